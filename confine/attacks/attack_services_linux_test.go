@@ -16,13 +16,13 @@ import (
 // the test's own these are real addresses of the local network, of a cloud's
 // metadata, of a public resolver; elsewhere they are all of the loopback network.
 func (s *suite) network(t *testing.T) {
-	own := os.Getenv(jailtest.SuiteNetEnv) != ""
+	own := os.Getenv(jailtest.NetworkEnv) != ""
 	if own && os.Getuid() == 0 {
-		if err := jailtest.MakeTestNetwork(); err != nil {
+		if err := jailtest.MakeNetwork(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, p := range jailtest.TestAddresses {
+	for _, p := range jailtest.Addresses {
 		ip := p.Host
 		if own {
 			ip = p.Own

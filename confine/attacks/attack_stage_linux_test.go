@@ -222,7 +222,7 @@ func (st *stage) receive(t *testing.T, name string) {
 // profile is the real policy of the stage, resolved as for a real start.
 func (st *stage) profile(t *testing.T) *policy.Profile {
 	t.Helper()
-	text := fmt.Sprintf(stagePolicy, jailtest.TestBinary, st.root+"/home/ws", jailtest.TestBinary, st.suite.words["SETID"], st.suite.words["CAPFILE"])
+	text := fmt.Sprintf(stagePolicy, jailtest.Binary, st.root+"/home/ws", jailtest.Binary, st.suite.words["SETID"], st.suite.words["CAPFILE"])
 	cfg, err := config.Decode([]byte(text), "attacks.toml")
 	if err != nil {
 		t.Fatal(err)
@@ -243,6 +243,6 @@ func (st *stage) profile(t *testing.T) *policy.Profile {
 	if err != nil {
 		t.Fatal(err)
 	}
-	profile.Argv = []string{attacker.ProbeName}
+	profile.Argv = []string{attacker.Name}
 	return profile
 }

@@ -38,8 +38,8 @@ func newSuite(t *testing.T) *suite {
 
 // host makes a process for the attempts.
 func (s *suite) host(t *testing.T) {
-	cmd := exec.Command(jailtest.TestBinary)
-	cmd.Args = []string{attacker.ProbeName, `[["wait"]]`}
+	cmd := exec.Command(jailtest.Binary)
+	cmd.Args = []string{attacker.Name, `[["wait"]]`}
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -53,8 +53,8 @@ func (s *suite) host(t *testing.T) {
 	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
 	s.words["PID"] = fmt.Sprint(cmd.Process.Pid)
 
-	s.words["SETID"] = filepath.Join(filepath.Dir(jailtest.TestBinary), setIDName)
-	s.words["CAPFILE"] = filepath.Join(filepath.Dir(jailtest.TestBinary), capabilityName)
+	s.words["SETID"] = filepath.Join(filepath.Dir(jailtest.Binary), setIDName)
+	s.words["CAPFILE"] = filepath.Join(filepath.Dir(jailtest.Binary), capabilityName)
 }
 
 // queues makes what System V, POSIX and the keyrings keep outside of all paths.

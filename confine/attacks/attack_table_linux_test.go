@@ -31,7 +31,7 @@ const (
 // attacks. The short form makes one form of each attack as the user who runs it, in the jail
 // with namespaces and in the one without.
 func TestAttackTable(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	if testing.Short() {
 		t.Skip("-short")
 	}
@@ -72,17 +72,17 @@ func TestAttackTable(t *testing.T) {
 // else, or with a capability.
 func makeSetIDPrograms(t *testing.T) {
 	t.Helper()
-	self, err := os.ReadFile(jailtest.TestBinary)
+	self, err := os.ReadFile(jailtest.Binary)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{setIDName, capabilityName} {
-		p := filepath.Join(filepath.Dir(jailtest.TestBinary), name)
+		p := filepath.Join(filepath.Dir(jailtest.Binary), name)
 		if err := os.WriteFile(p, self, 0o755); err != nil {
 			t.Fatal(err)
 		}
 		if name == capabilityName {
-			err = attacker.ProbeSetCapability([]string{p})
+			err = attacker.SetCapability([]string{p})
 		} else if err = os.Chown(p, 12345, 12345); err == nil {
 			err = os.Chmod(p, 0o755|os.ModeSetuid|os.ModeSetgid)
 		}
@@ -102,13 +102,13 @@ const (
 // what was made with it.
 func attacksAs(t *testing.T, who string) []finding {
 	t.Helper()
-	dir := filepath.Join(filepath.Dir(jailtest.TestBinary), "attacks-"+who)
+	dir := filepath.Join(filepath.Dir(jailtest.Binary), "attacks-"+who)
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(jailtest.TestBinary, "-test.run=^TestAttackTable$", "-test.v", "-test.timeout=20m", "-test.parallel=8")
+	cmd := exec.Command(jailtest.Binary, "-test.run=^TestAttackTable$", "-test.v", "-test.timeout=20m", "-test.parallel=8")
 	if who == "user" {
-		cmd.Args = append([]string{attacker.DropName, jailtest.TestBinary}, cmd.Args[1:]...)
+		cmd.Args = append([]string{attacker.AsUserName, jailtest.Binary}, cmd.Args[1:]...)
 		if err := os.Chown(dir, jailtest.OrdinaryUser, jailtest.OrdinaryUser); err != nil {
 			t.Fatal(err)
 		}
@@ -116,7 +116,7 @@ func attacksAs(t *testing.T, who string) []finding {
 	cmd.Dir = dir
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET | unix.CLONE_NEWIPC}
 	report := filepath.Join(dir, "report")
-	cmd.Env = append(os.Environ(), reportEnv+"="+report, "MCPJAIL_TEST_BINARY="+jailtest.TestBinary, jailtest.SuiteNetEnv+"=1", "TMPDIR="+dir, "HOME="+dir)
+	cmd.Env = append(os.Environ(), reportEnv+"="+report, "MCPJAIL_TEST_BINARY="+jailtest.Binary, jailtest.NetworkEnv+"=1", "TMPDIR="+dir, "HOME="+dir)
 	if testkit.All() { // with -update too, which the process does not get
 		cmd.Env = append(cmd.Env, "MCPJAIL_ALL=1")
 	}

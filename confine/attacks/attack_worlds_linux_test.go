@@ -36,8 +36,8 @@ func (st *stage) make(t *testing.T, w world, tries []attacker.Attempt) []attacke
 	}
 	switch w {
 	case unjailed:
-		cmd := exec.Command(jailtest.TestBinary)
-		cmd.Args = append([]string{attacker.ProbeName}, jailtest.ProbeArgs(t, tries)...)
+		cmd := exec.Command(jailtest.Binary)
+		cmd.Args = append([]string{attacker.Name}, jailtest.Args(t, tries)...)
 		return st.careless(t, cmd, tries)
 	case jail:
 		return st.start(t, confine.Launcher{}, p, tries)
@@ -54,7 +54,7 @@ func (st *stage) make(t *testing.T, w world, tries []attacker.Attempt) []attacke
 func (st *stage) start(t *testing.T, l confine.Launcher, p *policy.Profile, tries []attacker.Attempt) []attacker.Outcome {
 	t.Helper()
 	for again := 0; ; again++ {
-		out, err := jailtest.RunJail(t, l, p, tries)
+		out, err := jailtest.Run(t, l, p, tries)
 		switch {
 		case err == nil:
 			return out
@@ -92,8 +92,8 @@ func (st *stage) careless(t *testing.T, cmd *exec.Cmd, tries []attacker.Attempt)
 func (st *stage) inBareJail(t *testing.T, p *policy.Profile, tries []attacker.Attempt) []attacker.Outcome {
 	t.Helper()
 	q := *p
-	q.Argv = append([]string{attacker.ProbeName}, jailtest.ProbeArgs(t, tries)...)
-	plan, err := jailtest.AllGaps.CompileOn(&q, probe.HostFacts().With(probe.Unavailable("for this test", "")))
+	q.Argv = append([]string{attacker.Name}, jailtest.Args(t, tries)...)
+	plan, err := jailtest.WaivesGaps.CompileOn(&q, probe.HostFacts().With(probe.Unavailable("for this test", "")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func (st *stage) inBareJail(t *testing.T, p *policy.Profile, tries []attacker.At
 func (st *stage) behind(t *testing.T, w world, p *policy.Profile, tries []attacker.Attempt) []attacker.Outcome {
 	t.Helper()
 	q := *p
-	q.Argv = append([]string{attacker.ProbeName}, jailtest.ProbeArgs(t, tries)...)
+	q.Argv = append([]string{attacker.Name}, jailtest.Args(t, tries)...)
 	if w != wallEnvironment {
 		for _, v := range os.Environ() {
 			name, value, _ := strings.Cut(v, "=")
@@ -129,7 +129,7 @@ func (st *stage) behind(t *testing.T, w world, p *policy.Profile, tries []attack
 	f := probe.HostFacts().With(probe.Available(""))
 	f.SeccompNotify = probe.Unavailable("for this test", "") // nobody would answer
 	plan := planpkg.Compile(&q, f)
-	cmd := exec.Command(jailtest.TestBinary)
+	cmd := exec.Command(jailtest.Binary)
 	cmd.Args = []string{behindName, string(w)}
 	cmd.Stdin = bytes.NewReader(plan.Order.Encode())
 	return st.careless(t, cmd, tries)

@@ -7,5 +7,5 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	jailtest.RunMain(m, map[string]func(args []string){behindName: runBehind})
+	jailtest.Main(m, map[string]func(args []string){behindName: runBehind})
 }

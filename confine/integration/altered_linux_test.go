@@ -95,9 +95,9 @@ func trySelfTest(b *jail.JailBuilder, row altered) error {
 // TestSelfTestNotices: each probe of the self-test fails the start of a jail without
 // what it is about, and no other.
 func TestSelfTestNotices(t *testing.T) {
-	jailtest.NeedsJail(t)
-	p := jailtest.JailProfile(t)
-	p.Argv = append(p.Argv, jailtest.ProbeArgs(t, []attacker.Attempt{attacker.Try("cwd")})...)
+	jailtest.Needs(t)
+	p := jailtest.Profile(t)
+	p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("cwd")})...)
 	start := func(t *testing.T, row altered) error {
 		process, err := confine.Launcher{TestHooks: jail.TestHooks{Steps: row.build}}.Start(t.Context(), p, jail.Stdio{})
 		if err == nil {

@@ -24,7 +24,7 @@ const inMountsEnv = "MCPJAIL_TEST_IN_MOUNTS"
 // propagate, after a shell has changed it. It returns false there.
 func inMounts(t *testing.T, change string) (outside bool) {
 	t.Helper()
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	if os.Getenv(inMountsEnv) != "" {
 		return false
 	}
@@ -32,9 +32,9 @@ func inMounts(t *testing.T, change string) (outside bool) {
 	if os.Getuid() != 0 {
 		args = append(args, "--user", "--map-root-user")
 	}
-	args = append(args, "/bin/sh", "-ec", change+` exec "$0" -test.run "^$1\$" -test.v`, jailtest.TestBinary, t.Name())
+	args = append(args, "/bin/sh", "-ec", change+` exec "$0" -test.run "^$1\$" -test.v`, jailtest.Binary, t.Name())
 	cmd := exec.Command("unshare", args...)
-	cmd.Env = append(os.Environ(), "MCPJAIL_TEST_BINARY="+jailtest.TestBinary, inMountsEnv+"=1")
+	cmd.Env = append(os.Environ(), "MCPJAIL_TEST_BINARY="+jailtest.Binary, inMountsEnv+"=1")
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {
 		t.Errorf("%v\n%s", err, out)
@@ -80,9 +80,9 @@ func TestSealSaysWhatItCannot(t *testing.T) {
 	if inMounts(t, "mount --bind /proc/sys /proc/sys; mount -o remount,bind,ro /proc/sys;") {
 		return
 	}
-	p := jailtest.JailProfile(t)
-	p.Argv = append(p.Argv, jailtest.ProbeArgs(t, []attacker.Attempt{attacker.Try("read", "/etc/hostname")})...)
-	proc, err := jailtest.AllGaps.Start(t.Context(), p, jail.Stdio{})
+	p := jailtest.Profile(t)
+	p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("read", "/etc/hostname")})...)
+	proc, err := jailtest.WaivesGaps.Start(t.Context(), p, jail.Stdio{})
 	if err != nil {
 		t.Fatal(err)
 	}

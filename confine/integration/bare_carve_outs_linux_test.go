@@ -21,14 +21,14 @@ var bareTree = []string{
 }
 
 func bareProfile(t *testing.T, dir string) *policy.Profile {
-	return jailtest.JailProfile(t, jailtest.Grant{Path: dir + "/work", Rights: rw}, jailtest.Grant{Path: dir + "/work/.env", Rights: 0}, jailtest.Grant{Path: dir + "/work/private", Rights: 0},
+	return jailtest.Profile(t, jailtest.Grant{Path: dir + "/work", Rights: rw}, jailtest.Grant{Path: dir + "/work/.env", Rights: 0}, jailtest.Grant{Path: dir + "/work/private", Rights: 0},
 		jailtest.Grant{Path: dir + "/work/.git/hooks", Rights: r}, jailtest.Grant{Path: dir + "/work/.git/config", Rights: r})
 }
 
 // TestBareCarveOuts: what a narrower entry takes away is refused by the supervisor,
 // each with the control that it succeeds with nothing around it.
 func TestBareCarveOuts(t *testing.T) {
-	jailtest.NeedsBare(t)
+	jailtest.NeedsHostNS(t)
 	const eacces, ebusy, exdev = "EACCES", "EBUSY", "EXDEV"
 	for _, c := range []struct {
 		attempt string
@@ -117,7 +117,7 @@ func TestBareCarveOuts(t *testing.T) {
 					continue
 				}
 				before := jailtest.HostTree(t, dir)
-				got, _, _ := strings.Cut(jailtest.InBare(t, bareProfile(t, dir), a)[0], " ")
+				got, _, _ := strings.Cut(jailtest.AttemptsHostNS(t, bareProfile(t, dir), a)[0], " ")
 				jailtest.Expect(t, "in the jail", got, c.want)
 				if after := jailtest.HostTree(t, dir); c.want != "ok" && after != before {
 					t.Errorf("it was refused, and changed\n%s\nto\n%s", before, after)
@@ -129,9 +129,9 @@ func TestBareCarveOuts(t *testing.T) {
 
 // TestBareDenials: what the supervisor refuses is recorded, with its path.
 func TestBareDenials(t *testing.T) {
-	jailtest.NeedsBare(t)
+	jailtest.NeedsHostNS(t)
 	dir := testkit.Plant(t, bareTree...)
-	s := jailtest.BeginWith(t, jailtest.AllGaps, bareProfile(t, dir), attacker.Try("read", dir+"/work/.env"), attacker.Try("chmod", dir+"/work/.git/config"))
+	s := jailtest.BeginBy(t, jailtest.WaivesGaps, bareProfile(t, dir), attacker.Try("read", dir+"/work/.env"), attacker.Try("chmod", dir+"/work/.git/config"))
 	s.Finish()
 	for _, target := range []string{"/work/.env", "/work/.git/config"} {
 		if !slices.ContainsFunc(s.Denials(), func(d policy.Denial) bool { return d.Axis == policy.AxisFs && d.Target == dir+target }) {
@@ -143,7 +143,7 @@ func TestBareDenials(t *testing.T) {
 // TestBareExtendedAttributes: Landlock lets everybody read what extended attributes hold,
 // of what is hidden and of what is not granted too.
 func TestBareExtendedAttributes(t *testing.T) {
-	jailtest.NeedsBare(t)
+	jailtest.NeedsHostNS(t)
 	dir := testkit.Plant(t, bareTree...)
 	for _, name := range []string{"outside", "work/.env", "work/file"} {
 		if err := unix.Setxattr(dir+"/"+name, "user.secret", []byte("told"), 0); err != nil {
@@ -163,7 +163,7 @@ func TestBareExtendedAttributes(t *testing.T) {
 				continue
 			}
 			jailtest.Expect(t, "unconfined: "+c.attempt, control, c.control)
-			jailtest.Expect(t, c.attempt, jailtest.InBare(t, bareProfile(t, dir), a)[0], c.want)
+			jailtest.Expect(t, c.attempt, jailtest.AttemptsHostNS(t, bareProfile(t, dir), a)[0], c.want)
 		}
 	}
 	// ls and cp ask for attributes, and do without.
@@ -171,7 +171,7 @@ func TestBareExtendedAttributes(t *testing.T) {
 		p := bareProfile(t, dir)
 		p.Program, p.Argv = "/usr/bin/"+argv[0], argv
 		var out, errs bytes.Buffer
-		proc, wait, err := jailtest.StartJail(t, jailtest.AllGaps, p, &out, &errs)
+		proc, wait, err := jailtest.Start(t, jailtest.WaivesGaps, p, &out, &errs)
 		if err != nil {
 			t.Fatal(err)
 		}

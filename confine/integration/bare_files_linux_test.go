@@ -21,7 +21,7 @@ import (
 
 // TestBareRights: what Landlock alone makes of the five rights, each missing once.
 func TestBareRights(t *testing.T) {
-	jailtest.NeedsBare(t)
+	jailtest.NeedsHostNS(t)
 	tries := map[policy.Rights][]attacker.Attempt{
 		policy.Read:    {attacker.Try("read", "file"), attacker.Try("list", ".")},
 		policy.Create:  {attacker.Try("mkfile", "new"), attacker.Try("mkdir", "new"), attacker.Try("symlink", "new"), attacker.Try("mkfifo", "new")},
@@ -35,9 +35,9 @@ func TestBareRights(t *testing.T) {
 				t.Parallel()
 				for _, rights := range []policy.Rights{policy.AllRights, policy.AllRights &^ right} {
 					dir := testkit.Plant(t, "file", "empty/")
-					p := jailtest.JailProfile(t, jailtest.Grant{Path: dir, Rights: rights | policy.Execute})
+					p := jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rights | policy.Execute})
 					if right == policy.Execute {
-						p = jailtest.JailProfile(t, jailtest.Grant{Path: dir, Rights: rights})
+						p = jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rights})
 					}
 					b := slices.Clone(a)
 					b[1] = filepath.Join(dir, a[1])
@@ -45,7 +45,7 @@ func TestBareRights(t *testing.T) {
 					if rights == policy.AllRights {
 						want = "ok"
 					}
-					got, _, _ := strings.Cut(jailtest.InBare(t, p, b)[0], " ")
+					got, _, _ := strings.Cut(jailtest.AttemptsHostNS(t, p, b)[0], " ")
 					jailtest.Expect(t, rights.String(), got, want)
 				}
 			})
@@ -56,11 +56,11 @@ func TestBareRights(t *testing.T) {
 // TestBareFill: with create and without update a file is made and filled, and not
 // written again; TMPDIR is no such place.
 func TestBareFill(t *testing.T) {
-	jailtest.NeedsBare(t)
+	jailtest.NeedsHostNS(t)
 	dir := testkit.Plant(t, "drop/old")
-	p := jailtest.JailProfile(t, jailtest.Grant{Path: dir + "/drop", Rights: r | policy.Create})
+	p := jailtest.Profile(t, jailtest.Grant{Path: dir + "/drop", Rights: r | policy.Create})
 	p.Env = append(p.Env, policy.Variable{Name: "TMPDIR", Value: "/tmp"})
-	got := jailtest.InBare(t, p, attacker.Try("fill", dir+"/drop/new", "1"), attacker.Try("write", dir+"/drop/new"), attacker.Try("write", dir+"/drop/old"), attacker.Try("unlink", dir+"/drop/old"), attacker.Try("tmp"))
+	got := jailtest.AttemptsHostNS(t, p, attacker.Try("fill", dir+"/drop/new", "1"), attacker.Try("write", dir+"/drop/new"), attacker.Try("write", dir+"/drop/old"), attacker.Try("unlink", dir+"/drop/old"), attacker.Try("tmp"))
 	got[4], _, _ = strings.Cut(got[4], " ")
 	if fmt.Sprint(got) != "[ok EACCES EACCES EACCES ok]" {
 		t.Errorf("%v", got)
@@ -69,22 +69,22 @@ func TestBareFill(t *testing.T) {
 
 // TestBareUmask: the directory for TMPDIR, too, can be used whatever the umask.
 func TestBareUmask(t *testing.T) {
-	jailtest.NeedsBare(t)
-	testUmask(t, jailtest.AllGaps.Waive)
+	jailtest.NeedsHostNS(t)
+	testUmask(t, jailtest.WaivesGaps.Waive)
 }
 
 // TestBareTrees: what a server may make in its private places does not come into a
 // grant by being moved there.
 func TestBareTrees(t *testing.T) {
-	jailtest.NeedsBare(t)
+	jailtest.NeedsHostNS(t)
 	dir := testkit.Plant(t, "home/repo/.git/config", "home/repo/src/x", "home/plain/src/x", "work/f", "work/d/")
-	p := jailtest.JailProfile(t, jailtest.Grant{Path: dir + "/work", Rights: rw}, jailtest.Grant{Path: dir + "/home", Rights: rw})
+	p := jailtest.Profile(t, jailtest.Grant{Path: dir + "/work", Rights: rw}, jailtest.Grant{Path: dir + "/home", Rights: rw})
 	for i := range p.Entries {
 		if p.Entries[i].Path == dir+"/home" {
 			p.Entries[i].Origin = policy.OriginHome
 		}
 	}
-	got := jailtest.InBare(t, p, attacker.Try("rename", dir+"/home/repo", dir+"/work/repo"), attacker.Try("exchange", dir+"/home/repo", dir+"/work/d"),
+	got := jailtest.AttemptsHostNS(t, p, attacker.Try("rename", dir+"/home/repo", dir+"/work/repo"), attacker.Try("exchange", dir+"/home/repo", dir+"/work/d"),
 		attacker.Try("exchange", dir+"/work/d", dir+"/home/repo"), attacker.Try("create", dir+"/home/.envrc"), attacker.Try("rename", dir+"/home/plain", dir+"/work/plain"))
 	want := []attacker.Outcome{"EACCES", "EACCES", "EACCES", "ok", "ok"}
 	if !slices.Equal(got, want) {
@@ -95,7 +95,7 @@ func TestBareTrees(t *testing.T) {
 // TestBareKeepsRights: no file gets a right by a name elsewhere that a narrower entry has
 // taken from it. Landlock sees the wider one around both.
 func TestBareKeepsRights(t *testing.T) {
-	jailtest.NeedsBare(t)
+	jailtest.NeedsHostNS(t)
 	for _, c := range []struct {
 		attempt string
 		want    attacker.Outcome
@@ -126,8 +126,8 @@ func TestBareKeepsRights(t *testing.T) {
 			got, _, _ := strings.Cut(jailtest.Unconfined(t, "/", in(free))[0], " ")
 			jailtest.Expect(t, "unconfined", got, "ok")
 			dir := testkit.Plant(t, tree...)
-			p := jailtest.JailProfile(t, jailtest.Grant{Path: dir, Rights: rw}, jailtest.Grant{Path: dir + "/drop", Rights: policy.Write})
-			got, _, _ = strings.Cut(jailtest.InBare(t, p, in(dir))[0], " ")
+			p := jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw}, jailtest.Grant{Path: dir + "/drop", Rights: policy.Write})
+			got, _, _ = strings.Cut(jailtest.AttemptsHostNS(t, p, in(dir))[0], " ")
 			jailtest.Expect(t, "in the jail", got, c.want)
 		})
 	}
@@ -136,7 +136,7 @@ func TestBareKeepsRights(t *testing.T) {
 // TestBareAttributesAreThemselves: changing modes, owners and times, which the supervisor
 // does for the server, has the results that the kernel would give.
 func TestBareAttributesAreThemselves(t *testing.T) {
-	jailtest.NeedsBare(t)
+	jailtest.NeedsHostNS(t)
 	tree := []string{"f", "d/e", "l -> f", "dangling -> none", "loop1 -> loop2", "loop2 -> loop1", "dl -> d"}
 	changes := func(in string) attacker.Attempt {
 		if attacker.ChangeMode(-1, "", 0, 0) == unix.ENOSYS {
@@ -147,7 +147,7 @@ func TestBareAttributesAreThemselves(t *testing.T) {
 	in := testkit.Plant(t, tree...)
 	want := strings.Split(jailtest.Unconfined(t, "/", changes(in))[0], ";")
 	in = testkit.Plant(t, tree...)
-	got := strings.Split(jailtest.InBare(t, jailtest.JailProfile(t, jailtest.Grant{Path: in, Rights: rw}), changes(in))[0], ";")
+	got := strings.Split(jailtest.AttemptsHostNS(t, jailtest.Profile(t, jailtest.Grant{Path: in, Rights: rw}), changes(in))[0], ";")
 	if !strings.HasPrefix(want[0], "ok ") || len(want) < 100 || len(got) != len(want) {
 		t.Fatalf("%d results and %d in the jail: %s", len(want), len(got), want)
 	}
@@ -160,12 +160,12 @@ func TestBareAttributesAreThemselves(t *testing.T) {
 	other := testkit.Plant(t) + "/kept (deleted)"
 	plantInto(t, other)
 	jailtest.Expect(t, "unconfined", jailtest.Unconfined(t, "/", attacker.Try("chmod", other))[0], "ok")
-	jailtest.Expect(t, "in the jail", jailtest.InBare(t, jailtest.JailProfile(t, jailtest.Grant{Path: in, Rights: rw}), attacker.Try("chmod", other))[0], "EACCES")
+	jailtest.Expect(t, "in the jail", jailtest.AttemptsHostNS(t, jailtest.Profile(t, jailtest.Grant{Path: in, Rights: rw}), attacker.Try("chmod", other))[0], "EACCES")
 }
 
 // TestBareSwappedObjects: what was resolved is what is granted, or nothing starts.
 func TestBareSwappedObjects(t *testing.T) {
-	jailtest.NeedsBare(t)
+	jailtest.NeedsHostNS(t)
 	for name, swap := range map[string]func(dir string) error{
 		"a symlink for the directory": func(dir string) error {
 			return errors.Join(os.Rename(dir+"/grant", dir+"/old"), os.Symlink(dir+"/secret", dir+"/grant"))
@@ -177,12 +177,12 @@ func TestBareSwappedObjects(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := testkit.Plant(t, "grant/inner", "secret/inner")
-			p := jailtest.JailProfile(t, jailtest.Grant{Path: dir + "/grant", Rights: rw})
-			jailtest.Expect(t, "before", jailtest.InBare(t, p, attacker.Try("read", dir+"/grant/inner"))[0], "ok inner")
+			p := jailtest.Profile(t, jailtest.Grant{Path: dir + "/grant", Rights: rw})
+			jailtest.Expect(t, "before", jailtest.AttemptsHostNS(t, p, attacker.Try("read", dir+"/grant/inner"))[0], "ok inner")
 			if err := swap(dir); err != nil {
 				t.Fatal(err)
 			}
-			_, err := jailtest.AllGaps.Start(t.Context(), p, jail.Stdio{})
+			_, err := jailtest.WaivesGaps.Start(t.Context(), p, jail.Stdio{})
 			var se *step.Error
 			if !errors.As(err, &se) || se.Step != "landlock rules" || !strings.Contains(se.Detail, dir) {
 				t.Errorf("%#v, want a StartError that names the path", err)
@@ -194,9 +194,9 @@ func TestBareSwappedObjects(t *testing.T) {
 // TestBareStandsNowhere: the supervisor does not stay in a directory that it changed
 // something in, which the host could not unmount then.
 func TestBareStandsNowhere(t *testing.T) {
-	jailtest.NeedsBare(t)
+	jailtest.NeedsHostNS(t)
 	dir := testkit.Plant(t, "place/")
-	s := jailtest.BeginWith(t, jailtest.AllGaps, jailtest.JailProfile(t, jailtest.Grant{Path: dir, Rights: rw}), attacker.Try("mkdir", dir+"/place/new"), attacker.Try("wait"))
+	s := jailtest.BeginBy(t, jailtest.WaivesGaps, jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw}), attacker.Try("mkdir", dir+"/place/new"), attacker.Try("wait"))
 	testkit.Eventually(t, "the directory that is made", func() bool { return mediate.Exists(&mediate.Place{Dir: unix.AT_FDCWD, Name: dir + "/place/new"}) })
 	testkit.Eventually(t, "no thread of the init in it", func() bool {
 		stand, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/cwd", s.PID()))

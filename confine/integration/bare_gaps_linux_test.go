@@ -23,7 +23,7 @@ import (
 func onHostWith(t *testing.T, p *policy.Profile, f probe.Facts, errs *os.File, attempts ...attacker.Attempt) []attacker.Outcome {
 	t.Helper()
 	q := *p
-	q.Argv = append(slices.Clone(p.Argv), jailtest.ProbeArgs(t, attempts)...)
+	q.Argv = append(slices.Clone(p.Argv), jailtest.Args(t, attempts)...)
 	out, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +42,7 @@ func onHostWith(t *testing.T, p *policy.Profile, f probe.Facts, errs *os.File, a
 // TestBareGaps: what the plan says does not hold does not hold indeed, with and
 // without a supervisor, and with one there are no other gaps.
 func TestBareGaps(t *testing.T) {
-	jailtest.NeedsBare(t)
+	jailtest.NeedsHostNS(t)
 	dir := testkit.Plant(t, bareTree...)
 	p := bareProfile(t, dir)
 	p.Limits = policy.Limits{Processes: 100}
@@ -88,7 +88,7 @@ func TestBareGaps(t *testing.T) {
 // TestBareExecuteGap: what is executed, nobody decides but Landlock, which cannot take
 // back inside of a grant, as a mount could.
 func TestBareExecuteGap(t *testing.T) {
-	jailtest.NeedsBare(t)
+	jailtest.NeedsHostNS(t)
 	dir := testkit.Plant(t, "work/sub/")
 	program, err := os.ReadFile("/usr/bin/true")
 	if err != nil {
@@ -99,14 +99,14 @@ func TestBareExecuteGap(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p := jailtest.JailProfile(t, jailtest.Grant{Path: dir + "/work", Rights: policy.AllRights}, jailtest.Grant{Path: dir + "/work/hidden", Rights: 0}, jailtest.Grant{Path: dir + "/work/sub", Rights: rw})
-	plan, _ := jailtest.AllGaps.Compile(p)
+	p := jailtest.Profile(t, jailtest.Grant{Path: dir + "/work", Rights: policy.AllRights}, jailtest.Grant{Path: dir + "/work/hidden", Rights: 0}, jailtest.Grant{Path: dir + "/work/sub", Rights: rw})
+	plan, _ := jailtest.WaivesGaps.Compile(p)
 	if what := "not executable inside a wider grant: " + dir + "/work/hidden, " + dir + "/work/sub"; !slices.ContainsFunc(plan.Gaps, func(g planpkg.Gap) bool {
 		return g.Axis == policy.AxisFs && g.What == what && strings.Contains(g.Why, "LD_PRELOAD")
 	}) {
 		t.Errorf("the plan does not say %q: %+v", what, plan.Gaps)
 	}
-	got := jailtest.InBare(t, p, attacker.Try("exec", dir+"/work/hidden"), attacker.Try("exec", dir+"/work/sub/tool"), attacker.Try("read", dir+"/work/hidden"))
+	got := jailtest.AttemptsHostNS(t, p, attacker.Try("exec", dir+"/work/hidden"), attacker.Try("exec", dir+"/work/sub/tool"), attacker.Try("read", dir+"/work/hidden"))
 	if fmt.Sprint(got) != "[ok ok EACCES]" {
 		t.Errorf("%v", got)
 	}
@@ -116,7 +116,7 @@ func TestBareExecuteGap(t *testing.T) {
 // that this kernel includes, with a supervisor and without: what the level lacks is
 // held otherwise, or a gap.
 func TestBareOlderLandlock(t *testing.T) {
-	jailtest.NeedsBare(t)
+	jailtest.NeedsHostNS(t)
 	newest := probe.HostFacts().LandlockABI
 	for abi := 1; abi <= newest; abi++ {
 		for _, supervised := range []bool{true, false} {

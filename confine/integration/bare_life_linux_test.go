@@ -25,7 +25,7 @@ import (
 // TestBareEndsDaemons: whoever left the session and ignores signals ends with the
 // jail, however that ends.
 func TestBareEndsDaemons(t *testing.T) {
-	jailtest.NeedsBare(t)
+	jailtest.NeedsHostNS(t)
 	for name, end := range map[string]func(s *jailtest.Started){
 		"by Kill":          func(s *jailtest.Started) { s.Kill() },
 		"by Signal":        func(s *jailtest.Started) { s.Signal(syscall.SIGKILL) },
@@ -37,7 +37,7 @@ func TestBareEndsDaemons(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := jailtest.BeginWith(t, jailtest.AllGaps, jailtest.JailProfile(t), attacker.Try("daemon", "3"), attacker.Try("daemon", "1"), attacker.Try("caught"))
+			s := jailtest.BeginBy(t, jailtest.WaivesGaps, jailtest.Profile(t), attacker.Try("daemon", "3"), attacker.Try("daemon", "1"), attacker.Try("caught"))
 			testkit.Eventually(t, "both daemons run", func() bool {
 				s.Errs.Mu.Lock()
 				defer s.Errs.Mu.Unlock()
@@ -49,12 +49,12 @@ func TestBareEndsDaemons(t *testing.T) {
 		})
 	}
 	t.Run("a fork bomb", func(t *testing.T) {
-		p := jailtest.JailProfile(t)
+		p := jailtest.Profile(t)
 		p.Limits = policy.Limits{Processes: 300}
 		if os.Getuid() == 0 {
 			p.Limits = policy.Limits{} // root is exempt, and the plan says so: the bomb below is a bounded one
 		}
-		s := jailtest.BeginWith(t, jailtest.AllGaps, p, attacker.Try("bomb", "30"))
+		s := jailtest.BeginBy(t, jailtest.WaivesGaps, p, attacker.Try("bomb", "30"))
 		s.Errs.Await(t, "daemon")
 		time.Sleep(50 * time.Millisecond)
 		s.Kill()
@@ -82,8 +82,8 @@ func gone(s *jailtest.Started) {
 // TestBareInitIsKilled: the init by itself is nobody's PID 1. Its program ends with
 // it, the launcher clears up, and what has detached itself survives: that is the gap.
 func TestBareInitIsKilled(t *testing.T) {
-	jailtest.NeedsBare(t)
-	s := jailtest.BeginWith(t, jailtest.AllGaps, jailtest.JailProfile(t), attacker.Try("daemon", "0s"), attacker.Try("wait"))
+	jailtest.NeedsHostNS(t)
+	s := jailtest.BeginBy(t, jailtest.WaivesGaps, jailtest.Profile(t), attacker.Try("daemon", "0s"), attacker.Try("wait"))
 	s.Errs.Await(t, "daemon")
 	unix.Kill(s.PID(), unix.SIGKILL)
 	exit, _ := s.Wait()
@@ -104,12 +104,12 @@ func TestBareInitIsKilled(t *testing.T) {
 // TestBareLauncherIsKilled: SIGKILL of the launcher at any moment leaves neither a
 // process nor a directory.
 func TestBareLauncherIsKilled(t *testing.T) {
-	jailtest.NeedsBare(t)
+	jailtest.NeedsHostNS(t)
 	tmp := t.TempDir()
-	p := jailtest.JailProfile(t, jailtest.Grant{Path: tmp, Rights: rw})
+	p := jailtest.Profile(t, jailtest.Grant{Path: tmp, Rights: rw})
 	p.Env = append(p.Env, policy.Variable{Name: "TMPDIR", Value: "/tmp"})
-	p.Waive = jailtest.AllGaps.Waive
-	p.Argv = append(p.Argv, jailtest.ProbeArgs(t, []attacker.Attempt{attacker.Try("daemon", "2"), attacker.Try("tmp"), attacker.Try("wait")})...)
+	p.Waive = jailtest.WaivesGaps.Waive
+	p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("daemon", "2"), attacker.Try("tmp"), attacker.Try("wait")})...)
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 7))
@@ -124,8 +124,8 @@ func TestBareLauncherIsKilled(t *testing.T) {
 
 // TestBareDumps: what the kernel sends somewhere when the server crashes holds no memory.
 func TestBareDumps(t *testing.T) {
-	jailtest.NeedsBare(t)
-	s := jailtest.BeginWith(t, jailtest.AllGaps, jailtest.JailProfile(t), attacker.Try("wait"))
+	jailtest.NeedsHostNS(t)
+	s := jailtest.BeginBy(t, jailtest.WaivesGaps, jailtest.Profile(t), attacker.Try("wait"))
 	var filters []string
 	testkit.Eventually(t, "a child of the init", func() bool {
 		filters = dumpFilters(t, s.PID())

@@ -13,11 +13,11 @@ import (
 
 // TestBareMemory: the sampler looks at the descendants of the init, and at nobody else.
 func TestBareMemory(t *testing.T) {
-	jailtest.NeedsBare(t)
-	p := jailtest.JailProfile(t)
+	jailtest.NeedsHostNS(t)
+	p := jailtest.Profile(t)
 	p.Limits = policy.Limits{MemoryMB: 64}
 	for _, what := range []attacker.Attempt{attacker.Try("allocate", "200"), attacker.Try("allocate-two", "60")} {
-		s := jailtest.BeginWith(t, jailtest.AllGaps, p, what)
+		s := jailtest.BeginBy(t, jailtest.WaivesGaps, p, what)
 		s.Finish()
 		if d := s.Denials(); len(d) == 0 || d[0].Axis != policy.AxisLimits || d[0].Operation != "memory" {
 			t.Errorf("%v: denials %+v", what, d)
@@ -26,13 +26,13 @@ func TestBareMemory(t *testing.T) {
 }
 
 func TestBareProcesses(t *testing.T) {
-	jailtest.NeedsBare(t)
+	jailtest.NeedsHostNS(t)
 	if os.Getuid() == 0 {
 		return // exempt, and the plan says so
 	}
-	p := jailtest.JailProfile(t)
+	p := jailtest.Profile(t)
 	p.Limits = policy.Limits{Processes: 60}
-	got := jailtest.InBare(t, p, attacker.Try("fork", "600"))[0]
+	got := jailtest.AttemptsHostNS(t, p, attacker.Try("fork", "600"))[0]
 	n, why, _ := strings.Cut(strings.TrimPrefix(got, "ok "), " ")
 	if count, err := strconv.Atoi(n); err != nil || why != "EAGAIN" || count > 300 {
 		t.Errorf("%s", got)

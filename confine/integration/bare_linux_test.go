@@ -26,7 +26,7 @@ import (
 // form forbids them by a filter, to the user that runs it. The long form of root runs them as
 // an ordinary user as well, and in a user namespace that allows no further one.
 func TestWithoutNamespaces(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	if os.Getenv("MCPJAIL_TEST_BINARY") != "" {
 		t.Skip("this is such a run")
 	}
@@ -34,27 +34,27 @@ func TestWithoutNamespaces(t *testing.T) {
 	ways := []way{{"by a filter", "filter", ""}}
 	if os.Getuid() == 0 && testkit.All() {
 		// In its user namespace root is mapped alone: the files of others are nobody's.
-		ways = append(ways, way{"by a filter, as an ordinary user", "filter", attacker.DropName}, way{"by a setting", "limit", "unshare"})
+		ways = append(ways, way{"by a filter, as an ordinary user", "filter", attacker.AsUserName}, way{"by a setting", "limit", "unshare"})
 	}
 	for i, w := range ways {
 		t.Run(w.name, func(t *testing.T) {
 			t.Parallel()
-			home := filepath.Join(filepath.Dir(jailtest.TestBinary), fmt.Sprint("bare-", i))
+			home := filepath.Join(filepath.Dir(jailtest.Binary), fmt.Sprint("bare-", i))
 			if err := os.Mkdir(home, 0o700); err != nil {
 				t.Fatal(err)
 			}
-			cmd := exec.Command(jailtest.TestBinary, "-test.run=^TestBare", "-test.v", "-test.timeout=5m")
+			cmd := exec.Command(jailtest.Binary, "-test.run=^TestBare", "-test.v", "-test.timeout=5m")
 			switch w.role {
-			case attacker.DropName:
+			case attacker.AsUserName:
 				if err := os.Chown(home, jailtest.OrdinaryUser, jailtest.OrdinaryUser); err != nil {
 					t.Fatal(err)
 				}
-				cmd.Args = append([]string{attacker.DropName}, cmd.Args...)
+				cmd.Args = append([]string{attacker.AsUserName}, cmd.Args...)
 			case "unshare":
 				cmd = exec.Command("unshare", append([]string{"--user", "--map-root-user"}, cmd.Args...)...)
 			}
 			cmd.Dir = home
-			cmd.Env = append(os.Environ(), "MCPJAIL_TEST_BINARY="+jailtest.TestBinary, "TMPDIR="+home, "HOME="+home, "XDG_STATE_HOME="+home, jailtest.ForbidEnv+"="+w.how)
+			cmd.Env = append(os.Environ(), "MCPJAIL_TEST_BINARY="+jailtest.Binary, "TMPDIR="+home, "HOME="+home, "XDG_STATE_HOME="+home, jailtest.ForbidEnv+"="+w.how)
 			out, err := cmd.CombinedOutput()
 			passed := strings.Count(string(out), "\n--- PASS: TestBare") // each on a line of its own
 			if err != nil || passed == 0 || strings.Contains(string(out), "--- SKIP: TestBare") {
@@ -68,7 +68,7 @@ func TestWithoutNamespaces(t *testing.T) {
 // TestShortageIsNoProhibition: whoever waives everything still gets no weaker jail
 // because of something that may be over at the next start.
 func TestShortageIsNoProhibition(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	for _, errno := range []syscall.Errno{unix.EAGAIN, unix.ENOMEM, unix.EPERM, unix.ENOSPC, unix.EACCES} {
 		for _, step := range []string{steppkg.Namespaces, "private mounts", steppkg.Exec} {
 			in := &steppkg.Error{Step: step, Errno: errno}
@@ -80,8 +80,8 @@ func TestShortageIsNoProhibition(t *testing.T) {
 	if os.Getuid() != 0 || os.Getenv("MCPJAIL_TEST_BINARY") != "" {
 		return
 	}
-	cmd := exec.Command("unshare", "--user", "--map-root-user", jailtest.TestBinary, "-test.run=^TestFewNamespaces$", "-test.v")
-	cmd.Env = append(os.Environ(), "MCPJAIL_TEST_BINARY="+jailtest.TestBinary, jailtest.ForbidEnv+"=few", fewEnv+"=1")
+	cmd := exec.Command("unshare", "--user", "--map-root-user", jailtest.Binary, "-test.run=^TestFewNamespaces$", "-test.v")
+	cmd.Env = append(os.Environ(), "MCPJAIL_TEST_BINARY="+jailtest.Binary, jailtest.ForbidEnv+"=few", fewEnv+"=1")
 	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: TestFewNamespaces") {
 		t.Errorf("%v\n%s", err, out)
 	}
@@ -93,7 +93,7 @@ func TestFewNamespaces(t *testing.T) {
 	if os.Getenv(fewEnv) == "" {
 		return // started by TestShortageIsNoProhibition
 	}
-	_, err := confine.Launcher{Waive: policy.Axes()}.Start(t.Context(), jailtest.JailProfile(t), jail.Stdio{})
+	_, err := confine.Launcher{Waive: policy.Axes()}.Start(t.Context(), jailtest.Profile(t), jail.Stdio{})
 	var gaps *plan.GapError
 	if !errors.As(err, &gaps) || len(gaps.Gaps) != 1 || !gaps.Gaps[0].Fatal || gaps.Bare.Answer == probe.No || !strings.Contains(err.Error(), "too many user namespaces") {
 		t.Errorf("%#v: %v", err, err)

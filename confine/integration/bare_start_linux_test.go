@@ -22,8 +22,8 @@ import (
 // TestBareIsRefused: every gap is one of an axis that can be waived, and without waiving
 // nothing starts.
 func TestBareIsRefused(t *testing.T) {
-	jailtest.NeedsBare(t)
-	p := jailtest.JailProfile(t)
+	jailtest.NeedsHostNS(t)
+	p := jailtest.Profile(t)
 	_, err := confine.Launcher{}.Start(t.Context(), p, jail.Stdio{})
 	var gaps *planpkg.GapError
 	if !errors.As(err, &gaps) || gaps.Bare.Answer != probe.No || gaps.Bare.Detail == "" || gaps.Bare.Fix == "" {
@@ -53,11 +53,11 @@ func TestBareIsRefused(t *testing.T) {
 }
 
 func TestBareState(t *testing.T) {
-	jailtest.NeedsBare(t)
+	jailtest.NeedsHostNS(t)
 	const none = "0000000000000000"
-	p := jailtest.JailProfile(t)
+	p := jailtest.Profile(t)
 	p.Env = append(p.Env, policy.Variable{Name: "TMPDIR", Value: "/tmp"}, policy.Variable{Name: policy.StatementVar, Value: string(p.Statement())})
-	got := jailtest.InBare(t, p, attacker.Try("capabilities"), attacker.Try("fds"), attacker.Try("cwd"), attacker.Try("tmp"), attacker.Try("statement"))
+	got := jailtest.AttemptsHostNS(t, p, attacker.Try("capabilities"), attacker.Try("fds"), attacker.Try("cwd"), attacker.Try("tmp"), attacker.Try("statement"))
 	if got[0] != "ok "+none+" "+none+" "+none || got[1] != "ok 0 1 2" || got[2] != "ok /" {
 		t.Errorf("%v", got)
 	}
@@ -71,26 +71,26 @@ func TestBareState(t *testing.T) {
 // TestBareLeavesNothingOpen: a launcher that starts one jail after the other has as
 // many descriptors as before.
 func TestBareLeavesNothingOpen(t *testing.T) {
-	jailtest.NeedsBare(t)
-	p := jailtest.JailProfile(t)
-	jailtest.InBare(t, p, attacker.Try("cwd")) // what is made once
+	jailtest.NeedsHostNS(t)
+	p := jailtest.Profile(t)
+	jailtest.AttemptsHostNS(t, p, attacker.Try("cwd")) // what is made once
 	before := descriptorsOpen(t)
 	for range 5 {
-		jailtest.InBare(t, p, attacker.Try("cwd"))
+		jailtest.AttemptsHostNS(t, p, attacker.Try("cwd"))
 	}
 	testkit.Eventually(t, "no descriptor more than before", func() bool { return descriptorsOpen(t) <= before })
 }
 
 // TestBareHundreds is TestJailThousand where there are no namespaces.
 func TestBareHundreds(t *testing.T) {
-	jailtest.NeedsBare(t)
+	jailtest.NeedsHostNS(t)
 	secret := testkit.Plant(t, "secret") + "/secret"
-	p := jailtest.JailProfile(t)
+	p := jailtest.Profile(t)
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
 			for range jailtest.Rounds(5, 25) {
-				got := jailtest.InBare(t, p, attacker.Try("read", secret), attacker.Try("list", "/"), attacker.Try("socket", "2", "1", "0"), attacker.Try("userns"), attacker.Try("capabilities"))
+				got := jailtest.AttemptsHostNS(t, p, attacker.Try("read", secret), attacker.Try("list", "/"), attacker.Try("socket", "2", "1", "0"), attacker.Try("userns"), attacker.Try("capabilities"))
 				const none = "0000000000000000"
 				if fmt.Sprint(got) != "[EACCES EACCES EAFNOSUPPORT EPERM ok "+none+" "+none+" "+none+"]" {
 					t.Errorf("%v", got)

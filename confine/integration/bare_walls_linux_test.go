@@ -16,7 +16,7 @@ import (
 
 // TestBareWalls are the attempts on what is not a file of the profile.
 func TestBareWalls(t *testing.T) {
-	jailtest.NeedsBare(t)
+	jailtest.NeedsHostNS(t)
 	dir := testkit.Plant(t, "place/", "file")
 	sockets := testkit.ShortDir(t)
 	testkit.Accept(t, "unix", sockets+"/host")
@@ -26,7 +26,7 @@ func TestBareWalls(t *testing.T) {
 	testkit.Accept(t, "unix", abstract)
 	tcp := testkit.Accept(t, "tcp", "127.0.0.1:0")
 	key := 0x6d640000 + os.Getpid()
-	jailtest.MakeShared(t, key)
+	jailtest.MakeSharedMemory(t, key)
 	signals := "EPERM"
 	if probe.HostFacts().LandlockABI < 6 {
 		signals = "ok"
@@ -100,14 +100,14 @@ func TestBareWalls(t *testing.T) {
 				}
 				jailtest.Expect(t, "unconfined", got, c.control)
 			}
-			jailtest.Expect(t, "in the jail", jailtest.InBare(t, jailtest.JailProfile(t, jailtest.Grant{Path: dir, Rights: rw}), a)[0], c.want)
+			jailtest.Expect(t, "in the jail", jailtest.AttemptsHostNS(t, jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw}), a)[0], c.want)
 		})
 	}
 }
 
 func TestBareDevices(t *testing.T) {
-	jailtest.NeedsBare(t)
-	if got := jailtest.InBare(t, jailtest.JailProfile(t), deviceAttempts...); fmt.Sprint(got) != "[ok EACCES]" {
+	jailtest.NeedsHostNS(t)
+	if got := jailtest.AttemptsHostNS(t, jailtest.Profile(t), deviceAttempts...); fmt.Sprint(got) != "[ok EACCES]" {
 		t.Errorf("in the jail: %v", got)
 	}
 }
@@ -115,11 +115,11 @@ func TestBareDevices(t *testing.T) {
 // TestBareInitIsNotSignalled: neither the init as a whole, nor the one thread of it
 // that is in the server's Landlock domain.
 func TestBareInitIsNotSignalled(t *testing.T) {
-	jailtest.NeedsBare(t)
+	jailtest.NeedsHostNS(t)
 	if probe.HostFacts().LandlockABI < 6 {
 		t.Skip("Landlock knows no signals here, and the plan says so")
 	}
-	if got := jailtest.InBare(t, jailtest.JailProfile(t), attacker.Try("signal-init"))[0]; got != "EPERM" {
+	if got := jailtest.AttemptsHostNS(t, jailtest.Profile(t), attacker.Try("signal-init"))[0]; got != "EPERM" {
 		t.Errorf("in the jail: %s", got)
 	}
 }

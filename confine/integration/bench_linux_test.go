@@ -26,7 +26,7 @@ import (
 // BenchmarkLaunch is what a jail costs: true in one, against a bare spawn. The
 // shim here is the test binary, which starts slower than mcp-jail itself.
 func BenchmarkLaunch(b *testing.B) {
-	jailtest.NeedsJail(b)
+	jailtest.Needs(b)
 	b.Run("bare", func(b *testing.B) {
 		for b.Loop() {
 			if err := exec.Command("/usr/bin/true").Run(); err != nil {
@@ -38,7 +38,7 @@ func BenchmarkLaunch(b *testing.B) {
 	for _, c := range []struct {
 		name string
 		p    *policy.Profile
-	}{{"jail", jailtest.JailProfile(b)}, {"hosts granted", gatedProfile(b, policy.NetRule{Host: "example.org", Allow: true})}, {"home kept", kept(copied)}, {"home copied", copied}} {
+	}{{"jail", jailtest.Profile(b)}, {"hosts granted", gatedProfile(b, policy.NetRule{Host: "example.org", Allow: true})}, {"home kept", kept(copied)}, {"home copied", copied}} {
 		b.Run(c.name, func(b *testing.B) {
 			p := *c.p
 			p.Program, p.Argv = "/usr/bin/true", []string{"true"}
@@ -59,7 +59,7 @@ func BenchmarkLaunch(b *testing.B) {
 // initialize, in a jail with and without the supervisor: what handing the write tier
 // over costs a server that hardly writes. It needs MCPJAIL_SERVERS.
 func BenchmarkServerStart(b *testing.B) {
-	jailtest.NeedsJail(b)
+	jailtest.Needs(b)
 	servers, node := os.Getenv("MCPJAIL_SERVERS"), "/usr/bin/node"
 	index := filepath.Join(servers, "node_modules/@modelcontextprotocol/server-filesystem/dist/index.js")
 	for _, file := range []string{index, node} {
@@ -72,7 +72,7 @@ func BenchmarkServerStart(b *testing.B) {
 		b.Fatal(err)
 	}
 	dir := testkit.Plant(b, "file")
-	p := jailtest.JailProfile(b, jailtest.Grant{Path: dir, Rights: policy.Read | policy.Write}, jailtest.Grant{Path: modules, Rights: policy.Read})
+	p := jailtest.Profile(b, jailtest.Grant{Path: dir, Rights: policy.Read | policy.Write}, jailtest.Grant{Path: modules, Rights: policy.Read})
 	p.Program, p.Argv = node, []string{"node", filepath.Join(modules, "@modelcontextprotocol/server-filesystem/dist/index.js"), dir}
 	for _, supervised := range []bool{true, false} {
 		b.Run(fmt.Sprintf("supervised=%v", supervised), func(b *testing.B) {
@@ -117,9 +117,9 @@ func answerInitialize(b *testing.B, plan *planpkg.Plan) {
 // BenchmarkHookedCall is what a call costs that the supervisor carries out, against
 // the same one without a jail. The start of the program is not in it.
 func BenchmarkHookedCall(b *testing.B) {
-	jailtest.NeedsJail(b)
+	jailtest.Needs(b)
 	dir := testkit.Plant(b, "file")
-	p := jailtest.JailProfile(b, jailtest.Grant{Path: dir, Rights: rw})
+	p := jailtest.Profile(b, jailtest.Grant{Path: dir, Rights: rw})
 	for _, call := range slices.Sorted(maps.Keys(attacker.HookedCallsTimed)) {
 		timed := func(run func(a attacker.Attempt) attacker.Outcome) func(b *testing.B) {
 			return func(b *testing.B) {
@@ -132,6 +132,6 @@ func BenchmarkHookedCall(b *testing.B) {
 			}
 		}
 		b.Run(call+"/bare", timed(func(a attacker.Attempt) attacker.Outcome { return jailtest.Unconfined(b, "/", a)[0] }))
-		b.Run(call+"/jail", timed(func(a attacker.Attempt) attacker.Outcome { return jailtest.InJail(b, p, a)[0] }))
+		b.Run(call+"/jail", timed(func(a attacker.Attempt) attacker.Outcome { return jailtest.Attempts(b, p, a)[0] }))
 	}
 }

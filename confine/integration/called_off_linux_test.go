@@ -23,14 +23,14 @@ import (
 // TestStartCalledOff: a start whose shim does not read is called off, however long the
 // order is.
 func TestStartCalledOff(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	for _, size := range []int{0, 60 << 10, 1 << 20} {
 		shim := confine.Launcher{}.Prepare()
 		testkit.Eventually(t, "it is there", func() bool { return shim.Process.PID() > 0 })
 		if err := unix.PidfdSendSignal(shim.Process.Pidfd, unix.SIGSTOP, nil, 0); err != nil {
 			t.Fatal(err)
 		}
-		p := jailtest.JailProfile(t)
+		p := jailtest.Profile(t)
 		p.Env = append(p.Env, policy.Variable{Name: "LONG", Value: strings.Repeat("x", size)})
 		ctx, cancel := context.WithCancel(t.Context())
 		failed := make(chan error, 1)
@@ -56,7 +56,7 @@ func TestStartCalledOff(t *testing.T) {
 // TestEndLeavesNoCgroup: the jail is over when its cgroup is removed, also where the plan
 // does not count on one.
 func TestEndLeavesNoCgroup(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	if place := cgroup.CgroupHere(); !place.None() {
 		t.Logf("every plan here counts on one (%+v): see TestJailCgroup", place)
 		return
@@ -69,8 +69,8 @@ func TestEndLeavesNoCgroup(t *testing.T) {
 			shim.Cgroup.Remove()
 		}
 		shim.Cgroup = &cgroup.JailCgroup{Dir: dir + "/cgroup", Fd: -1, Ours: true} // which no process is in
-		p := jailtest.JailProfile(t)
-		p.Argv = append(p.Argv, jailtest.ProbeArgs(t, []attacker.Attempt{attacker.Try("read", "/etc/hostname")})...)
+		p := jailtest.Profile(t)
+		p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("read", "/etc/hostname")})...)
 		proc, err := confine.Launcher{Ready: shim}.Start(t.Context(), p, jail.Stdio{})
 		if err != nil {
 			t.Fatal(err)
@@ -85,7 +85,7 @@ func TestEndLeavesNoCgroup(t *testing.T) {
 // TestJailEndsWithoutItsLimits: where the cgroup cannot be told to hold the limit that was
 // loosened until there is a supervisor, the jail ends, and says why.
 func TestJailEndsWithoutItsLimits(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	for _, holds := range []bool{true, false} {
 		dir := testkit.Plant(t, "cgroup/pids.max")
 		shim := confine.Launcher{}.Prepare()
@@ -95,8 +95,8 @@ func TestJailEndsWithoutItsLimits(t *testing.T) {
 			t.Log("the jail's own is held to its limits: see TestJailCgroup")
 			return
 		}
-		p := jailtest.JailProfile(t)
-		p.Argv = append(p.Argv, jailtest.ProbeArgs(t, []attacker.Attempt{attacker.Try("wait")})...)
+		p := jailtest.Profile(t)
+		p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("wait")})...)
 		shim.Cgroup = &cgroup.JailCgroup{Dir: dir + "/cgroup", Fd: -1}
 		if !holds {
 			shim.Cgroup.Dir += "/none"
@@ -127,7 +127,7 @@ func TestJailEndsWithoutItsLimits(t *testing.T) {
 // TestOrderCannotBeSent: where the kernel refuses to pass the server's descriptors on, the
 // start fails, and does not wait for a shim that waits.
 func TestOrderCannotBeSent(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	closed, err := os.Open(os.DevNull)
 	if err != nil {
 		t.Fatal(err)
@@ -135,9 +135,9 @@ func TestOrderCannotBeSent(t *testing.T) {
 	closed.Close()
 	for kind, namespaces := range map[string]probe.Feature{confine.ShimOwnNet: probe.Available(""), confine.ShimBare: probe.Unavailable("for this test", "")} {
 		for _, size := range []int{0, 1 << 20} {
-			p := jailtest.JailProfile(t)
+			p := jailtest.Profile(t)
 			p.Env = append(p.Env, policy.Variable{Name: "LONG", Value: strings.Repeat("x", size)})
-			plan, err := jailtest.AllGaps.CompileOn(p, probe.HostFacts().With(namespaces))
+			plan, err := jailtest.WaivesGaps.CompileOn(p, probe.HostFacts().With(namespaces))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -24,7 +24,7 @@ var carveTree = []string{
 // TestJailCarveOuts nests grants in both directions. The host's tree must stay
 // as it was whatever is refused.
 func TestJailCarveOuts(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	truncated := "EACCES"
 	if !refusesTruncating() {
 		truncated = "EROFS" // the mask alone
@@ -143,7 +143,7 @@ func TestJailCarveOuts(t *testing.T) {
 				plantInto(t, in(dir)[1])
 			}
 			before := jailtest.HostTree(t, dir)
-			got := jailtest.InJail(t, jailtest.JailProfile(t, grants(dir)...), in(dir))[0]
+			got := jailtest.Attempts(t, jailtest.Profile(t, grants(dir)...), in(dir))[0]
 			jailtest.Expect(t, "in the jail", got, c.want)
 			if after := jailtest.HostTree(t, dir); got != attacker.Succeeded && !strings.HasPrefix(got, attacker.Succeeded+" ") && after != before {
 				t.Errorf("the host's tree has changed:\n%s\nto\n%s", before, after)
@@ -164,15 +164,15 @@ func plantInto(t *testing.T, p string) {
 // object wherever a parent is moved, but the next start would look for it where
 // it was. The names sort so that the second carve-out needs a pin around the first.
 func TestJailMasksByNameStay(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	dir := testkit.Plant(t, "pkg/.env", "pkg/keys/code")
-	p := jailtest.JailProfile(t, jailtest.Grant{Path: dir, Rights: rw}, jailtest.Grant{Path: dir + "/pkg/.env", Rights: 0}, jailtest.Grant{Path: dir + "/pkg/keys/code", Rights: r})
+	p := jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw}, jailtest.Grant{Path: dir + "/pkg/.env", Rights: 0}, jailtest.Grant{Path: dir + "/pkg/keys/code", Rights: r})
 	for i := range p.Entries {
 		if p.Entries[i].Rights == 0 {
 			p.Entries[i].Named = "**/.env"
 		}
 	}
-	got := jailtest.InJail(t, p,
+	got := jailtest.Attempts(t, p,
 		attacker.Try("read", dir+"/pkg/.env"),
 		attacker.Try("rename", dir+"/pkg", dir+"/moved"),
 		attacker.Try("rename", dir+"/pkg/.env", dir+"/pkg/env"),
@@ -188,9 +188,9 @@ func TestJailMasksByNameStay(t *testing.T) {
 // TestJailMasksOnLinks: a symlink is hidden itself, and can be neither followed
 // nor removed nor replaced.
 func TestJailMasksOnLinks(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	dir := testkit.Plant(t, "conf", "other", "away/", ".env -> conf", ".dir -> away")
-	p := jailtest.JailProfile(t, jailtest.Grant{Path: dir, Rights: rw}, jailtest.Grant{Path: dir + "/.env", Rights: 0}, jailtest.Grant{Path: dir + "/.dir", Rights: 0})
+	p := jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw}, jailtest.Grant{Path: dir + "/.env", Rights: 0}, jailtest.Grant{Path: dir + "/.dir", Rights: 0})
 	for _, c := range []struct{ attempt, want string }{
 		{"read DIR/.env", "EACCES"},
 		{"unlink DIR/.env", "EBUSY"},
@@ -202,7 +202,7 @@ func TestJailMasksOnLinks(t *testing.T) {
 		{"read DIR/conf", "ok conf"},
 	} {
 		before := jailtest.HostTree(t, dir)
-		got := jailtest.InJail(t, p, strings.Fields(strings.ReplaceAll(c.attempt, "DIR", dir)))[0]
+		got := jailtest.Attempts(t, p, strings.Fields(strings.ReplaceAll(c.attempt, "DIR", dir)))[0]
 		jailtest.Expect(t, c.attempt, got, c.want)
 		if jailtest.HostTree(t, dir) != before {
 			t.Errorf("%s: the host's tree has changed", c.attempt)

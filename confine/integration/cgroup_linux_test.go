@@ -36,7 +36,7 @@ func claimsCgroup(plan *planpkg.Plan) bool {
 func withoutProc(t *testing.T, p *policy.Profile, what attacker.Attempt) *jailtest.Started {
 	t.Helper()
 	q := *p
-	q.Argv = append(q.Argv[:1:1], jailtest.ProbeArgs(t, []attacker.Attempt{what})...)
+	q.Argv = append(q.Argv[:1:1], jailtest.Args(t, []attacker.Attempt{what})...)
 	f := probe.HostFacts()
 	f.FreshProc = probe.Unavailable("the test has taken it away", "")
 	plan := planpkg.Compile(&q, f)
@@ -50,7 +50,7 @@ func withoutProc(t *testing.T, p *policy.Profile, what attacker.Attempt) *jailte
 		t.Fatal(err)
 	}
 	defer w.Close()
-	s := &jailtest.Started{T: t, Errs: jailtest.NewLines()}
+	s := &jailtest.Started{T: t, Errs: jailtest.NewOutput()}
 	if s.Process, err = (confine.Launcher{}).Spawn(confine.ShimOwnNet).Start(t.Context(), plan, jail.Stdio{Out: w}); err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func withoutProc(t *testing.T, p *policy.Profile, what attacker.Attempt) *jailte
 // first moment, it holds by itself, and nothing of it stays. Elsewhere no plan says
 // that there is one.
 func TestJailCgroup(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	place := cgroup.CgroupHere()
 	limits := policy.Limits{MemoryMB: 64, Processes: 40}
 	plan, _ := confine.Launcher{}.Compile(limited(t, limits))
@@ -156,7 +156,7 @@ func TestWholeCgroup(t *testing.T) {
 	}
 	for flags, want := range map[uintptr]string{0: "ok true", unix.CLONE_NEWCGROUP: "ok false"} {
 		cmd := exec.Command("/proc/self/exe")
-		cmd.Args = append([]string{attacker.ProbeName}, jailtest.ProbeArgs(t, []attacker.Attempt{attacker.Try("whole-cgroup", mount)})...)
+		cmd.Args = append([]string{attacker.Name}, jailtest.Args(t, []attacker.Attempt{attacker.Try("whole-cgroup", mount)})...)
 		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: flags}
 		out, err := cmd.Output()
 		if err != nil || !strings.Contains(string(out), want) {
@@ -168,7 +168,7 @@ func TestWholeCgroup(t *testing.T) {
 // TestJailCgroupIsOutOfReach: a server that may look at the cgroups cannot change
 // its own, or leave it; one that may write there gets no such promise.
 func TestJailCgroupIsOutOfReach(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	place := cgroup.CgroupHere()
 	if place.Parent == "" {
 		t.Logf("no cgroup of ours here: %+v", place)
@@ -194,7 +194,7 @@ func TestJailCgroupIsOutOfReach(t *testing.T) {
 		var n int
 		fmt.Sscanf(filepath.Ext(name), ".%d", &n)
 		next := filepath.Join(place.Parent, fmt.Sprintf("%s%d.%d", cgroup.CgroupName, os.Getpid(), n+1))
-		got := jailtest.InJail(t, p,
+		got := jailtest.Attempts(t, p,
 			attacker.Try("read", next+"/pids.max"), attacker.Try("write", next+"/memory.max"), attacker.Try("write", next+"/cgroup.procs"),
 			attacker.Try("write", place.Parent+"/cgroup.procs"), attacker.Try("mkdir", next+"/sub"), attacker.Try("mkdir", place.Parent+"/sub"), attacker.Try("rmdir", next))
 		if !strings.HasPrefix(string(got[0]), "ok") {

@@ -15,7 +15,7 @@ import (
 // TestUndumpable shows that a launcher that hides its memory still starts jails,
 // and is hidden again afterwards.
 func TestUndumpable(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	const child = "MCPJAIL_TEST_UNDUMPABLE"
 	if os.Getenv(child) == "" {
 		cmd := exec.Command("/proc/self/exe", "-test.run=^TestUndumpable$", "-test.v")
@@ -28,7 +28,7 @@ func TestUndumpable(t *testing.T) {
 	if err := confine.Undumpable(); err != nil {
 		t.Fatal(err)
 	}
-	p := jailtest.JailProfile(t)
+	p := jailtest.Profile(t)
 	p.Program, p.Argv = "/usr/bin/true", []string{"true"}
 	proc, err := confine.Launcher{}.Start(t.Context(), p, jail.Stdio{})
 	if err != nil {
@@ -43,8 +43,8 @@ func TestUndumpable(t *testing.T) {
 // TestUnreadableShim: a program that its user may execute and not read is born
 // undumpable, and still maps its ids.
 func TestUnreadableShim(t *testing.T) {
-	jailtest.NeedsJail(t)
-	self, err := os.ReadFile(jailtest.TestBinary)
+	jailtest.Needs(t)
+	self, err := os.ReadFile(jailtest.Binary)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestUnreadableShim(t *testing.T) {
 	if err := os.WriteFile(shim, self, 0o111); err != nil {
 		t.Fatal(err)
 	}
-	p := jailtest.JailProfile(t)
+	p := jailtest.Profile(t)
 	p.Program, p.Argv = "/usr/bin/true", []string{"true"}
 	proc, err := confine.Launcher{Shim: shim}.Start(t.Context(), p, jail.Stdio{})
 	if err != nil {

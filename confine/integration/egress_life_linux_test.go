@@ -33,7 +33,7 @@ func TestWorldMany(t *testing.T) {
 	p := gatedProfile(t, localhost(port))
 	stub.Program() // stays open
 	before := descriptorsOpen(t)
-	got := jailtest.Jailed(t, p, "many", "10000", "200", fmt.Sprint("127.0.0.1:", port))
+	got := jailtest.Attempt(t, p, "many", "10000", "200", fmt.Sprint("127.0.0.1:", port))
 	jailtest.Expect(t, "10,000 connections", got, "ok 0 failed")
 	testkit.Eventually(t, "the launcher's descriptors are as many as before", func() bool {
 		runtime.GC() // frees the pipes that package net keeps for splicing
@@ -60,7 +60,7 @@ func TestWorldHalves(t *testing.T) {
 	defer l.Close()
 	go egresstest.Serve(l, func(c net.Conn) { io.Copy(c, c) })
 	p := gatedProfile(t, localhost(l.Addr().(*net.TCPAddr).Port))
-	jailtest.Expect(t, "1 MB there and back", jailtest.Jailed(t, p, "halves", l.Addr().String()), "ok")
+	jailtest.Expect(t, "1 MB there and back", jailtest.Attempt(t, p, "halves", l.Addr().String()), "ok")
 }
 
 // TestWorldLastWords: what a program sent just before it ended arrives, although the host
@@ -80,7 +80,7 @@ func TestWorldLastWords(t *testing.T) {
 		got <- fmt.Sprint(n, " bytes, ", err)
 	})
 	p := gatedProfile(t, localhost(l.Addr().(*net.TCPAddr).Port))
-	jailtest.Expect(t, "sending", jailtest.Jailed(t, p, "last-words", l.Addr().String(), strconv.Itoa(size)), "ok")
+	jailtest.Expect(t, "sending", jailtest.Attempt(t, p, "last-words", l.Addr().String(), strconv.Itoa(size)), "ok")
 	if n := <-got; n != fmt.Sprint(size, " bytes, ", nil) {
 		t.Errorf("%s of %d", n, size)
 	}
@@ -95,13 +95,13 @@ func TestWorldLauncherIsKilled(t *testing.T) {
 	}
 	defer l.Close()
 	p := gatedProfile(t, localhost(l.Addr().(*net.TCPAddr).Port))
-	p.Argv = append(p.Argv, jailtest.ProbeArgs(t, []attacker.Attempt{attacker.Try("hold", l.Addr().String())})...)
+	p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("hold", l.Addr().String())})...)
 	var order bytes.Buffer
 	if err := gob.NewEncoder(&order).Encode([]*policy.Profile{p}); err != nil {
 		t.Fatal(err)
 	}
 	pipe := newWitness(t)
-	cmd := exec.Command(jailtest.TestBinary)
+	cmd := exec.Command(jailtest.Binary)
 	cmd.Args = []string{launcherName}
 	cmd.Stdin = &order
 	cmd.ExtraFiles = []*os.File{pipe.w}
@@ -131,7 +131,7 @@ func TestWorldLauncherIsKilled(t *testing.T) {
 // the Go runtime ends over that.
 func TestWorldThreads(t *testing.T) {
 	inWorld(t)
-	s := jailtest.BeginWith(t, worldLauncher(), gatedProfile(t, host("good.test")), attacker.Try("slow-memory", "40"))
+	s := jailtest.BeginBy(t, worldLauncher(), gatedProfile(t, host("good.test")), attacker.Try("slow-memory", "40"))
 	threads := func() int {
 		names, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", s.PID()))
 		return len(names)

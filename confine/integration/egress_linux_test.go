@@ -119,7 +119,7 @@ func clientEnv() []policy.Variable {
 // jail is a profile of the client, asking for a name.
 func (c *client) jail(t testing.TB, name string, rules ...policy.NetRule) *policy.Profile {
 	grants := []jailtest.Grant{{Path: c.program, Rights: policy.Read | policy.Execute}, {Path: worldFile("ca.pem"), Rights: policy.Read}, {Path: "/etc/ssl", Rights: policy.Read}}
-	p := jailtest.JailProfile(t, grants...)
+	p := jailtest.Profile(t, grants...)
 	p.Program, p.Argv, p.Env, p.Net = c.program, c.args(name), clientEnv(), rules
 	return p
 }
@@ -147,7 +147,7 @@ func runClient(t testing.TB, p *policy.Profile) (out string, ok bool, denials []
 func runClientBy(t testing.TB, l confine.Launcher, p *policy.Profile) (out string, ok bool, denials []policy.Denial) {
 	t.Helper()
 	var b bytes.Buffer
-	proc, wait, err := jailtest.StartJail(t, l, p, &b, io.Discard)
+	proc, wait, err := jailtest.Start(t, l, p, &b, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +196,7 @@ func TestWorldClients(t *testing.T) {
 // TestWorldGo: Go's own resolver, which the probe has.
 func TestWorldGo(t *testing.T) {
 	inWorld(t)
-	p := jailtest.JailProfile(t, jailtest.Grant{Path: worldFile("ca.pem"), Rights: policy.Read})
+	p := jailtest.Profile(t, jailtest.Grant{Path: worldFile("ca.pem"), Rights: policy.Read})
 	p.Env, p.Net = clientEnv(), []policy.NetRule{host("good.test")}
 	os.Setenv("SSL_CERT_FILE", worldFile("ca.pem"))
 	for _, name := range []string{"good.test", "other.test"} {
@@ -204,7 +204,7 @@ func TestWorldGo(t *testing.T) {
 			t.Fatalf("the control of %s: %s", name, got)
 		}
 	}
-	got := jailtest.InJail(t, p, attacker.Try("get", "https://good.test/"), attacker.Try("get", "http://good.test/"), attacker.Try("get", "https://other.test/"))
+	got := jailtest.Attempts(t, p, attacker.Try("get", "https://good.test/"), attacker.Try("get", "http://good.test/"), attacker.Try("get", "https://other.test/"))
 	for i, want := range []string{"this is good.test", "this is good.test", "no such host"} {
 		if !strings.Contains(got[i], want) {
 			t.Errorf("%d: %q, want %q", i, got[i], want)

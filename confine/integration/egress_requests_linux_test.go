@@ -63,7 +63,7 @@ func TestWorldRequests(t *testing.T) {
 		if c.scheme != "https" || c.missing != nil || !slices.Contains(c.argv, "URL") {
 			continue
 		}
-		if jailtest.BareWorld && c.name == "wget" {
+		if jailtest.HostNS && c.name == "wget" {
 			continue // asks no variable, and the plan says so
 		}
 		t.Run(c.name, func(t *testing.T) {
@@ -88,7 +88,7 @@ func TestWorldRequests(t *testing.T) {
 // what looks at its requests is still there for that one.
 func TestWorldBuiltTwice(t *testing.T) {
 	inWorld(t)
-	if jailtest.BareWorld {
+	if jailtest.HostNS {
 		return // nothing is built by lists there
 	}
 	trustTestAuthority(t)
@@ -148,7 +148,7 @@ func TestWorldSecret(t *testing.T) {
 				`echo "$TOKEN"; cat /proc/self/environ | tr "\0" "\n"; curl -sS -H "Authorization: Bearer $TOKEN" https://good.test/told?; curl -sS -H "Authorization: Bearer $TOKEN" http://twin.test/told`}}
 			rules := []policy.NetRule{{Host: "good.test", Scheme: "https", Secrets: []policy.Secret{s}, Allow: true}, host("twin.test")}
 			p := c.requestProfile(t, "good.test", rules...)
-			p.Entries = append(p.Entries, jailtest.EntryOf(t, jailtest.Grant{Path: "/etc/alternatives", Rights: policy.Read}))
+			p.Entries = append(p.Entries, jailtest.Entry(t, jailtest.Grant{Path: "/etc/alternatives", Rights: policy.Read}))
 			jailtest.SortEntries(p)
 			p.Env = append(p.Env, policy.Variable{Name: "TOKEN", Value: policy.Placeholder("TOKEN")})
 			p.Secrets = []policy.Secret{s}
@@ -192,10 +192,10 @@ func TestWorldSecretMissing(t *testing.T) {
 	} {
 		s := c.secret
 		s.Env = "TOKEN"
-		p := jailtest.JailProfile(t)
+		p := jailtest.Profile(t)
 		p.Net = []policy.NetRule{{Host: "good.test", Scheme: "https", Secrets: []policy.Secret{s}, Allow: true}}
 		p.Secrets = []policy.Secret{s}
-		_, _, err := jailtest.StartJail(t, confine.Launcher{}, p, io.Discard, io.Discard)
+		_, _, err := jailtest.Start(t, confine.Launcher{}, p, io.Discard, io.Discard)
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(fmt.Sprint(err), gateway.StepRequests) {
 			t.Errorf("%+v: %v, want %q", s, err, c.want)
 		}
@@ -221,8 +221,8 @@ func TestWorldDeaf(t *testing.T) {
 	}
 	defer begin.Close()
 	var l confine.Launcher
-	if jailtest.BareWorld {
-		l.Waive = jailtest.AllGaps.Waive
+	if jailtest.HostNS {
+		l.Waive = jailtest.WaivesGaps.Waive
 	}
 	proc, err := l.Start(t.Context(), p, jail.Stdio{In: in})
 	in.Close()

@@ -89,7 +89,7 @@ func TestWorldRules(t *testing.T) {
 	} {
 		a := attacker.Attempt(strings.Fields(c.attempt))
 		t.Run(fmt.Sprint(c.attempt, " with ", c.rules[0].Host), func(t *testing.T) {
-			p := jailtest.JailProfile(t, jailtest.Grant{Path: worldFile("ca.pem"), Rights: policy.Read})
+			p := jailtest.Profile(t, jailtest.Grant{Path: worldFile("ca.pem"), Rights: policy.Read})
 			p.Env, p.Net = clientEnv(), c.rules
 			got, denials := attemptIn(t, p, a)
 			if c.want == "" {
@@ -111,7 +111,7 @@ func TestWorldRules(t *testing.T) {
 func attemptIn(t testing.TB, p *policy.Profile, a attacker.Attempt) (attacker.Outcome, []policy.Denial) {
 	t.Helper()
 	q := *p
-	q.Argv = append([]string{attacker.ProbeName}, jailtest.ProbeArgs(t, []attacker.Attempt{a})...)
+	q.Argv = append([]string{attacker.Name}, jailtest.Args(t, []attacker.Attempt{a})...)
 	out, _, denials := runClient(t, &q)
 	return jailtest.Outcomes(t, []attacker.Attempt{a}, []byte(out), "")[0], denials
 }
@@ -135,7 +135,7 @@ func TestWorldNamesStay(t *testing.T) {
 	inWorld(t)
 	p := gatedProfile(t, host("good.test"), host("*.wild.test"))
 	secret := strings.ReplaceAll(fmt.Sprint("leak-", time.Now().UnixNano()), "-", "")
-	got := jailtest.InJail(t, p, attacker.Try("looked-up", "good.test"), attacker.Try("looked-up", secret+".other.test"),
+	got := jailtest.Attempts(t, p, attacker.Try("looked-up", "good.test"), attacker.Try("looked-up", secret+".other.test"),
 		attacker.Try("resolve", "198.51.100.53:53"), attacker.Try("resolve", "8.8.8.8:53"), attacker.Try("resolve", "[2001:db8::99]:53"), attacker.Try("resolve", "127.0.0.1:53"))
 	for i, want := range []string{"198.51.100.10", "no such host", "ok", "ok", "ok", "ok"} {
 		if !strings.Contains(got[i], want) {
@@ -197,7 +197,7 @@ func TestWorldWalls(t *testing.T) {
 		p := gatedProfile(t, policy.NetRule{Host: "good.test", Scheme: "tcp", Port: 7000, Allow: true}, host("good.test"))
 		a := attacker.Attempt(strings.Fields(c.attempt))
 		want := c.want
-		if jailtest.BareWorld && c.bare != "" {
+		if jailtest.HostNS && c.bare != "" {
 			want = c.bare
 		}
 		if got, _ := attemptIn(t, p, a); !strings.Contains(got, want) {
@@ -222,7 +222,7 @@ func keptDescriptors() string {
 // other jail, and the host's files stay as they are.
 func TestWorldGrantedEtc(t *testing.T) {
 	inWorld(t)
-	if jailtest.BareWorld {
+	if jailtest.HostNS {
 		t.Skip("without mounts the host's files are the jail's")
 	}
 	for _, c := range clients(t) {
@@ -231,7 +231,7 @@ func TestWorldGrantedEtc(t *testing.T) {
 		}
 		p := c.jail(t, "good.test", host("good.test"))
 		p.Entries = slices.DeleteFunc(p.Entries, func(e policy.Entry) bool { return policy.Within(e.Path, "/etc") })
-		p.Entries = append(p.Entries, jailtest.EntryOf(t, jailtest.Grant{Path: "/etc", Rights: policy.Read}))
+		p.Entries = append(p.Entries, jailtest.Entry(t, jailtest.Grant{Path: "/etc", Rights: policy.Read}))
 		jailtest.SortEntries(p)
 		out, ok, denials := runClient(t, p)
 		if !ok || !c.said(out, "good.test") || len(denials) != 0 {

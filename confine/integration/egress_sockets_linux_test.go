@@ -43,11 +43,11 @@ func TestWorldRace(t *testing.T) {
 			t.Fatalf("the control: %s", control)
 		}
 		outcomes := "1"
-		if jailtest.BareWorld {
+		if jailtest.HostNS {
 			outcomes = "2"
 		}
-		got := jailtest.Jailed(t, greetingProfile(t), "race", greets, bad, "3000", outcomes)
-		if !strings.Contains(got, good) || jailtest.BareWorld && !strings.Contains(got, "ECONNREFUSED:") || strings.Contains(got, says) {
+		got := jailtest.Attempt(t, greetingProfile(t), "race", greets, bad, "3000", outcomes)
+		if !strings.Contains(got, good) || jailtest.HostNS && !strings.Contains(got, "ECONNREFUSED:") || strings.Contains(got, says) {
 			t.Errorf("%s: %s", bad, got)
 		}
 		t.Logf("%s", got)
@@ -62,7 +62,7 @@ func TestWorldHandedOn(t *testing.T) {
 			if got := jailtest.Unconfined(t, "/", attacker.Try("handed-on", to, way))[0]; !strings.HasPrefix(got, "ok hello from ") {
 				t.Fatalf("the control of %s: %s", way, got)
 			}
-			got := jailtest.Jailed(t, greetingProfile(t), "handed-on", to, way)
+			got := jailtest.Attempt(t, greetingProfile(t), "handed-on", to, way)
 			if to == greets && got != "ok hello from 198.51.100.10" || to == greetsNot && strings.Contains(got, "hello") {
 				t.Errorf("%s to %s: %s", way, to, got)
 			}
@@ -73,14 +73,14 @@ func TestWorldHandedOn(t *testing.T) {
 // TestWorldInterrupted: signals take no connection.
 func TestWorldInterrupted(t *testing.T) {
 	inWorld(t)
-	jailtest.Expect(t, "300 connections", jailtest.Jailed(t, greetingProfile(t), "interrupt", greets, "300"), "ok map[hello from 198.51.100.10:300]")
+	jailtest.Expect(t, "300 connections", jailtest.Attempt(t, greetingProfile(t), "interrupt", greets, "300"), "ok map[hello from 198.51.100.10:300]")
 }
 
 // TestWorldNonblock: what a connect that does not wait is told, and the next ones.
 func TestWorldNonblock(t *testing.T) {
 	inWorld(t)
 	const want = "ok EINPROGRESS 0 ok EISCONN: hello from 198.51.100.10"
-	for _, where := range []string{jailtest.Unconfined(t, "/", attacker.Try("nonblock", greets))[0], jailtest.Jailed(t, greetingProfile(t), "nonblock", greets)} {
+	for _, where := range []string{jailtest.Unconfined(t, "/", attacker.Try("nonblock", greets))[0], jailtest.Attempt(t, greetingProfile(t), "nonblock", greets)} {
 		jailtest.Expect(t, "connect", where, want)
 	}
 }
@@ -91,7 +91,7 @@ func TestWorldNamesOfSockets(t *testing.T) {
 	p := greetingProfile(t)
 	p.Net = append(p.Net, policy.NetRule{Host: "2001:db8::11", Scheme: "tcp", Port: 7000, Allow: true})
 	for _, to := range []string{greets, "[2001:db8::11]:7000"} {
-		if got := jailtest.Jailed(t, p, "names", to); !strings.HasPrefix(got, "ok "+to+" ") || jailtest.BareWorld && got != "ok "+to+" true" {
+		if got := jailtest.Attempt(t, p, "names", to); !strings.HasPrefix(got, "ok "+to+" ") || jailtest.HostNS && got != "ok "+to+" true" {
 			t.Errorf("%s: %s", to, got)
 		}
 	}
@@ -106,7 +106,7 @@ func TestWorldDatagrams(t *testing.T) {
 		{"8.8.8.8:53", "good.test", "1"}, {"127.0.0.53:53", "good.test", "1"},
 	} {
 		want := fmt.Sprintf("ok connected %[1]s type 2 answers %[2]s, sendto %[1]s type 2 answers %[2]s, sendmsg %[1]s type 2 answers %[2]s, bound %[1]s type 2 answers %[2]s", c.server, c.answers)
-		jailtest.Expect(t, c.server+" "+c.name, jailtest.Jailed(t, gatedProfile(t, host("good.test")), "datagrams", c.server, c.name), want)
+		jailtest.Expect(t, c.server+" "+c.name, jailtest.Attempt(t, gatedProfile(t, host("good.test")), "datagrams", c.server, c.name), want)
 	}
 	got := jailtest.Unconfined(t, "/", attacker.Try("datagrams", "198.51.100.53:53", "other.test"))[0]
 	if !strings.Contains(got, "connected 198.51.100.53:53 type 2 answers 1") {
@@ -155,13 +155,13 @@ func TestWorldPackets(t *testing.T) {
 			if way == "connected" {
 				want = "ECONNRESET"
 			}
-			if jailtest.BareWorld {
+			if jailtest.HostNS {
 				jailtest.Expect(t, way+" to "+to, out, want)
 			}
 			if got.Load() != before {
 				t.Errorf("%s to %s: it arrived", way, to)
 			}
-			if jailtest.BareWorld && !refusedTarget(denials, "send", to) {
+			if jailtest.HostNS && !refusedTarget(denials, "send", to) {
 				t.Errorf("%s to %s: refused %+v", way, to, denials)
 			}
 		}
@@ -172,7 +172,7 @@ func TestWorldPackets(t *testing.T) {
 // another way.
 func TestWorldOptions(t *testing.T) {
 	inWorld(t)
-	if !jailtest.BareWorld {
+	if !jailtest.HostNS {
 		t.Skip("in a network of its own a server may do with its sockets what it likes")
 	}
 	option := func(level, name, size int) string {
@@ -202,7 +202,7 @@ func TestWorldOptions(t *testing.T) {
 		if c.control != any {
 			jailtest.Expect(t, "unconfined: "+c.attempt, jailtest.Unconfined(t, "/", a)[0], c.control)
 		}
-		jailtest.Expect(t, c.attempt, jailtest.InJail(t, greetingProfile(t), a)[0], c.want)
+		jailtest.Expect(t, c.attempt, jailtest.Attempts(t, greetingProfile(t), a)[0], c.want)
 	}
 }
 
@@ -252,10 +252,10 @@ func TestWorldStranger(t *testing.T) {
 // TestWorldInitIsKilled: what survives the init has no network.
 func TestWorldInitIsKilled(t *testing.T) {
 	inWorld(t)
-	if !jailtest.BareWorld {
+	if !jailtest.HostNS {
 		t.Skip("nothing survives it where there are namespaces")
 	}
-	s := jailtest.BeginWith(t, jailtest.AllGaps, greetingProfile(t), attacker.Try("after-init", "start", greets))
+	s := jailtest.BeginBy(t, jailtest.WaivesGaps, greetingProfile(t), attacker.Try("after-init", "start", greets))
 	s.Errs.Await(t, "waits")
 	unix.Kill(s.PID(), unix.SIGKILL)
 	s.Errs.Await(t, "connect ENOSYS socket ENOSYS sendto ENOSYS")
@@ -294,7 +294,7 @@ func TestConnectSoon(t *testing.T) {
 // sockets are the same.
 func TestWorldLacks(t *testing.T) {
 	inWorld(t)
-	if !jailtest.BareWorld {
+	if !jailtest.HostNS {
 		t.Skip("TestJailLacks does that")
 	}
 	own := ownCopy(t)
@@ -303,9 +303,9 @@ func TestWorldLacks(t *testing.T) {
 		if err := os.Link(own, program); err != nil {
 			t.Fatal(err)
 		}
-		l := jailtest.AllGaps
+		l := jailtest.WaivesGaps
 		l.Shim = program
-		got, err := jailtest.RunJail(t, l, greetingProfile(t), []attacker.Attempt{attacker.Try("greeted", greets), attacker.Try("greeted", greetsNot), attacker.Try("names", greets)})
+		got, err := jailtest.Run(t, l, greetingProfile(t), []attacker.Attempt{attacker.Try("greeted", greets), attacker.Try("greeted", greetsNot), attacker.Try("names", greets)})
 		if want := "[ok hello from 198.51.100.10 ECONNREFUSED ok " + greets + " true]"; err != nil || fmt.Sprint(got) != want {
 			t.Errorf("%s: %v, %v", f.what, got, err)
 		}
@@ -316,11 +316,11 @@ func TestWorldLacks(t *testing.T) {
 // What else cannot be read is.
 func TestWorldHostsFile(t *testing.T) {
 	inWorld(t)
-	if !jailtest.BareWorld {
+	if !jailtest.HostNS {
 		t.Skip("the jail has a file of its own there")
 	}
 	dir := testkit.Plant(t, "place/hidden", "place/shown", "outside")
-	p := jailtest.JailProfile(t, jailtest.Grant{Path: dir + "/place", Rights: r}, jailtest.Grant{Path: dir + "/place/hidden", Rights: 0}) // so that reads are asked for
+	p := jailtest.Profile(t, jailtest.Grant{Path: dir + "/place", Rights: r}, jailtest.Grant{Path: dir + "/place/hidden", Rights: 0}) // so that reads are asked for
 	p.Net = []policy.NetRule{host("good.test")}
 	for _, name := range []string{"/etc/hosts", dir + "/outside", dir + "/place/hidden"} {
 		got, denials := attemptIn(t, p, attacker.Try("read", name))

@@ -35,7 +35,7 @@ const (
 // TestEgress runs the tests of granted hosts as root and as an ordinary user, each with
 // and without namespaces. The short form has two of the four.
 func TestEgress(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	if os.Getuid() != 0 {
 		t.Skip("TestEgress of root runs them as an ordinary user as well")
 	}
@@ -59,7 +59,7 @@ func TestEgress(t *testing.T) {
 		}
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			home, err := os.MkdirTemp(filepath.Dir(jailtest.TestBinary), "world-")
+			home, err := os.MkdirTemp(filepath.Dir(jailtest.Binary), "world-")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -74,19 +74,19 @@ func TestEgress(t *testing.T) {
 			if err := os.Chown(home, c.user, c.user); err != nil {
 				t.Fatal(err)
 			}
-			args := []string{jailtest.TestBinary, "-test.run=^TestWorld", "-test.timeout=5m"}
+			args := []string{jailtest.Binary, "-test.run=^TestWorld", "-test.timeout=5m"}
 			if testing.Verbose() {
 				args = append(args, "-test.v")
 			}
 			if only := os.Getenv("MCPJAIL_WORLD_RUN"); only != "" {
 				args[1] = "-test.run=" + only
 			}
-			cmd := exec.Command(jailtest.TestBinary)
+			cmd := exec.Command(jailtest.Binary)
 			cmd.Args = append([]string{worldName}, args...)
 			cmd.Dir = home
-			cmd.Env = append(os.Environ(), "MCPJAIL_TEST_BINARY="+jailtest.TestBinary, "TMPDIR="+home, "HOME="+home, worldEnv+"="+home, "MCPJAIL_WORLD_USER="+strconv.Itoa(c.user))
+			cmd.Env = append(os.Environ(), "MCPJAIL_TEST_BINARY="+jailtest.Binary, "TMPDIR="+home, "HOME="+home, worldEnv+"="+home, "MCPJAIL_WORLD_USER="+strconv.Itoa(c.user))
 			if c.forbid != "" {
-				cmd.Env = append(cmd.Env, jailtest.ForbidEnv+"="+c.forbid, jailtest.BareWorldEnv+"=1")
+				cmd.Env = append(cmd.Env, jailtest.ForbidEnv+"="+c.forbid, jailtest.HostNSEnv+"=1")
 			}
 			cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET | unix.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
 			out, err := cmd.CombinedOutput()
@@ -159,16 +159,16 @@ func inWorld(t testing.TB) {
 	if os.Getenv(worldEnv) == "" {
 		t.Skip("TestEgress runs this, in namespaces made for it")
 	}
-	if jailtest.BareWorld {
-		jailtest.NeedsBare(t)
+	if jailtest.HostNS {
+		jailtest.NeedsHostNS(t)
 	} else {
-		jailtest.NeedsJail(t)
+		jailtest.Needs(t)
 	}
 }
 
 func worldLauncher() confine.Launcher {
-	if jailtest.BareWorld {
-		return jailtest.AllGaps
+	if jailtest.HostNS {
+		return jailtest.WaivesGaps
 	}
 	return confine.Launcher{}
 }
@@ -181,7 +181,7 @@ func runWorld(argv []string) {
 		os.Exit(1)
 	}
 	if os.Getenv("MCPJAIL_WORLD_USER") != "0" {
-		jailtest.RunDrop(argv)
+		jailtest.RunAsUser(argv)
 	}
 	fmt.Fprintln(os.Stderr, syscall.Exec(argv[0], argv, os.Environ()))
 	os.Exit(1)

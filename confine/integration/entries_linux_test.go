@@ -15,7 +15,7 @@ import (
 
 // TestJailEntries are the odd shapes of entries.
 func TestJailEntries(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	tmp, err := os.MkdirTemp("/tmp", "mcp-jail-entry-")
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +77,7 @@ func TestJailEntries(t *testing.T) {
 				s = strings.NewReplacer("DIR", dir, "TMP", tmp, "PARENT", fmt.Sprint(os.Getpid())).Replace(s)
 				tries = append(tries, strings.Fields(s))
 			}
-			got := fmt.Sprint(jailtest.InJail(t, jailtest.JailProfile(t, c.grants...), tries...))
+			got := fmt.Sprint(jailtest.Attempts(t, jailtest.Profile(t, c.grants...), tries...))
 			jailtest.Expect(t, "in the jail", got, c.want)
 			if after := jailtest.HostTree(t, dir) + jailtest.HostTree(t, tmp); after != before && !strings.Contains(c.name, "to write") {
 				t.Errorf("the host's tree has changed:\n%s\nto\n%s", before, after)

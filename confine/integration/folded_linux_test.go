@@ -33,7 +33,7 @@ const (
 // TestFoldedNames runs TestFolded on filesystems that ignore case, in a mount namespace of
 // its own: with namespaces and without, as root and as an ordinary user.
 func TestFoldedNames(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	if os.Getuid() != 0 || os.Getenv("MCPJAIL_TEST_BINARY") != "" {
 		t.Skip("root mounts it, and runs it as others too")
 	}
@@ -48,26 +48,26 @@ func TestFoldedNames(t *testing.T) {
 					name += ", without namespaces"
 				}
 				t.Run(name, func(t *testing.T) {
-					home, err := os.MkdirTemp(jailtest.TestPlace, "fold")
+					home, err := os.MkdirTemp(jailtest.Dir, "fold")
 					if err != nil {
 						t.Fatal(err)
 					}
-					run := []string{jailtest.TestBinary, "-test.run=^TestFolded$", "-test.v"}
+					run := []string{jailtest.Binary, "-test.run=^TestFolded$", "-test.v"}
 					if user == "user" {
 						if err := os.Chown(home, jailtest.OrdinaryUser, jailtest.OrdinaryUser); err != nil {
 							t.Fatal(err)
 						}
-						run = append([]string{attacker.DropName, jailtest.TestBinary}, run[1:]...)
+						run = append([]string{attacker.AsUserName, jailtest.Binary}, run[1:]...)
 					}
-					place := filepath.Join(jailtest.TestPlace, fmt.Sprintf("%s-%s-%s", kind, how, user))
+					place := filepath.Join(jailtest.Dir, fmt.Sprintf("%s-%s-%s", kind, how, user))
 					if err := os.Mkdir(place, 0o755); err != nil {
 						t.Fatal(err)
 					}
-					cmd := exec.Command(jailtest.TestBinary)
+					cmd := exec.Command(jailtest.Binary)
 					cmd.Args = append([]string{foldProgram, place, kind}, run...)
 					cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
 					cmd.Dir = home
-					cmd.Env = append(os.Environ(), "MCPJAIL_TEST_BINARY="+jailtest.TestBinary, "TMPDIR="+home, "HOME="+home, "XDG_STATE_HOME="+home, foldEnv+"="+place)
+					cmd.Env = append(os.Environ(), "MCPJAIL_TEST_BINARY="+jailtest.Binary, "TMPDIR="+home, "HOME="+home, "XDG_STATE_HOME="+home, foldEnv+"="+place)
 					if how != "" {
 						cmd.Env = append(cmd.Env, "MCPJAIL_TEST_FOLD_HOW="+how)
 					}
@@ -88,7 +88,7 @@ func runFold(argv []string) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	cmd := exec.Command(attacker.TestBinaryOfProbe())
+	cmd := exec.Command(attacker.Executable())
 	cmd.Args, cmd.Stdout, cmd.Stderr, cmd.Env = run, os.Stdout, os.Stderr, os.Environ()
 	if how := os.Getenv("MCPJAIL_TEST_FOLD_HOW"); how != "" {
 		cmd.Env = append(cmd.Env, jailtest.ForbidEnv+"="+how)
@@ -103,7 +103,7 @@ func runFold(argv []string) {
 // foldedProfile resolves rules for a directory as they are for a real start.
 func foldedProfile(t *testing.T, dir string, rules ...policy.FsRule) *policy.Profile {
 	t.Helper()
-	p, err := config.FromCommandLine(config.CommandLineOptions{Command: []string{jailtest.TestBinary}, Write: []string{dir}})
+	p, err := config.FromCommandLine(config.CommandLineOptions{Command: []string{jailtest.Binary}, Write: []string{dir}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func foldedProfile(t *testing.T, dir string, rules ...policy.FsRule) *policy.Pro
 	if err != nil {
 		t.Fatal(err)
 	}
-	profile.Argv = []string{attacker.ProbeName}
+	profile.Argv = []string{attacker.Name}
 	return profile
 }
 
@@ -133,7 +133,7 @@ func TestFolded(t *testing.T) {
 		t.Skip("started by TestFoldedNames")
 	}
 	probetest.Needs(t, "landlock", "seccomp")
-	if err := jailtest.MakePlace(); err != nil {
+	if err := jailtest.MakeDir(); err != nil {
 		t.Fatal(err)
 	}
 	bare := probe.ProbeUserNamespaces().Answer == probe.No
@@ -165,14 +165,14 @@ func TestFolded(t *testing.T) {
 	}
 	launcher := confine.Launcher{}
 	if bare {
-		launcher = jailtest.AllGaps
+		launcher = jailtest.WaivesGaps
 	}
 	refuse := func(p func(dir string) *policy.Profile, attempts []string) {
 		t.Helper()
 		for _, a := range attempts {
 			dir := fresh()
 			before := jailtest.HostTree(t, dir)
-			out, err := jailtest.RunJail(t, launcher, p(dir), []attacker.Attempt{in(a, dir)})
+			out, err := jailtest.Run(t, launcher, p(dir), []attacker.Attempt{in(a, dir)})
 			if err != nil {
 				t.Fatalf("%s: %v", a, err)
 			}
@@ -186,7 +186,7 @@ func TestFolded(t *testing.T) {
 	}
 	refuse(narrow, writes)
 	dir := fresh()
-	out, err := jailtest.RunJail(t, launcher, narrow(dir), []attacker.Attempt{attacker.Try("write", dir+"/FREE"), attacker.Try("read", dir+"/Config"), attacker.Try("create", dir+"/New"), attacker.Try("read", dir+"/NEW"), attacker.Try("unlink", dir+"/free")})
+	out, err := jailtest.Run(t, launcher, narrow(dir), []attacker.Attempt{attacker.Try("write", dir+"/FREE"), attacker.Try("read", dir+"/Config"), attacker.Try("create", dir+"/New"), attacker.Try("read", dir+"/NEW"), attacker.Try("unlink", dir+"/free")})
 	if err != nil || fmt.Sprint(out) != "[ok ok config ok ok ok]" {
 		t.Errorf("what is granted: %v, %v", out, err)
 	}
@@ -207,7 +207,7 @@ func TestFolded(t *testing.T) {
 		t.Errorf("a directory that is hidden: %v", err)
 	}
 	// And that is so: this is what is waived.
-	out, err = jailtest.RunJail(t, confine.Launcher{Waive: []policy.Axis{policy.AxisFs}}, hiding(dir), []attacker.Attempt{attacker.Try("read", dir+"/Secret.env"), attacker.Try("read", dir+"/SECRET.ENV")})
+	out, err = jailtest.Run(t, confine.Launcher{Waive: []policy.Axis{policy.AxisFs}}, hiding(dir), []attacker.Attempt{attacker.Try("read", dir+"/Secret.env"), attacker.Try("read", dir+"/SECRET.ENV")})
 	if err != nil || out[0] != unix.ErrnoName(unix.EACCES) || out[1] != "ok Secret.env" {
 		t.Errorf("waived: %v, %v", out, err)
 	}

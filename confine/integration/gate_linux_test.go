@@ -19,7 +19,7 @@ import (
 
 // gatedProfile is a profile with granted hosts.
 func gatedProfile(t testing.TB, rules ...policy.NetRule) *policy.Profile {
-	p := jailtest.JailProfile(t)
+	p := jailtest.Profile(t)
 	p.Net = rules
 	return p
 }
@@ -27,7 +27,7 @@ func gatedProfile(t testing.TB, rules ...policy.NetRule) *policy.Profile {
 // TestJailGate: where a host is granted there is still no way out of the jail but
 // through the sockets that were handed out of it.
 func TestJailGate(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	tcp := testkit.Accept(t, "tcp", "127.0.0.1:0")
 	p := gatedProfile(t, policy.NetRule{Host: "example.org", Allow: true})
 	for _, c := range []struct{ attempt, want string }{
@@ -40,18 +40,18 @@ func TestJailGate(t *testing.T) {
 		{fmt.Sprint("socket ", unix.AF_PACKET, unix.SOCK_RAW, 0), "EAFNOSUPPORT"},
 	} {
 		a := attacker.Attempt(strings.Fields(c.attempt))
-		jailtest.Expect(t, c.attempt, jailtest.Jailed(t, p, a[0], a[1:]...), c.want)
+		jailtest.Expect(t, c.attempt, jailtest.Attempt(t, p, a[0], a[1:]...), c.want)
 	}
 }
 
 // TestJailGateShort: a launcher without room for the sockets refuses the start.
 func TestJailGateShort(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	p := gatedProfile(t)
 	for port := range 300 {
 		p.Net = append(p.Net, policy.NetRule{Host: "example.org", Scheme: "tcp", Port: 20000 + port, Allow: true})
 	}
-	jailtest.Expect(t, "with room", jailtest.Jailed(t, p, "dial", "tcp", "198.51.100.1:9"), "ECONNREFUSED")
+	jailtest.Expect(t, "with room", jailtest.Attempt(t, p, "dial", "tcp", "198.51.100.1:9"), "ECONNREFUSED")
 	open := descriptorsOpen(t)
 	var old syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &old); err != nil {

@@ -22,7 +22,7 @@ import (
 // homeProfile is the profile of a tool, whose HOME is a copy of a directory.
 func homeProfile(t testing.TB, home string, grants ...jailtest.Grant) *policy.Profile {
 	t.Helper()
-	p := jailtest.JailProfile(t, grants...)
+	p := jailtest.Profile(t, grants...)
 	p.Tool, p.Home, p.HomePrivate, p.Dir = "tool", home, true, home
 	p.Entries = append(p.Entries, policy.Entry{
 		Path: home, Named: home, Kind: policy.KindDir, Rights: policy.AllRights, Origin: policy.OriginHome, Rule: "home", Make: true, Ephemeral: true,
@@ -46,7 +46,7 @@ func kept(p *policy.Profile) *policy.Profile {
 // is not there.
 func needsCopies(t testing.TB) {
 	t.Helper()
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	if f := (confine.Launcher{}).AskCopies(homeProfile(t, t.TempDir())); f.Answer != probe.Yes {
 		testkit.Skip(t, "overlay", "%s (%s)", f.Answer, f.Detail)
 	}
@@ -126,7 +126,7 @@ func TestJailHome(t *testing.T) {
 	all := slices.Concat(looks, writes, looks)
 	check := func(what string, p *policy.Profile, first, last string) {
 		t.Helper()
-		got := jailtest.InJail(t, p, all...)
+		got := jailtest.Attempts(t, p, all...)
 		if fmt.Sprint(got[:3]) != first || fmt.Sprint(got[len(got)-3:]) != last || slices.ContainsFunc(got[3:len(got)-3], func(o attacker.Outcome) bool { return o != attacker.Succeeded }) {
 			t.Errorf("%s: %q", what, got)
 		}
@@ -145,7 +145,7 @@ func TestJailHome(t *testing.T) {
 	if now := everything(t, filepath.Dir(home)); now == host {
 		t.Error("what the listing process wrote is nowhere")
 	}
-	if got := fmt.Sprint(jailtest.InJail(t, p, looks...)); got != after {
+	if got := fmt.Sprint(jailtest.Attempts(t, p, looks...)); got != after {
 		t.Errorf("a call after that sees %s", got)
 	}
 }
@@ -180,7 +180,7 @@ func TestJailHomeHolds(t *testing.T) {
 					a[i] = filepath.Join(home, a[i])
 				}
 				before := everything(t, filepath.Dir(home))
-				got, _, _ = strings.Cut(jailtest.InJail(t, p, a)[0], " ")
+				got, _, _ = strings.Cut(jailtest.Attempts(t, p, a)[0], " ")
 				return got, everything(t, filepath.Dir(home)) != before
 			}
 			if got, changed := run(kept); got != attacker.Succeeded || !changed {
@@ -200,7 +200,7 @@ func TestJailHomeHolds(t *testing.T) {
 		{"setxattr HOME/x trusted.overlay.opaque", "EPERM"}, {"read HOME/out", "ENOENT"}, {"rewrite HOME/out", "ENOENT"},
 		{"list /tmp", "ok"}, {"stat /tmp/lower", "ENOENT"}, {"stat /tmp/upper", "ENOENT"}, {"fds", "ok 0 1 2"},
 	} {
-		jailtest.Expect(t, c.attempt, jailtest.Jailed(t, homeProfile(t, home), strings.Fields(c.attempt)[0], strings.Fields(strings.ReplaceAll(c.attempt, "HOME", home))[1:]...), c.want)
+		jailtest.Expect(t, c.attempt, jailtest.Attempt(t, homeProfile(t, home), strings.Fields(c.attempt)[0], strings.Fields(strings.ReplaceAll(c.attempt, "HOME", home))[1:]...), c.want)
 	}
 	if now := everything(t, filepath.Dir(home)); now != before {
 		t.Errorf("the host's tree has changed:\n%s\nto\n%s", before, now)

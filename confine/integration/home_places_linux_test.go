@@ -32,7 +32,7 @@ func TestJailHomeRules(t *testing.T) {
 	testkit.PlantBelow(t, home, "a/b/c/ro", "a/masked/m", "a/other", "shared/s")
 	p := homeProfile(t, home, jailtest.Grant{Path: home + "/a/b/c", Rights: r | x}, jailtest.Grant{Path: home + "/a/masked", Rights: 0}, jailtest.Grant{Path: home + "/shared", Rights: policy.AllRights})
 	host := everything(t, home)
-	got := jailtest.InJail(t, p,
+	got := jailtest.Attempts(t, p,
 		attacker.Try("read", home+"/a/b/c/ro"), attacker.Try("rewrite", home+"/a/b/c/ro"), attacker.Try("create", home+"/a/b/c/new"), attacker.Try("unlink", home+"/a/b/c/ro"),
 		attacker.Try("read", home+"/a/masked/m"), attacker.Try("list", home+"/a/masked"),
 		attacker.Try("rename", home+"/a", home+"/moved"), attacker.Try("rename", home+"/a/b", home+"/a/moved"), attacker.Try("rename", home+"/a/masked", home+"/a/moved"), attacker.Try("rmdir", home+"/a/masked"),
@@ -43,14 +43,14 @@ func TestJailHomeRules(t *testing.T) {
 	if now := everything(t, home); now != host {
 		t.Errorf("the host's tree has changed:\n%s\nto\n%s", host, now)
 	}
-	jailtest.Expect(t, "what is granted by name", jailtest.Jailed(t, p, "create", home+"/shared/new"), "ok")
+	jailtest.Expect(t, "what is granted by name", jailtest.Attempt(t, p, "create", home+"/shared/new"), "ok")
 	if _, err := os.Stat(home + "/shared/new"); err != nil {
 		t.Error(err)
 	}
 	// A HOME inside of what may be written.
 	around := homeProfile(t, home, jailtest.Grant{Path: filepath.Dir(home), Rights: rw})
 	host = everything(t, home)
-	got = jailtest.InJail(t, around, attacker.Try("create", home+"/new"), attacker.Try("rewrite", home+"/x"), attacker.Try("rename", home, home+"-moved"), attacker.Try("create", filepath.Dir(home)+"/new"))
+	got = jailtest.Attempts(t, around, attacker.Try("create", home+"/new"), attacker.Try("rewrite", home+"/x"), attacker.Try("rename", home, home+"-moved"), attacker.Try("create", filepath.Dir(home)+"/new"))
 	if fmt.Sprint(got) != "[ok ok EBUSY ok]" {
 		t.Errorf("%s", got)
 	}
@@ -102,7 +102,7 @@ func refuseOverlay(t *testing.T) confine.Launcher {
 // TestJailHomeWithoutOverlay: where there are no copies HOME is empty, and the plan
 // says so; it is never the one that is kept.
 func TestJailHomeWithoutOverlay(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	l := refuseOverlay(t)
 	for _, first := range []string{"Start", "Compile"} {
 		home := plantHome(t)
@@ -118,12 +118,12 @@ func TestJailHomeWithoutOverlay(t *testing.T) {
 			}
 		}
 		for range 2 {
-			got, err := jailtest.RunJail(t, l, p, []attacker.Attempt{attacker.Try("list", home), attacker.Try("list", home+"/dir/sub"), attacker.Try("create", home+"/new"), attacker.Try("exec", "/usr/bin/stat", "-c", "%a %F", home)})
+			got, err := jailtest.Run(t, l, p, []attacker.Attempt{attacker.Try("list", home), attacker.Try("list", home+"/dir/sub"), attacker.Try("create", home+"/new"), attacker.Try("exec", "/usr/bin/stat", "-c", "%a %F", home)})
 			if err != nil || fmt.Sprint(got) != "[ok dir ok z ok ok 700 directory]" {
 				t.Errorf("%v, %v", got, err)
 			}
 		}
-		s := jailtest.BeginWith(t, l, p, attacker.Try("list", home))
+		s := jailtest.BeginBy(t, l, p, attacker.Try("list", home))
 		s.Finish()
 		if !note(s.Plan()) {
 			t.Errorf("%q", s.Plan().Notes)
@@ -170,7 +170,7 @@ func TestJailHomeMeanwhile(t *testing.T) {
 		calls = append(calls, attacker.Try("rewrite", name), attacker.Try("mkfile", name), attacker.Try("rename", name, home+"/moved"), attacker.Try("list", home+"/dir"), attacker.Try("unlink", home+"/moved"))
 	}
 	for range 10 {
-		jailtest.InJail(t, homeProfile(t, home), calls...)
+		jailtest.Attempts(t, homeProfile(t, home), calls...)
 	}
 	end()
 	<-done
@@ -202,10 +202,10 @@ cp -a dir copied && rm -r copied && ls dir
 		p   *policy.Profile
 		out *bytes.Buffer
 	}{{p, &got}, {kept(p), &want}} {
-		jailtest.Expect(t, "a lock", jailtest.Jailed(t, c.p, "locked", home+"/x"), "EAGAIN")
+		jailtest.Expect(t, "a lock", jailtest.Attempt(t, c.p, "locked", home+"/x"), "EAGAIN")
 		sh := *c.p
 		sh.Program, sh.Argv = "/usr/bin/sh", []string{"sh", "-c", script}
-		proc, wait, err := jailtest.StartJail(t, confine.Launcher{}, &sh, c.out, &errs)
+		proc, wait, err := jailtest.Start(t, confine.Launcher{}, &sh, c.out, &errs)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -223,14 +223,14 @@ cp -a dir copied && rm -r copied && ls dir
 // TestBareHome: a call has a HOME of its own, empty, and gone afterwards. The server's
 // cannot be seen.
 func TestBareHome(t *testing.T) {
-	jailtest.NeedsBare(t)
+	jailtest.NeedsHostNS(t)
 	home := plantHome(t)
 	p := homeProfile(t, home)
 	p.Env = append(p.Env, policy.Variable{Name: policy.StatementVar, Value: string(p.Statement())})
 	host := everything(t, home)
 	looks := []attacker.Attempt{attacker.Try("variable", "HOME"), attacker.Try("cwd"), attacker.Try("list", "."), attacker.Try("create", "new"), attacker.Try("list", home), attacker.Try("read", home+"/x"), attacker.Try("rewrite", home+"/x"), attacker.Try("create", home+"/new"), attacker.Try("env")}
 	for range 2 {
-		got := jailtest.InBare(t, p, looks...)
+		got := jailtest.AttemptsHostNS(t, p, looks...)
 		own := strings.TrimPrefix(got[0], "ok ")
 		if want := fmt.Sprint("[ok ", own, " ok ", own, " ok ok EACCES EACCES EACCES EACCES]"); fmt.Sprint(got[:8]) != want || !strings.HasSuffix(own, "/home") || own == home {
 			t.Errorf("%v, want %s", got[:8], want)
@@ -246,10 +246,10 @@ func TestBareHome(t *testing.T) {
 	if now := everything(t, home); now != host {
 		t.Errorf("the host's tree has changed:\n%s\nto\n%s", host, now)
 	}
-	if got := fmt.Sprint(jailtest.InBare(t, kept(p), looks[:8]...)); got != "[ok "+home+" ok "+home+" ok dir empty hard link out x y ok ok dir empty hard link new out x y ok x ok EEXIST]" {
+	if got := fmt.Sprint(jailtest.AttemptsHostNS(t, kept(p), looks[:8]...)); got != "[ok "+home+" ok "+home+" ok dir empty hard link out x y ok ok dir empty hard link new out x y ok x ok EEXIST]" {
 		t.Errorf("the control: %s", got)
 	}
-	plan, _ := jailtest.AllGaps.Compile(p)
+	plan, _ := jailtest.WaivesGaps.Compile(p)
 	if !slices.ContainsFunc(plan.Notes, func(n string) bool { return strings.Contains(n, "HOME is an empty directory") }) {
 		t.Errorf("%q", plan.Notes)
 	}
@@ -258,7 +258,7 @@ func TestBareHome(t *testing.T) {
 // TestHomeMadeByOthers: where every user may make something, another one may have made
 // the private HOME, or a directory on the way to it, since the profile was resolved.
 func TestHomeMadeByOthers(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	if os.Getuid() != 0 {
 		t.Skip("only root can make a directory of another user")
 	}
@@ -268,7 +268,7 @@ func TestHomeMadeByOthers(t *testing.T) {
 		if err := os.Chmod(shared, 0o777|os.ModeSticky); err != nil {
 			t.Fatal(err)
 		}
-		p := jailtest.JailProfile(t)
+		p := jailtest.Profile(t)
 		home := shared + "/state/servers/s/home"
 		p.Entries = append(p.Entries, policy.Entry{Path: home, Named: home, Kind: policy.KindDir, Rights: policy.AllRights, Origin: policy.OriginHome, Make: true})
 		jailtest.SortEntries(p)

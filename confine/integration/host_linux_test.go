@@ -22,13 +22,13 @@ import (
 // TestJailEndOfFile: the client sees the end of the output when the program
 // closes its own, while the program goes on.
 func TestJailEndOfFile(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	p := jailtest.JailProfile(t)
+	p := jailtest.Profile(t)
 	p.Program, p.Argv = "/usr/bin/sh", []string{"sh", "-c", "echo out; exec >&- 2>&-; sleep 60"}
 	proc, err := confine.Launcher{}.Start(t.Context(), p, jail.Stdio{Out: w, Err: w})
 	w.Close()
@@ -51,13 +51,13 @@ func TestJailEndOfFile(t *testing.T) {
 // TestJailWithoutProc: where the host's /proc is partly masked there is none in
 // the jail, not the host's either, whatever is granted.
 func TestJailWithoutProc(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	dir := testkit.Plant(t, "file")
 	for _, grants := range [][]jailtest.Grant{{{Path: dir, Rights: r}}, {{Path: "/", Rights: r}}} {
-		p := jailtest.JailProfile(t, grants...)
+		p := jailtest.Profile(t, grants...)
 		f := probe.HostFacts()
 		f.FreshProc = probe.Unavailable("masked", "unmask")
-		p.Argv = append(p.Argv, jailtest.ProbeArgs(t, []attacker.Attempt{
+		p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{
 			attacker.Try("stat", "/proc/self"), attacker.Try("stat", "/proc/1"), attacker.Try("stat", fmt.Sprintf("/proc/%d", os.Getpid())), attacker.Try("read", dir+"/file"), attacker.Try("kill", fmt.Sprint(os.Getpid())),
 		})...)
 		r, w, err := os.Pipe()
@@ -85,12 +85,12 @@ func TestJailWithoutProc(t *testing.T) {
 // TestJailFromPID1: a launcher can be the init of a container, whose number every
 // jail has too.
 func TestJailFromPID1(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	if os.Getuid() != 0 {
 		t.Skip("only root can make the container")
 	}
-	cmd := exec.Command("unshare", "--pid", "--fork", "--mount-proc", jailtest.TestBinary, "-test.run=^TestJailExit$", "-test.v")
-	cmd.Env = append(os.Environ(), "MCPJAIL_TEST_BINARY="+jailtest.TestBinary)
+	cmd := exec.Command("unshare", "--pid", "--fork", "--mount-proc", jailtest.Binary, "-test.run=^TestJailExit$", "-test.v")
+	cmd.Env = append(os.Environ(), "MCPJAIL_TEST_BINARY="+jailtest.Binary)
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "--- PASS: TestJailExit") {
 		t.Errorf("%v\n%s", err, out)
@@ -100,9 +100,9 @@ func TestJailFromPID1(t *testing.T) {
 // TestJailInAJail: what starts a jail cannot be started in one. It says so, and
 // nothing of the program runs.
 func TestJailInAJail(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	jailtest.Expect(t, "unconfined", jailtest.Unconfined(t, "/", attacker.Try("start"))[0], "ok")
-	got := jailtest.Jailed(t, jailtest.JailProfile(t), "start")
+	got := jailtest.Attempt(t, jailtest.Profile(t), "start")
 	if !strings.Contains(got, plan.ErrGaps.Error()) || !strings.Contains(got, "user namespaces") {
 		t.Errorf("in the jail: %s", got)
 	}
@@ -112,9 +112,9 @@ func TestJailInAJail(t *testing.T) {
 // host that replaces a masked file takes the mask away with it. The wider grant
 // then shows the new file (ROUGH_EDGES.md).
 func TestJailMaskUnderReplacement(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	dir := testkit.Plant(t, ".env", "new", "go/")
-	p := jailtest.JailProfile(t, jailtest.Grant{Path: dir, Rights: r}, jailtest.Grant{Path: dir + "/.env", Rights: 0})
+	p := jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: r}, jailtest.Grant{Path: dir + "/.env", Rights: 0})
 	p.Program, p.Argv = "/usr/bin/sh", []string{"sh", "-c", "cat .env || echo masked; until test -e go/on; do sleep 0.01; done; cat .env || echo masked"}
 	p.Dir = dir
 	r, w, err := os.Pipe()

@@ -48,17 +48,17 @@ func call(address, word string) (string, error) {
 // TestJailInbound: a port of the host's loopback leads to the server, more often than
 // there were sockets at first, and to nothing while it does not listen.
 func TestJailInbound(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	for _, listens := range []string{"127.0.0.1", "[::1]", "0.0.0.0", "[::]"} {
 		t.Run(listens, func(t *testing.T) {
 			const calls = 3 * spec.SpareSockets
 			port := freePort(t)
-			p := jailtest.JailProfile(t)
+			p := jailtest.Profile(t)
 			p.Inbound = []int{port}
 			inside := fmt.Sprintf("%s:%d", listens, port)
-			p.Argv = append(p.Argv, jailtest.ProbeArgs(t, []attacker.Attempt{attacker.Try("callback", inside, fmt.Sprint(calls))})...)
-			out := jailtest.NewLines()
-			proc, wait, err := jailtest.StartJail(t, confine.Launcher{}, p, out, io.Discard)
+			p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("callback", inside, fmt.Sprint(calls))})...)
+			out := jailtest.NewOutput()
+			proc, wait, err := jailtest.Start(t, confine.Launcher{}, p, out, io.Discard)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -83,15 +83,15 @@ func TestJailInbound(t *testing.T) {
 
 // TestJailInboundParting: what a server has answered arrives, also when it has ended since.
 func TestJailInboundParting(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	const size = 1 << 20
 	port := freePort(t)
-	p := jailtest.JailProfile(t)
+	p := jailtest.Profile(t)
 	p.Inbound = []int{port}
 	address := fmt.Sprint("127.0.0.1:", port)
-	p.Argv = append(p.Argv, jailtest.ProbeArgs(t, []attacker.Attempt{attacker.Try("parting", address, fmt.Sprint(size))})...)
-	out := jailtest.NewLines()
-	proc, wait, err := jailtest.StartJail(t, confine.Launcher{}, p, out, io.Discard)
+	p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("parting", address, fmt.Sprint(size))})...)
+	out := jailtest.NewOutput()
+	proc, wait, err := jailtest.Start(t, confine.Launcher{}, p, out, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,14 +121,14 @@ func TestJailInboundParting(t *testing.T) {
 // TestJailInboundOnly: no other port of the host leads into the jail, an inbound one
 // leads nowhere else, and without a listener it refuses.
 func TestJailInboundOnly(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	port, other := freePort(t), freePort(t)
-	p := jailtest.JailProfile(t)
+	p := jailtest.Profile(t)
 	p.Inbound = []int{port}
 	service := testkit.Accept(t, "tcp", "127.0.0.1:0")
-	p.Argv = append(p.Argv, jailtest.ProbeArgs(t, []attacker.Attempt{attacker.Try("dial", "tcp", service), attacker.Try("callback", fmt.Sprint("127.0.0.1:", other), "1")})...)
-	out := jailtest.NewLines()
-	proc, wait, err := jailtest.StartJail(t, confine.Launcher{}, p, out, io.Discard)
+	p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("dial", "tcp", service), attacker.Try("callback", fmt.Sprint("127.0.0.1:", other), "1")})...)
+	out := jailtest.NewOutput()
+	proc, wait, err := jailtest.Start(t, confine.Launcher{}, p, out, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,17 +147,17 @@ func TestJailInboundOnly(t *testing.T) {
 // TestJailInboundTaken: a port that somebody else has is no reason not to start, and
 // leads to the server once it is free.
 func TestJailInboundTaken(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	port := l.Addr().(*net.TCPAddr).Port
-	p := jailtest.JailProfile(t)
+	p := jailtest.Profile(t)
 	p.Inbound = []int{port}
-	p.Argv = append(p.Argv, jailtest.ProbeArgs(t, []attacker.Attempt{attacker.Try("callback", fmt.Sprint("127.0.0.1:", port), "1")})...)
-	out := jailtest.NewLines()
-	proc, wait, err := jailtest.StartJail(t, confine.Launcher{}, p, out, io.Discard)
+	p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("callback", fmt.Sprint("127.0.0.1:", port), "1")})...)
+	out := jailtest.NewOutput()
+	proc, wait, err := jailtest.Start(t, confine.Launcher{}, p, out, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ import (
 // anything of it: the supervisor's workers are refused it as the server is.
 func TestJailInheritedStaysAsItWas(t *testing.T) {
 	t.Parallel()
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	attempts := []attacker.Attempt{
 		attacker.Try("read", "/proc/self/fd/0"), attacker.Try("write", "/proc/self/fd/0"), attacker.Try("append", "/proc/self/fd/0"), attacker.Try("rewrite", "/proc/self/fd/0"),
 		attacker.Try("truncate", "/proc/self/fd/0"), attacker.Try("write", "/dev/stdin"),
@@ -44,8 +44,8 @@ func TestJailInheritedStaysAsItWas(t *testing.T) {
 		return jailtest.Outcomes(t, attempts, report, ""), string(text)
 	}
 	free, after := run(func(in, out *os.File) func() {
-		cmd := exec.Command(jailtest.TestBinary)
-		cmd.Args = append([]string{attacker.ProbeName}, jailtest.ProbeArgs(t, attempts)...)
+		cmd := exec.Command(jailtest.Binary)
+		cmd.Args = append([]string{attacker.Name}, jailtest.Args(t, attempts)...)
 		cmd.Stdin, cmd.Stdout = in, out
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
@@ -55,8 +55,8 @@ func TestJailInheritedStaysAsItWas(t *testing.T) {
 	if want := []attacker.Outcome{"ok given", "ok", "ok", "ok", "ok", "ok"}; !slices.Equal(free, want) || after == "given" {
 		t.Errorf("unconfined: %v, and it is %q", free, after)
 	}
-	p := jailtest.JailProfile(t)
-	p.Argv = append(p.Argv, jailtest.ProbeArgs(t, attempts)...)
+	p := jailtest.Profile(t)
+	p.Argv = append(p.Argv, jailtest.Args(t, attempts)...)
 	got, after := run(func(in, out *os.File) func() {
 		proc, err := confine.Launcher{}.Start(t.Context(), p, jail.Stdio{In: in, Out: out})
 		if err != nil {

@@ -26,7 +26,7 @@ import (
 // any more: a supervisor keeps what it reads arguments with, and one that asks nobody
 // nothing.
 func TestInitCapabilities(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	const none = "0000000000000000"
 	for _, c := range []struct {
 		what     string
@@ -36,9 +36,9 @@ func TestInitCapabilities(t *testing.T) {
 		{"with a supervisor", probe.HostFacts().SeccompNotify, fmt.Sprintf("%016x", 1<<unix.CAP_SYS_PTRACE)},
 		{"without", probe.Unavailable("for this test", ""), none},
 	} {
-		p := jailtest.JailProfile(t)
+		p := jailtest.Profile(t)
 		p.Waive = []policy.Axis{policy.AxisFs}
-		p.Argv = append(p.Argv, jailtest.ProbeArgs(t, []attacker.Attempt{attacker.Try("wait")})...)
+		p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("wait")})...)
 		f := probe.HostFacts()
 		f.SeccompNotify = c.notifies
 		plan := planpkg.Compile(p, f)
@@ -100,7 +100,7 @@ func threadCapabilities(t *testing.T, pid int) (held []string) {
 // TestJailProcSecrets: what of /proc only the host's root may read tells of more than the
 // jail, and root in it is that root to a file's mode. On kernels to come, too.
 func TestJailProcSecrets(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	probetest.Needs(t, "fresh_proc")
 	names, err := os.ReadDir("/proc")
 	if err != nil {
@@ -124,7 +124,7 @@ func TestJailProcSecrets(t *testing.T) {
 		t.Fatal("this /proc has no such file, not even those that every kernel has")
 	}
 	free := jailtest.Unconfined(t, "/", tries...)
-	for i, got := range jailtest.InJail(t, jailtest.JailProfile(t), tries...) {
+	for i, got := range jailtest.Attempts(t, jailtest.Profile(t), tries...) {
 		// Behind the mode the kernel may ask for a capability of the machine's root
 		// (kmsg, CAP_SYSLOG), which a container's or a user namespace's does not have.
 		if roots[i] && free[i] != "EPERM" {
@@ -138,9 +138,9 @@ func TestJailProcSecrets(t *testing.T) {
 // nodes of its /dev is a device; that seccomp and no_new_privs see to that as well is not
 // asked here.
 func TestJailMountFlags(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	dir := testkit.Plant(t, "ws/masked", "ws/hidden/", "ws/ro/x", "ws/holes/in/y", "copied/z")
-	p := jailtest.JailProfile(t, jailtest.Grant{Path: dir + "/ws", Rights: rw | x}, jailtest.Grant{Path: dir + "/ws/masked", Rights: 0}, jailtest.Grant{Path: dir + "/ws/hidden", Rights: 0}, jailtest.Grant{Path: dir + "/ws/ro", Rights: r},
+	p := jailtest.Profile(t, jailtest.Grant{Path: dir + "/ws", Rights: rw | x}, jailtest.Grant{Path: dir + "/ws/masked", Rights: 0}, jailtest.Grant{Path: dir + "/ws/hidden", Rights: 0}, jailtest.Grant{Path: dir + "/ws/ro", Rights: r},
 		jailtest.Grant{Path: dir + "/ws/holes", Rights: 0}, jailtest.Grant{Path: dir + "/ws/holes/in", Rights: r})
 	p.Entries = append(p.Entries, policy.Entry{
 		Path: dir + "/copied", Named: "home", Kind: policy.KindDir, Rights: rw, Origin: policy.OriginHome, Rule: "home", Ephemeral: true,
@@ -150,7 +150,7 @@ func TestJailMountFlags(t *testing.T) {
 		"/": "ro", "/tmp": "rw", "/dev": "ro noexec", "/dev/null": "ro noexec", "/dev/pts": "rw noexec", "/dev/shm": "rw", "/proc": "ro noexec",
 		"/ws": "rw", "/ws/masked": "ro noexec", "/ws/hidden": "ro noexec", "/ws/ro": "ro noexec", "/ws/holes": "ro", "/ws/holes/in": "ro noexec", "/copied": "rw",
 	}
-	for line := range strings.Lines(jailtest.Jailed(t, p, "read", "/proc/self/mountinfo")) {
+	for line := range strings.Lines(jailtest.Attempt(t, p, "read", "/proc/self/mountinfo")) {
 		f := strings.Fields(strings.TrimPrefix(line, "ok "))
 		place, flags := f[4], strings.Split(f[5], ",")
 		wanted := want[strings.TrimPrefix(place, dir)] + " nosuid"

@@ -273,8 +273,8 @@ func TestOpenByStep(t *testing.T) {
 			if gotErr != nil {
 				continue
 			}
-			a, errA := jailtest.ObjectOf(want)
-			b, errB := jailtest.ObjectOf(got)
+			a, errA := jailtest.Identity(want)
+			b, errB := jailtest.Identity(got)
 			if a != b || errA != nil || errB != nil {
 				t.Errorf("%q, %v: another object", p, last)
 			}

@@ -76,12 +76,12 @@ func killLauncher(t *testing.T, jails []*policy.Profile, moment time.Duration, a
 		t.Fatal(err)
 	}
 	pipe := newWitness(t)
-	cmd := exec.Command(jailtest.TestBinary)
+	cmd := exec.Command(jailtest.Binary)
 	cmd.Args = []string{launcherName}
 	cmd.Env = append(os.Environ(), env...)
 	cmd.Stdin = &order
 	cmd.ExtraFiles = []*os.File{pipe.w}
-	out := jailtest.NewLines()
+	out := jailtest.NewOutput()
 	cmd.Stdout = out
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -103,10 +103,10 @@ func killLauncher(t *testing.T, jails []*policy.Profile, moment time.Duration, a
 // TestJailLauncherIsKilled: SIGKILL at any moment of a start and after it leaves
 // no process, no mount and no directory.
 func TestJailLauncherIsKilled(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	dir := testkit.Plant(t, "file", "sub/masked")
-	p := jailtest.JailProfile(t, jailtest.Grant{Path: dir, Rights: rw}, jailtest.Grant{Path: dir + "/sub/masked", Rights: 0})
-	p.Argv = append(p.Argv, jailtest.ProbeArgs(t, []attacker.Attempt{attacker.Try("daemon", "2"), attacker.Try("wait")})...)
+	p := jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw}, jailtest.Grant{Path: dir + "/sub/masked", Rights: 0})
+	p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("daemon", "2"), attacker.Try("wait")})...)
 	before := jailtest.LookAtHost(t, dir)
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)

@@ -33,10 +33,10 @@ func recorded(t *testing.T, p *policy.Profile, attempts ...attacker.Attempt) map
 // what it is refused afterwards on record.
 func TestJailRecordsAfterAbsents(t *testing.T) {
 	t.Parallel()
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	dir := testkit.Plant(t, "ws/")
 	const tried = 3000
-	got := recorded(t, jailtest.JailProfile(t, jailtest.Grant{Path: dir + "/ws", Rights: rw}), attacker.Try("creates", "/nowhere/#", strconv.Itoa(tried)), attacker.Try("create", dir+"/ws/.envrc"))
+	got := recorded(t, jailtest.Profile(t, jailtest.Grant{Path: dir + "/ws", Rights: rw}), attacker.Try("creates", "/nowhere/#", strconv.Itoa(tried)), attacker.Try("create", dir+"/ws/.envrc"))
 	if d := got[dir+"/ws/.envrc"]; d.Count != 1 {
 		t.Errorf("not on record: %v", got)
 	}
@@ -49,9 +49,9 @@ func TestJailRecordsAfterAbsents(t *testing.T) {
 // what has no room in it is counted.
 func TestJailRecordsEveryTime(t *testing.T) {
 	t.Parallel()
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	dir := testkit.Plant(t, "ro/")
-	p := jailtest.JailProfile(t, jailtest.Grant{Path: dir + "/ro", Rights: policy.Read})
+	p := jailtest.Profile(t, jailtest.Grant{Path: dir + "/ro", Rights: policy.Read})
 	for n, want := range map[string]int{"4": 4, "3000": 3000} {
 		if d := recorded(t, p, attacker.Try("creates", dir+"/ro/new", n))[dir+"/ro/new"]; d.Count != want || !d.Last.After(d.Time) {
 			t.Errorf("%s times: %+v", n, d)

@@ -13,7 +13,7 @@ import (
 )
 
 func TestJailExit(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	for _, c := range []struct {
 		attempt attacker.Attempt
 		want    confine.Exit
@@ -24,7 +24,7 @@ func TestJailExit(t *testing.T) {
 		{attacker.Try("die", "9"), confine.Exit{Code: 137, Signal: syscall.SIGKILL}},
 		{attacker.Try("die", "15"), confine.Exit{Code: 143, Signal: syscall.SIGTERM}},
 	} {
-		s := jailtest.Begin(t, jailtest.JailProfile(t), c.attempt)
+		s := jailtest.Begin(t, jailtest.Profile(t), c.attempt)
 		if got := s.Finish(); got != c.want {
 			t.Errorf("%v: %+v, want %+v", c.attempt, got, c.want)
 		}
@@ -35,11 +35,11 @@ func TestJailExit(t *testing.T) {
 }
 
 func TestJailSignalsArePassedOn(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2} {
 		t.Run(sig.String(), func(t *testing.T) {
 			t.Parallel()
-			s := jailtest.Begin(t, jailtest.JailProfile(t), attacker.Try("caught"))
+			s := jailtest.Begin(t, jailtest.Profile(t), attacker.Try("caught"))
 			s.Errs.Await(t, "ready")
 			if err := s.Signal(sig); err != nil {
 				t.Fatal(err)
@@ -53,7 +53,7 @@ func TestJailSignalsArePassedOn(t *testing.T) {
 		})
 	}
 	t.Run("uncaught", func(t *testing.T) {
-		s := jailtest.Begin(t, jailtest.JailProfile(t), attacker.Try("wait"))
+		s := jailtest.Begin(t, jailtest.Profile(t), attacker.Try("wait"))
 		if err := s.Signal(syscall.SIGTERM); err != nil {
 			t.Fatal(err)
 		}
@@ -66,9 +66,9 @@ func TestJailSignalsArePassedOn(t *testing.T) {
 // TestJailEndsDaemons: whoever left the session and ignores signals dies with
 // the jail, be it killed or be its program done.
 func TestJailEndsDaemons(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	t.Run("by Kill", func(t *testing.T) {
-		s := jailtest.Begin(t, jailtest.JailProfile(t), attacker.Try("daemon", "2"), attacker.Try("wait"))
+		s := jailtest.Begin(t, jailtest.Profile(t), attacker.Try("daemon", "2"), attacker.Try("wait"))
 		s.Errs.Await(t, "daemon")
 		if err := s.Kill(); err != nil {
 			t.Fatal(err)
@@ -78,7 +78,7 @@ func TestJailEndsDaemons(t *testing.T) {
 		}
 	})
 	t.Run("when the program is done", func(t *testing.T) {
-		s := jailtest.Begin(t, jailtest.JailProfile(t), attacker.Try("daemon", "2"), attacker.Try("caught"))
+		s := jailtest.Begin(t, jailtest.Profile(t), attacker.Try("daemon", "2"), attacker.Try("caught"))
 		s.Errs.Await(t, "daemon")
 		s.Signal(syscall.SIGTERM)
 		if exit := s.Finish(); exit != (confine.Exit{}) {
@@ -86,7 +86,7 @@ func TestJailEndsDaemons(t *testing.T) {
 		}
 	})
 	t.Run("SIGKILL by Signal", func(t *testing.T) {
-		s := jailtest.Begin(t, jailtest.JailProfile(t), attacker.Try("daemon", "1"), attacker.Try("wait"))
+		s := jailtest.Begin(t, jailtest.Profile(t), attacker.Try("daemon", "1"), attacker.Try("wait"))
 		s.Errs.Await(t, "daemon")
 		s.Signal(syscall.SIGKILL)
 		s.Finish()

@@ -24,25 +24,25 @@ import (
 )
 
 func limited(t testing.TB, l policy.Limits, grants ...jailtest.Grant) *policy.Profile {
-	p := jailtest.JailProfile(t, grants...)
+	p := jailtest.Profile(t, grants...)
 	p.Limits = l
 	return p
 }
 
 func TestJailOpenFiles(t *testing.T) {
-	jailtest.NeedsJail(t)
-	got := jailtest.Jailed(t, limited(t, policy.Limits{OpenFiles: 40}), "openfiles")
+	jailtest.Needs(t)
+	got := jailtest.Attempt(t, limited(t, policy.Limits{OpenFiles: 40}), "openfiles")
 	n, why, _ := strings.Cut(strings.TrimPrefix(got, "ok "), " ")
 	if count, _ := strconv.Atoi(n); why != "EMFILE" || count < 20 || count > 40 {
 		t.Errorf("%s of a limit of 40", got)
 	}
 	p := limited(t, policy.Limits{OpenFiles: 40})
-	jailtest.Expect(t, "raising it again", jailtest.Jailed(t, p, "limit", fmt.Sprint(unix.RLIMIT_NOFILE)), "ok 40 40")
+	jailtest.Expect(t, "raising it again", jailtest.Attempt(t, p, "limit", fmt.Sprint(unix.RLIMIT_NOFILE)), "ok 40 40")
 }
 
 // TestJailInotify: the host counts the jail's instances as its user's.
 func TestJailInotify(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	probetest.Needs(t, "fresh_proc")
 	most := probe.HostFacts().Inotify
 	if most.Instances < 8 {
@@ -50,31 +50,31 @@ func TestJailInotify(t *testing.T) {
 	}
 	allowed := most.Instances / 4
 	jailtest.Expect(t, "unconfined", jailtest.Unconfined(t, "/", attacker.Try("inotify", fmt.Sprint(allowed+1)))[0], "ok")
-	got := jailtest.InJail(t, jailtest.JailProfile(t), attacker.Try("inotify", fmt.Sprint(allowed)))
+	got := jailtest.Attempts(t, jailtest.Profile(t), attacker.Try("inotify", fmt.Sprint(allowed)))
 	jailtest.Expect(t, "a quarter", got[0], "ok")
-	got = jailtest.InJail(t, jailtest.JailProfile(t), attacker.Try("inotify", fmt.Sprint(allowed+1)))
+	got = jailtest.Attempts(t, jailtest.Profile(t), attacker.Try("inotify", fmt.Sprint(allowed+1)))
 	jailtest.Expect(t, "more than a quarter", got[0], "EMFILE")
-	jailtest.Expect(t, "watches", jailtest.Jailed(t, jailtest.JailProfile(t), "read", "/proc/sys/user/max_inotify_watches"), fmt.Sprintf("ok %d\n", most.Watches/4))
+	jailtest.Expect(t, "watches", jailtest.Attempt(t, jailtest.Profile(t), "read", "/proc/sys/user/max_inotify_watches"), fmt.Sprintf("ok %d\n", most.Watches/4))
 }
 
 // TestJailTerminals: the host has so many for all that are not its own.
 func TestJailTerminals(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	few, more := attacker.Try("terminals", fmt.Sprint(rootfs.MaxTerminals)), attacker.Try("terminals", fmt.Sprint(rootfs.MaxTerminals+1))
 	jailtest.Expect(t, "unconfined", jailtest.Unconfined(t, "/", more)[0], "ok")
-	jailtest.Expect(t, "as many as there are", jailtest.InJail(t, jailtest.JailProfile(t), few)[0], "ok")
-	jailtest.Expect(t, "more", jailtest.InJail(t, jailtest.JailProfile(t), more)[0], fmt.Sprint(rootfs.MaxTerminals, " ENOSPC"))
+	jailtest.Expect(t, "as many as there are", jailtest.Attempts(t, jailtest.Profile(t), few)[0], "ok")
+	jailtest.Expect(t, "more", jailtest.Attempts(t, jailtest.Profile(t), more)[0], fmt.Sprint(rootfs.MaxTerminals, " ENOSPC"))
 }
 
 // TestJailQueuedSignals: a user has so many signals and timers in all processes.
 func TestJailQueuedSignals(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	testQueuedSignals(t)
 }
 
 // TestBareQueuedSignals is the same without namespaces.
 func TestBareQueuedSignals(t *testing.T) {
-	jailtest.NeedsBare(t)
+	jailtest.NeedsHostNS(t)
 	testQueuedSignals(t)
 }
 
@@ -86,7 +86,7 @@ func testQueuedSignals(t *testing.T) {
 	quarter := int(limit.Cur / 4)
 	more := attacker.Try("timers", fmt.Sprint(quarter+1))
 	jailtest.Expect(t, "unconfined", jailtest.Unconfined(t, "/", more)[0], attacker.Succeeded)
-	got, err := jailtest.RunJail(t, confine.Launcher{Waive: jailtest.AllGaps.Waive}, jailtest.JailProfile(t), []attacker.Attempt{attacker.Try("limit", fmt.Sprint(unix.RLIMIT_SIGPENDING)), more})
+	got, err := jailtest.Run(t, confine.Launcher{Waive: jailtest.WaivesGaps.Waive}, jailtest.Profile(t), []attacker.Attempt{attacker.Try("limit", fmt.Sprint(unix.RLIMIT_SIGPENDING)), more})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,17 +99,17 @@ func testQueuedSignals(t *testing.T) {
 }
 
 func TestJailFileSize(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	dir := testkit.Plant(t)
 	p := limited(t, policy.Limits{FileSizeMB: 2}, jailtest.Grant{Path: dir, Rights: rw})
-	got := jailtest.InJail(t, p, attacker.Try("fill", dir+"/small", "2"), attacker.Try("fill", dir+"/big", "3"), attacker.Try("fill", "/tmp/big", "3"))
+	got := jailtest.Attempts(t, p, attacker.Try("fill", dir+"/small", "2"), attacker.Try("fill", dir+"/big", "3"), attacker.Try("fill", "/tmp/big", "3"))
 	if fmt.Sprint(got) != "[ok EFBIG EFBIG]" {
 		t.Errorf("%v", got)
 	}
 	if fi, err := os.Stat(dir + "/big"); err != nil || fi.Size() > 2<<20 {
 		t.Errorf("%v, %v", fi, err)
 	}
-	jailtest.Expect(t, "control", jailtest.InJail(t, jailtest.JailProfile(t, jailtest.Grant{Path: dir, Rights: rw}), attacker.Try("fill", dir+"/big", "3"))[0], "ok")
+	jailtest.Expect(t, "control", jailtest.Attempts(t, jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw}), attacker.Try("fill", dir+"/big", "3"))[0], "ok")
 }
 
 // needsProcessLimit: something has to hold root's.
@@ -123,11 +123,11 @@ func needsProcessLimit(t testing.TB) {
 // TestJailProcesses: a bounded fork bomb. Root is exempt from RLIMIT_NPROC, so
 // there the PID namespace's own pid_max has to hold.
 func TestJailProcesses(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	needsProcessLimit(t)
 	for _, limit := range []int{40, 200} {
 		begun := time.Now()
-		got := jailtest.Jailed(t, limited(t, policy.Limits{Processes: limit}), "fork", fmt.Sprint(10*limit))
+		got := jailtest.Attempt(t, limited(t, policy.Limits{Processes: limit}), "fork", fmt.Sprint(10*limit))
 		n, why, _ := strings.Cut(strings.TrimPrefix(got, "ok "), " ")
 		count, err := strconv.Atoi(n)
 		if err != nil || why != "EAGAIN" || count > 2*limit || count < limit/2 {
@@ -135,24 +135,24 @@ func TestJailProcesses(t *testing.T) {
 		}
 		t.Logf("limit %d: %s in %v", limit, got, time.Since(begun).Round(time.Millisecond))
 	}
-	jailtest.Expect(t, "without a limit", jailtest.Jailed(t, jailtest.JailProfile(t), "fork", "100"), "ok 100")
+	jailtest.Expect(t, "without a limit", jailtest.Attempt(t, jailtest.Profile(t), "fork", "100"), "ok 100")
 }
 
 // TestRootsProcesses: the limit that the numbers of a PID namespace hold is exact.
 func TestRootsProcesses(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	if os.Getuid() != 0 || !cgroup.CgroupHere().None() {
 		t.Log("held by something else here")
 		return
 	}
 	probetest.Needs(t, "pid_max", "fresh_proc")
 	for _, limit := range []string{"40", "41"} {
-		jailtest.Expect(t, "tasks with a limit of "+limit, jailtest.Jailed(t, limited(t, policy.Limits{Processes: attacker.Number(limit)}), "fork-all"), attacker.Outcome("ok "+limit))
+		jailtest.Expect(t, "tasks with a limit of "+limit, jailtest.Attempt(t, limited(t, policy.Limits{Processes: attacker.Number(limit)}), "fork-all"), attacker.Outcome("ok "+limit))
 	}
 }
 
 func TestJailMemory(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	probetest.Needs(t, "fresh_proc")
 	for _, c := range []struct {
 		name string
@@ -174,7 +174,7 @@ func TestJailMemory(t *testing.T) {
 			p := limited(t, policy.Limits{MemoryMB: 64})
 			s := jailtest.Begin(t, p, c.what)
 			exit := s.Finish()
-			if d := denied(s.Process, "memory"); d.Axis != policy.AxisLimits || d.Target != "memory_mb = 64" || d.PID != 0 && d.Program != "probe" || d.PID == 0 && cgroup.CgroupHere().None() {
+			if d := denied(s.Process, "memory"); d.Axis != policy.AxisLimits || d.Target != "memory_mb = 64" || d.PID != 0 && d.Program != "attacker" || d.PID == 0 && cgroup.CgroupHere().None() {
 				t.Errorf("denials %+v", s.Denials())
 			}
 			if c.name != "two together" && exit.Signal != syscall.SIGKILL {
@@ -211,7 +211,7 @@ func denied(p *confine.Process, operation string) policy.Denial {
 
 // TestJailTellsLimits: who runs into a limit and stays there is told which it was.
 func TestJailTellsLimits(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	probetest.Needs(t, "fresh_proc")
 	for _, c := range []struct {
 		name, operation, target, answer string
@@ -257,18 +257,18 @@ func rootNeedsPidMax(t *testing.T) {
 // TestServerCannotSlowItsInit: the one that watches over the limits is a thread of
 // the same user.
 func TestServerCannotSlowItsInit(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	probetest.Needs(t, "fresh_proc")
 	rootNeedsPidMax(t)
-	jailtest.Expect(t, "every way", jailtest.Jailed(t, limited(t, policy.DefaultLimits), "slow-init"), "ok")
+	jailtest.Expect(t, "every way", jailtest.Attempt(t, limited(t, policy.DefaultLimits), "slow-init"), "ok")
 }
 
 func TestJailMakesNoCore(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	dir := testkit.Plant(t)
-	p := jailtest.JailProfile(t, jailtest.Grant{Path: dir, Rights: rw})
+	p := jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw})
 	p.Dir = dir
-	p.Argv = append(p.Argv[:1:1], jailtest.ProbeArgs(t, []attacker.Attempt{attacker.Try("crash")})...)
+	p.Argv = append(p.Argv[:1:1], jailtest.Args(t, []attacker.Attempt{attacker.Try("crash")})...)
 	proc, err := confine.Launcher{}.Start(t.Context(), p, jail.Stdio{})
 	if err != nil {
 		t.Fatal(err)
@@ -285,12 +285,12 @@ func TestJailMakesNoCore(t *testing.T) {
 // TestInitAnswersAll: the init has all the threads that its supervisor needs when there
 // are no more processes to be had, and everybody asks it at once.
 func TestInitAnswersAll(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	rootNeedsPidMax(t)
 	dir := testkit.Plant(t)
 	p := limited(t, policy.Limits{Processes: 120, OpenFiles: 1024}, jailtest.Grant{Path: dir, Rights: rw})
 	p.Dir = dir
-	if got := jailtest.Jailed(t, p, "fork-busy", "400", "5"); !strings.HasSuffix(got, " EAGAIN") {
+	if got := jailtest.Attempt(t, p, "fork-busy", "400", "5"); !strings.HasSuffix(got, " EAGAIN") {
 		t.Errorf("got %q", got)
 	}
 }
@@ -298,7 +298,7 @@ func TestInitAnswersAll(t *testing.T) {
 // TestInitHasRoom: the limit of processes leaves the supervisor the threads that it may
 // need: its runtime ends it where it cannot have one.
 func TestSupervisorHasRoom(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	rootNeedsPidMax(t)
 	s := jailtest.Begin(t, limited(t, policy.DefaultLimits), attacker.Try("wait"))
 	n := 0

@@ -19,7 +19,7 @@ import (
 // TestJailLost: a jail that has lost whoever holds it, or whose supervisor cannot start,
 // ends with its server, which is not to blame: it says why. One that was told to end does not.
 func TestJailLost(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	for _, c := range []struct {
 		name, why string
 		end       func(*confine.Process)
@@ -55,9 +55,9 @@ func TestJailLost(t *testing.T) {
 
 // TestBareLost is TestJailLost where there are no namespaces.
 func TestBareLost(t *testing.T) {
-	jailtest.NeedsBare(t)
+	jailtest.NeedsHostNS(t)
 	for _, told := range []bool{false, true} {
-		s := jailtest.BeginWith(t, jailtest.AllGaps, jailtest.JailProfile(t), attacker.Try("wait"))
+		s := jailtest.BeginBy(t, jailtest.WaivesGaps, jailtest.Profile(t), attacker.Try("wait"))
 		if told {
 			s.Kill()
 		} else {
@@ -72,15 +72,15 @@ func TestBareLost(t *testing.T) {
 // TestJailNull and TestBareNull: what stands for a file that there is none of is not the
 // host's /dev/null, which is everybody's.
 func TestJailNull(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	ownNull(t, confine.Launcher{}, "EROFS")
 	callByCall := func(_ *jail.JailBuilder, steps []jail.BuildStep) []jail.BuildStep { return steps }
 	ownNull(t, confine.Launcher{TestHooks: jail.TestHooks{Steps: callByCall}}, "EROFS")
 }
 
 func TestBareNull(t *testing.T) {
-	jailtest.NeedsBare(t)
-	ownNull(t, jailtest.AllGaps, "EACCES")
+	jailtest.NeedsHostNS(t)
+	ownNull(t, jailtest.WaivesGaps, "EACCES")
 }
 
 func ownNull(t *testing.T, l confine.Launcher, errno string) {
@@ -88,7 +88,7 @@ func ownNull(t *testing.T, l confine.Launcher, errno string) {
 	if os.Getuid() == 0 {
 		jailtest.Expect(t, "the control", jailtest.Unconfined(t, "/", attacker.Try("null"))[0], "ok fchmod <nil> fchown <nil>")
 	}
-	got, err := jailtest.RunJail(t, l, jailtest.JailProfile(t), []attacker.Attempt{attacker.Try("null")})
+	got, err := jailtest.Run(t, l, jailtest.Profile(t), []attacker.Attempt{attacker.Try("null")})
 	if want := attacker.Outcome(fmt.Sprintf("ok fchmod %[1]s fchown %[1]s", errno)); err != nil || got[0] != want {
 		t.Errorf("%v, %v", got, err)
 	}

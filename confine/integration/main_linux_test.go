@@ -8,7 +8,7 @@ import (
 
 func TestMain(m *testing.M) {
 	faultShim()
-	jailtest.RunMain(m, map[string]func(args []string){
+	jailtest.Main(m, map[string]func(args []string){
 		launcherName: func([]string) { runLauncher() },
 		foldProgram:  runFold,
 		worldName:    runWorld,

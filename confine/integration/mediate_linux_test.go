@@ -19,7 +19,7 @@ import (
 // and by any way to write them.
 func TestJailProtectedNames(t *testing.T) {
 	t.Parallel()
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	tree := []string{
 		"a", "sub/b", "dir/workflows/", "dir/x", "node_modules/p/.vscode/", "node_modules/q/lib", "node_modules/s/in/.vscode/", "link -> sub", "dangling -> .envrc",
 		"repo/.git/HEAD", "other/tasks.json",
@@ -81,8 +81,8 @@ func TestJailProtectedNames(t *testing.T) {
 
 			dir := testkit.Plant(t, tree...)
 			before := jailtest.HostTree(t, dir)
-			p := jailtest.JailProfile(t, jailtest.Grant{Path: dir, Rights: rw})
-			jailtest.Expect(t, "in the jail", jailtest.InJail(t, p, in(dir))[0], c.want)
+			p := jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw})
+			jailtest.Expect(t, "in the jail", jailtest.Attempts(t, p, in(dir))[0], c.want)
 			if after := jailtest.HostTree(t, dir); c.want != attacker.Succeeded && after != before {
 				t.Errorf("the host's tree has changed:\n%s\nto\n%s", before, after)
 			}
@@ -91,7 +91,7 @@ func TestJailProtectedNames(t *testing.T) {
 			}
 			// A rule that names it: what is refused by default is granted by that.
 			dir = testkit.Plant(t, tree...)
-			p = jailtest.JailProfile(t, jailtest.Grant{Path: dir, Rights: rw})
+			p = jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw})
 			p.Entries = append(p.Entries, policy.Entry{
 				Path: filepath.Join(dir, c.names), Kind: policy.KindFile, Rights: rw, Origin: policy.OriginRule, Rule: "path = " + c.names,
 			})
@@ -117,9 +117,9 @@ func supervises(p *policy.Profile, name string) error {
 // protected as what was there, although no mount lies on it.
 func TestJailHostReplaces(t *testing.T) {
 	t.Parallel()
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	dir := testkit.Plant(t, "config", "src/code", "sub/x")
-	p := jailtest.JailProfile(t, jailtest.Grant{Path: dir, Rights: rw}, jailtest.Grant{Path: dir + "/config", Rights: policy.Read}, jailtest.Grant{Path: dir + "/src", Rights: policy.Read})
+	p := jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw}, jailtest.Grant{Path: dir + "/config", Rights: policy.Read}, jailtest.Grant{Path: dir + "/src", Rights: policy.Read})
 	p.Unprotected = []string{dir + "/notyet"}
 	s := jailtest.Begin(t, p, attacker.Try("await", dir+"/go"),
 		attacker.Try("write", dir+"/config"), attacker.Try("rewrite", dir+"/config"), attacker.Try("truncate", dir+"/config"), attacker.Try("unlink", dir+"/config"),
@@ -155,7 +155,7 @@ func TestJailHostReplaces(t *testing.T) {
 		t.Errorf("got  %v\nwant %v", got, want)
 	}
 	for _, d := range s.Denials() {
-		if d.Axis == policy.AxisFs && d.Operation == "write" && d.Target == dir+"/.envrc" && d.Count == 4 && d.Program == jailtest.TestBinary {
+		if d.Axis == policy.AxisFs && d.Operation == "write" && d.Target == dir+"/.envrc" && d.Count == 4 && d.Program == jailtest.Binary {
 			return
 		}
 	}
@@ -166,7 +166,7 @@ func TestJailHostReplaces(t *testing.T) {
 // directory that it names, while it is being decided, gains nothing.
 func TestJailRacesForNames(t *testing.T) {
 	t.Parallel()
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	for _, verb := range []string{"race-memory", "race-rename", "race-symlink", "race-open", "race-create"} {
 		t.Run(verb, func(t *testing.T) {
 			t.Parallel()
@@ -175,7 +175,7 @@ func TestJailRacesForNames(t *testing.T) {
 				t.Fatalf("unconfined: %s", got)
 			}
 			dir := testkit.Plant(t, "one/", "two/", "repo/.git/config")
-			jailtest.Expect(t, "in the jail", jailtest.Jailed(t, jailtest.JailProfile(t, jailtest.Grant{Path: dir, Rights: rw}), verb, dir), "ok held")
+			jailtest.Expect(t, "in the jail", jailtest.Attempt(t, jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw}), verb, dir), "ok held")
 		})
 	}
 }
@@ -184,7 +184,7 @@ func TestJailRacesForNames(t *testing.T) {
 // a name where it may, the other moves that place away to where it may not.
 func TestJailsRaceForNames(t *testing.T) {
 	t.Parallel()
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	maker, mover := "race-maker", "race-mover"
 	control := testkit.Plant(t, "node_modules/p/")
 	done := make(chan attacker.Outcome)
@@ -194,7 +194,7 @@ func TestJailsRaceForNames(t *testing.T) {
 		t.Fatalf("unconfined: %s, %s", made, moved)
 	}
 	dir := testkit.Plant(t, "node_modules/p/")
-	p := jailtest.JailProfile(t, jailtest.Grant{Path: dir, Rights: rw})
+	p := jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw})
 	a, b := jailtest.Begin(t, p, attacker.Try(maker, dir)), jailtest.Begin(t, p, attacker.Try(mover, dir))
 	a.Finish()
 	b.Finish()
@@ -208,7 +208,7 @@ func TestJailsRaceForNames(t *testing.T) {
 // results, errors, modes and descriptors that the kernel would give.
 func TestJailCallsAreThemselves(t *testing.T) {
 	t.Parallel()
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	tree := []string{"f", "d/e", "l -> f", "dangling -> new", "loop1 -> loop2", "loop2 -> loop1", "dl -> d", "abs"}
 	answer := func(run func(dir string) attacker.Outcome) string {
 		dir := testkit.Plant(t, tree...)
@@ -219,7 +219,7 @@ func TestJailCallsAreThemselves(t *testing.T) {
 	}
 	want := answer(func(dir string) attacker.Outcome { return jailtest.Unconfined(t, "/", attacker.Try("calls", dir))[0] })
 	got := answer(func(dir string) attacker.Outcome {
-		return jailtest.Jailed(t, jailtest.JailProfile(t, jailtest.Grant{Path: dir, Rights: rw}), "calls", dir)
+		return jailtest.Attempt(t, jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw}), "calls", dir)
 	})
 	if !strings.HasPrefix(want, "ok ") || strings.Count(want, ";") < 60 {
 		t.Fatalf("the control: %s", want)
@@ -241,7 +241,7 @@ func separates(r rune) bool { return r == ';' || r == '\n' }
 // descriptor that made them, and never opens one for writing that stood before.
 func TestJailFillsOnly(t *testing.T) {
 	t.Parallel()
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	attempts := func(dir string) []attacker.Attempt {
 		return []attacker.Attempt{
 			attacker.Try("fill-new", dir+"/new", "text"), attacker.Try("read", dir+"/new"), attacker.Try("fill-unnamed", dir+"/second", "more"), attacker.Try("read", dir+"/second"),
@@ -256,12 +256,12 @@ func TestJailFillsOnly(t *testing.T) {
 		}
 	}
 	dir := testkit.Plant(t, "old")
-	p := jailtest.JailProfile(t, jailtest.Grant{Path: dir, Rights: policy.Read | policy.Create})
+	p := jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: policy.Read | policy.Create})
 	if plan, err := (confine.Launcher{}).Compile(p); err != nil {
 		t.Fatal(err, plan.Gaps)
 	}
 	want := []attacker.Outcome{"ok", "ok text", "ok", "ok more", "EACCES", "EACCES", "EACCES", "EACCES", "EACCES", "EACCES", "EACCES", "ok old", "EACCES"}
-	if got := jailtest.InJail(t, p, attempts(dir)...); !slices.Equal(got, want) {
+	if got := jailtest.Attempts(t, p, attempts(dir)...); !slices.Equal(got, want) {
 		t.Errorf("got  %v\nwant %v", got, want)
 	}
 }
@@ -270,28 +270,28 @@ func TestJailFillsOnly(t *testing.T) {
 // once and whatever signals fly.
 func TestJailParallelOpens(t *testing.T) {
 	t.Parallel()
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	dir := testkit.Plant(t, "x/")
-	p := jailtest.JailProfile(t, jailtest.Grant{Path: dir, Rights: rw})
-	jailtest.Expect(t, "in the jail", jailtest.Jailed(t, p, "many-opens", dir), "ok 8000")
+	p := jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw})
+	jailtest.Expect(t, "in the jail", jailtest.Attempt(t, p, "many-opens", dir), "ok 8000")
 }
 
 // TestJailParallelNames: each call is judged by its own name, however many there are at
 // once. Whoever judges goes where the name is.
 func TestJailParallelNames(t *testing.T) {
 	t.Parallel()
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	tree := []string{"plain0/", "plain1/", "plain2/", "plain3/", "repo0/.git/", "repo1/.git/", "repo2/.git/", "repo3/.git/"}
 	jailtest.Expect(t, "unconfined", jailtest.Unconfined(t, "/", attacker.Try("many-names", testkit.Plant(t, tree...)))[0], "ok 800 800")
 	dir := testkit.Plant(t, tree...)
-	jailtest.Expect(t, "in the jail", jailtest.Jailed(t, jailtest.JailProfile(t, jailtest.Grant{Path: dir, Rights: rw}), "many-names", dir), "ok 800 0")
+	jailtest.Expect(t, "in the jail", jailtest.Attempt(t, jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw}), "many-names", dir), "ok 800 0")
 }
 
 // TestJailInitStaysShut: what the init may open of itself, it does not open for the
 // server, whatever the call is that is handed over.
 func TestJailInitStaysShut(t *testing.T) {
 	t.Parallel()
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	dir := testkit.Plant(t, "f", "mem -> /proc/1/mem", "environ -> /proc/1/environ")
 	attempts := []attacker.Attempt{attacker.Try("open-creat", dir+"/mem"), attacker.Try("open-creat", dir+"/environ")}
 	for _, name := range []string{"1/mem", "1/maps", "1/environ", "1/fdinfo/4", "1/task/1/mem", "1/fd/4", "1/cwd/etc", "1/task/1/maps"} {
@@ -299,7 +299,7 @@ func TestJailInitStaysShut(t *testing.T) {
 	}
 	attempts = append(attempts, attacker.Try("by-dir-creat", "/proc/1", "mem"))
 	own := []attacker.Attempt{attacker.Try("open-creat", "/proc/self/status"), attacker.Try("open-creat", "/proc/meminfo"), attacker.Try("open-creat", dir+"/f")}
-	for i, got := range jailtest.InJail(t, jailtest.JailProfile(t, jailtest.Grant{Path: dir, Rights: rw}), append(attempts, own...)...) {
+	for i, got := range jailtest.Attempts(t, jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw}), append(attempts, own...)...) {
 		if want := attacker.Outcome("EACCES"); i < len(attempts) {
 			jailtest.Expect(t, attempts[i].String(), got, want)
 		} else {
@@ -315,9 +315,9 @@ func TestJailInitStaysShut(t *testing.T) {
 // recorded when nothing was refused.
 func TestJailDenials(t *testing.T) {
 	t.Parallel()
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	dir := testkit.Plant(t, "ws/file", "ro/file", "outside/file", "script")
-	p := jailtest.JailProfile(t, jailtest.Grant{Path: dir + "/ws", Rights: rw}, jailtest.Grant{Path: dir + "/ro", Rights: policy.Read}, jailtest.Grant{Path: dir + "/script", Rights: policy.Read})
+	p := jailtest.Profile(t, jailtest.Grant{Path: dir + "/ws", Rights: rw}, jailtest.Grant{Path: dir + "/ro", Rights: policy.Read}, jailtest.Grant{Path: dir + "/script", Rights: policy.Read})
 	s := jailtest.Begin(t, p,
 		attacker.Try("write", dir+"/ro/file"), attacker.Try("write", dir+"/ro/file"), attacker.Try("create", dir+"/ro/new"), attacker.Try("unlink", dir+"/ro/file"),
 		attacker.Try("mkdir", dir+"/ws/.vscode"), attacker.Try("create", dir+"/outside/new"), attacker.Try("create", dir+"/nowhere/new"),
@@ -327,7 +327,7 @@ func TestJailDenials(t *testing.T) {
 	s.Finish()
 	var got []string
 	for _, d := range s.Denials() {
-		if d.Program != jailtest.TestBinary || d.PID < 2 || d.Time.IsZero() || d.Count < 1 {
+		if d.Program != jailtest.Binary || d.PID < 2 || d.Time.IsZero() || d.Count < 1 {
 			t.Errorf("incomplete: %+v", d)
 		}
 		got = append(got, fmt.Sprintf("%s %s %s", d.Axis, d.Operation, strings.ReplaceAll(d.Target, dir, "DIR")))
@@ -345,12 +345,12 @@ func TestJailDenials(t *testing.T) {
 // where it was asked for by a name that leads through the proc of the one who asks.
 func TestJailNamesPrograms(t *testing.T) {
 	t.Parallel()
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	dir := testkit.Plant(t, "script")
 	for _, name := range []string{dir + "/script", "/proc/self/root" + dir + "/script", "/proc/thread-self/root" + dir + "/script"} {
-		s := jailtest.Begin(t, jailtest.JailProfile(t, jailtest.Grant{Path: dir, Rights: rw}), attacker.Try("exec", name))
+		s := jailtest.Begin(t, jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw}), attacker.Try("exec", name))
 		s.Finish()
-		if d := s.Denials(); len(d) != 1 || d[0].Operation != "exec" || d[0].Target != dir+"/script" || d[0].Program != jailtest.TestBinary {
+		if d := s.Denials(); len(d) != 1 || d[0].Operation != "exec" || d[0].Target != dir+"/script" || d[0].Program != jailtest.Binary {
 			t.Errorf("%s: %+v", name, d)
 		}
 	}
@@ -359,7 +359,7 @@ func TestJailNamesPrograms(t *testing.T) {
 // TestSupervisorIsAsked: without the supervisor nothing of the write tier works,
 // since nobody answers: the filter fails closed.
 func TestSupervisorIsAsked(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	dir := testkit.Plant(t, "f")
 	out := jailtest.Unconfined(t, "/", attacker.Try("unanswered", dir))[0]
 	jailtest.Expect(t, "with the listener closed", out, "ENOSYS")

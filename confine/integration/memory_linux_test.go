@@ -17,18 +17,18 @@ import (
 
 // TestBlindWatchEndsTheJail: a limit that nobody watches is none.
 func TestBlindWatchEndsTheJail(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	probetest.Needs(t, "fresh_proc")
 	fault := blindness()
 	dir := testkit.Plant(t)
 	for _, blind := range []bool{true, false} {
-		l := confine.Launcher{Shim: jailtest.TestBinary}
+		l := confine.Launcher{Shim: jailtest.Binary}
 		if blind {
 			l.TestHooks.Steps = fault.strike
 		} else if err := os.WriteFile(dir+"/go", nil, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		s := jailtest.BeginWith(t, l, limited(t, policy.Limits{MemoryMB: 512}, jailtest.Grant{Path: dir, Rights: r}), attacker.Try("await", dir+"/go"))
+		s := jailtest.BeginBy(t, l, limited(t, policy.Limits{MemoryMB: 512}, jailtest.Grant{Path: dir, Rights: r}), attacker.Try("await", dir+"/go"))
 		exit := s.Finish()
 		told := slices.ContainsFunc(s.Denials(), func(d policy.Denial) bool { return strings.Contains(d.Operation, "cannot be watched") })
 		if told != blind || (exit.Signal == unix.SIGKILL) != blind || strings.Contains(s.Out.String(), attacker.Succeeded) == blind {

@@ -29,12 +29,12 @@ func TestHostMountsStayOutside(t *testing.T) {
 		tries := []attacker.Attempt{attacker.Try("await", dir+"/go/on"), attacker.Try("read", dir+"/ws/sub/late")}
 		var finish func() []byte
 		if c.jailed {
-			s := jailtest.Begin(t, jailtest.JailProfile(t, jailtest.Grant{Path: dir + "/ws", Rights: rw}, jailtest.Grant{Path: dir + "/go", Rights: r}), tries...)
+			s := jailtest.Begin(t, jailtest.Profile(t, jailtest.Grant{Path: dir + "/ws", Rights: rw}, jailtest.Grant{Path: dir + "/go", Rights: r}), tries...)
 			finish = func() []byte { s.Finish(); return s.Out.Bytes() }
 		} else {
 			var out bytes.Buffer
-			cmd := exec.Command(jailtest.TestBinary)
-			cmd.Args = append([]string{attacker.ProbeName}, jailtest.ProbeArgs(t, tries)...)
+			cmd := exec.Command(jailtest.Binary)
+			cmd.Args = append([]string{attacker.Name}, jailtest.Args(t, tries)...)
 			cmd.Stdout, cmd.SysProcAttr = &out, &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNS}
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)

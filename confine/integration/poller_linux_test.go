@@ -14,7 +14,7 @@ import (
 // TestJailSupervisorCannotPoll: a server that holds all that its user may watch keeps the
 // supervisor of its jail from starting. The jail ends, and says why.
 func TestJailSupervisorCannotPoll(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	f := fault{call: unix.SYS_EPOLL_CTL, errno: unix.ENOSPC}
 	for _, struck := range []bool{false, true} {
 		var l confine.Launcher
@@ -22,10 +22,10 @@ func TestJailSupervisorCannotPoll(t *testing.T) {
 			l.TestHooks.Steps = f.strike
 		}
 		dir := testkit.Plant(t)
-		p := jailtest.JailProfile(t, jailtest.Grant{Path: dir, Rights: rw}) // of a program that has no need of epoll itself
+		p := jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw}) // of a program that has no need of epoll itself
 		p.Program, p.Argv = "/bin/sh", []string{"sh", "-c", "mkdir " + dir + "/new; exit 3"}
 		var out, errs bytes.Buffer
-		proc, wait, err := jailtest.StartJail(t, l, p, &out, &errs)
+		proc, wait, err := jailtest.Start(t, l, p, &out, &errs)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,7 +16,7 @@ import (
 // link inside of one leads out to, are recorded where the kernel refuses them, and what
 // is granted is not.
 func TestJailRecordsSocketsAndLinks(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	dir, out := testkit.ShortDir(t), testkit.ShortDir(t)
 	testkit.Accept(t, "unix", dir+"/hidden")
 	testkit.Accept(t, "unix", dir+"/named")
@@ -30,7 +30,7 @@ func TestJailRecordsSocketsAndLinks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p := jailtest.JailProfile(t, jailtest.Grant{Path: dir, Rights: policy.Read | policy.Write}, jailtest.Grant{Path: dir + "/hidden", Rights: 0}, jailtest.Grant{Path: dir + "/named", Rights: policy.Read | policy.Write}, jailtest.Grant{Path: dir + "/.env", Rights: 0})
+	p := jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: policy.Read | policy.Write}, jailtest.Grant{Path: dir + "/hidden", Rights: 0}, jailtest.Grant{Path: dir + "/named", Rights: policy.Read | policy.Write}, jailtest.Grant{Path: dir + "/.env", Rights: 0})
 	p.Dir, p.LinksAstray = dir, true
 	for _, c := range []struct {
 		try  attacker.Attempt

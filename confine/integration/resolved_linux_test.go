@@ -22,7 +22,7 @@ import (
 // while the policy of another is resolved, and its jail built. What the link leads to is
 // never granted.
 func TestJailResolvedUnderWay(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	dir := testkit.Plant(t, "ws/notes/sub/inner", "ws/notes/top", "secret/sub/inner", "secret/top", "home/")
 	for _, name := range []string{"secret/sub/inner", "secret/top"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("SECRET"), 0o644); err != nil {
@@ -43,7 +43,7 @@ read = true
 [[servers.s.tools.a.access.fs]]
 path = %q
 read = true
-`, jailtest.TestBinary, dir+"/ws/notes"), "c.toml")
+`, jailtest.Binary, dir+"/ws/notes"), "c.toml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,8 +73,8 @@ read = true
 			unresolved++
 			continue
 		}
-		p.Argv = []string{attacker.ProbeName}
-		out, err := jailtest.RunJail(t, confine.Launcher{}, p, []attacker.Attempt{attacker.Try("read", dir+"/ws/notes/sub/inner"), attacker.Try("read", dir+"/ws/notes/top")})
+		p.Argv = []string{attacker.Name}
+		out, err := jailtest.Run(t, confine.Launcher{}, p, []attacker.Attempt{attacker.Try("read", dir+"/ws/notes/sub/inner"), attacker.Try("read", dir+"/ws/notes/top")})
 		var se *step.Error
 		switch {
 		case errors.As(err, &se):

@@ -31,7 +31,7 @@ const (
 // with exactly the rights that it needs, and must fail without any one of them,
 // with all the others granted.
 func TestJailRights(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	for _, row := range []struct {
 		attempt string        // DIR is the granted directory
 		needs   policy.Rights // on DIR
@@ -86,9 +86,9 @@ func TestJailRights(t *testing.T) {
 			with := func(rights policy.Rights) (attacker.Outcome, bool) {
 				return once(func(dir string, a attacker.Attempt) attacker.Outcome {
 					if rights == 0 {
-						return jailtest.InJail(t, jailtest.JailProfile(t), a)[0]
+						return jailtest.Attempts(t, jailtest.Profile(t), a)[0]
 					}
-					return jailtest.InJail(t, jailtest.JailProfile(t, jailtest.Grant{Path: dir, Rights: rights}), a)[0]
+					return jailtest.Attempts(t, jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rights}), a)[0]
 				})
 			}
 			got, _ := once(func(dir string, a attacker.Attempt) attacker.Outcome { return jailtest.Unconfined(t, dir, a)[0] })
@@ -146,9 +146,9 @@ func refusesTruncating() bool {
 func notTruncating(t *testing.T) {
 	t.Helper()
 	dir := testkit.Plant(t, "file")
-	p := jailtest.JailProfile(t, jailtest.Grant{Path: dir, Rights: policy.AllRights &^ u})
+	p := jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: policy.AllRights &^ u})
 	var gaps *plan.GapError
-	if _, err := jailtest.RunJail(t, confine.Launcher{}, p, []attacker.Attempt{attacker.Try("truncate", dir+"/file")}); !errors.As(err, &gaps) || !strings.Contains(err.Error(), "truncating files") {
+	if _, err := jailtest.Run(t, confine.Launcher{}, p, []attacker.Attempt{attacker.Try("truncate", dir+"/file")}); !errors.As(err, &gaps) || !strings.Contains(err.Error(), "truncating files") {
 		t.Errorf("truncating is not a gap: %v", err)
 	}
 }

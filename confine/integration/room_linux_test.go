@@ -31,8 +31,8 @@ func tableSize(t *testing.T, status string) int {
 // TestJailRoom: the server's table has room for what a runtime opens at once, however
 // small the launcher's is, and its limit is its limit.
 func TestJailRoom(t *testing.T) {
-	jailtest.NeedsJail(t)
-	status := func(p *policy.Profile) string { return jailtest.Jailed(t, p, "read", "/proc/self/status") }
+	jailtest.Needs(t)
+	status := func(p *policy.Profile) string { return jailtest.Attempt(t, p, "read", "/proc/self/status") }
 	// The last two show that a start gets by with less room than it would like.
 	for _, c := range []struct{ limit, least int }{{0, 2 * sys.MinFDTable}, {4096, 2 * sys.MinFDTable}, {100, 64}, {32, 1}} {
 		if got := tableSize(t, status(limited(t, policy.Limits{OpenFiles: c.limit}))); got < c.least {
@@ -56,9 +56,9 @@ func TestJailRoom(t *testing.T) {
 
 // TestJailFewFiles: a launcher that may open few files itself still starts jails.
 func TestJailFewFiles(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	for _, limit := range []string{"64", "256", "270"} {
-		out, err := exec.Command("/bin/sh", "-c", "ulimit -n "+limit+` && exec "$0" -test.run '^TestJailOpenFiles$' -test.v`, jailtest.TestBinary).CombinedOutput()
+		out, err := exec.Command("/bin/sh", "-c", "ulimit -n "+limit+` && exec "$0" -test.run '^TestJailOpenFiles$' -test.v`, jailtest.Binary).CombinedOutput()
 		if err != nil || !strings.Contains(string(out), "--- PASS: TestJailOpenFiles") {
 			t.Errorf("ulimit -n %s: %v\n%s", limit, err, out)
 		}
@@ -68,7 +68,7 @@ func TestJailFewFiles(t *testing.T) {
 // TestJailFewFilesManyHoles: directories that are shut but for a part take none of the
 // open files that the server may have.
 func TestJailFewFilesManyHoles(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	dir := testkit.Plant(t, "ws/last")
 	grants := []jailtest.Grant{{Path: dir + "/ws", Rights: rw}}
 	for i := range 60 {
@@ -77,7 +77,7 @@ func TestJailFewFilesManyHoles(t *testing.T) {
 		grants = append(grants, jailtest.Grant{Path: shut, Rights: 0}, jailtest.Grant{Path: shut + "/in", Rights: r})
 	}
 	last := dir + "/ws/59"
-	got := jailtest.InJail(t, limited(t, policy.Limits{OpenFiles: 32}, grants...), attacker.Try("read", last+"/in/x"), attacker.Try("read", last+"/out/x"), attacker.Try("create", last+"/new"), attacker.Try("create", dir+"/ws/new"))
+	got := jailtest.Attempts(t, limited(t, policy.Limits{OpenFiles: 32}, grants...), attacker.Try("read", last+"/in/x"), attacker.Try("read", last+"/out/x"), attacker.Try("create", last+"/new"), attacker.Try("create", dir+"/ws/new"))
 	if fmt.Sprint(got) != "[ok x ENOENT EROFS ok]" {
 		t.Errorf("%v", got)
 	}

@@ -33,7 +33,7 @@ func schedulingPolicy(t *testing.T, stat string) int {
 
 // TestJailScheduling: the server is scheduled as its launcher is, and so is its init.
 func TestJailScheduling(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	become := func(policy int) {
 		var priority int32
 		if _, _, errno := syscall.AllThreadsSyscall(unix.SYS_SCHED_SETSCHEDULER, 0, uintptr(policy), uintptr(unsafe.Pointer(&priority))); errno != 0 {
@@ -43,14 +43,14 @@ func TestJailScheduling(t *testing.T) {
 	defer become(unix.SCHED_NORMAL)
 	for _, want := range []int{unix.SCHED_NORMAL, unix.SCHED_BATCH} {
 		become(want)
-		p := jailtest.JailProfile(t)
-		if got := schedulingPolicy(t, strings.TrimPrefix(jailtest.Jailed(t, p, "read", "/proc/self/stat"), "ok ")); got != want {
+		p := jailtest.Profile(t)
+		if got := schedulingPolicy(t, strings.TrimPrefix(jailtest.Attempt(t, p, "read", "/proc/self/stat"), "ok ")); got != want {
 			t.Errorf("the server of a launcher with policy %d has %d", want, got)
 		}
-		q := jailtest.JailProfile(t)
-		q.Argv = append(q.Argv, jailtest.ProbeArgs(t, []attacker.Attempt{attacker.Try("wait")})...)
+		q := jailtest.Profile(t)
+		q.Argv = append(q.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("wait")})...)
 		var out strings.Builder
-		proc, _, err := jailtest.StartJail(t, confine.Launcher{}, q, &out, &out)
+		proc, _, err := jailtest.Start(t, confine.Launcher{}, q, &out, &out)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -27,7 +27,7 @@ func TestCheckMounts(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer unix.Close(fd)
-		id, err := jailtest.ObjectOf(fd)
+		id, err := jailtest.Identity(fd)
 		if err != nil {
 			t.Fatal(err)
 		}

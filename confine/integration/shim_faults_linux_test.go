@@ -43,7 +43,7 @@ type fault struct {
 	detail string        // of the refusal, if it is not the step alone that matters
 }
 
-const faultPrefix = "probe-fault-"
+const faultPrefix = "test-fault-"
 
 // serverFlags are those of clone(2) for the server, and nobody else.
 const serverFlags = unix.CLONE_FILES | unix.CLONE_VM | unix.CLONE_CHILD_CLEARTID | unix.CLONE_PIDFD | uint32(unix.SIGCHLD)
@@ -226,7 +226,7 @@ func (f *fault) strike(b *jail.JailBuilder, steps []jail.BuildStep) []jail.Build
 // TestJailFaults: whatever call of the shim fails, the start is refused with the
 // name of the step, nothing of the program has run, and nothing is left.
 func TestJailFaults(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	own := ownCopy(t)
 	t.Run("with namespaces", func(t *testing.T) {
 		covered := []string{
@@ -254,13 +254,13 @@ func TestJailFaults(t *testing.T) {
 
 // TestJailLacks: without the calls that are not everywhere a jail holds the same.
 func TestJailLacks(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	for _, f := range lacks() {
 		t.Run(f.what, func(t *testing.T) {
 			dir := testkit.Plant(t, "ws/ro/x", "ws/sub/")
-			p := jailtest.JailProfile(t, jailtest.Grant{Path: dir + "/ws", Rights: rw}, jailtest.Grant{Path: dir + "/ws/ro", Rights: r})
+			p := jailtest.Profile(t, jailtest.Grant{Path: dir + "/ws", Rights: rw}, jailtest.Grant{Path: dir + "/ws/ro", Rights: r})
 			p.Net, p.Inbound = []policy.NetRule{{Host: "example.org", Allow: true}}, []int{freePort(t)}
-			got, err := jailtest.RunJail(t, confine.Launcher{TestHooks: jail.TestHooks{Steps: f.strike, Lists: true}, Waive: []policy.Axis{policy.AxisFs}}, p, []attacker.Attempt{
+			got, err := jailtest.Run(t, confine.Launcher{TestHooks: jail.TestHooks{Steps: f.strike, Lists: true}, Waive: []policy.Axis{policy.AxisFs}}, p, []attacker.Attempt{
 				attacker.Try("create", dir+"/ws/sub/new"), attacker.Try("write", dir+"/ws/ro/x"), attacker.Try("write", "/dev/null"), attacker.Try("chmod", "/dev/null"),
 			})
 			if err != nil {
@@ -275,7 +275,7 @@ func TestJailLacks(t *testing.T) {
 // it does otherwise.
 func ownCopy(t *testing.T) string {
 	own := filepath.Join(t.TempDir(), "own")
-	self, err := os.ReadFile(jailtest.TestBinary)
+	self, err := os.ReadFile(jailtest.Binary)
 	if err == nil {
 		err = os.WriteFile(own, self, 0o755)
 	}
@@ -300,10 +300,10 @@ func refusedStart(t *testing.T, own string, index int, f fault, bare bool) {
 	if err := os.Link(own, program); err != nil {
 		t.Fatal(err)
 	}
-	p := jailtest.JailProfile(t, jailtest.Grant{Path: dir + "/ws", Rights: rw}, jailtest.Grant{Path: dir + "/ws/masked", Rights: 0}, jailtest.Grant{Path: dir + "/ws/ro", Rights: r})
+	p := jailtest.Profile(t, jailtest.Grant{Path: dir + "/ws", Rights: rw}, jailtest.Grant{Path: dir + "/ws/masked", Rights: 0}, jailtest.Grant{Path: dir + "/ws/ro", Rights: r})
 	p.Entries = append(p.Entries, policy.Entry{Path: dir + "/state/home", Named: "home", Kind: policy.KindDir, Rights: rw, Origin: policy.OriginHome, Rule: "home", Make: true, Ephemeral: f.step == step.Overlays})
 	jailtest.SortEntries(p)
-	p.Argv = append(p.Argv, jailtest.ProbeArgs(t, []attacker.Attempt{attacker.Try("create", dir+"/ws/ran")})...)
+	p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("create", dir+"/ws/ran")})...)
 	facts := probe.HostFacts().With(probe.Available(""))
 	if f.step == step.Overlays {
 		needsCopies(t)
@@ -322,7 +322,7 @@ func refusedStart(t *testing.T, own string, index int, f fault, bare bool) {
 	start := func(path string, altered jail.TestHooks) (*confine.Process, error) {
 		pipe := newWitness(t)
 		defer pipe.gone(t)
-		plan, err := jailtest.AllGaps.CompileOn(p, facts)
+		plan, err := jailtest.WaivesGaps.CompileOn(p, facts)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -351,7 +351,7 @@ func refusedStart(t *testing.T, own string, index int, f fault, bare bool) {
 	}
 	os.Remove(program)
 	// The control: without the fault the same jail starts, and the program runs.
-	if _, err := start(jailtest.TestBinary, jail.TestHooks{}); err != nil {
+	if _, err := start(jailtest.Binary, jail.TestHooks{}); err != nil {
 		t.Errorf("without the fault: %v", err)
 	} else if _, err := os.Stat(dir + "/ws/ran"); err != nil {
 		t.Errorf("without the fault the program did nothing: %v", err)

@@ -27,7 +27,7 @@ import (
 // TestJailStartErrors: failures of the program are told from failures of the
 // jail, each with its errno.
 func TestJailStartErrors(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	dir := testkit.Plant(t, "text", "script", "dir/", "plain")
 	for name, content := range map[string]string{"text": "no program\n", "script": "#!/nowhere/interpreter\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o755); err != nil {
@@ -52,7 +52,7 @@ func TestJailStartErrors(t *testing.T) {
 		{"working directory", func(p *policy.Profile) { p.Dir = dir + "/missing" }, "directory", unix.ENOENT},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := jailtest.JailProfile(t, jailtest.Grant{Path: dir, Rights: rx})
+			p := jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rx})
 			c.change(p)
 			_, err := confine.Launcher{}.Start(t.Context(), p, jail.Stdio{})
 			var se *step.Error
@@ -81,7 +81,7 @@ func TestJailStartErrors(t *testing.T) {
 // startBare starts a jail without namespaces, of which this program is the init.
 func startBare(t *testing.T, l confine.Launcher) (*confine.Process, error) {
 	t.Helper()
-	plan, err := jailtest.AllGaps.CompileOn(jailtest.JailProfile(t), probe.HostFacts().With(probe.Unavailable("for this test", "")))
+	plan, err := jailtest.WaivesGaps.CompileOn(jailtest.Profile(t), probe.HostFacts().With(probe.Unavailable("for this test", "")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,15 +89,15 @@ func startBare(t *testing.T, l confine.Launcher) (*confine.Process, error) {
 }
 
 func TestJailStartIsCancelled(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	mounts := jailtest.Mountinfo(t)
 	rounds := jailtest.Rounds(15, 60)
 	for i := range rounds { // up to 9 ms, within which a jail is up
 		moment := time.Duration(i) * 9 * time.Millisecond / time.Duration(rounds)
 		pipe := newWitness(t)
 		ctx, cancel := context.WithTimeoutCause(t.Context(), moment, errors.New("too late"))
-		p := jailtest.JailProfile(t)
-		p.Argv = append(p.Argv, jailtest.ProbeArgs(t, []attacker.Attempt{attacker.Try("wait")})...)
+		p := jailtest.Profile(t)
+		p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("wait")})...)
 		proc, err := confine.Launcher{}.Start(ctx, p, jail.Stdio{Err: pipe.w})
 		cancel()
 		if err == nil {
@@ -116,12 +116,12 @@ func TestJailStartIsCancelled(t *testing.T) {
 // TestJailThousand launches a thousand jails, eight at a time, and in its short form a
 // hundred. In each of them a probe checks from inside that the jail holds.
 func TestJailThousand(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	launches := jailtest.Rounds(100, 1000)
 	probetest.Needs(t, "seccomp_notify")
 	secret := testkit.Plant(t, "secret") + "/secret"
 	ws := testkit.Plant(t, "masked", "ro/x", "plain")
-	p := jailtest.JailProfile(t, jailtest.Grant{Path: ws, Rights: rw}, jailtest.Grant{Path: ws + "/masked", Rights: 0}, jailtest.Grant{Path: ws + "/ro", Rights: r})
+	p := jailtest.Profile(t, jailtest.Grant{Path: ws, Rights: rw}, jailtest.Grant{Path: ws + "/masked", Rights: 0}, jailtest.Grant{Path: ws + "/ro", Rights: r})
 	p.Unprotected = []string{ws + "/.envrc"}
 	p.Limits.OpenFiles = 200
 	check := attacker.Try("verify", secret, fmt.Sprint(os.Getpid()), ws)
@@ -142,7 +142,7 @@ func TestJailThousand(t *testing.T) {
 	for range 8 {
 		wg.Go(func() {
 			for range jobs {
-				out, err := jailtest.RunJail(t, confine.Launcher{}, p, []attacker.Attempt{check})
+				out, err := jailtest.Run(t, confine.Launcher{}, p, []attacker.Attempt{check})
 				if err != nil || out[0] != attacker.Succeeded {
 					t.Errorf("%v, %v", out, err)
 				}
@@ -156,15 +156,15 @@ func TestJailThousand(t *testing.T) {
 // TestJailPlanOfTheOtherSort: a shim carries no plan out that is for a jail of the
 // other sort than its own: steps would be left out that this plan counts on.
 func TestJailPlanOfTheOtherSort(t *testing.T) {
-	jailtest.NeedsJail(t)
-	p := jailtest.JailProfile(t)
-	p.Argv = append(p.Argv, jailtest.ProbeArgs(t, []attacker.Attempt{attacker.Try("cwd")})...)
+	jailtest.Needs(t)
+	p := jailtest.Profile(t)
+	p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("cwd")})...)
 	for _, bare := range []bool{false, true} {
 		facts, own, other := probe.HostFacts().With(probe.Available("")), confine.ShimOwnNet, confine.ShimBare
 		if bare {
 			facts, own, other = probe.HostFacts().With(probe.Unavailable("for this test", "")), confine.ShimBare, confine.ShimOwnNet
 		}
-		plan, err := jailtest.AllGaps.CompileOn(p, facts)
+		plan, err := jailtest.WaivesGaps.CompileOn(p, facts)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -46,10 +46,10 @@ func TestJailSurvivors(t *testing.T) {
 			}
 		}
 	}
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	if os.Getenv(reaperEnv) == "" {
-		cmd := exec.Command(jailtest.TestBinary, "-test.run=^TestJailSurvivors$", "-test.v", "-test.timeout=10m")
-		cmd.Env = append(os.Environ(), "MCPJAIL_TEST_BINARY="+jailtest.TestBinary, reaperEnv+"=1")
+		cmd := exec.Command(jailtest.Binary, "-test.run=^TestJailSurvivors$", "-test.v", "-test.timeout=10m")
+		cmd.Env = append(os.Environ(), "MCPJAIL_TEST_BINARY="+jailtest.Binary, reaperEnv+"=1")
 		if os.Getuid() == 0 {
 			cmd.Env = append(cmd.Env, ownProcEnv+"=1")
 			cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS}
@@ -88,7 +88,7 @@ type survivors struct {
 func newSurvivors(t *testing.T) *survivors {
 	t.Helper()
 	s := &survivors{dir: testkit.Plant(t, "ws/file", "ws/masked", "ws/ro/x", "state/", "tmp/")}
-	p := jailtest.JailProfile(t, jailtest.Grant{Path: s.dir + "/ws", Rights: rw}, jailtest.Grant{Path: s.dir + "/ws/masked", Rights: 0}, jailtest.Grant{Path: s.dir + "/ws/ro", Rights: r})
+	p := jailtest.Profile(t, jailtest.Grant{Path: s.dir + "/ws", Rights: rw}, jailtest.Grant{Path: s.dir + "/ws/masked", Rights: 0}, jailtest.Grant{Path: s.dir + "/ws/ro", Rights: r})
 	p.Entries = append(p.Entries, policy.Entry{
 		Path: s.dir + "/state/servers/test/home", Named: "home", Kind: policy.KindDir, Rights: rw, Origin: policy.OriginHome, Rule: "home", Make: true, Ephemeral: true,
 	})
@@ -97,7 +97,7 @@ func newSurvivors(t *testing.T) *survivors {
 		t.Fatal(err)
 	}
 	p.Limits = policy.Limits{MemoryMB: 512, Processes: 100}
-	p.Argv = append(p.Argv, jailtest.ProbeArgs(t, []attacker.Attempt{attacker.Try("daemon", "2"), attacker.Try("wait")})...)
+	p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("daemon", "2"), attacker.Try("wait")})...)
 	var b bytes.Buffer
 	if err := gob.NewEncoder(&b).Encode([]*policy.Profile{p}); err != nil {
 		t.Fatal(err)
@@ -163,12 +163,12 @@ func processes() []string {
 func (s *survivors) once(t *testing.T, victim string, moment time.Duration, control bool) {
 	t.Helper()
 	pipe := newWitness(t)
-	cmd := exec.Command(jailtest.TestBinary)
+	cmd := exec.Command(jailtest.Binary)
 	cmd.Args = []string{launcherName}
 	cmd.Env = append(os.Environ(), "TMPDIR="+s.dir+"/tmp")
 	cmd.Stdin = bytes.NewReader(s.order)
 	cmd.ExtraFiles = []*os.File{pipe.w}
-	out := jailtest.NewLines()
+	out := jailtest.NewOutput()
 	cmd.Stdout = out
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -22,7 +22,7 @@ import (
 // TestJailSwappedObjects: what was resolved is what is granted, or nothing
 // starts.
 func TestJailSwappedObjects(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	for _, c := range []struct {
 		name string
 		swap func(dir string) error
@@ -53,8 +53,8 @@ func TestJailSwappedObjects(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := testkit.Plant(t, "grant/inner", "grant/masked", "grant/kept", "parent/sub/x", "secret/sub/y", "secret/inner")
-			p := jailtest.JailProfile(t, jailtest.Grant{Path: dir + "/grant", Rights: rw}, jailtest.Grant{Path: dir + "/grant/masked", Rights: 0}, jailtest.Grant{Path: dir + "/grant/kept", Rights: r}, jailtest.Grant{Path: dir + "/parent/sub", Rights: rw})
-			jailtest.Expect(t, "before", jailtest.Jailed(t, p, "read", dir+"/grant/inner"), "ok inner")
+			p := jailtest.Profile(t, jailtest.Grant{Path: dir + "/grant", Rights: rw}, jailtest.Grant{Path: dir + "/grant/masked", Rights: 0}, jailtest.Grant{Path: dir + "/grant/kept", Rights: r}, jailtest.Grant{Path: dir + "/parent/sub", Rights: rw})
+			jailtest.Expect(t, "before", jailtest.Attempt(t, p, "read", dir+"/grant/inner"), "ok inner")
 			if err := c.swap(dir); err != nil {
 				t.Fatal(err)
 			}
@@ -75,12 +75,12 @@ func TestJailSwappedObjects(t *testing.T) {
 // and one of them may have had a link in the way of a lookup. What that has seen is not
 // what is at the path, however long the link stays.
 func TestJailSeenThroughALink(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	dir := testkit.Plant(t, "parent/grant/inner", "secret/grant/inner", "parent/kept/x")
-	p := jailtest.JailProfile(t, jailtest.Grant{Path: dir + "/parent/grant", Rights: rw})
+	p := jailtest.Profile(t, jailtest.Grant{Path: dir + "/parent/grant", Rights: rw})
 	for i := range p.Entries {
 		if p.Entries[i].Path == dir+"/parent/grant" {
-			p.Entries[i].ID = jailtest.EntryOf(t, jailtest.Grant{Path: dir + "/secret/grant", Rights: rw}).ID
+			p.Entries[i].ID = jailtest.Entry(t, jailtest.Grant{Path: dir + "/secret/grant", Rights: rw}).ID
 		}
 	}
 	if err := errors.Join(os.Rename(dir+"/parent", dir+"/away"), os.Symlink(dir+"/secret", dir+"/parent")); err != nil {
@@ -97,18 +97,18 @@ func TestJailSeenThroughALink(t *testing.T) {
 			t.Errorf("swapped back %v: %#v, want a StartError that names the path", swapped, err)
 		}
 	}
-	jailtest.Expect(t, "the control", jailtest.Jailed(t, jailtest.JailProfile(t, jailtest.Grant{Path: dir + "/parent/grant", Rights: rw}), "read", dir+"/parent/grant/inner"), "ok inner")
+	jailtest.Expect(t, "the control", jailtest.Attempt(t, jailtest.Profile(t, jailtest.Grant{Path: dir + "/parent/grant", Rights: rw}), "read", dir+"/parent/grant/inner"), "ok inner")
 }
 
 // TestJailSwapsUnderWay flips a directory and a symlink to a secret while jails
 // are built. The secret must never show.
 func TestJailSwapsUnderWay(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	dir := testkit.Plant(t, "parent/grant/inner", "secret/grant/inner")
 	if err := os.WriteFile(dir+"/secret/grant/inner", []byte("SECRET"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	p := jailtest.JailProfile(t, jailtest.Grant{Path: dir + "/parent/grant", Rights: rw}, jailtest.Grant{Path: dir + "/parent/grant/inner", Rights: r})
+	p := jailtest.Profile(t, jailtest.Grant{Path: dir + "/parent/grant", Rights: rw}, jailtest.Grant{Path: dir + "/parent/grant/inner", Rights: r})
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)
@@ -127,7 +127,7 @@ func TestJailSwapsUnderWay(t *testing.T) {
 	}()
 	var ran, refused int
 	for range jailtest.Rounds(20, 60) {
-		out, err := jailtest.RunJail(t, confine.Launcher{}, p, []attacker.Attempt{attacker.Try("read", dir+"/parent/grant/inner"), attacker.Try("write", dir+"/parent/grant/inner")})
+		out, err := jailtest.Run(t, confine.Launcher{}, p, []attacker.Attempt{attacker.Try("read", dir+"/parent/grant/inner"), attacker.Try("write", dir+"/parent/grant/inner")})
 		var se *step.Error
 		switch {
 		case errors.As(err, &se):
@@ -150,18 +150,18 @@ func TestJailSwapsUnderWay(t *testing.T) {
 }
 
 func TestJailMakes(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	dir := testkit.Plant(t, "workspace/", "elsewhere/")
 	entry := func(p string, o policy.Origin) policy.Entry {
 		return policy.Entry{Path: p, Named: p, Kind: policy.KindDir, Rights: rw, Origin: o, Rule: "path = " + p, Make: true}
 	}
-	p := jailtest.JailProfile(t)
+	p := jailtest.Profile(t)
 	p.Entries = append(p.Entries, entry(dir+"/state/server/home", policy.OriginHome), entry(dir+"/workspace/out/deep", policy.OriginRule))
 	hidden := entry(dir+"/workspace/cache/own", policy.OriginSensitive)
 	hidden.Rights = 0
 	p.Entries = append(p.Entries, hidden)
 	jailtest.SortEntries(p)
-	got := jailtest.InJail(t, p, attacker.Try("create", dir+"/state/server/home/x"), attacker.Try("create", dir+"/workspace/out/deep/x"), attacker.Try("create", dir+"/workspace/x"))
+	got := jailtest.Attempts(t, p, attacker.Try("create", dir+"/state/server/home/x"), attacker.Try("create", dir+"/workspace/out/deep/x"), attacker.Try("create", dir+"/workspace/x"))
 	if fmt.Sprint(got) != "[ok ok EROFS]" {
 		t.Errorf("%v", got)
 	}
@@ -176,7 +176,7 @@ func TestJailMakes(t *testing.T) {
 	if err := os.Symlink(dir+"/elsewhere", dir+"/workspace/planted"); err != nil {
 		t.Fatal(err)
 	}
-	q := jailtest.JailProfile(t)
+	q := jailtest.Profile(t)
 	q.Entries = append(q.Entries, entry(dir+"/workspace/planted/made", policy.OriginRule))
 	jailtest.SortEntries(q)
 	_, err := confine.Launcher{}.Start(t.Context(), q, jail.Stdio{})

@@ -19,14 +19,14 @@ import (
 // resolved, though nothing of it but its name is in the plan. Somebody renames it while the
 // jail is being built.
 func TestJailSwapsPin(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	for _, lists := range []bool{false, true} {
 		for _, swaps := range []bool{true, false} {
 			dir := testkit.Plant(t, "ws/a/secret", "ws/x")
 			if err := os.WriteFile(dir+"/ws/a/secret", []byte("SECRET"), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			p := jailtest.JailProfile(t, jailtest.Grant{Path: dir + "/ws", Rights: rw}, jailtest.Grant{Path: dir + "/ws/a/secret", Rights: 0})
+			p := jailtest.Profile(t, jailtest.Grant{Path: dir + "/ws", Rights: rw}, jailtest.Grant{Path: dir + "/ws/a/secret", Rights: 0})
 			swap := swaps // once: what was swapped stays so when the jail is built again
 			alter := func(b *jail.JailBuilder, steps []jail.BuildStep) (all []jail.BuildStep) {
 				for _, s := range steps {
@@ -43,7 +43,7 @@ func TestJailSwapsPin(t *testing.T) {
 				}
 				return all
 			}
-			got, err := jailtest.RunJail(t, confine.Launcher{TestHooks: jail.TestHooks{Lists: lists, Steps: alter}}, p, []attacker.Attempt{attacker.Try("read", dir+"/ws/a/secret"), attacker.Try("read", dir+"/ws/b/secret")})
+			got, err := jailtest.Run(t, confine.Launcher{TestHooks: jail.TestHooks{Lists: lists, Steps: alter}}, p, []attacker.Attempt{attacker.Try("read", dir+"/ws/a/secret"), attacker.Try("read", dir+"/ws/b/secret")})
 			if swaps {
 				if err == nil || !strings.Contains(err.Error(), rootfs.ErrSwapped.Error()) && !errors.Is(err, unix.ENOENT) {
 					t.Errorf("by lists %t: %v, %v, want no start", lists, got, err)

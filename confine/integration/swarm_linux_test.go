@@ -22,7 +22,7 @@ import (
 
 // TestJailMemoryOfASwarm checks that many processes cannot keep the jail over its limit.
 func TestJailMemoryOfASwarm(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	probetest.Needs(t, "fresh_proc")
 	for _, c := range []struct {
 		name  string
@@ -101,7 +101,7 @@ func from(ancestor int) (pids []string, err error) {
 // TestJailGreedyChild checks what happens when children exceed the limit of memory: a cgroup
 // ends the child, and its server goes on. Without a cgroup the sampler ends the jail.
 func TestJailGreedyChild(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	probetest.Needs(t, "fresh_proc")
 	s := jailtest.Begin(t, limited(t, policy.Limits{MemoryMB: 64}), attacker.Try("glutton", "8", "100"))
 	exit := s.Finish()

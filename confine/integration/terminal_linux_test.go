@@ -21,10 +21,10 @@ import (
 // TestJailTerminal: nothing of a jail is controlled by the launcher's terminal, or opens it by
 // its name, and each of its two processes leads a session of its own: see terminalProbe.
 func TestJailTerminal(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	const controlled = "MCP_JAIL_TEST_CONTROLLED"
 	if os.Getenv(controlled) == "" {
-		cmd := exec.Command(jailtest.TestBinary, "-test.run", "^TestJailTerminal$", "-test.v")
+		cmd := exec.Command(jailtest.Binary, "-test.run", "^TestJailTerminal$", "-test.v")
 		cmd.Env = append(os.Environ(), controlled+"=1")
 		cmd.Stdin = newTerminal(t)
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
@@ -40,17 +40,17 @@ func TestJailTerminal(t *testing.T) {
 	if err := jail.TerminalProbe(&stub.Task{}); err != nil || mediate.TerminalNumber(own) == 0 {
 		t.Fatalf("control: this process has no terminal: %v, %s", err, own)
 	}
-	p := jailtest.JailProfile(t)
-	stat := []byte(strings.TrimPrefix(jailtest.Jailed(t, p, "read", "/proc/self/stat"), "ok "))
+	p := jailtest.Profile(t)
+	stat := []byte(strings.TrimPrefix(jailtest.Attempt(t, p, "read", "/proc/self/stat"), "ok "))
 	if n := mediate.TerminalNumber(stat); n != 0 {
 		t.Errorf("the server is controlled by terminal %d", n)
 	}
-	if got := jailtest.Jailed(t, p, "open", "/dev/tty"); strings.HasPrefix(got, "ok") {
+	if got := jailtest.Attempt(t, p, "open", "/dev/tty"); strings.HasPrefix(got, "ok") {
 		t.Errorf("the server opens the terminal: %s", got)
 	}
-	p.Argv = append(p.Argv, jailtest.ProbeArgs(t, []attacker.Attempt{attacker.Try("wait")})...)
+	p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("wait")})...)
 	var out strings.Builder
-	proc, _, err := jailtest.StartJail(t, confine.Launcher{}, p, &out, &out)
+	proc, _, err := jailtest.Start(t, confine.Launcher{}, p, &out, &out)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,27 +70,27 @@ func TestJailTerminal(t *testing.T) {
 // TestJailTerminalOfItsOwn: a terminal that the server makes controls whoever opens it
 // first and has none. The supervisor, which opens it for the server, stays without.
 func TestJailTerminalOfItsOwn(t *testing.T) {
-	jailtest.NeedsJail(t)
-	cmd := exec.Command(jailtest.TestBinary)
-	cmd.Args = append([]string{attacker.ProbeName}, jailtest.ProbeArgs(t, []attacker.Attempt{attacker.Try("own-terminal", "self")})...)
+	jailtest.Needs(t)
+	cmd := exec.Command(jailtest.Binary)
+	cmd.Args = append([]string{attacker.Name}, jailtest.Args(t, []attacker.Attempt{attacker.Try("own-terminal", "self")})...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if out, err := cmd.Output(); err != nil || string(out) == `["ok 0 0"]` || !strings.HasPrefix(string(out), `["ok `) {
 		t.Errorf("the control: %s, %v", out, err)
 	}
-	jailtest.Expect(t, "the jail's init", jailtest.Jailed(t, jailtest.JailProfile(t), "own-terminal", "1"), "ok 0 0")
+	jailtest.Expect(t, "the jail's init", jailtest.Attempt(t, jailtest.Profile(t), "own-terminal", "1"), "ok 0 0")
 }
 
 // TestJailTerminalIsWritten: a terminal that the server has made its own is opened for
 // writing, which is the supervisor's to do.
 func TestJailTerminalIsWritten(t *testing.T) {
-	jailtest.NeedsJail(t)
-	cmd := exec.Command(jailtest.TestBinary)
-	cmd.Args = append([]string{attacker.ProbeName}, jailtest.ProbeArgs(t, []attacker.Attempt{attacker.Try("write-terminal")})...)
+	jailtest.Needs(t)
+	cmd := exec.Command(jailtest.Binary)
+	cmd.Args = append([]string{attacker.Name}, jailtest.Args(t, []attacker.Attempt{attacker.Try("write-terminal")})...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if out, err := cmd.Output(); err != nil || string(out) != `["ok"]` {
 		t.Errorf("the control: %s, %v", out, err)
 	}
-	jailtest.Expect(t, "in the jail", jailtest.Jailed(t, jailtest.JailProfile(t), "write-terminal"), "ok")
+	jailtest.Expect(t, "in the jail", jailtest.Attempt(t, jailtest.Profile(t), "write-terminal"), "ok")
 }
 
 // newTerminal returns the end of a new terminal that a program uses.

@@ -92,7 +92,7 @@ func growTree(t *testing.T, seed uint64) *tree {
 		if random.IntN(4) == 0 {
 			g.Rights = policy.Rights(random.IntN(32))
 		}
-		entries := jailtest.JailProfile(t, append(grants, g)...).Entries
+		entries := jailtest.Profile(t, append(grants, g)...).Entries
 		if _, gaps := plan.CompileMounts((&policy.Profile{Entries: entries}).MinimalEntries(), true); len(gaps) == 0 { // what policy refuses is not asked of the kernel
 			grants = append(grants, g)
 		}
@@ -113,7 +113,7 @@ func growTree(t *testing.T, seed uint64) *tree {
 			tr.files = append(tr.files, p)
 		}
 	}
-	tr.profile = jailtest.JailProfile(t, grants...)
+	tr.profile = jailtest.Profile(t, grants...)
 	tr.ask(random)
 	return tr
 }
@@ -176,7 +176,7 @@ func (tr *tree) ask(random *rand.Rand) {
 // TestJailAgreesWithThePolicy: for every path of generated trees the pure
 // evaluation and the kernel give the same answer.
 func TestJailAgreesWithThePolicy(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	const each = 26
 	for from := uint64(1); from <= uint64(jailtest.Rounds(2*each, 8*each)); from += each {
 		t.Run(fmt.Sprintf("seeds %d and on", from), func(t *testing.T) {
@@ -184,7 +184,7 @@ func TestJailAgreesWithThePolicy(t *testing.T) {
 			asked, allowed := 0, 0
 			for seed := from; seed < from+each; seed++ {
 				tr := growTree(t, seed)
-				outcomes, err := jailtest.RunJail(t, confine.Launcher{Waive: []policy.Axis{policy.AxisFs}}, tr.profile, tr.attempts)
+				outcomes, err := jailtest.Run(t, confine.Launcher{Waive: []policy.Axis{policy.AxisFs}}, tr.profile, tr.attempts)
 				if err != nil {
 					t.Fatalf("seed %d: %v\n%s", seed, err, tr)
 				}

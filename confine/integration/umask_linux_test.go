@@ -16,7 +16,7 @@ import (
 // TestJailUmask: a umask that takes rights from the owner is the program's and not the
 // jail's, and a launcher may pass on one that it does not have itself.
 func TestJailUmask(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	testUmask(t, []policy.Axis{policy.AxisFs}, attacker.Try("read", "/etc/hosts"), attacker.Try("create", "/dev/shm/there"))
 }
 
@@ -37,12 +37,12 @@ func testUmask(t *testing.T, waive []policy.Axis, own ...attacker.Attempt) {
 		{confine.Launcher{Umask: new(int)}, 0o777, "ok 000", 0o644},
 	} {
 		dir := testkit.Plant(t, "place/")
-		p := jailtest.JailProfile(t, jailtest.Grant{Path: dir, Rights: rw})
+		p := jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw})
 		p.Env = append(p.Env, policy.Variable{Name: "TMPDIR", Value: "/tmp"})
 		attempts := append([]attacker.Attempt{attacker.Try("mkfile", dir+"/place/made"), attacker.Try("umask"), attacker.Try("tmp")}, own...)
 		c.launcher.Waive = waive
 		before := unix.Umask(c.umask)
-		got, err := jailtest.RunJail(t, c.launcher, p, attempts)
+		got, err := jailtest.Run(t, c.launcher, p, attempts)
 		unix.Umask(before)
 		if err != nil {
 			t.Fatalf("under %03o: %v", c.umask, err)

@@ -22,7 +22,7 @@ import (
 // TestJailWaitsAlone: calls that wait for a lease or a fifo of the host delay no other call
 // of the jail, however many of them wait.
 func TestJailWaitsAlone(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	testLeased(t)
 	testFifos(t)
 	testSwapped(t)
@@ -30,7 +30,7 @@ func TestJailWaitsAlone(t *testing.T) {
 
 // TestBareWaitsAlone is the same without namespaces.
 func TestBareWaitsAlone(t *testing.T) {
-	jailtest.NeedsBare(t)
+	jailtest.NeedsHostNS(t)
 	testLeased(t)
 	testFifos(t)
 	testSwapped(t)
@@ -152,7 +152,7 @@ func testSwapped(t *testing.T) {
 // jailBegun starts a jail on a directory, and returns what gives the outcome.
 func jailBegun(t *testing.T, dir string, a attacker.Attempt) (finish func() attacker.Outcome) {
 	t.Helper()
-	s := jailtest.BeginWith(t, confine.Launcher{Waive: jailtest.AllGaps.Waive}, jailtest.JailProfile(t, jailtest.Grant{Path: dir, Rights: rw}), a)
+	s := jailtest.BeginBy(t, confine.Launcher{Waive: jailtest.WaivesGaps.Waive}, jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw}), a)
 	return func() attacker.Outcome {
 		t.Helper()
 		select {
@@ -175,13 +175,13 @@ func inBackground(t *testing.T, a attacker.Attempt) (finish func() attacker.Outc
 // TestJailRaceForObjects: the supervisor opens the object that it judged, also if the name
 // leads to another object by then. Exchanging a file and a directory gives no write to the file's old content.
 func TestJailRaceForObjects(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	testExchange(t)
 }
 
 // TestBareRaceForObjects is the same without namespaces.
 func TestBareRaceForObjects(t *testing.T) {
-	jailtest.NeedsBare(t)
+	jailtest.NeedsHostNS(t)
 	testExchange(t)
 }
 
@@ -191,8 +191,8 @@ func testExchange(t *testing.T) {
 			free := testkit.Plant(t, "drop/name", "drop/other/")
 			jailtest.Expect(t, "unconfined", jailtest.Unconfined(t, "/", attacker.Try("race-exchange", free, way))[0], "ok made")
 			dir := testkit.Plant(t, "drop/name", "drop/other/")
-			p := jailtest.JailProfile(t, jailtest.Grant{Path: dir + "/drop", Rights: policy.Read | policy.Create | policy.Delete})
-			out, err := jailtest.RunJail(t, confine.Launcher{Waive: jailtest.AllGaps.Waive}, p, []attacker.Attempt{attacker.Try("race-exchange", dir, way)})
+			p := jailtest.Profile(t, jailtest.Grant{Path: dir + "/drop", Rights: policy.Read | policy.Create | policy.Delete})
+			out, err := jailtest.Run(t, confine.Launcher{Waive: jailtest.WaivesGaps.Waive}, p, []attacker.Attempt{attacker.Try("race-exchange", dir, way)})
 			if err != nil || out[0] != "ok held" {
 				t.Errorf("%v, %v", out, err)
 			}
@@ -202,14 +202,14 @@ func testExchange(t *testing.T) {
 
 // TestJailFifoAnew: a descriptor that reads from a fifo is none to write to it by.
 func TestBareFifoAnew(t *testing.T) {
-	jailtest.NeedsBare(t)
+	jailtest.NeedsHostNS(t)
 	dir := testkit.Plant(t, "ro/", "f")
 	if err := unix.Mkfifo(dir+"/ro/fifo", 0o666); err != nil {
 		t.Fatal(err)
 	}
-	p := jailtest.JailProfile(t, jailtest.Grant{Path: dir, Rights: rw}, jailtest.Grant{Path: dir + "/ro", Rights: policy.Read})
+	p := jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw}, jailtest.Grant{Path: dir + "/ro", Rights: policy.Read})
 	jailtest.Expect(t, "unconfined", jailtest.Unconfined(t, "/", attacker.Try("fifo-anew", dir+"/ro/fifo"))[0], attacker.Succeeded)
-	got := jailtest.InBare(t, p, attacker.Try("fifo-anew", dir+"/ro/fifo"))
+	got := jailtest.AttemptsHostNS(t, p, attacker.Try("fifo-anew", dir+"/ro/fifo"))
 	if !slices.Equal(got, []attacker.Outcome{"EACCES"}) {
 		t.Errorf("%v", strings.Join(got, " "))
 	}

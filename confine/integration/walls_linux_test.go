@@ -22,7 +22,7 @@ import (
 // TestJailWalls are the attempts on everything that is not a file of the
 // profile. The control shows that the attempt itself is sound.
 func TestJailWalls(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	root := os.Getuid() == 0
 	self := fmt.Sprint(os.Getpid())
 
@@ -34,7 +34,7 @@ func TestJailWalls(t *testing.T) {
 	tcp := testkit.Accept(t, "tcp", "127.0.0.1:0")
 
 	key := 0x6d630000 + os.Getpid()
-	jailtest.MakeShared(t, key)
+	jailtest.MakeSharedMemory(t, key)
 	queue := "mcp-jail-" + self
 	jailtest.MakeQueue(t, queue)
 
@@ -151,20 +151,20 @@ func TestJailWalls(t *testing.T) {
 				got, _, _ := strings.Cut(jailtest.Unconfined(t, dir, outside)[0], " ")
 				jailtest.Expect(t, "unconfined", got, c.control)
 			}
-			jailtest.Expect(t, "in the jail", jailtest.InJail(t, jailtest.JailProfile(t, jailtest.Grant{Path: dir, Rights: rw}), a)[0], c.want)
+			jailtest.Expect(t, "in the jail", jailtest.Attempts(t, jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw}), a)[0], c.want)
 		})
 	}
 }
 
 // TestJailState looks at the process itself.
 func TestJailState(t *testing.T) {
-	jailtest.NeedsJail(t)
-	p := jailtest.JailProfile(t)
+	jailtest.Needs(t)
+	p := jailtest.Profile(t)
 	const none = "0000000000000000"
 	p.Env = []policy.Variable{{Name: "ONE", Value: "1"}, {Name: "TWO", Value: "a b"}}
 	t.Setenv("MCPJAIL_TEST_SECRET", "must not be seen")
 	t.Run("mine", func(t *testing.T) {
-		got := jailtest.InJail(t, p,
+		got := jailtest.Attempts(t, p,
 			attacker.Try("status", "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"),
 			attacker.Try("status", "NoNewPrivs", "Seccomp", "TracerPid"),
 			attacker.Try("env"), attacker.Try("cwd"), attacker.Try("ids"), attacker.Try("fds"),
@@ -198,10 +198,10 @@ func TestJailState(t *testing.T) {
 		if got := jailtest.Unconfined(t, "/", attacker.Try("fds"))[0]; got == "ok 0 1 2" {
 			t.Errorf("unconfined: %s: nothing was inherited, so there is nothing to test", got)
 		}
-		jailtest.Expect(t, "in the jail", jailtest.Jailed(t, p, "fds"), "ok 0 1 2")
+		jailtest.Expect(t, "in the jail", jailtest.Attempt(t, p, "fds"), "ok 0 1 2")
 	})
 	t.Run("the host's root is not below this one", func(t *testing.T) {
-		mounts := jailtest.Jailed(t, p, "read", "/proc/self/mountinfo")
+		mounts := jailtest.Attempt(t, p, "read", "/proc/self/mountinfo")
 		roots := 0
 		for line := range strings.Lines(mounts) {
 			if f := strings.Fields(strings.TrimPrefix(line, "ok ")); f[4] == "/" {
@@ -216,9 +216,9 @@ func TestJailState(t *testing.T) {
 		dir := testkit.Plant(t, "deep/er/")
 		old := unix.Umask(0o077)
 		defer unix.Umask(old)
-		q := jailtest.JailProfile(t, jailtest.Grant{Path: dir, Rights: rw})
+		q := jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw})
 		q.Dir = filepath.Join(dir, "deep/er")
-		got := jailtest.InJail(t, q, attacker.Try("umask"), attacker.Try("cwd"), attacker.Try("create", "here"), attacker.Try("create", "/tmp/there"), attacker.Try("read", "/etc/hosts"))
+		got := jailtest.Attempts(t, q, attacker.Try("umask"), attacker.Try("cwd"), attacker.Try("create", "here"), attacker.Try("create", "/tmp/there"), attacker.Try("read", "/etc/hosts"))
 		want := []attacker.Outcome{"ok 077", "ok " + q.Dir, "ok", "ok"}
 		for i := range want {
 			jailtest.Expect(t, fmt.Sprint("answer ", i), got[i], want[i])
@@ -231,12 +231,12 @@ func TestJailState(t *testing.T) {
 
 // TestJailSetID: a set-id file in a granted directory gives nothing.
 func TestJailSetID(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	// Somebody who is neither root nor the ordinary user of these tests.
 	const somebody = 12345
-	program := filepath.Join(filepath.Dir(jailtest.TestBinary), "set-id")
+	program := filepath.Join(filepath.Dir(jailtest.Binary), "set-id")
 	if os.Getuid() == 0 {
-		b, err := os.ReadFile(jailtest.TestBinary)
+		b, err := os.ReadFile(jailtest.Binary)
 		if err == nil {
 			err = os.WriteFile(program, b, 0o755)
 		}
@@ -256,10 +256,10 @@ func TestJailSetID(t *testing.T) {
 	uid, gid := os.Getuid(), os.Getgid()
 	run := []attacker.Attempt{{"exec-probe", program, `[["ids"]]`}}
 	jailtest.Expect(t, "unconfined", jailtest.Unconfined(t, "/", run...)[0], fmt.Sprintf(`ok ["ok %d %d %d"]`, uid, somebody, somebody))
-	jailtest.Expect(t, "in the jail", jailtest.InJail(t, jailtest.JailProfile(t, jailtest.Grant{Path: program, Rights: rx}), run...)[0], fmt.Sprintf(`ok ["ok %d %d %d"]`, uid, uid, gid))
+	jailtest.Expect(t, "in the jail", jailtest.Attempts(t, jailtest.Profile(t, jailtest.Grant{Path: program, Rights: rx}), run...)[0], fmt.Sprintf(`ok ["ok %d %d %d"]`, uid, uid, gid))
 	// Nor can one be made.
 	dir := testkit.Plant(t, "file")
-	got := jailtest.InJail(t, jailtest.JailProfile(t, jailtest.Grant{Path: dir, Rights: rw}), attacker.Try("chmod-id", dir+"/file"))
+	got := jailtest.Attempts(t, jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw}), attacker.Try("chmod-id", dir+"/file"))
 	jailtest.Expect(t, "chmod u+s", got[0], "EPERM")
 	jailtest.Expect(t, "chmod u+s unconfined", jailtest.Unconfined(t, "/", attacker.Try("chmod-id", dir+"/file"))[0], "ok")
 }
@@ -267,7 +267,7 @@ func TestJailSetID(t *testing.T) {
 // TestJailHostDevices: what is granted of the host's /dev is granted as the rule
 // says, the user's terminals too, and /dev/shm stays the jail's own.
 func TestJailHostDevices(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
 		t.Skip(err)
@@ -290,7 +290,7 @@ func TestJailHostDevices(t *testing.T) {
 		{jailtest.Grant{Path: "/dev/pts", Rights: r}, "[EACCES ok ok]"},
 		{jailtest.Grant{Path: "/dev", Rights: r | u}, "[ok ok ok]"},
 	} {
-		if got := jailtest.InJail(t, jailtest.JailProfile(t, c.grant), tries...); fmt.Sprint(got) != c.want {
+		if got := jailtest.Attempts(t, jailtest.Profile(t, c.grant), tries...); fmt.Sprint(got) != c.want {
 			t.Errorf("%s of %s: %v, want %s", c.grant.Rights, c.grant.Path, got, c.want)
 		}
 	}
@@ -305,11 +305,11 @@ func TestJailHostDevices(t *testing.T) {
 var deviceAttempts = []attacker.Attempt{attacker.Try("write", "/dev/full"), attacker.Try("touch", "/dev/full")}
 
 func TestJailDevices(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	if got := jailtest.Unconfined(t, "/", deviceAttempts...); fmt.Sprint(got) != "[ok ok]" {
 		t.Errorf("unconfined: %v", got)
 	}
-	if got := jailtest.InJail(t, jailtest.JailProfile(t), deviceAttempts...); fmt.Sprint(got) != "[ok EROFS]" {
+	if got := jailtest.Attempts(t, jailtest.Profile(t), deviceAttempts...); fmt.Sprint(got) != "[ok EROFS]" {
 		t.Errorf("in the jail: %v", got)
 	}
 }
@@ -318,7 +318,7 @@ func TestJailDevices(t *testing.T) {
 // copy without a path, which Landlock would let pass. What needs the loader brings it
 // along, and the loader runs what it is told to: the plan says so.
 func TestJailPrograms(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	dir := testkit.Plant(t)
 	program, err := os.ReadFile("/usr/bin/true")
 	if err != nil {
@@ -349,11 +349,11 @@ func TestJailPrograms(t *testing.T) {
 		if supervisor.UnderRace && c.programs != nil {
 			continue // the test is linked to the loader then
 		}
-		p := jailtest.JailProfile(t, jailtest.Grant{Path: dir, Rights: policy.AllRights})
+		p := jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: policy.AllRights})
 		if c.programs != nil {
 			p.Programs = append([]string{p.Program}, c.programs...)
 		}
-		if got := jailtest.InJail(t, p, tries...); fmt.Sprint(got) != c.want {
+		if got := jailtest.Attempts(t, p, tries...); fmt.Sprint(got) != c.want {
 			t.Errorf("%s: %v, want %s", c.what, got, c.want)
 		}
 	}
@@ -363,15 +363,15 @@ func TestJailPrograms(t *testing.T) {
 // socket of the host inside a granted directory can be connected to, read-only
 // or not. The plan says so.
 func TestJailSocketInAGrant(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	dir := testkit.ShortDir(t)
 	testkit.Accept(t, "unix", dir+"/host")
-	p := jailtest.JailProfile(t, jailtest.Grant{Path: dir, Rights: r})
+	p := jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: r})
 	want := "ok"
 	if probe.HostFacts().LandlockABI >= 9 {
 		want = "EACCES"
 	}
-	jailtest.Expect(t, "connect", jailtest.Jailed(t, p, "dial", "unix", dir+"/host"), want)
+	jailtest.Expect(t, "connect", jailtest.Attempt(t, p, "dial", "unix", dir+"/host"), want)
 	plan, err := confine.Launcher{}.Compile(p)
 	if err != nil {
 		t.Fatal(err)
@@ -384,12 +384,12 @@ func TestJailSocketInAGrant(t *testing.T) {
 		t.Errorf("connecting: %s, and the plan says so: %v", want, said)
 	}
 	// Masked, it is gone.
-	jailtest.Expect(t, "connect to a masked one", jailtest.Jailed(t, jailtest.JailProfile(t, jailtest.Grant{Path: dir, Rights: r}, jailtest.Grant{Path: dir + "/host", Rights: 0}), "dial", "unix", dir+"/host"), "EACCES")
+	jailtest.Expect(t, "connect to a masked one", jailtest.Attempt(t, jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: r}, jailtest.Grant{Path: dir + "/host", Rights: 0}), "dial", "unix", dir+"/host"), "EACCES")
 }
 
 // TestJailWaivedNetwork: a waiver accepts what is missing, and nothing is.
 func TestJailWaivedNetwork(t *testing.T) {
-	jailtest.NeedsJail(t)
+	jailtest.Needs(t)
 	p := gatedProfile(t, policy.NetRule{Host: "example.org", Allow: true})
 	p.Waive = []policy.Axis{policy.AxisNet}
 	tcp := testkit.Accept(t, "tcp", "127.0.0.1:0")
@@ -401,7 +401,7 @@ func TestJailWaivedNetwork(t *testing.T) {
 			t.Errorf("unconfined: %v: %s", tries[i], o)
 		}
 	}
-	if got, want := jailtest.InJail(t, p, tries...), "[ECONNREFUSED ECONNREFUSED ESRCH EACCES]"; fmt.Sprint(got) != want {
+	if got, want := jailtest.Attempts(t, p, tries...), "[ECONNREFUSED ECONNREFUSED ESRCH EACCES]"; fmt.Sprint(got) != want {
 		t.Errorf("%v, want %s", got, want)
 	}
 }

@@ -15,7 +15,7 @@ import (
 // kernels also take the calls of i386 (int 0x80) and of x32, with other numbers,
 // and a filter or a check that looks at one gate only is walked around.
 
-// gates are the forms of a form: attempts that name a system call are made
+// Gates are the forms of a form: attempts that name a system call are made
 // through every gate.
 func Gates(form string) []string {
 	verb, rest, _ := strings.Cut(form, " ")

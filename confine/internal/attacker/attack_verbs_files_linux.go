@@ -25,26 +25,26 @@ func fileVerbs() map[string]func([]string) (string, error) {
 		"chdir":    silent(func(a []string) error { return unix.Chdir(a[0]) }),
 		"readlink": func(a []string) (string, error) { return os.Readlink(a[0]) },
 		"opath":    silent(func(a []string) error { return Closing(unix.Open(a[0], unix.O_PATH|unix.O_CLOEXEC, 0)) }),
-		"watch":    silent(probeWatch),
-		"dnotify":  silent(probeDnotify),
+		"watch":    silent(attemptWatch),
+		"dnotify":  silent(attemptDnotify),
 		"xattrs":   silent(func(a []string) error { _, err := unix.Llistxattr(a[0], nil); return err }),
 		// Reading in other ways.
-		"read-dotdot":  probeReadDotdot,
-		"read-opath":   probeReadOpath,
-		"read-mapped":  probeReadMapped,
-		"read-from":    probeReadFrom,
-		"read-linked":  probeLinked(unix.Link),
-		"read-symlink": probeLinked(unix.Symlink),
-		"read-swapped": probeReadSwapped,
-		"read-moved":   probeReadMoved,
-		"read-handle":  probeReadHandle,
-		"read-uring":   probeReadUring,
+		"read-dotdot":  attemptReadDotdot,
+		"read-opath":   attemptReadOpath,
+		"read-mapped":  attemptReadMapped,
+		"read-from":    attemptReadFrom,
+		"read-linked":  attemptLinked(unix.Link),
+		"read-symlink": attemptLinked(unix.Symlink),
+		"read-swapped": attemptReadSwapped,
+		"read-moved":   attemptReadMoved,
+		"read-handle":  attemptReadHandle,
+		"read-uring":   attemptReadUring,
 		// Changing.
 		"give-away": silent(func(a []string) error { return unix.Lchown(a[0], Number(a[1]), Number(a[1])) }),
 		"chown-own": silent(func(a []string) error { return unix.Lchown(a[0], os.Getuid(), os.Getgid()) }),
 		"setxattr":  silent(func(a []string) error { return unix.Lsetxattr(a[0], a[1], []byte("x"), 0) }),
-		"setcap":    silent(ProbeSetCapability),
-		"flags":     silent(probeFlags),
+		"setcap":    silent(SetCapability),
+		"flags":     silent(attemptFlags),
 		"trunc":     silent(func(a []string) error { return Closing(unix.Open(a[0], unix.O_RDONLY|unix.O_TRUNC|unix.O_CLOEXEC, 0)) }),
 		"reopen": silent(func(a []string) error {
 			fd, err := unix.Open(a[0], unix.O_RDONLY|unix.O_CLOEXEC, 0)
@@ -155,24 +155,24 @@ func fileVerbs() map[string]func([]string) (string, error) {
 			return Closing(unix.Openat(fd, a[1], unix.O_WRONLY|unix.O_CREAT|unix.O_CLOEXEC, 0o644))
 		}),
 		// Starting.
-		"execat":  silent(probeExecAt),
-		"ld.so":   silent(probeLoader),
-		"id-file": silent(probeSetIDFile),
+		"execat":  silent(attemptExecAt),
+		"ld.so":   silent(attemptLoader),
+		"id-file": silent(attemptSetIDFile),
 		"mkdev":   silent(func(a []string) error { return unix.Mknod(a[0], unix.S_IFCHR|0o666, int(unix.Mkdev(1, 3))) }),
 		"mkblk":   silent(func(a []string) error { return unix.Mknod(a[0], unix.S_IFBLK|0o666, int(unix.Mkdev(7, 0))) }),
 	}
 }
 
-// probeSetCapability writes a file capability: whoever runs the file on the host
+// attemptSetCapability writes a file capability: whoever runs the file on the host
 // has it.
-func ProbeSetCapability(a []string) error {
+func SetCapability(a []string) error {
 	// struct vfs_cap_data, revision 2, effective: CAP_SYS_ADMIN.
 	data := []byte{1, 0, 0, 2, 0, 0, 0x20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 	return unix.Setxattr(a[0], "security.capability", data, 0)
 }
 
-// probeFlags makes a file immutable or such.
-func probeFlags(a []string) error {
+// attemptFlags makes a file immutable or such.
+func attemptFlags(a []string) error {
 	fd, err := unix.Open(a[0], unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err
@@ -186,7 +186,7 @@ func probeFlags(a []string) error {
 	return unix.IoctlSetPointerInt(fd, unix.FS_IOC_SETFLAGS, flags|nodump)
 }
 
-func probeExecAt(a []string) error {
+func attemptExecAt(a []string) error {
 	fd, err := unix.Open(a[0], unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err
@@ -226,8 +226,8 @@ func inFork(nr uintptr, args ...uintptr) error {
 	return nil
 }
 
-// probeLoader starts a program by way of the dynamic loader, which only reads it.
-func probeLoader(a []string) error {
+// attemptLoader starts a program by way of the dynamic loader, which only reads it.
+func attemptLoader(a []string) error {
 	for _, loader := range []string{"/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1"} {
 		if _, err := os.Stat(loader); err != nil {
 			continue
@@ -247,9 +247,9 @@ func probeLoader(a []string) error {
 	return emptyHanded("no loader")
 }
 
-// probeSetIDFile makes a set-id program in each of the ways there are; a[1] is
+// attemptSetIDFile makes a set-id program in each of the ways there are; a[1] is
 // the way.
-func probeSetIDFile(a []string) error {
+func attemptSetIDFile(a []string) error {
 	p := a[0]
 	switch a[1] {
 	case "chmod":

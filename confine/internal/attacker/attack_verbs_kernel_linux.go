@@ -114,7 +114,7 @@ func kernelVerbs() map[string]func([]string) (string, error) {
 			defer unix.Close(fd)
 			return unix.FanotifyMark(fd, unix.FAN_MARK_ADD, unix.FAN_OPEN, unix.AT_FDCWD, a[0])
 		}),
-		"listener": silent(probeListener),
+		"listener": silent(attemptListener),
 		"dmesg": silent(func([]string) error {
 			_, err := unix.Klogctl(unix.SYSLOG_ACTION_READ_ALL, make([]byte, 1<<16))
 			return err
@@ -202,8 +202,8 @@ func withTerminal(f func(master, slave int) error) func([]string) error {
 	}
 }
 
-// probeListener installs a filter of one's own that asks a supervisor of one's own.
-func probeListener([]string) error {
+// attemptListener installs a filter of one's own that asks a supervisor of one's own.
+func attemptListener([]string) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// networkVerbs are attempts to reach something by a socket.
+// NetworkVerbs are attempts to reach something by a socket.
 func NetworkVerbs() map[string]func([]string) (string, error) {
 	return map[string]func([]string) (string, error){
 		"echo-udp": silent(func(a []string) error { // connected
@@ -54,7 +54,7 @@ func NetworkVerbs() map[string]func([]string) (string, error) {
 			_, _, err = c.WriteMsgUDP([]byte("x"), unix.UnixRights(0), to)
 			return err
 		}),
-		"short-names": silent(func([]string) error { return probeShortNames() }),
+		"short-names": silent(func([]string) error { return attemptShortNames() }),
 		"resolve": silent(func(a []string) error { // a query that a stand-in for a resolver answers
 			c, err := net.Dial("udp", a[0])
 			if err != nil {
@@ -78,8 +78,8 @@ func NetworkVerbs() map[string]func([]string) (string, error) {
 			}
 			return answered(c)
 		}),
-		"fast-open":    silent(probeFastOpen),
-		"fast-connect": silent(probeFastConnect),
+		"fast-open":    silent(attemptFastOpen),
+		"fast-connect": silent(attemptFastConnect),
 		"mptcp": silent(func(a []string) error {
 			return connectVia(a[0], unix.SOCK_STREAM, unix.IPPROTO_MPTCP)
 		}),
@@ -187,7 +187,7 @@ func NetworkVerbs() map[string]func([]string) (string, error) {
 			}
 			return connectUnix(unix.SOCK_STREAM, base)
 		}),
-		"take-descriptor": probeTakeDescriptor,
+		"take-descriptor": attemptTakeDescriptor,
 	}
 }
 
@@ -239,8 +239,8 @@ func connectVia(to string, kind, proto int) error {
 	return withSocket(to, kind, proto, unix.Connect)
 }
 
-// probeFastOpen connects by sending (TCP Fast Open, RFC 7413).
-func probeFastOpen(a []string) error {
+// attemptFastOpen connects by sending (TCP Fast Open, RFC 7413).
+func attemptFastOpen(a []string) error {
 	return withSocket(a[0], unix.SOCK_STREAM, 0, func(fd int, sa unix.Sockaddr) (err error) {
 		switch a[1] {
 		case "sendmsg":
@@ -252,8 +252,8 @@ func probeFastOpen(a []string) error {
 	})
 }
 
-// probeFastConnect has the connect wait for the first byte.
-func probeFastConnect(a []string) error {
+// attemptFastConnect has the connect wait for the first byte.
+func attemptFastConnect(a []string) error {
 	return withSocket(a[0], unix.SOCK_STREAM, 0, func(fd int, sa unix.Sockaddr) error {
 		if err := unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_FASTOPEN_CONNECT, 1); err != nil {
 			return err
@@ -274,9 +274,9 @@ func probeFastConnect(a []string) error {
 	})
 }
 
-// probeTakeDescriptor takes what a process of the host hands out over a socket
+// attemptTakeDescriptor takes what a process of the host hands out over a socket
 // (SCM_RIGHTS) and reads it.
-func probeTakeDescriptor(a []string) (string, error) {
+func attemptTakeDescriptor(a []string) (string, error) {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return "", err
@@ -301,9 +301,9 @@ func probeTakeDescriptor(a []string) (string, error) {
 	return readAndClose(fds[0])
 }
 
-// probeShortNames gives calls addresses that are none. They must say so: whoever else
+// attemptShortNames gives calls addresses that are none. They must say so: whoever else
 // answers for the kernel may fail over one.
-func probeShortNames() error {
+func attemptShortNames() error {
 	name := make([]byte, unix.SizeofSockaddrAny)
 	for _, family := range []int{unix.AF_INET, unix.AF_INET6} {
 		for _, kind := range []int{unix.SOCK_STREAM, unix.SOCK_DGRAM} {

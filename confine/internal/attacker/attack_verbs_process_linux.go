@@ -54,7 +54,7 @@ func processVerbs() map[string]func([]string) (string, error) {
 		}),
 		"nice":       silent(func(a []string) error { return unix.Setpriority(unix.PRIO_PROCESS, Number(a[0]), 5) }),
 		"ionice":     silent(func(a []string) error { return sched(unix.SYS_IOPRIO_SET, 1, uintptr(Number(a[0])), 2<<13|4) }),
-		"processors": silent(probeAffinity),
+		"processors": silent(attemptAffinity),
 		"scheduler": silent(func(a []string) error {
 			var priority int32
 			return sched(unix.SYS_SCHED_SETSCHEDULER, uintptr(Number(a[0])), 0, uintptr(unsafe.Pointer(&priority)))
@@ -65,7 +65,7 @@ func processVerbs() map[string]func([]string) (string, error) {
 		"session-of": silent(func(a []string) error { _, err := unix.Getsid(Number(a[0])); return err }),
 		"exists-pid": silent(func(a []string) error { _, err := unix.Getpgid(Number(a[0])); return err }),
 		"all-procs": func([]string) (string, error) { // does any process of the host show?
-			names, err := probeList([]string{"/proc"})
+			names, err := attemptList([]string{"/proc"})
 			if err != nil {
 				return "", err
 			}
@@ -89,7 +89,7 @@ func processVerbs() map[string]func([]string) (string, error) {
 			g := uint32(0)
 			return RawErr(unix.SYS_SETGROUPS, 1, uintptr(unsafe.Pointer(&g)))
 		}),
-		"capset": silent(probeRegain),
+		"capset": silent(attemptRegain),
 		"ambient": silent(func(a []string) error {
 			return unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_RAISE, unix.CAP_NET_RAW, 0, 0)
 		}),
@@ -101,7 +101,7 @@ func processVerbs() map[string]func([]string) (string, error) {
 			}
 			return err
 		}),
-		"ids-of": probeIDsOf,
+		"ids-of": attemptIDsOf,
 
 		// On what it was left with.
 		"descriptor": silent(func(a []string) error {
@@ -134,13 +134,13 @@ func processVerbs() map[string]func([]string) (string, error) {
 		"variable": func(a []string) (string, error) { v := os.Getenv(a[0]); return v, nothingIf(v == "") },
 
 		// On what belongs to users.
-		"key-find":    silent(probeKeyFind),
-		"key-add":     silent(probeKeyAdd),
-		"shm-attach":  silent(probeShmAttach),
+		"key-find":    silent(attemptKeyFind),
+		"key-add":     silent(attemptKeyAdd),
+		"shm-attach":  silent(attemptShmAttach),
 		"semaphore":   silent(func(a []string) error { return RawErr(unix.SYS_SEMGET, uintptr(Number(a[0])), 0, 0) }),
 		"messages":    silent(func(a []string) error { return RawErr(unix.SYS_MSGGET, uintptr(Number(a[0])), 0) }),
-		"shm-any":     probeShmAny,
-		"terminal-of": silent(probeTerminalOf),
+		"shm-any":     attemptShmAny,
+		"terminal-of": silent(attemptTerminalOf),
 	}
 }
 
@@ -178,7 +178,7 @@ func processMemory(nr uintptr, pid int) error {
 // memoryTarget is at the same address in every process of this binary.
 var memoryTarget byte
 
-func probeAffinity(a []string) error {
+func attemptAffinity(a []string) error {
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(Number(a[0]), &set); err != nil {
 		return err
@@ -186,18 +186,18 @@ func probeAffinity(a []string) error {
 	return unix.SchedSetaffinity(Number(a[0]), &set)
 }
 
-// probeRegain asks for every capability; a process that has some keeps them.
-func probeRegain([]string) error {
+// attemptRegain asks for every capability; a process that has some keeps them.
+func attemptRegain([]string) error {
 	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	all := [2]unix.CapUserData{{Effective: 1 << unix.CAP_SYS_ADMIN, Permitted: 1 << unix.CAP_SYS_ADMIN}}
 	return unix.Capset(&hdr, &all[0])
 }
 
-// probeIDsOf runs a set-id copy of this binary and tells whether it was somebody
+// attemptIDsOf runs a set-id copy of this binary and tells whether it was somebody
 // else, or had a capability.
-func probeIDsOf(a []string) (string, error) {
+func attemptIDsOf(a []string) (string, error) {
 	cmd := exec.Command(a[0])
-	cmd.Args = []string{ProbeName, `[["ids"], ["capabilities"]]`}
+	cmd.Args = []string{Name, `[["ids"], ["capabilities"]]`}
 	out, err := cmd.Output()
 	if err != nil {
 		return "", err
@@ -209,7 +209,7 @@ func probeIDsOf(a []string) (string, error) {
 	return string(out), nil
 }
 
-func probeKeyFind(a []string) error {
+func attemptKeyFind(a []string) error {
 	kind, _ := unix.BytePtrFromString("user")
 	name, _ := unix.BytePtrFromString(a[0])
 	// KEYCTL_SEARCH in the user's own keyring.
@@ -217,7 +217,7 @@ func probeKeyFind(a []string) error {
 	return RawErr(unix.SYS_KEYCTL, 10, uintptr(ring), uintptr(unsafe.Pointer(kind)), uintptr(unsafe.Pointer(name)), 0)
 }
 
-func probeKeyAdd(a []string) error {
+func attemptKeyAdd(a []string) error {
 	id, err := unix.AddKey("user", "mcp-jail-attack", []byte("x"), unix.KEY_SPEC_USER_KEYRING)
 	if err != nil {
 		return err
@@ -226,7 +226,7 @@ func probeKeyAdd(a []string) error {
 	return err
 }
 
-func probeShmAttach(a []string) error {
+func attemptShmAttach(a []string) error {
 	id, err := unix.SysvShmGet(Number(a[0]), 1, 0)
 	if err != nil {
 		return err
@@ -238,8 +238,8 @@ func probeShmAttach(a []string) error {
 	return err
 }
 
-// probeShmAny attaches by number, without a key.
-func probeShmAny(a []string) (string, error) {
+// attemptShmAny attaches by number, without a key.
+func attemptShmAny(a []string) (string, error) {
 	b, err := unix.SysvShmAttach(Number(a[0]), 0, unix.SHM_RDONLY)
 	if err != nil {
 		return "", err
@@ -248,8 +248,8 @@ func probeShmAny(a []string) (string, error) {
 	return string(b[:1]), nil
 }
 
-// probeTerminalOf types into the terminal a[0], as TIOCSTI does.
-func probeTerminalOf(a []string) error {
+// attemptTerminalOf types into the terminal a[0], as TIOCSTI does.
+func attemptTerminalOf(a []string) error {
 	fd, err := unix.Open(a[0], unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err

@@ -17,7 +17,7 @@ import (
 
 // Ways to look at a file or to read it.
 
-func probeWatch(a []string) error {
+func attemptWatch(a []string) error {
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC)
 	if err != nil {
 		return err
@@ -27,7 +27,7 @@ func probeWatch(a []string) error {
 	return err
 }
 
-func probeDnotify(a []string) error {
+func attemptDnotify(a []string) error {
 	fd, err := unix.Open(a[0], unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err
@@ -37,8 +37,8 @@ func probeDnotify(a []string) error {
 	return err
 }
 
-// probeReadDotdot reads a[1] relative to the directory a[0].
-func probeReadDotdot(a []string) (string, error) {
+// attemptReadDotdot reads a[1] relative to the directory a[0].
+func attemptReadDotdot(a []string) (string, error) {
 	dir, err := unix.Open(a[0], unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return "", err
@@ -61,8 +61,8 @@ func readAndClose(fd int) (string, error) {
 	return string(b[:n]), nothingIf(n == 0)
 }
 
-// probeReadOpath opens without a right and then opens that again.
-func probeReadOpath(a []string) (string, error) {
+// attemptReadOpath opens without a right and then opens that again.
+func attemptReadOpath(a []string) (string, error) {
 	fd, err := unix.Open(a[0], unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return "", err
@@ -75,7 +75,7 @@ func probeReadOpath(a []string) (string, error) {
 	return readAndClose(again)
 }
 
-func probeReadMapped(a []string) (string, error) {
+func attemptReadMapped(a []string) (string, error) {
 	fd, err := unix.Open(a[0], unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return "", err
@@ -92,8 +92,8 @@ func probeReadMapped(a []string) (string, error) {
 	return string(b[:1]), nil
 }
 
-// probeReadFrom reads a file relative to another working directory or root.
-func probeReadFrom(a []string) (string, error) {
+// attemptReadFrom reads a file relative to another working directory or root.
+func attemptReadFrom(a []string) (string, error) {
 	if err := unix.Chdir(a[0]); err != nil {
 		return "", err
 	}
@@ -101,8 +101,8 @@ func probeReadFrom(a []string) (string, error) {
 	return string(b), err
 }
 
-// probeLinked makes a link a[1] to a[0] and reads through it.
-func probeLinked(link func(from, to string) error) func([]string) (string, error) {
+// attemptLinked makes a link a[1] to a[0] and reads through it.
+func attemptLinked(link func(from, to string) error) func([]string) (string, error) {
 	return func(a []string) (string, error) {
 		if err := link(a[0], a[1]); err != nil {
 			return "", err
@@ -113,9 +113,9 @@ func probeLinked(link func(from, to string) error) func([]string) (string, error
 	}
 }
 
-// probeReadSwapped has a directory a[0] of its own become a symlink to a[1] and
+// attemptReadSwapped has a directory a[0] of its own become a symlink to a[1] and
 // back while it reads a[2] below it.
-func probeReadSwapped(a []string) (string, error) {
+func attemptReadSwapped(a []string) (string, error) {
 	if err := os.MkdirAll(a[0], 0o755); err != nil {
 		return "", err
 	}
@@ -141,10 +141,10 @@ func probeReadSwapped(a []string) (string, error) {
 	return "", last
 }
 
-// probeReadMoved keeps a descriptor of the directory a[0] while somebody on the
+// attemptReadMoved keeps a descriptor of the directory a[0] while somebody on the
 // host moves it out of the grant, and then goes up from there. The host's side is
 // stage.mover.
-func probeReadMoved(a []string) (string, error) {
+func attemptReadMoved(a []string) (string, error) {
 	dir, err := unix.Open(a[0], unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return "", err
@@ -166,9 +166,9 @@ func probeReadMoved(a []string) (string, error) {
 	return readAndClose(fd)
 }
 
-// probeReadHandle opens a file by its handle, TYPE:HEX, through the mount of a[0].
+// attemptReadHandle opens a file by its handle, TYPE:HEX, through the mount of a[0].
 // A handle is an inode number, which can be guessed.
-func probeReadHandle(a []string) (string, error) {
+func attemptReadHandle(a []string) (string, error) {
 	mount, err := unix.Open(a[0], unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return "", err
@@ -186,8 +186,8 @@ func probeReadHandle(a []string) (string, error) {
 	return readAndClose(fd)
 }
 
-// probeReadUring has the kernel open a file by an io_uring request.
-func probeReadUring(a []string) (string, error) {
+// attemptReadUring has the kernel open a file by an io_uring request.
+func attemptReadUring(a []string) (string, error) {
 	type params struct {
 		sqEntries, cqEntries, flags, cpu, idle, features, wq uint32
 		resv                                                 [3]uint32

@@ -21,14 +21,14 @@ func nothingIf(empty bool) error {
 	return nil
 }
 
-// attempt is a verb of the probe with its arguments.
+// Attempt is a verb of the probe with its arguments.
 type Attempt []string
 
 func Try(verb string, args ...string) Attempt { return append(Attempt{verb}, args...) }
 
 func (a Attempt) String() string { return strings.Join(a, " ") }
 
-// outcome is what came of an attempt: "ok", perhaps with an answer behind it, or
+// Outcome is what came of an attempt: "ok", perhaps with an answer behind it, or
 // the name of an errno.
 type Outcome = string
 
@@ -39,8 +39,8 @@ const Succeeded Outcome = "ok"
 // reports one outcome for each (probe_linux_test.go).
 
 const (
-	ProbeName = "mcp-jail-probe" // attempts, in a jail or outside of one
-	DropName  = "mcp-jail-drop"  // becomes an ordinary user, then the rest of argv
+	Name       = "mcp-jail-attacker" // attempts, in a jail or outside of one
+	AsUserName = "mcp-jail-as-user"  // becomes an ordinary user, then the rest of argv
 )
 
 func ErrnoName(e syscall.Errno) string {

@@ -56,7 +56,7 @@ func streamVerbs() map[string]func([]string) (string, error) {
 			_, err = c.Write(make([]byte, Number(a[1])))
 			return err
 		}),
-		"slow-memory": silent(probeSlowMemory),
+		"slow-memory": silent(attemptSlowMemory),
 		"halves": func(a []string) (string, error) { // sends, shuts its side, then reads
 			c, err := net.Dial("tcp", a[0])
 			if err != nil {
@@ -77,9 +77,9 @@ func streamVerbs() map[string]func([]string) (string, error) {
 	}
 }
 
-// probeSlowMemory receives datagrams, many at a time, while the memory that they are
+// attemptSlowMemory receives datagrams, many at a time, while the memory that they are
 // to be put into is locked most of the time.
-func probeSlowMemory(a []string) error {
+func attemptSlowMemory(a []string) error {
 	memory, err := unix.Mmap(-1, 0, 4<<30, unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
 	if err != nil {
 		return err

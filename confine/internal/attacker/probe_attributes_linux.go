@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// probeAttributes makes every call that changes modes, owners and times, in many ways, in
+// attemptAttributes makes every call that changes modes, owners and times, in many ways, in
 // a tree that the test made, and answers with all that came of it. A second argument leaves
 // out fchmodat2, which the supervisor makes also where the kernel has none (before 6.6).
-func probeAttributes(a []string) (string, error) {
+func attemptAttributes(a []string) (string, error) {
 	if err := unix.Chdir(a[0]); err != nil {
 		return "", err
 	}

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// probeCalls makes every mediated call in many ways, in a tree that the test made,
+// attemptCalls makes every mediated call in many ways, in a tree that the test made,
 // and answers with all that came of it.
-func probeCalls(a []string) (string, error) {
+func attemptCalls(a []string) (string, error) {
 	if err := unix.Chdir(a[0]); err != nil {
 		return "", err
 	}

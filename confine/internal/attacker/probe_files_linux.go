@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// probeNull changes the null device that is its stdin, to what it is.
-func probeNull([]string) (string, error) {
+// attemptNull changes the null device that is its stdin, to what it is.
+func attemptNull([]string) (string, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(0, &st); err != nil || st.Rdev != unix.Mkdev(1, 3) {
 		return "", fmt.Errorf("stdin is %#x: %v", st.Rdev, err)
@@ -28,17 +28,17 @@ func opening(flags int) func([]string) (string, error) {
 
 // verbsOnFiles are attempts on files and names.
 var verbsOnFiles = map[string]func(args []string) (string, error){
-	"null":          probeNull,
+	"null":          attemptNull,
 	"read":          func(a []string) (string, error) { b, err := os.ReadFile(a[0]); return string(b), err },
-	"list":          probeList,
+	"list":          attemptList,
 	"stat":          silent(func(a []string) error { var st unix.Stat_t; return unix.Lstat(a[0], &st) }),
 	"create":        opening(unix.O_WRONLY | unix.O_CREAT | unix.O_EXCL),
 	"mkfile":        silent(func(a []string) error { return unix.Mknod(a[0], unix.S_IFREG|0o644, 0) }),
 	"mkdir":         silent(func(a []string) error { return unix.Mkdir(a[0], 0o755) }),
 	"symlink":       silent(func(a []string) error { return unix.Symlink("/", a[0]) }),
 	"mkfifo":        silent(func(a []string) error { return unix.Mkfifo(a[0], 0o644) }),
-	"mksock":        silent(probeBind),
-	"tmpfile":       silent(probeTmpfile),
+	"mksock":        silent(attemptBind),
+	"tmpfile":       silent(attemptTmpfile),
 	"open":          opening(unix.O_RDONLY),
 	"write":         opening(unix.O_WRONLY),
 	"append":        opening(unix.O_WRONLY | unix.O_APPEND),
@@ -93,7 +93,7 @@ var verbsOnFiles = map[string]func(args []string) (string, error){
 	}),
 }
 
-func probeList(a []string) (string, error) {
+func attemptList(a []string) (string, error) {
 	d, err := os.Open(a[0])
 	if err != nil {
 		return "", err
@@ -104,7 +104,7 @@ func probeList(a []string) (string, error) {
 	return strings.Join(names, " "), err
 }
 
-func probeBind(a []string) error {
+func attemptBind(a []string) error {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return err
@@ -117,8 +117,8 @@ func probeBind(a []string) error {
 	return unix.Bind(fd, &unix.SockaddrUnix{Name: filepath.Base(a[0])})
 }
 
-// probeTmpfile makes a file without a name and gives it one.
-func probeTmpfile(a []string) error {
+// attemptTmpfile makes a file without a name and gives it one.
+func attemptTmpfile(a []string) error {
 	fd, err := unix.Open(filepath.Dir(a[0]), unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, 0o644)
 	if err != nil {
 		return err

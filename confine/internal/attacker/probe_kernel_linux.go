@@ -52,11 +52,11 @@ var verbsOnKernel = map[string]func(args []string) (string, error){
 		}
 		return nil
 	}),
-	"sticky-input": silent(probeTerminal),
+	"sticky-input": silent(attemptTerminal),
 }
 
-// probeTerminal types into a terminal, as TIOCSTI does.
-func probeTerminal([]string) error {
+// attemptTerminal types into a terminal, as TIOCSTI does.
+func attemptTerminal([]string) error {
 	master, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("no terminal: %v", err)

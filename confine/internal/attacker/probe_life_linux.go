@@ -18,9 +18,9 @@ var verbsOfLife = map[string]func(args []string) (string, error){
 	"exit":   silent(func(a []string) error { unix.Exit(Number(a[0])); return nil }),
 	"die":    silent(func(a []string) error { return dieOf(syscall.Signal(Number(a[0]))) }),
 	"wait":   silent(func(a []string) error { fmt.Println("ready"); time.Sleep(time.Hour); return nil }),
-	"caught": probeCatch,
-	"daemon": silent(probeDaemon),
-	"bomb":   silent(probeBomb),
+	"caught": attemptCatch,
+	"daemon": silent(attemptDaemon),
+	"bomb":   silent(attemptBomb),
 	"crash": silent(func([]string) error {
 		// A fault that the runtime does not catch: as the kernel's default.
 		action := [4]uintptr{}
@@ -38,17 +38,17 @@ func dieOf(sig syscall.Signal) error {
 	return errors.New("still alive")
 }
 
-// probeCatch waits for one of the signals that are passed on.
-func probeCatch([]string) (string, error) {
+// attemptCatch waits for one of the signals that are passed on.
+func attemptCatch([]string) (string, error) {
 	c := make(chan os.Signal, 1)
 	signal.Notify(c, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2)
 	fmt.Fprintln(os.Stderr, "ready")
 	return (<-c).String(), nil
 }
 
-// probeDaemon leaves two processes behind, each in a session of its own, and
+// attemptDaemon leaves two processes behind, each in a session of its own, and
 // only then goes on: a[0] generations are still to come.
-func probeDaemon(a []string) error {
+func attemptDaemon(a []string) error {
 	if a[0] == "0s" { // one that ends by itself
 		cmd := exec.Command("/usr/bin/sleep", "3")
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -56,8 +56,8 @@ func probeDaemon(a []string) error {
 		return cmd.Start()
 	}
 	if n := Number(a[0]); n > 0 {
-		cmd := exec.Command(TestBinaryOfProbe())
-		cmd.Args = []string{ProbeName, fmt.Sprintf(`[["daemon", "%d"]]`, n-1)}
+		cmd := exec.Command(Executable())
+		cmd.Args = []string{Name, fmt.Sprintf(`[["daemon", "%d"]]`, n-1)}
 		cmd.Stderr = os.Stderr
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 		return cmd.Start()
@@ -68,9 +68,9 @@ func probeDaemon(a []string) error {
 	return nil
 }
 
-// probeBomb keeps a[0] processes that each start another one and end, in sessions
+// attemptBomb keeps a[0] processes that each start another one and end, in sessions
 // of their own.
-func probeBomb(a []string) error {
+func attemptBomb(a []string) error {
 	for range Number(a[0]) {
 		cmd := exec.Command("/usr/bin/sh", "-c", `trap "" TERM HUP INT; me() { me & }; while :; do (sleep 0.01 & sleep 0.01) & wait; done`)
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

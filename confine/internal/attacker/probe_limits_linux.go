@@ -21,56 +21,56 @@ import (
 // verbsOfLimits are what the tests of limits try from inside a jail: they use up
 // what is limited.
 var verbsOfLimits = map[string]func(args []string) (string, error){
-	"openfiles": probeOpenFiles,
-	"inotify":   silent(probeInotify),
-	"fill":      silent(probeFill),
-	"fork":      probeFork,
-	"fork-all":  probeForkAll,
+	"openfiles": attemptOpenFiles,
+	"inotify":   silent(attemptInotify),
+	"fill":      silent(attemptFill),
+	"fork":      attemptFork,
+	"fork-all":  attemptForkAll,
 	"fork-wait": func(a []string) (string, error) {
 		sys.StartSpareThreads(spec.RunsAtOnce, func() {}) // of a runtime that dies without
-		said, err := probeFork(a)
+		said, err := attemptFork(a)
 		time.Sleep(1500 * time.Millisecond)
 		return said, err
 	},
-	"fork-busy":       probeForkBusy,
-	"allocate":        silent(func(a []string) error { return probeAllocate(a, unix.MAP_PRIVATE) }),
-	"allocate-shared": silent(func(a []string) error { return probeAllocate(a, unix.MAP_SHARED) }),
+	"fork-busy":       attemptForkBusy,
+	"allocate":        silent(func(a []string) error { return attemptAllocate(a, unix.MAP_PRIVATE) }),
+	"allocate-shared": silent(func(a []string) error { return attemptAllocate(a, unix.MAP_SHARED) }),
 	"allocate-hidden": silent(func(a []string) error {
 		unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
-		return probeAllocate(a, unix.MAP_PRIVATE)
+		return attemptAllocate(a, unix.MAP_PRIVATE)
 	}),
 	"fill-tmp": silent(func(a []string) error {
-		if err := probeFill([]string{"/tmp/large", a[0]}); err != nil {
+		if err := attemptFill([]string{"/tmp/large", a[0]}); err != nil {
 			return err
 		}
 		time.Sleep(20 * time.Second)
 		return nil
 	}),
 	"allocate-two": silent(func(a []string) error {
-		cmd := exec.Command(TestBinaryOfProbe())
-		cmd.Args = []string{ProbeName, fmt.Sprintf(`[["allocate", %q]]`, a[0])}
+		cmd := exec.Command(Executable())
+		cmd.Args = []string{Name, fmt.Sprintf(`[["allocate", %q]]`, a[0])}
 		if err := cmd.Start(); err != nil {
 			return err
 		}
-		if err := probeAllocate(a, unix.MAP_PRIVATE); err != nil {
+		if err := attemptAllocate(a, unix.MAP_PRIVATE); err != nil {
 			return err
 		}
 		return cmd.Wait()
 	}),
-	"allocate-memfd": silent(probeAllocateMemfd),
-	"allocate-own":   silent(probeAllocateOwnFiles),
-	"allocate-first": silent(probeAllocateFirstless),
-	"allocate-sysv":  silent(probeAllocateSysV),
-	"allocate-pages": silent(probeAllocatePageTables),
-	"fill-both":      silent(probeFillBoth),
+	"allocate-memfd": silent(attemptAllocateMemfd),
+	"allocate-own":   silent(attemptAllocateOwnFiles),
+	"allocate-first": silent(attemptAllocateFirstless),
+	"allocate-sysv":  silent(attemptAllocateSysV),
+	"allocate-pages": silent(attemptAllocatePageTables),
+	"fill-both":      silent(attemptFillBoth),
 	"full":           silent(func(a []string) error { return fillOwn(a[0], Number(a[1])) }),
-	"slow-init":      probeSlowInit,
-	"swarm":          probeSwarm,
-	"glutton":        probeGlutton,
+	"slow-init":      attemptSlowInit,
+	"swarm":          attemptSwarm,
+	"glutton":        attemptGlutton,
 }
 
-// probeInotify makes that many instances.
-func probeInotify(a []string) error {
+// attemptInotify makes that many instances.
+func attemptInotify(a []string) error {
 	n, err := strconv.Atoi(a[0])
 	for range n {
 		if err == nil {
@@ -80,7 +80,7 @@ func probeInotify(a []string) error {
 	return err
 }
 
-func probeOpenFiles([]string) (string, error) {
+func attemptOpenFiles([]string) (string, error) {
 	for n := 0; ; n++ {
 		if _, err := unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0); err != nil {
 			return fmt.Sprintf("%d %s", n, unix.ErrnoName(err.(syscall.Errno))), nil
@@ -88,8 +88,8 @@ func probeOpenFiles([]string) (string, error) {
 	}
 }
 
-// probeFork makes processes that wait, at most a[0] of them.
-func probeFork(a []string) (string, error) {
+// attemptFork makes processes that wait, at most a[0] of them.
+func attemptFork(a []string) (string, error) {
 	most := Number(a[0])
 	for n := range most {
 		pid, _, errno := syscall.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
@@ -105,18 +105,18 @@ func probeFork(a []string) (string, error) {
 	return strconv.Itoa(most), nil
 }
 
-// probeForkAll forks until it cannot, and counts the tasks of the server.
-func probeForkAll([]string) (string, error) {
+// attemptForkAll forks until it cannot, and counts the tasks of the server.
+func attemptForkAll([]string) (string, error) {
 	sys.StartSpareThreads(spec.RunsAtOnce, func() {})
-	said, err := probeFork([]string{"10000"})
+	said, err := attemptFork([]string{"10000"})
 	children, _, _ := strings.Cut(said, " ")
 	threads, _ := os.ReadDir("/proc/self/task")
 	return strconv.Itoa(Number(children) + len(threads)), err
 }
 
-// probeForkBusy has as many processes as it gets, of which each makes, moves and removes
+// attemptForkBusy has as many processes as it gets, of which each makes, moves and removes
 // directories, and tries to have more, for some seconds.
-func probeForkBusy(a []string) (string, error) {
+func attemptForkBusy(a []string) (string, error) {
 	most, seconds := Number(a[0]), Number(a[1])
 	sys.StartSpareThreads(spec.RunsAtOnce, func() {}) // of a runtime that dies without
 	clone := func() (uintptr, syscall.Errno) {
@@ -145,8 +145,8 @@ func probeForkBusy(a []string) (string, error) {
 	return strconv.Itoa(most), nil
 }
 
-// probeAllocate uses a[0] MB and keeps them.
-func probeAllocate(a []string, kind int) error {
+// attemptAllocate uses a[0] MB and keeps them.
+func attemptAllocate(a []string, kind int) error {
 	b, err := unix.Mmap(-1, 0, Number(a[0])<<20, unix.PROT_READ|unix.PROT_WRITE, kind|unix.MAP_ANON)
 	if err != nil {
 		return err
@@ -158,7 +158,7 @@ func probeAllocate(a []string, kind int) error {
 	return nil
 }
 
-func probeAllocateMemfd(a []string) error {
+func attemptAllocateMemfd(a []string) error {
 	fd, err := unix.MemfdCreate("hoard", unix.MFD_CLOEXEC)
 	if err != nil {
 		return err
@@ -170,12 +170,12 @@ func probeAllocateMemfd(a []string) error {
 	return nil
 }
 
-// probeAllocateOwnFiles does so in a thread that has descriptors of its own.
-func probeAllocateOwnFiles(a []string) error {
+// attemptAllocateOwnFiles does so in a thread that has descriptors of its own.
+func attemptAllocateOwnFiles(a []string) error {
 	runtime.LockOSThread()
 	if unix.Gettid() == unix.Getpid() {
 		done := make(chan error)
-		go func() { done <- probeAllocateOwnFiles(a) }()
+		go func() { done <- attemptAllocateOwnFiles(a) }()
 		return <-done
 	}
 	if r, w, err := os.Pipe(); err == nil { // the runtime's poller is in both tables then
@@ -185,17 +185,17 @@ func probeAllocateOwnFiles(a []string) error {
 	if err := unix.Unshare(unix.CLONE_FILES); err != nil {
 		return err
 	}
-	return probeAllocateMemfd(a)
+	return attemptAllocateMemfd(a)
 }
 
-// probeAllocateFirstless takes memory in a process whose first thread, by which /proc
+// attemptAllocateFirstless takes memory in a process whose first thread, by which /proc
 // knows it, has ended.
-func probeAllocateFirstless(a []string) error {
+func attemptAllocateFirstless(a []string) error {
 	done := make(chan error)
 	go func() {
 		for range 200 {
 			if b, err := os.ReadFile("/proc/self/status"); err == nil && !strings.Contains(string(b), "VmRSS") {
-				probeAllocate(a, unix.MAP_PRIVATE)
+				attemptAllocate(a, unix.MAP_PRIVATE)
 				os.Exit(0) // whoever waits for done may be the thread that has ended
 			}
 			time.Sleep(10 * time.Millisecond)
@@ -221,8 +221,8 @@ func endFirstThread(tries int) {
 	time.Sleep(20 * time.Second)
 }
 
-// probeAllocateSysV fills segments of at most 16 MB and lets go of them.
-func probeAllocateSysV(a []string) error {
+// attemptAllocateSysV fills segments of at most 16 MB and lets go of them.
+func attemptAllocateSysV(a []string) error {
 	const size = 16 << 20
 	for range Number(a[0])<<20/size + 1 {
 		id, err := unix.SysvShmGet(unix.IPC_PRIVATE, size, unix.IPC_CREAT|0o600)
@@ -244,9 +244,9 @@ func probeAllocateSysV(a []string) error {
 	return nil
 }
 
-// probeAllocatePageTables reads one byte in each of so many tables: the page is
+// attemptAllocatePageTables reads one byte in each of so many tables: the page is
 // the same zeros everywhere, the tables are not.
-func probeAllocatePageTables(a []string) error {
+func attemptAllocatePageTables(a []string) error {
 	const span = 2 << 20
 	n := Number(a[0])
 	for begin := 0; begin < n; begin += 1000 {
@@ -265,8 +265,8 @@ func probeAllocatePageTables(a []string) error {
 	return nil
 }
 
-// probeFill writes a[1] MB into a file.
-func probeFill(a []string) error {
+// attemptFill writes a[1] MB into a file.
+func attemptFill(a []string) error {
 	signal.Ignore(syscall.SIGXFSZ)
 	f, err := os.Create(a[0])
 	if err != nil {
@@ -281,8 +281,8 @@ func probeFill(a []string) error {
 	return nil
 }
 
-// probeFillBoth fills the two filesystems of the jail as far as they let it.
-func probeFillBoth(a []string) error {
+// attemptFillBoth fills the two filesystems of the jail as far as they let it.
+func attemptFillBoth(a []string) error {
 	for _, dir := range []string{"/tmp", "/dev/shm"} {
 		if err := fillOwn(dir, Number(a[0])); err != nil && err != unix.ENOSPC {
 			return err
@@ -315,9 +315,9 @@ func writeMB(fd, n int) error {
 	return nil
 }
 
-// probeSlowInit tries to have the init's threads run only when nothing else does,
+// attemptSlowInit tries to have the init's threads run only when nothing else does,
 // in every way there is, and says which numbers it found them under.
-func probeSlowInit([]string) (string, error) {
+func attemptSlowInit([]string) (string, error) {
 	names, err := os.ReadDir("/proc/1/task")
 	if err != nil || len(names) < 1 {
 		return "", errors.Join(err, unix.ENOENT)

@@ -16,7 +16,7 @@ import (
 
 // runProbe makes the attempts of its argument and reports the outcomes as one
 // JSON list, all of them at the end: who dies half-way has reported nothing.
-func RunProbe(args []string) {
+func Run(args []string) {
 	runtime.LockOSThread()
 	var attempts []Attempt
 	if err := json.Unmarshal([]byte(args[0]), &attempts); err != nil {
@@ -59,7 +59,7 @@ func makeAttempt(a Attempt) Outcome {
 	return strings.TrimSuffix(Succeeded+" "+answer, " ")
 }
 
-// verbs are the attempts by their names. They are put together when the binary
+// Verbs are the attempts by their names. They are put together when the binary
 // starts: one of them, verify, makes others.
 var Verbs = map[string]func(args []string) (string, error){}
 
@@ -96,7 +96,7 @@ func Number(s string) int {
 	return n
 }
 
-func TestBinaryOfProbe() string {
+func Executable() string {
 	p, _ := os.Readlink("/proc/self/exe")
 	return p
 }

@@ -17,9 +17,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// callVerbs are the attempts of the tests of mediated calls.
+// CallVerbs are the attempts of the tests of mediated calls.
 var CallVerbs = map[string]func(args []string) (string, error){
-	"await":    silent(probeAwait),
+	"await":    silent(attemptAwait),
 	"creating": silent(func(a []string) error { return Closing(unix.Open(a[0], unix.O_WRONLY|unix.O_CREAT, 0o644)) }),
 	"by-cwd": silent(func(a []string) error {
 		if err := unix.Chdir(a[0]); err != nil {
@@ -73,19 +73,19 @@ var CallVerbs = map[string]func(args []string) (string, error){
 		}
 		return Closing(unix.Open(fmt.Sprintf("/proc/self/fd/%d", f.Fd()), unix.O_WRONLY, 0))
 	}),
-	"unanswered":    silent(probeUnanswered),
-	"race-maker":    probeRaceMaker,
-	"race-mover":    probeRaceMover,
-	"race-memory":   probeRaceMemory,
-	"race-rename":   probeRaceRename,
-	"race-symlink":  probeRaceSymlink,
-	"race-open":     probeRaceOpen,
-	"race-create":   probeRaceCreate,
-	"race-exchange": probeRaceExchange,
-	"blocked-opens": probeBlockedOpens,
-	"swapped-opens": probeSwappedOpens,
-	"fifo-anew":     silent(probeFifoAnew),
-	"many-opens":    probeManyOpens,
+	"unanswered":    silent(attemptUnanswered),
+	"race-maker":    attemptRaceMaker,
+	"race-mover":    attemptRaceMover,
+	"race-memory":   attemptRaceMemory,
+	"race-rename":   attemptRaceRename,
+	"race-symlink":  attemptRaceSymlink,
+	"race-open":     attemptRaceOpen,
+	"race-create":   attemptRaceCreate,
+	"race-exchange": attemptRaceExchange,
+	"blocked-opens": attemptBlockedOpens,
+	"swapped-opens": attemptSwappedOpens,
+	"fifo-anew":     silent(attemptFifoAnew),
+	"many-opens":    attemptManyOpens,
 	"reopen-fd": silent(func(a []string) error { // for writing, what is open for reading
 		fd, err := unix.Open(a[0], unix.O_RDONLY|unix.O_CLOEXEC, 0)
 		if err != nil {
@@ -104,15 +104,15 @@ var CallVerbs = map[string]func(args []string) (string, error){
 		}
 		return err
 	}),
-	"many-names":         probeParallelNames,
-	"calls":              probeCalls,
-	"changes-attributes": probeAttributes,
-	"creates":            probeCreates,
-	"timed":              probeTimed,
+	"many-names":         attemptParallelNames,
+	"calls":              attemptCalls,
+	"changes-attributes": attemptAttributes,
+	"creates":            attemptCreates,
+	"timed":              attemptTimed,
 }
 
-// probeAwait waits until there is a file.
-func probeAwait(a []string) error {
+// attemptAwait waits until there is a file.
+func attemptAwait(a []string) error {
 	for range 1000 {
 		if _, err := os.Lstat(a[0]); err == nil {
 			return nil
@@ -139,9 +139,9 @@ func inDir(name string, f func(dir int) error) error {
 	return f(dir)
 }
 
-// probeUnanswered puts this thread under the filter of a supervised server, and
+// attemptUnanswered puts this thread under the filter of a supervised server, and
 // lets go of the listener.
-func probeUnanswered(a []string) error {
+func attemptUnanswered(a []string) error {
 	arch, _ := seccomp.ArchOf(runtime.GOARCH)
 	prog, err := seccomp.CompileListener(arch, seccomp.SeccompOptions{}, seccomp.Hooks(seccomp.WatchAll, false))
 	if err != nil {
@@ -158,7 +158,7 @@ func probeUnanswered(a []string) error {
 	return unix.Mkdir(a[0]+"/new", 0o755)
 }
 
-func probeManyOpens(a []string) (string, error) {
+func attemptManyOpens(a []string) (string, error) {
 	var right atomic.Int64
 	var wg sync.WaitGroup
 	for g := range 8 {

@@ -21,10 +21,10 @@ var verbsOnOthers = map[string]func(args []string) (string, error){
 		}
 		return unix.Setpriority(unix.PRIO_PROCESS, Number(a[0]), 20-now)
 	}),
-	"affinity": silent(probeAffinity),
+	"affinity": silent(attemptAffinity),
 	"rlimit":   silent(func(a []string) error { return unix.Prlimit(Number(a[0]), unix.RLIMIT_CORE, nil, &unix.Rlimit{}) }),
-	"ptrace":   silent(probePtrace),
-	"readmem":  silent(probeReadMemory),
+	"ptrace":   silent(attemptPtrace),
+	"readmem":  silent(attemptReadMemory),
 	"dial": silent(func(a []string) error {
 		c, err := net.Dial(a[0], a[1])
 		if err == nil {
@@ -32,7 +32,7 @@ var verbsOnOthers = map[string]func(args []string) (string, error){
 		}
 		return err
 	}),
-	"loopback": silent(probeLoopback),
+	"loopback": silent(attemptLoopback),
 	"socketpair": silent(func([]string) error {
 		_, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 		return err
@@ -46,8 +46,8 @@ var verbsOnOthers = map[string]func(args []string) (string, error){
 
 // child starts a process that only waits.
 func child() (*exec.Cmd, error) {
-	cmd := exec.Command(TestBinaryOfProbe())
-	cmd.Args = []string{ProbeName, `[["wait"]]`}
+	cmd := exec.Command(Executable())
+	cmd.Args = []string{Name, `[["wait"]]`}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func child() (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-func probePtrace([]string) error {
+func attemptPtrace([]string) error {
 	c, err := child()
 	if err != nil {
 		return err
@@ -68,16 +68,16 @@ func probePtrace([]string) error {
 	return unix.PtraceAttach(c.Process.Pid)
 }
 
-// probeReadMemory reads a process's memory, its own: the filter does not look whose.
-func probeReadMemory([]string) error {
+// attemptReadMemory reads a process's memory, its own: the filter does not look whose.
+func attemptReadMemory([]string) error {
 	b := make([]byte, 1)
 	x := uintptr(unsafe.Pointer(&b[0]))
 	_, err := unix.ProcessVMReadv(os.Getpid(), []unix.Iovec{{Base: &b[0], Len: 1}}, []unix.RemoteIovec{{Base: x, Len: 1}}, 0)
 	return err
 }
 
-// probeLoopback talks to itself over 127.0.0.1.
-func probeLoopback([]string) error {
+// attemptLoopback talks to itself over 127.0.0.1.
+func attemptLoopback([]string) error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err

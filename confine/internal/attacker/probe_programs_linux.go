@@ -14,19 +14,19 @@ import (
 
 // verbsOnPrograms are attempts to have something executed.
 var verbsOnPrograms = map[string]func(args []string) (string, error){
-	"exec": probeExec,
+	"exec": attemptExec,
 	"exec-probe": func(a []string) (string, error) {
 		cmd := exec.Command(a[0])
-		cmd.Args = append([]string{ProbeName}, a[1:]...)
+		cmd.Args = append([]string{Name}, a[1:]...)
 		out, err := cmd.Output()
 		return string(out), err
 	},
-	"execs":   silent(probeExecutable),
-	"mapexec": silent(probeMapExec),
-	"memexec": probeMemExec,
+	"execs":   silent(attemptExecutable),
+	"mapexec": silent(attemptMapExec),
+	"memexec": attemptMemExec,
 }
 
-func probeExec(a []string) (string, error) {
+func attemptExec(a []string) (string, error) {
 	var out []byte
 	err := notBusy(func() (err error) {
 		cmd := exec.Command(a[0])
@@ -41,8 +41,8 @@ func probeExec(a []string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// probeMemExec executes the copy of a program that has no path.
-func probeMemExec(a []string) (string, error) {
+// attemptMemExec executes the copy of a program that has no path.
+func attemptMemExec(a []string) (string, error) {
 	b, err := os.ReadFile(a[0])
 	if err != nil {
 		return "", err
@@ -54,12 +54,12 @@ func probeMemExec(a []string) (string, error) {
 	if _, err := unix.Write(fd, b); err != nil {
 		return "", err
 	}
-	return probeExec([]string{fmt.Sprintf("/proc/self/fd/%d", fd)})
+	return attemptExec([]string{fmt.Sprintf("/proc/self/fd/%d", fd)})
 }
 
-// probeExecutable executes a file that is no program: ENOEXEC means that the
+// attemptExecutable executes a file that is no program: ENOEXEC means that the
 // kernel would have started it.
-func probeExecutable(a []string) error {
+func attemptExecutable(a []string) error {
 	return notBusy(func() error {
 		err := syscall.Exec(a[0], a[:1], nil)
 		if errors.Is(err, syscall.ENOEXEC) {
@@ -81,7 +81,7 @@ func notBusy(f func() error) (err error) {
 	return err
 }
 
-func probeMapExec(a []string) error {
+func attemptMapExec(a []string) error {
 	fd, err := unix.Open(a[0], unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err

@@ -57,9 +57,9 @@ func stands(name string) func() bool {
 	return func() bool { _, err := os.Lstat(name); return err == nil }
 }
 
-// probeParallelNames makes a file of one name in many places at once: in a[0]/plainN,
+// attemptParallelNames makes a file of one name in many places at once: in a[0]/plainN,
 // and in the git directories a[0]/repoN/.git. It answers how often either worked.
-func probeParallelNames(a []string) (string, error) {
+func attemptParallelNames(a []string) (string, error) {
 	var plain, protected atomic.Int64
 	var wg sync.WaitGroup
 	for n := range 4 {
@@ -79,8 +79,8 @@ func probeParallelNames(a []string) (string, error) {
 	return fmt.Sprint(plain.Load(), protected.Load()), nil
 }
 
-// probeRaceMemory changes the name of a call while the call is being made.
-func probeRaceMemory(a []string) (string, error) {
+// attemptRaceMemory changes the name of a call while the call is being made.
+func attemptRaceMemory(a []string) (string, error) {
 	name := append([]byte(a[0]+"/.envrc"), 0)
 	at := len(a[0]) + 1
 	return race(func(i int) { name[at] = "x."[i&1] }, func() {
@@ -89,9 +89,9 @@ func probeRaceMemory(a []string) (string, error) {
 	}, stands(a[0]+"/.envrc"))
 }
 
-// probeRaceRename makes a part of a protected directory while its parent is being
+// attemptRaceRename makes a part of a protected directory while its parent is being
 // renamed to what makes it one.
-func probeRaceRename(a []string) (string, error) {
+func attemptRaceRename(a []string) (string, error) {
 	one, github := a[0]+"/one", a[0]+"/.github"
 	made := stands(github + "/workflows")
 	return race(func(int) {
@@ -105,9 +105,9 @@ func probeRaceRename(a []string) (string, error) {
 	}, made)
 }
 
-// probeRaceSymlink makes a name in a directory that a symlink leads to, now here,
+// attemptRaceSymlink makes a name in a directory that a symlink leads to, now here,
 // now there.
-func probeRaceSymlink(a []string) (string, error) {
+func attemptRaceSymlink(a []string) (string, error) {
 	github := a[0] + "/.github"
 	if err := unix.Mkdir(github, 0o755); err != nil {
 		return "", err
@@ -123,9 +123,9 @@ func probeRaceSymlink(a []string) (string, error) {
 	}, stands(github+"/workflows"))
 }
 
-// probeRaceOpen writes to a file in the place of which there is a symlink to a protected
+// attemptRaceOpen writes to a file in the place of which there is a symlink to a protected
 // one, now and then.
-func probeRaceOpen(a []string) (string, error) {
+func attemptRaceOpen(a []string) (string, error) {
 	name, next, config := a[0]+"/swap", a[0]+"/next", a[0]+"/repo/.git/config"
 	before, err := os.ReadFile(config)
 	if err != nil {
@@ -144,9 +144,9 @@ func probeRaceOpen(a []string) (string, error) {
 	}, func() bool { now, _ := os.ReadFile(config); return string(now) != string(before) })
 }
 
-// probeRaceCreate makes a file where there is now nothing and now a symlink that leads to
+// attemptRaceCreate makes a file where there is now nothing and now a symlink that leads to
 // a protected name, which does not exist.
-func probeRaceCreate(a []string) (string, error) {
+func attemptRaceCreate(a []string) (string, error) {
 	name := a[0] + "/swap"
 	return race(func(int) {
 		unix.Symlink(".envrc", name)
@@ -158,9 +158,9 @@ func probeRaceCreate(a []string) (string, error) {
 	}, stands(a[0]+"/.envrc"))
 }
 
-// probeRaceMaker makes and removes a protected name where probeRaceMover, in another
+// attemptRaceMaker makes and removes a protected name where attemptRaceMover, in another
 // jail, moves its parent.
-func probeRaceMaker(a []string) (string, error) {
+func attemptRaceMaker(a []string) (string, error) {
 	for end := time.Now().Add(2 * time.Second); time.Now().Before(end); {
 		unix.Mkdir(a[0]+"/node_modules/p/.vscode", 0o755)
 		unix.Rmdir(a[0] + "/node_modules/p/.vscode")
@@ -168,8 +168,8 @@ func probeRaceMaker(a []string) (string, error) {
 	return "", nil
 }
 
-// probeRaceMover moves a tree away and back, and looks for a protected name in it.
-func probeRaceMover(a []string) (string, error) {
+// attemptRaceMover moves a tree away and back, and looks for a protected name in it.
+func attemptRaceMover(a []string) (string, error) {
 	p, q := a[0]+"/node_modules/p", a[0]+"/q"
 	for end := time.Now().Add(2 * time.Second); time.Now().Before(end); {
 		unix.Rename(p, q)

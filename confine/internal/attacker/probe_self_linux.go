@@ -16,17 +16,17 @@ import (
 
 // verbsOnSelf answer what the process itself is and has.
 var verbsOnSelf = map[string]func(args []string) (string, error){
-	"status":         probeStatus,
+	"status":         attemptStatus,
 	"env":            func([]string) (string, error) { return strings.Join(os.Environ(), " "), nil },
 	"cwd":            func([]string) (string, error) { return os.Getwd() },
 	"umask":          func([]string) (string, error) { return fmt.Sprintf("%03o", unix.Umask(0)), nil },
-	"fds":            probeDescriptors,
+	"fds":            attemptDescriptors,
 	"ids":            func([]string) (string, error) { return fmt.Sprint(unix.Getuid(), unix.Geteuid(), unix.Getegid()), nil },
-	"limit":          probeLimit,
-	"verify":         silent(probeVerify),
-	"capabilities":   probeCapabilities,
-	"own-terminal":   probeOwnTerminal,
-	"write-terminal": func([]string) (string, error) { return "", probeWriteTerminal() },
+	"limit":          attemptLimit,
+	"verify":         silent(attemptVerify),
+	"capabilities":   attemptCapabilities,
+	"own-terminal":   attemptOwnTerminal,
+	"write-terminal": func([]string) (string, error) { return "", attemptWriteTerminal() },
 	"secure-bits": func([]string) (string, error) {
 		bits, err := unix.PrctlRetInt(unix.PR_GET_SECUREBITS, 0, 0, 0, 0)
 		return fmt.Sprintf("%#x", bits), err
@@ -44,8 +44,8 @@ var verbsOnSelf = map[string]func(args []string) (string, error){
 	"whole-cgroup": func(a []string) (string, error) { return strconv.FormatBool(cgroup.WholeCgroup(a[0])), nil },
 }
 
-// probeWriteTerminal gets a terminal of its own, and opens it for writing as /dev/tty.
-func probeWriteTerminal() error {
+// attemptWriteTerminal gets a terminal of its own, and opens it for writing as /dev/tty.
+func attemptWriteTerminal() error {
 	master, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err
@@ -67,8 +67,8 @@ func probeWriteTerminal() error {
 	return Closing(unix.Open("/dev/tty", unix.O_RDWR|unix.O_CLOEXEC, 0))
 }
 
-// probeStatus answers with the given fields of /proc/self/status.
-func probeStatus(a []string) (string, error) {
+// attemptStatus answers with the given fields of /proc/self/status.
+func attemptStatus(a []string) (string, error) {
 	b, err := os.ReadFile("/proc/thread-self/status")
 	if err != nil {
 		return "", err
@@ -84,9 +84,9 @@ func probeStatus(a []string) (string, error) {
 	return strings.Join(out, " "), nil
 }
 
-// probeDescriptors lists what was open at the start. The runtime's own poller is
+// attemptDescriptors lists what was open at the start. The runtime's own poller is
 // not the launcher's.
-func probeDescriptors([]string) (string, error) {
+func attemptDescriptors([]string) (string, error) {
 	var out []string
 	for fd := range 1000 {
 		if _, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err != nil {
@@ -99,15 +99,15 @@ func probeDescriptors([]string) (string, error) {
 	return strings.Join(out, " "), nil
 }
 
-func probeLimit(a []string) (string, error) {
+func attemptLimit(a []string) (string, error) {
 	var l unix.Rlimit
 	err := unix.Getrlimit(Number(a[0]), &l)
 	return fmt.Sprint(l.Cur, l.Max), err
 }
 
-// probeOwnTerminal makes a terminal, opens its end for programs by its name and anew
+// attemptOwnTerminal makes a terminal, opens its end for programs by its name and anew
 // through a descriptor, and answers which terminal a process is controlled by after each.
-func probeOwnTerminal(a []string) (string, error) {
+func attemptOwnTerminal(a []string) (string, error) {
 	var answers [2]int
 	for i := range answers {
 		master, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
@@ -141,8 +141,8 @@ func probeOwnTerminal(a []string) (string, error) {
 	return fmt.Sprint(answers[0], answers[1]), nil
 }
 
-// probeCapabilities answers with the sets that this thread holds, without /proc.
-func probeCapabilities([]string) (string, error) {
+// attemptCapabilities answers with the sets that this thread holds, without /proc.
+func attemptCapabilities([]string) (string, error) {
 	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var caps [2]unix.CapUserData
 	err := unix.Capget(&hdr, &caps[0])
@@ -150,10 +150,10 @@ func probeCapabilities([]string) (string, error) {
 	return hex(caps[0].Effective, caps[1].Effective) + " " + hex(caps[0].Permitted, caps[1].Permitted) + " " + hex(caps[0].Inheritable, caps[1].Inheritable), err
 }
 
-// probeVerify looks from inside whether this jail holds: a[0] is a file of the
+// attemptVerify looks from inside whether this jail holds: a[0] is a file of the
 // host, a[1] a process of it, a[2] a directory that is granted but for "masked",
 // "ro" and the absent ".envrc" in it; the rest are the namespaces of the launcher.
-func probeVerify(a []string) error {
+func attemptVerify(a []string) error {
 	const none = "0000000000000000"
 	for _, c := range []struct {
 		try  Attempt
@@ -203,5 +203,5 @@ func probeVerify(a []string) error {
 	return nil
 }
 
-// namespaceKinds are those that every jail has of its own.
+// NamespaceKinds are those that every jail has of its own.
 var NamespaceKinds = []string{"user", "mnt", "pid", "net", "ipc", "uts", "cgroup"}

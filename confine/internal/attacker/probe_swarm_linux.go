@@ -13,10 +13,10 @@ import (
 // runs where nothing limits it.
 const mostSwarm, mostForks = 60, 20000
 
-// probeSwarm keeps a[0] children alive for a[2] seconds, of which each uses a[1] MB. With
+// attemptSwarm keeps a[0] children alive for a[2] seconds, of which each uses a[1] MB. With
 // "busy" each keeps a processor busy in a session of its own, which is as much to the
 // scheduler as the session of the jail's init is.
-func probeSwarm(a []string) (string, error) {
+func attemptSwarm(a []string) (string, error) {
 	most, mb, busy := min(Number(a[0]), mostSwarm), Number(a[1]), len(a) > 3 && a[3] == "busy"
 	until := time.Now().Add(time.Duration(Number(a[2])) * time.Second)
 	b, err := unix.Mmap(-1, 0, mb<<20, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
@@ -69,9 +69,9 @@ func forkToucher(b []byte, busy bool) (int, syscall.Errno) {
 	}
 }
 
-// probeGlutton starts children one after the other that each use a[1] MB, a[0] of them,
+// attemptGlutton starts children one after the other that each use a[1] MB, a[0] of them,
 // and says how many were ended.
-func probeGlutton(a []string) (string, error) {
+func attemptGlutton(a []string) (string, error) {
 	ended := 0
 	b, err := unix.Mmap(-1, 0, Number(a[1])<<20, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hookedCallsTimed are calls that the supervisor carries out, each as a program
+// HookedCallsTimed are calls that the supervisor carries out, each as a program
 // makes it, in a directory that holds file and nothing else: see BenchmarkHookedCall.
 var HookedCallsTimed = map[string]func(dir string) error{
 	"open existing": func(dir string) error { return rawOpen(dir+"/file", unix.O_WRONLY) },
@@ -59,9 +59,9 @@ var shmName = fmt.Sprint("/dev/shm/mcp-jail-bench-", os.Getpid())
 
 const atFdcwd = ^uintptr(-unix.AT_FDCWD - 1)
 
-// probeTimed makes a call so many times and answers how long that took, in
+// attemptTimed makes a call so many times and answers how long that took, in
 // nanoseconds.
-func probeTimed(a []string) (string, error) {
+func attemptTimed(a []string) (string, error) {
 	runtime.LockOSThread()
 	n, err := strconv.Atoi(a[1])
 	if err == nil {

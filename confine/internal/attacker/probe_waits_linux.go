@@ -40,10 +40,10 @@ func callsMustPass(dir string, i int) error {
 	return nil
 }
 
-// probeBlockedOpens opens every file of a[0]/held for writing, each in a thread of its
+// attemptBlockedOpens opens every file of a[0]/held for writing, each in a thread of its
 // own. When the host says that they all wait, it makes other calls, and tells the host.
 // It answers how many of the opens came to their end after that.
-func probeBlockedOpens(a []string) (string, error) {
+func attemptBlockedOpens(a []string) (string, error) {
 	held, err := filepath.Glob(a[0] + "/held/*")
 	if err != nil {
 		return "", err
@@ -52,7 +52,7 @@ func probeBlockedOpens(a []string) (string, error) {
 	for _, name := range held {
 		go func() { ends <- Closing(unix.Open(name, unix.O_WRONLY|unix.O_CLOEXEC, 0)) }()
 	}
-	if err := probeAwait([]string{a[0] + "/wait"}); err != nil {
+	if err := attemptAwait([]string{a[0] + "/wait"}); err != nil {
 		return "", err
 	}
 	if err := callsMustPass(a[0], 0); err != nil {
@@ -72,10 +72,10 @@ func probeBlockedOpens(a []string) (string, error) {
 	return fmt.Sprint(len(held)), nil
 }
 
-// probeSwappedOpens opens a name for writing over and over, in which the host puts a fifo
+// attemptSwappedOpens opens a name for writing over and over, in which the host puts a fifo
 // now and then, and makes other calls meanwhile. Where it has met the fifo, a thread waits
 // for good: that is its own affair.
-func probeSwappedOpens(a []string) (string, error) {
+func attemptSwappedOpens(a []string) (string, error) {
 	stop := make(chan struct{})
 	defer close(stop)
 	for range 5 {
@@ -106,9 +106,9 @@ var exchanged = map[string]func(name string) error{
 	"truncate": func(name string) error { return rawTruncate(name) },
 }
 
-// probeRaceExchange opens a name in the way a[1] while another thread exchanges the file
+// attemptRaceExchange opens a name in the way a[1] while another thread exchanges the file
 // there with a directory, over and over.
-func probeRaceExchange(a []string) (string, error) {
+func attemptRaceExchange(a []string) (string, error) {
 	name, other := a[0]+"/drop/name", a[0]+"/drop/other"
 	made := false
 	return race(func(int) {
@@ -128,8 +128,8 @@ func rawTruncate(name string) error {
 	return nil
 }
 
-// probeFifoAnew opens a fifo for reading, and by that descriptor for writing.
-func probeFifoAnew(a []string) error {
+// attemptFifoAnew opens a fifo for reading, and by that descriptor for writing.
+func attemptFifoAnew(a []string) error {
 	fd, err := unix.Open(a[0], unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err

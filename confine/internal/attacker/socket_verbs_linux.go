@@ -23,14 +23,14 @@ import (
 // socketVerbs are what a program does with sockets that are not its own.
 func socketVerbs() map[string]func([]string) (string, error) {
 	return map[string]func([]string) (string, error){
-		"race":       probeRace,
-		"handed-on":  probeHandedOn,
-		"interrupt":  probeInterrupt,
-		"packet":     silent(probePacket),
-		"names":      probeNames,
-		"datagrams":  probeDatagrams,
-		"nonblock":   probeNonblock,
-		"after-init": silent(probeAfterInit),
+		"race":       attemptRace,
+		"handed-on":  attemptHandedOn,
+		"interrupt":  attemptInterrupt,
+		"packet":     silent(attemptPacket),
+		"names":      attemptNames,
+		"datagrams":  attemptDatagrams,
+		"nonblock":   attemptNonblock,
+		"after-init": silent(attemptAfterInit),
 		"option": silent(func(a []string) error { // family, level, name, bytes
 			fd, err := unix.Socket(Number(a[0]), unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 			if err != nil {
@@ -75,10 +75,10 @@ func greeting(fd int) string {
 	return string(bytes.TrimSpace(b[:n]))
 }
 
-// probeRace connects a[2] times while somebody else changes the address in memory
+// attemptRace connects a[2] times while somebody else changes the address in memory
 // between a[0] and a[1], and counts who answers with what. It goes on, for some time, while
 // the other side had hardly a turn, or fewer outcomes than a[3] were seen.
-func probeRace(a []string) (string, error) {
+func attemptRace(a []string) (string, error) {
 	word := func(s string) uint64 { return binary.NativeEndian.Uint64(sys.Sockaddr(netip.MustParseAddrPort(s))) }
 	good, bad := word(a[0]), word(a[1])
 	memory := new([2]uint64)
@@ -112,8 +112,8 @@ func probeRace(a []string) (string, error) {
 	return fmt.Sprint(counts), nil
 }
 
-// probeHandedOn connects a socket to a[0] that came by dup, by fork, or through a pair.
-func probeHandedOn(a []string) (string, error) {
+// attemptHandedOn connects a socket to a[0] that came by dup, by fork, or through a pair.
+func attemptHandedOn(a []string) (string, error) {
 	to := netip.MustParseAddrPort(a[0])
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -144,8 +144,8 @@ func probeHandedOn(a []string) (string, error) {
 		}
 		fd = fds[0]
 	case "child": // which connects what its parent made, and the parent reads
-		cmd := exec.Command(TestBinaryOfProbe())
-		cmd.Args = []string{ProbeName, fmt.Sprintf(`[["handed-on", %q, "inherited"]]`, a[0])}
+		cmd := exec.Command(Executable())
+		cmd.Args = []string{Name, fmt.Sprintf(`[["handed-on", %q, "inherited"]]`, a[0])}
 		cmd.ExtraFiles = []*os.File{os.NewFile(uintptr(fd), "socket")}
 		if out, err := cmd.Output(); err != nil || string(out) != `["ok"]` {
 			return "", fmt.Errorf("%s, %w", out, err)
@@ -165,8 +165,8 @@ func probeHandedOn(a []string) (string, error) {
 	return greeting(fd), nil
 }
 
-// probeInterrupt connects while signals come in.
-func probeInterrupt(a []string) (string, error) {
+// attemptInterrupt connects while signals come in.
+func attemptInterrupt(a []string) (string, error) {
 	to := netip.MustParseAddrPort(a[0])
 	every := unix.Itimerval{Interval: unix.Timeval{Usec: 100}, Value: unix.Timeval{Usec: 100}}
 	if _, err := unix.Setitimer(unix.ITIMER_REAL, every); err != nil {
@@ -189,8 +189,8 @@ func probeInterrupt(a []string) (string, error) {
 	return fmt.Sprint(counts), nil
 }
 
-// probePacket sends one packet by UDP to a[0], in one of the ways that there are.
-func probePacket(a []string) error {
+// attemptPacket sends one packet by UDP to a[0], in one of the ways that there are.
+func attemptPacket(a []string) error {
 	to := netip.MustParseAddrPort(a[0])
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -239,8 +239,8 @@ func NilIfZero(errno syscall.Errno) error {
 	return errno
 }
 
-// probeNames asks a connected socket who is there.
-func probeNames(a []string) (string, error) {
+// attemptNames asks a connected socket who is there.
+func attemptNames(a []string) (string, error) {
 	c, err := net.Dial("tcp", a[0])
 	if err != nil {
 		return "", err
@@ -259,9 +259,9 @@ func query(id byte, name string) []byte {
 	return append(q, 0, 0, 1, 0, 1)
 }
 
-// probeDatagrams asks a[0] for the name a[1], in each way in which a program can, and
+// attemptDatagrams asks a[0] for the name a[1], in each way in which a program can, and
 // says what it is told beside the answer.
-func probeDatagrams(a []string) (string, error) {
+func attemptDatagrams(a []string) (string, error) {
 	server := netip.MustParseAddrPort(a[0])
 	sa := &unix.SockaddrInet4{Port: int(server.Port()), Addr: server.Addr().As4()}
 	var said []string
@@ -311,8 +311,8 @@ func probeDatagrams(a []string) (string, error) {
 	return strings.Join(said, ", "), nil
 }
 
-// probeNonblock connects to a[0] without waiting, and then asks twice more.
-func probeNonblock(a []string) (string, error) {
+// attemptNonblock connects to a[0] without waiting, and then asks twice more.
+func attemptNonblock(a []string) (string, error) {
 	to := netip.MustParseAddrPort(a[0])
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
@@ -336,12 +336,12 @@ func nameOfError(err error) string {
 	return "ok"
 }
 
-// probeAfterInit leaves a process behind that outlives the jail's init, and says then
+// attemptAfterInit leaves a process behind that outlives the jail's init, and says then
 // what it can still do.
-func probeAfterInit(a []string) error {
+func attemptAfterInit(a []string) error {
 	if a[0] == "start" {
-		cmd := exec.Command(TestBinaryOfProbe())
-		cmd.Args = []string{ProbeName, fmt.Sprintf(`[["after-init", "wait", %q]]`, a[1])}
+		cmd := exec.Command(Executable())
+		cmd.Args = []string{Name, fmt.Sprintf(`[["after-init", "wait", %q]]`, a[1])}
 		cmd.Stderr = os.Stderr
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 		if err := cmd.Start(); err != nil {

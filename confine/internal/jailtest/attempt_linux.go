@@ -17,28 +17,28 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// inJail makes the attempts in one jail, in this order.
-func InJail(t testing.TB, p *policy.Profile, attempts ...attacker.Attempt) []attacker.Outcome {
+// Attempts makes the attempts in one jail, in this order.
+func Attempts(t testing.TB, p *policy.Profile, attempts ...attacker.Attempt) []attacker.Outcome {
 	t.Helper()
-	out, err := RunJail(t, confine.Launcher{Waive: []policy.Axis{policy.AxisFs}}, p, attempts)
+	out, err := Run(t, confine.Launcher{Waive: []policy.Axis{policy.AxisFs}}, p, attempts)
 	if err != nil {
 		t.Fatalf("start: %v", err)
 	}
 	return out
 }
 
-// jailed is inJail for one attempt.
-func Jailed(t testing.TB, p *policy.Profile, verb string, args ...string) attacker.Outcome {
+// Attempt is inJail for one attempt.
+func Attempt(t testing.TB, p *policy.Profile, verb string, args ...string) attacker.Outcome {
 	t.Helper()
-	return InJail(t, p, attacker.Try(verb, args...))[0]
+	return Attempts(t, p, attacker.Try(verb, args...))[0]
 }
 
-func RunJail(t testing.TB, l confine.Launcher, p *policy.Profile, attempts []attacker.Attempt) ([]attacker.Outcome, error) {
+func Run(t testing.TB, l confine.Launcher, p *policy.Profile, attempts []attacker.Attempt) ([]attacker.Outcome, error) {
 	t.Helper()
 	q := *p
-	q.Argv = append(slices.Clone(p.Argv), ProbeArgs(t, attempts)...)
+	q.Argv = append(slices.Clone(p.Argv), Args(t, attempts)...)
 	var out, errs bytes.Buffer
-	proc, wait, err := StartJail(t, l, &q, &out, &errs)
+	proc, wait, err := Start(t, l, &q, &out, &errs)
 	if err != nil {
 		return nil, err
 	}
@@ -47,12 +47,12 @@ func RunJail(t testing.TB, l confine.Launcher, p *policy.Profile, attempts []att
 	return Outcomes(t, attempts, out.Bytes(), fmt.Sprintf("exit %+v, stderr %q", exit, errs.String())), nil
 }
 
-// startJail starts a program with its output collected; wait returns when both
+// Start starts a program with its output collected; wait returns when both
 // pipes are at their end.
-func StartJail(t testing.TB, l confine.Launcher, p *policy.Profile, out, errs io.Writer) (*confine.Process, func(), error) {
+func Start(t testing.TB, l confine.Launcher, p *policy.Profile, out, errs io.Writer) (*confine.Process, func(), error) {
 	t.Helper()
-	if BareWorld {
-		l.Waive = AllGaps.Waive
+	if HostNS {
+		l.Waive = WaivesGaps.Waive
 	}
 	var ends []*os.File
 	done := make(chan struct{}, 2)
@@ -77,11 +77,11 @@ func StartJail(t testing.TB, l confine.Launcher, p *policy.Profile, out, errs io
 	return proc, func() { <-done; <-done }, err
 }
 
-// unconfined makes the attempts in a process without a jail: the control.
+// Unconfined makes the attempts in a process without a jail: the control.
 func Unconfined(t testing.TB, dir string, attempts ...attacker.Attempt) []attacker.Outcome {
 	t.Helper()
-	cmd := exec.Command(TestBinary)
-	cmd.Args = append([]string{attacker.ProbeName}, ProbeArgs(t, attempts)...)
+	cmd := exec.Command(Binary)
+	cmd.Args = append([]string{attacker.Name}, Args(t, attempts)...)
 	cmd.Dir = dir
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
@@ -89,7 +89,7 @@ func Unconfined(t testing.TB, dir string, attempts ...attacker.Attempt) []attack
 	return Outcomes(t, attempts, out, fmt.Sprintf("%v, stderr %q", err, errs.String()))
 }
 
-func ProbeArgs(t testing.TB, attempts []attacker.Attempt) []string {
+func Args(t testing.TB, attempts []attacker.Attempt) []string {
 	t.Helper()
 	b, err := json.Marshal(attempts)
 	if err != nil {
@@ -98,8 +98,8 @@ func ProbeArgs(t testing.TB, attempts []attacker.Attempt) []string {
 	return []string{string(b)}
 }
 
-// outcomes reads a report. A probe that says less or more than one outcome an
-// attempt has failed, whatever it tried.
+// Outcomes reads a report. A probe that says less or more than one outcome an
+// Attempt has failed, whatever it tried.
 func Outcomes(t testing.TB, attempts []attacker.Attempt, report []byte, how string) []attacker.Outcome {
 	t.Helper()
 	var out []attacker.Outcome

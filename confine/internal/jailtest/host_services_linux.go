@@ -9,8 +9,8 @@ import (
 
 // What the host has that a jail is to be kept from.
 
-// makeShared makes memory that every process of the host finds by the key.
-func MakeShared(t *testing.T, key int) {
+// MakeSharedMemory makes memory that every process of the host finds by the key.
+func MakeSharedMemory(t *testing.T, key int) {
 	t.Helper()
 	shm, err := unix.SysvShmGet(key, 4096, unix.IPC_CREAT|unix.IPC_EXCL|0o600)
 	if err != nil {

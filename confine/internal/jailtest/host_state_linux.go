@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hostTree lists everything below dir, with what a change would show in.
+// HostTree lists everything below dir, with what a change would show in.
 func HostTree(t testing.TB, dir string) string {
 	t.Helper()
 	var b strings.Builder
@@ -37,7 +37,7 @@ func HostTree(t testing.TB, dir string) string {
 	return b.String()
 }
 
-// rootNames lists the places of the host where a careless mount leaves names. In
+// RootNames lists the places of the host where a careless mount leaves names. In
 // its /dev/shm others are at work, too.
 func RootNames(t testing.TB) string {
 	t.Helper()
@@ -74,7 +74,7 @@ func LookAtHost(t testing.TB, dir string) hostState {
 	return hostState{dir, HostTree(t, dir), Mountinfo(t), RootNames(t)}
 }
 
-// same says what has changed since.
+// Same says what has changed since.
 func (h hostState) Same(t testing.TB) {
 	t.Helper()
 	now := LookAtHost(t, h.dir)

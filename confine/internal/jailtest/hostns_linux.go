@@ -23,7 +23,7 @@ import (
 // refused. TestWithoutNamespaces makes such places out of this host, and runs them
 // there: nothing in the launcher knows that it is a test.
 
-// forbidEnv has the test binary forbid user namespaces to itself before anything
+// ForbidEnv has the test binary forbid user namespaces to itself before anything
 // else: "filter" by a seccomp filter, as containers have one, "limit" by setting
 // user.max_user_namespaces to 0 in the user namespace that it is in.
 const ForbidEnv = "MCPJAIL_TEST_FORBID"
@@ -73,32 +73,32 @@ func forbidByFilter() error {
 	return err
 }
 
-// needsBare skips a test where there are user namespaces.
-func NeedsBare(t testing.TB) {
+// NeedsHostNS skips a test where there are user namespaces.
+func NeedsHostNS(t testing.TB) {
 	t.Helper()
 	if f := probe.ProbeUserNamespaces(); f.Answer != probe.No {
 		t.Skipf("user namespaces: %v, see TestWithoutNamespaces", f.Answer)
 	}
 	probetest.Needs(t, "landlock", "seccomp")
-	if err := MakePlace(); err != nil {
+	if err := MakeDir(); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// allGaps waives what a jail without namespaces cannot hold.
-var AllGaps = confine.Launcher{Waive: []policy.Axis{policy.AxisFs, policy.AxisProcess, policy.AxisLimits}}
+// WaivesGaps waives what a jail without namespaces cannot hold.
+var WaivesGaps = confine.Launcher{Waive: []policy.Axis{policy.AxisFs, policy.AxisProcess, policy.AxisLimits}}
 
-func InBare(t testing.TB, p *policy.Profile, attempts ...attacker.Attempt) []attacker.Outcome {
+func AttemptsHostNS(t testing.TB, p *policy.Profile, attempts ...attacker.Attempt) []attacker.Outcome {
 	t.Helper()
-	out, err := RunJail(t, AllGaps, p, attempts)
+	out, err := Run(t, WaivesGaps, p, attempts)
 	if err != nil {
 		t.Fatalf("start: %v", err)
 	}
 	return out
 }
 
-// bareWorld: TestEgress forbids user namespaces here, and the tests waive what jails
+// HostNS: TestEgress forbids user namespaces here, and the tests waive what jails
 // cannot hold then. The network is none of it.
-var BareWorld = os.Getenv(BareWorldEnv) != ""
+var HostNS = os.Getenv(HostNSEnv) != ""
 
-const BareWorldEnv = "MCPJAIL_WORLD_BARE"
+const HostNSEnv = "MCPJAIL_TEST_HOSTNS"

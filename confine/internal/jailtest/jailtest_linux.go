@@ -16,17 +16,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// testBinary is a copy of the test binary where every user can reach it.
-var TestBinary string
+// Binary is a copy of the test binary where every user can reach it.
+var Binary string
 
-// ordinaryUser is who the tests become a second time when they run as root.
+// OrdinaryUser is who the tests become a second time when they run as root.
 const OrdinaryUser = 61234
 
-// runMain runs the tests of this binary, or the program that argv[0] names: the attacker,
+// Main runs the tests of this binary, or the program that argv[0] names: the attacker,
 // or one of programs.
-func RunMain(m *testing.M, programs map[string]func(args []string)) {
+func Main(m *testing.M, programs map[string]func(args []string)) {
 	supervisor.ShimMain()
-	programs[attacker.ProbeName], programs[attacker.DropName] = attacker.RunProbe, RunDrop
+	programs[attacker.Name], programs[attacker.AsUserName] = attacker.Run, RunAsUser
 	if run := programs[os.Args[0]]; run != nil {
 		run(os.Args[1:])
 	}
@@ -36,52 +36,52 @@ func RunMain(m *testing.M, programs map[string]func(args []string)) {
 	os.Exit(runTests(m))
 }
 
-// testPlace is the tests' own place outside of /tmp, which is the jail's own in
+// Dir is the tests' own place outside of /tmp, which is the jail's own in
 // every jail.
-var TestPlace = fmt.Sprint("/var/tmp/mcp-jail-test-", os.Getpid())
+var Dir = fmt.Sprint("/var/tmp/mcp-jail-test-", os.Getpid())
 
 // runTests removes the place again. It is made by the first test that needs one:
 // this binary is started many times over by tests that need none.
 func runTests(m *testing.M) int {
-	if TestBinary = os.Getenv("MCPJAIL_TEST_BINARY"); TestBinary != "" {
+	if Binary = os.Getenv("MCPJAIL_TEST_BINARY"); Binary != "" {
 		return m.Run() // a second run: the place is there
 	}
-	os.Setenv("XDG_STATE_HOME", TestPlace) // private homes
-	defer os.RemoveAll(TestPlace)
+	os.Setenv("XDG_STATE_HOME", Dir) // private homes
+	defer os.RemoveAll(Dir)
 	return m.Run()
 }
 
-var MakePlace = sync.OnceValue(func() error {
-	if TestBinary != "" {
+var MakeDir = sync.OnceValue(func() error {
+	if Binary != "" {
 		return nil
 	}
-	if err := os.Mkdir(TestPlace, 0o755); err != nil {
+	if err := os.Mkdir(Dir, 0o755); err != nil {
 		return err
 	}
 	self, err := os.ReadFile("/proc/self/exe")
 	if err != nil {
 		return err
 	}
-	TestBinary = filepath.Join(TestPlace, "probe")
-	if err := os.WriteFile(TestBinary, self, 0o755); err != nil {
+	Binary = filepath.Join(Dir, "attacker")
+	if err := os.WriteFile(Binary, self, 0o755); err != nil {
 		return err
 	}
-	os.Setenv("TMPDIR", TestPlace)
-	return errors.Join(os.Chmod(TestPlace, 0o755), os.Chmod(TestBinary, 0o755)) // whatever the umask
+	os.Setenv("TMPDIR", Dir)
+	return errors.Join(os.Chmod(Dir, 0o755), os.Chmod(Binary, 0o755)) // whatever the umask
 })
 
-// needsJail skips where this host cannot build a jail at all.
-func NeedsJail(t testing.TB) {
+// Needs skips where this host cannot build a jail at all.
+func Needs(t testing.TB) {
 	t.Helper()
 	probetest.Needs(t, "userns", "landlock", "seccomp", "mount_api")
-	if err := MakePlace(); err != nil {
+	if err := MakeDir(); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// runDrop becomes an ordinary user for good, without a group or a capability
+// RunAsUser becomes an ordinary user for good, without a group or a capability
 // that could come back, and executes the rest.
-func RunDrop(argv []string) {
+func RunAsUser(argv []string) {
 	runtime.LockOSThread() // the bounding set belongs to the thread that executes
 	for c := uintptr(0); c <= unix.CAP_LAST_CAP; c++ {
 		unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0)
@@ -90,8 +90,8 @@ func RunDrop(argv []string) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	if os.Getenv(SuiteNetEnv) != "" {
-		if err := MakeTestNetwork(); err != nil {
+	if os.Getenv(NetworkEnv) != "" {
+		if err := MakeNetwork(); err != nil {
 			fail(err)
 		}
 	}

@@ -10,19 +10,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// testAddresses are where the services listen: own is the address in a network
+// Addresses are where the services listen: own is the address in a network
 // namespace of the test's own, host the one elsewhere.
-var TestAddresses = []struct{ Word, Own, Host string }{
+var Addresses = []struct{ Word, Own, Host string }{
 	{"LOCAL4", "127.0.0.1", "127.0.0.1"}, {"LOCAL6", "::1", "::1"}, {"LAN", "10.20.30.40", "127.0.0.2"},
 	{"META", "169.254.169.254", "127.0.0.3"}, {"PUBLIC4", "198.51.100.7", "127.0.0.4"}, {"PUBLIC6", "2001:db8::7", "::1"}, {"RESOLVER", "9.9.9.9", "127.0.0.5"},
 }
 
-// makeTestNetwork fills a network namespace that was made for the test.
-func MakeTestNetwork() error {
+// MakeNetwork fills a network namespace that was made for the test.
+func MakeNetwork() error {
 	if _, err := attacker.NetworkVerbs()["raise-lo"](nil); err != nil {
 		return err
 	}
-	for i, p := range TestAddresses {
+	for i, p := range Addresses {
 		if strings.HasPrefix(p.Own, "127.") || p.Own == "::1" {
 			continue
 		}
@@ -66,4 +66,4 @@ func addLoopbackAddress(label, ip string) error {
 }
 
 // suiteEnv is set in the run that has a network namespace of its own.
-const SuiteNetEnv = "MCPJAIL_ATTACK_NET"
+const NetworkEnv = "MCPJAIL_TEST_NETWORK"

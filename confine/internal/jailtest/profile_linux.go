@@ -13,21 +13,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// grant is an entry to be.
+// Grant is an entry to be.
 type Grant struct {
 	Path   string
 	Rights policy.Rights
 }
 
-// jailProfile is a profile of a program that needs no more than the C library,
+// Profile is a profile of a program that needs no more than the C library,
 // with the grants on top.
-func JailProfile(t testing.TB, grants ...Grant) *policy.Profile {
+func Profile(t testing.TB, grants ...Grant) *policy.Profile {
 	t.Helper()
 	p := &policy.Profile{
-		Server: "test", Program: TestBinary, Argv: []string{attacker.ProbeName}, Dir: "/",
+		Server: "test", Program: Binary, Argv: []string{attacker.Name}, Dir: "/",
 		Env: []policy.Variable{{Name: "PATH", Value: "/usr/bin"}},
 	}
-	grants = append(slices.Clone(grants), Grant{TestBinary, policy.Read | policy.Execute})
+	grants = append(slices.Clone(grants), Grant{Binary, policy.Read | policy.Execute})
 	for _, dir := range []string{"/bin", "/lib", "/lib64", "/usr"} {
 		if target, err := os.Readlink(dir); err == nil {
 			p.Links = append(p.Links, policy.Link{Path: dir, Target: target})
@@ -37,7 +37,7 @@ func JailProfile(t testing.TB, grants ...Grant) *policy.Profile {
 	}
 	for _, g := range grants {
 		if !slices.ContainsFunc(p.Entries, func(e policy.Entry) bool { return e.Path == g.Path }) {
-			p.Entries = append(p.Entries, EntryOf(t, g))
+			p.Entries = append(p.Entries, Entry(t, g))
 		}
 	}
 	SortEntries(p)
@@ -46,7 +46,7 @@ func JailProfile(t testing.TB, grants ...Grant) *policy.Profile {
 	return p
 }
 
-func EntryOf(t testing.TB, g Grant) policy.Entry {
+func Entry(t testing.TB, g Grant) policy.Entry {
 	t.Helper()
 	e := policy.Entry{Path: g.Path, Named: g.Path, Rights: g.Rights, Origin: policy.OriginRule, Rule: "path = " + g.Path}
 	fd, err := rootfs.OpenLast(&stub.Task{}, unix.AT_FDCWD, g.Path)
@@ -54,7 +54,7 @@ func EntryOf(t testing.TB, g Grant) policy.Entry {
 		t.Fatalf("%s: %v", g.Path, err)
 	}
 	defer unix.Close(fd)
-	if e.ID, err = ObjectOf(fd); err != nil {
+	if e.ID, err = Identity(fd); err != nil {
 		t.Fatal(err)
 	}
 	fi, err := os.Lstat(g.Path)
@@ -76,8 +76,8 @@ func SortEntries(p *policy.Profile) {
 	sort.Slice(p.Entries, func(i, j int) bool { return p.Entries[i].Path < p.Entries[j].Path })
 }
 
-// objectOf is the object that a descriptor stands for.
-func ObjectOf(fd int) (id policy.FileID, err error) {
+// Identity is the object that a descriptor stands for.
+func Identity(fd int) (id policy.FileID, err error) {
 	err = rootfs.Identify(&stub.Task{}, fd, func(found policy.FileID) error { id = found; return nil })
 	return id, err
 }

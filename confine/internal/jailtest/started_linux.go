@@ -13,33 +13,33 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// started is a jail that runs, with what it says on stderr.
+// Started is a jail that runs, with what it says on stderr.
 type Started struct {
 	*confine.Process
 	T    *testing.T
-	Errs *lines
+	Errs *Output
 	Out  *bytes.Buffer
 	Ends func()
 }
 
 func Begin(t *testing.T, p *policy.Profile, attempts ...attacker.Attempt) *Started {
 	t.Helper()
-	return BeginWith(t, confine.Launcher{}, p, attempts...)
+	return BeginBy(t, confine.Launcher{}, p, attempts...)
 }
 
-func BeginWith(t *testing.T, l confine.Launcher, p *policy.Profile, attempts ...attacker.Attempt) *Started {
+func BeginBy(t *testing.T, l confine.Launcher, p *policy.Profile, attempts ...attacker.Attempt) *Started {
 	t.Helper()
 	q := *p
-	q.Argv = append(q.Argv[:1:1], ProbeArgs(t, attempts)...)
-	s := &Started{T: t, Errs: NewLines(), Out: &bytes.Buffer{}}
+	q.Argv = append(q.Argv[:1:1], Args(t, attempts)...)
+	s := &Started{T: t, Errs: NewOutput(), Out: &bytes.Buffer{}}
 	var err error
-	if s.Process, s.Ends, err = StartJail(t, l, &q, s.Out, s.Errs); err != nil {
+	if s.Process, s.Ends, err = Start(t, l, &q, s.Out, s.Errs); err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-// finish waits until everything that held a descriptor of the jail is gone.
+// Finish waits until everything that held a descriptor of the jail is gone.
 func (s *Started) Finish() confine.Exit {
 	s.T.Helper()
 	exit, err := s.Wait()
@@ -63,16 +63,16 @@ func Within(t testing.TB, what string, f func()) {
 	}
 }
 
-// lines collects output and lets a test wait for it.
-type lines struct {
+// Output collects output and lets a test wait for it.
+type Output struct {
 	Mu   sync.Mutex
 	Text string
 	more chan struct{}
 }
 
-func NewLines() *lines { return &lines{more: make(chan struct{}, 100)} }
+func NewOutput() *Output { return &Output{more: make(chan struct{}, 100)} }
 
-func (l *lines) Write(b []byte) (int, error) {
+func (l *Output) Write(b []byte) (int, error) {
 	l.Mu.Lock()
 	l.Text += string(b)
 	l.Mu.Unlock()
@@ -83,13 +83,13 @@ func (l *lines) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-func (l *lines) Count(text string) int {
+func (l *Output) Count(text string) int {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
 	return strings.Count(l.Text, text)
 }
 
-func (l *lines) Await(t testing.TB, text string) {
+func (l *Output) Await(t testing.TB, text string) {
 	t.Helper()
 	testkit.Eventually(t, "stderr has "+text, func() bool {
 		l.Mu.Lock()
