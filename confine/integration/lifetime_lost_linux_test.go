@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"strings"
@@ -91,5 +92,32 @@ func ownNull(t *testing.T, l confine.Launcher, errno string) {
 	got, err := jailtest.Run(t, l, jailtest.Profile(t), []attacker.Attempt{attacker.Try("null")})
 	if want := attacker.Outcome(fmt.Sprintf("ok fchmod %[1]s fchown %[1]s", errno)); err != nil || got[0] != want {
 		t.Errorf("%v, %v", got, err)
+	}
+}
+
+// TestJailSupervisorCannotPoll: a server that holds all that its user may watch keeps the
+// supervisor of its jail from starting. The jail ends, and says why.
+func TestJailSupervisorCannotPoll(t *testing.T) {
+	jailtest.Needs(t)
+	f := fault{call: unix.SYS_EPOLL_CTL, errno: unix.ENOSPC}
+	for _, struck := range []bool{false, true} {
+		var l confine.Launcher
+		if struck {
+			l.TestHooks.Steps = f.strike
+		}
+		dir := testkit.Plant(t)
+		p := jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw}) // of a program that has no need of epoll itself
+		p.Program, p.Argv = "/bin/sh", []string{"sh", "-c", "mkdir " + dir + "/new; exit 3"}
+		var out, errs bytes.Buffer
+		proc, wait, err := jailtest.Start(t, l, p, &out, &errs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		exit, _ := proc.Wait()
+		wait()
+		// The calls of a struck one may fail with ENOSYS before it is ended, and it may say so.
+		if struck && !strings.Contains(exit.Why, "fs.epoll.max_user_watches") || !struck && (exit != (confine.Exit{Code: 3}) || out.Len()+errs.Len() > 0) {
+			t.Errorf("struck %v: %+v, %s%s", struck, exit, out.String(), errs.String())
+		}
 	}
 }

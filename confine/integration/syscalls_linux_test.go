@@ -169,3 +169,15 @@ func TestApplySeccompRefusesNonsense(t *testing.T) {
 		}
 	}
 }
+
+// seccompModes are the kinds of filters that plans use.
+var seccompModes = map[string]seccomp.SeccompOptions{
+	"strict":     {},
+	"bare":       {Truncate: true},
+	"bare-net":   {Inet: true},
+	"namespaces": {Unix: true, Inet: true, OwnPIDs: true, OwnIPC: true, Truncate: true, Attributes: true},
+	"programs":   {Unix: true, Inet: true, OwnPIDs: true, OwnIPC: true, Truncate: true, Attributes: true, Programs: true},
+	"netlink":    {Unix: true, Inet: true, OwnPIDs: true, OwnIPC: true, Truncate: true, Attributes: true, RouteNetlink: true},
+	"sockets":    {Truncate: true, Supervised: true, Sockets: true},
+	"supervised": {Unix: true, Inet: true, OwnPIDs: true, OwnIPC: true, Truncate: true, Attributes: true, Supervised: true},
+}

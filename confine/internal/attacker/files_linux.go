@@ -5,8 +5,10 @@ import (
 	"os"
 	"path/filepath"
 	"sort"
+	"strconv"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"golang.org/x/sys/unix"
 )
@@ -125,4 +127,55 @@ func attemptTmpfile(a []string) error {
 	}
 	defer unix.Close(fd)
 	return unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", fd), unix.AT_FDCWD, a[0], unix.AT_SYMLINK_FOLLOW)
+}
+
+// verbsOnModes are attempts on what is said about a file: mode, owner, times, attributes.
+var verbsOnModes = map[string]func(args []string) (string, error){
+	"chmod":    silent(func(a []string) error { return unix.Chmod(a[0], 0o755) }),
+	"chmod-id": silent(func(a []string) error { return unix.Chmod(a[0], 0o4755) }),
+	"touch":    silent(func(a []string) error { return unix.UtimesNanoAt(unix.AT_FDCWD, a[0], nil, 0) }),
+	"utimes": silent(func(a []string) error {
+		return unix.UtimesNanoAt(unix.AT_FDCWD, a[0], []unix.Timespec{{}, {}}, 0)
+	}),
+	"chmod-fd": silent(func(a []string) error { return onFD(a[0], func(fd int) error { return unix.Fchmod(fd, 0o700) }) }),
+	"utimes-fd": silent(func(a []string) error {
+		return onFD(a[0], func(fd int) error { return unix.Futimes(fd, []unix.Timeval{{}, {}}) })
+	}),
+	"utime": silent(func(a []string) error { return unix.Utime(a[0], &unix.Utimbuf{}) }),
+	"lutimes": silent(func(a []string) error {
+		return unix.UtimesNanoAt(unix.AT_FDCWD, a[0], []unix.Timespec{{}, {}}, unix.AT_SYMLINK_NOFOLLOW)
+	}),
+	"chown":  silent(func(a []string) error { return unix.Chown(a[0], os.Getuid(), os.Getgid()) }),
+	"lchown": silent(func(a []string) error { return unix.Lchown(a[0], os.Getuid(), os.Getgid()) }),
+	"xattr":  silent(func(a []string) error { return unix.Setxattr(a[0], "user.test", []byte("x"), 0) }),
+	"set-flags": silent(func(a []string) error {
+		const noDump = 0x40 // of the flags in chattr(1), one that every owner may set
+		return onFD(a[0], func(fd int) error {
+			flags, err := unix.IoctlGetInt(fd, unix.FS_IOC_GETFLAGS)
+			if err != nil {
+				return err
+			}
+			return unix.IoctlSetPointerInt(fd, seccomp.FsSetFlags, flags|noDump)
+		})
+	}),
+}
+
+func onFD(name string, f func(fd int) error) error {
+	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return f(fd)
+}
+
+// attemptCreates tries to make as many files as it is told, each # in the name a number.
+func attemptCreates(a []string) (string, error) {
+	for i := range Number(a[1]) {
+		fd, err := unix.Open(strings.ReplaceAll(a[0], "#", strconv.Itoa(i)), unix.O_WRONLY|unix.O_CREAT, 0o644)
+		if Closing(fd, err) == nil {
+			return "a file", nil
+		}
+	}
+	return "", nil
 }

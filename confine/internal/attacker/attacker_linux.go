@@ -1,0 +1,177 @@
+package attacker
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// runProbe makes the attempts of its argument and reports the outcomes as one
+// JSON list, all of them at the end: who dies half-way has reported nothing.
+func Run(args []string) {
+	runtime.LockOSThread()
+	var attempts []Attempt
+	if err := json.Unmarshal([]byte(args[0]), &attempts); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(3)
+	}
+	out := make([]Outcome, len(attempts))
+	for i, a := range attempts {
+		out[i] = makeAttempt(a)
+	}
+	b, _ := json.Marshal(out)
+	os.Stdout.Write(b)
+	unix.Exit(0) // the race detector sleeps a second in os.Exit
+}
+
+func makeAttempt(a Attempt) Outcome {
+	verb, ok := Verbs[a[0]]
+	if !ok {
+		verb, ok = CallVerbs[a[0]]
+	}
+	if !ok {
+		verb, ok = AttackVerbs()[a[0]]
+		time.AfterFunc(time.Minute, func() { unix.Exit(9) }) // none of them takes that long
+	}
+	if !ok {
+		return "no verb " + a[0]
+	}
+	answer, err := verb(a[1:])
+	if err != nil {
+		var why emptyHanded
+		if errors.As(err, &why) {
+			return string(why)
+		}
+		var errno syscall.Errno
+		if errors.As(err, &errno) {
+			return unix.ErrnoName(errno)
+		}
+		return "error: " + err.Error()
+	}
+	return strings.TrimSuffix(Succeeded+" "+answer, " ")
+}
+
+// Verbs are the attempts by their names. They are put together when the binary
+// starts: one of them, verify, makes others.
+var Verbs = map[string]func(args []string) (string, error){}
+
+func init() {
+	for _, some := range []map[string]func(args []string) (string, error){
+		verbsOnFiles, verbsOnModes, verbsOnPrograms, verbsOnSelf, verbsOnOthers, verbsOnKernel, verbsOfLife, verbsOfLimits, verbsOnShared,
+	} {
+		for name, verb := range some {
+			if Verbs[name] != nil {
+				panic("two verbs are called " + name)
+			}
+			Verbs[name] = verb
+		}
+	}
+}
+
+// silent turns an operation without an answer into a verb.
+func silent(f func(a []string) error) func([]string) (string, error) {
+	return func(a []string) (string, error) { return "", f(a) }
+}
+
+func Closing(fd int, err error) error {
+	if err == nil {
+		unix.Close(fd)
+	}
+	return err
+}
+
+func Number(s string) int {
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		panic(err)
+	}
+	return n
+}
+
+func Executable() string {
+	p, _ := os.Readlink("/proc/self/exe")
+	return p
+}
+
+func Holds(o Outcome) bool { return o != Succeeded && !strings.HasPrefix(o, Succeeded+" ") }
+
+// emptyHanded is an outcome that is no errno: the attempt came back with nothing.
+type emptyHanded string
+
+func (r emptyHanded) Error() string { return string(r) }
+
+func nothingIf(empty bool) error {
+	if empty {
+		return emptyHanded("nothing")
+	}
+	return nil
+}
+
+// Attempt is a verb of the probe with its arguments.
+type Attempt []string
+
+func Try(verb string, args ...string) Attempt { return append(Attempt{verb}, args...) }
+
+func (a Attempt) String() string { return strings.Join(a, " ") }
+
+// Outcome is what came of an attempt: "ok", perhaps with an answer behind it, or
+// the name of an errno.
+type Outcome = string
+
+const Succeeded Outcome = "ok"
+
+// The kernel tests start real jails. The program in them is this test binary
+// again, under another argv[0]: it makes the attempts that it is given and
+// reports one outcome for each (probe_linux_test.go).
+
+const (
+	Name       = "mcp-jail-attacker" // attempts, in a jail or outside of one
+	AsUserName = "mcp-jail-as-user"  // becomes an ordinary user, then the rest of argv
+)
+
+func ErrnoName(e syscall.Errno) string {
+	if e == 0 {
+		return "<nil>"
+	}
+	return unix.ErrnoName(e)
+}
+
+// The verbs of the attacks: what a program would do to get at something. Each
+// succeeds only when it has what it came for.
+
+func AttackVerbs() map[string]func([]string) (string, error) {
+	verbs := map[string]func([]string) (string, error){
+		"call": callThrough(nativeGate), "reaches": reachThrough(nativeGate),
+	}
+	if runtime.GOARCH == "amd64" {
+		for name, g := range map[string]gate{"i386-": i386Gate, "x32-": x32Gate} {
+			verbs[name+"call"], verbs[name+"reaches"] = callThrough(g), reachThrough(g)
+		}
+	}
+	maps.Copy(verbs, fileVerbs())
+	maps.Copy(verbs, processVerbs())
+	maps.Copy(verbs, kernelVerbs())
+	maps.Copy(verbs, NetworkVerbs())
+	maps.Copy(verbs, egressVerbs())
+	maps.Copy(verbs, greetingVerbs())
+	maps.Copy(verbs, streamVerbs())
+	maps.Copy(verbs, socketVerbs())
+	verbs["callback"], verbs["parting"], verbs["foreign-program"] = callbackVerb, partingVerb, silent(runForeign)
+	return verbs
+}
+
+func RawCall(nr uintptr, args ...uintptr) syscall.Errno {
+	var a [6]uintptr
+	copy(a[:], args)
+	_, _, errno := syscall.RawSyscall6(nr, a[0], a[1], a[2], a[3], a[4], a[5])
+	return errno
+}
