@@ -32,9 +32,9 @@ func recorded(t *testing.T, p *policy.Profile, attempts ...attacker.Attempt) map
 	return found
 }
 
-// TestJailRecordsAfterAbsents: a server that tries names that do not exist anywhere has
+// TestJailRecordsAfterMissingNames: a server that tries names that do not exist anywhere has
 // what it is refused afterwards on record.
-func TestJailRecordsAfterAbsents(t *testing.T) {
+func TestJailRecordsAfterMissingNames(t *testing.T) {
 	t.Parallel()
 	jailtest.Needs(t)
 	dir := testkit.Plant(t, "ws/")
@@ -66,8 +66,8 @@ func TestJailRecordsEveryTime(t *testing.T) {
 	}
 }
 
-// TestLedgerTellsTheRest: what was announced is told, also when nothing more is refused.
-func TestLedgerTellsTheRest(t *testing.T) {
+// TestRefusalsPastTheLimitAreCounted: what was announced is told, also when nothing more is refused.
+func TestRefusalsPastTheLimitAreCounted(t *testing.T) {
 	t.Parallel()
 	var p confine.Process
 	l := &mediate.Ledger{Say: p.Record}
@@ -85,9 +85,9 @@ func TestLedgerTellsTheRest(t *testing.T) {
 	testkit.Eventually(t, "the rest of the next page is told, once", func() bool { return p.Denials()[0].Count == 2*times })
 }
 
-// TestLedgerKnowsWhatIsNoRefusal: what no policy grants, what programs try and do
+// TestRefusalsLeaveOutOtherErrors: what no policy grants, what programs try and do
 // without, and what the self-test is refused are not on record.
-func TestLedgerKnowsWhatIsNoRefusal(t *testing.T) {
+func TestRefusalsLeaveOutOtherErrors(t *testing.T) {
 	const nscd = "/var/run/nscd/socket"
 	long := "/" + strings.Repeat("x", 5000)
 	for _, c := range []struct {
@@ -124,8 +124,8 @@ func TestLedgerKnowsWhatIsNoRefusal(t *testing.T) {
 	}
 }
 
-// TestLedgerAnnounces: the last one that is told at once says that there may be more.
-func TestLedgerAnnounces(t *testing.T) {
+// TestRefusalsAreAnnounced: the last one that is told at once says that there may be more.
+func TestRefusalsAreAnnounced(t *testing.T) {
 	var told []spec.Message
 	l := &mediate.Ledger{Say: func(m spec.Message) { told = append(told, m) }, Turns: true} // so that nothing comes later
 	for range spec.MaxAgain + 10 {
@@ -141,8 +141,8 @@ func TestLedgerAnnounces(t *testing.T) {
 	}
 }
 
-// TestOthersAreNotLookedUp: they are no name.
-func TestOthersAreNotLookedUp(t *testing.T) {
+// TestRefusalsPastTheLimitAreNotResolved: they are no name.
+func TestRefusalsPastTheLimitAreNotResolved(t *testing.T) {
 	var p confine.Process
 	p.Record(spec.Sighting{Axis: policy.AxisIPC, Operation: "connect", Target: policy.DenialOthers, Absent: true}.Message(1))
 	p.Record(spec.Sighting{Axis: policy.AxisIPC, Operation: "connect", Target: "/nowhere/socket", Absent: true}.Message(1))

@@ -14,20 +14,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// bareTree is what the tests of carve-outs try their luck on.
-var bareTree = []string{
+// hostNSTree is what the tests of carve-outs try their luck on.
+var hostNSTree = []string{
 	"work/file", "work/.env", "work/.git/hooks/pre-commit", "work/.git/config", "work/private/deep/file", "work/private/out", "work/sub/file", "outside",
 	"work/link -> .env", "work/out -> ../outside",
 }
 
-func bareProfile(t *testing.T, dir string) *policy.Profile {
+func hostNSProfile(t *testing.T, dir string) *policy.Profile {
 	return jailtest.Profile(t, jailtest.Grant{Path: dir + "/work", Rights: rw}, jailtest.Grant{Path: dir + "/work/.env", Rights: 0}, jailtest.Grant{Path: dir + "/work/private", Rights: 0},
 		jailtest.Grant{Path: dir + "/work/.git/hooks", Rights: r}, jailtest.Grant{Path: dir + "/work/.git/config", Rights: r})
 }
 
-// TestBareCarveOuts: what a narrower entry takes away is refused by the supervisor,
+// TestHostNSCarveOuts: what a narrower entry takes away is refused by the supervisor,
 // each with the control that it succeeds with nothing around it.
-func TestBareCarveOuts(t *testing.T) {
+func TestHostNSCarveOuts(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	const eacces, ebusy, exdev = "EACCES", "EBUSY", "EXDEV"
 	for _, c := range []struct {
@@ -104,7 +104,7 @@ func TestBareCarveOuts(t *testing.T) {
 		t.Run(c.attempt, func(t *testing.T) {
 			t.Parallel()
 			for _, jail := range []bool{false, true} {
-				dir := testkit.Plant(t, bareTree...)
+				dir := testkit.Plant(t, hostNSTree...)
 				a := attacker.Attempt(strings.Fields(c.attempt))
 				for i := range a[1:] {
 					a[i+1] = filepath.Join(dir, a[i+1])
@@ -117,7 +117,7 @@ func TestBareCarveOuts(t *testing.T) {
 					continue
 				}
 				before := jailtest.HostTree(t, dir)
-				got, _, _ := strings.Cut(jailtest.AttemptsHostNS(t, bareProfile(t, dir), a)[0], " ")
+				got, _, _ := strings.Cut(jailtest.AttemptsHostNS(t, hostNSProfile(t, dir), a)[0], " ")
 				jailtest.Expect(t, "in the jail", got, c.want)
 				if after := jailtest.HostTree(t, dir); c.want != "ok" && after != before {
 					t.Errorf("it was refused, and changed\n%s\nto\n%s", before, after)
@@ -127,11 +127,11 @@ func TestBareCarveOuts(t *testing.T) {
 	}
 }
 
-// TestBareDenials: what the supervisor refuses is recorded, with its path.
-func TestBareDenials(t *testing.T) {
+// TestHostNSDenials: what the supervisor refuses is recorded, with its path.
+func TestHostNSDenials(t *testing.T) {
 	jailtest.NeedsHostNS(t)
-	dir := testkit.Plant(t, bareTree...)
-	s := jailtest.BeginBy(t, jailtest.WaivesGaps, bareProfile(t, dir), attacker.Try("read", dir+"/work/.env"), attacker.Try("chmod", dir+"/work/.git/config"))
+	dir := testkit.Plant(t, hostNSTree...)
+	s := jailtest.BeginBy(t, jailtest.WaivesGaps, hostNSProfile(t, dir), attacker.Try("read", dir+"/work/.env"), attacker.Try("chmod", dir+"/work/.git/config"))
 	s.Finish()
 	for _, target := range []string{"/work/.env", "/work/.git/config"} {
 		if !slices.ContainsFunc(s.Denials(), func(d policy.Denial) bool { return d.Axis == policy.AxisFs && d.Target == dir+target }) {
@@ -140,11 +140,11 @@ func TestBareDenials(t *testing.T) {
 	}
 }
 
-// TestBareExtendedAttributes: Landlock lets everybody read what extended attributes hold,
+// TestHostNSExtendedAttributes: Landlock lets everybody read what extended attributes hold,
 // of what is hidden and of what is not granted too.
-func TestBareExtendedAttributes(t *testing.T) {
+func TestHostNSExtendedAttributes(t *testing.T) {
 	jailtest.NeedsHostNS(t)
-	dir := testkit.Plant(t, bareTree...)
+	dir := testkit.Plant(t, hostNSTree...)
 	for _, name := range []string{"outside", "work/.env", "work/file"} {
 		if err := unix.Setxattr(dir+"/"+name, "user.secret", []byte("told"), 0); err != nil {
 			t.Fatal(err)
@@ -163,12 +163,12 @@ func TestBareExtendedAttributes(t *testing.T) {
 				continue
 			}
 			jailtest.Expect(t, "unconfined: "+c.attempt, control, c.control)
-			jailtest.Expect(t, c.attempt, jailtest.AttemptsHostNS(t, bareProfile(t, dir), a)[0], c.want)
+			jailtest.Expect(t, c.attempt, jailtest.AttemptsHostNS(t, hostNSProfile(t, dir), a)[0], c.want)
 		}
 	}
 	// ls and cp ask for attributes, and do without.
 	for _, argv := range [][]string{{"ls", "-l", dir + "/work"}, {"cp", "-a", dir + "/work/file", dir + "/work/copy"}} {
-		p := bareProfile(t, dir)
+		p := hostNSProfile(t, dir)
 		p.Program, p.Argv = "/usr/bin/"+argv[0], argv
 		var out, errs bytes.Buffer
 		proc, wait, err := jailtest.Start(t, jailtest.WaivesGaps, p, &out, &errs)

@@ -160,10 +160,10 @@ func plantInto(t *testing.T, p string) {
 	}
 }
 
-// TestJailMasksByNameStay: a mask that was found by its name would stay on the
+// TestJailMasksOfMissingNames: a mask that was found by its name would stay on the
 // object wherever a parent is moved, but the next start would look for it where
 // it was. The names sort so that the second carve-out needs a pin around the first.
-func TestJailMasksByNameStay(t *testing.T) {
+func TestJailMasksOfMissingNames(t *testing.T) {
 	jailtest.Needs(t)
 	dir := testkit.Plant(t, "pkg/.env", "pkg/keys/code")
 	p := jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw}, jailtest.Grant{Path: dir + "/pkg/.env", Rights: 0}, jailtest.Grant{Path: dir + "/pkg/keys/code", Rights: r})

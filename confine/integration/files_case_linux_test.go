@@ -30,9 +30,9 @@ const (
 	foldEnv     = "MCPJAIL_TEST_FOLDS" // where it is
 )
 
-// TestFoldedNames runs TestFolded on filesystems that ignore case, in a mount namespace of
+// TestCaseInsensitiveFilesystems runs TestCaseInsensitive on filesystems that ignore case, in a mount namespace of
 // its own: with namespaces and without, as root and as an ordinary user.
-func TestFoldedNames(t *testing.T) {
+func TestCaseInsensitiveFilesystems(t *testing.T) {
 	jailtest.Needs(t)
 	if os.Getuid() != 0 || os.Getenv("MCPJAIL_TEST_BINARY") != "" {
 		t.Skip("root mounts it, and runs it as others too")
@@ -52,7 +52,7 @@ func TestFoldedNames(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					run := []string{jailtest.Binary, "-test.run=^TestFolded$", "-test.v"}
+					run := []string{jailtest.Binary, "-test.run=^TestCaseInsensitive$", "-test.v"}
 					if user == "user" {
 						if err := os.Chown(home, jailtest.OrdinaryUser, jailtest.OrdinaryUser); err != nil {
 							t.Fatal(err)
@@ -72,7 +72,7 @@ func TestFoldedNames(t *testing.T) {
 						cmd.Env = append(cmd.Env, "MCPJAIL_TEST_FOLD_HOW="+how)
 					}
 					out, err := cmd.CombinedOutput()
-					if err != nil || !strings.Contains(string(out), "--- PASS: TestFolded") {
+					if err != nil || !strings.Contains(string(out), "--- PASS: TestCaseInsensitive") {
 						t.Errorf("%v\n%s", err, out)
 					}
 				})
@@ -126,11 +126,11 @@ func foldedProfile(t *testing.T, dir string, rules ...policy.FsRule) *policy.Pro
 
 var foldTree = []string{"config", "Secret.env", "hid/x", "ro/x", "free"}
 
-// TestFolded: what may not be written or read is not under another spelling either, and
+// TestCaseInsensitive: what may not be written or read is not under another spelling either, and
 // what cannot be held is refused by its name.
-func TestFolded(t *testing.T) {
+func TestCaseInsensitive(t *testing.T) {
 	if os.Getenv(foldEnv) == "" {
-		t.Skip("started by TestFoldedNames")
+		t.Skip("started by TestCaseInsensitiveFilesystems")
 	}
 	probetest.Needs(t, "landlock", "seccomp")
 	if err := jailtest.MakeDir(); err != nil {

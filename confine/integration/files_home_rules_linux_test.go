@@ -137,9 +137,9 @@ func TestJailHomeWithoutOverlay(t *testing.T) {
 	}
 }
 
-// TestJailHomeMeanwhile: the process that lists the tools changes what it keeps while
+// TestJailHomeChangesDuringCalls: the process that lists the tools changes what it keeps while
 // calls run. They see the one or the other, and what is kept is what it wrote.
-func TestJailHomeMeanwhile(t *testing.T) {
+func TestJailHomeChangesDuringCalls(t *testing.T) {
 	needsCopies(t)
 	home := plantHome(t)
 	stop, done := make(chan struct{}), make(chan struct{})
@@ -220,9 +220,9 @@ cp -a dir copied && rm -r copied && ls dir
 	}
 }
 
-// TestBareHome: a call has a HOME of its own, empty, and gone afterwards. The server's
+// TestHostNSHome: a call has a HOME of its own, empty, and gone afterwards. The server's
 // cannot be seen.
-func TestBareHome(t *testing.T) {
+func TestHostNSHome(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	home := plantHome(t)
 	p := homeProfile(t, home)

@@ -19,8 +19,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestBareRights: what Landlock alone makes of the five rights, each missing once.
-func TestBareRights(t *testing.T) {
+// TestHostNSRights: what Landlock alone makes of the five rights, each missing once.
+func TestHostNSRights(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	tries := map[policy.Rights][]attacker.Attempt{
 		policy.Read:    {attacker.Try("read", "file"), attacker.Try("list", ".")},
@@ -53,9 +53,9 @@ func TestBareRights(t *testing.T) {
 	}
 }
 
-// TestBareFill: with create and without update a file is made and filled, and not
+// TestHostNSCreateWithoutUpdate: with create and without update a file is made and filled, and not
 // written again; TMPDIR is no such place.
-func TestBareFill(t *testing.T) {
+func TestHostNSCreateWithoutUpdate(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	dir := testkit.Plant(t, "drop/old")
 	p := jailtest.Profile(t, jailtest.Grant{Path: dir + "/drop", Rights: r | policy.Create})
@@ -67,15 +67,15 @@ func TestBareFill(t *testing.T) {
 	}
 }
 
-// TestBareUmask: the directory for TMPDIR, too, can be used whatever the umask.
-func TestBareUmask(t *testing.T) {
+// TestHostNSUmask: the directory for TMPDIR, too, can be used whatever the umask.
+func TestHostNSUmask(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	testUmask(t, jailtest.WaivesGaps.Waive)
 }
 
-// TestBareTrees: what a server may make in its private places does not come into a
+// TestHostNSTrees: what a server may make in its private places does not come into a
 // grant by being moved there.
-func TestBareTrees(t *testing.T) {
+func TestHostNSTrees(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	dir := testkit.Plant(t, "home/repo/.git/config", "home/repo/src/x", "home/plain/src/x", "work/f", "work/d/")
 	p := jailtest.Profile(t, jailtest.Grant{Path: dir + "/work", Rights: rw}, jailtest.Grant{Path: dir + "/home", Rights: rw})
@@ -92,9 +92,9 @@ func TestBareTrees(t *testing.T) {
 	}
 }
 
-// TestBareKeepsRights: no file gets a right by a name elsewhere that a narrower entry has
+// TestHostNSRightsOfMovedFiles: no file gets a right by a name elsewhere that a narrower entry has
 // taken from it. Landlock sees the wider one around both.
-func TestBareKeepsRights(t *testing.T) {
+func TestHostNSRightsOfMovedFiles(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	for _, c := range []struct {
 		attempt string
@@ -133,9 +133,9 @@ func TestBareKeepsRights(t *testing.T) {
 	}
 }
 
-// TestBareAttributesAreThemselves: changing modes, owners and times, which the supervisor
+// TestHostNSAttributeResults: changing modes, owners and times, which the supervisor
 // does for the server, has the results that the kernel would give.
-func TestBareAttributesAreThemselves(t *testing.T) {
+func TestHostNSAttributeResults(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	tree := []string{"f", "d/e", "l -> f", "dangling -> none", "loop1 -> loop2", "loop2 -> loop1", "dl -> d"}
 	changes := func(in string) attacker.Attempt {
@@ -163,8 +163,8 @@ func TestBareAttributesAreThemselves(t *testing.T) {
 	jailtest.Expect(t, "in the jail", jailtest.AttemptsHostNS(t, jailtest.Profile(t, jailtest.Grant{Path: in, Rights: rw}), attacker.Try("chmod", other))[0], "EACCES")
 }
 
-// TestBareSwappedObjects: what was resolved is what is granted, or nothing starts.
-func TestBareSwappedObjects(t *testing.T) {
+// TestHostNSSwappedObjects: what was resolved is what is granted, or nothing starts.
+func TestHostNSSwappedObjects(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	for name, swap := range map[string]func(dir string) error{
 		"a symlink for the directory": func(dir string) error {
@@ -191,9 +191,9 @@ func TestBareSwappedObjects(t *testing.T) {
 	}
 }
 
-// TestBareStandsNowhere: the supervisor does not stay in a directory that it changed
+// TestHostNSMediatorLeavesDirectories: the supervisor does not stay in a directory that it changed
 // something in, which the host could not unmount then.
-func TestBareStandsNowhere(t *testing.T) {
+func TestHostNSMediatorLeavesDirectories(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	dir := testkit.Plant(t, "place/")
 	s := jailtest.BeginBy(t, jailtest.WaivesGaps, jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw}), attacker.Try("mkdir", dir+"/place/new"), attacker.Try("wait"))

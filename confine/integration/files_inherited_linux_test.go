@@ -14,10 +14,10 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
-// TestJailInheritedStaysAsItWas: what a server was started with to read from, it cannot
+// TestJailInheritedFilesStayReadOnly: what a server was started with to read from, it cannot
 // have opened for writing. No path in the jail leads there, so that no rule of names says
 // anything of it: the supervisor's workers are refused it as the server is.
-func TestJailInheritedStaysAsItWas(t *testing.T) {
+func TestJailInheritedFilesStayReadOnly(t *testing.T) {
 	t.Parallel()
 	jailtest.Needs(t)
 	attempts := []attacker.Attempt{

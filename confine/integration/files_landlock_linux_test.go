@@ -222,7 +222,7 @@ func TestLandlockScopesInKernel(t *testing.T) {
 	}
 }
 
-func TestCreateRulesetIsWholeOrNotThere(t *testing.T) {
+func TestCreateRulesetIsCompleteOrFails(t *testing.T) {
 	probetest.Needs(t, "landlock")
 	if _, err := landlockpkg.Create(&stub.Task{}, &landlockpkg.Ruleset{}, openPath); err != landlockpkg.ErrNothingHandled {
 		t.Errorf("nothing handled: %v", err)

@@ -162,9 +162,9 @@ func TestJailHostReplaces(t *testing.T) {
 	t.Errorf("no denial of writing .envrc in %+v", s.Denials())
 }
 
-// TestJailRacesForNames: whoever changes the arguments of a call, or moves the
+// TestJailNameRaces: whoever changes the arguments of a call, or moves the
 // directory that it names, while it is being decided, gains nothing.
-func TestJailRacesForNames(t *testing.T) {
+func TestJailNameRaces(t *testing.T) {
 	t.Parallel()
 	jailtest.Needs(t)
 	for _, verb := range []string{"race-memory", "race-rename", "race-symlink", "race-open", "race-create"} {
@@ -180,9 +180,9 @@ func TestJailRacesForNames(t *testing.T) {
 	}
 }
 
-// TestJailsRaceForNames: two jails on one directory have a supervisor each. One makes
+// TestJailNameRaceOfTwoJails: two jails on one directory have a supervisor each. One makes
 // a name where it may, the other moves that place away to where it may not.
-func TestJailsRaceForNames(t *testing.T) {
+func TestJailNameRaceOfTwoJails(t *testing.T) {
 	t.Parallel()
 	jailtest.Needs(t)
 	maker, mover := "race-maker", "race-mover"
@@ -204,9 +204,9 @@ func TestJailsRaceForNames(t *testing.T) {
 	}
 }
 
-// TestJailCallsAreThemselves: what the supervisor carries out for a server has the
+// TestJailCallResults: what the supervisor carries out for a server has the
 // results, errors, modes and descriptors that the kernel would give.
-func TestJailCallsAreThemselves(t *testing.T) {
+func TestJailCallResults(t *testing.T) {
 	t.Parallel()
 	jailtest.Needs(t)
 	tree := []string{"f", "d/e", "l -> f", "dangling -> new", "loop1 -> loop2", "loop2 -> loop1", "dl -> d", "abs"}
@@ -287,9 +287,9 @@ func TestJailParallelNames(t *testing.T) {
 	jailtest.Expect(t, "in the jail", jailtest.Attempt(t, jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw}), "many-names", dir), "ok 800 0")
 }
 
-// TestJailInitStaysShut: what the init may open of itself, it does not open for the
+// TestJailMediatorDoesNotOpenItself: what the init may open of itself, it does not open for the
 // server, whatever the call is that is handed over.
-func TestJailInitStaysShut(t *testing.T) {
+func TestJailMediatorDoesNotOpenItself(t *testing.T) {
 	t.Parallel()
 	jailtest.Needs(t)
 	dir := testkit.Plant(t, "f", "mem -> /proc/1/mem", "environ -> /proc/1/environ")

@@ -45,9 +45,9 @@ func inMounts(t *testing.T, change string) (outside bool) {
 	return true
 }
 
-// TestDevicesStayTheirOwn: what the host mounts on a device later does not show in a
+// TestDeviceMountsDoNotPropagate: what the host mounts on a device later does not show in a
 // jail, although its devices may be cloned before its mounts are private.
-func TestDevicesStayTheirOwn(t *testing.T) {
+func TestDeviceMountsDoNotPropagate(t *testing.T) {
 	if inMounts(t, "") {
 		return
 	}
@@ -77,9 +77,9 @@ func TestDevicesStayTheirOwn(t *testing.T) {
 	}
 }
 
-// TestSealSaysWhatItCannot: where /proc/sys is read-only, as in a container, the jail
+// TestUserNamespaceLimitCannotBeSet: where /proc/sys is read-only, as in a container, the jail
 // says that nested namespaces are the filter's business alone.
-func TestSealSaysWhatItCannot(t *testing.T) {
+func TestUserNamespaceLimitCannotBeSet(t *testing.T) {
 	if inMounts(t, "mount --bind /proc/sys /proc/sys; mount -o remount,bind,ro /proc/sys;") {
 		return
 	}
@@ -133,9 +133,9 @@ func TestLastCapability(t *testing.T) {
 	}
 }
 
-// TestHostMountsStayOutside: what the host mounts in a granted directory after the start
+// TestHostMountsDoNotPropagate: what the host mounts in a granted directory after the start
 // was not granted, and does not show. In any other mount namespace it does.
-func TestHostMountsStayOutside(t *testing.T) {
+func TestHostMountsDoNotPropagate(t *testing.T) {
 	if inMounts(t, "") {
 		return
 	}

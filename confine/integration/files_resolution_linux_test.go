@@ -18,10 +18,10 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
-// TestJailResolvedUnderWay: one process of a server turns a directory into a link and back
+// TestJailSwapsDuringResolution: one process of a server turns a directory into a link and back
 // while the policy of another is resolved, and its jail built. What the link leads to is
 // never granted.
-func TestJailResolvedUnderWay(t *testing.T) {
+func TestJailSwapsDuringResolution(t *testing.T) {
 	jailtest.Needs(t)
 	dir := testkit.Plant(t, "ws/notes/sub/inner", "ws/notes/top", "secret/sub/inner", "secret/top", "home/")
 	for _, name := range []string{"secret/sub/inner", "secret/top"} {

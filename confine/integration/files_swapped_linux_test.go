@@ -72,10 +72,10 @@ func TestJailSwappedObjects(t *testing.T) {
 	}
 }
 
-// TestJailSeenThroughALink: a policy is resolved while other processes of the server run,
+// TestJailResolvedThroughALink: a policy is resolved while other processes of the server run,
 // and one of them may have had a link in the way of a lookup. What that has seen is not
 // what is at the path, however long the link stays.
-func TestJailSeenThroughALink(t *testing.T) {
+func TestJailResolvedThroughALink(t *testing.T) {
 	jailtest.Needs(t)
 	dir := testkit.Plant(t, "parent/grant/inner", "secret/grant/inner", "parent/kept/x")
 	p := jailtest.Profile(t, jailtest.Grant{Path: dir + "/parent/grant", Rights: rw})
@@ -101,9 +101,9 @@ func TestJailSeenThroughALink(t *testing.T) {
 	jailtest.Expect(t, "the control", jailtest.Attempt(t, jailtest.Profile(t, jailtest.Grant{Path: dir + "/parent/grant", Rights: rw}), "read", dir+"/parent/grant/inner"), "ok inner")
 }
 
-// TestJailSwapsUnderWay flips a directory and a symlink to a secret while jails
+// TestJailSwapsDuringBuild flips a directory and a symlink to a secret while jails
 // are built. The secret must never show.
-func TestJailSwapsUnderWay(t *testing.T) {
+func TestJailSwapsDuringBuild(t *testing.T) {
 	jailtest.Needs(t)
 	dir := testkit.Plant(t, "parent/grant/inner", "secret/grant/inner")
 	if err := os.WriteFile(dir+"/secret/grant/inner", []byte("SECRET"), 0o644); err != nil {
@@ -150,7 +150,7 @@ func TestJailSwapsUnderWay(t *testing.T) {
 	}
 }
 
-func TestJailMakes(t *testing.T) {
+func TestJailMakesDirectories(t *testing.T) {
 	jailtest.Needs(t)
 	dir := testkit.Plant(t, "workspace/", "elsewhere/")
 	entry := func(p string, o policy.Origin) policy.Entry {
@@ -190,10 +190,10 @@ func TestJailMakes(t *testing.T) {
 	}
 }
 
-// TestJailSwapsPin: a directory between a grant and what is hidden in it is the one that was
+// TestJailSwappedParent: a directory between a grant and what is hidden in it is the one that was
 // resolved, though nothing of it but its name is in the plan. Somebody renames it while the
 // jail is being built.
-func TestJailSwapsPin(t *testing.T) {
+func TestJailSwappedParent(t *testing.T) {
 	jailtest.Needs(t)
 	for _, lists := range []bool{false, true} {
 		for _, swaps := range []bool{true, false} {

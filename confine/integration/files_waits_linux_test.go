@@ -19,17 +19,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestJailWaitsAlone: calls that wait for a lease or a fifo of the host delay no other call
+// TestJailBlockedCallsDelayNoOthers: calls that wait for a lease or a fifo of the host delay no other call
 // of the jail, however many of them wait.
-func TestJailWaitsAlone(t *testing.T) {
+func TestJailBlockedCallsDelayNoOthers(t *testing.T) {
 	jailtest.Needs(t)
 	testLeased(t)
 	testFifos(t)
 	testSwapped(t)
 }
 
-// TestBareWaitsAlone is the same without namespaces.
-func TestBareWaitsAlone(t *testing.T) {
+// TestHostNSBlockedCallsDelayNoOthers is the same without namespaces.
+func TestHostNSBlockedCallsDelayNoOthers(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	testLeased(t)
 	testFifos(t)
@@ -179,8 +179,8 @@ func TestJailRaceForObjects(t *testing.T) {
 	testExchange(t)
 }
 
-// TestBareRaceForObjects is the same without namespaces.
-func TestBareRaceForObjects(t *testing.T) {
+// TestHostNSRaceForObjects is the same without namespaces.
+func TestHostNSRaceForObjects(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	testExchange(t)
 }
@@ -201,7 +201,7 @@ func testExchange(t *testing.T) {
 }
 
 // TestJailFifoAnew: a descriptor that reads from a fifo is none to write to it by.
-func TestBareFifoAnew(t *testing.T) {
+func TestHostNSFifoReopened(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	dir := testkit.Plant(t, "ro/", "f")
 	if err := unix.Mkfifo(dir+"/ro/fifo", 0o666); err != nil {

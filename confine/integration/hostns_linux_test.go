@@ -22,7 +22,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestWithoutNamespaces runs the tests TestBare… where namespaces are forbidden. The short
+// TestWithoutNamespaces runs the tests TestHostNS… where namespaces are forbidden. The short
 // form forbids them by a filter, to the user that runs it. The long form of root runs them as
 // an ordinary user as well, and in a user namespace that allows no further one.
 func TestWithoutNamespaces(t *testing.T) {
@@ -43,7 +43,7 @@ func TestWithoutNamespaces(t *testing.T) {
 			if err := os.Mkdir(home, 0o700); err != nil {
 				t.Fatal(err)
 			}
-			cmd := exec.Command(jailtest.Binary, "-test.run=^TestBare", "-test.v", "-test.timeout=5m")
+			cmd := exec.Command(jailtest.Binary, "-test.run=^TestHostNS", "-test.v", "-test.timeout=5m")
 			switch w.role {
 			case attacker.AsUserName:
 				if err := os.Chown(home, jailtest.OrdinaryUser, jailtest.OrdinaryUser); err != nil {
@@ -56,8 +56,8 @@ func TestWithoutNamespaces(t *testing.T) {
 			cmd.Dir = home
 			cmd.Env = append(os.Environ(), "MCPJAIL_TEST_BINARY="+jailtest.Binary, "TMPDIR="+home, "HOME="+home, "XDG_STATE_HOME="+home, jailtest.ForbidEnv+"="+w.how)
 			out, err := cmd.CombinedOutput()
-			passed := strings.Count(string(out), "\n--- PASS: TestBare") // each on a line of its own
-			if err != nil || passed == 0 || strings.Contains(string(out), "--- SKIP: TestBare") {
+			passed := strings.Count(string(out), "\n--- PASS: TestHostNS") // each on a line of its own
+			if err != nil || passed == 0 || strings.Contains(string(out), "--- SKIP: TestHostNS") {
 				t.Errorf("%v, %d passed\n%s", err, passed, out)
 			}
 			t.Logf("%d tests\n%s", passed, out) // where they are looked for when they were skipped
@@ -65,9 +65,9 @@ func TestWithoutNamespaces(t *testing.T) {
 	}
 }
 
-// TestShortageIsNoProhibition: whoever waives everything still gets no weaker jail
+// TestShortageIsNoGap: whoever waives everything still gets no weaker jail
 // because of something that may be over at the next start.
-func TestShortageIsNoProhibition(t *testing.T) {
+func TestShortageIsNoGap(t *testing.T) {
 	jailtest.Needs(t)
 	for _, errno := range []syscall.Errno{unix.EAGAIN, unix.ENOMEM, unix.EPERM, unix.ENOSPC, unix.EACCES} {
 		for _, step := range []string{steppkg.Namespaces, "private mounts", steppkg.Exec} {
@@ -80,18 +80,18 @@ func TestShortageIsNoProhibition(t *testing.T) {
 	if os.Getuid() != 0 || os.Getenv("MCPJAIL_TEST_BINARY") != "" {
 		return
 	}
-	cmd := exec.Command("unshare", "--user", "--map-root-user", jailtest.Binary, "-test.run=^TestFewNamespaces$", "-test.v")
+	cmd := exec.Command("unshare", "--user", "--map-root-user", jailtest.Binary, "-test.run=^TestNamespacesUsedUp$", "-test.v")
 	cmd.Env = append(os.Environ(), "MCPJAIL_TEST_BINARY="+jailtest.Binary, jailtest.ForbidEnv+"=few", fewEnv+"=1")
-	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: TestFewNamespaces") {
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: TestNamespacesUsedUp") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
 
 const fewEnv = "MCPJAIL_TEST_FEW"
 
-func TestFewNamespaces(t *testing.T) {
+func TestNamespacesUsedUp(t *testing.T) {
 	if os.Getenv(fewEnv) == "" {
-		return // started by TestShortageIsNoProhibition
+		return // started by TestShortageIsNoGap
 	}
 	_, err := confine.Launcher{Waive: policy.Axes()}.Start(t.Context(), jailtest.Profile(t), jail.Stdio{})
 	var gaps *plan.GapError

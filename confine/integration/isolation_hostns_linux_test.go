@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestBareWalls are the attempts on what is not a file of the profile.
-func TestBareWalls(t *testing.T) {
+// TestHostNSIsolation are the attempts on what is not a file of the profile.
+func TestHostNSIsolation(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	dir := testkit.Plant(t, "place/", "file")
 	sockets := testkit.ShortDir(t)
@@ -105,16 +105,16 @@ func TestBareWalls(t *testing.T) {
 	}
 }
 
-func TestBareDevices(t *testing.T) {
+func TestHostNSDevices(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	if got := jailtest.AttemptsHostNS(t, jailtest.Profile(t), deviceAttempts...); fmt.Sprint(got) != "[ok EACCES]" {
 		t.Errorf("in the jail: %v", got)
 	}
 }
 
-// TestBareInitIsNotSignalled: neither the init as a whole, nor the one thread of it
+// TestHostNSInitIsNotSignalled: neither the init as a whole, nor the one thread of it
 // that is in the server's Landlock domain.
-func TestBareInitIsNotSignalled(t *testing.T) {
+func TestHostNSInitIsNotSignalled(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	if probe.HostFacts().LandlockABI < 6 {
 		t.Skip("Landlock knows no signals here, and the plan says so")

@@ -19,9 +19,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestJailWalls are the attempts on everything that is not a file of the
+// TestJailIsolation are the attempts on everything that is not a file of the
 // profile. The control shows that the attempt itself is sound.
-func TestJailWalls(t *testing.T) {
+func TestJailIsolation(t *testing.T) {
 	jailtest.Needs(t)
 	root := os.Getuid() == 0
 	self := fmt.Sprint(os.Getpid())

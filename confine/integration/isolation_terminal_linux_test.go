@@ -80,9 +80,9 @@ func TestJailTerminalOfItsOwn(t *testing.T) {
 	jailtest.Expect(t, "the jail's init", jailtest.Attempt(t, jailtest.Profile(t), "own-terminal", "1"), "ok 0 0")
 }
 
-// TestJailTerminalIsWritten: a terminal that the server has made its own is opened for
+// TestJailTerminalCanBeWritten: a terminal that the server has made its own is opened for
 // writing, which is the supervisor's to do.
-func TestJailTerminalIsWritten(t *testing.T) {
+func TestJailTerminalCanBeWritten(t *testing.T) {
 	jailtest.Needs(t)
 	cmd := exec.Command(jailtest.Binary)
 	cmd.Args = append([]string{attacker.Name}, jailtest.Args(t, []attacker.Attempt{attacker.Try("write-terminal")})...)

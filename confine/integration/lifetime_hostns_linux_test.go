@@ -22,9 +22,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestBareEndsDaemons: whoever left the session and ignores signals ends with the
+// TestHostNSEndsDaemons: whoever left the session and ignores signals ends with the
 // jail, however that ends.
-func TestBareEndsDaemons(t *testing.T) {
+func TestHostNSEndsDaemons(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	for name, end := range map[string]func(s *jailtest.Started){
 		"by Kill":          func(s *jailtest.Started) { s.Kill() },
@@ -79,9 +79,9 @@ func gone(s *jailtest.Started) {
 	}
 }
 
-// TestBareInitIsKilled: the init by itself is nobody's PID 1. Its program ends with
+// TestHostNSInitIsKilled: the init by itself is nobody's PID 1. Its program ends with
 // it, the launcher clears up, and what has detached itself survives: that is the gap.
-func TestBareInitIsKilled(t *testing.T) {
+func TestHostNSInitIsKilled(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	s := jailtest.BeginBy(t, jailtest.WaivesGaps, jailtest.Profile(t), attacker.Try("daemon", "0s"), attacker.Try("wait"))
 	s.Errs.Await(t, "daemon")
@@ -101,9 +101,9 @@ func TestBareInitIsKilled(t *testing.T) {
 	}
 }
 
-// TestBareLauncherIsKilled: SIGKILL of the launcher at any moment leaves neither a
+// TestHostNSLauncherIsKilled: SIGKILL of the launcher at any moment leaves neither a
 // process nor a directory.
-func TestBareLauncherIsKilled(t *testing.T) {
+func TestHostNSLauncherIsKilled(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	tmp := t.TempDir()
 	p := jailtest.Profile(t, jailtest.Grant{Path: tmp, Rights: rw})
@@ -122,8 +122,8 @@ func TestBareLauncherIsKilled(t *testing.T) {
 	}
 }
 
-// TestBareDumps: what the kernel sends somewhere when the server crashes holds no memory.
-func TestBareDumps(t *testing.T) {
+// TestHostNSDumps: what the kernel sends somewhere when the server crashes holds no memory.
+func TestHostNSDumps(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	s := jailtest.BeginBy(t, jailtest.WaivesGaps, jailtest.Profile(t), attacker.Try("wait"))
 	var filters []string

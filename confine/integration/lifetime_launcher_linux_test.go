@@ -58,7 +58,7 @@ func runLauncher() {
 	}
 	unix.CloseOnExec(3)
 	for _, p := range profiles {
-		if _, err := worldLauncher().Start(context.Background(), p, jail.Stdio{Err: os.NewFile(uintptr(fd), "witness")}); err != nil {
+		if _, err := networkLauncher().Start(context.Background(), p, jail.Stdio{Err: os.NewFile(uintptr(fd), "witness")}); err != nil {
 			fmt.Println(err)
 			os.Exit(1)
 		}

@@ -17,9 +17,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestJailLost: a jail that has lost whoever holds it, or whose supervisor cannot start,
+// TestJailSupervisorKilled: a jail that has lost whoever holds it, or whose supervisor cannot start,
 // ends with its server, which is not to blame: it says why. One that was told to end does not.
-func TestJailLost(t *testing.T) {
+func TestJailSupervisorKilled(t *testing.T) {
 	jailtest.Needs(t)
 	for _, c := range []struct {
 		name, why string
@@ -54,8 +54,8 @@ func TestJailLost(t *testing.T) {
 	}
 }
 
-// TestBareLost is TestJailLost where there are no namespaces.
-func TestBareLost(t *testing.T) {
+// TestHostNSInitKilledOrToldToEnd is TestJailSupervisorKilled where there are no namespaces.
+func TestHostNSInitKilledOrToldToEnd(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	for _, told := range []bool{false, true} {
 		s := jailtest.BeginBy(t, jailtest.WaivesGaps, jailtest.Profile(t), attacker.Try("wait"))
@@ -70,16 +70,16 @@ func TestBareLost(t *testing.T) {
 	}
 }
 
-// TestJailNull and TestBareNull: what stands for a file that there is none of is not the
+// TestJailNullDevice and TestHostNSNullDevice: what stands for a file that there is none of is not the
 // host's /dev/null, which is everybody's.
-func TestJailNull(t *testing.T) {
+func TestJailNullDevice(t *testing.T) {
 	jailtest.Needs(t)
 	ownNull(t, confine.Launcher{}, "EROFS")
 	callByCall := func(_ *jail.JailBuilder, steps []jail.BuildStep) []jail.BuildStep { return steps }
 	ownNull(t, confine.Launcher{TestHooks: jail.TestHooks{Steps: callByCall}}, "EROFS")
 }
 
-func TestBareNull(t *testing.T) {
+func TestHostNSNullDevice(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	ownNull(t, jailtest.WaivesGaps, "EACCES")
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestBareMemory: the sampler looks at the descendants of the init, and at nobody else.
-func TestBareMemory(t *testing.T) {
+// TestHostNSMemory: the sampler looks at the descendants of the init, and at nobody else.
+func TestHostNSMemory(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	p := jailtest.Profile(t)
 	p.Limits = policy.Limits{MemoryMB: 64}
@@ -25,7 +25,7 @@ func TestBareMemory(t *testing.T) {
 	}
 }
 
-func TestBareProcesses(t *testing.T) {
+func TestHostNSProcesses(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	if os.Getuid() == 0 {
 		return // exempt, and the plan says so

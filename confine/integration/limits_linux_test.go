@@ -72,8 +72,8 @@ func TestJailQueuedSignals(t *testing.T) {
 	testQueuedSignals(t)
 }
 
-// TestBareQueuedSignals is the same without namespaces.
-func TestBareQueuedSignals(t *testing.T) {
+// TestHostNSQueuedSignals is the same without namespaces.
+func TestHostNSQueuedSignals(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	testQueuedSignals(t)
 }
@@ -138,8 +138,8 @@ func TestJailProcesses(t *testing.T) {
 	jailtest.Expect(t, "without a limit", jailtest.Attempt(t, jailtest.Profile(t), "fork", "100"), "ok 100")
 }
 
-// TestRootsProcesses: the limit that the numbers of a PID namespace hold is exact.
-func TestRootsProcesses(t *testing.T) {
+// TestJailProcessesOfRoot: the limit that the numbers of a PID namespace hold is exact.
+func TestJailProcessesOfRoot(t *testing.T) {
 	jailtest.Needs(t)
 	if os.Getuid() != 0 || !cgroup.CgroupHere().None() {
 		t.Log("held by something else here")
@@ -209,8 +209,8 @@ func denied(p *confine.Process, operation string) policy.Denial {
 	return policy.Denial{}
 }
 
-// TestJailTellsLimits: who runs into a limit and stays there is told which it was.
-func TestJailTellsLimits(t *testing.T) {
+// TestJailReportsLimits: who runs into a limit and stays there is told which it was.
+func TestJailReportsLimits(t *testing.T) {
 	jailtest.Needs(t)
 	probetest.Needs(t, "fresh_proc")
 	for _, c := range []struct {
@@ -254,9 +254,9 @@ func rootNeedsPidMax(t *testing.T) {
 	}
 }
 
-// TestServerCannotSlowItsInit: the one that watches over the limits is a thread of
+// TestServerCannotSlowItsSupervisor: the one that watches over the limits is a thread of
 // the same user.
-func TestServerCannotSlowItsInit(t *testing.T) {
+func TestServerCannotSlowItsSupervisor(t *testing.T) {
 	jailtest.Needs(t)
 	probetest.Needs(t, "fresh_proc")
 	rootNeedsPidMax(t)
@@ -282,9 +282,9 @@ func TestJailMakesNoCore(t *testing.T) {
 	}
 }
 
-// TestInitAnswersAll: the init has all the threads that its supervisor needs when there
+// TestSupervisorAnswersWithoutProcessesLeft: the init has all the threads that its supervisor needs when there
 // are no more processes to be had, and everybody asks it at once.
-func TestInitAnswersAll(t *testing.T) {
+func TestSupervisorAnswersWithoutProcessesLeft(t *testing.T) {
 	jailtest.Needs(t)
 	rootNeedsPidMax(t)
 	dir := testkit.Plant(t)
@@ -297,7 +297,7 @@ func TestInitAnswersAll(t *testing.T) {
 
 // TestInitHasRoom: the limit of processes leaves the supervisor the threads that it may
 // need: its runtime ends it where it cannot have one.
-func TestSupervisorHasRoom(t *testing.T) {
+func TestSupervisorThreads(t *testing.T) {
 	jailtest.Needs(t)
 	rootNeedsPidMax(t)
 	s := jailtest.Begin(t, limited(t, policy.DefaultLimits), attacker.Try("wait"))

@@ -21,8 +21,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestBlindWatchEndsTheJail: a limit that nobody watches is none.
-func TestBlindWatchEndsTheJail(t *testing.T) {
+// TestJailEndsWhenMemoryCannotBeRead: a limit that nobody watches is none.
+func TestJailEndsWhenMemoryCannotBeRead(t *testing.T) {
 	jailtest.Needs(t)
 	probetest.Needs(t, "fresh_proc")
 	fault := blindness()
@@ -43,8 +43,8 @@ func TestBlindWatchEndsTheJail(t *testing.T) {
 	}
 }
 
-// TestJailMemoryOfASwarm checks that many processes cannot keep the jail over its limit.
-func TestJailMemoryOfASwarm(t *testing.T) {
+// TestJailMemoryOfManyChildren checks that many processes cannot keep the jail over its limit.
+func TestJailMemoryOfManyChildren(t *testing.T) {
 	jailtest.Needs(t)
 	probetest.Needs(t, "fresh_proc")
 	for _, c := range []struct {

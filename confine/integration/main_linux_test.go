@@ -11,7 +11,7 @@ func TestMain(m *testing.M) {
 	jailtest.Main(m, map[string]func(args []string){
 		launcherName: func([]string) { runLauncher() },
 		foldProgram:  runFold,
-		worldName:    runWorld,
+		networkName:  runNetwork,
 		internetName: func(args []string) { runInternet(args[0]) },
 	})
 }

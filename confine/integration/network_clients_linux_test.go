@@ -63,7 +63,7 @@ int main(int argc, char **argv) {
 }
 `
 
-// cBuilds are the builds of clientSource. worldPrograms makes them.
+// cBuilds are the builds of clientSource. networkPrograms makes them.
 var cBuilds = []struct{ name, file, compiler, flag string }{
 	{"glibc", "client-glibc", "gcc", "-O"}, {"glibc, static", "client-static", "gcc", "-static"}, {"musl, static", "client-musl", "musl-gcc", "-static"},
 }
@@ -71,7 +71,7 @@ var cBuilds = []struct{ name, file, compiler, flag string }{
 // clients are those of this machine. In CI none may be missing.
 func clients(t testing.TB) []client {
 	t.Helper()
-	ca := worldFile("ca.pem")
+	ca := networkFile("ca.pem")
 	web := func(name string, argv ...string) client {
 		return client{name: name, program: argv[0], argv: argv, scheme: "https", path: "/", want: "this is NAME"}
 	}
@@ -82,10 +82,10 @@ func clients(t testing.TB) []client {
 		web("Python", "/usr/bin/python3", "-c", pythonGet, "URL"),
 		{name: "git", program: "git", argv: []string{"git", "ls-remote", "URL"}, scheme: "https", path: "/repo.git", want: "refs/heads/main"},
 		web("node, c-ares", "node", "-e", nodeCares, "NAME"),
-		web("Go, cgo", worldFile("go-cgo"), "URL"),
+		web("Go, cgo", networkFile("go-cgo"), "URL"),
 	}
 	for _, b := range cBuilds {
-		list = append(list, web(b.name, worldFile(b.file), "NAME"))
+		list = append(list, web(b.name, networkFile(b.file), "NAME"))
 	}
 	for i := range list {
 		c := &list[i]
@@ -108,7 +108,7 @@ func (c *client) args(name string) []string {
 }
 
 func clientEnv() []policy.Variable {
-	ca := worldFile("ca.pem")
+	ca := networkFile("ca.pem")
 	env := []policy.Variable{{Name: "PATH", Value: "/usr/bin:/bin"}, {Name: "HOME", Value: "/tmp"}, {Name: "GIT_TERMINAL_PROMPT", Value: "0"}}
 	for _, name := range []string{"NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "GIT_SSL_CAINFO"} {
 		env = append(env, policy.Variable{Name: name, Value: ca})
@@ -118,7 +118,7 @@ func clientEnv() []policy.Variable {
 
 // jail is a profile of the client, asking for a name.
 func (c *client) jail(t testing.TB, name string, rules ...policy.NetRule) *policy.Profile {
-	grants := []jailtest.Grant{{Path: c.program, Rights: policy.Read | policy.Execute}, {Path: worldFile("ca.pem"), Rights: policy.Read}, {Path: "/etc/ssl", Rights: policy.Read}}
+	grants := []jailtest.Grant{{Path: c.program, Rights: policy.Read | policy.Execute}, {Path: networkFile("ca.pem"), Rights: policy.Read}, {Path: "/etc/ssl", Rights: policy.Read}}
 	p := jailtest.Profile(t, grants...)
 	p.Program, p.Argv, p.Env, p.Net = c.program, c.args(name), clientEnv(), rules
 	return p
@@ -165,10 +165,10 @@ func refusedTarget(denials []policy.Denial, operation, target string) bool {
 
 func host(name string) policy.NetRule { return policy.NetRule{Host: name, Allow: true} }
 
-// TestWorldClients: each program reaches the host that is granted, unmodified, and no
+// TestNetworkClients: each program reaches the host that is granted, unmodified, and no
 // other, which is refused at once and by name.
-func TestWorldClients(t *testing.T) {
-	inWorld(t)
+func TestNetworkClients(t *testing.T) {
+	needsTestNetwork(t)
 	for _, c := range clients(t) {
 		t.Run(c.name, func(t *testing.T) {
 			if c.missing != nil {
@@ -193,12 +193,12 @@ func TestWorldClients(t *testing.T) {
 	}
 }
 
-// TestWorldGo: Go's own resolver, which the probe has.
-func TestWorldGo(t *testing.T) {
-	inWorld(t)
-	p := jailtest.Profile(t, jailtest.Grant{Path: worldFile("ca.pem"), Rights: policy.Read})
+// TestNetworkGoClient: Go's own resolver, which the probe has.
+func TestNetworkGoClient(t *testing.T) {
+	needsTestNetwork(t)
+	p := jailtest.Profile(t, jailtest.Grant{Path: networkFile("ca.pem"), Rights: policy.Read})
 	p.Env, p.Net = clientEnv(), []policy.NetRule{host("good.test")}
-	os.Setenv("SSL_CERT_FILE", worldFile("ca.pem"))
+	os.Setenv("SSL_CERT_FILE", networkFile("ca.pem"))
 	for _, name := range []string{"good.test", "other.test"} {
 		if got := jailtest.Unconfined(t, "/", attacker.Try("get", "https://"+name+"/"))[0]; !strings.Contains(got, "this is "+name) {
 			t.Fatalf("the control of %s: %s", name, got)

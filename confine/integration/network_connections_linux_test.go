@@ -26,9 +26,9 @@ func localhost(port int) policy.NetRule {
 	return policy.NetRule{Host: "localhost", Scheme: "tcp", Port: port, Allow: true}
 }
 
-// TestWorldMany: none of many connections is lost, and nothing of them stays.
-func TestWorldMany(t *testing.T) {
-	inWorld(t)
+// TestNetworkManyConnections: none of many connections is lost, and nothing of them stays.
+func TestNetworkManyConnections(t *testing.T) {
+	needsTestNetwork(t)
 	port := hostService(t, "127.0.0.1:0")
 	p := gatedProfile(t, localhost(port))
 	stub.Program() // stays open
@@ -50,9 +50,9 @@ func descriptorsOpen(t testing.TB) int {
 	return len(names)
 }
 
-// TestWorldHalves: one side of a connection can be shut while the other goes on.
-func TestWorldHalves(t *testing.T) {
-	inWorld(t)
+// TestNetworkHalfClosed: one side of a connection can be shut while the other goes on.
+func TestNetworkHalfClosed(t *testing.T) {
+	needsTestNetwork(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -63,10 +63,10 @@ func TestWorldHalves(t *testing.T) {
 	jailtest.Expect(t, "1 MB there and back", jailtest.Attempt(t, p, "halves", l.Addr().String()), "ok")
 }
 
-// TestWorldLastWords: what a program sent just before it ended arrives, although the host
+// TestNetworkLastBytesArrive: what a program sent just before it ended arrives, although the host
 // takes its time.
-func TestWorldLastWords(t *testing.T) {
-	inWorld(t)
+func TestNetworkLastBytesArrive(t *testing.T) {
+	needsTestNetwork(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -86,9 +86,9 @@ func TestWorldLastWords(t *testing.T) {
 	}
 }
 
-// TestWorldLauncherIsKilled: with the launcher every connection of the jail ends.
-func TestWorldLauncherIsKilled(t *testing.T) {
-	inWorld(t)
+// TestNetworkLauncherIsKilled: with the launcher every connection of the jail ends.
+func TestNetworkLauncherIsKilled(t *testing.T) {
+	needsTestNetwork(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -126,12 +126,12 @@ func TestWorldLauncherIsKilled(t *testing.T) {
 	pipe.gone(t)
 }
 
-// TestWorldThreads: the supervisor has the threads that it needs from the beginning,
+// TestNetworkSupervisorThreads: the supervisor has the threads that it needs from the beginning,
 // whatever the server has it wait for. There may be no more (RLIMIT_NPROC), and
 // the Go runtime ends over that.
-func TestWorldThreads(t *testing.T) {
-	inWorld(t)
-	s := jailtest.BeginBy(t, worldLauncher(), gatedProfile(t, host("good.test")), attacker.Try("slow-memory", "40"))
+func TestNetworkSupervisorThreads(t *testing.T) {
+	needsTestNetwork(t)
+	s := jailtest.BeginBy(t, networkLauncher(), gatedProfile(t, host("good.test")), attacker.Try("slow-memory", "40"))
 	threads := func() int {
 		names, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", s.PID()))
 		return len(names)

@@ -24,9 +24,9 @@ func gatedProfile(t testing.TB, rules ...policy.NetRule) *policy.Profile {
 	return p
 }
 
-// TestJailGate: where a host is granted there is still no way out of the jail but
+// TestJailGateway: where a host is granted there is still no way out of the jail but
 // through the sockets that were handed out of it.
-func TestJailGate(t *testing.T) {
+func TestJailGateway(t *testing.T) {
 	jailtest.Needs(t)
 	tcp := testkit.Accept(t, "tcp", "127.0.0.1:0")
 	p := gatedProfile(t, policy.NetRule{Host: "example.org", Allow: true})
@@ -44,8 +44,8 @@ func TestJailGate(t *testing.T) {
 	}
 }
 
-// TestJailGateShort: a launcher without room for the sockets refuses the start.
-func TestJailGateShort(t *testing.T) {
+// TestJailGatewayWithoutDescriptors: a launcher without room for the sockets refuses the start.
+func TestJailGatewayWithoutDescriptors(t *testing.T) {
 	jailtest.Needs(t)
 	p := gatedProfile(t)
 	for port := range 300 {

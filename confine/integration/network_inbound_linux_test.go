@@ -81,8 +81,8 @@ func TestJailInbound(t *testing.T) {
 	}
 }
 
-// TestJailInboundParting: what a server has answered arrives, also when it has ended since.
-func TestJailInboundParting(t *testing.T) {
+// TestJailInboundLastBytesArrive: what a server has answered arrives, also when it has ended since.
+func TestJailInboundLastBytesArrive(t *testing.T) {
 	jailtest.Needs(t)
 	const size = 1 << 20
 	port := freePort(t)
@@ -176,9 +176,9 @@ func TestJailInboundTaken(t *testing.T) {
 	wait()
 }
 
-// TestInboundAsksAgain: a socket that the init could not hand over, since too many
+// TestInboundRetriesSocket: a socket that the init could not hand over, since too many
 // descriptors were under way, is not missed for ever.
-func TestInboundAsksAgain(t *testing.T) {
+func TestInboundRetriesSocket(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

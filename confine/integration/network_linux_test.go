@@ -27,9 +27,9 @@ import (
 // Internet (egress_internet_linux_test.go). Both end with the test.
 
 const (
-	worldName    = "mcp-jail-world"    // makes them, and becomes the rest of argv in the first
+	networkName  = "mcp-jail-network"  // makes them, and becomes the rest of argv in the first
 	internetName = "mcp-jail-internet" // serves in the second, until its input ends
-	worldEnv     = "MCPJAIL_TEST_WORLD"
+	networkEnv   = "MCPJAIL_TEST_NETWORK_DIR"
 )
 
 // TestEgress runs the tests of granted hosts as root and as an ordinary user, each with
@@ -42,7 +42,7 @@ func TestEgress(t *testing.T) {
 	if _, err := exec.LookPath("ip"); err != nil {
 		testkit.Skip(t, "clients", "%v", err)
 	}
-	programs := worldPrograms(t)
+	programs := networkPrograms(t)
 	for _, c := range []struct {
 		name   string
 		user   int
@@ -59,7 +59,7 @@ func TestEgress(t *testing.T) {
 		}
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			home, err := os.MkdirTemp(filepath.Dir(jailtest.Binary), "world-")
+			home, err := os.MkdirTemp(filepath.Dir(jailtest.Binary), "network-")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -74,17 +74,17 @@ func TestEgress(t *testing.T) {
 			if err := os.Chown(home, c.user, c.user); err != nil {
 				t.Fatal(err)
 			}
-			args := []string{jailtest.Binary, "-test.run=^TestWorld", "-test.timeout=5m"}
+			args := []string{jailtest.Binary, "-test.run=^TestNetwork", "-test.timeout=5m"}
 			if testing.Verbose() {
 				args = append(args, "-test.v")
 			}
-			if only := os.Getenv("MCPJAIL_WORLD_RUN"); only != "" {
+			if only := os.Getenv("MCPJAIL_TEST_NETWORK_RUN"); only != "" {
 				args[1] = "-test.run=" + only
 			}
 			cmd := exec.Command(jailtest.Binary)
-			cmd.Args = append([]string{worldName}, args...)
+			cmd.Args = append([]string{networkName}, args...)
 			cmd.Dir = home
-			cmd.Env = append(os.Environ(), "MCPJAIL_TEST_BINARY="+jailtest.Binary, "TMPDIR="+home, "HOME="+home, worldEnv+"="+home, "MCPJAIL_WORLD_USER="+strconv.Itoa(c.user))
+			cmd.Env = append(os.Environ(), "MCPJAIL_TEST_BINARY="+jailtest.Binary, "TMPDIR="+home, "HOME="+home, networkEnv+"="+home, "MCPJAIL_TEST_NETWORK_USER="+strconv.Itoa(c.user))
 			if c.forbid != "" {
 				cmd.Env = append(cmd.Env, jailtest.ForbidEnv+"="+c.forbid, jailtest.HostNSEnv+"=1")
 			}
@@ -117,9 +117,9 @@ func main() {
 }
 `
 
-// worldPrograms builds the programs that the tests need, once for all worlds, and out here
+// networkPrograms builds the programs that the tests need, once for all runs, and out here
 // where there are modules and a cache. A client in C whose compiler is missing is left out.
-func worldPrograms(t *testing.T) map[string][]byte {
+func networkPrograms(t *testing.T) map[string][]byte {
 	dir := t.TempDir()
 	source := filepath.Join(dir, "client.go")
 	if err := os.WriteFile(source, []byte(cgoSource), 0o644); err != nil {
@@ -154,9 +154,9 @@ func worldPrograms(t *testing.T) map[string][]byte {
 	return out
 }
 
-// inWorld skips a test that TestEgress is going to run.
-func inWorld(t testing.TB) {
-	if os.Getenv(worldEnv) == "" {
+// needsTestNetwork skips a test that TestEgress is going to run.
+func needsTestNetwork(t testing.TB) {
+	if os.Getenv(networkEnv) == "" {
 		t.Skip("TestEgress runs this, in namespaces made for it")
 	}
 	if jailtest.HostNS {
@@ -166,28 +166,28 @@ func inWorld(t testing.TB) {
 	}
 }
 
-func worldLauncher() confine.Launcher {
+func networkLauncher() confine.Launcher {
 	if jailtest.HostNS {
 		return jailtest.WaivesGaps
 	}
 	return confine.Launcher{}
 }
 
-// runWorld makes the two namespaces and executes the rest.
-func runWorld(argv []string) {
+// runNetwork makes the two namespaces and executes the rest.
+func runNetwork(argv []string) {
 	runtime.LockOSThread()
-	if err := makeWorld(os.Getenv(worldEnv)); err != nil {
-		fmt.Fprintln(os.Stderr, "world:", err)
+	if err := makeNetwork(os.Getenv(networkEnv)); err != nil {
+		fmt.Fprintln(os.Stderr, "network:", err)
 		os.Exit(1)
 	}
-	if os.Getenv("MCPJAIL_WORLD_USER") != "0" {
+	if os.Getenv("MCPJAIL_TEST_NETWORK_USER") != "0" {
 		jailtest.RunAsUser(argv)
 	}
 	fmt.Fprintln(os.Stderr, syscall.Exec(argv[0], argv, os.Environ()))
 	os.Exit(1)
 }
 
-func makeWorld(dir string) error {
+func makeNetwork(dir string) error {
 	if err := errors.Join(
 		egresstest.Certify(dir, slices.Collect(maps.Keys(internetHosts))...),
 		os.WriteFile(filepath.Join(dir, "resolv.conf"), []byte("nameserver "+egresstest.Resolver+"\n"), 0o644),
@@ -207,8 +207,8 @@ func makeWorld(dir string) error {
 	return up()
 }
 
-// worldFile is a file that the world was made with.
-func worldFile(name string) string { return filepath.Join(os.Getenv(worldEnv), name) }
+// networkFile is a file that makeNetwork made.
+func networkFile(name string) string { return filepath.Join(os.Getenv(networkEnv), name) }
 
 // hostService is a service on the loopback of the namespace that stands for the host:
 // whoever connects is told who it is.

@@ -18,10 +18,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestWorldRules is a row for each kind of rule and each way to ask for what it does
+// TestNetworkRules is a row for each kind of rule and each way to ask for what it does
 // not grant. Outside of a jail each attempt succeeds.
-func TestWorldRules(t *testing.T) {
-	inWorld(t)
+func TestNetworkRules(t *testing.T) {
+	needsTestNetwork(t)
 	local := hostService(t, "127.0.0.1:0")
 	service, itself := fmt.Sprint("127.0.0.1:", local), fmt.Sprint("connect localhost:", local)
 	tcp := func(host string, port int) policy.NetRule {
@@ -89,7 +89,7 @@ func TestWorldRules(t *testing.T) {
 	} {
 		a := attacker.Attempt(strings.Fields(c.attempt))
 		t.Run(fmt.Sprint(c.attempt, " with ", c.rules[0].Host), func(t *testing.T) {
-			p := jailtest.Profile(t, jailtest.Grant{Path: worldFile("ca.pem"), Rights: policy.Read})
+			p := jailtest.Profile(t, jailtest.Grant{Path: networkFile("ca.pem"), Rights: policy.Read})
 			p.Env, p.Net = clientEnv(), c.rules
 			got, denials := attemptIn(t, p, a)
 			if c.want == "" {
@@ -116,9 +116,9 @@ func attemptIn(t testing.TB, p *policy.Profile, a attacker.Attempt) (attacker.Ou
 	return jailtest.Outcomes(t, []attacker.Attempt{a}, []byte(out), "")[0], denials
 }
 
-// TestWorldControls: what TestWorldRules refuses can be reached from outside.
-func TestWorldControls(t *testing.T) {
-	inWorld(t)
+// TestNetworkControls: what TestNetworkRules refuses can be reached from outside.
+func TestNetworkControls(t *testing.T) {
+	needsTestNetwork(t)
 	service := fmt.Sprint("127.0.0.1:", hostService(t, "127.0.0.1:0"))
 	for _, a := range []string{
 		"get http://other.test/", "greeted good.test:7000", "get http://private.test/", "get http://metadata.test/", "get http://nat64.test/",
@@ -130,9 +130,9 @@ func TestWorldControls(t *testing.T) {
 	}
 }
 
-// TestWorldNamesStay: the host's resolver is asked for granted names and no others.
-func TestWorldNamesStay(t *testing.T) {
-	inWorld(t)
+// TestNetworkNamesKeepAddresses: the host's resolver is asked for granted names and no others.
+func TestNetworkNamesKeepAddresses(t *testing.T) {
+	needsTestNetwork(t)
 	p := gatedProfile(t, host("good.test"), host("*.wild.test"))
 	secret := strings.ReplaceAll(fmt.Sprint("leak-", time.Now().UnixNano()), "-", "")
 	got := jailtest.Attempts(t, p, attacker.Try("looked-up", "good.test"), attacker.Try("looked-up", secret+".other.test"),
@@ -156,11 +156,11 @@ func TestWorldNamesStay(t *testing.T) {
 	}
 }
 
-// TestWorldWalls are ways around the gate, of a server that knows of it. Without
+// TestNetworkIsolation are ways around the gate, of a server that knows of it. Without
 // namespaces there is nothing to listen on, and no UNIX socket.
-func TestWorldWalls(t *testing.T) {
-	inWorld(t)
-	abstract := fmt.Sprintf("@mcp-jail-world-%d", time.Now().UnixNano())
+func TestNetworkIsolation(t *testing.T) {
+	needsTestNetwork(t)
+	abstract := fmt.Sprintf("@mcp-jail-test-%d", time.Now().UnixNano())
 	testkit.Accept(t, "unix", abstract)
 	for _, c := range []struct{ attempt, want, bare string }{
 		{"taken 0.0.0.0:8080", "ok", "EACCES"}, // the control
@@ -218,10 +218,10 @@ func keptDescriptors() string {
 	return "ok" // before Linux 6.16
 }
 
-// TestWorldGrantedEtc: with the host's /etc granted names are looked up as in any
+// TestNetworkGrantedEtc: with the host's /etc granted names are looked up as in any
 // other jail, and the host's files stay as they are.
-func TestWorldGrantedEtc(t *testing.T) {
-	inWorld(t)
+func TestNetworkGrantedEtc(t *testing.T) {
+	needsTestNetwork(t)
 	if jailtest.HostNS {
 		t.Skip("without mounts the host's files are the jail's")
 	}

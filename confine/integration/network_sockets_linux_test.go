@@ -32,10 +32,10 @@ func greetingProfile(t testing.TB) *policy.Profile {
 	return gatedProfile(t, policy.NetRule{Host: "198.51.100.10", Scheme: "tcp", Port: 7000, Allow: true})
 }
 
-// TestWorldRace: whoever changes the address while it is being looked at gets what was
+// TestNetworkAddressRace: whoever changes the address while it is being looked at gets what was
 // looked at. Outside of a jail it comes out either way.
-func TestWorldRace(t *testing.T) {
-	inWorld(t)
+func TestNetworkAddressRace(t *testing.T) {
+	needsTestNetwork(t)
 	service := fmt.Sprint("127.0.0.1:", hostService(t, "127.0.0.1:0"))
 	for bad, says := range map[string]string{greetsNot: "hello from 198.51.100.20:", service: "the host's own:"} {
 		const good = "hello from 198.51.100.10:"
@@ -54,9 +54,9 @@ func TestWorldRace(t *testing.T) {
 	}
 }
 
-// TestWorldHandedOn: a socket is what it is for whoever has it.
-func TestWorldHandedOn(t *testing.T) {
-	inWorld(t)
+// TestNetworkPassedSockets: a socket is what it is for whoever has it.
+func TestNetworkPassedSockets(t *testing.T) {
+	needsTestNetwork(t)
 	for _, way := range []string{"dup", "pair", "child", "thread"} {
 		for _, to := range []string{greets, greetsNot} {
 			if got := jailtest.Unconfined(t, "/", attacker.Try("handed-on", to, way))[0]; !strings.HasPrefix(got, "ok hello from ") {
@@ -70,24 +70,24 @@ func TestWorldHandedOn(t *testing.T) {
 	}
 }
 
-// TestWorldInterrupted: signals take no connection.
-func TestWorldInterrupted(t *testing.T) {
-	inWorld(t)
+// TestNetworkInterrupted: signals take no connection.
+func TestNetworkInterrupted(t *testing.T) {
+	needsTestNetwork(t)
 	jailtest.Expect(t, "300 connections", jailtest.Attempt(t, greetingProfile(t), "interrupt", greets, "300"), "ok map[hello from 198.51.100.10:300]")
 }
 
-// TestWorldNonblock: what a connect that does not wait is told, and the next ones.
-func TestWorldNonblock(t *testing.T) {
-	inWorld(t)
+// TestNetworkNonblockingConnect: what a connect that does not wait is told, and the next ones.
+func TestNetworkNonblockingConnect(t *testing.T) {
+	needsTestNetwork(t)
 	const want = "ok EINPROGRESS 0 ok EISCONN: hello from 198.51.100.10"
 	for _, where := range []string{jailtest.Unconfined(t, "/", attacker.Try("nonblock", greets))[0], jailtest.Attempt(t, greetingProfile(t), "nonblock", greets)} {
 		jailtest.Expect(t, "connect", where, want)
 	}
 }
 
-// TestWorldNamesOfSockets: a program finds the address that it has connected to.
-func TestWorldNamesOfSockets(t *testing.T) {
-	inWorld(t)
+// TestNetworkSocketNames: a program finds the address that it has connected to.
+func TestNetworkSocketNames(t *testing.T) {
+	needsTestNetwork(t)
 	p := greetingProfile(t)
 	p.Net = append(p.Net, policy.NetRule{Host: "2001:db8::11", Scheme: "tcp", Port: 7000, Allow: true})
 	for _, to := range []string{greets, "[2001:db8::11]:7000"} {
@@ -97,10 +97,10 @@ func TestWorldNamesOfSockets(t *testing.T) {
 	}
 }
 
-// TestWorldDatagrams: whoever asks a resolver, of whatever address, is answered from
+// TestNetworkDatagrams: whoever asks a resolver, of whatever address, is answered from
 // there, and once.
-func TestWorldDatagrams(t *testing.T) {
-	inWorld(t)
+func TestNetworkDatagrams(t *testing.T) {
+	needsTestNetwork(t)
 	for _, c := range []struct{ server, name, answers string }{
 		{"198.51.100.53:53", "good.test", "1"}, {"198.51.100.53:53", "other.test", "0"},
 		{"8.8.8.8:53", "good.test", "1"}, {"127.0.0.53:53", "good.test", "1"},
@@ -114,9 +114,9 @@ func TestWorldDatagrams(t *testing.T) {
 	}
 }
 
-// TestWorldPackets: no packet of UDP reaches anybody.
-func TestWorldPackets(t *testing.T) {
-	inWorld(t)
+// TestNetworkPackets: no packet of UDP reaches anybody.
+func TestNetworkPackets(t *testing.T) {
+	needsTestNetwork(t)
 	var got atomic.Int64
 	for _, at := range []string{"127.0.0.1:7005", "192.0.2.1:7005"} {
 		c, err := net.ListenPacket("udp", at)
@@ -168,10 +168,10 @@ func TestWorldPackets(t *testing.T) {
 	}
 }
 
-// TestWorldOptions: a socket stays bound to lo, and no option has it connect in
+// TestNetworkOptions: a socket stays bound to lo, and no option has it connect in
 // another way.
-func TestWorldOptions(t *testing.T) {
-	inWorld(t)
+func TestNetworkOptions(t *testing.T) {
+	needsTestNetwork(t)
 	if !jailtest.HostNS {
 		t.Skip("in a network of its own a server may do with its sockets what it likes")
 	}
@@ -206,10 +206,10 @@ func TestWorldOptions(t *testing.T) {
 	}
 }
 
-// TestWorldStranger: who connects to the supervisor's listener, in the moment that
+// TestNetworkForeignConnection: who connects to the supervisor's listener, in the moment that
 // there is one, is not taken for the server.
-func TestWorldStranger(t *testing.T) {
-	inWorld(t)
+func TestNetworkForeignConnection(t *testing.T) {
+	needsTestNetwork(t)
 	for _, family := range []string{"127.0.0.1", "::1"} {
 		l, at, errno := sockets.OpenListener(netip.MustParseAddr(family))
 		if errno != 0 {
@@ -249,9 +249,9 @@ func TestWorldStranger(t *testing.T) {
 	}
 }
 
-// TestWorldInitIsKilled: what survives the init has no network.
-func TestWorldInitIsKilled(t *testing.T) {
-	inWorld(t)
+// TestNetworkInitIsKilled: what survives the init has no network.
+func TestNetworkInitIsKilled(t *testing.T) {
+	needsTestNetwork(t)
 	if !jailtest.HostNS {
 		t.Skip("nothing survives it where there are namespaces")
 	}
@@ -262,9 +262,9 @@ func TestWorldInitIsKilled(t *testing.T) {
 	s.Finish()
 }
 
-// TestConnectSoon: a connection that does not come about keeps the supervisor for a
+// TestConnectIsBounded: a connection that does not come about keeps the supervisor for a
 // second, and not for as long as the kernel would try.
-func TestConnectSoon(t *testing.T) {
+func TestConnectIsBounded(t *testing.T) {
 	l, at, errno := sockets.OpenListener(netip.IPv4Unspecified())
 	if errno != 0 {
 		t.Fatal(errno)
@@ -290,16 +290,16 @@ func TestConnectSoon(t *testing.T) {
 	}
 }
 
-// TestWorldLacks: without namespaces, and without the calls that are not everywhere,
+// TestNetworkMissingCalls: without namespaces, and without the calls that are not everywhere,
 // sockets are the same.
-func TestWorldLacks(t *testing.T) {
-	inWorld(t)
+func TestNetworkMissingCalls(t *testing.T) {
+	needsTestNetwork(t)
 	if !jailtest.HostNS {
-		t.Skip("TestJailLacks does that")
+		t.Skip("TestJailMissingCalls does that")
 	}
 	own := ownCopy(t)
 	for i, f := range lacks() {
-		program := filepath.Join(filepath.Dir(own), fmt.Sprint(faultPrefix, len(shimFaults())+len(bareFaults())+i))
+		program := filepath.Join(filepath.Dir(own), fmt.Sprint(faultPrefix, len(shimFaults())+len(hostNSFaults())+i))
 		if err := os.Link(own, program); err != nil {
 			t.Fatal(err)
 		}
@@ -312,10 +312,10 @@ func TestWorldLacks(t *testing.T) {
 	}
 }
 
-// TestWorldHostsFile: that names are the launcher's to look up is nothing to report.
+// TestNetworkHostsFile: that names are the launcher's to look up is nothing to report.
 // What else cannot be read is.
-func TestWorldHostsFile(t *testing.T) {
-	inWorld(t)
+func TestNetworkHostsFile(t *testing.T) {
+	needsTestNetwork(t)
 	if !jailtest.HostNS {
 		t.Skip("the jail has a file of its own there")
 	}

@@ -45,17 +45,17 @@ func (c client) requestProfile(t testing.TB, name string, rules ...policy.NetRul
 
 // trustTestAuthority has the process that ends TLS trust the test's hosts.
 func trustTestAuthority(t testing.TB) {
-	t.Setenv("SSL_CERT_FILE", worldFile("ca.pem"))
-	if _, err := os.Stat(worldFile("mcp-jail-tls")); err != nil {
+	t.Setenv("SSL_CERT_FILE", networkFile("ca.pem"))
+	if _, err := os.Stat(networkFile("mcp-jail-tls")); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("PATH", os.Getenv(worldEnv)+":"+os.Getenv("PATH"))
+	t.Setenv("PATH", os.Getenv(networkEnv)+":"+os.Getenv("PATH"))
 }
 
-// TestWorldRequests: each program believes the authority that its jail is given, and
+// TestNetworkRequests: each program believes the authority that its jail is given, and
 // gets what a rule grants of a host and nothing else of it.
-func TestWorldRequests(t *testing.T) {
-	inWorld(t)
+func TestNetworkRequests(t *testing.T) {
+	needsTestNetwork(t)
 	trustTestAuthority(t)
 	part := policy.NetRule{Host: "good.test", Scheme: "https", PathPrefix: "/granted", Allow: true}
 	git := policy.NetRule{Host: "good.test", Scheme: "https", PathPrefix: "/repo.git", Allow: true}
@@ -84,10 +84,10 @@ func TestWorldRequests(t *testing.T) {
 	}
 }
 
-// TestWorldBuiltTwice: a jail that cannot be built by lists is built call by call, and
+// TestNetworkJailBuiltTwice: a jail that cannot be built by lists is built call by call, and
 // what looks at its requests is still there for that one.
-func TestWorldBuiltTwice(t *testing.T) {
-	inWorld(t)
+func TestNetworkJailBuiltTwice(t *testing.T) {
+	needsTestNetwork(t)
 	if jailtest.HostNS {
 		return // nothing is built by lists there
 	}
@@ -120,9 +120,9 @@ func TestWorldBuiltTwice(t *testing.T) {
 	}
 }
 
-// TestWorldSecret: the host gets the value, the jail never has it.
-func TestWorldSecret(t *testing.T) {
-	inWorld(t)
+// TestNetworkSecret: the host gets the value, the jail never has it.
+func TestNetworkSecret(t *testing.T) {
+	needsTestNetwork(t)
 	trustTestAuthority(t)
 	const value = "the-true-value-of-it"
 	file := filepath.Join(t.TempDir(), "token")
@@ -171,10 +171,10 @@ func TestWorldSecret(t *testing.T) {
 	}
 }
 
-// TestWorldSecretMissing: a secret that cannot be read ends the start, and a link that was
+// TestNetworkSecretMissing: a secret that cannot be read ends the start, and a link that was
 // put in the way of its file since is not followed.
-func TestWorldSecretMissing(t *testing.T) {
-	inWorld(t)
+func TestNetworkSecretMissing(t *testing.T) {
+	needsTestNetwork(t)
 	trustTestAuthority(t)
 	dir := testkit.Plant(t, "conf/", "elsewhere/token", "real/token")
 	if err := os.Symlink(dir+"/elsewhere", dir+"/linked"); err != nil {
@@ -202,10 +202,10 @@ func TestWorldSecretMissing(t *testing.T) {
 	}
 }
 
-// TestWorldDeaf: a process that ends TLS and reads nothing any more does not keep a
+// TestNetworkServerDoesNotRead: a process that ends TLS and reads nothing any more does not keep a
 // session from ending.
-func TestWorldDeaf(t *testing.T) {
-	inWorld(t)
+func TestNetworkServerDoesNotRead(t *testing.T) {
+	needsTestNetwork(t)
 	trustTestAuthority(t)
 	shell, err := filepath.EvalSymlinks("/bin/sh")
 	if err != nil {

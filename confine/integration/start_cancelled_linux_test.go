@@ -20,9 +20,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestStartCalledOff: a start whose shim does not read is called off, however long the
+// TestStartOfStoppedLauncherProcessIsCancelled: a start whose shim does not read is called off, however long the
 // order is.
-func TestStartCalledOff(t *testing.T) {
+func TestStartOfStoppedLauncherProcessIsCancelled(t *testing.T) {
 	jailtest.Needs(t)
 	for _, size := range []int{0, 60 << 10, 1 << 20} {
 		shim := confine.Launcher{}.Prepare()
@@ -53,9 +53,9 @@ func TestStartCalledOff(t *testing.T) {
 	}
 }
 
-// TestEndLeavesNoCgroup: the jail is over when its cgroup is removed, also where the plan
+// TestJailRemovesItsCgroup: the jail is over when its cgroup is removed, also where the plan
 // does not count on one.
-func TestEndLeavesNoCgroup(t *testing.T) {
+func TestJailRemovesItsCgroup(t *testing.T) {
 	jailtest.Needs(t)
 	if place := cgroup.CgroupHere(); !place.None() {
 		t.Logf("every plan here counts on one (%+v): see TestJailCgroup", place)
@@ -82,9 +82,9 @@ func TestEndLeavesNoCgroup(t *testing.T) {
 	}
 }
 
-// TestJailEndsWithoutItsLimits: where the cgroup cannot be told to hold the limit that was
+// TestJailEndsWhenLimitsCannotBeSet: where the cgroup cannot be told to hold the limit that was
 // loosened until there is a supervisor, the jail ends, and says why.
-func TestJailEndsWithoutItsLimits(t *testing.T) {
+func TestJailEndsWhenLimitsCannotBeSet(t *testing.T) {
 	jailtest.Needs(t)
 	for _, holds := range []bool{true, false} {
 		dir := testkit.Plant(t, "cgroup/pids.max")
@@ -124,9 +124,9 @@ func TestJailEndsWithoutItsLimits(t *testing.T) {
 	}
 }
 
-// TestOrderCannotBeSent: where the kernel refuses to pass the server's descriptors on, the
+// TestSpecCannotBeSent: where the kernel refuses to pass the server's descriptors on, the
 // start fails, and does not wait for a shim that waits.
-func TestOrderCannotBeSent(t *testing.T) {
+func TestSpecCannotBeSent(t *testing.T) {
 	jailtest.Needs(t)
 	closed, err := os.Open(os.DevNull)
 	if err != nil {

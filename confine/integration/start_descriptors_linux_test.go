@@ -28,9 +28,9 @@ func tableSize(t *testing.T, status string) int {
 	return n
 }
 
-// TestJailRoom: the server's table has room for what a runtime opens at once, however
+// TestJailDescriptorTable: the server's table has room for what a runtime opens at once, however
 // small the launcher's is, and its limit is its limit.
-func TestJailRoom(t *testing.T) {
+func TestJailDescriptorTable(t *testing.T) {
 	jailtest.Needs(t)
 	status := func(p *policy.Profile) string { return jailtest.Attempt(t, p, "read", "/proc/self/status") }
 	// The last two show that a start gets by with less room than it would like.

@@ -116,8 +116,8 @@ func shimFaults() []fault {
 	}
 }
 
-// bareFaults are those of a jail without namespaces, where they differ.
-func bareFaults() []fault {
+// hostNSFaults are those of a jail without namespaces, where they differ.
+func hostNSFaults() []fault {
 	list := []fault{
 		{step: sys.StepPoller, what: "epoll_ctl", call: unix.SYS_EPOLL_CTL, errno: unix.ENOSPC, detail: "fs.epoll.max_user_watches"},
 		{step: "parent", what: "prctl(PR_SET_CHILD_SUBREAPER)", call: unix.SYS_PRCTL, when: []uint32{unix.PR_SET_CHILD_SUBREAPER}, errno: unix.EINVAL},
@@ -143,7 +143,7 @@ func bareFaults() []fault {
 	return list
 }
 
-func allFaults() []fault { return slices.Concat(shimFaults(), bareFaults(), lacks()) }
+func allFaults() []fault { return slices.Concat(shimFaults(), hostNSFaults(), lacks()) }
 
 // blindness is what keeps the one who watches over the memory from seeing who is there.
 func blindness() fault {
@@ -244,7 +244,7 @@ func TestJailFaults(t *testing.T) {
 	})
 	t.Run("without", func(t *testing.T) {
 		var covered []string
-		for i, f := range bareFaults() {
+		for i, f := range hostNSFaults() {
 			covered = append(covered, f.step)
 			t.Run(f.step+"/"+f.what, func(t *testing.T) { refusedStart(t, own, len(shimFaults())+i, f, true) })
 		}
@@ -252,8 +252,8 @@ func TestJailFaults(t *testing.T) {
 	})
 }
 
-// TestJailLacks: without the calls that are not everywhere a jail holds the same.
-func TestJailLacks(t *testing.T) {
+// TestJailMissingCalls: without the calls that are not everywhere a jail holds the same.
+func TestJailMissingCalls(t *testing.T) {
 	jailtest.Needs(t)
 	for _, f := range lacks() {
 		t.Run(f.what, func(t *testing.T) {

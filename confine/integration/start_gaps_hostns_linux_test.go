@@ -39,12 +39,12 @@ func onHostWith(t *testing.T, p *policy.Profile, f probe.Facts, errs *os.File, a
 	return jailtest.Outcomes(t, attempts, report, "")
 }
 
-// TestBareGaps: what the plan says does not hold does not hold indeed, with and
+// TestHostNSGaps: what the plan says does not hold does not hold indeed, with and
 // without a supervisor, and with one there are no other gaps.
-func TestBareGaps(t *testing.T) {
+func TestHostNSGaps(t *testing.T) {
 	jailtest.NeedsHostNS(t)
-	dir := testkit.Plant(t, bareTree...)
-	p := bareProfile(t, dir)
+	dir := testkit.Plant(t, hostNSTree...)
+	p := hostNSProfile(t, dir)
 	p.Limits = policy.Limits{Processes: 100}
 	f := probe.HostFacts().With(confine.Namespaces())
 	unsupervised := f
@@ -85,9 +85,9 @@ func TestBareGaps(t *testing.T) {
 	}
 }
 
-// TestBareExecuteGap: what is executed, nobody decides but Landlock, which cannot take
+// TestHostNSExecuteGap: what is executed, nobody decides but Landlock, which cannot take
 // back inside of a grant, as a mount could.
-func TestBareExecuteGap(t *testing.T) {
+func TestHostNSExecuteGap(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	dir := testkit.Plant(t, "work/sub/")
 	program, err := os.ReadFile("/usr/bin/true")
@@ -112,10 +112,10 @@ func TestBareExecuteGap(t *testing.T) {
 	}
 }
 
-// TestBareOlderLandlock starts jails that are compiled for every level of Landlock
+// TestHostNSOlderLandlock starts jails that are compiled for every level of Landlock
 // that this kernel includes, with a supervisor and without: what the level lacks is
 // held otherwise, or a gap.
-func TestBareOlderLandlock(t *testing.T) {
+func TestHostNSOlderLandlock(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	newest := probe.HostFacts().LandlockABI
 	for abi := 1; abi <= newest; abi++ {
@@ -126,8 +126,8 @@ func TestBareOlderLandlock(t *testing.T) {
 				if !supervised {
 					f.SeccompNotify = probe.Unavailable("it is missing", "have it")
 				}
-				dir := testkit.Plant(t, bareTree...)
-				p := bareProfile(t, dir)
+				dir := testkit.Plant(t, hostNSTree...)
+				p := hostNSProfile(t, dir)
 				tries := []attacker.Attempt{
 					attacker.Try("read", dir+"/work/file"), attacker.Try("write", dir+"/work/file"), attacker.Try("read", dir+"/outside"), attacker.Try("write", dir+"/outside"),
 					attacker.Try("truncate", dir+"/outside"), attacker.Try("open-truncate", dir+"/outside"), attacker.Try("list", "/"), attacker.Try("socket", "2", "1", "0"),

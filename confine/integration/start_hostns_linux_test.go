@@ -19,9 +19,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestBareIsRefused: every gap is one of an axis that can be waived, and without waiving
+// TestHostNSIsRefused: every gap is one of an axis that can be waived, and without waiving
 // nothing starts.
-func TestBareIsRefused(t *testing.T) {
+func TestHostNSIsRefused(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	p := jailtest.Profile(t)
 	_, err := confine.Launcher{}.Start(t.Context(), p, jail.Stdio{})
@@ -52,7 +52,7 @@ func TestBareIsRefused(t *testing.T) {
 	}
 }
 
-func TestBareState(t *testing.T) {
+func TestHostNSState(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	const none = "0000000000000000"
 	p := jailtest.Profile(t)
@@ -68,9 +68,9 @@ func TestBareState(t *testing.T) {
 	jailtest.Expect(t, "what the server is told", got[4], "ok "+tmp)
 }
 
-// TestBareLeavesNothingOpen: a launcher that starts one jail after the other has as
+// TestHostNSLeavesNothingOpen: a launcher that starts one jail after the other has as
 // many descriptors as before.
-func TestBareLeavesNothingOpen(t *testing.T) {
+func TestHostNSLeavesNothingOpen(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	p := jailtest.Profile(t)
 	jailtest.AttemptsHostNS(t, p, attacker.Try("cwd")) // what is made once
@@ -81,8 +81,8 @@ func TestBareLeavesNothingOpen(t *testing.T) {
 	testkit.Eventually(t, "no descriptor more than before", func() bool { return descriptorsOpen(t) <= before })
 }
 
-// TestBareHundreds is TestJailThousand where there are no namespaces.
-func TestBareHundreds(t *testing.T) {
+// TestHostNSHundred is TestJailThousand where there are no namespaces.
+func TestHostNSHundred(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	secret := testkit.Plant(t, "secret") + "/secret"
 	p := jailtest.Profile(t)

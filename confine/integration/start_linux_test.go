@@ -64,13 +64,13 @@ func TestJailStartErrors(t *testing.T) {
 		})
 	}
 	t.Run("no shim", func(t *testing.T) {
-		_, err := startBare(t, confine.Launcher{Shim: dir + "/missing"})
+		_, err := startHostNS(t, confine.Launcher{Shim: dir + "/missing"})
 		if !errors.Is(err, unix.ENOENT) {
 			t.Errorf("%v", err)
 		}
 	})
 	t.Run("a shim that is none", func(t *testing.T) {
-		_, err := startBare(t, confine.Launcher{Shim: "/usr/bin/true"})
+		_, err := startHostNS(t, confine.Launcher{Shim: "/usr/bin/true"})
 		var se *step.Error
 		if !errors.As(err, &se) || se.Step == step.Exec {
 			t.Errorf("%v", err)
@@ -78,8 +78,8 @@ func TestJailStartErrors(t *testing.T) {
 	})
 }
 
-// startBare starts a jail without namespaces, of which this program is the init.
-func startBare(t *testing.T, l confine.Launcher) (*confine.Process, error) {
+// startHostNS starts a jail without namespaces, of which this program is the init.
+func startHostNS(t *testing.T, l confine.Launcher) (*confine.Process, error) {
 	t.Helper()
 	plan, err := jailtest.WaivesGaps.CompileOn(jailtest.Profile(t), probe.HostFacts().With(probe.Unavailable("for this test", "")))
 	if err != nil {
@@ -153,9 +153,9 @@ func TestJailThousand(t *testing.T) {
 	t.Logf("%d launches in %v", launches, time.Since(begun).Round(time.Millisecond))
 }
 
-// TestJailPlanOfTheOtherSort: a shim carries no plan out that is for a jail of the
+// TestJailRefusesPlanOfOtherMode: a shim carries no plan out that is for a jail of the
 // other sort than its own: steps would be left out that this plan counts on.
-func TestJailPlanOfTheOtherSort(t *testing.T) {
+func TestJailRefusesPlanOfOtherMode(t *testing.T) {
 	jailtest.Needs(t)
 	p := jailtest.Profile(t)
 	p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("cwd")})...)

@@ -96,9 +96,9 @@ func trySelfTest(b *jail.JailBuilder, row altered) error {
 	return step.On("no probe has that name", unix.ENOENT)
 }
 
-// TestSelfTestNotices: each probe of the self-test fails the start of a jail without
+// TestSelfTestDetects: each probe of the self-test fails the start of a jail without
 // what it is about, and no other.
-func TestSelfTestNotices(t *testing.T) {
+func TestSelfTestDetects(t *testing.T) {
 	jailtest.Needs(t)
 	p := jailtest.Profile(t)
 	p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("cwd")})...)

@@ -12,13 +12,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestUndumpable shows that a launcher that hides its memory still starts jails,
+// TestUndumpableLauncher shows that a launcher that hides its memory still starts jails,
 // and is hidden again afterwards.
-func TestUndumpable(t *testing.T) {
+func TestUndumpableLauncher(t *testing.T) {
 	jailtest.Needs(t)
 	const child = "MCPJAIL_TEST_UNDUMPABLE"
 	if os.Getenv(child) == "" {
-		cmd := exec.Command("/proc/self/exe", "-test.run=^TestUndumpable$", "-test.v")
+		cmd := exec.Command("/proc/self/exe", "-test.run=^TestUndumpableLauncher$", "-test.v")
 		cmd.Env = append(os.Environ(), child+"=1")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)

@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The tests of jails without namespaces, TestBare…, run where user namespaces are
+// The tests of jails without namespaces, TestHostNS…, run where user namespaces are
 // refused. TestWithoutNamespaces makes such places out of this host, and runs them
 // there: nothing in the launcher knows that it is a test.
 
