@@ -70,7 +70,7 @@ type options struct {
 }
 
 func main() {
-	confine.ShimMain()
+	confine.RunSupervisor()
 	runRole()
 	if err := padFDTable(); err != nil {
 		fmt.Fprintln(os.Stderr, "bench: room for descriptors:", err)

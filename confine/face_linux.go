@@ -5,10 +5,10 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
 )
 
-// ShimMain returns at once unless a launcher started this process, as the supervisor of a
+// RunSupervisor returns at once unless a launcher started this process, as the supervisor of a
 // jail or as the init of one without namespaces. Then it does their work and never returns.
 // Call it first thing in main.
-func ShimMain() { supervisor.ShimMain() }
+func RunSupervisor() { supervisor.Main() }
 
 // CanPoll returns an error if Go's runtime cannot have its poller. Without this check it
 // would end the program with a dump of goroutines. Call it before the first file is opened.

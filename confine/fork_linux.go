@@ -1,10 +1,14 @@
 package confine
 
 import (
+	"encoding/binary"
+	"errors"
 	"os"
 	"strconv"
+	"sync"
 	"syscall"
 
+	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	steppkg "github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
@@ -14,7 +18,7 @@ import (
 
 // fork starts the init. It returns our end of what its messages come by; that of the
 // socket for signals and descriptors stays in the process.
-func (s *Shim) fork(path string) (status *os.File, err error) {
+func (s *Prepared) fork(path string) (status *os.File, err error) {
 	null, err := unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, &steppkg.Error{Step: "descriptors", Errno: steppkg.Errno(err)}
@@ -29,8 +33,8 @@ func (s *Shim) fork(path string) (status *os.File, err error) {
 	attr := &syscall.ProcAttr{Files: []uintptr{uintptr(null), uintptr(null), uintptr(null)}, Sys: s.attributes()}
 	attr.Sys.PidFD = &pidfd
 	var pid int
-	if s.kind == ShimBare {
-		pid, status, err = s.forkBare(path, attr, theirs)
+	if s.kind == KindHostNS {
+		pid, status, err = s.forkHostNS(path, attr, theirs)
 	} else {
 		pid, status, err = s.forkStub(path, attr, theirs)
 	}
@@ -46,7 +50,7 @@ func (s *Shim) fork(path string) (status *os.File, err error) {
 	}
 	p.Mu.Unlock()
 	if s.stub != nil {
-		go s.seeDeath(pidfd)
+		go s.watchExit(pidfd)
 	}
 	return status, nil
 }
@@ -62,7 +66,7 @@ func connected() (ours *os.File, theirs int, err error) {
 
 // forkStub starts the stub that builds a jail with namespaces. The program at path is what
 // it executes as its supervisor.
-func (s *Shim) forkStub(path string, attr *syscall.ProcAttr, control int) (pid int, status *os.File, err error) {
+func (s *Prepared) forkStub(path string, attr *syscall.ProcAttr, control int) (pid int, status *os.File, err error) {
 	failed := func(step, detail string, err error) (int, *os.File, error) {
 		return 0, nil, &steppkg.Error{Step: step, Errno: steppkg.Errno(err), Detail: detail}
 	}
@@ -71,7 +75,7 @@ func (s *Shim) forkStub(path string, attr *syscall.ProcAttr, control int) (pid i
 		return failed("init", path, err)
 	}
 	defer unix.Close(supervisor)
-	if err := standsAlone(path); err != nil {
+	if err := isStatic(path); err != nil {
 		return failed("init", err.Error(), nil)
 	}
 	made, err := stub.New()
@@ -95,7 +99,7 @@ func (s *Shim) forkStub(path string, attr *syscall.ProcAttr, control int) (pid i
 	}
 	defer unix.Close(words)
 	attr.Files = sys.PadFDTable(append(attr.Files, uintptr(made.Memory()), uintptr(control), uintptr(program), uintptr(words), uintptr(supervisor))...)
-	pid, err = s.forkIntoCgroup("/proc/self/fd/"+strconv.Itoa(spec.ProgramFD), []string{spec.ShimName}, attr)
+	pid, err = s.forkIntoCgroup("/proc/self/fd/"+strconv.Itoa(spec.ProgramFD), []string{spec.SupervisorName}, attr)
 	if err != nil {
 		made.Free()
 		status.Close()
@@ -105,8 +109,8 @@ func (s *Shim) forkStub(path string, attr *syscall.ProcAttr, control int) (pid i
 	return pid, status, nil
 }
 
-// forkBare starts this program once more, as the init of a jail without namespaces.
-func (s *Shim) forkBare(path string, attr *syscall.ProcAttr, order int) (pid int, status *os.File, err error) {
+// forkHostNS starts this program once more, as the init of a jail without namespaces.
+func (s *Prepared) forkHostNS(path string, attr *syscall.ProcAttr, order int) (pid int, status *os.File, err error) {
 	var pipe [2]int // not os.Pipe: the shim would have to set a poller up for its end
 	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
 		return 0, nil, &steppkg.Error{Step: "descriptors", Errno: steppkg.Errno(err)}
@@ -114,8 +118,8 @@ func (s *Shim) forkBare(path string, attr *syscall.ProcAttr, order int) (pid int
 	status = os.NewFile(uintptr(pipe[0]), "status")
 	defer unix.Close(pipe[1])
 	attr.Files = sys.PadFDTable(append(attr.Files, uintptr(order), uintptr(pipe[1]))...)
-	attr.Env = []string{"GOMAXPROCS=" + strconv.Itoa(spec.RunsAtOnce), "GOGC=off"} // see startProgram
-	if pid, err = s.forkIntoCgroup(path, []string{spec.ShimName, s.umaskText()}, attr); err != nil {
+	attr.Env = []string{"GOMAXPROCS=" + strconv.Itoa(spec.MaxProcs), "GOGC=off"} // see startProgram
+	if pid, err = s.forkIntoCgroup(path, []string{spec.SupervisorName, s.umaskText()}, attr); err != nil {
 		status.Close()
 		return 0, nil, &steppkg.Error{Step: "init", Errno: steppkg.Errno(err)}
 	}
@@ -128,8 +132,8 @@ func (s *Shim) forkBare(path string, attr *syscall.ProcAttr, order int) (pid int
 // do it, and can be one that copies no page tables (CLONE_VFORK and CLONE_VM, which
 // the package syscall adds only where it is not told of a user namespace). A copied
 // page that this process writes to afterwards interrupts its other processors.
-func (s *Shim) attributes() *syscall.SysProcAttr {
-	if s.kind == ShimBare {
+func (s *Prepared) attributes() *syscall.SysProcAttr {
+	if s.kind == KindHostNS {
 		return &syscall.SysProcAttr{Setsid: true}
 	}
 	return &syscall.SysProcAttr{
@@ -141,9 +145,48 @@ func (s *Shim) attributes() *syscall.SysProcAttr {
 }
 
 // umaskText is the program's umask, as umask(2) takes it; "" is ours.
-func (s *Shim) umaskText() string {
+func (s *Prepared) umaskText() string {
 	if s.umask == nil {
 		return ""
 	}
 	return strconv.FormatInt(int64(*s.umask&0o777), 8)
+}
+
+// isStatic tells whether a program needs no other file to be executed: in a jail there may
+// be none (elf(5), PT_INTERP). What is no program is found out when it is executed.
+func isStatic(path string) error {
+	if path == probe.SelfPath {
+		return selfIsStatic()
+	}
+	return interpreterOf(path)
+}
+
+var selfIsStatic = sync.OnceValue(func() error { return interpreterOf(probe.SelfPath) })
+
+// errDynamic: what Go builds with cgo is linked with libraries.
+var errDynamic = errors.New("this program was built with cgo, and so needs libraries to be executed in a jail: build it with CGO_ENABLED=0")
+
+func interpreterOf(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil // it may be executed and not read
+	}
+	defer f.Close()
+	b := make([]byte, 4096) // the headers come first
+	n, _ := f.Read(b)
+	if b = b[:n]; n < 64 || string(b[:5]) != "\x7fELF\x02" {
+		return nil
+	}
+	const interp = 3
+	at, size, count := binary.NativeEndian.Uint64(b[32:]), uint64(binary.NativeEndian.Uint16(b[54:])), int(binary.NativeEndian.Uint16(b[56:]))
+	for range count {
+		if at+4 > uint64(len(b)) {
+			return nil
+		}
+		if binary.NativeEndian.Uint32(b[at:]) == interp {
+			return errDynamic
+		}
+		at += size
+	}
+	return nil
 }

@@ -21,10 +21,10 @@ type Launcher struct {
 	// Shim is the program to execute as the supervisor of a jail, or as the init of one
 	// without namespaces; it must call ShimMain first thing in main. "" is the running
 	// program itself.
-	Shim string
+	SupervisorPath string
 	// Ready is a shim that Prepare started ahead. The first Start that it fits
 	// uses it; a later one starts its own. nil is none.
-	Ready *Shim
+	Prepared *Prepared
 	// Umask is the program's file mode creation mask; nil is that of the calling
 	// program. Start makes directories too (the private HOME), with the calling
 	// program's: one that takes rights from the owner would keep them from being used.
@@ -38,15 +38,15 @@ type Launcher struct {
 // nor by the launcher, the error is a *GapError, and the plan is returned too. There is
 // none when the host could not be asked for want of descriptors or memory.
 func (l Launcher) Compile(p *policy.Profile) (*planpkg.Plan, error) {
-	f := probe.HostFacts().With(Namespaces())
+	f := probe.Detect().WithUserNS(Namespaces())
 	if f.UserNamespaces.Answer == probe.Yes {
-		f.Copies = l.AskCopies(p)
+		f.Overlay = l.ProbeOverlay(p)
 	}
-	gateway.FindTerminator(&f, p)
+	gateway.FindTLS(&f, p)
 	return l.CompileOn(p, f)
 }
 
-func (l Launcher) CompileOn(p *policy.Profile, f probe.Facts) (*planpkg.Plan, error) {
+func (l Launcher) CompileOn(p *policy.Profile, f probe.Host) (*planpkg.Plan, error) {
 	if f.Supported && f.FreshProc.Answer == probe.Unknown {
 		// Nothing was learnt of the host, for want of descriptors or memory. That is no
 		// gap, which could have been waived: the next moment they may be there.
@@ -62,7 +62,7 @@ func (l Launcher) CompileOn(p *policy.Profile, f probe.Facts) (*planpkg.Plan, er
 		}
 	}
 	if open != nil {
-		return plan, &planpkg.GapError{Gaps: open, Bare: plan.Bare, Waive: plan.Axes()}
+		return plan, &planpkg.GapError{Gaps: open, HostNamespaces: plan.HostNamespaces, Waive: plan.Axes()}
 	}
 	return plan, nil
 }
@@ -80,28 +80,28 @@ func (l Launcher) Start(ctx context.Context, p *policy.Profile, stdio jail.Stdio
 	// The shim starts while the plan is compiled; without a plan it is sent away.
 	// Whether there are namespaces is not asked: the start itself finds out.
 	// The same goes for copies.
-	shim, f := l.ShimFor(), probe.HostFacts()
-	f.Copies = knownCopies(p)
-	gateway.FindTerminator(&f, p)
+	shim, f := l.ClaimPrepared(), probe.Detect()
+	f.Overlay = cachedOverlay(p)
+	gateway.FindTLS(&f, p)
 	process, err := l.start(ctx, shim, p, f, stdio)
-	if refused := refusedCopies(p, err); refused.Answer == probe.No {
-		f.Copies = refused
-		process, err = l.start(ctx, l.ShimFor(), p, f, stdio)
+	if refused := overlayRefused(p, err); refused.Answer == probe.No {
+		f.Overlay = refused
+		process, err = l.start(ctx, l.ClaimPrepared(), p, f, stdio)
 	}
 	if err == nil {
 		return process, nil
 	}
-	refused, err := Refusal(err)
+	refused, err := RefusedNamespaces(err)
 	if refused.Answer != probe.No {
 		return nil, err
 	}
-	return l.start(ctx, l.SpawnBare(), p, f.With(refused), stdio)
+	return l.start(ctx, l.PrepareHostNS(), p, f.WithUserNS(refused), stdio)
 }
 
-func (l Launcher) start(ctx context.Context, shim *Shim, p *policy.Profile, f probe.Facts, stdio jail.Stdio) (*Process, error) {
+func (l Launcher) start(ctx context.Context, shim *Prepared, p *policy.Profile, f probe.Host, stdio jail.Stdio) (*Process, error) {
 	plan, err := l.CompileOn(p, f)
 	if err != nil {
-		shim.abandon()
+		shim.cancel()
 		return nil, err
 	}
 	return shim.Start(ctx, plan, stdio)

@@ -7,6 +7,6 @@ import (
 
 // TestMain lets the launchers of the tests start this binary as the supervisor of a jail.
 func TestMain(m *testing.M) {
-	ShimMain()
+	RunSupervisor()
 	os.Exit(m.Run())
 }

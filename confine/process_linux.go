@@ -26,31 +26,31 @@ type Process struct {
 	pid      int // of the jail's init, as the host sees it
 	Pidfd    int
 	control  *os.File        // the init's socket: its order, then signals, a byte each
-	words    *words          // the init's; nil before there is an order
-	remarks  []Remark        // that nobody was told
-	tell     func(Remark)    // see Tell
+	events   *eventReader    // the init's; nil before there is an order
+	notices  []Notice        // that nobody was told
+	onNotice func(Notice)    // see Tell
 	denials  []policy.Denial // but those that a supervisor saw
-	refused  refusals        // which it saw
+	refused  denialLog       // which it saw
 	exit     Exit
 	exited   bool       // exit is what the init saw
 	why      string     // see Exit
-	attended bool       // there is a supervisor, who may have something to tell
+	watched  bool       // there is a supervisor, who may have something to tell
 	killed   bool       // Kill came, perhaps before there was anything to kill
 	plan     *plan.Plan // what it was started by
-	noInit   bool       // its init is no PID 1, and must be asked to end the others
+	initGone bool       // its init is no PID 1, and must be asked to end the others
 	Tmp      string
 	last     *time.Timer // ends the init that did not end the others
 	done     chan struct{}
-	ending   sync.Once
-	leaves   bool // it leaves something behind that is ours to remove
+	killing  sync.Once
+	inCgroup bool // it leaves something behind that is ours to remove
 
-	gate       *egress.Gateway     // nil where no host is granted
-	asks       *gateway.Asks       // nil where its init does not ask
-	Terminator *gateway.Terminator // nil where no request is looked at
-	inbound    *gateway.Inbound    // nil where no port leads into the jail
-	packets    []int               // keep its packet socket: see leaveToKernel
+	gateway     *egress.Gateway      // nil where no host is granted
+	broker      *gateway.Broker      // nil where its init does not ask
+	Interceptor *gateway.Interceptor // nil where no request is looked at
+	inbound     *gateway.Inbound     // nil where no port leads into the jail
+	packets     []int                // keep its packet socket: see leaveToKernel
 
-	Cgroup *cgroup.JailCgroup // while there is something to see in it
+	Cgroup *cgroup.Cgroup // while there is something to see in it
 	Limits policy.Limits
 }
 
@@ -59,61 +59,61 @@ type Process struct {
 func (p *Process) listen(status *os.File, started chan<- error) error {
 	var running bool
 	var failed error
-	w, err := newWords(status, func(m spec.Message) {
+	w, err := newEventReader(status, func(m spec.Event) {
 		switch m.Kind {
-		case spec.SaysStarted:
+		case spec.EventStarted:
 			running = true
 			started <- nil
-		case spec.SaysFailed:
+		case spec.EventFailed:
 			failed = &step.Error{Step: m.Step, Errno: syscall.Errno(m.Num), Detail: m.Detail}
 		default:
-			p.Record(m)
+			p.HandleEvent(m)
 		}
 	})
 	if err != nil {
 		return err
 	}
 	p.Mu.Lock()
-	p.words = w
+	p.events = w
 	p.Mu.Unlock()
-	w.listen()
+	w.run()
 	if !running && failed == nil {
 		failed = &step.Error{Step: "init", Detail: "the shim ended without saying why, as Go's programs do where the limits of processes, memory or open files are too low (ulimit -a)"}
 	}
 	return failed
 }
 
-func (p *Process) Record(m spec.Message) {
-	if m.Kind == spec.SaysAbsent && !p.isRefusal(m) {
+func (p *Process) HandleEvent(m spec.Event) {
+	if m.Kind == spec.EventAbsent && !p.isRefusal(m) {
 		return
 	}
-	if m.Kind == spec.SaysNote {
-		p.remark(Remark{Text: m.Detail})
+	if m.Kind == spec.EventNote {
+		p.notify(Notice{Text: m.Detail})
 		return
 	}
 	p.Mu.Lock()
 	defer p.Mu.Unlock()
 	switch m.Kind {
-	case spec.SaysHere:
-		p.attended = true
+	case spec.EventSupervisor:
+		p.watched = true
 		p.superviseCgroup()
-	case spec.SaysFailed: // of a supervisor, whose jail ends
+	case spec.EventFailed: // of a supervisor, whose jail ends
 		p.why = (&step.Error{Step: m.Step, Errno: syscall.Errno(m.Num), Detail: m.Detail}).Error()
-	case spec.SaysLimit:
+	case spec.EventLimit:
 		p.denials = limitReached(p.denials, m.Step, m.Detail, m.Num, m.Pid, m.Program)
-	case spec.SaysRefused, spec.SaysAbsent:
+	case spec.EventRefused, spec.EventAbsent:
 		p.refused.add(m, time.Now())
-	case spec.SaysExit:
+	case spec.EventExit:
 		p.exit, p.exited = Exit{Code: m.Num, Signal: syscall.Signal(m.Pid)}, true
-		if m.Detail == spec.ExitedAlone && p.gate == nil && p.inbound == nil && !p.leaves {
-			p.over() // what is left to be done is the kernel's
+		if m.Detail == spec.ExitedAlone && p.gateway == nil && p.inbound == nil && !p.inCgroup {
+			p.markDone() // what is left to be done is the kernel's
 		}
 	}
 }
 
-// lost records why there is no jail any more, and so no server: unless there is an exit,
+// recordFailure records why there is no jail any more, and so no server: unless there is an exit,
 // somebody had it ended, or has said why.
-func (p *Process) lost(why string) {
+func (p *Process) recordFailure(why string) {
 	p.Mu.Lock()
 	defer p.Mu.Unlock()
 	p.lookIntoCgroup()
@@ -128,13 +128,13 @@ func (p *Process) lost(why string) {
 func (p *Process) IsSupervised() bool {
 	p.Mu.Lock()
 	defer p.Mu.Unlock()
-	return p.attended
+	return p.watched
 }
 
-// over tells who waits.
-func (p *Process) over() { p.ending.Do(func() { close(p.done) }) }
+// markDone tells who waits.
+func (p *Process) markDone() { p.killing.Do(func() { close(p.done) }) }
 
-func (p *Process) isOver() bool {
+func (p *Process) isDone() bool {
 	select {
 	case <-p.done:
 		return true
@@ -145,16 +145,16 @@ func (p *Process) isOver() bool {
 
 // isRefusal tells whether it was the jail that does not have a name. What became of names
 // that were not told apart, nobody knows, and the record says so.
-func (p *Process) isRefusal(m spec.Message) bool {
+func (p *Process) isRefusal(m spec.Event) bool {
 	p.Mu.Lock()
 	known := p.refused.knows(m)
 	p.Mu.Unlock()
-	return known || m.Target == policy.DenialOthers || soon(func() bool { return onHost(m) })
+	return known || m.Target == policy.DenialOthers || withTimeout(func() bool { return onHost(m) })
 }
 
 // onHost tells whether what does not exist in the jail exists here: only then was it
 // refused. The name is the server's choice.
-func onHost(m spec.Message) bool {
+func onHost(m spec.Event) bool {
 	if _, err := os.Lstat(path.Dir(m.Target)); err != nil {
 		return false
 	}
@@ -165,21 +165,21 @@ func onHost(m spec.Message) bool {
 	return err == nil
 }
 
-// asking are lookups that have not come back, each of which keeps a thread.
-var asking atomic.Int32
+// pendingTrace are lookups that have not come back, each of which keeps a thread.
+var pendingTrace atomic.Int32
 
 const mostAsking = 8
 
-// soon is f, or false when that takes long: a name can lead to a filesystem whose
+// withTimeout is f, or false when that takes long: a name can lead to a filesystem whose
 // other end is gone, and what the init has to say comes through here.
-func soon(f func() bool) bool {
-	if asking.Load() >= mostAsking {
+func withTimeout(f func() bool) bool {
+	if pendingTrace.Load() >= mostAsking {
 		return false
 	}
 	answer := make(chan bool, 1)
-	asking.Add(1)
+	pendingTrace.Add(1)
 	go func() {
-		defer asking.Add(-1)
+		defer pendingTrace.Add(-1)
 		answer <- f()
 	}()
 	select {
@@ -205,11 +205,11 @@ func (p *Process) Signal(sig os.Signal) error {
 	}
 	p.Mu.Lock()
 	defer p.Mu.Unlock()
-	if p.Pidfd < 0 || p.isOver() {
+	if p.Pidfd < 0 || p.isDone() {
 		return os.ErrProcessDone
 	}
-	if s == syscall.SIGKILL && p.noInit {
-		return p.endBare()
+	if s == syscall.SIGKILL && p.initGone {
+		return p.killHostNS()
 	}
 	if s == syscall.SIGKILL {
 		return unix.PidfdSendSignal(p.Pidfd, s, nil, 0)
@@ -251,14 +251,14 @@ func (p *Process) Wait() (Exit, error) {
 // Denials are the refusals that the jail recorded so far.
 func (p *Process) Denials() []policy.Denial {
 	p.Mu.Lock()
-	words, gate := p.words, p.gate
+	words, gate := p.events, p.gateway
 	p.Mu.Unlock()
 	if words != nil {
-		words.catchUp()
+		words.drain()
 	}
 	var latest []policy.Denial
 	if gate != nil {
-		latest = gateDenials(gate, p.plan.Profile.Inbound)
+		latest = networkDenials(gate, p.plan.Profile.Inbound)
 	}
 	p.Mu.Lock()
 	defer p.Mu.Unlock()
@@ -268,26 +268,31 @@ func (p *Process) Denials() []policy.Denial {
 	return latest
 }
 
-// Tell has whom told what the jail remarks about itself: what it has remarked already, and
+// OnNotice has whom told what the jail remarks about itself: what it has remarked already, and
 // from now on as it comes.
-func (p *Process) Tell(whom func(Remark)) {
+func (p *Process) OnNotice(whom func(Notice)) {
 	p.Mu.Lock()
-	earlier := p.remarks
-	p.tell, p.remarks = whom, nil
+	earlier := p.notices
+	p.onNotice, p.notices = whom, nil
 	p.Mu.Unlock()
 	for _, r := range earlier {
 		whom(r)
 	}
 }
 
-func (p *Process) remark(r Remark) {
+func (p *Process) notify(r Notice) {
 	p.Mu.Lock()
-	tell := p.tell
+	tell := p.onNotice
 	if tell == nil {
-		p.remarks = append(p.remarks, r)
+		p.notices = append(p.notices, r)
 	}
 	p.Mu.Unlock()
 	if tell != nil {
 		tell(r)
 	}
 }
+
+// Undumpable keeps the user's other processes from reading the memory and the
+// environment of the calling one (PR_SET_DUMPABLE in prctl(2)). A program that
+// holds the secrets of its servers calls it once the first of them has started.
+func Undumpable() error { return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) }

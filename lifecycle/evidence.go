@@ -100,8 +100,8 @@ func (s *server) startFailure(err error) (diagnostics.Diagnosis, int) {
 func gapFailure(server string, e *confine.GapError) diagnostics.Diagnosis {
 	line := func(g confine.Gap) string { return string(g.Axis) + ": " + g.What + ": " + g.Why }
 	gaps, cause, fix := e.Gaps, "", ""
-	if e.Bare.Answer == confine.No {
-		cause, fix = "user namespaces are refused: "+e.Bare.Detail, e.Bare.Fix
+	if e.HostNamespaces.Answer == confine.No {
+		cause, fix = "user namespaces are refused: "+e.HostNamespaces.Detail, e.HostNamespaces.Fix
 	} else {
 		cause, fix, gaps = line(gaps[0]), gaps[0].Fix, gaps[1:]
 	}
@@ -112,7 +112,7 @@ func gapFailure(server string, e *confine.GapError) diagnostics.Diagnosis {
 			more = append(more, "fix: "+g.Fix)
 		}
 	}
-	if e.Bare.Answer == confine.No && e.Waive != nil {
+	if e.HostNamespaces.Answer == confine.No && e.Waive != nil {
 		more = append([]string{"without them this does not hold:"}, more...)
 		fix += "; " + confine.WaiveLine(e.Waive)
 	}

@@ -11,7 +11,7 @@ import (
 
 // A host runs a server for the client at its own stdin and stdout.
 func ExampleRunStateful() {
-	confine.ShimMain() // first thing in main
+	confine.RunSupervisor() // first thing in main
 
 	profile := &policy.Profile{ /* of policy.Resolve */ }
 	exit, _ := lifecycle.RunStateful(context.Background(), lifecycle.Session{

@@ -71,7 +71,7 @@ type fake struct {
 	secrets map[string]string
 	last    func() // before its end is told
 	why     string // its jail ended it
-	remarks []confine.Remark
+	remarks []confine.Notice
 
 	mu     sync.Mutex
 	proc   *fakeProcess
@@ -129,7 +129,7 @@ func (p *fakeProcess) Wait() (confine.Exit, error) {
 	return confine.Exit{Code: ws.ExitStatus(), Why: p.fake.why}, nil
 }
 
-func (p *fakeProcess) Tell(whom func(confine.Remark)) {
+func (p *fakeProcess) OnNotice(whom func(confine.Notice)) {
 	for _, r := range p.fake.remarks {
 		whom(r)
 	}

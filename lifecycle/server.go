@@ -85,12 +85,12 @@ func (s *server) launch(ctx context.Context) (Process, error) {
 func (s *server) adopt(proc Process) {
 	s.redact.AddSecrets(proc.Secrets())
 	s.processes.set(proc)
-	proc.Tell(s.onRemark)
+	proc.OnNotice(s.onNotice)
 }
 
-// onRemark passes on what the jail says of itself: warnings to the user, everything to the
+// onNotice passes on what the jail says of itself: warnings to the user, everything to the
 // log.
-func (s *server) onRemark(r confine.Remark) {
+func (s *server) onNotice(r confine.Notice) {
 	if r.Warning {
 		s.client.warn("warning: " + r.Text)
 		s.client.recordChanged()
@@ -117,8 +117,8 @@ func waivedWarnings(plan *confine.Plan) (lines []string) {
 	if plan == nil {
 		return nil
 	}
-	if plan.Bare.Answer == confine.No {
-		lines = append(lines, "warning: this server runs without namespaces, held by Landlock and seccomp alone: "+plan.Bare.Detail)
+	if plan.HostNamespaces.Answer == confine.No {
+		lines = append(lines, "warning: this server runs without namespaces, held by Landlock and seccomp alone: "+plan.HostNamespaces.Detail)
 	}
 	for _, g := range plan.Gaps {
 		if g.Waived {

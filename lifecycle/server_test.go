@@ -14,9 +14,9 @@ import (
 // log.
 func TestJailRemarks(t *testing.T) {
 	t.Parallel()
-	warning := confine.Remark{Text: "a port leads nowhere", Warning: true}
-	saysOnce(t, &fake{server: "polite", remarks: []confine.Remark{warning, warning, {Text: "this kernel is odd"}}}, "mcp-jail: warning: a port leads nowhere\n", 1)
-	saysOnce(t, &fake{server: "polite", remarks: []confine.Remark{{Text: "this kernel is odd"}}}, "odd", 0)
+	warning := confine.Notice{Text: "a port leads nowhere", Warning: true}
+	saysOnce(t, &fake{server: "polite", remarks: []confine.Notice{warning, warning, {Text: "this kernel is odd"}}}, "mcp-jail: warning: a port leads nowhere\n", 1)
+	saysOnce(t, &fake{server: "polite", remarks: []confine.Notice{{Text: "this kernel is odd"}}}, "odd", 0)
 }
 
 // TestSlowBuild: a jail that is slow to build is waited for until the startup timeout, and

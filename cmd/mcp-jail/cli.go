@@ -106,8 +106,8 @@ func (c console) dispatch(args []string) int {
 	launcher := confine.Launcher{Umask: c.umask}
 	if len(args) > 0 && args[0] == "run" {
 		// The jail's init starts while the command line and the policy are read.
-		launcher.Ready = launcher.Prepare()
-		defer launcher.Ready.Discard()
+		launcher.Prepared = launcher.Prepare()
+		defer launcher.Prepared.Close()
 		if r := parseSimpleRun(args, server); r != nil {
 			return reportError(c, r.Run(c, server, launcher))
 		}

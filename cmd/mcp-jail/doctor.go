@@ -121,7 +121,7 @@ func (c console) report(features confine.Features, egress confine.Feature, trial
 // It returns the axes that have to be waived for it, or nil if it cannot be built either.
 func tryHostNamespaces(refused error) ([]policy.Axis, []confine.Gap) {
 	var gaps *confine.GapError
-	if !errors.As(refused, &gaps) || gaps.Bare.Answer != confine.No {
+	if !errors.As(refused, &gaps) || gaps.HostNamespaces.Answer != confine.No {
 		return nil, nil
 	}
 	if gaps.Waive == nil || tryJail(confine.Launcher{Waive: gaps.Waive}) != nil {
@@ -143,7 +143,7 @@ func tryEgress() confine.Feature {
 				return confine.Feature{Answer: confine.No, Detail: g.Why}
 			}
 		}
-		if gaps.Bare.Answer == confine.No && gaps.Waive != nil && tryJail(confine.Launcher{Waive: gaps.Waive}, "example.org") == nil {
+		if gaps.HostNamespaces.Answer == confine.No && gaps.Waive != nil && tryJail(confine.Launcher{Waive: gaps.Waive}, "example.org") == nil {
 			return confine.Feature{Answer: confine.Yes, Detail: "sockets made by a supervisor"}
 		}
 	}

@@ -26,7 +26,7 @@ import (
 )
 
 func main() {
-	confine.ShimMain()
+	confine.RunSupervisor()
 	if err := confine.CanPoll(); err != nil {
 		fmt.Fprintln(os.Stderr, "mcp-jail:", err)
 		os.Exit(exitFailure)

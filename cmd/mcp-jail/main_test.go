@@ -34,7 +34,7 @@ const withoutNamespaces = "without-namespaces"
 // TestMain runs the tests, or one of the programs that the tests start: mcp-jail, the init
 // of its jails, the test servers and the test clients are all the test binary.
 func TestMain(m *testing.M) {
-	confine.ShimMain()
+	confine.RunSupervisor()
 	if os.Args[0] == withoutNamespaces {
 		withoutNamespacesMain()
 	}

@@ -73,8 +73,8 @@ func planJSON(t *target, plan *confine.Plan, tools []toolReport) []byte {
 		Bare     *confine.Feature      `json:"without_namespaces,omitempty"` // why user namespaces are refused
 		Tools    []toolReport          `json:"tools,omitempty"`
 	}{t.profile, nonNil(plan.Enforced), nonNil(plan.Gaps), nonNil(plan.Notes), t.warningTexts(), nil, tools}
-	if plan.Bare.Answer == confine.No {
-		out.Bare = &plan.Bare
+	if plan.HostNamespaces.Answer == confine.No {
+		out.Bare = &plan.HostNamespaces
 	}
 	b, err := json.MarshalIndent(out, "", "  ")
 	if err != nil {
@@ -201,10 +201,10 @@ func gapTexts(gaps []confine.Gap) []string {
 
 // namespaceAdvice says why user namespaces are refused, and both ways to proceed.
 func namespaceAdvice(plan *confine.Plan, open *confine.GapError) []string {
-	if plan.Bare.Answer != confine.No {
+	if plan.HostNamespaces.Answer != confine.No {
 		return nil
 	}
-	out := []string{"user namespaces are refused: " + plan.Bare.Detail + "\n" + plan.Bare.Fix}
+	out := []string{"user namespaces are refused: " + plan.HostNamespaces.Detail + "\n" + plan.HostNamespaces.Fix}
 	if open != nil && open.Waive != nil {
 		out = append(out, confine.WaiveLine(open.Waive))
 	}

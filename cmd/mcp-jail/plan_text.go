@@ -101,7 +101,7 @@ func (x *planPage) files() {
 		fmt.Fprintf(w, "  %s\t%s\t%s\n", e.Rights, printable(entryName(e)), printable(originText(e)))
 	}
 	tmp := "/tmp, /dev/shm"
-	if x.plan.Bare.Answer == confine.No {
+	if x.plan.HostNamespaces.Answer == confine.No {
 		tmp = "TMPDIR"
 	}
 	fmt.Fprintf(w, "  read write execute\t%s\tprivate, removed at the end\n", tmp)

@@ -181,7 +181,7 @@ func (t *target) compile() (*confine.Plan, error) {
 		return plan, err
 	}
 	features := confine.Probe()
-	if mounts := features.MountAPI; mounts.Answer == confine.No && plan.Bare.Answer != confine.No {
+	if mounts := features.MountAPI; mounts.Answer == confine.No && plan.HostNamespaces.Answer != confine.No {
 		g := confine.Gap{Axis: policy.AxisFs, What: "a root of the jail's own", Why: mounts.Detail, Fix: mounts.Fix, Fatal: true}
 		plan.Gaps = append(plan.Gaps, g)
 		if open == nil {

@@ -38,7 +38,7 @@ func attackTable(root, user []finding) string {
 			fmt.Fprintf(&body, "| %s | %d%s | %s | %s | %s |\n", a.what, len(r.root), r.who(), r.outcome, r.by, r.bare)
 		}
 	}
-	f := probe.HostFacts()
+	f := probe.Detect()
 	fmt.Fprintf(&b, "Linux %s, Landlock ABI %d, %s: %d attacks in %d forms, of which %d can succeed here without a jail.\n", release(f.Kernel), f.LandlockABI, runtime.GOARCH, attacks, forms, tried)
 	return b.String() + body.String()
 }

@@ -27,7 +27,7 @@ type suite struct {
 const leftOpen = 700
 
 func newSuite(t *testing.T) *suite {
-	s := &suite{words: map[string]string{}, known: map[string]bool{}, abi: probe.HostFacts().LandlockABI}
+	s := &suite{words: map[string]string{}, known: map[string]bool{}, abi: probe.Detect().LandlockABI}
 	s.host(t)
 	s.queues(t)
 	s.network(t)

@@ -23,15 +23,15 @@ import (
 const behindName = "mcp-jail-behind" // puts up one wall without namespaces, then runs the program
 
 // only builds a jail that is one wall.
-func (w world) only(b *jailpkg.JailBuilder, steps []jailpkg.BuildStep) []jailpkg.BuildStep {
-	return slices.DeleteFunc(steps, func(st jailpkg.BuildStep) bool {
+func (w world) only(b *jailpkg.Launch, steps []jailpkg.Step) []jailpkg.Step {
+	return slices.DeleteFunc(steps, func(st jailpkg.Step) bool {
 		return !slices.Contains(wallSteps[w], st.Name) || st.Name == "landlock" && w == wallMediation
 	})
 }
 
 // restrictingAfterRules are the steps that a process can go through by itself.
-func restrictingAfterRules(b *jailpkg.JailBuilder) []jailpkg.BuildStep {
-	return append([]jailpkg.BuildStep{{Name: "landlock rules", By: b.Init, Run: b.OpenRuleset}}, b.Restricting()...)
+func restrictingAfterRules(b *jailpkg.Launch) []jailpkg.Step {
+	return append([]jailpkg.Step{{Name: "landlock rules", By: b.Init, Run: b.OpenRuleset}}, b.RestrictSteps()...)
 }
 
 // runBehind puts one wall up around this process and becomes the program of the
@@ -47,12 +47,12 @@ func runBehind(args []string) {
 		fail(err)
 	}
 	self := &stub.Task{}
-	s := &jailpkg.JailBuilder{Builder: jailpkg.Builder{Init: self, Server: self}, Outer: self}
-	if s.Order, err = spec.DecodeOrder(b); err != nil {
+	s := &jailpkg.Launch{Base: jailpkg.Base{Init: self, Server: self}, Outer: self}
+	if s.Spec, err = spec.Decode(b); err != nil {
 		fail(err)
 	}
 	// Some places of a jail are not there outside of one.
-	s.Order.Landlock.Rules = slices.DeleteFunc(s.Order.Landlock.Rules, func(r landlock.Rule) bool {
+	s.Spec.Landlock.Rules = slices.DeleteFunc(s.Spec.Landlock.Rules, func(r landlock.Rule) bool {
 		fd, err := rootfs.OpenObject(&stub.Task{}, unix.AT_FDCWD, r.Path)
 		if err == nil {
 			unix.Close(fd)
@@ -71,6 +71,6 @@ func runBehind(args []string) {
 			fail(errors.Join(errors.New(step.Name), err))
 		}
 	}
-	env := s.Order.Env
-	fail(syscall.Exec(s.Order.Program, s.Order.Argv, env))
+	env := s.Spec.Env
+	fail(syscall.Exec(s.Spec.Program, s.Spec.Argv, env))
 }

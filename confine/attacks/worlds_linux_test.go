@@ -93,7 +93,7 @@ func (st *stage) inBareJail(t *testing.T, p *policy.Profile, tries []attacker.At
 	t.Helper()
 	q := *p
 	q.Argv = append([]string{attacker.Name}, jailtest.Args(t, tries)...)
-	plan, err := jailtest.WaivesGaps.CompileOn(&q, probe.HostFacts().With(probe.Unavailable("for this test", "")))
+	plan, err := jailtest.WaivesGaps.CompileOn(&q, probe.Detect().WithUserNS(probe.Unavailable("for this test", "")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func (st *stage) inBareJail(t *testing.T, p *policy.Profile, tries []attacker.At
 		t.Fatal(err)
 	}
 	defer r.Close()
-	process, err := confine.Launcher{}.Spawn(confine.ShimBare).Start(t.Context(), plan, jailpkg.Stdio{Out: w})
+	process, err := confine.Launcher{}.Spawn(confine.KindHostNS).Start(t.Context(), plan, jailpkg.Stdio{Out: w})
 	w.Close()
 	if err != nil && strings.Contains(err.Error(), rootfs.ErrSwapped.Error()) {
 		return st.inBareJail(t, st.profile(t), tries)
@@ -126,11 +126,11 @@ func (st *stage) behind(t *testing.T, w world, p *policy.Profile, tries []attack
 			q.Env = append(q.Env, policy.Variable{Name: name, Value: value})
 		}
 	}
-	f := probe.HostFacts().With(probe.Available(""))
+	f := probe.Detect().WithUserNS(probe.Available(""))
 	f.SeccompNotify = probe.Unavailable("for this test", "") // nobody would answer
 	plan := planpkg.Compile(&q, f)
 	cmd := exec.Command(jailtest.Binary)
 	cmd.Args = []string{behindName, string(w)}
-	cmd.Stdin = bytes.NewReader(plan.Order.Encode())
+	cmd.Stdin = bytes.NewReader(plan.Spec.Encode())
 	return st.careless(t, cmd, tries)
 }

@@ -76,7 +76,7 @@ func BenchmarkServerStart(b *testing.B) {
 	p.Program, p.Argv = node, []string{"node", filepath.Join(modules, "@modelcontextprotocol/server-filesystem/dist/index.js"), dir}
 	for _, supervised := range []bool{true, false} {
 		b.Run(fmt.Sprintf("supervised=%v", supervised), func(b *testing.B) {
-			f := probe.HostFacts()
+			f := probe.Detect()
 			if !supervised {
 				f.SeccompNotify = probe.Unavailable("left out", "")
 			}
@@ -97,7 +97,7 @@ func answerInitialize(b *testing.B, plan *planpkg.Plan) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	proc, err := (confine.Launcher{}).ShimFor().Start(b.Context(), plan, jail.Stdio{In: in, Out: out})
+	proc, err := (confine.Launcher{}).ClaimPrepared().Start(b.Context(), plan, jail.Stdio{In: in, Out: out})
 	in.Close()
 	out.Close()
 	if err != nil {

@@ -70,7 +70,7 @@ func TestJailRecordsEveryTime(t *testing.T) {
 func TestRefusalsPastTheLimitAreCounted(t *testing.T) {
 	t.Parallel()
 	var p confine.Process
-	l := &mediate.Ledger{Say: p.Record}
+	l := &mediate.Reporter{Say: p.HandleEvent}
 	const times = 10 * spec.MaxAgain
 	for range times {
 		l.Refused(&mediate.Request{N: seccomp.Notification{Tid: uint32(unix.Gettid())}}, "write", "/a")
@@ -113,7 +113,7 @@ func TestRefusalsLeaveOutOtherErrors(t *testing.T) {
 		{policy.AxisFs, "read", long, false, false, long[:4096]},
 	} {
 		var told []string
-		l := &mediate.Ledger{Hosts: c.hosts, Say: func(m spec.Message) { told = append(told, m.Target) }}
+		l := &mediate.Reporter{ResolvesHosts: c.hosts, Say: func(m spec.Event) { told = append(told, m.Target) }}
 		if c.self {
 			l.Self = unix.Gettid()
 		}
@@ -126,8 +126,8 @@ func TestRefusalsLeaveOutOtherErrors(t *testing.T) {
 
 // TestRefusalsAreAnnounced: the last one that is told at once says that there may be more.
 func TestRefusalsAreAnnounced(t *testing.T) {
-	var told []spec.Message
-	l := &mediate.Ledger{Say: func(m spec.Message) { told = append(told, m) }, Turns: true} // so that nothing comes later
+	var told []spec.Event
+	l := &mediate.Reporter{Say: func(m spec.Event) { told = append(told, m) }, Windows: true} // so that nothing comes later
 	for range spec.MaxAgain + 10 {
 		l.Refused(&mediate.Request{N: seccomp.Notification{Tid: uint32(unix.Gettid())}}, "write", "/a")
 	}
@@ -144,8 +144,8 @@ func TestRefusalsAreAnnounced(t *testing.T) {
 // TestRefusalsPastTheLimitAreNotResolved: they are no name.
 func TestRefusalsPastTheLimitAreNotResolved(t *testing.T) {
 	var p confine.Process
-	p.Record(spec.Sighting{Axis: policy.AxisIPC, Operation: "connect", Target: policy.DenialOthers, Absent: true}.Message(1))
-	p.Record(spec.Sighting{Axis: policy.AxisIPC, Operation: "connect", Target: "/nowhere/socket", Absent: true}.Message(1))
+	p.HandleEvent(spec.Refusal{Axis: policy.AxisIPC, Operation: "connect", Target: policy.DenialOthers, Absent: true}.Event(1))
+	p.HandleEvent(spec.Refusal{Axis: policy.AxisIPC, Operation: "connect", Target: "/nowhere/socket", Absent: true}.Event(1))
 	if d := p.Denials(); len(d) != 1 || d[0].Target != policy.DenialOthers {
 		t.Errorf("%v", d)
 	}

@@ -47,7 +47,7 @@ func kept(p *policy.Profile) *policy.Profile {
 func needsCopies(t testing.TB) {
 	t.Helper()
 	jailtest.Needs(t)
-	if f := (confine.Launcher{}).AskCopies(homeProfile(t, t.TempDir())); f.Answer != probe.Yes {
+	if f := (confine.Launcher{}).ProbeOverlay(homeProfile(t, t.TempDir())); f.Answer != probe.Yes {
 		testkit.Skip(t, "overlay", "%s (%s)", f.Answer, f.Detail)
 	}
 }
@@ -119,7 +119,7 @@ func TestJailHome(t *testing.T) {
 	}
 	looks := []attacker.Attempt{attacker.Try("list", home), attacker.Try("read", home+"/x"), attacker.Try("list", home+"/dir")}
 	before, after := "[ok dir empty hard link out x y ok x ok sub y]", "[ok dir empty hard link out stolen x y ok ok new sub]"
-	if probe.HostFacts().FullCopies.Answer == probe.Yes {
+	if probe.Detect().FullCopies.Answer == probe.Yes {
 		writes = append(writes, attacker.Try("rmdir", home+"/dir/sub"), attacker.Try("unlink", home+"/dir/new"), attacker.Try("rmdir", home+"/dir"), attacker.Try("mkdir", home+"/dir"), attacker.Try("create", home+"/dir/new"))
 		after = "[ok dir empty hard link out stolen x y ok ok new]"
 	}
@@ -156,7 +156,7 @@ func TestJailHome(t *testing.T) {
 func TestJailHomeHolds(t *testing.T) {
 	needsCopies(t)
 	attributes, unnamed := attacker.Succeeded, attacker.Succeeded
-	if probe.HostFacts().FullCopies.Answer != probe.Yes {
+	if probe.Detect().FullCopies.Answer != probe.Yes {
 		attributes, unnamed = "ENOTSUP", "ENOTSUP" // of a tmpfs; and overlayfs has files without a name since Linux 6.3
 	}
 	for _, c := range []struct{ attempt, want string }{

@@ -131,7 +131,7 @@ func TestJailHomeWithoutOverlay(t *testing.T) {
 		if now := everything(t, home); now != host {
 			t.Errorf("the host's tree has changed:\n%s\nto\n%s", host, now)
 		}
-		if plan := planpkg.Compile(kept(p), probe.HostFacts().With(probe.Available(""))); note(plan) {
+		if plan := planpkg.Compile(kept(p), probe.Detect().WithUserNS(probe.Available(""))); note(plan) {
 			t.Errorf("the control: %q", plan.Notes)
 		}
 	}

@@ -51,7 +51,7 @@ func TestDeviceMountsDoNotPropagate(t *testing.T) {
 	if inMounts(t, "") {
 		return
 	}
-	own := rootfs.OwnFilesystems{T: &stub.Task{}}
+	own := rootfs.PrivateFS{T: &stub.Task{}}
 	if err := own.Make(); err != nil {
 		t.Fatal(err)
 	}
@@ -90,8 +90,8 @@ func TestUserNamespaceLimitCannotBeSet(t *testing.T) {
 		t.Fatal(err)
 	}
 	proc.Wait()
-	var told []confine.Remark
-	proc.Tell(func(r confine.Remark) { told = append(told, r) })
+	var told []confine.Notice
+	proc.OnNotice(func(r confine.Notice) { told = append(told, r) })
 	if len(told) == 0 || told[0].Warning || !strings.Contains(told[0].Text, "max_user_namespaces could not be set") {
 		t.Errorf("%+v", told)
 	}
@@ -124,7 +124,7 @@ func TestLastCapability(t *testing.T) {
 		{"too few", below(40), answer{0, unix.EINVAL}},
 		{"refused", func(uintptr) error { return unix.EPERM }, answer{0, unix.EPERM}},
 	} {
-		if last, err := jail.LastThat(c.exists); (answer{last, err}) != c.want {
+		if last, err := jail.LastAccepted(c.exists); (answer{last, err}) != c.want {
 			t.Errorf("%s: %d, %v, want %v", c.name, last, err, c.want)
 		}
 	}

@@ -136,7 +136,7 @@ func TestJailRights(t *testing.T) {
 
 // refusesTruncating tells whether Landlock or the supervisor does.
 func refusesTruncating() bool {
-	f := probe.HostFacts()
+	f := probe.Detect()
 	return f.LandlockABI >= 3 || f.SeccompNotify.Answer == probe.Yes
 }
 

@@ -203,12 +203,12 @@ func TestJailSwappedParent(t *testing.T) {
 			}
 			p := jailtest.Profile(t, jailtest.Grant{Path: dir + "/ws", Rights: rw}, jailtest.Grant{Path: dir + "/ws/a/secret", Rights: 0})
 			swap := swaps // once: what was swapped stays so when the jail is built again
-			alter := func(b *jail.JailBuilder, steps []jail.BuildStep) (all []jail.BuildStep) {
+			alter := func(b *jail.Launch, steps []jail.Step) (all []jail.Step) {
 				for _, s := range steps {
 					all = append(all, s)
 					if s.Name == "mounts" && s.By == b.Init && swap {
 						swap = false
-						all = append(all, jail.BuildStep{Name: "swap", By: b.Init, Run: func() error {
+						all = append(all, jail.Step{Name: "swap", By: b.Init, Run: func() error {
 							if err := b.Init.Renameat2(unix.AT_FDCWD, dir+"/ws/a", unix.AT_FDCWD, dir+"/ws/b", 0); err != nil {
 								return err
 							}

@@ -72,7 +72,7 @@ func TestShortageIsNoGap(t *testing.T) {
 	for _, errno := range []syscall.Errno{unix.EAGAIN, unix.ENOMEM, unix.EPERM, unix.ENOSPC, unix.EACCES} {
 		for _, step := range []string{steppkg.Namespaces, "private mounts", steppkg.Exec} {
 			in := &steppkg.Error{Step: step, Errno: errno}
-			if f, err := confine.Refusal(in); f.Answer == probe.No || err != in {
+			if f, err := confine.RefusedNamespaces(in); f.Answer == probe.No || err != in {
 				t.Errorf("%s, %v: %+v, %v", step, errno, f, err)
 			}
 		}
@@ -95,7 +95,7 @@ func TestNamespacesUsedUp(t *testing.T) {
 	}
 	_, err := confine.Launcher{Waive: policy.Axes()}.Start(t.Context(), jailtest.Profile(t), jail.Stdio{})
 	var gaps *plan.GapError
-	if !errors.As(err, &gaps) || len(gaps.Gaps) != 1 || !gaps.Gaps[0].Fatal || gaps.Bare.Answer == probe.No || !strings.Contains(err.Error(), "too many user namespaces") {
+	if !errors.As(err, &gaps) || len(gaps.Gaps) != 1 || !gaps.Gaps[0].Fatal || gaps.HostNamespaces.Answer == probe.No || !strings.Contains(err.Error(), "too many user namespaces") {
 		t.Errorf("%#v: %v", err, err)
 	}
 }

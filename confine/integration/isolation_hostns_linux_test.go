@@ -28,7 +28,7 @@ func TestHostNSIsolation(t *testing.T) {
 	key := 0x6d640000 + os.Getpid()
 	jailtest.MakeSharedMemory(t, key)
 	signals := "EPERM"
-	if probe.HostFacts().LandlockABI < 6 {
+	if probe.Detect().LandlockABI < 6 {
 		signals = "ok"
 	}
 	const any = ""
@@ -116,7 +116,7 @@ func TestHostNSDevices(t *testing.T) {
 // that is in the server's Landlock domain.
 func TestHostNSInitIsNotSignalled(t *testing.T) {
 	jailtest.NeedsHostNS(t)
-	if probe.HostFacts().LandlockABI < 6 {
+	if probe.Detect().LandlockABI < 6 {
 		t.Skip("Landlock knows no signals here, and the plan says so")
 	}
 	if got := jailtest.AttemptsHostNS(t, jailtest.Profile(t), attacker.Try("signal-init"))[0]; got != "EPERM" {

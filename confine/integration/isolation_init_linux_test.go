@@ -33,19 +33,19 @@ func TestInitCapabilities(t *testing.T) {
 		notifies probe.Feature
 		kept     string
 	}{
-		{"with a supervisor", probe.HostFacts().SeccompNotify, fmt.Sprintf("%016x", 1<<unix.CAP_SYS_PTRACE)},
+		{"with a supervisor", probe.Detect().SeccompNotify, fmt.Sprintf("%016x", 1<<unix.CAP_SYS_PTRACE)},
 		{"without", probe.Unavailable("for this test", ""), none},
 	} {
 		p := jailtest.Profile(t)
 		p.Waive = []policy.Axis{policy.AxisFs}
 		p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("wait")})...)
-		f := probe.HostFacts()
+		f := probe.Detect()
 		f.SeccompNotify = c.notifies
 		plan := planpkg.Compile(p, f)
-		if supervised := len(plan.Order.Hooks) > 0; supervised != (c.kept != none) {
+		if supervised := len(plan.Spec.Hooks) > 0; supervised != (c.kept != none) {
 			t.Fatalf("%s: %t", c.what, supervised)
 		}
-		proc, err := confine.Launcher{}.Spawn(confine.ShimOwnNet).Start(t.Context(), plan, jail.Stdio{})
+		proc, err := confine.Launcher{}.Spawn(confine.KindNamespaced).Start(t.Context(), plan, jail.Stdio{})
 		if err != nil {
 			t.Fatal(err)
 		}

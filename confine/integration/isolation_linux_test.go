@@ -46,7 +46,7 @@ func TestJailIsolation(t *testing.T) {
 		return any
 	}
 	scoped := "EPERM"
-	if probe.HostFacts().LandlockABI < 6 {
+	if probe.Detect().LandlockABI < 6 {
 		scoped = "ok" // its own init: with it the server ends itself
 	}
 	none := "EACCES" // its init has no descriptors, as only root can see
@@ -368,7 +368,7 @@ func TestJailSocketInAGrant(t *testing.T) {
 	testkit.Accept(t, "unix", dir+"/host")
 	p := jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: r})
 	want := "ok"
-	if probe.HostFacts().LandlockABI >= 9 {
+	if probe.Detect().LandlockABI >= 9 {
 		want = "EACCES"
 	}
 	jailtest.Expect(t, "connect", jailtest.Attempt(t, p, "dial", "unix", dir+"/host"), want)

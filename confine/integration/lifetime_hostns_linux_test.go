@@ -87,7 +87,7 @@ func TestHostNSInitIsKilled(t *testing.T) {
 	s.Errs.Await(t, "daemon")
 	unix.Kill(s.PID(), unix.SIGKILL)
 	exit, _ := s.Wait()
-	if exit != (confine.Exit{Code: 137, Signal: syscall.SIGKILL, Why: confine.LostJail}) {
+	if exit != (confine.Exit{Code: 137, Signal: syscall.SIGKILL, Why: confine.SupervisorDied}) {
 		t.Errorf("%+v", exit)
 	}
 	if _, err := os.Lstat(s.Tmp); !errors.Is(err, os.ErrNotExist) {

@@ -37,7 +37,7 @@ func withoutProc(t *testing.T, p *policy.Profile, what attacker.Attempt) *jailte
 	t.Helper()
 	q := *p
 	q.Argv = append(q.Argv[:1:1], jailtest.Args(t, []attacker.Attempt{what})...)
-	f := probe.HostFacts()
+	f := probe.Detect()
 	f.FreshProc = probe.Unavailable("the test has taken it away", "")
 	plan := planpkg.Compile(&q, f)
 	for _, g := range plan.Gaps {
@@ -51,7 +51,7 @@ func withoutProc(t *testing.T, p *policy.Profile, what attacker.Attempt) *jailte
 	}
 	defer w.Close()
 	s := &jailtest.Started{T: t, Errs: jailtest.NewOutput()}
-	if s.Process, err = (confine.Launcher{}).Spawn(confine.ShimOwnNet).Start(t.Context(), plan, jail.Stdio{Out: w}); err != nil {
+	if s.Process, err = (confine.Launcher{}).Spawn(confine.KindNamespaced).Start(t.Context(), plan, jail.Stdio{Out: w}); err != nil {
 		t.Fatal(err)
 	}
 	s.Ends = func() { out.Close() }
@@ -63,7 +63,7 @@ func withoutProc(t *testing.T, p *policy.Profile, what attacker.Attempt) *jailte
 // that there is one.
 func TestJailCgroup(t *testing.T) {
 	jailtest.Needs(t)
-	place := cgroup.CgroupHere()
+	place := cgroup.Locate()
 	limits := policy.Limits{MemoryMB: 64, Processes: 40}
 	plan, _ := confine.Launcher{}.Compile(limited(t, limits))
 	if claimsCgroup(plan) == place.None() {
@@ -89,7 +89,7 @@ func TestJailCgroup(t *testing.T) {
 		testkit.Eventually(t, "the supervisor, the init and the program in their cgroup", func() bool {
 			return len(strings.Fields(proc.ReadLine(filepath.Join(dir, "cgroup.procs")))) == 3
 		})
-		if own, _ := cgroup.CgroupPath(proc.ReadLine("/proc/self/cgroup")); strings.Contains(own, cgroup.CgroupName) {
+		if own, _ := cgroup.Path(proc.ReadLine("/proc/self/cgroup")); strings.Contains(own, cgroup.Name) {
 			t.Errorf("the launcher is in %s itself", own)
 		}
 		t.Cleanup(func() {
@@ -130,17 +130,17 @@ func TestJailCgroup(t *testing.T) {
 // TestWholeCgroup: the short way to the hierarchy says nothing that the list of mounts
 // does not, and nothing where it is another's, or counted from elsewhere.
 func TestWholeCgroup(t *testing.T) {
-	mount, top := cgroup.CgroupMount(proc.ReadLine("/proc/self/mountinfo"))
+	mount, top := cgroup.Mount(proc.ReadLine("/proc/self/mountinfo"))
 	for _, dir := range []string{"/", "/proc", t.TempDir(), "/nonexistent"} {
-		if cgroup.WholeCgroup(dir) {
+		if cgroup.HasDomainControllers(dir) {
 			t.Errorf("%s is said to be all of cgroup v2", dir)
 		}
 	}
-	if !cgroup.WholeCgroup(mount) {
+	if !cgroup.HasDomainControllers(mount) {
 		t.Logf("the long way is taken here: %q of %q", top, mount)
 		return
 	}
-	if own, _ := cgroup.CgroupPath(proc.ReadLine("/proc/self/cgroup")); top != "/" || unix.Access(mount+own, unix.F_OK) != nil {
+	if own, _ := cgroup.Path(proc.ReadLine("/proc/self/cgroup")); top != "/" || unix.Access(mount+own, unix.F_OK) != nil {
 		t.Errorf("%q is mounted, and this is %s", top, own)
 	}
 	if os.Getuid() != 0 {
@@ -151,7 +151,7 @@ func TestWholeCgroup(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.Remove(part) })
-	if cgroup.WholeCgroup(part) {
+	if cgroup.HasDomainControllers(part) {
 		t.Error("a part of the hierarchy is taken for all of it")
 	}
 	for flags, want := range map[uintptr]string{0: "ok true", unix.CLONE_NEWCGROUP: "ok false"} {
@@ -169,7 +169,7 @@ func TestWholeCgroup(t *testing.T) {
 // its own, or leave it; one that may write there gets no such promise.
 func TestJailCgroupIsOutOfReach(t *testing.T) {
 	jailtest.Needs(t)
-	place := cgroup.CgroupHere()
+	place := cgroup.Locate()
 	if place.Parent == "" {
 		t.Logf("no cgroup of ours here: %+v", place)
 		return
@@ -193,7 +193,7 @@ func TestJailCgroupIsOutOfReach(t *testing.T) {
 		// The next jail of this launcher has the next number.
 		var n int
 		fmt.Sscanf(filepath.Ext(name), ".%d", &n)
-		next := filepath.Join(place.Parent, fmt.Sprintf("%s%d.%d", cgroup.CgroupName, os.Getpid(), n+1))
+		next := filepath.Join(place.Parent, fmt.Sprintf("%s%d.%d", cgroup.Name, os.Getpid(), n+1))
 		got := jailtest.Attempts(t, p,
 			attacker.Try("read", next+"/pids.max"), attacker.Try("write", next+"/memory.max"), attacker.Try("write", next+"/cgroup.procs"),
 			attacker.Try("write", place.Parent+"/cgroup.procs"), attacker.Try("mkdir", next+"/sub"), attacker.Try("mkdir", place.Parent+"/sub"), attacker.Try("rmdir", next))
@@ -217,7 +217,7 @@ func TestSweepCgroups(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	cgroup.SweepCgroups(dir)
+	cgroup.Sweep(dir)
 	if left := proc.ReadDirNames(dir); len(left) != 3 || slices.Contains(left, fmt.Sprintf("mcp-jail.%d.1", dead)) {
 		t.Errorf("left: %q", left)
 	}

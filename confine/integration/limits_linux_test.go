@@ -44,7 +44,7 @@ func TestJailOpenFiles(t *testing.T) {
 func TestJailInotify(t *testing.T) {
 	jailtest.Needs(t)
 	probetest.Needs(t, "fresh_proc")
-	most := probe.HostFacts().Inotify
+	most := probe.Detect().Inotify
 	if most.Instances < 8 {
 		t.Fatalf("%+v", most)
 	}
@@ -115,7 +115,7 @@ func TestJailFileSize(t *testing.T) {
 // needsProcessLimit: something has to hold root's.
 func needsProcessLimit(t testing.TB) {
 	t.Helper()
-	if os.Getuid() == 0 && cgroup.CgroupHere().None() {
+	if os.Getuid() == 0 && cgroup.Locate().None() {
 		probetest.Needs(t, "pid_max", "fresh_proc")
 	}
 }
@@ -141,7 +141,7 @@ func TestJailProcesses(t *testing.T) {
 // TestJailProcessesOfRoot: the limit that the numbers of a PID namespace hold is exact.
 func TestJailProcessesOfRoot(t *testing.T) {
 	jailtest.Needs(t)
-	if os.Getuid() != 0 || !cgroup.CgroupHere().None() {
+	if os.Getuid() != 0 || !cgroup.Locate().None() {
 		t.Log("held by something else here")
 		return
 	}
@@ -174,7 +174,7 @@ func TestJailMemory(t *testing.T) {
 			p := limited(t, policy.Limits{MemoryMB: 64})
 			s := jailtest.Begin(t, p, c.what)
 			exit := s.Finish()
-			if d := denied(s.Process, "memory"); d.Axis != policy.AxisLimits || d.Target != "memory_mb = 64" || d.PID != 0 && d.Program != "attacker" || d.PID == 0 && cgroup.CgroupHere().None() {
+			if d := denied(s.Process, "memory"); d.Axis != policy.AxisLimits || d.Target != "memory_mb = 64" || d.PID != 0 && d.Program != "attacker" || d.PID == 0 && cgroup.Locate().None() {
 				t.Errorf("denials %+v", s.Denials())
 			}
 			if c.name != "two together" && exit.Signal != syscall.SIGKILL {

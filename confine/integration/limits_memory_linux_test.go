@@ -28,7 +28,7 @@ func TestJailEndsWhenMemoryCannotBeRead(t *testing.T) {
 	fault := blindness()
 	dir := testkit.Plant(t)
 	for _, blind := range []bool{true, false} {
-		l := confine.Launcher{Shim: jailtest.Binary}
+		l := confine.Launcher{SupervisorPath: jailtest.Binary}
 		if blind {
 			l.TestHooks.Steps = fault.strike
 		} else if err := os.WriteFile(dir+"/go", nil, 0o644); err != nil {
@@ -129,7 +129,7 @@ func TestJailGreedyChild(t *testing.T) {
 	s := jailtest.Begin(t, limited(t, policy.Limits{MemoryMB: 64}), attacker.Try("glutton", "8", "100"))
 	exit := s.Finish()
 	lives := strings.Contains(s.Out.String(), attacker.Succeeded+" 8")
-	if limited := !cgroup.CgroupHere().None(); lives != limited || (exit.Signal == syscall.SIGKILL) == limited {
+	if limited := !cgroup.Locate().None(); lives != limited || (exit.Signal == syscall.SIGKILL) == limited {
 		t.Errorf("cgroup %v: %s, %+v, denials %+v, %.300q", limited, s.Out, exit, s.Denials(), s.Errs.Text)
 	}
 	if d := denied(s.Process, "memory"); d.Target != "memory_mb = 64" {

@@ -51,7 +51,7 @@ func TestJailInbound(t *testing.T) {
 	jailtest.Needs(t)
 	for _, listens := range []string{"127.0.0.1", "[::1]", "0.0.0.0", "[::]"} {
 		t.Run(listens, func(t *testing.T) {
-			const calls = 3 * spec.SpareSockets
+			const calls = 3 * spec.InboundSockets
 			port := freePort(t)
 			p := jailtest.Profile(t)
 			p.Inbound = []int{port}
@@ -161,8 +161,8 @@ func TestJailInboundTaken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := make(chan confine.Remark, 8)
-	proc.Tell(func(r confine.Remark) { told <- r })
+	told := make(chan confine.Notice, 8)
+	proc.OnNotice(func(r confine.Notice) { told <- r })
 	out.Await(t, "listening")
 	if r := <-told; !r.Warning || !strings.Contains(r.Text, fmt.Sprint("inbound port ", port, " leads nowhere yet")) {
 		t.Errorf("%+v", r)
@@ -203,7 +203,7 @@ func TestInboundRetriesSocket(t *testing.T) {
 				continue
 			}
 			if fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0); err == nil {
-				unix.Sendmsg(pair[1], []byte{spec.HandedSpare}, unix.UnixRights(fd), nil, 0)
+				unix.Sendmsg(pair[1], []byte{spec.SocketInbound}, unix.UnixRights(fd), nil, 0)
 				unix.Close(fd)
 			}
 		}

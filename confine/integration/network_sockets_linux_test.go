@@ -276,7 +276,7 @@ func TestConnectIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { unix.Close(fd) })
-		return fd, attacker.NilIfZero(sockets.ConnectSoon(fd, sys.Sockaddr(at)))
+		return fd, attacker.NilIfZero(sockets.ConnectWithin(fd, sys.Sockaddr(at)))
 	}
 	for range 4 { // until its queue is full
 		dial(unix.SOCK_NONBLOCK)
@@ -304,7 +304,7 @@ func TestNetworkMissingCalls(t *testing.T) {
 			t.Fatal(err)
 		}
 		l := jailtest.WaivesGaps
-		l.Shim = program
+		l.SupervisorPath = program
 		got, err := jailtest.Run(t, l, greetingProfile(t), []attacker.Attempt{attacker.Try("greeted", greets), attacker.Try("greeted", greetsNot), attacker.Try("names", greets)})
 		if want := "[ok hello from 198.51.100.10 ECONNREFUSED ok " + greets + " true]"; err != nil || fmt.Sprint(got) != want {
 			t.Errorf("%s: %v, %v", f.what, got, err)

@@ -97,7 +97,7 @@ func TestNetworkJailBuiltTwice(t *testing.T) {
 	c := all[slices.IndexFunc(all, func(c client) bool { return c.name == "curl" && c.scheme == "https" })].withoutAuthority()
 	c.path = "/granted/x"
 	failed, careful := 0, 0
-	l := confine.Launcher{TestHooks: jail.TestHooks{Lists: true, Steps: func(b *jail.JailBuilder, steps []jail.BuildStep) []jail.BuildStep {
+	l := confine.Launcher{TestHooks: jail.TestHooks{Lists: true, Steps: func(b *jail.Launch, steps []jail.Step) []jail.Step {
 		last := steps[len(steps)-1]
 		if last.Name != step.Supervision { // of the last lists, when there is all that a jail has outside of it
 			return steps
@@ -107,7 +107,7 @@ func TestNetworkJailBuiltTwice(t *testing.T) {
 			return steps
 		}
 		failed++
-		return append(slices.Clone(steps), jail.BuildStep{Name: "not by a list", By: b.Outer, Run: func() error { return b.Outer.Fchdir(-1) }})
+		return append(slices.Clone(steps), jail.Step{Name: "not by a list", By: b.Outer, Run: func() error { return b.Outer.Fchdir(-1) }})
 	}}}
 	out, ok, denials := runClientBy(t, l, c.requestProfile(t, "good.test", part))
 	if !ok || !c.said(out, "good.test") || len(denials) != 0 || failed != 1 || careful != 1 {
@@ -196,7 +196,7 @@ func TestNetworkSecretMissing(t *testing.T) {
 		p.Net = []policy.NetRule{{Host: "good.test", Scheme: "https", Secrets: []policy.Secret{s}, Allow: true}}
 		p.Secrets = []policy.Secret{s}
 		_, _, err := jailtest.Start(t, confine.Launcher{}, p, io.Discard, io.Discard)
-		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(fmt.Sprint(err), gateway.StepRequests) {
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(fmt.Sprint(err), gateway.StepTLS) {
 			t.Errorf("%+v: %v, want %q", s, err, c.want)
 		}
 	}
@@ -229,7 +229,7 @@ func TestNetworkServerDoesNotRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pid := proc.Terminator.Pid()
+	pid := proc.Interceptor.Pid()
 	if err := unix.Kill(pid, unix.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}

@@ -35,7 +35,7 @@ func TestStartOfStoppedLauncherProcessIsCancelled(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		failed := make(chan error, 1)
 		go func() {
-			_, err := confine.Launcher{Ready: shim}.Start(ctx, p, jail.Stdio{})
+			_, err := confine.Launcher{Prepared: shim}.Start(ctx, p, jail.Stdio{})
 			failed <- err
 		}()
 		time.Sleep(50 * time.Millisecond) // in the midst of it
@@ -57,7 +57,7 @@ func TestStartOfStoppedLauncherProcessIsCancelled(t *testing.T) {
 // does not count on one.
 func TestJailRemovesItsCgroup(t *testing.T) {
 	jailtest.Needs(t)
-	if place := cgroup.CgroupHere(); !place.None() {
+	if place := cgroup.Locate(); !place.None() {
 		t.Logf("every plan here counts on one (%+v): see TestJailCgroup", place)
 		return
 	}
@@ -68,10 +68,10 @@ func TestJailRemovesItsCgroup(t *testing.T) {
 		if shim.Cgroup != nil {
 			shim.Cgroup.Remove()
 		}
-		shim.Cgroup = &cgroup.JailCgroup{Dir: dir + "/cgroup", Fd: -1, Ours: true} // which no process is in
+		shim.Cgroup = &cgroup.Cgroup{Dir: dir + "/cgroup", Fd: -1, Ours: true} // which no process is in
 		p := jailtest.Profile(t)
 		p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("read", "/etc/hostname")})...)
-		proc, err := confine.Launcher{Ready: shim}.Start(t.Context(), p, jail.Stdio{})
+		proc, err := confine.Launcher{Prepared: shim}.Start(t.Context(), p, jail.Stdio{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,21 +90,21 @@ func TestJailEndsWhenLimitsCannotBeSet(t *testing.T) {
 		dir := testkit.Plant(t, "cgroup/pids.max")
 		shim := confine.Launcher{}.Prepare()
 		testkit.Eventually(t, "it is there", func() bool { return shim.Process.PID() > 0 })
-		if !cgroup.CgroupHere().None() {
-			shim.Discard()
+		if !cgroup.Locate().None() {
+			shim.Close()
 			t.Log("the jail's own is held to its limits: see TestJailCgroup")
 			return
 		}
 		p := jailtest.Profile(t)
 		p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("wait")})...)
-		shim.Cgroup = &cgroup.JailCgroup{Dir: dir + "/cgroup", Fd: -1}
+		shim.Cgroup = &cgroup.Cgroup{Dir: dir + "/cgroup", Fd: -1}
 		if !holds {
 			shim.Cgroup.Dir += "/none"
 		}
 		shim.Process.Mu.Lock()
 		shim.Process.Cgroup, shim.Process.Limits = shim.Cgroup, policy.Limits{Processes: 40}
 		shim.Process.Mu.Unlock()
-		proc, err := confine.Launcher{Ready: shim}.Start(t.Context(), p, jail.Stdio{})
+		proc, err := confine.Launcher{Prepared: shim}.Start(t.Context(), p, jail.Stdio{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -133,11 +133,11 @@ func TestSpecCannotBeSent(t *testing.T) {
 		t.Fatal(err)
 	}
 	closed.Close()
-	for kind, namespaces := range map[string]probe.Feature{confine.ShimOwnNet: probe.Available(""), confine.ShimBare: probe.Unavailable("for this test", "")} {
+	for kind, namespaces := range map[string]probe.Feature{confine.KindNamespaced: probe.Available(""), confine.KindHostNS: probe.Unavailable("for this test", "")} {
 		for _, size := range []int{0, 1 << 20} {
 			p := jailtest.Profile(t)
 			p.Env = append(p.Env, policy.Variable{Name: "LONG", Value: strings.Repeat("x", size)})
-			plan, err := jailtest.WaivesGaps.CompileOn(p, probe.HostFacts().With(namespaces))
+			plan, err := jailtest.WaivesGaps.CompileOn(p, probe.Detect().WithUserNS(namespaces))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -167,7 +167,7 @@ func lacks() []fault {
 func faultShim() {
 	self, _ := os.Readlink("/proc/self/exe")
 	index, ok := strings.CutPrefix(filepath.Base(self), faultPrefix)
-	if !ok || !supervisor.IsShim() {
+	if !ok || !supervisor.IsSupervisor() {
 		return
 	}
 	runtime.LockOSThread()
@@ -184,9 +184,9 @@ func faultShim() {
 func (f *fault) filter() ([]bpf.RawInstruction, error) {
 	answer := seccomp.ErrnoNode(uint32(f.errno))
 	if f.when != nil {
-		answer = seccomp.WhenOneOf(seccomp.Low(f.arg), f.when, answer, seccomp.Allow)
+		answer = seccomp.WhenOneOf(seccomp.Low(f.arg), f.when, answer, seccomp.AllowNode)
 	}
-	return seccomp.AssembleFilter(seccomp.WhenEqual(seccomp.FilterWord{Off: seccomp.DataNr, Mask: seccomp.AllBits}, uint32(f.call), answer, seccomp.Allow))
+	return seccomp.Assemble(seccomp.WhenEqual(seccomp.Word{Off: seccomp.DataNr, Mask: seccomp.AllBits}, uint32(f.call), answer, seccomp.AllowNode))
 }
 
 func (f *fault) install() error {
@@ -205,19 +205,19 @@ func (f *fault) install() error {
 			return err
 		}
 	}
-	_, err = seccomp.ApplySeccomp(&stub.Task{}, seccomp.FilterRecords(prog), unix.SECCOMP_FILTER_FLAG_TSYNC)
+	_, err = seccomp.Install(&stub.Task{}, seccomp.Records(prog), unix.SECCOMP_FILTER_FLAG_TSYNC)
 	return err
 }
 
 // strike has the stub meet the fault from its first call on.
-func (f *fault) strike(b *jail.JailBuilder, steps []jail.BuildStep) []jail.BuildStep {
+func (f *fault) strike(b *jail.Launch, steps []jail.Step) []jail.Step {
 	if steps[1].Name != step.CoreDumps { // the second of first, and of no others
 		return steps // it has by now
 	}
-	return append([]jail.BuildStep{{Name: "fault", By: b.Outer, Run: func() error {
+	return append([]jail.Step{{Name: "fault", By: b.Outer, Run: func() error {
 		prog, err := f.filter()
 		if err == nil {
-			_, err = seccomp.ApplySeccomp(b.Outer, seccomp.FilterRecords(prog), 0)
+			_, err = seccomp.Install(b.Outer, seccomp.Records(prog), 0)
 		}
 		return err
 	}}}, steps...)
@@ -239,8 +239,8 @@ func TestJailFaults(t *testing.T) {
 			covered = append(covered, f.step)
 			t.Run(f.step+"/"+f.what, func(t *testing.T) { refusedStart(t, own, i, f, false) })
 		}
-		b := &jail.JailBuilder{}
-		everyStep(t, slices.Concat(b.First(), b.Mounting(), b.Restricting()), covered)
+		b := &jail.Launch{}
+		everyStep(t, slices.Concat(b.FirstSteps(), b.MountSteps(), b.RestrictSteps()), covered)
 	})
 	t.Run("without", func(t *testing.T) {
 		var covered []string
@@ -248,7 +248,7 @@ func TestJailFaults(t *testing.T) {
 			covered = append(covered, f.step)
 			t.Run(f.step+"/"+f.what, func(t *testing.T) { refusedStart(t, own, len(shimFaults())+i, f, true) })
 		}
-		everyStep(t, (&supervisor.Shim{}).Steps(), covered)
+		everyStep(t, (&supervisor.Process{}).Steps(), covered)
 	})
 }
 
@@ -285,7 +285,7 @@ func ownCopy(t *testing.T) string {
 	return own
 }
 
-func everyStep(t *testing.T, steps []jail.BuildStep, covered []string) {
+func everyStep(t *testing.T, steps []jail.Step, covered []string) {
 	t.Helper()
 	for _, s := range steps {
 		if !slices.Contains(covered, s.Name) {
@@ -304,7 +304,7 @@ func refusedStart(t *testing.T, own string, index int, f fault, bare bool) {
 	p.Entries = append(p.Entries, policy.Entry{Path: dir + "/state/home", Named: "home", Kind: policy.KindDir, Rights: rw, Origin: policy.OriginHome, Rule: "home", Make: true, Ephemeral: f.step == step.Overlays})
 	jailtest.SortEntries(p)
 	p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("create", dir+"/ws/ran")})...)
-	facts := probe.HostFacts().With(probe.Available(""))
+	facts := probe.Detect().WithUserNS(probe.Available(""))
 	if f.step == step.Overlays {
 		needsCopies(t)
 	}
@@ -315,7 +315,7 @@ func refusedStart(t *testing.T, own string, index int, f fault, bare bool) {
 		}
 	}
 	if bare {
-		facts = probe.HostFacts().With(probe.Unavailable("for this test", ""))
+		facts = probe.Detect().WithUserNS(probe.Unavailable("for this test", ""))
 	}
 	before := jailtest.LookAtHost(t, dir)
 
@@ -326,11 +326,11 @@ func refusedStart(t *testing.T, own string, index int, f fault, bare bool) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		kind := confine.ShimOwnNet
+		kind := confine.KindNamespaced
 		if bare {
-			kind = confine.ShimBare
+			kind = confine.KindHostNS
 		}
-		process, err := confine.Launcher{Shim: path, TestHooks: altered}.Spawn(kind).Start(t.Context(), plan, jail.Stdio{Out: pipe.w, Err: pipe.w})
+		process, err := confine.Launcher{SupervisorPath: path, TestHooks: altered}.Spawn(kind).Start(t.Context(), plan, jail.Stdio{Out: pipe.w, Err: pipe.w})
 		if err == nil {
 			process.Wait()
 		}

@@ -20,7 +20,7 @@ import (
 
 // onHostWith makes the attempts in a jail that is compiled for a host with these facts,
 // gaps or not.
-func onHostWith(t *testing.T, p *policy.Profile, f probe.Facts, errs *os.File, attempts ...attacker.Attempt) []attacker.Outcome {
+func onHostWith(t *testing.T, p *policy.Profile, f probe.Host, errs *os.File, attempts ...attacker.Attempt) []attacker.Outcome {
 	t.Helper()
 	q := *p
 	q.Argv = append(slices.Clone(p.Argv), jailtest.Args(t, attempts)...)
@@ -28,7 +28,7 @@ func onHostWith(t *testing.T, p *policy.Profile, f probe.Facts, errs *os.File, a
 	if err != nil {
 		t.Fatal(err)
 	}
-	proc, err := confine.Launcher{}.SpawnBare().Start(t.Context(), planpkg.Compile(&q, f), jail.Stdio{Out: w, Err: errs})
+	proc, err := confine.Launcher{}.PrepareHostNS().Start(t.Context(), planpkg.Compile(&q, f), jail.Stdio{Out: w, Err: errs})
 	w.Close()
 	if err != nil {
 		t.Fatal(err)
@@ -46,11 +46,11 @@ func TestHostNSGaps(t *testing.T) {
 	dir := testkit.Plant(t, hostNSTree...)
 	p := hostNSProfile(t, dir)
 	p.Limits = policy.Limits{Processes: 100}
-	f := probe.HostFacts().With(confine.Namespaces())
+	f := probe.Detect().WithUserNS(confine.Namespaces())
 	unsupervised := f
 	unsupervised.SeccompNotify = probe.Unavailable("it is missing", "have it")
 	for _, c := range []struct {
-		facts   probe.Facts
+		facts   probe.Host
 		attempt attacker.Attempt
 		want    attacker.Outcome
 		what    string // of the gap
@@ -77,7 +77,7 @@ func TestHostNSGaps(t *testing.T) {
 	if f.LandlockABI < 6 {
 		want[1] = "process no signal to your other processes, and no process survives"
 	}
-	if !f.Place.None() {
+	if !f.Cgroup.None() {
 		want = want[:2]
 	}
 	if !slices.Equal(whats, want) {
@@ -117,11 +117,11 @@ func TestHostNSExecuteGap(t *testing.T) {
 // held otherwise, or a gap.
 func TestHostNSOlderLandlock(t *testing.T) {
 	jailtest.NeedsHostNS(t)
-	newest := probe.HostFacts().LandlockABI
+	newest := probe.Detect().LandlockABI
 	for abi := 1; abi <= newest; abi++ {
 		for _, supervised := range []bool{true, false} {
 			t.Run(fmt.Sprintf("ABI %d, supervised %v", abi, supervised), func(t *testing.T) {
-				f := probe.HostFacts().With(confine.Namespaces())
+				f := probe.Detect().WithUserNS(confine.Namespaces())
 				f.LandlockABI = abi
 				if !supervised {
 					f.SeccompNotify = probe.Unavailable("it is missing", "have it")

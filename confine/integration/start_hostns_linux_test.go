@@ -26,11 +26,11 @@ func TestHostNSIsRefused(t *testing.T) {
 	p := jailtest.Profile(t)
 	_, err := confine.Launcher{}.Start(t.Context(), p, jail.Stdio{})
 	var gaps *planpkg.GapError
-	if !errors.As(err, &gaps) || gaps.Bare.Answer != probe.No || gaps.Bare.Detail == "" || gaps.Bare.Fix == "" {
+	if !errors.As(err, &gaps) || gaps.HostNamespaces.Answer != probe.No || gaps.HostNamespaces.Detail == "" || gaps.HostNamespaces.Fix == "" {
 		t.Fatalf("%#v", err)
 	}
 	axes := gaps.Waive
-	if len(axes) == 0 || !strings.Contains(err.Error(), planpkg.WaiveLine(axes)) || !strings.Contains(err.Error(), gaps.Bare.Detail) {
+	if len(axes) == 0 || !strings.Contains(err.Error(), planpkg.WaiveLine(axes)) || !strings.Contains(err.Error(), gaps.HostNamespaces.Detail) {
 		t.Errorf("%v\n%v", axes, err)
 	}
 	for i := range axes { // each of them is needed
@@ -44,11 +44,11 @@ func TestHostNSIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	proc.Wait()
-	if plan := proc.Plan(); plan.Bare.Answer != probe.No {
-		t.Errorf("%+v", plan.Bare)
+	if plan := proc.Plan(); plan.HostNamespaces.Answer != probe.No {
+		t.Errorf("%+v", plan.HostNamespaces)
 	}
-	if plan, err := (confine.Launcher{}).Compile(p); !errors.As(err, &gaps) || plan.Bare.Answer != probe.No {
-		t.Errorf("Compile says otherwise: %v, %v", plan.Bare, err)
+	if plan, err := (confine.Launcher{}).Compile(p); !errors.As(err, &gaps) || plan.HostNamespaces.Answer != probe.No {
+		t.Errorf("Compile says otherwise: %v, %v", plan.HostNamespaces, err)
 	}
 }
 

@@ -55,7 +55,7 @@ func TestJailWithoutProc(t *testing.T) {
 	dir := testkit.Plant(t, "file")
 	for _, grants := range [][]jailtest.Grant{{{Path: dir, Rights: r}}, {{Path: "/", Rights: r}}} {
 		p := jailtest.Profile(t, grants...)
-		f := probe.HostFacts()
+		f := probe.Detect()
 		f.FreshProc = probe.Unavailable("masked", "unmask")
 		p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{
 			attacker.Try("stat", "/proc/self"), attacker.Try("stat", "/proc/1"), attacker.Try("stat", fmt.Sprintf("/proc/%d", os.Getpid())), attacker.Try("read", dir+"/file"), attacker.Try("kill", fmt.Sprint(os.Getpid())),
@@ -64,7 +64,7 @@ func TestJailWithoutProc(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		proc, err := confine.Launcher{}.ShimFor().Start(t.Context(), plan.Compile(p, f), jail.Stdio{Out: w})
+		proc, err := confine.Launcher{}.ClaimPrepared().Start(t.Context(), plan.Compile(p, f), jail.Stdio{Out: w})
 		w.Close()
 		if err != nil {
 			t.Fatal(err)

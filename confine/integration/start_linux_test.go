@@ -64,13 +64,13 @@ func TestJailStartErrors(t *testing.T) {
 		})
 	}
 	t.Run("no shim", func(t *testing.T) {
-		_, err := startHostNS(t, confine.Launcher{Shim: dir + "/missing"})
+		_, err := startHostNS(t, confine.Launcher{SupervisorPath: dir + "/missing"})
 		if !errors.Is(err, unix.ENOENT) {
 			t.Errorf("%v", err)
 		}
 	})
 	t.Run("a shim that is none", func(t *testing.T) {
-		_, err := startHostNS(t, confine.Launcher{Shim: "/usr/bin/true"})
+		_, err := startHostNS(t, confine.Launcher{SupervisorPath: "/usr/bin/true"})
 		var se *step.Error
 		if !errors.As(err, &se) || se.Step == step.Exec {
 			t.Errorf("%v", err)
@@ -81,11 +81,11 @@ func TestJailStartErrors(t *testing.T) {
 // startHostNS starts a jail without namespaces, of which this program is the init.
 func startHostNS(t *testing.T, l confine.Launcher) (*confine.Process, error) {
 	t.Helper()
-	plan, err := jailtest.WaivesGaps.CompileOn(jailtest.Profile(t), probe.HostFacts().With(probe.Unavailable("for this test", "")))
+	plan, err := jailtest.WaivesGaps.CompileOn(jailtest.Profile(t), probe.Detect().WithUserNS(probe.Unavailable("for this test", "")))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return l.SpawnBare().Start(t.Context(), plan, jail.Stdio{})
+	return l.PrepareHostNS().Start(t.Context(), plan, jail.Stdio{})
 }
 
 func TestJailStartIsCancelled(t *testing.T) {
@@ -160,16 +160,16 @@ func TestJailRefusesPlanOfOtherMode(t *testing.T) {
 	p := jailtest.Profile(t)
 	p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("cwd")})...)
 	for _, bare := range []bool{false, true} {
-		facts, own, other := probe.HostFacts().With(probe.Available("")), confine.ShimOwnNet, confine.ShimBare
+		facts, own, other := probe.Detect().WithUserNS(probe.Available("")), confine.KindNamespaced, confine.KindHostNS
 		if bare {
-			facts, own, other = probe.HostFacts().With(probe.Unavailable("for this test", "")), confine.ShimBare, confine.ShimOwnNet
+			facts, own, other = probe.Detect().WithUserNS(probe.Unavailable("for this test", "")), confine.KindHostNS, confine.KindNamespaced
 		}
 		plan, err := jailtest.WaivesGaps.CompileOn(p, facts)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if plan.Order.Bare != bare {
-			t.Fatalf("the plan is bare: %t, want %t", plan.Order.Bare, bare)
+		if plan.Spec.HostNS != bare {
+			t.Fatalf("the plan is bare: %t, want %t", plan.Spec.HostNS, bare)
 		}
 		_, err = confine.Launcher{}.Spawn(other).Start(t.Context(), plan, jail.Stdio{})
 		var se *step.Error

@@ -60,8 +60,8 @@ func takeTerminal(t *stub.Task) error {
 }
 
 // build is how such a jail is built.
-func (row altered) build(b *jail.JailBuilder, steps []jail.BuildStep) []jail.BuildStep {
-	steps = slices.DeleteFunc(steps, func(st jail.BuildStep) bool { return slices.Contains(row.without, st.Name) })
+func (row altered) build(b *jail.Launch, steps []jail.Step) []jail.Step {
+	steps = slices.DeleteFunc(steps, func(st jail.Step) bool { return slices.Contains(row.without, st.Name) })
 	for i := range steps {
 		if steps[i].Name == "self-test" {
 			steps[i].Run = func() error { return trySelfTest(b, row) }
@@ -72,7 +72,7 @@ func (row altered) build(b *jail.JailBuilder, steps []jail.BuildStep) []jail.Bui
 
 // trySelfTest is the self-test with one probe, and with what no probe can tell because other
 // walls hold as well: whether the init ends with its launcher, and is undumpable.
-func trySelfTest(b *jail.JailBuilder, row altered) error {
+func trySelfTest(b *jail.Launch, row altered) error {
 	atEnd := make([]byte, 4)
 	if err := b.Outer.DeathSignal(atEnd); err != nil || atEnd[0] != byte(unix.SIGKILL) {
 		return step.On(fmt.Sprint("signal at the launcher's end: ", atEnd), step.ErrNotEnforced)
@@ -85,7 +85,7 @@ func trySelfTest(b *jail.JailBuilder, row altered) error {
 			return step.On("before it", err)
 		}
 	}
-	for _, p := range b.Probes() {
+	for _, p := range b.Checks() {
 		if p.What == row.probe {
 			if p.Judge(b.Server.Optional(p.Try)()) == nil {
 				return step.On(p.What, step.ErrNotEnforced)
@@ -126,8 +126,8 @@ func TestSelfTestDetects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &jail.Builder{Order: &plan.Order}
-	for _, probe := range b.Probes() {
+	b := &jail.Base{Spec: &plan.Spec}
+	for _, probe := range b.Checks() {
 		if !slices.Contains(covered, probe.What) && !strings.HasPrefix(probe.What, "list ") {
 			t.Errorf("nothing shows that %q can fail a start", probe.What)
 		}
@@ -156,25 +156,25 @@ func TestCheckMounts(t *testing.T) {
 	file, sealed, gone := dir+"/file", "/mnt", dir+"/gone"
 	for _, c := range []struct {
 		what string
-		op   spec.MountOp
+		op   spec.Mount
 		want error
 	}{
-		{"a mask", spec.MountOp{Kind: spec.MountMask, Path: sealed, Id: idOf(file)}, nil},
-		{"a mask that is elsewhere", spec.MountOp{Kind: spec.MountMask, Path: file, Id: idOf(file)}, rootfs.ErrSwapped},
-		{"a mask of what is gone", spec.MountOp{Kind: spec.MountMask, Path: gone, Id: idOf(file)}, nil},
-		{"an own place that is elsewhere", spec.MountOp{Kind: spec.MountTmpfs, Path: dir, Id: idOf(dir)}, rootfs.ErrSwapped},
-		{"a copy that is elsewhere", spec.MountOp{Kind: spec.MountCopy, Path: dir, Id: idOf(dir)}, rootfs.ErrSwapped},
-		{"read-only", spec.MountOp{Kind: spec.MountBind, Path: sealed, Ro: true}, nil},
-		{"read-only, elsewhere", spec.MountOp{Kind: spec.MountBind, Path: file, Ro: true}, rootfs.ErrSwapped},
-		{"read-only, gone", spec.MountOp{Kind: spec.MountBind, Path: gone, Ro: true}, unix.ENOENT},
-		{"without programs", spec.MountOp{Kind: spec.MountBind, Path: sealed, Noexec: true}, nil},
-		{"without programs, elsewhere", spec.MountOp{Kind: spec.MountBind, Path: file, Noexec: true}, rootfs.ErrSwapped},
-		{"pinned read-only", spec.MountOp{Kind: spec.MountPin, Path: sealed, Ro: true}, nil},
-		{"pinned read-only, elsewhere", spec.MountOp{Kind: spec.MountPin, Path: file, Ro: true}, rootfs.ErrSwapped},
-		{"writable, which is no carve-out", spec.MountOp{Kind: spec.MountBind, Path: gone}, nil},
+		{"a mask", spec.Mount{Kind: spec.MountMask, Path: sealed, ID: idOf(file)}, nil},
+		{"a mask that is elsewhere", spec.Mount{Kind: spec.MountMask, Path: file, ID: idOf(file)}, rootfs.ErrSwapped},
+		{"a mask of what is gone", spec.Mount{Kind: spec.MountMask, Path: gone, ID: idOf(file)}, nil},
+		{"an own place that is elsewhere", spec.Mount{Kind: spec.MountTmpfs, Path: dir, ID: idOf(dir)}, rootfs.ErrSwapped},
+		{"a copy that is elsewhere", spec.Mount{Kind: spec.MountOverlay, Path: dir, ID: idOf(dir)}, rootfs.ErrSwapped},
+		{"read-only", spec.Mount{Kind: spec.MountBind, Path: sealed, ReadOnly: true}, nil},
+		{"read-only, elsewhere", spec.Mount{Kind: spec.MountBind, Path: file, ReadOnly: true}, rootfs.ErrSwapped},
+		{"read-only, gone", spec.Mount{Kind: spec.MountBind, Path: gone, ReadOnly: true}, unix.ENOENT},
+		{"without programs", spec.Mount{Kind: spec.MountBind, Path: sealed, NoExec: true}, nil},
+		{"without programs, elsewhere", spec.Mount{Kind: spec.MountBind, Path: file, NoExec: true}, rootfs.ErrSwapped},
+		{"pinned read-only", spec.Mount{Kind: spec.MountPin, Path: sealed, ReadOnly: true}, nil},
+		{"pinned read-only, elsewhere", spec.Mount{Kind: spec.MountPin, Path: file, ReadOnly: true}, rootfs.ErrSwapped},
+		{"writable, which is no carve-out", spec.Mount{Kind: spec.MountBind, Path: gone}, nil},
 	} {
-		c.op.Inside = true
-		if err := (&jail.Builder{Init: &stub.Task{}, Order: &spec.Order{Mounts: []spec.MountOp{c.op}}}).CheckMounts(); !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
+		c.op.OnExisting = true
+		if err := (&jail.Base{Init: &stub.Task{}, Spec: &spec.Spec{Mounts: []spec.Mount{c.op}}}).CheckMounts(); !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
 			t.Errorf("%s: %v, want %v", c.what, err, c.want)
 		}
 	}

@@ -54,7 +54,7 @@ func TestUnreadableShim(t *testing.T) {
 	}
 	p := jailtest.Profile(t)
 	p.Program, p.Argv = "/usr/bin/true", []string{"true"}
-	proc, err := confine.Launcher{Shim: shim}.Start(t.Context(), p, jail.Stdio{})
+	proc, err := confine.Launcher{SupervisorPath: shim}.Start(t.Context(), p, jail.Stdio{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,14 +61,14 @@ func filterSelf(mode string, flags uintptr) error {
 		mode = "namespaces"
 	}
 	arch, _ := seccomp.ArchOf(runtime.GOARCH)
-	prog, err := seccomp.CompileSeccomp(arch, seccompModes[mode])
+	prog, err := seccomp.Compile(arch, seccompModes[mode])
 	if err != nil {
 		return err
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
 	}
-	_, err = seccomp.ApplySeccomp(&stub.Task{}, seccomp.FilterRecords(prog), flags)
+	_, err = seccomp.Install(&stub.Task{}, seccomp.Records(prog), flags)
 	return err
 }
 
@@ -164,14 +164,14 @@ func TestSeccompReachesEveryThread(t *testing.T) {
 
 func TestApplySeccompRefusesNonsense(t *testing.T) {
 	for _, b := range [][]byte{nil, make([]byte, 7), make([]byte, 12), make([]byte, 8*(seccomp.MaxProgram+1))} {
-		if _, err := seccomp.ApplySeccomp(&stub.Task{}, b, 0); err != unix.EINVAL {
+		if _, err := seccomp.Install(&stub.Task{}, b, 0); err != unix.EINVAL {
 			t.Errorf("%d bytes: %v", len(b), err)
 		}
 	}
 }
 
 // seccompModes are the kinds of filters that plans use.
-var seccompModes = map[string]seccomp.SeccompOptions{
+var seccompModes = map[string]seccomp.Options{
 	"strict":     {},
 	"bare":       {Truncate: true},
 	"bare-net":   {Inet: true},

@@ -211,5 +211,5 @@ func attemptListener([]string) error {
 	if err != nil {
 		return err
 	}
-	return Closing(seccomp.ApplySeccomp(&stub.Task{}, seccomp.FilterRecords(prog), unix.SECCOMP_FILTER_FLAG_NEW_LISTENER))
+	return Closing(seccomp.Install(&stub.Task{}, seccomp.Records(prog), unix.SECCOMP_FILTER_FLAG_NEW_LISTENER))
 }

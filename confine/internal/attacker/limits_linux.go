@@ -27,7 +27,7 @@ var verbsOfLimits = map[string]func(args []string) (string, error){
 	"fork":      attemptFork,
 	"fork-all":  attemptForkAll,
 	"fork-wait": func(a []string) (string, error) {
-		sys.StartSpareThreads(spec.RunsAtOnce, func() {}) // of a runtime that dies without
+		sys.StartSpareThreads(spec.MaxProcs, func() {}) // of a runtime that dies without
 		said, err := attemptFork(a)
 		time.Sleep(1500 * time.Millisecond)
 		return said, err
@@ -107,7 +107,7 @@ func attemptFork(a []string) (string, error) {
 
 // attemptForkAll forks until it cannot, and counts the tasks of the server.
 func attemptForkAll([]string) (string, error) {
-	sys.StartSpareThreads(spec.RunsAtOnce, func() {})
+	sys.StartSpareThreads(spec.MaxProcs, func() {})
 	said, err := attemptFork([]string{"10000"})
 	children, _, _ := strings.Cut(said, " ")
 	threads, _ := os.ReadDir("/proc/self/task")
@@ -118,7 +118,7 @@ func attemptForkAll([]string) (string, error) {
 // directories, and tries to have more, for some seconds.
 func attemptForkBusy(a []string) (string, error) {
 	most, seconds := Number(a[0]), Number(a[1])
-	sys.StartSpareThreads(spec.RunsAtOnce, func() {}) // of a runtime that dies without
+	sys.StartSpareThreads(spec.MaxProcs, func() {}) // of a runtime that dies without
 	clone := func() (uintptr, syscall.Errno) {
 		pid, _, errno := syscall.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
 		return pid, errno

@@ -143,14 +143,14 @@ func inDir(name string, f func(dir int) error) error {
 // lets go of the listener.
 func attemptUnanswered(a []string) error {
 	arch, _ := seccomp.ArchOf(runtime.GOARCH)
-	prog, err := seccomp.CompileListener(arch, seccomp.SeccompOptions{}, seccomp.Hooks(seccomp.WatchAll, false))
+	prog, err := seccomp.CompileListener(arch, seccomp.Options{}, seccomp.NotifyRules(seccomp.WatchAll, false))
 	if err != nil {
 		return err
 	}
-	if err := jail.NoNewPrivileges(&stub.Task{}); err != nil {
+	if err := jail.SetNoNewPrivs(&stub.Task{}); err != nil {
 		return err
 	}
-	fd, err := seccomp.ApplySeccomp(&stub.Task{}, seccomp.FilterRecords(prog), unix.SECCOMP_FILTER_FLAG_NEW_LISTENER)
+	fd, err := seccomp.Install(&stub.Task{}, seccomp.Records(prog), unix.SECCOMP_FILTER_FLAG_NEW_LISTENER)
 	if err != nil {
 		return err
 	}

@@ -21,23 +21,23 @@ import (
 // cgroupHere is the place for this process. It is asked for once: at every start
 // the shim is put into its cgroup before anybody knows the policy. The start waits for
 // that, so what cannot matter any more is not asked.
-var CgroupHere = sync.OnceValue(func() CgroupPlace {
+var Locate = sync.OnceValue(func() Location {
 	cgroups := proc.ReadLine("/proc/self/cgroup")
-	own, _ := CgroupPath(cgroups)
-	f := cgroupFacts{Own: own, Older: cgroupOlder(cgroups), UID: os.Getuid(), Delegated: delegated}
+	own, _ := Path(cgroups)
+	f := facts{Own: own, Older: isVersion1(cgroups), UID: os.Getuid(), Delegated: delegated}
 	if f.Own == "" || f.Older {
-		return cgroupPlaceOf(f)
+		return locate(f)
 	}
-	if WholeCgroup(usualCgroup) {
+	if HasDomainControllers(usualCgroup) {
 		f.Mount, f.Top = usualCgroup, "/"
 	} else {
-		f.Mount, f.Top = CgroupMount(proc.ReadLine("/proc/self/mountinfo"))
+		f.Mount, f.Top = Mount(proc.ReadLine("/proc/self/mountinfo"))
 	}
 	f.Booted = unix.Access("/run/systemd/system", unix.F_OK) == nil
 	if f.Booted && f.Mount != "" {
 		f.Manager, f.Root = managerHere(f.Mount, f.UID)
 	}
-	return cgroupPlaceOf(f)
+	return locate(f)
 })
 
 // usualCgroup is where distributions mount v2.
@@ -50,7 +50,7 @@ const firstCgroups = "cgroup:[4026531835]"
 // wholeCgroup tells that the whole v2 hierarchy is mounted at dir, and that this
 // process counts its own cgroup from the same root. On a host that spares the list of
 // all mounts, which the kernel writes anew for everybody who reads it.
-func WholeCgroup(dir string) bool {
+func HasDomainControllers(dir string) bool {
 	var fs unix.Statfs_t
 	if unix.Statfs(dir, &fs) != nil || fs.Type != unix.CGROUP2_SUPER_MAGIC {
 		return false
@@ -75,7 +75,7 @@ func hasControllers(file string) bool {
 }
 
 // jailCgroup is the cgroup of one jail.
-type JailCgroup struct {
+type Cgroup struct {
 	Dir  string
 	Fd   int  // of dir, for the fork; -1 where a manager makes it
 	Ours bool // made and removed by us, not by a manager
@@ -85,17 +85,17 @@ type JailCgroup struct {
 }
 
 // What is counted there, and where.
-var cgroupEvents = [2]struct{ file, key string }{{"memory.events", "oom_kill"}, {"pids.events", "max"}}
+var events = [2]struct{ file, key string }{{"memory.events", "oom_kill"}, {"pids.events", "max"}}
 
 // cgroupName tells whose it is, so that what a killed launcher left behind can be
 // told from what is in use.
-const CgroupName = "mcp-jail."
+const Name = "mcp-jail."
 
-var cgroupCount atomic.Int64
+var count atomic.Int64
 
 // makeCgroup makes an empty cgroup below parent.
-func MakeCgroup(parent string) (*JailCgroup, error) {
-	dir := filepath.Join(parent, fmt.Sprintf("%s%d.%d", CgroupName, os.Getpid(), cgroupCount.Add(1)))
+func New(parent string) (*Cgroup, error) {
+	dir := filepath.Join(parent, fmt.Sprintf("%s%d.%d", Name, os.Getpid(), count.Add(1)))
 	if err := unix.Mkdir(dir, 0o755); err != nil {
 		return nil, err
 	}
@@ -104,12 +104,12 @@ func MakeCgroup(parent string) (*JailCgroup, error) {
 		unix.Rmdir(dir)
 		return nil, err
 	}
-	return &JailCgroup{Dir: dir, Fd: fd, Ours: true}, nil
+	return &Cgroup{Dir: dir, Fd: fd, Ours: true}, nil
 }
 
 // limit sets the limits and reads them back. No swap: what the jail may use is
 // what memory_mb says.
-func (g *JailCgroup) Limit(l cgroupLimits) error {
+func (g *Cgroup) Limit(l limits) error {
 	for _, f := range g.limits(l) {
 		err := g.set(f)
 		if errors.Is(err, os.ErrNotExist) && f.name == fileSwapMax {
@@ -122,7 +122,7 @@ func (g *JailCgroup) Limit(l cgroupLimits) error {
 	return g.verify(l)
 }
 
-func (g *JailCgroup) set(v cgroupValue) error {
+func (g *Cgroup) set(v setting) error {
 	return os.WriteFile(filepath.Join(g.Dir, v.name), []byte(v.value), 0)
 }
 
@@ -132,20 +132,20 @@ const (
 	filePidsMax   = "pids.max"
 )
 
-type cgroupValue struct{ name, value string }
+type setting struct{ name, value string }
 
-func (g *JailCgroup) limits(l cgroupLimits) (files []cgroupValue) {
+func (g *Cgroup) limits(l limits) (files []setting) {
 	if l.memoryMB > 0 {
-		files = append(files, cgroupValue{fileMemoryMax, strconv.Itoa(l.memoryMB << 20)}, cgroupValue{fileSwapMax, "0"})
+		files = append(files, setting{fileMemoryMax, strconv.Itoa(l.memoryMB << 20)}, setting{fileSwapMax, "0"})
 	}
 	if l.tasks > 0 {
-		files = append(files, cgroupValue{filePidsMax, strconv.Itoa(l.tasks)})
+		files = append(files, setting{filePidsMax, strconv.Itoa(l.tasks)})
 	}
 	return files
 }
 
-// cgroupLimits are memory.max and pids.max; 0 is none.
-type cgroupLimits struct{ memoryMB, tasks int }
+// limits are memory.max and pids.max; 0 is none.
+type limits struct{ memoryMB, tasks int }
 
 // cgroupLimitsOf are the limits for a jail. Its count of tasks is one less than
 // RLIMIT_NPROC, which tells nobody when it refuses.
@@ -153,8 +153,8 @@ type cgroupLimits struct{ memoryMB, tasks int }
 // A supervisor that is still to come needs its threads, and its runtime dies without.
 // A server that takes all that it can get before must not have them, so until then there is
 // more room in the cgroup than RLIMIT_NPROC lets anybody but the supervisor use.
-func CgroupLimitsOf(l policy.Limits, supervised bool) cgroupLimits {
-	c := cgroupLimits{memoryMB: l.MemoryMB}
+func LimitsOf(l policy.Limits, supervised bool) limits {
+	c := limits{memoryMB: l.MemoryMB}
 	if l.Processes > 0 {
 		c.tasks = l.Processes + spec.InitThreads
 		if !supervised {
@@ -167,12 +167,12 @@ func CgroupLimitsOf(l policy.Limits, supervised bool) cgroupLimits {
 // supervise takes back what was left over for the supervisor, which has its threads now. It
 // tells whether the server has more than its limit by then: RLIMIT_NPROC, which may have
 // kept it from more, counts nothing.
-func (g *JailCgroup) Supervise(l policy.Limits) (exceeded bool, err error) {
-	tight := CgroupLimitsOf(l, true)
+func (g *Cgroup) Tighten(l policy.Limits) (exceeded bool, err error) {
+	tight := LimitsOf(l, true)
 	if tight.tasks == 0 {
 		return false, nil
 	}
-	if err := g.set(cgroupValue{filePidsMax, strconv.Itoa(tight.tasks)}); err != nil {
+	if err := g.set(setting{filePidsMax, strconv.Itoa(tight.tasks)}); err != nil {
 		return false, err
 	}
 	tasks, _ := strconv.Atoi(proc.ReadLine(filepath.Join(g.Dir, "pids.current")))
@@ -180,7 +180,7 @@ func (g *JailCgroup) Supervise(l policy.Limits) (exceeded bool, err error) {
 }
 
 // verify reads the limits back.
-func (g *JailCgroup) verify(l cgroupLimits) error {
+func (g *Cgroup) verify(l limits) error {
 	for _, f := range g.limits(l) {
 		if got := proc.ReadLine(filepath.Join(g.Dir, f.name)); got != f.value && !(f.name == fileSwapMax && got == "") {
 			return step.On(filepath.Join(g.Dir, f.name), fmt.Errorf("it is %q and not %s", got, f.value))
@@ -190,25 +190,25 @@ func (g *JailCgroup) verify(l cgroupLimits) error {
 }
 
 // holds tells whether a process is in the cgroup.
-func (g *JailCgroup) Holds(pid int) bool {
-	own, ok := CgroupPath(proc.ReadLine("/proc/" + strconv.Itoa(pid) + "/cgroup"))
+func (g *Cgroup) Contains(pid int) bool {
+	own, ok := Path(proc.ReadLine("/proc/" + strconv.Itoa(pid) + "/cgroup"))
 	return ok && filepath.Base(own) == filepath.Base(g.Dir)
 }
 
 // adopt moves a process in, with all of its threads.
-func (g *JailCgroup) Adopt(pid int) error {
+func (g *Cgroup) Adopt(pid int) error {
 	return os.WriteFile(filepath.Join(g.Dir, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0)
 }
 
 // kill ends every process in the cgroup, wherever it has hidden otherwise.
-func (g *JailCgroup) kill() error {
+func (g *Cgroup) kill() error {
 	return os.WriteFile(filepath.Join(g.Dir, "cgroup.kill"), []byte("1"), 0) // Linux 5.14
 }
 
 // reached reports what the kernel ended and refused since the last time.
-func (g *JailCgroup) Reached() (memory, processes bool) {
+func (g *Cgroup) NewEvents() (memory, processes bool) {
 	var more [2]bool
-	for i, e := range cgroupEvents {
+	for i, e := range events {
 		if g.events[i] == nil {
 			f, err := os.Open(filepath.Join(g.Dir, e.file))
 			if err != nil {
@@ -218,7 +218,7 @@ func (g *JailCgroup) Reached() (memory, processes bool) {
 		}
 		var buf [512]byte
 		size, _ := g.events[i].ReadAt(buf[:], 0)
-		if n := cgroupLine(string(buf[:size]), e.key); n > g.seen[i] {
+		if n := parseLine(string(buf[:size]), e.key); n > g.seen[i] {
 			g.seen[i], more[i] = n, true
 		}
 	}
@@ -227,7 +227,7 @@ func (g *JailCgroup) Reached() (memory, processes bool) {
 
 // watch calls changed whenever a count may have changed, until stop is closed and
 // once more then.
-func (g *JailCgroup) Watch(stop <-chan struct{}, changed func()) {
+func (g *Cgroup) Watch(stop <-chan struct{}, changed func()) {
 	defer changed()
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
 	if err != nil {
@@ -235,7 +235,7 @@ func (g *JailCgroup) Watch(stop <-chan struct{}, changed func()) {
 		return
 	}
 	f := os.NewFile(uintptr(fd), "inotify") // of the runtime's poller: Close ends a Read
-	for _, e := range cgroupEvents {
+	for _, e := range events {
 		unix.InotifyAddWatch(fd, filepath.Join(g.Dir, e.file), unix.IN_MODIFY)
 	}
 	ended := make(chan struct{})
@@ -256,7 +256,7 @@ func (g *JailCgroup) Watch(stop <-chan struct{}, changed func()) {
 
 // remove ends what is left in the cgroup and removes it. A process that has just
 // died is in it for a moment more.
-func (g *JailCgroup) Remove() {
+func (g *Cgroup) Remove() {
 	if g.Fd >= 0 {
 		unix.Close(g.Fd)
 		g.Fd = -1
@@ -279,9 +279,9 @@ func (g *JailCgroup) Remove() {
 
 // sweep removes the cgroups that launchers left behind that were killed: empty
 // ones, since the kernel has ended what was in them.
-func SweepCgroups(parent string) {
+func Sweep(parent string) {
 	for _, name := range proc.ReadDirNames(parent) {
-		rest, ok := strings.CutPrefix(name, CgroupName)
+		rest, ok := strings.CutPrefix(name, Name)
 		if !ok {
 			continue
 		}

@@ -37,22 +37,22 @@ const systemdPatience = 3 * time.Second
 
 // makeScope asks systemd for a scope with the limits around the jail's init, and
 // waits until it is in it.
-func MakeScope(place CgroupPlace, pid int, l cgroupLimits) (*JailCgroup, error) {
-	name := fmt.Sprintf("%s%d.%d.scope", CgroupName, os.Getpid(), cgroupCount.Add(1))
+func MakeScope(place Location, pid int, l limits) (*Cgroup, error) {
+	name := fmt.Sprintf("%s%d.%d.scope", Name, os.Getpid(), count.Add(1))
 	deadline := time.Now().Add(systemdPatience)
 	if err := startScope(place.Manager, name, pid, l, deadline); err != nil {
 		return nil, step.On("systemd: "+name, err)
 	}
-	g := &JailCgroup{Dir: name, Fd: -1}
-	for !g.Holds(pid) {
+	g := &Cgroup{Dir: name, Fd: -1}
+	for !g.Contains(pid) {
 		if time.Now().After(deadline) {
 			return nil, step.On("systemd: "+name, unix.ETIMEDOUT)
 		}
 		time.Sleep(200 * time.Microsecond)
 	}
 	// Where it is, the kernel knows; below what we see as the root.
-	mount, top := CgroupMount(proc.ReadLine("/proc/self/mountinfo"))
-	own, _ := CgroupPath(proc.ReadLine("/proc/" + strconv.Itoa(pid) + "/cgroup"))
+	mount, top := Mount(proc.ReadLine("/proc/self/mountinfo"))
+	own, _ := Path(proc.ReadLine("/proc/" + strconv.Itoa(pid) + "/cgroup"))
 	rel, err := filepath.Rel(top, own)
 	if err != nil {
 		return nil, step.On(own, err)
@@ -62,7 +62,7 @@ func MakeScope(place CgroupPlace, pid int, l cgroupLimits) (*JailCgroup, error) 
 }
 
 // startScope is org.freedesktop.systemd1.Manager.StartTransientUnit.
-func startScope(socket, name string, pid int, l cgroupLimits, deadline time.Time) error {
+func startScope(socket, name string, pid int, l limits, deadline time.Time) error {
 	conn, err := net.DialTimeout("unix", socket, systemdPatience)
 	if err != nil {
 		return err

@@ -20,7 +20,7 @@ import (
 // Such a socket serves once. The jail's init makes another for each that is taken.
 type Inbound struct {
 	control *os.File // the init's socket
-	spares  chan *os.File
+	sockets chan *os.File
 	slots   chan struct{}
 	warn    func(string)
 	ctx     context.Context
@@ -29,17 +29,17 @@ type Inbound struct {
 }
 
 func NewInbound(control *os.File, ports []int, spares []*os.File, warn func(string)) *Inbound {
-	in := &Inbound{control: control, spares: make(chan *os.File, 2*spec.SpareSockets), slots: make(chan struct{}, spec.InboundAtOnce), warn: warn}
+	in := &Inbound{control: control, sockets: make(chan *os.File, 2*spec.InboundSockets), slots: make(chan struct{}, spec.MaxInbound), warn: warn}
 	in.ctx, in.cancel = context.WithCancel(context.Background())
 	for _, f := range spares {
-		in.spares <- f
+		in.sockets <- f
 	}
 	in.running.Go(in.receive)
 	for _, port := range ports {
 		for _, host := range []string{"127.0.0.1", "::1"} {
 			// Who hears that the server is ready may call it at once.
 			l, err := in.listen(host, port)
-			in.running.Go(func() { in.attend(host, port, l, err) })
+			in.running.Go(func() { in.serveConn(host, port, l, err) })
 		}
 	}
 	return in
@@ -51,7 +51,7 @@ func (in *Inbound) Close() {
 	in.running.Wait()
 	for {
 		select {
-		case f := <-in.spares:
+		case f := <-in.sockets:
 			f.Close()
 		default:
 			return
@@ -62,11 +62,11 @@ func (in *Inbound) Close() {
 // receive takes the sockets that the init makes, until it ends.
 func (in *Inbound) receive() {
 	for {
-		var got Handed
+		var got Passed
 		kind, err := got.receive(in.control)
-		for _, f := range got.Spares {
+		for _, f := range got.Inbound {
 			select {
-			case in.spares <- f:
+			case in.sockets <- f:
 			default:
 				f.Close()
 			}
@@ -81,9 +81,9 @@ func (in *Inbound) listen(host string, port int) (net.Listener, error) {
 	return (&net.ListenConfig{}).Listen(in.ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
 }
 
-// attend serves one port, with what came of listening. Where somebody else has it, it
+// serveConn serves one port, with what came of listening. Where somebody else has it, it
 // waits until it is free.
-func (in *Inbound) attend(host string, port int, l net.Listener, err error) {
+func (in *Inbound) serveConn(host string, port int, l net.Listener, err error) {
 	for told := false; err != nil; told = true {
 		if step.Errno(err) == unix.EADDRNOTAVAIL || step.Errno(err) == unix.EAFNOSUPPORT {
 			return // no IPv6
@@ -92,7 +92,7 @@ func (in *Inbound) attend(host string, port int, l net.Listener, err error) {
 			in.warn(fmt.Sprintf("inbound port %d leads nowhere yet: %v; it is tried again until it is free", port, err))
 		}
 		select {
-		case <-time.After(spec.InboundPatience):
+		case <-time.After(spec.InboundTimeout):
 		case <-in.ctx.Done():
 			return
 		}
@@ -154,13 +154,13 @@ func (in *Inbound) Connect(to unix.Sockaddr) (*net.TCPConn, error) {
 	var f *os.File
 	for f == nil {
 		select {
-		case f = <-in.spares:
+		case f = <-in.sockets:
 			defer f.Close()
-		case <-time.After(spec.InboundPatience): // what the init could not hand over does not come by itself
+		case <-time.After(spec.InboundTimeout): // what the init could not hand over does not come by itself
 		case <-in.ctx.Done():
 			return nil, in.ctx.Err()
 		}
-		in.control.Write([]byte{spec.AskSocket})
+		in.control.Write([]byte{spec.RequestSocket})
 	}
 	fd := int(f.Fd())
 	// The loopback answers at once, unless the server has no room for more.

@@ -28,10 +28,10 @@ func FreshKeyring(t *stub.Task) error {
 	return nil
 }
 
-func (b *Builder) Limits() error {
-	l := b.Order.Limits
+func (b *Base) Limits() error {
+	l := b.Spec.Limits
 	own := spec.InitThreads + 1 // the init that is a stub
-	if b.Bare {
+	if b.HostNS {
 		// The kernel counts all of the user's (setrlimit(2)).
 		own = spec.InitThreads + proc.UserThreads(os.Getuid())
 	}
@@ -65,7 +65,7 @@ func (b *Builder) Limits() error {
 // limitSignals gives the server a quarter of the signals that may be queued for its user:
 // those of all of the user's processes are counted together, a timer (timer_create(2)) is
 // one of them for as long as there is it, and without any the user's programs get none.
-func (b *Builder) LimitSignals() error {
+func (b *Base) LimitSignals() error {
 	old, err := b.limitOf(unix.RLIMIT_SIGPENDING)
 	if err == nil {
 		quarter := old.Cur / 4
@@ -76,7 +76,7 @@ func (b *Builder) LimitSignals() error {
 
 // limitOf is a limit of the server's. While calls are only noted down it is this process's,
 // which the stub was born with.
-func (b *Builder) limitOf(resource int) (limit unix.Rlimit, err error) {
+func (b *Base) limitOf(resource int) (limit unix.Rlimit, err error) {
 	if b.Server.Recording() {
 		err = unix.Getrlimit(resource, &limit)
 	} else {
@@ -109,7 +109,7 @@ func dumpsAreEmpty() bool {
 	return err == nil && len(filter) > 0 && strings.Trim(string(filter), "0\n") == ""
 }
 
-func (b *Builder) EnterDir() error { return step.On(b.Order.Dir, b.Server.Chdir(b.Order.Dir)) }
+func (b *Base) EnterDir() error { return step.On(b.Spec.Dir, b.Server.Chdir(b.Spec.Dir)) }
 
 // securebits(7): root is nobody special, and nothing of it can be undone.
 const lockedSecurebits = 1<<0 | 1<<1 | // NOROOT
@@ -118,7 +118,7 @@ const lockedSecurebits = 1<<0 | 1<<1 | // NOROOT
 	1<<6 | 1<<7 // NO_CAP_AMBIENT_RAISE
 
 // giveUp empties all five sets of a thread that may do so.
-func GiveUp(t *stub.Task) error {
+func DropAllCapabilities(t *stub.Task) error {
 	if err := ClearAmbient(t); err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ func GiveUp(t *stub.Task) error {
 	if _, err := t.Prctl(unix.PR_SET_SECUREBITS, lockedSecurebits); err != nil {
 		return step.On("securebits", err)
 	}
-	return DropHeld(t)
+	return ClearCapabilities(t)
 }
 
 func ClearAmbient(t *stub.Task) error {
@@ -137,30 +137,30 @@ func ClearAmbient(t *stub.Task) error {
 }
 
 // dropHeld empties the sets that a thread holds.
-func DropHeld(t *stub.Task) error {
+func ClearCapabilities(t *stub.Task) error {
 	return step.On("capset", t.Capset(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &[2]unix.CapUserData{}))
 }
 
-func NoNewPrivileges(t *stub.Task) error {
+func SetNoNewPrivs(t *stub.Task) error {
 	_, err := t.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1)
 	return err
 }
 
 // openRuleset makes the Landlock rulesets while the rights to open their paths are
 // still there; landlock puts the server's in force.
-func (b *Builder) OpenRuleset() (err error) {
-	if b.Ruleset, err = b.openRules(&b.Order.Landlock); err != nil {
+func (b *Base) OpenRuleset() (err error) {
+	if b.Ruleset, err = b.openRules(&b.Spec.Landlock); err != nil {
 		return err
 	}
 	b.Root.CloseTrees()
-	b.Making = b.Ruleset
-	if len(b.Order.Making.Rules) > 0 {
-		b.Making, err = b.openRules(&b.Order.Making)
+	b.WorkerRuleset = b.Ruleset
+	if len(b.Spec.WorkerRules.Rules) > 0 {
+		b.WorkerRuleset, err = b.openRules(&b.Spec.WorkerRules)
 	}
 	return err
 }
 
-func (b *Builder) openRules(rules *landlock.Ruleset) (int, error) {
+func (b *Base) openRules(rules *landlock.Ruleset) (int, error) {
 	ruleset, err := landlock.Create(b.Init, rules, func(r landlock.Rule) (int, error) {
 		if tree, ok := b.Root.TakeTree(r.Path); ok {
 			return tree, nil // the very object that is there
@@ -169,7 +169,7 @@ func (b *Builder) openRules(rules *landlock.Ruleset) (int, error) {
 		if err != nil || r.ID == (policy.FileID{}) {
 			return fd, err
 		}
-		if rootfs.Identify(b.Init, fd, rootfs.SameAs(r.ID)) != nil {
+		if rootfs.Identify(b.Init, fd, rootfs.SameFile(r.ID)) != nil {
 			b.Init.Close(fd)
 			return -1, rootfs.ErrSwapped
 		}
@@ -185,10 +185,10 @@ func (b *Builder) openRules(rules *landlock.Ruleset) (int, error) {
 // checkMounts looks every carve-out up once more by its name: a name that was
 // moved while the jail was being built leads to something without the mount. It
 // comes before the filter, which does not let openat2 pass.
-func (b *Builder) CheckMounts() error {
-	for i := range b.Order.Mounts {
-		op := &b.Order.Mounts[i]
-		if !op.Inside || (op.Kind == spec.MountBind || op.Kind == spec.MountPin) && !op.Ro && !op.Noexec {
+func (b *Base) CheckMounts() error {
+	for i := range b.Spec.Mounts {
+		op := &b.Spec.Mounts[i]
+		if !op.OnExisting || (op.Kind == spec.MountBind || op.Kind == spec.MountPin) && !op.ReadOnly && !op.NoExec {
 			continue
 		}
 		if err := b.checkMount(op); err != nil {
@@ -198,7 +198,7 @@ func (b *Builder) CheckMounts() error {
 	return nil
 }
 
-func (b *Builder) checkMount(op *spec.MountOp) error {
+func (b *Base) checkMount(op *spec.Mount) error {
 	var id policy.FileID
 	var fs unix.Statfs_t
 	outcome := b.Init.Optional(func() error {
@@ -218,9 +218,9 @@ func (b *Builder) checkMount(op *spec.MountOp) error {
 			return nil // below a mask of its own parent, or gone: nothing is there to be read
 		case err != nil:
 			return err
-		case op.Kind != spec.MountBind && op.Kind != spec.MountPin && id == op.Id,
-			op.Ro && fs.Flags&unix.ST_RDONLY == 0,
-			op.Noexec && fs.Flags&unix.ST_NOEXEC == 0:
+		case op.Kind != spec.MountBind && op.Kind != spec.MountPin && id == op.ID,
+			op.ReadOnly && fs.Flags&unix.ST_RDONLY == 0,
+			op.NoExec && fs.Flags&unix.ST_NOEXEC == 0:
 			return rootfs.ErrSwapped
 		}
 		return nil
@@ -240,7 +240,7 @@ func dropBounding(t *stub.Task, drop func(c uintptr) bool) error {
 
 // lastCapability is that of this kernel.
 var LastCapability = sync.OnceValues(func() (uintptr, error) {
-	return LastThat(func(c uintptr) error {
+	return LastAccepted(func(c uintptr) error {
 		_, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, c, 0, 0, 0)
 		return err
 	})
@@ -248,7 +248,7 @@ var LastCapability = sync.OnceValues(func() (uintptr, error) {
 
 // lastThat is the last capability before the first that is none. No kernel with Landlock
 // lacks one that is known here: whoever says so is a filter, and believed in nothing.
-func LastThat(exists func(c uintptr) error) (last uintptr, err error) {
+func LastAccepted(exists func(c uintptr) error) (last uintptr, err error) {
 	for c := uintptr(0); c < 64; c++ {
 		err := exists(c)
 		if err == unix.EINVAL && c > unix.CAP_LAST_CAP {

@@ -1,11 +1,13 @@
 package jail
 
 import (
+	"errors"
 	"net/netip"
 	"slices"
 	"syscall"
 	"unsafe"
 
+	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
@@ -14,8 +16,8 @@ import (
 
 // selfTest tries, as the server would, what must fail. It is the last thing
 // before the server starts: a jail that does not hold is not used.
-func (b *Builder) SelfTest() error {
-	for _, p := range b.Probes() {
+func (b *Base) SelfTest() error {
+	for _, p := range b.Checks() {
 		outcome := b.Server.Optional(p.Try)
 		err := b.Server.OnComplete(func() error {
 			if p.Judge(outcome()) == nil {
@@ -30,8 +32,8 @@ func (b *Builder) SelfTest() error {
 	return checkState(b.Server)
 }
 
-// probe is calls one of which must fail.
-type probe struct {
+// check is calls one of which must fail.
+type check struct {
 	What    string
 	Try     func() error
 	kernels []syscall.Errno // see judge
@@ -40,56 +42,56 @@ type probe struct {
 // judge turns what the kernel always refuses here into success: to a process with threads
 // a user namespace, or where there may be no more of them, and to trace nobody. Who hears
 // that from it has got past the filter, and a server that is written for it gets further.
-func (p *probe) Judge(err error) error {
+func (p *check) Judge(err error) error {
 	if slices.Contains(p.kernels, step.Errno(err)) {
 		return nil
 	}
 	return err
 }
 
-func (b *Builder) Probes() []probe {
+func (b *Base) Checks() []check {
 	t := b.Server
-	probes := []probe{
+	probes := []check{
 		{What: "mount", Try: func() error { return t.Mount("none", "/tmp", "tmpfs", 0) }},
 		{"make a user namespace", func() error { return t.Unshare(unix.CLONE_NEWUSER) }, []syscall.Errno{unix.EINVAL, unix.ENOSPC}},
-		{What: "open a packet socket", Try: func() error { return socketProbe(t, unix.AF_PACKET, unix.SOCK_RAW) }},
+		{What: "open a packet socket", Try: func() error { return socketCheck(t, unix.AF_PACKET, unix.SOCK_RAW) }},
 		{"trace a process", func() error { return t.PtraceAttach(0) }, []syscall.Errno{unix.ESRCH}},
-		{What: "open the terminal", Try: func() error { return TerminalProbe(t) }},
+		{What: "open the terminal", Try: func() error { return TerminalCheck(t) }},
 	}
-	if b.Bare {
-		probes = append(probes, b.bareProbes()...)
+	if b.HostNS {
+		probes = append(probes, b.checksHostNS()...)
 	} else {
-		probes = append(probes, probe{What: "see the launcher's process", Try: func() error { return launcherProbe(t, b.Order.HostPID, b.pid) }})
+		probes = append(probes, check{What: "see the launcher's process", Try: func() error { return launcherCheck(t, b.Spec.HostPID, b.pid) }})
 	}
-	if !b.Order.HostRoot() { // nothing may come into being there
-		probes = append(probes, probe{What: "write into the root", Try: func() error {
+	if !b.Spec.HostRoot() { // nothing may come into being there
+		probes = append(probes, check{What: "write into the root", Try: func() error {
 			const name = "/.mcp-jail-probe"
 			err := t.Mkdir(name, 0o700)
-			if err == nil && b.Bare { // the host's
+			if err == nil && b.HostNS { // the host's
 				t.Rmdir(name)
 			}
 			return err
 		}})
 	}
 	switch {
-	case b.Order.Gate.Open:
-		for _, to := range nobodys {
-			probes = append(probes, probe{What: awayProbeName, Try: func() error { return awayProbe(t, to) }})
+	case b.Spec.Network.Open:
+		for _, to := range testNetAddrs {
+			probes = append(probes, check{What: routeCheckName, Try: func() error { return checkNoRoute(t, to) }})
 		}
-	case !b.Bare:
-		probes = append(probes, probe{What: awayProbeName, Try: func() error { return routeProbe(t) }})
+	case !b.HostNS:
+		probes = append(probes, check{What: routeCheckName, Try: func() error { return routeCheck(t) }})
 	}
-	for _, dir := range b.Order.MustFail {
-		probes = append(probes, probe{What: "list " + dir, Try: func() error { return openProbe(t, dir) }})
+	for _, dir := range b.Spec.MustFail {
+		probes = append(probes, check{What: "list " + dir, Try: func() error { return openCheck(t, dir) }})
 	}
 	return probes
 }
 
-const awayProbeName = "find a way out of the network namespace"
+const routeCheckName = "find a way out of the network namespace"
 
-// launcherProbe signals the launcher. A small number, as in a container, may be that of
+// launcherCheck signals the launcher. A small number, as in a container, may be that of
 // a task of our own here.
-func launcherProbe(t *stub.Task, pid, server int) error {
+func launcherCheck(t *stub.Task, pid, server int) error {
 	if pid == 1 || pid == server {
 		_, err := t.Call(unix.SYS_KILL, ^uintptr(0), ^uintptr(0)) // no such signal
 		return err
@@ -97,7 +99,7 @@ func launcherProbe(t *stub.Task, pid, server int) error {
 	return t.Kill(pid, 0)
 }
 
-func openProbe(t *stub.Task, dir string) error {
+func openCheck(t *stub.Task, dir string) error {
 	fd, err := t.Openat(unix.AT_FDCWD, dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err == nil {
 		t.Close(fd)
@@ -105,7 +107,7 @@ func openProbe(t *stub.Task, dir string) error {
 	return err
 }
 
-func socketProbe(t *stub.Task, family, kind int) error {
+func socketCheck(t *stub.Task, family, kind int) error {
 	fd, err := t.Socket(family, kind|unix.SOCK_CLOEXEC, 0)
 	if err == nil {
 		t.Close(fd)
@@ -117,7 +119,7 @@ func socketProbe(t *stub.Task, family, kind int) error {
 // and the server lead sessions of their own. Where the kernel shares the processors out
 // by session (sched(7), autogroup), that also keeps a server that takes all it can get
 // from starving the client.
-func TerminalProbe(t *stub.Task) error {
+func TerminalCheck(t *stub.Task) error {
 	fd, err := t.Openat(unix.AT_FDCWD, "/dev/tty", unix.O_RDONLY|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err == nil {
 		_, err = t.Ioctl(fd, unix.TCGETS, make([]byte, unsafe.Sizeof(unix.Termios{})))
@@ -126,25 +128,25 @@ func TerminalProbe(t *stub.Task) error {
 	return err
 }
 
-// nobodys are addresses that are nobody's (RFC 5737, RFC 3849).
-var nobodys = []netip.Addr{
+// testNetAddrs are addresses that are nobody's (RFC 5737, RFC 3849).
+var testNetAddrs = []netip.Addr{
 	netip.AddrFrom4([4]byte{198, 51, 100, 1}),
 	netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8, 15: 1}),
 }
 
-// routeProbe asks for a route to nobody. Connecting a datagram socket sends nothing.
-func routeProbe(t *stub.Task) error {
+// routeCheck asks for a route to nobody. Connecting a datagram socket sends nothing.
+func routeCheck(t *stub.Task) error {
 	fd, err := t.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}
 	defer t.Close(fd)
-	return t.Connect(fd, sys.Sockaddr(netip.AddrPortFrom(nobodys[0], 9)))
+	return t.Connect(fd, sys.Sockaddr(netip.AddrPortFrom(testNetAddrs[0], 9)))
 }
 
-// awayProbe asks where a packet to nobody would come from, and fails where that is the
+// checkNoRoute asks where a packet to nobody would come from, and fails where that is the
 // jail itself.
-func awayProbe(t *stub.Task, to netip.Addr) error {
+func checkNoRoute(t *stub.Task, to netip.Addr) error {
 	family := unix.AF_INET
 	if to.Is6() {
 		family = unix.AF_INET6
@@ -196,4 +198,43 @@ func checkState(t *stub.Task) error {
 		}
 		return nil
 	})
+}
+
+// checksHostNS are what must fail here, besides what must fail in every jail.
+func (b *Base) checksHostNS() []check {
+	probes := []check{
+		{What: "make shared memory", Try: func() error {
+			id, err := unix.SysvShmGet(unix.IPC_PRIVATE, 1, unix.IPC_CREAT|0o600)
+			if err == nil {
+				unix.SysvShmCtl(id, unix.IPC_RMID, nil)
+			}
+			return err
+		}},
+	}
+	if b.Spec.Landlock.FS&ll.AccessFSResolveUnix == 0 {
+		probes = append(probes, check{What: "make a UNIX socket", Try: func() error { return socketCheck(b.Server, unix.AF_UNIX, unix.SOCK_STREAM) }})
+	}
+	switch {
+	case b.Spec.Network.Asked && b.Spec.Landlock.Net&ll.AccessNetConnectTCP != 0:
+		probes = append(probes, check{What: "connect a TCP socket by itself", Try: connectCheck})
+	case !b.Spec.Network.Asked && !b.Spec.HostNames:
+		probes = append(probes,
+			check{What: "make a TCP socket", Try: func() error { return socketCheck(b.Server, unix.AF_INET, unix.SOCK_STREAM) }},
+			check{What: "make a UDP socket", Try: func() error { return socketCheck(b.Server, unix.AF_INET6, unix.SOCK_DGRAM) }})
+	}
+	return probes
+}
+
+// connectCheck has Landlock say what it thinks of a connection that the server makes by
+// itself: only a refusal by it counts.
+func connectCheck() error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	if err := unix.Connect(fd, &unix.SockaddrInet4{Port: 9, Addr: [4]byte{127, 0, 0, 1}}); errors.Is(err, unix.EACCES) {
+		return err
+	}
+	return nil
 }

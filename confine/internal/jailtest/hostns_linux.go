@@ -58,18 +58,18 @@ func forbidByFilter() error {
 		return err
 	}
 	arch, _ := seccomp.ArchOf(runtime.GOARCH)
-	node := seccomp.Allow
+	node := seccomp.AllowNode
 	for _, call := range []string{"clone", "unshare"} {
 		nr, _ := seccomp.CallNumber(arch, call)
-		node = seccomp.WhenEqual(seccomp.FilterWord{Off: seccomp.DataNr, Mask: seccomp.AllBits}, nr, seccomp.WhenAny(seccomp.Low(0), unix.CLONE_NEWUSER, seccomp.ErrnoNode(seccomp.LinuxEPERM), seccomp.Allow), node)
+		node = seccomp.WhenEqual(seccomp.Word{Off: seccomp.DataNr, Mask: seccomp.AllBits}, nr, seccomp.WhenAny(seccomp.Low(0), unix.CLONE_NEWUSER, seccomp.ErrnoNode(seccomp.LinuxEPERM), seccomp.AllowNode), node)
 	}
 	clone3, _ := seccomp.CallNumber(arch, "clone3")
-	node = seccomp.WhenEqual(seccomp.FilterWord{Off: seccomp.DataNr, Mask: seccomp.AllBits}, clone3, seccomp.ErrnoNode(seccomp.LinuxENOSYS), node)
-	prog, err := seccomp.AssembleFilter(node)
+	node = seccomp.WhenEqual(seccomp.Word{Off: seccomp.DataNr, Mask: seccomp.AllBits}, clone3, seccomp.ErrnoNode(seccomp.LinuxENOSYS), node)
+	prog, err := seccomp.Assemble(node)
 	if err != nil {
 		return err
 	}
-	_, err = seccomp.ApplySeccomp(&stub.Task{}, seccomp.FilterRecords(prog), 0)
+	_, err = seccomp.Install(&stub.Task{}, seccomp.Records(prog), 0)
 	return err
 }
 

@@ -25,7 +25,7 @@ const OrdinaryUser = 61234
 // Main runs the tests of this binary, or the program that argv[0] names: the attacker,
 // or one of programs.
 func Main(m *testing.M, programs map[string]func(args []string)) {
-	supervisor.ShimMain()
+	supervisor.Main()
 	programs[attacker.Name], programs[attacker.AsUserName] = attacker.Run, RunAsUser
 	if run := programs[os.Args[0]]; run != nil {
 		run(os.Args[1:])

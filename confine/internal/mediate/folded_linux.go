@@ -23,10 +23,10 @@ func foldedObjects(names []policy.FoldedName) map[inode]string {
 	return m
 }
 
-// spelled is a path in the spelling that it is judged by, which is that of the object
+// canonicalPath is a path in the spelling that it is judged by, which is that of the object
 // itself or of the nearest directory that the profile knows, whichever spelling the caller
 // used. fd is the object, or -1 where it has to be looked for.
-func (v *Supervisor) spelled(full string, fd int) string {
+func (v *Mediator) canonicalPath(full string, fd int) string {
 	if len(v.profile.Folded) == 0 {
 		return full
 	}
@@ -46,20 +46,20 @@ func (v *Supervisor) spelled(full string, fd int) string {
 	return v.profile.CanonicalSpelling(full)
 }
 
-// where is the path of a place, as it is judged.
-func (v *Supervisor) where(at *Place) (string, syscall.Errno) {
+// pathAt is the path of a place, as it is judged.
+func (v *Mediator) pathAt(at *PathRef) (string, syscall.Errno) {
 	full, errno := at.full()
 	if errno != 0 {
 		return "", errno
 	}
-	return v.spelled(full, -1), 0
+	return v.canonicalPath(full, -1), 0
 }
 
-// whereIs is where of an object.
-func (v *Supervisor) whereIs(fd int) (string, syscall.Errno) {
+// pathOfFD is where of an object.
+func (v *Mediator) pathOfFD(fd int) (string, syscall.Errno) {
 	full, errno := pathOf(fd)
 	if errno != 0 {
 		return "", errno
 	}
-	return v.spelled(full, fd), 0
+	return v.canonicalPath(full, fd), 0
 }

@@ -14,7 +14,7 @@ import (
 
 // request is one hooked call, read from the caller's memory once.
 type Request struct {
-	seccomp.HookedCall
+	seccomp.MediatedCall
 	N     seccomp.Notification
 	names [2]string
 	bases [2]int // O_PATH descriptors that relative names begin at; -1 for none
@@ -43,7 +43,7 @@ func (r *Request) arg(i int) uint64 {
 
 // read copies the arguments of a call, and opens what relative names begin at. It
 // leaves no way back into the caller: from here on nothing that it changes counts.
-func (v *Supervisor) read(r *Request) (errno syscall.Errno) {
+func (v *Mediator) read(r *Request) (errno syscall.Errno) {
 	for i, p := range [2]struct{ dir, path int }{{r.Dir, r.Path}, {r.Dir2, r.Path2}} {
 		if i == 0 && r.onDescriptor() {
 			if r.bases[0], errno = openBase(int(r.N.Tid), r.Dir, r.arg(r.Dir)); errno != 0 {
@@ -73,12 +73,12 @@ func (v *Supervisor) read(r *Request) (errno syscall.Errno) {
 			return errno
 		}
 	}
-	if r.text != "" || r.Op == seccomp.HookSymlink {
-		if r.text, errno = readString(int(r.N.Tid), r.arg(r.HookedCall.Text)); errno != 0 {
+	if r.text != "" || r.Op == seccomp.OpSymlink {
+		if r.text, errno = readString(int(r.N.Tid), r.arg(r.MediatedCall.Text)); errno != 0 {
 			return errno
 		}
 	}
-	if r.Op == seccomp.HookTimes {
+	if r.Op == seccomp.OpTimes {
 		if r.times, errno = readTimes(int(r.N.Tid), r.Call, r.arg(r.Mode)); errno != 0 {
 			return errno
 		}
@@ -97,9 +97,9 @@ func (v *Supervisor) read(r *Request) (errno syscall.Errno) {
 // makes tells whether the caller's umask counts.
 func (r *Request) makes() bool {
 	switch r.Op {
-	case seccomp.HookMkdir, seccomp.HookMknod:
+	case seccomp.OpMkdir, seccomp.OpMknod:
 		return true
-	case seccomp.HookOpen:
+	case seccomp.OpOpen:
 		return r.openFlags()&(seccomp.OCreat|seccomp.OTmpfile) != 0
 	}
 	return false

@@ -36,9 +36,9 @@ func (w *worker) await() *Request {
 }
 
 // A crew is the workers of a jail, and the requests that there is no worker for yet.
-type crew struct {
+type workerPool struct {
 	mu      sync.Mutex
-	hired   int
+	started int
 	idle    []*worker  // the one that came last goes first: the others can sleep on
 	waiting []*Request // while all of maxWorkers are busy
 	asleep  int        // requests that are tried again later
@@ -52,14 +52,14 @@ const maxHeld = 1024
 type assignment int
 
 const (
-	assigned assignment = iota // it is given to a worker, or waits for one
-	hireOne                    // it is for a new worker
-	turnAway                   // there are too many
+	assigned    assignment = iota // it is given to a worker, or waits for one
+	startWorker                   // it is for a new worker
+	turnAway                      // there are too many
 )
 
 // assign gives a request to a worker that is idle, and never waits for one. stale tells
 // of a request whose caller is gone.
-func (c *crew) assign(r *Request, stale func(*Request) bool) assignment {
+func (c *workerPool) assign(r *Request, stale func(*Request) bool) assignment {
 	c.mu.Lock()
 	if n := len(c.idle); n > 0 {
 		w := c.idle[n-1]
@@ -69,9 +69,9 @@ func (c *crew) assign(r *Request, stale func(*Request) bool) assignment {
 		return assigned
 	}
 	defer c.mu.Unlock()
-	if c.hired < MaxWorkers {
-		c.hired++
-		return hireOne
+	if c.started < MaxWorkers {
+		c.started++
+		return startWorker
 	}
 	if c.full() {
 		c.waiting = slices.DeleteFunc(c.waiting, func(r *Request) bool {
@@ -89,10 +89,10 @@ func (c *crew) assign(r *Request, stale func(*Request) bool) assignment {
 	return assigned
 }
 
-func (c *crew) full() bool { return len(c.waiting)+c.asleep >= maxHeld }
+func (c *workerPool) full() bool { return len(c.waiting)+c.asleep >= maxHeld }
 
 // sleep counts one more request that is tried again later, if there may be one.
-func (c *crew) sleep() bool {
+func (c *workerPool) sleep() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.full() {
@@ -102,7 +102,7 @@ func (c *crew) sleep() bool {
 	return true
 }
 
-func (c *crew) wake() {
+func (c *workerPool) wake() {
 	c.mu.Lock()
 	c.asleep--
 	c.mu.Unlock()
@@ -110,7 +110,7 @@ func (c *crew) wake() {
 
 // next is the request that a worker carries out next: the one that has waited longest,
 // or the next one that comes.
-func (c *crew) next(w *worker) *Request {
+func (c *workerPool) next(w *worker) *Request {
 	c.mu.Lock()
 	if len(c.waiting) > 0 {
 		r := c.waiting[0]

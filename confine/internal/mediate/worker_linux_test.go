@@ -14,9 +14,9 @@ func TestCrew(t *testing.T) {
 	gone := map[*Request]bool{}
 	stale := func(r *Request) bool { return gone[r] }
 	fresh := func() *Request { return &Request{bases: [2]int{-1, -1}} }
-	c := crew{}
+	c := workerPool{}
 	for range MaxWorkers {
-		if got := c.assign(fresh(), stale); got != hireOne {
+		if got := c.assign(fresh(), stale); got != startWorker {
 			t.Fatal(got)
 		}
 	}

@@ -18,36 +18,36 @@ func TestCgroupIsNotForItsServer(t *testing.T) {
 	}
 	const rw = policy.Read | policy.Write
 	for _, c := range []struct {
-		place cgroup.CgroupPlace
+		place cgroup.Location
 		p     *policy.Profile
 		want  bool
 	}{
-		{cgroup.CgroupPlace{Parent: "/sys/fs/cgroup"}, at("/home/u", rw), false},
-		{cgroup.CgroupPlace{Parent: "/sys/fs/cgroup"}, at("/sys/fs/cgroup", policy.Read), false},
-		{cgroup.CgroupPlace{Parent: "/sys/fs/cgroup"}, at("/sys/fs/cgroup", rw), true},
-		{cgroup.CgroupPlace{Parent: "/sys/fs/cgroup"}, at("/", rw), true},
-		{cgroup.CgroupPlace{Parent: "/sys/fs/cgroup"}, at("/sys/fs/cgroup/a", policy.Update), true},
-		{cgroup.CgroupPlace{Manager: "/run/s", Root: "/sys/fs/cgroup/u"}, at("/sys", policy.Update), true},
-		{cgroup.CgroupPlace{Manager: "/run/s", Root: "/sys/fs/cgroup/u"}, at("/run", rw), true},
-		{cgroup.CgroupPlace{Manager: "/run/s", Root: "/sys/fs/cgroup/u"}, at("/run", policy.Read), true}, // which is enough to connect
-		{cgroup.CgroupPlace{Manager: "/run/s", Root: "/sys/fs/cgroup/u"}, at("/sys", policy.Read), false},
+		{cgroup.Location{Parent: "/sys/fs/cgroup"}, at("/home/u", rw), false},
+		{cgroup.Location{Parent: "/sys/fs/cgroup"}, at("/sys/fs/cgroup", policy.Read), false},
+		{cgroup.Location{Parent: "/sys/fs/cgroup"}, at("/sys/fs/cgroup", rw), true},
+		{cgroup.Location{Parent: "/sys/fs/cgroup"}, at("/", rw), true},
+		{cgroup.Location{Parent: "/sys/fs/cgroup"}, at("/sys/fs/cgroup/a", policy.Update), true},
+		{cgroup.Location{Manager: "/run/s", Root: "/sys/fs/cgroup/u"}, at("/sys", policy.Update), true},
+		{cgroup.Location{Manager: "/run/s", Root: "/sys/fs/cgroup/u"}, at("/run", rw), true},
+		{cgroup.Location{Manager: "/run/s", Root: "/sys/fs/cgroup/u"}, at("/run", policy.Read), true}, // which is enough to connect
+		{cgroup.Location{Manager: "/run/s", Root: "/sys/fs/cgroup/u"}, at("/sys", policy.Read), false},
 	} {
-		f := probe.Facts{Supported: true, UID: 1000, Place: c.place}
+		f := probe.Host{Supported: true, UID: 1000, Cgroup: c.place}
 		plan := Compile(c.p, f)
 		claims := slices.ContainsFunc(plan.Enforced, func(e Enforcement) bool {
 			return e.Axis == policy.AxisLimits && (strings.Contains(e.By, "cgroup (") || strings.Contains(e.By, "scope of systemd"))
 		})
-		if c.place.Writable(c.p) != c.want || claims == c.want || plan.Place.None() != c.want {
-			t.Errorf("%+v with %+v: writable %v, claimed %v, used %+v", c.place, c.p.Entries, c.place.Writable(c.p), claims, plan.Place)
+		if c.place.Writable(c.p) != c.want || claims == c.want || plan.Cgroup.None() != c.want {
+			t.Errorf("%+v with %+v: writable %v, claimed %v, used %+v", c.place, c.p.Entries, c.place.Writable(c.p), claims, plan.Cgroup)
 		}
 	}
 }
 
 // TestScopeIsAskedForWhereItMatters: it takes time.
 func TestScopeIsAskedForWhereItMatters(t *testing.T) {
-	scope := cgroup.CgroupPlace{Manager: "/run/s", Root: "/sys/fs/cgroup/u"}
+	scope := cgroup.Location{Manager: "/run/s", Root: "/sys/fs/cgroup/u"}
 	for _, c := range []struct {
-		place  cgroup.CgroupPlace
+		place  cgroup.Location
 		limits policy.Limits
 		proc   probe.Answer
 		want   bool
@@ -56,12 +56,12 @@ func TestScopeIsAskedForWhereItMatters(t *testing.T) {
 		{scope, policy.DefaultLimits, probe.No, true},
 		{scope, policy.Limits{MemoryMB: 100, Processes: policy.DefaultLimits.Processes}, probe.Yes, true},
 		{scope, policy.Limits{MemoryMB: policy.DefaultLimits.MemoryMB, Processes: 10}, probe.Yes, true},
-		{cgroup.CgroupPlace{Parent: "/sys/fs/cgroup"}, policy.DefaultLimits, probe.Yes, true},
+		{cgroup.Location{Parent: "/sys/fs/cgroup"}, policy.DefaultLimits, probe.Yes, true},
 	} {
-		f := probe.Facts{Supported: true, UID: 1000, Place: c.place}
+		f := probe.Host{Supported: true, UID: 1000, Cgroup: c.place}
 		f.UserNamespaces, f.FreshProc = probe.Available(""), probe.Feature{Answer: c.proc}
-		if plan := Compile(&policy.Profile{Limits: c.limits}, f); plan.Place.None() == c.want {
-			t.Errorf("%+v: %+v", c, plan.Place)
+		if plan := Compile(&policy.Profile{Limits: c.limits}, f); plan.Cgroup.None() == c.want {
+			t.Errorf("%+v: %+v", c, plan.Cgroup)
 		}
 	}
 }

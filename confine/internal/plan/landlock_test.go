@@ -32,7 +32,7 @@ func TestOwnPlaceThatIsGranted(t *testing.T) {
 	if want := []string{"/dev", "/dev/tty", "/tmp"}; !slices.Equal(paths, want) {
 		t.Errorf("rules for %q, want %q", paths, want)
 	}
-	entries := supervisedEntries(granted, own)
+	entries := mediatedEntries(granted, own)
 	if len(entries) != 3 || entries[2].Rights != policy.Read|policy.Update || entries[2].Origin != policy.OriginHome || entries[0] != granted[0] {
 		t.Errorf("%+v", entries)
 	}

@@ -29,7 +29,7 @@ var below = []string{"/", "/dev"}
 //
 // An ephemeral entry is mounted as a copy, or as an empty directory where copies
 // says that there are none.
-func CompileMounts(entries []policy.Entry, copies bool) ([]spec.MountOp, []Gap) {
+func CompileMounts(entries []policy.Entry, copies bool) ([]spec.Mount, []Gap) {
 	entries = slices.Clone(entries)
 	for i := range entries {
 		if entries[i].Kind != policy.KindDir {
@@ -45,11 +45,11 @@ func CompileMounts(entries []policy.Entry, copies bool) ([]spec.MountOp, []Gap) 
 			c.entry(e)
 		}
 	}
-	for _, place := range spec.OwnPlaces {
+	for _, place := range spec.PrivateDirs {
 		if e, ok := c.find(place); ok && e.Rights != 0 {
 			continue // the user grants the host's directory of that name
 		}
-		c.add(spec.MountOp{Kind: spec.MountTmpfs, Path: place, Dir: true}, mountState{own: true, rights: policy.AllRights})
+		c.add(spec.Mount{Kind: spec.MountTmpfs, Path: place, IsDir: true}, mountState{own: true, rights: policy.AllRights})
 	}
 	for _, e := range entries {
 		switch {
@@ -83,12 +83,12 @@ type mountState struct {
 type mountCompiler struct {
 	entries []policy.Entry
 	copies  bool
-	ops     []spec.MountOp
+	ops     []spec.Mount
 	gaps    []Gap
 	state   map[string]mountState
 }
 
-func (c *mountCompiler) add(op spec.MountOp, s mountState) {
+func (c *mountCompiler) add(op spec.Mount, s mountState) {
 	c.ops = append(c.ops, op)
 	c.state[op.Path] = s
 }
@@ -127,21 +127,21 @@ func (c *mountCompiler) entry(e policy.Entry) {
 	if e.Kind != policy.KindDir {
 		around &^= policy.Create | policy.Delete
 	}
-	op := spec.MountOp{
-		Kind: spec.MountBind, Path: e.Path, Dir: e.Kind == policy.KindDir, Id: e.ID,
-		Ro: e.Rights&policy.Write == 0, Inside: !made, Copied: cover.copied, Hidden: cover.masked, Dev: policy.Within(e.Path, "/dev"),
+	op := spec.Mount{
+		Kind: spec.MountBind, Path: e.Path, IsDir: e.Kind == policy.KindDir, ID: e.ID,
+		ReadOnly: e.Rights&policy.Write == 0, OnExisting: !made, InOverlay: cover.copied, UnderMask: cover.masked, Dev: policy.Within(e.Path, "/dev"),
 		// Landlock grants execution to everything below: only the mount takes it back.
-		Noexec: cover.rights.Has(policy.Execute) && !e.Rights.Has(policy.Execute),
+		NoExec: cover.rights.Has(policy.Execute) && !e.Rights.Has(policy.Execute),
 	}
-	s := mountState{ro: op.Ro, noexec: op.Noexec, rights: cover.rights | e.Rights}
+	s := mountState{ro: op.ReadOnly, noexec: op.NoExec, rights: cover.rights | e.Rights}
 	switch {
 	case e.Ephemeral && c.copies:
-		op.Kind, s.copied = spec.MountCopy, true
+		op.Kind, s.copied = spec.MountOverlay, true
 	case e.Ephemeral:
 		op.Kind, s.own = spec.MountTmpfs, true
 	}
 	if e.Rights == 0 {
-		op = spec.MountOp{Kind: spec.MountMask, Path: e.Path, Dir: op.Dir, Id: e.ID, Inside: true, Copied: cover.copied, Holes: c.grantsBelow(e.Path)}
+		op = spec.Mount{Kind: spec.MountMask, Path: e.Path, IsDir: op.IsDir, ID: e.ID, OnExisting: true, InOverlay: cover.copied, Traversable: c.grantsBelow(e.Path)}
 		s = mountState{masked: true, rights: cover.rights}
 	} else if !expressible(around, e.Rights) {
 		c.gaps = append(c.gaps, Gap{
@@ -157,7 +157,7 @@ func (c *mountCompiler) entry(e policy.Entry) {
 			Fix: "grant nothing there, or update too",
 		})
 	}
-	if op.Inside {
+	if op.OnExisting {
 		c.pin(e, cover, coverPath)
 	}
 	c.add(op, s)
@@ -187,9 +187,9 @@ func (c *mountCompiler) pin(e policy.Entry, cover mountState, coverPath string) 
 		kind = spec.MountPin // the host's object of that name is not what is there
 	}
 	for i := len(between) - 1; i >= 0; i-- {
-		c.add(spec.MountOp{
-			Kind: kind, Path: between[i], Dir: true, Inside: true,
-			Noexec: cover.noexec, Dev: policy.Within(between[i], "/dev"),
+		c.add(spec.Mount{
+			Kind: kind, Path: between[i], IsDir: true, OnExisting: true,
+			NoExec: cover.noexec, Dev: policy.Within(between[i], "/dev"),
 		}, cover)
 	}
 }

@@ -10,14 +10,14 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-func mountText(op spec.MountOp) string {
+func mountText(op spec.Mount) string {
 	var b strings.Builder
 	b.WriteString([]string{"?", "bind", "mask", "tmpfs", "copy", "pin"}[op.Kind])
 	b.WriteString(" " + op.Path)
 	for _, f := range []struct {
 		set  bool
 		name string
-	}{{op.Dir, "dir"}, {op.Ro, "ro"}, {op.Noexec, "noexec"}, {op.Dev, "dev"}, {op.Inside, "inside"}, {op.Copied, "copied"}, {op.Hidden, "hidden"}, {op.Holes, "holes"}} {
+	}{{op.IsDir, "dir"}, {op.ReadOnly, "ro"}, {op.NoExec, "noexec"}, {op.Dev, "dev"}, {op.OnExisting, "inside"}, {op.InOverlay, "copied"}, {op.UnderMask, "hidden"}, {op.Traversable, "holes"}} {
 		if f.set {
 			b.WriteString(" " + f.name)
 		}

@@ -14,12 +14,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// procSecrets are files of a fresh proc that tell of more than the jail.
+// maskedProc are files of a fresh proc that tell of more than the jail.
 // rootSecrets are those that only the host's root may open, even one without a
 // capability. /proc is read-only besides.
 var (
-	procSecrets = []string{"keys", "key-users"}
-	rootSecrets = []string{
+	maskedProc       = []string{"keys", "key-users"}
+	maskedProcOfRoot = []string{
 		"kcore", "kmsg", "timer_list", "sysrq-trigger", "sched_debug", "latency_stats",
 		"kpagecount", "kpageflags", "kpagecgroup", "vmcore", "vmallocinfo", "slabinfo",
 		"pagetypeinfo", "allocinfo", "lock_stat", "lockdep", "lockdep_chains", "lockdep_stats",
@@ -28,17 +28,17 @@ var (
 
 // openProc takes the jail's proc, where the plan has one, and the sysctls, which may be
 // the host's: the way there ends with the old root.
-func (b *RootBuilder) openProc() error {
+func (b *Builder) openProc() error {
 	b.proc = -1
-	if b.Order.FreshProc {
-		switch err := b.Own.procErr; {
+	if b.Spec.FreshProc {
+		switch err := b.PrivateFS.procErr; {
 		case errors.Is(err, unix.EPERM):
 			// The plan counted on it, for one to watch the memory.
 			return step.On("the kernel refuses a fresh proc although nothing of the host's seems to be covered", err)
 		case err != nil:
 			return step.On("proc", err)
 		}
-		b.proc = b.Own.proc
+		b.proc = b.PrivateFS.proc
 	}
 	sys := "/proc/sys"
 	if b.proc >= 0 {
@@ -50,12 +50,12 @@ func (b *RootBuilder) openProc() error {
 
 // sealProc closes the door to further user namespaces behind this one, limits the
 // processes, and makes the jail's proc read-only.
-func (b *RootBuilder) SealProc() error {
+func (b *Builder) SealProc() error {
 	defer b.T.Close(b.sys)
 	if err := WriteAt(b.T, b.sys, "user/max_user_namespaces", "0"); err != nil {
 		b.Notes = append(b.Notes, "user.max_user_namespaces could not be set to 0 inside: the seccomp filter alone refuses nested namespaces")
 	}
-	if i := b.Order.Inotify; i != (spec.Inotify{}) {
+	if i := b.Spec.Inotify; i != (spec.Inotify{}) {
 		if err := WriteAt(b.T, b.sys, "user/max_inotify_instances", strconv.Itoa(i.Instances)); err != nil {
 			return step.On("max_inotify_instances", err)
 		}
@@ -63,12 +63,12 @@ func (b *RootBuilder) SealProc() error {
 			return step.On("max_inotify_watches", err)
 		}
 	}
-	if b.Order.PidMax {
+	if b.Spec.PidMax {
 		// The init has its tasks by now, with numbers below these. Never on a
 		// kernel where this is the host's (see compile): a PID
 		// namespace has its own since 6.14. Numbers below 300 are not reused; 300 is, and
 		// pid_max is one past the last.
-		if err := WriteAt(b.T, b.sys, "kernel/pid_max", fmt.Sprint(reservedPids+b.Order.Limits.Processes)); err != nil {
+		if err := WriteAt(b.T, b.sys, "kernel/pid_max", fmt.Sprint(reservedPids+b.Spec.Limits.Processes)); err != nil {
 			return step.On("pid_max", err)
 		}
 		// The numbers that are used once are skipped, or they would come on top.
@@ -98,12 +98,12 @@ func WriteAt(t *stub.Task, dir int, name, content string) error {
 	return err
 }
 
-func (b *RootBuilder) attachProc() error {
+func (b *Builder) attachProc() error {
 	if err := b.mkdirs("/proc", openDir); err != nil {
 		return err
 	}
 	if b.proc < 0 {
-		if !b.Order.HostRoot() {
+		if !b.Spec.HostRoot() {
 			return nil
 		}
 		// Below a "/" that is granted lies the host's.
@@ -117,9 +117,9 @@ func (b *RootBuilder) attachProc() error {
 	if err := b.attach(b.proc, "/proc"); err != nil {
 		return err
 	}
-	secrets := procSecrets
+	secrets := maskedProc
 	if os.Getuid() == 0 {
-		secrets = append(slices.Clone(secrets), rootSecrets...)
+		secrets = append(slices.Clone(secrets), maskedProcOfRoot...)
 	}
 	for _, name := range secrets {
 		// Of what this kernel does not have no mask is made: one that was attached nowhere
@@ -145,11 +145,11 @@ func (b *RootBuilder) attachProc() error {
 
 // missing tells whether the jail's proc lacks a file. What the host's lacks is looked for
 // in any case.
-func (b *RootBuilder) missing(name string) (bool, error) {
+func (b *Builder) missing(name string) (bool, error) {
 	if !b.T.Recording() {
 		return b.T.Faccessat(b.proc, name, unix.F_OK) == unix.ENOENT, nil
 	}
-	if !hostLacks()[name] {
+	if !notOnHost()[name] {
 		return false, nil
 	}
 	there := b.T.Optional(func() error { return b.T.Faccessat(b.proc, name, unix.F_OK) })
@@ -161,9 +161,9 @@ func (b *RootBuilder) missing(name string) (bool, error) {
 	})
 }
 
-var hostLacks = sync.OnceValue(func() map[string]bool {
+var notOnHost = sync.OnceValue(func() map[string]bool {
 	lacks := map[string]bool{}
-	for _, name := range slices.Concat(procSecrets, rootSecrets) {
+	for _, name := range slices.Concat(maskedProc, maskedProcOfRoot) {
 		lacks[name] = unix.Faccessat(unix.AT_FDCWD, "/proc/"+name, unix.F_OK, 0) == unix.ENOENT
 	}
 	return lacks

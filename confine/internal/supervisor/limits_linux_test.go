@@ -24,19 +24,19 @@ func TestUnsaid(t *testing.T) {
 	if _, err := w.Write(make([]byte, size)); err != nil {
 		t.Fatal(err)
 	}
-	s := &Shim{status: w}
-	s.Say = s.tell
-	var late unsaid
-	for range 2 * mostUnsaid {
-		late.say(s, spec.Message{Kind: spec.SaysLimit, Step: spec.KeyMemory})
+	s := &Process{status: w}
+	s.Send = s.sendEvent
+	var late eventQueue
+	for range 2 * maxQueued {
+		late.add(s, spec.Event{Kind: spec.EventLimit, Step: spec.KeyMemory})
 	}
-	if len(late) != mostUnsaid {
+	if len(late) != maxQueued {
 		t.Errorf("%d wait", len(late))
 	}
 	if _, err := io.ReadFull(r, make([]byte, size)); err != nil {
 		t.Fatal(err)
 	}
-	late.tell(s)
+	late.flush(s)
 	b := make([]byte, size)
 	n, err := r.Read(b)
 	if err != nil || len(late) != 0 {
@@ -44,11 +44,11 @@ func TestUnsaid(t *testing.T) {
 	}
 	said := 0
 	for rest := b[:n]; len(rest) > 0; said++ {
-		if _, rest, err = spec.NextMessage(rest); err != nil {
+		if _, rest, err = spec.NextEvent(rest); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if said != mostUnsaid {
+	if said != maxQueued {
 		t.Errorf("%d were said", said)
 	}
 }

@@ -12,15 +12,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// superviseJail does what a supervisor does, and does not return.
-func superviseJail() {
+// runInNamespaces does what a supervisor does, and does not return.
+func runInNamespaces() {
 	proc.Dir, proc.DirFD = ".", spec.ProcFD
-	s := newShim()
-	s.pidfd, s.Making = spec.ServerFD, spec.MakingFD
-	for _, step := range []jail.BuildStep{
+	s := newProcess()
+	s.pidfd, s.WorkerRuleset = spec.ServerFD, spec.RulesetFD
+	for _, step := range []jail.Step{
 		{Name: sys.StepPoller, By: s.Init, Run: sys.CheckPoller},
 		{Name: "parent", By: s.Init, Run: s.bindToLauncher},
-		{Name: "order", By: s.Init, Run: func() error { return s.takeOrder(spec.StatusFD) }},
+		{Name: "order", By: s.Init, Run: func() error { return s.takeSpec(spec.EventsFD) }},
 		{Name: "limits", By: s.Init, Run: s.limitSelf},
 	} {
 		if err := step.Run(); err != nil {
@@ -28,21 +28,21 @@ func superviseJail() {
 		}
 	}
 	s.makeThreads()
-	s.Say(spec.Message{Kind: spec.SaysHere})
-	if len(s.Order.Hooks) > 0 {
-		s.supervisor = mediate.NewSupervisor(s.supervision())
-		s.supervisor.Listener, s.supervisor.Running = spec.ListenerFD, true
-		close(s.supervisor.Open)
+	s.Send(spec.Event{Kind: spec.EventSupervisor})
+	if len(s.Spec.Hooks) > 0 {
+		s.mediator = mediate.New(s.mediatorOptions())
+		s.mediator.Listener, s.mediator.Running = spec.ListenerFD, true
+		close(s.mediator.Open)
 	}
 	close(s.watch)
-	go s.outliveNobody()
+	go s.dieWithLauncher()
 	runtime.UnlockOSThread()
 	s.passSignals(0)
 }
 
-// outliveNobody ends the supervisor when the jail's init has ended, its only child. The
+// dieWithLauncher ends the supervisor when the jail's init has ended, its only child. The
 // launcher, which hears of the server's end from the init, would wait for ever.
-func (s *Shim) outliveNobody() {
+func (s *Process) dieWithLauncher() {
 	for {
 		if _, err := syscall.Wait4(-1, nil, 0, nil); err != syscall.EINTR {
 			s.isOver()
@@ -53,7 +53,7 @@ func (s *Shim) outliveNobody() {
 // bindToLauncher has the kernel kill the jail when the launcher dies, and checks that it
 // was not too late to ask (prctl(2), PR_SET_PDEATHSIG). The launcher is in another PID
 // namespace, so its death shows at the other end of the socket, not in getppid.
-func (s *Shim) bindToLauncher() error {
+func (s *Process) bindToLauncher() error {
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
 		return err
 	}
@@ -64,8 +64,8 @@ func (s *Shim) bindToLauncher() error {
 }
 
 // limitSelf keeps to the limits of what the supervisor makes in the server's place.
-func (s *Shim) limitSelf() error {
-	for resource, value := range map[int]int{unix.RLIMIT_CORE: 1, unix.RLIMIT_FSIZE: s.Order.Limits.FileSizeMB << 20} {
+func (s *Process) limitSelf() error {
+	for resource, value := range map[int]int{unix.RLIMIT_CORE: 1, unix.RLIMIT_FSIZE: s.Spec.Limits.FileSizeMB << 20} {
 		var old syscall.Rlimit
 		if err := syscall.Getrlimit(resource, &old); err != nil {
 			return err

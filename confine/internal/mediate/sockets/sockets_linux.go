@@ -32,44 +32,44 @@ import (
 //
 // All of it happens on the receiver's thread, which is outside of the server's
 // Landlock domain.
-type Sockets struct {
-	Listener *seccomp.Listener
-	asker    asker
-	Calls    map[uint32]string
-	known    knownSockets
-	turn     sync.Mutex // of those that wait for a datagram
-	Old      bool       // the kernel has no pidfd of threads (before Linux 6.9)
+type Handler struct {
+	Listener      *seccomp.Listener
+	broker        brokerClient
+	Calls         map[uint32]string
+	known         socketTable
+	turn          sync.Mutex // of those that wait for a datagram
+	NoThreadPidfd bool       // the kernel has no pidfd of threads (before Linux 6.9)
 }
 
-func NewSockets(l *seccomp.Listener, end func(), channel int) *Sockets {
+func New(l *seccomp.Listener, end func(), channel int) *Handler {
 	arch, _ := seccomp.ArchOf(runtime.GOARCH)
-	return &Sockets{Listener: l, asker: asker{channel, end}, Calls: seccomp.SocketsByNumber(arch)}
+	return &Handler{Listener: l, broker: brokerClient{channel, end}, Calls: seccomp.SocketsByNumber(arch)}
 }
 
 // A socketReply answers a call.
-type socketReply struct {
+type outcome struct {
 	val     int64
 	errno   syscall.Errno
 	proceed bool // the kernel carries it out
 	done    bool // it was answered already, or will be
 }
 
-func failed(errno syscall.Errno) socketReply { return socketReply{errno: errno} }
+func failed(errno syscall.Errno) outcome { return outcome{errno: errno} }
 
-var proceeds = socketReply{proceed: true}
+var letProceed = outcome{proceed: true}
 
 // take answers one call.
-func (s *Sockets) Take(n *seccomp.Notification, call string) {
-	switch reply := s.carryOut(n, call); {
+func (s *Handler) Handle(n *seccomp.Notification, call string) {
+	switch reply := s.perform(n, call); {
 	case reply.done:
 	case reply.proceed:
-		s.Listener.Proceed(n.Id)
+		s.Listener.Continue(n.Id)
 	default:
-		s.Listener.Send(seccomp.Answer{Id: n.Id, Val: reply.val, Errno: -int32(reply.errno)})
+		s.Listener.Send(seccomp.Response{Id: n.Id, Val: reply.val, Errno: -int32(reply.errno)})
 	}
 }
 
-func (s *Sockets) carryOut(n *seccomp.Notification, call string) socketReply {
+func (s *Handler) perform(n *seccomp.Notification, call string) outcome {
 	if call == "socket" {
 		return s.make(n)
 	}
@@ -101,11 +101,11 @@ func (s *Sockets) carryOut(n *seccomp.Notification, call string) socketReply {
 		}
 		return s.giveName(n, n.Args[1], n.Args[2], o.state.peer)
 	}
-	return proceeds
+	return letProceed
 }
 
 // make makes a socket; which there may be, the filter has decided.
-func (s *Sockets) make(n *seccomp.Notification) socketReply {
+func (s *Handler) make(n *seccomp.Notification) outcome {
 	family, kind, proto := int(int32(n.Args[0])), int(int32(n.Args[1])), int(int32(n.Args[2]))
 	flags := kind & (unix.SOCK_NONBLOCK | unix.SOCK_CLOEXEC)
 	if kind&^flags == unix.SOCK_DGRAM {
@@ -119,8 +119,8 @@ func (s *Sockets) make(n *seccomp.Notification) socketReply {
 	if err := sys.BindToLoopback(fd); err != nil {
 		return failed(step.ErrnoOrEIO(err))
 	}
-	s.Listener.Hand(n.Id, fd, flags&unix.SOCK_CLOEXEC != 0)
-	return socketReply{done: true}
+	s.Listener.AddFD(n.Id, fd, flags&unix.SOCK_CLOEXEC != 0)
+	return outcome{done: true}
 }
 
 // pidfdThread is PIDFD_THREAD.
@@ -128,15 +128,15 @@ const PidfdThread = unix.O_EXCL
 
 // duplicate returns the socket that a call is about: its first argument, as a
 // descriptor of ours.
-func (s *Sockets) Duplicate(n *seccomp.Notification) (fd int, errno syscall.Errno) {
+func (s *Handler) Duplicate(n *seccomp.Notification) (fd int, errno syscall.Errno) {
 	pidfd, err := -1, error(unix.EINVAL)
-	if !s.Old {
+	if !s.NoThreadPidfd {
 		pidfd, err = unix.PidfdOpen(int(n.Tid), PidfdThread)
 	}
 	if err == unix.EINVAL {
 		// Its process has the same descriptors, unless it has unshared them; then it gets
 		// what its own leader's number means.
-		s.Old = true
+		s.NoThreadPidfd = true
 		tgid, _, errno := proc.ThreadStatus(int(n.Tid))
 		if errno != 0 {
 			return -1, errno
@@ -162,7 +162,7 @@ type object struct {
 	state  *SocketState // of a socket that is known
 }
 
-func (s *Sockets) identify(fd int) (o object, errno syscall.Errno) {
+func (s *Handler) identify(fd int) (o object, errno syscall.Errno) {
 	var err error
 	if o.family, err = unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN); err != nil {
 		return o, step.ErrnoOrEIO(err) // ENOTSOCK
@@ -173,7 +173,7 @@ func (s *Sockets) identify(fd int) (o object, errno syscall.Errno) {
 }
 
 // bind lets the kernel choose, which it does when the socket is connected.
-func (s *Sockets) bind(n *seccomp.Notification) socketReply {
+func (s *Handler) bind(n *seccomp.Notification) outcome {
 	raw, errno := s.address(n, n.Args[1], n.Args[2])
 	if errno != 0 {
 		return failed(errno)
@@ -185,11 +185,11 @@ func (s *Sockets) bind(n *seccomp.Notification) socketReply {
 	case at.Port() != 0:
 		return failed(unix.EACCES) // as by Landlock: nothing can listen here
 	}
-	return socketReply{}
+	return outcome{}
 }
 
 // address copies a socket address out of the caller, once.
-func (s *Sockets) address(n *seccomp.Notification, at, size uint64) (raw []byte, errno syscall.Errno) {
+func (s *Handler) address(n *seccomp.Notification, at, size uint64) (raw []byte, errno syscall.Errno) {
 	length := int(int32(size))
 	if length < 2 || length > unix.SizeofSockaddrAny+16 { // struct sockaddr_storage
 		return nil, unix.EINVAL
@@ -199,7 +199,7 @@ func (s *Sockets) address(n *seccomp.Notification, at, size uint64) (raw []byte,
 }
 
 // read copies memory of the caller, all of it.
-func (s *Sockets) Read(n *seccomp.Notification, at uint64, into []byte) syscall.Errno {
+func (s *Handler) Read(n *seccomp.Notification, at uint64, into []byte) syscall.Errno {
 	switch got, errno := proc.ReadMemory(int(n.Tid), at, into); {
 	case errno != 0:
 		return errno
@@ -213,7 +213,7 @@ func (s *Sockets) Read(n *seccomp.Notification, at uint64, into []byte) syscall.
 
 // giveName is what getpeername and its like do with an address: at is where the caller
 // wants it, and size where it says how much room is there.
-func (s *Sockets) giveName(n *seccomp.Notification, at, size uint64, name []byte) socketReply {
+func (s *Handler) giveName(n *seccomp.Notification, at, size uint64, name []byte) outcome {
 	m, errno := s.Memory(n)
 	if errno != 0 {
 		return failed(errno)
@@ -250,7 +250,7 @@ func put(m int, at uint64, b []byte) syscall.Errno {
 
 // memory opens the caller's memory. What is written to it then cannot reach another
 // process that has the thread's number by then.
-func (s *Sockets) Memory(n *seccomp.Notification) (fd int, errno syscall.Errno) {
+func (s *Handler) Memory(n *seccomp.Notification) (fd int, errno syscall.Errno) {
 	fd, err := unix.Open("/proc/"+strconv.Itoa(int(n.Tid))+"/mem", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return -1, unix.EFAULT

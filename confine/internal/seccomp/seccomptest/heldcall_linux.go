@@ -18,7 +18,7 @@ func HeldCall(t *testing.T) (l seccomp.Listener, id uint64, letGo func()) {
 	t.Helper()
 	probetest.Needs(t, "seccomp")
 	arch, _ := seccomp.ArchOf(runtime.GOARCH)
-	prog, err := seccomp.CompileFilter(arch, nil, []seccomp.SeccompNotify{{Call: "umask"}})
+	prog, err := seccomp.CompileFilter(arch, nil, []seccomp.Notify{{Call: "umask"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func HeldCall(t *testing.T) (l seccomp.Listener, id uint64, letGo func()) {
 		}
 		fd := -1
 		if err == nil {
-			fd, err = seccomp.ApplySeccomp(&stub.Task{}, seccomp.FilterRecords(prog), unix.SECCOMP_FILTER_FLAG_NEW_LISTENER)
+			fd, err = seccomp.Install(&stub.Task{}, seccomp.Records(prog), unix.SECCOMP_FILTER_FLAG_NEW_LISTENER)
 		}
 		listening <- opened{fd, err}
 		if err == nil {
@@ -57,7 +57,7 @@ func HeldCall(t *testing.T) (l seccomp.Listener, id uint64, letGo func()) {
 	answered := false
 	letGo = func() {
 		if !answered {
-			l.Finish(n.Id, 0)
+			l.Respond(n.Id, 0)
 			<-back
 		}
 		answered = true

@@ -1,0 +1,84 @@
+package confine
+
+import (
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// denialLog are what a supervisor reported in a session. The first maxRefusals are kept,
+// each once, and the others of a kind as one: that there were more is never lost.
+type denialLog struct {
+	index map[spec.Refusal]int
+	all   []denialEntry
+}
+
+type denialEntry struct {
+	policy.Denial
+	restBy time.Time // it goes on, and how often is told later
+}
+
+func (r *denialLog) knows(m spec.Event) bool {
+	_, known := r.index[m.Refusal()]
+	return known
+}
+
+func (r *denialLog) add(m spec.Event, now time.Time) {
+	s := m.Refusal()
+	if !r.knows(m) && len(r.index) >= spec.MaxRefusals {
+		s.Target = policy.DenialOthers
+	}
+	i, known := r.index[s]
+	if !known && m.Num == 0 {
+		return
+	}
+	if !known {
+		if r.index == nil {
+			r.index = make(map[spec.Refusal]int)
+		}
+		i = len(r.all)
+		r.index[s] = i
+		r.all = append(r.all, denialEntry{Denial: newDenial(s, now)})
+	}
+	d := &r.all[i]
+	d.Count += m.Num
+	if known && m.Num > 0 {
+		d.Last = now
+	}
+	if m.Pid > 0 {
+		d.PID, d.Program = m.Pid, m.Program
+	}
+	d.restBy = time.Time{}
+	if m.Held {
+		d.restBy = now.Add(spec.Window) // by then the page has ended
+	}
+}
+
+func newDenial(s spec.Refusal, now time.Time) policy.Denial {
+	d := policy.Denial{Axis: s.Axis, Operation: s.Operation, Target: s.Target, Time: now}
+	switch {
+	case s.Target != policy.DenialOthers:
+	case s.Absent:
+		d.Reason, d.Detail = policy.DeniedAbsent, "more names were missing in the jail than were looked up on the host, where they may be missing too"
+	default:
+		d.Reason, d.Detail = policy.DeniedLimit, "too many different refusals to record each"
+	}
+	return d
+}
+
+// list tells all of them. What goes on was refused until now.
+func (r *denialLog) list(now time.Time) []policy.Denial {
+	out := make([]policy.Denial, len(r.all))
+	for i, d := range r.all {
+		out[i] = d.Denial
+		latest := now
+		if d.restBy.Before(now) {
+			latest = d.restBy
+		}
+		if latest.After(d.Time) && latest.After(d.Last) {
+			out[i].Last = latest
+		}
+	}
+	return out
+}

@@ -1,0 +1,276 @@
+package jail
+
+import (
+	"encoding/binary"
+	"errors"
+	"net/netip"
+	"slices"
+	"syscall"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"github.com/mcp-jail/mcp-jail/confine/internal/step"
+	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
+	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
+	"golang.org/x/sys/unix"
+)
+
+// openNetwork makes every address local and opens the sockets at which what the server sends
+// to them arrives.
+func (b *Launch) openNetwork() error {
+	order := &b.Spec.Network
+	if !order.Any() {
+		return nil
+	}
+	g := &b.sockets
+	*g = NetworkSockets{T: b.Outer}
+	if order.Open {
+		if err := EveryAddressLocal(g.T); err != nil {
+			return err
+		}
+		if err := g.open(order); err != nil {
+			return err
+		}
+	}
+	if g.blind {
+		b.Send(spec.Event{Kind: spec.EventNote, Detail: "this kernel has no packet sockets: what the server tries at ports that no rule grants is refused, and not recorded"})
+	}
+	if order.Inbound {
+		for range spec.InboundSockets {
+			if err := g.openSpare(); err != nil {
+				return step.On("inbound", err)
+			}
+		}
+	}
+	return nil
+}
+
+// passNetwork hands them over. The jail keeps none: only the launcher can accept on them,
+// and with the launcher they are gone.
+func (b *Launch) passNetwork() error {
+	if !b.Spec.Network.Any() {
+		return nil
+	}
+	g := &b.sockets
+	for i := range g.Fds {
+		g.Fds[i] = g.T.Resolve(g.Fds[i])
+	}
+	if err := g.Pass(spec.ControlFD); err != nil {
+		return step.On("hand over", err)
+	}
+	g.Close()
+	return nil
+}
+
+// handSpare is what the supervisor does when it is asked for one more socket that somebody
+// outside will connect to the server. Where it cannot, the launcher has one less.
+func PassInbound() {
+	g := NetworkSockets{T: &stub.Task{}}
+	defer g.Close()
+	if g.openSpare() == nil {
+		g.send(spec.SpecFD, g.Kinds, g.Fds)
+	}
+}
+
+// gateSockets are open sockets, and what each is.
+type NetworkSockets struct {
+	T      *stub.Task
+	family int
+	Fds    []int
+	Kinds  []byte
+	blind  bool // this kernel has no packet sockets
+}
+
+func (g *NetworkSockets) Close() {
+	for _, fd := range g.Fds {
+		g.T.Close(fd)
+	}
+}
+
+func (g *NetworkSockets) open(o *spec.Network) error {
+	if err := g.openDNS(); err != nil {
+		return err
+	}
+	if err := g.listen(spec.SocketDNSTCP, spec.GatewayPort); err != nil {
+		return err
+	}
+	for _, port := range o.Ports {
+		if err := g.listen(spec.SocketTCP, port); err != nil {
+			return err
+		}
+	}
+	err := g.openRefused(o.Refused)
+	if errors.Is(err, unix.EAFNOSUPPORT) {
+		g.blind, err = true, nil
+	}
+	return err
+}
+
+// add makes a socket. Everything is for both families, but where the kernel has no
+// IPv6.
+func (g *NetworkSockets) add(kind byte, family, typ, proto int) (int, error) {
+	fd, err := g.T.Socket(family, typ|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, proto)
+	if err == nil {
+		g.Fds, g.Kinds = append(g.Fds, fd), append(g.Kinds, kind)
+	}
+	return fd, err
+}
+
+func (g *NetworkSockets) bind(fd int, port uint16) error {
+	any := netip.IPv6Unspecified()
+	if g.family == unix.AF_INET {
+		any = netip.IPv4Unspecified()
+	} else if err := g.T.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 0); err != nil {
+		return err
+	}
+	return g.T.Bind(fd, sys.Sockaddr(netip.AddrPortFrom(any, port)))
+}
+
+// openDNS: an answer must leave from the address that was asked, which is told with
+// each packet, and is none of an interface.
+func (g *NetworkSockets) openDNS() error {
+	g.family = unix.AF_INET6
+	fd, err := g.add(spec.SocketDNS, g.family, unix.SOCK_DGRAM, 0)
+	if errors.Is(err, unix.EAFNOSUPPORT) {
+		g.family = unix.AF_INET
+		fd, err = g.add(spec.SocketDNS, g.family, unix.SOCK_DGRAM, 0)
+	}
+	if err != nil {
+		return step.On("DNS", err)
+	}
+	if g.family == unix.AF_INET {
+		err = g.T.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_PKTINFO, 1)
+	} else if err = g.T.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_RECVPKTINFO, 1); err == nil {
+		err = g.T.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_FREEBIND, 1)
+	}
+	if err == nil {
+		err = g.bind(fd, spec.GatewayPort)
+	}
+	return step.On("DNS", err)
+}
+
+func (g *NetworkSockets) listen(kind byte, port uint16) error {
+	fd, err := g.add(kind, g.family, unix.SOCK_STREAM, 0)
+	if err == nil {
+		err = g.bind(fd, port)
+	}
+	if err == nil {
+		err = g.T.Listen(fd, listenBacklog)
+	}
+	return step.On("listener", err)
+}
+
+// listenBacklog is cut by the kernel to net.core.somaxconn, 4096.
+const listenBacklog = 1 << 15
+
+// openRefused opens the packet socket. It sees nothing before it has its filter: with
+// protocol 0 it is on no interface.
+func (g *NetworkSockets) openRefused(filter []byte) error {
+	fd, err := g.add(spec.SocketPackets, unix.AF_PACKET, unix.SOCK_DGRAM, 0)
+	if err != nil {
+		return step.On("packet socket", err)
+	}
+	if err := g.T.AttachFilter(fd, filter); err != nil {
+		return step.On("packet filter", err)
+	}
+	if err := g.T.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1); err != nil {
+		return step.On("packet filter", err) // on lo everything comes by twice
+	}
+	return step.On("packet socket", g.T.Bind(fd, everyPacket()))
+}
+
+// everyPacket is a struct sockaddr_ll: all that comes by on lo.
+func everyPacket() []byte {
+	b := make([]byte, unix.SizeofSockaddrLinklayer)
+	binary.NativeEndian.PutUint16(b, unix.AF_PACKET)
+	binary.BigEndian.PutUint16(b[2:], unix.ETH_P_ALL)
+	binary.NativeEndian.PutUint32(b[4:], sys.LoopbackIndex)
+	return b
+}
+
+// openSpare makes a socket that somebody outside will connect to the server.
+func (g *NetworkSockets) openSpare() error {
+	_, err := g.add(spec.SocketInbound, unix.AF_INET6, unix.SOCK_STREAM, 0)
+	if errors.Is(err, unix.EAFNOSUPPORT) {
+		_, err = g.add(spec.SocketInbound, unix.AF_INET, unix.SOCK_STREAM, 0)
+	}
+	return err
+}
+
+// handOver sends all of them over the socket that the order came by.
+func (g *NetworkSockets) Pass(socket int) error {
+	fds, kinds := g.Fds, g.Kinds
+	for len(fds) > 0 {
+		n := min(len(fds), spec.MaxSockets)
+		if err := g.send(socket, kinds[:n], fds[:n]); err != nil {
+			return err
+		}
+		fds, kinds = fds[n:], kinds[n:]
+	}
+	_, err := g.T.Write(socket, []byte{spec.SocketsEnd})
+	return err
+}
+
+func (g *NetworkSockets) send(socket int, kinds []byte, fds []int) error {
+	return g.T.Sendmsg(socket, kinds, unix.UnixRights(fds...), unix.MSG_NOSIGNAL)
+}
+
+// everyAddressLocal gives lo an address that is no loopback address, without which
+// glibc takes the host for one without IPv4 (getaddrinfo(3), AI_ADDRCONFIG), and has
+// all of both families lead to lo.
+func EveryAddressLocal(t *stub.Task) error {
+	fd, err := t.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
+	if err != nil {
+		return step.On("netlink", err)
+	}
+	defer t.Close(fd)
+	// linux/if_addr.h, linux/rtnetlink.h: family, prefix length, flags, scope, index;
+	// family, lengths of destination and source, tos, table, protocol, scope, type, flags.
+	address := append([]byte{unix.AF_INET, 32, 0, unix.RT_SCOPE_HOST}, native32(sys.LoopbackIndex)...)
+	address = append(address, attribute(unix.IFA_LOCAL, []byte{192, 0, 0, 2})...)
+	route := func(family byte) []byte {
+		b := []byte{family, 0, 0, 0, unix.RT_TABLE_LOCAL, unix.RTPROT_BOOT, unix.RT_SCOPE_HOST, unix.RTN_LOCAL, 0, 0, 0, 0}
+		return append(b, attribute(unix.RTA_OIF, native32(sys.LoopbackIndex))...)
+	}
+	if err := askRoute(t, fd, unix.RTM_NEWADDR, address); err != nil {
+		return step.On("address of lo", err)
+	}
+	if err := askRoute(t, fd, unix.RTM_NEWROUTE, route(unix.AF_INET)); err != nil {
+		return step.On("route", err)
+	}
+	return step.On("route of IPv6", askRoute(t, fd, unix.RTM_NEWROUTE, route(unix.AF_INET6),
+		unix.EAFNOSUPPORT, unix.EOPNOTSUPP, unix.EACCES)) // no IPv6 in this kernel, or it is turned off: there is less to reach
+}
+
+func native32(v uint32) []byte { return binary.NativeEndian.AppendUint32(nil, v) }
+
+// attribute is a struct rtattr. Its payload is a multiple of four bytes.
+func attribute(kind uint16, payload []byte) []byte {
+	b := binary.NativeEndian.AppendUint16(nil, uint16(unix.SizeofRtAttr+len(payload)))
+	return append(binary.NativeEndian.AppendUint16(b, kind), payload...)
+}
+
+// askRoute makes one change and reads the kernel's word about it (netlink(7)), which may
+// be one of those.
+func askRoute(t *stub.Task, fd int, kind uint16, body []byte, may ...syscall.Errno) error {
+	b := native32(uint32(unix.SizeofNlMsghdr + len(body)))
+	b = binary.NativeEndian.AppendUint16(b, kind)
+	b = binary.NativeEndian.AppendUint16(b, unix.NLM_F_REQUEST|unix.NLM_F_ACK|unix.NLM_F_CREATE|unix.NLM_F_EXCL)
+	b = append(append(b, make([]byte, 8)...), body...)
+	if _, err := t.Write(fd, b); err != nil { // to nobody else than the kernel
+		return err
+	}
+	answer := make([]byte, 4096)
+	if _, err := t.Read(fd, answer); err != nil {
+		return err
+	}
+	return t.OnComplete(func() error {
+		if binary.NativeEndian.Uint32(answer) < uint32(unix.SizeofNlMsghdr+4) || binary.NativeEndian.Uint16(answer[4:]) != unix.NLMSG_ERROR {
+			return unix.EBADMSG
+		}
+		code := syscall.Errno(-int32(binary.NativeEndian.Uint32(answer[unix.SizeofNlMsghdr:])))
+		if code == 0 || slices.Contains(may, code) {
+			return nil
+		}
+		return code
+	})
+}

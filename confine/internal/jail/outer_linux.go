@@ -1,0 +1,177 @@
+package jail
+
+import (
+	"encoding/binary"
+	"errors"
+	"os"
+	"runtime"
+	"strconv"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/rootfs"
+	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"github.com/mcp-jail/mcp-jail/confine/internal/step"
+	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
+	"golang.org/x/sys/unix"
+)
+
+// The steps of outer, which becomes the supervisor: see jailBuilder.
+
+// mapIDs maps the launcher's user and group to themselves (user_namespaces(7)): until
+// then the stub is nobody.
+func (b *Launch) mapIDs() error {
+	uid, gid := strconv.Itoa(os.Getuid()), strconv.Itoa(os.Getgid())
+	for _, f := range []struct{ name, content string }{
+		{"setgroups", "deny"}, {"uid_map", uid + " " + uid + " 1"}, {"gid_map", gid + " " + gid + " 1"},
+	} {
+		if err := rootfs.WriteAt(b.Outer, -1, "/proc/self/"+f.name, f.content); err != nil {
+			return step.On(f.name, err)
+		}
+	}
+	return nil
+}
+
+// bindToParent has the kernel kill the jail when the launcher dies. The stub itself has
+// looked whether that was in time.
+func (b *Launch) bindToParent() error {
+	umask := b.Outer.Umask(0o022) // what is made for the jail has the mode that is asked for
+	if b.Umask == spec.UnknownUmask {
+		b.Outer.OnComplete(func() error { b.Umask = b.Outer.Resolve(umask); return nil })
+	}
+	if _, err := b.Outer.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL)); err != nil {
+		return err
+	}
+	_, err := b.Outer.Prctl(unix.PR_SET_DUMPABLE, 0)
+	return err
+}
+
+// raiseFiles: the building holds a descriptor for each mount, and the limit is for the
+// server.
+func (b *Launch) raiseFiles() error {
+	var own unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &own); err != nil {
+		return err
+	}
+	if err := b.Outer.ExchangeRlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: own.Max, Max: own.Max}, &b.nofile); err != nil {
+		return err
+	}
+	b.Outer.Optional(func() error { return b.Outer.ReserveFD(buildFDs) }) // which may be more than may be open
+	return nil
+}
+
+// buildFDs is what the table of descriptors that the tasks share has room for: one more
+// than it has, and the kernel waits for a grace period of RCU (see room_linux.go).
+const buildFDs = 255
+
+// forkInit makes the inner PID namespace. The table of descriptors, the root and the
+// working directory are shared: what outer looks for by a name may already be looked for in
+// the jail.
+func (b *Launch) forkInit() (err error) {
+	if b.namespaces, err = b.Outer.Openat(unix.AT_FDCWD, "/proc/self/ns", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err != nil {
+		return err
+	}
+	_, err = b.Outer.Fork(b.Init, unix.CLONE_NEWPID|unix.CLONE_FILES|unix.CLONE_FS, &b.initPidfd)
+	return err
+}
+
+// openOwnProc makes a proc in which the supervisor sees itself and the jail. Where the
+// kernel shows none, the plan says what follows.
+func (b *Launch) openOwnProc() (err error) {
+	b.proc, err = rootfs.NewFs(b.Outer, "proc", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
+	if errors.Is(err, unix.EPERM) {
+		b.proc, err = -1, nil
+	}
+	return err
+}
+
+func (b *Launch) ownNetwork() (err error) {
+	if err = b.Outer.Unshare(unix.CLONE_NEWNET); err == nil {
+		b.network, err = b.Outer.Openat(b.namespaces, "net", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	}
+	return err
+}
+
+// loopback brings up the one interface of an empty network namespace, so that
+// a server can talk to its own children.
+func loopback(t *stub.Task) error {
+	fd, err := t.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer t.Close(fd)
+	var request [40]byte // struct ifreq
+	copy(request[:], "lo")
+	binary.NativeEndian.PutUint16(request[unix.IFNAMSIZ:], unix.IFF_UP)
+	_, err = t.Ioctl(fd, unix.SIOCSIFFLAGS, request[:])
+	return step.On("lo", err)
+}
+
+// detachOldRoot takes the old root away, which lies on top of the new one, while the init
+// attaches to that: the kernel waits for most of the time.
+func (b *Launch) detachOldRoot() error {
+	if b.Outer.Recording() {
+		if err := b.Outer.WaitEvent(b.Pivoted); err != nil {
+			return err
+		}
+	}
+	if err := b.Outer.Unmount(".", unix.MNT_DETACH); err != nil {
+		return step.On("old root", err)
+	}
+	return step.On("/", b.Outer.Chdir("/"))
+}
+
+// takeStdio has the stub take the server's three descriptors, as far as there are any: it
+// has /dev/null already.
+func (b *Launch) takeStdio() error {
+	var fds []int
+	for _, f := range b.stdio.all() {
+		if f != nil {
+			fds = append(fds, int(f.Fd()))
+		}
+	}
+	if fds == nil {
+		return nil
+	}
+	err := unix.Sendmsg(int(b.Control.Fd()), []byte{0}, unix.UnixRights(fds...), nil, unix.MSG_NOSIGNAL)
+	runtime.KeepAlive(b.stdio)
+	if err == unix.EPIPE || err == unix.ECONNRESET {
+		return endedEarly()
+	}
+	if err != nil {
+		return err
+	}
+	b.stdioRights = make([]byte, unix.CmsgSpace(4*3))
+	return b.Outer.ReceiveRights(spec.ControlFD, b.stdioRights, unix.MSG_CMSG_CLOEXEC)
+}
+
+func (s *Stdio) all() []*os.File { return []*os.File{s.In, s.Out, s.Err} }
+
+// keepPtraceOnly leaves to what outer executes the capability by which a supervisor looks at the
+// server's memory and descriptors, and no other.
+func (b *Launch) keepPtraceOnly() error {
+	const kept = unix.CAP_SYS_PTRACE
+	t := b.Outer
+	if len(b.Spec.Hooks) == 0 {
+		return DropAllCapabilities(t)
+	}
+	if err := ClearAmbient(t); err != nil {
+		return err
+	}
+	if err := dropBounding(t, func(c uintptr) bool { return c != kept }); err != nil {
+		return err
+	}
+	one := unix.CapUserData{Effective: 1 << kept, Permitted: 1 << kept, Inheritable: 1 << kept}
+	setpcap := one
+	setpcap.Effective |= 1 << unix.CAP_SETPCAP
+	setpcap.Permitted |= 1 << unix.CAP_SETPCAP
+	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	if err := t.Capset(&hdr, &[2]unix.CapUserData{setpcap}); err != nil {
+		return step.On("capset", err)
+	}
+	if _, err := t.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_RAISE, kept); err != nil {
+		return step.On("ambient", err)
+	}
+	if _, err := t.Prctl(unix.PR_SET_SECUREBITS, lockedSecurebits); err != nil {
+		return step.On("securebits", err)
+	}
+	return step.On("capset", t.Capset(&hdr, &[2]unix.CapUserData{one}))
+}

@@ -1,0 +1,151 @@
+package mediate
+
+import (
+	"encoding/binary"
+	"strings"
+	"syscall"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
+	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
+	"github.com/mcp-jail/mcp-jail/confine/internal/step"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"golang.org/x/sys/unix"
+)
+
+// Modes, owners and times of files: where there are no mounts, the supervisor is
+// the only one that asks whether they may change.
+
+// onDescriptor tells a call that names no path: fchmod, fchown, futimens. The last is
+// utimensat without a name, and without a descriptor it is an error.
+func (r *Request) onDescriptor() bool {
+	switch r.Op {
+	case seccomp.OpMode, seccomp.OpOwner, seccomp.OpTimes:
+		return r.Path == seccomp.NoArg || r.Call == "utimensat" && r.arg(r.Path) == 0 && int32(r.arg(r.Dir)) != unix.AT_FDCWD
+	}
+	return false
+}
+
+// emptyPath tells that an empty name means the descriptor beside it.
+func (r *Request) emptyPath() bool {
+	switch r.Op {
+	case seccomp.OpMode, seccomp.OpOwner, seccomp.OpTimes:
+		return r.Flags != seccomp.NoArg && r.arg(r.Flags)&unix.AT_EMPTY_PATH != 0
+	}
+	return false
+}
+
+// noFollow tells that a symlink itself is meant.
+func (r *Request) noFollow() bool {
+	return r.Call == "lchown" || r.Flags != seccomp.NoArg && r.arg(r.Flags)&unix.AT_SYMLINK_NOFOLLOW != 0
+}
+
+// attributes decides by the path of the object that is meant, and changes that
+// object through a descriptor of its own.
+func (v *Mediator) attributes(r *Request, w *resolver) syscall.Errno {
+	known := uint32(unix.AT_SYMLINK_NOFOLLOW | unix.AT_EMPTY_PATH)
+	if r.onDescriptor() {
+		known = 0
+	}
+	if r.Flags != seccomp.NoArg && uint32(r.arg(r.Flags))&^known != 0 {
+		return unix.EINVAL
+	}
+	object := r.bases[0]
+	if r.names[0] != "" {
+		at, errno := w.resolve(r.bases[0], r.names[0])
+		defer at.close()
+		if errno != 0 {
+			return v.recordMissing(r, 0, errno)
+		}
+		if r.noFollow() && at.tail == "" {
+			fd, err := unix.Openat(at.Dir, at.Name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+			object, errno = fd, step.ErrnoOrEIO(err)
+		} else {
+			object, errno = w.object(&at)
+		}
+		if errno != 0 {
+			return errno
+		}
+		defer unix.Close(object)
+	}
+	v.names.RLock()
+	defer v.names.RUnlock()
+	var st unix.Stat_t
+	if err := unix.Fstat(object, &st); err != nil {
+		return step.ErrnoOrEIO(err)
+	}
+	full, errno := v.pathOfFD(object)
+	if errno != 0 {
+		return errno
+	}
+	granted := v.profile.MediateAttributes(full) == policy.Granted && !(v.hostNS && device(&st))
+	if _, covered := v.profile.Find(full); !v.hostNS && !covered {
+		granted = true // the kernel's business: it is of the jail's own
+	}
+	if !granted && !nowhere(full, &st) {
+		v.Reporter.Refused(r, policy.OpWrite.String(), full)
+		return unix.EACCES
+	}
+	return r.changeAttributes(object, st.Mode&unix.S_IFMT == unix.S_IFLNK)
+}
+
+// device tells a node, which everybody may write to and nobody else changes.
+func device(st *unix.Stat_t) bool {
+	kind := st.Mode & unix.S_IFMT
+	return kind == unix.S_IFCHR || kind == unix.S_IFBLK
+}
+
+// nowhere tells an object that no path leads to: a pipe, a socket, a file without
+// a name.
+func nowhere(full string, st *unix.Stat_t) bool {
+	if strings.HasPrefix(full, "pipe:") || strings.HasPrefix(full, "socket:") || strings.HasPrefix(full, "anon_inode:") {
+		return true
+	}
+	return st.Nlink == 0 && strings.HasSuffix(full, " (deleted)")
+}
+
+func (r *Request) changeAttributes(object int, link bool) syscall.Errno {
+	name := proc.FDFile(object)
+	switch r.Op {
+	case seccomp.OpMode:
+		if link {
+			return unix.EOPNOTSUPP
+		}
+		return step.ErrnoOrEIO(unix.Fchmodat(proc.DirFD, name, uint32(r.arg(r.Mode))&0o7777, 0))
+	case seccomp.OpOwner:
+		return step.ErrnoOrEIO(unix.Fchownat(object, "", int(int32(r.arg(r.Mode))), int(int32(r.arg(r.Mode+1))), unix.AT_EMPTY_PATH))
+	case seccomp.OpTimes:
+		if link {
+			return step.ErrnoOrEIO(unix.UtimesNanoAt(object, "", r.times, unix.AT_EMPTY_PATH))
+		}
+		return step.ErrnoOrEIO(unix.UtimesNanoAt(proc.DirFD, name, r.times, 0))
+	}
+	return unix.ENOSYS
+}
+
+// readTimes reads the times that a call sets, in whichever form it has them. nil
+// stands for now.
+func readTimes(tid int, call string, addr uint64) ([]unix.Timespec, syscall.Errno) {
+	now := []unix.Timespec{{Nsec: unix.UTIME_NOW}, {Nsec: unix.UTIME_NOW}}
+	if addr == 0 {
+		return now, 0
+	}
+	size := 32 // two times of seconds and a part of one
+	if call == "utime" {
+		size = 16 // two of seconds alone
+	}
+	b := make([]byte, size)
+	if n, errno := proc.ReadMemory(tid, addr, b); errno != 0 || n != size {
+		return nil, unix.EFAULT
+	}
+	word := func(i int) int64 { return int64(binary.LittleEndian.Uint64(b[8*i:])) }
+	switch call {
+	case "utime":
+		return []unix.Timespec{{Sec: word(0)}, {Sec: word(1)}}, 0
+	case "utimes", "futimesat":
+		if word(1) < 0 || word(1) >= 1e6 || word(3) < 0 || word(3) >= 1e6 {
+			return nil, unix.EINVAL
+		}
+		return []unix.Timespec{{Sec: word(0), Nsec: word(1) * 1000}, {Sec: word(2), Nsec: word(3) * 1000}}, 0
+	}
+	return []unix.Timespec{{Sec: word(0), Nsec: word(1)}, {Sec: word(2), Nsec: word(3)}}, 0
+}

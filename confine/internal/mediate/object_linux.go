@@ -1,0 +1,183 @@
+package mediate
+
+import (
+	"strconv"
+	"syscall"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
+	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
+	"github.com/mcp-jail/mcp-jail/confine/internal/step"
+	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"golang.org/x/sys/unix"
+)
+
+// A found is what was found at a place, held by a descriptor that opens nothing.
+type object struct {
+	fd   int
+	kind uint32 // S_IFMT
+	dev  uint64 // of a device
+	full string // where it is
+	op   policy.Op
+}
+
+func (o *object) close() { unix.Close(o.fd) }
+
+// inspect takes hold of what stands at a place and judges whether it may be opened. A
+// symlink that has to be followed is returned as it is.
+func (v *Mediator) inspect(r *Request, at *PathRef, flags int) (*object, syscall.Errno) {
+	v.names.RLock()
+	defer v.names.RUnlock()
+	fd, err := unix.Openat(at.Dir, at.Name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, step.ErrnoOrEIO(err)
+	}
+	o, errno := newObject(fd)
+	if errno == 0 {
+		errno = o.openError(at.tail, flags)
+	}
+	if errno == 0 && o.kind != unix.S_IFLNK {
+		if o.full, errno = at.full(); errno == 0 {
+			o.full = v.canonicalPath(o.full, fd)
+			errno = v.judgeOpen(r, o, flags)
+		}
+	}
+	if errno != 0 {
+		unix.Close(fd)
+		return nil, errno
+	}
+	return o, 0
+}
+
+func newObject(fd int) (*object, syscall.Errno) {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return nil, step.ErrnoOrEIO(err)
+	}
+	return &object{fd: fd, kind: st.Mode & unix.S_IFMT, dev: st.Rdev}, 0
+}
+
+// openError gives the errors that depend on what an object is.
+func (o *object) openError(tail string, flags int) syscall.Errno {
+	switch {
+	case flags&(unix.O_CREAT|unix.O_EXCL) == unix.O_CREAT|unix.O_EXCL:
+		return unix.EEXIST
+	case o.kind == unix.S_IFLNK && flags&unix.O_NOFOLLOW != 0 && tail == "":
+		return unix.ELOOP
+	case o.kind != unix.S_IFLNK && o.kind != unix.S_IFDIR && tail != "":
+		return unix.ENOTDIR
+	case o.kind == unix.S_IFDIR && flags&unix.O_CREAT != 0:
+		return unix.EISDIR
+	}
+	return 0
+}
+
+// openFound opens the object behind a magic link, such as /dev/stdout, anew. It closes
+// fd.
+func (v *Mediator) openFound(r *Request, fd, flags int) (int, syscall.Errno) {
+	defer unix.Close(fd)
+	o, errno := newObject(fd)
+	if errno != 0 {
+		return -1, errno
+	}
+	v.names.RLock()
+	if o.full, errno = v.pathOfFD(fd); errno == 0 {
+		errno = v.judgeOpen(r, o, flags)
+	}
+	v.names.RUnlock()
+	if errno != 0 {
+		return -1, errno
+	}
+	return v.reopen(r, o, flags)
+}
+
+// judgeOpen decides about an object by where it is. Of a directory the kernel knows that
+// it cannot be opened for writing; what a mount holds read-only it refuses itself, with an
+// error of its own.
+func (v *Mediator) judgeOpen(r *Request, o *object, flags int) syscall.Errno {
+	if o.op = policy.OpWrite; isTmpfile(flags) {
+		return 0 // it gets its name by a link, which is judged
+	}
+	if errno := v.mayRead(r, o.full, flags); errno != 0 {
+		return errno
+	}
+	switch {
+	case flags&seccomp.OAccMode == unix.O_RDONLY && flags&unix.O_TRUNC == 0:
+		o.op = policy.OpRead
+		return 0
+	case flags&seccomp.OAccMode == unix.O_RDONLY:
+		o.op = policy.OpTruncate
+	}
+	if o.kind != unix.S_IFDIR && v.profile.Mediate(o.op, o.full) != policy.Granted && !readOnly(o.fd) {
+		v.Reporter.Refused(r, o.op.String(), o.full)
+		return unix.EACCES
+	}
+	return 0
+}
+
+// isTmpfile tells an open that makes a file without a name, in a directory.
+func isTmpfile(flags int) bool { return flags&unix.O_TMPFILE == unix.O_TMPFILE }
+
+// reopen opens what was judged, and waits for nothing: not for the other end of a fifo,
+// nor for a lease, which is asked back by this.
+func (v *Mediator) reopen(r *Request, o *object, flags int) (int, syscall.Errno) {
+	how := flags&^(unix.O_CREAT|unix.O_NOFOLLOW) | unix.O_CLOEXEC
+	dir, name, mode := v.own, strconv.Itoa(o.fd), uint32(0)
+	switch {
+	case isTmpfile(flags):
+		unix.Umask(r.umask)
+		dir, name, mode = o.fd, ".", uint32(r.arg(r.Mode))
+	case o.kind == unix.S_IFCHR && o.dev == ttyDevice:
+		var errno syscall.Errno
+		if dir, name, errno = terminalOf(int(r.N.Tid)); errno != 0 {
+			return -1, errno
+		}
+		fallthrough
+	case o.kind != unix.S_IFDIR:
+		how = how&^unix.O_EXCL | unix.O_NONBLOCK | unix.O_NOCTTY // a terminal would become ours
+	}
+	fd, err := unix.Openat(dir, name, how, mode)
+	switch {
+	case flags&unix.O_NONBLOCK != 0 || how&unix.O_NONBLOCK == 0:
+	case err == unix.EAGAIN || err == unix.ENXIO && o.kind == unix.S_IFIFO:
+		return -1, errAgain
+	case err == nil:
+		if err = unix.SetNonblock(fd, false); err != nil {
+			unix.Close(fd)
+		}
+	}
+	if err != nil {
+		return -1, v.recordRefusal(r, o.op, o.full, step.ErrnoOrEIO(err))
+	}
+	return fd, 0
+}
+
+// mayRead decides about reading, where the calls that only read are handed over:
+// Landlock gives what a narrower entry takes away, and there is no mask.
+func (v *Mediator) mayRead(r *Request, full string, flags int) syscall.Errno {
+	if !v.unmasked || flags&seccomp.OAccMode == unix.O_WRONLY || v.profile.Mediate(policy.OpRead, full) == policy.Granted {
+		return 0
+	}
+	v.Reporter.Refused(r, policy.OpRead.String(), full)
+	return unix.EACCES
+}
+
+// ttyDevice is /dev/tty. The kernel opens the controlling terminal of the caller for it.
+const ttyDevice = 5 << 8
+
+// terminalOf names the terminal that controls a thread, from the seventh field of
+// proc(5) stat.
+func terminalOf(tid int) (dir int, name string, errno syscall.Errno) {
+	var b []byte
+	var err error
+	sys.OnUnrestrictedThread(func() { b, err = proc.ReadThread(tid, "stat", make([]byte, proc.StatusSize)) })
+	if err != nil {
+		return 0, "", unix.ENXIO
+	}
+	tty := TerminalNumber(b)
+	major, minor := tty>>8&0xfff, tty&0xff|tty>>12&0xfff00
+	if major < 136 || major > 143 { // UNIX98 terminals are all that a jail has
+		return 0, "", unix.ENXIO
+	}
+	return unix.AT_FDCWD, "/dev/pts/" + strconv.Itoa((major-136)<<20|minor), 0
+}

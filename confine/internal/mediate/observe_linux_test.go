@@ -1,0 +1,190 @@
+package mediate
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
+	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
+	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp/seccomptest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
+	"golang.org/x/sys/unix"
+)
+
+// witnessed runs a witness of a supervisor over a call of this process, and tells what
+// it reports.
+func witnessed(v *Mediator, id uint64, call string, args ...uint64) (told []string) {
+	hooked := seccomp.MediatedCalls()
+	for i := range hooked {
+		if hooked[i].Call != call {
+			continue
+		}
+		r := &Request{MediatedCall: hooked[i], N: seccomp.Notification{Id: id, Tid: uint32(os.Getpid())}, bases: [2]int{-1, -1}}
+		copy(r.N.Args[:], args)
+		v.Reporter = Reporter{Say: func(m spec.Event) { told = append(told, fmt.Sprint(m.Step, " ", m.Detail, " ", m.Target)) }}
+		v.observeCall(r)
+	}
+	return told
+}
+
+// TestWitnessConnect: of connections exactly those are reported that the jail refuses,
+// and no address, however short or long it is said to be, does the supervisor any harm.
+func TestWitnessConnect(t *testing.T) {
+	dir := testkit.ShortDir(t)
+	testkit.Accept(t, "unix", dir+"/there")
+	inet := func(at string) []byte { return sys.Sockaddr(netip.MustParseAddrPort(at)) }
+	local := func(p string) []byte { return append([]byte{unix.AF_UNIX, 0}, p...) }
+	profile := &policy.Profile{Entries: []policy.Entry{{Path: dir, Kind: policy.KindDir, Rights: policy.Read | policy.Write}, {Path: dir + "/hidden", Kind: policy.KindSpecial, Named: resolve.HostSocket}}}
+	testkit.Accept(t, "unix", dir+"/hidden")
+	if err := os.Symlink("hidden", dir+"/link"); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(dir)
+	const rest = 1 << 40
+	for _, c := range []struct {
+		what  string
+		raw   []byte
+		size  uint64
+		gated bool
+		want  string
+	}{
+		{"an address elsewhere", inet("198.51.100.7:443"), 0, false, "[net connect 198.51.100.7:443]"},
+		{"of the other family", inet("[2001:db8::1]:443"), 0, false, "[net connect [2001:db8::1]:443]"},
+		{"without a scope, as the kernel takes it", inet("[2001:db8::1]:443"), 24, false, "[net connect [2001:db8::1]:443]"},
+		{"the one in the form of the other", inet("[::ffff:198.51.100.7]:443"), 0, false, "[net connect 198.51.100.7:443]"},
+		{"in a longer one", inet("198.51.100.7:443"), 128, false, "[net connect 198.51.100.7:443]"},
+		{"in one that nobody could hold", inet("198.51.100.7:443"), rest, false, "[net connect 198.51.100.7:443]"},
+		{"where the gate knows", inet("198.51.100.7:443"), 0, true, "[]"},
+		{"to find out an address", inet("198.51.100.7:0"), 0, false, "[]"},
+		{"the unspecified", inet("0.0.0.0:80"), 0, false, "[]"},
+		{"the jail's own", inet("127.0.0.1:80"), 0, false, "[]"},
+		{"the jail's own, of the other family", inet("[::1]:80"), 0, false, "[]"},
+		{"a resolver on this host", inet("127.0.0.53:53"), 0, false, "[net resolve ]"},
+		{"no address", inet("198.51.100.7:443"), 2, false, "[]"},
+		{"half an address", inet("198.51.100.7:443"), 7, false, "[]"},
+		{"half of the other", inet("[2001:db8::1]:443"), 23, false, "[]"},
+		{"a length of one", inet("198.51.100.7:443"), 1, false, "[]"},
+		{"a socket that is nowhere", local(dir + "/a/../nowhere\x00"), 0, false, "[ipc connect " + dir + "/nowhere]"},
+		{"without an end", local(dir + "/nowhere"), 0, false, "[ipc connect " + dir + "/nowhere]"},
+		{"a socket that is there", local(dir + "/there\x00"), 0, false, "[]"},
+		{"a socket that is hidden", local(dir + "/hidden\x00"), 0, false, "[ipc connect " + dir + "/hidden]"},
+		{"one that is hidden, by a link", local(dir + "/link\x00"), 0, false, "[ipc connect " + dir + "/hidden]"},
+		{"one that is hidden, relative", local("./hidden\x00"), 0, false, "[ipc connect " + dir + "/hidden]"},
+		{"one that is there, relative", local("there\x00"), 0, false, "[]"},
+		{"below what is no directory", local(dir + "/there/x\x00"), 0, false, "[]"},
+		{"abstract", local("\x00name"), 0, false, "[]"},
+		{"relative", local("nowhere\x00"), 0, false, "[]"},
+		{"libc's", local("/var/run/nscd/socket\x00"), 0, false, "[]"},
+		{"another family", []byte{unix.AF_NETLINK, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, 0, false, "[]"},
+	} {
+		size := c.size
+		if size == 0 {
+			size = uint64(len(c.raw))
+		}
+		b := make([]byte, 256)
+		copy(b, c.raw)
+		var pinned runtime.Pinner
+		pinned.Pin(&b[0])
+		got := witnessed(&Mediator{network: c.gated, profile: profile}, 0, "connect", 0, uint64(uintptr(unsafe.Pointer(&b[0]))), size)
+		pinned.Unpin()
+		if fmt.Sprint(got) != c.want {
+			t.Errorf("%s: %v, want %v", c.what, got, c.want)
+		}
+	}
+}
+
+// TestWitnessReadsWhole: of an address that ends where there is no memory the rest is not
+// made up.
+func TestWitnessReadsWhole(t *testing.T) {
+	page := os.Getpagesize()
+	m, err := unix.Mmap(-1, 0, 2*page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Munmap(m)
+	raw := sys.Sockaddr(netip.MustParseAddrPort("198.51.100.7:443"))
+	at := func(i int) uint64 { return uint64(uintptr(unsafe.Pointer(&m[i]))) }
+	copy(m[page-len(raw):], raw)
+	if err := unix.Mprotect(m[page:], unix.PROT_NONE); err != nil {
+		t.Fatal(err)
+	}
+	if got := witnessed(&Mediator{}, 0, "connect", 0, at(page-len(raw)), uint64(len(raw))); len(got) != 1 {
+		t.Errorf("to the last byte: %v", got)
+	}
+	if got := witnessed(&Mediator{}, 0, "connect", 0, at(page-len(raw)), uint64(len(raw)+1)); len(got) != 0 {
+		t.Errorf("beyond it: %v", got)
+	}
+}
+
+// TestWitnessExec: of executions exactly those are reported that the jail refuses, and
+// nothing of them stays open.
+func TestWitnessExec(t *testing.T) {
+	dir := testkit.Plant(t, "granted/run", "listed/run", "listed/text", "listed/dir/", "outside/run", "run", "listed/link -> run", "listed/out -> ../outside/run")
+	for _, name := range []string{"granted/run", "listed/run", "outside/run", "run"} {
+		if err := os.Chmod(dir+"/"+name, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(dir+"/listed/text", 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mkfifo(dir+"/listed/fifo", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	profile := &policy.Profile{Entries: []policy.Entry{
+		{Path: dir + "/granted", Kind: policy.KindDir, Rights: policy.Read | policy.Execute},
+		{Path: dir + "/listed", Kind: policy.KindDir, Rights: policy.Read},
+	}}
+	at, err := unix.Open(dir+"/listed", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(at)
+	open := func() (n int) {
+		for _, fd := range proc.ReadDirNames("/proc/self/fd") {
+			if to, err := os.Readlink("/proc/self/fd/" + fd); err == nil && strings.HasPrefix(to, dir) {
+				n++
+			}
+		}
+		return n
+	}
+	for _, c := range []struct{ name, want string }{
+		{dir + "/listed/run", "[process exec " + dir + "/listed/run]"},
+		{"run", "[process exec " + dir + "/listed/run]"},
+		{"link", "[process exec " + dir + "/listed/run]"},
+		{"../listed/run", "[process exec " + dir + "/listed/run]"},
+		{dir + "/granted/run", "[]"},
+		{dir + "/outside/run", "[]"},
+		{"out", "[]"},
+		{dir + "/run", "[]"},
+		{"text", "[]"},
+		{"dir", "[]"},
+		{"fifo", "[]"},
+		{"absent", "[]"},
+		{"absent/run", "[]"},
+		{"run/x", "[]"},
+	} {
+		l, id, _ := seccomptest.HeldCall(t)
+		name := append([]byte(c.name), 0)
+		var pinned runtime.Pinner
+		pinned.Pin(&name[0])
+		before := open()
+		got := witnessed(&Mediator{Listener: l, profile: profile}, id, "execveat", uint64(at), uint64(uintptr(unsafe.Pointer(&name[0]))))
+		pinned.Unpin()
+		if fmt.Sprint(got) != c.want {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+		if after := open(); after != before {
+			t.Errorf("%s: %d more are open", c.name, after-before)
+		}
+	}
+}

@@ -1,0 +1,165 @@
+package sockets
+
+import (
+	"encoding/binary"
+	"math/rand/v2"
+	"net/netip"
+	"syscall"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
+	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"github.com/mcp-jail/mcp-jail/confine/internal/step"
+	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
+	"golang.org/x/sys/unix"
+)
+
+// connect connects a duplicate of a TCP socket: to a listener of ours, once the gate
+// lets it. So O_NONBLOCK, and what a second connect is told, are the kernel's.
+func (s *Handler) connect(n *seccomp.Notification, fd int, o object) outcome {
+	raw, errno := s.address(n, n.Args[1], n.Args[2])
+	if errno != 0 {
+		return failed(errno)
+	}
+	if family := binary.NativeEndian.Uint16(raw); family == unix.AF_UNSPEC {
+		s.known.forget(o.cookie)
+		return failed(ConnectRaw(fd, make([]byte, unix.SizeofSockaddrInet4)))
+	} else if int(family) != o.family {
+		return failed(unix.EAFNOSUPPORT)
+	}
+	to, ok := sys.ParseSockaddr(raw)
+	if !ok || o.family == unix.AF_INET && len(raw) < unix.SizeofSockaddrInet4 {
+		return failed(unix.EINVAL)
+	}
+	mapped := o.family == unix.AF_INET6 && to.Addr().Is4()
+	if to.Addr().IsUnspecified() { // which the kernel takes for its own
+		to = netip.AddrPortFrom(loopbackOf(to.Addr()), to.Port())
+	}
+	if !s.broker.request(spec.RequestConnect, to) {
+		return failed(unix.ECONNREFUSED)
+	}
+	errno = s.join(fd, to, mapped)
+	if errno == 0 || errno == unix.EINPROGRESS {
+		s.known.put(o.cookie, &SocketState{Family: o.family, peer: raw})
+	}
+	return failed(errno)
+}
+
+func loopbackOf(a netip.Addr) netip.Addr {
+	if a.Is4() {
+		return netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	}
+	return netip.IPv6Loopback()
+}
+
+const (
+	joinTimeout  = time.Second // for a connection over lo
+	joinAttempts = 4
+)
+
+// join connects fd to the launcher, in the name of an address.
+func (s *Handler) join(fd int, to netip.AddrPort, mapped bool) syscall.Errno {
+	l, at, errno := OpenListener(to.Addr())
+	if errno != 0 {
+		return errno
+	}
+	defer unix.Close(l)
+	name := sys.Sockaddr(at)
+	if mapped {
+		name = sys.Sockaddr(netip.AddrPortFrom(netip.AddrFrom16(at.Addr().As16()), at.Port()))
+	}
+	errno = ConnectWithin(fd, name)
+	if errno != 0 && errno != unix.EINPROGRESS {
+		return errno // EISCONN, EALREADY
+	}
+	other, mine := AcceptFrom(l, at, fd)
+	switch {
+	case !mine:
+		return errno // of a connection that was under way before
+	case other < 0:
+		return unix.ETIMEDOUT
+	}
+	defer unix.Close(other)
+	if err := s.broker.pass(spec.PassTCP, to, other); err != nil {
+		return unix.ECONNREFUSED // the connection ends with its other end
+	}
+	return errno
+}
+
+// connectSoon connects, and does not wait for long where the server has seen to it that
+// nothing comes back (by a filter on its socket): all of its calls would wait with us.
+func ConnectWithin(fd int, name []byte) syscall.Errno {
+	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
+	if err != nil || flags&unix.O_NONBLOCK != 0 {
+		return ConnectRaw(fd, name)
+	}
+	before, err := unix.GetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO)
+	if err != nil {
+		return step.ErrnoOrEIO(err)
+	}
+	limit := unix.NsecToTimeval(int64(joinTimeout))
+	unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &limit)
+	defer unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, before)
+	return ConnectRaw(fd, name)
+}
+
+// openListener listens on an address of lo that nobody else has: all of 127.0.0.0/8
+// are its own, and on as many there is no want of ports.
+func OpenListener(family netip.Addr) (fd int, at netip.AddrPort, errno syscall.Errno) {
+	err := error(unix.EADDRNOTAVAIL)
+	for range joinAttempts {
+		var sa unix.Sockaddr = &unix.SockaddrInet6{Addr: netip.IPv6Loopback().As16()}
+		domain := unix.AF_INET6
+		if family.Is4() {
+			r := rand.Uint32()
+			domain, sa = unix.AF_INET, &unix.SockaddrInet4{Addr: [4]byte{127, 128 | byte(r), byte(r >> 8), 1 | byte(r>>16)}}
+		}
+		if fd, err = unix.Socket(domain, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0); err != nil {
+			break
+		}
+		if err = sys.BindToLoopback(fd); err == nil {
+			err = unix.Bind(fd, sa)
+		}
+		if err == nil {
+			err = unix.Listen(fd, 1)
+		}
+		if err == nil {
+			if at, ok := sys.AddrPortOf(unix.Getsockname(fd)); ok {
+				return fd, at, 0
+			}
+			err = unix.EINVAL
+		}
+		unix.Close(fd)
+	}
+	if err == unix.EADDRNOTAVAIL || err == unix.EAFNOSUPPORT {
+		err = unix.ENETUNREACH // no IPv6 here
+	}
+	return -1, at, step.ErrnoOrEIO(err)
+}
+
+// acceptFrom takes fd's connection to l, which has the address at. mine is false where
+// fd is connected to something else. What any other process connects to l is closed: in
+// one network there are no two connections with the same two ends.
+func AcceptFrom(l int, at netip.AddrPort, fd int) (other int, mine bool) {
+	for end := time.Now().Add(joinTimeout); ; {
+		if peer, ok := sys.AddrPortOf(unix.Getpeername(fd)); ok && peer != at {
+			return -1, false
+		}
+		other, sa, err := unix.Accept4(l, unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK)
+		if err == nil {
+			from, _ := sys.AddrPortOf(sa, nil)
+			peer, connected := sys.AddrPortOf(unix.Getpeername(fd))
+			if local, ok := sys.AddrPortOf(unix.Getsockname(fd)); ok && connected && peer == at && local == from {
+				return other, true
+			}
+			unix.Close(other)
+		}
+		left := time.Until(end)
+		if left <= 0 {
+			return -1, true
+		}
+		if err == unix.EAGAIN {
+			unix.Poll([]unix.PollFd{{Fd: int32(l), Events: unix.POLLIN}}, int(left.Milliseconds())+1)
+		}
+	}
+}

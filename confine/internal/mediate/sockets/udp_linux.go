@@ -1,0 +1,399 @@
+package sockets
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"syscall"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/confine/egress"
+	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
+	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"github.com/mcp-jail/mcp-jail/confine/internal/step"
+	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
+	"golang.org/x/sys/unix"
+)
+
+// A server's UDP socket is one end of a pair of UNIX sockets (SOCK_SEQPACKET), of which
+// the launcher has the other: whatever the server sends, and to whom, arrives there, and
+// what comes back is an answer of DNS. There is no address to which it could be sent
+// instead (unix(7): those of messages are ignored), and no UDP socket whose messages
+// would have to be carried out one by one, since addresses of messages lie in memory.
+//
+// What is left is to tell the program what it expects to hear: names of sockets, the
+// sender of an answer, that other packets are refused. Calls that only send are seen
+// and go on; those that ask who has sent are carried out.
+
+// asksDNS tells of an address where DNS is asked.
+func asksDNS(to netip.AddrPort) bool { return to.Port() == spec.GatewayPort }
+
+// soPassRights is SO_PASSRIGHTS.
+const SoPassRights = 83
+
+func (s *Handler) makeDatagrams(n *seccomp.Notification, family, flags int) outcome {
+	if family == unix.AF_INET6 { // where there is none, programs must be told
+		probe, err := unix.Socket(family, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			return failed(step.ErrnoOrEIO(err))
+		}
+		unix.Close(probe)
+	}
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC|flags&unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return failed(step.ErrnoOrEIO(err))
+	}
+	defer unix.Close(pair[0])
+	defer unix.Close(pair[1])
+	// Descriptors of the server have no business at the launcher, which would have to
+	// wait for them when it closes them (SO_LINGER). Before Linux 6.16 they come.
+	unix.SetsockoptInt(pair[1], unix.SOL_SOCKET, SoPassRights, 0)
+	cookie, err := unix.GetsockoptUint64(pair[0], unix.SOL_SOCKET, unix.SO_COOKIE)
+	if err != nil {
+		return failed(step.ErrnoOrEIO(err))
+	}
+	if err := s.broker.pass(spec.PassUDP, netip.AddrPort{}, pair[1]); err != nil {
+		return failed(unix.ENOBUFS)
+	}
+	s.known.put(cookie, &SocketState{Family: family, IsUDP: true, number: uint16(32768 + cookie%28000)})
+	s.Listener.AddFD(n.Id, pair[0], flags&unix.SOCK_CLOEXEC != 0)
+	return outcome{done: true}
+}
+
+// datagram answers a call about such a socket.
+func (s *Handler) datagram(n *seccomp.Notification, call string, fd int, o *SocketState) outcome {
+	switch call {
+	case "connect":
+		return s.connectDatagrams(n, fd, o)
+	case "bind":
+		raw, errno := s.address(n, n.Args[1], n.Args[2])
+		if errno != 0 {
+			return failed(errno)
+		}
+		at, ok := sys.ParseSockaddr(raw)
+		switch {
+		case !ok:
+			return failed(unix.EINVAL)
+		case at.Port() != 0:
+			return failed(unix.EACCES)
+		}
+		o.local = sys.Sockaddr(netip.AddrPortFrom(o.unmap(at.Addr()), o.number))
+		return outcome{}
+	case "getsockname":
+		return s.giveName(n, n.Args[1], n.Args[2], o.name())
+	case "getpeername":
+		if o.peer == nil {
+			return failed(unix.ENOTCONN)
+		}
+		return s.giveName(n, n.Args[1], n.Args[2], o.peer)
+	case "setsockopt":
+		return outcome{} // there is no packet that it would change
+	case "getsockopt":
+		return s.describe(n, o)
+	case "sendto":
+		return s.sends(n, o, n.Args[4], n.Args[5])
+	case "sendmsg":
+		return s.sendsMessage(n, o, n.Args[1])
+	case "sendmmsg":
+		count := min(uint64(uint32(n.Args[2])), maxMessages)
+		for i := range count {
+			if reply := s.sendsMessage(n, o, n.Args[1]+i*sizeofMmsghdr); !reply.proceed {
+				return reply
+			}
+		}
+		return letProceed
+	}
+	return s.receives(n, call, fd, o)
+}
+
+// unmap keeps an address of the socket's family.
+func (o *SocketState) unmap(a netip.Addr) netip.Addr {
+	if o.Family == unix.AF_INET6 {
+		return netip.AddrFrom16(a.As16())
+	}
+	return a
+}
+
+// name is what getsockname tells.
+func (o *SocketState) name() []byte {
+	if o.local != nil {
+		return o.local
+	}
+	any, own := netip.IPv4Unspecified(), netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	if o.Family == unix.AF_INET6 {
+		any, own = netip.IPv6Unspecified(), netip.IPv6Loopback()
+	}
+	switch {
+	case o.peer != nil:
+		return sys.Sockaddr(netip.AddrPortFrom(own, o.number))
+	case o.last != nil:
+		return sys.Sockaddr(netip.AddrPortFrom(any, o.number))
+	}
+	return sys.Sockaddr(netip.AddrPortFrom(any, 0))
+}
+
+// connectDatagrams: a program may connect to whatever it likes, to find out which
+// address it has. Where that is no DNS, the launcher is told, and ends the connection
+// with an error when something is sent.
+func (s *Handler) connectDatagrams(n *seccomp.Notification, fd int, o *SocketState) outcome {
+	raw, errno := s.address(n, n.Args[1], n.Args[2])
+	if errno != 0 {
+		return failed(errno)
+	}
+	if binary.NativeEndian.Uint16(raw) == unix.AF_UNSPEC {
+		o.setPeer(nil, nil)
+		return outcome{}
+	}
+	to, errno := o.destination(raw)
+	if errno != 0 {
+		return failed(errno)
+	}
+	if told := !asksDNS(to); told || o.reported {
+		unix.Sendto(fd, egress.ConnectedMessage(to), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, nil)
+		o.reported = told
+	}
+	o.setPeer(raw, nil)
+	return outcome{}
+}
+
+// destination is the address in what a program gave as one.
+func (o *SocketState) destination(raw []byte) (to netip.AddrPort, errno syscall.Errno) {
+	to, ok := sys.ParseSockaddr(raw)
+	switch {
+	case len(raw) >= 2 && int(binary.NativeEndian.Uint16(raw)) != o.Family:
+		return to, unix.EAFNOSUPPORT
+	case !ok:
+		return to, unix.EINVAL
+	}
+	return to, 0
+}
+
+// sends decides about a message to an address.
+func (s *Handler) sends(n *seccomp.Notification, o *SocketState, at, size uint64) outcome {
+	if at == 0 || size == 0 {
+		return letProceed
+	}
+	raw, errno := s.address(n, at, size)
+	if errno != 0 {
+		return failed(errno)
+	}
+	to, errno := o.destination(raw)
+	switch {
+	case errno != 0:
+		return failed(errno)
+	case !asksDNS(to):
+		s.broker.request(spec.RequestRefused, to)
+		return failed(unix.EPERM)
+	}
+	o.setPeer(o.peer, raw)
+	return letProceed
+}
+
+// Of struct msghdr and struct mmsghdr on a machine of 64 bits.
+const (
+	msgNameLen    = 8
+	msgIov        = 16
+	msgIovLen     = 24
+	msgControlLen = 40
+	msgFlags      = 48
+	sizeofMsghdr  = 56
+	sizeofMmsghdr = 64
+	sizeofIovec   = 16
+
+	maxMessages = 1024 // UIO_MAXIOV; that many iovecs, too
+)
+
+func (s *Handler) sendsMessage(n *seccomp.Notification, o *SocketState, at uint64) outcome {
+	var h [sizeofMsghdr]byte
+	if errno := s.Read(n, at, h[:]); errno != 0 {
+		return failed(errno)
+	}
+	return s.sends(n, o, binary.NativeEndian.Uint64(h[:]), uint64(binary.NativeEndian.Uint32(h[msgNameLen:])))
+}
+
+// describe answers what kind of a socket it is.
+func (s *Handler) describe(n *seccomp.Notification, o *SocketState) outcome {
+	value := map[uint64]int{seccomp.SoType: unix.SOCK_DGRAM, seccomp.SoProtocol: unix.IPPROTO_UDP, seccomp.SoDomain: o.Family}[uint64(uint32(n.Args[2]))]
+	return s.giveName(n, n.Args[3], n.Args[4], binary.NativeEndian.AppendUint32(nil, uint32(value)))
+}
+
+// receives carries out a call that asks for the sender too.
+func (s *Handler) receives(n *seccomp.Notification, call string, fd int, o *SocketState) outcome {
+	w := &Receiving{N: *n, Call: call, State: o}
+	switch call {
+	case "recvfrom":
+		w.flags = int(int32(n.Args[3]))
+		w.into = []piece{{n.Args[1], min(n.Args[2], maxDatagram)}}
+	case "recvmsg", "recvmmsg": // of several it is one
+		w.flags = int(int32(n.Args[2]))
+		if call == "recvmmsg" {
+			w.flags = int(int32(n.Args[3]))
+		}
+		if errno := w.readHeader(s, n.Args[1]); errno != 0 {
+			return failed(errno)
+		}
+	default:
+		return letProceed
+	}
+	if w.flags&unix.MSG_ERRQUEUE != 0 {
+		return failed(unix.EAGAIN)
+	}
+	mem, errno := s.Memory(n)
+	if errno != 0 {
+		return failed(errno)
+	}
+	w.Mem = mem
+	reply := w.receive(fd)
+	if reply.errno != unix.EAGAIN || !w.waits(fd) {
+		unix.Close(mem)
+		return reply
+	}
+	own, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		unix.Close(mem)
+		return failed(unix.ENOBUFS)
+	}
+	go w.later(s, own)
+	return outcome{done: true}
+}
+
+// maxDatagram is more than an answer of the gate has.
+const maxDatagram = 1 << 13
+
+// A receiving is one such call.
+type Receiving struct {
+	N      seccomp.Notification
+	Call   string
+	State  *SocketState
+	flags  int
+	into   []piece
+	header uint64 // struct msghdr; 0: there is none
+	name   uint64 // where the sender is wanted
+	room   int
+	Mem    int
+	Until  time.Time // zero: for ever
+}
+
+// A piece is memory of the caller.
+type piece struct{ at, size uint64 }
+
+func (w *Receiving) readHeader(s *Handler, at uint64) syscall.Errno {
+	var h [sizeofMsghdr]byte
+	if errno := s.Read(&w.N, at, h[:]); errno != 0 {
+		return errno
+	}
+	word := func(i int) uint64 { return binary.NativeEndian.Uint64(h[i:]) }
+	count := word(msgIovLen)
+	if count > maxMessages {
+		return unix.EMSGSIZE
+	}
+	w.header, w.name, w.room = at, word(0), int(int32(binary.NativeEndian.Uint32(h[msgNameLen:])))
+	if count == 0 {
+		return 0
+	}
+	b := make([]byte, count*sizeofIovec)
+	if errno := s.Read(&w.N, word(msgIov), b); errno != 0 {
+		return errno
+	}
+	for ; len(b) > 0; b = b[sizeofIovec:] {
+		w.into = append(w.into, piece{binary.NativeEndian.Uint64(b), min(binary.NativeEndian.Uint64(b[8:]), maxDatagram)})
+	}
+	return 0
+}
+
+// receive tries once, without waiting.
+func (w *Receiving) receive(fd int) outcome {
+	b := make([]byte, maxDatagram)
+	got, _, err := unix.Recvfrom(fd, b, w.flags&unix.MSG_PEEK|unix.MSG_DONTWAIT)
+	switch {
+	case err == unix.ECONNRESET || err == nil && got == 0:
+		return failed(unix.ECONNREFUSED) // the other end is closed: what was sent was refused
+	case err != nil:
+		return failed(step.ErrnoOrEIO(err))
+	}
+	b = b[:got]
+	fits := 0
+	for _, p := range w.into {
+		part := b[fits:][:min(p.size, uint64(got-fits))]
+		if errno := put(w.Mem, p.at, part); errno != 0 {
+			return failed(errno)
+		}
+		fits += len(part)
+	}
+	if w.flags&unix.MSG_TRUNC == 0 {
+		got = fits
+	}
+	if errno := w.tell(got, fits < len(b)); errno != 0 {
+		return failed(errno)
+	}
+	if w.Call == "recvmmsg" {
+		got = 1
+	}
+	return outcome{val: int64(got)}
+}
+
+// tell writes what stands beside the message.
+func (w *Receiving) tell(got int, cut bool) syscall.Errno {
+	sender := w.State.sender()
+	if w.header == 0 {
+		return putName(w.Mem, w.N.Args[4], w.N.Args[5], sender)
+	}
+	var flags, none [8]byte
+	if cut {
+		binary.NativeEndian.PutUint32(flags[:], unix.MSG_TRUNC)
+	}
+	if w.name != 0 {
+		if errno := put(w.Mem, w.name, sender[:max(0, min(w.room, len(sender)))]); errno != 0 {
+			return errno
+		}
+	}
+	errno := put(w.Mem, w.header+msgNameLen, binary.NativeEndian.AppendUint32(nil, uint32(len(sender))))
+	if errno == 0 {
+		errno = put(w.Mem, w.header+msgControlLen, none[:])
+	}
+	if errno == 0 {
+		errno = put(w.Mem, w.header+msgFlags, flags[:4])
+	}
+	if errno == 0 && w.Call == "recvmmsg" {
+		errno = put(w.Mem, w.header+sizeofMsghdr, binary.NativeEndian.AppendUint32(nil, uint32(got)))
+	}
+	return errno
+}
+
+// waits tells whether the call is to wait until something comes.
+func (w *Receiving) waits(fd int) bool {
+	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
+	if err != nil || flags&unix.O_NONBLOCK != 0 || w.flags&unix.MSG_DONTWAIT != 0 {
+		return false
+	}
+	if limit, err := unix.GetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO); err == nil && limit.Nano() > 0 {
+		w.Until = time.Now().Add(time.Duration(limit.Nano()))
+	}
+	return true
+}
+
+// later tries again, for as long as somebody waits. No thread of the init can be
+// spared for each of them, and there are no new ones; whoever polls first never gets
+// here.
+func (w *Receiving) later(s *Handler, fd int) {
+	for pause := time.Millisecond; !w.TryAgain(s, fd); pause = min(pause*2, 20*time.Millisecond) {
+		time.Sleep(pause)
+	}
+}
+
+// tryAgain is for one at a time: the server decides how long its memory keeps us
+// waiting (for the lock on it, say), and every goroutine that waits for the kernel
+// takes a thread. See spareThreads.
+func (w *Receiving) TryAgain(s *Handler, fd int) (done bool) {
+	s.turn.Lock()
+	defer s.turn.Unlock()
+	if s.Listener.Valid(w.N.Id) {
+		reply := w.receive(fd)
+		if reply.errno == unix.EAGAIN && (w.Until.IsZero() || time.Now().Before(w.Until)) {
+			return false
+		}
+		s.Listener.Send(seccomp.Response{Id: w.N.Id, Val: reply.val, Errno: -int32(reply.errno)})
+	}
+	unix.Close(fd)
+	unix.Close(w.Mem)
+	return true
+}

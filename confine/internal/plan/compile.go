@@ -1,0 +1,224 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
+	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
+	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"golang.org/x/net/bpf"
+)
+
+// compile turns a profile into a plan for one kernel. Gaps stand in the plan;
+// whether they are accepted is the launcher's decision.
+func Compile(p *policy.Profile, f probe.Host) *Plan {
+	c := compiler{p: p, f: f, plan: &Plan{Profile: p, Enforced: make([]Enforcement, 0, 16)}}
+	if !f.Supported {
+		for _, axis := range policy.Axes() {
+			c.addGap(Gap{
+				Axis: axis, What: "anything", Fatal: true,
+				Why: "confinement on " + f.OS + " is not built yet",
+				Fix: "run the server on Linux 5.13 or newer, for instance in WSL 2 or a virtual machine",
+			})
+		}
+		return c.plan
+	}
+	if f.UserNamespaces.Answer == probe.No {
+		c.compileHostNS()
+		return c.plan
+	}
+	o := &c.plan.Spec
+	*o = spec.Spec{
+		HostPID: f.PID, Links: p.Links, FreshProc: f.FreshProc.Answer == probe.Yes,
+		Devices: f.Devices, Limits: p.Limits, Program: p.Program, Argv: p.Argv, Dir: p.Dir,
+	}
+	o.Env = make([]string, 0, len(p.Env))
+	for _, v := range p.Env {
+		o.Env = append(o.Env, v.Name+"="+v.Value)
+	}
+	c.network(o)
+	c.askMediator(o)
+	c.filesystem(o)
+	c.mediation(o)
+	c.bypassedMounts()
+	c.processes(o)
+	c.limits(o)
+	o.MustFail = mustFail(p)
+	return c.plan
+}
+
+type compiler struct {
+	p    *policy.Profile
+	f    probe.Host
+	plan *Plan
+
+	mediated bool
+	readsToo bool          // opens that only read are handed over as well
+	unasked  probe.Feature // why not
+}
+
+func (c *compiler) addGap(g Gap) { c.plan.Gaps = append(c.plan.Gaps, g) }
+
+func (c *compiler) addEnforced(axis policy.Axis, by, format string, args ...any) {
+	c.plan.Enforced = append(c.plan.Enforced, Enforcement{Axis: axis, What: fmt.Sprintf(format, args...), By: by})
+}
+
+func (c *compiler) filesystem(o *spec.Spec) {
+	var gaps []Gap
+	o.Mounts, gaps = CompileMounts(c.p.MinimalEntries(), c.f.Overlay.Answer != probe.No)
+	c.plan.Gaps = append(c.plan.Gaps, gaps...)
+	if c.f.LandlockABI < 1 {
+		c.addGap(Gap{
+			Axis: policy.AxisFs, What: "the second wall of the filesystem", Fatal: true,
+			Why: c.f.Landlock.Detail, Fix: c.f.Landlock.Fix,
+		})
+		return
+	}
+	c.ruleset(o)
+	by := fmt.Sprintf("a root built from nothing in a mount namespace, Landlock ABI %d", c.f.LandlockABI)
+	c.addEnforced(policy.AxisFs, by, "nothing exists but the listed paths, each with exactly its rights")
+	c.overlays()
+	if !o.FreshProc {
+		c.plan.Notes = append(c.plan.Notes, "the server runs without /proc: "+c.f.FreshProc.Detail)
+	}
+}
+
+// ephemeral is the directory of which the server has a copy, "" where there is none.
+func Ephemeral(p *policy.Profile) string {
+	for _, e := range p.Entries {
+		if e.Ephemeral {
+			return e.Path
+		}
+	}
+	return ""
+}
+
+// overlays says what the server has instead of that directory.
+func (c *compiler) overlays() {
+	if Ephemeral(c.p) == "" {
+		return
+	}
+	by := "a tmpfs"
+	switch {
+	case c.f.Overlay.Answer == probe.No:
+		c.plan.Notes = append(c.plan.Notes, "HOME is empty at the start of every call, and not a copy of what the server keeps there: "+c.f.Overlay.Detail)
+	case c.f.FullCopies.Answer != probe.Yes:
+		c.plan.Notes = append(c.plan.Notes, "before Linux 6.6 a call cannot remove a directory of HOME that was not empty at its start (EIO), or set user.* attributes there")
+		fallthrough
+	default:
+		by = "overlayfs on a tmpfs"
+	}
+	c.addEnforced(policy.AxisFs, by, "what is written to HOME is the process's own, and gone when it ends")
+}
+
+func shorten(s []string, n int) []string {
+	if len(s) <= n {
+		return s
+	}
+	return append(slices.Clone(s[:n]), fmt.Sprintf("and %d more", len(s)-n))
+}
+
+func (c *compiler) network(o *spec.Spec) {
+	o.Files = []spec.MadeFile{
+		{Path: "/etc/hosts", Content: "127.0.0.1 localhost\n::1 localhost\n127.0.1.1 mcp-jail\n"},
+		{Path: "/etc/hostname", Content: "mcp-jail\n"},
+		{Path: "/etc/resolv.conf", Content: "# There is no network in this jail.\n"},
+	}
+	if c.p.Inbound != nil {
+		o.Network.Inbound = true
+		c.addEnforced(policy.AxisNet, "sockets handed out of the jail's network namespace", "only port %s of the host's loopback leads to the server", ports(c.p.Inbound))
+	}
+	if granted := grantedHosts(c.p.Net); granted == nil {
+		c.addEnforced(policy.AxisNet, "an empty network namespace", "no network but the jail's own loopback")
+	} else {
+		c.compileNetwork(o, granted)
+	}
+	c.interceptTLS(o)
+	o.Files = slices.DeleteFunc(o.Files, func(f spec.MadeFile) bool {
+		_, decided := c.p.Find(f.Path)
+		return decided && !f.Over
+	})
+}
+
+func (c *compiler) processes(o *spec.Spec) {
+	if c.f.Seccomp.Answer != probe.Yes {
+		c.addGap(Gap{
+			Axis: policy.AxisProcess, What: "the filter of system calls", Fatal: true,
+			Why: c.f.Seccomp.Detail, Fix: c.f.Seccomp.Fix,
+		})
+		return
+	}
+	options := seccomp.Options{
+		Unix: true, Inet: true, RouteNetlink: true, OwnPIDs: true, OwnIPC: true, Truncate: true, Attributes: !spec.BypassesMount(c.p.Folded),
+		Programs: c.p.Programs != nil, Supervised: c.mediated,
+	}
+	filter, err := seccomp.Compile(c.f.Machine, options)
+	if err == nil && c.mediated {
+		var second []bpf.RawInstruction
+		connects := seccomp.WatchAll
+		if o.Network.Open {
+			connects = seccomp.WatchUnix
+		}
+		calls := seccomp.NotifyRules(connects, c.p.LinksAstray)
+		if spec.BypassesMount(c.p.Folded) {
+			calls = append(calls, seccomp.NotifyAttributes()...)
+		}
+		second, err = seccomp.CompileListener(c.f.Machine, options, calls)
+		o.Hooks = seccomp.Records(second)
+	}
+	if err != nil {
+		c.addGap(Gap{Axis: policy.AxisProcess, What: "the filter of system calls", Fatal: true, Why: err.Error(), Fix: "report this"})
+		return
+	}
+	o.Seccomp = seccomp.Records(filter)
+	c.ipc()
+	c.addEnforced(policy.AxisProcess, "pid and user namespaces, seccomp, no_new_privs, no capability", "no privilege, no tracing, no new namespace; all processes end with the session")
+	if len(c.p.CommandArgs) > 0 {
+		c.addGap(Gap{
+			Axis: policy.AxisProcess, What: "arguments and variables of " + strings.Join(c.p.CommandArgs, ", "),
+			Why: "the kernel decides which file is started, not with which arguments",
+			Fix: "drop args and envs from the command rules",
+		})
+	}
+	c.programs()
+	c.addEnforced(policy.AxisEnv, "an environment made anew", "%d variables, %d of the host's withheld", len(c.p.Env), len(c.p.Withheld))
+}
+
+// programs: the kernel starts the files on the list. One of them may be the loader, which
+// the kernel has to be able to start for each that is linked to it.
+func (c *compiler) programs() {
+	if c.p.Programs == nil {
+		return
+	}
+	what := fmt.Sprintf("only %d programs can be started (what a started program then does is up to the other axes)", len(c.p.Programs))
+	if len(c.p.Loaders) > 0 {
+		what += fmt.Sprintf("; one of them is the loader (%s), which runs any dynamically linked program that the server can read", strings.Join(c.p.Loaders, ", "))
+	}
+	c.addEnforced(policy.AxisProcess, "Landlock", "%s", what)
+}
+
+// ipc: what lies on no path is hidden by namespaces. A socket is a file, and
+// before Landlock's ABI 9 nothing can keep a server from connecting to one that
+// it can name, read-only or not: policy masks those that are there at the start.
+func (c *compiler) ipc() {
+	what := "no process, queue, shared memory or socket of the host can be reached"
+	if c.f.LandlockABI < 9 {
+		what += ", but for sockets that a rule names or that somebody makes in a granted directory after the start"
+	}
+	c.addEnforced(policy.AxisIPC, "ipc, pid, network and mount namespaces, Landlock scopes", "%s", what)
+}
+
+// mustFail picks directories for the self-test, which tries to list them and must
+// fail: of every profile a few, since each costs a system call.
+func mustFail(p *policy.Profile) []string {
+	var dirs []string
+	for _, d := range []string{"/", "/run", "/var", "/home", "/root", "/boot"} {
+		if p.RightsAt(d)&policy.Read == 0 && len(dirs) < 4 {
+			dirs = append(dirs, d)
+		}
+	}
+	return dirs
+}

@@ -1,0 +1,306 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/landlock"
+	"github.com/mcp-jail/mcp-jail/confine/internal/landlock/landlocktest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/plan/plantest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// planText is what a plan says, and what it tells the shim but for the filter,
+// which has golden files of its own.
+func planText(p *Plan) string {
+	var b strings.Builder
+	for _, e := range p.Enforced {
+		fmt.Fprintf(&b, "holds %s: %s (%s)\n", e.Axis, e.What, e.By)
+	}
+	for _, g := range p.Gaps {
+		fmt.Fprintf(&b, "gap %s: %s\n  why: %s\n  fix: %s\n", g.Axis, g.What, g.Why, g.Fix)
+		if g.Fatal {
+			b.WriteString("  fatal\n")
+		}
+	}
+	for _, n := range p.Notes {
+		fmt.Fprintf(&b, "note: %s\n", n)
+	}
+	o := p.Spec
+	o.Seccomp, o.Network.Refused = nil, nil
+	for _, m := range o.Mounts {
+		fmt.Fprintf(&b, "mount %s\n", mountText(m))
+	}
+	for _, r := range o.Landlock.Rules {
+		fmt.Fprintf(&b, "landlock %s: %s\n", r.Path, landlock.AccessNames(r.Access))
+	}
+	v := reflect.ValueOf(o)
+	for i := range v.NumField() {
+		if name := v.Type().Field(i).Name; name != "Mounts" && name != "Landlock" && name != "Seccomp" && name != "Hooks" {
+			fmt.Fprintf(&b, "spec %s: %+v\n", name, v.Field(i))
+		}
+	}
+	return b.String()
+}
+
+// refuseNamespaces is a host that forbids user namespaces.
+func refuseNamespaces(f *probe.Host) {
+	f.UserNamespaces = probe.Unavailable("kernel.unprivileged_userns_clone is 0", "sysctl")
+	f.KernelFiles, f.HostNames, f.ReadsProc = []string{"/proc/meminfo"}, []string{"/etc/hosts", "/run/resolv.conf"}, true
+	f.Resolver, f.TracesOwn, f.GetFD = []string{"/run/resolv.conf"}, probe.Available(""), probe.Available("")
+}
+
+// aCall makes it the profile of a tool, whose HOME nothing stays in.
+func aCall(p *policy.Profile, f *probe.Host) {
+	p.Tool, p.Home, p.HomePrivate, p.Dir = "search", "/home/u/state/home", true, "/home/u/state/home"
+	p.Entries = append(p.Entries, policy.Entry{
+		Path: p.Home, Named: p.Home, Kind: policy.KindDir, Rights: policy.AllRights, Origin: policy.OriginHome, Rule: "the private HOME", Make: true, Ephemeral: true,
+	})
+	slices.SortFunc(p.Entries, func(a, b policy.Entry) int { return strings.Compare(a.Path, b.Path) })
+	f.FullCopies = probe.Available("")
+}
+
+func TestPlanGolden(t *testing.T) {
+	type row struct {
+		name   string
+		change func(*policy.Profile, *probe.Host)
+	}
+	rows := []row{
+		{"workspace", func(*policy.Profile, *probe.Host) {}},
+		{"root_user", func(p *policy.Profile, f *probe.Host) { f.UID = 0 }},
+		{"old_kernel", func(p *policy.Profile, f *probe.Host) {
+			f.UID, f.LandlockABI, f.PidMax = 0, 1, probe.Unavailable("old", "newer")
+			p.Entries[0].Rights = policy.Read | policy.Create | policy.Delete
+		}},
+		{"network", func(p *policy.Profile, f *probe.Host) {
+			p.Net = []policy.NetRule{{Host: "api.example.org", Allow: true}, {Host: "bad.example.org"}}
+		}},
+		{"network_without_scopes", func(p *policy.Profile, f *probe.Host) {
+			p.Net = []policy.NetRule{{Host: "*", Allow: true}}
+			f.LandlockABI = 5
+		}},
+		{"network_requests", requests},
+		{"network_requests_seen", func(p *policy.Profile, f *probe.Host) {
+			requests(p, f)
+			f.TLSProgram, f.Bundles = probe.Available("/usr/bin/mcp-jail-tls"), []string{"/etc/ssl/certs/ca-certificates.crt"}
+		}},
+		{"bare_network_requests_seen", func(p *policy.Profile, f *probe.Host) {
+			requests(p, f)
+			refuseNamespaces(f)
+			f.TLSProgram = probe.Available("/usr/bin/mcp-jail-tls")
+		}},
+		{"bare_network_without_getfd", func(p *policy.Profile, f *probe.Host) {
+			refuseNamespaces(f)
+			p.Net, f.GetFD = []policy.NetRule{{Host: "api.example.org", Allow: true}}, probe.Unavailable("a filter refuses it", "allow it")
+		}},
+		{"bare_network_requests", func(p *policy.Profile, f *probe.Host) { requests(p, f); refuseNamespaces(f) }},
+		{"container", func(p *policy.Profile, f *probe.Host) { f.FreshProc = probe.Unavailable("masked", "unmask") }},
+		{"commands", func(p *policy.Profile, f *probe.Host) {
+			p.Programs, p.CommandArgs = []string{"/usr/bin/git", "/usr/bin/node", "/usr/lib64/ld.so"}, []string{"git"}
+			p.Loaders = []string{"/usr/lib64/ld.so"}
+		}},
+		{"whole_host", func(p *policy.Profile, f *probe.Host) {
+			p.Entries = []policy.Entry{{Path: "/", Kind: policy.KindDir, Rights: policy.AllRights, Rule: "path = /"}}
+		}},
+		{"odd_rights", func(p *policy.Profile, f *probe.Host) {
+			p.Entries[0].Rights = policy.Read | policy.Create
+			p.Entries[2].Rights = policy.Execute
+			p.Unprotected = []string{"/home/u/work/.envrc"}
+		}},
+		{"no_landlock_no_seccomp", func(p *policy.Profile, f *probe.Host) {
+			f.LandlockABI, f.Landlock, f.Seccomp = 0, probe.Unavailable("a", "b"), probe.Unavailable("a", "b")
+		}},
+		{"darwin", func(p *policy.Profile, f *probe.Host) { *f = probe.Host{Features: probe.Features{OS: "darwin"}} }},
+		{"call", aCall},
+		{"call_before_6_6", func(p *policy.Profile, f *probe.Host) { aCall(p, f); f.FullCopies = probe.Unavailable("old", "newer") }},
+		{"call_without_overlay", func(p *policy.Profile, f *probe.Host) { aCall(p, f); f.Overlay = probe.Unavailable("EINVAL", "newer") }},
+		{"bare_call", func(p *policy.Profile, f *probe.Host) { aCall(p, f); refuseNamespaces(f) }},
+		{"bare_root_user", func(p *policy.Profile, f *probe.Host) {
+			refuseNamespaces(f)
+			f.UID, f.ReadsProc = 0, false
+		}},
+		{"bare_network", func(p *policy.Profile, f *probe.Host) {
+			refuseNamespaces(f)
+			p.Net = []policy.NetRule{{Host: "api.example.org", Allow: true}}
+		}},
+		{"bare_commands", func(p *policy.Profile, f *probe.Host) {
+			refuseNamespaces(f)
+			p.Programs, p.CommandArgs = []string{"/usr/bin/git", "/usr/bin/node", "/usr/lib64/ld.so"}, []string{"git"}
+			p.Loaders = []string{"/usr/lib64/ld.so"}
+		}},
+		{"bare_no_landlock_no_seccomp", func(p *policy.Profile, f *probe.Host) {
+			refuseNamespaces(f)
+			f.LandlockABI, f.Landlock, f.Seccomp = 0, probe.Unavailable("a", "b"), probe.Unavailable("a", "b")
+		}},
+	}
+	for abi := 1; abi <= landlock.NewestABI; abi++ {
+		rows = append(rows, row{fmt.Sprintf("bare_abi%02d", abi), func(p *policy.Profile, f *probe.Host) {
+			refuseNamespaces(f)
+			f.LandlockABI, f.Landlock = abi, probe.Available(fmt.Sprint("ABI ", abi))
+		}})
+	}
+	for _, c := range rows {
+		t.Run(c.name, func(t *testing.T) {
+			p, f := plantest.Profile(), plantest.Kernel()
+			c.change(p, &f)
+			got := planText(Compile(p, f))
+			if strings.Contains(got, "geheim") {
+				got = strings.ReplaceAll(got, "geheim", "SECRET") // in the order only: golden files show where
+			}
+			testkit.Golden(t, "plan_"+c.name+".golden", got)
+		})
+	}
+}
+
+// TestPlanFailsClosed takes one thing away from the host after the other: what
+// is missing must be a gap, never a silence.
+func TestPlanFailsClosed(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		take func(*probe.Host)
+		axis policy.Axis
+	}{
+		{"the system", func(f *probe.Host) { f.Supported = false }, policy.AxisFs},
+		{"Landlock", func(f *probe.Host) { f.LandlockABI = 0 }, policy.AxisFs},
+		{"seccomp", func(f *probe.Host) { f.Seccomp = probe.Unavailable("", "") }, policy.AxisProcess},
+		{"certainty about seccomp", func(f *probe.Host) { f.Seccomp = probe.Undetermined("") }, policy.AxisProcess},
+		{"the machine", func(f *probe.Host) { f.Machine = 0 }, policy.AxisProcess},
+		{"the machine's table", func(f *probe.Host) { f.Machine = 77 }, policy.AxisProcess},
+		{"proc", func(f *probe.Host) { f.FreshProc = probe.Unavailable("", "") }, policy.AxisLimits},
+		{"certainty about proc", func(f *probe.Host) { f.FreshProc = probe.Undetermined("") }, policy.AxisLimits},
+		{"a pid_max of its own, for root", func(f *probe.Host) { f.UID = 0; f.PidMax = probe.Unavailable("", "") }, policy.AxisLimits},
+		{"proc, for root", func(f *probe.Host) { f.UID = 0; f.FreshProc = probe.Unavailable("", "") }, policy.AxisLimits},
+		{"everything", func(f *probe.Host) { *f = probe.Host{} }, policy.AxisFs},
+		{"user namespaces", refuseNamespaces, policy.AxisFs},
+		{"user namespaces", refuseNamespaces, policy.AxisProcess},
+		{"user namespaces", refuseNamespaces, policy.AxisLimits},
+		{"a visible /proc, and user namespaces", func(f *probe.Host) { refuseNamespaces(f); f.ReadsProc = false }, policy.AxisLimits},
+	} {
+		f := plantest.Kernel()
+		c.take(&f)
+		found := false
+		for _, g := range Compile(plantest.Profile(), f).Gaps {
+			found = found || g.Axis == c.axis
+		}
+		if !found {
+			t.Errorf("without %s there is no gap in %s", c.name, c.axis)
+		}
+	}
+	if gaps := Compile(plantest.Profile(), plantest.Kernel()).Gaps; len(gaps) != 0 {
+		t.Errorf("the control has gaps: %+v", gaps)
+	}
+	// Every axis of a system without a backend.
+	if n := len(Compile(plantest.Profile(), probe.Host{}).Gaps); n != len(policy.Axes()) {
+		t.Errorf("%d gaps of %d axes without a backend", n, len(policy.Axes()))
+	}
+}
+
+// TestPlanIsThatOfItsProfile: compiling changes nothing in the profile and gives
+// the same plan twice.
+func TestPlanIsThatOfItsProfile(t *testing.T) {
+	p := plantest.Profile()
+	first := planText(Compile(p, plantest.Kernel()))
+	if !reflect.DeepEqual(p, plantest.Profile()) {
+		t.Error("compiling changed the profile")
+	}
+	if second := planText(Compile(p, plantest.Kernel())); second != first {
+		t.Errorf("%s\nis not\n%s", second, first)
+	}
+}
+
+// TestBarePlanFailsClosed: what is missing besides the namespaces leaves nothing to
+// stand on, and no doubt about them makes a jail without.
+func TestBarePlanFailsClosed(t *testing.T) {
+	for name, take := range map[string]func(*probe.Host){
+		"Landlock":                func(f *probe.Host) { f.LandlockABI = 0 },
+		"seccomp":                 func(f *probe.Host) { f.Seccomp = probe.Unavailable("", "") },
+		"certainty about seccomp": func(f *probe.Host) { f.Seccomp = probe.Undetermined("") },
+		"the machine":             func(f *probe.Host) { f.Machine = 0 },
+		"a system with a backend": func(f *probe.Host) { f.Supported = false },
+		"everything but the doubt": func(f *probe.Host) {
+			*f = probe.Host{Features: probe.Features{UserNamespaces: f.UserNamespaces}, Supported: true}
+		},
+	} {
+		f := plantest.Kernel()
+		refuseNamespaces(&f)
+		take(&f)
+		if !slices.ContainsFunc(Compile(plantest.Profile(), f).Gaps, func(g Gap) bool { return g.Fatal }) {
+			t.Errorf("without %s no gap is fatal", name)
+		}
+	}
+	f := plantest.Kernel()
+	for _, userns := range []probe.Feature{{}, probe.Undetermined("no memory"), probe.Available("")} {
+		f.UserNamespaces = userns
+		if plan := Compile(plantest.Profile(), f); plan.Spec.HostNS || plan.HostNamespaces.Answer != probe.Unknown {
+			t.Errorf("%+v makes a jail without namespaces", userns)
+		}
+	}
+}
+
+// TestPlanHostProc: no rule is about the host's /proc, in no sort of jail. In one without
+// namespaces a grant of everything leads there, which is a gap.
+func TestPlanHostProc(t *testing.T) {
+	granted := func(path string, change func(*probe.Host)) (gaps string) {
+		p, f := plantest.Profile(), plantest.Kernel()
+		e := landlocktest.DirEntry(path, policy.Read)
+		e.Rule = "the rule of " + path
+		p.Entries = append(p.Entries, e)
+		slices.SortFunc(p.Entries, func(a, b policy.Entry) int { return strings.Compare(a.Path, b.Path) })
+		change(&f)
+		for _, g := range Compile(p, f).Gaps {
+			if strings.Contains(fmt.Sprint(g.What, g.Why), "/proc") {
+				gaps += fmt.Sprintf("%s, fatal %t\n", g.What, g.Fatal)
+			}
+		}
+		return gaps
+	}
+	unsupervised := func(f *probe.Host) { refuseNamespaces(f); f.SeccompNotify = probe.Unavailable("", "") }
+	rule := "the rule of /proc/1, fatal true\n"
+	for name, change := range map[string]func(*probe.Host){"namespaces": func(*probe.Host) {}, "bare": refuseNamespaces, "unsupervised": unsupervised} {
+		if got := granted("/proc/1", change); got != rule {
+			t.Errorf("%s: %q, want %q", name, got, rule)
+		}
+		want := ""
+		if name != "namespaces" {
+			want = "the host's /proc, fatal false\n"
+		}
+		if got := granted("/", change); got != want {
+			t.Errorf("%s, everything granted: %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestBareTmp(t *testing.T) {
+	f := plantest.Kernel()
+	refuseNamespaces(&f)
+	p := plantest.Profile()
+	p.Env = append(p.Env, policy.Variable{Name: "TMPDIR", Value: "/tmp"}, policy.Variable{Name: policy.StatementVar, Value: string(p.Statement())})
+	plan := Compile(p, f)
+	before := planText(plan)
+	o := plan.Spec
+	SetTempDir(&o, "/tmp/x")
+	if after := planText(plan); after != before {
+		t.Error("the plan itself has changed")
+	}
+	rule := o.Landlock.Rules[len(o.Landlock.Rules)-1]
+	if rule.Path != "/tmp/x" || rule.Access != landlock.EntryAccess(landlocktest.DirEntry("/tmp/x", policy.AllRights), false)&o.Landlock.FS {
+		t.Errorf("%+v", rule)
+	}
+	if !slices.Contains(o.Env, "TMPDIR=/tmp/x") || !strings.Contains(strings.Join(o.Env, " "), `"temporary":"/tmp/x"`) || slices.Contains(o.Env, "TMPDIR=/tmp") {
+		t.Errorf("%q", o.Env)
+	}
+}
+
+func TestWaivedGaps(t *testing.T) {
+	gaps := []Gap{{Axis: policy.AxisFs, What: "a"}, {Axis: policy.AxisNet, What: "b", Why: "c", Fix: "d"}}
+	err := error(&GapError{Gaps: gaps})
+	if !errors.Is(err, ErrGaps) || !strings.Contains(err.Error(), "net: b: c\n    d") {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,87 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
+	probepkg "github.com/mcp-jail/mcp-jail/confine/internal/probe"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// Gap is something that the profile asks for and this host (or this version)
+// cannot enforce. A gap refuses the start unless its axis is waived by name.
+type Gap struct {
+	Axis   policy.Axis `json:"axis"`
+	What   string      `json:"what"`   // what does not hold: "host allow-list (api.github.com)"
+	Why    string      `json:"why"`    // the missing kernel feature, setting, or conflicting rules
+	Fix    string      `json:"fix"`    // what the user can do about it
+	Fatal  bool        `json:"fatal"`  // true: cannot be waived, there is nothing to start with
+	Waived bool        `json:"waived"` // set by the launcher
+	// Paths are all that What stands for, where it names only the first.
+	Paths []string `json:"paths,omitempty"`
+}
+
+// Enforcement is one thing that holds, and by which mechanism.
+type Enforcement struct {
+	Axis policy.Axis `json:"axis"`
+	What string      `json:"what"` // "only the listed paths exist"
+	By   string      `json:"by"`   // "mount namespace, Landlock ABI 7"
+}
+
+// ErrGaps is in the chain of every refusal because of a gap.
+var ErrGaps = errors.New("this host cannot enforce the policy")
+
+// GapError refuses a start. It lists the gaps that are not waived.
+type GapError struct {
+	Gaps []Gap
+	// Bare is that of the Plan: with the answer No, the one cause of most gaps is
+	// that user namespaces are refused.
+	HostNamespaces probepkg.Feature
+	// Waive are the axes that have to be waived for a start, those that are waived
+	// already among them; nil where a gap cannot be.
+	Waive []policy.Axis
+}
+
+func (e *GapError) Error() string {
+	var b strings.Builder
+	b.WriteString(ErrGaps.Error())
+	if e.HostNamespaces.Answer == probepkg.No {
+		fmt.Fprintf(&b, ": user namespaces are refused: %s\n  %s\nwithout them this does not hold:", e.HostNamespaces.Detail, e.HostNamespaces.Fix)
+	}
+	for _, g := range e.Gaps {
+		fmt.Fprintf(&b, "\n  %s: %s: %s", g.Axis, g.What, g.Why)
+		if g.Fix != "" && g.Fix != FixNamespaces {
+			fmt.Fprintf(&b, "\n    %s", g.Fix)
+		}
+	}
+	if e.HostNamespaces.Answer == probepkg.No && e.Waive != nil {
+		fmt.Fprintf(&b, "\n%s", WaiveLine(e.Waive))
+	}
+	return b.String()
+}
+
+// FixNamespaces is the Fix of gaps that user namespaces would close. How they are
+// allowed, Plan.Bare and GapError.Bare say.
+const FixNamespaces = "allow user namespaces (mcp-jail doctor says how)"
+
+// WaiveLine says how all gaps of some axes are accepted.
+func WaiveLine(axes []policy.Axis) string {
+	var flags, names []string
+	for _, a := range axes {
+		flags, names = append(flags, "--waive "+string(a)), append(names, strconv.Quote(string(a)))
+	}
+	return "to start it all the same, and accept all of this:  waive = [" + strings.Join(names, ", ") + "]  (" + strings.Join(flags, " ") + ")"
+}
+
+func (e *GapError) Unwrap() error { return ErrGaps }
+
+// userNamespaceGap is the refusal where there are no user namespaces at the
+// moment, for a reason that is no prohibition: nothing weaker is started then.
+func UserNamespaceGap(f probe.Feature) *GapError {
+	return &GapError{Gaps: []Gap{{
+		Axis: policy.AxisProcess, What: "user namespaces", Why: f.Detail, Fix: f.Fix, Fatal: true,
+	}}}
+}

@@ -1,0 +1,369 @@
+package plan
+
+import (
+	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/landlock"
+	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
+	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
+	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"golang.org/x/net/bpf"
+)
+
+// compileHostNS compiles for a host that refuses user namespaces: the first wall is
+// missing, and Landlock and the filter stand alone. What they cannot express is
+// a gap; where the filter can be stricter than it has to be inside of namespaces,
+// it is, so that there are fewer.
+func (c *compiler) compileHostNS() {
+	c.plan.HostNamespaces = c.f.UserNamespaces
+	home := Ephemeral(c.p)
+	if home != "" {
+		p := *c.p
+		p.Entries = slices.DeleteFunc(slices.Clone(p.Entries), func(e policy.Entry) bool { return e.Ephemeral })
+		c.p = &p
+	}
+	o := &c.plan.Spec
+	*o = spec.Spec{
+		HostNS: true, Home: home, HostPID: c.f.PID, Limits: c.p.Limits,
+		Devices: slices.DeleteFunc(slices.Clone(c.f.Devices), func(d string) bool { return d == "/dev/tty" }),
+		Program: c.p.Program, Argv: c.p.Argv, Dir: c.p.Dir, MustFail: mustFail(c.p),
+	}
+	for _, v := range c.p.Env {
+		o.Env = append(o.Env, v.Name+"="+v.Value)
+	}
+	if !slices.ContainsFunc(o.Env, func(v string) bool { return strings.HasPrefix(v, gitNoSystem) }) {
+		o.Env = append(o.Env, gitNoSystem+"1")
+	}
+	c.hostNSNetwork(o)
+	c.hostNSMediation(o)
+	c.hostNSFiles(o)
+	c.hostNSProcesses(o)
+	c.limits(o)
+	gone := "/tmp, /dev/shm, terminals and /proc are"
+	if c.grantsProc() {
+		gone = "terminals are"
+	}
+	c.plan.Notes = append(c.plan.Notes, "TMPDIR is a directory of the server's own; "+gone+" not there for it")
+	if home != "" {
+		c.addEnforced(policy.AxisFs, "a directory made for it", "what is written to HOME is the process's own, and removed when it ends")
+		c.plan.Notes = append(c.plan.Notes, "HOME is an empty directory in TMPDIR at the start of every call: without mounts there is no copy of what the server keeps in "+home)
+	}
+}
+
+// gitNoSystem keeps git from /etc/gitconfig. A file that is not granted is refused
+// here, where it does not exist inside of mounts, and git ends when this one is.
+const gitNoSystem = "GIT_CONFIG_NOSYSTEM="
+
+// hostNSNetwork: without a network namespace the filter decides whether sockets
+// can be made at all, and the supervisor what they are.
+func (c *compiler) hostNSNetwork(o *spec.Spec) {
+	c.noInbound()
+	if granted := grantedHosts(c.p.Net); granted != nil {
+		c.brokeredNetwork(o, granted)
+		return
+	}
+	by := "seccomp"
+	if c.f.LandlockABI >= 4 {
+		by = "seccomp, Landlock"
+	}
+	c.addEnforced(policy.AxisNet, by, "no network, not even a loopback: no socket can be made but connected pairs")
+}
+
+// setTmp gives the jail its directory for temporary files, which is chosen at the
+// start, and a HOME in it where it must not have the server's.
+func SetTempDir(o *spec.Spec, dir string) {
+	o.TempDir = dir
+	access := landlock.EntryAccess(policy.Entry{Path: dir, Kind: policy.KindDir, Rights: policy.AllRights}, false) & o.Landlock.FS
+	for _, rules := range []*landlock.Ruleset{&o.Landlock, &o.WorkerRules} {
+		if rules == &o.Landlock || len(rules.Rules) > 0 {
+			rules.Rules = append(slices.Clone(rules.Rules), landlock.Rule{Path: dir, Access: access})
+		}
+	}
+	if o.Entries != nil {
+		o.Entries = append(slices.Clone(o.Entries), policy.Entry{Path: dir, Kind: policy.KindDir, Rights: policy.AllRights, Origin: policy.OriginHome})
+		slices.SortFunc(o.Entries, func(a, b policy.Entry) int { return strings.Compare(a.Path, b.Path) })
+	}
+	setEnv(o, "TMPDIR", dir)
+	if len(o.Files) > 0 {
+		o.Files = []spec.MadeFile{{Path: path.Join(dir, HostNSBundle)}}
+		for _, name := range append([]string{NodeAuthorities}, AuthorityVariables...) {
+			setEnv(o, name, o.Files[0].Path)
+		}
+	}
+	kept, home := o.Home, dir+"/home"
+	if kept != "" {
+		if o.Home = home; policy.Within(o.Dir, kept) {
+			o.Dir = home
+		}
+		setEnv(o, "HOME", home)
+	}
+	editStatement(o, func(s *policy.Statement) {
+		s.Temporary = dir
+		if kept == "" {
+			return
+		}
+		s.Home = home
+		for i := range s.Fs {
+			if s.Fs[i].Path == kept {
+				s.Fs[i].Path = home
+			}
+		}
+	})
+}
+
+// setEnv changes a variable that the server has.
+func setEnv(o *spec.Spec, name, value string) {
+	o.Env = slices.Clone(o.Env)
+	for i, v := range o.Env {
+		if strings.HasPrefix(v, name+"=") {
+			o.Env[i] = name + "=" + value
+		}
+	}
+}
+
+// ensureEnv is setVariable for one that may not be there.
+func ensureEnv(o *spec.Spec, name, value string) {
+	if slices.ContainsFunc(o.Env, func(v string) bool { return strings.HasPrefix(v, name+"=") }) {
+		setEnv(o, name, value)
+		return
+	}
+	o.Env = append(slices.Clone(o.Env), name+"="+value)
+}
+
+// tell changes what the server is told of its limits.
+func editStatement(o *spec.Spec, change func(*policy.Statement)) {
+	for _, v := range o.Env {
+		text, ok := strings.CutPrefix(v, policy.StatementVar+"=")
+		var s policy.Statement
+		if !ok || json.Unmarshal([]byte(text), &s) != nil {
+			continue
+		}
+		change(&s)
+		if b, err := json.Marshal(s); err == nil {
+			setEnv(o, policy.StatementVar, string(b))
+		}
+		return
+	}
+}
+
+// hostNSMediation has the calls of the write tier, and those that change attributes,
+// decided by the init. Without that they are decided by nobody.
+func (c *compiler) hostNSMediation(o *spec.Spec) {
+	if missing := c.asksInit(); missing.Answer != probe.Yes {
+		c.unmediated(missing)
+		return
+	}
+	c.mediated = true
+	o.Unprotected, o.Folded = c.p.Unprotected, c.p.Folded
+	o.Programs, o.AnyProgram = c.p.Programs, c.p.Programs == nil
+	c.addEnforced(policy.AxisFs, "the jail's supervisor, asked by seccomp",
+		"narrower rules and protected names hold inside of wider grants; modes, owners and times change where the server may write")
+}
+
+// asksInit says whether calls can be handed to the init of a jail without namespaces.
+func (c *compiler) asksInit() probe.Feature {
+	switch {
+	case c.f.SeccompNotify.Answer != probe.Yes:
+		return c.f.SeccompNotify
+	case !c.f.ReadsProc:
+		return probe.Unavailable("there is no /proc here", "mount /proc")
+	}
+	return c.f.TracesOwn
+}
+
+// builtinEntriesHostNS are the places that a jail without mounts has besides its entries.
+func builtinEntriesHostNS(f probe.Host, o *spec.Spec) []policy.Entry {
+	var own []policy.Entry
+	for _, d := range f.Devices {
+		own = append(own, policy.Entry{Path: d, Kind: policy.KindSpecial, Rights: policy.Read | policy.Update})
+	}
+	for _, file := range f.KernelFiles {
+		own = append(own, policy.Entry{Path: file, Kind: policy.KindFile, Rights: policy.Read})
+	}
+	names := f.HostNames
+	if o.Network.Asked {
+		names = f.Resolver // the launcher knows the host's names, and by them what is granted
+	}
+	if o.Network.Asked || o.HostNames {
+		for _, file := range names {
+			own = append(own, policy.Entry{Path: file, Kind: policy.KindFile, Rights: policy.Read})
+		}
+	}
+	return own
+}
+
+func (c *compiler) hostNSFiles(o *spec.Spec) {
+	if c.f.LandlockABI < 1 {
+		c.addGap(Gap{
+			Axis: policy.AxisFs, What: "every wall of the filesystem", Fatal: true,
+			Why: "there are no namespaces, and " + c.f.Landlock.Detail, Fix: c.f.Landlock.Fix,
+		})
+		return
+	}
+	for _, e := range c.p.Entries {
+		if policy.Within(e.Path, "/proc") {
+			c.addGap(Gap{Axis: policy.AxisFs, What: e.Rule, Fatal: true, Why: neverProc, Fix: "remove the rule"})
+		}
+	}
+	f := c.f
+	f.Devices = o.Devices
+	entries := entriesHostNS(c.p.Entries)
+	input := landlock.Input{
+		ABI: c.f.LandlockABI, Entries: entries, Own: builtinEntriesHostNS(f, o), Programs: c.p.Programs,
+		DenyPorts: !o.HostNames, Pin: true,
+	}
+	compiled := landlock.Compile(input)
+	o.Landlock = compiled.Ruleset
+	c.addEnforced(policy.AxisFs, fmt.Sprintf("Landlock ABI %d", c.f.LandlockABI),
+		"nothing but the listed paths can be read, listed, written, made, removed or executed")
+	c.addGap(Gap{
+		Axis: policy.AxisFs, What: "what is not granted is hidden",
+		Why: "Landlock refuses to open files, and not to ask whether there are any: names that the server guesses, and their sizes, owners and times, show, and it can watch them change",
+		Fix: FixNamespaces,
+	})
+	c.hostNSCarveOuts(compiled.Carved)
+	if c.mediated {
+		o.Entries = mediatedEntries(c.p.Entries, builtinEntriesHostNS(f, o))
+		o.WorkerRules = workerRuleset(input)
+		c.readsToo = c.grantsProc() || slices.ContainsFunc(compiled.Carved, func(k landlock.Carve) bool { return k.Taken.Has(policy.Read) })
+	}
+	for _, p := range compiled.Unreadable {
+		c.plan.Notes = append(c.plan.Notes, p+": execute without read starts nothing, since the kernel reads a program to start it")
+	}
+}
+
+// grantsProc: a rule for "/" holds for /proc as well, where nothing is mounted over it.
+func (c *compiler) grantsProc() bool { return c.p.RightsAt("/proc") != 0 }
+
+// entriesHostNS are the entries but for the right to execute what the baseline has of
+// /etc: nothing there is a program, and so nothing hidden in it has to be kept from
+// being one.
+func entriesHostNS(entries []policy.Entry) []policy.Entry {
+	entries = slices.Clone(entries)
+	for i := range entries {
+		if e := &entries[i]; e.Origin == policy.OriginBaseline && policy.Within(e.Path, "/etc") {
+			e.Rights &^= policy.Execute
+		}
+	}
+	return entries
+}
+
+// hostNSCarveOuts: Landlock adds rights along a path, and only a mount takes away. What
+// opens, makes, changes and removes can be decided by the supervisor instead; what
+// is executed, it only sees.
+func (c *compiler) hostNSCarveOuts(carved []landlock.Carve) {
+	const why = "Landlock cannot take away inside a grant, and without namespaces there are no mounts that could"
+	var hidden, narrower, executable []string
+	whyExecutable := why
+	for _, k := range carved {
+		switch {
+		case k.Taken.Has(policy.Read):
+			hidden = append(hidden, k.Entry.Path)
+		case k.Taken&policy.Write != 0:
+			narrower = append(narrower, k.Entry.Path+" (no "+strings.ReplaceAll(k.Taken.String(), " ", ", ")+")")
+		}
+		if k.Taken.Has(policy.Execute) {
+			executable = append(executable, k.Entry.Path)
+			if k.Taken.Has(policy.Read) {
+				whyExecutable = why + ": the server can start what is hidden there too, and so have it tell its own text (LD_PRELOAD)"
+			}
+		}
+	}
+	gap := func(what, why string, paths []string) {
+		if paths != nil {
+			c.addGap(Gap{Axis: policy.AxisFs, What: what + strings.Join(shorten(paths, maxGapPaths), ", "), Why: why, Fix: FixNamespaces, Paths: paths})
+		}
+	}
+	gap("not executable inside a wider grant: ", whyExecutable, executable)
+	if c.grantsProc() {
+		gap("the host's ", why+": a supervisor keeps the server from the processes there, and from nothing else", []string{"/proc"})
+	}
+	if c.mediated {
+		return
+	}
+	gap("hidden inside a wider grant: ", why+": the server can read them", hidden)
+	gap("less than around them: ", why, narrower)
+	c.addGap(Gap{
+		Axis: policy.AxisFs, What: "modes, owners, times and attributes of files that may not be written",
+		Why: "Landlock does not ask who changes them: the server can, of every file that is yours",
+		Fix: FixNamespaces,
+	})
+}
+
+// maxGapPaths is how many paths a sentence names. Gap.Paths has all of them, each
+// with what is missing there.
+const maxGapPaths = 12
+
+func (c *compiler) hostNSProcesses(o *spec.Spec) {
+	if c.f.Seccomp.Answer != probe.Yes {
+		c.addGap(Gap{
+			Axis: policy.AxisProcess, What: "the filter of system calls", Fatal: true,
+			Why: c.f.Seccomp.Detail, Fix: c.f.Seccomp.Fix,
+		})
+		return
+	}
+	// From ABI 9 on Landlock decides about sockets by their path, from 6 on about
+	// abstract ones.
+	sockets := c.f.LandlockABI >= 9 && !o.Network.Asked
+	options := seccomp.Options{
+		Unix: sockets, Inet: o.HostNames, Truncate: c.mediated || c.f.LandlockABI >= 3,
+		Programs: c.p.Programs != nil, Supervised: c.mediated, Sockets: o.Network.Asked,
+	}
+	filter, err := seccomp.Compile(c.f.Machine, options)
+	if err == nil && c.mediated {
+		var second []bpf.RawInstruction
+		second, err = seccomp.CompileListener(c.f.Machine, options, seccomp.NotifyRulesHostNS(c.readsToo))
+		o.Hooks = seccomp.Records(second)
+	}
+	if err != nil {
+		c.addGap(Gap{Axis: policy.AxisProcess, What: "the filter of system calls", Fatal: true, Why: err.Error(), Fix: "report this"})
+		return
+	}
+	o.Seccomp = seccomp.Records(filter)
+	by, what := "seccomp", "no UNIX socket can be made but connected pairs; no queue, shared memory or key of the host can be reached"
+	if sockets {
+		by, what = "seccomp, Landlock", "no socket, queue, shared memory or key of the host can be reached, but for sockets that a rule names"
+	}
+	c.addEnforced(policy.AxisIPC, by, "%s", what)
+	c.hostNSLifetime()
+	c.programs()
+	if len(c.p.CommandArgs) > 0 {
+		c.addGap(Gap{
+			Axis: policy.AxisProcess, What: "arguments and variables of " + strings.Join(c.p.CommandArgs, ", "),
+			Why: "the kernel decides which file is started, not with which arguments",
+			Fix: "drop args and envs from the command rules",
+		})
+	}
+	c.addEnforced(policy.AxisEnv, "an environment made anew", "%d variables, %d of the host's withheld", len(c.p.Env), len(c.p.Withheld))
+}
+
+// hostNSLifetime: what the server may do to other processes, and how it ends.
+func (c *compiler) hostNSLifetime() {
+	if !c.f.ReadsProc {
+		c.addGap(Gap{
+			Axis: policy.AxisProcess, What: "core dumps are empty",
+			Why: "there is no /proc here, by which their memory is left out, and no limit keeps the kernel from sending them to a socket (kernel.core_pattern)",
+			Fix: "mount /proc",
+		})
+	}
+	if c.f.LandlockABI >= 6 {
+		c.addEnforced(policy.AxisProcess, "seccomp, Landlock, no_new_privs, no capability", "no privilege, no tracing, no signal to others, no new namespace")
+		c.addGap(Gap{
+			Axis: policy.AxisProcess, What: "no process survives",
+			Why: "without a PID namespace the jail's init ends the others, and what has detached itself survives when that init is itself ended with SIGKILL by somebody outside",
+			Fix: FixNamespaces,
+		})
+		return
+	}
+	c.addEnforced(policy.AxisProcess, "seccomp, Landlock, no_new_privs, no capability", "no privilege, no tracing, no new namespace")
+	c.addGap(Gap{
+		Axis: policy.AxisProcess, What: "no signal to your other processes, and no process survives",
+		Why: "Landlock can tell signals apart since Linux 6.12: here the server can end whatever is yours, the jail's own init too, and what has detached itself then survives",
+		Fix: FixNamespaces,
+	})
+}

@@ -1,0 +1,68 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/landlock"
+	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// builtinEntries are the places of every jail that are its own, with the rights that
+// Landlock grants there: what the mounts made must be reachable too.
+func builtinEntries(o *spec.Spec) []policy.Entry {
+	own := make([]policy.Entry, 0, 4+len(o.Devices)+len(o.Files))
+	if !slices.ContainsFunc(o.Mounts, func(m spec.Mount) bool { return m.Path == "/dev" || m.Path == "/dev/pts" }) {
+		// Else it is the host's: to read and write the user's terminals is the rule's
+		// business.
+		own = append(own, policy.Entry{Path: "/dev/pts", Kind: policy.KindDir, Rights: policy.Read | policy.Update})
+	}
+	if o.FreshProc {
+		own = append(own, policy.Entry{Path: "/proc", Kind: policy.KindDir, Rights: policy.Read})
+	}
+	for _, m := range o.Mounts {
+		if m.Kind == spec.MountTmpfs {
+			own = append(own, policy.Entry{Path: m.Path, Kind: policy.KindDir, Rights: policy.AllRights})
+		}
+	}
+	for _, d := range o.Devices {
+		own = append(own, policy.Entry{Path: d, Kind: policy.KindSpecial, Rights: policy.Read | policy.Update})
+	}
+	for _, f := range o.Files {
+		if f.Over {
+			continue // its directory has a rule
+		}
+		own = append(own, policy.Entry{Path: f.Path, Kind: policy.KindFile, Rights: policy.Read})
+	}
+	return own
+}
+
+func (c *compiler) landlock(o *spec.Spec) landlock.Input {
+	return landlock.Input{ABI: c.f.LandlockABI, Entries: c.p.MinimalEntries(), Own: builtinEntries(o), Programs: c.p.Programs}
+}
+
+// ruleset compiles the profile for Landlock and names, as gaps, the rights that
+// this ABI does not handle where the mounts do not hold them either.
+func (c *compiler) ruleset(o *spec.Spec) {
+	compiled := landlock.Compile(c.landlock(o))
+	o.Landlock = compiled.Ruleset
+	for _, u := range compiled.Unhandled {
+		if u.Name == "refer" {
+			c.plan.Notes = append(c.plan.Notes, "before Linux 5.19 nothing can be moved or linked from one directory into another (EXDEV: most programs copy instead)")
+		}
+		if u.Name != "truncate" || c.mediated {
+			continue // the namespaces or the supervisor hold it
+		}
+		for _, e := range c.p.Entries {
+			if e.Rights&(policy.Create|policy.Delete) != 0 && !e.Rights.Has(policy.Update) {
+				c.addGap(Gap{
+					Axis: policy.AxisFs, What: e.Rule + ": no update", Why: "before Linux 6.2 Landlock cannot refuse " + u.What,
+					Fix: "use Linux 6.2 or newer, or grant update too",
+				})
+			}
+		}
+	}
+	for _, p := range compiled.Unreadable {
+		c.plan.Notes = append(c.plan.Notes, p+": execute without read starts nothing, since the kernel reads a program to start it")
+	}
+}

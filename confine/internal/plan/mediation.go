@@ -1,0 +1,109 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/landlock"
+	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
+	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// askMediator decides whether the calls of the write tier are handed over to the
+// init.
+func (c *compiler) askMediator(o *spec.Spec) {
+	c.unasked = c.f.SeccompNotify
+	switch {
+	case c.unasked.Answer == probe.Yes && !o.FreshProc:
+		c.unasked = c.f.FreshProc
+	case c.unasked.Answer == probe.Yes && c.f.PtraceScope.Answer != probe.Yes:
+		c.unasked = c.f.PtraceScope
+	}
+	c.mediated = c.unasked.Answer == probe.Yes
+}
+
+// mediation tells the init what to go by. Without it names that must not come into
+// being can, files that are made cannot be filled, and no refusal is recorded.
+func (c *compiler) mediation(o *spec.Spec) {
+	if c.mediated {
+		o.Entries = mediatedEntries(c.p.Entries, builtinEntries(o))
+		o.Unprotected, o.Folded = c.p.Unprotected, c.p.Folded
+		o.Programs, o.AnyProgram = c.p.Programs, c.p.Programs == nil
+		o.WorkerRules = workerRuleset(c.landlock(o))
+		c.addEnforced(policy.AxisFs, "the jail's supervisor, asked by seccomp", "no protected name comes into being, and what the host replaces stays read-only")
+		return
+	}
+	c.unmediated(c.unasked)
+}
+
+// unmediated names what nobody decides then.
+func (c *compiler) unmediated(missing probe.Feature) {
+	for _, e := range c.p.Entries {
+		if fillsOnly(e) {
+			c.addGap(Gap{
+				Axis: policy.AxisFs, What: e.Rule + ": create without update",
+				Why: "Landlock would only let the server make empty files, and no supervisor can be asked to open them: " + missing.Detail,
+				Fix: "add update = true to the rule",
+			})
+		}
+	}
+	where := slices.IndexFunc(c.p.Entries, func(e policy.Entry) bool {
+		return e.Rights.Has(policy.Create) && e.Origin != policy.OriginHome
+	})
+	if where < 0 {
+		return
+	}
+	what := "protected names that do not exist yet, in " + c.p.Entries[where].Path
+	if n := len(c.p.Unprotected); n > 0 {
+		what += " (" + strings.Join(shorten(c.p.Unprotected, 4), ", ") + ")"
+	}
+	c.addGap(Gap{
+		Axis: policy.AxisFs, What: what,
+		Why: "the server could make them, since the calls that make names cannot be handed to a supervisor: " + missing.Detail,
+		Fix: strings.Join(slices.DeleteFunc([]string{missing.Fix, `grant no create, or accept it for this server with waive = ["fs"] (--waive fs)`}, func(s string) bool { return s == "" }), ", or "),
+	})
+}
+
+// mediatedEntries are the entries that calls are judged by. The jail's own places
+// count as a home: what is made there, nobody else sees.
+func mediatedEntries(granted, own []policy.Entry) []policy.Entry {
+	all := make([]policy.Entry, 0, len(granted)+len(own))
+	for _, e := range granted {
+		all = append(all, policy.Entry{Path: e.Path, Kind: e.Kind, Rights: e.Rights, Origin: e.Origin})
+	}
+	for _, e := range own {
+		all = append(all, policy.Entry{Path: e.Path, Kind: e.Kind, Rights: e.Rights, Origin: policy.OriginHome})
+	}
+	slices.SortStableFunc(all, func(a, b policy.Entry) int { return strings.Compare(a.Path, b.Path) })
+	entries := all[:0]
+	for _, e := range all {
+		if n := len(entries); n > 0 && entries[n-1].Path == e.Path {
+			e.Rights |= entries[n-1].Rights
+			entries = entries[:n-1]
+		}
+		entries = append(entries, e)
+	}
+	return entries
+}
+
+// fillsOnly tells of an entry where files are made and filled, and never opened for
+// writing again.
+func fillsOnly(e policy.Entry) bool {
+	return e.Kind == policy.KindDir && e.Rights.Has(policy.Create) && !e.Rights.Has(policy.Update)
+}
+
+// workerRuleset is the ruleset of the supervisor's workers, where it is not the server's:
+// what they make they may open for writing, since they open nothing else so.
+func workerRuleset(server landlock.Input) landlock.Ruleset {
+	if server.ABI < 1 || !slices.ContainsFunc(server.Entries, fillsOnly) {
+		return landlock.Ruleset{}
+	}
+	server.Entries = slices.Clone(server.Entries)
+	for i, e := range server.Entries {
+		if fillsOnly(e) {
+			server.Entries[i].Rights |= policy.Update
+		}
+	}
+	return landlock.Compile(server).Ruleset
+}

@@ -1,0 +1,97 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/mcp-jail/mcp-jail/confine/egress"
+	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
+	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"golang.org/x/net/bpf"
+)
+
+// Lookups go to an address of lo, so that a program that refuses loopback addresses
+// for a resolver is content as well.
+const gatewayResolver = "192.0.0.2"
+
+// gatewayFiles are what a program in a gated jail looks names up by. One resolver, and
+// no way around it: nss-resolve and nscd would be sockets of the host.
+func gatewayFiles() []spec.MadeFile {
+	return []spec.MadeFile{
+		{Path: "/etc/resolv.conf", Content: "nameserver " + gatewayResolver + "\n"},
+		{Path: "/etc/nsswitch.conf", Content: "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nnetworks: files\nprotocols: files\nservices: files\n"},
+	}
+}
+
+// grantedHosts are the hosts of the rules that allow one; nil: there is no network.
+func grantedHosts(rules []policy.NetRule) (hosts []string) {
+	for _, r := range rules {
+		if r.Allow && !slices.Contains(hosts, r.Host) {
+			hosts = append(hosts, r.Host)
+		}
+	}
+	return hosts
+}
+
+// compileNetwork compiles for a jail with granted hosts.
+func (c *compiler) compileNetwork(o *spec.Spec, granted []string) {
+	o.Network.Open, o.Network.Ports = true, egress.Ports(c.p.Net)
+	filter, err := CompileRefused()
+	if err != nil {
+		c.addGap(Gap{Axis: policy.AxisNet, What: "what the jail's network refuses", Fatal: true, Why: err.Error(), Fix: "report this"})
+		return
+	}
+	o.Network.Refused = seccomp.Records(filter)
+	files := gatewayFiles()
+	o.Files = slices.DeleteFunc(o.Files, func(f spec.MadeFile) bool { return f.Path == files[0].Path })
+	o.Files = append(o.Files, files...)
+	replaced := func(name string) bool {
+		return slices.ContainsFunc(files, func(f spec.MadeFile) bool { return f.Path == name })
+	}
+	// The host's own nsswitch.conf names services that do not exist in here.
+	p := *c.p
+	p.Entries = slices.DeleteFunc(slices.Clone(p.Entries), func(e policy.Entry) bool {
+		return e.Origin == policy.OriginBaseline && replaced(e.Path)
+	})
+	for i := range o.Files {
+		o.Files[i].Over = c.within(o.Files[i].Path)
+	}
+	o.Links = slices.DeleteFunc(slices.Clone(o.Links), func(l policy.Link) bool { return replaced(l.Path) })
+	c.p = &p
+	c.onlyHosts("listeners handed out of an empty network namespace", granted)
+}
+
+// within tells whether a path lies in a directory that is granted. What a rule names
+// itself is what the user wants to be there.
+func (c *compiler) within(path string) bool {
+	e, ok := c.p.Find(path)
+	return ok && e.Path != path && e.Rights.Has(policy.Read)
+}
+
+// refusedBytes is how much the packet socket shows of each packet: two IP headers and
+// what follows them.
+const RefusedBytes = 128
+
+// compileRefused is the filter of a packet socket of type SOCK_DGRAM, which sees
+// packets from their IP header on. It lets those pass by which the kernel itself
+// refuses: the reset that answers a SYN where nobody listens, and ICMP's "destination
+// unreachable". Among resets it is the one with sequence number 0 and an
+// acknowledgement (RFC 9293, 3.10.7.1). None of these has IP options or extension
+// headers, unless the server put some in the packet that was refused, which then is
+// not recorded.
+func CompileRefused() ([]bpf.RawInstruction, error) {
+	yes, no := &seccomp.Node{Verdict: RefusedBytes}, &seccomp.Node{}
+	is := func(off, mask, value uint32, yes, no *seccomp.Node) *seccomp.Node {
+		return seccomp.WhenEqual(seccomp.Word{Off: off, Mask: mask}, value, yes, no)
+	}
+	const resetAndAck = 0x14 << 16
+	reset := func(tcp uint32) *seccomp.Node {
+		return is(tcp+12, resetAndAck, resetAndAck, is(tcp+4, seccomp.AllBits, 0, yes, no), no)
+	}
+	v4 := is(8, 0xff<<16, 6<<16, reset(20),
+		is(8, 0xff<<16, 1<<16, is(20, 0xff<<24, 3<<24, yes, no), no))
+	v6 := is(4, 0xff<<8, 6<<8, reset(40),
+		is(4, 0xff<<8, 58<<8, is(40, 0xff<<24, 1<<24, yes, no), no))
+	root := is(0, 0xff<<24, 0x45<<24, v4, is(0, 0xf0<<24, 0x60<<24, v6, no))
+	return seccomp.Assemble(root)
+}

@@ -1,0 +1,100 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
+	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// brokeredNetwork: the supervisor makes the server's sockets, and asks the gate what they
+// may reach.
+func (c *compiler) brokeredNetwork(o *spec.Spec, granted []string) {
+	missing := c.asksInit()
+	if missing.Answer == probe.Yes {
+		missing = c.f.GetFD
+	}
+	if missing.Answer != probe.Yes {
+		c.wholeNetwork(o, missing)
+		return
+	}
+	o.Network.Asked = true
+	by := "sockets that a supervisor makes and connects, asked by seccomp"
+	if c.f.LandlockABI >= 4 {
+		by += "; Landlock"
+	}
+	c.onlyHosts(by, granted)
+	c.interceptTLS(o)
+	c.plan.Notes = append(c.plan.Notes, "the server cannot listen on a port, and connections of its processes to each other cannot be made but by pairs of sockets")
+}
+
+// onlyHosts tells what holds of granted hosts.
+func (c *compiler) onlyHosts(by string, granted []string) {
+	c.addEnforced(policy.AxisNet, by, "only the hosts %s; every other is refused at once and recorded", strings.Join(shorten(granted, 6), ", "))
+}
+
+// wholeNetwork: what a server with granted hosts has more than those, and what of
+// its rules has no effect then.
+func (c *compiler) wholeNetwork(o *spec.Spec, missing probe.Feature) {
+	o.HostNames = true
+	const fix = `, or accept the whole network for this server with waive = ["net"] (--waive net)`
+	c.addGap(Gap{
+		Axis: policy.AxisNet, What: "only the hosts " + strings.Join(shorten(grantedHosts(c.p.Net), 6), ", "),
+		Why: "there is no network namespace, and no supervisor can be asked what a socket may reach: " + missing.Detail + "; so the choice is all of the network or none",
+		Fix: strings.TrimPrefix(missing.Fix+", or remove the net rules", ", or ") + fix,
+	})
+	if NeedsInterception(c.p.Net) {
+		c.unseenRequests("nobody sees requests then: any passes, and with the placeholder of a secret instead of its value", "remove these keys"+fix)
+	}
+	if l := c.p.Limits; l.NetOutMB > 0 || l.Connections != policy.DefaultLimits.Connections && l.Connections > 0 {
+		c.addGap(Gap{
+			Axis: policy.AxisLimits, What: fmt.Sprintf("net_out_mb = %d, connections = %d", l.NetOutMB, l.Connections),
+			Why: "what leaves through the host's network is not counted",
+			Fix: `remove these limits, or accept it for this server with waive = ["limits"] (--waive limits)`,
+		})
+	}
+	if slices.Contains(c.p.Waive, policy.AxisNet) {
+		editStatement(o, func(s *policy.Statement) { s.Net.Access, s.Net.Hosts = "all", []policy.StatementHost{} })
+	}
+}
+
+// unseenRequests: what rules say of requests has no effect.
+func (c *compiler) unseenRequests(why, fix string) {
+	c.addGap(Gap{Axis: policy.AxisNet, What: requestsOf(c.p.Net), Why: why, Fix: fix})
+}
+
+// requestsOf names what rules say of requests.
+func requestsOf(rules []policy.NetRule) string {
+	var hosts []string
+	for _, r := range rules {
+		if r.NeedsInterception() && !slices.Contains(hosts, r.Host) {
+			hosts = append(hosts, r.Host)
+		}
+	}
+	return "path_prefix, methods and secret of " + strings.Join(shorten(hosts, 6), ", ")
+}
+
+// noInbound: without a network namespace no port of the profile leads to the server
+// that is not its own.
+func (c *compiler) noInbound() {
+	if c.p.Inbound == nil {
+		return
+	}
+	c.addGap(Gap{
+		Axis: policy.AxisNet, What: "inbound ports " + ports(c.p.Inbound),
+		Why: "no port of the host leads into a jail without a network namespace yet",
+		Fix: `remove the inbound rules, or accept that nothing reaches the server with waive = ["net"] (--waive net)`,
+	})
+}
+
+func ports(list []int) string {
+	var words []string
+	for _, p := range list {
+		words = append(words, strconv.Itoa(p))
+	}
+	return strings.Join(words, ", ")
+}

@@ -1,0 +1,58 @@
+package plan
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/plan/plantest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// requests has rules for what is said on a connection, and all limits of the network.
+func requests(p *policy.Profile, _ *probe.Host) {
+	p.Net = []policy.NetRule{
+		{Host: "api.example.org", PathPrefix: "/repos", Methods: []string{"GET"}, Secrets: []policy.Secret{{Env: "TOKEN"}}, Allow: true},
+		{Host: "files.example.org", Allow: true},
+	}
+	p.Inbound = []int{3334}
+	p.Limits.NetOutMB, p.Limits.Connections = 10, 32
+}
+
+// A server is told of the whole network where a waiver opens it, and only there.
+func TestWaivedNetworkIsTold(t *testing.T) {
+	told := func(change func(*policy.Profile, *probe.Host)) string {
+		p, f := plantest.Profile(), plantest.Kernel()
+		p.Net = []policy.NetRule{{Host: "api.example.org", Allow: true}}
+		change(p, &f)
+		p.Env = append(p.Env, policy.Variable{Name: policy.StatementVar, Value: string(p.Statement())})
+		for _, v := range Compile(p, f).Spec.Env {
+			if text, ok := strings.CutPrefix(v, policy.StatementVar+"="); ok {
+				var s policy.Statement
+				if err := json.Unmarshal([]byte(text), &s); err != nil {
+					t.Fatal(err)
+				}
+				return s.Net.Access
+			}
+		}
+		return "nothing"
+	}
+	waived := func(p *policy.Profile, _ *probe.Host) { p.Waive = append(p.Waive, policy.AxisNet) }
+	if got := told(waived); got != "hosts" {
+		t.Errorf("with namespaces: %s", got)
+	}
+	if got := told(func(p *policy.Profile, f *probe.Host) { waived(p, f); refuseNamespaces(f) }); got != "hosts" {
+		t.Errorf("without: %s", got)
+	}
+	alone := func(f *probe.Host) { // there are neither namespaces nor a supervisor that could make sockets
+		refuseNamespaces(f)
+		f.GetFD = probe.Feature{Answer: probe.No, Detail: "no pidfd_getfd"}
+	}
+	if got := told(func(p *policy.Profile, f *probe.Host) { waived(p, f); alone(f) }); got != "all" {
+		t.Errorf("with neither: %s", got)
+	}
+	if got := told(func(p *policy.Profile, f *probe.Host) { alone(f) }); got != "hosts" {
+		t.Errorf("with neither, and not waived: %s", got)
+	}
+}

@@ -1,0 +1,92 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
+	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// Rules about requests, and secrets, take somebody who ends TLS: a program of its own
+// (package tlsworker), with an authority that only this jail is made to believe.
+
+// tlsPlan is what a plan with such rules takes with it.
+type tlsPlan struct {
+	Program   string   // to be started; "" where there are no such rules
+	CABundles []string // files with all authorities, the jail's own among them
+	CAFile    string   // a file with that alone, or one of Bundles
+}
+
+// Variables that name a file of authorities to a program. The first adds to those
+// that the program has, the others replace them.
+const NodeAuthorities = "NODE_EXTRA_CA_CERTS"
+
+var AuthorityVariables = []string{"SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO"}
+
+const (
+	ownAuthority = "/etc/mcp-jail-ca.pem"
+	ownBundle    = "/etc/mcp-jail-bundle.pem"
+	HostNSBundle = "mcp-jail-bundle.pem" // without mounts: in TMPDIR
+)
+
+// systemBundles are where systems keep all authorities in one file.
+var SystemBundles = []string{
+	"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+	"/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem",
+}
+
+// asksForRequests tells whether rules depend on what is asked of a host, and not only
+// on which it is.
+func NeedsInterception(rules []policy.NetRule) bool {
+	return slices.ContainsFunc(rules, policy.NetRule.NeedsInterception)
+}
+
+// interceptTLS compiles for rules about requests.
+func (c *compiler) interceptTLS(o *spec.Spec) {
+	if !NeedsInterception(c.p.Net) {
+		return
+	}
+	what := requestsOf(c.p.Net)
+	if c.f.TLSProgram.Answer != probe.Yes {
+		c.addGap(Gap{
+			Axis: policy.AxisNet, What: what, Why: "nobody can look at requests: " + c.f.TLSProgram.Detail,
+			Fix: strings.Join(slices.DeleteFunc([]string{c.f.TLSProgram.Fix, `remove these keys, or accept that any request passes, and with the placeholder of a secret instead of its value, with waive = ["net"] (--waive net)`}, func(s string) bool { return s == "" }), ", or "),
+		})
+		return
+	}
+	c.addEnforced(policy.AxisNet, "TLS ended by a process of its own, with an authority for this session and these names", "%s", what)
+	if o.HostNS {
+		c.plan.TLS = tlsPlan{Program: c.f.TLSProgram.Detail, CABundles: []string{HostNSBundle}, CAFile: HostNSBundle}
+		o.Files = append(o.Files, spec.MadeFile{Path: HostNSBundle})
+		for _, name := range append([]string{NodeAuthorities}, AuthorityVariables...) {
+			ensureEnv(o, name, HostNSBundle)
+		}
+		c.plan.Notes = append(c.plan.Notes, "a program that asks no variable which authorities to believe, and goes by the system's file alone, cannot reach the hosts whose requests are looked at")
+		return
+	}
+	t := tlsPlan{Program: c.f.TLSProgram.Detail, CAFile: ownAuthority}
+	for _, name := range c.f.Bundles {
+		if e, decided := c.p.Find(name); decided && e.Path == name {
+			continue // the user's own
+		}
+		t.CABundles = append(t.CABundles, name)
+	}
+	if t.CABundles == nil {
+		t.CABundles = []string{ownBundle}
+	}
+	if c.within(ownAuthority) {
+		t.CAFile = t.CABundles[0] // no name can be made there
+	}
+	for _, name := range append(slices.Clone(t.CABundles), t.CAFile) {
+		if !slices.ContainsFunc(o.Files, func(f spec.MadeFile) bool { return f.Path == name }) {
+			o.Files = append(o.Files, spec.MadeFile{Path: name, Over: c.within(name)})
+		}
+	}
+	ensureEnv(o, NodeAuthorities, t.CAFile)
+	for _, name := range AuthorityVariables {
+		ensureEnv(o, name, t.CABundles[0])
+	}
+	c.plan.TLS = t
+}

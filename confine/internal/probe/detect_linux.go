@@ -1,0 +1,63 @@
+package probe
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/cgroup"
+	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
+	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
+	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"golang.org/x/sys/unix"
+)
+
+const SelfPath = "/proc/self/exe"
+
+// hostFacts asks the kernel what compile needs, and no more: it is part of every
+// start.
+func Detect() Host {
+	f := Host{Features: ProbeForStart(), Supported: true, UID: os.Getuid(), PID: os.Getpid(), Cgroup: cgroup.Locate()}
+	f.Machine, _ = seccomp.ArchOf(runtime.GOARCH)
+	f.FullCopies = kernelAtLeast(f.Kernel, 6, 6) // where a tmpfs takes user.* attributes
+	f.Inotify.Instances, _ = strconv.Atoi(proc.Sysctl("fs/inotify/max_user_instances"))
+	f.Inotify.Watches, _ = strconv.Atoi(proc.Sysctl("fs/inotify/max_user_watches"))
+	f.Devices = make([]string, 0, len(spec.DeviceNodes))
+	var st unix.Stat_t
+	for _, name := range spec.DeviceNodes {
+		if name = "/dev/" + name; unix.Lstat(name, &st) == nil {
+			f.Devices = append(f.Devices, name)
+		}
+	}
+	return f
+}
+
+// kernelFiles are what runtimes ask /proc about the machine. None tells of a
+// process.
+var kernelFiles = []string{
+	"/proc/cpuinfo", "/proc/filesystems", "/proc/loadavg", "/proc/meminfo", "/proc/stat", "/proc/uptime", "/proc/version",
+	"/proc/sys/kernel/osrelease", "/proc/sys/kernel/ostype", "/proc/sys/kernel/pid_max", "/proc/sys/kernel/threads-max",
+	"/proc/sys/net/core/somaxconn", "/proc/sys/vm/max_map_count", "/proc/sys/vm/overcommit_memory",
+}
+
+// detectHostNS asks what only a jail without namespaces needs.
+func (f *Host) detectHostNS() {
+	for _, name := range kernelFiles {
+		if _, err := os.Lstat(name); err == nil {
+			f.KernelFiles = append(f.KernelFiles, name)
+		}
+	}
+	for _, name := range []string{"/etc/hosts", "/etc/resolv.conf"} {
+		if real, err := filepath.EvalSymlinks(name); err == nil {
+			f.HostNames = append(f.HostNames, real)
+			if name == "/etc/resolv.conf" {
+				f.Resolver = append(f.Resolver, real)
+			}
+		}
+	}
+	_, err := os.Lstat("/proc/self/stat")
+	f.ReadsProc = err == nil
+	f.GetFD = Cache.Get("pidfd_getfd", probeGetFD)
+	f.TracesOwn = tracesOwn(proc.Sysctl("kernel/yama/ptrace_scope"))
+}

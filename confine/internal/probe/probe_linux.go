@@ -1,0 +1,293 @@
+package probe
+
+import (
+	"errors"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"unsafe"
+
+	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
+	"github.com/mcp-jail/mcp-jail/confine/internal/cgroup"
+	"github.com/mcp-jail/mcp-jail/confine/internal/landlock"
+	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
+	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
+	"github.com/mcp-jail/mcp-jail/confine/internal/step"
+	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
+	"golang.org/x/sys/unix"
+)
+
+// Probe asks the host for everything that it offers. It starts a process, and
+// is for reports; a start asks less.
+func Probe() Features {
+	f := ProbeForStart()
+	f.SeccompTSync = filterFlag(unix.SECCOMP_FILTER_FLAG_TSYNC, "a filter for all threads at once")
+	f.UserNamespaces = Cache.Get("userns", ProbeUserNamespaces)
+	f.GetFD = Cache.Get("pidfd_getfd", probeGetFD)
+	f.MountAPI = Cache.Get("mount_api", probeMountAPI)
+	f.Cgroup = cgroupFeature(cgroup.Locate())
+	filesystems, _ := os.ReadFile("/proc/filesystems")
+	f.Overlay = overlayFeature(f.Kernel, string(filesystems))
+	return f
+}
+
+// probeForStart asks only what compiling a plan needs: a few system calls and
+// one file. User namespaces are simply tried by the start itself.
+func ProbeForStart() Features {
+	f := Features{OS: runtime.GOOS, Arch: runtime.GOARCH, Kernel: kernelRelease()}
+	f.LandlockErrata, f.LandlockABI, f.Landlock = probeLandlock()
+	f.Seccomp = probeSeccomp()
+	f.SeccompNotify = seccompNotifyFeature()
+	f.PtraceScope = ptraceScopeFeature(proc.Sysctl("kernel/yama/ptrace_scope")) // "" without Yama
+	b, err := proc.ReadFile("/proc/self/mountinfo")
+	switch {
+	case isTransient(err):
+		f.FreshProc = Undetermined(err.Error())
+	case err != nil:
+		f.FreshProc = Unavailable("/proc cannot be read: "+err.Error(), "mount /proc")
+	default:
+		f.FreshProc = freshProcFeature(string(b))
+	}
+	f.PidMax = kernelAtLeast(f.Kernel, 6, 14)
+	return f
+}
+
+// isTransient reports whether something failed for want of what may be there again the
+// next moment: then nothing was learnt of the host.
+func isTransient(err error) bool {
+	return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) || errors.Is(err, unix.ENOMEM)
+}
+
+// probed remembers what is expensive to ask, when the answer was certain: what
+// could not be told is asked again.
+var Cache featureCache
+
+type featureCache struct {
+	mu    sync.Mutex
+	known map[string]Feature
+}
+
+func (m *featureCache) Get(name string, probe func() Feature) Feature {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if f, ok := m.known[name]; ok {
+		return f
+	}
+	f := probe()
+	if f.Answer != Unknown {
+		if m.known == nil {
+			m.known = make(map[string]Feature)
+		}
+		m.known[name] = f
+	}
+	return f
+}
+
+// renew asks again, whatever is remembered.
+func (m *featureCache) Refresh(name string, probe func() Feature) Feature {
+	m.mu.Lock()
+	delete(m.known, name)
+	m.mu.Unlock()
+	return m.Get(name, probe)
+}
+
+func kernelRelease() string {
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		return ""
+	}
+	return unix.ByteSliceToString(u.Release[:])
+}
+
+func probeLandlock() (errata uint32, effective int, f Feature) {
+	abi, err := ll.LandlockGetABIVersion()
+	switch {
+	case errors.Is(err, unix.ENOSYS):
+		return 0, 0, Unavailable("this kernel is built without Landlock", "use Linux 5.13 or newer with CONFIG_SECURITY_LANDLOCK")
+	case errors.Is(err, unix.EOPNOTSUPP):
+		return 0, 0, Unavailable("Landlock is not enabled at boot", "add landlock to the kernel's lsm= list")
+	case errors.Is(err, unix.EPERM):
+		return 0, 0, Unavailable("a seccomp filter around this process refuses Landlock", "use a container runtime whose profile knows Landlock (2022 or newer)")
+	case err != nil:
+		return 0, 0, Undetermined("the kernel answers " + err.Error())
+	}
+	if fixed, err := ll.LandlockGetErrata(); err == nil { // an older kernel answers EINVAL
+		errata = uint32(fixed)
+	}
+	return errata, landlock.EffectiveABI(abi, errata), landlockFeature(abi, errata)
+}
+
+// probeSeccomp asks for the one action that the deny-list lives on.
+func probeSeccomp() Feature {
+	if _, ok := seccomp.ArchOf(runtime.GOARCH); !ok {
+		return Unavailable("there is no table of system calls for "+runtime.GOARCH, "use amd64 or arm64")
+	}
+	return seccompAction(unix.SECCOMP_RET_ERRNO, "answer with an errno")
+}
+
+func seccompAction(action uint32, what string) Feature {
+	_, _, errno := syscall.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_GET_ACTION_AVAIL, 0, uintptr(unsafe.Pointer(&action)))
+	return seccompAnswer(errno, 0, what)
+}
+
+// filterFlag asks for a flag of SECCOMP_SET_MODE_FILTER by way of a filter that
+// is not there: EFAULT means that the flags were understood (seccomp(2)).
+func filterFlag(flags uintptr, what string) Feature {
+	_, _, errno := syscall.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, 0)
+	return seccompAnswer(errno, unix.EFAULT, what)
+}
+
+func seccompAnswer(errno, good syscall.Errno, what string) Feature {
+	switch errno {
+	case good:
+		return Available("")
+	case unix.ENOSYS, unix.EINVAL, unix.EOPNOTSUPP:
+		return Unavailable("this kernel's seccomp cannot "+what, "use a kernel with CONFIG_SECCOMP_FILTER, Linux 5.19 or newer")
+	}
+	return Undetermined("the kernel answers " + errno.Error())
+}
+
+// probeGetFD takes a descriptor of this very process, and binds a socket to lo, as a
+// supervisor does.
+func probeGetFD() Feature {
+	self, err := unix.PidfdOpen(unix.Getpid(), 0)
+	if err == nil {
+		var fd int
+		if fd, err = unix.PidfdGetfd(self, self, 0); err == nil {
+			unix.Close(fd)
+		}
+		unix.Close(self)
+	}
+	if err == nil {
+		var fd int
+		if fd, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0); err == nil {
+			err = sys.BindToLoopback(fd)
+			unix.Close(fd)
+		}
+	}
+	switch {
+	case err == nil:
+		return Available("")
+	case isTransient(err):
+		return Undetermined(err.Error())
+	case errors.Is(err, unix.ENOSYS):
+		return Unavailable("this kernel has no pidfd_getfd", "use Linux 5.7 or newer")
+	}
+	return Unavailable("a supervisor may not act on sockets of its server ("+err.Error()+"), as in containers whose seccomp filter refuses pidfd_getfd",
+		"allow pidfd_getfd in the filter around mcp-jail")
+}
+
+// seccompNotifyFeature asks for notification together with WAIT_KILLABLE_RECV
+// (Linux 5.19), without which signals of Go's runtime disturb every call.
+func seccompNotifyFeature() Feature {
+	f := seccompAction(unix.SECCOMP_RET_USER_NOTIF, "ask a supervisor")
+	if f.Answer != Yes {
+		return f
+	}
+	return filterFlag(unix.SECCOMP_FILTER_FLAG_NEW_LISTENER|unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, "wait for a supervisor undisturbed by signals")
+}
+
+// probeUserNamespaces really makes them, with the capabilities that building a
+// jail takes: the child gets a user namespace, its uid mapped, unshares its
+// mounts and makes them private, and then fails to execute a file that does not
+// exist. ENOENT is success, and nothing has run.
+func ProbeUserNamespaces() Feature {
+	const all = unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
+	uid, gid := os.Getuid(), os.Getgid()
+	// Where clone itself is refused, the first one finds that out: with mappings the
+	// package syscall would leave a pipe open.
+	pid, err := execNothing(&syscall.SysProcAttr{Cloneflags: all})
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
+		pid, err = execNothing(&syscall.SysProcAttr{
+			Cloneflags: all, Unshareflags: unix.CLONE_NEWNS,
+			UidMappings: []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}},
+			GidMappings: []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}},
+		})
+	}
+	if err == nil { // cannot be; leave no process behind
+		var ws syscall.WaitStatus
+		syscall.Kill(pid, syscall.SIGKILL)
+		syscall.Wait4(pid, &ws, 0, nil)
+		return Undetermined("the probe ran a program that does not exist")
+	}
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
+		return Available("")
+	}
+	if !IsRefusal(step.Errno(err)) {
+		return Undetermined("no process could be started: " + err.Error())
+	}
+	return userNamespacesRefused(err)
+}
+
+func execNothing(attr *syscall.SysProcAttr) (pid int, err error) {
+	return syscall.ForkExec("/proc/self/nonexistent", []string{"probe"}, &syscall.ProcAttr{Env: []string{}, Sys: attr})
+}
+
+// isRefusal tells the errnos of a host that gives no namespaces from those of
+// one that has no room for a process at the moment.
+func IsRefusal(errno syscall.Errno) bool {
+	switch errno {
+	case unix.EPERM, unix.EACCES, unix.ENOSPC, unix.EUSERS, unix.ENOSYS, unix.EINVAL:
+		return true
+	}
+	return false
+}
+
+// userNamespacesRefused explains the error of a start that was refused its
+// namespaces.
+func userNamespacesRefused(err error) Feature {
+	f := usernsFacts{
+		Errno:              err.Error(),
+		Limit:              proc.Sysctl("user/max_user_namespaces"),
+		UnprivilegedClone:  proc.Sysctl("kernel/unprivileged_userns_clone"),
+		AppArmorRestricted: proc.Sysctl("kernel/apparmor_restrict_unprivileged_userns"),
+		AppArmorProfile:    strings.TrimSuffix(proc.ReadLine("/proc/self/attr/apparmor/current"), " (enforce)"),
+		Root:               os.Geteuid() == 0,
+		Chrooted:           chrooted(),
+	}
+	var errno syscall.Errno
+	if errors.As(err, &errno) {
+		f.Errno = unix.ErrnoName(errno)
+	}
+	if b, err := os.ReadFile("/proc/self/status"); err == nil {
+		for l := range strings.Lines(string(b)) {
+			if v, ok := strings.CutPrefix(l, "Seccomp:"); ok {
+				f.SeccompMode = strings.TrimSpace(v)
+			}
+		}
+	}
+	return usernsFeature(f)
+}
+
+// chrooted reports whether the root is not the top of a mount, as clone(2)
+// demands for CLONE_NEWUSER.
+func chrooted() bool {
+	b, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return false
+	}
+	for l := range strings.Lines(string(b)) {
+		if f := strings.Fields(l); len(f) > 4 && f[4] == "/" {
+			return false
+		}
+	}
+	return true
+}
+
+// probeMountAPI asks mount_setattr (Linux 5.12), the youngest of the three, for
+// a flag that does not exist. It looks at its flags before it looks at
+// privileges.
+func probeMountAPI() Feature {
+	_, _, errno := syscall.RawSyscall6(unix.SYS_MOUNT_SETATTR, ^uintptr(0), 0, 1<<31, 0, 0, 0)
+	switch errno {
+	case unix.EINVAL:
+		return Available("")
+	case unix.ENOSYS:
+		return Unavailable("this kernel has no mount_setattr, or a seccomp filter around this process hides it", "use Linux 5.12 or newer")
+	case unix.EPERM:
+		return Unavailable("a seccomp filter around this process refuses mount_setattr", "start the container with a seccomp profile that allows it in user namespaces")
+	}
+	return Undetermined("the kernel answers " + errno.Error())
+}

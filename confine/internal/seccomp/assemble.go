@@ -1,0 +1,89 @@
+package seccomp
+
+import (
+	"fmt"
+	"slices"
+
+	"golang.org/x/net/bpf"
+)
+
+// assembleFilter writes a decision tree as a program: test, the way on when it holds,
+// the way on when it does not. A verdict is there once, as far as jumps reach: the
+// kernel translates every instruction, at every start.
+func Assemble(root *Node) ([]bpf.RawInstruction, error) {
+	e := assembler{back: make([]bpf.RawInstruction, 0, 256)}
+	e.node(root, Word{})
+	if len(e.back) > MaxProgram {
+		return nil, fmt.Errorf("seccomp: the program has %d instructions, the kernel takes %d", len(e.back), MaxProgram)
+	}
+	slices.Reverse(e.back)
+	return e.back, e.err
+}
+
+// A filterEmitter writes a program from its end to its beginning: jumps lead forwards
+// only, so that where one leads is there before it. A place is an index of back.
+type assembler struct {
+	back    []bpf.RawInstruction
+	returns []emittedReturn
+	err     error
+}
+
+// An emittedReturn is the nearest place of a verdict.
+type emittedReturn struct {
+	verdict uint32
+	at      int
+}
+
+func (e *assembler) put(ins bpf.RawInstruction, err error) (at int) {
+	if err != nil {
+		e.err = err
+	}
+	e.back = append(e.back, ins)
+	return len(e.back) - 1
+}
+
+// reaches tells whether a conditional jump can lead to a place, from here or from
+// behind the two plain jumps that its ways may take (see near).
+func (e *assembler) reaches(at int) bool { return len(e.back)-at <= 255-2 }
+
+// near is a place in reach that leads to at.
+func (e *assembler) near(at int) int {
+	if e.reaches(at) {
+		return at
+	}
+	return e.put(bpf.Jump{Skip: uint32(len(e.back) - at - 1)}.Assemble())
+}
+
+// node writes a tree and returns where it begins. loaded is what the accumulator
+// holds there, the zero word if nothing is known of it.
+func (e *assembler) node(n *Node, loaded Word) int {
+	if n.leaf() {
+		return e.leaf(n.Verdict)
+	}
+	no := e.node(n.no, n.word)
+	yes := e.node(n.yes, n.word)
+	no, yes = e.near(no), e.near(yes)
+	next := len(e.back) - 1
+	at := e.put(bpf.JumpIf{Cond: n.op, Val: n.k, SkipTrue: uint8(next - yes), SkipFalse: uint8(next - no)}.Assemble())
+	if loaded == n.word {
+		return at
+	}
+	if n.word.Mask != AllBits {
+		e.put(bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: n.word.Mask}.Assemble())
+	}
+	return e.put(bpf.LoadAbsolute{Off: n.word.Off, Size: 4}.Assemble())
+}
+
+func (e *assembler) leaf(verdict uint32) int {
+	i := slices.IndexFunc(e.returns, func(r emittedReturn) bool { return r.verdict == verdict })
+	if i >= 0 && e.reaches(e.returns[i].at) {
+		return e.returns[i].at
+	}
+	r := emittedReturn{verdict, e.put(bpf.RetConstant{Val: verdict}.Assemble())}
+	if i >= 0 {
+		e.returns[i] = r
+	} else {
+		e.returns = append(e.returns, r)
+	}
+	return r.at
+}

@@ -1,0 +1,190 @@
+package seccomp
+
+import (
+	"encoding/binary"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp/bpftest"
+	"golang.org/x/net/bpf"
+)
+
+// seccompModes are the filters that the launcher asks for.
+var SeccompModes = map[string]Options{
+	"strict":     {},
+	"bare":       {Truncate: true},
+	"bare-net":   {Inet: true},
+	"namespaces": {Unix: true, Inet: true, OwnPIDs: true, OwnIPC: true, Truncate: true, Attributes: true},
+	"programs":   {Unix: true, Inet: true, OwnPIDs: true, OwnIPC: true, Truncate: true, Attributes: true, Programs: true},
+	"netlink":    {Unix: true, Inet: true, OwnPIDs: true, OwnIPC: true, Truncate: true, Attributes: true, RouteNetlink: true},
+	"sockets":    {Truncate: true, Supervised: true, Sockets: true},
+	"supervised": {Unix: true, Inet: true, OwnPIDs: true, OwnIPC: true, Truncate: true, Attributes: true, Supervised: true},
+}
+
+var bothArchs = []Arch{ArchAMD64, ArchARM64}
+
+// seccompData is struct seccomp_data as x/net/bpf's machine must see it: that
+// one loads words big-endian where the kernel loads them in host order.
+func seccompData(audit, nr uint32, a [6]uint64) []byte {
+	b := make([]byte, 64)
+	binary.BigEndian.PutUint32(b[0:], nr)
+	binary.BigEndian.PutUint32(b[4:], audit)
+	for i, v := range a {
+		binary.BigEndian.PutUint32(b[16+8*i:], uint32(v))
+		binary.BigEndian.PutUint32(b[20+8*i:], uint32(v>>32))
+	}
+	return b
+}
+
+// seccompVM runs the filters of a mode, the server's own behind the one of all: a
+// refusal by either comes before a notification.
+func seccompVM(t testing.TB, arch Arch, opts Options) func(data []byte) uint32 {
+	t.Helper()
+	first, err := Compile(arch, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	programs := [][]bpf.RawInstruction{first}
+	if opts.Supervised {
+		second, err := CompileListener(arch, opts, NotifyRules(WatchAll, false))
+		if err != nil {
+			t.Fatal(err)
+		}
+		programs = append(programs, second)
+	}
+	var machines []*bpf.VM
+	for _, raw := range programs {
+		machines = append(machines, bpftest.VM(t, raw))
+	}
+	return func(data []byte) uint32 {
+		verdict := VerdictAllow
+		for _, vm := range machines {
+			got, err := vm.Run(data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			verdict = min(verdict, uint32(got)) // their numbers are in the order of precedence
+		}
+		return verdict
+	}
+}
+
+func TestSeccompCallsAreSorted(t *testing.T) {
+	if !slices.IsSortedFunc(syscallTable[:], func(a, b syscallRow) int { return strings.Compare(a.name, b.name) }) {
+		t.Error("the table is searched by name and must be sorted by name")
+	}
+}
+
+func TestSeccompRulesNameEachCallOnce(t *testing.T) {
+	for mode, opts := range SeccompModes {
+		seen := make(map[string]bool)
+		for _, r := range rules(opts) {
+			if seen[r.call] {
+				t.Errorf("%s: two rules for %s", mode, r.call)
+			}
+			seen[r.call] = true
+			if !callKnown(r.call) {
+				t.Errorf("%s: no number for %s", mode, r.call)
+			}
+		}
+	}
+}
+
+func TestSeccompRefusesWhatItCannotCompile(t *testing.T) {
+	if _, err := Compile(Arch(9), Options{}); err == nil {
+		t.Error("an unknown machine was compiled for")
+	}
+	if _, err := CompileListener(ArchAMD64, Options{}, []Notify{{Call: "nonesuch"}}); err == nil {
+		t.Error("an unknown call was compiled")
+	}
+	if _, ok := ArchOf("riscv64"); ok {
+		t.Error("riscv64 is said to be known")
+	}
+}
+
+// TestSeccompFarJumps puts a tree together whose branches are out of reach of a
+// conditional jump.
+func TestSeccompFarJumps(t *testing.T) {
+	nodes := make([]*Node, LastKnownCall+1)
+	for nr := uint32(0); nr < 470; nr += 2 {
+		nodes[nr] = WhenEqual(Low(0), nr, ErrnoNode(LinuxENOSYS), WhenEqual(high(1), nr, ErrnoNode(LinuxEPERM), AllowNode))
+	}
+	tree := searchNumbers(segments(ArchAMD64, nodes, ErrnoNode(LinuxEPERM)))
+	raw, err := Assemble(tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(raw) < 1000 {
+		t.Fatalf("only %d instructions: nothing is far", len(raw))
+	}
+	vm := bpftest.VM(t, raw)
+	for nr := uint32(0); nr < 470; nr++ {
+		for i, a := range [][6]uint64{{}, {uint64(nr)}, {1 << 20, uint64(nr) << 32}, {1 << 20, 1 << 52}} {
+			want := VerdictAllow
+			if nr%2 == 0 {
+				switch {
+				case uint32(a[0]) == nr:
+					want = verdictErrno | LinuxENOSYS
+				case uint32(a[1]>>32) == nr:
+					want = verdictErrno | LinuxEPERM
+				}
+			}
+			if got, err := vm.Run(seccompData(0, nr, a)); err != nil || uint32(got) != want {
+				t.Fatalf("nr %d case %d: %#x, %v, want %#x", nr, i, got, err, want)
+			}
+		}
+	}
+}
+
+// TestSeccompUnnamedCallsReadNoArgument keeps the kernel's cache of calls that
+// are always allowed effective: on their way only number and machine are read.
+func TestSeccompUnnamedCallsReadNoArgument(t *testing.T) {
+	opts := SeccompModes["namespaces"]
+	for _, arch := range bothArchs {
+		named := make(map[uint32]bool)
+		for _, r := range rules(opts) {
+			if nr, ok := CallNumber(arch, r.call); ok {
+				named[nr] = true
+			}
+		}
+		tree, err := compileTree(arch, rules(opts), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		deepest := 0
+		for nr := uint32(0); nr <= LastKnownCall; nr++ {
+			if named[nr] {
+				continue
+			}
+			n, steps := tree, 0
+			for ; !n.leaf(); steps++ {
+				v := nr
+				switch n.word.Off {
+				case dataArch:
+					v = arch.audit()
+				case DataNr:
+				default:
+					t.Fatalf("%s: number %d has an argument read", arch, nr)
+				}
+				if n.op == bpf.JumpEqual && v == n.k || n.op == bpf.JumpGreaterOrEqual && v >= n.k {
+					n = n.yes
+				} else {
+					n = n.no
+				}
+			}
+			deepest = max(deepest, steps)
+		}
+		if deepest > 10 {
+			t.Errorf("%s: %d tests until a common call is allowed", arch, deepest)
+		}
+	}
+}
+
+func BenchmarkCompileSeccomp(b *testing.B) {
+	for b.Loop() {
+		if _, err := Compile(ArchAMD64, SeccompModes["namespaces"]); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,40 @@
+package seccomp
+
+import (
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp/bpftest"
+)
+
+// Where a gate knows of a jail's connections, those to the Internet are not handed
+// over, and all others still are.
+func TestWatchedConnects(t *testing.T) {
+	for _, arch := range []Arch{ArchAMD64, ArchARM64} {
+		nr, _ := CallNumber(arch, "connect")
+		for _, c := range []struct {
+			name     string
+			watched  watchedConnects
+			internet uint32 // the verdict about an address of the Internet
+			other    uint32
+		}{
+			{"none", watchNone, VerdictAllow, VerdictAllow},
+			{"all", WatchAll, verdictNotify, verdictNotify},
+			{"UNIX", WatchUnix, VerdictAllow, verdictNotify},
+		} {
+			raw, err := CompileListener(arch, Options{}, NotifyRules(c.watched, false))
+			if err != nil {
+				t.Fatal(err)
+			}
+			vm := bpftest.VM(t, raw)
+			for length, want := range map[uint64]uint32{16: c.internet, 28: c.internet, 0: c.other, 2: c.other, 24: c.other, 110: c.other, 128: c.other, 16 | 1<<32: c.internet} {
+				got, err := vm.Run(seccompData(arch.audit(), nr, [6]uint64{3, 0x1000, length}))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if uint32(got) != want {
+					t.Errorf("%v, %s: connect with a length of %d is %#x, not %#x", arch, c.name, length, got, want)
+				}
+			}
+		}
+	}
+}

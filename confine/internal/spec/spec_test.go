@@ -1,0 +1,127 @@
+package spec
+
+import (
+	"math/rand/v2"
+	"reflect"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/landlock"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// sampleLimits are one number each.
+var sampleLimits = policy.Limits{MemoryMB: 1, Processes: 2, OpenFiles: 3, FileSizeMB: 4, MessageMB: 5, NetOutMB: 6, Connections: 7}
+
+// sampleOrder has every field set, so that one that is not coded shows.
+func sampleOrder() *Spec {
+	return &Spec{
+		HostPID: 4711,
+		Mounts: []Mount{
+			{Kind: MountBind, Path: "/w", IsDir: true, Dev: true, ID: policy.FileID{Dev: 1 << 40, Ino: 1<<63 + 5, Birth: -7}},
+			{Kind: MountMask, Path: "/w/.env", ReadOnly: true, NoExec: true, OnExisting: true, InOverlay: true, UnderMask: true, Traversable: true},
+			{Kind: MountTmpfs, Path: "/tmp", IsDir: true},
+		},
+		Links: []policy.Link{{Path: "/bin", Target: "usr/bin"}}, Files: []MadeFile{{"/etc/hosts", "127.0.0.1 localhost\n", true}},
+		Devices: []string{"/dev/null", ""}, FreshProc: true, HostNames: true, Network: Network{true, true, true, []uint16{443, 65535}, []byte{1, 2}},
+		Landlock: landlock.Ruleset{FS: 1<<17 - 1, Net: 3, Scoped: 3, Rules: []landlock.Rule{{Path: "/w", Access: 12, ID: policy.FileID{Dev: 1, Ino: 2, Birth: -3}}, {Path: "/tmp", Access: 1}}},
+		Seccomp:  []byte{0x20, 0, 0, 0, 4, 0, 0, 0}, Hooks: []byte{6, 0, 0, 0, 0, 0, 0, 0},
+		Entries:     []policy.Entry{{Path: "/w", Kind: policy.KindDir, Rights: policy.Read, Origin: policy.OriginHome}},
+		WorkerRules: landlock.Ruleset{FS: 1, Net: 2, Scoped: 3, Rules: []landlock.Rule{{Path: "/w", Access: 3}}},
+		Unprotected: []string{"/w/.envrc"}, Folded: []policy.FoldedName{{Path: "/w/.env", ID: policy.FileID{Dev: 1, Ino: 2, Birth: 3}, OtherSpelling: "/w/.Env", BypassesMount: true}}, Programs: []string{"/bin/cat"}, AnyProgram: true, Limits: sampleLimits, SampleMemory: true, PidMax: true,
+		Inotify: Inotify{32, 16384}, Shared: 5 << 20, MustFail: []string{"/", "/home"}, Program: "/bin/cat", Argv: []string{"cat", "a b", "\xff\n"},
+		Env: []string{"A=1", "B="}, Dir: "/w", HostNS: true, TempDir: "/tmp/x", Home: "/home/x",
+	}
+}
+
+func TestOrderRoundTrip(t *testing.T) {
+	o := sampleOrder()
+	v := reflect.ValueOf(*o)
+	for i := range v.NumField() {
+		if v.Field(i).IsZero() {
+			t.Errorf("the sample leaves %s out", v.Type().Field(i).Name)
+		}
+	}
+	got, err := Decode(o.Encode())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got, o) {
+		t.Errorf("%+v\nbecame\n%+v", o, got)
+	}
+}
+
+// TestOrderOfMounts sets one field of an operation at a time.
+func TestOrderOfMounts(t *testing.T) {
+	for i := range 8 {
+		m := Mount{Path: "/x"}
+		*[]*bool{&m.IsDir, &m.ReadOnly, &m.NoExec, &m.Dev, &m.OnExisting, &m.UnderMask, &m.Traversable, &m.InOverlay}[i] = true
+		o := &Spec{Mounts: []Mount{m}}
+		if got, err := Decode(o.Encode()); err != nil || got.Mounts[0] != m {
+			t.Errorf("%+v became %+v, %v", m, got.Mounts, err)
+		}
+	}
+}
+
+func TestTruncatedOrders(t *testing.T) {
+	b := sampleOrder().Encode()
+	for n := range b {
+		if _, err := Decode(b[:n]); err == nil {
+			t.Errorf("the first %d of %d bytes pass for an order", n, len(b))
+		}
+	}
+	if _, err := Decode(append(b, 0)); err == nil {
+		t.Error("a byte too many passes")
+	}
+	other := append([]byte(nil), b...)
+	other[len(specMagic)]++ // its last letter, behind one byte of length
+	if _, err := Decode(other); err == nil {
+		t.Error("an order of another version passes")
+	}
+}
+
+func TestMessageRoundTrip(t *testing.T) {
+	m := Event{Kind: EventLimit, Step: "memory_mb", Num: -1, Detail: "memory", Pid: 7, Program: "node\n"}
+	got, rest, err := NextEvent(append(m.Encode(), "next"...))
+	if string(rest) != "next" {
+		t.Errorf("what follows is %q", rest)
+	}
+	if err != nil || got != m {
+		t.Errorf("%+v became %+v, %v", m, got, err)
+	}
+	for _, bad := range []string{"", "\x00\x00\x00", "\x7f\xff\xff\xff", "\x00\x00\x00\x05abcde", "\x00\x00\x00\x05ab"} {
+		if _, _, err := NextEvent([]byte(bad)); err == nil {
+			t.Errorf("%q passes for a message", bad)
+		}
+	}
+}
+
+// FuzzOrder: whatever comes in, decoding ends, and what it takes it gives back.
+func FuzzOrder(f *testing.F) {
+	b := sampleOrder().Encode()
+	f.Add(b)
+	f.Add((&Spec{}).Encode())
+	f.Add(b[:len(b)/2])
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 50 {
+		c := append([]byte(nil), b...)
+		for range 3 {
+			c[random.IntN(len(c))] = byte(random.Uint32())
+		}
+		f.Add(c)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		o, err := Decode(b)
+		if err != nil {
+			return
+		}
+		again, err := Decode(o.Encode())
+		if err != nil || !reflect.DeepEqual(o, again) {
+			t.Errorf("%+v became %+v, %v", o, again, err)
+		}
+	})
+}
+
+func FuzzMessage(f *testing.F) {
+	f.Add(string(Event{Kind: EventFailed, Step: "mounts", Num: 2}.Encode()))
+	f.Fuzz(func(t *testing.T, s string) { NextEvent([]byte(s)) })
+}

@@ -1,0 +1,75 @@
+//go:build !linux
+
+package confine
+
+import (
+	"context"
+	"os"
+	"runtime"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
+	"github.com/mcp-jail/mcp-jail/confine/internal/plan"
+	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
+	"github.com/mcp-jail/mcp-jail/confine/internal/step"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+func Namespaces() probe.Feature { return probe.Feature{} }
+
+func RefusedNamespaces(err error) (probe.Feature, error) { return probe.Feature{}, err }
+
+func (l Launcher) ProbeOverlay(*policy.Profile) probe.Feature { return probe.Feature{} }
+
+func cachedOverlay(*policy.Profile) probe.Feature { return probe.Feature{} }
+
+func overlayRefused(*policy.Profile, error) probe.Feature { return probe.Feature{} }
+
+// Undumpable does nothing here.
+func Undumpable() error { return nil }
+
+// CanPoll does nothing here.
+func CanPoll() error { return nil }
+
+// RunSupervisor does nothing here: there are no jails.
+func RunSupervisor() {}
+
+// Process is a program in its jail; there are none here.
+type Process struct{}
+
+// Prepared is the init of a jail that is not built yet; there are none here.
+type Prepared struct{}
+
+// Prepare does nothing here.
+func (l Launcher) Prepare() *Prepared { return nil }
+
+// Close does nothing here.
+func (*Prepared) Close() {}
+
+func (l Launcher) ClaimPrepared() *Prepared { return nil }
+
+func (l Launcher) PrepareHostNS() *Prepared { return nil }
+
+func (*Prepared) cancel() {}
+
+func (*Prepared) Start(context.Context, *plan.Plan, jail.Stdio) (*Process, error) {
+	return nil, &step.Error{Step: "namespaces", Detail: "no backend for " + runtime.GOOS}
+}
+
+func (*Process) PID() int { return 0 }
+
+func (*Process) Signal(os.Signal) error { return os.ErrProcessDone }
+
+func (*Process) Kill() error { return os.ErrProcessDone }
+
+func (*Process) Done() <-chan struct{} { return nil }
+
+func (*Process) Wait() (Exit, error) { return Exit{}, os.ErrProcessDone }
+
+func (*Process) Denials() []policy.Denial { return nil }
+
+func (*Process) OnNotice(func(Notice)) {}
+
+func (*Process) Plan() *plan.Plan { return nil }
+
+// Secrets are the values that nobody must be shown: none.
+func (*Process) Secrets() map[string]string { return nil }

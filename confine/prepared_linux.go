@@ -1,0 +1,308 @@
+package confine
+
+import (
+	"encoding/binary"
+	"errors"
+	"os"
+	"runtime"
+	"strconv"
+	"sync"
+	"syscall"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/cgroup"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
+	"github.com/mcp-jail/mcp-jail/confine/internal/plan"
+	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
+	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"github.com/mcp-jail/mcp-jail/confine/internal/step"
+	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
+	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
+	"golang.org/x/sys/unix"
+)
+
+// setupCapabilities are what building the jail takes inside its own user
+// namespace. All of them are given up before there is a server.
+var setupCapabilities = []uintptr{
+	unix.CAP_SYS_ADMIN, // mounts, pivot_root, hostname
+	unix.CAP_NET_ADMIN, // lo
+	unix.CAP_NET_RAW,   // to see what the jail's own network refuses
+	unix.CAP_NET_BIND_SERVICE,
+	unix.CAP_SETPCAP,      // to give capabilities up for good
+	unix.CAP_SYS_RESOURCE, // max_user_namespaces
+	unix.CAP_DAC_OVERRIDE, // names below a mask that nobody may list
+	unix.CAP_SYS_PTRACE,   // the supervisor's, which reads arguments
+}
+
+// Prepared is the init of a jail that is not built yet: it has its namespaces, and waits
+// until it is known what to build. Starting one ahead hides the time of its start
+// behind the time it takes to find out what it is for.
+type Prepared struct {
+	Process   *Process
+	kind      string     // shimOwnNet or shimBare
+	umask     *int       // the program's; nil is ours
+	stub      *stub.Stub // nil without namespaces
+	testHooks jail.TestHooks
+	gone      chan struct{} // closed when nobody waits for the stub any more
+	requests  chan startRequest
+	pending   *startRequest // the one that came
+	mounts    int           // the jail's mount namespace
+	started   chan error
+	Cgroup    *cgroup.Cgroup // nil where there is none
+	mu        sync.Mutex
+	taken     bool
+}
+
+// Kinds of shims.
+const (
+	KindNamespaced = "own-network" // namespaces of all kinds: a stub
+	KindHostNS     = "bare"        // none: this program once more, see ShimMain
+)
+
+// startRequest is an order with the three descriptors of the server.
+type startRequest struct {
+	plan  *plan.Plan
+	order spec.Spec
+	stdio jail.Stdio
+}
+
+// send has the shim carry a plan out.
+func (s *Prepared) send(i startRequest) { s.requests <- i }
+
+// Prepare starts a shim ahead of the Start that will use it: see Launcher.Ready.
+// It never fails; what went wrong is the error of that Start.
+func (l Launcher) Prepare() *Prepared { return l.Spawn(KindNamespaced) }
+
+// spawnBare starts a shim without namespaces. Only a plan that says so may use it.
+func (l Launcher) PrepareHostNS() *Prepared { return l.Spawn(KindHostNS) }
+
+// Close ends a shim that no Start has used. It may be called at any time, on
+// nil as well.
+func (s *Prepared) Close() {
+	if taken := s.claim(KindNamespaced); taken != nil {
+		taken.cancel()
+	}
+}
+
+// cancel ends a shim that was taken and has no order yet.
+func (s *Prepared) cancel() {
+	close(s.requests)
+	<-s.Process.done
+}
+
+// claim claims the shim, once, if it is of that kind.
+func (s *Prepared) claim(kind string) *Prepared {
+	if s == nil || s.kind != kind {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.taken {
+		return nil
+	}
+	s.taken = true
+	return s
+}
+
+func (l Launcher) Spawn(kind string) *Prepared {
+	s := &Prepared{
+		Process: &Process{Pidfd: -1, done: make(chan struct{})},
+		kind:    kind, requests: make(chan startRequest, 1), started: make(chan error, 1),
+	}
+	s.umask, s.testHooks, s.mounts = l.Umask, l.TestHooks, -1
+	path := l.SupervisorPath
+	if path == "" {
+		path = probe.SelfPath
+	}
+	go s.run(path)
+	// The caller has something to do meanwhile, on another thread: here and now the
+	// goroutine gets this one.
+	runtime.Gosched()
+	return s
+}
+
+// run owns the jail's init from its first moment to its last. It stays on one
+// thread, because the kernel's parent-death signal means the thread that forked.
+//
+// A jail with namespaces that cannot be built by lists is built once more, call by call:
+// what an older kernel does not have is done without then, and a failure has a name.
+func (s *Prepared) run(path string) {
+	p := s.Process
+	defer func() {
+		p.markDone()
+		unix.Close(s.mounts)
+		for _, fd := range p.packets {
+			unix.Close(fd)
+		}
+	}()
+	runtime.LockOSThread()
+	careful := s.testHooks.Steps != nil && !s.testHooks.Lists
+	err := s.runOnce(path, careful)
+	if err == errNotInCgroup {
+		err = s.runOnce(path, careful)
+	}
+	if stub.IsBatchError(err) {
+		err = s.runOnce(path, true)
+	}
+	if err != nil {
+		s.started <- jail.WrapStep("init", err)
+	}
+}
+
+// errNotInCgroup ends a life whose processes are not where they are to be: in a cgroup that
+// somebody else makes around those that are there. There has to be one alone then, which all
+// others come from.
+var errNotInCgroup = errors.New("the jail's processes are in no cgroup of their own")
+
+// runOnce is the life of one init.
+func (s *Prepared) runOnce(path string, careful bool) error {
+	p := s.Process
+	status, err := s.fork(path)
+	if err != nil {
+		return err
+	}
+	// The mounts end with whoever holds them last, and the kernel has all processors
+	// take notice before it lets him go on. That need not be the init, whose end is
+	// waited for.
+	unix.Close(s.mounts)
+	s.mounts, _ = unix.Open("/proc/"+strconv.Itoa(p.pid)+"/ns/mnt", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	life := s.runNamespaced
+	if s.kind == KindHostNS {
+		life = s.runHostNS
+	} else if careful {
+		s.stub.SetStepwise()
+	}
+	used, err := life(status)
+	if !used || err != nil || s.stub != nil {
+		s.killInit()
+	}
+	var ws syscall.WaitStatus
+	for {
+		if _, werr := syscall.Wait4(p.pid, &ws, 0, nil); werr != syscall.EINTR {
+			break
+		}
+	}
+	s.leaveCgroup()
+	if err != errNotInCgroup && (careful || !stub.IsBatchError(err)) { // else there is one more, for whom nothing was opened yet
+		p.closeGateway()
+	}
+	s.freeStub()
+	p.Mu.Lock()
+	defer p.Mu.Unlock()
+	p.cleanUpHostNS()
+	unix.Close(p.Pidfd)
+	p.Pidfd = -1
+	p.control.Close()
+	if !p.exited {
+		// The init did not live to tell: the kernel killed the program with it.
+		p.exit = Exit{Code: 128 + int(unix.SIGKILL), Signal: unix.SIGKILL}
+	}
+	return err
+}
+
+// killInit ends what there is of a jail.
+func (s *Prepared) killInit() {
+	p := s.Process
+	p.Mu.Lock()
+	defer p.Mu.Unlock()
+	if p.initGone && s.kind == KindHostNS {
+		p.killHostNS()
+		return
+	}
+	unix.PidfdSendSignal(p.Pidfd, unix.SIGKILL, nil, 0)
+}
+
+// sendRequest passes the order and, with its first byte, the server's descriptors.
+// A nil file is /dev/null, which the shim has there already. A shim that dies early
+// breaks the socket, which is no error here: why, it says on the pipe.
+func sendRequest(socket *os.File, stdio jail.Stdio, order []byte) error {
+	var fds []int
+	present := byte(0)
+	for n, f := range []*os.File{stdio.In, stdio.Out, stdio.Err} {
+		if f != nil {
+			present |= 1 << n
+			fds = append(fds, int(f.Fd()))
+		}
+	}
+	var rights []byte
+	if fds != nil {
+		rights = unix.UnixRights(fds...)
+	}
+	err := unix.Sendmsg(int(socket.Fd()), []byte{present}, rights, nil, unix.MSG_NOSIGNAL)
+	runtime.KeepAlive(stdio)
+	if err == nil {
+		_, err = socket.Write(binary.BigEndian.AppendUint32(nil, uint32(len(order))))
+	}
+	if err == nil {
+		_, err = socket.Write(order)
+	}
+	if err == nil || errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET) {
+		return nil
+	}
+	return &step.Error{Step: "order", Errno: step.Errno(err)}
+}
+
+// awaitRequest is what the shim is to do, or that there is nothing. It is asked for again where
+// a jail is built once more.
+func (s *Prepared) awaitRequest() (*startRequest, bool) {
+	if s.pending == nil {
+		todo, used := <-s.requests
+		if !used {
+			return nil, false
+		}
+		s.pending = &todo
+	}
+	return s.pending, true
+}
+
+// runHostNS gives a jail without namespaces its order, and hears what comes of it.
+func (s *Prepared) runHostNS(status *os.File) (used bool, err error) {
+	p := s.Process
+	defer status.Close()
+	todo, used := s.awaitRequest()
+	if !used {
+		return false, nil
+	}
+	if err := s.limitCgroup(p.plan); err != nil {
+		return true, err
+	}
+	p.inCgroup = s.Cgroup != nil // before anybody hears its init
+	defer s.watchCgroup()()
+	if err := sendRequest(p.control, todo.stdio, todo.order.Encode()); err != nil {
+		return true, err
+	}
+	if err := p.openGateway(func() { p.control.Write([]byte{1}) }); err != nil {
+		return true, err
+	}
+	if err = p.listen(status, s.started); err == nil {
+		p.recordFailure(SupervisorDied)
+	}
+	return true, err
+}
+
+// freeStub gives back the memory of a stub that has ended.
+func (s *Prepared) freeStub() {
+	if s.stub == nil {
+		return
+	}
+	<-s.gone
+	s.stub.Free()
+	s.stub = nil
+}
+
+// watchExit has everybody return who waits for the stub, when it has ended.
+func (s *Prepared) watchExit(pidfd int) {
+	defer close(s.gone)
+	own, err := unix.FcntlInt(uintptr(pidfd), unix.F_DUPFD_CLOEXEC, 0)
+	if err == nil {
+		err = unix.SetNonblock(own, true)
+	}
+	if err == nil {
+		f := os.NewFile(uintptr(own), "pidfd")
+		defer f.Close()
+		if conn, err := f.SyscallConn(); err == nil {
+			conn.Read(func(fd uintptr) bool { return sys.WaitReadable(int(fd), 0) })
+		}
+	}
+	sys.WaitReadable(pidfd, -1) // at once, where the runtime could wait
+	s.stub.MarkExited()
+}

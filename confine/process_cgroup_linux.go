@@ -1,0 +1,150 @@
+package confine
+
+import (
+	"errors"
+	"syscall"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/cgroup"
+	planpkg "github.com/mcp-jail/mcp-jail/confine/internal/plan"
+	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"github.com/mcp-jail/mcp-jail/confine/internal/step"
+	"golang.org/x/sys/unix"
+)
+
+// forkIntoCgroup forks the jail's init inside of a cgroup of its own, where this
+// process can make one: a process is born there, and nothing of the jail was ever
+// anywhere else. Moving it later can take milliseconds, for every processor to take
+// notice.
+func (s *Prepared) forkIntoCgroup(path string, argv []string, attr *syscall.ProcAttr) (pid int, err error) {
+	parent := cgroup.Locate().Parent
+	if parent == "" {
+		return syscall.ForkExec(path, argv, attr)
+	}
+	g, err := cgroup.New(parent)
+	if err != nil {
+		return syscall.ForkExec(path, argv, attr) // the plan finds out, if it counts on it
+	}
+	attr.Sys.UseCgroupFD, attr.Sys.CgroupFD = true, g.Fd
+	pid, err = syscall.ForkExec(path, argv, attr)
+	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) || errors.Is(err, unix.EINVAL) {
+		// A container's filter hides clone3, or the kernel is older than 5.7; or it is
+		// something else, which then shows again.
+		attr.Sys.UseCgroupFD = false
+		if pid, err = syscall.ForkExec(path, argv, attr); err == nil && g.Adopt(pid) != nil {
+			g.Remove()
+			return pid, nil
+		}
+	}
+	if err != nil {
+		g.Remove()
+		return 0, err
+	}
+	s.Cgroup = g
+	return pid, nil
+}
+
+// limitCgroup puts the limits of a plan in force before the init is told what to
+// do. A plan that counts on a cgroup is not carried out without.
+func (s *Prepared) limitCgroup(plan *planpkg.Plan) (err error) {
+	defer func() {
+		if err != nil {
+			err = &step.Error{Step: "cgroup", Detail: err.Error()}
+		}
+	}()
+	p, place := s.Process, plan.Cgroup
+	limits := cgroup.LimitsOf(plan.Spec.Limits, s.kind == KindHostNS)
+	switch {
+	case place.Manager != "":
+		if s.Cgroup, err = cgroup.MakeScope(place, p.pid, limits); err != nil {
+			return err
+		}
+	case place.Parent == "":
+		return nil
+	case s.Cgroup == nil:
+		return step.On("mcp-jail could make none below "+place.Parent, unix.EPERM)
+	default:
+		if err := s.Cgroup.Limit(limits); err != nil {
+			return err
+		}
+	}
+	if !s.Cgroup.Contains(p.pid) {
+		return step.On("the jail's init is not in "+s.Cgroup.Dir, step.ErrNotEnforced)
+	}
+	p.Mu.Lock()
+	p.Cgroup, p.Limits = s.Cgroup, plan.Spec.Limits
+	p.Mu.Unlock()
+	return nil
+}
+
+// limitCgroupLate is limitCgroup when there is more than one process. All of them are in a cgroup
+// that we have made; around those that are there nobody else is asked to make one.
+func (s *Prepared) limitCgroupLate(plan *planpkg.Plan) error {
+	if plan.Cgroup.Manager != "" {
+		return errNotInCgroup
+	}
+	return s.limitCgroup(plan)
+}
+
+// superviseCgroup has the cgroup hold as many as it is to, now that there is a supervisor.
+// A jail for which that cannot be done ends. p is locked.
+func (p *Process) superviseCgroup() {
+	if p.Cgroup == nil {
+		return
+	}
+	exceeded, err := p.Cgroup.Tighten(p.Limits)
+	if exceeded {
+		p.denials = limitReached(p.denials, spec.KeyProcesses, "processes", p.Limits.Processes, 0, "")
+	}
+	if err != nil {
+		p.why = (&step.Error{Step: "cgroup", Detail: err.Error()}).Error()
+		unix.PidfdSendSignal(p.Pidfd, unix.SIGKILL, nil, 0)
+	}
+}
+
+// watchCgroup records what its limits ended and refused until the function that
+// it returns is called.
+func (s *Prepared) watchCgroup() (stop func()) {
+	if s.Process.Cgroup == nil {
+		return func() {}
+	}
+	quit, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.Cgroup.Watch(quit, func() {
+			s.Process.Mu.Lock()
+			defer s.Process.Mu.Unlock()
+			s.Process.lookIntoCgroup()
+		})
+	}()
+	return func() { close(quit); <-ended }
+}
+
+// lookIntoCgroup records what is new there. p is locked.
+func (p *Process) lookIntoCgroup() {
+	if p.Cgroup == nil {
+		return
+	}
+	memory, processes := p.Cgroup.NewEvents()
+	if memory {
+		p.denials = limitReached(p.denials, spec.KeyMemory, "memory", p.Limits.MemoryMB, 0, "")
+	}
+	if processes {
+		p.denials = limitReached(p.denials, spec.KeyProcesses, "processes", p.Limits.Processes, 0, "")
+	}
+}
+
+// leaveCgroup removes the jail's cgroup when the jail is gone, and those that
+// killed launchers have left.
+func (s *Prepared) leaveCgroup() {
+	s.Process.Mu.Lock()
+	s.Process.lookIntoCgroup()
+	s.Process.Cgroup = nil
+	s.Process.Mu.Unlock()
+	if s.Cgroup != nil {
+		s.Cgroup.Remove()
+		s.Cgroup = nil // where the jail is built once more it has another
+	}
+	if parent := cgroup.Locate().Parent; parent != "" {
+		cgroup.Sweep(parent)
+	}
+}

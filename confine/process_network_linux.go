@@ -1,0 +1,124 @@
+package confine
+
+import (
+	"maps"
+	"net"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/confine/egress"
+	"github.com/mcp-jail/mcp-jail/confine/internal/gateway"
+	"github.com/mcp-jail/mcp-jail/confine/internal/step"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// openGateway takes the sockets that are handed over in a jail, has them served, and tells
+// those in there to go on. Where a shim ends instead, it says why on its pipe.
+func (p *Process) openGateway(goOn func()) error {
+	order := &p.plan.Spec.Network
+	if !order.Any() {
+		return nil
+	}
+	var got gateway.Passed
+	all, err := got.ReceiveAll(p.control)
+	if err != nil || !all {
+		got.Close()
+	}
+	if err != nil {
+		return &step.Error{Step: step.Network, Errno: step.Errno(err), Detail: "sockets of the jail"}
+	}
+	if !all {
+		return nil
+	}
+	p.Mu.Lock()
+	defer p.Mu.Unlock()
+	profile := p.plan.Profile
+	if order.Open {
+		if err := p.makeGateway(profile); err != nil {
+			got.Close()
+			return err
+		}
+		if got.Refused != nil {
+			p.packets = gateway.SetLinger(got.Refused)
+		}
+		p.gateway.Serve(got.Sockets)
+	}
+	if order.Asked {
+		if err := p.makeGateway(profile); err != nil {
+			got.Close()
+			return err
+		}
+		p.broker = gateway.NewBroker(got.Broker, p.gateway)
+	}
+	if order.Inbound {
+		p.inbound = gateway.NewInbound(p.control, profile.Inbound, got.Inbound, func(warning string) { p.notify(Notice{warning, true}) })
+	}
+	goOn()
+	return nil
+}
+
+// makeGateway makes the gate of a profile.
+func (p *Process) makeGateway(profile *policy.Profile) error {
+	options := egress.Options{Rules: profile.Net, Limits: egress.Limits{
+		Connections: profile.Limits.Connections, OutBytes: int64(profile.Limits.NetOutMB) << 20,
+	}}
+	if p.Interceptor == nil {
+		options.Rules = gateway.Rules(profile.Net)
+	} else {
+		options.Interceptor = p.Interceptor
+		if err := p.Interceptor.Ready(); err != nil {
+			return &step.Error{Step: gateway.StepTLS, Errno: step.Errno(err), Detail: err.Error()}
+		}
+	}
+	p.gateway = egress.New(options)
+	return nil
+}
+
+// closeGateway ends what is done for the jail, whose init has ended. What was recorded
+// stays.
+func (p *Process) closeGateway() {
+	p.Mu.Lock()
+	gate, inbound, asks, terminator := p.gateway, p.inbound, p.broker, p.Interceptor
+	p.Mu.Unlock()
+	if asks != nil {
+		asks.Close()
+	}
+	var ending sync.WaitGroup
+	defer ending.Wait()
+	if inbound != nil {
+		ending.Go(inbound.Close)
+	}
+	if gate != nil {
+		if terminator != nil { // what it is told last must not keep the session from ending
+			deaf := time.AfterFunc(gateway.ReceiveTimeout, terminator.Kill)
+			defer deaf.Stop()
+		}
+		gate.Close()
+	}
+	if terminator != nil {
+		terminator.End()
+	}
+}
+
+// networkDenials returns the refusals of the gateway, without those of connections to the
+// jail's own ports: we connect there before the server listens.
+func networkDenials(g *egress.Gateway, inbound []int) []policy.Denial {
+	return slices.DeleteFunc(g.Denials(), func(d policy.Denial) bool {
+		host, port, err := net.SplitHostPort(d.Target)
+		n, _ := strconv.Atoi(port)
+		return err == nil && host == "localhost" && slices.Contains(inbound, n)
+	})
+}
+
+// Secrets are the values, by variable, that are put into the requests of the process
+// and must be shown to nobody. They never were in the jail.
+func (p *Process) Secrets() map[string]string {
+	p.Mu.Lock()
+	defer p.Mu.Unlock()
+	if p.Interceptor == nil {
+		return nil
+	}
+	return maps.Clone(p.Interceptor.Secrets)
+}

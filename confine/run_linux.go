@@ -1,0 +1,147 @@
+package confine
+
+import (
+	"encoding/binary"
+	"errors"
+	"os"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
+	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
+	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"github.com/mcp-jail/mcp-jail/confine/internal/step"
+	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
+	"golang.org/x/sys/unix"
+)
+
+// runNamespaced builds a jail with namespaces, starts the server, and sees to its end. used is
+// false where nothing was to be started.
+func (s *Prepared) runNamespaced(status *os.File) (used bool, err error) {
+	defer status.Close()
+	p := s.Process
+	b := s.newBuilder()
+	scoped := s.pending != nil && s.pending.plan.Cgroup.Manager != ""
+	if scoped {
+		if err := s.limitCgroup(s.pending.plan); err != nil {
+			return true, err
+		}
+	}
+	failed := b.Run(b.FirstSteps())
+	todo, used := s.awaitRequest()
+	if !used {
+		return false, nil
+	}
+	shared, _ := proc.SharedMemory("/proc") // while the stub is at work
+	if failed != nil {
+		return true, failed
+	}
+	if todo.order.HostNS { // a plan for the other sort of jail must not be carried out here
+		return true, jail.WrapStep("order", spec.ErrSpec)
+	}
+	if !scoped {
+		if err := s.limitCgroupLate(todo.plan); err != nil {
+			return true, err
+		}
+	}
+	p.inCgroup = s.Cgroup != nil // before anybody hears its init
+	defer s.watchCgroup()()
+	b.SetSpec(todo.order, todo.stdio)
+	b.Spec.Shared = int(shared)
+	if todo.order.Program == "" {
+		return s.tryOverlays(b)
+	}
+	if err := b.Build(); err != nil {
+		return true, err
+	}
+	if err := b.StartServer(); err != nil {
+		return true, err
+	}
+	words, err := newEventReader(status, p.HandleEvent)
+	if err != nil {
+		return true, err
+	}
+	p.Mu.Lock()
+	p.events = words
+	p.Mu.Unlock()
+	s.started <- nil
+	go sendSpec(b, status)
+	heard := make(chan struct{})
+	go func() { defer close(heard); words.run() }()
+	if exit, err := b.Reap(); err == nil {
+		p.stopSupervisor(heard)
+		p.HandleEvent(exit)
+	} else {
+		waitForEvents(heard) // who ended it may have said why
+		p.recordFailure(failureCause(b))
+	}
+	return true, nil
+}
+
+// tryOverlays answers whether there can be a copy.
+func (s *Prepared) tryOverlays(b *jail.Launch) (used bool, err error) {
+	err = b.Settle()
+	if err == nil {
+		err = b.Run(b.MountSteps()[:2])
+	}
+	if err == nil {
+		err = b.Settle()
+	}
+	if err == nil {
+		s.started <- nil
+	}
+	return err != nil, err
+}
+
+func (s *Prepared) newBuilder() *jail.Launch {
+	b := &jail.Launch{Control: s.Process.control, Serve: func() error { return s.Process.openGateway(func() {}) }, Hooks: s.testHooks, Stub: s.stub, Listener: -1, Outer: s.stub.First()}
+	b.Base = jail.Base{
+		Init: b.Outer.Child(1), Server: b.Outer.Child(2), Send: s.Process.HandleEvent, End: func() { s.Process.Kill() }, Umask: spec.UnknownUmask,
+	}
+	if s.umask != nil {
+		b.Umask = *s.umask & 0o777
+	}
+	b.Pivoted, b.ExecAllowed = s.stub.NewEvent(), s.stub.NewEvent()
+	b.Root.T, b.Root.PrivateFS.T, b.Root.SignalPivoted = b.Init, b.Init, b.SignalPivoted
+	return b
+}
+
+// drainTimeout is for how long a supervisor is listened to when the server has ended.
+const drainTimeout = time.Second
+
+// stopSupervisor has a supervisor tell what it has not told yet.
+func (p *Process) stopSupervisor(heard <-chan struct{}) {
+	p.events.drain()
+	if !p.IsSupervised() {
+		return
+	}
+	unix.Shutdown(int(p.control.Fd()), unix.SHUT_WR)
+	waitForEvents(heard)
+}
+
+func waitForEvents(heard <-chan struct{}) {
+	select {
+	case <-heard:
+	case <-time.After(drainTimeout):
+	}
+}
+
+// failureCause is why there is no jail any more, where the kernel did not refuse a call of the
+// supervisor to be.
+func failureCause(b *jail.Launch) string {
+	var call *stub.CallError
+	if errors.As(b.Outer.Fatal(), &call) {
+		return (&step.Error{Step: step.Supervision, Errno: call.Errno}).Error()
+	}
+	return SupervisorDied
+}
+
+const SupervisorDied = "its init or its supervisor was ended, by somebody's SIGKILL or by the kernel for want of memory (dmesg tells), or could not start for want of processes (ulimit -u, a container's limit), which the server may have taken"
+
+// sendSpec tells the supervisor what it is to do, when there is one.
+func sendSpec(b *jail.Launch, status *os.File) {
+	if b.Listener < 0 {
+		b.Spec.Hooks = nil
+	}
+	order := b.Spec.Encode()
+	status.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(order))), order...))
+}
