@@ -4,9 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/confine"
@@ -83,62 +81,6 @@ func TestRefusalsPastTheLimitAreCounted(t *testing.T) {
 		l.Refused(&mediate.Request{N: seccomp.Notification{Tid: uint32(unix.Gettid())}}, "write", "/a")
 	}
 	testkit.Eventually(t, "the rest of the next page is told, once", func() bool { return p.Denials()[0].Count == 2*times })
-}
-
-// TestRefusalsLeaveOutOtherErrors: what no policy grants, what programs try and do
-// without, and what the self-test is refused are not on record.
-func TestRefusalsLeaveOutOtherErrors(t *testing.T) {
-	const nscd = "/var/run/nscd/socket"
-	long := "/" + strings.Repeat("x", 5000)
-	for _, c := range []struct {
-		axis              policy.Axis
-		operation, target string
-		hosts, self       bool
-		want              string // of the target, as it is told
-	}{
-		{policy.AxisFs, "write", "/a", false, false, "/a"},
-		{policy.AxisFs, "write", "/a", false, true, ""},
-		{policy.AxisFs, "write", "/proc/self/x", false, false, ""},
-		{policy.AxisFs, "create", "/dev/x", false, false, ""},
-		{policy.AxisFs, "create", "/sys", false, false, ""},
-		{policy.AxisFs, "create", "/system", false, false, "/system"},
-		{policy.AxisIPC, "connect", "/dev/log", false, false, "/dev/log"},
-		{policy.AxisProcess, "exec", "/proc/x", false, false, "/proc/x"},
-		{policy.AxisIPC, "connect", nscd, false, false, ""},
-		{policy.AxisFs, "create", nscd, false, false, nscd},
-		{policy.AxisFs, "read", "/etc/hosts", true, false, ""},
-		{policy.AxisFs, "read", "/etc/hosts", false, false, "/etc/hosts"},
-		{policy.AxisFs, "write", "/etc/hosts", true, false, "/etc/hosts"},
-		{policy.AxisFs, "read", "/etc/passwd", true, false, "/etc/passwd"},
-		{policy.AxisFs, "read", long, false, false, long[:4096]},
-	} {
-		var told []string
-		l := &mediate.Reporter{ResolvesHosts: c.hosts, Say: func(m spec.Event) { told = append(told, m.Target) }}
-		if c.self {
-			l.Self = unix.Gettid()
-		}
-		l.Report(&mediate.Request{N: seccomp.Notification{Tid: uint32(unix.Gettid())}}, c.axis, c.operation, c.target, false)
-		if want := []string{c.want}; !slices.Equal(told, want) && (c.want != "" || told != nil) {
-			t.Errorf("%s %s %.20s: told %.50q, want %.20q", c.axis, c.operation, c.target, told, c.want)
-		}
-	}
-}
-
-// TestRefusalsAreAnnounced: the last one that is told at once says that there may be more.
-func TestRefusalsAreAnnounced(t *testing.T) {
-	var told []spec.Event
-	l := &mediate.Reporter{Say: func(m spec.Event) { told = append(told, m) }, Windows: true} // so that nothing comes later
-	for range spec.MaxAgain + 10 {
-		l.Refused(&mediate.Request{N: seccomp.Notification{Tid: uint32(unix.Gettid())}}, "write", "/a")
-	}
-	for i, m := range told {
-		if last := i == spec.MaxAgain+1; m.Held != last || m.Pid == 0 || m.Program == "" {
-			t.Errorf("%d: %+v", i, m)
-		}
-	}
-	if len(told) != spec.MaxAgain+2 {
-		t.Errorf("%d are told", len(told))
-	}
 }
 
 // TestRefusalsPastTheLimitAreNotResolved: they are no name.

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -273,7 +274,8 @@ func TestJailParallelOpens(t *testing.T) {
 	jailtest.Needs(t)
 	dir := testkit.Plant(t, "x/")
 	p := jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw})
-	jailtest.Expect(t, "in the jail", jailtest.Attempt(t, p, "many-opens", dir), "ok 8000")
+	n := jailtest.Rounds(200, 1000)
+	jailtest.Expect(t, "in the jail", jailtest.Attempt(t, p, "many-opens", dir, strconv.Itoa(n)), fmt.Sprint("ok ", 8*n))
 }
 
 // TestJailParallelNames: each call is judged by its own name, however many there are at
@@ -282,9 +284,11 @@ func TestJailParallelNames(t *testing.T) {
 	t.Parallel()
 	jailtest.Needs(t)
 	tree := []string{"plain0/", "plain1/", "plain2/", "plain3/", "repo0/.git/", "repo1/.git/", "repo2/.git/", "repo3/.git/"}
-	jailtest.Expect(t, "unconfined", jailtest.Unconfined(t, "/", attacker.Try("many-names", testkit.Plant(t, tree...)))[0], "ok 800 800")
+	n := jailtest.Rounds(50, 200)
+	each := strconv.Itoa(n)
+	jailtest.Expect(t, "unconfined", jailtest.Unconfined(t, "/", attacker.Try("many-names", testkit.Plant(t, tree...), each))[0], fmt.Sprint("ok ", 4*n, " ", 4*n))
 	dir := testkit.Plant(t, tree...)
-	jailtest.Expect(t, "in the jail", jailtest.Attempt(t, jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw}), "many-names", dir), "ok 800 0")
+	jailtest.Expect(t, "in the jail", jailtest.Attempt(t, jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw}), "many-names", dir, each), fmt.Sprint("ok ", 4*n, " 0"))
 }
 
 // TestJailMediatorDoesNotOpenItself: what the init may open of itself, it does not open for the

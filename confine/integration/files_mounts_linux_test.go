@@ -97,42 +97,6 @@ func TestUserNamespaceLimitCannotBeSet(t *testing.T) {
 	}
 }
 
-// TestLastCapability: whoever has a filter around us that refuses to tell starts nothing,
-// instead of a server whose bounding set was emptied in part.
-func TestLastCapability(t *testing.T) {
-	type answer struct {
-		last uintptr
-		err  error
-	}
-	below := func(n uintptr) func(uintptr) error {
-		return func(c uintptr) error {
-			if c < n {
-				return nil
-			}
-			return unix.EINVAL
-		}
-	}
-	for _, c := range []struct {
-		name   string
-		exists func(uintptr) error
-		want   answer
-	}{
-		{"today's", below(41), answer{40, nil}},
-		{"a newer kernel's", below(50), answer{49, nil}},
-		{"all that a set can hold", below(70), answer{63, nil}},
-		{"none", below(0), answer{0, unix.EINVAL}},
-		{"too few", below(40), answer{0, unix.EINVAL}},
-		{"refused", func(uintptr) error { return unix.EPERM }, answer{0, unix.EPERM}},
-	} {
-		if last, err := jail.LastAccepted(c.exists); (answer{last, err}) != c.want {
-			t.Errorf("%s: %d, %v, want %v", c.name, last, err, c.want)
-		}
-	}
-	if last, err := jail.LastCapability(); err != nil || last < unix.CAP_LAST_CAP {
-		t.Errorf("of this kernel: %d, %v", last, err)
-	}
-}
-
 // TestHostMountsDoNotPropagate: what the host mounts in a granted directory after the start
 // was not granted, and does not show. In any other mount namespace it does.
 func TestHostMountsDoNotPropagate(t *testing.T) {
@@ -175,8 +139,4 @@ func TestHostMountsDoNotPropagate(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-}
-
-func sessionKeyring() (int, error) {
-	return unix.KeyctlGetKeyringID(unix.KEY_SPEC_SESSION_KEYRING, true)
 }

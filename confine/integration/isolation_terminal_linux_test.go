@@ -115,18 +115,3 @@ func newTerminal(t *testing.T) *os.File {
 	t.Cleanup(func() { slave.Close() })
 	return slave
 }
-
-// TestTerminalNumber: a program's name may look like the rest of the line.
-func TestTerminalNumber(t *testing.T) {
-	for stat, want := range map[string]int{
-		"7 (cat) S 1 2 3 34816 5 6":               34816,
-		"7 (a) S 9 9 9 99 9 9) S 1 2 3 34816 5 6": 34816,
-		"7 (cat) S 1 2 3 0 -1":                    0,
-		"7 (cat) S 1 2":                           0,
-		"":                                        0,
-	} {
-		if got := mediate.TerminalNumber([]byte(stat)); got != want {
-			t.Errorf("%q: %d, want %d", stat, got, want)
-		}
-	}
-}

@@ -207,18 +207,3 @@ func TestJailCgroupIsOutOfReach(t *testing.T) {
 		}
 	}
 }
-
-// TestSweepCgroups removes what dead launchers left, and nothing else.
-func TestSweepCgroups(t *testing.T) {
-	dir := t.TempDir()
-	dead := 1 << 30 // beyond any pid_max
-	for _, name := range []string{fmt.Sprintf("mcp-jail.%d.1", dead), fmt.Sprintf("mcp-jail.%d.1", os.Getpid()), "mcp-jail.x.1", fmt.Sprintf("other.%d.1", dead)} {
-		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	cgroup.Sweep(dir)
-	if left := proc.ReadDirNames(dir); len(left) != 3 || slices.Contains(left, fmt.Sprintf("mcp-jail.%d.1", dead)) {
-		t.Errorf("left: %q", left)
-	}
-}

@@ -285,12 +285,13 @@ func TestJailMakesNoCore(t *testing.T) {
 // TestSupervisorAnswersWithoutProcessesLeft: the init has all the threads that its supervisor needs when there
 // are no more processes to be had, and everybody asks it at once.
 func TestSupervisorAnswersWithoutProcessesLeft(t *testing.T) {
+	t.Parallel()
 	jailtest.Needs(t)
 	rootNeedsPidMax(t)
 	dir := testkit.Plant(t)
 	p := limited(t, policy.Limits{Processes: 120, OpenFiles: 1024}, jailtest.Grant{Path: dir, Rights: rw})
 	p.Dir = dir
-	if got := jailtest.Attempt(t, p, "fork-busy", "400", "5"); !strings.HasSuffix(got, " EAGAIN") {
+	if got := jailtest.Attempt(t, p, "fork-busy", "400", strconv.Itoa(jailtest.Rounds(2, 5))); !strings.HasSuffix(got, " EAGAIN") {
 		t.Errorf("got %q", got)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,10 +13,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
-	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
-	"github.com/mcp-jail/mcp-jail/confine/internal/probe/probetest"
-	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"golang.org/x/sys/unix"
@@ -133,34 +129,5 @@ func testUmask(t *testing.T, waive []policy.Axis, own ...attacker.Attempt) {
 		} else if fi.Mode().Perm() != c.mode {
 			t.Errorf("under %03o it made a file of mode %v, want %v", c.umask, fi.Mode(), c.mode)
 		}
-	}
-}
-
-// TestFreshKeyring: the session keyring that the server has is not its user's. That it
-// cannot use that one either is the filter's doing.
-func TestFreshKeyring(t *testing.T) {
-	probetest.Needs(t, "seccomp")
-	var ids [3]int
-	done := make(chan error)
-	go func() {
-		runtime.LockOSThread() // and the thread ends with it
-		var err error
-		for i := range ids {
-			if i == 2 && err == nil {
-				err = jail.FreshKeyring(&stub.Task{})
-			}
-			if err == nil {
-				ids[i], err = sessionKeyring()
-			}
-		}
-		done <- err
-	}()
-	err := <-done
-	if err == unix.EPERM || err == unix.ENOSYS {
-		t.Logf("there is a filter around us: %v", err)
-		return
-	}
-	if err != nil || ids[0] != ids[1] || ids[1] == ids[2] {
-		t.Errorf("%v, %v: the first two are to be one keyring, and the last another", ids, err)
 	}
 }

@@ -337,6 +337,9 @@ func refusedStart(t *testing.T, own string, index int, f fault, bare bool) {
 		return process, err
 	}
 	for _, lists := range []bool{false, true} {
+		if !lists && !testkit.All() {
+			continue // what a start does only after it failed by lists
+		}
 		_, err := start(program, jail.TestHooks{Steps: f.strike, Lists: lists})
 		var se *step.Error
 		switch {
@@ -350,6 +353,9 @@ func refusedStart(t *testing.T, own string, index int, f fault, bare bool) {
 		before.Same(t)
 	}
 	os.Remove(program)
+	if !testkit.All() && index%8 != 0 {
+		return // the jails of most rows are alike
+	}
 	// The control: without the fault the same jail starts, and the program runs.
 	if _, err := start(jailtest.Binary, jail.TestHooks{}); err != nil {
 		t.Errorf("without the fault: %v", err)

@@ -163,7 +163,7 @@ func attemptManyOpens(a []string) (string, error) {
 	var wg sync.WaitGroup
 	for g := range 8 {
 		wg.Go(func() {
-			for i := range 1000 {
+			for i := range Number(a[1]) {
 				name := fmt.Sprintf("%s/x/%d-%d", a[0], g, i)
 				f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
 				if err != nil {

@@ -58,14 +58,14 @@ func stands(name string) func() bool {
 }
 
 // attemptParallelNames makes a file of one name in many places at once: in a[0]/plainN,
-// and in the git directories a[0]/repoN/.git. It answers how often either worked.
+// and in the git directories a[0]/repoN/.git. It tries a[1] times each, and answers how often either worked.
 func attemptParallelNames(a []string) (string, error) {
 	var plain, protected atomic.Int64
 	var wg sync.WaitGroup
 	for n := range 4 {
 		for dir, made := range map[string]*atomic.Int64{fmt.Sprint(a[0], "/plain", n): &plain, fmt.Sprint(a[0], "/repo", n, "/.git"): &protected} {
 			wg.Go(func() {
-				for range 200 {
+				for range Number(a[1]) {
 					if f, err := os.OpenFile(dir+"/config", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644); err == nil {
 						made.Add(1)
 						f.Close()

@@ -1,0 +1,26 @@
+package cgroup
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
+)
+
+// TestSweepCgroups removes what dead launchers left, and nothing else.
+func TestSweepCgroups(t *testing.T) {
+	dir := t.TempDir()
+	dead := 1 << 30 // beyond any pid_max
+	for _, name := range []string{fmt.Sprintf("mcp-jail.%d.1", dead), fmt.Sprintf("mcp-jail.%d.1", os.Getpid()), "mcp-jail.x.1", fmt.Sprintf("other.%d.1", dead)} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	Sweep(dir)
+	if left := proc.ReadDirNames(dir); len(left) != 3 || slices.Contains(left, fmt.Sprintf("mcp-jail.%d.1", dead)) {
+		t.Errorf("left: %q", left)
+	}
+}

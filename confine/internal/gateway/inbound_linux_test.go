@@ -1,0 +1,50 @@
+package gateway
+
+import (
+	"net"
+	"os"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"golang.org/x/sys/unix"
+)
+
+// TestInboundRetriesSocket: a socket that the init could not hand over, since too many
+// descriptors were under way, is not missed for ever.
+func TestInboundRetriesSocket(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours := os.NewFile(uintptr(pair[0]), "control")
+	defer ours.Close()
+	in := NewInbound(ours, nil, nil, func(string) {})
+	defer in.Close()
+	go func() { // the init, which is refused the first time
+		defer unix.Close(pair[1])
+		b := make([]byte, 1)
+		for n := 0; ; n++ {
+			if got, err := unix.Read(pair[1], b); err != nil || got == 0 {
+				return
+			}
+			if n != 1 {
+				continue
+			}
+			if fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0); err == nil {
+				unix.Sendmsg(pair[1], []byte{spec.SocketInbound}, unix.UnixRights(fd), nil, 0)
+				unix.Close(fd)
+			}
+		}
+	}()
+	if c, err := in.Connect(Loopbacks(l.Addr().(*net.TCPAddr).Port)[0]); err != nil {
+		t.Error(err)
+	} else {
+		c.Close()
+	}
+	unix.Shutdown(int(ours.Fd()), unix.SHUT_RDWR) // the end of the init
+}

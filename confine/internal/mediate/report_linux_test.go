@@ -1,0 +1,83 @@
+package mediate
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
+	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"golang.org/x/sys/unix"
+)
+
+// TestRefusalsLeaveOutOtherErrors: what no policy grants, what programs try and do
+// without, and what the self-test is refused are not on record.
+func TestRefusalsLeaveOutOtherErrors(t *testing.T) {
+	const nscd = "/var/run/nscd/socket"
+	long := "/" + strings.Repeat("x", 5000)
+	for _, c := range []struct {
+		axis              policy.Axis
+		operation, target string
+		hosts, self       bool
+		want              string // of the target, as it is told
+	}{
+		{policy.AxisFs, "write", "/a", false, false, "/a"},
+		{policy.AxisFs, "write", "/a", false, true, ""},
+		{policy.AxisFs, "write", "/proc/self/x", false, false, ""},
+		{policy.AxisFs, "create", "/dev/x", false, false, ""},
+		{policy.AxisFs, "create", "/sys", false, false, ""},
+		{policy.AxisFs, "create", "/system", false, false, "/system"},
+		{policy.AxisIPC, "connect", "/dev/log", false, false, "/dev/log"},
+		{policy.AxisProcess, "exec", "/proc/x", false, false, "/proc/x"},
+		{policy.AxisIPC, "connect", nscd, false, false, ""},
+		{policy.AxisFs, "create", nscd, false, false, nscd},
+		{policy.AxisFs, "read", "/etc/hosts", true, false, ""},
+		{policy.AxisFs, "read", "/etc/hosts", false, false, "/etc/hosts"},
+		{policy.AxisFs, "write", "/etc/hosts", true, false, "/etc/hosts"},
+		{policy.AxisFs, "read", "/etc/passwd", true, false, "/etc/passwd"},
+		{policy.AxisFs, "read", long, false, false, long[:4096]},
+	} {
+		var told []string
+		l := &Reporter{ResolvesHosts: c.hosts, Say: func(m spec.Event) { told = append(told, m.Target) }}
+		if c.self {
+			l.Self = unix.Gettid()
+		}
+		l.Report(&Request{N: seccomp.Notification{Tid: uint32(unix.Gettid())}}, c.axis, c.operation, c.target, false)
+		if want := []string{c.want}; !slices.Equal(told, want) && (c.want != "" || told != nil) {
+			t.Errorf("%s %s %.20s: told %.50q, want %.20q", c.axis, c.operation, c.target, told, c.want)
+		}
+	}
+}
+
+// TestRefusalsAreAnnounced: the last one that is told at once says that there may be more.
+func TestRefusalsAreAnnounced(t *testing.T) {
+	var told []spec.Event
+	l := &Reporter{Say: func(m spec.Event) { told = append(told, m) }, Windows: true} // so that nothing comes later
+	for range spec.MaxAgain + 10 {
+		l.Refused(&Request{N: seccomp.Notification{Tid: uint32(unix.Gettid())}}, "write", "/a")
+	}
+	for i, m := range told {
+		if last := i == spec.MaxAgain+1; m.Held != last || m.Pid == 0 || m.Program == "" {
+			t.Errorf("%d: %+v", i, m)
+		}
+	}
+	if len(told) != spec.MaxAgain+2 {
+		t.Errorf("%d are told", len(told))
+	}
+}
+
+// TestTerminalNumber: a program's name may look like the rest of the line.
+func TestTerminalNumber(t *testing.T) {
+	for stat, want := range map[string]int{
+		"7 (cat) S 1 2 3 34816 5 6":               34816,
+		"7 (a) S 9 9 9 99 9 9) S 1 2 3 34816 5 6": 34816,
+		"7 (cat) S 1 2 3 0 -1":                    0,
+		"7 (cat) S 1 2":                           0,
+		"":                                        0,
+	} {
+		if got := TerminalNumber([]byte(stat)); got != want {
+			t.Errorf("%q: %d, want %d", stat, got, want)
+		}
+	}
+}
