@@ -52,35 +52,37 @@ const MaxWorkers = 4
 
 // supervisorOptions are what a supervisor needs of the process that it lives in.
 type Options struct {
-	Order  *spec.Spec
-	Making int // the ruleset of its workers
-	Umask  int
-	Asks   int // the socket of asks.go
-	Say    func(spec.Event)
-	End    func() // of the jail
-	Failed func(step string, err error)
+	Spec          *spec.Spec
+	WorkerRuleset int // the Landlock ruleset of the workers
+	Umask         int // the server's at its start
+	Broker        int // the socket of the network broker, where Spec.Network.Asked is set
+	Send          func(spec.Event)
+	End           func()                       // ends the jail
+	Failed        func(step string, err error) // reports a step that failed
 }
 
 // newSupervisor starts the receiver and the first worker too, which need nothing of the
 // steps that follow and take some of the time that they take.
 func New(o Options) *Mediator {
 	arch, _ := seccomp.ArchOf(runtime.GOARCH)
-	programs := o.Order.Programs
-	if o.Order.AnyProgram {
-		programs = nil
-	}
+	profile := &o.Spec.Profile
 	v := &Mediator{
-		ruleset: o.Making, hostNS: o.Order.HostNS, unmasked: o.Order.HostNS || spec.BypassesMount(o.Order.Folded), network: o.Order.Network.Open, end: o.End, calls: seccomp.MediatedByNumber(arch),
-		profile:  &policy.Profile{Entries: o.Order.Entries, Unprotected: o.Order.Unprotected, Folded: o.Order.Folded, Programs: programs},
-		objects:  foldedObjects(o.Order.Folded),
+		ruleset:  o.WorkerRuleset,
+		hostNS:   o.Spec.HostNS,
+		unmasked: o.Spec.HostNS || spec.BypassesMount(profile.Folded),
+		network:  o.Spec.Network.Open,
+		calls:    seccomp.MediatedByNumber(arch),
+		profile:  profile,
+		objects:  foldedObjects(profile.Folded),
+		end:      o.End,
 		failed:   o.Failed,
-		Reporter: Reporter{Say: o.Say, Self: unix.Gettid()},
+		Reporter: Reporter{Say: o.Send, Self: unix.Gettid()},
 		umask:    o.Umask,
 		pool:     workerPool{started: 1},
 		Open:     make(chan struct{}),
 	}
-	if o.Order.Network.Asked {
-		v.sockets = sockets.New(&v.Listener, v.end, o.Asks)
+	if o.Spec.Network.Asked {
+		v.sockets = sockets.New(&v.Listener, v.end, o.Broker)
 		v.Reporter.ResolvesHosts = true
 	}
 	var err error

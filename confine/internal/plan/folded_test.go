@@ -54,7 +54,7 @@ func TestPlanFolded(t *testing.T) {
 	if len(with.Hooks) <= len(without.Hooks) || bytes.Equal(with.Seccomp, without.Seccomp) {
 		t.Error("modes, times and attributes are nobody's business")
 	}
-	if !slices.Equal(with.Folded, profile(true).Folded) {
-		t.Errorf("%v", with.Folded)
+	if !slices.Equal(with.Profile.Folded, profile(true).Folded) {
+		t.Errorf("%v", with.Profile.Folded)
 	}
 }

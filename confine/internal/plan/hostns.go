@@ -84,9 +84,9 @@ func SetTempDir(o *spec.Spec, dir string) {
 			rules.Rules = append(slices.Clone(rules.Rules), landlock.Rule{Path: dir, Access: access})
 		}
 	}
-	if o.Entries != nil {
-		o.Entries = append(slices.Clone(o.Entries), policy.Entry{Path: dir, Kind: policy.KindDir, Rights: policy.AllRights, Origin: policy.OriginHome})
-		slices.SortFunc(o.Entries, func(a, b policy.Entry) int { return strings.Compare(a.Path, b.Path) })
+	if o.Profile.Entries != nil {
+		o.Profile.Entries = append(slices.Clone(o.Profile.Entries), policy.Entry{Path: dir, Kind: policy.KindDir, Rights: policy.AllRights, Origin: policy.OriginHome})
+		slices.SortFunc(o.Profile.Entries, func(a, b policy.Entry) int { return strings.Compare(a.Path, b.Path) })
 	}
 	setEnv(o, "TMPDIR", dir)
 	if len(o.Files) > 0 {
@@ -159,8 +159,7 @@ func (c *compiler) hostNSMediation(o *spec.Spec) {
 		return
 	}
 	c.mediated = true
-	o.Unprotected, o.Folded = c.p.Unprotected, c.p.Folded
-	o.Programs, o.AnyProgram = c.p.Programs, c.p.Programs == nil
+	o.Profile.Unprotected, o.Profile.Folded, o.Profile.Programs = c.p.Unprotected, c.p.Folded, c.p.Programs
 	c.addEnforced(policy.AxisFs, "the jail's supervisor, asked by seccomp",
 		"narrower rules and protected names hold inside of wider grants; modes, owners and times change where the server may write")
 }
@@ -228,7 +227,7 @@ func (c *compiler) hostNSFiles(o *spec.Spec) {
 	})
 	c.hostNSCarveOuts(compiled.Carved)
 	if c.mediated {
-		o.Entries = mediatedEntries(c.p.Entries, builtinEntriesHostNS(f, o))
+		o.Profile.Entries = mediatedEntries(c.p.Entries, builtinEntriesHostNS(f, o))
 		o.WorkerRules = workerRuleset(input)
 		c.readsToo = c.grantsProc() || slices.ContainsFunc(compiled.Carved, func(k landlock.Carve) bool { return k.Taken.Has(policy.Read) })
 	}

@@ -27,9 +27,10 @@ func (c *compiler) askMediator(o *spec.Spec) {
 // being can, files that are made cannot be filled, and no refusal is recorded.
 func (c *compiler) mediation(o *spec.Spec) {
 	if c.mediated {
-		o.Entries = mediatedEntries(c.p.Entries, builtinEntries(o))
-		o.Unprotected, o.Folded = c.p.Unprotected, c.p.Folded
-		o.Programs, o.AnyProgram = c.p.Programs, c.p.Programs == nil
+		o.Profile = policy.Profile{
+			Entries:     mediatedEntries(c.p.Entries, builtinEntries(o)),
+			Unprotected: c.p.Unprotected, Folded: c.p.Folded, Programs: c.p.Programs,
+		}
 		o.WorkerRules = workerRuleset(c.landlock(o))
 		c.addEnforced(policy.AxisFs, "the jail's supervisor, asked by seccomp", "no protected name comes into being, and what the host replaces stays read-only")
 		return

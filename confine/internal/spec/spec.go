@@ -28,13 +28,12 @@ type Spec struct {
 	Seccomp  []byte // struct sock_filter records
 	// Hooks is a second filter, for the server alone: what it hands over is decided
 	// by the init, which knows what follows. Empty: nobody is asked.
-	Hooks       []byte
-	Entries     []policy.Entry // Path, Kind, Rights and Origin; the jail's own places too
-	Unprotected []string
-	Folded      []policy.FoldedName
+	Hooks []byte
+	// Profile is the part of the profile by which the mediator decides: Entries (with Path,
+	// Kind, Rights and Origin, and with the jail's own places), Unprotected, Folded and
+	// Programs. Its other fields are empty.
+	Profile     policy.Profile
 	WorkerRules landlock.Ruleset // of the init's workers, where it is not Landlock
-	Programs    []string
-	AnyProgram  bool // Programs is no list
 
 	Limits       policy.Limits
 	SampleMemory bool     // the sampler holds Limits.MemoryMB, because no cgroup does
@@ -183,6 +182,30 @@ func list[T any](c *codec, s *[]T, each func(*T)) {
 	}
 }
 
+// profile codes the fields that Spec.Profile has.
+func (c *codec) profile(p *policy.Profile) {
+	list(c, &p.Entries, func(e *policy.Entry) {
+		kind, rights, origin := uint64(e.Kind), uint64(e.Rights), uint64(e.Origin)
+		c.str(&e.Path)
+		c.num(&kind)
+		c.num(&rights)
+		c.num(&origin)
+		e.Kind, e.Rights, e.Origin = policy.Kind(kind), policy.Rights(rights), policy.Origin(origin)
+	})
+	list(c, &p.Unprotected, c.str)
+	list(c, &p.Folded, func(f *policy.FoldedName) {
+		c.str(&f.Path)
+		c.id(&f.ID)
+		c.str(&f.OtherSpelling)
+		c.bool(&f.BypassesMount)
+	})
+	anyProgram := p.Programs == nil // an empty list grants none
+	list(c, &p.Programs, c.str)
+	if c.bool(&anyProgram); anyProgram {
+		p.Programs = nil
+	}
+}
+
 func (c *codec) fields(o *Spec) {
 	magic := specMagic
 	if c.str(&magic); magic != specMagic {
@@ -214,23 +237,7 @@ func (c *codec) fields(o *Spec) {
 	}
 	c.bytes(&o.Seccomp)
 	c.bytes(&o.Hooks)
-	list(c, &o.Entries, func(e *policy.Entry) {
-		kind, rights, origin := uint64(e.Kind), uint64(e.Rights), uint64(e.Origin)
-		c.str(&e.Path)
-		c.num(&kind)
-		c.num(&rights)
-		c.num(&origin)
-		e.Kind, e.Rights, e.Origin = policy.Kind(kind), policy.Rights(rights), policy.Origin(origin)
-	})
-	list(c, &o.Unprotected, c.str)
-	list(c, &o.Folded, func(f *policy.FoldedName) {
-		c.str(&f.Path)
-		c.id(&f.ID)
-		c.str(&f.OtherSpelling)
-		c.bool(&f.BypassesMount)
-	})
-	list(c, &o.Programs, c.str)
-	c.bool(&o.AnyProgram)
+	c.profile(&o.Profile)
 	for _, n := range []*int{&o.Limits.MemoryMB, &o.Limits.Processes, &o.Limits.OpenFiles, &o.Limits.FileSizeMB, &o.Limits.MessageMB, &o.Limits.NetOutMB, &o.Limits.Connections} {
 		c.int(n)
 	}

@@ -25,9 +25,13 @@ func sampleOrder() *Spec {
 		Devices: []string{"/dev/null", ""}, FreshProc: true, HostNames: true, Network: Network{true, true, true, []uint16{443, 65535}, []byte{1, 2}},
 		Landlock: landlock.Ruleset{FS: 1<<17 - 1, Net: 3, Scoped: 3, Rules: []landlock.Rule{{Path: "/w", Access: 12, ID: policy.FileID{Dev: 1, Ino: 2, Birth: -3}}, {Path: "/tmp", Access: 1}}},
 		Seccomp:  []byte{0x20, 0, 0, 0, 4, 0, 0, 0}, Hooks: []byte{6, 0, 0, 0, 0, 0, 0, 0},
-		Entries:     []policy.Entry{{Path: "/w", Kind: policy.KindDir, Rights: policy.Read, Origin: policy.OriginHome}},
+		Profile: policy.Profile{
+			Entries:     []policy.Entry{{Path: "/w", Kind: policy.KindDir, Rights: policy.Read, Origin: policy.OriginHome}},
+			Unprotected: []string{"/w/.envrc"}, Programs: []string{"/bin/cat"},
+			Folded: []policy.FoldedName{{Path: "/w/.env", ID: policy.FileID{Dev: 1, Ino: 2, Birth: 3}, OtherSpelling: "/w/.Env", BypassesMount: true}},
+		},
 		WorkerRules: landlock.Ruleset{FS: 1, Net: 2, Scoped: 3, Rules: []landlock.Rule{{Path: "/w", Access: 3}}},
-		Unprotected: []string{"/w/.envrc"}, Folded: []policy.FoldedName{{Path: "/w/.env", ID: policy.FileID{Dev: 1, Ino: 2, Birth: 3}, OtherSpelling: "/w/.Env", BypassesMount: true}}, Programs: []string{"/bin/cat"}, AnyProgram: true, Limits: sampleLimits, SampleMemory: true, PidMax: true,
+		Limits:      sampleLimits, SampleMemory: true, PidMax: true,
 		Inotify: Inotify{32, 16384}, Shared: 5 << 20, MustFail: []string{"/", "/home"}, Program: "/bin/cat", Argv: []string{"cat", "a b", "\xff\n"},
 		Env: []string{"A=1", "B="}, Dir: "/w", HostNS: true, TempDir: "/tmp/x", Home: "/home/x",
 	}
@@ -47,6 +51,18 @@ func TestOrderRoundTrip(t *testing.T) {
 	}
 	if !reflect.DeepEqual(got, o) {
 		t.Errorf("%+v\nbecame\n%+v", o, got)
+	}
+}
+
+// TestProgramsRoundTrip checks that a profile that restricts no program and one that grants
+// none stay different: nil allows every program, an empty list allows none.
+func TestProgramsRoundTrip(t *testing.T) {
+	for _, programs := range [][]string{nil, {}, {"/bin/cat"}} {
+		o := &Spec{Profile: policy.Profile{Programs: programs}}
+		got, err := Decode(o.Encode())
+		if err != nil || !reflect.DeepEqual(got.Profile.Programs, programs) {
+			t.Errorf("%#v became %#v, %v", programs, got.Profile.Programs, err)
+		}
 	}
 }
 

@@ -108,7 +108,7 @@ type Process struct {
 // mediatorOptions are the options of a supervisor in this process.
 func (s *Process) mediatorOptions() mediate.Options {
 	return mediate.Options{
-		Order: s.Spec, Making: s.WorkerRuleset, Umask: s.Umask, Asks: s.broker, Say: s.Send, End: s.End,
+		Spec: s.Spec, WorkerRuleset: s.WorkerRuleset, Umask: s.Umask, Broker: s.broker, Send: s.Send, End: s.End,
 		Failed: func(step string, err error) { s.report(jail.WrapStep(step, err)) },
 	}
 }
