@@ -81,7 +81,7 @@ func killLauncher(t *testing.T, jails []*policy.Profile, moment time.Duration, a
 	cmd.Env = append(os.Environ(), env...)
 	cmd.Stdin = &order
 	cmd.ExtraFiles = []*os.File{pipe.w}
-	out := jailtest.NewOutput()
+	out := &jailtest.Output{}
 	cmd.Stdout = out
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

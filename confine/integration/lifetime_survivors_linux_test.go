@@ -168,7 +168,7 @@ func (s *survivors) once(t *testing.T, victim string, moment time.Duration, cont
 	cmd.Env = append(os.Environ(), "TMPDIR="+s.dir+"/tmp")
 	cmd.Stdin = bytes.NewReader(s.order)
 	cmd.ExtraFiles = []*os.File{pipe.w}
-	out := jailtest.NewOutput()
+	out := &jailtest.Output{}
 	cmd.Stdout = out
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

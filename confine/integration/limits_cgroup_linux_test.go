@@ -50,7 +50,7 @@ func withoutProc(t *testing.T, p *policy.Profile, what attacker.Attempt) *jailte
 		t.Fatal(err)
 	}
 	defer w.Close()
-	s := &jailtest.Started{T: t, Errs: jailtest.NewOutput()}
+	s := &jailtest.Started{T: t, Errs: &jailtest.Output{}}
 	if s.Process, err = (confine.Launcher{}).Spawn(confine.KindNamespaced).Start(t.Context(), plan, jail.Stdio{Out: w}); err != nil {
 		t.Fatal(err)
 	}

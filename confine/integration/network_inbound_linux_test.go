@@ -54,7 +54,7 @@ func TestJailInbound(t *testing.T) {
 			p.Inbound = []int{port}
 			inside := fmt.Sprintf("%s:%d", listens, port)
 			p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("callback", inside, fmt.Sprint(calls))})...)
-			out := jailtest.NewOutput()
+			out := &jailtest.Output{}
 			proc, wait, err := jailtest.Start(t, confine.Launcher{}, p, out, io.Discard)
 			if err != nil {
 				t.Fatal(err)
@@ -87,7 +87,7 @@ func TestJailInboundLastBytesArrive(t *testing.T) {
 	p.Inbound = []int{port}
 	address := fmt.Sprint("127.0.0.1:", port)
 	p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("parting", address, fmt.Sprint(size))})...)
-	out := jailtest.NewOutput()
+	out := &jailtest.Output{}
 	proc, wait, err := jailtest.Start(t, confine.Launcher{}, p, out, io.Discard)
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +124,7 @@ func TestJailInboundOnly(t *testing.T) {
 	p.Inbound = []int{port}
 	service := testkit.Accept(t, "tcp", "127.0.0.1:0")
 	p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("dial", "tcp", service), attacker.Try("callback", fmt.Sprint("127.0.0.1:", other), "1")})...)
-	out := jailtest.NewOutput()
+	out := &jailtest.Output{}
 	proc, wait, err := jailtest.Start(t, confine.Launcher{}, p, out, io.Discard)
 	if err != nil {
 		t.Fatal(err)
@@ -154,7 +154,7 @@ func TestJailInboundTaken(t *testing.T) {
 	p := jailtest.Profile(t)
 	p.Inbound = []int{port}
 	p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("callback", fmt.Sprint("127.0.0.1:", port), "1")})...)
-	out := jailtest.NewOutput()
+	out := &jailtest.Output{}
 	proc, wait, err := jailtest.Start(t, confine.Launcher{}, p, out, io.Discard)
 	if err != nil {
 		t.Fatal(err)

@@ -27,12 +27,14 @@ func Attempts(t testing.TB, p *policy.Profile, attempts ...attacker.Attempt) []a
 	return out
 }
 
-// Attempt is inJail for one attempt.
+// Attempt makes one attempt in a jail.
 func Attempt(t testing.TB, p *policy.Profile, verb string, args ...string) attacker.Outcome {
 	t.Helper()
 	return Attempts(t, p, attacker.Try(verb, args...))[0]
 }
 
+// Run makes the attempts in one jail that the launcher starts. It returns the error of the
+// start.
 func Run(t testing.TB, l confine.Launcher, p *policy.Profile, attempts []attacker.Attempt) ([]attacker.Outcome, error) {
 	t.Helper()
 	q := *p
@@ -47,8 +49,8 @@ func Run(t testing.TB, l confine.Launcher, p *policy.Profile, attempts []attacke
 	return Outcomes(t, attempts, out.Bytes(), fmt.Sprintf("exit %+v, stderr %q", exit, errs.String())), nil
 }
 
-// Start starts a program with its output collected; wait returns when both
-// pipes are at their end.
+// Start starts the program of a profile and copies its output. The function that it returns
+// waits for the end of both pipes. The end of the test kills the jail.
 func Start(t testing.TB, l confine.Launcher, p *policy.Profile, out, errs io.Writer) (*confine.Process, func(), error) {
 	t.Helper()
 	if HostNS {
@@ -77,7 +79,7 @@ func Start(t testing.TB, l confine.Launcher, p *policy.Profile, out, errs io.Wri
 	return proc, func() { <-done; <-done }, err
 }
 
-// Unconfined makes the attempts in a process without a jail: the control.
+// Unconfined makes the attempts in a process without a jail.
 func Unconfined(t testing.TB, dir string, attempts ...attacker.Attempt) []attacker.Outcome {
 	t.Helper()
 	cmd := exec.Command(Binary)
@@ -89,6 +91,7 @@ func Unconfined(t testing.TB, dir string, attempts ...attacker.Attempt) []attack
 	return Outcomes(t, attempts, out, fmt.Sprintf("%v, stderr %q", err, errs.String()))
 }
 
+// Args returns the arguments that make the attacker make the attempts.
 func Args(t testing.TB, attempts []attacker.Attempt) []string {
 	t.Helper()
 	b, err := json.Marshal(attempts)
@@ -98,13 +101,13 @@ func Args(t testing.TB, attempts []attacker.Attempt) []string {
 	return []string{string(b)}
 }
 
-// Outcomes reads a report. A probe that says less or more than one outcome an
-// Attempt has failed, whatever it tried.
+// Outcomes reads a report of the attacker. The test fails if the report does not have one
+// outcome for each attempt.
 func Outcomes(t testing.TB, attempts []attacker.Attempt, report []byte, how string) []attacker.Outcome {
 	t.Helper()
 	var out []attacker.Outcome
 	if err := json.Unmarshal(report, &out); err != nil || len(out) != len(attempts) {
-		t.Fatalf("the probe reported %q (%v) for %d attempts: %s", report, err, len(attempts), how)
+		t.Fatalf("the attacker reported %q (%v) for %d attempts: %s", report, err, len(attempts), how)
 	}
 	return out
 }
@@ -118,6 +121,7 @@ func Rounds(short, long int) int {
 	return short
 }
 
+// Expect compares an outcome with the one that the test wants.
 func Expect(t testing.TB, what string, got, want attacker.Outcome) {
 	t.Helper()
 	if got != want {

@@ -7,9 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What the host has that a jail is to be kept from.
-
-// MakeSharedMemory makes memory that every process of the host finds by the key.
+// MakeSharedMemory makes a System V segment that every process of the host finds by the key.
 func MakeSharedMemory(t *testing.T, key int) {
 	t.Helper()
 	shm, err := unix.SysvShmGet(key, 4096, unix.IPC_CREAT|unix.IPC_EXCL|0o600)
@@ -19,6 +17,7 @@ func MakeSharedMemory(t *testing.T, key int) {
 	t.Cleanup(func() { unix.SysvShmCtl(shm, unix.IPC_RMID, nil) })
 }
 
+// MakeQueue makes a POSIX message queue.
 func MakeQueue(t *testing.T, name string) {
 	t.Helper()
 	fd, err := attacker.MqOpen(name, unix.O_RDONLY|unix.O_CREAT|unix.O_EXCL)

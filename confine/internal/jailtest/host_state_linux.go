@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// HostTree lists everything below dir, with what a change would show in.
+// HostTree lists the files below dir with mode, links, owner and content.
 func HostTree(t testing.TB, dir string) string {
 	t.Helper()
 	var b strings.Builder
@@ -37,8 +37,8 @@ func HostTree(t testing.TB, dir string) string {
 	return b.String()
 }
 
-// RootNames lists the places of the host where a careless mount leaves names. In
-// its /dev/shm others are at work, too.
+// RootNames lists the directories of the host in which a careless mount leaves names. Of
+// /dev/shm, which other processes use too, it lists the names of tests only.
 func RootNames(t testing.TB) string {
 	t.Helper()
 	var all []string
@@ -56,6 +56,7 @@ func RootNames(t testing.TB) string {
 	return strings.Join(all, "\n")
 }
 
+// Mountinfo returns the mounts of this process.
 func Mountinfo(t testing.TB) string {
 	t.Helper()
 	b, err := os.ReadFile("/proc/self/mountinfo")
@@ -65,16 +66,17 @@ func Mountinfo(t testing.TB) string {
 	return string(b)
 }
 
-// hostState is what a jail must leave of the host as it was: a tree, the mounts,
-// the names in its common places.
+// hostState is the state of the host that no jail may change: a tree, the mounts, and the names
+// in common directories.
 type hostState struct{ dir, tree, mounts, names string }
 
+// LookAtHost records the state of the host with the tree dir.
 func LookAtHost(t testing.TB, dir string) hostState {
 	t.Helper()
 	return hostState{dir, HostTree(t, dir), Mountinfo(t), RootNames(t)}
 }
 
-// Same says what has changed since.
+// Same fails the test if the state has changed since.
 func (h hostState) Same(t testing.TB) {
 	t.Helper()
 	now := LookAtHost(t, h.dir)

@@ -19,22 +19,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The tests of jails without namespaces, TestHostNS…, run where user namespaces are
-// refused. TestWithoutNamespaces makes such places out of this host, and runs them
-// there: nothing in the launcher knows that it is a test.
-
-// ForbidEnv has the test binary forbid user namespaces to itself before anything
-// else: "filter" by a seccomp filter, as containers have one, "limit" by setting
-// user.max_user_namespaces to 0 in the user namespace that it is in.
+// ForbidEnv makes the test binary forbid user namespaces to itself before it runs a test.
+// "filter" does it by a seccomp filter, as containers do. "limit" sets
+// user.max_user_namespaces to 0 in the current user namespace. "few" sets it to 1 and takes the
+// one. The launcher cannot tell such a process from a host that forbids them.
 const ForbidEnv = "MCPJAIL_TEST_FORBID"
 
 func runForbid(how string) {
 	runtime.LockOSThread()
-	err := errors.New("forbid by what?")
+	err := errors.New(ForbidEnv + " has no such way")
 	switch how {
 	case "filter":
 		err = forbidByFilter()
-	case "few": // one is allowed, and taken
+	case "few":
 		holder := exec.Command("/usr/bin/sleep", "30")
 		holder.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER, Pdeathsig: syscall.SIGKILL}
 		if err = os.WriteFile("/proc/sys/user/max_user_namespaces", []byte("1"), 0); err == nil {
@@ -51,8 +48,8 @@ func runForbid(how string) {
 	os.Exit(1)
 }
 
-// forbidByFilter refuses clone and unshare with CLONE_NEWUSER to this thread and
-// all that it becomes.
+// forbidByFilter refuses clone and unshare with CLONE_NEWUSER to this thread and its
+// descendants.
 func forbidByFilter() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
@@ -73,7 +70,7 @@ func forbidByFilter() error {
 	return err
 }
 
-// NeedsHostNS skips a test where there are user namespaces.
+// NeedsHostNS skips a test if this host allows user namespaces.
 func NeedsHostNS(t testing.TB) {
 	t.Helper()
 	if f := probe.ProbeUserNamespaces(); f.Answer != probe.No {
@@ -85,9 +82,10 @@ func NeedsHostNS(t testing.TB) {
 	}
 }
 
-// WaivesGaps waives what a jail without namespaces cannot hold.
+// WaivesGaps is a launcher that waives every gap of a jail without namespaces.
 var WaivesGaps = confine.Launcher{Waive: []policy.Axis{policy.AxisFs, policy.AxisProcess, policy.AxisLimits}}
 
+// AttemptsHostNS makes the attempts in one jail without namespaces, in this order.
 func AttemptsHostNS(t testing.TB, p *policy.Profile, attempts ...attacker.Attempt) []attacker.Outcome {
 	t.Helper()
 	out, err := Run(t, WaivesGaps, p, attempts)
@@ -97,8 +95,8 @@ func AttemptsHostNS(t testing.TB, p *policy.Profile, attempts ...attacker.Attemp
 	return out
 }
 
-// HostNS: TestEgress forbids user namespaces here, and the tests waive what jails
-// cannot hold then. The network is none of it.
+// HostNS reports whether HostNSEnv is set: TestEgress set it and forbade user namespaces. Jails
+// then start with WaivesGaps.
 var HostNS = os.Getenv(HostNSEnv) != ""
 
 const HostNSEnv = "MCPJAIL_TEST_HOSTNS"

@@ -16,14 +16,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Binary is a copy of the test binary where every user can reach it.
+// Binary is the path of a copy of the test binary that every user can execute. MakeDir makes
+// it.
 var Binary string
 
-// OrdinaryUser is who the tests become a second time when they run as root.
+// OrdinaryUser is the user ID under which tests of root run some tests again.
 const OrdinaryUser = 61234
 
-// Main runs the tests of this binary, or the program that argv[0] names: the attacker,
-// or one of programs.
+// Main runs the tests of this binary. If argv[0] names the attacker or one of programs, it runs
+// that instead.
 func Main(m *testing.M, programs map[string]func(args []string)) {
 	supervisor.Main()
 	programs[attacker.Name], programs[attacker.AsUserName] = attacker.Run, RunAsUser
@@ -36,21 +37,22 @@ func Main(m *testing.M, programs map[string]func(args []string)) {
 	os.Exit(runTests(m))
 }
 
-// Dir is the tests' own place outside of /tmp, which is the jail's own in
-// every jail.
+// Dir is the directory of this run. It is outside of /tmp, since /tmp in a jail is the jail's
+// own.
 var Dir = fmt.Sprint("/var/tmp/mcp-jail-test-", os.Getpid())
 
-// runTests removes the place again. It is made by the first test that needs one:
-// this binary is started many times over by tests that need none.
+// runTests runs the tests and removes Dir. The first test that needs Dir makes it: tests start
+// this binary many times without a need for it.
 func runTests(m *testing.M) int {
 	if Binary = os.Getenv("MCPJAIL_TEST_BINARY"); Binary != "" {
-		return m.Run() // a second run: the place is there
+		return m.Run() // a test of another process started this one, and that process made Dir
 	}
 	os.Setenv("XDG_STATE_HOME", Dir) // private homes
 	defer os.RemoveAll(Dir)
 	return m.Run()
 }
 
+// MakeDir makes Dir with Binary in it, once, and points TMPDIR there.
 var MakeDir = sync.OnceValue(func() error {
 	if Binary != "" {
 		return nil
@@ -70,7 +72,7 @@ var MakeDir = sync.OnceValue(func() error {
 	return errors.Join(os.Chmod(Dir, 0o755), os.Chmod(Binary, 0o755)) // whatever the umask
 })
 
-// Needs skips where this host cannot build a jail at all.
+// Needs skips a test if this host cannot build a jail with namespaces.
 func Needs(t testing.TB) {
 	t.Helper()
 	probetest.Needs(t, "userns", "landlock", "seccomp", "mount_api")
@@ -79,8 +81,8 @@ func Needs(t testing.TB) {
 	}
 }
 
-// RunAsUser becomes an ordinary user for good, without a group or a capability
-// that could come back, and executes the rest.
+// RunAsUser drops all groups and capabilities, also from the bounding set, becomes OrdinaryUser
+// and executes argv.
 func RunAsUser(argv []string) {
 	runtime.LockOSThread() // the bounding set belongs to the thread that executes
 	for c := uintptr(0); c <= unix.CAP_LAST_CAP; c++ {

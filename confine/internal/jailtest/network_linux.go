@@ -10,14 +10,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Addresses are where the services listen: own is the address in a network
-// namespace of the test's own, host the one elsewhere.
+// Addresses are the addresses of the services that attacks try to reach, by their words in the
+// forms of attacks. Own is the address if the test has a network namespace of its own, Host the
+// address otherwise.
 var Addresses = []struct{ Word, Own, Host string }{
 	{"LOCAL4", "127.0.0.1", "127.0.0.1"}, {"LOCAL6", "::1", "::1"}, {"LAN", "10.20.30.40", "127.0.0.2"},
 	{"META", "169.254.169.254", "127.0.0.3"}, {"PUBLIC4", "198.51.100.7", "127.0.0.4"}, {"PUBLIC6", "2001:db8::7", "::1"}, {"RESOLVER", "9.9.9.9", "127.0.0.5"},
 }
 
-// MakeNetwork fills a network namespace that was made for the test.
+// MakeNetwork adds the Own addresses to lo in a network namespace of the test's own.
 func MakeNetwork() error {
 	if _, err := attacker.NetworkVerbs()["raise-lo"](nil); err != nil {
 		return err
@@ -33,8 +34,7 @@ func MakeNetwork() error {
 	return nil
 }
 
-// addLoopbackAddress gives lo another address, in a network namespace of the
-// test's own.
+// addLoopbackAddress adds an address to lo.
 func addLoopbackAddress(label, ip string) error {
 	addr := net.ParseIP(ip)
 	if v4 := addr.To4(); v4 != nil {
@@ -65,5 +65,5 @@ func addLoopbackAddress(label, ip string) error {
 	return attacker.RawErr(unix.SYS_IOCTL, uintptr(fd), unix.SIOCSIFADDR, uintptr(unsafe.Pointer(&req)))
 }
 
-// suiteEnv is set in the run that has a network namespace of its own.
+// NetworkEnv is set if the process has a network namespace of its own.
 const NetworkEnv = "MCPJAIL_TEST_NETWORK"

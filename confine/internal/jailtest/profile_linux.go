@@ -13,14 +13,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Grant is an entry to be.
+// Grant is a path with the rights that a profile gives.
 type Grant struct {
 	Path   string
 	Rights policy.Rights
 }
 
-// Profile is a profile of a program that needs no more than the C library,
-// with the grants on top.
+// Profile returns the profile of the attacker: the grants, and what a program needs that is
+// linked to the C library.
 func Profile(t testing.TB, grants ...Grant) *policy.Profile {
 	t.Helper()
 	p := &policy.Profile{
@@ -46,6 +46,7 @@ func Profile(t testing.TB, grants ...Grant) *policy.Profile {
 	return p
 }
 
+// Entry returns the entry of a grant, with the identity that the path has now.
 func Entry(t testing.TB, g Grant) policy.Entry {
 	t.Helper()
 	e := policy.Entry{Path: g.Path, Named: g.Path, Rights: g.Rights, Origin: policy.OriginRule, Rule: "path = " + g.Path}
@@ -72,11 +73,12 @@ func Entry(t testing.TB, g Grant) policy.Entry {
 	return e
 }
 
+// SortEntries sorts the entries of a profile by path, as Resolve does.
 func SortEntries(p *policy.Profile) {
 	sort.Slice(p.Entries, func(i, j int) bool { return p.Entries[i].Path < p.Entries[j].Path })
 }
 
-// Identity is the object that a descriptor stands for.
+// Identity returns the identity of the object that a descriptor refers to.
 func Identity(fd int) (id policy.FileID, err error) {
 	err = rootfs.Identify(&stub.Task{}, fd, func(found policy.FileID) error { id = found; return nil })
 	return id, err

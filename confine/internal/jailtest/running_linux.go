@@ -13,7 +13,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// Started is a jail that runs, with what it says on stderr.
+// Started is a running jail. Errs collects its stderr and Out its stdout. Ends waits until no
+// process holds either.
 type Started struct {
 	*confine.Process
 	T    *testing.T
@@ -22,16 +23,18 @@ type Started struct {
 	Ends func()
 }
 
+// Begin starts a jail whose program makes the attempts, and returns while it runs.
 func Begin(t *testing.T, p *policy.Profile, attempts ...attacker.Attempt) *Started {
 	t.Helper()
 	return BeginBy(t, confine.Launcher{}, p, attempts...)
 }
 
+// BeginBy is Begin with a launcher.
 func BeginBy(t *testing.T, l confine.Launcher, p *policy.Profile, attempts ...attacker.Attempt) *Started {
 	t.Helper()
 	q := *p
 	q.Argv = append(q.Argv[:1:1], Args(t, attempts)...)
-	s := &Started{T: t, Errs: NewOutput(), Out: &bytes.Buffer{}}
+	s := &Started{T: t, Errs: &Output{}, Out: &bytes.Buffer{}}
 	var err error
 	if s.Process, s.Ends, err = Start(t, l, &q, s.Out, s.Errs); err != nil {
 		t.Fatal(err)
@@ -39,7 +42,7 @@ func BeginBy(t *testing.T, l confine.Launcher, p *policy.Profile, attempts ...at
 	return s
 }
 
-// Finish waits until everything that held a descriptor of the jail is gone.
+// Finish waits until the jail has ended and no process holds its stdout or stderr.
 func (s *Started) Finish() confine.Exit {
 	s.T.Helper()
 	exit, err := s.Wait()
@@ -63,37 +66,29 @@ func Within(t testing.TB, what string, f func()) {
 	}
 }
 
-// Output collects output and lets a test wait for it.
+// Output is a writer that collects output, so that a test can wait for a part of it. Mu guards
+// Text.
 type Output struct {
 	Mu   sync.Mutex
 	Text string
-	more chan struct{}
 }
-
-func NewOutput() *Output { return &Output{more: make(chan struct{}, 100)} }
 
 func (l *Output) Write(b []byte) (int, error) {
 	l.Mu.Lock()
+	defer l.Mu.Unlock()
 	l.Text += string(b)
-	l.Mu.Unlock()
-	select {
-	case l.more <- struct{}{}:
-	default:
-	}
 	return len(b), nil
 }
 
+// Count returns how often text is in the output.
 func (l *Output) Count(text string) int {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
 	return strings.Count(l.Text, text)
 }
 
+// Await waits until text is in the output.
 func (l *Output) Await(t testing.TB, text string) {
 	t.Helper()
-	testkit.Eventually(t, "stderr has "+text, func() bool {
-		l.Mu.Lock()
-		defer l.Mu.Unlock()
-		return strings.Contains(l.Text, text)
-	})
+	testkit.Eventually(t, "the output has "+text, func() bool { return l.Count(text) > 0 })
 }
