@@ -11,23 +11,18 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
-// The attack suite: what a hostile server may try, tried. Each attack is made
-// outside of a jail (the control: it has to succeed, or it shows nothing), in the
-// jail as it is shipped, and behind each of the jail's walls alone. The walls that
-// refuse it alone are those that the table in SECURITY.md names.
-
-// An attack is one thing to try, in all the forms that it takes.
+// An attack is one thing that a hostile server may try, in all its forms.
 type attack struct {
 	what string
-	// forms are attempts, their words separated by spaces. Words in capitals stand
-	// for what the stage has built (see stage.word).
+	// forms are attempts, their words separated by spaces. Words in capitals stand for
+	// objects of the stage (see stage.word).
 	forms []string
-	// allowed says why it may succeed; "" is for everything that must be refused.
+	// allowed is the reason why the attack may succeed. If it is "", the jail must refuse it.
 	allowed string
-	// since and bareSince, without namespaces, are the Landlock ABI from which on it must be
-	// refused. Before, what leads out of the jail is a gap.
+	// since is the first Landlock ABI with which the jail must refuse the attack; with an
+	// older one it is a gap. bareSince is the same for a jail without namespaces.
 	since, bareSince int
-	// walls are those that could refuse it; nil is the four that every server meets.
+	// walls are the walls that could refuse it. nil stands for everyWall.
 	walls []world
 }
 
@@ -74,22 +69,23 @@ var wallSteps = map[world][]string{
 	wallDescriptors: {}, // see runBehind
 }
 
-// A finding is what came of one form of an attack, as one user.
+// A finding holds the outcomes of one form of an attack by one user.
 type finding struct {
 	Group, Attack, Form string
 	In                  map[world]attacker.Outcome
 }
 
-// possible tells whether the form shows anything on this host.
+// possible reports whether the form succeeds outside of a jail. If not, its other outcomes show
+// nothing.
 func (f *finding) possible() bool { return !attacker.Holds(f.In[unjailed]) }
 
-// gated tells whether the form is one by another gate of the machine.
+// gated reports whether the form makes its system call by the i386 or the x32 gate.
 func (f *finding) gated() bool {
 	return strings.HasPrefix(f.Form, "i386-") || strings.HasPrefix(f.Form, "x32-")
 }
 
-// runAttacks makes every attack and returns what was found. The walls one by one
-// are left out where another user's run, known, has tried them.
+// runAttacks makes every attack and returns the findings. It leaves out single walls for the
+// forms that known, the findings of another user, has them for.
 func runAttacks(t *testing.T, known []finding) []*finding {
 	s := newSuite(t)
 	for _, f := range known {
@@ -130,17 +126,17 @@ func runAttacks(t *testing.T, known []finding) []*finding {
 	return all
 }
 
-// looks are the verbs that find out whether something is there. Without namespaces
-// that is a gap, which the plan names and the user has to waive.
+// looks are the verbs that find out whether something exists. Without namespaces that is a gap,
+// which the plan names and the user has to waive.
 var looks = []string{
 	"stat", "statx", "access", "opath", "readlink", "statfs", "chdir", "watch", "exists-pid", "session-of", "pidfd-open",
 }
 
-// allows tells whether an attack may succeed on this kernel.
+// allows reports whether an attack may succeed on this kernel.
 func (s *suite) allows(a attack, since int) bool { return a.allowed != "" || s.abi < since }
 
-// start makes forms of an attack in every world; several at a time only where they
-// leave nothing behind.
+// start makes forms of an attack in every world. It gets several forms only if they change
+// nothing.
 func (s *suite) start(t *testing.T, a attack, fs ...*finding) {
 	t.Run(a.what+"/"+fs[0].Form, func(t *testing.T) {
 		t.Parallel()
@@ -162,7 +158,7 @@ func (s *suite) start(t *testing.T, a attack, fs ...*finding) {
 			}
 		}
 		if f.gated() || s.known[f.Form] || !testkit.All() {
-			return // what holds which call depends on the gate for seccomp alone
+			return // of the walls, the gate matters to seccomp alone
 		}
 		ws := a.walls
 		if ws == nil {
@@ -177,7 +173,7 @@ func (s *suite) start(t *testing.T, a attack, fs ...*finding) {
 	})
 }
 
-// in makes attempts in one world, on a stage of their own where they touch it.
+// in makes attempts in one world, on a stage of their own if they touch it.
 func (s *suite) in(t *testing.T, w world, fs []*finding) {
 	st, form := s.still, fs[0].Form
 	alone := touches(form)
@@ -198,7 +194,7 @@ func (s *suite) in(t *testing.T, w world, fs []*finding) {
 		case strings.HasPrefix(got, "no verb"):
 			t.Error(got)
 		case !attacker.Holds(got):
-			got = attacker.Succeeded // answers are for reading in a log; that there is one is what counts
+			got = attacker.Succeeded // without its answer
 		case strings.HasPrefix(got, "error: "):
 			t.Logf("%s in %s: %s", fs[i].Form, w, got)
 			got = "refused"
@@ -207,12 +203,12 @@ func (s *suite) in(t *testing.T, w world, fs []*finding) {
 	}
 	if alone && w == jail && attacker.Holds(fs[0].In[w]) {
 		if after := st.untouchable(t); after != before {
-			t.Errorf("%s: %s, and all the same something has changed:\n%s\nwas\n%s", form, fs[0].In[w], after, before)
+			t.Errorf("%s: the outcome is %s, but the stage has changed to\n%s\nfrom\n%s", form, fs[0].In[w], after, before)
 		}
 	}
 }
 
-// fields splits a form, and puts the stage's things in the place of the words.
+// attempt splits a form and replaces its words in capitals by the objects of the stage.
 func (st *stage) attempt(w world, form string) attacker.Attempt {
 	a := attacker.Attempt(strings.Fields(form))
 	for i, f := range a[1:] {
@@ -227,7 +223,8 @@ func (st *stage) attempt(w world, form string) attacker.Attempt {
 	return a
 }
 
-// sorted has longer words first, so that none is taken for a part of another.
+// sorted returns the words with the longer ones first, so that a word which is part of another
+// is replaced last.
 func (s *suite) sorted() []string {
 	var out []string
 	for w := range s.words {

@@ -1,4 +1,12 @@
-// Package attacks tries what a hostile server may try. Each attack is made outside of a
-// jail (the control), in the jail as it is shipped, and behind each wall of the jail alone.
-// TestAttackTable compares the outcomes with the table in SECURITY.md; -update rewrites it.
+// Package attacks makes the attacks that a hostile server may try, and shows that the jail
+// refuses them.
+//
+// A row of rows_*_linux_test.go is one attack in several forms. Each form is made in several
+// worlds: outside of a jail, in the jail as it is shipped, in the jail for hosts that forbid
+// namespaces, and behind each wall of the jail alone. A form that fails outside of a jail shows
+// nothing on this host. The stage is the tree of files, the processes and the services of the
+// host that the attacks aim at. The program that makes them is in package attacker.
+//
+// TestAttackTable compares the outcomes with the table in SECURITY.md; with -update it rewrites
+// the table. It does both in the long form only (MCPJAIL_ALL=1), as root.
 package attacks

@@ -10,7 +10,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
 )
 
-// A tableRow is one attack with everything that was found about it.
+// A tableRow is one attack with its findings.
 type tableRow struct {
 	attack attack
 	root   []finding
@@ -20,7 +20,7 @@ type tableRow struct {
 	bare        string // in one without namespaces
 }
 
-// attackTable is the text between the markers.
+// attackTable returns the text between the markers in SECURITY.md.
 func attackTable(root, user []finding) string {
 	var b strings.Builder
 	attacks, forms, tried := 0, 0, 0
@@ -43,7 +43,7 @@ func attackTable(root, user []finding) string {
 	return b.String() + body.String()
 }
 
-// release is the part of a kernel's version that tells what it has.
+// release returns the first two numbers of a kernel's version.
 func release(s string) string {
 	parts := strings.SplitN(s, ".", 3)
 	return strings.Join(parts[:min(2, len(parts))], ".")
@@ -88,7 +88,7 @@ func newRow(group string, a attack, root, user []finding) tableRow {
 
 func (r *tableRow) all() []finding { return slices.Concat(r.root, r.user) }
 
-// possible are the findings that show something.
+// possible returns the findings of forms that succeed outside of a jail.
 func (r *tableRow) possible() (out []finding) {
 	for _, f := range r.all() {
 		if f.possible() {
@@ -98,8 +98,8 @@ func (r *tableRow) possible() (out []finding) {
 	return out
 }
 
-// in is what came of the attack in a world: how it was refused, and in how many of
-// its forms it was not ("" for none).
+// in returns the outcomes of the forms that were refused in a world, and in how many forms the
+// attack succeeded there ("" for none).
 func (r *tableRow) in(w world) (refused, open string) {
 	var how []string
 	tried, through := map[string]bool{}, map[string]bool{}
@@ -123,7 +123,7 @@ func distinct(s []string) string {
 	return strings.Join(slices.Compact(s), ", ")
 }
 
-// who says that the attack is not possible for everybody, even without a jail.
+// who names the only user for whom the attack succeeds without a jail, if there is such a user.
 func (r *tableRow) who() string {
 	can := func(all []finding) bool {
 		return slices.ContainsFunc(all, func(f finding) bool { return f.possible() })
@@ -137,9 +137,9 @@ func (r *tableRow) who() string {
 	return ""
 }
 
-// refusedBy names the walls that refuse the attack alone, each of them in all its
-// forms; in brackets those that refuse some of them. Mediation is tried on top of
-// namespaces, where those do not hold alone.
+// refusedBy names the walls of which each alone refuses all forms of the attack. Walls that
+// refuse some forms stand in parentheses. Mediation is tried on top of namespaces, if
+// namespaces alone do not refuse the attack.
 func (r *tableRow) refusedBy(ws []world) string {
 	if ws == nil {
 		ws = append(slices.Clone(everyWall), wallMediation)

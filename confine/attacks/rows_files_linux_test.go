@@ -1,7 +1,7 @@
 package attacks
 
-// Files: what lies outside of the grants, what is taken out of them, and what a
-// grant must not be turned into.
+// fileAttacks are attacks on files outside of the grants, on files that are taken out of a grant,
+// and attempts to turn a grant into something that it is not.
 func fileAttacks() []attackGroup {
 	return []attackGroup{
 		{"Files that are not granted", []attack{

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The kernel: namespaces and mounts, /proc and /sys, and calls that reach past
-// every path.
+// kernelAttacks are attacks by namespaces and mounts, by /proc and /sys, and by system calls that
+// need no path.
 func kernelAttacks() []attackGroup {
 	var newNamespace, cloned, cloned3 []string
 	for _, flag := range []uintptr{

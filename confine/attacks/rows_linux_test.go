@@ -7,7 +7,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
 )
 
-// TestAttackVerbs: a verb means one thing.
+// TestAttackVerbs checks that every form has a verb and that no two verbs have one name.
 func TestAttackVerbs(t *testing.T) {
 	for name := range attacker.AttackVerbs() {
 		if attacker.Verbs[name] != nil || attacker.CallVerbs[name] != nil {

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The network and UNIX sockets. No host is granted.
+// networkAttacks are attacks by the network and by UNIX sockets. No host is granted.
 func networkAttacks() []attackGroup {
 	var netlink, families []string
 	for _, kind := range []int{

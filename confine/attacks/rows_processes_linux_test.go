@@ -1,7 +1,7 @@
 package attacks
 
-// Processes: those of the host, the jail's own init, privileges, and what a
-// careless launcher would leave behind.
+// processAttacks are attacks on processes of the host and on the jail's init, on privileges, and
+// on descriptors and variables that a careless launcher leaves open.
 func processAttacks() []attackGroup {
 	leaks := []world{wallDescriptors}
 	return []attackGroup{

@@ -14,16 +14,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A suite is what all attempts of one run share: the host's processes, sockets,
-// queues and keys that they go for.
+// A suite holds the objects of the host that all attempts of one run share: processes, sockets,
+// queues and keys.
 type suite struct {
-	words map[string]string // what stands for them in forms
+	words map[string]string // the words of forms for these objects
 	still *stage            // for attempts that touch no file of a stage
 	known map[string]bool   // forms whose walls have been tried
 	abi   int               // of Landlock here
 }
 
-// leftOpen is where the launcher's own descriptors begin that it forgot to close.
+// leftOpen is the first number of the descriptors that a careless launcher leaves open.
 const leftOpen = 700
 
 func newSuite(t *testing.T) *suite {
@@ -36,7 +36,7 @@ func newSuite(t *testing.T) *suite {
 	return s
 }
 
-// host makes a process for the attempts.
+// host starts a process that the attempts aim at.
 func (s *suite) host(t *testing.T) {
 	cmd := exec.Command(jailtest.Binary)
 	cmd.Args = []string{attacker.Name, `[["wait"]]`}
@@ -57,7 +57,7 @@ func (s *suite) host(t *testing.T) {
 	s.words["CAPFILE"] = filepath.Join(filepath.Dir(jailtest.Binary), capabilityName)
 }
 
-// queues makes what System V, POSIX and the keyrings keep outside of all paths.
+// queues makes System V objects, a POSIX queue and a key, which belong to no path.
 func (s *suite) queues(t *testing.T) {
 	key := 0x6d640000 + os.Getpid()
 	s.words["IPCKEY"] = fmt.Sprint(key)
@@ -87,7 +87,7 @@ func (s *suite) queues(t *testing.T) {
 	t.Cleanup(func() { unix.KeyctlInt(unix.KEYCTL_UNLINK, id, unix.KEY_SPEC_USER_KEYRING, 0, 0) })
 }
 
-// leaks are descriptors without close-on-exec, and a secret in the environment.
+// leaks opens descriptors without close-on-exec and puts a secret into the environment.
 func (s *suite) leaks(t *testing.T) {
 	keep := func(word string, fd int, err error) {
 		if err != nil {

@@ -20,15 +20,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A stage is the tree of the host that one attempt is made on: a home directory
-// that is granted as a whole, with everything in it that must be kept from a
-// server all the same, and places beside it that are not granted.
+// A stage is the tree of the host for one attempt: a home directory that is granted as a whole,
+// with files in it that the jail protects all the same, and directories beside it that are not
+// granted.
 type stage struct {
 	suite *suite
 	root  string
 }
 
-// stageWords stand in forms for what differs from attempt to attempt.
+// stageWords are the words of forms whose objects differ from attempt to attempt.
 var stageWords = []string{"HOSTTMP", "HOSTSHM", "HOME", "WS", "OUT", "PRE", "INIT", "STATE", "HANDLE", "ABSTRACT"}
 
 // stageTree is planted below the root. The content of a file is its name.
@@ -69,7 +69,7 @@ fs = [
 ]
 `
 
-// touches tells whether a form needs a stage of its own.
+// touches reports whether a form needs a stage of its own.
 func touches(form string) bool {
 	return slices.ContainsFunc(stageWords, func(w string) bool { return w != "INIT" && strings.Contains(form, w) })
 }
@@ -109,8 +109,8 @@ func newStage(t *testing.T, s *suite) *stage {
 	return st
 }
 
-// word is what a word of stageWords stands for. The jail's init has the number 1
-// inside; elsewhere the process that started the attempt stands for it.
+// word returns the object that a word of stageWords stands for. The jail's init has the process
+// ID 1 inside. Elsewhere the process that started the attempt takes its part.
 func (st *stage) word(w world, word string) string {
 	switch word {
 	case "INIT":
@@ -142,8 +142,8 @@ func (st *stage) word(w world, word string) string {
 	return st.root + "/home/.local/state/mcp-jail"
 }
 
-// mover is the host's part of read-moved: as soon as somebody is ready in the
-// directory, it moves it out of the grant.
+// mover is the host's part of read-moved. When the attacker is ready in the directory, mover
+// moves the directory out of the grant.
 func (st *stage) mover() {
 	from := st.root + "/home/ws/moved"
 	for range 2000 {
@@ -155,7 +155,7 @@ func (st *stage) mover() {
 	}
 }
 
-// untouchable is the state of everything that no attack may change.
+// untouchable returns the state of all files that no attack may change.
 func (st *stage) untouchable(t *testing.T) string {
 	var b strings.Builder
 	for _, dir := range []string{
@@ -168,7 +168,7 @@ func (st *stage) untouchable(t *testing.T) string {
 	return b.String()
 }
 
-// sockets listens where the form says so, as daemons of the host do.
+// sockets listens on the sockets that a form names, as daemons of the host do.
 func (st *stage) sockets(t *testing.T, form string) {
 	for _, place := range []string{"out", "home/ws"} {
 		if strings.Contains(form, "sock") {
@@ -185,7 +185,7 @@ func (st *stage) sockets(t *testing.T, form string) {
 	}
 }
 
-// handOut gives everybody who connects a descriptor of a file that is not granted.
+// handOut listens on a socket and passes each client a descriptor of a file that is not granted.
 func (st *stage) handOut(t *testing.T, name string) {
 	t.Helper()
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: name, Net: "unix"})
@@ -219,7 +219,7 @@ func (st *stage) receive(t *testing.T, name string) {
 	t.Cleanup(func() { c.Close() })
 }
 
-// profile is the real policy of the stage, resolved as for a real start.
+// profile resolves the policy of the stage as for a real start.
 func (st *stage) profile(t *testing.T) *policy.Profile {
 	t.Helper()
 	text := fmt.Sprintf(stagePolicy, jailtest.Binary, st.root+"/home/ws", jailtest.Binary, st.suite.words["SETID"], st.suite.words["CAPFILE"])

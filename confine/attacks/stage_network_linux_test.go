@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// network makes services on addresses of every kind. In a network namespace of
-// the test's own these are real addresses of the local network, of a cloud's
-// metadata, of a public resolver; elsewhere they are all of the loopback network.
+// network starts services on addresses of every kind. In a network namespace of the test's own
+// these are the addresses of a local network, of a cloud's metadata service and of a public
+// resolver. Otherwise all are loopback addresses.
 func (s *suite) network(t *testing.T) {
 	own := os.Getenv(jailtest.NetworkEnv) != ""
 	if own && os.Getuid() == 0 {
@@ -44,8 +44,7 @@ func (s *suite) network(t *testing.T) {
 	}
 }
 
-// serveTCP accepts whatever comes. An address that was just added can need a
-// moment.
+// serveTCP accepts every connection. It waits until an address that was just added can be used.
 func serveTCP(t *testing.T, at string) string {
 	t.Helper()
 	testkit.Eventually(t, "an address "+at, func() bool {

@@ -68,8 +68,7 @@ func TestAttackTable(t *testing.T) {
 	}
 }
 
-// makeSetIDPrograms makes what only root can: programs that would run as somebody
-// else, or with a capability.
+// makeSetIDPrograms makes a set-id program and one with a file capability, which only root can.
 func makeSetIDPrograms(t *testing.T) {
 	t.Helper()
 	self, err := os.ReadFile(jailtest.Binary)
@@ -97,9 +96,8 @@ const (
 	capabilityName = "attack-capability"
 )
 
-// attacksAs makes all attacks in a process of its own, in a network namespace
-// where the addresses of the world are its own, and an IPC namespace that takes
-// what was made with it.
+// attacksAs makes all attacks in a process with a network namespace of its own, which has the
+// addresses of the services, and an IPC namespace, whose end removes the IPC objects.
 func attacksAs(t *testing.T, who string) []finding {
 	t.Helper()
 	dir := filepath.Join(filepath.Dir(jailtest.Binary), "attacks-"+who)
@@ -143,8 +141,8 @@ var complaint = regexp.MustCompile(`(?m)^ *([a-z_]+\.go:\d+:|panic:|--- FAIL).*$
 
 func complaints(log string) string { return strings.Join(complaint.FindAllString(log, -1), "\n") }
 
-// compareTable holds the committed table to what was found. Another kernel knows
-// other errnos and other attacks, so there only what is refused must be refused.
+// compareTable compares the committed table with the findings. On another kernel errnos and
+// possible attacks differ: there an attack that was refused must be refused.
 func compareTable(t *testing.T, table string) {
 	t.Helper()
 	b, err := os.ReadFile(tableFile)

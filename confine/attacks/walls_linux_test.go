@@ -18,24 +18,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// One wall at a time. Production code has no way to leave a step out.
+// behindName is the argv[0] of the program that restricts itself by one wall and then becomes
+// the attacker. The product cannot leave out a step.
+const behindName = "mcp-jail-behind"
 
-const behindName = "mcp-jail-behind" // puts up one wall without namespaces, then runs the program
-
-// only builds a jail that is one wall.
+// only returns the steps that make up the wall.
 func (w world) only(b *jailpkg.Launch, steps []jailpkg.Step) []jailpkg.Step {
 	return slices.DeleteFunc(steps, func(st jailpkg.Step) bool {
 		return !slices.Contains(wallSteps[w], st.Name) || st.Name == "landlock" && w == wallMediation
 	})
 }
 
-// restrictingAfterRules are the steps that a process can go through by itself.
+// restrictingAfterRules returns the steps that a process can make for itself.
 func restrictingAfterRules(b *jailpkg.Launch) []jailpkg.Step {
 	return append([]jailpkg.Step{{Name: "landlock rules", By: b.Init, Run: b.OpenRuleset}}, b.RestrictSteps()...)
 }
 
-// runBehind puts one wall up around this process and becomes the program of the
-// order on stdin.
+// runBehind restricts this process by one wall and executes the program of the spec on stdin.
 func runBehind(args []string) {
 	runtime.LockOSThread()
 	fail := func(err error) {

@@ -49,8 +49,8 @@ func (st *stage) make(t *testing.T, w world, tries []attacker.Attempt) []attacke
 	return st.behind(t, w, p, tries)
 }
 
-// start runs a jail. A file of the host that somebody replaces meanwhile (useradd
-// does it to /etc/passwd) has the start refused, and is resolved again.
+// start runs a jail. If another program replaces a file of the host during the start, as useradd
+// does with /etc/passwd, start resolves the profile again.
 func (st *stage) start(t *testing.T, l confine.Launcher, p *policy.Profile, tries []attacker.Attempt) []attacker.Outcome {
 	t.Helper()
 	for again := 0; ; again++ {
@@ -65,9 +65,8 @@ func (st *stage) start(t *testing.T, l confine.Launcher, p *policy.Profile, trie
 	}
 }
 
-// careless runs a program as a careless launcher would: with its descriptors and
-// its environment. What root mounts or renames in it stays in namespaces of its
-// own.
+// careless runs a program as a careless launcher would, with all descriptors and the whole
+// environment. Mounts and host names that root changes there stay in namespaces of the program.
 func (st *stage) careless(t *testing.T, cmd *exec.Cmd, tries []attacker.Attempt) []attacker.Outcome {
 	t.Helper()
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
@@ -87,8 +86,7 @@ func (st *stage) careless(t *testing.T, cmd *exec.Cmd, tries []attacker.Attempt)
 	return jailtest.Outcomes(t, tries, out, fmt.Sprintf("%v, stderr %q", err, errs.String()))
 }
 
-// inBareJail makes attempts in the jail that this host would build if it forbade
-// user namespaces, with every gap waived.
+// inBareJail makes attempts in a jail without namespaces, with every gap waived.
 func (st *stage) inBareJail(t *testing.T, p *policy.Profile, tries []attacker.Attempt) []attacker.Outcome {
 	t.Helper()
 	q := *p
@@ -115,7 +113,7 @@ func (st *stage) inBareJail(t *testing.T, p *policy.Profile, tries []attacker.At
 	return jailtest.Outcomes(t, tries, out, fmt.Sprintf("exit %+v", exit))
 }
 
-// behind makes attempts behind one wall alone, which is no namespace.
+// behind makes attempts behind one wall alone. The wall is not namespaces.
 func (st *stage) behind(t *testing.T, w world, p *policy.Profile, tries []attacker.Attempt) []attacker.Outcome {
 	t.Helper()
 	q := *p
@@ -127,7 +125,7 @@ func (st *stage) behind(t *testing.T, w world, p *policy.Profile, tries []attack
 		}
 	}
 	f := probe.Detect().WithUserNS(probe.Available(""))
-	f.SeccompNotify = probe.Unavailable("for this test", "") // nobody would answer
+	f.SeccompNotify = probe.Unavailable("for this test", "") // there is no supervisor to answer
 	plan := planpkg.Compile(&q, f)
 	cmd := exec.Command(jailtest.Binary)
 	cmd.Args = []string{behindName, string(w)}
