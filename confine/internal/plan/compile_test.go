@@ -42,8 +42,14 @@ func planText(p *Plan) string {
 	}
 	v := reflect.ValueOf(o)
 	for i := range v.NumField() {
-		if name := v.Type().Field(i).Name; name != "Mounts" && name != "Landlock" && name != "Seccomp" && name != "Hooks" {
+		if name := v.Type().Field(i).Name; name != "Mounts" && name != "Landlock" && name != "Seccomp" && name != "Hooks" && name != "Profile" {
 			fmt.Fprintf(&b, "spec %s: %+v\n", name, v.Field(i))
+		}
+	}
+	v = reflect.ValueOf(o.Profile)
+	for i := range v.NumField() {
+		if !v.Field(i).IsZero() {
+			fmt.Fprintf(&b, "spec Profile.%s: %+v\n", v.Type().Field(i).Name, v.Field(i))
 		}
 	}
 	return b.String()
