@@ -4,34 +4,37 @@ import (
 	"net/netip"
 )
 
-// What the init of a jail without a network namespace says to its launcher about the
-// server's sockets: a message each, a letter and an address. Some are answered, with a
-// byte.
+// The kinds of a BrokerRequest. The launcher answers the first two with one byte.
 const (
-	RequestConnect = 'c' // may a connection be made? yes, or it was refused and recorded
-	RequestRefused = 'r' // a packet was refused: record it; answered when that is done
-	PassTCP        = 'a' // the other end of a connection, a descriptor
-	PassUDP        = 'd' // the other end of what the server takes for a UDP socket
+	RequestConnect = 'c' // asks whether a connection is allowed; the launcher records a refusal
+	RequestRefused = 'r' // asks the launcher to record a refused packet; it answers afterwards
+	PassTCP        = 'a' // passes the other end of a TCP connection, as a descriptor
+	PassUDP        = 'd' // passes the other end of a socket that the server uses as UDP
 )
 
+// The answers to RequestConnect and RequestRefused.
 const (
 	AnswerNo  = 0
 	AnswerYes = 1
 )
 
-// An ask is such a message.
+// BrokerRequest is a message about one of the server's sockets. The init of a jail without a
+// network namespace sends it to the launcher.
 type BrokerRequest struct {
 	Kind byte
 	To   netip.AddrPort
 }
 
+// MaxBrokerRequest is the size of the buffer in which a request arrives.
 const MaxBrokerRequest = 64
 
+// Encode returns the request as one message: its kind, then the address.
 func (a BrokerRequest) Encode() []byte {
 	b, _ := a.To.AppendBinary([]byte{a.Kind}) // never fails
 	return b
 }
 
+// DecodeBrokerRequest reads a message that Encode made.
 func DecodeBrokerRequest(b []byte) (a BrokerRequest, err error) {
 	if len(b) == 0 {
 		return a, ErrSpec

@@ -4,36 +4,35 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
 )
 
-// Descriptors that the stub begins with.
+// Descriptors that the stub inherits.
 const (
-	ControlFD    = stub.LifeFD // a socket by which descriptors pass, and signals afterwards
-	ProgramFD    = 5           // what the stub was executed from
-	StubEventsFD = 6           // the supervisor's order, and its messages
+	ControlFD    = stub.LifeFD // a socket: first it passes descriptors, later signals
+	ProgramFD    = 5           // the stub's own program
+	StubEventsFD = 6           // a socket: the supervisor's Spec, and its events
 	StubExeFD    = 7           // the supervisor's program
 )
 
-// shimName is the shim's argv[0]; nothing else tells it from the program that
-// it is a copy of.
+// SupervisorName is argv[0] of the init and of the supervisor. They are copies of the
+// launcher's program, and recognize their role by this name.
 const SupervisorName = "mcp-jail: init"
 
-// Descriptors of the shim beyond the server's three.
+// Descriptors of the init of a jail without namespaces, besides the server's three.
 const (
-	SpecFD   = 3 // the order, and after it signals for the program, a byte each
-	EventsFD = 4 // messages to the launcher; never seen by the server
+	SpecFD   = 3 // a socket: the Spec, then signals for the program, one byte each
+	EventsFD = 4 // events for the launcher; the server does not inherit it
 )
 
-// argSupervise is the last argument of a supervisor.
+// ArgSupervise is the last argument of the supervisor of a jail with namespaces. The outer
+// process executes it when the jail needs a supervisor. So the supervisor is the first
+// process of the outer PID namespace, the jail ends with it, and the server cannot see it.
 const ArgSupervise = "supervise"
 
-// The supervisor of a jail with namespaces is executed when it is needed (see
-// jailBuilder.relieveOuter), as the first process of the outer PID namespace: with it ends
-// the jail. The server cannot see it.
-
-// Descriptors of a supervisor. orderFD is for signals, statusFD for its order as well.
+// Descriptors of a supervisor. Its SpecFD carries signals only. Its EventsFD is a socket
+// that carries its Spec as well.
 const (
-	ListenerFD = EventsFD + 1 + iota // of the server's filter, where it has one
-	RulesetFD                        // the ruleset of its workers
-	ServerFD                         // of the server, for signals
-	ProcFD                           // a proc that shows it and the jail, its working directory
-	ExeFD                            // what it was executed from
+	ListenerFD = EventsFD + 1 + iota // the seccomp listener of the server's filter, if there is one
+	RulesetFD                        // the Landlock ruleset of its workers
+	ServerFD                         // a pidfd of the server, for signals
+	ProcFD                           // a proc filesystem that shows the supervisor and the jail; its working directory
+	ExeFD                            // its own program
 )

@@ -4,13 +4,14 @@ import (
 	"time"
 )
 
+// Numbers and times of the connections that lead into a jail (policy key inbound).
 const (
-	InboundSockets = 8
-	MaxInbound     = 64
-	InboundTimeout = time.Second // between attempts to listen on a port that is taken, or to get a socket
-	InboundEnd     = time.Second // after the jail's, for what the server has answered
+	InboundSockets = 8           // the sockets that the launcher holds in advance
+	MaxInbound     = 64          // the connections at a time
+	InboundTimeout = time.Second // between attempts to listen on a port in use, or to get a socket
+	InboundEnd     = time.Second // to deliver what the server sent before the jail ended
 )
 
-// askSocket asks the init for one more socket. On its socket every other byte is a
-// signal.
+// RequestSocket asks the init or the supervisor for one more inbound socket. Every other
+// byte on that socket is a signal for the program.
 const RequestSocket = 0xff

@@ -1,19 +1,19 @@
 package spec
 
-// The keys of the limits that the jail itself can see to be reached.
+// The policy keys of the limits that the jail itself sees exceeded.
 const (
 	KeyMemory    = "memory_mb"
 	KeyProcesses = "processes"
 )
 
-// runsAtOnce is GOMAXPROCS of the shim. Three threads keep their place in Go's scheduler
-// while they wait for a moment: the builder for the exec, the receiver and a worker for
-// what comes next (see patience).
+// MaxProcs is GOMAXPROCS of the init and of the supervisor. Three of their threads may each
+// occupy a processor of Go's scheduler while they wait briefly: the builder for the exec, and
+// the receiver and a worker of mediated calls for the next request.
 const MaxProcs = 3
 
-// initThreads is what the shim's own threads take of RLIMIT_NPROC: see spareThreads.
+// InitThreads is how many threads of the init or the supervisor count against RLIMIT_NPROC.
 const InitThreads = 19
 
-// unknownUmask is that of a caller when any process of the jail may have changed its
-// own: it has to be asked for, and a look into /proc is what costs most then.
+// UnknownUmask stands for the umask of a caller once any process of the jail has called
+// umask(2). The supervisor then reads the caller's umask from /proc.
 const UnknownUmask = -1

@@ -6,28 +6,27 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// mountOp is one thing that the shim attaches to the jail's root. The list is
-// in order: what is attached first lies below what comes later.
+// Mount is one mount in the jail's root. Mounts are attached in the order of the list, so a
+// later one lies over an earlier one.
 type Mount struct {
 	Kind     mountKind
 	Path     string // absolute, the same name inside and outside
 	IsDir    bool
 	ReadOnly bool
 	NoExec   bool
-	Dev      bool          // device nodes keep working
-	ID       policy.FileID // the object that must be found at path; zero: not checked
-	// inside is set where path lies within something attached before: it must
-	// exist already, because nothing is ever created on the host. Otherwise the
-	// name is made in the jail's own root.
+	Dev      bool          // without nodev: device nodes keep working
+	ID       policy.FileID // of the object that must be at Path; zero: not checked
+	// OnExisting: Path lies in an earlier mount. The object must exist already, because the
+	// jail creates nothing on the host. Otherwise the name is created in the jail's own root.
 	OnExisting bool
-	// copied is set where path lies in a copy: what is found there is no object of
-	// the host's, and has another identity.
+	// InOverlay: Path lies in an overlay. The object there has another identity than the
+	// host's.
 	InOverlay bool
-	// hidden is set where that name lies in a mask with holes: the directories
-	// that are made on the way to it are as shut as the mask.
+	// UnderMask: Path lies in a traversable mask. Directories that are created on the way to
+	// it have the mode of that mask.
 	UnderMask bool
-	// holes is set on a mask below which something is granted again: such a mask
-	// can be passed through, but not listed.
+	// Traversable: something below this mask is granted again. The server can pass through
+	// the mask but cannot list it.
 	Traversable bool
 }
 
@@ -35,27 +34,28 @@ type mountKind uint8
 
 const (
 	MountBind    mountKind = iota + 1 // the host's object
-	MountMask                         // an empty, unreadable stand-in
+	MountMask                         // an empty object without permissions, over one of the host's
 	MountTmpfs                        // a private, size-limited directory
-	MountOverlay                      // the host's directory, and changes that only the jail sees
-	MountPin                          // what is there already, once more
+	MountOverlay                      // the host's directory; only the jail sees the changes
+	MountPin                          // the object at Path bound onto itself, so that it cannot be renamed
 )
 
-// cloned tells of a mount of something of the host's, which is cloned before
-// anything is attached.
+// Cloned reports whether the mount shows an object of the host. Such objects are cloned
+// before the first mount is attached.
 func (op *Mount) Cloned() bool { return op.Kind == MountBind || op.Kind == MountOverlay }
 
-// inMemory tells of a filesystem of the jail's own that the server can fill.
+// InMemory reports whether the mount has a filesystem in memory that the server can fill.
 func (op *Mount) InMemory() bool { return op.Kind == MountTmpfs || op.Kind == MountOverlay }
 
-// ownPlaces are the directories of every jail that are not the host's, with
-// what Landlock grants in them.
+// PrivateDirs are the directories that every jail has for itself.
 var PrivateDirs = []string{"/tmp", "/dev/shm"}
 
-// deviceNodes are bound from the host: a user namespace cannot make its own.
+// DeviceNodes are the device nodes that the jail binds from the host. A user namespace
+// cannot create device nodes.
 var DeviceNodes = []string{"null", "zero", "full", "random", "urandom", "tty"}
 
-// passed tells that there are names that another spelling leads past the mount of.
+// BypassesMount reports whether one of the names has another spelling by which the server
+// could reach the object without its mount.
 func BypassesMount(names []policy.FoldedName) bool {
 	return slices.ContainsFunc(names, func(f policy.FoldedName) bool { return f.BypassesMount })
 }

@@ -1,36 +1,36 @@
 package spec
 
-// A jail with granted hosts has an empty network namespace like every other. In it
-// every address is local: what would lead out arrives at sockets that the shim opened
-// there and handed to the launcher. On the launcher's side of them a Gate decides
-// (package egress); on the jail's side there is nothing left to reach.
-
-// gateOrder is what the shim has to open.
+// Network says which sockets the jail opens and passes to the launcher.
+//
+// A jail has an empty network namespace. If hosts are granted, every address is local there.
+// So a connection that would leave the jail arrives at a listener that the stub opened in
+// the namespace and passed to the launcher. A Gateway in the launcher decides about it
+// (package egress). The jail keeps no end of these sockets.
 type Network struct {
-	Open    bool     // there is a gate at all
-	Asked   bool     // instead, without namespaces: the init makes the server's sockets, and asks what they may reach
+	Open    bool     // hosts are granted, in a network namespace
+	Asked   bool     // hosts are granted, without namespaces: the init makes the server's sockets and asks the launcher
 	Inbound bool     // ports of the host lead into the jail
-	Ports   []uint16 // TCP, besides those of DNS
-	Refused []byte   // the filter of the packet socket, struct sock_filter records
+	Ports   []uint16 // the TCP ports to listen on, besides DNS
+	Refused []byte   // the BPF filter of the packet socket, struct sock_filter records
 }
 
-// any tells whether there is something to hand over.
+// Any reports whether the jail passes any socket.
 func (g *Network) Any() bool { return g.Open || g.Asked || g.Inbound }
 
-// What the sockets are that the shim hands over: a byte each, in the data of the
-// message that carries them.
+// The kinds of the sockets that the jail passes to the launcher: one byte for each, in the
+// data of the message that carries the descriptors.
 const (
 	SocketDNS     = 'd' // UDP, [::]:53
-	SocketDNSTCP  = 'D'
-	SocketTCP     = 't' // a listener
-	SocketPackets = 'r' // the packet socket
-	SocketInbound = 's' // TCP, for a connection into the jail
-	SocketBroker  = 'a' // no socket of the network: see asks.go
-	SocketsEnd    = '.' // no descriptor: that was the last
+	SocketDNSTCP  = 'D' // TCP, [::]:53
+	SocketTCP     = 't' // a listener on one of Ports
+	SocketPackets = 'r' // the packet socket, which sees refused packets
+	SocketInbound = 's' // an unconnected TCP socket, for one connection into the jail
+	SocketBroker  = 'a' // a UNIX socket, which carries BrokerRequests
+	SocketsEnd    = '.' // without a descriptor: no more sockets follow
 )
 
-// maxHanded is how many descriptors one message carries (SCM_MAX_FD).
+// MaxSockets is how many descriptors one message carries (SCM_MAX_FD).
 const MaxSockets = 253
 
-// gatePort is DNS's.
+// GatewayPort is the port of DNS.
 const GatewayPort = 53

@@ -6,21 +6,23 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// sighting is a refusal as a supervisor sees it.
+// Refusal is a refusal as the supervisor sees it.
 type Refusal struct {
 	Axis      policy.Axis
 	Operation string
-	Target    string // others, where it got no place of its own
-	Absent    bool   // the jail has no such name: whether that is a refusal, the host knows
+	Target    string // policy.DenialOthers if there are too many different targets
+	Absent    bool   // the jail has no such name; only the launcher can tell whether the host has it
 }
 
+// How many refusals the supervisor reports.
 const (
-	Window      = time.Second
-	MaxRefusals = 1000 // different ones of a page, and of a session
-	MaxAbsents  = 250  // the launcher looks each of them up
-	MaxAgain    = 100
+	Window      = time.Second // after which repeated refusals are reported as one count
+	MaxRefusals = 1000        // different ones in one window, and in one session
+	MaxAbsents  = 250         // of those with Absent set; the launcher looks up each of them
+	MaxAgain    = 100         // repeats in one window that are reported at once
 )
 
+// Event returns the event that reports the refusal, which happened so many times.
 func (s Refusal) Event(times int) Event {
 	m := Event{Kind: EventRefused, Step: string(s.Axis), Detail: s.Operation, Target: s.Target, Num: times}
 	if s.Absent {
@@ -29,7 +31,8 @@ func (s Refusal) Event(times int) Event {
 	return m
 }
 
-// sighting is what m is about; whether the jail alone does not have it, is known by now.
+// Refusal returns the refusal that the event reports. Absent is set only for the sum of the
+// others, because the launcher has looked up all other names by then.
 func (m Event) Refusal() Refusal {
 	return Refusal{policy.Axis(m.Step), m.Detail, m.Target, m.Kind == EventAbsent && m.Target == policy.DenialOthers}
 }

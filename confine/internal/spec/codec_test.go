@@ -9,11 +9,11 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// sampleLimits are one number each.
+// sampleLimits has a different number in each field.
 var sampleLimits = policy.Limits{MemoryMB: 1, Processes: 2, OpenFiles: 3, FileSizeMB: 4, MessageMB: 5, NetOutMB: 6, Connections: 7}
 
-// sampleOrder has every field set, so that one that is not coded shows.
-func sampleOrder() *Spec {
+// sampleSpec has every field set, so that the test finds a field that is not coded.
+func sampleSpec() *Spec {
 	return &Spec{
 		HostPID: 4711,
 		Mounts: []Mount{
@@ -37,8 +37,8 @@ func sampleOrder() *Spec {
 	}
 }
 
-func TestOrderRoundTrip(t *testing.T) {
-	o := sampleOrder()
+func TestSpecRoundTrip(t *testing.T) {
+	o := sampleSpec()
 	v := reflect.ValueOf(*o)
 	for i := range v.NumField() {
 		if v.Field(i).IsZero() {
@@ -66,8 +66,8 @@ func TestProgramsRoundTrip(t *testing.T) {
 	}
 }
 
-// TestOrderOfMounts sets one field of an operation at a time.
-func TestOrderOfMounts(t *testing.T) {
+// TestMountRoundTrip sets one flag of a mount at a time, so that two flags cannot be swapped.
+func TestMountRoundTrip(t *testing.T) {
 	for i := range 8 {
 		m := Mount{Path: "/x"}
 		*[]*bool{&m.IsDir, &m.ReadOnly, &m.NoExec, &m.Dev, &m.OnExisting, &m.UnderMask, &m.Traversable, &m.InOverlay}[i] = true
@@ -78,42 +78,43 @@ func TestOrderOfMounts(t *testing.T) {
 	}
 }
 
-func TestTruncatedOrders(t *testing.T) {
-	b := sampleOrder().Encode()
+func TestDecodeRefusesMalformedSpecs(t *testing.T) {
+	b := sampleSpec().Encode()
 	for n := range b {
 		if _, err := Decode(b[:n]); err == nil {
-			t.Errorf("the first %d of %d bytes pass for an order", n, len(b))
+			t.Errorf("the first %d of %d bytes are accepted", n, len(b))
 		}
 	}
 	if _, err := Decode(append(b, 0)); err == nil {
-		t.Error("a byte too many passes")
+		t.Error("an additional byte is accepted")
 	}
 	other := append([]byte(nil), b...)
-	other[len(specMagic)]++ // its last letter, behind one byte of length
+	other[len(specMagic)]++ // its last letter; one byte of length is in front
 	if _, err := Decode(other); err == nil {
-		t.Error("an order of another version passes")
+		t.Error("a Spec of another version is accepted")
 	}
 }
 
-func TestMessageRoundTrip(t *testing.T) {
+func TestEventRoundTrip(t *testing.T) {
 	m := Event{Kind: EventLimit, Step: "memory_mb", Num: -1, Detail: "memory", Pid: 7, Program: "node\n"}
 	got, rest, err := NextEvent(append(m.Encode(), "next"...))
 	if string(rest) != "next" {
-		t.Errorf("what follows is %q", rest)
+		t.Errorf("the rest is %q", rest)
 	}
 	if err != nil || got != m {
 		t.Errorf("%+v became %+v, %v", m, got, err)
 	}
 	for _, bad := range []string{"", "\x00\x00\x00", "\x7f\xff\xff\xff", "\x00\x00\x00\x05abcde", "\x00\x00\x00\x05ab"} {
 		if _, _, err := NextEvent([]byte(bad)); err == nil {
-			t.Errorf("%q passes for a message", bad)
+			t.Errorf("%q is accepted as an event", bad)
 		}
 	}
 }
 
-// FuzzOrder: whatever comes in, decoding ends, and what it takes it gives back.
-func FuzzOrder(f *testing.F) {
-	b := sampleOrder().Encode()
+// FuzzSpec checks that decoding ends on any input, and that an accepted Spec encodes and decodes
+// to itself.
+func FuzzSpec(f *testing.F) {
+	b := sampleSpec().Encode()
 	f.Add(b)
 	f.Add((&Spec{}).Encode())
 	f.Add(b[:len(b)/2])
@@ -137,7 +138,8 @@ func FuzzOrder(f *testing.F) {
 	})
 }
 
-func FuzzMessage(f *testing.F) {
+// FuzzEvent checks that decoding ends on any input.
+func FuzzEvent(f *testing.F) {
 	f.Add(string(Event{Kind: EventFailed, Step: "mounts", Num: 2}.Encode()))
 	f.Fuzz(func(t *testing.T, s string) { NextEvent([]byte(s)) })
 }

@@ -1,0 +1,217 @@
+package spec
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/landlock"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// specMagic changes with the encoding of a Spec and of an Event, so that a process of another
+// version refuses it.
+const specMagic = "mcp-jail-order-10"
+
+// codec encodes or decodes. Both directions use the same list of fields (codec.fields,
+// codec.event), so they cannot disagree.
+type codec struct {
+	buf  []byte // the output so far, or the input that is left
+	text string // of a reader: the whole input; decoded strings are parts of it
+	read bool
+	err  error
+}
+
+func reader(b []byte) codec { return codec{buf: b, text: string(b), read: true} }
+
+// ErrSpec says that a message is malformed, or of another version.
+var ErrSpec = errors.New("a message between the launcher and the jail cannot be decoded")
+
+func (c *codec) num(n *uint64) {
+	if !c.read {
+		c.buf = binary.AppendUvarint(c.buf, *n)
+		return
+	}
+	v, size := binary.Uvarint(c.buf)
+	if size <= 0 {
+		c.err, c.buf = ErrSpec, nil
+		return
+	}
+	*n, c.buf = v, c.buf[size:]
+}
+
+func (c *codec) int(n *int) {
+	v := uint64(int64(*n))
+	c.num(&v)
+	*n = int(int64(v))
+}
+
+func (c *codec) bool(b *bool) {
+	var v uint64
+	if *b {
+		v = 1
+	}
+	c.num(&v)
+	*b = v == 1
+}
+
+func (c *codec) str(s *string) {
+	n := uint64(len(*s))
+	c.num(&n)
+	if !c.read {
+		c.buf = append(c.buf, *s...)
+		return
+	}
+	if n > uint64(len(c.buf)) {
+		c.err, c.buf = ErrSpec, nil
+		return
+	}
+	at := len(c.text) - len(c.buf)
+	*s, c.buf = c.text[at:at+int(n)], c.buf[n:]
+}
+
+// bytes codes a byte slice. A decoded one is a part of the input.
+func (c *codec) bytes(b *[]byte) {
+	n := uint64(len(*b))
+	c.num(&n)
+	if !c.read {
+		c.buf = append(c.buf, *b...)
+		return
+	}
+	if n > uint64(len(c.buf)) {
+		c.err, c.buf = ErrSpec, nil
+		return
+	}
+	*b, c.buf = c.buf[:n:n], c.buf[n:]
+}
+
+func (c *codec) network(g *Network) {
+	c.bool(&g.Open)
+	c.bool(&g.Asked)
+	c.bool(&g.Inbound)
+	list(c, &g.Ports, func(p *uint16) {
+		port := uint64(*p)
+		c.num(&port)
+		*p = uint16(port)
+	})
+	c.bytes(&g.Refused)
+}
+
+func (c *codec) id(f *policy.FileID) {
+	c.num(&f.Dev)
+	c.num(&f.Ino)
+	birth := uint64(f.Birth)
+	c.num(&birth)
+	f.Birth = int64(birth)
+}
+
+// list codes a slice. It calls each once for every element.
+func list[T any](c *codec, s *[]T, each func(*T)) {
+	n := uint64(len(*s))
+	c.num(&n)
+	if c.read {
+		if n > uint64(len(c.buf)) { // each element takes at least one byte
+			c.err, c.buf = ErrSpec, nil
+			return
+		}
+		*s = make([]T, n)
+		// Write to each page before reading it. Reading a fresh page maps the shared zero
+		// page, and replacing that later interrupts every processor that runs a thread of
+		// this process.
+		clear(*s)
+	}
+	for i := range *s {
+		each(&(*s)[i])
+	}
+}
+
+// profile codes the fields that Spec.Profile has.
+func (c *codec) profile(p *policy.Profile) {
+	list(c, &p.Entries, func(e *policy.Entry) {
+		kind, rights, origin := uint64(e.Kind), uint64(e.Rights), uint64(e.Origin)
+		c.str(&e.Path)
+		c.num(&kind)
+		c.num(&rights)
+		c.num(&origin)
+		e.Kind, e.Rights, e.Origin = policy.Kind(kind), policy.Rights(rights), policy.Origin(origin)
+	})
+	list(c, &p.Unprotected, c.str)
+	list(c, &p.Folded, func(f *policy.FoldedName) {
+		c.str(&f.Path)
+		c.id(&f.ID)
+		c.str(&f.OtherSpelling)
+		c.bool(&f.BypassesMount)
+	})
+	anyProgram := p.Programs == nil // an empty list grants none
+	list(c, &p.Programs, c.str)
+	if c.bool(&anyProgram); anyProgram {
+		p.Programs = nil
+	}
+}
+
+// fields codes all fields of a Spec.
+func (c *codec) fields(o *Spec) {
+	magic := specMagic
+	if c.str(&magic); magic != specMagic {
+		c.err, c.buf = ErrSpec, nil
+	}
+	c.bool(&o.HostNS)
+	c.int(&o.HostPID)
+	list(c, &o.Mounts, func(m *Mount) {
+		kind := uint64(m.Kind)
+		c.num(&kind)
+		m.Kind = mountKind(kind)
+		c.str(&m.Path)
+		for _, b := range []*bool{&m.IsDir, &m.ReadOnly, &m.NoExec, &m.Dev, &m.OnExisting, &m.InOverlay, &m.UnderMask, &m.Traversable} {
+			c.bool(b)
+		}
+		c.id(&m.ID)
+	})
+	list(c, &o.Links, func(l *policy.Link) { c.str(&l.Path); c.str(&l.Target) })
+	list(c, &o.Files, func(f *MadeFile) { c.str(&f.Path); c.str(&f.Content); c.bool(&f.Over) })
+	list(c, &o.Devices, c.str)
+	c.bool(&o.FreshProc)
+	c.bool(&o.HostNames)
+	c.network(&o.Network)
+	for _, rules := range []*landlock.Ruleset{&o.Landlock, &o.WorkerRules} {
+		c.num(&rules.FS)
+		c.num(&rules.Net)
+		c.num(&rules.Scoped)
+		list(c, &rules.Rules, func(r *landlock.Rule) { c.str(&r.Path); c.num(&r.Access); c.id(&r.ID) })
+	}
+	c.bytes(&o.Seccomp)
+	c.bytes(&o.Hooks)
+	c.profile(&o.Profile)
+	for _, n := range []*int{&o.Limits.MemoryMB, &o.Limits.Processes, &o.Limits.OpenFiles, &o.Limits.FileSizeMB, &o.Limits.MessageMB, &o.Limits.NetOutMB, &o.Limits.Connections} {
+		c.int(n)
+	}
+	c.bool(&o.SampleMemory)
+	c.bool(&o.PidMax)
+	c.int(&o.Inotify.Instances)
+	c.int(&o.Inotify.Watches)
+	c.int(&o.Shared)
+	list(c, &o.MustFail, c.str)
+	c.str(&o.Program)
+	list(c, &o.Argv, c.str)
+	list(c, &o.Env, c.str)
+	c.str(&o.Dir)
+	c.str(&o.TempDir)
+	c.str(&o.Home)
+}
+
+// Encode returns the Spec as bytes.
+func (o *Spec) Encode() []byte {
+	c := codec{buf: make([]byte, 0, 8<<10)}
+	c.fields(o)
+	return c.buf
+}
+
+// Decode reads what Encode made. The Spec keeps b.
+func Decode(b []byte) (*Spec, error) {
+	c := reader(b)
+	o := &Spec{}
+	c.fields(o)
+	if c.err == nil && len(c.buf) != 0 {
+		c.err = ErrSpec
+	}
+	return o, c.err
+}

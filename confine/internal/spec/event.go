@@ -1,0 +1,77 @@
+package spec
+
+import (
+	"encoding/binary"
+	"io"
+)
+
+// The kinds of an Event, with the fields that each uses.
+const (
+	EventStarted    = 'S' // the program was executed
+	EventSupervisor = 'H' // the supervisor runs, and answers mediated calls from now on
+	EventFailed     = 'E' // the start failed and nothing runs: Step, Num (errno), Detail
+	EventNote       = 'N' // a text to show: Detail
+	EventLimit      = 'L' // a limit was exceeded: Step (its key), Detail (by what), Num (its value), Pid, Program
+	EventRefused    = 'R' // a call was refused: Step (axis), Detail (operation), Target, Num (how often), Pid, Program
+	EventAbsent     = 'A' // as EventRefused; the jail has no such name, and perhaps the host has none either
+	EventExit       = 'X' // the program ended: Num (exit code), Pid (signal), Detail (ExitedAlone or "")
+)
+
+// ExitedAlone says that no process but the init was left in the jail when the program ended.
+const ExitedAlone = "alone"
+
+// Event is a message of the init or the supervisor to the launcher. Events form one stream,
+// each with its length in front.
+type Event struct {
+	Kind    byte
+	Step    string
+	Num     int
+	Detail  string
+	Target  string
+	Pid     int
+	Program string
+	Held    bool // of a refusal: later equal ones are reported together, at the end of the window
+}
+
+func (c *codec) event(m *Event) {
+	kind := uint64(m.Kind)
+	c.num(&kind)
+	m.Kind = byte(kind)
+	c.str(&m.Step)
+	c.int(&m.Num)
+	c.str(&m.Detail)
+	c.str(&m.Target)
+	c.int(&m.Pid)
+	c.str(&m.Program)
+	c.bool(&m.Held)
+}
+
+// Encode returns the event with its length in front.
+func (m Event) Encode() []byte {
+	c := codec{}
+	c.event(&m)
+	return append(binary.BigEndian.AppendUint32(nil, uint32(len(c.buf))), c.buf...)
+}
+
+func decodeEvent(b []byte) (m Event, err error) {
+	c := reader(b)
+	c.event(&m)
+	return m, c.err
+}
+
+// NextEvent decodes the first event of b and returns the rest. The error is
+// io.ErrUnexpectedEOF if the event is incomplete.
+func NextEvent(b []byte) (m Event, rest []byte, err error) {
+	if len(b) < 4 {
+		return Event{}, b, io.ErrUnexpectedEOF
+	}
+	n := binary.BigEndian.Uint32(b)
+	if n > 64<<10 {
+		return Event{}, b, ErrSpec
+	}
+	if uint64(len(b)) < 4+uint64(n) {
+		return Event{}, b, io.ErrUnexpectedEOF
+	}
+	m, err = decodeEvent(b[4 : 4+n])
+	return m, b[4+n:], err
+}
