@@ -31,7 +31,7 @@ var hostDependent = []struct {
 	{regexp.MustCompile(`(?m)^  (read execute, in every policy|symbolic links|withheld):\n(    .*\n)*`), "  $1:\n    ...\n"},
 	{regexp.MustCompile(`(?m)^ +(PATH|LANG|LC_[A-Z]+|TERM|TZ|SHELL)=.*\n`), ""},
 	{regexp.MustCompile(`(?m)(processes and threads) +\(.*\)$`), "$1  (PROCESSES)"},
-	{regexp.MustCompile(`(?m)( MB of memory)\b.* all together exceed it\b.*\)$`), "$1  (MEMORY)"},
+	{regexp.MustCompile(`(?m)( MB of memory)\b.* exceed it\b.*\)$`), "$1  (MEMORY)"},
 	{regexp.MustCompile(`(?m)^  \d+ inotify instances and \d+ watches`), "  INOTIFY"},
 	{regexp.MustCompile(`(\S) {2,}`), "$1  "},
 }
