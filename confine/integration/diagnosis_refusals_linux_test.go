@@ -30,8 +30,8 @@ func recorded(t *testing.T, p *policy.Profile, attempts ...attacker.Attempt) map
 	return found
 }
 
-// TestJailRecordsAfterMissingNames: a server that tries names that do not exist anywhere has
-// what it is refused afterwards on record.
+// TestJailRecordsAfterMissingNames: a server tries many names that exist nowhere. Later refusals
+// are recorded all the same.
 func TestJailRecordsAfterMissingNames(t *testing.T) {
 	t.Parallel()
 	jailtest.Needs(t)
@@ -46,8 +46,8 @@ func TestJailRecordsAfterMissingNames(t *testing.T) {
 	}
 }
 
-// TestJailRecordsEveryTime: what is refused again at once is on record each time, and
-// what has no room in it is counted.
+// TestJailRecordsEveryTime: refusals that repeat at once are counted, and so are those beyond
+// the size of the record.
 func TestJailRecordsEveryTime(t *testing.T) {
 	t.Parallel()
 	jailtest.Needs(t)
@@ -64,7 +64,8 @@ func TestJailRecordsEveryTime(t *testing.T) {
 	}
 }
 
-// TestRefusalsPastTheLimitAreCounted: what was announced is told, also when nothing more is refused.
+// TestRefusalsPastTheLimitAreCounted: refusals that the reporter holds back are counted later,
+// also if nothing more is refused.
 func TestRefusalsPastTheLimitAreCounted(t *testing.T) {
 	t.Parallel()
 	var p confine.Process
@@ -83,7 +84,8 @@ func TestRefusalsPastTheLimitAreCounted(t *testing.T) {
 	testkit.Eventually(t, "the rest of the next page is told, once", func() bool { return p.Denials()[0].Count == 2*times })
 }
 
-// TestRefusalsPastTheLimitAreNotResolved: they are no name.
+// TestRefusalsPastTheLimitAreNotResolved: the count of refusals past the limit has no path, so
+// that Denials does not look one up.
 func TestRefusalsPastTheLimitAreNotResolved(t *testing.T) {
 	var p confine.Process
 	p.HandleEvent(spec.Refusal{Axis: policy.AxisIPC, Operation: "connect", Target: policy.DenialOthers, Absent: true}.Event(1))
@@ -93,9 +95,8 @@ func TestRefusalsPastTheLimitAreNotResolved(t *testing.T) {
 	}
 }
 
-// TestJailRecordsSocketsAndLinks: a socket of the host's inside of a grant, and what a
-// link inside of one leads out to, are recorded where the kernel refuses them, and what
-// is granted is not.
+// TestJailRecordsSocketsAndLinks: two refusals of the kernel are recorded: a socket of the host
+// in a grant, and a link that leads out of a grant. What is granted is not recorded.
 func TestJailRecordsSocketsAndLinks(t *testing.T) {
 	jailtest.Needs(t)
 	dir, out := testkit.ShortDir(t), testkit.ShortDir(t)

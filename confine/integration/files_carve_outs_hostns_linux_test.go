@@ -25,8 +25,8 @@ func hostNSProfile(t *testing.T, dir string) *policy.Profile {
 		jailtest.Grant{Path: dir + "/work/.git/hooks", Rights: r}, jailtest.Grant{Path: dir + "/work/.git/config", Rights: r})
 }
 
-// TestHostNSCarveOuts: what a narrower entry takes away is refused by the supervisor,
-// each with the control that it succeeds with nothing around it.
+// TestHostNSCarveOuts: the supervisor refuses what a narrower entry takes away. Outside of a
+// jail each attempt succeeds.
 func TestHostNSCarveOuts(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	const eacces, ebusy, exdev = "EACCES", "EBUSY", "EXDEV"
@@ -127,7 +127,7 @@ func TestHostNSCarveOuts(t *testing.T) {
 	}
 }
 
-// TestHostNSDenials: what the supervisor refuses is recorded, with its path.
+// TestHostNSDenials: a refusal of the supervisor is recorded with its path.
 func TestHostNSDenials(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	dir := testkit.Plant(t, hostNSTree...)
@@ -140,8 +140,8 @@ func TestHostNSDenials(t *testing.T) {
 	}
 }
 
-// TestHostNSExtendedAttributes: Landlock lets everybody read what extended attributes hold,
-// of what is hidden and of what is not granted too.
+// TestHostNSExtendedAttributes: Landlock lets every program read the values of extended
+// attributes, also of hidden files. The filter refuses the calls.
 func TestHostNSExtendedAttributes(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	dir := testkit.Plant(t, hostNSTree...)

@@ -21,8 +21,8 @@ var carveTree = []string{
 	"bin/tool", "hard = secret/key",
 }
 
-// TestJailCarveOuts nests grants in both directions. The host's tree must stay
-// as it was whatever is refused.
+// TestJailCarveOuts: grants are nested in both directions. A refused attempt leaves the host's
+// tree as it was.
 func TestJailCarveOuts(t *testing.T) {
 	jailtest.Needs(t)
 	truncated := "EACCES"
@@ -160,9 +160,9 @@ func plantInto(t *testing.T, p string) {
 	}
 }
 
-// TestJailMasksOfMissingNames: a mask that was found by its name would stay on the
-// object wherever a parent is moved, but the next start would look for it where
-// it was. The names sort so that the second carve-out needs a pin around the first.
+// TestJailMasksOfMissingNames: if the parent of a mask were moved, the mask would stay on the
+// object, but the next start would look for it at the old path. The names sort so that the
+// second carve-out needs a pin around the first.
 func TestJailMasksOfMissingNames(t *testing.T) {
 	jailtest.Needs(t)
 	dir := testkit.Plant(t, "pkg/.env", "pkg/keys/code")
@@ -185,8 +185,8 @@ func TestJailMasksOfMissingNames(t *testing.T) {
 	}
 }
 
-// TestJailMasksOnLinks: a symlink is hidden itself, and can be neither followed
-// nor removed nor replaced.
+// TestJailMasksOnLinks: a symlink itself is hidden. It can be neither followed nor removed nor
+// replaced.
 func TestJailMasksOnLinks(t *testing.T) {
 	jailtest.Needs(t)
 	dir := testkit.Plant(t, "conf", "other", "away/", ".env -> conf", ".dir -> away")

@@ -131,8 +131,8 @@ func foldedProfile(t *testing.T, dir string, rules ...policy.FsRule) *policy.Pro
 
 var foldTree = []string{"config", "Secret.env", "hid/x", "ro/x", "free"}
 
-// TestCaseInsensitive: what may not be written or read is not under another spelling either, and
-// what cannot be held is refused by its name.
+// TestCaseInsensitive: another spelling of a name gives no write and no read that the name
+// itself does not give. A start that cannot hold this names the file.
 func TestCaseInsensitive(t *testing.T) {
 	if os.Getenv(foldEnv) == "" {
 		t.Skip("started by TestCaseInsensitiveFilesystems")

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestJailEntries are the odd shapes of entries.
+// TestJailEntries: entries of unusual shapes: one file, files in /tmp, a fifo, /etc, /.
 func TestJailEntries(t *testing.T) {
 	jailtest.Needs(t)
 	tmp, err := os.MkdirTemp("/tmp", "mcp-jail-entry-")

@@ -108,8 +108,8 @@ func everything(t testing.TB, dir string) string {
 	return b.String()
 }
 
-// TestJailHome: what one call writes to HOME, no other sees, of the same tool or of
-// another; what the server keeps there, all see, and none can change.
+// TestJailHome: what one call writes to HOME no other call sees, of the same tool or of another.
+// What the server keeps there every call sees, and none can change.
 func TestJailHome(t *testing.T) {
 	needsCopies(t)
 	home := plantHome(t)
@@ -150,9 +150,8 @@ func TestJailHome(t *testing.T) {
 	}
 }
 
-// TestJailHomeHolds: whatever way a call takes to write, what the server keeps stays
-// as it was. Each is tried on a HOME that is kept as well, where it has to succeed
-// and to show.
+// TestJailHomeHolds: no way to write changes what the server keeps in HOME. In a HOME that is
+// kept each way succeeds and shows.
 func TestJailHomeHolds(t *testing.T) {
 	needsCopies(t)
 	attributes, unnamed := attacker.Succeeded, attacker.Succeeded

@@ -24,8 +24,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestJailHomeRules: what a rule names inside of HOME is the host's, with the rights
-// of the rule; what lies between is not.
+// TestJailHomeRules: a path inside of HOME that a rule names is the host's, with the rights of
+// the rule. The directories on the way to it are not.
 func TestJailHomeRules(t *testing.T) {
 	needsCopies(t)
 	home := plantHome(t)
@@ -59,8 +59,8 @@ func TestJailHomeRules(t *testing.T) {
 	}
 }
 
-// TestJailHomeIsBounded: what is written counts as memory, and is told when it is
-// full. A file that is changed is copied first.
+// TestJailHomeIsBounded: what a call writes to HOME counts as memory. A full HOME is recorded. A
+// file is copied before it is changed.
 func TestJailHomeIsBounded(t *testing.T) {
 	needsCopies(t)
 	probetest.Needs(t, "fresh_proc")
@@ -99,8 +99,8 @@ func refuseOverlay(t *testing.T) confine.Launcher {
 	return confine.Launcher{TestHooks: jail.TestHooks{Steps: all[i].strike}}
 }
 
-// TestJailHomeWithoutOverlay: where there are no copies HOME is empty, and the plan
-// says so; it is never the one that is kept.
+// TestJailHomeWithoutOverlay: if the kernel makes no overlay, HOME is empty, and the plan says
+// so. It is never the HOME that is kept.
 func TestJailHomeWithoutOverlay(t *testing.T) {
 	jailtest.Needs(t)
 	l := refuseOverlay(t)
@@ -137,8 +137,8 @@ func TestJailHomeWithoutOverlay(t *testing.T) {
 	}
 }
 
-// TestJailHomeChangesDuringCalls: the process that lists the tools changes what it keeps while
-// calls run. They see the one or the other, and what is kept is what it wrote.
+// TestJailHomeChangesDuringCalls: the process that lists the tools changes its HOME while calls
+// run. Each call sees a consistent state, and HOME keeps only what that process wrote.
 func TestJailHomeChangesDuringCalls(t *testing.T) {
 	needsCopies(t)
 	home := plantHome(t)
@@ -183,8 +183,7 @@ func TestJailHomeChangesDuringCalls(t *testing.T) {
 	}
 }
 
-// TestJailHomePrograms: what programs keep in HOME works there as it does on a
-// filesystem of its own.
+// TestJailHomePrograms: programs that keep files in HOME work there as on any filesystem.
 func TestJailHomePrograms(t *testing.T) {
 	needsCopies(t)
 	home := plantHome(t)
@@ -220,8 +219,8 @@ cp -a dir copied && rm -r copied && ls dir
 	}
 }
 
-// TestHostNSHome: a call has a HOME of its own, empty, and gone afterwards. The server's
-// cannot be seen.
+// TestHostNSHome: a call has an empty HOME of its own, which is removed afterwards. It cannot
+// see the server's HOME.
 func TestHostNSHome(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	home := plantHome(t)
@@ -255,8 +254,9 @@ func TestHostNSHome(t *testing.T) {
 	}
 }
 
-// TestHomeMadeByOthers: where every user may make something, another one may have made
-// the private HOME, or a directory on the way to it, since the profile was resolved.
+// TestHomeMadeByOthers: in a directory that every user may write to, another user may make the
+// private HOME, or a directory on the way to it, after the profile was resolved. The start then
+// fails.
 func TestHomeMadeByOthers(t *testing.T) {
 	jailtest.Needs(t)
 	if os.Getuid() != 0 {

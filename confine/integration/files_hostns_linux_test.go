@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestHostNSRights: what Landlock alone makes of the five rights, each missing once.
+// TestHostNSRights: Landlock alone enforces the five rights, each of which is missing once.
 func TestHostNSRights(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	tries := map[policy.Rights][]attacker.Attempt{
@@ -53,8 +53,8 @@ func TestHostNSRights(t *testing.T) {
 	}
 }
 
-// TestHostNSCreateWithoutUpdate: with create and without update a file is made and filled, and not
-// written again; TMPDIR is no such place.
+// TestHostNSCreateWithoutUpdate: with create and without update a program can make a file and
+// fill it, but not write to it later. TMPDIR gives no such right.
 func TestHostNSCreateWithoutUpdate(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	dir := testkit.Plant(t, "drop/old")
@@ -67,13 +67,13 @@ func TestHostNSCreateWithoutUpdate(t *testing.T) {
 	}
 }
 
-// TestHostNSUmask: the directory for TMPDIR, too, can be used whatever the umask.
+// TestHostNSUmask: TMPDIR can be used whatever the umask is.
 func TestHostNSUmask(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	testUmask(t, jailtest.WaivesGaps.Waive)
 }
 
-// TestHostNSTrees: what a server may make in its private places does not come into a
+// TestHostNSTrees: a file that a server may make in its private directories does not get into a
 // grant by being moved there.
 func TestHostNSTrees(t *testing.T) {
 	jailtest.NeedsHostNS(t)
@@ -92,8 +92,8 @@ func TestHostNSTrees(t *testing.T) {
 	}
 }
 
-// TestHostNSRightsOfMovedFiles: no file gets a right by a name elsewhere that a narrower entry has
-// taken from it. Landlock sees the wider one around both.
+// TestHostNSRightsOfMovedFiles: a file gets no right by a name elsewhere that a narrower entry
+// took from it. For Landlock the wider entry is around both.
 func TestHostNSRightsOfMovedFiles(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	for _, c := range []struct {
@@ -133,8 +133,8 @@ func TestHostNSRightsOfMovedFiles(t *testing.T) {
 	}
 }
 
-// TestHostNSAttributeResults: changing modes, owners and times, which the supervisor
-// does for the server, has the results that the kernel would give.
+// TestHostNSAttributeResults: the supervisor changes modes, owners and times for the server with
+// the results that the kernel would give.
 func TestHostNSAttributeResults(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	tree := []string{"f", "d/e", "l -> f", "dangling -> none", "loop1 -> loop2", "loop2 -> loop1", "dl -> d"}
@@ -163,7 +163,8 @@ func TestHostNSAttributeResults(t *testing.T) {
 	jailtest.Expect(t, "in the jail", jailtest.AttemptsHostNS(t, jailtest.Profile(t, jailtest.Grant{Path: in, Rights: rw}), attacker.Try("chmod", other))[0], "EACCES")
 }
 
-// TestHostNSSwappedObjects: what was resolved is what is granted, or nothing starts.
+// TestHostNSSwappedObjects: the jail grants the objects that were resolved, or it does not
+// start.
 func TestHostNSSwappedObjects(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	for name, swap := range map[string]func(dir string) error{
@@ -191,8 +192,8 @@ func TestHostNSSwappedObjects(t *testing.T) {
 	}
 }
 
-// TestHostNSMediatorLeavesDirectories: the supervisor does not stay in a directory that it changed
-// something in, which the host could not unmount then.
+// TestHostNSMediatorLeavesDirectories: the supervisor does not stay in a directory in which it
+// changed something. The host could not unmount it then.
 func TestHostNSMediatorLeavesDirectories(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	dir := testkit.Plant(t, "place/")

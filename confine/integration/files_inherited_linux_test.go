@@ -14,9 +14,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
-// TestJailInheritedFilesStayReadOnly: what a server was started with to read from, it cannot
-// have opened for writing. No path in the jail leads there, so that no rule of names says
-// anything of it: the supervisor's workers are refused it as the server is.
+// TestJailInheritedFilesStayReadOnly: the server cannot reopen a descriptor for writing that it
+// inherited for reading. No path in the jail leads to such a file, so no rule covers it.
+// Landlock refuses it to the server and to the supervisor's workers.
 func TestJailInheritedFilesStayReadOnly(t *testing.T) {
 	t.Parallel()
 	jailtest.Needs(t)

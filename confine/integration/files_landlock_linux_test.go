@@ -240,7 +240,8 @@ func TestCreateRulesetIsCompleteOrFails(t *testing.T) {
 	}
 }
 
-// TestOpenByStep: without openat2 objects are opened as with it.
+// TestOpenByStep: opening a path step by step, for kernels without openat2, gives the same
+// objects as openat2.
 func TestOpenByStep(t *testing.T) {
 	dir := t.TempDir()
 	if err := errors.Join(os.MkdirAll(dir+"/a/b", 0o755), os.WriteFile(dir+"/a/b/file", nil, 0o600),
@@ -284,8 +285,8 @@ func TestOpenByStep(t *testing.T) {
 	}
 }
 
-// TestOpenPassable: what lies in a directory that may be passed and not be listed, as
-// other users' often may, is found, by either way to open it.
+// TestOpenPassable: both ways to open find a file in a directory that can be searched and not be
+// listed, as directories of other users often can.
 func TestOpenPassable(t *testing.T) {
 	dir := testkit.ShortDir(t)
 	testkit.PlantBelow(t, dir, "passable/in/file")

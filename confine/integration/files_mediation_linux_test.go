@@ -16,8 +16,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestJailProtectedNames: names that must not come into being do not, by any call
-// and by any way to write them.
+// TestJailProtectedNames: protected names cannot be made, by any call and in any spelling of the
+// path.
 func TestJailProtectedNames(t *testing.T) {
 	t.Parallel()
 	jailtest.Needs(t)
@@ -114,8 +114,8 @@ func supervises(p *policy.Profile, name string) error {
 	return nil
 }
 
-// TestJailHostReplaces: what the host replaces or makes after the start is as
-// protected as what was there, although no mount lies on it.
+// TestJailHostReplaces: a file that the host replaces or makes after the start is as protected
+// as the one before, although no mount lies on it.
 func TestJailHostReplaces(t *testing.T) {
 	t.Parallel()
 	jailtest.Needs(t)
@@ -163,8 +163,8 @@ func TestJailHostReplaces(t *testing.T) {
 	t.Errorf("no denial of writing .envrc in %+v", s.Denials())
 }
 
-// TestJailNameRaces: whoever changes the arguments of a call, or moves the
-// directory that it names, while it is being decided, gains nothing.
+// TestJailNameRaces: a program that changes the arguments of a call, or moves the directory that
+// it names, during the decision gains nothing.
 func TestJailNameRaces(t *testing.T) {
 	t.Parallel()
 	jailtest.Needs(t)
@@ -181,8 +181,8 @@ func TestJailNameRaces(t *testing.T) {
 	}
 }
 
-// TestJailNameRaceOfTwoJails: two jails on one directory have a supervisor each. One makes
-// a name where it may, the other moves that place away to where it may not.
+// TestJailNameRaceOfTwoJails: two jails share a directory and have a supervisor each. One makes
+// a name where it may. The other moves that directory to a place where the name is protected.
 func TestJailNameRaceOfTwoJails(t *testing.T) {
 	t.Parallel()
 	jailtest.Needs(t)
@@ -205,8 +205,8 @@ func TestJailNameRaceOfTwoJails(t *testing.T) {
 	}
 }
 
-// TestJailCallResults: what the supervisor carries out for a server has the
-// results, errors, modes and descriptors that the kernel would give.
+// TestJailCallResults: calls that the supervisor carries out for the server have the results,
+// errors, modes and descriptors that the kernel would give.
 func TestJailCallResults(t *testing.T) {
 	t.Parallel()
 	jailtest.Needs(t)
@@ -238,8 +238,8 @@ func TestJailCallResults(t *testing.T) {
 
 func separates(r rune) bool { return r == ';' || r == '\n' }
 
-// TestJailFillsOnly: create without update makes files and fills them through the
-// descriptor that made them, and never opens one for writing that stood before.
+// TestJailFillsOnly: with create and without update a program makes a file and fills it by the
+// descriptor that made it. It cannot open an existing file for writing.
 func TestJailFillsOnly(t *testing.T) {
 	t.Parallel()
 	jailtest.Needs(t)
@@ -267,8 +267,8 @@ func TestJailFillsOnly(t *testing.T) {
 	}
 }
 
-// TestJailParallelOpens: every open gets its own file, however many there are at
-// once and whatever signals fly.
+// TestJailParallelOpens: every one of many concurrent opens gets its own file, also while
+// signals arrive.
 func TestJailParallelOpens(t *testing.T) {
 	t.Parallel()
 	jailtest.Needs(t)
@@ -278,8 +278,8 @@ func TestJailParallelOpens(t *testing.T) {
 	jailtest.Expect(t, "in the jail", jailtest.Attempt(t, p, "many-opens", dir, strconv.Itoa(n)), fmt.Sprint("ok ", 8*n))
 }
 
-// TestJailParallelNames: each call is judged by its own name, however many there are at
-// once. Whoever judges goes where the name is.
+// TestJailParallelNames: each of many concurrent calls is judged by its own name. Workers of the
+// supervisor change their directory to judge.
 func TestJailParallelNames(t *testing.T) {
 	t.Parallel()
 	jailtest.Needs(t)
@@ -291,8 +291,8 @@ func TestJailParallelNames(t *testing.T) {
 	jailtest.Expect(t, "in the jail", jailtest.Attempt(t, jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw}), "many-names", dir, each), fmt.Sprint("ok ", 4*n, " 0"))
 }
 
-// TestJailMediatorDoesNotOpenItself: what the init may open of itself, it does not open for the
-// server, whatever the call is that is handed over.
+// TestJailMediatorDoesNotOpenItself: the supervisor may open files of /proc about itself. It
+// opens none of them for the server, by any mediated call.
 func TestJailMediatorDoesNotOpenItself(t *testing.T) {
 	t.Parallel()
 	jailtest.Needs(t)
@@ -315,8 +315,7 @@ func TestJailMediatorDoesNotOpenItself(t *testing.T) {
 	}
 }
 
-// TestJailDenials: a refusal is recorded once for what it is, and nothing is
-// recorded when nothing was refused.
+// TestJailDenials: a refusal is recorded once. If nothing is refused, nothing is recorded.
 func TestJailDenials(t *testing.T) {
 	t.Parallel()
 	jailtest.Needs(t)
@@ -345,8 +344,8 @@ func TestJailDenials(t *testing.T) {
 	}
 }
 
-// TestJailNamesPrograms: a program that may not be executed is named as what it is, also
-// where it was asked for by a name that leads through the proc of the one who asks.
+// TestJailNamesPrograms: a refused program is recorded by its path, also if the server named it
+// through its own /proc.
 func TestJailNamesPrograms(t *testing.T) {
 	t.Parallel()
 	jailtest.Needs(t)
@@ -360,8 +359,8 @@ func TestJailNamesPrograms(t *testing.T) {
 	}
 }
 
-// TestSupervisorIsAsked: without the supervisor nothing of the write tier works,
-// since nobody answers: the filter fails closed.
+// TestSupervisorIsAsked: without the supervisor no call that writes works: the filter fails
+// closed.
 func TestSupervisorIsAsked(t *testing.T) {
 	jailtest.Needs(t)
 	dir := testkit.Plant(t, "f")

@@ -45,8 +45,8 @@ func inMounts(t *testing.T, change string) (outside bool) {
 	return true
 }
 
-// TestDeviceMountsDoNotPropagate: what the host mounts on a device later does not show in a
-// jail, although its devices may be cloned before its mounts are private.
+// TestDeviceMountsDoNotPropagate: a mount that the host makes on a device later does not show in
+// a jail, although the jail may clone its devices before its mounts are private.
 func TestDeviceMountsDoNotPropagate(t *testing.T) {
 	if inMounts(t, "") {
 		return
@@ -77,8 +77,8 @@ func TestDeviceMountsDoNotPropagate(t *testing.T) {
 	}
 }
 
-// TestUserNamespaceLimitCannotBeSet: where /proc/sys is read-only, as in a container, the jail
-// says that nested namespaces are the filter's business alone.
+// TestUserNamespaceLimitCannotBeSet: if /proc/sys is read-only, as in a container, the jail says
+// that only the filter refuses nested namespaces.
 func TestUserNamespaceLimitCannotBeSet(t *testing.T) {
 	if inMounts(t, "mount --bind /proc/sys /proc/sys; mount -o remount,bind,ro /proc/sys;") {
 		return
@@ -97,8 +97,8 @@ func TestUserNamespaceLimitCannotBeSet(t *testing.T) {
 	}
 }
 
-// TestHostMountsDoNotPropagate: what the host mounts in a granted directory after the start
-// was not granted, and does not show. In any other mount namespace it does.
+// TestHostMountsDoNotPropagate: a mount that the host makes in a granted directory after the
+// start does not show in the jail. It does show in another mount namespace.
 func TestHostMountsDoNotPropagate(t *testing.T) {
 	if inMounts(t, "") {
 		return

@@ -173,8 +173,8 @@ func (tr *tree) ask(random *rand.Rand) {
 	}
 }
 
-// TestJailAgreesWithThePolicy: for every path of generated trees the pure
-// evaluation and the kernel give the same answer.
+// TestJailAgreesWithThePolicy: for every path of generated trees the kernel and the pure
+// evaluation of the policy give the same answer.
 func TestJailAgreesWithThePolicy(t *testing.T) {
 	jailtest.Needs(t)
 	const each = 26

@@ -18,9 +18,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
-// TestJailSwapsDuringResolution: one process of a server turns a directory into a link and back
-// while the policy of another is resolved, and its jail built. What the link leads to is
-// never granted.
+// TestJailSwapsDuringResolution: one process of a server swaps a directory and a symlink while
+// the policy of another is resolved and its jail is built. The target of the symlink is never
+// granted.
 func TestJailSwapsDuringResolution(t *testing.T) {
 	jailtest.Needs(t)
 	dir := testkit.Plant(t, "ws/notes/sub/inner", "ws/notes/top", "secret/sub/inner", "secret/top", "home/")

@@ -27,9 +27,8 @@ const (
 	rx = policy.Read | policy.Execute
 )
 
-// TestJailRights takes each of the five rights apart: every operation must work
-// with exactly the rights that it needs, and must fail without any one of them,
-// with all the others granted.
+// TestJailRights: every operation works with exactly the rights that it needs, and fails without
+// any one of them if all others are granted.
 func TestJailRights(t *testing.T) {
 	jailtest.Needs(t)
 	for _, row := range []struct {

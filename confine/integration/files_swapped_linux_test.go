@@ -20,8 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestJailSwappedObjects: what was resolved is what is granted, or nothing
-// starts.
+// TestJailSwappedObjects: the jail grants the objects that were resolved, or it does not start.
 func TestJailSwappedObjects(t *testing.T) {
 	jailtest.Needs(t)
 	for _, c := range []struct {
@@ -72,9 +71,8 @@ func TestJailSwappedObjects(t *testing.T) {
 	}
 }
 
-// TestJailResolvedThroughALink: a policy is resolved while other processes of the server run,
-// and one of them may have had a link in the way of a lookup. What that has seen is not
-// what is at the path, however long the link stays.
+// TestJailResolvedThroughALink: a policy is resolved while a symlink stands in the path. The
+// object that it led to is not granted, whether or not the symlink is still there at the start.
 func TestJailResolvedThroughALink(t *testing.T) {
 	jailtest.Needs(t)
 	dir := testkit.Plant(t, "parent/grant/inner", "secret/grant/inner", "parent/kept/x")
@@ -101,8 +99,8 @@ func TestJailResolvedThroughALink(t *testing.T) {
 	jailtest.Expect(t, "the control", jailtest.Attempt(t, jailtest.Profile(t, jailtest.Grant{Path: dir + "/parent/grant", Rights: rw}), "read", dir+"/parent/grant/inner"), "ok inner")
 }
 
-// TestJailSwapsDuringBuild flips a directory and a symlink to a secret while jails
-// are built. The secret must never show.
+// TestJailSwapsDuringBuild: the test swaps a directory and a symlink to a secret while jails are
+// built. No jail shows the secret.
 func TestJailSwapsDuringBuild(t *testing.T) {
 	jailtest.Needs(t)
 	dir := testkit.Plant(t, "parent/grant/inner", "secret/grant/inner")
@@ -190,9 +188,8 @@ func TestJailMakesDirectories(t *testing.T) {
 	}
 }
 
-// TestJailSwappedParent: a directory between a grant and what is hidden in it is the one that was
-// resolved, though nothing of it but its name is in the plan. Somebody renames it while the
-// jail is being built.
+// TestJailSwappedParent: the plan has only the name of a directory between a grant and a hidden
+// file in it. If that directory is renamed during the build, the jail does not start.
 func TestJailSwappedParent(t *testing.T) {
 	jailtest.Needs(t)
 	for _, lists := range []bool{false, true} {

@@ -19,8 +19,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestJailBlockedCallsDelayNoOthers: calls that wait for a lease or a fifo of the host delay no other call
-// of the jail, however many of them wait.
+// TestJailBlockedCallsDelayNoOthers: calls that wait for a lease or a fifo of the host delay no
+// other call of the jail, however many of them wait.
 func TestJailBlockedCallsDelayNoOthers(t *testing.T) {
 	jailtest.Needs(t)
 	testLeased(t)
@@ -172,8 +172,9 @@ func inBackground(t *testing.T, a attacker.Attempt) (finish func() attacker.Outc
 	return func() attacker.Outcome { return <-got }
 }
 
-// TestJailRaceForObjects: the supervisor opens the object that it judged, also if the name
-// leads to another object by then. Exchanging a file and a directory gives no write to the file's old content.
+// TestJailRaceForObjects: the supervisor opens the object that it judged, even if the name leads
+// to another object by then. Exchanging a file and a directory gives no write to the old content
+// of the file.
 func TestJailRaceForObjects(t *testing.T) {
 	jailtest.Needs(t)
 	testExchange(t)
@@ -200,7 +201,8 @@ func testExchange(t *testing.T) {
 	}
 }
 
-// TestJailFifoAnew: a descriptor that reads from a fifo is none to write to it by.
+// TestHostNSFifoReopened: a program cannot reopen a fifo for writing by a descriptor that reads
+// from it.
 func TestHostNSFifoReopened(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	dir := testkit.Plant(t, "ro/", "f")

@@ -65,8 +65,8 @@ func TestWithoutNamespaces(t *testing.T) {
 	}
 }
 
-// TestShortageIsNoGap: whoever waives everything still gets no weaker jail
-// because of something that may be over at the next start.
+// TestShortageIsNoGap: a temporary failure is an error, not a gap. A user who waives every gap
+// gets no weaker jail by it.
 func TestShortageIsNoGap(t *testing.T) {
 	jailtest.Needs(t)
 	for _, errno := range []syscall.Errno{unix.EAGAIN, unix.ENOMEM, unix.EPERM, unix.ENOSPC, unix.EACCES} {
@@ -89,6 +89,8 @@ func TestShortageIsNoGap(t *testing.T) {
 
 const fewEnv = "MCPJAIL_TEST_FEW"
 
+// TestNamespacesUsedUp: if all user namespaces are in use, the start fails with a gap that
+// cannot be waived.
 func TestNamespacesUsedUp(t *testing.T) {
 	if os.Getenv(fewEnv) == "" {
 		return // started by TestShortageIsNoGap

@@ -14,7 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestHostNSIsolation are the attempts on what is not a file of the profile.
+// TestHostNSIsolation: attempts on everything that is not a file of the profile, in a jail
+// without namespaces.
 func TestHostNSIsolation(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	dir := testkit.Plant(t, "place/", "file")
@@ -112,7 +113,7 @@ func TestHostNSDevices(t *testing.T) {
 	}
 }
 
-// TestHostNSInitIsNotSignalled: neither the init as a whole, nor the one thread of it
+// TestHostNSInitIsNotSignalled: the server can signal neither the init nor the one thread of it
 // that is in the server's Landlock domain.
 func TestHostNSInitIsNotSignalled(t *testing.T) {
 	jailtest.NeedsHostNS(t)

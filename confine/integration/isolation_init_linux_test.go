@@ -22,9 +22,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestInitCapabilities: what the jail was built with, the threads of its init have not
-// any more: a supervisor keeps what it reads arguments with, and one that asks nobody
-// nothing.
+// TestInitCapabilities: no thread of the init keeps a capability. The supervisor keeps the one
+// that it reads arguments with, and only if it mediates calls.
 func TestInitCapabilities(t *testing.T) {
 	jailtest.Needs(t)
 	const none = "0000000000000000"
@@ -97,8 +96,9 @@ func threadCapabilities(t *testing.T, pid int) (held []string) {
 	return held
 }
 
-// TestJailProcSecrets: what of /proc only the host's root may read tells of more than the
-// jail, and root in it is that root to a file's mode. On kernels to come, too.
+// TestJailProcSecrets: files of /proc that only root of the host may read are closed in the
+// jail, also to root in it, who is that root to the mode of a file. The test reads their names
+// from this kernel.
 func TestJailProcSecrets(t *testing.T) {
 	jailtest.Needs(t)
 	probetest.Needs(t, "fresh_proc")
@@ -134,9 +134,8 @@ func TestJailProcSecrets(t *testing.T) {
 	}
 }
 
-// TestJailMountFlags: no mount of the jail gives a set-id bit a meaning, and none but the
-// nodes of its /dev is a device; that seccomp and no_new_privs see to that as well is not
-// asked here.
+// TestJailMountFlags: every mount of the jail is nosuid, and every mount but the nodes of /dev
+// is nodev. Seccomp and no_new_privs also prevent both. This test does not cover that.
 func TestJailMountFlags(t *testing.T) {
 	jailtest.Needs(t)
 	dir := testkit.Plant(t, "ws/masked", "ws/hidden/", "ws/ro/x", "ws/holes/in/y", "copied/z")

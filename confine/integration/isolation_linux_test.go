@@ -19,8 +19,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestJailIsolation are the attempts on everything that is not a file of the
-// profile. The control shows that the attempt itself is sound.
+// TestJailIsolation: attempts on everything that is not a file of the profile. Outside of a jail
+// each attempt works.
 func TestJailIsolation(t *testing.T) {
 	jailtest.Needs(t)
 	root := os.Getuid() == 0
@@ -156,7 +156,7 @@ func TestJailIsolation(t *testing.T) {
 	}
 }
 
-// TestJailState looks at the process itself.
+// TestJailState: the server's own process has the state that a jail gives it.
 func TestJailState(t *testing.T) {
 	jailtest.Needs(t)
 	p := jailtest.Profile(t)
@@ -229,7 +229,7 @@ func TestJailState(t *testing.T) {
 	})
 }
 
-// TestJailSetID: a set-id file in a granted directory gives nothing.
+// TestJailSetID: a set-id file in a granted directory gives no other user.
 func TestJailSetID(t *testing.T) {
 	jailtest.Needs(t)
 	// Somebody who is neither root nor the ordinary user of these tests.
@@ -264,8 +264,8 @@ func TestJailSetID(t *testing.T) {
 	jailtest.Expect(t, "chmod u+s unconfined", jailtest.Unconfined(t, "/", attacker.Try("chmod-id", dir+"/file"))[0], "ok")
 }
 
-// TestJailHostDevices: what is granted of the host's /dev is granted as the rule
-// says, the user's terminals too, and /dev/shm stays the jail's own.
+// TestJailHostDevices: a device of the host that a rule grants has the rights of the rule, also
+// a terminal of the user. /dev/shm stays the jail's own.
 func TestJailHostDevices(t *testing.T) {
 	jailtest.Needs(t)
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
@@ -314,9 +314,9 @@ func TestJailDevices(t *testing.T) {
 	}
 }
 
-// TestJailPrograms: with a list of programs the kernel starts nothing else, also not a
-// copy without a path, which Landlock would let pass. What needs the loader brings it
-// along, and the loader runs what it is told to: the plan says so.
+// TestJailPrograms: with a list of programs the kernel starts no other, not even a copy without
+// a path, which Landlock would let pass. A listed program that needs the dynamic loader grants
+// the loader, which runs any file. The plan says so.
 func TestJailPrograms(t *testing.T) {
 	jailtest.Needs(t)
 	dir := testkit.Plant(t)
@@ -359,9 +359,8 @@ func TestJailPrograms(t *testing.T) {
 	}
 }
 
-// TestJailSocketInAGrant states what does not hold before Landlock's ABI 9: a
-// socket of the host inside a granted directory can be connected to, read-only
-// or not. The plan says so.
+// TestJailSocketInAGrant: before Landlock ABI 9 a server can connect to a socket of the host in
+// a granted directory, read-only or not. The plan says so.
 func TestJailSocketInAGrant(t *testing.T) {
 	jailtest.Needs(t)
 	dir := testkit.ShortDir(t)
@@ -387,7 +386,7 @@ func TestJailSocketInAGrant(t *testing.T) {
 	jailtest.Expect(t, "connect to a masked one", jailtest.Attempt(t, jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: r}, jailtest.Grant{Path: dir + "/host", Rights: 0}), "dial", "unix", dir+"/host"), "EACCES")
 }
 
-// TestJailWaivedNetwork: a waiver accepts what is missing, and nothing is.
+// TestJailWaivedNetwork: a waiver accepts a gap. It takes nothing away that can be enforced.
 func TestJailWaivedNetwork(t *testing.T) {
 	jailtest.Needs(t)
 	p := gatedProfile(t, policy.NetRule{Host: "example.org", Allow: true})

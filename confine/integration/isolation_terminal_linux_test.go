@@ -18,8 +18,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestJailTerminal: nothing of a jail is controlled by the launcher's terminal, or opens it by
-// its name, and each of its two processes leads a session of its own: see terminalProbe.
+// TestJailTerminal: no process of a jail has the launcher's terminal as its controlling
+// terminal, and none can open it by name. Both processes of a jail lead sessions of their own.
 func TestJailTerminal(t *testing.T) {
 	jailtest.Needs(t)
 	const controlled = "MCP_JAIL_TEST_CONTROLLED"
@@ -67,8 +67,8 @@ func TestJailTerminal(t *testing.T) {
 	}
 }
 
-// TestJailTerminalOfItsOwn: a terminal that the server makes controls whoever opens it
-// first and has none. The supervisor, which opens it for the server, stays without.
+// TestJailTerminalOfItsOwn: a terminal that the server makes becomes the controlling terminal of
+// the process that opens it. The supervisor, which opens it for the server, gets none.
 func TestJailTerminalOfItsOwn(t *testing.T) {
 	jailtest.Needs(t)
 	cmd := exec.Command(jailtest.Binary)
@@ -80,8 +80,8 @@ func TestJailTerminalOfItsOwn(t *testing.T) {
 	jailtest.Expect(t, "the jail's init", jailtest.Attempt(t, jailtest.Profile(t), "own-terminal", "1"), "ok 0 0")
 }
 
-// TestJailTerminalCanBeWritten: a terminal that the server has made its own is opened for
-// writing, which is the supervisor's to do.
+// TestJailTerminalCanBeWritten: the supervisor opens the server's own controlling terminal for
+// writing.
 func TestJailTerminalCanBeWritten(t *testing.T) {
 	jailtest.Needs(t)
 	cmd := exec.Command(jailtest.Binary)

@@ -22,8 +22,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestHostNSEndsDaemons: whoever left the session and ignores signals ends with the
-// jail, however that ends.
+// TestHostNSEndsDaemons: a process that has left the session and ignores signals ends with the
+// jail, however the jail ends.
 func TestHostNSEndsDaemons(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	for name, end := range map[string]func(s *jailtest.Started){
@@ -79,8 +79,9 @@ func gone(s *jailtest.Started) {
 	}
 }
 
-// TestHostNSInitIsKilled: the init by itself is nobody's PID 1. Its program ends with
-// it, the launcher clears up, and what has detached itself survives: that is the gap.
+// TestHostNSInitIsKilled: the init is not PID 1 of a namespace. If it is killed, its program
+// ends, the launcher removes the files of the jail, and detached processes survive. The plan has
+// that as a gap.
 func TestHostNSInitIsKilled(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	s := jailtest.BeginBy(t, jailtest.WaivesGaps, jailtest.Profile(t), attacker.Try("daemon", "0s"), attacker.Try("wait"))
@@ -101,8 +102,8 @@ func TestHostNSInitIsKilled(t *testing.T) {
 	}
 }
 
-// TestHostNSLauncherIsKilled: SIGKILL of the launcher at any moment leaves neither a
-// process nor a directory.
+// TestHostNSLauncherIsKilled: SIGKILL of the launcher at any moment leaves neither a process nor
+// a directory.
 func TestHostNSLauncherIsKilled(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	tmp := t.TempDir()
@@ -122,7 +123,7 @@ func TestHostNSLauncherIsKilled(t *testing.T) {
 	}
 }
 
-// TestHostNSDumps: what the kernel sends somewhere when the server crashes holds no memory.
+// TestHostNSDumps: a core dump of the server holds no memory, wherever the kernel sends it.
 func TestHostNSDumps(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	s := jailtest.BeginBy(t, jailtest.WaivesGaps, jailtest.Profile(t), attacker.Try("wait"))

@@ -100,8 +100,8 @@ func killLauncher(t *testing.T, jails []*policy.Profile, moment time.Duration, a
 	return n
 }
 
-// TestJailLauncherIsKilled: SIGKILL at any moment of a start and after it leaves
-// no process, no mount and no directory.
+// TestJailLauncherIsKilled: SIGKILL of the launcher at any moment leaves no process, no mount
+// and no directory.
 func TestJailLauncherIsKilled(t *testing.T) {
 	jailtest.Needs(t)
 	dir := testkit.Plant(t, "file", "sub/masked")

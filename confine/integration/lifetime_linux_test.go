@@ -63,8 +63,8 @@ func TestJailSignalsArePassedOn(t *testing.T) {
 	})
 }
 
-// TestJailEndsDaemons: whoever left the session and ignores signals dies with
-// the jail, be it killed or be its program done.
+// TestJailEndsDaemons: a process that has left the session and ignores signals ends with the
+// jail, whether the jail is killed or its program ends.
 func TestJailEndsDaemons(t *testing.T) {
 	jailtest.Needs(t)
 	t.Run("by Kill", func(t *testing.T) {

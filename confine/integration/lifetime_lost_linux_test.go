@@ -17,8 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestJailSupervisorKilled: a jail that has lost whoever holds it, or whose supervisor cannot start,
-// ends with its server, which is not to blame: it says why. One that was told to end does not.
+// TestJailSupervisorKilled: if the supervisor is killed or cannot start, the jail ends and
+// Exit.Why says so. If the launcher ends the jail, Exit.Why is empty.
 func TestJailSupervisorKilled(t *testing.T) {
 	jailtest.Needs(t)
 	for _, c := range []struct {
@@ -54,7 +54,7 @@ func TestJailSupervisorKilled(t *testing.T) {
 	}
 }
 
-// TestHostNSInitKilledOrToldToEnd is TestJailSupervisorKilled where there are no namespaces.
+// TestHostNSInitKilledOrToldToEnd is TestJailSupervisorKilled without namespaces.
 func TestHostNSInitKilledOrToldToEnd(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	for _, told := range []bool{false, true} {
@@ -70,8 +70,8 @@ func TestHostNSInitKilledOrToldToEnd(t *testing.T) {
 	}
 }
 
-// TestJailNullDevice and TestHostNSNullDevice: what stands for a file that there is none of is not the
-// host's /dev/null, which is everybody's.
+// TestJailNullDevice: the device that stands for a missing stdin is not the host's /dev/null,
+// which all processes share.
 func TestJailNullDevice(t *testing.T) {
 	jailtest.Needs(t)
 	ownNull(t, confine.Launcher{}, "EROFS")
@@ -79,6 +79,7 @@ func TestJailNullDevice(t *testing.T) {
 	ownNull(t, confine.Launcher{TestHooks: jail.TestHooks{Steps: callByCall}}, "EROFS")
 }
 
+// TestHostNSNullDevice is TestJailNullDevice without namespaces.
 func TestHostNSNullDevice(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	ownNull(t, jailtest.WaivesGaps, "EACCES")
@@ -95,8 +96,8 @@ func ownNull(t *testing.T, l confine.Launcher, errno string) {
 	}
 }
 
-// TestJailSupervisorCannotPoll: a server that holds all that its user may watch keeps the
-// supervisor of its jail from starting. The jail ends, and says why.
+// TestJailSupervisorCannotPoll: a server that uses up the user's epoll watches keeps the
+// supervisor from starting. The jail ends and says why.
 func TestJailSupervisorCannotPoll(t *testing.T) {
 	jailtest.Needs(t)
 	f := fault{call: unix.SYS_EPOLL_CTL, errno: unix.ENOSPC}

@@ -58,9 +58,8 @@ func withoutProc(t *testing.T, p *policy.Profile, what attacker.Attempt) *jailte
 	return s
 }
 
-// TestJailCgroup: where a cgroup can be had, the jail is in one of its own from its
-// first moment, it holds by itself, and nothing of it stays. Elsewhere no plan says
-// that there is one.
+// TestJailCgroup: if the host delegates cgroups, the jail starts in one of its own, the cgroup
+// enforces the limits alone, and the end of the jail removes it. Otherwise no plan has a cgroup.
 func TestJailCgroup(t *testing.T) {
 	jailtest.Needs(t)
 	place := cgroup.Locate()
@@ -127,8 +126,8 @@ func TestJailCgroup(t *testing.T) {
 	})
 }
 
-// TestWholeCgroup: the short way to the hierarchy says nothing that the list of mounts
-// does not, and nothing where it is another's, or counted from elsewhere.
+// TestWholeCgroup: reading the hierarchy directly agrees with the list of mounts. It answers
+// nothing if the hierarchy belongs to another namespace.
 func TestWholeCgroup(t *testing.T) {
 	mount, top := cgroup.Mount(proc.ReadLine("/proc/self/mountinfo"))
 	for _, dir := range []string{"/", "/proc", t.TempDir(), "/nonexistent"} {
@@ -165,8 +164,8 @@ func TestWholeCgroup(t *testing.T) {
 	}
 }
 
-// TestJailCgroupIsOutOfReach: a server that may look at the cgroups cannot change
-// its own, or leave it; one that may write there gets no such promise.
+// TestJailCgroupIsOutOfReach: a server that may read the cgroups can neither change nor leave
+// its own. If it may write there, the plan does not promise that.
 func TestJailCgroupIsOutOfReach(t *testing.T) {
 	jailtest.Needs(t)
 	place := cgroup.Locate()

@@ -11,7 +11,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestHostNSMemory: the sampler looks at the descendants of the init, and at nobody else.
+// TestHostNSMemory: the sampler counts the descendants of the init, and no other process.
 func TestHostNSMemory(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	p := jailtest.Profile(t)

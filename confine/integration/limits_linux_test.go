@@ -40,7 +40,8 @@ func TestJailOpenFiles(t *testing.T) {
 	jailtest.Expect(t, "raising it again", jailtest.Attempt(t, p, "limit", fmt.Sprint(unix.RLIMIT_NOFILE)), "ok 40 40")
 }
 
-// TestJailInotify: the host counts the jail's instances as its user's.
+// TestJailInotify: the kernel counts inotify instances per user, so the jail has a limit of its
+// own.
 func TestJailInotify(t *testing.T) {
 	jailtest.Needs(t)
 	probetest.Needs(t, "fresh_proc")
@@ -57,7 +58,8 @@ func TestJailInotify(t *testing.T) {
 	jailtest.Expect(t, "watches", jailtest.Attempt(t, jailtest.Profile(t), "read", "/proc/sys/user/max_inotify_watches"), fmt.Sprintf("ok %d\n", most.Watches/4))
 }
 
-// TestJailTerminals: the host has so many for all that are not its own.
+// TestJailTerminals: the kernel bounds the terminals of all instances of devpts, so the jail has
+// a limit of its own.
 func TestJailTerminals(t *testing.T) {
 	jailtest.Needs(t)
 	few, more := attacker.Try("terminals", fmt.Sprint(rootfs.MaxTerminals)), attacker.Try("terminals", fmt.Sprint(rootfs.MaxTerminals+1))
@@ -66,7 +68,8 @@ func TestJailTerminals(t *testing.T) {
 	jailtest.Expect(t, "more", jailtest.Attempts(t, jailtest.Profile(t), more)[0], fmt.Sprint(rootfs.MaxTerminals, " ENOSPC"))
 }
 
-// TestJailQueuedSignals: a user has so many signals and timers in all processes.
+// TestJailQueuedSignals: the kernel counts queued signals and timers per user, so the jail has a
+// limit of its own.
 func TestJailQueuedSignals(t *testing.T) {
 	jailtest.Needs(t)
 	testQueuedSignals(t)
@@ -120,8 +123,8 @@ func needsProcessLimit(t testing.TB) {
 	}
 }
 
-// TestJailProcesses: a bounded fork bomb. Root is exempt from RLIMIT_NPROC, so
-// there the PID namespace's own pid_max has to hold.
+// TestJailProcesses: a fork bomb stops at the limit. Root is exempt from RLIMIT_NPROC, so
+// pid_max of the PID namespace or a cgroup has to hold.
 func TestJailProcesses(t *testing.T) {
 	jailtest.Needs(t)
 	needsProcessLimit(t)
@@ -138,7 +141,7 @@ func TestJailProcesses(t *testing.T) {
 	jailtest.Expect(t, "without a limit", jailtest.Attempt(t, jailtest.Profile(t), "fork", "100"), "ok 100")
 }
 
-// TestJailProcessesOfRoot: the limit that the numbers of a PID namespace hold is exact.
+// TestJailProcessesOfRoot: the limit by pid_max of a PID namespace is exact.
 func TestJailProcessesOfRoot(t *testing.T) {
 	jailtest.Needs(t)
 	if os.Getuid() != 0 || !cgroup.Locate().None() {
@@ -209,7 +212,7 @@ func denied(p *confine.Process, operation string) policy.Denial {
 	return policy.Denial{}
 }
 
-// TestJailReportsLimits: who runs into a limit and stays there is told which it was.
+// TestJailReportsLimits: a server that reaches a limit and stays there has that limit recorded.
 func TestJailReportsLimits(t *testing.T) {
 	jailtest.Needs(t)
 	probetest.Needs(t, "fresh_proc")
@@ -254,8 +257,8 @@ func rootNeedsPidMax(t *testing.T) {
 	}
 }
 
-// TestServerCannotSlowItsSupervisor: the one that watches over the limits is a thread of
-// the same user.
+// TestServerCannotSlowItsSupervisor: the supervisor's threads belong to the same user as the
+// server. The server cannot lower their priority.
 func TestServerCannotSlowItsSupervisor(t *testing.T) {
 	jailtest.Needs(t)
 	probetest.Needs(t, "fresh_proc")
@@ -282,8 +285,8 @@ func TestJailMakesNoCore(t *testing.T) {
 	}
 }
 
-// TestSupervisorAnswersWithoutProcessesLeft: the init has all the threads that its supervisor needs when there
-// are no more processes to be had, and everybody asks it at once.
+// TestSupervisorAnswersWithoutProcessesLeft: the supervisor has all its threads when the limit
+// of processes is reached and every process asks it at once.
 func TestSupervisorAnswersWithoutProcessesLeft(t *testing.T) {
 	t.Parallel()
 	jailtest.Needs(t)
@@ -296,8 +299,8 @@ func TestSupervisorAnswersWithoutProcessesLeft(t *testing.T) {
 	}
 }
 
-// TestInitHasRoom: the limit of processes leaves the supervisor the threads that it may
-// need: its runtime ends it where it cannot have one.
+// TestSupervisorThreads: the limit of processes leaves the supervisor the threads that it may
+// need. The Go runtime ends a process that cannot have one.
 func TestSupervisorThreads(t *testing.T) {
 	jailtest.Needs(t)
 	rootNeedsPidMax(t)

@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestJailEndsWhenMemoryCannotBeRead: a limit that nobody watches is none.
+// TestJailEndsWhenMemoryCannotBeRead: a jail whose memory cannot be read ends.
 func TestJailEndsWhenMemoryCannotBeRead(t *testing.T) {
 	jailtest.Needs(t)
 	probetest.Needs(t, "fresh_proc")

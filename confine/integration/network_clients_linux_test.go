@@ -165,8 +165,8 @@ func refusedTarget(denials []policy.Denial, operation, target string) bool {
 
 func host(name string) policy.NetRule { return policy.NetRule{Host: name, Allow: true} }
 
-// TestNetworkClients: each program reaches the host that is granted, unmodified, and no
-// other, which is refused at once and by name.
+// TestNetworkClients: each program, unmodified, reaches the granted host and no other. A refusal
+// names the host and comes at once.
 func TestNetworkClients(t *testing.T) {
 	needsTestNetwork(t)
 	for _, c := range clients(t) {
@@ -193,7 +193,7 @@ func TestNetworkClients(t *testing.T) {
 	}
 }
 
-// TestNetworkGoClient: Go's own resolver, which the probe has.
+// TestNetworkGoClient: Go's own resolver works in a jail.
 func TestNetworkGoClient(t *testing.T) {
 	needsTestNetwork(t)
 	p := jailtest.Profile(t, jailtest.Grant{Path: networkFile("ca.pem"), Rights: policy.Read})

@@ -26,7 +26,7 @@ func localhost(port int) policy.NetRule {
 	return policy.NetRule{Host: "localhost", Scheme: "tcp", Port: port, Allow: true}
 }
 
-// TestNetworkManyConnections: none of many connections is lost, and nothing of them stays.
+// TestNetworkManyConnections: none of many connections is lost, and none leaves a descriptor.
 func TestNetworkManyConnections(t *testing.T) {
 	needsTestNetwork(t)
 	port := hostService(t, "127.0.0.1:0")
@@ -64,8 +64,8 @@ func TestNetworkHalfClosed(t *testing.T) {
 	jailtest.Expect(t, "1 MB there and back", jailtest.Attempt(t, p, "halves", l.Addr().String()), "ok")
 }
 
-// TestNetworkLastBytesArrive: what a program sent just before it ended arrives, although the host
-// takes its time.
+// TestNetworkLastBytesArrive: bytes that a program sends just before it ends arrive, even if the
+// host reads slowly.
 func TestNetworkLastBytesArrive(t *testing.T) {
 	needsTestNetwork(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -87,7 +87,7 @@ func TestNetworkLastBytesArrive(t *testing.T) {
 	}
 }
 
-// TestNetworkLauncherIsKilled: with the launcher every connection of the jail ends.
+// TestNetworkLauncherIsKilled: every connection of the jail ends with the launcher.
 func TestNetworkLauncherIsKilled(t *testing.T) {
 	needsTestNetwork(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -127,9 +127,9 @@ func TestNetworkLauncherIsKilled(t *testing.T) {
 	pipe.gone(t)
 }
 
-// TestNetworkSupervisorThreads: the supervisor has the threads that it needs from the beginning,
-// whatever the server has it wait for. There may be no more (RLIMIT_NPROC), and
-// the Go runtime ends over that.
+// TestNetworkSupervisorThreads: the supervisor has all the threads that it needs from the start,
+// whatever the server makes it wait for. RLIMIT_NPROC may refuse it more, which ends the Go
+// runtime.
 func TestNetworkSupervisorThreads(t *testing.T) {
 	needsTestNetwork(t)
 	s := jailtest.BeginBy(t, networkLauncher(), gatedProfile(t, host("good.test")), attacker.Try("slow-memory", "40"))

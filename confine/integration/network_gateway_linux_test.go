@@ -24,8 +24,8 @@ func gatedProfile(t testing.TB, rules ...policy.NetRule) *policy.Profile {
 	return p
 }
 
-// TestJailGateway: where a host is granted there is still no way out of the jail but
-// through the sockets that were handed out of it.
+// TestJailGateway: a jail with granted hosts has no way out but the sockets that it handed to
+// the launcher.
 func TestJailGateway(t *testing.T) {
 	jailtest.Needs(t)
 	tcp := testkit.Accept(t, "tcp", "127.0.0.1:0")

@@ -42,8 +42,8 @@ func call(address, word string) (string, error) {
 	return string(b), err
 }
 
-// TestJailInbound: a port of the host's loopback leads to the server, more often than
-// there were sockets at first, and to nothing while it does not listen.
+// TestJailInbound: connections to a port of the host's loopback reach the server, more of them
+// than there were sockets at first. While the server does not listen they are refused.
 func TestJailInbound(t *testing.T) {
 	jailtest.Needs(t)
 	for _, listens := range []string{"127.0.0.1", "[::1]", "0.0.0.0", "[::]"} {
@@ -78,7 +78,8 @@ func TestJailInbound(t *testing.T) {
 	}
 }
 
-// TestJailInboundLastBytesArrive: what a server has answered arrives, also when it has ended since.
+// TestJailInboundLastBytesArrive: what a server has sent arrives, even if the server has ended
+// since.
 func TestJailInboundLastBytesArrive(t *testing.T) {
 	jailtest.Needs(t)
 	const size = 1 << 20
@@ -115,8 +116,8 @@ func TestJailInboundLastBytesArrive(t *testing.T) {
 	wait()
 }
 
-// TestJailInboundOnly: no other port of the host leads into the jail, an inbound one
-// leads nowhere else, and without a listener it refuses.
+// TestJailInboundOnly: no other port of the host leads into the jail, and an inbound port leads
+// nowhere else. If the server does not listen, the port refuses.
 func TestJailInboundOnly(t *testing.T) {
 	jailtest.Needs(t)
 	port, other := freePort(t), freePort(t)
@@ -141,8 +142,8 @@ func TestJailInboundOnly(t *testing.T) {
 	wait()
 }
 
-// TestJailInboundTaken: a port that somebody else has is no reason not to start, and
-// leads to the server once it is free.
+// TestJailInboundTaken: a port that another process has does not prevent the start. It leads to
+// the server once it is free.
 func TestJailInboundTaken(t *testing.T) {
 	t.Parallel()
 	jailtest.Needs(t)

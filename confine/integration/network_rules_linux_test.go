@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestNetworkRules is a row for each kind of rule and each way to ask for what it does
+// TestNetworkRules: there is a row for each kind of rule and each way to ask for what it does
 // not grant. Outside of a jail each attempt succeeds.
 func TestNetworkRules(t *testing.T) {
 	needsTestNetwork(t)
@@ -116,7 +116,8 @@ func attemptIn(t testing.TB, p *policy.Profile, a attacker.Attempt) (attacker.Ou
 	return jailtest.Outcomes(t, []attacker.Attempt{a}, []byte(out), "")[0], denials
 }
 
-// TestNetworkControls: what TestNetworkRules refuses can be reached from outside.
+// TestNetworkControls: outside of a jail every host that TestNetworkRules refuses can be
+// reached.
 func TestNetworkControls(t *testing.T) {
 	needsTestNetwork(t)
 	service := fmt.Sprint("127.0.0.1:", hostService(t, "127.0.0.1:0"))
@@ -130,7 +131,8 @@ func TestNetworkControls(t *testing.T) {
 	}
 }
 
-// TestNetworkNamesKeepAddresses: the host's resolver is asked for granted names and no others.
+// TestNetworkNamesKeepAddresses: the launcher asks the host's resolver for granted names and for
+// no others.
 func TestNetworkNamesKeepAddresses(t *testing.T) {
 	needsTestNetwork(t)
 	p := gatedProfile(t, host("good.test"), host("*.wild.test"))
@@ -156,8 +158,8 @@ func TestNetworkNamesKeepAddresses(t *testing.T) {
 	}
 }
 
-// TestNetworkIsolation are ways around the gate, of a server that knows of it. Without
-// namespaces there is nothing to listen on, and no UNIX socket.
+// TestNetworkIsolation: a server that knows of the gateway finds no way around it. Without
+// namespaces it can neither listen nor use UNIX sockets.
 func TestNetworkIsolation(t *testing.T) {
 	needsTestNetwork(t)
 	abstract := fmt.Sprintf("@mcp-jail-test-%d", time.Now().UnixNano())
@@ -218,8 +220,8 @@ func keptDescriptors() string {
 	return "ok" // before Linux 6.16
 }
 
-// TestNetworkGrantedEtc: with the host's /etc granted names are looked up as in any
-// other jail, and the host's files stay as they are.
+// TestNetworkGrantedEtc: if the host's /etc is granted, granted names resolve as in any other
+// jail, and the host's files stay as they are.
 func TestNetworkGrantedEtc(t *testing.T) {
 	needsTestNetwork(t)
 	if jailtest.HostNS {

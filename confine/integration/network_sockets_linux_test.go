@@ -33,8 +33,8 @@ func greetingProfile(t testing.TB) *policy.Profile {
 	return gatedProfile(t, policy.NetRule{Host: "198.51.100.10", Scheme: "tcp", Port: 7000, Allow: true})
 }
 
-// TestNetworkAddressRace: whoever changes the address while it is being looked at gets what was
-// looked at. Outside of a jail it comes out either way.
+// TestNetworkAddressRace: a program that changes an address during the decision connects to the
+// address that was decided on. Outside of a jail it reaches either.
 func TestNetworkAddressRace(t *testing.T) {
 	needsTestNetwork(t)
 	service := fmt.Sprint("127.0.0.1:", hostService(t, "127.0.0.1:0"))
@@ -55,7 +55,7 @@ func TestNetworkAddressRace(t *testing.T) {
 	}
 }
 
-// TestNetworkPassedSockets: a socket is what it is for whoever has it.
+// TestNetworkPassedSockets: a socket has the same rights in every process that gets it.
 func TestNetworkPassedSockets(t *testing.T) {
 	needsTestNetwork(t)
 	for _, way := range []string{"dup", "pair", "child", "thread"} {
@@ -71,13 +71,14 @@ func TestNetworkPassedSockets(t *testing.T) {
 	}
 }
 
-// TestNetworkInterrupted: signals take no connection.
+// TestNetworkInterrupted: signals during a connect lose no connection.
 func TestNetworkInterrupted(t *testing.T) {
 	needsTestNetwork(t)
 	jailtest.Expect(t, "300 connections", jailtest.Attempt(t, greetingProfile(t), "interrupt", greets, "300"), "ok map[hello from 198.51.100.10:300]")
 }
 
-// TestNetworkNonblockingConnect: what a connect that does not wait is told, and the next ones.
+// TestNetworkNonblockingConnect: a nonblocking connect, and the calls after it, return what the
+// kernel would return.
 func TestNetworkNonblockingConnect(t *testing.T) {
 	needsTestNetwork(t)
 	const want = "ok EINPROGRESS 0 ok EISCONN: hello from 198.51.100.10"
@@ -86,7 +87,7 @@ func TestNetworkNonblockingConnect(t *testing.T) {
 	}
 }
 
-// TestNetworkSocketNames: a program finds the address that it has connected to.
+// TestNetworkSocketNames: getpeername returns the address that a program connected to.
 func TestNetworkSocketNames(t *testing.T) {
 	needsTestNetwork(t)
 	p := greetingProfile(t)
@@ -98,8 +99,8 @@ func TestNetworkSocketNames(t *testing.T) {
 	}
 }
 
-// TestNetworkDatagrams: whoever asks a resolver, of whatever address, is answered from
-// there, and once.
+// TestNetworkDatagrams: a program that asks a resolver gets one answer, from the address that it
+// asked.
 func TestNetworkDatagrams(t *testing.T) {
 	needsTestNetwork(t)
 	for _, c := range []struct{ server, name, answers string }{
@@ -115,7 +116,7 @@ func TestNetworkDatagrams(t *testing.T) {
 	}
 }
 
-// TestNetworkPackets: no packet of UDP reaches anybody.
+// TestNetworkPackets: no UDP packet leaves the jail.
 func TestNetworkPackets(t *testing.T) {
 	needsTestNetwork(t)
 	var got atomic.Int64
@@ -169,8 +170,7 @@ func TestNetworkPackets(t *testing.T) {
 	}
 }
 
-// TestNetworkOptions: a socket stays bound to lo, and no option has it connect in
-// another way.
+// TestNetworkOptions: a socket stays bound to lo, and no option makes it connect in another way.
 func TestNetworkOptions(t *testing.T) {
 	needsTestNetwork(t)
 	if !jailtest.HostNS {
@@ -207,8 +207,8 @@ func TestNetworkOptions(t *testing.T) {
 	}
 }
 
-// TestNetworkForeignConnection: who connects to the supervisor's listener, in the moment that
-// there is one, is not taken for the server.
+// TestNetworkForeignConnection: the supervisor does not take a foreign connection to its
+// listener for the server's.
 func TestNetworkForeignConnection(t *testing.T) {
 	needsTestNetwork(t)
 	for _, family := range []string{"127.0.0.1", "::1"} {
@@ -250,7 +250,7 @@ func TestNetworkForeignConnection(t *testing.T) {
 	}
 }
 
-// TestNetworkInitIsKilled: what survives the init has no network.
+// TestNetworkInitIsKilled: a process that survives the init has no network.
 func TestNetworkInitIsKilled(t *testing.T) {
 	needsTestNetwork(t)
 	if !jailtest.HostNS {
@@ -263,8 +263,8 @@ func TestNetworkInitIsKilled(t *testing.T) {
 	s.Finish()
 }
 
-// TestNetworkMissingCalls: without namespaces, and without the calls that are not everywhere,
-// sockets are the same.
+// TestNetworkMissingCalls: sockets work the same without namespaces on kernels without the newer
+// calls.
 func TestNetworkMissingCalls(t *testing.T) {
 	needsTestNetwork(t)
 	if !jailtest.HostNS {
@@ -285,8 +285,8 @@ func TestNetworkMissingCalls(t *testing.T) {
 	}
 }
 
-// TestNetworkHostsFile: that names are the launcher's to look up is nothing to report.
-// What else cannot be read is.
+// TestNetworkHostsFile: a lookup that only the launcher may make is not recorded. Other files
+// that cannot be read are.
 func TestNetworkHostsFile(t *testing.T) {
 	needsTestNetwork(t)
 	if !jailtest.HostNS {

@@ -52,8 +52,8 @@ func trustTestAuthority(t testing.TB) {
 	t.Setenv("PATH", os.Getenv(networkEnv)+":"+os.Getenv("PATH"))
 }
 
-// TestNetworkRequests: each program believes the authority that its jail is given, and
-// gets what a rule grants of a host and nothing else of it.
+// TestNetworkRequests: each program trusts the authority of its jail, and gets what a rule
+// grants of a host and nothing else.
 func TestNetworkRequests(t *testing.T) {
 	needsTestNetwork(t)
 	trustTestAuthority(t)
@@ -84,8 +84,8 @@ func TestNetworkRequests(t *testing.T) {
 	}
 }
 
-// TestNetworkJailBuiltTwice: a jail that cannot be built by lists is built call by call, and
-// what looks at its requests is still there for that one.
+// TestNetworkJailBuiltTwice: if a jail cannot be built in batches, the launcher builds it call
+// by call. The process that ends TLS serves the second build too.
 func TestNetworkJailBuiltTwice(t *testing.T) {
 	needsTestNetwork(t)
 	if jailtest.HostNS {
@@ -120,7 +120,7 @@ func TestNetworkJailBuiltTwice(t *testing.T) {
 	}
 }
 
-// TestNetworkSecret: the host gets the value, the jail never has it.
+// TestNetworkSecret: the host gets the value of a secret. The jail never has it.
 func TestNetworkSecret(t *testing.T) {
 	needsTestNetwork(t)
 	trustTestAuthority(t)
@@ -171,8 +171,8 @@ func TestNetworkSecret(t *testing.T) {
 	}
 }
 
-// TestNetworkSecretMissing: a secret that cannot be read ends the start, and a link that was
-// put in the way of its file since is not followed.
+// TestNetworkSecretMissing: a secret that cannot be read fails the start. A symlink that
+// replaced its file since is not followed.
 func TestNetworkSecretMissing(t *testing.T) {
 	needsTestNetwork(t)
 	trustTestAuthority(t)
@@ -202,8 +202,8 @@ func TestNetworkSecretMissing(t *testing.T) {
 	}
 }
 
-// TestNetworkServerDoesNotRead: a process that ends TLS and reads nothing any more does not keep a
-// session from ending.
+// TestNetworkServerDoesNotRead: a session ends even if the process that ends TLS has stopped
+// reading.
 func TestNetworkServerDoesNotRead(t *testing.T) {
 	needsTestNetwork(t)
 	trustTestAuthority(t)

@@ -33,7 +33,7 @@ func schedulingPolicy(t *testing.T, stat string) int {
 	return n
 }
 
-// TestJailScheduling: the server is scheduled as its launcher is, and so is its init.
+// TestJailScheduling: the server and its supervisor have the scheduling policy of the launcher.
 func TestJailScheduling(t *testing.T) {
 	jailtest.Needs(t)
 	become := func(policy int) {
@@ -84,8 +84,8 @@ func threadPolicies(t *testing.T, pid int) (found []int) {
 	return found
 }
 
-// TestJailUmask: a umask that takes rights from the owner is the program's and not the
-// jail's, and a launcher may pass on one that it does not have itself.
+// TestJailUmask: a umask that takes rights from the owner applies to the program and not to the
+// jail. A launcher may pass on a umask that it does not have itself.
 func TestJailUmask(t *testing.T) {
 	jailtest.Needs(t)
 	testUmask(t, []policy.Axis{policy.AxisFs}, attacker.Try("read", "/etc/hosts"), attacker.Try("create", "/dev/shm/there"))

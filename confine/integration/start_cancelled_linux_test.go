@@ -20,8 +20,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestStartOfStoppedLauncherProcessIsCancelled: a start whose shim does not read is called off, however long the
-// order is.
+// TestStartOfStoppedLauncherProcessIsCancelled: a start can be cancelled while the prepared
+// process does not read, however long the spec is.
 func TestStartOfStoppedLauncherProcessIsCancelled(t *testing.T) {
 	jailtest.Needs(t)
 	for _, size := range []int{0, 60 << 10, 1 << 20} {
@@ -53,8 +53,8 @@ func TestStartOfStoppedLauncherProcessIsCancelled(t *testing.T) {
 	}
 }
 
-// TestJailRemovesItsCgroup: the jail is over when its cgroup is removed, also where the plan
-// does not count on one.
+// TestJailRemovesItsCgroup: the end of the jail removes its cgroup, also if the plan does not
+// count on one.
 func TestJailRemovesItsCgroup(t *testing.T) {
 	jailtest.Needs(t)
 	if place := cgroup.Locate(); !place.None() {
@@ -82,8 +82,8 @@ func TestJailRemovesItsCgroup(t *testing.T) {
 	}
 }
 
-// TestJailEndsWhenLimitsCannotBeSet: where the cgroup cannot be told to hold the limit that was
-// loosened until there is a supervisor, the jail ends, and says why.
+// TestJailEndsWhenLimitsCannotBeSet: the limits of a cgroup are loosened until the supervisor
+// runs. If they cannot be set again, the jail ends and says why.
 func TestJailEndsWhenLimitsCannotBeSet(t *testing.T) {
 	jailtest.Needs(t)
 	for _, holds := range []bool{true, false} {
@@ -124,8 +124,8 @@ func TestJailEndsWhenLimitsCannotBeSet(t *testing.T) {
 	}
 }
 
-// TestSpecCannotBeSent: where the kernel refuses to pass the server's descriptors on, the
-// start fails, and does not wait for a shim that waits.
+// TestSpecCannotBeSent: if the kernel refuses to pass the server's descriptors, the start fails
+// and does not wait.
 func TestSpecCannotBeSent(t *testing.T) {
 	jailtest.Needs(t)
 	closed, err := os.Open(os.DevNull)

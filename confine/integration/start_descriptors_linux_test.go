@@ -28,8 +28,8 @@ func tableSize(t *testing.T, status string) int {
 	return n
 }
 
-// TestJailDescriptorTable: the server's table has room for what a runtime opens at once, however
-// small the launcher's is, and its limit is its limit.
+// TestJailDescriptorTable: the server's descriptor table has room for the files that a runtime
+// opens at once, however small the launcher's table is. The limit is the server's own.
 func TestJailDescriptorTable(t *testing.T) {
 	jailtest.Needs(t)
 	status := func(p *policy.Profile) string { return jailtest.Attempt(t, p, "read", "/proc/self/status") }
@@ -54,7 +54,7 @@ func TestJailDescriptorTable(t *testing.T) {
 	}
 }
 
-// TestJailFewFiles: a launcher that may open few files itself still starts jails.
+// TestJailFewFiles: a launcher that may open few files still starts jails.
 func TestJailFewFiles(t *testing.T) {
 	jailtest.Needs(t)
 	for _, limit := range []string{"64", "256", "270"} {
@@ -65,8 +65,8 @@ func TestJailFewFiles(t *testing.T) {
 	}
 }
 
-// TestJailFewFilesManyHoles: directories that are shut but for a part take none of the
-// open files that the server may have.
+// TestJailFewFilesManyHoles: hidden directories with a granted part take none of the open files
+// that the server may have.
 func TestJailFewFilesManyHoles(t *testing.T) {
 	jailtest.Needs(t)
 	dir := testkit.Plant(t, "ws/last")

@@ -223,8 +223,8 @@ func (f *fault) strike(b *jail.Launch, steps []jail.Step) []jail.Step {
 	}}}, steps...)
 }
 
-// TestJailFaults: whatever call of the shim fails, the start is refused with the
-// name of the step, nothing of the program has run, and nothing is left.
+// TestJailFaults: if any call of the build fails, the start fails with the name of the step.
+// Nothing of the program has run, and nothing is left.
 func TestJailFaults(t *testing.T) {
 	jailtest.Needs(t)
 	own := ownCopy(t)
@@ -252,7 +252,7 @@ func TestJailFaults(t *testing.T) {
 	})
 }
 
-// TestJailMissingCalls: without the calls that are not everywhere a jail holds the same.
+// TestJailMissingCalls: a jail holds the same without the calls that some kernels lack.
 func TestJailMissingCalls(t *testing.T) {
 	jailtest.Needs(t)
 	for _, f := range lacks() {

@@ -39,8 +39,8 @@ func onHostWith(t *testing.T, p *policy.Profile, f probe.Host, errs *os.File, at
 	return jailtest.Outcomes(t, attempts, report, "")
 }
 
-// TestHostNSGaps: what the plan says does not hold does not hold indeed, with and
-// without a supervisor, and with one there are no other gaps.
+// TestHostNSGaps: every gap that the plan names is one, with and without a supervisor. With a
+// supervisor there are no other gaps.
 func TestHostNSGaps(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	dir := testkit.Plant(t, hostNSTree...)
@@ -85,8 +85,8 @@ func TestHostNSGaps(t *testing.T) {
 	}
 }
 
-// TestHostNSExecuteGap: what is executed, nobody decides but Landlock, which cannot take
-// back inside of a grant, as a mount could.
+// TestHostNSExecuteGap: only Landlock decides about execution. It cannot take execution back
+// inside of a grant, as a mount could.
 func TestHostNSExecuteGap(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	dir := testkit.Plant(t, "work/sub/")
@@ -112,9 +112,8 @@ func TestHostNSExecuteGap(t *testing.T) {
 	}
 }
 
-// TestHostNSOlderLandlock starts jails that are compiled for every level of Landlock
-// that this kernel includes, with a supervisor and without: what the level lacks is
-// held otherwise, or a gap.
+// TestHostNSOlderLandlock: jails are compiled for every Landlock ABI that this kernel includes,
+// with and without a supervisor. What the ABI lacks is enforced otherwise or is a gap.
 func TestHostNSOlderLandlock(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	newest := probe.Detect().LandlockABI

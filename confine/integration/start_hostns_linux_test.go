@@ -19,7 +19,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestHostNSIsRefused: every gap is one of an axis that can be waived, and without waiving
+// TestHostNSIsRefused: every gap belongs to an axis that can be waived. Without the waivers
 // nothing starts.
 func TestHostNSIsRefused(t *testing.T) {
 	jailtest.NeedsHostNS(t)
@@ -68,8 +68,8 @@ func TestHostNSState(t *testing.T) {
 	jailtest.Expect(t, "what the server is told", got[4], "ok "+tmp)
 }
 
-// TestHostNSLeavesNothingOpen: a launcher that starts one jail after the other has as
-// many descriptors as before.
+// TestHostNSLeavesNothingOpen: a launcher that starts jails one after the other keeps no
+// descriptor.
 func TestHostNSLeavesNothingOpen(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	p := jailtest.Profile(t)

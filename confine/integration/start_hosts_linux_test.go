@@ -19,8 +19,8 @@ import (
 
 // What the host around the jail is like, and what it does meanwhile.
 
-// TestJailEndOfFile: the client sees the end of the output when the program
-// closes its own, while the program goes on.
+// TestJailEndOfFile: the client sees the end of the output when the program closes it, while the
+// program goes on.
 func TestJailEndOfFile(t *testing.T) {
 	jailtest.Needs(t)
 	r, w, err := os.Pipe()
@@ -48,8 +48,8 @@ func TestJailEndOfFile(t *testing.T) {
 	}
 }
 
-// TestJailWithoutProc: where the host's /proc is partly masked there is none in
-// the jail, not the host's either, whatever is granted.
+// TestJailWithoutProc: if the host's /proc is partly masked, the jail has no /proc, not even the
+// host's, whatever is granted.
 func TestJailWithoutProc(t *testing.T) {
 	jailtest.Needs(t)
 	dir := testkit.Plant(t, "file")
@@ -82,8 +82,8 @@ func TestJailWithoutProc(t *testing.T) {
 	}
 }
 
-// TestJailFromPID1: a launcher can be the init of a container, whose number every
-// jail has too.
+// TestJailFromPID1: a launcher can be the init of a container, with the process ID that the init
+// of a jail has too.
 func TestJailFromPID1(t *testing.T) {
 	jailtest.Needs(t)
 	if os.Getuid() != 0 {
@@ -97,8 +97,8 @@ func TestJailFromPID1(t *testing.T) {
 	}
 }
 
-// TestJailInAJail: what starts a jail cannot be started in one. It says so, and
-// nothing of the program runs.
+// TestJailInAJail: a jail cannot start another jail. The start says so, and the program does not
+// run.
 func TestJailInAJail(t *testing.T) {
 	jailtest.Needs(t)
 	jailtest.Expect(t, "unconfined", jailtest.Unconfined(t, "/", attacker.Try("start"))[0], "ok")
@@ -108,9 +108,8 @@ func TestJailInAJail(t *testing.T) {
 	}
 }
 
-// TestJailMaskUnderReplacement states what mounts cannot hold: a process of the
-// host that replaces a masked file takes the mask away with it. The wider grant
-// then shows the new file (ROUGH_EDGES.md).
+// TestJailMaskUnderReplacement: a process of the host that replaces a masked file removes the
+// mask with it, and the wider grant shows the new file (ROUGH_EDGES.md).
 func TestJailMaskUnderReplacement(t *testing.T) {
 	jailtest.Needs(t)
 	dir := testkit.Plant(t, ".env", "new", "go/")

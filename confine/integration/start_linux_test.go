@@ -24,8 +24,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestJailStartErrors: failures of the program are told from failures of the
-// jail, each with its errno.
+// TestJailStartErrors: a failure of the program and a failure of the jail differ by their step.
+// Each has its errno.
 func TestJailStartErrors(t *testing.T) {
 	jailtest.Needs(t)
 	dir := testkit.Plant(t, "text", "script", "dir/", "plain")
@@ -113,8 +113,8 @@ func TestJailStartIsCancelled(t *testing.T) {
 	}
 }
 
-// TestJailThousand launches a thousand jails, eight at a time, and in its short form a
-// hundred. In each of them a probe checks from inside that the jail holds.
+// TestJailThousand: a thousand jails start, eight at a time; in the short form a hundred. In
+// each of them the attacker checks from inside that the jail holds.
 func TestJailThousand(t *testing.T) {
 	jailtest.Needs(t)
 	launches := jailtest.Rounds(100, 1000)
@@ -153,8 +153,8 @@ func TestJailThousand(t *testing.T) {
 	t.Logf("%d launches in %v", launches, time.Since(begun).Round(time.Millisecond))
 }
 
-// TestJailRefusesPlanOfOtherMode: a shim carries no plan out that is for a jail of the
-// other sort than its own: steps would be left out that this plan counts on.
+// TestJailRefusesPlanOfOtherMode: a prepared process refuses a plan for the other mode. It would
+// leave out steps that the plan counts on.
 func TestJailRefusesPlanOfOtherMode(t *testing.T) {
 	jailtest.Needs(t)
 	p := jailtest.Profile(t)

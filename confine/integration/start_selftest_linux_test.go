@@ -96,8 +96,8 @@ func trySelfTest(b *jail.Launch, row altered) error {
 	return step.On("no probe has that name", unix.ENOENT)
 }
 
-// TestSelfTestDetects: each probe of the self-test fails the start of a jail without
-// what it is about, and no other.
+// TestSelfTestDetects: each check of the self-test fails the start of a jail that lacks what it
+// checks, and of no other jail.
 func TestSelfTestDetects(t *testing.T) {
 	jailtest.Needs(t)
 	p := jailtest.Profile(t)
@@ -134,8 +134,8 @@ func TestSelfTestDetects(t *testing.T) {
 	}
 }
 
-// TestCheckMounts: a name that does not lead to the carve-out that was attached there
-// fails the start: it leads to what should be below it, or to what has not its flags.
+// TestCheckMounts: the start fails if the path of a carve-out does not lead to the mount that
+// was attached there.
 func TestCheckMounts(t *testing.T) {
 	if inMounts(t, "mount -t tmpfs -o ro,noexec none /mnt;") {
 		return

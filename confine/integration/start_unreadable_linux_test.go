@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestUndumpableLauncher shows that a launcher that hides its memory still starts jails,
-// and is hidden again afterwards.
+// TestUndumpableLauncher: a launcher that hides its memory still starts jails, and is hidden
+// again afterwards.
 func TestUndumpableLauncher(t *testing.T) {
 	jailtest.Needs(t)
 	const child = "MCPJAIL_TEST_UNDUMPABLE"
@@ -40,8 +40,8 @@ func TestUndumpableLauncher(t *testing.T) {
 	}
 }
 
-// TestUnreadableShim: a program that its user may execute and not read is born
-// undumpable, and still maps its ids.
+// TestUnreadableShim: a program that its user may execute and not read starts undumpable, and
+// can still map its user IDs.
 func TestUnreadableShim(t *testing.T) {
 	jailtest.Needs(t)
 	self, err := os.ReadFile(jailtest.Binary)

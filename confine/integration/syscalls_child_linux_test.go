@@ -29,7 +29,7 @@ var children = map[string]func(args []string) string{
 	"landlock": landlockChild,
 }
 
-// TestChild is where a copy of the test binary begins. It is not a test.
+// TestChild: a copy of the test binary runs its attempt here. It is not a test of its own.
 func TestChild(t *testing.T) {
 	spec := os.Getenv(childEnv)
 	if spec == "" {

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestInboundRetriesSocket: a socket that the init could not hand over, since too many
-// descriptors were under way, is not missed for ever.
+// TestInboundRetriesSocket: if the init cannot hand over a socket because too many descriptors
+// are in flight, the launcher asks for it again.
 func TestInboundRetriesSocket(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

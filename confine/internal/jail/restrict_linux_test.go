@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestLastCapability: whoever has a filter around us that refuses to tell starts nothing,
-// instead of a server whose bounding set was emptied in part.
+// TestLastCapability: if a filter refuses to tell which capability is the last, the start fails.
+// Otherwise the server's bounding set might be emptied in part only.
 func TestLastCapability(t *testing.T) {
 	type answer struct {
 		last uintptr
@@ -45,8 +45,8 @@ func TestLastCapability(t *testing.T) {
 	}
 }
 
-// TestFreshKeyring: the session keyring that the server has is not its user's. That it
-// cannot use that one either is the filter's doing.
+// TestFreshKeyring: the server's session keyring is not its user's. The filter also refuses the
+// calls for it.
 func TestFreshKeyring(t *testing.T) {
 	probetest.Needs(t, "seccomp")
 	var ids [3]int

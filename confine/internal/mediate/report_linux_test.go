@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestRefusalsLeaveOutOtherErrors: what no policy grants, what programs try and do
-// without, and what the self-test is refused are not on record.
+// TestRefusalsLeaveOutOtherErrors: refusals that no policy could grant, that programs expect, or
+// that the self-test causes are not recorded.
 func TestRefusalsLeaveOutOtherErrors(t *testing.T) {
 	const nscd = "/var/run/nscd/socket"
 	long := "/" + strings.Repeat("x", 5000)
@@ -50,7 +50,7 @@ func TestRefusalsLeaveOutOtherErrors(t *testing.T) {
 	}
 }
 
-// TestRefusalsAreAnnounced: the last one that is told at once says that there may be more.
+// TestRefusalsAreAnnounced: the last refusal that is reported at once says that more may follow.
 func TestRefusalsAreAnnounced(t *testing.T) {
 	var told []spec.Event
 	l := &Reporter{Say: func(m spec.Event) { told = append(told, m) }, Windows: true} // so that nothing comes later

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestConnectIsBounded: a connection that does not come about keeps the supervisor for a
-// second, and not for as long as the kernel would try.
+// TestConnectIsBounded: a connect that does not complete keeps the supervisor for a second, not
+// for as long as the kernel would try.
 func TestConnectIsBounded(t *testing.T) {
 	l, at, errno := OpenListener(netip.IPv4Unspecified())
 	if errno != 0 {
