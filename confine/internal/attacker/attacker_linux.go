@@ -15,8 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// runProbe makes the attempts of its argument and reports the outcomes as one
-// JSON list, all of them at the end: who dies half-way has reported nothing.
+// Run makes the attempts of its argument, prints their outcomes and ends the process.
 func Run(args []string) {
 	runtime.LockOSThread()
 	var attempts []Attempt
@@ -60,8 +59,7 @@ func makeAttempt(a Attempt) Outcome {
 	return strings.TrimSuffix(Succeeded+" "+answer, " ")
 }
 
-// Verbs are the attempts by their names. They are put together when the binary
-// starts: one of them, verify, makes others.
+// Verbs are the verbs by name. init fills it, since the verb verify uses other verbs.
 var Verbs = map[string]func(args []string) (string, error){}
 
 func init() {
@@ -77,7 +75,7 @@ func init() {
 	}
 }
 
-// silent turns an operation without an answer into a verb.
+// silent makes a verb of an operation without an answer.
 func silent(f func(a []string) error) func([]string) (string, error) {
 	return func(a []string) (string, error) { return "", f(a) }
 }
@@ -104,7 +102,7 @@ func Executable() string {
 
 func Holds(o Outcome) bool { return o != Succeeded && !strings.HasPrefix(o, Succeeded+" ") }
 
-// emptyHanded is an outcome that is no errno: the attempt came back with nothing.
+// emptyHanded is an outcome that is no errno: the call succeeded, and gave nothing.
 type emptyHanded string
 
 func (r emptyHanded) Error() string { return string(r) }
@@ -116,23 +114,20 @@ func nothingIf(empty bool) error {
 	return nil
 }
 
-// Attempt is a verb of the probe with its arguments.
+// Attempt is a verb with its arguments.
 type Attempt []string
 
 func Try(verb string, args ...string) Attempt { return append(Attempt{verb}, args...) }
 
 func (a Attempt) String() string { return strings.Join(a, " ") }
 
-// Outcome is what came of an attempt: "ok", perhaps with an answer behind it, or
-// the name of an errno.
+// Outcome is the outcome of an attempt: "ok", perhaps followed by an answer, or the name of an
+// errno.
 type Outcome = string
 
 const Succeeded Outcome = "ok"
 
-// The kernel tests start real jails. The program in them is this test binary
-// again, under another argv[0]: it makes the attempts that it is given and
-// reports one outcome for each (probe_linux_test.go).
-
+// The values of argv[0] that make the test binary another program.
 const (
 	Name       = "mcp-jail-attacker" // attempts, in a jail or outside of one
 	AsUserName = "mcp-jail-as-user"  // becomes an ordinary user, then the rest of argv
@@ -145,9 +140,7 @@ func ErrnoName(e syscall.Errno) string {
 	return unix.ErrnoName(e)
 }
 
-// The verbs of the attacks: what a program would do to get at something. Each
-// succeeds only when it has what it came for.
-
+// AttackVerbs returns the verbs of package attacks.
 func AttackVerbs() map[string]func([]string) (string, error) {
 	verbs := map[string]func([]string) (string, error){
 		"call": callThrough(nativeGate), "reaches": reachThrough(nativeGate),

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// HookedCallsTimed are calls that the supervisor carries out, each as a program
-// makes it, in a directory that holds file and nothing else: see BenchmarkHookedCall.
+// HookedCallsTimed are calls that the supervisor carries out, in a directory that holds one file:
+// see BenchmarkHookedCall.
 var HookedCallsTimed = map[string]func(dir string) error{
 	"open existing": func(dir string) error { return rawOpen(dir+"/file", unix.O_WRONLY) },
 	"open relative": func(string) error { return rawOpen("file", unix.O_WRONLY|unix.O_CREAT) },
@@ -25,8 +25,8 @@ var HookedCallsTimed = map[string]func(dir string) error{
 	"mkdir, rmdir in shm": func(string) error { return rawMkdir(shmName) },
 }
 
-// raw makes a call behind the back of Go's scheduler, of which other programs have
-// none: it would have threads at work of its own as long as the call takes.
+// raw makes a call without Go's scheduler, which would start another thread while the call
+// takes.
 func raw(call uintptr, name string, arg uintptr) error {
 	p, err := unix.BytePtrFromString(name)
 	if err != nil {

@@ -12,8 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fileVerbs are attempts on files: to look, to read past what is granted, to change,
-// to start.
+// fileVerbs are attempts to find, read, change and execute files that are not granted.
 func fileVerbs() map[string]func([]string) (string, error) {
 	return map[string]func([]string) (string, error){
 		// Looking.
@@ -163,15 +162,14 @@ func fileVerbs() map[string]func([]string) (string, error) {
 	}
 }
 
-// attemptSetCapability writes a file capability: whoever runs the file on the host
-// has it.
+// attemptSetCapability writes a file capability. A user who runs the file on the host gets it.
 func SetCapability(a []string) error {
 	// struct vfs_cap_data, revision 2, effective: CAP_SYS_ADMIN.
 	data := []byte{1, 0, 0, 2, 0, 0, 0x20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 	return unix.Setxattr(a[0], "security.capability", data, 0)
 }
 
-// attemptFlags makes a file immutable or such.
+// attemptFlags sets an inode flag, such as immutable.
 func attemptFlags(a []string) error {
 	fd, err := unix.Open(a[0], unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -197,8 +195,8 @@ func attemptExecAt(a []string) error {
 	return inFork(unix.SYS_EXECVEAT, uintptr(fd), uintptr(unsafe.Pointer(empty)), uintptr(unsafe.Pointer(&argv[0])), 0, unix.AT_EMPTY_PATH)
 }
 
-// inFork makes a call in a child of one thread. The child is a copy of a Go program
-// in the middle of something, so it does nothing else, and ends with its parent.
+// inFork makes a call in a child with one thread. The Go runtime does not work in the child, so
+// the child makes no other call, and it ends with its parent.
 func inFork(nr uintptr, args ...uintptr) error {
 	var a [5]uintptr
 	copy(a[:], args)
@@ -226,7 +224,7 @@ func inFork(nr uintptr, args ...uintptr) error {
 	return nil
 }
 
-// attemptLoader starts a program by way of the dynamic loader, which only reads it.
+// attemptLoader starts a program by the dynamic loader, which only reads its file.
 func attemptLoader(a []string) error {
 	for _, loader := range []string{"/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1"} {
 		if _, err := os.Stat(loader); err != nil {
@@ -247,8 +245,7 @@ func attemptLoader(a []string) error {
 	return emptyHanded("no loader")
 }
 
-// attemptSetIDFile makes a set-id program in each of the ways there are; a[1] is
-// the way.
+// attemptSetIDFile makes a set-id program in the way a[1].
 func attemptSetIDFile(a []string) error {
 	p := a[0]
 	switch a[1] {

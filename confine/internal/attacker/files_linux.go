@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// attemptNull changes the null device that is its stdin, to what it is.
+// attemptNull sets mode and owner of the null device that is its stdin, to their present values.
 func attemptNull([]string) (string, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(0, &st); err != nil || st.Rdev != unix.Mkdev(1, 3) {
@@ -23,7 +23,7 @@ func attemptNull([]string) (string, error) {
 	return "fchmod " + outcome(unix.Fchmod(0, st.Mode&0o7777)) + " fchown " + outcome(unix.Fchown(0, int(st.Uid), int(st.Gid))), nil
 }
 
-// opening is the verb that opens a file in one way.
+// opening returns the verb that opens a file with these flags.
 func opening(flags int) func([]string) (string, error) {
 	return silent(func(a []string) error { return Closing(unix.Open(a[0], flags|unix.O_CLOEXEC, 0o644)) })
 }
@@ -129,7 +129,7 @@ func attemptTmpfile(a []string) error {
 	return unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", fd), unix.AT_FDCWD, a[0], unix.AT_SYMLINK_FOLLOW)
 }
 
-// verbsOnModes are attempts on what is said about a file: mode, owner, times, attributes.
+// verbsOnModes are attempts on modes, owners, times and attributes.
 var verbsOnModes = map[string]func(args []string) (string, error){
 	"chmod":    silent(func(a []string) error { return unix.Chmod(a[0], 0o755) }),
 	"chmod-id": silent(func(a []string) error { return unix.Chmod(a[0], 0o4755) }),
@@ -169,7 +169,7 @@ func onFD(name string, f func(fd int) error) error {
 	return f(fd)
 }
 
-// attemptCreates tries to make as many files as it is told, each # in the name a number.
+// attemptCreates makes a[1] files. A number replaces # in the name.
 func attemptCreates(a []string) (string, error) {
 	for i := range Number(a[1]) {
 		fd, err := unix.Open(strings.ReplaceAll(a[0], "#", strconv.Itoa(i)), unix.O_WRONLY|unix.O_CREAT, 0o644)

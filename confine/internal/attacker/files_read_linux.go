@@ -15,8 +15,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Ways to look at a file or to read it.
-
 func attemptWatch(a []string) error {
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC)
 	if err != nil {
@@ -61,7 +59,7 @@ func readAndClose(fd int) (string, error) {
 	return string(b[:n]), nothingIf(n == 0)
 }
 
-// attemptReadOpath opens without a right and then opens that again.
+// attemptReadOpath opens a file with O_PATH and reopens the descriptor.
 func attemptReadOpath(a []string) (string, error) {
 	fd, err := unix.Open(a[0], unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -113,8 +111,8 @@ func attemptLinked(link func(from, to string) error) func([]string) (string, err
 	}
 }
 
-// attemptReadSwapped has a directory a[0] of its own become a symlink to a[1] and
-// back while it reads a[2] below it.
+// attemptReadSwapped swaps a directory a[0] of its own and a symlink to a[1] while it reads a[2]
+// below it.
 func attemptReadSwapped(a []string) (string, error) {
 	if err := os.MkdirAll(a[0], 0o755); err != nil {
 		return "", err
@@ -141,9 +139,8 @@ func attemptReadSwapped(a []string) (string, error) {
 	return "", last
 }
 
-// attemptReadMoved keeps a descriptor of the directory a[0] while somebody on the
-// host moves it out of the grant, and then goes up from there. The host's side is
-// stage.mover.
+// attemptReadMoved keeps a descriptor of the directory a[0] while stage.mover of package attacks
+// moves it out of the grant on the host. It then goes up from there.
 func attemptReadMoved(a []string) (string, error) {
 	dir, err := unix.Open(a[0], unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -186,7 +183,7 @@ func attemptReadHandle(a []string) (string, error) {
 	return readAndClose(fd)
 }
 
-// attemptReadUring has the kernel open a file by an io_uring request.
+// attemptReadUring makes the kernel open a file by an io_uring request.
 func attemptReadUring(a []string) (string, error) {
 	type params struct {
 		sqEntries, cqEntries, flags, cpu, idle, features, wq uint32

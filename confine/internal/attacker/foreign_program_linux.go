@@ -10,12 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A processor of 64 bits runs programs of 32 too, in most machines, and the kernel takes
-// their system calls by another table. That they have another architecture is all that a
-// filter can tell them by.
-
-// foreignProgram is an executable file (elf(5)) of the other mode that ends with status
-// 42 by its second system call, and is killed when that is refused.
+// foreignProgram returns an executable file (elf(5)) for the 32-bit mode of the processor. The
+// kernel has another table of system calls for it; a filter sees only that the architecture
+// differs. The program ends with status 42 by its second system call, and is killed if that is
+// refused.
 func foreignProgram() ([]byte, error) {
 	const at, header = 0x400000, 52 + 32
 	var machine uint16
@@ -58,7 +56,7 @@ func foreignProgram() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// runForeign succeeds when the program's system calls were carried out.
+// runForeign succeeds if the kernel carried out the system calls of the program.
 func runForeign([]string) error {
 	program, err := foreignProgram()
 	if err != nil {

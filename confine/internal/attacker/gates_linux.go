@@ -11,12 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// System calls by number, through each of the gates that a machine has: amd64
-// kernels also take the calls of i386 (int 0x80) and of x32, with other numbers,
-// and a filter or a check that looks at one gate only is walked around.
-
-// Gates are the forms of a form: attempts that name a system call are made
-// through every gate.
+// Gates returns the forms of an attempt, one for each gate of the machine if the attempt names a
+// system call. amd64 kernels also take the calls of i386 (int 0x80) and of x32, with other
+// numbers. A filter that checks one gate only can be bypassed by another.
 func Gates(form string) []string {
 	verb, rest, _ := strings.Cut(form, " ")
 	name, _, _ := strings.Cut(rest, " ")
@@ -41,8 +38,7 @@ func Gates(form string) []string {
 // args are below 4 GB.
 type gate func(name string, args [6]uintptr) syscall.Errno
 
-// noCall is no errno of the kernel's, so that no form takes it for what it waits for: there
-// is nothing to call.
+// noCall is the errno if the gate lacks the call. The kernel never returns it.
 const noCall = syscall.Errno(4095)
 
 func nativeGate(name string, args [6]uintptr) syscall.Errno {
@@ -102,7 +98,7 @@ func i386Gate(name string, args [6]uintptr) syscall.Errno {
 	return 0
 }
 
-// arena is memory where every gate finds it.
+// arena is memory that every gate can address.
 type arena struct{ free []byte }
 
 func newArena() (*arena, error) {
@@ -117,9 +113,8 @@ func (m *arena) put(b []byte) uintptr {
 	return at
 }
 
-// words turns what stands in a form into arguments: a number, @TEXT for the
-// address of a string, #N for the address of N zero bytes, =FILE for a descriptor
-// of it (opened for reading).
+// words returns the arguments of a call for the words of a form: a number, @TEXT for the address
+// of a string, #N for the address of N zero bytes, =FILE for a descriptor that reads the file.
 func (m *arena) words(list []string) (args [6]uintptr, err error) {
 	for i, w := range list {
 		switch {
@@ -144,7 +139,7 @@ func (m *arena) words(list []string) (args [6]uintptr, err error) {
 	return args, nil
 }
 
-// callThrough is the verb `call NAME ARGS`: it succeeds when the call does.
+// callThrough returns the verb `call NAME ARGS`. It succeeds if the call does.
 func callThrough(g gate) func(a []string) (string, error) {
 	return silent(func(a []string) error {
 		m, err := newArena()
@@ -162,9 +157,8 @@ func callThrough(g gate) func(a []string) (string, error) {
 	})
 }
 
-// reachThrough is the verb `reaches ERRNO NAME ARGS`, for calls that would do harm
-// if they did succeed: with arguments that cannot work, the errno tells whether
-// the kernel got as far as to look at them.
+// reachThrough returns the verb `reaches ERRNO NAME ARGS`, for calls that would do harm if they
+// succeeded. The arguments cannot work. If the errno is ERRNO, the call got past the filter.
 func reachThrough(g gate) func(a []string) (string, error) {
 	call := callThrough(g)
 	return silent(func(a []string) error {

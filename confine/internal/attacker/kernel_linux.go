@@ -14,8 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// kernelVerbs are attempts on the kernel: namespaces, mounts, and interfaces that
-// reach past a process.
+// kernelVerbs are attempts by namespaces, by mounts, and by interfaces of the whole machine.
 func kernelVerbs() map[string]func([]string) (string, error) {
 	return map[string]func([]string) (string, error){
 		"clone-into": silent(func(a []string) error { // a new namespace of this kind
@@ -202,7 +201,7 @@ func withTerminal(f func(master, slave int) error) func([]string) error {
 	}
 }
 
-// attemptListener installs a filter of one's own that asks a supervisor of one's own.
+// attemptListener installs a filter with a listener.
 func attemptListener([]string) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err

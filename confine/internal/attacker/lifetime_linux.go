@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// verbsOfLife are ways to live on, and to end.
+// verbsOfLife are ways to end, and ways to go on after the program.
 var verbsOfLife = map[string]func(args []string) (string, error){
 	"exit":   silent(func(a []string) error { unix.Exit(Number(a[0])); return nil }),
 	"die":    silent(func(a []string) error { return dieOf(syscall.Signal(Number(a[0]))) }),
@@ -46,8 +46,8 @@ func attemptCatch([]string) (string, error) {
 	return (<-c).String(), nil
 }
 
-// attemptDaemon leaves two processes behind, each in a session of its own, and
-// only then goes on: a[0] generations are still to come.
+// attemptDaemon leaves two processes behind, each in a session of its own, before it goes on.
+// a[0] is the number of generations to come.
 func attemptDaemon(a []string) error {
 	if a[0] == "0s" { // one that ends by itself
 		cmd := exec.Command("/usr/bin/sleep", "3")

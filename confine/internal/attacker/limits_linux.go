@@ -18,8 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// verbsOfLimits are what the tests of limits try from inside a jail: they use up
-// what is limited.
+// verbsOfLimits use up resources that have a limit.
 var verbsOfLimits = map[string]func(args []string) (string, error){
 	"openfiles": attemptOpenFiles,
 	"inotify":   silent(attemptInotify),
@@ -69,7 +68,7 @@ var verbsOfLimits = map[string]func(args []string) (string, error){
 	"glutton":        attemptGlutton,
 }
 
-// attemptInotify makes that many instances.
+// attemptInotify makes a[0] instances.
 func attemptInotify(a []string) error {
 	n, err := strconv.Atoi(a[0])
 	for range n {
@@ -114,8 +113,8 @@ func attemptForkAll([]string) (string, error) {
 	return strconv.Itoa(Number(children) + len(threads)), err
 }
 
-// attemptForkBusy has as many processes as it gets, of which each makes, moves and removes
-// directories, and tries to have more, for some seconds.
+// attemptForkBusy starts up to a[0] processes, each of which makes, moves and removes
+// directories, and tries to start more for a[1] seconds.
 func attemptForkBusy(a []string) (string, error) {
 	most, seconds := Number(a[0]), Number(a[1])
 	sys.StartSpareThreads(spec.MaxProcs, func() {}) // of a runtime that dies without
@@ -170,7 +169,7 @@ func attemptAllocateMemfd(a []string) error {
 	return nil
 }
 
-// attemptAllocateOwnFiles does so in a thread that has descriptors of its own.
+// attemptAllocateOwnFiles fills a memfd in a thread with a descriptor table of its own.
 func attemptAllocateOwnFiles(a []string) error {
 	runtime.LockOSThread()
 	if unix.Gettid() == unix.Getpid() {
@@ -188,8 +187,8 @@ func attemptAllocateOwnFiles(a []string) error {
 	return attemptAllocateMemfd(a)
 }
 
-// attemptAllocateFirstless takes memory in a process whose first thread, by which /proc
-// knows it, has ended.
+// attemptAllocateFirstless allocates memory in a process whose first thread has ended. /proc
+// shows a process by its first thread.
 func attemptAllocateFirstless(a []string) error {
 	done := make(chan error)
 	go func() {
@@ -207,7 +206,7 @@ func attemptAllocateFirstless(a []string) error {
 	return <-done
 }
 
-// endFirstThread holds one thread after the other until it has the first one.
+// endFirstThread ends the first thread of this process.
 func endFirstThread(tries int) {
 	runtime.LockOSThread()
 	if unix.Gettid() == unix.Getpid() {
@@ -221,7 +220,7 @@ func endFirstThread(tries int) {
 	time.Sleep(20 * time.Second)
 }
 
-// attemptAllocateSysV fills segments of at most 16 MB and lets go of them.
+// attemptAllocateSysV fills segments of at most 16 MB and detaches them.
 func attemptAllocateSysV(a []string) error {
 	const size = 16 << 20
 	for range Number(a[0])<<20/size + 1 {
@@ -244,8 +243,8 @@ func attemptAllocateSysV(a []string) error {
 	return nil
 }
 
-// attemptAllocatePageTables reads one byte in each of so many tables: the page is
-// the same zeros everywhere, the tables are not.
+// attemptAllocatePageTables reads one byte in each of a[0] page tables. All map the same zero
+// page, but each table needs memory.
 func attemptAllocatePageTables(a []string) error {
 	const span = 2 << 20
 	n := Number(a[0])
@@ -315,8 +314,8 @@ func writeMB(fd, n int) error {
 	return nil
 }
 
-// attemptSlowInit tries to have the init's threads run only when nothing else does,
-// in every way there is, and says which numbers it found them under.
+// attemptSlowInit tries every way to lower the priority of the supervisor's threads, and answers
+// with the IDs under which it found them.
 func attemptSlowInit([]string) (string, error) {
 	names, err := os.ReadDir("/proc/1/task")
 	if err != nil || len(names) < 1 {

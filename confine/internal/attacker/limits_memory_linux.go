@@ -9,13 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mostSwarm bounds what a swarm has at once, and mostForks what it has at all: it also
-// runs where nothing limits it.
+// mostSwarm bounds the children of a swarm at a time, and mostForks those in all: a swarm also
+// runs without a jail.
 const mostSwarm, mostForks = 60, 20000
 
-// attemptSwarm keeps a[0] children alive for a[2] seconds, of which each uses a[1] MB. With
-// "busy" each keeps a processor busy in a session of its own, which is as much to the
-// scheduler as the session of the jail's init is.
+// attemptSwarm keeps a[0] children alive for a[2] seconds. Each uses a[1] MB. With "busy" each
+// keeps a processor busy in a session of its own, to which the scheduler gives as much time as to
+// the session of the supervisor.
 func attemptSwarm(a []string) (string, error) {
 	most, mb, busy := min(Number(a[0]), mostSwarm), Number(a[1]), len(a) > 3 && a[3] == "busy"
 	until := time.Now().Add(time.Duration(Number(a[2])) * time.Second)
@@ -48,7 +48,7 @@ func attemptSwarm(a []string) (string, error) {
 	return "", nil
 }
 
-// forkToucher makes a child that touches all of b. It ends with its parent.
+// forkToucher starts a child that writes to every page of b. It ends with its parent.
 func forkToucher(b []byte, busy bool) (int, syscall.Errno) {
 	pid, _, errno := syscall.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
 	if errno != 0 || pid != 0 {

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CallVerbs are the attempts of the tests of mediated calls.
+// CallVerbs are the verbs for calls that the supervisor mediates.
 var CallVerbs = map[string]func(args []string) (string, error){
 	"await":    silent(attemptAwait),
 	"creating": silent(func(a []string) error { return Closing(unix.Open(a[0], unix.O_WRONLY|unix.O_CREAT, 0o644)) }),
@@ -111,7 +111,7 @@ var CallVerbs = map[string]func(args []string) (string, error){
 	"timed":              attemptTimed,
 }
 
-// attemptAwait waits until there is a file.
+// attemptAwait waits until a file exists.
 func attemptAwait(a []string) error {
 	for range 1000 {
 		if _, err := os.Lstat(a[0]); err == nil {
@@ -139,8 +139,8 @@ func inDir(name string, f func(dir int) error) error {
 	return f(dir)
 }
 
-// attemptUnanswered puts this thread under the filter of a supervised server, and
-// lets go of the listener.
+// attemptUnanswered installs the filter of a supervised server for this thread and closes the
+// listener.
 func attemptUnanswered(a []string) error {
 	arch, _ := seccomp.ArchOf(runtime.GOARCH)
 	prog, err := seccomp.CompileListener(arch, seccomp.Options{}, seccomp.NotifyRules(seccomp.WatchAll, false))

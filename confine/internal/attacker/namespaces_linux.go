@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// verbsOnKernel are attempts on what the kernel has for few.
+// verbsOnKernel are attempts on interfaces of the kernel that few programs need.
 var verbsOnKernel = map[string]func(args []string) (string, error){
 	"userns": silent(func([]string) error {
 		cmd := exec.Command("/usr/bin/true")

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// streamVerbs hold connections, or make many.
+// streamVerbs hold a connection or make many.
 func streamVerbs() map[string]func([]string) (string, error) {
 	return map[string]func([]string) (string, error){
 		"hold": silent(func(a []string) error {
@@ -77,8 +77,8 @@ func streamVerbs() map[string]func([]string) (string, error) {
 	}
 }
 
-// attemptSlowMemory receives datagrams, many at a time, while the memory that they are
-// to be put into is locked most of the time.
+// attemptSlowMemory receives many datagrams at a time into memory that is locked most of the
+// time.
 func attemptSlowMemory(a []string) error {
 	memory, err := unix.Mmap(-1, 0, 4<<30, unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
 	if err != nil {
@@ -122,7 +122,7 @@ func attemptSlowMemory(a []string) error {
 	return nil
 }
 
-// egressVerbs are what the probe does as a client.
+// egressVerbs are attempts of a client of a granted host.
 func egressVerbs() map[string]func([]string) (string, error) {
 	return map[string]func([]string) (string, error){
 		"get": func(a []string) (string, error) { // by Go's own resolver and TLS

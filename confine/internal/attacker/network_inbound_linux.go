@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// callbackVerb listens as a program does that waits for an OAuth callback, and ends
-// after it has answered as often as it is told.
+// callbackVerb listens like a program that waits for an OAuth callback, and ends after a[1]
+// answers.
 func callbackVerb(a []string) (string, error) {
 	l, err := net.Listen("tcp", a[0])
 	if err != nil {
@@ -33,8 +33,7 @@ func callbackVerb(a []string) (string, error) {
 	return strings.Join(heard, " "), nil
 }
 
-// partingVerb answers whoever calls with many bytes, and ends without waiting for them to
-// arrive.
+// partingVerb answers a client with many bytes and ends before they have arrived.
 func partingVerb(a []string) (string, error) {
 	l, err := net.Listen("tcp", a[0])
 	if err != nil {

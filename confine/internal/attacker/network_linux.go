@@ -209,7 +209,7 @@ func connectUnix(kind int, name string) error {
 	return unix.Connect(fd, &unix.SockaddrUnix{Name: name})
 }
 
-// address is the one of a form, in the kernel's shape.
+// address returns an address in the form that unix.Connect takes.
 func address(s string) (family int, sa unix.Sockaddr, err error) {
 	a, err := net.ResolveTCPAddr("tcp", s)
 	if err != nil {
@@ -221,7 +221,7 @@ func address(s string) (family int, sa unix.Sockaddr, err error) {
 	return unix.AF_INET6, &unix.SockaddrInet6{Port: a.Port, Addr: [16]byte(a.IP.To16())}, nil
 }
 
-// withSocket does something with a new socket of the family of an address.
+// withSocket calls f with a new socket of the family of an address.
 func withSocket(to string, kind, proto int, f func(fd int, sa unix.Sockaddr) error) error {
 	family, sa, err := address(to)
 	if err != nil {
@@ -252,7 +252,7 @@ func attemptFastOpen(a []string) error {
 	})
 }
 
-// attemptFastConnect has the connect wait for the first byte.
+// attemptFastConnect defers the connect until the first byte (TCP_FASTOPEN_CONNECT).
 func attemptFastConnect(a []string) error {
 	return withSocket(a[0], unix.SOCK_STREAM, 0, func(fd int, sa unix.Sockaddr) error {
 		if err := unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_FASTOPEN_CONNECT, 1); err != nil {
@@ -274,8 +274,8 @@ func attemptFastConnect(a []string) error {
 	})
 }
 
-// attemptTakeDescriptor takes what a process of the host hands out over a socket
-// (SCM_RIGHTS) and reads it.
+// attemptTakeDescriptor receives a descriptor from a process of the host over a socket
+// (SCM_RIGHTS) and reads from it.
 func attemptTakeDescriptor(a []string) (string, error) {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -301,8 +301,8 @@ func attemptTakeDescriptor(a []string) (string, error) {
 	return readAndClose(fds[0])
 }
 
-// attemptShortNames gives calls addresses that are none. They must say so: whoever else
-// answers for the kernel may fail over one.
+// attemptShortNames gives calls addresses that are too short. The calls must fail with the
+// kernel's errno, also if the supervisor answers them.
 func attemptShortNames() error {
 	name := make([]byte, unix.SizeofSockaddrAny)
 	for _, family := range []int{unix.AF_INET, unix.AF_INET6} {

@@ -20,7 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// socketVerbs are what a program does with sockets that are not its own.
+// socketVerbs are attempts with sockets that the supervisor connects.
 func socketVerbs() map[string]func([]string) (string, error) {
 	return map[string]func([]string) (string, error){
 		"race":       attemptRace,
@@ -60,7 +60,7 @@ func socketVerbs() map[string]func([]string) (string, error) {
 	}
 }
 
-// greeting is what a connected socket says first.
+// greeting returns the first bytes that a connected socket receives.
 func greeting(fd int) string {
 	limit := unix.NsecToTimeval(int64(5 * time.Second))
 	unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &limit)
@@ -75,9 +75,9 @@ func greeting(fd int) string {
 	return string(bytes.TrimSpace(b[:n]))
 }
 
-// attemptRace connects a[2] times while somebody else changes the address in memory
-// between a[0] and a[1], and counts who answers with what. It goes on, for some time, while
-// the other side had hardly a turn, or fewer outcomes than a[3] were seen.
+// attemptRace connects a[2] times while another thread changes the address in memory between a[0]
+// and a[1], and counts the answers. It goes on for some time if the other thread had few turns,
+// or if it saw fewer than a[3] different outcomes.
 func attemptRace(a []string) (string, error) {
 	word := func(s string) uint64 { return binary.NativeEndian.Uint64(sys.Sockaddr(netip.MustParseAddrPort(s))) }
 	good, bad := word(a[0]), word(a[1])
@@ -189,7 +189,7 @@ func attemptInterrupt(a []string) (string, error) {
 	return fmt.Sprint(counts), nil
 }
 
-// attemptPacket sends one packet by UDP to a[0], in one of the ways that there are.
+// attemptPacket sends one UDP packet to a[0] in the way a[1].
 func attemptPacket(a []string) error {
 	to := netip.MustParseAddrPort(a[0])
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
@@ -239,7 +239,7 @@ func NilIfZero(errno syscall.Errno) error {
 	return errno
 }
 
-// attemptNames asks a connected socket who is there.
+// attemptNames answers with the addresses of a connected socket.
 func attemptNames(a []string) (string, error) {
 	c, err := net.Dial("tcp", a[0])
 	if err != nil {
@@ -250,7 +250,7 @@ func attemptNames(a []string) (string, error) {
 	return fmt.Sprint(c.RemoteAddr(), " ", local.IP.IsLoopback() && local.Port != 0), nil
 }
 
-// query asks for an address of a name.
+// query returns a DNS query for an address of a name.
 func query(id byte, name string) []byte {
 	q := []byte{id, id, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0}
 	for _, label := range strings.Split(name, ".") {
@@ -259,8 +259,8 @@ func query(id byte, name string) []byte {
 	return append(q, 0, 0, 1, 0, 1)
 }
 
-// attemptDatagrams asks a[0] for the name a[1], in each way in which a program can, and
-// says what it is told beside the answer.
+// attemptDatagrams asks a[0] for the name a[1] by every call that can, and answers with the
+// addresses and flags that the calls return.
 func attemptDatagrams(a []string) (string, error) {
 	server := netip.MustParseAddrPort(a[0])
 	sa := &unix.SockaddrInet4{Port: int(server.Port()), Addr: server.Addr().As4()}
@@ -311,7 +311,7 @@ func attemptDatagrams(a []string) (string, error) {
 	return strings.Join(said, ", "), nil
 }
 
-// attemptNonblock connects to a[0] without waiting, and then asks twice more.
+// attemptNonblock connects to a[0] without waiting, and then connects twice more.
 func attemptNonblock(a []string) (string, error) {
 	to := netip.MustParseAddrPort(a[0])
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
@@ -336,8 +336,8 @@ func nameOfError(err error) string {
 	return "ok"
 }
 
-// attemptAfterInit leaves a process behind that outlives the jail's init, and says then
-// what it can still do.
+// attemptAfterInit leaves a process that outlives the jail's init and then reports which calls
+// it can still make.
 func attemptAfterInit(a []string) error {
 	if a[0] == "start" {
 		cmd := exec.Command(Executable())

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// processVerbs are attempts on other processes, on privileges, on what a process
-// was left with, and on what the kernel keeps for users and not for paths.
+// processVerbs are attempts on other processes, on privileges, on inherited descriptors, and on
+// objects that belong to a user and not to a path.
 func processVerbs() map[string]func([]string) (string, error) {
 	sched := func(nr uintptr, args ...uintptr) error {
 		if errno := RawCall(nr, args...); errno != 0 {
@@ -162,7 +162,7 @@ func withPidfd(f func(fd int) error) func([]string) error {
 	}
 }
 
-// processMemory reads or writes where every process of this binary has its data.
+// processMemory reads or writes memoryTarget of another process.
 func processMemory(nr uintptr, pid int) error {
 	b := make([]byte, 1)
 	local := unix.Iovec{Base: &b[0], Len: 1}
@@ -186,15 +186,15 @@ func attemptAffinity(a []string) error {
 	return unix.SchedSetaffinity(Number(a[0]), &set)
 }
 
-// attemptRegain asks for every capability; a process that has some keeps them.
+// attemptRegain sets every capability. A process that has some keeps them.
 func attemptRegain([]string) error {
 	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	all := [2]unix.CapUserData{{Effective: 1 << unix.CAP_SYS_ADMIN, Permitted: 1 << unix.CAP_SYS_ADMIN}}
 	return unix.Capset(&hdr, &all[0])
 }
 
-// attemptIDsOf runs a set-id copy of this binary and tells whether it was somebody
-// else, or had a capability.
+// attemptIDsOf runs a set-id copy of this binary. It succeeds if the copy had another user ID or
+// a capability.
 func attemptIDsOf(a []string) (string, error) {
 	cmd := exec.Command(a[0])
 	cmd.Args = []string{Name, `[["ids"], ["capabilities"]]`}

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// verbsOnOthers are attempts on other processes, and on what is shared with them.
+// verbsOnOthers are attempts on other processes and on objects that processes share.
 var verbsOnOthers = map[string]func(args []string) (string, error){
 	"signal-init": silent(signalInit),
 	"kill":        silent(func(a []string) error { return unix.Kill(Number(a[0]), 0) }),
@@ -68,7 +68,8 @@ func attemptPtrace([]string) error {
 	return unix.PtraceAttach(c.Process.Pid)
 }
 
-// attemptReadMemory reads a process's memory, its own: the filter does not look whose.
+// attemptReadMemory reads its own memory by process_vm_readv. The filter does not distinguish
+// processes.
 func attemptReadMemory([]string) error {
 	b := make([]byte, 1)
 	x := uintptr(unsafe.Pointer(&b[0]))
@@ -116,7 +117,7 @@ func MqUnlink(name string) {
 	}
 }
 
-// signalInit looks for a thread of the init that may be signalled, without a signal.
+// signalInit looks for a thread of the init that it may signal. It sends signal 0.
 func signalInit([]string) error {
 	init, threads := os.Getppid(), 0
 	for tid := init; tid < init+512; tid++ {

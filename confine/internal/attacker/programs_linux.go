@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// verbsOnPrograms are attempts to have something executed.
+// verbsOnPrograms are attempts to execute a file.
 var verbsOnPrograms = map[string]func(args []string) (string, error){
 	"exec": attemptExec,
 	"exec-probe": func(a []string) (string, error) {
@@ -69,8 +69,8 @@ func attemptExecutable(a []string) error {
 	})
 }
 
-// notBusy tries again while a file is open for writing: the test has closed it,
-// but a process that it was just forking somewhere else may not have yet.
+// notBusy tries again while a file is open for writing. The test has closed it, but a process
+// that the test was forking at that time may not have.
 func notBusy(f func() error) (err error) {
 	for range 300 {
 		if err = f(); !errors.Is(err, syscall.ETXTBSY) {

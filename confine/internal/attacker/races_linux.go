@@ -12,13 +12,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A race takes at least so many attempts, and so many during which the other side moved.
+// A race has at least this many attempts, and this many during which the other thread acted.
 const races, meetings = 3000, 300
 
-// race tries something while another thread does something else over and over, and
-// answers what came of it: it was made, or never. Where there is one processor, most
-// attempts are over between two turns of the other side, and it may have none at all
-// before as many are made as are enough elsewhere: so its turns are counted, too.
+// race calls try repeatedly while another thread calls again. It answers "made" if made reports
+// true once, and "held" otherwise. It counts the turns of the other thread, since with one
+// processor that thread has few.
 func race(again func(i int), try func(), made func() bool) (string, error) {
 	moves, stop := turns(again)
 	defer stop()
@@ -35,7 +34,7 @@ func race(again func(i int), try func(), made func() bool) (string, error) {
 	return "held", nil
 }
 
-// turns does something over and over, in another thread, and counts how often.
+// turns calls again repeatedly in another thread and counts the calls.
 func turns(again func(i int)) (moves *atomic.Int64, stop func()) {
 	if runtime.GOMAXPROCS(0) == 1 {
 		runtime.GOMAXPROCS(2) // the kernel lets them take turns more often than Go does
@@ -57,8 +56,9 @@ func stands(name string) func() bool {
 	return func() bool { _, err := os.Lstat(name); return err == nil }
 }
 
-// attemptParallelNames makes a file of one name in many places at once: in a[0]/plainN,
-// and in the git directories a[0]/repoN/.git. It tries a[1] times each, and answers how often either worked.
+// attemptParallelNames makes a file of one name in many directories at once: in a[0]/plainN and
+// in the git directories a[0]/repoN/.git. It tries a[1] times in each, and answers how often
+// either succeeded.
 func attemptParallelNames(a []string) (string, error) {
 	var plain, protected atomic.Int64
 	var wg sync.WaitGroup
@@ -89,8 +89,8 @@ func attemptRaceMemory(a []string) (string, error) {
 	}, stands(a[0]+"/.envrc"))
 }
 
-// attemptRaceRename makes a part of a protected directory while its parent is being
-// renamed to what makes it one.
+// attemptRaceRename makes a file in a directory while another thread renames the directory to a
+// protected name.
 func attemptRaceRename(a []string) (string, error) {
 	one, github := a[0]+"/one", a[0]+"/.github"
 	made := stands(github + "/workflows")
@@ -105,8 +105,7 @@ func attemptRaceRename(a []string) (string, error) {
 	}, made)
 }
 
-// attemptRaceSymlink makes a name in a directory that a symlink leads to, now here,
-// now there.
+// attemptRaceSymlink makes a name by a symlink whose target another thread changes.
 func attemptRaceSymlink(a []string) (string, error) {
 	github := a[0] + "/.github"
 	if err := unix.Mkdir(github, 0o755); err != nil {
@@ -123,8 +122,8 @@ func attemptRaceSymlink(a []string) (string, error) {
 	}, stands(github+"/workflows"))
 }
 
-// attemptRaceOpen writes to a file in the place of which there is a symlink to a protected
-// one, now and then.
+// attemptRaceOpen writes to a file that another thread replaces by a symlink to a protected file,
+// now and then.
 func attemptRaceOpen(a []string) (string, error) {
 	name, next, config := a[0]+"/swap", a[0]+"/next", a[0]+"/repo/.git/config"
 	before, err := os.ReadFile(config)
@@ -144,8 +143,8 @@ func attemptRaceOpen(a []string) (string, error) {
 	}, func() bool { now, _ := os.ReadFile(config); return string(now) != string(before) })
 }
 
-// attemptRaceCreate makes a file where there is now nothing and now a symlink that leads to
-// a protected name, which does not exist.
+// attemptRaceCreate makes a file at a name at which another thread makes and removes a symlink to
+// a protected name that does not exist.
 func attemptRaceCreate(a []string) (string, error) {
 	name := a[0] + "/swap"
 	return race(func(int) {

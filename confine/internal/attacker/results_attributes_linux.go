@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// attemptAttributes makes every call that changes modes, owners and times, in many ways, in
-// a tree that the test made, and answers with all that came of it. A second argument leaves
-// out fchmodat2, which the supervisor makes also where the kernel has none (before 6.6).
+// attemptAttributes makes every call that changes modes, owners and times, in many ways, in a
+// tree of the test, and answers with all results. A second argument leaves out fchmodat2, which
+// the supervisor provides also on kernels without it (before 6.6).
 func attemptAttributes(a []string) (string, error) {
 	if err := unix.Chdir(a[0]); err != nil {
 		return "", err
@@ -25,7 +25,7 @@ func attemptAttributes(a []string) (string, error) {
 	return strings.Join(c.out, ";"), nil
 }
 
-// did notes what came of a call, and what the files are like now.
+// did notes the result of a call and the state of the files.
 func (c *calls) did(what string, err error) {
 	c.note(what, err)
 	for _, name := range []string{"f", "d", "l"} {
@@ -45,8 +45,8 @@ func (c *calls) did(what string, err error) {
 
 var oddNames = []string{"f", "l", "d", "d/", "f/", "l/", "dl/", "f/x", "none", "none/x", "dangling", "loop1", "", ".", strings.Repeat("n", 256)}
 
-// oddDescriptors are of objects that most have no path. One of O_PATH is not among them:
-// by it the supervisor changes the object, and the kernel nothing.
+// oddDescriptors calls f with descriptors of objects that mostly have no path. None is O_PATH: by
+// such a descriptor the supervisor changes the object, and the kernel does not.
 func (c *calls) oddDescriptors(f func(what string, fd int)) {
 	file, _ := os.OpenFile("f", os.O_RDONLY, 0)
 	defer file.Close()
@@ -169,7 +169,7 @@ func (c *calls) times() {
 	runtime.KeepAlive(name)
 }
 
-// utimes is the old call, where there is one.
+// utimes makes the old call if the machine has it.
 func utimes(name string, at [2]unix.Timeval) error {
 	arch, _ := seccomp.ArchOf(runtime.GOARCH)
 	nr, ok := seccomp.CallNumber(arch, "utimes")

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// verbsOnSelf answer what the process itself is and has.
+// verbsOnSelf answer with properties of the process itself.
 var verbsOnSelf = map[string]func(args []string) (string, error){
 	"status":         attemptStatus,
 	"env":            func([]string) (string, error) { return strings.Join(os.Environ(), " "), nil },
@@ -84,8 +84,8 @@ func attemptStatus(a []string) (string, error) {
 	return strings.Join(out, " "), nil
 }
 
-// attemptDescriptors lists what was open at the start. The runtime's own poller is
-// not the launcher's.
+// attemptDescriptors lists the descriptors that were open at the start. It leaves out the poller
+// of the Go runtime.
 func attemptDescriptors([]string) (string, error) {
 	var out []string
 	for fd := range 1000 {
@@ -150,9 +150,9 @@ func attemptCapabilities([]string) (string, error) {
 	return hex(caps[0].Effective, caps[1].Effective) + " " + hex(caps[0].Permitted, caps[1].Permitted) + " " + hex(caps[0].Inheritable, caps[1].Inheritable), err
 }
 
-// attemptVerify looks from inside whether this jail holds: a[0] is a file of the
-// host, a[1] a process of it, a[2] a directory that is granted but for "masked",
-// "ro" and the absent ".envrc" in it; the rest are the namespaces of the launcher.
+// attemptVerify checks from inside that the jail holds. a[0] is a file of the host and a[1] a
+// process of it. a[2] is a directory that is granted except for "masked", "ro" and the missing
+// ".envrc" in it. The rest are the namespaces of the launcher.
 func attemptVerify(a []string) error {
 	const none = "0000000000000000"
 	for _, c := range []struct {
@@ -203,5 +203,5 @@ func attemptVerify(a []string) error {
 	return nil
 }
 
-// NamespaceKinds are those that every jail has of its own.
+// NamespaceKinds are the namespaces that every jail has of its own.
 var NamespaceKinds = []string{"user", "mnt", "pid", "net", "ipc", "uts", "cgroup"}

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// verbsOnShared are attempts on what the kernel keeps for all of a host or of a user.
+// verbsOnShared are attempts on resources that the kernel counts per host or per user.
 var verbsOnShared = map[string]func(args []string) (string, error){
 	"lease": silent(func(a []string) error { // of a file that is open for reading
 		return onFD(a[0], func(fd int) error {

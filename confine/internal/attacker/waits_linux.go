@@ -10,9 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// callsMustPass are calls that have nothing to do with those that wait, each in a
-// directory that holds old: two of the write tier, and two of which the supervisor only
-// hears.
+// callsMustPass makes calls that do not depend on those that wait, in a directory that holds old:
+// two that the supervisor carries out and two that it only observes.
 func callsMustPass(dir string, i int) error {
 	name := fmt.Sprint(dir, "/made", i)
 	for _, call := range []func() error{
@@ -40,9 +39,9 @@ func callsMustPass(dir string, i int) error {
 	return nil
 }
 
-// attemptBlockedOpens opens every file of a[0]/held for writing, each in a thread of its
-// own. When the host says that they all wait, it makes other calls, and tells the host.
-// It answers how many of the opens came to their end after that.
+// attemptBlockedOpens opens every file of a[0]/held for writing, each in a thread of its own. When
+// the host says that all of them wait, it makes other calls and tells the host. It answers how
+// many of the opens returned after that.
 func attemptBlockedOpens(a []string) (string, error) {
 	held, err := filepath.Glob(a[0] + "/held/*")
 	if err != nil {
@@ -72,9 +71,8 @@ func attemptBlockedOpens(a []string) (string, error) {
 	return fmt.Sprint(len(held)), nil
 }
 
-// attemptSwappedOpens opens a name for writing over and over, in which the host puts a fifo
-// now and then, and makes other calls meanwhile. Where it has met the fifo, a thread waits
-// for good: that is its own affair.
+// attemptSwappedOpens opens a name for writing repeatedly, at which the host puts a fifo now and
+// then, and makes other calls meanwhile. A thread that opens the fifo waits for ever.
 func attemptSwappedOpens(a []string) (string, error) {
 	stop := make(chan struct{})
 	defer close(stop)
@@ -98,7 +96,7 @@ func attemptSwappedOpens(a []string) (string, error) {
 	return "passed", nil
 }
 
-// exchanged are ways to come to write to what stands at a name.
+// exchanged are ways to write to the object at a name.
 var exchanged = map[string]func(name string) error{
 	"open":     func(name string) error { return rawOpen(name, unix.O_WRONLY) },
 	"creat":    func(name string) error { return rawOpen(name, unix.O_WRONLY|unix.O_CREAT) },
@@ -106,8 +104,8 @@ var exchanged = map[string]func(name string) error{
 	"truncate": func(name string) error { return rawTruncate(name) },
 }
 
-// attemptRaceExchange opens a name in the way a[1] while another thread exchanges the file
-// there with a directory, over and over.
+// attemptRaceExchange opens a name in the way a[1] while another thread repeatedly exchanges the
+// file there with a directory.
 func attemptRaceExchange(a []string) (string, error) {
 	name, other := a[0]+"/drop/name", a[0]+"/drop/other"
 	made := false
@@ -116,7 +114,7 @@ func attemptRaceExchange(a []string) (string, error) {
 	}, func() { made = made || exchanged[a[1]](name) == nil }, func() bool { return made })
 }
 
-// rawTruncate is raw for the one call whose name comes first.
+// rawTruncate makes truncate like raw. Its name is the first argument.
 func rawTruncate(name string) error {
 	p, err := unix.BytePtrFromString(name)
 	if err != nil {
@@ -128,7 +126,7 @@ func rawTruncate(name string) error {
 	return nil
 }
 
-// attemptFifoAnew opens a fifo for reading, and by that descriptor for writing.
+// attemptFifoAnew opens a fifo for reading and reopens the descriptor for writing.
 func attemptFifoAnew(a []string) error {
 	fd, err := unix.Open(a[0], unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -1,0 +1,16 @@
+// Package attacker is the program in the jails of the tests. It makes attempts and reports their
+// outcomes.
+//
+// An Attempt is a verb with arguments, such as Try("read", "/etc/shadow"). Run makes the
+// attempts of its argument and prints one outcome for each, as a JSON list, when all are made: a
+// program that is killed before reports nothing. An Outcome is "ok", perhaps followed by an
+// answer, or the name of an errno. A verb returns "ok" only if the attempt got what it was made
+// for.
+//
+// Verbs holds the verbs by name, CallVerbs those for calls that the supervisor mediates, and
+// AttackVerbs those of package attacks. The files are named after their subject. A verb leaves
+// nothing behind on a host without a jail, since the tests make each attempt there too.
+//
+// The package also has the attempts to make a system call by number through each gate of the
+// machine (Gates), and attempts that race with a second thread.
+package attacker
