@@ -12,11 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Modes, owners and times of files: where there are no mounts, the supervisor is
-// the only one that asks whether they may change.
-
-// onDescriptor tells a call that names no path: fchmod, fchown, futimens. The last is
-// utimensat without a name, and without a descriptor it is an error.
+// onDescriptor reports whether a call names no path: fchmod, fchown, futimens. The C library
+// makes futimens from utimensat with a null name. With AT_FDCWD that is an error.
 func (r *Request) onDescriptor() bool {
 	switch r.Op {
 	case seccomp.OpMode, seccomp.OpOwner, seccomp.OpTimes:
@@ -25,7 +22,7 @@ func (r *Request) onDescriptor() bool {
 	return false
 }
 
-// emptyPath tells that an empty name means the descriptor beside it.
+// emptyPath reports whether an empty name stands for the descriptor (AT_EMPTY_PATH).
 func (r *Request) emptyPath() bool {
 	switch r.Op {
 	case seccomp.OpMode, seccomp.OpOwner, seccomp.OpTimes:
@@ -34,13 +31,14 @@ func (r *Request) emptyPath() bool {
 	return false
 }
 
-// noFollow tells that a symlink itself is meant.
+// noFollow reports whether the call is about a symlink itself.
 func (r *Request) noFollow() bool {
 	return r.Call == "lchown" || r.Flags != seccomp.NoArg && r.arg(r.Flags)&unix.AT_SYMLINK_NOFOLLOW != 0
 }
 
-// attributes decides by the path of the object that is meant, and changes that
-// object through a descriptor of its own.
+// attributes changes the mode, owner or times of an object. It decides by the object's path
+// and changes the object through its own descriptor. Without mounts, and where a mount can
+// be bypassed, no other mechanism restricts these calls.
 func (v *Mediator) attributes(r *Request, w *resolver) syscall.Errno {
 	known := uint32(unix.AT_SYMLINK_NOFOLLOW | unix.AT_EMPTY_PATH)
 	if r.onDescriptor() {
@@ -57,7 +55,7 @@ func (v *Mediator) attributes(r *Request, w *resolver) syscall.Errno {
 			return v.recordMissing(r, 0, errno)
 		}
 		if r.noFollow() && at.tail == "" {
-			fd, err := unix.Openat(at.Dir, at.Name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+			fd, err := unix.Openat(at.dir, at.name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 			object, errno = fd, step.ErrnoOrEIO(err)
 		} else {
 			object, errno = w.object(&at)
@@ -79,30 +77,30 @@ func (v *Mediator) attributes(r *Request, w *resolver) syscall.Errno {
 	}
 	granted := v.profile.MediateAttributes(full) == policy.Granted && !(v.hostNS && device(&st))
 	if _, covered := v.profile.Find(full); !v.hostNS && !covered {
-		granted = true // the kernel's business: it is of the jail's own
+		granted = true // made by the jail, and outside of the policy: the kernel decides
 	}
-	if !granted && !nowhere(full, &st) {
+	if !granted && !isUnnamed(full, &st) {
 		v.Reporter.Refused(r, policy.OpWrite.String(), full)
 		return unix.EACCES
 	}
 	return r.changeAttributes(object, st.Mode&unix.S_IFMT == unix.S_IFLNK)
 }
 
-// device tells a node, which everybody may write to and nobody else changes.
+// device reports whether the object is a device node. The jail shares it with the host.
 func device(st *unix.Stat_t) bool {
 	kind := st.Mode & unix.S_IFMT
 	return kind == unix.S_IFCHR || kind == unix.S_IFBLK
 }
 
-// nowhere tells an object that no path leads to: a pipe, a socket, a file without
-// a name.
-func nowhere(full string, st *unix.Stat_t) bool {
+// isUnnamed reports whether no path leads to the object: a pipe, a socket, an unlinked file.
+func isUnnamed(full string, st *unix.Stat_t) bool {
 	if strings.HasPrefix(full, "pipe:") || strings.HasPrefix(full, "socket:") || strings.HasPrefix(full, "anon_inode:") {
 		return true
 	}
 	return st.Nlink == 0 && strings.HasSuffix(full, " (deleted)")
 }
 
+// changeAttributes performs the call on object. link is set where object is a symlink.
 func (r *Request) changeAttributes(object int, link bool) syscall.Errno {
 	name := proc.FDFile(object)
 	switch r.Op {
@@ -122,16 +120,16 @@ func (r *Request) changeAttributes(object int, link bool) syscall.Errno {
 	return unix.ENOSYS
 }
 
-// readTimes reads the times that a call sets, in whichever form it has them. nil
-// stands for now.
+// readTimes reads the times that a call sets, in the form that the call uses. A null pointer
+// stands for the current time.
 func readTimes(tid int, call string, addr uint64) ([]unix.Timespec, syscall.Errno) {
 	now := []unix.Timespec{{Nsec: unix.UTIME_NOW}, {Nsec: unix.UTIME_NOW}}
 	if addr == 0 {
 		return now, 0
 	}
-	size := 32 // two times of seconds and a part of one
+	size := 32 // two pairs of seconds and a fraction
 	if call == "utime" {
-		size = 16 // two of seconds alone
+		size = 16 // two numbers of seconds
 	}
 	b := make([]byte, size)
 	if n, errno := proc.ReadMemory(tid, addr, b); errno != 0 || n != size {

@@ -8,11 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inode is an object as stat(2) tells it.
+// inode identifies an object as stat(2) reports it.
 type inode struct{ dev, ino uint64 }
 
-// foldedObjects are the objects that are found under several spellings, with the one
-// that the profile has.
+// foldedObjects maps each object that its filesystem finds under several spellings to the
+// path that the profile uses.
 func foldedObjects(names []policy.FoldedName) map[inode]string {
 	m := make(map[inode]string, len(names))
 	for _, f := range names {
@@ -23,9 +23,9 @@ func foldedObjects(names []policy.FoldedName) map[inode]string {
 	return m
 }
 
-// canonicalPath is a path in the spelling that it is judged by, which is that of the object
-// itself or of the nearest directory that the profile knows, whichever spelling the caller
-// used. fd is the object, or -1 where it has to be looked for.
+// canonicalPath returns a path in the spelling of the profile, whichever spelling the caller
+// used. It takes the spelling of the object itself, else of its nearest ancestor that the
+// profile names. fd is the object, or -1 to look it up.
 func (v *Mediator) canonicalPath(full string, fd int) string {
 	if len(v.profile.Folded) == 0 {
 		return full
@@ -46,8 +46,8 @@ func (v *Mediator) canonicalPath(full string, fd int) string {
 	return v.profile.CanonicalSpelling(full)
 }
 
-// pathAt is the path of a place, as it is judged.
-func (v *Mediator) pathAt(at *PathRef) (string, syscall.Errno) {
+// pathAt returns the full path of a reference in the spelling of the profile.
+func (v *Mediator) pathAt(at *pathRef) (string, syscall.Errno) {
 	full, errno := at.full()
 	if errno != 0 {
 		return "", errno
@@ -55,7 +55,7 @@ func (v *Mediator) pathAt(at *PathRef) (string, syscall.Errno) {
 	return v.canonicalPath(full, -1), 0
 }
 
-// pathOfFD is where of an object.
+// pathOfFD returns the path of an open object in the spelling of the profile.
 func (v *Mediator) pathOfFD(fd int) (string, syscall.Errno) {
 	full, errno := pathOf(fd)
 	if errno != 0 {

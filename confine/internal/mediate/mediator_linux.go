@@ -1,3 +1,31 @@
+// Package mediate carries out the filesystem calls of a jailed server that the kernel alone
+// cannot decide.
+//
+// The server's second seccomp filter hands these calls over (seccomp_unotify(2)): opens that
+// write or create, changes of names, changes of modes, owners and times. The mediator copies
+// the arguments, resolves the names, asks policy.Profile for a verdict, performs the call on
+// its own descriptors, and answers with a result, a descriptor or an errno. Calls that the
+// kernel decides (connect, exec, umask) are only observed, and then continue. Refusals go to
+// the launcher through the Reporter, each before its call is answered. Package sockets
+// answers the socket calls where there is no network namespace.
+//
+// The caller is package supervisor: it calls New before it restricts itself, stores the
+// listener, closes Open, and calls Reporter.Flush at the end of the server.
+//
+// Threads: one receiver and up to MaxWorkers workers, each locked to an OS thread. The
+// receiver reads the caller's memory, so it stays outside of the server's Landlock domain
+// and keeps CAP_SYS_PTRACE in the jail's user namespace. It changes no file. Workers hold no
+// capability and are under a ruleset with the server's rules. So the kernel decides about
+// their calls as it would about the server's: a mistake here can let a name come into being
+// that should not exist, and nothing else.
+//
+// Locks: Mediator.names (read: judge and perform; write: rename) is taken before
+// Reporter.mu. workerPool.mu is held with no other lock.
+//
+// Limits: MaxWorkers calls run at once and maxHeld wait; one more gets EAGAIN. Another jail
+// can move a directory between the verdict and the call. The result is then checked again
+// and undone, except for RENAME_EXCHANGE into a protected name, which is refused. When the
+// supervisor ends, mediated calls fail with ENOSYS.
 package mediate
 
 import (
@@ -13,44 +41,36 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The supervisor answers the calls that the server's filter hands over (notify.go).
-// It lives in the jail's init, so it sees the same files under the same names, and
-// it ends with the jail: hooked calls then fail with ENOSYS.
-//
-// It has two kinds of threads. The receiver reads arguments, for which it must be
-// outside of the server's Landlock domain and hold CAP_SYS_PTRACE in the jail's
-// user namespace. It changes nothing. Workers carry calls out. They hold no
-// capability and are under a ruleset with the server's rules, so the kernel decides
-// about what they do as it would about the server: a mistake here can let a name
-// come into being that should not, and nothing else.
+// Mediator answers the calls that the server's filter hands over. It runs in the jail's
+// mount namespace, so it sees the server's files under the server's names.
 type Mediator struct {
 	Listener seccomp.Listener
-	Open     chan struct{} // closed when listener is set
+	Open     chan struct{} // closed when Listener is set
 	profile  *policy.Profile
 	calls    map[uint32]seccomp.MediatedCall
-	ruleset  int
-	own      int  // /proc/self/fd: to look it up anew each time takes half as long again as an open
-	hostNS   bool // without mounts
-	unmasked bool // nothing else takes away inside of a grant: no mounts, or they can be passed by
+	ruleset  int  // Landlock ruleset of the workers
+	selfFD   int  // /proc/self/fd, held open because a lookup for each call is slow
+	hostNS   bool // the jail has no mounts of its own
+	unmasked bool // no mount enforces a narrower rule inside of a grant
 	objects  map[inode]string
-	network  bool             // somebody else knows which connections were refused
-	sockets  *sockets.Handler // nil where the server's are its own
-	end      func()           // of the jail
+	network  bool             // the network gateway reports refused connections
+	sockets  *sockets.Handler // nil where the server makes its own sockets
+	end      func()           // ends the jail
 	failed   func(step string, err error)
 	Reporter Reporter
 	names    nameLock
-	umask    int // of all that has been started, or unknownUmask
+	umask    int // of every process of the server, or spec.UnknownUmask after one changed it
 	pool     workerPool
-	Running  bool // the server was executed, or is about to be
+	Running  bool // the server's own exec was seen, so that later ones are observed
 }
 
-// maxWorkers bounds the calls that are carried out at once. They wait only for
-// filesystems that hang: what else an open would wait for (the other end of a fifo, a
-// lease of the host's) is asked for again later. There are spare threads for them (spareThreads): when the
-// server has taken all that there may be, the supervisor still answers.
+// MaxWorkers bounds the calls that are performed at once. A worker blocks only on a
+// filesystem that hangs. An open that would block on a fifo or on a lease is retried later.
+// The supervisor starts the threads for the workers in advance, so that it still answers when
+// the server has used up the thread limit.
 const MaxWorkers = 4
 
-// supervisorOptions are what a supervisor needs of the process that it lives in.
+// Options are the inputs of New.
 type Options struct {
 	Spec          *spec.Spec
 	WorkerRuleset int // the Landlock ruleset of the workers
@@ -61,8 +81,8 @@ type Options struct {
 	Failed        func(step string, err error) // reports a step that failed
 }
 
-// newSupervisor starts the receiver and the first worker too, which need nothing of the
-// steps that follow and take some of the time that they take.
+// New returns a mediator and starts its receiver and its first worker. Both start while the
+// jail is still being built, in parallel with the later steps. The receiver waits for Open.
 func New(o Options) *Mediator {
 	arch, _ := seccomp.ArchOf(runtime.GOARCH)
 	profile := &o.Spec.Profile
@@ -86,7 +106,7 @@ func New(o Options) *Mediator {
 		v.Reporter.ResolvesHosts = true
 	}
 	var err error
-	if v.own, err = unix.Openat(proc.DirFD, proc.Dir+"/self/fd", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err != nil {
+	if v.selfFD, err = unix.Openat(proc.DirFD, proc.Dir+"/self/fd", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err != nil {
 		v.failed("supervisor", err)
 		v.end()
 	}
@@ -95,17 +115,17 @@ func New(o Options) *Mediator {
 	return v
 }
 
-// receive is the receiver. It ends with the jail. Its thread is its own, so that the
-// caller wakes it and nobody else.
+// receive is the receiver's loop. It runs until the jail ends. It is locked to its thread,
+// so that the caller wakes exactly this thread.
 func (v *Mediator) receive() {
 	runtime.LockOSThread()
 	if v.sockets != nil {
-		sys.BlockSignals() // see listener.hand
+		sys.BlockSignals() // see seccomp.Listener.AddFD
 	}
 	<-v.Open
 	v.Listener.WaitFirst()
 	v.receiveOne()
-	v.Listener.SetSyncWakeup() // not for the server's own exec, which would only be moved back
+	v.Listener.SetSyncWakeup() // after the server's own exec, which it would only slow down
 	for {
 		v.receiveOne()
 	}
@@ -116,12 +136,13 @@ func (v *Mediator) receiveOne() {
 	switch v.Listener.Receive(&n) {
 	case 0:
 		v.dispatch(&n)
-	case unix.ENOENT, unix.EINTR: // the caller was killed before we looked
+	case unix.ENOENT, unix.EINTR: // the caller was killed before it was received
 	default:
-		v.end() // hooked calls cannot be answered any more: no jail
+		v.end() // mediated calls can no longer be answered
 	}
 }
 
+// dispatch answers a call, lets it continue, or hands it to a worker.
 func (v *Mediator) dispatch(n *seccomp.Notification) {
 	if v.sockets != nil {
 		if call, ok := v.sockets.Calls[uint32(n.Nr)]; ok {
@@ -136,8 +157,8 @@ func (v *Mediator) dispatch(n *seccomp.Notification) {
 	}
 	r := &Request{MediatedCall: call, N: *n, bases: [2]int{-1, -1}}
 	if call.Op == seccomp.OpOpen && r.openFlags()&unix.O_PATH != 0 {
-		// It opens nothing, whatever the name says by then, and such a descriptor cannot
-		// be handed over.
+		// O_PATH opens no object, so a name that changes meanwhile does no harm. An O_PATH
+		// descriptor cannot be handed over.
 		v.Listener.Continue(n.Id)
 		return
 	}
@@ -147,8 +168,8 @@ func (v *Mediator) dispatch(n *seccomp.Notification) {
 		return
 	}
 	if call.Op == seccomp.OpConnect || call.Op == seccomp.OpExec || call.Op == seccomp.OpUmask {
-		// The kernel decides. A refusal is on record before the server can know of it.
-		// Of the start itself, which is the first exec, Start tells.
+		// The kernel decides. A refusal is reported before the server learns of it. The
+		// first exec is the start of the server: the launcher reports its failure.
 		if v.Running || call.Op != seccomp.OpExec {
 			v.observeCall(r)
 		}
@@ -164,7 +185,7 @@ func (v *Mediator) dispatch(n *seccomp.Notification) {
 	v.pass(r)
 }
 
-// pass has a worker carry a request out. It never waits: other calls need no worker.
+// pass hands a request to a worker. It never blocks, because other calls need no worker.
 func (v *Mediator) pass(r *Request) {
 	switch v.pool.assign(r, v.stale) {
 	case startWorker:
@@ -174,16 +195,16 @@ func (v *Mediator) pass(r *Request) {
 	}
 }
 
-// turnAway answers a call that one too many would be. None of the calls that wait is
-// given up for it.
+// turnAway answers a call with EAGAIN because maxHeld calls are waiting already.
 func (v *Mediator) turnAway(r *Request) {
 	v.Listener.Respond(r.N.Id, unix.EAGAIN)
 	r.close()
 }
 
+// stale reports whether no thread waits for the answer of a request any more.
 func (v *Mediator) stale(r *Request) bool { return !v.Listener.Valid(r.N.Id) }
 
-// work is a worker. Its thread is its own and ends with it.
+// work is a worker's loop. The worker is locked to its thread, which ends with it.
 func (v *Mediator) work(r *Request) {
 	runtime.LockOSThread()
 	if step, err := becomeWorker(v.ruleset); err != nil {
@@ -191,7 +212,7 @@ func (v *Mediator) work(r *Request) {
 		v.end()
 	}
 	w := &worker{}
-	if r == nil { // the first one waits
+	if r == nil { // the first worker has no request yet
 		r = v.pool.next(w)
 	}
 	for {
@@ -207,7 +228,7 @@ func (v *Mediator) work(r *Request) {
 	}
 }
 
-// retry has a call carried out again, for as long as its caller waits for it.
+// retry hands a request to a worker again after a pause, unless its caller is gone.
 func (v *Mediator) retry(r *Request) {
 	r.tries = min(r.tries+1, 50)
 	time.Sleep(time.Duration(r.tries) * time.Millisecond)

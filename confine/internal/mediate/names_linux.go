@@ -13,17 +13,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// nameLock keeps a path true between the moment it is judged and the moment it is
-// used: whoever may move a directory is alone. Other jails have their own, so what
-// was done is looked at once more, and taken back where one of them came between.
+// nameLock keeps a path valid between its verdict and its use. A rename, which may move a
+// directory, takes it for writing, all other calls for reading. Each jail has a lock of its
+// own, so another jail can still move a directory: undoIfMoved and undoRename check again
+// after the call.
 type nameLock struct{ sync.RWMutex }
 
-// perform decides a call by its names, does it and answers it, unless it has to be
-// tried again later.
+// perform decides a call, performs it and answers it. It returns false, without an answer,
+// when the call has to be retried later.
 func (v *Mediator) perform(r *Request) (answered bool) {
 	w := &resolver{tid: int(r.N.Tid), private: true, open: openOutside, process: func() int { return v.processOf(r) }}
 	if v.hostNS {
-		defer unix.Chdir("/") // what it stands in is in use, to the host as well
+		defer unix.Chdir("/") // a working directory would keep the host from unmounting its filesystem
 	}
 	switch r.Op {
 	case seccomp.OpOpen:
@@ -31,7 +32,7 @@ func (v *Mediator) perform(r *Request) (answered bool) {
 	case seccomp.OpTruncate:
 		errno := v.truncate(r, w)
 		if errno == unix.EAGAIN {
-			return false // a process of the host holds a lease; the kernel has asked for it back
+			return false // a process of the host holds a lease, which the kernel is breaking now
 		}
 		v.Listener.Respond(r.N.Id, errno)
 	case seccomp.OpMode, seccomp.OpOwner, seccomp.OpTimes:
@@ -42,7 +43,7 @@ func (v *Mediator) perform(r *Request) (answered bool) {
 	return true
 }
 
-// processOf is the number of the process that makes a call, 0 when it is no more.
+// processOf returns the ID of the process that makes a call, or 0 when it has ended.
 func (v *Mediator) processOf(r *Request) int {
 	if r.tgid == 0 {
 		var errno syscall.Errno
@@ -54,7 +55,7 @@ func (v *Mediator) processOf(r *Request) int {
 	return max(0, r.tgid)
 }
 
-// openOutside opens the target of a magic link.
+// openOutside opens the target of a magic link on a thread outside of the Landlock domain.
 func openOutside(dir int, name string) (fd int, errno syscall.Errno) {
 	sys.OnUnrestrictedThread(func() {
 		var err error
@@ -64,7 +65,7 @@ func openOutside(dir int, name string) (fd int, errno syscall.Errno) {
 	return fd, errno
 }
 
-// changeName is every call that only makes, moves or removes names.
+// changeName performs the calls that create, move or remove names.
 func (v *Mediator) changeName(r *Request, w *resolver) syscall.Errno {
 	at, errno := w.resolve(r.bases[0], r.names[0])
 	defer at.close()
@@ -102,9 +103,9 @@ func (v *Mediator) changeName(r *Request, w *resolver) syscall.Errno {
 	return v.recordRefusalAt(r, op, &at, errno)
 }
 
-// undoIfMoved removes again what was made at a place whose directory has been moved, by
-// another jail, from where it was judged to where it must not be.
-func (v *Mediator) undoIfMoved(r *Request, op policy.Op, at *PathRef, judged string) syscall.Errno {
+// undoIfMoved removes a new name when another jail moved its directory after the verdict to
+// a path where the name must not exist.
+func (v *Mediator) undoIfMoved(r *Request, op policy.Op, at *pathRef, judged string) syscall.Errno {
 	full, errno := v.pathAt(at)
 	if errno == 0 && (full == judged || v.profile.Mediate(op, full) == policy.Granted) {
 		return 0
@@ -113,25 +114,25 @@ func (v *Mediator) undoIfMoved(r *Request, op policy.Op, at *PathRef, judged str
 	if op == policy.OpMkdir {
 		flags = unix.AT_REMOVEDIR
 	}
-	unix.Unlinkat(at.Dir, at.Name, flags)
+	unix.Unlinkat(at.dir, at.name, flags)
 	v.Reporter.Refused(r, op.String(), full)
 	return unix.EACCES
 }
 
-// applyChange is the call itself.
-func applyChange(r *Request, at *PathRef) syscall.Errno {
-	name := at.Name + at.tail
+// applyChange performs the call itself.
+func applyChange(r *Request, at *pathRef) syscall.Errno {
+	name := at.name + at.tail
 	switch r.Op {
 	case seccomp.OpMkdir:
 		unix.Umask(r.umask)
-		return step.ErrnoOrEIO(unix.Mkdirat(at.Dir, name, uint32(r.arg(r.Mode))))
+		return step.ErrnoOrEIO(unix.Mkdirat(at.dir, name, uint32(r.arg(r.Mode))))
 	case seccomp.OpMknod:
 		unix.Umask(r.umask)
-		return step.ErrnoOrEIO(unix.Mknodat(at.Dir, name, uint32(r.arg(r.Mode)), int(r.arg(r.Mode+1))))
+		return step.ErrnoOrEIO(unix.Mknodat(at.dir, name, uint32(r.arg(r.Mode)), int(r.arg(r.Mode+1))))
 	case seccomp.OpSymlink:
-		return step.ErrnoOrEIO(unix.Symlinkat(r.text, at.Dir, name))
+		return step.ErrnoOrEIO(unix.Symlinkat(r.text, at.dir, name))
 	case seccomp.OpRemove:
-		return step.ErrnoOrEIO(unix.Unlinkat(at.Dir, name, r.removeFlags()))
+		return step.ErrnoOrEIO(unix.Unlinkat(at.dir, name, r.removeFlags()))
 	}
 	return unix.ENOSYS
 }
@@ -143,8 +144,9 @@ func (r *Request) removeFlags() int {
 	return int(int32(r.arg(r.Flags)))
 }
 
-// judge decides one name, and tells the path that it judged.
-func (v *Mediator) judge(r *Request, op policy.Op, at *PathRef) (full string, errno syscall.Errno) {
+// judge decides about one name, and returns the path that it decided about. Like the kernel,
+// it reports a missing or an existing name before it refuses.
+func (v *Mediator) judge(r *Request, op policy.Op, at *pathRef) (full string, errno syscall.Errno) {
 	if at.special() {
 		return "", 0
 	}
@@ -155,21 +157,21 @@ func (v *Mediator) judge(r *Request, op policy.Op, at *PathRef) (full string, er
 	switch {
 	case verdict == policy.Granted:
 		return full, 0
-	case (op == policy.OpCreate || op == policy.OpMkdir) && Exists(at):
+	case (op == policy.OpCreate || op == policy.OpMkdir) && exists(at):
 		return full, unix.EEXIST
-	case op == policy.OpRemove && !Exists(at):
+	case op == policy.OpRemove && !exists(at):
 		return full, unix.ENOENT
 	}
 	return full, v.verdict(r, op.String(), full, at, verdict)
 }
 
-// verdict turns a decision into the error that the kernel would give if a mount
-// could hold it, and records it.
-func (v *Mediator) verdict(r *Request, operation, full string, at *PathRef, verdict policy.Verdict) syscall.Errno {
+// verdict returns the errno for a verdict, and reports a refusal. The errno is the one that a
+// mount would give: EROFS below a read-only mount, EBUSY for a mount point, else EACCES.
+func (v *Mediator) verdict(r *Request, operation, full string, at *pathRef, verdict policy.Verdict) syscall.Errno {
 	switch {
 	case verdict == policy.Granted:
 		return 0
-	case readOnly(at.Dir):
+	case readOnly(at.dir):
 		v.Reporter.Refused(r, operation, full)
 		return unix.EROFS
 	case verdict == policy.Pinned:
@@ -185,8 +187,7 @@ func readOnly(fd int) bool {
 	return unix.Fstatfs(fd, &fs) == nil && fs.Flags&unix.ST_RDONLY != 0
 }
 
-// recordRefusal records what the kernel refused, where that is what the profile wants, and
-// returns its answer.
+// recordRefusal reports a refusal of the kernel that the profile explains, and returns errno.
 func (v *Mediator) recordRefusal(r *Request, op policy.Op, full string, errno syscall.Errno) syscall.Errno {
 	if (errno == unix.EACCES || errno == unix.EPERM || errno == unix.EROFS) && !v.profile.Allows(op, full) {
 		v.Reporter.Refused(r, op.String(), full)
@@ -194,8 +195,8 @@ func (v *Mediator) recordRefusal(r *Request, op policy.Op, full string, errno sy
 	return errno
 }
 
-// recordRefusalAt is told of a place that may have moved meanwhile.
-func (v *Mediator) recordRefusalAt(r *Request, op policy.Op, at *PathRef, errno syscall.Errno) syscall.Errno {
+// recordRefusalAt is recordRefusal for a reference, whose directory may have moved meanwhile.
+func (v *Mediator) recordRefusalAt(r *Request, op policy.Op, at *pathRef, errno syscall.Errno) syscall.Errno {
 	if errno == 0 {
 		return 0
 	}
@@ -205,8 +206,8 @@ func (v *Mediator) recordRefusalAt(r *Request, op policy.Op, at *PathRef, errno 
 	return errno
 }
 
-// recordMissing records a name whose directory does not exist in the jail. Whether that is
-// because it was not granted, only the host can tell.
+// recordMissing reports a name whose directory does not exist in the jail, and returns errno.
+// The launcher then looks whether it exists on the host, and so was not granted.
 func (v *Mediator) recordMissing(r *Request, name int, errno syscall.Errno) syscall.Errno {
 	if errno == unix.ENOENT && r.names[name][0] == '/' {
 		if _, covered := v.profile.Find(path.Clean(r.names[name])); !covered {
@@ -216,7 +217,8 @@ func (v *Mediator) recordMissing(r *Request, name int, errno syscall.Errno) sysc
 	return errno
 }
 
-func Exists(at *PathRef) bool {
+// exists reports whether a reference names an object.
+func exists(at *pathRef) bool {
 	var st unix.Stat_t
-	return unix.Fstatat(at.Dir, at.Name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil
+	return unix.Fstatat(at.dir, at.name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil
 }

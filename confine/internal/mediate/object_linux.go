@@ -1,6 +1,7 @@
 package mediate
 
 import (
+	"bytes"
 	"strconv"
 	"syscall"
 
@@ -12,23 +13,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A found is what was found at a place, held by a descriptor that opens nothing.
+// object is an existing filesystem object, held by an O_PATH descriptor.
 type object struct {
 	fd   int
-	kind uint32 // S_IFMT
-	dev  uint64 // of a device
-	full string // where it is
-	op   policy.Op
+	kind uint32    // S_IFMT
+	dev  uint64    // device number of a device node
+	full string    // its path
+	op   policy.Op // the operation that judgeOpen decided about
 }
 
 func (o *object) close() { unix.Close(o.fd) }
 
-// inspect takes hold of what stands at a place and judges whether it may be opened. A
-// symlink that has to be followed is returned as it is.
-func (v *Mediator) inspect(r *Request, at *PathRef, flags int) (*object, syscall.Errno) {
+// inspect opens the object at a reference with O_PATH and decides whether it may be opened
+// with flags. It returns a symlink that has to be followed without a decision.
+func (v *Mediator) inspect(r *Request, at *pathRef, flags int) (*object, syscall.Errno) {
 	v.names.RLock()
 	defer v.names.RUnlock()
-	fd, err := unix.Openat(at.Dir, at.Name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	fd, err := unix.Openat(at.dir, at.name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, step.ErrnoOrEIO(err)
 	}
@@ -57,7 +58,7 @@ func newObject(fd int) (*object, syscall.Errno) {
 	return &object{fd: fd, kind: st.Mode & unix.S_IFMT, dev: st.Rdev}, 0
 }
 
-// openError gives the errors that depend on what an object is.
+// openError returns the errno that the type of the object alone causes.
 func (o *object) openError(tail string, flags int) syscall.Errno {
 	switch {
 	case flags&(unix.O_CREAT|unix.O_EXCL) == unix.O_CREAT|unix.O_EXCL:
@@ -72,8 +73,7 @@ func (o *object) openError(tail string, flags int) syscall.Errno {
 	return 0
 }
 
-// openFound opens the object behind a magic link, such as /dev/stdout, anew. It closes
-// fd.
+// openFound reopens fd, the object behind a magic link such as /dev/stdout. It closes fd.
 func (v *Mediator) openFound(r *Request, fd, flags int) (int, syscall.Errno) {
 	defer unix.Close(fd)
 	o, errno := newObject(fd)
@@ -91,12 +91,11 @@ func (v *Mediator) openFound(r *Request, fd, flags int) (int, syscall.Errno) {
 	return v.reopen(r, o, flags)
 }
 
-// judgeOpen decides about an object by where it is. Of a directory the kernel knows that
-// it cannot be opened for writing; what a mount holds read-only it refuses itself, with an
-// error of its own.
+// judgeOpen decides about an open by the object's path, and sets o.op. The kernel refuses to
+// open a directory or an object on a read-only mount for writing, with an errno of its own.
 func (v *Mediator) judgeOpen(r *Request, o *object, flags int) syscall.Errno {
 	if o.op = policy.OpWrite; isTmpfile(flags) {
-		return 0 // it gets its name by a link, which is judged
+		return 0 // linkat gives the file a name later, and is mediated too
 	}
 	if errno := v.mayRead(r, o.full, flags); errno != 0 {
 		return errno
@@ -115,14 +114,14 @@ func (v *Mediator) judgeOpen(r *Request, o *object, flags int) syscall.Errno {
 	return 0
 }
 
-// isTmpfile tells an open that makes a file without a name, in a directory.
+// isTmpfile reports whether an open creates an unnamed file in a directory.
 func isTmpfile(flags int) bool { return flags&unix.O_TMPFILE == unix.O_TMPFILE }
 
-// reopen opens what was judged, and waits for nothing: not for the other end of a fifo,
-// nor for a lease, which is asked back by this.
+// reopen opens the object that was judged. It never blocks: it returns errAgain where an open
+// would wait for the other end of a fifo or for a lease. The attempt itself breaks the lease.
 func (v *Mediator) reopen(r *Request, o *object, flags int) (int, syscall.Errno) {
 	how := flags&^(unix.O_CREAT|unix.O_NOFOLLOW) | unix.O_CLOEXEC
-	dir, name, mode := v.own, strconv.Itoa(o.fd), uint32(0)
+	dir, name, mode := v.selfFD, strconv.Itoa(o.fd), uint32(0)
 	switch {
 	case isTmpfile(flags):
 		unix.Umask(r.umask)
@@ -134,7 +133,7 @@ func (v *Mediator) reopen(r *Request, o *object, flags int) (int, syscall.Errno)
 		}
 		fallthrough
 	case o.kind != unix.S_IFDIR:
-		how = how&^unix.O_EXCL | unix.O_NONBLOCK | unix.O_NOCTTY // a terminal would become ours
+		how = how&^unix.O_EXCL | unix.O_NONBLOCK | unix.O_NOCTTY // else a terminal would become the supervisor's
 	}
 	fd, err := unix.Openat(dir, name, how, mode)
 	switch {
@@ -152,8 +151,8 @@ func (v *Mediator) reopen(r *Request, o *object, flags int) (int, syscall.Errno)
 	return fd, 0
 }
 
-// mayRead decides about reading, where the calls that only read are handed over:
-// Landlock gives what a narrower entry takes away, and there is no mask.
+// mayRead decides about reading where v.unmasked is set. There Landlock grants reading below
+// a granted directory, and no mount hides an entry that takes the right away.
 func (v *Mediator) mayRead(r *Request, full string, flags int) syscall.Errno {
 	if !v.unmasked || flags&seccomp.OAccMode == unix.O_WRONLY || v.profile.Mediate(policy.OpRead, full) == policy.Granted {
 		return 0
@@ -162,11 +161,10 @@ func (v *Mediator) mayRead(r *Request, full string, flags int) syscall.Errno {
 	return unix.EACCES
 }
 
-// ttyDevice is /dev/tty. The kernel opens the controlling terminal of the caller for it.
+// ttyDevice is the number of /dev/tty, which stands for the caller's controlling terminal.
 const ttyDevice = 5 << 8
 
-// terminalOf names the terminal that controls a thread, from the seventh field of
-// proc(5) stat.
+// terminalOf returns the name of a thread's controlling terminal, or ENXIO.
 func terminalOf(tid int) (dir int, name string, errno syscall.Errno) {
 	var b []byte
 	var err error
@@ -176,8 +174,19 @@ func terminalOf(tid int) (dir int, name string, errno syscall.Errno) {
 	}
 	tty := TerminalNumber(b)
 	major, minor := tty>>8&0xfff, tty&0xff|tty>>12&0xfff00
-	if major < 136 || major > 143 { // UNIX98 terminals are all that a jail has
+	if major < 136 || major > 143 { // a jail has UNIX98 pseudo-terminals only
 		return 0, "", unix.ENXIO
 	}
 	return unix.AT_FDCWD, "/dev/pts/" + strconv.Itoa((major-136)<<20|minor), 0
+}
+
+// TerminalNumber returns tty_nr, the seventh field of a proc(5) stat file, or 0.
+func TerminalNumber(stat []byte) int {
+	i := bytes.LastIndexByte(stat, ')') // the program's name may contain any byte
+	fields := bytes.Fields(stat[i+1:])
+	if len(fields) < 5 {
+		return 0
+	}
+	n, _ := strconv.Atoi(string(fields[4]))
+	return n
 }

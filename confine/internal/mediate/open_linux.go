@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openFile opens for the caller and hands the descriptor over. What does not exist is
-// made with O_EXCL. What exists is looked at first, through a descriptor that opens
-// nothing (O_PATH), and that object is judged and opened, also if the name leads to another
-// one by then.
+// openFile opens a file for the caller and hands the descriptor over. It creates a missing
+// file with O_EXCL. It opens an existing object with O_PATH first, decides about that object
+// and reopens that object, so a name that changes meanwhile has no effect (TOCTOU). It returns
+// false when the open has to be retried later.
 func (v *Mediator) openFile(r *Request, w *resolver) (answered bool) {
 	flags := r.openFlags()
 	at, errno := w.resolve(r.bases[0], r.names[0])
@@ -21,7 +21,7 @@ func (v *Mediator) openFile(r *Request, w *resolver) (answered bool) {
 		v.Listener.Respond(r.N.Id, v.recordMissing(r, 0, errno))
 		return true
 	}
-	fd, errno := v.openPlace(r, w, &at, flags)
+	fd, errno := v.openRef(r, w, &at, flags)
 	switch errno {
 	case 0:
 		v.Listener.AddFD(r.N.Id, fd, flags&unix.O_CLOEXEC != 0)
@@ -34,22 +34,23 @@ func (v *Mediator) openFile(r *Request, w *resolver) (answered bool) {
 	return true
 }
 
-// errAgain stands for an open that has to be waited for: that is for the call to do, and
-// not for a worker, of which there are few.
+// errAgain stands for an open that would block. The call waits for a retry instead of
+// blocking one of the few workers.
 const errAgain = ^syscall.Errno(0)
 
-func (v *Mediator) openPlace(r *Request, w *resolver, at *PathRef, flags int) (int, syscall.Errno) {
+// openRef opens or creates the file at a reference, and follows symlinks.
+func (v *Mediator) openRef(r *Request, w *resolver, at *pathRef, flags int) (int, syscall.Errno) {
 	if at.tail != "" && flags&unix.O_CREAT != 0 {
 		return -1, unix.EISDIR
 	}
-	if w.ofOthers(at) {
+	if w.inOtherProcess(at) {
 		return -1, unix.EACCES
 	}
-	for range maxSymlinks + 8 { // a name can change between two looks at it
+	for range maxSymlinks + 8 { // a name can change between two iterations
 		o, errno := v.inspect(r, at, flags)
 		switch {
 		case errno == unix.ENOENT && flags&unix.O_CREAT != 0:
-			fd, errno := v.makeFile(r, at, flags)
+			fd, errno := v.createFile(r, at, flags)
 			if errno == unix.EEXIST && flags&unix.O_EXCL == 0 {
 				continue
 			}
@@ -65,21 +66,22 @@ func (v *Mediator) openPlace(r *Request, w *resolver, at *PathRef, flags int) (i
 		if errno != 0 {
 			return -1, v.recordLostLink(r, policy.OpWrite, at, errno)
 		}
-		if fd >= 0 { // a magic link led to an object
+		if fd >= 0 { // the object behind a magic link
 			return v.openFound(r, fd, flags)
 		}
-		if w.ofOthers(at) {
+		if w.inOtherProcess(at) {
 			return -1, unix.EACCES
 		}
 	}
 	return -1, unix.ELOOP
 }
 
-// recordLostLink is lost of where the link at a place leads.
-func (v *Mediator) recordLostLink(r *Request, op policy.Op, at *PathRef, errno syscall.Errno) syscall.Errno {
+// recordLostLink reports the target of the link at a reference when the jail does not have
+// it, and returns errno.
+func (v *Mediator) recordLostLink(r *Request, op policy.Op, at *pathRef, errno syscall.Errno) syscall.Errno {
 	var b [unix.PathMax]byte
-	n, err := unix.Readlinkat(at.Dir, at.Name, b[:])
-	dir, e := pathOf(at.Dir)
+	n, err := unix.Readlinkat(at.dir, at.name, b[:])
+	dir, e := pathOf(at.dir)
 	if errno != unix.ENOENT || err != nil || e != 0 {
 		return errno
 	}
@@ -93,8 +95,8 @@ func (v *Mediator) recordLostLink(r *Request, op policy.Op, at *PathRef, errno s
 	return errno
 }
 
-// makeFile makes a file that is not there.
-func (v *Mediator) makeFile(r *Request, at *PathRef, flags int) (int, syscall.Errno) {
+// createFile creates a file that does not exist.
+func (v *Mediator) createFile(r *Request, at *pathRef, flags int) (int, syscall.Errno) {
 	v.names.RLock()
 	defer v.names.RUnlock()
 	full, errno := v.judge(r, policy.OpCreate, at)
@@ -102,7 +104,7 @@ func (v *Mediator) makeFile(r *Request, at *PathRef, flags int) (int, syscall.Er
 		return -1, errno
 	}
 	unix.Umask(r.umask)
-	fd, err := unix.Openat(at.Dir, at.Name, flags|unix.O_EXCL|unix.O_CLOEXEC, uint32(r.arg(r.Mode))) // O_EXCL follows no symlink
+	fd, err := unix.Openat(at.dir, at.name, flags|unix.O_EXCL|unix.O_CLOEXEC, uint32(r.arg(r.Mode))) // O_EXCL follows no symlink
 	errno = step.ErrnoOrEIO(err)
 	if errno == 0 {
 		if errno = v.undoIfMoved(r, policy.OpCreate, at, full); errno != 0 {
@@ -113,18 +115,18 @@ func (v *Mediator) makeFile(r *Request, at *PathRef, flags int) (int, syscall.Er
 	return fd, v.recordRefusalAt(r, policy.OpCreate, at, errno)
 }
 
-// advance moves a place on to where the symlink at it leads. A magic link leads to
-// an object instead, which is returned, else -1.
-func (w *resolver) advance(at *PathRef) (object int, errno syscall.Errno) {
-	if w.magic(at.Dir, at.Name) {
-		fd, errno := w.followMagicLink(at.Dir, at.Name)
+// advance replaces a reference to a symlink by a reference to its target, and returns -1. For
+// a magic link it returns the object behind it instead.
+func (w *resolver) advance(at *pathRef) (object int, errno syscall.Errno) {
+	if w.magic(at.dir, at.name) {
+		fd, errno := w.followMagicLink(at.dir, at.name)
 		return fd, errno
 	}
-	target, errno := w.link(at.Dir, at.Name)
+	target, errno := w.link(at.dir, at.name)
 	if errno != 0 {
 		return -1, errno
 	}
-	next, errno := w.resolve(at.Dir, target)
+	next, errno := w.resolve(at.dir, target)
 	if errno != 0 {
 		next.close()
 		return -1, errno
@@ -135,10 +137,10 @@ func (w *resolver) advance(at *PathRef) (object int, errno syscall.Errno) {
 	return -1, 0
 }
 
-// object opens what a place leads to in the end, following symlinks.
-func (w *resolver) object(at *PathRef) (int, syscall.Errno) {
+// object opens the object at a reference with O_PATH, and follows symlinks.
+func (w *resolver) object(at *pathRef) (int, syscall.Errno) {
 	for range maxSymlinks + 1 {
-		fd, err := unix.Openat(at.Dir, at.Name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		fd, err := unix.Openat(at.dir, at.name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 		if err != nil {
 			return -1, step.ErrnoOrEIO(err)
 		}
@@ -162,6 +164,7 @@ func (w *resolver) object(at *PathRef) (int, syscall.Errno) {
 	return -1, unix.ELOOP
 }
 
+// truncate performs truncate(2). It returns EAGAIN when a lease has to be broken first.
 func (v *Mediator) truncate(r *Request, w *resolver) syscall.Errno {
 	size := int64(r.arg(1))
 	if size < 0 {
@@ -176,10 +179,10 @@ func (v *Mediator) truncate(r *Request, w *resolver) syscall.Errno {
 	if unix.Getrlimit(unix.RLIMIT_FSIZE, &limit) == nil && size > 0 && uint64(size) > limit.Cur {
 		return unix.EFBIG
 	}
-	fd, errno := v.openPlace(r, w, &at, unix.O_WRONLY|unix.O_NONBLOCK)
+	fd, errno := v.openRef(r, w, &at, unix.O_WRONLY|unix.O_NONBLOCK)
 	switch {
 	case errno == unix.ENXIO:
-		return unix.EINVAL // a fifo or a socket, and no file
+		return unix.EINVAL // a fifo or a socket
 	case errno != 0:
 		return errno
 	}

@@ -6,61 +6,62 @@ import (
 	"strings"
 	"syscall"
 
-	procpkg "github.com/mcp-jail/mcp-jail/confine/internal/proc"
+	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
 	"golang.org/x/sys/unix"
 )
 
-// A place is a name in a directory that is held open: what the kernel's own walk
-// along a path ends at, before its last component is looked at.
-type PathRef struct {
-	Dir     int    // O_PATH; closed by close
-	Name    string // one component, "." or ".."
-	tail    string // the slashes behind it
-	proc    bool   // dir is in a proc(5)
-	private bool   // the thread that looks has a working directory of its own
+// pathRef is an open parent directory and a name in it: the result of a path walk before the
+// last component is looked up (nd->path and nd->last in the kernel).
+type pathRef struct {
+	dir     int    // O_PATH; closed by close
+	name    string // one component, "." or ".."
+	tail    string // the trailing slashes
+	inProc  bool   // dir is on a proc(5)
+	private bool   // the resolving thread has its own working directory
 }
 
-func (p *PathRef) close() {
-	if p.Dir >= 0 {
-		unix.Close(p.Dir)
-		p.Dir = -1
+func (p *pathRef) close() {
+	if p.dir >= 0 {
+		unix.Close(p.dir)
+		p.dir = -1
 	}
 }
 
-// special tells the names that no call can make or remove.
-func (p *PathRef) special() bool { return p.Name == "." || p.Name == ".." }
+// special reports whether the name is "." or "..", which no call can create or remove.
+func (p *pathRef) special() bool { return p.name == "." || p.name == ".." }
 
-// full is the canonical path of the place, as the jail sees it.
-func (p *PathRef) full() (string, syscall.Errno) {
+// full returns the canonical path in the jail's view.
+func (p *pathRef) full() (string, syscall.Errno) {
 	dir, errno := p.path()
 	switch {
 	case errno != 0:
 		return "", errno
 	case p.special():
-		return path.Join(dir, p.Name), 0
+		return path.Join(dir, p.name), 0
 	case dir == "/":
-		return "/" + p.Name, 0
+		return "/" + p.name, 0
 	}
-	return dir + "/" + p.Name, 0
+	return dir + "/" + p.name, 0
 }
 
-// path is that of the directory. To go there and ask is a fifth of what it takes to
-// have /proc look for a descriptor.
-func (p *PathRef) path() (string, syscall.Errno) {
-	if p.private && unix.Fchdir(p.Dir) == nil {
+// path returns the path of the directory. A worker uses fchdir and getcwd, which are faster
+// than a readlink of /proc/self/fd.
+func (p *pathRef) path() (string, syscall.Errno) {
+	if p.private && unix.Fchdir(p.dir) == nil {
 		var b [unix.PathMax]byte
 		if n, err := unix.Getcwd(b[:]); err == nil && n > 1 && b[0] == '/' {
 			return string(b[:n-1]), 0
 		}
 	}
-	return pathOf(p.Dir) // also of what was removed, or may not be entered
+	return pathOf(p.dir) // works for a removed directory and for one that may not be entered
 }
 
+// pathOf returns the path of an open object by /proc/self/fd.
 func pathOf(fd int) (string, syscall.Errno) {
 	var b [unix.PathMax]byte
-	n, err := unix.Readlinkat(procpkg.DirFD, procpkg.FDFile(fd), b[:])
+	n, err := unix.Readlinkat(proc.DirFD, proc.FDFile(fd), b[:])
 	return string(b[:max(n, 0)]), step.ErrnoOrEIO(err)
 }
 
@@ -69,40 +70,40 @@ const (
 	maxSymlinks = 40     // path_resolution(7)
 )
 
-// A walker resolves names for one thread of the jail, as the kernel would for it.
-// Symlinks that lead through "self" mean that thread, not the supervisor.
+// resolver resolves names as the kernel would for one thread of the jail. In /proc, "self"
+// means that thread, not the supervisor.
 type resolver struct {
 	tid     int
-	private bool // see place
-	links   int
-	// open opens what only a thread outside of every Landlock domain may: the
-	// descriptors and directories of the process that asks.
+	private bool // see pathRef
+	links   int  // symlinks followed so far
+	// open opens the target of a magic link: a descriptor or a directory of the calling
+	// process. Only a thread outside of every Landlock domain may do that.
 	open func(dir int, name string) (int, syscall.Errno)
-	// process is the number of that process: see supervisor.processOf.
+	// process returns the ID of the calling process: see Mediator.processOf.
 	process func() int
 }
 
-// resolve resolves name from base, which it does not close, and closes nothing else.
-// base is -1 for names that are absolute.
-func (w *resolver) resolve(base int, name string) (PathRef, syscall.Errno) {
+// resolve resolves all components of name but the last. A relative name begins at base, which
+// stays open. base is -1 for absolute names. The caller closes the result, also after an error.
+func (w *resolver) resolve(base int, name string) (pathRef, syscall.Errno) {
 	if name == "" {
-		return PathRef{Dir: -1}, unix.ENOENT
+		return pathRef{dir: -1}, unix.ENOENT
 	}
 	trimmed := strings.TrimRight(name, "/")
 	tail := name[len(trimmed):]
 	if trimmed == "" {
-		dir, proc, errno := w.directory(base, "/")
-		return PathRef{dir, ".", "", proc, w.private}, errno
+		dir, inProc, errno := w.directory(base, "/")
+		return pathRef{dir, ".", "", inProc, w.private}, errno
 	}
 	i := strings.LastIndexByte(trimmed, '/')
-	dir, proc, errno := w.directory(base, name[:i+1])
-	return PathRef{dir, trimmed[i+1:], tail, proc, w.private}, errno
+	dir, inProc, errno := w.directory(base, name[:i+1])
+	return pathRef{dir, trimmed[i+1:], tail, inProc, w.private}, errno
 }
 
-// directory opens a directory by its path, and tells whether it is in a proc(5). The
-// kernel does it at once, unless the way leads there, where a link can mean whoever
-// follows it.
-func (w *resolver) directory(base int, name string) (dir int, proc bool, errno syscall.Errno) {
+// directory opens a directory, and reports whether it is on a proc(5). One openat2 does it
+// unless the path leads into /proc, where links depend on the process that follows them. Then
+// walk goes component by component.
+func (w *resolver) directory(base int, name string) (dir int, inProc bool, errno syscall.Errno) {
 	if name == "" {
 		name = "."
 	}
@@ -121,13 +122,13 @@ func (w *resolver) directory(base int, name string) (dir int, proc bool, errno s
 		}
 		unix.Close(fd)
 	}
-	dir, errno = w.step(base, name) // whose error is the right one, too
+	dir, errno = w.walk(base, name) // its errno is the one that the caller would get
 	return dir, errno == 0 && isProcfs(dir), errno
 }
 
-// step is directory, component by component.
-func (w *resolver) step(base int, name string) (int, syscall.Errno) {
-	cur, err := unix.Openat(base, newResolver(name), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+// walk opens a directory component by component.
+func (w *resolver) walk(base int, name string) (int, syscall.Errno) {
+	cur, err := unix.Openat(base, startDir(name), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return -1, step.ErrnoOrEIO(err)
 	}
@@ -139,7 +140,7 @@ func (w *resolver) step(base int, name string) (int, syscall.Errno) {
 			continue
 		}
 		next, errno := w.openComponent(cur, c)
-		if errno == unix.ELOOP { // a link that says where to go on
+		if errno == unix.ELOOP { // a symlink
 			var target string
 			if target, errno = w.link(cur, c); errno == 0 {
 				todo = append(strings.Split(target, "/"), todo...)
@@ -159,15 +160,16 @@ func (w *resolver) step(base int, name string) (int, syscall.Errno) {
 	return cur, 0
 }
 
-func newResolver(name string) string {
+// startDir returns the directory at which the walk along name begins.
+func startDir(name string) string {
 	if name[0] == '/' {
 		return "/"
 	}
 	return "."
 }
 
-// openComponent opens one component as a directory. ELOOP is for a symlink whose text
-// counts; a magic link, which leads to an object and not to a name, is followed.
+// openComponent opens one component as a directory. It returns ELOOP for a symlink. It follows
+// a magic link, which leads to an object and not to a name.
 func (w *resolver) openComponent(dir int, name string) (int, syscall.Errno) {
 	fd, err := unix.Openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -192,7 +194,7 @@ func (w *resolver) openComponent(dir int, name string) (int, syscall.Errno) {
 	return -1, unix.ENOTDIR
 }
 
-// link reads a symlink as the thread that asks would.
+// link returns the target of a symlink as the calling thread would read it.
 func (w *resolver) link(dir int, name string) (string, syscall.Errno) {
 	if w.links++; w.links > maxSymlinks {
 		return "", unix.ELOOP
@@ -203,7 +205,7 @@ func (w *resolver) link(dir int, name string) (string, syscall.Errno) {
 			return strconv.Itoa(w.process()), 0
 		case "thread-self":
 			var tid int
-			sys.OnUnrestrictedThread(func() { tid = procpkg.NSPid(w.tid) })
+			sys.OnUnrestrictedThread(func() { tid = proc.NSPid(w.tid) })
 			return strconv.Itoa(w.process()) + "/task/" + strconv.Itoa(tid), 0
 		}
 	}
@@ -218,13 +220,13 @@ func (w *resolver) link(dir int, name string) (string, syscall.Errno) {
 	return string(b[:n]), 0
 }
 
-// magic reports whether a symlink is one of those that proc(5) resolves by itself.
+// magic reports whether a symlink is a magic link, which proc(5) resolves by itself.
 func (w *resolver) magic(dir int, name string) bool {
 	return isProcfs(dir) && name != "self" && name != "thread-self" && name != "mounts" && name != "net"
 }
 
-// followMagicLink opens what a magic link stands for: of the process that asks, and of no
-// other. The supervisor may look into more than the server may.
+// followMagicLink opens the object behind a magic link of the calling process. It refuses the
+// links of other processes, because the supervisor may follow more of them than the server.
 func (w *resolver) followMagicLink(dir int, name string) (int, syscall.Errno) {
 	at, errno := pathOf(dir)
 	if errno != 0 {
@@ -240,10 +242,10 @@ func (w *resolver) followMagicLink(dir int, name string) (int, syscall.Errno) {
 	return w.open(dir, name)
 }
 
-// ofOthers tells a place in /proc that belongs to another process than the one
-// that asks. To the supervisor its own are open, which are not the server's to read.
-func (w *resolver) ofOthers(at *PathRef) bool {
-	if !at.proc {
+// inOtherProcess reports whether a reference is in the /proc directory of a process that is
+// not the caller. The supervisor could open its own files there, the server must not.
+func (w *resolver) inOtherProcess(at *pathRef) bool {
+	if !at.inProc {
 		return false
 	}
 	full, errno := at.full()

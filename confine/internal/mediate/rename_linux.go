@@ -11,7 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func (v *Mediator) link(r *Request, w *resolver, from, to *PathRef) syscall.Errno {
+// link performs link(2) and linkat(2).
+func (v *Mediator) link(r *Request, w *resolver, from, to *pathRef) syscall.Errno {
 	flags := int(int32(r.arg(r.Flags)))
 	if flags&^(unix.AT_SYMLINK_FOLLOW|unix.AT_EMPTY_PATH) != 0 {
 		return unix.EINVAL
@@ -24,28 +25,28 @@ func (v *Mediator) link(r *Request, w *resolver, from, to *PathRef) syscall.Errn
 	v.names.RLock()
 	defer v.names.RUnlock()
 	switch {
-	case Exists(to):
+	case exists(to):
 		return unix.EEXIST
-	case !sameMount(source, to.Dir):
+	case !sameMount(source, to.dir):
 		return unix.EXDEV
 	}
 	full, errno := v.judge(r, policy.OpCreate, to)
 	if errno != 0 {
 		return errno
 	}
-	if errno := v.keepsShut(r, source, full); errno != 0 {
+	if errno := v.checkLink(r, source, full); errno != 0 {
 		return errno
 	}
 	name := proc.FDFile(source)
-	errno = step.ErrnoOrEIO(unix.Linkat(proc.DirFD, name, to.Dir, to.Name+to.tail, unix.AT_SYMLINK_FOLLOW))
+	errno = step.ErrnoOrEIO(unix.Linkat(proc.DirFD, name, to.dir, to.name+to.tail, unix.AT_SYMLINK_FOLLOW))
 	if errno == 0 {
 		errno = v.undoIfMoved(r, policy.OpCreate, to, full)
 	}
 	return v.recordRefusalAt(r, policy.OpCreate, to, errno)
 }
 
-// openSource opens what a link is to be made to.
-func (w *resolver) openSource(from *PathRef, follow bool) (int, syscall.Errno) {
+// openSource opens the object that gets another name.
+func (w *resolver) openSource(from *pathRef, follow bool) (int, syscall.Errno) {
 	if follow {
 		return w.object(from)
 	}
@@ -53,16 +54,17 @@ func (w *resolver) openSource(from *PathRef, follow bool) (int, syscall.Errno) {
 	if from.tail != "" {
 		flags |= unix.O_DIRECTORY
 	}
-	fd, err := unix.Openat(from.Dir, from.Name, flags, 0)
+	fd, err := unix.Openat(from.dir, from.name, flags, 0)
 	return fd, step.ErrnoOrEIO(err)
 }
 
-func (v *Mediator) rename(r *Request, from, to *PathRef) syscall.Errno {
+// rename performs rename(2) and its variants. It holds v.names for writing.
+func (v *Mediator) rename(r *Request, from, to *pathRef) syscall.Errno {
 	flags := uint(r.arg(r.Flags))
 	v.names.Lock()
 	defer v.names.Unlock()
 	if from.special() || to.special() {
-		return step.ErrnoOrEIO(unix.Renameat2(from.Dir, from.Name, to.Dir, to.Name, flags))
+		return step.ErrnoOrEIO(unix.Renameat2(from.dir, from.name, to.dir, to.name, flags))
 	}
 	src, errno := v.pathAt(from)
 	if errno != 0 {
@@ -72,41 +74,41 @@ func (v *Mediator) rename(r *Request, from, to *PathRef) syscall.Errno {
 	if errno != 0 {
 		return errno
 	}
-	if !sameMount(from.Dir, to.Dir) {
-		return unix.EXDEV // before anything else, as the kernel says it
+	if !sameMount(from.dir, to.dir) {
+		return unix.EXDEV // before any other error, as in the kernel
 	}
-	if Exists(from) {
+	if exists(from) {
 		if errno := v.verdict(r, "rename", dst, from, v.profile.MediateRename(src, dst, from.holds)); errno != 0 {
 			return errno
 		}
-		if flags&unix.RENAME_EXCHANGE != 0 && Exists(to) {
+		if flags&unix.RENAME_EXCHANGE != 0 && exists(to) {
 			if errno := v.verdict(r, "rename", src, to, v.profile.MediateRename(dst, src, to.holds)); errno != 0 {
 				return errno
 			}
 		}
 	}
-	if errno := v.keepsRights(from, to); errno != 0 {
+	if errno := v.checkMove(from, to); errno != 0 {
 		return errno
 	}
 	if flags&unix.RENAME_EXCHANGE != 0 {
-		if errno := v.keepsRights(to, from); errno != 0 {
+		if errno := v.checkMove(to, from); errno != 0 {
 			return errno
 		}
 		if v.profile.EntersProtected(src, dst) || v.profile.EntersProtected(dst, src) {
-			return unix.EXDEV // it could not be taken back: see keepBack
+			return unix.EXDEV // undoRename cannot undo an exchange
 		}
 	}
-	errno = step.ErrnoOrEIO(unix.Renameat2(from.Dir, from.Name+from.tail, to.Dir, to.Name+to.tail, flags))
+	errno = step.ErrnoOrEIO(unix.Renameat2(from.dir, from.name+from.tail, to.dir, to.name+to.tail, flags))
 	if errno == 0 && flags&unix.RENAME_EXCHANGE == 0 {
 		errno = v.undoRename(r, from, to, src)
 	}
 	return v.recordRefusalAt(r, policy.OpRemove, to, errno)
 }
 
-// undoRename moves back what another jail has put a protected name into, or the place
-// of which it has moved, while it was being moved. Nothing else comes along: where the
-// old name is taken by now, a new one is found beside it.
-func (v *Mediator) undoRename(r *Request, from, to *PathRef, src string) syscall.Errno {
+// undoRename moves an object back when another jail, during the rename, put a protected name
+// into it or moved its new parent directory to a path that forbids it. If the old name is in
+// use again, the object gets a new name beside it.
+func (v *Mediator) undoRename(r *Request, from, to *pathRef, src string) syscall.Errno {
 	dst, errno := v.pathAt(to)
 	if errno == 0 && to.holds("") && !v.profile.EntersProtected(src, dst) {
 		return 0
@@ -114,21 +116,21 @@ func (v *Mediator) undoRename(r *Request, from, to *PathRef, src string) syscall
 	if errno == 0 && v.profile.MediateRename(src, dst, to.holds) == policy.Granted {
 		return 0
 	}
-	name := from.Name
+	name := from.name
 	for n := range 100 {
-		if unix.Renameat2(to.Dir, to.Name, from.Dir, name, unix.RENAME_NOREPLACE) != unix.EEXIST {
+		if unix.Renameat2(to.dir, to.name, from.dir, name, unix.RENAME_NOREPLACE) != unix.EEXIST {
 			break
 		}
-		name = from.Name + "." + strconv.Itoa(n)
+		name = from.name + "." + strconv.Itoa(n)
 	}
 	v.Reporter.Refused(r, "rename", dst)
 	return unix.EACCES
 }
 
-// keepsRights refuses, as the edge of a mount would, to bring a file to where it
-// has more rights. Landlock looks after that too, but knows nothing of what a
-// narrower entry takes away.
-func (v *Mediator) keepsRights(from, to *PathRef) syscall.Errno {
+// checkMove returns EXDEV, as at the boundary of a mount, for a move to a path where the file
+// would have more rights. Landlock does the same, but does not know of the entries that take
+// rights away inside of a grant.
+func (v *Mediator) checkMove(from, to *pathRef) syscall.Errno {
 	if !v.unmasked || from.special() || to.special() {
 		return 0
 	}
@@ -143,11 +145,11 @@ func (v *Mediator) keepsRights(from, to *PathRef) syscall.Errno {
 	return errno
 }
 
-// keepsShut refuses, as the edge of a mount would, another name for a file that may
-// not be written by the one that it has, or for one that has fewer rights there. A
-// protected file that the host made or replaced since the start has no mount. It is the
-// file that counts, wherever the name leads by now that it was found by.
-func (v *Mediator) keepsShut(r *Request, source int, dst string) syscall.Errno {
+// checkLink returns EXDEV, as at the boundary of a mount, where the new name of a file would
+// give more rights than its present name. A mount cannot do that for a protected file that the
+// host made or replaced since the start. It decides about the open file, so a change of the
+// source name has no effect.
+func (v *Mediator) checkLink(r *Request, source int, dst string) syscall.Errno {
 	src, errno := v.pathOfFD(source)
 	if errno != 0 {
 		return errno
@@ -162,27 +164,29 @@ func (v *Mediator) keepsShut(r *Request, source int, dst string) syscall.Errno {
 	return 0
 }
 
-// sameMount tells whether two directories lie on the same mount.
+// sameMount reports whether two open objects are on the same mount.
 func sameMount(a, b int) bool {
 	var at, bt unix.Statx_t
 	const mask = unix.STATX_MNT_ID
 	if unix.Statx(a, "", unix.AT_EMPTY_PATH, mask, &at) != nil || unix.Statx(b, "", unix.AT_EMPTY_PATH, mask, &bt) != nil {
-		return true // judge it
+		return true // let the policy decide
 	}
 	return at.Mask&bt.Mask&mask == 0 || at.Mnt_id == bt.Mnt_id
 }
 
-// holds answers what MediateRename asks about the object at a place.
-func (p *PathRef) holds(name string) bool {
+// holds answers the questions of policy.Profile.MediateRename about the object at p: whether
+// it is a directory (""), whether a protected name is below it ("**"), else whether it
+// contains name.
+func (p *pathRef) holds(name string) bool {
 	switch name {
 	case "":
 		var st unix.Stat_t
-		return unix.Fstatat(p.Dir, p.Name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR
+		return unix.Fstatat(p.dir, p.name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR
 	case "**":
 		left := maxScan
-		return protectedBelow(p.Dir, p.Name, &left)
+		return protectedBelow(p.dir, p.name, &left)
 	}
-	dir, err := unix.Openat(p.Dir, p.Name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	dir, err := unix.Openat(p.dir, p.name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return false
 	}
@@ -191,14 +195,16 @@ func (p *PathRef) holds(name string) bool {
 	return unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil
 }
 
-// maxScan is how many names are looked at in a tree that is moved out of a place
-// where protected names may be made. A larger tree counts as one that has them.
+// maxScan bounds the scan for protected names in a tree that is moved. A larger tree counts as
+// one that contains a protected name.
 const maxScan = 20000
 
+// protectedBelow reports whether a protected name is below name in dir. left is the number of
+// names that may still be scanned.
 func protectedBelow(dir int, name string, left *int) bool {
 	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return err != unix.ENOTDIR && err != unix.ELOOP // not a directory: nothing is in it
+		return err != unix.ENOTDIR && err != unix.ELOOP // what is not a directory contains nothing
 	}
 	f := os.NewFile(uintptr(fd), name)
 	defer f.Close()

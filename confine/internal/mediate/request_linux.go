@@ -12,19 +12,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// request is one hooked call, read from the caller's memory once.
+// Request is one mediated call. Its arguments are read from the caller's memory once.
 type Request struct {
 	seccomp.MediatedCall
 	N     seccomp.Notification
 	names [2]string
 	bases [2]int // O_PATH descriptors that relative names begin at; -1 for none
-	text  string // of a symlink
-	tgid  int    // 0 until it is needed, and -1 when it cannot be known any more
+	text  string // the target of a new symlink
+	tgid  int    // process ID: 0 until it is needed, -1 when it is unknown
 	umask int
-	times []unix.Timespec // of hookTimes; nil is now
-	tries int
+	times []unix.Timespec // of seccomp.OpTimes
+	tries int             // retries so far
 }
 
+// close closes the directories of the request.
 func (r *Request) close() {
 	for i, fd := range r.bases {
 		if fd >= 0 {
@@ -34,6 +35,7 @@ func (r *Request) close() {
 	}
 }
 
+// arg returns an argument of the call, or 0 for seccomp.NoArg.
 func (r *Request) arg(i int) uint64 {
 	if i < 0 {
 		return 0
@@ -41,8 +43,9 @@ func (r *Request) arg(i int) uint64 {
 	return r.N.Args[i]
 }
 
-// read copies the arguments of a call, and opens what relative names begin at. It
-// leaves no way back into the caller: from here on nothing that it changes counts.
+// read copies the arguments of a call, and opens the directories at which relative names
+// begin. After read returns, the mediator never looks at the arguments in the caller's memory
+// again, so later changes have no effect (TOCTOU).
 func (v *Mediator) read(r *Request) (errno syscall.Errno) {
 	for i, p := range [2]struct{ dir, path int }{{r.Dir, r.Path}, {r.Dir2, r.Path2}} {
 		if i == 0 && r.onDescriptor() {
@@ -83,7 +86,7 @@ func (v *Mediator) read(r *Request) (errno syscall.Errno) {
 			return errno
 		}
 	}
-	if r.umask = v.umask; r.umask == spec.UnknownUmask && r.makes() {
+	if r.umask = v.umask; r.umask == spec.UnknownUmask && r.creates() {
 		if r.tgid, r.umask, errno = proc.ThreadStatus(int(r.N.Tid)); errno != 0 {
 			return errno
 		}
@@ -94,8 +97,8 @@ func (v *Mediator) read(r *Request) (errno syscall.Errno) {
 	return 0
 }
 
-// makes tells whether the caller's umask counts.
-func (r *Request) makes() bool {
+// creates reports whether the call applies the caller's umask.
+func (r *Request) creates() bool {
 	switch r.Op {
 	case seccomp.OpMkdir, seccomp.OpMknod:
 		return true
@@ -105,7 +108,7 @@ func (r *Request) makes() bool {
 	return false
 }
 
-// openFlags are the flags of an open; creat has none.
+// openFlags returns the flags of an open, and for creat(2) the flags that it implies.
 func (r *Request) openFlags() int {
 	if r.Flags == seccomp.NoArg {
 		return unix.O_CREAT | unix.O_WRONLY | unix.O_TRUNC
@@ -113,7 +116,7 @@ func (r *Request) openFlags() int {
 	return int(int32(r.arg(r.Flags)))
 }
 
-// openBase opens the directory that a relative name begins at.
+// openBase opens a descriptor of the caller, or its working directory, with O_PATH.
 func openBase(tid, arg int, value uint64) (int, syscall.Errno) {
 	name := proc.ThreadFile(tid, "cwd")
 	if arg != seccomp.AtCwd && int32(value) != unix.AT_FDCWD {
@@ -126,8 +129,8 @@ func openBase(tid, arg int, value uint64) (int, syscall.Errno) {
 	return fd, step.ErrnoOrEIO(err)
 }
 
-// readString reads a name from another process: up to PATH_MAX bytes with the
-// NUL, page by page, since the next page may not be there.
+// readString reads a NUL-terminated name of at most PATH_MAX bytes from another process. It
+// reads no further than needed at a page boundary, because the next page may not be mapped.
 func readString(tid int, addr uint64) (string, syscall.Errno) {
 	buf := make([]byte, 0, 256)
 	for len(buf) < unix.PathMax {

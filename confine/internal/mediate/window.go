@@ -5,24 +5,25 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// A page is what a ledger saw within pageTime. A server decides how often it is
-// refused; what is remembered of that, and what the launcher is told, is bounded by
-// the page. Nothing of it comes too late: what will be told at the end of the page is
-// announced, and until then the launcher takes it to go on.
+// window counts the refusals of one spec.Window of time. The server decides how often it is
+// refused, so a window bounds the memory and the events that refusals cost. An event with Held
+// set announces that a count follows at the end of the window. Until then the launcher assumes
+// that the refusal is still being repeated.
 type window struct {
 	seen     map[spec.Refusal]*counter
-	refusals int // that have a place
-	absents  int // that have one: they take it from nobody else
-	again    int // repeats that were told at once
+	refusals int // refusals in seen, at most spec.MaxRefusals
+	absents  int // missing names in seen, at most spec.MaxAbsents
+	again    int // repeats that were reported at once
 }
 
 type counter struct {
-	unreported int
-	held       bool // announced: the rest is told with the page
+	unreported int  // sightings since it was announced
+	held       bool // announced: flush reports the rest
 }
 
-// count counts a sighting. What is told of it goes by the name that is returned; with
-// held it announces that more of it is told later.
+// count counts one refusal. It returns the refusal to report, which stands for several others
+// when the window is full, and whether to report it now. held announces that flush reports
+// more of it.
 func (p *window) count(s spec.Refusal) (as spec.Refusal, tell, held bool) {
 	t, again := p.seen[s]
 	if !again && !p.slot(s.Absent) {
@@ -48,7 +49,7 @@ func (p *window) count(s spec.Refusal) (as spec.Refusal, tell, held bool) {
 	return s, true, t.held
 }
 
-// slot takes a place for a new sighting, if there is one.
+// slot takes one of the bounded slots for a new refusal, and reports whether one was free.
 func (p *window) slot(absent bool) bool {
 	taken, all := &p.refusals, spec.MaxRefusals
 	if absent {
@@ -61,7 +62,7 @@ func (p *window) slot(absent bool) bool {
 	return true
 }
 
-// flush are messages about what was announced: how often it was, if at all.
+// flush returns one event for each announced refusal, with the count since then (0 for none).
 func (p *window) flush() (all []spec.Event) {
 	for s, t := range p.seen {
 		if t.held {

@@ -11,19 +11,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A worker carries calls out. It waits in the kernel for the next one: Go's
-// scheduler would have two more threads take part in every hand-over.
+// worker is the mailbox of one worker thread. The thread waits for the next request by
+// futex(2), because Go's scheduler would involve two more threads in each hand-over.
 type worker struct {
-	given uint32 // futex(2): 1 when next is set
+	given uint32 // the futex: 1 when next is set
 	next  *Request
 }
 
+// give stores a request and wakes the worker.
 func (w *worker) give(r *Request) {
 	w.next = r
 	atomic.StoreUint32(&w.given, 1)
 	unix.RawSyscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(&w.given)), sys.FutexWakePrivate, 1, 0, 0, 0)
 }
 
+// await blocks until there is a request, and returns it.
 func (w *worker) await() *Request {
 	if atomic.LoadUint32(&w.given) == 0 {
 		soon := unix.Timespec{Nsec: sys.BusyWaitNs}
@@ -35,30 +37,30 @@ func (w *worker) await() *Request {
 	return w.next
 }
 
-// A crew is the workers of a jail, and the requests that there is no worker for yet.
+// workerPool holds the idle workers of a jail and the requests that wait for a worker.
 type workerPool struct {
 	mu      sync.Mutex
 	started int
-	idle    []*worker  // the one that came last goes first: the others can sleep on
-	waiting []*Request // while all of maxWorkers are busy
-	asleep  int        // requests that are tried again later
+	idle    []*worker  // last in, first out, so that the other workers can stay asleep
+	waiting []*Request // while all workers are busy
+	asleep  int        // requests that are retried later
 }
 
-// maxHeld bounds the requests that wait or sleep, each of which holds descriptors. A
-// server has as many only where it kills those that wait, or may have more threads.
+// maxHeld bounds the requests that wait or sleep, each of which holds descriptors. A server
+// reaches it only with more threads than the default limit, or by killing waiting threads.
 const maxHeld = 1024
 
-// What is to be done with a request.
+// assignment is what the caller of assign has to do with the request.
 type assignment int
 
 const (
-	assigned    assignment = iota // it is given to a worker, or waits for one
-	startWorker                   // it is for a new worker
-	turnAway                      // there are too many
+	assigned    assignment = iota // nothing: a worker has it, or it waits for one
+	startWorker                   // start a worker with it
+	turnAway                      // answer it with EAGAIN
 )
 
-// assign gives a request to a worker that is idle, and never waits for one. stale tells
-// of a request whose caller is gone.
+// assign gives a request to an idle worker or queues it. It never blocks. stale reports
+// whether the caller of a request is gone: when the queue is full, assign drops those.
 func (c *workerPool) assign(r *Request, stale func(*Request) bool) assignment {
 	c.mu.Lock()
 	if n := len(c.idle); n > 0 {
@@ -89,9 +91,10 @@ func (c *workerPool) assign(r *Request, stale func(*Request) bool) assignment {
 	return assigned
 }
 
+// full reports whether maxHeld requests are held. The caller holds mu.
 func (c *workerPool) full() bool { return len(c.waiting)+c.asleep >= maxHeld }
 
-// sleep counts one more request that is tried again later, if there may be one.
+// sleep counts one more request that is retried later, and reports whether maxHeld allows it.
 func (c *workerPool) sleep() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -102,14 +105,14 @@ func (c *workerPool) sleep() bool {
 	return true
 }
 
+// wake ends what sleep began.
 func (c *workerPool) wake() {
 	c.mu.Lock()
 	c.asleep--
 	c.mu.Unlock()
 }
 
-// next is the request that a worker carries out next: the one that has waited longest,
-// or the next one that comes.
+// next returns the request that has waited longest, or blocks until there is one.
 func (c *workerPool) next(w *worker) *Request {
 	c.mu.Lock()
 	if len(c.waiting) > 0 {
@@ -123,9 +126,9 @@ func (c *workerPool) next(w *worker) *Request {
 	return w.await()
 }
 
-// becomeWorker takes from the thread what the server does not have either, gives it
-// a umask of its own, and keeps signals from it (see listener.hand). It names the
-// step that failed.
+// becomeWorker restricts the calling thread as the server is restricted: no capabilities,
+// no_new_privs and a Landlock ruleset. It also unshares the umask and working directory, and
+// blocks signals (see seccomp.Listener.AddFD). It returns the step that failed.
 func becomeWorker(ruleset int) (step string, err error) {
 	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var none [2]unix.CapUserData
