@@ -2,13 +2,11 @@ package confine
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -40,7 +38,6 @@ func (s *Prepared) Start(ctx context.Context, plan *planpkg.Plan, stdio jail.Std
 	}
 	order := plan.Spec
 	if order.HostNS {
-		planpkg.SetTempDir(&order, path.Join(tempDir(), "mcp-jail-"+strings.ToLower(rand.Text())))
 		s.Process.useHostNS(order.TempDir)
 	}
 	terminator, err := gateway.StartTLS(ctx, plan, &order)
@@ -188,11 +185,3 @@ func RefusedNamespaces(err error) (probe.Feature, error) {
 
 // namespaces says whether user namespaces can be had.
 func Namespaces() probe.Feature { return probe.Cache.Get("userns", probe.ProbeUserNamespaces) }
-
-// tempDir is the host's directory for temporary files, canonical.
-func tempDir() string {
-	if dir, err := filepath.EvalSymlinks(os.TempDir()); err == nil && path.IsAbs(dir) {
-		return dir
-	}
-	return "/tmp"
-}

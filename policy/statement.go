@@ -65,11 +65,12 @@ type StatementHost struct {
 // equal statements. Of the filesystem it lists what rules grant and the server's home; it
 // leaves out what every program can read.
 func (p *Profile) Statement() []byte {
-	s := p.statement()
-	return s.encode()
+	s := NewStatement(p)
+	return s.Encode()
 }
 
-func (p *Profile) statement() Statement {
+// NewStatement returns what a server with this profile may use. Temporary is /tmp.
+func NewStatement(p *Profile) Statement {
 	s := Statement{
 		Version: StatementVersion, Server: p.Server, Tool: p.Tool, Home: p.Home, Temporary: "/tmp",
 		Fs: []StatementFs{}, Net: StatementNet{Access: "none", Hosts: []StatementHost{}}, Limits: limitsJSON(p.Limits),
@@ -80,7 +81,7 @@ func (p *Profile) statement() Statement {
 	if e, _ := p.Find(p.Workspace); e.Rights != 0 {
 		s.Workspace = p.Workspace
 	}
-	room := MaxStatement - len(s.encode()) - len(`,"truncated":true,"access":"hosts","inbound":,"secrets":[]`)
+	room := MaxStatement - len(s.Encode()) - len(`,"truncated":true,"access":"hosts","inbound":,"secrets":[]`)
 	fits := func(v any) bool {
 		text, err := json.Marshal(v)
 		if room -= len(text) + 1; err != nil || room < 0 {
@@ -121,8 +122,8 @@ func (p *Profile) statement() Statement {
 	return s
 }
 
-// encode returns the statement on one line of JSON. It is no HTML, so <, > and & stay.
-func (s *Statement) encode() []byte {
+// Encode returns the statement on one line of JSON. It is no HTML, so <, > and & stay.
+func (s *Statement) Encode() []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)

@@ -75,9 +75,6 @@ func StartTLS(ctx context.Context, plan *planpkg.Plan, order *spec.Spec) (*Inter
 	if err != nil {
 		return refused(err)
 	}
-	if order.HostNS {
-		t.CABundles, t.CAFile = []string{path.Join(order.TempDir, planpkg.HostNSBundle)}, ""
-	}
 	order.Files = slices.Clone(order.Files)
 	for i := range order.Files {
 		switch f := &order.Files[i]; {

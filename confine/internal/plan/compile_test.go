@@ -60,6 +60,7 @@ func refuseNamespaces(f *probe.Host) {
 	f.UserNamespaces = probe.Unavailable("kernel.unprivileged_userns_clone is 0", "sysctl")
 	f.KernelFiles, f.HostNames, f.ReadsProc = []string{"/proc/meminfo"}, []string{"/etc/hosts", "/run/resolv.conf"}, true
 	f.Resolver, f.TracesOwn, f.GetFD = []string{"/run/resolv.conf"}, probe.Available(""), probe.Available("")
+	f.TempDir = "/tmp/mcp-jail-x"
 }
 
 // aCall makes it the profile of a tool, whose HOME nothing stays in.
@@ -282,24 +283,30 @@ func TestPlanHostProc(t *testing.T) {
 	}
 }
 
-func TestBareTmp(t *testing.T) {
+// TestHostNSTempDir: the server has all rights in its TMPDIR but to start programs that the
+// profile does not list, and is told of it.
+func TestHostNSTempDir(t *testing.T) {
 	f := plantest.Kernel()
 	refuseNamespaces(&f)
-	p := plantest.Profile()
-	p.Env = append(p.Env, policy.Variable{Name: "TMPDIR", Value: "/tmp"}, policy.Variable{Name: policy.StatementVar, Value: string(p.Statement())})
-	plan := Compile(p, f)
-	before := planText(plan)
-	o := plan.Spec
-	SetTempDir(&o, "/tmp/x")
-	if after := planText(plan); after != before {
-		t.Error("the plan itself has changed")
-	}
-	rule := o.Landlock.Rules[len(o.Landlock.Rules)-1]
-	if rule.Path != "/tmp/x" || rule.Access != landlock.EntryAccess(landlocktest.DirEntry("/tmp/x", policy.AllRights), false)&o.Landlock.FS {
-		t.Errorf("%+v", rule)
-	}
-	if !slices.Contains(o.Env, "TMPDIR=/tmp/x") || !strings.Contains(strings.Join(o.Env, " "), `"temporary":"/tmp/x"`) || slices.Contains(o.Env, "TMPDIR=/tmp") {
-		t.Errorf("%q", o.Env)
+	for _, programs := range [][]string{nil, {"/usr/bin/node"}} {
+		p := plantest.Profile()
+		p.Programs = programs
+		p.Env = append(p.Env, policy.Variable{Name: "TMPDIR", Value: "/tmp"}, policy.Variable{Name: policy.StatementVar, Value: string(p.Statement())})
+		plan := Compile(p, f)
+		o := plan.Spec
+		if o.TempDir != f.TempDir {
+			t.Errorf("the directory is %s", o.TempDir)
+		}
+		want := landlock.EntryAccess(landlocktest.DirEntry(f.TempDir, policy.AllRights), programs != nil) & o.Landlock.FS
+		if !slices.Contains(o.Landlock.Rules, landlock.Rule{Path: f.TempDir, Access: want}) {
+			t.Errorf("with the programs %v: %+v", programs, o.Landlock.Rules)
+		}
+		if !slices.ContainsFunc(o.Profile.Entries, func(e policy.Entry) bool { return e.Path == f.TempDir && e.Rights == policy.AllRights }) {
+			t.Errorf("the supervisor's entries: %+v", o.Profile.Entries)
+		}
+		if !slices.Contains(o.Env, "TMPDIR="+f.TempDir) || !strings.Contains(strings.Join(o.Env, " "), `"temporary":"`+f.TempDir+`"`) || slices.Contains(o.Env, "TMPDIR=/tmp") {
+			t.Errorf("%q", o.Env)
+		}
 	}
 }
 

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"encoding/json"
 	"fmt"
 	"path"
 	"slices"
@@ -29,16 +28,17 @@ func (c *compiler) compileHostNS() {
 	}
 	o := &c.plan.Spec
 	*o = spec.Spec{
-		HostNS: true, Home: home, HostPID: c.f.PID, Limits: c.p.Limits,
+		HostNS: true, TempDir: c.f.TempDir, HostPID: c.f.PID, Limits: c.p.Limits,
 		Devices: slices.DeleteFunc(slices.Clone(c.f.Devices), func(d string) bool { return d == "/dev/tty" }),
 		Program: c.p.Program, Argv: c.p.Argv, Dir: c.p.Dir, MustFail: mustFail(c.p),
 	}
-	for _, v := range c.p.Env {
-		o.Env = append(o.Env, v.Name+"="+v.Value)
+	if home != "" {
+		o.Home = path.Join(o.TempDir, "home")
+		if policy.Within(o.Dir, home) {
+			o.Dir = o.Home
+		}
 	}
-	if !slices.ContainsFunc(o.Env, func(v string) bool { return strings.HasPrefix(v, gitNoSystem) }) {
-		o.Env = append(o.Env, gitNoSystem+"1")
-	}
+	c.hostNSEnv(o, home)
 	c.hostNSNetwork(o)
 	c.hostNSMediation(o)
 	c.hostNSFiles(o)
@@ -53,6 +53,44 @@ func (c *compiler) compileHostNS() {
 		c.addEnforced(policy.AxisFs, "a directory made for it", "what is written to HOME is the process's own, and removed when it ends")
 		c.plan.Notes = append(c.plan.Notes, "HOME is an empty directory in TMPDIR at the start of every call: without mounts there is no copy of what the server keeps in "+home)
 	}
+}
+
+// hostNSEnv sets the environment. Its paths are those of this jail, which has a TMPDIR
+// of its own and, for a tool whose HOME is the directory home of the profile, a HOME in it.
+func (c *compiler) hostNSEnv(o *spec.Spec, home string) {
+	for _, v := range c.p.Env {
+		value := v.Value
+		switch {
+		case v.Name == "TMPDIR":
+			value = o.TempDir
+		case v.Name == "HOME" && home != "":
+			value = o.Home
+		case v.Name == policy.StatementVar:
+			value = string(c.hostNSStatement(o, home))
+		}
+		o.Env = append(o.Env, v.Name+"="+value)
+	}
+	if !slices.ContainsFunc(o.Env, func(v string) bool { return strings.HasPrefix(v, gitNoSystem) }) {
+		o.Env = append(o.Env, gitNoSystem+"1")
+	}
+}
+
+// hostNSStatement returns what the server is told of its limits in this jail.
+func (c *compiler) hostNSStatement(o *spec.Spec, home string) []byte {
+	s := policy.NewStatement(c.plan.Profile)
+	s.Temporary = o.TempDir
+	if home != "" {
+		s.Home = o.Home
+		for i := range s.Fs {
+			if s.Fs[i].Path == home {
+				s.Fs[i].Path = o.Home
+			}
+		}
+	}
+	if grantedHosts(c.p.Net) != nil && c.canBroker().Answer != probe.Yes && slices.Contains(c.p.Waive, policy.AxisNet) {
+		s.Net.Access, s.Net.Hosts = "all", []policy.StatementHost{}
+	}
+	return s.Encode()
 }
 
 // gitNoSystem keeps git from /etc/gitconfig. A file that is not granted is refused
@@ -74,49 +112,7 @@ func (c *compiler) hostNSNetwork(o *spec.Spec) {
 	c.addEnforced(policy.AxisNet, by, "no network, not even a loopback: no socket can be made but connected pairs")
 }
 
-// setTmp gives the jail its directory for temporary files, which is chosen at the
-// start, and a HOME in it where it must not have the server's.
-func SetTempDir(o *spec.Spec, dir string) {
-	o.TempDir = dir
-	access := landlock.EntryAccess(policy.Entry{Path: dir, Kind: policy.KindDir, Rights: policy.AllRights}, false) & o.Landlock.FS
-	for _, rules := range []*landlock.Ruleset{&o.Landlock, &o.WorkerRules} {
-		if rules == &o.Landlock || len(rules.Rules) > 0 {
-			rules.Rules = append(slices.Clone(rules.Rules), landlock.Rule{Path: dir, Access: access})
-		}
-	}
-	if o.Profile.Entries != nil {
-		o.Profile.Entries = append(slices.Clone(o.Profile.Entries), policy.Entry{Path: dir, Kind: policy.KindDir, Rights: policy.AllRights, Origin: policy.OriginHome})
-		slices.SortFunc(o.Profile.Entries, func(a, b policy.Entry) int { return strings.Compare(a.Path, b.Path) })
-	}
-	setEnv(o, "TMPDIR", dir)
-	if len(o.Files) > 0 {
-		o.Files = []spec.MadeFile{{Path: path.Join(dir, HostNSBundle)}}
-		for _, name := range append([]string{NodeAuthorities}, AuthorityVariables...) {
-			setEnv(o, name, o.Files[0].Path)
-		}
-	}
-	kept, home := o.Home, dir+"/home"
-	if kept != "" {
-		if o.Home = home; policy.Within(o.Dir, kept) {
-			o.Dir = home
-		}
-		setEnv(o, "HOME", home)
-	}
-	editStatement(o, func(s *policy.Statement) {
-		s.Temporary = dir
-		if kept == "" {
-			return
-		}
-		s.Home = home
-		for i := range s.Fs {
-			if s.Fs[i].Path == kept {
-				s.Fs[i].Path = home
-			}
-		}
-	})
-}
-
-// setEnv changes a variable that the server has.
+// setEnv changes a variable if the server has it.
 func setEnv(o *spec.Spec, name, value string) {
 	o.Env = slices.Clone(o.Env)
 	for i, v := range o.Env {
@@ -126,29 +122,13 @@ func setEnv(o *spec.Spec, name, value string) {
 	}
 }
 
-// ensureEnv is setVariable for one that may not be there.
+// ensureEnv sets a variable whether the server has it or not.
 func ensureEnv(o *spec.Spec, name, value string) {
 	if slices.ContainsFunc(o.Env, func(v string) bool { return strings.HasPrefix(v, name+"=") }) {
 		setEnv(o, name, value)
 		return
 	}
 	o.Env = append(slices.Clone(o.Env), name+"="+value)
-}
-
-// tell changes what the server is told of its limits.
-func editStatement(o *spec.Spec, change func(*policy.Statement)) {
-	for _, v := range o.Env {
-		text, ok := strings.CutPrefix(v, policy.StatementVar+"=")
-		var s policy.Statement
-		if !ok || json.Unmarshal([]byte(text), &s) != nil {
-			continue
-		}
-		change(&s)
-		if b, err := json.Marshal(s); err == nil {
-			setEnv(o, policy.StatementVar, string(b))
-		}
-		return
-	}
 }
 
 // hostNSMediation has the calls of the write tier, and those that change attributes,
@@ -177,7 +157,7 @@ func (c *compiler) asksInit() probe.Feature {
 
 // builtinEntriesHostNS are the places that a jail without mounts has besides its entries.
 func builtinEntriesHostNS(f probe.Host, o *spec.Spec) []policy.Entry {
-	var own []policy.Entry
+	own := []policy.Entry{{Path: o.TempDir, Kind: policy.KindDir, Rights: policy.AllRights}}
 	for _, d := range f.Devices {
 		own = append(own, policy.Entry{Path: d, Kind: policy.KindSpecial, Rights: policy.Read | policy.Update})
 	}

@@ -14,11 +14,7 @@ import (
 // brokeredNetwork: the supervisor makes the server's sockets, and asks the gate what they
 // may reach.
 func (c *compiler) brokeredNetwork(o *spec.Spec, granted []string) {
-	missing := c.asksInit()
-	if missing.Answer == probe.Yes {
-		missing = c.f.GetFD
-	}
-	if missing.Answer != probe.Yes {
+	if missing := c.canBroker(); missing.Answer != probe.Yes {
 		c.wholeNetwork(o, missing)
 		return
 	}
@@ -30,6 +26,14 @@ func (c *compiler) brokeredNetwork(o *spec.Spec, granted []string) {
 	c.onlyHosts(by, granted)
 	c.interceptTLS(o)
 	c.plan.Notes = append(c.plan.Notes, "the server cannot listen on a port, and connections of its processes to each other cannot be made but by pairs of sockets")
+}
+
+// canBroker reports whether the supervisor can make and connect the server's sockets.
+func (c *compiler) canBroker() probe.Feature {
+	if f := c.asksInit(); f.Answer != probe.Yes {
+		return f
+	}
+	return c.f.GetFD
 }
 
 // onlyHosts tells what holds of granted hosts.
@@ -56,9 +60,6 @@ func (c *compiler) wholeNetwork(o *spec.Spec, missing probe.Feature) {
 			Why: "what leaves through the host's network is not counted",
 			Fix: `remove these limits, or accept it for this server with waive = ["limits"] (--waive limits)`,
 		})
-	}
-	if slices.Contains(c.p.Waive, policy.AxisNet) {
-		editStatement(o, func(s *policy.Statement) { s.Net.Access, s.Net.Hosts = "all", []policy.StatementHost{} })
 	}
 }
 

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"path"
 	"slices"
 	"strings"
 
@@ -28,7 +29,7 @@ var AuthorityVariables = []string{"SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_C
 const (
 	ownAuthority = "/etc/mcp-jail-ca.pem"
 	ownBundle    = "/etc/mcp-jail-bundle.pem"
-	HostNSBundle = "mcp-jail-bundle.pem" // without mounts: in TMPDIR
+	hostNSBundle = "mcp-jail-bundle.pem" // without mounts: in TMPDIR
 )
 
 // systemBundles are where systems keep all authorities in one file.
@@ -58,10 +59,11 @@ func (c *compiler) interceptTLS(o *spec.Spec) {
 	}
 	c.addEnforced(policy.AxisNet, "TLS ended by a process of its own, with an authority for this session and these names", "%s", what)
 	if o.HostNS {
-		c.plan.TLS = tlsPlan{Program: c.f.TLSProgram.Detail, CABundles: []string{HostNSBundle}, CAFile: HostNSBundle}
-		o.Files = append(o.Files, spec.MadeFile{Path: HostNSBundle})
+		bundle := path.Join(o.TempDir, hostNSBundle)
+		c.plan.TLS = tlsPlan{Program: c.f.TLSProgram.Detail, CABundles: []string{bundle}}
+		o.Files = append(o.Files, spec.MadeFile{Path: bundle})
 		for _, name := range append([]string{NodeAuthorities}, AuthorityVariables...) {
-			ensureEnv(o, name, HostNSBundle)
+			ensureEnv(o, name, bundle)
 		}
 		c.plan.Notes = append(c.plan.Notes, "a program that asks no variable which authorities to believe, and goes by the system's file alone, cannot reach the hosts whose requests are looked at")
 		return

@@ -1,10 +1,13 @@
 package probe
 
 import (
+	"crypto/rand"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/cgroup"
 	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
@@ -60,4 +63,13 @@ func (f *Host) detectHostNS() {
 	f.ReadsProc = err == nil
 	f.GetFD = Cache.Get("pidfd_getfd", probeGetFD)
 	f.TracesOwn = tracesOwn(proc.Sysctl("kernel/yama/ptrace_scope"))
+	f.TempDir = path.Join(tempDir(), "mcp-jail-"+strings.ToLower(rand.Text()))
+}
+
+// tempDir returns the host's directory for temporary files, without symbolic links.
+func tempDir() string {
+	if dir, err := filepath.EvalSymlinks(os.TempDir()); err == nil && path.IsAbs(dir) {
+		return dir
+	}
+	return "/tmp"
 }

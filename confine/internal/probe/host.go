@@ -22,6 +22,7 @@ type Host struct {
 	Resolver    []string // of these, what says whom to ask
 	ReadsProc   bool     // processes can be found below /proc
 	TracesOwn   Feature  // memory of one's own descendants can be read
+	TempDir     string   // the name for the TMPDIR of one jail, which does not exist yet
 	Cgroup      cgroup.Location
 	Overlay     Feature  // the directory that the profile wants a copy of can have one
 	TLSProgram  Feature  // somebody who ends TLS can be started; yes: the program
