@@ -78,7 +78,7 @@ func (s *Prepared) runNamespaced(status *os.File) (used bool, err error) {
 }
 
 // tryOverlays answers whether there can be a copy.
-func (s *Prepared) tryOverlays(b *jail.Launch) (used bool, err error) {
+func (s *Prepared) tryOverlays(b *jail.Builder) (used bool, err error) {
 	err = b.Settle()
 	if err == nil {
 		err = b.Run(b.MountSteps()[:2])
@@ -92,9 +92,9 @@ func (s *Prepared) tryOverlays(b *jail.Launch) (used bool, err error) {
 	return err != nil, err
 }
 
-func (s *Prepared) newBuilder() *jail.Launch {
-	b := &jail.Launch{Control: s.Process.control, Serve: func() error { return s.Process.openGateway(func() {}) }, Hooks: s.testHooks, Stub: s.stub, Listener: -1, Outer: s.stub.First()}
-	b.Base = jail.Base{
+func (s *Prepared) newBuilder() *jail.Builder {
+	b := &jail.Builder{Control: s.Process.control, Serve: func() error { return s.Process.openGateway(func() {}) }, Hooks: s.testHooks, Stub: s.stub, Listener: -1, Outer: s.stub.First()}
+	b.Restrictor = jail.Restrictor{
 		Init: b.Outer.Child(1), Server: b.Outer.Child(2), Send: s.Process.HandleEvent, End: func() { s.Process.Kill() }, Umask: spec.UnknownUmask,
 	}
 	if s.umask != nil {
@@ -127,7 +127,7 @@ func waitForEvents(heard <-chan struct{}) {
 
 // failureCause is why there is no jail any more, where the kernel did not refuse a call of the
 // supervisor to be.
-func failureCause(b *jail.Launch) string {
+func failureCause(b *jail.Builder) string {
 	var call *stub.CallError
 	if errors.As(b.Outer.Fatal(), &call) {
 		return (&step.Error{Step: step.Supervision, Errno: call.Errno}).Error()
@@ -138,7 +138,7 @@ func failureCause(b *jail.Launch) string {
 const SupervisorDied = "its init or its supervisor was ended, by somebody's SIGKILL or by the kernel for want of memory (dmesg tells), or could not start for want of processes (ulimit -u, a container's limit), which the server may have taken"
 
 // sendSpec tells the supervisor what it is to do, when there is one.
-func sendSpec(b *jail.Launch, status *os.File) {
+func sendSpec(b *jail.Builder, status *os.File) {
 	if b.Listener < 0 {
 		b.Spec.Hooks = nil
 	}

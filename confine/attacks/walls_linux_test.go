@@ -23,14 +23,14 @@ import (
 const behindName = "mcp-jail-behind"
 
 // only returns the steps that make up the wall.
-func (w world) only(b *jailpkg.Launch, steps []jailpkg.Step) []jailpkg.Step {
+func (w world) only(b *jailpkg.Builder, steps []jailpkg.Step) []jailpkg.Step {
 	return slices.DeleteFunc(steps, func(st jailpkg.Step) bool {
 		return !slices.Contains(wallSteps[w], st.Name) || st.Name == "landlock" && w == wallMediation
 	})
 }
 
 // restrictingAfterRules returns the steps that a process can make for itself.
-func restrictingAfterRules(b *jailpkg.Launch) []jailpkg.Step {
+func restrictingAfterRules(b *jailpkg.Builder) []jailpkg.Step {
 	return append([]jailpkg.Step{{Name: "landlock rules", By: b.Init, Run: b.OpenRuleset}}, b.RestrictSteps()...)
 }
 
@@ -46,7 +46,7 @@ func runBehind(args []string) {
 		fail(err)
 	}
 	self := &stub.Task{}
-	s := &jailpkg.Launch{Base: jailpkg.Base{Init: self, Server: self}, Outer: self}
+	s := &jailpkg.Builder{Restrictor: jailpkg.Restrictor{Init: self, Server: self}, Outer: self}
 	if s.Spec, err = spec.Decode(b); err != nil {
 		fail(err)
 	}

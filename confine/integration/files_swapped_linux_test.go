@@ -200,7 +200,7 @@ func TestJailSwappedParent(t *testing.T) {
 			}
 			p := jailtest.Profile(t, jailtest.Grant{Path: dir + "/ws", Rights: rw}, jailtest.Grant{Path: dir + "/ws/a/secret", Rights: 0})
 			swap := swaps // once: what was swapped stays so when the jail is built again
-			alter := func(b *jail.Launch, steps []jail.Step) (all []jail.Step) {
+			alter := func(b *jail.Builder, steps []jail.Step) (all []jail.Step) {
 				for _, s := range steps {
 					all = append(all, s)
 					if s.Name == "mounts" && s.By == b.Init && swap {

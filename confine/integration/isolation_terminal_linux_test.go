@@ -37,7 +37,7 @@ func TestJailTerminal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := jail.TerminalCheck(&stub.Task{}); err != nil || mediate.TerminalNumber(own) == 0 {
+	if err := jail.TryTerminal(&stub.Task{}); err != nil || mediate.TerminalNumber(own) == 0 {
 		t.Fatalf("control: this process has no terminal: %v, %s", err, own)
 	}
 	p := jailtest.Profile(t)

@@ -75,7 +75,7 @@ func TestHostNSInitKilledOrToldToEnd(t *testing.T) {
 func TestJailNullDevice(t *testing.T) {
 	jailtest.Needs(t)
 	ownNull(t, confine.Launcher{}, "EROFS")
-	callByCall := func(_ *jail.Launch, steps []jail.Step) []jail.Step { return steps }
+	callByCall := func(_ *jail.Builder, steps []jail.Step) []jail.Step { return steps }
 	ownNull(t, confine.Launcher{TestHooks: jail.TestHooks{Steps: callByCall}}, "EROFS")
 }
 

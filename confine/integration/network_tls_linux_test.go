@@ -97,7 +97,7 @@ func TestNetworkJailBuiltTwice(t *testing.T) {
 	c := all[slices.IndexFunc(all, func(c client) bool { return c.name == "curl" && c.scheme == "https" })].withoutAuthority()
 	c.path = "/granted/x"
 	failed, careful := 0, 0
-	l := confine.Launcher{TestHooks: jail.TestHooks{Lists: true, Steps: func(b *jail.Launch, steps []jail.Step) []jail.Step {
+	l := confine.Launcher{TestHooks: jail.TestHooks{Lists: true, Steps: func(b *jail.Builder, steps []jail.Step) []jail.Step {
 		last := steps[len(steps)-1]
 		if last.Name != step.Supervision { // of the last lists, when there is all that a jail has outside of it
 			return steps

@@ -210,7 +210,7 @@ func (f *fault) install() error {
 }
 
 // strike has the stub meet the fault from its first call on.
-func (f *fault) strike(b *jail.Launch, steps []jail.Step) []jail.Step {
+func (f *fault) strike(b *jail.Builder, steps []jail.Step) []jail.Step {
 	if steps[1].Name != step.CoreDumps { // the second of first, and of no others
 		return steps // it has by now
 	}
@@ -239,7 +239,7 @@ func TestJailFaults(t *testing.T) {
 			covered = append(covered, f.step)
 			t.Run(f.step+"/"+f.what, func(t *testing.T) { refusedStart(t, own, i, f, false) })
 		}
-		b := &jail.Launch{}
+		b := &jail.Builder{}
 		everyStep(t, slices.Concat(b.FirstSteps(), b.MountSteps(), b.RestrictSteps()), covered)
 	})
 	t.Run("without", func(t *testing.T) {

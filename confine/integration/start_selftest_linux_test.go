@@ -60,7 +60,7 @@ func takeTerminal(t *stub.Task) error {
 }
 
 // build is how such a jail is built.
-func (row altered) build(b *jail.Launch, steps []jail.Step) []jail.Step {
+func (row altered) build(b *jail.Builder, steps []jail.Step) []jail.Step {
 	steps = slices.DeleteFunc(steps, func(st jail.Step) bool { return slices.Contains(row.without, st.Name) })
 	for i := range steps {
 		if steps[i].Name == "self-test" {
@@ -72,7 +72,7 @@ func (row altered) build(b *jail.Launch, steps []jail.Step) []jail.Step {
 
 // trySelfTest is the self-test with one probe, and with what no probe can tell because other
 // walls hold as well: whether the init ends with its launcher, and is undumpable.
-func trySelfTest(b *jail.Launch, row altered) error {
+func trySelfTest(b *jail.Builder, row altered) error {
 	atEnd := make([]byte, 4)
 	if err := b.Outer.DeathSignal(atEnd); err != nil || atEnd[0] != byte(unix.SIGKILL) {
 		return step.On(fmt.Sprint("signal at the launcher's end: ", atEnd), step.ErrNotEnforced)
@@ -126,7 +126,7 @@ func TestSelfTestDetects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &jail.Base{Spec: &plan.Spec}
+	b := &jail.Restrictor{Spec: &plan.Spec}
 	for _, probe := range b.Checks() {
 		if !slices.Contains(covered, probe.What) && !strings.HasPrefix(probe.What, "list ") {
 			t.Errorf("nothing shows that %q can fail a start", probe.What)
@@ -174,7 +174,7 @@ func TestCheckMounts(t *testing.T) {
 		{"writable, which is no carve-out", spec.Mount{Kind: spec.MountBind, Path: gone}, nil},
 	} {
 		c.op.OnExisting = true
-		if err := (&jail.Base{Init: &stub.Task{}, Spec: &spec.Spec{Mounts: []spec.Mount{c.op}}}).CheckMounts(); !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
+		if err := (&jail.Restrictor{Init: &stub.Task{}, Spec: &spec.Spec{Mounts: []spec.Mount{c.op}}}).CheckMounts(); !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
 			t.Errorf("%s: %v, want %v", c.what, err, c.want)
 		}
 	}

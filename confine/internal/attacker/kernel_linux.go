@@ -53,7 +53,7 @@ func kernelVerbs() map[string]func([]string) (string, error) {
 		"attributes": silent(func(a []string) error {
 			return unix.MountSetattr(unix.AT_FDCWD, a[0], 0, &unix.MountAttr{Attr_clr: unix.MOUNT_ATTR_NODEV})
 		}),
-		"new-fs": silent(func(a []string) error { return Closing(rootfs.NewFs(&stub.Task{}, a[0], 0)) }),
+		"new-fs": silent(func(a []string) error { return Closing(rootfs.NewFS(&stub.Task{}, a[0], 0)) }),
 		"pick":   silent(func(a []string) error { return Closing(unix.Fspick(unix.AT_FDCWD, a[0], unix.FSPICK_CLOEXEC)) }),
 		"chroot-out": func(a []string) (string, error) { // the classic: chroot deeper, then climb
 			dir, err := unix.Open("/", unix.O_PATH|unix.O_CLOEXEC, 0)

@@ -19,7 +19,7 @@ import (
 // builder builds a jail around a process, and restricts the one that becomes the server.
 // With namespaces the launcher does it, by means of a stub: nothing of ours runs in the
 // jail that could know or decide something. Without, it is the shim, by itself.
-type Base struct {
+type Restrictor struct {
 	Init   *stub.Task // builds the jail, and is its init afterwards
 	Server *stub.Task // gives up what the server is not to have, and becomes it
 
@@ -50,8 +50,8 @@ type Step struct {
 //   - server is what its name says.
 //
 // What they do in parallel is told by the lists that their steps go on.
-type Launch struct {
-	Base
+type Builder struct {
+	Restrictor
 	Control *os.File     // the stub's socket
 	Serve   func() error // has what was handed over served
 	Hooks   TestHooks
@@ -75,10 +75,10 @@ type Launch struct {
 }
 
 // first are the steps that do not depend on the order.
-func (b *Launch) FirstSteps() []Step {
+func (b *Builder) FirstSteps() []Step {
 	return []Step{
 		{steppkg.Namespaces, b.Outer, b.mapIDs},
-		{steppkg.CoreDumps, b.Outer, func() error { return EmptyDumps(b.Outer) }},
+		{steppkg.CoreDumps, b.Outer, func() error { return EmptyCoreDumps(b.Outer) }},
 		{"parent", b.Outer, b.bindToParent},
 		{"private mounts", b.Outer, func() error { return rootfs.PrivateMounts(b.Outer) }},
 		{"keyring", b.Outer, func() error { return FreshKeyring(b.Outer) }},
@@ -92,10 +92,10 @@ func (b *Launch) FirstSteps() []Step {
 }
 
 // mounting are those that make the root of the jail, and what can be done meanwhile.
-func (b *Launch) MountSteps() []Step {
+func (b *Builder) MountSteps() []Step {
 	return []Step{
 		{"mounts", b.Init, b.Root.OpenSources},
-		{steppkg.Overlays, b.Init, b.Root.Overlays},
+		{steppkg.Overlays, b.Init, b.Root.MountOverlays},
 		{"mounts", b.Init, b.mounts},
 		{"carve-outs", b.Init, b.CheckMounts},
 		{"landlock rules", b.Init, b.OpenRuleset}, // of what was just attached, which is still open
@@ -107,7 +107,7 @@ func (b *Launch) MountSteps() []Step {
 
 // restricting are those that take from the init and from the server what they are not to
 // have.
-func (b *Launch) RestrictSteps() []Step {
+func (b *Builder) RestrictSteps() []Step {
 	return []Step{
 		{steppkg.Namespaces, b.Init, func() error { return b.Init.Setns(b.network, unix.CLONE_NEWNET) }},
 		{"mounts", b.Init, b.sealProc},
@@ -135,12 +135,12 @@ func (b *Launch) RestrictSteps() []Step {
 // carryOut goes through steps. Each task's are put on a list of its own, if lists there
 // are to be, and the lists run side by side. A task that is not there yet finds its list
 // when it is born.
-func (b *Launch) Run(steps []Step) error {
+func (b *Builder) Run(steps []Step) error {
 	if b.Hooks.Steps != nil {
 		steps = b.Hooks.Steps(b, steps)
 	}
 	if b.Stub.IsStepwise() {
-		return RunStep(steps)
+		return RunSteps(steps)
 	}
 	if err := b.record(b.Server, steps); err != nil {
 		return err
@@ -160,7 +160,7 @@ func (b *Launch) Run(steps []Step) error {
 	return b.Outer.Submit()
 }
 
-func (b *Launch) record(t *stub.Task, steps []Step) error {
+func (b *Builder) record(t *stub.Task, steps []Step) error {
 	if err := t.Wait(); err != nil {
 		return err
 	}
@@ -177,7 +177,7 @@ func (b *Launch) record(t *stub.Task, steps []Step) error {
 }
 
 // settle waits for all lists.
-func (b *Launch) Settle() error {
+func (b *Builder) Settle() error {
 	for _, t := range []*stub.Task{b.Init, b.Outer, b.Server} {
 		if err := t.Wait(); err != nil {
 			return err
@@ -186,7 +186,7 @@ func (b *Launch) Settle() error {
 	return nil
 }
 
-func RunStep(steps []Step) error {
+func RunSteps(steps []Step) error {
 	for _, step := range steps {
 		if err := step.Run(); err != nil {
 			return WrapStep(step.Name, err)
@@ -215,7 +215,7 @@ func WrapStep(step string, err error) error {
 	return e
 }
 
-func (b *Launch) mounts() error {
+func (b *Builder) mounts() error {
 	if err := b.Root.Build(); err != nil {
 		return err
 	}
@@ -223,14 +223,14 @@ func (b *Launch) mounts() error {
 }
 
 // turn says that leaveOld can go on.
-func (b *Launch) SignalPivoted() error {
+func (b *Builder) SignalPivoted() error {
 	if !b.Init.Recording() {
 		return nil
 	}
 	return b.Init.SetEvent(b.Pivoted)
 }
 
-func (b *Launch) sealProc() error {
+func (b *Builder) sealProc() error {
 	err := b.Root.SealProc()
 	for _, n := range b.Root.Notes {
 		b.Send(spec.Event{Kind: spec.EventNote, Detail: n})
@@ -241,13 +241,13 @@ func (b *Launch) sealProc() error {
 
 // forkServer makes the process that becomes the server. It shares the table of descriptors
 // until it is about to: what the filter gives is to be had from the others.
-func (b *Launch) forkServer() (err error) {
+func (b *Builder) forkServer() (err error) {
 	b.pid, err = b.Init.Fork(b.Server, unix.CLONE_FILES, &b.pidfd)
 	return err
 }
 
 // limitServer gives the server its limits. What was raised for the building is taken back.
-func (b *Launch) limitServer() error {
+func (b *Builder) limitServer() error {
 	if b.Spec.Limits.OpenFiles <= 0 {
 		if err := b.Server.Setrlimit(unix.RLIMIT_NOFILE, &b.nofile); err != nil {
 			return steppkg.On("open_files", err)
@@ -261,7 +261,7 @@ func (b *Launch) limitServer() error {
 
 // openNull opens what stands for a nil file. The host's own, which the jail is built with,
 // could be changed by whoever has a descriptor: its mode, its owner.
-func (b *Launch) openNull() (err error) {
+func (b *Builder) openNull() (err error) {
 	if slices.Contains(b.stdio.all(), nil) {
 		b.null, err = b.Server.Openat(unix.AT_FDCWD, os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0)
 	}
@@ -271,35 +271,35 @@ func (b *Launch) openNull() (err error) {
 // guardInit keeps the server from slowing down its init, which has the number 1: same user,
 // and in a PID namespace of its own the filter lets scheduling calls pass. The supervisor is
 // out of its sight.
-func (b *Launch) guardInit() error {
+func (b *Builder) guardInit() error {
 	_, err := seccomp.Install(b.Server, initGuard(), 0)
 	return err
 }
 
 var initGuard = sync.OnceValue(func() []byte {
 	arch, _ := seccomp.ArchOf(runtime.GOARCH)
-	filter, err := seccomp.CompileGuard(arch, 1)
+	filter, err := seccomp.CompileSchedulingGuard(arch, 1)
 	if err != nil {
 		return nil // which no kernel takes for a filter
 	}
 	return seccomp.Records(filter)
 })
 
-func (b *Launch) landlock() error { return b.Server.LandlockRestrictSelf(b.Ruleset) }
+func (b *Builder) landlock() error { return b.Server.LandlockRestrictSelf(b.Ruleset) }
 
-func (b *Launch) filter(t *stub.Task) error {
+func (b *Builder) filter(t *stub.Task) error {
 	_, err := seccomp.Install(t, b.Spec.Seccomp, 0)
 	return err
 }
 
 // passListener puts the filter in force that hands calls over. It comes after the self-test,
 // whose calls would otherwise wait for the supervisor.
-func (b *Launch) passListener() (err error) {
+func (b *Builder) passListener() (err error) {
 	if len(b.Spec.Hooks) > 0 {
-		b.Listener, err = seccomp.Install(b.Server, b.Spec.Hooks, PassedListener)
+		b.Listener, err = seccomp.Install(b.Server, b.Spec.Hooks, ListenerFlags)
 	}
 	return err
 }
 
 // handedOver are the flags of the filter whose calls a supervisor answers.
-const PassedListener = unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
+const ListenerFlags = unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV

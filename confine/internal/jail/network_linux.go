@@ -16,7 +16,7 @@ import (
 
 // openNetwork makes every address local and opens the sockets at which what the server sends
 // to them arrives.
-func (b *Launch) openNetwork() error {
+func (b *Builder) openNetwork() error {
 	order := &b.Spec.Network
 	if !order.Any() {
 		return nil
@@ -31,12 +31,12 @@ func (b *Launch) openNetwork() error {
 			return err
 		}
 	}
-	if g.blind {
+	if g.noPackets {
 		b.Send(spec.Event{Kind: spec.EventNote, Detail: "this kernel has no packet sockets: what the server tries at ports that no rule grants is refused, and not recorded"})
 	}
 	if order.Inbound {
 		for range spec.InboundSockets {
-			if err := g.openSpare(); err != nil {
+			if err := g.openInbound(); err != nil {
 				return step.On("inbound", err)
 			}
 		}
@@ -46,7 +46,7 @@ func (b *Launch) openNetwork() error {
 
 // passNetwork hands them over. The jail keeps none: only the launcher can accept on them,
 // and with the launcher they are gone.
-func (b *Launch) passNetwork() error {
+func (b *Builder) passNetwork() error {
 	if !b.Spec.Network.Any() {
 		return nil
 	}
@@ -66,18 +66,18 @@ func (b *Launch) passNetwork() error {
 func PassInbound() {
 	g := NetworkSockets{T: &stub.Task{}}
 	defer g.Close()
-	if g.openSpare() == nil {
+	if g.openInbound() == nil {
 		g.send(spec.SpecFD, g.Kinds, g.Fds)
 	}
 }
 
 // gateSockets are open sockets, and what each is.
 type NetworkSockets struct {
-	T      *stub.Task
-	family int
-	Fds    []int
-	Kinds  []byte
-	blind  bool // this kernel has no packet sockets
+	T         *stub.Task
+	family    int
+	Fds       []int
+	Kinds     []byte
+	noPackets bool // this kernel has no packet sockets
 }
 
 func (g *NetworkSockets) Close() {
@@ -100,7 +100,7 @@ func (g *NetworkSockets) open(o *spec.Network) error {
 	}
 	err := g.openRefused(o.Refused)
 	if errors.Is(err, unix.EAFNOSUPPORT) {
-		g.blind, err = true, nil
+		g.noPackets, err = true, nil
 	}
 	return err
 }
@@ -187,8 +187,8 @@ func everyPacket() []byte {
 	return b
 }
 
-// openSpare makes a socket that somebody outside will connect to the server.
-func (g *NetworkSockets) openSpare() error {
+// openInbound makes a socket that somebody outside will connect to the server.
+func (g *NetworkSockets) openInbound() error {
 	_, err := g.add(spec.SocketInbound, unix.AF_INET6, unix.SOCK_STREAM, 0)
 	if errors.Is(err, unix.EAFNOSUPPORT) {
 		_, err = g.add(spec.SocketInbound, unix.AF_INET, unix.SOCK_STREAM, 0)

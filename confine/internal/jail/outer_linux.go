@@ -18,7 +18,7 @@ import (
 
 // mapIDs maps the launcher's user and group to themselves (user_namespaces(7)): until
 // then the stub is nobody.
-func (b *Launch) mapIDs() error {
+func (b *Builder) mapIDs() error {
 	uid, gid := strconv.Itoa(os.Getuid()), strconv.Itoa(os.Getgid())
 	for _, f := range []struct{ name, content string }{
 		{"setgroups", "deny"}, {"uid_map", uid + " " + uid + " 1"}, {"gid_map", gid + " " + gid + " 1"},
@@ -32,7 +32,7 @@ func (b *Launch) mapIDs() error {
 
 // bindToParent has the kernel kill the jail when the launcher dies. The stub itself has
 // looked whether that was in time.
-func (b *Launch) bindToParent() error {
+func (b *Builder) bindToParent() error {
 	umask := b.Outer.Umask(0o022) // what is made for the jail has the mode that is asked for
 	if b.Umask == spec.UnknownUmask {
 		b.Outer.OnComplete(func() error { b.Umask = b.Outer.Resolve(umask); return nil })
@@ -46,7 +46,7 @@ func (b *Launch) bindToParent() error {
 
 // raiseFiles: the building holds a descriptor for each mount, and the limit is for the
 // server.
-func (b *Launch) raiseFiles() error {
+func (b *Builder) raiseFiles() error {
 	var own unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &own); err != nil {
 		return err
@@ -65,7 +65,7 @@ const buildFDs = 255
 // forkInit makes the inner PID namespace. The table of descriptors, the root and the
 // working directory are shared: what outer looks for by a name may already be looked for in
 // the jail.
-func (b *Launch) forkInit() (err error) {
+func (b *Builder) forkInit() (err error) {
 	if b.namespaces, err = b.Outer.Openat(unix.AT_FDCWD, "/proc/self/ns", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err != nil {
 		return err
 	}
@@ -75,15 +75,15 @@ func (b *Launch) forkInit() (err error) {
 
 // openOwnProc makes a proc in which the supervisor sees itself and the jail. Where the
 // kernel shows none, the plan says what follows.
-func (b *Launch) openOwnProc() (err error) {
-	b.proc, err = rootfs.NewFs(b.Outer, "proc", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
+func (b *Builder) openOwnProc() (err error) {
+	b.proc, err = rootfs.NewFS(b.Outer, "proc", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
 	if errors.Is(err, unix.EPERM) {
 		b.proc, err = -1, nil
 	}
 	return err
 }
 
-func (b *Launch) ownNetwork() (err error) {
+func (b *Builder) ownNetwork() (err error) {
 	if err = b.Outer.Unshare(unix.CLONE_NEWNET); err == nil {
 		b.network, err = b.Outer.Openat(b.namespaces, "net", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	}
@@ -107,7 +107,7 @@ func loopback(t *stub.Task) error {
 
 // detachOldRoot takes the old root away, which lies on top of the new one, while the init
 // attaches to that: the kernel waits for most of the time.
-func (b *Launch) detachOldRoot() error {
+func (b *Builder) detachOldRoot() error {
 	if b.Outer.Recording() {
 		if err := b.Outer.WaitEvent(b.Pivoted); err != nil {
 			return err
@@ -121,7 +121,7 @@ func (b *Launch) detachOldRoot() error {
 
 // takeStdio has the stub take the server's three descriptors, as far as there are any: it
 // has /dev/null already.
-func (b *Launch) takeStdio() error {
+func (b *Builder) takeStdio() error {
 	var fds []int
 	for _, f := range b.stdio.all() {
 		if f != nil {
@@ -147,7 +147,7 @@ func (s *Stdio) all() []*os.File { return []*os.File{s.In, s.Out, s.Err} }
 
 // keepPtraceOnly leaves to what outer executes the capability by which a supervisor looks at the
 // server's memory and descriptors, and no other.
-func (b *Launch) keepPtraceOnly() error {
+func (b *Builder) keepPtraceOnly() error {
 	const kept = unix.CAP_SYS_PTRACE
 	t := b.Outer
 	if len(b.Spec.Hooks) == 0 {

@@ -7,16 +7,16 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
 )
 
-func ExitMessage(ws syscall.WaitStatus) spec.Event {
+func ExitEvent(ws syscall.WaitStatus) spec.Event {
 	if ws.Signaled() {
 		return spec.Event{Kind: spec.EventExit, Num: 128 + int(ws.Signal()), Pid: int(ws.Signal())}
 	}
 	return spec.Event{Kind: spec.EventExit, Num: ws.ExitStatus()}
 }
 
-// childless reaps who has ended already, and tells whether nobody else is left in the
+// reapAll reaps who has ended already, and tells whether nobody else is left in the
 // jail: an orphan is the init's child, whatever signal its parent wanted (WALL).
-func childless(t *stub.Task) bool {
+func reapAll(t *stub.Task) bool {
 	for {
 		pid, err := t.Wait4(-1, nil, syscall.WNOHANG|syscall.WALL)
 		switch {

@@ -28,7 +28,7 @@ func FreshKeyring(t *stub.Task) error {
 	return nil
 }
 
-func (b *Base) Limits() error {
+func (b *Restrictor) Limits() error {
 	l := b.Spec.Limits
 	own := spec.InitThreads + 1 // the init that is a stub
 	if b.HostNS {
@@ -65,7 +65,7 @@ func (b *Base) Limits() error {
 // limitSignals gives the server a quarter of the signals that may be queued for its user:
 // those of all of the user's processes are counted together, a timer (timer_create(2)) is
 // one of them for as long as there is it, and without any the user's programs get none.
-func (b *Base) LimitSignals() error {
+func (b *Restrictor) LimitSignals() error {
 	old, err := b.limitOf(unix.RLIMIT_SIGPENDING)
 	if err == nil {
 		quarter := old.Cur / 4
@@ -76,7 +76,7 @@ func (b *Base) LimitSignals() error {
 
 // limitOf is a limit of the server's. While calls are only noted down it is this process's,
 // which the stub was born with.
-func (b *Base) limitOf(resource int) (limit unix.Rlimit, err error) {
+func (b *Restrictor) limitOf(resource int) (limit unix.Rlimit, err error) {
 	if b.Server.Recording() {
 		err = unix.Getrlimit(resource, &limit)
 	} else {
@@ -90,7 +90,7 @@ func (b *Base) limitOf(resource int) (limit unix.Rlimit, err error) {
 // not keep the kernel from sending them to a socket (core_pattern with an "@", Linux 6.16),
 // nor into a pipe where it is 0 (see limits). It comes before the process makes itself
 // undumpable, upon which its /proc is root's; the server's own cannot be written to.
-func EmptyDumps(t *stub.Task) error {
+func EmptyCoreDumps(t *stub.Task) error {
 	outcome := t.Optional(func() error { return rootfs.WriteAt(t, -1, "/proc/self/coredump_filter", "0") })
 	return t.OnComplete(func() error {
 		err := outcome()
@@ -109,7 +109,7 @@ func dumpsAreEmpty() bool {
 	return err == nil && len(filter) > 0 && strings.Trim(string(filter), "0\n") == ""
 }
 
-func (b *Base) EnterDir() error { return step.On(b.Spec.Dir, b.Server.Chdir(b.Spec.Dir)) }
+func (b *Restrictor) EnterDir() error { return step.On(b.Spec.Dir, b.Server.Chdir(b.Spec.Dir)) }
 
 // securebits(7): root is nobody special, and nothing of it can be undone.
 const lockedSecurebits = 1<<0 | 1<<1 | // NOROOT
@@ -148,7 +148,7 @@ func SetNoNewPrivs(t *stub.Task) error {
 
 // openRuleset makes the Landlock rulesets while the rights to open their paths are
 // still there; landlock puts the server's in force.
-func (b *Base) OpenRuleset() (err error) {
+func (b *Restrictor) OpenRuleset() (err error) {
 	if b.Ruleset, err = b.openRules(&b.Spec.Landlock); err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func (b *Base) OpenRuleset() (err error) {
 	return err
 }
 
-func (b *Base) openRules(rules *landlock.Ruleset) (int, error) {
+func (b *Restrictor) openRules(rules *landlock.Ruleset) (int, error) {
 	ruleset, err := landlock.Create(b.Init, rules, func(r landlock.Rule) (int, error) {
 		if tree, ok := b.Root.TakeTree(r.Path); ok {
 			return tree, nil // the very object that is there
@@ -185,7 +185,7 @@ func (b *Base) openRules(rules *landlock.Ruleset) (int, error) {
 // checkMounts looks every carve-out up once more by its name: a name that was
 // moved while the jail was being built leads to something without the mount. It
 // comes before the filter, which does not let openat2 pass.
-func (b *Base) CheckMounts() error {
+func (b *Restrictor) CheckMounts() error {
 	for i := range b.Spec.Mounts {
 		op := &b.Spec.Mounts[i]
 		if !op.OnExisting || (op.Kind == spec.MountBind || op.Kind == spec.MountPin) && !op.ReadOnly && !op.NoExec {
@@ -198,7 +198,7 @@ func (b *Base) CheckMounts() error {
 	return nil
 }
 
-func (b *Base) checkMount(op *spec.Mount) error {
+func (b *Restrictor) checkMount(op *spec.Mount) error {
 	var id policy.FileID
 	var fs unix.Statfs_t
 	outcome := b.Init.Optional(func() error {

@@ -16,7 +16,7 @@ import (
 
 // selfTest tries, as the server would, what must fail. It is the last thing
 // before the server starts: a jail that does not hold is not used.
-func (b *Base) SelfTest() error {
+func (b *Restrictor) SelfTest() error {
 	for _, p := range b.Checks() {
 		outcome := b.Server.Optional(p.Try)
 		err := b.Server.OnComplete(func() error {
@@ -34,34 +34,34 @@ func (b *Base) SelfTest() error {
 
 // check is calls one of which must fail.
 type check struct {
-	What    string
-	Try     func() error
-	kernels []syscall.Errno // see judge
+	What         string
+	Try          func() error
+	kernelErrnos []syscall.Errno // see judge
 }
 
 // judge turns what the kernel always refuses here into success: to a process with threads
 // a user namespace, or where there may be no more of them, and to trace nobody. Who hears
 // that from it has got past the filter, and a server that is written for it gets further.
 func (p *check) Judge(err error) error {
-	if slices.Contains(p.kernels, step.Errno(err)) {
+	if slices.Contains(p.kernelErrnos, step.Errno(err)) {
 		return nil
 	}
 	return err
 }
 
-func (b *Base) Checks() []check {
+func (b *Restrictor) Checks() []check {
 	t := b.Server
 	probes := []check{
 		{What: "mount", Try: func() error { return t.Mount("none", "/tmp", "tmpfs", 0) }},
 		{"make a user namespace", func() error { return t.Unshare(unix.CLONE_NEWUSER) }, []syscall.Errno{unix.EINVAL, unix.ENOSPC}},
-		{What: "open a packet socket", Try: func() error { return socketCheck(t, unix.AF_PACKET, unix.SOCK_RAW) }},
+		{What: "open a packet socket", Try: func() error { return trySocket(t, unix.AF_PACKET, unix.SOCK_RAW) }},
 		{"trace a process", func() error { return t.PtraceAttach(0) }, []syscall.Errno{unix.ESRCH}},
-		{What: "open the terminal", Try: func() error { return TerminalCheck(t) }},
+		{What: "open the terminal", Try: func() error { return TryTerminal(t) }},
 	}
 	if b.HostNS {
 		probes = append(probes, b.checksHostNS()...)
 	} else {
-		probes = append(probes, check{What: "see the launcher's process", Try: func() error { return launcherCheck(t, b.Spec.HostPID, b.pid) }})
+		probes = append(probes, check{What: "see the launcher's process", Try: func() error { return trySignalLauncher(t, b.Spec.HostPID, b.pid) }})
 	}
 	if !b.Spec.HostRoot() { // nothing may come into being there
 		probes = append(probes, check{What: "write into the root", Try: func() error {
@@ -76,22 +76,22 @@ func (b *Base) Checks() []check {
 	switch {
 	case b.Spec.Network.Open:
 		for _, to := range testNetAddrs {
-			probes = append(probes, check{What: routeCheckName, Try: func() error { return checkNoRoute(t, to) }})
+			probes = append(probes, check{What: leaveNetwork, Try: func() error { return trySourceAddress(t, to) }})
 		}
 	case !b.HostNS:
-		probes = append(probes, check{What: routeCheckName, Try: func() error { return routeCheck(t) }})
+		probes = append(probes, check{What: leaveNetwork, Try: func() error { return tryRoute(t) }})
 	}
 	for _, dir := range b.Spec.MustFail {
-		probes = append(probes, check{What: "list " + dir, Try: func() error { return openCheck(t, dir) }})
+		probes = append(probes, check{What: "list " + dir, Try: func() error { return tryListDir(t, dir) }})
 	}
 	return probes
 }
 
-const routeCheckName = "find a way out of the network namespace"
+const leaveNetwork = "find a way out of the network namespace"
 
-// launcherCheck signals the launcher. A small number, as in a container, may be that of
+// trySignalLauncher signals the launcher. A small number, as in a container, may be that of
 // a task of our own here.
-func launcherCheck(t *stub.Task, pid, server int) error {
+func trySignalLauncher(t *stub.Task, pid, server int) error {
 	if pid == 1 || pid == server {
 		_, err := t.Call(unix.SYS_KILL, ^uintptr(0), ^uintptr(0)) // no such signal
 		return err
@@ -99,7 +99,7 @@ func launcherCheck(t *stub.Task, pid, server int) error {
 	return t.Kill(pid, 0)
 }
 
-func openCheck(t *stub.Task, dir string) error {
+func tryListDir(t *stub.Task, dir string) error {
 	fd, err := t.Openat(unix.AT_FDCWD, dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err == nil {
 		t.Close(fd)
@@ -107,7 +107,7 @@ func openCheck(t *stub.Task, dir string) error {
 	return err
 }
 
-func socketCheck(t *stub.Task, family, kind int) error {
+func trySocket(t *stub.Task, family, kind int) error {
 	fd, err := t.Socket(family, kind|unix.SOCK_CLOEXEC, 0)
 	if err == nil {
 		t.Close(fd)
@@ -119,7 +119,7 @@ func socketCheck(t *stub.Task, family, kind int) error {
 // and the server lead sessions of their own. Where the kernel shares the processors out
 // by session (sched(7), autogroup), that also keeps a server that takes all it can get
 // from starving the client.
-func TerminalCheck(t *stub.Task) error {
+func TryTerminal(t *stub.Task) error {
 	fd, err := t.Openat(unix.AT_FDCWD, "/dev/tty", unix.O_RDONLY|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err == nil {
 		_, err = t.Ioctl(fd, unix.TCGETS, make([]byte, unsafe.Sizeof(unix.Termios{})))
@@ -134,8 +134,8 @@ var testNetAddrs = []netip.Addr{
 	netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8, 15: 1}),
 }
 
-// routeCheck asks for a route to nobody. Connecting a datagram socket sends nothing.
-func routeCheck(t *stub.Task) error {
+// tryRoute asks for a route to nobody. Connecting a datagram socket sends nothing.
+func tryRoute(t *stub.Task) error {
 	fd, err := t.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return err
@@ -144,9 +144,9 @@ func routeCheck(t *stub.Task) error {
 	return t.Connect(fd, sys.Sockaddr(netip.AddrPortFrom(testNetAddrs[0], 9)))
 }
 
-// checkNoRoute asks where a packet to nobody would come from, and fails where that is the
+// trySourceAddress asks where a packet to nobody would come from, and fails where that is the
 // jail itself.
-func checkNoRoute(t *stub.Task, to netip.Addr) error {
+func trySourceAddress(t *stub.Task, to netip.Addr) error {
 	family := unix.AF_INET
 	if to.Is6() {
 		family = unix.AF_INET6
@@ -201,7 +201,7 @@ func checkState(t *stub.Task) error {
 }
 
 // checksHostNS are what must fail here, besides what must fail in every jail.
-func (b *Base) checksHostNS() []check {
+func (b *Restrictor) checksHostNS() []check {
 	probes := []check{
 		{What: "make shared memory", Try: func() error {
 			id, err := unix.SysvShmGet(unix.IPC_PRIVATE, 1, unix.IPC_CREAT|0o600)
@@ -212,22 +212,22 @@ func (b *Base) checksHostNS() []check {
 		}},
 	}
 	if b.Spec.Landlock.FS&ll.AccessFSResolveUnix == 0 {
-		probes = append(probes, check{What: "make a UNIX socket", Try: func() error { return socketCheck(b.Server, unix.AF_UNIX, unix.SOCK_STREAM) }})
+		probes = append(probes, check{What: "make a UNIX socket", Try: func() error { return trySocket(b.Server, unix.AF_UNIX, unix.SOCK_STREAM) }})
 	}
 	switch {
 	case b.Spec.Network.Asked && b.Spec.Landlock.Net&ll.AccessNetConnectTCP != 0:
-		probes = append(probes, check{What: "connect a TCP socket by itself", Try: connectCheck})
+		probes = append(probes, check{What: "connect a TCP socket by itself", Try: tryConnect})
 	case !b.Spec.Network.Asked && !b.Spec.HostNames:
 		probes = append(probes,
-			check{What: "make a TCP socket", Try: func() error { return socketCheck(b.Server, unix.AF_INET, unix.SOCK_STREAM) }},
-			check{What: "make a UDP socket", Try: func() error { return socketCheck(b.Server, unix.AF_INET6, unix.SOCK_DGRAM) }})
+			check{What: "make a TCP socket", Try: func() error { return trySocket(b.Server, unix.AF_INET, unix.SOCK_STREAM) }},
+			check{What: "make a UDP socket", Try: func() error { return trySocket(b.Server, unix.AF_INET6, unix.SOCK_DGRAM) }})
 	}
 	return probes
 }
 
-// connectCheck has Landlock say what it thinks of a connection that the server makes by
+// tryConnect has Landlock say what it thinks of a connection that the server makes by
 // itself: only a refusal by it counts.
-func connectCheck() error {
+func tryConnect() error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return err

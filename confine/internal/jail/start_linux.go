@@ -17,18 +17,18 @@ import (
 // testHooks is what tests change about how jails are built. Production code has none.
 type TestHooks struct {
 	Lists bool // jails are built by lists all the same
-	Steps func(*Launch, []Step) []Step
+	Steps func(*Builder, []Step) []Step
 }
 
 // take takes an order. The plan is not this start's alone.
-func (b *Launch) SetSpec(o spec.Spec, stdio Stdio) {
+func (b *Builder) SetSpec(o spec.Spec, stdio Stdio) {
 	b.stdio, b.Spec = stdio, &o
 	b.Spec.Mounts = append([]spec.Mount(nil), b.Spec.Mounts...)
 	b.Root.Spec = b.Spec
 }
 
 // build builds the jail, up to the execution of the server.
-func (b *Launch) Build() error {
+func (b *Builder) Build() error {
 	for _, steps := range [][]Step{b.MountSteps(), b.RestrictSteps()} {
 		if err := b.Run(steps); err != nil {
 			return err
@@ -42,7 +42,7 @@ func (b *Launch) Build() error {
 
 // begin has the server executed, and the supervisor some time later. From here on all is
 // done by lists, which nobody need tell of one another.
-func (b *Launch) StartServer() error {
+func (b *Builder) StartServer() error {
 	if err := b.execSupervisor(); err != nil {
 		return WrapStep(step.Supervision, err)
 	}
@@ -99,7 +99,7 @@ func endedEarly() error {
 // as there is something to be decided, or passed on: at the latest after a while, for the
 // limits have to be watched. Until then the start need not share the processors with a
 // program of Go's.
-func (b *Launch) execSupervisor() error {
+func (b *Builder) execSupervisor() error {
 	t := b.Outer
 	t.BeginAlways()
 	events := []int{spec.ControlFD, b.initPidfd}
@@ -124,7 +124,7 @@ func (b *Launch) execSupervisor() error {
 }
 
 // placeFDs gives the descriptors of the supervisor the numbers that it expects.
-func (b *Launch) placeFDs(t *stub.Task) {
+func (b *Builder) placeFDs(t *stub.Task) {
 	from := [...]int{
 		spec.SpecFD: spec.ControlFD, spec.EventsFD: spec.StubEventsFD, spec.ListenerFD: b.Listener, spec.RulesetFD: b.WorkerRuleset, spec.ServerFD: b.pidfd, spec.ProcFD: b.proc, spec.ExeFD: spec.StubExeFD,
 	}
@@ -146,7 +146,7 @@ func (b *Launch) placeFDs(t *stub.Task) {
 
 // startReaper has the init wait for every child of its that ends, until the server does.
 // What is left is killed by the kernel when the init ends.
-func (b *Launch) startReaper() error {
+func (b *Builder) startReaper() error {
 	t := b.Init
 	t.BeginAlways()
 	t.CloseRange(0, ^uint(0), unix.CLOSE_RANGE_UNSHARE)
@@ -156,12 +156,12 @@ func (b *Launch) startReaper() error {
 }
 
 // reap waits until the server has ended.
-func (b *Launch) Reap() (spec.Event, error) {
+func (b *Builder) Reap() (spec.Event, error) {
 	if err := b.Init.WaitLong(); err != nil {
 		return spec.Event{}, err
 	}
-	m := ExitMessage(b.status)
-	if childless(b.Init) {
+	m := ExitEvent(b.status)
+	if reapAll(b.Init) {
 		m.Detail = spec.ExitedAlone
 	}
 	return m, nil

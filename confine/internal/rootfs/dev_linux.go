@@ -35,14 +35,14 @@ const maskDir, maskFile = ".masked-directory", ".masked-file"
 func (f *PrivateFS) Make() (err error) {
 	// The kernel shows a fresh proc to a namespace that can see an old one in
 	// full; whether a refusal matters is known when the order is there.
-	f.proc, f.procErr = NewFs(f.T, "proc", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
-	if f.pts, err = NewFs(f.T, "devpts", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC, "ptmxmode=0666", "mode=0620", "max="+strconv.Itoa(MaxTerminals)); err != nil {
+	f.proc, f.procErr = NewFS(f.T, "proc", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
+	if f.pts, err = NewFS(f.T, "devpts", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC, "ptmxmode=0666", "mode=0620", "max="+strconv.Itoa(MaxTerminals)); err != nil {
 		return step.On("devpts", err)
 	}
-	if f.dev, err = NewFs(f.T, "tmpfs", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC, "mode=0755", "size=1m"); err != nil {
+	if f.dev, err = NewFS(f.T, "tmpfs", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC, "mode=0755", "size=1m"); err != nil {
 		return step.On("/dev", err)
 	}
-	if f.root, err = NewFs(f.T, "tmpfs", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, "mode=0755", "size=8m"); err != nil {
+	if f.root, err = NewFS(f.T, "tmpfs", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, "mode=0755", "size=8m"); err != nil {
 		return step.On("tmpfs", err)
 	}
 	if err := f.fillDev(); err != nil {

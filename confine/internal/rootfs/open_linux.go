@@ -174,7 +174,7 @@ func openTree(t *stub.Task, dir int, p string, flags uint, attr unix.MountAttr) 
 
 // newFs makes a filesystem that is attached nowhere yet. An option without a value
 // is a flag.
-func NewFs(t *stub.Task, kind string, attr int, options ...string) (int, error) {
+func NewFS(t *stub.Task, kind string, attr int, options ...string) (int, error) {
 	fs, err := t.Fsopen(kind, unix.FSOPEN_CLOEXEC)
 	if err != nil {
 		return -1, err

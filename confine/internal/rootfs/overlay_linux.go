@@ -21,7 +21,7 @@ const scratchDir = "/tmp"
 
 // copies puts an overlay in the place of every clone that is to be a copy. All
 // sources are open by then, so that nothing is looked up in what this hides.
-func (b *Builder) Overlays() error {
+func (b *Builder) MountOverlays() error {
 	for i := range b.Spec.Mounts {
 		op := &b.Spec.Mounts[i]
 		if op.Kind != spec.MountOverlay {
@@ -38,7 +38,7 @@ func (b *Builder) Overlays() error {
 }
 
 func (b *Builder) overlay(op *spec.Mount, source int) (int, error) {
-	scratch, err := NewFs(b.T, "tmpfs", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, append(ownSize(b.Spec.Limits.MemoryMB), "mode=0700")...)
+	scratch, err := NewFS(b.T, "tmpfs", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, append(tmpfsLimits(b.Spec.Limits.MemoryMB), "mode=0700")...)
 	if err != nil {
 		return -1, err
 	}
@@ -55,6 +55,6 @@ func (b *Builder) overlay(op *spec.Mount, source int) (int, error) {
 	if err := b.T.MoveMount(source, "", scratch, "lower", unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
 		return -1, err
 	}
-	return NewFs(b.T, "overlay", int(attributesOf(op).Attr_set), "userxattr", "index=off", "xino=off",
+	return NewFS(b.T, "overlay", int(attributesOf(op).Attr_set), "userxattr", "index=off", "xino=off",
 		"lowerdir="+scratchDir+"/lower", "upperdir="+scratchDir+"/upper", "workdir="+scratchDir+"/work")
 }

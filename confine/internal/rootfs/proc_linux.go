@@ -138,7 +138,7 @@ func (b *Builder) attachProc() error {
 		if err := attachIn(b.T, tree, b.proc, name); err != nil {
 			return step.On("/proc/"+name, err)
 		}
-		b.maskDone(tree)
+		b.releaseMask(tree)
 	}
 	return nil
 }

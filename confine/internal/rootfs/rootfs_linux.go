@@ -28,7 +28,7 @@ type Builder struct {
 	root          int      // the new root, attached
 	dirs          []string // in it, that are there
 	masks         [2]int   // of a file, of a directory, attached somewhere; 0 for none yet
-	holes         []int    // masks that become read-only at the end
+	toSeal        []int    // masks that become read-only at the end
 	Notes         []string
 	SignalPivoted func() error // is called when there is a new root, and the old one lies on top of it
 }
@@ -138,7 +138,7 @@ func (b *Builder) attachDev() error {
 	if err := b.attach(b.PrivateFS.dev, "/dev"); err != nil {
 		return err
 	}
-	b.holes = append(b.holes, b.PrivateFS.dev)
+	b.toSeal = append(b.toSeal, b.PrivateFS.dev)
 	for _, name := range b.Spec.Devices {
 		node, ok := b.PrivateFS.Devices[name]
 		if !ok {
@@ -173,8 +173,8 @@ func (b *Builder) newMask(dir bool) (tree int, err error) {
 	return tree, err
 }
 
-// maskDone lets go of a mask that is attached.
-func (b *Builder) maskDone(tree int) {
+// releaseMask lets go of a mask that is attached.
+func (b *Builder) releaseMask(tree int) {
 	if tree != b.masks[0] && tree != b.masks[1] {
 		b.T.Close(tree)
 	}
@@ -185,7 +185,7 @@ func (b *Builder) maskAt(target int, dir bool) error {
 	if err != nil {
 		return err
 	}
-	defer b.maskDone(tree)
+	defer b.releaseMask(tree)
 	return attachTo(b.T, tree, target)
 }
 
@@ -195,7 +195,7 @@ func (b *Builder) attachAll() error {
 		if op.Path == "/" {
 			continue
 		}
-		if err := b.attachOp(op, b.trees[i]); err != nil {
+		if err := b.attachMount(op, b.trees[i]); err != nil {
 			var se *steppkg.WrappedError
 			if errors.As(err, &se) {
 				return err
@@ -206,9 +206,9 @@ func (b *Builder) attachAll() error {
 	return nil
 }
 
-// attachOp makes the mount point, where it is one of the jail's own, and attaches to it
+// attachMount makes the mount point, where it is one of the jail's own, and attaches to it
 // what the plan says.
-func (b *Builder) attachOp(op *spec.Mount, tree int) error {
+func (b *Builder) attachMount(op *spec.Mount, tree int) error {
 	if !op.OnExisting {
 		if err := b.mountPoint(op); err != nil {
 			return err
@@ -243,7 +243,7 @@ func (b *Builder) attachOp(op *spec.Mount, tree int) error {
 	case op.Kind == spec.MountMask && !op.Traversable:
 		return b.maskAt(target, op.IsDir)
 	}
-	return b.attachOwn(op, target)
+	return b.attachTmpfs(op, target)
 }
 
 // takeTree gives away the descriptor of what was attached at a path in the jail's own
@@ -299,31 +299,31 @@ func sameObject(op *spec.Mount, t *stub.Task, target int) error {
 	})
 }
 
-// attachOwn attaches an empty filesystem: a place of the jail's own, or a mask that can
+// attachTmpfs attaches an empty filesystem: a place of the jail's own, or a mask that can
 // be passed through to what is granted below, and not listed.
-func (b *Builder) attachOwn(op *spec.Mount, target int) error {
-	options := append(ownSize(b.Spec.Limits.MemoryMB), "mode=0777")
+func (b *Builder) attachTmpfs(op *spec.Mount, target int) error {
+	options := append(tmpfsLimits(b.Spec.Limits.MemoryMB), "mode=0777")
 	if !slices.Contains(spec.PrivateDirs, op.Path) {
-		options = append(ownSize(b.Spec.Limits.MemoryMB), "mode=0700") // a HOME, as it is on the host
+		options = append(tmpfsLimits(b.Spec.Limits.MemoryMB), "mode=0700") // a HOME, as it is on the host
 	}
 	if op.Kind == spec.MountMask {
 		options = []string{"mode=0" + strconv.FormatInt(shutDir, 8), "size=1m"}
 	}
-	fs, err := NewFs(b.T, "tmpfs", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, options...)
+	fs, err := NewFS(b.T, "tmpfs", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, options...)
 	if err != nil {
 		return err
 	}
 	if op.Kind == spec.MountMask {
-		b.holes = append(b.holes, fs)
+		b.toSeal = append(b.toSeal, fs)
 	} else {
 		defer b.T.Close(fs)
 	}
 	return attachTo(b.T, fs, target)
 }
 
-// ownSize bounds a filesystem of the jail's own: its pages are memory, so it holds
+// tmpfsLimits bounds a filesystem of the jail's own: its pages are memory, so it holds
 // half of what the jail may use, and for every 8 KiB of that one file.
-func ownSize(memoryMB int) []string {
+func tmpfsLimits(memoryMB int) []string {
 	if memoryMB <= 0 {
 		return []string{"size=2g"}
 	}
@@ -356,7 +356,7 @@ func (b *Builder) seal() error {
 			return err
 		}
 	}
-	readOnly := b.holes
+	readOnly := b.toSeal
 	if !b.Spec.HostRoot() {
 		readOnly = append(readOnly, b.root)
 	}

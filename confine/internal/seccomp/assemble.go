@@ -24,12 +24,12 @@ func Assemble(root *Node) ([]bpf.RawInstruction, error) {
 // only, so that where one leads is there before it. A place is an index of back.
 type assembler struct {
 	back    []bpf.RawInstruction
-	returns []emittedReturn
+	returns []returnPlace
 	err     error
 }
 
-// An emittedReturn is the nearest place of a verdict.
-type emittedReturn struct {
+// An returnPlace is the nearest place of a verdict.
+type returnPlace struct {
 	verdict uint32
 	at      int
 }
@@ -75,11 +75,11 @@ func (e *assembler) node(n *Node, loaded Word) int {
 }
 
 func (e *assembler) leaf(verdict uint32) int {
-	i := slices.IndexFunc(e.returns, func(r emittedReturn) bool { return r.verdict == verdict })
+	i := slices.IndexFunc(e.returns, func(r returnPlace) bool { return r.verdict == verdict })
 	if i >= 0 && e.reaches(e.returns[i].at) {
 		return e.returns[i].at
 	}
-	r := emittedReturn{verdict, e.put(bpf.RetConstant{Val: verdict}.Assemble())}
+	r := returnPlace{verdict, e.put(bpf.RetConstant{Val: verdict}.Assemble())}
 	if i >= 0 {
 		e.returns[i] = r
 	} else {

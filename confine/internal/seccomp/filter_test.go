@@ -11,10 +11,10 @@ import (
 )
 
 // seccompModes are the filters that the launcher asks for.
-var SeccompModes = map[string]Options{
+var filterModes = map[string]Options{
 	"strict":     {},
-	"bare":       {Truncate: true},
-	"bare-net":   {Inet: true},
+	"hostns":     {Truncate: true},
+	"hostns-net": {Inet: true},
 	"namespaces": {Unix: true, Inet: true, OwnPIDs: true, OwnIPC: true, Truncate: true, Attributes: true},
 	"programs":   {Unix: true, Inet: true, OwnPIDs: true, OwnIPC: true, Truncate: true, Attributes: true, Programs: true},
 	"netlink":    {Unix: true, Inet: true, OwnPIDs: true, OwnIPC: true, Truncate: true, Attributes: true, RouteNetlink: true},
@@ -37,9 +37,9 @@ func seccompData(audit, nr uint32, a [6]uint64) []byte {
 	return b
 }
 
-// seccompVM runs the filters of a mode, the server's own behind the one of all: a
+// filterVM runs the filters of a mode, the server's own behind the one of all: a
 // refusal by either comes before a notification.
-func seccompVM(t testing.TB, arch Arch, opts Options) func(data []byte) uint32 {
+func filterVM(t testing.TB, arch Arch, opts Options) func(data []byte) uint32 {
 	t.Helper()
 	first, err := Compile(arch, opts)
 	if err != nil {
@@ -70,14 +70,14 @@ func seccompVM(t testing.TB, arch Arch, opts Options) func(data []byte) uint32 {
 	}
 }
 
-func TestSeccompCallsAreSorted(t *testing.T) {
+func TestSyscallTableIsSorted(t *testing.T) {
 	if !slices.IsSortedFunc(syscallTable[:], func(a, b syscallRow) int { return strings.Compare(a.name, b.name) }) {
 		t.Error("the table is searched by name and must be sorted by name")
 	}
 }
 
-func TestSeccompRulesNameEachCallOnce(t *testing.T) {
-	for mode, opts := range SeccompModes {
+func TestRulesNameEachCallOnce(t *testing.T) {
+	for mode, opts := range filterModes {
 		seen := make(map[string]bool)
 		for _, r := range rules(opts) {
 			if seen[r.call] {
@@ -91,7 +91,7 @@ func TestSeccompRulesNameEachCallOnce(t *testing.T) {
 	}
 }
 
-func TestSeccompRefusesWhatItCannotCompile(t *testing.T) {
+func TestCompileRefusesUnknownArchAndCall(t *testing.T) {
 	if _, err := Compile(Arch(9), Options{}); err == nil {
 		t.Error("an unknown machine was compiled for")
 	}
@@ -103,9 +103,9 @@ func TestSeccompRefusesWhatItCannotCompile(t *testing.T) {
 	}
 }
 
-// TestSeccompFarJumps puts a tree together whose branches are out of reach of a
+// TestAssembleFarJumps puts a tree together whose branches are out of reach of a
 // conditional jump.
-func TestSeccompFarJumps(t *testing.T) {
+func TestAssembleFarJumps(t *testing.T) {
 	nodes := make([]*Node, LastKnownCall+1)
 	for nr := uint32(0); nr < 470; nr += 2 {
 		nodes[nr] = WhenEqual(Low(0), nr, ErrnoNode(LinuxENOSYS), WhenEqual(high(1), nr, ErrnoNode(LinuxEPERM), AllowNode))
@@ -137,10 +137,10 @@ func TestSeccompFarJumps(t *testing.T) {
 	}
 }
 
-// TestSeccompUnnamedCallsReadNoArgument keeps the kernel's cache of calls that
+// TestUnnamedCallsReadNoArgument keeps the kernel's cache of calls that
 // are always allowed effective: on their way only number and machine are read.
-func TestSeccompUnnamedCallsReadNoArgument(t *testing.T) {
-	opts := SeccompModes["namespaces"]
+func TestUnnamedCallsReadNoArgument(t *testing.T) {
+	opts := filterModes["namespaces"]
 	for _, arch := range bothArchs {
 		named := make(map[uint32]bool)
 		for _, r := range rules(opts) {
@@ -181,9 +181,9 @@ func TestSeccompUnnamedCallsReadNoArgument(t *testing.T) {
 	}
 }
 
-func BenchmarkCompileSeccomp(b *testing.B) {
+func BenchmarkCompile(b *testing.B) {
 	for b.Loop() {
-		if _, err := Compile(ArchAMD64, SeccompModes["namespaces"]); err != nil {
+		if _, err := Compile(ArchAMD64, filterModes["namespaces"]); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -12,7 +12,7 @@ var schedulingCalls = []string{"sched_setscheduler", "sched_setparam", "sched_se
 // compileGuard is a filter that refuses to change how the threads with the
 // numbers 1 to last are scheduled. Everything else passes it. It stands beside the
 // filter of the plan, because last is known inside the jail only.
-func CompileGuard(arch Arch, last uint32) ([]bpf.RawInstruction, error) {
+func CompileSchedulingGuard(arch Arch, last uint32) ([]bpf.RawInstruction, error) {
 	thread := Low(0)
 	guard := WhenEqual(thread, 0, AllowNode, whenGreater(thread, last, AllowNode, ErrnoNode(LinuxEPERM)))
 	var numbers []uint32

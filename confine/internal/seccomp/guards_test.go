@@ -7,11 +7,11 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp/bpftest"
 )
 
-// TestGuardRefusesOnlyTheThreadsOfTheInit tries every call with every number
+// TestSchedulingGuard tries every call with every number
 // around the guarded ones, and with garbage in the half that the kernel ignores.
-func TestGuardRefusesOnlyTheThreadsOfTheInit(t *testing.T) {
+func TestSchedulingGuard(t *testing.T) {
 	for _, arch := range bothArchs {
-		raw, err := CompileGuard(arch, 9)
+		raw, err := CompileSchedulingGuard(arch, 9)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,7 +8,7 @@ import (
 
 // Where a gate knows of a jail's connections, those to the Internet are not handed
 // over, and all others still are.
-func TestWatchedConnects(t *testing.T) {
+func TestNotifyConnects(t *testing.T) {
 	for _, arch := range []Arch{ArchAMD64, ArchARM64} {
 		nr, _ := CallNumber(arch, "connect")
 		for _, c := range []struct {

@@ -216,11 +216,11 @@ var interestingWords = []uint64{
 	0x3d0f00, 0x1200011, 0x50f00, 0x200, 0x400, 0x600, 0x100000, 0xffffffff, 0xfffffffe, 0x80000000, 0x20008,
 }
 
-func TestSeccompAgainstOracle(t *testing.T) {
-	for mode, opts := range SeccompModes {
+func TestRulesAgainstOracle(t *testing.T) {
+	for mode, opts := range filterModes {
 		for _, arch := range bothArchs {
 			t.Run(fmt.Sprintf("%s/%s", mode, arch), func(t *testing.T) {
-				vm := seccompVM(t, arch, opts)
+				vm := filterVM(t, arch, opts)
 				check := func(audit, nr uint32, a [6]uint64) {
 					t.Helper()
 					got := vm(seccompData(audit, nr, a))

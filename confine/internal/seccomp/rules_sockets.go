@@ -54,7 +54,7 @@ var socketCalls = []string{
 }
 
 // socketsByNumber finds the name of such a call.
-func SocketsByNumber(arch Arch) map[uint32]string {
+func SocketCallsByNumber(arch Arch) map[uint32]string {
 	m := make(map[uint32]string, len(socketCalls))
 	for _, call := range socketCalls {
 		if nr, ok := CallNumber(arch, call); ok {

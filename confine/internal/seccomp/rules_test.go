@@ -10,8 +10,8 @@ import (
 	"golang.org/x/net/bpf"
 )
 
-// seccompListing prints the rules as a reader wants them and then the program.
-func seccompListing(t *testing.T, arch Arch, opts Options) string {
+// listing prints the rules as a reader wants them and then the program.
+func listing(t *testing.T, arch Arch, opts Options) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "machine %s %#x\n\nrules\n", arch, arch.audit())
 	rules := rules(opts)
@@ -57,10 +57,10 @@ func nodeText(n *Node) string {
 	return fmt.Sprintf("(%s %s %#x? %s: %s)", word, op, n.k, nodeText(n.yes), nodeText(n.no))
 }
 
-func TestSeccompGolden(t *testing.T) {
+func TestRulesGolden(t *testing.T) {
 	for _, arch := range bothArchs {
-		for _, mode := range []string{"namespaces", "strict", "bare", "bare-net"} {
-			testkit.Golden(t, fmt.Sprintf("seccomp_%s_%s.golden", mode, arch), seccompListing(t, arch, SeccompModes[mode]))
+		for _, mode := range []string{"namespaces", "strict", "hostns", "hostns-net"} {
+			testkit.Golden(t, fmt.Sprintf("seccomp_%s_%s.golden", mode, arch), listing(t, arch, filterModes[mode]))
 		}
 	}
 }

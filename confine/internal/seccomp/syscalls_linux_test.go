@@ -13,9 +13,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
-// TestSeccompNumbers compares both tables with those of golang.org/x/sys, and
+// TestSyscallNumbers compares both tables with those of golang.org/x/sys, and
 // says when that knows calls which the rules were not written for.
-func TestSeccompNumbers(t *testing.T) {
+func TestSyscallNumbers(t *testing.T) {
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "golang.org/x/sys").Output()
 	if err != nil {
 		testkit.Skip(t, "go", "the sources of golang.org/x/sys cannot be found: %v", err)

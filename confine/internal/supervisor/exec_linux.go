@@ -73,7 +73,7 @@ func (s *Process) reap(program int) {
 		case err != nil:
 			unix.Exit(1)
 		case pid == program && (ws.Exited() || ws.Signaled()):
-			m := jail.ExitMessage(ws)
+			m := jail.ExitEvent(ws)
 			if s.mediator != nil {
 				s.mediator.Reporter.Flush()
 			}

@@ -64,7 +64,7 @@ func (s *Process) adoptOrphans() error {
 }
 
 // emptyDumps does without where there is no /proc, which the plan says.
-func (s *Process) emptyDumps() error { return jail.EmptyDumps(s.Server) }
+func (s *Process) emptyDumps() error { return jail.EmptyCoreDumps(s.Server) }
 
 // leaveKeyring is freshKeyring where a container's filter may already refuse what
 // the server's will: nobody in the jail can use a keyring then.
@@ -170,7 +170,7 @@ func (s *Process) handOver() error {
 		return nil
 	}
 	s.openNull() // what this thread opens from here on takes the way through the supervisor
-	fd, err := seccomp.Install(s.Server, s.Spec.Hooks, jail.PassedListener)
+	fd, err := seccomp.Install(s.Server, s.Spec.Hooks, jail.ListenerFlags)
 	if err != nil {
 		return err
 	}

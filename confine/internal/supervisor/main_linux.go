@@ -57,7 +57,7 @@ func newProcess() *Process {
 		status: os.NewFile(spec.EventsFD, "status"), program: make(chan int, 1), pidfd: -1, null: -1,
 		watch: make(chan struct{}), spare: make(chan struct{}),
 	}
-	s.Base = jail.Base{Init: &stub.Task{}, Server: &stub.Task{}, Send: s.sendEvent, End: s.killAll, Umask: startWithUmask()}
+	s.Restrictor = jail.Restrictor{Init: &stub.Task{}, Server: &stub.Task{}, Send: s.sendEvent, End: s.killAll, Umask: startWithUmask()}
 	return s
 }
 
@@ -92,7 +92,7 @@ func (s *Process) passSignals(program int) {
 
 // shim is the init of a jail without namespaces.
 type Process struct {
-	jail.Base
+	jail.Restrictor
 	mediator     *mediate.Mediator // nil where no call is handed over
 	status       *os.File
 	program      chan int      // its process number, once it runs
@@ -114,7 +114,7 @@ func (s *Process) mediatorOptions() mediate.Options {
 }
 
 func (s *Process) build(steps []jail.Step) {
-	if err := jail.RunStep(steps); err != nil {
+	if err := jail.RunSteps(steps); err != nil {
 		s.fail(err)
 	}
 	s.startProgram()

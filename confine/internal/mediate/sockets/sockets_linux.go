@@ -43,7 +43,7 @@ type Handler struct {
 
 func New(l *seccomp.Listener, end func(), channel int) *Handler {
 	arch, _ := seccomp.ArchOf(runtime.GOARCH)
-	return &Handler{Listener: l, broker: brokerClient{channel, end}, Calls: seccomp.SocketsByNumber(arch)}
+	return &Handler{Listener: l, broker: brokerClient{channel, end}, Calls: seccomp.SocketCallsByNumber(arch)}
 }
 
 // A socketReply answers a call.
