@@ -146,11 +146,23 @@ func TestClients(t *testing.T) {
 					t.Errorf("the session with the bare server broke off: %s", lost)
 				}
 				got, additions := lessAdditions(report(t, s, c, sv, jailed))
-				if faults := differences("", want, got); len(faults) > 0 {
-					if again := differences("", want, report(t, s, c, sv, plain)); len(again) > 0 {
-						t.Errorf("two sessions without a jail differ as well: %s", strings.Join(again[:min(3, len(again))], "\n"))
+				faults := differences("", want, got)
+				// Some clients choose the protocol by how soon the first answer comes. Only if two
+				// sessions without a jail agree, a difference is the jail's.
+				for tries := 0; len(faults) > 0; tries++ {
+					bare := report(t, s, c, sv, plain)
+					unsteady := differences("", want, bare)
+					if len(unsteady) == 0 {
+						t.Error(strings.Join(faults[:min(10, len(faults))], "\n"))
+						break
 					}
-					t.Error(strings.Join(faults[:min(10, len(faults))], "\n"))
+					if tries == 3 {
+						t.Errorf("two sessions without a jail differ each time: %s", strings.Join(unsteady[:min(3, len(unsteady))], "\n"))
+						break
+					}
+					want = bare
+					got, additions = lessAdditions(report(t, s, c, sv, jailed))
+					faults = differences("", want, got)
 				}
 				results.add(t, "clients", c.name+" → "+sv.name, tally{sessions: 1, answers: answers(want), additions: additions})
 				if allForms() || c.name == "gosdk" {
