@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hostNSTree is what the tests of carve-outs try their luck on.
+// hostNSTree is the tree of the tests of carve-outs.
 var hostNSTree = []string{
 	"work/file", "work/.env", "work/.git/hooks/pre-commit", "work/.git/config", "work/private/deep/file", "work/private/out", "work/sub/file", "outside",
 	"work/link -> .env", "work/out -> ../outside",

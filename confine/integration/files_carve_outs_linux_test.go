@@ -12,7 +12,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
-// carveTree is what the carve-out tests stand on.
+// carveTree is the tree of the tests of carve-outs.
 var carveTree = []string{
 	"a", ".env", "out -> a", "secret/key", "secret/deep/key",
 	"src/code", "src/generated/code", "src/generated/x/code", "src/generated/xy",

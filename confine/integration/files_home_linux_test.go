@@ -52,7 +52,7 @@ func needsCopies(t testing.TB) {
 	}
 }
 
-// homeTree is what a server keeps.
+// homeTree is what a server keeps in HOME.
 var homeTree = []string{"home/x", "home/y", "home/hard = home/x", "home/link -> x", "home/out -> ../secret", "home/dir/y", "home/dir/sub/z", "home/empty/", "secret"}
 
 func plantHome(t testing.TB) string {

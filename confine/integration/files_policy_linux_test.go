@@ -31,7 +31,7 @@ type tree struct {
 	attempts []attacker.Attempt
 }
 
-// check says what the policy thinks of an attempt.
+// check holds what the policy decides about an attempt.
 type check struct {
 	allowed bool
 	// split attempts may be refused all the same: entries are mounts, and nothing
@@ -118,8 +118,8 @@ func growTree(t *testing.T, seed uint64) *tree {
 	return tr
 }
 
-// ask lists every operation on every path with the policy's answer. What
-// changes something works on names of its own, or is undone.
+// ask lists every operation on every path with the decision of the policy. An attempt that
+// changes something uses names of its own, or is undone.
 func (tr *tree) ask(random *rand.Rand) {
 	p := tr.profile
 	add := func(c check, verb string, args ...string) {

@@ -117,7 +117,7 @@ func testFifos(t *testing.T) {
 	})
 }
 
-// letPass lets the server make its other calls, and what it waits for come when it has.
+// letPass tells the server to make its other calls, and calls release when it has made them.
 func letPass(t *testing.T, dir string, release func()) {
 	t.Helper()
 	if err := os.WriteFile(dir+"/wait", nil, 0o644); err != nil {
@@ -149,7 +149,7 @@ func testSwapped(t *testing.T) {
 	})
 }
 
-// jailBegun starts a jail on a directory, and returns what gives the outcome.
+// jailBegun starts a jail on a directory and returns a function that waits for the outcome.
 func jailBegun(t *testing.T, dir string, a attacker.Attempt) (finish func() attacker.Outcome) {
 	t.Helper()
 	s := jailtest.BeginBy(t, confine.Launcher{Waive: jailtest.WaivesGaps.Waive}, jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw}), a)

@@ -71,7 +71,7 @@ func TestInitCapabilities(t *testing.T) {
 	}
 }
 
-// threadCapabilities are what each thread of a process has in its sets together.
+// threadCapabilities returns the union of the capability sets of each thread of a process.
 func threadCapabilities(t *testing.T, pid int) (held []string) {
 	t.Helper()
 	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))

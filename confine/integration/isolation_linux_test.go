@@ -300,8 +300,8 @@ func TestJailHostDevices(t *testing.T) {
 	}
 }
 
-// deviceAttempts: everybody may write to /dev/full, and so set its times, which
-// stand for what root could do to its mode: those of the host's node.
+// deviceAttempts change the times of /dev/full. Every user may write to it, so the attempts
+// stand for what root could do to its mode.
 var deviceAttempts = []attacker.Attempt{attacker.Try("write", "/dev/full"), attacker.Try("touch", "/dev/full")}
 
 func TestJailDevices(t *testing.T) {

@@ -142,7 +142,7 @@ func TestHostNSDumps(t *testing.T) {
 	}
 }
 
-// dumpFilters are what dumps of a process and of its children would hold.
+// dumpFilters returns the coredump filters of a process and of its children.
 func dumpFilters(t *testing.T, pid int) (filters []string) {
 	t.Helper()
 	proc := fmt.Sprint("/proc/", pid)

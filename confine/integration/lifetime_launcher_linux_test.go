@@ -23,7 +23,7 @@ import (
 
 const launcherName = "mcp-jail-launcher" // a launcher of its own, to be killed
 
-// witness is a pipe whose end shows that nobody is left who holds it.
+// witness is a pipe that every process of a jail holds. Its end shows that none of them is left.
 type witness struct{ r, w *os.File }
 
 func newWitness(t testing.TB) *witness {
@@ -67,8 +67,8 @@ func runLauncher() {
 	select {}
 }
 
-// killLauncher kills a launcher of these jails at a moment of its start, or when
-// they all are up, waits until nobody of them is left, and returns how many were up.
+// killLauncher kills a launcher of these jails after a moment, or when all of them are up. It
+// waits until no process of them is left, and returns how many jails were up.
 func killLauncher(t *testing.T, jails []*policy.Profile, moment time.Duration, allUp bool, env ...string) int {
 	t.Helper()
 	var order bytes.Buffer

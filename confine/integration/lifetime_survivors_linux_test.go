@@ -107,8 +107,8 @@ func newSurvivors(t *testing.T) *survivors {
 	return s
 }
 
-// host is what a jail could leave behind: processes with their namespaces, mounts,
-// files where jails or the launcher have any, cgroups.
+// host lists what a jail could leave behind: processes with their namespaces, mounts, files in
+// the directories of jails and of the launcher, and cgroups.
 func (s *survivors) host(t *testing.T) string {
 	t.Helper()
 	var b strings.Builder
@@ -129,9 +129,8 @@ func (s *survivors) host(t *testing.T) string {
 	return b.String()
 }
 
-// processes lists the processes and the namespaces that they are in: all that show
-// when the test is alone, else those of the user. What is of this very process and
-// of whoever started it does not change.
+// processes lists processes with their namespaces: all processes if the test is alone in a PID
+// namespace, else those of its user. It leaves out this process.
 func processes() []string {
 	var out []string
 	names, _ := os.ReadDir("/proc")

@@ -31,8 +31,8 @@ func claimsCgroup(plan *planpkg.Plan) bool {
 	})
 }
 
-// withoutProc starts a plan in a jail without a /proc, and so without a sampler:
-// what holds is the cgroup.
+// withoutProc starts a plan in a jail without /proc, and so without a sampler: only the cgroup
+// enforces the limit.
 func withoutProc(t *testing.T, p *policy.Profile, what attacker.Attempt) *jailtest.Started {
 	t.Helper()
 	q := *p

@@ -17,7 +17,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
-// freePort is a port of the loopback that nobody has.
+// freePort returns a port of the loopback that no process listens on.
 func freePort(t testing.TB) int {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

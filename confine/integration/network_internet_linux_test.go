@@ -18,8 +18,7 @@ import (
 // An Internet of a few hosts: a resolver, web servers for every name that it knows,
 // and services that speak first.
 
-// internetHosts are the names and what they resolve to. A name with "*" stands for
-// all below.
+// internetHosts maps names to addresses. A name with "*" stands for all names below it.
 var internetHosts = map[string][]string{
 	"good.test":          {"198.51.100.10"},
 	"other.test":         {"198.51.100.20"},
@@ -116,8 +115,7 @@ func makeRepository(dir string) error {
 	return nil
 }
 
-// serveNames tells over HTTP what it was asked, since what leaves the jail is what
-// matters.
+// serveNames reports over HTTP which names the resolver was asked for.
 func serveNames() error {
 	var asked names
 	told, err := net.Listen("tcp", egresstest.Resolver+":80")
@@ -128,7 +126,7 @@ func serveNames() error {
 	return egresstest.ServeNames(asked.lookup)
 }
 
-// names remembers what was asked.
+// names records the names that the resolver was asked for.
 type names struct {
 	mu  sync.Mutex
 	all []string

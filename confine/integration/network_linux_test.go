@@ -210,8 +210,8 @@ func makeNetwork(dir string) error {
 // networkFile is a file that makeNetwork made.
 func networkFile(name string) string { return filepath.Join(os.Getenv(networkEnv), name) }
 
-// hostService is a service on the loopback of the namespace that stands for the host:
-// whoever connects is told who it is.
+// hostService starts a service on the loopback of the namespace that stands for the host. It
+// sends each client a greeting.
 func hostService(t testing.TB, addr string) (port int) {
 	t.Helper()
 	l, err := net.Listen("tcp", addr)

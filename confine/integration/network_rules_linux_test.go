@@ -107,7 +107,7 @@ func TestNetworkRules(t *testing.T) {
 	}
 }
 
-// attemptIn is inJail for one attempt, with what was refused.
+// attemptIn makes one attempt in a jail and returns the refusals too.
 func attemptIn(t testing.TB, p *policy.Profile, a attacker.Attempt) (attacker.Outcome, []policy.Denial) {
 	t.Helper()
 	q := *p

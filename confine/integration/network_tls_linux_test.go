@@ -22,7 +22,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// withoutAuthority is a client that trusts what its system trusts.
+// withoutAuthority returns the client with the certificates of its system only.
 func (c client) withoutAuthority() client {
 	c.argv = slices.Clone(c.argv)
 	for _, flag := range []string{"--cacert", "--ca-certificate"} {

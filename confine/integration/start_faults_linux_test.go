@@ -45,7 +45,7 @@ type fault struct {
 
 const faultPrefix = "test-fault-"
 
-// serverFlags are those of clone(2) for the server, and nobody else.
+// serverFlags are the flags of clone(2) for the server, which no other call has.
 const serverFlags = unix.CLONE_FILES | unix.CLONE_VM | unix.CLONE_CHILD_CLEARTID | unix.CLONE_PIDFD | uint32(unix.SIGCHLD)
 
 // shimFaults has at least one for every step of a jail's start.
@@ -145,7 +145,7 @@ func hostNSFaults() []fault {
 
 func allFaults() []fault { return slices.Concat(shimFaults(), hostNSFaults(), lacks()) }
 
-// blindness is what keeps the one who watches over the memory from seeing who is there.
+// blindness is a fault that keeps the sampler from listing processes.
 func blindness() fault {
 	return fault{what: "getdents64", call: unix.SYS_GETDENTS64, errno: unix.EIO}
 }
@@ -162,8 +162,8 @@ func lacks() []fault {
 	}
 }
 
-// faultShim puts the fault that the name of this program tells on all its threads.
-// What follows is the shim as it is.
+// faultShim puts the fault that the name of this program selects on all threads. The program
+// then goes on as the supervisor.
 func faultShim() {
 	self, _ := os.Readlink("/proc/self/exe")
 	index, ok := strings.CutPrefix(filepath.Base(self), faultPrefix)
@@ -271,8 +271,7 @@ func TestJailMissingCalls(t *testing.T) {
 	}
 }
 
-// ownCopy is a copy of the test binary whose owner may link it: the name says what
-// it does otherwise.
+// ownCopy makes a copy of the test binary whose links select a fault by their names.
 func ownCopy(t *testing.T) string {
 	own := filepath.Join(t.TempDir(), "own")
 	self, err := os.ReadFile(jailtest.Binary)

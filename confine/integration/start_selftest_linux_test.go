@@ -70,8 +70,8 @@ func (row altered) build(b *jail.Builder, steps []jail.Step) []jail.Step {
 	return steps
 }
 
-// trySelfTest is the self-test with one probe, and with what no probe can tell because other
-// walls hold as well: whether the init ends with its launcher, and is undumpable.
+// trySelfTest runs the self-test with one check. It also checks what the self-test cannot, since
+// other walls hold as well: that the init ends with its launcher, and that it is undumpable.
 func trySelfTest(b *jail.Builder, row altered) error {
 	atEnd := make([]byte, 4)
 	if err := b.Outer.DeathSignal(atEnd); err != nil || atEnd[0] != byte(unix.SIGKILL) {

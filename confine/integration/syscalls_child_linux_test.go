@@ -42,13 +42,12 @@ func TestChild(t *testing.T) {
 	syscall.Exit(0)
 }
 
-// user is whom a child runs as; nil is whoever runs the test.
+// user is the user that a child runs as. nil is the user of the test.
 type user = *syscall.Credential
 
 var nobody = &syscall.Credential{Uid: 65534, Gid: 65534, NoSetGroups: false}
 
-// testUsers are root and an ordinary user, or the ordinary user who runs the
-// test.
+// testUsers returns root and an ordinary user, or the user of the test if that is not root.
 func testUsers() map[string]user {
 	if os.Geteuid() != 0 {
 		return map[string]user{"self": nil}

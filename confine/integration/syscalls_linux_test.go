@@ -132,7 +132,7 @@ func errnoText(s string) string {
 	return unix.ErrnoName(syscall.Errno(n))
 }
 
-// tsyncChild reports what a thread meets that was there before the filter.
+// tsyncChild reports the outcome for a thread that started before the filter was installed.
 func tsyncChild(args []string) string {
 	attempt, outcome := make(chan bool), make(chan syscall.Errno)
 	go func() {

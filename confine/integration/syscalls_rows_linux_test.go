@@ -114,7 +114,7 @@ func processRows(t *seccompTable) {
 	t.add(eperm, "kcmp", self, self, 0, 0, 0)
 }
 
-// administrationRows are what is for the administrator of the machine, or opens the kernel.
+// administrationRows are calls that administer the machine or open the kernel.
 func administrationRows(t *seccompTable) {
 	t.add(eperm, "bpf", noSuch)
 	t.add(eperm, "perf_event_open")
@@ -153,7 +153,7 @@ func administrationRows(t *seccompTable) {
 	t.add(eperm, "open_by_handle_at", badFD)
 }
 
-// ownProcessRows are what a process may do to itself, and to no other.
+// ownProcessRows are calls that a process may make on itself and on no other process.
 func ownProcessRows(t *seccompTable) {
 	self := uintptr(os.Getpid())
 	t.add(eperm, "personality", 0x0040000) // ADDR_NO_RANDOMIZE
@@ -299,7 +299,7 @@ func openRows(t *seccompTable) {
 	t.add(0, "openat", badFD, faulting, unix.O_TRUNC)
 }
 
-// sharedRows are what the kernel keeps for all of a host or of a user.
+// sharedRows are calls on resources that the kernel counts per host or per user.
 func sharedRows(t *seccompTable) {
 	for _, cmd := range []uintptr{unix.F_SETLEASE, 1040} {
 		t.add(eperm, "fcntl", badFD, cmd, unix.F_RDLCK)
@@ -343,5 +343,5 @@ func gateRows(t *seccompTable) {
 	t.rows = append(t.rows, seccompRow{name: "beyond the table", want: enosys, raw: func() syscall.Errno { return attacker.RawCall(seccomp.LastKnownCall + 1) }})
 }
 
-// pinned keeps what addresses in rows point at.
+// pinned keeps the memory alive that rows refer to by address.
 var pinned []any

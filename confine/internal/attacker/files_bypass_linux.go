@@ -169,7 +169,7 @@ func SetCapability(a []string) error {
 	return unix.Setxattr(a[0], "security.capability", data, 0)
 }
 
-// attemptFlags sets an inode flag, such as immutable.
+// attemptFlags sets the inode flag nodump.
 func attemptFlags(a []string) error {
 	fd, err := unix.Open(a[0], unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -301,8 +301,8 @@ func attemptTakeDescriptor(a []string) (string, error) {
 	return readAndClose(fds[0])
 }
 
-// attemptShortNames gives calls addresses that are too short. The calls must fail with the
-// kernel's errno, also if the supervisor answers them.
+// attemptShortNames gives calls addresses of invalid length. The calls must fail with EINVAL, also
+// if the supervisor answers them.
 func attemptShortNames() error {
 	name := make([]byte, unix.SizeofSockaddrAny)
 	for _, family := range []int{unix.AF_INET, unix.AF_INET6} {
