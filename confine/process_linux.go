@@ -48,7 +48,7 @@ type Process struct {
 	broker      *gateway.Broker      // nil where its init does not ask
 	Interceptor *gateway.Interceptor // nil where no request is looked at
 	inbound     *gateway.Inbound     // nil where no port leads into the jail
-	packets     []int                // keep its packet socket: see leaveToKernel
+	packets     []int                // keep its packet socket: see gateway.CloseInKernel
 
 	Cgroup *cgroup.Cgroup // while there is something to see in it
 	Limits policy.Limits

@@ -41,7 +41,7 @@ func (p *Process) openGateway(goOn func()) error {
 			return err
 		}
 		if got.Refused != nil {
-			p.packets = gateway.SetLinger(got.Refused)
+			p.packets = gateway.CloseInKernel(got.Refused)
 		}
 		p.gateway.Serve(got.Sockets)
 	}

@@ -11,37 +11,37 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// asks is the launcher's side of a jail whose init makes the server's sockets: the
-// gate is here, and what the init says on its socket is put to it. A connection of the
-// server arrives as a descriptor, the other end of one that the init has made itself,
-// so nobody else's can be taken for it.
+// Broker is the launcher's end of a jail whose init makes the server's sockets. It puts the
+// init's requests to the gateway. A connection of the server arrives as a descriptor: the
+// other end of one that the init made itself. So it cannot be a connection of another process.
 type Broker struct {
 	socket  *os.File // SOCK_SEQPACKET
 	gateway *egress.Gateway
 	running sync.WaitGroup
 }
 
-func NewBroker(socket *os.File, gate *egress.Gateway) *Broker {
-	a := &Broker{socket: socket, gateway: gate}
-	a.running.Go(a.serve)
-	return a
+// NewBroker starts to serve requests on the socket.
+func NewBroker(socket *os.File, gateway *egress.Gateway) *Broker {
+	b := &Broker{socket: socket, gateway: gateway}
+	b.running.Go(b.serve)
+	return b
 }
 
-// close is for when the init has ended.
-func (a *Broker) Close() {
-	unix.Shutdown(int(a.socket.Fd()), unix.SHUT_RDWR)
-	a.running.Wait()
-	a.socket.Close()
+// Close ends the broker. The init must have ended.
+func (b *Broker) Close() {
+	unix.Shutdown(int(b.socket.Fd()), unix.SHUT_RDWR)
+	b.running.Wait()
+	b.socket.Close()
 }
 
-// serve has a thread to itself: whoever asks is kept waiting, and the runtime's poller
-// would be one more thread to be woken.
-func (a *Broker) serve() {
-	fd := int(a.socket.Fd())
-	defer unix.Shutdown(fd, unix.SHUT_RDWR) // whoever asks then is told so
-	b, rights := make([]byte, spec.MaxBrokerRequest), make([]byte, unix.CmsgSpace(4))
+// serve answers requests until the init ends. It blocks a thread, because the server waits for
+// the answer and a wake-up by the runtime's poller would take longer.
+func (b *Broker) serve() {
+	fd := int(b.socket.Fd())
+	defer unix.Shutdown(fd, unix.SHUT_RDWR) // further requests then fail
+	buf, rights := make([]byte, spec.MaxBrokerRequest), make([]byte, unix.CmsgSpace(4))
 	for {
-		n, size, _, _, err := unix.Recvmsg(fd, b, rights, unix.MSG_CMSG_CLOEXEC)
+		n, size, _, _, err := unix.Recvmsg(fd, buf, rights, unix.MSG_CMSG_CLOEXEC)
 		if err == unix.EINTR {
 			continue
 		}
@@ -49,34 +49,34 @@ func (a *Broker) serve() {
 			return
 		}
 		fds, _ := sys.ParseRights(rights[:size])
-		said, err := spec.DecodeBrokerRequest(b[:n])
+		request, err := spec.DecodeBrokerRequest(buf[:n])
 		if err != nil || len(fds) > 1 {
-			return // no init of ours: what it asks for from here on is refused
+			return // the init never sends this, so all further requests are refused
 		}
 		switch {
 		case len(fds) == 1:
-			a.take(said, os.NewFile(uintptr(fds[0]), "socket of the jail"))
-		case said.Kind == spec.RequestConnect || said.Kind == spec.RequestRefused:
-			unix.Write(fd, []byte{a.judge(said)})
+			b.accept(request, os.NewFile(uintptr(fds[0]), "socket of the jail"))
+		case request.Kind == spec.RequestConnect || request.Kind == spec.RequestRefused:
+			unix.Write(fd, []byte{b.decide(request)})
 		}
 	}
 }
 
-// judge decides, and has on record what is refused before the server can know of it.
-func (a *Broker) judge(said spec.BrokerRequest) byte {
+// decide returns the answer to a request. It records a refusal before the server can notice it.
+func (b *Broker) decide(request spec.BrokerRequest) byte {
 	switch {
-	case said.Kind == spec.RequestRefused:
-		a.gateway.Refuse("udp", said.To)
-	case a.gateway.Allowed("tcp", said.To):
+	case request.Kind == spec.RequestRefused:
+		b.gateway.Refuse("udp", request.To)
+	case b.gateway.Allowed("tcp", request.To):
 		return spec.AnswerYes
 	default:
-		a.gateway.Refuse("tcp", said.To)
+		b.gateway.Refuse("tcp", request.To)
 	}
 	return spec.AnswerNo
 }
 
-// take has the gate serve a socket.
-func (a *Broker) take(said spec.BrokerRequest, f *os.File) {
+// accept passes a socket to the gateway.
+func (b *Broker) accept(request spec.BrokerRequest, f *os.File) {
 	defer f.Close()
 	c, err := net.FileConn(f)
 	if err != nil {
@@ -84,13 +84,13 @@ func (a *Broker) take(said spec.BrokerRequest, f *os.File) {
 	}
 	switch conn := c.(type) {
 	case *net.TCPConn:
-		if said.Kind == spec.PassTCP {
-			a.gateway.Accept(conn, said.To)
+		if request.Kind == spec.PassTCP {
+			b.gateway.Accept(conn, request.To)
 			return
 		}
 	case *net.UnixConn:
-		if said.Kind == spec.PassUDP {
-			a.gateway.ServeSeqpacket(conn)
+		if request.Kind == spec.PassUDP {
+			b.gateway.ServeSeqpacket(conn)
 			return
 		}
 	}

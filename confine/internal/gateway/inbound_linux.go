@@ -14,20 +14,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inbound has ports of the host's loopback lead into a jail: what connects to one is
-// joined to a socket that was made in there, and connected to the same port.
+// Inbound listens on ports of the host's loopback. It joins each connection to a connection
+// to the same port in the jail.
 //
-// Such a socket serves once. The jail's init makes another for each that is taken.
+// The jail's side of that is a socket that was made in the jail. Each socket serves one
+// connection. The supervisor (without namespaces, the init) makes a new one for each that is used.
 type Inbound struct {
-	control *os.File // the init's socket
-	sockets chan *os.File
-	slots   chan struct{}
+	control *os.File      // a socket to the supervisor
+	sockets chan *os.File // unused sockets of the jail
+	slots   chan struct{} // one element for each connection, at most spec.MaxInbound
 	warn    func(string)
 	ctx     context.Context
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 }
 
+// NewInbound starts to listen on the ports. spares are unused sockets of the jail. warn gets a
+// message for each port that another program uses.
 func NewInbound(control *os.File, ports []int, spares []*os.File, warn func(string)) *Inbound {
 	in := &Inbound{control: control, sockets: make(chan *os.File, 2*spec.InboundSockets), slots: make(chan struct{}, spec.MaxInbound), warn: warn}
 	in.ctx, in.cancel = context.WithCancel(context.Background())
@@ -37,15 +40,15 @@ func NewInbound(control *os.File, ports []int, spares []*os.File, warn func(stri
 	in.running.Go(in.receive)
 	for _, port := range ports {
 		for _, host := range []string{"127.0.0.1", "::1"} {
-			// Who hears that the server is ready may call it at once.
+			// Listen now: a program may connect as soon as the server says that it is ready.
 			l, err := in.listen(host, port)
-			in.running.Go(func() { in.serveConn(host, port, l, err) })
+			in.running.Go(func() { in.servePort(host, port, l, err) })
 		}
 	}
 	return in
 }
 
-// close is for when the init has ended.
+// Close ends all connections. The supervisor must have ended.
 func (in *Inbound) Close() {
 	in.cancel()
 	in.running.Wait()
@@ -59,7 +62,7 @@ func (in *Inbound) Close() {
 	}
 }
 
-// receive takes the sockets that the init makes, until it ends.
+// receive collects the sockets that the supervisor makes, until the supervisor ends.
 func (in *Inbound) receive() {
 	for {
 		var got Passed
@@ -71,7 +74,7 @@ func (in *Inbound) receive() {
 				f.Close()
 			}
 		}
-		if kind == 0 || err != nil && err != unix.EMFILE { // which is one socket less
+		if kind == 0 || err != nil && err != unix.EMFILE { // EMFILE loses one socket only
 			return
 		}
 	}
@@ -81,14 +84,14 @@ func (in *Inbound) listen(host string, port int) (net.Listener, error) {
 	return (&net.ListenConfig{}).Listen(in.ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
 }
 
-// serveConn serves one port, with what came of listening. Where somebody else has it, it
-// waits until it is free.
-func (in *Inbound) serveConn(host string, port int, l net.Listener, err error) {
-	for told := false; err != nil; told = true {
+// servePort serves one port with the result of listen. If another program uses the port,
+// servePort waits until the port is free.
+func (in *Inbound) servePort(host string, port int, l net.Listener, err error) {
+	for warned := false; err != nil; warned = true {
 		if step.Errno(err) == unix.EADDRNOTAVAIL || step.Errno(err) == unix.EAFNOSUPPORT {
 			return // no IPv6
 		}
-		if !told {
+		if !warned {
 			in.warn(fmt.Sprintf("inbound port %d leads nowhere yet: %v; it is tried again until it is free", port, err))
 		}
 		select {
@@ -103,6 +106,7 @@ func (in *Inbound) serveConn(host string, port int, l net.Listener, err error) {
 	in.accept(l.(*net.TCPListener), port)
 }
 
+// accept serves all connections of a listener, at most spec.MaxInbound at a time.
 func (in *Inbound) accept(l *net.TCPListener, port int) {
 	defer l.Close()
 	for {
@@ -115,7 +119,7 @@ func (in *Inbound) accept(l *net.TCPListener, port int) {
 		if in.ctx.Err() != nil {
 			return
 		}
-		if err != nil { // for want of descriptors, say
+		if err != nil { // for instance EMFILE
 			<-in.slots
 			time.Sleep(100 * time.Millisecond)
 			continue
@@ -127,10 +131,11 @@ func (in *Inbound) accept(l *net.TCPListener, port int) {
 	}
 }
 
+// serve connects to the port in the jail and joins the two connections.
 func (in *Inbound) serve(c *net.TCPConn, port int) {
 	defer c.Close()
-	for _, to := range Loopbacks(port) {
-		server, err := in.Connect(to)
+	for _, to := range loopbacks(port) {
+		server, err := in.connect(to)
 		if err != nil {
 			continue
 		}
@@ -138,11 +143,11 @@ func (in *Inbound) serve(c *net.TCPConn, port int) {
 		in.join(c, server)
 		return
 	}
-	reset(c) // as a port without a listener
+	reset(c) // as a port without a listener does
 }
 
-// loopbacks are where a server in the jail can listen, for a socket of both families.
-func Loopbacks(port int) []unix.Sockaddr {
+// loopbacks returns the addresses at which a server in the jail may listen: 127.0.0.1 and ::1.
+func loopbacks(port int) []unix.Sockaddr {
 	return []unix.Sockaddr{
 		&unix.SockaddrInet6{Port: port, Addr: [16]byte{10: 0xff, 11: 0xff, 12: 127, 15: 1}},
 		&unix.SockaddrInet6{Port: port, Addr: [16]byte{15: 1}},
@@ -150,20 +155,20 @@ func Loopbacks(port int) []unix.Sockaddr {
 }
 
 // connect makes a connection in the jail.
-func (in *Inbound) Connect(to unix.Sockaddr) (*net.TCPConn, error) {
+func (in *Inbound) connect(to unix.Sockaddr) (*net.TCPConn, error) {
 	var f *os.File
 	for f == nil {
 		select {
 		case f = <-in.sockets:
 			defer f.Close()
-		case <-time.After(spec.InboundTimeout): // what the init could not hand over does not come by itself
+		case <-time.After(spec.InboundTimeout): // a socket that could not be passed does not come later: ask again
 		case <-in.ctx.Done():
 			return nil, in.ctx.Err()
 		}
 		in.control.Write([]byte{spec.RequestSocket})
 	}
 	fd := int(f.Fd())
-	// The loopback answers at once, unless the server has no room for more.
+	// The loopback answers at once, unless the server's backlog is full.
 	err := unix.SetNonblock(fd, false)
 	if err == nil {
 		err = unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &unix.Timeval{Sec: 1})
@@ -185,9 +190,8 @@ func (in *Inbound) Connect(to unix.Sockaddr) (*net.TCPConn, error) {
 	return c.(*net.TCPConn), nil
 }
 
-// join passes on what either side sends, and that it has ended. When the jail has, there
-// is nobody left to read; what the server has answered before is passed on, as the kernel
-// does for a program that ends.
+// join relays both directions, ends and resets included. When the jail has ended, it still
+// delivers what the server sent before, as the kernel does for a program that ends.
 func (in *Inbound) join(c, server *net.TCPConn) {
 	stop := context.AfterFunc(in.ctx, func() {
 		end := time.Now().Add(spec.InboundEnd)
@@ -203,12 +207,12 @@ func (in *Inbound) join(c, server *net.TCPConn) {
 		switch {
 		case err == nil:
 			server.CloseWrite()
-		case in.ctx.Err() != nil: // nobody is left to read
-		case c.CloseRead() != nil: // ENOTCONN: it was the client that failed
+		case in.ctx.Err() != nil: // the jail has ended and reads no more
+		case c.CloseRead() != nil: // ENOTCONN: the client's side failed
 			reset(c)
 			reset(server)
 		}
-		// else it was the server, whose last words are being read
+		// Otherwise the server's side failed. The other direction still reads what it sent.
 	}()
 	if _, err := c.ReadFrom(server); err != nil {
 		reset(c)

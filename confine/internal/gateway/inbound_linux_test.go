@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestInboundRetriesSocket: if the init cannot hand over a socket because too many descriptors
-// are in flight, the launcher asks for it again.
+// TestInboundRetriesSocket checks that Inbound asks again for a socket that the supervisor could
+// not pass, because too many descriptors were in flight.
 func TestInboundRetriesSocket(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -25,7 +25,7 @@ func TestInboundRetriesSocket(t *testing.T) {
 	defer ours.Close()
 	in := NewInbound(ours, nil, nil, func(string) {})
 	defer in.Close()
-	go func() { // the init, which is refused the first time
+	go func() { // the supervisor, whose first attempt fails
 		defer unix.Close(pair[1])
 		b := make([]byte, 1)
 		for n := 0; ; n++ {
@@ -41,10 +41,10 @@ func TestInboundRetriesSocket(t *testing.T) {
 			}
 		}
 	}()
-	if c, err := in.Connect(Loopbacks(l.Addr().(*net.TCPAddr).Port)[0]); err != nil {
+	if c, err := in.connect(loopbacks(l.Addr().(*net.TCPAddr).Port)[0]); err != nil {
 		t.Error(err)
 	} else {
 		c.Close()
 	}
-	unix.Shutdown(int(ours.Fd()), unix.SHUT_RDWR) // the end of the init
+	unix.Shutdown(int(ours.Fd()), unix.SHUT_RDWR) // the supervisor ends
 }

@@ -4,9 +4,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// gateRules are the rules for a gate that cannot look into connections, when that gap
-// was waived: what would allow a part of a host allows all of it, and what would
-// refuse a part refuses nothing.
+// Rules returns the rules for a gateway that cannot inspect requests, for a plan in which that
+// gap was waived. A rule that allows a part of a host allows all of it. A rule that refuses a
+// part is left out.
 func Rules(rules []policy.NetRule) []policy.NetRule {
 	var out []policy.NetRule
 	for _, r := range rules {

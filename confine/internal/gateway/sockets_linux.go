@@ -11,18 +11,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// deafTime is how long mcp-jail-tls may take to read that there is no jail any more.
+// ReceiveTimeout is how long mcp-jail-tls may take to notice that the jail has ended.
 const ReceiveTimeout = 200 * time.Millisecond
 
-// handed is what the shim hands over.
+// Passed holds the sockets that a jail passes to the launcher.
 type Passed struct {
 	egress.Sockets
-	Inbound []*os.File
-	Broker  *os.File
+	Inbound []*os.File // unused sockets for Inbound
+	Broker  *os.File   // the socket for a Broker, or nil
 }
 
-// receiveAll takes sockets up to the shim's last word; all is false where that did
-// not come.
+// ReceiveAll receives sockets until spec.SocketsEnd. all is false if the jail ended before.
 func (s *Passed) ReceiveAll(control *os.File) (all bool, err error) {
 	for {
 		if kind, err := s.receive(control); err != nil || kind == 0 || kind == spec.SocketsEnd {
@@ -31,8 +30,8 @@ func (s *Passed) ReceiveAll(control *os.File) (all bool, err error) {
 	}
 }
 
-// receive takes what one message holds and returns the last kind in it, 0 at the end.
-// The kernel keeps messages with descriptors apart from each other.
+// receive reads one message and returns the last kind in it, or 0 at the end of the stream.
+// The kernel does not merge messages that carry descriptors.
 func (s *Passed) receive(control *os.File) (last byte, err error) {
 	kinds, rights := make([]byte, spec.MaxSockets), make([]byte, unix.CmsgSpace(4*spec.MaxSockets))
 	n, size, flags, _, err := unix.Recvmsg(int(control.Fd()), kinds, rights, unix.MSG_CMSG_CLOEXEC)
@@ -49,7 +48,7 @@ func (s *Passed) receive(control *os.File) (last byte, err error) {
 	for i, fd := range fds {
 		f := os.NewFile(uintptr(fd), "socket of the jail")
 		if err == nil && i < n {
-			err = s.take(kinds[i], f)
+			err = s.add(kinds[i], f)
 		}
 		if err != nil || kinds[i] != spec.SocketPackets && kinds[i] != spec.SocketInbound && kinds[i] != spec.SocketBroker {
 			f.Close()
@@ -61,17 +60,17 @@ func (s *Passed) receive(control *os.File) (last byte, err error) {
 	return kinds[n-1], err
 }
 
-// leaveToKernel keeps f open, and has a thread of the kernel close it once what is
-// returned is closed, or this process has ended. Whoever closes a packet socket last
-// waits for a grace period of RCU, some 10 ms.
+// CloseInKernel keeps f open until the caller closes the sockets that it returns, or this
+// process ends. Then a thread of the kernel closes f. The purpose: the last close of a packet
+// socket waits for a grace period of RCU.
 //
-// It lies in the queue of a socket that lies there itself: when nobody else has that
-// any more, the kernel's collector takes all of it away (unix(7); on its own thread
-// since Linux 6.9, before that whoever closes the socket waits after all).
-func SetLinger(f *os.File) (sockets []int) {
+// A reference to f lies in the queue of a UNIX socket that lies in its own queue. When no
+// process has that socket open, the kernel's garbage collector frees it (unix(7)). Before
+// Linux 6.9 the collector runs in the process that closes the socket, so the close still waits.
+func CloseInKernel(f *os.File) (sockets []int) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return nil // then we wait
+		return nil // the close of f then waits
 	}
 	if c, err := f.SyscallConn(); err == nil {
 		c.Control(func(fd uintptr) { unix.Sendmsg(pair[1], []byte{0}, unix.UnixRights(pair[0], int(fd)), nil, 0) })
@@ -79,8 +78,9 @@ func SetLinger(f *os.File) (sockets []int) {
 	return pair[:]
 }
 
-// take makes f what its kind says. The package net takes a duplicate of what it knows.
-func (s *Passed) take(kind byte, f *os.File) error {
+// add stores f by its kind. Package net duplicates the descriptors of listeners and of DNS, so
+// the caller closes f for those kinds.
+func (s *Passed) add(kind byte, f *os.File) error {
 	switch kind {
 	case spec.SocketDNS:
 		c, err := net.FilePacketConn(f)
@@ -110,6 +110,7 @@ func (s *Passed) take(kind byte, f *os.File) error {
 	return nil
 }
 
+// Close closes all sockets.
 func (s *Passed) Close() {
 	if s.DNS != nil {
 		s.DNS.Close()

@@ -24,10 +24,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stepRequests is the start of the process that ends TLS.
+// StepTLS is the step of a start that starts mcp-jail-tls.
 const StepTLS = "requests"
 
-// findTerminator asks what only rules about requests need to know.
+// FindTLS looks for mcp-jail-tls and for the host's bundles of certificate authorities, if the
+// profile has rules about requests.
 func FindTLS(f *probe.Host, p *policy.Profile) {
 	if !planpkg.NeedsInterception(p.Net) {
 		return
@@ -43,23 +44,23 @@ func FindTLS(f *probe.Host, p *policy.Profile) {
 	}
 	f.TLSProgram = probe.Available(program)
 	for _, name := range planpkg.SystemBundles {
-		// In a jail no link leads there: what is covered is the file itself.
+		// The jail's bundle is mounted over the file itself, not over a symbolic link to it.
 		if file, err := filepath.EvalSymlinks(name); err == nil && !slices.Contains(f.Bundles, file) {
 			f.Bundles = append(f.Bundles, file)
 		}
 	}
 }
 
-// terminator is the process that ends TLS for one jail, with what it was given.
+// Interceptor is the process mcp-jail-tls of one jail.
 type Interceptor struct {
 	*tlsworker.Worker
-	Secrets map[string]string
-	End     func() // Close, once
+	Secrets map[string]string // the values that it got, by variable
+	End     func()            // calls Close, once
 }
 
-// startTerminator starts it where the plan wants one, and puts its authority where
-// the jail's programs look.
-func StartTLS(ctx context.Context, plan *planpkg.Plan, order *spec.Spec) (*Interceptor, error) {
+// StartTLS starts mcp-jail-tls if the plan needs it, and adds its certificate authority to the
+// jail's files. It returns nil if the plan does not need it.
+func StartTLS(ctx context.Context, plan *planpkg.Plan, s *spec.Spec) (*Interceptor, error) {
 	t, p := plan.TLS, plan.Profile
 	if t.Program == "" {
 		return nil, nil
@@ -75,9 +76,9 @@ func StartTLS(ctx context.Context, plan *planpkg.Plan, order *spec.Spec) (*Inter
 	if err != nil {
 		return refused(err)
 	}
-	order.Files = slices.Clone(order.Files)
-	for i := range order.Files {
-		switch f := &order.Files[i]; {
+	s.Files = slices.Clone(s.Files)
+	for i := range s.Files {
+		switch f := &s.Files[i]; {
 		case slices.Contains(t.CABundles, f.Path):
 			f.Content = authorities(p, program.CA(), append(slices.Clone(t.CABundles), planpkg.SystemBundles...), planpkg.AuthorityVariables)
 		case f.Path == t.CAFile:
@@ -87,9 +88,9 @@ func StartTLS(ctx context.Context, plan *planpkg.Plan, order *spec.Spec) (*Inter
 	return &Interceptor{program, secrets, sync.OnceFunc(program.Close)}, nil
 }
 
-// authorities are those of the first file that there is, those that the profile's
-// variables name, and own. Of a file the jail gets certificates alone: it is read with
-// rights that the server has not, and the server may be who says what it is.
+// authorities returns the certificates of the first file that exists, of the files that the
+// profile's variables name, and own. The launcher reads these files with rights that the server
+// does not have, and the server may influence the variables. So only certificates pass.
 func authorities(p *policy.Profile, own []byte, files, variables []string) string {
 	var all bytes.Buffer
 	add := func(name string) bool {
@@ -111,13 +112,13 @@ func authorities(p *policy.Profile, own []byte, files, variables []string) strin
 	return all.String()
 }
 
-// maxBundle is more than a system's authorities have together.
+// maxBundle is the largest bundle that is read. Those of systems are smaller.
 const maxBundle = 16 << 20
 
-// certificates writes those that are in text (RFC 7468), and nothing else of it.
+// certificates writes the certificates in text (RFC 7468) to w, and nothing else of it.
 func certificates(w *bytes.Buffer, text string) {
 	const begin, end = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
-	at := -1 // in w, where one begins
+	at := -1 // where the current certificate begins in w
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
 		switch {
@@ -143,7 +144,7 @@ func certificates(w *bytes.Buffer, text string) {
 	}
 }
 
-// readSmall reads a regular file. It waits for nobody, as who opens a pipe would.
+// readSmall reads a regular file of at most so many bytes. Opening a pipe does not block it.
 func readSmall(name string, most int64) ([]byte, error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
 	if err != nil {
@@ -157,13 +158,14 @@ func readFile(f *os.File, most int64) ([]byte, error) {
 	if info, err := f.Stat(); err != nil {
 		return nil, err
 	} else if !info.Mode().IsRegular() || info.Size() > most {
-		return nil, errors.New("it is no small file")
+		return nil, errors.New("it is not a regular file, or too large")
 	}
 	return io.ReadAll(io.LimitReader(f, most))
 }
 
-// openPlain opens the file at a canonical path; a symbolic link anywhere in it is an error
-// (ELOOP). It goes step by step: not every kernel, nor every filter, has openat2.
+// openPlain opens the file at a canonical path. A symbolic link anywhere in the path is an
+// error. It opens each directory by itself, because openat2 is missing on older kernels and
+// under some seccomp filters.
 func openPlain(name string) (*os.File, error) {
 	const way = unix.O_PATH | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 	fd, err := unix.Open("/", way, 0)
@@ -187,14 +189,14 @@ func openPlain(name string) (*os.File, error) {
 	return os.NewFile(uintptr(file), name), nil
 }
 
-// secretTime bounds a command that prints a secret: it may ask its user.
+// secretTime bounds a command that prints a secret. The command may ask the user.
 const secretTime = time.Minute
 
-// maxSecret is more than any has.
+// maxSecret is the largest value of a secret, in bytes.
 const maxSecret = 64 << 10
 
-// readSecrets reads the values of a profile's secrets. They stay in the memory of this
-// process and of the one that puts them in.
+// readSecrets reads the values of a profile's secrets. The values stay in the memory of this
+// process and of mcp-jail-tls.
 func readSecrets(ctx context.Context, p *policy.Profile) (map[string]string, error) {
 	values := map[string]string{}
 	for _, s := range p.Secrets {
@@ -213,7 +215,7 @@ func readSecrets(ctx context.Context, p *policy.Profile) (map[string]string, err
 func readSecret(ctx context.Context, s policy.Secret) (string, error) {
 	switch {
 	case s.File != "":
-		// The path is canonical: openPlain refuses a link that was put into it since.
+		// The path was canonical when it was resolved. openPlain refuses a newer link in it.
 		f, err := openPlain(s.File)
 		if err != nil {
 			return "", err
@@ -226,8 +228,8 @@ func readSecret(ctx context.Context, s policy.Secret) (string, error) {
 	return os.Getenv(s.Env), nil
 }
 
-// runSecret runs the program that was found for a command, where no server could have
-// put it: nothing is looked up anew.
+// runSecret runs the program that policy/resolve found for a command, and returns its output.
+// It does not search PATH again: by now a server could have put a program there.
 func runSecret(ctx context.Context, s policy.Secret) (string, error) {
 	if s.Program == "" {
 		return "", fmt.Errorf("%s was not found, or cannot be executed", s.Command[0])
@@ -247,9 +249,9 @@ func runSecret(ctx context.Context, s policy.Secret) (string, error) {
 	case err != nil && s.Unset != nil:
 		return "", fmt.Errorf("%w; it ran without %s, which lead to where a server may write", err, strings.Join(s.Unset, ", "))
 	case err != nil:
-		return "", err // without what it said, which could have the value in it
+		return "", err // without the command's output, which may contain the value
 	case len(out) > maxSecret:
-		return "", errors.New("it says too much")
+		return "", fmt.Errorf("its output is larger than %d KiB", maxSecret>>10)
 	}
 	return string(out), nil
 }

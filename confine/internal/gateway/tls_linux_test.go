@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestAuthorities: the launcher reads files that a variable names, with rights that the
-// server has not. Of these the server gets certificates, and nothing else.
+// TestAuthorities checks that of a file that a variable names the server gets certificates and
+// nothing else: the launcher reads it with rights that the server does not have.
 func TestAuthorities(t *testing.T) {
 	const cert = "-----BEGIN CERTIFICATE-----\nMIIBszCCAVqg\n-----END CERTIFICATE-----\n"
 	const key = "-----BEGIN OPENSSH PRIVATE KEY-----\nc2VjcmV0\n-----END OPENSSH PRIVATE KEY-----\n"
@@ -50,8 +50,8 @@ func TestAuthorities(t *testing.T) {
 	}
 }
 
-// TestRunSecret: the command of a secret gets the PATH that was found for it, and not the
-// variables by which a server could choose its code.
+// TestRunSecret checks that the command of a secret gets the PATH that was resolved for it, and
+// not the variables by which a server could make it run other code.
 func TestRunSecret(t *testing.T) {
 	t.Setenv("PLANTED_LIB", "/grant/x")
 	t.Setenv("KEPT_LIB", "/opt/x")
@@ -68,8 +68,7 @@ func TestRunSecret(t *testing.T) {
 	}
 }
 
-// TestOpenPlain: the file of a secret is opened by the path that was resolved, and by no
-// link that has come since.
+// TestOpenPlain checks that openPlain opens a plain path and refuses symbolic links.
 func TestOpenPlain(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

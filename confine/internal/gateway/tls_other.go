@@ -7,4 +7,5 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
+// FindTLS finds nothing: there are no jails on this system.
 func FindTLS(*probe.Host, *policy.Profile) {}

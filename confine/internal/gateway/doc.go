@@ -1,0 +1,18 @@
+// Package gateway is the launcher's end of a jail's network.
+//
+// A jail passes sockets to the launcher ([Passed]). Package egress decides about the
+// connections on them. Around that, this package has three parts:
+//
+//   - [Broker] serves a jail without a network namespace: its init makes the server's sockets
+//     and asks here what each may reach.
+//   - [Inbound] joins connections to ports of the host's loopback to the same ports in the jail.
+//   - [StartTLS] starts mcp-jail-tls (package tlsworker) if rules concern requests, reads the
+//     secrets for it, and writes its certificate authority into the jail's files.
+//
+// # Limits
+//
+// The package decides nothing about hosts, names or requests: egress and intercept do. A port
+// that another program of the host uses stays closed until that program frees it. Files and
+// commands of secrets are read with the user's rights, so policy/resolve must have refused any
+// that a server may write.
+package gateway
