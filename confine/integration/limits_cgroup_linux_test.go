@@ -131,11 +131,11 @@ func TestJailCgroup(t *testing.T) {
 func TestWholeCgroup(t *testing.T) {
 	mount, top := cgroup.Mount(proc.ReadLine("/proc/self/mountinfo"))
 	for _, dir := range []string{"/", "/proc", t.TempDir(), "/nonexistent"} {
-		if cgroup.HasDomainControllers(dir) {
+		if cgroup.IsInitialRoot(dir) {
 			t.Errorf("%s is said to be all of cgroup v2", dir)
 		}
 	}
-	if !cgroup.HasDomainControllers(mount) {
+	if !cgroup.IsInitialRoot(mount) {
 		t.Logf("the long way is taken here: %q of %q", top, mount)
 		return
 	}
@@ -150,7 +150,7 @@ func TestWholeCgroup(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.Remove(part) })
-	if cgroup.HasDomainControllers(part) {
+	if cgroup.IsInitialRoot(part) {
 		t.Error("a part of the hierarchy is taken for all of it")
 	}
 	for flags, want := range map[uintptr]string{0: "ok true", unix.CLONE_NEWCGROUP: "ok false"} {

@@ -41,7 +41,7 @@ var verbsOnSelf = map[string]func(args []string) (string, error){
 		err := json.Unmarshal([]byte(os.Getenv(policy.StatementVar)), &s)
 		return s.Temporary, err
 	},
-	"whole-cgroup": func(a []string) (string, error) { return strconv.FormatBool(cgroup.HasDomainControllers(a[0])), nil },
+	"whole-cgroup": func(a []string) (string, error) { return strconv.FormatBool(cgroup.IsInitialRoot(a[0])), nil },
 }
 
 // attemptWriteTerminal gets a terminal of its own, and opens it for writing as /dev/tty.

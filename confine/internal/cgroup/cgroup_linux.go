@@ -18,9 +18,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cgroupHere is the place for this process. It is asked for once: at every start
-// the shim is put into its cgroup before anybody knows the policy. The start waits for
-// that, so what cannot matter any more is not asked.
+// Locate returns where jails of this process can have their cgroups. It looks once. Each start
+// waits for it, because the stub enters its cgroup before the policy is known. So it stops as
+// soon as the result is certain.
 var Locate = sync.OnceValue(func() Location {
 	cgroups := proc.ReadLine("/proc/self/cgroup")
 	own, _ := Path(cgroups)
@@ -28,7 +28,7 @@ var Locate = sync.OnceValue(func() Location {
 	if f.Own == "" || f.Older {
 		return locate(f)
 	}
-	if HasDomainControllers(usualCgroup) {
+	if IsInitialRoot(usualCgroup) {
 		f.Mount, f.Top = usualCgroup, "/"
 	} else {
 		f.Mount, f.Top = Mount(proc.ReadLine("/proc/self/mountinfo"))
@@ -43,57 +43,58 @@ var Locate = sync.OnceValue(func() Location {
 // usualCgroup is where distributions mount v2.
 const usualCgroup = "/sys/fs/cgroup"
 
-// firstCgroups is the cgroup namespace that the kernel starts with (linux/nsfs.h,
+// initialNamespace is the cgroup namespace that the kernel starts with (linux/nsfs.h,
 // CGROUP_NS_INIT_INO).
-const firstCgroups = "cgroup:[4026531835]"
+const initialNamespace = "cgroup:[4026531835]"
 
-// wholeCgroup tells that the whole v2 hierarchy is mounted at dir, and that this
-// process counts its own cgroup from the same root. On a host that spares the list of
-// all mounts, which the kernel writes anew for everybody who reads it.
-func HasDomainControllers(dir string) bool {
+// IsInitialRoot reports whether the whole v2 hierarchy is mounted at dir and this process is in
+// the initial cgroup namespace. Then Locate need not read the list of all mounts, which is slow.
+func IsInitialRoot(dir string) bool {
 	var fs unix.Statfs_t
 	if unix.Statfs(dir, &fs) != nil || fs.Type != unix.CGROUP2_SUPER_MAGIC {
 		return false
 	}
-	if unix.Access(dir+"/cgroup.type", unix.F_OK) != unix.ENOENT { // every cgroup has one but the root
+	if unix.Access(dir+"/cgroup.type", unix.F_OK) != unix.ENOENT { // every cgroup but the root has this file
 		return false
 	}
 	namespace, err := os.Readlink("/proc/self/ns/cgroup")
-	return err == nil && namespace == firstCgroups
+	return err == nil && namespace == initialNamespace
 }
 
-// delegated: see cgroupFacts. To be moved from one cgroup into another takes the
-// right to write cgroup.procs of the one around both (cgroups(7)).
+// delegated reports whether this process may make cgroups in dir that have both controllers.
+// Moving a process into one of them takes the right to write cgroup.procs of their common
+// ancestor (cgroups(7)).
 func delegated(dir string) bool {
 	return unix.Access(dir, unix.W_OK) == nil && unix.Access(filepath.Join(dir, "cgroup.procs"), unix.W_OK) == nil &&
 		hasControllers(filepath.Join(dir, "cgroup.subtree_control"))
 }
 
+// hasControllers reports whether the file lists memory and pids.
 func hasControllers(file string) bool {
 	words := " " + proc.ReadLine(file) + " "
 	return strings.Contains(words, " memory ") && strings.Contains(words, " pids ")
 }
 
-// jailCgroup is the cgroup of one jail.
+// Cgroup is the cgroup of one jail.
 type Cgroup struct {
 	Dir  string
-	Fd   int  // of dir, for the fork; -1 where a manager makes it
-	Ours bool // made and removed by us, not by a manager
+	Fd   int  // of Dir, for the fork; -1 if systemd made the cgroup
+	Ours bool // the launcher made it and removes it; false: systemd does
 
 	events [2]*os.File // memory.events, pids.events
-	seen   [2]int64    // what they counted
+	seen   [2]int64    // the counts that NewEvents has reported
 }
 
-// What is counted there, and where.
+// events are the counters that the kernel increases when a limit is exceeded.
 var events = [2]struct{ file, key string }{{"memory.events", "oom_kill"}, {"pids.events", "max"}}
 
-// cgroupName tells whose it is, so that what a killed launcher left behind can be
-// told from what is in use.
+// Name begins the name of each cgroup. The PID of its launcher follows, so that Sweep can tell
+// whether the launcher still runs.
 const Name = "mcp-jail."
 
 var count atomic.Int64
 
-// makeCgroup makes an empty cgroup below parent.
+// New makes an empty cgroup below parent.
 func New(parent string) (*Cgroup, error) {
 	dir := filepath.Join(parent, fmt.Sprintf("%s%d.%d", Name, os.Getpid(), count.Add(1)))
 	if err := unix.Mkdir(dir, 0o755); err != nil {
@@ -107,13 +108,13 @@ func New(parent string) (*Cgroup, error) {
 	return &Cgroup{Dir: dir, Fd: fd, Ours: true}, nil
 }
 
-// limit sets the limits and reads them back. No swap: what the jail may use is
-// what memory_mb says.
+// Limit sets the limits and reads them back. The jail gets no swap, so that memory_mb is all it
+// may use.
 func (g *Cgroup) Limit(l limits) error {
 	for _, f := range g.limits(l) {
 		err := g.set(f)
 		if errors.Is(err, os.ErrNotExist) && f.name == fileSwapMax {
-			continue // a kernel without swap
+			continue // this kernel has no swap
 		}
 		if err != nil {
 			return step.On(f.name, err)
@@ -144,15 +145,15 @@ func (g *Cgroup) limits(l limits) (files []setting) {
 	return files
 }
 
-// limits are memory.max and pids.max; 0 is none.
+// limits are the values for memory.max and pids.max; 0 is no limit.
 type limits struct{ memoryMB, tasks int }
 
-// cgroupLimitsOf are the limits for a jail. Its count of tasks is one less than
-// RLIMIT_NPROC, which tells nobody when it refuses.
+// LimitsOf returns the limits for a jail. The limit of tasks is one less than RLIMIT_NPROC, so
+// that the cgroup refuses first: RLIMIT_NPROC has no event.
 //
-// A supervisor that is still to come needs its threads, and its runtime dies without.
-// A server that takes all that it can get before must not have them, so until then there is
-// more room in the cgroup than RLIMIT_NPROC lets anybody but the supervisor use.
+// supervised says that the supervisor runs already. If it starts later, it will need its
+// threads, because Go's runtime dies without them. The server must not take them before. So the
+// cgroup then allows as many tasks more as only the supervisor can use under RLIMIT_NPROC.
 func LimitsOf(l policy.Limits, supervised bool) limits {
 	c := limits{memoryMB: l.MemoryMB}
 	if l.Processes > 0 {
@@ -164,9 +165,9 @@ func LimitsOf(l policy.Limits, supervised bool) limits {
 	return c
 }
 
-// supervise takes back what was left over for the supervisor, which has its threads now. It
-// tells whether the server has more than its limit by then: RLIMIT_NPROC, which may have
-// kept it from more, counts nothing.
+// Tighten lowers the limit of tasks once the supervisor has its threads (see LimitsOf). exceeded
+// reports whether the server has more tasks than its limit. No event tells that, because
+// RLIMIT_NPROC may have refused the others.
 func (g *Cgroup) Tighten(l policy.Limits) (exceeded bool, err error) {
 	tight := LimitsOf(l, true)
 	if tight.tasks == 0 {
@@ -179,7 +180,7 @@ func (g *Cgroup) Tighten(l policy.Limits) (exceeded bool, err error) {
 	return tasks > tight.tasks, g.verify(tight)
 }
 
-// verify reads the limits back.
+// verify reads the limits back, and fails if one differs.
 func (g *Cgroup) verify(l limits) error {
 	for _, f := range g.limits(l) {
 		if got := proc.ReadLine(filepath.Join(g.Dir, f.name)); got != f.value && !(f.name == fileSwapMax && got == "") {
@@ -189,23 +190,24 @@ func (g *Cgroup) verify(l limits) error {
 	return nil
 }
 
-// holds tells whether a process is in the cgroup.
+// Contains reports whether a process is in the cgroup.
 func (g *Cgroup) Contains(pid int) bool {
 	own, ok := Path(proc.ReadLine("/proc/" + strconv.Itoa(pid) + "/cgroup"))
 	return ok && filepath.Base(own) == filepath.Base(g.Dir)
 }
 
-// adopt moves a process in, with all of its threads.
+// Adopt moves a process into the cgroup, with all of its threads.
 func (g *Cgroup) Adopt(pid int) error {
 	return os.WriteFile(filepath.Join(g.Dir, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0)
 }
 
-// kill ends every process in the cgroup, wherever it has hidden otherwise.
+// kill ends every process in the cgroup.
 func (g *Cgroup) kill() error {
 	return os.WriteFile(filepath.Join(g.Dir, "cgroup.kill"), []byte("1"), 0) // Linux 5.14
 }
 
-// reached reports what the kernel ended and refused since the last time.
+// NewEvents reports whether the kernel ended a process for want of memory, or refused to create
+// one, since the previous call.
 func (g *Cgroup) NewEvents() (memory, processes bool) {
 	var more [2]bool
 	for i, e := range events {
@@ -225,16 +227,15 @@ func (g *Cgroup) NewEvents() (memory, processes bool) {
 	return more[0], more[1]
 }
 
-// watch calls changed whenever a count may have changed, until stop is closed and
-// once more then.
+// Watch calls changed whenever a counter may have changed, and once more when stop is closed.
 func (g *Cgroup) Watch(stop <-chan struct{}, changed func()) {
 	defer changed()
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
 	if err != nil {
-		<-stop // Process.Denials looks, too
+		<-stop // Process.Denials reads the counters, too
 		return
 	}
-	f := os.NewFile(uintptr(fd), "inotify") // of the runtime's poller: Close ends a Read
+	f := os.NewFile(uintptr(fd), "inotify") // non-blocking, so Close ends a Read
 	for _, e := range events {
 		unix.InotifyAddWatch(fd, filepath.Join(g.Dir, e.file), unix.IN_MODIFY)
 	}
@@ -254,8 +255,8 @@ func (g *Cgroup) Watch(stop <-chan struct{}, changed func()) {
 	<-ended
 }
 
-// remove ends what is left in the cgroup and removes it. A process that has just
-// died is in it for a moment more.
+// Remove ends all processes of the cgroup and removes it. It retries for a second, because a
+// process that has just died stays in the cgroup for a moment.
 func (g *Cgroup) Remove() {
 	if g.Fd >= 0 {
 		unix.Close(g.Fd)
@@ -265,7 +266,7 @@ func (g *Cgroup) Remove() {
 		f.Close()
 	}
 	if !g.Ours {
-		g.kill() // systemd removes a scope when it is empty
+		g.kill() // systemd removes the empty scope
 		return
 	}
 	for wait := 100 * time.Microsecond; wait < time.Second; wait *= 2 {
@@ -277,8 +278,8 @@ func (g *Cgroup) Remove() {
 	}
 }
 
-// sweep removes the cgroups that launchers left behind that were killed: empty
-// ones, since the kernel has ended what was in them.
+// Sweep removes the cgroups of launchers that were killed. They are empty, because the kernel
+// ended the jail with its launcher.
 func Sweep(parent string) {
 	for _, name := range proc.ReadDirNames(parent) {
 		rest, ok := strings.CutPrefix(name, Name)

@@ -10,8 +10,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
 )
 
-// TestSweepCgroups removes what dead launchers left, and nothing else.
-func TestSweepCgroups(t *testing.T) {
+// TestSweep checks that Sweep removes the cgroups of launchers that ended, and nothing else.
+func TestSweep(t *testing.T) {
 	dir := t.TempDir()
 	dead := 1 << 30 // beyond any pid_max
 	for _, name := range []string{fmt.Sprintf("mcp-jail.%d.1", dead), fmt.Sprintf("mcp-jail.%d.1", os.Getpid()), "mcp-jail.x.1", fmt.Sprintf("other.%d.1", dead)} {

@@ -8,11 +8,11 @@ import (
 	"strconv"
 )
 
-// As much of D-Bus as asking systemd for one unit takes (D-Bus specification,
-// "Marshaling" and "Message Protocol"): a call of a method with strings, numbers
-// and lists of numbers, and whether it was answered or refused.
+// This file has the part of D-Bus that a request to systemd needs (D-Bus specification,
+// "Marshaling" and "Message Protocol"): a method call with strings, numbers and lists of
+// numbers, and its reply.
 
-// dbusBody writes values, little-endian, each aligned to its size.
+// dbusBody encodes values, little-endian, each aligned to its size.
 type dbusBody struct{ b []byte }
 
 func (d *dbusBody) align(n int) {
@@ -40,8 +40,8 @@ func (d *dbusBody) signature(s string) {
 	d.b = append(append(append(d.b, byte(len(s))), s...), 0)
 }
 
-// array writes the length of what fill writes in front of it. The padding before
-// the first element does not count.
+// array writes an array whose elements fill writes. Its length excludes the padding before the
+// first element.
 func (d *dbusBody) array(alignment int, fill func()) {
 	d.uint32(0)
 	at := len(d.b) - 4
@@ -51,13 +51,13 @@ func (d *dbusBody) array(alignment int, fill func()) {
 	binary.LittleEndian.PutUint32(d.b[at:], uint32(len(d.b)-begin))
 }
 
-// A dbusProperty is a name with a value: string, bool, uint64 or []uint32.
+// dbusProperty is a name with a value of type string, uint64 or []uint32.
 type dbusProperty struct {
 	name  string
 	value any
 }
 
-// properties writes them as systemd takes them: a(sv).
+// properties writes properties as systemd expects them: a(sv).
 func (d *dbusBody) properties(ps []dbusProperty) {
 	d.array(8, func() {
 		for _, p := range ps {
@@ -88,7 +88,7 @@ const (
 	fieldPath, fieldInterface, fieldMember, fieldBodySignature = 1, 2, 3, 8
 )
 
-// dbusMessage is a method call with serial 1.
+// dbusMessage returns a method call with serial 1.
 func dbusMessage(object, iface, member, signature string, body []byte) []byte {
 	d := &dbusBody{b: []byte{'l', dbusCall, 0, 1}}
 	d.uint32(uint32(len(body)))
@@ -114,18 +114,17 @@ func dbusMessage(object, iface, member, signature string, body []byte) []byte {
 	return append(d.b, body...)
 }
 
-// dbusAuth says who we are, which the socket proves ("EXTERNAL" of the
-// specification), and begins.
+// dbusAuth returns the authentication by UID ("EXTERNAL" in the specification), which the
+// socket's credentials prove.
 func dbusAuth(uid int) []byte {
 	return []byte("\x00AUTH EXTERNAL " + hex.EncodeToString([]byte(strconv.Itoa(uid))) + "\r\nBEGIN\r\n")
 }
 
-var errDBus = errors.New("an answer that is no D-Bus")
+var errDBus = errors.New("the reply is not D-Bus")
 
-// dbusReply reads up to the answer to our one call. Signals in between are not
-// for us.
+// dbusReply reads up to the reply to the one call. It skips signals.
 func dbusReply(r io.Reader) error {
-	for line := []byte(nil); ; { // the answer to AUTH: OK and an identifier
+	for line := []byte(nil); ; { // the reply to AUTH: OK and an identifier
 		var b [1]byte
 		if _, err := io.ReadFull(r, b[:]); err != nil {
 			return err
@@ -161,7 +160,7 @@ func dbusReply(r io.Reader) error {
 		case dbusReturn:
 			return nil
 		case dbusError:
-			said := rest[fields:] // its first value is a text, by convention
+			said := rest[fields:] // by convention the first value is a text
 			if len(said) > 4 {
 				if n := binary.LittleEndian.Uint32(said); int(n) <= len(said)-4 {
 					return errors.New(string(said[4 : 4+n]))

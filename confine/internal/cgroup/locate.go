@@ -8,23 +8,23 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// cgroupPlace is where a jail can have a cgroup (v2) of its own with the
-// controllers memory and pids. At most one of Parent and Manager is set.
+// Location is where jails can have cgroups. At most one of Parent and Manager is set.
 type Location struct {
-	// Parent is a directory in which this process may make cgroups, and whose
-	// children have the controllers.
+	// Parent is a directory in which this process may make cgroups. Its children have the
+	// controllers memory and pids.
 	Parent string
-	// Manager is the socket of the service manager that makes them instead, below
-	// Root.
+	// Manager is the socket of the user's systemd, which makes the cgroups instead, below the
+	// directory Root.
 	Manager string
 	Root    string
-	// Why and Fix say why there is neither.
+	// If neither is set, Why says why, and Fix says what the user can do.
 	Why, Fix string
 }
 
+// None reports whether jails can have no cgroup.
 func (p Location) None() bool { return p.Parent == "" && p.Manager == "" }
 
-// by is how an enforcement names it.
+// Describe names the mechanism that enforces a limit by a file of the cgroup.
 func (p Location) Describe(file string) string {
 	if p.Manager != "" {
 		return "a scope of systemd (" + file + ")"
@@ -32,8 +32,8 @@ func (p Location) Describe(file string) string {
 	return "a cgroup (" + file + ")"
 }
 
-// writable tells whether the server, in any of its processes, could write the files of
-// its own cgroup, or talk to its manager. No limit holds then: it would raise it, or leave.
+// Writable reports whether the profile lets the server write the files of its cgroup, or connect
+// to the manager. Then no limit holds, because the server could raise it or leave the cgroup.
 func (p Location) Writable(profile *policy.Profile) bool {
 	if p.Manager != "" && (profile.RightsAt(p.Manager) != 0 || profile.HasRuleFor(p.Manager, policy.AllRights)) {
 		return true
@@ -49,29 +49,29 @@ func (p Location) Writable(profile *policy.Profile) bool {
 	return false
 }
 
-// facts are what the choice of a place depends on.
+// facts are what the choice of a location depends on.
 type facts struct {
-	Own    string // the cgroup of this process, "/user.slice/…"; "" when there is no v2 hierarchy
-	Older  bool   // v1 has memory or pids; what follows is not asked for then
-	Mount  string // where the hierarchy is mounted; "" when it is not
-	Top    string // what of the hierarchy lies there: "/" unless this is a container's view
+	Own    string // the cgroup of this process, "/user.slice/…"; "": there is no v2 hierarchy
+	Older  bool   // cgroup v1 has memory or pids; the other fields are not set then
+	Mount  string // where the hierarchy is mounted; "": nowhere
+	Top    string // the part of the hierarchy that is mounted there: "/", or less in a container
 	UID    int
-	Booted bool // systemd is the system's manager
-	// Delegated tells of a directory whether this process may make cgroups in it
-	// that have both controllers.
+	Booted bool // systemd manages the system
+	// Delegated reports whether this process may make cgroups in a directory that have both
+	// controllers.
 	Delegated func(dir string) bool
-	// Manager is the socket of the service manager of this user, where it can be
-	// connected to and its cgroup has both controllers; Root is that cgroup. It can
-	// move what is below it and nothing else.
+	// Manager is the socket of the user's systemd, if this process can connect to it and its
+	// cgroup has both controllers. Root is that cgroup. The manager can only move processes
+	// that are below Root.
 	Manager, Root string
 }
 
-// locate chooses. Where systemd manages the hierarchy only the cgroup of
-// this process itself may be used, and only if somebody has made that possible:
-// everything else is systemd's, to whom the request goes. Elsewhere it is the
-// nearest cgroup around this process that serves. Controllers are never enabled
-// here, nor processes moved: a cgroup that holds processes has no controllers to
-// give, and those would be the processes of others.
+// locate chooses a location. Where systemd manages the hierarchy, that is the cgroup of this
+// process if it was delegated, or else a scope of the user's systemd: all other cgroups belong
+// to systemd. Elsewhere it is the nearest delegated cgroup around this process.
+//
+// locate does not enable controllers. A cgroup with processes cannot give controllers to its
+// children, and moving those processes away is not mcp-jail's business.
 func locate(f facts) Location {
 	if f.Own == "" {
 		return Location{Why: "there is no cgroup v2 here", Fix: "boot with cgroup v2 (systemd.unified_cgroup_hierarchy=1)"}
@@ -102,13 +102,13 @@ func locate(f facts) Location {
 		Fix: "give the cgroup that mcp-jail is started in no other process than those in its children, and write \"+memory +pids\" to its cgroup.subtree_control",
 	}
 	if f.Booted {
-		p.Why = "no manager of systemd's has this process, memory and pids"
+		p.Why = "no systemd manager with memory and pids manages this process"
 		p.Fix = "start mcp-jail below the manager of the user, as a desktop does, or with systemd-run --user --scope; user@.service needs Delegate=memory pids"
 	}
 	return p
 }
 
-// parseLine is the value of one line of a file such as memory.events: "max 7".
+// parseLine returns the value of a key in a file such as memory.events ("max 7"), or 0.
 func parseLine(content, key string) int64 {
 	for line := range strings.Lines(content) {
 		if name, value, ok := strings.Cut(strings.TrimSpace(line), " "); ok && name == key {

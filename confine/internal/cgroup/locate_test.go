@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestCgroupPlace: where a jail's cgroup goes, for every kind of host.
-func TestCgroupPlace(t *testing.T) {
+// TestLocate checks where a jail's cgroup goes, for each kind of host.
+func TestLocate(t *testing.T) {
 	const (
 		mount   = "/sys/fs/cgroup"
 		session = "/user.slice/user-1000.slice/user@1000.service/app.slice/term.scope"
@@ -26,16 +26,16 @@ func TestCgroupPlace(t *testing.T) {
 		{"no v2", facts{}, nil, Location{}, "no cgroup v2"},
 		{"v1 has the controllers", facts{Own: "/", Older: true, Mount: mount, Top: "/"}, []string{mount}, Location{}, "cgroup v1"},
 		{"not mounted", facts{Own: "/"}, nil, Location{}, "not mounted"},
-		{"another namespace's", facts{Own: "/../x", Mount: mount, Top: "/"}, []string{mount}, Location{}, "not visible"},
+		{"a cgroup outside of the namespace", facts{Own: "/../x", Mount: mount, Top: "/"}, []string{mount}, Location{}, "not visible"},
 		{"a part of the hierarchy that is not ours", facts{Own: "/a", Mount: mount, Top: "/b"}, []string{mount}, Location{}, "not visible"},
 		{"the root, without controllers", facts{Own: "/", Mount: mount, Top: "/"}, nil, Location{}, "no cgroup around"},
 		{"the root", facts{Own: "/", Mount: mount, Top: "/"}, []string{mount}, Location{Parent: mount}, ""},
 		{"a leaf of a container", facts{Own: "/init", Mount: mount, Top: "/"}, []string{mount}, Location{Parent: mount}, ""},
 		{"a container's view", facts{Own: "/docker/1/init", Mount: mount, Top: "/docker/1"}, []string{mount}, Location{Parent: mount}, ""},
 		{"the nearest", facts{Own: "/a/b/c", Mount: mount, Top: "/"}, []string{mount, mount + "/a"}, Location{Parent: mount + "/a"}, ""},
-		{"systemd: what is around belongs to it", facts{Own: session, Mount: mount, Top: "/", Booted: true}, []string{mount, mount + "/user.slice/user-1000.slice/user@1000.service/app.slice"}, Location{}, "no manager of systemd's"},
+		{"systemd: the cgroups around belong to it", facts{Own: session, Mount: mount, Top: "/", Booted: true}, []string{mount, mount + "/user.slice/user-1000.slice/user@1000.service/app.slice"}, Location{}, "no systemd manager"},
 		{"systemd: its user manager", facts{Own: session, Mount: mount, Top: "/", Booted: true, Manager: socket, Root: root}, nil, Location{Manager: socket, Root: root}, ""},
-		{"systemd: a session that is not the manager's", facts{Own: "/user.slice/user-1000.slice/session-3.scope", Mount: mount, Top: "/", Booted: true, Manager: socket, Root: root}, nil, Location{}, "no manager of systemd's"},
+		{"systemd: a session that is not the manager's", facts{Own: "/user.slice/user-1000.slice/session-3.scope", Mount: mount, Top: "/", Booted: true, Manager: socket, Root: root}, nil, Location{}, "no systemd manager"},
 		{"systemd: a cgroup that was delegated and divided", facts{Own: session, Mount: mount, Top: "/", Booted: true, Manager: socket, Root: root}, []string{mount + session}, Location{Parent: mount + session}, ""},
 	} {
 		c.facts.Delegated = func(dir string) bool { return slices.Contains(c.delegated, dir) }
@@ -48,7 +48,7 @@ func TestCgroupPlace(t *testing.T) {
 	}
 }
 
-func TestCgroupLine(t *testing.T) {
+func TestParseLine(t *testing.T) {
 	const events = "low 0\nhigh 3\nmax 7\noom_group_kill 1\noom_kill 5\noom 2\nodd\n"
 	for key, want := range map[string]int64{"max": 7, "oom": 2, "oom_kill": 5, "hi": 0, "odd": 0, "": 0} {
 		if n := parseLine(events, key); n != want {

@@ -4,8 +4,8 @@ import (
 	"strings"
 )
 
-// cgroupPath is the cgroup of this process in the v2 hierarchy, from
-// /proc/self/cgroup; ok is false where there is none.
+// Path returns the cgroup of a process in the v2 hierarchy from the content of its
+// /proc/PID/cgroup. ok is false if there is none.
 func Path(cgroup string) (path string, ok bool) {
 	for line := range strings.Lines(cgroup) {
 		if p, found := strings.CutPrefix(strings.TrimSpace(line), "0::"); found {
@@ -15,8 +15,8 @@ func Path(cgroup string) (path string, ok bool) {
 	return "", false
 }
 
-// isVersion1 tells, from /proc/self/cgroup, that memory or pids belong to a hierarchy of
-// v1. A controller is in one hierarchy only, so that v2 has not got it then.
+// isVersion1 reports whether memory or pids belong to a v1 hierarchy, from the content of
+// /proc/self/cgroup. A controller belongs to one hierarchy, so v2 does not have it then.
 func isVersion1(cgroup string) bool {
 	for line := range strings.Lines(cgroup) {
 		_, line, _ = strings.Cut(line, ":")
@@ -30,8 +30,8 @@ func isVersion1(cgroup string) bool {
 	return false
 }
 
-// cgroupMount is where the v2 hierarchy is mounted, from /proc/self/mountinfo, and
-// which part of it.
+// Mount returns where the v2 hierarchy is mounted and which part of it, from the content of
+// /proc/self/mountinfo.
 func Mount(mountinfo string) (dir, top string) {
 	for line := range strings.Lines(mountinfo) {
 		before, after, found := strings.Cut(line, " - ")

@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-func TestCgroupFiles(t *testing.T) {
+func TestPathAndMount(t *testing.T) {
 	if p, ok := Path("5:cpu:/x\n0::/user.slice/a.scope\n"); !ok || p != "/user.slice/a.scope" {
 		t.Errorf("path %q, %v", p, ok)
 	}

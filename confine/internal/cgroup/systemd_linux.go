@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// managerHere is the private socket of a user's service manager, and the cgroup that
-// is the manager's. The way by a message bus costs a second hop. The system's own
-// manager is not asked: root has a cgroup of its own, or the sampler.
+// managerHere returns the private socket of the user's systemd and the cgroup of that manager.
+// The private socket is one hop shorter than the message bus. Root gets none: root uses a
+// delegated cgroup, or package oom.
 func managerHere(mount string, uid int) (socket, root string) {
 	if uid == 0 {
 		return "", ""
@@ -32,11 +32,11 @@ func managerHere(mount string, uid int) (socket, root string) {
 	return socket, root
 }
 
-// patience bounds a conversation with systemd, which takes a few milliseconds.
+// systemdPatience bounds a request to systemd, which usually takes a few milliseconds.
 const systemdPatience = 3 * time.Second
 
-// makeScope asks systemd for a scope with the limits around the jail's init, and
-// waits until it is in it.
+// MakeScope asks systemd for a scope with the limits for the process pid, and waits until the
+// process is in it.
 func MakeScope(place Location, pid int, l limits) (*Cgroup, error) {
 	name := fmt.Sprintf("%s%d.%d.scope", Name, os.Getpid(), count.Add(1))
 	deadline := time.Now().Add(systemdPatience)
@@ -50,7 +50,7 @@ func MakeScope(place Location, pid int, l limits) (*Cgroup, error) {
 		}
 		time.Sleep(200 * time.Microsecond)
 	}
-	// Where it is, the kernel knows; below what we see as the root.
+	// The kernel tells where the scope is.
 	mount, top := Mount(proc.ReadLine("/proc/self/mountinfo"))
 	own, _ := Path(proc.ReadLine("/proc/" + strconv.Itoa(pid) + "/cgroup"))
 	rel, err := filepath.Rel(top, own)
@@ -61,7 +61,7 @@ func MakeScope(place Location, pid int, l limits) (*Cgroup, error) {
 	return g, g.verify(l)
 }
 
-// startScope is org.freedesktop.systemd1.Manager.StartTransientUnit.
+// startScope calls org.freedesktop.systemd1.Manager.StartTransientUnit.
 func startScope(socket, name string, pid int, l limits, deadline time.Time) error {
 	conn, err := net.DialTimeout("unix", socket, systemdPatience)
 	if err != nil {
@@ -72,7 +72,7 @@ func startScope(socket, name string, pid int, l limits, deadline time.Time) erro
 	properties := []dbusProperty{
 		{"Description", "a jail of mcp-jail"},
 		{"PIDs", []uint32{uint32(pid)}},
-		{"CollectMode", "inactive-or-failed"}, // nothing stays when it failed
+		{"CollectMode", "inactive-or-failed"}, // remove the unit even after a failure
 	}
 	if l.memoryMB > 0 {
 		properties = append(properties, dbusProperty{"MemoryMax", uint64(l.memoryMB) << 20}, dbusProperty{"MemorySwapMax", uint64(0)})
