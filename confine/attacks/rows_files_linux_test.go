@@ -104,7 +104,7 @@ func fileAttacks() []attackGroup {
 				"call open @WS/.envrc 0101 0644", "call openat -100 @WS/.envrc 0101 0644", "call creat @WS/.envrc 0644", "call mknodat -100 @WS/.envrc 0100644 0", "call mkdirat -100 @WS/.idea 0755", "call linkat -100 @WS/a -100 @WS/.envrc 0",
 				"call renameat2 -100 @WS/a -100 @WS/.envrc 0", "call symlinkat @a -100 @WS/.envrc",
 			}},
-			{what: "a socket under such a name", allowed: "bind is not mediated; nobody reads or runs a socket", forms: []string{"mksock WS/.envrc"}},
+			{what: "a socket under such a name", allowed: "bind is not mediated; no program reads or runs a socket", forms: []string{"mksock WS/.envrc"}},
 			{what: "mcp-jail's own configuration, trust store and records", forms: []string{
 				"write HOME/.config/mcp-jail/config.toml", "create-renamed HOME/x HOME/.config/mcp-jail/config.toml", "rename HOME/.config/mcp-jail HOME/m", "swap-dir HOME/.config/mcp-jail", "rename HOME/.config HOME/c", "swap-dir HOME/.config",
 				"create HOME/.config/mcp-jail/new", "unlink HOME/.config/mcp-jail/config.toml", "read STATE/trust.toml", "write STATE/trust.toml", "create-renamed HOME/x STATE/trust.toml", "unlink STATE/trust.toml", "rename STATE HOME/m", "swap-dir STATE",

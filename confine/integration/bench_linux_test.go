@@ -23,8 +23,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// BenchmarkLaunch is what a jail costs: true in one, against a bare spawn. The
-// shim here is the test binary, which starts slower than mcp-jail itself.
+// BenchmarkLaunch measures the start of /usr/bin/true in a jail and without one. The prepared
+// process is the test binary, which starts slower than mcp-jail.
 func BenchmarkLaunch(b *testing.B) {
 	jailtest.Needs(b)
 	b.Run("bare", func(b *testing.B) {

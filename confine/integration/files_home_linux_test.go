@@ -76,7 +76,7 @@ func everything(t testing.TB, dir string) string {
 		if err := unix.Lstat(p, &st); err != nil {
 			return err
 		}
-		// Read without a trace: whoever reads it in the jail must leave none either.
+		// O_NOATIME: reading here must not change the access time, nor may reading in the jail.
 		content := ""
 		switch st.Mode & unix.S_IFMT {
 		case unix.S_IFREG:

@@ -59,7 +59,7 @@ func TestJailProtectedNames(t *testing.T) {
 		{"mkdir DIR/node_modules/q/.vscode", "ok", ""},
 		{"rename DIR/node_modules/q DIR/q", "ok", ""},
 		{"rename DIR/node_modules/p DIR/p", "EACCES", "p"},
-		{"rename-shut DIR/node_modules/s DIR/s in", "EACCES", "p"}, // where nobody can look
+		{"rename-shut DIR/node_modules/s DIR/s in", "EACCES", "p"}, // which no process can search
 		{"rename DIR/node_modules/p DIR/node_modules/r", "ok", ""},
 		{"exchange DIR/other DIR/node_modules/p", "EACCES", "p"},
 		{"exchange DIR/other DIR/node_modules/q", "EXDEV", "p"}, // it could not be taken back

@@ -33,7 +33,7 @@ func TestWithoutNamespaces(t *testing.T) {
 	type way struct{ name, how, role string }
 	ways := []way{{"by a filter", "filter", ""}}
 	if os.Getuid() == 0 && testkit.All() {
-		// In its user namespace root is mapped alone: the files of others are nobody's.
+		// Only root is mapped in its user namespace: files of other users belong to nobody (65534).
 		ways = append(ways, way{"by a filter, as an ordinary user", "filter", attacker.AsUserName}, way{"by a setting", "limit", "unshare"})
 	}
 	for i, w := range ways {

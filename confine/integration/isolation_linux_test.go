@@ -232,8 +232,7 @@ func TestJailState(t *testing.T) {
 // TestJailSetID: a set-id file in a granted directory gives no other user.
 func TestJailSetID(t *testing.T) {
 	jailtest.Needs(t)
-	// Somebody who is neither root nor the ordinary user of these tests.
-	const somebody = 12345
+	const other = 12345 // neither root nor the ordinary user of these tests
 	program := filepath.Join(filepath.Dir(jailtest.Binary), "set-id")
 	if os.Getuid() == 0 {
 		b, err := os.ReadFile(jailtest.Binary)
@@ -241,7 +240,7 @@ func TestJailSetID(t *testing.T) {
 			err = os.WriteFile(program, b, 0o755)
 		}
 		if err == nil {
-			err = os.Chown(program, somebody, somebody)
+			err = os.Chown(program, other, other)
 		}
 		if err == nil {
 			err = os.Chmod(program, 0o755|os.ModeSetuid|os.ModeSetgid)
@@ -255,7 +254,7 @@ func TestJailSetID(t *testing.T) {
 	}
 	uid, gid := os.Getuid(), os.Getgid()
 	run := []attacker.Attempt{{"exec-probe", program, `[["ids"]]`}}
-	jailtest.Expect(t, "unconfined", jailtest.Unconfined(t, "/", run...)[0], fmt.Sprintf(`ok ["ok %d %d %d"]`, uid, somebody, somebody))
+	jailtest.Expect(t, "unconfined", jailtest.Unconfined(t, "/", run...)[0], fmt.Sprintf(`ok ["ok %d %d %d"]`, uid, other, other))
 	jailtest.Expect(t, "in the jail", jailtest.Attempts(t, jailtest.Profile(t, jailtest.Grant{Path: program, Rights: rx}), run...)[0], fmt.Sprintf(`ok ["ok %d %d %d"]`, uid, uid, gid))
 	// Nor can one be made.
 	dir := testkit.Plant(t, "file")

@@ -40,7 +40,7 @@ func newWitness(t testing.TB) *witness {
 func (p *witness) gone(t testing.TB) {
 	t.Helper()
 	p.w.Close()
-	jailtest.Within(t, "the end of everybody who held the descriptor", func() { io.Copy(io.Discard, p.r) })
+	jailtest.Within(t, "the end of all processes that held the descriptor", func() { io.Copy(io.Discard, p.r) })
 }
 
 // runLauncher starts jails until it is killed. Descriptor 3 is the witness: the
@@ -51,7 +51,7 @@ func runLauncher() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	// Away from the numbers that the launcher itself uses in the shim (see sys.PadFDTable).
+	// Away from the numbers that the launcher itself uses in the prepared process (see sys.PadFDTable).
 	fd, err := unix.FcntlInt(3, unix.F_DUPFD, 2*sys.MinFDTable)
 	if err != nil {
 		os.Exit(1)

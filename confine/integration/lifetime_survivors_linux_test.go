@@ -36,7 +36,7 @@ const reaperEnv = "MCPJAIL_TEST_REAPER"
 // may be left: no process, thread or namespace, no mount, no file.
 func TestJailSurvivors(t *testing.T) {
 	if os.Getenv(ownProcEnv) != "" {
-		// Nothing of the new namespace may show elsewhere, and nobody else writes here.
+		// No mount of the new namespace propagates, and no other process writes to these directories.
 		if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 			t.Fatal(err)
 		}

@@ -46,7 +46,7 @@ func TestStartOfStoppedLauncherProcessIsCancelled(t *testing.T) {
 				t.Errorf("%d bytes: %v", size, err)
 			}
 		case <-time.After(testkit.Patience):
-			t.Errorf("%d bytes: nobody can call the start off", size)
+			t.Errorf("%d bytes: the start cannot be cancelled", size)
 			unix.PidfdSendSignal(shim.Process.Pidfd, unix.SIGKILL, nil, 0)
 			<-failed
 		}

@@ -29,10 +29,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A fault is one system call of those that build a jail that the kernel answers with an
-// errno. A filter does it: with namespaces the stub gets it before anything else, without
-// a copy of the test binary puts it on itself before it becomes the shim. The copy's name
-// tells which fault.
+// A fault makes one system call of the build fail with an errno, by a seccomp filter. With
+// namespaces the stub gets the filter first. Without, a link to the test binary installs the
+// filter on itself before it becomes the supervisor; the name of the link selects the fault.
 type fault struct {
 	step   string
 	what   string

@@ -134,7 +134,7 @@ func TestHostNSOlderLandlock(t *testing.T) {
 				}
 				pipe := newWitness(t)
 				got := onHostWith(t, p, f, pipe.w, tries...)
-				pipe.gone(t) // and with them whoever has detached himself
+				pipe.gone(t) // and detached processes
 				truncate := "EACCES"
 				if abi < 3 && !supervised {
 					truncate = "EPERM" // by the filter

@@ -25,7 +25,7 @@ type seccompRow struct {
 
 const (
 	badFD    = ^uintptr(0)
-	noSuch   = 54321   // a user id, pid or key that nobody has
+	noSuch   = 54321   // a user ID, process ID or key that does not exist
 	garbage  = 1 << 40 // in a half that the kernel does not look at
 	faulting = 1       // an address that faults
 

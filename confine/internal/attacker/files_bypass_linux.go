@@ -61,7 +61,7 @@ func fileVerbs() map[string]func([]string) (string, error) {
 			defer unix.Close(fd)
 			return os.WriteFile(fmt.Sprintf("/proc/self/fd/%d", fd), []byte("other"), 0)
 		}),
-		"locked": silent(func(a []string) (err error) { // by somebody else, while it is held
+		"locked": silent(func(a []string) (err error) { // by another process, while it is held
 			var fds [2]int
 			for i := range fds {
 				if fds[i], err = unix.Open(a[0], unix.O_RDWR|unix.O_CLOEXEC, 0); err != nil {

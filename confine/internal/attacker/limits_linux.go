@@ -195,7 +195,7 @@ func attemptAllocateFirstless(a []string) error {
 		for range 200 {
 			if b, err := os.ReadFile("/proc/self/status"); err == nil && !strings.Contains(string(b), "VmRSS") {
 				attemptAllocate(a, unix.MAP_PRIVATE)
-				os.Exit(0) // whoever waits for done may be the thread that has ended
+				os.Exit(0) // the thread that waits for done may have ended
 			}
 			time.Sleep(10 * time.Millisecond)
 		}
