@@ -15,7 +15,7 @@ import (
 // compile turns a profile into a plan for one kernel. Gaps stand in the plan;
 // whether they are accepted is the launcher's decision.
 func Compile(p *policy.Profile, f probe.Host) *Plan {
-	c := compiler{p: p, f: f, plan: &Plan{Profile: p, Enforced: make([]Enforcement, 0, 16)}}
+	c := compiler{p: ownProfile(p, f), f: f, plan: &Plan{Profile: p, Enforced: make([]Enforcement, 0, 16)}}
 	if !f.Supported {
 		for _, axis := range policy.Axes() {
 			c.addGap(Gap{
@@ -32,7 +32,7 @@ func Compile(p *policy.Profile, f probe.Host) *Plan {
 	}
 	o := &c.plan.Spec
 	*o = spec.Spec{
-		HostPID: f.PID, Links: p.Links, FreshProc: f.FreshProc.Answer == probe.Yes,
+		HostPID: f.PID, Links: c.p.Links, FreshProc: f.FreshProc.Answer == probe.Yes,
 		Devices: f.Devices, Limits: p.Limits, Program: p.Program, Argv: p.Argv, Dir: p.Dir,
 	}
 	o.Env = make([]string, 0, len(p.Env))
@@ -50,8 +50,27 @@ func Compile(p *policy.Profile, f probe.Host) *Plan {
 	return c.plan
 }
 
+// ownProfile returns the profile without the entries and links that a jail on this host
+// replaces by files and directories of its own. p is not changed.
+func ownProfile(p *policy.Profile, f probe.Host) *policy.Profile {
+	hostNS := f.UserNamespaces.Answer == probe.No
+	gateway := !hostNS && grantedHosts(p.Net) != nil
+	if !hostNS && !gateway {
+		return p
+	}
+	replaced := func(name string) bool {
+		return gateway && slices.ContainsFunc(gatewayFiles(), func(f spec.MadeFile) bool { return f.Path == name })
+	}
+	own := *p
+	own.Entries = slices.DeleteFunc(slices.Clone(p.Entries), func(e policy.Entry) bool {
+		return hostNS && e.Ephemeral || e.Origin == policy.OriginBaseline && replaced(e.Path)
+	})
+	own.Links = slices.DeleteFunc(slices.Clone(p.Links), func(l policy.Link) bool { return replaced(l.Path) })
+	return &own
+}
+
 type compiler struct {
-	p    *policy.Profile
+	p    *policy.Profile // from ownProfile; plan.Profile is the caller's
 	f    probe.Host
 	plan *Plan
 

@@ -20,12 +20,7 @@ import (
 // it is, so that there are fewer.
 func (c *compiler) compileHostNS() {
 	c.plan.HostNamespaces = c.f.UserNamespaces
-	home := Ephemeral(c.p)
-	if home != "" {
-		p := *c.p
-		p.Entries = slices.DeleteFunc(slices.Clone(p.Entries), func(e policy.Entry) bool { return e.Ephemeral })
-		c.p = &p
-	}
+	home := Ephemeral(c.plan.Profile)
 	o := &c.plan.Spec
 	*o = spec.Spec{
 		HostNS: true, TempDir: c.f.TempDir, HostPID: c.f.PID, Limits: c.p.Limits,

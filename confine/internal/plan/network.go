@@ -14,8 +14,9 @@ import (
 // for a resolver is content as well.
 const gatewayResolver = "192.0.0.2"
 
-// gatewayFiles are what a program in a gated jail looks names up by. One resolver, and
-// no way around it: nss-resolve and nscd would be sockets of the host.
+// gatewayFiles returns the files by which a program behind a gateway looks names up. There
+// is one resolver. The host's nsswitch.conf may name services that are sockets of the host
+// (nss-resolve, nscd), which do not exist in the jail.
 func gatewayFiles() []spec.MadeFile {
 	return []spec.MadeFile{
 		{Path: "/etc/resolv.conf", Content: "nameserver " + gatewayResolver + "\n"},
@@ -45,19 +46,9 @@ func (c *compiler) compileNetwork(o *spec.Spec, granted []string) {
 	files := gatewayFiles()
 	o.Files = slices.DeleteFunc(o.Files, func(f spec.MadeFile) bool { return f.Path == files[0].Path })
 	o.Files = append(o.Files, files...)
-	replaced := func(name string) bool {
-		return slices.ContainsFunc(files, func(f spec.MadeFile) bool { return f.Path == name })
-	}
-	// The host's own nsswitch.conf names services that do not exist in here.
-	p := *c.p
-	p.Entries = slices.DeleteFunc(slices.Clone(p.Entries), func(e policy.Entry) bool {
-		return e.Origin == policy.OriginBaseline && replaced(e.Path)
-	})
 	for i := range o.Files {
 		o.Files[i].Over = c.within(o.Files[i].Path)
 	}
-	o.Links = slices.DeleteFunc(slices.Clone(o.Links), func(l policy.Link) bool { return replaced(l.Path) })
-	c.p = &p
 	c.onlyHosts("listeners handed out of an empty network namespace", granted)
 }
 
