@@ -77,16 +77,16 @@ func (l Launcher) CompileOn(p *policy.Profile, f probe.Host) (*planpkg.Plan, err
 // process that runs. When its deadline passes the error is a *StartError
 // that gives its cause.
 func (l Launcher) Start(ctx context.Context, p *policy.Profile, stdio jail.Stdio) (*Process, error) {
-	// The shim starts while the plan is compiled; without a plan it is sent away.
-	// Whether there are namespaces is not asked: the start itself finds out.
-	// The same goes for copies.
-	shim, f := l.ClaimPrepared(), probe.Detect()
-	f.Overlay = cachedOverlay(p)
-	gateway.FindTLS(&f, p)
-	process, err := l.start(ctx, shim, p, f, stdio)
+	// A start finds out by itself whether there are namespaces and overlays, which costs
+	// nothing where there are. So a plan is compiled once for each kind of jail that is tried.
+	// The jail's init starts first, while the host is asked and the plan compiled.
+	prepared, host := l.ClaimPrepared(), probe.Detect()
+	host.Overlay = cachedOverlay(p)
+	gateway.FindTLS(&host, p)
+	process, err := l.start(ctx, prepared, p, host, stdio)
 	if refused := overlayRefused(p, err); refused.Answer == probe.No {
-		f.Overlay = refused
-		process, err = l.start(ctx, l.ClaimPrepared(), p, f, stdio)
+		host.Overlay = refused
+		process, err = l.start(ctx, l.ClaimPrepared(), p, host, stdio)
 	}
 	if err == nil {
 		return process, nil
@@ -95,14 +95,16 @@ func (l Launcher) Start(ctx context.Context, p *policy.Profile, stdio jail.Stdio
 	if refused.Answer != probe.No {
 		return nil, err
 	}
-	return l.start(ctx, l.PrepareHostNS(), p, f.WithUserNS(refused), stdio)
+	return l.start(ctx, l.PrepareHostNS(), p, host.WithUserNS(refused), stdio)
 }
 
-func (l Launcher) start(ctx context.Context, shim *Prepared, p *policy.Profile, f probe.Host, stdio jail.Stdio) (*Process, error) {
-	plan, err := l.CompileOn(p, f)
+// start compiles the plan for one kind of jail and has the init of that kind carry it
+// out. The init is ended if the plan has a gap that is not waived.
+func (l Launcher) start(ctx context.Context, prepared *Prepared, p *policy.Profile, host probe.Host, stdio jail.Stdio) (*Process, error) {
+	plan, err := l.CompileOn(p, host)
 	if err != nil {
-		shim.cancel()
+		prepared.cancel()
 		return nil, err
 	}
-	return shim.Start(ctx, plan, stdio)
+	return prepared.Start(ctx, plan, stdio)
 }
