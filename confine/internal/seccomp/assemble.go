@@ -7,9 +7,9 @@ import (
 	"golang.org/x/net/bpf"
 )
 
-// assembleFilter writes a decision tree as a program: test, the way on when it holds,
-// the way on when it does not. A verdict is there once, as far as jumps reach: the
-// kernel translates every instruction, at every start.
+// Assemble writes a decision tree as a program: the test, the branch where it holds, the
+// branch where it does not. Jumps share one copy of a verdict as far as they reach, because
+// the kernel translates every instruction at every start.
 func Assemble(root *Node) ([]bpf.RawInstruction, error) {
 	e := assembler{back: make([]bpf.RawInstruction, 0, 256)}
 	e.node(root, Word{})
@@ -20,15 +20,15 @@ func Assemble(root *Node) ([]bpf.RawInstruction, error) {
 	return e.back, e.err
 }
 
-// A filterEmitter writes a program from its end to its beginning: jumps lead forwards
-// only, so that where one leads is there before it. A place is an index of back.
+// An assembler writes a program from its end to its beginning. Jumps lead forwards only, so
+// the target of a jump is written before the jump. A place is an index of back.
 type assembler struct {
 	back    []bpf.RawInstruction
 	returns []returnPlace
 	err     error
 }
 
-// An returnPlace is the nearest place of a verdict.
+// A returnPlace is the nearest place of a verdict.
 type returnPlace struct {
 	verdict uint32
 	at      int
@@ -42,11 +42,11 @@ func (e *assembler) put(ins bpf.RawInstruction, err error) (at int) {
 	return len(e.back) - 1
 }
 
-// reaches tells whether a conditional jump can lead to a place, from here or from
-// behind the two plain jumps that its ways may take (see near).
+// reaches reports whether a conditional jump can lead to a place. It leaves room for the
+// two plain jumps that near may add before it.
 func (e *assembler) reaches(at int) bool { return len(e.back)-at <= 255-2 }
 
-// near is a place in reach that leads to at.
+// near returns a place in reach that leads to at.
 func (e *assembler) near(at int) int {
 	if e.reaches(at) {
 		return at
@@ -54,8 +54,8 @@ func (e *assembler) near(at int) int {
 	return e.put(bpf.Jump{Skip: uint32(len(e.back) - at - 1)}.Assemble())
 }
 
-// node writes a tree and returns where it begins. loaded is what the accumulator
-// holds there, the zero word if nothing is known of it.
+// node writes a tree and returns where it begins. loaded is the word in the accumulator at
+// that point, or the zero Word if it is unknown.
 func (e *assembler) node(n *Node, loaded Word) int {
 	if n.leaf() {
 		return e.leaf(n.Verdict)

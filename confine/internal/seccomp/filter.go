@@ -7,16 +7,7 @@ import (
 	"golang.org/x/net/bpf"
 )
 
-// The seccomp filter: a deny-list compiled from a table (seccomp_rules.go) into
-// one classic BPF program. Compiling is pure and runs on every OS; installing
-// is in seccomp_linux.go.
-//
-// Shape of a program: the architecture, then a balanced binary search over the
-// number, then the tests of that one call. A call that no rule names costs
-// about ten instructions, and as no argument is read on its way the kernel
-// (5.11 and later) recognises it as always allowed and skips the program.
-
-// Arch is a machine that the compiler knows the system calls of.
+// Arch is an architecture whose system calls the compiler knows.
 type Arch uint8
 
 const (
@@ -24,8 +15,8 @@ const (
 	ArchARM64
 )
 
-// archOf returns the Arch of a GOARCH value; ok is false for the others, which
-// cannot be filtered.
+// ArchOf returns the Arch of a GOARCH value. ok is false for an architecture that has no
+// filter.
 func ArchOf(goarch string) (a Arch, ok bool) {
 	switch goarch {
 	case "amd64":
@@ -46,7 +37,7 @@ func (a Arch) String() string {
 	return fmt.Sprintf("Arch(%d)", uint8(a))
 }
 
-// audit is the AUDIT_ARCH_* value that the kernel puts into seccomp_data.
+// audit returns the AUDIT_ARCH_* value that the kernel puts into seccomp_data.
 func (a Arch) audit() uint32 {
 	if a == ArchARM64 {
 		return 0xc00000b7
@@ -54,96 +45,63 @@ func (a Arch) audit() uint32 {
 	return 0xc000003e
 }
 
-// seccompOptions says what the other walls already hold, so that the filter
-// need not. The zero value is the strictest filter.
+// Options tells what other mechanisms already enforce, so that the filter need not. The
+// zero value gives the strictest filter.
 type Options struct {
-	// Unix lets AF_UNIX sockets be made: the host's sockets are out of reach by
-	// path (mounts) and by abstract name (own network namespace or Landlock
-	// scope). Without it only connected pairs can be made.
+	// Unix allows AF_UNIX sockets. Mounts hide the host's socket files, and a network
+	// namespace or Landlock's scope hides its abstract names. Without Unix the filter
+	// allows connected pairs only.
 	Unix bool
-	// Inet lets TCP and UDP sockets be made: the network namespace or Landlock
-	// decides what they reach.
+	// Inet allows TCP and UDP sockets. The network namespace or Landlock decides what
+	// they reach.
 	Inet bool
-	// RouteNetlink lets NETLINK_ROUTE sockets be made, with which getifaddrs
-	// lists interfaces. Only inside an own network namespace.
+	// RouteNetlink allows NETLINK_ROUTE sockets, with which getifaddrs lists interfaces.
+	// It is for jails with a network namespace only.
 	RouteNetlink bool
-	// OwnPIDs says that every pid the jail can name is its own (PID namespace),
-	// so that scheduling calls on other threads stay allowed.
+	// OwnPIDs tells that a PID namespace gives the jail pids of its own. Scheduling calls
+	// on other threads stay allowed then.
 	OwnPIDs bool
-	// Sockets has the supervisor make TCP and UDP sockets, connect and name them
-	// (socketRules). It takes Supervised.
+	// Sockets has the supervisor make, connect and name TCP and UDP sockets (socketRules).
+	// It requires Supervised.
 	Sockets bool
-	// OwnIPC says that what System V has is the jail's own.
+	// OwnIPC tells that an IPC namespace gives the jail System V objects of its own.
 	OwnIPC bool
-	// Truncate says that Landlock decides who may truncate (ABI 3), or mounts do.
+	// Truncate tells that Landlock (ABI 3) or mounts decide which files may be truncated.
 	Truncate bool
-	// Attributes says that mounts decide who may read and change extended attributes
-	// and flags.
+	// Attributes tells that mounts decide which extended attributes and flags may be read
+	// and changed.
 	Attributes bool
-	// Programs says that only listed files may be started. A memfd has no path
-	// that Landlock could judge, so it must be one that cannot be executed.
+	// Programs tells that only listed files may be executed. A memfd has no path that
+	// Landlock could judge, so the filter allows only memfds that cannot be executed.
 	Programs bool
-	// Supervised leaves out what the jail's init itself has to do for the server:
-	// a second filter, for the server alone, refuses that (compileListener).
+	// Supervised leaves out the rules for calls that the supervisor makes on behalf of the
+	// server. The second filter, for the server alone, has them (CompileListener).
 	Supervised bool
 }
 
-// seccompNotify hands one call to the supervisor where any of When holds, or
-// always when When is empty; and never with one of Unless.
+// Notify passes one call to the supervisor if any of When holds, or if When is empty. It
+// does not pass the call if the argument has one of the values of Unless.
 type Notify struct {
 	Call   string
 	When   []bits
 	Unless values
 }
 
-// values are what the low half of argument Arg may be.
+// values is true when the low half of argument Arg is one of Values.
 type values struct {
 	Arg    int
 	Values []uint32
 }
 
-// bits is true when one of Bits is set in the low half of argument Arg, and
-// none of Not.
+// bits is true when one of Bits and none of Not is set in the low half of argument Arg.
 type bits struct {
 	Arg       int
 	Bits, Not uint32
 }
 
-// Verdicts: SECCOMP_RET_*.
-const (
-	VerdictAllow  uint32 = 0x7fff0000
-	verdictErrno  uint32 = 0x00050000
-	verdictNotify uint32 = 0x7fc00000
-)
-
-// Linux errnos: the compiler runs on systems whose own numbers differ.
-const (
-	LinuxEPERM           = 1
-	linuxENOMEM          = 12
-	linuxEACCES          = 13
-	linuxEINVAL          = 22
-	LinuxENOSYS          = 38
-	linuxENOPROTOOPT     = 92
-	linuxEPROTONOSUPPORT = 93
-	linuxEOPNOTSUPP      = 95
-	linuxEAFNOSUPPORT    = 97
-)
-
-// Offsets into struct seccomp_data. Both machines are little-endian.
-const (
-	DataNr   = 0
-	dataArch = 4
-	dataArgs = 16
-)
-
-// maxProgram is BPF_MAXINSNS.
-const MaxProgram = 4096
-
-const sizeofSockFilter = 8
-
-// A filterNode is a decision: a leaf (yes and no nil) or a test with two ways on.
+// A Node is a decision: a leaf with a verdict, or a test with two branches.
 type Node struct {
-	Verdict uint32 // of a leaf
+	Verdict uint32 // of a leaf; yes and no are nil there
 
 	word    Word
 	op      bpf.JumpTest
@@ -153,29 +111,33 @@ type Node struct {
 
 func (n *Node) leaf() bool { return n.yes == nil }
 
-// A filterWord is what a test looks at: 32 bits of seccomp_data under a mask.
+// A Word is the operand of a test: 32 bits of seccomp_data under a mask.
 type Word struct{ Off, Mask uint32 }
 
+// AllBits is the mask of a whole word.
 var AllBits = ^uint32(0)
 
-// low is the half of an argument that the kernel looks at where the parameter
-// is an int, unsigned, pid_t, mode or command: what a caller leaves in the
-// other half is garbage and must change nothing.
+// Low returns the low half of an argument. The kernel reads only this half of an int,
+// unsigned, pid_t, mode or command, so a filter must ignore the other half.
 func Low(arg int) Word { return Word{uint32(dataArgs + 8*arg), AllBits} }
 
-// high is the other half, for the few parameters that are long.
+// high returns the high half of an argument, for the few parameters that are long.
 func high(arg int) Word { return Word{uint32(dataArgs + 8*arg + 4), AllBits} }
 
 func (w Word) and(mask uint32) Word { return Word{w.Off, mask} }
 
+// AllowNode allows the call.
 var AllowNode = &Node{Verdict: VerdictAllow}
 
+// ErrnoNode refuses the call with errno.
 func ErrnoNode(errno uint32) *Node { return &Node{Verdict: verdictErrno | errno} }
 
+// WhenAny decides by yes if any of bits is set in w, and else by no.
 func WhenAny(w Word, bits uint32, yes, no *Node) *Node {
 	return &Node{word: w, op: bpf.JumpBitsSet, k: bits, yes: yes, no: no}
 }
 
+// WhenEqual decides by yes if w is k, and else by no.
 func WhenEqual(w Word, k uint32, yes, no *Node) *Node {
 	return &Node{word: w, op: bpf.JumpEqual, k: k, yes: yes, no: no}
 }
@@ -184,6 +146,7 @@ func whenGreater(w Word, k uint32, yes, no *Node) *Node {
 	return &Node{word: w, op: bpf.JumpGreaterThan, k: k, yes: yes, no: no}
 }
 
+// WhenOneOf decides by yes if w is one of ks, and else by no.
 func WhenOneOf(w Word, ks []uint32, yes, no *Node) *Node {
 	for i := len(ks) - 1; i >= 0; i-- {
 		no = WhenEqual(w, ks[i], yes, no)
@@ -204,15 +167,15 @@ func (n *Node) onAllow(next *Node) *Node {
 	return &c
 }
 
-// compileSeccomp returns the deny-list for one machine. It fails on a machine
-// that it does not know.
+// Compile returns the first filter, the deny list, for one architecture. It fails for an
+// architecture that it does not know.
 func Compile(arch Arch, opts Options) ([]bpf.RawInstruction, error) {
 	return CompileFilter(arch, rules(opts), nil)
 }
 
-// compileListener returns the second filter of a supervised server. It hands calls
-// over, and refuses what the first one leaves to the supervisor. A refusal by
-// either comes before a notification (seccomp(2)).
+// CompileListener returns the second filter, for a supervised server. It passes the calls
+// of notify to the supervisor, and refuses the calls that the first filter leaves to the
+// supervisor.
 func CompileListener(arch Arch, opts Options, notify []Notify) ([]bpf.RawInstruction, error) {
 	rules := supervisorRules(opts)
 	if opts.Sockets {
@@ -221,6 +184,7 @@ func CompileListener(arch Arch, opts Options, notify []Notify) ([]bpf.RawInstruc
 	return CompileFilter(arch, rules, notify)
 }
 
+// CompileFilter returns a filter with the given rules and notifications.
 func CompileFilter(arch Arch, rules []rule, notify []Notify) ([]bpf.RawInstruction, error) {
 	root, err := compileTree(arch, rules, notify)
 	if err != nil {
@@ -229,8 +193,8 @@ func CompileFilter(arch Arch, rules []rule, notify []Notify) ([]bpf.RawInstructi
 	return Assemble(root)
 }
 
-// filterRecords is prog as the kernel takes it: an array of struct sock_filter
-// in the byte order of both machines. In this form it crosses to the shim.
+// Records encodes prog as the kernel takes it: an array of struct sock_filter. The spec of
+// a jail carries filters in this form.
 func Records(prog []bpf.RawInstruction) []byte {
 	b := make([]byte, 0, sizeofSockFilter*len(prog))
 	for _, ins := range prog {
@@ -241,7 +205,7 @@ func Records(prog []bpf.RawInstruction) []byte {
 	return b
 }
 
-// compileTree is the program as a decision tree.
+// compileTree returns a filter as a decision tree.
 func compileTree(arch Arch, rules []rule, notify []Notify) (*Node, error) {
 	if arch != ArchAMD64 && arch != ArchARM64 {
 		return nil, fmt.Errorf("seccomp: no system call table for %s", arch)
@@ -258,27 +222,13 @@ func compileTree(arch Arch, rules []rule, notify []Notify) (*Node, error) {
 		}
 		nr, ok := CallNumber(arch, n.Call)
 		if !ok {
-			continue // arm64 has only the *at form
+			continue // arm64 has the *at form only
 		}
-		ask := &Node{Verdict: verdictNotify}
-		if len(n.When) > 0 {
-			next := AllowNode
-			for i := len(n.When) - 1; i >= 0; i-- {
-				w := n.When[i]
-				yes := WhenAny(Low(w.Arg), w.Bits, ask, next)
-				if w.Not != 0 {
-					yes = WhenAny(Low(w.Arg), w.Not, next, yes)
-				}
-				next = yes
-			}
-			ask = next
-		}
-		ask = WhenOneOf(Low(n.Unless.Arg), n.Unless.Values, AllowNode, ask)
 		before := nodes[nr]
 		if before == nil {
 			before = AllowNode
 		}
-		nodes[nr] = before.onAllow(ask)
+		nodes[nr] = before.onAllow(n.node())
 	}
 
 	foreign := ErrnoNode(LinuxEPERM)
@@ -286,15 +236,34 @@ func compileTree(arch Arch, rules []rule, notify []Notify) (*Node, error) {
 	return WhenEqual(Word{dataArch, AllBits}, arch.audit(), numbers, foreign), nil
 }
 
-// A segment is a run of numbers, up to the next one, that are decided alike.
+// node returns the decision whether the call is passed to the supervisor.
+func (n *Notify) node() *Node {
+	ask := &Node{Verdict: verdictNotify}
+	if len(n.When) > 0 {
+		next := AllowNode
+		for i := len(n.When) - 1; i >= 0; i-- {
+			w := n.When[i]
+			yes := WhenAny(Low(w.Arg), w.Bits, ask, next)
+			if w.Not != 0 {
+				yes = WhenAny(Low(w.Arg), w.Not, next, yes)
+			}
+			next = yes
+		}
+		ask = next
+	}
+	return WhenOneOf(Low(n.Unless.Arg), n.Unless.Values, AllowNode, ask)
+}
+
+// A segment is a run of call numbers with the same decision. It ends where the next one
+// begins.
 type segment struct {
 	from uint32
 	node *Node
 }
 
-// segments cuts the numbers into runs; where nodes has nil, the call is allowed. What
-// lies beyond the last call that was known when the table was written answers ENOSYS,
-// as an older kernel would: a deny-list must not allow what it has never heard of.
+// segments cuts the call numbers into runs. A call whose node is nil is allowed. A call
+// after the last known one gets ENOSYS, as from an older kernel, because a deny list must
+// not allow calls that were never judged.
 func segments(arch Arch, nodes []*Node, foreign *Node) []segment {
 	segs := make([]segment, 0, 128)
 	add := func(from uint32, node *Node) {
@@ -315,14 +284,14 @@ func segments(arch Arch, nodes []*Node, foreign *Node) []segment {
 	unknown := ErrnoNode(LinuxENOSYS)
 	add(uint32(len(nodes)), unknown)
 	if arch == ArchAMD64 {
-		// x32: the same table behind __X32_SYSCALL_BIT, with other meanings.
+		// The x32 calls, with __X32_SYSCALL_BIT set.
 		add(0x40000000, foreign)
 		add(0x80000000, unknown)
 	}
 	return segs
 }
 
-// searchNumbers is a balanced search over segments.
+// searchNumbers returns a balanced binary search over segments.
 func searchNumbers(segs []segment) *Node {
 	if len(segs) == 1 {
 		return segs[0].node

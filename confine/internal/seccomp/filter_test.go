@@ -10,7 +10,7 @@ import (
 	"golang.org/x/net/bpf"
 )
 
-// seccompModes are the filters that the launcher asks for.
+// filterModes are the filters that the launcher asks for.
 var filterModes = map[string]Options{
 	"strict":     {},
 	"hostns":     {Truncate: true},
@@ -24,8 +24,8 @@ var filterModes = map[string]Options{
 
 var bothArchs = []Arch{ArchAMD64, ArchARM64}
 
-// seccompData is struct seccomp_data as x/net/bpf's machine must see it: that
-// one loads words big-endian where the kernel loads them in host order.
+// seccompData returns a struct seccomp_data for the machine of x/net/bpf, which loads words
+// as big-endian. The kernel loads them in host order.
 func seccompData(audit, nr uint32, a [6]uint64) []byte {
 	b := make([]byte, 64)
 	binary.BigEndian.PutUint32(b[0:], nr)
@@ -37,8 +37,8 @@ func seccompData(audit, nr uint32, a [6]uint64) []byte {
 	return b
 }
 
-// filterVM runs the filters of a mode, the server's own behind the one of all: a
-// refusal by either comes before a notification.
+// filterVM runs the filters of a mode: the first filter and, if supervised, the second
+// one. A refusal by either takes precedence over a notification.
 func filterVM(t testing.TB, arch Arch, opts Options) func(data []byte) uint32 {
 	t.Helper()
 	first, err := Compile(arch, opts)
@@ -103,8 +103,7 @@ func TestCompileRefusesUnknownArchAndCall(t *testing.T) {
 	}
 }
 
-// TestAssembleFarJumps puts a tree together whose branches are out of reach of a
-// conditional jump.
+// TestAssembleFarJumps puts together a tree whose branches are out of reach of a conditional jump.
 func TestAssembleFarJumps(t *testing.T) {
 	nodes := make([]*Node, LastKnownCall+1)
 	for nr := uint32(0); nr < 470; nr += 2 {
@@ -116,7 +115,7 @@ func TestAssembleFarJumps(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(raw) < 1000 {
-		t.Fatalf("only %d instructions: nothing is far", len(raw))
+		t.Fatalf("only %d instructions: no jump is far", len(raw))
 	}
 	vm := bpftest.VM(t, raw)
 	for nr := uint32(0); nr < 470; nr++ {
@@ -138,7 +137,7 @@ func TestAssembleFarJumps(t *testing.T) {
 }
 
 // TestUnnamedCallsReadNoArgument keeps the kernel's cache of calls that
-// are always allowed effective: on their way only number and machine are read.
+// are always allowed effective: such a call must depend on number and architecture alone.
 func TestUnnamedCallsReadNoArgument(t *testing.T) {
 	opts := filterModes["namespaces"]
 	for _, arch := range bothArchs {

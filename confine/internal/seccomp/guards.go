@@ -1,17 +1,15 @@
 package seccomp
 
-import (
-	"golang.org/x/net/bpf"
-)
+import "golang.org/x/net/bpf"
 
-// schedulingCalls take a thread by its number. Programs set their own threads'
-// scheduling that way, so the filter lets them, and the init's threads, which
-// belong to the same user, need a guard of their own.
+// schedulingCalls take a thread by its number. Programs use them on their own threads, so
+// the deny list allows them in a PID namespace. The init's threads belong to the same user
+// and need a guard.
 var schedulingCalls = []string{"sched_setscheduler", "sched_setparam", "sched_setattr", "sched_setaffinity"}
 
-// compileGuard is a filter that refuses to change how the threads with the
-// numbers 1 to last are scheduled. Everything else passes it. It stands beside the
-// filter of the plan, because last is known inside the jail only.
+// CompileSchedulingGuard returns a filter that refuses to change the scheduling of
+// the threads 1 to last. It allows everything else. It is separate from the filters of the
+// plan, because last is known inside the jail only.
 func CompileSchedulingGuard(arch Arch, last uint32) ([]bpf.RawInstruction, error) {
 	thread := Low(0)
 	guard := WhenEqual(thread, 0, AllowNode, whenGreater(thread, last, AllowNode, ErrnoNode(LinuxEPERM)))
@@ -25,15 +23,16 @@ func CompileSchedulingGuard(arch Arch, last uint32) ([]bpf.RawInstruction, error
 	return Assemble(root)
 }
 
-// compileSignalGuard is a filter that refuses to signal one thread of the init: the
-// one that is in the server's Landlock domain, so that it alone reaches everybody in
-// it at the end, and everybody in it would reach the init through that thread.
-// A signal's way to a thread is its number, at once, in a pidfd, or as the owner of
-// a file. Owners that stand in memory are refused altogether.
+// CompileSignalGuard returns a filter that refuses to signal one thread of the init. That
+// thread is in the server's Landlock domain, so that it can signal every process in the
+// domain when the jail ends. Without the guard those processes could signal it too.
+//
+// A signal reaches a thread by its number, by a pidfd, or as the owner of a file. The guard
+// refuses every call that sets an owner through a pointer.
 func CompileSignalGuard(arch Arch, tid uint32) ([]bpf.RawInstruction, error) {
 	const (
 		setOwner, setOwnerEx = 8, 15          // F_SETOWN, F_SETOWN_EX
-		fioSetOwn, siocSPGRP = 0x8901, 0x8902 // the same of a socket
+		fioSetOwn, siocSPGRP = 0x8901, 0x8902 // the same for a socket
 	)
 	eperm := ErrnoNode(LinuxEPERM)
 	first, second := WhenEqual(Low(0), tid, eperm, AllowNode), WhenEqual(Low(1), tid, eperm, AllowNode)

@@ -41,7 +41,8 @@ func TestSchedulingGuard(t *testing.T) {
 	}
 }
 
-// TestSignalGuard: no way leads to the guarded thread, and every one to all others.
+// TestSignalGuard checks that no call signals the guarded thread, and that every call
+// signals the other threads.
 func TestSignalGuard(t *testing.T) {
 	const tid = 348
 	for _, arch := range bothArchs {
@@ -50,7 +51,7 @@ func TestSignalGuard(t *testing.T) {
 			t.Fatal(err)
 		}
 		vm := bpftest.VM(t, raw)
-		const any = 7 // what an argument is that does not matter
+		const any = 7 // an argument that does not matter
 		for _, c := range []struct {
 			call    string
 			args    [3]uint64

@@ -8,17 +8,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// applySeccomp installs a filter (see filterRecords) and returns what the
-// kernel returned: with SECCOMP_FILTER_FLAG_NEW_LISTENER the descriptor of the
-// listener, else 0.
+// Install installs a filter (see Records). With SECCOMP_FILTER_FLAG_NEW_LISTENER it returns
+// the descriptor of the listener, and else 0.
 //
-// Without flags the filter holds for the calling thread, which the caller must
-// have locked, and for what that thread starts or executes. With
-// SECCOMP_FILTER_FLAG_TSYNC it holds for every thread of the process, or for
-// none: a thread that cannot be brought along is an error. TSYNC together with
-// NEW_LISTENER needs SECCOMP_FILTER_FLAG_TSYNC_ESRCH.
+// Without flags the filter holds for the calling thread and for the threads and processes
+// that it starts. The caller must have locked the goroutine to the thread. With
+// SECCOMP_FILTER_FLAG_TSYNC the filter holds for every thread of the process, or Install
+// fails and it holds for none. TSYNC with NEW_LISTENER also needs
+// SECCOMP_FILTER_FLAG_TSYNC_ESRCH.
 //
-// no_new_privs must be set on the thread, else EACCES.
+// The thread must have set no_new_privs, else the error is EACCES.
 func Install(t *stub.Task, records []byte, flags uintptr) (listener int, err error) {
 	n := len(records) / sizeofSockFilter
 	if n == 0 || n > MaxProgram || len(records)%sizeofSockFilter != 0 {
@@ -30,12 +29,12 @@ func Install(t *stub.Task, records []byte, flags uintptr) (listener int, err err
 	}
 	return r, t.OnComplete(func() error {
 		if flags&unix.SECCOMP_FILTER_FLAG_NEW_LISTENER == 0 && t.Resolve(r) != 0 {
-			// With TSYNC the kernel names the thread that kept the filter from being
-			// shared, and installs nothing.
+			// With TSYNC the kernel returns the thread that could not take the filter, and
+			// installs the filter in no thread.
 			return errTSync
 		}
 		return nil
 	})
 }
 
-var errTSync = errors.New("seccomp: a thread could not take the filter")
+var errTSync = errors.New("seccomp: the filter could not be installed in every thread")

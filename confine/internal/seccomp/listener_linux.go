@@ -8,12 +8,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The kernel's side of user notification: seccomp_unotify(2), linux/seccomp.h.
+// This file is the supervisor's side of user notification (seccomp_unotify(2),
+// linux/seccomp.h).
 
-// notification is struct seccomp_notif.
+// Notification is struct seccomp_notif.
 type Notification struct {
 	Id    uint64
-	Tid   uint32 // a thread's number, in the PID namespace of the supervisor
+	Tid   uint32 // the calling thread, as the supervisor's PID namespace numbers it
 	flags uint32
 	Nr    int32
 	arch  uint32
@@ -21,7 +22,7 @@ type Notification struct {
 	Args  [6]uint64
 }
 
-// answer is struct seccomp_notif_resp.
+// Response is struct seccomp_notif_resp.
 type Response struct {
 	Id    uint64
 	Val   int64
@@ -50,16 +51,17 @@ const (
 	addFDSend       = 1 << 1 // SECCOMP_ADDFD_FLAG_SEND
 )
 
-// listener is the descriptor that the kernel gave for a filter.
+// Listener is the descriptor on which the calls of one filter arrive.
 type Listener int
 
-// tune has the kernel wake the supervisor on the processor of the caller, which
-// makes a call several times faster (Linux 6.6). Elsewhere nothing is lost but time.
+// SetSyncWakeup has the kernel wake the supervisor on the processor of the caller, which
+// makes a mediated call several times faster (Linux 6.6). Older kernels refuse the ioctl,
+// and calls take longer.
 func (l Listener) SetSyncWakeup() {
 	unix.Syscall(unix.SYS_IOCTL, uintptr(l), notifSetFlags, notifSyncWakeUp)
 }
 
-// first lets others go first until there is a call, for a while.
+// WaitFirst yields the processor until a call arrives, for a limited number of turns.
 func (l Listener) WaitFirst() {
 	for range sys.LongSpin {
 		if sys.WaitReadable(int(l), 0) {
@@ -69,10 +71,10 @@ func (l Listener) WaitFirst() {
 	}
 }
 
-// receive waits for the next call: at first until there seems to be one, because
-// NOTIF_RECV itself has no timeout and the call may be gone again.
+// Receive waits for the next call. It polls for a short time first, and then waits in
+// NOTIF_RECV, which has no timeout.
 func (l Listener) Receive(n *Notification) syscall.Errno {
-	*n = Notification{} // the kernel insists
+	*n = Notification{} // the kernel requires zeros
 	soon := unix.Timespec{Nsec: sys.BusyWaitNs}
 	fds := [1]unix.PollFd{{Fd: int32(l), Events: unix.POLLIN}}
 	unix.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&fds)), 1, uintptr(unsafe.Pointer(&soon)), 0, 0, 0)
@@ -80,14 +82,15 @@ func (l Listener) Receive(n *Notification) syscall.Errno {
 	return errno
 }
 
-// valid reports whether the call is still waited for. Until then what was read
-// through its thread's number may have come from another process.
+// Valid reports whether the call still waits for an answer. Data that the supervisor read
+// through the thread's number before this check may come from another process: the number
+// may have been reused.
 func (l Listener) Valid(id uint64) bool {
 	return l.ioctl(notifIDValid, unsafe.Pointer(&id)) == 0
 }
 
-// ioctl tries again where a signal came between: the kernel takes a lock first,
-// and has done nothing by then.
+// ioctl repeats an ioctl that a signal interrupts. The kernel returns EINTR while it waits
+// for a lock, before it has done anything.
 func (l Listener) ioctl(op uintptr, arg unsafe.Pointer) syscall.Errno {
 	for {
 		_, _, errno := unix.RawSyscall(unix.SYS_IOCTL, uintptr(l), op, uintptr(arg))
@@ -97,28 +100,29 @@ func (l Listener) ioctl(op uintptr, arg unsafe.Pointer) syscall.Errno {
 	}
 }
 
-// finish answers a call with a result, or with an error when errno is not 0. That
-// nobody waits any more is no concern of ours.
+// Respond answers a call with 0, or with an error if errno is not 0. It ignores that the
+// caller may have ended.
 func (l Listener) Respond(id uint64, errno syscall.Errno) {
 	l.Send(Response{Id: id, Errno: -int32(errno)})
 }
 
-// proceed lets the kernel carry the call out as it stands by then.
+// Continue lets the kernel carry out the call, with the arguments that are in memory then.
 func (l Listener) Continue(id uint64) { l.Send(Response{Id: id, flags: NotifContinue}) }
 
+// Send answers a call.
 func (l Listener) Send(a Response) { l.ioctl(NotifSend, unsafe.Pointer(&a)) }
 
-// hand answers a call with a descriptor: the caller gets a copy of fd.
+// AddFD answers a call with a descriptor: the caller gets a copy of fd.
 //
-// The calling thread must have its signals blocked. The kernel waits here until the
-// caller has taken the descriptor; a signal ends that wait and takes the descriptor
-// back, but not the answer, and the caller would get 0 for the number of its file.
+// The calling thread must have its signals blocked. The kernel waits here until the caller
+// has taken the descriptor. A signal would end the wait and take back the descriptor but
+// not the answer, so the caller would get 0 as the number of its file.
 func (l Listener) AddFD(id uint64, fd int, cloexec bool) {
 	a := addFD{id: id, flags: addFDSend, src: uint32(fd)}
 	if cloexec {
 		a.newFlags = unix.O_CLOEXEC
 	}
 	if _, _, errno := unix.RawSyscall(unix.SYS_IOCTL, uintptr(l), notifAddFD, uintptr(unsafe.Pointer(&a))); errno != 0 {
-		l.Respond(id, errno) // EMFILE: the caller's own limit
+		l.Respond(id, errno) // EMFILE: the caller has reached its limit
 	}
 }

@@ -1,16 +1,16 @@
 package seccomp
 
-// The calls that are handed over to the supervisor (supervise_linux.go), which
-// the filter asks by user notification (seccomp_unotify(2)). Two kinds:
+// This file lists the mediated calls: those that the second filter passes to the
+// supervisor (package mediate). There are two kinds:
 //
-//   - the write tier: whatever makes, changes or removes a name, or opens for
-//     writing. The supervisor decides it by name and carries it out itself, so that
-//     what it looked at is what happens.
-//   - witnessed calls: the kernel decides them, the supervisor only sees what it
-//     will refuse. Continuing such a call is no permission. From umask it learns that
-//     what files are made with is no longer what the server was started with.
+//   - Calls that make, change or remove a name, or that open a file for writing. The
+//     supervisor decides such a call by name and carries it out itself, so that the object
+//     it judged is the object that changes.
+//   - Observed calls. The supervisor lets the kernel decide them and records those that the
+//     kernel will refuse. To continue such a call grants nothing. From umask the supervisor
+//     learns that the server has changed its file mode mask.
 
-// A hookedOp is what a hooked call does.
+// An Op is the operation of a mediated call.
 type Op uint8
 
 const (
@@ -30,26 +30,26 @@ const (
 	OpUmask
 )
 
-// noArg stands for an argument that a call does not have.
+// NoArg marks an argument that a call does not have.
 const NoArg = -1
 
-// atCwd as a directory argument: the name is relative to the working directory.
+// AtCwd as a directory argument means that the name is relative to the working directory.
 const AtCwd = -2
 
-// A hookedCall says where the arguments of one call are.
+// A MediatedCall tells which arguments of a call hold what.
 type MediatedCall struct {
 	Call string
 	Op   Op
-	// The names: the descriptor that each is relative to, and the pointer to it.
+	// For each name: the directory descriptor and the pointer to the name.
 	Dir, Path   int
 	Dir2, Path2 int
 	Flags       int
-	Mode        int // of mknod: the mode, with the device behind it
-	Text        int // of symlink: what the link will hold
+	Mode        int // for mknod the device follows it
+	Text        int // for symlink: the pointer to the content of the link
 	when        []bits
 }
 
-// writesOrCreates are the O_* bits with which an open belongs to the write tier.
+// WritesOrCreates are the O_* bits of an open that the supervisor carries out.
 const WritesOrCreates = oWronly | oRdwr | OCreat | oTrunc
 
 const (
@@ -58,13 +58,13 @@ const (
 	oPath   = 0x200000
 )
 
-// opens: with O_PATH the kernel takes no notice of those bits, and such a
-// descriptor could not be handed over.
+// opens returns the condition under which an open is mediated. With O_PATH the kernel
+// ignores those bits, and the supervisor could not pass such a descriptor.
 func opens(arg int) []bits {
 	return []bits{{Arg: arg, Bits: WritesOrCreates, Not: oPath}}
 }
 
-// hookedCalls are all of them, in their old and in their *at form.
+// MediatedCalls returns the mediated calls, in their old and in their *at form.
 func MediatedCalls() []MediatedCall {
 	one := func(call string, op Op, dir, path, flags, mode int) MediatedCall {
 		return MediatedCall{Call: call, Op: op, Dir: dir, Path: path, Dir2: NoArg, Path2: NoArg, Flags: flags, Mode: mode, Text: NoArg}
@@ -94,22 +94,22 @@ func MediatedCalls() []MediatedCall {
 	}
 }
 
-// Which connections are watched.
+// watchedConnects tells which connect calls are mediated.
 type watchedConnects int
 
 const (
 	watchNone watchedConnects = iota
-	WatchAll                  // where the jail has a network of its own, in which most lead nowhere
-	WatchUnix                 // where a gate knows of the others: see internetLengths
+	WatchAll                  // for a jail with a network namespace
+	WatchUnix                 // where the gateway sees those to the Internet: see internetLengths
 )
 
-// internetLengths are those of sockaddr_in and sockaddr_in6, which tell what a
-// connection is for without a look at the address. That a path can be as long makes no
-// difference but that a socket which is not there goes unrecorded.
+// internetLengths are the sizes of sockaddr_in and sockaddr_in6. A filter sees the length
+// of an address and not the address. A UNIX address of the same length is not mediated
+// either, so a refused connection to it is not recorded.
 var internetLengths = []uint32{16, 28}
 
-// hooks is the part of the filter that hands calls over. With reads it hands over every
-// open: see supervisor.witnessRead.
+// NotifyRules returns the notifications for the mediated calls. With reads it includes
+// every open, so that the supervisor can record refused reads.
 func NotifyRules(connects watchedConnects, reads bool) []Notify {
 	calls := MediatedCalls()
 	out := make([]Notify, 0, len(calls))
@@ -131,8 +131,8 @@ func NotifyRules(connects watchedConnects, reads bool) []Notify {
 	return out
 }
 
-// attributeCalls change what a file is like, which Landlock does not restrict and
-// a read-only mount does. Those on descriptors have no name.
+// attributeCalls returns the calls that change attributes of a file. A read-only mount
+// restricts them and Landlock does not. Calls on a descriptor have no name argument.
 func attributeCalls() []MediatedCall {
 	one := func(call string, op Op, dir, path, flags, value int) MediatedCall {
 		return MediatedCall{Call: call, Op: op, Dir: dir, Path: path, Dir2: NoArg, Path2: NoArg, Flags: flags, Mode: value, Text: NoArg}
@@ -147,12 +147,13 @@ func attributeCalls() []MediatedCall {
 	}
 }
 
-// bareHooks is hooks for a jail without mounts: attributes, and with reads every
-// open.
+// NotifyRulesHostNS returns the notifications for a jail in the host's namespaces. They
+// include the attribute calls, and with reads every open.
 func NotifyRulesHostNS(reads bool) []Notify {
 	return append(NotifyRules(watchNone, reads), NotifyAttributes()...)
 }
 
+// NotifyAttributes returns the notifications for the attribute calls.
 func NotifyAttributes() []Notify {
 	var out []Notify
 	for _, h := range attributeCalls() {
@@ -161,7 +162,7 @@ func NotifyAttributes() []Notify {
 	return out
 }
 
-// hookedByNumber finds the hooked call behind a number of one machine.
+// MediatedByNumber returns the mediated calls by their numbers on arch.
 func MediatedByNumber(arch Arch) map[uint32]MediatedCall {
 	m := make(map[uint32]MediatedCall)
 	for _, h := range append(MediatedCalls(), attributeCalls()...) {

@@ -6,8 +6,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp/bpftest"
 )
 
-// Where a gate knows of a jail's connections, those to the Internet are not handed
-// over, and all others still are.
+// TestNotifyConnects checks which connect calls are mediated. Where the gateway sees the
+// connections to the Internet, only the others are.
 func TestNotifyConnects(t *testing.T) {
 	for _, arch := range []Arch{ArchAMD64, ArchARM64} {
 		nr, _ := CallNumber(arch, "connect")

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// oracle says what is wanted, from the text of the specification and not from
-// the rules.
+// oracle returns the wanted verdict. It is written from the specification and not from the
+// rules.
 func oracle(arch Arch, o Options, audit, nr uint32, a [6]uint64) uint32 {
 	refuse := func(errno uint32) uint32 { return 0x00050000 | errno }
 	const eperm, enomem, einval, enosys, eproto, eopnot, eafno = 1, 12, 22, 38, 93, 95, 97
@@ -29,7 +29,7 @@ func oracle(arch Arch, o Options, audit, nr uint32, a [6]uint64) uint32 {
 		}
 	}
 	v := func() uint32 {
-		i := func(n int) int32 { return int32(a[n]) } // what the kernel makes of an int
+		i := func(n int) int32 { return int32(a[n]) } // the part that the kernel reads of an int
 		setid := func(mode uint64) bool { return uint16(mode)&0o6000 != 0 }
 		yes := func(cond bool, errno uint32) uint32 {
 			if cond {
@@ -178,7 +178,7 @@ func oracle(arch Arch, o Options, audit, nr uint32, a [6]uint64) uint32 {
 	return ok
 }
 
-// socketsOracle is what is wanted where the supervisor makes the sockets.
+// socketsOracle returns the wanted verdict where the supervisor makes the sockets.
 func socketsOracle(name string, a [6]uint64) (verdict uint32, decided bool) {
 	const ok, ask, unknown, refused = 0x7fff0000, 0x7fc00000, 0x50000 | 92, 0x50000 | 13
 	level, option := uint32(a[1]), uint32(a[2])
@@ -206,8 +206,8 @@ func socketsOracle(name string, a [6]uint64) (verdict uint32, decided bool) {
 	return 0, false
 }
 
-// interestingWords are the values that rules turn on, their neighbours in bits
-// and garbage for the upper halves.
+// interestingWords are the values that rules compare with, values that differ from them in
+// a few bits, and garbage for the upper halves.
 var interestingWords = []uint64{
 	0, 1, 2, 3, 4, 5, 6, 8, 10, 14, 16, 17, 23, 26, 29, 30, 31, 35, 38, 39, 40, 41, 57, 132, 136, 262, 0x80, 0xff, 0x40, 0x241, 0x400000, 0x410002,
 	0x200001, 0x200242, 0x800, 0x80000, 0x80001, 0x80802, 0o644, 0o4755, 0o2755, 0o6755, 0o1777, 0o100644, 0o104755, 0o20666, 0o60660, 0o10644, 0o140777,

@@ -1,19 +1,56 @@
 package seccomp
 
-// Where there is no network namespace, a server with granted hosts may hold TCP
-// sockets and may not use one by itself: what makes, names and connects them is handed
-// over (sockets_linux.go). Its datagram sockets are none (datagrams_linux.go), so
-// whatever sends and receives can go on, and is handed over only to tell a program
-// what it would have been told by a real one.
+// The rules for calls on sockets. socketRule and socketpairRule are part of the deny
+// list. socketRules is part of the second filter.
 
-// Options of sockets that the server may set. Others lead a connection elsewhere than
-// where connect was told to (source routes, Fast Open, routing headers), keep it from
-// coming about, or are newer than this table.
+// socketRule allows UNIX, TCP and UDP sockets as far as opts grants them. Every other
+// family gets EAFNOSUPPORT.
+func socketRule(opts Options) *Node {
+	none := ErrnoNode(linuxEAFNOSUPPORT)
+	n := none
+	if opts.RouteNetlink {
+		n = WhenEqual(Low(0), afNetlink, WhenEqual(Low(2), netlinkRoute, AllowNode, none), n)
+	}
+	if opts.Inet || opts.Sockets {
+		kind := Low(1).and(sockTypeMask)
+		stream := WhenOneOf(Low(2), []uint32{0, protoTCP}, AllowNode,
+			WhenEqual(Low(2), protoMPTCP, ErrnoNode(linuxEPROTONOSUPPORT), none))
+		dgram := WhenOneOf(Low(2), []uint32{0, protoUDP}, AllowNode, none)
+		inet := WhenEqual(kind, sockStream, stream, WhenEqual(kind, sockDgram, dgram, none))
+		n = WhenOneOf(Low(0), []uint32{afInet, afInet6}, inet, n)
+	}
+	if opts.Unix {
+		n = WhenEqual(Low(0), afUnix, AllowNode, n)
+	}
+	return n
+}
+
+// socketpairRule allows AF_UNIX only. One end of a datagram pair can later be connected
+// to another address. So without opts.Unix it allows stream and seqpacket pairs only.
+// SOCK_RAW of AF_UNIX is a datagram socket.
+func socketpairRule(opts Options) *Node {
+	none := ErrnoNode(linuxEAFNOSUPPORT)
+	pair := AllowNode
+	if !opts.Unix {
+		pair = WhenOneOf(Low(1).and(sockTypeMask), []uint32{sockStream, sockSeqpacket}, AllowNode, none)
+	}
+	return WhenEqual(Low(0), afUnix, pair, none)
+}
+
+// Without a network namespace, a server with granted hosts may hold TCP sockets, but it
+// may not use one by itself. The supervisor makes, names and connects them (package
+// mediate/sockets). In place of a UDP socket the server holds a socket of another kind,
+// so calls that send and receive are harmless. They are mediated so that the program gets
+// the answers that a real UDP socket would give.
+
+// Socket options that the server may set. Every other option could lead a connection
+// elsewhere than connect was told to (source routes, Fast Open, routing headers), prevent
+// the connection, or is newer than this table.
 var (
 	ipOptions  = []uint32{1, 2, 8, 10, 11, 12, 13, 15, 24, 33, 34}                   // IP_TOS to IP_MULTICAST_LOOP, linux/in.h
 	ip6Options = []uint32{16, 18, 19, 23, 25, 26, 49, 51, 62, 66, 67, 70, 72}        // linux/in6.h
 	tcpOptions = []uint32{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 16, 17, 18, 25, 36} // linux/tcp.h
-	ownOptions = []uint32{SoType, SoProtocol, SoDomain}                              // that tell what a socket is
+	ownOptions = []uint32{SoType, SoProtocol, SoDomain}                              // these tell what a socket is
 )
 
 const (
@@ -27,14 +64,14 @@ const (
 	SoDomain   = 39
 )
 
-// socketRules are those of the server's own filter, for what its supervisor does for
-// it.
+// socketRules returns the rules of the second filter for socket calls that the supervisor
+// mediates.
 func socketRules() []rule {
 	ask, unknown := &Node{Verdict: verdictNotify}, ErrnoNode(linuxENOPROTOOPT)
 	given := WhenAny(Low(4), AllBits, ask, WhenAny(high(4), AllBits, ask, AllowNode))
 	rules := []rule{
 		{"listen", ErrnoNode(linuxEACCES)},
-		{"sendto", given}, {"recvfrom", given}, // with an address
+		{"sendto", given}, {"recvfrom", given}, // mediated if they pass an address
 		{"setsockopt", WhenEqual(Low(1), solSocket, AllowNode,
 			WhenEqual(Low(1), solTCP, WhenOneOf(Low(2), tcpOptions, AllowNode, unknown),
 				WhenEqual(Low(1), solIP, WhenOneOf(Low(2), ipOptions, ask, unknown),
@@ -47,13 +84,13 @@ func socketRules() []rule {
 	return rules
 }
 
-// socketCalls are the calls that these rules hand over.
+// socketCalls are the calls that socketRules passes to the supervisor.
 var socketCalls = []string{
 	"socket", "connect", "bind", "getsockname", "getpeername", "setsockopt", "getsockopt",
 	"sendto", "sendmsg", "sendmmsg", "recvfrom", "recvmsg", "recvmmsg",
 }
 
-// socketsByNumber finds the name of such a call.
+// SocketCallsByNumber returns the names of socketCalls by their numbers on arch.
 func SocketCallsByNumber(arch Arch) map[uint32]string {
 	m := make(map[uint32]string, len(socketCalls))
 	for _, call := range socketCalls {

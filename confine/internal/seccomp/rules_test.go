@@ -10,7 +10,7 @@ import (
 	"golang.org/x/net/bpf"
 )
 
-// listing prints the rules as a reader wants them and then the program.
+// listing prints the rules in readable form, and then the program.
 func listing(t *testing.T, arch Arch, opts Options) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "machine %s %#x\n\nrules\n", arch, arch.audit())

@@ -1,28 +1,25 @@
 package seccomp
 
-import (
-	"sort"
-)
+import "sort"
 
-// The system calls that the filter can name, with their numbers: written out
-// here so that programs for both machines compile on every OS. A test compares
-// them with golang.org/x/sys/unix.
+// This file has the numbers of the calls that rules name. They are written out so that
+// filters for both architectures compile on every OS. A test compares them with
+// golang.org/x/sys/unix.
 
-// lastKnownCall is the highest number (rseq_slice_yield, Linux 7.0) that was
-// looked at when the rules were written. The numbers from 424 on are shared by
-// all machines.
+// LastKnownCall is the highest call number that was judged when the rules were written
+// (rseq_slice_yield, Linux 7.0). From 424 on all architectures share the numbers.
 const LastKnownCall = 471
 
-// noSyscall is the number of a call that a machine does not have.
+// noSyscall marks a call that an architecture does not have.
 const noSyscall = -1
 
-// A seccompCall is one row: sorted by name, and an array so that it costs
-// nothing when a program starts.
+// A syscallRow is one row of syscallTable.
 type syscallRow struct {
 	name         string
 	amd64, arm64 int16
 }
 
+// syscallTable is sorted by name. It is an array, so it costs nothing at program start.
 var syscallTable = [...]syscallRow{
 	{"accept", 43, 202},
 	{"accept4", 288, 242},
@@ -211,8 +208,7 @@ func callKnown(name string) bool {
 	return ok
 }
 
-// callNumber returns the number of a call; ok is false where the machine does
-// not have it.
+// CallNumber returns the number of a call. ok is false if arch does not have the call.
 func CallNumber(arch Arch, name string) (nr uint32, ok bool) {
 	c, ok := findCall(name)
 	n := c.amd64

@@ -1,3 +1,4 @@
+// Package bpftest runs BPF programs in tests, outside of the kernel.
 package bpftest
 
 import (
@@ -6,7 +7,7 @@ import (
 	"golang.org/x/net/bpf"
 )
 
-// machine runs a program outside of the kernel.
+// VM returns a machine that runs the program raw.
 func VM(t testing.TB, raw []bpf.RawInstruction) *bpf.VM {
 	t.Helper()
 	prog, ok := bpf.Disassemble(raw)

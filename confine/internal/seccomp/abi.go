@@ -1,0 +1,122 @@
+package seccomp
+
+// Constants of Linux. They are written out because the compilers run on systems whose
+// own constants differ.
+
+const (
+	// CLONE_NEW{NS,CGROUP,UTS,IPC,USER,PID,NET}. NEWTIME (0x80) does not exist
+	// in clone: those bits are the exit signal.
+	cloneNamespaces = 0x7e020000
+	// CLONE_{VM,FS,FILES,SIGHAND,THREAD,SYSVSEM}: what unshare may be asked for.
+	// Every other bit is a namespace, or is newer than this table.
+	unshareHarmless = 0x00050f00
+
+	OAccMode = 0x3      // O_ACCMODE; O_RDONLY is 0
+	oTrunc   = 0x200    // O_TRUNC
+	OCreat   = 0x40     // O_CREAT
+	OTmpfile = 0x400000 // __O_TMPFILE
+
+	setIDBits = 0o6000 // S_ISUID | S_ISGID
+	sIFMT     = 0o170000
+	sIFCHR    = 0o020000
+	sIFBLK    = 0o060000
+
+	renameWhiteout = 0x4
+
+	afUnix    = 1
+	afInet    = 2
+	afInet6   = 10
+	afNetlink = 16
+
+	sockTypeMask  = 0xf
+	sockStream    = 1
+	sockDgram     = 2
+	sockRaw       = 3
+	sockSeqpacket = 5
+
+	protoTCP     = 6
+	protoUDP     = 17
+	protoMPTCP   = 262
+	netlinkRoute = 0
+
+	msgFastopen = 0x20000000
+
+	tiocSTI   = 0x5412
+	tiocLINUX = 0x541c
+	tiocSETD  = 0x5423
+
+	// Landlock does not restrict the ioctls that make, copy and remove subvolumes of
+	// btrfs. A snapshot of a subvolume also shows files that a mask hides.
+	btrfsSnapCreate     = 0x50009401
+	btrfsSubvolCreate   = 0x5000940e
+	btrfsSnapDestroy    = 0x5000940f
+	btrfsSnapCreateV2   = 0x50009417
+	btrfsSubvolCreateV2 = 0x50009418
+	btrfsSnapDestroyV2  = 0x5000943f
+	memfdNoExecSeal     = 0x8
+
+	// ioctls that set flags of a file or make it immutable. A read-only descriptor is
+	// enough for them (linux/fs.h, linux/fsverity.h, linux/fscrypt.h, linux/msdos_fs.h).
+	FsSetFlags       = 0x40086602
+	fsSetFlags32     = 0x40046602
+	fsSetXattr       = 0x401c5820
+	fsSetVersion     = 0x40087602
+	ext4SetVersion   = 0x40086604
+	fsEnableVerity   = 0x40806685
+	fsSetEncryption  = 0x800c6613
+	fatSetAttributes = 0x40047211
+
+	// F_SETLEASE; F_SETDELEG of Linux 6.19.
+	fSetLease = 1024
+	fSetDeleg = 1040
+
+	mapHugetlb = 0x40000 // MAP_HUGETLB
+	mfdHugetlb = 0x4     // MFD_HUGETLB
+	ShmHugetlb = 0o4000  // SHM_HUGETLB
+
+	// maxSemaphores bounds one semaphore set. It is SEMMSL before Linux 3.19. Newer kernels
+	// accept 32000 sets of 32000 semaphores, 64 bytes of kernel memory each.
+	maxSemaphores = 250
+
+	prSetMM                = 35
+	seccompSetModeFilter   = 1
+	seccompFilterListeners = 1 << 3 // SECCOMP_FILTER_FLAG_NEW_LISTENER
+
+	prioProcess   = 0
+	ioprioProcess = 1
+	personaQuery  = 0xffffffff
+	personaLinux  = 0
+)
+
+// Verdicts: SECCOMP_RET_*.
+const (
+	VerdictAllow  uint32 = 0x7fff0000
+	verdictErrno  uint32 = 0x00050000
+	verdictNotify uint32 = 0x7fc00000
+)
+
+// Errnos.
+const (
+	LinuxEPERM           = 1
+	linuxENOMEM          = 12
+	linuxEACCES          = 13
+	linuxEINVAL          = 22
+	LinuxENOSYS          = 38
+	linuxENOPROTOOPT     = 92
+	linuxEPROTONOSUPPORT = 93
+	linuxEOPNOTSUPP      = 95
+	linuxEAFNOSUPPORT    = 97
+)
+
+// Offsets into struct seccomp_data.
+const (
+	DataNr   = 0
+	dataArch = 4
+	dataArgs = 16
+)
+
+// MaxProgram is BPF_MAXINSNS, the longest program that the kernel takes.
+const MaxProgram = 4096
+
+// sizeofSockFilter is the size of a struct sock_filter.
+const sizeofSockFilter = 8
