@@ -11,16 +11,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// startProgram executes the server and stays behind as its init.
+// startProgram starts the server and then reaps. It does not return.
 //
-// While this thread waits for the exec it keeps its place in Go's scheduler, and the
-// supervisor has to answer that very exec. So there is room for others, and nothing
-// that stops the world: the launcher starts the shim with runsAtOnce and the
-// collector off.
+// During the fork this thread keeps its P (see the Go scheduler) until the exec is done, and
+// the mediator has to answer that exec on another thread. So the launcher starts this process
+// with a GOMAXPROCS above one and without garbage collection, which would stop the world.
 func (s *Process) startProgram() {
 	attr := &syscall.SysProcAttr{
 		Setsid:    true,
-		Pdeathsig: syscall.SIGKILL, // should the init be ended by force
+		Pdeathsig: syscall.SIGKILL, // in case the init is killed
 		PidFD:     &s.pidfd,
 	}
 	unix.Umask(s.Umask)
@@ -42,8 +41,8 @@ func (s *Process) startProgram() {
 	s.reap(pid)
 }
 
-// releaseStdio lets go of the server's three descriptors: the client must see
-// end-of-file when the server closes its own.
+// releaseStdio replaces this process's standard descriptors by /dev/null, so that the client
+// sees end-of-file when the server closes its own.
 func (s *Process) releaseStdio() {
 	s.openNull()
 	if s.null < 0 {
@@ -55,15 +54,15 @@ func (s *Process) releaseStdio() {
 	unix.Close(s.null)
 }
 
-// openNull opens /dev/null if that was not done yet.
+// openNull opens /dev/null unless it is open.
 func (s *Process) openNull() {
 	if s.null < 0 {
 		s.null, _ = unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	}
 }
 
-// reap waits for every child that ends in the jail, until the server itself
-// does; then the shim ends, and the kernel kills what is left.
+// reap reaps the children of this process until the server exits. Then it reports the exit,
+// kills what the server left and ends this process.
 func (s *Process) reap(program int) {
 	for {
 		var ws syscall.WaitStatus
@@ -79,7 +78,7 @@ func (s *Process) reap(program int) {
 			}
 			s.sendEvent(m)
 			s.killHostNS()
-			unix.Exit(0) // with nothing of a Go program around it: the race detector sleeps a second in os.Exit
+			unix.Exit(0) // not os.Exit, in which the race detector sleeps for a second
 		}
 	}
 }

@@ -19,12 +19,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A jail without namespaces: its init is an ordinary process, whose death ends
-// nobody. It is the subreaper of all that the server starts, so that whoever
-// detaches himself becomes its child, and it outlives its launcher for as long as
-// it takes to end them.
-
-// steps are those of such a jail.
+// Steps returns the steps that build a jail in the host's namespaces, in their order. There
+// the death of the init kills no other process. So the init is the subreaper of the server's
+// processes (a daemon becomes its child), and when the launcher dies it kills them all first.
 func (s *Process) Steps() []jail.Step {
 	return []jail.Step{
 		{Name: sys.StepPoller, By: nil, Run: sys.CheckPoller},
@@ -38,14 +35,14 @@ func (s *Process) Steps() []jail.Step {
 		{Name: "landlock rules", By: nil, Run: s.OpenRuleset},
 		{Name: "directory", By: nil, Run: s.EnterDir},
 		{Name: step.Capabilities, By: nil, Run: s.dropCapabilities},
-		{Name: "limits", By: nil, Run: s.LimitSignals}, // of which that takes one for each thread
+		{Name: "limits", By: nil, Run: s.LimitSignals}, // after dropCapabilities, which sends a signal to each thread
 		{Name: "descriptors", By: nil, Run: s.hideDescriptors},
-		{Name: "parent", By: nil, Run: s.adoptOrphans}, // changing credentials has undone a part of it
+		{Name: "parent", By: nil, Run: s.adoptOrphans}, // the change of credentials reset the dumpable flag and the death signal
 		{Name: "no_new_privs", By: nil, Run: func() error { return jail.SetNoNewPrivs(s.Server) }},
 		{Name: "landlock", By: nil, Run: s.landlock},
 		{Name: "seccomp", By: nil, Run: s.seccomp},
 		{Name: "self-test", By: nil, Run: s.SelfTest},
-		{Name: step.Network, By: nil, Run: s.awaitGate},
+		{Name: step.Network, By: nil, Run: s.awaitGateway},
 		{Name: "supervision", By: nil, Run: s.handOver},
 		{Name: step.Network, By: nil, Run: s.checkSockets},
 		{Name: "signals", By: nil, Run: s.checkScope},
@@ -53,6 +50,7 @@ func (s *Process) Steps() []jail.Step {
 	}
 }
 
+// adoptOrphans makes this process a subreaper, and keeps other processes from tracing it.
 func (s *Process) adoptOrphans() error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return step.On("subreaper", err)
@@ -63,11 +61,11 @@ func (s *Process) adoptOrphans() error {
 	return s.launcherLives()
 }
 
-// emptyDumps does without where there is no /proc, which the plan says.
+// emptyDumps limits core dumps to nothing.
 func (s *Process) emptyDumps() error { return jail.EmptyCoreDumps(s.Server) }
 
-// leaveKeyring is freshKeyring where a container's filter may already refuse what
-// the server's will: nobody in the jail can use a keyring then.
+// leaveKeyring joins a new session keyring. It ignores EPERM from the seccomp filter of a
+// container: the server cannot use keyrings then either.
 func (s *Process) leaveKeyring() error {
 	if err := jail.FreshKeyring(s.Init); !errors.Is(err, unix.EPERM) {
 		return err
@@ -75,7 +73,7 @@ func (s *Process) leaveKeyring() error {
 	return nil
 }
 
-// makeTempDir makes the directory that TMPDIR names, for the user alone.
+// makeTempDir makes the directory for TMPDIR, with mode 0700, and its contents.
 func (s *Process) makeTempDir() error {
 	if err := unix.Mkdir(s.Spec.TempDir, 0o700); err != nil {
 		return step.On(s.Spec.TempDir, err)
@@ -92,9 +90,9 @@ func (s *Process) makeTempDir() error {
 	return step.On(s.Spec.Home, unix.Mkdir(s.Spec.Home, 0o700))
 }
 
-// dropCapabilities empties all sets of all threads. A process that has no capability may
-// not drop the bounding set either. It does not matter then: under no_new_privs nothing
-// that it executes gains what it does not hold (capabilities(7)).
+// dropCapabilities empties the capability sets of all threads. Without CAP_SETPCAP it keeps
+// the bounding set, which has no effect: under no_new_privs an exec adds no capability
+// (capabilities(7)).
 func (s *Process) dropCapabilities() error {
 	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var caps [2]unix.CapUserData
@@ -103,8 +101,8 @@ func (s *Process) dropCapabilities() error {
 	}
 	give := jail.ClearAmbient
 	if caps[0].Effective&(1<<unix.CAP_SETPCAP) != 0 {
-		// Here they are the host's: the supervisor does with its user's right to trace
-		// its own children.
+		// The capabilities here are the host's. The mediator needs none: it reads the memory
+		// of its own descendants, which have the same user.
 		give = jail.DropAllCapabilities
 	}
 	if err := canSignalThreads(); err != nil {
@@ -126,35 +124,38 @@ func (s *Process) dropCapabilities() error {
 	return nil
 }
 
-// canSignalThreads: Go reaches its threads by real-time signals, and waits for ever for
-// one that the kernel has no room to queue (tgkill(2), EAGAIN).
+// canSignalThreads returns an error where RLIMIT_SIGPENDING is too low for
+// syscall.AllThreadsSyscall. Go sends each thread a real-time signal, and would wait for ever
+// for one that the kernel cannot queue (tgkill(2), EAGAIN).
 func canSignalThreads() error {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(unix.RLIMIT_SIGPENDING, &limit); err != nil {
 		return step.On("getrlimit", err)
 	}
 	if limit.Cur < 2*spec.InitThreads {
-		return fmt.Errorf("RLIMIT_SIGPENDING is %d, and each thread of the jail's init is told by a signal: raise it (ulimit -i)", limit.Cur)
+		return fmt.Errorf("RLIMIT_SIGPENDING is %d, too low to signal each thread of the jail's init: raise it (ulimit -i)", limit.Cur)
 	}
 	return nil
 }
 
-// errCgo: where C may have threads of its own, Go reaches none but the calling one. The
-// init's others would keep what the jail was built with.
-var errCgo = errors.New("this program was built with cgo, and so cannot take the capabilities from all threads of a jail's init: build it with CGO_ENABLED=0")
+// errCgo is the error of a program that was built with cgo. There Go can change the
+// credentials of the calling thread only, and the other threads would keep their capabilities.
+var errCgo = errors.New("this program was built with cgo, so it cannot drop the capabilities of all threads of a jail's init: build it with CGO_ENABLED=0")
 
-// hideDescriptors keeps everything but the three standard ones from the server.
+// hideDescriptors sets close-on-exec on all descriptors but the three standard ones.
 func (s *Process) hideDescriptors() error {
 	return s.Server.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
 }
 
-// seccomp puts the filter on every thread of the shim.
+// seccomp installs the server's filter on every thread of this process.
 func (s *Process) seccomp() error {
-	<-s.spare // from here on the init starts no thread
+	<-s.spare // under the filter this process starts no thread
 	_, err := seccomp.Install(s.Server, s.Spec.Seccomp, unix.SECCOMP_FILTER_FLAG_TSYNC)
 	return err
 }
 
+// landlock starts the mediator, if the spec has one, and restricts this thread. The mediator's
+// threads stay outside of the domain.
 func (s *Process) landlock() error {
 	if len(s.Spec.Hooks) > 0 {
 		s.mediator = mediate.New(s.mediatorOptions())
@@ -162,14 +163,14 @@ func (s *Process) landlock() error {
 	return s.Server.LandlockRestrictSelf(s.Ruleset)
 }
 
-// handOver puts the filter that hands calls over on this thread alone, from which the
-// server comes. It comes after the self-test, whose calls would otherwise wait for the
-// supervisor. By itself it refuses little: what would let a program around the supervisor.
+// handOver installs the filter with the mediated calls on this thread only, which starts the
+// server. It runs after the self-test, whose calls are not mediated. The filter itself refuses
+// only the calls that would bypass the mediator.
 func (s *Process) handOver() error {
 	if len(s.Spec.Hooks) == 0 {
 		return nil
 	}
-	s.openNull() // what this thread opens from here on takes the way through the supervisor
+	s.openNull() // from here on an open of this thread would be mediated
 	fd, err := seccomp.Install(s.Server, s.Spec.Hooks, jail.ListenerFlags)
 	if err != nil {
 		return err
@@ -179,9 +180,9 @@ func (s *Process) handOver() error {
 	return nil
 }
 
-// checkScope finds out, on the thread that will start the server, whether Landlock
-// keeps it from signalling whom it does not know: the launcher has the same user,
-// so that nothing else would.
+// checkScope checks, on the thread that will start the server, that Landlock refuses signals
+// to processes outside of its domain. It tries the launcher, which has the same user, so no
+// other check would refuse.
 func (s *Process) checkScope() error {
 	if s.Spec.Landlock.Scoped&ll.ScopeSignal == 0 {
 		return nil
@@ -192,8 +193,8 @@ func (s *Process) checkScope() error {
 	return s.guardScoped(unix.Gettid())
 }
 
-// guardScoped keeps the server's hands off the thread that Landlock lets it signal:
-// what ends a thread ends its process.
+// guardScoped installs a filter that refuses signals to this thread. It is in the server's
+// Landlock domain, so Landlock allows them, and a fatal signal to a thread ends its process.
 func (s *Process) guardScoped(tid int) error {
 	arch, _ := seccomp.ArchOf(runtime.GOARCH)
 	filter, err := seccomp.CompileSignalGuard(arch, uint32(tid))
@@ -210,31 +211,31 @@ func (s *Process) guardScoped(tid int) error {
 	return nil
 }
 
-// signal signals the program, which may have ended meanwhile and its number have
-// become somebody else's.
+// signal sends a signal to the server's process by its pidfd, because its ID may be in use
+// again after its end.
 func (s *Process) signal(sig syscall.Signal) { unix.PidfdSendSignal(s.pidfd, sig, nil, 0) }
 
-// killAll ends the jail, from another thread than the one that reaps.
+// killAll ends the jail. The caller is not the thread that reaps.
 func (s *Process) killAll() {
 	if s.HostNS && s.pidfd >= 0 {
 		s.signal(syscall.SIGKILL)
-		select {} // reap sees it, and ends the others
+		select {} // reap sees the exit and kills the others
 	}
 	unix.Exit(1)
 }
 
-// killHostNS is the end of such a jail: everything that the server left is killed,
-// until nothing is there to be reaped any more, and the private directory goes.
+// killHostNS kills and reaps the server's processes until this process has no child, and
+// removes the private directory. In a jail with namespaces there are no such processes here.
 func (s *Process) killHostNS() {
 	for {
 		if s.scopedThread != 0 && s.scopedThread == unix.Gettid() {
-			// Everybody whom this thread may signal: those of its Landlock domain. The
-			// kernel does it in one go, and no fork gets away (kill(2)).
+			// This thread may signal the processes of its Landlock domain only. The kernel
+			// signals them in one pass, so no fork escapes (kill(2)).
 			unix.Kill(-1, unix.SIGKILL)
 		}
 		sys.OnUnrestrictedThread(func() {
 			for _, pid := range proc.Children(os.Getpid()) {
-				unix.Kill(pid, unix.SIGKILL) // not reaped yet, so it is the same
+				unix.Kill(pid, unix.SIGKILL) // not yet reaped, so the ID is still its own
 			}
 		})
 		var ws syscall.WaitStatus

@@ -11,15 +11,13 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
 )
 
-// makeThreads makes all threads that the init will need, while the jail is being
-// built. The one that will watch over the limits exists before the server does, so
-// that the filter can keep the server's hands off it (see guardThreads), and it
-// sleeps by itself rather than by the runtime's timers, which other threads would
-// have to serve.
+// makeThreads starts all threads that this process will need, while the jail is being built:
+// under the filter, and at the server's limit of threads, it may start none. One of them
+// samples the limits. It sleeps in the kernel, because Go's timers would wake other threads.
 func (s *Process) makeThreads() {
-	n := 1 + mediate.MaxWorkers + 2*spec.MaxProcs // the receiver, the workers, and whoever runs
+	n := 1 + mediate.MaxWorkers + 2*spec.MaxProcs // the receiver, the workers, and the goroutines that run
 	if s.HostNS {
-		n++ // whoever has a turn to receive a datagram
+		n++ // the goroutine that receives a datagram, one at a time
 	}
 	sys.StartSpareThreads(n, func() {
 		<-s.watch
@@ -31,13 +29,13 @@ func (s *Process) makeThreads() {
 // maxFailedSamples is how many samples in a row may fail before the jail is ended.
 const maxFailedSamples = 5
 
-// watchLimits samples what the jail uses. It ends the jail when all processes together exceed
-// the limit of memory, unless a cgroup holds that limit, and tells the launcher which limits
-// were reached. The jail can exceed its limit between two samples.
+// watchLimits samples what the jail uses until the jail ends. It ends the jail when all
+// processes together exceed the memory limit, unless a cgroup enforces that limit, and reports
+// to the launcher which limits were reached. The jail can exceed a limit between two samples.
 func (s *Process) watchLimits() {
 	l := s.Spec.Limits
 	if !s.Spec.FreshProc && !s.HostNS || l.MemoryMB <= 0 && l.Processes <= 0 {
-		return // no limit, or a gap that was waived
+		return // no limit is set, or the gap was waived
 	}
 	w := oom.Watcher{Proc: procpkg.Dir, Limit: int64(l.MemoryMB) << 20, List: procpkg.JailProcesses(procpkg.Dir), Shared: int64(s.Spec.Shared)}
 	if s.HostNS {
@@ -51,9 +49,9 @@ func (s *Process) watchLimits() {
 			w.Tmpfs = append(w.Tmpfs, m.Path)
 		}
 	}
-	var told rateLimit
+	var reported rateLimit
 	var late eventQueue
-	sys.Sleep(oom.ShortPause) // while the server starts it needs the processors more
+	sys.Sleep(oom.ShortPause) // leave the processors to the start of the server
 	for blind := 0; ; {
 		late.flush(s)
 		over, largest, err := w.Sample()
@@ -61,7 +59,7 @@ func (s *Process) watchLimits() {
 			blind = 0
 		}
 		if blind == maxFailedSamples {
-			// The sampler cannot hold a limit that it cannot watch.
+			// Without samples the limit is not enforced.
 			late.add(s, spec.Event{Kind: spec.EventLimit, Step: spec.KeyMemory, Detail: "memory, which cannot be watched (" + err.Error() + ")", Num: l.MemoryMB})
 			s.End()
 		}
@@ -70,10 +68,10 @@ func (s *Process) watchLimits() {
 			late.add(s, spec.Event{Kind: spec.EventLimit, Step: spec.KeyMemory, Detail: "memory", Num: l.MemoryMB, Pid: procpkg.NSPid(pid), Program: w.Program(largest)})
 			s.End()
 		}
-		if l.Processes > 0 && w.Threads >= s.processesLeft(l.Processes) && told.allow(spec.KeyProcesses) {
+		if l.Processes > 0 && w.Threads >= s.processesLeft(l.Processes) && reported.allow(spec.KeyProcesses) {
 			late.add(s, spec.Event{Kind: spec.EventLimit, Step: spec.KeyProcesses, Detail: "processes", Num: l.Processes})
 		}
-		if w.Full != "" && l.MemoryMB > 0 && told.allow(w.Full) {
+		if w.Full != "" && l.MemoryMB > 0 && reported.allow(w.Full) {
 			late.add(s, spec.Event{Kind: spec.EventLimit, Step: spec.KeyMemory, Detail: "space in " + w.Full, Num: l.MemoryMB})
 		}
 		d := w.Pause()
@@ -84,13 +82,14 @@ func (s *Process) watchLimits() {
 	}
 }
 
-// eventQueue are messages that the launcher does not take: it may be stopped, and a server
-// can fill the pipe. Whoever waited for that would not see to the limits.
+// eventQueue holds events while the pipe to the launcher is full: the launcher may be stopped.
+// The sampler queues them, because a blocked sampler would not enforce the limits.
 type eventQueue []spec.Event
 
-// maxQueued is how many wait; the next ones say nothing new.
+// maxQueued bounds the queue. Later events only repeat it, and are dropped.
 const maxQueued = 16
 
+// add queues an event and flushes.
 func (u *eventQueue) add(s *Process, m spec.Event) {
 	if len(*u) < maxQueued {
 		*u = append(*u, m)
@@ -98,6 +97,7 @@ func (u *eventQueue) add(s *Process, m spec.Event) {
 	u.flush(s)
 }
 
+// flush sends events for as long as the pipe has room.
 func (u *eventQueue) flush(s *Process) {
 	for len(*u) > 0 && s.launcherReads() {
 		s.Send((*u)[0])
@@ -105,8 +105,8 @@ func (u *eventQueue) flush(s *Process) {
 	}
 }
 
-// processesLeft is how many threads the server can have: RLIMIT_NPROC also counts those of
-// the init, for which it leaves some over.
+// processesLeft returns how many threads the server can have. RLIMIT_NPROC includes an allowance
+// of spec.InitThreads for this process, of which it may not use all.
 func (s *Process) processesLeft(processes int) int {
 	if s.Spec.PidMax || s.HostNS {
 		return processes
@@ -114,7 +114,7 @@ func (s *Process) processesLeft(processes int) int {
 	return processes + max(0, spec.InitThreads-len(procpkg.ReadDirNames(procpkg.Dir+"/self/task"))-1)
 }
 
-// rateLimit keeps from telling the same thing more than once a second.
+// rateLimit allows one event of each kind a second.
 type rateLimit map[string]time.Time
 
 func (r *rateLimit) allow(what string) bool {

@@ -9,8 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestUnsaid: where nobody hears, nobody waits, and it is said later.
-func TestUnsaid(t *testing.T) {
+// TestEventQueueDoesNotBlock checks that a full pipe does not block the sampler, and that the
+// events are sent when there is room again.
+func TestEventQueueDoesNotBlock(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -31,7 +32,7 @@ func TestUnsaid(t *testing.T) {
 		late.add(s, spec.Event{Kind: spec.EventLimit, Step: spec.KeyMemory})
 	}
 	if len(late) != maxQueued {
-		t.Errorf("%d wait", len(late))
+		t.Errorf("%d events are queued, want %d", len(late), maxQueued)
 	}
 	if _, err := io.ReadFull(r, make([]byte, size)); err != nil {
 		t.Fatal(err)
@@ -40,15 +41,15 @@ func TestUnsaid(t *testing.T) {
 	b := make([]byte, size)
 	n, err := r.Read(b)
 	if err != nil || len(late) != 0 {
-		t.Fatalf("%d wait: %v", len(late), err)
+		t.Fatalf("%d events are queued after flush: %v", len(late), err)
 	}
-	said := 0
-	for rest := b[:n]; len(rest) > 0; said++ {
+	sent := 0
+	for rest := b[:n]; len(rest) > 0; sent++ {
 		if _, rest, err = spec.NextEvent(rest); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if said != maxQueued {
-		t.Errorf("%d were said", said)
+	if sent != maxQueued {
+		t.Errorf("%d events were sent, want %d", sent, maxQueued)
 	}
 }

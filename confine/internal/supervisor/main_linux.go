@@ -1,3 +1,29 @@
+// Package supervisor is the process of mcp-jail that stays with a jail: it reaps, passes
+// signals on, mediates calls and samples the limits.
+//
+// The launcher executes its own program again under the name spec.SupervisorName. Main, which
+// each program with a launcher calls first, recognises that name. There are two forms:
+//
+//   - With namespaces, the outer process of the build executes the supervisor when the jail
+//     needs one (runInNamespaces, spec.ArgSupervise). It is the parent of the jail's init. Its
+//     mediator answers the server's calls, and it samples the limits. The init reports the
+//     server's exit.
+//   - In the host's namespaces, the supervisor is the jail's init. It takes the steps of Steps:
+//     it restricts itself, checks the restrictions, starts the server and reaps.
+//
+// In both forms the end of the supervisor ends the jail, and so does the end of the launcher.
+// The launcher talks to it over two descriptors: spec.SpecFD carries the spec, and then one
+// byte for each signal; spec.EventsFD carries events back. No other package calls it but for
+// RemoveTree.
+//
+// Threads: the main thread is outside of the server's Landlock domain and passes signals on.
+// A second, locked thread takes the steps, is restricted as the server, starts it and reaps.
+// A third samples the limits. The mediator has its own. makeThreads starts all of them before
+// the server runs. The package has no lock: channels of Process order the threads.
+//
+// Limits: memory is sampled, so a jail can exceed its limit for a short time unless a cgroup
+// enforces it. If the init of a jail in the host's namespaces is killed with SIGKILL, only the
+// server's first process dies with it.
 package supervisor
 
 import (
@@ -17,20 +43,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Main turns the process into the supervisor of a jail, or into the shim of one without
-// namespaces, if it was started as that, and returns at once otherwise. Call it first thing
-// in main, in every program that uses a Launcher.
-//
-// The shim restricts itself, checks that it is restricted, starts the server and then
-// only reaps, passes signals on, supervises and watches the limits. When it ends, so
-// does everything in the jail.
+// Main runs the supervisor of a jail if this process was started as one, and does not return
+// then. Otherwise it returns at once. Every program that uses a launcher calls it first in
+// main.
 func Main() {
 	if !IsSupervisor() {
 		return
 	}
-	// The server is started from a locked thread that is not the leader: what the
-	// thread gave up, its children never had, and the leader stays outside of the
-	// server's Landlock domain.
+	// run starts the server from another locked thread. That thread restricts itself, and
+	// its children inherit it. The main thread stays outside of the server's Landlock domain.
 	runtime.LockOSThread()
 	if len(os.Args) > 2 && os.Args[2] == spec.ArgSupervise {
 		runInNamespaces()
@@ -40,14 +61,15 @@ func Main() {
 	s.run(s.Steps())
 }
 
-// run is what the leader does: it makes the threads that the init will need, while
-// another goes through the steps; and then it passes signals on.
+// run takes the steps on a second thread. The main thread starts the other threads meanwhile,
+// and then passes signals on.
 func (s *Process) run(steps []jail.Step) {
 	sys.GoOnNewThread(func() { sys.OffMainThread(func() { s.build(steps) }) })
 	s.makeThreads()
 	s.passSignals(<-s.program)
 }
 
+// IsSupervisor reports whether this process was started as a supervisor.
 func IsSupervisor() bool { return len(os.Args) >= 2 && os.Args[0] == spec.SupervisorName }
 
 func newProcess() *Process {
@@ -61,9 +83,8 @@ func newProcess() *Process {
 	return s
 }
 
-// startWithUmask returns the program's umask and gives the shim another while it builds the
-// jail: what it makes for itself has the mode that it says, and a umask that takes rights
-// from the owner would shut him out of his own directories.
+// startWithUmask returns the umask for the server and sets 022 for this process. A stricter
+// umask could take the owner's own rights from the directories that the jail is built with.
 func startWithUmask() int {
 	umask := unix.Umask(0o022)
 	if asked, err := strconv.ParseUint(os.Args[1], 8, 9); err == nil {
@@ -72,8 +93,8 @@ func startWithUmask() int {
 	return umask
 }
 
-// passSignals passes on what the launcher sends for the program. The end of the
-// socket means that there is no launcher any more, and so no jail.
+// passSignals passes signals of the launcher on to the server. The end of the socket means
+// that the launcher has ended, and ends the jail.
 func (s *Process) passSignals(program int) {
 	var sig [1]byte
 	for {
@@ -81,7 +102,7 @@ func (s *Process) passSignals(program int) {
 		switch {
 		case err == syscall.EINTR:
 		case err != nil || n == 0:
-			s.isOver()
+			s.shutDown()
 		case sig[0] == spec.RequestSocket:
 			jail.PassInbound()
 		default:
@@ -90,22 +111,22 @@ func (s *Process) passSignals(program int) {
 	}
 }
 
-// shim is the init of a jail without namespaces.
+// Process is the state of a supervisor process, in both forms.
 type Process struct {
 	jail.Restrictor
-	mediator     *mediate.Mediator // nil where no call is handed over
+	mediator     *mediate.Mediator // nil where no call is mediated
 	status       *os.File
-	program      chan int      // its process number, once it runs
-	watch        chan struct{} // closed when the limits are to be watched
-	spare        chan struct{} // closed when the init has all the threads that it will need, the watching one too
-	null         int           // /dev/null, for after the start; -1 until it is opened
-	pidfd        int           // of the program
-	tempDir      string        // the directory that was made for it
-	broker       int           // the socket of asks.go
-	scopedThread int           // the thread that can signal nobody but the jail's processes, or 0
+	program      chan int      // receives the server's process ID
+	watch        chan struct{} // closed when the sampler is to start
+	spare        chan struct{} // closed when all threads exist
+	null         int           // /dev/null, -1 until openNull
+	pidfd        int           // of the server
+	tempDir      string        // the directory that makeTempDir made
+	broker       int           // the socket of the network broker
+	scopedThread int           // the thread that can signal the jail's processes only, or 0
 }
 
-// mediatorOptions are the options of a supervisor in this process.
+// mediatorOptions returns the options of this process's mediator.
 func (s *Process) mediatorOptions() mediate.Options {
 	return mediate.Options{
 		Spec: s.Spec, WorkerRuleset: s.WorkerRuleset, Umask: s.Umask, Broker: s.broker, Send: s.Send, End: s.End,
@@ -113,6 +134,7 @@ func (s *Process) mediatorOptions() mediate.Options {
 	}
 }
 
+// build takes the steps and starts the server. It does not return.
 func (s *Process) build(steps []jail.Step) {
 	if err := jail.RunSteps(steps); err != nil {
 		s.fail(err)
@@ -120,9 +142,9 @@ func (s *Process) build(steps []jail.Step) {
 	s.startProgram()
 }
 
-// isOver is for when nobody is there any more who could signal anything. A supervisor has
-// something to tell then; a jail of which this is the init ends.
-func (s *Process) isOver() {
+// shutDown ends this process when the launcher or the jail has ended. With namespaces it
+// reports the remaining counts first. In the host's namespaces it ends the jail.
+func (s *Process) shutDown() {
 	if !s.HostNS {
 		if s.mediator != nil {
 			s.mediator.Reporter.Flush()
@@ -134,20 +156,21 @@ func (s *Process) isOver() {
 
 func (s *Process) sendEvent(m spec.Event) { s.status.Write(m.Encode()) }
 
-// launcherReads tells whether the pipe has room for a message. Each of the sampler's is shorter
-// than what a pipe takes at once (pipe(7), PIPE_BUF).
+// launcherReads reports whether the pipe has room for an event of the sampler. These are
+// shorter than PIPE_BUF, so a write after it does not block (pipe(7)).
 func (s *Process) launcherReads() bool {
 	fds := []unix.PollFd{{Fd: int32(s.status.Fd()), Events: unix.POLLOUT}}
 	n, _ := unix.Poll(fds, 0)
 	return n > 0
 }
 
-// fail reports why there is no jail, and ends. Nothing of the server has run.
+// fail reports why the jail could not be built, and ends this process. The server has not run.
 func (s *Process) fail(err error) {
 	s.report(err)
 	unix.Exit(1)
 }
 
+// report sends the launcher the step that failed, after everything that was started is killed.
 func (s *Process) report(err error) {
 	e := jail.WrapStep("init", err).(*steppkg.Error)
 	if s.Spec != nil {
@@ -156,8 +179,8 @@ func (s *Process) report(err error) {
 	s.sendEvent(spec.Event{Kind: spec.EventFailed, Step: e.Step, Num: int(e.Errno), Detail: e.Detail})
 }
 
-// readSpec waits for the launcher's word: one byte that says which of the
-// server's descriptors come with it, and the order up to the end.
+// readSpec waits for the launcher's message: one byte, whose bits say which of the server's
+// standard descriptors come with it, and then the spec.
 func (s *Process) readSpec() error {
 	var present [1]byte
 	rights := make([]byte, unix.CmsgSpace(3*4))
@@ -166,7 +189,7 @@ func (s *Process) readSpec() error {
 		return err
 	}
 	if n == 0 {
-		unix.Exit(0) // the launcher has no use for this shim
+		unix.Exit(0) // the launcher closed the socket: it does not need this process
 	}
 	fds, err := sys.ParseRights(rights[:size])
 	if err != nil {
@@ -188,7 +211,7 @@ func (s *Process) readSpec() error {
 	return s.takeSpec(spec.SpecFD)
 }
 
-// takeSpec reads an order, after its length.
+// takeSpec reads the length of the spec and the spec.
 func (s *Process) takeSpec(fd int) error {
 	var length [4]byte
 	if err := readFull(fd, length[:]); err != nil {
@@ -200,13 +223,13 @@ func (s *Process) takeSpec(fd int) error {
 		return err
 	}
 	if s.Spec, err = spec.Decode(b); err == nil && s.Spec.HostNS != s.HostNS {
-		err = spec.ErrSpec // a plan for the other sort of jail must not be carried out here
+		err = spec.ErrSpec // the spec of a jail of the other form
 	}
 	return err
 }
 
-// readFull reads from the launcher's socket, without the runtime's poller: what
-// comes after the order is read by another thread.
+// readFull reads exactly len(b) bytes from the launcher's socket. It bypasses the runtime's
+// poller, because another thread reads what follows the spec.
 func readFull(fd int, b []byte) error {
 	for len(b) > 0 {
 		n, err := syscall.Read(fd, b)
@@ -223,7 +246,7 @@ func readFull(fd int, b []byte) error {
 	return nil
 }
 
-// launcherLives ends the shim when nobody is there any more.
+// launcherLives ends this process, and the jail, if the launcher has ended.
 func (s *Process) launcherLives() error {
 	fds := []unix.PollFd{{Fd: spec.EventsFD}}
 	if _, err := unix.Poll(fds, 0); err != nil && !errors.Is(err, unix.EINTR) {
@@ -231,13 +254,13 @@ func (s *Process) launcherLives() error {
 	}
 	if fds[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0 {
 		s.killHostNS()
-		unix.Exit(1) // nobody is there to tell
+		unix.Exit(1) // there is no launcher to report to
 	}
 	return nil
 }
 
-// awaitGate returns when the launcher serves what was handed to it.
-func (s *Process) awaitGate() error {
+// awaitGateway waits until the launcher serves the sockets of the network gateway.
+func (s *Process) awaitGateway() error {
 	if !s.Spec.Network.Any() {
 		return nil
 	}

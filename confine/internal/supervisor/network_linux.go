@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openBroker makes the socket by which the supervisor asks the launcher what the
-// server's sockets may reach, and hands its other end over.
+// openBroker makes the socket by which the mediator asks the launcher which addresses the
+// server may reach, and hands the other end to the launcher.
 func (s *Process) openBroker() error {
 	if !s.Spec.Network.Asked {
 		return nil
@@ -26,8 +26,8 @@ func (s *Process) openBroker() error {
 	return step.On("hand over", theirs.Pass(spec.SpecFD))
 }
 
-// checkSockets makes a socket as the server will, and looks whether it is one that
-// leads nowhere by itself.
+// checkSockets makes a TCP socket as the server will, and checks that the mediator made it: it
+// is bound to lo and cannot listen.
 func (s *Process) checkSockets() error {
 	if !s.Spec.Network.Asked {
 		return nil
@@ -41,7 +41,7 @@ func (s *Process) checkSockets() error {
 		return step.On("make a TCP socket that is not bound to lo", step.ErrNotEnforced)
 	}
 	if _, err := unix.Getsockname(fd); err != nil {
-		return step.On("name a TCP socket", err) // which takes a duplicate of it
+		return step.On("name a TCP socket", err) // the mediator answers this on a duplicate of the socket
 	}
 	if err := unix.Listen(fd, 1); !errors.Is(err, unix.EACCES) {
 		return step.On("listen", step.ErrNotEnforced)

@@ -2,4 +2,5 @@
 
 package supervisor
 
+// UnderRace reports whether the race detector is built in.
 const UnderRace = false

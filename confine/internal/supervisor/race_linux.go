@@ -2,6 +2,6 @@
 
 package supervisor
 
-// underRace: the race detector brings cgo, with which the init's other threads keep the
-// capabilities that the jail was built with. It is for tests.
+// UnderRace reports whether the race detector is built in. It needs cgo, under which only one
+// thread can drop its capabilities (see errCgo). Only tests are built so.
 const UnderRace = true

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// runInNamespaces does what a supervisor does, and does not return.
+// runInNamespaces runs the supervisor of a jail with namespaces. It does not return.
 func runInNamespaces() {
 	proc.Dir, proc.DirFD = ".", spec.ProcFD
 	s := newProcess()
@@ -35,24 +35,24 @@ func runInNamespaces() {
 		close(s.mediator.Open)
 	}
 	close(s.watch)
-	go s.dieWithLauncher()
+	go s.dieWithInit()
 	runtime.UnlockOSThread()
 	s.passSignals(0)
 }
 
-// dieWithLauncher ends the supervisor when the jail's init has ended, its only child. The
-// launcher, which hears of the server's end from the init, would wait for ever.
-func (s *Process) dieWithLauncher() {
+// dieWithInit ends the supervisor when the jail's init, its only child, has ended. Otherwise
+// the launcher would wait for ever for the end of the events.
+func (s *Process) dieWithInit() {
 	for {
 		if _, err := syscall.Wait4(-1, nil, 0, nil); err != syscall.EINTR {
-			s.isOver()
+			s.shutDown()
 		}
 	}
 }
 
-// bindToLauncher has the kernel kill the jail when the launcher dies, and checks that it
-// was not too late to ask (prctl(2), PR_SET_PDEATHSIG). The launcher is in another PID
-// namespace, so its death shows at the other end of the socket, not in getppid.
+// bindToLauncher makes the kernel kill this process when the launcher dies (prctl(2),
+// PR_SET_PDEATHSIG), and then checks that the launcher is still alive. The launcher is in
+// another PID namespace, so its death shows in the socket and not in getppid.
 func (s *Process) bindToLauncher() error {
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
 		return err
@@ -63,7 +63,7 @@ func (s *Process) bindToLauncher() error {
 	return s.launcherLives()
 }
 
-// limitSelf keeps to the limits of what the supervisor makes in the server's place.
+// limitSelf sets the server's limits for files on this process, which creates files for it.
 func (s *Process) limitSelf() error {
 	for resource, value := range map[int]int{unix.RLIMIT_CORE: 1, unix.RLIMIT_FSIZE: s.Spec.Limits.FileSizeMB << 20} {
 		var old syscall.Rlimit

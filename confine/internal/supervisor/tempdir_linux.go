@@ -8,22 +8,23 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// removeTree removes a directory that its user may have shut in places; "" is none.
+// RemoveTree removes a directory tree in which the server may have taken the owner's rights away
+// from directories. An empty name does nothing.
 func RemoveTree(dir string) {
-	for dir != "" { // each time one more is opened up
+	for dir != "" { // each iteration makes one more directory accessible
 		err := os.RemoveAll(dir)
 		var pe *os.PathError
 		if err == nil || !errors.As(err, &pe) {
 			return
 		}
-		shut := false
+		opened := false
 		for _, p := range []string{pe.Path, path.Dir(pe.Path)} {
-			// No link is followed, and only what is ours can be opened up.
+			// Lstat follows no link, and Chmod works on the user's own directories only.
 			if fi, err := os.Lstat(p); err == nil && fi.IsDir() && fi.Mode().Perm()&0o700 != 0o700 && policy.Within(p, dir) {
-				shut = os.Chmod(p, 0o700) == nil || shut
+				opened = os.Chmod(p, 0o700) == nil || opened
 			}
 		}
-		if !shut {
+		if !opened {
 			return
 		}
 	}
