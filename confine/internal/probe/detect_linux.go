@@ -16,14 +16,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// SelfPath is the file of the running program.
 const SelfPath = "/proc/self/exe"
 
-// hostFacts asks the kernel what compile needs, and no more: it is part of every
-// start.
+// Detect asks the host what compiling a plan needs, and no more, because each start calls it.
 func Detect() Host {
 	f := Host{Features: ProbeForStart(), Supported: true, UID: os.Getuid(), PID: os.Getpid(), Cgroup: cgroup.Locate()}
 	f.Machine, _ = seccomp.ArchOf(runtime.GOARCH)
-	f.FullCopies = kernelAtLeast(f.Kernel, 6, 6) // where a tmpfs takes user.* attributes
+	f.FullCopies = kernelAtLeast(f.Kernel, 6, 6) // since then a tmpfs takes user.* attributes
 	f.Inotify.Instances, _ = strconv.Atoi(proc.Sysctl("fs/inotify/max_user_instances"))
 	f.Inotify.Watches, _ = strconv.Atoi(proc.Sysctl("fs/inotify/max_user_watches"))
 	f.Devices = make([]string, 0, len(spec.DeviceNodes))
@@ -36,15 +36,15 @@ func Detect() Host {
 	return f
 }
 
-// kernelFiles are what runtimes ask /proc about the machine. None tells of a
-// process.
+// kernelFiles are the files of /proc in which language runtimes read about the machine. None
+// tells about a process.
 var kernelFiles = []string{
 	"/proc/cpuinfo", "/proc/filesystems", "/proc/loadavg", "/proc/meminfo", "/proc/stat", "/proc/uptime", "/proc/version",
 	"/proc/sys/kernel/osrelease", "/proc/sys/kernel/ostype", "/proc/sys/kernel/pid_max", "/proc/sys/kernel/threads-max",
 	"/proc/sys/net/core/somaxconn", "/proc/sys/vm/max_map_count", "/proc/sys/vm/overcommit_memory",
 }
 
-// detectHostNS asks what only a jail without namespaces needs.
+// detectHostNS sets the fields that only a jail without namespaces needs.
 func (f *Host) detectHostNS() {
 	for _, name := range kernelFiles {
 		if _, err := os.Lstat(name); err == nil {

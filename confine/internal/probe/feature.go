@@ -9,11 +9,11 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/landlock"
 )
 
-// Answer is what a probe came back with.
+// Answer is the result of a probe.
 type Answer uint8
 
 const (
-	Unknown Answer = iota // could not tell: the probe itself was refused
+	Unknown Answer = iota // the probe itself failed
 	Yes
 	No
 )
@@ -28,43 +28,43 @@ func (a Answer) String() string {
 	return "unknown"
 }
 
-// Feature is one thing that a kernel can offer. The zero value is unknown.
+// Feature is the result of a probe with its reason. The zero value is unknown.
 type Feature struct {
 	Answer Answer `json:"answer"`
-	Detail string `json:"detail,omitempty"` // yes: which form of it; otherwise why not
+	Detail string `json:"detail,omitempty"` // yes: which form; otherwise the reason
 	Fix    string `json:"fix,omitempty"`    // what the user can do about it
 }
 
+// Available returns a feature that the host has.
 func Available(detail string) Feature { return Feature{Answer: Yes, Detail: detail} }
 
+// Unavailable returns a feature that the host does not have.
 func Unavailable(why, fix string) Feature { return Feature{Answer: No, Detail: why, Fix: fix} }
 
+// Undetermined returns a feature whose probe failed.
 func Undetermined(why string) Feature { return Feature{Detail: why} }
 
-// Features is what this host offers, as far as the probes could tell. Every
-// answer concerns this process: a container or a service manager can take away
-// what the kernel has.
+// Features is what this host offers to this process.
 type Features struct {
 	OS     string `json:"os"`
 	Arch   string `json:"arch"`
 	Kernel string `json:"kernel,omitempty"` // release, "6.18.44-generic"
 
-	// LandlockABI is the level to use (see Landlock for the kernel's own), and 0
-	// where there is none.
+	// LandlockABI is the ABI to use, or 0. Landlock names the kernel's own.
 	LandlockABI    int     `json:"landlock_abi"`
 	LandlockErrata uint32  `json:"landlock_errata"`
 	Landlock       Feature `json:"landlock"`
 
-	Seccomp       Feature `json:"seccomp"`        // filters that answer with an errno, on a known machine
-	SeccompNotify Feature `json:"seccomp_notify"` // a supervisor can be asked, undisturbed by signals
-	SeccompTSync  Feature `json:"seccomp_tsync"`  // a filter for all threads at once
+	Seccomp       Feature `json:"seccomp"`        // filters that return an errno, on a known architecture
+	SeccompNotify Feature `json:"seccomp_notify"` // user notification that signals do not interrupt
+	SeccompTSync  Feature `json:"seccomp_tsync"`  // one filter for all threads at once
 
 	UserNamespaces Feature `json:"user_namespaces"` // with the capabilities inside that a jail is built with
 	MountAPI       Feature `json:"mount_api"`       // open_tree, move_mount, mount_setattr
-	FreshProc      Feature `json:"fresh_proc"`      // nothing of /proc is masked, so a new one may be mounted
+	FreshProc      Feature `json:"fresh_proc"`      // no part of /proc is masked, so a new one may be mounted
 	PtraceScope    Feature `json:"ptrace_scope"`    // a supervisor may read the arguments of its jail's processes
-	PidMax         Feature `json:"pid_max"`         // pid_max belongs to the PID namespace
-	GetFD          Feature `json:"pidfd_getfd"`     // a supervisor may act on its server's own sockets
+	PidMax         Feature `json:"pid_max"`         // each PID namespace has its own pid_max
+	GetFD          Feature `json:"pidfd_getfd"`     // a supervisor may act on its server's sockets
 	Cgroup         Feature `json:"cgroup"`          // cgroup v2 delegated to this process
 	Overlay        Feature `json:"overlay"`         // a call can have a copy of HOME
 }
@@ -93,9 +93,8 @@ func (f Features) List() []NamedFeature {
 	}
 }
 
-// Has answers for a feature by name, with an optional level for Landlock:
-// "userns", "landlock", "landlock:6". An unknown name is an error, so that a
-// misspelt requirement cannot pass.
+// Has returns the feature of a name, with an optional ABI for Landlock: "userns", "landlock",
+// "landlock:6". An unknown name is an error, so that a misspelt requirement cannot pass.
 func (f Features) Has(name string) (Feature, error) {
 	base, level, levelled := strings.Cut(name, ":")
 	for _, n := range f.List() {
@@ -110,15 +109,15 @@ func (f Features) Has(name string) (Feature, error) {
 			break
 		}
 		if n.Answer == Yes && f.LandlockABI < want {
-			return Unavailable(fmt.Sprintf("Landlock counts as ABI %d here, and %d is asked for", f.LandlockABI, want), "use a newer kernel"), nil
+			return Unavailable(fmt.Sprintf("Landlock has ABI %d here, and ABI %d is required", f.LandlockABI, want), "use a newer kernel"), nil
 		}
 		return n.Feature, nil
 	}
 	return Feature{}, fmt.Errorf("there is no feature %q", name)
 }
 
-// kernelAtLeast compares a kernel release with a version. It is only for what
-// cannot be asked for: distributions carry features back and take them out.
+// kernelAtLeast compares a kernel release with a version. Use it only for features that cannot be
+// probed, because distributions backport features and remove them.
 func kernelAtLeast(release string, major, minor int) Feature {
 	gotMajor, rest := leadingNumber(release)
 	gotMinor, _ := leadingNumber(strings.TrimPrefix(rest, "."))
@@ -128,10 +127,10 @@ func kernelAtLeast(release string, major, minor int) Feature {
 	if gotMajor > major || gotMajor == major && gotMinor >= minor {
 		return Available("Linux " + release)
 	}
-	return Unavailable(fmt.Sprintf("this is Linux %s, and it takes %d.%d", release, major, minor), "use a newer kernel")
+	return Unavailable(fmt.Sprintf("this is Linux %s, and %d.%d or newer is needed", release, major, minor), "use a newer kernel")
 }
 
-// leadingNumber cuts off the number that s begins with; -1 where there is none.
+// leadingNumber returns the number that s begins with, or -1, and the rest of s.
 func leadingNumber(s string) (n int, rest string) {
 	end := 0
 	for end < len(s) && '0' <= s[end] && s[end] <= '9' {
@@ -144,8 +143,8 @@ func leadingNumber(s string) (n int, rest string) {
 	return n, s[end:]
 }
 
-// overlayFeature judges /proc/filesystems. What is a module shows only once somebody
-// has used it, and what lies below decides as well: a start tries.
+// overlayFeature evaluates /proc/filesystems. A module appears there only after its first use,
+// and the lower filesystem matters as well. So only a start can be certain.
 func overlayFeature(release, filesystems string) Feature {
 	if f := kernelAtLeast(release, 5, 11); f.Answer != Yes {
 		return f
@@ -158,7 +157,7 @@ func overlayFeature(release, filesystems string) Feature {
 	return Undetermined("not among /proc/filesystems; if it is a module, it is loaded when it is needed")
 }
 
-// landlockFeature judges the answer of the version query.
+// landlockFeature describes the result of the version query.
 func landlockFeature(abi int, errata uint32) Feature {
 	effective := landlock.EffectiveABI(abi, errata)
 	switch {
@@ -170,10 +169,10 @@ func landlockFeature(abi int, errata uint32) Feature {
 	return Available(fmt.Sprintf("ABI %d, used as %d: the scope of signals is not repaired (erratum 2)", abi, effective))
 }
 
-// usernsFacts are the settings that can forbid a user namespace. A setting that
-// the kernel does not have is "".
+// usernsFacts are the settings that can forbid user namespaces. A setting that the kernel does
+// not have is "".
 type usernsFacts struct {
-	Errno              string // the refusal, "EPERM"
+	Errno              string // of the refusal, "EPERM"
 	Limit              string // user.max_user_namespaces
 	UnprivilegedClone  string // kernel.unprivileged_userns_clone (Debian)
 	AppArmorRestricted string // kernel.apparmor_restrict_unprivileged_userns (Ubuntu)
@@ -183,14 +182,14 @@ type usernsFacts struct {
 	Chrooted           bool
 }
 
-// usernsFeature says why user namespaces are refused, and what would help. The
-// most certain cause comes first.
+// usernsFeature says why user namespaces are refused and what would help. It tests for the most
+// certain cause first.
 func usernsFeature(f usernsFacts) Feature {
 	switch {
 	case f.Limit == "0":
 		return Unavailable("user.max_user_namespaces is 0", "sudo sysctl user.max_user_namespaces=15000 (for every program: the setting knows no single one)")
 	case f.Errno == "ENOSPC" || f.Errno == "EUSERS":
-		// A shortage is no prohibition: it can be over at the next start.
+		// The limit is exhausted. That can be over at the next start, so the answer is unknown.
 		return Feature{Detail: "there are too many user namespaces already, or too many inside each other, or a sandbox around this one allows none (user.max_user_namespaces is " + f.Limit + " here)",
 			Fix: "raise user.max_user_namespaces, or start mcp-jail less deep inside other sandboxes"}
 	case f.Errno == "ENOSYS" || f.Errno == "EINVAL":
@@ -211,10 +210,9 @@ func usernsFeature(f usernsFacts) Feature {
 	return Unavailable("the kernel refuses it with "+f.Errno+", and no setting that is known to forbid it does", "look for a security module's message in the kernel's log")
 }
 
-// freshProcFeature judges /proc/self/mountinfo: the kernel lets a user namespace
-// mount a new /proc only where an old one is visible in full
-// (mount_too_revealing in fs/namespace.c). Mounts on directories that are always
-// empty do not count.
+// freshProcFeature evaluates /proc/self/mountinfo. The kernel lets a user namespace mount a new
+// /proc only if an old one is fully visible (mount_too_revealing in fs/namespace.c). Mounts on
+// directories that are always empty do not count.
 func freshProcFeature(mountinfo string) Feature {
 	seen := false
 	for line := range strings.Lines(mountinfo) {
@@ -242,17 +240,17 @@ func freshProcFeature(mountinfo string) Feature {
 	return Available("")
 }
 
-// ptraceScopeFeature judges kernel.yama.ptrace_scope, "" where there is no Yama:
-// 3 is final and keeps everybody from everything (Documentation/admin-guide/LSM/Yama.rst).
+// ptraceScopeFeature evaluates kernel.yama.ptrace_scope, "" without Yama. 3 forbids all tracing
+// until the next boot (Documentation/admin-guide/LSM/Yama.rst).
 func ptraceScopeFeature(scope string) Feature {
 	if scope == "3" {
-		return Unavailable("kernel.yama.ptrace_scope is 3: nobody may read the arguments of another process's calls",
+		return Unavailable("kernel.yama.ptrace_scope is 3: no process may read the arguments of another process's system calls",
 			"set kernel.yama.ptrace_scope to 2 or less at boot")
 	}
 	return Available("")
 }
 
-// tracesOwn is ptraceScopeFeature for a supervisor without a capability.
+// tracesOwn evaluates it for a supervisor without CAP_SYS_PTRACE.
 func tracesOwn(scope string) Feature {
 	switch scope {
 	case "", "0", "1":
@@ -262,7 +260,7 @@ func tracesOwn(scope string) Feature {
 		"sudo sysctl kernel.yama.ptrace_scope=1")
 }
 
-// feature is the place as a report shows it.
+// cgroupFeature returns a cgroup location as a report shows it.
 func cgroupFeature(p cgroup.Location) Feature {
 	switch {
 	case p.Parent != "":

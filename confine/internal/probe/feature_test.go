@@ -16,7 +16,7 @@ func TestHas(t *testing.T) {
 	}
 	for _, name := range []string{"", "landlok", "userns:2", "landlock:x", "landlock:"} {
 		if _, err := f.Has(name); err == nil {
-			t.Errorf("%q is taken for a feature", name)
+			t.Errorf("%q is accepted as a feature", name)
 		}
 	}
 	f.Landlock = Undetermined("")
@@ -74,7 +74,7 @@ func TestUsernsFeatureNamesTheCause(t *testing.T) {
 	}
 }
 
-// A shortage is no prohibition, and must not be taken for one.
+// TestUsernsShortageIsNotCertain checks that an exhausted limit is not taken for a prohibition.
 func TestUsernsShortageIsNotCertain(t *testing.T) {
 	for _, errno := range []string{"ENOSPC", "EUSERS"} {
 		if got := usernsFeature(usernsFacts{Errno: errno, Limit: "100"}); got.Answer != Unknown || got.Detail == "" || got.Fix == "" {
@@ -115,7 +115,7 @@ func TestOverlayFeature(t *testing.T) {
 	}
 }
 
-// TestProbe does not judge the host: it checks that the answers belong together.
+// TestProbe checks that the answers about this host are consistent.
 func TestProbe(t *testing.T) {
 	f := Probe()
 	for _, n := range f.List() {

@@ -19,8 +19,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Probe asks the host for everything that it offers. It starts a process, and
-// is for reports; a start asks less.
+// Probe asks the host for everything that it offers. It starts a process, so it is for reports
+// only.
 func Probe() Features {
 	f := ProbeForStart()
 	f.SeccompTSync = filterFlag(unix.SECCOMP_FILTER_FLAG_TSYNC, "a filter for all threads at once")
@@ -33,8 +33,8 @@ func Probe() Features {
 	return f
 }
 
-// probeForStart asks only what compiling a plan needs: a few system calls and
-// one file. User namespaces are simply tried by the start itself.
+// ProbeForStart asks what compiling a plan needs: a few system calls and one file. It leaves user
+// namespaces out, because the start tries them.
 func ProbeForStart() Features {
 	f := Features{OS: runtime.GOOS, Arch: runtime.GOARCH, Kernel: kernelRelease()}
 	f.LandlockErrata, f.LandlockABI, f.Landlock = probeLandlock()
@@ -54,14 +54,13 @@ func ProbeForStart() Features {
 	return f
 }
 
-// isTransient reports whether something failed for want of what may be there again the
-// next moment: then nothing was learnt of the host.
+// isTransient reports whether err is a temporary shortage of descriptors or memory, which says
+// nothing about the host.
 func isTransient(err error) bool {
 	return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) || errors.Is(err, unix.ENOMEM)
 }
 
-// probed remembers what is expensive to ask, when the answer was certain: what
-// could not be told is asked again.
+// Cache keeps the certain answers of expensive probes.
 var Cache featureCache
 
 type featureCache struct {
@@ -69,6 +68,7 @@ type featureCache struct {
 	known map[string]Feature
 }
 
+// Get returns the kept answer, or the result of probe.
 func (m *featureCache) Get(name string, probe func() Feature) Feature {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -85,7 +85,7 @@ func (m *featureCache) Get(name string, probe func() Feature) Feature {
 	return f
 }
 
-// renew asks again, whatever is remembered.
+// Refresh probes again and replaces the kept answer.
 func (m *featureCache) Refresh(name string, probe func() Feature) Feature {
 	m.mu.Lock()
 	delete(m.known, name)
@@ -119,7 +119,7 @@ func probeLandlock() (errata uint32, effective int, f Feature) {
 	return errata, landlock.EffectiveABI(abi, errata), landlockFeature(abi, errata)
 }
 
-// probeSeccomp asks for the one action that the deny-list lives on.
+// probeSeccomp asks for SECCOMP_RET_ERRNO, which the deny-list uses.
 func probeSeccomp() Feature {
 	if _, ok := seccomp.ArchOf(runtime.GOARCH); !ok {
 		return Unavailable("there is no table of system calls for "+runtime.GOARCH, "use amd64 or arm64")
@@ -132,8 +132,8 @@ func seccompAction(action uint32, what string) Feature {
 	return seccompAnswer(errno, 0, what)
 }
 
-// filterFlag asks for a flag of SECCOMP_SET_MODE_FILTER by way of a filter that
-// is not there: EFAULT means that the flags were understood (seccomp(2)).
+// filterFlag tests flags of SECCOMP_SET_MODE_FILTER with a null filter: EFAULT means that the
+// kernel knows the flags (seccomp(2)).
 func filterFlag(flags uintptr, what string) Feature {
 	_, _, errno := syscall.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, 0)
 	return seccompAnswer(errno, unix.EFAULT, what)
@@ -149,8 +149,8 @@ func seccompAnswer(errno, good syscall.Errno, what string) Feature {
 	return Undetermined("the kernel answers " + errno.Error())
 }
 
-// probeGetFD takes a descriptor of this very process, and binds a socket to lo, as a
-// supervisor does.
+// probeGetFD duplicates a descriptor of this process and binds a socket to lo, as a supervisor
+// does with its server's.
 func probeGetFD() Feature {
 	self, err := unix.PidfdOpen(unix.Getpid(), 0)
 	if err == nil {
@@ -179,8 +179,8 @@ func probeGetFD() Feature {
 		"allow pidfd_getfd in the filter around mcp-jail")
 }
 
-// seccompNotifyFeature asks for notification together with WAIT_KILLABLE_RECV
-// (Linux 5.19), without which signals of Go's runtime disturb every call.
+// seccompNotifyFeature asks for user notification with WAIT_KILLABLE_RECV (Linux 5.19). Without
+// it, signals of Go's runtime interrupt each mediated call of a Go server.
 func seccompNotifyFeature() Feature {
 	f := seccompAction(unix.SECCOMP_RET_USER_NOTIF, "ask a supervisor")
 	if f.Answer != Yes {
@@ -189,15 +189,14 @@ func seccompNotifyFeature() Feature {
 	return filterFlag(unix.SECCOMP_FILTER_FLAG_NEW_LISTENER|unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, "wait for a supervisor undisturbed by signals")
 }
 
-// probeUserNamespaces really makes them, with the capabilities that building a
-// jail takes: the child gets a user namespace, its uid mapped, unshares its
-// mounts and makes them private, and then fails to execute a file that does not
-// exist. ENOENT is success, and nothing has run.
+// ProbeUserNamespaces makes the namespaces of a jail and uses their capabilities: the child maps
+// its uid, unshares its mounts and makes them private. Then it executes a file that does not
+// exist. ENOENT is success, and no program has run.
 func ProbeUserNamespaces() Feature {
 	const all = unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
 	uid, gid := os.Getuid(), os.Getgid()
-	// Where clone itself is refused, the first one finds that out: with mappings the
-	// package syscall would leave a pipe open.
+	// The first attempt has no mappings: if clone fails with mappings, package syscall leaves a
+	// pipe open.
 	pid, err := execNothing(&syscall.SysProcAttr{Cloneflags: all})
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
 		pid, err = execNothing(&syscall.SysProcAttr{
@@ -206,7 +205,7 @@ func ProbeUserNamespaces() Feature {
 			GidMappings: []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}},
 		})
 	}
-	if err == nil { // cannot be; leave no process behind
+	if err == nil { // impossible, but leave no process behind
 		var ws syscall.WaitStatus
 		syscall.Kill(pid, syscall.SIGKILL)
 		syscall.Wait4(pid, &ws, 0, nil)
@@ -221,12 +220,13 @@ func ProbeUserNamespaces() Feature {
 	return userNamespacesRefused(err)
 }
 
+// execNothing starts a process with the attributes, which executes a file that does not exist.
 func execNothing(attr *syscall.SysProcAttr) (pid int, err error) {
 	return syscall.ForkExec("/proc/self/nonexistent", []string{"probe"}, &syscall.ProcAttr{Env: []string{}, Sys: attr})
 }
 
-// isRefusal tells the errnos of a host that gives no namespaces from those of
-// one that has no room for a process at the moment.
+// IsRefusal reports whether an errno means that the host does not permit namespaces. Other errnos
+// mean that it cannot create a process at the moment.
 func IsRefusal(errno syscall.Errno) bool {
 	switch errno {
 	case unix.EPERM, unix.EACCES, unix.ENOSPC, unix.EUSERS, unix.ENOSYS, unix.EINVAL:
@@ -235,8 +235,7 @@ func IsRefusal(errno syscall.Errno) bool {
 	return false
 }
 
-// userNamespacesRefused explains the error of a start that was refused its
-// namespaces.
+// userNamespacesRefused explains why namespaces were refused with err.
 func userNamespacesRefused(err error) Feature {
 	f := usernsFacts{
 		Errno:              err.Error(),
@@ -261,8 +260,8 @@ func userNamespacesRefused(err error) Feature {
 	return usernsFeature(f)
 }
 
-// chrooted reports whether the root is not the top of a mount, as clone(2)
-// demands for CLONE_NEWUSER.
+// chrooted reports whether the root directory is not the top of a mount. Then clone(2) refuses
+// CLONE_NEWUSER.
 func chrooted() bool {
 	b, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -276,9 +275,8 @@ func chrooted() bool {
 	return true
 }
 
-// probeMountAPI asks mount_setattr (Linux 5.12), the youngest of the three, for
-// a flag that does not exist. It looks at its flags before it looks at
-// privileges.
+// probeMountAPI calls mount_setattr (Linux 5.12), the newest of the three calls, with an unknown
+// flag. The kernel checks flags before privileges.
 func probeMountAPI() Feature {
 	_, _, errno := syscall.RawSyscall6(unix.SYS_MOUNT_SETATTR, ^uintptr(0), 0, 1<<31, 0, 0, 0)
 	switch errno {

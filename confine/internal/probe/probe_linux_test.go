@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-func TestFeatureMemoryKeepsOnlyWhatIsCertain(t *testing.T) {
+func TestCacheKeepsOnlyCertainAnswers(t *testing.T) {
 	var m featureCache
 	answers := []Feature{Undetermined("busy"), Unavailable("x", "y"), Available("")}
 	asked := 0

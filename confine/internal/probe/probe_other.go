@@ -6,8 +6,7 @@ import (
 	"runtime"
 )
 
-// Probe asks the host what it offers. On this system the answer to everything
-// is no: there is no backend.
+// Probe answers no to everything: there are no jails on this system.
 func Probe() Features {
 	f := ProbeForStart()
 	none := Unavailable("confinement on "+runtime.GOOS+" is not built yet", "run the server on Linux 5.13 or newer")
@@ -19,4 +18,5 @@ func Probe() Features {
 	return f
 }
 
+// ProbeForStart names the system, and answers nothing else.
 func ProbeForStart() Features { return Features{OS: runtime.GOOS, Arch: runtime.GOARCH} }
