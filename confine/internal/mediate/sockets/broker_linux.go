@@ -7,13 +7,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An asker is the init's side. Only one thread uses it.
+// brokerClient asks the network broker in the launcher. Only the receiver's thread uses it.
 type brokerClient struct {
 	socket int
-	end    func() // of the jail: there is no launcher any more
+	end    func() // ends the jail, when the launcher does not answer
 }
 
-// request returns what the launcher says to it.
+// request asks the broker a question, and reports whether the answer is yes.
 func (a *brokerClient) request(kind byte, to netip.AddrPort) (yes bool) {
 	var b [1]byte
 	if err := unix.Sendto(a.socket, spec.BrokerRequest{Kind: kind, To: to}.Encode(), unix.MSG_NOSIGNAL, nil); err == nil {
@@ -32,7 +32,7 @@ func (a *brokerClient) request(kind byte, to netip.AddrPort) (yes bool) {
 	return false
 }
 
-// pass hands a descriptor over.
+// pass hands a descriptor to the broker.
 func (a *brokerClient) pass(kind byte, to netip.AddrPort, fd int) error {
 	return unix.Sendmsg(a.socket, spec.BrokerRequest{Kind: kind, To: to}.Encode(), unix.UnixRights(fd), nil, unix.MSG_NOSIGNAL)
 }

@@ -1,3 +1,27 @@
+// Package sockets answers a server's socket calls where the jail has no network namespace.
+//
+// The mediator makes the server's TCP and UDP sockets, and performs connect and every other
+// call that names a peer, on a duplicate of the socket and with its own copy of the address.
+// The kernel never performs these calls with arguments of the server.
+//
+//   - A TCP socket is bound to the interface lo (only CAP_NET_RAW can undo that), and Landlock
+//     refuses its own connect and bind (from ABI 4 on). To connect it, the mediator opens a
+//     listener for this one connection and passes the accepted end to the launcher's gateway.
+//   - A UDP socket is one end of a pair of UNIX sockets: see udp_linux.go.
+//
+// Some calls are mediated only to answer as a real socket would (getsockname, getpeername,
+// getsockopt). For other sockets, such as a pair of UNIX sockets, they continue in the kernel.
+// The caller may replace the descriptor meanwhile: no socket that it has leads to the network.
+//
+// The caller is package mediate, which passes a notification to Handler.Handle.
+//
+// Threads: Handle runs on the receiver's thread, which is outside of the server's Landlock
+// domain. A receive that has to wait continues in a goroutine (Receiving.retry). Locks:
+// Handler.turn, which admits one such goroutine at a time, is taken before SocketState.mu.
+//
+// Limits: the server cannot listen. UDP carries DNS only. recvmmsg returns one message.
+// A socket that is not used while 4096 others are is forgotten: its getpeername then shows
+// the internal address. A blocking connect can hold up the receiver for joinTimeout.
 package sockets
 
 import (
@@ -15,50 +39,36 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sockets are a server's TCP and UDP sockets where there is no network namespace. The
-// supervisor makes them; connect, and all else that would name a peer, it does for the
-// server, on a duplicate of the socket, with its own copy of the address. The
-// calls never reach the kernel as the server made them.
-//
-//   - A TCP socket is bound to lo, which only CAP_NET_RAW undoes, and Landlock refuses
-//     its own connect and bind (from ABI 4 on). What it gets connected to is a
-//     listener of the supervisor's that lives for that one connection, whose other end
-//     goes to the launcher.
-//   - A UDP socket is no socket of the network at all: see datagrams_linux.go.
-//
-// Calls that only could tell a program of the difference go on where they are about
-// something else, a pair of UNIX sockets for one. Whatever the caller makes of the
-// descriptor meanwhile: there is nothing that such a call could reach.
-//
-// All of it happens on the receiver's thread, which is outside of the server's
-// Landlock domain.
+// Handler answers the socket calls of one jail.
 type Handler struct {
 	Listener      *seccomp.Listener
 	broker        brokerClient
 	Calls         map[uint32]string
 	known         socketTable
-	turn          sync.Mutex // of those that wait for a datagram
-	NoThreadPidfd bool       // the kernel has no pidfd of threads (before Linux 6.9)
+	turn          sync.Mutex // held by the one goroutine that retries a receive
+	NoThreadPidfd bool       // the kernel has no pidfds of threads (before Linux 6.9)
 }
 
+// New returns a handler that asks the broker at the other end of channel. It calls end, which
+// ends the jail, when the launcher does not answer.
 func New(l *seccomp.Listener, end func(), channel int) *Handler {
 	arch, _ := seccomp.ArchOf(runtime.GOARCH)
 	return &Handler{Listener: l, broker: brokerClient{channel, end}, Calls: seccomp.SocketCallsByNumber(arch)}
 }
 
-// A socketReply answers a call.
+// outcome is the answer to a call.
 type outcome struct {
 	val     int64
 	errno   syscall.Errno
-	proceed bool // the kernel carries it out
-	done    bool // it was answered already, or will be
+	proceed bool // the kernel performs the call
+	done    bool // the call is answered elsewhere
 }
 
 func failed(errno syscall.Errno) outcome { return outcome{errno: errno} }
 
 var letProceed = outcome{proceed: true}
 
-// take answers one call.
+// Handle answers one call.
 func (s *Handler) Handle(n *seccomp.Notification, call string) {
 	switch reply := s.perform(n, call); {
 	case reply.done:
@@ -69,6 +79,7 @@ func (s *Handler) Handle(n *seccomp.Notification, call string) {
 	}
 }
 
+// perform decides and performs one call.
 func (s *Handler) perform(n *seccomp.Notification, call string) outcome {
 	if call == "socket" {
 		return s.make(n)
@@ -90,7 +101,7 @@ func (s *Handler) perform(n *seccomp.Notification, call string) outcome {
 	case call == "connect" && inet:
 		return s.connect(n, fd, o)
 	case call == "connect":
-		return failed(unix.EISCONN) // one of a pair: there are no others
+		return failed(unix.EISCONN) // a UNIX socket of the server is one of a pair, so it is connected
 	case call == "bind" && inet:
 		return s.bind(n)
 	case call == "bind":
@@ -104,7 +115,7 @@ func (s *Handler) perform(n *seccomp.Notification, call string) outcome {
 	return letProceed
 }
 
-// make makes a socket; which there may be, the filter has decided.
+// make makes a socket. The seccomp filter admits the permitted kinds only.
 func (s *Handler) make(n *seccomp.Notification) outcome {
 	family, kind, proto := int(int32(n.Args[0])), int(int32(n.Args[1])), int(int32(n.Args[2]))
 	flags := kind & (unix.SOCK_NONBLOCK | unix.SOCK_CLOEXEC)
@@ -126,16 +137,15 @@ func (s *Handler) make(n *seccomp.Notification) outcome {
 // pidfdThread is PIDFD_THREAD.
 const PidfdThread = unix.O_EXCL
 
-// duplicate returns the socket that a call is about: its first argument, as a
-// descriptor of ours.
+// Duplicate returns a duplicate of the socket that is the first argument of a call.
 func (s *Handler) Duplicate(n *seccomp.Notification) (fd int, errno syscall.Errno) {
 	pidfd, err := -1, error(unix.EINVAL)
 	if !s.NoThreadPidfd {
 		pidfd, err = unix.PidfdOpen(int(n.Tid), PidfdThread)
 	}
 	if err == unix.EINVAL {
-		// Its process has the same descriptors, unless it has unshared them; then it gets
-		// what its own leader's number means.
+		// A thread that has unshared its descriptor table (CLONE_FILES) gets the socket of its
+		// thread group leader.
 		s.NoThreadPidfd = true
 		tgid, _, errno := proc.ThreadStatus(int(n.Tid))
 		if errno != 0 {
@@ -147,7 +157,7 @@ func (s *Handler) Duplicate(n *seccomp.Notification) (fd int, errno syscall.Errn
 		return -1, step.ErrnoOrEIO(err)
 	}
 	defer unix.Close(pidfd)
-	// It is still the same thread, and so was the number.
+	// The call still waits, so the thread ID was the caller's when the pidfd was opened.
 	if !s.Listener.Valid(n.Id) {
 		return -1, unix.ESRCH
 	}
@@ -155,13 +165,14 @@ func (s *Handler) Duplicate(n *seccomp.Notification) (fd int, errno syscall.Errn
 	return fd, step.ErrnoOrEIO(err)
 }
 
-// An object is what a descriptor turned out to be.
+// object is a descriptor of the server, as the kernel and the table describe it.
 type object struct {
 	family int
 	cookie uint64
-	state  *SocketState // of a socket that is known
+	state  *SocketState // nil for a socket that the table does not have
 }
 
+// identify describes a duplicate of the server's descriptor.
 func (s *Handler) identify(fd int) (o object, errno syscall.Errno) {
 	var err error
 	if o.family, err = unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN); err != nil {
@@ -172,7 +183,7 @@ func (s *Handler) identify(fd int) (o object, errno syscall.Errno) {
 	return o, step.ErrnoOrEIO(err)
 }
 
-// bind lets the kernel choose, which it does when the socket is connected.
+// bind accepts port 0 without an effect: the kernel chooses the address in connect.
 func (s *Handler) bind(n *seccomp.Notification) outcome {
 	raw, errno := s.address(n, n.Args[1], n.Args[2])
 	if errno != 0 {
@@ -183,12 +194,12 @@ func (s *Handler) bind(n *seccomp.Notification) outcome {
 	case !ok:
 		return failed(unix.EINVAL)
 	case at.Port() != 0:
-		return failed(unix.EACCES) // as by Landlock: nothing can listen here
+		return failed(unix.EACCES) // as Landlock answers: no server can listen here
 	}
 	return outcome{}
 }
 
-// address copies a socket address out of the caller, once.
+// address copies a socket address from the caller's memory, once (TOCTOU).
 func (s *Handler) address(n *seccomp.Notification, at, size uint64) (raw []byte, errno syscall.Errno) {
 	length := int(int32(size))
 	if length < 2 || length > unix.SizeofSockaddrAny+16 { // struct sockaddr_storage
@@ -198,21 +209,21 @@ func (s *Handler) address(n *seccomp.Notification, at, size uint64) (raw []byte,
 	return raw, s.Read(n, at, raw)
 }
 
-// read copies memory of the caller, all of it.
+// Read copies memory of the caller and fills into. A part is an error.
 func (s *Handler) Read(n *seccomp.Notification, at uint64, into []byte) syscall.Errno {
 	switch got, errno := proc.ReadMemory(int(n.Tid), at, into); {
 	case errno != 0:
 		return errno
 	case got < len(into):
 		return unix.EFAULT
-	case !s.Listener.Valid(n.Id): // else it may have been somebody else's
+	case !s.Listener.Valid(n.Id): // the thread ID may belong to another process by now
 		return unix.ESRCH
 	}
 	return 0
 }
 
-// giveName is what getpeername and its like do with an address: at is where the caller
-// wants it, and size where it says how much room is there.
+// giveName writes an address as getpeername(2) does: at is the caller's buffer, and size
+// points to the buffer's length.
 func (s *Handler) giveName(n *seccomp.Notification, at, size uint64, name []byte) outcome {
 	m, errno := s.Memory(n)
 	if errno != 0 {
@@ -222,6 +233,7 @@ func (s *Handler) giveName(n *seccomp.Notification, at, size uint64, name []byte
 	return failed(putName(m, at, size, name))
 }
 
+// putName is giveName for an open memory file.
 func putName(m int, at, size uint64, name []byte) syscall.Errno {
 	var room [4]byte
 	if n, err := unix.Pread(m, room[:], int64(size)); err != nil || n < len(room) {
@@ -238,6 +250,7 @@ func putName(m int, at, size uint64, name []byte) syscall.Errno {
 	return put(m, size, room[:])
 }
 
+// put writes to a caller's memory.
 func put(m int, at uint64, b []byte) syscall.Errno {
 	if len(b) == 0 {
 		return 0
@@ -248,8 +261,8 @@ func put(m int, at uint64, b []byte) syscall.Errno {
 	return 0
 }
 
-// memory opens the caller's memory. What is written to it then cannot reach another
-// process that has the thread's number by then.
+// Memory opens the caller's memory. The descriptor stays with this process, also when the
+// thread ID is in use again by another one.
 func (s *Handler) Memory(n *seccomp.Notification) (fd int, errno syscall.Errno) {
 	fd, err := unix.Open("/proc/"+strconv.Itoa(int(n.Tid))+"/mem", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -262,7 +275,7 @@ func (s *Handler) Memory(n *seccomp.Notification) (fd int, errno syscall.Errno) 
 	return fd, 0
 }
 
-// connectRaw is connect(2), once: after a signal there is nothing to be tried again.
+// ConnectRaw calls connect(2) once. It does not retry after EINTR.
 func ConnectRaw(fd int, raw []byte) syscall.Errno {
 	_, _, errno := unix.Syscall(unix.SYS_CONNECT, uintptr(fd), uintptr(unsafe.Pointer(&raw[0])), uintptr(len(raw)))
 	runtime.KeepAlive(raw)

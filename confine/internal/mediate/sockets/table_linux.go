@@ -1,24 +1,21 @@
 package sockets
 
-import (
-	"sync"
-)
+import "sync"
 
-// socketState is what the kernel does not know of a socket, since it was told
-// something else.
+// SocketState is what the server believes about a socket and the kernel does not know.
 type SocketState struct {
 	Family   int
-	peer     []byte // struct sockaddr, as the program gave it; nil: not connected
-	IsUDP    bool   // it is no socket of the network: see datagrams_linux.go
-	local    []byte // of those: the address that it was bound to
-	last     []byte // of those: whom something was sent to last
-	number   uint16 // of those: its port
-	reported bool   // of those: the launcher knows that it is connected to no DNS
+	peer     []byte // struct sockaddr, as the server passed it; nil when not connected
+	IsUDP    bool   // it is a UDP socket for the server: see udp_linux.go
+	local    []byte // UDP: the address of bind
+	last     []byte // UDP: the last destination
+	number   uint16 // UDP: the local port
+	reported bool   // UDP: the launcher knows that the peer is not a DNS server
 
-	mu sync.Mutex // of peer and last, which others than the receiver read
+	mu sync.Mutex // guards peer and last, which waiting receives read too
 }
 
-// sender is whom a message of such a socket comes from.
+// sender returns the address from which answers to a UDP socket appear to come.
 func (s *SocketState) sender() []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -28,18 +25,19 @@ func (s *SocketState) sender() []byte {
 	return s.peer
 }
 
-// setPeer sets whom the socket is connected to, and whom something was sent to.
+// setPeer sets the address of connect and the last destination.
 func (s *SocketState) setPeer(peer, last []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.peer, s.last = peer, last
 }
 
+// datagrams reports whether it is a UDP socket. The state may be nil.
 func (s *SocketState) datagrams() bool { return s != nil && s.IsUDP }
 
-// socketTable remembers sockets by their cookie, which no other socket ever gets.
-// Nobody tells when one is closed, so those that were not asked for in a long time are
-// forgotten.
+// socketTable stores the states of sockets by their cookie (SO_COOKIE), which is unique. The
+// mediator does not see a close, so the table forgets the sockets that were not used lately:
+// recent is full at recentSockets and becomes older, and the previous older is dropped.
 type socketTable struct {
 	recent, older map[uint64]*SocketState
 }

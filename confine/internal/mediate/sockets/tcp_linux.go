@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// connect connects a duplicate of a TCP socket: to a listener of ours, once the gate
-// lets it. So O_NONBLOCK, and what a second connect is told, are the kernel's.
+// connect connects a duplicate of a TCP socket to a listener of the mediator, if the gateway
+// permits the address. The kernel handles O_NONBLOCK and the errno of a second connect.
 func (s *Handler) connect(n *seccomp.Notification, fd int, o object) outcome {
 	raw, errno := s.address(n, n.Args[1], n.Args[2])
 	if errno != 0 {
@@ -32,7 +32,7 @@ func (s *Handler) connect(n *seccomp.Notification, fd int, o object) outcome {
 		return failed(unix.EINVAL)
 	}
 	mapped := o.family == unix.AF_INET6 && to.Addr().Is4()
-	if to.Addr().IsUnspecified() { // which the kernel takes for its own
+	if to.Addr().IsUnspecified() { // which means loopback in connect(2)
 		to = netip.AddrPortFrom(loopbackOf(to.Addr()), to.Port())
 	}
 	if !s.broker.request(spec.RequestConnect, to) {
@@ -45,6 +45,7 @@ func (s *Handler) connect(n *seccomp.Notification, fd int, o object) outcome {
 	return failed(errno)
 }
 
+// loopbackOf returns the loopback address of the family of a.
 func loopbackOf(a netip.Addr) netip.Addr {
 	if a.Is4() {
 		return netip.AddrFrom4([4]byte{127, 0, 0, 1})
@@ -57,7 +58,7 @@ const (
 	joinAttempts = 4
 )
 
-// join connects fd to the launcher, in the name of an address.
+// join connects fd to the launcher's gateway, on behalf of the address to.
 func (s *Handler) join(fd int, to netip.AddrPort, mapped bool) syscall.Errno {
 	l, at, errno := OpenListener(to.Addr())
 	if errno != 0 {
@@ -75,7 +76,7 @@ func (s *Handler) join(fd int, to netip.AddrPort, mapped bool) syscall.Errno {
 	other, mine := AcceptFrom(l, at, fd)
 	switch {
 	case !mine:
-		return errno // of a connection that was under way before
+		return errno // of an earlier connection, still in progress
 	case other < 0:
 		return unix.ETIMEDOUT
 	}
@@ -86,8 +87,8 @@ func (s *Handler) join(fd int, to netip.AddrPort, mapped bool) syscall.Errno {
 	return errno
 }
 
-// connectSoon connects, and does not wait for long where the server has seen to it that
-// nothing comes back (by a filter on its socket): all of its calls would wait with us.
+// ConnectWithin connects and waits for at most joinTimeout. The server could attach a filter to
+// its socket that drops the answer, and the receiver would block with all mediated calls.
 func ConnectWithin(fd int, name []byte) syscall.Errno {
 	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
 	if err != nil || flags&unix.O_NONBLOCK != 0 {
@@ -103,8 +104,8 @@ func ConnectWithin(fd int, name []byte) syscall.Errno {
 	return ConnectRaw(fd, name)
 }
 
-// openListener listens on an address of lo that nobody else has: all of 127.0.0.0/8
-// are its own, and on as many there is no want of ports.
+// OpenListener opens a listener on lo. For IPv4 it takes a random address of 127.128.0.0/9, so
+// that the ports do not run out.
 func OpenListener(family netip.Addr) (fd int, at netip.AddrPort, errno syscall.Errno) {
 	err := error(unix.EADDRNOTAVAIL)
 	for range joinAttempts {
@@ -137,9 +138,9 @@ func OpenListener(family netip.Addr) (fd int, at netip.AddrPort, errno syscall.E
 	return -1, at, step.ErrnoOrEIO(err)
 }
 
-// acceptFrom takes fd's connection to l, which has the address at. mine is false where
-// fd is connected to something else. What any other process connects to l is closed: in
-// one network there are no two connections with the same two ends.
+// AcceptFrom accepts fd's connection to the listener l at the address at. mine is false where
+// fd is connected to another address. It closes connections of other processes, which it knows
+// by their two addresses: no two connections of a network have the same pair.
 func AcceptFrom(l int, at netip.AddrPort, fd int) (other int, mine bool) {
 	for end := time.Now().Add(joinTimeout); ; {
 		if peer, ok := sys.AddrPortOf(unix.Getpeername(fd)); ok && peer != at {

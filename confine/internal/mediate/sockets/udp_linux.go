@@ -14,24 +14,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A server's UDP socket is one end of a pair of UNIX sockets (SOCK_SEQPACKET), of which
-// the launcher has the other: whatever the server sends, and to whom, arrives there, and
-// what comes back is an answer of DNS. There is no address to which it could be sent
-// instead (unix(7): those of messages are ignored), and no UDP socket whose messages
-// would have to be carried out one by one, since addresses of messages lie in memory.
+// A server's UDP socket is one end of a pair of UNIX sockets (SOCK_SEQPACKET). The launcher has
+// the other end: every message of the server arrives there, and DNS answers come back. The
+// kernel ignores the addresses of messages on such a socket (unix(7)), so a message cannot
+// reach another destination, and a send can continue in the kernel.
 //
-// What is left is to tell the program what it expects to hear: names of sockets, the
-// sender of an answer, that other packets are refused. Calls that only send are seen
-// and go on; those that ask who has sent are carried out.
+// The handler only makes the socket look like UDP: socket names, the sender of an answer, and
+// errors for other destinations. It observes the calls that only send, and performs those that
+// ask for the sender.
 
-// asksDNS tells of an address where DNS is asked.
+// asksDNS reports whether an address has the port of DNS.
 func asksDNS(to netip.AddrPort) bool { return to.Port() == spec.GatewayPort }
 
 // soPassRights is SO_PASSRIGHTS.
 const SoPassRights = 83
 
+// makeDatagrams makes a UDP socket for the server.
 func (s *Handler) makeDatagrams(n *seccomp.Notification, family, flags int) outcome {
-	if family == unix.AF_INET6 { // where there is none, programs must be told
+	if family == unix.AF_INET6 { // returns EAFNOSUPPORT where the host has no IPv6
 		probe, err := unix.Socket(family, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 		if err != nil {
 			return failed(step.ErrnoOrEIO(err))
@@ -44,8 +44,8 @@ func (s *Handler) makeDatagrams(n *seccomp.Notification, family, flags int) outc
 	}
 	defer unix.Close(pair[0])
 	defer unix.Close(pair[1])
-	// Descriptors of the server have no business at the launcher, which would have to
-	// wait for them when it closes them (SO_LINGER). Before Linux 6.16 they come.
+	// Refuse descriptors from the server: with SO_LINGER set, their close would block the
+	// launcher. Before Linux 6.16 the kernel lacks the option, and the launcher closes them.
 	unix.SetsockoptInt(pair[1], unix.SOL_SOCKET, SoPassRights, 0)
 	cookie, err := unix.GetsockoptUint64(pair[0], unix.SOL_SOCKET, unix.SO_COOKIE)
 	if err != nil {
@@ -59,7 +59,7 @@ func (s *Handler) makeDatagrams(n *seccomp.Notification, family, flags int) outc
 	return outcome{done: true}
 }
 
-// datagram answers a call about such a socket.
+// datagram answers a call about a UDP socket.
 func (s *Handler) datagram(n *seccomp.Notification, call string, fd int, o *SocketState) outcome {
 	switch call {
 	case "connect":
@@ -86,7 +86,7 @@ func (s *Handler) datagram(n *seccomp.Notification, call string, fd int, o *Sock
 		}
 		return s.giveName(n, n.Args[1], n.Args[2], o.peer)
 	case "setsockopt":
-		return outcome{} // there is no packet that it would change
+		return outcome{} // no option has an effect on the messages
 	case "getsockopt":
 		return s.describe(n, o)
 	case "sendto":
@@ -105,7 +105,7 @@ func (s *Handler) datagram(n *seccomp.Notification, call string, fd int, o *Sock
 	return s.receives(n, call, fd, o)
 }
 
-// unmap keeps an address of the socket's family.
+// unmap returns an address in the form of the socket's family.
 func (o *SocketState) unmap(a netip.Addr) netip.Addr {
 	if o.Family == unix.AF_INET6 {
 		return netip.AddrFrom16(a.As16())
@@ -113,7 +113,8 @@ func (o *SocketState) unmap(a netip.Addr) netip.Addr {
 	return a
 }
 
-// name is what getsockname tells.
+// name returns the answer to getsockname: like the kernel, a specific address after connect
+// and no port before the first use.
 func (o *SocketState) name() []byte {
 	if o.local != nil {
 		return o.local
@@ -131,9 +132,9 @@ func (o *SocketState) name() []byte {
 	return sys.Sockaddr(netip.AddrPortFrom(any, 0))
 }
 
-// connectDatagrams: a program may connect to whatever it likes, to find out which
-// address it has. Where that is no DNS, the launcher is told, and ends the connection
-// with an error when something is sent.
+// connectDatagrams connects a UDP socket to any address, as programs do to learn their own
+// address. It tells the launcher of an address that is not a DNS server's. The launcher then
+// closes the socket pair at the first message, which the server sees as an error.
 func (s *Handler) connectDatagrams(n *seccomp.Notification, fd int, o *SocketState) outcome {
 	raw, errno := s.address(n, n.Args[1], n.Args[2])
 	if errno != 0 {
@@ -155,7 +156,7 @@ func (s *Handler) connectDatagrams(n *seccomp.Notification, fd int, o *SocketSta
 	return outcome{}
 }
 
-// destination is the address in what a program gave as one.
+// destination decodes an address of the server, and checks its family.
 func (o *SocketState) destination(raw []byte) (to netip.AddrPort, errno syscall.Errno) {
 	to, ok := sys.ParseSockaddr(raw)
 	switch {
@@ -167,7 +168,7 @@ func (o *SocketState) destination(raw []byte) (to netip.AddrPort, errno syscall.
 	return to, 0
 }
 
-// sends decides about a message to an address.
+// sends decides about a message to an address, or without one (at is 0).
 func (s *Handler) sends(n *seccomp.Notification, o *SocketState, at, size uint64) outcome {
 	if at == 0 || size == 0 {
 		return letProceed
@@ -188,7 +189,7 @@ func (s *Handler) sends(n *seccomp.Notification, o *SocketState, at, size uint64
 	return letProceed
 }
 
-// Of struct msghdr and struct mmsghdr on a machine of 64 bits.
+// Offsets and sizes of struct msghdr and struct mmsghdr on 64-bit machines.
 const (
 	msgNameLen    = 8
 	msgIov        = 16
@@ -199,9 +200,10 @@ const (
 	sizeofMmsghdr = 64
 	sizeofIovec   = 16
 
-	maxMessages = 1024 // UIO_MAXIOV; that many iovecs, too
+	maxMessages = 1024 // UIO_MAXIOV, for messages and for iovecs
 )
 
+// sendsMessage is sends for the struct msghdr at an address.
 func (s *Handler) sendsMessage(n *seccomp.Notification, o *SocketState, at uint64) outcome {
 	var h [sizeofMsghdr]byte
 	if errno := s.Read(n, at, h[:]); errno != 0 {
@@ -210,20 +212,21 @@ func (s *Handler) sendsMessage(n *seccomp.Notification, o *SocketState, at uint6
 	return s.sends(n, o, binary.NativeEndian.Uint64(h[:]), uint64(binary.NativeEndian.Uint32(h[msgNameLen:])))
 }
 
-// describe answers what kind of a socket it is.
+// describe answers getsockopt for SO_TYPE, SO_PROTOCOL and SO_DOMAIN.
 func (s *Handler) describe(n *seccomp.Notification, o *SocketState) outcome {
 	value := map[uint64]int{seccomp.SoType: unix.SOCK_DGRAM, seccomp.SoProtocol: unix.IPPROTO_UDP, seccomp.SoDomain: o.Family}[uint64(uint32(n.Args[2]))]
 	return s.giveName(n, n.Args[3], n.Args[4], binary.NativeEndian.AppendUint32(nil, uint32(value)))
 }
 
-// receives carries out a call that asks for the sender too.
+// receives performs a receive call that asks for the sender. If it has to wait, a goroutine
+// continues it.
 func (s *Handler) receives(n *seccomp.Notification, call string, fd int, o *SocketState) outcome {
 	w := &Receiving{N: *n, Call: call, State: o}
 	switch call {
 	case "recvfrom":
 		w.flags = int(int32(n.Args[3]))
 		w.into = []piece{{n.Args[1], min(n.Args[2], maxDatagram)}}
-	case "recvmsg", "recvmmsg": // of several it is one
+	case "recvmsg", "recvmmsg": // recvmmsg receives one message
 		w.flags = int(int32(n.Args[2]))
 		if call == "recvmmsg" {
 			w.flags = int(int32(n.Args[3]))
@@ -252,30 +255,31 @@ func (s *Handler) receives(n *seccomp.Notification, call string, fd int, o *Sock
 		unix.Close(mem)
 		return failed(unix.ENOBUFS)
 	}
-	go w.later(s, own)
+	go w.retry(s, own)
 	return outcome{done: true}
 }
 
-// maxDatagram is more than an answer of the gate has.
+// maxDatagram is more than the size of a DNS answer of the gateway.
 const maxDatagram = 1 << 13
 
-// A receiving is one such call.
+// Receiving is one receive call.
 type Receiving struct {
 	N      seccomp.Notification
 	Call   string
 	State  *SocketState
 	flags  int
 	into   []piece
-	header uint64 // struct msghdr; 0: there is none
-	name   uint64 // where the sender is wanted
-	room   int
-	Mem    int
-	Until  time.Time // zero: for ever
+	header uint64    // address of struct msghdr; 0 for recvfrom
+	name   uint64    // buffer for the sender's address
+	room   int       // its size
+	Mem    int       // the caller's memory
+	Until  time.Time // deadline; zero for none
 }
 
-// A piece is memory of the caller.
+// piece is a range of the caller's memory.
 type piece struct{ at, size uint64 }
 
+// readHeader reads a struct msghdr and its iovecs.
 func (w *Receiving) readHeader(s *Handler, at uint64) syscall.Errno {
 	var h [sizeofMsghdr]byte
 	if errno := s.Read(&w.N, at, h[:]); errno != 0 {
@@ -300,13 +304,13 @@ func (w *Receiving) readHeader(s *Handler, at uint64) syscall.Errno {
 	return 0
 }
 
-// receive tries once, without waiting.
+// receive tries once, without blocking.
 func (w *Receiving) receive(fd int) outcome {
 	b := make([]byte, maxDatagram)
 	got, _, err := unix.Recvfrom(fd, b, w.flags&unix.MSG_PEEK|unix.MSG_DONTWAIT)
 	switch {
 	case err == unix.ECONNRESET || err == nil && got == 0:
-		return failed(unix.ECONNREFUSED) // the other end is closed: what was sent was refused
+		return failed(unix.ECONNREFUSED) // the launcher closed its end, because it refused a message
 	case err != nil:
 		return failed(step.ErrnoOrEIO(err))
 	}
@@ -331,7 +335,7 @@ func (w *Receiving) receive(fd int) outcome {
 	return outcome{val: int64(got)}
 }
 
-// tell writes what stands beside the message.
+// tell writes the sender, the flags and the sizes to the caller's memory.
 func (w *Receiving) tell(got int, cut bool) syscall.Errno {
 	sender := w.State.sender()
 	if w.header == 0 {
@@ -359,7 +363,7 @@ func (w *Receiving) tell(got int, cut bool) syscall.Errno {
 	return errno
 }
 
-// waits tells whether the call is to wait until something comes.
+// waits reports whether the call blocks until there is a message, and sets the deadline.
 func (w *Receiving) waits(fd int) bool {
 	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
 	if err != nil || flags&unix.O_NONBLOCK != 0 || w.flags&unix.MSG_DONTWAIT != 0 {
@@ -371,18 +375,18 @@ func (w *Receiving) waits(fd int) bool {
 	return true
 }
 
-// later tries again, for as long as somebody waits. No thread of the init can be
-// spared for each of them, and there are no new ones; whoever polls first never gets
-// here.
-func (w *Receiving) later(s *Handler, fd int) {
+// retry tries again until the call is done. It polls, because a blocking read would need a
+// thread for each call, and the supervisor cannot start threads. A server that polls before it
+// receives does not get here.
+func (w *Receiving) retry(s *Handler, fd int) {
 	for pause := time.Millisecond; !w.TryAgain(s, fd); pause = min(pause*2, 20*time.Millisecond) {
 		time.Sleep(pause)
 	}
 }
 
-// tryAgain is for one at a time: the server decides how long its memory keeps us
-// waiting (for the lock on it, say), and every goroutine that waits for the kernel
-// takes a thread. See spareThreads.
+// TryAgain tries once and reports whether the call is done. One goroutine at a time runs it:
+// the server can make an access to its memory slow, and a goroutine that blocks in the kernel
+// takes one of the supervisor's threads.
 func (w *Receiving) TryAgain(s *Handler, fd int) (done bool) {
 	s.turn.Lock()
 	defer s.turn.Unlock()
