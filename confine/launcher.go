@@ -18,25 +18,24 @@ import (
 type Launcher struct {
 	// Waive accepts the gaps of these axes, beyond those that the profile waives.
 	Waive []policy.Axis
-	// Shim is the program to execute as the supervisor of a jail, or as the init of one
-	// without namespaces; it must call ShimMain first thing in main. "" is the running
-	// program itself.
+	// SupervisorPath is the program to execute as the supervisor of a jail. It must call
+	// RunSupervisor first thing in main. "" is the running program.
 	SupervisorPath string
-	// Ready is a shim that Prepare started ahead. The first Start that it fits
-	// uses it; a later one starts its own. nil is none.
+	// Prepared is an init that Prepare started ahead. The first Start uses it; a later
+	// one starts its own. nil is none.
 	Prepared *Prepared
-	// Umask is the program's file mode creation mask; nil is that of the calling
-	// program. Start makes directories too (the private HOME), with the calling
-	// program's: one that takes rights from the owner would keep them from being used.
-	// Who has another for that reason passes on here what it was started with.
+	// Umask is the program's file mode creation mask; nil is that of the calling program.
+	// Directories that Start makes (the private HOME) get the mask of the calling program,
+	// because a mask that takes rights from the owner would make them unusable.
 	Umask *int
 
-	TestHooks jail.TestHooks // by tests: nothing else leaves a step out
+	// TestHooks lets tests leave out or observe a step of a start. Only tests set it.
+	TestHooks jail.TestHooks
 }
 
-// Compile says what Start would do. When a gap is neither waived by the profile
-// nor by the launcher, the error is a *GapError, and the plan is returned too. There is
-// none when the host could not be asked for want of descriptors or memory.
+// Compile returns the plan that Start would carry out. If a gap is waived neither by the
+// profile nor by the launcher, the error is a *GapError, and the plan is returned too. The
+// plan is nil if the host could not be probed for lack of descriptors or memory.
 func (l Launcher) Compile(p *policy.Profile) (*planpkg.Plan, error) {
 	f := probe.Detect().WithUserNS(Namespaces())
 	if f.UserNamespaces.Answer == probe.Yes {
@@ -46,10 +45,11 @@ func (l Launcher) Compile(p *policy.Profile) (*planpkg.Plan, error) {
 	return l.CompileOn(p, f)
 }
 
+// CompileOn is Compile for a host that was probed already.
 func (l Launcher) CompileOn(p *policy.Profile, f probe.Host) (*planpkg.Plan, error) {
 	if f.Supported && f.FreshProc.Answer == probe.Unknown {
-		// Nothing was learnt of the host, for want of descriptors or memory. That is no
-		// gap, which could have been waived: the next moment they may be there.
+		// The host could not be probed for lack of descriptors or memory. That is not a gap,
+		// which could be waived: the next probe may succeed.
 		return nil, &step.Error{Step: "look around", Errno: syscall.EAGAIN, Detail: f.FreshProc.Detail}
 	}
 	plan := planpkg.Compile(p, f)

@@ -12,8 +12,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// askCopies finds out whether there can be the copy that a profile wants, by having a
-// shim make it. Of a directory that does not exist yet that is not known.
+// ProbeOverlay reports whether the HOME of a tool's process can be an overlay, by having an
+// init mount it. For a directory that does not exist yet the answer is Unknown.
 func (l Launcher) ProbeOverlay(p *policy.Profile) probe.Feature {
 	dir := plan.Ephemeral(p)
 	if _, err := os.Lstat(dir); err != nil {
@@ -33,13 +33,13 @@ func (l Launcher) ProbeOverlay(p *policy.Profile) probe.Feature {
 	})
 }
 
-// cachedOverlay is what is remembered of it.
+// cachedOverlay returns the answer that is cached, or Unknown.
 func cachedOverlay(p *policy.Profile) probe.Feature {
 	return probe.Cache.Get(overlayKey(plan.Ephemeral(p)), func() probe.Feature { return probe.Feature{} })
 }
 
-// overlayRefused tells whether a start failed because there can be none, and
-// remembers it.
+// overlayRefused reports whether a start failed because the kernel refused the overlay. It
+// caches the answer.
 func overlayRefused(p *policy.Profile, err error) probe.Feature {
 	if err == nil {
 		return probe.Feature{}
@@ -47,11 +47,12 @@ func overlayRefused(p *policy.Profile, err error) probe.Feature {
 	return probe.Cache.Refresh(overlayKey(plan.Ephemeral(p)), func() probe.Feature { return overlayErrors(err) })
 }
 
-// overlayKey is under what name it is remembered. Filesystems differ in what can be
-// done with them.
+// overlayKey returns the key of the cached answer. There is one for each directory, because
+// filesystems differ.
 func overlayKey(dir string) string { return "copies " + dir }
 
-// overlayErrors judges the error of a start: with the answer No, an overlay was refused.
+// overlayErrors interprets the error of a start. The answer No means that the kernel refused
+// the overlay.
 func overlayErrors(err error) probe.Feature {
 	var se *step.Error
 	if !errors.As(err, &se) || se.Step != step.Overlays {

@@ -20,8 +20,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// setupCapabilities are what building the jail takes inside its own user
-// namespace. All of them are given up before there is a server.
+// setupCapabilities are the capabilities that building the jail needs inside its own user
+// namespace. The init gives up all of them before it executes the program.
 var setupCapabilities = []uintptr{
 	unix.CAP_SYS_ADMIN, // mounts, pivot_root, hostname
 	unix.CAP_NET_ADMIN, // lo
@@ -38,13 +38,13 @@ var setupCapabilities = []uintptr{
 // behind the time it takes to find out what it is for.
 type Prepared struct {
 	Process   *Process
-	kind      string     // shimOwnNet or shimBare
-	umask     *int       // the program's; nil is ours
+	kind      string     // KindNamespaced or KindHostNS
+	umask     *int       // the program's; nil: that of this process
 	stub      *stub.Stub // nil without namespaces
 	testHooks jail.TestHooks
-	gone      chan struct{} // closed when nobody waits for the stub any more
+	gone      chan struct{} // closed when no goroutine waits for the stub any more
 	requests  chan startRequest
-	pending   *startRequest // the one that came
+	pending   *startRequest // the one received; nil before
 	mounts    int           // the jail's mount namespace
 	started   chan error
 	Cgroup    *cgroup.Cgroup // nil where there is none
@@ -52,44 +52,44 @@ type Prepared struct {
 	taken     bool
 }
 
-// Kinds of shims.
+// Kinds of inits.
 const (
-	KindNamespaced = "own-network" // namespaces of all kinds: a stub
-	KindHostNS     = "bare"        // none: this program once more, see ShimMain
+	KindNamespaced = "own-network" // in new namespaces: a stub
+	KindHostNS     = "bare"        // in the host's namespaces: this program again, see RunSupervisor
 )
 
-// startRequest is an order with the three descriptors of the server.
+// startRequest is a spec with the three descriptors of the server.
 type startRequest struct {
 	plan  *plan.Plan
 	order spec.Spec
 	stdio jail.Stdio
 }
 
-// send has the shim carry a plan out.
+// send gives the init a plan to carry out.
 func (s *Prepared) send(i startRequest) { s.requests <- i }
 
-// Prepare starts a shim ahead of the Start that will use it: see Launcher.Ready.
-// It never fails; what went wrong is the error of that Start.
+// Prepare starts an init ahead of the Start that will use it: see Launcher.Prepared.
+// It returns no error; Start reports what went wrong.
 func (l Launcher) Prepare() *Prepared { return l.Spawn(KindNamespaced) }
 
-// spawnBare starts a shim without namespaces. Only a plan that says so may use it.
+// PrepareHostNS starts an init in the host's namespaces. Only a plan compiled for host
+// namespaces may use it.
 func (l Launcher) PrepareHostNS() *Prepared { return l.Spawn(KindHostNS) }
 
-// Close ends a shim that no Start has used. It may be called at any time, on
-// nil as well.
+// Close ends an init that no Start has used. It may be called at any time, also on nil.
 func (s *Prepared) Close() {
 	if taken := s.claim(KindNamespaced); taken != nil {
 		taken.cancel()
 	}
 }
 
-// cancel ends a shim that was taken and has no order yet.
+// cancel ends an init that was claimed and has no plan yet.
 func (s *Prepared) cancel() {
 	close(s.requests)
 	<-s.Process.done
 }
 
-// claim claims the shim, once, if it is of that kind.
+// claim returns the init if it is of that kind and was not claimed before, or nil.
 func (s *Prepared) claim(kind string) *Prepared {
 	if s == nil || s.kind != kind {
 		return nil
@@ -103,6 +103,7 @@ func (s *Prepared) claim(kind string) *Prepared {
 	return s
 }
 
+// Spawn starts an init of one kind.
 func (l Launcher) Spawn(kind string) *Prepared {
 	s := &Prepared{
 		Process: &Process{Pidfd: -1, done: make(chan struct{})},
@@ -114,17 +115,16 @@ func (l Launcher) Spawn(kind string) *Prepared {
 		path = probe.SelfPath
 	}
 	go s.run(path)
-	// The caller has something to do meanwhile, on another thread: here and now the
-	// goroutine gets this one.
+	// The goroutine gets this thread now; the caller goes on on another one.
 	runtime.Gosched()
 	return s
 }
 
-// run owns the jail's init from its first moment to its last. It stays on one
-// thread, because the kernel's parent-death signal means the thread that forked.
+// run owns the jail's init from start to end. It stays on one thread, because the kernel sends
+// the parent-death signal when the thread that forked ends.
 //
-// A jail with namespaces that cannot be built by lists is built once more, call by call:
-// what an older kernel does not have is done without then, and a failure has a name.
+// If a jail with namespaces cannot be built in batches of calls, run builds it again, call by
+// call: it then does without what an older kernel lacks, and a failure names its step.
 func (s *Prepared) run(path string) {
 	p := s.Process
 	defer func() {
@@ -148,21 +148,19 @@ func (s *Prepared) run(path string) {
 	}
 }
 
-// errNotInCgroup ends a life whose processes are not where they are to be: in a cgroup that
-// somebody else makes around those that are there. There has to be one alone then, which all
-// others come from.
+// errNotInCgroup ends an init whose processes are not in the jail's cgroup. A service manager
+// moves only the processes that exist when it makes a scope, so the init must be alone then.
 var errNotInCgroup = errors.New("the jail's processes are in no cgroup of their own")
 
-// runOnce is the life of one init.
+// runOnce starts one init and waits for its end.
 func (s *Prepared) runOnce(path string, careful bool) error {
 	p := s.Process
 	status, err := s.fork(path)
 	if err != nil {
 		return err
 	}
-	// The mounts end with whoever holds them last, and the kernel has all processors
-	// take notice before it lets him go on. That need not be the init, whose end is
-	// waited for.
+	// The process that holds the mounts last waits for all processors when it releases
+	// them. This descriptor keeps the init, whose end is waited for, from being the last.
 	unix.Close(s.mounts)
 	s.mounts, _ = unix.Open("/proc/"+strconv.Itoa(p.pid)+"/ns/mnt", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	life := s.runNamespaced
@@ -182,7 +180,7 @@ func (s *Prepared) runOnce(path string, careful bool) error {
 		}
 	}
 	s.leaveCgroup()
-	if err != errNotInCgroup && (careful || !stub.IsBatchError(err)) { // else there is one more, for whom nothing was opened yet
+	if err != errNotInCgroup && (careful || !stub.IsBatchError(err)) { // else there is another init, for which nothing was opened yet
 		p.closeGateway()
 	}
 	s.freeStub()
@@ -199,7 +197,7 @@ func (s *Prepared) runOnce(path string, careful bool) error {
 	return err
 }
 
-// killInit ends what there is of a jail.
+// killInit ends all processes of the jail.
 func (s *Prepared) killInit() {
 	p := s.Process
 	p.Mu.Lock()
@@ -211,9 +209,9 @@ func (s *Prepared) killInit() {
 	unix.PidfdSendSignal(p.Pidfd, unix.SIGKILL, nil, 0)
 }
 
-// sendRequest passes the order and, with its first byte, the server's descriptors.
-// A nil file is /dev/null, which the shim has there already. A shim that dies early
-// breaks the socket, which is no error here: why, it says on the pipe.
+// sendRequest sends the spec and, with its first byte, the server's descriptors. A nil file is
+// /dev/null, which the init has already. An init that ends early breaks the socket; that is no
+// error here, since the init reports the reason on its pipe.
 func sendRequest(socket *os.File, stdio jail.Stdio, order []byte) error {
 	var fds []int
 	present := byte(0)
@@ -241,8 +239,8 @@ func sendRequest(socket *os.File, stdio jail.Stdio, order []byte) error {
 	return &step.Error{Step: "order", Errno: step.Errno(err)}
 }
 
-// awaitRequest is what the shim is to do, or that there is nothing. It is asked for again where
-// a jail is built once more.
+// awaitRequest waits for the request of a start. It returns false if the init was cancelled.
+// If the jail is built again, it returns the same request.
 func (s *Prepared) awaitRequest() (*startRequest, bool) {
 	if s.pending == nil {
 		todo, used := <-s.requests
@@ -254,7 +252,8 @@ func (s *Prepared) awaitRequest() (*startRequest, bool) {
 	return s.pending, true
 }
 
-// runHostNS gives a jail without namespaces its order, and hears what comes of it.
+// runHostNS sends the spec to an init in the host's namespaces and handles its events until it
+// ends.
 func (s *Prepared) runHostNS(status *os.File) (used bool, err error) {
 	p := s.Process
 	defer status.Close()
@@ -265,7 +264,7 @@ func (s *Prepared) runHostNS(status *os.File) (used bool, err error) {
 	if err := s.limitCgroup(p.plan); err != nil {
 		return true, err
 	}
-	p.inCgroup = s.Cgroup != nil // before anybody hears its init
+	p.inCgroup = s.Cgroup != nil // before the first event of its init
 	defer s.watchCgroup()()
 	if err := sendRequest(p.control, todo.stdio, todo.order.Encode()); err != nil {
 		return true, err
@@ -279,7 +278,7 @@ func (s *Prepared) runHostNS(status *os.File) (used bool, err error) {
 	return true, err
 }
 
-// freeStub gives back the memory of a stub that has ended.
+// freeStub frees the memory of a stub that has ended.
 func (s *Prepared) freeStub() {
 	if s.stub == nil {
 		return
@@ -289,7 +288,7 @@ func (s *Prepared) freeStub() {
 	s.stub = nil
 }
 
-// watchExit has everybody return who waits for the stub, when it has ended.
+// watchExit makes all waits for the stub return when it has ended.
 func (s *Prepared) watchExit(pidfd int) {
 	defer close(s.gone)
 	own, err := unix.FcntlInt(uintptr(pidfd), unix.F_DUPFD_CLOEXEC, 0)

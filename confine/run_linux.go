@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// runNamespaced builds a jail with namespaces, starts the server, and sees to its end. used is
-// false where nothing was to be started.
+// runNamespaced builds a jail with namespaces, starts the server and waits for its end. used is
+// false if the init was cancelled.
 func (s *Prepared) runNamespaced(status *os.File) (used bool, err error) {
 	defer status.Close()
 	p := s.Process
@@ -43,7 +43,7 @@ func (s *Prepared) runNamespaced(status *os.File) (used bool, err error) {
 			return true, err
 		}
 	}
-	p.inCgroup = s.Cgroup != nil // before anybody hears its init
+	p.inCgroup = s.Cgroup != nil // before the first event of its init
 	defer s.watchCgroup()()
 	b.SetSpec(todo.order, todo.stdio)
 	b.Spec.Shared = int(shared)
@@ -71,13 +71,13 @@ func (s *Prepared) runNamespaced(status *os.File) (used bool, err error) {
 		p.stopSupervisor(heard)
 		p.HandleEvent(exit)
 	} else {
-		waitForEvents(heard) // who ended it may have said why
+		waitForEvents(heard) // the supervisor may have sent the reason
 		p.recordFailure(failureCause(b))
 	}
 	return true, nil
 }
 
-// tryOverlays answers whether there can be a copy.
+// tryOverlays tries to mount an overlay and starts nothing.
 func (s *Prepared) tryOverlays(b *jail.Builder) (used bool, err error) {
 	err = b.Settle()
 	if err == nil {
@@ -105,10 +105,10 @@ func (s *Prepared) newBuilder() *jail.Builder {
 	return b
 }
 
-// drainTimeout is for how long a supervisor is listened to when the server has ended.
+// drainTimeout is how long the events of a supervisor are awaited after the end of the server.
 const drainTimeout = time.Second
 
-// stopSupervisor has a supervisor tell what it has not told yet.
+// stopSupervisor ends the supervisor and waits for its last events.
 func (p *Process) stopSupervisor(heard <-chan struct{}) {
 	p.events.drain()
 	if !p.IsSupervised() {
@@ -125,8 +125,8 @@ func waitForEvents(heard <-chan struct{}) {
 	}
 }
 
-// failureCause is why there is no jail any more, where the kernel did not refuse a call of the
-// supervisor to be.
+// failureCause returns why the jail ended: a call that the kernel refused to the supervisor
+// before it started, or SupervisorDied.
 func failureCause(b *jail.Builder) string {
 	var call *stub.CallError
 	if errors.As(b.Outer.Fatal(), &call) {
@@ -135,9 +135,10 @@ func failureCause(b *jail.Builder) string {
 	return SupervisorDied
 }
 
+// SupervisorDied is the Exit.Why of a jail whose init or supervisor ended without a reason.
 const SupervisorDied = "its init or its supervisor was ended, by somebody's SIGKILL or by the kernel for want of memory (dmesg tells), or could not start for want of processes (ulimit -u, a container's limit), which the server may have taken"
 
-// sendSpec tells the supervisor what it is to do, when there is one.
+// sendSpec writes the spec for the supervisor, which reads it when it starts.
 func sendSpec(b *jail.Builder, status *os.File) {
 	if b.Listener < 0 {
 		b.Spec.Hooks = nil

@@ -21,7 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// shimFor is the shim that was started ahead, where it fits, or a new one.
+// ClaimPrepared returns the init that was started ahead if no start has used it, or a new one.
 func (l Launcher) ClaimPrepared() *Prepared {
 	if s := l.Prepared.claim(KindNamespaced); s != nil {
 		return s
@@ -29,7 +29,7 @@ func (l Launcher) ClaimPrepared() *Prepared {
 	return l.Spawn(KindNamespaced)
 }
 
-// start gives the shim its order and waits for what comes of it.
+// Start sends the plan to the init and waits until the program was executed or a step failed.
 func (s *Prepared) Start(ctx context.Context, plan *planpkg.Plan, stdio jail.Stdio) (*Process, error) {
 	made, err := makeDirs(plan.Profile)
 	if err != nil {
@@ -66,8 +66,8 @@ func (s *Prepared) Start(ctx context.Context, plan *planpkg.Plan, stdio jail.Std
 	return nil, err
 }
 
-// cancelled is the error of a start that was not waited for. Of one whose time was up it
-// says what is known to keep starts waiting.
+// cancelled returns the error of a start whose context ended. If the deadline passed, the
+// error names what is known to delay starts.
 func cancelled(ctx context.Context) error {
 	if ctx.Err() != context.DeadlineExceeded {
 		return ctx.Err()
@@ -82,7 +82,8 @@ func cancelled(ctx context.Context) error {
 	return e
 }
 
-// queuedSignals is SigQ of proc(5) status: what is queued for the user, of how many.
+// queuedSignals returns the number of signals queued for the user and its limit: SigQ in
+// /proc/self/status, see proc(5).
 func queuedSignals() (queued, limit int) {
 	b, _ := os.ReadFile("/proc/self/status")
 	_, rest, _ := strings.Cut(string(b), "\nSigQ:\t")
@@ -91,9 +92,8 @@ func queuedSignals() (queued, limit int) {
 }
 
 // makeDirs creates the directories that the profile asks for, with their
-// parents, and returns those that were not there, deepest last. Those that no rule
-// asked for (the private HOME, mcp-jail's own) and what leads to them are for the
-// user alone.
+// parents, and returns those that did not exist, deepest last. Directories that no rule
+// asked for (the private HOME, mcp-jail's own) and their new parents have mode 0700.
 func makeDirs(p *policy.Profile) (made []string, err error) {
 	for _, e := range p.Entries {
 		if !e.Make {
@@ -119,7 +119,7 @@ func makeDirs(p *policy.Profile) (made []string, err error) {
 		if e.Origin != policy.OriginHome {
 			continue
 		}
-		// Another user may have come first where every user can make something, as in /tmp.
+		// In a directory like /tmp another user may have made it first.
 		if err := hostfs.CheckPrivate("/", e.Path); err != nil {
 			removeDirs(made)
 			return nil, &step.Error{Step: "create directory", Detail: err.Error()}
@@ -128,7 +128,7 @@ func makeDirs(p *policy.Profile) (made []string, err error) {
 	return made, nil
 }
 
-// makeDir makes a directory and what is missing on the way, which leads through no link.
+// makeDir makes a directory and its missing parents. It follows no symbolic link.
 func makeDir(p string, mode fs.FileMode) error {
 	const flags = unix.O_PATH | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 	at, err := unix.Open("/", flags, 0)
@@ -155,17 +155,17 @@ func makeDir(p string, mode fs.FileMode) error {
 	return err
 }
 
-// removeDirs takes back what makeDirs made, where it is still empty.
+// removeDirs removes the directories that makeDirs made, if they are still empty.
 func removeDirs(made []string) {
 	for _, dir := range slices.Backward(made) {
 		unix.Rmdir(dir)
 	}
 }
 
-// refusal finds out whether a start failed, or would have, because this host
-// forbids user namespaces. It is certain of that only where making them is
-// refused once more, whatever is short at the moment; then the answer is No. The
-// error is the one to report otherwise.
+// RefusedNamespaces reports whether a start failed, or would have failed, because this host
+// forbids user namespaces. The answer is No only if making one is refused again now, so that
+// a temporary shortage is not taken for a prohibition. The error is the one to report for any
+// other answer.
 func RefusedNamespaces(err error) (probe.Feature, error) {
 	var gaps *planpkg.GapError
 	var se *step.Error
@@ -183,5 +183,5 @@ func RefusedNamespaces(err error) (probe.Feature, error) {
 	return f, err
 }
 
-// namespaces says whether user namespaces can be had.
+// Namespaces reports whether this process can make user namespaces. It asks once.
 func Namespaces() probe.Feature { return probe.Cache.Get("userns", probe.ProbeUserNamespaces) }
