@@ -20,15 +20,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// witnessed runs a witness of a supervisor over a call of this process, and tells what
-// it reports.
-func witnessed(v *Mediator, id uint64, call string, args ...uint64) (told []string) {
-	hooked := seccomp.MediatedCalls()
-	for i := range hooked {
-		if hooked[i].Call != call {
+// observed passes a call of this process to observeCall, and returns what v reports.
+func observed(v *Mediator, id uint64, call string, args ...uint64) (told []string) {
+	calls := seccomp.MediatedCalls()
+	for i := range calls {
+		if calls[i].Call != call {
 			continue
 		}
-		r := &Request{MediatedCall: hooked[i], N: seccomp.Notification{Id: id, Tid: uint32(os.Getpid())}, bases: [2]int{-1, -1}}
+		r := &Request{MediatedCall: calls[i], N: seccomp.Notification{Id: id, Tid: uint32(os.Getpid())}, bases: [2]int{-1, -1}}
 		copy(r.N.Args[:], args)
 		v.Reporter = Reporter{Say: func(m spec.Event) { told = append(told, fmt.Sprint(m.Step, " ", m.Detail, " ", m.Target)) }}
 		v.observeCall(r)
@@ -36,9 +35,9 @@ func witnessed(v *Mediator, id uint64, call string, args ...uint64) (told []stri
 	return told
 }
 
-// TestWitnessConnect: of connections exactly those are reported that the jail refuses,
-// and no address, however short or long it is said to be, does the supervisor any harm.
-func TestWitnessConnect(t *testing.T) {
+// TestObserveConnect checks that exactly the connections that the jail refuses are reported, and
+// that an address with a wrong length does no harm.
+func TestObserveConnect(t *testing.T) {
 	dir := testkit.ShortDir(t)
 	testkit.Accept(t, "unix", dir+"/there")
 	inet := func(at string) []byte { return sys.Sockaddr(netip.MustParseAddrPort(at)) }
@@ -62,8 +61,8 @@ func TestWitnessConnect(t *testing.T) {
 		{"without a scope, as the kernel takes it", inet("[2001:db8::1]:443"), 24, false, "[net connect [2001:db8::1]:443]"},
 		{"the one in the form of the other", inet("[::ffff:198.51.100.7]:443"), 0, false, "[net connect 198.51.100.7:443]"},
 		{"in a longer one", inet("198.51.100.7:443"), 128, false, "[net connect 198.51.100.7:443]"},
-		{"in one that nobody could hold", inet("198.51.100.7:443"), rest, false, "[net connect 198.51.100.7:443]"},
-		{"where the gate knows", inet("198.51.100.7:443"), 0, true, "[]"},
+		{"with an impossible length", inet("198.51.100.7:443"), rest, false, "[net connect 198.51.100.7:443]"},
+		{"where the gateway reports it", inet("198.51.100.7:443"), 0, true, "[]"},
 		{"to find out an address", inet("198.51.100.7:0"), 0, false, "[]"},
 		{"the unspecified", inet("0.0.0.0:80"), 0, false, "[]"},
 		{"the jail's own", inet("127.0.0.1:80"), 0, false, "[]"},
@@ -94,7 +93,7 @@ func TestWitnessConnect(t *testing.T) {
 		copy(b, c.raw)
 		var pinned runtime.Pinner
 		pinned.Pin(&b[0])
-		got := witnessed(&Mediator{network: c.gated, profile: profile}, 0, "connect", 0, uint64(uintptr(unsafe.Pointer(&b[0]))), size)
+		got := observed(&Mediator{network: c.gated, profile: profile}, 0, "connect", 0, uint64(uintptr(unsafe.Pointer(&b[0]))), size)
 		pinned.Unpin()
 		if fmt.Sprint(got) != c.want {
 			t.Errorf("%s: %v, want %v", c.what, got, c.want)
@@ -102,9 +101,9 @@ func TestWitnessConnect(t *testing.T) {
 	}
 }
 
-// TestWitnessReadsWhole: of an address that ends where there is no memory the rest is not
-// made up.
-func TestWitnessReadsWhole(t *testing.T) {
+// TestObserveConnectReadsWholeAddress checks that an address that ends in unmapped memory is not
+// reported.
+func TestObserveConnectReadsWholeAddress(t *testing.T) {
 	page := os.Getpagesize()
 	m, err := unix.Mmap(-1, 0, 2*page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {
@@ -117,17 +116,17 @@ func TestWitnessReadsWhole(t *testing.T) {
 	if err := unix.Mprotect(m[page:], unix.PROT_NONE); err != nil {
 		t.Fatal(err)
 	}
-	if got := witnessed(&Mediator{}, 0, "connect", 0, at(page-len(raw)), uint64(len(raw))); len(got) != 1 {
+	if got := observed(&Mediator{}, 0, "connect", 0, at(page-len(raw)), uint64(len(raw))); len(got) != 1 {
 		t.Errorf("to the last byte: %v", got)
 	}
-	if got := witnessed(&Mediator{}, 0, "connect", 0, at(page-len(raw)), uint64(len(raw)+1)); len(got) != 0 {
+	if got := observed(&Mediator{}, 0, "connect", 0, at(page-len(raw)), uint64(len(raw)+1)); len(got) != 0 {
 		t.Errorf("beyond it: %v", got)
 	}
 }
 
-// TestWitnessExec: of executions exactly those are reported that the jail refuses, and
-// nothing of them stays open.
-func TestWitnessExec(t *testing.T) {
+// TestObserveExec checks that exactly the executions that the jail refuses are reported, and that
+// no descriptor stays open.
+func TestObserveExec(t *testing.T) {
 	dir := testkit.Plant(t, "granted/run", "listed/run", "listed/text", "listed/dir/", "outside/run", "run", "listed/link -> run", "listed/out -> ../outside/run")
 	for _, name := range []string{"granted/run", "listed/run", "outside/run", "run"} {
 		if err := os.Chmod(dir+"/"+name, 0o755); err != nil {
@@ -178,7 +177,7 @@ func TestWitnessExec(t *testing.T) {
 		var pinned runtime.Pinner
 		pinned.Pin(&name[0])
 		before := open()
-		got := witnessed(&Mediator{Listener: l, profile: profile}, id, "execveat", uint64(at), uint64(uintptr(unsafe.Pointer(&name[0]))))
+		got := observed(&Mediator{Listener: l, profile: profile}, id, "execveat", uint64(at), uint64(uintptr(unsafe.Pointer(&name[0]))))
 		pinned.Unpin()
 		if fmt.Sprint(got) != c.want {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)

@@ -16,8 +16,8 @@ func missing(target string) spec.Refusal {
 	return spec.Refusal{Axis: policy.AxisFs, Operation: "create", Target: target, Absent: true}
 }
 
-// TestPageAbsents: names that nobody has, however many, take no refusal its place.
-func TestPageAbsents(t *testing.T) {
+// TestWindowAbsents checks that missing names, however many, take no slot of a refusal.
+func TestWindowAbsents(t *testing.T) {
 	var p window
 	named := 0
 	for i := range 10 * spec.MaxRefusals {
@@ -26,47 +26,47 @@ func TestPageAbsents(t *testing.T) {
 		}
 	}
 	if named != spec.MaxAbsents {
-		t.Errorf("%d names of 10000 were told", named)
+		t.Errorf("%d missing names were reported, want %d", named, spec.MaxAbsents)
 	}
 	for i := range spec.MaxRefusals {
 		if s := write(fmt.Sprint("/a/", i)); !tells(&p, s, s, false) {
-			t.Fatalf("%s has no place", s.Target)
+			t.Fatalf("%s has no slot", s.Target)
 		}
 	}
 	if !tells(&p, write("/late"), write(policy.DenialOthers), true) {
-		t.Error("one too many is not among the others")
+		t.Error("a refusal beyond the limit does not count as one of the others")
 	}
 }
 
-// TestPageRepeats: one that is tried again at once is told each time, and what is not
-// told any more has been announced.
-func TestPageRepeats(t *testing.T) {
+// TestWindowRepeats checks that the first repeats of a refusal are reported at once, that the
+// last of these announces more, and that flush counts the rest.
+func TestWindowRepeats(t *testing.T) {
 	var p window
 	s := write("/a")
 	for i := range 1 + spec.MaxAgain {
 		if !tells(&p, s, s, false) {
-			t.Fatalf("time %d is not told", i)
+			t.Fatalf("repeat %d is not reported", i)
 		}
 	}
 	if !tells(&p, s, s, true) {
-		t.Error("that more is to come is not announced")
+		t.Error("the last report does not announce more")
 	}
 	for range 1000 {
 		if _, tell, held := p.count(s); tell || !held {
-			t.Fatal("told again what was announced")
+			t.Fatal("an announced refusal was reported again")
 		}
 	}
 	if other := write("/b"); !tells(&p, other, other, false) {
-		t.Error("another is not told")
+		t.Error("another refusal is not reported")
 	}
 	if rest := p.flush(); len(rest) != 1 || rest[0].Target != "/a" || rest[0].Num != 1000 {
 		t.Errorf("the rest is %+v", rest)
 	}
 }
 
-// TestPageIsBounded: whatever a server does, a page holds and tells no more than that,
-// and nothing that happened goes uncounted.
-func TestPageIsBounded(t *testing.T) {
+// TestWindowIsBounded checks that a window bounds its memory and its events, and still counts
+// each refusal.
+func TestWindowIsBounded(t *testing.T) {
 	var p window
 	var told, seen int
 	for range 3 {
@@ -81,16 +81,17 @@ func TestPageIsBounded(t *testing.T) {
 	}
 	rest := p.flush()
 	if places := spec.MaxRefusals + spec.MaxAbsents + 2; len(p.seen) != places || told > 2*places+spec.MaxAgain || len(rest) > places {
-		t.Errorf("%d places, %d told and %d later", len(p.seen), told, len(rest))
+		t.Errorf("%d slots, %d reported at once and %d later", len(p.seen), told, len(rest))
 	}
 	for _, m := range rest {
 		told += m.Num
 	}
 	if told != seen {
-		t.Errorf("%d of %d are counted", told, seen)
+		t.Errorf("%d of %d refusals are counted", told, seen)
 	}
 }
 
+// tells counts s, and reports whether the result is an event for want.
 func tells(p *window, s, want spec.Refusal, announced bool) bool {
 	as, tell, held := p.count(s)
 	return tell && as == want && held == announced

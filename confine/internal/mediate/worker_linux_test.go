@@ -7,10 +7,10 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
-// TestCrew: a request goes to a worker that is idle, to a new one while there may be one,
-// and else waits for its turn; of those that wait there is an end, and giving up those
-// whose caller is gone makes room again.
-func TestCrew(t *testing.T) {
+// TestWorkerPool checks that a request goes to an idle worker, else to a new worker, and else
+// waits in order. At maxHeld requests the pool refuses one more, unless the caller of a waiting
+// request is gone.
+func TestWorkerPool(t *testing.T) {
 	gone := map[*Request]bool{}
 	stale := func(r *Request) bool { return gone[r] }
 	fresh := func() *Request { return &Request{bases: [2]int{-1, -1}} }
@@ -29,7 +29,7 @@ func TestCrew(t *testing.T) {
 		waiting = append(waiting, r)
 	}
 	if !c.sleep() || c.sleep() {
-		t.Error("one that sleeps is one that is held")
+		t.Error("a sleeping request does not count as held")
 	}
 	if got := c.assign(fresh(), stale); got != turnAway {
 		t.Error(got)
@@ -43,14 +43,14 @@ func TestCrew(t *testing.T) {
 	w := &worker{}
 	for i, want := range waiting {
 		if got := c.next(w); got != want {
-			t.Fatalf("the request with number %d is another", i)
+			t.Fatalf("the request at position %d is another one", i)
 		}
 	}
 	c.wake()
 	if len(c.waiting)+c.asleep != 0 {
 		t.Errorf("%d wait, %d sleep", len(c.waiting), c.asleep)
 	}
-	// What comes next goes to the worker that waits for it.
+	// The next request goes to the idle worker.
 	done := make(chan *Request)
 	go func() { done <- c.next(w) }()
 	testkit.Eventually(t, "the worker is idle", func() bool { c.mu.Lock(); defer c.mu.Unlock(); return len(c.idle) == 1 })

@@ -16,8 +16,8 @@
 // The caller is package mediate, which passes a notification to Handler.Handle.
 //
 // Threads: Handle runs on the receiver's thread, which is outside of the server's Landlock
-// domain. A receive that has to wait continues in a goroutine (Receiving.retry). Locks:
-// Handler.turn, which admits one such goroutine at a time, is taken before SocketState.mu.
+// domain. A receive that has to wait continues in a goroutine (receiving.retry). Locks:
+// Handler.turn, which admits one such goroutine at a time, is taken before socketState.mu.
 //
 // Limits: the server cannot listen. UDP carries DNS only. recvmmsg returns one message.
 // A socket that is not used while 4096 others are is forgotten: its getpeername then shows
@@ -46,7 +46,7 @@ type Handler struct {
 	Calls         map[uint32]string
 	known         socketTable
 	turn          sync.Mutex // held by the one goroutine that retries a receive
-	NoThreadPidfd bool       // the kernel has no pidfds of threads (before Linux 6.9)
+	noThreadPidfd bool       // the kernel has no pidfds of threads (before Linux 6.9)
 }
 
 // New returns a handler that asks the broker at the other end of channel. It calls end, which
@@ -84,7 +84,7 @@ func (s *Handler) perform(n *seccomp.Notification, call string) outcome {
 	if call == "socket" {
 		return s.make(n)
 	}
-	fd, errno := s.Duplicate(n)
+	fd, errno := s.duplicate(n)
 	if errno != 0 {
 		return failed(errno)
 	}
@@ -134,19 +134,19 @@ func (s *Handler) make(n *seccomp.Notification) outcome {
 	return outcome{done: true}
 }
 
-// pidfdThread is PIDFD_THREAD.
+// PidfdThread is PIDFD_THREAD.
 const PidfdThread = unix.O_EXCL
 
-// Duplicate returns a duplicate of the socket that is the first argument of a call.
-func (s *Handler) Duplicate(n *seccomp.Notification) (fd int, errno syscall.Errno) {
+// duplicate returns a duplicate of the socket that is the first argument of a call.
+func (s *Handler) duplicate(n *seccomp.Notification) (fd int, errno syscall.Errno) {
 	pidfd, err := -1, error(unix.EINVAL)
-	if !s.NoThreadPidfd {
+	if !s.noThreadPidfd {
 		pidfd, err = unix.PidfdOpen(int(n.Tid), PidfdThread)
 	}
 	if err == unix.EINVAL {
 		// A thread that has unshared its descriptor table (CLONE_FILES) gets the socket of its
 		// thread group leader.
-		s.NoThreadPidfd = true
+		s.noThreadPidfd = true
 		tgid, _, errno := proc.ThreadStatus(int(n.Tid))
 		if errno != 0 {
 			return -1, errno
@@ -169,7 +169,7 @@ func (s *Handler) Duplicate(n *seccomp.Notification) (fd int, errno syscall.Errn
 type object struct {
 	family int
 	cookie uint64
-	state  *SocketState // nil for a socket that the table does not have
+	state  *socketState // nil for a socket that the table does not have
 }
 
 // identify describes a duplicate of the server's descriptor.
@@ -206,11 +206,11 @@ func (s *Handler) address(n *seccomp.Notification, at, size uint64) (raw []byte,
 		return nil, unix.EINVAL
 	}
 	raw = make([]byte, length)
-	return raw, s.Read(n, at, raw)
+	return raw, s.read(n, at, raw)
 }
 
-// Read copies memory of the caller and fills into. A part is an error.
-func (s *Handler) Read(n *seccomp.Notification, at uint64, into []byte) syscall.Errno {
+// read copies memory of the caller and fills into. A part is an error.
+func (s *Handler) read(n *seccomp.Notification, at uint64, into []byte) syscall.Errno {
 	switch got, errno := proc.ReadMemory(int(n.Tid), at, into); {
 	case errno != 0:
 		return errno
@@ -225,7 +225,7 @@ func (s *Handler) Read(n *seccomp.Notification, at uint64, into []byte) syscall.
 // giveName writes an address as getpeername(2) does: at is the caller's buffer, and size
 // points to the buffer's length.
 func (s *Handler) giveName(n *seccomp.Notification, at, size uint64, name []byte) outcome {
-	m, errno := s.Memory(n)
+	m, errno := s.memory(n)
 	if errno != 0 {
 		return failed(errno)
 	}
@@ -261,9 +261,9 @@ func put(m int, at uint64, b []byte) syscall.Errno {
 	return 0
 }
 
-// Memory opens the caller's memory. The descriptor stays with this process, also when the
+// memory opens the caller's memory. The descriptor stays with this process, also when the
 // thread ID is in use again by another one.
-func (s *Handler) Memory(n *seccomp.Notification) (fd int, errno syscall.Errno) {
+func (s *Handler) memory(n *seccomp.Notification) (fd int, errno syscall.Errno) {
 	fd, err := unix.Open("/proc/"+strconv.Itoa(int(n.Tid))+"/mem", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return -1, unix.EFAULT

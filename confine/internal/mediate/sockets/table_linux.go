@@ -2,11 +2,11 @@ package sockets
 
 import "sync"
 
-// SocketState is what the server believes about a socket and the kernel does not know.
-type SocketState struct {
-	Family   int
+// socketState is what the server believes about a socket and the kernel does not know.
+type socketState struct {
+	family   int
 	peer     []byte // struct sockaddr, as the server passed it; nil when not connected
-	IsUDP    bool   // it is a UDP socket for the server: see udp_linux.go
+	isUDP    bool   // it is a UDP socket for the server: see udp_linux.go
 	local    []byte // UDP: the address of bind
 	last     []byte // UDP: the last destination
 	number   uint16 // UDP: the local port
@@ -16,7 +16,7 @@ type SocketState struct {
 }
 
 // sender returns the address from which answers to a UDP socket appear to come.
-func (s *SocketState) sender() []byte {
+func (s *socketState) sender() []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.last != nil {
@@ -26,25 +26,25 @@ func (s *SocketState) sender() []byte {
 }
 
 // setPeer sets the address of connect and the last destination.
-func (s *SocketState) setPeer(peer, last []byte) {
+func (s *socketState) setPeer(peer, last []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.peer, s.last = peer, last
 }
 
 // datagrams reports whether it is a UDP socket. The state may be nil.
-func (s *SocketState) datagrams() bool { return s != nil && s.IsUDP }
+func (s *socketState) datagrams() bool { return s != nil && s.isUDP }
 
 // socketTable stores the states of sockets by their cookie (SO_COOKIE), which is unique. The
 // mediator does not see a close, so the table forgets the sockets that were not used lately:
 // recent is full at recentSockets and becomes older, and the previous older is dropped.
 type socketTable struct {
-	recent, older map[uint64]*SocketState
+	recent, older map[uint64]*socketState
 }
 
 const recentSockets = 4096
 
-func (k *socketTable) get(cookie uint64) *SocketState {
+func (k *socketTable) get(cookie uint64) *socketState {
 	if s, ok := k.recent[cookie]; ok {
 		return s
 	}
@@ -56,9 +56,9 @@ func (k *socketTable) get(cookie uint64) *SocketState {
 	return s
 }
 
-func (k *socketTable) put(cookie uint64, s *SocketState) {
+func (k *socketTable) put(cookie uint64, s *socketState) {
 	if k.recent == nil || len(k.recent) >= recentSockets {
-		k.recent, k.older = make(map[uint64]*SocketState), k.recent
+		k.recent, k.older = make(map[uint64]*socketState), k.recent
 	}
 	k.recent[cookie] = s
 }

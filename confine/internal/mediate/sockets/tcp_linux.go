@@ -40,7 +40,7 @@ func (s *Handler) connect(n *seccomp.Notification, fd int, o object) outcome {
 	}
 	errno = s.join(fd, to, mapped)
 	if errno == 0 || errno == unix.EINPROGRESS {
-		s.known.put(o.cookie, &SocketState{Family: o.family, peer: raw})
+		s.known.put(o.cookie, &socketState{family: o.family, peer: raw})
 	}
 	return failed(errno)
 }

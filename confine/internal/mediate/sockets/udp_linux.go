@@ -26,7 +26,7 @@ import (
 // asksDNS reports whether an address has the port of DNS.
 func asksDNS(to netip.AddrPort) bool { return to.Port() == spec.GatewayPort }
 
-// soPassRights is SO_PASSRIGHTS.
+// SoPassRights is SO_PASSRIGHTS.
 const SoPassRights = 83
 
 // makeDatagrams makes a UDP socket for the server.
@@ -54,13 +54,13 @@ func (s *Handler) makeDatagrams(n *seccomp.Notification, family, flags int) outc
 	if err := s.broker.pass(spec.PassUDP, netip.AddrPort{}, pair[1]); err != nil {
 		return failed(unix.ENOBUFS)
 	}
-	s.known.put(cookie, &SocketState{Family: family, IsUDP: true, number: uint16(32768 + cookie%28000)})
+	s.known.put(cookie, &socketState{family: family, isUDP: true, number: uint16(32768 + cookie%28000)})
 	s.Listener.AddFD(n.Id, pair[0], flags&unix.SOCK_CLOEXEC != 0)
 	return outcome{done: true}
 }
 
 // datagram answers a call about a UDP socket.
-func (s *Handler) datagram(n *seccomp.Notification, call string, fd int, o *SocketState) outcome {
+func (s *Handler) datagram(n *seccomp.Notification, call string, fd int, o *socketState) outcome {
 	switch call {
 	case "connect":
 		return s.connectDatagrams(n, fd, o)
@@ -106,8 +106,8 @@ func (s *Handler) datagram(n *seccomp.Notification, call string, fd int, o *Sock
 }
 
 // unmap returns an address in the form of the socket's family.
-func (o *SocketState) unmap(a netip.Addr) netip.Addr {
-	if o.Family == unix.AF_INET6 {
+func (o *socketState) unmap(a netip.Addr) netip.Addr {
+	if o.family == unix.AF_INET6 {
 		return netip.AddrFrom16(a.As16())
 	}
 	return a
@@ -115,12 +115,12 @@ func (o *SocketState) unmap(a netip.Addr) netip.Addr {
 
 // name returns the answer to getsockname: like the kernel, a specific address after connect
 // and no port before the first use.
-func (o *SocketState) name() []byte {
+func (o *socketState) name() []byte {
 	if o.local != nil {
 		return o.local
 	}
 	any, own := netip.IPv4Unspecified(), netip.AddrFrom4([4]byte{127, 0, 0, 1})
-	if o.Family == unix.AF_INET6 {
+	if o.family == unix.AF_INET6 {
 		any, own = netip.IPv6Unspecified(), netip.IPv6Loopback()
 	}
 	switch {
@@ -135,7 +135,7 @@ func (o *SocketState) name() []byte {
 // connectDatagrams connects a UDP socket to any address, as programs do to learn their own
 // address. It tells the launcher of an address that is not a DNS server's. The launcher then
 // closes the socket pair at the first message, which the server sees as an error.
-func (s *Handler) connectDatagrams(n *seccomp.Notification, fd int, o *SocketState) outcome {
+func (s *Handler) connectDatagrams(n *seccomp.Notification, fd int, o *socketState) outcome {
 	raw, errno := s.address(n, n.Args[1], n.Args[2])
 	if errno != 0 {
 		return failed(errno)
@@ -157,10 +157,10 @@ func (s *Handler) connectDatagrams(n *seccomp.Notification, fd int, o *SocketSta
 }
 
 // destination decodes an address of the server, and checks its family.
-func (o *SocketState) destination(raw []byte) (to netip.AddrPort, errno syscall.Errno) {
+func (o *socketState) destination(raw []byte) (to netip.AddrPort, errno syscall.Errno) {
 	to, ok := sys.ParseSockaddr(raw)
 	switch {
-	case len(raw) >= 2 && int(binary.NativeEndian.Uint16(raw)) != o.Family:
+	case len(raw) >= 2 && int(binary.NativeEndian.Uint16(raw)) != o.family:
 		return to, unix.EAFNOSUPPORT
 	case !ok:
 		return to, unix.EINVAL
@@ -169,7 +169,7 @@ func (o *SocketState) destination(raw []byte) (to netip.AddrPort, errno syscall.
 }
 
 // sends decides about a message to an address, or without one (at is 0).
-func (s *Handler) sends(n *seccomp.Notification, o *SocketState, at, size uint64) outcome {
+func (s *Handler) sends(n *seccomp.Notification, o *socketState, at, size uint64) outcome {
 	if at == 0 || size == 0 {
 		return letProceed
 	}
@@ -204,24 +204,24 @@ const (
 )
 
 // sendsMessage is sends for the struct msghdr at an address.
-func (s *Handler) sendsMessage(n *seccomp.Notification, o *SocketState, at uint64) outcome {
+func (s *Handler) sendsMessage(n *seccomp.Notification, o *socketState, at uint64) outcome {
 	var h [sizeofMsghdr]byte
-	if errno := s.Read(n, at, h[:]); errno != 0 {
+	if errno := s.read(n, at, h[:]); errno != 0 {
 		return failed(errno)
 	}
 	return s.sends(n, o, binary.NativeEndian.Uint64(h[:]), uint64(binary.NativeEndian.Uint32(h[msgNameLen:])))
 }
 
 // describe answers getsockopt for SO_TYPE, SO_PROTOCOL and SO_DOMAIN.
-func (s *Handler) describe(n *seccomp.Notification, o *SocketState) outcome {
-	value := map[uint64]int{seccomp.SoType: unix.SOCK_DGRAM, seccomp.SoProtocol: unix.IPPROTO_UDP, seccomp.SoDomain: o.Family}[uint64(uint32(n.Args[2]))]
+func (s *Handler) describe(n *seccomp.Notification, o *socketState) outcome {
+	value := map[uint64]int{seccomp.SoType: unix.SOCK_DGRAM, seccomp.SoProtocol: unix.IPPROTO_UDP, seccomp.SoDomain: o.family}[uint64(uint32(n.Args[2]))]
 	return s.giveName(n, n.Args[3], n.Args[4], binary.NativeEndian.AppendUint32(nil, uint32(value)))
 }
 
 // receives performs a receive call that asks for the sender. If it has to wait, a goroutine
 // continues it.
-func (s *Handler) receives(n *seccomp.Notification, call string, fd int, o *SocketState) outcome {
-	w := &Receiving{N: *n, Call: call, State: o}
+func (s *Handler) receives(n *seccomp.Notification, call string, fd int, o *socketState) outcome {
+	w := &receiving{n: *n, call: call, state: o}
 	switch call {
 	case "recvfrom":
 		w.flags = int(int32(n.Args[3]))
@@ -240,11 +240,11 @@ func (s *Handler) receives(n *seccomp.Notification, call string, fd int, o *Sock
 	if w.flags&unix.MSG_ERRQUEUE != 0 {
 		return failed(unix.EAGAIN)
 	}
-	mem, errno := s.Memory(n)
+	mem, errno := s.memory(n)
 	if errno != 0 {
 		return failed(errno)
 	}
-	w.Mem = mem
+	w.mem = mem
 	reply := w.receive(fd)
 	if reply.errno != unix.EAGAIN || !w.waits(fd) {
 		unix.Close(mem)
@@ -262,27 +262,27 @@ func (s *Handler) receives(n *seccomp.Notification, call string, fd int, o *Sock
 // maxDatagram is more than the size of a DNS answer of the gateway.
 const maxDatagram = 1 << 13
 
-// Receiving is one receive call.
-type Receiving struct {
-	N      seccomp.Notification
-	Call   string
-	State  *SocketState
+// receiving is one receive call.
+type receiving struct {
+	n      seccomp.Notification
+	call   string
+	state  *socketState
 	flags  int
 	into   []piece
 	header uint64    // address of struct msghdr; 0 for recvfrom
 	name   uint64    // buffer for the sender's address
 	room   int       // its size
-	Mem    int       // the caller's memory
-	Until  time.Time // deadline; zero for none
+	mem    int       // the caller's memory
+	until  time.Time // deadline; zero for none
 }
 
 // piece is a range of the caller's memory.
 type piece struct{ at, size uint64 }
 
 // readHeader reads a struct msghdr and its iovecs.
-func (w *Receiving) readHeader(s *Handler, at uint64) syscall.Errno {
+func (w *receiving) readHeader(s *Handler, at uint64) syscall.Errno {
 	var h [sizeofMsghdr]byte
-	if errno := s.Read(&w.N, at, h[:]); errno != 0 {
+	if errno := s.read(&w.n, at, h[:]); errno != 0 {
 		return errno
 	}
 	word := func(i int) uint64 { return binary.NativeEndian.Uint64(h[i:]) }
@@ -295,7 +295,7 @@ func (w *Receiving) readHeader(s *Handler, at uint64) syscall.Errno {
 		return 0
 	}
 	b := make([]byte, count*sizeofIovec)
-	if errno := s.Read(&w.N, word(msgIov), b); errno != 0 {
+	if errno := s.read(&w.n, word(msgIov), b); errno != 0 {
 		return errno
 	}
 	for ; len(b) > 0; b = b[sizeofIovec:] {
@@ -305,7 +305,7 @@ func (w *Receiving) readHeader(s *Handler, at uint64) syscall.Errno {
 }
 
 // receive tries once, without blocking.
-func (w *Receiving) receive(fd int) outcome {
+func (w *receiving) receive(fd int) outcome {
 	b := make([]byte, maxDatagram)
 	got, _, err := unix.Recvfrom(fd, b, w.flags&unix.MSG_PEEK|unix.MSG_DONTWAIT)
 	switch {
@@ -318,7 +318,7 @@ func (w *Receiving) receive(fd int) outcome {
 	fits := 0
 	for _, p := range w.into {
 		part := b[fits:][:min(p.size, uint64(got-fits))]
-		if errno := put(w.Mem, p.at, part); errno != 0 {
+		if errno := put(w.mem, p.at, part); errno != 0 {
 			return failed(errno)
 		}
 		fits += len(part)
@@ -329,48 +329,48 @@ func (w *Receiving) receive(fd int) outcome {
 	if errno := w.tell(got, fits < len(b)); errno != 0 {
 		return failed(errno)
 	}
-	if w.Call == "recvmmsg" {
+	if w.call == "recvmmsg" {
 		got = 1
 	}
 	return outcome{val: int64(got)}
 }
 
 // tell writes the sender, the flags and the sizes to the caller's memory.
-func (w *Receiving) tell(got int, cut bool) syscall.Errno {
-	sender := w.State.sender()
+func (w *receiving) tell(got int, cut bool) syscall.Errno {
+	sender := w.state.sender()
 	if w.header == 0 {
-		return putName(w.Mem, w.N.Args[4], w.N.Args[5], sender)
+		return putName(w.mem, w.n.Args[4], w.n.Args[5], sender)
 	}
 	var flags, none [8]byte
 	if cut {
 		binary.NativeEndian.PutUint32(flags[:], unix.MSG_TRUNC)
 	}
 	if w.name != 0 {
-		if errno := put(w.Mem, w.name, sender[:max(0, min(w.room, len(sender)))]); errno != 0 {
+		if errno := put(w.mem, w.name, sender[:max(0, min(w.room, len(sender)))]); errno != 0 {
 			return errno
 		}
 	}
-	errno := put(w.Mem, w.header+msgNameLen, binary.NativeEndian.AppendUint32(nil, uint32(len(sender))))
+	errno := put(w.mem, w.header+msgNameLen, binary.NativeEndian.AppendUint32(nil, uint32(len(sender))))
 	if errno == 0 {
-		errno = put(w.Mem, w.header+msgControlLen, none[:])
+		errno = put(w.mem, w.header+msgControlLen, none[:])
 	}
 	if errno == 0 {
-		errno = put(w.Mem, w.header+msgFlags, flags[:4])
+		errno = put(w.mem, w.header+msgFlags, flags[:4])
 	}
-	if errno == 0 && w.Call == "recvmmsg" {
-		errno = put(w.Mem, w.header+sizeofMsghdr, binary.NativeEndian.AppendUint32(nil, uint32(got)))
+	if errno == 0 && w.call == "recvmmsg" {
+		errno = put(w.mem, w.header+sizeofMsghdr, binary.NativeEndian.AppendUint32(nil, uint32(got)))
 	}
 	return errno
 }
 
 // waits reports whether the call blocks until there is a message, and sets the deadline.
-func (w *Receiving) waits(fd int) bool {
+func (w *receiving) waits(fd int) bool {
 	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
 	if err != nil || flags&unix.O_NONBLOCK != 0 || w.flags&unix.MSG_DONTWAIT != 0 {
 		return false
 	}
 	if limit, err := unix.GetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO); err == nil && limit.Nano() > 0 {
-		w.Until = time.Now().Add(time.Duration(limit.Nano()))
+		w.until = time.Now().Add(time.Duration(limit.Nano()))
 	}
 	return true
 }
@@ -378,26 +378,26 @@ func (w *Receiving) waits(fd int) bool {
 // retry tries again until the call is done. It polls, because a blocking read would need a
 // thread for each call, and the supervisor cannot start threads. A server that polls before it
 // receives does not get here.
-func (w *Receiving) retry(s *Handler, fd int) {
-	for pause := time.Millisecond; !w.TryAgain(s, fd); pause = min(pause*2, 20*time.Millisecond) {
+func (w *receiving) retry(s *Handler, fd int) {
+	for pause := time.Millisecond; !w.tryAgain(s, fd); pause = min(pause*2, 20*time.Millisecond) {
 		time.Sleep(pause)
 	}
 }
 
-// TryAgain tries once and reports whether the call is done. One goroutine at a time runs it:
+// tryAgain tries once and reports whether the call is done. One goroutine at a time runs it:
 // the server can make an access to its memory slow, and a goroutine that blocks in the kernel
 // takes one of the supervisor's threads.
-func (w *Receiving) TryAgain(s *Handler, fd int) (done bool) {
+func (w *receiving) tryAgain(s *Handler, fd int) (done bool) {
 	s.turn.Lock()
 	defer s.turn.Unlock()
-	if s.Listener.Valid(w.N.Id) {
+	if s.Listener.Valid(w.n.Id) {
 		reply := w.receive(fd)
-		if reply.errno == unix.EAGAIN && (w.Until.IsZero() || time.Now().Before(w.Until)) {
+		if reply.errno == unix.EAGAIN && (w.until.IsZero() || time.Now().Before(w.until)) {
 			return false
 		}
-		s.Listener.Send(seccomp.Response{Id: w.N.Id, Val: reply.val, Errno: -int32(reply.errno)})
+		s.Listener.Send(seccomp.Response{Id: w.n.Id, Val: reply.val, Errno: -int32(reply.errno)})
 	}
 	unix.Close(fd)
-	unix.Close(w.Mem)
+	unix.Close(w.mem)
 	return true
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
@@ -17,8 +18,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestDatagramCalls: what a program is told of a UDP socket that is none, for odd
-// arguments too, and that none of them does the supervisor any harm.
+// TestDatagramCalls checks the answers about a UDP socket, which is a UNIX socket in fact, also
+// for invalid arguments, none of which may harm the supervisor.
 func TestDatagramCalls(t *testing.T) {
 	l, id, _ := seccomptest.HeldCall(t)
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
@@ -35,7 +36,7 @@ func TestDatagramCalls(t *testing.T) {
 	at := func(i int) uint64 { return uint64(uintptr(unsafe.Pointer(&m[i]))) }
 	const header, iovec, name, size, buffer = 0, 64, 128, 192, 256
 	resolver := sys.Sockaddr(netip.MustParseAddrPort("192.0.2.53:53"))
-	call := func(o *SocketState, what string, args ...uint64) outcome {
+	call := func(o *socketState, what string, args ...uint64) outcome {
 		n := &seccomp.Notification{Id: id, Tid: uint32(os.Getpid())}
 		copy(n.Args[:], args)
 		return (&Handler{Listener: &l}).datagram(n, what, pair[0], o)
@@ -45,7 +46,7 @@ func TestDatagramCalls(t *testing.T) {
 		return at(name), uint64(len(b))
 	}
 	inet := func(s string) []byte { return sys.Sockaddr(netip.MustParseAddrPort(s)) }
-	fresh := func() *SocketState { return &SocketState{Family: unix.AF_INET, IsUDP: true, number: 40000} }
+	fresh := func() *socketState { return &socketState{family: unix.AF_INET, isUDP: true, number: 40000} }
 
 	for _, c := range []struct {
 		what, call string
@@ -80,7 +81,7 @@ func TestDatagramCalls(t *testing.T) {
 	}{
 		{"a resolver", resolver, letProceed},
 		{"one of the other family", inet("[2001:db8::1]:53"), failed(unix.EAFNOSUPPORT)},
-		{"whoever it is connected to", nil, letProceed},
+		{"without an address", nil, letProceed},
 	} {
 		p, n := put(c.raw)
 		if got := call(fresh(), "sendto", 0, 0, 0, 0, p, n); got != c.want {
@@ -90,7 +91,7 @@ func TestDatagramCalls(t *testing.T) {
 
 	// Names: of the peer where there is one, cut to the room that there is.
 	room := func(n int32) { binary.NativeEndian.PutUint32(m[size:], uint32(n)) }
-	named := func(o *SocketState, what string, n int32) string {
+	named := func(o *socketState, what string, n int32) string {
 		clear(m[name : name+64])
 		room(n)
 		reply := call(o, what, 0, at(name), at(size))
@@ -104,7 +105,7 @@ func TestDatagramCalls(t *testing.T) {
 	connected.setPeer(resolver, nil)
 	told.setPeer(nil, resolver)
 	for _, c := range []struct {
-		o    *SocketState
+		o    *socketState
 		what string
 		room int32
 		want string
@@ -219,5 +220,73 @@ func TestDatagramCalls(t *testing.T) {
 	}
 	if after := memories(); after != before {
 		t.Errorf("%d of the memories that were written to are still open", after-before)
+	}
+}
+
+// TestReceiveEndsWithCallOrDeadline checks that a waiting receive ends at its deadline or when its
+// caller no longer waits, closes its descriptors, and leaves a later datagram in the socket.
+func TestReceiveEndsWithCallOrDeadline(t *testing.T) {
+	l, id, letGo := seccomptest.HeldCall(t)
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(pair[0])
+	defer unix.Close(pair[1])
+	s := &Handler{Listener: &l}
+	isOpen := func(fd int) bool {
+		_, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
+		return err == nil
+	}
+	for _, c := range []struct {
+		what      string
+		waits     bool
+		for_      time.Duration // from now; 0: for ever
+		goesOn    bool
+		comesThen bool
+	}{
+		{"for ever", true, 0, true, false},
+		{"for an hour", true, time.Hour, true, false},
+		{"an hour ago", true, -time.Hour, false, false},
+		{"no more", false, 0, false, true},
+	} {
+		l, id := l, id
+		if !c.waits {
+			letGo()
+		} else if c.for_ < 0 { // the call is answered, so it needs a notification of its own
+			l, id, _ = seccomptest.HeldCall(t)
+		}
+		s.Listener = &l
+		fd, err := unix.FcntlInt(uintptr(pair[0]), unix.F_DUPFD_CLOEXEC, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mem, err := unix.Open("/proc/self/mem", unix.O_RDWR|unix.O_CLOEXEC, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := &receiving{n: seccomp.Notification{Id: id, Tid: uint32(os.Getpid())}, call: "recvfrom", state: &socketState{family: unix.AF_INET, isUDP: true}, mem: mem}
+		if c.for_ != 0 {
+			w.until = time.Now().Add(c.for_)
+		}
+		if c.comesThen { // a datagram for the next receive
+			if err := unix.Send(pair[1], []byte("answer"), 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		done := w.tryAgain(s, fd)
+		if done == c.goesOn || isOpen(fd) != c.goesOn || isOpen(mem) != c.goesOn {
+			t.Errorf("%s: done %t, its socket is open %t, its memory %t", c.what, done, isOpen(fd), isOpen(mem))
+		}
+		if c.goesOn {
+			unix.Close(fd)
+			unix.Close(mem)
+		}
+		if c.comesThen {
+			b := make([]byte, 16)
+			if n, err := unix.Read(pair[0], b); err != nil || string(b[:n]) != "answer" {
+				t.Errorf("%s: the answer is %q, %v", c.what, b[:max(0, n)], err)
+			}
+		}
 	}
 }

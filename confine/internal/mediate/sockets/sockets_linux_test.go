@@ -1,0 +1,66 @@
+package sockets
+
+import (
+	"os"
+	"runtime"
+	"syscall"
+	"testing"
+	"unsafe"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
+	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp/seccomptest"
+	"golang.org/x/sys/unix"
+)
+
+// TestStaleSocketCallIsRefused checks that a socket call is refused with ESRCH when its caller
+// no longer waits. The thread ID may then belong to another process, whose memory and sockets
+// must not be used. This process plays the one that has the ID.
+func TestStaleSocketCallIsRefused(t *testing.T) {
+	text := []byte("1234")
+	at := func(b []byte) uint64 { return uint64(uintptr(unsafe.Pointer(&b[0]))) }
+	var pinned runtime.Pinner
+	pinned.Pin(&text[0])
+	defer pinned.Unpin()
+	file, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	closeIt := func(fd int, errno syscall.Errno) syscall.Errno {
+		if errno == 0 {
+			unix.Close(fd)
+		}
+		return errno
+	}
+	for _, c := range []struct {
+		what string
+		try  func(l seccomp.Listener, n *seccomp.Notification) syscall.Errno
+	}{
+		{"an address", func(l seccomp.Listener, n *seccomp.Notification) syscall.Errno {
+			return (&Handler{Listener: &l}).read(n, at(text), make([]byte, 4))
+		}},
+		{"the memory", func(l seccomp.Listener, n *seccomp.Notification) syscall.Errno {
+			return closeIt((&Handler{Listener: &l}).memory(n))
+		}},
+		{"the socket", func(l seccomp.Listener, n *seccomp.Notification) syscall.Errno {
+			n.Args[0] = uint64(file.Fd())
+			return closeIt((&Handler{Listener: &l}).duplicate(n))
+		}},
+		{"the socket, by the pidfd of the process", func(l seccomp.Listener, n *seccomp.Notification) syscall.Errno {
+			n.Args[0] = uint64(file.Fd())
+			return closeIt((&Handler{Listener: &l, noThreadPidfd: true}).duplicate(n))
+		}},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			l, id, letGo := seccomptest.HeldCall(t)
+			n := seccomp.Notification{Id: id, Tid: uint32(os.Getpid())}
+			if errno := c.try(l, &n); errno != 0 {
+				t.Errorf("while the caller waits: %v", errno)
+			}
+			letGo()
+			if errno := c.try(l, &n); errno != unix.ESRCH {
+				t.Errorf("when the caller is gone: %v", errno)
+			}
+		})
+	}
+}
