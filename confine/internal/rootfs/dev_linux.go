@@ -11,30 +11,30 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ownFilesystems are the parts of a jail's root that are the same in every jail:
-// its /dev, its terminals, its proc. They are made while the order is still
-// being written, attached to nothing.
+// PrivateFS has the filesystems that are the same in every jail: /dev, /dev/pts, /proc and
+// the root. Make makes them, attached nowhere, before the spec is known.
 type PrivateFS struct {
 	T       *stub.Task
-	root    int            // a tmpfs for what else there is to be
-	dev     int            // a tmpfs with everything in it but what is mounted on it
+	root    int            // a tmpfs, for the root
+	dev     int            // a tmpfs with all files of /dev but the mount on top of them
 	pts     int            // a devpts
 	Devices map[string]int // clones of the host's nodes, by path
-	proc    int            // -1 with procErr
+	proc    int            // -1 if procErr is set
 	procErr error
 }
 
-// maxTerminals are the most that one jail can have. The kernel counts those of all jails
-// and containers together, 3072 of them (kernel.pty.max less kernel.pty.reserve).
+// MaxTerminals bounds the terminals of one jail. All jails and containers of a host share
+// 3072 (kernel.pty.max less kernel.pty.reserve).
 const MaxTerminals = 128
 
-// The stand-ins of masks lie in the jail's /dev while it is being built: empty,
-// and shut even for their owner.
+// The sources of masks are in the jail's /dev while the root is being built. They are empty,
+// and their mode admits no access, not even for their owner.
 const maskDir, maskFile = ".masked-directory", ".masked-file"
 
+// Make makes the filesystems.
 func (f *PrivateFS) Make() (err error) {
-	// The kernel shows a fresh proc to a namespace that can see an old one in
-	// full; whether a refusal matters is known when the order is there.
+	// The kernel allows a fresh proc only where the namespace sees all of an old one.
+	// Whether a refusal matters depends on the spec: see openProc.
 	f.proc, f.procErr = NewFS(f.T, "proc", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
 	if f.pts, err = NewFS(f.T, "devpts", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC, "ptmxmode=0666", "mode=0620", "max="+strconv.Itoa(MaxTerminals)); err != nil {
 		return step.On("devpts", err)
@@ -58,9 +58,9 @@ func (f *PrivateFS) Make() (err error) {
 		if err != nil {
 			return step.On(node, err)
 		}
-		// A device is written to on a read-only mount as well; but its mode, owner and
-		// times are the host's. And this may come before privateMounts: what the host
-		// mounts there later must not show in the jail.
+		// A device on a read-only mount can be written to. The mount protects the mode,
+		// the owner and the times of the host's node. The clone is private because this step
+		// may run before PrivateMounts, and later mounts of the host must not appear here.
 		if f.Devices[node], err = openTree(f.T, fd, "", unix.AT_EMPTY_PATH, unix.MountAttr{
 			Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NOEXEC, Propagation: unix.MS_PRIVATE,
 		}); err != nil {
@@ -74,6 +74,7 @@ func (f *PrivateFS) Make() (err error) {
 	return nil
 }
 
+// fillDev makes the symlinks, the directories and the sources of masks in /dev.
 func (f *PrivateFS) fillDev() error {
 	for name, target := range map[string]string{
 		"ptmx": "pts/ptmx", "fd": "/proc/self/fd",
@@ -91,9 +92,10 @@ func (f *PrivateFS) fillDev() error {
 	return f.touch(maskFile, 0)
 }
 
+// touch makes an empty file in /dev.
 func (f *PrivateFS) touch(name string, mode uint32) error {
 	err := f.T.Mknodat(f.dev, name, unix.S_IFREG|mode, 0)
-	if errors.Is(err, unix.EPERM) { // a filter around us
+	if errors.Is(err, unix.EPERM) { // a seccomp filter refuses mknod
 		var fd int
 		if fd, err = f.T.Openat(f.dev, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, mode); err == nil {
 			f.T.Close(fd)

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// links makes the symlinks of the spec.
 func (b *Builder) links() error {
 	for _, l := range b.Spec.Links {
 		if err := b.mkdirs(path.Dir(l.Path), openDir); err != nil {
@@ -23,6 +24,7 @@ func (b *Builder) links() error {
 	return nil
 }
 
+// files makes the files that the jail gets in place of the host's.
 func (b *Builder) files() error {
 	for _, f := range b.Spec.Files {
 		put := b.touchFile
@@ -38,8 +40,8 @@ func (b *Builder) files() error {
 
 func (b *Builder) touchFile(f spec.MadeFile) error { return b.touch(f.Path, f.Content, openDir) }
 
-// cover puts a file of the jail's own over one of the host's, or over a symlink. Where
-// there is none, none is needed.
+// cover mounts a file of the jail's own over a file of the host's or over a symlink. It does
+// nothing if there is no such file.
 func (b *Builder) cover(f spec.MadeFile) error {
 	target, err := OpenLast(b.T, b.root, rel(f.Path))
 	if errors.Is(err, unix.ENOENT) {
@@ -49,7 +51,7 @@ func (b *Builder) cover(f spec.MadeFile) error {
 		return step.On(f.Path, err)
 	}
 	defer b.T.Close(target)
-	// Like a mask it lies in the jail's /dev, until it is attached.
+	// Like the source of a mask, the file is in the jail's /dev until it is attached.
 	const name = ".covering-file"
 	fd, err := b.T.Openat(b.PrivateFS.dev, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o644)
 	if err != nil {
@@ -75,7 +77,7 @@ func (b *Builder) cover(f spec.MadeFile) error {
 	return step.On(f.Path, b.T.Unlinkat(b.PrivateFS.dev, name, 0))
 }
 
-// writeAll writes a file in memory, which takes everything at once or is full.
+// writeAll writes content to a file of a tmpfs. A short write means that the tmpfs is full.
 func writeAll(t *stub.Task, fd int, content string) error {
 	n, err := t.Write(fd, []byte(content))
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openSources clones every mount that the jail will see.
+// OpenSources clones the source of every mount of the spec.
 func (b *Builder) OpenSources() error {
 	b.trees = make([]int, len(b.Spec.Mounts))
 	for i := range b.Spec.Mounts {
@@ -22,7 +22,7 @@ func (b *Builder) OpenSources() error {
 			continue
 		}
 		attr := attributesOf(op)
-		if op.Kind == spec.MountOverlay { // of which this is what lies below
+		if op.Kind == spec.MountOverlay { // the clone is its lower layer
 			attr.Attr_set |= unix.MOUNT_ATTR_RDONLY
 		}
 		var err error
@@ -33,7 +33,7 @@ func (b *Builder) OpenSources() error {
 	return nil
 }
 
-// attributes are those of the mount.
+// attributesOf returns the attributes of a mount.
 func attributesOf(op *spec.Mount) unix.MountAttr {
 	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID}
 	if !op.Dev {
@@ -48,10 +48,10 @@ func attributesOf(op *spec.Mount) unix.MountAttr {
 	return attr
 }
 
-// cloneObject clones the mount of the object at a canonical path, with attributes. No
-// symlink is followed on the way, and an object whose identity is known has to be that one:
-// a lookup may have been led elsewhere by a link that was there for a moment, and found
-// the identity of what is there. For the rest id becomes what was found.
+// cloneObject clones the mount of the object at a canonical path, with attributes. It
+// follows no symlink. If id is known, the object must have it, else the error is ErrSwapped:
+// another process may have changed the path since the profile was resolved. If id is zero,
+// it becomes the identity of the object.
 func cloneObject(t *stub.Task, p string, id *policy.FileID, attr unix.MountAttr) (tree int, err error) {
 	fd, err := OpenObject(t, unix.AT_FDCWD, p)
 	if err != nil {
@@ -71,7 +71,23 @@ func cloneObject(t *stub.Task, p string, id *policy.FileID, attr unix.MountAttr)
 	return tree, nil
 }
 
-// sameAs looks whether an object is the one that was resolved.
+// Identify calls look with the identity of the object behind a descriptor, in the terms of
+// policy.FileID (statx(2)). An error of look is the error of Identify or of the batch.
+func Identify(t *stub.Task, fd int, look func(policy.FileID) error) error {
+	st := new(unix.Statx_t)
+	if err := t.Statx(fd, "", unix.AT_EMPTY_PATH|unix.AT_SYMLINK_NOFOLLOW, unix.STATX_INO|unix.STATX_BTIME, st); err != nil {
+		return err
+	}
+	return t.OnComplete(func() error {
+		id := policy.FileID{Dev: unix.Mkdev(st.Dev_major, st.Dev_minor), Ino: st.Ino}
+		if st.Mask&unix.STATX_BTIME != 0 {
+			id.Birth = st.Btime.Sec*1e9 + int64(st.Btime.Nsec)
+		}
+		return look(id)
+	})
+}
+
+// SameFile returns a function for Identify that fails with ErrSwapped for every other object.
 func SameFile(want policy.FileID) func(policy.FileID) error {
 	return func(found policy.FileID) error {
 		if found != want {
@@ -81,31 +97,33 @@ func SameFile(want policy.FileID) func(policy.FileID) error {
 	}
 }
 
+// ErrSwapped reports that a path no longer leads to the object that was resolved.
 var ErrSwapped = errors.New("it was replaced by something else while the jail was being built")
 
-// openObject opens the object at an absolute or relative canonical path; a
-// symlink anywhere in it is an error (ELOOP).
+// OpenObject opens the object at a canonical path, absolute or relative to dir. A symlink
+// anywhere in the path is an error (ELOOP).
 func OpenObject(t *stub.Task, dir int, p string) (int, error) { return OpenBeneath(t, dir, p, 0) }
 
-// openLast does the same, and opens a last symlink itself.
+// OpenLast is OpenObject, but opens a symlink that is the last component of the path.
 func OpenLast(t *stub.Task, dir int, p string) (int, error) {
 	return OpenBeneath(t, dir, p, unix.O_NOFOLLOW)
 }
 
+// OpenBeneath is OpenObject with more flags of openat2(2).
 func OpenBeneath(t *stub.Task, dir int, p string, flags uint64) (int, error) {
 	fd, err := t.Openat2(dir, p, &unix.OpenHow{
 		Flags:   unix.O_PATH | unix.O_CLOEXEC | flags,
 		Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
 	})
 	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) {
-		// A filter around this process, a container's or another jail's.
+		// A seccomp filter around this process, a container's or an outer jail's.
 		return OpenByStep(t, dir, p, flags&unix.O_NOFOLLOW != 0)
 	}
 	return fd, err
 }
 
-// openByStep does what openBeneath does, one component at a time: each is opened
-// without following it, and none but the last, with last set, may be a symlink.
+// OpenByStep does what OpenBeneath does without openat2(2): it opens one component at a time
+// and follows none. A symlink is an error (ELOOP), except as the last component if last is set.
 func OpenByStep(t *stub.Task, dir int, p string, last bool) (int, error) {
 	const flags = unix.O_PATH | unix.O_CLOEXEC | unix.O_NOFOLLOW
 	start := "."
@@ -138,10 +156,10 @@ func OpenByStep(t *stub.Task, dir int, p string, last bool) (int, error) {
 	return fd, nil
 }
 
-// noTreeAttr: this kernel, or a filter around us, does not know open_tree_attr(2).
+// noTreeAttr is set if the kernel lacks open_tree_attr(2) or a seccomp filter refuses it.
 var noTreeAttr atomic.Bool
 
-// askTreeAttr finds that out before it is relied on.
+// askTreeAttr sets noTreeAttr once, before the first batch relies on the call.
 var askTreeAttr = sync.OnceFunc(func() {
 	_, _, errno := unix.Syscall6(unix.SYS_OPEN_TREE_ATTR, ^uintptr(0), 0, 0, 0, 0, 0)
 	if errno == unix.ENOSYS || errno == unix.EPERM {
@@ -149,8 +167,8 @@ var askTreeAttr = sync.OnceFunc(func() {
 	}
 })
 
-// openTree clones a mount, and gives the clone, and what is mounted below it,
-// attributes: in one call from Linux 6.15 on, open_tree_attr(2).
+// openTree clones a mount with the mounts below it, and gives all clones attributes. From
+// Linux 6.15 on this is one call, open_tree_attr(2).
 func openTree(t *stub.Task, dir int, p string, flags uint, attr unix.MountAttr) (int, error) {
 	flags |= unix.AT_RECURSIVE | unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC
 	askTreeAttr()
@@ -172,8 +190,7 @@ func openTree(t *stub.Task, dir int, p string, flags uint, attr unix.MountAttr) 
 	return tree, nil
 }
 
-// newFs makes a filesystem that is attached nowhere yet. An option without a value
-// is a flag.
+// NewFS makes a filesystem that is attached nowhere. An option without "=" is a flag.
 func NewFS(t *stub.Task, kind string, attr int, options ...string) (int, error) {
 	fs, err := t.Fsopen(kind, unix.FSOPEN_CLOEXEC)
 	if err != nil {

@@ -6,21 +6,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A copy is an overlay of a directory of the host: what lies below is cloned by
-// descriptor and read-only, what is written goes to a tmpfs that nothing else
-// refers to, and both end with the jail. The kernel copies a file when it is opened
-// for writing (Documentation/filesystems/overlayfs.rst).
+// An overlay shows a directory of the host. Its lower layer is a read-only clone of the
+// directory, and its upper layer is a tmpfs that nothing else refers to. Both end with the
+// jail. The kernel copies a file when it is opened for writing
+// (Documentation/filesystems/overlayfs.rst).
 //
-// The overlay reads and copies with the rights that the shim has now, which are the
-// user's, and Landlock's rules are about the merged tree.
+// The overlay reads and copies with the rights of the task that mounts it, which are the
+// user's. Landlock's rules apply to the merged tree.
 
-// scratchDir is where the parts of an overlay are named: the kernel takes no
-// detached mount for a layer before Linux 6.15. The jail's root comes over it
-// (attachRoot), and goes away with the old root what lies there.
+// scratchDir is where the layers of an overlay are attached, because before Linux 6.15 the
+// kernel takes no detached mount as a layer. attachRoot covers it with the jail's root, and
+// the layers go away with the old root.
 const scratchDir = "/tmp"
 
-// copies puts an overlay in the place of every clone that is to be a copy. All
-// sources are open by then, so that nothing is looked up in what this hides.
+// MountOverlays replaces the clone of each overlay mount by an overlay. OpenSources must
+// have opened all sources before, because scratchDir hides a part of the host's tree.
 func (b *Builder) MountOverlays() error {
 	for i := range b.Spec.Mounts {
 		op := &b.Spec.Mounts[i]
@@ -37,13 +37,14 @@ func (b *Builder) MountOverlays() error {
 	return nil
 }
 
+// overlay returns an overlay, attached nowhere, with source as its lower layer.
 func (b *Builder) overlay(op *spec.Mount, source int) (int, error) {
 	scratch, err := NewFS(b.T, "tmpfs", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, append(tmpfsLimits(b.Spec.Limits.MemoryMB), "mode=0700")...)
 	if err != nil {
 		return -1, err
 	}
 	defer b.T.Close(scratch)
-	// The new root of the merged tree is upper: for the user alone, as a HOME is.
+	// The mode of upper is the mode of the merged root: for the user alone, like a HOME.
 	for _, name := range []string{"lower", "upper", "work"} {
 		if err := b.T.Mkdirat(scratch, name, 0o700); err != nil {
 			return -1, err

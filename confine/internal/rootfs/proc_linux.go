@@ -14,9 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maskedProc are files of a fresh proc that tell of more than the jail.
-// rootSecrets are those that only the host's root may open, even one without a
-// capability. /proc is read-only besides.
+// maskedProc are files of a fresh proc that show more than the jail. maskedProcOfRoot are
+// files that the host's root, even without capabilities, may open and other users may not.
 var (
 	maskedProc       = []string{"keys", "key-users"}
 	maskedProcOfRoot = []string{
@@ -26,15 +25,15 @@ var (
 	}
 )
 
-// openProc takes the jail's proc, where the plan has one, and the sysctls, which may be
-// the host's: the way there ends with the old root.
+// openProc sets b.proc if the spec has a fresh proc, and opens the sysctls, in the fresh proc
+// or in the host's. It runs before pivot, which takes the host's proc away.
 func (b *Builder) openProc() error {
 	b.proc = -1
 	if b.Spec.FreshProc {
 		switch err := b.PrivateFS.procErr; {
 		case errors.Is(err, unix.EPERM):
-			// The plan counted on it, for one to watch the memory.
-			return step.On("the kernel refuses a fresh proc although nothing of the host's seems to be covered", err)
+			// The plan relies on a fresh proc, among others for sampling memory.
+			return step.On("the kernel refuses a fresh proc although nothing seems to be mounted over the host's", err)
 		case err != nil:
 			return step.On("proc", err)
 		}
@@ -48,8 +47,8 @@ func (b *Builder) openProc() error {
 	return nil
 }
 
-// sealProc closes the door to further user namespaces behind this one, limits the
-// processes, and makes the jail's proc read-only.
+// SealProc forbids further user namespaces in the jail, sets the limits that are sysctls of
+// a namespace, and makes the jail's proc read-only.
 func (b *Builder) SealProc() error {
 	defer b.T.Close(b.sys)
 	if err := WriteAt(b.T, b.sys, "user/max_user_namespaces", "0"); err != nil {
@@ -64,14 +63,13 @@ func (b *Builder) SealProc() error {
 		}
 	}
 	if b.Spec.PidMax {
-		// The init has its tasks by now, with numbers below these. Never on a
-		// kernel where this is the host's (see compile): a PID
-		// namespace has its own since 6.14. Numbers below 300 are not reused; 300 is, and
-		// pid_max is one past the last.
+		// pid_max belongs to the PID namespace since Linux 6.14, and the plan sets PidMax only
+		// there. The init's tasks already have lower numbers. The kernel reuses numbers from
+		// 300 on, and pid_max is one past the last number.
 		if err := WriteAt(b.T, b.sys, "kernel/pid_max", fmt.Sprint(reservedPids+b.Spec.Limits.Processes)); err != nil {
 			return step.On("pid_max", err)
 		}
-		// The numbers that are used once are skipped, or they would come on top.
+		// Skip the numbers below 300, which would otherwise add to the limit.
 		if err := WriteAt(b.T, b.sys, "kernel/ns_last_pid", fmt.Sprint(reservedPids)); err != nil {
 			return step.On("ns_last_pid: without it root's limit of processes would be exceeded by "+fmt.Sprint(reservedPids)+"; run as an ordinary user", err)
 		}
@@ -82,12 +80,10 @@ func (b *Builder) SealProc() error {
 	return nil
 }
 
-// reservedPids is the kernel's RESERVED_PIDS: process numbers below it are used
-// once and not again.
+// reservedPids is the kernel's RESERVED_PIDS. Process numbers below it are not reused.
 const reservedPids = 300
 
-// writeAt writes to a file below a directory; -1 for the directory is none, and leads
-// to absolute names only.
+// WriteAt writes content to a file below dir. With dir -1 the name must be absolute.
 func WriteAt(t *stub.Task, dir int, name, content string) error {
 	fd, err := t.Openat(dir, name, unix.O_WRONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -98,6 +94,8 @@ func WriteAt(t *stub.Task, dir int, name, content string) error {
 	return err
 }
 
+// attachProc attaches the jail's proc and masks files in it. Without a fresh proc it masks
+// the host's proc, if the host's root is granted.
 func (b *Builder) attachProc() error {
 	if err := b.mkdirs("/proc", openDir); err != nil {
 		return err
@@ -106,7 +104,7 @@ func (b *Builder) attachProc() error {
 		if !b.Spec.HostRoot() {
 			return nil
 		}
-		// Below a "/" that is granted lies the host's.
+		// A granted "/" contains the host's proc.
 		target, err := OpenObject(b.T, b.root, "proc")
 		if err != nil {
 			return step.On("/proc", err)
@@ -122,8 +120,8 @@ func (b *Builder) attachProc() error {
 		secrets = append(slices.Clone(secrets), maskedProcOfRoot...)
 	}
 	for _, name := range secrets {
-		// Of what this kernel does not have no mask is made: one that was attached nowhere
-		// keeps the kernel busy for some hundred microseconds when it goes.
+		// Make no mask for a file that this kernel lacks: to release a mask that was never
+		// attached takes the kernel long.
 		missing, err := b.missing(name)
 		if err != nil {
 			return step.On("/proc/"+name, err)
@@ -143,8 +141,8 @@ func (b *Builder) attachProc() error {
 	return nil
 }
 
-// missing tells whether the jail's proc lacks a file. What the host's lacks is looked for
-// in any case.
+// missing reports whether the jail's proc lacks a file. While a batch is recorded it asks the
+// host's proc, and the batch checks that the jail's proc lacks the file too.
 func (b *Builder) missing(name string) (bool, error) {
 	if !b.T.Recording() {
 		return b.T.Faccessat(b.proc, name, unix.F_OK) == unix.ENOENT, nil
@@ -161,6 +159,7 @@ func (b *Builder) missing(name string) (bool, error) {
 	})
 }
 
+// notOnHost tells which files to mask the host's proc lacks.
 var notOnHost = sync.OnceValue(func() map[string]bool {
 	lacks := map[string]bool{}
 	for _, name := range slices.Concat(maskedProc, maskedProcOfRoot) {

@@ -1,0 +1,195 @@
+package rootfs
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"github.com/mcp-jail/mcp-jail/confine/internal/step"
+	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"golang.org/x/sys/unix"
+)
+
+// attachAll attaches the mounts of the spec, in their order.
+func (b *Builder) attachAll() error {
+	for i := range b.Spec.Mounts {
+		op := &b.Spec.Mounts[i]
+		if op.Path == "/" {
+			continue
+		}
+		if err := b.attachMount(op, b.trees[i]); err != nil {
+			var se *step.WrappedError
+			if errors.As(err, &se) {
+				return err
+			}
+			return step.On(op.Path, err)
+		}
+	}
+	return nil
+}
+
+// attachMount makes the mount point, if it is one of the jail's own, and attaches the
+// mount to it.
+func (b *Builder) attachMount(op *spec.Mount, tree int) error {
+	if !op.OnExisting {
+		if err := b.mountPoint(op); err != nil {
+			return err
+		}
+		if op.Cloned() {
+			return attachIn(b.T, tree, b.root, rel(op.Path)) // the descriptor stays open for TakeTree
+		}
+	}
+	open := OpenObject
+	if op.Kind == spec.MountMask {
+		open = OpenLast // a symlink is hidden by a mount on itself
+	}
+	target, err := open(b.T, b.root, rel(op.Path))
+	if err != nil {
+		return err
+	}
+	defer b.T.Close(target)
+	if op.OnExisting {
+		if err := sameObject(op, b.T, target); err != nil {
+			return err
+		}
+	}
+	switch {
+	case op.Kind == spec.MountPin:
+		if tree, err = openTree(b.T, target, "", unix.AT_EMPTY_PATH, attributesOf(op)); err != nil {
+			return err
+		}
+		fallthrough
+	case op.Cloned():
+		defer b.T.Close(tree)
+		return attachTo(b.T, tree, target)
+	case op.Kind == spec.MountMask && !op.Traversable:
+		return b.maskAt(target, op.IsDir)
+	}
+	return b.attachTmpfs(op, target)
+}
+
+// TakeTree returns the descriptor of the mount that was attached at a path in the jail's own
+// directories, for a Landlock rule. This is faster than another lookup. The caller closes it.
+func (b *Builder) TakeTree(p string) (fd int, ok bool) {
+	for i, tree := range b.trees {
+		if b.isKept(i) && b.Spec.Mounts[i].Path == p {
+			b.trees[i] = 0
+			return tree, true
+		}
+	}
+	return -1, false
+}
+
+// isKept reports whether the descriptor of an attached clone is still open for TakeTree. The
+// clone of "/" is not: it is the root itself.
+func (b *Builder) isKept(i int) bool {
+	op := &b.Spec.Mounts[i]
+	return b.trees[i] > 0 && !op.OnExisting && op.Path != "/"
+}
+
+// CloseTrees closes the descriptors that TakeTree has not returned.
+func (b *Builder) CloseTrees() {
+	for i, tree := range b.trees {
+		if b.isKept(i) {
+			b.T.Close(tree)
+			b.trees[i] = 0
+		}
+	}
+}
+
+// mountPoint makes the mount point of op.
+func (b *Builder) mountPoint(op *spec.Mount) error {
+	mode := uint32(openDir)
+	if op.UnderMask {
+		mode = shutDir
+	}
+	if op.IsDir {
+		return b.mkdirs(op.Path, mode)
+	}
+	return b.touch(op.Path, "", mode)
+}
+
+// sameObject checks that the path still leads to the object that was resolved, and stores
+// its identity in op.
+func sameObject(op *spec.Mount, t *stub.Task, target int) error {
+	return Identify(t, target, func(found policy.FileID) error {
+		if !op.InOverlay && op.ID != (policy.FileID{}) && found != op.ID { // OpenSources may have set op.ID
+			return ErrSwapped
+		}
+		op.ID = found // for jail.Restrictor.CheckMounts
+		return nil
+	})
+}
+
+// attachTmpfs attaches an empty tmpfs: a directory of the jail's own, or a mask that can be
+// passed through, to what is granted below it.
+func (b *Builder) attachTmpfs(op *spec.Mount, target int) error {
+	options := append(tmpfsLimits(b.Spec.Limits.MemoryMB), "mode=0777")
+	if !slices.Contains(spec.PrivateDirs, op.Path) {
+		options = append(tmpfsLimits(b.Spec.Limits.MemoryMB), "mode=0700") // a HOME, with the usual mode
+	}
+	if op.Kind == spec.MountMask {
+		options = []string{"mode=0" + strconv.FormatInt(shutDir, 8), "size=1m"}
+	}
+	fs, err := NewFS(b.T, "tmpfs", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, options...)
+	if err != nil {
+		return err
+	}
+	if op.Kind == spec.MountMask {
+		b.toSeal = append(b.toSeal, fs)
+	} else {
+		defer b.T.Close(fs)
+	}
+	return attachTo(b.T, fs, target)
+}
+
+// tmpfsLimits returns options that bound a tmpfs of the jail's own. Its pages are memory, so
+// it holds at most half of the jail's memory limit, and one file for every 8 KiB of that.
+func tmpfsLimits(memoryMB int) []string {
+	if memoryMB <= 0 {
+		return []string{"size=2g"}
+	}
+	return []string{"size=" + strconv.Itoa(memoryMB<<10/2) + "k", "nr_inodes=" + strconv.Itoa(memoryMB<<10/16+64)}
+}
+
+// maskAttr are the attributes of masks.
+var maskAttr = unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV | unix.MOUNT_ATTR_NOEXEC | unix.MOUNT_ATTR_RDONLY}
+
+// newMask returns one more mask, attached nowhere. It clones the first mask of the same kind,
+// if there is one.
+func (b *Builder) newMask(dir bool) (tree int, err error) {
+	kind, name := 0, maskFile
+	if dir {
+		kind, name = 1, maskDir
+	}
+	if first := b.masks[kind]; first != 0 {
+		return openTree(b.T, first, "", unix.AT_EMPTY_PATH, maskAttr)
+	}
+	fd, err := OpenObject(b.T, b.PrivateFS.dev, name)
+	if err != nil {
+		return -1, err
+	}
+	defer b.T.Close(fd)
+	tree, err = openTree(b.T, fd, "", unix.AT_EMPTY_PATH, maskAttr)
+	b.masks[kind] = tree
+	return tree, err
+}
+
+// releaseMask closes the descriptor of an attached mask, unless newMask still clones it.
+func (b *Builder) releaseMask(tree int) {
+	if tree != b.masks[0] && tree != b.masks[1] {
+		b.T.Close(tree)
+	}
+}
+
+// maskAt attaches a mask to the object behind a descriptor.
+func (b *Builder) maskAt(target int, dir bool) error {
+	tree, err := b.newMask(dir)
+	if err != nil {
+		return err
+	}
+	defer b.releaseMask(tree)
+	return attachTo(b.T, tree, target)
+}
