@@ -8,22 +8,22 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// Notice is what a jail says of itself while its server runs, which goes on.
+// Notice is a message of a jail about itself. Its server continues to run.
 type Notice struct {
 	Text    string
-	Warning bool // something that was granted does not work; otherwise it is for a log
+	Warning bool // something that was granted does not work; false: for the log only
 }
 
 // Exit is how a program ended.
 type Exit struct {
 	Code   int            // exit status; 128+n after signal n
 	Signal syscall.Signal // 0 unless a signal ended it
-	Why    string         // why the jail ended it, which could not go on as promised; "" otherwise
+	Why    string         // why the jail ended it because a promise could not be kept; "" otherwise
 }
 
-// limitReached adds to the denials that a limit was reached: key is the one of the
-// policy that raises it. What goes on is one denial, whose time is the latest; each
-// process that was ended is its own.
+// limitReached adds a denial for a limit that was reached. key is the policy's key that raises
+// the limit. Each process that was ended gets a denial of its own; all other events of one
+// limit share a denial, which has the time of the latest.
 func limitReached(denials []policy.Denial, key, what string, value, pid int, program string) []policy.Denial {
 	d := policy.Denial{
 		Axis: policy.AxisLimits, Operation: what, Target: key + " = " + strconv.Itoa(value),

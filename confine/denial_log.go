@@ -7,8 +7,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// denialLog are what a supervisor reported in a session. The first maxRefusals are kept,
-// each once, and the others of a kind as one: that there were more is never lost.
+// denialLog holds the refusals that a supervisor reported. It keeps the first
+// spec.MaxRefusals different ones, and one more for the others of each kind.
 type denialLog struct {
 	index map[spec.Refusal]int
 	all   []denialEntry
@@ -16,7 +16,7 @@ type denialLog struct {
 
 type denialEntry struct {
 	policy.Denial
-	restBy time.Time // it goes on, and how often is told later
+	restBy time.Time // repetitions until then are reported later; zero: none
 }
 
 func (r *denialLog) knows(m spec.Event) bool {
@@ -51,7 +51,7 @@ func (r *denialLog) add(m spec.Event, now time.Time) {
 	}
 	d.restBy = time.Time{}
 	if m.Held {
-		d.restBy = now.Add(spec.Window) // by then the page has ended
+		d.restBy = now.Add(spec.Window) // the supervisor reports the count within this time
 	}
 }
 
@@ -67,7 +67,7 @@ func newDenial(s spec.Refusal, now time.Time) policy.Denial {
 	return d
 }
 
-// list tells all of them. What goes on was refused until now.
+// list returns all denials. One that is still repeated was last refused now.
 func (r *denialLog) list(now time.Time) []policy.Denial {
 	out := make([]policy.Denial, len(r.all))
 	for i, d := range r.all {

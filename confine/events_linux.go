@@ -11,17 +11,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// eventReader are what a jail's init says on its pipe. Two read it: the thread that owns
-// the init, as soon as there is something, and whoever wants to know all that was
-// said by now. What the init says before it answers a call of the server is there
-// before the server can tell of it.
+// eventReader reads the events that a jail's init writes to its pipe. Two goroutines read: the
+// one that owns the init, as soon as there is an event, and the callers of drain. An event that
+// the init writes before it answers a call can be read before the server sees the answer.
 type eventReader struct {
 	conn    syscall.RawConn
 	onEvent func(spec.Event)
 
 	mu   sync.Mutex
-	rest []byte // of a message that is not complete
-	err  error  // why there will be no more
+	rest []byte // of an incomplete event
+	err  error  // why there are no more events
 }
 
 func newEventReader(pipe *os.File, hear func(spec.Event)) (*eventReader, error) {
@@ -29,8 +28,8 @@ func newEventReader(pipe *os.File, hear func(spec.Event)) (*eventReader, error) 
 	return &eventReader{conn: conn, onEvent: hear}, err
 }
 
-// run hears messages until there are no more, and returns why. It waits on its
-// thread, which is its own: the runtime's poller would have to hand over to it.
+// run handles events until there are no more, and returns why. It blocks its own thread,
+// which is faster than waiting for the runtime's poller.
 func (w *eventReader) run() error {
 	for {
 		err := w.conn.Control(func(fd uintptr) {
@@ -48,12 +47,12 @@ func (w *eventReader) run() error {
 	}
 }
 
-// drain hears what was said already.
+// drain handles the events that are in the pipe already.
 func (w *eventReader) drain() {
 	w.conn.Control(func(fd uintptr) { w.readAvailable(int(fd)) })
 }
 
-// readAvailable hears what lies in the pipe, without waiting. There is nobody else who reads.
+// readAvailable handles the events in the pipe without waiting. w.mu lets one goroutine read.
 func (w *eventReader) readAvailable(fd int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

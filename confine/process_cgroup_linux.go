@@ -11,10 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// forkIntoCgroup forks the jail's init inside of a cgroup of its own, where this
-// process can make one: a process is born there, and nothing of the jail was ever
-// anywhere else. Moving it later can take milliseconds, for every processor to take
-// notice.
+// forkIntoCgroup forks the jail's init into a cgroup of its own if this process can make one.
+// So no process of the jail was ever outside of it. Moving a process later can take
+// milliseconds.
 func (s *Prepared) forkIntoCgroup(path string, argv []string, attr *syscall.ProcAttr) (pid int, err error) {
 	parent := cgroup.Locate().Parent
 	if parent == "" {
@@ -43,8 +42,8 @@ func (s *Prepared) forkIntoCgroup(path string, argv []string, attr *syscall.Proc
 	return pid, nil
 }
 
-// limitCgroup puts the limits of a plan in force before the init is told what to
-// do. A plan that counts on a cgroup is not carried out without.
+// limitCgroup enforces the limits of a plan before the init gets the spec. A plan that counts
+// on a cgroup is not carried out without one.
 func (s *Prepared) limitCgroup(plan *planpkg.Plan) (err error) {
 	defer func() {
 		if err != nil {
@@ -76,8 +75,8 @@ func (s *Prepared) limitCgroup(plan *planpkg.Plan) (err error) {
 	return nil
 }
 
-// limitCgroupLate is limitCgroup when there is more than one process. All of them are in a cgroup
-// that we have made; around those that are there nobody else is asked to make one.
+// limitCgroupLate is limitCgroup for a jail that has more than one process already. A service
+// manager cannot move all of them into a scope, so then the jail is built again.
 func (s *Prepared) limitCgroupLate(plan *planpkg.Plan) error {
 	if plan.Cgroup.Manager != "" {
 		return errNotInCgroup
@@ -85,8 +84,8 @@ func (s *Prepared) limitCgroupLate(plan *planpkg.Plan) error {
 	return s.limitCgroup(plan)
 }
 
-// superviseCgroup has the cgroup hold as many as it is to, now that there is a supervisor.
-// A jail for which that cannot be done ends. p is locked.
+// superviseCgroup lowers the limit of processes to that of the plan, now that the supervisor
+// runs. A jail for which that fails is ended. p.Mu is held.
 func (p *Process) superviseCgroup() {
 	if p.Cgroup == nil {
 		return
@@ -119,7 +118,7 @@ func (s *Prepared) watchCgroup() (stop func()) {
 	return func() { close(quit); <-ended }
 }
 
-// lookIntoCgroup records what is new there. p is locked.
+// lookIntoCgroup records new events of the cgroup. p.Mu is held.
 func (p *Process) lookIntoCgroup() {
 	if p.Cgroup == nil {
 		return
@@ -133,8 +132,8 @@ func (p *Process) lookIntoCgroup() {
 	}
 }
 
-// leaveCgroup removes the jail's cgroup when the jail is gone, and those that
-// killed launchers have left.
+// leaveCgroup removes the jail's cgroup after the jail has ended, and those that killed
+// launchers have left.
 func (s *Prepared) leaveCgroup() {
 	s.Process.Mu.Lock()
 	s.Process.lookIntoCgroup()
@@ -142,7 +141,7 @@ func (s *Prepared) leaveCgroup() {
 	s.Process.Mu.Unlock()
 	if s.Cgroup != nil {
 		s.Cgroup.Remove()
-		s.Cgroup = nil // where the jail is built once more it has another
+		s.Cgroup = nil // if the jail is built again, it gets another
 	}
 	if parent := cgroup.Locate().Parent; parent != "" {
 		cgroup.Sweep(parent)

@@ -7,19 +7,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// useHostNS prepares for a jail without namespaces. The init is nobody's PID 1: killed,
-// it would leave the others alive. It ends them itself when the socket ends.
+// useHostNS prepares for a jail with host namespaces. Its init is not a PID 1: if it were
+// killed, the other processes would live on. It ends them itself when its socket is closed.
 func (p *Process) useHostNS(tmp string) {
 	p.Mu.Lock()
 	defer p.Mu.Unlock()
 	p.initGone, p.Tmp = true, tmp
 }
 
-// endGrace is how long the init may take to end the others before it is ended
-// itself: it can hang only where somebody stops it again and again.
+// endGrace is how long the init may take to end the other processes before it is killed. It
+// takes long only if another process stops it again and again.
 const endGrace = 5 * time.Second
 
-// killHostNS has the init end everything. p.mu is held.
+// killHostNS makes the init end all processes. p.Mu is held.
 func (p *Process) killHostNS() error {
 	if p.last != nil {
 		return nil // under way
@@ -36,7 +36,7 @@ func (p *Process) killHostNS() error {
 	return nil
 }
 
-// cleanUpHostNS clears up behind an init that could not do it itself. p.mu is held.
+// cleanUpHostNS removes the TMPDIR that an init could not remove itself. p.Mu is held.
 func (p *Process) cleanUpHostNS() {
 	if p.last != nil {
 		p.last.Stop()

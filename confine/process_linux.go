@@ -25,37 +25,37 @@ type Process struct {
 	Mu       sync.Mutex
 	pid      int // of the jail's init, as the host sees it
 	Pidfd    int
-	control  *os.File        // the init's socket: its order, then signals, a byte each
-	events   *eventReader    // the init's; nil before there is an order
-	notices  []Notice        // that nobody was told
-	onNotice func(Notice)    // see Tell
-	denials  []policy.Denial // but those that a supervisor saw
-	refused  denialLog       // which it saw
+	control  *os.File        // the init's socket: the spec, then signals, a byte each
+	events   *eventReader    // from the init; nil before it has a spec
+	notices  []Notice        // before OnNotice was called
+	onNotice func(Notice)    // see OnNotice
+	denials  []policy.Denial // except those of the supervisor
+	refused  denialLog       // those of the supervisor
 	exit     Exit
-	exited   bool       // exit is what the init saw
+	exited   bool       // exit is set
 	why      string     // see Exit
-	watched  bool       // there is a supervisor, who may have something to tell
-	killed   bool       // Kill came, perhaps before there was anything to kill
-	plan     *plan.Plan // what it was started by
-	initGone bool       // its init is no PID 1, and must be asked to end the others
+	watched  bool       // the supervisor runs and may send events
+	killed   bool       // Kill was called, perhaps before the init was started
+	plan     *plan.Plan // the plan it was started with
+	initGone bool       // the init is not a PID 1, and must be asked to end the other processes
 	Tmp      string
-	last     *time.Timer // ends the init that did not end the others
+	last     *time.Timer // ends an init that did not end the other processes in time
 	done     chan struct{}
 	killing  sync.Once
-	inCgroup bool // it leaves something behind that is ours to remove
+	inCgroup bool // it has a cgroup, which this process removes
 
-	gateway     *egress.Gateway      // nil where no host is granted
-	broker      *gateway.Broker      // nil where its init does not ask
-	Interceptor *gateway.Interceptor // nil where no request is looked at
-	inbound     *gateway.Inbound     // nil where no port leads into the jail
+	gateway     *egress.Gateway      // nil if no host is granted
+	broker      *gateway.Broker      // nil unless the supervisor makes the server's sockets
+	Interceptor *gateway.Interceptor // nil if no rule concerns requests
+	inbound     *gateway.Inbound     // nil if no port leads into the jail
 	packets     []int                // keep its packet socket: see gateway.CloseInKernel
 
-	Cgroup *cgroup.Cgroup // while there is something to see in it
+	Cgroup *cgroup.Cgroup // nil once the jail has ended
 	Limits policy.Limits
 }
 
-// listen hears what the shim says until it ends. It returns the error of a start
-// that failed; started gets nil as soon as the program runs.
+// listen handles the events of an init until it ends. It returns the error of a start that
+// failed. started gets nil as soon as the program runs.
 func (p *Process) listen(status *os.File, started chan<- error) error {
 	var running bool
 	var failed error
@@ -78,11 +78,12 @@ func (p *Process) listen(status *os.File, started chan<- error) error {
 	p.Mu.Unlock()
 	w.run()
 	if !running && failed == nil {
-		failed = &step.Error{Step: "init", Detail: "the shim ended without saying why, as Go's programs do where the limits of processes, memory or open files are too low (ulimit -a)"}
+		failed = &step.Error{Step: "init", Detail: "the init ended without saying why, as Go's programs do where the limits of processes, memory or open files are too low (ulimit -a)"}
 	}
 	return failed
 }
 
+// HandleEvent records one event of the init or the supervisor.
 func (p *Process) HandleEvent(m spec.Event) {
 	if m.Kind == spec.EventAbsent && !p.isRefusal(m) {
 		return
@@ -111,8 +112,8 @@ func (p *Process) HandleEvent(m spec.Event) {
 	}
 }
 
-// recordFailure records why there is no jail any more, and so no server: unless there is an exit,
-// somebody had it ended, or has said why.
+// recordFailure records why the jail ended before its program did. It records nothing if the
+// program exited, Kill was called, or a reason is known already.
 func (p *Process) recordFailure(why string) {
 	p.Mu.Lock()
 	defer p.Mu.Unlock()
@@ -125,13 +126,14 @@ func (p *Process) recordFailure(why string) {
 	}
 }
 
+// IsSupervised reports whether the supervisor runs.
 func (p *Process) IsSupervised() bool {
 	p.Mu.Lock()
 	defer p.Mu.Unlock()
 	return p.watched
 }
 
-// markDone tells who waits.
+// markDone closes p.done, once.
 func (p *Process) markDone() { p.killing.Do(func() { close(p.done) }) }
 
 func (p *Process) isDone() bool {
@@ -143,8 +145,8 @@ func (p *Process) isDone() bool {
 	}
 }
 
-// isRefusal tells whether it was the jail that does not have a name. What became of names
-// that were not told apart, nobody knows, and the record says so.
+// isRefusal reports whether a name is missing because of the jail. For names that were not
+// recorded one by one that is unknown, and the record says so.
 func (p *Process) isRefusal(m spec.Event) bool {
 	p.Mu.Lock()
 	known := p.refused.knows(m)
@@ -152,8 +154,8 @@ func (p *Process) isRefusal(m spec.Event) bool {
 	return known || m.Target == policy.DenialOthers || withTimeout(func() bool { return onHost(m) })
 }
 
-// onHost tells whether what does not exist in the jail exists here: only then was it
-// refused. The name is the server's choice.
+// onHost reports whether a name that is missing in the jail exists on the host. Only then did
+// the jail refuse it. The server chooses the name.
 func onHost(m spec.Event) bool {
 	if _, err := os.Lstat(path.Dir(m.Target)); err != nil {
 		return false
@@ -165,13 +167,13 @@ func onHost(m spec.Event) bool {
 	return err == nil
 }
 
-// pendingTrace are lookups that have not come back, each of which keeps a thread.
+// pendingTrace counts lookups that have not returned. Each of them keeps a thread.
 var pendingTrace atomic.Int32
 
 const mostAsking = 8
 
-// withTimeout is f, or false when that takes long: a name can lead to a filesystem whose
-// other end is gone, and what the init has to say comes through here.
+// withTimeout returns the result of f, or false if f takes long. A name can lead to a network
+// filesystem whose server is gone, and the events of the init wait for the answer.
 func withTimeout(f func() bool) bool {
 	if pendingTrace.Load() >= mostAsking {
 		return false
@@ -221,7 +223,7 @@ func (p *Process) Signal(sig os.Signal) error {
 	return err
 }
 
-// Plan is what the process was started by: what holds for it, and which gaps were
+// Plan returns the plan the process was started with: what holds for it, and which gaps were
 // accepted.
 func (p *Process) Plan() *plan.Plan { return p.plan }
 
@@ -234,8 +236,8 @@ func (p *Process) Kill() error {
 	return p.Signal(syscall.SIGKILL)
 }
 
-// Done is closed when every process of the jail is gone. The init may still be ending,
-// and the kernel about to free the jail's namespaces, for a moment.
+// Done returns a channel that is closed when every process of the jail is gone. The init may
+// still be ending, and the kernel still be freeing the jail's namespaces.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
 // Wait returns how the program ended, once every process of the jail is gone.
@@ -248,7 +250,7 @@ func (p *Process) Wait() (Exit, error) {
 	return exit, nil
 }
 
-// Denials are the refusals that the jail recorded so far.
+// Denials returns the refusals that the jail recorded so far.
 func (p *Process) Denials() []policy.Denial {
 	p.Mu.Lock()
 	words, gate := p.events, p.gateway
@@ -268,15 +270,15 @@ func (p *Process) Denials() []policy.Denial {
 	return latest
 }
 
-// OnNotice has whom told what the jail remarks about itself: what it has remarked already, and
-// from now on as it comes.
-func (p *Process) OnNotice(whom func(Notice)) {
+// OnNotice calls f for each notice of the jail: first for those that came already, then for
+// new ones.
+func (p *Process) OnNotice(f func(Notice)) {
 	p.Mu.Lock()
 	earlier := p.notices
-	p.onNotice, p.notices = whom, nil
+	p.onNotice, p.notices = f, nil
 	p.Mu.Unlock()
 	for _, r := range earlier {
-		whom(r)
+		f(r)
 	}
 }
 
@@ -292,7 +294,7 @@ func (p *Process) notify(r Notice) {
 	}
 }
 
-// Undumpable keeps the user's other processes from reading the memory and the
-// environment of the calling one (PR_SET_DUMPABLE in prctl(2)). A program that
-// holds the secrets of its servers calls it once the first of them has started.
+// Undumpable keeps the user's other processes from reading the memory and the environment of
+// the calling process (PR_SET_DUMPABLE in prctl(2)). A program that holds secrets of its
+// servers calls it after the first server has started.
 func Undumpable() error { return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) }

@@ -14,8 +14,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// openGateway takes the sockets that are handed over in a jail, has them served, and tells
-// those in there to go on. Where a shim ends instead, it says why on its pipe.
+// openGateway receives the sockets that the jail hands over, serves them, and calls goOn. An
+// init that ends instead reports the reason on its pipe.
 func (p *Process) openGateway(goOn func()) error {
 	order := &p.plan.Spec.Network
 	if !order.Any() {
@@ -59,7 +59,7 @@ func (p *Process) openGateway(goOn func()) error {
 	return nil
 }
 
-// makeGateway makes the gate of a profile.
+// makeGateway makes the gateway of a profile.
 func (p *Process) makeGateway(profile *policy.Profile) error {
 	options := egress.Options{Rules: profile.Net, Limits: egress.Limits{
 		Connections: profile.Limits.Connections, OutBytes: int64(profile.Limits.NetOutMB) << 20,
@@ -76,14 +76,14 @@ func (p *Process) makeGateway(profile *policy.Profile) error {
 	return nil
 }
 
-// closeGateway ends what is done for the jail, whose init has ended. What was recorded
-// stays.
+// closeGateway closes the gateway and the interceptor of a jail whose init has ended. What was
+// recorded stays.
 func (p *Process) closeGateway() {
 	p.Mu.Lock()
-	gate, inbound, asks, terminator := p.gateway, p.inbound, p.broker, p.Interceptor
+	gate, inbound, broker, interceptor := p.gateway, p.inbound, p.broker, p.Interceptor
 	p.Mu.Unlock()
-	if asks != nil {
-		asks.Close()
+	if broker != nil {
+		broker.Close()
 	}
 	var ending sync.WaitGroup
 	defer ending.Wait()
@@ -91,14 +91,14 @@ func (p *Process) closeGateway() {
 		ending.Go(inbound.Close)
 	}
 	if gate != nil {
-		if terminator != nil { // what it is told last must not keep the session from ending
-			deaf := time.AfterFunc(gateway.ReceiveTimeout, terminator.Kill)
+		if interceptor != nil { // its last request must not keep the session from ending
+			deaf := time.AfterFunc(gateway.ReceiveTimeout, interceptor.Kill)
 			defer deaf.Stop()
 		}
 		gate.Close()
 	}
-	if terminator != nil {
-		terminator.End()
+	if interceptor != nil {
+		interceptor.End()
 	}
 }
 
@@ -112,8 +112,8 @@ func networkDenials(g *egress.Gateway, inbound []int) []policy.Denial {
 	})
 }
 
-// Secrets are the values, by variable, that are put into the requests of the process
-// and must be shown to nobody. They never were in the jail.
+// Secrets returns the values, by variable, that the interceptor puts into the requests of the
+// process. They were never in the jail and must not be shown.
 func (p *Process) Secrets() map[string]string {
 	p.Mu.Lock()
 	defer p.Mu.Unlock()
