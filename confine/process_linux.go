@@ -48,7 +48,7 @@ type Process struct {
 	broker      *gateway.Broker      // nil unless the supervisor makes the server's sockets
 	Interceptor *gateway.Interceptor // nil if no rule concerns requests
 	inbound     *gateway.Inbound     // nil if no port leads into the jail
-	packets     []int                // keep its packet socket: see gateway.CloseInKernel
+	packets     []int                // keep its packet socket open: see gateway.SetLinger.CloseInKernel
 
 	Cgroup *cgroup.Cgroup // nil once the jail has ended
 	Limits policy.Limits

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/net/bpf"
 )
 
-// compile turns a profile into a plan for one kernel. Gaps stand in the plan;
-// whether they are accepted is the launcher's decision.
+// Compile turns a profile into a plan for one host. It lists the gaps; the launcher decides
+// whether they are accepted. Compile is pure: it asks nothing of the host itself.
 func Compile(p *policy.Profile, f probe.Host) *Plan {
 	c := compiler{p: ownProfile(p, f), f: f, plan: &Plan{Profile: p, Enforced: make([]Enforcement, 0, 16)}}
 	if !f.Supported {
@@ -75,8 +75,8 @@ type compiler struct {
 	plan *Plan
 
 	mediated bool
-	readsToo bool          // opens that only read are handed over as well
-	unasked  probe.Feature // why not
+	readsToo bool          // opens for reading are mediated too
+	unasked  probe.Feature // why calls are not mediated
 }
 
 func (c *compiler) addGap(g Gap) { c.plan.Gaps = append(c.plan.Gaps, g) }
@@ -105,7 +105,7 @@ func (c *compiler) filesystem(o *spec.Spec) {
 	}
 }
 
-// ephemeral is the directory of which the server has a copy, "" where there is none.
+// Ephemeral returns the directory of which the server gets a copy, or "".
 func Ephemeral(p *policy.Profile) string {
 	for _, e := range p.Entries {
 		if e.Ephemeral {
@@ -115,7 +115,7 @@ func Ephemeral(p *policy.Profile) string {
 	return ""
 }
 
-// overlays says what the server has instead of that directory.
+// overlays records what the server gets in place of its ephemeral directory.
 func (c *compiler) overlays() {
 	if Ephemeral(c.p) == "" {
 		return
@@ -206,8 +206,8 @@ func (c *compiler) processes(o *spec.Spec) {
 	c.addEnforced(policy.AxisEnv, "an environment made anew", "%d variables, %d of the host's withheld", len(c.p.Env), len(c.p.Withheld))
 }
 
-// programs: the kernel starts the files on the list. One of them may be the loader, which
-// the kernel has to be able to start for each that is linked to it.
+// programs records that only listed files can be executed. One of them may be the loader,
+// which the kernel must be able to execute for each program linked to it.
 func (c *compiler) programs() {
 	if c.p.Programs == nil {
 		return
@@ -219,9 +219,9 @@ func (c *compiler) programs() {
 	c.addEnforced(policy.AxisProcess, "Landlock", "%s", what)
 }
 
-// ipc: what lies on no path is hidden by namespaces. A socket is a file, and
-// before Landlock's ABI 9 nothing can keep a server from connecting to one that
-// it can name, read-only or not: policy masks those that are there at the start.
+// ipc records what hides the host's IPC objects. Namespaces hide those without a path. A
+// socket is a file: before Landlock ABI 9 a server can connect to each one that it can name.
+// The policy masks those that exist at the start.
 func (c *compiler) ipc() {
 	what := "no process, queue, shared memory or socket of the host can be reached"
 	if c.f.LandlockABI < 9 {
@@ -230,8 +230,8 @@ func (c *compiler) ipc() {
 	c.addEnforced(policy.AxisIPC, "ipc, pid, network and mount namespaces, Landlock scopes", "%s", what)
 }
 
-// mustFail picks directories for the self-test, which tries to list them and must
-// fail: of every profile a few, since each costs a system call.
+// mustFail picks up to four directories that the self-test tries to list and must not be
+// able to. Each costs a system call.
 func mustFail(p *policy.Profile) []string {
 	var dirs []string
 	for _, d := range []string{"/", "/run", "/var", "/home", "/root", "/boot"} {

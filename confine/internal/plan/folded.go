@@ -8,10 +8,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// bypassedMounts says what does not hold where a filesystem finds names under other spellings
-// and the kernel does not know that they are the same: then a mount lies on one of them. The
-// supervisor goes by the object, so what is read-only stays so. What only reads or executes
-// is not handed over.
+// bypassedMounts adds the gaps of filesystems that find a name under other spellings without
+// the kernel knowing: a mount then lies on one spelling only. The supervisor compares objects,
+// so read-only entries hold. Calls that only read or execute are not mediated.
 func (c *compiler) bypassedMounts() {
 	var hidden, executable, narrower []string
 	for _, e := range c.p.Entries {

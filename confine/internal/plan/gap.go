@@ -37,11 +37,11 @@ var ErrGaps = errors.New("this host cannot enforce the policy")
 // GapError refuses a start. It lists the gaps that are not waived.
 type GapError struct {
 	Gaps []Gap
-	// Bare is that of the Plan: with the answer No, the one cause of most gaps is
-	// that user namespaces are refused.
+	// HostNamespaces is that of the Plan. With the answer No, most gaps have one cause: user
+	// namespaces are refused.
 	HostNamespaces probepkg.Feature
-	// Waive are the axes that have to be waived for a start, those that are waived
-	// already among them; nil where a gap cannot be.
+	// Waive lists the axes that must be waived for a start, including those that are waived
+	// already. It is nil if a gap cannot be waived.
 	Waive []policy.Axis
 }
 
@@ -63,11 +63,11 @@ func (e *GapError) Error() string {
 	return b.String()
 }
 
-// FixNamespaces is the Fix of gaps that user namespaces would close. How they are
-// allowed, Plan.Bare and GapError.Bare say.
+// FixNamespaces is the Fix of gaps that user namespaces would close. Plan.HostNamespaces and
+// GapError.HostNamespaces tell how to allow them.
 const FixNamespaces = "allow user namespaces (mcp-jail doctor says how)"
 
-// WaiveLine says how all gaps of some axes are accepted.
+// WaiveLine returns the line of a policy, and the flags, that accept all gaps of some axes.
 func WaiveLine(axes []policy.Axis) string {
 	var flags, names []string
 	for _, a := range axes {
@@ -78,8 +78,8 @@ func WaiveLine(axes []policy.Axis) string {
 
 func (e *GapError) Unwrap() error { return ErrGaps }
 
-// userNamespaceGap is the refusal where there are no user namespaces at the
-// moment, for a reason that is no prohibition: nothing weaker is started then.
+// UserNamespaceGap returns the error for a host that has no user namespaces at the moment but
+// does not forbid them. Then no jail with host namespaces is started instead.
 func UserNamespaceGap(f probe.Feature) *GapError {
 	return &GapError{Gaps: []Gap{{
 		Axis: policy.AxisProcess, What: "user namespaces", Why: f.Detail, Fix: f.Fix, Fatal: true,

@@ -14,10 +14,9 @@ import (
 	"golang.org/x/net/bpf"
 )
 
-// compileHostNS compiles for a host that refuses user namespaces: the first wall is
-// missing, and Landlock and the filter stand alone. What they cannot express is
-// a gap; where the filter can be stricter than it has to be inside of namespaces,
-// it is, so that there are fewer.
+// compileHostNS compiles for a host that refuses user namespaces. Landlock and the filter
+// stand alone, and what they cannot express is a gap. The filter is stricter than inside
+// namespaces where that avoids a gap.
 func (c *compiler) compileHostNS() {
 	c.plan.HostNamespaces = c.f.UserNamespaces
 	home := Ephemeral(c.plan.Profile)
@@ -88,12 +87,12 @@ func (c *compiler) hostNSStatement(o *spec.Spec, home string) []byte {
 	return s.Encode()
 }
 
-// gitNoSystem keeps git from /etc/gitconfig. A file that is not granted is refused
-// here, where it does not exist inside of mounts, and git ends when this one is.
+// gitNoSystem keeps git from reading /etc/gitconfig. Landlock refuses to open it, where mounts
+// would hide it, and git ends if it exists and cannot be opened.
 const gitNoSystem = "GIT_CONFIG_NOSYSTEM="
 
-// hostNSNetwork: without a network namespace the filter decides whether sockets
-// can be made at all, and the supervisor what they are.
+// hostNSNetwork compiles the network axis. Without a network namespace the filter refuses
+// sockets, or the supervisor makes them.
 func (c *compiler) hostNSNetwork(o *spec.Spec) {
 	c.noInbound()
 	if granted := grantedHosts(c.p.Net); granted != nil {
@@ -126,8 +125,8 @@ func ensureEnv(o *spec.Spec, name, value string) {
 	o.Env = append(slices.Clone(o.Env), name+"="+value)
 }
 
-// hostNSMediation has the calls of the write tier, and those that change attributes,
-// decided by the init. Without that they are decided by nobody.
+// hostNSMediation hands calls that write or change attributes to the supervisor. If that is
+// not possible, the missing decisions are gaps.
 func (c *compiler) hostNSMediation(o *spec.Spec) {
 	if missing := c.asksInit(); missing.Answer != probe.Yes {
 		c.unmediated(missing)
@@ -139,7 +138,7 @@ func (c *compiler) hostNSMediation(o *spec.Spec) {
 		"narrower rules and protected names hold inside of wider grants; modes, owners and times change where the server may write")
 }
 
-// asksInit says whether calls can be handed to the init of a jail without namespaces.
+// asksInit reports whether calls can be mediated in a jail with host namespaces.
 func (c *compiler) asksInit() probe.Feature {
 	switch {
 	case c.f.SeccompNotify.Answer != probe.Yes:
@@ -150,7 +149,8 @@ func (c *compiler) asksInit() probe.Feature {
 	return c.f.TracesOwn
 }
 
-// builtinEntriesHostNS are the places that a jail without mounts has besides its entries.
+// builtinEntriesHostNS returns the places that a jail with host namespaces has besides the
+// profile's entries.
 func builtinEntriesHostNS(f probe.Host, o *spec.Spec) []policy.Entry {
 	own := []policy.Entry{{Path: o.TempDir, Kind: policy.KindDir, Rights: policy.AllRights}}
 	for _, d := range f.Devices {
@@ -211,12 +211,11 @@ func (c *compiler) hostNSFiles(o *spec.Spec) {
 	}
 }
 
-// grantsProc: a rule for "/" holds for /proc as well, where nothing is mounted over it.
+// grantsProc reports whether a rule, one for "/", grants /proc. No mount covers it here.
 func (c *compiler) grantsProc() bool { return c.p.RightsAt("/proc") != 0 }
 
-// entriesHostNS are the entries but for the right to execute what the baseline has of
-// /etc: nothing there is a program, and so nothing hidden in it has to be kept from
-// being one.
+// entriesHostNS returns the entries without the baseline's right to execute in /etc. Nothing
+// there is a program, and without the right a hidden file in it is no gap.
 func entriesHostNS(entries []policy.Entry) []policy.Entry {
 	entries = slices.Clone(entries)
 	for i := range entries {
@@ -227,9 +226,9 @@ func entriesHostNS(entries []policy.Entry) []policy.Entry {
 	return entries
 }
 
-// hostNSCarveOuts: Landlock adds rights along a path, and only a mount takes away. What
-// opens, makes, changes and removes can be decided by the supervisor instead; what
-// is executed, it only sees.
+// hostNSCarveOuts adds the gaps of entries inside a wider grant. Landlock adds rights along a
+// path; only a mount could take them away. The supervisor can decide calls that open, make,
+// change and remove instead, but not execution.
 func (c *compiler) hostNSCarveOuts(carved []landlock.Carve) {
 	const why = "Landlock cannot take away inside a grant, and without namespaces there are no mounts that could"
 	var hidden, narrower, executable []string
@@ -269,8 +268,7 @@ func (c *compiler) hostNSCarveOuts(carved []landlock.Carve) {
 	})
 }
 
-// maxGapPaths is how many paths a sentence names. Gap.Paths has all of them, each
-// with what is missing there.
+// maxGapPaths is how many paths Gap.What names. Gap.Paths has all of them.
 const maxGapPaths = 12
 
 func (c *compiler) hostNSProcesses(o *spec.Spec) {
@@ -316,7 +314,7 @@ func (c *compiler) hostNSProcesses(o *spec.Spec) {
 	c.addEnforced(policy.AxisEnv, "an environment made anew", "%d variables, %d of the host's withheld", len(c.p.Env), len(c.p.Withheld))
 }
 
-// hostNSLifetime: what the server may do to other processes, and how it ends.
+// hostNSLifetime records what the server may do to other processes, and how it ends.
 func (c *compiler) hostNSLifetime() {
 	if !c.f.ReadsProc {
 		c.addGap(Gap{

@@ -8,8 +8,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// builtinEntries are the places of every jail that are its own, with the rights that
-// Landlock grants there: what the mounts made must be reachable too.
+// builtinEntries returns the places that every jail has of its own, with the rights that
+// Landlock grants there. Without them the jail's own mounts could not be reached.
 func builtinEntries(o *spec.Spec) []policy.Entry {
 	own := make([]policy.Entry, 0, 4+len(o.Devices)+len(o.Files))
 	if !slices.ContainsFunc(o.Mounts, func(m spec.Mount) bool { return m.Path == "/dev" || m.Path == "/dev/pts" }) {

@@ -58,7 +58,7 @@ func (c *compiler) asksForScope(o *spec.Spec) bool {
 	return l.MemoryMB != preset.MemoryMB || l.Processes != preset.Processes || !watched
 }
 
-// watched tells whether the init can sample the jail's processes, and why not.
+// watched reports whether the supervisor can sample the jail's processes, or why not.
 func (c *compiler) watched(o *spec.Spec) (ok bool, why, fix string) {
 	switch {
 	case o.FreshProc, o.HostNS && c.f.ReadsProc:
@@ -95,7 +95,7 @@ func (c *compiler) memory(o *spec.Spec, mb int) {
 	}
 }
 
-// ownTmpfs names the filesystems of memory that the server can write to.
+// ownTmpfs names the tmpfs that the server can write to.
 func ownTmpfs(o *spec.Spec) string {
 	var names []string
 	for _, m := range o.Mounts {
@@ -106,8 +106,8 @@ func ownTmpfs(o *spec.Spec) string {
 	return strings.Join(names, " and ")
 }
 
-// inotifyLimit: what the jail watches for changes is counted as its user's, and without
-// more than there is for each user, no editor of theirs could watch anything.
+// inotifyLimit limits what the jail can watch. The kernel counts its watches as the user's, so
+// a jail could leave none for the user's other programs.
 func (c *compiler) inotifyLimit(o *spec.Spec) {
 	f := c.f.Inotify
 	if !o.FreshProc || f.Instances <= 0 || f.Watches <= 0 {

@@ -10,8 +10,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// askMediator decides whether the calls of the write tier are handed over to the
-// init.
+// askMediator decides whether calls that write are mediated by the supervisor.
 func (c *compiler) askMediator(o *spec.Spec) {
 	c.unasked = c.f.SeccompNotify
 	switch {
@@ -23,8 +22,8 @@ func (c *compiler) askMediator(o *spec.Spec) {
 	c.mediated = c.unasked.Answer == probe.Yes
 }
 
-// mediation tells the init what to go by. Without it names that must not come into
-// being can, files that are made cannot be filled, and no refusal is recorded.
+// mediation gives the supervisor what it decides by. Without it protected names can be made,
+// files that are made cannot be filled, and no refusal is recorded.
 func (c *compiler) mediation(o *spec.Spec) {
 	if c.mediated {
 		o.Profile = policy.Profile{
@@ -38,7 +37,7 @@ func (c *compiler) mediation(o *spec.Spec) {
 	c.unmediated(c.unasked)
 }
 
-// unmediated names what nobody decides then.
+// unmediated adds the gaps of calls that are not mediated.
 func (c *compiler) unmediated(missing probe.Feature) {
 	for _, e := range c.p.Entries {
 		if fillsOnly(e) {
@@ -66,8 +65,8 @@ func (c *compiler) unmediated(missing probe.Feature) {
 	})
 }
 
-// mediatedEntries are the entries that calls are judged by. The jail's own places
-// count as a home: what is made there, nobody else sees.
+// mediatedEntries returns the entries by which calls are decided. The jail's own places count
+// as a home: no other process sees what is made there.
 func mediatedEntries(granted, own []policy.Entry) []policy.Entry {
 	all := make([]policy.Entry, 0, len(granted)+len(own))
 	for _, e := range granted {
@@ -88,14 +87,14 @@ func mediatedEntries(granted, own []policy.Entry) []policy.Entry {
 	return entries
 }
 
-// fillsOnly tells of an entry where files are made and filled, and never opened for
+// fillsOnly reports whether files can be made and filled at an entry, and never opened for
 // writing again.
 func fillsOnly(e policy.Entry) bool {
 	return e.Kind == policy.KindDir && e.Rights.Has(policy.Create) && !e.Rights.Has(policy.Update)
 }
 
-// workerRuleset is the ruleset of the supervisor's workers, where it is not the server's:
-// what they make they may open for writing, since they open nothing else so.
+// workerRuleset returns the ruleset of the supervisor's workers if it differs from the
+// server's. They may open for writing what they make, and open nothing else for writing.
 func workerRuleset(server landlock.Input) landlock.Ruleset {
 	if server.ABI < 1 || !slices.ContainsFunc(server.Entries, fillsOnly) {
 		return landlock.Ruleset{}

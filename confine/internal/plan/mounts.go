@@ -8,10 +8,10 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// below are the directories that own places can lie in, when a rule grants them.
+// below lists the directories that can contain the jail's own places if a rule grants them.
 var below = []string{"/", "/dev"}
 
-// compileMounts turns the flat entries of a profile into mounts.
+// CompileMounts turns the flat entries of a profile into mounts.
 //
 // A mount can take rights away where Landlock only adds them, and knows few
 // degrees: nothing, read-only, not executable, as before. policy refuses the
@@ -66,8 +66,8 @@ func CompileMounts(entries []policy.Entry, copies bool) ([]spec.Mount, []Gap) {
 	return c.ops, c.gaps
 }
 
-// neverProc is why no rule can be about the host's /proc, in any sort of jail: it tells of
-// all processes, and what a path in it is depends on who asks.
+// neverProc is why no rule can grant the host's /proc in any jail: it describes all processes,
+// and what a path in it means depends on the process that opens it.
 const neverProc = "the host's /proc is never shown to a server"
 
 // mountState is what holds at a path after the mounts so far.

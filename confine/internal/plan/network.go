@@ -10,8 +10,8 @@ import (
 	"golang.org/x/net/bpf"
 )
 
-// Lookups go to an address of lo, so that a program that refuses loopback addresses
-// for a resolver is content as well.
+// gatewayResolver is the resolver's address. It is assigned to lo but is no loopback address,
+// because some programs refuse those as a resolver.
 const gatewayResolver = "192.0.0.2"
 
 // gatewayFiles returns the files by which a program behind a gateway looks names up. There
@@ -24,7 +24,7 @@ func gatewayFiles() []spec.MadeFile {
 	}
 }
 
-// grantedHosts are the hosts of the rules that allow one; nil: there is no network.
+// grantedHosts returns the hosts of the rules that allow one. nil means no network.
 func grantedHosts(rules []policy.NetRule) (hosts []string) {
 	for _, r := range rules {
 		if r.Allow && !slices.Contains(hosts, r.Host) {
@@ -52,18 +52,18 @@ func (c *compiler) compileNetwork(o *spec.Spec, granted []string) {
 	c.onlyHosts("listeners handed out of an empty network namespace", granted)
 }
 
-// within tells whether a path lies in a directory that is granted. What a rule names
-// itself is what the user wants to be there.
+// within reports whether a path lies in a directory that is granted and readable. It is false
+// for a path that has an entry itself: the user wants that file.
 func (c *compiler) within(path string) bool {
 	e, ok := c.p.Find(path)
 	return ok && e.Path != path && e.Rights.Has(policy.Read)
 }
 
-// refusedBytes is how much the packet socket shows of each packet: two IP headers and
+// RefusedBytes is how much the packet socket shows of each packet: two IP headers and
 // what follows them.
 const RefusedBytes = 128
 
-// compileRefused is the filter of a packet socket of type SOCK_DGRAM, which sees
+// CompileRefused returns the filter of a packet socket of type SOCK_DGRAM, which sees
 // packets from their IP header on. It lets those pass by which the kernel itself
 // refuses: the reset that answers a SYN where nobody listens, and ICMP's "destination
 // unreachable". Among resets it is the one with sequence number 0 and an

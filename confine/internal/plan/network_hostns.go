@@ -11,8 +11,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// brokeredNetwork: the supervisor makes the server's sockets, and asks the gate what they
-// may reach.
+// brokeredNetwork compiles for a supervisor that makes the server's sockets and asks the
+// gateway what they may reach.
 func (c *compiler) brokeredNetwork(o *spec.Spec, granted []string) {
 	if missing := c.canBroker(); missing.Answer != probe.Yes {
 		c.wholeNetwork(o, missing)
@@ -36,13 +36,13 @@ func (c *compiler) canBroker() probe.Feature {
 	return c.f.GetFD
 }
 
-// onlyHosts tells what holds of granted hosts.
+// onlyHosts records that only the granted hosts can be reached.
 func (c *compiler) onlyHosts(by string, granted []string) {
 	c.addEnforced(policy.AxisNet, by, "only the hosts %s; every other is refused at once and recorded", strings.Join(shorten(granted, 6), ", "))
 }
 
-// wholeNetwork: what a server with granted hosts has more than those, and what of
-// its rules has no effect then.
+// wholeNetwork adds the gaps of a server with granted hosts that nothing can hold to them: it
+// has the whole network, and its other rules about the network have no effect.
 func (c *compiler) wholeNetwork(o *spec.Spec, missing probe.Feature) {
 	o.HostNames = true
 	const fix = `, or accept the whole network for this server with waive = ["net"] (--waive net)`
@@ -63,12 +63,12 @@ func (c *compiler) wholeNetwork(o *spec.Spec, missing probe.Feature) {
 	}
 }
 
-// unseenRequests: what rules say of requests has no effect.
+// unseenRequests adds the gap of rules about requests that have no effect.
 func (c *compiler) unseenRequests(why, fix string) {
 	c.addGap(Gap{Axis: policy.AxisNet, What: requestsOf(c.p.Net), Why: why, Fix: fix})
 }
 
-// requestsOf names what rules say of requests.
+// requestsOf names the keys of rules about requests, and their hosts.
 func requestsOf(rules []policy.NetRule) string {
 	var hosts []string
 	for _, r := range rules {
@@ -79,8 +79,7 @@ func requestsOf(rules []policy.NetRule) string {
 	return "path_prefix, methods and secret of " + strings.Join(shorten(hosts, 6), ", ")
 }
 
-// noInbound: without a network namespace no port of the profile leads to the server
-// that is not its own.
+// noInbound adds the gap of inbound ports, which need a network namespace.
 func (c *compiler) noInbound() {
 	if c.p.Inbound == nil {
 		return

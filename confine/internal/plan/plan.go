@@ -15,16 +15,16 @@ type Plan struct {
 	Profile  *policy.Profile
 	Enforced []Enforcement
 	Gaps     []Gap
-	Notes    []string // remarks that are neither: what the server sees differently
-	// Bare says, with the answer No, that this jail has no namespaces, and why.
+	Notes    []string // other differences that the server sees
+	// HostNamespaces has the answer No, and the reason, if this jail has host namespaces.
 	HostNamespaces probe.Feature
 
 	Spec   spec.Spec
 	TLS    tlsPlan
-	Cgroup cgroup.Location // where its cgroup is; none where the plan does not count on one
+	Cgroup cgroup.Location // where the jail's cgroup is; none if the plan does not count on one
 }
 
-// axes are those that the gaps lie on; nil where one cannot be waived.
+// Axes returns the axes of the gaps, or nil if a gap cannot be waived.
 func (plan *Plan) Axes() (axes []policy.Axis) {
 	for _, a := range policy.Axes() {
 		for _, g := range plan.Gaps {

@@ -10,14 +10,14 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// Rules about requests, and secrets, take somebody who ends TLS: a program of its own
-// (package tlsworker), with an authority that only this jail is made to believe.
+// Rules about requests, and secrets, need an interceptor: a separate program that terminates
+// TLS (package tlsworker), with an authority that only this jail trusts.
 
-// tlsPlan is what a plan with such rules takes with it.
+// tlsPlan is what the interceptor of a plan needs.
 type tlsPlan struct {
-	Program   string   // to be started; "" where there are no such rules
-	CABundles []string // files with all authorities, the jail's own among them
-	CAFile    string   // a file with that alone, or one of Bundles
+	Program   string   // to be started; "" if no rule needs it
+	CABundles []string // files with all authorities, including the jail's own
+	CAFile    string   // a file with the jail's own alone; one of CABundles; or ""
 }
 
 // Variables that name a file of authorities to a program. The first adds to those
@@ -29,22 +29,21 @@ var AuthorityVariables = []string{"SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_C
 const (
 	ownAuthority = "/etc/mcp-jail-ca.pem"
 	ownBundle    = "/etc/mcp-jail-bundle.pem"
-	hostNSBundle = "mcp-jail-bundle.pem" // without mounts: in TMPDIR
+	hostNSBundle = "mcp-jail-bundle.pem" // in the TMPDIR of a jail with host namespaces
 )
 
-// systemBundles are where systems keep all authorities in one file.
+// SystemBundles are the files where systems keep all authorities in one file.
 var SystemBundles = []string{
 	"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
 	"/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem",
 }
 
-// asksForRequests tells whether rules depend on what is asked of a host, and not only
-// on which it is.
+// NeedsInterception reports whether rules depend on requests, and not only on their host.
 func NeedsInterception(rules []policy.NetRule) bool {
 	return slices.ContainsFunc(rules, policy.NetRule.NeedsInterception)
 }
 
-// interceptTLS compiles for rules about requests.
+// interceptTLS adds the interceptor, its files and variables if rules concern requests.
 func (c *compiler) interceptTLS(o *spec.Spec) {
 	if !NeedsInterception(c.p.Net) {
 		return
