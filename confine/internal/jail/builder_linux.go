@@ -16,65 +16,58 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// builder builds a jail around a process, and restricts the one that becomes the server.
-// With namespaces the launcher does it, by means of a stub: nothing of ours runs in the
-// jail that could know or decide something. Without, it is the shim, by itself.
+// A Restrictor has the state and the steps that both kinds of jails share. In a jail with
+// namespaces its tasks belong to a stub. In a jail in the host's namespaces they are the
+// calling thread of the supervisor.
 type Restrictor struct {
 	Init   *stub.Task // builds the jail, and is its init afterwards
-	Server *stub.Task // gives up what the server is not to have, and becomes it
+	Server *stub.Task // restricts itself, and becomes the server
 
 	Spec          *spec.Spec
-	Send          func(spec.Event)
+	Send          func(spec.Event) // sends an event to the launcher
 	Root          rootfs.Builder
-	Ruleset       int
-	WorkerRuleset int    // the ruleset of the supervisor's workers
-	HostNS        bool   // without namespaces
-	Umask         int    // the program's
-	pid           int    // of the server, in the jail
-	End           func() // of the jail
+	Ruleset       int    // the server's Landlock ruleset
+	WorkerRuleset int    // the Landlock ruleset of the supervisor's workers
+	HostNS        bool   // the jail is in the host's namespaces
+	Umask         int    // the server's file mode mask
+	pid           int    // the server's process number in the jail
+	End           func() // ends the jail
 }
 
-// A buildStep is one part of building the jail; its name is what a StartError tells.
+// A Step is one part of building a jail.
 type Step struct {
-	Name string
-	By   *stub.Task // whose list it goes on
+	Name string     // as a StartError shows it
+	By   *stub.Task // carries it out
 	Run  func() error
 }
 
-// jailBuilder builds a jail with namespaces. Three tasks of a stub do it:
-//
-//   - outer is the first process of the jail's outer PID namespace, and executes the
-//     supervisor when all else is done. It makes the network.
-//   - init is the first process of the inner one, in which the server lives. It makes the
-//     mounts and the rules, and stays what it is.
-//   - server is what its name says.
-//
-// What they do in parallel is told by the lists that their steps go on.
+// A Builder builds a jail with namespaces through three tasks of a stub: see the package
+// comment. Each task carries out its own steps. The steps of different tasks run in parallel.
 type Builder struct {
 	Restrictor
-	Control *os.File     // the stub's socket
-	Serve   func() error // has what was handed over served
+	Control *os.File     // the socket to the stub
+	Serve   func() error // starts to serve the sockets that the jail passed
 	Hooks   TestHooks
 	Outer   *stub.Task
 	Stub    *stub.Stub
 
 	initPidfd   int
-	namespaces  int         // a directory with names for those of outer
+	namespaces  int         // the directory /proc/self/ns of outer
 	network     int         // the jail's network namespace
-	proc        int         // the supervisor's own
-	nofile      unix.Rlimit // the limit of open files that was raised for the building
-	ExecAllowed *stub.Event // the server's execution was let through
-	Pivoted     *stub.Event // there is a new root
+	proc        int         // the supervisor's proc, or -1
+	nofile      unix.Rlimit // the limit of open files before raiseFiles
+	ExecAllowed *stub.Event // the server may execute its program
+	Pivoted     *stub.Event // the new root is in place
 	stdio       Stdio
-	null        int    // the jail's own /dev/null, for those of the server's that there are none of
+	null        int    // the jail's /dev/null, in place of nil files of stdio
 	stdioRights []byte // the control message with the server's descriptors
 	sockets     NetworkSockets
-	Listener    int                // of the server's filter
-	pidfd       int                // of the server
-	status      syscall.WaitStatus // it ended with
+	Listener    int                // the listener of the server's filter, or -1
+	pidfd       int                // the server's pidfd
+	status      syscall.WaitStatus // the server's exit status
 }
 
-// first are the steps that do not depend on the order.
+// FirstSteps returns the steps that do not depend on the spec.
 func (b *Builder) FirstSteps() []Step {
 	return []Step{
 		{steppkg.Namespaces, b.Outer, b.mapIDs},
@@ -91,32 +84,32 @@ func (b *Builder) FirstSteps() []Step {
 	}
 }
 
-// mounting are those that make the root of the jail, and what can be done meanwhile.
+// MountSteps returns the steps that build the jail's root, and steps of outer that can run
+// meanwhile.
 func (b *Builder) MountSteps() []Step {
 	return []Step{
 		{"mounts", b.Init, b.Root.OpenSources},
 		{steppkg.Overlays, b.Init, b.Root.MountOverlays},
 		{"mounts", b.Init, b.mounts},
 		{"carve-outs", b.Init, b.CheckMounts},
-		{"landlock rules", b.Init, b.OpenRuleset}, // of what was just attached, which is still open
+		{"landlock rules", b.Init, b.OpenRuleset}, // uses the descriptors of what was just attached
 		{"order", b.Outer, b.takeStdio},
 		{steppkg.Network, b.Outer, b.openNetwork},
 		{"mounts", b.Outer, b.detachOldRoot},
 	}
 }
 
-// restricting are those that take from the init and from the server what they are not to
-// have.
+// RestrictSteps returns the steps that restrict the init, the server and the supervisor.
 func (b *Builder) RestrictSteps() []Step {
 	return []Step{
 		{steppkg.Namespaces, b.Init, func() error { return b.Init.Setns(b.network, unix.CLONE_NEWNET) }},
 		{"mounts", b.Init, b.sealProc},
-		{steppkg.Capabilities, b.Init, func() error { return DropAllCapabilities(b.Init) }}, // no step after this needs one
+		{steppkg.Capabilities, b.Init, func() error { return DropAllCapabilities(b.Init) }}, // no later step of init needs one
 		{"no_new_privs", b.Init, func() error { return SetNoNewPrivs(b.Init) }},
-		{"parent", b.Init, func() error { _, err := b.Init.Prctl(unix.PR_SET_DUMPABLE, 0); return err }}, // changing credentials may have undone it
-		{steppkg.Server, b.Init, b.forkServer},                                                           // which inherits all that
+		{"parent", b.Init, func() error { _, err := b.Init.Prctl(unix.PR_SET_DUMPABLE, 0); return err }}, // changing credentials may have set it
+		{steppkg.Server, b.Init, b.forkServer},                                                           // the server inherits all of the above
 		{steppkg.Server, b.Server, func() error { return steppkg.On("session", b.Server.Setsid()) }},
-		{"descriptors", b.Server, b.openNull}, // while as many may be open as building takes
+		{"descriptors", b.Server, b.openNull}, // before the limit of open files
 		{"limits", b.Server, b.limitServer},
 		{"directory", b.Server, b.EnterDir},
 		{"tasks of the init", b.Server, b.guardInit},
@@ -132,9 +125,9 @@ func (b *Builder) RestrictSteps() []Step {
 	}
 }
 
-// carryOut goes through steps. Each task's are put on a list of its own, if lists there
-// are to be, and the lists run side by side. A task that is not there yet finds its list
-// when it is born.
+// Run runs steps. It records the steps of each task in a batch, and the batches run side by
+// side. A task that does not exist yet finds its batch when it is forked. With a stepwise
+// stub Run makes each call at once.
 func (b *Builder) Run(steps []Step) error {
 	if b.Hooks.Steps != nil {
 		steps = b.Hooks.Steps(b, steps)
@@ -160,6 +153,7 @@ func (b *Builder) Run(steps []Step) error {
 	return b.Outer.Submit()
 }
 
+// record records the steps of one task in a batch.
 func (b *Builder) record(t *stub.Task, steps []Step) error {
 	if err := t.Wait(); err != nil {
 		return err
@@ -176,7 +170,7 @@ func (b *Builder) record(t *stub.Task, steps []Step) error {
 	return nil
 }
 
-// settle waits for all lists.
+// Settle waits for the batches of all tasks.
 func (b *Builder) Settle() error {
 	for _, t := range []*stub.Task{b.Init, b.Outer, b.Server} {
 		if err := t.Wait(); err != nil {
@@ -186,6 +180,7 @@ func (b *Builder) Settle() error {
 	return nil
 }
 
+// RunSteps runs steps one after the other.
 func RunSteps(steps []Step) error {
 	for _, step := range steps {
 		if err := step.Run(); err != nil {
@@ -195,7 +190,7 @@ func RunSteps(steps []Step) error {
 	return nil
 }
 
-// wrapStep is what a step failed with, in the words of a StartError.
+// WrapStep returns err as a step.Error, which a StartError shows.
 func WrapStep(step string, err error) error {
 	var whole *steppkg.Error
 	if errors.As(err, &whole) {
@@ -215,6 +210,7 @@ func WrapStep(step string, err error) error {
 	return e
 }
 
+// mounts builds the root and sets the hostname.
 func (b *Builder) mounts() error {
 	if err := b.Root.Build(); err != nil {
 		return err
@@ -222,7 +218,7 @@ func (b *Builder) mounts() error {
 	return steppkg.On("hostname", b.Init.Sethostname("mcp-jail"))
 }
 
-// turn says that leaveOld can go on.
+// SignalPivoted allows detachOldRoot to continue.
 func (b *Builder) SignalPivoted() error {
 	if !b.Init.Recording() {
 		return nil
@@ -230,6 +226,7 @@ func (b *Builder) SignalPivoted() error {
 	return b.Init.SetEvent(b.Pivoted)
 }
 
+// sealProc seals the jail's proc and sends the notes of the root's builder.
 func (b *Builder) sealProc() error {
 	err := b.Root.SealProc()
 	for _, n := range b.Root.Notes {
@@ -239,14 +236,15 @@ func (b *Builder) sealProc() error {
 	return err
 }
 
-// forkServer makes the process that becomes the server. It shares the table of descriptors
-// until it is about to: what the filter gives is to be had from the others.
+// forkServer forks the process that becomes the server. It shares the table of descriptors
+// with the other tasks until it executes the server, so that they get the filter's listener.
 func (b *Builder) forkServer() (err error) {
 	b.pid, err = b.Init.Fork(b.Server, unix.CLONE_FILES, &b.pidfd)
 	return err
 }
 
-// limitServer gives the server its limits. What was raised for the building is taken back.
+// limitServer sets the server's limits. Without a limit of open files it restores the one
+// that raiseFiles has raised.
 func (b *Builder) limitServer() error {
 	if b.Spec.Limits.OpenFiles <= 0 {
 		if err := b.Server.Setrlimit(unix.RLIMIT_NOFILE, &b.nofile); err != nil {
@@ -259,8 +257,8 @@ func (b *Builder) limitServer() error {
 	return b.Limits()
 }
 
-// openNull opens what stands for a nil file. The host's own, which the jail is built with,
-// could be changed by whoever has a descriptor: its mode, its owner.
+// openNull opens the jail's /dev/null for the nil files of stdio. The server must not get a
+// descriptor of the host's /dev/null, with which it could change the mode or the owner.
 func (b *Builder) openNull() (err error) {
 	if slices.Contains(b.stdio.all(), nil) {
 		b.null, err = b.Server.Openat(unix.AT_FDCWD, os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0)
@@ -268,19 +266,20 @@ func (b *Builder) openNull() (err error) {
 	return steppkg.On(os.DevNull, err)
 }
 
-// guardInit keeps the server from slowing down its init, which has the number 1: same user,
-// and in a PID namespace of its own the filter lets scheduling calls pass. The supervisor is
-// out of its sight.
+// guardInit keeps the server from changing the scheduling of the init. Both belong to the
+// same user, and the filter allows scheduling calls in a PID namespace. The supervisor is in
+// the outer PID namespace, where the server cannot name it.
 func (b *Builder) guardInit() error {
 	_, err := seccomp.Install(b.Server, initGuard(), 0)
 	return err
 }
 
+// initGuard is the guard of thread 1, the init.
 var initGuard = sync.OnceValue(func() []byte {
 	arch, _ := seccomp.ArchOf(runtime.GOARCH)
 	filter, err := seccomp.CompileSchedulingGuard(arch, 1)
 	if err != nil {
-		return nil // which no kernel takes for a filter
+		return nil // seccomp.Install refuses an empty filter
 	}
 	return seccomp.Records(filter)
 })
@@ -292,8 +291,8 @@ func (b *Builder) filter(t *stub.Task) error {
 	return err
 }
 
-// passListener puts the filter in force that hands calls over. It comes after the self-test,
-// whose calls would otherwise wait for the supervisor.
+// passListener installs the filter for mediated calls. It comes after the self-test, whose
+// calls would otherwise wait for the supervisor.
 func (b *Builder) passListener() (err error) {
 	if len(b.Spec.Hooks) > 0 {
 		b.Listener, err = seccomp.Install(b.Server, b.Spec.Hooks, ListenerFlags)
@@ -301,5 +300,5 @@ func (b *Builder) passListener() (err error) {
 	return err
 }
 
-// handedOver are the flags of the filter whose calls a supervisor answers.
+// ListenerFlags are the flags of the filter for mediated calls.
 const ListenerFlags = unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV

@@ -14,27 +14,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openNetwork makes every address local and opens the sockets at which what the server sends
-// to them arrives.
+// openNetwork routes every address to lo and opens the sockets of the gateway, which receive
+// what the server sends.
 func (b *Builder) openNetwork() error {
-	order := &b.Spec.Network
-	if !order.Any() {
+	network := &b.Spec.Network
+	if !network.Any() {
 		return nil
 	}
 	g := &b.sockets
 	*g = NetworkSockets{T: b.Outer}
-	if order.Open {
+	if network.Open {
 		if err := EveryAddressLocal(g.T); err != nil {
 			return err
 		}
-		if err := g.open(order); err != nil {
+		if err := g.open(network); err != nil {
 			return err
 		}
 	}
 	if g.noPackets {
-		b.Send(spec.Event{Kind: spec.EventNote, Detail: "this kernel has no packet sockets: what the server tries at ports that no rule grants is refused, and not recorded"})
+		b.Send(spec.Event{Kind: spec.EventNote, Detail: "this kernel has no packet sockets: connections to ports that no rule grants are refused, but not recorded"})
 	}
-	if order.Inbound {
+	if network.Inbound {
 		for range spec.InboundSockets {
 			if err := g.openInbound(); err != nil {
 				return step.On("inbound", err)
@@ -44,8 +44,8 @@ func (b *Builder) openNetwork() error {
 	return nil
 }
 
-// passNetwork hands them over. The jail keeps none: only the launcher can accept on them,
-// and with the launcher they are gone.
+// passNetwork passes the sockets to the launcher and closes them in the jail. So only the
+// launcher accepts connections, and its end closes the sockets.
 func (b *Builder) passNetwork() error {
 	if !b.Spec.Network.Any() {
 		return nil
@@ -61,8 +61,8 @@ func (b *Builder) passNetwork() error {
 	return nil
 }
 
-// handSpare is what the supervisor does when it is asked for one more socket that somebody
-// outside will connect to the server. Where it cannot, the launcher has one less.
+// PassInbound passes one more inbound socket from the supervisor to the launcher. If the
+// supervisor cannot make one, the launcher has one less.
 func PassInbound() {
 	g := NetworkSockets{T: &stub.Task{}}
 	defer g.Close()
@@ -71,21 +71,23 @@ func PassInbound() {
 	}
 }
 
-// gateSockets are open sockets, and what each is.
+// NetworkSockets are sockets of the jail's network for the launcher's gateway.
 type NetworkSockets struct {
 	T         *stub.Task
 	family    int
 	Fds       []int
 	Kinds     []byte
-	noPackets bool // this kernel has no packet sockets
+	noPackets bool // the kernel has no packet sockets
 }
 
+// Close closes the sockets.
 func (g *NetworkSockets) Close() {
 	for _, fd := range g.Fds {
 		g.T.Close(fd)
 	}
 }
 
+// open opens the sockets for granted hosts.
 func (g *NetworkSockets) open(o *spec.Network) error {
 	if err := g.openDNS(); err != nil {
 		return err
@@ -105,8 +107,7 @@ func (g *NetworkSockets) open(o *spec.Network) error {
 	return err
 }
 
-// add makes a socket. Everything is for both families, but where the kernel has no
-// IPv6.
+// add makes a socket and keeps it with its kind.
 func (g *NetworkSockets) add(kind byte, family, typ, proto int) (int, error) {
 	fd, err := g.T.Socket(family, typ|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, proto)
 	if err == nil {
@@ -115,6 +116,7 @@ func (g *NetworkSockets) add(kind byte, family, typ, proto int) (int, error) {
 	return fd, err
 }
 
+// bind binds a socket to a port of every address, of both families if the kernel has IPv6.
 func (g *NetworkSockets) bind(fd int, port uint16) error {
 	any := netip.IPv6Unspecified()
 	if g.family == unix.AF_INET {
@@ -125,8 +127,9 @@ func (g *NetworkSockets) bind(fd int, port uint16) error {
 	return g.T.Bind(fd, sys.Sockaddr(netip.AddrPortFrom(any, port)))
 }
 
-// openDNS: an answer must leave from the address that was asked, which is told with
-// each packet, and is none of an interface.
+// openDNS opens the UDP socket for DNS. An answer must come from the address that the server
+// asked. So the kernel reports that address with each packet, and the socket may send from
+// an address that no interface has.
 func (g *NetworkSockets) openDNS() error {
 	g.family = unix.AF_INET6
 	fd, err := g.add(spec.SocketDNS, g.family, unix.SOCK_DGRAM, 0)
@@ -148,6 +151,7 @@ func (g *NetworkSockets) openDNS() error {
 	return step.On("DNS", err)
 }
 
+// listen opens a TCP listener.
 func (g *NetworkSockets) listen(kind byte, port uint16) error {
 	fd, err := g.add(kind, g.family, unix.SOCK_STREAM, 0)
 	if err == nil {
@@ -159,11 +163,11 @@ func (g *NetworkSockets) listen(kind byte, port uint16) error {
 	return step.On("listener", err)
 }
 
-// listenBacklog is cut by the kernel to net.core.somaxconn, 4096.
+// listenBacklog is large. The kernel reduces it to net.core.somaxconn (4096 by default).
 const listenBacklog = 1 << 15
 
-// openRefused opens the packet socket. It sees nothing before it has its filter: with
-// protocol 0 it is on no interface.
+// openRefused opens the packet socket that sees connections to ports without a listener. With
+// protocol 0 it receives nothing until its filter is attached and it is bound.
 func (g *NetworkSockets) openRefused(filter []byte) error {
 	fd, err := g.add(spec.SocketPackets, unix.AF_PACKET, unix.SOCK_DGRAM, 0)
 	if err != nil {
@@ -173,12 +177,12 @@ func (g *NetworkSockets) openRefused(filter []byte) error {
 		return step.On("packet filter", err)
 	}
 	if err := g.T.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1); err != nil {
-		return step.On("packet filter", err) // on lo everything comes by twice
+		return step.On("packet filter", err) // lo shows each packet as outgoing and as incoming
 	}
 	return step.On("packet socket", g.T.Bind(fd, everyPacket()))
 }
 
-// everyPacket is a struct sockaddr_ll: all that comes by on lo.
+// everyPacket returns a struct sockaddr_ll for all packets of lo.
 func everyPacket() []byte {
 	b := make([]byte, unix.SizeofSockaddrLinklayer)
 	binary.NativeEndian.PutUint16(b, unix.AF_PACKET)
@@ -187,7 +191,7 @@ func everyPacket() []byte {
 	return b
 }
 
-// openInbound makes a socket that somebody outside will connect to the server.
+// openInbound makes a socket that the launcher will connect to the server.
 func (g *NetworkSockets) openInbound() error {
 	_, err := g.add(spec.SocketInbound, unix.AF_INET6, unix.SOCK_STREAM, 0)
 	if errors.Is(err, unix.EAFNOSUPPORT) {
@@ -196,7 +200,7 @@ func (g *NetworkSockets) openInbound() error {
 	return err
 }
 
-// handOver sends all of them over the socket that the order came by.
+// Pass sends all sockets over a UNIX socket to the launcher.
 func (g *NetworkSockets) Pass(socket int) error {
 	fds, kinds := g.Fds, g.Kinds
 	for len(fds) > 0 {
@@ -210,13 +214,14 @@ func (g *NetworkSockets) Pass(socket int) error {
 	return err
 }
 
+// send sends some of the sockets in one message.
 func (g *NetworkSockets) send(socket int, kinds []byte, fds []int) error {
 	return g.T.Sendmsg(socket, kinds, unix.UnixRights(fds...), unix.MSG_NOSIGNAL)
 }
 
-// everyAddressLocal gives lo an address that is no loopback address, without which
-// glibc takes the host for one without IPv4 (getaddrinfo(3), AI_ADDRCONFIG), and has
-// all of both families lead to lo.
+// EveryAddressLocal routes all addresses of both families to lo. It also gives lo an address
+// that is not a loopback address, because without one glibc looks up no IPv4 addresses
+// (getaddrinfo(3), AI_ADDRCONFIG).
 func EveryAddressLocal(t *stub.Task) error {
 	fd, err := t.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
 	if err != nil {
@@ -238,25 +243,25 @@ func EveryAddressLocal(t *stub.Task) error {
 		return step.On("route", err)
 	}
 	return step.On("route of IPv6", askRoute(t, fd, unix.RTM_NEWROUTE, route(unix.AF_INET6),
-		unix.EAFNOSUPPORT, unix.EOPNOTSUPP, unix.EACCES)) // no IPv6 in this kernel, or it is turned off: there is less to reach
+		unix.EAFNOSUPPORT, unix.EOPNOTSUPP, unix.EACCES)) // the kernel has no IPv6, or it is turned off
 }
 
 func native32(v uint32) []byte { return binary.NativeEndian.AppendUint32(nil, v) }
 
-// attribute is a struct rtattr. Its payload is a multiple of four bytes.
+// attribute returns a struct rtattr. The length of payload must be a multiple of four.
 func attribute(kind uint16, payload []byte) []byte {
 	b := binary.NativeEndian.AppendUint16(nil, uint16(unix.SizeofRtAttr+len(payload)))
 	return append(binary.NativeEndian.AppendUint16(b, kind), payload...)
 }
 
-// askRoute makes one change and reads the kernel's word about it (netlink(7)), which may
-// be one of those.
+// askRoute requests one change and reads the kernel's answer (netlink(7)). It accepts the
+// errors in may.
 func askRoute(t *stub.Task, fd int, kind uint16, body []byte, may ...syscall.Errno) error {
 	b := native32(uint32(unix.SizeofNlMsghdr + len(body)))
 	b = binary.NativeEndian.AppendUint16(b, kind)
 	b = binary.NativeEndian.AppendUint16(b, unix.NLM_F_REQUEST|unix.NLM_F_ACK|unix.NLM_F_CREATE|unix.NLM_F_EXCL)
 	b = append(append(b, make([]byte, 8)...), body...)
-	if _, err := t.Write(fd, b); err != nil { // to nobody else than the kernel
+	if _, err := t.Write(fd, b); err != nil { // an unconnected netlink socket writes to the kernel
 		return err
 	}
 	answer := make([]byte, 4096)

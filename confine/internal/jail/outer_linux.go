@@ -14,10 +14,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The steps of outer, which becomes the supervisor: see jailBuilder.
+// This file has the steps of outer, the task that becomes the supervisor: see Builder.
 
-// mapIDs maps the launcher's user and group to themselves (user_namespaces(7)): until
-// then the stub is nobody.
+// mapIDs maps the launcher's user and group to themselves (user_namespaces(7)). Until
+// then the stub has the overflow user and group.
 func (b *Builder) mapIDs() error {
 	uid, gid := strconv.Itoa(os.Getuid()), strconv.Itoa(os.Getgid())
 	for _, f := range []struct{ name, content string }{
@@ -30,10 +30,10 @@ func (b *Builder) mapIDs() error {
 	return nil
 }
 
-// bindToParent has the kernel kill the jail when the launcher dies. The stub itself has
-// looked whether that was in time.
+// bindToParent has the kernel kill the jail when the launcher dies. The stub checks that the
+// launcher was still alive then. It also sets the umask for building.
 func (b *Builder) bindToParent() error {
-	umask := b.Outer.Umask(0o022) // what is made for the jail has the mode that is asked for
+	umask := b.Outer.Umask(0o022) // for the modes of the jail's own files
 	if b.Umask == spec.UnknownUmask {
 		b.Outer.OnComplete(func() error { b.Umask = b.Outer.Resolve(umask); return nil })
 	}
@@ -44,8 +44,8 @@ func (b *Builder) bindToParent() error {
 	return err
 }
 
-// raiseFiles: the building holds a descriptor for each mount, and the limit is for the
-// server.
+// raiseFiles raises the limit of open files for building, which needs a descriptor for each
+// mount.
 func (b *Builder) raiseFiles() error {
 	var own unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &own); err != nil {
@@ -54,17 +54,17 @@ func (b *Builder) raiseFiles() error {
 	if err := b.Outer.ExchangeRlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: own.Max, Max: own.Max}, &b.nofile); err != nil {
 		return err
 	}
-	b.Outer.Optional(func() error { return b.Outer.ReserveFD(buildFDs) }) // which may be more than may be open
+	b.Outer.Optional(func() error { return b.Outer.ReserveFD(buildFDs) }) // fails if the limit is lower
 	return nil
 }
 
-// buildFDs is what the table of descriptors that the tasks share has room for: one more
-// than it has, and the kernel waits for a grace period of RCU (see room_linux.go).
+// buildFDs is the size that the shared table of descriptors gets at once. To grow a shared
+// table later, the kernel waits for a grace period of RCU (see sys.FDTableTarget).
 const buildFDs = 255
 
-// forkInit makes the inner PID namespace. The table of descriptors, the root and the
-// working directory are shared: what outer looks for by a name may already be looked for in
-// the jail.
+// forkInit forks the init in the inner PID namespace. Outer and init share the table of
+// descriptors, the root and the working directory. So after pivot outer looks names up in
+// the jail's root.
 func (b *Builder) forkInit() (err error) {
 	if b.namespaces, err = b.Outer.Openat(unix.AT_FDCWD, "/proc/self/ns", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err != nil {
 		return err
@@ -73,8 +73,8 @@ func (b *Builder) forkInit() (err error) {
 	return err
 }
 
-// openOwnProc makes a proc in which the supervisor sees itself and the jail. Where the
-// kernel shows none, the plan says what follows.
+// openOwnProc makes a proc for the supervisor, which shows the supervisor and the jail. The
+// kernel may refuse it. The plan accounts for that.
 func (b *Builder) openOwnProc() (err error) {
 	b.proc, err = rootfs.NewFS(b.Outer, "proc", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
 	if errors.Is(err, unix.EPERM) {
@@ -83,6 +83,7 @@ func (b *Builder) openOwnProc() (err error) {
 	return err
 }
 
+// ownNetwork makes the jail's network namespace.
 func (b *Builder) ownNetwork() (err error) {
 	if err = b.Outer.Unshare(unix.CLONE_NEWNET); err == nil {
 		b.network, err = b.Outer.Openat(b.namespaces, "net", unix.O_RDONLY|unix.O_CLOEXEC, 0)
@@ -105,8 +106,8 @@ func loopback(t *stub.Task) error {
 	return step.On("lo", err)
 }
 
-// detachOldRoot takes the old root away, which lies on top of the new one, while the init
-// attaches to that: the kernel waits for most of the time.
+// detachOldRoot detaches the old root, which pivot has stacked on the new one, while the init
+// attaches mounts. The kernel mostly waits during this call.
 func (b *Builder) detachOldRoot() error {
 	if b.Outer.Recording() {
 		if err := b.Outer.WaitEvent(b.Pivoted); err != nil {
@@ -119,8 +120,7 @@ func (b *Builder) detachOldRoot() error {
 	return step.On("/", b.Outer.Chdir("/"))
 }
 
-// takeStdio has the stub take the server's three descriptors, as far as there are any: it
-// has /dev/null already.
+// takeStdio sends the files of stdio that are not nil to the stub, and has it receive them.
 func (b *Builder) takeStdio() error {
 	var fds []int
 	for _, f := range b.stdio.all() {
@@ -143,10 +143,8 @@ func (b *Builder) takeStdio() error {
 	return b.Outer.ReceiveRights(spec.ControlFD, b.stdioRights, unix.MSG_CMSG_CLOEXEC)
 }
 
-func (s *Stdio) all() []*os.File { return []*os.File{s.In, s.Out, s.Err} }
-
-// keepPtraceOnly leaves to what outer executes the capability by which a supervisor looks at the
-// server's memory and descriptors, and no other.
+// keepPtraceOnly leaves the supervisor CAP_SYS_PTRACE, with which it reads the server's memory
+// and copies its descriptors, and no other capability. Without mediated calls it leaves none.
 func (b *Builder) keepPtraceOnly() error {
 	const kept = unix.CAP_SYS_PTRACE
 	t := b.Outer

@@ -16,11 +16,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Everything here is about the one thread that will be the server. What a thread gives
-// up it cannot get back, and its children never had.
+// This file has the steps that restrict one thread. The thread cannot undo them, and its
+// children inherit them.
 
-// freshKeyring leaves the user's session keyring, which a process otherwise
-// shares with whoever started it (session-keyring(7)).
+// FreshKeyring joins a new session keyring. Otherwise a process shares the session keyring of
+// its parent (session-keyring(7)).
 func FreshKeyring(t *stub.Task) error {
 	if _, err := t.Call(unix.SYS_KEYCTL, unix.KEYCTL_JOIN_SESSION_KEYRING, 0, 0); err != nil && err != unix.ENOSYS {
 		return step.On("join a session keyring", err)
@@ -28,11 +28,12 @@ func FreshKeyring(t *stub.Task) error {
 	return nil
 }
 
+// Limits sets the server's rlimits.
 func (b *Restrictor) Limits() error {
 	l := b.Spec.Limits
-	own := spec.InitThreads + 1 // the init that is a stub
+	own := spec.InitThreads + 1 // and the init, which is a stub
 	if b.HostNS {
-		// The kernel counts all of the user's (setrlimit(2)).
+		// The kernel counts all threads of the user (setrlimit(2)).
 		own = spec.InitThreads + proc.UserThreads(os.Getuid())
 	}
 	for _, r := range []struct {
@@ -40,8 +41,8 @@ func (b *Restrictor) Limits() error {
 		resource int
 		value    int
 	}{
-		// 1 byte, not 0: that also keeps the kernel from piping the memory into a
-		// program of the host (fs/coredump.c; core(5) says that 0 does not).
+		// 1 byte also keeps the kernel from piping a dump into a program of the host
+		// (fs/coredump.c). 0 does not (core(5)).
 		{"core", unix.RLIMIT_CORE, 1},
 		{"file_size_mb", unix.RLIMIT_FSIZE, l.FileSizeMB << 20},
 		{"open_files", unix.RLIMIT_NOFILE, l.OpenFiles},
@@ -62,9 +63,9 @@ func (b *Restrictor) Limits() error {
 	return nil
 }
 
-// limitSignals gives the server a quarter of the signals that may be queued for its user:
-// those of all of the user's processes are counted together, a timer (timer_create(2)) is
-// one of them for as long as there is it, and without any the user's programs get none.
+// LimitSignals limits the server to a quarter of the user's queued signals. The kernel counts
+// the queued signals of all processes of a user together, and each timer (timer_create(2)) as
+// one. Without the limit a server could leave none for the user's other programs.
 func (b *Restrictor) LimitSignals() error {
 	old, err := b.limitOf(unix.RLIMIT_SIGPENDING)
 	if err == nil {
@@ -74,8 +75,8 @@ func (b *Restrictor) LimitSignals() error {
 	return step.On("queued signals", err)
 }
 
-// limitOf is a limit of the server's. While calls are only noted down it is this process's,
-// which the stub was born with.
+// limitOf returns a limit of the server. While a batch is recorded it returns the limit of
+// this process, which the stub has inherited.
 func (b *Restrictor) limitOf(resource int) (limit unix.Rlimit, err error) {
 	if b.Server.Recording() {
 		err = unix.Getrlimit(resource, &limit)
@@ -85,23 +86,23 @@ func (b *Restrictor) limitOf(resource int) (limit unix.Rlimit, err error) {
 	return limit, err
 }
 
-// emptyDumps leaves no memory in the core dumps of a process, and of all that it becomes and
-// starts: registers, and what the kernel tells of it (core(5)). A limit of their size does
-// not keep the kernel from sending them to a socket (core_pattern with an "@", Linux 6.16),
-// nor into a pipe where it is 0 (see limits). It comes before the process makes itself
-// undumpable, upon which its /proc is root's; the server's own cannot be written to.
+// EmptyCoreDumps removes memory from the core dumps of a task and of all its children, and
+// leaves registers and the kernel's notes (core(5)). A limit of the dump size is not enough:
+// the kernel still sends dumps to a socket (core_pattern with an "@", Linux 6.16), and with a
+// limit of 0 into a pipe. This step comes before the task becomes undumpable, because then
+// its /proc files belong to root.
 func EmptyCoreDumps(t *stub.Task) error {
 	outcome := t.Optional(func() error { return rootfs.WriteAt(t, -1, "/proc/self/coredump_filter", "0") })
 	return t.OnComplete(func() error {
 		err := outcome()
-		if err == nil || errors.Is(err, unix.ENOENT) || dumpsAreEmpty() { // ENOENT: a kernel without dumps
+		if err == nil || errors.Is(err, unix.ENOENT) || dumpsAreEmpty() { // ENOENT: the kernel has no core dumps
 			return nil
 		}
 		return step.On("coredump_filter", err)
 	})
 }
 
-// dumpsAreEmpty reports whether this process already has the filter that emptyDumps
+// dumpsAreEmpty reports whether this process already has the filter that EmptyCoreDumps
 // writes. The task inherited it from this process. In a jail the file cannot be written,
 // and the outer jail has set it to 0.
 func dumpsAreEmpty() bool {
@@ -109,15 +110,16 @@ func dumpsAreEmpty() bool {
 	return err == nil && len(filter) > 0 && strings.Trim(string(filter), "0\n") == ""
 }
 
+// EnterDir changes to the server's working directory.
 func (b *Restrictor) EnterDir() error { return step.On(b.Spec.Dir, b.Server.Chdir(b.Spec.Dir)) }
 
-// securebits(7): root is nobody special, and nothing of it can be undone.
+// lockedSecurebits give root no special rights, irrevocably (capabilities(7), "securebits").
 const lockedSecurebits = 1<<0 | 1<<1 | // NOROOT
 	1<<2 | 1<<3 | // NO_SETUID_FIXUP
 	1<<5 | // KEEP_CAPS locked off
 	1<<6 | 1<<7 // NO_CAP_AMBIENT_RAISE
 
-// giveUp empties all five sets of a thread that may do so.
+// DropAllCapabilities empties all five capability sets of a thread that has CAP_SETPCAP.
 func DropAllCapabilities(t *stub.Task) error {
 	if err := ClearAmbient(t); err != nil {
 		return err
@@ -131,23 +133,25 @@ func DropAllCapabilities(t *stub.Task) error {
 	return ClearCapabilities(t)
 }
 
+// ClearAmbient empties the ambient set.
 func ClearAmbient(t *stub.Task) error {
 	_, err := t.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL)
 	return step.On("ambient", err)
 }
 
-// dropHeld empties the sets that a thread holds.
+// ClearCapabilities empties the permitted, effective and inheritable sets.
 func ClearCapabilities(t *stub.Task) error {
 	return step.On("capset", t.Capset(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &[2]unix.CapUserData{}))
 }
 
+// SetNoNewPrivs sets no_new_privs (prctl(2)).
 func SetNoNewPrivs(t *stub.Task) error {
 	_, err := t.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1)
 	return err
 }
 
-// openRuleset makes the Landlock rulesets while the rights to open their paths are
-// still there; landlock puts the server's in force.
+// OpenRuleset makes the Landlock rulesets of the server and of the supervisor's workers. It
+// runs while the task may still open their paths. A later step enforces the server's.
 func (b *Restrictor) OpenRuleset() (err error) {
 	if b.Ruleset, err = b.openRules(&b.Spec.Landlock); err != nil {
 		return err
@@ -160,10 +164,11 @@ func (b *Restrictor) OpenRuleset() (err error) {
 	return err
 }
 
+// openRules makes one ruleset.
 func (b *Restrictor) openRules(rules *landlock.Ruleset) (int, error) {
 	ruleset, err := landlock.Create(b.Init, rules, func(r landlock.Rule) (int, error) {
 		if tree, ok := b.Root.TakeTree(r.Path); ok {
-			return tree, nil // the very object that is there
+			return tree, nil // the object that was attached there
 		}
 		fd, err := rootfs.OpenObject(b.Init, unix.AT_FDCWD, r.Path)
 		if err != nil || r.ID == (policy.FileID{}) {
@@ -182,9 +187,9 @@ func (b *Restrictor) openRules(rules *landlock.Ruleset) (int, error) {
 	return ruleset, err
 }
 
-// checkMounts looks every carve-out up once more by its name: a name that was
-// moved while the jail was being built leads to something without the mount. It
-// comes before the filter, which does not let openat2 pass.
+// CheckMounts looks up every restricting mount once more by its path. If another process moved
+// the path while the jail was built, the path leads to an object without the mount, and
+// CheckMounts fails. It comes before the filter, which refuses openat2.
 func (b *Restrictor) CheckMounts() error {
 	for i := range b.Spec.Mounts {
 		op := &b.Spec.Mounts[i]
@@ -215,7 +220,7 @@ func (b *Restrictor) checkMount(op *spec.Mount) error {
 	return b.Init.OnComplete(func() error {
 		switch err := outcome(); {
 		case op.Kind == spec.MountMask && (err == unix.EACCES || err == unix.ENOENT):
-			return nil // below a mask of its own parent, or gone: nothing is there to be read
+			return nil // below the mask of a parent, or removed: there is nothing to read
 		case err != nil:
 			return err
 		case op.Kind != spec.MountBind && op.Kind != spec.MountPin && id == op.ID,
@@ -227,7 +232,7 @@ func (b *Restrictor) checkMount(op *spec.Mount) error {
 	})
 }
 
-// dropBounding takes capabilities out of the bounding set.
+// dropBounding drops capabilities from the bounding set.
 func dropBounding(t *stub.Task, drop func(c uintptr) bool) error {
 	last, err := LastCapability()
 	for c := uintptr(0); err == nil && c <= last; c++ {
@@ -238,7 +243,7 @@ func dropBounding(t *stub.Task, drop func(c uintptr) bool) error {
 	return step.On("bounding set", err)
 }
 
-// lastCapability is that of this kernel.
+// LastCapability returns the last capability of this kernel.
 var LastCapability = sync.OnceValues(func() (uintptr, error) {
 	return LastAccepted(func(c uintptr) error {
 		_, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, c, 0, 0, 0)
@@ -246,8 +251,9 @@ var LastCapability = sync.OnceValues(func() (uintptr, error) {
 	})
 })
 
-// lastThat is the last capability before the first that is none. No kernel with Landlock
-// lacks one that is known here: whoever says so is a filter, and believed in nothing.
+// LastAccepted returns the last capability before the first that does not exist. Every kernel
+// with Landlock has all capabilities up to CAP_LAST_CAP. EINVAL for one of those comes from a
+// seccomp filter, so it is an error.
 func LastAccepted(exists func(c uintptr) error) (last uintptr, err error) {
 	for c := uintptr(0); c < 64; c++ {
 		err := exists(c)

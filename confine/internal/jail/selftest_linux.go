@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// selfTest tries, as the server would, what must fail. It is the last thing
-// before the server starts: a jail that does not hold is not used.
+// SelfTest makes calls in the server's task that must fail, and fails itself if one of them
+// succeeds. It then reads back the restrictions.
 func (b *Restrictor) SelfTest() error {
 	for _, p := range b.Checks() {
 		outcome := b.Server.Optional(p.Try)
@@ -32,16 +32,16 @@ func (b *Restrictor) SelfTest() error {
 	return checkState(b.Server)
 }
 
-// check is calls one of which must fail.
+// check is a sequence of calls. At least one of them must fail.
 type check struct {
 	What         string
 	Try          func() error
-	kernelErrnos []syscall.Errno // see judge
+	kernelErrnos []syscall.Errno // Judge returns nil for these
 }
 
-// judge turns what the kernel always refuses here into success: to a process with threads
-// a user namespace, or where there may be no more of them, and to trace nobody. Who hears
-// that from it has got past the filter, and a server that is written for it gets further.
+// Judge returns the error that proves a refusal, or nil. Some errors come from the kernel after
+// the call has passed the filter, for example because no process has the number 0. They prove
+// nothing, so Judge returns nil for them.
 func (p *check) Judge(err error) error {
 	if slices.Contains(p.kernelErrnos, step.Errno(err)) {
 		return nil
@@ -49,9 +49,10 @@ func (p *check) Judge(err error) error {
 	return err
 }
 
+// Checks returns the checks of this jail.
 func (b *Restrictor) Checks() []check {
 	t := b.Server
-	probes := []check{
+	checks := []check{
 		{What: "mount", Try: func() error { return t.Mount("none", "/tmp", "tmpfs", 0) }},
 		{"make a user namespace", func() error { return t.Unshare(unix.CLONE_NEWUSER) }, []syscall.Errno{unix.EINVAL, unix.ENOSPC}},
 		{What: "open a packet socket", Try: func() error { return trySocket(t, unix.AF_PACKET, unix.SOCK_RAW) }},
@@ -59,15 +60,15 @@ func (b *Restrictor) Checks() []check {
 		{What: "open the terminal", Try: func() error { return TryTerminal(t) }},
 	}
 	if b.HostNS {
-		probes = append(probes, b.checksHostNS()...)
+		checks = append(checks, b.checksHostNS()...)
 	} else {
-		probes = append(probes, check{What: "see the launcher's process", Try: func() error { return trySignalLauncher(t, b.Spec.HostPID, b.pid) }})
+		checks = append(checks, check{What: "see the launcher's process", Try: func() error { return trySignalLauncher(t, b.Spec.HostPID, b.pid) }})
 	}
-	if !b.Spec.HostRoot() { // nothing may come into being there
-		probes = append(probes, check{What: "write into the root", Try: func() error {
+	if !b.Spec.HostRoot() { // the jail must not create files there
+		checks = append(checks, check{What: "write into the root", Try: func() error {
 			const name = "/.mcp-jail-probe"
 			err := t.Mkdir(name, 0o700)
-			if err == nil && b.HostNS { // the host's
+			if err == nil && b.HostNS { // on the host
 				t.Rmdir(name)
 			}
 			return err
@@ -76,21 +77,22 @@ func (b *Restrictor) Checks() []check {
 	switch {
 	case b.Spec.Network.Open:
 		for _, to := range testNetAddrs {
-			probes = append(probes, check{What: leaveNetwork, Try: func() error { return trySourceAddress(t, to) }})
+			checks = append(checks, check{What: leaveNetwork, Try: func() error { return trySourceAddress(t, to) }})
 		}
 	case !b.HostNS:
-		probes = append(probes, check{What: leaveNetwork, Try: func() error { return tryRoute(t) }})
+		checks = append(checks, check{What: leaveNetwork, Try: func() error { return tryRoute(t) }})
 	}
 	for _, dir := range b.Spec.MustFail {
-		probes = append(probes, check{What: "list " + dir, Try: func() error { return tryListDir(t, dir) }})
+		checks = append(checks, check{What: "list " + dir, Try: func() error { return tryListDir(t, dir) }})
 	}
-	return probes
+	return checks
 }
 
+// leaveNetwork is the name of the checks of the network.
 const leaveNetwork = "find a way out of the network namespace"
 
-// trySignalLauncher signals the launcher. A small number, as in a container, may be that of
-// a task of our own here.
+// trySignalLauncher signals the launcher. In a container the launcher's number may be small,
+// and equal to the number of a task of this jail.
 func trySignalLauncher(t *stub.Task, pid, server int) error {
 	if pid == 1 || pid == server {
 		_, err := t.Call(unix.SYS_KILL, ^uintptr(0), ^uintptr(0)) // no such signal
@@ -99,6 +101,7 @@ func trySignalLauncher(t *stub.Task, pid, server int) error {
 	return t.Kill(pid, 0)
 }
 
+// tryListDir opens a directory.
 func tryListDir(t *stub.Task, dir string) error {
 	fd, err := t.Openat(unix.AT_FDCWD, dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err == nil {
@@ -107,6 +110,7 @@ func tryListDir(t *stub.Task, dir string) error {
 	return err
 }
 
+// trySocket makes a socket.
 func trySocket(t *stub.Task, family, kind int) error {
 	fd, err := t.Socket(family, kind|unix.SOCK_CLOEXEC, 0)
 	if err == nil {
@@ -115,10 +119,9 @@ func trySocket(t *stub.Task, family, kind int) error {
 	return err
 }
 
-// terminalProbe opens the terminal that controls this process. There is none: the init
-// and the server lead sessions of their own. Where the kernel shares the processors out
-// by session (sched(7), autogroup), that also keeps a server that takes all it can get
-// from starving the client.
+// TryTerminal opens the controlling terminal. There is none, because the init and the server
+// lead sessions of their own. With autogroup scheduling (sched(7)) the session also keeps a
+// busy server from starving the client.
 func TryTerminal(t *stub.Task) error {
 	fd, err := t.Openat(unix.AT_FDCWD, "/dev/tty", unix.O_RDONLY|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err == nil {
@@ -128,13 +131,13 @@ func TryTerminal(t *stub.Task) error {
 	return err
 }
 
-// testNetAddrs are addresses that are nobody's (RFC 5737, RFC 3849).
+// testNetAddrs are addresses reserved for documentation (RFC 5737, RFC 3849).
 var testNetAddrs = []netip.Addr{
 	netip.AddrFrom4([4]byte{198, 51, 100, 1}),
 	netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8, 15: 1}),
 }
 
-// tryRoute asks for a route to nobody. Connecting a datagram socket sends nothing.
+// tryRoute looks for a route to such an address. Connecting a datagram socket sends nothing.
 func tryRoute(t *stub.Task) error {
 	fd, err := t.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -144,8 +147,8 @@ func tryRoute(t *stub.Task) error {
 	return t.Connect(fd, sys.Sockaddr(netip.AddrPortFrom(testNetAddrs[0], 9)))
 }
 
-// trySourceAddress asks where a packet to nobody would come from, and fails where that is the
-// jail itself.
+// trySourceAddress connects to an address that the gateway serves, and fails if the source address
+// is the jail's own, which means that the packet stays in the jail.
 func trySourceAddress(t *stub.Task, to netip.Addr) error {
 	family := unix.AF_INET
 	if to.Is6() {
@@ -172,7 +175,7 @@ func trySourceAddress(t *stub.Task, to netip.Addr) error {
 	return t.OnOptional(from)
 }
 
-// checkState reads back what the restricting calls set.
+// checkState reads back no_new_privs, the filter and the capabilities.
 func checkState(t *stub.Task) error {
 	privileges, err := t.Prctl(unix.PR_GET_NO_NEW_PRIVS)
 	if err != nil {
@@ -200,9 +203,9 @@ func checkState(t *stub.Task) error {
 	})
 }
 
-// checksHostNS are what must fail here, besides what must fail in every jail.
+// checksHostNS returns the further checks of a jail in the host's namespaces.
 func (b *Restrictor) checksHostNS() []check {
-	probes := []check{
+	checks := []check{
 		{What: "make shared memory", Try: func() error {
 			id, err := unix.SysvShmGet(unix.IPC_PRIVATE, 1, unix.IPC_CREAT|0o600)
 			if err == nil {
@@ -212,21 +215,20 @@ func (b *Restrictor) checksHostNS() []check {
 		}},
 	}
 	if b.Spec.Landlock.FS&ll.AccessFSResolveUnix == 0 {
-		probes = append(probes, check{What: "make a UNIX socket", Try: func() error { return trySocket(b.Server, unix.AF_UNIX, unix.SOCK_STREAM) }})
+		checks = append(checks, check{What: "make a UNIX socket", Try: func() error { return trySocket(b.Server, unix.AF_UNIX, unix.SOCK_STREAM) }})
 	}
 	switch {
 	case b.Spec.Network.Asked && b.Spec.Landlock.Net&ll.AccessNetConnectTCP != 0:
-		probes = append(probes, check{What: "connect a TCP socket by itself", Try: tryConnect})
+		checks = append(checks, check{What: "connect a TCP socket by itself", Try: tryConnect})
 	case !b.Spec.Network.Asked && !b.Spec.HostNames:
-		probes = append(probes,
+		checks = append(checks,
 			check{What: "make a TCP socket", Try: func() error { return trySocket(b.Server, unix.AF_INET, unix.SOCK_STREAM) }},
 			check{What: "make a UDP socket", Try: func() error { return trySocket(b.Server, unix.AF_INET6, unix.SOCK_DGRAM) }})
 	}
-	return probes
+	return checks
 }
 
-// tryConnect has Landlock say what it thinks of a connection that the server makes by
-// itself: only a refusal by it counts.
+// tryConnect connects to a port of the host. Only EACCES, Landlock's refusal, is an error.
 func tryConnect() error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -3,6 +3,7 @@ package jail
 import (
 	"errors"
 	"strconv"
+	"syscall"
 	"unsafe"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
@@ -14,20 +15,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// testHooks is what tests change about how jails are built. Production code has none.
+// TestHooks change how jails are built. Only tests set them.
 type TestHooks struct {
-	Lists bool // jails are built by lists all the same
-	Steps func(*Builder, []Step) []Step
+	Lists bool                          // jails are built by batches although Steps is set
+	Steps func(*Builder, []Step) []Step // replaces the steps of one Run
 }
 
-// take takes an order. The plan is not this start's alone.
-func (b *Builder) SetSpec(o spec.Spec, stdio Stdio) {
-	b.stdio, b.Spec = stdio, &o
+// SetSpec sets the spec and the server's files. It copies what building changes, because other
+// starts may use the same plan.
+func (b *Builder) SetSpec(sp spec.Spec, stdio Stdio) {
+	b.stdio, b.Spec = stdio, &sp
 	b.Spec.Mounts = append([]spec.Mount(nil), b.Spec.Mounts...)
 	b.Root.Spec = b.Spec
 }
 
-// build builds the jail, up to the execution of the server.
+// Build builds the jail, up to the execution of the server.
 func (b *Builder) Build() error {
 	for _, steps := range [][]Step{b.MountSteps(), b.RestrictSteps()} {
 		if err := b.Run(steps); err != nil {
@@ -40,8 +42,8 @@ func (b *Builder) Build() error {
 	return b.Serve()
 }
 
-// begin has the server executed, and the supervisor some time later. From here on all is
-// done by lists, which nobody need tell of one another.
+// StartServer executes the server, and leaves a batch that executes the supervisor later. From
+// here on each task runs its last batch without the launcher.
 func (b *Builder) StartServer() error {
 	if err := b.execSupervisor(); err != nil {
 		return WrapStep(step.Supervision, err)
@@ -55,7 +57,7 @@ func (b *Builder) StartServer() error {
 	}
 	t := b.Server
 	t.BeginAlways()
-	// The server's table is its own from here on.
+	// From here on the server has a descriptor table of its own.
 	t.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC|unix.CLOSE_RANGE_UNSHARE)
 	for fd, f := range b.stdio.all() {
 		if f == nil {
@@ -68,7 +70,7 @@ func (b *Builder) StartServer() error {
 		t.Dup3(fds[0], fd, 0)
 		fds = fds[1:]
 	}
-	t.Optional(func() error { return t.ReserveFD(sys.FDTableTarget(3)) }) // which may be more than may be open
+	t.Optional(func() error { return t.ReserveFD(sys.FDTableTarget(3)) }) // fails if the limit is lower
 	if b.Listener < 0 {
 		t.SetEvent(b.ExecAllowed)
 	}
@@ -91,25 +93,26 @@ func (b *Builder) StartServer() error {
 	return nil
 }
 
+// endedEarly returns the error for a jail that ended before its server was executed.
 func endedEarly() error {
 	return &step.Error{Step: "init", Detail: "the jail was ended before its server was executed" + stub.EndedBy}
 }
 
-// execSupervisor has outer let the server's execution pass, and become the supervisor as soon
-// as there is something to be decided, or passed on: at the latest after a while, for the
-// limits have to be watched. Until then the start need not share the processors with a
-// program of Go's.
+// execSupervisor has outer continue the server's execve and then execute the supervisor. It
+// does so when the first mediated call or message arrives, and at the latest after
+// supervisorDelay, because the supervisor samples the limits. The delay keeps the start of a
+// Go program away from the start of the server.
 func (b *Builder) execSupervisor() error {
 	t := b.Outer
 	t.BeginAlways()
 	events := []int{spec.ControlFD, b.initPidfd}
 	if b.Listener >= 0 {
 		events = append(events, b.Listener)
-		t.Poll(-1, b.Listener) // the server may end before it comes to that
+		t.Poll(-1, b.Listener) // or the server ends first
 		t.ContinueNext(b.Listener, seccomp.NotifRecv, seccomp.NotifSend, int(unsafe.Sizeof(seccomp.Notification{})), seccomp.NotifContinue)
 		t.SetEvent(b.ExecAllowed)
 	} else {
-		t.WaitEvent(b.ExecAllowed) // the server has a table of its own, and its descriptors
+		t.WaitEvent(b.ExecAllowed) // the server has a descriptor table of its own
 	}
 	if err := b.filter(t); err != nil {
 		return err
@@ -123,7 +126,7 @@ func (b *Builder) execSupervisor() error {
 	return t.SubmitFatal()
 }
 
-// placeFDs gives the descriptors of the supervisor the numbers that it expects.
+// placeFDs moves the supervisor's descriptors to the numbers that it expects, and executes it.
 func (b *Builder) placeFDs(t *stub.Task) {
 	from := [...]int{
 		spec.SpecFD: spec.ControlFD, spec.EventsFD: spec.StubEventsFD, spec.ListenerFD: b.Listener, spec.RulesetFD: b.WorkerRuleset, spec.ServerFD: b.pidfd, spec.ProcFD: b.proc, spec.ExeFD: spec.StubExeFD,
@@ -144,8 +147,8 @@ func (b *Builder) placeFDs(t *stub.Task) {
 	t.ExecAt(spec.ExeFD, []string{spec.SupervisorName, strconv.FormatInt(int64(b.Umask), 8), spec.ArgSupervise}, []string{"GOMAXPROCS=" + strconv.Itoa(spec.MaxProcs)})
 }
 
-// startReaper has the init wait for every child of its that ends, until the server does.
-// What is left is killed by the kernel when the init ends.
+// startReaper has the init reap its children until the server ends. When the init ends, the
+// kernel kills the other processes of the jail.
 func (b *Builder) startReaper() error {
 	t := b.Init
 	t.BeginAlways()
@@ -155,7 +158,7 @@ func (b *Builder) startReaper() error {
 	return t.SubmitFatal()
 }
 
-// reap waits until the server has ended.
+// Reap waits for the end of the server and returns its exit event.
 func (b *Builder) Reap() (spec.Event, error) {
 	if err := b.Init.WaitLong(); err != nil {
 		return spec.Event{}, err
@@ -167,12 +170,35 @@ func (b *Builder) Reap() (spec.Event, error) {
 	return m, nil
 }
 
-// supervisorDelay is for how long, in milliseconds, there is no supervisor unless one is
-// needed. Who has lowered a limit expects that it is reached, and wants to be told.
+// supervisorDelay returns after how many milliseconds the supervisor starts if nothing needs it
+// earlier. If the user has lowered a limit, the supervisor starts sooner, so that it can
+// report that the limit was reached.
 func supervisorDelay(l policy.Limits) int {
 	lowered := func(limit, usual int) bool { return limit > 0 && limit < usual }
 	if lowered(l.Processes, policy.DefaultLimits.Processes) || lowered(l.MemoryMB, policy.DefaultLimits.MemoryMB) {
 		return 10
 	}
 	return 100
+}
+
+// ExitEvent returns the event for a wait status.
+func ExitEvent(ws syscall.WaitStatus) spec.Event {
+	if ws.Signaled() {
+		return spec.Event{Kind: spec.EventExit, Num: 128 + int(ws.Signal()), Pid: int(ws.Signal())}
+	}
+	return spec.Event{Kind: spec.EventExit, Num: ws.ExitStatus()}
+}
+
+// reapAll reaps all ended children of the init and reports whether the init has no other
+// child. Orphans become its children. WALL includes children with another exit signal.
+func reapAll(t *stub.Task) bool {
+	for {
+		pid, err := t.Wait4(-1, nil, syscall.WNOHANG|syscall.WALL)
+		switch {
+		case err == syscall.ECHILD:
+			return true
+		case err == nil && pid == 0, err != nil && err != syscall.EINTR:
+			return false
+		}
+	}
 }

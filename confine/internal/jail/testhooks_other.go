@@ -2,5 +2,5 @@
 
 package jail
 
-// testHooks is for tests of jails, which there are none of.
+// TestHooks is empty where jails cannot be built.
 type TestHooks struct{}

@@ -1,0 +1,41 @@
+// Package jail makes the system calls that turn a new process into a jailed server.
+//
+// There are two kinds of jails. A [Builder] builds a jail with namespaces from the
+// launcher, through the tasks of a stub (package stub). No Go program runs in the jail
+// while it is built. A jail in the host's namespaces has no Builder: the supervisor process
+// restricts itself, in the order of supervisor.Process.Steps. A [Restrictor] has the steps
+// that both kinds share.
+//
+// # Steps
+//
+// A [Step] has a name, which a StartError shows, and a task that carries it out. The three
+// tasks of a Builder run side by side:
+//
+//	Outer   the first process of the outer PID namespace. It makes the network, and
+//	        becomes the supervisor
+//	Init    the first process of the inner PID namespace. It makes the mounts and the
+//	        Landlock rulesets, and stays as the jail's init, which reaps
+//	Server  the process that restricts itself and executes the server
+//
+// [Builder.FirstSteps] does not depend on the spec, so a jail can be prepared before its
+// spec is known. [Builder.Build] runs MountSteps and RestrictSteps. [Builder.StartServer]
+// executes the server, and the supervisor when it is needed, or after a short delay.
+// [Builder.Reap] waits for the end of the server.
+//
+// The last step before the server is the self-test: it tries calls that must fail, and reads
+// back what was set. A jail that fails the self-test is not used.
+//
+// # Files
+//
+//	builder_linux.go   the steps, their order, and how they run
+//	outer_linux.go     the steps of Outer
+//	network_linux.go   addresses, routes and sockets of the jail's network
+//	restrict_linux.go  keyring, limits, capabilities, Landlock, checks of mounts
+//	selftest_linux.go  the self-test
+//	start_linux.go     from the built jail to the running server, and its end
+//
+// # Limits
+//
+// The package decides nothing. Package plan compiles what it does, into a spec. It runs on
+// Linux only.
+package jail
