@@ -7,7 +7,7 @@
 //   - A TCP socket is bound to the interface lo (only CAP_NET_RAW can undo that), and Landlock
 //     refuses its own connect and bind (from ABI 4 on). To connect it, the mediator opens a
 //     listener for this one connection and passes the accepted end to the launcher's gateway.
-//   - A UDP socket is one end of a pair of UNIX sockets: see udp_linux.go.
+//   - A UDP socket is one end of a pair of UNIX sockets: see udp_linux.go and receive_linux.go.
 //
 // Some calls are mediated only to answer as a real socket would (getsockname, getpeername,
 // getsockopt). For other sockets, such as a pair of UNIX sockets, they continue in the kernel.
