@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fork starts the init. It returns our end of what its messages come by; that of the
-// socket for signals and descriptors stays in the process.
+// fork starts the init. It returns this side's end of the pipe for its events. The socket for
+// the spec and signals stays in the Process.
 func (s *Prepared) fork(path string) (status *os.File, err error) {
 	null, err := unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -55,7 +55,7 @@ func (s *Prepared) fork(path string) (status *os.File, err error) {
 	return status, nil
 }
 
-// connected is a pair of sockets, ours and another's.
+// connected returns a pair of sockets: the end of this process and that of the init.
 func connected() (ours *os.File, theirs int, err error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -109,15 +109,15 @@ func (s *Prepared) forkStub(path string, attr *syscall.ProcAttr, control int) (p
 	return pid, status, nil
 }
 
-// forkHostNS starts this program once more, as the init of a jail without namespaces.
-func (s *Prepared) forkHostNS(path string, attr *syscall.ProcAttr, order int) (pid int, status *os.File, err error) {
-	var pipe [2]int // not os.Pipe: the shim would have to set a poller up for its end
+// forkHostNS starts this program again, as the init of a jail with host namespaces.
+func (s *Prepared) forkHostNS(path string, attr *syscall.ProcAttr, control int) (pid int, status *os.File, err error) {
+	var pipe [2]int // not os.Pipe: the init would have to set up a poller for its end
 	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
 		return 0, nil, &steppkg.Error{Step: "descriptors", Errno: steppkg.Errno(err)}
 	}
 	status = os.NewFile(uintptr(pipe[0]), "status")
 	defer unix.Close(pipe[1])
-	attr.Files = sys.PadFDTable(append(attr.Files, uintptr(order), uintptr(pipe[1]))...)
+	attr.Files = sys.PadFDTable(append(attr.Files, uintptr(control), uintptr(pipe[1]))...)
 	attr.Env = []string{"GOMAXPROCS=" + strconv.Itoa(spec.MaxProcs), "GOGC=off"} // see startProgram
 	if pid, err = s.forkIntoCgroup(path, []string{spec.SupervisorName, s.umaskText()}, attr); err != nil {
 		status.Close()
@@ -126,7 +126,7 @@ func (s *Prepared) forkHostNS(path string, attr *syscall.ProcAttr, order int) (p
 	return pid, status, nil
 }
 
-// attributes are what the shim is born with.
+// attributes returns the attributes that the init is forked with.
 //
 // It maps its ids itself, as its first step: then the fork need not wait for us to
 // do it, and can be one that copies no page tables (CLONE_VFORK and CLONE_VM, which

@@ -48,7 +48,7 @@ type Process struct {
 	broker      *gateway.Broker      // nil unless the supervisor makes the server's sockets
 	Interceptor *gateway.Interceptor // nil if no rule concerns requests
 	inbound     *gateway.Inbound     // nil if no port leads into the jail
-	packets     []int                // keep its packet socket open: see gateway.SetLinger.CloseInKernel
+	packets     []int                // keep its packet socket open: see gateway.CloseInKernel
 
 	Cgroup *cgroup.Cgroup // nil once the jail has ended
 	Limits policy.Limits
@@ -253,14 +253,14 @@ func (p *Process) Wait() (Exit, error) {
 // Denials returns the refusals that the jail recorded so far.
 func (p *Process) Denials() []policy.Denial {
 	p.Mu.Lock()
-	words, gate := p.events, p.gateway
+	events, gateway := p.events, p.gateway
 	p.Mu.Unlock()
-	if words != nil {
-		words.drain()
+	if events != nil {
+		events.drain()
 	}
 	var latest []policy.Denial
-	if gate != nil {
-		latest = networkDenials(gate, p.plan.Profile.Inbound)
+	if gateway != nil {
+		latest = networkDenials(gateway, p.plan.Profile.Inbound)
 	}
 	p.Mu.Lock()
 	defer p.Mu.Unlock()
