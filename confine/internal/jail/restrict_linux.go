@@ -234,7 +234,7 @@ func (b *Restrictor) checkMount(op *spec.Mount) error {
 
 // dropBounding drops capabilities from the bounding set.
 func dropBounding(t *stub.Task, drop func(c uintptr) bool) error {
-	last, err := LastCapability()
+	last, err := lastCapability()
 	for c := uintptr(0); err == nil && c <= last; c++ {
 		if drop(c) {
 			_, err = t.Prctl(unix.PR_CAPBSET_DROP, c)
@@ -243,18 +243,18 @@ func dropBounding(t *stub.Task, drop func(c uintptr) bool) error {
 	return step.On("bounding set", err)
 }
 
-// LastCapability returns the last capability of this kernel.
-var LastCapability = sync.OnceValues(func() (uintptr, error) {
-	return LastAccepted(func(c uintptr) error {
+// lastCapability returns the last capability of this kernel.
+var lastCapability = sync.OnceValues(func() (uintptr, error) {
+	return lastAccepted(func(c uintptr) error {
 		_, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, c, 0, 0, 0)
 		return err
 	})
 })
 
-// LastAccepted returns the last capability before the first that does not exist. Every kernel
+// lastAccepted returns the last capability before the first that does not exist. Every kernel
 // with Landlock has all capabilities up to CAP_LAST_CAP. EINVAL for one of those comes from a
 // seccomp filter, so it is an error.
-func LastAccepted(exists func(c uintptr) error) (last uintptr, err error) {
+func lastAccepted(exists func(c uintptr) error) (last uintptr, err error) {
 	for c := uintptr(0); c < 64; c++ {
 		err := exists(c)
 		if err == unix.EINVAL && c > unix.CAP_LAST_CAP {

@@ -36,11 +36,11 @@ func TestLastCapability(t *testing.T) {
 		{"too few", below(40), answer{0, unix.EINVAL}},
 		{"refused", func(uintptr) error { return unix.EPERM }, answer{0, unix.EPERM}},
 	} {
-		if last, err := LastAccepted(c.exists); (answer{last, err}) != c.want {
+		if last, err := lastAccepted(c.exists); (answer{last, err}) != c.want {
 			t.Errorf("%s: %d, %v, want %v", c.name, last, err, c.want)
 		}
 	}
-	if last, err := LastCapability(); err != nil || last < unix.CAP_LAST_CAP {
+	if last, err := lastCapability(); err != nil || last < unix.CAP_LAST_CAP {
 		t.Errorf("of this kernel: %d, %v", last, err)
 	}
 }

@@ -268,26 +268,34 @@ func TestRulesAgainstOracle(t *testing.T) {
 						}
 					}
 				}
-				// Sockets exhaustively where it matters.
-				nr, _ := CallNumber(arch, "socket")
-				pair, _ := CallNumber(arch, "socketpair")
-				for fam := range uint64(50) {
-					for kind := range uint64(17) {
-						for _, flags := range []uint64{0, 0x200001, 0x200242, 0x800, 0x80000, 0x80800} {
-							for _, proto := range []uint64{0, 1, 6, 17, 58, 132, 136, 255, 256, 262, 0x106} {
-								check(arch.audit(), nr, [6]uint64{fam, kind | flags, proto})
-								check(arch.audit(), pair, [6]uint64{fam, kind | flags, proto})
-							}
-						}
-					}
-				}
-				// Foreign machines, x32 and numbers that do not exist.
-				for _, audit := range []uint32{0x40000003, 0x40000028, 0xc000003e, 0xc00000b7, 0, 0xffffffff} {
-					for _, nr := range []uint32{0, 1, 39, 59, 221, 471, 472, 0x40000000, 0x40000027, 0x40000208, 0x7fffffff, 0x80000000, 0xffffffff} {
-						check(audit, nr, [6]uint64{})
-					}
-				}
+				checkSockets(arch, check)
+				checkForeign(check)
 			})
+		}
+	}
+}
+
+// checkSockets tries all combinations of family, type and protocol.
+func checkSockets(arch Arch, check func(audit, nr uint32, a [6]uint64)) {
+	nr, _ := CallNumber(arch, "socket")
+	pair, _ := CallNumber(arch, "socketpair")
+	for fam := range uint64(50) {
+		for kind := range uint64(17) {
+			for _, flags := range []uint64{0, 0x200001, 0x200242, 0x800, 0x80000, 0x80800} {
+				for _, proto := range []uint64{0, 1, 6, 17, 58, 132, 136, 255, 256, 262, 0x106} {
+					check(arch.audit(), nr, [6]uint64{fam, kind | flags, proto})
+					check(arch.audit(), pair, [6]uint64{fam, kind | flags, proto})
+				}
+			}
+		}
+	}
+}
+
+// checkForeign tries other architectures, x32 and numbers that do not exist.
+func checkForeign(check func(audit, nr uint32, a [6]uint64)) {
+	for _, audit := range []uint32{0x40000003, 0x40000028, 0xc000003e, 0xc00000b7, 0, 0xffffffff} {
+		for _, nr := range []uint32{0, 1, 39, 59, 221, 471, 472, 0x40000000, 0x40000027, 0x40000208, 0x7fffffff, 0x80000000, 0xffffffff} {
+			check(audit, nr, [6]uint64{})
 		}
 	}
 }
