@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
-	probepkg "github.com/mcp-jail/mcp-jail/confine/internal/probe"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -39,7 +38,7 @@ type GapError struct {
 	Gaps []Gap
 	// HostNamespaces is that of the Plan. With the answer No, most gaps have one cause: user
 	// namespaces are refused.
-	HostNamespaces probepkg.Feature
+	HostNamespaces probe.Feature
 	// Waive lists the axes that must be waived for a start, including those that are waived
 	// already. It is nil if a gap cannot be waived.
 	Waive []policy.Axis
@@ -48,7 +47,7 @@ type GapError struct {
 func (e *GapError) Error() string {
 	var b strings.Builder
 	b.WriteString(ErrGaps.Error())
-	if e.HostNamespaces.Answer == probepkg.No {
+	if e.HostNamespaces.Answer == probe.No {
 		fmt.Fprintf(&b, ": user namespaces are refused: %s\n  %s\nwithout them this does not hold:", e.HostNamespaces.Detail, e.HostNamespaces.Fix)
 	}
 	for _, g := range e.Gaps {
@@ -57,7 +56,7 @@ func (e *GapError) Error() string {
 			fmt.Fprintf(&b, "\n    %s", g.Fix)
 		}
 	}
-	if e.HostNamespaces.Answer == probepkg.No && e.Waive != nil {
+	if e.HostNamespaces.Answer == probe.No && e.Waive != nil {
 		fmt.Fprintf(&b, "\n%s", WaiveLine(e.Waive))
 	}
 	return b.String()
