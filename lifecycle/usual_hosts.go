@@ -18,7 +18,7 @@ type usualHosts struct {
 	earlier func() (diagnostics.Record, bool)
 }
 
-// classify sets Usual in the denials of usual hosts: those of the session before, those
+// classify sets Background in the denials of usual hosts: those of the session before, those
 // that a process contacts before its first call, and those that processes of several tools
 // contact. first is the time of the first call, or nil before it.
 func (h *usualHosts) classify(denials []policy.Denial, first *time.Time) {

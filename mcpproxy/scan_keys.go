@@ -53,7 +53,7 @@ const (
 	keyExperimental
 	keyToken    // params._meta.progressToken
 	keyProgress // params.progressToken
-	keyReserved // any name that begins with OwnPrefix
+	keyReserved // any name that begins with ReservedPrefix
 )
 
 // knownKeys lists the members of each scope. A name that equals one of them but for its

@@ -40,7 +40,7 @@ func CheckEnvName(name string) error {
 // MatchEnv evaluates the env rules for one variable and returns the rule that
 // decides; ok is true where it forwards the variable. The rule with more literal
 // characters decides, of two with as many the exact one, of two alike the later.
-// A prefix does not forward a [Dangerous] name.
+// A prefix does not forward a [IsDangerousVariable] name.
 func MatchEnv(rules []EnvRule, name string) (rule EnvRule, ok bool) {
 	best, bestScore := -1, -1
 	for i, r := range rules {

@@ -41,12 +41,12 @@ type Policy struct {
 	Limits    Limits
 	Waive     []Axis // sorted
 
-	// InPlace tells that the policy comes from the command line: a relative
+	// FromCommandLine reports that the policy comes from the command line: a relative
 	// command is then meant from the working directory, as a shell reads it.
 	FromCommandLine bool
 	Where           string // the server's table, the tool's access table, or the command line
 
-	// others are the policies of the server's other processes, and of the other servers
+	// Others are the policies of the server's other processes, and of the other servers
 	// of the configuration: see Reach.
 	Others     []*Policy
 	UnusedKeys []Warning // what the configuration says and this policy makes no use of

@@ -48,7 +48,7 @@ type Profile struct {
 	// is on record.
 	LinksAstray bool
 
-	// reach is where this server, in all of its processes, and others may write. It is
+	// Reach is where this server, in all of its processes, and others may write. It is
 	// part of no output.
 	Reach *Reach
 

@@ -17,7 +17,7 @@ type Reach struct {
 	Writers []WriterRules
 	// Protected are paths that no server may write to unless a rule names them or something
 	// in them.
-	Protected []string // no writer has them but by a rule for them, or in them
+	Protected []string
 }
 
 // WriterRules are the paths of one policy's rules; the longest matching path decides.
@@ -32,7 +32,7 @@ type WriteGrant struct {
 	Rule   string
 	// InHome reports that the path is a private HOME, in which nothing is hidden or
 	// protected.
-	InHome bool // of a server, in which nothing is hidden or protected
+	InHome bool
 }
 
 // Writer is a policy that lets its process write to a path.

@@ -66,7 +66,7 @@ func (d *decoder) server(n *node, key, name string) *Server {
 	return s
 }
 
-// maxWarm bounds the spares of one tool.
+// maxWarm bounds the warm workers of one tool.
 const maxWarm = 64
 
 func axisNames() (names []string) {

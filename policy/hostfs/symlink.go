@@ -25,7 +25,7 @@ type ResolvedPath struct {
 	Path string // canonical; where the tail is missing, the nearest existing ancestor and the tail
 	// missing is the first component that does not exist, "" when all do.
 	missing string
-	// reason says why it counts as missing, when it is not simply absent.
+	// Reason says why it counts as missing, when it is not simply absent.
 	Reason string
 	// Unsearchable is the directory that could not be searched, if that is the reason.
 	Unsearchable string

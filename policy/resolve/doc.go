@@ -23,5 +23,5 @@
 // through the same resolver, so a further cut would export the resolver's fields. It is read
 // by topic instead: command, interpreter and versionmanager find the program; sensitive, scan
 // and unreadable hide; protected, gitconfig and gitprotect protect; writers, secret and
-// secret_command decide whom to believe.
+// secret_command decide what to trust.
 package resolve

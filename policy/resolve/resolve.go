@@ -133,7 +133,7 @@ type resolver struct {
 	searched        map[string]bool // baseline entries to search for .env files
 	targets         []ruleTarget    // what the rules name, for sensitive paths and protected names
 	unprotected     map[string]bool // Profile.Unprotected
-	caseInsensitive map[string]bool // directories: see folds
+	caseInsensitive map[string]bool // directories: see isCaseInsensitive
 	missing         []missingRule
 	neverWiden      []string
 	linksAstray     bool // see Profile.LinksAstray
@@ -218,7 +218,7 @@ func (b *resolver) placeRules(workspace string) error {
 		abs, relative := b.expand(r.Path, workspace)
 		if relative && workspace == "" {
 			if r.Where == policy.DefaultSource {
-				continue // said in one line by workspace()
+				continue // resolveWorkspace says it in one line
 			}
 			return &RuleError{r.Label(), "is relative, and there is no workspace"}
 		}

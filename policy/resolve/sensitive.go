@@ -85,7 +85,7 @@ func matchName(pattern, name string) bool {
 	if pattern == name {
 		return true
 	}
-	ok, _ := path.Match(pattern, name) // checked by checkSensitive
+	ok, _ := path.Match(pattern, name) // checked by policy.CheckSensitivePath
 	return ok
 }
 

@@ -162,7 +162,7 @@ func fileVerbs() map[string]func([]string) (string, error) {
 	}
 }
 
-// attemptSetCapability writes a file capability. A user who runs the file on the host gets it.
+// SetCapability writes a file capability. A user who runs the file on the host gets it.
 func SetCapability(a []string) error {
 	// struct vfs_cap_data, revision 2, effective: CAP_SYS_ADMIN.
 	data := []byte{1, 0, 0, 2, 0, 0, 0x20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}

@@ -7,7 +7,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// kernel is a host on which everything works.
+// Kernel is a host on which everything works.
 func Kernel() probe.Host {
 	return probe.Host{
 		Features: probe.Features{

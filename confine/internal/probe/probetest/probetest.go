@@ -7,7 +7,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
-// needs skips a test where the host lacks one of the features, named as in
+// Needs skips a test where the host lacks one of the features, named as in
 // Features.Has. What MCPJAIL_REQUIRE lists ("landlock:6,seccomp,userns") is a
 // failure instead: there a skip has to be earned.
 func Needs(t testing.TB, names ...string) {

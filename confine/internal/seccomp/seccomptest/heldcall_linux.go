@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// heldCall is a call that a filter has handed over to this process and that waits for
+// HeldCall is a call that a filter has handed over to this process and that waits for
 // its answer, until it is let go.
 func HeldCall(t *testing.T) (l seccomp.Listener, id uint64, letGo func()) {
 	t.Helper()
