@@ -140,10 +140,6 @@ run() {
 	return 1
 }
 
-# Root's run makes these. The attacks are made as an ordinary user there as well. The
-# others do not pass yet as the account that this script makes.
-as_root_only='^(TestAttackTable|TestJailSurvivors|TestGoBinary|TestGoServer|TestTmpfsUsage)$'
-
 # run_as_user PACKAGE runs the tests of a package as the ordinary user. Root's run
 # makes the attacks as such a user itself.
 run_as_user() {
@@ -151,7 +147,7 @@ run_as_user() {
 	(cd "$work/src/$1" && exec setpriv --reuid "$user" --regid "$(id -g "$user")" --init-groups --bounding-set=-all \
 		"${defaults[@]}" env -i PATH="$PATH" HOME="$work/home" USER="$user" LANG=C.UTF-8 MCPJAIL_ALL=1 \
 		MCPJAIL_REQUIRE="${MCPJAIL_REQUIRE:-}" MCPJAIL_SERVERS="$work/servers" \
-		"$work/tests/$1/test" -test.v -test.skip "$as_root_only" -test.timeout 20m -test.parallel "$(parallel "$1")") >"$log" 2>&1 </dev/null &&
+		"$work/tests/$1/test" -test.v -test.skip '^TestAttackTable$' -test.timeout 20m -test.parallel "$(parallel "$1")") >"$log" 2>&1 </dev/null &&
 		verdict "$log" "$work/log/$1/log" && echo "ok  	$1	$((SECONDS - begin)) s" && return
 	echo "FAIL	$1" && failures "$log"
 	return 1
@@ -199,6 +195,7 @@ if [ -n "${MCPJAIL_ALL:-}" ] && [ "$(id -u)" = 0 ]; then
 	say "the packages that build jails, as the ordinary user $user"
 	mkdir "$work/src"
 	git ls-files -z --cached --others --exclude-standard | tar --null -T - -c | tar -x -C "$work/src"
+	go mod vendor -o "$work/src/vendor" # tests build mcp-jail, and root's module cache is not readable
 	cp -r "$servers" "$work/servers"
 	chown -R "$user" "$work/src" "$work/servers"
 	jails=()

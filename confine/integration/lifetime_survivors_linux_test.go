@@ -129,27 +129,30 @@ func (s *survivors) host(t *testing.T) string {
 	return b.String()
 }
 
-// processes lists processes with their namespaces: all processes if the test is alone in a PID
-// namespace, else those of its user. It leaves out this process.
+// processes lists processes with their namespaces, without this process: all processes if
+// the test is alone in a PID namespace, else its descendants. Orphans are among them, since
+// this process is a subreaper.
 func processes() []string {
+	pids := descendants(os.Getpid())
+	if os.Getenv(ownProcEnv) != "" {
+		pids = nil
+		names, _ := filepath.Glob("/proc/[0-9]*")
+		for _, name := range names {
+			if pid := attacker.Number(filepath.Base(name)); pid != os.Getpid() {
+				pids = append(pids, pid)
+			}
+		}
+	}
 	var out []string
-	names, _ := os.ReadDir("/proc")
-	for _, d := range names {
-		pid, err := strconv.Atoi(d.Name())
-		var st unix.Stat_t
-		if err != nil || unix.Stat("/proc/"+d.Name(), &st) != nil || pid == os.Getpid() {
-			continue
-		}
-		if os.Getenv(ownProcEnv) == "" && int(st.Uid) != os.Getuid() {
-			continue
-		}
-		comm, err := os.ReadFile(filepath.Join("/proc", d.Name(), "comm"))
+	for _, pid := range pids {
+		dir := filepath.Join("/proc", strconv.Itoa(pid))
+		comm, err := os.ReadFile(filepath.Join(dir, "comm"))
 		if err != nil {
 			continue
 		}
-		line := d.Name() + " " + strings.TrimSpace(string(comm))
+		line := strconv.Itoa(pid) + " " + strings.TrimSpace(string(comm))
 		for _, kind := range []string{"mnt", "net", "pid", "ipc", "user", "uts", "cgroup"} {
-			ns, _ := os.Readlink(filepath.Join("/proc", d.Name(), "ns", kind))
+			ns, _ := os.Readlink(filepath.Join(dir, "ns", kind))
 			line += " " + ns
 		}
 		out = append(out, line)

@@ -124,6 +124,7 @@ func TestTmpfsUsage(t *testing.T) {
 		if os.Getuid() != 0 {
 			c.SysProcAttr.Cloneflags |= unix.CLONE_NEWUSER
 			c.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}}
+			c.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}} // a tmpfs creates no file for an unmapped group
 		}
 		out, err := c.CombinedOutput()
 		if errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSPC) {
