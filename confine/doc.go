@@ -28,7 +28,7 @@
 //
 // The supervisor decides mediated calls: those that make, change or remove names. It also
 // passes signals on and samples the memory. It is the running binary, executed again under the
-// name "mcp-jail: init" when it is first needed, in a PID namespace around the jail's.
+// name "mcp-jail: supervisor" when it is first needed, in a PID namespace around the jail's.
 // [RunSupervisor] recognises that name and then does not return; in every other process it
 // returns at once. So a program that uses a Launcher calls it before anything else, or names
 // another program that does in Launcher.SupervisorPath. [CanPoll] reports in advance whether

@@ -92,14 +92,14 @@ func (s *Prepared) forkStub(path string, attr *syscall.ProcAttr, control int) (p
 		}
 		return failed("init", what, err)
 	}
-	status, words, err := connected()
+	status, events, err := connected()
 	if err != nil {
 		made.Free()
 		return failed("descriptors", "", err)
 	}
-	defer unix.Close(words)
-	attr.Files = sys.PadFDTable(append(attr.Files, uintptr(made.Memory()), uintptr(control), uintptr(program), uintptr(words), uintptr(supervisor))...)
-	pid, err = s.forkIntoCgroup("/proc/self/fd/"+strconv.Itoa(spec.ProgramFD), []string{spec.SupervisorName}, attr)
+	defer unix.Close(events)
+	attr.Files = sys.PadFDTable(append(attr.Files, uintptr(made.Memory()), uintptr(control), uintptr(program), uintptr(events), uintptr(supervisor))...)
+	pid, err = s.forkIntoCgroup("/proc/self/fd/"+strconv.Itoa(spec.ProgramFD), []string{spec.InitName}, attr)
 	if err != nil {
 		made.Free()
 		status.Close()

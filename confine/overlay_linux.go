@@ -22,8 +22,8 @@ func (l Launcher) ProbeOverlay(p *policy.Profile) probe.Feature {
 	return probe.Cache.Get(overlayKey(dir), func() probe.Feature {
 		s := l.Spawn(KindNamespaced)
 		s.Process.plan = &plan.Plan{Profile: &policy.Profile{}}
-		order := spec.Spec{Mounts: []spec.Mount{{Kind: spec.MountOverlay, Path: dir, IsDir: true}}}
-		s.send(startRequest{plan: s.Process.plan, order: order})
+		sp := spec.Spec{Mounts: []spec.Mount{{Kind: spec.MountOverlay, Path: dir, IsDir: true}}}
+		s.send(startRequest{plan: s.Process.plan, spec: sp})
 		err := <-s.started
 		<-s.Process.done
 		if err == nil {

@@ -29,7 +29,7 @@ var setupCapabilities = []uintptr{
 	unix.CAP_NET_BIND_SERVICE,
 	unix.CAP_SETPCAP,      // to give capabilities up for good
 	unix.CAP_SYS_RESOURCE, // max_user_namespaces
-	unix.CAP_DAC_OVERRIDE, // names below a mask that nobody may list
+	unix.CAP_DAC_OVERRIDE, // names below a mask, whose mode allows no access
 	unix.CAP_SYS_PTRACE,   // the supervisor's, which reads arguments
 }
 
@@ -54,14 +54,14 @@ type Prepared struct {
 
 // Kinds of inits.
 const (
-	KindNamespaced = "own-network" // in new namespaces: a stub
-	KindHostNS     = "bare"        // in the host's namespaces: this program again, see RunSupervisor
+	KindNamespaced = "namespaced"      // in new namespaces: a stub
+	KindHostNS     = "host-namespaces" // in the host's namespaces: this program again, see RunSupervisor
 )
 
 // startRequest is a spec with the three descriptors of the server.
 type startRequest struct {
 	plan  *plan.Plan
-	order spec.Spec
+	spec  spec.Spec
 	stdio jail.Stdio
 }
 
@@ -135,7 +135,7 @@ func (s *Prepared) run(path string) {
 		}
 	}()
 	runtime.LockOSThread()
-	careful := s.testHooks.Steps != nil && !s.testHooks.Lists
+	careful := s.testHooks.Steps != nil && !s.testHooks.Batched
 	err := s.runOnce(path, careful)
 	if err == errNotInCgroup {
 		err = s.runOnce(path, careful)
@@ -202,7 +202,7 @@ func (s *Prepared) killInit() {
 	p := s.Process
 	p.Mu.Lock()
 	defer p.Mu.Unlock()
-	if p.initGone && s.kind == KindHostNS {
+	if p.hostNS && s.kind == KindHostNS {
 		p.killHostNS()
 		return
 	}
@@ -212,7 +212,7 @@ func (s *Prepared) killInit() {
 // sendRequest sends the spec and, with its first byte, the server's descriptors. A nil file is
 // /dev/null, which the init has already. An init that ends early breaks the socket; that is no
 // error here, since the init reports the reason on its pipe.
-func sendRequest(socket *os.File, stdio jail.Stdio, order []byte) error {
+func sendRequest(socket *os.File, stdio jail.Stdio, encoded []byte) error {
 	var fds []int
 	present := byte(0)
 	for n, f := range []*os.File{stdio.In, stdio.Out, stdio.Err} {
@@ -228,15 +228,15 @@ func sendRequest(socket *os.File, stdio jail.Stdio, order []byte) error {
 	err := unix.Sendmsg(int(socket.Fd()), []byte{present}, rights, nil, unix.MSG_NOSIGNAL)
 	runtime.KeepAlive(stdio)
 	if err == nil {
-		_, err = socket.Write(binary.BigEndian.AppendUint32(nil, uint32(len(order))))
+		_, err = socket.Write(binary.BigEndian.AppendUint32(nil, uint32(len(encoded))))
 	}
 	if err == nil {
-		_, err = socket.Write(order)
+		_, err = socket.Write(encoded)
 	}
 	if err == nil || errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET) {
 		return nil
 	}
-	return &step.Error{Step: "order", Errno: step.Errno(err)}
+	return &step.Error{Step: step.Spec, Errno: step.Errno(err)}
 }
 
 // awaitRequest waits for the request of a start. It returns false if the init was cancelled.
@@ -266,7 +266,7 @@ func (s *Prepared) runHostNS(status *os.File) (used bool, err error) {
 	}
 	p.inCgroup = s.Cgroup != nil // before the first event of its init
 	defer s.watchCgroup()()
-	if err := sendRequest(p.control, todo.stdio, todo.order.Encode()); err != nil {
+	if err := sendRequest(p.control, todo.stdio, todo.spec.Encode()); err != nil {
 		return true, err
 	}
 	if err := p.openGateway(func() { p.control.Write([]byte{1}) }); err != nil {

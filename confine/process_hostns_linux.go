@@ -12,7 +12,7 @@ import (
 func (p *Process) useHostNS(tmp string) {
 	p.Mu.Lock()
 	defer p.Mu.Unlock()
-	p.initGone, p.Tmp = true, tmp
+	p.hostNS, p.Tmp = true, tmp
 }
 
 // endGrace is how long the init may take to end the other processes before it is killed. It

@@ -22,27 +22,27 @@ import (
 
 // Process is a program in its jail.
 type Process struct {
-	Mu       sync.Mutex
-	pid      int // of the jail's init, as the host sees it
-	Pidfd    int
-	control  *os.File        // the init's socket: the spec, then signals, a byte each
-	events   *eventReader    // from the init; nil before it has a spec
-	notices  []Notice        // before OnNotice was called
-	onNotice func(Notice)    // see OnNotice
-	denials  []policy.Denial // except those of the supervisor
-	refused  denialLog       // those of the supervisor
-	exit     Exit
-	exited   bool       // exit is set
-	why      string     // see Exit
-	watched  bool       // the supervisor runs and may send events
-	killed   bool       // Kill was called, perhaps before the init was started
-	plan     *plan.Plan // the plan it was started with
-	initGone bool       // the init is not a PID 1, and must be asked to end the other processes
-	Tmp      string
-	last     *time.Timer // ends an init that did not end the other processes in time
-	done     chan struct{}
-	killing  sync.Once
-	inCgroup bool // it has a cgroup, which this process removes
+	Mu         sync.Mutex
+	pid        int // of the jail's init, as the host sees it
+	Pidfd      int
+	control    *os.File        // the init's socket: the spec, then signals, a byte each
+	events     *eventReader    // from the init; nil before it has a spec
+	notices    []Notice        // before OnNotice was called
+	onNotice   func(Notice)    // see OnNotice
+	denials    []policy.Denial // except those of the supervisor
+	refused    denialLog       // those of the supervisor
+	exit       Exit
+	exited     bool       // exit is set
+	why        string     // see Exit
+	supervised bool       // the supervisor runs and may send events
+	killed     bool       // Kill was called, perhaps before the init was started
+	plan       *plan.Plan // the plan it was started with
+	hostNS     bool       // the init is not a PID 1, and must be asked to end the other processes
+	Tmp        string
+	last       *time.Timer // ends an init that did not end the other processes in time
+	done       chan struct{}
+	killing    sync.Once
+	inCgroup   bool // it has a cgroup, which this process removes
 
 	gateway     *egress.Gateway      // nil if no host is granted
 	broker      *gateway.Broker      // nil unless the supervisor makes the server's sockets
@@ -96,7 +96,7 @@ func (p *Process) HandleEvent(m spec.Event) {
 	defer p.Mu.Unlock()
 	switch m.Kind {
 	case spec.EventSupervisor:
-		p.watched = true
+		p.supervised = true
 		p.superviseCgroup()
 	case spec.EventFailed: // of a supervisor, whose jail ends
 		p.why = (&step.Error{Step: m.Step, Errno: syscall.Errno(m.Num), Detail: m.Detail}).Error()
@@ -130,7 +130,7 @@ func (p *Process) recordFailure(why string) {
 func (p *Process) IsSupervised() bool {
 	p.Mu.Lock()
 	defer p.Mu.Unlock()
-	return p.watched
+	return p.supervised
 }
 
 // markDone closes p.done, once.
@@ -167,21 +167,21 @@ func onHost(m spec.Event) bool {
 	return err == nil
 }
 
-// pendingTrace counts lookups that have not returned. Each of them keeps a thread.
-var pendingTrace atomic.Int32
+// pendingLookups counts lookups that have not returned. Each of them keeps a thread.
+var pendingLookups atomic.Int32
 
-const mostAsking = 8
+const maxPendingLookups = 8
 
 // withTimeout returns the result of f, or false if f takes long. A name can lead to a network
 // filesystem whose server is gone, and the events of the init wait for the answer.
 func withTimeout(f func() bool) bool {
-	if pendingTrace.Load() >= mostAsking {
+	if pendingLookups.Load() >= maxPendingLookups {
 		return false
 	}
 	answer := make(chan bool, 1)
-	pendingTrace.Add(1)
+	pendingLookups.Add(1)
 	go func() {
-		defer pendingTrace.Add(-1)
+		defer pendingLookups.Add(-1)
 		answer <- f()
 	}()
 	select {
@@ -210,7 +210,7 @@ func (p *Process) Signal(sig os.Signal) error {
 	if p.Pidfd < 0 || p.isDone() {
 		return os.ErrProcessDone
 	}
-	if s == syscall.SIGKILL && p.initGone {
+	if s == syscall.SIGKILL && p.hostNS {
 		return p.killHostNS()
 	}
 	if s == syscall.SIGKILL {

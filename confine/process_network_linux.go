@@ -17,8 +17,8 @@ import (
 // openGateway receives the sockets that the jail hands over, serves them, and calls goOn. An
 // init that ends instead reports the reason on its pipe.
 func (p *Process) openGateway(goOn func()) error {
-	order := &p.plan.Spec.Network
-	if !order.Any() {
+	network := &p.plan.Spec.Network
+	if !network.Any() {
 		return nil
 	}
 	var got gateway.Passed
@@ -35,7 +35,7 @@ func (p *Process) openGateway(goOn func()) error {
 	p.Mu.Lock()
 	defer p.Mu.Unlock()
 	profile := p.plan.Profile
-	if order.Open {
+	if network.Open {
 		if err := p.makeGateway(profile); err != nil {
 			got.Close()
 			return err
@@ -45,14 +45,14 @@ func (p *Process) openGateway(goOn func()) error {
 		}
 		p.gateway.Serve(got.Sockets)
 	}
-	if order.Asked {
+	if network.Brokered {
 		if err := p.makeGateway(profile); err != nil {
 			got.Close()
 			return err
 		}
 		p.broker = gateway.NewBroker(got.Broker, p.gateway)
 	}
-	if order.Inbound {
+	if network.Inbound {
 		p.inbound = gateway.NewInbound(p.control, profile.Inbound, got.Inbound, func(warning string) { p.notify(Notice{warning, true}) })
 	}
 	goOn()
@@ -80,7 +80,7 @@ func (p *Process) makeGateway(profile *policy.Profile) error {
 // recorded stays.
 func (p *Process) closeGateway() {
 	p.Mu.Lock()
-	gate, inbound, broker, interceptor := p.gateway, p.inbound, p.broker, p.Interceptor
+	network, inbound, broker, interceptor := p.gateway, p.inbound, p.broker, p.Interceptor
 	p.Mu.Unlock()
 	if broker != nil {
 		broker.Close()
@@ -90,12 +90,12 @@ func (p *Process) closeGateway() {
 	if inbound != nil {
 		ending.Go(inbound.Close)
 	}
-	if gate != nil {
+	if network != nil {
 		if interceptor != nil { // its last request must not keep the session from ending
-			deaf := time.AfterFunc(gateway.ReceiveTimeout, interceptor.Kill)
-			defer deaf.Stop()
+			timeout := time.AfterFunc(gateway.ReceiveTimeout, interceptor.Kill)
+			defer timeout.Stop()
 		}
-		gate.Close()
+		network.Close()
 	}
 	if interceptor != nil {
 		interceptor.End()

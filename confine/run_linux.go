@@ -35,8 +35,8 @@ func (s *Prepared) runNamespaced(status *os.File) (used bool, err error) {
 	if failed != nil {
 		return true, failed
 	}
-	if todo.order.HostNS { // a plan for the other sort of jail must not be carried out here
-		return true, jail.WrapStep("order", spec.ErrSpec)
+	if todo.spec.HostNS { // a plan for the other kind of jail must not be carried out here
+		return true, jail.WrapStep(step.Spec, spec.ErrSpec)
 	}
 	if !scoped {
 		if err := s.limitCgroupLate(todo.plan); err != nil {
@@ -45,9 +45,9 @@ func (s *Prepared) runNamespaced(status *os.File) (used bool, err error) {
 	}
 	p.inCgroup = s.Cgroup != nil // before the first event of its init
 	defer s.watchCgroup()()
-	b.SetSpec(todo.order, todo.stdio)
+	b.SetSpec(todo.spec, todo.stdio)
 	b.Spec.Shared = int(shared)
-	if todo.order.Program == "" {
+	if todo.spec.Program == "" {
 		return s.tryOverlays(b)
 	}
 	if err := b.Build(); err != nil {
@@ -56,22 +56,22 @@ func (s *Prepared) runNamespaced(status *os.File) (used bool, err error) {
 	if err := b.StartServer(); err != nil {
 		return true, err
 	}
-	words, err := newEventReader(status, p.HandleEvent)
+	events, err := newEventReader(status, p.HandleEvent)
 	if err != nil {
 		return true, err
 	}
 	p.Mu.Lock()
-	p.events = words
+	p.events = events
 	p.Mu.Unlock()
 	s.started <- nil
 	go sendSpec(b, status)
-	heard := make(chan struct{})
-	go func() { defer close(heard); words.run() }()
+	drained := make(chan struct{})
+	go func() { defer close(drained); events.run() }()
 	if exit, err := b.Reap(); err == nil {
-		p.stopSupervisor(heard)
+		p.stopSupervisor(drained)
 		p.HandleEvent(exit)
 	} else {
-		waitForEvents(heard) // the supervisor may have sent the reason
+		waitForEvents(drained) // the supervisor may have sent the reason
 		p.recordFailure(failureCause(b))
 	}
 	return true, nil
@@ -93,7 +93,7 @@ func (s *Prepared) tryOverlays(b *jail.Builder) (used bool, err error) {
 }
 
 func (s *Prepared) newBuilder() *jail.Builder {
-	b := &jail.Builder{Control: s.Process.control, Serve: func() error { return s.Process.openGateway(func() {}) }, Hooks: s.testHooks, Stub: s.stub, Listener: -1, Outer: s.stub.First()}
+	b := &jail.Builder{Control: s.Process.control, Serve: func() error { return s.Process.openGateway(func() {}) }, TestHooks: s.testHooks, Stub: s.stub, Listener: -1, Outer: s.stub.First()}
 	b.Restrictor = jail.Restrictor{
 		Init: b.Outer.Child(1), Server: b.Outer.Child(2), Send: s.Process.HandleEvent, End: func() { s.Process.Kill() }, Umask: spec.UnknownUmask,
 	}
@@ -101,7 +101,7 @@ func (s *Prepared) newBuilder() *jail.Builder {
 		b.Umask = *s.umask & 0o777
 	}
 	b.Pivoted, b.ExecAllowed = s.stub.NewEvent(), s.stub.NewEvent()
-	b.Root.T, b.Root.PrivateFS.T, b.Root.SignalPivoted = b.Init, b.Init, b.SignalPivoted
+	b.Root.Task, b.Root.PrivateFS.Task, b.Root.SignalPivoted = b.Init, b.Init, b.SignalPivoted
 	return b
 }
 
@@ -109,18 +109,18 @@ func (s *Prepared) newBuilder() *jail.Builder {
 const drainTimeout = time.Second
 
 // stopSupervisor ends the supervisor and waits for its last events.
-func (p *Process) stopSupervisor(heard <-chan struct{}) {
+func (p *Process) stopSupervisor(drained <-chan struct{}) {
 	p.events.drain()
 	if !p.IsSupervised() {
 		return
 	}
 	unix.Shutdown(int(p.control.Fd()), unix.SHUT_WR)
-	waitForEvents(heard)
+	waitForEvents(drained)
 }
 
-func waitForEvents(heard <-chan struct{}) {
+func waitForEvents(drained <-chan struct{}) {
 	select {
-	case <-heard:
+	case <-drained:
 	case <-time.After(drainTimeout):
 	}
 }
@@ -141,8 +141,8 @@ const SupervisorDied = "its init or its supervisor was ended, by somebody's SIGK
 // sendSpec writes the spec for the supervisor, which reads it when it starts.
 func sendSpec(b *jail.Builder, status *os.File) {
 	if b.Listener < 0 {
-		b.Spec.Hooks = nil
+		b.Spec.ListenerFilter = nil
 	}
-	order := b.Spec.Encode()
-	status.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(order))), order...))
+	encoded := b.Spec.Encode()
+	status.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(encoded))), encoded...))
 }

@@ -36,19 +36,19 @@ func (s *Prepared) Start(ctx context.Context, plan *planpkg.Plan, stdio jail.Std
 		s.cancel()
 		return nil, err
 	}
-	order := plan.Spec
-	if order.HostNS {
-		s.Process.useHostNS(order.TempDir)
+	sp := plan.Spec
+	if sp.HostNS {
+		s.Process.useHostNS(sp.TempDir)
 	}
-	terminator, err := gateway.StartTLS(ctx, plan, &order)
+	interceptor, err := gateway.StartTLS(ctx, plan, &sp)
 	if err != nil {
 		s.cancel()
 		removeDirs(made)
 		return nil, err
 	}
-	s.Process.Interceptor = terminator
+	s.Process.Interceptor = interceptor
 	s.Process.plan = plan
-	s.send(startRequest{plan: plan, order: order, stdio: stdio})
+	s.send(startRequest{plan: plan, spec: sp, stdio: stdio})
 	select {
 	case err = <-s.started:
 	case <-ctx.Done():
@@ -59,8 +59,8 @@ func (s *Prepared) Start(ctx context.Context, plan *planpkg.Plan, stdio jail.Std
 		return s.Process, nil
 	}
 	<-s.Process.done
-	if terminator != nil {
-		terminator.End()
+	if interceptor != nil {
+		interceptor.End()
 	}
 	removeDirs(made)
 	return nil, err

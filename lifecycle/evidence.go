@@ -24,7 +24,7 @@ func (s *server) evidence(stage diagnostics.Stage, c *mcpproxy.Call, since time.
 		Stage:           stage,
 		Server:          s.profile.Server,
 		Profile:         s.profile,
-		FromCommandLine: s.client.config.InPlace,
+		FromCommandLine: s.client.config.FromCommandLine,
 		CommandLine:     s.client.config.Line,
 		Declare:         s.client.config.Declare,
 		Stateless:       s.stateless,

@@ -58,7 +58,7 @@ func (s *server) launch(ctx context.Context) (Process, error) {
 		atMost = fmt.Sprintf(", for at most %v", limit)
 		var cancel context.CancelFunc
 		key := "startup_timeout_secs"
-		if s.client.config.InPlace {
+		if s.client.config.FromCommandLine {
 			key = "--startup-timeout"
 		}
 		ctx, cancel = context.WithTimeoutCause(ctx, limit, fmt.Errorf("it was not ready after %v (%s)", limit, key))

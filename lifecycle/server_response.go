@@ -151,7 +151,7 @@ func (s *server) tooLargeDiagnosis(from mcpproxy.Side, f *mcpproxy.Frame) diagno
 	} else {
 		d.What = fmt.Sprintf("server %q: %s has %d MiB, and message_mb = %d is the limit", s.profile.Server, whose, (f.Size+mb-1)/mb, s.client.limit()/mb)
 		d.Fix = fmt.Sprintf("start it with --limit message_mb=%d", f.Size/mb+1)
-		if !s.client.config.InPlace {
+		if !s.client.config.FromCommandLine {
 			d.Grant = []string{"[servers." + s.profile.Server + ".limits]", fmt.Sprintf("message_mb = %d", f.Size/mb+1)}
 			d.Fix = d.Grant[1] + " under " + d.Grant[0]
 		}

@@ -35,14 +35,14 @@ type Session struct {
 	Earlier func() (diagnostics.Record, bool)
 
 	// Evidence that only the caller has: see diagnostics.Evidence.
-	InPlace    bool
-	Line       []string
-	Declare    func() []string
-	Unset      []string
-	UserHome   string
-	SearchPath string
-	Exists     func(path string) bool
-	Executable func(path string) bool
+	FromCommandLine bool
+	Line            []string
+	Declare         func() []string
+	Unset           []string
+	UserHome        string
+	SearchPath      string
+	Exists          func(path string) bool
+	Executable      func(path string) bool
 
 	// Canonical resolves the symbolic links of a path: of roots, which clients may name
 	// by other paths than the profile, and of paths in evidence. nil leaves paths as

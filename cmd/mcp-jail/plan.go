@@ -65,16 +65,16 @@ func (p *planCmd) Run(c console, server serverCommand) error {
 // planJSON returns a plan as JSON.
 func planJSON(t *target, plan *confine.Plan, tools []toolReport) []byte {
 	out := struct {
-		Profile  *policy.Profile       `json:"profile"`
-		Enforced []confine.Enforcement `json:"enforced"`
-		Gaps     []confine.Gap         `json:"gaps"`
-		Notes    []string              `json:"notes"`
-		Warnings []string              `json:"warnings"`
-		Bare     *confine.Feature      `json:"without_namespaces,omitempty"` // why user namespaces are refused
-		Tools    []toolReport          `json:"tools,omitempty"`
+		Profile        *policy.Profile       `json:"profile"`
+		Enforced       []confine.Enforcement `json:"enforced"`
+		Gaps           []confine.Gap         `json:"gaps"`
+		Notes          []string              `json:"notes"`
+		Warnings       []string              `json:"warnings"`
+		HostNamespaces *confine.Feature      `json:"without_namespaces,omitempty"` // why user namespaces are refused
+		Tools          []toolReport          `json:"tools,omitempty"`
 	}{t.profile, nonNil(plan.Enforced), nonNil(plan.Gaps), nonNil(plan.Notes), t.warningTexts(), nil, tools}
 	if plan.HostNamespaces.Answer == confine.No {
-		out.Bare = &plan.HostNamespaces
+		out.HostNamespaces = &plan.HostNamespaces
 	}
 	b, err := json.MarshalIndent(out, "", "  ")
 	if err != nil {

@@ -86,18 +86,18 @@ func resolveLinks(path string) string {
 // session returns the lifecycle session of a target.
 func (t *target) session(c console, launcher confine.Launcher) lifecycle.Session {
 	s := lifecycle.Session{
-		Profile:    t.profile,
-		In:         c.in,
-		Out:        c.out,
-		Err:        c.err,
-		InPlace:    t.policy.FromCommandLine,
-		Line:       t.invocation,
-		Declare:    t.declaration,
-		UserHome:   t.host.Home,
-		SearchPath: os.Getenv("PATH"),
-		Exists:     pathExists,
-		Executable: isExecutable,
-		Canonical:  resolveLinks,
+		Profile:         t.profile,
+		In:              c.in,
+		Out:             c.out,
+		Err:             c.err,
+		FromCommandLine: t.policy.FromCommandLine,
+		Line:            t.invocation,
+		Declare:         t.declaration,
+		UserHome:        t.host.Home,
+		SearchPath:      os.Getenv("PATH"),
+		Exists:          pathExists,
+		Executable:      isExecutable,
+		Canonical:       resolveLinks,
 		Launcher: lifecycle.LauncherFunc(func(ctx context.Context, p *policy.Profile, stdio confine.Stdio) (lifecycle.Process, error) {
 			process, err := t.startWithRetry(ctx, p, func(p *policy.Profile) (*confine.Process, error) { return launcher.Start(ctx, p, stdio) })
 			if err != nil {

@@ -20,8 +20,8 @@ type attack struct {
 	// allowed is the reason why the attack may succeed. If it is "", the jail must refuse it.
 	allowed string
 	// since is the first Landlock ABI with which the jail must refuse the attack; with an
-	// older one it is a gap. bareSince is the same for a jail without namespaces.
-	since, bareSince int
+	// older one it is a gap. hostNSSince is the same for a jail without namespaces.
+	since, hostNSSince int
 	// walls are the walls that could refuse it. nil stands for everyWall.
 	walls []world
 }
@@ -39,9 +39,9 @@ func allAttacks() []attackGroup {
 type world string
 
 const (
-	unjailed world = "unjailed" // the control
-	jail     world = "jail"     // as it is shipped
-	bareJail world = "bare"     // as it is shipped for hosts that forbid namespaces
+	unjailed   world = "unjailed" // the control
+	jail       world = "jail"     // as it is shipped
+	hostNSJail world = "hostns"   // as it is shipped for hosts that forbid namespaces
 	// The walls, each of them alone.
 	wallNamespaces  world = "namespaces"
 	wallPrivileges  world = "privileges"
@@ -55,13 +55,13 @@ const (
 // everyWall in the order in which the table names them.
 var everyWall = []world{wallNamespaces, wallPrivileges, wallLandlock, wallSeccomp}
 
-// wallSteps are the steps of the shim that make up a wall.
+// wallSteps are the steps of a start that make up a wall.
 var wallSteps = map[world][]string{
 	wallNamespaces: {
-		step.Namespaces, "parent", "loopback", "private mounts", "own filesystems", "order", "mounts", "carve-outs", "open files", "init", step.SupervisorProc, "server", "descriptors", "umask", "directory", "capabilities", step.SupervisorCapabilities, "no_new_privs",
+		step.Namespaces, "parent", "loopback", "private mounts", "own filesystems", step.Spec, "mounts", "carve-outs", "open files", "init", step.SupervisorProc, "server", "descriptors", "umask", "directory", "capabilities", step.SupervisorCapabilities, "no_new_privs",
 	},
 	wallMediation: {
-		step.Namespaces, "parent", "loopback", "private mounts", "own filesystems", "order", "mounts", "carve-outs", "landlock rules", "open files", "init", step.SupervisorProc, "server", "descriptors", "umask", "directory", "capabilities", step.SupervisorCapabilities, "no_new_privs", "landlock", "seccomp", step.Supervision,
+		step.Namespaces, "parent", "loopback", "private mounts", "own filesystems", step.Spec, "mounts", "carve-outs", "landlock rules", "open files", "init", step.SupervisorProc, "server", "descriptors", "umask", "directory", "capabilities", step.SupervisorCapabilities, "no_new_privs", "landlock", "seccomp", step.Supervision,
 	},
 	wallPrivileges:  {"capabilities", "no_new_privs"},
 	wallLandlock:    {"landlock rules", "no_new_privs", "landlock"},
@@ -79,7 +79,7 @@ type finding struct {
 // nothing.
 func (f *finding) possible() bool { return !attacker.Holds(f.In[unjailed]) }
 
-// gated reports whether the form makes its system call by the i386 or the x32 gate.
+// gated reports whether the form makes its system call by the i386 or the x32 ABI.
 func (f *finding) gated() bool {
 	return strings.HasPrefix(f.Form, "i386-") || strings.HasPrefix(f.Form, "x32-")
 }
@@ -103,11 +103,11 @@ func runAttacks(t *testing.T, known []finding) []*finding {
 					forms = forms[:1]
 				}
 				for _, form := range forms {
-					gates := attacker.Gates(form)
+					abis := attacker.ABIs(form)
 					if !testkit.All() {
-						gates = gates[:1]
+						abis = abis[:1]
 					}
-					for _, gated := range gates {
+					for _, gated := range abis {
 						f := &finding{Group: g.title, Attack: a.what, Form: gated, In: map[world]attacker.Outcome{}}
 						all = append(all, f)
 						if f.gated() && !touches(gated) {
@@ -151,14 +151,14 @@ func (s *suite) start(t *testing.T, a attack, fs ...*finding) {
 		if !f.gated() && !f.possible() {
 			return
 		}
-		s.in(t, bareJail, fs)
+		s.in(t, hostNSJail, fs)
 		for _, f := range fs {
-			if verb, _, _ := strings.Cut(f.Form, " "); !attacker.Holds(f.In[bareJail]) && !s.allows(a, max(a.since, a.bareSince)) && !slices.Contains(looks, verb) {
+			if verb, _, _ := strings.Cut(f.Form, " "); !attacker.Holds(f.In[hostNSJail]) && !s.allows(a, max(a.since, a.hostNSSince)) && !slices.Contains(looks, verb) {
 				t.Errorf("OPEN without namespaces as user %d: %s", os.Getuid(), f.Form)
 			}
 		}
 		if f.gated() || s.known[f.Form] || !testkit.All() {
-			return // of the walls, the gate matters to seccomp alone
+			return // of the walls, the ABI matters to seccomp alone
 		}
 		ws := a.walls
 		if ws == nil {

@@ -17,7 +17,7 @@ type tableRow struct {
 	user   []finding
 
 	outcome, by string // in the jail
-	bare        string // in one without namespaces
+	hostNS      string // in one without namespaces
 }
 
 // attackTable returns the text between the markers in SECURITY.md.
@@ -35,7 +35,7 @@ func attackTable(root, user []finding) string {
 					tried++
 				}
 			}
-			fmt.Fprintf(&body, "| %s | %d%s | %s | %s | %s |\n", a.what, len(r.root), r.who(), r.outcome, r.by, r.bare)
+			fmt.Fprintf(&body, "| %s | %d%s | %s | %s | %s |\n", a.what, len(r.root), r.who(), r.outcome, r.by, r.hostNS)
 		}
 	}
 	f := probe.Detect()
@@ -65,7 +65,7 @@ func newRow(group string, a attack, root, user []finding) tableRow {
 		control = append(control, f.In[unjailed])
 	}
 	if r.possible() == nil {
-		r.outcome, r.by, r.bare = "not possible here: "+distinct(control), "–", "–"
+		r.outcome, r.by, r.hostNS = "not possible here: "+distinct(control), "–", "–"
 		return r
 	}
 	open := ""
@@ -74,14 +74,14 @@ func newRow(group string, a attack, root, user []finding) tableRow {
 	} else {
 		r.by = r.refusedBy(a.walls)
 	}
-	switch r.bare, open = r.in(bareJail); {
+	switch r.hostNS, open = r.in(hostNSJail); {
 	case open == "":
 	case a.allowed != "":
-		r.bare = "succeeds"
-	case r.bare == "":
-		r.bare = "gap"
+		r.hostNS = "succeeds"
+	case r.hostNS == "":
+		r.hostNS = "gap"
 	default:
-		r.bare += "; gap in " + open
+		r.hostNS += "; gap in " + open
 	}
 	return r
 }

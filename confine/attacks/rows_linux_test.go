@@ -17,7 +17,7 @@ func TestAttackVerbs(t *testing.T) {
 	for _, g := range allAttacks() {
 		for _, a := range g.attacks {
 			for _, form := range a.forms {
-				for _, gated := range attacker.Gates(form) {
+				for _, gated := range attacker.ABIs(form) {
 					name, _, _ := strings.Cut(gated, " ")
 					if attacker.AttackVerbs()[name] == nil && attacker.Verbs[name] == nil && attacker.CallVerbs[name] == nil {
 						t.Errorf("%q has no verb", gated)

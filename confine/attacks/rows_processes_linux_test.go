@@ -6,7 +6,7 @@ func processAttacks() []attackGroup {
 	leaks := []world{wallDescriptors}
 	return []attackGroup{
 		{"Processes of the host", []attack{
-			{what: "signal one, also by thread and by descriptor", bareSince: 6, forms: []string{"signal PID 0", "signal PID 18", "signal-thread PID", "queue-signal PID", "pidfd-signal PID"}},
+			{what: "signal one, also by thread and by descriptor", hostNSSince: 6, forms: []string{"signal PID 0", "signal PID 18", "signal-thread PID", "queue-signal PID", "pidfd-signal PID"}},
 			{what: "see that it is there", forms: []string{"stat /proc/PID", "read /proc/PID/cmdline", "read /proc/PID/status", "read /proc/PID/comm", "exists-pid PID", "session-of PID", "pidfd-open PID", "all-procs", "readlink /proc/PID/exe"}},
 			{what: "trace it", forms: []string{"seize PID", "call ptrace 0x4206 PID 0 0"}},
 			{what: "read or write its memory", forms: []string{"peek PID", "poke PID", "open /proc/PID/mem", "write /proc/PID/mem", "read /proc/PID/maps", "open /proc/PID/pagemap", "move-pages PID", "list /proc/PID/map_files", "reaches EINVAL process_vm_readv PID 0 0 0 0 1", "reaches EINVAL process_vm_writev PID 0 0 0 0 1"}},
@@ -25,7 +25,7 @@ func processAttacks() []attackGroup {
 			// neither stops nor kills an init for those in its namespace.
 			{what: "signal it", since: 6, forms: []string{"signal INIT 0", "signal INIT 18", "pidfd-signal INIT", "signal-thread INIT", "queue-signal INIT"}},
 			{what: "trace it, read or write its memory", forms: []string{"seize INIT", "peek INIT", "poke INIT", "open /proc/INIT/mem", "write /proc/INIT/mem", "read /proc/INIT/maps", "open /proc/INIT/pagemap", "read /proc/INIT/auxv", "list /proc/INIT/map_files", "call ptrace 0x4206 INIT 0 0", "kcmp INIT"}},
-			{what: "its descriptors: the order, the status pipe", forms: []string{
+			{what: "its descriptors: the spec, the status pipe", forms: []string{
 				"open /proc/INIT/fd/0", "open /proc/INIT/fd/1", "write /proc/INIT/fd/1", "readlink /proc/INIT/fd/0", "list /proc/INIT/fdinfo", "pidfd-getfd INIT", "open /proc/INIT/task/INIT/fd/1",
 			}},
 			{what: "its root, directory, environment, program, namespaces", forms: []string{
@@ -48,7 +48,7 @@ func processAttacks() []attackGroup {
 			{what: "a directory outside, an open socket, the user's terminal: inherited descriptors", walls: leaks, forms: []string{
 				"descriptor DIRFD", "read-beneath DIRFD secret", "descriptor SOCKETFD", "descriptor TTYFD", "any-descriptor", "open /proc/self/fd/DIRFD",
 			}},
-			{what: "the descriptors on which the order came and the status goes", walls: leaks, forms: []string{"descriptor 3", "descriptor 4", "open /proc/self/fd/3", "write /proc/self/fd/4"}},
+			{what: "the descriptors on which the spec came and the status goes", walls: leaks, forms: []string{"descriptor 3", "descriptor 4", "open /proc/self/fd/3", "write /proc/self/fd/4"}},
 			{what: "a token in the environment of the launcher", walls: []world{wallEnvironment}, forms: []string{"variable MCPJAIL_ATTACK_TOKEN"}},
 		}},
 		{"What belongs to a user, not to a path", []attack{

@@ -31,7 +31,7 @@ func (w world) only(b *jailpkg.Builder, steps []jailpkg.Step) []jailpkg.Step {
 
 // restrictingAfterRules returns the steps that a process can make for itself.
 func restrictingAfterRules(b *jailpkg.Builder) []jailpkg.Step {
-	return append([]jailpkg.Step{{Name: "landlock rules", By: b.Init, Run: b.OpenRuleset}}, b.RestrictSteps()...)
+	return append([]jailpkg.Step{{Name: "landlock rules", Task: b.Init, Run: b.OpenRuleset}}, b.RestrictSteps()...)
 }
 
 // runBehind restricts this process by one wall and executes the program of the spec on stdin.
@@ -58,7 +58,7 @@ func runBehind(args []string) {
 		}
 		return err != nil
 	})
-	s.Root.T = self
+	s.Root.Task = self
 	if world(args[0]) == wallDescriptors {
 		unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
 	}

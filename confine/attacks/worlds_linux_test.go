@@ -41,7 +41,7 @@ func (st *stage) make(t *testing.T, w world, tries []attacker.Attempt) []attacke
 		return st.careless(t, cmd, tries)
 	case jail:
 		return st.start(t, confine.Launcher{}, p, tries)
-	case bareJail:
+	case hostNSJail:
 		return st.inBareJail(t, p, tries)
 	case wallNamespaces, wallMediation:
 		return st.start(t, confine.Launcher{TestHooks: jailpkg.TestHooks{Steps: w.only}}, p, tries)

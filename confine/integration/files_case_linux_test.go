@@ -143,7 +143,7 @@ func TestCaseInsensitive(t *testing.T) {
 	if err := jailtest.MakeDir(); err != nil {
 		t.Fatal(err)
 	}
-	bare := probe.ProbeUserNamespaces().Answer == probe.No
+	hostNS := probe.ProbeUserNamespaces().Answer == probe.No
 	count := 0
 	fresh := func() string {
 		count++
@@ -171,7 +171,7 @@ func TestCaseInsensitive(t *testing.T) {
 		}
 	}
 	launcher := confine.Launcher{}
-	if bare {
+	if hostNS {
 		launcher = jailtest.WaivesGaps
 	}
 	refuse := func(p func(dir string) *policy.Profile, attempts []string) {
@@ -200,7 +200,7 @@ func TestCaseInsensitive(t *testing.T) {
 	hiding := func(dir string) *policy.Profile {
 		return foldedProfile(t, dir, at("Secret.env", policy.FsRule{}), at("hid", policy.FsRule{}))
 	}
-	if bare {
+	if hostNS {
 		refuse(hiding, reads)
 		return
 	}

@@ -94,7 +94,7 @@ func TestJailHomeIsBounded(t *testing.T) {
 // needs no privilege, as before Linux 5.11.
 func refuseOverlay(t *testing.T) confine.Launcher {
 	t.Helper()
-	all := shimFaults()
+	all := namespacedFaults()
 	i := slices.IndexFunc(all, func(f fault) bool { return f.step == step.Overlays && f.call == unix.SYS_FSCONFIG })
 	return confine.Launcher{TestHooks: jail.TestHooks{Steps: all[i].strike}}
 }

@@ -51,7 +51,7 @@ func TestDeviceMountsDoNotPropagate(t *testing.T) {
 	if inMounts(t, "") {
 		return
 	}
-	own := rootfs.PrivateFS{T: &stub.Task{}}
+	own := rootfs.PrivateFS{Task: &stub.Task{}}
 	if err := own.Make(); err != nil {
 		t.Fatal(err)
 	}

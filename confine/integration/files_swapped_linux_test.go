@@ -203,9 +203,9 @@ func TestJailSwappedParent(t *testing.T) {
 			alter := func(b *jail.Builder, steps []jail.Step) (all []jail.Step) {
 				for _, s := range steps {
 					all = append(all, s)
-					if s.Name == "mounts" && s.By == b.Init && swap {
+					if s.Name == "mounts" && s.Task == b.Init && swap {
 						swap = false
-						all = append(all, jail.Step{Name: "swap", By: b.Init, Run: func() error {
+						all = append(all, jail.Step{Name: "swap", Task: b.Init, Run: func() error {
 							if err := b.Init.Renameat2(unix.AT_FDCWD, dir+"/ws/a", unix.AT_FDCWD, dir+"/ws/b", 0); err != nil {
 								return err
 							}
@@ -215,7 +215,7 @@ func TestJailSwappedParent(t *testing.T) {
 				}
 				return all
 			}
-			got, err := jailtest.Run(t, confine.Launcher{TestHooks: jail.TestHooks{Lists: lists, Steps: alter}}, p, []attacker.Attempt{attacker.Try("read", dir+"/ws/a/secret"), attacker.Try("read", dir+"/ws/b/secret")})
+			got, err := jailtest.Run(t, confine.Launcher{TestHooks: jail.TestHooks{Batched: lists, Steps: alter}}, p, []attacker.Attempt{attacker.Try("read", dir+"/ws/a/secret"), attacker.Try("read", dir+"/ws/b/secret")})
 			if swaps {
 				if err == nil || !strings.Contains(err.Error(), rootfs.ErrSwapped.Error()) && !errors.Is(err, unix.ENOENT) {
 					t.Errorf("by lists %t: %v, %v, want no start", lists, got, err)

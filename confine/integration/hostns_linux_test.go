@@ -39,7 +39,7 @@ func TestWithoutNamespaces(t *testing.T) {
 	for i, w := range ways {
 		t.Run(w.name, func(t *testing.T) {
 			t.Parallel()
-			home := filepath.Join(filepath.Dir(jailtest.Binary), fmt.Sprint("bare-", i))
+			home := filepath.Join(filepath.Dir(jailtest.Binary), fmt.Sprint("hostns-", i))
 			if err := os.Mkdir(home, 0o700); err != nil {
 				t.Fatal(err)
 			}

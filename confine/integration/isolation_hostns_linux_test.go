@@ -23,7 +23,7 @@ func TestHostNSIsolation(t *testing.T) {
 	testkit.Accept(t, "unix", sockets+"/host")
 	plantInto(t, sockets+"/file")
 	self := fmt.Sprint(os.Getpid())
-	abstract := "@mcp-jail-bare-" + self + "-" + fmt.Sprint(time.Now().UnixNano())
+	abstract := "@mcp-jail-hostns-" + self + "-" + fmt.Sprint(time.Now().UnixNano())
 	testkit.Accept(t, "unix", abstract)
 	tcp := testkit.Accept(t, "tcp", "127.0.0.1:0")
 	key := 0x6d640000 + os.Getpid()
@@ -79,8 +79,8 @@ func TestHostNSIsolation(t *testing.T) {
 		// Files that are the host's here.
 		{"list /", "ok", "EACCES"},
 		{"list /tmp", "ok", "EACCES"},
-		{"create /tmp/mcp-jail-bare-" + self, "ok", "EACCES"},
-		{"create /dev/shm/mcp-jail-bare-" + self, "ok", "EACCES"},
+		{"create /tmp/mcp-jail-hostns-" + self, "ok", "EACCES"},
+		{"create /dev/shm/mcp-jail-hostns-" + self, "ok", "EACCES"},
 		{"open /etc/hostname", "ok", "EACCES"},
 		{"list /dev/pts", "ok", "EACCES"},
 		{"open /dev/ptmx", "ok", "EACCES"},

@@ -41,7 +41,7 @@ func TestInitCapabilities(t *testing.T) {
 		f := probe.Detect()
 		f.SeccompNotify = c.notifies
 		plan := planpkg.Compile(p, f)
-		if supervised := len(plan.Spec.Hooks) > 0; supervised != (c.kept != none) {
+		if supervised := len(plan.Spec.ListenerFilter) > 0; supervised != (c.kept != none) {
 			t.Fatalf("%s: %t", c.what, supervised)
 		}
 		proc, err := confine.Launcher{}.Spawn(confine.KindNamespaced).Start(t.Context(), plan, jail.Stdio{})

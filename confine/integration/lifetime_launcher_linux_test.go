@@ -44,7 +44,7 @@ func (p *witness) gone(t testing.TB) {
 }
 
 // runLauncher starts jails until it is killed. Descriptor 3 is the witness: the
-// shims inherit it, and the programs have it as stderr.
+// inits inherit it, and the programs have it as stderr.
 func runLauncher() {
 	var profiles []*policy.Profile
 	if err := gob.NewDecoder(os.Stdin).Decode(&profiles); err != nil {

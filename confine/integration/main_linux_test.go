@@ -7,7 +7,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	faultShim()
+	installFault()
 	jailtest.Main(m, map[string]func(args []string){
 		launcherName: func([]string) { runLauncher() },
 		foldProgram:  runFold,

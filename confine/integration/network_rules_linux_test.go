@@ -164,7 +164,7 @@ func TestNetworkIsolation(t *testing.T) {
 	needsTestNetwork(t)
 	abstract := fmt.Sprintf("@mcp-jail-test-%d", time.Now().UnixNano())
 	testkit.Accept(t, "unix", abstract)
-	for _, c := range []struct{ attempt, want, bare string }{
+	for _, c := range []struct{ attempt, want, hostNS string }{
 		{"taken 0.0.0.0:8080", "ok", "EACCES"}, // the control
 		{"taken 0.0.0.0:7000", "EADDRINUSE", "EACCES"},
 		{"taken 127.0.0.1:7000", "EADDRINUSE", "EACCES"},
@@ -199,8 +199,8 @@ func TestNetworkIsolation(t *testing.T) {
 		p := gatedProfile(t, policy.NetRule{Host: "good.test", Scheme: "tcp", Port: 7000, Allow: true}, host("good.test"))
 		a := attacker.Attempt(strings.Fields(c.attempt))
 		want := c.want
-		if jailtest.HostNS && c.bare != "" {
-			want = c.bare
+		if jailtest.HostNS && c.hostNS != "" {
+			want = c.hostNS
 		}
 		if got, _ := attemptIn(t, p, a); !strings.Contains(got, want) {
 			t.Errorf("%s: %s, want %s", c.attempt, got, want)

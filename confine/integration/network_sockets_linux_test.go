@@ -272,7 +272,7 @@ func TestNetworkMissingCalls(t *testing.T) {
 	}
 	own := ownCopy(t)
 	for i, f := range lacks() {
-		program := filepath.Join(filepath.Dir(own), fmt.Sprint(faultPrefix, len(shimFaults())+len(hostNSFaults())+i))
+		program := filepath.Join(filepath.Dir(own), fmt.Sprint(faultPrefix, len(namespacedFaults())+len(hostNSFaults())+i))
 		if err := os.Link(own, program); err != nil {
 			t.Fatal(err)
 		}

@@ -97,7 +97,7 @@ func TestNetworkJailBuiltTwice(t *testing.T) {
 	c := all[slices.IndexFunc(all, func(c client) bool { return c.name == "curl" && c.scheme == "https" })].withoutAuthority()
 	c.path = "/granted/x"
 	failed, careful := 0, 0
-	l := confine.Launcher{TestHooks: jail.TestHooks{Lists: true, Steps: func(b *jail.Builder, steps []jail.Step) []jail.Step {
+	l := confine.Launcher{TestHooks: jail.TestHooks{Batched: true, Steps: func(b *jail.Builder, steps []jail.Step) []jail.Step {
 		last := steps[len(steps)-1]
 		if last.Name != step.Supervision { // of the last lists, when there is all that a jail has outside of it
 			return steps
@@ -107,7 +107,7 @@ func TestNetworkJailBuiltTwice(t *testing.T) {
 			return steps
 		}
 		failed++
-		return append(slices.Clone(steps), jail.Step{Name: "not by a list", By: b.Outer, Run: func() error { return b.Outer.Fchdir(-1) }})
+		return append(slices.Clone(steps), jail.Step{Name: "not by a list", Task: b.Outer, Run: func() error { return b.Outer.Fchdir(-1) }})
 	}}}
 	out, ok, denials := runClientBy(t, l, c.requestProfile(t, "good.test", part))
 	if !ok || !c.said(out, "good.test") || len(denials) != 0 || failed != 1 || careful != 1 {

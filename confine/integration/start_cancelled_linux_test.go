@@ -25,9 +25,9 @@ import (
 func TestStartOfStoppedLauncherProcessIsCancelled(t *testing.T) {
 	jailtest.Needs(t)
 	for _, size := range []int{0, 60 << 10, 1 << 20} {
-		shim := confine.Launcher{}.Prepare()
-		testkit.Eventually(t, "it is there", func() bool { return shim.Process.PID() > 0 })
-		if err := unix.PidfdSendSignal(shim.Process.Pidfd, unix.SIGSTOP, nil, 0); err != nil {
+		prepared := confine.Launcher{}.Prepare()
+		testkit.Eventually(t, "it is there", func() bool { return prepared.Process.PID() > 0 })
+		if err := unix.PidfdSendSignal(prepared.Process.Pidfd, unix.SIGSTOP, nil, 0); err != nil {
 			t.Fatal(err)
 		}
 		p := jailtest.Profile(t)
@@ -35,7 +35,7 @@ func TestStartOfStoppedLauncherProcessIsCancelled(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		failed := make(chan error, 1)
 		go func() {
-			_, err := confine.Launcher{Prepared: shim}.Start(ctx, p, jail.Stdio{})
+			_, err := confine.Launcher{Prepared: prepared}.Start(ctx, p, jail.Stdio{})
 			failed <- err
 		}()
 		time.Sleep(50 * time.Millisecond) // in the midst of it
@@ -47,7 +47,7 @@ func TestStartOfStoppedLauncherProcessIsCancelled(t *testing.T) {
 			}
 		case <-time.After(testkit.Patience):
 			t.Errorf("%d bytes: the start cannot be cancelled", size)
-			unix.PidfdSendSignal(shim.Process.Pidfd, unix.SIGKILL, nil, 0)
+			unix.PidfdSendSignal(prepared.Process.Pidfd, unix.SIGKILL, nil, 0)
 			<-failed
 		}
 	}
@@ -62,16 +62,16 @@ func TestJailRemovesItsCgroup(t *testing.T) {
 		return
 	}
 	for range 5 {
-		shim := confine.Launcher{}.Prepare()
-		testkit.Eventually(t, "it is there", func() bool { return shim.Process.PID() > 0 })
+		prepared := confine.Launcher{}.Prepare()
+		testkit.Eventually(t, "it is there", func() bool { return prepared.Process.PID() > 0 })
 		dir := testkit.Plant(t, "cgroup/")
-		if shim.Cgroup != nil {
-			shim.Cgroup.Remove()
+		if prepared.Cgroup != nil {
+			prepared.Cgroup.Remove()
 		}
-		shim.Cgroup = &cgroup.Cgroup{Dir: dir + "/cgroup", Fd: -1, Ours: true} // which no process is in
+		prepared.Cgroup = &cgroup.Cgroup{Dir: dir + "/cgroup", Fd: -1, Ours: true} // which no process is in
 		p := jailtest.Profile(t)
 		p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("read", "/etc/hostname")})...)
-		proc, err := confine.Launcher{Prepared: shim}.Start(t.Context(), p, jail.Stdio{})
+		proc, err := confine.Launcher{Prepared: prepared}.Start(t.Context(), p, jail.Stdio{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,23 +88,23 @@ func TestJailEndsWhenLimitsCannotBeSet(t *testing.T) {
 	jailtest.Needs(t)
 	for _, holds := range []bool{true, false} {
 		dir := testkit.Plant(t, "cgroup/pids.max")
-		shim := confine.Launcher{}.Prepare()
-		testkit.Eventually(t, "it is there", func() bool { return shim.Process.PID() > 0 })
+		prepared := confine.Launcher{}.Prepare()
+		testkit.Eventually(t, "it is there", func() bool { return prepared.Process.PID() > 0 })
 		if !cgroup.Locate().None() {
-			shim.Close()
+			prepared.Close()
 			t.Log("the jail's own is held to its limits: see TestJailCgroup")
 			return
 		}
 		p := jailtest.Profile(t)
 		p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("wait")})...)
-		shim.Cgroup = &cgroup.Cgroup{Dir: dir + "/cgroup", Fd: -1}
+		prepared.Cgroup = &cgroup.Cgroup{Dir: dir + "/cgroup", Fd: -1}
 		if !holds {
-			shim.Cgroup.Dir += "/none"
+			prepared.Cgroup.Dir += "/none"
 		}
-		shim.Process.Mu.Lock()
-		shim.Process.Cgroup, shim.Process.Limits = shim.Cgroup, policy.Limits{Processes: 40}
-		shim.Process.Mu.Unlock()
-		proc, err := confine.Launcher{Prepared: shim}.Start(t.Context(), p, jail.Stdio{})
+		prepared.Process.Mu.Lock()
+		prepared.Process.Cgroup, prepared.Process.Limits = prepared.Cgroup, policy.Limits{Processes: 40}
+		prepared.Process.Mu.Unlock()
+		proc, err := confine.Launcher{Prepared: prepared}.Start(t.Context(), p, jail.Stdio{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -144,7 +144,7 @@ func TestSpecCannotBeSent(t *testing.T) {
 			jailtest.Within(t, "the end of the start", func() {
 				_, err := confine.Launcher{}.Spawn(kind).Start(t.Context(), plan, jail.Stdio{Out: closed})
 				var se *step.Error
-				if !errors.As(err, &se) || se.Step != "order" || se.Errno != unix.EBADF {
+				if !errors.As(err, &se) || se.Step != step.Spec || se.Errno != unix.EBADF {
 					t.Errorf("%s, %d bytes: %v", kind, size, err)
 				}
 			})

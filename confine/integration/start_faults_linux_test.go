@@ -47,8 +47,8 @@ const faultPrefix = "test-fault-"
 // serverFlags are the flags of clone(2) for the server, which no other call has.
 const serverFlags = unix.CLONE_FILES | unix.CLONE_VM | unix.CLONE_CHILD_CLEARTID | unix.CLONE_PIDFD | uint32(unix.SIGCHLD)
 
-// shimFaults has at least one for every step of a jail's start.
-func shimFaults() []fault {
+// namespacedFaults has at least one for every step of a jail's start.
+func namespacedFaults() []fault {
 	return []fault{
 		{step: step.CoreDumps, what: "write to coredump_filter", call: unix.SYS_WRITE, arg: 2, when: []uint32{1}, errno: unix.EINVAL},
 		{step: step.Namespaces, what: "openat of the id maps", call: unix.SYS_OPENAT, arg: 2, when: []uint32{unix.O_WRONLY | unix.O_CLOEXEC}, errno: unix.ENFILE},
@@ -74,7 +74,7 @@ func shimFaults() []fault {
 		{step: "own filesystems", what: "symlinkat", call: unix.SYS_SYMLINKAT, errno: unix.ENOSPC},
 		{step: "own filesystems", what: "mkdirat", call: unix.SYS_MKDIRAT, errno: unix.ENOSPC},
 		{step: "keyring", what: "keyctl", call: unix.SYS_KEYCTL, errno: unix.EDQUOT},
-		{step: "order", what: "recvmsg", call: unix.SYS_RECVMSG, errno: unix.EIO},
+		{step: step.Spec, what: "recvmsg", call: unix.SYS_RECVMSG, errno: unix.EIO},
 		{step: "open files", what: "prlimit64(RLIMIT_NOFILE)", call: unix.SYS_PRLIMIT64, arg: 1, when: []uint32{unix.RLIMIT_NOFILE}, errno: unix.EPERM},
 		{step: "init", what: "clone", call: unix.SYS_CLONE, when: []uint32{serverFlags | unix.CLONE_NEWPID | unix.CLONE_FS}, errno: unix.ENOSPC},
 		{step: step.Namespaces, what: "unshare(CLONE_NEWNET)", call: unix.SYS_UNSHARE, when: []uint32{unix.CLONE_NEWNET}, errno: unix.ENOSPC},
@@ -132,17 +132,17 @@ func hostNSFaults() []fault {
 		{step: "self-test", what: "connect seems to succeed", call: unix.SYS_CONNECT, errno: 0, detail: "connect a TCP socket"},
 		{step: "signals", what: "kill of the launcher seems to succeed", call: unix.SYS_KILL, errno: 0},
 	}
-	for _, f := range shimFaults() {
+	for _, f := range namespacedFaults() {
 		switch {
 		case f.what == "capget", f.what == "getsockname", f.step == "self-test" && f.errno == 0, f.what == "prctl(PR_SET_PDEATHSIG)":
-		case slices.Contains([]string{step.CoreDumps, "keyring", "order", "limits", "landlock rules", "descriptors", "no_new_privs", "landlock", "self-test", "supervision", "parent", step.Exec}, f.step):
+		case slices.Contains([]string{step.CoreDumps, "keyring", step.Spec, "limits", "landlock rules", "descriptors", "no_new_privs", "landlock", "self-test", "supervision", "parent", step.Exec}, f.step):
 			list = append(list, f)
 		}
 	}
 	return list
 }
 
-func allFaults() []fault { return slices.Concat(shimFaults(), hostNSFaults(), lacks()) }
+func allFaults() []fault { return slices.Concat(namespacedFaults(), hostNSFaults(), lacks()) }
 
 // blindness is a fault that keeps the sampler from listing processes.
 func blindness() fault {
@@ -161,9 +161,9 @@ func lacks() []fault {
 	}
 }
 
-// faultShim puts the fault that the name of this program selects on all threads. The program
+// installFault puts the fault that the name of this program selects on all threads. The program
 // then goes on as the supervisor.
-func faultShim() {
+func installFault() {
 	self, _ := os.Readlink("/proc/self/exe")
 	index, ok := strings.CutPrefix(filepath.Base(self), faultPrefix)
 	if !ok || !supervisor.IsSupervisor() {
@@ -213,7 +213,7 @@ func (f *fault) strike(b *jail.Builder, steps []jail.Step) []jail.Step {
 	if steps[1].Name != step.CoreDumps { // the second of first, and of no others
 		return steps // it has by now
 	}
-	return append([]jail.Step{{Name: "fault", By: b.Outer, Run: func() error {
+	return append([]jail.Step{{Name: "fault", Task: b.Outer, Run: func() error {
 		prog, err := f.filter()
 		if err == nil {
 			_, err = seccomp.Install(b.Outer, seccomp.Records(prog), 0)
@@ -234,7 +234,7 @@ func TestJailFaults(t *testing.T) {
 			step.SupervisorProc, // its calls are those of the step before
 			"seccomp",           // so is its one
 		}
-		for i, f := range shimFaults() {
+		for i, f := range namespacedFaults() {
 			covered = append(covered, f.step)
 			t.Run(f.step+"/"+f.what, func(t *testing.T) { refusedStart(t, own, i, f, false) })
 		}
@@ -245,7 +245,7 @@ func TestJailFaults(t *testing.T) {
 		var covered []string
 		for i, f := range hostNSFaults() {
 			covered = append(covered, f.step)
-			t.Run(f.step+"/"+f.what, func(t *testing.T) { refusedStart(t, own, len(shimFaults())+i, f, true) })
+			t.Run(f.step+"/"+f.what, func(t *testing.T) { refusedStart(t, own, len(namespacedFaults())+i, f, true) })
 		}
 		everyStep(t, (&supervisor.Process{}).Steps(), covered)
 	})
@@ -259,7 +259,7 @@ func TestJailMissingCalls(t *testing.T) {
 			dir := testkit.Plant(t, "ws/ro/x", "ws/sub/")
 			p := jailtest.Profile(t, jailtest.Grant{Path: dir + "/ws", Rights: rw}, jailtest.Grant{Path: dir + "/ws/ro", Rights: r})
 			p.Net, p.Inbound = []policy.NetRule{{Host: "example.org", Allow: true}}, []int{freePort(t)}
-			got, err := jailtest.Run(t, confine.Launcher{TestHooks: jail.TestHooks{Steps: f.strike, Lists: true}, Waive: []policy.Axis{policy.AxisFs}}, p, []attacker.Attempt{
+			got, err := jailtest.Run(t, confine.Launcher{TestHooks: jail.TestHooks{Steps: f.strike, Batched: true}, Waive: []policy.Axis{policy.AxisFs}}, p, []attacker.Attempt{
 				attacker.Try("create", dir+"/ws/sub/new"), attacker.Try("write", dir+"/ws/ro/x"), attacker.Try("write", "/dev/null"), attacker.Try("chmod", "/dev/null"),
 			})
 			if err != nil {
@@ -292,7 +292,7 @@ func everyStep(t *testing.T, steps []jail.Step, covered []string) {
 	}
 }
 
-func refusedStart(t *testing.T, own string, index int, f fault, bare bool) {
+func refusedStart(t *testing.T, own string, index int, f fault, hostNS bool) {
 	dir := testkit.Plant(t, "ws/masked", "ws/ro/x", "ws/sub/")
 	program := filepath.Join(filepath.Dir(own), fmt.Sprint(faultPrefix, index))
 	if err := os.Link(own, program); err != nil {
@@ -308,11 +308,11 @@ func refusedStart(t *testing.T, own string, index int, f fault, bare bool) {
 	}
 	if f.step == step.Network || f.call == unix.SYS_GETSOCKNAME || f.call == unix.SYS_CONNECT {
 		p.Net = []policy.NetRule{{Host: "example.org", Allow: true}}
-		if !bare {
+		if !hostNS {
 			p.Inbound = []int{freePort(t)}
 		}
 	}
-	if bare {
+	if hostNS {
 		facts = probe.Detect().WithUserNS(probe.Unavailable("for this test", ""))
 	}
 	before := jailtest.LookAtHost(t, dir)
@@ -325,7 +325,7 @@ func refusedStart(t *testing.T, own string, index int, f fault, bare bool) {
 			t.Fatal(err)
 		}
 		kind := confine.KindNamespaced
-		if bare {
+		if hostNS {
 			kind = confine.KindHostNS
 		}
 		process, err := confine.Launcher{SupervisorPath: path, TestHooks: altered}.Spawn(kind).Start(t.Context(), plan, jail.Stdio{Out: pipe.w, Err: pipe.w})
@@ -338,7 +338,7 @@ func refusedStart(t *testing.T, own string, index int, f fault, bare bool) {
 		if !lists && !testkit.All() {
 			continue // what a start does only after it failed by lists
 		}
-		_, err := start(program, jail.TestHooks{Steps: f.strike, Lists: lists})
+		_, err := start(program, jail.TestHooks{Steps: f.strike, Batched: lists})
 		var se *step.Error
 		switch {
 		case !errors.As(err, &se) || se.Step != f.step:

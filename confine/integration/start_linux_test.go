@@ -63,13 +63,13 @@ func TestJailStartErrors(t *testing.T) {
 			}
 		})
 	}
-	t.Run("no shim", func(t *testing.T) {
+	t.Run("no supervisor program", func(t *testing.T) {
 		_, err := startHostNS(t, confine.Launcher{SupervisorPath: dir + "/missing"})
 		if !errors.Is(err, unix.ENOENT) {
 			t.Errorf("%v", err)
 		}
 	})
-	t.Run("a shim that is none", func(t *testing.T) {
+	t.Run("a supervisor program that is none", func(t *testing.T) {
 		_, err := startHostNS(t, confine.Launcher{SupervisorPath: "/usr/bin/true"})
 		var se *step.Error
 		if !errors.As(err, &se) || se.Step == step.Exec {
@@ -159,26 +159,26 @@ func TestJailRefusesPlanOfOtherMode(t *testing.T) {
 	jailtest.Needs(t)
 	p := jailtest.Profile(t)
 	p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("cwd")})...)
-	for _, bare := range []bool{false, true} {
+	for _, hostNS := range []bool{false, true} {
 		facts, own, other := probe.Detect().WithUserNS(probe.Available("")), confine.KindNamespaced, confine.KindHostNS
-		if bare {
+		if hostNS {
 			facts, own, other = probe.Detect().WithUserNS(probe.Unavailable("for this test", "")), confine.KindHostNS, confine.KindNamespaced
 		}
 		plan, err := jailtest.WaivesGaps.CompileOn(p, facts)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if plan.Spec.HostNS != bare {
-			t.Fatalf("the plan is bare: %t, want %t", plan.Spec.HostNS, bare)
+		if plan.Spec.HostNS != hostNS {
+			t.Fatalf("the plan has host namespaces: %t, want %t", plan.Spec.HostNS, hostNS)
 		}
 		_, err = confine.Launcher{}.Spawn(other).Start(t.Context(), plan, jail.Stdio{})
 		var se *step.Error
-		if !errors.As(err, &se) || se.Step != "order" {
-			t.Errorf("bare %t: %#v, want a refusal of the order", bare, err)
+		if !errors.As(err, &se) || se.Step != step.Spec {
+			t.Errorf("host namespaces %t: %#v, want a refusal of the spec", hostNS, err)
 		}
 		process, err := confine.Launcher{}.Spawn(own).Start(t.Context(), plan, jail.Stdio{})
 		if err != nil {
-			t.Errorf("bare %t, by the shim that it is for: %v", bare, err)
+			t.Errorf("host namespaces %t, by the init that it is for: %v", hostNS, err)
 			continue
 		}
 		process.Wait()

@@ -40,21 +40,21 @@ func TestUndumpableLauncher(t *testing.T) {
 	}
 }
 
-// TestUnreadableShim: a program that its user may execute and not read starts undumpable, and
+// TestUnreadableSupervisor: a program that its user may execute and not read starts undumpable, and
 // can still map its user IDs.
-func TestUnreadableShim(t *testing.T) {
+func TestUnreadableSupervisor(t *testing.T) {
 	jailtest.Needs(t)
 	self, err := os.ReadFile(jailtest.Binary)
 	if err != nil {
 		t.Fatal(err)
 	}
-	shim := filepath.Join(t.TempDir(), "shim")
-	if err := os.WriteFile(shim, self, 0o111); err != nil {
+	program := filepath.Join(t.TempDir(), "program")
+	if err := os.WriteFile(program, self, 0o111); err != nil {
 		t.Fatal(err)
 	}
 	p := jailtest.Profile(t)
 	p.Program, p.Argv = "/usr/bin/true", []string{"true"}
-	proc, err := confine.Launcher{SupervisorPath: shim}.Start(t.Context(), p, jail.Stdio{})
+	proc, err := confine.Launcher{SupervisorPath: program}.Start(t.Context(), p, jail.Stdio{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// int80 makes a system call by the gate of 32-bit programs. Go passes the first
-// argument and the result in AX, where the gate wants them.
+// int80 makes a system call as 32-bit programs do. Go passes the first
+// argument and the result in AX, where the kernel expects them.
 func int80(nr uintptr) syscall.Errno {
 	code, err := unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_WRITE|unix.PROT_EXEC, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
@@ -30,8 +30,8 @@ func int80(nr uintptr) syscall.Errno {
 	})
 	entry := unsafe.Pointer(unsafe.SliceData(code))
 	closure := unsafe.Pointer(&entry)
-	gate := *(*func(uintptr) uintptr)(unsafe.Pointer(&closure))
-	r := int32(gate(nr))
+	interrupt := *(*func(uintptr) uintptr)(unsafe.Pointer(&closure))
+	r := int32(interrupt(nr))
 	runtime.KeepAlive(&entry)
 	if r < 0 && r > -4096 {
 		return syscall.Errno(-r)
@@ -173,8 +173,8 @@ func TestApplySeccompRefusesNonsense(t *testing.T) {
 // seccompModes are the kinds of filters that plans use.
 var seccompModes = map[string]seccomp.Options{
 	"strict":     {},
-	"bare":       {Truncate: true},
-	"bare-net":   {Inet: true},
+	"hostns":     {Truncate: true},
+	"hostns-net": {Inet: true},
 	"namespaces": {Unix: true, Inet: true, OwnPIDs: true, OwnIPC: true, Truncate: true, Attributes: true},
 	"programs":   {Unix: true, Inet: true, OwnPIDs: true, OwnIPC: true, Truncate: true, Attributes: true, Programs: true},
 	"netlink":    {Unix: true, Inet: true, OwnPIDs: true, OwnIPC: true, Truncate: true, Attributes: true, RouteNetlink: true},

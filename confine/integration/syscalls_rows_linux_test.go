@@ -50,7 +50,7 @@ func seccompRows() []seccompRow {
 	var t seccompTable
 	for _, subject := range []func(*seccompTable){
 		missingRows, namespaceRows, mountRows, processRows, administrationRows, ownProcessRows, ioctlRows, modeRows,
-		socketRows, sendRows, openRows, ipcRows, sharedRows, gateRows,
+		socketRows, sendRows, openRows, ipcRows, sharedRows, abiRows,
 	} {
 		subject(&t)
 	}
@@ -330,8 +330,8 @@ func ipcRows(t *seccompTable) {
 	t.add(eperm, "mq_unlink", faulting)
 }
 
-// gateRows are other gates to the same calls, and numbers that no call has.
-func gateRows(t *seccompTable) {
+// abiRows are the same calls by other ABIs, and numbers that no call has.
+func abiRows(t *seccompTable) {
 	if runtime.GOARCH == "amd64" {
 		t.rows = append(t.rows,
 			seccompRow{name: "x32 getpid", want: eperm, raw: func() syscall.Errno { return attacker.RawCall(0x40000000 | 39) }},

@@ -143,10 +143,10 @@ func ErrnoName(e syscall.Errno) string {
 // AttackVerbs returns the verbs of package attacks.
 func AttackVerbs() map[string]func([]string) (string, error) {
 	verbs := map[string]func([]string) (string, error){
-		"call": callThrough(nativeGate), "reaches": reachThrough(nativeGate),
+		"call": callThrough(nativeABI), "reaches": reachThrough(nativeABI),
 	}
 	if runtime.GOARCH == "amd64" {
-		for name, g := range map[string]gate{"i386-": i386Gate, "x32-": x32Gate} {
+		for name, g := range map[string]callABI{"i386-": i386ABI, "x32-": x32ABI} {
 			verbs[name+"call"], verbs[name+"reaches"] = callThrough(g), reachThrough(g)
 		}
 	}

@@ -11,6 +11,6 @@
 // AttackVerbs those of package attacks. The files are named after their subject. A verb leaves
 // nothing behind on a host without a jail, since the tests make each attempt there too.
 //
-// The package also has the attempts to make a system call by number through each gate of the
-// machine (Gates), and attempts that race with a second thread.
+// The package also has the attempts to make a system call by number through each ABI of the
+// machine (ABIs), and attempts that race with a second thread.
 package attacker

@@ -26,7 +26,7 @@ var verbsOfLimits = map[string]func(args []string) (string, error){
 	"fork":      attemptFork,
 	"fork-all":  attemptForkAll,
 	"fork-wait": func(a []string) (string, error) {
-		sys.StartSpareThreads(spec.MaxProcs, func() {}) // of a runtime that dies without
+		sys.StartIdleThreads(spec.MaxProcs, func() {}) // of a runtime that dies without
 		said, err := attemptFork(a)
 		time.Sleep(1500 * time.Millisecond)
 		return said, err
@@ -106,7 +106,7 @@ func attemptFork(a []string) (string, error) {
 
 // attemptForkAll forks until it cannot, and counts the tasks of the server.
 func attemptForkAll([]string) (string, error) {
-	sys.StartSpareThreads(spec.MaxProcs, func() {})
+	sys.StartIdleThreads(spec.MaxProcs, func() {})
 	said, err := attemptFork([]string{"10000"})
 	children, _, _ := strings.Cut(said, " ")
 	threads, _ := os.ReadDir("/proc/self/task")
@@ -117,7 +117,7 @@ func attemptForkAll([]string) (string, error) {
 // directories, and tries to start more for a[1] seconds.
 func attemptForkBusy(a []string) (string, error) {
 	most, seconds := Number(a[0]), Number(a[1])
-	sys.StartSpareThreads(spec.MaxProcs, func() {}) // of a runtime that dies without
+	sys.StartIdleThreads(spec.MaxProcs, func() {}) // of a runtime that dies without
 	clone := func() (uintptr, syscall.Errno) {
 		pid, _, errno := syscall.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
 		return pid, errno

@@ -29,12 +29,12 @@ type Inbound struct {
 	running sync.WaitGroup
 }
 
-// NewInbound starts to listen on the ports. spares are unused sockets of the jail. warn gets a
+// NewInbound starts to listen on the ports. unused are sockets of the jail. warn gets a
 // message for each port that another program uses.
-func NewInbound(control *os.File, ports []int, spares []*os.File, warn func(string)) *Inbound {
+func NewInbound(control *os.File, ports []int, unused []*os.File, warn func(string)) *Inbound {
 	in := &Inbound{control: control, sockets: make(chan *os.File, 2*spec.InboundSockets), slots: make(chan struct{}, spec.MaxInbound), warn: warn}
 	in.ctx, in.cancel = context.WithCancel(context.Background())
-	for _, f := range spares {
+	for _, f := range unused {
 		in.sockets <- f
 	}
 	in.running.Go(in.receive)

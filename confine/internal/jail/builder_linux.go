@@ -37,7 +37,7 @@ type Restrictor struct {
 // A Step is one part of building a jail.
 type Step struct {
 	Name string     // as a StartError shows it
-	By   *stub.Task // carries it out
+	Task *stub.Task // carries it out
 	Run  func() error
 }
 
@@ -45,11 +45,11 @@ type Step struct {
 // comment. Each task carries out its own steps. The steps of different tasks run in parallel.
 type Builder struct {
 	Restrictor
-	Control *os.File     // the socket to the stub
-	Serve   func() error // starts to serve the sockets that the jail passed
-	Hooks   TestHooks
-	Outer   *stub.Task
-	Stub    *stub.Stub
+	Control   *os.File     // the socket to the stub
+	Serve     func() error // starts to serve the sockets that the jail passed
+	TestHooks TestHooks
+	Outer     *stub.Task
+	Stub      *stub.Stub
 
 	initPidfd   int
 	namespaces  int         // the directory /proc/self/ns of outer
@@ -93,7 +93,7 @@ func (b *Builder) MountSteps() []Step {
 		{"mounts", b.Init, b.mounts},
 		{"carve-outs", b.Init, b.CheckMounts},
 		{"landlock rules", b.Init, b.OpenRuleset}, // uses the descriptors of what was just attached
-		{"order", b.Outer, b.takeStdio},
+		{steppkg.Spec, b.Outer, b.takeStdio},
 		{steppkg.Network, b.Outer, b.openNetwork},
 		{"mounts", b.Outer, b.detachOldRoot},
 	}
@@ -129,8 +129,8 @@ func (b *Builder) RestrictSteps() []Step {
 // side. A task that does not exist yet finds its batch when it is forked. With a stepwise
 // stub Run makes each call at once.
 func (b *Builder) Run(steps []Step) error {
-	if b.Hooks.Steps != nil {
-		steps = b.Hooks.Steps(b, steps)
+	if b.TestHooks.Steps != nil {
+		steps = b.TestHooks.Steps(b, steps)
 	}
 	if b.Stub.IsStepwise() {
 		return RunSteps(steps)
@@ -160,7 +160,7 @@ func (b *Builder) record(t *stub.Task, steps []Step) error {
 	}
 	t.Begin()
 	for _, step := range steps {
-		if step.By != t {
+		if step.Task != t {
 			continue
 		}
 		if err := step.Run(); err != nil {
@@ -254,7 +254,7 @@ func (b *Builder) limitServer() error {
 	if err := b.LimitSignals(); err != nil {
 		return err
 	}
-	return b.Limits()
+	return b.ApplyLimits()
 }
 
 // openNull opens the jail's /dev/null for the nil files of stdio. The server must not get a
@@ -294,8 +294,8 @@ func (b *Builder) filter(t *stub.Task) error {
 // passListener installs the filter for mediated calls. It comes after the self-test, whose
 // calls would otherwise wait for the supervisor.
 func (b *Builder) passListener() (err error) {
-	if len(b.Spec.Hooks) > 0 {
-		b.Listener, err = seccomp.Install(b.Server, b.Spec.Hooks, ListenerFlags)
+	if len(b.Spec.ListenerFilter) > 0 {
+		b.Listener, err = seccomp.Install(b.Server, b.Spec.ListenerFilter, ListenerFlags)
 	}
 	return err
 }

@@ -22,9 +22,9 @@ func (b *Builder) openNetwork() error {
 		return nil
 	}
 	g := &b.sockets
-	*g = NetworkSockets{T: b.Outer}
+	*g = NetworkSockets{Task: b.Outer}
 	if network.Open {
-		if err := EveryAddressLocal(g.T); err != nil {
+		if err := EveryAddressLocal(g.Task); err != nil {
 			return err
 		}
 		if err := g.open(network); err != nil {
@@ -52,7 +52,7 @@ func (b *Builder) passNetwork() error {
 	}
 	g := &b.sockets
 	for i := range g.Fds {
-		g.Fds[i] = g.T.Resolve(g.Fds[i])
+		g.Fds[i] = g.Task.Resolve(g.Fds[i])
 	}
 	if err := g.Pass(spec.ControlFD); err != nil {
 		return step.On("hand over", err)
@@ -64,7 +64,7 @@ func (b *Builder) passNetwork() error {
 // PassInbound passes one more inbound socket from the supervisor to the launcher. If the
 // supervisor cannot make one, the launcher has one less.
 func PassInbound() {
-	g := NetworkSockets{T: &stub.Task{}}
+	g := NetworkSockets{Task: &stub.Task{}}
 	defer g.Close()
 	if g.openInbound() == nil {
 		g.send(spec.SpecFD, g.Kinds, g.Fds)
@@ -73,7 +73,7 @@ func PassInbound() {
 
 // NetworkSockets are sockets of the jail's network for the launcher's gateway.
 type NetworkSockets struct {
-	T         *stub.Task
+	Task      *stub.Task
 	family    int
 	Fds       []int
 	Kinds     []byte
@@ -83,7 +83,7 @@ type NetworkSockets struct {
 // Close closes the sockets.
 func (g *NetworkSockets) Close() {
 	for _, fd := range g.Fds {
-		g.T.Close(fd)
+		g.Task.Close(fd)
 	}
 }
 
@@ -109,7 +109,7 @@ func (g *NetworkSockets) open(o *spec.Network) error {
 
 // add makes a socket and keeps it with its kind.
 func (g *NetworkSockets) add(kind byte, family, typ, proto int) (int, error) {
-	fd, err := g.T.Socket(family, typ|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, proto)
+	fd, err := g.Task.Socket(family, typ|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, proto)
 	if err == nil {
 		g.Fds, g.Kinds = append(g.Fds, fd), append(g.Kinds, kind)
 	}
@@ -121,10 +121,10 @@ func (g *NetworkSockets) bind(fd int, port uint16) error {
 	any := netip.IPv6Unspecified()
 	if g.family == unix.AF_INET {
 		any = netip.IPv4Unspecified()
-	} else if err := g.T.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 0); err != nil {
+	} else if err := g.Task.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 0); err != nil {
 		return err
 	}
-	return g.T.Bind(fd, sys.Sockaddr(netip.AddrPortFrom(any, port)))
+	return g.Task.Bind(fd, sys.Sockaddr(netip.AddrPortFrom(any, port)))
 }
 
 // openDNS opens the UDP socket for DNS. An answer must come from the address that the server
@@ -141,9 +141,9 @@ func (g *NetworkSockets) openDNS() error {
 		return step.On("DNS", err)
 	}
 	if g.family == unix.AF_INET {
-		err = g.T.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_PKTINFO, 1)
-	} else if err = g.T.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_RECVPKTINFO, 1); err == nil {
-		err = g.T.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_FREEBIND, 1)
+		err = g.Task.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_PKTINFO, 1)
+	} else if err = g.Task.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_RECVPKTINFO, 1); err == nil {
+		err = g.Task.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_FREEBIND, 1)
 	}
 	if err == nil {
 		err = g.bind(fd, spec.GatewayPort)
@@ -158,7 +158,7 @@ func (g *NetworkSockets) listen(kind byte, port uint16) error {
 		err = g.bind(fd, port)
 	}
 	if err == nil {
-		err = g.T.Listen(fd, listenBacklog)
+		err = g.Task.Listen(fd, listenBacklog)
 	}
 	return step.On("listener", err)
 }
@@ -173,13 +173,13 @@ func (g *NetworkSockets) openRefused(filter []byte) error {
 	if err != nil {
 		return step.On("packet socket", err)
 	}
-	if err := g.T.AttachFilter(fd, filter); err != nil {
+	if err := g.Task.AttachFilter(fd, filter); err != nil {
 		return step.On("packet filter", err)
 	}
-	if err := g.T.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1); err != nil {
+	if err := g.Task.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1); err != nil {
 		return step.On("packet filter", err) // lo shows each packet as outgoing and as incoming
 	}
-	return step.On("packet socket", g.T.Bind(fd, everyPacket()))
+	return step.On("packet socket", g.Task.Bind(fd, everyPacket()))
 }
 
 // everyPacket returns a struct sockaddr_ll for all packets of lo.
@@ -210,13 +210,13 @@ func (g *NetworkSockets) Pass(socket int) error {
 		}
 		fds, kinds = fds[n:], kinds[n:]
 	}
-	_, err := g.T.Write(socket, []byte{spec.SocketsEnd})
+	_, err := g.Task.Write(socket, []byte{spec.SocketsEnd})
 	return err
 }
 
 // send sends some of the sockets in one message.
 func (g *NetworkSockets) send(socket int, kinds []byte, fds []int) error {
-	return g.T.Sendmsg(socket, kinds, unix.UnixRights(fds...), unix.MSG_NOSIGNAL)
+	return g.Task.Sendmsg(socket, kinds, unix.UnixRights(fds...), unix.MSG_NOSIGNAL)
 }
 
 // EveryAddressLocal routes all addresses of both families to lo. It also gives lo an address

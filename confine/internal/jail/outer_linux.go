@@ -148,7 +148,7 @@ func (b *Builder) takeStdio() error {
 func (b *Builder) keepPtraceOnly() error {
 	const kept = unix.CAP_SYS_PTRACE
 	t := b.Outer
-	if len(b.Spec.Hooks) == 0 {
+	if len(b.Spec.ListenerFilter) == 0 {
 		return DropAllCapabilities(t)
 	}
 	if err := ClearAmbient(t); err != nil {

@@ -28,8 +28,8 @@ func FreshKeyring(t *stub.Task) error {
 	return nil
 }
 
-// Limits sets the server's rlimits.
-func (b *Restrictor) Limits() error {
+// ApplyLimits sets the server's rlimits.
+func (b *Restrictor) ApplyLimits() error {
 	l := b.Spec.Limits
 	own := spec.InitThreads + 1 // and the init, which is a stub
 	if b.HostNS {

@@ -218,9 +218,9 @@ func (b *Restrictor) checksHostNS() []check {
 		checks = append(checks, check{What: "make a UNIX socket", Try: func() error { return trySocket(b.Server, unix.AF_UNIX, unix.SOCK_STREAM) }})
 	}
 	switch {
-	case b.Spec.Network.Asked && b.Spec.Landlock.Net&ll.AccessNetConnectTCP != 0:
+	case b.Spec.Network.Brokered && b.Spec.Landlock.Net&ll.AccessNetConnectTCP != 0:
 		checks = append(checks, check{What: "connect a TCP socket by itself", Try: tryConnect})
-	case !b.Spec.Network.Asked && !b.Spec.HostNames:
+	case !b.Spec.Network.Brokered && !b.Spec.HostNames:
 		checks = append(checks,
 			check{What: "make a TCP socket", Try: func() error { return trySocket(b.Server, unix.AF_INET, unix.SOCK_STREAM) }},
 			check{What: "make a UDP socket", Try: func() error { return trySocket(b.Server, unix.AF_INET6, unix.SOCK_DGRAM) }})

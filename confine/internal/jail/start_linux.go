@@ -17,8 +17,8 @@ import (
 
 // TestHooks change how jails are built. Only tests set them.
 type TestHooks struct {
-	Lists bool                          // jails are built by batches although Steps is set
-	Steps func(*Builder, []Step) []Step // replaces the steps of one Run
+	Batched bool                          // jails are built by batches although Steps is set
+	Steps   func(*Builder, []Step) []Step // replaces the steps of one Run
 }
 
 // SetSpec sets the spec and the server's files. It copies what building changes, because other
@@ -53,7 +53,7 @@ func (b *Builder) StartServer() error {
 	}
 	fds, err := sys.ParseRights(b.stdioRights)
 	if err != nil {
-		return WrapStep("order", err)
+		return WrapStep(step.Spec, err)
 	}
 	t := b.Server
 	t.BeginAlways()
@@ -65,7 +65,7 @@ func (b *Builder) StartServer() error {
 			continue
 		}
 		if len(fds) == 0 {
-			return WrapStep("order", spec.ErrSpec)
+			return WrapStep(step.Spec, spec.ErrSpec)
 		}
 		t.Dup3(fds[0], fd, 0)
 		fds = fds[1:]

@@ -101,7 +101,7 @@ func New(o Options) *Mediator {
 		pool:     workerPool{started: 1},
 		Open:     make(chan struct{}),
 	}
-	if o.Spec.Network.Asked {
+	if o.Spec.Network.Brokered {
 		v.sockets = sockets.New(&v.Listener, v.end, o.Broker)
 		v.Reporter.ResolvesHosts = true
 	}

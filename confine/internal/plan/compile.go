@@ -40,7 +40,7 @@ func Compile(p *policy.Profile, f probe.Host) *Plan {
 		o.Env = append(o.Env, v.Name+"="+v.Value)
 	}
 	c.network(o)
-	c.askMediator(o)
+	c.decideMediation(o)
 	c.filesystem(o)
 	c.mediation(o)
 	c.bypassedMounts()
@@ -74,9 +74,9 @@ type compiler struct {
 	f    probe.Host
 	plan *Plan
 
-	mediated bool
-	readsToo bool          // opens for reading are mediated too
-	unasked  probe.Feature // why calls are not mediated
+	mediated      bool
+	mediatesReads bool          // opens for reading are mediated too
+	canMediate    probe.Feature // whether calls can be mediated, and why not
 }
 
 func (c *compiler) addGap(g Gap) { c.plan.Gaps = append(c.plan.Gaps, g) }
@@ -186,7 +186,7 @@ func (c *compiler) processes(o *spec.Spec) {
 			calls = append(calls, seccomp.NotifyAttributes()...)
 		}
 		second, err = seccomp.CompileListener(c.f.Machine, options, calls)
-		o.Hooks = seccomp.Records(second)
+		o.ListenerFilter = seccomp.Records(second)
 	}
 	if err != nil {
 		c.addGap(Gap{Axis: policy.AxisProcess, What: "the filter of system calls", Fatal: true, Why: err.Error(), Fix: "report this"})

@@ -16,7 +16,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// planText is what a plan says, and what it tells the shim but for the filter,
+// planText is what a plan says, and what its spec says but for the filter,
 // which has golden files of its own.
 func planText(p *Plan) string {
 	var b strings.Builder
@@ -97,16 +97,16 @@ func TestPlanGolden(t *testing.T) {
 			requests(p, f)
 			f.TLSProgram, f.Bundles = probe.Available("/usr/bin/mcp-jail-tls"), []string{"/etc/ssl/certs/ca-certificates.crt"}
 		}},
-		{"bare_network_requests_seen", func(p *policy.Profile, f *probe.Host) {
+		{"hostns_network_requests_seen", func(p *policy.Profile, f *probe.Host) {
 			requests(p, f)
 			refuseNamespaces(f)
 			f.TLSProgram = probe.Available("/usr/bin/mcp-jail-tls")
 		}},
-		{"bare_network_without_getfd", func(p *policy.Profile, f *probe.Host) {
+		{"hostns_network_without_getfd", func(p *policy.Profile, f *probe.Host) {
 			refuseNamespaces(f)
 			p.Net, f.GetFD = []policy.NetRule{{Host: "api.example.org", Allow: true}}, probe.Unavailable("a filter refuses it", "allow it")
 		}},
-		{"bare_network_requests", func(p *policy.Profile, f *probe.Host) { requests(p, f); refuseNamespaces(f) }},
+		{"hostns_network_requests", func(p *policy.Profile, f *probe.Host) { requests(p, f); refuseNamespaces(f) }},
 		{"container", func(p *policy.Profile, f *probe.Host) { f.FreshProc = probe.Unavailable("masked", "unmask") }},
 		{"commands", func(p *policy.Profile, f *probe.Host) {
 			p.Programs, p.CommandArgs = []string{"/usr/bin/git", "/usr/bin/node", "/usr/lib64/ld.so"}, []string{"git"}
@@ -127,27 +127,27 @@ func TestPlanGolden(t *testing.T) {
 		{"call", aCall},
 		{"call_before_6_6", func(p *policy.Profile, f *probe.Host) { aCall(p, f); f.FullCopies = probe.Unavailable("old", "newer") }},
 		{"call_without_overlay", func(p *policy.Profile, f *probe.Host) { aCall(p, f); f.Overlay = probe.Unavailable("EINVAL", "newer") }},
-		{"bare_call", func(p *policy.Profile, f *probe.Host) { aCall(p, f); refuseNamespaces(f) }},
-		{"bare_root_user", func(p *policy.Profile, f *probe.Host) {
+		{"hostns_call", func(p *policy.Profile, f *probe.Host) { aCall(p, f); refuseNamespaces(f) }},
+		{"hostns_root_user", func(p *policy.Profile, f *probe.Host) {
 			refuseNamespaces(f)
 			f.UID, f.ReadsProc = 0, false
 		}},
-		{"bare_network", func(p *policy.Profile, f *probe.Host) {
+		{"hostns_network", func(p *policy.Profile, f *probe.Host) {
 			refuseNamespaces(f)
 			p.Net = []policy.NetRule{{Host: "api.example.org", Allow: true}}
 		}},
-		{"bare_commands", func(p *policy.Profile, f *probe.Host) {
+		{"hostns_commands", func(p *policy.Profile, f *probe.Host) {
 			refuseNamespaces(f)
 			p.Programs, p.CommandArgs = []string{"/usr/bin/git", "/usr/bin/node", "/usr/lib64/ld.so"}, []string{"git"}
 			p.Loaders = []string{"/usr/lib64/ld.so"}
 		}},
-		{"bare_no_landlock_no_seccomp", func(p *policy.Profile, f *probe.Host) {
+		{"hostns_no_landlock_no_seccomp", func(p *policy.Profile, f *probe.Host) {
 			refuseNamespaces(f)
 			f.LandlockABI, f.Landlock, f.Seccomp = 0, probe.Unavailable("a", "b"), probe.Unavailable("a", "b")
 		}},
 	}
 	for abi := 1; abi <= landlock.NewestABI; abi++ {
-		rows = append(rows, row{fmt.Sprintf("bare_abi%02d", abi), func(p *policy.Profile, f *probe.Host) {
+		rows = append(rows, row{fmt.Sprintf("hostns_abi%02d", abi), func(p *policy.Profile, f *probe.Host) {
 			refuseNamespaces(f)
 			f.LandlockABI, f.Landlock = abi, probe.Available(fmt.Sprint("ABI ", abi))
 		}})
@@ -269,7 +269,7 @@ func TestPlanHostProc(t *testing.T) {
 	}
 	unsupervised := func(f *probe.Host) { refuseNamespaces(f); f.SeccompNotify = probe.Unavailable("", "") }
 	rule := "the rule of /proc/1, fatal true\n"
-	for name, change := range map[string]func(*probe.Host){"namespaces": func(*probe.Host) {}, "bare": refuseNamespaces, "unsupervised": unsupervised} {
+	for name, change := range map[string]func(*probe.Host){"namespaces": func(*probe.Host) {}, "host namespaces": refuseNamespaces, "unsupervised": unsupervised} {
 		if got := granted("/proc/1", change); got != rule {
 			t.Errorf("%s: %q, want %q", name, got, rule)
 		}

@@ -51,7 +51,7 @@ func TestPlanFolded(t *testing.T) {
 	}
 	// What may be changed is then asked of the supervisor, since no mount says it.
 	with, without := Compile(profile(true), plantest.Kernel()).Spec, Compile(profile(false), plantest.Kernel()).Spec
-	if len(with.Hooks) <= len(without.Hooks) || bytes.Equal(with.Seccomp, without.Seccomp) {
+	if len(with.ListenerFilter) <= len(without.ListenerFilter) || bytes.Equal(with.Seccomp, without.Seccomp) {
 		t.Error("modes, times and attributes are nobody's business")
 	}
 	if !slices.Equal(with.Profile.Folded, profile(true).Folded) {

@@ -128,7 +128,7 @@ func ensureEnv(o *spec.Spec, name, value string) {
 // hostNSMediation hands calls that write or change attributes to the supervisor. If that is
 // not possible, the missing decisions are gaps.
 func (c *compiler) hostNSMediation(o *spec.Spec) {
-	if missing := c.asksInit(); missing.Answer != probe.Yes {
+	if missing := c.canMediateHostNS(); missing.Answer != probe.Yes {
 		c.unmediated(missing)
 		return
 	}
@@ -138,8 +138,8 @@ func (c *compiler) hostNSMediation(o *spec.Spec) {
 		"narrower rules and protected names hold inside of wider grants; modes, owners and times change where the server may write")
 }
 
-// asksInit reports whether calls can be mediated in a jail with host namespaces.
-func (c *compiler) asksInit() probe.Feature {
+// canMediateHostNS reports whether calls can be mediated in a jail with host namespaces.
+func (c *compiler) canMediateHostNS() probe.Feature {
 	switch {
 	case c.f.SeccompNotify.Answer != probe.Yes:
 		return c.f.SeccompNotify
@@ -160,10 +160,10 @@ func builtinEntriesHostNS(f probe.Host, o *spec.Spec) []policy.Entry {
 		own = append(own, policy.Entry{Path: file, Kind: policy.KindFile, Rights: policy.Read})
 	}
 	names := f.HostNames
-	if o.Network.Asked {
+	if o.Network.Brokered {
 		names = f.Resolver // the launcher knows the host's names, and by them what is granted
 	}
-	if o.Network.Asked || o.HostNames {
+	if o.Network.Brokered || o.HostNames {
 		for _, file := range names {
 			own = append(own, policy.Entry{Path: file, Kind: policy.KindFile, Rights: policy.Read})
 		}
@@ -204,7 +204,7 @@ func (c *compiler) hostNSFiles(o *spec.Spec) {
 	if c.mediated {
 		o.Profile.Entries = mediatedEntries(c.p.Entries, builtinEntriesHostNS(f, o))
 		o.WorkerRules = workerRuleset(input)
-		c.readsToo = c.grantsProc() || slices.ContainsFunc(compiled.Carved, func(k landlock.Carve) bool { return k.Taken.Has(policy.Read) })
+		c.mediatesReads = c.grantsProc() || slices.ContainsFunc(compiled.Carved, func(k landlock.Carve) bool { return k.Taken.Has(policy.Read) })
 	}
 	for _, p := range compiled.Unreadable {
 		c.plan.Notes = append(c.plan.Notes, p+": execute without read starts nothing, since the kernel reads a program to start it")
@@ -281,16 +281,16 @@ func (c *compiler) hostNSProcesses(o *spec.Spec) {
 	}
 	// From ABI 9 on Landlock decides about sockets by their path, from 6 on about
 	// abstract ones.
-	sockets := c.f.LandlockABI >= 9 && !o.Network.Asked
+	sockets := c.f.LandlockABI >= 9 && !o.Network.Brokered
 	options := seccomp.Options{
 		Unix: sockets, Inet: o.HostNames, Truncate: c.mediated || c.f.LandlockABI >= 3,
-		Programs: c.p.Programs != nil, Supervised: c.mediated, Sockets: o.Network.Asked,
+		Programs: c.p.Programs != nil, Supervised: c.mediated, Sockets: o.Network.Brokered,
 	}
 	filter, err := seccomp.Compile(c.f.Machine, options)
 	if err == nil && c.mediated {
 		var second []bpf.RawInstruction
-		second, err = seccomp.CompileListener(c.f.Machine, options, seccomp.NotifyRulesHostNS(c.readsToo))
-		o.Hooks = seccomp.Records(second)
+		second, err = seccomp.CompileListener(c.f.Machine, options, seccomp.NotifyRulesHostNS(c.mediatesReads))
+		o.ListenerFilter = seccomp.Records(second)
 	}
 	if err != nil {
 		c.addGap(Gap{Axis: policy.AxisProcess, What: "the filter of system calls", Fatal: true, Why: err.Error(), Fix: "report this"})

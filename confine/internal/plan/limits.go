@@ -16,7 +16,7 @@ func (c *compiler) limits(o *spec.Spec) {
 	case place.None():
 	case place.Writable(c.p):
 		c.plan.Notes = append(c.plan.Notes, "the profile lets the server write to cgroups, so none holds its limits")
-	case place.Manager == "" || c.asksForScope(o):
+	case place.Manager == "" || c.wantsScope(o):
 		c.plan.Cgroup = place
 	}
 	c.memory(o, l.MemoryMB)
@@ -41,25 +41,26 @@ func (c *compiler) limits(o *spec.Spec) {
 	if !o.Network.Open {
 		return
 	}
-	const gate = "what connects for the server"
+	const by = "the network gateway"
 	if l.Connections > 0 {
-		c.addEnforced(policy.AxisLimits, gate, "%d connections at once", l.Connections)
+		c.addEnforced(policy.AxisLimits, by, "%d connections at once", l.Connections)
 	}
 	if l.NetOutMB > 0 {
-		c.addEnforced(policy.AxisLimits, gate, "%d MB sent to hosts", l.NetOutMB)
+		c.addEnforced(policy.AxisLimits, by, "%d MB sent to hosts", l.NetOutMB)
 	}
 }
 
-// asksForScope tells whether systemd is asked for a scope, which takes longer than
-// all the rest of a start: where the user has set a limit, or nothing else holds it.
-func (c *compiler) asksForScope(o *spec.Spec) bool {
+// wantsScope reports whether systemd is asked for a scope. That takes longer than the rest of
+// a start. So it is done only if the user has set a limit or nothing else enforces it.
+func (c *compiler) wantsScope(o *spec.Spec) bool {
 	l, preset := c.p.Limits, policy.DefaultLimits
-	watched, _, _ := c.watched(o)
-	return l.MemoryMB != preset.MemoryMB || l.Processes != preset.Processes || !watched
+	sampled, _, _ := c.canSampleMemory(o)
+	return l.MemoryMB != preset.MemoryMB || l.Processes != preset.Processes || !sampled
 }
 
-// watched reports whether the supervisor can sample the jail's processes, or why not.
-func (c *compiler) watched(o *spec.Spec) (ok bool, why, fix string) {
+// canSampleMemory reports whether the supervisor can sample the memory of the jail's processes,
+// and why not.
+func (c *compiler) canSampleMemory(o *spec.Spec) (ok bool, why, fix string) {
 	switch {
 	case o.FreshProc, o.HostNS && c.f.ReadsProc:
 		return true, "", ""
@@ -73,11 +74,11 @@ func (c *compiler) memory(o *spec.Spec, mb int) {
 	if mb <= 0 {
 		return
 	}
-	watched, why, fix := c.watched(o)
+	sampled, why, fix := c.canSampleMemory(o)
 	switch place := c.plan.Cgroup; {
 	case !place.None():
 		c.addEnforced(policy.AxisLimits, place.Describe("memory.max"), "%d MB of memory and no swap: the kernel ends a process when all together exceed it", mb)
-	case watched:
+	case sampled:
 		o.SampleMemory = true
 		c.addEnforced(policy.AxisLimits, "a sampler in the jail's supervisor", "%d MB of memory: the jail is ended when all processes together exceed it", mb)
 	default:

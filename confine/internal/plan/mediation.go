@@ -10,16 +10,16 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// askMediator decides whether calls that write are mediated by the supervisor.
-func (c *compiler) askMediator(o *spec.Spec) {
-	c.unasked = c.f.SeccompNotify
+// decideMediation decides whether calls that write are mediated by the supervisor.
+func (c *compiler) decideMediation(o *spec.Spec) {
+	c.canMediate = c.f.SeccompNotify
 	switch {
-	case c.unasked.Answer == probe.Yes && !o.FreshProc:
-		c.unasked = c.f.FreshProc
-	case c.unasked.Answer == probe.Yes && c.f.PtraceScope.Answer != probe.Yes:
-		c.unasked = c.f.PtraceScope
+	case c.canMediate.Answer == probe.Yes && !o.FreshProc:
+		c.canMediate = c.f.FreshProc
+	case c.canMediate.Answer == probe.Yes && c.f.PtraceScope.Answer != probe.Yes:
+		c.canMediate = c.f.PtraceScope
 	}
-	c.mediated = c.unasked.Answer == probe.Yes
+	c.mediated = c.canMediate.Answer == probe.Yes
 }
 
 // mediation gives the supervisor what it decides by. Without it protected names can be made,
@@ -34,7 +34,7 @@ func (c *compiler) mediation(o *spec.Spec) {
 		c.addEnforced(policy.AxisFs, "the jail's supervisor, asked by seccomp", "no protected name comes into being, and what the host replaces stays read-only")
 		return
 	}
-	c.unmediated(c.unasked)
+	c.unmediated(c.canMediate)
 }
 
 // unmediated adds the gaps of calls that are not mediated.

@@ -15,10 +15,10 @@ import (
 // gateway what they may reach.
 func (c *compiler) brokeredNetwork(o *spec.Spec, granted []string) {
 	if missing := c.canBroker(); missing.Answer != probe.Yes {
-		c.wholeNetwork(o, missing)
+		c.hostNetwork(o, missing)
 		return
 	}
-	o.Network.Asked = true
+	o.Network.Brokered = true
 	by := "sockets that a supervisor makes and connects, asked by seccomp"
 	if c.f.LandlockABI >= 4 {
 		by += "; Landlock"
@@ -30,7 +30,7 @@ func (c *compiler) brokeredNetwork(o *spec.Spec, granted []string) {
 
 // canBroker reports whether the supervisor can make and connect the server's sockets.
 func (c *compiler) canBroker() probe.Feature {
-	if f := c.asksInit(); f.Answer != probe.Yes {
+	if f := c.canMediateHostNS(); f.Answer != probe.Yes {
 		return f
 	}
 	return c.f.GetFD
@@ -41,9 +41,9 @@ func (c *compiler) onlyHosts(by string, granted []string) {
 	c.addEnforced(policy.AxisNet, by, "only the hosts %s; every other is refused at once and recorded", strings.Join(shorten(granted, 6), ", "))
 }
 
-// wholeNetwork adds the gaps of a server with granted hosts that nothing can hold to them: it
+// hostNetwork adds the gaps of a server with granted hosts that nothing can hold to them: it
 // has the whole network, and its other rules about the network have no effect.
-func (c *compiler) wholeNetwork(o *spec.Spec, missing probe.Feature) {
+func (c *compiler) hostNetwork(o *spec.Spec, missing probe.Feature) {
 	o.HostNames = true
 	const fix = `, or accept the whole network for this server with waive = ["net"] (--waive net)`
 	c.addGap(Gap{

@@ -14,7 +14,7 @@ import (
 // PrivateFS has the filesystems that are the same in every jail: /dev, /dev/pts, /proc and
 // the root. Make makes them, attached nowhere, before the spec is known.
 type PrivateFS struct {
-	T       *stub.Task
+	Task    *stub.Task
 	root    int            // a tmpfs, for the root
 	dev     int            // a tmpfs with all files of /dev but the mount on top of them
 	pts     int            // a devpts
@@ -35,14 +35,14 @@ const maskDir, maskFile = ".masked-directory", ".masked-file"
 func (f *PrivateFS) Make() (err error) {
 	// The kernel allows a fresh proc only where the namespace sees all of an old one.
 	// Whether a refusal matters depends on the spec: see openProc.
-	f.proc, f.procErr = NewFS(f.T, "proc", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
-	if f.pts, err = NewFS(f.T, "devpts", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC, "ptmxmode=0666", "mode=0620", "max="+strconv.Itoa(MaxTerminals)); err != nil {
+	f.proc, f.procErr = NewFS(f.Task, "proc", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
+	if f.pts, err = NewFS(f.Task, "devpts", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC, "ptmxmode=0666", "mode=0620", "max="+strconv.Itoa(MaxTerminals)); err != nil {
 		return step.On("devpts", err)
 	}
-	if f.dev, err = NewFS(f.T, "tmpfs", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC, "mode=0755", "size=1m"); err != nil {
+	if f.dev, err = NewFS(f.Task, "tmpfs", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC, "mode=0755", "size=1m"); err != nil {
 		return step.On("/dev", err)
 	}
-	if f.root, err = NewFS(f.T, "tmpfs", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, "mode=0755", "size=8m"); err != nil {
+	if f.root, err = NewFS(f.Task, "tmpfs", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, "mode=0755", "size=8m"); err != nil {
 		return step.On("tmpfs", err)
 	}
 	if err := f.fillDev(); err != nil {
@@ -51,7 +51,7 @@ func (f *PrivateFS) Make() (err error) {
 	f.Devices = make(map[string]int, len(spec.DeviceNodes))
 	for _, name := range spec.DeviceNodes {
 		node := path.Join("/dev", name)
-		fd, err := OpenObject(f.T, unix.AT_FDCWD, node)
+		fd, err := OpenObject(f.Task, unix.AT_FDCWD, node)
 		if errors.Is(err, unix.ENOENT) {
 			continue
 		}
@@ -61,12 +61,12 @@ func (f *PrivateFS) Make() (err error) {
 		// A device on a read-only mount can be written to. The mount protects the mode,
 		// the owner and the times of the host's node. The clone is private because this step
 		// may run before PrivateMounts, and later mounts of the host must not appear here.
-		if f.Devices[node], err = openTree(f.T, fd, "", unix.AT_EMPTY_PATH, unix.MountAttr{
+		if f.Devices[node], err = openTree(f.Task, fd, "", unix.AT_EMPTY_PATH, unix.MountAttr{
 			Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NOEXEC, Propagation: unix.MS_PRIVATE,
 		}); err != nil {
 			return step.On(node, err)
 		}
-		f.T.Close(fd)
+		f.Task.Close(fd)
 		if err := f.touch(name, 0o644); err != nil {
 			return err
 		}
@@ -80,12 +80,12 @@ func (f *PrivateFS) fillDev() error {
 		"ptmx": "pts/ptmx", "fd": "/proc/self/fd",
 		"stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2",
 	} {
-		if err := step.On("/dev/"+name, f.T.Symlinkat(target, f.dev, name)); err != nil {
+		if err := step.On("/dev/"+name, f.Task.Symlinkat(target, f.dev, name)); err != nil {
 			return err
 		}
 	}
 	for name, mode := range map[string]uint32{"pts": openDir, "shm": openDir, maskDir: 0} {
-		if err := step.On("/dev/"+name, f.T.Mkdirat(f.dev, name, mode)); err != nil {
+		if err := step.On("/dev/"+name, f.Task.Mkdirat(f.dev, name, mode)); err != nil {
 			return err
 		}
 	}
@@ -94,11 +94,11 @@ func (f *PrivateFS) fillDev() error {
 
 // touch makes an empty file in /dev.
 func (f *PrivateFS) touch(name string, mode uint32) error {
-	err := f.T.Mknodat(f.dev, name, unix.S_IFREG|mode, 0)
+	err := f.Task.Mknodat(f.dev, name, unix.S_IFREG|mode, 0)
 	if errors.Is(err, unix.EPERM) { // a seccomp filter refuses mknod
 		var fd int
-		if fd, err = f.T.Openat(f.dev, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, mode); err == nil {
-			f.T.Close(fd)
+		if fd, err = f.Task.Openat(f.dev, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, mode); err == nil {
+			f.Task.Close(fd)
 		}
 	}
 	return step.On("/dev/"+name, err)

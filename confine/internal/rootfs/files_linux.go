@@ -16,7 +16,7 @@ func (b *Builder) links() error {
 		if err := b.mkdirs(path.Dir(l.Path), openDir); err != nil {
 			return err
 		}
-		err := b.T.Symlinkat(l.Target, b.root, rel(l.Path))
+		err := b.Task.Symlinkat(l.Target, b.root, rel(l.Path))
 		if err != nil && !errors.Is(err, unix.EEXIST) {
 			return step.On(l.Path, err)
 		}
@@ -43,38 +43,38 @@ func (b *Builder) touchFile(f spec.MadeFile) error { return b.touch(f.Path, f.Co
 // cover mounts a file of the jail's own over a file of the host's or over a symlink. It does
 // nothing if there is no such file.
 func (b *Builder) cover(f spec.MadeFile) error {
-	target, err := OpenLast(b.T, b.root, rel(f.Path))
+	target, err := OpenLast(b.Task, b.root, rel(f.Path))
 	if errors.Is(err, unix.ENOENT) {
 		return nil
 	}
 	if err != nil {
 		return step.On(f.Path, err)
 	}
-	defer b.T.Close(target)
+	defer b.Task.Close(target)
 	// Like the source of a mask, the file is in the jail's /dev until it is attached.
 	const name = ".covering-file"
-	fd, err := b.T.Openat(b.PrivateFS.dev, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o644)
+	fd, err := b.Task.Openat(b.PrivateFS.dev, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o644)
 	if err != nil {
 		return step.On(f.Path, err)
 	}
-	defer b.T.Close(fd)
-	if err := writeAll(b.T, fd, f.Content); err != nil {
+	defer b.Task.Close(fd)
+	if err := writeAll(b.Task, fd, f.Content); err != nil {
 		return step.On(f.Path, err)
 	}
-	object, err := OpenObject(b.T, b.PrivateFS.dev, name)
+	object, err := OpenObject(b.Task, b.PrivateFS.dev, name)
 	if err != nil {
 		return step.On(f.Path, err)
 	}
-	defer b.T.Close(object)
-	tree, err := openTree(b.T, object, "", unix.AT_EMPTY_PATH, maskAttr)
+	defer b.Task.Close(object)
+	tree, err := openTree(b.Task, object, "", unix.AT_EMPTY_PATH, maskAttr)
 	if err != nil {
 		return step.On(f.Path, err)
 	}
-	defer b.T.Close(tree)
-	if err := attachTo(b.T, tree, target); err != nil {
+	defer b.Task.Close(tree)
+	if err := attachTo(b.Task, tree, target); err != nil {
 		return step.On(f.Path, err)
 	}
-	return step.On(f.Path, b.T.Unlinkat(b.PrivateFS.dev, name, 0))
+	return step.On(f.Path, b.Task.Unlinkat(b.PrivateFS.dev, name, 0))
 }
 
 // writeAll writes content to a file of a tmpfs. A short write means that the tmpfs is full.

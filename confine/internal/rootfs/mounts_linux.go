@@ -38,32 +38,32 @@ func (b *Builder) attachMount(op *spec.Mount, tree int) error {
 			return err
 		}
 		if op.Cloned() {
-			return attachIn(b.T, tree, b.root, rel(op.Path)) // the descriptor stays open for TakeTree
+			return attachIn(b.Task, tree, b.root, rel(op.Path)) // the descriptor stays open for TakeTree
 		}
 	}
 	open := OpenObject
 	if op.Kind == spec.MountMask {
 		open = OpenLast // a symlink is hidden by a mount on itself
 	}
-	target, err := open(b.T, b.root, rel(op.Path))
+	target, err := open(b.Task, b.root, rel(op.Path))
 	if err != nil {
 		return err
 	}
-	defer b.T.Close(target)
+	defer b.Task.Close(target)
 	if op.OnExisting {
-		if err := sameObject(op, b.T, target); err != nil {
+		if err := sameObject(op, b.Task, target); err != nil {
 			return err
 		}
 	}
 	switch {
 	case op.Kind == spec.MountPin:
-		if tree, err = openTree(b.T, target, "", unix.AT_EMPTY_PATH, attributesOf(op)); err != nil {
+		if tree, err = openTree(b.Task, target, "", unix.AT_EMPTY_PATH, attributesOf(op)); err != nil {
 			return err
 		}
 		fallthrough
 	case op.Cloned():
-		defer b.T.Close(tree)
-		return attachTo(b.T, tree, target)
+		defer b.Task.Close(tree)
+		return attachTo(b.Task, tree, target)
 	case op.Kind == spec.MountMask && !op.Traversable:
 		return b.maskAt(target, op.IsDir)
 	}
@@ -93,7 +93,7 @@ func (b *Builder) isKept(i int) bool {
 func (b *Builder) CloseTrees() {
 	for i, tree := range b.trees {
 		if b.isKept(i) {
-			b.T.Close(tree)
+			b.Task.Close(tree)
 			b.trees[i] = 0
 		}
 	}
@@ -133,16 +133,16 @@ func (b *Builder) attachTmpfs(op *spec.Mount, target int) error {
 	if op.Kind == spec.MountMask {
 		options = []string{"mode=0" + strconv.FormatInt(shutDir, 8), "size=1m"}
 	}
-	fs, err := NewFS(b.T, "tmpfs", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, options...)
+	fs, err := NewFS(b.Task, "tmpfs", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, options...)
 	if err != nil {
 		return err
 	}
 	if op.Kind == spec.MountMask {
 		b.toSeal = append(b.toSeal, fs)
 	} else {
-		defer b.T.Close(fs)
+		defer b.Task.Close(fs)
 	}
-	return attachTo(b.T, fs, target)
+	return attachTo(b.Task, fs, target)
 }
 
 // tmpfsLimits returns options that bound a tmpfs of the jail's own. Its pages are memory, so
@@ -165,14 +165,14 @@ func (b *Builder) newMask(dir bool) (tree int, err error) {
 		kind, name = 1, maskDir
 	}
 	if first := b.masks[kind]; first != 0 {
-		return openTree(b.T, first, "", unix.AT_EMPTY_PATH, maskAttr)
+		return openTree(b.Task, first, "", unix.AT_EMPTY_PATH, maskAttr)
 	}
-	fd, err := OpenObject(b.T, b.PrivateFS.dev, name)
+	fd, err := OpenObject(b.Task, b.PrivateFS.dev, name)
 	if err != nil {
 		return -1, err
 	}
-	defer b.T.Close(fd)
-	tree, err = openTree(b.T, fd, "", unix.AT_EMPTY_PATH, maskAttr)
+	defer b.Task.Close(fd)
+	tree, err = openTree(b.Task, fd, "", unix.AT_EMPTY_PATH, maskAttr)
 	b.masks[kind] = tree
 	return tree, err
 }
@@ -180,7 +180,7 @@ func (b *Builder) newMask(dir bool) (tree int, err error) {
 // releaseMask closes the descriptor of an attached mask, unless newMask still clones it.
 func (b *Builder) releaseMask(tree int) {
 	if tree != b.masks[0] && tree != b.masks[1] {
-		b.T.Close(tree)
+		b.Task.Close(tree)
 	}
 }
 
@@ -191,5 +191,5 @@ func (b *Builder) maskAt(target int, dir bool) error {
 		return err
 	}
 	defer b.releaseMask(tree)
-	return attachTo(b.T, tree, target)
+	return attachTo(b.Task, tree, target)
 }

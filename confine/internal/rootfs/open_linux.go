@@ -26,7 +26,7 @@ func (b *Builder) OpenSources() error {
 			attr.Attr_set |= unix.MOUNT_ATTR_RDONLY
 		}
 		var err error
-		if b.trees[i], err = cloneObject(b.T, op.Path, &op.ID, attr); err != nil {
+		if b.trees[i], err = cloneObject(b.Task, op.Path, &op.ID, attr); err != nil {
 			return step.On(op.Path, err)
 		}
 	}

@@ -31,7 +31,7 @@ func (b *Builder) MountOverlays() error {
 		if err != nil {
 			return step.On(op.Path, err)
 		}
-		b.T.Close(b.trees[i])
+		b.Task.Close(b.trees[i])
 		b.trees[i] = overlay
 	}
 	return nil
@@ -39,23 +39,23 @@ func (b *Builder) MountOverlays() error {
 
 // overlay returns an overlay, attached nowhere, with source as its lower layer.
 func (b *Builder) overlay(op *spec.Mount, source int) (int, error) {
-	scratch, err := NewFS(b.T, "tmpfs", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, append(tmpfsLimits(b.Spec.Limits.MemoryMB), "mode=0700")...)
+	scratch, err := NewFS(b.Task, "tmpfs", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, append(tmpfsLimits(b.Spec.Limits.MemoryMB), "mode=0700")...)
 	if err != nil {
 		return -1, err
 	}
-	defer b.T.Close(scratch)
+	defer b.Task.Close(scratch)
 	// The mode of upper is the mode of the merged root: for the user alone, like a HOME.
 	for _, name := range []string{"lower", "upper", "work"} {
-		if err := b.T.Mkdirat(scratch, name, 0o700); err != nil {
+		if err := b.Task.Mkdirat(scratch, name, 0o700); err != nil {
 			return -1, err
 		}
 	}
-	if err := b.T.MoveMount(scratch, "", unix.AT_FDCWD, scratchDir, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
+	if err := b.Task.MoveMount(scratch, "", unix.AT_FDCWD, scratchDir, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
 		return -1, err
 	}
-	if err := b.T.MoveMount(source, "", scratch, "lower", unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
+	if err := b.Task.MoveMount(source, "", scratch, "lower", unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
 		return -1, err
 	}
-	return NewFS(b.T, "overlay", int(attributesOf(op).Attr_set), "userxattr", "index=off", "xino=off",
+	return NewFS(b.Task, "overlay", int(attributesOf(op).Attr_set), "userxattr", "index=off", "xino=off",
 		"lowerdir="+scratchDir+"/lower", "upperdir="+scratchDir+"/upper", "workdir="+scratchDir+"/work")
 }

@@ -43,22 +43,22 @@ func (b *Builder) openProc() error {
 	if b.proc >= 0 {
 		sys = "sys"
 	}
-	b.sys, _ = b.T.Openat(b.proc, sys, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	b.sys, _ = b.Task.Openat(b.proc, sys, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	return nil
 }
 
 // SealProc forbids further user namespaces in the jail, sets the limits that are sysctls of
 // a namespace, and makes the jail's proc read-only.
 func (b *Builder) SealProc() error {
-	defer b.T.Close(b.sys)
-	if err := WriteAt(b.T, b.sys, "user/max_user_namespaces", "0"); err != nil {
+	defer b.Task.Close(b.sys)
+	if err := WriteAt(b.Task, b.sys, "user/max_user_namespaces", "0"); err != nil {
 		b.Notes = append(b.Notes, "user.max_user_namespaces could not be set to 0 inside: the seccomp filter alone refuses nested namespaces")
 	}
 	if i := b.Spec.Inotify; i != (spec.Inotify{}) {
-		if err := WriteAt(b.T, b.sys, "user/max_inotify_instances", strconv.Itoa(i.Instances)); err != nil {
+		if err := WriteAt(b.Task, b.sys, "user/max_inotify_instances", strconv.Itoa(i.Instances)); err != nil {
 			return step.On("max_inotify_instances", err)
 		}
-		if err := WriteAt(b.T, b.sys, "user/max_inotify_watches", strconv.Itoa(i.Watches)); err != nil {
+		if err := WriteAt(b.Task, b.sys, "user/max_inotify_watches", strconv.Itoa(i.Watches)); err != nil {
 			return step.On("max_inotify_watches", err)
 		}
 	}
@@ -66,16 +66,16 @@ func (b *Builder) SealProc() error {
 		// pid_max belongs to the PID namespace since Linux 6.14, and the plan sets PidMax only
 		// there. The init's tasks already have lower numbers. The kernel reuses numbers from
 		// 300 on, and pid_max is one past the last number.
-		if err := WriteAt(b.T, b.sys, "kernel/pid_max", fmt.Sprint(reservedPids+b.Spec.Limits.Processes)); err != nil {
+		if err := WriteAt(b.Task, b.sys, "kernel/pid_max", fmt.Sprint(reservedPids+b.Spec.Limits.Processes)); err != nil {
 			return step.On("pid_max", err)
 		}
 		// Skip the numbers below 300, which would otherwise add to the limit.
-		if err := WriteAt(b.T, b.sys, "kernel/ns_last_pid", fmt.Sprint(reservedPids)); err != nil {
+		if err := WriteAt(b.Task, b.sys, "kernel/ns_last_pid", fmt.Sprint(reservedPids)); err != nil {
 			return step.On("ns_last_pid: without it root's limit of processes would be exceeded by "+fmt.Sprint(reservedPids)+"; run as an ordinary user", err)
 		}
 	}
 	if b.proc >= 0 {
-		return step.On("proc", b.T.MountSetattr(b.proc, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}))
+		return step.On("proc", b.Task.MountSetattr(b.proc, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}))
 	}
 	return nil
 }
@@ -105,11 +105,11 @@ func (b *Builder) attachProc() error {
 			return nil
 		}
 		// A granted "/" contains the host's proc.
-		target, err := OpenObject(b.T, b.root, "proc")
+		target, err := OpenObject(b.Task, b.root, "proc")
 		if err != nil {
 			return step.On("/proc", err)
 		}
-		defer b.T.Close(target)
+		defer b.Task.Close(target)
 		return step.On("/proc", b.maskAt(target, true))
 	}
 	if err := b.attach(b.proc, "/proc"); err != nil {
@@ -133,7 +133,7 @@ func (b *Builder) attachProc() error {
 		if err != nil {
 			return step.On("/proc/"+name, err)
 		}
-		if err := attachIn(b.T, tree, b.proc, name); err != nil {
+		if err := attachIn(b.Task, tree, b.proc, name); err != nil {
 			return step.On("/proc/"+name, err)
 		}
 		b.releaseMask(tree)
@@ -144,14 +144,14 @@ func (b *Builder) attachProc() error {
 // missing reports whether the jail's proc lacks a file. While a batch is recorded it asks the
 // host's proc, and the batch checks that the jail's proc lacks the file too.
 func (b *Builder) missing(name string) (bool, error) {
-	if !b.T.Recording() {
-		return b.T.Faccessat(b.proc, name, unix.F_OK) == unix.ENOENT, nil
+	if !b.Task.Recording() {
+		return b.Task.Faccessat(b.proc, name, unix.F_OK) == unix.ENOENT, nil
 	}
 	if !notOnHost()[name] {
 		return false, nil
 	}
-	there := b.T.Optional(func() error { return b.T.Faccessat(b.proc, name, unix.F_OK) })
-	return true, b.T.OnComplete(func() error {
+	there := b.Task.Optional(func() error { return b.Task.Faccessat(b.proc, name, unix.F_OK) })
+	return true, b.Task.OnComplete(func() error {
 		if there() != unix.ENOENT {
 			return &stub.CallError{Call: unix.SYS_FACCESSAT}
 		}

@@ -12,7 +12,7 @@ import (
 
 // A Builder builds the root filesystem of one jail.
 type Builder struct {
-	T             *stub.Task // makes the system calls
+	Task          *stub.Task // makes the system calls
 	Spec          *spec.Spec
 	trees         []int // clones of the sources, by index of Spec.Mounts; 0 for none
 	PrivateFS     PrivateFS
@@ -45,9 +45,9 @@ func PrivateMounts(t *stub.Task) error {
 func (b *Builder) attachRoot() error {
 	if b.root = b.PrivateFS.root; b.Spec.HostRoot() {
 		b.root = b.trees[0] // the policy grants the host's root
-		b.T.Close(b.PrivateFS.root)
+		b.Task.Close(b.PrivateFS.root)
 	}
-	return steppkg.On("/tmp", b.T.MoveMount(b.root, "", unix.AT_FDCWD, "/tmp", unix.MOVE_MOUNT_F_EMPTY_PATH))
+	return steppkg.On("/tmp", b.Task.MoveMount(b.root, "", unix.AT_FDCWD, "/tmp", unix.MOVE_MOUNT_F_EMPTY_PATH))
 }
 
 // Modes of the jail's own directories. A shutDir can be passed through, to what is granted
@@ -64,12 +64,12 @@ func rel(p string) string {
 
 // attach attaches a mount to a path in the new root.
 func (b *Builder) attach(tree int, p string) error {
-	target, err := OpenObject(b.T, b.root, rel(p))
+	target, err := OpenObject(b.Task, b.root, rel(p))
 	if err != nil {
 		return steppkg.On(p, err)
 	}
-	defer b.T.Close(target)
-	return steppkg.On(p, attachTo(b.T, tree, target))
+	defer b.Task.Close(target)
+	return steppkg.On(p, attachTo(b.Task, tree, target))
 }
 
 // attachIn attaches a mount to a name in one of the jail's own directories, in which no other
@@ -91,7 +91,7 @@ func (b *Builder) mkdirs(p string, mode uint32) error {
 	if err := b.mkdirs(path.Dir(p), mode); err != nil {
 		return err
 	}
-	if err := b.T.Mkdirat(b.root, rel(p), mode); err != nil && err != unix.EEXIST {
+	if err := b.Task.Mkdirat(b.root, rel(p), mode); err != nil && err != unix.EEXIST {
 		return steppkg.On(p, err)
 	}
 	b.dirs = append(b.dirs, p)
@@ -112,16 +112,16 @@ func (b *Builder) touch(p, content string, dirMode uint32) error {
 // create makes a file. Its error is EEXIST if the name exists.
 func (b *Builder) create(p, content string) error {
 	if content == "" { // most are mount points
-		if err := b.T.Mknodat(b.root, rel(p), unix.S_IFREG|0o644, 0); err != unix.EPERM {
+		if err := b.Task.Mknodat(b.root, rel(p), unix.S_IFREG|0o644, 0); err != unix.EPERM {
 			return err
 		} // EPERM: a seccomp filter refuses mknod
 	}
-	fd, err := b.T.Openat(b.root, rel(p), unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o644)
+	fd, err := b.Task.Openat(b.root, rel(p), unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o644)
 	if err != nil {
 		return err
 	}
-	defer b.T.Close(fd)
-	return writeAll(b.T, fd, content)
+	defer b.Task.Close(fd)
+	return writeAll(b.Task, fd, content)
 }
 
 // attachDev attaches /dev, with the device nodes of the spec and the jail's own terminals.
@@ -138,11 +138,11 @@ func (b *Builder) attachDev() error {
 		if !ok {
 			return steppkg.On(name, unix.ENOENT)
 		}
-		if err := steppkg.On(name, attachIn(b.T, node, b.PrivateFS.dev, path.Base(name))); err != nil {
+		if err := steppkg.On(name, attachIn(b.Task, node, b.PrivateFS.dev, path.Base(name))); err != nil {
 			return err
 		}
 	}
-	return steppkg.On("/dev/pts", attachIn(b.T, b.PrivateFS.pts, b.PrivateFS.dev, "pts"))
+	return steppkg.On("/dev/pts", attachIn(b.Task, b.PrivateFS.pts, b.PrivateFS.dev, "pts"))
 }
 
 // pivot makes the new root, which is still empty, the root. The old root is then stacked on
@@ -150,10 +150,10 @@ func (b *Builder) attachDev() error {
 // while this one attaches mounts, because the kernel takes long for that: see
 // jail.Builder.detachOldRoot.
 func (b *Builder) pivot() error {
-	if err := steppkg.On("/", b.T.Fchdir(b.root)); err != nil {
+	if err := steppkg.On("/", b.Task.Fchdir(b.root)); err != nil {
 		return err
 	}
-	if err := steppkg.On("pivot_root", b.T.PivotRoot(".", ".")); err != nil {
+	if err := steppkg.On("pivot_root", b.Task.PivotRoot(".", ".")); err != nil {
 		return err
 	}
 	return b.SignalPivoted()
@@ -167,7 +167,7 @@ func (b *Builder) seal() error {
 		if name == maskDir {
 			flags = unix.AT_REMOVEDIR
 		}
-		if err := steppkg.On("mask", b.T.Unlinkat(b.PrivateFS.dev, name, flags)); err != nil {
+		if err := steppkg.On("mask", b.Task.Unlinkat(b.PrivateFS.dev, name, flags)); err != nil {
 			return err
 		}
 	}
@@ -176,10 +176,10 @@ func (b *Builder) seal() error {
 		readOnly = append(readOnly, b.root)
 	}
 	for _, fd := range readOnly {
-		if err := steppkg.On("read-only", b.T.MountSetattr(fd, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})); err != nil {
+		if err := steppkg.On("read-only", b.Task.MountSetattr(fd, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})); err != nil {
 			return err
 		}
-		b.T.Close(fd)
+		b.Task.Close(fd)
 	}
 	return nil
 }

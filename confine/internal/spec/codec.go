@@ -10,7 +10,7 @@ import (
 
 // specMagic changes with the encoding of a Spec and of an Event, so that a process of another
 // version refuses it.
-const specMagic = "mcp-jail-order-10"
+const specMagic = "mcp-jail-spec-11"
 
 // codec encodes or decodes. Both directions use the same list of fields (codec.fields,
 // codec.event), so they cannot disagree.
@@ -86,7 +86,7 @@ func (c *codec) bytes(b *[]byte) {
 
 func (c *codec) network(g *Network) {
 	c.bool(&g.Open)
-	c.bool(&g.Asked)
+	c.bool(&g.Brokered)
 	c.bool(&g.Inbound)
 	list(c, &g.Ports, func(p *uint16) {
 		port := uint64(*p)
@@ -179,7 +179,7 @@ func (c *codec) fields(o *Spec) {
 		list(c, &rules.Rules, func(r *landlock.Rule) { c.str(&r.Path); c.num(&r.Access); c.id(&r.ID) })
 	}
 	c.bytes(&o.Seccomp)
-	c.bytes(&o.Hooks)
+	c.bytes(&o.ListenerFilter)
 	c.profile(&o.Profile)
 	for _, n := range []*int{&o.Limits.MemoryMB, &o.Limits.Processes, &o.Limits.OpenFiles, &o.Limits.FileSizeMB, &o.Limits.MessageMB, &o.Limits.NetOutMB, &o.Limits.Connections} {
 		c.int(n)

@@ -12,9 +12,13 @@ const (
 	StubExeFD    = 7           // the supervisor's program
 )
 
-// SupervisorName is argv[0] of the init and of the supervisor. They are copies of the
-// launcher's program, and recognize their role by this name.
-const SupervisorName = "mcp-jail: init"
+// InitName is argv[0] of the stub's processes, one of which is the init of a jail with
+// namespaces.
+const InitName = "mcp-jail: init"
+
+// SupervisorName is argv[0] of the supervisor. It executes the launcher's program, which
+// recognizes its role by this name. In a jail with host namespaces it is also the init.
+const SupervisorName = "mcp-jail: supervisor"
 
 // Descriptors of the init of a jail without namespaces, besides the server's three.
 const (

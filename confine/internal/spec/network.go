@@ -7,15 +7,15 @@ package spec
 // the namespace and passed to the launcher. A Gateway in the launcher decides about it
 // (package egress). The jail keeps no end of these sockets.
 type Network struct {
-	Open    bool     // hosts are granted, in a network namespace
-	Asked   bool     // hosts are granted, without namespaces: the init makes the server's sockets and asks the launcher
-	Inbound bool     // ports of the host lead into the jail
-	Ports   []uint16 // the TCP ports to listen on, besides DNS
-	Refused []byte   // the BPF filter of the packet socket, struct sock_filter records
+	Open     bool     // hosts are granted, in a network namespace
+	Brokered bool     // hosts are granted, without namespaces: the supervisor makes the server's sockets and asks the launcher
+	Inbound  bool     // ports of the host lead into the jail
+	Ports    []uint16 // the TCP ports to listen on, besides DNS
+	Refused  []byte   // the BPF filter of the packet socket, struct sock_filter records
 }
 
 // Any reports whether the jail passes any socket.
-func (g *Network) Any() bool { return g.Open || g.Asked || g.Inbound }
+func (n *Network) Any() bool { return n.Open || n.Brokered || n.Inbound }
 
 // The kinds of the sockets that the jail passes to the launcher: one byte for each, in the
 // data of the message that carries the descriptors.

@@ -22,9 +22,9 @@ type Spec struct {
 
 	Landlock landlock.Ruleset
 	Seccomp  []byte // struct sock_filter records
-	// Hooks is a second filter, for the server alone. It passes calls to the supervisor by
+	// ListenerFilter is a second filter, for the server alone. It passes calls to the supervisor by
 	// user notification (seccomp_unotify(2)). Empty: no call is mediated.
-	Hooks []byte
+	ListenerFilter []byte
 	// Profile is the part of the profile by which the supervisor decides: Entries (with Path,
 	// Kind, Rights and Origin, and with the private directories), Unprotected, Folded and
 	// Programs. Its other fields are empty.

@@ -1,7 +1,7 @@
 // Package step holds the errors of building a jail, and the names of its steps.
 //
 // A step is a part of the start that can fail by itself: "mounts", "landlock", "exec". The
-// names are in error messages and in records, so they do not change. This package holds the
+// names are in error messages and in records. This package holds the
 // names that more than one package uses.
 package step
 
@@ -15,6 +15,7 @@ const (
 	CoreDumps              = "core dumps"
 	Network                = "network"
 	Overlays               = "copies"
+	Spec                   = "spec"
 	Server                 = "server"
 	Supervision            = "supervision"
 	SupervisorProc         = "proc of the supervisor"

@@ -24,29 +24,29 @@ import (
 // processes (a daemon becomes its child), and when the launcher dies it kills them all first.
 func (s *Process) Steps() []jail.Step {
 	return []jail.Step{
-		{Name: sys.StepPoller, By: nil, Run: sys.CheckPoller},
-		{Name: step.CoreDumps, By: nil, Run: s.emptyDumps},
-		{Name: "parent", By: nil, Run: s.adoptOrphans},
-		{Name: "keyring", By: nil, Run: s.leaveKeyring},
-		{Name: "order", By: nil, Run: s.readSpec},
-		{Name: step.Network, By: nil, Run: s.openBroker},
-		{Name: "private directory", By: nil, Run: s.makeTempDir},
-		{Name: "limits", By: nil, Run: s.Limits},
-		{Name: "landlock rules", By: nil, Run: s.OpenRuleset},
-		{Name: "directory", By: nil, Run: s.EnterDir},
-		{Name: step.Capabilities, By: nil, Run: s.dropCapabilities},
-		{Name: "limits", By: nil, Run: s.LimitSignals}, // after dropCapabilities, which sends a signal to each thread
-		{Name: "descriptors", By: nil, Run: s.hideDescriptors},
-		{Name: "parent", By: nil, Run: s.adoptOrphans}, // the change of credentials reset the dumpable flag and the death signal
-		{Name: "no_new_privs", By: nil, Run: func() error { return jail.SetNoNewPrivs(s.Server) }},
-		{Name: "landlock", By: nil, Run: s.landlock},
-		{Name: "seccomp", By: nil, Run: s.seccomp},
-		{Name: "self-test", By: nil, Run: s.SelfTest},
-		{Name: step.Network, By: nil, Run: s.awaitGateway},
-		{Name: "supervision", By: nil, Run: s.handOver},
-		{Name: step.Network, By: nil, Run: s.checkSockets},
-		{Name: "signals", By: nil, Run: s.checkScope},
-		{Name: "parent", By: nil, Run: s.launcherLives},
+		{Name: sys.StepPoller, Task: nil, Run: sys.CheckPoller},
+		{Name: step.CoreDumps, Task: nil, Run: s.emptyDumps},
+		{Name: "parent", Task: nil, Run: s.adoptOrphans},
+		{Name: "keyring", Task: nil, Run: s.leaveKeyring},
+		{Name: step.Spec, Task: nil, Run: s.readSpec},
+		{Name: step.Network, Task: nil, Run: s.openBroker},
+		{Name: "private directory", Task: nil, Run: s.makeTempDir},
+		{Name: "limits", Task: nil, Run: s.ApplyLimits},
+		{Name: "landlock rules", Task: nil, Run: s.OpenRuleset},
+		{Name: "directory", Task: nil, Run: s.EnterDir},
+		{Name: step.Capabilities, Task: nil, Run: s.dropCapabilities},
+		{Name: "limits", Task: nil, Run: s.LimitSignals}, // after dropCapabilities, which sends a signal to each thread
+		{Name: "descriptors", Task: nil, Run: s.hideDescriptors},
+		{Name: "parent", Task: nil, Run: s.adoptOrphans}, // the change of credentials reset the dumpable flag and the death signal
+		{Name: "no_new_privs", Task: nil, Run: func() error { return jail.SetNoNewPrivs(s.Server) }},
+		{Name: "landlock", Task: nil, Run: s.landlock},
+		{Name: "seccomp", Task: nil, Run: s.seccomp},
+		{Name: "self-test", Task: nil, Run: s.SelfTest},
+		{Name: step.Network, Task: nil, Run: s.awaitGateway},
+		{Name: "supervision", Task: nil, Run: s.handOver},
+		{Name: step.Network, Task: nil, Run: s.checkSockets},
+		{Name: "signals", Task: nil, Run: s.checkScope},
+		{Name: "parent", Task: nil, Run: s.launcherLives},
 	}
 }
 
@@ -149,7 +149,7 @@ func (s *Process) hideDescriptors() error {
 
 // seccomp installs the server's filter on every thread of this process.
 func (s *Process) seccomp() error {
-	<-s.spare // under the filter this process starts no thread
+	<-s.threadsReady // under the filter this process starts no thread
 	_, err := seccomp.Install(s.Server, s.Spec.Seccomp, unix.SECCOMP_FILTER_FLAG_TSYNC)
 	return err
 }
@@ -157,7 +157,7 @@ func (s *Process) seccomp() error {
 // landlock starts the mediator, if the spec has one, and restricts this thread. The mediator's
 // threads stay outside of the domain.
 func (s *Process) landlock() error {
-	if len(s.Spec.Hooks) > 0 {
+	if len(s.Spec.ListenerFilter) > 0 {
 		s.mediator = mediate.New(s.mediatorOptions())
 	}
 	return s.Server.LandlockRestrictSelf(s.Ruleset)
@@ -167,11 +167,11 @@ func (s *Process) landlock() error {
 // server. It runs after the self-test, whose calls are not mediated. The filter itself refuses
 // only the calls that would bypass the mediator.
 func (s *Process) handOver() error {
-	if len(s.Spec.Hooks) == 0 {
+	if len(s.Spec.ListenerFilter) == 0 {
 		return nil
 	}
 	s.openNull() // from here on an open of this thread would be mediated
-	fd, err := seccomp.Install(s.Server, s.Spec.Hooks, jail.ListenerFlags)
+	fd, err := seccomp.Install(s.Server, s.Spec.ListenerFilter, jail.ListenerFlags)
 	if err != nil {
 		return err
 	}

@@ -19,11 +19,11 @@ func (s *Process) makeThreads() {
 	if s.HostNS {
 		n++ // the goroutine that receives a datagram, one at a time
 	}
-	sys.StartSpareThreads(n, func() {
+	sys.StartIdleThreads(n, func() {
 		<-s.watch
 		s.watchLimits()
 	})
-	close(s.spare)
+	close(s.threadsReady)
 }
 
 // maxFailedSamples is how many samples in a row may fail before the jail is ended.

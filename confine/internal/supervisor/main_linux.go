@@ -77,7 +77,7 @@ func newProcess() *Process {
 	unix.CloseOnExec(spec.EventsFD)
 	s := &Process{
 		status: os.NewFile(spec.EventsFD, "status"), program: make(chan int, 1), pidfd: -1, null: -1,
-		watch: make(chan struct{}), spare: make(chan struct{}),
+		watch: make(chan struct{}), threadsReady: make(chan struct{}),
 	}
 	s.Restrictor = jail.Restrictor{Init: &stub.Task{}, Server: &stub.Task{}, Send: s.sendEvent, End: s.killAll, Umask: startWithUmask()}
 	return s
@@ -118,7 +118,7 @@ type Process struct {
 	status       *os.File
 	program      chan int      // receives the server's process ID
 	watch        chan struct{} // closed when the sampler is to start
-	spare        chan struct{} // closed when all threads exist
+	threadsReady chan struct{} // closed when all threads exist
 	null         int           // /dev/null, -1 until openNull
 	pidfd        int           // of the server
 	tempDir      string        // the directory that makeTempDir made

@@ -13,7 +13,7 @@ import (
 // openBroker makes the socket by which the mediator asks the launcher which addresses the
 // server may reach, and hands the other end to the launcher.
 func (s *Process) openBroker() error {
-	if !s.Spec.Network.Asked {
+	if !s.Spec.Network.Brokered {
 		return nil
 	}
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
@@ -21,7 +21,7 @@ func (s *Process) openBroker() error {
 		return err
 	}
 	s.broker = pair[0]
-	theirs := jail.NetworkSockets{T: s.Init, Fds: pair[1:], Kinds: []byte{spec.SocketBroker}}
+	theirs := jail.NetworkSockets{Task: s.Init, Fds: pair[1:], Kinds: []byte{spec.SocketBroker}}
 	defer theirs.Close()
 	return step.On("hand over", theirs.Pass(spec.SpecFD))
 }
@@ -29,7 +29,7 @@ func (s *Process) openBroker() error {
 // checkSockets makes a TCP socket as the server will, and checks that the mediator made it: it
 // is bound to lo and cannot listen.
 func (s *Process) checkSockets() error {
-	if !s.Spec.Network.Asked {
+	if !s.Spec.Network.Brokered {
 		return nil
 	}
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)

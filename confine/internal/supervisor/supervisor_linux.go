@@ -8,6 +8,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/mediate"
 	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	steppkg "github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
 	"golang.org/x/sys/unix"
 )
@@ -18,10 +19,10 @@ func runInNamespaces() {
 	s := newProcess()
 	s.pidfd, s.WorkerRuleset = spec.ServerFD, spec.RulesetFD
 	for _, step := range []jail.Step{
-		{Name: sys.StepPoller, By: s.Init, Run: sys.CheckPoller},
-		{Name: "parent", By: s.Init, Run: s.bindToLauncher},
-		{Name: "order", By: s.Init, Run: func() error { return s.takeSpec(spec.EventsFD) }},
-		{Name: "limits", By: s.Init, Run: s.limitSelf},
+		{Name: sys.StepPoller, Task: s.Init, Run: sys.CheckPoller},
+		{Name: "parent", Task: s.Init, Run: s.bindToLauncher},
+		{Name: steppkg.Spec, Task: s.Init, Run: func() error { return s.takeSpec(spec.EventsFD) }},
+		{Name: "limits", Task: s.Init, Run: s.limitSelf},
 	} {
 		if err := step.Run(); err != nil {
 			s.fail(jail.WrapStep(step.Name, err))
@@ -29,7 +30,7 @@ func runInNamespaces() {
 	}
 	s.makeThreads()
 	s.Send(spec.Event{Kind: spec.EventSupervisor})
-	if len(s.Spec.Hooks) > 0 {
+	if len(s.Spec.ListenerFilter) > 0 {
 		s.mediator = mediate.New(s.mediatorOptions())
 		s.mediator.Listener, s.mediator.Running = spec.ListenerFD, true
 		close(s.mediator.Open)

@@ -37,14 +37,14 @@ func OffMainThread(f func()) {
 	f()
 }
 
-// StartSpareThreads makes n threads, which Go's runtime keeps until it needs them, and one
+// StartIdleThreads makes n threads, which Go's runtime keeps until it needs them, and one
 // more that runs f. The program ends if a thread cannot be made, and with the init the jail.
 // So threads are made before the server runs, which could take all that its user may have.
 //
 // The init's first thread, the one that builds the jail, and two of the runtime exist
 // already. n must count the goroutines that may run Go code at once twice: a thread that
 // hands its goroutine over is of no use to the runtime until it sleeps.
-func StartSpareThreads(n int, f func()) {
+func StartIdleThreads(n int, f func()) {
 	n++
 	var started, done sync.WaitGroup
 	started.Add(n)

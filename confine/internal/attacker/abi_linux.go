@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Gates returns the forms of an attempt, one for each gate of the machine if the attempt names a
+// ABIs returns the forms of an attempt, one for each ABI of the kernel if it names a
 // system call. amd64 kernels also take the calls of i386 (int 0x80) and of x32, with other
-// numbers. A filter that checks one gate only can be bypassed by another.
-func Gates(form string) []string {
+// numbers. A filter that checks one ABI only can be bypassed by another.
+func ABIs(form string) []string {
 	verb, rest, _ := strings.Cut(form, " ")
 	name, _, _ := strings.Cut(rest, " ")
 	switch verb {
@@ -34,14 +34,14 @@ func Gates(form string) []string {
 	return append(out, "x32-"+form)
 }
 
-// A gate makes a system call. On machines with more than one, all addresses in
+// A callABI makes a system call. On kernels with more than one, all addresses in
 // args are below 4 GB.
-type gate func(name string, args [6]uintptr) syscall.Errno
+type callABI func(name string, args [6]uintptr) syscall.Errno
 
-// noCall is the errno if the gate lacks the call. The kernel never returns it.
+// noCall is the errno if the ABI lacks the call. The kernel never returns it.
 const noCall = syscall.Errno(4095)
 
-func nativeGate(name string, args [6]uintptr) syscall.Errno {
+func nativeABI(name string, args [6]uintptr) syscall.Errno {
 	arch, _ := seccomp.ArchOf(runtime.GOARCH)
 	nr, ok := seccomp.CallNumber(arch, name)
 	if !ok {
@@ -50,7 +50,7 @@ func nativeGate(name string, args [6]uintptr) syscall.Errno {
 	return RawCall(uintptr(nr), args[:]...)
 }
 
-func x32Gate(name string, args [6]uintptr) syscall.Errno {
+func x32ABI(name string, args [6]uintptr) syscall.Errno {
 	nr, ok := seccomp.CallNumber(seccomp.ArchAMD64, name)
 	if !ok {
 		return noCall
@@ -58,8 +58,8 @@ func x32Gate(name string, args [6]uintptr) syscall.Errno {
 	return RawCall(uintptr(nr)|0x40000000, args[:]...)
 }
 
-// i386Gate is int 0x80 with six arguments. Go passes an address in AX.
-func i386Gate(name string, args [6]uintptr) syscall.Errno {
+// i386ABI is int 0x80 with six arguments. Go passes an address in AX.
+func i386ABI(name string, args [6]uintptr) syscall.Errno {
 	nr, ok := i386Calls[name]
 	if !ok {
 		return noCall
@@ -98,7 +98,7 @@ func i386Gate(name string, args [6]uintptr) syscall.Errno {
 	return 0
 }
 
-// arena is memory that every gate can address.
+// arena is memory that every ABI can address.
 type arena struct{ free []byte }
 
 func newArena() (*arena, error) {
@@ -140,7 +140,7 @@ func (m *arena) words(list []string) (args [6]uintptr, err error) {
 }
 
 // callThrough returns the verb `call NAME ARGS`. It succeeds if the call does.
-func callThrough(g gate) func(a []string) (string, error) {
+func callThrough(g callABI) func(a []string) (string, error) {
 	return silent(func(a []string) error {
 		m, err := newArena()
 		if err != nil {
@@ -159,7 +159,7 @@ func callThrough(g gate) func(a []string) (string, error) {
 
 // reachThrough returns the verb `reaches ERRNO NAME ARGS`, for calls that would do harm if they
 // succeeded. The arguments cannot work. If the errno is ERRNO, the call got past the filter.
-func reachThrough(g gate) func(a []string) (string, error) {
+func reachThrough(g callABI) func(a []string) (string, error) {
 	call := callThrough(g)
 	return silent(func(a []string) error {
 		_, err := call(a[1:])

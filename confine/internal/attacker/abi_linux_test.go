@@ -13,8 +13,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
-// TestGateNumbers compares the table with that of golang.org/x/sys.
-func TestGateNumbers(t *testing.T) {
+// TestABINumbers compares the table with that of golang.org/x/sys.
+func TestABINumbers(t *testing.T) {
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "golang.org/x/sys").Output()
 	if err != nil {
 		testkit.Skip(t, "go", "the sources of golang.org/x/sys cannot be found: %v", err)
