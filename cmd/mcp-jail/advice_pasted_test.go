@@ -85,35 +85,27 @@ func TestAdviceWholeLine(t *testing.T) {
 func TestAdviceExecute(t *testing.T) {
 	need(t, "jail", "python3")
 	t.Parallel()
-	for _, ordinary := range []bool{false, true} {
-		if ordinary && (os.Getuid() != 0 || !testkit.All()) {
-			continue
-		}
-		w := newWorld(t)
-		w.plant(t, w.work, map[string]string{"build.sh": "#!/bin/sh\necho built\n"})
-		must(t, exec.Command("chmod", "+x", filepath.Join(w.work, "build.sh")).Run())
-		if ordinary {
-			w.asOrdinaryUser(t)
-		}
-		argv := []string{"--", "/usr/bin/python3", w.fixture(t, "exec.py")}
-		run := map[string]any{"argv": []string{"./build.sh"}}
-		s := open(t, w.jail(append([]string{"--name", "build"}, argv...)...), nil)
-		got := s.tool("run", run)
-		if !got.IsError || !strings.Contains(got.texts(), "--execute build.sh") || strings.Contains(got.texts(), "no flag") {
-			t.Errorf("refused: %s", got.texts())
-		}
-		s.close()
-		var record struct{ Diagnoses []struct{ Line []string } }
-		must(t, json.Unmarshal([]byte(w.output(t, "why", "--format", "json", "build")), &record))
-		if len(record.Diagnoses) == 0 || len(record.Diagnoses[0].Line) == 0 {
-			t.Fatal(errors.New("no line"))
-		}
-		s = open(t, w.mcpJail(record.Diagnoses[0].Line[1:]...), nil)
-		if got := s.tool("run", run); got.IsError || !strings.Contains(got.texts(), "built") {
-			t.Errorf("%q: %s", record.Diagnoses[0].Line, got.texts())
-		}
-		s.close()
+	w := newWorld(t)
+	w.plant(t, w.work, map[string]string{"build.sh": "#!/bin/sh\necho built\n"})
+	must(t, exec.Command("chmod", "+x", filepath.Join(w.work, "build.sh")).Run())
+	argv := []string{"--", "/usr/bin/python3", w.fixture(t, "exec.py")}
+	run := map[string]any{"argv": []string{"./build.sh"}}
+	s := open(t, w.jail(append([]string{"--name", "build"}, argv...)...), nil)
+	got := s.tool("run", run)
+	if !got.IsError || !strings.Contains(got.texts(), "--execute build.sh") || strings.Contains(got.texts(), "no flag") {
+		t.Errorf("refused: %s", got.texts())
 	}
+	s.close()
+	var record struct{ Diagnoses []struct{ Line []string } }
+	must(t, json.Unmarshal([]byte(w.output(t, "why", "--format", "json", "build")), &record))
+	if len(record.Diagnoses) == 0 || len(record.Diagnoses[0].Line) == 0 {
+		t.Fatal(errors.New("no line"))
+	}
+	s = open(t, w.mcpJail(record.Diagnoses[0].Line[1:]...), nil)
+	if got := s.tool("run", run); got.IsError || !strings.Contains(got.texts(), "built") {
+		t.Errorf("%q: %s", record.Diagnoses[0].Line, got.texts())
+	}
+	s.close()
 }
 
 // TestAdvicePasted tests that a call which fails for a missing right explains that in the

@@ -173,21 +173,6 @@ func stderrOf(err error) string {
 	return ""
 }
 
-// eachUser runs a test as the caller. If the caller is root, MCPJAIL_ALL=1 adds a run as
-// an ordinary user.
-func eachUser(t *testing.T, test func(t *testing.T, w *world)) {
-	t.Parallel()
-	t.Run("caller", func(t *testing.T) { test(t, newWorld(t)) })
-	if os.Getuid() != 0 || !testkit.All() {
-		return
-	}
-	t.Run("ordinary", func(t *testing.T) {
-		w := newWorld(t)
-		w.asOrdinaryUser(t)
-		test(t, w)
-	})
-}
-
 // asOrdinaryUser makes the commands of the world run as an ordinary user, who owns its
 // files.
 func (w *world) asOrdinaryUser(t *testing.T) {

@@ -26,12 +26,13 @@ func (w *world) statelessSession(t *testing.T, program, keys string) *session {
 // TestStatelessToolPolicies tests that three tools of a server have three policies, and
 // none has the rights of another.
 func TestStatelessToolPolicies(t *testing.T) {
-	eachUser(t, func(t *testing.T, w *world) {
-		w.plant(t, w.work, map[string]string{"notes/a": "a note", "other/b": "something else"})
-		out := filepath.Join(w.work, "out")
-		must(t, os.Mkdir(out, 0o777))
-		must(t, os.Chmod(out, 0o777))
-		s := w.statelessSession(t, w.copySelf(t, "victim"), `
+	t.Parallel()
+	w := newWorld(t)
+	w.plant(t, w.work, map[string]string{"notes/a": "a note", "other/b": "something else"})
+	out := filepath.Join(w.work, "out")
+	must(t, os.Mkdir(out, 0o777))
+	must(t, os.Chmod(out, 0o777))
+	s := w.statelessSession(t, w.copySelf(t, "victim"), `
 [[servers.s.tools.read.access.fs]]
 path = "notes"
 read = true
@@ -42,56 +43,56 @@ write = true
 name = "PLANTED_SECRET"
 read = true
 `)
-		arg := func(a string) map[string]any { return map[string]any{"arg": a} }
-		for _, step := range []struct {
-			tool, arg, want string
-			ok              bool
-		}{
-			{"read", "notes/a", "a note", true},
-			{"read", "other/b", "no such file", false},
-			{"write", "out/x", "written", true},
-			{"write", "notes/a", "no such file", false},
-			{"read", "out/x", "no such file", false},
-			{"env", "PLANTED_SECRET", "hunter2", true},
-			{"write", "../home/x", "read-only file system", false},
-		} {
-			r := s.tool(step.tool, arg(step.arg))
-			if text := r.texts(); r.IsError == step.ok || !strings.Contains(text, step.want) {
-				t.Errorf("%s %s: %s", step.tool, step.arg, text)
-			}
+	arg := func(a string) map[string]any { return map[string]any{"arg": a} }
+	for _, step := range []struct {
+		tool, arg, want string
+		ok              bool
+	}{
+		{"read", "notes/a", "a note", true},
+		{"read", "other/b", "no such file", false},
+		{"write", "out/x", "written", true},
+		{"write", "notes/a", "no such file", false},
+		{"read", "out/x", "no such file", false},
+		{"env", "PLANTED_SECRET", "hunter2", true},
+		{"write", "../home/x", "read-only file system", false},
+	} {
+		r := s.tool(step.tool, arg(step.arg))
+		if text := r.texts(); r.IsError == step.ok || !strings.Contains(text, step.want) {
+			t.Errorf("%s %s: %s", step.tool, step.arg, text)
 		}
-		if status := s.close(); status != 0 {
-			t.Errorf("exit status %d: %s", status, &s.stderr)
-		}
-		if got := read(t, filepath.Join(out, "x")); got != "by the victim\n" {
-			t.Errorf("the file says %q", got)
-		}
-		w.noneLeft(t)
-	})
+	}
+	if status := s.close(); status != 0 {
+		t.Errorf("exit status %d: %s", status, &s.stderr)
+	}
+	if got := read(t, filepath.Join(out, "x")); got != "by the victim\n" {
+		t.Errorf("the file says %q", got)
+	}
+	w.noneLeft(t)
 }
 
 // TestStatelessToolsNeverShare calls two tools of a server, in turn and in parallel. One
 // is granted a file. In hundreds of calls the other never reads it.
 func TestStatelessToolsNeverShare(t *testing.T) {
-	eachUser(t, func(t *testing.T, w *world) {
-		w.plant(t, w.work, map[string]string{"granted/file": twinsSecret})
-		program := w.copySelf(t, "twins")
-		arg := map[string]any{"arg": filepath.Join(w.work, "granted", "file"), "leave": filepath.Base(w.base)}
-		w.plainTwins(t, program, arg)
-		for _, mode := range []struct {
-			name, keys string
-			calls      int
-			atOnce     int
-			pause      time.Duration // lets warm processes start
-		}{
-			{"cold", "", 100, 8, 0},
-			{"warm and hurried", "warm = 4\n", 600, 8, 0},
-			{"warm", "warm = 4\n", 400, 2, 40 * time.Millisecond},
-		} {
-			if w.as != nil || !testkit.All() {
-				mode.calls /= 10
-			}
-			s := w.statelessSession(t, program, mode.keys+`
+	t.Parallel()
+	w := newWorld(t)
+	w.plant(t, w.work, map[string]string{"granted/file": twinsSecret})
+	program := w.copySelf(t, "twins")
+	arg := map[string]any{"arg": filepath.Join(w.work, "granted", "file"), "leave": filepath.Base(w.base)}
+	w.plainTwins(t, program, arg)
+	for _, mode := range []struct {
+		name, keys string
+		calls      int
+		atOnce     int
+		pause      time.Duration // lets warm processes start
+	}{
+		{"cold", "", 100, 8, 0},
+		{"warm and hurried", "warm = 4\n", 600, 8, 0},
+		{"warm", "warm = 4\n", 400, 2, 40 * time.Millisecond},
+	} {
+		if !testkit.All() {
+			mode.calls /= 10
+		}
+		s := w.statelessSession(t, program, mode.keys+`
 [[servers.s.tools.granted.access.fs]]
 path = "granted"
 read = true
@@ -100,14 +101,13 @@ path = "nothing/"
 read = true
 create = true
 `)
-			s.tools() // so that warm processes are started
-			s.interleave(mode.name, mode.calls, mode.atOnce, mode.pause, arg)
-			if status := s.close(); status != 0 {
-				t.Errorf("exit status %d: %s", status, &s.stderr)
-			}
-			w.noneLeft(t)
+		s.tools() // so that warm processes are started
+		s.interleave(mode.name, mode.calls, mode.atOnce, mode.pause, arg)
+		if status := s.close(); status != 0 {
+			t.Errorf("exit status %d: %s", status, &s.stderr)
 		}
-	})
+		w.noneLeft(t)
+	}
 }
 
 const twinsSecret = "planted for one of the twins"
@@ -119,9 +119,6 @@ func (w *world) plainTwins(t *testing.T, program string, arg map[string]any) {
 	cmd, tmp, home := w.plain(program), filepath.Join(w.base, "bare-tmp"), filepath.Join(w.base, "bare-home")
 	for _, dir := range []string{tmp, home} {
 		must(t, os.Mkdir(dir, 0o700))
-		if w.as != nil {
-			must(t, os.Chown(dir, int(w.as.Uid), int(w.as.Gid)))
-		}
 	}
 	cmd.Env = append(cmd.Env, "TMPDIR="+tmp, "HOME="+home)
 	s := open(t, cmd, nil)
@@ -172,49 +169,49 @@ func (s *session) interleave(name string, calls, atOnce int, pause time.Duration
 // TestStatelessKilledLeavesNothing kills mcp-jail during eight calls. No process, mount
 // or file is left that an orderly session does not leave.
 func TestStatelessKilledLeavesNothing(t *testing.T) {
-	eachUser(t, func(t *testing.T, w *world) {
-		program := w.copySelf(t, "twins")
-		keys := "warm = 2\n[[servers.s.tools.hang.access.fs]]\npath = \".\"\nread = true\n"
-		hang := func(s *session) {
-			for range 8 {
-				s.request("tools/call", map[string]any{"name": "hang"})
+	t.Parallel()
+	w := newWorld(t)
+	program := w.copySelf(t, "twins")
+	keys := "warm = 2\n[[servers.s.tools.hang.access.fs]]\npath = \".\"\nread = true\n"
+	hang := func(s *session) {
+		for range 8 {
+			s.request("tools/call", map[string]any{"name": "hang"})
+		}
+	}
+	servers := func() (n int) {
+		for _, p := range w.processes() {
+			if strings.HasSuffix(strings.TrimSpace(p), program) {
+				n++
 			}
 		}
-		servers := func() (n int) {
-			for _, p := range w.processes() {
-				if strings.HasSuffix(strings.TrimSpace(p), program) {
-					n++
-				}
-			}
-			return n
-		}
-		orderly := w.statelessSession(t, program, keys)
-		hang(orderly)
-		testkit.Eventually(t, "eight calls are under way", func() bool { return servers() >= 8 })
-		if len(w.mounts()) == 0 {
-			t.Error("the mounts of living jails are not seen")
-		}
-		orderly.cmd.Process.Signal(syscall.SIGTERM)
-		orderly.wait()
-		w.noneLeft(t)
-		allowed := snapshot(t, w.base)
+		return n
+	}
+	orderly := w.statelessSession(t, program, keys)
+	hang(orderly)
+	testkit.Eventually(t, "eight calls are under way", func() bool { return servers() >= 8 })
+	if len(w.mounts()) == 0 {
+		t.Error("the mounts of living jails are not seen")
+	}
+	orderly.cmd.Process.Signal(syscall.SIGTERM)
+	orderly.wait()
+	w.noneLeft(t)
+	allowed := snapshot(t, w.base)
 
-		step := 4
-		if testkit.All() {
-			step = 1
+	step := 4
+	if testkit.All() {
+		step = 1
+	}
+	for moment := 0; moment < 10; moment += step {
+		s := w.statelessSession(t, program, keys)
+		hang(s)
+		testkit.Eventually(t, fmt.Sprintf("%d processes are there", moment), func() bool { return servers() >= moment })
+		s.cmd.Process.Kill()
+		s.wait()
+		testkit.Eventually(t, "nothing is left", func() bool { return len(w.remains()) == 0 })
+	}
+	for name := range snapshot(t, w.base) {
+		if _, ok := allowed[name]; !ok {
+			t.Errorf("left behind: %s", name)
 		}
-		for moment := 0; moment < 10; moment += step {
-			s := w.statelessSession(t, program, keys)
-			hang(s)
-			testkit.Eventually(t, fmt.Sprintf("%d processes are there", moment), func() bool { return servers() >= moment })
-			s.cmd.Process.Kill()
-			s.wait()
-			testkit.Eventually(t, "nothing is left", func() bool { return len(w.remains()) == 0 })
-		}
-		for name := range snapshot(t, w.base) {
-			if _, ok := allowed[name]; !ok {
-				t.Errorf("left behind: %s", name)
-			}
-		}
-	})
+	}
 }
