@@ -80,15 +80,15 @@ func (s *Prepared) forkStub(path string, attr *syscall.ProcAttr, control int) (p
 	}
 	made, err := stub.New()
 	if err != nil {
-		return failed("init", "memory for it", err)
+		return failed("init", "its memory", err)
 	}
 	defer made.CloseMemory()
 	program, err := stub.Program()
 	if err != nil {
 		made.Free()
-		what := "a program in memory"
+		what := "its program, a memory file"
 		if steppkg.Errno(err) == unix.EACCES {
-			what += ", which nobody may have with vm.memfd_noexec = 2: set that to 1 (sysctl vm.memfd_noexec=1), or to 0"
+			what += ", which the kernel does not execute while vm.memfd_noexec is 2: set it to 1 or 0 (sysctl vm.memfd_noexec=1)"
 		}
 		return failed("init", what, err)
 	}

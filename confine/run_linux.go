@@ -136,7 +136,7 @@ func failureCause(b *jail.Builder) string {
 }
 
 // SupervisorDied is the Exit.Why of a jail whose init or supervisor ended without a reason.
-const SupervisorDied = "its init or its supervisor was ended, by somebody's SIGKILL or by the kernel for want of memory (dmesg tells), or could not start for want of processes (ulimit -u, a container's limit), which the server may have taken"
+const SupervisorDied = "the jail's init or supervisor died: another process killed it, or the kernel did for lack of memory (see dmesg), or it could not start at the limit of processes (ulimit -u, a container's limit), which the server may have used up"
 
 // sendSpec writes the spec for the supervisor, which reads it when it starts.
 func sendSpec(b *jail.Builder, status *os.File) {

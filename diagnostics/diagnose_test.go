@@ -80,7 +80,7 @@ func TestCertain(t *testing.T) {
 	ev := evidence("TypeError: fetch failed")
 	ev.Stderr = []string{"PermissionError: [Errno 13] Permission denied: '/data/notes/x.md'"}
 	ev.Denials = []policy.Denial{
-		{Axis: policy.AxisFs, Operation: "open for writing", Target: "/home/u/notes/a.md", Program: "/usr/bin/node", Count: 3},
+		{Axis: policy.AxisFs, Operation: "write", Target: "/home/u/notes/a.md", Program: "/usr/bin/node", Count: 3},
 		{Axis: policy.AxisNet, Operation: "connect", Target: "169.254.169.254:80", Count: 1},
 		{Axis: policy.AxisProcess, Operation: "ptrace", Target: "pid 1", Count: 1},
 	}

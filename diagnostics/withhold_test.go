@@ -59,7 +59,7 @@ func generated(r *rand.Rand, paths []string) Evidence {
 	ev := Evidence{Stage: StageCall, Server: "s", Tool: "t", Method: "tools/call", UserHome: "/home/u", SearchPath: "/usr/bin:/opt/tools/bin:/home/u/bin", Text: "it failed"}
 	for range r.IntN(4) {
 		ev.Denials = append(ev.Denials, policy.Denial{
-			Axis: policy.AxisFs, Operation: pick([]string{"create", "write", "truncate", "remove", "rename", "mkdir", "open for writing", "setxattr"}), Target: name(), Program: "/usr/bin/node", Count: 1,
+			Axis: policy.AxisFs, Operation: pick([]string{"create", "write", "truncate", "remove", "rename", "mkdir", "setxattr"}), Target: name(), Program: "/usr/bin/node", Count: 1,
 		})
 	}
 	for range r.IntN(3) {

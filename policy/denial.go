@@ -6,7 +6,7 @@ import "time"
 // refusal happens to where it is shown. The JSON form is that of docs/reference.md.
 type Denial struct {
 	Axis      Axis         `json:"axis"`
-	Operation string       `json:"operation"` // "open for writing", "exec", "connect", "resolve", "memory", …
+	Operation string       `json:"operation"` // "write", "exec", "connect", "resolve", "memory", …
 	Target    string       `json:"target"`    // path, host:port, name, or limit with its value
 	Reason    DenialReason `json:"reason,omitempty"`
 	Detail    string       `json:"detail,omitempty"` // more about the reason: the refused address, the name in a handshake

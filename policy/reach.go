@@ -97,14 +97,14 @@ func (p *Profile) Writer(path string, rights Rights) (Writer, bool) {
 	return Writer{"the server", e.Rule}, e.Rights&rights != 0
 }
 
-// DisplayName returns the name of p in messages about the policy is.
-func (p *Policy) DisplayName(is *Policy) string {
+// DisplayName returns the name of p in messages about the policy current.
+func (p *Policy) DisplayName(current *Policy) string {
 	name, of := "the server", ""
-	if p.Server != is.Server {
+	if p.Server != current.Server {
 		name, of = fmt.Sprintf("the server %q", p.Server), fmt.Sprintf(" of the server %q", p.Server)
 	}
 	switch {
-	case p == is || p.Stateful:
+	case p == current || p.Stateful:
 		return name
 	case p.Tool == "":
 		return "the process that lists the tools" + of

@@ -376,7 +376,7 @@ func TestJailSocketInAGrant(t *testing.T) {
 	}
 	said := false
 	for _, e := range plan.Enforced {
-		said = said || e.Axis == policy.AxisIPC && strings.Contains(e.What, "but for sockets that a rule names or that somebody makes")
+		said = said || e.Axis == policy.AxisIPC && strings.Contains(e.What, "but for sockets that a rule names or that another process makes")
 	}
 	if said != (want == "ok") {
 		t.Errorf("connecting: %s, and the plan says so: %v", want, said)

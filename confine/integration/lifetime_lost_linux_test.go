@@ -25,8 +25,8 @@ func TestJailSupervisorKilled(t *testing.T) {
 		name, why string
 		end       func(*confine.Process)
 	}{
-		{"killed", "its init or its supervisor was ended", func(p *confine.Process) { unix.Kill(p.PID(), unix.SIGKILL) }},
-		{"supervised, and killed", "its init or its supervisor was ended", func(p *confine.Process) {
+		{"killed", "the jail's init or supervisor died", func(p *confine.Process) { unix.Kill(p.PID(), unix.SIGKILL) }},
+		{"supervised, and killed", "the jail's init or supervisor died", func(p *confine.Process) {
 			testkit.Eventually(t, "its supervisor", p.IsSupervised)
 			unix.Kill(p.PID(), unix.SIGKILL)
 		}},

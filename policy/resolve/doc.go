@@ -20,8 +20,8 @@
 //   - Only POSIX paths are understood; on Windows, Resolve returns [ErrPlatform].
 //
 // The package has nearly 4,000 lines. All its parts add to the same set of entries and warn
-// through the same resolver, so a further cut would export the resolver's fields. It is read
-// by topic instead: command, interpreter and versionmanager find the program; sensitive, scan
-// and unreadable hide; protected, gitconfig and gitprotect protect; writers, secret and
-// secret_command decide what to trust.
+// through the same resolver, so a further cut would export the resolver's fields. The files
+// belong to four topics: command, interpreter and versionmanager find the program; sensitive,
+// scan and unreadable mask files; protected, gitconfig and gitprotect protect names; writers,
+// secret and secret_command decide which files to trust.
 package resolve

@@ -54,8 +54,9 @@ func (b *resolver) collectWriters(out *policy.Profile) {
 		homes := map[string]policy.WriteGrant{b.canonical(path.Join(b.h.StateDir, "servers")): home}
 		b.reach.Writers = append(b.reach.Writers, policy.WriterRules{Name: "another server", Rules: homes})
 	}
-	// A rule that leads through a link of theirs is refused (loose), so it grants nothing
-	// where the link leads: else the link would say that they write wherever it likes.
+	// A rule whose path leads through a link that a server can change is refused (loose), and
+	// grants nothing at the link's target. If it counted, a server could name any path as
+	// writable by pointing the link there.
 	for _, l := range later {
 		if _, _, loose := b.writableLink(l.at.Links); !loose {
 			places := b.reach.Writers[l.writer].Rules

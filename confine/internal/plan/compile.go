@@ -91,7 +91,7 @@ func (c *compiler) filesystem(o *spec.Spec) {
 	c.plan.Gaps = append(c.plan.Gaps, gaps...)
 	if c.f.LandlockABI < 1 {
 		c.addGap(Gap{
-			Axis: policy.AxisFs, What: "the second wall of the filesystem", Fatal: true,
+			Axis: policy.AxisFs, What: "the second layer of the file rules (Landlock)", Fatal: true,
 			Why: c.f.Landlock.Detail, Fix: c.f.Landlock.Fix,
 		})
 		return
@@ -225,7 +225,7 @@ func (c *compiler) programs() {
 func (c *compiler) ipc() {
 	what := "no process, queue, shared memory or socket of the host can be reached"
 	if c.f.LandlockABI < 9 {
-		what += ", but for sockets that a rule names or that somebody makes in a granted directory after the start"
+		what += ", but for sockets that a rule names or that another process makes in a granted directory after the start"
 	}
 	c.addEnforced(policy.AxisIPC, "ipc, pid, network and mount namespaces, Landlock scopes", "%s", what)
 }

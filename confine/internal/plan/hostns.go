@@ -174,7 +174,7 @@ func builtinEntriesHostNS(f probe.Host, o *spec.Spec) []policy.Entry {
 func (c *compiler) hostNSFiles(o *spec.Spec) {
 	if c.f.LandlockABI < 1 {
 		c.addGap(Gap{
-			Axis: policy.AxisFs, What: "every wall of the filesystem", Fatal: true,
+			Axis: policy.AxisFs, What: "every rule about files", Fatal: true,
 			Why: "there are no namespaces, and " + c.f.Landlock.Detail, Fix: c.f.Landlock.Fix,
 		})
 		return
@@ -197,7 +197,7 @@ func (c *compiler) hostNSFiles(o *spec.Spec) {
 		"nothing but the listed paths can be read, listed, written, made, removed or executed")
 	c.addGap(Gap{
 		Axis: policy.AxisFs, What: "what is not granted is hidden",
-		Why: "Landlock refuses to open files, and not to ask whether there are any: names that the server guesses, and their sizes, owners and times, show, and it can watch them change",
+		Why: "Landlock refuses to open files, but not to look them up: the server can see whether a name exists that it guesses, with its size, owner and times, and can watch it change",
 		Fix: FixNamespaces,
 	})
 	c.hostNSCarveOuts(compiled.Carved)
@@ -243,7 +243,7 @@ func (c *compiler) hostNSCarveOuts(carved []landlock.Carve) {
 		if k.Taken.Has(policy.Execute) {
 			executable = append(executable, k.Entry.Path)
 			if k.Taken.Has(policy.Read) {
-				whyExecutable = why + ": the server can start what is hidden there too, and so have it tell its own text (LD_PRELOAD)"
+				whyExecutable = why + ": the server can also start a program that is hidden there, and read it through a library that is loaded into it (LD_PRELOAD)"
 			}
 		}
 	}
@@ -254,7 +254,7 @@ func (c *compiler) hostNSCarveOuts(carved []landlock.Carve) {
 	}
 	gap("not executable inside a wider grant: ", whyExecutable, executable)
 	if c.grantsProc() {
-		gap("the host's ", why+": a supervisor keeps the server from the processes there, and from nothing else", []string{"/proc"})
+		gap("the host's ", why+": the supervisor refuses the files of other processes there, and no others", []string{"/proc"})
 	}
 	if c.mediated {
 		return
@@ -263,7 +263,7 @@ func (c *compiler) hostNSCarveOuts(carved []landlock.Carve) {
 	gap("less than around them: ", why, narrower)
 	c.addGap(Gap{
 		Axis: policy.AxisFs, What: "modes, owners, times and attributes of files that may not be written",
-		Why: "Landlock does not ask who changes them: the server can, of every file that is yours",
+		Why: "Landlock does not restrict such changes: the server can make them to every file that you own",
 		Fix: FixNamespaces,
 	})
 }
@@ -327,7 +327,7 @@ func (c *compiler) hostNSLifetime() {
 		c.addEnforced(policy.AxisProcess, "seccomp, Landlock, no_new_privs, no capability", "no privilege, no tracing, no signal to others, no new namespace")
 		c.addGap(Gap{
 			Axis: policy.AxisProcess, What: "no process survives",
-			Why: "without a PID namespace the jail's init ends the others, and what has detached itself survives when that init is itself ended with SIGKILL by somebody outside",
+			Why: "without a PID namespace the jail's init ends the other processes: those that have detached themselves survive if another program kills that init with SIGKILL",
 			Fix: FixNamespaces,
 		})
 		return
@@ -335,7 +335,7 @@ func (c *compiler) hostNSLifetime() {
 	c.addEnforced(policy.AxisProcess, "seccomp, Landlock, no_new_privs, no capability", "no privilege, no tracing, no new namespace")
 	c.addGap(Gap{
 		Axis: policy.AxisProcess, What: "no signal to your other processes, and no process survives",
-		Why: "Landlock can tell signals apart since Linux 6.12: here the server can end whatever is yours, the jail's own init too, and what has detached itself then survives",
+		Why: "Landlock restricts signals only since Linux 6.12: here the server can end any process of yours and also the jail's init, and processes that have detached themselves then survive",
 		Fix: FixNamespaces,
 	})
 }

@@ -41,18 +41,18 @@ func (c *compiler) onlyHosts(by string, granted []string) {
 	c.addEnforced(policy.AxisNet, by, "only the hosts %s; every other is refused at once and recorded", strings.Join(shorten(granted, 6), ", "))
 }
 
-// hostNetwork adds the gaps of a server with granted hosts that nothing can hold to them: it
-// has the whole network, and its other rules about the network have no effect.
+// hostNetwork adds the gaps of a server whose granted hosts cannot be enforced. It gets the
+// host's whole network, and its other rules about the network have no effect.
 func (c *compiler) hostNetwork(o *spec.Spec, missing probe.Feature) {
 	o.HostNames = true
 	const fix = `, or accept the whole network for this server with waive = ["net"] (--waive net)`
 	c.addGap(Gap{
 		Axis: policy.AxisNet, What: "only the hosts " + strings.Join(shorten(grantedHosts(c.p.Net), 6), ", "),
-		Why: "there is no network namespace, and no supervisor can be asked what a socket may reach: " + missing.Detail + "; so the choice is all of the network or none",
+		Why: "there is no network namespace, and no supervisor can decide what a socket may reach: " + missing.Detail + "; so the server gets all of the network or none",
 		Fix: strings.TrimPrefix(missing.Fix+", or remove the net rules", ", or ") + fix,
 	})
 	if NeedsInterception(c.p.Net) {
-		c.unseenRequests("nobody sees requests then: any passes, and with the placeholder of a secret instead of its value", "remove these keys"+fix)
+		c.unseenRequests("requests are not inspected then: every request passes, with the placeholder of a secret instead of its value", "remove these keys"+fix)
 	}
 	if l := c.p.Limits; l.NetOutMB > 0 || l.Connections != policy.DefaultLimits.Connections && l.Connections > 0 {
 		c.addGap(Gap{

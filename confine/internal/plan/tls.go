@@ -51,12 +51,12 @@ func (c *compiler) interceptTLS(o *spec.Spec) {
 	what := requestsOf(c.p.Net)
 	if c.f.TLSProgram.Answer != probe.Yes {
 		c.addGap(Gap{
-			Axis: policy.AxisNet, What: what, Why: "nobody can look at requests: " + c.f.TLSProgram.Detail,
-			Fix: strings.Join(slices.DeleteFunc([]string{c.f.TLSProgram.Fix, `remove these keys, or accept that any request passes, and with the placeholder of a secret instead of its value, with waive = ["net"] (--waive net)`}, func(s string) bool { return s == "" }), ", or "),
+			Axis: policy.AxisNet, What: what, Why: "requests cannot be inspected: " + c.f.TLSProgram.Detail,
+			Fix: strings.Join(slices.DeleteFunc([]string{c.f.TLSProgram.Fix, `remove these keys, or accept with waive = ["net"] (--waive net) that every request passes, with the placeholder of a secret instead of its value`}, func(s string) bool { return s == "" }), ", or "),
 		})
 		return
 	}
-	c.addEnforced(policy.AxisNet, "TLS ended by a process of its own, with an authority for this session and these names", "%s", what)
+	c.addEnforced(policy.AxisNet, "TLS terminated by a separate process, with an authority for this session and these names", "%s", what)
 	if o.HostNS {
 		bundle := path.Join(o.TempDir, hostNSBundle)
 		c.plan.TLS = tlsPlan{Program: c.f.TLSProgram.Detail, CABundles: []string{bundle}}
@@ -64,7 +64,7 @@ func (c *compiler) interceptTLS(o *spec.Spec) {
 		for _, name := range append([]string{NodeAuthorities}, AuthorityVariables...) {
 			ensureEnv(o, name, bundle)
 		}
-		c.plan.Notes = append(c.plan.Notes, "a program that asks no variable which authorities to believe, and goes by the system's file alone, cannot reach the hosts whose requests are looked at")
+		c.plan.Notes = append(c.plan.Notes, "hosts whose requests are inspected can be reached only by programs that read their certificate authorities from a variable (SSL_CERT_FILE, NODE_EXTRA_CA_CERTS and the like), and not from the system's file")
 		return
 	}
 	t := tlsPlan{Program: c.f.TLSProgram.Detail, CAFile: ownAuthority}

@@ -134,7 +134,7 @@ func (k *runningKernel) plan() (string, error) {
 	}
 	var want []string
 	if k.landlock == 0 {
-		want = append(want, "fs: the second wall of the filesystem")
+		want = append(want, "fs: the second layer of the file rules (Landlock)")
 	} else if !k.atLeast(5, 19) { // neither Landlock nor a supervisor
 		want = append(want, "fs: "+dir+"/wide.toml:4: path = \".\": no update")
 	}
