@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
@@ -209,43 +208,6 @@ func (s *scanner) addTree(dir string) {
 // lockFiles are the files that package managers rewrite when they change a node_modules.
 var lockFiles = []string{".package-lock.json", ".yarn-integrity", ".yarn-state.yml", ".pnpm/lock.yaml"}
 
-// addNodeModules digests a node_modules: its lock file or, without one, the directory and
-// package.json of each package, which package managers replace.
-func (s *scanner) addNodeModules(dir string) {
-	if !s.firstTime("modules", dir) || !exists(dir) {
-		return
-	}
-	s.digest("modules", dir)
-	locked := false
-	for _, name := range lockFiles {
-		if lock := filepath.Join(dir, name); exists(lock) {
-			s.addFile(lock)
-			locked = true
-		}
-	}
-	if locked {
-		return
-	}
-	for _, name := range s.readDir(dir) {
-		path := filepath.Join(dir, name)
-		if !strings.HasPrefix(name, "@") {
-			s.addNodeModule(path)
-			continue
-		}
-		for _, scoped := range s.readDir(path) {
-			s.addNodeModule(filepath.Join(path, scoped))
-		}
-	}
-}
-
-// addNodeModule digests one package in a node_modules.
-func (s *scanner) addNodeModule(dir string) {
-	s.addFile(dir)
-	if manifest := filepath.Join(dir, "package.json"); exists(manifest) {
-		s.addFile(manifest)
-	}
-}
-
 // addEntries digests what is directly in a directory.
 func (s *scanner) addEntries(dir string) {
 	if !s.firstTime("list", dir) {
@@ -256,64 +218,6 @@ func (s *scanner) addEntries(dir string) {
 		if !slices.Contains(skippedDirs, name) {
 			s.addFile(filepath.Join(dir, name))
 		}
-	}
-}
-
-// addPythonEnv digests the packages of a Python installation or virtual environment.
-func (s *scanner) addPythonEnv(prefix string) {
-	if !s.firstTime("environment", prefix) {
-		return
-	}
-	s.digest("environment", prefix)
-	if config := filepath.Join(prefix, "pyvenv.cfg"); exists(config) {
-		s.addFile(config)
-	}
-	for _, lib := range [...]string{"lib", "lib64", "local/lib"} {
-		for _, version := range s.readDir(filepath.Join(prefix, lib)) {
-			if !strings.HasPrefix(version, "python3") && !strings.HasPrefix(version, "pypy3") {
-				continue
-			}
-			for _, kind := range [...]string{"site-packages", "dist-packages"} {
-				s.addSitePackages(filepath.Join(prefix, lib, version, kind))
-			}
-		}
-	}
-}
-
-// addSitePackages digests a site-packages. Installers create a directory with the version
-// of each package there. Path files (.pth) lead to code elsewhere.
-func (s *scanner) addSitePackages(dir string) {
-	s.addEntries(dir)
-	for _, name := range s.readDir(dir) {
-		switch {
-		case strings.HasPrefix(name, "__editable__") && strings.HasSuffix(name, ".py"), strings.HasSuffix(name, ".egg-link"):
-			s.fail("%s in %s leads to code that is elsewhere", name, dir)
-		case strings.HasSuffix(name, ".pth"):
-			text, err := s.readFile(filepath.Join(dir, name))
-			if err != nil {
-				s.fail("%w", err)
-			}
-			for _, line := range strings.Split(string(text), "\n") {
-				if line = strings.TrimSpace(line); filepath.IsAbs(line) {
-					s.followPth(line)
-				}
-			}
-		}
-	}
-}
-
-// followPth digests the code that a line of a path file leads to, if the server may read
-// it: the server may have written the line.
-func (s *scanner) followPth(line string) {
-	if !s.checkBudget() {
-		return
-	}
-	real, err := filepath.EvalSymlinks(line)
-	if err != nil || !s.mayRead(real) {
-		return
-	}
-	if fi, ok := s.lstat(real); ok && fi.IsDir() {
-		s.addTree(real)
 	}
 }
 
