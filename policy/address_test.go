@@ -29,7 +29,7 @@ func TestSpecialAddresses(t *testing.T) {
 		if ok != (want == "") || !strings.Contains(reason, want) || !ok && reason == "" {
 			t.Errorf("%s: %v, %q; want %q", addr, ok, reason, want)
 		}
-		// The control: a rule that names it, where one can.
+		// The control: a rule that names the address, if a rule can.
 		a := netip.MustParseAddr(addr)
 		if a.Zone() != "" || a.Is4In6() {
 			continue
@@ -47,11 +47,11 @@ func TestSpecialAddresses(t *testing.T) {
 		}
 	}
 	if reason, ok := CheckAddress(star, netip.Addr{}, 443, nil); ok || reason == "" {
-		t.Error("no address at all is an address")
+		t.Error("the zero address is accepted")
 	}
 }
 
-// What a rule for an address grants besides the address itself: nothing.
+// TestAddressRules checks that a rule for an address grants nothing besides that address.
 func TestAddressRules(t *testing.T) {
 	rule := func(host string, port int, edit ...func(*NetRule)) NetRule {
 		r := NetRule{Host: host, Port: port, Allow: true}

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestDenialJSON holds the JSON form, which session records and `--format json` show.
+// TestDenialJSON checks the JSON form, which session records and `--format json` show.
 func TestDenialJSON(t *testing.T) {
 	at := time.Date(2026, 7, 28, 12, 0, 0, 0, time.UTC)
 	for want, d := range map[string]Denial{

@@ -26,7 +26,7 @@ func TestMediate(t *testing.T) {
 		path string
 		want Verdict
 	}{
-		{OpCreate, "/elsewhere/.envrc", Granted}, // the kernel's business
+		{OpCreate, "/elsewhere/.envrc", Granted}, // left to the kernel
 		{OpCreate, "/w/x", Granted},
 		{OpCreate, "/w/ro/x", Forbidden},
 		{OpWrite, "/w/ro/x", Forbidden},
@@ -45,12 +45,12 @@ func TestMediate(t *testing.T) {
 		{OpMkdir, "/w/node_modules/p/.vscode", Granted}, {OpMkdir, "/w/node_modules", Granted}, {OpMkdir, "/w/node_modulesx/.vscode", Forbidden},
 		{OpCreate, "/home/.private/.envrc", Granted}, {OpMkdir, "/home/.private/r/.git", Granted},
 		{OpCreate, "/w/later", Forbidden}, {OpWrite, "/w/later/x", Forbidden}, {OpCreate, "/w/later2", Granted}, {OpMkdir, "/w/conf", Granted}, {OpCreate, "/w/conf/app/key", Forbidden},
-		{OpCreate, "/w/conf", Forbidden}, {OpCreate, "/w/conf/app", Forbidden}, {OpCreate, "/w/conf/other", Granted}, // a symlink to where the rest is
+		{OpCreate, "/w/conf", Forbidden}, {OpCreate, "/w/conf/app", Forbidden}, {OpCreate, "/w/conf/other", Granted}, // a symlink to the directory with the rest
 		{OpMkdir, "/w/r/.git/modules", Forbidden}, {OpMkdir, "/w/r/.git/modules/sub", Forbidden}, {OpCreate, "/w/r/.git/modules/sub/HEAD", Granted},
 		{OpMkdir, "/w/r/.git/modules/a/sub/hooks", Forbidden}, {OpWrite, "/w/r/.git/modules/sub/config", Forbidden}, {OpCreate, "/w/r/.git/modules/sub/refs/heads/config", Granted},
 		{OpCreate, "/w/r/.git/worktrees/x/commondir", Forbidden}, {OpMkdir, "/w/r/.git/worktrees/x", Granted}, {OpCreate, "/w/r/.git/refs/heads/modules", Granted},
 		{OpMkdir, "/w/.v\u017fcode", Forbidden}, {OpMkdir, "/w/.g\u200dit", Forbidden}, {OpCreate, "/w/repo/.git/con\ufb01g", Forbidden}, {OpMkdir, "/w/.vs\u00e9code", Granted},
-		{OpMkdir, "/w/.g\u034fit", Forbidden}, {OpCreate, "/w/.envrc\ufe0f", Forbidden}, {OpMkdir, "/w/.vs\U000e0101code", Forbidden}, // which do not show
+		{OpMkdir, "/w/.g\u034fit", Forbidden}, {OpCreate, "/w/.envrc\ufe0f", Forbidden}, {OpMkdir, "/w/.vs\U000e0101code", Forbidden}, // invisible characters
 		{OpMkdir, "/w/.vscode.", Forbidden}, {OpCreate, "/w/.mcp.json . ", Forbidden}, {OpCreate, "/w/.envrc.\u200d", Forbidden}, {OpCreate, "/w/repo /.git./hooks../x", Forbidden}, {OpCreate, "/w/.. ./...", Granted}, {OpCreate, "/w/a.", Granted},
 	} {
 		if got := p.Mediate(tt.op, tt.path); got != tt.want {
@@ -59,8 +59,9 @@ func TestMediate(t *testing.T) {
 	}
 }
 
-// Without the right to write a file, a server may change neither its mode nor its times, and
-// it may change no attributes of paths that no entry covers.
+// TestMediateAttributes checks that a server without the right to write a file can change
+// neither its mode nor its times. It can change no attributes of paths that no entry
+// covers.
 func TestMediateAttributes(t *testing.T) {
 	p := mediated()
 	for path, want := range map[string]Verdict{
@@ -78,7 +79,7 @@ func TestMediateRename(t *testing.T) {
 	p := mediated()
 	for _, tt := range []struct {
 		src, dst string
-		holds    string // what the source has, separated by spaces; "" is a file
+		holds    string // the names below the source, separated by spaces; "" if it is a file
 		want     Verdict
 	}{
 		{"/w/a", "/w/b", "", Granted},
@@ -116,8 +117,8 @@ func TestMediateRename(t *testing.T) {
 	}
 }
 
-// TestMediateIsNoWider: what is mediated never grants more than the evaluation
-// that the mounts and Landlock are compared with.
+// TestMediateIsNoWider checks that Mediate never grants an operation that Allows refuses.
+// The mounts and Landlock are compared with Allows.
 func TestMediateIsNoWider(t *testing.T) {
 	p := mediated()
 	for _, path := range []string{"/w/x", "/w/ro/x", "/w/.envrc", "/w/repo/.git/hooks/x", "/w/later/y", "/home/.private/x"} {
@@ -129,8 +130,9 @@ func TestMediateIsNoWider(t *testing.T) {
 	}
 }
 
-// TestPackaged: what lies in a node_modules is a package's own, wherever the grant
-// begins, but for git directories and for a workspace that lies in one itself.
+// TestPackaged checks that files in a node_modules belong to a package, wherever the grant
+// begins. Git directories do not, and neither does a workspace that itself lies in a
+// node_modules.
 func TestPackaged(t *testing.T) {
 	rw := Read | Write
 	p := &Profile{Entries: []Entry{
@@ -153,8 +155,9 @@ func TestPackaged(t *testing.T) {
 	}
 }
 
-// A worktree's git directory names its repository and its settings. A server that could
-// write one of these files would choose which hooks git runs for the user.
+// TestWorktreeFilesAreProtected covers a worktree's git directory, which names its
+// repository and its settings. A server that could write one of these files would choose
+// which hooks git runs for the user.
 func TestWorktreeFilesAreProtected(t *testing.T) {
 	p := mediated()
 	for _, name := range []string{"commondir", "gitdir", "config.worktree"} {

@@ -150,12 +150,12 @@ func TestAnyNeedsInterception(t *testing.T) {
 		}
 	}
 	if AnyNeedsInterception([]NetRule{path}, "a@b", "https", 443) {
-		t.Error("what is no host needs nothing")
+		t.Error("a text that is not a host needs interception")
 	}
 }
 
-// Where no request has to be seen, all of them are decided as the connection is,
-// and none carries a secret.
+// TestUnseenRequests checks that where no request has to be intercepted, every request
+// gets the decision of its connection and none carries a secret.
 func TestUnseenRequests(t *testing.T) {
 	r := rand.New(rand.NewSource(1))
 	pick := func(s ...string) string { return s[r.Intn(len(s))] }
@@ -196,8 +196,8 @@ func TestUnseenRequests(t *testing.T) {
 	}
 }
 
-// TestRefusalsOfEveryPort: a rule that refuses and names no port is about every port and
-// scheme, whatever wider rules allow.
+// TestRefusalsOfEveryPort checks that a rule that refuses a host and names no port covers
+// every port and scheme, even if wider rules allow some.
 func TestRefusalsOfEveryPort(t *testing.T) {
 	wide := []NetRule{{Host: "*", Port: 8080, Allow: true}, {Host: "*.b", Port: 5432, Scheme: "tcp", Allow: true}, {Host: "*", Port: 5432, Allow: true}, {Host: "*", Allow: true}}
 	for _, port := range []int{80, 443, 8080, 5432} {

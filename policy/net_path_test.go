@@ -4,8 +4,8 @@ import (
 	"testing"
 )
 
-// TestCleanPath: what some server reads as a way up is not clean, and names that only
-// look unusual are.
+// TestCleanPath checks that a path is not clean if some server could read a way up in it,
+// and that paths with merely unusual names are clean.
 func TestCleanPath(t *testing.T) {
 	for _, path := range []string{
 		"", "/", "/pub", "/pub/", "/pub/a?x=../..", "/pub/a..b", "/pub/..a", "/pub/a..", "/pub/.well-known", "/pub/...", "/pub/a.", "/pub/.a.",
@@ -22,9 +22,9 @@ func TestCleanPath(t *testing.T) {
 		"/pub/%c0%ae%c0%ae/a", "/pub/%c0%ae./a", "/pub/%e0%80%ae%e0%80%ae/a", "/pub/..%c0%af", "/pub/..%ff/a", "/pub/%E9", // broken UTF-8
 		"/pub/.%09./a", "/pub/..%0a/a", "/pub/..%0d%0a/a", "/pub/..%00/a", "/pub/..%00.png", "/pub/%7f../a", "/pub/a%0ab", "/pub/..%c2%85/a", "/pub/a%c2%9fb", // control characters
 		"/pub/..%20/a", "/pub/%20../a", "/pub/.%20./a", "/pub/.. /a", "/pub/..%20.", "/pub/..%c2%a0/a", "/pub/..%e3%80%80/a", // spaces
-		"/pub/.%e2%80%8b./a", "/pub/..%ef%bb%bf/a", "/pub/.%c2%ad./a", // what cannot be seen
+		"/pub/.%e2%80%8b./a", "/pub/..%ef%bb%bf/a", "/pub/.%c2%ad./a", // invisible characters
 		"/pub/%ef%bc%8e%ef%bc%8e/a", "/pub/．./a", "/pub/%e2%80%a4./a", "/pub/%e2%80%a5/a", "/pub/%ef%b9%92./a", "/pub/..%ef%bc%8fa", "/pub/a%ef%bc%8f..%ef%bc%8fb", "/pub/..%ef%bc%bca", // wide
-		"/pub/..%3f/a", "/pub/..%23/a", // where it is unescaped before it is cut
+		"/pub/..%3f/a", "/pub/..%23/a", // for servers that unescape before they cut off the query
 	} {
 		if CleanPath(path) {
 			t.Errorf("%q is clean", path)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// withText has texts that JSON escapes where texts may stand.
+// withText fills every text of a profile, partly with characters that JSON escapes.
 func withText(g *rand.Rand, p *Profile) {
 	texts := []string{"", "/a", `path = "src"`, `back\slash`, "a<b>&c", "line\nbreak\t\x00\x1f\x7f", "\u00e4\u2028\u2029\U0001f600", "not \xff UTF-8", "{", "[", ":", ","}
 	text := func() string { return texts[g.Intn(len(texts))] + texts[g.Intn(len(texts))] }
@@ -33,12 +33,12 @@ func withText(g *rand.Rand, p *Profile) {
 	p.Loaders = list()
 }
 
-// Keys name what is on users' disks: one of a version before this form was written
-// by hand.
+// TestKeyStays holds the key of an older version. Files on users' disks have keys in their
+// names.
 func TestKeyStays(t *testing.T) {
 	p := &Profile{}
 	withText(rand.New(rand.NewSource(7)), p)
-	p.Loaders = nil // which those versions did not have
+	p.Loaders = nil // a field that those versions did not have
 	const want = "5f74311516be888497494775cddda243311cb1385a13bf2feae1334f12b6d644"
 	if got := p.Key(); got != want {
 		t.Errorf("%s", got)

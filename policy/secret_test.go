@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// None is part of another, so that one can be replaced without knowing the others.
+// TestPlaceholders checks that no placeholder is part of another. So one can be replaced
+// without knowledge of the others.
 func TestPlaceholders(t *testing.T) {
 	names := []string{"A", "AB", "A_B", "B", "A_placeholder", "secret_A"}
 	for _, a := range names {

@@ -8,7 +8,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestDeclare: what the flags say, written as a configuration, is the same policy.
+// TestDeclare checks that Declaration writes a configuration with the same policy as the
+// flags.
 func TestDeclare(t *testing.T) {
 	for _, o := range []CommandLineOptions{
 		{Command: []string{"node", "s.js", "--a b"}},
@@ -46,12 +47,12 @@ func TestDeclare(t *testing.T) {
 		}
 	}
 	if got := (CommandLineOptions{Command: []string{"./serve"}, Dir: "/d"}).Declaration(); !strings.Contains(strings.Join(got, "\n"), `command = "/d/serve"`) {
-		t.Errorf("a relative command is another one in a file: %q", got)
+		t.Errorf("a relative command is not made absolute: %q", got)
 	}
 }
 
-// TestFlags: --execute reads and starts, one path has the rights of all of its flags,
-// and --limit is read as the table is.
+// TestFlags checks that --execute grants reading too, that a path has the rights of all of
+// its flags, and that --limit is read like the limits table.
 func TestFlags(t *testing.T) {
 	p, err := FromCommandLine(CommandLineOptions{Command: []string{"x"}, Read: []string{"a", "b"}, Write: []string{"b", "c"}, Execute: []string{"c", "d", "a"}, Limit: []string{"processes=9", "memory_mb=1"}})
 	if err != nil {

@@ -43,11 +43,11 @@ func TestLayers(t *testing.T) {
 	if want := "fs:b fs:a fs:d net:b net:d in:1 in:2 var:A var:B 2 1 b w 2 ~/a ~/b"; strings.Join(got, " ") != want {
 		t.Errorf("\n got %s\nwant %s", strings.Join(got, " "), want)
 	}
-	// What only the layers together can tell: the problem is in the earlier file.
+	// The problem shows only when the layers are merged. It is in the earlier file.
 	e := write("e.toml", "[servers.s]\nstateful = false\n")
 	_, _, err = Load(LoadOptions{Files: []string{a, e}})
 	if err == nil || !strings.Contains(err.Error(), "a.toml:15: [servers.s.access] cannot be enforced") {
-		t.Errorf("honesty across layers: %v", err)
+		t.Errorf("a rule that cannot be enforced after the merge: %v", err)
 	}
 	_, _, err = Load(LoadOptions{Files: []string{a, dir + "/missing.toml"}})
 	if err == nil || !strings.Contains(err.Error(), "missing.toml: cannot be read") {
@@ -55,7 +55,7 @@ func TestLayers(t *testing.T) {
 	}
 }
 
-// What is the same but for its place is there once.
+// TestDedupNet checks that rules that differ in their place only are kept once.
 func TestDedupNet(t *testing.T) {
 	layer := func(file, secret string) *Config {
 		c, ps := decodeLayer([]byte("[servers.s.access]\nnet = { strategy = \"dedup\", value = [{ host = \"a\", allow = true, methods = [\"GET\"], secret = { env = \""+secret+"\" } }] }\n"), file)

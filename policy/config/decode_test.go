@@ -197,7 +197,8 @@ func TestDecodeProblems(t *testing.T) {
 	}
 }
 
-// "All problems of a file are reported at once", in the order of lines.
+// TestDecodeAllProblems checks that all problems of a file are reported at once, in the
+// order of lines.
 func TestDecodeAllProblems(t *testing.T) {
 	_, err := Decode([]byte("version = 3\n[servers.s]\ncommand = 1\nhme = \"real\"\n[[servers.s.access.fs]]\nraed = true\n"), "f")
 	var ps policy.Problems
@@ -211,7 +212,8 @@ func TestDecodeAllProblems(t *testing.T) {
 	}
 }
 
-// A file can be wrong once per line; the report stays readable.
+// TestDecodeManyProblems checks that the report of a file with a problem in every line
+// stays readable.
 func TestDecodeManyProblems(t *testing.T) {
 	var b strings.Builder
 	for i := range 60000 {
@@ -247,8 +249,8 @@ func TestWriteAlias(t *testing.T) {
 	}
 }
 
-// With an access table nothing of the default is left, not even with an empty
-// one; variables and limits do not do that.
+// TestAccessReplacesDefault checks that an access table, even an empty one, replaces the
+// whole default policy. Variables and limits do not replace it.
 func TestAccessReplacesDefault(t *testing.T) {
 	c, err := Decode([]byte("[servers.a]\ncommand = \"x\"\nvariables = [\"V\"]\n[servers.b]\ncommand = \"x\"\n[servers.b.access]\n"), "f")
 	if err != nil {
@@ -270,7 +272,7 @@ func TestAccessReplacesDefault(t *testing.T) {
 	}
 }
 
-// The fields of a secret: where one can stand, and where none can.
+// TestSecretHeader lists the header fields that may carry a secret and those that may not.
 func TestSecretHeader(t *testing.T) {
 	for header, want := range map[string]string{
 		`"Authorization"`: "", `"X-My-Token"`: "", `["X-One", "Cookie"]`: "",

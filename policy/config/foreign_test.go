@@ -7,8 +7,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestForeignKeys copies what other programs are configured with: the answer is what is
-// written here instead.
+// TestForeignKeys decodes configurations of other programs. The messages say how to write
+// the same here.
 func TestForeignKeys(t *testing.T) {
 	const server = "version = 1\n[servers.memory]\ncommand = \"node\"\n"
 	for _, tt := range []struct{ name, file, want string }{

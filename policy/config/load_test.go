@@ -13,7 +13,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// Each layer must belong to the user or root, except the project's: its content was trusted.
+// TestConfigurationOwners checks that each layer must belong to the user or root. The
+// project layer need not, since the user has trusted its content.
 func TestConfigurationOwners(t *testing.T) {
 	if !canGive(t) {
 		t.Skip("only root can give files away")
@@ -64,7 +65,7 @@ func TestConfigurationOwners(t *testing.T) {
 					t.Errorf("%s: %v, want %q", layer, err, c.want)
 				}
 			}
-			// The content of a project's file is what was accepted.
+			// The user has accepted the content of a project's file, so its owner does not count.
 			data := put(t, project, text)
 			must(t, TrustStore{o.Trust}.Trust(project, data))
 			must(t, os.Chown(project, stranger, 0))
@@ -119,7 +120,7 @@ func TestLayersOnDisk(t *testing.T) {
 		t.Fatalf("system and user: %+v, %v", c, err)
 	}
 
-	// Without consent it is an error: neither left out nor used.
+	// An untrusted file is an error. It is neither left out nor used.
 	data := put(t, project, "[servers.s]\ncommand = \"project\"\n")
 	var untrusted *UntrustedError
 	if _, _, err = Load(o); !errors.As(err, &untrusted) || untrusted.Changed || untrusted.File != project {
@@ -141,7 +142,7 @@ func TestLayersOnDisk(t *testing.T) {
 	if _, _, err = Load(o); !errors.As(err, &untrusted) || !untrusted.Changed || !strings.Contains(err.Error(), "changed since") {
 		t.Fatalf("a changed project file: %v", err)
 	}
-	// With --config the project file is not read, and not asked for trust.
+	// With --config the project file is not read and need not be trusted.
 	o.Files = []string{o.User}
 	if c, _, err = Load(o); err != nil || c.Servers["s"].Command != "user" || c.Servers["s"].Workspace != "" {
 		t.Fatalf("--config: %+v, %v", c, err)
@@ -156,7 +157,7 @@ func TestLayersOnDisk(t *testing.T) {
 	if err := store.Check(project, data); !errors.As(err, &untrusted) || untrusted.Changed {
 		t.Errorf("after untrust: %v", err)
 	}
-	// All problems of all files, in the order of the layers.
+	// The error has all problems of all files, in the order of the layers.
 	os.Remove(project)
 	put(t, o.System, "x = 1\n")
 	put(t, o.User, "y = 1\nz = 2\n")
@@ -167,8 +168,8 @@ func TestLayersOnDisk(t *testing.T) {
 	}
 }
 
-// canGive reports whether these tests can make files of another user, as root can where
-// there is one: a user namespace may map its root alone (user_namespaces(7), EINVAL).
+// canGive reports whether these tests can make files of another user. Root can, except in
+// a user namespace that maps no other user (user_namespaces(7), EINVAL).
 func canGive(t *testing.T) bool {
 	t.Helper()
 	if runtime.GOOS != "linux" || os.Getuid() != 0 {

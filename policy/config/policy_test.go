@@ -7,8 +7,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// A tool's number of spares is its own, else the server's; the later layer wins, and
-// writing the configuration down again changes nothing.
+// TestToolWarm checks that a tool's own number of warm workers goes before the server's,
+// that the later layer wins, and that encoding the configuration changes nothing.
 func TestToolWarm(t *testing.T) {
 	const first = `[servers.s]
 command = "x"
@@ -41,7 +41,7 @@ warm = 0
 	}
 }
 
-// Each place that a message names is where the reader has to look.
+// TestToolWhere checks that messages name the line to look at.
 func TestToolWhere(t *testing.T) {
 	c := decoded(t, "[servers.s]\ncommand = \"x\"\nstateful = false\n[servers.s.tools.a]\nwarm = 1\n[servers.s.tools.a.access]\n[servers.s.tools.b]\nwarm = 1\n")
 	for tool, want := range map[string]string{"": "f:1", "a": "f:6", "b": "f:1"} {
@@ -87,7 +87,8 @@ func decoded(t *testing.T, text string) *Config {
 
 const api = "[servers.s]\ncommand = \"server\"\n[[servers.s.access.net]]\nhost = \"api.example\"\nallow = true\nsecret = "
 
-// A project's file that gives a server a secret has a part in what it does.
+// TestSecretOfLayer checks that a project's file that gives a server a secret counts as
+// changing its program.
 func TestSecretOfLayer(t *testing.T) {
 	layer, ps := decodeLayer([]byte("[[servers.s.access.net]]\nhost = \"a\"\nallow = true\nsecret = { env = \"T\" }\n"), "f")
 	if len(ps) > 0 || !layer.Servers["s"].changesProgram(nil) {
@@ -98,8 +99,9 @@ func TestSecretOfLayer(t *testing.T) {
 	}
 }
 
-// TestSensitivePathsAlone: a table of sensitive paths adds to the default policy. Any other
-// list in it, however empty, replaces that.
+// TestSensitivePathsAlone checks that an access table with sensitive paths only adds to
+// the default policy. Any other list in it, even an empty one, replaces the default
+// policy.
 func TestSensitivePathsAlone(t *testing.T) {
 	const sensitive = "[servers.s.access]\nsensitive_paths = [\"~/proj/keys\"]\n"
 	for _, tt := range []struct {

@@ -9,8 +9,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// usersServer is a server of the user's own layer with one grant of every kind, and
-// what it refuses.
+// usersServer is a server of the user's own layer with one grant and one refusal of every
+// kind.
 const usersServer = `
 [servers.s]
 command = "/usr/bin/mine"
@@ -29,7 +29,8 @@ inbound = [{ port = 3334 }]
 env = [{ name = "GH_*", read = true }, { name = "GH_DEBUG" }]
 `
 
-// mergedWith is the policy of the server when a trusted project says that.
+// mergedWith returns the user's configuration merged with a trusted project file, and the
+// policy of the server "s".
 func mergedWith(t *testing.T, users, project string) (*Config, *policy.Policy) {
 	t.Helper()
 	o, file := layersIn(t)
@@ -73,7 +74,8 @@ func granted(p *policy.Policy) (out []string) {
 	return out
 }
 
-// What was granted to the user's server is not for one that a project puts in its place.
+// TestProjectTakesNothingOver checks that a project that replaces the user's server does
+// not get the grants of that server.
 func TestProjectTakesNothingOver(t *testing.T) {
 	for project, want := range map[string]struct {
 		argv, granted []string
@@ -99,7 +101,7 @@ func TestProjectTakesNothingOver(t *testing.T) {
 		if memory := p.Limits.MemoryMB; memory != policy.DefaultLimits.MemoryMB && !strings.Contains(project, "9001") {
 			t.Errorf("%s: memory_mb = %d", project, memory)
 		}
-		// What was refused still is.
+		// The refusals are taken over.
 		var refused []string
 		for _, r := range p.Fs {
 			if r.Rights() == 0 {
@@ -125,7 +127,8 @@ func TestProjectTakesNothingOver(t *testing.T) {
 	}
 }
 
-// The warning is one line that names all that is not taken over, and no value.
+// TestUntaken checks the warning. It is one line that names every dropped grant and no
+// value.
 func TestUntaken(t *testing.T) {
 	c, _ := mergedWith(t, usersServer, "[servers.s]\ncommand = '/bin/sh'\n")
 	want := `server "s" runs what this project says, so it does not have what your own configuration grants to that name: ` +
@@ -140,7 +143,7 @@ func TestUntaken(t *testing.T) {
 	if w := c.DroppedGrants("s"); len(w) != 1 || !strings.Contains(w[0].Message, "variable L, and 2 more;") {
 		t.Errorf("%v", w)
 	}
-	// Nothing was granted, or no other server has that name.
+	// There is no warning if nothing was granted or if the names differ.
 	for _, users := range []string{"[servers.s]\ncommand = 'x'\n", "[servers.other]\ncommand = 'x'\nvariables = ['A']\n"} {
 		if c, _ = mergedWith(t, users, "[servers.s]\ncommand = '/bin/sh'\n"); len(c.DroppedGrants("s")) != 0 {
 			t.Errorf("%s: %v", users, c.DroppedGrants("s"))
@@ -148,7 +151,8 @@ func TestUntaken(t *testing.T) {
 	}
 }
 
-// A project that only says what the server may do joins the layers below it.
+// TestProjectJoins checks that a project that changes no program joins the layers below
+// it.
 func TestProjectJoins(t *testing.T) {
 	for project, want := range map[string]string{
 		"access.fs = [{ path = '.', read = true }]": "~/notes . api.github.com GH_* TOK 3334 process",
@@ -165,8 +169,9 @@ func TestProjectJoins(t *testing.T) {
 	}
 }
 
-// The tables of tools are no way around it, and a list of programs narrows a call as
-// long as the project has none of its own.
+// TestProjectOfTools checks that the tables of tools do not evade the rule of
+// TestProjectTakesNothingOver, and that the user's list of programs holds unless the
+// project has its own.
 func TestProjectOfTools(t *testing.T) {
 	users := "[servers.s]\ncommand = 'x'\nstateful = false\n[servers.s.tools.a.access]\nfs = [{ path = '~/notes', read = true }]\n" +
 		"commands = { git = {} }\n[servers.s.tools.b.access]\nenv = [{ name = 'TOK', read = true }]\n"
@@ -181,12 +186,12 @@ func TestProjectOfTools(t *testing.T) {
 	if w := c.DroppedGrants("s"); len(w) != 1 || !strings.Contains(w[0].Message, "tool a: ~/notes (read), tool b: variable TOK;") {
 		t.Errorf("%v", w)
 	}
-	// A variable of a tool's is one that its program starts with.
+	// A variable of a tool counts, because the tool's program starts with it.
 	c, _ = mergedWith(t, users, "[servers.s.tools.c.access]\nenv = [{ name = 'NODE_OPTIONS', read = true }]\n")
 	if w := c.DroppedGrants("s"); len(w) != 1 {
 		t.Errorf("a variable for a tool joins what the user granted: %v", w)
 	}
-	// Another program is a single process again, even if the user's server was stateless.
+	// A server with another program is stateful again, even if the user's server was stateless.
 	_, p = mergedWith(t, users, "[servers.s]\ncommand = 'y'\naccess.commands = { sh = {} }\n")
 	if !p.Stateful || len(p.Commands) != 1 || p.Commands[0].Name != "sh" {
 		t.Errorf("%+v", p)

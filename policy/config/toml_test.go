@@ -14,8 +14,8 @@ import (
 	tomltest "github.com/toml-lang/toml-test/v2"
 )
 
-// refusedTOML are the documents of toml-test that are valid and that parseDocument
-// refuses on purpose, with a part of what it says.
+// refusedTOML holds the valid documents of toml-test that parseDocument refuses on
+// purpose, with a part of the message.
 var refusedTOML = map[string]string{
 	"valid/key/quoted-unicode":    "the key contains a NUL",
 	"valid/string/hex-escape":     "contains a NUL",
@@ -23,9 +23,10 @@ var refusedTOML = map[string]string{
 	"valid/string/unicode-escape": "contains a NUL",
 }
 
-// TestTOMLSuite runs parseDocument on the documents of toml-test: it takes the valid ones,
-// with the values that they have, and no other. What is compared is the syntax. A
-// configuration has no floats, dates or times, so a node keeps only that it is one.
+// TestTOMLSuite runs parseDocument on the documents of toml-test. It must accept the valid
+// ones, with their values, and refuse the others. The comparison is one of syntax: a
+// configuration has no floats, dates or times, so a node keeps only the type of such a
+// value.
 func TestTOMLSuite(t *testing.T) {
 	suite := tomltest.TestCases()
 	list, err := fs.ReadFile(suite, "files-toml-1.1.0")
@@ -78,8 +79,8 @@ func TestTOMLSuite(t *testing.T) {
 	}
 }
 
-// unlikeSuite says where a node differs from what the suite wants: tables, arrays, and
-// {"type": …, "value": …} for all else.
+// unlikeSuite describes where a node differs from the expected value of the suite: tables,
+// arrays, and {"type": …, "value": …} for all others.
 func unlikeSuite(n *node, want any) string {
 	switch want := want.(type) {
 	case []any:
@@ -115,7 +116,7 @@ func unlikeSuite(n *node, want any) string {
 	return ""
 }
 
-// tagged is a value with its kind, as far as a node keeps it.
+// tagged is a value with its type, as far as a node keeps the type.
 func (n *node) tagged() string {
 	switch n.kind {
 	case nodeString:
@@ -146,14 +147,15 @@ func taggedOf(kind, value string) string {
 	return n.tagged()
 }
 
-// onPurpose are parts of what parseDocument says of documents that it refuses although
+// onPurpose holds parts of the messages for documents that parseDocument refuses although
 // they are TOML.
 var onPurpose = []string{"contains a NUL", "nested more than", "the key has more than", "bytes is refused"}
 
-// FuzzTOML compares parseDocument with the decoder of go-toml: both accept the same
-// documents, and read the same values in them. go-toml alone lets no dotted key extend a
-// table that a header has made on its way: [a.b.c], then b.d = 1 in [a]. The standard
-// does not say; there the decoder decides that toml-test is built on.
+// FuzzTOML compares parseDocument with the decoder of go-toml. Both must accept the same
+// documents and read the same values. There is one exception: in go-toml a dotted key
+// cannot extend a table that a header created implicitly ([a.b.c], then b.d = 1 in [a]).
+// The standard does not decide this, so parseDocument follows the decoder that
+// toml-test is built on.
 func FuzzTOML(f *testing.F) {
 	suite := tomltest.TestCases()
 	err := fs.WalkDir(suite, ".", func(file string, d fs.DirEntry, err error) error {
@@ -181,7 +183,7 @@ func FuzzTOML(f *testing.F) {
 			err = burntsushi.Unmarshal(data, &want)
 		}
 		if err != nil && len(problems) == 0 && strings.Contains(err.Error(), "unable to parse float") && strings.Contains(err.Error(), "out of range") {
-			return // a node has no value of a float
+			return // a node does not keep the value of a float
 		}
 		if (err == nil) != (len(problems) == 0) {
 			t.Fatalf("problems %v, go-toml %v", problems, err)
@@ -195,7 +197,7 @@ func FuzzTOML(f *testing.F) {
 	})
 }
 
-// unlike says where a node differs from a value of go-toml.
+// unlike describes where a node differs from a value of go-toml.
 func unlike(n *node, want any) string {
 	switch want := want.(type) {
 	case map[string]any:

@@ -29,7 +29,7 @@ func TestTrustStore(t *testing.T) {
 	if err := store.Check(filepath.Join(dir, "other"), []byte("x")); err == nil {
 		t.Error("content was accepted under another name")
 	}
-	// The same file by another way is the same file.
+	// Another path to the file leads to the same entry.
 	if err := os.Symlink(dir, filepath.Join(dir, "link")); err != nil {
 		t.Fatal(err)
 	}

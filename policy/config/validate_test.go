@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// The messages of docs/reference.md "Stateful and stateless", to the letter.
+// TestCheckScope checks that the messages are those of docs/reference.md "Stateful and
+// stateless".
 func TestCheckScope(t *testing.T) {
 	_, err := Decode([]byte(strings.Repeat("\n", 11)+"[servers.github]\ncommand = \"x\"\n[servers.github.tools.search.access]\n"), "mcp-jail.toml")
 	want := `mcp-jail.toml:14: [servers.github.tools.search.access] cannot be enforced: server "github" is stateful.

@@ -15,7 +15,7 @@ import (
 
 func TestLocalHost(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("paths")
+		t.Skip("mcp-jail resolves no Windows paths")
 	}
 	h, err := LocalHost()
 	if err != nil {
@@ -70,7 +70,8 @@ func TestLocalHost(t *testing.T) {
 	}
 }
 
-// A replaced file is another object, even where the inode number comes back.
+// TestFileIDChanges checks that a replaced file has another ID, even if the inode number
+// is used again.
 func TestFileIDChanges(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "x")
 	put(t, file, "")
@@ -89,8 +90,9 @@ func TestFileIDChanges(t *testing.T) {
 	}
 }
 
-// The working directory is named without links: another process may turn those elsewhere,
-// and the directory stays what it is.
+// TestWorkingDirectoryHasNoLinks checks that the name of the working directory has no
+// links in it. Another process may change a link, which does not change the working
+// directory.
 func TestWorkingDirectoryHasNoLinks(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -100,7 +102,7 @@ func TestWorkingDirectoryHasNoLinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := os.Symlink("real", filepath.Join(dir, "link")); err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	t.Chdir(filepath.Join(dir, "link")) // sets PWD, too
 	if host, err := LocalHost(); err != nil || host.Dir != filepath.Join(dir, "real") {

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// An ID carries the numbers of stat(2), which confinement compares them with.
+// TestFileIDIsStat checks that a FileID has the numbers of stat(2). Package confine
+// compares them with stat(2).
 func TestFileIDIsStat(t *testing.T) {
 	for _, name := range []string{filepath.Join(t.TempDir()), "/", "/dev/null", "/proc"} {
 		info, err := lstat(name)

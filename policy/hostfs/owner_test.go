@@ -14,7 +14,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// TestCheckPrivate is CheckPrivate on the disk.
+// TestCheckPrivate checks CheckPrivate on real directories.
 func TestCheckPrivate(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.MkdirAll(dir+"/state/servers/x", 0o700))

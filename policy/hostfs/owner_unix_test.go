@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestMapsRoot: the root of a user namespace is not that of the host, unless it is mapped
-// to it.
+// TestMapsRoot checks that the root of a user namespace is the root of the host only if it
+// is mapped to it.
 func TestMapsRoot(t *testing.T) {
 	for uidMap, want := range map[string]bool{
 		"         0          0 4294967295\n":              true,

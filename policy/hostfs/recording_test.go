@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// A file that was replaced by one that looks the same is another file.
+// TestRecordingReplacedFile checks that a file counts as changed if another file with the
+// same content has replaced it.
 func TestRecordingReplacedFile(t *testing.T) {
 	h, err := LocalHost()
 	if err != nil {
@@ -21,12 +22,12 @@ func TestRecordingReplacedFile(t *testing.T) {
 	var l Recording
 	l.Record(h).Lstat(file)
 	if !l.Unchanged() {
-		t.Error("another answer, and nothing has changed")
+		t.Error("changed, although nothing has changed")
 	}
 	if err := os.Rename(other, file); err != nil {
 		t.Fatal(err)
 	}
 	if l.Unchanged() {
-		t.Error("the same after the file was replaced")
+		t.Error("unchanged, although the file was replaced")
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// foldingHost has a fake host ignore case below a directory.
+// foldingHost returns an edit that makes a fake host ignore case below dir.
 func foldingHost(h fakeHost, dir string, oneName func(a, b string) bool) func(*hostfs.Host) {
 	return func(host *hostfs.Host) {
 		lstat := host.Lstat
@@ -26,8 +26,8 @@ func foldingHost(h fakeHost, dir string, oneName func(a, b string) bool) func(*h
 	}
 }
 
-// TestFolded: names that take something away are tried under another spelling, and told
-// where that finds them.
+// TestFolded checks that the profile lists the names that take rights away and that the
+// host also finds under another spelling.
 func TestFolded(t *testing.T) {
 	files := `
 		f /home/u/proj/keys/4711
@@ -54,7 +54,7 @@ func TestFolded(t *testing.T) {
 		var b strings.Builder
 		for _, f := range p.Folded {
 			if strings.HasPrefix(f.Path, "/home/u/proj/.") {
-				continue // protected names, which are not there
+				continue // an absent protected name
 			}
 			fmt.Fprintf(&b, "%s %t %t\n", strings.TrimPrefix(f.Path, "/home/u/proj/"), f.ID != policy.FileID{}, f.BypassesMount)
 		}

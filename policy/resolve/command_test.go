@@ -12,8 +12,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// resolveCommand resolves a command line given in place under an explicit
-// policy that grants nothing, and returns what the command itself brought.
+// resolveCommand resolves a command line under a policy that grants nothing. The profile
+// has the grants for the command only.
 func resolveCommand(t *testing.T, h fakeHost, line string, edit ...func(*hostfs.Host)) (*policy.Profile, error) {
 	t.Helper()
 	p, err := config.FromCommandLine(config.CommandLineOptions{Command: strings.Fields(line), Net: []string{"x.example"}})
@@ -158,8 +158,8 @@ func TestCommandErrors(t *testing.T) {
 	}
 }
 
-// A command line that is written as one word gets advice where it begins with a program;
-// a space in a name is no mistake.
+// TestCommandOneWord checks that a command line written as one word gets advice if it
+// begins with a program. A space in a name gets none.
 func TestCommandOneWord(t *testing.T) {
 	h := newFake(aSystem, "x /home/u/bin/serve\nx /home/u/proj/my%20serve\nx /opt/a%20b/node").host()
 	const advice, none = "its arguments stand apart: each is a word", ""
@@ -185,8 +185,8 @@ func TestCommandOneWord(t *testing.T) {
 	}
 }
 
-// A command in place is meant from where the user is, its arguments from where
-// the server will be.
+// TestInPlaceElsewhere checks that the command of a server given on the command line is
+// relative to the user's working directory, and its arguments to the server's.
 func TestInPlaceElsewhere(t *testing.T) {
 	h := newFake(aSystem, "x /home/u/proj/node\nf /home/u/other/app/x.js\nf /home/u/proj/app/x.js")
 	p, err := config.FromCommandLine(config.CommandLineOptions{Command: []string{"./node", "app/x.js"}, Workspace: "/home/u/other", Net: []string{"a"}})
@@ -197,14 +197,15 @@ func TestInPlaceElsewhere(t *testing.T) {
 	if err != nil || out.Program != "/home/u/proj/node" || brought(out) != "/home/u/other/app /home/u/proj/node" {
 		t.Errorf("%v, %v", out, err)
 	}
-	// In a configuration both are in the workspace.
+	// In a configuration both are relative to the workspace.
 	p = &policy.Policy{Server: "s", Command: "./node", Workspace: "/home/u/other"}
 	if _, _, err = Resolve(p, h.host()); err == nil || !strings.Contains(err.Error(), "that is /home/u/other/node") {
 		t.Errorf("%v", err)
 	}
 }
 
-// A prefix is never widened to what holds secrets, or mcp-jail's own files.
+// TestGuardedPrefix checks that the grant for a program is never widened to a directory
+// with secrets or with mcp-jail's own files.
 func TestGuardedPrefix(t *testing.T) {
 	h := newFake(aSystem, "x /home/u/.cargo/bin/node\nx /data/bin/node\nd /data/state/mcp-jail\nx /home/u/.aws/x/bin/node")
 	for _, file := range []string{"/home/u/.cargo/bin/node", "/data/bin/node", "/home/u/.aws/x/bin/node"} {
@@ -215,8 +216,8 @@ func TestGuardedPrefix(t *testing.T) {
 	}
 }
 
-// The package that a command brings is searched for .env files, its
-// dependencies are not (see the limits in the package comment).
+// TestPackageIsSearched checks that the scan hides .env files in a command's package. It
+// does not search the package's dependencies (see the limits in the package comment).
 func TestPackageIsSearched(t *testing.T) {
 	h := newFake(aSystem, "f /srv/app/package.json\nf /srv/app/dist/x.js\nf /srv/app/.env\nf /srv/app/node_modules/d/.env")
 	p, err := resolveCommand(t, h, "node /srv/app/dist/x.js")
@@ -225,7 +226,8 @@ func TestPackageIsSearched(t *testing.T) {
 	}
 }
 
-// Only npx gets variables about a registry that it cannot reach.
+// TestOffline checks that npx gets the variables for a registry that it cannot reach, and
+// other programs do not.
 func TestOffline(t *testing.T) {
 	h := newFake(aSystem)
 	told := func(o config.CommandLineOptions, environ ...string) (out string) {
@@ -309,8 +311,8 @@ func TestLoaderIsAProgram(t *testing.T) {
 	}
 }
 
-// TestEnvProgram: what env(1) starts, not what it takes as a value: the file would
-// be granted.
+// TestEnvProgram checks that envProgram finds the program that env(1) starts. It must not
+// take the value of an option for it, because the program gets a grant.
 func TestEnvProgram(t *testing.T) {
 	for line, want := range map[string]string{
 		"node": "node", "-i A=b node x": "node", "-S node --x": "node", "-Snode x": "node", "-iS node": "node", "-vSA=b node": "node",

@@ -14,9 +14,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// fakeHost is a filesystem in a map. It panics when Resolve breaks the contract
-// of Host: relative or unclean paths, or a question through a symbolic link,
-// which Resolve has to resolve itself.
+// fakeHost is a filesystem in a map. It panics when Resolve breaks the contract of Host:
+// paths must be absolute and clean, and Resolve must resolve symbolic links itself.
 type fakeHost map[string]fakeFile
 
 type fakeFile struct {
@@ -27,9 +26,9 @@ type fakeFile struct {
 
 const elf = "\x7fELF\x02\x01\x01\x00"
 
-// newFake builds a host from lines: "d PATH", "f PATH [text]" (mode 0644),
-// "x PATH [text]" (mode 0755; an ELF file without text), "l PATH TARGET",
-// "p PATH" (a fifo), "s PATH" (a socket), "0 PATH" (a directory that may not be looked into).
+// newFake builds a host from lines: "d PATH", "f PATH [text]" (mode 0644), "x PATH [text]"
+// (mode 0755; an ELF file without text), "l PATH TARGET", "p PATH" (a fifo), "s PATH" (a
+// socket), "0 PATH" (a directory that cannot be read).
 func newFake(lines ...string) fakeHost {
 	h := fakeHost{"/": {mode: fs.ModeDir | 0o755}}
 	for _, block := range lines {

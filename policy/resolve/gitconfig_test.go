@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestParseGitConfig: what git reads is what is read here. Where git is there it is asked.
+// TestParseGitConfig checks that the parser reads the same values as git. If git is
+// installed, the test asks it.
 func TestParseGitConfig(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "", "k=v\n[a]\nk=v": "k=v|a.k=v",
@@ -31,7 +32,7 @@ func TestParseGitConfig(t *testing.T) {
 		"[a]k=v;x\n[b]k = \"v;x\"y z;\n":                    "a.k=v|b.k=v;xy z",
 		"[includeIf \"gitdir:~/w/\"]\n path = ~/w/config\n": "includeif.gitdir:~/w/.path=~/w/config",
 		"[a]\nb = x  y z   \n":                              "a.b=x  y z",
-		// What git does not read.
+		// Texts that git refuses.
 		"[a]\nk v\n": "!", "[a\n]\nk=v\n": "!", "[a b]\nk=v\n": "!", "[a \"b]\nk=v\n": "!", "[a]\nk=\"v\n": "!", "[a]\nk=\\x\n": "!", "[a]\n1k=v\n": "!", "[a]\nk=v\n]": "a.k=v|!", "[a \"b\" c]\nk=v": "!",
 	} {
 		settings, err := parseGitConfig([]byte(text))

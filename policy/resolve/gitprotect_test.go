@@ -9,13 +9,13 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestGitNames: what a repository's configuration has git run or read is as protected as
-// that configuration.
+// TestGitNames checks that the files that a repository's configuration has git run or read
+// are protected like that configuration.
 func TestGitNames(t *testing.T) {
 	const proj = "/home/u/proj/"
 	for _, c := range []struct {
 		config string
-		named  string // files and directories, which may not be there
+		named  string // files and directories; some do not exist
 	}{
 		{"[core]\n\thooksPath = .githooks", ".githooks .githooks/pre-commit"},
 		{"[core]\n\thooksPath = ./a/../absent-hooks", "absent-hooks"},
@@ -72,7 +72,7 @@ func TestGitNames(t *testing.T) {
 				for _, n := range strings.Fields(c.named) {
 					file := proj + strings.ReplaceAll(n, "%20", " ")
 					if _, covered := p.Find(file); !covered {
-						continue // outside of this grant
+						continue // outside this grant
 					}
 					if p.Allows(policy.OpWrite, file) || p.Allows(policy.OpCreate, file) || p.Allows(policy.OpRemove, file) || p.AllowsRename(proj+"main.c", file) {
 						t.Errorf("%s: %s; %v", file, p.RightsAt(file), ws)
@@ -89,7 +89,8 @@ func TestGitNames(t *testing.T) {
 	}
 }
 
-// TestGitNamesElsewhere: the same of worktrees, submodules, and the user's own configuration.
+// TestGitNamesElsewhere does the same for worktrees, submodules and the user's own
+// configuration.
 func TestGitNamesElsewhere(t *testing.T) {
 	h := newFake(aSystem, `
 		f /home/u/.gitconfig [core]\nhooksPath=.everywhere\n[include]\npath=proj/user.inc\n
@@ -119,15 +120,16 @@ func TestGitNamesElsewhere(t *testing.T) {
 			}
 		}
 	}
-	// A rule that names it grants it, as ever.
+	// A rule that names such a file grants it.
 	p, _ := mustResolve(t, h, fsRules(".:rw", ".everywhere:rw", "m/edit:rw"))
 	if !p.Allows(policy.OpWrite, "/home/u/proj/m/edit") {
-		t.Error("what a rule names is not granted")
+		t.Error("a rule that names the file does not grant it")
 	}
 }
 
-// TestGitNamesOfTheUser: what the user's own configuration names is run in every repository,
-// so it needs none in the grant.
+// TestGitNamesOfTheUser checks that files named in the user's own git configuration are
+// protected even if the grant contains no repository, because git uses them in every
+// repository.
 func TestGitNamesOfTheUser(t *testing.T) {
 	h := newFake(aSystem, `
 		f /home/u/.gitconfig [core]\nhooksPath=~/hooks-of-all\neditor=./relative\n[includeIf "gitdir:~/work/"]\npath=~/work/.gitwork\n[init]\ntemplateDir=/data/template\n
@@ -154,8 +156,8 @@ func TestGitNamesOfTheUser(t *testing.T) {
 	}
 }
 
-// TestGitDirectoryElsewhere: a git directory that a link or a file named .git leads to has
-// worktrees and submodules like others.
+// TestGitDirectoryElsewhere checks the worktrees and submodules of a git directory that a
+// link or a file named .git leads to.
 func TestGitDirectoryElsewhere(t *testing.T) {
 	for name, git := range map[string]string{"a link": "l /home/u/proj/.git ../proj/store", "a file": "f /home/u/proj/.git gitdir: store\\n"} {
 		h := newFake(aSystem, git, `
@@ -177,7 +179,8 @@ func TestGitDirectoryElsewhere(t *testing.T) {
 	}
 }
 
-// TestGitConfigUnread: what is not read as git reads it is said, or refused.
+// TestGitConfigUnread checks that a configuration that cannot be read as git reads it
+// leads to a warning or an error.
 func TestGitConfigUnread(t *testing.T) {
 	h := newFake(aSystem, "f /home/u/proj/.git/config [core]\\nhooksPath=first\\n]\\neditor=./second\\n")
 	p, ws := mustResolve(t, h, fsRules(".:rw"))

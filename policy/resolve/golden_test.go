@@ -11,8 +11,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// scenarios are hosts and configurations whose whole profile is kept in
-// testdata/*.golden: what plan would show.
+// scenarios are hosts and configurations whose whole profiles testdata/*.golden holds, as
+// plan would show them.
 var scenarios = []struct {
 	name, files, toml, tool string
 	edit                    func(*hostfs.Host)
@@ -129,8 +129,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// printProfile writes a profile one fact a line, so that a golden file can be
-// read and its changes reviewed.
+// printProfile writes one fact a line, so that changes of a golden file can be reviewed.
 func printProfile(p *policy.Profile) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
@@ -162,7 +161,7 @@ func printProfile(p *policy.Profile) string {
 	return b.String()
 }
 
-// TestDeterministic resolves the same many times: docs/policy.md "Properties".
+// TestDeterministic resolves each scenario ten times (docs/policy.md "Properties").
 func TestDeterministic(t *testing.T) {
 	for _, s := range scenarios {
 		var first *policy.Profile
@@ -185,7 +184,7 @@ func TestDeterministic(t *testing.T) {
 	}
 }
 
-// checkProfile asserts what Resolve promises about every profile.
+// checkProfile checks the invariants that Resolve promises for every profile.
 func checkProfile(t *testing.T, p *policy.Profile) {
 	t.Helper()
 	for i, e := range p.Entries {

@@ -14,11 +14,11 @@ import (
 	"os/exec"
 )
 
-// The profile of a program of this machine: what the kernel opens to start it
-// is in it.
+// TestResolveLocalHost resolves programs of this machine and checks that their profiles
+// contain every file that the kernel opens to start them.
 func TestResolveLocalHost(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("linux")
+		t.Skip("only Linux names the loader in an ELF header")
 	}
 	h, err := hostfs.LocalHost()
 	if err != nil {
@@ -69,8 +69,8 @@ func manyFiles(tb testing.TB) string {
 	return dir
 }
 
-// BenchmarkResolve is the part of a start that this package takes: an empty
-// workspace, and one with 22,000 files in 3,000 directories.
+// BenchmarkResolve measures the share of this package in a start, for an empty workspace
+// and for one with 22,000 files in 3,000 directories.
 func BenchmarkResolve(b *testing.B) {
 	h, err := hostfs.LocalHost()
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// What a server may have written must not widen what its next start grants.
+// TestNextStart checks that files that a server may have written do not widen the grants
+// of its next start.
 func TestNextStart(t *testing.T) {
 	const ok = "the program starts"
 	for _, test := range []struct{ name, files, command, policy, outside, err string }{
@@ -80,7 +81,8 @@ func TestNextStart(t *testing.T) {
 	}
 }
 
-// What an environment in the workspace, made as usual, needs is granted all the same.
+// TestNextStartOfAnEnvironment checks that a virtual environment in the workspace still
+// gets the grants that it needs.
 func TestNextStartOfAnEnvironment(t *testing.T) {
 	h := newFake(aSystem, `
 		x /home/u/proj/.venv/bin/server #!/home/u/proj/.venv/bin/python\n
@@ -95,7 +97,7 @@ func TestNextStartOfAnEnvironment(t *testing.T) {
 	}
 }
 
-// A file that says what servers may do is nothing for a server to write.
+// TestNamedConfigIsProtected checks that a server cannot write a file that --config names.
 func TestNamedConfigIsProtected(t *testing.T) {
 	h := newFake(aSystem, "f /home/u/proj/jail.toml\nf /home/u/proj/conf/real.toml\nl /home/u/proj/link.toml conf/real.toml")
 	named := func(h *hostfs.Host) { h.Configs = []string{"/home/u/proj/jail.toml", "/home/u/proj/link.toml"} }
@@ -114,8 +116,8 @@ func TestNamedConfigIsProtected(t *testing.T) {
 	}
 }
 
-// A project that calls its server like one of the user's does not get that one's
-// HOME to prepare.
+// TestProjectsHome checks that a project's server with the name of a user's server gets
+// another private HOME. Otherwise the project could prepare the HOME of the user's server.
 func TestProjectsHome(t *testing.T) {
 	for project, own := range map[string]bool{
 		"command = 'bash'": true, "arguments = ['x']": true, "variables = ['A']": true, "access.env = [{ name = 'A', read = true }]": true,

@@ -80,7 +80,7 @@ func (g *generator) rule(rights policy.Rights) policy.FsRule {
 
 func (g *generator) rules() (out []policy.FsRule) {
 	for range 1 + g.Intn(6) {
-		// Mostly what can be enforced together.
+		// Most of these can be enforced together.
 		rights := []policy.Rights{0, policy.Read, policy.Read | policy.Execute, policy.Read | policy.Write, policy.AllRights, policy.Rights(g.Intn(32))}[g.Intn(6)]
 		out = append(out, g.rule(rights))
 	}
@@ -105,7 +105,7 @@ func resolveOn(h hostfs.Host, rules []policy.FsRule) (*policy.Profile, error) {
 	return out, err
 }
 
-// expectedErrors are what Resolve may answer to any rules on any tree.
+// expectedError reports whether Resolve may return err for some rules on some tree.
 func expectedError(err error) bool {
 	var re *RuleError
 	var ce *policy.ConflictError
@@ -113,8 +113,8 @@ func expectedError(err error) bool {
 	return errors.As(err, &re) || errors.As(err, &ce) || errors.As(err, &ps)
 }
 
-// The rules of docs/policy.md, evaluated the slow way on a tree without links and
-// without special names.
+// TestEvaluationAgainstOracle compares profiles with a slow evaluation of the rules of
+// docs/policy.md, on trees without links and without special names.
 func TestEvaluationAgainstOracle(t *testing.T) {
 	resolved := 0
 	for seed := range int64(1000) {
@@ -153,12 +153,12 @@ func TestEvaluationAgainstOracle(t *testing.T) {
 		}
 	}
 	if resolved < 300 {
-		t.Errorf("only %d of 1000 were resolved: the test tests little", resolved)
+		t.Errorf("only %d of 1000 were resolved: too few for this test", resolved)
 	}
 }
 
-// Neither taking a rule that grants out nor putting in one that does not makes
-// anything reachable (docs/policy.md "Properties").
+// TestNeverWider checks docs/policy.md "Properties": removing a rule that grants makes
+// nothing reachable, and neither does adding a rule without rights.
 func TestNeverWider(t *testing.T) {
 	added, removed := 0, 0
 	for seed := range int64(1000) {
@@ -176,7 +176,7 @@ func TestNeverWider(t *testing.T) {
 					t.Fatalf("seed %d: adding a rule without rights gives %s at %s\n%+v\n%s\n%s", seed, wider, p, rules, printProfile(before), printProfile(after))
 				}
 				for op := policy.OpRead; op <= policy.OpRemove; op++ {
-					// A rule for a path without which a name was pinned adds a pin, never takes one.
+					// An added rule may pin another name. It never unpins one.
 					if after.Allows(op, p) && !before.Allows(op, p) {
 						t.Fatalf("seed %d: adding a rule without rights allows %s of %s\n%+v\n%s\n%s", seed, op, p, rules, printProfile(before), printProfile(after))
 					}
@@ -185,8 +185,8 @@ func TestNeverWider(t *testing.T) {
 		}
 		i := g.Intn(len(rules))
 		if !rules[i].Read {
-			// A protected name below a rule that only writes is out of reach, and
-			// below a wider rule that reads it is not: such rules take away.
+			// A rule that only writes takes rights away: a protected name below it is
+			// out of reach, and below a wider rule that reads it is not.
 			continue
 		}
 		fewer := append(append([]policy.FsRule{}, rules[:i]...), rules[i+1:]...)
@@ -204,8 +204,8 @@ func TestNeverWider(t *testing.T) {
 	}
 }
 
-// checkCanonical: an entry's path has no symbolic link in any component, and a
-// relative rule grants nothing outside of the workspace.
+// checkCanonical checks that no entry's path has a symbolic link in it, and that a
+// relative rule grants nothing outside the workspace.
 func checkCanonical(t *testing.T, h fakeHost, rules []policy.FsRule, p *policy.Profile) {
 	t.Helper()
 	for _, e := range p.Entries {

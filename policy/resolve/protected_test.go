@@ -66,18 +66,18 @@ func TestProtected(t *testing.T) {
 	if p.AllowsRename("/home/u/proj/x", "/home/u/proj/.husky") || p.AllowsRename("/home/u/proj/x", "/home/u/proj/sub/.git/hooks") {
 		t.Error("a protected name can be renamed into being")
 	}
-	// "when a parent is renamed": the hooks of a moved repository are hooks.
+	// The hooks of a repository that was moved are protected too.
 	if p.AllowsRename("/home/u/proj/young", "/home/u/proj/old") || p.AllowsRename("/home/u/proj/young/.git", "/home/u/proj/x") {
 		t.Error("a repository without hooks can be moved away")
 	}
-	// A worktree's hooks are in the repository that it belongs to.
+	// The hooks of a worktree are those of its repository.
 	p, _ = mustResolve(t, h, fsRules("~/w:rw", "~/repo:rw"))
 	for _, path := range []string{"/home/u/w/.git", "/home/u/repo/.git/config", "/home/u/repo/.git/hooks/x", "/home/u/repo/.git/worktrees/w/commondir"} {
 		if p.RightsAt(path) != policy.Read {
 			t.Errorf("%s: %s", path, p.RightsAt(path))
 		}
 	}
-	// So are those of a bare repository, which no name gives away.
+	// That repository may be bare, and then its directory has no special name.
 	bare := newFake(aSystem, `
 		f /home/u/bare/config
 		d /home/u/bare/hooks
@@ -94,7 +94,7 @@ func TestProtected(t *testing.T) {
 	if p.Allows(policy.OpCreate, "/home/u/proj/hg2/.hg/hgrc") || !p.Allows(policy.OpCreate, "/home/u/proj/hg2/.hg/dirstate") {
 		t.Error("the settings in a granted .hg")
 	}
-	// A rule for the name itself.
+	// Rules that name protected files.
 	p, _ = mustResolve(t, h, fsRules(".:rw", ".vscode:rw", ".git/hooks:rw", "a/b/.envrc:rw"))
 	for _, path := range []string{".vscode/tasks.json", ".git/hooks/pre-commit", "a/b/.envrc"} {
 		if !p.Allows(policy.OpWrite, "/home/u/proj/"+path) {
@@ -104,7 +104,7 @@ func TestProtected(t *testing.T) {
 	if p.Allows(policy.OpWrite, "/home/u/proj/.git/config") {
 		t.Error(".git/config is granted and not named")
 	}
-	// Nothing to protect in a grant without write.
+	// A grant without write needs no protection.
 	p, _ = mustResolve(t, h, fsRules(".:r"))
 	if len(p.Unprotected) != 0 {
 		t.Errorf("unprotected %v", p.Unprotected)
@@ -136,8 +136,8 @@ func TestOwnFilesAreProtected(t *testing.T) {
 	checkProfile(t, p)
 }
 
-// TestStartupFiles: a grant of the home directory does not extend to what the user's own
-// shells, sessions and editors run next.
+// TestStartupFiles checks that a grant of the home directory excludes the files that the
+// user's own shells, sessions and editors run next.
 func TestStartupFiles(t *testing.T) {
 	h := newFake(aSystem, `
 		f /home/u/.bashrc
@@ -178,16 +178,16 @@ func TestStartupFiles(t *testing.T) {
 		}
 	}
 	if p.Allows(policy.OpRead, "/home/u/.config/git/credentials") {
-		t.Error("what is hidden shows below a protected directory")
+		t.Error("a hidden file below a protected directory can be read")
 	}
-	// A link leads into a grant that is not the home directory's.
+	// The file is in another grant, and a link in the home directory leads to it.
 	p, _ = mustResolve(t, h, fsRules("/data/shared:rw", "~/dotfiles:rw"))
 	for _, name := range []string{"/data/shared/zshrc", "/home/u/dotfiles/vim/rc"} {
 		if p.RightsAt(name) != policy.Read {
 			t.Errorf("%s: %s", name, p.RightsAt(name))
 		}
 	}
-	// A rule that names one grants it, and a workspace there is a rule.
+	// A rule that names such a file or directory grants it.
 	p, _ = mustResolve(t, h, fsRules("~:rw", "~/.config/systemd:rw", "~/.bashrc:rw"))
 	if !p.Allows(policy.OpWrite, "/home/u/.config/systemd/user/x") || !p.Allows(policy.OpWrite, "/home/u/.bashrc") || p.Allows(policy.OpWrite, "/home/u/.config/git/config") {
 		t.Error("a rule that names one does not grant it, or grants more")
@@ -201,8 +201,8 @@ func TestStartupFiles(t *testing.T) {
 	}
 }
 
-// Each file that says where a worktree's repository and settings are is read-only in a
-// writable grant of the repository.
+// TestWorktreeFilesAreReadOnly checks that the files that locate a worktree's repository
+// and settings are read-only in a writable grant of the repository.
 func TestWorktreeFilesAreReadOnly(t *testing.T) {
 	const dir = "/home/u/proj/.git/worktrees/w/"
 	p, _ := mustResolve(t, newFake(aSystem, "f "+dir+"commondir ../..\nf "+dir+"gitdir /home/u/w/.git\nf "+dir+"config.worktree\nf "+dir+"HEAD"), aServer)

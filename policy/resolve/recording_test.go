@@ -9,8 +9,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// What Same promises, on random trees that change a little: while it is true, Resolve
-// would return what it has returned.
+// TestRecordingUnchanged checks the promise of Unchanged on random trees that change a
+// little: while it returns true, Resolve returns the same result.
 func TestRecordingUnchanged(t *testing.T) {
 	kept, lost, needless := 0, 0, 0
 	for seed := range int64(3000) {
@@ -31,16 +31,16 @@ func TestRecordingUnchanged(t *testing.T) {
 		host.Lstat = func(p string) (hostfs.FileInfo, error) { asked.Store(true); return lstat(p) }
 		before := resolve(l.Record(host))
 		if !asked.Load() {
-			continue // the rules by themselves are wrong
+			continue // the rules themselves are wrong
 		}
 		if !l.Unchanged() {
-			t.Fatalf("seed %d: another answer, and nothing has changed", seed)
+			t.Fatalf("seed %d: changed, although nothing has changed", seed)
 		}
 		g.change(h)
 		same, after := l.Unchanged(), resolve(h.host())
 		switch {
 		case same && after != before:
-			t.Fatalf("seed %d: every answer is the same, and what is resolved is not\nbefore %s\nafter  %s", seed, before, after)
+			t.Fatalf("seed %d: no answer has changed, but the result has\nbefore %s\nafter  %s", seed, before, after)
 		case same:
 			kept++
 		case after == before:
@@ -49,13 +49,13 @@ func TestRecordingUnchanged(t *testing.T) {
 			lost++
 		}
 	}
-	// It has to be true sometimes, and false when it matters.
+	// Both answers must occur often enough.
 	if t.Log(kept, lost, needless); kept < 100 || lost < 100 {
-		t.Errorf("%d times the same and %d times not: these trees show little", kept, lost)
+		t.Errorf("%d times unchanged and %d times changed: too few for this test", kept, lost)
 	}
 }
 
-// change makes, removes or replaces one thing.
+// change makes, removes or replaces one file.
 func (g *generator) change(h fakeHost) {
 	paths := h.paths()
 	p := paths[g.Intn(len(paths))]
@@ -82,7 +82,7 @@ func (g *generator) change(h fakeHost) {
 	}
 }
 
-// Every sort of question counts.
+// TestRecordingNotices checks that a changed answer to each method of Host is noticed.
 func TestRecordingNotices(t *testing.T) {
 	for name, c := range map[string]struct {
 		ask  func(hostfs.Host)
@@ -97,18 +97,18 @@ func TestRecordingNotices(t *testing.T) {
 		h := newFake("d /home/u/proj", "f /home/u/proj/f text", "l /home/u/proj/l f")
 		var l hostfs.Recording
 		if l.Unchanged() {
-			t.Errorf("%s: the same, and nothing was asked", name)
+			t.Errorf("%s: unchanged, although nothing was asked", name)
 		}
 		through := l.Record(h.host())
 		for range 300 { // enough for several threads
 			c.ask(through)
 		}
 		if !l.Unchanged() {
-			t.Errorf("%s: another answer, and nothing has changed", name)
+			t.Errorf("%s: changed, although nothing has changed", name)
 		}
 		h.add(c.line)
 		if l.Unchanged() {
-			t.Errorf("%s: the same after %q", name, c.line)
+			t.Errorf("%s: unchanged after %q", name, c.line)
 		}
 	}
 }

@@ -15,8 +15,8 @@ import (
 
 const aServer = "[servers.s]\ncommand = \"server\"\n"
 
-// fsRules writes rules as "PATH:RIGHTS" with the letters r, c, u, d, x and w for
-// write.
+// fsRules returns the configuration with rules written as "PATH:RIGHTS", with the letters
+// r, c, u, d, x, and w for write.
 func fsRules(specs ...string) string {
 	var b strings.Builder
 	b.WriteString(aServer + "[servers.s.access]\n")
@@ -105,12 +105,12 @@ func TestMissingPaths(t *testing.T) {
 			t.Errorf("%s: %+v, %v", path, e, ok)
 		}
 	}
-	// The last of two rules decides, also about what is going to be made.
+	// The last of two rules decides, also for a directory that would be made.
 	if p, _ := mustResolve(t, h, fsRules("out/:rw", "out:r")); p.RightsAt("/home/u/proj/out") != 0 {
 		t.Errorf("out: %s", p.RightsAt("/home/u/proj/out"))
 	}
-	// "removing a rule never widens": a narrower rule for a path that does not
-	// exist yet must not be undone by creating it.
+	// A narrower rule for a path that does not exist yet must hold when the path is
+	// created.
 	p, _ = mustResolve(t, h, fsRules(".:rw", "secret:", "ro:r"))
 	for _, path := range []string{"/home/u/proj/secret", "/home/u/proj/ro"} {
 		if p.Allows(policy.OpCreate, path) || p.Allows(policy.OpMkdir, path) || p.AllowsRename("/home/u/proj/file", path) {
@@ -163,16 +163,17 @@ func TestResolveChecksPolicy(t *testing.T) {
 	}
 }
 
-// A grant below a mask still has what is granted above the mask.
+// TestConflictBelowMask checks that a grant below a mask includes the rights that are
+// granted above the mask.
 func TestConflictBelowMask(t *testing.T) {
-	// A mask in between does not reset what Landlock adds up.
+	// Landlock adds up the rights of all directories above, also across a mask.
 	if _, _, err := resolveFake(t, newFake(aSystem, "d /home/u/proj/a/b"), fsRules(".:rw", "a:", "a/b:rc")); err == nil {
 		t.Error("a grant below a mask forgot the grant above it")
 	}
 	if _, _, err := resolveFake(t, newFake(aSystem, "d /home/u/proj/a/b/c"), fsRules(".:r", "a:rd", "a/b:", "a/b/c:rc")); err == nil {
 		t.Error("only the widest grant was asked")
 	}
-	// Adding back below a read-only part is fine.
+	// A grant below a read-only directory may add rights again.
 	mustResolve(t, newFake(aSystem, "d /home/u/proj/a/b/c"), fsRules(".:rw", "a:r", "a/b:rw", "a/b/c:"))
 }
 
@@ -212,7 +213,7 @@ func TestNetRuleProblems(t *testing.T) {
 			t.Errorf("%s\n got %v\nwant %s", tt.rule, err, tt.want)
 		}
 	}
-	// A policy that a program built is refused in the same way.
+	// A policy that was not decoded from a file is refused in the same way.
 	for _, r := range []policy.NetRule{
 		{Host: "a", Methods: []string{"get"}, Allow: true},
 		{Host: "a", Secrets: []policy.Secret{{Env: "T"}}},

@@ -6,7 +6,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// A socket in a granted directory is hidden, unless a rule names it.
+// TestHostSockets checks that a socket in a granted directory is hidden unless a rule
+// names it.
 func TestHostSockets(t *testing.T) {
 	h := newFake(aSystem, `
 		s /home/u/proj/run/db.sock
@@ -31,8 +32,8 @@ func TestHostSockets(t *testing.T) {
 	}
 }
 
-// TestFifosInReadOnlyParts: a fifo is written to through a read-only mount, unless
-// Landlock refuses that.
+// TestFifosInReadOnlyParts checks that fifos in read-only parts are hidden: a read-only
+// mount does not prevent writes to a fifo, unless Landlock does.
 func TestFifosInReadOnlyParts(t *testing.T) {
 	h := newFake(aSystem, "p /home/u/proj/run/ctl\np /home/u/proj/free")
 	for _, tt := range []struct {

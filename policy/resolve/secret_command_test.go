@@ -10,8 +10,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// What a secret's command would run or read is refused where the server could write it,
-// and passes where it could not.
+// TestSecretCommand checks that a secret's command is refused if the server could write a
+// file that the command runs or reads.
 func TestSecretCommand(t *testing.T) {
 	const rules = "\n[[servers.s.access.fs]]\npath = \"~/grant\"\nread = true\nwrite = true\n"
 	files := "x /opt/op\nx /opt/sh #!/usr/bin/bash\\n\nf /opt/get.py\nx /home/u/grant/op\nx /home/u/grant/py\nf /home/u/grant/get.py\nd /home/u/grant/bin\n" +
@@ -50,7 +50,7 @@ func TestSecretCommand(t *testing.T) {
 		{"by dots", `"python3", "/opt/../home/u/grant/get.py"`, "", "", "the command needs /home/u/grant/get.py"},
 		{"an option", `"/opt/op", "--file=/home/u/grant/x"`, "", "", "the command needs /home/u/grant/x"},
 		{"an option without a space", `"/opt/op", "-f/home/u/grant/x"`, "", "", "the command needs /home/u/grant/x"},
-		{"a file to send", `"cat", "/home/u/grant/x"`, "/opt:/usr/bin", "", ""}, // there is no cat here
+		{"a file to send", `"cat", "/home/u/grant/x"`, "/opt:/usr/bin", "", ""}, // this fake host has no cat
 		{"a file to print", `"/opt/op", "/home/u/grant/x"`, "", "", "what is sent as the secret"},
 		{"a directory", `"/opt/op", "-C", "~/grant"`, "", "", "the command needs /home/u/grant,"},
 		{"its interpreter", `"/opt/by"`, "", "", "the command needs /home/u/grant/py"},
@@ -80,7 +80,7 @@ func TestSecretCommand(t *testing.T) {
 			if s.Program == "" {
 				return
 			}
-			// What it starts by name comes from where the server cannot write.
+			// Its PATH has no directory that the server can write.
 			if strings.Contains(s.Path, "grant") || strings.Contains(s.Path, "relative") || !strings.Contains(s.Path, "/usr/bin") {
 				t.Errorf("PATH is %s", s.Path)
 			}
@@ -91,8 +91,8 @@ func TestSecretCommand(t *testing.T) {
 	}
 }
 
-// A program that prints secrets is refused where a rule lets a server write its settings,
-// and not where these are hidden in a wider grant.
+// TestSecretSettings checks that a program that prints secrets is refused if a rule lets a
+// server write its settings. It is accepted if the settings are hidden in a wider grant.
 func TestSecretSettings(t *testing.T) {
 	h := newFake(aSystem, "x /opt/aws\nx /opt/gh\nf /home/u/.aws/config\nf /home/u/.config/gh/hosts.yml")
 	for _, tt := range []struct{ command, path, rights, err string }{

@@ -22,7 +22,8 @@ func value(p *policy.Profile, name string) string {
 	return "(unset)"
 }
 
-// The value of a secret is nowhere in what is made of a policy.
+// TestSecretOfVariable checks that neither the profile nor the statement contains the
+// value of a secret.
 func TestSecretOfVariable(t *testing.T) {
 	h := newFake(aSystem)
 	p, ws := mustResolve(t, h, api+`{ env = "GH_TOKEN" }`+"\n", func(h *hostfs.Host) { h.Environ = append(h.Environ, "GH_TOKEN=ghp_value") })
@@ -41,7 +42,7 @@ func TestSecretOfVariable(t *testing.T) {
 	if !strings.Contains(string(p.Statement()), `"secrets":["GH_TOKEN"]`) {
 		t.Errorf("%s", p.Statement())
 	}
-	// The control: granted as a variable it is passed.
+	// The control: a variable that a rule grants has its value.
 	if p, _ := mustResolve(t, h, "[servers.s]\ncommand = \"server\"\nvariables = [\"GH_TOKEN\"]\n"); value(p, "GH_TOKEN") != "ghp_x" {
 		t.Errorf("a variable is %q", value(p, "GH_TOKEN"))
 	}
@@ -63,8 +64,8 @@ func TestSecretBesidesVariables(t *testing.T) {
 	}
 }
 
-// What is missing is unset in the jail, too, even if a rule would forward another
-// value in its place.
+// TestMissingSecret checks that the variable of a missing secret is unset in the jail,
+// even if a rule would forward the host's value.
 func TestMissingSecret(t *testing.T) {
 	files := "d /home/u/dir\n0 /home/u/shut\nf /home/u/shut/t\np /home/u/pipe\nf /home/u/t"
 	for _, tt := range []struct{ secret, why string }{
@@ -93,8 +94,9 @@ func TestMissingSecret(t *testing.T) {
 	}
 }
 
-// The file of a secret is hidden in every grant, and one that the server could
-// choose or write is refused: the launcher reads it with the user's rights.
+// TestSecretFile checks that the file of a secret is hidden in every grant. A file that
+// the server could choose or write is refused, because the launcher reads it with the
+// user's rights.
 func TestSecretFile(t *testing.T) {
 	const rw = "\n[[servers.s.access.fs]]\npath = \".\"\nread = true\nwrite = true\n"
 	named := func(rights string) string { return "\n[[servers.s.access.fs]]\npath = \"~/proj/t\"\n" + rights + "\n" }
@@ -130,7 +132,8 @@ func TestSecretFile(t *testing.T) {
 	}
 }
 
-// Every variable has one source, which several hosts may share.
+// TestSecretOfSeveralRules checks that each variable has one source, which several hosts
+// may share.
 func TestSecretOfSeveralRules(t *testing.T) {
 	second := func(secret string) string {
 		return api + `[{ env = "T", file = "~/t" }, { env = "A", command = ["a"] }]` + "\n[[servers.s.access.net]]\nhost = \"b\"\nallow = true\nsecret = " + secret + "\n"

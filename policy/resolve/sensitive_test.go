@@ -43,11 +43,11 @@ func TestSensitive(t *testing.T) {
 	if len(ws) != 0 {
 		t.Errorf("warnings %v", ws)
 	}
-	// A hostile name hides nothing that the server needs.
+	// A link named .env does not hide its target.
 	if p, _ := mustResolve(t, newFake(aSystem, "l /home/u/proj/.env /usr/bin/node"), aServer); p.RightsAt("/usr/bin/node") != policy.Read|policy.Execute {
 		t.Errorf("node: %s", p.RightsAt("/usr/bin/node"))
 	}
-	// A proc or sysfs that is mounted in a grant, as below a container's root.
+	// A proc or sysfs in a grant is hidden, as below a container's root.
 	chroot := newFake(aSystem, "f /home/u/proj/root/proc/sys/kernel/core_pattern\nf /home/u/proj/root/etc/passwd")
 	mounted := func(h *hostfs.Host) { h.PseudoMounts = []string{"/home/u/proj/root/proc", "/elsewhere/proc"} }
 	p, _ = mustResolve(t, chroot, aServer, mounted)
@@ -58,7 +58,7 @@ func TestSensitive(t *testing.T) {
 	if codes(ws) != "sensitive-granted" {
 		t.Errorf("warnings %v", ws)
 	}
-	// Without the link the next start would not find what it leads to.
+	// The link stays, because the next start must find its target again.
 	for _, rights := range []string{"r", "rw"} {
 		p, _ := mustResolve(t, h, fsRules("~:"+rights))
 		at(p, "/home/u/proj/config/prod.env", 0)
@@ -71,7 +71,7 @@ func TestSensitive(t *testing.T) {
 			t.Errorf("%s: the link of a listed path can be taken away", rights)
 		}
 	}
-	// What lies inside is granted by name; the rest stays hidden.
+	// Rules that name files grant these. The rest stays hidden.
 	p, ws = mustResolve(t, h, fsRules("~:r", "~/.ssh/known_hosts:r", ".env:r"))
 	at(p, "/home/u/.ssh/known_hosts", policy.Read)
 	at(p, "/home/u/.ssh/id", 0)
@@ -80,27 +80,27 @@ func TestSensitive(t *testing.T) {
 	if codes(ws) != "sensitive-granted sensitive-granted" || !strings.Contains(ws[0].Message, "the server will be able to read /home/u/.ssh/known_hosts") {
 		t.Errorf("warnings %v", ws)
 	}
-	// A name that leads there does not name it.
+	// A rule for a link to a sensitive directory does not grant it.
 	p, ws = mustResolve(t, h, fsRules("~/notes:r"))
 	at(p, "/home/u/.ssh/id", 0)
 	if codes(ws) != "sensitive-masked" {
 		t.Errorf("warnings %v", ws)
 	}
-	// The user's own list adds.
+	// The user's list extends the built-in one.
 	p, _ = mustResolve(t, h, strings.Replace(fsRules(".:r"), "access]\n", "access]\nsensitive_paths = [\"**/*.pem\", \"config\", \"**/deep/er\", \"/home/u/proj/.environment\"]\n", 1))
 	for _, path := range []string{"keys/a.pem", "config/prod.env", "deep/er/x", ".environment"} {
 		at(p, "/home/u/proj/"+path, 0)
 	}
 	at(p, "/home/u/proj/deep/x", policy.Read)
-	// Absent ones must not come into being.
+	// An absent sensitive path cannot be created.
 	p, _ = mustResolve(t, h, fsRules("~:rw"))
 	if p.Allows(policy.OpMkdir, "/home/u/.gnupg") || !p.Allows(policy.OpMkdir, "/home/u/.gnupgx") {
 		t.Error("~/.gnupg can be made")
 	}
 }
 
-// What servers answered is kept where none of them can read or write it, and a
-// directory that is not there yet cannot be made by one.
+// TestCacheIsHidden checks that no server can read or write the cache of answers. If its
+// directory does not exist, no server can create it.
 func TestCacheIsHidden(t *testing.T) {
 	const own = "/home/u/.cache/mcp-jail"
 	there := newFake(aSystem, "f "+own+"/catalog/x.json\nf /home/u/.cache/other/x")
@@ -125,7 +125,7 @@ func TestCacheIsHidden(t *testing.T) {
 			file = "/home/u/disk/catalog/x.json"
 		}
 		for op, got := range map[string]bool{"read": p.Allows(policy.OpRead, file), "write": p.Allows(policy.OpWrite, file), "create": p.Allows(policy.OpCreate, file+"2"), "mkdir": p.Allows(policy.OpMkdir, own)} {
-			if c.want && op == "mkdir" { // the directory itself is not the rule's
+			if c.want && op == "mkdir" { // the rule does not cover the directory itself
 				continue
 			}
 			if got != c.want {
@@ -141,14 +141,15 @@ func TestCacheIsHidden(t *testing.T) {
 	}
 }
 
-// TestLinksAstray: the opens that read are looked at only where a link of a grant leads to
-// a sensitive path that is not granted.
+// TestLinksAstray checks that LinksAstray is set only if a link in a grant leads to a
+// sensitive path that is not granted. Only then does the supervisor check opens for
+// reading.
 func TestLinksAstray(t *testing.T) {
 	secrets := "f /home/u/.ssh/id\nf /home/u/.netrc\nf /home/u/proj/.env\nf /home/u/other/x\nf /home/u/other/.env\nf /home/u/own/key\nf /home/u/proj/plain\n"
 	for link, want := range map[string]bool{
 		"":                                                              false,
 		"l /home/u/proj/l plain":                                        false,
-		"l /home/u/proj/l /home/u/other/x":                              false, // it is not granted, and no secret
+		"l /home/u/proj/l /home/u/other/x":                              false, // neither granted nor sensitive
 		"l /home/u/proj/l /home/u/absent":                               false,
 		"l /home/u/proj/l /usr/bin/node":                                false,
 		"l /home/u/proj/l /home/u/.ssh/id":                              true,
@@ -157,7 +158,7 @@ func TestLinksAstray(t *testing.T) {
 		"l /home/u/proj/l .env":                                         true,
 		"l /home/u/proj/l /home/u/other/.env":                           true,
 		"l /home/u/proj/l m\nl /home/u/proj/m /home/u/.ssh/id":          true,
-		"l /home/u/proj/node_modules/.bin/l /home/u/.ssh/id":            false, // npm's own
+		"l /home/u/proj/node_modules/.bin/l /home/u/.ssh/id":            false, // npm makes these links
 		"d /data/ssh\nf /data/ssh/id\nl /home/u/proj/l /home/u/own/key": true,
 	} {
 		server := aServer + "[servers.s.access]\nsensitive_paths = [\"~/own\"]\n[[servers.s.access.fs]]\npath = \".\"\nread = true\n"
@@ -167,6 +168,6 @@ func TestLinksAstray(t *testing.T) {
 	}
 	granted := fsRules(".:rw", "~/.ssh/id:r")
 	if p, _ := mustResolve(t, newFake(aSystem, secrets+"l /home/u/proj/l /home/u/.ssh/id"), granted); p.LinksAstray {
-		t.Error("what a rule grants is not refused")
+		t.Error("a link to a granted path counts as astray")
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
-// statementOf resolves a configuration on a fake host and reads what the server
-// would be told.
+// statementOf resolves a configuration on a fake host and returns the statement for the
+// server.
 func statementOf(t *testing.T, host fakeHost, toml string) (*policy.Profile, policy.Statement, []byte) {
 	t.Helper()
 	c, err := config.Decode([]byte(toml), "mcp-jail.toml")

@@ -8,11 +8,11 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// TestUnreadableDirectories: a server could take the right to read from a directory,
-// and give it back in its next session, which has searched without finding
-// anything.
+// TestUnreadableDirectories checks that a directory that the scan cannot read is hidden. A
+// server could remove the right to read it before a start, so that the scan finds nothing,
+// and restore it afterwards.
 func TestUnreadableDirectories(t *testing.T) {
-	owner := func(h *hostfs.Host) { h.UID = 0 } // whom the fake's files belong to
+	owner := func(h *hostfs.Host) { h.UID = 0 } // the owner of the fake's files
 	for _, tt := range []struct {
 		name, files, toml, path string
 		owner                   bool
@@ -43,8 +43,9 @@ func TestUnreadableDirectories(t *testing.T) {
 	}
 }
 
-// TestConfigDirectory: ~/.config is listed ahead, so that what it does not have need
-// not be asked about; not where it can be listed and not searched, nor through a link.
+// TestConfigDirectory checks that ~/.config is listed first, so that Resolve need not ask
+// for each absent name in it. It asks if the directory can be listed but not searched, or
+// is reached through a link.
 func TestConfigDirectory(t *testing.T) {
 	listable := func(h *hostfs.Host) {
 		h.UID = 0
@@ -75,12 +76,12 @@ func TestConfigDirectory(t *testing.T) {
 	}
 	asked = 0
 	if mustResolve(t, newFake(aSystem, "d /home/u/.config/x\nd /srv/app"), fsRules("/srv/app:r"), count); asked != 0 {
-		t.Errorf("%d names were asked about that are not there", asked)
+		t.Errorf("Resolve asked for %d absent names", asked)
 	}
 }
 
-// TestCaseInsensitiveDirectory: where case is ignored, or a letter has several spellings, a
-// sensitive path is found under a name that no listing has.
+// TestCaseInsensitiveDirectory checks that a sensitive path is hidden if the host finds it
+// under another spelling than the listed one, because it ignores case or composes letters.
 func TestCaseInsensitiveDirectory(t *testing.T) {
 	const decomposed, composed = "cle\u0301", "cl\u00e9"
 	composes := func(listed, asked string) bool { return listed == strings.Replace(asked, composed, decomposed, 1) }
@@ -114,8 +115,8 @@ func TestCaseInsensitiveDirectory(t *testing.T) {
 	}
 }
 
-// TestStrayScripts: what a link of the workspace makes of a script's path is not
-// the user's word.
+// TestStrayScripts checks that a link in the workspace does not extend the grant for a
+// script. The user wrote the link's path, and the server could choose its target.
 func TestStrayScripts(t *testing.T) {
 	h := newFake(aSystem, `
 		l /home/u/proj/server.py ../.ssh/id
@@ -158,7 +159,7 @@ func TestStrayScripts(t *testing.T) {
 	if _, _, err := resolveFake(t, h, server("./tool")); err == nil || !strings.Contains(err.Error(), "name that script itself: /home/u/bin/tool") {
 		t.Errorf("a program that is a link to a script outside: %v", err)
 	}
-	// Nor does a package.json that was taken away widen the package.
+	// The server could remove a package.json. That does not widen the package.
 	mono := newFake(aSystem, "f /home/u/src/package.json\nd /home/u/src/node_modules\nf /home/u/src/other/x.js\nf /home/u/src/w/dist/index.js")
 	p, _ := mustResolve(t, mono, server("node dist/index.js"), func(h *hostfs.Host) { h.Dir = "/home/u/src/w" })
 	for path, want := range map[string]policy.Rights{"/home/u/src/other/x.js": 0, "/home/u/src/package.json": policy.Read | policy.Execute, "/home/u/src/node_modules/x": policy.Read | policy.Execute, "/home/u/src/w/dist/index.js": policy.Read | policy.Write | policy.Execute} {
@@ -166,11 +167,11 @@ func TestStrayScripts(t *testing.T) {
 			t.Errorf("a package around the workspace: %s: %s, want %s", path, got, want)
 		}
 	}
-	// An interpreter is not chosen for what it holds, and a link may stay inside.
+	// A link to an interpreter, or to a place inside the workspace, is accepted.
 	if p, ws := mustResolve(t, h, server("./v/bin/python3 in.py")); p.RightsAt("/home/u/py/lib/x") == 0 || strings.Contains(codes(ws), "stray") {
 		t.Errorf("a virtual environment: %v", ws)
 	}
-	// So it is of no use to name anything but a program as a loader.
+	// An ELF file gets no grant for a directory that it names as its loader.
 	elf := "\x7fELF\x02\x01" + strings.Repeat("\x00", 26) + "\x40" + strings.Repeat("\x00", 21) + "\x38\x00\x01\x00" + strings.Repeat("\x00", 6)
 	name := "/home/u/notes\x00"
 	head := "\x03\x00\x00\x00\x00\x00\x00\x00" + "\x78" + strings.Repeat("\x00", 23) + string(rune(len(name))) + strings.Repeat("\x00", 23)

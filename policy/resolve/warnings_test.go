@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestUseless names rules that grant nothing, and leaves those alone that take
-// something away.
+// TestUseless checks that rules that grant nothing lead to warnings. A rule that takes
+// rights away is not one of them.
 func TestUseless(t *testing.T) {
 	h := newFake(aSystem, "f /home/u/proj/a/b\nf /home/u/other/x\nx /usr/bin/git")
 	for _, tt := range []struct{ name, access, warns string }{
@@ -40,8 +40,8 @@ func TestUseless(t *testing.T) {
 	}
 }
 
-// TestPlaces: rules for a cloud's credentials and for private networks are honoured,
-// with a warning.
+// TestPlaces checks that rules for a cloud's metadata service and for private networks
+// hold and lead to a warning.
 func TestPlaces(t *testing.T) {
 	for host, want := range map[string]string{
 		"169.254.169.254":          "metadata-host",

@@ -44,18 +44,19 @@ func TestUnsafeWorkspace(t *testing.T) {
 	if p.Workspace != "" || !strings.Contains(ws[0].Message, "holds the home directory") {
 		t.Errorf("an ancestor of home: %v", ws)
 	}
-	// With an access table it is a place like others.
+	// With an access table the home directory may be the workspace.
 	p, _ = mustResolve(t, h, fsRules(".:r"), func(h *hostfs.Host) { h.Dir = "/home/u" })
 	if p.RightsAt("/home/u/x") != policy.Read || p.RightsAt("/home/u/.ssh/x") != 0 || p.Dir != "/home/u" {
 		t.Errorf("explicit rule: %s", printProfile(p))
 	}
-	// A missing working directory is no error unless it was named.
+	// A missing working directory is an error only if the user named it.
 	if p, ws := mustResolve(t, h, aServer, func(h *hostfs.Host) { h.Dir = "/gone" }); p.Workspace != "" || codes(ws) != "no-workspace" {
 		t.Errorf("gone: %v", ws)
 	}
 }
 
-// The server starts in its workspace whenever that is there to be seen.
+// TestDirectory checks that the server starts in its workspace if the workspace exists in
+// the jail.
 func TestDirectory(t *testing.T) {
 	h := newFake(aSystem, "d /work/ws/sub", "f /work/ws/file", "d /tmp/ws/sub", "d /other")
 	for _, row := range []struct{ dir, rules, want string }{
@@ -68,7 +69,7 @@ func TestDirectory(t *testing.T) {
 		{"/tmp/ws", fsRules("/tmp/ws:r"), "/tmp/ws"},
 		{"/work/ws", fsRules("/other:r"), ""},
 		{"/work/ws", fsRules("/work:r", "/work/ws:"), ""},
-		{"/tmp/ws", fsRules("/:r"), ""}, // /tmp is the jail's own
+		{"/tmp/ws", fsRules("/:r"), ""}, // the jail has its own /tmp
 	} {
 		p, _ := mustResolve(t, h, row.rules, func(h *hostfs.Host) { h.Dir = row.dir })
 		want := row.want
@@ -81,7 +82,7 @@ func TestDirectory(t *testing.T) {
 	}
 }
 
-// owned is a fake host with other owners and modes of some of its files.
+// owned is a fake host in which some files have other owners and modes.
 func owned(h hostfs.Host, changed map[string]hostfs.FileInfo) hostfs.Host {
 	lstat := h.Lstat
 	h.Lstat = func(p string) (hostfs.FileInfo, error) {
@@ -95,14 +96,15 @@ func owned(h hostfs.Host, changed map[string]hostfs.FileInfo) hostfs.Host {
 		return info, err
 	}
 	if h.UID != 0 {
-		h.UID = 71000 // has no account on any machine that these tests run on
+		h.UID = 71000 // has no account on test machines
 	}
 	h.OwnGroup = func(gid int) bool { return gid == 1000 }
 	h.Unmapped = func(uid int) bool { return uid == 65534 }
 	return h
 }
 
-// TestPrivateHomeOwners: another user has no say in the private HOME.
+// TestPrivateHomeOwners checks that the private HOME is refused if another user could
+// change it.
 func TestPrivateHomeOwners(t *testing.T) {
 	const state = "/home/u/.local/state/mcp-jail"
 	for name, c := range map[string]struct {
@@ -162,17 +164,18 @@ func decoded(t *testing.T, text string) *config.Config {
 	return c
 }
 
-// What one tool leaves in HOME is not there for another: its process has a copy.
+// TestToolsHome checks that each tool has its own copy of HOME, so that one tool cannot
+// leave files for another.
 func TestToolsHome(t *testing.T) {
 	const stateless = aServer + "stateful = false\n"
 	for _, c := range []struct {
 		toml, tool string
 		want       bool
 	}{
-		{stateless, "search", true}, // whether or not a table declares it
+		{stateless, "search", true}, // declared or not
 		{stateless + "[servers.s.tools.search.access]\n", "search", true},
 		{stateless + "home = \"private\"\n", "search", true},
-		{stateless, "", false}, // the process that lists the tools fills what they see
+		{stateless, "", false}, // the process that lists the tools fills the HOME that they copy
 		{stateless + "home = \"real\"\n", "search", false},
 		{aServer, "", false},
 	} {

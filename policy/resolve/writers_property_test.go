@@ -14,25 +14,25 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// adversary is the program of some servers: it does what any process of theirs may do,
-// and is then started again.
+// adversary is the program of several servers. It does any operation that their policies
+// allow, and the servers are then started again.
 type adversary struct {
 	*generator
 	host    fakeHost
 	config  *config.Config
-	touched map[string]bool // what it has written, made or replaced
+	touched map[string]bool // the paths that it has written, created or replaced
 }
 
-// processes are all of the configuration.
+// processes are all processes of the configuration, as server and tool.
 var processes = [][2]string{{"s", ""}, {"s", "t0"}, {"s", "t1"}, {"s", "t2"}, {"o", ""}}
 
-// places is where rules, links, scripts and secrets are.
+// place returns a path for a rule, a link, a script or a secret.
 func (a *adversary) place() string {
 	dir := []string{"/home/u/proj", "/home/u/proj", "/home/u/keys", "/home/u/tools", "/home/u/keys/sub"}[a.Intn(5)]
 	return path.Join(dir, []string{"a", "b", "run", "t", "sub", "sub/a", "sub/t", "sub/run", "node_modules", "package.json", "pyvenv.cfg", "bin/run"}[a.Intn(12)])
 }
 
-// outside is what no rule names.
+// outside are paths that no rule names.
 var outside = []string{"/home/u/vault/t", "/home/u/vault/a", "/home/u/vault/run", "/home/u/vault/sub/t", "/home/u/vault/plan", "/home/u/vault/lib/x", "/home/u/.netrc", "/srv/vault/a"}
 
 func (a *adversary) content() string {
@@ -41,7 +41,7 @@ func (a *adversary) content() string {
 	}[a.Intn(6)]
 }
 
-// put replaces what is at a path.
+// put replaces the file at a path.
 func (a *adversary) put(p string) {
 	for d := path.Dir(p); d != "/"; d = path.Dir(d) {
 		if f, ok := a.host[d]; ok && !f.mode.IsDir() {
@@ -66,9 +66,9 @@ func (a *adversary) put(p string) {
 		a.host.add("l " + p + " " + outside[a.Intn(len(outside))])
 	case 4:
 		a.host.add("l " + p + " " + []string{"/home/u/vault", "/home/u", "/", "../..", "/srv"}[a.Intn(5)])
-	case 5: // it is gone
+	case 5: // removed
 	}
-	for d := path.Dir(p); d != "/"; d = path.Dir(d) { // add has made what was missing
+	for d := path.Dir(p); d != "/"; d = path.Dir(d) { // add has created the missing directories
 		if _, ok := a.host[d]; !ok {
 			a.host.add("d " + d)
 		}
@@ -102,7 +102,7 @@ func newAdversary(t *testing.T, seed int64) *adversary {
 	text := "[servers.s]\ncommand = " + command + "\nstateful = false\n" + rules("servers.s.tools.t0", any) + rules("servers.s.tools.t1", any) + rules("servers.s.tools.t2", any) +
 		"[[servers.s.tools.t0.access.net]]\nhost = \"h.example\"\nallow = true\nsecret = { env = \"T\", " + source + " }\n" +
 		"[servers.o]\ncommand = \"server\"\n" + rules("servers.o", any)
-	if a.Intn(2) == 0 { // else the default policy writes all of the workspace
+	if a.Intn(2) == 0 { // otherwise the default policy makes the whole workspace writable
 		text = strings.Replace(text, "stateful", "workspace = \"/home/u/keys\"\nstateful", 1)
 	}
 	c, err := config.Decode([]byte(text), "c.toml")
@@ -124,7 +124,7 @@ func (a *adversary) resolve(process [2]string) (*policy.Profile, error) {
 	return out, err
 }
 
-// act has a process do something that its policy allows.
+// act has a process do an operation that its policy allows.
 func (a *adversary) act() (acted bool) {
 	p, err := a.resolve(processes[a.Intn(len(processes))])
 	if err != nil {
@@ -153,9 +153,10 @@ func (a *adversary) act() (acted bool) {
 	return false
 }
 
-// What any process of the configuration may write is trusted by none: whatever an
-// adversary in all of them does, none is granted more of what none may write, and no
-// secret is read from, or by, what it has touched.
+// TestReachHolds checks that no process relies on files that any process of the
+// configuration may write. After any acts of an adversary in all processes, no process is
+// granted more of the files that no process may write. No secret is read from, or by, a
+// file that the adversary has touched.
 func TestReachHolds(t *testing.T) {
 	acts, compared, secrets := 0, 0, 0
 	for seed := range int64(400) {
@@ -204,11 +205,11 @@ func TestReachHolds(t *testing.T) {
 	}
 	t.Logf("%d acts, %d profiles compared, %d secrets", acts, compared, secrets)
 	if acts < 500 || compared < 800 || secrets < 50 {
-		t.Errorf("%d acts, %d profiles compared, %d secrets: the test tests little", acts, compared, secrets)
+		t.Errorf("%d acts, %d profiles compared, %d secrets: too few for this test", acts, compared, secrets)
 	}
 }
 
-// untouched fails where a secret comes from what the adversary has touched.
+// untouched fails if a secret comes from a file that the adversary has touched.
 func (a *adversary) untouched(s policy.Secret, fail func(string, ...any)) {
 	h := a.host.host()
 	check := func(p string) {

@@ -10,7 +10,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// twoTools is a stateless server: "a" is attacked, "b" and the listing process attack.
+// twoTools is a stateless server. The tool "b" and the listing process attack the tool
+// "a".
 const twoTools = "[servers.s]\ncommand = \"server\"\nstateful = false\n"
 
 const useSecret = "[[servers.s.tools.a.access.net]]\nhost = \"api.example\"\nallow = true\nsecret = "
@@ -19,8 +20,8 @@ func toolRule(tool, rule string) string {
 	return "[[servers.s.tools." + tool + ".access.fs]]\n" + strings.ReplaceAll(rule, ", ", "\n") + "\n"
 }
 
-// Of one server, and of the others in its configuration, what one process may write none
-// other is led by. Each is resolved as it would be without the one in the way, too.
+// TestReach checks that a process is refused if it would rely on a file that another
+// process of its server or configuration may write. Without the other process it starts.
 func TestReach(t *testing.T) {
 	const rw = "read = true, write = true"
 	b := func(path string) string { return toolRule("b", "path = \""+path+"\", "+rw) }
@@ -62,7 +63,7 @@ func TestReach(t *testing.T) {
 				t.Errorf("%v\nwant %s", err, tt.err)
 			}
 			without := twoTools + tt.policy
-			if tt.way == "" { // the default policy is in the way: there is no workspace for it
+			if tt.way == "" { // the default policy makes the workspace writable, so use another workspace
 				without = strings.Replace(without, "\nstateful", "\nworkspace = \"/home/u/elsewhere\"\nstateful", 1)
 				without = strings.Replace(without, `"notes"`, `"/home/u/proj/notes"`, 1)
 				h.add("d /home/u/elsewhere")
@@ -70,7 +71,7 @@ func TestReach(t *testing.T) {
 			if _, _, err := resolveTool(t, h, without, "a"); err != nil {
 				t.Errorf("the control: %v", err)
 			}
-			// What does not concern the tool that is in the way starts.
+			// The other tool itself starts.
 			if tt.way != "" && strings.Contains(tt.way, "tools.b") {
 				if _, _, err := resolveTool(t, h, twoTools+tt.policy+tt.way, "b"); err != nil {
 					t.Errorf("the other tool: %v", err)
@@ -80,7 +81,8 @@ func TestReach(t *testing.T) {
 	}
 }
 
-// The file of a secret is hidden in every process of the configuration.
+// TestSecretFileHiddenEverywhere checks that the file of a secret is hidden in every
+// process of the configuration.
 func TestSecretFileHiddenEverywhere(t *testing.T) {
 	const text = twoTools + useSecret + "{ env = \"T\", file = \"~/proj/t\" }\n[[servers.s.tools.b.access.fs]]\npath = \".\"\nread = true\nwrite = true\n" +
 		"[servers.o]\ncommand = \"server\"\n[servers.named]\ncommand = \"server\"\n[[servers.named.access.fs]]\npath = \"t\"\nread = true\n"
@@ -114,7 +116,8 @@ func TestSecretFileHiddenEverywhere(t *testing.T) {
 	}
 }
 
-// The value of a secret is in no process of its server, unless a rule names the variable.
+// TestSecretBeside checks that no process of a server has the value of a secret of another
+// tool, unless a rule names the variable.
 func TestSecretBeside(t *testing.T) {
 	const env = "[[servers.s.tools.b.access.env]]\nname = \"%\"\nread = true\n"
 	for _, tt := range []struct{ name, secret, rule, value, warnings string }{
@@ -130,7 +133,8 @@ func TestSecretBeside(t *testing.T) {
 	}
 }
 
-// What another tool may write is the server's work where a program leads through it.
+// TestReachOfBaseline checks that a program gets no grants through a link or #! line that
+// another tool may write.
 func TestReachOfBaseline(t *testing.T) {
 	const b = "[[servers.s.tools.b.access.fs]]\npath = \"~/tools\"\nread = true\nwrite = true\n"
 	for _, tt := range []struct{ name, files, command, outside string }{
@@ -154,8 +158,8 @@ func TestReachOfBaseline(t *testing.T) {
 	}
 }
 
-// A link that a server has made does not say that it may write where that leads, or it
-// could keep every other from starting.
+// TestReachDoesNotFollow checks that a link that a server may have made does not count as
+// its right to write the target. Otherwise a server could keep all others from starting.
 func TestReachDoesNotFollow(t *testing.T) {
 	const more = "[servers.o]\ncommand = \"server\"\n[[servers.o.access.fs]]\npath = \"~/notes\"\nread = true\nwrite = true\n[[servers.o.access.fs]]\npath = \"~/notes/in\"\nread = true\nwrite = true\n"
 	h := newFake(aSystem, "x /opt/op\nl /home/u/notes/in /\nl /home/u/mine /srv/mine\nf /srv/mine/x")
@@ -163,14 +167,15 @@ func TestReachDoesNotFollow(t *testing.T) {
 	if _, _, err := resolveFake(t, h, pol); err != nil {
 		t.Error(err)
 	}
-	// One of the user's is followed.
+	// A link that only the user can make is followed.
 	pol = api + `{ env = "T", command = ["/opt/op", "/srv/mine/x"] }` + "\n" + more + "[[servers.o.access.fs]]\npath = \"~/mine\"\nwrite = true\n"
 	if _, _, err := resolveFake(t, h, pol); err == nil || !strings.Contains(err.Error(), `the server "o" may write to /srv/mine/x`) {
 		t.Error(err)
 	}
 }
 
-// What is hidden or protected in a wide grant is not written by it.
+// TestReachKeeps checks that a server with a wide grant does not count as a writer of the
+// hidden or protected files in it.
 func TestReachKeeps(t *testing.T) {
 	const wide = "[servers.o]\ncommand = \"server\"\n[[servers.o.access.fs]]\npath = \"~\"\nread = true\nwrite = true\n"
 	h := newFake(aSystem, "f /home/u/.config/op/t\nf /home/u/t\nf /home/u/.claude.json\nx /home/u/.local/bin/mcp-jail")
