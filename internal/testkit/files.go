@@ -18,6 +18,7 @@ func Plant(t testing.TB, names ...string) string {
 	return dir
 }
 
+// PlantBelow does the same below a given directory.
 func PlantBelow(t testing.TB, dir string, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -41,6 +42,15 @@ func PlantBelow(t testing.TB, dir string, names ...string) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// WriteFile writes a file that only its owner may read, and returns its content.
+func WriteFile(t testing.TB, name, text string) []byte {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return []byte(text)
 }
 
 // ShortDir returns a new directory with a short path, for sockets: the address of a

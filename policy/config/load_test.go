@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -55,8 +56,8 @@ func TestConfigurationOwners(t *testing.T) {
 			} {
 				dir, o := t.TempDir(), o
 				must(t, os.Mkdir(dir+"/store", 0o755))
-				put(t, dir+"/c.toml", text)
-				put(t, dir+"/store/c.toml", text)
+				testkit.WriteFile(t, dir+"/c.toml", text)
+				testkit.WriteFile(t, dir+"/store/c.toml", text)
 				must(t, c.change(dir))
 				set(&o, dir+"/c.toml")
 				_, _, err := Load(o)
@@ -66,7 +67,7 @@ func TestConfigurationOwners(t *testing.T) {
 				}
 			}
 			// The user has accepted the content of a project's file, so its owner does not count.
-			data := put(t, project, text)
+			data := testkit.WriteFile(t, project, text)
 			must(t, TrustStore{o.Trust}.Trust(project, data))
 			must(t, os.Chown(project, stranger, 0))
 			if _, _, err := Load(o); err != nil {
@@ -100,28 +101,20 @@ func layersIn(t *testing.T) (o LoadOptions, project string) {
 	}, filepath.Join(dir, "ws", ProjectFile)
 }
 
-func put(t *testing.T, name, text string) []byte {
-	t.Helper()
-	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return []byte(text)
-}
-
 func TestLayersOnDisk(t *testing.T) {
 	o, project := layersIn(t)
 	if c, _, err := Load(o); err != nil || len(c.Servers) != 0 || len(c.Files) != 0 {
 		t.Fatalf("no file at all: %+v, %v", c, err)
 	}
-	put(t, o.System, "[servers.s]\ncommand = \"system\"\nworkspace = \"w\"\n")
-	put(t, o.User, "[servers.s]\ncommand = \"user\"\nhome = \"real\"\n")
+	testkit.WriteFile(t, o.System, "[servers.s]\ncommand = \"system\"\nworkspace = \"w\"\n")
+	testkit.WriteFile(t, o.User, "[servers.s]\ncommand = \"user\"\nhome = \"real\"\n")
 	c, _, err := Load(o)
 	if err != nil || c.Servers["s"].Command != "user" || c.Servers["s"].Workspace != "w" || len(c.Files) != 2 {
 		t.Fatalf("system and user: %+v, %v", c, err)
 	}
 
 	// An untrusted file is an error. It is neither left out nor used.
-	data := put(t, project, "[servers.s]\ncommand = \"project\"\n")
+	data := testkit.WriteFile(t, project, "[servers.s]\ncommand = \"project\"\n")
 	var untrusted *UntrustedError
 	if _, _, err = Load(o); !errors.As(err, &untrusted) || untrusted.Changed || untrusted.File != project {
 		t.Fatalf("an untrusted project file: %v", err)
@@ -138,7 +131,7 @@ func TestLayersOnDisk(t *testing.T) {
 	if c, _, err = Load(o); err != nil || c.Servers["s"].Command != "project" {
 		t.Fatalf("a trusted project file: %+v, %v", c, err)
 	}
-	put(t, project, "[servers.s]\ncommand = \"evil\"\n")
+	testkit.WriteFile(t, project, "[servers.s]\ncommand = \"evil\"\n")
 	if _, _, err = Load(o); !errors.As(err, &untrusted) || !untrusted.Changed || !strings.Contains(err.Error(), "changed since") {
 		t.Fatalf("a changed project file: %v", err)
 	}
@@ -159,8 +152,8 @@ func TestLayersOnDisk(t *testing.T) {
 	}
 	// The error has all problems of all files, in the order of the layers.
 	os.Remove(project)
-	put(t, o.System, "x = 1\n")
-	put(t, o.User, "y = 1\nz = 2\n")
+	testkit.WriteFile(t, o.System, "x = 1\n")
+	testkit.WriteFile(t, o.User, "y = 1\nz = 2\n")
 	_, _, err = Load(o)
 	var ps policy.Problems
 	if !errors.As(err, &ps) || len(ps) != 3 || ps[0].File != o.System || ps[2].Line != 2 {
@@ -176,7 +169,7 @@ func canGive(t *testing.T) bool {
 		return false
 	}
 	probe := filepath.Join(t.TempDir(), "given")
-	put(t, probe, "")
+	testkit.WriteFile(t, probe, "")
 	err := os.Chown(probe, 12345, 12345)
 	if err != nil && !errors.Is(err, syscall.EINVAL) {
 		t.Fatal(err)
@@ -187,11 +180,11 @@ func canGive(t *testing.T) bool {
 func TestReadConfigFile(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "c.toml")
-	put(t, file, strings.Repeat("#", maxFileSize))
+	testkit.WriteFile(t, file, strings.Repeat("#", maxFileSize))
 	if data, err := ReadConfigFile(file); err != nil || len(data) != maxFileSize {
 		t.Errorf("1 MiB: %d, %v", len(data), err)
 	}
-	put(t, file, strings.Repeat("#", maxFileSize+1))
+	testkit.WriteFile(t, file, strings.Repeat("#", maxFileSize+1))
 	refused := func(name, want string) {
 		t.Helper()
 		_, err := ReadConfigFile(name)
@@ -203,7 +196,7 @@ func TestReadConfigFile(t *testing.T) {
 	refused(file, "is refused: 1048577 bytes")
 	refused(dir, "is not a regular file")
 	own := filepath.Join(dir, "own.toml")
-	put(t, own, "")
+	testkit.WriteFile(t, own, "")
 	link := filepath.Join(dir, "link.toml")
 	if err := os.Symlink("own.toml", link); err != nil {
 		t.Fatal(err)
@@ -227,7 +220,7 @@ func TestReadConfigFile(t *testing.T) {
 	os.Chown(own, 0, 0)
 	sub := filepath.Join(dir, "sub")
 	os.Mkdir(sub, 0o755)
-	put(t, filepath.Join(sub, "x.toml"), "")
+	testkit.WriteFile(t, filepath.Join(sub, "x.toml"), "")
 	os.Chown(sub, 12345, 12345)
 	os.Symlink("sub/x.toml", filepath.Join(dir, "into.toml"))
 	refused(filepath.Join(dir, "into.toml"), "symbolic link into "+sub+", which belongs to another user")

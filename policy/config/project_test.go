@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -34,8 +35,8 @@ env = [{ name = "GH_*", read = true }, { name = "GH_DEBUG" }]
 func mergedWith(t *testing.T, users, project string) (*Config, *policy.Policy) {
 	t.Helper()
 	o, file := layersIn(t)
-	put(t, o.User, users)
-	if err := (TrustStore{o.Trust}).Trust(file, put(t, file, project)); err != nil {
+	testkit.WriteFile(t, o.User, users)
+	if err := (TrustStore{o.Trust}).Trust(file, testkit.WriteFile(t, file, project)); err != nil {
 		t.Fatal(err)
 	}
 	c, _, err := Load(o)

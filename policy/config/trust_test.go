@@ -7,13 +7,15 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 func TestTrustStore(t *testing.T) {
 	dir := t.TempDir()
 	store := TrustStore{filepath.Join(dir, "deep", "trust.toml")}
 	odd := filepath.Join(dir, "a \"b\" ü\n#[x].toml")
-	put(t, odd, "x")
+	testkit.WriteFile(t, odd, "x")
 	if err := store.Trust(odd, []byte("x")); err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +74,7 @@ func TestTrustStore(t *testing.T) {
 			t.Errorf("given back: %v", err)
 		}
 	}
-	put(t, store.Path, "[trusted]\nx = 1\nbroken")
+	testkit.WriteFile(t, store.Path, "[trusted]\nx = 1\nbroken")
 	if err := store.Check(odd, []byte("x")); err == nil || !strings.Contains(err.Error(), "trust.toml:3") {
 		t.Errorf("a broken store: %v", err)
 	}

@@ -11,6 +11,8 @@ import (
 	"sort"
 	"testing"
 	"time"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 func TestLocalHost(t *testing.T) {
@@ -23,7 +25,7 @@ func TestLocalHost(t *testing.T) {
 	}
 	dir, _ := filepath.EvalSymlinks(t.TempDir())
 	file := filepath.Join(dir, "file")
-	put(t, file, "0123456789")
+	testkit.WriteFile(t, file, "0123456789")
 	os.Chmod(file, 0o640)
 	if err := os.Symlink("file", filepath.Join(dir, "link")); err != nil {
 		t.Fatal(err)
@@ -74,7 +76,7 @@ func TestLocalHost(t *testing.T) {
 // is used again.
 func TestFileIDChanges(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "x")
-	put(t, file, "")
+	testkit.WriteFile(t, file, "")
 	before, err := lstat(file)
 	if err != nil {
 		t.Fatal(err)
@@ -84,7 +86,7 @@ func TestFileIDChanges(t *testing.T) {
 	}
 	os.Remove(file)
 	time.Sleep(20 * time.Millisecond)
-	put(t, file, "")
+	testkit.WriteFile(t, file, "")
 	if after, _ := lstat(file); after.ID == before.ID {
 		t.Errorf("the same ID %+v", after.ID)
 	}

@@ -36,11 +36,3 @@ func TestCheckPrivate(t *testing.T) {
 		t.Errorf("a directory of all: %v", err)
 	}
 }
-
-func put(t *testing.T, name, text string) []byte {
-	t.Helper()
-	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return []byte(text)
-}

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestParseGitConfig checks that the parser reads the same values as git. If git is
@@ -57,7 +59,7 @@ func asGit(t *testing.T, text string, got []string) {
 		return
 	}
 	file := filepath.Join(t.TempDir(), "config")
-	put(t, file, text)
+	testkit.WriteFile(t, file, text)
 	cmd := exec.Command(git, "config", "--list", "-z", "-f", file)
 	cmd.Env = append(os.Environ(), "HOME="+t.TempDir(), "GIT_CONFIG_NOSYSTEM=1")
 	out, err := cmd.Output()

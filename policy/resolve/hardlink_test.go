@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -16,7 +17,7 @@ func TestHardLinks(t *testing.T) {
 		t.Skip(err)
 	}
 	dir, _ := filepath.EvalSymlinks(t.TempDir())
-	put(t, filepath.Join(dir, "one"), "")
+	testkit.WriteFile(t, filepath.Join(dir, "one"), "")
 	os.Mkdir(filepath.Join(dir, "sub"), 0o755)
 	if err := os.Link(filepath.Join(dir, "one"), filepath.Join(dir, "sub", "two")); err != nil {
 		t.Skip(err)

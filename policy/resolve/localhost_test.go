@@ -3,6 +3,7 @@ package resolve
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -11,7 +12,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
-	"os/exec"
 )
 
 // TestResolveLocalHost resolves programs of this machine and checks that their profiles

@@ -1,9 +1,11 @@
 package resolve
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -123,9 +125,10 @@ func TestProjectsHome(t *testing.T) {
 		"command = 'bash'": true, "arguments = ['x']": true, "variables = ['A']": true, "access.env = [{ name = 'A', read = true }]": true,
 		"access.fs = [{ path = '.', read = true }]": false, "description = 'x'": false,
 	} {
-		o, file := layersIn(t)
-		put(t, o.User, "[servers.s]\ncommand = 'server'\n")
-		if err := (config.TrustStore{Path: o.Trust}).Trust(file, put(t, file, "[servers.s]\n"+project+"\n")); err != nil {
+		ws := t.TempDir()
+		o, file := config.LoadOptions{Workspace: ws, User: ws + "/user.toml", Trust: ws + "/state/trust.toml"}, filepath.Join(ws, config.ProjectFile)
+		testkit.WriteFile(t, o.User, "[servers.s]\ncommand = 'server'\n")
+		if err := (config.TrustStore{Path: o.Trust}).Trust(file, testkit.WriteFile(t, file, "[servers.s]\n"+project+"\n")); err != nil {
 			t.Fatal(err)
 		}
 		c, _, err := config.Load(o)
