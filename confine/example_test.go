@@ -14,7 +14,7 @@ import (
 )
 
 // A command that may read its workspace and nothing else of the host. A program
-// that does this calls [confine.ShimMain] first thing in main; here TestMain does.
+// that does this calls [confine.RunSupervisor] first thing in main; here TestMain does.
 func ExampleLauncher() {
 	p, err := config.FromCommandLine(config.CommandLineOptions{
 		Command: []string{"sh", "-c", "cat testdata/hello; (echo x > testdata/new; cat ~/.ssh/id_*) 2>/dev/null || echo refused"},

@@ -33,7 +33,7 @@ func (s *Prepared) fork(path string) (status *os.File, err error) {
 	attr := &syscall.ProcAttr{Files: []uintptr{uintptr(null), uintptr(null), uintptr(null)}, Sys: s.attributes()}
 	attr.Sys.PidFD = &pidfd
 	var pid int
-	if s.kind == KindHostNS {
+	if s.kind == kindHostNS {
 		pid, status, err = s.forkHostNS(path, attr, theirs)
 	} else {
 		pid, status, err = s.forkStub(path, attr, theirs)
@@ -42,13 +42,13 @@ func (s *Prepared) fork(path string) (status *os.File, err error) {
 		control.Close()
 		return nil, err
 	}
-	p := s.Process
-	p.Mu.Lock()
-	p.pid, p.Pidfd, p.control = pid, pidfd, control
+	p := s.process
+	p.mu.Lock()
+	p.pid, p.pidfd, p.control = pid, pidfd, control
 	if p.killed {
 		unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0)
 	}
-	p.Mu.Unlock()
+	p.mu.Unlock()
 	if s.stub != nil {
 		go s.watchExit(pidfd)
 	}
@@ -133,7 +133,7 @@ func (s *Prepared) forkHostNS(path string, attr *syscall.ProcAttr, control int) 
 // the package syscall adds only where it is not told of a user namespace). A copied
 // page that this process writes to afterwards interrupts its other processors.
 func (s *Prepared) attributes() *syscall.SysProcAttr {
-	if s.kind == KindHostNS {
+	if s.kind == kindHostNS {
 		return &syscall.SysProcAttr{Setsid: true}
 	}
 	return &syscall.SysProcAttr{

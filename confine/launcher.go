@@ -36,35 +36,42 @@ type Launcher struct {
 // Compile returns the plan that Start would carry out. If a gap is waived neither by the
 // profile nor by the launcher, the error is a *GapError, and the plan is returned too. The
 // plan is nil if the host could not be probed for lack of descriptors or memory.
-func (l Launcher) Compile(p *policy.Profile) (*planpkg.Plan, error) {
-	f := probe.Detect().WithUserNS(Namespaces())
+func (l Launcher) Compile(p *policy.Profile) (*Plan, error) {
+	f := probe.Detect().WithUserNS(probe.UserNamespaces())
 	if f.UserNamespaces.Answer == probe.Yes {
-		f.Overlay = l.ProbeOverlay(p)
+		f.Overlay = l.probeOverlay(p)
 	}
 	gateway.FindTLS(&f, p)
-	return l.CompileOn(p, f)
+	return l.compileOn(p, f)
 }
 
-// CompileOn is Compile for a host that was probed already.
-func (l Launcher) CompileOn(p *policy.Profile, f probe.Host) (*planpkg.Plan, error) {
+// compileOn is Compile for a host that was probed already.
+func (l Launcher) compileOn(p *policy.Profile, f probe.Host) (*Plan, error) {
 	if f.Supported && f.FreshProc.Answer == probe.Unknown {
 		// The host could not be probed for lack of descriptors or memory. That is not a gap,
 		// which could be waived: the next probe may succeed.
 		return nil, &step.Error{Step: "look around", Errno: syscall.EAGAIN, Detail: f.FreshProc.Detail}
 	}
 	plan := planpkg.Compile(p, f)
-	var open []planpkg.Gap
 	for i := range plan.Gaps {
 		g := &plan.Gaps[i]
 		g.Waived = !g.Fatal && (slices.Contains(p.Waive, g.Axis) || slices.Contains(l.Waive, g.Axis))
+	}
+	return plan, refuseGaps(plan)
+}
+
+// refuseGaps returns a *GapError if a gap of the plan is not waived.
+func refuseGaps(plan *Plan) error {
+	var open []Gap
+	for _, g := range plan.Gaps {
 		if !g.Waived {
-			open = append(open, *g)
+			open = append(open, g)
 		}
 	}
-	if open != nil {
-		return plan, &planpkg.GapError{Gaps: open, HostNamespaces: plan.HostNamespaces, Waive: plan.Axes()}
+	if open == nil {
+		return nil
 	}
-	return plan, nil
+	return &GapError{Gaps: open, HostNamespaces: plan.HostNamespaces, Waive: plan.Axes()}
 }
 
 // Start builds the jail and starts the program in it. It returns once the
@@ -76,35 +83,44 @@ func (l Launcher) CompileOn(p *policy.Profile, f probe.Host) (*planpkg.Plan, err
 // dies, however that dies. Cancelling ctx ends a start that is under way, not a
 // process that runs. When its deadline passes the error is a *StartError
 // that gives its cause.
-func (l Launcher) Start(ctx context.Context, p *policy.Profile, stdio jail.Stdio) (*Process, error) {
+func (l Launcher) Start(ctx context.Context, p *policy.Profile, stdio Stdio) (*Process, error) {
 	// A start finds out by itself whether there are namespaces and overlays, which costs
 	// nothing where there are. So a plan is compiled once for each kind of jail that is tried.
 	// The jail's init starts first, while the host is asked and the plan compiled.
-	prepared, host := l.ClaimPrepared(), probe.Detect()
+	prepared, host := l.claim(false), probe.Detect()
 	host.Overlay = cachedOverlay(p)
 	gateway.FindTLS(&host, p)
 	process, err := l.start(ctx, prepared, p, host, stdio)
 	if refused := overlayRefused(p, err); refused.Answer == probe.No {
 		host.Overlay = refused
-		process, err = l.start(ctx, l.ClaimPrepared(), p, host, stdio)
+		process, err = l.start(ctx, l.claim(false), p, host, stdio)
 	}
 	if err == nil {
 		return process, nil
 	}
-	refused, err := RefusedNamespaces(err)
+	refused, err := refusedNamespaces(err)
 	if refused.Answer != probe.No {
 		return nil, err
 	}
-	return l.start(ctx, l.PrepareHostNS(), p, host.WithUserNS(refused), stdio)
+	return l.start(ctx, l.claim(true), p, host.WithUserNS(refused), stdio)
+}
+
+// StartPlan is Start with a plan that Compile returned. It builds the kind of jail that the plan is
+// for and tries no other. The error is a *GapError if a gap of the plan is not waived.
+func (l Launcher) StartPlan(ctx context.Context, p *Plan, stdio Stdio) (*Process, error) {
+	if err := refuseGaps(p); err != nil {
+		return nil, err
+	}
+	return l.claim(p.Spec.HostNS).start(ctx, p, stdio)
 }
 
 // start compiles the plan for one kind of jail and has the init of that kind carry it
 // out. The init is ended if the plan has a gap that is not waived.
-func (l Launcher) start(ctx context.Context, prepared *Prepared, p *policy.Profile, host probe.Host, stdio jail.Stdio) (*Process, error) {
-	plan, err := l.CompileOn(p, host)
+func (l Launcher) start(ctx context.Context, prepared *Prepared, p *policy.Profile, host probe.Host, stdio Stdio) (*Process, error) {
+	plan, err := l.compileOn(p, host)
 	if err != nil {
 		prepared.cancel()
 		return nil, err
 	}
-	return prepared.Start(ctx, plan, stdio)
+	return prepared.start(ctx, plan, stdio)
 }

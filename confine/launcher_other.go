@@ -7,18 +7,14 @@ import (
 	"os"
 	"runtime"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
-	"github.com/mcp-jail/mcp-jail/confine/internal/plan"
 	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-func Namespaces() probe.Feature { return probe.Feature{} }
+func refusedNamespaces(err error) (probe.Feature, error) { return probe.Feature{}, err }
 
-func RefusedNamespaces(err error) (probe.Feature, error) { return probe.Feature{}, err }
-
-func (l Launcher) ProbeOverlay(*policy.Profile) probe.Feature { return probe.Feature{} }
+func (l Launcher) probeOverlay(*policy.Profile) probe.Feature { return probe.Feature{} }
 
 func cachedOverlay(*policy.Profile) probe.Feature { return probe.Feature{} }
 
@@ -45,13 +41,11 @@ func (l Launcher) Prepare() *Prepared { return nil }
 // Close does nothing here.
 func (*Prepared) Close() {}
 
-func (l Launcher) ClaimPrepared() *Prepared { return nil }
-
-func (l Launcher) PrepareHostNS() *Prepared { return nil }
+func (l Launcher) claim(bool) *Prepared { return nil }
 
 func (*Prepared) cancel() {}
 
-func (*Prepared) Start(context.Context, *plan.Plan, jail.Stdio) (*Process, error) {
+func (*Prepared) start(context.Context, *Plan, Stdio) (*Process, error) {
 	return nil, &step.Error{Step: "namespaces", Detail: "no backend for " + runtime.GOOS}
 }
 
@@ -69,7 +63,7 @@ func (*Process) Denials() []policy.Denial { return nil }
 
 func (*Process) OnNotice(func(Notice)) {}
 
-func (*Process) Plan() *plan.Plan { return nil }
+func (*Process) Plan() *Plan { return nil }
 
 // Secrets are the values that nobody must be shown: none.
 func (*Process) Secrets() map[string]string { return nil }

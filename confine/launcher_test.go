@@ -16,7 +16,7 @@ func TestShortOfDescriptors(t *testing.T) {
 	for answer, refused := range map[probe.Answer]bool{probe.Unknown: true, probe.No: false, probe.Yes: false} {
 		f := plantest.Kernel()
 		f.FreshProc = probe.Feature{Answer: answer, Detail: "too many open files"}
-		_, err := Launcher{Waive: policy.Axes()}.CompileOn(plantest.Profile(), f)
+		_, err := Launcher{Waive: policy.Axes()}.compileOn(plantest.Profile(), f)
 		var se *step.Error
 		if errors.As(err, &se) != refused {
 			t.Errorf("%v: %v, want an error: %t", answer, err, refused)

@@ -12,20 +12,20 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// ProbeOverlay reports whether the HOME of a tool's process can be an overlay, by having an
+// probeOverlay reports whether the HOME of a tool's process can be an overlay, by having an
 // init mount it. For a directory that does not exist yet the answer is Unknown.
-func (l Launcher) ProbeOverlay(p *policy.Profile) probe.Feature {
+func (l Launcher) probeOverlay(p *policy.Profile) probe.Feature {
 	dir := plan.Ephemeral(p)
 	if _, err := os.Lstat(dir); err != nil {
 		return probe.Feature{}
 	}
 	return probe.Cache.Get(overlayKey(dir), func() probe.Feature {
-		s := l.Spawn(KindNamespaced)
-		s.Process.plan = &plan.Plan{Profile: &policy.Profile{}}
+		s := l.spawn(kindNamespaced)
+		s.process.plan = &plan.Plan{Profile: &policy.Profile{}}
 		sp := spec.Spec{Mounts: []spec.Mount{{Kind: spec.MountOverlay, Path: dir, IsDir: true}}}
-		s.send(startRequest{plan: s.Process.plan, spec: sp})
+		s.send(startRequest{plan: s.process.plan, spec: sp})
 		err := <-s.started
-		<-s.Process.done
+		<-s.process.done
 		if err == nil {
 			return probe.Available("")
 		}

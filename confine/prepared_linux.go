@@ -37,8 +37,8 @@ var setupCapabilities = []uintptr{
 // until it is known what to build. Starting one ahead hides the time of its start
 // behind the time it takes to find out what it is for.
 type Prepared struct {
-	Process   *Process
-	kind      string     // KindNamespaced or KindHostNS
+	process   *Process
+	kind      string     // kindNamespaced or kindHostNS
 	umask     *int       // the program's; nil: that of this process
 	stub      *stub.Stub // nil without namespaces
 	testHooks jail.TestHooks
@@ -47,15 +47,15 @@ type Prepared struct {
 	pending   *startRequest // the one received; nil before
 	mounts    int           // the jail's mount namespace
 	started   chan error
-	Cgroup    *cgroup.Cgroup // nil where there is none
+	cgroup    *cgroup.Cgroup // nil where there is none
 	mu        sync.Mutex
 	taken     bool
 }
 
-// Kinds of inits.
+// The kinds of inits.
 const (
-	KindNamespaced = "namespaced"      // in new namespaces: a stub
-	KindHostNS     = "host-namespaces" // in the host's namespaces: this program again, see RunSupervisor
+	kindNamespaced = "namespaced"      // in new namespaces: a stub
+	kindHostNS     = "host-namespaces" // in the host's namespaces: this program again, see RunSupervisor
 )
 
 // startRequest is a spec with the three descriptors of the server.
@@ -70,15 +70,24 @@ func (s *Prepared) send(i startRequest) { s.requests <- i }
 
 // Prepare starts an init ahead of the Start that will use it: see Launcher.Prepared.
 // It returns no error; Start reports what went wrong.
-func (l Launcher) Prepare() *Prepared { return l.Spawn(KindNamespaced) }
+func (l Launcher) Prepare() *Prepared { return l.spawn(kindNamespaced) }
 
-// PrepareHostNS starts an init in the host's namespaces. Only a plan compiled for host
-// namespaces may use it.
-func (l Launcher) PrepareHostNS() *Prepared { return l.Spawn(KindHostNS) }
+// claim returns an init for the plan: the one that was started ahead if it is of the plan's kind
+// and no start has used it, or a new one.
+func (l Launcher) claim(hostNS bool) *Prepared {
+	kind := kindNamespaced
+	if hostNS {
+		kind = kindHostNS
+	}
+	if s := l.Prepared.claim(kind); s != nil {
+		return s
+	}
+	return l.spawn(kind)
+}
 
 // Close ends an init that no Start has used. It may be called at any time, also on nil.
 func (s *Prepared) Close() {
-	if taken := s.claim(KindNamespaced); taken != nil {
+	if taken := s.claim(kindNamespaced); taken != nil {
 		taken.cancel()
 	}
 }
@@ -86,7 +95,7 @@ func (s *Prepared) Close() {
 // cancel ends an init that was claimed and has no plan yet.
 func (s *Prepared) cancel() {
 	close(s.requests)
-	<-s.Process.done
+	<-s.process.done
 }
 
 // claim returns the init if it is of that kind and was not claimed before, or nil.
@@ -103,10 +112,10 @@ func (s *Prepared) claim(kind string) *Prepared {
 	return s
 }
 
-// Spawn starts an init of one kind.
-func (l Launcher) Spawn(kind string) *Prepared {
+// spawn starts an init of that kind.
+func (l Launcher) spawn(kind string) *Prepared {
 	s := &Prepared{
-		Process: &Process{Pidfd: -1, done: make(chan struct{})},
+		process: &Process{pidfd: -1, done: make(chan struct{})},
 		kind:    kind, requests: make(chan startRequest, 1), started: make(chan error, 1),
 	}
 	s.umask, s.testHooks, s.mounts = l.Umask, l.TestHooks, -1
@@ -126,7 +135,7 @@ func (l Launcher) Spawn(kind string) *Prepared {
 // If a jail with namespaces cannot be built in batches of calls, run builds it again, call by
 // call: it then does without what an older kernel lacks, and a failure names its step.
 func (s *Prepared) run(path string) {
-	p := s.Process
+	p := s.process
 	defer func() {
 		p.markDone()
 		unix.Close(s.mounts)
@@ -154,7 +163,7 @@ var errNotInCgroup = errors.New("the jail's processes are in no cgroup of their 
 
 // runOnce starts one init and waits for its end.
 func (s *Prepared) runOnce(path string, careful bool) error {
-	p := s.Process
+	p := s.process
 	status, err := s.fork(path)
 	if err != nil {
 		return err
@@ -164,7 +173,7 @@ func (s *Prepared) runOnce(path string, careful bool) error {
 	unix.Close(s.mounts)
 	s.mounts, _ = unix.Open("/proc/"+strconv.Itoa(p.pid)+"/ns/mnt", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	life := s.runNamespaced
-	if s.kind == KindHostNS {
+	if s.kind == kindHostNS {
 		life = s.runHostNS
 	} else if careful {
 		s.stub.SetStepwise()
@@ -184,11 +193,11 @@ func (s *Prepared) runOnce(path string, careful bool) error {
 		p.closeGateway()
 	}
 	s.freeStub()
-	p.Mu.Lock()
-	defer p.Mu.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.cleanUpHostNS()
-	unix.Close(p.Pidfd)
-	p.Pidfd = -1
+	unix.Close(p.pidfd)
+	p.pidfd = -1
 	p.control.Close()
 	if !p.exited {
 		// The init did not live to tell: the kernel killed the program with it.
@@ -199,14 +208,14 @@ func (s *Prepared) runOnce(path string, careful bool) error {
 
 // killInit ends all processes of the jail.
 func (s *Prepared) killInit() {
-	p := s.Process
-	p.Mu.Lock()
-	defer p.Mu.Unlock()
-	if p.hostNS && s.kind == KindHostNS {
+	p := s.process
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.hostNS && s.kind == kindHostNS {
 		p.killHostNS()
 		return
 	}
-	unix.PidfdSendSignal(p.Pidfd, unix.SIGKILL, nil, 0)
+	unix.PidfdSendSignal(p.pidfd, unix.SIGKILL, nil, 0)
 }
 
 // sendRequest sends the spec and, with its first byte, the server's descriptors. A nil file is
@@ -255,7 +264,7 @@ func (s *Prepared) awaitRequest() (*startRequest, bool) {
 // runHostNS sends the spec to an init in the host's namespaces and handles its events until it
 // ends.
 func (s *Prepared) runHostNS(status *os.File) (used bool, err error) {
-	p := s.Process
+	p := s.process
 	defer status.Close()
 	todo, used := s.awaitRequest()
 	if !used {
@@ -264,7 +273,7 @@ func (s *Prepared) runHostNS(status *os.File) (used bool, err error) {
 	if err := s.limitCgroup(p.plan); err != nil {
 		return true, err
 	}
-	p.inCgroup = s.Cgroup != nil // before the first event of its init
+	p.inCgroup = s.cgroup != nil // before the first event of its init
 	defer s.watchCgroup()()
 	if err := sendRequest(p.control, todo.stdio, todo.spec.Encode()); err != nil {
 		return true, err
@@ -273,7 +282,7 @@ func (s *Prepared) runHostNS(status *os.File) (used bool, err error) {
 		return true, err
 	}
 	if err = p.listen(status, s.started); err == nil {
-		p.recordFailure(SupervisorDied)
+		p.recordFailure(supervisorDied)
 	}
 	return true, err
 }

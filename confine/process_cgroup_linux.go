@@ -38,7 +38,7 @@ func (s *Prepared) forkIntoCgroup(path string, argv []string, attr *syscall.Proc
 		g.Remove()
 		return 0, err
 	}
-	s.Cgroup = g
+	s.cgroup = g
 	return pid, nil
 }
 
@@ -50,28 +50,28 @@ func (s *Prepared) limitCgroup(plan *planpkg.Plan) (err error) {
 			err = &step.Error{Step: "cgroup", Detail: err.Error()}
 		}
 	}()
-	p, place := s.Process, plan.Cgroup
-	limits := cgroup.LimitsOf(plan.Spec.Limits, s.kind == KindHostNS)
+	p, place := s.process, plan.Cgroup
+	limits := cgroup.LimitsOf(plan.Spec.Limits, s.kind == kindHostNS)
 	switch {
 	case place.Manager != "":
-		if s.Cgroup, err = cgroup.MakeScope(place, p.pid, limits); err != nil {
+		if s.cgroup, err = cgroup.MakeScope(place, p.pid, limits); err != nil {
 			return err
 		}
 	case place.Parent == "":
 		return nil
-	case s.Cgroup == nil:
+	case s.cgroup == nil:
 		return step.On("mcp-jail could make none below "+place.Parent, unix.EPERM)
 	default:
-		if err := s.Cgroup.Limit(limits); err != nil {
+		if err := s.cgroup.Limit(limits); err != nil {
 			return err
 		}
 	}
-	if !s.Cgroup.Contains(p.pid) {
-		return step.On("the jail's init is not in "+s.Cgroup.Dir, step.ErrNotEnforced)
+	if !s.cgroup.Contains(p.pid) {
+		return step.On("the jail's init is not in "+s.cgroup.Dir, step.ErrNotEnforced)
 	}
-	p.Mu.Lock()
-	p.Cgroup, p.Limits = s.Cgroup, plan.Spec.Limits
-	p.Mu.Unlock()
+	p.mu.Lock()
+	p.cgroup, p.limits = s.cgroup, plan.Spec.Limits
+	p.mu.Unlock()
 	return nil
 }
 
@@ -85,63 +85,63 @@ func (s *Prepared) limitCgroupLate(plan *planpkg.Plan) error {
 }
 
 // superviseCgroup lowers the limit of processes to that of the plan, now that the supervisor
-// runs. A jail for which that fails is ended. p.Mu is held.
+// runs. A jail for which that fails is ended. p.mu is held.
 func (p *Process) superviseCgroup() {
-	if p.Cgroup == nil {
+	if p.cgroup == nil {
 		return
 	}
-	exceeded, err := p.Cgroup.Tighten(p.Limits)
+	exceeded, err := p.cgroup.Tighten(p.limits)
 	if exceeded {
-		p.denials = limitReached(p.denials, spec.KeyProcesses, "processes", p.Limits.Processes, 0, "")
+		p.denials = limitReached(p.denials, spec.KeyProcesses, "processes", p.limits.Processes, 0, "")
 	}
 	if err != nil {
 		p.why = (&step.Error{Step: "cgroup", Detail: err.Error()}).Error()
-		unix.PidfdSendSignal(p.Pidfd, unix.SIGKILL, nil, 0)
+		unix.PidfdSendSignal(p.pidfd, unix.SIGKILL, nil, 0)
 	}
 }
 
 // watchCgroup records what its limits ended and refused until the function that
 // it returns is called.
 func (s *Prepared) watchCgroup() (stop func()) {
-	if s.Process.Cgroup == nil {
+	if s.process.cgroup == nil {
 		return func() {}
 	}
 	quit, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		s.Cgroup.Watch(quit, func() {
-			s.Process.Mu.Lock()
-			defer s.Process.Mu.Unlock()
-			s.Process.lookIntoCgroup()
+		s.cgroup.Watch(quit, func() {
+			s.process.mu.Lock()
+			defer s.process.mu.Unlock()
+			s.process.lookIntoCgroup()
 		})
 	}()
 	return func() { close(quit); <-ended }
 }
 
-// lookIntoCgroup records new events of the cgroup. p.Mu is held.
+// lookIntoCgroup records new events of the cgroup. p.mu is held.
 func (p *Process) lookIntoCgroup() {
-	if p.Cgroup == nil {
+	if p.cgroup == nil {
 		return
 	}
-	memory, processes := p.Cgroup.NewEvents()
+	memory, processes := p.cgroup.NewEvents()
 	if memory {
-		p.denials = limitReached(p.denials, spec.KeyMemory, "memory", p.Limits.MemoryMB, 0, "")
+		p.denials = limitReached(p.denials, spec.KeyMemory, "memory", p.limits.MemoryMB, 0, "")
 	}
 	if processes {
-		p.denials = limitReached(p.denials, spec.KeyProcesses, "processes", p.Limits.Processes, 0, "")
+		p.denials = limitReached(p.denials, spec.KeyProcesses, "processes", p.limits.Processes, 0, "")
 	}
 }
 
 // leaveCgroup removes the jail's cgroup after the jail has ended, and those that killed
 // launchers have left.
 func (s *Prepared) leaveCgroup() {
-	s.Process.Mu.Lock()
-	s.Process.lookIntoCgroup()
-	s.Process.Cgroup = nil
-	s.Process.Mu.Unlock()
-	if s.Cgroup != nil {
-		s.Cgroup.Remove()
-		s.Cgroup = nil // if the jail is built again, it gets another
+	s.process.mu.Lock()
+	s.process.lookIntoCgroup()
+	s.process.cgroup = nil
+	s.process.mu.Unlock()
+	if s.cgroup != nil {
+		s.cgroup.Remove()
+		s.cgroup = nil // if the jail is built again, it gets another
 	}
 	if parent := cgroup.Locate().Parent; parent != "" {
 		cgroup.Sweep(parent)

@@ -10,36 +10,36 @@ import (
 // useHostNS prepares for a jail with host namespaces. Its init is not a PID 1: if it were
 // killed, the other processes would live on. It ends them itself when its socket is closed.
 func (p *Process) useHostNS(tmp string) {
-	p.Mu.Lock()
-	defer p.Mu.Unlock()
-	p.hostNS, p.Tmp = true, tmp
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.hostNS, p.tmp = true, tmp
 }
 
 // endGrace is how long the init may take to end the other processes before it is killed. It
 // takes long only if another process stops it again and again.
 const endGrace = 5 * time.Second
 
-// killHostNS makes the init end all processes. p.Mu is held.
+// killHostNS makes the init end all processes. p.mu is held.
 func (p *Process) killHostNS() error {
 	if p.last != nil {
 		return nil // under way
 	}
 	unix.Shutdown(int(p.control.Fd()), unix.SHUT_WR)
-	unix.PidfdSendSignal(p.Pidfd, unix.SIGCONT, nil, 0) // before Landlock's scopes the server may have stopped it
+	unix.PidfdSendSignal(p.pidfd, unix.SIGCONT, nil, 0) // before Landlock's scopes the server may have stopped it
 	p.last = time.AfterFunc(endGrace, func() {
-		p.Mu.Lock()
-		defer p.Mu.Unlock()
-		if p.Pidfd >= 0 {
-			unix.PidfdSendSignal(p.Pidfd, unix.SIGKILL, nil, 0)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.pidfd >= 0 {
+			unix.PidfdSendSignal(p.pidfd, unix.SIGKILL, nil, 0)
 		}
 	})
 	return nil
 }
 
-// cleanUpHostNS removes the TMPDIR that an init could not remove itself. p.Mu is held.
+// cleanUpHostNS removes the TMPDIR that an init could not remove itself. p.mu is held.
 func (p *Process) cleanUpHostNS() {
 	if p.last != nil {
 		p.last.Stop()
 	}
-	supervisor.RemoveTree(p.Tmp)
+	supervisor.RemoveTree(p.tmp)
 }

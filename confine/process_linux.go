@@ -22,9 +22,9 @@ import (
 
 // Process is a program in its jail.
 type Process struct {
-	Mu         sync.Mutex
+	mu         sync.Mutex
 	pid        int // of the jail's init, as the host sees it
-	Pidfd      int
+	pidfd      int
 	control    *os.File        // the init's socket: the spec, then signals, a byte each
 	events     *eventReader    // from the init; nil before it has a spec
 	notices    []Notice        // before OnNotice was called
@@ -32,13 +32,13 @@ type Process struct {
 	denials    []policy.Denial // except those of the supervisor
 	refused    denialLog       // those of the supervisor
 	exit       Exit
-	exited     bool       // exit is set
-	why        string     // see Exit
-	supervised bool       // the supervisor runs and may send events
-	killed     bool       // Kill was called, perhaps before the init was started
-	plan       *plan.Plan // the plan it was started with
-	hostNS     bool       // the init is not a PID 1, and must be asked to end the other processes
-	Tmp        string
+	exited     bool        // exit is set
+	why        string      // see Exit
+	supervised bool        // the supervisor runs and may send events
+	killed     bool        // Kill was called, perhaps before the init was started
+	plan       *plan.Plan  // the plan it was started with
+	hostNS     bool        // the init is not a PID 1, and must be asked to end the other processes
+	tmp        string      // its TMPDIR on the host, which a jail with host namespaces has
 	last       *time.Timer // ends an init that did not end the other processes in time
 	done       chan struct{}
 	killing    sync.Once
@@ -46,12 +46,12 @@ type Process struct {
 
 	gateway     *egress.Gateway      // nil if no host is granted
 	broker      *gateway.Broker      // nil unless the supervisor makes the server's sockets
-	Interceptor *gateway.Interceptor // nil if no rule concerns requests
+	interceptor *gateway.Interceptor // nil if no rule concerns requests
 	inbound     *gateway.Inbound     // nil if no port leads into the jail
 	packets     []int                // keep its packet socket open: see gateway.CloseInKernel
 
-	Cgroup *cgroup.Cgroup // nil once the jail has ended
-	Limits policy.Limits
+	cgroup *cgroup.Cgroup // nil once the jail has ended
+	limits policy.Limits  // those that the cgroup enforces
 }
 
 // listen handles the events of an init until it ends. It returns the error of a start that
@@ -67,15 +67,15 @@ func (p *Process) listen(status *os.File, started chan<- error) error {
 		case spec.EventFailed:
 			failed = &step.Error{Step: m.Step, Errno: syscall.Errno(m.Num), Detail: m.Detail}
 		default:
-			p.HandleEvent(m)
+			p.handleEvent(m)
 		}
 	})
 	if err != nil {
 		return err
 	}
-	p.Mu.Lock()
+	p.mu.Lock()
 	p.events = w
-	p.Mu.Unlock()
+	p.mu.Unlock()
 	w.run()
 	if !running && failed == nil {
 		failed = &step.Error{Step: "init", Detail: "the init ended without saying why, as Go's programs do where the limits of processes, memory or open files are too low (ulimit -a)"}
@@ -83,8 +83,8 @@ func (p *Process) listen(status *os.File, started chan<- error) error {
 	return failed
 }
 
-// HandleEvent records one event of the init or the supervisor.
-func (p *Process) HandleEvent(m spec.Event) {
+// handleEvent records one event of the init or the supervisor.
+func (p *Process) handleEvent(m spec.Event) {
 	if m.Kind == spec.EventAbsent && !p.isRefusal(m) {
 		return
 	}
@@ -92,8 +92,8 @@ func (p *Process) HandleEvent(m spec.Event) {
 		p.notify(Notice{Text: m.Detail})
 		return
 	}
-	p.Mu.Lock()
-	defer p.Mu.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	switch m.Kind {
 	case spec.EventSupervisor:
 		p.supervised = true
@@ -115,8 +115,8 @@ func (p *Process) HandleEvent(m spec.Event) {
 // recordFailure records why the jail ended before its program did. It records nothing if the
 // program exited, Kill was called, or a reason is known already.
 func (p *Process) recordFailure(why string) {
-	p.Mu.Lock()
-	defer p.Mu.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.lookIntoCgroup()
 	memory := func(d policy.Denial) bool {
 		return d.Axis == policy.AxisLimits && strings.HasPrefix(d.Target, spec.KeyMemory+" ")
@@ -126,10 +126,10 @@ func (p *Process) recordFailure(why string) {
 	}
 }
 
-// IsSupervised reports whether the supervisor runs.
-func (p *Process) IsSupervised() bool {
-	p.Mu.Lock()
-	defer p.Mu.Unlock()
+// isSupervised reports whether the supervisor runs.
+func (p *Process) isSupervised() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	return p.supervised
 }
 
@@ -148,9 +148,9 @@ func (p *Process) isDone() bool {
 // isRefusal reports whether a name is missing because of the jail. For names that were not
 // recorded one by one that is unknown, and the record says so.
 func (p *Process) isRefusal(m spec.Event) bool {
-	p.Mu.Lock()
+	p.mu.Lock()
 	known := p.refused.knows(m)
-	p.Mu.Unlock()
+	p.mu.Unlock()
 	return known || m.Target == policy.DenialOthers || withTimeout(func() bool { return onHost(m) })
 }
 
@@ -194,8 +194,8 @@ func withTimeout(f func() bool) bool {
 
 // PID is the process number of the jail's init on the host.
 func (p *Process) PID() int {
-	p.Mu.Lock()
-	defer p.Mu.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	return p.pid
 }
 
@@ -205,16 +205,16 @@ func (p *Process) Signal(sig os.Signal) error {
 	if !ok {
 		return syscall.EINVAL
 	}
-	p.Mu.Lock()
-	defer p.Mu.Unlock()
-	if p.Pidfd < 0 || p.isDone() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.pidfd < 0 || p.isDone() {
 		return os.ErrProcessDone
 	}
 	if s == syscall.SIGKILL && p.hostNS {
 		return p.killHostNS()
 	}
 	if s == syscall.SIGKILL {
-		return unix.PidfdSendSignal(p.Pidfd, s, nil, 0)
+		return unix.PidfdSendSignal(p.pidfd, s, nil, 0)
 	}
 	if s <= 0 || s > 64 {
 		return syscall.EINVAL
@@ -225,14 +225,14 @@ func (p *Process) Signal(sig os.Signal) error {
 
 // Plan returns the plan the process was started with: what holds for it, and which gaps were
 // accepted.
-func (p *Process) Plan() *plan.Plan { return p.plan }
+func (p *Process) Plan() *Plan { return p.plan }
 
 // Kill ends every process of the jail at once: the kernel does it when the init
 // of a PID namespace dies (pid_namespaces(7)).
 func (p *Process) Kill() error {
-	p.Mu.Lock()
+	p.mu.Lock()
 	p.killed = true
-	p.Mu.Unlock()
+	p.mu.Unlock()
 	return p.Signal(syscall.SIGKILL)
 }
 
@@ -243,8 +243,8 @@ func (p *Process) Done() <-chan struct{} { return p.done }
 // Wait returns how the program ended, once every process of the jail is gone.
 func (p *Process) Wait() (Exit, error) {
 	<-p.done
-	p.Mu.Lock()
-	defer p.Mu.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	exit := p.exit
 	exit.Why = p.why
 	return exit, nil
@@ -252,9 +252,9 @@ func (p *Process) Wait() (Exit, error) {
 
 // Denials returns the refusals that the jail recorded so far.
 func (p *Process) Denials() []policy.Denial {
-	p.Mu.Lock()
+	p.mu.Lock()
 	events, gateway := p.events, p.gateway
-	p.Mu.Unlock()
+	p.mu.Unlock()
 	if events != nil {
 		events.drain()
 	}
@@ -262,8 +262,8 @@ func (p *Process) Denials() []policy.Denial {
 	if gateway != nil {
 		latest = networkDenials(gateway, p.plan.Profile.Inbound)
 	}
-	p.Mu.Lock()
-	defer p.Mu.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.lookIntoCgroup()
 	latest = append(append(latest, p.denials...), p.refused.list(time.Now())...)
 	slices.SortStableFunc(latest, func(a, b policy.Denial) int { return a.Time.Compare(b.Time) })
@@ -273,22 +273,22 @@ func (p *Process) Denials() []policy.Denial {
 // OnNotice calls f for each notice of the jail: first for those that came already, then for
 // new ones.
 func (p *Process) OnNotice(f func(Notice)) {
-	p.Mu.Lock()
+	p.mu.Lock()
 	earlier := p.notices
 	p.onNotice, p.notices = f, nil
-	p.Mu.Unlock()
+	p.mu.Unlock()
 	for _, r := range earlier {
 		f(r)
 	}
 }
 
 func (p *Process) notify(r Notice) {
-	p.Mu.Lock()
+	p.mu.Lock()
 	tell := p.onNotice
 	if tell == nil {
 		p.notices = append(p.notices, r)
 	}
-	p.Mu.Unlock()
+	p.mu.Unlock()
 	if tell != nil {
 		tell(r)
 	}

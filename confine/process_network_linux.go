@@ -32,8 +32,8 @@ func (p *Process) openGateway(goOn func()) error {
 	if !all {
 		return nil
 	}
-	p.Mu.Lock()
-	defer p.Mu.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	profile := p.plan.Profile
 	if network.Open {
 		if err := p.makeGateway(profile); err != nil {
@@ -64,11 +64,11 @@ func (p *Process) makeGateway(profile *policy.Profile) error {
 	options := egress.Options{Rules: profile.Net, Limits: egress.Limits{
 		Connections: profile.Limits.Connections, OutBytes: int64(profile.Limits.NetOutMB) << 20,
 	}}
-	if p.Interceptor == nil {
+	if p.interceptor == nil {
 		options.Rules = gateway.Rules(profile.Net)
 	} else {
-		options.Interceptor = p.Interceptor
-		if err := p.Interceptor.Ready(); err != nil {
+		options.Interceptor = p.interceptor
+		if err := p.interceptor.Ready(); err != nil {
 			return &step.Error{Step: gateway.StepTLS, Errno: step.Errno(err), Detail: err.Error()}
 		}
 	}
@@ -79,9 +79,9 @@ func (p *Process) makeGateway(profile *policy.Profile) error {
 // closeGateway closes the gateway and the interceptor of a jail whose init has ended. What was
 // recorded stays.
 func (p *Process) closeGateway() {
-	p.Mu.Lock()
-	network, inbound, broker, interceptor := p.gateway, p.inbound, p.broker, p.Interceptor
-	p.Mu.Unlock()
+	p.mu.Lock()
+	network, inbound, broker, interceptor := p.gateway, p.inbound, p.broker, p.interceptor
+	p.mu.Unlock()
 	if broker != nil {
 		broker.Close()
 	}
@@ -115,10 +115,10 @@ func networkDenials(g *egress.Gateway, inbound []int) []policy.Denial {
 // Secrets returns the values, by variable, that the interceptor puts into the requests of the
 // process. They were never in the jail and must not be shown.
 func (p *Process) Secrets() map[string]string {
-	p.Mu.Lock()
-	defer p.Mu.Unlock()
-	if p.Interceptor == nil {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.interceptor == nil {
 		return nil
 	}
-	return maps.Clone(p.Interceptor.Secrets)
+	return maps.Clone(p.interceptor.Secrets)
 }

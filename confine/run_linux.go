@@ -18,7 +18,7 @@ import (
 // false if the init was cancelled.
 func (s *Prepared) runNamespaced(status *os.File) (used bool, err error) {
 	defer status.Close()
-	p := s.Process
+	p := s.process
 	b := s.newBuilder()
 	scoped := s.pending != nil && s.pending.plan.Cgroup.Manager != ""
 	if scoped {
@@ -43,7 +43,7 @@ func (s *Prepared) runNamespaced(status *os.File) (used bool, err error) {
 			return true, err
 		}
 	}
-	p.inCgroup = s.Cgroup != nil // before the first event of its init
+	p.inCgroup = s.cgroup != nil // before the first event of its init
 	defer s.watchCgroup()()
 	b.SetSpec(todo.spec, todo.stdio)
 	b.Spec.Shared = int(shared)
@@ -56,20 +56,20 @@ func (s *Prepared) runNamespaced(status *os.File) (used bool, err error) {
 	if err := b.StartServer(); err != nil {
 		return true, err
 	}
-	events, err := newEventReader(status, p.HandleEvent)
+	events, err := newEventReader(status, p.handleEvent)
 	if err != nil {
 		return true, err
 	}
-	p.Mu.Lock()
+	p.mu.Lock()
 	p.events = events
-	p.Mu.Unlock()
+	p.mu.Unlock()
 	s.started <- nil
 	go sendSpec(b, status)
 	drained := make(chan struct{})
 	go func() { defer close(drained); events.run() }()
 	if exit, err := b.Reap(); err == nil {
 		p.stopSupervisor(drained)
-		p.HandleEvent(exit)
+		p.handleEvent(exit)
 	} else {
 		waitForEvents(drained) // the supervisor may have sent the reason
 		p.recordFailure(failureCause(b))
@@ -93,9 +93,9 @@ func (s *Prepared) tryOverlays(b *jail.Builder) (used bool, err error) {
 }
 
 func (s *Prepared) newBuilder() *jail.Builder {
-	b := &jail.Builder{Control: s.Process.control, Serve: func() error { return s.Process.openGateway(func() {}) }, TestHooks: s.testHooks, Stub: s.stub, Listener: -1, Outer: s.stub.First()}
+	b := &jail.Builder{Control: s.process.control, Serve: func() error { return s.process.openGateway(func() {}) }, TestHooks: s.testHooks, Stub: s.stub, Listener: -1, Outer: s.stub.First()}
 	b.Restrictor = jail.Restrictor{
-		Init: b.Outer.Child(1), Server: b.Outer.Child(2), Send: s.Process.HandleEvent, End: func() { s.Process.Kill() }, Umask: spec.UnknownUmask,
+		Init: b.Outer.Child(1), Server: b.Outer.Child(2), Send: s.process.handleEvent, End: func() { s.process.Kill() }, Umask: spec.UnknownUmask,
 	}
 	if s.umask != nil {
 		b.Umask = *s.umask & 0o777
@@ -111,7 +111,7 @@ const drainTimeout = time.Second
 // stopSupervisor ends the supervisor and waits for its last events.
 func (p *Process) stopSupervisor(drained <-chan struct{}) {
 	p.events.drain()
-	if !p.IsSupervised() {
+	if !p.isSupervised() {
 		return
 	}
 	unix.Shutdown(int(p.control.Fd()), unix.SHUT_WR)
@@ -126,17 +126,17 @@ func waitForEvents(drained <-chan struct{}) {
 }
 
 // failureCause returns why the jail ended: a call that the kernel refused to the supervisor
-// before it started, or SupervisorDied.
+// before it started, or supervisorDied.
 func failureCause(b *jail.Builder) string {
 	var call *stub.CallError
 	if errors.As(b.Outer.Fatal(), &call) {
 		return (&step.Error{Step: step.Supervision, Errno: call.Errno}).Error()
 	}
-	return SupervisorDied
+	return supervisorDied
 }
 
-// SupervisorDied is the Exit.Why of a jail whose init or supervisor ended without a reason.
-const SupervisorDied = "the jail's init or supervisor died: another process killed it, or the kernel did for lack of memory (see dmesg), or it could not start at the limit of processes (ulimit -u, a container's limit), which the server may have used up"
+// supervisorDied is the Exit.Why of a jail whose init or supervisor ended without a reason.
+const supervisorDied = "the jail's init or supervisor died: another process killed it, or the kernel did for lack of memory (see dmesg), or it could not start at the limit of processes (ulimit -u, a container's limit), which the server may have used up"
 
 // sendSpec writes the spec for the supervisor, which reads it when it starts.
 func sendSpec(b *jail.Builder, status *os.File) {

@@ -21,16 +21,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ClaimPrepared returns the init that was started ahead if no start has used it, or a new one.
-func (l Launcher) ClaimPrepared() *Prepared {
-	if s := l.Prepared.claim(KindNamespaced); s != nil {
-		return s
-	}
-	return l.Spawn(KindNamespaced)
-}
-
-// Start sends the plan to the init and waits until the program was executed or a step failed.
-func (s *Prepared) Start(ctx context.Context, plan *planpkg.Plan, stdio jail.Stdio) (*Process, error) {
+// start sends the plan to the init and waits until the program was executed or a step failed.
+func (s *Prepared) start(ctx context.Context, plan *planpkg.Plan, stdio jail.Stdio) (*Process, error) {
 	made, err := makeDirs(plan.Profile)
 	if err != nil {
 		s.cancel()
@@ -38,7 +30,7 @@ func (s *Prepared) Start(ctx context.Context, plan *planpkg.Plan, stdio jail.Std
 	}
 	sp := plan.Spec
 	if sp.HostNS {
-		s.Process.useHostNS(sp.TempDir)
+		s.process.useHostNS(sp.TempDir)
 	}
 	interceptor, err := gateway.StartTLS(ctx, plan, &sp)
 	if err != nil {
@@ -46,19 +38,19 @@ func (s *Prepared) Start(ctx context.Context, plan *planpkg.Plan, stdio jail.Std
 		removeDirs(made)
 		return nil, err
 	}
-	s.Process.Interceptor = interceptor
-	s.Process.plan = plan
+	s.process.interceptor = interceptor
+	s.process.plan = plan
 	s.send(startRequest{plan: plan, spec: sp, stdio: stdio})
 	select {
 	case err = <-s.started:
 	case <-ctx.Done():
 		err = cancelled(ctx)
-		s.Process.Kill()
+		s.process.Kill()
 	}
 	if err == nil {
-		return s.Process, nil
+		return s.process, nil
 	}
-	<-s.Process.done
+	<-s.process.done
 	if interceptor != nil {
 		interceptor.End()
 	}
@@ -162,26 +154,23 @@ func removeDirs(made []string) {
 	}
 }
 
-// RefusedNamespaces reports whether a start failed, or would have failed, because this host
+// refusedNamespaces reports whether a start failed, or would have failed, because this host
 // forbids user namespaces. The answer is No only if making one is refused again now, so that
 // a temporary shortage is not taken for a prohibition. The error is the one to report for any
 // other answer.
-func RefusedNamespaces(err error) (probe.Feature, error) {
+func refusedNamespaces(err error) (probe.Feature, error) {
 	var gaps *planpkg.GapError
 	var se *step.Error
 	switch {
 	case errors.As(err, &gaps):
-		return probe.Cache.Refresh("userns", probe.ProbeUserNamespaces), err
+		return probe.RefreshUserNamespaces(), err
 	case !errors.As(err, &se) || se.Step == step.Exec || !probe.IsRefusal(se.Errno):
 		return probe.Feature{}, err
 	}
 	// With AppArmor they can be made, and nothing be done inside them.
-	f := probe.Cache.Refresh("userns", probe.ProbeUserNamespaces)
+	f := probe.RefreshUserNamespaces()
 	if f.Answer == probe.Unknown && se.Step == step.Namespaces {
 		err = planpkg.UserNamespaceGap(f)
 	}
 	return f, err
 }
-
-// Namespaces reports whether this process can make user namespaces. It asks once.
-func Namespaces() probe.Feature { return probe.Cache.Get("userns", probe.ProbeUserNamespaces) }

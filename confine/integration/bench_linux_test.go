@@ -81,7 +81,7 @@ func BenchmarkServerStart(b *testing.B) {
 				f.SeccompNotify = probe.Unavailable("left out", "")
 			}
 			for b.Loop() {
-				answerInitialize(b, planpkg.Compile(p, f))
+				answerInitialize(b, jailtest.Compile(p, f))
 			}
 		})
 	}
@@ -97,7 +97,7 @@ func answerInitialize(b *testing.B, plan *planpkg.Plan) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	proc, err := (confine.Launcher{}).ClaimPrepared().Start(b.Context(), plan, jail.Stdio{In: in, Out: out})
+	proc, err := confine.Launcher{}.StartPlan(b.Context(), plan, jail.Stdio{In: in, Out: out})
 	in.Close()
 	out.Close()
 	if err != nil {

@@ -7,15 +7,11 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
-	"github.com/mcp-jail/mcp-jail/confine/internal/mediate"
-	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
-	"golang.org/x/sys/unix"
 )
 
 // recorded are the refusals of a jail whose program made the attempts, by target.
@@ -61,37 +57,6 @@ func TestJailRecordsEveryTime(t *testing.T) {
 	got := recorded(t, p, attacker.Try("creates", dir+"/ro/#", strconv.Itoa(spec.MaxRefusals+500)))
 	if d := got[policy.DenialOthers+"limit"]; d.Count != 500 || len(got) != spec.MaxRefusals+1 || got[dir+"/ro/0"].Count != 1 {
 		t.Errorf("%d on record, the others are %+v", len(got), d)
-	}
-}
-
-// TestRefusalsPastTheLimitAreCounted: refusals that the reporter holds back are counted later,
-// also if nothing more is refused.
-func TestRefusalsPastTheLimitAreCounted(t *testing.T) {
-	t.Parallel()
-	var p confine.Process
-	l := &mediate.Reporter{Say: p.HandleEvent}
-	const times = 10 * spec.MaxAgain
-	for range times {
-		l.Refused(&mediate.Request{N: seccomp.Notification{Tid: uint32(unix.Gettid())}}, "write", "/a")
-	}
-	if d := p.Denials(); len(d) != 1 {
-		t.Errorf("%v", d)
-	}
-	testkit.Eventually(t, "the rest is told", func() bool { return p.Denials()[0].Count == times })
-	for range times { // and so it is of the next page
-		l.Refused(&mediate.Request{N: seccomp.Notification{Tid: uint32(unix.Gettid())}}, "write", "/a")
-	}
-	testkit.Eventually(t, "the rest of the next page is told, once", func() bool { return p.Denials()[0].Count == 2*times })
-}
-
-// TestRefusalsPastTheLimitAreNotResolved: the count of refusals past the limit has no path, so
-// that Denials does not look one up.
-func TestRefusalsPastTheLimitAreNotResolved(t *testing.T) {
-	var p confine.Process
-	p.HandleEvent(spec.Refusal{Axis: policy.AxisIPC, Operation: "connect", Target: policy.DenialOthers, Absent: true}.Event(1))
-	p.HandleEvent(spec.Refusal{Axis: policy.AxisIPC, Operation: "connect", Target: "/nowhere/socket", Absent: true}.Event(1))
-	if d := p.Denials(); len(d) != 1 || d[0].Target != policy.DenialOthers {
-		t.Errorf("%v", d)
 	}
 }
 

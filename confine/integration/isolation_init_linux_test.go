@@ -14,7 +14,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
-	planpkg "github.com/mcp-jail/mcp-jail/confine/internal/plan"
 	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
 	"github.com/mcp-jail/mcp-jail/confine/internal/probe/probetest"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
@@ -40,11 +39,11 @@ func TestInitCapabilities(t *testing.T) {
 		p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("wait")})...)
 		f := probe.Detect()
 		f.SeccompNotify = c.notifies
-		plan := planpkg.Compile(p, f)
+		plan := jailtest.Compile(p, f)
 		if supervised := len(plan.Spec.ListenerFilter) > 0; supervised != (c.kept != none) {
 			t.Fatalf("%s: %t", c.what, supervised)
 		}
-		proc, err := confine.Launcher{}.Spawn(confine.KindNamespaced).Start(t.Context(), plan, jail.Stdio{})
+		proc, err := confine.Launcher{}.StartPlan(t.Context(), plan, jail.Stdio{})
 		if err != nil {
 			t.Fatal(err)
 		}

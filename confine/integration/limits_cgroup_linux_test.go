@@ -39,7 +39,7 @@ func withoutProc(t *testing.T, p *policy.Profile, what attacker.Attempt) *jailte
 	q.Argv = append(q.Argv[:1:1], jailtest.Args(t, []attacker.Attempt{what})...)
 	f := probe.Detect()
 	f.FreshProc = probe.Unavailable("the test has taken it away", "")
-	plan := planpkg.Compile(&q, f)
+	plan := jailtest.Compile(&q, f)
 	for _, g := range plan.Gaps {
 		if g.Axis == policy.AxisLimits {
 			t.Fatalf("%+v", g)
@@ -51,11 +51,18 @@ func withoutProc(t *testing.T, p *policy.Profile, what attacker.Attempt) *jailte
 	}
 	defer w.Close()
 	s := &jailtest.Started{T: t, Errs: &jailtest.Output{}}
-	if s.Process, err = (confine.Launcher{}).Spawn(confine.KindNamespaced).Start(t.Context(), plan, jail.Stdio{Out: w}); err != nil {
+	if s.Process, err = (confine.Launcher{}).StartPlan(t.Context(), plan, jail.Stdio{Out: w}); err != nil {
 		t.Fatal(err)
 	}
 	s.Ends = func() { out.Close() }
 	return s
+}
+
+// cgroupOf returns the directory of the cgroup of a process.
+func cgroupOf(pid int) string {
+	path, _ := cgroup.Path(proc.ReadLine(fmt.Sprintf("/proc/%d/cgroup", pid)))
+	mount, top := cgroup.Mount(proc.ReadLine("/proc/self/mountinfo"))
+	return filepath.Join(mount, strings.TrimPrefix(path, top))
 }
 
 // TestJailCgroup: if the host delegates cgroups, the jail starts in one of its own, the cgroup
@@ -76,9 +83,7 @@ func TestJailCgroup(t *testing.T) {
 		s := jailtest.Begin(t, limited(t, limits), attacker.Try("wait"))
 		defer s.Finish()
 		defer s.Kill()
-		s.Mu.Lock()
-		dir := s.Cgroup.Dir
-		s.Mu.Unlock()
+		dir := cgroupOf(s.PID())
 		if got := proc.ReadLine(filepath.Join(dir, "memory.max")); got != "67108864" {
 			t.Errorf("memory.max: %q", got)
 		}
@@ -183,9 +188,7 @@ func TestJailCgroupIsOutOfReach(t *testing.T) {
 			continue
 		}
 		s := jailtest.Begin(t, p, attacker.Try("wait"))
-		s.Mu.Lock()
-		dir := s.Cgroup.Dir
-		s.Mu.Unlock()
+		dir := cgroupOf(s.PID())
 		s.Kill()
 		s.Finish()
 		name := filepath.Base(dir)

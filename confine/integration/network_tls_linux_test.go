@@ -12,10 +12,12 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/confine/egress/tlsworker"
 	"github.com/mcp-jail/mcp-jail/confine/internal/gateway"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/plan"
+	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -202,6 +204,21 @@ func TestNetworkSecretMissing(t *testing.T) {
 	}
 }
 
+// interceptor returns the process ID of the one mcp-jail-tls that this process has started.
+func interceptor(t *testing.T) int {
+	t.Helper()
+	var found []int
+	for _, pid := range proc.Children(os.Getpid()) {
+		if proc.ReadLine(fmt.Sprintf("/proc/%d/comm", pid)) == tlsworker.Name {
+			found = append(found, pid)
+		}
+	}
+	if len(found) != 1 {
+		t.Fatalf("mcp-jail-tls runs as %v", found)
+	}
+	return found[0]
+}
+
 // TestNetworkServerDoesNotRead: a session ends even if the process that ends TLS has stopped
 // reading.
 func TestNetworkServerDoesNotRead(t *testing.T) {
@@ -229,7 +246,7 @@ func TestNetworkServerDoesNotRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pid := proc.Interceptor.Pid()
+	pid := interceptor(t)
 	if err := unix.Kill(pid, unix.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}

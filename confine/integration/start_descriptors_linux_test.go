@@ -2,12 +2,15 @@ package integration
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
@@ -80,5 +83,35 @@ func TestJailFewFilesManyHoles(t *testing.T) {
 	got := jailtest.Attempts(t, limited(t, policy.Limits{OpenFiles: 32}, grants...), attacker.Try("read", last+"/in/x"), attacker.Try("read", last+"/out/x"), attacker.Try("create", last+"/new"), attacker.Try("create", dir+"/ws/new"))
 	if fmt.Sprint(got) != "[ok x ENOENT EROFS ok]" {
 		t.Errorf("%v", got)
+	}
+}
+
+// TestJailNullDevice: the device that stands for a missing stdin is not the host's /dev/null,
+// which all processes share.
+func TestJailNullDevice(t *testing.T) {
+	jailtest.Needs(t)
+	ownNull(t, confine.Launcher{}, "EROFS")
+	callByCall := func(_ *jail.Builder, steps []jail.Step) []jail.Step { return steps }
+	ownNull(t, confine.Launcher{TestHooks: jail.TestHooks{Steps: callByCall}}, "EROFS")
+}
+
+// TestHostNSNullDevice is TestJailNullDevice without namespaces.
+func TestHostNSNullDevice(t *testing.T) {
+	jailtest.NeedsHostNS(t)
+	ownNull(t, jailtest.WaivesGaps, "EACCES")
+}
+
+func ownNull(t *testing.T, l confine.Launcher, errno string) {
+	t.Helper()
+	var null unix.Stat_t
+	if err := unix.Stat("/dev/null", &null); err != nil {
+		t.Fatal(err)
+	}
+	if int(null.Uid) == os.Getuid() { // an ordinary user, and its user namespace, may not change it in any case
+		jailtest.Expect(t, "the control", jailtest.Unconfined(t, "/", attacker.Try("null"))[0], "ok fchmod <nil> fchown <nil>")
+	}
+	got, err := jailtest.Run(t, l, jailtest.Profile(t), []attacker.Attempt{attacker.Try("null")})
+	if want := attacker.Outcome(fmt.Sprintf("ok fchmod %[1]s fchown %[1]s", errno)); err != nil || got[0] != want {
+		t.Errorf("%v, %v", got, err)
 	}
 }

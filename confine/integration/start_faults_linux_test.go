@@ -320,15 +320,8 @@ func refusedStart(t *testing.T, own string, index int, f fault, hostNS bool) {
 	start := func(path string, altered jail.TestHooks) (*confine.Process, error) {
 		pipe := newWitness(t)
 		defer pipe.gone(t)
-		plan, err := jailtest.WaivesGaps.CompileOn(p, facts)
-		if err != nil {
-			t.Fatal(err)
-		}
-		kind := confine.KindNamespaced
-		if hostNS {
-			kind = confine.KindHostNS
-		}
-		process, err := confine.Launcher{SupervisorPath: path, TestHooks: altered}.Spawn(kind).Start(t.Context(), plan, jail.Stdio{Out: pipe.w, Err: pipe.w})
+		plan := jailtest.Compile(p, facts)
+		process, err := confine.Launcher{SupervisorPath: path, TestHooks: altered}.StartPlan(t.Context(), plan, jail.Stdio{Out: pipe.w, Err: pipe.w})
 		if err == nil {
 			process.Wait()
 		}

@@ -28,7 +28,7 @@ func onHostWith(t *testing.T, p *policy.Profile, f probe.Host, errs *os.File, at
 	if err != nil {
 		t.Fatal(err)
 	}
-	proc, err := confine.Launcher{}.PrepareHostNS().Start(t.Context(), planpkg.Compile(&q, f), jail.Stdio{Out: w, Err: errs})
+	proc, err := confine.Launcher{}.StartPlan(t.Context(), jailtest.Compile(&q, f), jail.Stdio{Out: w, Err: errs})
 	w.Close()
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +46,7 @@ func TestHostNSGaps(t *testing.T) {
 	dir := testkit.Plant(t, hostNSTree...)
 	p := hostNSProfile(t, dir)
 	p.Limits = policy.Limits{Processes: 100}
-	f := probe.Detect().WithUserNS(confine.Namespaces())
+	f := probe.Detect().WithUserNS(probe.UserNamespaces())
 	unsupervised := f
 	unsupervised.SeccompNotify = probe.Unavailable("it is missing", "have it")
 	for _, c := range []struct {
@@ -120,7 +120,7 @@ func TestHostNSOlderLandlock(t *testing.T) {
 	for abi := 1; abi <= newest; abi++ {
 		for _, supervised := range []bool{true, false} {
 			t.Run(fmt.Sprintf("ABI %d, supervised %v", abi, supervised), func(t *testing.T) {
-				f := probe.Detect().WithUserNS(confine.Namespaces())
+				f := probe.Detect().WithUserNS(probe.UserNamespaces())
 				f.LandlockABI = abi
 				if !supervised {
 					f.SeccompNotify = probe.Unavailable("it is missing", "have it")

@@ -64,7 +64,7 @@ func TestJailWithoutProc(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		proc, err := confine.Launcher{}.ClaimPrepared().Start(t.Context(), plan.Compile(p, f), jail.Stdio{Out: w})
+		proc, err := confine.Launcher{}.StartPlan(t.Context(), jailtest.Compile(p, f), jail.Stdio{Out: w})
 		w.Close()
 		if err != nil {
 			t.Fatal(err)

@@ -81,11 +81,8 @@ func TestJailStartErrors(t *testing.T) {
 // startHostNS starts a jail without namespaces, of which this program is the init.
 func startHostNS(t *testing.T, l confine.Launcher) (*confine.Process, error) {
 	t.Helper()
-	plan, err := jailtest.WaivesGaps.CompileOn(jailtest.Profile(t), probe.Detect().WithUserNS(probe.Unavailable("for this test", "")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l.PrepareHostNS().Start(t.Context(), plan, jail.Stdio{})
+	plan := jailtest.Compile(jailtest.Profile(t), probe.Detect().WithUserNS(probe.Unavailable("for this test", "")))
+	return l.StartPlan(t.Context(), plan, jail.Stdio{})
 }
 
 func TestJailStartIsCancelled(t *testing.T) {
@@ -153,34 +150,27 @@ func TestJailThousand(t *testing.T) {
 	t.Logf("%d launches in %v", launches, time.Since(begun).Round(time.Millisecond))
 }
 
-// TestJailRefusesPlanOfOtherMode: a prepared process refuses a plan for the other mode. It would
-// leave out steps that the plan counts on.
-func TestJailRefusesPlanOfOtherMode(t *testing.T) {
+// TestSpecCannotBeSent: if the kernel refuses to pass the server's descriptors, the start fails
+// and does not wait.
+func TestSpecCannotBeSent(t *testing.T) {
 	jailtest.Needs(t)
-	p := jailtest.Profile(t)
-	p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("cwd")})...)
-	for _, hostNS := range []bool{false, true} {
-		facts, own, other := probe.Detect().WithUserNS(probe.Available("")), confine.KindNamespaced, confine.KindHostNS
-		if hostNS {
-			facts, own, other = probe.Detect().WithUserNS(probe.Unavailable("for this test", "")), confine.KindHostNS, confine.KindNamespaced
+	closed, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed.Close()
+	for _, namespaces := range []probe.Feature{probe.Available(""), probe.Unavailable("for this test", "")} {
+		for _, size := range []int{0, 1 << 20} {
+			p := jailtest.Profile(t)
+			p.Env = append(p.Env, policy.Variable{Name: "LONG", Value: strings.Repeat("x", size)})
+			plan := jailtest.Compile(p, probe.Detect().WithUserNS(namespaces))
+			jailtest.Within(t, "the end of the start", func() {
+				_, err := confine.Launcher{}.StartPlan(t.Context(), plan, jail.Stdio{Out: closed})
+				var se *step.Error
+				if !errors.As(err, &se) || se.Step != step.Spec || se.Errno != unix.EBADF {
+					t.Errorf("namespaces %v, %d bytes: %v", namespaces.Answer, size, err)
+				}
+			})
 		}
-		plan, err := jailtest.WaivesGaps.CompileOn(p, facts)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if plan.Spec.HostNS != hostNS {
-			t.Fatalf("the plan has host namespaces: %t, want %t", plan.Spec.HostNS, hostNS)
-		}
-		_, err = confine.Launcher{}.Spawn(other).Start(t.Context(), plan, jail.Stdio{})
-		var se *step.Error
-		if !errors.As(err, &se) || se.Step != step.Spec {
-			t.Errorf("host namespaces %t: %#v, want a refusal of the spec", hostNS, err)
-		}
-		process, err := confine.Launcher{}.Spawn(own).Start(t.Context(), plan, jail.Stdio{})
-		if err != nil {
-			t.Errorf("host namespaces %t, by the init that it is for: %v", hostNS, err)
-			continue
-		}
-		process.Wait()
 	}
 }

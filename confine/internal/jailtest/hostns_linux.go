@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/plan"
 	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
 	"github.com/mcp-jail/mcp-jail/confine/internal/probe/probetest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
@@ -84,6 +85,15 @@ func NeedsHostNS(t testing.TB) {
 
 // WaivesGaps is a launcher that waives every gap of a jail without namespaces.
 var WaivesGaps = confine.Launcher{Waive: []policy.Axis{policy.AxisFs, policy.AxisProcess, policy.AxisLimits}}
+
+// Compile compiles a plan for a host with these facts and waives all of its gaps.
+func Compile(p *policy.Profile, host probe.Host) *plan.Plan {
+	compiled := plan.Compile(p, host)
+	for i := range compiled.Gaps {
+		compiled.Gaps[i].Waived = true
+	}
+	return compiled
+}
 
 // AttemptsHostNS makes the attempts in one jail without namespaces, in this order.
 func AttemptsHostNS(t testing.TB, p *policy.Profile, attempts ...attacker.Attempt) []attacker.Outcome {

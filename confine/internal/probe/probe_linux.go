@@ -24,7 +24,7 @@ import (
 func Probe() Features {
 	f := ProbeForStart()
 	f.SeccompTSync = filterFlag(unix.SECCOMP_FILTER_FLAG_TSYNC, "a filter for all threads at once")
-	f.UserNamespaces = Cache.Get("userns", ProbeUserNamespaces)
+	f.UserNamespaces = UserNamespaces()
 	f.GetFD = Cache.Get("pidfd_getfd", probeGetFD)
 	f.MountAPI = Cache.Get("mount_api", probeMountAPI)
 	f.Cgroup = cgroupFeature(cgroup.Locate())
@@ -59,6 +59,12 @@ func ProbeForStart() Features {
 func isTransient(err error) bool {
 	return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) || errors.Is(err, unix.ENOMEM)
 }
+
+// UserNamespaces reports whether this process can make user namespaces. It asks once.
+func UserNamespaces() Feature { return Cache.Get("userns", ProbeUserNamespaces) }
+
+// RefreshUserNamespaces is UserNamespaces, but asks again.
+func RefreshUserNamespaces() Feature { return Cache.Refresh("userns", ProbeUserNamespaces) }
 
 // Cache keeps the certain answers of expensive probes.
 var Cache featureCache

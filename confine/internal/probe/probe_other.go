@@ -18,5 +18,8 @@ func Probe() Features {
 	return f
 }
 
+// UserNamespaces knows nothing here.
+func UserNamespaces() Feature { return Feature{} }
+
 // ProbeForStart names the system, and answers nothing else.
 func ProbeForStart() Features { return Features{OS: runtime.GOOS, Arch: runtime.GOARCH} }

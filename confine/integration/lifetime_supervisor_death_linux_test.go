@@ -2,16 +2,21 @@ package integration
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
-	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/plan"
+	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
+	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"golang.org/x/sys/unix"
@@ -27,7 +32,9 @@ func TestJailSupervisorKilled(t *testing.T) {
 	}{
 		{"killed", "the jail's init or supervisor died", func(p *confine.Process) { unix.Kill(p.PID(), unix.SIGKILL) }},
 		{"supervised, and killed", "the jail's init or supervisor died", func(p *confine.Process) {
-			testkit.Eventually(t, "its supervisor", p.IsSupervised)
+			testkit.Eventually(t, "its supervisor", func() bool {
+				return strings.Contains(proc.ReadLine(fmt.Sprintf("/proc/%d/cmdline", p.PID())), spec.ArgSupervise)
+			})
 			unix.Kill(p.PID(), unix.SIGKILL)
 		}},
 		{"no room for descriptors", "step supervision failed: invalid argument", func(p *confine.Process) {
@@ -70,36 +77,6 @@ func TestHostNSInitKilledOrToldToEnd(t *testing.T) {
 	}
 }
 
-// TestJailNullDevice: the device that stands for a missing stdin is not the host's /dev/null,
-// which all processes share.
-func TestJailNullDevice(t *testing.T) {
-	jailtest.Needs(t)
-	ownNull(t, confine.Launcher{}, "EROFS")
-	callByCall := func(_ *jail.Builder, steps []jail.Step) []jail.Step { return steps }
-	ownNull(t, confine.Launcher{TestHooks: jail.TestHooks{Steps: callByCall}}, "EROFS")
-}
-
-// TestHostNSNullDevice is TestJailNullDevice without namespaces.
-func TestHostNSNullDevice(t *testing.T) {
-	jailtest.NeedsHostNS(t)
-	ownNull(t, jailtest.WaivesGaps, "EACCES")
-}
-
-func ownNull(t *testing.T, l confine.Launcher, errno string) {
-	t.Helper()
-	var null unix.Stat_t
-	if err := unix.Stat("/dev/null", &null); err != nil {
-		t.Fatal(err)
-	}
-	if int(null.Uid) == os.Getuid() { // an ordinary user, and its user namespace, may not change it in any case
-		jailtest.Expect(t, "the control", jailtest.Unconfined(t, "/", attacker.Try("null"))[0], "ok fchmod <nil> fchown <nil>")
-	}
-	got, err := jailtest.Run(t, l, jailtest.Profile(t), []attacker.Attempt{attacker.Try("null")})
-	if want := attacker.Outcome(fmt.Sprintf("ok fchmod %[1]s fchown %[1]s", errno)); err != nil || got[0] != want {
-		t.Errorf("%v, %v", got, err)
-	}
-}
-
 // TestJailSupervisorCannotPoll: a server that uses up the user's epoll watches keeps the
 // supervisor from starting. The jail ends and says why.
 func TestJailSupervisorCannotPoll(t *testing.T) {
@@ -114,15 +91,38 @@ func TestJailSupervisorCannotPoll(t *testing.T) {
 		p := jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw}) // of a program that has no need of epoll itself
 		p.Program, p.Argv = "/bin/sh", []string{"sh", "-c", "mkdir " + dir + "/new; exit 3"}
 		var out, errs bytes.Buffer
-		proc, wait, err := jailtest.Start(t, l, p, &out, &errs)
+		process, wait, err := jailtest.Start(t, l, p, &out, &errs)
 		if err != nil {
 			t.Fatal(err)
 		}
-		exit, _ := proc.Wait()
+		exit, _ := process.Wait()
 		wait()
 		// The calls of a struck one may fail with ENOSYS before it is ended, and it may say so.
 		if struck && !strings.Contains(exit.Why, "fs.epoll.max_user_watches") || !struck && (exit != (confine.Exit{Code: 3}) || out.Len()+errs.Len() > 0) {
 			t.Errorf("struck %v: %+v, %s%s", struck, exit, out.String(), errs.String())
 		}
+	}
+}
+
+// TestHostNSInitIsKilled: the init is not PID 1 of a namespace. If it is killed, its program
+// ends, the launcher removes the files of the jail, and detached processes survive. The plan has
+// that as a gap.
+func TestHostNSInitIsKilled(t *testing.T) {
+	jailtest.NeedsHostNS(t)
+	s := jailtest.BeginBy(t, jailtest.WaivesGaps, jailtest.Profile(t), attacker.Try("daemon", "0s"), attacker.Try("wait"))
+	s.Errs.Await(t, "daemon")
+	unix.Kill(s.PID(), unix.SIGKILL)
+	exit, _ := s.Wait()
+	if exit.Code != 137 || exit.Signal != syscall.SIGKILL || !strings.Contains(exit.Why, "the jail's init or supervisor died") {
+		t.Errorf("%+v", exit)
+	}
+	if _, err := os.Lstat(s.Plan().Spec.TempDir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%s is left: %v", s.Plan().Spec.TempDir, err)
+	}
+	jailtest.Within(t, "the end of the one that waits for it", s.Ends)
+	if gaps := s.Plan().Gaps; !slices.ContainsFunc(gaps, func(g plan.Gap) bool {
+		return g.Axis == policy.AxisProcess && strings.Contains(g.What, "survives") && g.Waived
+	}) {
+		t.Errorf("%+v", gaps)
 	}
 }

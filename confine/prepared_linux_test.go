@@ -1,0 +1,81 @@
+package confine_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
+	"github.com/mcp-jail/mcp-jail/confine/internal/step"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"golang.org/x/sys/unix"
+)
+
+// TestStartOfStoppedInitIsCancelled: a start can be cancelled while the init
+// does not read, however long the spec is.
+func TestStartOfStoppedInitIsCancelled(t *testing.T) {
+	jailtest.Needs(t)
+	for _, size := range []int{0, 60 << 10, 1 << 20} {
+		prepared := confine.Launcher{}.Prepare()
+		testkit.Eventually(t, "it is there", func() bool { return prepared.PID() > 0 })
+		if err := unix.Kill(prepared.PID(), unix.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		p := jailtest.Profile(t)
+		p.Env = append(p.Env, policy.Variable{Name: "LONG", Value: strings.Repeat("x", size)})
+		ctx, cancel := context.WithCancel(t.Context())
+		failed := make(chan error, 1)
+		go func() {
+			_, err := confine.Launcher{Prepared: prepared}.Start(ctx, p, jail.Stdio{})
+			failed <- err
+		}()
+		time.Sleep(50 * time.Millisecond) // in the midst of it
+		cancel()
+		select {
+		case err := <-failed:
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("%d bytes: %v", size, err)
+			}
+		case <-time.After(testkit.Patience):
+			t.Errorf("%d bytes: the start cannot be cancelled", size)
+			unix.Kill(prepared.PID(), unix.SIGKILL)
+			<-failed
+		}
+	}
+}
+
+// TestInitRefusesPlanOfOtherKind: an init refuses a plan for the other kind of jail. It would leave
+// out steps that the plan counts on.
+func TestInitRefusesPlanOfOtherKind(t *testing.T) {
+	jailtest.Needs(t)
+	p := jailtest.Profile(t)
+	p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("cwd")})...)
+	for _, hostNS := range []bool{false, true} {
+		facts := probe.Detect().WithUserNS(probe.Available(""))
+		if hostNS {
+			facts = probe.Detect().WithUserNS(probe.Unavailable("for this test", ""))
+		}
+		plan := jailtest.Compile(p, facts)
+		if plan.Spec.HostNS != hostNS {
+			t.Fatalf("the plan has host namespaces: %t, want %t", plan.Spec.HostNS, hostNS)
+		}
+		_, err := confine.StartOther(t.Context(), plan, jail.Stdio{})
+		var se *step.Error
+		if !errors.As(err, &se) || se.Step != step.Spec {
+			t.Errorf("host namespaces %t: %#v, want a refusal of the spec", hostNS, err)
+		}
+		process, err := confine.Launcher{}.StartPlan(t.Context(), plan, jail.Stdio{})
+		if err != nil {
+			t.Errorf("host namespaces %t, by the init that it is for: %v", hostNS, err)
+			continue
+		}
+		process.Wait()
+	}
+}
