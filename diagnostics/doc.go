@@ -64,4 +64,11 @@
 //   - Lines to add are whole tables. They can be appended to any file that does
 //     not write the same list inline (fs = [...]) and has no such limits table.
 //   - Redaction finds values in common encodings only: see [Redactor].
+//
+// # Size
+//
+// The package has some 6,300 lines, in the order of its work: extract_* read a failure,
+// analyze_* find causes, grant_* and the files beside them propose lines, render_* and
+// summary.go write. All work on the same Evidence and on the same list of candidates, which
+// stay unexported as long as they are in one package.
 package diagnostics
