@@ -38,6 +38,14 @@
 // be built without cgo (CGO_ENABLED=0): with cgo, not all of its threads can be made to give up
 // their capabilities, and Start refuses.
 //
+// # When the supervisor dies
+//
+// The kernel then kills every process of the jail: no process of a server runs on without its
+// supervisor. The [Exit] is that of SIGKILL, and Exit.Why tells what ended the jail. In a jail
+// with host namespaces only the server's first process is killed with the init; processes that
+// it detached survive, under the same Landlock rules and filter, and the plan has that as a
+// [Gap]. The file supervisor_death_linux.go has the whole story.
+//
 // # What holds, and by what
 //
 //	files      a root built from nothing, with mounts for the entries of the profile

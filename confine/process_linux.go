@@ -4,7 +4,6 @@ import (
 	"os"
 	"path"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -109,20 +108,6 @@ func (p *Process) handleEvent(m spec.Event) {
 		if m.Detail == spec.ExitedAlone && p.gateway == nil && p.inbound == nil && !p.inCgroup {
 			p.markDone() // what is left to be done is the kernel's
 		}
-	}
-}
-
-// recordFailure records why the jail ended before its program did. It records nothing if the
-// program exited, Kill was called, or a reason is known already.
-func (p *Process) recordFailure(why string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.lookIntoCgroup()
-	memory := func(d policy.Denial) bool {
-		return d.Axis == policy.AxisLimits && strings.HasPrefix(d.Target, spec.KeyMemory+" ")
-	}
-	if !p.exited && !p.killed && p.why == "" && !slices.ContainsFunc(p.denials, memory) {
-		p.why = why
 	}
 }
 

@@ -2,16 +2,12 @@ package confine
 
 import (
 	"encoding/binary"
-	"errors"
 	"os"
-	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
-	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
-	"golang.org/x/sys/unix"
 )
 
 // runNamespaced builds a jail with namespaces, starts the server and waits for its end. used is
@@ -104,39 +100,6 @@ func (s *Prepared) newBuilder() *jail.Builder {
 	b.Root.Task, b.Root.PrivateFS.Task, b.Root.SignalPivoted = b.Init, b.Init, b.SignalPivoted
 	return b
 }
-
-// drainTimeout is how long the events of a supervisor are awaited after the end of the server.
-const drainTimeout = time.Second
-
-// stopSupervisor ends the supervisor and waits for its last events.
-func (p *Process) stopSupervisor(drained <-chan struct{}) {
-	p.events.drain()
-	if !p.isSupervised() {
-		return
-	}
-	unix.Shutdown(int(p.control.Fd()), unix.SHUT_WR)
-	waitForEvents(drained)
-}
-
-func waitForEvents(drained <-chan struct{}) {
-	select {
-	case <-drained:
-	case <-time.After(drainTimeout):
-	}
-}
-
-// failureCause returns why the jail ended: a call that the kernel refused to the supervisor
-// before it started, or supervisorDied.
-func failureCause(b *jail.Builder) string {
-	var call *stub.CallError
-	if errors.As(b.Outer.Fatal(), &call) {
-		return (&step.Error{Step: step.Supervision, Errno: call.Errno}).Error()
-	}
-	return supervisorDied
-}
-
-// supervisorDied is the Exit.Why of a jail whose init or supervisor ended without a reason.
-const supervisorDied = "the jail's init or supervisor died: another process killed it, or the kernel did for lack of memory (see dmesg), or it could not start at the limit of processes (ulimit -u, a container's limit), which the server may have used up"
 
 // sendSpec writes the spec for the supervisor, which reads it when it starts.
 func sendSpec(b *jail.Builder, status *os.File) {

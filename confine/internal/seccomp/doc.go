@@ -13,16 +13,16 @@
 //
 // # Where to look
 //
-//	rules.go          which calls the first filter refuses, and with which errno
-//	rules_sockets.go  the rules for socket calls: what may be made, what is mediated
-//	mediated.go       which calls go to the supervisor, and where their arguments are
-//	guards.go         two small filters that protect the init's threads
-//	syscalls.go       the numbers of all calls that rules name
-//	abi.go            constants of the kernel's interface
-//	filter.go         from rules to a decision tree
-//	assemble.go       from a decision tree to a BPF program
-//	install_linux.go  seccomp(2)
-//	listener_linux.go the supervisor's side of user notification
+//	refused.go         which calls the first filter refuses, and with which errno
+//	refused_sockets.go the rules for socket calls: what may be made, what is mediated
+//	mediated.go        which calls go to the supervisor, and where their arguments are
+//	guards.go          two small filters that protect the init's threads
+//	numbers.go         the numbers of all calls that rules name
+//	abi.go             constants of the kernel's interface
+//	filter.go          from rules to a decision tree
+//	assemble.go        from a decision tree to a BPF program
+//	install_linux.go   seccomp(2)
+//	listener_linux.go  the supervisor's side of user notification
 //
 // Compiling is pure and runs on every OS. Only the files with _linux make system calls.
 //

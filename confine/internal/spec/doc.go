@@ -1,10 +1,11 @@
 // Package spec defines what the launcher and the processes of a jail tell each other.
 //
-// [Spec] is a compiled plan: the launcher encodes it, and the init or the supervisor decodes it and
-// carries it out. [Event] is a message in the other direction: the start, a refusal, a limit
-// that was reached, the exit. [BrokerRequest] is what the init of a jail without namespaces
-// asks the launcher about a socket. The package also numbers the descriptors that these
-// processes inherit.
+// [Spec] is a compiled plan. The launcher builds a jail with namespaces by it, through a stub
+// (package jail), and encodes it for the supervisor process. That process decodes it, and mediates
+// calls and samples limits by it. In a jail with host namespaces it is also the init, and builds
+// the jail by it. [Event] is a message in the other direction: the start, a refusal, a limit that
+// was reached, the exit. [BrokerRequest] is what the init of a jail with host namespaces asks the
+// launcher about a socket. The package also numbers the descriptors that these processes inherit.
 //
 // # Limits
 //

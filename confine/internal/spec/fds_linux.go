@@ -28,7 +28,8 @@ const (
 
 // ArgSupervise is the last argument of the supervisor of a jail with namespaces. The outer
 // process executes it when the jail needs a supervisor. So the supervisor is the first
-// process of the outer PID namespace, the jail ends with it, and the server cannot see it.
+// process of the outer PID namespace: the server cannot see it, and the jail ends with it (see
+// supervisor_death_linux.go of package confine).
 const ArgSupervise = "supervise"
 
 // Descriptors of a supervisor. Its SpecFD carries signals only. Its EventsFD is a socket

@@ -7,8 +7,10 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// Spec is a compiled plan. The process that builds the jail carries it out and decides
-// nothing. Its encoding is flat and uses no reflection, because each start decodes one.
+// Spec is a compiled plan: steps to carry out, without decisions. The launcher carries it out
+// with namespaces, the supervisor process without. A supervisor also mediates calls and samples
+// limits by it. The encoding is flat and uses no reflection, because each supervisor process
+// decodes a Spec when it starts.
 type Spec struct {
 	HostNS    bool // the jail has no namespaces, so no mounts and no private directories
 	HostPID   int  // of the launcher, for the self-test

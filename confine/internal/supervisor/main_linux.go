@@ -11,7 +11,8 @@
 //   - In the host's namespaces, the supervisor is the jail's init. It takes the steps of Steps:
 //     it restricts itself, checks the restrictions, starts the server and reaps.
 //
-// In both forms the end of the supervisor ends the jail, and so does the end of the launcher.
+// The jail ends with its supervisor (supervisor_death_linux.go of package confine), and the
+// supervisor with its launcher (passSignals).
 // The launcher talks to it over two descriptors: spec.SpecFD carries the spec, and then one
 // byte for each signal; spec.EventsFD carries events back. No other package calls it but for
 // RemoveTree.
