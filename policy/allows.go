@@ -57,28 +57,6 @@ func (p *Profile) Allows(op Op, path string) bool {
 	return false
 }
 
-// AllowsRename evaluates a rename to a new name: it takes delete in the directory
-// of the old name and create in that of the new one. A rename that moves a file to
-// where it would gain rights is refused as Landlock does. A rename between two
-// entries may still be answered with EXDEV, since entries can be mounts.
-func (p *Profile) AllowsRename(src, dst string) bool {
-	if !p.Allows(OpRemove, src) || !p.Allows(OpMkdir, dst) || Within(dst, src) {
-		return false
-	}
-	for _, u := range p.Unprotected {
-		if Within(u, dst) || Within(u, src) {
-			return false // would bring the name into being, or let another take its place
-		}
-	}
-	from, to := p.RightsAt(filepath.Dir(src)), p.RightsAt(filepath.Dir(dst))
-	return to&^from == 0
-}
-
-// AllowsReplace is AllowsRename over a name that exists: the old file is removed.
-func (p *Profile) AllowsReplace(src, dst string) bool {
-	return p.AllowsRename(src, dst) && p.Allows(OpRemove, dst)
-}
-
 func (p *Profile) creatable(path string) bool {
 	return p.RightsAt(filepath.Dir(path)).Has(Create) && !p.containsEntry(path)
 }

@@ -49,34 +49,3 @@ func TestAllows(t *testing.T) {
 		}
 	}
 }
-
-func TestAllowsRename(t *testing.T) {
-	p := opProfile()
-	for _, tt := range []struct {
-		src, dst string
-		want     bool
-		why      string
-	}{
-		{"/rw/a", "/rw/b", true, ""},
-		{"/all/a", "/rw/b", true, "fewer rights there"},
-		{"/rw/a", "/all/b", false, "would gain execute"},
-		{"/create/a", "/create/b", false, "no delete where it is"},
-		{"/rw/a", "/all/ro/b", false, "no create where it goes"},
-		{"/all/ro/a", "/rw/b", false, "no delete where it is"},
-		{"/rw/file", "/rw/b", false, "an entry is pinned"},
-		{"/rw/a", "/rw/file", false, "an entry is pinned"},
-		{"/all/ro", "/all/b", false, "an entry is pinned"},
-		{"/rw/a", "/rw/a/b", false, "into itself"},
-		{"/rw/a", "/rw/.git/hooks", false, "may not come into being"},
-		{"/rw/a", "/rw/.git", false, "could bring hooks along"},
-		{"/rw/.git", "/rw/b", false, "the hooks would be allowed elsewhere"},
-		{"/rw/.gitx", "/rw/b", true, "only a similar name"},
-	} {
-		if got := p.AllowsRename(tt.src, tt.dst); got != tt.want {
-			t.Errorf("%s -> %s: %v %s", tt.src, tt.dst, got, tt.why)
-		}
-	}
-	if !p.AllowsReplace("/rw/a", "/rw/b") || p.AllowsReplace("/rw/a", "/create/b") {
-		t.Error("AllowsReplace")
-	}
-}

@@ -13,7 +13,7 @@ func ExampleProfile_Allows() {
 	}}
 	fmt.Println(p.Allows(policy.OpCreate, "/work/new.txt"))
 	fmt.Println(p.Allows(policy.OpCreate, "/work/.git/hooks/pre-commit"))
-	fmt.Println(p.AllowsRename("/work/.git", "/work/git.old")) // the way to a protected name is pinned
+	fmt.Println(p.Allows(policy.OpRemove, "/work/.git")) // the way to a protected name is pinned
 	// Output:
 	// true
 	// false

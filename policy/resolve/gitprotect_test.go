@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/policytest"
 )
 
 // TestGitNames checks that the files that a repository's configuration has git run or read
@@ -74,7 +75,7 @@ func TestGitNames(t *testing.T) {
 					if _, covered := p.Find(file); !covered {
 						continue // outside this grant
 					}
-					if p.Allows(policy.OpWrite, file) || p.Allows(policy.OpCreate, file) || p.Allows(policy.OpRemove, file) || p.AllowsRename(proj+"main.c", file) {
+					if p.Allows(policy.OpWrite, file) || p.Allows(policy.OpCreate, file) || p.Allows(policy.OpRemove, file) || policytest.AllowsRename(p, proj+"main.c", file) {
 						t.Errorf("%s: %s; %v", file, p.RightsAt(file), ws)
 					}
 				}

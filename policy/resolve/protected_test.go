@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/policytest"
 )
 
 func TestProtected(t *testing.T) {
@@ -53,7 +54,7 @@ func TestProtected(t *testing.T) {
 	}
 	for _, path := range []string{".git", ".git/hooks", ".vscode", "a", "a/b", ".github", "sub"} {
 		path = "/home/u/proj/" + path
-		if p.Allows(policy.OpRemove, path) || p.AllowsRename(path, "/home/u/proj/elsewhere") || p.AllowsReplace("/home/u/proj/x", path) {
+		if p.Allows(policy.OpRemove, path) || policytest.AllowsRename(p, path, "/home/u/proj/elsewhere") || policytest.AllowsReplace(p, "/home/u/proj/x", path) {
 			t.Errorf("%s can be moved away", path)
 		}
 	}
@@ -63,11 +64,11 @@ func TestProtected(t *testing.T) {
 			t.Errorf("%s is out of reach", path)
 		}
 	}
-	if p.AllowsRename("/home/u/proj/x", "/home/u/proj/.husky") || p.AllowsRename("/home/u/proj/x", "/home/u/proj/sub/.git/hooks") {
+	if policytest.AllowsRename(p, "/home/u/proj/x", "/home/u/proj/.husky") || policytest.AllowsRename(p, "/home/u/proj/x", "/home/u/proj/sub/.git/hooks") {
 		t.Error("a protected name can be renamed into being")
 	}
 	// The hooks of a repository that was moved are protected too.
-	if p.AllowsRename("/home/u/proj/young", "/home/u/proj/old") || p.AllowsRename("/home/u/proj/young/.git", "/home/u/proj/x") {
+	if policytest.AllowsRename(p, "/home/u/proj/young", "/home/u/proj/old") || policytest.AllowsRename(p, "/home/u/proj/young/.git", "/home/u/proj/x") {
 		t.Error("a repository without hooks can be moved away")
 	}
 	// The hooks of a worktree are those of its repository.
@@ -156,18 +157,18 @@ func TestStartupFiles(t *testing.T) {
 	p, _ := mustResolve(t, h, fsRules("~:rw"))
 	for _, name := range []string{".bashrc", ".config/git/config", ".config/systemd/user/x.service", ".config/Code/User/tasks.json", ".local/bin/tool", "dotfiles/vim/rc"} {
 		name = "/home/u/" + name
-		if !p.Allows(policy.OpRead, name) || p.Allows(policy.OpWrite, name) || p.Allows(policy.OpRemove, name) || p.Allows(policy.OpCreate, name) || p.AllowsReplace("/home/u/x", name) {
+		if !p.Allows(policy.OpRead, name) || p.Allows(policy.OpWrite, name) || p.Allows(policy.OpRemove, name) || p.Allows(policy.OpCreate, name) || policytest.AllowsReplace(p, "/home/u/x", name) {
 			t.Errorf("%s: %s", name, p.RightsAt(name))
 		}
 	}
 	for _, s := range startupFiles("linux") {
 		name := "/home/u" + strings.TrimPrefix(s, "~")
-		if p.Allows(policy.OpCreate, name) || p.Allows(policy.OpWrite, name) || p.AllowsRename("/home/u/x", name) {
+		if p.Allows(policy.OpCreate, name) || p.Allows(policy.OpWrite, name) || policytest.AllowsRename(p, "/home/u/x", name) {
 			t.Errorf("%s can be made", name)
 		}
 	}
 	for _, name := range []string{".config", ".config/systemd", ".local", "dotfiles", "dotfiles/vim"} {
-		if p.AllowsRename("/home/u/"+name, "/home/u/elsewhere") {
+		if policytest.AllowsRename(p, "/home/u/"+name, "/home/u/elsewhere") {
 			t.Errorf("%s can be moved away", name)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/policytest"
 )
 
 const aServer = "[servers.s]\ncommand = \"server\"\n"
@@ -113,7 +114,7 @@ func TestMissingPaths(t *testing.T) {
 	// created.
 	p, _ = mustResolve(t, h, fsRules(".:rw", "secret:", "ro:r"))
 	for _, path := range []string{"/home/u/proj/secret", "/home/u/proj/ro"} {
-		if p.Allows(policy.OpCreate, path) || p.Allows(policy.OpMkdir, path) || p.AllowsRename("/home/u/proj/file", path) {
+		if p.Allows(policy.OpCreate, path) || p.Allows(policy.OpMkdir, path) || policytest.AllowsRename(p, "/home/u/proj/file", path) {
 			t.Errorf("%s can be created", path)
 		}
 	}
