@@ -248,14 +248,34 @@ func descendants(pid int) (all []int) {
 	return all
 }
 
-// awaitChild returns the first process that a process starts.
+// awaitChild waits for the first process that a process starts: the one with the least number
+// in its own PID namespace. Outside of it, numbers may have begun again at 1, and orphans
+// become children of the init.
 func awaitChild(t *testing.T, pid int) int {
 	t.Helper()
 	for range 5000 {
-		if c := startedBy(pid); len(c) > 0 {
-			return c[0]
+		first, least := 0, 0
+		for _, child := range startedBy(pid) {
+			if n := innerPID(child); n > 0 && (first == 0 || n < least) {
+				first, least = child, n
+			}
+		}
+		if first != 0 {
+			return first
 		}
 		time.Sleep(time.Millisecond)
 	}
 	return 0
+}
+
+// innerPID returns the number of a process in its own PID namespace, or 0 if it has ended.
+func innerPID(pid int) int {
+	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	_, rest, _ := strings.Cut(string(status), "\nNSpid:")
+	line, _, _ := strings.Cut(rest, "\n")
+	numbers := strings.Fields(line)
+	if len(numbers) == 0 {
+		return 0
+	}
+	return attacker.Number(numbers[len(numbers)-1])
 }

@@ -18,6 +18,8 @@ func runInNamespaces() {
 	proc.Dir, proc.DirFD = ".", spec.ProcFD
 	s := newProcess()
 	s.pidfd, s.WorkerRuleset = spec.ServerFD, spec.RulesetFD
+	running := make(chan struct{})
+	go s.dieWithInit(running)
 	for _, step := range []jail.Step{
 		{Name: sys.StepPoller, Task: s.Init, Run: sys.CheckPoller},
 		{Name: "parent", Task: s.Init, Run: s.bindToLauncher},
@@ -36,17 +38,24 @@ func runInNamespaces() {
 		close(s.mediator.Open)
 	}
 	close(s.watch)
-	go s.dieWithInit()
+	close(running)
 	runtime.UnlockOSThread()
 	s.passSignals(0)
 }
 
 // dieWithInit ends the supervisor when the jail's init, its only child, has ended. Otherwise
-// the launcher would wait for ever for the end of the events.
-func (s *Process) dieWithInit() {
+// the launcher would wait for ever for the end of the events. If the init ends before running
+// is closed, the launcher may be waiting for that end, and never send the spec.
+func (s *Process) dieWithInit(running <-chan struct{}) {
 	for {
-		if _, err := syscall.Wait4(-1, nil, 0, nil); err != syscall.EINTR {
+		if _, err := syscall.Wait4(-1, nil, 0, nil); err == syscall.EINTR {
+			continue
+		}
+		select {
+		case <-running:
 			s.shutDown()
+		default:
+			unix.Exit(0)
 		}
 	}
 }

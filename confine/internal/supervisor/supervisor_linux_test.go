@@ -1,0 +1,47 @@
+package supervisor
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"golang.org/x/sys/unix"
+)
+
+func TestMain(m *testing.M) {
+	Main()
+	os.Exit(m.Run())
+}
+
+// TestSupervisorEndsWithInit checks that a supervisor whose init has ended does not wait for
+// its spec: the launcher may be waiting for the supervisor. A shell whose child plays the init
+// becomes the supervisor.
+func TestSupervisorEndsWithInit(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	launcher, events := os.NewFile(uintptr(ends[0]), "launcher"), os.NewFile(uintptr(ends[1]), "events")
+	defer launcher.Close()
+	cmd := exec.Command("bash", "-c", `sleep 0.2 & exec -a "$1" "$0" 22 "$2"`, self, spec.SupervisorName, spec.ArgSupervise)
+	cmd.ExtraFiles = []*os.File{events, events}
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	events.Close()
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	testkit.Eventually(t, "the end of the supervisor", func() bool { return len(ended) > 0 })
+	if err := <-ended; err != nil {
+		t.Errorf("%v\n%s", err, &stderr)
+	}
+}
