@@ -67,8 +67,8 @@
 //
 // # Limits
 //
-//   - Linux on amd64 and arm64, with Landlock and seccomp. On other systems Start refuses
-//     whatever is waived. If user namespaces are forbidden, the plan is one with host
+//   - Linux on amd64 and arm64, with Landlock and seccomp. On other systems Start refuses,
+//     also if every gap is waived. If user namespaces are forbidden, the plan is one with host
 //     namespaces (Plan.HostNamespaces): what only namespaces hold is a gap of the axes fs,
 //     process and limits, and nothing starts until each is waived.
 //   - The network is TCP to granted hosts and ports, and lookups of their names. If that

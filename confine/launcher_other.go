@@ -65,5 +65,5 @@ func (*Process) OnNotice(func(Notice)) {}
 
 func (*Process) Plan() *Plan { return nil }
 
-// Secrets are the values that nobody must be shown: none.
+// Secrets returns nil: there are no secrets without an interceptor.
 func (*Process) Secrets() map[string]string { return nil }

@@ -10,8 +10,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestShortOfDescriptors: a host that could not be asked is no host without /proc,
-// whatever gaps are waived.
+// TestShortOfDescriptors: if a probe of /proc fails for lack of descriptors, the start fails with
+// any gaps waived. The host is not taken for one without /proc.
 func TestShortOfDescriptors(t *testing.T) {
 	for answer, refused := range map[probe.Answer]bool{probe.Unknown: true, probe.No: false, probe.Yes: false} {
 		f := plantest.Kernel()

@@ -64,7 +64,7 @@ func BenchmarkServerStart(b *testing.B) {
 	index := filepath.Join(servers, "node_modules/@modelcontextprotocol/server-filesystem/dist/index.js")
 	for _, file := range []string{index, node} {
 		if _, err := os.Stat(file); err != nil {
-			b.Skip(err)
+			testkit.Skip(b, "node", "%v", err)
 		}
 	}
 	modules, err := filepath.EvalSymlinks(filepath.Join(servers, "node_modules"))

@@ -38,7 +38,7 @@ func TestCaseInsensitiveFilesystems(t *testing.T) {
 		t.Skip("root mounts it, and runs it as others too")
 	}
 	if _, err := os.Stat("/dev/fuse"); err != nil {
-		t.Skip(err)
+		testkit.Skip(t, "fuse", "%v", err)
 	}
 	for _, kind := range []string{"known", "anew"} {
 		for _, how := range []string{"", "filter"} {

@@ -66,7 +66,7 @@ func TestHostNSCreateWithoutUpdate(t *testing.T) {
 	}
 }
 
-// TestHostNSUmask: TMPDIR can be used whatever the umask is.
+// TestHostNSUmask: TMPDIR can be used with any umask.
 func TestHostNSUmask(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	testUmask(t, jailtest.WaivesGaps.Waive)

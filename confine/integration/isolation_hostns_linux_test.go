@@ -10,6 +10,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
+	"github.com/mcp-jail/mcp-jail/confine/internal/probe/probetest"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"golang.org/x/sys/unix"
 )
@@ -117,9 +118,7 @@ func TestHostNSDevices(t *testing.T) {
 // that is in the server's Landlock domain.
 func TestHostNSInitIsNotSignalled(t *testing.T) {
 	jailtest.NeedsHostNS(t)
-	if probe.Detect().LandlockABI < 6 {
-		t.Skip("Landlock knows no signals here, and the plan says so")
-	}
+	probetest.Needs(t, "landlock:6") // older ones do not restrict signals, and the plan has a gap
 	if got := jailtest.AttemptsHostNS(t, jailtest.Profile(t), attacker.Try("signal-init"))[0]; got != "EPERM" {
 		t.Errorf("in the jail: %s", got)
 	}

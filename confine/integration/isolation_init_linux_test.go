@@ -95,9 +95,9 @@ func threadCapabilities(t *testing.T, pid int) (held []string) {
 	return held
 }
 
-// TestJailProcSecrets: files of /proc that only root of the host may read are closed in the
-// jail, also to root in it, who is that root to the mode of a file. The test reads their names
-// from this kernel.
+// TestJailProcSecrets: the jail refuses to open files of /proc that only the host's root may
+// read. It also refuses root's server, whose user ID passes the check of the file's mode. The test
+// reads their names from this kernel.
 func TestJailProcSecrets(t *testing.T) {
 	jailtest.Needs(t)
 	probetest.Needs(t, "fresh_proc")

@@ -127,9 +127,9 @@ func TestNetworkLauncherIsKilled(t *testing.T) {
 	pipe.gone(t)
 }
 
-// TestNetworkSupervisorThreads: the supervisor has all the threads that it needs from the start,
-// whatever the server makes it wait for. RLIMIT_NPROC may refuse it more, which ends the Go
-// runtime.
+// TestNetworkSupervisorThreads: the supervisor has all its threads from the start, and a server
+// that makes it wait causes no further one. RLIMIT_NPROC may refuse a new thread, which ends the
+// Go runtime.
 func TestNetworkSupervisorThreads(t *testing.T) {
 	needsTestNetwork(t)
 	s := jailtest.BeginBy(t, networkLauncher(), gatedProfile(t, host("good.test")), attacker.Try("slow-memory", "40"))

@@ -48,8 +48,8 @@ func TestJailEndOfFile(t *testing.T) {
 	}
 }
 
-// TestJailWithoutProc: if the host's /proc is partly masked, the jail has no /proc, not even the
-// host's, whatever is granted.
+// TestJailWithoutProc: if the host's /proc is partly masked, the jail has no /proc, and no
+// grant gives it the host's.
 func TestJailWithoutProc(t *testing.T) {
 	jailtest.Needs(t)
 	dir := testkit.Plant(t, "file")

@@ -4,16 +4,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
-	"os/exec"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine/egress/tlsworker"
 	planpkg "github.com/mcp-jail/mcp-jail/confine/internal/plan"
@@ -161,97 +157,4 @@ func readFile(f *os.File, most int64) ([]byte, error) {
 		return nil, errors.New("it is not a regular file, or too large")
 	}
 	return io.ReadAll(io.LimitReader(f, most))
-}
-
-// openPlain opens the file at a canonical path. A symbolic link anywhere in the path is an
-// error. It opens each directory by itself, because openat2 is missing on older kernels and
-// under some seccomp filters.
-func openPlain(name string) (*os.File, error) {
-	const way = unix.O_PATH | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
-	fd, err := unix.Open("/", way, 0)
-	dir, base := path.Split(path.Clean(name))
-	for part := range strings.FieldsFuncSeq(dir, func(r rune) bool { return r == '/' }) {
-		if err != nil {
-			break
-		}
-		at := fd
-		fd, err = unix.Openat(at, part, way, 0)
-		unix.Close(at)
-	}
-	if err != nil {
-		return nil, &os.PathError{Op: "open", Path: name, Err: err}
-	}
-	defer unix.Close(fd)
-	file, err := unix.Openat(fd, base, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, &os.PathError{Op: "open", Path: name, Err: err}
-	}
-	return os.NewFile(uintptr(file), name), nil
-}
-
-// secretTime bounds a command that prints a secret. The command may ask the user.
-const secretTime = time.Minute
-
-// maxSecret is the largest value of a secret, in bytes.
-const maxSecret = 64 << 10
-
-// readSecrets reads the values of a profile's secrets. The values stay in the memory of this
-// process and of mcp-jail-tls.
-func readSecrets(ctx context.Context, p *policy.Profile) (map[string]string, error) {
-	values := map[string]string{}
-	for _, s := range p.Secrets {
-		value, err := readSecret(ctx, s)
-		if err != nil {
-			return nil, fmt.Errorf("the secret %s from %s: %w", s.Env, s.Source(), err)
-		}
-		values[s.Env] = strings.TrimRight(value, "\r\n")
-		if values[s.Env] == "" {
-			return nil, fmt.Errorf("the secret %s from %s is empty", s.Env, s.Source())
-		}
-	}
-	return values, nil
-}
-
-func readSecret(ctx context.Context, s policy.Secret) (string, error) {
-	switch {
-	case s.File != "":
-		// The path was canonical when it was resolved. openPlain refuses a newer link in it.
-		f, err := openPlain(s.File)
-		if err != nil {
-			return "", err
-		}
-		b, err := readFile(f, maxSecret)
-		return string(b), err
-	case s.Command != nil:
-		return runSecret(ctx, s)
-	}
-	return os.Getenv(s.Env), nil
-}
-
-// runSecret runs the program that policy/resolve found for a command, and returns its output.
-// It does not search PATH again: by now a server could have put a program there.
-func runSecret(ctx context.Context, s policy.Secret) (string, error) {
-	if s.Program == "" {
-		return "", fmt.Errorf("%s was not found, or cannot be executed", s.Command[0])
-	}
-	ctx, cancel := context.WithTimeout(ctx, secretTime)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, s.Program, s.Command[1:]...)
-	cmd.Args[0], cmd.Dir, cmd.WaitDelay = s.Command[0], "/", time.Second
-	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(e string) bool {
-		name, _, _ := strings.Cut(e, "=")
-		return name == "PATH" || slices.Contains(s.Unset, name)
-	}), "PATH="+s.Path)
-	out, err := cmd.Output()
-	switch {
-	case ctx.Err() != nil:
-		return "", ctx.Err()
-	case err != nil && s.Unset != nil:
-		return "", fmt.Errorf("%w; it ran without %s, which lead to where a server may write", err, strings.Join(s.Unset, ", "))
-	case err != nil:
-		return "", err // without the command's output, which may contain the value
-	case len(out) > maxSecret:
-		return "", fmt.Errorf("its output is larger than %d KiB", maxSecret>>10)
-	}
-	return string(out), nil
 }

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -46,47 +45,6 @@ func TestAuthorities(t *testing.T) {
 		p := &policy.Profile{Env: []policy.Variable{{Name: "SSL_CERT_FILE", Value: c.path}}}
 		if got := authorities(p, []byte("OWN"), nil, plan.AuthorityVariables); got != c.want+"OWN" {
 			t.Errorf("%s: %q", c.what, got)
-		}
-	}
-}
-
-// TestRunSecret checks that the command of a secret gets the PATH that was resolved for it, and
-// not the variables by which a server could make it run other code.
-func TestRunSecret(t *testing.T) {
-	t.Setenv("PLANTED_LIB", "/grant/x")
-	t.Setenv("KEPT_LIB", "/opt/x")
-	s := policy.Secret{Env: "T", Command: []string{"sh", "-c", `echo "$0 $PATH $PLANTED_LIB $KEPT_LIB $(pwd)"`, "arg"}, Program: "/bin/sh", Path: "/usr/bin:/bin", Unset: []string{"PLANTED_LIB"}}
-	if got, err := runSecret(t.Context(), s); err != nil || got != "arg /usr/bin:/bin  /opt/x /\n" {
-		t.Errorf("%q, %v", got, err)
-	}
-	s.Command, s.Path = []string{"sh", "-c", "planted"}, t.TempDir()
-	if got, err := runSecret(t.Context(), s); err == nil || !strings.HasSuffix(err.Error(), "; it ran without PLANTED_LIB, which lead to where a server may write") {
-		t.Errorf("%q, %v", got, err)
-	}
-	if got, err := runSecret(t.Context(), policy.Secret{Env: "T", Command: []string{"sh"}}); err == nil || !strings.Contains(err.Error(), "sh was not found") {
-		t.Errorf("%q, %v", got, err)
-	}
-}
-
-// TestOpenPlain checks that openPlain opens a plain path and refuses symbolic links.
-func TestOpenPlain(t *testing.T) {
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	os.MkdirAll(filepath.Join(dir, "a/b"), 0o755)
-	os.WriteFile(filepath.Join(dir, "a/b/t"), []byte("true"), 0o600)
-	os.Symlink("a", filepath.Join(dir, "linked"))
-	os.Symlink("t", filepath.Join(dir, "a/b/l"))
-	for name, want := range map[string]error{"a/b/t": nil, "a/b/l": unix.ELOOP, "linked/b/t": unix.ENOTDIR, "a/b/none": unix.ENOENT} {
-		f, err := openPlain(filepath.Join(dir, name))
-		if !errors.Is(err, want) {
-			t.Errorf("%s: %v", name, err)
-		}
-		if err == nil {
-			if b, err := readFile(f, 100); string(b) != "true" {
-				t.Errorf("%s: %q, %v", name, b, err)
-			}
 		}
 	}
 }

@@ -69,7 +69,7 @@ var MakeDir = sync.OnceValue(func() error {
 		return err
 	}
 	os.Setenv("TMPDIR", Dir)
-	return errors.Join(os.Chmod(Dir, 0o755), os.Chmod(Binary, 0o755)) // whatever the umask
+	return errors.Join(os.Chmod(Dir, 0o755), os.Chmod(Binary, 0o755)) // the umask may have removed these bits
 })
 
 // Needs skips a test if this host cannot build a jail with namespaces.

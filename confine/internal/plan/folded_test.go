@@ -49,10 +49,10 @@ func TestPlanFolded(t *testing.T) {
 			t.Errorf("passed by: %t: %v, want %v", c.passed, got, c.want)
 		}
 	}
-	// What may be changed is then asked of the supervisor, since no mount says it.
+	// The supervisor then decides changes of attributes, since no mount refuses them.
 	with, without := Compile(profile(true), plantest.Kernel()).Spec, Compile(profile(false), plantest.Kernel()).Spec
 	if len(with.ListenerFilter) <= len(without.ListenerFilter) || bytes.Equal(with.Seccomp, without.Seccomp) {
-		t.Error("modes, times and attributes are nobody's business")
+		t.Error("changes of modes, times and attributes are not mediated")
 	}
 	if !slices.Equal(with.Profile.Folded, profile(true).Folded) {
 		t.Errorf("%v", with.Profile.Folded)

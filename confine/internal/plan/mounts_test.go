@@ -119,7 +119,7 @@ func TestMounts(t *testing.T) {
 	}
 }
 
-// TestMountsComeInOrder: whatever the entries are, a mount is attached after the
+// TestMountsComeInOrder: for any entries, a mount is attached after the
 // one it lies in, nothing is attached twice, and every entry that a mount must
 // hold has one.
 func TestMountsComeInOrder(t *testing.T) {

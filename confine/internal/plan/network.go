@@ -65,7 +65,7 @@ const RefusedBytes = 128
 
 // CompileRefused returns the filter of a packet socket of type SOCK_DGRAM, which sees
 // packets from their IP header on. It lets those pass by which the kernel itself
-// refuses: the reset that answers a SYN where nobody listens, and ICMP's "destination
+// refuses: the reset that answers a SYN to a port without a listener, and ICMP's "destination
 // unreachable". Among resets it is the one with sequence number 0 and an
 // acknowledgement (RFC 9293, 3.10.7.1). None of these has IP options or extension
 // headers, unless the server put some in the packet that was refused, which then is

@@ -231,8 +231,8 @@ func execNothing(attr *syscall.SysProcAttr) (pid int, err error) {
 	return syscall.ForkExec("/proc/self/nonexistent", []string{"probe"}, &syscall.ProcAttr{Env: []string{}, Sys: attr})
 }
 
-// IsRefusal reports whether an errno means that the host does not permit namespaces. Other errnos
-// mean that it cannot create a process at the moment.
+// IsRefusal reports whether an errno can mean that the host does not permit namespaces; a probe
+// then finds out (usernsFeature). Other errnos mean that it cannot create a process at the moment.
 func IsRefusal(errno syscall.Errno) bool {
 	switch errno {
 	case unix.EPERM, unix.EACCES, unix.ENOSPC, unix.EUSERS, unix.ENOSYS, unix.EINVAL:

@@ -26,8 +26,8 @@
 // fails. [Task.Wait] waits for that. What the kernel fills in, and what functions given to
 // [Task.OnComplete] see, is there after Wait.
 //
-// An error of a batch ([CallError]) names a system call, and not the step that made it. The
-// caller who needs the step builds the jail again with a stub for which it called
+// An error of a batch ([CallError]) names a system call, and not the step that made it. A
+// caller that needs the step builds the jail again with a stub for which it called
 // [Stub.SetStepwise]: there each call is made at once and returns its own error.
 //
 // # Limits

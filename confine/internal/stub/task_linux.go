@@ -13,7 +13,7 @@ import (
 // mailbox is the memory by which the host (this program) and a task exchange batches. The
 // assembler code of entry knows the offsets.
 type mailbox struct {
-	owner       uint32 // a futex(2) word: who may use the mailbox
+	owner       uint32 // a futex(2) word: the side that may use the mailbox
 	stubAsleep  uint32 // the task sleeps until owner changes
 	hostWaiting uint32 // the host does
 	spin        uint32 // how often the task yields its processor before it sleeps

@@ -81,8 +81,8 @@ const LongSpin = 1000
 
 // BusyWaitNs is how long, in nanoseconds, the supervisor's threads wait for something in a
 // system call that Go's scheduler does not know of. If it knows of the call, it gives the
-// thread's right to run to another, and getting it back costs more than the call. Whatever
-// stops all goroutines waits for that long.
+// thread's right to run to another, and getting it back costs more than the call. An operation
+// that stops all goroutines, like a garbage collection, waits for that long.
 const BusyWaitNs = 100_000
 
 // FUTEX_WAIT and FUTEX_WAKE of linux/futex.h, with FUTEX_PRIVATE_FLAG.
