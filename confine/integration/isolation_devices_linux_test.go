@@ -1,0 +1,57 @@
+package integration
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"golang.org/x/sys/unix"
+)
+
+// TestJailHostDevices: a device of the host that a rule grants has the rights of the rule, also
+// a terminal of the user. /dev/shm stays the jail's own.
+func TestJailHostDevices(t *testing.T) {
+	jailtest.Needs(t)
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer master.Close()
+	n, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
+	if err == nil {
+		err = unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	terminal := fmt.Sprintf("/dev/pts/%d", n)
+	tries := []attacker.Attempt{attacker.Try("write", terminal), attacker.Try("write", "/dev/null"), attacker.Try("create", "/dev/shm/mcp-jail-test")}
+	for _, c := range []struct {
+		grant jailtest.Grant
+		want  string
+	}{
+		{jailtest.Grant{Path: "/dev", Rights: r}, "[EACCES ok ok]"},
+		{jailtest.Grant{Path: "/dev/pts", Rights: r}, "[EACCES ok ok]"},
+		{jailtest.Grant{Path: "/dev", Rights: r | u}, "[ok ok ok]"},
+	} {
+		if got := jailtest.Attempts(t, jailtest.Profile(t, c.grant), tries...); fmt.Sprint(got) != c.want {
+			t.Errorf("%s of %s: %v, want %s", c.grant.Rights, c.grant.Path, got, c.want)
+		}
+	}
+	if _, err := os.Stat("/dev/shm/mcp-jail-test"); err == nil {
+		os.Remove("/dev/shm/mcp-jail-test")
+		t.Error("a file was made in the host's /dev/shm")
+	}
+}
+
+func TestJailDevices(t *testing.T) {
+	jailtest.Needs(t)
+	if got := jailtest.Unconfined(t, "/", deviceAttempts...); fmt.Sprint(got) != "[ok ok]" {
+		t.Errorf("unconfined: %v", got)
+	}
+	if got := jailtest.Attempts(t, jailtest.Profile(t), deviceAttempts...); fmt.Sprint(got) != "[ok EROFS]" {
+		t.Errorf("in the jail: %v", got)
+	}
+}
