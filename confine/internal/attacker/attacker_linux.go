@@ -152,7 +152,9 @@ func AttackVerbs() map[string]func([]string) (string, error) {
 	}
 	maps.Copy(verbs, fileVerbs())
 	maps.Copy(verbs, processVerbs())
+	maps.Copy(verbs, ownVerbs())
 	maps.Copy(verbs, kernelVerbs())
+	maps.Copy(verbs, terminalVerbs())
 	maps.Copy(verbs, NetworkVerbs())
 	maps.Copy(verbs, egressVerbs())
 	maps.Copy(verbs, greetingVerbs())
@@ -162,6 +164,7 @@ func AttackVerbs() map[string]func([]string) (string, error) {
 	return verbs
 }
 
+// RawCall makes a system call by its number.
 func RawCall(nr uintptr, args ...uintptr) syscall.Errno {
 	var a [6]uintptr
 	copy(a[:], args)

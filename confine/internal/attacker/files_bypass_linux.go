@@ -39,120 +39,29 @@ func fileVerbs() map[string]func([]string) (string, error) {
 		"read-handle":  attemptReadHandle,
 		"read-uring":   attemptReadUring,
 		// Changing.
-		"give-away": silent(func(a []string) error { return unix.Lchown(a[0], Number(a[1]), Number(a[1])) }),
-		"chown-own": silent(func(a []string) error { return unix.Lchown(a[0], os.Getuid(), os.Getgid()) }),
-		"setxattr":  silent(func(a []string) error { return unix.Lsetxattr(a[0], a[1], []byte("x"), 0) }),
-		"setcap":    silent(SetCapability),
-		"flags":     silent(attemptFlags),
-		"trunc":     silent(func(a []string) error { return Closing(unix.Open(a[0], unix.O_RDONLY|unix.O_TRUNC|unix.O_CLOEXEC, 0)) }),
-		"reopen": silent(func(a []string) error {
-			fd, err := unix.Open(a[0], unix.O_RDONLY|unix.O_CLOEXEC, 0)
-			if err != nil {
-				return err
-			}
-			defer unix.Close(fd)
-			return Closing(unix.Open(fmt.Sprintf("/proc/self/fd/%d", fd), unix.O_RDWR|unix.O_CLOEXEC, 0))
-		}),
-		"rewrite-opened": silent(func(a []string) error { // by the link of a descriptor that only reads
-			fd, err := unix.Open(a[0], unix.O_RDONLY|unix.O_CLOEXEC, 0)
-			if err != nil {
-				return err
-			}
-			defer unix.Close(fd)
-			return os.WriteFile(fmt.Sprintf("/proc/self/fd/%d", fd), []byte("other"), 0)
-		}),
-		"locked": silent(func(a []string) (err error) { // by another process, while it is held
-			var fds [2]int
-			for i := range fds {
-				if fds[i], err = unix.Open(a[0], unix.O_RDWR|unix.O_CLOEXEC, 0); err != nil {
-					return err
-				}
-				defer unix.Close(fds[i])
-				if err = unix.Flock(fds[i], unix.LOCK_EX|unix.LOCK_NB); err != nil {
-					break
-				}
-			}
-			return err
-		}),
-		"write-mapped": silent(func(a []string) error {
-			fd, err := unix.Open(a[0], unix.O_RDWR|unix.O_CLOEXEC, 0)
-			if err != nil {
-				return err
-			}
-			defer unix.Close(fd)
-			b, err := unix.Mmap(fd, 0, 1, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
-			if err != nil {
-				return err
-			}
-			b[0]++
-			return unix.Munmap(b)
-		}),
-		"fchmod": silent(func(a []string) error {
-			fd, err := unix.Open(a[0], unix.O_RDONLY|unix.O_CLOEXEC, 0)
-			if err != nil {
-				return err
-			}
-			defer unix.Close(fd)
-			return unix.Fchmod(fd, uint32(Number(a[1])))
-		}),
-		"futimes": silent(func(a []string) error {
-			fd, err := unix.Open(a[0], unix.O_RDONLY|unix.O_CLOEXEC, 0)
-			if err != nil {
-				return err
-			}
-			defer unix.Close(fd)
-			return unix.Futimes(fd, []unix.Timeval{{}, {}})
-		}),
+		"give-away":      silent(func(a []string) error { return unix.Lchown(a[0], Number(a[1]), Number(a[1])) }),
+		"chown-own":      silent(func(a []string) error { return unix.Lchown(a[0], os.Getuid(), os.Getgid()) }),
+		"setxattr":       silent(func(a []string) error { return unix.Lsetxattr(a[0], a[1], []byte("x"), 0) }),
+		"setcap":         silent(SetCapability),
+		"flags":          silent(attemptFlags),
+		"trunc":          silent(func(a []string) error { return Closing(unix.Open(a[0], unix.O_RDONLY|unix.O_TRUNC|unix.O_CLOEXEC, 0)) }),
+		"reopen":         silent(attemptReopen),
+		"rewrite-opened": silent(attemptRewriteOpened),
+		"locked":         silent(attemptLocked),
+		"write-mapped":   silent(attemptWriteMapped),
+		"fchmod":         silent(attemptFchmod),
+		"futimes":        silent(attemptFutimes),
 		"whiteout": silent(func(a []string) error {
 			return unix.Renameat2(unix.AT_FDCWD, a[0], unix.AT_FDCWD, a[1], unix.RENAME_WHITEOUT)
 		}),
-		"swap-dir": silent(func(a []string) error { // mv DIR DIR-moved; mkdir DIR
-			if err := unix.Rename(a[0], a[0]+"-moved"); err != nil {
-				return err
-			}
-			return unix.Mkdir(a[0], 0o755)
-		}),
-		"repository": silent(func(a []string) error { // a repository of one's own, with hooks
-			if err := os.MkdirAll(filepath.Join(a[0], ".git/hooks"), 0o755); err != nil {
-				return err
-			}
-			return os.WriteFile(filepath.Join(a[0], ".git/hooks/post-checkout"), []byte("#!/bin/sh\n"), 0o755)
-		}),
-		"litter": silent(func(a []string) error { // in a place of the system: taken away again
-			err := Closing(unix.Open(a[0], unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o644))
-			if err == nil {
-				unix.Unlink(a[0])
-			}
-			return err
-		}),
-		"litter-dir": silent(func(a []string) error {
-			err := unix.Mkdir(a[0], 0o755)
-			if err == nil {
-				unix.Rmdir(a[0])
-			}
-			return err
-		}),
-		"mkdirs": silent(func(a []string) error { return os.MkdirAll(a[0], 0o755) }),
-		"create-renamed": silent(func(a []string) error { // made under another name first
-			if err := os.WriteFile(a[0], nil, 0o644); err != nil {
-				return err
-			}
-			return unix.Rename(a[0], a[1])
-		}),
-		"create-linked": silent(func(a []string) error {
-			if err := os.WriteFile(a[0], nil, 0o644); err != nil {
-				return err
-			}
-			return unix.Link(a[0], a[1])
-		}),
-		"create-within": silent(func(a []string) error { // relative to a directory's descriptor
-			fd, err := unix.Open(a[0], unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-			if err != nil {
-				return err
-			}
-			defer unix.Close(fd)
-			return Closing(unix.Openat(fd, a[1], unix.O_WRONLY|unix.O_CREAT|unix.O_CLOEXEC, 0o644))
-		}),
+		"swap-dir":       silent(attemptSwapDir),
+		"repository":     silent(attemptRepository),
+		"litter":         silent(attemptLitter),
+		"litter-dir":     silent(attemptLitterDir),
+		"mkdirs":         silent(func(a []string) error { return os.MkdirAll(a[0], 0o755) }),
+		"create-renamed": silent(attemptCreateRenamed),
+		"create-linked":  silent(attemptCreateLinked),
+		"create-within":  silent(attemptCreateWithin),
 		// Starting.
 		"execat":  silent(attemptExecAt),
 		"ld.so":   silent(attemptLoader),
@@ -160,6 +69,136 @@ func fileVerbs() map[string]func([]string) (string, error) {
 		"mkdev":   silent(func(a []string) error { return unix.Mknod(a[0], unix.S_IFCHR|0o666, int(unix.Mkdev(1, 3))) }),
 		"mkblk":   silent(func(a []string) error { return unix.Mknod(a[0], unix.S_IFBLK|0o666, int(unix.Mkdev(7, 0))) }),
 	}
+}
+
+// attemptReopen opens a file for reading and reopens the descriptor for writing.
+func attemptReopen(a []string) error {
+	fd, err := unix.Open(a[0], unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return Closing(unix.Open(fmt.Sprintf("/proc/self/fd/%d", fd), unix.O_RDWR|unix.O_CLOEXEC, 0))
+}
+
+// attemptRewriteOpened opens a file for reading and writes to it by the descriptor's link in /proc.
+func attemptRewriteOpened(a []string) error {
+	fd, err := unix.Open(a[0], unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return os.WriteFile(fmt.Sprintf("/proc/self/fd/%d", fd), []byte("other"), 0)
+}
+
+// attemptLocked locks a file, by a second open file too: that one fails while the first holds the lock.
+func attemptLocked(a []string) (err error) {
+	var fds [2]int
+	for i := range fds {
+		if fds[i], err = unix.Open(a[0], unix.O_RDWR|unix.O_CLOEXEC, 0); err != nil {
+			return err
+		}
+		defer unix.Close(fds[i])
+		if err = unix.Flock(fds[i], unix.LOCK_EX|unix.LOCK_NB); err != nil {
+			break
+		}
+	}
+	return err
+}
+
+// attemptWriteMapped writes to a file by mapping it.
+func attemptWriteMapped(a []string) error {
+	fd, err := unix.Open(a[0], unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	b, err := unix.Mmap(fd, 0, 1, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return err
+	}
+	b[0]++
+	return unix.Munmap(b)
+}
+
+// attemptFchmod sets the mode a[1] by a descriptor that only reads.
+func attemptFchmod(a []string) error {
+	fd, err := unix.Open(a[0], unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return unix.Fchmod(fd, uint32(Number(a[1])))
+}
+
+// attemptFutimes sets the times of a file by a descriptor that only reads.
+func attemptFutimes(a []string) error {
+	fd, err := unix.Open(a[0], unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return unix.Futimes(fd, []unix.Timeval{{}, {}})
+}
+
+// attemptSwapDir moves a directory away and makes another in its place.
+func attemptSwapDir(a []string) error {
+	if err := unix.Rename(a[0], a[0]+"-moved"); err != nil {
+		return err
+	}
+	return unix.Mkdir(a[0], 0o755)
+}
+
+// attemptRepository makes a git repository with a hook.
+func attemptRepository(a []string) error {
+	if err := os.MkdirAll(filepath.Join(a[0], ".git/hooks"), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(a[0], ".git/hooks/post-checkout"), []byte("#!/bin/sh\n"), 0o755)
+}
+
+// attemptLitter makes a file and removes it again, because a[0] is a place of the system.
+func attemptLitter(a []string) error {
+	err := Closing(unix.Open(a[0], unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o644))
+	if err == nil {
+		unix.Unlink(a[0])
+	}
+	return err
+}
+
+// attemptLitterDir makes a directory and removes it again.
+func attemptLitterDir(a []string) error {
+	err := unix.Mkdir(a[0], 0o755)
+	if err == nil {
+		unix.Rmdir(a[0])
+	}
+	return err
+}
+
+// attemptCreateRenamed makes a file a[0] and renames it to a[1].
+func attemptCreateRenamed(a []string) error {
+	if err := os.WriteFile(a[0], nil, 0o644); err != nil {
+		return err
+	}
+	return unix.Rename(a[0], a[1])
+}
+
+// attemptCreateLinked makes a file a[0] and links it to a[1].
+func attemptCreateLinked(a []string) error {
+	if err := os.WriteFile(a[0], nil, 0o644); err != nil {
+		return err
+	}
+	return unix.Link(a[0], a[1])
+}
+
+// attemptCreateWithin makes a file relative to the descriptor of a directory.
+func attemptCreateWithin(a []string) error {
+	fd, err := unix.Open(a[0], unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return Closing(unix.Openat(fd, a[1], unix.O_WRONLY|unix.O_CREAT|unix.O_CLOEXEC, 0o644))
 }
 
 // SetCapability writes a file capability. A user who runs the file on the host gets it.

@@ -17,25 +17,8 @@ import (
 // kernelVerbs are attempts by namespaces, by mounts, and by interfaces of the whole machine.
 func kernelVerbs() map[string]func([]string) (string, error) {
 	return map[string]func([]string) (string, error){
-		"clone-into": silent(func(a []string) error { // a new namespace of this kind
-			cmd := exec.Command("/usr/bin/true")
-			cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: uintptr(Number(a[0]))}
-			return cmd.Run()
-		}),
-		"clone3-into": silent(func(a []string) error {
-			args := struct{ flags, pidfd, child, parent, signal, stack, size, tls, tid, tids, cgroup uint64 }{
-				flags: uint64(Number(a[0])), signal: uint64(unix.SIGCHLD),
-			}
-			pid, _, errno := syscall.RawSyscall6(unix.SYS_CLONE3, uintptr(unsafe.Pointer(&args)), unsafe.Sizeof(args), 0, 0, 0, 0)
-			if errno != 0 {
-				return errno
-			}
-			if pid == 0 {
-				syscall.RawSyscall6(unix.SYS_EXIT_GROUP, 0, 0, 0, 0, 0, 0)
-			}
-			unix.Wait4(int(pid), nil, 0, nil)
-			return nil
-		}),
+		"clone-into":  silent(attemptCloneInto),
+		"clone3-into": silent(attemptClone3Into),
 		"unshare-alone": silent(func(a []string) error { // in a process of one thread
 			return inFork(unix.SYS_UNSHARE, uintptr(Number(a[0])))
 		}),
@@ -53,76 +36,167 @@ func kernelVerbs() map[string]func([]string) (string, error) {
 		"attributes": silent(func(a []string) error {
 			return unix.MountSetattr(unix.AT_FDCWD, a[0], 0, &unix.MountAttr{Attr_clr: unix.MOUNT_ATTR_NODEV})
 		}),
-		"new-fs": silent(func(a []string) error { return Closing(rootfs.NewFS(&stub.Task{}, a[0], 0)) }),
-		"pick":   silent(func(a []string) error { return Closing(unix.Fspick(unix.AT_FDCWD, a[0], unix.FSPICK_CLOEXEC)) }),
-		"chroot-out": func(a []string) (string, error) { // the classic: chroot deeper, then climb
-			dir, err := unix.Open("/", unix.O_PATH|unix.O_CLOEXEC, 0)
-			if err != nil {
-				return "", err
-			}
-			if err := unix.Chroot(a[0]); err != nil {
-				return "", err
-			}
-			if err := unix.Fchdir(dir); err != nil {
-				return "", err
-			}
-			b, err := os.ReadFile(a[1][1:])
-			return string(b), err
-		},
-		"pivot-out": silent(func(a []string) error { // a root of one's own
-			if err := unix.Mount(a[0], a[0], "", unix.MS_BIND, ""); err != nil {
-				return err
-			}
-			if err := unix.Chdir(a[0]); err != nil {
-				return err
-			}
-			return unix.PivotRoot(".", ".")
-		}),
-		"userfault": silent(func([]string) error {
-			fd, _, errno := unix.Syscall(unix.SYS_USERFAULTFD, unix.O_CLOEXEC|1, 0, 0) // UFFD_USER_MODE_ONLY
-			if errno != 0 {
-				return errno
-			}
-			return unix.Close(int(fd))
-		}),
-		"perf": silent(func(a []string) error {
-			attr := unix.PerfEventAttr{Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_CPU_CLOCK, Size: uint32(unsafe.Sizeof(unix.PerfEventAttr{})), Bits: unix.PerfBitExcludeKernel | unix.PerfBitExcludeHv}
-			return Closing(unix.PerfEventOpen(&attr, Number(a[0]), -1, -1, unix.PERF_FLAG_FD_CLOEXEC))
-		}),
-		"bpf-map": silent(func([]string) error {
-			attr := [32]uint32{1, 4, 4, 1} // BPF_MAP_TYPE_HASH, key, value, entries
-			fd, _, errno := unix.Syscall(unix.SYS_BPF, 0, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
-			if errno != 0 {
-				return errno
-			}
-			return unix.Close(int(fd))
-		}),
-		"uring": silent(func([]string) error {
-			params := make([]byte, 120)
-			fd, _, errno := unix.Syscall(unix.SYS_IO_URING_SETUP, 4, uintptr(unsafe.Pointer(&params[0])), 0)
-			if errno != 0 {
-				return errno
-			}
-			return unix.Close(int(fd))
-		}),
-		"fanotify": silent(func(a []string) error {
-			fd, err := unix.FanotifyInit(unix.FAN_CLASS_NOTIF|unix.FAN_CLOEXEC|unix.FAN_REPORT_FID, unix.O_RDONLY)
-			if err != nil {
-				return err
-			}
-			defer unix.Close(fd)
-			return unix.FanotifyMark(fd, unix.FAN_MARK_ADD, unix.FAN_OPEN, unix.AT_FDCWD, a[0])
-		}),
-		"listener": silent(attemptListener),
-		"dmesg": silent(func([]string) error {
-			_, err := unix.Klogctl(unix.SYSLOG_ACTION_READ_ALL, make([]byte, 1<<16))
-			return err
-		}),
+		"new-fs":     silent(func(a []string) error { return Closing(rootfs.NewFS(&stub.Task{}, a[0], 0)) }),
+		"pick":       silent(func(a []string) error { return Closing(unix.Fspick(unix.AT_FDCWD, a[0], unix.FSPICK_CLOEXEC)) }),
+		"chroot-out": attemptChrootOut,
+		"pivot-out":  silent(attemptPivotOut),
+		"userfault":  silent(attemptUserfault),
+		"perf":       silent(attemptPerf),
+		"bpf-map":    silent(attemptBPFMap),
+		"uring":      silent(attemptUring),
+		"fanotify":   silent(attemptFanotify),
+		"listener":   silent(attemptListener),
+		"dmesg":      silent(attemptDmesg),
 		"set-mm": silent(func([]string) error {
 			return RawErr(unix.SYS_PRCTL, unix.PR_SET_MM, unix.PR_SET_MM_BRK, 1, 0, 0)
 		}),
 		"subreaper":      silent(func([]string) error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }),
 		"personality-of": silent(func(a []string) error { return RawErr(unix.SYS_PERSONALITY, uintptr(Number(a[0]))) }),
+		"kcore":          attemptKcore,
+		"kallsyms":       attemptKallsyms,
+		"crashes":        silent(attemptCrashes),
+	}
+}
+
+// attemptCloneInto starts a program in a new namespace of the kind a[0].
+func attemptCloneInto(a []string) error {
+	cmd := exec.Command("/usr/bin/true")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: uintptr(Number(a[0]))}
+	return cmd.Run()
+}
+
+// attemptClone3Into makes a process in a new namespace of the kind a[0] by clone3.
+func attemptClone3Into(a []string) error {
+	args := struct{ flags, pidfd, child, parent, signal, stack, size, tls, tid, tids, cgroup uint64 }{
+		flags: uint64(Number(a[0])), signal: uint64(unix.SIGCHLD),
+	}
+	pid, _, errno := syscall.RawSyscall6(unix.SYS_CLONE3, uintptr(unsafe.Pointer(&args)), unsafe.Sizeof(args), 0, 0, 0, 0)
+	if errno != 0 {
+		return errno
+	}
+	if pid == 0 {
+		syscall.RawSyscall6(unix.SYS_EXIT_GROUP, 0, 0, 0, 0, 0, 0)
+	}
+	unix.Wait4(int(pid), nil, 0, nil)
+	return nil
+}
+
+// attemptChrootOut leaves the root as chroot(2) describes: it keeps a directory open, changes the root
+// to one below it, and goes back to the open one.
+func attemptChrootOut(a []string) (string, error) {
+	dir, err := unix.Open("/", unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "", err
+	}
+	if err := unix.Chroot(a[0]); err != nil {
+		return "", err
+	}
+	if err := unix.Fchdir(dir); err != nil {
+		return "", err
+	}
+	b, err := os.ReadFile(a[1][1:])
+	return string(b), err
+}
+
+// attemptPivotOut makes a[0] the root by pivot_root.
+func attemptPivotOut(a []string) error {
+	if err := unix.Mount(a[0], a[0], "", unix.MS_BIND, ""); err != nil {
+		return err
+	}
+	if err := unix.Chdir(a[0]); err != nil {
+		return err
+	}
+	return unix.PivotRoot(".", ".")
+}
+
+// attemptUserfault makes a userfaultfd.
+func attemptUserfault([]string) error {
+	fd, _, errno := unix.Syscall(unix.SYS_USERFAULTFD, unix.O_CLOEXEC|1, 0, 0) // UFFD_USER_MODE_ONLY
+	if errno != 0 {
+		return errno
+	}
+	return unix.Close(int(fd))
+}
+
+// attemptPerf opens a performance counter of the process a[0].
+func attemptPerf(a []string) error {
+	attr := unix.PerfEventAttr{Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_CPU_CLOCK, Size: uint32(unsafe.Sizeof(unix.PerfEventAttr{})), Bits: unix.PerfBitExcludeKernel | unix.PerfBitExcludeHv}
+	return Closing(unix.PerfEventOpen(&attr, Number(a[0]), -1, -1, unix.PERF_FLAG_FD_CLOEXEC))
+}
+
+// attemptBPFMap makes a BPF map.
+func attemptBPFMap([]string) error {
+	attr := [32]uint32{1, 4, 4, 1} // BPF_MAP_TYPE_HASH, key, value, entries
+	fd, _, errno := unix.Syscall(unix.SYS_BPF, 0, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
+	if errno != 0 {
+		return errno
+	}
+	return unix.Close(int(fd))
+}
+
+// attemptUring makes an io_uring.
+func attemptUring([]string) error {
+	params := make([]byte, 120)
+	fd, _, errno := unix.Syscall(unix.SYS_IO_URING_SETUP, 4, uintptr(unsafe.Pointer(&params[0])), 0)
+	if errno != 0 {
+		return errno
+	}
+	return unix.Close(int(fd))
+}
+
+// attemptFanotify watches a[0] by fanotify.
+func attemptFanotify(a []string) error {
+	fd, err := unix.FanotifyInit(unix.FAN_CLASS_NOTIF|unix.FAN_CLOEXEC|unix.FAN_REPORT_FID, unix.O_RDONLY)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return unix.FanotifyMark(fd, unix.FAN_MARK_ADD, unix.FAN_OPEN, unix.AT_FDCWD, a[0])
+}
+
+// attemptDmesg reads the kernel's log.
+func attemptDmesg([]string) error {
+	_, err := unix.Klogctl(unix.SYSLOG_ACTION_READ_ALL, make([]byte, 1<<16))
+	return err
+}
+
+// attemptKcore reads the kernel's memory.
+func attemptKcore([]string) (string, error) {
+	fd, err := unix.Open("/proc/kcore", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "", err
+	}
+	return readAndClose(fd)
+}
+
+// attemptKallsyms reads the addresses of the kernel's symbols. Zeroes are no success.
+func attemptKallsyms([]string) (string, error) {
+	fd, err := unix.Open("/proc/kallsyms", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "", err
+	}
+	s, err := readAndClose(fd)
+	if err == nil && len(s) > 16 && s[:16] == "0000000000000000" {
+		return "", emptyHanded("zeroes")
+	}
+	return s, err
+}
+
+// attemptCrashes succeeds if the limit allows a core dump.
+func attemptCrashes(a []string) error {
+	var l unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_CORE, &l); err != nil {
+		return err
+	}
+	if l.Max <= 1 {
+		return emptyHanded("RLIMIT_CORE")
+	}
+	return nil
+}
+
+// terminalVerbs are attempts on the controlling terminal.
+func terminalVerbs() map[string]func([]string) (string, error) {
+	return map[string]func([]string) (string, error){
 		"line-discipline": silent(withTerminal(func(master, slave int) error {
 			return unix.IoctlSetPointerInt(slave, unix.TIOCSETD, 0)
 		})),
@@ -142,34 +216,6 @@ func kernelVerbs() map[string]func([]string) (string, error) {
 		"console": silent(withTerminal(func(master, slave int) error {
 			return RawErr(unix.SYS_IOCTL, uintptr(slave), 0x541d, 0) // TIOCCONS
 		})),
-		"kcore": func([]string) (string, error) {
-			fd, err := unix.Open("/proc/kcore", unix.O_RDONLY|unix.O_CLOEXEC, 0)
-			if err != nil {
-				return "", err
-			}
-			return readAndClose(fd)
-		},
-		"kallsyms": func([]string) (string, error) { // addresses, not zeroes
-			fd, err := unix.Open("/proc/kallsyms", unix.O_RDONLY|unix.O_CLOEXEC, 0)
-			if err != nil {
-				return "", err
-			}
-			s, err := readAndClose(fd)
-			if err == nil && len(s) > 16 && s[:16] == "0000000000000000" {
-				return "", emptyHanded("zeroes")
-			}
-			return s, err
-		},
-		"crashes": silent(func(a []string) error { // does a core land anywhere?
-			var l unix.Rlimit
-			if err := unix.Getrlimit(unix.RLIMIT_CORE, &l); err != nil {
-				return err
-			}
-			if l.Max <= 1 {
-				return emptyHanded("RLIMIT_CORE")
-			}
-			return nil
-		}),
 	}
 }
 

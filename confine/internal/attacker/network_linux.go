@@ -18,68 +18,14 @@ import (
 // NetworkVerbs are attempts to reach something by a socket.
 func NetworkVerbs() map[string]func([]string) (string, error) {
 	return map[string]func([]string) (string, error){
-		"echo-udp": silent(func(a []string) error { // connected
-			c, err := net.Dial("udp", a[0])
-			if err != nil {
-				return err
-			}
-			defer c.Close()
-			if _, err := c.Write([]byte("x")); err != nil {
-				return err
-			}
-			return answered(c)
-		}),
-		"echo-sendto": silent(func(a []string) error { // not connected
-			to, err := net.ResolveUDPAddr("udp", a[0])
-			if err != nil {
-				return err
-			}
-			c, err := net.ListenPacket("udp", ":0")
-			if err != nil {
-				return err
-			}
-			defer c.Close()
-			if _, err := c.WriteTo([]byte("x"), to); err != nil {
-				return err
-			}
-			return answered(c.(*net.UDPConn))
-		}),
-		"send-descriptor": silent(func(a []string) error { // by a UDP socket, for which it means nothing
-			to := net.UDPAddrFromAddrPort(netip.MustParseAddrPort(a[0]))
-			c, err := net.ListenUDP("udp4", nil)
-			if err != nil {
-				return err
-			}
-			defer c.Close()
-			_, _, err = c.WriteMsgUDP([]byte("x"), unix.UnixRights(0), to)
-			return err
-		}),
-		"short-names": silent(func([]string) error { return attemptShortNames() }),
-		"resolve": silent(func(a []string) error { // a query that a stand-in for a resolver answers
-			c, err := net.Dial("udp", a[0])
-			if err != nil {
-				return err
-			}
-			defer c.Close()
-			query := "\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x06secret\x07example\x00\x00\x01\x00\x01"
-			if _, err := c.Write([]byte(query)); err != nil {
-				return err
-			}
-			return answered(c)
-		}),
-		"quic": silent(func(a []string) error { // an Initial packet of 1200 bytes
-			c, err := net.Dial("udp", a[0])
-			if err != nil {
-				return err
-			}
-			defer c.Close()
-			if _, err := c.Write(append([]byte{0xc3, 0, 0, 0, 1, 8}, make([]byte, 1194)...)); err != nil {
-				return err
-			}
-			return answered(c)
-		}),
-		"fast-open":    silent(attemptFastOpen),
-		"fast-connect": silent(attemptFastConnect),
+		"echo-udp":        silent(attemptEchoUDP),
+		"echo-sendto":     silent(attemptEchoSendto),
+		"send-descriptor": silent(attemptSendDescriptor),
+		"short-names":     silent(func([]string) error { return attemptShortNames() }),
+		"resolve":         silent(attemptResolve),
+		"quic":            silent(attemptQuic),
+		"fast-open":       silent(attemptFastOpen),
+		"fast-connect":    silent(attemptFastConnect),
 		"mptcp": silent(func(a []string) error {
 			return connectVia(a[0], unix.SOCK_STREAM, unix.IPPROTO_MPTCP)
 		}),
@@ -91,104 +37,203 @@ func NetworkVerbs() map[string]func([]string) (string, error) {
 		"smc": silent(func(a []string) error {
 			return Closing(unix.Socket(unix.AF_SMC, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))
 		}),
-		"family": silent(func(a []string) error { // any type that the family knows
-			last := error(unix.EAFNOSUPPORT)
-			for _, kind := range []int{unix.SOCK_STREAM, unix.SOCK_DGRAM, unix.SOCK_RAW, unix.SOCK_SEQPACKET} {
-				err := Closing(unix.Socket(Number(a[0]), kind|unix.SOCK_CLOEXEC, Number(a[1])))
-				if err == nil {
-					return nil
-				}
-				if !errors.Is(err, unix.ESOCKTNOSUPPORT) && !errors.Is(err, unix.EPROTONOSUPPORT) {
-					last = err
-				}
-			}
-			return last
-		}),
-		"vsock": silent(func(a []string) error {
-			fd, err := unix.Socket(unix.AF_VSOCK, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-			return Closing(fd, err)
-		}),
-		"interfaces": func([]string) (string, error) { // does anything but lo show?
-			list, err := net.Interfaces()
-			if err != nil {
-				return "", err
-			}
-			var names []string
-			for _, i := range list {
-				if i.Name != "lo" {
-					names = append(names, i.Name)
-				}
-			}
-			return strings.Join(names, " "), nothingIf(names == nil)
-		},
-		"addresses": func(a []string) (string, error) { // does the host's address show?
-			list, err := net.InterfaceAddrs()
-			if err != nil {
-				return "", err
-			}
-			host, _, _ := net.SplitHostPort(a[0])
-			for _, addr := range list {
-				if strings.HasPrefix(addr.String(), host+"/") {
-					return addr.String(), nil
-				}
-			}
-			return "", emptyHanded("nothing")
-		},
-		"connections": func(a []string) (string, error) { // does a socket of the host show in /proc/net?
-			b, err := os.ReadFile("/proc/self/net/" + a[0])
-			if err != nil {
-				return "", err
-			}
-			return "", nothingIf(!strings.Contains(string(b), a[1]))
-		},
-		"raise-lo": silent(func(a []string) error { // administer the network
-			fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-			if err != nil {
-				return err
-			}
-			defer unix.Close(fd)
-			lo, err := unix.NewIfreq("lo")
-			if err != nil {
-				return err
-			}
-			lo.SetUint16(unix.IFF_UP)
-			return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, lo)
-		}),
-		"unix": silent(func(a []string) error { return connectUnix(unix.SOCK_STREAM, a[0]) }),
-		"unix-dgram": silent(func(a []string) error {
-			fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-			if err != nil {
-				return err
-			}
-			defer unix.Close(fd)
-			return unix.Sendto(fd, []byte("x"), 0, &unix.SockaddrUnix{Name: a[0]})
-		}),
-		"unix-linked": silent(func(a []string) error { // by a hard link in a place of one's own
-			if err := unix.Link(a[0], a[1]); err != nil {
-				return err
-			}
-			return connectUnix(unix.SOCK_STREAM, a[1])
-		}),
-		"unix-symlinked": silent(func(a []string) error {
-			if err := unix.Symlink(a[0], a[1]); err != nil {
-				return err
-			}
-			return connectUnix(unix.SOCK_STREAM, a[1])
-		}),
-		"unix-fd": silent(func(a []string) error { // by the descriptor of its directory
-			dir, base := a[0][:strings.LastIndexByte(a[0], '/')], a[0][strings.LastIndexByte(a[0], '/')+1:]
-			fd, err := unix.Open(dir, unix.O_PATH|unix.O_CLOEXEC, 0)
-			if err != nil {
-				return err
-			}
-			defer unix.Close(fd)
-			if err := unix.Fchdir(fd); err != nil {
-				return err
-			}
-			return connectUnix(unix.SOCK_STREAM, base)
-		}),
+		"family":          silent(attemptFamily),
+		"vsock":           silent(attemptVsock),
+		"interfaces":      attemptInterfaces,
+		"addresses":       attemptAddresses,
+		"connections":     attemptConnections,
+		"raise-lo":        silent(attemptRaiseLo),
+		"unix":            silent(func(a []string) error { return connectUnix(unix.SOCK_STREAM, a[0]) }),
+		"unix-dgram":      silent(attemptUnixDgram),
+		"unix-linked":     silent(attemptUnixLinked),
+		"unix-symlinked":  silent(attemptUnixSymlinked),
+		"unix-fd":         silent(attemptUnixFd),
 		"take-descriptor": attemptTakeDescriptor,
 	}
+}
+
+// attemptEchoUDP asks a[0] by a connected UDP socket.
+func attemptEchoUDP(a []string) error {
+	c, err := net.Dial("udp", a[0])
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if _, err := c.Write([]byte("x")); err != nil {
+		return err
+	}
+	return answered(c)
+}
+
+// attemptEchoSendto asks a[0] by a UDP socket that is not connected.
+func attemptEchoSendto(a []string) error {
+	to, err := net.ResolveUDPAddr("udp", a[0])
+	if err != nil {
+		return err
+	}
+	c, err := net.ListenPacket("udp", ":0")
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if _, err := c.WriteTo([]byte("x"), to); err != nil {
+		return err
+	}
+	return answered(c.(*net.UDPConn))
+}
+
+// attemptSendDescriptor sends a descriptor over UDP, which the kernel ignores.
+func attemptSendDescriptor(a []string) error {
+	to := net.UDPAddrFromAddrPort(netip.MustParseAddrPort(a[0]))
+	c, err := net.ListenUDP("udp4", nil)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	_, _, err = c.WriteMsgUDP([]byte("x"), unix.UnixRights(0), to)
+	return err
+}
+
+// attemptResolve sends a DNS query, which a test server answers.
+func attemptResolve(a []string) error {
+	c, err := net.Dial("udp", a[0])
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	query := "\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x06secret\x07example\x00\x00\x01\x00\x01"
+	if _, err := c.Write([]byte(query)); err != nil {
+		return err
+	}
+	return answered(c)
+}
+
+// attemptQuic sends an Initial packet of QUIC, with 1200 bytes.
+func attemptQuic(a []string) error {
+	c, err := net.Dial("udp", a[0])
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if _, err := c.Write(append([]byte{0xc3, 0, 0, 0, 1, 8}, make([]byte, 1194)...)); err != nil {
+		return err
+	}
+	return answered(c)
+}
+
+// attemptFamily makes a socket of the family a[0], of any type that the family has.
+func attemptFamily(a []string) error {
+	last := error(unix.EAFNOSUPPORT)
+	for _, kind := range []int{unix.SOCK_STREAM, unix.SOCK_DGRAM, unix.SOCK_RAW, unix.SOCK_SEQPACKET} {
+		err := Closing(unix.Socket(Number(a[0]), kind|unix.SOCK_CLOEXEC, Number(a[1])))
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, unix.ESOCKTNOSUPPORT) && !errors.Is(err, unix.EPROTONOSUPPORT) {
+			last = err
+		}
+	}
+	return last
+}
+
+// attemptVsock makes a vsock socket.
+func attemptVsock(a []string) error {
+	fd, err := unix.Socket(unix.AF_VSOCK, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	return Closing(fd, err)
+}
+
+// attemptInterfaces lists the network interfaces besides lo.
+func attemptInterfaces([]string) (string, error) {
+	list, err := net.Interfaces()
+	if err != nil {
+		return "", err
+	}
+	var names []string
+	for _, i := range list {
+		if i.Name != "lo" {
+			names = append(names, i.Name)
+		}
+	}
+	return strings.Join(names, " "), nothingIf(names == nil)
+}
+
+// attemptAddresses looks for the host's address among those of the interfaces.
+func attemptAddresses(a []string) (string, error) {
+	list, err := net.InterfaceAddrs()
+	if err != nil {
+		return "", err
+	}
+	host, _, _ := net.SplitHostPort(a[0])
+	for _, addr := range list {
+		if strings.HasPrefix(addr.String(), host+"/") {
+			return addr.String(), nil
+		}
+	}
+	return "", emptyHanded("nothing")
+}
+
+// attemptConnections looks for a socket of the host in /proc/self/net.
+func attemptConnections(a []string) (string, error) {
+	b, err := os.ReadFile("/proc/self/net/" + a[0])
+	if err != nil {
+		return "", err
+	}
+	return "", nothingIf(!strings.Contains(string(b), a[1]))
+}
+
+// attemptRaiseLo brings up lo, which needs CAP_NET_ADMIN.
+func attemptRaiseLo(a []string) error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	lo, err := unix.NewIfreq("lo")
+	if err != nil {
+		return err
+	}
+	lo.SetUint16(unix.IFF_UP)
+	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, lo)
+}
+
+// attemptUnixDgram sends to a UNIX datagram socket.
+func attemptUnixDgram(a []string) error {
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return unix.Sendto(fd, []byte("x"), 0, &unix.SockaddrUnix{Name: a[0]})
+}
+
+// attemptUnixLinked connects to a UNIX socket by a hard link a[1] to it.
+func attemptUnixLinked(a []string) error {
+	if err := unix.Link(a[0], a[1]); err != nil {
+		return err
+	}
+	return connectUnix(unix.SOCK_STREAM, a[1])
+}
+
+// attemptUnixSymlinked connects to a UNIX socket by a symbolic link a[1] to it.
+func attemptUnixSymlinked(a []string) error {
+	if err := unix.Symlink(a[0], a[1]); err != nil {
+		return err
+	}
+	return connectUnix(unix.SOCK_STREAM, a[1])
+}
+
+// attemptUnixFd connects to a UNIX socket relative to the descriptor of its directory.
+func attemptUnixFd(a []string) error {
+	dir, base := a[0][:strings.LastIndexByte(a[0], '/')], a[0][strings.LastIndexByte(a[0], '/')+1:]
+	fd, err := unix.Open(dir, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	if err := unix.Fchdir(fd); err != nil {
+		return err
+	}
+	return connectUnix(unix.SOCK_STREAM, base)
 }
 
 func answered(c net.Conn) error {

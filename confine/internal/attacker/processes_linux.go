@@ -12,25 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// processVerbs are attempts on other processes, on privileges, on inherited descriptors, and on
-// objects that belong to a user and not to a path.
+// processVerbs are attempts on the process a[0].
 func processVerbs() map[string]func([]string) (string, error) {
-	sched := func(nr uintptr, args ...uintptr) error {
-		if errno := RawCall(nr, args...); errno != 0 {
-			return errno
-		}
-		return nil
-	}
 	return map[string]func([]string) (string, error){
-		// On the process a[0].
 		"signal": silent(func(a []string) error { return unix.Kill(Number(a[0]), syscall.Signal(Number(a[1]))) }),
 		"signal-thread": silent(func(a []string) error {
 			return unix.Tgkill(Number(a[0]), Number(a[0]), 0)
 		}),
-		"queue-signal": silent(func(a []string) error {
-			info := [32]int32{0, 0, -1} // SI_QUEUE
-			return sched(unix.SYS_RT_SIGQUEUEINFO, uintptr(Number(a[0])), 0, uintptr(unsafe.Pointer(&info)))
-		}),
+		"queue-signal": silent(attemptQueueSignal),
 		"pidfd-signal": silent(withPidfd(func(fd int) error { return unix.PidfdSendSignal(fd, 0, nil, 0) })),
 		"pidfd-getfd": silent(withPidfd(func(fd int) error {
 			return Closing(unix.PidfdGetfd(fd, 0, 0))
@@ -38,102 +27,53 @@ func processVerbs() map[string]func([]string) (string, error) {
 		"pidfd-setns": silent(withPidfd(func(fd int) error { return unix.Setns(fd, unix.CLONE_NEWUTS) })),
 		"pidfd-open":  silent(withPidfd(func(int) error { return nil })),
 		"seize": silent(func(a []string) error {
-			return sched(unix.SYS_PTRACE, unix.PTRACE_SEIZE, uintptr(Number(a[0])), 0, 0)
+			return RawErr(unix.SYS_PTRACE, unix.PTRACE_SEIZE, uintptr(Number(a[0])), 0, 0)
 		}),
 		"peek": silent(func(a []string) error { return processMemory(unix.SYS_PROCESS_VM_READV, Number(a[0])) }),
 		"poke": silent(func(a []string) error { return processMemory(unix.SYS_PROCESS_VM_WRITEV, Number(a[0])) }),
 		"kcmp": silent(func(a []string) error {
-			return sched(unix.SYS_KCMP, uintptr(Number(a[0])), uintptr(os.Getpid()), 1, 0, 0)
+			return RawErr(unix.SYS_KCMP, uintptr(Number(a[0])), uintptr(os.Getpid()), 1, 0, 0)
 		}),
-		"set-limit": silent(func(a []string) error {
-			var l unix.Rlimit
-			if err := unix.Prlimit(Number(a[0]), unix.RLIMIT_NOFILE, nil, &l); err != nil {
-				return err
-			}
-			return unix.Prlimit(Number(a[0]), unix.RLIMIT_NOFILE, &l, nil)
-		}),
+		"set-limit":  silent(attemptSetLimit),
 		"nice":       silent(func(a []string) error { return unix.Setpriority(unix.PRIO_PROCESS, Number(a[0]), 5) }),
-		"ionice":     silent(func(a []string) error { return sched(unix.SYS_IOPRIO_SET, 1, uintptr(Number(a[0])), 2<<13|4) }),
+		"ionice":     silent(func(a []string) error { return RawErr(unix.SYS_IOPRIO_SET, 1, uintptr(Number(a[0])), 2<<13|4) }),
 		"processors": silent(attemptAffinity),
-		"scheduler": silent(func(a []string) error {
-			var priority int32
-			return sched(unix.SYS_SCHED_SETSCHEDULER, uintptr(Number(a[0])), 0, uintptr(unsafe.Pointer(&priority)))
-		}),
+		"scheduler":  silent(attemptScheduler),
 		"move-pages": silent(func(a []string) error {
-			return sched(unix.SYS_MOVE_PAGES, uintptr(Number(a[0])), 0, 0, 0, 0, 0)
+			return RawErr(unix.SYS_MOVE_PAGES, uintptr(Number(a[0])), 0, 0, 0, 0, 0)
 		}),
 		"session-of": silent(func(a []string) error { _, err := unix.Getsid(Number(a[0])); return err }),
 		"exists-pid": silent(func(a []string) error { _, err := unix.Getpgid(Number(a[0])); return err }),
-		"all-procs": func([]string) (string, error) { // does any process of the host show?
-			names, err := attemptList([]string{"/proc"})
-			if err != nil {
-				return "", err
-			}
-			n := 0
-			for _, f := range strings.Fields(names) {
-				if f[0] >= '0' && f[0] <= '9' {
-					n++
-				}
-			}
-			return fmt.Sprint(n), nothingIf(n < 5)
-		},
+		"all-procs":  attemptAllProcs,
+	}
+}
 
-		// On privileges.
+// ownVerbs are attempts on the server's own privileges, on inherited descriptors, and on objects
+// that belong to a user and not to a path.
+func ownVerbs() map[string]func([]string) (string, error) {
+	return map[string]func([]string) (string, error){
 		"setuid": silent(func(a []string) error {
 			return inFork(unix.SYS_SETRESUID, 12345, 12345, 12345)
 		}),
 		"setgid": silent(func(a []string) error {
 			return inFork(unix.SYS_SETRESGID, 12345, 12345, 12345)
 		}),
-		"setgroups": silent(func(a []string) error {
-			g := uint32(0)
-			return RawErr(unix.SYS_SETGROUPS, 1, uintptr(unsafe.Pointer(&g)))
-		}),
-		"capset": silent(attemptRegain),
+		"setgroups": silent(attemptSetgroups),
+		"capset":    silent(attemptRegain),
 		"ambient": silent(func(a []string) error {
 			return unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_RAISE, unix.CAP_NET_RAW, 0, 0)
 		}),
 		"securebits": silent(func(a []string) error { return unix.Prctl(unix.PR_SET_SECUREBITS, 0, 0, 0, 0) }),
-		"gains": silent(func(a []string) error { // would an exec of a set-id file still give something?
-			v, err := unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0)
-			if err == nil && v == 1 {
-				return emptyHanded("no_new_privs")
-			}
-			return err
-		}),
-		"ids-of": attemptIDsOf,
+		"gains":      silent(attemptGains),
+		"ids-of":     attemptIDsOf,
 
-		// On what it was left with.
-		"descriptor": silent(func(a []string) error {
-			var st unix.Stat_t
-			if err := unix.Fstat(Number(a[0]), &st); err != nil {
-				return err
-			}
-			if st.Mode&unix.S_IFMT == 0 {
-				return unix.EBADF // an epoll or event descriptor of the runtime
-			}
-			return nil
-		}),
-		"read-beneath": func(a []string) (string, error) { // through a directory that was left open
-			fd, err := unix.Openat(Number(a[0]), a[1], unix.O_RDONLY|unix.O_CLOEXEC, 0)
-			if err != nil {
-				return "", err
-			}
-			return readAndClose(fd)
-		},
-		"any-descriptor": func([]string) (string, error) {
-			for fd := 3; fd < 1024; fd++ {
-				var st unix.Stat_t
-				if unix.Fstat(fd, &st) != nil || st.Mode&unix.S_IFMT == 0 {
-					continue // an epoll or event descriptor of the runtime
-				}
-				return fmt.Sprint(fd), nil
-			}
-			return "", emptyHanded("none")
-		},
-		"variable": func(a []string) (string, error) { v := os.Getenv(a[0]); return v, nothingIf(v == "") },
+		// On what it inherited.
+		"descriptor":     silent(attemptDescriptor),
+		"read-beneath":   attemptReadBeneath,
+		"any-descriptor": attemptAnyDescriptor,
+		"variable":       func(a []string) (string, error) { v := os.Getenv(a[0]); return v, nothingIf(v == "") },
 
-		// On what belongs to users.
+		// On what belongs to the user.
 		"key-find":    silent(attemptKeyFind),
 		"key-add":     silent(attemptKeyAdd),
 		"shm-attach":  silent(attemptShmAttach),
@@ -144,6 +84,91 @@ func processVerbs() map[string]func([]string) (string, error) {
 	}
 }
 
+// attemptQueueSignal queues a signal for the process a[0], as sigqueue(3) does.
+func attemptQueueSignal(a []string) error {
+	info := [32]int32{0, 0, -1} // SI_QUEUE
+	return RawErr(unix.SYS_RT_SIGQUEUEINFO, uintptr(Number(a[0])), 0, uintptr(unsafe.Pointer(&info)))
+}
+
+// attemptSetLimit sets a limit of the process a[0] to its present value.
+func attemptSetLimit(a []string) error {
+	var l unix.Rlimit
+	if err := unix.Prlimit(Number(a[0]), unix.RLIMIT_NOFILE, nil, &l); err != nil {
+		return err
+	}
+	return unix.Prlimit(Number(a[0]), unix.RLIMIT_NOFILE, &l, nil)
+}
+
+// attemptScheduler sets the scheduling policy of the process a[0].
+func attemptScheduler(a []string) error {
+	var priority int32
+	return RawErr(unix.SYS_SCHED_SETSCHEDULER, uintptr(Number(a[0])), 0, uintptr(unsafe.Pointer(&priority)))
+}
+
+// attemptAllProcs counts the processes in /proc. It succeeds if it sees those of the host.
+func attemptAllProcs([]string) (string, error) {
+	names, err := attemptList([]string{"/proc"})
+	if err != nil {
+		return "", err
+	}
+	n := 0
+	for _, f := range strings.Fields(names) {
+		if f[0] >= '0' && f[0] <= '9' {
+			n++
+		}
+	}
+	return fmt.Sprint(n), nothingIf(n < 5)
+}
+
+// attemptSetgroups sets the supplementary groups.
+func attemptSetgroups(a []string) error {
+	g := uint32(0)
+	return RawErr(unix.SYS_SETGROUPS, 1, uintptr(unsafe.Pointer(&g)))
+}
+
+// attemptGains succeeds if executing a set-id file could still change privileges.
+func attemptGains(a []string) error {
+	v, err := unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0)
+	if err == nil && v == 1 {
+		return emptyHanded("no_new_privs")
+	}
+	return err
+}
+
+// attemptDescriptor succeeds if the descriptor a[0] is open.
+func attemptDescriptor(a []string) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(Number(a[0]), &st); err != nil {
+		return err
+	}
+	if st.Mode&unix.S_IFMT == 0 {
+		return unix.EBADF // an epoll or event descriptor of the runtime
+	}
+	return nil
+}
+
+// attemptReadBeneath reads a[1] relative to the directory that is open as a[0].
+func attemptReadBeneath(a []string) (string, error) {
+	fd, err := unix.Openat(Number(a[0]), a[1], unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "", err
+	}
+	return readAndClose(fd)
+}
+
+// attemptAnyDescriptor answers with the first inherited descriptor above 2.
+func attemptAnyDescriptor([]string) (string, error) {
+	for fd := 3; fd < 1024; fd++ {
+		var st unix.Stat_t
+		if unix.Fstat(fd, &st) != nil || st.Mode&unix.S_IFMT == 0 {
+			continue // an epoll or event descriptor of the runtime
+		}
+		return fmt.Sprint(fd), nil
+	}
+	return "", emptyHanded("none")
+}
+
+// RawErr makes a system call and returns its errno as an error.
 func RawErr(nr uintptr, args ...uintptr) error {
 	if errno := RawCall(nr, args...); errno != 0 {
 		return errno
