@@ -62,94 +62,128 @@ func (o CommandLineOptions) Declaration() []string {
 
 // server returns the server that the flags describe. Its access table may be empty.
 func (o CommandLineOptions) server() (*Server, error) {
-	var ps policy.Problems
-	bad := func(flag, format string, args ...any) {
-		ps = append(ps, policy.Problem{File: flag, Message: fmt.Sprintf(format, args...)})
-	}
 	if len(o.Command) == 0 || o.Command[0] == "" {
 		return nil, policy.Problems{{Message: "there is no command: mcp-jail run [flags] -- COMMAND [ARG...]"}}
 	}
-	for _, arg := range o.Command {
-		if strings.ContainsRune(arg, 0) {
-			bad("COMMAND", "the command contains a NUL")
-			break
-		}
+	var bad flagProblems
+	s := &Server{Name: o.Name, Command: o.Command[0], Arguments: slices.Clone(o.Command[1:]), Workspace: o.Workspace, Home: o.Home, Waive: o.Waive, Where: "the command line"}
+	if s.Name == "" {
+		s.Name = DefaultName(o.Command, o.Dir)
 	}
-	name := o.Name
-	if name == "" {
-		name = DefaultName(o.Command, o.Dir)
-	} else if !policy.ValidServerName(name) {
-		bad("--name "+policy.Abbreviate(name), "a name consists of letters, digits, '.', '_' and '-', and does not begin with '.'")
-	}
-	s := &Server{Name: name, Command: o.Command[0], Arguments: slices.Clone(o.Command[1:]), Workspace: o.Workspace, Home: o.Home, Waive: o.Waive, Where: "the command line"}
-	if o.Home != "" && o.Home != "private" && o.Home != "real" {
-		bad("--home "+policy.Abbreviate(o.Home), `must be "private" or "real"`)
-	}
-	if o.Startup != "" {
-		secs, err := strconv.Atoi(o.Startup)
-		if err != nil || secs < 0 || secs > maxSeconds {
-			bad("--startup-timeout "+policy.Abbreviate(o.Startup), "must be a number of seconds between 0 (for ever) and %d", maxSeconds)
-		}
-		s.StartupTimeoutSecs = &secs
-	}
-	for _, a := range o.Waive {
-		if !slices.Contains(policy.Axes(), a) {
-			bad("--waive "+policy.Abbreviate(string(a)), "must be one of %s", strings.Join(axisNames(), ", "))
-		}
-	}
-	for _, v := range o.Env {
-		r := policy.EnvRule{Name: v, Read: true, Where: "--env " + v}
-		if err := policy.CheckEnvName(v); err != nil {
-			bad("--env "+policy.Abbreviate(v), "%s", err)
-		}
-		s.Variables = append(s.Variables, r)
-	}
+	o.checkProgram(&bad)
+	s.StartupTimeoutSecs = o.startupTimeout(&bad)
+	o.checkWaived(&bad)
+	s.Variables = o.envRules(&bad)
 	for _, l := range o.Limit {
 		table, problems := limitFlag(l)
 		for _, p := range problems {
-			bad("--limit "+policy.Abbreviate(l), "%s", p.Message)
+			bad.add("--limit", l, "%s", p.Message)
 		}
 		s.Limits.overlay(table)
 	}
-	var fs []policy.FsRule
-	// One path may be given to several flags: it has the rights of all of them.
-	rule := func(flag, p string, write, execute bool) {
+	s.Access = &Access{Fs: o.fsRules(&bad), Net: o.netRules(&bad)}
+	if err := bad.Err(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// flagProblems are the problems of flags.
+type flagProblems struct{ policy.Problems }
+
+// add adds a problem of the value of a flag.
+func (p *flagProblems) add(flag, value, format string, args ...any) {
+	p.Problems = append(p.Problems, policy.Problem{File: flag + " " + policy.Abbreviate(value), Message: fmt.Sprintf(format, args...)})
+}
+
+// checkProgram checks the command, --name and --home.
+func (o CommandLineOptions) checkProgram(bad *flagProblems) {
+	for _, arg := range o.Command {
+		if strings.ContainsRune(arg, 0) {
+			bad.Problems = append(bad.Problems, policy.Problem{File: "COMMAND", Message: "the command contains a NUL"})
+			break
+		}
+	}
+	if o.Name != "" && !policy.ValidServerName(o.Name) {
+		bad.add("--name", o.Name, "a name consists of letters, digits, '.', '_' and '-', and does not begin with '.'")
+	}
+	if o.Home != "" && o.Home != "private" && o.Home != "real" {
+		bad.add("--home", o.Home, `must be "private" or "real"`)
+	}
+}
+
+// startupTimeout returns the value of --startup-timeout, or nil without that flag.
+func (o CommandLineOptions) startupTimeout(bad *flagProblems) *int {
+	if o.Startup == "" {
+		return nil
+	}
+	secs, err := strconv.Atoi(o.Startup)
+	if err != nil || secs < 0 || secs > maxSeconds {
+		bad.add("--startup-timeout", o.Startup, "must be a number of seconds between 0 (for ever) and %d", maxSeconds)
+	}
+	return &secs
+}
+
+func (o CommandLineOptions) checkWaived(bad *flagProblems) {
+	for _, a := range o.Waive {
+		if !slices.Contains(policy.Axes(), a) {
+			bad.add("--waive", string(a), "must be one of %s", strings.Join(axisNames(), ", "))
+		}
+	}
+}
+
+func (o CommandLineOptions) envRules(bad *flagProblems) (rules []policy.EnvRule) {
+	for _, v := range o.Env {
+		if err := policy.CheckEnvName(v); err != nil {
+			bad.add("--env", v, "%s", err)
+		}
+		rules = append(rules, policy.EnvRule{Name: v, Read: true, Where: "--env " + v})
+	}
+	return rules
+}
+
+// fsRules returns the rules of --read, --write and --execute. A path that is given to
+// several of them has the rights of all.
+func (o CommandLineOptions) fsRules(bad *flagProblems) (rules []policy.FsRule) {
+	add := func(flag, p string, write, execute bool) {
 		if err := policy.CheckPath(p); err != nil {
-			bad(flag+" "+policy.Abbreviate(p), "%s", err)
+			bad.add(flag, p, "%s", err)
 		}
 		r := policy.FsRule{Path: p, Read: true, Create: write, Update: write, Delete: write, Execute: execute, Where: flag + " " + p}
-		if i := slices.IndexFunc(fs, func(e policy.FsRule) bool { return e.Path == p }); i >= 0 {
-			write = write || fs[i].Update
-			r.Create, r.Update, r.Delete, r.Execute = write, write, write, execute || fs[i].Execute
-			if fs[i].Where != r.Where {
-				r.Where = fs[i].Where + " " + r.Where
+		if i := slices.IndexFunc(rules, func(e policy.FsRule) bool { return e.Path == p }); i >= 0 {
+			write = write || rules[i].Update
+			r.Create, r.Update, r.Delete, r.Execute = write, write, write, execute || rules[i].Execute
+			if rules[i].Where != r.Where {
+				r.Where = rules[i].Where + " " + r.Where
 			}
-			fs = slices.Delete(fs, i, i+1)
+			rules = slices.Delete(rules, i, i+1)
 		}
-		fs = append(fs, r)
+		rules = append(rules, r)
 	}
 	for _, p := range o.Read {
-		rule("--read", p, false, false)
+		add("--read", p, false, false)
 	}
 	for _, p := range o.Write {
-		rule("--write", p, true, false)
+		add("--write", p, true, false)
 	}
 	for _, p := range o.Execute {
-		rule("--execute", p, false, true)
+		add("--execute", p, false, true)
 	}
-	net := []policy.NetRule{}
+	return rules
+}
+
+// netRules returns the rules of --net. They are never nil: without any, the server has no
+// network.
+func (o CommandLineOptions) netRules(bad *flagProblems) []policy.NetRule {
+	rules := []policy.NetRule{}
 	for _, n := range o.Net {
 		host, port, err := policy.ParseHostPort(n)
 		if err != nil {
-			bad("--net "+policy.Abbreviate(n), "%s", err)
+			bad.add("--net", n, "%s", err)
 		}
-		net = append(net, policy.NetRule{Host: host, Port: port, Allow: true, Where: "--net " + n})
+		rules = append(rules, policy.NetRule{Host: host, Port: port, Allow: true, Where: "--net " + n})
 	}
-	if err := ps.Err(); err != nil {
-		return nil, err
-	}
-	s.Access = &Access{Fs: fs, Net: net}
-	return s, nil
+	return rules
 }
 
 // limitFlag reads KEY=NUMBER as the limits table of a file is read.
@@ -161,126 +195,4 @@ func limitFlag(s string) (l LimitsTable, problems policy.Problems) {
 	d := &decoder{problems: problems}
 	l = d.limits(root, "")
 	return l, d.problems
-}
-
-// DefaultName returns a name for a server that is given on the command line: the base name
-// of the program, or of the package that npx or uvx starts, and a short hash of the whole
-// command. The hash keeps two servers from sharing a private HOME. It includes the working
-// directory if the program or its script is looked for there. The result is always a valid
-// server name.
-func DefaultName(argv []string, dir string) string {
-	text := strings.Join(argv, "\x00")
-	if hasRelativeCode(argv) {
-		text += "\x00\x00" + dir
-	}
-	return sanitizeName(serverBaseName(argv)) + "-" + policy.ShortHash(text)
-}
-
-// hasRelativeCode reports whether the program, or the script that it interprets, depends on
-// the working directory.
-func hasRelativeCode(argv []string) bool {
-	if len(argv) == 0 {
-		return false
-	}
-	outside := func(p string) bool { return strings.HasPrefix(p, "/") || strings.HasPrefix(p, "~/") }
-	if strings.Contains(argv[0], "/") && !outside(argv[0]) {
-		return true
-	}
-	name := path.Base(argv[0])
-	lang := policy.InterpreterFamily(name)
-	if lang == "" && !policy.IsShell(name) {
-		return false
-	}
-	script := policy.ScriptArgument(lang, argv[1:])
-	return script != "" && !strings.HasPrefix(script, "/")
-}
-
-func serverBaseName(argv []string) string {
-	if len(argv) == 0 {
-		return "server"
-	}
-	program := path.Base(argv[0])
-	var rest []string
-	for i := 1; i < len(argv); i++ {
-		if argv[i] == "--" {
-			continue
-		}
-		if strings.HasPrefix(argv[i], "-") {
-			// The package may be the value of an option.
-			if name, ok := strings.CutPrefix(argv[i], "--package="); ok {
-				rest = append(rest, name)
-			}
-			continue
-		}
-		rest = append(rest, argv[i])
-	}
-	switch program {
-	case "npx", "uvx", "bunx", "pnpx":
-		if len(rest) > 0 {
-			return packageName(rest[0])
-		}
-	case "npm", "pnpm", "bun", "yarn", "uv", "pipx", "deno":
-		if len(rest) > 1 && slices.Contains([]string{"exec", "x", "dlx", "tool", "run"}, rest[0]) {
-			return packageName(rest[len(rest)-1])
-		}
-	case "node", "python", "python3", "java", "ruby", "php":
-		if len(rest) > 0 {
-			return scriptName(rest[0])
-		}
-	}
-	return program
-}
-
-// PackageName returns the first part of the name that DefaultName gives to the server of a
-// package, written with or without scope and version.
-func PackageName(spec string) string {
-	if strings.Trim(spec, "@/.") == "" {
-		return ""
-	}
-	return sanitizeName(packageName(spec))
-}
-
-// packageName removes scope and version: "@scope/server-github@1.2.3" becomes
-// "server-github".
-func packageName(spec string) string {
-	if i := strings.LastIndexByte(spec, '@'); i > 0 {
-		spec = spec[:i]
-	}
-	spec, _, _ = strings.Cut(spec, "==")
-	return path.Base(spec)
-}
-
-// scriptName returns the name of a script, or of the directory around it if the script has
-// a generic name such as index.js.
-func scriptName(script string) string {
-	base := path.Base(script)
-	base = strings.TrimSuffix(base, path.Ext(base))
-	if slices.Contains([]string{"index", "main", "server", "cli", "bin", "__main__"}, base) {
-		dir := path.Dir(path.Clean(script))
-		for slices.Contains([]string{"dist", "build", "src", "lib", "bin", "out"}, path.Base(dir)) {
-			dir = path.Dir(dir)
-		}
-		if name := path.Base(dir); name != "." && name != "/" && name != ".." {
-			return name
-		}
-	}
-	return base
-}
-
-func sanitizeName(s string) string {
-	s = strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '.', r == '_', r == '-':
-			return r
-		}
-		return '-'
-	}, s)
-	s = strings.Trim(s, ".-")
-	if len(s) > 40 {
-		s = s[:40]
-	}
-	if s == "" {
-		return "server"
-	}
-	return s
 }
