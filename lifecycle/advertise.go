@@ -39,7 +39,7 @@ func (s *server) advertise(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 // sees the same.
 func (s *server) canSplice(f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
 	if !f.Flaws.IsStrict() || e.Params.Present() && e.Params.Kind != '{' {
-		s.client.log.Info().Str("method", string(e.Method)).Msg("not unambiguous: passed untouched")
+		s.client.log.Info().Str("method", string(e.Method)).Msg("passed an ambiguous message without adding the policy")
 		return false
 	}
 	return true

@@ -70,7 +70,7 @@ func (c *client) startReading(read func() error) {
 	go func() {
 		defer close(c.inputEnded)
 		if err := read(); err != nil {
-			c.log.Debug().Err(err).Msg("the client's stdin")
+			c.log.Debug().Err(err).Msg("cannot read the client's stdin")
 		}
 	}()
 }

@@ -160,12 +160,12 @@ func (s *server) tooLargeDiagnosis(from mcpproxy.Side, f *mcpproxy.Frame) diagno
 	return d
 }
 
-// showNonMessage writes to stderr what a server wrote to its stdout and is no MCP message.
+// showNonMessage writes to stderr what a server wrote to its stdout and is not an MCP message.
 // The diagnosis gets the line too: it often says why nothing else follows.
 func (s *server) showNonMessage(f *mcpproxy.Frame) {
 	now := time.Now()
 	if now.Sub(s.lastJunk) > burst && !f.Blank() {
-		s.client.stderr.Say(fmt.Sprintf("mcp-jail: server %q writes lines to its stdout that are no MCP messages; they are shown here instead:\n", s.profile.Server))
+		s.client.stderr.Say(fmt.Sprintf("mcp-jail: server %q writes lines to its stdout that are not MCP messages; they are shown here instead:\n", s.profile.Server))
 	}
 	if !f.Blank() {
 		s.lastJunk = now

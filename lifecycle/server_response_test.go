@@ -161,7 +161,7 @@ func TestNonMessages(t *testing.T) {
 			t.Errorf("stderr lacks %q: %q", want, stderr)
 		}
 	}
-	if n := strings.Count(stderr, "no MCP messages"); n != 1 {
+	if n := strings.Count(stderr, "not MCP messages"); n != 1 {
 		t.Errorf("%d notes: %q", n, stderr)
 	}
 }

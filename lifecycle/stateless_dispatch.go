@@ -32,13 +32,13 @@ func (s *statelessSession) dispatch(ctx context.Context, f *mcpproxy.Frame) {
 	switch {
 	case f.Blank():
 	case f.Junk():
-		s.client.sayOnce(fmt.Sprintf("the client has sent a line that is no MCP message. With stateful = false no process of server %q gets such lines; it was dropped", s.serverName))
+		s.client.sayOnce(fmt.Sprintf("the client has sent a line that is not an MCP message. With stateful = false no process of server %q gets such lines; it was dropped", s.serverName))
 	case f.Flaws.Ambiguous():
 		s.rejectAmbiguous(f)
 	case f.Batch:
 		parts, stray := f.Split()
 		if stray > 0 {
-			s.client.sayOnce("the client has sent a batch with members that are no MCP messages; they were dropped")
+			s.client.sayOnce("the client has sent a batch with members that are not MCP messages; they were dropped")
 		}
 		requests := 0
 		for _, part := range parts {

@@ -65,7 +65,7 @@ func TestBatches(t *testing.T) {
 	p.told("notifications/message")
 	p.send("["+cancel("9")+"]", legacy("10", "ping", "{}"))
 	p.answer("10")
-	has(t, p.nothing(), "a batch with members that are no MCP messages", "has sent a line that is no MCP message")
+	has(t, p.nothing(), "a batch with members that are not MCP messages", "has sent a line that is not an MCP message")
 }
 
 // TestBatchDuplicates: of two members with one id, the first counts.

@@ -13,8 +13,8 @@ import (
 
 var (
 	errExited  = errors.New("the process has ended")
-	errNotRead = errors.New("the process has ended and not read what it was asked")
-	errTimeout = errors.New("the process is silent")
+	errNotRead = errors.New("the process ended without reading the request")
+	errTimeout = errors.New("the process did not answer in time")
 )
 
 // reply is the outcome of a request of ours: an answer that is held in memory, or the

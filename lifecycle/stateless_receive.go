@@ -55,7 +55,7 @@ func (w *worker) onNonMessage(f *mcpproxy.Frame) {
 	}
 	if line := f.Bytes(); !f.Blank() && line != nil {
 		w.server.tail.Write(line)
-		w.session.client.sayOnce(fmt.Sprintf("server %q writes lines to its stdout that are no MCP messages, such as %s", w.session.serverName, w.server.redact.Redact(strings.TrimSpace(string(line[:min(len(line), 200)])))))
+		w.session.client.sayOnce(fmt.Sprintf("server %q writes lines to its stdout that are not MCP messages, such as %s", w.session.serverName, w.server.redact.Redact(strings.TrimSpace(string(line[:min(len(line), 200)])))))
 	}
 }
 
@@ -155,7 +155,7 @@ func (w *worker) onResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	}
 	rq := w.takeRequest(e)
 	if rq == nil || isClosed(rq.done) {
-		w.client.log.Debug().Str("id", string(e.ID)).Msg("an answer without an open request")
+		w.client.log.Debug().Str("id", string(e.ID)).Msg("dropped an answer that matches no open request")
 		return
 	}
 	if rq.onResponse != nil {

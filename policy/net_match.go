@@ -26,7 +26,7 @@ func CheckNetRule(r NetRule) error {
 			return fmt.Errorf("path_prefix %q contains a query, a fragment or a control character", Abbreviate(r.PathPrefix))
 		}
 		if _, clean := pathSegments(r.PathPrefix); !clean {
-			return fmt.Errorf("path_prefix %q is ambiguous: no \"//\", \".\", \"..\", \"\\\" escaped \"/\", control character or broken UTF-8 in it", Abbreviate(r.PathPrefix))
+			return fmt.Errorf("path_prefix %q is ambiguous: it must not contain \"//\", \".\", \"..\", \"\\\", an escaped \"/\", a control character or broken UTF-8", Abbreviate(r.PathPrefix))
 		}
 	}
 	if r.Allow && r.Port == 53 {
@@ -38,7 +38,7 @@ func CheckNetRule(r NetRule) error {
 		}
 	}
 	if r.NeedsInterception() && r.Host == "*" && r.Scheme != "http" {
-		return fmt.Errorf("host = \"*\" has no path_prefix, methods or secret: TLS is terminated for hosts that are named, and no certificate is made for every host there is")
+		return fmt.Errorf("host = \"*\" has no path_prefix, methods or secret: TLS is terminated only for hosts that a rule names")
 	}
 	return checkSecrets(r)
 }
@@ -48,9 +48,9 @@ func CheckNetRule(r NetRule) error {
 func checkMethod(m string) error {
 	switch {
 	case m == "CONNECT":
-		return fmt.Errorf("methods: CONNECT asks for a tunnel, in which nothing could be seen")
+		return fmt.Errorf("methods: CONNECT opens a tunnel, whose content mcp-jail could not check")
 	case m == "" || len(m) > 32 || strings.Trim(m, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != "":
-		return fmt.Errorf("methods: %q is no method: write it as HTTP does, as \"GET\"", Abbreviate(m))
+		return fmt.Errorf("methods: %q is not a method: write it as HTTP does, as \"GET\"", Abbreviate(m))
 	}
 	return nil
 }
@@ -61,7 +61,7 @@ func checkSecrets(r NetRule) error {
 			return fmt.Errorf("secret: %w", err)
 		}
 		if slices.ContainsFunc(r.Secrets[:i], func(t Secret) bool { return t.Env == s.Env }) {
-			return fmt.Errorf("secret: %s is there twice", s.Env)
+			return fmt.Errorf("secret: %s is listed twice", s.Env)
 		}
 	}
 	switch {
@@ -69,7 +69,7 @@ func checkSecrets(r NetRule) error {
 	case !r.Allow:
 		return fmt.Errorf("a secret is for a host that may be reached: allow = true is missing")
 	case r.Scheme != "" && r.Scheme != "https":
-		return fmt.Errorf("scheme = %q would send the secret in the open: it is for https", r.Scheme)
+		return fmt.Errorf("scheme = %q would send the secret unencrypted: a secret needs https", r.Scheme)
 	}
 	return nil
 }

@@ -161,7 +161,7 @@ func (p *Policy) Normalize() ([]NetRule, error) {
 	}
 	for _, r := range p.Inbound {
 		if r.Port < 1 || r.Port > 65535 {
-			bad(r.Where, "inbound", fmt.Errorf("%d is no port", r.Port))
+			bad(r.Where, "inbound", fmt.Errorf("%d is not a port: write a number between 1 and 65535", r.Port))
 		}
 	}
 	for _, r := range p.Fs {

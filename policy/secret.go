@@ -120,7 +120,7 @@ func checkHeaderName(name string) error {
 	}
 	switch lower := strings.ToLower(name); {
 	case slices.Contains([]string{"host", "connection", "content-length", "transfer-encoding", "upgrade", "te", "trailer", "keep-alive", "destination"}, lower), strings.HasPrefix(lower, "proxy-"), IsHostHeader(name):
-		return fmt.Errorf("header = %q: this field says where a request goes or where it ends, so no secret stands in it", Abbreviate(name))
+		return fmt.Errorf("header = %q: this field says where a request goes or where it ends, so it cannot carry a secret", Abbreviate(name))
 	}
 	return nil
 }

@@ -56,7 +56,7 @@ func (c *Catalog) Put(server, key string, e *Entry) error {
 		return nil
 	}
 	if !isKey(key) {
-		return fmt.Errorf("the catalog of server %q: %q is no key", server, key)
+		return fmt.Errorf("the catalog of server %q: %q is not a key", server, key)
 	}
 	text, err := encode(encodeName(server), key, e)
 	if err == nil {

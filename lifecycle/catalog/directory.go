@@ -118,7 +118,7 @@ func (d directory) open(name string) (*os.File, os.FileInfo, error) {
 		}
 		f.Close()
 	}
-	return nil, nil, errors.New("it is replaced all the time")
+	return nil, nil, errors.New("other programs keep replacing it")
 }
 
 // write replaces a file. It does not call fsync: a file that a power cut has torn does not

@@ -72,7 +72,7 @@ func encode(server, key string, e *Entry) ([]byte, error) {
 			w.TTL = &ms
 		}
 		if !utf8.ValidString(name) {
-			return nil, fmt.Errorf("the name of a request is no Unicode: %q", name)
+			return nil, fmt.Errorf("the name of a request is not valid UTF-8: %q", name)
 		}
 		if err := w.check(); err != nil {
 			return nil, fmt.Errorf("the answer to %q: %w", name, err)
@@ -106,10 +106,10 @@ func (w storedAnswer) check() error {
 		object = w.Error
 	}
 	if !json.Valid(object) || bytes.TrimSpace(object)[0] != '{' {
-		return errors.New("no JSON object")
+		return errors.New("not a JSON object")
 	}
 	if w.TTL != nil && (*w.TTL <= 0 || *w.TTL > MaxTTL.Milliseconds()) {
-		return fmt.Errorf("a time to live of %d ms", *w.TTL)
+		return fmt.Errorf("invalid time to live: %d ms", *w.TTL)
 	}
 	return nil
 }
@@ -123,13 +123,13 @@ func decode(server, key string, text []byte) (*Entry, error) {
 		return nil, err
 	}
 	if _, err := dec.Token(); err != io.EOF {
-		return nil, errors.New("something follows the end")
+		return nil, errors.New("data follows the end")
 	}
 	switch {
 	case c.Format != format:
-		return nil, fmt.Errorf("format %d", c.Format)
+		return nil, fmt.Errorf("unknown format %d", c.Format)
 	case c.Server != server || c.Key != key:
-		return nil, errors.New("it belongs under another name")
+		return nil, errors.New("it belongs to another server or key")
 	}
 	e := &Entry{Answers: make(map[string]Answer, len(c.Answers))}
 	for name, w := range c.Answers {

@@ -71,7 +71,7 @@ func (s *scanner) addProgram() (kinds []string) {
 	}
 	kind := func(file string) {
 		if slices.Contains(opaque, baseName(file)) {
-			s.fail("%s runs code from a place that is not known", file)
+			s.fail("%s runs code from an unknown place", file)
 		}
 		if k := runtimeOf(baseName(file)); k != "" && !slices.Contains(kinds, k) {
 			kinds = append(kinds, k)
@@ -84,7 +84,7 @@ func (s *scanner) addProgram() (kinds []string) {
 	for _, part := range parts {
 		switch fi, ok := s.addFile(part.Path); {
 		case !ok:
-			s.fail("%s is not there any more", part.Path)
+			s.fail("%s no longer exists", part.Path)
 		case !fi.IsDir():
 			kind(part.Path)
 			scripts = append(scripts, part.Path)

@@ -89,7 +89,7 @@ type member struct {
 	value json.RawMessage
 }
 
-var errAmbiguous = errors.New("a member stands twice")
+var errAmbiguous = errors.New("a member occurs twice")
 
 // membersOf returns the members of an object in their order. An object with a duplicate
 // member is an error, since readers differ in which one they take.

@@ -75,7 +75,7 @@ func (s *scanner) rejectInlineCode(kinds, args []string) {
 	case is("java"):
 		flags = []string{"-cp", "-classpath", "--class-path", "-p", "--module-path"}
 		if !slices.Contains(args, "-jar") {
-			s.fail("java is given no archive")
+			s.fail("java runs without -jar ARCHIVE")
 		}
 	}
 	for i, a := range args {
@@ -83,7 +83,7 @@ func (s *scanner) rejectInlineCode(kinds, args []string) {
 			break // the rest are arguments of the script
 		}
 		if slices.Contains(flags, a) {
-			s.fail("the argument %s brings code along", a)
+			s.fail("the argument %s adds code", a)
 		}
 		if a == "-m" && is("python") && i+1 < len(args) {
 			s.addPythonModule(args[i+1])

@@ -78,7 +78,7 @@ func (s *scanner) checkBudget() bool {
 		s.fail("it has more than %d files", maxScanFiles)
 	}
 	if time.Now().After(s.deadline) {
-		s.fail("looking at its files takes longer than %s", maxScanTime)
+		s.fail("a scan of its files takes longer than %s", maxScanTime)
 	}
 	return s.err == nil
 }
@@ -115,7 +115,7 @@ func (s *scanner) addFile(path string) (os.FileInfo, bool) {
 func (s *scanner) addStat(path string, fi os.FileInfo) (os.FileInfo, bool) {
 	values, known := stamp(fi)
 	if !known {
-		s.fail("files cannot be told apart on this system")
+		s.fail("this system does not tell whether a file has changed")
 		return nil, false
 	}
 	if fi.IsDir() {
@@ -234,7 +234,7 @@ const maxSmallFile = 64 << 10
 func (s *scanner) readFile(path string) ([]byte, error) {
 	real, ok := s.resolve(path)
 	if !ok {
-		return nil, fmt.Errorf("%s is nothing that the server can read", path)
+		return nil, fmt.Errorf("the server cannot read %s", path)
 	}
 	return readSmall(real)
 }

@@ -170,7 +170,7 @@ func TestOutOfReach(t *testing.T) {
 	if err := errors.Join(os.Remove(link), os.Symlink(filepath.Join(s.root, "home/secret"), link)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := fingerprintOf(t, s, append([]string{}, runPython...)...); err == nil || !strings.Contains(err.Error(), "can read") {
+	if _, err := fingerprintOf(t, s, append([]string{}, runPython...)...); err == nil || !strings.Contains(err.Error(), "the server cannot read") {
 		t.Errorf("a path file that is a link to a secret: %v", err)
 	}
 }

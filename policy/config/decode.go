@@ -28,7 +28,7 @@ func Decode(data []byte, file string) (*Config, error) {
 // configuration can tell, such as a missing command.
 func decodeLayer(data []byte, file string) (*Config, policy.Problems) {
 	if text := strings.TrimLeft(string(data[:min(len(data), 1<<10)]), "\ufeff \t\r\n"); strings.HasPrefix(text, "{") {
-		return &Config{}, policy.Problems{{File: file, Line: 1, Message: "is JSON, as a client's configuration is, and this is TOML: write [servers.NAME] with command, arguments and variables"}}
+		return &Config{}, policy.Problems{{File: file, Line: 1, Message: "is JSON, like a client's configuration, but must be TOML: write [servers.NAME] with command, arguments and variables"}}
 	}
 	root, problems := parseDocument(data, file)
 	d := &decoder{file: file, problems: problems}

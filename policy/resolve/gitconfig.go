@@ -44,7 +44,7 @@ func parseGitConfig(data []byte) (settings []gitSetting, err error) {
 				settings = append(settings, at)
 			}
 		default:
-			err = fmt.Errorf("%q is not expected there", string(rune(c)))
+			err = fmt.Errorf("unexpected character %q", string(rune(c)))
 		}
 		if err != nil {
 			return settings, fmt.Errorf("line %d: %w", p.line, err)
@@ -107,7 +107,7 @@ func (p *gitParser) header() (section, sub string, err error) {
 			sub, err = p.subsection()
 			return strings.ToLower(string(name)), sub, err
 		default:
-			return "", "", fmt.Errorf("the name of a section does not end")
+			return "", "", fmt.Errorf("a section name does not end")
 		}
 	}
 }
@@ -125,7 +125,7 @@ func (p *gitParser) subsection() (string, error) {
 			return "", fmt.Errorf("the name of a subsection does not end")
 		case '"':
 			if p.next() != ']' {
-				return "", fmt.Errorf("there is something behind the name of a subsection")
+				return "", fmt.Errorf("text follows the name of a subsection")
 			}
 			return string(sub), nil
 		case '\\':
@@ -154,7 +154,7 @@ func (p *gitParser) setting() (string, error) {
 	case '=':
 		return p.value()
 	default:
-		return "", fmt.Errorf("there is no \"=\" behind a name")
+		return "", fmt.Errorf("there is no \"=\" after a name")
 	}
 }
 
@@ -168,7 +168,7 @@ func (p *gitParser) value() (string, error) {
 		c := p.next()
 		switch {
 		case c == 0 && quoted, c == '\n' && quoted:
-			return "", fmt.Errorf("a quote does not end")
+			return "", fmt.Errorf("a quoted value does not end")
 		case c == 0, c == '\n':
 			return string(value[:length]), nil
 		case !quoted && (c == '#' || c == ';'):
@@ -185,7 +185,7 @@ func (p *gitParser) value() (string, error) {
 				c = map[byte]byte{'n': '\n', 't': '\t', 'b': '\b'}[c]
 			case '"', '\\':
 			default:
-				return "", fmt.Errorf("a backslash stands before what it cannot stand before")
+				return "", fmt.Errorf("a backslash precedes a character that git does not escape")
 			}
 			value = append(value, c)
 			length = len(value)

@@ -273,7 +273,7 @@ func (b *resolver) gitSettings(cfg string) []gitSetting {
 		settings, err = parseGitConfig(text)
 	}
 	if err != nil {
-		b.warn("git-config", b.p.Where, "%s cannot be read (%v), nor by git: what stands behind that, and names files of a grant, does not protect them", cfg, err)
+		b.warn("git-config", b.p.Where, "%s cannot be read (%v), not even by git: the settings after that line do not protect the files that they name", cfg, err)
 	}
 	b.git.settings[cfg] = settings
 	return settings

@@ -82,7 +82,7 @@ func Resolve(p *policy.Policy, host hostfs.Host) (*policy.Profile, []policy.Warn
 		out.Argv[0] = c.startedAs
 	}
 	for _, l := range c.escapingLinks {
-		b.warn("stray-script", b.p.Where, "%s leads out of the workspace, to %s, which is not granted for that: name that path itself", l.Path, l.Target)
+		b.warn("stray-script", b.p.Where, "%s leads out of the workspace to %s, which a link does not grant: name that path itself", l.Path, l.Target)
 	}
 	b.listPrograms(c, out)
 	out.Parts = b.programParts(c)

@@ -180,16 +180,16 @@ func TestConflictBelowMask(t *testing.T) {
 
 func TestNetRuleProblems(t *testing.T) {
 	for _, tt := range []struct{ rule, want string }{
-		{"host = \"*\"\nmethods = [\"GET\"]\nallow = true", "TLS is terminated for hosts that are named"},
-		{"host = \"*\"\npath_prefix = \"/x\"", "TLS is terminated for hosts that are named"},
-		{"host = \"*\"\nsecret = { env = \"T\" }\nallow = true", "TLS is terminated for hosts that are named"},
+		{"host = \"*\"\nmethods = [\"GET\"]\nallow = true", "TLS is terminated only for hosts that a rule names"},
+		{"host = \"*\"\npath_prefix = \"/x\"", "TLS is terminated only for hosts that a rule names"},
+		{"host = \"*\"\nsecret = { env = \"T\" }\nallow = true", "TLS is terminated only for hosts that a rule names"},
 		{"host = \"*\"\nscheme = \"http\"\nmethods = [\"GET\"]\nallow = true", ""},
 		{"host = \"*.a\"\nsecret = { env = \"T\" }\nallow = true", ""},
 		{"host = \"a\"\nsecret = { env = \"T\" }", "allow = true is missing"},
-		{"host = \"a\"\nscheme = \"http\"\nsecret = { env = \"T\" }\nallow = true", `scheme = "http" would send the secret in the open`},
-		{"host = \"a\"\nscheme = \"tcp\"\nport = 5432\nsecret = { env = \"T\" }\nallow = true", `scheme = "tcp" would send the secret in the open`},
+		{"host = \"a\"\nscheme = \"http\"\nsecret = { env = \"T\" }\nallow = true", `scheme = "http" would send the secret unencrypted`},
+		{"host = \"a\"\nscheme = \"tcp\"\nport = 5432\nsecret = { env = \"T\" }\nallow = true", `scheme = "tcp" would send the secret unencrypted`},
 		{"host = \"a\"\nsecret = [{ env = \"T\" }, { env = \"U\", file = \"~/u\" }]\nallow = true", ""},
-		{"host = \"a\"\nsecret = [{ env = \"T\" }, { env = \"T\" }]\nallow = true", "secret: T is there twice"},
+		{"host = \"a\"\nsecret = [{ env = \"T\" }, { env = \"T\" }]\nallow = true", "secret: T is listed twice"},
 		{"host = \"a\"\nsecret = { file = \"~/t\" }\nallow = true", "net.secret.env: servers.s.access.net.secret has no env"},
 		{"host = \"a\"\nsecret = { env = \"\" }\nallow = true", "net.secret.env is empty"},
 		{"host = \"a\"\nsecret = { env = \"T-X\" }\nallow = true", `env = "T-X": a secret's variable has letters`},
@@ -207,7 +207,7 @@ func TestNetRuleProblems(t *testing.T) {
 		{"host = \"a\"\nport = 53\nallow = true", "port 53 is for names"},
 		{"host = \"a\"\nport = 53", ""},
 		{"host = \"a\"\nmethods = [\"M-SEARCH\"]\nallow = true", ""},
-		{"host = \"a\"\nmethods = [\"GET /\"]\nallow = true", `"GET /" is no method`},
+		{"host = \"a\"\nmethods = [\"GET /\"]\nallow = true", `"GET /" is not a method`},
 	} {
 		_, err := config.Decode([]byte("[servers.s]\ncommand = \"x\"\n[[servers.s.access.net]]\n"+tt.rule+"\n"), "f")
 		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {

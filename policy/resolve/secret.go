@@ -23,7 +23,7 @@ func (b *resolver) resolveSecrets(out *policy.Profile, host map[string]string, e
 		rule, forwarded := policy.MatchEnv(b.p.Env, s.Env)
 		delete(env, s.Env)
 		if missing != "" {
-			b.warn("missing-secret", s.Where, "the secret %s is not there: %s %s; the server runs without this variable", s.Env, s.Source(), missing)
+			b.warn("missing-secret", s.Where, "the secret %s is missing: %s %s; the server runs without this variable", s.Env, s.Source(), missing)
 			continue
 		}
 		if forwarded && rule.Name == s.Env {

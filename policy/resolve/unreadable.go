@@ -25,7 +25,7 @@ func (b *resolver) hideUnreadable(dir string) {
 			if !info.Mode.IsDir() || info.UID != b.h.UID && !b.isSearchable(dir) {
 				return
 			}
-			b.warn("unreadable", e.Rule, "%s cannot be searched for what has to be hidden or protected in it: all of it is hidden; make it readable (chmod u+rx) and start again", dir)
+			b.warn("unreadable", e.Rule, "%s cannot be searched for files to hide or protect, so all of it is hidden; make it readable (chmod u+rx) and start again", dir)
 			b.byPath[dir] = policy.Entry{Path: dir, Kind: policy.KindDir, Origin: policy.OriginSensitive, Named: dir, Rule: policy.UnsearchableRule, ID: info.ID}
 			return
 		case errors.Is(err, fs.ErrNotExist), dir == "/", !errors.Is(err, syscall.ENAMETOOLONG) && b.isSearchable(path.Dir(dir)):

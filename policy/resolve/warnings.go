@@ -46,7 +46,7 @@ func (b *resolver) warnSpecialHosts(rules []policy.NetRule) {
 		case what == policy.ReasonMetadata:
 			b.warn("metadata-host", r.Where, "host = %s %s: the server can get them, and act as this machine", policy.QuoteTOML(r.Host), what)
 		default:
-			b.warn("private-host", r.Where, "host = %s %s: what answers there may trust whatever comes from this machine", policy.QuoteTOML(r.Host), what)
+			b.warn("private-host", r.Where, "host = %s %s: services there may trust all connections from this machine", policy.QuoteTOML(r.Host), what)
 		}
 	}
 }
