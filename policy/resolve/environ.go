@@ -12,6 +12,16 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
+// minimalEnvironment is the rule of the variables that every server gets.
+const minimalEnvironment = "the minimal environment"
+
+// environment is the environment of a server while it is built.
+type environment map[string]policy.Variable
+
+func (e environment) set(name, value, rule string, secret bool) {
+	e[name] = policy.Variable{Name: name, Value: value, Secret: secret, Rule: rule}
+}
+
 // buildEnvironment builds the environment in the three steps of docs/policy.md "Environment
 // rules".
 func (b *resolver) buildEnvironment(out *policy.Profile, c *commandResolver) error {
@@ -21,72 +31,23 @@ func (b *resolver) buildEnvironment(out *policy.Profile, c *commandResolver) err
 			host[name] = value
 		}
 	}
-	env := make(map[string]policy.Variable, 14)
-	set := func(name, value, rule string, secret bool) {
-		env[name] = policy.Variable{Name: name, Value: value, Secret: secret, Rule: rule}
-	}
-	const minimal = "the minimal environment"
-	for name, value := range host {
-		switch name {
-		case "SHELL", "LANG", "LANGUAGE", "TERM", "TZ":
-		default:
-			if !strings.HasPrefix(name, "LC_") {
-				continue
-			}
-		}
-		set(name, value, minimal, false)
-	}
-	if b.h.User != "" {
-		set("USER", b.h.User, minimal, false)
-		set("LOGNAME", b.h.User, minimal, false)
-	}
-	set("PATH", b.visiblePath(out, c), minimal, false)
-
+	env := make(environment, 14)
+	b.addMinimal(env, host)
+	env.set("PATH", b.visiblePath(out, c), minimalEnvironment, false)
 	names := slices.Sorted(maps.Keys(host))
 	for _, name := range names {
-		rule, ok := policy.MatchEnv(b.p.Env, name)
-		switch {
-		case rule.Name == "":
-			continue
-		case !ok:
-			if rule.Name == name && name != "PATH" {
-				delete(env, name) // a rule without read takes away from the minimal set too
-			}
-			continue
-		}
-		exact := rule.Name == name
-		if other := b.siblingSecret(name); other != "" {
-			if !exact {
-				continue
-			}
-			b.warn("secret-beside", rule.Where, "the variable %s is a secret of another process of this server (%s), and this rule forwards its value to the same program", name, other)
-		}
-		if _, base := env[name]; base && !exact {
-			continue
-		}
-		set(name, host[name], rule.Label(), exact && !policy.IsMinimalVariable(name) || policy.LooksLikeSecret(name))
-		if exact && policy.IsDangerousVariable(name) {
-			b.warn("dangerous-variable", rule.Where, "the variable %s changes which code the server's programs load; it is forwarded because a rule names it", name)
-		}
+		b.applyEnvRules(env, name, host[name])
 	}
-	for _, r := range b.p.Env {
-		switch _, ok := host[r.Name]; {
-		case !r.Read || strings.HasSuffix(r.Name, "*"):
-		case (r.Name == "HOME" || r.Name == "TMPDIR"):
-			b.warn("no-effect", r.Where, "the variable %s is always mcp-jail's own; home = \"real\" passes the user's HOME", r.Name)
-		case !ok:
-			b.warn("unset-variable", r.Where, "the variable %s is granted and not set", r.Name)
-		}
-	}
+	b.warnEnvRules(host)
 	if err := b.resolveSecrets(out, host, env); err != nil {
 		return err
 	}
-	set("HOME", out.Home, minimal, false)
-	set("TMPDIR", "/tmp", minimal, false)
+	env.set("HOME", out.Home, minimalEnvironment, false)
+	env.set("TMPDIR", "/tmp", minimalEnvironment, false)
 	if usesNpm(out) {
 		disableRegistry(out.Net, env)
 	}
-	set(policy.StatementVar, string(out.Statement()), "mcp-jail: what the server may use", false)
+	env.set(policy.StatementVar, string(out.Statement()), "mcp-jail: what the server may use", false)
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		out.Env = append(out.Env, env[name])
 	}
@@ -97,6 +58,65 @@ func (b *resolver) buildEnvironment(out *policy.Profile, c *commandResolver) err
 	}
 	sort.Strings(out.Withheld)
 	return nil
+}
+
+// addMinimal adds the host's variables that every server gets.
+func (b *resolver) addMinimal(env environment, host map[string]string) {
+	for name, value := range host {
+		switch name {
+		case "SHELL", "LANG", "LANGUAGE", "TERM", "TZ":
+		default:
+			if !strings.HasPrefix(name, "LC_") {
+				continue
+			}
+		}
+		env.set(name, value, minimalEnvironment, false)
+	}
+	if b.h.User != "" {
+		env.set("USER", b.h.User, minimalEnvironment, false)
+		env.set("LOGNAME", b.h.User, minimalEnvironment, false)
+	}
+}
+
+// applyEnvRules forwards or removes one variable of the host as the rules say.
+func (b *resolver) applyEnvRules(env environment, name, value string) {
+	rule, ok := policy.MatchEnv(b.p.Env, name)
+	exact := rule.Name == name
+	switch {
+	case rule.Name == "":
+		return
+	case !ok:
+		if exact && name != "PATH" {
+			delete(env, name) // a rule without read takes away from the minimal set too
+		}
+		return
+	}
+	if other := b.siblingSecret(name); other != "" {
+		if !exact {
+			return
+		}
+		b.warn("secret-beside", rule.Where, "the variable %s is a secret of another process of this server (%s), and this rule forwards its value to the same program", name, other)
+	}
+	if _, minimal := env[name]; minimal && !exact {
+		return
+	}
+	env.set(name, value, rule.Label(), exact && !policy.IsMinimalVariable(name) || policy.LooksLikeSecret(name))
+	if exact && policy.IsDangerousVariable(name) {
+		b.warn("dangerous-variable", rule.Where, "the variable %s changes which code the server's programs load; it is forwarded because a rule names it", name)
+	}
+}
+
+// warnEnvRules warns of rules that have no effect on this host.
+func (b *resolver) warnEnvRules(host map[string]string) {
+	for _, r := range b.p.Env {
+		switch _, ok := host[r.Name]; {
+		case !r.Read || strings.HasSuffix(r.Name, "*"):
+		case (r.Name == "HOME" || r.Name == "TMPDIR"):
+			b.warn("no-effect", r.Where, "the variable %s is always mcp-jail's own; home = \"real\" passes the user's HOME", r.Name)
+		case !ok:
+			b.warn("unset-variable", r.Where, "the variable %s is granted and not set", r.Name)
+		}
+	}
 }
 
 // disableRegistry configures npm for a registry that the server cannot reach. npx asks its

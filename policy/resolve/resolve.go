@@ -55,13 +55,7 @@ func Resolve(p *policy.Policy, host hostfs.Host) (*policy.Profile, []policy.Warn
 	b := &resolver{p: p, h: &host, paths: hostfs.NewLinkResolver(&host), byPath: make(map[string]policy.Entry, 56), searched: map[string]bool{}, unprotected: map[string]bool{}, caseInsensitive: map[string]bool{}}
 	b.collectGuarded()
 	b.warnSpecialHosts(net)
-	out := &policy.Profile{
-		Server: p.Server, Tool: p.Tool, Argv: append([]string{p.Command}, p.Arguments...), Default: p.Default,
-		HomePrivate: !p.HomeReal, Net: net, Inbound: p.InboundPorts(), Limits: p.Limits, Waive: policy.SortAxes(p.Waive), Startup: p.Startup, Call: p.Call, Roots: p.Roots, Advertise: p.Advertise,
-	}
-	if out.Roots == "" {
-		out.Roots = "off"
-	}
+	out := b.newProfile(net)
 	if out.Workspace, err = b.resolveWorkspace(); err != nil {
 		return nil, b.warnings, err
 	}
@@ -73,16 +67,8 @@ func Resolve(p *policy.Policy, host hostfs.Host) (*policy.Profile, []policy.Warn
 		return nil, b.warnings, err
 	}
 	c := b.commandResolver(out)
-	if out.Program, err = c.start(p.Command, p.Arguments); err != nil {
+	if err := b.findProgram(c, out); err != nil {
 		return nil, b.warnings, err
-	}
-	if c.startedAs != "" {
-		// Programs find themselves by this name, python among them, and in the jail
-		// there is no shim.
-		out.Argv[0] = c.startedAs
-	}
-	for _, l := range c.escapingLinks {
-		b.warn("stray-script", b.p.Where, "%s leads out of the workspace to %s, which a link does not grant: name that path itself", l.Path, l.Target)
 	}
 	b.listPrograms(c, out)
 	out.Parts = b.programParts(c)
@@ -101,12 +87,7 @@ func Resolve(p *policy.Policy, host hostfs.Host) (*policy.Profile, []policy.Warn
 	if err := policy.FindConflict(entryGrants(out.Entries)); err != nil {
 		return nil, b.warnings, err
 	}
-	for _, u := range slices.Sorted(maps.Keys(b.unprotected)) {
-		// What lies in a part that turned out read-only cannot be made anyway.
-		if e, ok := b.entryFor(path.Dir(u)); ok && e.Rights.Has(policy.Create) {
-			out.Unprotected = append(out.Unprotected, u)
-		}
-	}
+	out.Unprotected = b.unprotectedNames()
 	out.Folded = b.foldedNames(out.Unprotected)
 	out.LinksAstray = b.linksAstray
 	out.Dir = b.workingDirectory(out)
@@ -115,10 +96,50 @@ func Resolve(p *policy.Policy, host hostfs.Host) (*policy.Profile, []policy.Warn
 	}
 	out.Links = b.visibleLinks(out)
 	if b.reach.Protected == nil && slices.ContainsFunc(out.Net, policy.NetRule.NeedsInterception) {
-		b.collectProtected() // what ends TLS is looked for
+		b.collectProtected() // the search for mcp-jail-tls needs them
 	}
 	out.Reach = b.reach
 	return out, b.warnings, nil
+}
+
+// newProfile returns the profile with the parts that do not depend on the host.
+func (b *resolver) newProfile(net []policy.NetRule) *policy.Profile {
+	p := b.p
+	out := &policy.Profile{
+		Server: p.Server, Tool: p.Tool, Argv: append([]string{p.Command}, p.Arguments...), Default: p.Default,
+		HomePrivate: !p.HomeReal, Net: net, Inbound: p.InboundPorts(), Limits: p.Limits, Waive: policy.SortAxes(p.Waive), Startup: p.Startup, Call: p.Call, Roots: p.Roots, Advertise: p.Advertise,
+	}
+	if out.Roots == "" {
+		out.Roots = "off"
+	}
+	return out
+}
+
+// findProgram finds the program of the server, and warns of links that lead out of the
+// workspace.
+func (b *resolver) findProgram(c *commandResolver, out *policy.Profile) (err error) {
+	if out.Program, err = c.start(b.p.Command, b.p.Arguments); err != nil {
+		return err
+	}
+	if c.startedAs != "" {
+		// Programs such as Python find their files by this name, and the jail has no shim.
+		out.Argv[0] = c.startedAs
+	}
+	for _, l := range c.escapingLinks {
+		b.warn("stray-script", b.p.Where, "%s leads out of the workspace to %s, which a link does not grant: name that path itself", l.Path, l.Target)
+	}
+	return nil
+}
+
+// unprotectedNames returns the unprotected names that the server could create. In a
+// directory that turned out to be read-only it could not.
+func (b *resolver) unprotectedNames() (names []string) {
+	for _, u := range slices.Sorted(maps.Keys(b.unprotected)) {
+		if e, ok := b.entryFor(path.Dir(u)); ok && e.Rights.Has(policy.Create) {
+			names = append(names, u)
+		}
+	}
+	return names
 }
 
 // A resolver collects the entries of one profile. They lie in a map, because they are few

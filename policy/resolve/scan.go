@@ -242,66 +242,83 @@ func (w *scanner) work() {
 	}
 }
 
+// list looks at one directory. It appends the directories to search next to found, and the
+// matches to hits.
 func (w *scanner) list(j task, found []task, hits []match) ([]task, []match) {
 	entries, err := w.host.ReadDir(j.dir)
 	if err != nil {
-		w.mu.Lock()
-		w.unread = append(w.unread, j.dir)
-		w.mu.Unlock()
+		w.addUnread(j.dir)
 	}
-next:
 	for _, e := range entries {
 		typ := e.Type
 		if typ&fs.ModeIrregular != 0 { // a filesystem that does not say
 			info, err := w.host.Lstat(path.Join(j.dir, e.Name))
 			if err != nil {
-				w.mu.Lock()
-				w.unread = append(w.unread, j.dir)
-				w.mu.Unlock()
+				w.addUnread(j.dir)
 				continue
 			}
 			typ = info.Mode.Type()
 		}
-		for _, p := range w.patterns {
-			if p.builtin && e.Name[0] != '.' {
-				continue
-			}
-			if p.matches(j.dir, e.Name) {
-				hits = append(hits, match{j.dir, e.Name, typ, p.text})
-				continue next // masked: nothing below it is reachable
-			}
+		if p, ok := w.matchingPattern(j.dir, e.Name); ok {
+			hits = append(hits, match{j.dir, e.Name, typ, p})
+			continue // masked: nothing below it is reachable
 		}
 		if e.Name[0] == '.' {
 			if _, protected := policy.ProtectedParts(e.Name); protected {
 				hits = append(hits, match{j.dir, e.Name, typ, ""})
 			}
 		}
-		if typ&fs.ModeSymlink != 0 && !j.pkg && path.Base(j.dir) != ".bin" { // of npm's packages
+		switch {
+		case typ&fs.ModeSymlink != 0 && !j.pkg && path.Base(j.dir) != ".bin": // npm's packages have links there
 			hits = append(hits, match{j.dir, e.Name, typ, linkPattern})
-			continue
-		}
-		if typ&fs.ModeSocket != 0 {
+		case typ&fs.ModeSocket != 0:
 			hits = append(hits, match{j.dir, e.Name, typ, HostSocket})
-			continue
-		}
-		if typ&fs.ModeNamedPipe != 0 {
+		case typ&fs.ModeNamedPipe != 0:
 			hits = append(hits, match{j.dir, e.Name, typ, hostFifo})
-			continue
+		case typ.IsDir():
+			if child, ok := w.descend(j, e.Name); ok {
+				found = append(found, child)
+			}
 		}
-		if !typ.IsDir() || j.pkg && e.Name == "node_modules" {
-			continue
-		}
-		if e.Name == "objects" && path.Base(j.dir) == ".git" {
-			continue // hundreds of directories whose names are digests
-		}
-		child := j.dir + "/" + e.Name
-		if j.dir == "/" {
-			child = "/" + e.Name
-		}
-		if _, other := w.stop[child]; other || isPseudo(child) {
-			continue
-		}
-		found = append(found, task{child, j.pkg})
 	}
 	return found, hits
+}
+
+// matchingPattern returns the first pattern of sensitive paths that a name matches.
+func (w *scanner) matchingPattern(dir, name string) (text string, ok bool) {
+	for i := range w.patterns {
+		p := &w.patterns[i]
+		if p.builtin && name[0] != '.' {
+			continue
+		}
+		if p.matches(dir, name) {
+			return p.text, true
+		}
+	}
+	return "", false
+}
+
+// descend returns the task for a subdirectory, if it is to be searched.
+func (w *scanner) descend(j task, name string) (child task, ok bool) {
+	if j.pkg && name == "node_modules" {
+		return task{}, false
+	}
+	if name == "objects" && path.Base(j.dir) == ".git" {
+		return task{}, false // hundreds of directories whose names are digests
+	}
+	dir := j.dir + "/" + name
+	if j.dir == "/" {
+		dir = "/" + name
+	}
+	if _, other := w.stop[dir]; other || isPseudo(dir) {
+		return task{}, false
+	}
+	return task{dir, j.pkg}, true
+}
+
+// addUnread records a directory that could not be read to its end.
+func (w *scanner) addUnread(dir string) {
+	w.mu.Lock()
+	w.unread = append(w.unread, dir)
+	w.mu.Unlock()
 }
