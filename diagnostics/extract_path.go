@@ -37,7 +37,18 @@ var (
 
 // pathReferences extracts the paths that a line names together with the fault f.
 func pathReferences(line string, f fault) []reference {
-	var refs []reference
+	refs := append(errnoPaths(line), wordedPaths(line)...)
+	if len(refs) > 0 || f == faultNone || f == faultNetwork {
+		return refs
+	}
+	if refs = messagePaths(line, f); len(refs) > 0 {
+		return refs
+	}
+	return vaguePaths(line, f)
+}
+
+// errnoPaths extracts the paths of messages that hold an errno or its name.
+func errnoPaths(line string) (refs []reference) {
 	add := func(f fault, verb, path string) {
 		if path != "" {
 			refs = append(refs, pathReference(f, verb, path))
@@ -71,9 +82,16 @@ func pathReferences(line string, f fault) []reference {
 		sf, _ := matchFault(m[2])
 		add(sf, "connect", m[1])
 	}
-	refs = append(refs, wordedPaths(line)...)
-	if len(refs) > 0 || f == faultNone || f == faultNetwork {
-		return refs
+	return refs
+}
+
+// messagePaths extracts the paths of messages of Go, Ruby, shells, git and coreutils, which
+// say the fault in words.
+func messagePaths(line string, f fault) (refs []reference) {
+	add := func(f fault, verb, path string) {
+		if path != "" {
+			refs = append(refs, pathReference(f, verb, path))
+		}
 	}
 	for _, m := range goPath.re().FindAllStringSubmatch(line, 4) {
 		pf, _ := matchFault(m[4])
@@ -93,10 +111,7 @@ func pathReferences(line string, f fault) []reference {
 			return []reference{{kind: refPath, name: m[3], fault: pf, bare: true}}
 		}
 	}
-	if len(refs) > 0 {
-		return refs
-	}
-	return vaguePaths(line, f)
+	return refs
 }
 
 // wordedPaths extracts paths from sentences that are typical of one program.
