@@ -3,6 +3,7 @@ package integration
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -11,7 +12,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
 	"github.com/mcp-jail/mcp-jail/confine/internal/probe/probetest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/supervisor"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/policy"
 	"golang.org/x/sys/unix"
 )
 
@@ -121,5 +124,35 @@ func TestHostNSInitIsNotSignalled(t *testing.T) {
 	probetest.Needs(t, "landlock:6") // older ones do not restrict signals, and the plan has a gap
 	if got := jailtest.AttemptsHostNS(t, jailtest.Profile(t), attacker.Try("signal-init"))[0]; got != "EPERM" {
 		t.Errorf("in the jail: %s", got)
+	}
+}
+
+// TestHostNSProgramsInTempDir: with a list of programs the server can execute a program on it, and
+// no copy of that program in its TMPDIR. Without a list it can execute both.
+func TestHostNSProgramsInTempDir(t *testing.T) {
+	jailtest.NeedsHostNS(t)
+	program, err := filepath.EvalSymlinks("/usr/bin/true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		programs []string // besides the test's own
+		want     string
+	}{
+		{nil, "[ok ok]"},
+		{append(loaders(), program), "[ok EACCES]"},
+	} {
+		if supervisor.UnderRace && c.programs != nil {
+			continue // the test is linked to the loader then
+		}
+		p := jailtest.Profile(t)
+		p.Env = append(p.Env, policy.Variable{Name: "TMPDIR", Value: "/tmp"})
+		if c.programs != nil {
+			p.Programs = append([]string{p.Program}, c.programs...)
+		}
+		got := jailtest.AttemptsHostNS(t, p, attacker.Try("exec", program), attacker.Try("exec-in-tmp", program))
+		if fmt.Sprint(got) != c.want {
+			t.Errorf("programs %v: %v, want %s", c.programs, got, c.want)
+		}
 	}
 }

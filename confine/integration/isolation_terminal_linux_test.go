@@ -11,10 +11,8 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
-	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/mediate"
-	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
 	"golang.org/x/sys/unix"
 )
 
@@ -37,9 +35,11 @@ func TestJailTerminal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := jail.TryTerminal(&stub.Task{}); err != nil || mediate.TerminalNumber(own) == 0 {
+	terminal, err := os.Open("/dev/tty")
+	if err != nil || mediate.TerminalNumber(own) == 0 {
 		t.Fatalf("control: this process has no terminal: %v, %s", err, own)
 	}
+	terminal.Close()
 	p := jailtest.Profile(t)
 	stat := []byte(strings.TrimPrefix(jailtest.Attempt(t, p, "read", "/proc/self/stat"), "ok "))
 	if n := mediate.TerminalNumber(stat); n != 0 {

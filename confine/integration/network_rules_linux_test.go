@@ -12,7 +12,6 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
-	"github.com/mcp-jail/mcp-jail/confine/internal/mediate/sockets"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"golang.org/x/sys/unix"
@@ -213,7 +212,8 @@ func TestNetworkIsolation(t *testing.T) {
 func keptDescriptors() string {
 	if fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0); err == nil {
 		defer unix.Close(fd)
-		if unix.SetsockoptInt(fd, unix.SOL_SOCKET, sockets.SoPassRights, 0) == nil {
+		const soPassRights = 83
+		if unix.SetsockoptInt(fd, unix.SOL_SOCKET, soPassRights, 0) == nil {
 			return "EPERM"
 		}
 	}

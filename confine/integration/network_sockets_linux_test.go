@@ -1,10 +1,8 @@
 package integration
 
 import (
-	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,7 +14,6 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
-	"github.com/mcp-jail/mcp-jail/confine/internal/mediate/sockets"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -204,49 +201,6 @@ func TestNetworkOptions(t *testing.T) {
 			jailtest.Expect(t, "unconfined: "+c.attempt, jailtest.Unconfined(t, "/", a)[0], c.control)
 		}
 		jailtest.Expect(t, c.attempt, jailtest.Attempts(t, greetingProfile(t), a)[0], c.want)
-	}
-}
-
-// TestNetworkForeignConnection: the supervisor does not take a foreign connection to its
-// listener for the server's.
-func TestNetworkForeignConnection(t *testing.T) {
-	needsTestNetwork(t)
-	for _, family := range []string{"127.0.0.1", "::1"} {
-		l, at, errno := sockets.OpenListener(netip.MustParseAddr(family))
-		if errno != 0 {
-			t.Fatal(errno)
-		}
-		defer unix.Close(l)
-		stranger, err := net.Dial("tcp", at.String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer stranger.Close()
-		domain := unix.AF_INET
-		if family == "::1" {
-			domain = unix.AF_INET6
-		}
-		fd, err := unix.Socket(domain, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer unix.Close(fd)
-		if errno := sockets.ConnectRaw(fd, sys.Sockaddr(at)); errno != unix.EINPROGRESS {
-			t.Fatal(errno)
-		}
-		other, mine := sockets.AcceptFrom(l, at, fd)
-		if !mine || other < 0 {
-			t.Fatalf("%d, %t", other, mine)
-		}
-		defer unix.Close(other)
-		from, _ := sys.AddrPortOf(unix.Getpeername(other))
-		if local, _ := sys.AddrPortOf(unix.Getsockname(fd)); from != local {
-			t.Errorf("the connection of %v is taken for that of %v", from, local)
-		}
-		stranger.SetReadDeadline(time.Now().Add(testkit.Patience))
-		if n, err := stranger.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Errorf("the stranger's connection goes on: %d, %v", n, err)
-		}
 	}
 }
 

@@ -16,7 +16,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
-	"github.com/mcp-jail/mcp-jail/confine/internal/mediate/sockets"
 	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
@@ -156,7 +155,7 @@ func lacks() []fault {
 		{what: "open_tree_attr, before 6.15", call: unix.SYS_OPEN_TREE_ATTR, errno: unix.ENOSYS},
 		{what: "open_tree_attr, refused by a filter", call: unix.SYS_OPEN_TREE_ATTR, errno: unix.EPERM},
 		{what: "packet sockets", call: unix.SYS_SOCKET, when: []uint32{unix.AF_PACKET}, errno: unix.EAFNOSUPPORT},
-		{what: "pidfds of threads, before 6.9", call: unix.SYS_PIDFD_OPEN, arg: 1, when: []uint32{sockets.PidfdThread}, errno: unix.EINVAL},
+		{what: "pidfds of threads, before 6.9", call: unix.SYS_PIDFD_OPEN, arg: 1, when: []uint32{unix.O_EXCL /* PIDFD_THREAD */}, errno: unix.EINVAL},
 		{what: "IPv6", call: unix.SYS_SOCKET, when: []uint32{unix.AF_INET6}, errno: unix.EAFNOSUPPORT},
 	}
 }

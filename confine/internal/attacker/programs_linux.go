@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -21,9 +22,10 @@ var verbsOnPrograms = map[string]func(args []string) (string, error){
 		out, err := cmd.Output()
 		return string(out), err
 	},
-	"execs":   silent(attemptExecutable),
-	"mapexec": silent(attemptMapExec),
-	"memexec": attemptMemExec,
+	"exec-in-tmp": attemptExecInTmp,
+	"execs":       silent(attemptExecutable),
+	"mapexec":     silent(attemptMapExec),
+	"memexec":     attemptMemExec,
 }
 
 func attemptExec(a []string) (string, error) {
@@ -55,6 +57,19 @@ func attemptMemExec(a []string) (string, error) {
 		return "", err
 	}
 	return attemptExec([]string{fmt.Sprintf("/proc/self/fd/%d", fd)})
+}
+
+// attemptExecInTmp copies a program into TMPDIR and executes the copy.
+func attemptExecInTmp(a []string) (string, error) {
+	b, err := os.ReadFile(a[0])
+	if err != nil {
+		return "", err
+	}
+	copied := filepath.Join(os.TempDir(), "copy")
+	if err := os.WriteFile(copied, b, 0o700); err != nil {
+		return "", fmt.Errorf("the copy cannot be made: %v", err) // no errno: it is not what is asked
+	}
+	return attemptExec([]string{copied})
 }
 
 // attemptExecutable executes a file that is no program: ENOEXEC means that the

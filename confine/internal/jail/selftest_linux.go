@@ -57,7 +57,7 @@ func (b *Restrictor) Checks() []check {
 		{"make a user namespace", func() error { return t.Unshare(unix.CLONE_NEWUSER) }, []syscall.Errno{unix.EINVAL, unix.ENOSPC}},
 		{What: "open a packet socket", Try: func() error { return trySocket(t, unix.AF_PACKET, unix.SOCK_RAW) }},
 		{"trace a process", func() error { return t.PtraceAttach(0) }, []syscall.Errno{unix.ESRCH}},
-		{What: "open the terminal", Try: func() error { return TryTerminal(t) }},
+		{What: "open the terminal", Try: func() error { return tryTerminal(t) }},
 	}
 	if b.HostNS {
 		checks = append(checks, b.checksHostNS()...)
@@ -119,10 +119,10 @@ func trySocket(t *stub.Task, family, kind int) error {
 	return err
 }
 
-// TryTerminal opens the controlling terminal. There is none, because the init and the server
+// tryTerminal opens the controlling terminal. There is none, because the init and the server
 // lead sessions of their own. With autogroup scheduling (sched(7)) the session also keeps a
 // busy server from starving the client.
-func TryTerminal(t *stub.Task) error {
+func tryTerminal(t *stub.Task) error {
 	fd, err := t.Openat(unix.AT_FDCWD, "/dev/tty", unix.O_RDONLY|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err == nil {
 		_, err = t.Ioctl(fd, unix.TCGETS, make([]byte, unsafe.Sizeof(unix.Termios{})))

@@ -23,9 +23,9 @@ type PrivateFS struct {
 	procErr error
 }
 
-// MaxTerminals bounds the terminals of one jail. All jails and containers of a host share
+// maxTerminals bounds the terminals of one jail. All jails and containers of a host share
 // 3072 (kernel.pty.max less kernel.pty.reserve).
-const MaxTerminals = 128
+const maxTerminals = 128
 
 // The sources of masks are in the jail's /dev while the root is being built. They are empty,
 // and their mode admits no access, not even for their owner.
@@ -36,7 +36,7 @@ func (f *PrivateFS) Make() (err error) {
 	// The kernel allows a fresh proc only where the namespace sees all of an old one.
 	// Whether a refusal matters depends on the spec: see openProc.
 	f.proc, f.procErr = NewFS(f.Task, "proc", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
-	if f.pts, err = NewFS(f.Task, "devpts", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC, "ptmxmode=0666", "mode=0620", "max="+strconv.Itoa(MaxTerminals)); err != nil {
+	if f.pts, err = NewFS(f.Task, "devpts", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC, "ptmxmode=0666", "mode=0620", "max="+strconv.Itoa(maxTerminals)); err != nil {
 		return step.On("devpts", err)
 	}
 	if f.dev, err = NewFS(f.Task, "tmpfs", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC, "mode=0755", "size=1m"); err != nil {

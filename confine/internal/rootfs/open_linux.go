@@ -102,29 +102,29 @@ var ErrSwapped = errors.New("it was replaced by something else while the jail wa
 
 // OpenObject opens the object at a canonical path, absolute or relative to dir. A symlink
 // anywhere in the path is an error (ELOOP).
-func OpenObject(t *stub.Task, dir int, p string) (int, error) { return OpenBeneath(t, dir, p, 0) }
+func OpenObject(t *stub.Task, dir int, p string) (int, error) { return openBeneath(t, dir, p, 0) }
 
 // OpenLast is OpenObject, but opens a symlink that is the last component of the path.
 func OpenLast(t *stub.Task, dir int, p string) (int, error) {
-	return OpenBeneath(t, dir, p, unix.O_NOFOLLOW)
+	return openBeneath(t, dir, p, unix.O_NOFOLLOW)
 }
 
-// OpenBeneath is OpenObject with more flags of openat2(2).
-func OpenBeneath(t *stub.Task, dir int, p string, flags uint64) (int, error) {
+// openBeneath is OpenObject with more flags of openat2(2).
+func openBeneath(t *stub.Task, dir int, p string, flags uint64) (int, error) {
 	fd, err := t.Openat2(dir, p, &unix.OpenHow{
 		Flags:   unix.O_PATH | unix.O_CLOEXEC | flags,
 		Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
 	})
 	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) {
 		// A seccomp filter around this process, a container's or an outer jail's.
-		return OpenByStep(t, dir, p, flags&unix.O_NOFOLLOW != 0)
+		return openByStep(t, dir, p, flags&unix.O_NOFOLLOW != 0)
 	}
 	return fd, err
 }
 
-// OpenByStep does what OpenBeneath does without openat2(2): it opens one component at a time
+// openByStep does what openBeneath does without openat2(2): it opens one component at a time
 // and follows none. A symlink is an error (ELOOP), except as the last component if last is set.
-func OpenByStep(t *stub.Task, dir int, p string, last bool) (int, error) {
+func openByStep(t *stub.Task, dir int, p string, last bool) (int, error) {
 	const flags = unix.O_PATH | unix.O_CLOEXEC | unix.O_NOFOLLOW
 	start := "."
 	if strings.HasPrefix(p, "/") {

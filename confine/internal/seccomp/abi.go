@@ -115,8 +115,8 @@ const (
 	dataArgs = 16
 )
 
-// MaxProgram is BPF_MAXINSNS, the longest program that the kernel takes.
-const MaxProgram = 4096
+// maxProgram is BPF_MAXINSNS, the longest program that the kernel takes.
+const maxProgram = 4096
 
 // sizeofSockFilter is the size of a struct sock_filter.
 const sizeofSockFilter = 8

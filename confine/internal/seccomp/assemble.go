@@ -13,8 +13,8 @@ import (
 func Assemble(root *Node) ([]bpf.RawInstruction, error) {
 	e := assembler{back: make([]bpf.RawInstruction, 0, 256)}
 	e.node(root, Word{})
-	if len(e.back) > MaxProgram {
-		return nil, fmt.Errorf("seccomp: the program has %d instructions, the kernel takes %d", len(e.back), MaxProgram)
+	if len(e.back) > maxProgram {
+		return nil, fmt.Errorf("seccomp: the program has %d instructions, the kernel takes %d", len(e.back), maxProgram)
 	}
 	slices.Reverse(e.back)
 	return e.back, e.err

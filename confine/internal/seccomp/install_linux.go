@@ -20,7 +20,7 @@ import (
 // The thread must have set no_new_privs, else the error is EACCES.
 func Install(t *stub.Task, records []byte, flags uintptr) (listener int, err error) {
 	n := len(records) / sizeofSockFilter
-	if n == 0 || n > MaxProgram || len(records)%sizeofSockFilter != 0 {
+	if n == 0 || n > maxProgram || len(records)%sizeofSockFilter != 0 {
 		return -1, syscall.EINVAL
 	}
 	r, err := t.Seccomp(records, flags)

@@ -134,14 +134,14 @@ func (s *Handler) make(n *seccomp.Notification) outcome {
 	return outcome{done: true}
 }
 
-// PidfdThread is PIDFD_THREAD.
-const PidfdThread = unix.O_EXCL
+// pidfdThread is PIDFD_THREAD.
+const pidfdThread = unix.O_EXCL
 
 // duplicate returns a duplicate of the socket that is the first argument of a call.
 func (s *Handler) duplicate(n *seccomp.Notification) (fd int, errno syscall.Errno) {
 	pidfd, err := -1, error(unix.EINVAL)
 	if !s.noThreadPidfd {
-		pidfd, err = unix.PidfdOpen(int(n.Tid), PidfdThread)
+		pidfd, err = unix.PidfdOpen(int(n.Tid), pidfdThread)
 	}
 	if err == unix.EINVAL {
 		// A thread that has unshared its descriptor table (CLONE_FILES) gets the socket of its
@@ -275,8 +275,8 @@ func (s *Handler) memory(n *seccomp.Notification) (fd int, errno syscall.Errno) 
 	return fd, 0
 }
 
-// ConnectRaw calls connect(2) once. It does not retry after EINTR.
-func ConnectRaw(fd int, raw []byte) syscall.Errno {
+// connectRaw calls connect(2) once. It does not retry after EINTR.
+func connectRaw(fd int, raw []byte) syscall.Errno {
 	_, _, errno := unix.Syscall(unix.SYS_CONNECT, uintptr(fd), uintptr(unsafe.Pointer(&raw[0])), uintptr(len(raw)))
 	runtime.KeepAlive(raw)
 	return errno

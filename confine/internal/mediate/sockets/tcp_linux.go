@@ -23,7 +23,7 @@ func (s *Handler) connect(n *seccomp.Notification, fd int, o object) outcome {
 	}
 	if family := binary.NativeEndian.Uint16(raw); family == unix.AF_UNSPEC {
 		s.known.forget(o.cookie)
-		return failed(ConnectRaw(fd, make([]byte, unix.SizeofSockaddrInet4)))
+		return failed(connectRaw(fd, make([]byte, unix.SizeofSockaddrInet4)))
 	} else if int(family) != o.family {
 		return failed(unix.EAFNOSUPPORT)
 	}
@@ -60,7 +60,7 @@ const (
 
 // join connects fd to the launcher's gateway, on behalf of the address to.
 func (s *Handler) join(fd int, to netip.AddrPort, mapped bool) syscall.Errno {
-	l, at, errno := OpenListener(to.Addr())
+	l, at, errno := openListener(to.Addr())
 	if errno != 0 {
 		return errno
 	}
@@ -69,11 +69,11 @@ func (s *Handler) join(fd int, to netip.AddrPort, mapped bool) syscall.Errno {
 	if mapped {
 		name = sys.Sockaddr(netip.AddrPortFrom(netip.AddrFrom16(at.Addr().As16()), at.Port()))
 	}
-	errno = ConnectWithin(fd, name)
+	errno = connectWithin(fd, name)
 	if errno != 0 && errno != unix.EINPROGRESS {
 		return errno // EISCONN, EALREADY
 	}
-	other, mine := AcceptFrom(l, at, fd)
+	other, mine := acceptFrom(l, at, fd)
 	switch {
 	case !mine:
 		return errno // of an earlier connection, still in progress
@@ -87,12 +87,12 @@ func (s *Handler) join(fd int, to netip.AddrPort, mapped bool) syscall.Errno {
 	return errno
 }
 
-// ConnectWithin connects and waits for at most joinTimeout. The server could attach a filter to
+// connectWithin connects and waits for at most joinTimeout. The server could attach a filter to
 // its socket that drops the answer, and the receiver would block with all mediated calls.
-func ConnectWithin(fd int, name []byte) syscall.Errno {
+func connectWithin(fd int, name []byte) syscall.Errno {
 	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
 	if err != nil || flags&unix.O_NONBLOCK != 0 {
-		return ConnectRaw(fd, name)
+		return connectRaw(fd, name)
 	}
 	before, err := unix.GetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO)
 	if err != nil {
@@ -101,12 +101,12 @@ func ConnectWithin(fd int, name []byte) syscall.Errno {
 	limit := unix.NsecToTimeval(int64(joinTimeout))
 	unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &limit)
 	defer unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, before)
-	return ConnectRaw(fd, name)
+	return connectRaw(fd, name)
 }
 
-// OpenListener opens a listener on lo. For IPv4 it takes a random address of 127.128.0.0/9, so
+// openListener opens a listener on lo. For IPv4 it takes a random address of 127.128.0.0/9, so
 // that the ports do not run out.
-func OpenListener(family netip.Addr) (fd int, at netip.AddrPort, errno syscall.Errno) {
+func openListener(family netip.Addr) (fd int, at netip.AddrPort, errno syscall.Errno) {
 	err := error(unix.EADDRNOTAVAIL)
 	for range joinAttempts {
 		var sa unix.Sockaddr = &unix.SockaddrInet6{Addr: netip.IPv6Loopback().As16()}
@@ -138,10 +138,10 @@ func OpenListener(family netip.Addr) (fd int, at netip.AddrPort, errno syscall.E
 	return -1, at, step.ErrnoOrEIO(err)
 }
 
-// AcceptFrom accepts fd's connection to the listener l at the address at. mine is false where
+// acceptFrom accepts fd's connection to the listener l at the address at. mine is false where
 // fd is connected to another address. It closes connections of other processes, which it knows
 // by their two addresses: no two connections of a network have the same pair.
-func AcceptFrom(l int, at netip.AddrPort, fd int) (other int, mine bool) {
+func acceptFrom(l int, at netip.AddrPort, fd int) (other int, mine bool) {
 	for end := time.Now().Add(joinTimeout); ; {
 		if peer, ok := sys.AddrPortOf(unix.Getpeername(fd)); ok && peer != at {
 			return -1, false

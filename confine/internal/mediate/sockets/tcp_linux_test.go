@@ -1,17 +1,22 @@
 package sockets
 
 import (
+	"errors"
+	"net"
 	"net/netip"
+	"os"
 	"testing"
+	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"golang.org/x/sys/unix"
 )
 
 // TestConnectIsBounded: a connect that does not complete keeps the supervisor for a second, not
 // for as long as the kernel would try.
 func TestConnectIsBounded(t *testing.T) {
-	l, at, errno := OpenListener(netip.IPv4Unspecified())
+	l, at, errno := openListener(netip.IPv4Unspecified())
 	if errno != 0 {
 		t.Fatal(errno)
 	}
@@ -22,7 +27,7 @@ func TestConnectIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { unix.Close(fd) })
-		if errno := ConnectWithin(fd, sys.Sockaddr(at)); errno != 0 {
+		if errno := connectWithin(fd, sys.Sockaddr(at)); errno != 0 {
 			return fd, errno
 		}
 		return fd, nil
@@ -36,5 +41,54 @@ func TestConnectIsBounded(t *testing.T) {
 	}
 	if limit, err := unix.GetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO); err != nil || limit.Nano() != 0 {
 		t.Errorf("the socket is left with a time limit: %v, %v", limit, err)
+	}
+}
+
+// TestAcceptFromForeignConnection: the supervisor does not take a foreign connection to its
+// listener for the server's.
+func TestAcceptFromForeignConnection(t *testing.T) {
+	for _, family := range []string{"127.0.0.1", "::1"} {
+		t.Run(family, func(t *testing.T) {
+			if l, err := net.Listen("tcp", net.JoinHostPort(family, "0")); err != nil {
+				testkit.Skip(t, "ipv6", "%v", err)
+			} else {
+				l.Close()
+			}
+			l, at, errno := openListener(netip.MustParseAddr(family))
+			if errno != 0 {
+				t.Fatal(errno)
+			}
+			defer unix.Close(l)
+			stranger, err := net.Dial("tcp", at.String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer stranger.Close()
+			domain := unix.AF_INET
+			if family == "::1" {
+				domain = unix.AF_INET6
+			}
+			fd, err := unix.Socket(domain, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer unix.Close(fd)
+			if errno := connectRaw(fd, sys.Sockaddr(at)); errno != unix.EINPROGRESS {
+				t.Fatal(errno)
+			}
+			other, mine := acceptFrom(l, at, fd)
+			if !mine || other < 0 {
+				t.Fatalf("%d, %t", other, mine)
+			}
+			defer unix.Close(other)
+			from, _ := sys.AddrPortOf(unix.Getpeername(other))
+			if local, _ := sys.AddrPortOf(unix.Getsockname(fd)); from != local {
+				t.Errorf("the connection of %v is taken for that of %v", from, local)
+			}
+			stranger.SetReadDeadline(time.Now().Add(testkit.Patience))
+			if n, err := stranger.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("the stranger's connection goes on: %d, %v", n, err)
+			}
+		})
 	}
 }

@@ -25,8 +25,8 @@ import (
 // asksDNS reports whether an address has the port of DNS.
 func asksDNS(to netip.AddrPort) bool { return to.Port() == spec.GatewayPort }
 
-// SoPassRights is SO_PASSRIGHTS.
-const SoPassRights = 83
+// soPassRights is SO_PASSRIGHTS.
+const soPassRights = 83
 
 // makeDatagrams makes a UDP socket for the server.
 func (s *Handler) makeDatagrams(n *seccomp.Notification, family, flags int) outcome {
@@ -45,7 +45,7 @@ func (s *Handler) makeDatagrams(n *seccomp.Notification, family, flags int) outc
 	defer unix.Close(pair[1])
 	// Refuse descriptors from the server: with SO_LINGER set, their close would block the
 	// launcher. Before Linux 6.16 the kernel lacks the option, and the launcher closes them.
-	unix.SetsockoptInt(pair[1], unix.SOL_SOCKET, SoPassRights, 0)
+	unix.SetsockoptInt(pair[1], unix.SOL_SOCKET, soPassRights, 0)
 	cookie, err := unix.GetsockoptUint64(pair[0], unix.SOL_SOCKET, unix.SO_COOKIE)
 	if err != nil {
 		return failed(step.ErrnoOrEIO(err))
