@@ -192,7 +192,7 @@ func TestJailMakesDirectories(t *testing.T) {
 // file in it. If that directory is renamed during the build, the jail does not start.
 func TestJailSwappedParent(t *testing.T) {
 	jailtest.Needs(t)
-	for _, lists := range []bool{false, true} {
+	for _, batched := range []bool{false, true} {
 		for _, swaps := range []bool{true, false} {
 			dir := testkit.Plant(t, "ws/a/secret", "ws/x")
 			if err := os.WriteFile(dir+"/ws/a/secret", []byte("SECRET"), 0o644); err != nil {
@@ -215,15 +215,15 @@ func TestJailSwappedParent(t *testing.T) {
 				}
 				return all
 			}
-			got, err := jailtest.Run(t, confine.Launcher{TestHooks: jail.TestHooks{Batched: lists, Steps: alter}}, p, []attacker.Attempt{attacker.Try("read", dir+"/ws/a/secret"), attacker.Try("read", dir+"/ws/b/secret")})
+			got, err := jailtest.Run(t, confine.Launcher{TestHooks: jail.TestHooks{Batched: batched, Steps: alter}}, p, []attacker.Attempt{attacker.Try("read", dir+"/ws/a/secret"), attacker.Try("read", dir+"/ws/b/secret")})
 			if swaps {
 				if err == nil || !strings.Contains(err.Error(), rootfs.ErrSwapped.Error()) && !errors.Is(err, unix.ENOENT) {
-					t.Errorf("by lists %t: %v, %v, want no start", lists, got, err)
+					t.Errorf("in batches %t: %v, %v, want no start", batched, got, err)
 				}
 				continue
 			}
 			if err != nil || strings.HasPrefix(got[0], "ok") || strings.HasPrefix(got[1], "ok") {
-				t.Errorf("by lists %t, with nothing swapped: %v, %v", lists, got, err)
+				t.Errorf("in batches %t, with nothing swapped: %v, %v", batched, got, err)
 			}
 		}
 	}

@@ -140,7 +140,7 @@ func TestNetworkNamesKeepAddresses(t *testing.T) {
 		attacker.Try("resolve", "198.51.100.53:53"), attacker.Try("resolve", "8.8.8.8:53"), attacker.Try("resolve", "[2001:db8::99]:53"), attacker.Try("resolve", "127.0.0.1:53"))
 	for i, want := range []string{"198.51.100.10", "no such host", "ok", "ok", "ok", "ok"} {
 		if !strings.Contains(got[i], want) {
-			t.Errorf("%d: %s, want %q", i, got[i], want) // the gate answers for every resolver
+			t.Errorf("%d: %s, want %q", i, got[i], want) // the gateway answers for every resolver
 		}
 	}
 	r, err := http.Get("http://198.51.100.53/")

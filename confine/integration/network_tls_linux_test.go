@@ -91,7 +91,7 @@ func TestNetworkRequests(t *testing.T) {
 func TestNetworkJailBuiltTwice(t *testing.T) {
 	needsTestNetwork(t)
 	if jailtest.HostNS {
-		return // nothing is built by lists there
+		return // nothing is built in batches there
 	}
 	trustTestAuthority(t)
 	part := policy.NetRule{Host: "good.test", Scheme: "https", PathPrefix: "/granted", Allow: true}
@@ -101,7 +101,7 @@ func TestNetworkJailBuiltTwice(t *testing.T) {
 	failed, careful := 0, 0
 	l := confine.Launcher{TestHooks: jail.TestHooks{Batched: true, Steps: func(b *jail.Builder, steps []jail.Step) []jail.Step {
 		last := steps[len(steps)-1]
-		if last.Name != step.Supervision { // of the last lists, when there is all that a jail has outside of it
+		if last.Name != step.Supervision { // of the last batches, when all that the jail has outside of it exists
 			return steps
 		}
 		if b.Stub.IsStepwise() {
@@ -109,11 +109,11 @@ func TestNetworkJailBuiltTwice(t *testing.T) {
 			return steps
 		}
 		failed++
-		return append(slices.Clone(steps), jail.Step{Name: "not by a list", Task: b.Outer, Run: func() error { return b.Outer.Fchdir(-1) }})
+		return append(slices.Clone(steps), jail.Step{Name: "not in a batch", Task: b.Outer, Run: func() error { return b.Outer.Fchdir(-1) }})
 	}}}
 	out, ok, denials := runClientBy(t, l, c.requestProfile(t, "good.test", part))
 	if !ok || !c.said(out, "good.test") || len(denials) != 0 || failed != 1 || careful != 1 {
-		t.Errorf("granted: %q, success %t, refused %+v; %d times by lists, %d call by call", out, ok, denials, failed, careful)
+		t.Errorf("granted: %q, success %t, refused %+v; %d times in batches, %d call by call", out, ok, denials, failed, careful)
 	}
 	c.path = "/other/x"
 	out, _, denials = runClientBy(t, l, c.requestProfile(t, "good.test", part))

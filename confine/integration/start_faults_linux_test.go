@@ -326,19 +326,19 @@ func refusedStart(t *testing.T, own string, index int, f fault, hostNS bool) {
 		}
 		return process, err
 	}
-	for _, lists := range []bool{false, true} {
-		if !lists && !testkit.All() {
-			continue // what a start does only after it failed by lists
+	for _, batched := range []bool{false, true} {
+		if !batched && !testkit.All() {
+			continue // what a start does only after it failed in batches
 		}
-		_, err := start(program, jail.TestHooks{Steps: f.strike, Batched: lists})
+		_, err := start(program, jail.TestHooks{Steps: f.strike, Batched: batched})
 		var se *step.Error
 		switch {
 		case !errors.As(err, &se) || se.Step != f.step:
-			t.Errorf("by lists %t: %#v (%v), want a refusal at %q", lists, err, err, f.step)
+			t.Errorf("in batches %t: %#v (%v), want a refusal at %q", batched, err, err, f.step)
 		case f.errno != 0 && se.Errno != f.errno && f.detail == "":
-			t.Errorf("by lists %t: %v: errno %v, want %v", lists, err, se.Errno, f.errno)
+			t.Errorf("in batches %t: %v: errno %v, want %v", batched, err, se.Errno, f.errno)
 		case !strings.Contains(se.Detail, f.detail):
-			t.Errorf("by lists %t: %q, want the words %q", lists, se.Detail, f.detail)
+			t.Errorf("in batches %t: %q, want the words %q", batched, se.Detail, f.detail)
 		}
 		before.Same(t)
 	}
