@@ -128,10 +128,10 @@ func (s *Prepared) forkHostNS(path string, attr *syscall.ProcAttr, control int) 
 
 // attributes returns the attributes that the init is forked with.
 //
-// It maps its ids itself, as its first step: then the fork need not wait for us to
-// do it, and can be one that copies no page tables (CLONE_VFORK and CLONE_VM, which
-// the package syscall adds only where it is not told of a user namespace). A copied
-// page that this process writes to afterwards interrupts its other processors.
+// The init maps its IDs itself, as its first step. So the fork need not wait for this process,
+// and can use CLONE_VFORK and CLONE_VM, which copy no page tables. Package syscall adds these
+// flags only without CLONE_NEWUSER, so they are set here. After a fork that copies, each page
+// that this process writes to interrupts the other processors that run its threads.
 func (s *Prepared) attributes() *syscall.SysProcAttr {
 	if s.kind == kindHostNS {
 		return &syscall.SysProcAttr{Setsid: true}
@@ -144,7 +144,7 @@ func (s *Prepared) attributes() *syscall.SysProcAttr {
 	}
 }
 
-// umaskText is the program's umask, as umask(2) takes it; "" is ours.
+// umaskText returns the program's umask in octal, or "" for that of this process.
 func (s *Prepared) umaskText() string {
 	if s.umask == nil {
 		return ""
@@ -152,8 +152,9 @@ func (s *Prepared) umaskText() string {
 	return strconv.FormatInt(int64(*s.umask&0o777), 8)
 }
 
-// isStatic tells whether a program needs no other file to be executed: in a jail there may
-// be none (elf(5), PT_INTERP). What is no program is found out when it is executed.
+// isStatic returns an error if a program needs an interpreter to be executed (elf(5),
+// PT_INTERP), which a jail may not have. It accepts a file that is no program: executing that
+// fails later.
 func isStatic(path string) error {
 	if path == probe.SelfPath {
 		return selfIsStatic()
@@ -163,7 +164,7 @@ func isStatic(path string) error {
 
 var selfIsStatic = sync.OnceValue(func() error { return interpreterOf(probe.SelfPath) })
 
-// errDynamic: what Go builds with cgo is linked with libraries.
+// errDynamic is the error of a program that is linked with libraries, as Go links it with cgo.
 var errDynamic = errors.New("this program was built with cgo, and so needs libraries to be executed in a jail: build it with CGO_ENABLED=0")
 
 func interpreterOf(path string) error {

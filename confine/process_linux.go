@@ -77,7 +77,7 @@ func (p *Process) listen(status *os.File, started chan<- error) error {
 	p.mu.Unlock()
 	w.run()
 	if !running && failed == nil {
-		failed = &step.Error{Step: "init", Detail: "the init ended without saying why, as Go's programs do where the limits of processes, memory or open files are too low (ulimit -a)"}
+		failed = &step.Error{Step: "init", Detail: "the init ended without a reason. A Go program ends so if the limit of processes, memory or open files is too low (ulimit -a)"}
 	}
 	return failed
 }

@@ -64,12 +64,12 @@ func cancelled(ctx context.Context) error {
 	if ctx.Err() != context.DeadlineExceeded {
 		return ctx.Err()
 	}
-	e := &step.Error{Step: "init", Detail: "it was not ready in the time that it had"}
+	e := &step.Error{Step: "init", Detail: "it was not ready before the deadline"}
 	if why := context.Cause(ctx); why != ctx.Err() {
 		e.Detail = why.Error()
 	}
 	if queued, limit := queuedSignals(); limit > 0 && queued+2*spec.InitThreads > limit {
-		e.Detail += fmt.Sprintf(". %d of the %d signals that may be queued for this user are (SigQ in /proc/self/status), and each thread of the init is told by one: end what does not take its signals, or raise the limit (ulimit -i)", queued, limit)
+		e.Detail += fmt.Sprintf(". %d signals are queued for this user, of at most %d (SigQ in /proc/self/status), and the init needs one for each of its threads: end the programs that leave signals queued, or raise the limit (ulimit -i)", queued, limit)
 	}
 	return e
 }

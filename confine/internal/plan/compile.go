@@ -20,7 +20,7 @@ func Compile(p *policy.Profile, f probe.Host) *Plan {
 		for _, axis := range policy.Axes() {
 			c.addGap(Gap{
 				Axis: axis, What: "anything", Fatal: true,
-				Why: "confinement on " + f.OS + " is not built yet",
+				Why: "confinement on " + f.OS + " is not implemented",
 				Fix: "run the server on Linux 5.13 or newer, for instance in WSL 2 or a virtual machine",
 			})
 		}

@@ -319,7 +319,7 @@ func (c *compiler) hostNSLifetime() {
 	if !c.f.ReadsProc {
 		c.addGap(Gap{
 			Axis: policy.AxisProcess, What: "core dumps are empty",
-			Why: "there is no /proc here, by which their memory is left out, and no limit keeps the kernel from sending them to a socket (kernel.core_pattern)",
+			Why: "there is no /proc here, through which mcp-jail keeps memory out of them, and no limit keeps the kernel from sending them to a socket (kernel.core_pattern)",
 			Fix: "mount /proc",
 		})
 	}

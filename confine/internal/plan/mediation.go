@@ -43,7 +43,7 @@ func (c *compiler) unmediated(missing probe.Feature) {
 		if fillsOnly(e) {
 			c.addGap(Gap{
 				Axis: policy.AxisFs, What: e.Rule + ": create without update",
-				Why: "Landlock would only let the server make empty files, and no supervisor can be asked to open them: " + missing.Detail,
+				Why: "Landlock would only let the server make empty files, and no supervisor can open them for it: " + missing.Detail,
 				Fix: "add update = true to the rule",
 			})
 		}
@@ -60,7 +60,7 @@ func (c *compiler) unmediated(missing probe.Feature) {
 	}
 	c.addGap(Gap{
 		Axis: policy.AxisFs, What: what,
-		Why: "the server could make them, since the calls that make names cannot be handed to a supervisor: " + missing.Detail,
+		Why: "the server could make them, since no supervisor can decide the calls that make names: " + missing.Detail,
 		Fix: strings.Join(slices.DeleteFunc([]string{missing.Fix, `grant no create, or accept it for this server with waive = ["fs"] (--waive fs)`}, func(s string) bool { return s == "" }), ", or "),
 	})
 }

@@ -57,7 +57,7 @@ func (c *compiler) hostNetwork(o *spec.Spec, missing probe.Feature) {
 	if l := c.p.Limits; l.NetOutMB > 0 || l.Connections != policy.DefaultLimits.Connections && l.Connections > 0 {
 		c.addGap(Gap{
 			Axis: policy.AxisLimits, What: fmt.Sprintf("net_out_mb = %d, connections = %d", l.NetOutMB, l.Connections),
-			Why: "what leaves through the host's network is not counted",
+			Why: "connections and bytes in the host's network are not counted",
 			Fix: `remove these limits, or accept it for this server with waive = ["limits"] (--waive limits)`,
 		})
 	}
@@ -86,7 +86,7 @@ func (c *compiler) noInbound() {
 	}
 	c.addGap(Gap{
 		Axis: policy.AxisNet, What: "inbound ports " + ports(c.p.Inbound),
-		Why: "no port of the host leads into a jail without a network namespace yet",
+		Why: "a port of the host can lead only into a jail with a network namespace",
 		Fix: `remove the inbound rules, or accept that nothing reaches the server with waive = ["net"] (--waive net)`,
 	})
 }

@@ -58,7 +58,7 @@ func On(detail string, err error) error {
 }
 
 // ErrNotEnforced is the error of a self-test that the kernel should have refused.
-var ErrNotEnforced = errors.New("it succeeded and must not: the jail does not hold")
+var ErrNotEnforced = errors.New("the attempt succeeded: the jail does not enforce the policy")
 
 // Errno returns the system call error that err wraps, or 0.
 func Errno(err error) syscall.Errno {
