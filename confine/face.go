@@ -10,26 +10,29 @@ import (
 
 // The types that callers see and that the packages below this one work with.
 type (
-	// Plan is a profile compiled for one kernel: what will hold, by which mechanism, and
-	// what will not.
+	// Plan is a profile compiled for one kernel: what will hold and by which mechanism
+	// (Enforced), what will not (Gaps), and remarks for the user (Notes). HostNamespaces
+	// answers No if the jail can have no namespaces, and tells why.
 	Plan = plan.Plan
-	// Gap is something that the profile asks for and that this host cannot enforce.
+	// Gap is something that the profile asks for and that this host cannot enforce: its
+	// Axis, What does not hold, Why, and the Fix. Waived tells that the user accepts it; a
+	// Fatal gap cannot be waived.
 	Gap = plan.Gap
 	// GapError refuses a start. It lists the gaps that are not waived.
 	GapError = plan.GapError
-	// Enforcement is one thing that holds, and by which mechanism.
+	// Enforcement is one thing that holds: its Axis, What holds, and By which mechanism.
 	Enforcement = plan.Enforcement
 	// Features are what this host offers.
 	Features = probe.Features
-	// Feature is the answer to one question about this host.
+	// Feature is the Answer to one question about this host, with a Detail and a Fix.
 	Feature = probe.Feature
 	// NamedFeature is a feature with its name.
 	NamedFeature = probe.NamedFeature
 	// Answer is yes, no or unknown.
 	Answer = probe.Answer
-	// StartError says which step of a start failed.
+	// StartError says which Step of a start failed, with the Errno and a Detail.
 	StartError = step.Error
-	// Stdio is the server's first three descriptors.
+	// Stdio is the server's first three descriptors: In, Out and Err. nil is a /dev/null.
 	Stdio = jail.Stdio
 )
 

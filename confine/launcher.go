@@ -29,7 +29,8 @@ type Launcher struct {
 	// because a mask that takes rights from the owner would make them unusable.
 	Umask *int
 
-	// TestHooks lets tests leave out or observe a step of a start. Only tests set it.
+	// TestHooks lets tests of this module leave out or observe a step of a start. Its type is
+	// internal.
 	TestHooks jail.TestHooks
 }
 
