@@ -114,13 +114,13 @@ func answerInitialize(b *testing.B, plan *planpkg.Plan) {
 	answer.Close()
 }
 
-// BenchmarkHookedCall is what a call costs that the supervisor carries out, against
+// BenchmarkMediatedCall measures a call that the supervisor carries out, against
 // the same one without a jail. The start of the program is not in it.
-func BenchmarkHookedCall(b *testing.B) {
+func BenchmarkMediatedCall(b *testing.B) {
 	jailtest.Needs(b)
 	dir := testkit.Plant(b, "file")
 	p := jailtest.Profile(b, jailtest.Grant{Path: dir, Rights: rw})
-	for _, call := range slices.Sorted(maps.Keys(attacker.HookedCallsTimed)) {
+	for _, call := range slices.Sorted(maps.Keys(attacker.MediatedCallsTimed)) {
 		timed := func(run func(a attacker.Attempt) attacker.Outcome) func(b *testing.B) {
 			return func(b *testing.B) {
 				got, ok := strings.CutPrefix(run(attacker.Try("timed", call, strconv.Itoa(b.N), dir)), attacker.Succeeded+" ")

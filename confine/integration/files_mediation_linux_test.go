@@ -103,7 +103,7 @@ func TestJailProtectedNames(t *testing.T) {
 	}
 }
 
-// supervises tells whether a profile lets a name be made, by the pure evaluation
+// supervises reports whether a profile lets a name be made, by the pure evaluation
 // that the supervisor goes by: an entry of a name that does not exist cannot be
 // mounted, so no real jail has one.
 func supervises(p *policy.Profile, name string) error {

@@ -133,7 +133,7 @@ func TestJailRights(t *testing.T) {
 	}
 }
 
-// refusesTruncating tells whether Landlock or the supervisor does.
+// refusesTruncating reports whether Landlock or the supervisor does.
 func refusesTruncating() bool {
 	f := probe.Detect()
 	return f.LandlockABI >= 3 || f.SeccompNotify.Answer == probe.Yes

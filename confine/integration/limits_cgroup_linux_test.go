@@ -24,7 +24,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// claimsCgroup tells whether a plan counts on one.
+// claimsCgroup reports whether a plan uses a cgroup.
 func claimsCgroup(plan *planpkg.Plan) bool {
 	return slices.ContainsFunc(plan.Enforced, func(e planpkg.Enforcement) bool {
 		return e.Axis == policy.AxisLimits && (strings.Contains(e.By, "cgroup (") || strings.Contains(e.By, "scope of systemd"))

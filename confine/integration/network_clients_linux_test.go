@@ -156,7 +156,7 @@ func runClientBy(t testing.TB, l confine.Launcher, p *policy.Profile) (out strin
 	return b.String(), exit.Code == 0, proc.Denials()
 }
 
-// refusedTarget tells whether a refusal is on record.
+// refusedTarget reports whether a refusal is on record.
 func refusedTarget(denials []policy.Denial, operation, target string) bool {
 	return slices.ContainsFunc(denials, func(d policy.Denial) bool {
 		return d.Axis == policy.AxisNet && d.Operation == operation && d.Target == target && d.Count > 0

@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// HookedCallsTimed are calls that the supervisor carries out, in a directory that holds one file:
-// see BenchmarkHookedCall.
-var HookedCallsTimed = map[string]func(dir string) error{
+// MediatedCallsTimed are calls that the supervisor carries out, in a directory that holds one file:
+// see BenchmarkMediatedCall.
+var MediatedCallsTimed = map[string]func(dir string) error{
 	"open existing": func(dir string) error { return rawOpen(dir+"/file", unix.O_WRONLY) },
 	"open relative": func(string) error { return rawOpen("file", unix.O_WRONLY|unix.O_CREAT) },
 	"open, unlink": func(dir string) error {
@@ -72,7 +72,7 @@ func attemptTimed(a []string) (string, error) {
 	}
 	begun := time.Now()
 	for range n {
-		if err := HookedCallsTimed[a[0]](a[2]); err != nil {
+		if err := MediatedCallsTimed[a[0]](a[2]); err != nil {
 			return "", err
 		}
 	}

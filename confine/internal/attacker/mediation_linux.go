@@ -143,7 +143,7 @@ func inDir(name string, f func(dir int) error) error {
 // listener.
 func attemptUnanswered(a []string) error {
 	arch, _ := seccomp.ArchOf(runtime.GOARCH)
-	prog, err := seccomp.CompileListener(arch, seccomp.Options{}, seccomp.NotifyRules(seccomp.WatchAll, false))
+	prog, err := seccomp.CompileListener(arch, seccomp.Options{}, seccomp.NotifyRules(seccomp.AllConnects, false))
 	if err != nil {
 		return err
 	}

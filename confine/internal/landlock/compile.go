@@ -73,7 +73,7 @@ func EffectiveABI(abi int, errata uint32) int {
 	return max(0, min(abi, NewestABI))
 }
 
-// Input is what Compile works on.
+// Input has the arguments of Compile.
 type Input struct {
 	ABI     int            // from EffectiveABI
 	Entries []policy.Entry // of the profile

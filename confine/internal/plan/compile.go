@@ -177,9 +177,9 @@ func (c *compiler) processes(o *spec.Spec) {
 	filter, err := seccomp.Compile(c.f.Machine, options)
 	if err == nil && c.mediated {
 		var second []bpf.RawInstruction
-		connects := seccomp.WatchAll
+		connects := seccomp.AllConnects
 		if o.Network.Open {
-			connects = seccomp.WatchUnix
+			connects = seccomp.UnixConnects
 		}
 		calls := seccomp.NotifyRules(connects, c.p.LinksAstray)
 		if spec.BypassesMount(c.p.Folded) {

@@ -16,8 +16,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// planText is what a plan says, and what its spec says but for the filter,
-// which has golden files of its own.
+// planText returns a plan and its spec as text. It leaves out the filter, which has golden files
+// of its own.
 func planText(p *Plan) string {
 	var b strings.Builder
 	for _, e := range p.Enforced {

@@ -9,7 +9,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// limits says what holds each limit. The rlimits stay where a cgroup holds the same limit.
+// limits records what enforces each limit. The rlimits stay if a cgroup enforces the same limit.
 func (c *compiler) limits(o *spec.Spec) {
 	l := c.p.Limits
 	switch place := c.f.Cgroup; {

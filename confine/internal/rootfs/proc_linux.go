@@ -159,7 +159,7 @@ func (b *Builder) missing(name string) (bool, error) {
 	})
 }
 
-// notOnHost tells which files to mask the host's proc lacks.
+// notOnHost returns the files to mask that the host's proc lacks.
 var notOnHost = sync.OnceValue(func() map[string]bool {
 	lacks := map[string]bool{}
 	for _, name := range slices.Concat(maskedProc, maskedProcOfRoot) {

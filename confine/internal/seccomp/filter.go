@@ -45,7 +45,7 @@ func (a Arch) audit() uint32 {
 	return 0xc000003e
 }
 
-// Options tells what other mechanisms already enforce, so that the filter need not. The
+// Options lists what other mechanisms already enforce, so that the filter need not. The
 // zero value gives the strictest filter.
 type Options struct {
 	// Unix allows AF_UNIX sockets. Mounts hide the host's socket files, and a network

@@ -47,7 +47,7 @@ func filterVM(t testing.TB, arch Arch, opts Options) func(data []byte) uint32 {
 	}
 	programs := [][]bpf.RawInstruction{first}
 	if opts.Supervised {
-		second, err := CompileListener(arch, opts, NotifyRules(WatchAll, false))
+		second, err := CompileListener(arch, opts, NotifyRules(AllConnects, false))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -94,13 +94,13 @@ func MediatedCalls() []MediatedCall {
 	}
 }
 
-// watchedConnects tells which connect calls are mediated.
-type watchedConnects int
+// mediatedConnects selects the connect calls that are mediated.
+type mediatedConnects int
 
 const (
-	watchNone watchedConnects = iota
-	WatchAll                  // for a jail with a network namespace
-	WatchUnix                 // where the gateway sees those to the Internet: see internetLengths
+	noConnects   mediatedConnects = iota
+	AllConnects                   // of all families
+	UnixConnects                  // the gateway sees the others: see internetLengths
 )
 
 // internetLengths are the sizes of sockaddr_in and sockaddr_in6. A filter sees the length
@@ -110,7 +110,7 @@ var internetLengths = []uint32{16, 28}
 
 // NotifyRules returns the notifications for the mediated calls. With reads it includes
 // every open, so that the supervisor can record refused reads.
-func NotifyRules(connects watchedConnects, reads bool) []Notify {
+func NotifyRules(connects mediatedConnects, reads bool) []Notify {
 	calls := MediatedCalls()
 	out := make([]Notify, 0, len(calls))
 	for _, h := range calls {
@@ -120,9 +120,9 @@ func NotifyRules(connects watchedConnects, reads bool) []Notify {
 		}
 		if h.Op == OpConnect {
 			switch connects {
-			case watchNone:
+			case noConnects:
 				continue
-			case WatchUnix:
+			case UnixConnects:
 				n.Unless = values{Arg: 2, Values: internetLengths}
 			}
 		}
@@ -150,7 +150,7 @@ func attributeCalls() []MediatedCall {
 // NotifyRulesHostNS returns the notifications for a jail in the host's namespaces. They
 // include the attribute calls, and with reads every open.
 func NotifyRulesHostNS(reads bool) []Notify {
-	return append(NotifyRules(watchNone, reads), NotifyAttributes()...)
+	return append(NotifyRules(noConnects, reads), NotifyAttributes()...)
 }
 
 // NotifyAttributes returns the notifications for the attribute calls.

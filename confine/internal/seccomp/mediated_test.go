@@ -13,15 +13,15 @@ func TestNotifyConnects(t *testing.T) {
 		nr, _ := CallNumber(arch, "connect")
 		for _, c := range []struct {
 			name     string
-			watched  watchedConnects
+			connects mediatedConnects
 			internet uint32 // the verdict about an address of the Internet
 			other    uint32
 		}{
-			{"none", watchNone, VerdictAllow, VerdictAllow},
-			{"all", WatchAll, verdictNotify, verdictNotify},
-			{"UNIX", WatchUnix, VerdictAllow, verdictNotify},
+			{"none", noConnects, VerdictAllow, VerdictAllow},
+			{"all", AllConnects, verdictNotify, verdictNotify},
+			{"UNIX", UnixConnects, VerdictAllow, verdictNotify},
 		} {
-			raw, err := CompileListener(arch, Options{}, NotifyRules(c.watched, false))
+			raw, err := CompileListener(arch, Options{}, NotifyRules(c.connects, false))
 			if err != nil {
 				t.Fatal(err)
 			}
