@@ -63,8 +63,8 @@ func TestDiagnoseWithoutKnowledge(t *testing.T) {
 	}
 }
 
-// TestQuietCall checks that a successful call is not described as failed, whatever stderr
-// holds.
+// TestQuietCall checks that a successful call is not described as failed, even if stderr
+// holds errors.
 func TestQuietCall(t *testing.T) {
 	ev := evidence("")
 	ev.Stderr = []string{"EACCES: permission denied, open '/home/u/notes/a.md'"}

@@ -88,7 +88,7 @@ var pathTexts = []failureText{
 		""},
 	{"a directory that holds a protected name", `mv: cannot move '.git' to '.g': Device or resource busy`, Possible, "", "", ""},
 	{"busy for another reason", `OSError: [Errno 16] Device or resource busy: '/home/u/work/out.txt'`, Possible, "", "", ""},
-	{"a socket that nobody made", `Error: connect ENOENT /run/absent.sock`, None, "", "", ""},
+	{"a socket that does not exist", `Error: connect ENOENT /run/absent.sock`, None, "", "", ""},
 	{"a page", `page.goto: net::ERR_FILE_NOT_FOUND at file:///home/u/notes/a.md`, Likely, "/home/u/notes/a.md", "read",
 		`[[servers.github.access.fs]]; path = "~/notes/a.md"; read = true`},
 	{"chromium", `FATAL: No usable sandbox! If you are running on Ubuntu 23.10+`, Possible, "", "", ""},

@@ -7,8 +7,7 @@ import (
 // metaPolicy is the member by which requests tell a server its policy.
 const metaPolicy = "dev.mcp-jail/policy"
 
-// advertise adds to a request what the server is told about its policy: the statement, and
-// the roots.
+// advertise adds the statement of the policy and the roots to a request.
 func (s *server) advertise(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	if s.statement == nil && s.rootsMode == rootsOff {
 		return

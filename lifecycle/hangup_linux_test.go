@@ -54,8 +54,7 @@ func endsOf(t *testing.T, kind string) ends {
 	return e
 }
 
-// TestHangup: when the client dies, its server gets SIGTERM at once, whatever the timeouts
-// are. When the client closes stdin only, the server gets its time.
+// TestHangup: when the client dies, its server gets SIGTERM at once, without a timeout. When the client closes stdin only, the server gets its time.
 func TestHangup(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"pipes", "socket pairs", "one socket pair"} {

@@ -118,9 +118,9 @@ func isDiscoveryMethod(method string) bool {
 	return false
 }
 
-// declinesMethod reports whether an error is an ordinary way to decline a method: "Method
-// not found"; and, to server/discover, what legacy servers answer to a request before
-// initialize, and modern servers to a version that they do not support.
+// declinesMethod reports whether an error is an ordinary way to decline a method. That is
+// "Method not found". To server/discover it is also the answer of a legacy server to a
+// request before initialize, or of a modern server to an unsupported version.
 func declinesMethod(method, code string) bool {
 	switch code {
 	case "-32601":

@@ -195,8 +195,8 @@ func (s *statefulSession) answerDiscover(why string, dead bool) {
 }
 
 // shouldRestart reports whether a server that has ended is to be started again. A server
-// that has read nothing failed at its start, whatever it was sent. If the client has left,
-// something other than the discover has to be open.
+// that has read nothing failed at its start, and no request is the reason. If the client has
+// left, a request other than the discover has to be open.
 func (s *statefulSession) shouldRestart(how endCause) bool {
 	return !how.signalled && !how.untouched && how.startupTimeout == nil && !s.answered.isSet() && !s.client.gone.isSet() &&
 		(!how.byClient || s.openRequests() > 0 && !s.onlyDiscoverOpen()) && s.upstream.guard.diedOnDiscover()

@@ -61,8 +61,9 @@ func (s *statefulSession) onResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope, c 
 	}
 }
 
-// reportStartupComplaint announces what a server that has started says it could not reach.
-// What it wrote before its first answer was read already, or is still in the pipe.
+// reportStartupComplaint announces the accesses that a started server says it could not
+// make. The text that the server wrote before its first answer is read already, or is
+// still in the pipe.
 func (s *statefulSession) reportStartupComplaint(stderr *os.File) {
 	for range 20 {
 		time.Sleep(5 * time.Millisecond)

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -136,7 +137,7 @@ func TestMemory(t *testing.T) {
 	b, err := os.ReadFile(status)
 	_, peak, ok := strings.Cut(string(b), "VmHWM:")
 	if err != nil || !ok {
-		t.Skipf("no VmHWM: %v", err)
+		testkit.Skip(t, "VmHWM", "/proc/self/status does not have it: %v", err)
 	}
 	var kB int
 	if _, err := fmt.Sscan(peak, &kB); err != nil || kB > 40<<10 {

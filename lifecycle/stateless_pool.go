@@ -62,8 +62,9 @@ func (s *statelessSession) touchTool(tool string) {
 }
 
 // takeWarm takes a warm worker for a call, or returns nil. The worker has to be alive,
-// past the same handshake, and jailed by what the policy means now: files that have to be
-// hidden may have appeared since. It kills workers under an older meaning of the policy.
+// past the same handshake, and jailed under the profile that the policy resolves to
+// now: files that have to be hidden may have appeared since. It kills workers under an older
+// profile.
 func (s *statelessSession) takeWarm(tool string, info *clientInfo, profile *policy.Profile) (found *worker) {
 	pool := &s.pool
 	pool.mu.Lock()
@@ -158,7 +159,7 @@ func (s *statelessSession) startWarm(ctx context.Context, tool string) {
 		old = append(old, w)
 	default:
 		t.failures = 0
-		// What the policy means on this host may have changed since the others started.
+		// The policy may resolve to another profile than when the others started.
 		pool.ready = slices.DeleteFunc(pool.ready, func(other *worker) bool {
 			if other.tool == tool && other.server.profile.Key() != w.server.profile.Key() {
 				old = append(old, other)

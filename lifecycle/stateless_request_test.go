@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestIDs: each answer has the id of its call, byte for byte, whatever JSON value that is.
+// TestIDs: each answer has the id of its call, byte for byte, for any JSON value.
 func TestIDs(t *testing.T) {
 	t.Parallel()
 	f := newShop()

@@ -14,8 +14,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
-// TestStderrQueue: whatever the sizes of the writes are, lines arrive whole or are
-// counted, and no write waits.
+// TestStderrQueue: for writes of any size, lines arrive whole or are counted, and no write
+// waits.
 func TestStderrQueue(t *testing.T) {
 	t.Parallel()
 	for _, piece := range []int{1 << 10, 1000, 77, 300_000} {

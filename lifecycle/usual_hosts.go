@@ -9,7 +9,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// usualHosts are the hosts that a server contacts whatever it does, for telemetry or to
+// usualHosts are the hosts that a server contacts in every session, for telemetry or to
 // look for updates. Their refusal is not the reason why a call fails.
 type usualHosts struct {
 	mu      sync.Mutex

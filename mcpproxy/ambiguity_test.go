@@ -22,8 +22,8 @@ func TestAmbiguous(t *testing.T) {
 		fmt.Fprintf(&crowd, `"x%d":0,`, i)
 	}
 	for _, tt := range []struct {
-		flaw        Flaw
-		who, frames string // one frame a line
+		flaw           Flaw
+		reader, frames string // the reader that sees another call; one frame a line
 	}{
 		{FlawDuplicate, "the first one counts, or the last one, or both are refused", `
 			{"id":1,"method":"tools/call","params":{"name":"a"},"params":{"name":"b"}}
@@ -167,7 +167,7 @@ func TestAmbiguous(t *testing.T) {
 			line = strings.TrimLeft(line, "\t")
 			f := frameOf(t, line+"\n")
 			if f.Flaws&tt.flaw != tt.flaw || tt.flaw == 0 && f.Flaws != 0 {
-				t.Errorf("%.150q: flaws %b, want %b (%s)", line, f.Flaws, tt.flaw, tt.who)
+				t.Errorf("%.150q: flaws %b, want %b (%s)", line, f.Flaws, tt.flaw, tt.reader)
 			}
 			if want := tt.flaw != 0 && tt.flaw != FlawNumber; f.Flaws.Ambiguous() != want {
 				t.Errorf("%.150q: ambiguous %v", line, !want)

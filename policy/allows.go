@@ -32,15 +32,15 @@ func (o Op) String() string {
 }
 
 // Allows evaluates one operation on a path, which must be canonical, absolute
-// and clean: the pure twin of what the kernel enforces. Creating and removing a
-// name is decided by the directory that holds it, everything else by the entry
-// of the path itself (DESIGN.md "policy").
+// and clean. It computes without side effects the decision that the kernel enforces. The
+// directory of a name decides about creating and removing it; the entry of the path itself
+// decides about everything else (DESIGN.md "policy").
 //
-// Protected names inside of a grant are refused whether they exist or not, which
-// on Linux the supervisor of the jail sees to.
+// Protected names in a grant are refused even if they do not exist. On Linux the jail's
+// supervisor enforces that.
 //
-// As sets: what an Op allows never grows when an entry loses rights, and never
-// grows when an entry without rights is added.
+// Invariant: the set of paths that an Op allows never grows when an entry loses rights or
+// when an entry without rights is added.
 func (p *Profile) Allows(op Op, path string) bool {
 	switch op {
 	case OpRead, OpList:
@@ -73,8 +73,8 @@ func (p *Profile) MinimalEntries() []Entry {
 	return slices.DeleteFunc(slices.Clone(p.Entries), p.isRedundant)
 }
 
-// FileRights are the rights that a file has itself. Its directory decides who may create
-// and delete it.
+// FileRights are the rights of a file itself. The entry of its directory decides about
+// creating and deleting it.
 const FileRights = Read | Update | Execute
 
 // isRedundant reports whether an entry for a file grants what the rule around it grants.

@@ -10,8 +10,8 @@ import (
 // ConflictError is a pair of rules that no kernel mechanism can enforce
 // together. Landlock adds up what the rules along a path grant; only a mount can
 // reduce that, to nothing, to reading, or by the right to execute (docs/policy.md
-// "Filesystem rules", What can be enforced). What would need a finer mount is not
-// approximated: check, plan and run all refuse.
+// "Filesystem rules", What can be enforced). Rules that would need a finer mount are not
+// approximated: check, plan and run all refuse them.
 type ConflictError struct {
 	Narrow, Wide string // the two rules, as file:line: path = "..."
 	Keep         Rights // what the narrow rule keeps
@@ -32,9 +32,9 @@ func (e *ConflictError) Error() string {
 		e.Narrow, e.Keep, e.Wide, e.WideRights, e.Lost, e.Keep, way)
 }
 
-// unenforceable returns the part of union minus rights that no mount can take
-// away. union is what all wider grants add up to: a mask in between does not
-// reset it, because Landlock's rules reach through mount points.
+// unenforceable returns the part of union minus rights that no mount can take away. union
+// is the sum of all wider grants. A mask between them does not reset it, because
+// Landlock's rules reach through mount points.
 func unenforceable(union, rights Rights) Rights {
 	lost := union &^ rights
 	if rights == 0 {

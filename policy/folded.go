@@ -11,9 +11,9 @@ import (
 // spellings only where no object exists.
 type FoldedName struct {
 	Path string
-	ID   FileID // zero where nothing is there
+	ID   FileID // zero if the path does not exist
 	// BypassesMount reports that another spelling is another name to the kernel: it does
-	// not lead to what is mounted on Path.
+	// not lead to the mount on Path.
 	BypassesMount bool
 	// OtherSpelling is one of the other spellings, or "" if none is known.
 	OtherSpelling string

@@ -8,8 +8,8 @@ import (
 	"unicode"
 )
 
-// What mounts and Landlock cannot hold is decided by name, one call at a time:
-// names that must not come into being inside of a writable grant, and those whose
+// Some rules cannot be enforced by mounts and Landlock. Mediation enforces them by name, one
+// call at a time: for names that must not be created in a writable grant, and for names whose
 // mount is gone because the host replaced the file below it.
 
 // Verdict is the decision of Mediate about one operation.
@@ -193,15 +193,15 @@ func InPackage(entries []Entry, file string) bool {
 }
 
 // isExempt reports whether a path lies below node_modules and not in a git directory. No
-// package contains a git directory, and a prompt that calls git is enough to run what it
-// names.
+// package contains a git directory, and a prompt that calls git would run the programs
+// that its configuration names.
 func isExempt(p string) bool {
 	_, below, found := strings.Cut(p+"/", "/node_modules/")
 	return found && !strings.Contains("/"+foldCase(below), "/.git/")
 }
 
-// ProtectedName reports whether a name, in whatever directory of a writable grant,
-// is one that the host executes or trusts what it holds.
+// ProtectedName reports whether the host executes a file of this name or trusts its
+// content. Such names are protected in every directory of a writable grant.
 func ProtectedName(name string) bool {
 	_, protected := ProtectedParts(foldCase(name))
 	return protected
@@ -236,8 +236,8 @@ func foldCase(s string) string {
 // it refuses paths that no entry covers.
 func (p *Profile) MediateAttributes(path string) Verdict {
 	e, ok := p.Find(path)
-	// What holds for anything in the path holds for the path: a directory that only
-	// leads to a protected name, such as .git, may change.
+	// The rule for names in the directory holds for the directory too. A directory that
+	// only contains protected names, such as .git, may change.
 	if !ok || e.Rights&Write == 0 || p.Protects(OpWrite, strings.TrimSuffix(path, "/")+"/.") {
 		return Forbidden
 	}

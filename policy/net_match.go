@@ -80,12 +80,12 @@ func checkSecrets(r NetRule) error {
 //
 // host may be in any form; a host that cannot be normalised is refused. scheme
 // "" is a connection of which only the port is known. path "" and method "" mean
-// that they are not visible: rules that allow some do not match then, rules
-// that refuse some do, so that what cannot be seen is not allowed by accident.
+// that they are not visible. Then rules that allow some paths or methods do not match,
+// and rules that refuse some do, so that no request is allowed unseen.
 //
-// Which rule that is: one with an exact host before one with a wildcard, and the
-// longer wildcard first; then the one that says more about scheme, port, path and
-// methods; then the later one (docs/policy.md "Network rules").
+// An exact host goes before a wildcard, and a longer wildcard before a shorter one. Next,
+// the rule with more conditions on scheme, port, path and methods decides. Then the later
+// rule decides (docs/policy.md "Network rules").
 func MatchNet(rules []NetRule, host, scheme string, port int, path, method string) (rule NetRule, ok bool) {
 	host, err := NormalizeTarget(host)
 	if err != nil {
@@ -164,8 +164,8 @@ func (r NetRule) coversPort(port int) bool {
 	return r.coversAllPorts() || slices.Contains(r.Ports(), port)
 }
 
-// Covers reports whether a rule is about some connection to a host in its normal form,
-// whatever it says of that; port 0 is any that it covers.
+// Covers reports whether a rule allows or refuses some connection to a host in its normal
+// form. Port 0 stands for any port that the rule covers.
 func (r NetRule) Covers(host string, port int) bool {
 	if port == 0 {
 		port = r.Ports()[0]

@@ -20,9 +20,9 @@ func CleanPath(path string) bool {
 	return clean
 }
 
-// pathSegments splits and unescapes the path of a request. clean is false where
-// servers disagree about what the path means: dot segments and what some take for
-// them, empty segments, backslashes, escaped separators, broken escapes, control
+// pathSegments splits and unescapes the path of a request. clean is false if servers
+// disagree about the meaning of the path: dot segments and spellings that some servers
+// take for them, empty segments, backslashes, escaped separators, broken escapes, control
 // characters, broken UTF-8.
 func pathSegments(path string) (segments []string, clean bool) {
 	path, _, _ = strings.Cut(path, "?")
@@ -47,9 +47,9 @@ func pathSegments(path string) (segments []string, clean bool) {
 	return segments, clean
 }
 
-// dots reports whether a segment, or what an escaped separator of some sort ends in it,
-// is "." or "..", or becomes that with a server that takes away what cannot be seen, or
-// that turns characters of wide writing into those of ASCII.
+// dots reports whether a segment, or its part before an escaped separator, is "." or "..".
+// It also reports segments that some server turns into one of these: by removing invisible
+// characters, or by replacing fullwidth characters with ASCII.
 func dots(segment string) bool {
 	for _, part := range strings.FieldsFunc(foldDots.Replace(segment), func(r rune) bool { return strings.ContainsRune(`/\?#`, r) }) {
 		seen := strings.Map(func(r rune) rune {

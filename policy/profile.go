@@ -164,8 +164,8 @@ func (p *Profile) Find(path string) (e Entry, ok bool) {
 	}
 }
 
-// RightsAt evaluates the policy for a canonical absolute path: the pure twin of
-// what the kernel enforces.
+// RightsAt evaluates the policy for a canonical absolute path. It computes without side
+// effects the rights that the kernel enforces.
 func (p *Profile) RightsAt(path string) Rights {
 	e, _ := p.Find(filepath.Clean(path))
 	return e.Rights

@@ -6,8 +6,8 @@ import (
 )
 
 // ProtectedParts reports whether a name is protected (docs/policy.md "Protected names"): the
-// user's programs run or believe what it contains outside the jail, so a writable grant does
-// not extend to it. below are the protected names in the directory; nil means all of it.
+// user's programs run or trust its content outside the jail, so a writable grant does not
+// extend to it. below are the protected names in the directory; nil means all of it.
 func ProtectedParts(name string) (below []string, protected bool) {
 	switch name {
 	case ".git":
@@ -39,7 +39,7 @@ func ProtectedPaths() []string {
 	}
 }
 
-// HasProtectedName reports whether path is or lies below a protected name, in whatever
+// HasProtectedName reports whether path is or lies below a protected name, in any
 // directory. It is for paths outside of every grant, which no Profile protects.
 func HasProtectedName(path string) bool {
 	names := strings.Split(foldCase(path), "/")

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Reach lists where servers may write: every process of this server, whatever its policy,
-// and all other servers of the configuration. They count as one adversary. A file that is
+// Reach lists where servers may write: every process of this server under each of its
+// policies, and all other servers of the configuration. They count as one adversary. A file that is
 // read, run or followed outside the jail, or that widens a policy, must not be writable for
 // them. Resolve builds the Reach before the profile, and every such check asks it.
 //

@@ -65,8 +65,8 @@ type Limits struct {
 	OpenFiles  int
 	FileSizeMB int
 	MessageMB  int
-	// Of what leaves through the network: MiB of a whole session (0: no limit),
-	// and connections at once.
+	// NetOutMB is the MiB that a session may send (0: no limit). Connections is the
+	// number of connections at once.
 	NetOutMB    int
 	Connections int
 }

@@ -18,8 +18,8 @@ const (
 	MaxStatement = 8 << 10
 )
 
-// Statement is what a server is told about its limits: what it may use, and nothing of what
-// is withheld. It is advice; the kernel enforces the limits. It contains no value of a
+// Statement tells a server what it may use. It does not list what is withheld. It is advice;
+// the kernel enforces the limits. It contains no value of a
 // variable.
 type Statement struct {
 	Version   int           `json:"version"`
@@ -41,7 +41,7 @@ type StatementFs struct {
 	Rights []string `json:"rights"` // of read, create, update, delete, execute
 }
 
-// StatementNet is what of the network can be reached. Access is "none", "hosts"
+// StatementNet describes the reachable part of the network. Access is "none", "hosts"
 // (those in Hosts) or, where a waiver leaves the host's network open, "all".
 type StatementNet struct {
 	Access  string          `json:"access"`
@@ -62,8 +62,8 @@ type StatementHost struct {
 }
 
 // Statement returns, as one line of JSON, what the server may use. Equal profiles have
-// equal statements. Of the filesystem it lists what rules grant and the server's home; it
-// leaves out what every program can read.
+// equal statements. For the filesystem it lists the grants of rules and the server's home,
+// and leaves out the paths that every program can read.
 func (p *Profile) Statement() []byte {
 	s := NewStatement(p)
 	return s.Encode()

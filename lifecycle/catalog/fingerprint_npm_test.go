@@ -12,7 +12,8 @@ import (
 func npmServers(t testing.TB) string {
 	t.Helper()
 	dir := os.Getenv("MCPJAIL_SERVERS")
-	if dir == "" {
+	named := dir != ""
+	if !named {
 		dir = "../../testdata/npm"
 	}
 	modules, err := filepath.Abs(filepath.Join(dir, "node_modules"))
@@ -20,7 +21,10 @@ func npmServers(t testing.TB) string {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(filepath.Join(modules, "@modelcontextprotocol")); err != nil {
-		t.Skip("MCPJAIL_SERVERS does not name a directory with the servers of testdata/npm; testdata/test.sh installs them")
+		if named {
+			t.Fatalf("MCPJAIL_SERVERS: %v", err)
+		}
+		t.Skip("MCPJAIL_SERVERS is not set, and the servers of testdata/npm are not installed; testdata/test.sh installs them")
 	}
 	return modules
 }

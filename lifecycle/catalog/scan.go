@@ -100,8 +100,8 @@ func (s *scanner) lstat(path string) (os.FileInfo, bool) {
 	return fi, true
 }
 
-// addFile digests what is at a path, or that there is nothing. It returns what a link
-// leads to.
+// addFile digests the state of the file at a path, or its absence. For a link it returns the
+// target.
 func (s *scanner) addFile(path string) (os.FileInfo, bool) {
 	fi, ok := s.lstat(path)
 	if !ok {
@@ -111,7 +111,7 @@ func (s *scanner) addFile(path string) (os.FileInfo, bool) {
 	return s.addStat(path, fi)
 }
 
-// addStat digests what lstat returned for a path, and what a link leads to.
+// addStat digests the result of lstat for a path, and the target of a link.
 func (s *scanner) addStat(path string, fi os.FileInfo) (os.FileInfo, bool) {
 	values, known := stamp(fi)
 	if !known {
@@ -208,7 +208,7 @@ func (s *scanner) addTree(dir string) {
 // lockFiles are the files that package managers rewrite when they change a node_modules.
 var lockFiles = []string{".package-lock.json", ".yarn-integrity", ".yarn-state.yml", ".pnpm/lock.yaml"}
 
-// addEntries digests what is directly in a directory.
+// addEntries digests the files directly in a directory.
 func (s *scanner) addEntries(dir string) {
 	if !s.firstTime("list", dir) {
 		return

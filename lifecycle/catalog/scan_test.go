@@ -129,8 +129,8 @@ func TestTooSlow(t *testing.T) {
 	}
 }
 
-// TestOutOfReach: the scan does not read what the server may not read, whatever the server
-// writes into path files and wherever its links lead.
+// TestOutOfReach: the scan does not read files that the server may not read, even if the
+// server names them in path files or makes links to them.
 func TestOutOfReach(t *testing.T) {
 	t.Parallel()
 	const packages = private + ".local/lib/python3.11/site-packages/"

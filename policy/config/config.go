@@ -11,7 +11,7 @@ import (
 // Config is the content of one file, or of the merged layers. It contains only what was
 // written; [Config.Policy] fills in defaults.
 type Config struct {
-	Version int // 0 where the file does not say; 1 is the only one there is
+	Version int // 0 if the file has none; the only version is 1
 	Servers map[string]*Server
 	Files   []string // the files that were read, first layer first
 }
@@ -36,12 +36,12 @@ type Server struct {
 	Access             *Access
 	Limits             LimitsTable
 	Tools              map[string]*Tool
-	// Merge says how a list joins what earlier layers said: the keys are
+	// Merge says how a list joins the lists of earlier layers. The keys are
 	// "arguments", "variables" and "waive".
 	Merge map[string]Strategy
 	Where string
-	// Project is the project's file that has a part in what runs, "" where there is
-	// none: then it is not the user's server of that name. Load sets it.
+	// Project is the project's file if it changes the program of the server. The server is
+	// then not the user's server of that name. Otherwise it is "". Load sets it.
 	Project       string
 	droppedGrants []string // see Config.Untaken
 }

@@ -82,7 +82,7 @@ func TestFileIDChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	if before.ID.Birth == 0 {
-		t.Skip("this filesystem does not record births")
+		testkit.Skip(t, "btime", "this filesystem does not record when a file was created")
 	}
 	os.Remove(file)
 	time.Sleep(20 * time.Millisecond)

@@ -233,7 +233,7 @@ func (c *commandResolver) resolveProgram(command, found string, args []string, d
 		}
 	}
 	if loader := elfInterpreter(head); loader != "" {
-		// A loader is what a file says that the server may have written.
+		// The server may have written the file that names the loader.
 		if l, err := c.paths.Resolve(loader); err == nil && c.executable(l.Path) == "" && (isSystemPath(l.Path) || !c.isServerWritable(at.Path)) {
 			c.files = append(c.files, l.Path)
 			c.loaders = append(c.loaders, l.Path)
@@ -323,8 +323,8 @@ func envProgram(words []string) string {
 }
 
 // isServerWritable reports whether a server, or the author of the repository, may have
-// written what is at a canonical path. Such content must not widen what the next start
-// grants.
+// written the file at a canonical path. Its content must not widen the grants of the next
+// start.
 func (c *commandResolver) isServerWritable(p string) bool {
 	return c.workspace != "" && policy.Within(p, c.workspace) || c.mayWrite != nil && c.mayWrite(p)
 }

@@ -39,7 +39,7 @@ var gitHooks = []string{
 	"pre-receive", "update", "proc-receive", "post-receive", "post-update", "reference-transaction", "push-to-checkout", "pre-auto-gc", "post-rewrite", "sendemail-validate", "fsmonitor-watchman", "post-index-change",
 }
 
-// The bounds of what is read. git itself gives up at the depth.
+// The bounds of the files that are read. git itself gives up at the depth.
 const (
 	maxGitConfig   = 1 << 20
 	maxGitIncludes = 10
@@ -56,7 +56,7 @@ type gitConfigs struct {
 	failed   error
 }
 
-// protectConfigured protects what the configurations of a repository name. git is its
+// protectConfigured protects the files that the configurations of a repository name. git is its
 // directory. top is its working tree, or "" if core.worktree names that.
 func (b *resolver) protectConfigured(git, top string) {
 	if !b.grantsWrite() {
@@ -100,8 +100,8 @@ func (b *resolver) userGitConfigs() []string {
 	return []string{path.Join(b.h.Home, ".gitconfig"), path.Join(user, "git/config"), "/etc/gitconfig"}
 }
 
-// protectUserConfigured protects what these configurations name by absolute paths: git runs
-// it in repositories that no rule grants.
+// protectUserConfigured protects the absolute paths in these configurations. git runs them
+// in repositories that no rule grants.
 func (b *resolver) protectUserConfigured() {
 	if b.grantsWrite() {
 		b.protectForTree(nil, gitTree{})
@@ -118,7 +118,7 @@ func (b *resolver) grantsWrite() bool {
 	return false
 }
 
-// protectFromConfig protects what one configuration names.
+// protectFromConfig protects the files that one configuration names.
 func (b *resolver) protectFromConfig(cfg string, tree gitTree, depth int) {
 	key := [2]string{cfg, tree.top}
 	if b.git.done == nil {

@@ -188,8 +188,8 @@ func (c *commandResolver) addScriptPackage(interpreter, file string) {
 		for d := dir; d != "/" && !c.isGuarded(d); d = path.Dir(d) {
 			if c.paths.Exists(path.Join(d, "package.json")) {
 				if c.isServerWritable(file) && !c.isServerWritable(d) {
-					// The server can remove the one in its workspace, to be granted what is
-					// around that: of a package outside only what node looks for.
+					// The server could remove the package.json of its workspace, so that the
+					// next one found is outside. Grant only the files that node looks for there.
 					c.addDependency(path.Join(d, "package.json"), "the package of "+path.Base(file), false)
 					c.addHoisted(d)
 					break

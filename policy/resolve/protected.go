@@ -54,7 +54,7 @@ func (b *resolver) trustedFiles() []string {
 // names it. A path that does not exist must not be created.
 func (b *resolver) protectPath(abs, named string) {
 	if e, ok := b.entryFor(abs); !ok || e.Rights&policy.Write == 0 {
-		// The name itself is out of reach; what it links to may not be.
+		// The name itself cannot be written, but its link target perhaps can.
 		if at, err := b.paths.Resolve(abs); err != nil || at.Path == abs {
 			return
 		}
@@ -202,7 +202,7 @@ func (b *resolver) protectGitFile(file string) {
 		}
 		b.protectGitInternals(d)
 	}
-	// What says where the hooks are must stay as it is.
+	// These files locate the hooks, so they must not change.
 	for _, n := range []string{"commondir", "gitdir"} {
 		b.protectPath(path.Join(dir, n), ".git/"+n)
 	}

@@ -51,7 +51,7 @@ func (b *resolver) scan() {
 		if isPseudo(e.Path) {
 			continue
 		}
-		// What comes from a package is searched without its dependencies.
+		// A package is searched without its dependencies.
 		pkg := e.Origin == policy.OriginBaseline && e.Rights&policy.Write == 0 && !b.insideRule(e.Path)
 		w.push(task{dir: e.Path, pkg: pkg})
 	}
