@@ -95,11 +95,11 @@ func parse(args []string) (o options, err error) {
 	}
 	switch {
 	case flags.NArg() > 0:
-		return o, fmt.Errorf("what is %q? Nothing but options is understood", flags.Arg(0))
+		return o, fmt.Errorf("unexpected argument %q: bench takes flags only", flags.Arg(0))
 	case o.runs < 1:
 		return o, errors.New("--runs must be at least 1")
 	case o.format != "markdown" && o.format != "json":
-		return o, fmt.Errorf("--format %s: there is markdown and json", o.format)
+		return o, fmt.Errorf("--format %s: it has to be markdown or json", o.format)
 	}
 	return o, nil
 }

@@ -169,17 +169,25 @@ func (s *site) warmCall(ctx context.Context, server tooled) (p pairs, err error)
 	defer stateless.close()
 	for range s.runs + 1 {
 		time.Sleep(pause)
-		a, err := stateful.params(server.call)
-		if err != nil {
+		if err := p.addCalls(stateful, stateless, server.call); err != nil {
 			return p, err
 		}
-		b, err := stateless.params(server.call)
-		if err != nil {
-			return p, err
-		}
-		p.add(ms(a), ms(b))
 	}
 	return p.withoutFirst(), nil
+}
+
+// addCalls adds a call of each of two sessions.
+func (p *pairs) addCalls(bare, jailed *session, call string) error {
+	a, err := bare.params(call)
+	if err != nil {
+		return err
+	}
+	b, err := jailed.params(call)
+	if err != nil {
+		return err
+	}
+	p.add(ms(a), ms(b))
+	return nil
 }
 
 // withWarmWorker opens a session whose calls find a warm worker if pause passes before
@@ -218,16 +226,11 @@ func (s *site) firstCall(ctx context.Context, server tooled) (p pairs, err error
 			return p, err
 		}
 		time.Sleep(pause)
-		a, err := bare.params(server.call)
+		err = p.addCalls(bare, stateless, server.call)
 		bare.close()
 		if err != nil {
 			return p, err
 		}
-		b, err := stateless.params(server.call)
-		if err != nil {
-			return p, err
-		}
-		p.add(ms(a), ms(b))
 	}
 	return p.withoutFirst(), nil
 }

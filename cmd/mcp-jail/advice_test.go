@@ -46,15 +46,21 @@ type adviceCase struct {
 // adviceServer is the name of the server of each case.
 const adviceServer = "it"
 
-// checkAdvice tests cases in parallel.
+// checkAdvice tests what the type adviceCase promises.
 func checkAdvice(t *testing.T, rows []adviceCase) {
+	t.Helper()
+	eachCase(t, rows, adviceCase.prove)
+}
+
+// eachCase makes a parallel subtest of each case.
+func eachCase(t *testing.T, rows []adviceCase, check func(adviceCase, *testing.T)) {
 	t.Helper()
 	t.Parallel()
 	for _, c := range rows {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			need(t, append(c.needs, "/usr/bin/python3")...)
-			c.prove(t)
+			check(c, t)
 		})
 	}
 }

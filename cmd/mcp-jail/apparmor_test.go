@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestAppArmorProfile tests that the packaged profile is the one that doctor prints, with
@@ -36,7 +38,7 @@ func TestAppArmorParses(t *testing.T) {
 	}
 	version, err := exec.Command(parser, "--version").Output()
 	if err != nil {
-		t.Skip("apparmor_parser: ", err)
+		testkit.Skip(t, "apparmor_parser", "%v", err)
 	}
 	for _, path := range []string{apparmorPattern, quoteApparmorPath("/home/u/go/bin/mcp-jail"), quoteApparmorPath(`/home/a b/go{x}"/bin/mcp-jail`)} {
 		text := apparmorProfile(path)

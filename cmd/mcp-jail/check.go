@@ -84,6 +84,23 @@ func (k *checkCmd) Run(c console) error {
 	if err != nil {
 		return k.reportBroken(c, err)
 	}
+	reports, err := k.checkServers(c, host, cfg, axes)
+	if err != nil {
+		return err
+	}
+	k.show(c, cfg.Files, warningTexts(warnings), reports)
+	worst := exitOK
+	for _, r := range reports {
+		worst = max(worst, r.status)
+	}
+	if worst != exitOK {
+		return reportedStatus(worst)
+	}
+	return nil
+}
+
+// checkServers checks all servers of a configuration. A signal stops it after the current one.
+func (k *checkCmd) checkServers(c console, host hostfs.Host, cfg *config.Config, axes []policy.Axis) ([]serverReport, error) {
 	interrupted := make(chan os.Signal, 1)
 	if k.Probe { // the current session ends by itself; start no other
 		for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
@@ -95,43 +112,41 @@ func (k *checkCmd) Run(c console) error {
 	}
 	names := cfg.ServerNames()
 	reports := make([]serverReport, 0, len(names))
-	worst := exitOK
 	for _, name := range names {
-		t := &target{host: host}
-		r := k.checkServer(c, t, cfg, name, axes)
+		r := k.checkServer(c, &target{host: host}, cfg, name, axes)
 		select {
 		case s := <-interrupted:
 			c.errorf("interrupted while checking %s; there is no report", name)
 			number, _ := s.(syscall.Signal)
-			return reportedStatus(128 + int(number))
+			return nil, reportedStatus(128 + int(number))
 		default:
 		}
-		worst = max(worst, r.status)
 		reports = append(reports, r)
 	}
+	return reports, nil
+}
+
+// show prints the reports as text or as JSON.
+func (k *checkCmd) show(c console, files, warnings []string, reports []serverReport) {
 	if k.Format == "json" {
 		out := struct {
 			Files    []string       `json:"files"`
 			Warnings []string       `json:"warnings,omitempty"`
 			Servers  []serverReport `json:"servers"`
-		}{cfg.Files, warningTexts(warnings), reports}
+		}{files, warnings, reports}
 		b, _ := json.MarshalIndent(out, "", "  ")
 		c.printf("%s\n", diagnostics.EscapeJSON(b))
-	} else {
-		for _, w := range warnings {
-			c.printf("%s %s\n", c.paint(yellow, "warning:"), w)
-		}
-		for _, r := range reports {
-			c.printf("%s", r.text(c))
-		}
-		if len(names) == 0 {
-			c.printf("no server is configured%s\n", configSources(cfg.Files))
-		}
+		return
 	}
-	if worst != exitOK {
-		return reportedStatus(worst)
+	for _, w := range warnings {
+		c.printf("%s %s\n", c.paint(yellow, "warning:"), w)
 	}
-	return nil
+	for _, r := range reports {
+		c.printf("%s", r.text(c))
+	}
+	if len(reports) == 0 {
+		c.printf("no server is configured%s\n", configSources(files))
+	}
 }
 
 func configSources(files []string) string {

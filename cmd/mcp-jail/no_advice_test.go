@@ -11,35 +11,34 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
-// checkUnchanged tests failures that the jail does not cause: they contain want, and the
-// client gets the same bytes as without a jail. The comparison needs MCPJAIL_ALL=1.
+// checkUnchanged tests failures that the jail does not cause.
 func checkUnchanged(t *testing.T, rows []adviceCase) {
 	t.Helper()
-	t.Parallel()
-	for _, c := range rows {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			need(t, append(c.needs, "/usr/bin/python3")...)
-			port := c.listening(t)
-			said := func(p *proposal) string {
-				w := c.world(t, port)
-				got := c.attempt(t, w, p, nil)
-				if text := got.texts() + string(got.raw); !got.IsError || !strings.Contains(text, c.want) {
-					t.Errorf("jailed %v: it does not fail with %q: %s", p != nil, c.want, text)
-				}
-				if strings.Contains(string(got.raw), "mcp-jail/") || len(got.Content) > 1 {
-					t.Errorf("the jail says: %s", got.raw)
-				}
-				return w.hide(string(got.raw))
-			}
-			jailed := said(&proposal{})
-			if !testkit.All() {
-				return
-			}
-			if plain := said(nil); plain != jailed && !c.otherWords {
-				t.Errorf("the jail makes a difference:\n plain  %s\n jailed %s", plain, jailed)
-			}
-		})
+	eachCase(t, rows, adviceCase.unchanged)
+}
+
+// unchanged tests that the failure contains want, and that the client gets the same bytes as
+// without a jail. The comparison needs MCPJAIL_ALL=1.
+func (c adviceCase) unchanged(t *testing.T) {
+	t.Helper()
+	port := c.listening(t)
+	said := func(p *proposal) string {
+		w := c.world(t, port)
+		got := c.attempt(t, w, p, nil)
+		if text := got.texts() + string(got.raw); !got.IsError || !strings.Contains(text, c.want) {
+			t.Errorf("jailed %v: it does not fail with %q: %s", p != nil, c.want, text)
+		}
+		if strings.Contains(string(got.raw), "mcp-jail/") || len(got.Content) > 1 {
+			t.Errorf("the jail says: %s", got.raw)
+		}
+		return w.hide(string(got.raw))
+	}
+	jailed := said(&proposal{})
+	if !testkit.All() {
+		return
+	}
+	if plain := said(nil); plain != jailed && !c.otherWords {
+		t.Errorf("the jail makes a difference:\n plain  %s\n jailed %s", plain, jailed)
 	}
 }
 
@@ -101,7 +100,7 @@ func TestOtherFailuresUnchanged(t *testing.T) {
 		{name: "a status 403", needs: []string{"curl"}, rules: writeRule(".") + localRule, port: servePort(403, "no"), script: "curl -fsS http://localhost:$PORT/x", want: "returned error: 403"},
 		{name: "a status 404", rules: writeRule(".") + localRule, port: servePort(404, "no"), argv: python(`import urllib.request; urllib.request.urlopen("http://localhost:$PORT/x")`), want: "HTTP Error 404"},
 		{name: "a status 401 in words", needs: []string{"curl"}, rules: writeRule(".") + localRule, port: servePort(401, `{"message":"permission denied for this token"}`), script: "curl -sS http://localhost:$PORT/x >&2; exit 1", want: "permission denied for this token"},
-		{name: "nobody listens", rules: writeRule(".") + localRule, port: unusedPort, argv: python(`import socket; socket.create_connection(("localhost", $PORT)).recv(1)`), want: "ConnectionRe", otherWords: true},
+		{name: "a port without a listener", rules: writeRule(".") + localRule, port: unusedPort, argv: python(`import socket; socket.create_connection(("localhost", $PORT)).recv(1)`), want: "ConnectionRe", otherWords: true},
 		{name: "PostgreSQL's permissions", script: failsSaying("ERROR:  permission denied for table accounts"), want: "accounts"},
 		{name: "a remote path", script: failsSaying("Error: 403 Forbidden: you do not have access to /projects/42/members"), want: "403"},
 		{name: "a remote permission", script: failsSaying("rsync: [sender] change_dir \"/srv/data\" failed: Permission denied (13)"), want: "(13)"},

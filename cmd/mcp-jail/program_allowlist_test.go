@@ -28,7 +28,7 @@ func TestCommandsWrapped(t *testing.T) {
 	t.Parallel()
 	const wrapped = "/usr/lib/chromium/chromium-headless-shell"
 	if _, err := os.Stat(wrapped); err != nil {
-		t.Skip(err)
+		testkit.Skip(t, "chromium", "the recipe names Debian's: %v", err)
 	}
 	checkMinimal(t, func(t *testing.T, w *world) recipe {
 		r := readRecipe(t, "wrapped", `"npx"`, `"node"`, `"-y", "`+playwright+`"`, `"`+module(playwright, "cli.js")+`"`)

@@ -192,7 +192,7 @@ func withPip(t *testing.T) string {
 	list := pythons(t)
 	i := slices.IndexFunc(list, func(python string) bool { return exec.Command(python, "-m", "pip", "--version").Run() == nil })
 	if i < 0 {
-		t.Skipf("none of %q has pip", list)
+		testkit.Skip(t, "pip", "none of %q has it", list)
 	}
 	return list[i]
 }

@@ -90,9 +90,6 @@ func isEmpty(t *testing.T, dir string) {
 }
 
 func TestReportsAMissingJail(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds programs")
-	}
 	c, site := rehearsal(t)
 	err := run(t.Context(), c)
 	isEmpty(t, site)
@@ -119,9 +116,6 @@ func TestReportsAMissingJail(t *testing.T) {
 }
 
 func TestStopsAndCleansUp(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds programs")
-	}
 	c, site := rehearsal(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()

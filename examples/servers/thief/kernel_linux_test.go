@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -15,10 +17,10 @@ import (
 func TestLinuxSockets(t *testing.T) {
 	s := open(t)
 	path := filepath.Join(t.TempDir(), "s")
-	listen(t, "unix", path)
+	testkit.Accept(t, "unix", path)
 	s.got(t, "connected", "unix_socket", map[string]any{"path": path})
 	name := fmt.Sprintf("thief-test-%d", os.Getpid())
-	listen(t, "unix", "@"+name)
+	testkit.Accept(t, "unix", "@"+name)
 	s.got(t, "connected", "abstract_socket", map[string]any{"name": name})
 	s.failed(t, "ECONNREFUSED", "abstract_socket", map[string]any{"name": name + "-none"})
 	s.failed(t, "no kind", "raw_socket", map[string]any{"kind": "none"})

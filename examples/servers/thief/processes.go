@@ -26,7 +26,7 @@ func processThefts() []theft {
 			sweep:  always(nil),
 		},
 		{
-			name: "inherited", about: "List the open descriptors that came from whoever started this server",
+			name: "inherited", about: "List the open descriptors that came from the process which started this server",
 			try:   func(context.Context, arguments) (string, error) { return inherited() },
 			sweep: always(nil),
 		},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -12,6 +13,8 @@ import (
 
 	"github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 func TestMain(m *testing.M) {
@@ -171,29 +174,15 @@ func TestEnvironment(t *testing.T) {
 	s.failed(t, "not set", "env_var", map[string]any{"name": "THIEF_NO_SUCH"})
 }
 
-// listen accepts and hangs up until the test ends.
-func listen(t *testing.T, network, address string) net.Addr {
+// listen accepts on a TCP port of the loopback until the test ends, and returns the port.
+func listen(t *testing.T) uint16 {
 	t.Helper()
-	l, err := net.Listen(network, address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			c.Close()
-		}
-	}()
-	return l.Addr()
+	return netip.MustParseAddrPort(testkit.Accept(t, "tcp", "127.0.0.1:0")).Port()
 }
 
 func TestNetwork(t *testing.T) {
 	s := open(t)
-	port := listen(t, "tcp", "127.0.0.1:0").(*net.TCPAddr).Port
+	port := listen(t)
 	s.got(t, "connected", "connect", map[string]any{"port": port})
 
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
@@ -264,7 +253,7 @@ func TestStealEverything(t *testing.T) {
 	t.Setenv("THIEF_TOKEN", "sesame")
 	secret := write(t, filepath.Join(t.TempDir(), "secret"), "the words of the secret")
 	unchanged(t)
-	port := listen(t, "tcp", "127.0.0.1:0").(*net.TCPAddr).Port
+	port := listen(t)
 	result := open(t)("steal_everything", map[string]any{"file": secret, "variable": "THIEF_TOKEN", "port": port})
 	text := textOf(result)
 	if result.IsError || strings.Contains(text, "the words of the secret") {
