@@ -1,0 +1,106 @@
+package store
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// ChangedError reports a tree whose files are not those that were installed.
+type ChangedError struct {
+	ID                      ID
+	Dir                     string
+	Added, Removed, Changed []string // relative paths, sorted
+}
+
+// maxNamed bounds the paths of each kind that an error names.
+const maxNamed = 3
+
+func (e *ChangedError) Error() string {
+	var parts []string
+	add := func(what string, names []string) {
+		if len(names) == 0 {
+			return
+		}
+		text := strings.Join(names[:min(len(names), maxNamed)], ", ")
+		if more := len(names) - maxNamed; more > 0 {
+			text += fmt.Sprintf(" and %d more", more)
+		}
+		parts = append(parts, what+" "+text)
+	}
+	add("changed:", e.Changed)
+	add("added:", e.Added)
+	add("removed:", e.Removed)
+	if parts == nil {
+		parts = append(parts, "the pin names other files")
+	}
+	return fmt.Sprintf("the installed files of %s are not those that were pinned (%s), below %s", e.ID, strings.Join(parts, "; "), e.Dir)
+}
+
+// Check returns a *ChangedError unless the files of the tree are those with the digest
+// contents, which Commit returned. It usually takes a few milliseconds, and reads no file.
+func (t *Tree) Check(contents string) error {
+	h, err := readHead(t.seal)
+	if err != nil {
+		return fmt.Errorf("%s: %w: remove it with mcp-jail rm, and install it again", t.seal.Name(), err)
+	}
+	if h.contents == contents {
+		if now, err := attributesDigest(t.Dir); err == nil && now != "" && now == h.attributes {
+			return nil
+		}
+	}
+	return t.checkContents(h, contents)
+}
+
+// checkContents reads all files. If they are those that were pinned, it seals them anew, so
+// that the next check is fast.
+func (t *Tree) checkContents(h head, contents string) error {
+	now, err := readTree(t.Dir)
+	if err != nil {
+		return err
+	}
+	if contentsDigest(now) != contents {
+		return t.changed(now)
+	}
+	attributes, err := attributesDigest(t.Dir)
+	if err == nil && (attributes != h.attributes || contents != h.contents) {
+		h.attributes, h.contents = attributes, contents
+		h.count, h.bytes = totals(now)
+		writeSeal(filepath.Dir(t.Dir), h, now) // a store that cannot be written is checked slowly each time
+	}
+	return nil
+}
+
+// changed compares the files with those of the seal.
+func (t *Tree) changed(now []file) error {
+	e := &ChangedError{ID: t.ID, Dir: t.Dir}
+	text, err := os.ReadFile(t.seal.Name())
+	if err != nil {
+		return err
+	}
+	before := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		if at := strings.Index(line, ` "`); at > 0 {
+			if name, err := strconv.Unquote(strings.TrimSuffix(line[at+1:], "\n")); err == nil {
+				before[name] = line
+			}
+		}
+	}
+	for _, f := range now {
+		was, known := before[f.path]
+		switch {
+		case !known:
+			e.Added = append(e.Added, f.path)
+		case was != f.line():
+			e.Changed = append(e.Changed, f.path)
+		}
+		delete(before, f.path)
+	}
+	for name := range before {
+		e.Removed = append(e.Removed, name)
+	}
+	sortAll(e.Removed)
+	return e
+}

@@ -1,0 +1,36 @@
+// Package store keeps the installed packages of one user: for each package that a launcher
+// such as npx was asked for, the tree of files that its installer made.
+//
+// # Layout
+//
+//	DIR/npm/@scope+name/1.2.3-0123456789abcdef/tree/     the files, read-only
+//	DIR/npm/@scope+name/1.2.3-0123456789abcdef/seal      what they were when they were installed
+//	DIR/staging/KEY/                                     an installation that is not finished
+//	DIR/trash/                                           removed trees that are being deleted
+//
+// The digits are those of the digest of the whole tree's lock, so two trees with the same
+// version and other dependencies stand beside one another. A tree is the same for all servers
+// and all arguments.
+//
+// # A start
+//
+// Store.Open takes a shared lock on a tree, so that it is not removed while a server runs.
+// Tree.Check reports whether the files are those that were sealed. It reads no file: it
+// compares the name, mode, size, times and inode of each with the seal. If they differ, for
+// example after a backup was restored, it reads them all and compares their contents. Then
+// only a difference in contents, names or modes is one.
+//
+// # An installation
+//
+// Store.Stage returns the directory of an unfinished installation, with an exclusive lock.
+// Stages have a name, so the next installation of the same package continues in the same
+// directory, with the files that an interrupted one has fetched. Stage.Commit seals the files
+// and moves them to their place by one rename. A tree is therefore complete or not there.
+//
+// # Limits
+//
+//   - The check is against accidents and against programs that the user runs without a jail
+//     and that rewrite files as any program does. A program with the user's rights can also
+//     rewrite the seal and the lock file.
+//   - On other systems than Linux, Tree.Check reads all files each time.
+package store

@@ -1,0 +1,265 @@
+package store
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const digest = "00112233445566778899aabbccddeeff"
+
+func id() ID { return ID{"npm", "@scope/name", "1.2.3", digest} }
+
+// plant makes files below a directory.
+func plant(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		file := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// installed returns a store with one tree, and the digest of its contents.
+func installed(t *testing.T) (Store, string) {
+	t.Helper()
+	s := Store{filepath.Join(t.TempDir(), "store")}
+	t.Cleanup(func() { removeReadOnly(s.Dir) })
+	stage, err := s.Stage("name")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree := filepath.Join(stage.Dir, "work")
+	plant(t, tree, map[string]string{"package.json": "{}", "node_modules/a/index.js": "a", "node_modules/b/lib/b.js": "b", "node_modules/.bin/x": "x"})
+	if err := os.Chmod(filepath.Join(tree, "node_modules/.bin/x"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("../a/index.js", filepath.Join(tree, "node_modules/.bin/a")); err != nil {
+		t.Fatal(err)
+	}
+	contents, err := stage.Commit(id(), tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stage.Discard(); err != nil {
+		t.Fatal(err)
+	}
+	return s, contents
+}
+
+func open(t *testing.T, s Store) *Tree {
+	t.Helper()
+	tree, err := s.Open(id())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { tree.Close() })
+	return tree
+}
+
+// TestCheckFindsChanges tests that every change of a tree is found and named.
+func TestCheckFindsChanges(t *testing.T) {
+	write := func(name, text string) func(t *testing.T, dir string) {
+		return func(t *testing.T, dir string) {
+			file := filepath.Join(dir, name)
+			os.Chmod(filepath.Dir(file), 0o755)
+			os.Chmod(file, 0o644)
+			if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, c := range []struct {
+		name, want string
+		change     func(t *testing.T, dir string)
+	}{
+		{"nothing", "", func(*testing.T, string) {}},
+		{"written again with the same text", "", write("node_modules/a/index.js", "a")},
+		{"same length", "changed: node_modules/a/index.js", write("node_modules/a/index.js", "A")},
+		{"new file", "added: node_modules/b/lib/c.js", write("node_modules/b/lib/c.js", "c")},
+		{"file beside the packages", "added: node_modules/.hidden", write("node_modules/.hidden", "c")},
+		{"removed", "removed: node_modules/b/lib/b.js", func(t *testing.T, dir string) {
+			os.Chmod(filepath.Join(dir, "node_modules/b/lib"), 0o755)
+			if err := os.Remove(filepath.Join(dir, "node_modules/b/lib/b.js")); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"made executable", "changed: node_modules/a/index.js", func(t *testing.T, dir string) {
+			if err := os.Chmod(filepath.Join(dir, "node_modules/a/index.js"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"link to another file", "changed: node_modules/.bin/a", func(t *testing.T, dir string) {
+			link := filepath.Join(dir, "node_modules/.bin/a")
+			os.Chmod(filepath.Dir(link), 0o755)
+			if err := errors.Join(os.Remove(link), os.Symlink("../b/lib/b.js", link)); err != nil {
+				t.Fatal(err)
+			}
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s, contents := installed(t)
+			tree := open(t, s)
+			if err := tree.Check(contents); err != nil {
+				t.Fatalf("before: %v", err)
+			}
+			c.change(t, tree.Dir)
+			err := tree.Check(contents)
+			var changed *ChangedError
+			switch {
+			case c.want == "" && err != nil:
+				t.Errorf("%v", err)
+			case c.want != "" && (!errors.As(err, &changed) || !strings.Contains(err.Error(), c.want)):
+				t.Errorf("%v, want %s", err, c.want)
+			}
+		})
+	}
+	s, _ := installed(t)
+	if err := open(t, s).Check(strings.Repeat("0", 64)); err == nil || !strings.Contains(err.Error(), "the pin names other files") {
+		t.Errorf("another pin: %v", err)
+	}
+}
+
+// TestRestoredTree tests that a copy with other times and inodes passes, and that the next
+// check of it is fast again.
+func TestRestoredTree(t *testing.T) {
+	s, contents := installed(t)
+	tree := open(t, s)
+	before, err := readHead(tree.seal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(tree.Dir, "node_modules/a/index.js")
+	os.Chmod(filepath.Dir(file), 0o755)
+	if err := errors.Join(os.Remove(file), os.WriteFile(file, []byte("a"), 0o444), os.Chmod(filepath.Dir(file), 0o555)); err != nil {
+		t.Fatal(err)
+	}
+	if err := tree.Check(contents); err != nil {
+		t.Fatal(err)
+	}
+	again := open(t, s)
+	after, err := readHead(again.seal)
+	if err != nil || after.attributes == before.attributes && before.attributes != "" {
+		t.Errorf("%v: the seal is the old one", err)
+	}
+	now, err := attributesDigest(again.Dir)
+	if err != nil || now != after.attributes {
+		t.Errorf("%v: the new seal does not fit", err)
+	}
+}
+
+// TestStageContinues tests that an interrupted installation leaves its files to the next one,
+// and that two cannot work in one stage.
+func TestStageContinues(t *testing.T) {
+	s := Store{t.TempDir()}
+	first, err := s.Stage("k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plant(t, first.Dir, map[string]string{"cache/x": "fetched"})
+	if _, err := s.Stage("k"); !errors.Is(err, ErrBusy) {
+		t.Errorf("a second one at once: %v", err)
+	}
+	other, err := s.Stage("other")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other.Close()
+	first.Close()
+	next, err := s.Stage("k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer next.Close()
+	if b, err := os.ReadFile(filepath.Join(next.Dir, "cache/x")); string(b) != "fetched" {
+		t.Errorf("%q, %v", b, err)
+	}
+	for _, bad := range []string{"", ".x", "a/b", "..", "a/../b"} {
+		if g, err := s.Stage(bad); err == nil {
+			g.Close()
+			t.Errorf("the key %q is accepted", bad)
+		}
+	}
+}
+
+// TestRemove tests that a tree is removed unless a server runs from it.
+func TestRemove(t *testing.T) {
+	s, _ := installed(t)
+	tree, err := s.Open(id())
+	if err != nil {
+		t.Fatal(err)
+	}
+	trees, err := s.Trees()
+	if err != nil || len(trees) != 1 || trees[0].ID != id() || trees[0].Files != 5 || trees[0].Bytes == 0 {
+		t.Fatalf("%+v, %v", trees, err)
+	}
+	if err := s.Remove(trees[0]); !errors.Is(err, ErrInUse) {
+		t.Errorf("in use: %v", err)
+	}
+	tree.Close()
+	if err := s.Remove(trees[0]); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Open(id()); !errors.Is(err, ErrNotInstalled) {
+		t.Errorf("after: %v", err)
+	}
+	left, _ := filepath.Glob(filepath.Join(s.Dir, "*", "*"))
+	for _, name := range left {
+		if !strings.Contains(name, "staging") {
+			t.Errorf("%s is left", name)
+		}
+	}
+}
+
+// TestID tests that no name of a package leads out of its place.
+func TestID(t *testing.T) {
+	for _, bad := range []ID{
+		{"npm", "../x", "1", digest}, {"npm", "a/b", "1", digest}, {"npm", "@a/../b", "1", digest}, {"npm", "@a/b/c", "1", digest}, {"npm", "@/b", "1", ""},
+		{"npm", "a", "../1", digest}, {"npm", "a", "1", "zz"}, {"", "a", "1", digest}, {"npm", "a", "1", "0123"}, {"npm", ".a", "1", digest}, {"npm", "a\nb", "1", digest},
+	} {
+		if err := bad.validate(); err == nil {
+			t.Errorf("%+v is accepted", bad)
+		}
+	}
+	if err := id().validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+// BenchmarkCheck measures the check of a tree with 5,000 files in 250 packages.
+func BenchmarkCheck(b *testing.B) {
+	s := Store{b.TempDir()}
+	b.Cleanup(func() { removeReadOnly(s.Dir) })
+	stage, err := s.Stage("k")
+	if err != nil {
+		b.Fatal(err)
+	}
+	tree := filepath.Join(stage.Dir, "work")
+	for i := range 5000 {
+		file := filepath.Join(tree, "node_modules", "p"+string(rune('a'+i%25))+string(rune('a'+i/25%10)), "lib", strings.Repeat("f", 1+i/250)+".js")
+		os.MkdirAll(filepath.Dir(file), 0o755)
+		if err := os.WriteFile(file, []byte("x"), 0o644); err != nil {
+			b.Fatal(err)
+		}
+	}
+	contents, err := stage.Commit(id(), tree)
+	if err != nil {
+		b.Fatal(err)
+	}
+	t, err := s.Open(id())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer t.Close()
+	for b.Loop() {
+		if err := t.Check(contents); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
