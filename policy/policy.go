@@ -26,6 +26,7 @@ type Policy struct {
 	Roots              string        // "off", "narrow" or "advertise"
 	Advertise          bool          // messages tell the server its limits
 	HomeReal           bool          // home = "real"
+	Packages           Packages
 	Project            string        // the project's file that has a part in what runs
 
 	// Default tells that there is no access table. Fs, Net and Env hold the
@@ -56,6 +57,20 @@ type Policy struct {
 const (
 	DefaultStartup            = 60 * time.Second
 	DefaultMaxConcurrentCalls = 8
+)
+
+// Packages says how a server gets the package that a launcher such as npx is asked for.
+type Packages struct {
+	AutoInstall    bool   // run installs what is missing
+	InstallScripts bool   // scripts of packages run when they are installed, without a network
+	PinTools       string // what happens if the tools differ from the pinned ones: PinOff, PinWarn or PinEnforce
+}
+
+// The values of pin_tools.
+const (
+	PinOff     = "off"
+	PinWarn    = "warn"
+	PinEnforce = "enforce"
 )
 
 const DefaultSource = "the default policy"

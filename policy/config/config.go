@@ -29,6 +29,9 @@ type Server struct {
 	CallTimeoutSecs    *int
 	Roots              string // "", "off", "narrow" or "advertise"
 	Advertise          *bool
+	AutoInstall        *bool
+	InstallScripts     *bool
+	PinTools           string // "", "off", "warn" or "enforce"
 	Description        string
 	Waive              []policy.Axis
 	Warm               *int
@@ -126,6 +129,9 @@ func (s *Server) overlay(l *Server) {
 	s.Home = cmp.Or(l.Home, s.Home)
 	s.Roots = cmp.Or(l.Roots, s.Roots)
 	s.Advertise = cmp.Or(l.Advertise, s.Advertise)
+	s.AutoInstall = cmp.Or(l.AutoInstall, s.AutoInstall)
+	s.InstallScripts = cmp.Or(l.InstallScripts, s.InstallScripts)
+	s.PinTools = cmp.Or(l.PinTools, s.PinTools)
 	s.Description = cmp.Or(l.Description, s.Description)
 	s.Where = cmp.Or(l.Where, s.Where)
 	s.Stateful = cmp.Or(l.Stateful, s.Stateful)

@@ -15,20 +15,17 @@ const (
 func (d *decoder) server(n *node, key, name string) *Server {
 	s := &Server{Name: name, Where: policy.Position(d.file, n.line)}
 	d.table(n, key, fields{
-		"command":   func(n *node, key string) { s.Command = d.word(n, key) },
-		"arguments": func(n *node, key string) { s.Arguments = d.texts(d.list(n, key, "arguments", &s.Merge), key) },
-		"workspace": func(n *node, key string) { s.Workspace = d.word(n, key) },
-		"home":      func(n *node, key string) { s.Home = d.choice(n, key, "private", "real") },
-		"roots":     func(n *node, key string) { s.Roots = d.choice(n, key, "off", "narrow", "advertise") },
-		"advertise": func(n *node, key string) {
-			b := d.flag(n, key)
-			s.Advertise = &b
-		},
-		"description": func(n *node, key string) { s.Description = d.text(n, key) },
-		"stateful": func(n *node, key string) {
-			b := d.flag(n, key)
-			s.Stateful = &b
-		},
+		"command":         func(n *node, key string) { s.Command = d.word(n, key) },
+		"arguments":       func(n *node, key string) { s.Arguments = d.texts(d.list(n, key, "arguments", &s.Merge), key) },
+		"workspace":       func(n *node, key string) { s.Workspace = d.word(n, key) },
+		"home":            func(n *node, key string) { s.Home = d.choice(n, key, "private", "real") },
+		"roots":           func(n *node, key string) { s.Roots = d.choice(n, key, "off", "narrow", "advertise") },
+		"advertise":       func(n *node, key string) { s.Advertise = d.flagPointer(n, key) },
+		"auto_install":    func(n *node, key string) { s.AutoInstall = d.flagPointer(n, key) },
+		"install_scripts": func(n *node, key string) { s.InstallScripts = d.flagPointer(n, key) },
+		"pin_tools":       func(n *node, key string) { s.PinTools = d.choice(n, key, "off", "warn", "enforce") },
+		"description":     func(n *node, key string) { s.Description = d.text(n, key) },
+		"stateful":        func(n *node, key string) { s.Stateful = d.flagPointer(n, key) },
 		"variables": func(n *node, key string) {
 			s.Variables = []policy.EnvRule{}
 			d.items(d.list(n, key, "variables", &s.Merge), key, func(n *node) {
@@ -64,6 +61,12 @@ func (d *decoder) server(n *node, key, name string) *Server {
 		},
 	})
 	return s
+}
+
+// flagPointer decodes true or false of a key that may be absent.
+func (d *decoder) flagPointer(n *node, key string) *bool {
+	b := d.flag(n, key)
+	return &b
 }
 
 // maxWarm bounds the warm workers of one tool.

@@ -25,6 +25,9 @@ startup_timeout_secs = 60
 call_timeout_secs    = 0
 roots     = "off"
 advertise = true
+auto_install = false
+install_scripts = true
+pin_tools = "enforce"
 description = "free text"
 waive = ["limits", "ipc"]
 
@@ -87,13 +90,13 @@ func TestDecodeEveryKey(t *testing.T) {
 	limits.NetOutMB, limits.Connections = 100, 32
 	want := &policy.Policy{
 		Server: "github", Command: "npx", Arguments: []string{"-y", "@modelcontextprotocol/server-github"},
-		Workspace: ".", Description: "free text", Stateful: true, MaxConcurrentCalls: 8, Startup: time.Minute, Roots: "off", Advertise: true,
-		Fs:      []policy.FsRule{{Path: ".", Read: true, Create: true, Update: true, Delete: true, Where: "mcp-jail.toml:17"}},
-		Net:     []policy.NetRule{{Host: "api.github.com", Scheme: "https", Methods: []string{"GET", "POST"}, Secrets: []policy.Secret{{Env: "GITHUB_TOKEN", Header: []string{"Authorization"}, Where: "mcp-jail.toml:26"}}, Allow: true, Where: "mcp-jail.toml:22"}},
-		Inbound: []policy.InboundRule{{Port: 3334, Where: "mcp-jail.toml:29"}},
-		Env:     []policy.EnvRule{{Name: "GH_*", Read: true, Where: "mcp-jail.toml:32"}, {Name: "GITHUB_PERSONAL_ACCESS_TOKEN", Read: true, Where: "mcp-jail.toml:8"}},
+		Workspace: ".", Description: "free text", Stateful: true, MaxConcurrentCalls: 8, Startup: time.Minute, Roots: "off", Advertise: true, Packages: policy.Packages{InstallScripts: true, PinTools: policy.PinEnforce},
+		Fs:      []policy.FsRule{{Path: ".", Read: true, Create: true, Update: true, Delete: true, Where: "mcp-jail.toml:20"}},
+		Net:     []policy.NetRule{{Host: "api.github.com", Scheme: "https", Methods: []string{"GET", "POST"}, Secrets: []policy.Secret{{Env: "GITHUB_TOKEN", Header: []string{"Authorization"}, Where: "mcp-jail.toml:29"}}, Allow: true, Where: "mcp-jail.toml:25"}},
+		Inbound: []policy.InboundRule{{Port: 3334, Where: "mcp-jail.toml:32"}},
+		Env:     []policy.EnvRule{{Name: "GH_*", Read: true, Where: "mcp-jail.toml:35"}, {Name: "GITHUB_PERSONAL_ACCESS_TOKEN", Read: true, Where: "mcp-jail.toml:8"}},
 		Commands: []policy.CommandRule{{Name: "git", Args: [][]string{{"log", "**"}, {"status"}}, Envs: []string{"GIT_TRACE"},
-			Where: "mcp-jail.toml:39"}},
+			Where: "mcp-jail.toml:42"}},
 		Sensitive: []string{"~/.myapp/secrets", "**/.secret.*"}, Limits: limits, Waive: []policy.Axis{policy.AxisIPC, policy.AxisLimits}, Where: "mcp-jail.toml:3",
 	}
 	if len(p.Others) != 2 || p.Others[0].Server != "notes" || p.Others[0].Tool != "" || p.Others[1].Tool != "search" {

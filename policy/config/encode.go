@@ -44,9 +44,7 @@ func (e *encoder) server(s *Server) {
 		e.list("arguments", policy.QuoteTOMLList(s.Arguments), s.Merge["arguments"])
 	}
 	e.text("workspace", s.Workspace)
-	if s.Stateful != nil {
-		e.line("stateful = %t", *s.Stateful)
-	}
+	e.flag("stateful", s.Stateful)
 	if s.Variables != nil {
 		names := []string{}
 		for _, v := range s.Variables {
@@ -58,9 +56,10 @@ func (e *encoder) server(s *Server) {
 	e.number("startup_timeout_secs", s.StartupTimeoutSecs)
 	e.number("call_timeout_secs", s.CallTimeoutSecs)
 	e.text("roots", s.Roots)
-	if s.Advertise != nil {
-		e.line("advertise = %t", *s.Advertise)
-	}
+	e.flag("advertise", s.Advertise)
+	e.flag("auto_install", s.AutoInstall)
+	e.flag("install_scripts", s.InstallScripts)
+	e.text("pin_tools", s.PinTools)
 	e.text("description", s.Description)
 	if s.Waive != nil {
 		names := []string{}
@@ -164,6 +163,12 @@ func pairs[T any](rules []T, fields func(T) []string) [][]string {
 func (e *encoder) text(key, value string) {
 	if value != "" {
 		e.line("%s = %s", key, policy.QuoteTOML(value))
+	}
+}
+
+func (e *encoder) flag(name string, b *bool) {
+	if b != nil {
+		e.line(name+" = %t", *b)
 	}
 }
 

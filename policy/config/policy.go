@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -139,9 +140,14 @@ func (s *Server) policy() *policy.Policy {
 		Roots:              s.Roots,
 		Advertise:          s.Advertise != nil && *s.Advertise,
 		HomeReal:           s.Home == "real",
-		Project:            s.Project,
-		Net:                []policy.NetRule{},
-		Env:                slices.Clone(s.Variables),
+		Packages: policy.Packages{
+			AutoInstall:    s.AutoInstall == nil || *s.AutoInstall,
+			InstallScripts: s.InstallScripts != nil && *s.InstallScripts,
+			PinTools:       cmp.Or(s.PinTools, policy.PinWarn),
+		},
+		Project: s.Project,
+		Net:     []policy.NetRule{},
+		Env:     slices.Clone(s.Variables),
 		Limits: policy.Limits{
 			MemoryMB:   number(s.Limits.MemoryMB, policy.DefaultLimits.MemoryMB),
 			Processes:  number(s.Limits.Processes, policy.DefaultLimits.Processes),

@@ -66,6 +66,10 @@ func (s *Server) withoutGrants(later *Server) *Server {
 		out.Stateful, out.Warm, out.MaxConcurrentCalls = s.Stateful, s.Warm, s.MaxConcurrentCalls
 		out.StartupTimeoutSecs, out.CallTimeoutSecs = s.StartupTimeoutSecs, s.CallTimeoutSecs
 		out.Roots, out.Advertise = s.Roots, s.Advertise
+		out.AutoInstall = s.AutoInstall
+	}
+	if s.PinTools == policy.PinEnforce {
+		out.PinTools = s.PinTools
 	}
 	out.Access = s.Access.onlyRefusals(later.Access)
 	for name, t := range s.Tools {
