@@ -39,6 +39,7 @@ var mayImport = map[string][]string{
 	"confine/egress/intercept":  {module + "policy", module + "confine/egress"},
 	"lifecycle/catalog":         {module + "policy", module + "policy/hostfs"},
 	"internal/testkit":          {}, // for tests: no other line has it
+	"packages/launcher":         {}, // and neither os nor syscall: see pure
 	"cmd/mcp-jail": {
 		module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", module + "mcpproxy", module + "confine", module + "confine/egress", module + "confine/egress/tlsworker", module + "diagnostics", module + "lifecycle", module + "lifecycle/catalog",
 		"github.com/jessevdk/go-flags", "github.com/mattn/go-isatty", "github.com/rs/zerolog",
@@ -80,7 +81,7 @@ var forTests = []string{
 }
 
 // pure packages decide from what they are given: they import neither os nor syscall.
-var pure = []string{"policy"}
+var pure = []string{"policy", "packages/launcher"}
 
 // freeTrees are not part of the product: they may import what they like, but
 // nothing of the product imports them.

@@ -1,0 +1,92 @@
+package launcher
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Display returns a short name for the server, "server-memory" for instance. It is a valid
+// name of a server, and not unique.
+func (l *Line) Display() string {
+	name := strings.Map(func(r rune) rune {
+		if r < 0x80 && nameByte(byte(r)) {
+			return r
+		}
+		return '-'
+	}, l.Packages[0].baseName())
+	name = strings.Trim(name, ".-_")
+	if len(name) > 40 {
+		name = strings.TrimRight(name[:40], ".-_")
+	}
+	if name == "" {
+		return "server"
+	}
+	return name
+}
+
+// Key returns a name for what the line runs: the same for each line of the ecosystem that
+// names the same packages and the same program. Arguments, variables, options and versions
+// do not change it. So it stays when a package is updated. It is a valid name of a server.
+// dir is the working directory; it counts only if a package is a relative path.
+func (l *Line) Key(dir string) string {
+	var ids []string
+	for _, p := range l.Packages {
+		ids = append(ids, p.place(dir))
+	}
+	first := ids[0]
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	text := string(l.Ecosystem()) + "\x00" + strings.Join(ids, "\x00")
+	// The program of the same name as its package needs no name.
+	if p := l.Packages[0]; l.Program != "" && (l.Program != p.baseName() && !samePythonName(l, p)) || len(ids) > 1 {
+		text += "\x00\x00" + first + "\x00" + l.Program
+	}
+	sum := sha256.Sum256([]byte(text))
+	return l.Display() + "-" + hex.EncodeToString(sum[:8])
+}
+
+// Wanted returns what the line has fetched, as readable text: the packages with the versions
+// that they are asked for in, and what else decides which versions are found. Two lines with
+// the same text can share one pinned installation.
+func (l *Line) Wanted(dir string) string {
+	var parts []string
+	for _, p := range l.Packages {
+		parts = append(parts, p.place(dir)+"@"+p.Want())
+	}
+	slices.Sort(parts)
+	parts = slices.Compact(parts)
+	for _, o := range l.Options {
+		parts = append(parts, "--"+o.Name+"="+o.Value)
+	}
+	if l.Python != "" {
+		parts = append(parts, "--python="+l.Python)
+	}
+	for _, file := range l.Requirements {
+		parts = append(parts, "--with-requirements="+join(dir, file))
+	}
+	return string(l.Ecosystem()) + ": " + strings.Join(parts, " ")
+}
+
+// place returns the spec's identity, in which a relative path stands below dir.
+func (s Spec) place(dir string) string {
+	if s.Kind == File || s.Kind == Directory {
+		s.Location = join(dir, s.Location)
+	}
+	return s.identity()
+}
+
+func join(dir, file string) string {
+	if file == "" || absolute(file) || file[0] == '~' {
+		return file
+	}
+	return path.Join(dir, file)
+}
+
+// samePythonName reports whether the program has the name of the package in another spelling.
+func samePythonName(l *Line, p Spec) bool {
+	name, ok := pythonName(l.Program)
+	return l.Ecosystem() == PyPI && ok && name == p.Name
+}

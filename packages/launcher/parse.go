@@ -1,0 +1,200 @@
+package launcher
+
+import (
+	"strings"
+)
+
+// Parse returns what the command line argv asks for. Its error matches ErrNotLauncher, or
+// is a *NotUnderstoodError.
+func Parse(argv []string) (Line, error) {
+	if len(argv) == 0 {
+		return Line{}, ErrNotLauncher
+	}
+	name := programName(argv[0])
+	switch name {
+	case "npx", "npx-cli.js", "npm", "npm-cli.js", "bunx", "bun", "pnpx", "pnpm", "yarn", "yarnpkg", "uvx", "uv", "pipx",
+		"node", "nodejs", "env", "sh", "bash", "dash", "zsh", "ksh", "cmd", "docker", "podman", "nerdctl":
+		return parse(name, argv)
+	}
+	return Line{}, ErrNotLauncher
+}
+
+// parse takes a line apart whose program has a name that Parse looks for.
+func parse(name string, argv []string) (Line, error) {
+	p := parser{words: argv[1:]}
+	var err error
+	switch name {
+	case "docker", "podman", "nerdctl":
+		return Line{}, container(name, argv[1:])
+	case "env":
+		err = p.env()
+	case "sh", "bash", "dash", "zsh", "ksh":
+		err = p.shell(name)
+	case "cmd":
+		err = p.cmd()
+	default:
+		err = p.launcher(name, argv[0])
+	}
+	if err != nil {
+		return Line{}, err
+	}
+	return p.line, nil
+}
+
+// parser takes one line apart. A wrapper replaces its words by those that are inside.
+type parser struct {
+	words []string
+	line  Line
+	user  string // the launcher as a user calls it, for messages
+	depth int    // the wrappers around these words
+}
+
+// launcher takes a line apart whose program is name, written as word. It returns
+// ErrNotLauncher for another program.
+func (p *parser) launcher(name, word string) error {
+	start, user := p.find(name)
+	if start == nil {
+		return ErrNotLauncher
+	}
+	p.user = user
+	if strings.ContainsAny(word, `/\`) && !absolute(word) {
+		return p.bad(word, "a relative path names a program of this directory, which need not be "+user)
+	}
+	for _, w := range p.words {
+		if strings.ContainsRune(w, 0) {
+			return p.bad(w, "a word contains a NUL")
+		}
+	}
+	if err := start(p); err != nil {
+		return err
+	}
+	for _, a := range p.line.Env {
+		if err := p.variable(a); err != nil {
+			return err
+		}
+	}
+	return p.check()
+}
+
+// find returns the function that parses the line of a program, and the launcher's name as a
+// user writes it. It removes the words that only select the launcher.
+func (p *parser) find(name string) (func(*parser) error, string) {
+	if name == "node" || name == "nodejs" {
+		if len(p.words) == 0 {
+			return nil, ""
+		}
+		switch name = programName(p.words[0]); name {
+		case "npx-cli.js", "npm-cli.js":
+			if !absolute(p.words[0]) {
+				return nil, ""
+			}
+			p.words = p.words[1:]
+		default:
+			return nil, ""
+		}
+	}
+	switch name {
+	case "npx", "npx-cli.js":
+		return (*parser).npx, "npx"
+	case "npm", "npm-cli.js":
+		if p.has("exec") || p.has("x") {
+			return (*parser).npmExec, "npm exec"
+		}
+	case "bunx":
+		return (*parser).bunx, "bunx"
+	case "bun":
+		if p.has("x") {
+			return (*parser).bunX, "bun x"
+		}
+	case "pnpx":
+		return (*parser).pnpmDlx, "pnpx"
+	case "pnpm":
+		if p.has("dlx") {
+			return (*parser).pnpm, "pnpm dlx"
+		}
+	case "yarn", "yarnpkg":
+		if p.has("dlx") {
+			return (*parser).yarn, "yarn dlx"
+		}
+	case "uvx":
+		return (*parser).uvx, "uvx"
+	case "uv":
+		if p.has("tool") && p.has("run") {
+			return (*parser).uv, "uv tool run"
+		}
+	case "pipx":
+		if p.has("run") {
+			return (*parser).pipx, "pipx run"
+		}
+	}
+	return nil, ""
+}
+
+// has reports whether a word stands before the first "--".
+func (p *parser) has(word string) bool {
+	for _, w := range p.words {
+		if w == word {
+			return true
+		}
+		if w == "--" {
+			return false
+		}
+	}
+	return false
+}
+
+// check refuses a line that names no package.
+func (p *parser) check() error {
+	if len(p.line.Packages) == 0 {
+		return p.bad("", "it names no package")
+	}
+	return nil
+}
+
+// bad returns the error for a word that is not understood.
+func (p *parser) bad(word, why string) error {
+	return &NotUnderstoodError{Launcher: p.user, Word: word, Why: why}
+}
+
+// programName returns the file name of a program, without the suffixes that Windows adds.
+func programName(word string) string {
+	name := word
+	if i := strings.LastIndexByte(name, '/'); i >= 0 {
+		name = name[i+1:]
+	}
+	n := len(name)
+	if n > 4 && name[n-4] == '.' || windowsPath(word) {
+		if i := strings.LastIndexByte(name, '\\'); i >= 0 {
+			name = name[i+1:]
+		}
+		for _, suffix := range [...]string{".exe", ".cmd", ".ps1", ".bat"} {
+			if n := len(name) - len(suffix); n > 0 && strings.EqualFold(name[n:], suffix) {
+				return strings.ToLower(name[:n])
+			}
+		}
+	}
+	return name
+}
+
+// windowsPath reports whether a word begins as an absolute path of Windows does.
+func windowsPath(word string) bool {
+	if len(word) < 3 {
+		return false
+	}
+	letter := word[0] | 0x20
+	return letter >= 'a' && letter <= 'z' && word[1] == ':' && (word[2] == '\\' || word[2] == '/') || strings.HasPrefix(word, `\\`)
+}
+
+func absolute(word string) bool { return word[0] == '/' || windowsPath(word) }
+
+// container returns the error for a container engine, or ErrNotLauncher if no word starts a
+// container.
+func container(program string, words []string) error {
+	for _, w := range words {
+		switch w {
+		case "run", "exec", "start", "create", "compose", "mcp":
+			return &ContainerError{Program: program, Command: w}
+		}
+	}
+	return ErrNotLauncher
+}
