@@ -1,55 +1,6 @@
 package npm
 
-import (
-	"encoding/json"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"testing"
-
-	"github.com/mcp-jail/mcp-jail/internal/testkit"
-)
-
-// TestSatisfiesAsNodeSemver compares with the answers of node-semver that testdata keeps;
-// -update asks the package that npm carries again.
-func TestSatisfiesAsNodeSemver(t *testing.T) {
-	if testkit.Update() {
-		npm, err := exec.LookPath("npm")
-		if err == nil {
-			npm, err = filepath.EvalSymlinks(npm)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		out, err := exec.Command("node", "testdata/semver.cjs", filepath.Join(npm, "../../node_modules/semver")).Output()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile("testdata/semver.json", out, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	data, err := os.ReadFile("testdata/semver.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var lines [][4]any
-	if err := json.Unmarshal(data, &lines); err != nil || len(lines) < 1000 {
-		t.Fatal(len(lines), err)
-	}
-	for _, line := range lines {
-		rng, v := line[0].(string), line[1].(string)
-		for i, ask := range []func(string, string) (bool, error){Satisfies, EngineFits} {
-			var got any
-			if ok, err := ask(rng, v); err == nil {
-				got = ok
-			}
-			if got != line[2+i] {
-				t.Errorf("%q, %s, engines %v: %v, want %v", rng, v, i == 1, got, line[2+i])
-			}
-		}
-	}
-}
+import "testing"
 
 func TestVersionErrors(t *testing.T) {
 	for _, v := range []string{"", "1", "1.2", "1.2.x", "=1.2.3", "1.2.3.4", "01.2.3", "1.2.3-", "1.2.3-01", "1.2.3-a..b", "1.2.3+", "1.2.9007199254740992", "latest"} {
