@@ -24,14 +24,16 @@ const landlockCalls = "github.com/landlock-lsm/go-landlock/landlock/syscall"
 // mayImport lists, for each package of the product, the other packages and
 // modules it may import beside the standard library. Tests are free.
 var mayImport = map[string][]string{
-	"policy":         {"golang.org/x/net/idna"}, // and neither os nor syscall: see pure
-	"policy/config":  {module + "policy", module + "policy/hostfs", "github.com/pelletier/go-toml/v2", "github.com/pelletier/go-toml/v2/unstable"},
-	"policy/hostfs":  {module + "policy", "golang.org/x/sys/unix"},
-	"policy/resolve": {module + "policy", module + "policy/hostfs"},
-	"mcpproxy":       {},
-	"diagnostics":    {module + "policy"},
-	"confine/egress": {module + "policy", "golang.org/x/net/dns/dnsmessage", "golang.org/x/net/http/httpproxy", "golang.org/x/time/rate"},
-	"lifecycle":      {module + "policy", module + "mcpproxy", module + "confine", module + "diagnostics", module + "lifecycle/catalog", "github.com/mattn/go-isatty", "github.com/rs/zerolog"},
+	"policy":           {"golang.org/x/net/idna"}, // and neither os nor syscall: see pure
+	"policy/config":    {module + "policy", module + "policy/hostfs", "github.com/pelletier/go-toml/v2", "github.com/pelletier/go-toml/v2/unstable"},
+	"policy/hostfs":    {module + "policy", "golang.org/x/sys/unix"},
+	"policy/resolve":   {module + "policy", module + "policy/hostfs"},
+	"mcpproxy":         {},
+	"packages/npm":     {}, // and neither os nor syscall: see pure
+	"packages/runtime": {module + "policy", module + "policy/hostfs"},
+	"diagnostics":      {module + "policy"},
+	"confine/egress":   {module + "policy", "golang.org/x/net/dns/dnsmessage", "golang.org/x/net/http/httpproxy", "golang.org/x/time/rate"},
+	"lifecycle":        {module + "policy", module + "mcpproxy", module + "confine", module + "diagnostics", module + "lifecycle/catalog", "github.com/mattn/go-isatty", "github.com/rs/zerolog"},
 
 	"confine/egress/egresstest": {"golang.org/x/net/dns/dnsmessage", "golang.org/x/sys/unix"}, // for tests: no other line has it
 	"confine/egress/tlsworker":  {module + "policy", module + "policy/hostfs", module + "confine/egress", "github.com/landlock-lsm/go-landlock/landlock", landlockCalls, "golang.org/x/sys/unix", "golang.org/x/net/bpf"},
@@ -82,6 +84,7 @@ var forTests = []string{
 
 // pure packages decide from what they are given: they import neither os nor syscall.
 var pure = []string{"policy", "packages/launcher"}
+var pure = []string{"policy", "packages/npm"}
 
 // freeTrees are not part of the product: they may import what they like, but
 // nothing of the product imports them.

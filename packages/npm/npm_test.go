@@ -1,0 +1,70 @@
+package npm
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+)
+
+// answers returns what the code of npm itself decided, which testdata keeps. With -update
+// it is asked again: script gets a directory below npm's node_modules.
+func answers(t *testing.T, script, modules string) (lines [][]any) {
+	t.Helper()
+	base := "testdata/" + script
+	if testkit.Update() {
+		npm, err := exec.LookPath("npm")
+		if err == nil {
+			npm, err = filepath.EvalSymlinks(npm)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := exec.Command("node", base+".cjs", filepath.Join(npm, "../../node_modules", modules)).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(base+".json", out, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	data, err := os.ReadFile(base + ".json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(data, &lines); err != nil || len(lines) < 400 {
+		t.Fatal(len(lines), err)
+	}
+	return lines
+}
+
+func TestSatisfiesAsNodeSemver(t *testing.T) {
+	for _, line := range answers(t, "semver", "semver") {
+		rng, v := line[0].(string), line[1].(string)
+		for i, ask := range []func(string, string) (bool, error){Satisfies, EngineFits} {
+			var got any
+			if ok, err := ask(rng, v); err == nil {
+				got = ok
+			}
+			if got != line[2+i] {
+				t.Errorf("%q, %s, engines %v: %v, want %v", rng, v, i == 1, got, line[2+i])
+			}
+		}
+	}
+}
+
+func TestProgramAsNpm(t *testing.T) {
+	for _, line := range answers(t, "bin", "") {
+		pkg := folder(line[0].(string), "a.js: ", "b.js: ", "dist/c.js: ", "c/d.js: ")
+		var name, entry any
+		if s, err := Program(pkg, ""); err == nil {
+			name, entry = s.Name, s.Entry
+		}
+		if name != line[1] || entry != line[2] {
+			t.Errorf("%s: %v at %v, want %v at %v", line[0], name, entry, line[1], line[2])
+		}
+	}
+}

@@ -1,0 +1,168 @@
+package npm
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+)
+
+// folder returns a package with a package.json and files "NAME: content".
+func folder(manifest string, files ...string) fstest.MapFS {
+	pkg := fstest.MapFS{"package.json": {Data: []byte(manifest)}}
+	for _, f := range files {
+		name, text, _ := strings.Cut(f, ": ")
+		pkg[name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	return pkg
+}
+
+func TestProgramThatNpxChooses(t *testing.T) {
+	const a, b = "a.js: #!/usr/bin/env node\n", "b.js: #!/usr/bin/env node\n"
+	for _, c := range []struct {
+		name, manifest, wanted string
+		program, entry         string
+		err                    error
+	}{
+		{"a string", `{"name":"p","bin":"a.js"}`, "", "p", "a.js", nil},
+		{"a string in a scope", `{"name":"@s/p","bin":"./a.js"}`, "", "p", "a.js", nil},
+		{"one entry with another name", `{"name":"p","bin":{"q":"a.js"}}`, "", "q", "a.js", nil},
+		{"two names of one file: the first", `{"name":"p","bin":{"z":"a.js","p":"./a.js"}}`, "", "z", "a.js", nil},
+		{"the one with the name of the package", `{"name":"@s/p","bin":{"q":"a.js","p":"b.js"}}`, "", "p", "b.js", nil},
+		{"several without that name", `{"name":"x","bin":{"q":"a.js","p":"b.js"}}`, "", "", "", ErrAmbiguous},
+		{"several, one is wanted", `{"name":"x","bin":{"q":"a.js","p":"b.js"}}`, "q", "q", "a.js", nil},
+		{"another is wanted", `{"name":"x","bin":"a.js"}`, "y", "", "", ErrNotProgram},
+		{"none", `{"name":"x"}`, "", "", "", ErrNoProgram},
+		{"none is wanted by name", `{"name":"x"}`, "x", "", "", ErrNoProgram},
+		{"false", `{"name":"x","bin":false}`, "", "", "", ErrNoProgram},
+		{"a number", `{"name":"x","bin":7}`, "", "", "", ErrNoProgram},
+		{"in another case of letters", `{"name":"x","Bin":"a.js"}`, "", "", "", ErrNoProgram},
+		{"a list", `{"name":"x","bin":["./bin/../a.js"]}`, "", "a.js", "a.js", nil},
+		{"a name with a path", `{"name":"x","bin":{"../../q":"a.js"}}`, "", "q", "a.js", nil},
+		{"a name that is empty", `{"name":"x","bin":{"..":"a.js","y":"b.js"}}`, "", "y", "b.js", nil},
+		{"a target that is no string", `{"name":"x","bin":{"q":1,"y":"b.js"}}`, "", "y", "b.js", nil},
+		{"a target that is empty", `{"name":"x","bin":{"q":"","y":"b.js"}}`, "", "y", "b.js", nil},
+		{"one name twice: the last", `{"name":"x","bin":{"q":"a.js","q":"b.js"}}`, "", "q", "b.js", nil},
+		{"two spellings of one name: the last", `{"name":"x","bin":{"q":"a.js","./q":"b.js"}}`, "", "q", "b.js", nil},
+		{"backslashes and a root", `{"name":"x","bin":"\\bin\\..\\b.js"}`, "", "x", "b.js", nil},
+		{"out of the package", `{"name":"x","bin":"../b.js"}`, "", "", "", ErrOutside},
+		{"out of the package on a detour", `{"name":"x","bin":{"q":"a.js","y":"/c/../../b.js"}}`, "q", "", "", ErrOutside},
+		{"a file that is not there", `{"name":"x","bin":"dist/c.js"}`, "", "", "", ErrMissingFile},
+		{"a folder of programs", `{"name":"y","directories":{"bin":"./bin"}}`, "", "y", "bin/sub/y", nil},
+		{"a folder that is not there", `{"name":"y","directories":{"bin":"nothing"}}`, "", "", "", ErrNoProgram},
+		{"a folder outside", `{"name":"y","directories":{"bin":"../.."}}`, "", "", "", ErrOutside},
+		{"bin counts before a folder", `{"name":"y","bin":"a.js","directories":{"bin":"bin"}}`, "", "y", "a.js", nil},
+	} {
+		pkg := folder(c.manifest, a, b, "bin/x: #!/bin/sh\n", "bin/sub/y: #!/bin/sh\n", "bin/.hidden: 1")
+		got, err := Program(pkg, c.wanted)
+		if got.Name != c.program || got.Entry != c.entry || !errors.Is(err, c.err) {
+			t.Errorf("%s: %s at %q, %v", c.name, got.Name, got.Entry, err)
+		}
+	}
+}
+
+func TestProgramErrorsInWords(t *testing.T) {
+	for _, c := range []struct{ manifest, wanted, want string }{
+		{`{"name":"@s/x","bin":{"q":"a.js","b":"b.js"}}`, "", "the package @s/x cannot be started: it has several programs and none with its own name; name one: npx --package=PACKAGE PROGRAM; its programs are b, q"},
+		{`{"name":"x","bin":"a.js"}`, "y", "the package x cannot be started: it has no program of that name (y); its programs are x"},
+		{`{"name":"x","bin":"a.cmd"}`, "", "the package x cannot be started by its file a.cmd: it is a program for Windows"},
+		{`{"bin":{"x":"../up"}}`, "", `the package cannot be started: bin "x" is "../up": the file lies outside the package`},
+		{`[]`, "", "package.json: it is not a JSON object: json: cannot unmarshal array into Go value of type npm.object"},
+	} {
+		_, err := Program(folder(c.manifest, "a.cmd: @echo off"), c.wanted)
+		if message(err) != c.want {
+			t.Errorf("%s: %v", c.manifest, err)
+		}
+	}
+	if _, err := Program(fstest.MapFS{}, ""); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+}
+
+func TestStartByFirstBytes(t *testing.T) {
+	node := func(args ...string) Start { return Start{Kind: Node, NodeArgs: args} }
+	for _, c := range []struct {
+		name, entry, head string
+		want              Start
+		err               string
+	}{
+		{"node by env", "a", "#!/usr/bin/env node\ncode", node(), ""},
+		{"node by path", "a", "#! /usr/local/bin/node\ncode", node(), ""},
+		{"nodejs", "a", "#!/usr/bin/nodejs", node(), ""},
+		{"a carriage return", "a", "#!/usr/bin/env node\r\ncode", node(), ""},
+		{"flags by env -S", "a", "#!/usr/bin/env -S node --no-warnings --max-old-space-size=512\n", node("--no-warnings", "--max-old-space-size=512"), ""},
+		{"-S without a space, quotes", "a", "#!/usr/bin/env -Snode '--title=a b' \"\"\n", node("--title=a b", ""), ""},
+		{"the long form", "a", "#!/usr/bin/env --split-string=node -r x\n", node("-r", "x"), ""},
+		{"a variable", "a", "#!/usr/bin/env -S NODE_NO_WARNINGS=1 node\n", Start{Kind: Node, NodeArgs: []string{}, Env: []string{"NODE_NO_WARNINGS=1"}}, ""},
+		{"flags that only macOS splits", "a", "#!/usr/bin/env node --no-warnings\n", node("--no-warnings"), ""},
+		{"one flag by path", "a", "#!/usr/bin/node --no-warnings\n", node("--no-warnings"), ""},
+		{"bash", "a", "#!/bin/bash\n", Start{Kind: Interpreter, Interpreter: "/bin/bash"}, ""},
+		{"bun by env", "a.js", "#!/usr/bin/env bun\n", Start{Kind: Interpreter, Interpreter: "bun", InterpreterArgs: []string{}}, ""},
+		{"the kernel's one argument", "a", "#!/bin/sh -e -u\n", Start{Kind: Interpreter, Interpreter: "/bin/sh", InterpreterArgs: []string{"-e -u"}}, ""},
+		{"JavaScript without a line", "a.cjs", "console.log()", node(), ""},
+		{"an empty module", "a.mjs", "", node(), ""},
+		{"ELF", "a", "\x7fELF\x02", Start{Kind: Direct}, ""},
+		{"Mach-O", "a", "\xcf\xfa\xed\xfe", Start{Kind: Direct}, ""},
+		{"a universal binary", "a", "\xca\xfe\xba\xbe", Start{Kind: Direct}, ""},
+		{"a program for Windows", "a", "MZ\x90", Start{}, ErrWindows.Error()},
+		{"a batch file", "a.CMD", "@node", Start{}, ErrWindows.Error()},
+		{"text", "a", "console.log()", Start{}, "it is neither a script with a #! line, nor JavaScript, nor a binary program"},
+		{"no interpreter", "a", "#!\n", Start{}, "its #! line names no interpreter"},
+		{"env alone", "a", "#!/usr/bin/env\n", Start{}, `its #! line "#!/usr/bin/env" names no program`},
+		{"another option of env", "a", "#!/usr/bin/env -i\n", Start{}, `its #! line "#!/usr/bin/env -i" uses the option -i of env, which is not supported`},
+		{"an escape", "a", "#!/usr/bin/env -S node ${X}\n", Start{}, `its #! line "#!/usr/bin/env -S node ${X}": the escapes \, $ and # of env -S are not supported`},
+		{"an open quote", "a", "#!/usr/bin/env -S node 'x\n", Start{}, `its #! line "#!/usr/bin/env -S node 'x": a quote is not closed`},
+		{"a relative interpreter", "a", "#!bin/x\n", Start{}, "its interpreter bin/x is relative to the working directory"},
+		{"a line without end", "a", "#!/" + strings.Repeat("x", 4094), Start{}, "its first line is too long"},
+	} {
+		got, err := startOf(c.entry, []byte(c.head))
+		if got.NodeArgs != nil && len(got.NodeArgs) == 0 {
+			got.NodeArgs, c.want.NodeArgs = nil, nil
+		}
+		if !reflect.DeepEqual(got, c.want) || message(err) != c.err {
+			t.Errorf("%s: %#v, %v", c.name, got, err)
+		}
+	}
+}
+
+// servers returns the directory with the packages of testdata/npm.
+func servers(t *testing.T) string {
+	dir := os.Getenv("MCPJAIL_SERVERS")
+	if dir == "" {
+		testkit.Skip(t, "servers", "MCPJAIL_SERVERS names no installed servers")
+	}
+	return filepath.Join(dir, "node_modules")
+}
+
+func TestProgramOfRealServers(t *testing.T) {
+	dir := servers(t)
+	for pkg, want := range map[string]Start{
+		"@modelcontextprotocol/server-memory":     {Kind: Node, Name: "mcp-server-memory", Entry: "dist/index.js"},
+		"@modelcontextprotocol/server-everything": {Kind: Node, Name: "mcp-server-everything", Entry: "dist/index.js"},
+		"@playwright/mcp":                         {Kind: Node, Name: "playwright-mcp", Entry: "cli.js"},
+		"filesystem-2025-3-28":                    {Kind: Node, Name: "mcp-server-filesystem", Entry: "dist/index.js"},
+	} {
+		got, err := Program(os.DirFS(filepath.Join(dir, filepath.FromSlash(pkg))), "")
+		if got.NodeArgs = nil; !reflect.DeepEqual(got, want) || err != nil {
+			t.Errorf("%s: %+v, %v", pkg, got, err)
+		}
+	}
+}
+
+func FuzzProgram(f *testing.F) {
+	f.Add([]byte(`{"name":"@s/p","bin":{"a":"./a.js","p":"b"}}`), []byte("#!/usr/bin/env -S A=1 node 'x y'\n"), "")
+	f.Add([]byte(`{"name":"p","directories":{"bin":"a"}}`), []byte("\x7fELF"), "p")
+	f.Fuzz(func(t *testing.T, manifest, head []byte, wanted string) {
+		pkg := fstest.MapFS{"package.json": {Data: manifest}, "a.js": {Data: head}, "b": {Data: head}, "a/b.js": {Data: head}}
+		s, err := Program(pkg, wanted)
+		if err == nil && (!fs.ValidPath(s.Entry) || s.Name == "" || strings.Contains(s.Name, "/") || s.Kind == "" || (s.Kind == Interpreter) != (s.Interpreter != "")) {
+			t.Errorf("%+v", s)
+		}
+	})
+}

@@ -1,0 +1,263 @@
+package npm
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Satisfies reports whether a version is in a range by the rules of node-semver: "||",
+// "1.2 - 2.3", "1.x", "~1.2", "^1.2.3", and comparators. A prerelease satisfies a range
+// only if a comparator of it names a prerelease of the same three numbers. The error says
+// that one of the two cannot be read; npm then treats the version as not in the range.
+func Satisfies(rng, text string) (bool, error) { return satisfies(rng, text, false) }
+
+// EngineFits is Satisfies as npm applies it to engines: prereleases count as versions like
+// any other, so that 24.0.0-nightly fits ">=22".
+func EngineFits(rng, text string) (bool, error) { return satisfies(rng, text, true) }
+
+func satisfies(rng, text string, prereleases bool) (bool, error) {
+	v, err := parseVersion(text)
+	if err != nil {
+		return false, err
+	}
+	sets, err := parseRange(rng, prereleases)
+	if err != nil {
+		return false, err
+	}
+	for _, set := range sets {
+		if has(set, v, prereleases) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// A comparator is one bound: an operator of "<", "<=", ">", ">=" or "=", and a version.
+type comparator struct {
+	op string
+	version
+}
+
+// has reports whether all comparators of a set hold for a version.
+func has(set []comparator, v version, prereleases bool) bool {
+	allowed := prereleases || len(v.pre) == 0
+	for _, c := range set {
+		d := v.compare(c.version)
+		switch {
+		case c.op == "<" && d >= 0, c.op == "<=" && d > 0, c.op == ">" && d <= 0, c.op == ">=" && d < 0, c.op == "=" && d != 0:
+			return false
+		}
+		allowed = allowed || len(c.pre) > 0 && c.major == v.major && c.minor == v.minor && c.patch == v.patch
+	}
+	return allowed
+}
+
+// parseRange returns the sets of a range, of which one has to hold. An empty set holds for
+// every version. prereleases moves the lower bounds that no number was written for down to
+// their first prerelease.
+func parseRange(text string, prereleases bool) ([][]comparator, error) {
+	var sets [][]comparator
+	for part := range strings.SplitSeq(text, "||") {
+		set, err := parseSet(stripBuild(strings.Join(strings.Fields(part), " ")), prereleases)
+		if err != nil {
+			return nil, fmt.Errorf("the range %q cannot be read: %w", text, err)
+		}
+		sets = append(sets, set)
+	}
+	return sets, nil
+}
+
+// stripBuild removes build metadata: "+" with the identifiers after it.
+func stripBuild(s string) string {
+	var out strings.Builder
+	for {
+		before, after, found := strings.Cut(s, "+")
+		out.WriteString(before)
+		if !found {
+			return out.String()
+		}
+		n := 0
+		for n < len(after) && (areIdentifiers(after[n:n+1], false) || n > 0 && after[n] == '.' && n+1 < len(after) && areIdentifiers(after[n+1:n+2], false)) {
+			n++
+		}
+		if n == 0 {
+			out.WriteByte('+')
+		}
+		s = after[n:]
+	}
+}
+
+// parseSet reads comparators with spaces between them, or a hyphen range.
+func parseSet(text string, prereleases bool) ([]comparator, error) {
+	if from, to, ok := strings.Cut(text, " - "); ok {
+		return hyphenRange(from, to, prereleases)
+	}
+	words := strings.Fields(text)
+	var set []comparator
+	for i := 0; i < len(words); i++ {
+		op, rest := cutOperator(words[i])
+		if rest == "" && i+1 < len(words) { // "> 1.2"
+			i++
+			if strings.ContainsRune("<>~^", rune(words[i][0])) {
+				return nil, fmt.Errorf("%q follows %q", words[i], op)
+			}
+			op, rest = cutOperator(op + words[i])
+		}
+		c, err := desugar(op, rest, prereleases)
+		if err != nil {
+			return nil, err
+		}
+		set = append(set, c...)
+	}
+	return set, nil
+}
+
+// cutOperator splits a word into its operator and the rest.
+func cutOperator(word string) (op, rest string) {
+	for _, op := range [...]string{">=", "<=", "~>", ">", "<", "=", "~", "^"} {
+		if rest, ok := strings.CutPrefix(word, op); ok {
+			return op, rest
+		}
+	}
+	return "", word
+}
+
+// desugar turns one word of a range into bounds.
+func desugar(op, text string, prereleases bool) ([]comparator, error) {
+	p, err := parsePartial(text)
+	if err != nil {
+		return nil, err
+	}
+	switch op {
+	case "~", "~>":
+		return between(p, p.upper(1), prereleases), nil
+	case "^":
+		return between(p, p.upper(p.caret()), prereleases), nil
+	}
+	if p.late {
+		return nil, fmt.Errorf("%q has a number after an x", text)
+	}
+	if p.x == 3 {
+		if p.prefix != "" && p.prefix != "v" {
+			return nil, fmt.Errorf("%q has %q before it", text, p.prefix)
+		}
+		if op == "" {
+			op = "="
+		}
+		return []comparator{{op, p.version}}, nil
+	}
+	return xRange(op, p, prereleases), nil
+}
+
+// xRange returns the bounds of an operator and a version of which parts are open.
+func xRange(op string, p partial, prereleases bool) []comparator {
+	switch {
+	case p.x == 0 && (op == ">" || op == "<"):
+		return []comparator{{"<", version{pre: []string{"0"}}}} // none
+	case p.x == 0:
+		return nil
+	case op == ">": // >1.2 is >=1.3.0
+		return []comparator{{">=", first(p.upper(p.x-1), prereleases)}}
+	case op == "<=": // <=1.2 is <1.3.0-0
+		return []comparator{{"<", first(p.upper(p.x-1), true)}}
+	case op == ">=":
+		return []comparator{{">=", first(p.floor(), prereleases)}}
+	case op == "<":
+		return []comparator{{"<", first(p.floor(), true)}}
+	}
+	return between(p, p.upper(p.x-1), prereleases)
+}
+
+// between returns the bounds from p up to, without, an upper version. Both belong to a
+// partial version of which the first number is written; otherwise all versions fit.
+func between(p partial, upper version, prereleases bool) []comparator {
+	if p.x == 0 {
+		return nil
+	}
+	lower := p.version
+	if p.x < 3 {
+		lower = first(p.floor(), prereleases)
+	}
+	return []comparator{{">=", lower}, {"<", first(upper, true)}}
+}
+
+// floor returns p with 0 for its open parts.
+func (p partial) floor() version {
+	v := version{major: p.major, minor: p.minor, patch: p.patch}
+	if p.x < 3 {
+		v.patch = 0
+	}
+	if p.x < 2 {
+		v.minor = 0
+	}
+	return v
+}
+
+// upper returns the next version after all that share the parts of p up to and with the
+// given one (0 is the major). An open part cannot be raised: then the last written one is.
+func (p partial) upper(part int) version {
+	switch min(part, max(p.x-1, 0)) {
+	case 0:
+		return version{major: p.major + 1}
+	case 1:
+		return version{major: p.major, minor: p.minor + 1}
+	}
+	return version{major: p.major, minor: p.minor, patch: p.patch + 1}
+}
+
+// caret returns the part that "^" lets grow no further: the first that is not 0.
+func (p partial) caret() int {
+	switch {
+	case p.major > 0 || p.x == 1:
+		return 0
+	case p.minor > 0 || p.x == 2:
+		return 1
+	}
+	return 2
+}
+
+// first returns the version itself or, if prereleases count, its first prerelease.
+func first(v version, prereleases bool) version {
+	if prereleases {
+		v.pre = []string{"0"}
+	}
+	return v
+}
+
+// hyphenRange returns the bounds of "from - to". An open part of the upper one includes all
+// versions that begin so.
+func hyphenRange(from, to string, prereleases bool) ([]comparator, error) {
+	f, err := parsePartial(from)
+	if err != nil {
+		return nil, err
+	}
+	t, err := parsePartial(to)
+	if err != nil {
+		return nil, err
+	}
+	for _, end := range []partial{f, t} {
+		if end.x == 3 && end.prefix != "" && end.prefix != "v" {
+			return nil, fmt.Errorf("\"%s - %s\" has %q before a version", from, to, end.prefix)
+		}
+	}
+	var set []comparator
+	switch {
+	case f.x == 0:
+	case f.x < 3:
+		set = append(set, comparator{">=", first(f.floor(), prereleases)})
+	case len(f.pre) > 0:
+		set = append(set, comparator{">=", f.version})
+	default:
+		set = append(set, comparator{">=", first(f.version, prereleases)})
+	}
+	switch {
+	case t.x == 0:
+	case t.x < 3:
+		set = append(set, comparator{"<", first(t.upper(t.x-1), true)})
+	case len(t.pre) == 0 && prereleases:
+		set = append(set, comparator{"<", first(t.upper(2), true)})
+	default:
+		set = append(set, comparator{"<=", t.version})
+	}
+	return set, nil
+}

@@ -1,0 +1,122 @@
+package npm
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+func TestSignalsInWords(t *testing.T) {
+	const signed = `"dist":{"attestations":{"url":"u"},"signatures":[{}]}`
+	for _, c := range []struct{ name, old, new, want string }{
+		{"nothing", signed + `,"_npmUser":{"name":"ann"}`, signed + `,"_npmUser":{"name":"ann"}`, ""},
+		{"a deprecation", ``, `"deprecated":"use x"`, "the new version is deprecated: use x"},
+		{"both are deprecated", `"deprecated":"a"`, `"deprecated":"b"`, "the new version is deprecated: b"},
+		{"an empty deprecation, which lifts it", ``, `"deprecated":""`, ""},
+		{"provenance is lost", signed, `"dist":{"signatures":[{}]}`, "the old version has a provenance attestation, and the new one has none"},
+		{"provenance is new", `"dist":{"signatures":[{}]}`, signed, ""},
+		{"the signature is lost", `"dist":{"signatures":[{}]}`, `"dist":{}`, "the registry signed the old version, and not the new one"},
+		{"another publisher", `"_npmUser":{"name":"ann"}`, `"_npmUser":{"name":"bob"}`, "ann published the old version, and bob the new one"},
+		{"a person instead of a CI system", `"_npmUser":{"name":"GitHub Actions","trustedPublisher":{"id":"github"}}`, `"_npmUser":{"name":"bob"}`, "GitHub Actions (trusted publisher github) published the old version, and bob the new one"},
+		{"no publisher in the short form", `"_npmUser":{"name":"ann"}`, ``, ""},
+		{"scripts", `"scripts":{"test":"x"}`, `"scripts":{"postinstall":"x","preinstall":"y"}`, "the new version runs scripts when it is installed: postinstall, preinstall"},
+		{"scripts in the short form", ``, `"hasInstallScript":true`, "the new version runs scripts when it is installed: install scripts"},
+		{"a build", ``, `"gypfile":true`, "the new version runs scripts when it is installed: node-gyp"},
+		{"scripts before", `"hasInstallScript":true`, `"hasInstallScript":true`, ""},
+	} {
+		got, err := Signals(fmt.Appendf(nil, `{"versions":{"1.0.0":{%s},"2.0.0":{%s}}}`, c.old, c.new), "1.0.0", "2.0.0")
+		var words []string
+		for _, s := range got {
+			words = append(words, s.String())
+		}
+		if strings.Join(words, "; ") != c.want || err != nil {
+			t.Errorf("%s: %q, %v", c.name, words, err)
+		}
+	}
+	got, err := Signals([]byte(`{"versions":{"2.0.0":{"deprecated":true}}}`), "1.0.0", "2.0.0")
+	if len(got) != 2 || got[0].Kind != Deprecated || got[1].String() != "the registry no longer has the old version" || err != nil {
+		t.Error(got, err)
+	}
+	if _, err := Signals([]byte(`{"name":"p","versions":{}}`), "1.0.0", "2.0.0"); message(err) != "the registry's metadata of p do not have version 2.0.0" {
+		t.Error(err)
+	}
+	if _, err := Signals([]byte(`<html>`), "1.0.0", "2.0.0"); err == nil {
+		t.Error("HTML is metadata")
+	}
+}
+
+func TestWriterOfVersion(t *testing.T) {
+	for _, c := range []struct{ version, file, variable string }{
+		{"0.6.2", "dist/memory.json", ""},
+		{"2025.8.4", "dist/memory.json", "MEMORY_FILE_PATH"},
+		{"2025.9.25", "dist/memory.json", "MEMORY_FILE_PATH"},
+		{"2025.11.25", "dist/memory.jsonl", "MEMORY_FILE_PATH"},
+		{"2026.8.31", "dist/memory.jsonl", "MEMORY_FILE_PATH"},
+		{"0.6.1", "", ""},
+	} {
+		w, ok := WriterOf("@modelcontextprotocol/server-memory", c.version)
+		if w.File != c.file || w.Variable != c.variable || ok != (c.file != "") {
+			t.Errorf("%s: %+v", c.version, w)
+		}
+	}
+	if w, ok := WriterOf("server-memory", "2026.8.31"); ok {
+		t.Error(w)
+	}
+	for _, w := range Writers() {
+		if _, err := parseRange(w.Versions, false); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestWritersAmongRealServers reads the installed servers: a file that names its own folder
+// and writes files is in the table, and the code of the table's version has its facts.
+func TestWritersAmongRealServers(t *testing.T) {
+	own := regexp.MustCompile(`import\.meta\.(url|dirname|filename)|__dirname|__filename`)
+	writes := regexp.MustCompile(`writeFile|appendFile|createWriteStream|mkdir`)
+	scope := filepath.Join(servers(t), "@modelcontextprotocol")
+	entries, err := os.ReadDir(scope)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), "server-") {
+			continue
+		}
+		manifest, err := os.ReadFile(filepath.Join(scope, e.Name(), "package.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, err := readObject(manifest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, known := WriterOf(o.text("name"), o.text("version"))
+		files, _ := filepath.Glob(filepath.Join(scope, e.Name(), "dist", "*.js"))
+		deeper, _ := filepath.Glob(filepath.Join(scope, e.Name(), "dist", "*", "*.js"))
+		found := false
+		for _, file := range append(files, deeper...) {
+			code, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if own.Match(code) && writes.Match(code) {
+				found = true
+				if !strings.Contains(string(code), w.Variable) || !strings.Contains(string(code), "'"+filepath.Base(w.File)+"'") {
+					t.Errorf("%s does not have what the table says: %+v", file, w)
+				}
+			}
+		}
+		if found != known {
+			t.Errorf("%s %s: writes in its own folder %v, in the table %v", o.text("name"), o.text("version"), found, known)
+		}
+		seen++
+	}
+	if seen < 6 {
+		t.Errorf("only %d servers", seen)
+	}
+}

@@ -1,0 +1,94 @@
+package runtime
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/packages/npm"
+)
+
+func TestChoose(t *testing.T) {
+	found := Found{Language: Node, Interpreters: []Interpreter{
+		{Language: Node, Path: "/usr/bin/node", Version: "20.20.2", Sources: []string{"PATH"}, Default: true},
+		{Language: Node, Path: "/h/9", Version: "9.1.0"}, {Language: Node, Path: "/h/22", Version: "22.1.0"}, {Language: Node, Path: "/h/24", Version: "24.10.0"},
+		{Language: Node, Path: "/h/24.9", Version: "24.9.0"}, {Language: Node, Path: "/h/25", Version: "25.0.0-nightly1"},
+	}}
+	for _, c := range []struct{ name, rng, want string }{
+		{"nothing is asked: that of PATH", "", "/usr/bin/node"},
+		{"that of PATH fits", ">=18", "/usr/bin/node"},
+		{"the newest that fits, by number", "^22 || ^24", "/h/24"},
+		{"a prerelease counts", ">=22", "/h/25"},
+		{"an old one", "<20", "/h/9"},
+	} {
+		got, err := found.Choose(c.rng, npm.EngineFits)
+		if got.Path != c.want || err != nil {
+			t.Errorf("%s: %s, %v", c.name, got.Path, err)
+		}
+	}
+	if _, err := found.Choose("latest", npm.EngineFits); err == nil || !strings.Contains(err.Error(), `the range "latest" cannot be read`) {
+		t.Error(err)
+	}
+}
+
+func TestMissingInWords(t *testing.T) {
+	node := []Interpreter{{Language: Node, Path: "/usr/bin/node", Version: "20.20.2", Sources: []string{"PATH"}}, {Language: Node, Path: "/h/18/node", Version: "18.1.0", Sources: []string{"nvm", "PATH"}}}
+	for _, c := range []struct {
+		name  string
+		found Found
+		rng   string
+		want  string
+	}{
+		{"others, of nvm", Found{Language: Node, Interpreters: node, managers: []string{"nvm", "fnm"}}, ">=22.5",
+			"the package needs Node.js >=22.5, and what is here does not fit: 20.20.2 (/usr/bin/node, from PATH), 18.1.0 (/h/18/node, from nvm and PATH); to get one: nvm install 24"},
+		{"none", Found{Language: Node}, "", "the package needs Node.js, and there is none in PATH or of a version manager; install Node.js 24 with the package manager of your system, or from https://nodejs.org"},
+		{"one that is refused", Found{Language: Node, Refused: []Refusal{{"/w/node", "PATH", "it lies in /w, where servers may write"}}}, "^22",
+			"the package needs Node.js ^22, and there is none in PATH or of a version manager; /w/node is not used: it lies in /w, where servers may write; install Node.js 22 with the package manager of your system, or from https://nodejs.org"},
+		{"one that no usual version fits", Found{Language: Node}, "24.1.0", "the package needs Node.js 24.1.0, and there is none in PATH or of a version manager; install a version that fits"},
+		{"nodenv, which has no short way", Found{Language: Node, managers: []string{"nodenv", "volta"}}, "20", "the package needs Node.js 20, and there is none in PATH or of a version manager; to get one: volta install node@20"},
+		{"python", Found{Language: Python, managers: []string{"pyenv"}}, ">=3.10,<3.13", "the package needs Python >=3.10,<3.13, and there is none in PATH or of a version manager; to get one: pyenv install 3.12"},
+		{"python without a manager", Found{Language: Python}, ">=3.14", "the package needs Python >=3.14, and there is none in PATH or of a version manager; install Python 3.14 with the package manager of your system, or from https://www.python.org, or: uv python install 3.14"},
+	} {
+		fits := npm.EngineFits
+		if c.found.Language == Python {
+			fits = PythonFits
+		}
+		_, err := c.found.Choose(c.rng, fits)
+		var missing *MissingError
+		if !errors.As(err, &missing) || err.Error() != c.want {
+			t.Errorf("%s: %v\nwant %s", c.name, err, c.want)
+		}
+	}
+}
+
+func TestPythonFits(t *testing.T) {
+	for _, c := range []struct {
+		rng, version string
+		want         bool
+	}{
+		{"", "3.9.1", true}, {">=3.10", "3.9.1", false}, {">=3.10", "3.10.0", true}, {">=3.10,<4", "3.12.1", true}, {">=3.10, <3.12", "3.12.0", false},
+		{">3.10", "3.10.1", true}, {">3.10", "3.10.0", false}, {"<=3.11", "3.11.1", false}, {"<=3.11.1", "3.11.1", true},
+		{"==3.11.*", "3.11.9", true}, {"==3.11.*", "3.12.0", false}, {"==3.11", "3.11.0", true}, {"==3.11", "3.11.1", false},
+		{"!=3.11.*,>=3", "3.11.2", false}, {"!=3.11.1", "3.11.2", true}, {"~=3.10", "3.12.0", true}, {"~=3.10", "4.0.0", false}, {"~=3.10.2", "3.10.9", true}, {"~=3.10.2", "3.11.0", false}, {"~=3.10.2", "3.10.1", false},
+		{">=3.14", "3.14.0rc1", false}, {"<3.14", "3.14.0rc1", false}, {">=3.13", "3.14.0rc1", true}, {">=3.10,", "3.11.0", true}, {"==3.*", "3.1.1", true},
+	} {
+		if got, err := PythonFits(c.rng, c.version); got != c.want || err != nil {
+			t.Errorf("%q, %s: %v, %v", c.rng, c.version, got, err)
+		}
+	}
+	for _, rng := range []string{"3.10", ">=3.x", "===3.1", ">=3.10.*", "~=3", ">=3.14rc1", ">=1.2.3.4.5", ">=", "^3.10", ">=99999999999999999999"} {
+		if _, err := PythonFits(rng, "3.11.0"); err == nil {
+			t.Errorf("%q is read", rng)
+		}
+	}
+}
+
+func FuzzPythonFits(f *testing.F) {
+	f.Add(">=3.10,<4,!=3.11.*", "3.12.1")
+	f.Add("~=3.10.2.1", "3.14.0rc1")
+	f.Fuzz(func(t *testing.T, rng, version string) {
+		if ok, err := PythonFits(rng, version); ok && err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,30 @@
+// Package runtime finds the interpreters of this machine, node and python, and chooses one
+// for what a package asks. [Finder.Find] looks in PATH and in the directories of version
+// managers (nvm, fnm, volta, asdf, mise, nodenv and n for node; pyenv, asdf, mise and uv for
+// python); [Found.Choose] prefers the one that PATH gives, which npx would have used.
+//
+// # Which programs are run
+//
+// A version is read from the directory where its manager says it. Only otherwise the
+// interpreter itself is asked, by --version, outside of any jail. That happens under these
+// conditions, and an interpreter that does not meet them is no candidate at all:
+//
+//   - Its path is absolute. Relative entries of PATH do not count.
+//   - Only the user or root could have put it there: every directory and link on the way,
+//     and the file, belong to one of them, and no other user may write them.
+//   - It lies in no directory that the caller names as untrusted, such as a workspace in
+//     which a server may write.
+//   - Its name, after all links, is that of an interpreter. Shims of version managers are
+//     never run; the program that they would start is looked up in their files.
+//
+// It runs in the directory / with an environment of its own, so NODE_OPTIONS and the like
+// have no effect, without input, and for ten seconds at most.
+//
+// # Limits
+//
+//   - Paths are POSIX paths. On Windows, Find returns [ErrWindows].
+//   - A shim is resolved by variables, .tool-versions, .python-version, .node-version, the
+//     managers' global files, and volta's pin in a package.json. mise.toml is not read: then
+//     the versions of mise are candidates, and none is the one of PATH.
+//   - Virtual environments count as the interpreter that they are made from.
+package runtime

@@ -1,0 +1,247 @@
+package runtime
+
+import (
+	"context"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// A Finder looks for interpreters on a host.
+type Finder struct {
+	Host *hostfs.Host
+	// Untrusted are directories, absolute, in which no program is run or chosen: workspaces,
+	// and all else that servers may write.
+	Untrusted []string
+	// Version asks an interpreter for its version. If it is nil, the interpreter is run.
+	Version func(ctx context.Context, file string) (string, error)
+}
+
+// A place is a path at which an interpreter may stand.
+type place struct {
+	file, source string
+	isDefault    bool
+}
+
+// Find returns the interpreters of a language. The package comment says which are run.
+func (f Finder) Find(ctx context.Context, lang Language) (Found, error) {
+	if f.Host.OS == "windows" {
+		return Found{}, ErrWindows
+	}
+	s := &search{Finder: f, paths: hostfs.NewLinkResolver(f.Host), owners: ownerHost(f.Host), found: Found{Language: lang}}
+	for _, p := range s.fromPath(lang) {
+		s.add(ctx, p)
+	}
+	for _, m := range managers(f.Host, lang) {
+		versions := newestFirst(s.list(m.root))
+		if len(versions) > 0 {
+			s.found.managers = append(s.found.managers, m.name)
+		}
+		for _, v := range versions {
+			s.add(ctx, place{file: path.Join(m.root, v, m.program), source: m.name})
+		}
+	}
+	return s.found, ctx.Err()
+}
+
+// A search is one run of Find.
+type search struct {
+	Finder
+	paths, owners *hostfs.LinkResolver
+	found         Found
+}
+
+// ownerHost returns a resolver that tells which accounts could replace a program. Two more kinds of
+// owners count as root: on macOS the group of administrators, who own Homebrew,
+// and in a user namespace that does not know root the owner of the system's directories.
+func ownerHost(h *hostfs.Host) *hostfs.LinkResolver {
+	o := *h
+	o.OwnGroup = func(gid int) bool {
+		const admin = 80
+		return h.OS == "darwin" && gid == admin || h.OwnGroup != nil && h.OwnGroup(gid)
+	}
+	o.Lstat = func(p string) (hostfs.FileInfo, error) {
+		info, err := h.Lstat(p)
+		system := policy.Within(p, "/usr") || policy.Within(p, "/bin") || policy.Within(p, "/opt")
+		if system && h.Unmapped != nil && h.Unmapped(info.UID) {
+			info.UID = 0
+		}
+		return info, err
+	}
+	return hostfs.NewLinkResolver(&o)
+}
+
+// fromPath returns the places in PATH. The first is the default; shims are replaced by what
+// they would start.
+func (s *search) fromPath(lang Language) (out []place) {
+	value, _ := s.Host.Getenv("PATH")
+	var dirs []string
+	for _, dir := range strings.Split(value, ":") {
+		if path.IsAbs(dir) && !slices.Contains(dirs, path.Clean(dir)) {
+			dirs = append(dirs, path.Clean(dir))
+		}
+	}
+	for i, dir := range dirs {
+		before := len(out)
+		for _, name := range s.names(lang, dir) {
+			file := path.Join(dir, name)
+			if !s.isProgram(file) {
+				continue
+			}
+			p := place{file: file, source: "PATH", isDefault: len(out) == 0}
+			if manager := s.shimOf(file); manager != "" {
+				p.file = s.unshim(manager, file, dirs[i+1:])
+			}
+			if p.file == "" && len(out) > before {
+				continue // one word for all the shims of a directory
+			}
+			if p.file == "" {
+				s.refuse(file, "PATH", "it is a shim of a version manager, and the version that it would start is not known")
+			}
+			out = append(out, p)
+		}
+	}
+	return slices.DeleteFunc(out, func(p place) bool { return p.file == "" })
+}
+
+// names returns the names of a language's interpreters that a directory may have, in the
+// order in which launchers try them.
+func (s *search) names(lang Language, dir string) []string {
+	if lang == Node {
+		return []string{"node", "nodejs"}
+	}
+	names := []string{"python3", "python"}
+	var others []string
+	for _, name := range s.list(dir) {
+		if minor, ok := strings.CutPrefix(name, "python3."); ok && strings.Trim(minor, "0123456789") == "" {
+			others = append(others, name)
+		}
+	}
+	return append(names, newestFirst(others)...)
+}
+
+// isProgram reports whether a path leads to a file that may be executed.
+func (s *search) isProgram(file string) bool {
+	at, err := s.paths.Resolve(file)
+	return err == nil && at.Exists() && at.Info.Mode.IsRegular() && at.Info.Mode&0o111 != 0
+}
+
+func (s *search) refuse(file, source, reason string) {
+	s.found.Refused = append(s.found.Refused, Refusal{file, source, reason})
+}
+
+// add examines a place, and adds the interpreter that stands there.
+func (s *search) add(ctx context.Context, p place) {
+	if !s.isProgram(p.file) || ctx.Err() != nil {
+		return
+	}
+	at, _ := s.paths.Resolve(p.file) // isProgram has asked
+	if i := slices.IndexFunc(s.found.Interpreters, func(i Interpreter) bool { return i.Path == at.Path }); i >= 0 {
+		have := &s.found.Interpreters[i]
+		if have.Default = have.Default || p.isDefault; !slices.Contains(have.Sources, p.source) {
+			have.Sources = append(have.Sources, p.source)
+		}
+		return
+	}
+	if slices.ContainsFunc(s.found.Refused, func(r Refusal) bool { return r.Path == p.file || r.Path == at.Path }) {
+		return
+	}
+	if reason := s.fault(p.file, at); reason != "" {
+		s.refuse(p.file, p.source, reason)
+		return
+	}
+	version := versionOfPath(at.Path)
+	if version == "" {
+		ask := s.Version
+		if ask == nil {
+			ask = runVersion
+		}
+		text, err := ask(ctx, at.Path)
+		if version = versionIn(text); err != nil || version == "" {
+			reason := "its version is not known: it answers --version with " + policy.QuoteShell(firstLine(text))
+			if err != nil {
+				reason = "its version is not known: " + err.Error()
+			}
+			s.refuse(at.Path, p.source, reason)
+			return
+		}
+	}
+	s.found.Interpreters = append(s.found.Interpreters, Interpreter{Language: s.found.Language, Path: at.Path, Version: version, Sources: []string{p.source}, Default: p.isDefault})
+}
+
+// fault returns why a program is not run, or "".
+func (s *search) fault(file string, at hostfs.ResolvedPath) string {
+	for _, dir := range s.Untrusted {
+		names := []string{file, at.Path}
+		for _, l := range at.Links {
+			names = append(names, l.Path)
+		}
+		for _, name := range names {
+			if policy.Within(name, dir) {
+				return "it lies in " + dir + ", where servers may write"
+			}
+		}
+	}
+	if !isInterpreter(s.found.Language, path.Base(at.Path)) {
+		return "it is a stand-in: it leads to " + at.Path
+	}
+	if err := s.owners.CheckTrusted(file); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// isInterpreter reports whether a file name is that of an interpreter: node, node22, nodejs,
+// python3.12, pypy3.
+func isInterpreter(lang Language, name string) bool {
+	stems := []string{"nodejs", "node"}
+	if lang == Python {
+		stems = []string{"python", "pypy"}
+	}
+	for _, stem := range stems {
+		if rest, ok := strings.CutPrefix(name, stem); ok && strings.Trim(rest, "0123456789.-") == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// list returns the names in a directory, "" names and errors left out.
+func (s *search) list(dir string) (names []string) {
+	at, err := s.paths.Resolve(dir)
+	if err != nil || !at.Exists() || !at.Info.Mode.IsDir() {
+		return nil
+	}
+	entries, _ := s.Host.ReadDir(at.Path)
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name, ".") {
+			names = append(names, e.Name)
+		}
+	}
+	return names
+}
+
+// read returns the beginning of a file, or "".
+func (s *search) read(file string) string {
+	at, err := s.paths.Resolve(file)
+	if err != nil || !at.Exists() || at.Info.Mode.Type() != fs.FileMode(0) {
+		return ""
+	}
+	head, _ := s.Host.ReadHead(at.Path, 64<<10)
+	return string(head)
+}
+
+// newestFirst sorts names of versions.
+func newestFirst(names []string) []string {
+	slices.SortFunc(names, func(a, b string) int {
+		if c := compareVersions(bareVersion(b), bareVersion(a)); c != 0 {
+			return c
+		}
+		return strings.Compare(a, b)
+	})
+	return names
+}

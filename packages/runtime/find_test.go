@@ -1,0 +1,311 @@
+//go:build unix
+
+package runtime
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// A machine is a directory that stands for a host, with a home directory in it.
+type machine struct {
+	t    *testing.T
+	dir  string
+	host hostfs.Host
+}
+
+// newMachine makes files: "x NAME" is a program, "l NAME -> TARGET" a link, "f NAME: TEXT" a
+// file. In variables and targets, @/ is the directory.
+func newMachine(t *testing.T, environ []string, files ...string) *machine {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	host, err := hostfs.LocalHost()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &machine{t, dir, host}
+	host.Home, host.Dir = m.at("home"), m.at("home/work")
+	for _, e := range environ {
+		host.Environ = append(host.Environ, strings.ReplaceAll(e, "@/", dir+"/"))
+	}
+	host.Environ = host.Environ[len(host.Environ)-len(environ):]
+	m.host = host
+	for _, f := range files {
+		kind, name, _ := strings.Cut(f, " ")
+		name, rest, _ := strings.Cut(name, map[string]string{"x": "\n", "l": " -> ", "f": ": "}[kind])
+		if err := os.MkdirAll(filepath.Dir(m.at(name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		switch kind {
+		case "x":
+			err = os.WriteFile(m.at(name), nil, 0o755)
+		case "l":
+			err = os.Symlink(strings.ReplaceAll(rest, "@/", dir+"/"), m.at(name))
+		case "f":
+			err = os.WriteFile(m.at(name), []byte(rest), 0o644)
+		default:
+			panic("no such kind: " + f)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return m
+}
+
+func (m *machine) at(name string) string { return filepath.Join(m.dir, name) }
+
+// find searches, with answers for the programs that may be run: NAME to VERSION. A program
+// without an answer must not be run.
+func (m *machine) find(lang Language, answers map[string]string, untrusted ...string) Found {
+	m.t.Helper()
+	for i := range untrusted {
+		untrusted[i] = m.at(untrusted[i])
+	}
+	found, err := Finder{Host: &m.host, Untrusted: untrusted, Version: func(_ context.Context, file string) (string, error) {
+		text, ok := answers[strings.TrimPrefix(file, m.dir+"/")]
+		if !ok {
+			m.t.Errorf("%s was run", file)
+		}
+		return text, nil
+	}}.Find(context.Background(), lang)
+	if err != nil {
+		m.t.Error(err)
+	}
+	return found
+}
+
+// list writes what was found: VERSION PATH SOURCES, with * for the default.
+func (m *machine) list(f Found) (out []string) {
+	for _, i := range f.Interpreters {
+		if !strings.HasPrefix(i.Path, m.dir) {
+			continue // of the machine that runs the tests: /usr/local/n
+		}
+		s := i.Version + " " + i.Path + " " + strings.Join(i.Sources, "+")
+		if i.Default {
+			s += " *"
+		}
+		out = append(out, strings.ReplaceAll(s, m.dir+"/", ""))
+	}
+	return out
+}
+
+func (m *machine) wants(name string, got Found, want ...string) {
+	m.t.Helper()
+	if list := m.list(got); !slices.Equal(list, want) {
+		m.t.Errorf("%s:\n%s\nwant\n%s\nrefused: %v", name, strings.Join(list, "\n"), strings.Join(want, "\n"), got.Refused)
+	}
+}
+
+func TestFindNodeOfVersionManagers(t *testing.T) {
+	m := newMachine(t, []string{"PATH=:bin:@/usr/bin:@/none"},
+		"x usr/bin/node", "l usr/bin/nodejs -> node",
+		"x home/.nvm/versions/node/v9.11.2/bin/node", "x home/.nvm/versions/node/v20.11.1/bin/node", "f home/.nvm/versions/node/v20.11.2/bin/node: not executable",
+		"x home/.local/share/fnm/node-versions/v22.1.0/installation/bin/node", "l home/.local/share/fnm/aliases/default -> ../node-versions/v22.1.0/installation",
+		"x home/.volta/tools/image/node/18.20.0/bin/node",
+		"x home/.asdf/installs/nodejs/21.0.0/bin/node",
+		"x home/.local/share/mise/installs/node/24.2.0/bin/node", "l home/.local/share/mise/installs/node/24 -> ./24.2.0", "l home/.local/share/mise/installs/node/latest -> ./24.2.0",
+		"x home/.nodenv/versions/16.0.0/bin/node",
+		"x home/n/n/versions/node/14.0.0/bin/node",
+	)
+	got := m.find(Node, map[string]string{"usr/bin/node": "v20.20.2\n"})
+	m.wants("all managers", got,
+		"20.20.2 usr/bin/node PATH *",
+		"20.11.1 home/.nvm/versions/node/v20.11.1/bin/node nvm", "9.11.2 home/.nvm/versions/node/v9.11.2/bin/node nvm",
+		"22.1.0 home/.local/share/fnm/node-versions/v22.1.0/installation/bin/node fnm",
+		"18.20.0 home/.volta/tools/image/node/18.20.0/bin/node volta",
+		"21.0.0 home/.asdf/installs/nodejs/21.0.0/bin/node asdf",
+		"24.2.0 home/.local/share/mise/installs/node/24.2.0/bin/node mise",
+		"16.0.0 home/.nodenv/versions/16.0.0/bin/node nodenv",
+		"14.0.0 home/n/n/versions/node/14.0.0/bin/node n")
+	if got.Interpreters[0].ABI() != "node-20" {
+		t.Error(got.Interpreters[0].ABI())
+	}
+
+	m = newMachine(t, []string{"PATH=@/opt/nvm/versions/node/v20.1.0/bin", "NVM_DIR=@/opt/nvm", "XDG_DATA_HOME=@/data"},
+		"x opt/nvm/versions/node/v20.1.0/bin/node", "x home/.nvm/versions/node/v1.0.0/bin/node", "x data/mise/installs/node/24.0.0/bin/node")
+	m.wants("variables, and PATH in a manager", m.find(Node, nil),
+		"20.1.0 opt/nvm/versions/node/v20.1.0/bin/node PATH+nvm *", "24.0.0 data/mise/installs/node/24.0.0/bin/node mise")
+
+	m = newMachine(t, []string{"PATH=@/app/1.2.3/bin:@/brew/bin"},
+		"x app/1.2.3/bin/node", "x brew/Cellar/node@20/20.19.0_1/bin/node", "l brew/bin/node -> ../Cellar/node@20/20.19.0_1/bin/node")
+	m.wants("Homebrew, and the version of something else", m.find(Node, map[string]string{"app/1.2.3/bin/node": "v22.0.0-nightly2025"}),
+		"22.0.0-nightly2025 app/1.2.3/bin/node PATH *", "20.19.0 brew/Cellar/node@20/20.19.0_1/bin/node PATH")
+}
+
+func TestFindPython(t *testing.T) {
+	m := newMachine(t, []string{"PATH=@/venv/bin:@/usr/bin"},
+		"x usr/bin/python3.11", "x usr/bin/python3.9", "l usr/bin/python3 -> python3.11", "x usr/bin/python3-config", "f usr/bin/python3.8: none",
+		"l venv/bin/python3 -> ../../usr/bin/python3.9", "l venv/bin/python -> python3",
+		"x home/.pyenv/versions/3.12.1/bin/python3.12", "l home/.pyenv/versions/3.12.1/bin/python3 -> python3.12",
+		"x home/.local/share/uv/python/cpython-3.13.2-linux-x86_64-gnu/bin/python3.13", "l home/.local/share/uv/python/cpython-3.13.2-linux-x86_64-gnu/bin/python3 -> python3.13",
+		"x home/.asdf/installs/python/3.10.0/bin/python3")
+	got := m.find(Python, map[string]string{"usr/bin/python3.11": "Python 3.11.2", "usr/bin/python3.9": "Python 3.9.1+"})
+	m.wants("all managers", got,
+		"3.9.1 usr/bin/python3.9 PATH *", "3.11.2 usr/bin/python3.11 PATH",
+		"3.12.1 home/.pyenv/versions/3.12.1/bin/python3.12 pyenv",
+		"3.10.0 home/.asdf/installs/python/3.10.0/bin/python3 asdf",
+		"3.13.2 home/.local/share/uv/python/cpython-3.13.2-linux-x86_64-gnu/bin/python3.13 uv")
+	if got.Interpreters[1].ABI() != "python-3.11" {
+		t.Error(got.Interpreters[1].ABI())
+	}
+}
+
+func TestFindBehindShims(t *testing.T) {
+	pyenv := []string{"x home/.pyenv/shims/python3", "x home/.pyenv/versions/3.10.1/bin/python3", "x home/.pyenv/versions/3.12.1/bin/python3", "x usr/bin/python3"}
+	asdf := []string{"x home/.asdf/shims/node", "x home/.asdf/installs/nodejs/20.1.0/bin/node", "x home/.asdf/installs/nodejs/22.1.0/bin/node"}
+	volta := []string{"x home/.volta/bin/volta-shim", "l home/.volta/bin/node -> volta-shim", "x home/.volta/tools/image/node/20.1.0/bin/node", "x home/.volta/tools/image/node/22.1.0/bin/node"}
+	for _, c := range []struct {
+		name    string
+		lang    Language
+		environ string
+		files   []string
+		more    string
+		want    string // the default; "" for none
+	}{
+		{"pyenv by its global file", Python, "PATH=@/home/.pyenv/shims", pyenv, "f home/.pyenv/version: 3.10", "home/.pyenv/versions/3.10.1/bin/python3"},
+		{"pyenv by the nearest file", Python, "PATH=@/home/.pyenv/shims", pyenv, "f home/.python-version: 3.12.1", "home/.pyenv/versions/3.12.1/bin/python3"},
+		{"pyenv that passes on", Python, "PATH=@/home/.pyenv/shims:@/usr/bin", pyenv, "f home/.pyenv/version: system", "usr/bin/python3"},
+		{"pyenv without a version", Python, "PATH=@/home/.pyenv/shims:@/usr/bin", pyenv, "f x: ", "usr/bin/python3"},
+		{"pyenv with one that is missing", Python, "PATH=@/home/.pyenv/shims:@/usr/bin", pyenv, "f home/.pyenv/version: 3.99", ""},
+		{"asdf by the home directory", Node, "PATH=@/home/.asdf/shims", asdf, "f home/.tool-versions: python 3.1\nnodejs 22 # y", "home/.asdf/installs/nodejs/22.1.0/bin/node"},
+		{"asdf without a version", Node, "PATH=@/home/.asdf/shims", asdf, "f x: ", ""},
+		{"volta by default", Node, "PATH=@/home/.volta/bin", volta, `f home/.volta/tools/user/platform.json: {"node":{"runtime":"20.1.0"}}`, "home/.volta/tools/image/node/20.1.0/bin/node"},
+		{"volta by a project", Node, "PATH=@/home/.volta/bin", volta, `f home/work/package.json: {"volta":{"node":"22.1.0"}}`, "home/.volta/tools/image/node/22.1.0/bin/node"},
+		{"a link into mise", Node, "PATH=@/home/.local/share/mise/shims", []string{"x usr/bin/mise", "l home/.local/share/mise/shims/node -> @/usr/bin/mise", "x home/.local/share/mise/installs/node/22.1.0/bin/node"}, "f home/work/.tool-versions: node 22.1", "home/.local/share/mise/installs/node/22.1.0/bin/node"},
+	} {
+		m := newMachine(t, []string{c.environ}, append(slices.Clone(c.files), c.more)...)
+		found := m.find(c.lang, map[string]string{"usr/bin/python3": "Python 3.11.2"})
+		got := ""
+		for _, i := range found.Interpreters {
+			if i.Default {
+				got = strings.TrimPrefix(i.Path, m.dir+"/")
+			}
+			if strings.Contains(i.Path, "shim") || strings.HasSuffix(i.Path, "mise") {
+				t.Errorf("%s: %s", c.name, i.Path)
+			}
+		}
+		if got != c.want || (c.want == "") != (len(found.Refused) > 0) {
+			t.Errorf("%s: %q, refused %v", c.name, got, found.Refused)
+		}
+	}
+	m := newMachine(t, []string{"PYENV_VERSION=3.10.1", "PATH=@/home/.pyenv/shims"}, pyenv...)
+	if got := m.find(Python, nil); !strings.HasSuffix(got.Interpreters[0].Path, "3.10.1/bin/python3") {
+		t.Error(got)
+	}
+}
+
+func TestFindRunsNoProgramOfOthers(t *testing.T) {
+	for _, c := range []struct{ name, environ, file, chmod, want string }{
+		{"a program that others may write", "PATH=@/a", "x a/node", "a/node", "may be written by other users"},
+		{"in a directory that others may write", "PATH=@/a/b", "x a/b/node", "a", "may be written by other users"},
+		{"in a workspace", "PATH=@/work/bin", "x work/bin/node", "", "where servers may write"},
+		{"a link in a workspace", "PATH=@/work/bin", "l work/bin/node -> ../../usr/bin/node", "", "where servers may write"},
+		{"a link into a workspace", "PATH=@/bin", "l bin/node -> ../work/x/node", "", "where servers may write"},
+		{"a stand-in", "PATH=@/snap", "l snap/node -> ../usr/bin/snap", "", "it is a stand-in"},
+		{"a version manager that others may write", "PATH=@/none", "x home/.nvm/versions/node/v20.1.0/bin/node", "home/.nvm/versions", "may be written by other users"},
+		{"an answer that is no version", "PATH=@/usr/bin", "x none/x", "", "its version is not known"},
+	} {
+		m := newMachine(t, []string{c.environ}, "x work/x/node", "x usr/bin/node", "x usr/bin/snap", c.file)
+		if c.chmod != "" {
+			if err := os.Chmod(m.at(c.chmod), 0o777); err != nil {
+				t.Fatal(err)
+			}
+		}
+		answers := map[string]string{}
+		if c.environ == "PATH=@/usr/bin" {
+			answers["usr/bin/node"] = "hello"
+		}
+		got := m.find(Node, answers, "work")
+		if len(m.list(got)) != 0 || len(got.Refused) != 1 || !strings.Contains(got.Refused[0].Reason, c.want) {
+			t.Errorf("%s: %v, refused %v", c.name, m.list(got), got.Refused)
+		}
+	}
+}
+
+func TestFindRefusesFilesOfOtherUsers(t *testing.T) {
+	m := newMachine(t, []string{"PATH=@/a"}, "x a/node")
+	lstat := m.host.Lstat
+	for _, c := range []struct {
+		name     string
+		uid, gid int
+		os       string
+		found    int
+	}{
+		{"root", 0, 0, "linux", 1},
+		{"the user", m.host.UID, 0, "linux", 1},
+		{"another", 4711, 0, "linux", 0},
+		{"a group", 0, 80, "linux", 0},
+		{"the administrators of macOS", 0, 80, "darwin", 1},
+	} {
+		m.host.OS = c.os
+		m.host.Lstat = func(p string) (hostfs.FileInfo, error) {
+			info, err := lstat(p)
+			if p == m.at("a/node") {
+				info.UID, info.GID = c.uid, c.gid
+				if c.gid != 0 {
+					info.Mode |= 0o020
+				}
+			}
+			return info, err
+		}
+		answers := map[string]string{}
+		if c.found == 1 {
+			answers["a/node"] = "v20.1.0"
+		}
+		if got := m.find(Node, answers); len(m.list(got)) != c.found {
+			t.Errorf("%s: %v %v", c.name, m.list(got), got.Refused)
+		}
+	}
+}
+
+// TestFindOnThisMachine runs the interpreters of this machine.
+func TestFindOnThisMachine(t *testing.T) {
+	host, err := hostfs.LocalHost()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, lang := range []Language{Node, Python} {
+		got, err := Finder{Host: &host}.Find(context.Background(), lang)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(got.Interpreters) == 0 {
+			testkit.Skip(t, string(lang), "no %s: %v", lang, got.Refused)
+		}
+		for _, i := range got.Interpreters {
+			answer, err := runVersion(context.Background(), i.Path)
+			if v := versionIn(answer); v != i.Version || err != nil {
+				t.Errorf("%s is %s, not %s: %v", i.Path, v, i.Version, err)
+			}
+			t.Log(i)
+		}
+		t.Log(got.Refused)
+	}
+}
+
+func TestFindOnWindows(t *testing.T) {
+	if _, err := (Finder{Host: &hostfs.Host{OS: "windows"}}).Find(context.Background(), Node); !errors.Is(err, ErrWindows) {
+		t.Error(err)
+	}
+}
+
+func TestFindEndsWithItsContext(t *testing.T) {
+	m := newMachine(t, []string{"PATH=@/a"}, "x a/node")
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if got, err := (Finder{Host: &m.host}).Find(ctx, Node); !errors.Is(err, context.Canceled) || len(got.Interpreters) > 0 {
+		t.Error(got, err)
+	}
+}

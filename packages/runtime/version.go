@@ -1,0 +1,95 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"path"
+	"slices"
+	"strings"
+	"time"
+)
+
+// versionOfPath returns the version that the directory of an interpreter says, "" if it
+// says none. Only directories of version managers and of Homebrew count: the 1.2.3 of
+// /opt/app/1.2.3/bin/node is that of the application.
+func versionOfPath(real string) string {
+	dir, bin := path.Split(path.Dir(real))
+	if bin != "bin" {
+		return ""
+	}
+	dir = path.Clean(dir)
+	if path.Base(dir) == "installation" { // fnm
+		dir = path.Dir(dir)
+	}
+	name, parent := path.Base(dir), path.Base(path.Dir(dir))
+	known := slices.Contains([]string{"node", "nodejs", "python", "node-versions"}, parent) ||
+		strings.HasPrefix(parent, "node@") || strings.HasPrefix(parent, "python@") ||
+		parent == "versions" && slices.Contains([]string{".pyenv", "pyenv", ".nodenv", "nodenv"}, path.Base(path.Dir(path.Dir(dir))))
+	if !known {
+		return ""
+	}
+	name, _, _ = strings.Cut(name, "_") // the revision of Homebrew
+	if version := bareVersion(name); strings.Count(version, ".") == 2 && isRelease(version) == 1 {
+		return version
+	}
+	return ""
+}
+
+// bareVersion returns the version in the name of a directory: v20.1.0, 20.1.0, or
+// cpython-3.12.3-linux-x86_64-gnu.
+func bareVersion(name string) string {
+	if rest, ok := strings.CutPrefix(name, "cpython-"); ok {
+		name, _, _ = strings.Cut(rest, "-")
+	}
+	return strings.TrimPrefix(strings.TrimPrefix(name, "python"), "v")
+}
+
+// versionIn returns the version in what an interpreter answers to --version: "v20.1.0" or
+// "Python 3.12.3", "" if there is none.
+func versionIn(answer string) string {
+	answer = strings.TrimPrefix(firstLine(answer), "Python ")
+	word, _, _ := strings.Cut(answer, " ")
+	word = strings.TrimPrefix(strings.TrimSuffix(word, "+"), "v")
+	parts := strings.SplitN(word, ".", 3)
+	if len(parts) < 3 || strings.ContainsFunc(word, func(r rune) bool { return r < '!' || r > '~' }) {
+		return ""
+	}
+	for _, p := range parts {
+		if p == "" || p[0] < '0' || p[0] > '9' {
+			return ""
+		}
+	}
+	return word
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return strings.TrimSpace(line)
+}
+
+// patience is the longest time that an interpreter may take to tell its version.
+const patience = 10 * time.Second
+
+// runVersion asks an interpreter for its version by running it.
+func runVersion(ctx context.Context, file string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, file, "--version")
+	cmd.Env, cmd.Dir = []string{"PATH=/usr/bin:/bin", "LC_ALL=C"}, "/"
+	cmd.WaitDelay = time.Second
+	out := &firstBytes{}
+	cmd.Stdout = out
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("%s --version: %w", file, err)
+	}
+	return string(out.kept), nil
+}
+
+// firstBytes keeps the first bytes that are written to it.
+type firstBytes struct{ kept []byte }
+
+func (b *firstBytes) Write(p []byte) (int, error) {
+	b.kept = append(b.kept, p[:min(len(p), 256-len(b.kept))]...)
+	return len(p), nil
+}
