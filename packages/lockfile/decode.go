@@ -1,0 +1,205 @@
+package lockfile
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/packages/pin"
+)
+
+// A decoder reads a tree of nodes. Its methods do nothing after the first fault.
+type decoder struct{ err error }
+
+func (d *decoder) fail(n *node, format string, args ...any) {
+	if d.err == nil {
+		d.err = fault(n.line, format, args...)
+	}
+}
+
+// members calls the function for each member of a table.
+func (d *decoder) members(n *node, each func(name string, v *node)) {
+	if n.kind != isTable {
+		d.fail(n, "%s is expected here, and this is %s", isTable, n.kind)
+		return
+	}
+	for _, name := range n.keys {
+		if d.err != nil {
+			return
+		}
+		each(name, n.table[name])
+	}
+}
+
+// texts reads a table of strings. into returns nil for a name that it does not know.
+func (d *decoder) texts(n *node, into func(name string) *string) {
+	d.members(n, func(name string, v *node) { d.text(name, v, into(name)) })
+}
+
+func (d *decoder) text(name string, v *node, into *string) {
+	switch {
+	case into == nil:
+		d.fail(v, "the key %s is not known to this mcp-jail; remove it, or install a newer mcp-jail", pin.Visible(name, 80))
+	case v.kind != isString:
+		d.fail(v, "%s is %s, and has to be a string", pin.Visible(name, 80), v.kind)
+	default:
+		*into = v.text
+	}
+}
+
+func (d *decoder) entry(key Key, n *node) *Entry {
+	e := &Entry{Key: key}
+	var pinned string
+	fields := map[string]*string{
+		"note": &e.Note, "name": &e.Name, "version": &e.Version, "integrity": &e.Integrity, "program": &e.Program,
+		"file": &e.File, "engines": &e.Engines, "pinned": &pinned, "tree": &e.Tree, "files": &e.Files,
+	}
+	d.members(n, func(name string, v *node) {
+		switch name {
+		case "packages":
+			e.Packages = make([]Package, 0, len(v.keys))
+			d.members(v, func(path string, v *node) { e.Packages = append(e.Packages, d.pkg(path, v)) })
+		case "pins":
+			e.Pins = make(map[string]*pin.Pin, len(v.keys))
+			d.members(v, func(name string, v *node) { e.Pins[name] = d.pin(v) })
+		default:
+			d.text(name, v, fields[name])
+		}
+	})
+	slices.SortFunc(e.Packages, func(a, b Package) int { return strings.Compare(a.Path, b.Path) })
+	if d.err != nil {
+		return e
+	}
+	var err error
+	if e.Pinned, err = time.Parse(time.RFC3339, pinned); err != nil {
+		d.fail(n, "pinned is %q, and has to be a date and time like 2026-11-22T20:00:00Z", pin.Visible(pinned, 40))
+	} else {
+		e.Pinned = e.Pinned.UTC()
+	}
+	if err := e.check(); err != nil {
+		d.fail(n, "%s", err)
+	}
+	return e
+}
+
+func (d *decoder) pkg(path string, n *node) Package {
+	p := Package{Path: path}
+	d.texts(n, func(name string) *string {
+		switch name {
+		case "version":
+			return &p.Version
+		case "name":
+			return &p.Name
+		case "integrity":
+			return &p.Integrity
+		case "resolved":
+			return &p.Resolved
+		case "install_scripts":
+			return (*string)(&p.Scripts)
+		}
+		return nil
+	})
+	if d.err == nil && (p.Version == "" || !p.Scripts.valid()) {
+		d.fail(n, "the package %s has no version, or install_scripts is neither run nor skipped", pin.Visible(path, 120))
+	}
+	return p
+}
+
+func (d *decoder) pin(n *node) *pin.Pin {
+	p := &pin.Pin{}
+	d.members(n, func(name string, v *node) {
+		var into *string
+		switch name {
+		case "server":
+			into = &p.Server.Name
+		case "version":
+			into = &p.Server.Version
+		case "instructions":
+			into = &p.Server.Instructions
+		case "instructions_hash":
+			into = &p.Server.Hash
+		case "tools":
+			p.Tools = make([]pin.Tool, 0, len(v.keys))
+			d.members(v, func(name string, v *node) { p.Tools = append(p.Tools, d.tool(name, v)) })
+			slices.SortFunc(p.Tools, func(a, b pin.Tool) int { return strings.Compare(a.Name, b.Name) })
+			return
+		}
+		d.text(name, v, into)
+	})
+	return p
+}
+
+func (d *decoder) tool(name string, n *node) pin.Tool {
+	t := pin.Tool{Name: name}
+	d.members(n, func(name string, v *node) {
+		into, isText := (*string)(nil), false
+		switch name {
+		case "hash":
+			into = &t.Hash
+		case "title", "title_json":
+			into, isText = &t.Title, name == "title"
+		case "description", "description_json":
+			into, isText = &t.Description, name == "description"
+		case "input_schema":
+			into = &t.InputSchema
+		case "output_schema":
+			into = &t.OutputSchema
+		case "annotations":
+			into = &t.Annotations
+		case "times":
+			var err error
+			if t.Times, err = strconv.Atoi(v.text); err != nil || v.kind != isInteger || t.Times < 2 || t.Times > 1_000_000 {
+				d.fail(v, "times has to be an integer from 2 to 1000000")
+			}
+			return
+		}
+		if into != nil && *into != "" {
+			d.fail(v, "%s is there as text and as JSON", strings.TrimSuffix(name, "_json"))
+		}
+		d.text(name, v, into)
+		if isText && d.err == nil {
+			*into = pin.Quote(*into)
+		}
+	})
+	if d.err == nil && t.Hash == "" {
+		d.fail(n, "the tool %s has no hash", pin.Visible(name, 80))
+	}
+	return t
+}
+
+// A VersionError reports a file that a newer mcp-jail wrote.
+type VersionError struct {
+	File    string
+	Version string // of the format
+	Needs   string // what the file says that it needs; "" if it does not say
+}
+
+func (e *VersionError) Error() string {
+	needs := e.Needs
+	if needs == "" {
+		needs = "a newer mcp-jail"
+	}
+	file := e.File
+	if file == "" {
+		file = FileName
+	}
+	return fmt.Sprintf("%s has format version %s, and this mcp-jail reads version %d; install %s", file, pin.Visible(e.Version, 20), formatVersion, pin.Visible(needs, 80))
+}
+
+// checkVersion looks at the version first: in a newer file, nothing else is certain.
+func checkVersion(root *node) error {
+	v := root.table["version"]
+	if v == nil || v.kind != isInteger {
+		return fault(1, "there is no version = %d; this is not a lock file of mcp-jail", formatVersion)
+	}
+	if v.text == strconv.Itoa(formatVersion) {
+		return nil
+	}
+	e := &VersionError{Version: v.text}
+	if needs := root.table["needs"]; needs != nil && needs.kind == isString {
+		e.Needs = needs.text
+	}
+	return e
+}

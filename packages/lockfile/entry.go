@@ -1,0 +1,134 @@
+package lockfile
+
+import (
+	"fmt"
+	"path"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/mcp-jail/mcp-jail/packages/pin"
+)
+
+// MaxSize is the largest lock file that is read or written.
+const MaxSize = 8 << 20
+
+// FileName is the name of the lock file, in the directory of the user's configuration.
+const FileName = "mcp-jail.lock"
+
+// Ecosystem is a registry's world of names.
+type Ecosystem string
+
+const (
+	NPM  Ecosystem = "npm"
+	PyPI Ecosystem = "pypi"
+)
+
+// A Key finds an entry. Spec is what the user wrote: "@scope/pkg", "pkg@latest", "pkg@^1",
+// "pkg==1.2". It may name several packages, separated by spaces.
+type Key struct {
+	Ecosystem Ecosystem
+	Spec      string
+}
+
+func (k Key) String() string { return string(k.Ecosystem) + " " + pin.Visible(k.Spec, 120) }
+
+// An Entry is what was installed for a key. Only Name, Version and Pinned are always there.
+type Entry struct {
+	Key
+	Note      string // the user's own
+	Name      string // of the package
+	Version   string // resolved
+	Integrity string // of the package, as its registry writes it
+	Program   string // the chosen program's name
+	File      string // the program's file, relative to the tree's root, with slashes
+	Engines   string // the range of interpreters that the package asks for
+	Pinned    time.Time
+	Tree      string // digest of the list of packages
+	Files     string // digest of the unpacked files
+	// Packages is sorted by Path, and no Path is in it twice.
+	Packages []Package
+	// Pins are the tool definitions. The caller chooses the names: servers list other tools
+	// for other arguments and other capabilities of the client.
+	Pins map[string]*pin.Pin
+}
+
+// A Package is one package of a tree.
+type Package struct {
+	Path      string // npm: "node_modules/a/node_modules/b"; PyPI: the name
+	Name      string // "" if Path says it
+	Version   string
+	Integrity string // "sha512-…", "sha256:…"; "" where there is none, as for git
+	Resolved  string // where it came from, if not from a registry
+	Scripts   Scripts
+}
+
+// Scripts tells about the install scripts of a package.
+type Scripts string
+
+const (
+	NoScripts      Scripts = ""        // it has none
+	ScriptsRun     Scripts = "run"     // they were run
+	ScriptsSkipped Scripts = "skipped" // they were not run
+)
+
+// check returns why an entry cannot be written, or nil.
+func (e *Entry) check() error {
+	fail := func(format string, args ...any) error {
+		return fmt.Errorf("the lock entry of %s: %s", e.Key, fmt.Sprintf(format, args...))
+	}
+	switch {
+	case e.Ecosystem != NPM && e.Ecosystem != PyPI:
+		return fail("%q is neither npm nor pypi", string(e.Ecosystem))
+	case e.Spec == "":
+		return fail("the spec is empty")
+	case e.Name == "" || e.Version == "":
+		return fail("it has no name or no version")
+	case e.Pinned.IsZero():
+		return fail("it has no date")
+	case e.File != "" && !isLocal(e.File):
+		return fail("the file %s is not inside of the tree", pin.Visible(e.File, 120))
+	}
+	texts := []string{e.Spec, e.Note, e.Name, e.Version, e.Integrity, e.Program, e.File, e.Engines, e.Tree, e.Files}
+	for i, p := range e.Packages {
+		if p.Path == "" || p.Version == "" {
+			return fail("a package has no path or no version")
+		}
+		if !isLocal(p.Path) {
+			return fail("the package %s is not inside of the tree", pin.Visible(p.Path, 120))
+		}
+		if !p.Scripts.valid() {
+			return fail("the scripts of %s are %q", pin.Visible(p.Path, 120), string(p.Scripts))
+		}
+		if i > 0 && e.Packages[i-1].Path >= p.Path {
+			return fail("the package %s is not in order, or is there twice", pin.Visible(p.Path, 120))
+		}
+		texts = append(texts, p.Path, p.Name, p.Version, p.Integrity, p.Resolved)
+	}
+	for name, p := range e.Pins {
+		if p == nil {
+			return fail("the pin %s is nil", pin.Visible(name, 80))
+		}
+		texts = append(texts, name, p.Server.Name, p.Server.Version, p.Server.Instructions, p.Server.Hash)
+		for i, t := range p.Tools {
+			if t.Hash == "" || i > 0 && p.Tools[i-1].Name >= t.Name {
+				return fail("the pin %s has a tool without a hash, or its tools are not in order", pin.Visible(name, 80))
+			}
+			texts = append(texts, t.Name, t.Hash, t.Title, t.Description, t.InputSchema, t.OutputSchema, t.Annotations)
+		}
+	}
+	for _, text := range texts {
+		if !utf8.ValidString(text) || strings.Contains(text, "\x00") {
+			return fail("the text %s is not valid UTF-8, or contains a NUL", pin.Visible(text, 80))
+		}
+	}
+	return nil
+}
+
+func (s Scripts) valid() bool { return s == NoScripts || s == ScriptsRun || s == ScriptsSkipped }
+
+// isLocal reports whether a slash-separated path stays below the directory where it begins,
+// on every system.
+func isLocal(p string) bool {
+	return p == path.Clean(p) && p != "." && p != ".." && !strings.HasPrefix(p, "../") && !strings.HasPrefix(p, "/") && !strings.ContainsAny(p, "\\:\x00")
+}

@@ -1,0 +1,111 @@
+package lockfile
+
+import (
+	"errors"
+	"time"
+)
+
+// A File is the content of a lock file. The zero File is empty.
+type File struct{ entries map[Key]*Entry }
+
+// Parse reads a whole lock file; empty data is an empty file. The error is a [*SyntaxError]
+// or a [*VersionError]. name is the file's name in errors.
+func Parse(data []byte, name string) (*File, error) {
+	f, err := parse(data)
+	return f, named(err, name)
+}
+
+func parse(data []byte) (*File, error) {
+	f := &File{entries: map[Key]*Entry{}}
+	if len(data) == 0 {
+		return f, nil
+	}
+	if len(data) > MaxSize {
+		return nil, fault(0, "it has %d bytes, and a lock file has at most %d", len(data), MaxSize)
+	}
+	root, err := full(data)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkVersion(root); err != nil {
+		return nil, err
+	}
+	d := &decoder{}
+	d.members(root, func(eco string, n *node) {
+		switch {
+		case eco == "version":
+		case Ecosystem(eco) != NPM && Ecosystem(eco) != PyPI:
+			d.text(eco, n, nil)
+		default:
+			d.members(n, func(spec string, n *node) {
+				key := Key{Ecosystem(eco), spec}
+				f.entries[key] = d.entry(key, n)
+			})
+		}
+	})
+	if d.err != nil {
+		return nil, d.err
+	}
+	return f, nil
+}
+
+// named adds the file's name to an error of this package.
+func named(err error, name string) error {
+	var syntax *SyntaxError
+	var version *VersionError
+	if errors.As(err, &syntax) {
+		syntax.File = name
+	} else if errors.As(err, &version) {
+		version.File = name
+	}
+	return err
+}
+
+// Find returns the entry of a key in the text of a lock file, or nil if there is none. It
+// parses only that entry's section if it can.
+func Find(data []byte, key Key, name string) (*Entry, error) {
+	if len(data) <= MaxSize {
+		if n, ok := quick(data, key); ok {
+			if n == nil {
+				return nil, nil
+			}
+			d := &decoder{}
+			if e := d.entry(key, n); d.err == nil {
+				return e, nil
+			}
+		}
+	}
+	f, err := Parse(data, name) // also for the error
+	if err != nil {
+		return nil, err
+	}
+	return f.Find(key), nil
+}
+
+// Find returns the entry of a key, or nil. It is not a copy.
+func (f *File) Find(key Key) *Entry { return f.entries[key] }
+
+// Set adds an entry, or replaces the one with its key. It keeps the replaced entry's note
+// if the new one has none. What e points to must not change afterwards.
+func (f *File) Set(e *Entry) error {
+	if err := e.check(); err != nil {
+		return err
+	}
+	if f.entries == nil {
+		f.entries = map[Key]*Entry{}
+	}
+	kept := *e
+	if old := f.entries[e.Key]; old != nil && e.Note == "" {
+		kept.Note = old.Note
+	}
+	kept.Pinned = e.Pinned.UTC().Truncate(time.Second) // as the file has it
+	f.entries[e.Key] = &kept
+	return nil
+}
+
+// Remove removes the entry of a key. It reports whether there was one.
+func (f *File) Remove(key Key) bool {
+	_, ok := f.entries[key]
+	delete(f.entries, key)
+	return ok
+}
