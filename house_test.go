@@ -76,6 +76,7 @@ var insideModules = []string{module + "policy", module + "policy/hostfs", landlo
 var forTests = []string{
 	"confine/attacks", "confine/integration", "confine/internal/attacker", "confine/internal/jailtest", "confine/internal/landlock/landlocktest",
 	"confine/internal/plan/plantest", "confine/internal/probe/probetest", "confine/internal/seccomp/bpftest", "confine/internal/seccomp/seccomptest",
+	"internal/testkit/registry",
 }
 
 // pure packages decide from what they are given: they import neither os nor syscall.
