@@ -111,8 +111,7 @@ func (a answer) manifest(o offer, short bool) map[string]any {
 func (a answer) dist(o offer) map[string]any {
 	address := a.base() + "/" + o.Name + "/-/" + url.PathEscape(o.tarballName())
 	dist := map[string]any{"tarball": address}
-	// What is given needs no look at the tarball, which may be of gigabytes.
-	if o.Dist["integrity"] == nil || o.Dist["shasum"] == nil {
+	if o.needsFacts() {
 		facts := o.tarball.facts()
 		dist["integrity"], dist["shasum"] = facts.integrity, facts.sha1
 	}

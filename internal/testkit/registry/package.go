@@ -40,8 +40,9 @@ type Package struct {
 	Tags      []string  `json:"tags,omitempty"`
 	Published time.Time `json:"published,omitzero"` // 2026-01-01 otherwise
 
-	Attested bool           `json:"attested,omitempty"` // dist has attestations
-	Dist     map[string]any `json:"dist,omitempty"`     // fields of dist that win, such as a wrong integrity
+	Attested bool `json:"attested,omitempty"` // dist has attestations
+	// Dist has fields of dist that win, such as a wrong integrity; null leaves a field out.
+	Dist map[string]any `json:"dist,omitempty"`
 
 	// Token is demanded as a Bearer token. If it has a space, it is the whole header:
 	// "Basic dXNlcjpwYXNz".
@@ -50,7 +51,9 @@ type Package struct {
 	// Entries stand in the tarball after Files, under exactly the names given.
 	Entries []Entry `json:"entries,omitempty"`
 	// Filler is the size of a further file, package/filler.bin. It is not compressed,
-	// so the tarball is at least that long; if Squeezed, it is zeros and well compressed.
+	// so the tarball is at least that long; if Squeezed, it is compressed to a hundredth.
+	// To tell its integrity takes seconds for a gigabyte, once. If Dist has integrity and
+	// shasum, null perhaps, that is saved, and the tarball is served without its length.
 	Filler   int64 `json:"filler,omitempty"`
 	Squeezed bool  `json:"squeezed,omitempty"`
 }
@@ -133,6 +136,13 @@ func (p Package) runsScripts() bool {
 	return p.Files["binding.gyp"] != "" || slices.ContainsFunc([]string{"preinstall", "install", "postinstall"}, func(s string) bool {
 		return p.Scripts[s] != "" || further[s] != nil
 	})
+}
+
+// needsFacts reports whether what the registry says needs a look at the whole tarball.
+func (p Package) needsFacts() bool {
+	_, integrity := p.Dist["integrity"]
+	_, shasum := p.Dist["shasum"]
+	return !integrity || !shasum
 }
 
 // FromDir returns the package whose files stand in a directory with a package.json.

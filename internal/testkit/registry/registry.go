@@ -59,8 +59,7 @@ func (r *Registry) Load(stock Stock) {
 	r.struck = make([]int, len(stock.Faults))
 }
 
-// load keeps the artifacts of packages that did not change only by making them again:
-// their bytes are the same.
+// load forgets the measures of all artifacts: they are taken again at the next use.
 func (r *Registry) load(stock Stock) {
 	s := &shelf{map[string][]offer{}, map[string][]Wheel{}, map[string]artifact{}}
 	for _, p := range stock.Packages {
@@ -68,6 +67,7 @@ func (r *Registry) load(stock Stock) {
 			panic(err)
 		}
 		a := newArtifact(p.ID(), "application/octet-stream", firstOf(p.Token, stock.Token), p.WriteTarball)
+		a.unmeasured = p.Filler > 0 && !p.needsFacts()
 		s.packages[p.Name] = append(s.packages[p.Name], offer{p, a})
 		s.artifacts["/"+p.Name+"/-/"+p.tarballName()] = a
 	}
@@ -237,11 +237,14 @@ func (a answer) artifact(f artifact) {
 	if !a.allowed(f.token) {
 		return
 	}
-	facts := f.facts()
-	if a.Header().Set("Content-Type", f.kind); a.unchanged(strconv.Quote(facts.sha1)) {
-		return
+	a.Header().Set("Content-Type", f.kind)
+	if !f.unmeasured {
+		facts := f.facts()
+		if a.unchanged(strconv.Quote(facts.sha1)) {
+			return
+		}
+		a.Header().Set("Content-Length", strconv.FormatInt(facts.size, 10))
 	}
-	a.Header().Set("Content-Length", strconv.FormatInt(facts.size, 10))
 	a.WriteHeader(http.StatusOK)
 	if a.q.Method == http.MethodHead {
 		return

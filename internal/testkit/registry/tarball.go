@@ -22,10 +22,12 @@ type artifact struct {
 	token string
 	write func(io.Writer) error
 	facts func() facts // computed once, at the first use
+
+	unmeasured bool // it is served without a look at the facts
 }
 
 func newArtifact(name, kind, token string, write func(io.Writer) error) artifact {
-	return artifact{name, kind, token, write, sync.OnceValue(func() facts { return measure(write) })}
+	return artifact{name: name, kind: kind, token: token, write: write, facts: sync.OnceValue(func() facts { return measure(write) })}
 }
 
 // facts are what an index says about an artifact.
@@ -56,7 +58,10 @@ func packedAt() time.Time { return time.Date(1985, 10, 26, 8, 15, 0, 0, time.UTC
 // WriteTarball writes the package as `npm pack` would.
 func (p Package) WriteTarball(w io.Writer) error {
 	level := gzip.BestCompression
-	if p.Filler > 0 && !p.Squeezed {
+	switch {
+	case p.Filler > 0 && p.Squeezed:
+		level = gzip.BestSpeed
+	case p.Filler > 0:
 		level = gzip.NoCompression
 	}
 	packed, err := gzip.NewWriterLevel(w, level)
