@@ -40,8 +40,10 @@ func entryNames(t testing.TB, p Package) (names []string) {
 			return names
 		case err != nil && !errors.Is(err, tar.ErrInsecurePath):
 			t.Fatal(err)
-		case h.Linkname != "":
+		case h.Typeflag == tar.TypeSymlink:
 			names = append(names, h.Name+" -> "+h.Linkname)
+		case h.Typeflag == tar.TypeLink:
+			names = append(names, h.Name+" = "+h.Linkname)
 		default:
 			names = append(names, h.Name)
 		}
@@ -274,6 +276,14 @@ func TestHandler(t *testing.T) {
 	r.Load(Stock{Base: "https://registry.example/npm/", Packages: []Package{{Name: "x", Version: "1.0.0"}}})
 	if got := ask(); got != "https://registry.example/npm/x/-/x-1.0.0.tgz" {
 		t.Errorf("with a base: %s", got)
+	}
+	r.Fail(Fault{Stall: true})
+	go func() {
+		testkit.Eventually(t, "the request stalls", func() bool { log := r.Requests(); return log[len(log)-1].Stalled })
+		r.Close() // s.Close would wait for it
+	}()
+	if resp, err := s.Client().Get(s.URL + "/x"); err == nil {
+		t.Errorf("after Close: %s", resp.Status)
 	}
 }
 

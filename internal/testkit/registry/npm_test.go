@@ -240,7 +240,7 @@ func TestNPMHostileTarball(t *testing.T) {
 		{Name: "package/link", Link: outside}, {Name: "package/link/through", Body: "x"}, {Name: "package/hard", Type: "1", Link: "../../../package.json"}, {Name: "package/pipe", Type: "6"},
 		{Name: "package/kept", Body: "x"},
 	}}
-	if got := entryNames(t, p); !slices.Contains(got, "package/../../../climbed") || !slices.Contains(got, "package/link -> "+outside) {
+	if got := entryNames(t, p); !slices.Contains(got, "package/../../../climbed") || !slices.Contains(got, "package/link -> "+outside) || !slices.Contains(got, "package/hard = ../../../package.json") {
 		t.Errorf("the tarball has %q", got)
 	}
 	u := newNPM(t, Start(t, Stock{Packages: []Package{p}}).URL)

@@ -157,7 +157,7 @@ func TestSimpleIndex(t *testing.T) {
 	if r, body := get(t, f.URL); int64(len(body)) != f.Size || r.StatusCode != 200 {
 		t.Errorf("the wheel: %s, %d bytes", r.Status, len(body))
 	}
-	if _, body := get(t, f.URL+".metadata"); !strings.Contains(body, "Name: A.b_c\n") {
+	if _, body := get(t, f.URL+".metadata"); !strings.Contains(body, "Name: A.b_c\nVersion: 1.0\nRequires-Python: >=3.9\n") {
 		t.Errorf("metadata: %q", body)
 	}
 	for path, want := range map[string]string{"/simple/": "source/", "/files/source-1.tar.gz.metadata": "Not found"} {
