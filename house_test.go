@@ -80,6 +80,7 @@ var forTests = []string{
 	"confine/attacks", "confine/integration", "confine/internal/attacker", "confine/internal/jailtest", "confine/internal/landlock/landlocktest",
 	"confine/internal/plan/plantest", "confine/internal/probe/probetest", "confine/internal/seccomp/bpftest", "confine/internal/seccomp/seccomptest",
 	"policy/policytest",
+	"internal/testkit/registry",
 }
 
 // pure packages decide from what they are given: they import neither os nor syscall.

@@ -1,0 +1,187 @@
+package registry
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// Package is one version of an npm package. Name and Version suffice: an empty package.
+// The names in JSON are those of package.json where it has them.
+type Package struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+
+	// Files are the contents by name, below the tarball's folder "package". If
+	// package.json is not among them, it is made of the fields below. If it is, the
+	// registry still answers with the fields below: the two can contradict each other.
+	Files map[string]string `json:"files,omitempty"`
+	Modes map[string]int64  `json:"modes,omitempty"` // of Files; 0644 otherwise
+
+	Bin          any               `json:"bin,omitempty"` // a string, or a map of names to files
+	Dependencies map[string]string `json:"dependencies,omitempty"`
+	Optional     map[string]string `json:"optionalDependencies,omitempty"`
+	Peer         map[string]string `json:"peerDependencies,omitempty"`
+	Scripts      map[string]string `json:"scripts,omitempty"`
+	Engines      map[string]string `json:"engines,omitempty"`
+	OS           []string          `json:"os,omitempty"`
+	CPU          []string          `json:"cpu,omitempty"`
+	Deprecated   string            `json:"deprecated,omitempty"` // in the registry's answer only
+	Manifest     map[string]any    `json:"manifest,omitempty"`   // further fields; they win
+
+	// Tags are the dist-tags of this version. The version published last has "latest",
+	// unless a version names that tag.
+	Tags      []string  `json:"tags,omitempty"`
+	Published time.Time `json:"published,omitzero"` // 2026-01-01 otherwise
+
+	Attested bool `json:"attested,omitempty"` // dist has attestations
+	// Dist has fields of dist that win, such as a wrong integrity; null leaves a field out.
+	Dist map[string]any `json:"dist,omitempty"`
+
+	// Token is demanded as a Bearer token. If it has a space, it is the whole header:
+	// "Basic dXNlcjpwYXNz".
+	Token string `json:"token,omitempty"`
+
+	// Entries stand in the tarball after Files, under exactly the names given.
+	Entries []Entry `json:"entries,omitempty"`
+	// Filler is the size of a further file, package/filler.bin. It is not compressed,
+	// so the tarball is at least that long; if Squeezed, it is compressed to a hundredth.
+	// To tell its integrity takes seconds for a gigabyte, once. If Dist has integrity and
+	// shasum, null perhaps, that is saved, and the tarball is served without its length.
+	Filler   int64 `json:"filler,omitempty"`
+	Squeezed bool  `json:"squeezed,omitempty"`
+}
+
+// Entry is an entry of a tarball as no honest tool writes it. The default is a regular
+// file; a Link makes it a symlink, and Type may be any type of tar: "1" a hard link, "3"
+// a character device, "5" a directory, "6" a FIFO.
+type Entry struct {
+	Name string `json:"name"`
+	Type string `json:"type,omitempty"`
+	Link string `json:"link,omitempty"`
+	Body string `json:"body,omitempty"`
+	Mode int64  `json:"mode,omitempty"` // 0644 otherwise
+}
+
+// ID returns NAME@VERSION.
+func (p Package) ID() string { return p.Name + "@" + p.Version }
+
+// tarballName returns the last element of the tarball's address.
+func (p Package) tarballName() string { return path.Base(p.Name) + "-" + p.Version + ".tgz" }
+
+func (p Package) check() error {
+	if p.Name == "" || p.Version == "" {
+		return fmt.Errorf("the package %q has no name or no version", p.ID())
+	}
+	for name := range p.Files {
+		if !fs.ValidPath(name) {
+			return fmt.Errorf("package %s: the file %q is for Entries, not for Files", p.ID(), name)
+		}
+	}
+	if s := p.Scripts; p.Files["package.json"] != "" && len(s) > 0 {
+		return fmt.Errorf("package %s: npm runs the scripts of its own package.json, not those of Scripts", p.ID())
+	}
+	return nil
+}
+
+// packageJSON returns the fields of the package.json that is made.
+func (p Package) packageJSON() map[string]any {
+	m := map[string]any{"name": p.Name, "version": p.Version}
+	for field, value := range map[string]map[string]string{
+		"dependencies": p.Dependencies, "optionalDependencies": p.Optional, "peerDependencies": p.Peer, "scripts": p.Scripts, "engines": p.Engines,
+	} {
+		if len(value) > 0 {
+			m[field] = value
+		}
+	}
+	if p.Bin != nil {
+		m["bin"] = p.Bin
+	}
+	if p.OS != nil {
+		m["os"] = p.OS
+	}
+	if p.CPU != nil {
+		m["cpu"] = p.CPU
+	}
+	maps.Copy(m, p.Manifest)
+	return m
+}
+
+// files returns the contents of the files, package.json among them.
+func (p Package) files() map[string]string {
+	files := maps.Clone(p.Files)
+	if _, given := files["package.json"]; given {
+		return files
+	}
+	if files == nil {
+		files = map[string]string{}
+	}
+	text, err := json.MarshalIndent(p.packageJSON(), "", "  ")
+	if err != nil {
+		panic(fmt.Sprintf("package %s: its manifest is not JSON: %v", p.ID(), err)) // a fake that is used against its contract
+	}
+	files["package.json"] = string(text) + "\n"
+	return files
+}
+
+// runsScripts reports whether an installation runs a script of the package.
+func (p Package) runsScripts() bool {
+	further, _ := p.Manifest["scripts"].(map[string]any)
+	return p.Files["binding.gyp"] != "" || slices.ContainsFunc([]string{"preinstall", "install", "postinstall"}, func(s string) bool {
+		return p.Scripts[s] != "" || further[s] != nil
+	})
+}
+
+// needsFacts reports whether what the registry says needs a look at the whole tarball.
+func (p Package) needsFacts() bool {
+	_, integrity := p.Dist["integrity"]
+	_, shasum := p.Dist["shasum"]
+	return !integrity || !shasum
+}
+
+// FromDir returns the package whose files stand in a directory with a package.json.
+// Symlinks and node_modules are left out.
+func FromDir(dir string) (Package, error) {
+	p := Package{Files: map[string]string{}, Modes: map[string]int64{}}
+	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && d.Name() == "node_modules":
+			return filepath.SkipDir
+		case !d.Type().IsRegular():
+			return nil
+		}
+		body, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		below, err := filepath.Rel(dir, name)
+		if err != nil {
+			return err
+		}
+		below = filepath.ToSlash(below)
+		p.Files[below], p.Modes[below] = string(body), int64(info.Mode().Perm())
+		return nil
+	})
+	if err != nil {
+		return Package{}, err
+	}
+	text := p.Files["package.json"]
+	if err := json.Unmarshal([]byte(text), &p.Manifest); err != nil {
+		return Package{}, fmt.Errorf("%s: %w", filepath.Join(dir, "package.json"), err)
+	}
+	p.Name, _ = p.Manifest["name"].(string)
+	p.Version, _ = p.Manifest["version"].(string)
+	return p, p.check()
+}
