@@ -40,6 +40,8 @@ var mayImport = map[string][]string{
 	"cmd/mcp-jail-tls":          {module + "policy", module + "confine/egress/tlsworker", module + "confine/egress/intercept"},
 	"confine/egress/intercept":  {module + "policy", module + "confine/egress"},
 	"lifecycle/catalog":         {module + "policy", module + "policy/hostfs"},
+	"packages/store":   {"golang.org/x/sys/unix"},
+	"packages/install": {module + "policy", module + "policy/hostfs", module + "policy/resolve", module + "confine", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/runtime", module + "packages/store"},
 	"internal/testkit":          {}, // for tests: no other line has it
 	"packages/launcher":         {}, // and neither os nor syscall: see pure
 	"cmd/mcp-jail": {
