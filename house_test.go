@@ -40,8 +40,8 @@ var mayImport = map[string][]string{
 	"cmd/mcp-jail-tls":          {module + "policy", module + "confine/egress/tlsworker", module + "confine/egress/intercept"},
 	"confine/egress/intercept":  {module + "policy", module + "confine/egress"},
 	"lifecycle/catalog":         {module + "policy", module + "policy/hostfs"},
-	"packages/store":   {"golang.org/x/sys/unix"},
-	"packages/install": {module + "policy", module + "policy/hostfs", module + "policy/resolve", module + "confine", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/runtime", module + "packages/store"},
+	"packages/store":            {"golang.org/x/sys/unix"},
+	"packages/install":          {module + "policy", module + "policy/hostfs", module + "policy/resolve", module + "confine", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/runtime", module + "packages/store"},
 	"internal/testkit":          {}, // for tests: no other line has it
 	"packages/launcher":         {}, // and neither os nor syscall: see pure
 	"cmd/mcp-jail": {
@@ -86,8 +86,7 @@ var forTests = []string{
 }
 
 // pure packages decide from what they are given: they import neither os nor syscall.
-var pure = []string{"policy", "packages/launcher"}
-var pure = []string{"policy", "packages/npm"}
+var pure = []string{"policy", "packages/launcher", "packages/npm"}
 
 // freeTrees are not part of the product: they may import what they like, but
 // nothing of the product imports them.
