@@ -63,6 +63,9 @@ func TestNPMInstall(t *testing.T) {
 			t.Errorf("the log has %+v", q)
 		}
 	}
+	if received, sent := Traffic(log); received != 0 || sent < 400 {
+		t.Errorf("npm sent %d bytes and got %d", received, sent)
+	}
 }
 
 func TestNPMModes(t *testing.T) {

@@ -30,24 +30,19 @@ func newPip(t testing.TB, url string) pip {
 
 func (p pip) install(what ...string) string {
 	p.t.Helper()
-	return p.does(p.python, append([]string{"-m", "pip", "install", "--no-compile", "--prefix", p.target}, what...)...)
+	return p.does(p.python, append([]string{"-m", "pip", "install", "--no-compile", "--target", p.target}, what...)...)
 }
 
 func (p pip) refuses(word string, what ...string) {
 	p.t.Helper()
-	p.fails(word, p.python, append([]string{"-m", "pip", "install", "--prefix", p.target}, what...)...)
+	p.fails(word, p.python, append([]string{"-m", "pip", "install", "--target", p.target}, what...)...)
 }
 
 // program returns the command of an installed console script, which has to be told where
-// its packages are, because the prefix is no environment of its own.
+// its packages are, because the target is no environment of its own.
 func (p pip) program(name string) *exec.Cmd {
-	p.t.Helper()
-	packages, err := filepath.Glob(filepath.Join(p.target, "lib", "python3*", "site-packages"))
-	if err != nil || len(packages) != 1 {
-		p.t.Fatalf("pip installed into %q, %v", packages, err)
-	}
 	c := p.command(filepath.Join(p.target, "bin", name), "--an", "argument")
-	c.Env = append(c.Env, "PYTHONPATH="+packages[0])
+	c.Env = append(c.Env, "PYTHONPATH="+p.target)
 	return c
 }
 
