@@ -158,7 +158,7 @@ func (s *search) add(ctx context.Context, p place) {
 	if version == "" {
 		ask := s.Version
 		if ask == nil {
-			ask = runVersion
+			ask = AskVersion
 		}
 		text, err := ask(ctx, at.Path)
 		if version = versionIn(text); err != nil || version == "" {

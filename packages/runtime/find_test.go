@@ -285,7 +285,7 @@ func TestFindOnThisMachine(t *testing.T) {
 			testkit.Skip(t, string(lang), "no %s: %v", lang, got.Refused)
 		}
 		for _, i := range got.Interpreters {
-			answer, err := runVersion(context.Background(), i.Path)
+			answer, err := AskVersion(context.Background(), i.Path)
 			if v := versionIn(answer); v != i.Version || err != nil {
 				t.Errorf("%s is %s, not %s: %v", i.Path, v, i.Version, err)
 			}

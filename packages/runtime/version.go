@@ -71,8 +71,8 @@ func firstLine(text string) string {
 // patience is the longest time that an interpreter may take to tell its version.
 const patience = 10 * time.Second
 
-// runVersion asks an interpreter for its version by running it.
-func runVersion(ctx context.Context, file string) (string, error) {
+// AskVersion asks an interpreter for its version by running it. The caller has to trust the file.
+func AskVersion(ctx context.Context, file string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, file, "--version")

@@ -22,15 +22,15 @@ func TestRunVersion(t *testing.T) {
 		return file
 	}
 	t.Setenv("NODE_OPTIONS", "--require=/evil")
-	got, err := runVersion(context.Background(), script(`echo "$1 $NODE_OPTIONS $(pwd) $(cat)"`))
+	got, err := AskVersion(context.Background(), script(`echo "$1 $NODE_OPTIONS $(pwd) $(cat)"`))
 	if got != "--version  / \n" || err != nil {
 		t.Errorf("%q %v", got, err)
 	}
-	got, err = runVersion(context.Background(), script("yes | head -c 100000"))
+	got, err = AskVersion(context.Background(), script("yes | head -c 100000"))
 	if len(got) != 256 || err != nil {
 		t.Error(len(got), err)
 	}
-	if _, err = runVersion(context.Background(), script("exit 3")); err == nil || !strings.Contains(err.Error(), "/node --version: exit status 3") {
+	if _, err = AskVersion(context.Background(), script("exit 3")); err == nil || !strings.Contains(err.Error(), "/node --version: exit status 3") {
 		t.Error(err)
 	}
 }

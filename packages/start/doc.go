@@ -1,0 +1,23 @@
+// Package start replaces the command line of a package launcher by that of the program that
+// the launcher would run.
+//
+//	finder := start.Finder{Store: ..., LockFile: ..., Host: &host}
+//	program, err := finder.Find(ctx, line)
+//	...
+//	err = program.Check() // before the first instruction of the program
+//
+// The program is the one that the lock file pins, from the store. Nothing is fetched, and no
+// launcher runs: ErrNotInstalled says that package install has work to do. A ShadowError says
+// that the launcher would run something else than a package of a registry; the line then runs
+// as it is given.
+//
+// Find begins the comparison of the installed files with the lock file and does not wait for
+// it. Check waits.
+//
+// # Limits
+//
+//   - A package that npm has installed globally is not preferred to the pinned one, as npx
+//     would do. Only what lies in the project around the working directory is.
+//   - Lines with several packages, and those whose packages come from git, addresses or files,
+//     are pinned like others, by the files that their installation made.
+package start

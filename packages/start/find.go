@@ -1,0 +1,192 @@
+package start
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/packages/launcher"
+	"github.com/mcp-jail/mcp-jail/packages/lockfile"
+	"github.com/mcp-jail/mcp-jail/packages/npm"
+	"github.com/mcp-jail/mcp-jail/packages/store"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// Finder finds installed programs.
+type Finder struct {
+	Store     store.Store
+	LockFile  string
+	Host      *hostfs.Host
+	Untrusted []string // directories in which servers may write: no interpreter is chosen there
+}
+
+// Program is what runs in place of a launcher.
+type Program struct {
+	Command   string   // "node", or an absolute path
+	Arguments []string // the program's file and the arguments of the line
+	Env       []string // NAME=value: what the line and the first line of the program set
+	Bin       string   // the directory of the tree's programs, which belongs behind PATH
+	Entry     *lockfile.Entry
+	Dir       string // the directory of the tree
+
+	tree    *store.Tree
+	checked chan error
+}
+
+// ErrNotInstalled says that the package of a line is not installed, or not pinned.
+var ErrNotInstalled = store.ErrNotInstalled
+
+// ShadowError says that something stands in the way of a package: the launcher would run that
+// instead.
+type ShadowError struct {
+	Launcher launcher.Launcher
+	Path     string
+}
+
+func (e *ShadowError) Error() string {
+	return fmt.Sprintf("%s runs %s before a package of that name: the line is run as it is given", e.Launcher, e.Path)
+}
+
+// Key returns the key of a line in the lock file.
+func Key(line *launcher.Line, dir string) lockfile.Key {
+	return lockfile.Key{Ecosystem: lockfile.Ecosystem(line.Ecosystem()), Spec: line.Wanted(dir)}
+}
+
+// Find returns the program of a line. The caller closes it.
+func (f Finder) Find(ctx context.Context, line *launcher.Line) (*Program, error) {
+	if shadow := f.shadow(line); shadow != "" {
+		return nil, &ShadowError{line.Launcher, shadow}
+	}
+	entry, err := f.entry(line)
+	if err != nil {
+		return nil, err
+	}
+	tree, err := f.Store.Open(ID(entry))
+	if err != nil {
+		return nil, err
+	}
+	p := &Program{Entry: entry, Dir: tree.Dir, tree: tree, checked: make(chan error, 1)}
+	go func() { p.checked <- tree.Check(entry.Files) }()
+	switch line.Ecosystem() {
+	case launcher.NPM:
+		err = f.node(ctx, p, line)
+	default:
+		err = f.python(ctx, p, line)
+	}
+	if err != nil {
+		p.Close()
+		return nil, err
+	}
+	for _, a := range line.Env {
+		p.Env = append(p.Env, a.Name+"="+a.Value)
+	}
+	if line.NodeOptions != "" {
+		p.Env = append(p.Env, "NODE_OPTIONS="+line.NodeOptions)
+	}
+	return p, nil
+}
+
+// ID returns the tree of an entry.
+func ID(e *lockfile.Entry) store.ID {
+	return store.ID{Ecosystem: string(e.Ecosystem), Name: e.Name, Version: e.Version, Digest: strings.TrimPrefix(e.Tree, "sha256:")}
+}
+
+// entry returns the entry of a line in the lock file.
+func (f Finder) entry(line *launcher.Line) (*lockfile.Entry, error) {
+	text, err := lockfile.Read(f.LockFile)
+	if err != nil {
+		return nil, err
+	}
+	entry, err := lockfile.Find(text, Key(line, f.Host.Dir), f.LockFile)
+	switch {
+	case err != nil:
+		return nil, err
+	case entry == nil:
+		return nil, fmt.Errorf("%s is not in %s: %w", line.Packages[0], f.LockFile, ErrNotInstalled)
+	}
+	return entry, nil
+}
+
+// Check returns nil if the files of the tree are those that the lock file pins. The first call
+// waits until they are compared.
+func (p *Program) Check() error {
+	err := <-p.checked
+	p.checked <- err
+	return err
+}
+
+// Close releases the tree, which can then be removed.
+func (p *Program) Close() error {
+	p.Check()
+	return p.tree.Close()
+}
+
+// shadow returns the file that a launcher would run in place of the package, or "".
+func (f Finder) shadow(line *launcher.Line) string {
+	for _, s := range line.Shadows() {
+		for _, path := range f.places(s) {
+			if _, err := f.Host.Lstat(path); err == nil {
+				return path
+			}
+		}
+	}
+	return ""
+}
+
+// places returns where a shadow may lie. Places outside of the project are not looked at: see
+// the package comment.
+func (f Finder) places(s launcher.Shadow) (paths []string) {
+	switch s.Place {
+	case launcher.AtPath:
+		return []string{filepath.Join(f.Host.Dir, s.Name)}
+	case launcher.LocalProgram:
+		for dir := f.Host.Dir; ; dir = filepath.Dir(dir) {
+			paths = append(paths, filepath.Join(dir, "node_modules", ".bin", s.Name))
+			if dir == filepath.Dir(dir) {
+				return paths
+			}
+		}
+	case launcher.LocalPackage:
+		if root := f.projectRoot(); root != "" {
+			return []string{filepath.Join(root, "node_modules", s.Name)}
+		}
+	case launcher.Manifest:
+		if root := f.projectRoot(); root != "" && f.manifestHas(filepath.Join(root, "package.json"), s.Name) {
+			return []string{filepath.Join(root, "package.json")}
+		}
+	}
+	return nil
+}
+
+// projectRoot returns the nearest directory with a package.json or a node_modules, or "".
+func (f Finder) projectRoot() string {
+	for dir := f.Host.Dir; ; dir = filepath.Dir(dir) {
+		for _, name := range []string{"package.json", "node_modules"} {
+			if _, err := f.Host.Lstat(filepath.Join(dir, name)); err == nil {
+				return dir
+			}
+		}
+		if dir == filepath.Dir(dir) {
+			return ""
+		}
+	}
+}
+
+// manifestHas reports whether a package.json names a program. A file that cannot be read counts
+// as one that does.
+func (f Finder) manifestHas(file, name string) bool {
+	dir := filepath.Dir(file)
+	if _, err := f.Host.Lstat(file); err != nil {
+		return false
+	}
+	start, err := npm.Program(os.DirFS(dir), name)
+	var none *npm.ProgramError
+	if errors.As(err, &none) {
+		return slices.Contains(none.Names, name)
+	}
+	return err != nil || start.Name == name
+}

@@ -1,0 +1,65 @@
+package start
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/mcp-jail/mcp-jail/packages/launcher"
+	"github.com/mcp-jail/mcp-jail/packages/npm"
+	"github.com/mcp-jail/mcp-jail/packages/runtime"
+)
+
+// node fills in how a program of npm is started.
+func (f Finder) node(ctx context.Context, p *Program, line *launcher.Line) error {
+	dir := filepath.Join(p.Dir, "node_modules", filepath.FromSlash(p.Entry.Name))
+	start, err := npm.Program(os.DirFS(dir), line.Program)
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(dir, filepath.FromSlash(start.Entry))
+	p.Env = append(p.Env, start.Env...)
+	p.Bin = filepath.Join(p.Dir, "node_modules", ".bin")
+	switch start.Kind {
+	case npm.Node:
+		p.Command, err = f.interpreter(ctx, runtime.Node, p.Entry.Engines, npm.EngineFits)
+		p.Arguments = append(append(p.Arguments, start.NodeArgs...), file)
+	case npm.Direct:
+		p.Command = file
+	case npm.Interpreter:
+		p.Command = start.Interpreter
+		p.Arguments = append(append(p.Arguments, start.InterpreterArgs...), file)
+	default:
+		err = fmt.Errorf("%s is a program of the kind %q, which cannot be started", file, start.Kind)
+	}
+	p.Arguments = append(p.Arguments, line.Args...)
+	return err
+}
+
+// interpreter returns the interpreter for a range of versions: its plain name if PATH gives the
+// right one, otherwise its path.
+func (f Finder) interpreter(ctx context.Context, lang runtime.Language, rng string, fits func(rng, version string) (bool, error)) (string, error) {
+	versions := openVersions(f.Host)
+	defer versions.save()
+	if rng == "" {
+		return string(lang), nil
+	}
+	if version := versions.inPath(string(lang)); version != "" {
+		if ok, err := fits(rng, version); ok && err == nil {
+			return string(lang), nil
+		}
+	}
+	found, err := runtime.Finder{Host: f.Host, Untrusted: f.Untrusted, Version: versions.ask}.Find(ctx, lang)
+	if err != nil {
+		return "", err
+	}
+	chosen, err := found.Choose(rng, fits)
+	if err != nil {
+		return "", err
+	}
+	if chosen.Default {
+		return string(lang), nil
+	}
+	return chosen.Path, nil
+}

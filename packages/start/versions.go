@@ -1,0 +1,103 @@
+package start
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/packages/runtime"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// versions remembers the versions of interpreters, because asking one takes tens of
+// milliseconds. A file in the cache directory holds them, with what tells a replaced file.
+type versions struct {
+	host    *hostfs.Host
+	file    string
+	known   map[string]version
+	changed bool
+}
+
+// version is the version of an interpreter whose file looked like that.
+type version struct {
+	Version string `json:"version"`
+	Stamp   string `json:"stamp"`
+}
+
+// openVersions reads what is remembered. A file that cannot be read is an empty one.
+func openVersions(host *hostfs.Host) *versions {
+	v := &versions{host: host, known: map[string]version{}}
+	if host.CacheDir == "" {
+		return v
+	}
+	v.file = filepath.Join(host.CacheDir, "interpreters.json")
+	if text, err := os.ReadFile(v.file); err == nil {
+		if json.Unmarshal(text, &v.known) != nil {
+			v.known = map[string]version{}
+		}
+	}
+	return v
+}
+
+// save writes what was learnt. Errors are of no consequence: the next start asks again.
+func (v *versions) save() {
+	if !v.changed || v.file == "" {
+		return
+	}
+	text, err := json.MarshalIndent(v.known, "", "  ")
+	if err != nil || os.MkdirAll(filepath.Dir(v.file), 0o700) != nil {
+		return
+	}
+	tmp := fmt.Sprintf("%s.%d", v.file, os.Getpid())
+	if os.WriteFile(tmp, append(text, '\n'), 0o600) != nil || os.Rename(tmp, v.file) != nil {
+		os.Remove(tmp)
+	}
+}
+
+// stamp returns what distinguishes a file from one that replaces it.
+func (v *versions) stamp(file string) string {
+	info, err := os.Stat(file)
+	if err != nil {
+		return ""
+	}
+	at, err := v.host.Lstat(file)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%d:%d %d %s", at.ID.Dev, at.ID.Ino, info.Size(), info.ModTime().UTC().Format(time.RFC3339Nano))
+}
+
+// inPath returns the remembered version of the interpreter that PATH gives, or "".
+func (v *versions) inPath(name string) string {
+	path, _ := v.host.Getenv("PATH")
+	for dir := range strings.SplitSeq(path, ":") {
+		if !filepath.IsAbs(dir) {
+			continue
+		}
+		if file, err := filepath.EvalSymlinks(filepath.Join(dir, name)); err == nil {
+			if known, ok := v.known[file]; ok && known.Stamp == v.stamp(file) {
+				return known.Version
+			}
+			return ""
+		}
+	}
+	return ""
+}
+
+// ask returns the version of an interpreter.
+func (v *versions) ask(ctx context.Context, file string) (string, error) {
+	stamp := v.stamp(file)
+	if known, ok := v.known[file]; ok && stamp != "" && known.Stamp == stamp {
+		return known.Version, nil
+	}
+	told, err := runtime.AskVersion(ctx, file)
+	if err == nil && stamp != "" {
+		v.known[file], v.changed = version{told, stamp}, true
+	}
+	return told, err
+}
+
