@@ -42,6 +42,8 @@ var mayImport = map[string][]string{
 	"lifecycle/catalog":         {module + "policy", module + "policy/hostfs"},
 	"packages/store":            {"golang.org/x/sys/unix"},
 	"packages/install":          {module + "policy", module + "policy/hostfs", module + "policy/resolve", module + "confine", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/runtime", module + "packages/store"},
+	"packages/pin":              {},
+	"packages/lockfile":         {module + "policy/hostfs", module + "packages/pin", "github.com/pelletier/go-toml/v2/unstable"},
 	"internal/testkit":          {}, // for tests: no other line has it
 	"packages/launcher":         {}, // and neither os nor syscall: see pure
 	"cmd/mcp-jail": {
@@ -87,6 +89,7 @@ var forTests = []string{
 
 // pure packages decide from what they are given: they import neither os nor syscall.
 var pure = []string{"policy", "packages/launcher", "packages/npm"}
+var pure = []string{"policy", "packages/pin"}
 
 // freeTrees are not part of the product: they may import what they like, but
 // nothing of the product imports them.

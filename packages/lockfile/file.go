@@ -27,13 +27,10 @@ func parse(data []byte) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkVersion(root); err != nil {
-		return nil, err
-	}
 	d := &decoder{}
 	d.members(root, func(eco string, n *node) {
 		switch {
-		case eco == "version":
+		case eco == "version": // full has checked it
 		case Ecosystem(eco) != NPM && Ecosystem(eco) != PyPI:
 			d.text(eco, n, nil)
 		default:

@@ -192,11 +192,7 @@ func TestParseRefuses(t *testing.T) {
 			t.Errorf("%.200q: Find took it", text)
 		}
 	}
-	_, err := Parse([]byte("version = 2\nneeds = \"mcp-jail 1.4\"\n[[new]]\n"), "f")
-	if err == nil {
-		t.Error("a newer version was taken")
-	}
-	for _, text := range []string{"version = 2\nneeds = \"mcp-jail 1.4\"\n[new]\nx = [1]\n", "version = 2\nneeds = \"mcp-jail 1.4\"\n[npm.\"a\"]\nname = 1\n"} {
+	for _, text := range []string{"version = 2\nneeds = \"mcp-jail 1.4\"\n[[new]]\nx = [1]\n", "version = 2\nneeds = \"mcp-jail 1.4\"\nx = <1>\n", "version = 2\nneeds = \"mcp-jail 1.4\"\n[npm.\"a\"]\nname = 1\n"} {
 		var newer *VersionError
 		_, errA := Parse([]byte(text), "f")
 		_, errB := Find([]byte(text), Key{NPM, "a"}, "f")

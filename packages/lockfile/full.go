@@ -41,8 +41,20 @@ func fault(line int, format string, args ...any) error {
 	return &SyntaxError{Line: line, Reason: fmt.Sprintf(format, args...)}
 }
 
-// full parses a file.
-func full(data []byte) (root *node, err error) {
+// full parses a file. In a file of another version, that is the error: its faults may be
+// none.
+func full(data []byte) (*node, error) {
+	root, err := build(data)
+	if root != nil && (err == nil || root.table["version"] != nil) {
+		if version := checkVersion(root); version != nil {
+			return nil, version
+		}
+	}
+	return root, err
+}
+
+// build returns the tree of a file, or what was read up to the first fault.
+func build(data []byte) (root *node, err error) {
 	if i := bytes.IndexByte(data, 0); i >= 0 || !utf8.Valid(data) {
 		return nil, fault(0, "it is not text in UTF-8")
 	}
@@ -74,7 +86,7 @@ func full(data []byte) (root *node, err error) {
 			err = d.assign(table, e)
 		}
 		if err != nil {
-			return nil, err
+			return root, err
 		}
 	}
 	if err := p.Error(); err != nil {
@@ -82,7 +94,7 @@ func full(data []byte) (root *node, err error) {
 		if errors.As(err, &pe) && len(pe.Highlight) > 0 {
 			d.seek(int(p.Range(pe.Highlight).Offset))
 		}
-		return nil, fault(d.line, "it is not valid TOML: %s", pin.Visible(err.Error(), 200))
+		return root, fault(d.line, "it is not valid TOML: %s", pin.Visible(err.Error(), 200))
 	}
 	return root, nil
 }

@@ -1,0 +1,54 @@
+package lockfile
+
+import (
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/pelletier/go-toml/v2"
+)
+
+// TestQuickAgrees builds files from lines that are hard to tell apart. Whenever a file is
+// valid, Find reads what Parse reads, of each section. A part of the files has to be valid,
+// and a part of those has to be read quickly.
+func TestQuickAgrees(t *testing.T) {
+	lines := []string{
+		`[npm."a"]`, `[npm."a".packages]`, `[npm."a".pins.x]`, `[npm."a".pins.x.tools.t]`, `[npm."b"]`, `[npm."b".packages]`, `[pypi."a"]`, `[npm]`, `[pypi]`,
+		`[npm.a]`, `[npm.'a']`, `[npm.'a'.packages]`, `[npm.a.pins]`, `[npm . "a"]`, ` [npm."a"]`, `[npm."\u0061"]`, `[npm."\u0061".pins.y]`, `[[npm."a"]]`, `["npm"."a"]`,
+		`note = "x"`, `note = 'y'`, `note = """`, `note = '''`, `"""`, `'''`, `note = "\""" # "`, `note = ["""`, `]`, `p = { version = "1" }`, `p = { version = "1", install_scripts = "run" }`,
+		`packages.q.version = "1"`, `"p" = { version = '2' }`, `hash = "h"`, `times = 3`, `times = 03`, `server = "s" # c`, `# [npm."a"]`, ``, "\r", "title = \"a\tb\"", `title = "\u0000"`, `packages = {}`, `pins = { z = {} }`,
+	}
+	const entry = "name = \"n\"\nversion = \"1\"\npinned = \"2026-11-22T20:43:20Z\"\n"
+	random := rand.New(rand.NewPCG(22, 5))
+	valid, fast := 0, 0
+	for range 100_000 {
+		text := "version = 1\n"
+		for range 1 + random.IntN(6) {
+			line := lines[random.IntN(len(lines))]
+			if text += line + "\n"; strings.HasSuffix(line, `a"]`) || strings.HasSuffix(line, `b"]`) || strings.HasSuffix(line, "a]") || strings.HasSuffix(line, "a']") || strings.HasSuffix(line, `61"]`) {
+				text += entry
+			}
+		}
+		f, err := Parse([]byte(text), "f")
+		if err != nil {
+			continue
+		}
+		valid++
+		var v map[string]any
+		if err := toml.Unmarshal([]byte(text), &v); err != nil {
+			t.Fatalf("%s: another parser refuses it: %v", text, err)
+		}
+		for _, key := range []Key{{NPM, "a"}, {NPM, "b"}, {PyPI, "a"}} {
+			if n, ok := quick([]byte(text), key); ok && n != nil {
+				fast++
+			}
+			if got, err := Find([]byte(text), key, "f"); err != nil || !reflect.DeepEqual(got, f.Find(key)) {
+				t.Fatalf("%s: Find %s: %+v, %v; want %+v", text, key, got, err, f.Find(key))
+			}
+		}
+	}
+	if valid < 5000 || fast < 1000 {
+		t.Errorf("%d files were valid, and %d sections were read quickly", valid, fast)
+	}
+}
