@@ -223,7 +223,7 @@ func TestNotUnderstood(t *testing.T) {
 	}
 	for _, script := range []string{
 		"npx a && b", "cd /d && npx a", "npx a | b", "npx a > /dev/null", "npx $A", `npx "$A"`, "npx `a`", "npx a; b", "npx a*", "npx {a,b}", "npx ~/a", "npx a # b", "(npx a)", "! npx a",
-		"npx 'a", `npx "a`, "npx a\\", "npx a\nb", "cd d", "exec -a x npx a", "if npx a", "A=$B npx a", "npx a=~", "time npx a", `npx "a\` + "\n" + `b"`,
+		"npx 'a", `npx "a`, "npx a\\", "npx a\nb", "cd d", "exec -a x npx a", "if npx a", "A=$B npx a", "npx a=~", "time npx a", "npx a =b", `npx "a\` + "\n" + `b"`,
 	} {
 		_, err := Parse([]string{"sh", "-c", script})
 		var e *NotUnderstoodError
