@@ -26,11 +26,13 @@
 //
 // # Limits
 //
-//   - The tables describe npm 7 to 11, bun 1.2 and later, pnpm 9 and 10, yarn 2 to 4,
+//   - The tables describe npm 7 to 11, bun 1.2 and later, pnpm 10 to 12, yarn 2 to 4,
 //     uv 0.5 and later, pipx 1.0 and later. The npx of npm 6 and earlier has other rules,
 //     and the line does not tell which version it meets.
 //   - A program is recognised by its file name. That /opt/bin/npx is npm's is taken from the
 //     line; a relative path is not accepted.
+//   - npm 7 and 8 have a shell expand "$" and "`" in a program's arguments. Args has them
+//     as they were written, as later versions pass them on.
 //   - Commands that fetch a generator (npm init, yarn create, bun create) are no launchers
 //     of servers, and count as other programs.
 //   - Whether a tag or range is satisfied by a version is the business of the registry's

@@ -109,9 +109,7 @@ func (p *parser) npmProgram(words []string) error {
 		if err := p.program(words); err != nil {
 			return err
 		}
-		switch kind := l.Packages[0].Kind; {
-		case l.named:
-		case kind == File:
+		if !l.named && l.Packages[0].Kind == File && absolute(words[0]) {
 			return p.bad(words[0], "npx executes such a file itself. --package=FILE PROGRAM installs it")
 		}
 		return nil

@@ -130,7 +130,7 @@ func (p *parser) program(words []string) error {
 	}
 	l.Args = words[1:len(words):len(words)]
 	if l.named {
-		if strings.ContainsAny(word, `/\`) || word[0] == '-' || word[0] == '@' || word[0] == '.' {
+		if !programWord(word) {
 			return p.bad(word, "this is not the name of a program")
 		}
 		l.Program = word
@@ -143,6 +143,17 @@ func (p *parser) program(words []string) error {
 	l.typed = word
 	l.Packages = append([]Spec{spec}, l.Packages...)
 	return nil
+}
+
+// programWord reports whether a word can be the name of a package's program. A path names
+// another file, and a character that a shell knows has an effect in npm 7 to 9.
+func programWord(word string) bool {
+	for i := 0; i < len(word); i++ {
+		if !nameByte(word[i]) {
+			return false
+		}
+	}
+	return word[0] != '-' && word[0] != '.'
 }
 
 // Decides reports whether a variable of this name, outside of the line, changes what the
@@ -162,7 +173,7 @@ func (p *parser) variable(a Assignment) error {
 	switch {
 	case o.use == silent || o.use == yes && (a.Value == "true" || a.Value == "1"):
 		return nil
-	case o.use == fetch && o.value:
+	case o.use == fetch && (o.value || a.Value == "true" || a.Value == "1"):
 		if _, given := p.line.Option(o.name); given {
 			return nil // the option of the line wins
 		}
@@ -188,8 +199,8 @@ func variableOption(l Launcher, name string) (option, bool) {
 		switch prefix {
 		case "npm_config_":
 			// Bun and pnpm read some of them.
-			if l == Npx || l == NpmExec {
-				return npmOption(rest), true
+			if o := npmOption(rest); (l == Npx || l == NpmExec) && o.name == rest { // --reg has no variable
+				return o, true
 			}
 			return option{name: rest}, l.Ecosystem() == NPM
 		case "pnpm_config_":

@@ -52,8 +52,8 @@ type parser struct {
 // launcher takes a line apart whose program is name, written as word. It returns
 // ErrNotLauncher for another program.
 func (p *parser) launcher(name, word string) error {
-	start, user := p.find(name)
-	if start == nil {
+	user := p.find(name)
+	if user == "" {
 		return ErrNotLauncher
 	}
 	p.user = user
@@ -65,7 +65,7 @@ func (p *parser) launcher(name, word string) error {
 			return p.bad(w, "a word contains a NUL")
 		}
 	}
-	if err := start(p); err != nil {
+	if err := p.start(); err != nil {
 		return err
 	}
 	for _, a := range p.line.Env {
@@ -76,58 +76,63 @@ func (p *parser) launcher(name, word string) error {
 	return p.check()
 }
 
-// find returns the function that parses the line of a program, and the launcher's name as a
-// user writes it. It removes the words that only select the launcher.
-func (p *parser) find(name string) (func(*parser) error, string) {
-	if name == "node" || name == "nodejs" {
-		if len(p.words) == 0 {
-			return nil, ""
-		}
-		switch name = programName(p.words[0]); name {
-		case "npx-cli.js", "npm-cli.js":
-			if !absolute(p.words[0]) {
-				return nil, ""
-			}
-			p.words = p.words[1:]
-		default:
-			return nil, ""
-		}
-	}
-	switch name {
-	case "npx", "npx-cli.js":
-		return (*parser).npx, "npx"
-	case "npm", "npm-cli.js":
-		if p.has("exec") || p.has("x") {
-			return (*parser).npmExec, "npm exec"
-		}
+// start parses the words of the launcher that find has found.
+func (p *parser) start() error {
+	switch p.user {
+	case "npx":
+		return p.npx()
+	case "npm exec":
+		return p.npmExec()
 	case "bunx":
-		return (*parser).bunx, "bunx"
-	case "bun":
-		if p.has("x") {
-			return (*parser).bunX, "bun x"
-		}
+		return p.bunx()
+	case "bun x":
+		return p.bunX()
 	case "pnpx":
-		return (*parser).pnpmDlx, "pnpx"
-	case "pnpm":
-		if p.has("dlx") {
-			return (*parser).pnpm, "pnpm dlx"
-		}
-	case "yarn", "yarnpkg":
-		if p.has("dlx") {
-			return (*parser).yarn, "yarn dlx"
-		}
+		return p.pnpmDlx()
+	case "pnpm dlx":
+		return p.pnpm()
+	case "yarn dlx":
+		return p.yarn()
 	case "uvx":
-		return (*parser).uvx, "uvx"
-	case "uv":
-		if p.has("tool") && p.has("run") {
-			return (*parser).uv, "uv tool run"
-		}
-	case "pipx":
-		if p.has("run") {
-			return (*parser).pipx, "pipx run"
-		}
+		return p.uvx()
+	case "uv tool run":
+		return p.uv()
 	}
-	return nil, ""
+	return p.pipx()
+}
+
+// find returns the launcher that a program is with these words, as a user calls it, or "".
+// After node it removes the word that names the launcher's script.
+func (p *parser) find(name string) string {
+	if name == "node" || name == "nodejs" {
+		if len(p.words) == 0 || p.words[0] == "" || !absolute(p.words[0]) {
+			return ""
+		}
+		name = programName(p.words[0])
+		if name != "npx-cli.js" && name != "npm-cli.js" {
+			return ""
+		}
+		p.words = p.words[1:]
+	}
+	switch {
+	case name == "npx" || name == "npx-cli.js":
+		return "npx"
+	case (name == "npm" || name == "npm-cli.js") && (p.has("exec") || p.has("x")):
+		return "npm exec"
+	case name == "bunx", name == "pnpx", name == "uvx":
+		return name
+	case name == "bun" && p.has("x"):
+		return "bun x"
+	case name == "pnpm" && p.has("dlx"):
+		return "pnpm dlx"
+	case (name == "yarn" || name == "yarnpkg") && p.has("dlx"):
+		return "yarn dlx"
+	case name == "uv" && p.has("tool") && p.has("run"):
+		return "uv tool run"
+	case name == "pipx" && p.has("run"):
+		return "pipx run"
+	}
+	return ""
 }
 
 // has reports whether a word stands before the first "--".

@@ -165,6 +165,8 @@ func npmVersion(s Spec, text string) (Spec, string) {
 		s.Version = version
 	case npmRange(text):
 		s.Range = text
+	case version != "" && version[0] >= '0' && version[0] <= '9':
+		return Spec{}, "it looks like a version, and is none that npm compares strictly"
 	case text != "" && strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.!~*'()") == "":
 		s.Tag = text
 	default:
@@ -201,14 +203,20 @@ func identifiers(text string) bool {
 // npmRange reports whether text is a range of versions.
 func npmRange(text string) bool {
 	for _, alternative := range strings.Split(text, "||") {
-		if strings.TrimSpace(alternative) == "" {
-			return false // npm takes it for "*", and it is rather a slip
+		if strings.Trim(alternative, "<>=^~- ") == "" {
+			return false // nothing stands there: rather a slip
 		}
 		for _, bound := range strings.Fields(alternative) {
-			if bound == "-" || strings.Trim(bound, "<>=^~") == "" {
-				continue
+			version := strings.TrimLeft(bound, "<>=^~")
+			switch bound[:len(bound)-len(version)] {
+			case "", "<", "<=", ">", ">=", "=", "^", "~", "~>":
+			default:
+				return false
 			}
-			bound = strings.TrimPrefix(strings.TrimLeft(bound, "<>=^~"), "v")
+			if version == "" || version == "-" {
+				continue // the version is the next word, or the other end of an interval
+			}
+			bound = strings.TrimPrefix(version, "v")
 			bound, _, _ = strings.Cut(bound, "+")
 			core, pre, hasPre := strings.Cut(bound, "-")
 			parts := strings.Split(core, ".")

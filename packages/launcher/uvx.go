@@ -51,6 +51,9 @@ func (p *parser) uvWords(words []string) ([]string, error) {
 			return nil, p.bad(word, "uv does not take the word after it for the package")
 		}
 		name, value, hasValue := strings.Cut(word, "=")
+		if name == "-" {
+			return nil, p.bad(word, "it is not an option")
+		}
 		short := word[1] != '-'
 		if short && len(name) > 2 && uvOption(name[:2]).value { // -p3.12
 			name, value, hasValue = word[:2], strings.TrimPrefix(word[2:], "="), true

@@ -46,6 +46,8 @@ func splitShell(text string) (words []string, assignments int, part, why string)
 			i++
 			word.WriteByte(text[i])
 			inWord, plain = true, false
+		case c == '=' && !inWord:
+			return nil, 0, "=", "zsh expands a word that begins with it"
 		case c == '=' && plain && inWord && variableName(word.String()):
 			assign, plain = true, false
 			word.WriteByte(c)
