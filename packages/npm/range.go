@@ -205,12 +205,12 @@ func (p partial) upper(part int) version {
 	return version{major: p.major, minor: p.minor, patch: p.patch + 1}
 }
 
-// caret returns the part that "^" lets grow no further: the first that is not 0.
+// caret returns the part that "^" keeps: the first that is not 0. upper sees to open parts.
 func (p partial) caret() int {
 	switch {
-	case p.major > 0 || p.x == 1:
+	case p.major > 0:
 		return 0
-	case p.minor > 0 || p.x == 2:
+	case p.minor > 0:
 		return 1
 	}
 	return 2

@@ -15,7 +15,7 @@ const (
 	PublisherChanged SignalKind = "publisher-changed" // another account published it
 	ScriptsAdded     SignalKind = "scripts-added"     // it runs scripts when it is installed
 	OldWithdrawn     SignalKind = "old-withdrawn"     // the registry has the old one no more
-	NoSignatures     SignalKind = "signatures-lost"   // the old version is signed by the registry
+	SignaturesLost   SignalKind = "signatures-lost"   // the old version is signed by the registry
 )
 
 // A Signal is one reason to look at a new version before it is accepted. None proves harm,
@@ -39,7 +39,7 @@ func (s Signal) String() string {
 		return "the new version runs scripts when it is installed: " + s.New
 	case OldWithdrawn:
 		return "the registry no longer has the old version"
-	case NoSignatures:
+	case SignaturesLost:
 		return "the registry signed the old version, and not the new one"
 	}
 	return string(s.Kind)
@@ -71,7 +71,7 @@ func Signals(packument []byte, old, new string) ([]Signal, error) {
 		out = append(out, Signal{Kind: ProvenanceLost})
 	}
 	if wasDist.truth("signatures") && !isDist.truth("signatures") {
-		out = append(out, Signal{Kind: NoSignatures})
+		out = append(out, Signal{Kind: SignaturesLost})
 	}
 	if a, b := publisher(was), publisher(is); a != b && a != "" && b != "" {
 		out = append(out, Signal{Kind: PublisherChanged, Old: a, New: b})

@@ -31,6 +31,15 @@ func TestChoose(t *testing.T) {
 	}
 }
 
+func TestChooseReleaseBeforeNightly(t *testing.T) {
+	for _, order := range [][2]string{{"24.0.0", "24.0.0-nightly1"}, {"24.0.0-nightly1", "24.0.0"}} {
+		found := Found{Interpreters: []Interpreter{{Version: order[0]}, {Version: order[1]}}}
+		if got, err := found.Choose("", nil); got.Version != "24.0.0" || err != nil {
+			t.Error(order, got, err)
+		}
+	}
+}
+
 func TestMissingInWords(t *testing.T) {
 	node := []Interpreter{{Language: Node, Path: "/usr/bin/node", Version: "20.20.2", Sources: []string{"PATH"}}, {Language: Node, Path: "/h/18/node", Version: "18.1.0", Sources: []string{"nvm", "PATH"}}}
 	for _, c := range []struct {

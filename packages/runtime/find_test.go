@@ -35,6 +35,13 @@ func newMachine(t *testing.T, environ []string, files ...string) *machine {
 		t.Fatal(err)
 	}
 	m := &machine{t, dir, host}
+	lstat := host.Lstat
+	host.Lstat = func(p string) (hostfs.FileInfo, error) {
+		if !filepath.IsAbs(p) {
+			t.Errorf("%q is looked at", p)
+		}
+		return lstat(p)
+	}
 	host.Home, host.Dir = m.at("home"), m.at("home/work")
 	for _, e := range environ {
 		host.Environ = append(host.Environ, strings.ReplaceAll(e, "@/", dir+"/"))
@@ -213,11 +220,12 @@ func TestFindRunsNoProgramOfOthers(t *testing.T) {
 		{"in a workspace", "PATH=@/work/bin", "x work/bin/node", "", "where servers may write"},
 		{"a link in a workspace", "PATH=@/work/bin", "l work/bin/node -> ../../usr/bin/node", "", "where servers may write"},
 		{"a link into a workspace", "PATH=@/bin", "l bin/node -> ../work/x/node", "", "where servers may write"},
+		{"a link by way of a workspace", "PATH=@/home", "l home/node -> ../work/n", "", "where servers may write"},
 		{"a stand-in", "PATH=@/snap", "l snap/node -> ../usr/bin/snap", "", "it is a stand-in"},
 		{"a version manager that others may write", "PATH=@/none", "x home/.nvm/versions/node/v20.1.0/bin/node", "home/.nvm/versions", "may be written by other users"},
 		{"an answer that is no version", "PATH=@/usr/bin", "x none/x", "", "its version is not known"},
 	} {
-		m := newMachine(t, []string{c.environ}, "x work/x/node", "x usr/bin/node", "x usr/bin/snap", c.file)
+		m := newMachine(t, []string{c.environ}, "x work/x/node", "l work/n -> ../usr/bin/node", "x usr/bin/node", "x usr/bin/snap", c.file)
 		if c.chmod != "" {
 			if err := os.Chmod(m.at(c.chmod), 0o777); err != nil {
 				t.Fatal(err)
