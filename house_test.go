@@ -41,7 +41,8 @@ var mayImport = map[string][]string{
 	"confine/egress/intercept":  {module + "policy", module + "confine/egress"},
 	"lifecycle/catalog":         {module + "policy", module + "policy/hostfs"},
 	"packages/store":            {"golang.org/x/sys/unix"},
-	"packages/install":          {module + "policy", module + "policy/hostfs", module + "policy/resolve", module + "confine", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/runtime", module + "packages/store"},
+	"packages/start":            {module + "policy/hostfs", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/runtime", module + "packages/store"},
+	"packages/install":          {module + "policy", module + "policy/hostfs", module + "policy/resolve", module + "confine", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/runtime", module + "packages/start", module + "packages/store"},
 	"packages/pin":              {},
 	"packages/lockfile":         {module + "policy/hostfs", module + "packages/pin", "github.com/pelletier/go-toml/v2/unstable"},
 	"internal/testkit":          {}, // for tests: no other line has it
@@ -88,8 +89,7 @@ var forTests = []string{
 }
 
 // pure packages decide from what they are given: they import neither os nor syscall.
-var pure = []string{"policy", "packages/launcher", "packages/npm"}
-var pure = []string{"policy", "packages/pin"}
+var pure = []string{"policy", "packages/launcher", "packages/npm", "packages/pin"}
 
 // freeTrees are not part of the product: they may import what they like, but
 // nothing of the product imports them.

@@ -12,33 +12,30 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/packages/launcher"
+	"github.com/mcp-jail/mcp-jail/packages/lockfile"
+	"github.com/mcp-jail/mcp-jail/packages/store"
 	"github.com/mcp-jail/mcp-jail/policy"
-	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// fetched is what an installer left in a stage.
-type fetched struct {
-	dir     string          // with package.json, package-lock.json and node_modules
-	refused []policy.Denial // what the jail refused
-}
-
-// fetchNPM lets npm install specs into dir, the directory of a stage.
-func fetchNPM(ctx context.Context, dir string, specs []string, told io.Writer) (*fetched, error) {
-	host, err := hostfs.LocalHost()
-	if err != nil {
-		return nil, err
+// fetch lets npm install the packages of a line, and moves them to the store. pinned is the
+// entry of the lock file, if there is one: then the same versions are asked for.
+func (i *Installer) fetch(ctx context.Context, stage *store.Stage, line *launcher.Line, pinned *lockfile.Entry) (*Result, error) {
+	if line.Ecosystem() != launcher.NPM {
+		return nil, fmt.Errorf("%s: packages of %s cannot be installed yet", line.Packages[0], line.Ecosystem())
 	}
 	npm, err := exec.LookPath("npm")
 	if err != nil {
 		return nil, errors.New("npm was not found in PATH: packages of npm are fetched by it. Install Node.js with npm, for example from your distribution (nodejs, npm)")
 	}
-	config, err := readNpmConfig(ctx, npm, host.Home)
+	config, err := readNpmConfig(ctx, npm, i.Host.Home)
 	if err != nil {
 		return nil, err
 	}
-	j := &fetchJail{host: host, dir: dir, registries: config.registry, variables: map[string]string{}, launcher: confine.Launcher{}}
+	j := &fetchJail{host: i.Host, dir: stage.Dir, registries: config.registry, variables: map[string]string{}, launcher: confine.Launcher{}}
 	work, cache := filepath.Join(j.home(), "work"), filepath.Join(j.home(), "cache")
 	if err := prepare(work, filepath.Join(cache, "_cacache")); err != nil {
 		return nil, err
@@ -50,16 +47,49 @@ func fetchNPM(ctx context.Context, dir string, specs []string, told io.Writer) (
 		j.readable = append(j.readable, filepath.Join(config.cache, "content-v2"))
 	}
 	j.setNPM(config, cache)
-	var output bytes.Buffer
-	argv := append([]string{npm, "install", "--prefix", work, "--ignore-scripts"}, specs...)
-	status, refused, err := j.run(ctx, io.MultiWriter(&output, told), true, argv...)
+	specs := specsOf(line)
+	if pinned != nil {
+		// The tree as it was when it was pinned: what was published since does not count.
+		specs = []string{pinned.Name + "@" + pinned.Version}
+		j.variables["npm_config_before"] = pinned.Pinned.UTC().Format(time.RFC3339)
+		delete(j.variables, "npm_config_min_release_age")
+	}
+	refused, err := i.runNPM(ctx, j, append([]string{npm, "install", "--prefix", work, "--ignore-scripts"}, specs...), true, Fetching)
 	if err != nil {
 		return nil, err
 	}
-	if status != 0 {
-		return nil, &FetchError{Specs: specs, Status: status, Output: output.String(), Refused: refused}
+	r, err := i.collect(ctx, stage, line, j, npm, work)
+	if r != nil {
+		r.Refused = append(refused, r.Refused...)
 	}
-	return &fetched{dir: work, refused: refused}, nil
+	return r, err
+}
+
+// specsOf returns the packages of a line as npm takes them.
+func specsOf(line *launcher.Line) (specs []string) {
+	for _, p := range line.Packages {
+		specs = append(specs, p.Raw)
+	}
+	return specs
+}
+
+// runNPM runs npm in the jail.
+func (i *Installer) runNPM(ctx context.Context, j *fetchJail, argv []string, network bool, step Step) ([]policy.Denial, error) {
+	stop := i.report(step, j.home())
+	defer stop()
+	var output bytes.Buffer
+	status, refused, err := j.run(ctx, io.MultiWriter(&output, i.told()), network, argv...)
+	if err == nil && status != 0 {
+		err = &FetchError{Command: argv[1:], Status: status, Output: output.String(), Refused: refused}
+	}
+	return refused, err
+}
+
+func (i *Installer) told() io.Writer {
+	if i.Told == nil {
+		return io.Discard
+	}
+	return i.Told
 }
 
 // prepare makes an empty project, and the cache's directory. What an interrupted installation
@@ -92,7 +122,7 @@ func (j *fetchJail) setNPM(config *npmConfig, cache string) {
 
 // FetchError reports that the installer failed.
 type FetchError struct {
-	Specs   []string
+	Command []string // of npm
 	Status  int
 	Output  string // of the installer
 	Refused []policy.Denial
@@ -102,7 +132,7 @@ type FetchError struct {
 var npmCode = regexp.MustCompile(`(?m)^npm (?:error|ERR!) code (\S+)`)
 
 func (e *FetchError) Error() string {
-	what := strings.Join(e.Specs, " ")
+	what := e.Command[len(e.Command)-1]
 	code := ""
 	if m := npmCode.FindStringSubmatch(e.Output); m != nil {
 		code = m[1]

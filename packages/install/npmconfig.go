@@ -2,6 +2,7 @@ package install
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -130,4 +131,34 @@ func (c *npmConfig) addCredentials(file string) error {
 		return fmt.Errorf("%s: %w", file, err)
 	}
 	return nil
+}
+
+// dependencies returns the dependencies of a package.json, in the order of the file.
+func dependencies(file string) (names []string, err error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var manifest struct {
+		Dependencies json.RawMessage `json:"dependencies"`
+	}
+	if err := json.Unmarshal(text, &manifest); err != nil || manifest.Dependencies == nil {
+		return nil, err
+	}
+	d := json.NewDecoder(bytes.NewReader(manifest.Dependencies))
+	if _, err := d.Token(); err != nil {
+		return nil, err
+	}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return nil, err
+		}
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return nil, err
+		}
+		names = append(names, fmt.Sprint(name))
+	}
+	return names, nil
 }

@@ -100,4 +100,3 @@ func (v *versions) ask(ctx context.Context, file string) (string, error) {
 	}
 	return told, err
 }
-
