@@ -71,7 +71,7 @@ func TestCompareWords(t *testing.T) {
 		"added":            {nil, []string{tool}, Added, "tool read_file: it is new: «Reads a file.»"},
 		"removed":          {[]string{tool}, nil, Removed, "tool read_file: it is gone"},
 		"twice":            {[]string{tool}, []string{tool, tool}, Changed, "tool read_file: its definition changed; it is listed 2 times, and clients differ in which one they call"},
-		"hidden":           {[]string{tool}, []string{edit("Reads a file.", "Reads\u200b a\u202e file.\\u001b[2J\\n\U000e0041\u3164")}, Changed, `tool read_file: its description changed: «Reads a file.» → «Reads<U+200B> a<U+202E> file.<U+001B>[2J\n<U+E0041><U+3164>»`},
+		"hidden":           {[]string{tool}, []string{edit("Reads a file.", "Reads\u200b a\u202e file.\\u001b[2J\\n\U000e0041\u3164\ufe0f")}, Changed, `tool read_file: its description changed: «Reads a file.» → «Reads<U+200B> a<U+202E> file.<U+001B>[2J\n<U+E0041><U+3164><U+FE0F>»`},
 		"half an emoji":    {[]string{tool}, []string{edit("Reads a file.", `Reads \ud83d`)}, Changed, `tool read_file: its description changed: «"Reads a file."» → «"Reads \ud83d"»`},
 		"late":             {[]string{edit("Reads a file.", long+"end")}, []string{edit("Reads a file.", long+"send")}, Changed, "tool read_file: its description changed: «…ord word word word word end» → «…ord word word word word send»"},
 		"behind the veil":  {[]string{edit("Reads a file.", strings.Repeat("\u200b", 90)+"a")}, []string{edit("Reads a file.", strings.Repeat("\u200b", 90)+"b")}, Changed, "tool read_file: its description changed: «…<U+200B><U+200B><U+200B>a» → «…<U+200B><U+200B><U+200B>b»"},

@@ -52,7 +52,7 @@ func appendUnescaped(out, in []byte) (_ []byte, lone, ok bool) {
 			if i < len(in) && in[i] == '\\' {
 				low, n = unescape(in[i:])
 			}
-			if pair := utf16.DecodeRune(r, low); n == 6 && pair != utf8.RuneError {
+			if pair := utf16.DecodeRune(r, low); pair != utf8.RuneError {
 				r = pair
 				i += n
 			} else {

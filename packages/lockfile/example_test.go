@@ -1,0 +1,47 @@
+package lockfile_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/packages/lockfile"
+)
+
+func Example() {
+	dir, err := os.MkdirTemp("", "lockfile")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	name, key := filepath.Join(dir, lockfile.FileName), lockfile.Key{Ecosystem: lockfile.NPM, Spec: "server-files@latest"}
+
+	install := func(version string) error {
+		return lockfile.Update(name, func(f *lockfile.File) error {
+			e := &lockfile.Entry{Key: key, Name: "server-files", Version: version, Pinned: time.Now()}
+			if old := f.Find(key); old != nil {
+				for _, change := range lockfile.Diff(old, e) {
+					fmt.Println(change.Text)
+				}
+			}
+			return f.Set(e)
+		})
+	}
+	if err := install("1.0.0"); err != nil {
+		fmt.Println(err)
+	}
+	if err := install("1.1.0"); err != nil {
+		fmt.Println(err)
+	}
+	text, err := lockfile.Read(name)
+	if err != nil {
+		fmt.Println(err)
+	}
+	e, err := lockfile.Find(text, key, name)
+	fmt.Println(e.Version, err)
+	// Output:
+	// server-files 1.0.0 → 1.1.0
+	// 1.1.0 <nil>
+}
