@@ -25,7 +25,7 @@ const landlockCalls = "github.com/landlock-lsm/go-landlock/landlock/syscall"
 // modules it may import beside the standard library. Tests are free.
 var mayImport = map[string][]string{
 	"policy":           {"golang.org/x/net/idna"}, // and neither os nor syscall: see pure
-	"policy/config":    {module + "policy", module + "policy/hostfs", "github.com/pelletier/go-toml/v2", "github.com/pelletier/go-toml/v2/unstable"},
+	"policy/config":    {module + "packages/launcher", module + "policy", module + "policy/hostfs", "github.com/pelletier/go-toml/v2", "github.com/pelletier/go-toml/v2/unstable"},
 	"policy/hostfs":    {module + "policy", "golang.org/x/sys/unix"},
 	"policy/resolve":   {module + "policy", module + "policy/hostfs"},
 	"mcpproxy":         {},
@@ -41,15 +41,15 @@ var mayImport = map[string][]string{
 	"confine/egress/intercept":  {module + "policy", module + "confine/egress"},
 	"lifecycle/catalog":         {module + "policy", module + "policy/hostfs"},
 	"packages/store":            {"golang.org/x/sys/unix"},
-	"packages/start":            {module + "policy/hostfs", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/runtime", module + "packages/store"},
-	"packages/install":          {module + "policy", module + "policy/hostfs", module + "policy/resolve", module + "confine", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/runtime", module + "packages/start", module + "packages/store"},
+	"packages/installed":        {module + "policy/hostfs", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/runtime", module + "packages/store"},
+	"packages/install":          {module + "policy", module + "policy/hostfs", module + "policy/resolve", module + "confine", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/runtime", module + "packages/installed", module + "packages/store"},
 	"packages/pin":              {},
 	"packages/lockfile":         {module + "policy/hostfs", module + "packages/pin", "github.com/pelletier/go-toml/v2/unstable"},
 	"internal/testkit":          {}, // for tests: no other line has it
 	"packages/launcher":         {}, // and neither os nor syscall: see pure
 	"cmd/mcp-jail": {
-		module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", module + "mcpproxy", module + "confine", module + "confine/egress", module + "confine/egress/tlsworker", module + "diagnostics", module + "lifecycle", module + "lifecycle/catalog",
-		"github.com/jessevdk/go-flags", "github.com/mattn/go-isatty", "github.com/rs/zerolog",
+		module + "packages/launcher", module + "packages/npm", module + "packages/installed", module + "packages/store", module + "packages/lockfile", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", module + "mcpproxy", module + "confine", module + "confine/egress", module + "confine/egress/tlsworker", module + "diagnostics", module + "lifecycle", module + "lifecycle/catalog",
+		"golang.org/x/sys/unix", "github.com/jessevdk/go-flags", "github.com/mattn/go-isatty", "github.com/rs/zerolog",
 	},
 }
 

@@ -27,7 +27,7 @@ type Policy struct {
 	Advertise          bool          // messages tell the server its limits
 	HomeReal           bool          // home = "real"
 	Packages           Packages
-	Project            string        // the project's file that has a part in what runs
+	Project            string // the project's file that has a part in what runs
 
 	// Default tells that there is no access table. Fs, Net and Env hold the
 	// default policy then, as rules like any other, so no later stage has to know a

@@ -30,6 +30,7 @@ func diagnosisOf(server string, err error) diagnostics.Diagnosis {
 	var missing *resolve.CommandError
 	var host *hostError
 	var unknown *config.UnknownServerError
+	var install *installError
 	var untrusted *config.UntrustedError
 	switch {
 	case errors.As(err, &unknown):
@@ -42,6 +43,10 @@ func diagnosisOf(server string, err error) diagnostics.Diagnosis {
 		return d
 	case errors.As(err, &usage):
 		return diagnostics.UsageFailure(server, err.Error())
+	case errors.As(err, &install):
+		d := diagnostics.ExecFailure(server, err.Error())
+		d.Fix = ""
+		return d
 	case errors.As(err, &missing):
 		return diagnostics.ExecFailure(server, err.Error())
 	case errors.As(err, &host):

@@ -50,9 +50,19 @@ func (r *runCmd) Run(c console, server serverCommand, launcher confine.Launcher)
 		}
 	}
 	t, err := resolveTarget(r.commonFlags, r.policyFlags, r.Server, "", server)
+	if err == nil && t.needsInstall() {
+		err = t.install(c, t.given)
+		if err == nil {
+			t, err = resolveTarget(r.commonFlags, r.policyFlags, r.Server, "", server)
+		}
+	}
+	if err == nil {
+		err = t.preparePackage(c)
+	}
 	if err != nil {
 		return r.refuse(c, t, err)
 	}
+	defer t.close()
 	if e := log.Info(); e.Enabled() {
 		e.Str("server", t.profile.Server).Str("program", t.profile.Program).Str("profile", t.profile.Key()).Msg("resolved")
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"os"
 
@@ -23,7 +24,9 @@ type target struct {
 	profile     *policy.Profile
 	warnings    []policy.Warning
 	host        hostfs.Host
-	isTool      bool // for one tool, or for the tools without a table
+	isTool      bool              // for one tool, or for the tools without a table
+	pkg         *installedPackage // nil if the command is no package launcher
+	given       []string          // the command as it was given, before a program of a package replaced it
 }
 
 // warningTexts returns the warnings of the target as text.
@@ -121,6 +124,9 @@ func resolveTarget(common commonFlags, flags policyFlags, name, tool string, ser
 			return nil, usageErrorf("%s is for a command behind --; the policy of server %s is in its configuration", given, name)
 		}
 		t.policy, err = t.loadConfigured(common, flags, name, tool, axes)
+	}
+	if err == nil {
+		err = t.findPackage(context.Background())
 	}
 	if err == nil {
 		t.profile, t.warnings, err = resolveProfile(t.policy, t.host, t.warnings)

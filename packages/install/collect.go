@@ -14,7 +14,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/packages/launcher"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
 	"github.com/mcp-jail/mcp-jail/packages/npm"
-	"github.com/mcp-jail/mcp-jail/packages/start"
+	"github.com/mcp-jail/mcp-jail/packages/installed"
 	"github.com/mcp-jail/mcp-jail/packages/store"
 )
 
@@ -30,7 +30,7 @@ func (i *Installer) collect(ctx context.Context, stage *store.Stage, line *launc
 	if err != nil && !errors.As(err, &unpinned) {
 		return nil, err
 	}
-	e := &lockfile.Entry{Key: start.Key(line, i.Host.Dir), Pinned: time.Now().UTC().Truncate(time.Second), Tree: npm.Digest(packages)}
+	e := &lockfile.Entry{Key: installed.Key(line, i.Host.Dir), Pinned: time.Now().UTC().Truncate(time.Second), Tree: npm.Digest(packages)}
 	r := &Result{Entry: e, Fetched: true}
 	if err := describe(e, line, work, packages); err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func (i *Installer) collect(ctx context.Context, stage *store.Stage, line *launc
 	e.Packages = lockPackages(packages, i.Scripts)
 	stop := i.report(Sealing, "")
 	defer stop()
-	e.Files, err = stage.Commit(start.ID(e), work)
+	e.Files, err = stage.Commit(installed.ID(e), work)
 	return r, err
 }
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/packages/launcher"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
-	"github.com/mcp-jail/mcp-jail/packages/start"
+	"github.com/mcp-jail/mcp-jail/packages/installed"
 	"github.com/mcp-jail/mcp-jail/packages/store"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -57,7 +57,7 @@ type Result struct {
 // Install installs the package of a line and pins it, unless the lock file and the store have
 // it already.
 func (i *Installer) Install(ctx context.Context, line *launcher.Line) (*Result, error) {
-	key := start.Key(line, i.Host.Dir)
+	key := installed.Key(line, i.Host.Dir)
 	stage, err := i.stage(ctx, line)
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func (i *Installer) Install(ctx context.Context, line *launcher.Line) (*Result, 
 		return nil, err
 	}
 	if pinned != nil {
-		if tree, err := i.Store.Open(start.ID(pinned)); err == nil {
+		if tree, err := i.Store.Open(installed.ID(pinned)); err == nil {
 			tree.Close()
 			return &Result{Entry: pinned}, nil
 		}
@@ -84,7 +84,10 @@ func (i *Installer) Install(ctx context.Context, line *launcher.Line) (*Result, 
 		r.Entry.Pins, r.Entry.Note, r.Entry.Pinned = pinned.Pins, pinned.Note, pinned.Pinned
 	}
 	r.Before = pinned
-	return r, i.pin(r.Entry)
+	if err := i.pin(r.Entry); err != nil {
+		return nil, err
+	}
+	return r, stage.Discard() // what it fetched is in the store now
 }
 
 // stage takes the stage of a line, and waits as long as another installation has it.

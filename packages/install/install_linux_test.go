@@ -8,7 +8,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/packages/launcher"
-	"github.com/mcp-jail/mcp-jail/packages/start"
+	"github.com/mcp-jail/mcp-jail/packages/installed"
 	"github.com/mcp-jail/mcp-jail/packages/store"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -40,7 +40,7 @@ func TestInstallTry(t *testing.T) {
 	t.Logf("%+v %d", r.Entry.File, len(r.Entry.Packages))
 	for range 3 {
 		begin = time.Now()
-		p, err := start.Finder{Store: i.Store, LockFile: i.LockFile, Host: &host}.Find(t.Context(), &line)
+		p, err := installed.Finder{Store: i.Store, LockFile: i.LockFile, Host: &host}.Find(t.Context(), &line)
 		t.Log(time.Since(begin), err)
 		if err != nil {
 			t.Fatal(err)

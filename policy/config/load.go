@@ -144,7 +144,7 @@ func userDirs() (config, state string, err error) {
 	if h.Home, err = hostfs.HomeDir(); err != nil {
 		return "", "", err
 	}
-	config, state, _ = hostfs.StandardDirs(&h)
+	config, state, _, _ = hostfs.StandardDirs(&h)
 	return config, state, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/packages/launcher"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -13,7 +14,19 @@ import (
 // command. The hash keeps two servers from sharing a private HOME. It includes the working
 // directory if the program or its script is looked for there. The result is always a valid
 // server name.
+//
+// The server of a package that a launcher fetches has the name of the package, whatever its
+// version and its arguments are: see [launcher.Line.Key].
 func DefaultName(argv []string, dir string) string {
+	if line, err := launcher.Parse(argv); err == nil {
+		return line.Key(dir)
+	}
+	return FormerName(argv, dir)
+}
+
+// FormerName returns the name that mcp-jail once gave to every server on the command line, and
+// gives to one that is no package.
+func FormerName(argv []string, dir string) string {
 	text := strings.Join(argv, "\x00")
 	if hasRelativeCode(argv) {
 		text += "\x00\x00" + dir

@@ -42,6 +42,7 @@ type Host struct {
 	ConfigDir    string // mcp-jail's own: $XDG_CONFIG_HOME/mcp-jail
 	StateDir     string // mcp-jail's own: $XDG_STATE_HOME/mcp-jail
 	CacheDir     string // mcp-jail's own: $XDG_CACHE_HOME/mcp-jail
+	DataDir      string // mcp-jail's own, with the installed packages: $XDG_DATA_HOME/mcp-jail
 	Executable   string // the binary of mcp-jail; "" where it is not known
 	// Configs are the files, absolute and clean, that the user named as configuration.
 	Configs []string

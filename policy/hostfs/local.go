@@ -34,7 +34,7 @@ func LocalHost() (Host, error) {
 		return Host{}, err
 	}
 	h.User = userName(&h)
-	h.ConfigDir, h.StateDir, h.CacheDir = StandardDirs(&h)
+	h.ConfigDir, h.StateDir, h.CacheDir, h.DataDir = StandardDirs(&h)
 	if exe, err := os.Executable(); err == nil {
 		h.Executable = filepath.Clean(exe)
 	}
@@ -68,16 +68,17 @@ func userName(h *Host) string {
 	return ""
 }
 
-// StandardDirs returns mcp-jail's configuration, state and cache directories. A relative
+// StandardDirs returns mcp-jail's configuration, state, cache and data directories. A relative
 // XDG variable is invalid and ignored, as that specification demands.
-func StandardDirs(h *Host) (cfg, state, cache string) {
+func StandardDirs(h *Host) (cfg, state, cache, data string) {
 	dir := func(variable, preset string) string {
 		if v, ok := h.Getenv(variable); ok && filepath.IsAbs(v) {
 			return filepath.Join(v, "mcp-jail")
 		}
 		return filepath.Join(h.Home, preset, "mcp-jail")
 	}
-	return dir("XDG_CONFIG_HOME", ".config"), dir("XDG_STATE_HOME", filepath.Join(".local", "state")), dir("XDG_CACHE_HOME", ".cache")
+	return dir("XDG_CONFIG_HOME", ".config"), dir("XDG_STATE_HOME", filepath.Join(".local", "state")),
+		dir("XDG_CACHE_HOME", ".cache"), dir("XDG_DATA_HOME", filepath.Join(".local", "share"))
 }
 
 func readHead(path string, n int) ([]byte, error) {

@@ -110,8 +110,10 @@ func (b *resolver) hideSensitive() {
 	if strings.HasPrefix(b.h.StateDir, "/") { // the HOMEs of other servers, and what was said in their sessions
 		b.hideSensitivePath(b.h.StateDir, path.Clean(b.h.StateDir))
 	}
-	if strings.HasPrefix(b.h.CacheDir, "/") {
-		b.hideCache(path.Clean(b.h.CacheDir))
+	for _, dir := range []string{b.h.CacheDir, b.h.DataDir} {
+		if strings.HasPrefix(dir, "/") {
+			b.hideOwn(path.Clean(dir))
+		}
 	}
 	for _, p := range b.h.PseudoMounts { // of a container or chroot: root commands the kernel by writing there
 		b.hideSensitivePath(p, p)
@@ -133,10 +135,11 @@ func (b *resolver) hidePattern(written, abs string) {
 	}
 }
 
-// hideCache masks the cached answers of servers: a server that could write them would
-// answer in the name of others. If the cache does not exist, it is created before the
-// start, because another session may create it inside the grant while this one runs.
-func (b *resolver) hideCache(dir string) {
+// hideOwn masks the cached answers of servers, and the installed packages. A server that could
+// write them would answer in the name of others, or be run in their place. If the directory
+// does not exist, it is created before the start, because another session may create it inside
+// the grant while this one runs.
+func (b *resolver) hideOwn(dir string) {
 	b.hideSensitivePath(dir, dir)
 	at, err := b.paths.Resolve(dir)
 	if err != nil || at.Exists() || at.Reason != "" {

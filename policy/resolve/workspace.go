@@ -95,9 +95,9 @@ func isSystemPlace(dir string) bool {
 	}, dir)
 }
 
-// ownDirs returns mcp-jail's configuration, state and cache directories.
+// ownDirs returns mcp-jail's configuration, state, cache and data directories.
 func (b *resolver) ownDirs() (dirs []string) {
-	for _, d := range []string{b.h.ConfigDir, b.h.StateDir, b.h.CacheDir, policy.SystemConfigDir} {
+	for _, d := range []string{b.h.ConfigDir, b.h.StateDir, b.h.CacheDir, b.h.DataDir, policy.SystemConfigDir} {
 		if strings.HasPrefix(d, "/") {
 			dirs = append(dirs, path.Clean(d))
 		}

@@ -1,7 +1,7 @@
-// Package start replaces the command line of a package launcher by that of the program that
+// Package installed replaces the command line of a package launcher by that of the program that
 // the launcher would run.
 //
-//	finder := start.Finder{Store: ..., LockFile: ..., Host: &host}
+//	finder := installed.Finder{Store: ..., LockFile: ..., Host: &host}
 //	program, err := finder.Find(ctx, line)
 //	...
 //	err = program.Check() // before the first instruction of the program
@@ -20,4 +20,4 @@
 //     would do. Only what lies in the project around the working directory is.
 //   - Lines with several packages, and those whose packages come from git, addresses or files,
 //     are pinned like others, by the files that their installation made.
-package start
+package installed

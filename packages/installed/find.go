@@ -1,4 +1,4 @@
-package start
+package installed
 
 import (
 	"context"
@@ -53,7 +53,7 @@ func (e *ShadowError) Error() string {
 
 // Key returns the key of a line in the lock file.
 func Key(line *launcher.Line, dir string) lockfile.Key {
-	return lockfile.Key{Ecosystem: lockfile.Ecosystem(line.Ecosystem()), Spec: line.Wanted(dir)}
+	return lockfile.Key{Ecosystem: lockfile.Ecosystem(line.Ecosystem()), Spec: strings.TrimPrefix(line.Wanted(dir), string(line.Ecosystem())+": ")}
 }
 
 // Find returns the program of a line. The caller closes it.

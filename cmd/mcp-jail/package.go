@@ -1,0 +1,247 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/packages/installed"
+	"github.com/mcp-jail/mcp-jail/packages/launcher"
+	"github.com/mcp-jail/mcp-jail/packages/lockfile"
+	"github.com/mcp-jail/mcp-jail/packages/npm"
+	"github.com/mcp-jail/mcp-jail/packages/store"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// installedPackage is the package behind the launcher's line of a target.
+type installedPackage struct {
+	line    launcher.Line
+	program *installed.Program // nil: the line runs as it is given
+	asGiven error              // why
+	data    *packageData       // what the package writes; nil if nothing is known
+}
+
+// findPackage replaces the launcher in a target's policy by the installed program. Without an
+// error, and without a package, the command is no launcher.
+func (t *target) findPackage(ctx context.Context) error {
+	t.given = append([]string{t.policy.Command}, t.policy.Arguments...)
+	line, err := launcher.Parse(t.given)
+	switch {
+	case errors.Is(err, launcher.ErrNotLauncher):
+		return nil
+	case err != nil:
+		t.pkg = &installedPackage{asGiven: err}
+		return nil
+	}
+	t.pkg = &installedPackage{line: line}
+	program, err := t.packageFinder().Find(ctx, &line)
+	var shadow *installed.ShadowError
+	switch {
+	case errors.As(err, &shadow), errors.Is(err, installed.ErrNotInstalled):
+		t.pkg.asGiven = err
+		return nil
+	case err != nil:
+		return err
+	}
+	t.pkg.program = program
+	t.useProgram(program)
+	return nil
+}
+
+// packageFinder returns the finder of installed programs for the target.
+func (t *target) packageFinder() installed.Finder {
+	return installed.Finder{
+		Store: packageStore(t.host), LockFile: lockFileOf(t.host), Host: &t.host,
+		Untrusted: t.writablePlaces(),
+	}
+}
+
+func packageStore(host hostfs.Host) store.Store {
+	return store.Store{Dir: filepath.Join(host.DataDir, "packages")}
+}
+
+// lockFileOf returns the lock file, which lies beside the user's configuration.
+func lockFileOf(host hostfs.Host) string { return filepath.Join(host.ConfigDir, lockfile.FileName) }
+
+// preparePackage makes the package of a target ready for the start: the data of an older
+// session are where the program expects them, and its files are those that were installed.
+func (t *target) preparePackage(c console) error {
+	told, err := t.takeOver(t.given)
+	for _, text := range told {
+		fmt.Fprintf(c.err, "[mcp-jail] %s\n", text)
+	}
+	if err != nil || t.pkg == nil || t.pkg.program == nil {
+		return err
+	}
+	err = t.pkg.program.Check()
+	var changed *store.ChangedError
+	if errors.As(err, &changed) {
+		return &installError{changed.ID.Name, changed.Error() + ". To remove them and install the pinned ones again: mcp-jail rm " + changed.ID.Name + ", and start the server"}
+	}
+	return err
+}
+
+// close releases what a target holds.
+func (t *target) close() {
+	if t.pkg != nil && t.pkg.program != nil {
+		t.pkg.program.Close()
+	}
+}
+
+// writablePlaces returns the directories in which the server may write. No interpreter is
+// chosen there.
+func (t *target) writablePlaces() (dirs []string) {
+	add := func(path string) {
+		if path == "" {
+			path = "."
+		}
+		if rest, ok := strings.CutPrefix(path, "~"); ok {
+			path = t.host.Home + rest
+		}
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(t.host.Dir, path)
+		}
+		if !policy.Within(t.host.Home, path) { // a workspace that holds HOME is not granted as a whole
+			dirs = append(dirs, filepath.Clean(path))
+		}
+	}
+	add(t.policy.Workspace)
+	for _, r := range t.policy.Fs {
+		if r.Create || r.Update || r.Delete {
+			add(r.Path)
+		}
+	}
+	return dirs
+}
+
+// useProgram makes the policy of the target start a program in place of the launcher.
+func (t *target) useProgram(p *installed.Program) {
+	t.policy.Command, t.policy.Arguments = p.Command, p.Arguments
+	t.host.Environ = slices.Clone(t.host.Environ)
+	path, _ := t.host.Getenv("PATH")
+	t.host.Environ = append(t.host.Environ, "PATH="+path+":"+p.Bin)
+	for _, v := range append(slices.Clone(p.Env), t.dataVariables(p)...) {
+		name, _, _ := strings.Cut(v, "=")
+		t.host.Environ = append(t.host.Environ, v)
+		t.policy.Env = append(t.policy.Env, policy.EnvRule{Name: name, Read: true, Where: "the package " + p.Entry.Name})
+	}
+}
+
+// dataVariables returns the variables that make a program write its data to HOME. Started by
+// npx, it writes into its own package, which is read-only here and replaced by an update.
+func (t *target) dataVariables(p *installed.Program) []string {
+	w, ok := npm.WriterOf(p.Entry.Name, p.Entry.Version)
+	if !ok || w.Variable == "" || t.policy.HomeReal {
+		return nil
+	}
+	if value, set := t.host.Getenv(w.Variable); set && value != "" {
+		return nil // the user has chosen a place, and a rule may pass it on
+	}
+	file := filepath.Join(t.privateHome(), "data", filepath.Base(w.File))
+	t.pkg.data = &packageData{writer: w, file: file}
+	return []string{w.Variable + "=" + file}
+}
+
+// packageData is a file that a package writes.
+type packageData struct {
+	writer npm.Writer
+	file   string // where it is kept now
+}
+
+// privateHome returns the server's private HOME.
+func (t *target) privateHome() string {
+	name := "home"
+	if t.policy.Project != "" {
+		name += "-" + policy.ShortHash(t.policy.Project)
+	}
+	return filepath.Join(t.host.StateDir, "servers", t.policy.Server, name)
+}
+
+// takeOver moves what an older mcp-jail, or npx itself, has kept for this server to where it
+// is kept now. It returns a sentence for each thing that it moved.
+func (t *target) takeOver(argv []string) (told []string, err error) {
+	servers := filepath.Join(t.host.StateDir, "servers")
+	former := config.FormerName(argv, t.host.Dir)
+	if t.policy.FromCommandLine && t.commandLine.Name == "" && former != t.policy.Server {
+		from, to := filepath.Join(servers, former), filepath.Join(servers, t.policy.Server)
+		if _, err := os.Lstat(to); errors.Is(err, fs.ErrNotExist) {
+			switch err := os.Rename(from, to); {
+			case err == nil:
+				told = append(told, fmt.Sprintf("this server's private HOME belongs to its package now, and was moved from %s to %s", from, to))
+			case !errors.Is(err, fs.ErrNotExist):
+				return told, fmt.Errorf("the server's private HOME %s cannot be moved to %s: %w", from, to, err)
+			}
+		}
+	}
+	if t.pkg == nil || t.pkg.data == nil {
+		return told, nil
+	}
+	text, err := t.pkg.data.takeOver(t.privateHome(), t.host.Home)
+	if text != "" {
+		told = append(told, text)
+	}
+	return told, err
+}
+
+// takeOver copies the newest file that npx has kept inside of the package, in the private HOME
+// or else in the user's. The server can write its HOME: no link is followed out of it.
+func (d *packageData) takeOver(private, user string) (string, error) {
+	if err := os.MkdirAll(private, 0o700); err != nil {
+		return "", err
+	}
+	home, err := os.OpenRoot(private)
+	if err != nil {
+		return "", err
+	}
+	defer home.Close()
+	name, err := filepath.Rel(private, d.file)
+	if err != nil {
+		return "", err
+	}
+	if _, err := home.Lstat(name); err == nil {
+		return "", nil
+	}
+	if err := home.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		return "", err
+	}
+	text, from := d.newest(home), private
+	if text == nil {
+		root, err := os.OpenRoot(user)
+		if err != nil {
+			return "", err
+		}
+		defer root.Close()
+		text, from = d.newest(root), user
+	}
+	if text == nil {
+		return "", nil
+	}
+	if err := home.WriteFile(name, text, 0o600); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s is kept in %s now; what npx kept below %s was copied", filepath.Base(name), d.file, from), nil
+}
+
+// newest returns the newest of the files that npx has kept below a home directory, or nil.
+func (d *packageData) newest(home *os.Root) (text []byte) {
+	files, _ := fs.Glob(home.FS(), ".npm/_npx/*/node_modules/"+d.writer.Package+"/"+d.writer.File)
+	var at time.Time
+	for _, f := range files {
+		info, err := home.Lstat(f)
+		if err != nil || !info.Mode().IsRegular() || !info.ModTime().After(at) {
+			continue
+		}
+		if read, err := home.ReadFile(f); err == nil {
+			text, at = read, info.ModTime()
+		}
+	}
+	return text
+}
