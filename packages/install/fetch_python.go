@@ -1,0 +1,354 @@
+package install
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/packages/installed"
+	"github.com/mcp-jail/mcp-jail/packages/launcher"
+	"github.com/mcp-jail/mcp-jail/packages/lockfile"
+	"github.com/mcp-jail/mcp-jail/packages/python"
+	"github.com/mcp-jail/mcp-jail/packages/runtime"
+	"github.com/mcp-jail/mcp-jail/packages/store"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// A pythonFetch installs packages of a Python index.
+//
+// uv resolves and fetches if the user has it, otherwise pip. It takes wheels only: a wheel
+// runs nothing when it is installed. What pip has downloaded is unpacked in a jail without
+// a network. The jail of the download reaches the indexes, and the hosts that their pages
+// name for the files. No code of a package runs there.
+type pythonFetch struct {
+	*Installer
+	line    *launcher.Line
+	pinned  *lockfile.Entry
+	jail    *fetchJail
+	python  runtime.Interpreter
+	config  python.Config
+	request python.Request
+	uv      string   // path of uv; "" if pip does it
+	local   []string // directories with wheels that were built here
+	built   []string // names of the packages of those wheels
+	refused []policy.Denial
+}
+
+func (p *pythonFetch) work() string { return filepath.Join(p.jail.home(), "work") }
+func (p *pythonFetch) site() string { return filepath.Join(p.work(), "site") }
+
+// fetchPython installs the packages of a line from a Python index, and moves them to the
+// store.
+func (i *Installer) fetchPython(ctx context.Context, stage *store.Stage, line *launcher.Line, pinned *lockfile.Entry) (*Result, error) {
+	p := &pythonFetch{Installer: i, line: line, pinned: pinned, jail: &fetchJail{host: i.Host, dir: stage.Dir, variables: map[string]string{}, launcher: confine.Launcher{}}}
+	if file, err := exec.LookPath("uv"); err == nil {
+		p.uv = file
+	}
+	interpreters, err := p.interpreters(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for n, python := range interpreters {
+		p.python = python
+		r, err := p.fetch(ctx, stage)
+		var failed *PythonError
+		if errors.As(err, &failed) && failed.needsPython() && n+1 < len(interpreters) {
+			continue // the package wants another Python, and there is one
+		}
+		return r, err
+	}
+	return nil, errors.New("no Python was tried") // interpreters returns one or an error
+}
+
+// interpreters returns the Pythons to try: the one that the start would choose, and the
+// newest.
+func (p *pythonFetch) interpreters(ctx context.Context) ([]runtime.Interpreter, error) {
+	found, err := runtime.Finder{Host: &p.Host}.Find(ctx, runtime.Python)
+	if err != nil {
+		return nil, err
+	}
+	if filepath.IsAbs(p.line.Python) {
+		file, err := filepath.EvalSymlinks(p.line.Python)
+		at := slices.IndexFunc(found.Interpreters, func(i runtime.Interpreter) bool { return i.Path == file })
+		if err != nil || at < 0 {
+			return nil, fmt.Errorf("--python %s is none of the Pythons that were found in PATH and in the version managers: name its version instead", p.line.Python)
+		}
+		return found.Interpreters[at : at+1], nil
+	}
+	rng, ok := python.VersionRange(p.line.Python)
+	if !ok {
+		return nil, fmt.Errorf("--python %s is not a version of CPython, such as 3.12", p.line.Python)
+	}
+	if p.pinned != nil && p.pinned.Engines != "" {
+		if chosen, err := found.Choose(p.pinned.Engines, runtime.PythonFits); err == nil {
+			return []runtime.Interpreter{chosen}, nil
+		}
+	}
+	chosen, err := found.Choose(rng, runtime.PythonFits)
+	if err != nil {
+		return nil, err
+	}
+	all := []runtime.Interpreter{chosen}
+	for i := range found.Interpreters {
+		found.Interpreters[i].Default = false // so that the newest is chosen
+	}
+	if newest, err := found.Choose(rng, runtime.PythonFits); err == nil && newest.Path != chosen.Path {
+		all = append(all, newest)
+	}
+	return all, nil
+}
+
+// fetch installs the packages with one interpreter.
+func (p *pythonFetch) fetch(ctx context.Context, stage *store.Stage) (*Result, error) {
+	if err := p.configure(ctx); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(os.RemoveAll(p.work()), os.MkdirAll(p.site(), 0o700)); err != nil {
+		return nil, err
+	}
+	var packages []python.Package
+	var err error
+	if p.uv != "" {
+		packages, err = p.withUv(ctx)
+	} else {
+		packages, err = p.withPip(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return p.collect(ctx, stage, packages)
+}
+
+// run runs a command in the jail.
+func (p *pythonFetch) run(ctx context.Context, network bool, step Step, argv ...string) error {
+	stop := p.report(step, p.jail.home())
+	defer stop()
+	log := filepath.Join(p.jail.home(), "pip.log")
+	os.Remove(log)
+	var output bytes.Buffer
+	status, refused, err := p.jail.run(ctx, io.MultiWriter(&output, p.told()), network, argv...)
+	p.refused = append(p.refused, refused...)
+	if err != nil || status == 0 {
+		return err
+	}
+	text, _ := os.ReadFile(log) // uv and compileall write none
+	return &PythonError{What: p.line.Packages[0].String(), Installer: p.installer(), Python: p.python.Version, Status: status, Output: output.String(), log: string(text), refused: refused}
+}
+
+func (p *pythonFetch) installer() string {
+	if p.uv != "" {
+		return "uv"
+	}
+	return "pip"
+}
+
+// maxFileHosts bounds the hosts that an index may name for its files.
+const maxFileHosts = 4
+
+// online runs a command in the jail with the network. If an index names a host for its files
+// that the jail does not reach, the host is granted, and the command runs again.
+func (p *pythonFetch) online(ctx context.Context, argv ...string) error {
+	for range maxFileHosts {
+		err := p.run(ctx, true, Fetching, argv...)
+		var failed *PythonError
+		if !errors.As(err, &failed) {
+			return err
+		}
+		hosts := failed.fileHosts()
+		if hosts == nil {
+			return err
+		}
+		p.jail.registries = append(p.jail.registries, hosts...)
+		p.forget(hosts)
+	}
+	return p.run(ctx, true, Fetching, argv...)
+}
+
+// withPip lets pip download wheels, and unpacks them without a network.
+func (p *pythonFetch) withPip(ctx context.Context) ([]python.Package, error) {
+	home := p.jail.home()
+	dir := filepath.Join(home, "wheels")
+	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o700)); err != nil {
+		return nil, err
+	}
+	words := p.request.PipDownload(dir, p.local)
+	if pinned := pinnedPackages(p.pinned); pinned != nil && !p.otherPython() && !p.wasBuilt() {
+		file := filepath.Join(home, "pinned.txt")
+		if err := os.WriteFile(file, []byte(python.Requirements(pinned)), 0o600); err != nil {
+			return nil, err
+		}
+		words = python.PipDownloadPinned(dir, file, p.local)
+	} else if pinned != nil {
+		for _, d := range pinned { // another Python may need other packages, but no other versions
+			p.request.Requirements = append(p.request.Requirements, d.Name+"=="+d.Version)
+		}
+		words = p.request.PipDownload(dir, p.local)
+	}
+	err := p.online(ctx, append([]string{p.python.Path}, words...)...)
+	if err != nil {
+		return p.fromSource(ctx, err)
+	}
+	packages, files, err := readWheels(dir)
+	if err != nil {
+		return nil, err
+	}
+	return packages, p.run(ctx, false, Fetching, append([]string{p.python.Path}, python.PipInstall(p.site(), files)...)...)
+}
+
+// readWheels returns the packages of a directory of wheels, and the wheels' paths.
+func readWheels(dir string) (packages []python.Package, files []string, err error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, e := range entries {
+		w, err := python.ParseWheel(e.Name())
+		if err != nil {
+			return nil, nil, err
+		}
+		hash, err := hashOf(filepath.Join(dir, e.Name()))
+		if err != nil {
+			return nil, nil, err
+		}
+		packages = append(packages, python.Package{Name: w.Name, Version: w.Version, Hashes: []string{hash}})
+		files = append(files, filepath.Join(dir, e.Name()))
+	}
+	slices.SortFunc(packages, func(a, b python.Package) int { return strings.Compare(a.Name, b.Name) })
+	return packages, files, nil
+}
+
+// withUv lets uv resolve, and then install exactly the files whose hashes it has written.
+func (p *pythonFetch) withUv(ctx context.Context) ([]python.Package, error) {
+	home := p.jail.home()
+	in, out := filepath.Join(home, "wanted.txt"), filepath.Join(home, "resolved.txt")
+	text := strings.Join(p.request.Requirements, "\n") + "\n"
+	pinned := pinnedPackages(p.pinned)
+	if pinned != nil && !p.otherPython() {
+		out, text = in, python.Requirements(pinned)
+	}
+	if err := os.WriteFile(in, []byte(text), 0o600); err != nil {
+		return nil, err
+	}
+	if out != in {
+		if err := p.online(ctx, append([]string{p.uv}, p.request.UvCompile(p.python.Path, in, out)...)...); err != nil {
+			return nil, err
+		}
+	}
+	resolved, err := os.ReadFile(out)
+	if err != nil {
+		return nil, fmt.Errorf("uv has left no list of packages: %w", err)
+	}
+	packages, err := python.ReadRequirements(string(resolved))
+	if err != nil {
+		return nil, fmt.Errorf("the list of packages that uv has left cannot be read: %w", err)
+	}
+	return packages, p.online(ctx, append([]string{p.uv}, python.UvInstall(p.python.Path, p.site(), out)...)...)
+}
+
+// collect makes an entry of what was unpacked, and moves the files to the store.
+func (p *pythonFetch) collect(ctx context.Context, stage *store.Stage, packages []python.Package) (*Result, error) {
+	tree, err := finishTree(p.work())
+	if err != nil {
+		return nil, err
+	}
+	if err := p.run(ctx, false, Sealing, append([]string{p.python.Path}, python.CompileAll(p.site())...)...); err != nil && ctx.Err() != nil {
+		return nil, err // otherwise some file is no Python of this version, which only matters if it is loaded
+	}
+	for i := range packages {
+		if m, ok := tree.metadata[packages[i].Name]; ok && m.Version != "" {
+			packages[i].Version = m.Version
+		}
+	}
+	e, err := p.entry(tree, packages)
+	if err != nil {
+		return nil, err
+	}
+	r := &Result{Entry: e, Fetched: true, Refused: p.refused}
+	stop := p.report(Sealing, "")
+	defer stop()
+	e.Files, err = stage.Commit(installed.ID(e), p.work())
+	return r, err
+}
+
+// entry describes what was installed.
+func (p *pythonFetch) entry(tree *pythonTree, packages []python.Package) (*lockfile.Entry, error) {
+	root := p.root()
+	at := slices.IndexFunc(packages, func(d python.Package) bool { return d.Name == root })
+	if at < 0 {
+		return nil, fmt.Errorf("%s has not installed %s", p.installer(), root)
+	}
+	program, err := tree.program(p.line, root)
+	if err != nil {
+		return nil, err
+	}
+	e := &lockfile.Entry{
+		Key: installed.Key(p.line, p.Host.Dir), Name: root, Version: packages[at].Version, Integrity: packages[at].Integrity(),
+		Program: program, File: path.Join("bin", program), Pinned: time.Now().UTC().Truncate(time.Second), Tree: python.Digest(packages),
+	}
+	asked, _ := python.VersionRange(p.line.Python) // interpreters has read it
+	e.Engines = python.Range(append(tree.list(), python.Metadata{Python: asked}), tree.bound || filepath.IsAbs(p.line.Python), p.python.Version)
+	for _, d := range packages {
+		l := lockfile.Package{Path: d.Name, Version: d.Version, Integrity: d.Integrity()}
+		if slices.Contains(p.built, d.Name) {
+			l.Scripts = lockfile.ScriptsRun
+		}
+		e.Packages = append(e.Packages, l)
+	}
+	if pinned := pinnedPackages(p.pinned); pinned != nil && !p.otherPython() {
+		if !python.Same(pinned, packages, func(name string) bool { return slices.Contains(p.built, name) }) {
+			return nil, &MovedError{Pinned: p.pinned, Found: e, LockFile: p.LockFile}
+		}
+		e.Tree, e.Packages, e.Integrity = p.pinned.Tree, p.pinned.Packages, p.pinned.Integrity
+	}
+	return e, nil
+}
+
+// root returns the name of the package that a line names first.
+func (p *pythonFetch) root() string {
+	first := p.line.Packages[0]
+	if first.Name != "" {
+		return first.Name
+	}
+	location, _, _ := strings.Cut(first.Location, "#")
+	w, err := python.ParseWheel(path.Base(location))
+	if err != nil {
+		return first.Raw
+	}
+	return w.Name
+}
+
+// otherPython reports whether the pinned tree was made for another version of Python, which
+// this machine has no longer. Then packages with machine code are other files.
+func (p *pythonFetch) otherPython() bool {
+	if p.pinned == nil {
+		return false
+	}
+	ok, err := runtime.PythonFits(p.pinned.Engines, p.python.Version)
+	return err == nil && !ok
+}
+
+// wasBuilt reports whether a package of the pinned tree was built from its sources.
+func (p *pythonFetch) wasBuilt() bool {
+	return slices.ContainsFunc(p.pinned.Packages, func(l lockfile.Package) bool { return l.Scripts == lockfile.ScriptsRun })
+}
+
+// pinnedPackages returns the packages of an entry, or nil.
+func pinnedPackages(e *lockfile.Entry) (out []python.Package) {
+	if e == nil {
+		return nil
+	}
+	for _, l := range e.Packages {
+		out = append(out, python.Package{Name: l.Path, Version: l.Version, Hashes: strings.Fields(l.Integrity)})
+	}
+	return out
+}

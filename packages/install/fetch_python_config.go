@@ -1,0 +1,136 @@
+package install
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/packages/launcher"
+	"github.com/mcp-jail/mcp-jail/packages/python"
+)
+
+// configure asks the user's configuration for the indexes, and prepares the jail.
+func (p *pythonFetch) configure(ctx context.Context) error {
+	config, err := p.readConfig(ctx)
+	if err != nil {
+		return err
+	}
+	p.config = config
+	if p.request, err = python.NewRequest(p.line, &p.config, p.Host.Dir, p.uv != ""); err != nil {
+		return err
+	}
+	if p.config.Index == "" {
+		p.config.Index = python.DefaultIndex
+	}
+	if p.jail.registries, err = p.config.Addresses(); err != nil {
+		return err
+	}
+	home := p.jail.home()
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		return err
+	}
+	if err := p.writeNetrc(home); err != nil {
+		return err
+	}
+	clear(p.jail.variables)
+	if p.uv != "" {
+		maps.Copy(p.jail.variables, p.config.UvVariables(home))
+	} else {
+		maps.Copy(p.jail.variables, p.config.PipVariables(home))
+	}
+	p.grantFiles()
+	return nil
+}
+
+// readConfig returns the configuration of the installer. For a line of uvx that pip installs,
+// that of uv counts if it names an index.
+func (p *pythonFetch) readConfig(ctx context.Context) (python.Config, error) {
+	getenv := func(name string) string { v, _ := p.Host.Getenv(name); return v }
+	if p.uv != "" || p.line.Launcher == launcher.Uvx {
+		var files [][]byte
+		for _, name := range p.uvFiles(getenv) {
+			if text, err := os.ReadFile(name); err == nil {
+				files = append(files, text)
+			}
+		}
+		config, configured, err := python.UvConfig(files, getenv)
+		if err != nil || configured || p.uv != "" {
+			return config, err
+		}
+	}
+	// In the directory /, no file of a workspace is loaded in place of pip.
+	cmd := exec.CommandContext(ctx, p.python.Path, "-E", "-s", "-m", "pip", "config", "list")
+	cmd.Dir = "/"
+	cmd.Env = append(os.Environ(), "PIP_DISABLE_PIP_VERSION_CHECK=1")
+	var failed strings.Builder
+	cmd.Stderr = &failed
+	out, err := cmd.Output()
+	if err != nil && noPip.MatchString(failed.String()) {
+		return python.Config{}, &PythonError{What: p.line.Packages[0].String(), Installer: "pip", Python: p.python.Version, Output: failed.String()}
+	}
+	if err != nil {
+		return python.Config{}, fmt.Errorf("pip does not tell its configuration (%s -m pip config list): %w\n%s", p.python.Path, err, indent(tail(failed.String())))
+	}
+	return python.PipConfig(string(out))
+}
+
+// uvFiles returns the user's and the system's configuration file of uv.
+func (p *pythonFetch) uvFiles(getenv func(string) string) []string {
+	if file := getenv("UV_CONFIG_FILE"); file != "" {
+		return []string{file}
+	}
+	if getenv("UV_NO_CONFIG") != "" {
+		return nil
+	}
+	config := getenv("XDG_CONFIG_HOME")
+	if !filepath.IsAbs(config) {
+		config = filepath.Join(p.Host.Home, ".config")
+	}
+	return []string{filepath.Join(config, "uv", "uv.toml"), "/etc/uv/uv.toml"}
+}
+
+// writeNetrc gives the installer the logins of the indexes from the user's netrc file.
+func (p *pythonFetch) writeNetrc(home string) error {
+	file, _ := p.Host.Getenv("NETRC")
+	if !filepath.IsAbs(file) {
+		file = filepath.Join(p.Host.Home, ".netrc")
+	}
+	var hosts []string
+	for _, u := range p.jail.registries {
+		hosts = append(hosts, u.Hostname())
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		text = nil // most users have none
+	}
+	return os.WriteFile(filepath.Join(home, "netrc"), []byte(python.Netrc(string(text), hosts)), 0o600)
+}
+
+// grantFiles makes the files readable in the jail that the configuration and the line name.
+func (p *pythonFetch) grantFiles() {
+	p.jail.readable = nil
+	add := func(name string) {
+		name = strings.TrimPrefix(name, "file://")
+		if filepath.IsAbs(name) {
+			if _, err := os.Stat(name); err == nil {
+				p.jail.readable = append(p.jail.readable, name)
+			}
+		}
+	}
+	for _, list := range [][]string{p.config.FindLinks, p.request.Files, p.request.Constraints, p.request.Requirements, {p.config.Cert, p.config.ClientCert}} {
+		for _, name := range list {
+			add(name)
+		}
+	}
+	if p.uv != "" { // uv asks the interpreter
+		add(p.python.Path)
+		if prefix := filepath.Dir(filepath.Dir(p.python.Path)); filepath.Base(filepath.Dir(p.python.Path)) == "bin" && prefix != "/usr" && prefix != "/" {
+			add(prefix)
+		}
+	}
+}
+

@@ -1,0 +1,124 @@
+package python
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Metadata is what METADATA of an installed package says.
+type Metadata struct {
+	Name, Version string
+	Python        string   // Requires-Python
+	Requires      []string // Requires-Dist
+}
+
+// ReadMetadata reads METADATA ("Core metadata"). Only its header counts.
+func ReadMetadata(text string) (m Metadata) {
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\r\n")
+		if line == "" {
+			break
+		}
+		name, value, ok := strings.Cut(line, ":")
+		if value = strings.TrimSpace(value); !ok {
+			continue
+		}
+		switch strings.ToLower(name) {
+		case "name":
+			m.Name = Normal(value)
+		case "version":
+			m.Version = value
+		case "requires-python":
+			m.Python = value
+		case "requires-dist":
+			m.Requires = append(m.Requires, value)
+		}
+	}
+	return m
+}
+
+// pythonMarker finds a condition of a dependency about the interpreter (PEP 508).
+var pythonMarker = regexp.MustCompile(`\b(python_version|python_full_version|implementation_name|implementation_version|platform_python_implementation)\b`)
+
+// Bound reports whether which other packages are needed depends on the version of Python.
+func (m Metadata) Bound() bool {
+	return slices.ContainsFunc(m.Requires, func(r string) bool {
+		_, marker, _ := strings.Cut(r, ";")
+		return pythonMarker.MatchString(marker)
+	})
+}
+
+var clause = regexp.MustCompile(`^(~=|==|!=|<=|>=|<|>)\s*([0-9]+(?:\.[0-9]+)*)(\.\*)?$`)
+
+// Range returns the versions of Python on which a tree runs: those that all its packages
+// accept, and, if bound, of those only the minor version that it was installed with. The form
+// is that of requires-python. A condition of a form that is rare and cannot be compared is
+// left out; the installer has obeyed it.
+func Range(packages []Metadata, bound bool, installed string) string {
+	var low, clauses []string
+	for _, m := range packages {
+		for c := range strings.SplitSeq(m.Python, ",") {
+			parts := clause.FindStringSubmatch(strings.TrimSpace(c))
+			if parts == nil {
+				continue
+			}
+			c = parts[1] + parts[2] + parts[3]
+			if parts[1] == ">=" {
+				low = append(low, parts[2])
+			} else if !slices.Contains(clauses, c) {
+				clauses = append(clauses, c)
+			}
+		}
+	}
+	slices.Sort(clauses)
+	if len(low) > 0 {
+		clauses = slices.Insert(clauses, 0, ">="+slices.MaxFunc(low, compareReleases))
+	}
+	if major, rest, ok := strings.Cut(installed, "."); ok && bound {
+		minor, _, _ := strings.Cut(rest, ".")
+		clauses = append(clauses, "=="+major+"."+minor+".*")
+	}
+	return strings.Join(clauses, ",")
+}
+
+// compareReleases compares versions of Python by their numbers.
+func compareReleases(a, b string) int {
+	as, bs := strings.Split(a, "."), strings.Split(b, ".")
+	for i := range max(len(as), len(bs)) {
+		if c := cmp.Compare(number(as, i), number(bs, i)); c != 0 {
+			return c
+		}
+	}
+	return 0
+}
+
+func number(parts []string, i int) int {
+	if i >= len(parts) {
+		return 0
+	}
+	n, _ := strconv.Atoi(parts[i]) // clause has only digits; a number too large is 0
+	return n
+}
+
+// PortableRecord returns a RECORD without the files that an installer makes for its machine:
+// the programs, and its own notes.
+func PortableRecord(text string) string {
+	var out strings.Builder
+	for line := range strings.Lines(text) {
+		file := strings.Trim(strings.SplitN(line, ",", 2)[0], `"`)
+		base := file[strings.LastIndex(file, "/")+1:]
+		if strings.HasPrefix(file, "../") || strings.HasPrefix(file, "bin/") || strings.HasSuffix(file, ".pyc") || strings.Contains(file, ".dist-info/") && slices.Contains(InstallerFiles(), base) {
+			continue
+		}
+		out.WriteString(line)
+	}
+	return out.String()
+}
+
+// InstallerFiles returns the names of the files in a dist-info that say how it was installed.
+func InstallerFiles() []string {
+	return []string{"INSTALLER", "REQUESTED", "direct_url.json", "uv_cache.json"}
+}

@@ -1,0 +1,90 @@
+package python
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/packages/launcher"
+)
+
+// Requirement returns a package of a launcher's line as pip and uv take it (PEP 508). A
+// relative path stands below dir. The error says that the package comes from a place from
+// which nothing can be fetched without running its code.
+func Requirement(s launcher.Spec, dir string) (string, error) {
+	switch s.Kind {
+	case launcher.Registry:
+		text := s.Name
+		if len(s.Extras) > 0 {
+			text += "[" + strings.Join(s.Extras, ",") + "]"
+		}
+		switch {
+		case s.Version != "":
+			text += "==" + s.Version
+		case s.Range != "":
+			text += s.Range
+		}
+		return text, nil
+	case launcher.File:
+		if !strings.HasSuffix(s.Location, ".whl") {
+			break
+		}
+		if path.IsAbs(s.Location) {
+			return s.Location, nil
+		}
+		return path.Join(dir, s.Location), nil
+	case launcher.URL:
+		if location, _, _ := strings.Cut(s.Location, "#"); strings.HasSuffix(location, ".whl") {
+			return s.Location, nil
+		}
+	}
+	return "", &SourceError{Spec: s}
+}
+
+// A SourceError says that a package is no wheel, so that installing it runs its code.
+type SourceError struct{ Spec launcher.Spec }
+
+func (e *SourceError) Error() string {
+	from := map[launcher.Kind]string{launcher.Git: "a git repository", launcher.Directory: "a directory", launcher.File: "an archive of sources", launcher.URL: "an archive of sources"}[e.Spec.Kind]
+	return fmt.Sprintf("%s is %s: to install it would run its code, and mcp-jail installs only from an index. Publish a wheel of it, or start an installed copy by its path", e.Spec, from)
+}
+
+var separators = regexp.MustCompile(`[-_.]+`)
+
+// Normal returns a name as an index spells it (PEP 503).
+func Normal(name string) string { return strings.ToLower(separators.ReplaceAllString(name, "-")) }
+
+// VersionRange returns the range of versions that a launcher's --python asks for: "3.12",
+// "cpython@3.12" and "python3.12" are ==3.12.*, "3.12.4" is ==3.12.4, ">=3.11" is itself. It
+// returns "" and false for a path or another implementation of Python.
+func VersionRange(request string) (string, bool) {
+	if request == "" {
+		return "", true
+	}
+	if strings.ContainsAny(request[:1], "<>=~!") {
+		return request, true
+	}
+	version := request
+	for _, prefix := range []string{"cpython@", "python@", "cpython-", "cpython", "python"} {
+		if rest, ok := strings.CutPrefix(version, prefix); ok {
+			version = rest
+			break
+		}
+	}
+	parts := strings.Split(version, ".")
+	for _, p := range parts {
+		if strings.Trim(p, "0123456789") != "" || len(parts) > 1 && p == "" || len(p) > 4 {
+			return "", false
+		}
+	}
+	switch {
+	case version == "":
+		return "", true
+	case len(parts) == 1 && len(version) > 1 && version[0] == '3': // 312
+		return "==3." + version[1:] + ".*", true
+	case len(parts) < 3:
+		return "==" + version + ".*", true
+	}
+	return "==" + version, true
+}
