@@ -64,6 +64,7 @@ type Packages struct {
 	AutoInstall    bool   // run installs what is missing
 	InstallScripts bool   // scripts of packages run when they are installed, without a network
 	PinTools       string // what happens if the tools differ from the pinned ones: PinOff, PinWarn or PinEnforce
+	Tree           string // the directory of an installed package, which its program reads and executes; "" if none
 }
 
 // The values of pin_tools.

@@ -125,6 +125,7 @@ func (t *target) writablePlaces() (dirs []string) {
 // useProgram makes the policy of the target start a program in place of the launcher.
 func (t *target) useProgram(p *installed.Program) {
 	t.policy.Command, t.policy.Arguments = p.Command, p.Arguments
+	t.grantTree(p)
 	t.host.Environ = slices.Clone(t.host.Environ)
 	path, _ := t.host.Getenv("PATH")
 	t.host.Environ = append(t.host.Environ, "PATH="+path+":"+p.Bin)

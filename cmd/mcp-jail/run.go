@@ -50,7 +50,7 @@ func (r *runCmd) Run(c console, server serverCommand, launcher confine.Launcher)
 		}
 	}
 	t, err := resolveTarget(r.commonFlags, r.policyFlags, r.Server, "", server)
-	if err == nil && t.needsInstall() {
+	if installsAfter(t, err) {
 		err = t.install(c, t.given)
 		if err == nil {
 			t, err = resolveTarget(r.commonFlags, r.policyFlags, r.Server, "", server)

@@ -125,6 +125,9 @@ func (b *resolver) findProgram(c *commandResolver, out *policy.Profile) (err err
 		// Programs such as Python find their files by this name, and the jail has no shim.
 		out.Argv[0] = c.startedAs
 	}
+	if tree := b.p.Packages.Tree; tree != "" {
+		c.addDependency(tree, "the installed package", false)
+	}
 	for _, l := range c.escapingLinks {
 		b.warn("stray-script", b.p.Where, "%s leads out of the workspace to %s, which a link does not grant: name that path itself", l.Path, l.Target)
 	}
