@@ -38,9 +38,10 @@ type pythonFetch struct {
 	python  runtime.Interpreter
 	config  python.Config
 	request python.Request
-	uv      string   // path of uv; "" if pip does it
-	local   []string // directories with wheels that were built here
-	built   []string // names of the packages of those wheels
+	uv      string            // path of uv; "" if pip does it
+	local   []string          // directories with wheels that were built here
+	built   map[string]string // the packages of those wheels, with the hashes of their sources
+	bound   []string          // names of the packages whose wheels are for one version of Python
 	refused []policy.Denial
 }
 
@@ -142,7 +143,7 @@ func (p *pythonFetch) run(ctx context.Context, network bool, step Step, argv ...
 		return err
 	}
 	text, _ := os.ReadFile(log) // uv and compileall write none
-	return &PythonError{What: p.line.Packages[0].String(), Installer: p.installer(), Python: p.python.Version, Status: status, Output: output.String(), log: string(text), refused: refused}
+	return &PythonError{What: p.line.Packages[0].String(), Installer: p.installer(), Python: p.python.Version, Status: status, Output: output.String(), log: string(text)}
 }
 
 func (p *pythonFetch) installer() string {
@@ -164,7 +165,7 @@ func (p *pythonFetch) online(ctx context.Context, argv ...string) error {
 		if !errors.As(err, &failed) {
 			return err
 		}
-		hosts := failed.fileHosts()
+		hosts := failed.fileHosts(p.jail.registries)
 		if hosts == nil {
 			return err
 		}
@@ -181,32 +182,47 @@ func (p *pythonFetch) withPip(ctx context.Context) ([]python.Package, error) {
 	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o700)); err != nil {
 		return nil, err
 	}
-	words := p.request.PipDownload(dir, p.local)
+	words, err := p.request.PipDownload(dir, p.local), error(nil)
 	if pinned := pinnedPackages(p.pinned); pinned != nil && !p.otherPython() && !p.wasBuilt() {
 		file := filepath.Join(home, "pinned.txt")
-		if err := os.WriteFile(file, []byte(python.Requirements(pinned)), 0o600); err != nil {
-			return nil, err
-		}
+		err = os.WriteFile(file, []byte(python.Requirements(pinned)), 0o600)
 		words = python.PipDownloadPinned(dir, file, p.local)
 	} else if pinned != nil {
-		for _, d := range pinned { // another Python may need other packages, but no other versions
-			p.request.Requirements = append(p.request.Requirements, d.Name+"=="+d.Version)
-		}
-		words = p.request.PipDownload(dir, p.local)
+		words, err = p.sameVersions().PipDownload(dir, p.local), p.writeVersions(pinned)
 	}
-	err := p.online(ctx, append([]string{p.python.Path}, words...)...)
 	if err != nil {
+		return nil, err
+	}
+	if err := p.online(ctx, append([]string{p.python.Path}, words...)...); err != nil {
 		return p.fromSource(ctx, err)
 	}
-	packages, files, err := readWheels(dir)
+	packages, files, err := p.readWheels(dir)
 	if err != nil {
 		return nil, err
 	}
 	return packages, p.run(ctx, false, Fetching, append([]string{p.python.Path}, python.PipInstall(p.site(), files)...)...)
 }
 
+// sameVersions returns the request with the versions of the pinned packages. Another Python
+// may need other packages, and other files of the same versions.
+func (p *pythonFetch) sameVersions() python.Request {
+	r := p.request
+	r.Constraints = append(slices.Clone(r.Constraints), p.versionsFile())
+	return r
+}
+
+func (p *pythonFetch) versionsFile() string { return filepath.Join(p.jail.home(), "versions.txt") }
+
+func (p *pythonFetch) writeVersions(pinned []python.Package) error {
+	text := ""
+	for _, d := range pinned {
+		text += d.Name + "==" + d.Version + "\n"
+	}
+	return os.WriteFile(p.versionsFile(), []byte(text), 0o600)
+}
+
 // readWheels returns the packages of a directory of wheels, and the wheels' paths.
-func readWheels(dir string) (packages []python.Package, files []string, err error) {
+func (p *pythonFetch) readWheels(dir string) (packages []python.Package, files []string, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, nil, err
@@ -220,6 +236,12 @@ func readWheels(dir string) (packages []python.Package, files []string, err erro
 		if err != nil {
 			return nil, nil, err
 		}
+		if source := p.built[w.Name]; source != "" {
+			hash = source // two builds of the same sources may differ
+		}
+		if w.Bound() {
+			p.bound = append(p.bound, w.Name)
+		}
 		packages = append(packages, python.Package{Name: w.Name, Version: w.Version, Hashes: []string{hash}})
 		files = append(files, filepath.Join(dir, e.Name()))
 	}
@@ -232,15 +254,21 @@ func (p *pythonFetch) withUv(ctx context.Context) ([]python.Package, error) {
 	home := p.jail.home()
 	in, out := filepath.Join(home, "wanted.txt"), filepath.Join(home, "resolved.txt")
 	text := strings.Join(p.request.Requirements, "\n") + "\n"
-	pinned := pinnedPackages(p.pinned)
-	if pinned != nil && !p.otherPython() {
+	pinned, request := pinnedPackages(p.pinned), p.request
+	switch {
+	case pinned != nil && !p.otherPython():
 		out, text = in, python.Requirements(pinned)
+	case pinned != nil:
+		if err := p.writeVersions(pinned); err != nil {
+			return nil, err
+		}
+		request = p.sameVersions()
 	}
 	if err := os.WriteFile(in, []byte(text), 0o600); err != nil {
 		return nil, err
 	}
 	if out != in {
-		if err := p.online(ctx, append([]string{p.uv}, p.request.UvCompile(p.python.Path, in, out)...)...); err != nil {
+		if err := p.online(ctx, append([]string{p.uv}, request.UvCompile(p.python.Path, in, out)...)...); err != nil {
 			return nil, err
 		}
 	}
@@ -299,18 +327,49 @@ func (p *pythonFetch) entry(tree *pythonTree, packages []python.Package) (*lockf
 	e.Engines = python.Range(append(tree.list(), python.Metadata{Python: asked}), tree.bound || filepath.IsAbs(p.line.Python), p.python.Version)
 	for _, d := range packages {
 		l := lockfile.Package{Path: d.Name, Version: d.Version, Integrity: d.Integrity()}
-		if slices.Contains(p.built, d.Name) {
+		if p.built[d.Name] != "" {
 			l.Scripts = lockfile.ScriptsRun
 		}
 		e.Packages = append(e.Packages, l)
 	}
-	if pinned := pinnedPackages(p.pinned); pinned != nil && !p.otherPython() {
-		if !python.Same(pinned, packages, func(name string) bool { return slices.Contains(p.built, name) }) {
-			return nil, &MovedError{Pinned: p.pinned, Found: e, LockFile: p.LockFile}
-		}
+	return e, p.compare(e, packages)
+}
+
+// compare compares what was fetched with the pinned packages, and makes it the pinned tree if
+// it is. Another version of Python may have other packages, but none that is the same file
+// for all and differs.
+func (p *pythonFetch) compare(e *lockfile.Entry, packages []python.Package) error {
+	if p.pinned == nil {
+		return nil
+	}
+	pinned, other := pinnedPackages(p.pinned), p.otherPython()
+	mayDiffer := func(name string) bool {
+		return other && slices.Contains(p.bound, name)
+	}
+	if other {
+		pinned, packages = python.Common(pinned, packages)
+	}
+	if !python.Same(pinned, packages, mayDiffer) {
+		return &MovedError{Pinned: p.pinned, Found: e, LockFile: p.LockFile}
+	}
+	if !other {
 		e.Tree, e.Packages, e.Integrity = p.pinned.Tree, p.pinned.Packages, p.pinned.Integrity
 	}
-	return e, nil
+	return nil
+}
+
+// runs reports whether this machine has an interpreter for an installed package.
+func (i *Installer) runs(ctx context.Context, e *lockfile.Entry) bool {
+	if e.Ecosystem != lockfile.PyPI {
+		return true
+	}
+	found, err := runtime.Finder{Host: &i.Host}.Find(ctx, runtime.Python)
+	if err != nil {
+		return true // the start tells
+	}
+	_, err = found.Choose(e.Engines, runtime.PythonFits)
+	var missing *runtime.MissingError
+	return !errors.As(err, &missing)
 }
 
 // root returns the name of the package that a line names first.

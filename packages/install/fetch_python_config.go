@@ -133,4 +133,3 @@ func (p *pythonFetch) grantFiles() {
 		}
 	}
 }
-

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/packages/python"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -19,12 +20,12 @@ type PythonError struct {
 	Status    int
 	Output    string
 	log       string // pip's own
-	refused   []policy.Denial
 }
 
 var (
-	noDistribution = regexp.MustCompile(`No matching distribution found for ([^\s(;]+)`)
-	address        = regexp.MustCompile(`https?://[^\s/"'<>#]+`)
+	noDistribution = regexp.MustCompile(`No matching distribution found for ([^\n;]+)`)
+	// What pip's log, sdist.py and uv say of the address of a file.
+	fileLink = regexp.MustCompile("(?:Found link |Downloading |Failed to (?:fetch|download):? `?)(https?://[^\\s/\"'<>#`]+)")
 )
 
 // Words that pip and uv use for one reason.
@@ -43,8 +44,8 @@ var (
 func (e *PythonError) Error() string {
 	all := e.Output + e.log
 	what := e.What
-	if m := noDistribution.FindStringSubmatch(all); m != nil && m[1] != what {
-		what += ", which needs " + m[1]
+	if m := e.missing(); m != "" && python.RequirementName(m) != python.RequirementName(what) {
+		what += ", which needs " + m + ","
 	}
 	switch {
 	case noPip.MatchString(all):
@@ -72,34 +73,54 @@ func (e *PythonError) needsPython() bool {
 	return !e.needsSource() && (noDistribution.MatchString(e.Output) || e.Installer == "uv") && wrongPython.MatchString(e.Output+e.log)
 }
 
+// missing returns the requirement for which pip has found nothing.
+func (e *PythonError) missing() string {
+	m := noDistribution.FindStringSubmatch(e.Output)
+	if m == nil {
+		return ""
+	}
+	text, _, _ := strings.Cut(m[1], " (from ")
+	return strings.TrimSpace(text)
+}
+
 // needsSource reports whether a package exists only as a source distribution.
 func (e *PythonError) needsSource() bool {
-	if m := noDistribution.FindStringSubmatch(e.Output); e.Installer == "pip" && m == nil {
+	if e.Installer == "pip" && e.missing() == "" {
 		return false
 	}
 	return sourceOnly.MatchString(e.Output + e.log)
 }
 
-// fileHosts returns the hosts that the jail refused and that pip's log or uv's output names in
-// the address of a file. Only the installer has run in the jail, so these are those that the
-// pages of the index have named.
-func (e *PythonError) fileHosts() (out []*url.URL) {
-	for _, d := range e.refused {
-		if d.Axis != policy.AxisNet || d.Reason != policy.DeniedNotGranted {
+// fileHosts returns the hosts that the installer could not reach, that are not granted yet, and
+// that a page of the index names for its files. Only the installer itself has run in the jail.
+// An address of a machine, such as one of the user's own network, has to be that of an index.
+func (e *PythonError) fileHosts(granted []*url.URL) (out []*url.URL) {
+	if !unreachable.MatchString(e.Output + e.log) {
+		return nil
+	}
+	for _, m := range fileLink.FindAllStringSubmatch(e.Output+e.log, -1) {
+		u, err := url.Parse(m[1])
+		same := func(g *url.URL) bool { return g.Scheme == u.Scheme && g.Host == u.Host }
+		if err != nil || u.Hostname() == "" || slices.ContainsFunc(granted, same) || slices.ContainsFunc(out, same) {
 			continue
 		}
-		for _, text := range address.FindAllString(e.Output+e.log, -1) {
-			u, err := url.Parse(text)
-			if err != nil || u.Hostname() == "" {
-				continue
-			}
-			same := d.Target == u.Hostname() || d.Target == net.JoinHostPort(u.Hostname(), portOf(u)) || d.Target == u.Host
-			if same && !slices.ContainsFunc(out, func(o *url.URL) bool { return o.Host == u.Host && o.Scheme == u.Scheme }) {
-				out = append(out, &url.URL{Scheme: u.Scheme, Host: u.Host})
-			}
+		isAddress := net.ParseIP(u.Hostname()) != nil || !strings.Contains(u.Hostname(), ".")
+		if isAddress && !slices.ContainsFunc(granted, func(g *url.URL) bool { return g.Hostname() == u.Hostname() }) {
+			continue
 		}
+		out = append(out, &url.URL{Scheme: u.Scheme, Host: u.Host})
 	}
 	return out
+}
+
+// forget removes what the jail refused before a host was granted.
+func (p *pythonFetch) forget(hosts []*url.URL) {
+	p.refused = slices.DeleteFunc(p.refused, func(d policy.Denial) bool {
+		return d.Axis == policy.AxisNet && slices.ContainsFunc(hosts, func(u *url.URL) bool {
+			host, port, err := net.SplitHostPort(d.Target)
+			return d.Target == u.Hostname() || err == nil && port == portOf(u) && (host == u.Hostname() || host == "localhost")
+		})
+	})
 }
 
 // portOf returns the port of an address.
@@ -108,11 +129,4 @@ func portOf(u *url.URL) string {
 		return port
 	}
 	return map[string]string{"http": "80", "https": "443"}[u.Scheme]
-}
-
-// forget removes what the jail refused before a host was granted.
-func (p *pythonFetch) forget(hosts []*url.URL) {
-	p.refused = slices.DeleteFunc(p.refused, func(d policy.Denial) bool {
-		return slices.ContainsFunc(hosts, func(u *url.URL) bool { return strings.HasPrefix(d.Target, u.Hostname()) })
-	})
 }

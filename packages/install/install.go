@@ -70,7 +70,9 @@ func (i *Installer) Install(ctx context.Context, line *launcher.Line) (*Result, 
 	if pinned != nil {
 		if tree, err := i.Store.Open(installed.ID(pinned)); err == nil {
 			tree.Close()
-			return &Result{Entry: pinned}, nil
+			if i.runs(ctx, pinned) {
+				return &Result{Entry: pinned}, nil
+			}
 		}
 	}
 	r, err := i.fetch(ctx, stage, line, pinned)

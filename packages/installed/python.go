@@ -2,6 +2,8 @@ package installed
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -81,5 +83,9 @@ func (f Finder) pythonFor(ctx context.Context, rng string) (string, error) {
 		return "", err
 	}
 	chosen, err := found.Choose(rng, runtime.PythonFits)
+	var missing *runtime.MissingError
+	if errors.As(err, &missing) { // the one that it was installed for is gone
+		err = fmt.Errorf("%w: %w", err, ErrNotInstalled)
+	}
 	return chosen.Path, err
 }

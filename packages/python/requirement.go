@@ -88,3 +88,10 @@ func VersionRange(request string) (string, bool) {
 	}
 	return "==" + version, true
 }
+
+var leadingName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*`)
+
+// RequirementName returns the normalised name of the package that a requirement names.
+func RequirementName(text string) string {
+	return Normal(strings.TrimRight(leadingName.FindString(strings.TrimSpace(text)), "-_."))
+}

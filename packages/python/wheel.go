@@ -117,9 +117,9 @@ func IsHash(text string) bool {
 }
 
 // Same reports whether packages that were fetched again are the pinned ones: the same names
-// and versions, and of each a file that the pin allows. A wheel that is bound to another
-// version of Python than the pinned one is another file; otherPython allows it.
-func Same(pinned, now []Package, otherPython func(name string) bool) bool {
+// and versions, and of each a file that the pin allows. A package for which mayDiffer reports true may have another file, such as a wheel for
+// another version of Python.
+func Same(pinned, now []Package, mayDiffer func(name string) bool) bool {
 	if len(pinned) != len(now) {
 		return false
 	}
@@ -129,11 +129,24 @@ func Same(pinned, now []Package, otherPython func(name string) bool) bool {
 			return false
 		}
 		known := slices.ContainsFunc(now[i].Hashes, func(h string) bool { return slices.Contains(p.Hashes, h) })
-		if !known && !otherPython(p.Name) {
+		if !known && !mayDiffer(p.Name) {
 			return false
 		}
 	}
 	return true
+}
+
+// Common returns the packages of each list whose names are in both.
+func Common(a, b []Package) (inA, inB []Package) {
+	in := func(list, other []Package) (out []Package) {
+		for _, p := range list {
+			if slices.ContainsFunc(other, func(o Package) bool { return o.Name == p.Name }) {
+				out = append(out, p)
+			}
+		}
+		return out
+	}
+	return in(a, b), in(b, a)
 }
 
 // BoundTags is Wheel.Bound for the file WHEEL of an installed package.

