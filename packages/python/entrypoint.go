@@ -99,13 +99,12 @@ func IsStarter(head []byte) bool {
 // Portable returns a program that an installer has put into bin/ with its interpreter in a
 // form that names none of this machine. It reports false if the program is not one of Python.
 func Portable(program []byte) ([]byte, bool) {
-	if !IsStarter(program) {
+	first, rest, _ := strings.Cut(string(program), "\n")
+	switch second, after, _ := strings.Cut(rest, "\n"); {
+	case first == "#!/bin/sh" && strings.HasPrefix(second, "'''exec' ") && strings.Contains(second, "python"):
+		_, rest, _ = strings.Cut(after, "\n") // the form for a long path has three lines
+	case !IsStarter(program):
 		return program, false
-	}
-	_, rest, _ := strings.Cut(string(program), "\n")
-	if strings.HasPrefix(string(program), "#!/bin/sh\n'''exec'") { // what pip writes for a long path takes three lines
-		_, rest, _ = strings.Cut(rest, "\n")
-		_, rest, _ = strings.Cut(rest, "\n")
 	}
 	return []byte("#!/usr/bin/env python3\n" + rest), true
 }

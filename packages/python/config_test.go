@@ -1,0 +1,202 @@
+package python
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/packages/launcher"
+)
+
+func TestPipConfig(t *testing.T) {
+	got, err := PipConfig(`:env:.disable-pip-version-check='1'
+:env:.find-links='/opt/wheels https://files.example/x'
+global.cert='/etc/ssl/ca.crt'
+global.extra-index-url='\nhttps://a.example/simple\nhttps://b.example/simple'
+global.index-url='https://global.example/simple'
+install.index-url="https://user:it's@index.example/simple"
+download.index-url='https://other.example/simple'
+global.trusted-host='a.example'
+`)
+	want := Config{
+		Index: "https://user:it's@index.example/simple", Extra: []string{"https://a.example/simple", "https://b.example/simple"}, FindLinks: []string{"/opt/wheels", "https://files.example/x"},
+		Cert: "/etc/ssl/ca.crt", Trusted: []string{"a.example"},
+	}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if _, err := PipConfig("global.index-url=https://x"); err == nil {
+		t.Error("a value without quotes is read")
+	}
+}
+
+func TestUvConfig(t *testing.T) {
+	const user = `
+index-url = "https://old.example/simple"
+[[index]]
+name = "inner"
+url = "https://inner.example/simple"
+[[index]]
+name = "torch"
+url = "https://torch.example/simple"
+explicit = true
+[[index]]
+url = "https://default.example/simple"
+default = true
+[pip]
+extra-index-url = ["https://extra.example/simple"]
+`
+	for _, c := range []struct {
+		name       string
+		files      []string
+		variables  map[string]string
+		index      string
+		extra      []string
+		configured bool
+	}{
+		{"nothing", nil, nil, "", nil, false},
+		{"a file without indexes", []string{"native-tls = true\n"}, nil, "", nil, false},
+		{"the user's file before the system's", []string{user, `index-url = "https://system.example/simple"`}, nil, "https://default.example/simple", []string{"https://inner.example/simple", "https://extra.example/simple"}, true},
+		{"a variable before files", []string{user}, map[string]string{"UV_INDEX_URL": "https://u.example/simple"}, "https://u.example/simple", []string{"https://inner.example/simple", "https://extra.example/simple"}, true},
+		{"the newer variable", nil, map[string]string{"UV_INDEX_URL": "https://u.example/simple", "UV_DEFAULT_INDEX": "https://d.example/simple"}, "https://d.example/simple", nil, true},
+		{"credentials", []string{user}, map[string]string{"UV_INDEX_INNER_USERNAME": "me", "UV_INDEX_INNER_PASSWORD": "s3"}, "https://default.example/simple", []string{"https://me:s3@inner.example/simple", "https://extra.example/simple"}, true},
+		{"further indexes", nil, map[string]string{"UV_INDEX": "x=https://x.example/simple https://y.example/simple"}, "", []string{"https://x.example/simple", "https://y.example/simple"}, true},
+	} {
+		var files [][]byte
+		for _, f := range c.files {
+			files = append(files, []byte(f))
+		}
+		got, configured, err := UvConfig(files, func(name string) string { return c.variables[name] })
+		if err != nil || got.Index != c.index || !slices.Equal(got.Extra, c.extra) || configured != c.configured {
+			t.Errorf("%s: %+v, %v, %v", c.name, got, configured, err)
+		}
+	}
+}
+
+func TestAddresses(t *testing.T) {
+	c := Config{Index: DefaultIndex, Extra: []string{"https://me:s3@inner.example:8443/simple"}, FindLinks: []string{"/opt/wheels", "https://links.example/x"}}
+	got, err := c.Addresses()
+	var hosts []string
+	for _, u := range got {
+		hosts = append(hosts, u.Host)
+	}
+	if err != nil || !slices.Equal(hosts, []string{"inner.example:8443", "pypi.org", "files.pythonhosted.org", "links.example"}) {
+		t.Errorf("%q, %v", hosts, err)
+	}
+	c.NoIndex = true
+	if got, err := c.Addresses(); err != nil || len(got) != 1 || got[0].Host != "links.example" {
+		t.Errorf("without an index: %v, %v", got, err)
+	}
+	if _, err := (Config{Index: "secret:word@/simple"}).Addresses(); err == nil || strings.Contains(err.Error(), "secret") {
+		t.Errorf("not an address: %v", err)
+	}
+}
+
+func parse(t *testing.T, words string) *launcher.Line {
+	t.Helper()
+	line, err := launcher.Parse(strings.Fields(words))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &line
+}
+
+// TestCommands: the command lines of uv and pip, which take wheels only.
+func TestCommands(t *testing.T) {
+	config := Config{Index: "https://configured.example/simple"}
+	line := parse(t, "uvx --index inner=https://inner.example/simple --default-index https://line.example/simple --constraints c.txt --with-requirements r.txt --prerelease allow --from server[x]>=1 --with other server --arg")
+	r, err := NewRequest(line, &config, "/work", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if config.Index != "https://line.example/simple" || !slices.Equal(config.Extra, []string{"https://inner.example/simple"}) {
+		t.Errorf("config: %+v", config)
+	}
+	for _, c := range []struct {
+		name string
+		got  []string
+		want string
+	}{
+		{"pip download", r.PipDownload("W", []string{"B"}), "-I -m pip download --dest W --only-binary :all: --pre --find-links B --constraint /work/c.txt --requirement /work/r.txt -- server[x]>=1 other"},
+		{"pip download, pinned", PipDownloadPinned("W", "F", nil), "-I -m pip download --dest W --only-binary :all: --no-deps --requirement F --require-hashes"},
+		{"pip install", PipInstall("S", []string{"a.whl"}), "-I -m pip install --no-index --no-deps --no-compile --no-warn-script-location --target S -- a.whl"},
+		{"uv pip compile", r.UvCompile("P", "IN", "OUT"), "pip compile --python P --only-binary :all: --generate-hashes --no-header --no-annotate --output-file OUT --prerelease allow --constraints /work/c.txt /work/r.txt IN"},
+		{"uv pip install", UvInstall("P", "S", "OUT"), "pip install --python P --target S --only-binary :all: --require-hashes --no-deps --link-mode copy --no-compile-bytecode --requirement OUT"},
+	} {
+		if got := strings.Join(c.got, " "); got != c.want {
+			t.Errorf("%s:\n%s\nwant\n%s", c.name, got, c.want)
+		}
+	}
+	uv := config.UvVariables("/h")
+	if uv["UV_DEFAULT_INDEX"] != "https://line.example/simple" || uv["UV_INDEX"] != "https://inner.example/simple" || uv["UV_NO_CONFIG"] != "1" || uv["UV_PYTHON_DOWNLOADS"] != "never" {
+		t.Errorf("variables of uv: %v", uv)
+	}
+	pip := config.PipVariables("/h")
+	if _, set := pip["PIP_CERT"]; set || pip["PIP_INDEX_URL"] != "https://line.example/simple" || pip["PIP_EXTRA_INDEX_URL"] != "https://inner.example/simple" || pip["PIP_CONFIG_FILE"] != "/dev/null" {
+		t.Errorf("variables of pip: %v", pip)
+	}
+}
+
+func TestOptions(t *testing.T) {
+	for _, c := range []struct {
+		words string
+		uv    bool
+		want  string // of the error
+	}{
+		{"uvx --exclude-newer 2026-01-01 x", false, "install uv, or remove the option"},
+		{"uvx --exclude-newer 2026-01-01 x", true, ""},
+		{"uvx --refresh --no-build x", false, ""},
+		{"uvx --overrides o.txt x", true, "--overrides cannot be carried out by uv"},
+		{"pipx run --system-site-packages x", false, "--system-site-packages cannot"},
+	} {
+		var config Config
+		_, err := NewRequest(parse(t, c.words), &config, "/work", c.uv)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v, want %q", c.words, err, c.want)
+		}
+	}
+}
+
+func FuzzReadRequirements(f *testing.F) {
+	f.Add("a==1 \\\n --hash=" + hash("0") + "\n# c\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		packages, err := ReadRequirements(text)
+		if err != nil {
+			return
+		}
+		again, err := ReadRequirements(Requirements(packages))
+		if err != nil || Digest(again) != Digest(packages) {
+			t.Errorf("%q: %+v, then %+v, %v", text, packages, again, err)
+		}
+	})
+}
+
+func FuzzEntryPoints(f *testing.F) {
+	f.Add("[console_scripts]\na = b:c\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		programs, _ := EntryPoints(text)
+		for _, e := range programs {
+			if strings.ContainsAny(e.Name, "/\\\n\x00") || e.Name == "" || e.Name[0] == '.' || strings.ContainsAny(e.Module+e.Function, " ;\n()") {
+				t.Errorf("%q: %+v", text, e)
+			}
+		}
+	})
+}
+
+func FuzzParsers(f *testing.F) {
+	f.Add("global.index-url='x'\n", "machine a login b password c")
+	f.Fuzz(func(t *testing.T, config, netrc string) {
+		PipConfig(config)
+		UvConfig([][]byte{[]byte(config)}, func(string) string { return "" })
+		ParseWheel(config)
+		VersionRange(config)
+		BoundTags(config)
+		ReadMetadata(config).Bound()
+		PortableRecord(config)
+		Portable([]byte(config))
+		if got := Netrc(netrc, []string{"a"}); got != "" && !strings.HasPrefix(got, "machine a") {
+			t.Errorf("%q: %q", netrc, got)
+		}
+	})
+}
