@@ -45,7 +45,7 @@ func (t *target) findPackage(ctx context.Context) error {
 	program, err := t.packageFinder().Find(ctx, &line)
 	var shadow *installed.ShadowError
 	switch {
-	case errors.As(err, &shadow), errors.Is(err, installed.ErrNotInstalled):
+	case errors.As(err, &shadow), errors.Is(err, installed.ErrNotInstalled), errors.Is(err, installed.ErrAsGiven):
 		t.pkg.asGiven = err
 		return nil
 	case err != nil:

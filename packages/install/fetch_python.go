@@ -74,7 +74,7 @@ func (i *Installer) fetchPython(ctx context.Context, stage *store.Stage, line *l
 // interpreters returns the Pythons to try: the one that the start would choose, and the
 // newest.
 func (p *pythonFetch) interpreters(ctx context.Context) ([]runtime.Interpreter, error) {
-	found, err := runtime.Finder{Host: &p.Host}.Find(ctx, runtime.Python)
+	found, err := p.findPython(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -358,12 +358,22 @@ func (p *pythonFetch) compare(e *lockfile.Entry, packages []python.Package) erro
 	return nil
 }
 
+// findPython returns the interpreters of this machine. Programs in the working directory, where
+// servers may write, are none.
+func (i *Installer) findPython(ctx context.Context) (runtime.Found, error) {
+	f := runtime.Finder{Host: &i.Host}
+	if !policy.Within(i.Host.Home, i.Host.Dir) {
+		f.Untrusted = []string{i.Host.Dir}
+	}
+	return f.Find(ctx, runtime.Python)
+}
+
 // runs reports whether this machine has an interpreter for an installed package.
 func (i *Installer) runs(ctx context.Context, e *lockfile.Entry) bool {
 	if e.Ecosystem != lockfile.PyPI {
 		return true
 	}
-	found, err := runtime.Finder{Host: &i.Host}.Find(ctx, runtime.Python)
+	found, err := i.findPython(ctx)
 	if err != nil {
 		return true // the start tells
 	}

@@ -178,6 +178,29 @@ func TestPythonInstall(t *testing.T) {
 	if r := u.install(words...); r.Fetched || len(u.site.Requests()) > 0 {
 		t.Errorf("the second installation: %v, %v", r.Fetched, u.site.Requests())
 	}
+	u.refusesChanged(words)
+}
+
+// refusesChanged changes a file of the tree. The next start refuses it.
+func (u pythonUser) refusesChanged(words []string) {
+	u.t.Helper()
+	program, err := u.find(words...)
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	file := filepath.Join(program.Dir, "site", "fixture_server", "__init__.py")
+	program.Close()
+	if err := errors.Join(os.Chmod(file, 0o644), os.WriteFile(file, []byte("print()\n"), 0o644)); err != nil {
+		u.t.Fatal(err)
+	}
+	if program, err = u.find(words...); err != nil {
+		u.t.Fatal(err)
+	}
+	defer program.Close()
+	var changed *store.ChangedError
+	if err := program.Check(); !errors.As(err, &changed) || !slices.Equal(changed.Changed, []string{"site/fixture_server/__init__.py"}) {
+		u.t.Errorf("check: %v", err)
+	}
 }
 
 // TestPythonPinned: a pinned version is installed again from the same files, or not at all.
@@ -208,30 +231,6 @@ func TestPythonPinned(t *testing.T) {
 	u.fails("Nothing was installed", "uvx", "fixture-server")
 	if _, err := u.find("uvx", "fixture-server"); !errors.Is(err, installed.ErrNotInstalled) {
 		t.Errorf("after the refusal: %v", err)
-	}
-}
-
-// TestPythonChanged: a start refuses a tree whose files were changed.
-func TestPythonChanged(t *testing.T) {
-	u := newPythonUser(t, serverWheel("fixture-server"))
-	u.install("uvx", "fixture-server")
-	program, err := u.find("uvx", "fixture-server")
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(program.Dir, "site", "fixture_server", "__init__.py")
-	program.Close()
-	if err := errors.Join(os.Chmod(file, 0o644), os.WriteFile(file, []byte("print()\n"), 0o644)); err != nil {
-		t.Fatal(err)
-	}
-	program, err = u.find("uvx", "fixture-server")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer program.Close()
-	var changed *store.ChangedError
-	if err := program.Check(); !errors.As(err, &changed) || !slices.Equal(changed.Changed, []string{"site/fixture_server/__init__.py"}) {
-		t.Errorf("check: %v", err)
 	}
 }
 
@@ -276,5 +275,8 @@ func TestPythonLines(t *testing.T) {
 	}
 	u.fails("is not in the index", "uvx", "nothing-of-this-name")
 	u.fails("install uv, or remove the option", "uvx", "--exclude-newer", "2026-01-01", "fixture-server")
-	u.fails("would run its code", "uvx", "--from", "git+https://example.com/x.git", "x")
+	u.fails("runs its code", "uvx", "--from", "git+https://example.com/x.git", "x")
+	if _, err := u.find("uvx", "--from", "git+https://example.com/x.git", "x"); !errors.Is(err, installed.ErrAsGiven) {
+		t.Errorf("from a git repository: %v", err)
+	}
 }

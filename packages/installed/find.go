@@ -61,6 +61,9 @@ func (f Finder) Find(ctx context.Context, line *launcher.Line) (*Program, error)
 	if shadow := f.shadow(line); shadow != "" {
 		return nil, &ShadowError{line.Launcher, shadow}
 	}
+	if err := fromIndex(line); err != nil {
+		return nil, err
+	}
 	entry, err := f.entry(line)
 	if err != nil {
 		return nil, err

@@ -68,12 +68,37 @@ func readHead(name string) ([]byte, error) {
 	return head[:n], err
 }
 
+// isUntrusted reports whether a file lies where servers may write.
+func (f Finder) isUntrusted(file string) bool {
+	return slices.ContainsFunc(f.Untrusted, func(dir string) bool {
+		rel, err := filepath.Rel(dir, file)
+		return err == nil && filepath.IsLocal(rel)
+	})
+}
+
+// ErrAsGiven says that a line asks for something that is not installed from an index, such as a
+// git repository. The launcher has to do it.
+var ErrAsGiven = errors.New("the line is run as it is given")
+
+// fromIndex returns an ErrAsGiven unless all packages of a line come from a Python index.
+func fromIndex(line *launcher.Line) error {
+	if line.Ecosystem() != launcher.PyPI {
+		return nil
+	}
+	for _, s := range line.Packages {
+		if _, err := python.Requirement(s, "/"); err != nil {
+			return fmt.Errorf("%w; %w", err, ErrAsGiven)
+		}
+	}
+	return nil
+}
+
 // pythonFor returns the path of the Python for a range of versions, without links: a tree
 // does not take part in a virtual environment that PATH leads into.
 func (f Finder) pythonFor(ctx context.Context, rng string) (string, error) {
 	versions := openVersions(f.Host)
 	defer versions.save()
-	if file, version := versions.locate("python3"); version != "" {
+	if file, version := versions.locate("python3"); version != "" && !f.isUntrusted(file) {
 		if ok, err := runtime.PythonFits(rng, version); ok && err == nil {
 			return file, nil
 		}

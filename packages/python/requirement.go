@@ -47,7 +47,7 @@ type SourceError struct{ Spec launcher.Spec }
 
 func (e *SourceError) Error() string {
 	from := map[launcher.Kind]string{launcher.Git: "a git repository", launcher.Directory: "a directory", launcher.File: "an archive of sources", launcher.URL: "an archive of sources"}[e.Spec.Kind]
-	return fmt.Sprintf("%s is %s: to install it would run its code, and mcp-jail installs only from an index. Publish a wheel of it, or start an installed copy by its path", e.Spec, from)
+	return fmt.Sprintf("%s is %s: mcp-jail installs Python packages from an index, or from a wheel, because to install this one runs its code", e.Spec, from)
 }
 
 var separators = regexp.MustCompile(`[-_.]+`)
