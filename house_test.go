@@ -42,7 +42,7 @@ var mayImport = map[string][]string{
 	"lifecycle/catalog":         {module + "policy", module + "policy/hostfs"},
 	"packages/store":            {"golang.org/x/sys/unix"},
 	"packages/installed":        {module + "policy/hostfs", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/runtime", module + "packages/store"},
-	"packages/install":          {module + "policy", module + "policy/hostfs", module + "policy/resolve", module + "confine", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/runtime", module + "packages/installed", module + "packages/store"},
+	"packages/install":          {module + "policy", module + "policy/hostfs", module + "policy/resolve", module + "confine", module + "diagnostics", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/runtime", module + "packages/installed", module + "packages/store"},
 	"packages/pin":              {},
 	"packages/lockfile":         {module + "policy/hostfs", module + "packages/pin", "github.com/pelletier/go-toml/v2/unstable"},
 	"internal/testkit":          {}, // for tests: no other line has it
