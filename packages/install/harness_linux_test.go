@@ -57,7 +57,7 @@ func (b *lockedBuffer) String() string {
 	return b.b.String()
 }
 
-// newUser returns a user whose npm asks a registry. HOME has a space and a letter that is not
+// newUser returns a user whose directories are not below /tmp, of which each jail has its own, and whose npm asks a registry. HOME has a space and a letter that is not
 // ASCII in its name.
 func newUser(t testing.TB, url string) *user {
 	t.Helper()
@@ -66,7 +66,7 @@ func newUser(t testing.TB, url string) *user {
 			testkit.Skip(t, "npm", "%v", err)
 		}
 	}
-	u := &user{t: t, dir: t.TempDir(), told: &lockedBuffer{}}
+	u := &user{t: t, dir: testkit.ShortDir(t), told: &lockedBuffer{}}
 	t.Cleanup(func() { makeWritable(u.dir) })
 	for _, name := range []string{"my hömé", "project"} {
 		if err := os.Mkdir(filepath.Join(u.dir, name), 0o700); err != nil {

@@ -231,7 +231,11 @@ func TestInstallChanged(t *testing.T) {
 	if err := u.fails(i, "@scope/server", "changed: node_modules/plain/index.js", "--repair", "--update"); !errors.As(err, &changed) {
 		t.Errorf("%v", err)
 	}
-	site.Publish(plain("1.1.0"), server("1.1.0")) // it is not what was pinned
+	later := []registry.Package{plain("1.1.0"), server("1.1.0")} // are not what was pinned
+	for n := range later {
+		later[n].Published = time.Now().Add(time.Hour)
+	}
+	site.Publish(later...)
 	r, err := i.Repair(t.Context(), line(t, "@scope/server"))
 	if err != nil || r.Entry.Version != "1.0.0" || r.Entry.Files != e.Files {
 		t.Fatalf("%+v, %v", r, err)

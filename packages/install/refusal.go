@@ -30,6 +30,9 @@ func (r Refusal) String() string {
 // chosen, and a terminal shows them.
 func attempt(d policy.Denial) string {
 	target := strconv.Quote(d.Target)
+	if d.Target == "" {
+		target = "something"
+	}
 	switch d.Operation {
 	case "connect":
 		return "to connect to " + target

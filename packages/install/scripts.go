@@ -3,6 +3,7 @@ package install
 import (
 	"context"
 	"maps"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,10 +16,15 @@ import (
 // that of the npm that fetches: no script reads or changes npm's cache.
 const scriptsName = "scripts"
 
+// nowhere is the only host that scripts may reach. Its name never resolves (RFC 6761, section
+// 6.4). With it the jail sees which names a script looks up; with no host at all, the jail has
+// nothing that could.
+func nowhere() *url.URL { return &url.URL{Scheme: "https", Host: "nowhere.invalid"} }
+
 // runScripts runs the scripts of packages, those of each package in a jail of its own, which
 // has neither a network nor credentials. The tree is moved to the HOME of that jail.
 func (r *npmRun) runScripts(ctx context.Context, packages []npm.Package) (refused []Refusal, err error) {
-	j := &fetchJail{host: r.jail.host, dir: r.jail.dir, name: scriptsName, path: r.jail.path, variables: map[string]string{}, launcher: r.jail.launcher, fileMB: r.jail.fileMB}
+	j := &fetchJail{host: r.jail.host, dir: r.jail.dir, name: scriptsName, path: r.jail.path, registries: []*url.URL{nowhere()}, variables: map[string]string{}, launcher: r.jail.launcher, fileMB: r.jail.fileMB}
 	work := filepath.Join(j.home(), "work")
 	if err := os.MkdirAll(j.home(), 0o700); err != nil {
 		return nil, err

@@ -2,7 +2,9 @@ package install
 
 import (
 	"context"
+	"errors"
 	"maps"
+	"os"
 	"path/filepath"
 
 	"github.com/mcp-jail/mcp-jail/packages/installed"
@@ -112,5 +114,8 @@ func (i *Installer) Accept(u *Update) error {
 // Close gives an update up. What it has fetched is kept for the next installation. After Accept
 // it does nothing.
 func (u *Update) Close() error {
-	return u.stage.Close()
+	if err := u.stage.Close(); !errors.Is(err, os.ErrClosed) {
+		return err
+	}
+	return nil
 }
