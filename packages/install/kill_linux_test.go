@@ -128,7 +128,7 @@ func fullDiskMain() {
 // TestFullDisk tests that a full disk leaves the old version working.
 func TestFullDisk(t *testing.T) {
 	if os.Getuid() != 0 {
-		t.Skip("needs root, for a small disk")
+		testkit.Skip(t, "root", "it mounts a small disk")
 	}
 	big := server("2.0.0")
 	big.Files["big.txt"] = strings.Repeat("0123456789abcdef", 2<<20/16)
