@@ -61,6 +61,11 @@ func seedEntry(name, to string, d fs.DirEntry, isIndex bool) error {
 	case isIndex:
 		return copyFile(name, to)
 	}
+	f, err := os.Open(name) // npm would fail with EACCES, and not ask the registry
+	if err != nil {
+		return nil
+	}
+	f.Close()
 	if err := os.Symlink(name, to); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path"
 	"path/filepath"
@@ -129,7 +130,7 @@ func lockPackages(packages []npm.Package, scripts bool) (out []lockfile.Package)
 			l.Name = p.Name
 		}
 		if p.Integrity == "" {
-			l.Resolved = p.Resolved
+			l.Resolved = withoutUser(p.Resolved)
 		}
 		if p.HasInstallScript {
 			l.Scripts = lockfile.ScriptsSkipped
@@ -140,6 +141,17 @@ func lockPackages(packages []npm.Package, scripts bool) (out []lockfile.Package)
 		out = append(out, l)
 	}
 	return out
+}
+
+// withoutUser returns an address without the name and password in it: the lock file is no place
+// for them.
+func withoutUser(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.User == nil {
+		return address
+	}
+	u.User = nil
+	return u.String()
 }
 
 // dependencies returns the dependencies of a package.json, in the order of the file.

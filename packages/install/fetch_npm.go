@@ -122,7 +122,10 @@ func (i *Installer) newRun(ctx context.Context, stage *store.Stage, line *launch
 		if err := seedCache(ctx, r.config.cache, filepath.Join(cache, "_cacache")); err != nil {
 			return nil, fmt.Errorf("npm's cache cannot be used: %w", err)
 		}
-		r.jail.readable = append(r.jail.readable, filepath.Join(r.config.cache, "content-v2"))
+		content := filepath.Join(r.config.cache, "content-v2")
+		if _, err := os.ReadDir(content); err == nil {
+			r.jail.readable = append(r.jail.readable, content)
+		}
 	}
 	r.jail.setNPM(r.config, cache)
 	return r, nil

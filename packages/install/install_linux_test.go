@@ -129,6 +129,7 @@ func TestInstallTooLarge(t *testing.T) {
 	}{
 		{"one file", 12 << 20, Limits{FileMB: 4}, true},
 		{"all together", 48 << 20, Limits{TotalMB: 4}, false},
+		{"files", 0, Limits{Files: 2}, false},
 		{"2 GB", 2 << 30, Limits{}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -140,6 +141,10 @@ func TestInstallTooLarge(t *testing.T) {
 			stock := registry.Stock{Packages: []registry.Package{p}}
 			if !c.file {
 				stock.Faults = []registry.Fault{{Path: "*.tgz", Rate: 16 << 20}}
+			}
+			if c.filler == 0 { // the second package keeps the installation waiting
+				stock.Packages[0].Dependencies = map[string]string{"plain": "1"}
+				stock.Packages, stock.Faults = append(stock.Packages, plain("1.0.0")), []registry.Fault{{Path: "plain-*.tgz", After: 10, Stall: true}}
 			}
 			u := newUser(t, registry.Start(t, stock).URL)
 			i := u.installer()

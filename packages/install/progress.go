@@ -30,19 +30,25 @@ const (
 type Limits struct {
 	FileMB  int // of one file: 512
 	TotalMB int // of all that is fetched and unpacked: 2048. It is watched, and can be exceeded for a second
+	Files   int // that are unpacked: 300,000. Watched, too
 }
 
 func (l Limits) file() int    { return cmp.Or(l.FileMB, 512) }
 func (l Limits) total() int64 { return int64(cmp.Or(l.TotalMB, 2048)) << 20 }
+func (l Limits) files() int   { return cmp.Or(l.Files, 300_000) }
 
 // TooLargeError reports that an installation was ended because of its size.
 type TooLargeError struct {
 	Package string
 	File    bool // one file is too large; false: all together
 	MB      int  // the limit
+	Files   int  // not 0: there are more files than that, and MB does not count
 }
 
 func (e *TooLargeError) Error() string {
+	if e.Files != 0 {
+		return fmt.Sprintf("%s and the packages that it needs have more than %d files, which is the limit of an installation. Nothing was installed", e.Package, e.Files)
+	}
 	if e.File {
 		return fmt.Sprintf("%s: a file of it, or of a package that it needs, is larger than %d MB, which is the limit of an installation. Nothing was installed", e.Package, e.MB)
 	}
@@ -98,8 +104,13 @@ func (w *watch) look() {
 		}
 	}
 	w.installer.progress(p)
-	if limit := w.installer.Limits.total(); p.Bytes > limit && w.tooLarge != nil {
-		w.tooLarge(&TooLargeError{Package: w.pkg, MB: int(limit >> 20)})
+	limits := w.installer.Limits
+	switch {
+	case w.tooLarge == nil:
+	case p.Bytes > limits.total():
+		w.tooLarge(&TooLargeError{Package: w.pkg, MB: int(limits.total() >> 20)})
+	case p.Files > limits.files():
+		w.tooLarge(&TooLargeError{Package: w.pkg, Files: limits.files()})
 	}
 }
 

@@ -147,3 +147,32 @@ func TestSweep(t *testing.T) {
 		t.Errorf("%s is left", got)
 	}
 }
+
+// TestLinkOutOfTree tests which links a tree may have.
+func TestLinkOutOfTree(t *testing.T) {
+	for _, c := range []struct {
+		path, target string
+		want         bool
+	}{
+		{"node_modules/.bin/x", "../x/cli.js", true}, {"node_modules/.bin/x", "../../package.json", true}, {"a", "b/./c", true}, {"a/b", "..", true},
+		{"a", "..", false}, {"node_modules/.bin/x", "../../../etc/passwd", false}, {"a", "/etc/passwd", false}, {"a/b", "c/../../x", false}, {"a", "", false},
+	} {
+		if got := staysInside(c.path, c.target); got != c.want {
+			t.Errorf("%s -> %s: %v, want %v", c.path, c.target, got, c.want)
+		}
+	}
+	s := Store{t.TempDir()}
+	stage, err := s.Stage("k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stage.Discard()
+	work := filepath.Join(stage.Dir, "work")
+	plant(t, work, map[string]string{"a": "x"})
+	if err := os.Symlink("/dev/zero", filepath.Join(work, "package.json")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := stage.Seal(id(), work); err == nil || !strings.Contains(err.Error(), "a link to /dev/zero") {
+		t.Errorf("%v", err)
+	}
+}
