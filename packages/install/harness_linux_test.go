@@ -101,7 +101,7 @@ func makeWritable(dir string) {
 }
 
 func installerOf(host hostfs.Host) *Installer {
-	return &Installer{Store: store.Store{Dir: filepath.Join(host.DataDir, "packages")}, LockFile: filepath.Join(host.ConfigDir, lockfile.FileName), Host: host, Untrusted: []string{host.Dir}}
+	return &Installer{Store: store.Store{Dir: filepath.Join(host.DataDir, "packages")}, LockFile: filepath.Join(host.ConfigDir, lockfile.FileName), Host: host}
 }
 
 // installer returns the user's installer. What npm prints is in u.told.

@@ -20,7 +20,7 @@ type Installer struct {
 	Store     store.Store
 	LockFile  string
 	Host      hostfs.Host
-	Untrusted []string       // directories in which servers may write: no npm and no node is run from there
+	Untrusted []string       // directories in which servers may write, beside the working directory: no npm and no node is run from there
 	Scripts   bool           // scripts of packages run, without a network
 	Limits    Limits         // the zero Limits are the usual ones
 	Told      io.Writer      // what npm and the scripts print, without secrets; may be nil

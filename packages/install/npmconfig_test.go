@@ -127,6 +127,9 @@ func TestPrograms(t *testing.T) {
 		host := hostWith(t)
 		host.Environ = []string{"PATH=" + c.path}
 		i := &Installer{Host: *host, Untrusted: []string{project}}
+		if c.name == "project first" {
+			i.Host.Dir, i.Untrusted = project, nil
+		}
 		if c.want == "is not JSON" {
 			i.Host.Environ = []string{"PATH=" + c.path + ":/usr/bin:/bin"}
 		}

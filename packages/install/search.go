@@ -32,7 +32,11 @@ func (i *Installer) trusted(dir string) bool {
 	if err != nil {
 		real = filepath.Clean(dir)
 	}
-	return !slices.ContainsFunc(i.Untrusted, func(place string) bool {
+	places := slices.Clone(i.Untrusted)
+	if work := i.Host.Dir; filepath.IsAbs(work) && !policy.Within(i.Host.Home, work) {
+		places = append(places, work) // the workspace of most servers
+	}
+	return !slices.ContainsFunc(places, func(place string) bool {
 		return policy.Within(filepath.Clean(dir), place) || policy.Within(real, place)
 	})
 }
