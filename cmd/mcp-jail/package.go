@@ -34,7 +34,11 @@ type installedPackage struct {
 func (t *target) findPackage(ctx context.Context) error {
 	t.given = append([]string{t.policy.Command}, t.policy.Arguments...)
 	line, err := launcher.Parse(t.given)
+	var container *launcher.ContainerError
 	switch {
+	case errors.As(err, &container):
+		t.warnings = append(t.warnings, policy.Warning{Code: "container", Message: container.Error(), Where: t.policy.Where})
+		return nil
 	case errors.Is(err, launcher.ErrNotLauncher):
 		return nil
 	case err != nil:
@@ -70,6 +74,21 @@ func packageStore(host hostfs.Host) store.Store {
 
 // lockFileOf returns the lock file, which lies beside the user's configuration.
 func lockFileOf(host hostfs.Host) string { return filepath.Join(host.ConfigDir, lockfile.FileName) }
+
+// packageText says in one line which package a server is, for check and plan. It is "" for a
+// server that no launcher starts.
+func (t *target) packageText() string {
+	switch {
+	case t.pkg == nil:
+		return ""
+	case t.pkg.program != nil:
+		e := t.pkg.program.Entry
+		return fmt.Sprintf("%s %s, pinned %s in %s: %s runs it without %s", e.Name, e.Version, e.Pinned.Local().Format(time.DateOnly), lockFileOf(t.host), t.policy.Command, t.pkg.line.Launcher)
+	case t.needsInstall():
+		return fmt.Sprintf("%s is not installed yet: the first start fetches it, or mcp-jail install does", t.pkg.line.Packages[0])
+	}
+	return "the command is run as it is given: " + t.pkg.asGiven.Error()
+}
 
 // preparePackage makes the package of a target ready for the start: the data of an older
 // session are where the program expects them, and its files are those that were installed.
