@@ -43,7 +43,7 @@ type Server struct {
 	// Project is the project's file if it changes the program of the server. The server is
 	// then not the user's server of that name. Otherwise it is "". Load sets it.
 	Project       string
-	droppedGrants []string // see Config.Untaken
+	droppedGrants []string // see Config.DroppedGrants
 }
 
 // Tool is one [servers.NAME.tools.TOOL] table.
