@@ -121,9 +121,9 @@ func TestHouse(t *testing.T) {
 	}
 }
 
-// TestLight: what would cost every start of mcp-jail and of its shim, and mcp-jail-tls
+// TestProxyLinksNoHTTP: what would cost every start of mcp-jail and of its shim, and mcp-jail-tls
 // is there for, is not linked into mcp-jail.
-func TestLight(t *testing.T) {
+func TestProxyLinksNoHTTP(t *testing.T) {
 	heavy := func(program string) (found []string) {
 		out, err := exec.Command("go", "list", "-deps", program).Output()
 		if err != nil {

@@ -18,21 +18,21 @@ func StartOther(ctx context.Context, p *Plan, stdio Stdio) (*Process, error) {
 }
 
 // PID returns the process ID of the init, or 0 while there is none.
-func (s *Prepared) PID() int { return s.process.PID() }
+func (p *Prepared) PID() int { return p.process.PID() }
 
 // ReplaceCgroup removes the cgroup of the init and lets it have this one.
-func (s *Prepared) ReplaceCgroup(g *cgroup.Cgroup) {
-	if s.cgroup != nil {
-		s.cgroup.Remove()
+func (p *Prepared) ReplaceCgroup(g *cgroup.Cgroup) {
+	if p.cgroup != nil {
+		p.cgroup.Remove()
 	}
-	s.cgroup = g
+	p.cgroup = g
 }
 
 // Limit makes the limits those that the cgroup has to enforce once the supervisor runs.
-func (s *Prepared) Limit(limits policy.Limits) {
-	s.process.mu.Lock()
-	defer s.process.mu.Unlock()
-	s.process.cgroup, s.process.limits = s.cgroup, limits
+func (p *Prepared) Limit(limits policy.Limits) {
+	p.process.mu.Lock()
+	defer p.process.mu.Unlock()
+	p.process.cgroup, p.process.limits = p.cgroup, limits
 }
 
 // IsSupervised reports whether the supervisor runs.

@@ -18,7 +18,7 @@ import (
 
 // fork starts the init. It returns this side's end of the pipe for its events. The socket for
 // the spec and signals stays in the Process.
-func (s *Prepared) fork(path string) (status *os.File, err error) {
+func (p *Prepared) fork(path string) (status *os.File, err error) {
 	null, err := unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, &steppkg.Error{Step: "descriptors", Errno: steppkg.Errno(err)}
@@ -30,27 +30,27 @@ func (s *Prepared) fork(path string) (status *os.File, err error) {
 	}
 	defer unix.Close(theirs)
 	pidfd := -1
-	attr := &syscall.ProcAttr{Files: []uintptr{uintptr(null), uintptr(null), uintptr(null)}, Sys: s.attributes()}
+	attr := &syscall.ProcAttr{Files: []uintptr{uintptr(null), uintptr(null), uintptr(null)}, Sys: p.attributes()}
 	attr.Sys.PidFD = &pidfd
 	var pid int
-	if s.kind == kindHostNS {
-		pid, status, err = s.forkHostNS(path, attr, theirs)
+	if p.kind == kindHostNS {
+		pid, status, err = p.forkHostNS(path, attr, theirs)
 	} else {
-		pid, status, err = s.forkStub(path, attr, theirs)
+		pid, status, err = p.forkStub(path, attr, theirs)
 	}
 	if err != nil {
 		control.Close()
 		return nil, err
 	}
-	p := s.process
-	p.mu.Lock()
-	p.pid, p.pidfd, p.control = pid, pidfd, control
-	if p.killed {
+	process := p.process
+	process.mu.Lock()
+	process.pid, process.pidfd, process.control = pid, pidfd, control
+	if process.killed {
 		unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0)
 	}
-	p.mu.Unlock()
-	if s.stub != nil {
-		go s.watchExit(pidfd)
+	process.mu.Unlock()
+	if p.stub != nil {
+		go p.watchExit(pidfd)
 	}
 	return status, nil
 }
@@ -66,7 +66,7 @@ func connected() (ours *os.File, theirs int, err error) {
 
 // forkStub starts the stub that builds a jail with namespaces. The program at path is what
 // it executes as its supervisor.
-func (s *Prepared) forkStub(path string, attr *syscall.ProcAttr, control int) (pid int, status *os.File, err error) {
+func (p *Prepared) forkStub(path string, attr *syscall.ProcAttr, control int) (pid int, status *os.File, err error) {
 	failed := func(step, detail string, err error) (int, *os.File, error) {
 		return 0, nil, &steppkg.Error{Step: step, Errno: steppkg.Errno(err), Detail: detail}
 	}
@@ -99,18 +99,18 @@ func (s *Prepared) forkStub(path string, attr *syscall.ProcAttr, control int) (p
 	}
 	defer unix.Close(events)
 	attr.Files = sys.PadFDTable(append(attr.Files, uintptr(made.Memory()), uintptr(control), uintptr(program), uintptr(events), uintptr(supervisor))...)
-	pid, err = s.forkIntoCgroup("/proc/self/fd/"+strconv.Itoa(spec.ProgramFD), []string{spec.InitName}, attr)
+	pid, err = p.forkIntoCgroup("/proc/self/fd/"+strconv.Itoa(spec.ProgramFD), []string{spec.InitName}, attr)
 	if err != nil {
 		made.Free()
 		status.Close()
 		return failed(steppkg.Namespaces, "", err)
 	}
-	s.stub, s.gone = made, make(chan struct{})
+	p.stub, p.gone = made, make(chan struct{})
 	return pid, status, nil
 }
 
 // forkHostNS starts this program again, as the init of a jail with host namespaces.
-func (s *Prepared) forkHostNS(path string, attr *syscall.ProcAttr, control int) (pid int, status *os.File, err error) {
+func (p *Prepared) forkHostNS(path string, attr *syscall.ProcAttr, control int) (pid int, status *os.File, err error) {
 	var pipe [2]int // not os.Pipe: the init would have to set up a poller for its end
 	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
 		return 0, nil, &steppkg.Error{Step: "descriptors", Errno: steppkg.Errno(err)}
@@ -119,7 +119,7 @@ func (s *Prepared) forkHostNS(path string, attr *syscall.ProcAttr, control int) 
 	defer unix.Close(pipe[1])
 	attr.Files = sys.PadFDTable(append(attr.Files, uintptr(control), uintptr(pipe[1]))...)
 	attr.Env = []string{"GOMAXPROCS=" + strconv.Itoa(spec.MaxProcs), "GOGC=off"} // see startProgram
-	if pid, err = s.forkIntoCgroup(path, []string{spec.SupervisorName, s.umaskText()}, attr); err != nil {
+	if pid, err = p.forkIntoCgroup(path, []string{spec.SupervisorName, p.umaskText()}, attr); err != nil {
 		status.Close()
 		return 0, nil, &steppkg.Error{Step: "init", Errno: steppkg.Errno(err)}
 	}
@@ -132,8 +132,8 @@ func (s *Prepared) forkHostNS(path string, attr *syscall.ProcAttr, control int) 
 // and can use CLONE_VFORK and CLONE_VM, which copy no page tables. Package syscall adds these
 // flags only without CLONE_NEWUSER, so they are set here. After a fork that copies, each page
 // that this process writes to interrupts the other processors that run its threads.
-func (s *Prepared) attributes() *syscall.SysProcAttr {
-	if s.kind == kindHostNS {
+func (p *Prepared) attributes() *syscall.SysProcAttr {
+	if p.kind == kindHostNS {
 		return &syscall.SysProcAttr{Setsid: true}
 	}
 	return &syscall.SysProcAttr{
@@ -145,11 +145,11 @@ func (s *Prepared) attributes() *syscall.SysProcAttr {
 }
 
 // umaskText returns the program's umask in octal, or "" for that of this process.
-func (s *Prepared) umaskText() string {
-	if s.umask == nil {
+func (p *Prepared) umaskText() string {
+	if p.umask == nil {
 		return ""
 	}
-	return strconv.FormatInt(int64(*s.umask&0o777), 8)
+	return strconv.FormatInt(int64(*p.umask&0o777), 8)
 }
 
 // isStatic returns an error if a program needs an interpreter to be executed (elf(5),

@@ -47,7 +47,7 @@ func (l Launcher) Compile(p *policy.Profile) (*Plan, error) {
 }
 
 // compileOn is Compile for a host that was probed already.
-func (l Launcher) compileOn(p *policy.Profile, f probe.Host) (*Plan, error) {
+func (l Launcher) compileOn(p *policy.Profile, f probe.Facts) (*Plan, error) {
 	if f.Supported && f.FreshProc.Answer == probe.Unknown {
 		// The host could not be probed for lack of descriptors or memory. That is not a gap,
 		// which could be waived: the next probe may succeed.
@@ -117,7 +117,7 @@ func (l Launcher) StartPlan(ctx context.Context, p *Plan, stdio Stdio) (*Process
 
 // start compiles the plan for one kind of jail and has the init of that kind carry it
 // out. The init is ended if the plan has a gap that is not waived.
-func (l Launcher) start(ctx context.Context, prepared *Prepared, p *policy.Profile, host probe.Host, stdio Stdio) (*Process, error) {
+func (l Launcher) start(ctx context.Context, prepared *Prepared, p *policy.Profile, host probe.Facts, stdio Stdio) (*Process, error) {
 	plan, err := l.compileOn(p, host)
 	if err != nil {
 		prepared.cancel()

@@ -40,7 +40,7 @@ type Process struct {
 	tmp        string      // its TMPDIR on the host, which a jail with host namespaces has
 	last       *time.Timer // ends an init that did not end the other processes in time
 	done       chan struct{}
-	killing    sync.Once
+	closeDone  sync.Once
 	inCgroup   bool // it has a cgroup, which this process removes
 
 	gateway     *egress.Gateway      // nil if no host is granted
@@ -119,7 +119,7 @@ func (p *Process) isSupervised() bool {
 }
 
 // markDone closes p.done, once.
-func (p *Process) markDone() { p.killing.Do(func() { close(p.done) }) }
+func (p *Process) markDone() { p.closeDone.Do(func() { close(p.done) }) }
 
 func (p *Process) isDone() bool {
 	select {

@@ -22,35 +22,35 @@ import (
 )
 
 // start sends the plan to the init and waits until the program was executed or a step failed.
-func (s *Prepared) start(ctx context.Context, plan *planpkg.Plan, stdio jail.Stdio) (*Process, error) {
+func (p *Prepared) start(ctx context.Context, plan *planpkg.Plan, stdio jail.Stdio) (*Process, error) {
 	made, err := makeDirs(plan.Profile)
 	if err != nil {
-		s.cancel()
+		p.cancel()
 		return nil, err
 	}
 	sp := plan.Spec
 	if sp.HostNS {
-		s.process.useHostNS(sp.TempDir)
+		p.process.useHostNS(sp.TempDir)
 	}
 	interceptor, err := gateway.StartTLS(ctx, plan, &sp)
 	if err != nil {
-		s.cancel()
+		p.cancel()
 		removeDirs(made)
 		return nil, err
 	}
-	s.process.interceptor = interceptor
-	s.process.plan = plan
-	s.send(startRequest{plan: plan, spec: sp, stdio: stdio})
+	p.process.interceptor = interceptor
+	p.process.plan = plan
+	p.send(startRequest{plan: plan, spec: sp, stdio: stdio})
 	select {
-	case err = <-s.started:
+	case err = <-p.started:
 	case <-ctx.Done():
 		err = cancelled(ctx)
-		s.process.Kill()
+		p.process.Kill()
 	}
 	if err == nil {
-		return s.process, nil
+		return p.process, nil
 	}
-	<-s.process.done
+	<-p.process.done
 	if interceptor != nil {
 		interceptor.End()
 	}

@@ -170,7 +170,7 @@ func (d *Diagnosis) fallback(a *analyzer, lines []string, cleared *finding) {
 // of the jail is then left to the server's own message.
 func (a *analyzer) serverAnswered() bool {
 	ev := a.ev
-	return ev.Exit == nil && ev.Timeout == 0 && ev.Start == nil && ev.Stage != StageBoot
+	return ev.Exit == nil && ev.Timeout == 0 && ev.Start == nil && ev.Stage != StageStartup
 }
 
 // timeoutHint names the limit that passed and the setting that raises it.
@@ -179,11 +179,11 @@ func timeoutHint(ev *Evidence) string {
 		return ""
 	}
 	key := "call_timeout_secs"
-	if ev.Stage == StageBoot {
+	if ev.Stage == StageStartup {
 		key = "startup_timeout_secs"
 	}
 	switch {
-	case ev.FromCommandLine && ev.Stage == StageBoot:
+	case ev.FromCommandLine && ev.Stage == StageStartup:
 		return "if it needs longer, start it with --startup-timeout " + strconv.Itoa(2*int(ev.Timeout.Seconds()))
 	case ev.FromCommandLine:
 		return "if it needs longer, declare the server in a configuration file with a larger " + key
@@ -252,8 +252,8 @@ func codeOf(ev *Evidence) Code {
 		return CodeExec
 	case ev.Timeout > 0:
 		return CodeTimeout
-	case ev.Stage == StageBoot:
-		return CodeBoot
+	case ev.Stage == StageStartup:
+		return CodeStartup
 	}
 	return CodeDied
 }

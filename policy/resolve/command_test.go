@@ -326,7 +326,7 @@ func TestEnvProgram(t *testing.T) {
 	}
 }
 
-func TestParts(t *testing.T) {
+func TestCommandParts(t *testing.T) {
 	h := newFake(aSystem, "f /opt/a/s/package.json\nf /opt/a/s/dist/index.js\nf /opt/a/node_modules/x/package.json\nx /opt/venv/bin/python3\nf /opt/venv/pyvenv.cfg\nf /home/u/proj/package.json\nf /home/u/proj/a.js\nx /srv/uv\nd /srv/project")
 	for command, want := range map[string]string{
 		`command = "server"`: "/usr/bin/server",

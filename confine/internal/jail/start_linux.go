@@ -87,7 +87,7 @@ func (b *Builder) StartServer() error {
 		return WrapStep("descriptors", failed.Errno)
 	case err != nil:
 		return WrapStep("init", err)
-	case b.Listener >= 0 && !b.Init.HostWaitEvent(b.ExecAllowed), b.Init.Ended():
+	case b.Listener >= 0 && !b.Init.LauncherWaitEvent(b.ExecAllowed), b.Init.Ended():
 		return endedEarly()
 	}
 	return nil

@@ -10,7 +10,7 @@ import (
 )
 
 // link performs link(2) and linkat(2).
-func (v *Mediator) link(r *Request, w *resolver, from, to *pathRef) syscall.Errno {
+func (m *Mediator) link(r *Request, w *resolver, from, to *pathRef) syscall.Errno {
 	flags := int(int32(r.arg(r.Flags)))
 	if flags&^(unix.AT_SYMLINK_FOLLOW|unix.AT_EMPTY_PATH) != 0 {
 		return unix.EINVAL
@@ -20,27 +20,27 @@ func (v *Mediator) link(r *Request, w *resolver, from, to *pathRef) syscall.Errn
 		return errno
 	}
 	defer unix.Close(source)
-	v.names.RLock()
-	defer v.names.RUnlock()
+	m.names.RLock()
+	defer m.names.RUnlock()
 	switch {
 	case exists(to):
 		return unix.EEXIST
 	case !sameMount(source, to.dir):
 		return unix.EXDEV
 	}
-	full, errno := v.judge(r, policy.OpCreate, to)
+	full, errno := m.judge(r, policy.OpCreate, to)
 	if errno != 0 {
 		return errno
 	}
-	if errno := v.checkLink(r, source, full); errno != 0 {
+	if errno := m.checkLink(r, source, full); errno != 0 {
 		return errno
 	}
 	name := proc.FDFile(source)
 	errno = step.ErrnoOrEIO(unix.Linkat(proc.DirFD, name, to.dir, to.name+to.tail, unix.AT_SYMLINK_FOLLOW))
 	if errno == 0 {
-		errno = v.undoIfMoved(r, policy.OpCreate, to, full)
+		errno = m.undoIfMoved(r, policy.OpCreate, to, full)
 	}
-	return v.recordRefusalAt(r, policy.OpCreate, to, errno)
+	return m.recordRefusalAt(r, policy.OpCreate, to, errno)
 }
 
 // openSource opens the object that gets another name.
@@ -60,16 +60,16 @@ func (w *resolver) openSource(from *pathRef, follow bool) (int, syscall.Errno) {
 // give more rights than its present name. A mount cannot do that for a protected file that the
 // host made or replaced since the start. It decides about the open file, so a change of the
 // source name has no effect.
-func (v *Mediator) checkLink(r *Request, source int, dst string) syscall.Errno {
-	src, errno := v.pathOfFD(source)
+func (m *Mediator) checkLink(r *Request, source int, dst string) syscall.Errno {
+	src, errno := m.pathOfFD(source)
 	if errno != 0 {
 		return errno
 	}
-	if v.profile.Mediate(policy.OpWrite, src) != policy.Granted && v.profile.Mediate(policy.OpWrite, dst) == policy.Granted {
-		v.Reporter.Refused(r, policy.OpWrite.String(), src)
+	if m.profile.Mediate(policy.OpWrite, src) != policy.Granted && m.profile.Mediate(policy.OpWrite, dst) == policy.Granted {
+		m.Reporter.Refused(r, policy.OpWrite.String(), src)
 		return unix.EXDEV
 	}
-	if v.unmasked && v.profile.WidensRights(src, dst) {
+	if m.unmasked && m.profile.WidensRights(src, dst) {
 		return unix.EXDEV
 	}
 	return 0

@@ -151,7 +151,7 @@ func (c *compiler) canMediateHostNS() probe.Feature {
 
 // builtinEntriesHostNS returns the places that a jail with host namespaces has besides the
 // profile's entries.
-func builtinEntriesHostNS(f probe.Host, o *spec.Spec) []policy.Entry {
+func builtinEntriesHostNS(f probe.Facts, o *spec.Spec) []policy.Entry {
 	own := []policy.Entry{{Path: o.TempDir, Kind: policy.KindDir, Rights: policy.AllRights}}
 	for _, d := range f.Devices {
 		own = append(own, policy.Entry{Path: d, Kind: policy.KindSpecial, Rights: policy.Read | policy.Update})

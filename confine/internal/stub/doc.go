@@ -2,9 +2,9 @@
 //
 // A [Stub] is a process that executes a program of a few hundred bytes, which this package
 // assembles. The program decides nothing: it reads the numbers and arguments of system calls
-// from memory that it shares with this program (the host), makes the calls, stores the
+// from memory that it shares with this program (the launcher), makes the calls, stores the
 // results, and waits for more. So a process can start in new namespaces (clone(2)), and the
-// host can lead it through building a jail. Nothing that the host knows is in that process's
+// launcher can lead it through building a jail. Nothing that the launcher knows is in that process's
 // memory. The stub is ready in a fifth of the time that a Go program takes to reach main,
 // and takes some ten kilobytes of memory.
 //
