@@ -11,9 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// eventReader reads the events that a jail's init writes to its pipe. Two goroutines read: the
-// one that owns the init, as soon as there is an event, and the callers of drain. An event that
-// the init writes before it answers a call can be read before the server sees the answer.
+// eventReader reads the events that a jail's supervisor writes: to a socket with namespaces,
+// and to a pipe without. Two goroutines read: the one that owns the supervisor process, as soon
+// as there is an event, and the callers of drain. An event that the supervisor writes before it
+// answers a call can be read before the server sees the answer.
 type eventReader struct {
 	conn    syscall.RawConn
 	onEvent func(spec.Event)

@@ -16,9 +16,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fork starts the init. It returns this side's end of the pipe for its events. The socket for
-// the spec and signals stays in the Process.
-func (p *Prepared) fork(path string) (status *os.File, err error) {
+// fork starts the supervisor process. It returns this side's end of the socket (with host
+// namespaces: the pipe) for its events. The socket for signals, and for the spec of a jail with
+// host namespaces, stays in the Process.
+func (p *Prepared) fork(path string) (events *os.File, err error) {
 	null, err := unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, &steppkg.Error{Step: "descriptors", Errno: steppkg.Errno(err)}
@@ -34,9 +35,9 @@ func (p *Prepared) fork(path string) (status *os.File, err error) {
 	attr.Sys.PidFD = &pidfd
 	var pid int
 	if p.kind == kindHostNS {
-		pid, status, err = p.forkHostNS(path, attr, theirs)
+		pid, events, err = p.forkHostNS(path, attr, theirs)
 	} else {
-		pid, status, err = p.forkStub(path, attr, theirs)
+		pid, events, err = p.forkStub(path, attr, theirs)
 	}
 	if err != nil {
 		control.Close()
@@ -52,10 +53,11 @@ func (p *Prepared) fork(path string) (status *os.File, err error) {
 	if p.stub != nil {
 		go p.watchExit(pidfd)
 	}
-	return status, nil
+	return events, nil
 }
 
-// connected returns a pair of sockets: the end of this process and that of the init.
+// connected returns a pair of sockets: the end of this process and that of the
+// supervisor process.
 func connected() (ours *os.File, theirs int, err error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -64,9 +66,9 @@ func connected() (ours *os.File, theirs int, err error) {
 	return os.NewFile(uintptr(pair[0]), "socket of a jail's init"), pair[1], nil
 }
 
-// forkStub starts the stub that builds a jail with namespaces. The program at path is what
-// it executes as its supervisor.
-func (p *Prepared) forkStub(path string, attr *syscall.ProcAttr, control int) (pid int, status *os.File, err error) {
+// forkStub starts the stub that builds a jail with namespaces. It executes the program at path
+// as its supervisor later.
+func (p *Prepared) forkStub(path string, attr *syscall.ProcAttr, control int) (pid int, events *os.File, err error) {
 	failed := func(step, detail string, err error) (int, *os.File, error) {
 		return 0, nil, &steppkg.Error{Step: step, Errno: steppkg.Errno(err), Detail: detail}
 	}
@@ -92,44 +94,44 @@ func (p *Prepared) forkStub(path string, attr *syscall.ProcAttr, control int) (p
 		}
 		return failed("init", what, err)
 	}
-	status, events, err := connected()
+	events, theirs, err := connected()
 	if err != nil {
 		made.Free()
 		return failed("descriptors", "", err)
 	}
-	defer unix.Close(events)
-	attr.Files = sys.PadFDTable(append(attr.Files, uintptr(made.Memory()), uintptr(control), uintptr(program), uintptr(events), uintptr(supervisor))...)
+	defer unix.Close(theirs)
+	attr.Files = sys.PadFDTable(append(attr.Files, uintptr(made.Memory()), uintptr(control), uintptr(program), uintptr(theirs), uintptr(supervisor))...)
 	pid, err = p.forkIntoCgroup("/proc/self/fd/"+strconv.Itoa(spec.ProgramFD), []string{spec.InitName}, attr)
 	if err != nil {
 		made.Free()
-		status.Close()
+		events.Close()
 		return failed(steppkg.Namespaces, "", err)
 	}
 	p.stub, p.gone = made, make(chan struct{})
-	return pid, status, nil
+	return pid, events, nil
 }
 
-// forkHostNS starts this program again, as the init of a jail with host namespaces.
-func (p *Prepared) forkHostNS(path string, attr *syscall.ProcAttr, control int) (pid int, status *os.File, err error) {
-	var pipe [2]int // not os.Pipe: the init would have to set up a poller for its end
+// forkHostNS starts this program again, as the supervisor of a jail with host namespaces.
+func (p *Prepared) forkHostNS(path string, attr *syscall.ProcAttr, control int) (pid int, events *os.File, err error) {
+	var pipe [2]int // not os.Pipe: the supervisor would have to set up a poller for its end
 	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
 		return 0, nil, &steppkg.Error{Step: "descriptors", Errno: steppkg.Errno(err)}
 	}
-	status = os.NewFile(uintptr(pipe[0]), "status")
+	events = os.NewFile(uintptr(pipe[0]), "events")
 	defer unix.Close(pipe[1])
 	attr.Files = sys.PadFDTable(append(attr.Files, uintptr(control), uintptr(pipe[1]))...)
 	attr.Env = []string{"GOMAXPROCS=" + strconv.Itoa(spec.MaxProcs), "GOGC=off"} // see startProgram
 	if pid, err = p.forkIntoCgroup(path, []string{spec.SupervisorName, p.umaskText()}, attr); err != nil {
-		status.Close()
+		events.Close()
 		return 0, nil, &steppkg.Error{Step: "init", Errno: steppkg.Errno(err)}
 	}
-	return pid, status, nil
+	return pid, events, nil
 }
 
-// attributes returns the attributes that the init is forked with.
+// attributes returns the attributes that the supervisor process is forked with.
 //
-// The init maps its IDs itself, as its first step. So the fork need not wait for this process,
-// and can use CLONE_VFORK and CLONE_VM, which copy no page tables. Package syscall adds these
+// With namespaces it maps its IDs itself, as its first step. So the fork need not wait for this
+// process, and can use CLONE_VFORK and CLONE_VM, which copy no page tables. Package syscall adds these
 // flags only without CLONE_NEWUSER, so they are set here. After a fork that copies, each page
 // that this process writes to interrupts the other processors that run its threads.
 func (p *Prepared) attributes() *syscall.SysProcAttr {

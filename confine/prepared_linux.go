@@ -21,7 +21,8 @@ import (
 )
 
 // setupCapabilities are the capabilities that building the jail needs inside its own user
-// namespace. The init gives up all of them before it executes the program.
+// namespace. The init and the server give up all of them before the program is executed. The
+// supervisor process keeps CAP_SYS_PTRACE.
 var setupCapabilities = []uintptr{
 	unix.CAP_SYS_ADMIN, // mounts, pivot_root, hostname
 	unix.CAP_NET_ADMIN, // lo
@@ -33,9 +34,10 @@ var setupCapabilities = []uintptr{
 	unix.CAP_SYS_PTRACE,   // the supervisor's, which reads arguments
 }
 
-// Prepared is the init of a jail that is not built yet: it has its namespaces, and waits
-// until it is known what to build. Starting one ahead hides the time of its start
-// behind the time it takes to find out what it is for.
+// Prepared is the supervisor process of a jail that is not built yet, and what the launcher
+// needs to build that jail. The process has its namespaces, and waits until it is known what
+// to build. With namespaces it is the stub's outer process, which executes the supervisor
+// later. Starting it ahead hides the time of its start behind the resolving of the profile.
 type Prepared struct {
 	process   *Process
 	kind      string     // kindNamespaced or kindHostNS
@@ -52,7 +54,7 @@ type Prepared struct {
 	taken     bool
 }
 
-// The kinds of inits.
+// The kinds of supervisor processes.
 const (
 	kindNamespaced = "namespaced"      // in new namespaces: a stub
 	kindHostNS     = "host-namespaces" // in the host's namespaces: this program again, see RunSupervisor
@@ -65,15 +67,16 @@ type startRequest struct {
 	stdio jail.Stdio
 }
 
-// send gives the init a plan to carry out.
+// send gives the goroutine of run a plan to carry out.
 func (p *Prepared) send(i startRequest) { p.requests <- i }
 
-// Prepare starts an init ahead of the Start that will use it: see Launcher.Prepared.
+// Prepare starts a supervisor process ahead of the Start that will use it: see
+// Launcher.Prepared.
 // It returns no error; Start reports what went wrong.
 func (l Launcher) Prepare() *Prepared { return l.spawn(kindNamespaced) }
 
-// claim returns an init for the plan: the one that was started ahead if it is of the plan's kind
-// and no start has used it, or a new one.
+// claim returns a supervisor process for the plan: the one that was started ahead if it is of
+// the plan's kind and no start has used it, or a new one.
 func (l Launcher) claim(hostNS bool) *Prepared {
 	kind := kindNamespaced
 	if hostNS {
@@ -85,20 +88,20 @@ func (l Launcher) claim(hostNS bool) *Prepared {
 	return l.spawn(kind)
 }
 
-// Close ends an init that no Start has used. It may be called at any time, also on nil.
+// Close ends a supervisor process that no Start has used. It may be called at any time, also on nil.
 func (p *Prepared) Close() {
 	if taken := p.claim(kindNamespaced); taken != nil {
 		taken.cancel()
 	}
 }
 
-// cancel ends an init that was claimed and has no plan yet.
+// cancel ends a supervisor process that was claimed and has no plan yet.
 func (p *Prepared) cancel() {
 	close(p.requests)
 	<-p.process.done
 }
 
-// claim returns the init if it is of that kind and was not claimed before, or nil.
+// claim returns the supervisor process if it is of that kind and was not claimed before, or nil.
 func (p *Prepared) claim(kind string) *Prepared {
 	if p == nil || p.kind != kind {
 		return nil
@@ -112,7 +115,7 @@ func (p *Prepared) claim(kind string) *Prepared {
 	return p
 }
 
-// spawn starts an init of that kind.
+// spawn starts a supervisor process of that kind.
 func (l Launcher) spawn(kind string) *Prepared {
 	s := &Prepared{
 		process: &Process{pidfd: -1, done: make(chan struct{})},
@@ -129,7 +132,7 @@ func (l Launcher) spawn(kind string) *Prepared {
 	return s
 }
 
-// run owns the jail's init from start to end. It stays on one thread, because the kernel sends
+// run owns the supervisor process from start to end. It stays on one thread, because the kernel sends
 // the parent-death signal when the thread that forked ends.
 //
 // If a jail with namespaces cannot be built in batches of calls, run builds it again, call by
@@ -157,19 +160,21 @@ func (p *Prepared) run(path string) {
 	}
 }
 
-// errNotInCgroup ends an init whose processes are not in the jail's cgroup. A service manager
-// moves only the processes that exist when it makes a scope, so the init must be alone then.
+// errNotInCgroup ends a supervisor process whose children are not in the jail's cgroup. A
+// service manager moves only the processes that exist when it makes a scope, so the supervisor
+// process must be alone then.
 var errNotInCgroup = errors.New("the jail's processes are in no cgroup of their own")
 
-// runOnce starts one init and waits for its end.
+// runOnce starts one supervisor process, builds and runs the jail, and waits for its end.
 func (p *Prepared) runOnce(path string, stepwise bool) error {
 	process := p.process
-	status, err := p.fork(path)
+	events, err := p.fork(path)
 	if err != nil {
 		return err
 	}
 	// The process that holds the mounts last waits for all processors when it releases
-	// them. This descriptor keeps the init, whose end is waited for, from being the last.
+	// them. This descriptor keeps the supervisor process, whose end is waited for, from being
+	// the last.
 	unix.Close(p.mounts)
 	p.mounts, _ = unix.Open("/proc/"+strconv.Itoa(process.pid)+"/ns/mnt", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	life := p.runNamespaced
@@ -178,9 +183,9 @@ func (p *Prepared) runOnce(path string, stepwise bool) error {
 	} else if stepwise {
 		p.stub.SetStepwise()
 	}
-	used, err := life(status)
+	used, err := life(events)
 	if !used || err != nil || p.stub != nil {
-		p.killInit()
+		p.killJail()
 	}
 	var ws syscall.WaitStatus
 	for {
@@ -189,7 +194,7 @@ func (p *Prepared) runOnce(path string, stepwise bool) error {
 		}
 	}
 	p.leaveCgroup()
-	if err != errNotInCgroup && (stepwise || !stub.IsBatchError(err)) { // else there is another init, for which nothing was opened yet
+	if err != errNotInCgroup && (stepwise || !stub.IsBatchError(err)) { // else there is another supervisor process, for which nothing was opened yet
 		process.closeGateway()
 	}
 	p.freeStub()
@@ -200,14 +205,14 @@ func (p *Prepared) runOnce(path string, stepwise bool) error {
 	process.pidfd = -1
 	process.control.Close()
 	if !process.exited {
-		// The init did not live to tell: the kernel killed the program with it.
+		// Neither the init nor the supervisor reported an exit: the kernel killed the program.
 		process.exit = Exit{Code: 128 + int(unix.SIGKILL), Signal: unix.SIGKILL}
 	}
 	return err
 }
 
-// killInit ends all processes of the jail.
-func (p *Prepared) killInit() {
+// killJail ends all processes of the jail.
+func (p *Prepared) killJail() {
 	process := p.process
 	process.mu.Lock()
 	defer process.mu.Unlock()
@@ -219,8 +224,8 @@ func (p *Prepared) killInit() {
 }
 
 // sendRequest sends the spec and, with its first byte, the server's descriptors. A nil file is
-// /dev/null, which the init has already. An init that ends early breaks the socket; that is no
-// error here, since the init reports the reason on its pipe.
+// /dev/null, which the supervisor has already. A supervisor that ends early breaks the socket;
+// that is no error here, since the supervisor reports the reason on its pipe.
 func sendRequest(socket *os.File, stdio jail.Stdio, encoded []byte) error {
 	var fds []int
 	present := byte(0)
@@ -248,7 +253,8 @@ func sendRequest(socket *os.File, stdio jail.Stdio, encoded []byte) error {
 	return &step.Error{Step: step.Spec, Errno: step.Errno(err)}
 }
 
-// awaitRequest waits for the request of a start. It returns false if the init was cancelled.
+// awaitRequest waits for the request of a start. It returns false if the jail was
+// cancelled.
 // If the jail is built again, it returns the same request.
 func (p *Prepared) awaitRequest() (*startRequest, bool) {
 	if p.pending == nil {
@@ -261,11 +267,11 @@ func (p *Prepared) awaitRequest() (*startRequest, bool) {
 	return p.pending, true
 }
 
-// runHostNS sends the spec to an init in the host's namespaces and handles its events until it
-// ends.
-func (p *Prepared) runHostNS(status *os.File) (used bool, err error) {
+// runHostNS sends the spec to a supervisor in the host's namespaces and handles its events
+// until it ends.
+func (p *Prepared) runHostNS(events *os.File) (used bool, err error) {
 	process := p.process
-	defer status.Close()
+	defer events.Close()
 	todo, used := p.awaitRequest()
 	if !used {
 		return false, nil
@@ -273,7 +279,7 @@ func (p *Prepared) runHostNS(status *os.File) (used bool, err error) {
 	if err := p.limitCgroup(process.plan); err != nil {
 		return true, err
 	}
-	process.inCgroup = p.cgroup != nil // before the first event of its init
+	process.inCgroup = p.cgroup != nil // before the first event of the jail
 	defer p.watchCgroup()()
 	if err := sendRequest(process.control, todo.stdio, todo.spec.Encode()); err != nil {
 		return true, err
@@ -281,7 +287,7 @@ func (p *Prepared) runHostNS(status *os.File) (used bool, err error) {
 	if err := process.openGateway(func() { process.control.Write([]byte{1}) }); err != nil {
 		return true, err
 	}
-	if err = process.listen(status, p.started); err == nil {
+	if err = process.listen(events, p.started); err == nil {
 		process.recordFailure(supervisorDied)
 	}
 	return true, err

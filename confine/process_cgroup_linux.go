@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// forkIntoCgroup forks the jail's init into a cgroup of its own if this process can make one.
+// forkIntoCgroup forks the supervisor process into a cgroup of its own if this process can make one.
 // So no process of the jail was ever outside of it. Moving a process later can take
 // milliseconds.
 func (p *Prepared) forkIntoCgroup(path string, argv []string, attr *syscall.ProcAttr) (pid int, err error) {
@@ -42,7 +42,7 @@ func (p *Prepared) forkIntoCgroup(path string, argv []string, attr *syscall.Proc
 	return pid, nil
 }
 
-// limitCgroup enforces the limits of a plan before the init gets the spec. A plan that counts
+// limitCgroup enforces the limits of a plan before the supervisor gets the spec. A plan that counts
 // on a cgroup is not carried out without one.
 func (p *Prepared) limitCgroup(plan *planpkg.Plan) (err error) {
 	defer func() {
@@ -67,7 +67,7 @@ func (p *Prepared) limitCgroup(plan *planpkg.Plan) (err error) {
 		}
 	}
 	if !p.cgroup.Contains(process.pid) {
-		return step.On("the jail's init is not in "+p.cgroup.Dir, step.ErrNotEnforced)
+		return step.On("the jail's supervisor process is not in "+p.cgroup.Dir, step.ErrNotEnforced)
 	}
 	process.mu.Lock()
 	process.cgroup, process.limits = p.cgroup, plan.Spec.Limits

@@ -11,9 +11,9 @@ import (
 )
 
 // runNamespaced builds a jail with namespaces, starts the server and waits for its end. used is
-// false if the init was cancelled.
-func (p *Prepared) runNamespaced(status *os.File) (used bool, err error) {
-	defer status.Close()
+// false if the jail was cancelled.
+func (p *Prepared) runNamespaced(events *os.File) (used bool, err error) {
+	defer events.Close()
 	process := p.process
 	b := p.newBuilder()
 	scoped := p.pending != nil && p.pending.plan.Cgroup.Manager != ""
@@ -39,7 +39,7 @@ func (p *Prepared) runNamespaced(status *os.File) (used bool, err error) {
 			return true, err
 		}
 	}
-	process.inCgroup = p.cgroup != nil // before the first event of its init
+	process.inCgroup = p.cgroup != nil // before the first event of the jail
 	defer p.watchCgroup()()
 	b.SetSpec(todo.spec, todo.stdio)
 	b.Spec.Shared = int(shared)
@@ -52,17 +52,17 @@ func (p *Prepared) runNamespaced(status *os.File) (used bool, err error) {
 	if err := b.StartServer(); err != nil {
 		return true, err
 	}
-	events, err := newEventReader(status, process.handleEvent)
+	reader, err := newEventReader(events, process.handleEvent)
 	if err != nil {
 		return true, err
 	}
 	process.mu.Lock()
-	process.events = events
+	process.events = reader
 	process.mu.Unlock()
 	p.started <- nil
-	go sendSpec(b, status)
+	go sendSpec(b, events)
 	drained := make(chan struct{})
-	go func() { defer close(drained); events.run() }()
+	go func() { defer close(drained); reader.run() }()
 	if exit, err := b.Reap(); err == nil {
 		process.stopSupervisor(drained)
 		process.handleEvent(exit)
@@ -102,10 +102,10 @@ func (p *Prepared) newBuilder() *jail.Builder {
 }
 
 // sendSpec writes the spec for the supervisor, which reads it when it starts.
-func sendSpec(b *jail.Builder, status *os.File) {
+func sendSpec(b *jail.Builder, events *os.File) {
 	if b.Listener < 0 {
 		b.Spec.ListenerFilter = nil
 	}
 	encoded := b.Spec.Encode()
-	status.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(encoded))), encoded...))
+	events.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(encoded))), encoded...))
 }

@@ -21,7 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// start sends the plan to the init and waits until the program was executed or a step failed.
+// start sends the plan to the goroutine that builds the jail (run), and waits until the program was executed or a step failed.
 func (p *Prepared) start(ctx context.Context, plan *planpkg.Plan, stdio jail.Stdio) (*Process, error) {
 	made, err := makeDirs(plan.Profile)
 	if err != nil {

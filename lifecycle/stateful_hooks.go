@@ -39,8 +39,9 @@ func (s *statefulSession) onFirstResponse(e *mcpproxy.Envelope, c *mcpproxy.Call
 	return true
 }
 
-// onServerResponse sees each answer before the client gets it. It changes nothing if the jail
-// did not refuse anything.
+// onServerResponse sees each answer before the client gets it. It adds a
+// diagnosis to an answer to tools/call if the jail refused something, or if the call failed and
+// the cause is known. It changes no other answer.
 func (s *statefulSession) onServerResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
 	method := string(c.Method)
 	if method != "initialize" && !s.checkedStartup {

@@ -16,8 +16,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// This file has the steps that restrict one thread. The thread cannot undo them, and its
-// children inherit them.
+// This file has the steps of a Restrictor: those that restrict one thread, which cannot undo
+// them and whose children inherit them, and those that prepare and check for them (OpenRuleset,
+// CheckMounts).
 
 // FreshKeyring joins a new session keyring. Otherwise a process shares the session keyring of
 // its parent (session-keyring(7)).

@@ -19,8 +19,9 @@
 // their calls as it would about the server's: a mistake here can let a name come into being
 // that should not exist, and nothing else.
 //
-// Locks: Mediator.names (read: judge and perform; write: rename) is taken before
-// Reporter.mu. workerPool.mu is held with no other lock.
+// Locks: every operation on names holds Mediator.names for reading from its verdict to its
+// act, and rename holds it for writing. It is taken before Reporter.mu. workerPool.mu is held
+// with no other lock.
 //
 // Limits: MaxWorkers calls run at once and maxHeld wait; one more gets EAGAIN. Another jail
 // can move a directory between the verdict and the call. The result is then checked again

@@ -16,8 +16,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// observeCall reports a call that the kernel is going to refuse. It decides nothing: the
-// arguments can change until the kernel reads them.
+// observeCall looks at an exec, a connect or a umask, which continues in the kernel. It reports
+// an exec or a connect that the policy does not allow, and notes that the umask is unknown from
+// now on. It decides nothing: the arguments can change until the kernel reads them.
 func (m *Mediator) observeCall(r *Request) {
 	switch r.Op {
 	case seccomp.OpExec:

@@ -9,7 +9,7 @@ import (
 const (
 	EventStarted    = 'S' // the program was executed
 	EventSupervisor = 'H' // the supervisor runs, and answers mediated calls from now on
-	EventFailed     = 'E' // the start failed and nothing runs: Step, Num (errno), Detail
+	EventFailed     = 'E' // the start failed and nothing runs, or the running supervisor gives up and ends the jail: Step, Num (errno), Detail
 	EventNote       = 'N' // a text to show: Detail
 	EventLimit      = 'L' // a limit was exceeded: Step (its key), Detail (by what), Num (its value), Pid, Program
 	EventRefused    = 'R' // a call was refused: Step (axis), Detail (operation), Target, Num (how often), Pid, Program
