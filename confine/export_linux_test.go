@@ -12,15 +12,15 @@ import (
 
 var RefusedNamespaces = refusedNamespaces
 
-// StartOther is Launcher.StartPlan with an init of the kind that the plan is not for.
+// StartOther is Launcher.StartPlan with a supervisor process of the kind that the plan is not for.
 func StartOther(ctx context.Context, p *Plan, stdio Stdio) (*Process, error) {
 	return Launcher{}.claim(!p.Spec.HostNS).start(ctx, p, stdio)
 }
 
-// PID returns the process ID of the init, or 0 while there is none.
+// PID returns the process ID of the supervisor process, or 0 while there is none.
 func (p *Prepared) PID() int { return p.process.PID() }
 
-// ReplaceCgroup removes the cgroup of the init and lets it have this one.
+// ReplaceCgroup removes the cgroup of the jail and lets it have this one.
 func (p *Prepared) ReplaceCgroup(g *cgroup.Cgroup) {
 	if p.cgroup != nil {
 		p.cgroup.Remove()

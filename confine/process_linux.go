@@ -82,7 +82,8 @@ func (p *Process) listen(events *os.File, started chan<- error) error {
 	return failed
 }
 
-// handleEvent records one event of the init or the supervisor.
+// handleEvent records one event of the jail: of the supervisor, or of the launcher itself,
+// which waits for the init.
 func (p *Process) handleEvent(m spec.Event) {
 	if m.Kind == spec.EventAbsent && !p.isRefusal(m) {
 		return

@@ -157,9 +157,9 @@ type limits struct{ memoryMB, tasks int }
 func LimitsOf(l policy.Limits, supervised bool) limits {
 	c := limits{memoryMB: l.MemoryMB}
 	if l.Processes > 0 {
-		c.tasks = l.Processes + spec.InitThreads
+		c.tasks = l.Processes + spec.SupervisorThreads
 		if !supervised {
-			c.tasks += spec.InitThreads
+			c.tasks += spec.SupervisorThreads
 		}
 	}
 	return c

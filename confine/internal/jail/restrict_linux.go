@@ -32,10 +32,10 @@ func FreshKeyring(t *stub.Task) error {
 // ApplyLimits sets the server's rlimits.
 func (b *Restrictor) ApplyLimits() error {
 	l := b.Spec.Limits
-	own := spec.InitThreads + 1 // and the init, which is a stub
+	own := spec.SupervisorThreads + 1 // and the init, which is a stub
 	if b.HostNS {
 		// The kernel counts all threads of the user (setrlimit(2)).
-		own = spec.InitThreads + proc.UserThreads(os.Getuid())
+		own = spec.SupervisorThreads + proc.UserThreads(os.Getuid())
 	}
 	for _, r := range []struct {
 		name     string

@@ -327,7 +327,7 @@ func (c *compiler) hostNSLifetime() {
 		c.addEnforced(policy.AxisProcess, "seccomp, Landlock, no_new_privs, no capability", "no privilege, no tracing, no signal to others, no new namespace")
 		c.addGap(Gap{
 			Axis: policy.AxisProcess, What: "no process survives",
-			Why: "without a PID namespace the jail's init ends the other processes: those that have detached themselves survive if another program kills that init with SIGKILL",
+			Why: "without a PID namespace the jail's supervisor ends the other processes: those that have detached themselves survive if another program kills that supervisor with SIGKILL",
 			Fix: FixNamespaces,
 		})
 		return
@@ -335,7 +335,7 @@ func (c *compiler) hostNSLifetime() {
 	c.addEnforced(policy.AxisProcess, "seccomp, Landlock, no_new_privs, no capability", "no privilege, no tracing, no new namespace")
 	c.addGap(Gap{
 		Axis: policy.AxisProcess, What: "no signal to your other processes, and no process survives",
-		Why: "Landlock restricts signals only since Linux 6.12: here the server can end any process of yours and also the jail's init, and processes that have detached themselves then survive",
+		Why: "Landlock restricts signals only since Linux 6.12: here the server can end any process of yours and also the jail's supervisor, and processes that have detached themselves then survive",
 		Fix: FixNamespaces,
 	})
 }
