@@ -31,9 +31,9 @@ func Diagnose(ev Evidence) Diagnosis {
 			d.Exit = &code
 		}
 	}
-	d.Stderr = quotedLines(redactLines(ev.Stderr, ev.Redactor), maxStderr)
+	d.Stderr = lastQuoted(redactLines(ev.Stderr, ev.Redactor), maxStderr)
 	if text := strings.TrimSpace(ev.Redactor.Redact(ev.Text)); text != "" {
-		d.Said = quotedLines(strings.Split(text, "\n"), -maxSaid)
+		d.Said = firstQuoted(strings.Split(text, "\n"), maxSaid)
 	}
 	d.Denials = shownDenials(ev.Redactor.RedactDenials(ev.Denials))
 
@@ -293,15 +293,14 @@ func shownDenials(denials []policy.Denial) []policy.Denial {
 	return out
 }
 
-// quotedLines returns lines of the server, sanitized and bounded: the last n, or the first
-// -n where n is negative.
-func quotedLines(lines []string, n int) []string {
-	if n >= 0 {
-		lines = lines[max(0, len(lines)-n):]
-	} else {
-		lines = lines[:min(len(lines), -n)]
-	}
-	var out []string
+// firstQuoted returns the first n lines of the server, as quoted does.
+func firstQuoted(lines []string, n int) []string { return quoted(lines[:min(len(lines), n)]) }
+
+// lastQuoted returns the last n lines of the server, as quoted does.
+func lastQuoted(lines []string, n int) []string { return quoted(lines[max(0, len(lines)-n):]) }
+
+// quoted returns lines of the server, sanitized and each cut to maxStderrB bytes.
+func quoted(lines []string) (out []string) {
 	for _, l := range lines {
 		out = append(out, cut(sanitize(strings.TrimRight(l, "\r\n")), maxStderrB))
 	}
