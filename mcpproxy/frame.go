@@ -27,7 +27,7 @@ type Frame struct {
 
 // NonMessage reports whether the line cannot be meant as an MCP message: it is not JSON, it is
 // cut off, or it is neither an object nor an array with an object in it. A message with
-// text after it on the line, with a duplicate name or with invalid UTF-8 is not junk.
+// text after it on the line, with a duplicate name or with invalid UTF-8 is still a message.
 func (f *Frame) NonMessage() bool {
 	return f.Flaws.Has(FlawMalformed) || len(f.Messages) == 0
 }

@@ -113,7 +113,7 @@ func TestNetworkJailBuiltTwice(t *testing.T) {
 	}}}
 	out, ok, denials := runClientBy(t, l, c.requestProfile(t, "good.test", part))
 	if !ok || !c.said(out, "good.test") || len(denials) != 0 || failed != 1 || stepwise != 1 {
-		t.Errorf("granted: %q, success %t, refused %+v; %d times in batches, %d call by call", out, ok, denials, failed, stepwise)
+		t.Errorf("granted: %q, success %t, refused %+v; %d times in batches, %d stepwise", out, ok, denials, failed, stepwise)
 	}
 	c.path = "/other/x"
 	out, _, denials = runClientBy(t, l, c.requestProfile(t, "good.test", part))

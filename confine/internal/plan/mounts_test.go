@@ -27,7 +27,7 @@ func mountText(m spec.Mount) string {
 
 // mountsOf compiles entries written as "path rights" or "path rights file": the third
 // word may also be "copy", or "empty" where there are no copies.
-func mountsOf(t *testing.T, entries ...string) (ops, gaps []string) {
+func mountsOf(t *testing.T, entries ...string) (texts, gaps []string) {
 	t.Helper()
 	var list []policy.Entry
 	copies := true
@@ -50,16 +50,16 @@ func mountsOf(t *testing.T, entries ...string) (ops, gaps []string) {
 	slices.SortFunc(list, func(a, b policy.Entry) int { return strings.Compare(a.Path, b.Path) })
 	mounts, g := CompileMounts(list, copies)
 	for _, m := range mounts {
-		ops = append(ops, mountText(m))
+		texts = append(texts, mountText(m))
 	}
 	for _, gap := range g {
-		ops := gap.What
+		text := gap.What
 		if gap.Fatal {
-			ops += " (fatal)"
+			text += " (fatal)"
 		}
-		gaps = append(gaps, ops)
+		gaps = append(gaps, text)
 	}
-	return ops, gaps
+	return texts, gaps
 }
 
 func TestMounts(t *testing.T) {
