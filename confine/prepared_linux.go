@@ -135,8 +135,8 @@ func (l Launcher) spawn(kind string) *Prepared {
 // run owns the supervisor process from start to end. It stays on one thread, because the kernel sends
 // the parent-death signal when the thread that forked ends.
 //
-// If a jail with namespaces cannot be built in batches of calls, run builds it again, call by
-// call: it then does without what an older kernel lacks, and a failure names its step.
+// If a jail with namespaces cannot be built in batches of calls, run builds it again
+// stepwise: it then does without what an older kernel lacks, and a failure names its step.
 func (p *Prepared) run(path string) {
 	process := p.process
 	defer func() {

@@ -23,7 +23,7 @@ func (s *statefulSession) hooks() mcpproxy.Hooks {
 	}
 }
 
-// onFirstResponse reports whether an answer ends the startup of a server. An error to
+// onFirstResponse reports whether a response ends the startup of a server. An error to
 // server/discover does not: legacy servers decline it so, and may still hang on the next
 // request.
 func (s *statefulSession) onFirstResponse(e *mcpproxy.Envelope, c *mcpproxy.Call) bool {

@@ -67,12 +67,12 @@ type Access struct {
 	// Merge is as in Server; the keys are "fs", "net", "inbound" and "env".
 	Merge map[string]Strategy
 	Where string
-	// The rules of lower layers that grant nothing, where no layer that counts has a
-	// table: they take away from the default policy.
+	// onlyRefuses says that the table has only rules that grant nothing, kept from layers whose
+	// grants were dropped. It then takes away from the default policy, which stays in force.
 	onlyRefuses bool
 }
 
-// isDeclared reports whether a layer that counts has the table.
+// isDeclared reports whether a layer has the table itself, beyond such kept rules.
 func (a *Access) isDeclared() bool { return a != nil && !a.onlyRefuses }
 
 // replacesDefault reports whether the table replaces the default policy. A table with

@@ -17,7 +17,7 @@ import (
 
 // TestHooks change how jails are built. Only tests set them.
 type TestHooks struct {
-	Batched bool                          // jails are built by batches although Steps is set
+	Batched bool                          // with Steps: the first attempt is made in batches, not stepwise
 	Steps   func(*Builder, []Step) []Step // replaces the steps of one Run
 }
 

@@ -36,7 +36,7 @@ var policyRights = [...]struct {
 	{policy.Execute, ll.AccessFSExecute},
 }
 
-// Right is a right of the kernel. What says what does not hold without it.
+// Right is a right of the kernel. The field What says what is not restricted without it.
 type Right struct {
 	Name  string
 	Since int // ABI

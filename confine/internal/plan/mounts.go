@@ -8,7 +8,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// parentsOfOwnPlaces lists the directories that can contain the jail's own places if a rule grants them.
+// parentsOfOwnPlaces lists the directories that can contain the jail's own places if a rule
+// grants them.
 var parentsOfOwnPlaces = []string{"/", "/dev"}
 
 // CompileMounts turns the flat entries of a profile into mounts.
@@ -40,7 +41,7 @@ func CompileMounts(entries []policy.Entry, copies bool) ([]spec.Mount, []Gap) {
 	c := mountCompiler{entries: entries, copies: copies, state: map[string]mountState{
 		"/dev": {own: true},
 	}}
-	for _, p := range parentsOfOwnPlaces { // what the own places lie on
+	for _, p := range parentsOfOwnPlaces {
 		if e, ok := c.find(p); ok {
 			c.entry(e)
 		}

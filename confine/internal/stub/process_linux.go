@@ -48,7 +48,7 @@ func (t *Task) WaitEvent(m *Event) error {
 	return t.do(unix.SYS_FUTEX, uintptr(unsafe.Pointer(m)), futexWait, 0, 0)
 }
 
-// LauncherWaitEvent waits for an event in this program, and reports whether it was set. It gives
+// LauncherWaitEvent waits for an event in the launcher (this program), and reports whether it was set. It gives
 // up when the task's batch has ended, after eventGrace: the task that sets the event may
 // then still wait for a processor.
 func (t *Task) LauncherWaitEvent(m *Event) bool {
