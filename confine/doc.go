@@ -37,10 +37,9 @@
 // another program that does in Launcher.SupervisorPath. [CanPoll] reports in advance whether
 // Go's runtime would end such a program.
 //
-// In a jail with host namespaces the supervisor also builds the jail, starts the server
-// and reaps. There is no init. The supervisor must
-// be built without cgo (CGO_ENABLED=0): with cgo, not all of its threads can be made to give up
-// their capabilities, and Start refuses.
+// In a jail with host namespaces the supervisor also builds the jail, starts the server and
+// reaps. There is no init. The supervisor must be built without cgo (CGO_ENABLED=0): with cgo,
+// not all of its threads can be made to give up their capabilities, and Start refuses.
 //
 // # When the supervisor dies
 //

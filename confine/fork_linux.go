@@ -63,7 +63,7 @@ func connected() (ours *os.File, theirs int, err error) {
 	if err != nil {
 		return nil, -1, err
 	}
-	return os.NewFile(uintptr(pair[0]), "socket of a jail's init"), pair[1], nil
+	return os.NewFile(uintptr(pair[0]), "socket of a supervisor process"), pair[1], nil
 }
 
 // forkStub starts the stub that builds a jail with namespaces. It executes the program at path

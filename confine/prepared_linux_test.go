@@ -73,7 +73,7 @@ func TestPreparedRefusesPlanOfOtherKind(t *testing.T) {
 		}
 		process, err := confine.Launcher{}.StartPlan(t.Context(), plan, jail.Stdio{})
 		if err != nil {
-			t.Errorf("host namespaces %t, by the init that it is for: %v", hostNS, err)
+			t.Errorf("host namespaces %t, by the supervisor process that it is for: %v", hostNS, err)
 			continue
 		}
 		process.Wait()

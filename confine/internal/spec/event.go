@@ -17,7 +17,8 @@ const (
 	EventExit       = 'X' // the program ended: Num (exit code), Pid (signal), Detail (ExitedAlone or "")
 )
 
-// ExitedAlone says that no process but the init (with host namespaces: the supervisor) was left in the jail when the program ended.
+// ExitedAlone says that no process but the init (with host namespaces: the supervisor) was
+// left in the jail when the program ended.
 const ExitedAlone = "alone"
 
 // Event is a message of the supervisor to the launcher. Events form one stream,
