@@ -9,7 +9,8 @@ import (
 )
 
 // version is the version of the protocol. Programs of different versions refuse to work together.
-const version = 3
+// It changes with the encoding of any message, which TestMessageEncoding compares.
+const version = 4
 
 // maxMessage bounds a packet. The kernel's limit for a socket is a little higher.
 const maxMessage = 160 << 10
