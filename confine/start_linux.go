@@ -21,6 +21,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// checkUnusedTempDir returns an error if a jail of the same plan runs. Its TMPDIR has the name
+// that the plan chose, and the end of a second jail would remove it.
+func checkUnusedTempDir(dir string) error {
+	if _, err := os.Lstat(dir); err == nil {
+		return &StartError{Step: step.Spec, Detail: dir + " exists: a jail of this plan is running. Compile the profile again for each jail with host namespaces"}
+	}
+	return nil
+}
+
 // start sends the plan to the goroutine that builds the jail (run), and waits until the program was executed or a step failed.
 func (p *Prepared) start(ctx context.Context, plan *planpkg.Plan, stdio jail.Stdio) (*Process, error) {
 	made, err := makeDirs(plan.Profile)
@@ -30,6 +39,11 @@ func (p *Prepared) start(ctx context.Context, plan *planpkg.Plan, stdio jail.Std
 	}
 	sp := plan.Spec
 	if sp.HostNS {
+		if err := checkUnusedTempDir(sp.TempDir); err != nil {
+			p.cancel()
+			removeDirs(made)
+			return nil, err
+		}
 		p.process.useHostNS(sp.TempDir)
 	}
 	interceptor, err := gateway.StartTLS(ctx, plan, &sp)

@@ -12,7 +12,7 @@ const (
 const MaxProcs = 3
 
 // SupervisorThreads is how many threads of the supervisor count against RLIMIT_NPROC.
-const SupervisorThreads = 19
+const SupervisorThreads = 20
 
 // UnknownUmask stands for the umask of a caller once any process of the jail has called
 // umask(2). The supervisor then reads the caller's umask from /proc.
