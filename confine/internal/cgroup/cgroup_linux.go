@@ -114,7 +114,10 @@ func (g *Cgroup) Limit(l limits) error {
 	for _, f := range g.limits(l) {
 		err := g.set(f)
 		if errors.Is(err, os.ErrNotExist) && f.name == fileSwapMax {
-			continue // this kernel has no swap
+			if swap, known := proc.TotalSwap("/proc"); known && swap == 0 {
+				continue // there is nothing to limit
+			}
+			err = errors.New("the host has swap, and this kernel does not limit it: boot with swapaccount=1, or turn swap off")
 		}
 		if err != nil {
 			return step.On(f.name, err)
