@@ -130,9 +130,9 @@ func TestHouse(t *testing.T) {
 	}
 }
 
-// TestLight: what would cost every start of mcp-jail and of its shim, and mcp-jail-tls
-// is there for, is not linked into mcp-jail.
-func TestLight(t *testing.T) {
+// TestProxyLinksNoHTTP checks that mcp-jail does not link the packages for HTTP and TLS. They
+// would slow down each start of mcp-jail and of its supervisor; mcp-jail-tls has them.
+func TestProxyLinksNoHTTP(t *testing.T) {
 	heavy := func(program string) (found []string) {
 		out, err := exec.Command("go", "list", "-deps", program).Output()
 		if err != nil {

@@ -80,7 +80,7 @@ func (k *checkCmd) Run(c console) error {
 		return err
 	}
 	host.Configs = absolutePaths(files)
-	cfg, warnings, err := config.Load(config.LoadOptions{Files: files})
+	cfg, err := config.Load(config.LoadOptions{Files: files})
 	if err != nil {
 		return k.reportBroken(c, err)
 	}
@@ -88,7 +88,7 @@ func (k *checkCmd) Run(c console) error {
 	if err != nil {
 		return err
 	}
-	k.show(c, cfg.Files, warningTexts(warnings), reports)
+	k.show(c, cfg.Files, reports)
 	worst := exitOK
 	for _, r := range reports {
 		worst = max(worst, r.status)
@@ -127,19 +127,15 @@ func (k *checkCmd) checkServers(c console, host hostfs.Host, cfg *config.Config,
 }
 
 // show prints the reports as text or as JSON.
-func (k *checkCmd) show(c console, files, warnings []string, reports []serverReport) {
+func (k *checkCmd) show(c console, files []string, reports []serverReport) {
 	if k.Format == "json" {
 		out := struct {
-			Files    []string       `json:"files"`
-			Warnings []string       `json:"warnings,omitempty"`
-			Servers  []serverReport `json:"servers"`
-		}{files, warnings, reports}
+			Files   []string       `json:"files"`
+			Servers []serverReport `json:"servers"`
+		}{files, reports}
 		b, _ := json.MarshalIndent(out, "", "  ")
 		c.printf("%s\n", diagnostics.EscapeJSON(b))
 		return
-	}
-	for _, w := range warnings {
-		c.printf("%s %s\n", c.paint(yellow, "warning:"), w)
 	}
 	for _, r := range reports {
 		c.printf("%s", r.text(c))

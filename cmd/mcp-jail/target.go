@@ -143,8 +143,7 @@ func (t *target) loadConfigured(common commonFlags, flags policyFlags, name, too
 		return nil, err
 	}
 	t.host.Configs = absolutePaths(files)
-	cfg, warnings, err := config.Load(config.LoadOptions{Files: files, Workspace: flags.Workspace})
-	t.warnings = warnings
+	cfg, err := config.Load(config.LoadOptions{Files: files, Workspace: flags.Workspace})
 	if err != nil {
 		return nil, err
 	}

@@ -115,7 +115,7 @@ func loadWithLayers(file string, data []byte) (*config.Config, error) {
 	if filepath.Base(file) != config.ProjectFile {
 		return config.Decode(data, file)
 	}
-	cfg, _, err := config.Load(config.LoadOptions{Workspace: filepath.Dir(file), Project: data})
+	cfg, err := config.Load(config.LoadOptions{Workspace: filepath.Dir(file), Project: data})
 	return cfg, err
 }
 

@@ -6,9 +6,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 )
 
-// Host is what compiling a plan must know about the kernel, the host and this process. Facts
+// Facts is what compiling a plan must know about the kernel, the host and this process. Facts
 // about the host enter a plan only by it.
-type Host struct {
+type Facts struct {
 	Features
 	Supported bool // this operating system has a backend
 	Machine   seccomp.Arch
@@ -31,7 +31,7 @@ type Host struct {
 }
 
 // WithUserNS returns the facts for a known answer about user namespaces.
-func (f Host) WithUserNS(userns Feature) Host {
+func (f Facts) WithUserNS(userns Feature) Facts {
 	f.UserNamespaces = userns
 	if userns.Answer == No {
 		f.detectHostNS()
