@@ -39,9 +39,18 @@ var mayImport = map[string][]string{
 	"confine/egress/intercept":  {module + "policy", module + "confine/egress"},
 	"lifecycle/catalog":         {module + "policy", module + "policy/hostfs"},
 	"internal/testkit":          {}, // for tests: no other line has it
-	"cmd/mcp-jail": {
-		module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", module + "mcpproxy", module + "confine", module + "confine/egress", module + "confine/egress/tlsworker", module + "diagnostics", module + "lifecycle", module + "lifecycle/catalog",
-		"github.com/jessevdk/go-flags", "github.com/mattn/go-isatty", "github.com/rs/zerolog",
+
+	"cmd/mcp-jail":          {module + "cmd/internal/cmdline", module + "cmd/internal/programs", module + "cmd/internal/records", module + "cmd/internal/target", module + "cmd/internal/terminal", module + "confine", module + "lifecycle", "github.com/rs/zerolog"},
+	"cmd/mcp-jail-cli":      {module + "cmd/internal/commands"},
+	"cmd/internal/programs": {}, // how the two above find each other
+	"cmd/internal/terminal": {"github.com/mattn/go-isatty"},
+	"cmd/internal/cmdline":  {module + "policy", module + "policy/config"},
+	"cmd/internal/records":  {module + "diagnostics", module + "policy/hostfs"},
+	"cmd/internal/target":   {module + "cmd/internal/cmdline", module + "cmd/internal/programs", module + "cmd/internal/records", module + "cmd/internal/terminal", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", module + "confine", module + "diagnostics", module + "lifecycle", module + "lifecycle/catalog"},
+	"cmd/internal/commands": { // mcp-jail-cli
+		module + "cmd/internal/cmdline", module + "cmd/internal/programs", module + "cmd/internal/records", module + "cmd/internal/target", module + "cmd/internal/terminal",
+		module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", module + "confine", module + "confine/egress", module + "confine/egress/tlsworker", module + "diagnostics", module + "lifecycle",
+		"github.com/spf13/cobra", "github.com/spf13/pflag",
 	},
 }
 
@@ -121,26 +130,32 @@ func TestHouse(t *testing.T) {
 	}
 }
 
-// TestProxyLinksNoHTTP checks that mcp-jail does not link the packages for HTTP and TLS. They
-// would slow down each start of mcp-jail and of its supervisor; mcp-jail-tls has them.
-func TestProxyLinksNoHTTP(t *testing.T) {
-	heavy := func(program string) (found []string) {
+// heavy are packages that would cost every start of mcp-jail and of its supervisor.
+// mcp-jail-tls and mcp-jail-cli are there for what needs them.
+var heavy = []string{"net/http", "crypto/tls", "crypto/x509", "debug/elf", "text/template", "github.com/spf13/cobra", "github.com/spf13/pflag", module + "cmd/internal/commands"}
+
+// TestProxyLinksNothingHeavy tests that mcp-jail links no heavy package.
+func TestProxyLinksNothingHeavy(t *testing.T) {
+	linked := func(program string) (found []string) {
 		out, err := exec.Command("go", "list", "-deps", program).Output()
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, name := range strings.Fields(string(out)) {
-			if slices.Contains([]string{"net/http", "crypto/tls", "crypto/x509", "debug/elf"}, name) {
+			if slices.Contains(heavy, name) {
 				found = append(found, name)
 			}
 		}
 		return found
 	}
-	if got := heavy("./cmd/mcp-jail"); got != nil {
+	if got := linked("./cmd/mcp-jail"); got != nil {
 		t.Errorf("mcp-jail has %v", got)
 	}
-	if got := heavy("./cmd/mcp-jail-tls"); len(got) != 3 {
+	if got := linked("./cmd/mcp-jail-tls"); len(got) != 3 {
 		t.Errorf("control: mcp-jail-tls has only %v", got)
+	}
+	if got := linked("./cmd/mcp-jail-cli"); len(got) != 4 {
+		t.Errorf("control: mcp-jail-cli has %v", got)
 	}
 }
 
@@ -202,6 +217,8 @@ func TestFaults(t *testing.T) {
 		{"confine/x_plan9.go", "package confine\nfunc init() {}", "init"},
 		{"confine/x.go", "package confine\nimport \"C\"", "cgo"},
 		{"cmd/mcp-jail/x.go", "package main\nimport _ \"" + module + "examples/demo\"", "may not import"},
+		{"cmd/mcp-jail/y.go", "package main\nimport _ \"github.com/spf13/cobra\"", "may not import"},
+		{"cmd/internal/target/x.go", "package target\nimport _ \"" + module + "cmd/internal/commands\"", "may not import"},
 		{"confine/y.go", "package confine\nimport _ \"" + module + "confine/egress/egresstest\"", "may not import"},
 		{"policy/z.go", "package policy\nimport _ \"" + module + "internal/testkit\"", "may not import"},
 		{"confine/internal/seccomp/x.go", "package seccomp\nimport _ \"" + module + "confine/internal/jail\"", "may not import"},

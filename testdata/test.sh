@@ -146,7 +146,7 @@ twice() {
 	[ -n "${MCPJAIL_ALL:-}" ] && [ "$(id -u)" = 0 ] || return
 	case $1 in
 	confine/attacks) return 1 ;; # the table has both users itself
-	policy | policy/* | confine | confine/* | lifecycle | cmd/mcp-jail) ;;
+	policy | policy/* | confine | confine/* | lifecycle | cmd/*) ;;
 	*) return 1 ;;
 	esac
 }
