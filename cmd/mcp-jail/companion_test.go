@@ -14,7 +14,7 @@ import (
 // has executed it, and that they do not execute each other for ever.
 func TestCompanionBuild(t *testing.T) {
 	for _, c := range []struct{ program, caller, args, says string }{
-		{programs.Companion, "an older one", "version", "are of two builds (\"an older one\" and "},
+		{programs.Companion, "an older one", "version", "are of two builds, \"an older one\" and "},
 		{programs.Main, "an older one", "run -- true", "are of two builds"},
 		{programs.Main, programs.Build(), "version", "mcp-jail-cli executes mcp-jail for run only"},
 		{programs.Companion, programs.Build(), "version", ""},

@@ -32,17 +32,20 @@ func (x *front) completion() *cobra.Command {
 		return print(cmd.Root())
 	})
 	cmd.Long = `SHELL is bash, zsh or fish. The script asks mcp-jail for commands, flags, the
-servers of the configuration and those that have records. Packages install it.`
+servers of the configuration and those that have records. Packages install it.
+In bash it needs the package bash-completion.`
 	cmd.Example = `    source <(mcp-jail completion bash)
     mcp-jail completion zsh >~/.local/share/zsh/site-functions/_mcp-jail
     mcp-jail completion fish >~/.config/fish/completions/mcp-jail.fish`
-	cmd.ValidArgsFunction = cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp)
+	cmd.ValidArgsFunction = proposeOne(names)
 	return cmd
 }
 
 // complete answers the script of a shell.
 func complete(args []string, c terminal.Console) int {
-	root := (&front{console: c}).root()
+	x := &front{console: c}
+	x.server.Given = slices.Contains(args[:len(args)-1], "--") // the last word is being typed
+	root := x.root()
 	root.SetArgs(args)
 	return target.Report(c, root.Execute())
 }
@@ -67,6 +70,31 @@ func proposals(f cmdline.Flag) cobra.CompletionFunc {
 	return words(f.Words)
 }
 
+// proposeOne proposes the words for the first argument, and nothing for the others.
+func proposeOne(words []string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return words, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// proposeTools proposes the tools of the server on the command line that have a table.
+func proposeTools(f *cmdline.ConfigFlags) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		files, err := target.ExpandHome(f.Config)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		cfg, err := config.Load(config.LoadOptions{Files: files})
+		if err != nil || cfg.Servers[firstOf(args)] == nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return cfg.DeclaredTools(firstOf(args)), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
 // variableNames returns the names of the variables that are set.
 func variableNames() (names []string) {
 	for _, v := range os.Environ() {
@@ -79,9 +107,9 @@ func variableNames() (names []string) {
 
 // proposeServers proposes the configured servers, with their commands as descriptions, and
 // files behind "--".
-func proposeServers(f *cmdline.ConfigFlags) cobra.CompletionFunc {
+func (x *front) proposeServers(f *cmdline.ConfigFlags) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		if slices.Contains(os.Args, "--") {
+		if x.server.Given {
 			return nil, cobra.ShellCompDirectiveDefault
 		}
 		files, err := target.ExpandHome(f.Config)

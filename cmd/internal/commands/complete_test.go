@@ -42,7 +42,7 @@ func TestComplete(t *testing.T) {
 	}
 	t.Setenv("A_TOKEN", "secret")
 	t.Chdir(home)
-	testkit.WriteFile(t, "c.toml", "version = 1\n[servers.github]\ncommand = \"gh-server\"\n[servers.notes]\ncommand = \"notes\"\n")
+	testkit.WriteFile(t, "c.toml", "version = 1\n[servers.github]\ncommand = \"gh-server\"\n[servers.notes]\ncommand = \"notes\"\nstateful = false\n[[servers.notes.tools.search.access.fs]]\npath = \".\"\nread = true\n")
 	testkit.PlantBelow(t, filepath.Join(home, ".local/state/mcp-jail/servers"), "used/last.json")
 	for _, c := range []struct {
 		typed      string // the last word is being typed
@@ -63,6 +63,13 @@ func TestComplete(t *testing.T) {
 		{"run --env A_T", "A_TOKEN", "secret"},
 		{"check --format ", "text json", ""},
 		{"completion ", "bash zsh fish", "powershell"},
+		{"plan --config c.toml notes --tool ", "search", ""},
+		{"plan --config c.toml github --tool ", ":4", "search"},
+		{"help ", "run why", ""},
+		{"help run ", ":4", "run"},
+		{"version ", ":4", "c.toml"}, // 4 is no file, 0 is any
+		{"run -- npx ", ":0", "github"},
+		{"check ", ":0", "github"},
 	} {
 		words := strings.Split(c.typed, " ")
 		out, status := said(t, append([]string{"__complete"}, words...)...)

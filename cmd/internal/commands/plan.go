@@ -38,8 +38,10 @@ The exit status is 3 if this host cannot enforce the plan.`
     mcp-jail plan --read ~/notes -- notes-server ~/notes`
 	addFlags(cmd, p.ConfigFlags.Flags()...)
 	addFlags(cmd, p.PolicyFlags.Flags()...)
-	addFlags(cmd, formatFlag(&p.format), cmdline.Flag{Name: "tool", Value: "TOOL", One: &p.tool, Usage: "Show the plan of this tool of a stateless server."})
-	cmd.ValidArgsFunction = proposeServers(&p.ConfigFlags)
+	addFlags(cmd, formatFlag(&p.format))
+	tool := cmdline.Flag{Name: "tool", Value: "TOOL", One: &p.tool, Usage: "Show the plan of this tool of a stateless server."}
+	addFlag(cmd, tool, proposeTools(&p.ConfigFlags))
+	cmd.ValidArgsFunction = x.proposeServers(&p.ConfigFlags)
 	return cmd
 }
 

@@ -167,12 +167,16 @@ func (x *front) root() *cobra.Command {
 	root.CompletionOptions.DisableDefaultCmd = true // complete.go has one
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { x.console.Printf("%s", helpText(cmd)) })
 	help := &cobra.Command{Use: "help [COMMAND]", Short: "Show the help of a command."}
+	help.ValidArgsFunction = proposeOne(cmdline.Commands())
 	root.SetHelpCommand(help)
 	root.Flags().SortFlags = false
 	root.Flags().BoolP("help", "h", false, "Show this help.")
 	for _, cmd := range []*cobra.Command{x.run(), x.check(), x.plan(), x.doctor(), x.why(), x.trust(), x.untrust(), x.version(), x.completion(), help} {
 		cmd.DisableFlagsInUseLine = true
 		cmd.Flags().BoolP("help", "h", false, "Show this help.")
+		if cmd.ValidArgsFunction == nil && !strings.Contains(cmd.Use, "FILE") {
+			cmd.ValidArgsFunction = cobra.NoFileCompletions
+		}
 		root.AddCommand(cmd)
 	}
 	return root
@@ -218,12 +222,18 @@ func (f textFlag) Type() string { return f.Value }
 // them.
 func addFlags(cmd *cobra.Command, flags ...cmdline.Flag) {
 	for _, f := range flags {
-		cmd.Flags().Var(textFlag{f}, f.Name, f.Usage)
-		if propose := proposals(f); propose != nil {
-			if err := cmd.RegisterFlagCompletionFunc(f.Name, propose); err != nil {
-				panic(err) // the flag has just been added
-			}
-		}
+		addFlag(cmd, f, proposals(f))
+	}
+}
+
+// addFlag adds a flag. Without propose the shell proposes files.
+func addFlag(cmd *cobra.Command, f cmdline.Flag, propose cobra.CompletionFunc) {
+	cmd.Flags().Var(textFlag{f}, f.Name, f.Usage)
+	if propose == nil {
+		return
+	}
+	if err := cmd.RegisterFlagCompletionFunc(f.Name, propose); err != nil {
+		panic(err) // the flag has just been added
 	}
 }
 

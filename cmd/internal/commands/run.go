@@ -20,6 +20,6 @@ signal.`
     mcp-jail run --read ~/notes --env NOTES_TOKEN -- notes-server ~/notes
     mcp-jail run github`
 	addFlags(cmd, f.Flags()...)
-	cmd.ValidArgsFunction = proposeServers(&f.ConfigFlags)
+	cmd.ValidArgsFunction = x.proposeServers(&f.ConfigFlags)
 	return cmd
 }

@@ -115,7 +115,7 @@ func Caller() (executed bool, err error) {
 	}
 	os.Unsetenv(callerVariable)
 	if caller != Build() {
-		return true, fmt.Errorf("%s and %s are of two builds (%q and %q); %s", Main, Companion, caller, Build(), install)
+		return true, fmt.Errorf("%s and %s are of two builds, %q and %q; %s", Main, Companion, caller, Build(), install)
 	}
 	return true, nil
 }
