@@ -5,9 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/policy"
-
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // networkText returns a line for each rule. If the network axis has gaps, it does not claim

@@ -6,13 +6,12 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
-
-	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 )
 
 // toolReport describes one tool. For a stateful server it has the name and the description

@@ -11,13 +11,12 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/spf13/cobra"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
-
-	"github.com/spf13/cobra"
+	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
 type trustCmd struct {

@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 	"runtime"
 
+	"github.com/spf13/cobra"
+
 	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
-
-	"github.com/spf13/cobra"
 )
 
 type versionCmd struct{ format string }
