@@ -1,9 +1,13 @@
 package install
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"net/url"
 	"os"
 	"path"
 	"path/filepath"
@@ -11,17 +15,16 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/packages/installed"
 	"github.com/mcp-jail/mcp-jail/packages/launcher"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
 	"github.com/mcp-jail/mcp-jail/packages/npm"
-	"github.com/mcp-jail/mcp-jail/packages/installed"
-	"github.com/mcp-jail/mcp-jail/packages/store"
 )
 
-// collect makes an entry of what npm has installed in work, runs the scripts if they are
-// allowed, and moves the files to the store.
-func (i *Installer) collect(ctx context.Context, stage *store.Stage, line *launcher.Line, j *fetchJail, npmPath, work string) (*Result, error) {
-	lock, err := os.ReadFile(filepath.Join(work, "package-lock.json"))
+// collect makes an entry of what npm has installed, runs the scripts if they are to run, and
+// seals the files.
+func (r *npmRun) collect(ctx context.Context, scripts bool) (*fetched, error) {
+	lock, err := os.ReadFile(filepath.Join(r.work, "package-lock.json"))
 	if err != nil {
 		return nil, fmt.Errorf("npm has left no lock file: %w", err)
 	}
@@ -30,23 +33,33 @@ func (i *Installer) collect(ctx context.Context, stage *store.Stage, line *launc
 	if err != nil && !errors.As(err, &unpinned) {
 		return nil, err
 	}
-	e := &lockfile.Entry{Key: installed.Key(line, i.Host.Dir), Pinned: time.Now().UTC().Truncate(time.Second), Tree: npm.Digest(packages)}
-	r := &Result{Entry: e, Fetched: true}
-	if err := describe(e, line, work, packages); err != nil {
+	e := &lockfile.Entry{Key: installed.Key(r.line, r.installer.Host.Dir), Pinned: r.began.UTC().Truncate(time.Second), Tree: npm.Digest(packages)}
+	f := &fetched{entry: e, run: r}
+	if err := describe(e, r.line, r.work, packages); err != nil {
 		return nil, err
 	}
-	if r.Skipped = withScripts(packages); r.Skipped != nil && i.Scripts {
-		refused, err := i.runNPM(ctx, j, []string{npmPath, "rebuild", "--prefix", work, "--foreground-scripts", "--ignore-scripts=false"}, false, Scripts)
-		if err != nil {
+	// Publishers can change what npm's lock files say of a package, such as its deprecation.
+	for _, name := range []string{"package-lock.json", filepath.Join("node_modules", ".package-lock.json")} {
+		if err := os.Remove(filepath.Join(r.work, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
-		r.Refused, r.Skipped = refused, nil
 	}
-	e.Packages = lockPackages(packages, i.Scripts)
-	stop := i.report(Sealing, "")
+	with := withScripts(packages, r.work)
+	if scripts && with != nil {
+		if f.refused, err = r.runScripts(ctx, with); err != nil {
+			return f, err
+		}
+	} else {
+		f.skipped = names(with)
+	}
+	e.Packages = lockPackages(packages, scripts)
+	w := &watch{installer: r.installer, step: Sealing}
+	stop := w.run()
 	defer stop()
-	e.Files, err = stage.Commit(installed.ID(e), work)
-	return r, err
+	if f.sealed, err = r.stage.Seal(installed.ID(e), r.work); err == nil {
+		e.Files = f.sealed.Contents
+	}
+	return f, err
 }
 
 // describe fills in the package of an entry and its program.
@@ -88,14 +101,25 @@ func rootPackage(work string) (string, error) {
 	return names[0], nil
 }
 
-// withScripts returns the packages that have scripts for their installation.
-func withScripts(packages []npm.Package) (names []string) {
+// withScripts returns the packages of a tree that have scripts for their installation. Those
+// for other systems are in the lock file and not in the tree.
+func withScripts(packages []npm.Package, work string) (with []npm.Package) {
 	for _, p := range packages {
-		if p.HasInstallScript {
-			names = append(names, p.Name+"@"+p.Version)
+		if _, err := os.Lstat(filepath.Join(work, filepath.FromSlash(p.Path))); p.HasInstallScript && err == nil {
+			with = append(with, p)
 		}
 	}
-	return names
+	return with
+}
+
+// names returns packages as NAME@VERSION, each once.
+func names(packages []npm.Package) (all []string) {
+	for _, p := range packages {
+		if name := p.Name + "@" + p.Version; !slices.Contains(all, name) {
+			all = append(all, name)
+		}
+	}
+	return all
 }
 
 // lockPackages returns the packages as the lock file lists them.
@@ -106,7 +130,7 @@ func lockPackages(packages []npm.Package, scripts bool) (out []lockfile.Package)
 			l.Name = p.Name
 		}
 		if p.Integrity == "" {
-			l.Resolved = p.Resolved
+			l.Resolved = withoutUser(p.Resolved)
 		}
 		if p.HasInstallScript {
 			l.Scripts = lockfile.ScriptsSkipped
@@ -117,4 +141,45 @@ func lockPackages(packages []npm.Package, scripts bool) (out []lockfile.Package)
 		out = append(out, l)
 	}
 	return out
+}
+
+// withoutUser returns an address without the name and password in it: the lock file is no place
+// for them.
+func withoutUser(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.User == nil {
+		return address
+	}
+	u.User = nil
+	return u.String()
+}
+
+// dependencies returns the dependencies of a package.json, in the order of the file.
+func dependencies(file string) (names []string, err error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var manifest struct {
+		Dependencies json.RawMessage `json:"dependencies"`
+	}
+	if err := json.Unmarshal(text, &manifest); err != nil || manifest.Dependencies == nil {
+		return nil, err
+	}
+	d := json.NewDecoder(bytes.NewReader(manifest.Dependencies))
+	if _, err := d.Token(); err != nil {
+		return nil, err
+	}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return nil, err
+		}
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return nil, err
+		}
+		names = append(names, fmt.Sprint(name))
+	}
+	return names, nil
 }

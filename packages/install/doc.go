@@ -1,11 +1,37 @@
 // Package install fetches the packages that launchers such as npx are asked for, and pins
 // them. Only the companion program uses it.
 //
+//	i := &install.Installer{Store: ..., LockFile: ..., Host: host}
+//	r, err := i.Install(ctx, &line) // unless it is installed
+//	u, err := i.Update(ctx, &line)  // the newest, beside the pinned one
+//	err = i.Accept(u)               // after the user has agreed
+//	r, err = i.Repair(ctx, &line)   // the pinned one again
+//
 // npm itself resolves, fetches and unpacks. It runs in a jail that reaches the registries of
 // the user's npm configuration and no other host, with a HOME of its own, without a workspace,
-// and without the user's variables. Scripts of packages do not run.
+// and without the user's variables. The credentials of those registries are the only secrets
+// there.
+//
+// Scripts of packages run only if Installer.Scripts is set: each package's in a jail of its
+// own without a network, without credentials and without npm's cache. What the jail refuses is
+// part of the Result, with the package.
 //
 // An installation works in a stage of package store. If it is interrupted, the next one goes on
 // with the files that this one has fetched. The user's own cache of npm is visible in the jail,
-// read-only, and npm looks there before it asks the registry.
+// read-only, and npm looks there before it asks the registry. Nothing outside of the stage
+// changes before the tree is complete, and before it is known that it is the pinned one.
+//
+// # Limits
+//
+//   - npm 7 or newer. `npm config list` runs without a jail, in the user's HOME.
+//   - A jail does not record refused reads: a script that looks for keys finds none, and is not
+//     named for it.
+//   - A proxy of npm's configuration is used by the egress of the jail, for which it becomes a
+//     variable of this process. A proxy that needs another form than a URL is not used.
+//   - Packages from git are not fetched: the jail reaches registries only.
+//   - Metadata in the user's cache may be old. An installation then takes the version that was
+//     the newest when they were fetched; an update always asks the registry.
+//   - The versions that Repair installs are those that were published when the package was
+//     pinned. A registry that does not tell when that was gives the newest ones, which are
+//     refused if they differ.
 package install

@@ -1,68 +1,159 @@
 package install
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/packages/launcher"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
 	"github.com/mcp-jail/mcp-jail/packages/store"
-	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// fetch lets npm install the packages of a line, and moves them to the store. pinned is the
-// entry of the lock file, if there is one: then the same versions are asked for.
-func (i *Installer) fetch(ctx context.Context, stage *store.Stage, line *launcher.Line, pinned *lockfile.Entry) (*Result, error) {
-	if line.Ecosystem() != launcher.NPM {
+// fetched is a package with its tree, complete in a stage.
+type fetched struct {
+	entry   *lockfile.Entry
+	sealed  *store.Sealed
+	refused []Refusal
+	skipped []string
+	run     *npmRun // that fetched it
+}
+
+// npmRun is what the steps of one installation share.
+type npmRun struct {
+	installer *Installer
+	line      *launcher.Line
+	stage     *store.Stage
+	npm       string // the program
+	config    *npmConfig
+	jail      *fetchJail
+	redactor  *diagnostics.Redactor
+	work      string // the project in which npm works
+	began     time.Time
+}
+
+// fetch lets npm install the packages of a line, and seals them in the stage. If pinned is not
+// nil, the same versions are asked for. newest asks the registry also for what npm's cache has.
+func (i *Installer) fetch(ctx context.Context, stage *store.Stage, line *launcher.Line, pinned *lockfile.Entry, newest bool) (*fetched, error) {
+	if line.Ecosystem() == launcher.PyPI {
 		return i.fetchPython(ctx, stage, line, pinned)
 	}
-	npm, err := exec.LookPath("npm")
-	if err != nil {
-		return nil, errors.New("npm was not found in PATH: packages of npm are fetched by it. Install Node.js with npm, for example from your distribution (nodejs, npm)")
+	if err := fetchable(line); err != nil {
+		return nil, err
 	}
-	config, err := readNpmConfig(ctx, npm, i.Host.Home)
+	r, err := i.newRun(ctx, stage, line)
 	if err != nil {
 		return nil, err
 	}
-	j := &fetchJail{host: i.Host, dir: stage.Dir, registries: config.registry, variables: map[string]string{}, launcher: confine.Launcher{}}
-	work, cache := filepath.Join(j.home(), "work"), filepath.Join(j.home(), "cache")
-	if err := prepare(work, filepath.Join(cache, "_cacache")); err != nil {
-		return nil, err
-	}
-	if config.cache != "" {
-		if err := seedCache(config.cache, filepath.Join(cache, "_cacache")); err != nil {
-			return nil, fmt.Errorf("npm's cache cannot be used: %w", err)
-		}
-		j.readable = append(j.readable, filepath.Join(config.cache, "content-v2"))
-	}
-	j.setNPM(config, cache)
-	specs := specsOf(line)
+	specs, scripts := specsOf(line), i.Scripts
 	if pinned != nil {
 		// The tree as it was when it was pinned: what was published since does not count.
-		specs = []string{pinned.Name + "@" + pinned.Version}
-		j.variables["npm_config_before"] = pinned.Pinned.UTC().Format(time.RFC3339)
-		delete(j.variables, "npm_config_min_release_age")
+		specs, scripts = pinnedSpecs(line, pinned), scriptsRan(pinned)
+		if scripts && !i.Scripts {
+			return nil, fmt.Errorf("%s was pinned with its install scripts, which are off now: set install_scripts = true, or pin it without them: mcp-jail install --update -- npx -y %s", pinned.Key, pinned.Spec)
+		}
+		r.jail.set("before", pinned.Pinned.UTC().Format(time.RFC3339))
+		delete(r.jail.variables, "npm_config_min_release_age")
 	}
-	refused, err := i.runNPM(ctx, j, append([]string{npm, "install", "--prefix", work, "--ignore-scripts"}, specs...), true, Fetching)
+	refused, err := r.installOnce(ctx, specs, !newest)
+	var failed *FetchError
+	if errors.As(err, &failed) && !newest && (failed.Code == "ETARGET" || failed.Code == "E404") {
+		refused, err = r.installOnce(ctx, specs, false) // the metadata in npm's cache may be old
+	}
 	if err != nil {
 		return nil, err
 	}
-	r, err := i.collect(ctx, stage, line, j, npm, work)
-	if r != nil {
-		r.Refused = append(refused, r.Refused...)
+	f, err := r.collect(ctx, scripts)
+	if f != nil {
+		f.refused = append(refused, f.refused...)
 	}
-	return r, err
+	return f, err
+}
+
+// fetchable returns an error for a line whose packages cannot be fetched.
+func fetchable(line *launcher.Line) error {
+	if line.Ecosystem() != launcher.NPM {
+		return fmt.Errorf("%s: packages of %s cannot be installed yet", line.Packages[0], line.Ecosystem())
+	}
+	for _, p := range line.Packages {
+		if p.Kind != launcher.Registry && p.Kind != launcher.Alias {
+			return fmt.Errorf("%s is not a package of a registry (%s): the installation reaches registries only. Install it yourself, and start its program by its path", p, p.Kind)
+		}
+	}
+	return nil
+}
+
+// newRun finds npm, reads its configuration and makes the jail's directories.
+func (i *Installer) newRun(ctx context.Context, stage *store.Stage, line *launcher.Line) (*npmRun, error) {
+	r := &npmRun{installer: i, line: line, stage: stage, began: time.Now()}
+	paths := i.searchPath()
+	r.npm = lookPath(paths, "npm")
+	switch {
+	case r.npm == "":
+		return nil, errors.New("npm was not found in PATH" + i.ignoredPaths() + ": it fetches the packages of npm. Install Node.js with npm, for example from your distribution (nodejs, npm)")
+	case lookPath(paths, "node") == "":
+		return nil, fmt.Errorf("node was not found in PATH%s: %s, which fetches packages, is a program for it. Install Node.js", i.ignoredPaths(), r.npm)
+	}
+	var err error
+	if r.config, err = readNpmConfig(ctx, r.npm, &i.Host, paths); err != nil {
+		return nil, err
+	}
+	if err := r.config.useOptions(line); err != nil {
+		return nil, err
+	}
+	if err := r.config.useProxy(); err != nil {
+		return nil, err
+	}
+	r.redactor = r.config.redactor()
+	r.jail = &fetchJail{host: i.Host, dir: stage.Dir, name: "installer", path: paths, registries: r.config.registry, variables: map[string]string{}, launcher: confine.Launcher{}, fileMB: i.Limits.file()}
+	r.work = filepath.Join(r.jail.home(), "work")
+	cache := filepath.Join(r.jail.home(), "cache")
+	if err := os.MkdirAll(filepath.Join(cache, "_cacache"), 0o700); err != nil {
+		return nil, fmt.Errorf("the store of packages cannot be written: %w", err)
+	}
+	if r.config.cache != "" {
+		if err := seedCache(ctx, r.config.cache, filepath.Join(cache, "_cacache")); err != nil {
+			return nil, fmt.Errorf("npm's cache cannot be used: %w", err)
+		}
+		content := filepath.Join(r.config.cache, "content-v2")
+		if _, err := os.ReadDir(content); err == nil {
+			r.jail.readable = append(r.jail.readable, content)
+		}
+	}
+	r.jail.setNPM(r.config, cache)
+	return r, nil
+}
+
+// installOnce lets npm resolve, fetch and unpack the packages. cached allows what npm's cache
+// has to be used without asking whether it is the newest.
+func (r *npmRun) installOnce(ctx context.Context, specs []string, cached bool) ([]Refusal, error) {
+	// What an interrupted installation has unpacked goes; what it has fetched stays in the cache.
+	for _, dir := range []string{r.work, filepath.Join(r.stage.Dir, "servers", scriptsName), filepath.Join(r.jail.home(), "cache", "_cacache", "tmp")} {
+		if err := r.stage.Remove(dir); err != nil {
+			return nil, err
+		}
+	}
+	if err := os.Mkdir(r.work, 0o700); err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(filepath.Join(r.work, "package.json"), []byte("{\"private\": true}\n"), 0o600); err != nil {
+		return nil, err
+	}
+	delete(r.jail.variables, "npm_config_prefer_online")
+	delete(r.jail.variables, "npm_config_prefer_offline")
+	r.jail.set(map[bool]string{true: "prefer-offline", false: "prefer-online"}[cached], "true")
+	w := &watch{installer: r.installer, step: Fetching, work: r.work, cache: filepath.Join(r.jail.home(), "cache", "_cacache"), pkg: r.line.Packages[0].String()}
+	return r.runNPM(ctx, r.jail, w, "", append([]string{"install", "--prefix", r.work, "--ignore-scripts", "--"}, specs...)...)
 }
 
 // specsOf returns the packages of a line as npm takes them.
@@ -73,17 +164,38 @@ func specsOf(line *launcher.Line) (specs []string) {
 	return specs
 }
 
-// runNPM runs npm in the jail.
-func (i *Installer) runNPM(ctx context.Context, j *fetchJail, argv []string, network bool, step Step) ([]policy.Denial, error) {
-	stop := i.report(step, j.home())
-	defer stop()
-	var output bytes.Buffer
-	status, refused, err := j.run(ctx, io.MultiWriter(&output, i.told()), network, argv...)
-	if err == nil && status != 0 {
-		err = &FetchError{Command: argv[1:], Status: status, Output: output.String(), Refused: refused}
+// runNPM runs npm in a jail. script is the package whose scripts run, if any do.
+func (r *npmRun) runNPM(ctx context.Context, j *fetchJail, w *watch, script string, args ...string) ([]Refusal, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	w.tooLarge = cancel
+	stop := w.run()
+	tail := diagnostics.NewTail(nil)
+	out := diagnostics.NewStderrFilter(io.MultiWriter(tail, r.installer.told()), r.redactor)
+	exit, denials, err := j.run(ctx, out, append([]string{r.npm}, args...)...)
+	stop()
+	out.Flush()
+	refused := refusals(script, r.redactor.RedactDenials(denials))
+	if cause := context.Cause(ctx); cause != nil {
+		var large *TooLargeError
+		if errors.As(cause, &large) {
+			return refused, large
+		}
+		return refused, fmt.Errorf("the installation of %s was stopped: %w. What was fetched is kept, and the next start continues", w.pkg, cause)
 	}
-	return refused, err
+	if err != nil || exit.Code == 0 {
+		return refused, err
+	}
+	failed := &FetchError{Package: w.pkg, Script: script, Status: exit.Code, Output: tail.Lines(tail.LineCount()), Refused: refused, Registry: r.config.hosts()}
+	failed.Code = codeOf(failed.Output)
+	if failed.Code == "EFBIG" || exit.Code == sigXFSZ {
+		return refused, &TooLargeError{Package: w.pkg, File: true, MB: j.fileMB}
+	}
+	return refused, failed
 }
+
+// sigXFSZ is the status of a program that has made a file larger than its limit.
+const sigXFSZ = 128 + 25
 
 func (i *Installer) told() io.Writer {
 	if i.Told == nil {
@@ -92,73 +204,49 @@ func (i *Installer) told() io.Writer {
 	return i.Told
 }
 
-// prepare makes an empty project, and the cache's directory. What an interrupted installation
-// unpacked goes; what it fetched stays in the cache.
-func prepare(work, cache string) error {
-	if err := errors.Join(os.RemoveAll(work), os.MkdirAll(work, 0o700), os.MkdirAll(cache, 0o700)); err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(work, "package.json"), []byte("{\"private\": true}\n"), 0o600)
+// set sets a setting of npm.
+func (j *fetchJail) set(name, value string) {
+	j.variables["npm_config_"+strings.ReplaceAll(name, "-", "_")] = value
 }
 
-// setNPM sets the variables that configure npm in the jail.
+// ownSettings are those of every npm in a jail.
+func ownSettings(cache string) map[string]string {
+	return map[string]string{
+		"cache": cache, "audit": "false", "fund": "false", "update-notifier": "false", "ignore-scripts": "true", "logs-max": "0",
+		"fetch-retries": "1", "fetch-retry-mintimeout": "1000", "fetch-retry-maxtimeout": "5000", "progress": "false", "loglevel": "notice",
+		"omit-lockfile-registry-resolved": "true", "save-exact": "true", "install-links": "true", "userconfig": "/dev/null", "globalconfig": "/dev/null/none",
+	}
+}
+
+// setNPM sets the variables that configure the npm that fetches. A name with a slash, which is
+// that of a credential, is kept as it is.
 func (j *fetchJail) setNPM(config *npmConfig, cache string) {
 	settings := maps.Clone(config.settings)
-	maps.Copy(settings, map[string]string{
-		"cache": cache, "audit": "false", "fund": "false", "update-notifier": "false", "ignore-scripts": "true", "logs-max": "0",
-		"prefer-offline": "true", "fetch-retries": "1", "fetch-retry-mintimeout": "1000", "fetch-retry-maxtimeout": "5000", "progress": "false", "loglevel": "notice",
-		"omit-lockfile-registry-resolved": "true", "save-exact": "true", "install-links": "true", "userconfig": "/dev/null", "globalconfig": "/dev/null/none",
-	})
+	maps.Copy(settings, ownSettings(cache))
 	for name, value := range settings {
-		j.variables["npm_config_"+strings.ReplaceAll(name, "-", "_")] = value
+		j.set(name, value)
 	}
-	for name, value := range config.authLines {
+	for name, value := range config.credentials {
 		j.variables["npm_config_"+name] = value
 	}
-	if file := config.settings["cafile"]; filepath.IsAbs(file) {
-		j.readable = append(j.readable, file)
+	for name, value := range config.certificates {
+		j.variables[name] = value
 	}
+	j.readable = append(j.readable, config.files...)
 }
 
-// FetchError reports that the installer failed.
-type FetchError struct {
-	Command []string // of npm
-	Status  int
-	Output  string // of the installer
-	Refused []policy.Denial
+// hosts returns the hosts of the registries.
+func (c *npmConfig) hosts() (hosts []string) {
+	for _, u := range c.registry {
+		hosts = append(hosts, u.Host)
+	}
+	return slices.Compact(hosts)
 }
 
-// npmCode finds npm's name of an error.
-var npmCode = regexp.MustCompile(`(?m)^npm (?:error|ERR!) code (\S+)`)
-
-func (e *FetchError) Error() string {
-	what := e.Command[len(e.Command)-1]
-	code := ""
-	if m := npmCode.FindStringSubmatch(e.Output); m != nil {
-		code = m[1]
+// registryOf returns the registry of a package.
+func (c *npmConfig) registryOf(name string) (*url.URL, error) {
+	if scope, _, ok := strings.Cut(name, "/"); ok && c.settings[scope+":registry"] != "" {
+		return url.Parse(c.settings[scope+":registry"])
 	}
-	switch code {
-	case "E404":
-		return what + " is not in the registry (E404): check the spelling of the package"
-	case "ETARGET":
-		return what + ": the registry has no such version (ETARGET)"
-	case "EINTEGRITY":
-		return what + ": a file from the registry is not the one that its metadata names (EINTEGRITY). Nothing was installed"
-	case "E401", "E403":
-		return what + ": the registry refuses access (" + code + "): log in with npm login, or check the registry in your npm configuration"
-	case "ENOSPC":
-		return what + ": the disk is full (ENOSPC). What was installed before is as it was"
-	case "EAI_AGAIN", "ENOTFOUND", "ECONNREFUSED", "ECONNRESET", "ETIMEDOUT", "ERR_SOCKET_TIMEOUT", "ENETUNREACH":
-		return what + ": the registry cannot be reached (" + code + "). What was fetched is kept, and the next start continues"
-	case "":
-		return fmt.Sprintf("%s: npm ended with status %d\n%s", what, e.Status, tail(e.Output))
-	}
-	return fmt.Sprintf("%s: npm failed with %s\n%s", what, code, tail(e.Output))
-}
-
-// tail returns the last lines of a text.
-func tail(text string) string {
-	const lines = 8
-	all := strings.Split(strings.TrimRight(text, "\n"), "\n")
-	return strings.Join(all[max(0, len(all)-lines):], "\n")
+	return url.Parse(c.settings["registry"])
 }

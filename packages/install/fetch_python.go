@@ -1,13 +1,11 @@
 package install
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
@@ -15,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
 	"github.com/mcp-jail/mcp-jail/packages/launcher"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
@@ -42,7 +41,7 @@ type pythonFetch struct {
 	local   []string          // directories with wheels that were built here
 	built   map[string]string // the packages of those wheels, with the hashes of their sources
 	bound   []string          // names of the packages whose wheels are for one version of Python
-	refused []policy.Denial
+	refused []Refusal
 }
 
 func (p *pythonFetch) work() string { return filepath.Join(p.jail.home(), "work") }
@@ -50,11 +49,9 @@ func (p *pythonFetch) site() string { return filepath.Join(p.work(), "site") }
 
 // fetchPython installs the packages of a line from a Python index, and moves them to the
 // store.
-func (i *Installer) fetchPython(ctx context.Context, stage *store.Stage, line *launcher.Line, pinned *lockfile.Entry) (*Result, error) {
-	p := &pythonFetch{Installer: i, line: line, pinned: pinned, jail: &fetchJail{host: i.Host, dir: stage.Dir, variables: map[string]string{}, launcher: confine.Launcher{}}}
-	if file, err := exec.LookPath("uv"); err == nil {
-		p.uv = file
-	}
+func (i *Installer) fetchPython(ctx context.Context, stage *store.Stage, line *launcher.Line, pinned *lockfile.Entry) (*fetched, error) {
+	p := &pythonFetch{Installer: i, line: line, pinned: pinned, jail: i.pythonJail(stage.Dir)}
+	p.uv = lookPath(p.jail.path, "uv")
 	interpreters, err := p.interpreters(ctx)
 	if err != nil {
 		return nil, err
@@ -110,7 +107,7 @@ func (p *pythonFetch) interpreters(ctx context.Context) ([]runtime.Interpreter, 
 }
 
 // fetch installs the packages with one interpreter.
-func (p *pythonFetch) fetch(ctx context.Context, stage *store.Stage) (*Result, error) {
+func (p *pythonFetch) fetch(ctx context.Context, stage *store.Stage) (*fetched, error) {
 	if err := p.configure(ctx); err != nil {
 		return nil, err
 	}
@@ -130,20 +127,41 @@ func (p *pythonFetch) fetch(ctx context.Context, stage *store.Stage) (*Result, e
 	return p.collect(ctx, stage, packages)
 }
 
-// run runs a command in the jail.
-func (p *pythonFetch) run(ctx context.Context, network bool, step Step, argv ...string) error {
-	stop := p.report(step, p.jail.home())
-	defer stop()
+// run runs a command in the jail. script is the package whose code runs, if any does.
+func (p *pythonFetch) run(ctx context.Context, network bool, step Step, script string, argv ...string) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	what := p.line.Packages[0].String()
+	w := &watch{installer: p.Installer, step: step, work: p.jail.home(), tooLarge: cancel, pkg: what}
 	log := filepath.Join(p.jail.home(), "pip.log")
 	os.Remove(log)
-	var output bytes.Buffer
-	status, refused, err := p.jail.run(ctx, io.MultiWriter(&output, p.told()), network, argv...)
-	p.refused = append(p.refused, refused...)
-	if err != nil || status == 0 {
+	jail := *p.jail
+	if !network {
+		jail.registries = nil
+	}
+	stop := w.run()
+	redactor := diagnostics.NewRedactor(p.config.Secrets())
+	tail := diagnostics.NewTail(nil)
+	out := diagnostics.NewStderrFilter(io.MultiWriter(tail, p.told()), redactor)
+	exit, denials, err := jail.run(ctx, out, argv...)
+	stop()
+	out.Flush()
+	p.refused = append(p.refused, refusals(script, redactor.RedactDenials(denials))...)
+	if cause := context.Cause(ctx); cause != nil {
+		var large *TooLargeError
+		if errors.As(cause, &large) {
+			return large
+		}
+		return fmt.Errorf("the installation of %s was stopped: %w", what, cause)
+	}
+	switch {
+	case err != nil || exit.Code == 0:
 		return err
+	case exit.Code == sigXFSZ:
+		return &TooLargeError{Package: what, File: true, MB: jail.fileMB}
 	}
 	text, _ := os.ReadFile(log) // uv and compileall write none
-	return &PythonError{What: p.line.Packages[0].String(), Installer: p.installer(), Python: p.python.Version, Status: status, Output: output.String(), log: string(text)}
+	return &PythonError{What: what, Installer: p.installer(), Python: p.python.Version, Status: exit.Code, Output: strings.Join(tail.Lines(tail.LineCount()), "\n"), log: string(text)}
 }
 
 func (p *pythonFetch) installer() string {
@@ -160,7 +178,7 @@ const maxFileHosts = 4
 // that the jail does not reach, the host is granted, and the command runs again.
 func (p *pythonFetch) online(ctx context.Context, argv ...string) error {
 	for range maxFileHosts {
-		err := p.run(ctx, true, Fetching, argv...)
+		err := p.run(ctx, true, Fetching, "", argv...)
 		var failed *PythonError
 		if !errors.As(err, &failed) {
 			return err
@@ -172,7 +190,7 @@ func (p *pythonFetch) online(ctx context.Context, argv ...string) error {
 		p.jail.registries = append(p.jail.registries, hosts...)
 		p.forget(hosts)
 	}
-	return p.run(ctx, true, Fetching, argv...)
+	return p.run(ctx, true, Fetching, "", argv...)
 }
 
 // withPip lets pip download wheels, and unpacks them without a network.
@@ -200,7 +218,7 @@ func (p *pythonFetch) withPip(ctx context.Context) ([]python.Package, error) {
 	if err != nil {
 		return nil, err
 	}
-	return packages, p.run(ctx, false, Fetching, append([]string{p.python.Path}, python.PipInstall(p.site(), files)...)...)
+	return packages, p.run(ctx, false, Fetching, "", append([]string{p.python.Path}, python.PipInstall(p.site(), files)...)...)
 }
 
 // sameVersions returns the request with the versions of the pinned packages. Another Python
@@ -284,12 +302,12 @@ func (p *pythonFetch) withUv(ctx context.Context) ([]python.Package, error) {
 }
 
 // collect makes an entry of what was unpacked, and moves the files to the store.
-func (p *pythonFetch) collect(ctx context.Context, stage *store.Stage, packages []python.Package) (*Result, error) {
+func (p *pythonFetch) collect(ctx context.Context, stage *store.Stage, packages []python.Package) (*fetched, error) {
 	tree, err := finishTree(p.work())
 	if err != nil {
 		return nil, err
 	}
-	if err := p.run(ctx, false, Sealing, append([]string{p.python.Path}, python.CompileAll(p.site())...)...); err != nil && ctx.Err() != nil {
+	if err := p.run(ctx, false, Sealing, "", append([]string{p.python.Path}, python.CompileAll(p.site())...)...); err != nil && ctx.Err() != nil {
 		return nil, err // otherwise some file is no Python of this version, which only matters if it is loaded
 	}
 	for i := range packages {
@@ -301,11 +319,14 @@ func (p *pythonFetch) collect(ctx context.Context, stage *store.Stage, packages 
 	if err != nil {
 		return nil, err
 	}
-	r := &Result{Entry: e, Fetched: true, Refused: p.refused}
-	stop := p.report(Sealing, "")
+	f := &fetched{entry: e, refused: p.refused}
+	w := &watch{installer: p.Installer, step: Sealing}
+	stop := w.run()
 	defer stop()
-	e.Files, err = stage.Commit(installed.ID(e), p.work())
-	return r, err
+	if f.sealed, err = stage.Seal(installed.ID(e), p.work()); err == nil {
+		e.Files = f.sealed.Contents
+	}
+	return f, err
 }
 
 // entry describes what was installed.
@@ -358,14 +379,18 @@ func (p *pythonFetch) compare(e *lockfile.Entry, packages []python.Package) erro
 	return nil
 }
 
-// findPython returns the interpreters of this machine. Programs in the working directory, where
-// servers may write, are none.
+// findPython returns the interpreters of this machine, except those that servers may write.
 func (i *Installer) findPython(ctx context.Context) (runtime.Found, error) {
-	f := runtime.Finder{Host: &i.Host}
+	f := runtime.Finder{Host: &i.Host, Untrusted: i.Untrusted}
 	if !policy.Within(i.Host.Home, i.Host.Dir) {
-		f.Untrusted = []string{i.Host.Dir}
+		f.Untrusted = append(slices.Clone(f.Untrusted), i.Host.Dir)
 	}
 	return f.Find(ctx, runtime.Python)
+}
+
+// pythonJail returns a jail that reaches nothing yet.
+func (i *Installer) pythonJail(dir string) *fetchJail {
+	return &fetchJail{host: i.Host, dir: dir, name: "installer", path: i.searchPath(), variables: map[string]string{}, launcher: confine.Launcher{}, fileMB: i.Limits.file()}
 }
 
 // runs reports whether this machine has an interpreter for an installed package.

@@ -30,7 +30,7 @@ var (
 
 // Words that pip and uv use for one reason.
 var (
-	unreachable   = regexp.MustCompile(`NewConnectionError|Failed to establish|NameResolutionError|name resolution|ConnectTimeout|ReadTimeout|Read timed out|Network is unreachable|Connection refused|Connection reset|Connection aborted|ProtocolError|error sending request|dns error|Remote end closed`)
+	noConnection  = regexp.MustCompile(`NewConnectionError|Failed to establish|NameResolutionError|name resolution|ConnectTimeout|ReadTimeout|Read timed out|Network is noConnection|Connection refused|Connection reset|Connection aborted|ProtocolError|error sending request|dns error|Remote end closed`)
 	noAccess      = regexp.MustCompile(`\b(401|403)\b[^\n]*(Unauthorized|Forbidden|Client Error)|status code 40[13]`)
 	wrongHash     = regexp.MustCompile(`DO NOT MATCH THE HASHES|Hash mismatch`)
 	wrongPython   = regexp.MustCompile(`require[sd]? a different [Pp]ython|Requires-Python|does not satisfy Python`)
@@ -56,7 +56,7 @@ func (e *PythonError) Error() string {
 		return what + ": a file from the index is not the one that the index or the lock file names (SHA-256). Nothing was installed"
 	case noAccess.MatchString(all):
 		return what + ": the index refuses access: check the address and the credentials of the index in the configuration of " + e.Installer
-	case unreachable.MatchString(all):
+	case noConnection.MatchString(all):
 		return what + ": the index cannot be reached. The next start tries again"
 	case e.needsPython():
 		return fmt.Sprintf("%s has no version for Python %s: install a newer Python\n%s", what, e.Python, indent(tail(e.Output)))
@@ -95,7 +95,7 @@ func (e *PythonError) needsSource() bool {
 // that a page of the index names for its files. Only the installer itself has run in the jail.
 // An address of a machine, such as one of the user's own network, has to be that of an index.
 func (e *PythonError) fileHosts(granted []*url.URL) (out []*url.URL) {
-	if !unreachable.MatchString(e.Output + e.log) {
+	if !noConnection.MatchString(e.Output + e.log) {
 		return nil
 	}
 	for _, m := range fileLink.FindAllStringSubmatch(e.Output+e.log, -1) {
@@ -115,7 +115,7 @@ func (e *PythonError) fileHosts(granted []*url.URL) (out []*url.URL) {
 
 // forget removes what the jail refused before a host was granted.
 func (p *pythonFetch) forget(hosts []*url.URL) {
-	p.refused = slices.DeleteFunc(p.refused, func(d policy.Denial) bool {
+	p.refused = slices.DeleteFunc(p.refused, func(d Refusal) bool {
 		return d.Axis == policy.AxisNet && slices.ContainsFunc(hosts, func(u *url.URL) bool {
 			host, port, err := net.SplitHostPort(d.Target)
 			return d.Target == u.Hostname() || err == nil && port == portOf(u) && (host == u.Hostname() || host == "localhost")
@@ -129,4 +129,11 @@ func portOf(u *url.URL) string {
 		return port
 	}
 	return map[string]string{"http": "80", "https": "443"}[u.Scheme]
+}
+
+// tail returns the last lines of a text.
+func tail(text string) string {
+	const lines = 8
+	all := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }

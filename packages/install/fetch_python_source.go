@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/packages/python"
 )
 
@@ -81,14 +80,15 @@ func (p *pythonFetch) build(ctx context.Context, name, source, needs string) err
 	}
 	fetch := p.jail
 	defer func() { p.jail = fetch }()
-	p.jail = &fetchJail{host: fetch.host, dir: filepath.Join(fetch.dir, "build", name), launcher: confine.Launcher{}, readable: []string{source, needs}}
+	p.jail = p.pythonJail(filepath.Join(fetch.dir, "build", name))
+	p.jail.name, p.jail.readable = scriptsName, []string{source, needs}
 	wheel := filepath.Join(p.jail.home(), "wheel")
 	if err := errors.Join(os.RemoveAll(p.jail.dir), os.MkdirAll(wheel, 0o700)); err != nil {
 		return err
 	}
 	p.jail.variables = python.Config{Index: p.config.Index}.PipVariables(p.jail.home())
 	delete(p.jail.variables, "PIP_INDEX_URL") // it may have credentials
-	if err := p.run(ctx, false, Scripts, append([]string{p.python.Path}, python.Build(source, needs, wheel)...)...); err != nil {
+	if err := p.run(ctx, false, Scripts, name, append([]string{p.python.Path}, python.Build(source, needs, wheel)...)...); err != nil {
 		return err
 	}
 	file, err := onlyFile(wheel)

@@ -5,91 +5,129 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"regexp"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/packages/installed"
 	"github.com/mcp-jail/mcp-jail/packages/launcher"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
-	"github.com/mcp-jail/mcp-jail/packages/installed"
 	"github.com/mcp-jail/mcp-jail/packages/store"
-	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 // Installer installs and pins packages.
 type Installer struct {
-	Store    store.Store
-	LockFile string
-	Host     hostfs.Host
-	Scripts  bool           // scripts of packages run, without a network
-	Told     io.Writer      // what the installer prints
-	Progress func(Progress) // called a few times a second; may be nil
+	Store     store.Store
+	LockFile  string
+	Host      hostfs.Host
+	Untrusted []string       // directories in which servers may write, beside the working directory: no npm and no node is run from there
+	Scripts   bool           // scripts of packages run, without a network
+	Limits    Limits         // the zero Limits are the usual ones
+	Told      io.Writer      // what npm and the scripts print, without secrets; may be nil
+	Progress  func(Progress) // called a few times a second, in another goroutine; may be nil
 }
-
-// Progress is how far an installation is.
-type Progress struct {
-	Step  Step
-	Files int   // unpacked so far
-	Bytes int64 // fetched and unpacked so far
-}
-
-// Step is what an installation does.
-type Step string
-
-const (
-	Waiting  Step = "waiting"  // for another installation of the same package
-	Fetching Step = "fetching" // resolving, fetching and unpacking
-	Scripts  Step = "scripts"  // running the scripts of packages
-	Sealing  Step = "sealing"  // hashing the files and moving them to their place
-)
 
 // Result is a package that is installed and pinned.
 type Result struct {
 	Entry   *lockfile.Entry
 	Before  *lockfile.Entry // the entry that was replaced; nil if there was none
 	Fetched bool            // false: it was there already
-	Refused []policy.Denial // what the jail of the installation refused
-	Skipped []string        // packages whose scripts did not run
+	Refused []Refusal       // what the jails of the installation refused
+	Skipped []string        // NAME@VERSION of the packages whose scripts did not run
 }
 
 // Install installs the package of a line and pins it, unless the lock file and the store have
-// it already.
+// it already. The error is a *ChangedError if they do, and the files are not the pinned ones.
 func (i *Installer) Install(ctx context.Context, line *launcher.Line) (*Result, error) {
 	key := installed.Key(line, i.Host.Dir)
+	if r, err := i.ready(ctx, key); r != nil || err != nil {
+		return r, err
+	}
 	stage, err := i.stage(ctx, line)
 	if err != nil {
 		return nil, err
 	}
 	defer stage.Close()
+	if r, err := i.ready(ctx, key); r != nil || err != nil { // another process was faster
+		return r, err
+	}
 	pinned, err := i.pinned(key)
 	if err != nil {
 		return nil, err
 	}
-	if pinned != nil {
-		if tree, err := i.Store.Open(installed.ID(pinned)); err == nil {
-			tree.Close()
-			if i.runs(ctx, pinned) {
-				return &Result{Entry: pinned}, nil
-			}
-		}
-	}
-	r, err := i.fetch(ctx, stage, line, pinned)
+	return i.install(ctx, stage, line, pinned)
+}
+
+// Repair installs the pinned versions of a line's packages again. The tree that is there is
+// replaced if it is not the pinned one. The error is a *MovedError if the registry does not
+// give the pinned files any more.
+func (i *Installer) Repair(ctx context.Context, line *launcher.Line) (*Result, error) {
+	stage, err := i.stage(ctx, line)
 	if err != nil {
 		return nil, err
 	}
-	if pinned != nil {
-		if err := samePin(pinned, r.Entry, i.LockFile); err != nil {
-			return nil, err
-		}
-		r.Entry.Pins, r.Entry.Note, r.Entry.Pinned = pinned.Pins, pinned.Note, pinned.Pinned
-	}
-	r.Before = pinned
-	if err := i.pin(r.Entry); err != nil {
+	defer stage.Close()
+	pinned, err := i.pinned(installed.Key(line, i.Host.Dir))
+	if err != nil {
 		return nil, err
 	}
-	return r, stage.Discard() // what it fetched is in the store now
+	return i.install(ctx, stage, line, pinned)
+}
+
+// install fetches a package, compares it with its pin if there is one, and moves it to the
+// store.
+func (i *Installer) install(ctx context.Context, stage *store.Stage, line *launcher.Line, pinned *lockfile.Entry) (*Result, error) {
+	f, err := i.fetch(ctx, stage, line, pinned, false)
+	if err != nil {
+		return nil, err
+	}
+	r := &Result{Entry: f.entry, Before: pinned, Fetched: true, Refused: f.refused, Skipped: f.skipped}
+	if pinned != nil {
+		if err := samePin(pinned, f.entry, i.LockFile); err != nil && line.Ecosystem() == launcher.NPM { // fetchPython has compared the packages
+			return r, err
+		}
+		f.entry.Pins, f.entry.Note, f.entry.Pinned = pinned.Pins, pinned.Note, pinned.Pinned
+	}
+	if err := f.sealed.Commit(); err != nil {
+		return r, inStore(f.entry, err)
+	}
+	if err := i.pin(pinned, f.entry); err != nil {
+		return r, err
+	}
+	i.tidy(stage)
+	return r, nil
+}
+
+// keepStages is how long an interrupted installation keeps what it has fetched.
+const keepStages = 7 * 24 * time.Hour
+
+// tidy removes what an installation has left. What cannot be removed now is removed later.
+func (i *Installer) tidy(stage *store.Stage) {
+	stage.Discard()
+	i.Store.Sweep(keepStages)
+}
+
+// ready returns the package of a key if it is installed, and nil if it is not.
+func (i *Installer) ready(ctx context.Context, key lockfile.Key) (*Result, error) {
+	pinned, err := i.pinned(key)
+	if pinned == nil || err != nil {
+		return nil, err
+	}
+	tree, err := i.Store.Open(installed.ID(pinned))
+	if errors.Is(err, store.ErrNotInstalled) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer tree.Close()
+	if err := tree.Check(pinned.Files); err != nil {
+		return nil, &ChangedError{Entry: pinned, Err: err}
+	}
+	if !i.runs(ctx, pinned) {
+		return nil, nil
+	}
+	return &Result{Entry: pinned}, nil
 }
 
 // stage takes the stage of a line, and waits as long as another installation has it.
@@ -114,12 +152,6 @@ var notInKey = regexp.MustCompile(`[^A-Za-z0-9._+@-]`)
 // stageKey returns a text as the name of a stage.
 func stageKey(text string) string { return "s-" + notInKey.ReplaceAllString(text, "_") }
 
-func (i *Installer) progress(p Progress) {
-	if i.Progress != nil {
-		i.Progress(p)
-	}
-}
-
 // pinned returns the entry of a key, or nil.
 func (i *Installer) pinned(key lockfile.Key) (*lockfile.Entry, error) {
 	file, err := lockfile.Load(i.LockFile)
@@ -129,72 +161,21 @@ func (i *Installer) pinned(key lockfile.Key) (*lockfile.Entry, error) {
 	return file.Find(key), nil
 }
 
-// pin writes an entry to the lock file.
-func (i *Installer) pin(e *lockfile.Entry) error {
+// pin writes an entry to the lock file, in place of another one.
+func (i *Installer) pin(before, e *lockfile.Entry) error {
 	return lockfile.Update(i.LockFile, func(f *lockfile.File) error {
-		f.Set(e)
-		return nil
+		now := f.Find(e.Key)
+		if (now == nil) != (before == nil) || now != nil && (now.Tree != before.Tree || now.Files != before.Files) {
+			return fmt.Errorf("%s was pinned by another process meanwhile: nothing was changed. Try again", e.Key)
+		}
+		return f.Set(e)
 	})
 }
 
-// samePin returns an error if a package that was installed again is not the pinned one.
-func samePin(pinned, e *lockfile.Entry, file string) error {
-	if pinned.Ecosystem == lockfile.PyPI || pinned.Tree == e.Tree && pinned.Files == e.Files { // of PyPI, entry has compared the packages
-		return nil
+// inStore adds what to do to an error of the store.
+func inStore(e *lockfile.Entry, err error) error {
+	if errors.Is(err, store.ErrInUse) {
+		return fmt.Errorf("%s@%s is to be replaced in the store and is %w: end that server and try again", e.Name, e.Version, store.ErrInUse)
 	}
-	return &MovedError{Pinned: pinned, Found: e, LockFile: file}
-}
-
-// MovedError reports that what the registry gives today is not what the lock file pins.
-type MovedError struct {
-	Pinned, Found *lockfile.Entry
-	LockFile      string
-}
-
-func (e *MovedError) Error() string {
-	text := fmt.Sprintf("%s is pinned by %s, and the registry gives something else now:", e.Pinned.Key, e.LockFile)
-	for n, c := range lockfile.Diff(e.Pinned, e.Found) {
-		if n == 10 {
-			text += "\n  …"
-			break
-		}
-		text += "\n  " + c.Text
-	}
-	return text + "\nNothing was changed. To accept it: mcp-jail install --update"
-}
-
-// measure returns the number of files below a directory and their bytes.
-func measure(dir string) (files int, bytes int64) {
-	filepath.WalkDir(dir, func(_ string, d os.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() {
-			return nil
-		}
-		if info, err := d.Info(); err == nil {
-			files++
-			bytes += info.Size()
-		}
-		return nil
-	})
-	return files, bytes
-}
-
-// report calls progress until the returned function is called.
-func (i *Installer) report(step Step, dir string) (stop func()) {
-	done, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		for {
-			p := Progress{Step: step}
-			if dir != "" {
-				p.Files, p.Bytes = measure(dir)
-			}
-			i.progress(p)
-			select {
-			case <-done:
-				return
-			case <-time.After(250 * time.Millisecond):
-			}
-		}
-	}()
-	return func() { close(done); <-ended }
+	return err
 }

@@ -1,57 +1,258 @@
 package install
 
 import (
+	"context"
+	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/confine"
-	"github.com/mcp-jail/mcp-jail/packages/launcher"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/internal/testkit/registry"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
 	"github.com/mcp-jail/mcp-jail/packages/store"
-	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-func TestMain(m *testing.M) {
-	confine.RunSupervisor()
-	os.Exit(m.Run())
+func contextOf() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), testkit.Patience)
 }
 
-func TestInstallTry(t *testing.T) {
-	dir := t.TempDir()
-	host, err := hostfs.LocalHost()
-	if err != nil {
-		t.Fatal(err)
+// server is a server with a dependency.
+func server(version string) registry.Package {
+	return registry.MCPServer{Name: "@scope/server", Version: version, Dependencies: map[string]string{"plain": "^1.0.0"}}.Package()
+}
+
+func plain(version string) registry.Package {
+	return registry.Package{Name: "plain", Version: version, Files: map[string]string{"index.js": "module.exports = '" + version + "'\n"}}
+}
+
+const token = "npm_s3cr3tt0ken0123456789"
+
+// TestInstall installs from a registry that demands a token. The second installation asks
+// nobody, and the token is nowhere.
+func TestInstall(t *testing.T) {
+	site := registry.Start(t, registry.Stock{Packages: []registry.Package{plain("1.0.0"), server("1.0.0")}, Token: token})
+	u := newUser(t, site.URL)
+	host := strings.TrimPrefix(site.URL, "http:")
+	testkit.WriteFile(t, filepath.Join(u.host.Home, ".npmrc"), host+"/:_authToken = ${REGISTRY_TOKEN}\nnot-for-the-jail=1\n")
+	u.host.Environ = append(u.host.Environ, "REGISTRY_TOKEN="+token)
+	i := u.installer()
+	var mu sync.Mutex
+	var steps []Step
+	i.Progress = func(p Progress) { mu.Lock(); defer mu.Unlock(); steps = append(steps, p.Step) }
+	r := u.installs(i, "@scope/server")
+	if e := r.Entry; !r.Fetched || e.Name != "@scope/server" || e.Version != "1.0.0" || len(e.Packages) != 2 || !strings.HasPrefix(e.Integrity, "sha512-") || r.Refused != nil {
+		t.Errorf("%+v %v", r.Entry, r.Refused)
 	}
-	host.Dir = dir
-	host.CacheDir = dir + "/cache"
-	i := &Installer{Store: store.Store{Dir: filepath.Join(dir, "store")}, LockFile: filepath.Join(dir, "config", "mcp-jail.lock"), Host: host, Told: os.Stderr, Progress: func(p Progress) { t.Log(p) }}
-	line, err := launcher.Parse([]string{"npx", "-y", "@modelcontextprotocol/server-memory", "--x"})
-	if err != nil {
-		t.Fatal(err)
+	if !slices.Contains(steps, Fetching) || !slices.Contains(steps, Sealing) {
+		t.Errorf("the steps are %q", steps)
 	}
-	begin := time.Now()
-	r, err := i.Install(t.Context(), &line)
-	t.Log(time.Since(begin), err)
-	if err != nil {
-		t.Fatal(err)
+	u.runs(i, "@scope/server", "1.0.0")
+	asked := site.Requests()
+	if len(asked) == 0 || asked[0].Header.Get("Authorization") != "Bearer "+token {
+		t.Errorf("npm did not log in: %+v", asked)
 	}
-	t.Logf("%+v %d", r.Entry.File, len(r.Entry.Packages))
-	for range 3 {
-		begin = time.Now()
-		p, err := installed.Finder{Store: i.Store, LockFile: i.LockFile, Host: &host}.Find(t.Context(), &line)
-		t.Log(time.Since(begin), err)
-		if err != nil {
-			t.Fatal(err)
+	site.Forget()
+	if r := u.installs(i, "@scope/server"); r.Fetched {
+		t.Error("it was fetched again")
+	}
+	if log := site.Requests(); len(log) > 0 {
+		t.Errorf("the second installation asked for %+v", log)
+	}
+	for _, dir := range []string{"data", "config", "state", "cache"} {
+		if file := has(t, filepath.Join(u.dir, dir), token); file != "" {
+			t.Errorf("the token is in %s", file)
 		}
-		err = p.Check()
-		t.Log(time.Since(begin), err, p.Command, p.Arguments, p.Env, p.Bin)
-		p.Close()
 	}
-	begin = time.Now()
-	r, err = i.Install(t.Context(), &line)
-	t.Log(time.Since(begin), err, r.Fetched)
-	b, _ := os.ReadFile(i.LockFile)
-	t.Logf("%.3000s", b)
+	if strings.Contains(u.told.String(), token) {
+		t.Errorf("the token was printed: %s", u.told)
+	}
+	if left, _ := filepath.Glob(filepath.Join(i.Store.Dir, "staging", "*")); left != nil {
+		t.Errorf("%q is left", left)
+	}
+}
+
+// TestInstallRefused tests failures of the registry: each error says what to do, and nothing is
+// installed.
+func TestInstallRefused(t *testing.T) {
+	evil := registry.Entry{Name: "package/../../../../../../evil.js", Body: "evil"}
+	other := registry.Start(t, registry.Stock{Packages: []registry.Package{plain("1.0.0")}})
+	for _, c := range []struct {
+		name  string
+		spec  string
+		stock registry.Stock
+		words []string
+	}{
+		{"no such package", "missing", registry.Stock{}, []string{"missing is not in the registry", "Check the spelling", "E404"}},
+		{"no such version", "plain@9", registry.Stock{Packages: []registry.Package{plain("1.0.0")}}, []string{"no such version", "ETARGET"}},
+		{"no token", "plain", registry.Stock{Packages: []registry.Package{plain("1.0.0")}, Token: "x"}, []string{"npm login", "E401"}},
+		{"other content", "plain", registry.Stock{Packages: []registry.Package{plain("1.0.0")}, Faults: []registry.Fault{{Path: "*.tgz", After: 40, Corrupt: true}}}, []string{"is not the one that its metadata names", "EINTEGRITY"}},
+		{"redirect", "plain", registry.Stock{Packages: []registry.Package{plain("1.0.0")}, Faults: []registry.Fault{{Path: "*.tgz", Redirect: other.URL}}}, []string{strings.TrimPrefix(other.URL, "http://"), "npm config set @packages-from:registry"}},
+		{"no program", "plain", registry.Stock{Packages: []registry.Package{plain("1.0.0")}}, []string{"plain", "names no program"}},
+		{"two dots", "@scope/dots", registry.Stock{Packages: []registry.Package{{Name: "@scope/dots", Version: "1.0.0", Files: map[string]string{"cli.js": "1"}, Entries: []registry.Entry{evil}}}}, []string{"names no program"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			site := registry.Start(t, c.stock)
+			u := newUser(t, site.URL)
+			i := u.installer()
+			u.fails(i, c.spec, c.words...)
+			if trees, err := i.Store.Trees(); trees != nil || err != nil {
+				t.Errorf("the store has %v, %v", trees, err)
+			}
+			if found, _ := filepath.Glob(filepath.Join(u.dir, "*", "evil.js")); found != nil {
+				t.Errorf("the archive wrote %q", found)
+			}
+			if _, err := os.Lstat(i.LockFile); err == nil {
+				t.Error("there is a lock file")
+			}
+		})
+	}
+}
+
+// TestInstallTooLarge tests both limits with small ones, and the usual limit with a file of 2 GB
+// in the long form.
+func TestInstallTooLarge(t *testing.T) {
+	big := server("1.0.0")
+	big.Dependencies = nil
+	big.Files["index.js"] = ""
+	for _, c := range []struct {
+		name   string
+		filler int64
+		limits Limits
+		file   bool
+	}{
+		{"one file", 12 << 20, Limits{FileMB: 4}, true},
+		{"all together", 48 << 20, Limits{TotalMB: 4}, false},
+		{"files", 0, Limits{Files: 2}, false},
+		{"2 GB", 2 << 30, Limits{}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.filler > 1<<30 {
+				testkit.NeedsAll(t)
+			}
+			p := big
+			p.Filler, p.Dist = c.filler, map[string]any{"integrity": nil, "shasum": nil}
+			stock := registry.Stock{Packages: []registry.Package{p}}
+			if !c.file {
+				stock.Faults = []registry.Fault{{Path: "*.tgz", Rate: 16 << 20}}
+			}
+			if c.filler == 0 { // the second package keeps the installation waiting
+				stock.Packages[0].Dependencies = map[string]string{"plain": "1"}
+				stock.Packages, stock.Faults = append(stock.Packages, plain("1.0.0")), []registry.Fault{{Path: "plain-*.tgz", After: 10, Stall: true}}
+			}
+			u := newUser(t, registry.Start(t, stock).URL)
+			i := u.installer()
+			i.Limits = c.limits
+			var large *TooLargeError
+			if err := u.fails(i, "@scope/server", "@scope/server"); !errors.As(err, &large) || large.File != c.file {
+				t.Errorf("%v\n%s", err, u.told)
+			}
+		})
+	}
+}
+
+// TestInstallInterrupted tests that an installation ends at once when it is cancelled.
+func TestInstallInterrupted(t *testing.T) {
+	site := registry.Start(t, registry.Stock{Packages: []registry.Package{plain("1.0.0"), server("1.0.0")}, Faults: []registry.Fault{{Path: "server-*.tgz", After: 10, Stall: true}}})
+	u := newUser(t, site.URL)
+	i := u.installer()
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		testkit.Eventually(t, "the tarball is asked for", func() bool {
+			return slices.ContainsFunc(site.Requests(), func(q registry.Request) bool { return q.Stalled })
+		})
+		cancel()
+	}()
+	_, err := i.Install(ctx, line(t, "@scope/server"))
+	jailed(t, err)
+	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "the next start continues") {
+		t.Fatalf("%v", err)
+	}
+	site.Fail()
+	u.installs(i, "@scope/server")
+	u.runs(i, "@scope/server", "1.0.0")
+}
+
+// TestInstallTwice tests that two installations at once, and a third under another name of the
+// same package, give one tree.
+func TestInstallTwice(t *testing.T) {
+	site := registry.Start(t, registry.Stock{Packages: []registry.Package{plain("1.0.0"), server("1.0.0")}})
+	u := newUser(t, site.URL)
+	var wg sync.WaitGroup
+	errs := make([]error, 3)
+	for n, spec := range []string{"@scope/server", "@scope/server", "@scope/server@^1"} {
+		wg.Go(func() { _, errs[n] = u.installer().Install(t.Context(), line(t, spec)) })
+	}
+	wg.Wait()
+	jailed(t, errs[0])
+	trees, err := u.installer().Store.Trees()
+	if err := errors.Join(append(errs, err)...); err != nil || len(trees) != 1 {
+		t.Fatalf("%d trees, %v", len(trees), err)
+	}
+	u.runs(u.installer(), "@scope/server", "1.0.0")
+	u.runs(u.installer(), "@scope/server@^1", "1.0.0")
+}
+
+// TestInstallOffline tests that a registry that cannot be reached is told at once, and that the
+// user's cache of npm replaces it.
+func TestInstallOffline(t *testing.T) {
+	site := registry.Start(t, registry.Stock{Packages: []registry.Package{plain("1.0.0"), server("1.0.0")}})
+	filled, empty, lost := newUser(t, site.URL), newUser(t, site.URL), newUser(t, "http://registry.invalid")
+	npm := exec.Command("npm", "install", "--prefix", t.TempDir(), "@scope/server")
+	npm.Dir, npm.Env = filled.host.Home, filled.host.Environ
+	if out, err := npm.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	site.Close()
+	for _, u := range []*user{empty, lost} {
+		begin := time.Now()
+		u.fails(u.installer(), "@scope/server", "cannot be reached", "the next start continues")
+		t.Logf("told after %v", time.Since(begin))
+	}
+	c := filled.command(installerName, "@scope/server")
+	if os.Getuid() == 0 {
+		c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET} // there is no network at all
+	}
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	filled.runs(filled.installer(), "@scope/server", "1.0.0")
+}
+
+// TestInstallChanged tests that an installation reports files that were changed, and that a
+// repair restores them.
+func TestInstallChanged(t *testing.T) {
+	site := registry.Start(t, registry.Stock{Packages: []registry.Package{plain("1.0.0"), server("1.0.0")}})
+	u := newUser(t, site.URL)
+	i := u.installer()
+	e := u.installs(i, "@scope/server").Entry
+	tree, err := i.Store.Open(installed.ID(e))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree.Close()
+	file := filepath.Join(tree.Dir, "node_modules", "plain", "index.js")
+	if err := errors.Join(os.Chmod(file, 0o644), os.WriteFile(file, []byte("evil()"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	var changed *store.ChangedError
+	if err := u.fails(i, "@scope/server", "changed: node_modules/plain/index.js", "--repair", "--update"); !errors.As(err, &changed) {
+		t.Errorf("%v", err)
+	}
+	later := []registry.Package{plain("1.1.0"), server("1.1.0")} // are not what was pinned
+	for n := range later {
+		later[n].Published = time.Now().Add(time.Hour)
+	}
+	site.Publish(later...)
+	r, err := i.Repair(t.Context(), line(t, "@scope/server"))
+	if err != nil || r.Entry.Version != "1.0.0" || r.Entry.Files != e.Files {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	u.runs(i, "@scope/server", "1.0.0")
 }

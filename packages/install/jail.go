@@ -2,6 +2,7 @@ package install
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -22,62 +23,62 @@ import (
 type fetchJail struct {
 	host       hostfs.Host
 	dir        string   // the stage's; HOME is below
+	name       string   // of the jail, which is part of the path of its HOME
+	path       []string // the directories of PATH
 	readable   []string // what the installer may read beside its own installation
 	registries []*url.URL
 	variables  map[string]string
+	fileMB     int
 	launcher   confine.Launcher
 }
 
-// serverName is the name of the jail's private HOME.
-const serverName = "installer"
-
 // home returns HOME of the installer.
-func (j *fetchJail) home() string { return filepath.Join(j.dir, "servers", serverName, "home") }
+func (j *fetchJail) home() string { return filepath.Join(j.dir, "servers", j.name, "home") }
 
-// run runs a command in the jail until it ends. It returns the status of the command, and what
-// the jail refused.
-func (j *fetchJail) run(ctx context.Context, out io.Writer, network bool, argv ...string) (int, []policy.Denial, error) {
-	profile, err := j.profile(network, argv)
+// run runs a command in the jail until it ends, or until ctx is cancelled. It returns how the
+// command ended, and what the jail refused.
+func (j *fetchJail) run(ctx context.Context, out io.Writer, argv ...string) (confine.Exit, []policy.Denial, error) {
+	profile, err := j.profile(argv)
 	if err != nil {
-		return 0, nil, err
+		return confine.Exit{}, nil, err
 	}
 	read, write, err := os.Pipe()
 	if err != nil {
-		return 0, nil, err
+		return confine.Exit{}, nil, err
 	}
 	copied := make(chan struct{})
 	go func() {
 		defer close(copied)
 		io.Copy(out, read)
+		io.Copy(io.Discard, read) // if out fails, npm must not wait for it
 		read.Close()
 	}()
 	process, err := j.launcher.Start(ctx, profile, confine.Stdio{Out: write, Err: write})
 	write.Close()
 	if err != nil {
 		<-copied
-		return 0, nil, err
+		return confine.Exit{}, nil, err
 	}
 	stop := context.AfterFunc(ctx, func() { process.Kill() })
 	defer stop()
 	exit, err := process.Wait()
 	<-copied
-	switch {
-	case ctx.Err() != nil:
-		return exit.Code, process.Denials(), ctx.Err()
-	case err == nil && exit.Why != "":
-		err = fmt.Errorf("the jail of the installation ended: %s", exit.Why)
+	if err == nil && exit.Why != "" {
+		err = errors.New("the jail of the installation ended: " + exit.Why)
 	}
-	return exit.Code, process.Denials(), err
+	return exit, process.Denials(), err
 }
 
 // profile resolves the policy of the jail.
-func (j *fetchJail) profile(network bool, argv []string) (*policy.Profile, error) {
+func (j *fetchJail) profile(argv []string) (*policy.Profile, error) {
 	host := j.host
-	host.StateDir = j.dir
-	host.Environ = slices.Clone(host.Environ)
+	host.StateDir, host.Dir = j.dir, j.home()
+	host.Environ = append(slices.Clone(host.Environ), "PATH="+strings.Join(j.path, string(filepath.ListSeparator)))
+	limits := policy.DefaultLimits
+	limits.FileSizeMB = j.fileMB
 	p := &policy.Policy{
-		Server: serverName, Command: argv[0], Arguments: argv[1:], Stateful: true, FromCommandLine: true,
-		Roots: "off", MaxConcurrentCalls: 1, Startup: policy.DefaultStartup, Limits: policy.DefaultLimits,
+		Server: j.name, Command: argv[0], Arguments: argv[1:], Stateful: true, FromCommandLine: true,
+		Roots: "off", MaxConcurrentCalls: 1, Startup: policy.DefaultStartup, Limits: limits,
 		Where: "the installation of a package", Net: []policy.NetRule{},
 	}
 	for name, value := range j.variables {
@@ -87,13 +88,14 @@ func (j *fetchJail) profile(network bool, argv []string) (*policy.Profile, error
 	for _, path := range j.readable {
 		p.Fs = append(p.Fs, policy.FsRule{Path: path, Read: true, Where: p.Where})
 	}
-	if network {
-		for _, u := range j.registries {
-			p.Net = append(p.Net, registryRule(u))
-		}
+	for _, u := range j.registries {
+		p.Net = append(p.Net, registryRule(u))
 	}
 	profile, _, err := resolve.Resolve(p, host)
-	return profile, err
+	if err != nil {
+		return nil, fmt.Errorf("the jail of the installation cannot be made: %w", err)
+	}
+	return profile, nil
 }
 
 // registryRule is the rule that lets the installer reach a registry.

@@ -51,7 +51,7 @@ func TestPythonSource(t *testing.T) {
 	if at < 0 || r.Entry.Packages[at].Scripts != lockfile.ScriptsRun || len(r.Entry.Packages) != 2 {
 		t.Errorf("packages: %+v", r.Entry.Packages)
 	}
-	named := slices.ContainsFunc(r.Refused, func(d policy.Denial) bool { return d.Axis == policy.AxisNet && d.Operation == "resolve" })
+	named := slices.ContainsFunc(r.Refused, func(d Refusal) bool { return d.Package == "built" && d.Axis == policy.AxisNet && d.Operation == "resolve" })
 	if got := registry.Attempts(told.String()); !named || len(got) != 4 {
 		t.Errorf("the attempts %+v are not named: %+v", got, r.Refused)
 	}

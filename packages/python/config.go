@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // Config is where packages come from.
@@ -216,4 +218,16 @@ func (c Config) Addresses() (out []*url.URL, err error) {
 		}
 	}
 	return out, nil
+}
+
+// Secrets returns the passwords in the addresses of a configuration.
+func (c Config) Secrets() (out []policy.Variable) {
+	for _, address := range append(append([]string{c.Index, c.Proxy}, c.Extra...), c.FindLinks...) {
+		if u, err := url.Parse(address); err == nil && u.User != nil {
+			if password, ok := u.User.Password(); ok && password != "" {
+				out = append(out, policy.Variable{Name: "the password of a Python index", Value: password, Secret: true})
+			}
+		}
+	}
+	return out
 }

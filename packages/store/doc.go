@@ -6,6 +6,7 @@
 //	DIR/npm/@scope+name/1.2.3-0123456789abcdef/tree/     the files, read-only
 //	DIR/npm/@scope+name/1.2.3-0123456789abcdef/seal      what they were when they were installed
 //	DIR/staging/KEY/                                     an installation that is not finished
+//	DIR/staging/KEY.lock                                 is locked as long as it works
 //	DIR/trash/                                           removed trees that are being deleted
 //
 // The digits are those of the digest of the whole tree's lock, so two trees with the same
@@ -24,13 +25,18 @@
 //
 // Store.Stage returns the directory of an unfinished installation, with an exclusive lock.
 // Stages have a name, so the next installation of the same package continues in the same
-// directory, with the files that an interrupted one has fetched. Stage.Commit seals the files
-// and moves them to their place by one rename. A tree is therefore complete or not there.
+// directory, with the files that an interrupted one has fetched. Stage.Seal makes the files
+// read-only and seals them in a store inside the stage, from which they can be tried.
+// Sealed.Commit moves them to their place by one rename. A tree is therefore complete or not
+// there. Store.Sweep deletes old stages.
 //
 // # Limits
 //
 //   - The check is against accidents and against programs that the user runs without a jail
 //     and that rewrite files as any program does. A program with the user's rights can also
 //     rewrite the seal and the lock file.
+//   - A power failure shortly after an installation may lose the contents of files that the seal
+//     has. Most filesystems then show another size, which the check finds.
+//   - Locks are advisory (flock(2)). Where a filesystem has none, the store is not used.
 //   - On other systems than Linux, Tree.Check reads all files each time.
 package store

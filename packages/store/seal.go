@@ -104,7 +104,8 @@ func (f file) line() string {
 	return kind + " " + f.digest + " " + strconv.Quote(f.path) + "\n"
 }
 
-// readTree reads all files of a tree, in the order of their paths.
+// readTree reads all files of a tree, in the order of their paths. A link out of the tree is an
+// error: programs that start servers, and have no jail, follow the links of a tree.
 func readTree(dir string) ([]file, error) {
 	var files []file
 	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
@@ -128,6 +129,9 @@ func readTree(dir string) ([]file, error) {
 			if err != nil {
 				return err
 			}
+			if !staysInside(f.path, target) {
+				return fmt.Errorf("%s is a link to %s, which is not in the tree", name, target)
+			}
 			f.digest = digestOf([]byte(target))
 		case !f.mode.IsRegular():
 			return fmt.Errorf("%s is neither a file nor a directory nor a link: packages contain no such thing", name)
@@ -143,6 +147,28 @@ func readTree(dir string) ([]file, error) {
 	}
 	slices.SortFunc(files, func(a, b file) int { return strings.Compare(a.path, b.path) })
 	return files, nil
+}
+
+// staysInside reports whether the target of a link at a path of the tree is in the tree, whatever
+// links are on the way: no ".." comes after a name.
+func staysInside(path, target string) bool {
+	if target == "" || filepath.IsAbs(target) {
+		return false
+	}
+	up, named := 0, false
+	for part := range strings.SplitSeq(filepath.ToSlash(target), "/") {
+		switch part {
+		case "..":
+			if named {
+				return false
+			}
+			up++
+		case ".", "":
+		default:
+			named = true
+		}
+	}
+	return up <= strings.Count(path, "/")
 }
 
 // digestFiles fills in the digests of regular files.

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"time"
 )
 
 func sortAll(names []string) { slices.Sort(names) }
@@ -30,20 +32,21 @@ func (s Store) Stage(key string) (*Stage, error) {
 	if filepath.Base(dir) != key || key == "" || key[0] == '.' {
 		return nil, fmt.Errorf("%q cannot be the name of a stage", key)
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
 		return nil, fmt.Errorf("the store of packages cannot be made: %w", err)
 	}
-	lock, err := os.OpenFile(filepath.Join(s.Dir, "staging", key+".lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	name := dir + ".lock"
+	lock, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the store of packages cannot be written: %w", err)
 	}
-	if err := lockFile(lock, exclusive); err != nil {
+	if lockFile(lock, exclusive) != nil || !isAt(lock, name) { // or Discard has just removed it
 		lock.Close()
 		return nil, ErrBusy
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil { // the holder before this one may have removed it
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		lock.Close()
-		return nil, err
+		return nil, fmt.Errorf("the store of packages cannot be written: %w", err)
 	}
 	return &Stage{Dir: dir, store: s, lock: lock}, nil
 }
@@ -54,65 +57,111 @@ func (g *Stage) Close() error { return g.lock.Close() }
 // Discard removes the directory.
 func (g *Stage) Discard() error {
 	defer g.lock.Close()
-	return removeReadOnly(g.Dir)
+	return errors.Join(removeReadOnly(g.Dir), os.Remove(g.lock.Name()))
 }
 
-// Commit makes the files of tree, a directory below Dir, read-only, seals them and moves them
-// to their place. It returns the digest of their contents, which Tree.Check takes. A tree that
-// is there already is kept if its contents are the same, and replaced otherwise. The stage
-// stays; Close or Discard it.
-func (g *Stage) Commit(id ID, tree string) (contents string, err error) {
-	if err := id.validate(); err != nil {
-		return "", err
+// Remove removes a file or directory of the stage, whatever its mode.
+func (g *Stage) Remove(name string) error {
+	if rel, err := filepath.Rel(g.Dir, name); err != nil || !filepath.IsLocal(rel) || rel == "." {
+		return fmt.Errorf("%s is not below %s", name, g.Dir)
 	}
-	files, err := readTree(tree)
+	return removeReadOnly(name)
+}
+
+// Commit is Seal and Sealed.Commit.
+func (g *Stage) Commit(id ID, tree string) (contents string, err error) {
+	s, err := g.Seal(id, tree)
 	if err != nil {
 		return "", err
 	}
-	contents = contentsDigest(files)
-	if old, err := g.store.Open(id); err == nil {
-		same := old.Check(contents) == nil
-		old.Close()
-		if same {
-			return contents, nil
-		}
-	}
-	ready := filepath.Join(g.Dir, "ready")
-	if err := removeReadOnly(ready); err != nil {
-		return "", err
-	}
-	if err := os.Mkdir(ready, 0o755); err != nil {
-		return "", err
-	}
-	if err := os.Rename(tree, filepath.Join(ready, treeName)); err != nil {
-		return "", err
-	}
-	if err := makeReadOnly(filepath.Join(ready, treeName)); err != nil {
-		return "", err
-	}
-	h := head{id: id, contents: contents}
-	h.count, h.bytes = totals(files)
-	if h.attributes, err = attributesDigest(filepath.Join(ready, treeName)); err != nil {
-		return "", err
-	}
-	if err := writeSeal(ready, h, files); err != nil {
-		return "", err
-	}
-	return contents, g.store.put(id, ready)
+	return s.Contents, s.Commit()
 }
 
-// put moves a sealed tree to its place. What is there moves to the trash.
-func (s Store) put(id ID, ready string) error {
-	place := s.place(id)
-	if err := os.MkdirAll(filepath.Dir(place), 0o755); err != nil {
-		return err
+// Sealed is a complete tree that is not in the store yet.
+type Sealed struct {
+	ID       ID
+	Contents string // the digest that Tree.Check takes
+	Store    Store  // in the stage; has this tree and no other
+	to       Store
+}
+
+// Seal makes the files of tree, a directory below Dir, read-only, seals them, and moves them to
+// a store of their own in the stage. It replaces the tree that an earlier Seal has left there.
+func (g *Stage) Seal(id ID, tree string) (*Sealed, error) {
+	if err := id.validate(); err != nil {
+		return nil, err
 	}
-	if _, err := os.Lstat(place); err == nil {
-		if err := s.Remove(Info{ID: id, place: place}); err != nil {
+	ready, own := filepath.Join(g.Dir, "ready"), Store{filepath.Join(g.Dir, "sealed")}
+	if err := errors.Join(removeReadOnly(ready), removeReadOnly(own.Dir), os.Mkdir(ready, 0o755)); err != nil {
+		return nil, err
+	}
+	moved := filepath.Join(ready, treeName)
+	if err := os.Rename(tree, moved); err != nil {
+		return nil, err
+	}
+	if err := makeReadOnly(moved); err != nil {
+		return nil, err
+	}
+	files, err := readTree(moved)
+	if err != nil {
+		return nil, err
+	}
+	h := head{id: id, contents: contentsDigest(files)}
+	h.count, h.bytes = totals(files)
+	if h.attributes, err = attributesDigest(moved); err != nil {
+		return nil, err
+	}
+	if err := writeSeal(ready, h, files); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Dir(own.place(id)), 0o755); err != nil {
+		return nil, err
+	}
+	return &Sealed{ID: id, Contents: h.contents, Store: own, to: g.store}, os.Rename(ready, own.place(id))
+}
+
+// Commit moves the tree to the store. A tree that is there already is kept if its contents are
+// the same, and replaced otherwise. The error is ErrInUse if a server runs from one that would
+// have to be replaced. The stage stays; Close or Discard it.
+func (s *Sealed) Commit() error {
+	place := s.to.place(s.ID)
+	for try := 0; ; try++ {
+		if old, err := s.to.Open(s.ID); err == nil {
+			same := old.Check(s.Contents) == nil
+			old.Close()
+			if same {
+				return nil
+			}
+		}
+		if _, err := os.Lstat(place); err == nil {
+			if err := s.to.Remove(Info{ID: s.ID, place: place}); err != nil {
+				return err
+			}
+		}
+		err := os.MkdirAll(filepath.Dir(place), 0o755)
+		if err == nil {
+			err = os.Rename(s.Store.place(s.ID), place)
+		}
+		if err == nil || try == 3 { // otherwise another process was there between two calls
 			return err
 		}
 	}
-	return os.Rename(ready, place)
+}
+
+// Sweep deletes what interrupted installations and removals have left: the trash, and stages
+// that nothing has used for that long. It returns no error, because nothing depends on it.
+func (s Store) Sweep(unused time.Duration) {
+	removeReadOnly(filepath.Join(s.Dir, "trash"))
+	locks, _ := filepath.Glob(filepath.Join(globQuote(s.Dir), "staging", "*.lock"))
+	for _, name := range locks {
+		info, err := os.Lstat(strings.TrimSuffix(name, ".lock"))
+		if err == nil && time.Since(info.ModTime()) < unused {
+			continue
+		}
+		if stage, err := s.Stage(strings.TrimSuffix(filepath.Base(name), ".lock")); err == nil {
+			stage.Discard()
+		}
+	}
 }
 
 // writeSeal replaces the seal beside a tree.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // Store is the directory of one user's packages. The directory need not exist.
@@ -60,18 +61,51 @@ func (s Store) Open(id ID) (*Tree, error) {
 		return nil, err
 	}
 	place := s.place(id)
-	f, err := os.Open(filepath.Join(place, sealName))
+	lock, err := lockDir(place, shared)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", id, err)
+	}
+	seal, err := os.Open(filepath.Join(place, sealName))
+	if err != nil {
+		lock.Close()
+		if errors.Is(err, fs.ErrNotExist) {
+			err = ErrNotInstalled
+		}
+		return nil, fmt.Errorf("%s: %w", id, err)
+	}
+	return &Tree{ID: id, Dir: filepath.Join(place, treeName), seal: seal, lock: lock}, nil
+}
+
+// lockDir locks the directory of a tree and its seal. The directory is locked, and not the
+// seal, because a slow check replaces the seal. The error is ErrNotInstalled if the directory
+// does not exist or is being removed.
+func lockDir(place string, how int) (*os.File, error) {
+	f, err := os.Open(place)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%s: %w", id, ErrNotInstalled)
+		return nil, ErrNotInstalled
 	case err != nil:
 		return nil, err
 	}
-	if err := lockFile(f, shared); err != nil {
-		f.Close()
-		return nil, fmt.Errorf("%s is being removed: %w", id, ErrNotInstalled)
+	err = lockFile(f, how)
+	if errors.Is(err, syscall.EWOULDBLOCK) || err == nil && !isAt(f, place) {
+		err = fmt.Errorf("it is being removed: %w", ErrNotInstalled)
 	}
-	return &Tree{ID: id, Dir: filepath.Join(place, treeName), seal: f}, nil
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// isAt reports whether an open file is still the one with that name.
+func isAt(f *os.File, name string) bool {
+	open, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	now, err := os.Lstat(name)
+	return err == nil && os.SameFile(open, now)
 }
 
 const (
@@ -84,12 +118,14 @@ type Tree struct {
 	ID   ID
 	Dir  string // the directory of its files
 	seal *os.File
+	lock *os.File
 }
 
 // Close releases the tree. The kernel does so when the program ends.
-func (t *Tree) Close() error { return t.seal.Close() }
+func (t *Tree) Close() error { return errors.Join(t.seal.Close(), t.lock.Close()) }
 
-// Trees returns the trees of the store, in the order of their paths.
+// Trees returns the trees of the store, in the order of their paths. A tree whose seal cannot
+// be read is left out, and the error names it.
 func (s Store) Trees() ([]Info, error) {
 	seals, err := filepath.Glob(filepath.Join(globQuote(s.Dir), "*", "*", "*", sealName))
 	if err != nil {
@@ -97,13 +133,16 @@ func (s Store) Trees() ([]Info, error) {
 	}
 	var out []Info
 	for _, file := range seals {
-		h, err := readSeal(file)
-		if err != nil {
-			return out, err
+		h, fault := readSeal(file)
+		switch {
+		case errors.Is(fault, fs.ErrNotExist): // removed since
+		case fault != nil:
+			err = errors.Join(err, fmt.Errorf("%s: %w", file, fault))
+		default:
+			out = append(out, Info{ID: h.id, Files: h.count, Bytes: h.bytes, place: filepath.Dir(file)})
 		}
-		out = append(out, Info{ID: h.id, Files: h.count, Bytes: h.bytes, place: filepath.Dir(file)})
 	}
-	return out, nil
+	return out, err
 }
 
 // globQuote escapes what filepath.Glob would expand.
@@ -124,19 +163,27 @@ var ErrInUse = errors.New("in use by a running server")
 
 // Remove deletes a tree. It returns ErrInUse if a server runs from it.
 func (s Store) Remove(info Info) error {
-	f, err := os.Open(filepath.Join(info.place, sealName))
+	lock, err := os.Open(info.place)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	if err := lockFile(f, exclusive); err != nil {
+	defer lock.Close()
+	if err := lockFile(lock, exclusive); err != nil {
 		return fmt.Errorf("%s: %w", info.ID, ErrInUse)
 	}
-	trash := filepath.Join(s.Dir, "trash")
-	if err := os.MkdirAll(trash, 0o700); err != nil {
-		return err
+	if !isAt(lock, info.place) {
+		return fmt.Errorf("%s: %w", info.ID, ErrNotInstalled)
 	}
-	at, err := os.MkdirTemp(trash, "")
+	trash := filepath.Join(s.Dir, "trash")
+	var at string
+	for range 3 { // another process may just have emptied and removed the trash
+		if err = os.MkdirAll(trash, 0o700); err == nil {
+			at, err = os.MkdirTemp(trash, "")
+		}
+		if err == nil {
+			break
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -144,24 +191,22 @@ func (s Store) Remove(info Info) error {
 		return err
 	}
 	os.Remove(filepath.Dir(info.place)) // the package's directory, if this was its last tree
-	return s.emptyTrash()
+	err = removeReadOnly(at)
+	os.Remove(trash)
+	return err
 }
 
-// emptyTrash deletes what an earlier removal has left.
-func (s Store) emptyTrash() error {
-	return removeReadOnly(filepath.Join(s.Dir, "trash"))
-}
-
-// removeReadOnly deletes a directory whose directories may be read-only.
+// removeReadOnly deletes a file, or a directory whose directories may be read-only.
 func removeReadOnly(dir string) error {
-	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() {
-			return os.Chmod(name, 0o700)
-		}
-		return err
-	})
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	err := os.RemoveAll(dir)
+	for try := 0; err != nil && try < 3; try++ { // another process may delete the same files
+		filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+			if d != nil && d.IsDir() {
+				os.Chmod(name, 0o700)
+			}
+			return nil
+		})
+		err = os.RemoveAll(dir)
 	}
-	return os.RemoveAll(dir)
+	return err
 }

@@ -1,0 +1,128 @@
+package install
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// FetchError reports that npm failed.
+type FetchError struct {
+	Package  string // as it was asked for
+	Script   string // NAME@VERSION of the package whose script failed; "" if it was no script
+	Status   int
+	Output   []string // the last lines that npm printed, without secrets
+	Code     string   // npm's name of the error, such as E404; "" if it gave none
+	Refused  []Refusal
+	Registry []string // the hosts that the installation reaches
+}
+
+// npmCode finds npm's name of an error.
+var npmCode = regexp.MustCompile(`^npm (?:error|ERR!) code (\S+)`)
+
+// codeOf returns npm's name of an error, from the lines that it printed.
+func codeOf(lines []string) string {
+	for _, line := range lines {
+		if m := npmCode.FindStringSubmatch(line); m != nil {
+			return m[1]
+		}
+	}
+	return ""
+}
+
+func (e *FetchError) Error() string {
+	if e.Script != "" {
+		return fmt.Sprintf("%s: the install script of %s failed with status %d. It runs without a network. %s\n%s", e.Package, e.Script, e.Status, e.attempts(), e.tail())
+	}
+	if address := e.foreign(); address != "" {
+		return fmt.Sprintf("%s: the registry (%s) sends npm to %s, which npm's configuration does not name as a registry. The installation was refused access to it. If packages come from there: npm config set @packages-from:registry %s. If the registry has them itself: npm config set replace-registry-host always", e.Package, strings.Join(e.Registry, ", "), address, address)
+	}
+	if text := known[e.Code]; text != "" {
+		return fmt.Sprintf("%s%s (%s)%s", e.Package, text, e.Code, e.more())
+	}
+	if e.Code == "" {
+		return fmt.Sprintf("%s: npm ended with status %d\n%s", e.Package, e.Status, e.tail())
+	}
+	return fmt.Sprintf("%s: npm failed with %s\n%s", e.Package, e.Code, e.tail())
+}
+
+const (
+	unreachable = ": the registry cannot be reached. What was fetched is kept, and the next start continues"
+	forbidden   = ": the registry refuses access. Log in with npm login, or check the registry of your npm configuration (npm config get registry)"
+	certificate = ": the registry's certificate is not one that npm trusts. If your organisation has its own authority: npm config set cafile FILE"
+)
+
+// known has what npm's errors mean, by their names.
+var known = map[string]string{
+	"E404":       " is not in the registry, or a package that it needs is not. Check the spelling",
+	"ETARGET":    ": the registry has no such version, of it or of a package that it needs",
+	"EINTEGRITY": ": a file from the registry is not the one that its metadata names. Nothing was installed",
+	"E401":       forbidden, "E403": forbidden, "ENEEDAUTH": forbidden,
+	"ENOSPC":       ": the disk is full. What was installed before is as it was",
+	"EDQUOT":       ": your quota of the disk is used up. What was installed before is as it was",
+	"EBADENGINE":   ": it does not run on this version of node",
+	"EBADPLATFORM": ": it, or a package that it needs, is not for this system",
+	"EAI_AGAIN":    unreachable, "ENOTFOUND": unreachable, "ECONNREFUSED": unreachable, "ECONNRESET": unreachable, "ETIMEDOUT": unreachable,
+	"ERR_SOCKET_TIMEOUT": unreachable, "ENETUNREACH": unreachable, "EHOSTUNREACH": unreachable, "EIDLETIMEOUT": unreachable, "ERR_SOCKET_CONNECTION_TIMEOUT": unreachable,
+	"SELF_SIGNED_CERT_IN_CHAIN": certificate, "DEPTH_ZERO_SELF_SIGNED_CERT": certificate, "UNABLE_TO_VERIFY_LEAF_SIGNATURE": certificate,
+	"UNABLE_TO_GET_ISSUER_CERT_LOCALLY": certificate, "CERT_HAS_EXPIRED": certificate, "ERR_TLS_CERT_ALTNAME_INVALID": certificate, "UNABLE_TO_GET_ISSUER_CERT": certificate,
+}
+
+// npmSaid finds the line in which npm says what the error is about.
+var npmSaid = regexp.MustCompile(`^npm (?:error|ERR!) (?:404|notarget|network request to|request to|Verification failed|sha512|[0-9]{3} )`)
+
+// more returns what npm says of an error in its own words, in one line.
+func (e *FetchError) more() string {
+	for _, line := range e.Output {
+		if npmSaid.MatchString(line) {
+			_, text, _ := strings.Cut(line, " ")
+			_, text, _ = strings.Cut(text, " ")
+			return ". npm: " + strings.TrimSpace(text)
+		}
+	}
+	return ""
+}
+
+// npmRequest finds the address of a request that failed.
+var npmRequest = regexp.MustCompile(`\brequest to (https?://[^/\s]+/)`)
+
+// foreign returns the address of a host that is no registry and that npm was refused, or "".
+func (e *FetchError) foreign() string {
+	refused := slices.IndexFunc(e.Refused, func(r Refusal) bool {
+		return r.Axis == policy.AxisNet && (r.Operation == "connect" || r.Operation == "resolve") && r.Target != ""
+	})
+	if refused < 0 {
+		return ""
+	}
+	for _, line := range e.Output {
+		if m := npmRequest.FindStringSubmatch(line); m != nil {
+			if u, err := url.Parse(m[1]); err == nil && !slices.Contains(e.Registry, u.Host) {
+				return m[1]
+			}
+		}
+	}
+	r := e.Refused[refused]
+	if r.Reason != policy.DeniedNotGranted {
+		return ""
+	}
+	return "https://" + strings.TrimSuffix(r.Target, ":443") + "/"
+}
+
+// attempts returns what the jail refused, in sentences.
+func (e *FetchError) attempts() string {
+	var all []string
+	for _, r := range e.Refused {
+		all = append(all, r.String()+".")
+	}
+	return strings.Join(all[:min(len(all), maxChanges)], " ")
+}
+
+// tail returns the last lines that npm printed.
+func (e *FetchError) tail() string {
+	const lines = 8
+	return strings.Join(e.Output[max(0, len(e.Output)-lines):], "\n")
+}

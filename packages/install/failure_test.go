@@ -1,0 +1,116 @@
+package install
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/packages/launcher"
+	"github.com/mcp-jail/mcp-jail/packages/lockfile"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// TestFetchError tests that each error of npm says what to do.
+func TestFetchError(t *testing.T) {
+	refused := []Refusal{{Denial: policy.Denial{Axis: policy.AxisNet, Operation: "connect", Target: "cdn.test:443", Reason: policy.DeniedNotGranted, Count: 1}}}
+	for _, c := range []struct {
+		e    FetchError
+		want string
+	}{
+		{FetchError{Output: []string{"npm error code ENOTFOUND"}}, "the next start continues"},
+		{FetchError{Output: []string{"npm ERR! code E403"}}, "npm login"},
+		{FetchError{Output: []string{"npm error code SELF_SIGNED_CERT_IN_CHAIN"}}, "npm config set cafile FILE"},
+		{FetchError{Output: []string{"npm error code ENOTFOUND", "npm error network request to https://cdn.test/x.tgz failed"}, Refused: refused, Registry: []string{"r.test"}}, "npm config set @packages-from:registry https://cdn.test/"},
+		{FetchError{Output: []string{"npm error code ENOTFOUND"}, Refused: refused, Registry: []string{"r.test"}}, "sends npm to https://cdn.test/"},
+		{FetchError{Status: 9, Output: []string{"a", "b"}}, "ended with status 9\na\nb"},
+		{FetchError{Output: []string{"npm error code ESTRANGE", "b"}}, "failed with ESTRANGE"},
+		{FetchError{Script: "evil@1", Status: 3, Refused: refused}, "the install script of evil@1 failed with status 3"},
+	} {
+		c.e.Package, c.e.Code = "pkg", codeOf(c.e.Output)
+		if text := c.e.Error(); !strings.HasPrefix(text, "pkg: ") || !strings.Contains(text, c.want) {
+			t.Errorf("%s\nwant %q", text, c.want)
+		}
+	}
+}
+
+// TestMovedError tests that the reason is told why a tree of the same packages has other files.
+func TestMovedError(t *testing.T) {
+	pinned := &lockfile.Entry{Key: lockfile.Key{Ecosystem: lockfile.NPM, Spec: "pkg"}, Tree: "t", Files: "1"}
+	scripts := *pinned
+	scripts.Packages = []lockfile.Package{{Path: "node_modules/a", Scripts: lockfile.ScriptsRun, Integrity: "sha512-x"}}
+	loose := *pinned
+	loose.Files, loose.Packages = "2", []lockfile.Package{{Path: "node_modules/a"}}
+	other := *pinned
+	other.Files = "2"
+	for _, c := range []struct {
+		pinned, found *lockfile.Entry
+		want          string
+	}{{&scripts, &other, "install scripts ran"}, {pinned, &loose, "no integrity for a"}, {pinned, &other, "another version of npm"}} {
+		if text := samePin(c.pinned, c.found, "file").Error(); !strings.Contains(text, c.want) || !strings.Contains(text, "--update") {
+			t.Errorf("%s\nwant %q", text, c.want)
+		}
+	}
+}
+
+// TestPinnedSpecs tests which packages are asked for to get pinned ones again.
+func TestPinnedSpecs(t *testing.T) {
+	l, err := launcher.Parse([]string{"npx", "-y", "-p", "@s/a@^1", "-p", "b@npm:@t/c", "-p", "github:me/d", "-p", "new", "x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pinned := &lockfile.Entry{Packages: []lockfile.Package{{Path: "node_modules/@s/a", Version: "1.2.3"}, {Path: "node_modules/b", Name: "@t/c", Version: "2.0.0"}, {Path: "node_modules/d", Version: "3.0.0"}}}
+	want := "@s/a@1.2.3 b@npm:@t/c@2.0.0 github:me/d new"
+	if got := strings.Join(pinnedSpecs(&l, pinned), " "); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if err := fetchable(&l); err == nil || !strings.Contains(err.Error(), "github:me/d is not a package of a registry") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestRefusal tests the words for attempts. A name that a package has chosen cannot write on the
+// terminal.
+func TestRefusal(t *testing.T) {
+	r := Refusal{"evil@1.0.0", policy.Denial{Operation: "create", Target: "/home/u/\x1b[2J", Count: 2}}
+	if got, want := r.String(), `the install script of evil@1.0.0 tried to create "/home/u/\x1b[2J" (2 times): refused`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// TestSeedCache tests what an installation takes from the user's cache of npm.
+func TestSeedCache(t *testing.T) {
+	user, own := t.TempDir(), t.TempDir()
+	for name, text := range map[string]string{"index-v5/aa/bb/cc": "entry", "content-v2/sha512/aa/bb/cc": "content", "tmp/half": "x", "index-v5/aa/bb/mine": "theirs"} {
+		file := filepath.Join(user, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mine := filepath.Join(own, "index-v5/aa/bb/mine")
+	if err := os.MkdirAll(filepath.Dir(mine), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(mine, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := seedCache(t.Context(), user, own); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if to, err := os.Readlink(filepath.Join(own, "content-v2/sha512/aa/bb/cc")); err != nil || to != filepath.Join(user, "content-v2/sha512/aa/bb/cc") {
+		t.Errorf("%q, %v", to, err)
+	}
+	for name, want := range map[string]string{"index-v5/aa/bb/cc": "entry", "index-v5/aa/bb/mine": "mine", "tmp/half": ""} {
+		if text, _ := os.ReadFile(filepath.Join(own, name)); string(text) != want {
+			t.Errorf("%s has %q, want %q", name, text, want)
+		}
+	}
+	if err := seedCache(t.Context(), filepath.Join(user, "missing"), t.TempDir()); err != nil {
+		t.Errorf("a missing cache: %v", err)
+	}
+}

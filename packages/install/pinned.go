@@ -1,0 +1,96 @@
+package install
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/packages/launcher"
+	"github.com/mcp-jail/mcp-jail/packages/lockfile"
+)
+
+// pinnedSpecs returns the packages of a line in the versions that an entry pins. A package that
+// is no registry's stays as the line names it: its name alone would name another package.
+func pinnedSpecs(line *launcher.Line, pinned *lockfile.Entry) (specs []string) {
+	for _, p := range line.Packages {
+		at := slices.IndexFunc(pinned.Packages, func(l lockfile.Package) bool { return l.Path == "node_modules/"+p.Name })
+		switch {
+		case at < 0 || p.Name == "":
+			specs = append(specs, p.Raw)
+		case p.Kind == launcher.Registry:
+			specs = append(specs, p.Name+"@"+pinned.Packages[at].Version)
+		case p.Kind == launcher.Alias:
+			specs = append(specs, p.Name+"@npm:"+p.Target+"@"+pinned.Packages[at].Version)
+		default:
+			specs = append(specs, p.Raw)
+		}
+	}
+	return specs
+}
+
+// scriptsRan reports whether the tree of an entry was made with install scripts.
+func scriptsRan(e *lockfile.Entry) bool {
+	return slices.ContainsFunc(e.Packages, func(p lockfile.Package) bool { return p.Scripts == lockfile.ScriptsRun })
+}
+
+// samePin returns an error if a package that was installed again is not the pinned one.
+func samePin(pinned, e *lockfile.Entry, file string) error {
+	if pinned.Tree == e.Tree && pinned.Files == e.Files {
+		return nil
+	}
+	return &MovedError{Pinned: pinned, Found: e, LockFile: file}
+}
+
+// MovedError reports that what the registry gives today is not what the lock file pins.
+type MovedError struct {
+	Pinned, Found *lockfile.Entry
+	LockFile      string
+}
+
+// maxChanges bounds the changes that an error names.
+const maxChanges = 10
+
+func (e *MovedError) Error() string {
+	text := fmt.Sprintf("%s is pinned by %s, and the registry gives something else now:", e.Pinned.Key, e.LockFile)
+	if e.Pinned.Tree == e.Found.Tree {
+		text = fmt.Sprintf("%s is pinned by %s. Its packages are the same, and their files are not: %s", e.Pinned.Key, e.LockFile, e.why())
+	} else {
+		for n, c := range lockfile.Diff(e.Pinned, e.Found) {
+			if n == maxChanges {
+				text += "\n  …"
+				break
+			}
+			text += "\n  " + c.Text
+		}
+	}
+	return text + "\nNothing was changed. To see and accept it: mcp-jail install --update -- npx -y " + e.Pinned.Spec
+}
+
+// why returns why a tree of the same packages may have other files.
+func (e *MovedError) why() string {
+	var loose []string
+	for _, p := range e.Found.Packages {
+		if p.Integrity == "" {
+			loose = append(loose, strings.TrimPrefix(p.Path, "node_modules/"))
+		}
+	}
+	switch {
+	case scriptsRan(e.Pinned):
+		return "install scripts ran, and what they make may differ from run to run."
+	case loose != nil:
+		return "the registry gives no integrity for " + strings.Join(loose[:min(len(loose), maxChanges)], ", ") + ", so it can have been replaced."
+	}
+	return "the same archives were unpacked differently, for example by another version of npm."
+}
+
+// ChangedError reports that the installed files of a package are not those that are pinned.
+type ChangedError struct {
+	Entry *lockfile.Entry
+	Err   error // usually a *store.ChangedError
+}
+
+func (e *ChangedError) Error() string {
+	return fmt.Sprintf("%s. To install the pinned ones again: mcp-jail install --repair -- npx -y %s. To accept what the registry has now: mcp-jail install --update -- npx -y %s", e.Err, e.Entry.Spec, e.Entry.Spec)
+}
+
+func (e *ChangedError) Unwrap() error { return e.Err }

@@ -1,0 +1,130 @@
+package install
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"time"
+)
+
+// Progress is how far an installation is.
+type Progress struct {
+	Step  Step
+	Files int   // unpacked so far
+	Bytes int64 // fetched and unpacked so far
+}
+
+// Step is what an installation does.
+type Step string
+
+const (
+	Waiting  Step = "waiting"  // for another installation of the same package
+	Fetching Step = "fetching" // resolving, fetching and unpacking
+	Scripts  Step = "scripts"  // running the scripts of packages
+	Sealing  Step = "sealing"  // hashing the files and moving them to their place
+)
+
+// Limits bound what an installation uses of the disk. 0 is the usual limit.
+type Limits struct {
+	FileMB  int // of one file: 512
+	TotalMB int // of all that is fetched and unpacked: 2048. It is watched, and can be exceeded for a second
+	Files   int // that are unpacked: 300,000. Watched, too
+}
+
+func (l Limits) file() int    { return cmp.Or(l.FileMB, 512) }
+func (l Limits) total() int64 { return int64(cmp.Or(l.TotalMB, 2048)) << 20 }
+func (l Limits) files() int   { return cmp.Or(l.Files, 300_000) }
+
+// TooLargeError reports that an installation was ended because of its size.
+type TooLargeError struct {
+	Package string
+	File    bool // one file is too large; false: all together
+	MB      int  // the limit
+	Files   int  // not 0: there are more files than that, and MB does not count
+}
+
+func (e *TooLargeError) Error() string {
+	if e.Files != 0 {
+		return fmt.Sprintf("%s and the packages that it needs have more than %d files, which is the limit of an installation. Nothing was installed", e.Package, e.Files)
+	}
+	if e.File {
+		return fmt.Sprintf("%s: a file of it, or of a package that it needs, is larger than %d MB, which is the limit of an installation. Nothing was installed", e.Package, e.MB)
+	}
+	return fmt.Sprintf("%s and the packages that it needs take more than %d MB, which is the limit of an installation. Nothing was installed", e.Package, e.MB)
+}
+
+func (i *Installer) progress(p Progress) {
+	if i.Progress != nil {
+		i.Progress(p)
+	}
+}
+
+// A watch measures what an installation writes, a few times a second.
+type watch struct {
+	installer *Installer
+	step      Step
+	work      string // where npm unpacks
+	cache     string // where npm keeps what it has fetched
+	tooLarge  context.CancelCauseFunc
+	pkg       string
+}
+
+// run measures until the returned function is called.
+func (w *watch) run() (stop func()) {
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			begin := time.Now()
+			w.look()
+			// A look takes a tenth of the time at most: a tree may have 100,000 files.
+			pause := max(250*time.Millisecond, 9*time.Since(begin))
+			select {
+			case <-done:
+				return
+			case <-time.After(pause):
+			}
+		}
+	}()
+	return func() { close(done); <-ended }
+}
+
+func (w *watch) look() {
+	p := Progress{Step: w.step}
+	for _, dir := range []string{w.work, filepath.Join(w.cache, "content-v2"), filepath.Join(w.cache, "tmp")} {
+		if dir == "" || !filepath.IsAbs(dir) {
+			continue
+		}
+		files, bytes := measure(dir)
+		p.Bytes += bytes
+		if dir == w.work {
+			p.Files = files
+		}
+	}
+	w.installer.progress(p)
+	limits := w.installer.Limits
+	switch {
+	case w.tooLarge == nil:
+	case p.Bytes > limits.total():
+		w.tooLarge(&TooLargeError{Package: w.pkg, MB: int(limits.total() >> 20)})
+	case p.Files > limits.files():
+		w.tooLarge(&TooLargeError{Package: w.pkg, Files: limits.files()})
+	}
+}
+
+// measure returns the number of files below a directory and their bytes.
+func measure(dir string) (files int, bytes int64) {
+	filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return nil
+		}
+		if info, err := d.Info(); err == nil {
+			files++
+			bytes += info.Size()
+		}
+		return nil
+	})
+	return files, bytes
+}

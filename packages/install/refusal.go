@@ -1,0 +1,61 @@
+package install
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// Refusal is an attempt that the jail of an installation has refused.
+type Refusal struct {
+	Package string // NAME@VERSION whose script it was; "" for npm itself
+	policy.Denial
+}
+
+// String returns the refusal as a sentence.
+func (r Refusal) String() string {
+	who := "npm"
+	if r.Package != "" {
+		who = "the install script of " + r.Package
+	}
+	times := ""
+	if r.Count > 1 {
+		times = fmt.Sprintf(" (%d times)", r.Count)
+	}
+	return who + " tried " + attempt(r.Denial) + times + ": refused"
+}
+
+// attempt returns what was attempted. Targets are quoted: they are names that a package has
+// chosen, and a terminal shows them.
+func attempt(d policy.Denial) string {
+	target := strconv.Quote(d.Target)
+	if d.Target == "" {
+		target = "something"
+	}
+	switch d.Operation {
+	case "connect":
+		return "to connect to " + target
+	case "send":
+		return "to send to " + target
+	case "resolve":
+		return "to look up the name " + target
+	case "exec":
+		return "to start " + target
+	case "mkdir":
+		return "to make the directory " + target
+	case "create", "write", "truncate", "remove", "rename", "link":
+		return "to " + d.Operation + " " + target
+	case "":
+		return "to use " + target
+	}
+	return d.Operation + " of " + target
+}
+
+// refusals returns the denials of a jail as those of a package.
+func refusals(pkg string, denials []policy.Denial) (out []Refusal) {
+	for _, d := range denials {
+		out = append(out, Refusal{pkg, d})
+	}
+	return out
+}

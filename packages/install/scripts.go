@@ -1,0 +1,55 @@
+package install
+
+import (
+	"context"
+	"maps"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/packages/npm"
+)
+
+// scriptsName is the name of the jails in which scripts run. Their HOME is another one than
+// that of the npm that fetches: no script reads or changes npm's cache.
+const scriptsName = "scripts"
+
+// nowhere is the only host that scripts may reach. Its name never resolves (RFC 6761, section
+// 6.4). With it the jail sees which names a script looks up; with no host at all, the jail has
+// nothing that could.
+func nowhere() *url.URL { return &url.URL{Scheme: "https", Host: "nowhere.invalid"} }
+
+// runScripts runs the scripts of packages, those of each package in a jail of its own, which
+// has neither a network nor credentials. The tree is moved to the HOME of that jail.
+func (r *npmRun) runScripts(ctx context.Context, packages []npm.Package) (refused []Refusal, err error) {
+	j := &fetchJail{host: r.jail.host, dir: r.jail.dir, name: scriptsName, path: r.jail.path, registries: []*url.URL{nowhere()}, variables: map[string]string{}, launcher: r.jail.launcher, fileMB: r.jail.fileMB}
+	work := filepath.Join(j.home(), "work")
+	if err := os.MkdirAll(j.home(), 0o700); err != nil {
+		return nil, err
+	}
+	if err := os.Rename(r.work, work); err != nil {
+		return nil, err
+	}
+	r.work = work
+	settings := ownSettings(filepath.Join(j.home(), "cache"))
+	maps.Copy(settings, map[string]string{"offline": "true", "ignore-scripts": "false", "foreground-scripts": "true"})
+	for name, value := range settings {
+		j.set(name, value)
+	}
+	// npm runs the scripts of outer packages first, too.
+	packages = slices.Clone(packages)
+	slices.SortStableFunc(packages, func(a, b npm.Package) int {
+		return strings.Count(a.Path, "node_modules/") - strings.Count(b.Path, "node_modules/")
+	})
+	for _, name := range names(packages) {
+		w := &watch{installer: r.installer, step: Scripts, work: work, pkg: r.line.Packages[0].String()}
+		more, err := r.runNPM(ctx, j, w, name, "rebuild", "--prefix", work, "--", name)
+		refused = append(refused, more...)
+		if err != nil {
+			return refused, err
+		}
+	}
+	return refused, nil
+}

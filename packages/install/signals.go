@@ -1,0 +1,107 @@
+package install
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/packages/lockfile"
+	"github.com/mcp-jail/mcp-jail/packages/npm"
+)
+
+// maxPackument bounds the metadata of a package.
+const maxPackument = 64 << 20
+
+// signals returns what the registry's metadata say against a new version. `npm view` fetches
+// them whole, with the publishers, and leaves them in its cache.
+func (r *npmRun) signals(ctx context.Context, old, e *lockfile.Entry) ([]npm.Signal, error) {
+	w := &watch{installer: r.installer, step: Fetching, pkg: e.Name}
+	if _, err := r.runNPM(ctx, r.jail, w, "", "view", "--json", "--", e.Name, "name"); err != nil {
+		return nil, err
+	}
+	registry, err := r.config.registryOf(e.Name)
+	if err != nil {
+		return nil, err
+	}
+	text, err := cachedPackument(filepath.Join(r.jail.home(), "cache", "_cacache"), registry, e.Name)
+	if err != nil {
+		return nil, fmt.Errorf("the metadata of %s are not in npm's cache: %w", e.Name, err)
+	}
+	return npm.Signals(text, old.Version, e.Version)
+}
+
+// cachedPackument returns the metadata of a package from npm's cache (cacache, version 5 of its
+// index): the whole form if it is there.
+func cachedPackument(cache string, registry *url.URL, name string) ([]byte, error) {
+	address := strings.TrimSuffix(registry.String(), "/") + "/" + strings.ReplaceAll(name, "/", "%2f")
+	key := "make-fetch-happen:request-cache:" + address
+	sum := sha256.Sum256([]byte(key))
+	digits := hex.EncodeToString(sum[:])
+	bucket, err := os.Open(filepath.Join(cache, "index-v5", digits[:2], digits[2:4], digits[4:]))
+	if err != nil {
+		return nil, err
+	}
+	defer bucket.Close()
+	var best []byte
+	lines := bufio.NewScanner(io.LimitReader(bucket, 16<<20))
+	lines.Buffer(nil, 4<<20)
+	for lines.Scan() {
+		_, text, _ := bytes.Cut(lines.Bytes(), []byte("\t"))
+		var e struct {
+			Key, Integrity string
+			Metadata       struct {
+				ReqHeaders map[string]string
+			}
+		}
+		if json.Unmarshal(text, &e) != nil || e.Key != key {
+			continue
+		}
+		content, err := cachedContent(cache, e.Integrity)
+		if err != nil {
+			continue // npm has replaced it
+		}
+		best = content
+		if !strings.Contains(e.Metadata.ReqHeaders["accept"], "install-v1") {
+			break
+		}
+	}
+	if best == nil {
+		return nil, os.ErrNotExist
+	}
+	return best, lines.Err()
+}
+
+// cachedContent returns a file of npm's cache by its integrity.
+func cachedContent(cache, integrity string) ([]byte, error) {
+	sum, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(integrity, "sha512-"))
+	if err != nil || len(sum) != sha512.Size {
+		return nil, fmt.Errorf("%q is not an integrity of SHA-512", integrity)
+	}
+	digits := hex.EncodeToString(sum)
+	f, err := os.Open(filepath.Join(cache, "content-v2", "sha512", digits[:2], digits[2:4], digits[4:]))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxPackument))
+	if got := sha512.Sum512(text); err == nil && !bytes.Equal(got[:], sum) {
+		err = fmt.Errorf("the file of npm's cache is not that of %s", integrity)
+	}
+	return text, err
+}
+
+// packageName returns the name of the package at a place in a tree.
+func packageName(path string) string {
+	return path[strings.LastIndex("/"+path, "/node_modules/")+len("node_modules/"):]
+}

@@ -1,0 +1,121 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+
+	"github.com/mcp-jail/mcp-jail/packages/installed"
+	"github.com/mcp-jail/mcp-jail/packages/launcher"
+	"github.com/mcp-jail/mcp-jail/packages/lockfile"
+	"github.com/mcp-jail/mcp-jail/packages/npm"
+	"github.com/mcp-jail/mcp-jail/packages/store"
+)
+
+// Update is what an update would change. Nothing has changed before Installer.Accept.
+type Update struct {
+	Old *lockfile.Entry // nil if nothing is pinned
+	// New has the tools that Old pins. A caller that has asked the new version for its tools
+	// replaces them.
+	New        *lockfile.Entry
+	Signals    []npm.Signal // what the registry's metadata say against the new version
+	SignalsErr error        // why Signals could not be found out
+	Scripts    []string     // NAME@VERSION of the packages that have install scripts
+	Refused    []Refusal
+	Skipped    []string // those of Scripts that did not run
+
+	// Store and LockFile have the new version and no other, for an installed.Finder that
+	// starts it before it is accepted. They exist until Accept or Close.
+	Store    store.Store
+	LockFile string
+
+	stage  *store.Stage
+	sealed *store.Sealed
+}
+
+// Update fetches the newest packages for a line beside the pinned ones. The caller gives the
+// result to Accept or closes it. Until then no other installation of the package can begin.
+func (i *Installer) Update(ctx context.Context, line *launcher.Line) (*Update, error) {
+	stage, err := i.stage(ctx, line)
+	if err != nil {
+		return nil, err
+	}
+	u, err := i.update(ctx, stage, line)
+	if err != nil {
+		stage.Close()
+		return nil, err
+	}
+	return u, nil
+}
+
+func (i *Installer) update(ctx context.Context, stage *store.Stage, line *launcher.Line) (*Update, error) {
+	old, err := i.pinned(installed.Key(line, i.Host.Dir))
+	if err != nil {
+		return nil, err
+	}
+	f, err := i.fetch(ctx, stage, line, nil, true)
+	if err != nil {
+		return nil, err
+	}
+	u := &Update{Old: old, New: f.entry, Refused: f.refused, Skipped: f.skipped, Scripts: entryScripts(f.entry), Store: f.sealed.Store, LockFile: filepath.Join(stage.Dir, lockfile.FileName), stage: stage, sealed: f.sealed}
+	if old != nil {
+		u.New.Note, u.New.Pins = old.Note, maps.Clone(old.Pins)
+		if f.run != nil && old.Name == f.entry.Name && old.Version != f.entry.Version {
+			u.Signals, u.SignalsErr = f.run.signals(ctx, old, f.entry)
+		}
+	}
+	if err := stage.Remove(u.LockFile); err != nil {
+		return nil, err
+	}
+	return u, lockfile.Update(u.LockFile, func(file *lockfile.File) error { return file.Set(u.New) })
+}
+
+// entryScripts returns the packages of an entry that have install scripts.
+func entryScripts(e *lockfile.Entry) (all []string) {
+	for _, p := range e.Packages {
+		if p.Scripts != lockfile.NoScripts {
+			name := p.Name
+			if name == "" {
+				name = packageName(p.Path)
+			}
+			all = append(all, name+"@"+p.Version)
+		}
+	}
+	return all
+}
+
+// Changes returns what the update changes. There are none if the pinned packages are the
+// newest.
+func (u *Update) Changes() []lockfile.Change {
+	changes := lockfile.Diff(u.Old, u.New)
+	if changes == nil && u.Old != nil && u.Old.Files != u.New.Files {
+		moved := &MovedError{Pinned: u.Old, Found: u.New}
+		changes = append(changes, lockfile.Change{Kind: lockfile.Integrity, Text: "the packages are the same, and their files are not: " + moved.why()})
+	}
+	return changes
+}
+
+// Accept makes an update the installed and pinned version. The old tree stays in the store,
+// unless it is one of the same packages. An update that is not accepted because of an error can
+// be accepted again.
+func (i *Installer) Accept(u *Update) error {
+	if err := u.sealed.Commit(); err != nil {
+		return inStore(u.New, err)
+	}
+	if err := i.pin(u.Old, u.New); err != nil {
+		return err
+	}
+	i.tidy(u.stage)
+	return nil
+}
+
+// Close gives an update up. What it has fetched is kept for the next installation. After Accept
+// it does nothing.
+func (u *Update) Close() error {
+	if err := u.stage.Close(); !errors.Is(err, os.ErrClosed) {
+		return err
+	}
+	return nil
+}

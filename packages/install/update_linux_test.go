@@ -1,0 +1,155 @@
+package install
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit/registry"
+	"github.com/mcp-jail/mcp-jail/packages/installed"
+	"github.com/mcp-jail/mcp-jail/packages/lockfile"
+	"github.com/mcp-jail/mcp-jail/packages/npm"
+	"github.com/mcp-jail/mcp-jail/packages/store"
+)
+
+// changes returns changes as lines.
+func changes(all []lockfile.Change) string {
+	var lines []string
+	for _, c := range all {
+		lines = append(lines, string(c.Kind)+": "+c.Text)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// TestUpdate updates to a version with a new dependency, another publisher's mark and a script.
+// Nothing changes before the update is accepted.
+func TestUpdate(t *testing.T) {
+	first := server("1.0.0")
+	first.Attested = true
+	site := registry.Start(t, registry.Stock{Packages: []registry.Package{plain("1.0.0"), first}})
+	u := newUser(t, site.URL)
+	i := u.installer()
+	u.installs(i, "@scope/server@latest")
+	same, err := i.Update(t.Context(), line(t, "@scope/server@latest"))
+	if err != nil || same.Changes() != nil || same.Signals != nil {
+		t.Fatalf("the same version: %+v, %v", same, err)
+	}
+	if err := same.Close(); err != nil {
+		t.Error(err)
+	}
+
+	second := registry.MCPServer{Name: "@scope/server", Version: "2.0.0", Dependencies: map[string]string{"plain": "^1.0.0", "newcomer": "1"}, OnInstall: &registry.Attack{}}.Package()
+	second.Deprecated = "do not use it"
+	site.Publish(second, registry.Package{Name: "newcomer", Version: "1.0.0", Files: map[string]string{"index.js": ""}})
+	before, err := os.ReadFile(i.LockFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, accept := range []bool{false, true} {
+		update, err := i.Update(t.Context(), line(t, "@scope/server@latest"))
+		if err != nil {
+			t.Fatalf("%v\n%s", err, u.told)
+		}
+		if now, err := os.ReadFile(i.LockFile); err != nil || string(now) != string(before) {
+			t.Errorf("the lock file has changed before: %v", err)
+		}
+		if trees, err := i.Store.Trees(); err != nil || len(trees) != 1 {
+			t.Errorf("before, the store has %v, %v", trees, err)
+		}
+		u.runs(i, "@scope/server", "1.0.0")
+		if about, err := starts(update.Store, update.LockFile, i.Host, line(t, "@scope/server@latest")); err != nil || about["version"] != "2.0.0" {
+			t.Errorf("a trial: %v, %v", about, err)
+		}
+		if !accept {
+			if err := update.Close(); err != nil {
+				t.Error(err)
+			}
+			continue
+		}
+		checkUpdate(t, update)
+		if err := errors.Join(i.Accept(update), update.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	u.runs(i, "@scope/server", "2.0.0")
+	if trees, err := i.Store.Trees(); err != nil || len(trees) != 2 {
+		t.Errorf("after, the store has %v, %v: the old version is kept until it is removed", trees, err)
+	}
+}
+
+// checkUpdate checks what an update says about the second version.
+func checkUpdate(t *testing.T, update *Update) {
+	t.Helper()
+	text := changes(update.Changes())
+	for _, want := range []string{"1.0.0", "2.0.0", "newcomer", "script"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the changes do not have %q:\n%s", want, text)
+		}
+	}
+	var kinds []npm.SignalKind
+	for _, s := range update.Signals {
+		kinds = append(kinds, s.Kind)
+	}
+	slices.Sort(kinds)
+	if want := []npm.SignalKind{npm.Deprecated, npm.ProvenanceLost, npm.ScriptsAdded}; !slices.Equal(kinds, want) || update.SignalsErr != nil {
+		t.Errorf("the signals are %q, %v, want %q", kinds, update.SignalsErr, want)
+	}
+	if want := []string{"@scope/server@2.0.0"}; !slices.Equal(update.Scripts, want) || !slices.Equal(update.Skipped, want) {
+		t.Errorf("scripts %q, skipped %q", update.Scripts, update.Skipped)
+	}
+}
+
+// TestUpdateOvertaken tests that an update is refused if another process has pinned something
+// meanwhile.
+func TestUpdateOvertaken(t *testing.T) {
+	site := registry.Start(t, registry.Stock{Packages: []registry.Package{plain("1.0.0"), server("1.0.0")}})
+	u := newUser(t, site.URL)
+	i := u.installer()
+	update, err := i.Update(t.Context(), line(t, "@scope/server"))
+	jailed(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer update.Close()
+	if update.Old != nil {
+		t.Errorf("%+v was pinned", update.Old)
+	}
+	other := *update.New
+	other.Version, other.Tree = "0.9.0", "sha256:"+strings.Repeat("0", 64)
+	if err := i.pin(nil, &other); err != nil {
+		t.Fatal(err)
+	}
+	if err := i.Accept(update); err == nil || !strings.Contains(err.Error(), "by another process") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestRepublished tests a version whose content is replaced in the registry: before it was
+// pinned npm's cache may notice, and afterwards the pin does.
+func TestRepublished(t *testing.T) {
+	site := registry.Start(t, registry.Stock{Packages: []registry.Package{plain("1.0.0"), server("1.0.0")}})
+	u := newUser(t, site.URL)
+	i := u.installer()
+	e := u.installs(i, "@scope/server").Entry
+	evil := plain("1.0.0")
+	evil.Files["index.js"] = "evil()"
+	site.Publish(evil)
+	makeWritable(i.Store.Dir)
+	if err := os.RemoveAll(filepath.Join(i.Store.Dir, "npm")); err != nil {
+		t.Fatal(err)
+	}
+	var moved *MovedError
+	if err := u.fails(i, "@scope/server", "plain", "Nothing was changed", "--update"); !errors.As(err, &moved) {
+		t.Errorf("%v", err)
+	}
+	if _, err := i.Store.Open(installed.ID(e)); !errors.Is(err, store.ErrNotInstalled) {
+		t.Errorf("it is in the store: %v", err)
+	}
+	// Without an integrity in the metadata, the packages look the same.
+	evil.Dist = map[string]any{"integrity": nil, "shasum": nil}
+	site.Publish(evil)
+	u.fails(i, "@scope/server", "plain")
+}

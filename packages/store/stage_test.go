@@ -1,0 +1,178 @@
+package store
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestDamagedTree tests that a tree without a seal, and one with a damaged seal, are replaced.
+func TestDamagedTree(t *testing.T) {
+	for name, damage := range map[string]func(seal string) error{
+		"no seal":        os.Remove,
+		"truncated seal": func(seal string) error { return errors.Join(os.Chmod(seal, 0o600), os.Truncate(seal, 20)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, contents := installed(t)
+			if err := damage(filepath.Join(s.place(id()), sealName)); err != nil {
+				t.Fatal(err)
+			}
+			if tree, err := s.Open(id()); err == nil {
+				if err := tree.Check(contents); err == nil {
+					t.Error("it is accepted")
+				}
+				tree.Close()
+			}
+			if trees, err := s.Trees(); len(trees) != 0 || (err == nil) != (name == "no seal") {
+				t.Errorf("%v, %v", trees, err)
+			}
+			stage, err := s.Stage("again")
+			if err != nil {
+				t.Fatal(err)
+			}
+			plant(t, filepath.Join(stage.Dir, "work"), map[string]string{"a": "b"})
+			contents, err = stage.Commit(id(), filepath.Join(stage.Dir, "work"))
+			if err := errors.Join(err, stage.Discard()); err != nil {
+				t.Fatal(err)
+			}
+			if err := open(t, s).Check(contents); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestLockSurvivesNewSeal tests that a tree in use is not removed after a slow check has
+// replaced its seal.
+func TestLockSurvivesNewSeal(t *testing.T) {
+	s, contents := installed(t)
+	running := open(t, s)
+	file := filepath.Join(running.Dir, "package.json")
+	if err := errors.Join(os.Chmod(file, 0o600), os.Chmod(file, 0o444)); err != nil { // another time of change
+		t.Fatal(err)
+	}
+	other := open(t, s)
+	if err := errors.Join(other.Check(contents), other.Close()); err != nil {
+		t.Fatal(err)
+	}
+	trees, err := s.Trees()
+	if err != nil || len(trees) != 1 {
+		t.Fatalf("%v, %v", trees, err)
+	}
+	if err := s.Remove(trees[0]); !errors.Is(err, ErrInUse) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestSeal tests that a tree is found in its own store, and nowhere else, before it is
+// committed; and that files that only their owner may execute, or not even he may read, are
+// kept.
+func TestSeal(t *testing.T) {
+	s := Store{filepath.Join(t.TempDir(), "store")}
+	t.Cleanup(func() { removeReadOnly(s.Dir) })
+	stage, err := s.Stage("k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	work := filepath.Join(stage.Dir, "work")
+	plant(t, work, map[string]string{"closed/secret": "x", "run": "x"})
+	for _, f := range []struct {
+		name string
+		mode os.FileMode
+	}{{"closed/secret", 0}, {"closed", 0}, {"run", 0o700 | os.ModeSetuid}} {
+		if err := os.Chmod(filepath.Join(work, f.name), f.mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sealed, err := stage.Seal(id(), work)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Open(id()); !errors.Is(err, ErrNotInstalled) {
+		t.Errorf("before: %v", err)
+	}
+	trial := open(t, sealed.Store)
+	if err := trial.Check(sealed.Contents); err != nil {
+		t.Error(err)
+	}
+	for range 2 { // the second has nothing to do
+		if err := sealed.Commit(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tree := open(t, s)
+	if err := tree.Check(sealed.Contents); err != nil {
+		t.Error(err)
+	}
+	for name, want := range map[string]os.FileMode{"closed/secret": 0o444, "run": 0o555} {
+		if info, err := os.Stat(filepath.Join(tree.Dir, name)); err != nil || info.Mode() != want {
+			t.Errorf("%s: %v, %v, want %v", name, info.Mode(), err, want)
+		}
+	}
+	if err := stage.Remove(filepath.Join(stage.Dir, "..", "other")); err == nil {
+		t.Error("a stage removes what is outside of it")
+	}
+}
+
+// TestSweep tests that old stages and the trash go, and that stages in use stay.
+func TestSweep(t *testing.T) {
+	s := Store{t.TempDir()}
+	for _, key := range []string{"old", "new", "used"} {
+		stage, err := s.Stage(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plant(t, stage.Dir, map[string]string{"x": "x"})
+		if key == "used" {
+			defer stage.Close()
+		} else if err := stage.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if long := time.Now().Add(-48 * time.Hour); key != "new" {
+			if err := os.Chtimes(stage.Dir, long, long); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	plant(t, filepath.Join(s.Dir, "trash", "1"), map[string]string{"x": "x"})
+	s.Sweep(24 * time.Hour)
+	left, _ := filepath.Glob(filepath.Join(s.Dir, "*", "*"))
+	for i := range left {
+		left[i] = filepath.Base(left[i])
+	}
+	if got := strings.Join(left, " "); got != "new new.lock used used.lock" {
+		t.Errorf("%s is left", got)
+	}
+}
+
+// TestLinkOutOfTree tests which links a tree may have.
+func TestLinkOutOfTree(t *testing.T) {
+	for _, c := range []struct {
+		path, target string
+		want         bool
+	}{
+		{"node_modules/.bin/x", "../x/cli.js", true}, {"node_modules/.bin/x", "../../package.json", true}, {"a", "b/./c", true}, {"a/b", "..", true},
+		{"a", "..", false}, {"node_modules/.bin/x", "../../../etc/passwd", false}, {"a", "/etc/passwd", false}, {"a/b", "c/../../x", false}, {"a", "", false},
+	} {
+		if got := staysInside(c.path, c.target); got != c.want {
+			t.Errorf("%s -> %s: %v, want %v", c.path, c.target, got, c.want)
+		}
+	}
+	s := Store{t.TempDir()}
+	stage, err := s.Stage("k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stage.Discard()
+	work := filepath.Join(stage.Dir, "work")
+	plant(t, work, map[string]string{"a": "x"})
+	if err := os.Symlink("/dev/zero", filepath.Join(work, "package.json")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := stage.Seal(id(), work); err == nil || !strings.Contains(err.Error(), "a link to /dev/zero") {
+		t.Errorf("%v", err)
+	}
+}
