@@ -37,6 +37,7 @@ const token = "npm_s3cr3tt0ken0123456789"
 // TestInstall installs from a registry that demands a token. The second installation asks
 // nobody, and the token is nowhere.
 func TestInstall(t *testing.T) {
+	t.Parallel()
 	site := registry.Start(t, registry.Stock{Packages: []registry.Package{plain("1.0.0"), server("1.0.0")}, Token: token})
 	u := newUser(t, site.URL)
 	host := strings.TrimPrefix(site.URL, "http:")
@@ -81,6 +82,7 @@ func TestInstall(t *testing.T) {
 // TestInstallRefused tests failures of the registry: each error says what to do, and nothing is
 // installed.
 func TestInstallRefused(t *testing.T) {
+	t.Parallel()
 	evil := registry.Entry{Name: "package/../../../../../../evil.js", Body: "evil"}
 	other := registry.Start(t, registry.Stock{Packages: []registry.Package{plain("1.0.0")}})
 	for _, c := range []struct {
@@ -98,6 +100,7 @@ func TestInstallRefused(t *testing.T) {
 		{"two dots", "@scope/dots", registry.Stock{Packages: []registry.Package{{Name: "@scope/dots", Version: "1.0.0", Files: map[string]string{"cli.js": "1"}, Entries: []registry.Entry{evil}}}}, []string{"names no program"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			site := registry.Start(t, c.stock)
 			u := newUser(t, site.URL)
 			i := u.installer()
@@ -118,6 +121,7 @@ func TestInstallRefused(t *testing.T) {
 // TestInstallTooLarge tests both limits with small ones, and the usual limit with a file of 2 GB
 // in the long form.
 func TestInstallTooLarge(t *testing.T) {
+	t.Parallel()
 	big := server("1.0.0")
 	big.Dependencies = nil
 	big.Files["index.js"] = ""
@@ -159,6 +163,7 @@ func TestInstallTooLarge(t *testing.T) {
 
 // TestInstallInterrupted tests that an installation ends at once when it is cancelled.
 func TestInstallInterrupted(t *testing.T) {
+	t.Parallel()
 	site := registry.Start(t, registry.Stock{Packages: []registry.Package{plain("1.0.0"), server("1.0.0")}, Faults: []registry.Fault{{Path: "server-*.tgz", After: 10, Stall: true}}})
 	u := newUser(t, site.URL)
 	i := u.installer()
@@ -182,6 +187,7 @@ func TestInstallInterrupted(t *testing.T) {
 // TestInstallTwice tests that two installations at once, and a third under another name of the
 // same package, give one tree.
 func TestInstallTwice(t *testing.T) {
+	t.Parallel()
 	site := registry.Start(t, registry.Stock{Packages: []registry.Package{plain("1.0.0"), server("1.0.0")}})
 	u := newUser(t, site.URL)
 	var wg sync.WaitGroup
@@ -202,6 +208,7 @@ func TestInstallTwice(t *testing.T) {
 // TestInstallOffline tests that a registry that cannot be reached is told at once, and that the
 // user's cache of npm replaces it.
 func TestInstallOffline(t *testing.T) {
+	t.Parallel()
 	site := registry.Start(t, registry.Stock{Packages: []registry.Package{plain("1.0.0"), server("1.0.0")}})
 	filled, empty, lost := newUser(t, site.URL), newUser(t, site.URL), newUser(t, "http://registry.invalid")
 	npm := exec.Command("npm", "install", "--prefix", t.TempDir(), "@scope/server")
@@ -228,6 +235,7 @@ func TestInstallOffline(t *testing.T) {
 // TestInstallChanged tests that an installation reports files that were changed, and that a
 // repair restores them.
 func TestInstallChanged(t *testing.T) {
+	t.Parallel()
 	site := registry.Start(t, registry.Stock{Packages: []registry.Package{plain("1.0.0"), server("1.0.0")}})
 	u := newUser(t, site.URL)
 	i := u.installer()

@@ -41,6 +41,7 @@ func (u *user) command(name, spec string) *exec.Cmd {
 // TestKilledInstallations kills installations at random moments. After each, the package either
 // starts or is not installed. The next installation that is not killed succeeds.
 func TestKilledInstallations(t *testing.T) {
+	t.Parallel()
 	rounds := 10
 	if testkit.All() {
 		rounds = 100
@@ -127,6 +128,7 @@ func fullDiskMain() {
 
 // TestFullDisk tests that a full disk leaves the old version working.
 func TestFullDisk(t *testing.T) {
+	t.Parallel()
 	if os.Getuid() != 0 {
 		testkit.Skip(t, "root", "it mounts a small disk")
 	}

@@ -27,8 +27,10 @@ func thief(dir, url string) (registry.Package, registry.Attack) {
 // TestScripts installs a thief with scripts off and on. Nothing gets out, no file of the user is
 // written, and what the jail refused is named with the package.
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	for _, on := range []bool{false, true} {
 		t.Run(fmt.Sprint("on=", on), func(t *testing.T) {
+			t.Parallel()
 			site := registry.Start(t, registry.Stock{Token: token})
 			u := newUser(t, site.URL)
 			p, attack := thief(u.dir, site.URL)
@@ -93,6 +95,7 @@ func (u *user) triedAll(r *Result, attack registry.Attack) {
 
 // TestScriptFails tests the error about a script that fails.
 func TestScriptFails(t *testing.T) {
+	t.Parallel()
 	p := server("1.0.0")
 	p.Scripts = map[string]string{"postinstall": "echo this is broken; exit 3"}
 	u := newUser(t, registry.Start(t, registry.Stock{Packages: []registry.Package{plain("1.0.0"), p}}).URL)
@@ -104,6 +107,7 @@ func TestScriptFails(t *testing.T) {
 // TestScriptsLater pins a package without its scripts, accepts them by an update, and turns them
 // off again.
 func TestScriptsLater(t *testing.T) {
+	t.Parallel()
 	p := server("1.0.0")
 	p.Scripts = map[string]string{"postinstall": "echo built >built.txt"}
 	u := newUser(t, registry.Start(t, registry.Stock{Packages: []registry.Package{plain("1.0.0"), p}}).URL)

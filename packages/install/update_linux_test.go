@@ -27,6 +27,7 @@ func changes(all []lockfile.Change) string {
 // TestUpdate updates to a version with a new dependency, another publisher's mark and a script.
 // Nothing changes before the update is accepted.
 func TestUpdate(t *testing.T) {
+	t.Parallel()
 	first := server("1.0.0")
 	first.Attested = true
 	site := registry.Start(t, registry.Stock{Packages: []registry.Package{plain("1.0.0"), first}})
@@ -105,6 +106,7 @@ func checkUpdate(t *testing.T, update *Update) {
 // TestUpdateOvertaken tests that an update is refused if another process has pinned something
 // meanwhile.
 func TestUpdateOvertaken(t *testing.T) {
+	t.Parallel()
 	site := registry.Start(t, registry.Stock{Packages: []registry.Package{plain("1.0.0"), server("1.0.0")}})
 	u := newUser(t, site.URL)
 	i := u.installer()
@@ -130,6 +132,7 @@ func TestUpdateOvertaken(t *testing.T) {
 // TestRepublished tests a version whose content is replaced in the registry: before it was
 // pinned npm's cache may notice, and afterwards the pin does.
 func TestRepublished(t *testing.T) {
+	t.Parallel()
 	site := registry.Start(t, registry.Stock{Packages: []registry.Package{plain("1.0.0"), server("1.0.0")}})
 	u := newUser(t, site.URL)
 	i := u.installer()

@@ -1,0 +1,47 @@
+package install
+
+import (
+	"encoding/pem"
+	"io"
+	"log"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/internal/testkit/registry"
+)
+
+// TestInstallScopes installs a package whose scope has a registry of its own, with a token, and
+// whose dependency comes from the usual one. The token goes to its registry only.
+func TestInstallScopes(t *testing.T) {
+	t.Parallel()
+	usual := registry.Start(t, registry.Stock{Packages: []registry.Package{plain("1.0.0"), {Name: "@scope/server", Version: "9.0.0"}}})
+	own := registry.Start(t, registry.Stock{Packages: []registry.Package{server("1.0.0"), plain("9.0.0")}, Token: token})
+	u := newUser(t, usual.URL)
+	testkit.WriteFile(t, filepath.Join(u.host.Home, ".npmrc"), "@scope:registry="+own.URL+"/\n"+strings.TrimPrefix(own.URL, "http:")+"/:_authToken="+token+"\n")
+	u.installs(u.installer(), "@scope/server")
+	u.runs(u.installer(), "@scope/server", "1.0.0")
+	for _, q := range usual.Requests() {
+		if q.Header.Get("Authorization") != "" || strings.HasPrefix(q.Path, "/@scope") {
+			t.Errorf("the usual registry was asked for %s, with %q", q.URI, q.Header.Get("Authorization"))
+		}
+	}
+}
+
+// TestInstallCertificate tests a registry whose certificate comes from an authority of its own.
+func TestInstallCertificate(t *testing.T) {
+	t.Parallel()
+	site := httptest.NewUnstartedServer(registry.New(registry.Stock{Packages: []registry.Package{plain("1.0.0"), server("1.0.0")}}))
+	site.Config.ErrorLog = log.New(io.Discard, "", 0) // npm ends the handshake
+	site.StartTLS()
+	defer site.Close()
+	u := newUser(t, site.URL)
+	u.fails(u.installer(), "@scope/server", "certificate is not one that npm trusts", "npm config set cafile FILE")
+	file := filepath.Join(u.host.Home, "authority.pem")
+	testkit.WriteFile(t, file, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: site.Certificate().Raw})))
+	u.host.Environ = append(u.host.Environ, "npm_config_cafile="+file)
+	u.installs(u.installer(), "@scope/server")
+	u.runs(u.installer(), "@scope/server", "1.0.0")
+}
