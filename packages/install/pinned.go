@@ -63,7 +63,7 @@ func (e *MovedError) Error() string {
 			text += "\n  " + c.Text
 		}
 	}
-	return text + "\nNothing was changed. To see and accept it: mcp-jail install --update -- npx -y " + e.Pinned.Spec
+	return text + "\nNothing was changed. To see and accept it: mcp-jail install --update -- " + launcherWords(e.Pinned)
 }
 
 // why returns why a tree of the same packages may have other files.
@@ -90,7 +90,7 @@ type ChangedError struct {
 }
 
 func (e *ChangedError) Error() string {
-	return fmt.Sprintf("%s. To install the pinned ones again: mcp-jail install --repair -- npx -y %s. To accept what the registry has now: mcp-jail install --update -- npx -y %s", e.Err, e.Entry.Spec, e.Entry.Spec)
+	return fmt.Sprintf("%s. To install the pinned ones again: mcp-jail install --repair -- %s. To accept what the registry has now: mcp-jail install --update -- %s", e.Err, launcherWords(e.Entry), launcherWords(e.Entry))
 }
 
 func (e *ChangedError) Unwrap() error { return e.Err }

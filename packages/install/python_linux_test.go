@@ -178,7 +178,26 @@ func TestPythonInstall(t *testing.T) {
 	if r := u.install(words...); r.Fetched || len(u.site.Requests()) > 0 {
 		t.Errorf("the second installation: %v, %v", r.Fetched, u.site.Requests())
 	}
+	u.sharesWithChildren(words)
 	u.refusesChanged(words)
+}
+
+// sharesWithChildren: a program that the server starts with its own interpreter has the
+// packages of the tree, and one on another interpreter has not.
+func (u pythonUser) sharesWithChildren(words []string) {
+	u.t.Helper()
+	program, err := u.find(words...)
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	defer program.Close()
+	for own, want := range map[string]bool{program.Command: true, "/another/python": false} {
+		c := exec.Command(program.Command, "-B", "-c", "import needed_one")
+		c.Env = []string{"PYTHONPATH=" + filepath.Join(program.Dir, "children"), "MCP_JAIL_PYTHON=" + own}
+		if out, err := c.CombinedOutput(); (err == nil) != want {
+			u.t.Errorf("a child with %s: %v\n%s", own, err, out)
+		}
+	}
 }
 
 // refusesChanged changes a file of the tree. The next start refuses it.

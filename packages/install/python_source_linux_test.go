@@ -51,7 +51,9 @@ func TestPythonSource(t *testing.T) {
 	if at < 0 || r.Entry.Packages[at].Scripts != lockfile.ScriptsRun || len(r.Entry.Packages) != 2 {
 		t.Errorf("packages: %+v", r.Entry.Packages)
 	}
-	named := slices.ContainsFunc(r.Refused, func(d Refusal) bool { return d.Package == "built" && d.Axis == policy.AxisNet && d.Operation == "resolve" })
+	named := slices.ContainsFunc(r.Refused, func(d Refusal) bool {
+		return d.Package == "built" && d.Axis == policy.AxisNet && d.Operation == "resolve"
+	})
 	if got := registry.Attempts(told.String()); !named || len(got) != 4 {
 		t.Errorf("the attempts %+v are not named: %+v", got, r.Refused)
 	}
@@ -146,4 +148,31 @@ func withoutPython(t *testing.T, u pythonUser, minor string) string {
 		return i.Version
 	}
 	return ""
+}
+
+// TestPythonUpdate: an update installs the newest version beside the pinned one.
+func TestPythonUpdate(t *testing.T) {
+	testkit.NeedsAll(t)
+	u := newPythonUser(t, serverWheel("fixture-server"))
+	words := []string{"uvx", "fixture-server"}
+	u.install(words...)
+	newer := serverWheel("fixture-server", "needed-one")
+	newer.Version = "1.1.0"
+	u.site.Upload(newer, needed)
+	update, err := u.Update(t.Context(), u.line(words...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	changes := update.Changes()
+	if len(changes) < 2 || changes[0].Kind != lockfile.Version || update.Signals != nil || update.SignalsErr != nil {
+		t.Errorf("changes: %+v, signals %v %v", changes, update.Signals, update.SignalsErr)
+	}
+	if err := u.Accept(update); err != nil {
+		t.Fatal(err)
+	}
+	program, err := u.find(words...)
+	if err != nil || program.Entry.Version != "1.1.0" || program.Check() != nil {
+		t.Fatalf("after the update: %+v, %v", program, err)
+	}
+	program.Close()
 }
