@@ -21,6 +21,12 @@
 // read-only, and npm looks there before it asks the registry. Nothing outside of the stage
 // changes before the tree is complete, and before it is known that it is the pinned one.
 //
+// Packages of a Python index are resolved and fetched by uv if the user has it, and otherwise by
+// the pip of his Python. The jail reaches the indexes of the user's configuration, and the hosts
+// that their pages name for files. Wheels are installed, which runs none of their code. A source
+// distribution is built only if scripts may run, in a jail of its own without a network. The
+// modules are compiled when they are installed, because a server cannot write beside them.
+//
 // # Limits
 //
 //   - npm 7 or newer. `npm config list` runs without a jail, in the user's HOME.
@@ -28,6 +34,8 @@
 //     named for it.
 //   - A proxy of npm's configuration is used by the egress of the jail, for which it becomes a
 //     variable of this process. A proxy that needs another form than a URL is not used.
+//   - pip and uv use no proxy and no keyring. uv is tested with a stand-in only. With pip, all
+//     indexes count alike, also those that uv would ask one after the other.
 //   - Packages from git are not fetched: the jail reaches registries only.
 //   - Metadata in the user's cache may be old. An installation then takes the version that was
 //     the newest when they were fetched; an update always asks the registry.

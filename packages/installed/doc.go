@@ -16,8 +16,8 @@
 //
 // # Limits
 //
-//   - A package that npm has installed globally is not preferred to the pinned one, as npx
-//     would do. Only what lies in the project around the working directory is.
+//   - A package that npm or uv has installed globally is not preferred to the pinned one, as npx
+//     and uvx would do. Only what lies in the project around the working directory is.
 //   - Lines with several packages, and those whose packages come from git, addresses or files,
 //     are pinned like others, by the files that their installation made.
 package installed
