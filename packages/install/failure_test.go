@@ -1,8 +1,6 @@
 package install
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -75,42 +73,5 @@ func TestRefusal(t *testing.T) {
 	r := Refusal{"evil@1.0.0", policy.Denial{Operation: "create", Target: "/home/u/\x1b[2J", Count: 2}}
 	if got, want := r.String(), `the install script of evil@1.0.0 tried to create "/home/u/\x1b[2J" (2 times): refused`; got != want {
 		t.Errorf("%s, want %s", got, want)
-	}
-}
-
-// TestSeedCache tests what an installation takes from the user's cache of npm.
-func TestSeedCache(t *testing.T) {
-	user, own := t.TempDir(), t.TempDir()
-	for name, text := range map[string]string{"index-v5/aa/bb/cc": "entry", "content-v2/sha512/aa/bb/cc": "content", "tmp/half": "x", "index-v5/aa/bb/mine": "theirs"} {
-		file := filepath.Join(user, name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	mine := filepath.Join(own, "index-v5/aa/bb/mine")
-	if err := os.MkdirAll(filepath.Dir(mine), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(mine, []byte("mine"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for range 2 {
-		if err := seedCache(t.Context(), user, own); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if to, err := os.Readlink(filepath.Join(own, "content-v2/sha512/aa/bb/cc")); err != nil || to != filepath.Join(user, "content-v2/sha512/aa/bb/cc") {
-		t.Errorf("%q, %v", to, err)
-	}
-	for name, want := range map[string]string{"index-v5/aa/bb/cc": "entry", "index-v5/aa/bb/mine": "mine", "tmp/half": ""} {
-		if text, _ := os.ReadFile(filepath.Join(own, name)); string(text) != want {
-			t.Errorf("%s has %q, want %q", name, text, want)
-		}
-	}
-	if err := seedCache(t.Context(), filepath.Join(user, "missing"), t.TempDir()); err != nil {
-		t.Errorf("a missing cache: %v", err)
 	}
 }

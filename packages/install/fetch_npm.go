@@ -70,6 +70,12 @@ func (i *Installer) fetch(ctx context.Context, stage *store.Stage, line *launche
 	if errors.As(err, &failed) && !newest && (failed.Code == "ETARGET" || failed.Code == "E404") {
 		refused, err = r.installOnce(ctx, specs, false) // the metadata in npm's cache may be old
 	}
+	if errors.As(err, &failed) && (failed.Code == "ENOENT" || failed.Code == "EACCES") {
+		if err := r.forgetCache(); err != nil { // the user's cache has changed meanwhile, or is damaged
+			return nil, err
+		}
+		refused, err = r.installOnce(ctx, specs, !newest)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -154,6 +160,15 @@ func (r *npmRun) installOnce(ctx context.Context, specs []string, cached bool) (
 	r.jail.set(map[bool]string{true: "prefer-offline", false: "prefer-online"}[cached], "true")
 	w := &watch{installer: r.installer, step: Fetching, work: r.work, cache: filepath.Join(r.jail.home(), "cache", "_cacache"), pkg: r.line.Packages[0].String()}
 	return r.runNPM(ctx, r.jail, w, "", append([]string{"install", "--prefix", r.work, "--ignore-scripts", "--"}, specs...)...)
+}
+
+// forgetCache empties the cache of the jail, and does not use the user's.
+func (r *npmRun) forgetCache() error {
+	cache := filepath.Join(r.jail.home(), "cache", "_cacache")
+	if err := r.stage.Remove(cache); err != nil {
+		return err
+	}
+	return errors.Join(os.Mkdir(cache, 0o700), os.WriteFile(filepath.Join(cache, ".seeded"), nil, 0o600))
 }
 
 // specsOf returns the packages of a line as npm takes them.

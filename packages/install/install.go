@@ -37,7 +37,9 @@ type Result struct {
 }
 
 // Install installs the package of a line and pins it, unless the lock file and the store have
-// it already. The error is a *ChangedError if they do, and the files are not the pinned ones.
+// it already. The error is a *ChangedError if they do, and the files are not the pinned ones. If
+// something else was fetched than is pinned, it is a *MovedError, and the Result tells what was
+// refused on the way.
 func (i *Installer) Install(ctx context.Context, line *launcher.Line) (*Result, error) {
 	key := installed.Key(line, i.Host.Dir)
 	if r, err := i.ready(ctx, key); r != nil || err != nil {

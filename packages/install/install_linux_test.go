@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -203,33 +201,6 @@ func TestInstallTwice(t *testing.T) {
 	}
 	u.runs(u.installer(), "@scope/server", "1.0.0")
 	u.runs(u.installer(), "@scope/server@^1", "1.0.0")
-}
-
-// TestInstallOffline tests that a registry that cannot be reached is told at once, and that the
-// user's cache of npm replaces it.
-func TestInstallOffline(t *testing.T) {
-	t.Parallel()
-	site := registry.Start(t, registry.Stock{Packages: []registry.Package{plain("1.0.0"), server("1.0.0")}})
-	filled, empty, lost := newUser(t, site.URL), newUser(t, site.URL), newUser(t, "http://registry.invalid")
-	npm := exec.Command("npm", "install", "--prefix", t.TempDir(), "@scope/server")
-	npm.Dir, npm.Env = filled.host.Home, filled.host.Environ
-	if out, err := npm.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	site.Close()
-	for _, u := range []*user{empty, lost} {
-		begin := time.Now()
-		u.fails(u.installer(), "@scope/server", "cannot be reached", "the next start continues")
-		t.Logf("told after %v", time.Since(begin))
-	}
-	c := filled.command(installerName, "@scope/server")
-	if os.Getuid() == 0 {
-		c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET} // there is no network at all
-	}
-	if out, err := c.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	filled.runs(filled.installer(), "@scope/server", "1.0.0")
 }
 
 // TestInstallChanged tests that an installation reports files that were changed, and that a

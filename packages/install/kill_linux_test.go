@@ -67,7 +67,7 @@ func TestKilledInstallations(t *testing.T) {
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
 		}
-		killed := time.AfterFunc(rand.N(usual), func() { c.Process.Kill() })
+		killed := time.AfterFunc(rand.N(usual*5/4), func() { c.Process.Kill() })
 		err := c.Wait()
 		killed.Stop()
 		if err == nil {

@@ -2,13 +2,11 @@ package install
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/base64"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/url"
@@ -57,14 +55,8 @@ func cachedPackument(cache string, registry *url.URL, name string) ([]byte, erro
 	lines := bufio.NewScanner(io.LimitReader(bucket, 16<<20))
 	lines.Buffer(nil, 4<<20)
 	for lines.Scan() {
-		_, text, _ := bytes.Cut(lines.Bytes(), []byte("\t"))
-		var e struct {
-			Key, Integrity string
-			Metadata       struct {
-				ReqHeaders map[string]string
-			}
-		}
-		if json.Unmarshal(text, &e) != nil || e.Key != key {
+		e, ok := parseIndex(lines.Bytes())
+		if !ok || e.Key != key {
 			continue
 		}
 		content, err := cachedContent(cache, e.Integrity)
@@ -84,18 +76,18 @@ func cachedPackument(cache string, registry *url.URL, name string) ([]byte, erro
 
 // cachedContent returns a file of npm's cache by its integrity.
 func cachedContent(cache, integrity string) ([]byte, error) {
-	sum, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(integrity, "sha512-"))
-	if err != nil || len(sum) != sha512.Size {
-		return nil, fmt.Errorf("%q is not an integrity of SHA-512", integrity)
+	file, err := contentFile(cache, integrity)
+	if err != nil {
+		return nil, err
 	}
-	digits := hex.EncodeToString(sum)
-	f, err := os.Open(filepath.Join(cache, "content-v2", "sha512", digits[:2], digits[2:4], digits[4:]))
+	f, err := os.Open(file)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, maxPackument))
-	if got := sha512.Sum512(text); err == nil && !bytes.Equal(got[:], sum) {
+	got := sha512.Sum512(text)
+	if err == nil && integrity != "sha512-"+base64.StdEncoding.EncodeToString(got[:]) {
 		err = fmt.Errorf("the file of npm's cache is not that of %s", integrity)
 	}
 	return text, err

@@ -1,0 +1,79 @@
+package install
+
+import (
+	"crypto/sha512"
+	"encoding/base64"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// put writes a file and the directories above it.
+func put(t testing.TB, file, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// entry returns a line of an index for a content.
+func entry(content string) string {
+	sum := sha512.Sum512([]byte(content))
+	return "\nchecksum\t" + `{"key":"k ` + content + `","integrity":"sha512-` + base64.StdEncoding.EncodeToString(sum[:]) + `","metadata":{"reqHeaders":{"accept":"*/*"}}}`
+}
+
+// place returns where a cache has a content.
+func place(t testing.TB, cache, content string) string {
+	t.Helper()
+	e, ok := parseIndex([]byte(entry(content)))
+	file, err := contentFile(cache, e.Integrity)
+	if !ok || err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// TestSeedCache tests what an installation takes from the user's cache of npm: content, and the
+// entries of the index whose content is there.
+func TestSeedCache(t *testing.T) {
+	user, own := t.TempDir(), t.TempDir()
+	put(t, place(t, user, "one"), "one")
+	put(t, filepath.Join(user, "index-v5/aa/bb/cc"), entry("one")+entry("lost")+"\nhalf a li")
+	put(t, filepath.Join(user, "index-v5/aa/bb/lost"), entry("lost"))
+	put(t, filepath.Join(user, "index-v5/aa/bb/mine"), entry("one"))
+	put(t, filepath.Join(user, "tmp/half"), "x")
+	put(t, filepath.Join(own, "index-v5/aa/bb/mine"), "mine")
+	for range 2 {
+		if err := seedCache(t.Context(), user, own); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if to, err := os.Readlink(place(t, own, "one")); err != nil || to != place(t, user, "one") {
+		t.Errorf("%q, %v", to, err)
+	}
+	for name, want := range map[string]string{"index-v5/aa/bb/cc": entry("one"), "index-v5/aa/bb/lost": "", "index-v5/aa/bb/mine": "mine", "tmp/half": ""} {
+		if text, _ := os.ReadFile(filepath.Join(own, name)); string(text) != want {
+			t.Errorf("%s has %q, want %q", name, text, want)
+		}
+	}
+	if err := seedCache(t.Context(), filepath.Join(user, "missing"), t.TempDir()); err != nil {
+		t.Errorf("a missing cache: %v", err)
+	}
+}
+
+// FuzzParseIndex tests that no line of an index leads out of the cache.
+func FuzzParseIndex(f *testing.F) {
+	f.Add([]byte(entry("one")))
+	f.Add([]byte("x\t{\"integrity\":\"../..-AAAA\"}"))
+	f.Fuzz(func(t *testing.T, line []byte) {
+		if e, ok := parseIndex(line); ok {
+			if file, err := contentFile("/cache", e.Integrity); err == nil && !strings.HasPrefix(file, "/cache/content-v2/") {
+				t.Errorf("%q leads to %s", line, file)
+			}
+		}
+	})
+}
