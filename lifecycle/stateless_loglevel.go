@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"sync"
 	"time"
@@ -32,6 +33,11 @@ func (s *statelessSession) setLogLevel(ctx context.Context, rq *clientRequest) {
 		w.queue.tryEnqueue(f)
 	}
 	s.respondWith(rq, "result", []byte("{}"))
+	var asked struct{ Level string }
+	json.Unmarshal(params, &asked)
+	for _, m := range s.client.tools.setLevel(asked.Level) {
+		s.noteSendError(s.client.proxy.Client.Inject(m))
+	}
 }
 
 // logLevelRequest returns the client's logging/setLevel for one worker, with an id of
