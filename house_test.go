@@ -33,7 +33,7 @@ var mayImport = map[string][]string{
 	"packages/runtime": {module + "policy", module + "policy/hostfs"},
 	"diagnostics":      {module + "policy"},
 	"confine/egress":   {module + "policy", "golang.org/x/net/dns/dnsmessage", "golang.org/x/net/http/httpproxy", "golang.org/x/time/rate"},
-	"lifecycle":        {module + "policy", module + "mcpproxy", module + "confine", module + "diagnostics", module + "lifecycle/catalog", "github.com/mattn/go-isatty", "github.com/rs/zerolog"},
+	"lifecycle":        {module + "packages/pin", module + "policy", module + "mcpproxy", module + "confine", module + "diagnostics", module + "lifecycle/catalog", "github.com/mattn/go-isatty", "github.com/rs/zerolog"},
 
 	"confine/egress/egresstest": {"golang.org/x/net/dns/dnsmessage", "golang.org/x/sys/unix"}, // for tests: no other line has it
 	"confine/egress/tlsworker":  {module + "policy", module + "policy/hostfs", module + "confine/egress", "github.com/landlock-lsm/go-landlock/landlock", landlockCalls, "golang.org/x/sys/unix", "golang.org/x/net/bpf"},
@@ -48,7 +48,7 @@ var mayImport = map[string][]string{
 	"internal/testkit":          {}, // for tests: no other line has it
 	"packages/launcher":         {}, // and neither os nor syscall: see pure
 	"cmd/mcp-jail": {
-		module + "packages/launcher", module + "packages/npm", module + "packages/installed", module + "packages/store", module + "packages/lockfile", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", module + "mcpproxy", module + "confine", module + "confine/egress", module + "confine/egress/tlsworker", module + "diagnostics", module + "lifecycle", module + "lifecycle/catalog",
+		module + "packages/launcher", module + "packages/npm", module + "packages/installed", module + "packages/pin", module + "packages/store", module + "packages/lockfile", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", module + "mcpproxy", module + "confine", module + "confine/egress", module + "confine/egress/tlsworker", module + "diagnostics", module + "lifecycle", module + "lifecycle/catalog",
 		"golang.org/x/sys/unix", "github.com/jessevdk/go-flags", "github.com/mattn/go-isatty", "github.com/rs/zerolog",
 	},
 }

@@ -68,6 +68,7 @@ func (r *runCmd) Run(c console, server serverCommand, launcher confine.Launcher)
 	}
 	session := t.session(c, launcher)
 	session.Log = log
+	t.pinTools(&session)
 	records := newRecorder(t.host, t.profile.Server)
 	records.markStart()
 	session.Sink, session.Lost = records.save, records.lastError
