@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/packages/pin"
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // beginMenu starts a session with pins, of one of the two kinds, and greets the server.
@@ -351,4 +352,26 @@ func TestPinsNotWritten(t *testing.T) {
 		has(t, p.answer("1").line, `"result"`)
 		has(t, p.end(), `the tools of server "test" could not be pinned: it is locked`)
 	})
+}
+
+// BenchmarkPinsList compares a list of 100 tools with 12 fields each.
+func BenchmarkPinsList(b *testing.B) {
+	var list []string
+	for i := range 100 {
+		var fields strings.Builder
+		for f := range 12 {
+			fmt.Fprintf(&fields, `"field_%d":{"type":"string","description":"The field with the number %d, which says \"what\" is done."},`, f, f)
+		}
+		list = append(list, fmt.Sprintf(`{"name":"tool_%d","description":%q,"inputSchema":{"type":"object","properties":{%s"cursor":{}}}}`, i, strings.Repeat("It does something. ", 20), fields.String()))
+	}
+	page := []byte(tools(strings.Join(list, ",")))
+	pins := pinnedAs(b, strings.Join(list, ","))
+	s := Session{Profile: &policy.Profile{}, Pins: pins}
+	check := &toolCheck{client: &client{config: s}, pins: pins, lists: map[string]*pagedList{}, servers: map[string]pin.Server{}}
+	b.SetBytes(int64(len(page)))
+	for b.Loop() {
+		if d := check.list(listRequest{method: "tools/list"}, page); d != nil || len(check.told) > 0 {
+			b.Fatal(d)
+		}
+	}
 }
