@@ -3,7 +3,7 @@ export CGO_ENABLED = 0
 
 .PHONY: build demo test test-all bench lint
 
-build: ## bin/mcp-jail, and bin/mcp-jail-tls which it starts to see into TLS
+build: ## bin/mcp-jail, and beside it what it starts: mcp-jail-cli, mcp-jail-tls
 	go build -trimpath -ldflags='-s -w' -o bin/ ./cmd/...
 
 demo: ## two servers in two jails: what works, what is refused, the line that grants it

@@ -24,32 +24,43 @@ const landlockCalls = "github.com/landlock-lsm/go-landlock/landlock/syscall"
 // mayImport lists, for each package of the product, the other packages and
 // modules it may import beside the standard library. Tests are free.
 var mayImport = map[string][]string{
-	"policy":           {"golang.org/x/net/idna"}, // and neither os nor syscall: see pure
-	"policy/config":    {module + "packages/launcher", module + "policy", module + "policy/hostfs", "github.com/pelletier/go-toml/v2", "github.com/pelletier/go-toml/v2/unstable"},
-	"policy/hostfs":    {module + "policy", "golang.org/x/sys/unix"},
-	"policy/resolve":   {module + "policy", module + "policy/hostfs"},
-	"mcpproxy":         {},
-	"packages/npm":     {}, // and neither os nor syscall: see pure
-	"packages/runtime": {module + "policy", module + "policy/hostfs"},
-	"diagnostics":      {module + "policy"},
-	"confine/egress":   {module + "policy", "golang.org/x/net/dns/dnsmessage", "golang.org/x/net/http/httpproxy", "golang.org/x/time/rate"},
-	"lifecycle":        {module + "packages/pin", module + "policy", module + "mcpproxy", module + "confine", module + "diagnostics", module + "lifecycle/catalog", "github.com/mattn/go-isatty", "github.com/rs/zerolog"},
+	"policy":         {"golang.org/x/net/idna"}, // and neither os nor syscall: see pure
+	"policy/config":  {module + "packages/launcher", module + "policy", module + "policy/hostfs", "github.com/pelletier/go-toml/v2", "github.com/pelletier/go-toml/v2/unstable"},
+	"policy/hostfs":  {module + "policy", "golang.org/x/sys/unix"},
+	"policy/resolve": {module + "policy", module + "policy/hostfs"},
+	"mcpproxy":       {},
+	"diagnostics":    {module + "policy"},
+	"confine/egress": {module + "policy", "golang.org/x/net/dns/dnsmessage", "golang.org/x/net/http/httpproxy", "golang.org/x/time/rate"},
+	"lifecycle":      {module + "packages/pin", module + "policy", module + "mcpproxy", module + "confine", module + "diagnostics", module + "lifecycle/catalog", "github.com/mattn/go-isatty", "github.com/rs/zerolog"},
 
 	"confine/egress/egresstest": {"golang.org/x/net/dns/dnsmessage", "golang.org/x/sys/unix"}, // for tests: no other line has it
 	"confine/egress/tlsworker":  {module + "policy", module + "policy/hostfs", module + "confine/egress", "github.com/landlock-lsm/go-landlock/landlock", landlockCalls, "golang.org/x/sys/unix", "golang.org/x/net/bpf"},
 	"cmd/mcp-jail-tls":          {module + "policy", module + "confine/egress/tlsworker", module + "confine/egress/intercept"},
 	"confine/egress/intercept":  {module + "policy", module + "confine/egress"},
 	"lifecycle/catalog":         {module + "policy", module + "policy/hostfs"},
-	"packages/store":            {"golang.org/x/sys/unix"},
-	"packages/installed":        {module + "policy/hostfs", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/runtime", module + "packages/store"},
-	"packages/install":          {module + "policy", module + "policy/hostfs", module + "policy/resolve", module + "confine", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/runtime", module + "packages/installed", module + "packages/store"},
-	"packages/pin":              {},
-	"packages/lockfile":         {module + "policy/hostfs", module + "packages/pin", "github.com/pelletier/go-toml/v2/unstable"},
 	"internal/testkit":          {}, // for tests: no other line has it
-	"packages/launcher":         {}, // and neither os nor syscall: see pure
-	"cmd/mcp-jail": {
-		module + "packages/launcher", module + "packages/npm", module + "packages/installed", module + "packages/pin", module + "packages/store", module + "packages/lockfile", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", module + "mcpproxy", module + "confine", module + "confine/egress", module + "confine/egress/tlsworker", module + "diagnostics", module + "lifecycle", module + "lifecycle/catalog",
-		"golang.org/x/sys/unix", "github.com/jessevdk/go-flags", "github.com/mattn/go-isatty", "github.com/rs/zerolog",
+
+	"packages/launcher":  {}, // and neither os nor syscall: see pure
+	"packages/npm":       {}, // the same
+	"packages/pin":       {}, // the same
+	"packages/lockfile":  {module + "policy/hostfs", module + "packages/pin", "github.com/pelletier/go-toml/v2/unstable"},
+	"packages/runtime":   {module + "policy", module + "policy/hostfs"},
+	"packages/store":     {"golang.org/x/sys/unix"},
+	"packages/installed": {module + "policy/hostfs", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/runtime", module + "packages/store"},
+	"packages/install":   {module + "policy", module + "policy/hostfs", module + "policy/resolve", module + "confine", module + "packages/installed", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/runtime", module + "packages/store"},
+
+	"cmd/mcp-jail":          {module + "cmd/internal/cmdline", module + "cmd/internal/programs", module + "cmd/internal/records", module + "cmd/internal/target", module + "cmd/internal/terminal", module + "confine", module + "lifecycle", "github.com/rs/zerolog"},
+	"cmd/mcp-jail-cli":      {module + "cmd/internal/commands"},
+	"cmd/internal/programs": {}, // how the two above find each other
+	"cmd/internal/terminal": {"github.com/mattn/go-isatty"},
+	"cmd/internal/cmdline":  {module + "policy", module + "policy/config"},
+	"cmd/internal/records":  {module + "diagnostics", module + "policy/hostfs"},
+	"cmd/internal/target":   {module + "packages/installed", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/pin", module + "packages/store", "golang.org/x/sys/unix", module + "cmd/internal/cmdline", module + "cmd/internal/programs", module + "cmd/internal/records", module + "cmd/internal/terminal", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", module + "confine", module + "diagnostics", module + "lifecycle", module + "lifecycle/catalog"},
+	"cmd/internal/commands": { // mcp-jail-cli
+		module + "packages/install", module + "packages/installed", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/store",
+		module + "cmd/internal/cmdline", module + "cmd/internal/programs", module + "cmd/internal/records", module + "cmd/internal/target", module + "cmd/internal/terminal",
+		module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", module + "confine", module + "confine/egress", module + "confine/egress/tlsworker", module + "diagnostics", module + "lifecycle",
+		"github.com/spf13/cobra", "github.com/spf13/pflag",
 	},
 }
 
@@ -84,8 +95,7 @@ var insideModules = []string{module + "policy", module + "policy/hostfs", landlo
 var forTests = []string{
 	"confine/attacks", "confine/integration", "confine/internal/attacker", "confine/internal/jailtest", "confine/internal/landlock/landlocktest",
 	"confine/internal/plan/plantest", "confine/internal/probe/probetest", "confine/internal/seccomp/bpftest", "confine/internal/seccomp/seccomptest",
-	"policy/policytest",
-	"internal/testkit/registry",
+	"policy/policytest", "internal/testkit/registry",
 }
 
 // pure packages decide from what they are given: they import neither os nor syscall.
@@ -130,26 +140,32 @@ func TestHouse(t *testing.T) {
 	}
 }
 
-// TestLight: what would cost every start of mcp-jail and of its shim, and mcp-jail-tls
-// is there for, is not linked into mcp-jail.
-func TestLight(t *testing.T) {
-	heavy := func(program string) (found []string) {
+// heavy are packages that would cost every start of mcp-jail and of its supervisor.
+// mcp-jail-tls and mcp-jail-cli are there for what needs them.
+var heavy = []string{"net/http", "crypto/tls", "crypto/x509", "debug/elf", "text/template", "github.com/spf13/cobra", "github.com/spf13/pflag", module + "cmd/internal/commands"}
+
+// TestProxyLinksNothingHeavy tests that mcp-jail links no heavy package.
+func TestProxyLinksNothingHeavy(t *testing.T) {
+	linked := func(program string) (found []string) {
 		out, err := exec.Command("go", "list", "-deps", program).Output()
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, name := range strings.Fields(string(out)) {
-			if slices.Contains([]string{"net/http", "crypto/tls", "crypto/x509", "debug/elf"}, name) {
+			if slices.Contains(heavy, name) {
 				found = append(found, name)
 			}
 		}
 		return found
 	}
-	if got := heavy("./cmd/mcp-jail"); got != nil {
+	if got := linked("./cmd/mcp-jail"); got != nil {
 		t.Errorf("mcp-jail has %v", got)
 	}
-	if got := heavy("./cmd/mcp-jail-tls"); len(got) != 3 {
+	if got := linked("./cmd/mcp-jail-tls"); len(got) != 3 {
 		t.Errorf("control: mcp-jail-tls has only %v", got)
+	}
+	if got := linked("./cmd/mcp-jail-cli"); len(got) != 4 {
+		t.Errorf("control: mcp-jail-cli has %v", got)
 	}
 }
 
@@ -211,6 +227,8 @@ func TestFaults(t *testing.T) {
 		{"confine/x_plan9.go", "package confine\nfunc init() {}", "init"},
 		{"confine/x.go", "package confine\nimport \"C\"", "cgo"},
 		{"cmd/mcp-jail/x.go", "package main\nimport _ \"" + module + "examples/demo\"", "may not import"},
+		{"cmd/mcp-jail/y.go", "package main\nimport _ \"github.com/spf13/cobra\"", "may not import"},
+		{"cmd/internal/target/x.go", "package target\nimport _ \"" + module + "cmd/internal/commands\"", "may not import"},
 		{"confine/y.go", "package confine\nimport _ \"" + module + "confine/egress/egresstest\"", "may not import"},
 		{"policy/z.go", "package policy\nimport _ \"" + module + "internal/testkit\"", "may not import"},
 		{"confine/internal/seccomp/x.go", "package seccomp\nimport _ \"" + module + "confine/internal/jail\"", "may not import"},

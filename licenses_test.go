@@ -131,7 +131,7 @@ func licenseText(users map[string][]string) string {
 		sections = append(sections, strings.Join(names, "\n")+"\n"+strings.Repeat("-", 80)+"\n"+text)
 	}
 	slices.Sort(sections)
-	return "The programs mcp-jail and mcp-jail-tls contain the modules below, under these licences.\n" +
+	return "The programs mcp-jail, mcp-jail-cli and mcp-jail-tls contain the modules below, under these licences.\n" +
 		"Written by go test . -run TestThirdPartyLicenses -update\n\n" +
 		strings.Repeat("=", 80) + "\n" + strings.Join(sections, "\n"+strings.Repeat("=", 80)+"\n")
 }

@@ -19,29 +19,29 @@ type denialEntry struct {
 	restBy time.Time // repetitions until then are reported later; zero: none
 }
 
-func (r *denialLog) knows(m spec.Event) bool {
-	_, known := r.index[m.Refusal()]
+func (l *denialLog) knows(m spec.Event) bool {
+	_, known := l.index[m.Refusal()]
 	return known
 }
 
-func (r *denialLog) add(m spec.Event, now time.Time) {
+func (l *denialLog) add(m spec.Event, now time.Time) {
 	s := m.Refusal()
-	if !r.knows(m) && len(r.index) >= spec.MaxRefusals {
+	if !l.knows(m) && len(l.index) >= spec.MaxRefusals {
 		s.Target = policy.DenialOthers
 	}
-	i, known := r.index[s]
+	i, known := l.index[s]
 	if !known && m.Num == 0 {
 		return
 	}
 	if !known {
-		if r.index == nil {
-			r.index = make(map[spec.Refusal]int)
+		if l.index == nil {
+			l.index = make(map[spec.Refusal]int)
 		}
-		i = len(r.all)
-		r.index[s] = i
-		r.all = append(r.all, denialEntry{Denial: newDenial(s, now)})
+		i = len(l.all)
+		l.index[s] = i
+		l.all = append(l.all, denialEntry{Denial: newDenial(s, now)})
 	}
-	d := &r.all[i]
+	d := &l.all[i]
 	d.Count += m.Num
 	if known && m.Num > 0 {
 		d.Last = now
@@ -68,9 +68,9 @@ func newDenial(s spec.Refusal, now time.Time) policy.Denial {
 }
 
 // list returns all denials. One that is still repeated was last refused now.
-func (r *denialLog) list(now time.Time) []policy.Denial {
-	out := make([]policy.Denial, len(r.all))
-	for i, d := range r.all {
+func (l *denialLog) list(now time.Time) []policy.Denial {
+	out := make([]policy.Denial, len(l.all))
+	for i, d := range l.all {
 		out[i] = d.Denial
 		latest := now
 		if d.restBy.Before(now) {

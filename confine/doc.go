@@ -20,11 +20,14 @@
 //
 // # Processes of a jail
 //
-// The init of a jail is a small program without Go's runtime (package stub). It starts in new
-// namespaces and makes the system calls that Start writes into memory that both share. It
-// builds the jail, gives up every capability, enforces Landlock and the seccomp filter, runs
-// the self-test, and executes the program. One of its tasks stays as the jail's PID 1 and
-// reaps. [Launcher.Prepare] starts an init ahead, while the caller still resolves the profile.
+// A small program without Go's runtime, the stub (package stub), builds a jail. It starts in
+// new namespaces and makes the system calls that Start writes into memory that both share. It
+// has three tasks. The outer process is the launcher's child: it forks the init, makes the
+// network, and executes the supervisor in the end. The init is PID 1 of the jail: it makes the
+// root and the rulesets, gives up every capability, forks the server, and stays to reap. The
+// server enforces Landlock and the filter, runs the self-test, and executes the program.
+// [Launcher.Prepare] starts the outer process and the init ahead, while the caller still
+// resolves the profile.
 //
 // The supervisor decides mediated calls: those that make, change or remove names. It also
 // passes signals on and samples the memory. It is the running binary, executed again under the
@@ -34,15 +37,15 @@
 // another program that does in Launcher.SupervisorPath. [CanPoll] reports in advance whether
 // Go's runtime would end such a program.
 //
-// In a jail with host namespaces the supervisor also builds the jail and is its init. It must
-// be built without cgo (CGO_ENABLED=0): with cgo, not all of its threads can be made to give up
-// their capabilities, and Start refuses.
+// In a jail with host namespaces the supervisor also builds the jail, starts the server and
+// reaps. There is no init. The supervisor must be built without cgo (CGO_ENABLED=0): with cgo,
+// not all of its threads can be made to give up their capabilities, and Start refuses.
 //
 // # When the supervisor dies
 //
 // The kernel then kills every process of the jail: no process of a server runs on without its
 // supervisor. The [Exit] is that of SIGKILL, and Exit.Why tells what ended the jail. In a jail
-// with host namespaces only the server's first process is killed with the init; processes that
+// with host namespaces only the server's first process is killed with the supervisor; processes that
 // it detached survive, under the same Landlock rules and filter, and the plan has that as a
 // [Gap]. The file supervisor_death_linux.go has the whole story.
 //

@@ -11,9 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// eventReader reads the events that a jail's init writes to its pipe. Two goroutines read: the
-// one that owns the init, as soon as there is an event, and the callers of drain. An event that
-// the init writes before it answers a call can be read before the server sees the answer.
+// eventReader reads the events that a jail's supervisor writes: to a socket with namespaces,
+// and to a pipe without. Two goroutines read: the one that owns the supervisor process, as soon
+// as there is an event, and the callers of drain. An event that the supervisor writes before it
+// answers a call can be read before the server sees the answer.
 type eventReader struct {
 	conn    syscall.RawConn
 	onEvent func(spec.Event)
@@ -30,17 +31,17 @@ func newEventReader(pipe *os.File, hear func(spec.Event)) (*eventReader, error) 
 
 // run handles events until there are no more, and returns why. It blocks its own thread,
 // which is faster than waiting for the runtime's poller.
-func (w *eventReader) run() error {
+func (r *eventReader) run() error {
 	for {
-		err := w.conn.Control(func(fd uintptr) {
+		err := r.conn.Control(func(fd uintptr) {
 			sys.WaitReadable(int(fd), -1)
-			w.readAvailable(int(fd))
+			r.readAvailable(int(fd))
 		})
-		w.mu.Lock()
-		if w.err != nil {
-			err = w.err
+		r.mu.Lock()
+		if r.err != nil {
+			err = r.err
 		}
-		w.mu.Unlock()
+		r.mu.Unlock()
 		if err != nil {
 			return err
 		}
@@ -48,40 +49,40 @@ func (w *eventReader) run() error {
 }
 
 // drain handles the events that are in the pipe already.
-func (w *eventReader) drain() {
-	w.conn.Control(func(fd uintptr) { w.readAvailable(int(fd)) })
+func (r *eventReader) drain() {
+	r.conn.Control(func(fd uintptr) { r.readAvailable(int(fd)) })
 }
 
 // readAvailable handles the events in the pipe without waiting. w.mu lets one goroutine read.
-func (w *eventReader) readAvailable(fd int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for w.err == nil && sys.WaitReadable(fd, 0) {
+func (r *eventReader) readAvailable(fd int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for r.err == nil && sys.WaitReadable(fd, 0) {
 		var chunk [4096]byte
 		n, err := unix.Read(fd, chunk[:])
 		switch {
 		case err == unix.EINTR:
 			continue
 		case err != nil:
-			w.err = err
+			r.err = err
 		case n == 0:
-			w.err = io.EOF
+			r.err = io.EOF
 		default:
-			w.rest = append(w.rest, chunk[:n]...)
-			w.parse()
+			r.rest = append(r.rest, chunk[:n]...)
+			r.parse()
 		}
 	}
 }
 
-func (w *eventReader) parse() {
-	for w.err == nil {
-		m, rest, err := spec.NextEvent(w.rest)
+func (r *eventReader) parse() {
+	for r.err == nil {
+		m, rest, err := spec.NextEvent(r.rest)
 		if err == io.ErrUnexpectedEOF {
 			return
 		}
-		if w.err = err; err == nil {
-			w.rest = rest
-			w.onEvent(m)
+		if r.err = err; err == nil {
+			r.rest = rest
+			r.onEvent(m)
 		}
 	}
 }

@@ -12,27 +12,27 @@ import (
 
 var RefusedNamespaces = refusedNamespaces
 
-// StartOther is Launcher.StartPlan with an init of the kind that the plan is not for.
+// StartOther is Launcher.StartPlan with a supervisor process of the kind that the plan is not for.
 func StartOther(ctx context.Context, p *Plan, stdio Stdio) (*Process, error) {
 	return Launcher{}.claim(!p.Spec.HostNS).start(ctx, p, stdio)
 }
 
-// PID returns the process ID of the init, or 0 while there is none.
-func (s *Prepared) PID() int { return s.process.PID() }
+// PID returns the process ID of the supervisor process, or 0 while there is none.
+func (p *Prepared) PID() int { return p.process.PID() }
 
-// ReplaceCgroup removes the cgroup of the init and lets it have this one.
-func (s *Prepared) ReplaceCgroup(g *cgroup.Cgroup) {
-	if s.cgroup != nil {
-		s.cgroup.Remove()
+// ReplaceCgroup removes the cgroup of the jail and lets it have this one.
+func (p *Prepared) ReplaceCgroup(g *cgroup.Cgroup) {
+	if p.cgroup != nil {
+		p.cgroup.Remove()
 	}
-	s.cgroup = g
+	p.cgroup = g
 }
 
 // Limit makes the limits those that the cgroup has to enforce once the supervisor runs.
-func (s *Prepared) Limit(limits policy.Limits) {
-	s.process.mu.Lock()
-	defer s.process.mu.Unlock()
-	s.process.cgroup, s.process.limits = s.cgroup, limits
+func (p *Prepared) Limit(limits policy.Limits) {
+	p.process.mu.Lock()
+	defer p.process.mu.Unlock()
+	p.process.cgroup, p.process.limits = p.cgroup, limits
 }
 
 // IsSupervised reports whether the supervisor runs.

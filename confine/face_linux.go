@@ -6,8 +6,7 @@ import (
 )
 
 // RunSupervisor returns at once unless a launcher started this process, as the supervisor of a
-// jail or as the init of one without namespaces. Then it does their work and never returns.
-// Call it first thing in main.
+// jail. Then it does the supervisor's work and never returns. Call it first thing in main.
 func RunSupervisor() { supervisor.Main() }
 
 // CanPoll returns an error if Go's runtime cannot have its poller. Without this check it

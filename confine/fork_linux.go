@@ -16,9 +16,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fork starts the init. It returns this side's end of the pipe for its events. The socket for
-// the spec and signals stays in the Process.
-func (s *Prepared) fork(path string) (status *os.File, err error) {
+// fork starts the supervisor process. It returns this side's end of the socket (with host
+// namespaces: the pipe) for its events. The socket for signals, and for the spec of a jail with
+// host namespaces, stays in the Process.
+func (p *Prepared) fork(path string) (events *os.File, err error) {
 	null, err := unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, &steppkg.Error{Step: "descriptors", Errno: steppkg.Errno(err)}
@@ -30,43 +31,44 @@ func (s *Prepared) fork(path string) (status *os.File, err error) {
 	}
 	defer unix.Close(theirs)
 	pidfd := -1
-	attr := &syscall.ProcAttr{Files: []uintptr{uintptr(null), uintptr(null), uintptr(null)}, Sys: s.attributes()}
+	attr := &syscall.ProcAttr{Files: []uintptr{uintptr(null), uintptr(null), uintptr(null)}, Sys: p.attributes()}
 	attr.Sys.PidFD = &pidfd
 	var pid int
-	if s.kind == kindHostNS {
-		pid, status, err = s.forkHostNS(path, attr, theirs)
+	if p.kind == kindHostNS {
+		pid, events, err = p.forkHostNS(path, attr, theirs)
 	} else {
-		pid, status, err = s.forkStub(path, attr, theirs)
+		pid, events, err = p.forkStub(path, attr, theirs)
 	}
 	if err != nil {
 		control.Close()
 		return nil, err
 	}
-	p := s.process
-	p.mu.Lock()
-	p.pid, p.pidfd, p.control = pid, pidfd, control
-	if p.killed {
+	process := p.process
+	process.mu.Lock()
+	process.pid, process.pidfd, process.control = pid, pidfd, control
+	if process.killed {
 		unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0)
 	}
-	p.mu.Unlock()
-	if s.stub != nil {
-		go s.watchExit(pidfd)
+	process.mu.Unlock()
+	if p.stub != nil {
+		go p.watchExit(pidfd)
 	}
-	return status, nil
+	return events, nil
 }
 
-// connected returns a pair of sockets: the end of this process and that of the init.
+// connected returns a pair of sockets: the end of this process and that of the
+// supervisor process.
 func connected() (ours *os.File, theirs int, err error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, -1, err
 	}
-	return os.NewFile(uintptr(pair[0]), "socket of a jail's init"), pair[1], nil
+	return os.NewFile(uintptr(pair[0]), "socket of a supervisor process"), pair[1], nil
 }
 
-// forkStub starts the stub that builds a jail with namespaces. The program at path is what
-// it executes as its supervisor.
-func (s *Prepared) forkStub(path string, attr *syscall.ProcAttr, control int) (pid int, status *os.File, err error) {
+// forkStub starts the stub that builds a jail with namespaces. It executes the program at path
+// as its supervisor later.
+func (p *Prepared) forkStub(path string, attr *syscall.ProcAttr, control int) (pid int, events *os.File, err error) {
 	failed := func(step, detail string, err error) (int, *os.File, error) {
 		return 0, nil, &steppkg.Error{Step: step, Errno: steppkg.Errno(err), Detail: detail}
 	}
@@ -92,48 +94,48 @@ func (s *Prepared) forkStub(path string, attr *syscall.ProcAttr, control int) (p
 		}
 		return failed("init", what, err)
 	}
-	status, events, err := connected()
+	events, theirs, err := connected()
 	if err != nil {
 		made.Free()
 		return failed("descriptors", "", err)
 	}
-	defer unix.Close(events)
-	attr.Files = sys.PadFDTable(append(attr.Files, uintptr(made.Memory()), uintptr(control), uintptr(program), uintptr(events), uintptr(supervisor))...)
-	pid, err = s.forkIntoCgroup("/proc/self/fd/"+strconv.Itoa(spec.ProgramFD), []string{spec.InitName}, attr)
+	defer unix.Close(theirs)
+	attr.Files = sys.PadFDTable(append(attr.Files, uintptr(made.Memory()), uintptr(control), uintptr(program), uintptr(theirs), uintptr(supervisor))...)
+	pid, err = p.forkIntoCgroup("/proc/self/fd/"+strconv.Itoa(spec.ProgramFD), []string{spec.InitName}, attr)
 	if err != nil {
 		made.Free()
-		status.Close()
+		events.Close()
 		return failed(steppkg.Namespaces, "", err)
 	}
-	s.stub, s.gone = made, make(chan struct{})
-	return pid, status, nil
+	p.stub, p.gone = made, make(chan struct{})
+	return pid, events, nil
 }
 
-// forkHostNS starts this program again, as the init of a jail with host namespaces.
-func (s *Prepared) forkHostNS(path string, attr *syscall.ProcAttr, control int) (pid int, status *os.File, err error) {
-	var pipe [2]int // not os.Pipe: the init would have to set up a poller for its end
+// forkHostNS starts this program again, as the supervisor of a jail with host namespaces.
+func (p *Prepared) forkHostNS(path string, attr *syscall.ProcAttr, control int) (pid int, events *os.File, err error) {
+	var pipe [2]int // not os.Pipe: the supervisor would have to set up a poller for its end
 	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
 		return 0, nil, &steppkg.Error{Step: "descriptors", Errno: steppkg.Errno(err)}
 	}
-	status = os.NewFile(uintptr(pipe[0]), "status")
+	events = os.NewFile(uintptr(pipe[0]), "events")
 	defer unix.Close(pipe[1])
 	attr.Files = sys.PadFDTable(append(attr.Files, uintptr(control), uintptr(pipe[1]))...)
 	attr.Env = []string{"GOMAXPROCS=" + strconv.Itoa(spec.MaxProcs), "GOGC=off"} // see startProgram
-	if pid, err = s.forkIntoCgroup(path, []string{spec.SupervisorName, s.umaskText()}, attr); err != nil {
-		status.Close()
+	if pid, err = p.forkIntoCgroup(path, []string{spec.SupervisorName, p.umaskText()}, attr); err != nil {
+		events.Close()
 		return 0, nil, &steppkg.Error{Step: "init", Errno: steppkg.Errno(err)}
 	}
-	return pid, status, nil
+	return pid, events, nil
 }
 
-// attributes returns the attributes that the init is forked with.
+// attributes returns the attributes that the supervisor process is forked with.
 //
-// The init maps its IDs itself, as its first step. So the fork need not wait for this process,
-// and can use CLONE_VFORK and CLONE_VM, which copy no page tables. Package syscall adds these
+// With namespaces it maps its IDs itself, as its first step. So the fork need not wait for this
+// process, and can use CLONE_VFORK and CLONE_VM, which copy no page tables. Package syscall adds these
 // flags only without CLONE_NEWUSER, so they are set here. After a fork that copies, each page
 // that this process writes to interrupts the other processors that run its threads.
-func (s *Prepared) attributes() *syscall.SysProcAttr {
-	if s.kind == kindHostNS {
+func (p *Prepared) attributes() *syscall.SysProcAttr {
+	if p.kind == kindHostNS {
 		return &syscall.SysProcAttr{Setsid: true}
 	}
 	return &syscall.SysProcAttr{
@@ -145,11 +147,11 @@ func (s *Prepared) attributes() *syscall.SysProcAttr {
 }
 
 // umaskText returns the program's umask in octal, or "" for that of this process.
-func (s *Prepared) umaskText() string {
-	if s.umask == nil {
+func (p *Prepared) umaskText() string {
+	if p.umask == nil {
 		return ""
 	}
-	return strconv.FormatInt(int64(*s.umask&0o777), 8)
+	return strconv.FormatInt(int64(*p.umask&0o777), 8)
 }
 
 // isStatic returns an error if a program needs an interpreter to be executed (elf(5),

@@ -21,8 +21,8 @@ type Launcher struct {
 	// SupervisorPath is the program to execute as the supervisor of a jail. It must call
 	// RunSupervisor first thing in main. "" is the running program.
 	SupervisorPath string
-	// Prepared is an init that Prepare started ahead. The first Start uses it; a later
-	// one starts its own. nil is none.
+	// Prepared is a supervisor process that Prepare started ahead. The first Start uses it;
+	// a later one starts its own. nil is none.
 	Prepared *Prepared
 	// Umask is the program's file mode creation mask; nil is that of the calling program.
 	// Directories that Start makes (the private HOME) get the mask of the calling program,
@@ -47,7 +47,7 @@ func (l Launcher) Compile(p *policy.Profile) (*Plan, error) {
 }
 
 // compileOn is Compile for a host that was probed already.
-func (l Launcher) compileOn(p *policy.Profile, f probe.Host) (*Plan, error) {
+func (l Launcher) compileOn(p *policy.Profile, f probe.Facts) (*Plan, error) {
 	if f.Supported && f.FreshProc.Answer == probe.Unknown {
 		// The host could not be probed for lack of descriptors or memory. That is not a gap,
 		// which could be waived: the next probe may succeed.
@@ -87,7 +87,7 @@ func refuseGaps(plan *Plan) error {
 func (l Launcher) Start(ctx context.Context, p *policy.Profile, stdio Stdio) (*Process, error) {
 	// A start finds out by itself whether there are namespaces and overlays, which costs
 	// nothing where there are. So a plan is compiled once for each kind of jail that is tried.
-	// The jail's init starts first, while the host is asked and the plan compiled.
+	// The supervisor process starts first, while the host is asked and the plan compiled.
 	prepared, host := l.claim(false), probe.Detect()
 	host.Overlay = cachedOverlay(p)
 	gateway.FindTLS(&host, p)
@@ -115,9 +115,9 @@ func (l Launcher) StartPlan(ctx context.Context, p *Plan, stdio Stdio) (*Process
 	return l.claim(p.Spec.HostNS).start(ctx, p, stdio)
 }
 
-// start compiles the plan for one kind of jail and has the init of that kind carry it
-// out. The init is ended if the plan has a gap that is not waived.
-func (l Launcher) start(ctx context.Context, prepared *Prepared, p *policy.Profile, host probe.Host, stdio Stdio) (*Process, error) {
+// start compiles the plan for one kind of jail and carries it out with a supervisor process of
+// that kind, which it ends if the plan has a gap that is not waived.
+func (l Launcher) start(ctx context.Context, prepared *Prepared, p *policy.Profile, host probe.Facts, stdio Stdio) (*Process, error) {
 	plan, err := l.compileOn(p, host)
 	if err != nil {
 		prepared.cancel()

@@ -32,7 +32,7 @@ func RunSupervisor() {}
 // Process is a program in its jail; there are none here.
 type Process struct{}
 
-// Prepared is the init of a jail that is not built yet; there are none here.
+// Prepared is the supervisor process of a jail that is not built yet; there are none here.
 type Prepared struct{}
 
 // Prepare does nothing here.

@@ -13,7 +13,7 @@ import (
 )
 
 // probeOverlay reports whether the HOME of a tool's process can be an overlay, by having an
-// init mount it. For a directory that does not exist yet the answer is Unknown.
+// stub mount it. For a directory that does not exist yet the answer is Unknown.
 func (l Launcher) probeOverlay(p *policy.Profile) probe.Feature {
 	dir := plan.Ephemeral(p)
 	if _, err := os.Lstat(dir); err != nil {

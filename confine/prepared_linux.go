@@ -21,7 +21,8 @@ import (
 )
 
 // setupCapabilities are the capabilities that building the jail needs inside its own user
-// namespace. The init gives up all of them before it executes the program.
+// namespace. The init and the server give up all of them before the program is executed. The
+// supervisor process keeps CAP_SYS_PTRACE.
 var setupCapabilities = []uintptr{
 	unix.CAP_SYS_ADMIN, // mounts, pivot_root, hostname
 	unix.CAP_NET_ADMIN, // lo
@@ -33,9 +34,10 @@ var setupCapabilities = []uintptr{
 	unix.CAP_SYS_PTRACE,   // the supervisor's, which reads arguments
 }
 
-// Prepared is the init of a jail that is not built yet: it has its namespaces, and waits
-// until it is known what to build. Starting one ahead hides the time of its start
-// behind the time it takes to find out what it is for.
+// Prepared is the supervisor process of a jail that is not built yet, and what the launcher
+// needs to build that jail. The process has its namespaces, and waits until it is known what
+// to build. With namespaces it is the stub's outer process, which executes the supervisor
+// later. Starting it ahead hides the time of its start behind the resolving of the profile.
 type Prepared struct {
 	process   *Process
 	kind      string     // kindNamespaced or kindHostNS
@@ -52,7 +54,7 @@ type Prepared struct {
 	taken     bool
 }
 
-// The kinds of inits.
+// The kinds of supervisor processes.
 const (
 	kindNamespaced = "namespaced"      // in new namespaces: a stub
 	kindHostNS     = "host-namespaces" // in the host's namespaces: this program again, see RunSupervisor
@@ -65,15 +67,16 @@ type startRequest struct {
 	stdio jail.Stdio
 }
 
-// send gives the init a plan to carry out.
-func (s *Prepared) send(i startRequest) { s.requests <- i }
+// send gives the goroutine of run a plan to carry out.
+func (p *Prepared) send(i startRequest) { p.requests <- i }
 
-// Prepare starts an init ahead of the Start that will use it: see Launcher.Prepared.
+// Prepare starts a supervisor process ahead of the Start that will use it: see
+// Launcher.Prepared.
 // It returns no error; Start reports what went wrong.
 func (l Launcher) Prepare() *Prepared { return l.spawn(kindNamespaced) }
 
-// claim returns an init for the plan: the one that was started ahead if it is of the plan's kind
-// and no start has used it, or a new one.
+// claim returns a supervisor process for the plan: the one that was started ahead if it is of
+// the plan's kind and no start has used it, or a new one.
 func (l Launcher) claim(hostNS bool) *Prepared {
 	kind := kindNamespaced
 	if hostNS {
@@ -85,34 +88,34 @@ func (l Launcher) claim(hostNS bool) *Prepared {
 	return l.spawn(kind)
 }
 
-// Close ends an init that no Start has used. It may be called at any time, also on nil.
-func (s *Prepared) Close() {
-	if taken := s.claim(kindNamespaced); taken != nil {
+// Close ends a supervisor process that no Start has used. It may be called at any time, also on nil.
+func (p *Prepared) Close() {
+	if taken := p.claim(kindNamespaced); taken != nil {
 		taken.cancel()
 	}
 }
 
-// cancel ends an init that was claimed and has no plan yet.
-func (s *Prepared) cancel() {
-	close(s.requests)
-	<-s.process.done
+// cancel ends a supervisor process that was claimed and has no plan yet.
+func (p *Prepared) cancel() {
+	close(p.requests)
+	<-p.process.done
 }
 
-// claim returns the init if it is of that kind and was not claimed before, or nil.
-func (s *Prepared) claim(kind string) *Prepared {
-	if s == nil || s.kind != kind {
+// claim returns the supervisor process if it is of that kind and was not claimed before, or nil.
+func (p *Prepared) claim(kind string) *Prepared {
+	if p == nil || p.kind != kind {
 		return nil
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.taken {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.taken {
 		return nil
 	}
-	s.taken = true
-	return s
+	p.taken = true
+	return p
 }
 
-// spawn starts an init of that kind.
+// spawn starts a supervisor process of that kind.
 func (l Launcher) spawn(kind string) *Prepared {
 	s := &Prepared{
 		process: &Process{pidfd: -1, done: make(chan struct{})},
@@ -129,98 +132,100 @@ func (l Launcher) spawn(kind string) *Prepared {
 	return s
 }
 
-// run owns the jail's init from start to end. It stays on one thread, because the kernel sends
+// run owns the supervisor process from start to end. It stays on one thread, because the kernel sends
 // the parent-death signal when the thread that forked ends.
 //
-// If a jail with namespaces cannot be built in batches of calls, run builds it again, call by
-// call: it then does without what an older kernel lacks, and a failure names its step.
-func (s *Prepared) run(path string) {
-	p := s.process
+// If a jail with namespaces cannot be built in batches of calls, run builds it again
+// stepwise: it then does without what an older kernel lacks, and a failure names its step.
+func (p *Prepared) run(path string) {
+	process := p.process
 	defer func() {
-		p.markDone()
-		unix.Close(s.mounts)
-		for _, fd := range p.packets {
+		process.markDone()
+		unix.Close(p.mounts)
+		for _, fd := range process.packets {
 			unix.Close(fd)
 		}
 	}()
 	runtime.LockOSThread()
-	careful := s.testHooks.Steps != nil && !s.testHooks.Batched
-	err := s.runOnce(path, careful)
+	stepwise := p.testHooks.Steps != nil && !p.testHooks.Batched
+	err := p.runOnce(path, stepwise)
 	if err == errNotInCgroup {
-		err = s.runOnce(path, careful)
+		err = p.runOnce(path, stepwise)
 	}
 	if stub.IsBatchError(err) {
-		err = s.runOnce(path, true)
+		err = p.runOnce(path, true)
 	}
 	if err != nil {
-		s.started <- jail.WrapStep("init", err)
+		p.started <- jail.WrapStep("init", err)
 	}
 }
 
-// errNotInCgroup ends an init whose processes are not in the jail's cgroup. A service manager
-// moves only the processes that exist when it makes a scope, so the init must be alone then.
+// errNotInCgroup ends a supervisor process whose children are not in the jail's cgroup. A
+// service manager moves only the processes that exist when it makes a scope, so the supervisor
+// process must be alone then.
 var errNotInCgroup = errors.New("the jail's processes are in no cgroup of their own")
 
-// runOnce starts one init and waits for its end.
-func (s *Prepared) runOnce(path string, careful bool) error {
-	p := s.process
-	status, err := s.fork(path)
+// runOnce starts one supervisor process, builds and runs the jail, and waits for its end.
+func (p *Prepared) runOnce(path string, stepwise bool) error {
+	process := p.process
+	events, err := p.fork(path)
 	if err != nil {
 		return err
 	}
 	// The process that holds the mounts last waits for all processors when it releases
-	// them. This descriptor keeps the init, whose end is waited for, from being the last.
-	unix.Close(s.mounts)
-	s.mounts, _ = unix.Open("/proc/"+strconv.Itoa(p.pid)+"/ns/mnt", unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	life := s.runNamespaced
-	if s.kind == kindHostNS {
-		life = s.runHostNS
-	} else if careful {
-		s.stub.SetStepwise()
+	// them. This descriptor keeps the supervisor process, whose end is waited for, from being
+	// the last.
+	unix.Close(p.mounts)
+	p.mounts, _ = unix.Open("/proc/"+strconv.Itoa(process.pid)+"/ns/mnt", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	life := p.runNamespaced
+	if p.kind == kindHostNS {
+		life = p.runHostNS
+	} else if stepwise {
+		p.stub.SetStepwise()
 	}
-	used, err := life(status)
-	if !used || err != nil || s.stub != nil {
-		s.killInit()
+	used, err := life(events)
+	if !used || err != nil || p.stub != nil {
+		p.killJail()
 	}
 	var ws syscall.WaitStatus
 	for {
-		if _, werr := syscall.Wait4(p.pid, &ws, 0, nil); werr != syscall.EINTR {
+		if _, werr := syscall.Wait4(process.pid, &ws, 0, nil); werr != syscall.EINTR {
 			break
 		}
 	}
-	s.leaveCgroup()
-	if err != errNotInCgroup && (careful || !stub.IsBatchError(err)) { // else there is another init, for which nothing was opened yet
-		p.closeGateway()
+	p.leaveCgroup()
+	if err != errNotInCgroup && (stepwise || !stub.IsBatchError(err)) { // else there is another supervisor process, for which nothing was opened yet
+		process.closeGateway()
 	}
-	s.freeStub()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.cleanUpHostNS()
-	unix.Close(p.pidfd)
-	p.pidfd = -1
-	p.control.Close()
-	if !p.exited {
-		// The init did not live to tell: the kernel killed the program with it.
-		p.exit = Exit{Code: 128 + int(unix.SIGKILL), Signal: unix.SIGKILL}
+	p.freeStub()
+	process.mu.Lock()
+	defer process.mu.Unlock()
+	process.cleanUpHostNS()
+	unix.Close(process.pidfd)
+	process.pidfd = -1
+	process.control.Close()
+	if !process.exited {
+		// Neither the init nor the supervisor reported an exit: the kernel killed the program.
+		process.exit = Exit{Code: 128 + int(unix.SIGKILL), Signal: unix.SIGKILL}
 	}
 	return err
 }
 
-// killInit ends all processes of the jail.
-func (s *Prepared) killInit() {
-	p := s.process
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.hostNS && s.kind == kindHostNS {
-		p.killHostNS()
+// killJail ends all processes of the jail.
+func (p *Prepared) killJail() {
+	process := p.process
+	process.mu.Lock()
+	defer process.mu.Unlock()
+	if process.hostNS && p.kind == kindHostNS {
+		process.killHostNS()
 		return
 	}
-	unix.PidfdSendSignal(p.pidfd, unix.SIGKILL, nil, 0)
+	unix.PidfdSendSignal(process.pidfd, unix.SIGKILL, nil, 0)
 }
 
 // sendRequest sends the spec and, with its first byte, the server's descriptors. A nil file is
-// /dev/null, which the init has already. An init that ends early breaks the socket; that is no
-// error here, since the init reports the reason on its pipe.
+// /dev/null, which the supervisor has already. A supervisor that ends early breaks the socket;
+// that is no error here, since the supervisor reports the reason on its pipe.
 func sendRequest(socket *os.File, stdio jail.Stdio, encoded []byte) error {
 	var fds []int
 	present := byte(0)
@@ -248,58 +253,59 @@ func sendRequest(socket *os.File, stdio jail.Stdio, encoded []byte) error {
 	return &step.Error{Step: step.Spec, Errno: step.Errno(err)}
 }
 
-// awaitRequest waits for the request of a start. It returns false if the init was cancelled.
+// awaitRequest waits for the request of a start. It returns false if the jail was
+// cancelled.
 // If the jail is built again, it returns the same request.
-func (s *Prepared) awaitRequest() (*startRequest, bool) {
-	if s.pending == nil {
-		todo, used := <-s.requests
+func (p *Prepared) awaitRequest() (*startRequest, bool) {
+	if p.pending == nil {
+		todo, used := <-p.requests
 		if !used {
 			return nil, false
 		}
-		s.pending = &todo
+		p.pending = &todo
 	}
-	return s.pending, true
+	return p.pending, true
 }
 
-// runHostNS sends the spec to an init in the host's namespaces and handles its events until it
-// ends.
-func (s *Prepared) runHostNS(status *os.File) (used bool, err error) {
-	p := s.process
-	defer status.Close()
-	todo, used := s.awaitRequest()
+// runHostNS sends the spec to a supervisor in the host's namespaces and handles its events
+// until it ends.
+func (p *Prepared) runHostNS(events *os.File) (used bool, err error) {
+	process := p.process
+	defer events.Close()
+	todo, used := p.awaitRequest()
 	if !used {
 		return false, nil
 	}
-	if err := s.limitCgroup(p.plan); err != nil {
+	if err := p.limitCgroup(process.plan); err != nil {
 		return true, err
 	}
-	p.inCgroup = s.cgroup != nil // before the first event of its init
-	defer s.watchCgroup()()
-	if err := sendRequest(p.control, todo.stdio, todo.spec.Encode()); err != nil {
+	process.inCgroup = p.cgroup != nil // before the first event of the jail
+	defer p.watchCgroup()()
+	if err := sendRequest(process.control, todo.stdio, todo.spec.Encode()); err != nil {
 		return true, err
 	}
-	if err := p.openGateway(func() { p.control.Write([]byte{1}) }); err != nil {
+	if err := process.openGateway(func() { process.control.Write([]byte{1}) }); err != nil {
 		return true, err
 	}
-	if err = p.listen(status, s.started); err == nil {
-		p.recordFailure(supervisorDied)
+	if err = process.listen(events, p.started); err == nil {
+		process.recordFailure(supervisorDied)
 	}
 	return true, err
 }
 
 // freeStub frees the memory of a stub that has ended.
-func (s *Prepared) freeStub() {
-	if s.stub == nil {
+func (p *Prepared) freeStub() {
+	if p.stub == nil {
 		return
 	}
-	<-s.gone
-	s.stub.Free()
-	s.stub = nil
+	<-p.gone
+	p.stub.Free()
+	p.stub = nil
 }
 
 // watchExit makes all waits for the stub return when it has ended.
-func (s *Prepared) watchExit(pidfd int) {
-	defer close(s.gone)
+func (p *Prepared) watchExit(pidfd int) {
+	defer close(p.gone)
 	own, err := unix.FcntlInt(uintptr(pidfd), unix.F_DUPFD_CLOEXEC, 0)
 	if err == nil {
 		err = unix.SetNonblock(own, true)
@@ -312,5 +318,5 @@ func (s *Prepared) watchExit(pidfd int) {
 		}
 	}
 	sys.WaitReadable(pidfd, -1) // at once, where the runtime could wait
-	s.stub.MarkExited()
+	p.stub.MarkExited()
 }

@@ -18,9 +18,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestStartOfStoppedInitIsCancelled: a start can be cancelled while the init
+// TestStartOfStoppedProcessIsCancelled: a start can be cancelled while the supervisor process
 // does not read, however long the spec is.
-func TestStartOfStoppedInitIsCancelled(t *testing.T) {
+func TestStartOfStoppedProcessIsCancelled(t *testing.T) {
 	jailtest.Needs(t)
 	for _, size := range []int{0, 60 << 10, 1 << 20} {
 		prepared := confine.Launcher{}.Prepare()
@@ -51,9 +51,9 @@ func TestStartOfStoppedInitIsCancelled(t *testing.T) {
 	}
 }
 
-// TestInitRefusesPlanOfOtherKind: an init refuses a plan for the other kind of jail. It would leave
+// TestPreparedRefusesPlanOfOtherKind: a supervisor process refuses a plan for the other kind of jail. It would leave
 // out steps that the plan counts on.
-func TestInitRefusesPlanOfOtherKind(t *testing.T) {
+func TestPreparedRefusesPlanOfOtherKind(t *testing.T) {
 	jailtest.Needs(t)
 	p := jailtest.Profile(t)
 	p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("cwd")})...)
@@ -73,7 +73,7 @@ func TestInitRefusesPlanOfOtherKind(t *testing.T) {
 		}
 		process, err := confine.Launcher{}.StartPlan(t.Context(), plan, jail.Stdio{})
 		if err != nil {
-			t.Errorf("host namespaces %t, by the init that it is for: %v", hostNS, err)
+			t.Errorf("host namespaces %t, by the supervisor process that it is for: %v", hostNS, err)
 			continue
 		}
 		process.Wait()

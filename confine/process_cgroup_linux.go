@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// forkIntoCgroup forks the jail's init into a cgroup of its own if this process can make one.
+// forkIntoCgroup forks the supervisor process into a cgroup of its own if this process can make one.
 // So no process of the jail was ever outside of it. Moving a process later can take
 // milliseconds.
-func (s *Prepared) forkIntoCgroup(path string, argv []string, attr *syscall.ProcAttr) (pid int, err error) {
+func (p *Prepared) forkIntoCgroup(path string, argv []string, attr *syscall.ProcAttr) (pid int, err error) {
 	parent := cgroup.Locate().Parent
 	if parent == "" {
 		return syscall.ForkExec(path, argv, attr)
@@ -38,50 +38,50 @@ func (s *Prepared) forkIntoCgroup(path string, argv []string, attr *syscall.Proc
 		g.Remove()
 		return 0, err
 	}
-	s.cgroup = g
+	p.cgroup = g
 	return pid, nil
 }
 
-// limitCgroup enforces the limits of a plan before the init gets the spec. A plan that counts
+// limitCgroup enforces the limits of a plan before the supervisor gets the spec. A plan that counts
 // on a cgroup is not carried out without one.
-func (s *Prepared) limitCgroup(plan *planpkg.Plan) (err error) {
+func (p *Prepared) limitCgroup(plan *planpkg.Plan) (err error) {
 	defer func() {
 		if err != nil {
 			err = &step.Error{Step: "cgroup", Detail: err.Error()}
 		}
 	}()
-	p, place := s.process, plan.Cgroup
-	limits := cgroup.LimitsOf(plan.Spec.Limits, s.kind == kindHostNS)
+	process, place := p.process, plan.Cgroup
+	limits := cgroup.LimitsOf(plan.Spec.Limits, p.kind == kindHostNS)
 	switch {
 	case place.Manager != "":
-		if s.cgroup, err = cgroup.MakeScope(place, p.pid, limits); err != nil {
+		if p.cgroup, err = cgroup.MakeScope(place, process.pid, limits); err != nil {
 			return err
 		}
 	case place.Parent == "":
 		return nil
-	case s.cgroup == nil:
+	case p.cgroup == nil:
 		return step.On("mcp-jail could make none below "+place.Parent, unix.EPERM)
 	default:
-		if err := s.cgroup.Limit(limits); err != nil {
+		if err := p.cgroup.Limit(limits); err != nil {
 			return err
 		}
 	}
-	if !s.cgroup.Contains(p.pid) {
-		return step.On("the jail's init is not in "+s.cgroup.Dir, step.ErrNotEnforced)
+	if !p.cgroup.Contains(process.pid) {
+		return step.On("the jail's supervisor process is not in "+p.cgroup.Dir, step.ErrNotEnforced)
 	}
-	p.mu.Lock()
-	p.cgroup, p.limits = s.cgroup, plan.Spec.Limits
-	p.mu.Unlock()
+	process.mu.Lock()
+	process.cgroup, process.limits = p.cgroup, plan.Spec.Limits
+	process.mu.Unlock()
 	return nil
 }
 
 // limitCgroupLate is limitCgroup for a jail that has more than one process already. A service
 // manager cannot move all of them into a scope, so then the jail is built again.
-func (s *Prepared) limitCgroupLate(plan *planpkg.Plan) error {
+func (p *Prepared) limitCgroupLate(plan *planpkg.Plan) error {
 	if plan.Cgroup.Manager != "" {
 		return errNotInCgroup
 	}
-	return s.limitCgroup(plan)
+	return p.limitCgroup(plan)
 }
 
 // superviseCgroup lowers the limit of processes to that of the plan, now that the supervisor
@@ -102,17 +102,17 @@ func (p *Process) superviseCgroup() {
 
 // watchCgroup records what its limits ended and refused until the function that
 // it returns is called.
-func (s *Prepared) watchCgroup() (stop func()) {
-	if s.process.cgroup == nil {
+func (p *Prepared) watchCgroup() (stop func()) {
+	if p.process.cgroup == nil {
 		return func() {}
 	}
 	quit, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		s.cgroup.Watch(quit, func() {
-			s.process.mu.Lock()
-			defer s.process.mu.Unlock()
-			s.process.lookIntoCgroup()
+		p.cgroup.Watch(quit, func() {
+			p.process.mu.Lock()
+			defer p.process.mu.Unlock()
+			p.process.lookIntoCgroup()
 		})
 	}()
 	return func() { close(quit); <-ended }
@@ -134,14 +134,14 @@ func (p *Process) lookIntoCgroup() {
 
 // leaveCgroup removes the jail's cgroup after the jail has ended, and those that killed
 // launchers have left.
-func (s *Prepared) leaveCgroup() {
-	s.process.mu.Lock()
-	s.process.lookIntoCgroup()
-	s.process.cgroup = nil
-	s.process.mu.Unlock()
-	if s.cgroup != nil {
-		s.cgroup.Remove()
-		s.cgroup = nil // if the jail is built again, it gets another
+func (p *Prepared) leaveCgroup() {
+	p.process.mu.Lock()
+	p.process.lookIntoCgroup()
+	p.process.cgroup = nil
+	p.process.mu.Unlock()
+	if p.cgroup != nil {
+		p.cgroup.Remove()
+		p.cgroup = nil // if the jail is built again, it gets another
 	}
 	if parent := cgroup.Locate().Parent; parent != "" {
 		cgroup.Sweep(parent)

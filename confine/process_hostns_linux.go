@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// useHostNS prepares for a jail with host namespaces. Its init is not a PID 1: if it were
+// useHostNS prepares for a jail with host namespaces. Its supervisor is not a PID 1: if it were
 // killed, the other processes would live on. It ends them itself when its socket is closed.
 func (p *Process) useHostNS(tmp string) {
 	p.mu.Lock()
@@ -15,11 +15,11 @@ func (p *Process) useHostNS(tmp string) {
 	p.hostNS, p.tmp = true, tmp
 }
 
-// endGrace is how long the init may take to end the other processes before it is killed. It
+// endGrace is how long the supervisor may take to end the other processes before it is killed. It
 // takes long only if another process stops it again and again.
 const endGrace = 5 * time.Second
 
-// killHostNS makes the init end all processes. p.mu is held.
+// killHostNS makes the supervisor end all processes. p.mu is held.
 func (p *Process) killHostNS() error {
 	if p.last != nil {
 		return nil // under way
@@ -36,7 +36,7 @@ func (p *Process) killHostNS() error {
 	return nil
 }
 
-// cleanUpHostNS removes the TMPDIR that an init could not remove itself. p.mu is held.
+// cleanUpHostNS removes the TMPDIR that a supervisor could not remove itself. p.mu is held.
 func (p *Process) cleanUpHostNS() {
 	if p.last != nil {
 		p.last.Stop()

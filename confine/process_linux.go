@@ -22,10 +22,10 @@ import (
 // Process is a program in its jail.
 type Process struct {
 	mu         sync.Mutex
-	pid        int // of the jail's init, as the host sees it
+	pid        int // of the supervisor process, as the host sees it
 	pidfd      int
-	control    *os.File        // the init's socket: the spec, then signals, a byte each
-	events     *eventReader    // from the init; nil before it has a spec
+	control    *os.File        // the supervisor process's socket: the spec or the server's descriptors, then signals, a byte each
+	events     *eventReader    // from the supervisor; nil before it has a spec
 	notices    []Notice        // before OnNotice was called
 	onNotice   func(Notice)    // see OnNotice
 	denials    []policy.Denial // except those of the supervisor
@@ -34,13 +34,13 @@ type Process struct {
 	exited     bool        // exit is set
 	why        string      // see Exit
 	supervised bool        // the supervisor runs and may send events
-	killed     bool        // Kill was called, perhaps before the init was started
+	killed     bool        // Kill was called, perhaps before the supervisor process was started
 	plan       *plan.Plan  // the plan it was started with
-	hostNS     bool        // the init is not a PID 1, and must be asked to end the other processes
+	hostNS     bool        // there is no PID namespace: the supervisor must be asked to end the other processes
 	tmp        string      // its TMPDIR on the host, which a jail with host namespaces has
-	last       *time.Timer // ends an init that did not end the other processes in time
+	last       *time.Timer // ends a supervisor that did not end the other processes in time
 	done       chan struct{}
-	killing    sync.Once
+	closeDone  sync.Once
 	inCgroup   bool // it has a cgroup, which this process removes
 
 	gateway     *egress.Gateway      // nil if no host is granted
@@ -53,12 +53,12 @@ type Process struct {
 	limits policy.Limits  // those that the cgroup enforces
 }
 
-// listen handles the events of an init until it ends. It returns the error of a start that
-// failed. started gets nil as soon as the program runs.
-func (p *Process) listen(status *os.File, started chan<- error) error {
+// listen handles the events of a supervisor with host namespaces until it ends. It returns the
+// error of a start that failed. started gets nil as soon as the program runs.
+func (p *Process) listen(events *os.File, started chan<- error) error {
 	var running bool
 	var failed error
-	w, err := newEventReader(status, func(m spec.Event) {
+	w, err := newEventReader(events, func(m spec.Event) {
 		switch m.Kind {
 		case spec.EventStarted:
 			running = true
@@ -77,12 +77,13 @@ func (p *Process) listen(status *os.File, started chan<- error) error {
 	p.mu.Unlock()
 	w.run()
 	if !running && failed == nil {
-		failed = &step.Error{Step: "init", Detail: "the init ended without a reason. A Go program ends so if the limit of processes, memory or open files is too low (ulimit -a)"}
+		failed = &step.Error{Step: "init", Detail: "the supervisor ended without a reason. A Go program ends so if the limit of processes, memory or open files is too low (ulimit -a)"}
 	}
 	return failed
 }
 
-// handleEvent records one event of the init or the supervisor.
+// handleEvent records one event of the jail: of the supervisor, or of the launcher itself,
+// which waits for the init.
 func (p *Process) handleEvent(m spec.Event) {
 	if m.Kind == spec.EventAbsent && !p.isRefusal(m) {
 		return
@@ -119,7 +120,7 @@ func (p *Process) isSupervised() bool {
 }
 
 // markDone closes p.done, once.
-func (p *Process) markDone() { p.killing.Do(func() { close(p.done) }) }
+func (p *Process) markDone() { p.closeDone.Do(func() { close(p.done) }) }
 
 func (p *Process) isDone() bool {
 	select {
@@ -158,7 +159,7 @@ var pendingLookups atomic.Int32
 const maxPendingLookups = 8
 
 // withTimeout returns the result of f, or false if f takes long. A name can lead to a network
-// filesystem whose server is gone, and the events of the init wait for the answer.
+// filesystem whose server is gone, and the events of the supervisor wait for the answer.
 func withTimeout(f func() bool) bool {
 	if pendingLookups.Load() >= maxPendingLookups {
 		return false
@@ -177,7 +178,8 @@ func withTimeout(f func() bool) bool {
 	}
 }
 
-// PID is the process number of the jail's init on the host.
+// PID returns the process ID of the supervisor process on the host. With namespaces that
+// process is a stub until it executes the supervisor.
 func (p *Process) PID() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -212,8 +214,9 @@ func (p *Process) Signal(sig os.Signal) error {
 // accepted.
 func (p *Process) Plan() *Plan { return p.plan }
 
-// Kill ends every process of the jail at once: the kernel does it when the init
-// of a PID namespace dies (pid_namespaces(7)).
+// Kill ends every process of the jail at once. With namespaces it kills the supervisor process,
+// which is PID 1 of the outer PID namespace: the kernel then ends all others
+// (pid_namespaces(7)). With host namespaces the supervisor ends them.
 func (p *Process) Kill() error {
 	p.mu.Lock()
 	p.killed = true
@@ -221,8 +224,8 @@ func (p *Process) Kill() error {
 	return p.Signal(syscall.SIGKILL)
 }
 
-// Done returns a channel that is closed when every process of the jail is gone. The init may
-// still be ending, and the kernel still be freeing the jail's namespaces.
+// Done returns a channel that is closed when every process of the jail is gone. The supervisor
+// process may still be ending, and the kernel still be freeing the jail's namespaces.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
 // Wait returns how the program ended, once every process of the jail is gone.

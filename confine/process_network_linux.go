@@ -14,8 +14,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// openGateway receives the sockets that the jail hands over, serves them, and calls goOn. An
-// init that ends instead reports the reason on its pipe.
+// openGateway receives the sockets that the jail hands over, serves them, and calls goOn. A
+// supervisor that ends instead reports the reason as an event.
 func (p *Process) openGateway(goOn func()) error {
 	network := &p.plan.Spec.Network
 	if !network.Any() {
@@ -76,7 +76,7 @@ func (p *Process) makeGateway(profile *policy.Profile) error {
 	return nil
 }
 
-// closeGateway closes the gateway and the interceptor of a jail whose init has ended. What was
+// closeGateway closes the gateway and the interceptor of a jail whose supervisor has ended. What was
 // recorded stays.
 func (p *Process) closeGateway() {
 	p.mu.Lock()

@@ -21,36 +21,50 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// start sends the plan to the init and waits until the program was executed or a step failed.
-func (s *Prepared) start(ctx context.Context, plan *planpkg.Plan, stdio jail.Stdio) (*Process, error) {
+// checkUnusedTempDir returns an error if a jail of the same plan runs. Its TMPDIR has the name
+// that the plan chose, and the end of a second jail would remove it.
+func checkUnusedTempDir(dir string) error {
+	if _, err := os.Lstat(dir); err == nil {
+		return &StartError{Step: step.Spec, Detail: dir + " exists: a jail of this plan is running. Compile the profile again for each jail with host namespaces"}
+	}
+	return nil
+}
+
+// start sends the plan to the goroutine that builds the jail (run), and waits until the program was executed or a step failed.
+func (p *Prepared) start(ctx context.Context, plan *planpkg.Plan, stdio jail.Stdio) (*Process, error) {
 	made, err := makeDirs(plan.Profile)
 	if err != nil {
-		s.cancel()
+		p.cancel()
 		return nil, err
 	}
 	sp := plan.Spec
 	if sp.HostNS {
-		s.process.useHostNS(sp.TempDir)
+		if err := checkUnusedTempDir(sp.TempDir); err != nil {
+			p.cancel()
+			removeDirs(made)
+			return nil, err
+		}
+		p.process.useHostNS(sp.TempDir)
 	}
 	interceptor, err := gateway.StartTLS(ctx, plan, &sp)
 	if err != nil {
-		s.cancel()
+		p.cancel()
 		removeDirs(made)
 		return nil, err
 	}
-	s.process.interceptor = interceptor
-	s.process.plan = plan
-	s.send(startRequest{plan: plan, spec: sp, stdio: stdio})
+	p.process.interceptor = interceptor
+	p.process.plan = plan
+	p.send(startRequest{plan: plan, spec: sp, stdio: stdio})
 	select {
-	case err = <-s.started:
+	case err = <-p.started:
 	case <-ctx.Done():
 		err = cancelled(ctx)
-		s.process.Kill()
+		p.process.Kill()
 	}
 	if err == nil {
-		return s.process, nil
+		return p.process, nil
 	}
-	<-s.process.done
+	<-p.process.done
 	if interceptor != nil {
 		interceptor.End()
 	}
@@ -68,8 +82,8 @@ func cancelled(ctx context.Context) error {
 	if why := context.Cause(ctx); why != ctx.Err() {
 		e.Detail = why.Error()
 	}
-	if queued, limit := queuedSignals(); limit > 0 && queued+2*spec.InitThreads > limit {
-		e.Detail += fmt.Sprintf(". %d signals are queued for this user, of at most %d (SigQ in /proc/self/status), and the init needs one for each of its threads: end the programs that leave signals queued, or raise the limit (ulimit -i)", queued, limit)
+	if queued, limit := queuedSignals(); limit > 0 && queued+2*spec.SupervisorThreads > limit {
+		e.Detail += fmt.Sprintf(". %d signals are queued for this user, of at most %d (SigQ in /proc/self/status), and the supervisor needs one for each of its threads: end the programs that leave signals queued, or raise the limit (ulimit -i)", queued, limit)
 	}
 	return e
 }

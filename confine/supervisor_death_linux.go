@@ -19,7 +19,7 @@ package confine
 // The exit is that of SIGKILL, and Exit.Why has the reason. A jail that Kill ended, or that
 // reached its limit of memory, has no such reason.
 //
-// In a jail with host namespaces the supervisor is the init, and no PID namespace ends with it.
+// In a jail with host namespaces no PID namespace ends with the supervisor.
 // Its death kills the server's first process by the parent-death signal (startProgram in package
 // supervisor). Detached processes of the server survive, still under Landlock and the filter; the
 // plan has that as a gap. runOnce then removes the jail's TMPDIR (cleanUpHostNS).

@@ -145,7 +145,7 @@ func (s *site) compile() error {
 	around := []string{"./examples/servers/notes"}
 	if s.jail == "" {
 		s.jail = filepath.Join(s.bin, "mcp-jail")
-		around = append(around, "./cmd/mcp-jail")
+		around = append(around, "./cmd/mcp-jail", "./cmd/mcp-jail-cli")
 	}
 	for dir, packages := range map[string][]string{
 		"..": around,

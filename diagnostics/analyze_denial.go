@@ -45,57 +45,8 @@ func (a *analyzer) analyzeDenial(d policy.Denial) finding {
 	return f
 }
 
-// lookupPhrase names the operation of a denial that isNamelessLookup.
-const lookupPhrase = "to look up the name of a host"
-
 // isNamelessLookup reports whether d is a name lookup whose name the jail did not see.
 func isNamelessLookup(d policy.Denial) bool { return d.Operation == "resolve" && d.Target == "" }
-
-// operation returns the attempt as a phrase to be followed by the target: "open for
-// writing of".
-func operation(d policy.Denial) string {
-	switch op := sanitize(d.Operation); op {
-	case "":
-		return "access to"
-	case "connect":
-		return "a connection to"
-	case "send":
-		return "a packet to"
-	case "resolve":
-		return "to resolve"
-	case "exec":
-		return "to start"
-	case "create":
-		return "to create"
-	case "write":
-		return "to write"
-	case "truncate":
-		return "to truncate"
-	case "remove":
-		return "to remove"
-	case "mkdir":
-		return "to make the directory"
-	case "rename":
-		return "to rename something to"
-	default:
-		return op + " of"
-	}
-}
-
-// programAndCount returns which program was refused, and how often.
-func programAndCount(d policy.Denial) string {
-	var parts []string
-	if d.Program != "" {
-		parts = append(parts, "by "+quote(filepath.Base(d.Program)))
-	}
-	if d.Count > 1 {
-		parts = append(parts, strconv.Itoa(d.Count)+" times")
-	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return " (" + strings.Join(parts, ", ") + ")"
-}
 
 // analyzeOthersDenial analyzes a denial with policy.DenialOthers.
 func (a *analyzer) analyzeOthersDenial(d policy.Denial) finding {

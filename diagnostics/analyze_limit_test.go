@@ -83,7 +83,7 @@ func TestLimitsAreNamed(t *testing.T) {
 // TestTimeoutsAreNamed checks that a timeout is named, also beside another possible cause.
 func TestTimeoutsAreNamed(t *testing.T) {
 	for _, stderr := range [][]string{nil, {"EACCES: permission denied"}, {"EACCES: permission denied, open '/home/u/.ssh/id'"}} {
-		for stage, line := range map[Stage]string{StageCall: "raise call_timeout_secs = 30 under [servers.github]", StageBoot: "raise startup_timeout_secs = 30 under [servers.github]"} {
+		for stage, line := range map[Stage]string{StageCall: "raise call_timeout_secs = 30 under [servers.github]", StageStartup: "raise startup_timeout_secs = 30 under [servers.github]"} {
 			ev := evidence("")
 			ev.Stage, ev.Timeout, ev.Stderr = stage, 30*time.Second, stderr
 			if d := Diagnose(ev); !strings.Contains(d.Fix, line) {
@@ -91,7 +91,7 @@ func TestTimeoutsAreNamed(t *testing.T) {
 			}
 			ev.FromCommandLine = true
 			line = "with a larger " + strings.Fields(line)[1]
-			if stage == StageBoot {
+			if stage == StageStartup {
 				line = "start it with --startup-timeout 60"
 			}
 			if d := Diagnose(ev); !strings.Contains(d.Fix, line) {

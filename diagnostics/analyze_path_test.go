@@ -103,7 +103,7 @@ func TestModuleOutside(t *testing.T) {
 		"/srv/none.js":      "",
 	} {
 		ev := evidence("")
-		ev.Stage, ev.Text, ev.Exit, ev.FromCommandLine = StageBoot, "", &Exit{Code: 1}, true
+		ev.Stage, ev.Text, ev.Exit, ev.FromCommandLine = StageStartup, "", &Exit{Code: 1}, true
 		ev.Stderr = []string{"Error: Cannot find module '" + path + "'", "    at Module._resolveFilename (node:internal/modules/cjs/loader:1207:15)", "Node.js v20.20.2"}
 		if d := Diagnose(ev); strings.Join(d.Flags, " ") != flags {
 			t.Errorf("%s: %q: %s; %s", path, d.Flags, d.Cause, d.Fix)

@@ -23,7 +23,7 @@ var buildFixes = map[syscall.Errno]string{
 
 // stepFixes holds the remedies for steps that fail for reasons other than a shortage.
 var stepFixes = map[string]string{
-	"requests": "correct the `secret` of the rule or its source; if mcp-jail-tls does not start, run `mcp-jail doctor`",
+	"requests": "where the error is about a secret, correct the `secret` of the rule or its source; if mcp-jail-tls does not start, run `mcp-jail doctor`",
 }
 
 // BuildFix returns the remedy for a shortage of the host that prevents the building of a

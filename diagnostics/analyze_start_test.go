@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestStart(t *testing.T) {
+func TestStartFailures(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		start Start
@@ -56,21 +56,21 @@ func TestExit(t *testing.T) {
 		what  string
 		cause string
 	}{
-		{"boot, status", func(ev *Evidence) { ev.Stage, ev.Exit = StageBoot, &Exit{Code: 1} }, CodeBoot, None, "ended before its first answer (exit status 1)", ""},
+		{"boot, status", func(ev *Evidence) { ev.Stage, ev.Exit = StageStartup, &Exit{Code: 1} }, CodeStartup, None, "ended before its first answer (exit status 1)", ""},
 		{"call, killed", func(ev *Evidence) { ev.Exit = &Exit{Code: 137, Signal: syscall.SIGKILL} }, CodeDied, Possible, `during the call of "search" (SIGKILL)`, "memory_mb = 4096"},
 		{"list", func(ev *Evidence) {
 			ev.Stage, ev.Tool, ev.Method, ev.Exit = StageList, "", "tools/list", &Exit{Code: 2}
 		}, CodeDied, None, `ended during "tools/list" (exit status 2)`, ""},
 		{"call, slow", func(ev *Evidence) { ev.Timeout = 1500 * time.Millisecond }, CodeTimeout, None, `no answer within 1.5s during the call of "search"`, ""},
 		{"npx, silent", func(ev *Evidence) {
-			ev.Stage, ev.Timeout = StageBoot, time.Minute
+			ev.Stage, ev.Timeout = StageStartup, time.Minute
 			ev.Profile.Argv, ev.Profile.Net = []string{"npx", "-y", "x"}, nil
 		}, CodeTimeout, Possible, "no answer within 60 s of its start", "npx downloads"},
 		{"npx, with words", func(ev *Evidence) {
-			ev.Stage, ev.Exit = StageBoot, &Exit{Code: 1}
+			ev.Stage, ev.Exit = StageStartup, &Exit{Code: 1}
 			ev.Profile.Argv = []string{"npx", "-y", "x"}
 			ev.Stderr = []string{"npm error code EAI_AGAIN", "npm error request to https://registry.example.org/x failed, reason: getaddrinfo EAI_AGAIN registry.example.org"}
-		}, CodeBoot, Likely, "ended before", "registry.example.org"},
+		}, CodeStartup, Likely, "ended before", "registry.example.org"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			ev := evidence("")

@@ -90,8 +90,8 @@ func (c *candidate) same(other candidate) bool {
 }
 
 // refines reports whether g is for a connection to a host and other is for the whole host.
-func (n grant) refines(other grant) bool {
-	return n.host != "" && other == grant{host: n.host} && n != other
+func (g grant) refines(other grant) bool {
+	return g.host != "" && other == grant{host: g.host} && g != other
 }
 
 // ranked sorts the candidates, the most likely cause first, and removes those that a

@@ -31,9 +31,9 @@ func Diagnose(ev Evidence) Diagnosis {
 			d.Exit = &code
 		}
 	}
-	d.Stderr = quotedLines(redactLines(ev.Stderr, ev.Redactor), maxStderr)
+	d.Stderr = lastQuoted(redactLines(ev.Stderr, ev.Redactor), maxStderr)
 	if text := strings.TrimSpace(ev.Redactor.Redact(ev.Text)); text != "" {
-		d.Said = quotedLines(strings.Split(text, "\n"), -maxSaid)
+		d.Said = firstQuoted(strings.Split(text, "\n"), maxSaid)
 	}
 	d.Denials = shownDenials(ev.Redactor.RedactDenials(ev.Denials))
 
@@ -170,7 +170,7 @@ func (d *Diagnosis) fallback(a *analyzer, lines []string, cleared *finding) {
 // of the jail is then left to the server's own message.
 func (a *analyzer) serverAnswered() bool {
 	ev := a.ev
-	return ev.Exit == nil && ev.Timeout == 0 && ev.Start == nil && ev.Stage != StageBoot
+	return ev.Exit == nil && ev.Timeout == 0 && ev.Start == nil && ev.Stage != StageStartup
 }
 
 // timeoutHint names the limit that passed and the setting that raises it.
@@ -179,11 +179,11 @@ func timeoutHint(ev *Evidence) string {
 		return ""
 	}
 	key := "call_timeout_secs"
-	if ev.Stage == StageBoot {
+	if ev.Stage == StageStartup {
 		key = "startup_timeout_secs"
 	}
 	switch {
-	case ev.FromCommandLine && ev.Stage == StageBoot:
+	case ev.FromCommandLine && ev.Stage == StageStartup:
 		return "if it needs longer, start it with --startup-timeout " + strconv.Itoa(2*int(ev.Timeout.Seconds()))
 	case ev.FromCommandLine:
 		return "if it needs longer, declare the server in a configuration file with a larger " + key
@@ -252,8 +252,8 @@ func codeOf(ev *Evidence) Code {
 		return CodeExec
 	case ev.Timeout > 0:
 		return CodeTimeout
-	case ev.Stage == StageBoot:
-		return CodeBoot
+	case ev.Stage == StageStartup:
+		return CodeStartup
 	}
 	return CodeDied
 }
@@ -293,15 +293,14 @@ func shownDenials(denials []policy.Denial) []policy.Denial {
 	return out
 }
 
-// quotedLines returns lines of the server, sanitized and bounded: the last n, or the first
-// -n where n is negative.
-func quotedLines(lines []string, n int) []string {
-	if n >= 0 {
-		lines = lines[max(0, len(lines)-n):]
-	} else {
-		lines = lines[:min(len(lines), -n)]
-	}
-	var out []string
+// firstQuoted returns the first n lines of the server, as quoted does.
+func firstQuoted(lines []string, n int) []string { return quoted(lines[:min(len(lines), n)]) }
+
+// lastQuoted returns the last n lines of the server, as quoted does.
+func lastQuoted(lines []string, n int) []string { return quoted(lines[max(0, len(lines)-n):]) }
+
+// quoted returns lines of the server, sanitized and each cut to maxStderrB bytes.
+func quoted(lines []string) (out []string) {
 	for _, l := range lines {
 		out = append(out, cut(sanitize(strings.TrimRight(l, "\r\n")), maxStderrB))
 	}

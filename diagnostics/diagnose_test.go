@@ -75,8 +75,8 @@ func TestQuietCall(t *testing.T) {
 	}
 }
 
-// TestCertain lists denials beside texts that name something else.
-func TestCertain(t *testing.T) {
+// TestDenialsComeBeforeText lists denials beside texts that name something else.
+func TestDenialsComeBeforeText(t *testing.T) {
 	ev := evidence("TypeError: fetch failed")
 	ev.Stderr = []string{"PermissionError: [Errno 13] Permission denied: '/data/notes/x.md'"}
 	ev.Denials = []policy.Denial{
@@ -158,7 +158,7 @@ func TestAnalyzeBeforeRedacting(t *testing.T) {
 		t.Errorf("heard %q", got)
 	}
 	ev.Profile.Env[len(ev.Profile.Env)-1] = policy.Variable{Name: "DB_USER", Value: "postgres", Secret: true}
-	ev.Stage, ev.Text, ev.Exists = StageBoot, "", host{"/var/lib/postgres/x": true}.exists
+	ev.Stage, ev.Text, ev.Exists = StageStartup, "", host{"/var/lib/postgres/x": true}.exists
 	ev.Exit = &Exit{Code: 1}
 	ev.RawStderr, ev.Stderr = []string{"EACCES: permission denied, open '/var/lib/postgres/x'"}, []string{"EACCES: permission denied, open '/var/lib/[redacted DB_USER]/x'"}
 	if d := Diagnose(ev); d.Attribution != Likely || strings.Contains(string(d.ErrorFrame([]byte("1")))+d.Text(), "postgres") {

@@ -48,7 +48,7 @@ type Code int
 
 const (
 	CodeExec    Code = -31001 // not started, because of the program
-	CodeBoot    Code = -31002 // the server ended before its first response
+	CodeStartup Code = -31002 // the server ended before its first response
 	CodeDied    Code = -31003 // the server ended during a call
 	CodeConfig  Code = -31004 // the configuration has an error
 	CodeJail    Code = -31005 // not started, because the jail cannot be built

@@ -16,7 +16,8 @@
 //  2. extracts the names in the text: paths, hosts, variables, programs,
 //  3. analyzes each name against the profile, and drops names that the profile
 //     allows or that do not exist on the host,
-//  4. ranks the remaining candidates by their distance from the failure, and
+//  4. ranks the remaining candidates: the record before the text, then by attribution, then
+//     by their distance from the failure, and
 //  5. writes the rules that would grant them.
 //
 // A diagnosis is shown in four ways: [Diagnosis.ErrorFrame] responds to a pending

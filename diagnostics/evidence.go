@@ -30,7 +30,7 @@ type Evidence struct {
 	// tool; "" means the discovery process, to which no table can grant anything.
 	Stateless bool
 
-	Started bool          // with StageBoot: the server responds, and has complained on stderr
+	Started bool          // with StageStartup: the server responds, and has complained on stderr
 	Start   *Start        // the program could not be started
 	Exit    *Exit         // the process ended
 	Timeout time.Duration // the limit that passed; 0 when the failure is no time-out

@@ -19,7 +19,7 @@ func Example() {
 	fmt.Fprintln(tail, "Error: EROFS: read-only file system, open '/home/u/work/index.db'")
 
 	d := diagnostics.Diagnose(diagnostics.Evidence{
-		Stage:    diagnostics.StageBoot,
+		Stage:    diagnostics.StageStartup,
 		Server:   "notes",
 		Profile:  profile,
 		Exit:     &diagnostics.Exit{Code: 1},

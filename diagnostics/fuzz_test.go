@@ -66,7 +66,7 @@ func FuzzErrorFrame(f *testing.F) {
 	f.Add([]byte("1"), "server", "what", "line")
 	f.Add([]byte(`"\ud800"`), "\xff", "a\nb\u2028", "\x1b[0m")
 	f.Fuzz(func(t *testing.T, id []byte, server, text, line string) {
-		ev := Evidence{Stage: StageBoot, Server: server, Text: text, Stderr: []string{line}, Denials: []policy.Denial{{Target: line, Program: text}}}
+		ev := Evidence{Stage: StageStartup, Server: server, Text: text, Stderr: []string{line}, Denials: []policy.Denial{{Target: line, Program: text}}}
 		for _, d := range []Diagnosis{Diagnose(ev), ConfigFailure(server, text), JailFailure(server, text, []string{line})} {
 			for _, frame := range [][]byte{d.ResultBlock(), d.ResultMeta()} {
 				if len(frame) == 0 && len(d.Denials) == 0 {

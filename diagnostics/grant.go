@@ -31,11 +31,11 @@ type grant struct {
 	value int
 }
 
-func (n grant) isZero() bool { return n == grant{} }
+func (g grant) isZero() bool { return g == grant{} }
 
 // netRule returns the rule of a grant for a host, without secrets.
-func (n grant) netRule() policy.NetRule {
-	return policy.NetRule{Host: n.host, Scheme: n.scheme, Port: n.port, PathPrefix: n.prefix, Methods: strings.Fields(n.methods), Allow: true}
+func (g grant) netRule() policy.NetRule {
+	return policy.NetRule{Host: g.host, Scheme: g.scheme, Port: g.port, PathPrefix: g.prefix, Methods: strings.Fields(g.methods), Allow: true}
 }
 
 // grantWriter writes grants as lines of a policy or as flags. It knows which table applies
@@ -298,11 +298,11 @@ func (w grantWriter) flagWords(grants []grant) (flags []string, ok bool) {
 
 // pathFlags returns the flags for the rights of a grant on its path. Each of them includes
 // reading.
-func (n grant) pathFlags(path string) (flags []string) {
-	if n.rights&policy.Write != 0 {
+func (g grant) pathFlags(path string) (flags []string) {
+	if g.rights&policy.Write != 0 {
 		flags = append(flags, "--write", path)
 	}
-	if n.rights.Has(policy.Execute) {
+	if g.rights.Has(policy.Execute) {
 		flags = append(flags, "--execute", path)
 	}
 	if flags == nil {
@@ -312,12 +312,12 @@ func (n grant) pathFlags(path string) (flags []string) {
 }
 
 // endpoint returns the host, with the port where no scheme implies it.
-func (n grant) endpoint() string {
-	if n.port == 0 || n.port == 80 || n.port == 443 {
-		return n.host
+func (g grant) endpoint() string {
+	if g.port == 0 || g.port == 80 || g.port == 443 {
+		return g.host
 	}
-	if strings.Contains(n.host, ":") {
-		return "[" + n.host + "]:" + strconv.Itoa(n.port)
+	if strings.Contains(g.host, ":") {
+		return "[" + g.host + "]:" + strconv.Itoa(g.port)
 	}
-	return n.host + ":" + strconv.Itoa(n.port)
+	return g.host + ":" + strconv.Itoa(g.port)
 }

@@ -48,7 +48,7 @@ func (a *analyzer) heuristics(lines []string) (f finding, ok bool) {
 			fix:  a.planFix(),
 		}, true
 	}
-	if a.ev.Timeout > 0 || a.ev.Stage == StageBoot && len(lines) == 0 {
+	if a.ev.Timeout > 0 || a.ev.Stage == StageStartup && len(lines) == 0 {
 		return a.packageDownload()
 	}
 	return finding{}, false

@@ -17,7 +17,7 @@ import (
 // members set.
 func bootFailure() Diagnosis {
 	ev := evidence("")
-	ev.Stage, ev.Tool, ev.Method = StageBoot, "", ""
+	ev.Stage, ev.Tool, ev.Method = StageStartup, "", ""
 	ev.Exit = &Exit{Code: 1}
 	defaultProfile(ev.Profile)
 	ev.Stderr = []string{

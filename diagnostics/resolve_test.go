@@ -146,7 +146,7 @@ func TestRoundTripFlags(t *testing.T) {
 		return profile
 	}
 	text := "EACCES: permission denied, open '/home/u/notes/a.md'\nconnect ECONNREFUSED 127.0.0.1:5432\nFOO_TOKEN environment variable is required"
-	d := Diagnose(Evidence{Stage: StageBoot, Server: "s", Profile: in(options), FromCommandLine: true, Stderr: strings.Split(text, "\n"), UserHome: "/home/u", SearchPath: "/usr/bin:/opt/tools/bin", Exists: onHost})
+	d := Diagnose(Evidence{Stage: StageStartup, Server: "s", Profile: in(options), FromCommandLine: true, Stderr: strings.Split(text, "\n"), UserHome: "/home/u", SearchPath: "/usr/bin:/opt/tools/bin", Exists: onHost})
 	if len(d.Grant) != 0 || len(d.Flags)%2 != 0 || len(d.Flags) == 0 {
 		t.Fatalf("grant %q, flags %q", d.Grant, d.Flags)
 	}

@@ -4,10 +4,10 @@ package diagnostics
 type Stage string
 
 const (
-	StageExec Stage = "exec" // the server was not started
-	StageBoot Stage = "boot" // the server ended or timed out before its first response
-	StageList Stage = "list" // the server responds, but its tools could not be listed
-	StageCall Stage = "call" // a tool call failed, by a response or by the end of the process
+	StageExec    Stage = "exec" // the server was not started
+	StageStartup Stage = "boot" // the server ended or timed out before its first response
+	StageList    Stage = "list" // the server responds, but its tools could not be listed
+	StageCall    Stage = "call" // a tool call failed, by a response or by the end of the process
 )
 
 // Attribution tells how certain it is that the jail caused the failure. The four values

@@ -15,7 +15,7 @@ func summary(ev *Evidence) string {
 			return server + " was not started"
 		}
 		return server + " could not be started"
-	case StageBoot:
+	case StageStartup:
 		if ev.Started {
 			return server + " has started, and complains on stderr"
 		}

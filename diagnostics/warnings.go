@@ -80,7 +80,7 @@ func (a *analyzer) argumentPath(arg string) string {
 // the jail hides. Their names are known, so it finds them where no pattern can tell where
 // a path ends.
 func (a *analyzer) analyzeArguments(lines []string) (all candidates) {
-	if a.ev.Stage != StageBoot || len(a.profile.Argv) < 2 {
+	if a.ev.Stage != StageStartup || len(a.profile.Argv) < 2 {
 		return nil
 	}
 	for at, line := range lines {

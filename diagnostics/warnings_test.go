@@ -77,7 +77,7 @@ func TestComplaint(t *testing.T) {
 		"": false,
 	} {
 		ev := evidence("")
-		ev.Stage, ev.Tool, ev.Method, ev.Stderr = StageBoot, "", "", []string{"running", line}
+		ev.Stage, ev.Tool, ev.Method, ev.Stderr = StageStartup, "", "", []string{"running", line}
 		ev.Denials = []policy.Denial{{Axis: "fs", Operation: "open", Target: "/home/u/docs", Count: 1}}
 		d, ok := Complaint(ev)
 		if ok != want || ok && (d.Attribution != Likely || !strings.Contains(d.What, "has started")) {
@@ -90,7 +90,7 @@ func TestComplaint(t *testing.T) {
 // in one line and ends with a line that does not.
 func TestInaccessible(t *testing.T) {
 	ev := evidence("")
-	ev.Stage, ev.Tool, ev.Method, ev.FromCommandLine, ev.Exit = StageBoot, "", "", true, &Exit{Code: 1}
+	ev.Stage, ev.Tool, ev.Method, ev.FromCommandLine, ev.Exit = StageStartup, "", "", true, &Exit{Code: 1}
 	defaultProfile(ev.Profile)
 	ev.Stderr = []string{"Warning: Cannot access directory /home/u/docs, skipping", "Error: None of the specified directories are accessible"}
 	d := Diagnose(ev)

@@ -13,7 +13,7 @@ import (
 func ExampleRunStateful() {
 	confine.RunSupervisor() // first thing in main
 
-	profile := &policy.Profile{ /* of policy.Resolve */ }
+	profile := &policy.Profile{ /* of resolve.Resolve */ }
 	exit, _ := lifecycle.RunStateful(context.Background(), lifecycle.Session{
 		Profile:  profile,
 		Launcher: lifecycle.Jail(confine.Launcher{}),

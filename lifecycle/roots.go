@@ -19,8 +19,8 @@ const (
 	rootsAdvertise = "advertise"
 )
 
-// onReply sees each answer of the client before the server gets it.
-func (s *server) onReply(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
+// onClientResponse sees each answer of the client before the server gets it.
+func (s *server) onClientResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
 	if string(c.Method) != "roots/list" || !e.Result.Present() || !f.Flaws.IsStrict() {
 		return
 	}

@@ -25,17 +25,17 @@ type server struct {
 	redact    *diagnostics.Redactor
 	tail      *diagnostics.Tail
 
-	firstCallMark atomic.Int64             // lines of stderr before the first call: see Tail.LineCount
-	firstCall     onceTime                 // when the first call was sent
-	quiet         atomic.Bool              // no request waits for the process: its failures are not announced
-	stateless     bool                     // other processes run beside it: see diagnostics.Evidence
-	unset         []string                 // variables that are granted and not set
-	statement     []byte                   // what messages tell the server about its policy; nil: nothing
-	rootsMode     string                   // rootsOff, rootsNarrow or rootsAdvertise
-	clientRoots   atomic.Pointer[[]string] // the directories that the client has named as its roots
-	declaredRoots atomic.Bool              // we have declared the capability in the client's name
-	pendingBytes  atomic.Int64             // bytes that sendAsync has not written yet
-	lastJunk      time.Time                // used by the goroutine that reads the server
+	firstCallMark  atomic.Int64             // lines of stderr before the first call: see Tail.LineCount
+	firstCall      onceTime                 // when the first call was sent
+	quiet          atomic.Bool              // no request waits for the process: its failures are not announced
+	stateless      bool                     // other processes run beside it: see diagnostics.Evidence
+	unset          []string                 // variables that are granted and not set
+	statement      []byte                   // what messages tell the server about its policy; nil: nothing
+	rootsMode      string                   // rootsOff, rootsNarrow or rootsAdvertise
+	clientRoots    atomic.Pointer[[]string] // the directories that the client has named as its roots
+	declaredRoots  atomic.Bool              // we have declared the capability in the client's name
+	pendingBytes   atomic.Int64             // bytes that sendAsync has not written yet
+	lastNonMessage time.Time                // used by the goroutine that reads the server
 }
 
 func (s *server) init(c *client, p *policy.Profile) {

@@ -164,11 +164,11 @@ func (s *server) tooLargeDiagnosis(from mcpproxy.Side, f *mcpproxy.Frame) diagno
 // The diagnosis gets the line too: it often says why nothing else follows.
 func (s *server) showNonMessage(f *mcpproxy.Frame) {
 	now := time.Now()
-	if now.Sub(s.lastJunk) > burst && !f.Blank() {
+	if now.Sub(s.lastNonMessage) > burst && !f.Blank() {
 		s.client.stderr.Say(fmt.Sprintf("mcp-jail: server %q writes lines to its stdout that are not MCP messages; they are shown here instead:\n", s.profile.Server))
 	}
 	if !f.Blank() {
-		s.lastJunk = now
+		s.lastNonMessage = now
 	}
 	line := f.Bytes()
 	if line == nil {

@@ -26,7 +26,7 @@ func (s *statefulSession) finishRequests(ctx context.Context, ends <-chan os.Sig
 		s.answerDiscover("did not answer server/discover", true)
 	default:
 		ended := diagnostics.Exit(exit)
-		ev := s.server.evidence(diagnostics.StageBoot, nil, time.Time{})
+		ev := s.server.evidence(diagnostics.StageStartup, nil, time.Time{})
 		ev.Exit = &ended
 		s.answerUntilClosed(ctx, ends, s.server.diagnose(ev))
 	}

@@ -12,25 +12,25 @@ import (
 func (s *statefulSession) hooks() mcpproxy.Hooks {
 	return mcpproxy.Hooks{
 		ClientRequest:   s.onRequest,
-		ClientResponse:  s.server.onReply,
+		ClientResponse:  s.server.onClientResponse,
 		ServerRequest:   func(e *mcpproxy.Envelope) bool { return s.server.answerRootsList(e, s.upstream.server.Load()) },
 		TooManyPending:  s.tooManyPending,
-		FirstResponse:   s.firstAnswer,
+		FirstResponse:   s.onFirstResponse,
 		ServerFrame:     s.onServerFrame,
 		ReservedMembers: stripReserved,
-		ServerResponse:  s.onResponse,
+		ServerResponse:  s.onServerResponse,
 		UnmatchedResponse: func(e *mcpproxy.Envelope) bool {
 			return s.client.tools.enforces() && e.Result.Present() // a client may match ids otherwise
 		},
-		Oversized: s.onOversized,
-		Junk:      s.server.showNonMessage,
+		Oversized:  s.onOversized,
+		NonMessage: s.server.showNonMessage,
 	}
 }
 
-// firstAnswer reports whether an answer ends the startup of a server. An error to
+// onFirstResponse reports whether a response ends the startup of a server. An error to
 // server/discover does not: legacy servers decline it so, and may still hang on the next
 // request.
-func (s *statefulSession) firstAnswer(e *mcpproxy.Envelope, c *mcpproxy.Call) bool {
+func (s *statefulSession) onFirstResponse(e *mcpproxy.Envelope, c *mcpproxy.Call) bool {
 	if c != nil && e.Error.Present() && string(c.Method) == "server/discover" {
 		select {
 		case s.discoverDeclined <- struct{}{}:
@@ -43,9 +43,10 @@ func (s *statefulSession) firstAnswer(e *mcpproxy.Envelope, c *mcpproxy.Call) bo
 	return true
 }
 
-// onResponse sees each answer before the client gets it. It changes nothing if the jail
-// did not refuse anything.
-func (s *statefulSession) onResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
+// onServerResponse sees each answer before the client gets it. It adds a
+// diagnosis to an answer to tools/call if the jail refused something, or if the call failed and
+// the cause is known. It changes no other answer.
+func (s *statefulSession) onServerResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
 	method := string(c.Method)
 	if method != "initialize" && !s.checkedStartup {
 		s.checkedStartup = true
@@ -76,7 +77,7 @@ func (s *statefulSession) reportStartupComplaint(stderr *os.File) {
 			break
 		}
 	}
-	if d, ok := diagnostics.Complaint(s.server.evidence(diagnostics.StageBoot, nil, time.Time{})); ok {
+	if d, ok := diagnostics.Complaint(s.server.evidence(diagnostics.StageStartup, nil, time.Time{})); ok {
 		s.client.announce(d)
 	}
 }

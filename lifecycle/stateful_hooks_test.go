@@ -46,7 +46,7 @@ func TestStartupComplaint(t *testing.T) {
 			if complains != (said == 1) || complains != strings.Contains(stderr, `mcp-jail:     path = "/home/me/docs"`) {
 				t.Errorf("said %d times: %s", said, stderr)
 			}
-			if complains != slices.ContainsFunc(p.record.Diagnoses, func(d diagnostics.Diagnosis) bool { return d.Stage == diagnostics.StageBoot && len(d.Grant) > 0 }) {
+			if complains != slices.ContainsFunc(p.record.Diagnoses, func(d diagnostics.Diagnosis) bool { return d.Stage == diagnostics.StageStartup && len(d.Grant) > 0 }) {
 				t.Errorf("recorded %+v", p.record.Diagnoses)
 			}
 		})

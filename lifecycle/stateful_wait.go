@@ -189,7 +189,7 @@ func (w *processWait) startupTimeout() {
 	if s.answered.isSet() || s.openRequests() == 0 {
 		return
 	}
-	ev := s.server.evidence(diagnostics.StageBoot, nil, time.Time{})
+	ev := s.server.evidence(diagnostics.StageStartup, nil, time.Time{})
 	ev.Timeout = s.server.profile.Startup
 	d := s.server.diagnose(ev)
 	w.cause.startupTimeout = &d

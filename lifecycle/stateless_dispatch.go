@@ -31,7 +31,7 @@ func (s *statelessSession) readClient(ctx context.Context) error {
 func (s *statelessSession) dispatch(ctx context.Context, f *mcpproxy.Frame) {
 	switch {
 	case f.Blank():
-	case f.Junk():
+	case f.NonMessage():
 		s.client.sayOnce(fmt.Sprintf("the client has sent a line that is not an MCP message. With stateful = false no process of server %q gets such lines; it was dropped", s.serverName))
 	case f.Flaws.Ambiguous():
 		s.rejectAmbiguous(f)

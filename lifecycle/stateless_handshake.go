@@ -144,7 +144,7 @@ func (w *worker) handshake(ctx context.Context) (answer *mcpproxy.Frame, d *diag
 		return nil, w.startupFailure(ctx, err)
 	}
 	if e := &answer.Messages[0]; e.Error.Present() {
-		ev := w.server.evidence(diagnostics.StageBoot, &mcpproxy.Call{Method: []byte("initialize"), Tool: []byte(w.tool)}, time.Time{})
+		ev := w.server.evidence(diagnostics.StageStartup, &mcpproxy.Call{Method: []byte("initialize"), Tool: []byte(w.tool)}, time.Time{})
 		ev.Text = failureText(answer, e)
 		failed := w.server.diagnose(ev)
 		return answer, &failed
@@ -184,7 +184,7 @@ func (w *worker) startupFailure(ctx context.Context, err error) *diagnostics.Dia
 		w.server.announce(*answer.rejected)
 		return answer.rejected
 	}
-	ev := w.server.evidence(diagnostics.StageBoot, nil, time.Time{})
+	ev := w.server.evidence(diagnostics.StageStartup, nil, time.Time{})
 	ev.Tool = w.tool
 	switch {
 	case ctx.Err() != nil:

@@ -39,7 +39,7 @@ func (r reply) result() (*mcpproxy.Frame, error) {
 // large to be held in memory.
 func (w *worker) tooLargeToBuffer(f *mcpproxy.Frame) *diagnostics.Diagnosis {
 	return &diagnostics.Diagnosis{
-		Code: -32603, Stage: diagnostics.StageBoot, Attribution: diagnostics.Certain, Server: w.session.serverName, Tool: w.tool,
+		Code: -32603, Stage: diagnostics.StageStartup, Attribution: diagnostics.Certain, Server: w.session.serverName, Tool: w.tool,
 		What: fmt.Sprintf("server %q: an answer of %d MiB to a handshake or a list is too large to be read into memory", w.session.serverName, f.Size>>20),
 		Fix:  "set stateful = true: then answers pass as they are",
 	}

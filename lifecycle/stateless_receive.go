@@ -12,7 +12,7 @@ import (
 // read reads what the worker writes, and passes it on.
 func (w *worker) read() {
 	hooks := mcpproxy.Hooks{
-		Junk: w.onNonMessage,
+		NonMessage: w.onNonMessage,
 		Oversized: func(_ mcpproxy.Side, f *mcpproxy.Frame) {
 			w.rejectReply(f, w.server.tooLargeDiagnosis(mcpproxy.FromServer, f))
 		},
@@ -111,7 +111,7 @@ func (w *worker) onMessage(f *mcpproxy.Frame) {
 	e := &f.Messages[0]
 	switch e.Kind() {
 	case mcpproxy.Response:
-		w.onResponse(f, e)
+		w.onServerResponse(f, e)
 	case mcpproxy.Request:
 		if w.server.answerRootsList(e, w.conn) {
 			return
@@ -133,8 +133,8 @@ func (w *worker) onMessage(f *mcpproxy.Frame) {
 	}
 }
 
-// onResponse handles an answer of the worker.
-func (w *worker) onResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
+// onServerResponse handles an answer of the worker.
+func (w *worker) onServerResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	if len(e.Reserved) > 0 {
 		stripReserved(f, e)
 		if line, whole := f.AppendTo(nil); whole { // so that the cache does not keep it either

@@ -52,7 +52,7 @@ func (s *statelessSession) onClientResponse(f *mcpproxy.Frame, e *mcpproxy.Envel
 		f.Close()
 		return
 	}
-	r.worker.server.onReply(f, e, &r.call)
+	r.worker.server.onClientResponse(f, e, &r.call)
 	f.Replace(e.IDAt, r.id)
 	r.worker.trySend(f) // waiting could be a deadlock: the worker may wait for us to read
 }

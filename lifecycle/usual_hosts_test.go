@@ -11,10 +11,10 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestTelemetryDoesNotDrown: a host that was refused before the call, and again during it,
+// TestUsualHostsComeLast: a host that was refused before the call, and again during it,
 // ranks behind the host that only the call has contacted. The session's record tells the
 // next session.
-func TestTelemetryDoesNotDrown(t *testing.T) {
+func TestUsualHostsComeLast(t *testing.T) {
 	t.Parallel()
 	refused := func(host string, count int, at time.Time) policy.Denial {
 		return policy.Denial{Axis: policy.AxisNet, Operation: "resolve", Target: host, Reason: "not_granted", Count: count, Time: at}

@@ -21,7 +21,7 @@ func Example() {
 		ServerResponse: func(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
 			f.AddMeta(&e.Result, &e.ResultMeta, "org.example/tool", fmt.Appendf(nil, "%q", c.Tool))
 		},
-		Junk: func(f *mcpproxy.Frame) { fmt.Printf("not for the client: %s", f.Bytes()) },
+		NonMessage: func(f *mcpproxy.Frame) { fmt.Printf("not for the client: %s", f.Bytes()) },
 	})
 	// A program would run the two directions on two goroutines.
 	if err := p.RunClient(server); err != nil {

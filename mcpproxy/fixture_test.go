@@ -39,7 +39,7 @@ func sent(t testing.TB, f *Frame) string {
 
 // says prints the envelopes of a frame.
 func says(f *Frame) string {
-	out := fmt.Sprintf("junk %v batch %v flaws %b", f.Junk(), f.Batch, f.Flaws)
+	out := fmt.Sprintf("junk %v batch %v flaws %b", f.NonMessage(), f.Batch, f.Flaws)
 	for _, e := range f.Messages {
 		for _, own := range e.Reserved {
 			out += fmt.Sprintf(" own %v", *own)

@@ -25,10 +25,10 @@ type Frame struct {
 	detached  bool // line and Messages do not belong to a Reader: see Detach
 }
 
-// Junk reports whether the line cannot be meant as an MCP message: it is not JSON, it is
+// NonMessage reports whether the line cannot be meant as an MCP message: it is not JSON, it is
 // cut off, or it is neither an object nor an array with an object in it. A message with
-// text after it on the line, with a duplicate name or with invalid UTF-8 is not junk.
-func (f *Frame) Junk() bool {
+// text after it on the line, with a duplicate name or with invalid UTF-8 is still a message.
+func (f *Frame) NonMessage() bool {
 	return f.Flaws.Has(FlawMalformed) || len(f.Messages) == 0
 }
 

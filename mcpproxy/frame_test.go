@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestJunk(t *testing.T) {
+func TestNonMessage(t *testing.T) {
 	for line, want := range map[string]bool{
 		"": true, " ": true, "Listening on 3000": true, "[INFO] started": true, "[123] started": true, "42": true, `"text"`: true, "null": true, "[]": true,
 		"{": true, `{"id":1,"result":`: true, "{}{}": false, "{}": false, "[{}]": false, `{"level":30,"msg":"x"}`: false, "{\"a\":\"\xff\"}": false,
@@ -13,8 +13,8 @@ func TestJunk(t *testing.T) {
 		byteOrderMark + "{}": false, byteOrderMark[:2] + "{}": true, byteOrderMark + byteOrderMark + "{}": true, " " + byteOrderMark + "{}": true,
 	} {
 		f, err := NewReader(strings.NewReader(line+"\n"), 0).Next()
-		if err != nil || f.Junk() != want {
-			t.Errorf("%q: junk %v, error %v", line, f.Junk(), err)
+		if err != nil || f.NonMessage() != want {
+			t.Errorf("%q: junk %v, error %v", line, f.NonMessage(), err)
 		}
 	}
 }

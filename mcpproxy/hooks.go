@@ -45,7 +45,7 @@ type Hooks struct {
 	// Oversized is called for every frame that is dropped because of its size. Requests in
 	// it were not added to a table, and responses in it were not removed from theirs.
 	Oversized func(from Side, f *Frame)
-	// Junk is called for every line of the server that is not forwarded because it is not
+	// NonMessage is called for every line of the server that is not forwarded because it is not
 	// an MCP message.
-	Junk func(f *Frame)
+	NonMessage func(f *Frame)
 }

@@ -49,7 +49,7 @@ func (p *Proxy) RunClient(up Upstream) error {
 			}
 			continue
 		}
-		if !f.Junk() && !p.trackClient(f, &call) {
+		if !f.NonMessage() && !p.trackClient(f, &call) {
 			continue
 		}
 		if err := up.Send(f); err != nil {
@@ -114,7 +114,7 @@ func (p *Proxy) removeMessages(f *Frame, cuts []*Span) bool {
 }
 
 // RunServer forwards the frames of one server to the client until the server ends, which
-// is not an error. Lines that are not MCP messages go to Hooks.Junk. A response to a
+// is not an error. Lines that are not MCP messages go to Hooks.NonMessage. A response to a
 // request that is already Answered is dropped.
 func (p *Proxy) RunServer(server *Conn) error {
 	t := serverTracker{p: p}

@@ -87,7 +87,7 @@ func TestRunServer(t *testing.T) {
 	p := NewProxy(NewConn(strings.NewReader(""), &out, 0), Hooks{
 		FirstResponse:  func(*Envelope, *Call) bool { first++; return true },
 		ServerResponse: func(f *Frame, e *Envelope, c *Call) { seen = append(seen, string(c.ID)+string(c.Method)) },
-		Junk:           func(f *Frame) { junk = append(junk, string(f.Bytes())) },
+		NonMessage:     func(f *Frame) { junk = append(junk, string(f.Bytes())) },
 	})
 	for _, id := range []string{"0", `"a"`, `"b"`, "3", "7", "8"} {
 		p.Requests.Add(&Envelope{ID: []byte(id), Method: []byte("m")}, time.Now(), 0)

@@ -3,7 +3,7 @@ package mcpproxy
 import "errors"
 
 // Receive reads the frames of one server until it ends, which is not an error. Lines that
-// are not MCP messages go to Junk, and frames that must not be forwarded go to Oversized.
+// are not MCP messages go to NonMessage, and frames that must not be forwarded go to Oversized.
 // All other frames go to message, whose error ends Receive. No other hook is called.
 // RunServer reads this way; callers that do not forward to a single client use Receive
 // directly.
@@ -14,14 +14,14 @@ func (h *Hooks) Receive(server *Reader, message func(*Frame) error) error {
 			return ignoreEOF(err)
 		}
 		switch {
-		case f.Oversized || !f.Junk() && exceedsReserved(f):
+		case f.Oversized || !f.NonMessage() && exceedsReserved(f):
 			if h.Oversized != nil {
 				h.Oversized(FromServer, f)
 			}
 			continue
-		case f.Junk():
-			if h.Junk != nil {
-				h.Junk(f)
+		case f.NonMessage():
+			if h.NonMessage != nil {
+				h.NonMessage(f)
 			}
 			continue
 		}

@@ -17,7 +17,7 @@ func TestReceive(t *testing.T) {
 		`[{"id":3,"method":"m"}]` + "\r\n" + `{"id":4,"result":{"_meta":{` + strings.Repeat(`"dev.mcp-jail/x":1,`, 100) + `"a":1}}}` + "\n" + `{"id":5,"resu`
 	var seen []string
 	h := Hooks{
-		Junk: func(f *Frame) { seen = append(seen, fmt.Sprintf("junk %q", f.Bytes())) },
+		NonMessage: func(f *Frame) { seen = append(seen, fmt.Sprintf("junk %q", f.Bytes())) },
 		Oversized: func(from Side, f *Frame) {
 			seen = append(seen, fmt.Sprintf("oversized %s %v", f.Messages[0].ID, f.Err))
 		},

@@ -107,6 +107,9 @@ func (s *Scanner) Reset() {
 }
 
 // Feed scans the next part of the frame. It keeps no reference to b.
+//
+// Feed is one long function because it is one state machine: every case reads and sets the
+// position, the state and the start of a captured token, which stay local variables here.
 func (s *Scanner) Feed(b []byte) {
 	s.checkUTF8(b)
 	mark := 0 // where the captured token starts in b

@@ -33,7 +33,7 @@ func TestSplit(t *testing.T) {
 			continue
 		}
 		for i, m := range messages {
-			if got := sent(t, m); got != want.messages[i]+"\n" || m.Batch || len(m.Messages) != 1 || m.Flaws != want.flaws || m.Junk() {
+			if got := sent(t, m); got != want.messages[i]+"\n" || m.Batch || len(m.Messages) != 1 || m.Flaws != want.flaws || m.NonMessage() {
 				t.Errorf("%s (batch: %v): message %d is sent as %q, with %+v", in, whole, i, got, m)
 			}
 		}

@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-func TestUnenforceable(t *testing.T) {
+func TestUnenforceableRights(t *testing.T) {
 	for _, tt := range []struct{ union, rights, want Rights }{
 		{Read | Write, 0, 0},
 		{Read | Write, Read, 0},

@@ -125,9 +125,9 @@ type Entry struct {
 	// Make asks for the directory to be created before the start (a rule with a
 	// trailing slash, the private HOME).
 	Make bool
-	// Ephemeral: the server sees a copy of the directory, which is its own and gone
-	// when it ends; where no copy can be had, an empty one. It never sees Path itself
-	// with the right to write. Of the private HOME only.
+	// Ephemeral: the server sees a copy of the directory, which is its own and gone when it
+	// ends. Where no copy can be made, it sees an empty directory. The server never has
+	// the right to write to Path itself. Only the private HOME is ephemeral.
 	Ephemeral bool
 }
 
@@ -164,8 +164,8 @@ func (p *Profile) Find(path string) (e Entry, ok bool) {
 	}
 }
 
-// RightsAt evaluates the policy for a canonical absolute path. It computes without side
-// effects the rights that the kernel enforces.
+// RightsAt returns the rights of the entry that decides about path, which must be canonical
+// and absolute. It returns no rights if no entry covers path.
 func (p *Profile) RightsAt(path string) Rights {
 	e, _ := p.Find(filepath.Clean(path))
 	return e.Rights

@@ -67,6 +67,7 @@ type profileJSON struct {
 	Entries     []entryJSON    `json:"fs"`
 	Links       []linkJSON     `json:"links"`
 	Unprotected []string       `json:"unprotected_names"`
+	Folded      []string       `json:"folded_names,omitempty"`
 	Programs    []string       `json:"programs"` // null: any
 	Loaders     []string       `json:"loaders,omitempty"`
 	CommandArgs []string       `json:"command_args,omitempty"`
@@ -143,6 +144,13 @@ func (p *Profile) document() profileJSON {
 			j.Named = e.Named
 		}
 		out.Entries = append(out.Entries, j)
+	}
+	for _, f := range p.Folded {
+		name := f.Path
+		if f.BypassesMount && f.OtherSpelling != "" {
+			name += " (" + f.OtherSpelling + ")"
+		}
+		out.Folded = append(out.Folded, name)
 	}
 	for _, l := range p.Links {
 		out.Links = append(out.Links, linkJSON(l))

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"math/rand"
+	"reflect"
 	"testing"
 	"time"
 )
@@ -45,5 +46,39 @@ func TestKeyStays(t *testing.T) {
 	}
 	if p.Entries[0].ID.Birth++; p.Key() == want {
 		t.Error("control: another file has the same key")
+	}
+}
+
+// TestKeyCoversProfile tests that each field of a profile that decides what a jail is changes
+// its key.
+func TestKeyCoversProfile(t *testing.T) {
+	apart := map[string]string{
+		"Parts":       "where to look for a change of the program; the catalogue digests them itself",
+		"LinksAstray": "follows from the disk: which opens are recorded, not which are allowed",
+		"Reach":       "what others may write, which is part of no output",
+	}
+	empty := (&Profile{}).Key()
+	fields := reflect.TypeFor[Profile]()
+	for i := range fields.NumField() {
+		f := fields.Field(i)
+		p := &Profile{}
+		v := reflect.ValueOf(p).Elem().Field(i)
+		switch v.Kind() {
+		case reflect.Slice:
+			v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		case reflect.Pointer:
+			v.Set(reflect.New(v.Type().Elem()))
+		case reflect.String:
+			v.SetString("x")
+		case reflect.Bool:
+			v.SetBool(true)
+		case reflect.Int64:
+			v.SetInt(int64(time.Second))
+		case reflect.Struct:
+			v.Field(0).SetInt(1)
+		}
+		if changed := p.Key() != empty; changed == (apart[f.Name] != "") {
+			t.Errorf("the field %s changes the key: %t", f.Name, changed)
+		}
 	}
 }

@@ -31,7 +31,8 @@ var GitParts = []string{"hooks", "config", "config.worktree", "commondir", "remo
 // and its settings.
 var WorktreeParts = []string{"commondir", "gitdir", "config.worktree"}
 
-// ProtectedPaths returns the protected names as paths relative to the root of a grant.
+// ProtectedPaths returns the protected names that are given an entry in the root of each grant,
+// as relative paths. They are a subset of what ProtectedParts names.
 func ProtectedPaths() []string {
 	return []string{
 		".git/hooks", ".git/config", ".git/config.worktree", ".git/commondir", ".gitmodules", ".mcp.json", ".mcp-jail.toml", ".envrc", ".vscode", ".cursor", ".claude",

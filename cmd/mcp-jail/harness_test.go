@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
@@ -90,17 +91,24 @@ const (
 	thinking      = "@modelcontextprotocol/server-sequential-thinking"
 )
 
-// buildBinary builds mcp-jail as users have it and returns its path. It returns ""
-// without the sources; then the test binary takes its place (runAsEnv).
+// buildBinary builds mcp-jail and mcp-jail-cli as users have them and returns the path of
+// mcp-jail. Without the sources it is the test binary under that name, as in scripts.
 var buildBinary = sync.OnceValue(func() string {
-	file := filepath.Join(os.TempDir(), "bin", "real", "mcp-jail") // TestMain removes it
-	cmd := exec.Command("go", "build", "-o", file, ".")
+	dir := filepath.Join(os.TempDir(), "bin", "real") // TestMain removes it
+	cmd := exec.Command("go", "build", "-o", dir+"/", ".", "../"+programs.Companion)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOPROXY=off")
 	if cmd.Run() != nil {
-		return ""
+		file, _ := exec.LookPath(programs.Main)
+		return file
 	}
-	return file
+	return filepath.Join(dir, programs.Main)
 })
+
+// pathExists reports whether path exists.
+func pathExists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
 
 func must(t *testing.T, err error) {
 	t.Helper()

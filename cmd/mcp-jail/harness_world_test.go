@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
@@ -124,18 +125,12 @@ func (w *world) jail(args ...string) *exec.Cmd { return w.mcpJail(append([]strin
 
 // mcpJail returns the command mcp-jail ARG...
 func (w *world) mcpJail(args ...string) *exec.Cmd {
-	program, env := w.program, w.env
-	if program == "" {
-		program = buildBinary()
+	file := w.program
+	if file == "" {
+		file = buildBinary()
 	}
-	if program == "" {
-		program, env = os.Args[0], append(slices.Clip(env), runAsEnv+"=mcp-jail")
-		if abs, err := filepath.Abs(program); err == nil {
-			program = abs
-		}
-	}
-	cmd := exec.Command(program, args...)
-	cmd.Dir, cmd.Env = w.work, env
+	cmd := exec.Command(file, args...)
+	cmd.Dir, cmd.Env = w.work, w.env
 	if w.as != nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: w.as}
 	}
@@ -179,7 +174,8 @@ func (w *world) asOrdinaryUser(t *testing.T) {
 	t.Helper()
 	const nobodyElse = 61235 // no account has this id, and no other test uses it
 	w.as = &syscall.Credential{Uid: nobodyElse, Gid: nobodyElse}
-	w.program = w.copySelf(t, "mcp-jail")
+	w.program = w.copySelf(t, programs.Main)
+	w.copySelf(t, programs.Companion)
 	must(t, filepath.WalkDir(w.base, func(path string, _ os.DirEntry, err error) error {
 		if err == nil {
 			err = os.Lchown(path, nobodyElse, nobodyElse)

@@ -1,29 +1,27 @@
 // Command mcp-jail starts an MCP server in a kernel-enforced jail and passes its messages
 // through unchanged. For its use see the README, or mcp-jail --help.
 //
-// This package reads the command line, wires the other packages together, and prints.
-// Package policy decides what a server may do, and package confine enforces it:
+// This program serves sessions: the command run. An MCP client pays for each of its starts,
+// so it links little. For every other command it executes mcp-jail-cli, which stands beside
+// it: see package programs.
 //
-//   - cli.go, flags.go and help.go read the command line and call the subcommand. Each
-//     subcommand is a struct of its flags with a method Run, in a file of its name.
-//   - target.go goes from the command line or the configuration to a resolved profile.
-//     All subcommands about servers begin there.
-//   - run.go makes a session of package lifecycle from a target. start_retry.go resolves
-//     the profile again if the host changed during a start. refuse.go answers the client
-//     if there is no session.
-//   - record.go and session_marker.go keep the records that why reads.
-//   - console.go has the rules for terminal output, status.go the exit statuses.
+//   - run.go makes a session of package lifecycle from the command line.
+//   - log.go opens mcp-jail's own log, which is off by default.
+//   - signal_exit_*.go end the process by the signal that ended the server.
 //
-// Under run, standard output belongs to MCP. This package starts no goroutine that outlives
-// a subcommand, and keeps no state but the records, the trust store and the list cache.
-//
-// The package has some 3,800 lines: one file or two for each subcommand, and none uses another's.
+// What it shares with mcp-jail-cli is in cmd/internal. Standard output belongs to MCP. The
+// only state is the records, the trust store and the list cache.
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
 )
 
@@ -31,11 +29,24 @@ func main() {
 	confine.RunSupervisor()
 	if err := confine.CanPoll(); err != nil {
 		fmt.Fprintln(os.Stderr, "mcp-jail:", err)
-		os.Exit(exitFailure)
+		os.Exit(target.ExitFailure)
 	}
-	status, by := runProgram(os.Args[1:], console{in: os.Stdin, out: os.Stdout, err: os.Stderr})
-	if by != 0 {
-		exitBySignal(by)
+	c := terminal.Console{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}.WithColours()
+	args := os.Args[1:]
+	executed, err := programs.Caller()
+	switch {
+	case err == nil && cmdline.IsRun(args):
+		c.Umask = programs.ClearOwnerUmask()
+		exit := run(args, c)
+		if exit.Signal != 0 {
+			exitBySignal(exit.Signal)
+		}
+		os.Exit(exit.Code)
+	case err == nil && executed:
+		err = errors.New("mcp-jail-cli executes mcp-jail for run only")
+	case err == nil:
+		err = programs.Execute(programs.Companion, args)
 	}
-	os.Exit(status)
+	c.Errorf("%s", err)
+	os.Exit(target.ExitFailure)
 }

@@ -9,18 +9,25 @@ import (
 
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 )
 
 // TestNoFilesPolled tests that mcp-jail reports when the user has no epoll watches left.
 // Without its check Go's runtime would crash.
 func TestNoFilesPolled(t *testing.T) {
+	mcpJail, err := exec.LookPath(programs.Main)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		args  []string
 		works int
 	}{
-		{[]string{"version"}, exitOK},
-		{[]string{"run", "--", "/usr/bin/true"}, exitOK},
-		{[]string{"plan", "--", "/usr/bin/true"}, exitOK},
+		{[]string{"version"}, target.ExitOK},
+		{[]string{"run", "--", "/usr/bin/true"}, target.ExitOK},
+		{[]string{"plan", "--", "/usr/bin/true"}, target.ExitOK},
 	} {
 		for _, none := range []bool{false, true} {
 			name := t.TempDir() + "/said"
@@ -28,9 +35,9 @@ func TestNoFilesPolled(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			cmd := exec.Command("/proc/self/exe", c.args...)
+			cmd := exec.Command(mcpJail, c.args...)
 			cmd.Dir = t.TempDir()
-			cmd.Env = append(os.Environ(), runAsEnv+"=mcp-jail", "HOME="+cmd.Dir, "XDG_CONFIG_HOME="+cmd.Dir)
+			cmd.Env = append(os.Environ(), "HOME="+cmd.Dir, "XDG_CONFIG_HOME="+cmd.Dir)
 			cmd.Stderr = said
 			done := make(chan error)
 			go func() {
@@ -49,7 +56,7 @@ func TestNoFilesPolled(t *testing.T) {
 			text := string(b)
 			want := c.works
 			if none {
-				want = exitFailure
+				want = target.ExitFailure
 				if !strings.HasPrefix(text, "mcp-jail: ") || !strings.Contains(text, "fs.epoll.max_user_watches") || strings.Count(text, "\n") != 1 {
 					t.Errorf("%q says %q", c.args, text)
 				}

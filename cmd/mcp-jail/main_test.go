@@ -19,40 +19,44 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
-// runAsEnv makes the test binary run as mcp-jail, or as the Go server, for tests that start
-// it under its own path. Scripts have mcp-jail in their PATH.
+// runAsEnv makes the test binary run as the Go server, for tests that start it under its own
+// path.
 const runAsEnv = "MCPJAIL_TEST_AS"
 
 // withoutNamespaces is the argv[0] under which the test binary forbids user namespaces to
 // the command in its arguments.
 const withoutNamespaces = "without-namespaces"
 
-// TestMain runs the tests, or one of the programs that the tests start: mcp-jail, the init
-// of its jails, the test servers and the test clients are all the test binary.
+// TestMain runs the tests, or one of the programs that the tests start: mcp-jail,
+// mcp-jail-cli beside it, the init of their jails, the test servers and the test clients are
+// all the test binary.
 func TestMain(m *testing.M) {
 	confine.RunSupervisor()
 	if os.Args[0] == withoutNamespaces {
 		withoutNamespacesMain()
 	}
 	testkit.Programs(extraPrograms).Dispatch()
-	switch os.Getenv(runAsEnv) {
-	case "mcp-jail":
-		main()
-	case "go-server":
+	// By the name of its file: mcp-jail executes it with its own argv[0].
+	if self, err := os.Executable(); err == nil && filepath.Base(self) == programs.Companion {
+		commands.Program()
+	}
+	if os.Getenv(runAsEnv) == "go-server" {
 		goServerMain()
 	}
-	programs := map[string]func(){
-		"mcp-jail": main, "client": clientMain, "tty": ttyMain,
+	parts := map[string]func(){
+		programs.Main: main, programs.Companion: commands.Program, "client": clientMain, "tty": ttyMain,
 		"victim": victimMain, "chatty": chattyMain, "silent": silentMain,
 		"crashing": crashingMain, "garbage": garbageMain, "hostile": hostileMain, "fragile": fragileMain,
 		"faulty": faultyMain, "glutton": gluttonMain, "glutton-child": gluttonChildMain, "twins": twinsMain, "planter": planterMain,
 	}
-	if programs[filepath.Base(os.Args[0])] != nil {
-		testscript.Main(m, programs) // does not return
+	if parts[filepath.Base(os.Args[0])] != nil {
+		testscript.Main(m, parts) // does not return
 	}
 	heedSignals()
 	waitSideBySide()
@@ -66,7 +70,7 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	os.Setenv("TMPDIR", base)
-	testscript.Main(cleaned{m, base}, programs)
+	testscript.Main(cleaned{m, base}, parts)
 }
 
 // heedSignals restores the default of the signals that the tests send, if the parent of the

@@ -8,6 +8,9 @@ import (
 	"regexp"
 	"testing"
 	"time"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 )
 
 // TestLogTimes tests that log lines have milliseconds, on standard error and in a file.
@@ -20,8 +23,8 @@ func TestLogTimes(t *testing.T) {
 	}
 	defer stderr.Close()
 	file := filepath.Join(dir, "log")
-	for _, r := range []runCmd{{LogLevel: "info"}, {LogFile: file}} {
-		log, done, err := r.logger(console{err: stderr})
+	for _, r := range []cmdline.RunFlags{{LogLevel: "info"}, {LogFile: file}} {
+		log, done, err := logger(terminal.Console{Err: stderr}, &r)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -58,19 +58,26 @@ func TestServerEverything(t *testing.T) {
 		}},
 		{"no/such/method", nil},
 	}
-	perform := func(t *testing.T, jailed bool) (hello string, results []toolResult, answers []string, progress []string, tools []string) {
+	type outcome struct {
+		hello    string
+		results  []toolResult
+		answers  []string
+		progress []string
+		tools    []string
+	}
+	perform := func(t *testing.T, jailed bool) (o outcome) {
 		argv := []string{"node", server(everything)}
 		cmd := w.plain(argv...)
 		if jailed {
 			cmd = w.jail(append([]string{"--"}, argv...)...)
 		}
 		s := start(t, cmd)
-		hello = string(s.initialize(nil))
-		tools = s.tools()
-		results = callTools(s, script)
+		o.hello = string(s.initialize(nil))
+		o.tools = s.tools()
+		o.results = callTools(s, script)
 		for _, r := range requests {
 			m := s.call(r.method, r.params)
-			answers = append(answers, withoutTimes(string(m.Result)+string(m.Error)))
+			o.answers = append(o.answers, withoutTimes(string(m.Result)+string(m.Error)))
 		}
 
 		// Progress notifications, during another call.
@@ -83,12 +90,12 @@ func TestServerEverything(t *testing.T) {
 		}
 		select {
 		case m := <-long:
-			results = append(results, toolResult{raw: m.Result})
+			o.results = append(o.results, toolResult{raw: m.Result})
 		case <-time.After(testkit.Patience):
 			t.Fatal("the long operation was not answered")
 		}
 		for _, m := range s.waitNotifications("notifications/progress", 4) {
-			progress = append(progress, string(m.Params))
+			o.progress = append(o.progress, string(m.Params))
 		}
 
 		// Log messages.
@@ -104,7 +111,7 @@ func TestServerEverything(t *testing.T) {
 			"name": "simulate-research-query", "arguments": map[string]any{"topic": "jails"}, "task": map[string]any{"ttl": 60000},
 		}), &task))
 		research := s.result("tasks/result", map[string]any{"taskId": task.Task.TaskID})
-		answers = append(answers, strings.ReplaceAll(string(research), task.Task.TaskID, "TASK"))
+		o.answers = append(o.answers, strings.ReplaceAll(string(research), task.Task.TaskID, "TASK"))
 
 		env := s.tool("get-env", nil)
 		if jailed {
@@ -114,30 +121,23 @@ func TestServerEverything(t *testing.T) {
 		}
 		s.in.Close()
 		if !jailed {
-			return
+			return o
 		}
 		// This server may ignore the end of its input. Then mcp-jail sends SIGTERM.
 		if status := s.wait(); status != 0 && status != 143 {
 			t.Errorf("exit status %d at the end of the input\nstderr: %s", status, &s.stderr)
 		}
-		return
-	}
-	type outcome struct {
-		hello    string
-		results  []toolResult
-		answers  []string
-		progress []string
-		tools    []string
+		return o
 	}
 	var plain, jailed outcome
 	t.Run("both", func(t *testing.T) { // in parallel, since both wait for seconds
 		t.Run("plain", func(t *testing.T) {
 			t.Parallel()
-			plain.hello, plain.results, plain.answers, plain.progress, plain.tools = perform(t, false)
+			plain = perform(t, false)
 		})
 		t.Run("jailed", func(t *testing.T) {
 			t.Parallel()
-			jailed.hello, jailed.results, jailed.answers, jailed.progress, jailed.tools = perform(t, true)
+			jailed = perform(t, true)
 		})
 	})
 	script = append(script, step{tool: "trigger-long-running-operation"})

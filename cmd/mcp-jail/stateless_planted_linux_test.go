@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
 	"github.com/mcp-jail/mcp-jail/confine/egress/tlsworker"
 )
 
@@ -26,7 +27,8 @@ func (w *world) plantingSession(t *testing.T, keys string) *session {
 func TestStatelessPlantedFiles(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.program = w.copySelf(t, "mcp-jail")
+	w.program = w.copySelf(t, programs.Main)
+	w.copySelf(t, programs.Companion)
 	w.copySelf(t, tlsworker.Name)
 	w.plant(t, w.work, map[string]string{"notes/notes.txt": "a note", "token": "the value", "open": "for all"})
 	safe := filepath.Join(w.base, "safe")

@@ -107,7 +107,7 @@ func question(t testing.TB, name string, kind dnsmessage.Type) []byte {
 	return b
 }
 
-// ask asks the gate's resolver, and checks what every answer must have.
+// ask asks the gateway's resolver, and checks what every answer must have.
 func ask(t testing.TB, g *Gateway, name string, kind dnsmessage.Type) dnsmessage.Message {
 	t.Helper()
 	var m dnsmessage.Message

@@ -59,7 +59,7 @@ func echo(greeting string) func(*net.TCPConn) {
 	}
 }
 
-// client is a program's connection to an address, taken over by the gate.
+// client returns a program's connection to an address, which the gateway has accepted.
 func client(t testing.TB, g *Gateway, to string) *net.TCPConn {
 	t.Helper()
 	client, jail := pair(t)

@@ -44,7 +44,7 @@ func tunnel(t testing.TB, at, status string, to string) *seen {
 	return &asked
 }
 
-func TestProxy(t *testing.T) {
+func TestUpstreamProxy(t *testing.T) {
 	listen(t, "198.51.100.7:443", echo("hello"))
 	listen(t, "198.51.100.7:80", echo("hello"))
 	good := tunnel(t, "10.99.0.5:3128", "200 fine", "198.51.100.7:443")

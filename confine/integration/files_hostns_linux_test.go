@@ -198,7 +198,7 @@ func TestHostNSMediatorLeavesDirectories(t *testing.T) {
 	dir := testkit.Plant(t, "place/")
 	s := jailtest.BeginBy(t, jailtest.WaivesGaps, jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw}), attacker.Try("mkdir", dir+"/place/new"), attacker.Try("wait"))
 	testkit.Eventually(t, "the directory that is made", func() bool { _, err := os.Lstat(dir + "/place/new"); return err == nil })
-	testkit.Eventually(t, "no thread of the init in it", func() bool {
+	testkit.Eventually(t, "no thread of the supervisor in it", func() bool {
 		stand, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/cwd", s.PID()))
 		if err != nil || len(stand) == 0 {
 			t.Fatal(stand, err)

@@ -117,9 +117,9 @@ func TestHostNSDevices(t *testing.T) {
 	}
 }
 
-// TestHostNSInitIsNotSignalled: the server can signal neither the init nor the one thread of it
+// TestHostNSSupervisorIsNotSignalled: the server can signal neither the supervisor nor the one thread of it
 // that is in the server's Landlock domain.
-func TestHostNSInitIsNotSignalled(t *testing.T) {
+func TestHostNSSupervisorIsNotSignalled(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	probetest.Needs(t, "landlock:6") // older ones do not restrict signals, and the plan has a gap
 	if got := jailtest.AttemptsHostNS(t, jailtest.Profile(t), attacker.Try("signal-init"))[0]; got != "EPERM" {

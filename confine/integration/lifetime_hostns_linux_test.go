@@ -103,14 +103,14 @@ func TestHostNSDumps(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	s := jailtest.BeginBy(t, jailtest.WaivesGaps, jailtest.Profile(t), attacker.Try("wait"))
 	var filters []string
-	testkit.Eventually(t, "a child of the init", func() bool {
+	testkit.Eventually(t, "a child of the supervisor", func() bool {
 		filters = dumpFilters(t, s.PID())
 		return len(filters) > 1
 	})
 	s.Kill()
 	s.Finish()
 	if slices.ContainsFunc(filters, func(f string) bool { return f != "00000000" }) {
-		t.Errorf("the init and the server: %q", filters)
+		t.Errorf("the supervisor and the server: %q", filters)
 	}
 	if own := dumpFilters(t, os.Getpid()); own[0] == "00000000" {
 		t.Errorf("this process: %q, so that the jail's show nothing", own)

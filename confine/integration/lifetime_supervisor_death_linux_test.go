@@ -104,10 +104,10 @@ func TestJailSupervisorCannotPoll(t *testing.T) {
 	}
 }
 
-// TestHostNSInitIsKilled: the init is not PID 1 of a namespace. If it is killed, its program
+// TestHostNSSupervisorIsKilled: the supervisor is not PID 1 of a namespace. If it is killed, its program
 // ends, the launcher removes the files of the jail, and detached processes survive. The plan has
 // that as a gap.
-func TestHostNSInitIsKilled(t *testing.T) {
+func TestHostNSSupervisorIsKilled(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	s := jailtest.BeginBy(t, jailtest.WaivesGaps, jailtest.Profile(t), attacker.Try("daemon", "0s"), attacker.Try("wait"))
 	s.Errs.Await(t, "daemon")

@@ -88,7 +88,7 @@ func TestJailCgroup(t *testing.T) {
 			t.Errorf("memory.max: %q", got)
 		}
 		testkit.Eventually(t, "a supervisor, and no room left over for it", func() bool {
-			return proc.ReadLine(filepath.Join(dir, "pids.max")) == fmt.Sprint(40+spec.InitThreads)
+			return proc.ReadLine(filepath.Join(dir, "pids.max")) == fmt.Sprint(40+spec.SupervisorThreads)
 		})
 		testkit.Eventually(t, "the supervisor, the init and the program in their cgroup", func() bool {
 			return len(strings.Fields(proc.ReadLine(filepath.Join(dir, "cgroup.procs")))) == 3

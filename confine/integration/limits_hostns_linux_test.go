@@ -11,7 +11,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestHostNSMemory: the sampler counts the descendants of the init, and no other process.
+// TestHostNSMemory: the sampler counts the descendants of the supervisor, and no other process.
 func TestHostNSMemory(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	p := jailtest.Profile(t)

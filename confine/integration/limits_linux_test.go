@@ -316,7 +316,7 @@ func TestSupervisorThreads(t *testing.T) {
 	})
 	s.Kill()
 	s.Finish()
-	if t.Logf("%d threads", n); n > spec.InitThreads {
-		t.Errorf("%d threads, of %d", n, spec.InitThreads)
+	if t.Logf("%d threads", n); n > spec.SupervisorThreads {
+		t.Errorf("%d threads, of %d", n, spec.SupervisorThreads)
 	}
 }

@@ -204,8 +204,8 @@ func TestNetworkOptions(t *testing.T) {
 	}
 }
 
-// TestNetworkInitIsKilled: a process that survives the init has no network.
-func TestNetworkInitIsKilled(t *testing.T) {
+// TestNetworkSupervisorIsKilled: a process that survives the supervisor has no network.
+func TestNetworkSupervisorIsKilled(t *testing.T) {
 	needsTestNetwork(t)
 	if !jailtest.HostNS {
 		t.Skip("nothing survives it where there are namespaces")

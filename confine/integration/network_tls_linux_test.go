@@ -98,22 +98,22 @@ func TestNetworkJailBuiltTwice(t *testing.T) {
 	all := clients(t)
 	c := all[slices.IndexFunc(all, func(c client) bool { return c.name == "curl" && c.scheme == "https" })].withoutAuthority()
 	c.path = "/granted/x"
-	failed, careful := 0, 0
+	failed, stepwise := 0, 0
 	l := confine.Launcher{TestHooks: jail.TestHooks{Batched: true, Steps: func(b *jail.Builder, steps []jail.Step) []jail.Step {
 		last := steps[len(steps)-1]
 		if last.Name != step.Supervision { // of the last batches, when all that the jail has outside of it exists
 			return steps
 		}
 		if b.Stub.IsStepwise() {
-			careful++
+			stepwise++
 			return steps
 		}
 		failed++
 		return append(slices.Clone(steps), jail.Step{Name: "not in a batch", Task: b.Outer, Run: func() error { return b.Outer.Fchdir(-1) }})
 	}}}
 	out, ok, denials := runClientBy(t, l, c.requestProfile(t, "good.test", part))
-	if !ok || !c.said(out, "good.test") || len(denials) != 0 || failed != 1 || careful != 1 {
-		t.Errorf("granted: %q, success %t, refused %+v; %d times in batches, %d call by call", out, ok, denials, failed, careful)
+	if !ok || !c.said(out, "good.test") || len(denials) != 0 || failed != 1 || stepwise != 1 {
+		t.Errorf("granted: %q, success %t, refused %+v; %d times in batches, %d stepwise", out, ok, denials, failed, stepwise)
 	}
 	c.path = "/other/x"
 	out, _, denials = runClientBy(t, l, c.requestProfile(t, "good.test", part))

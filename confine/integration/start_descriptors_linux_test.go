@@ -68,9 +68,9 @@ func TestJailFewFiles(t *testing.T) {
 	}
 }
 
-// TestJailFewFilesManyHoles: hidden directories with a granted part take none of the open files
+// TestJailFewFilesManyCarveOuts: hidden directories with a granted part take none of the open files
 // that the server may have.
-func TestJailFewFilesManyHoles(t *testing.T) {
+func TestJailFewFilesManyCarveOuts(t *testing.T) {
 	jailtest.Needs(t)
 	dir := testkit.Plant(t, "ws/last")
 	grants := []jailtest.Grant{{Path: dir + "/ws", Rights: rw}}

@@ -20,7 +20,7 @@ import (
 
 // onHostWith makes the attempts in a jail that is compiled for a host with these facts,
 // gaps or not.
-func onHostWith(t *testing.T, p *policy.Profile, f probe.Host, errs *os.File, attempts ...attacker.Attempt) []attacker.Outcome {
+func onHostWith(t *testing.T, p *policy.Profile, f probe.Facts, errs *os.File, attempts ...attacker.Attempt) []attacker.Outcome {
 	t.Helper()
 	q := *p
 	q.Argv = append(slices.Clone(p.Argv), jailtest.Args(t, attempts)...)
@@ -50,7 +50,7 @@ func TestHostNSGaps(t *testing.T) {
 	unsupervised := f
 	unsupervised.SeccompNotify = probe.Unavailable("it is missing", "have it")
 	for _, c := range []struct {
-		facts   probe.Host
+		facts   probe.Facts
 		attempt attacker.Attempt
 		want    attacker.Outcome
 		what    string // of the gap

@@ -100,3 +100,48 @@ func TestHostNSHundred(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// TestHostNSPlanStartsOneJailAtATime tests that a plan is not started while a jail of it runs:
+// both would have one TMPDIR. The running jail keeps its own.
+func TestHostNSPlanStartsOneJailAtATime(t *testing.T) {
+	jailtest.NeedsHostNS(t)
+	p := jailtest.Profile(t)
+	p.Env = append(slices.Clone(p.Env), policy.Variable{Name: "TMPDIR", Value: "/tmp"})
+	p.Program, p.Argv = "/bin/sh", []string{"sh", "-c", "read line; test -d \"$TMPDIR\" && exit 7"}
+	plan, err := jailtest.WaivesGaps.Compile(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := func() (*confine.Process, *os.File, error) {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		process, err := jailtest.WaivesGaps.StartPlan(t.Context(), plan, confine.Stdio{In: r})
+		return process, w, err
+	}
+	first, in, err := start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, _, err := start()
+	if err == nil {
+		second.Kill()
+	}
+	if err == nil || !strings.Contains(err.Error(), "a jail of this plan is running") {
+		t.Errorf("the second start: %v", err)
+	}
+	in.Close()
+	if exit, err := first.Wait(); err != nil || exit.Code != 7 {
+		t.Errorf("the first jail: %+v, %v", exit, err)
+	}
+	third, in, err := start()
+	if err != nil {
+		t.Fatalf("after the end of the first: %v", err)
+	}
+	in.Close()
+	if exit, err := third.Wait(); err != nil || exit.Code != 7 {
+		t.Errorf("the third jail: %+v, %v", exit, err)
+	}
+}

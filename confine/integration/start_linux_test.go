@@ -78,7 +78,7 @@ func TestJailStartErrors(t *testing.T) {
 	})
 }
 
-// startHostNS starts a jail without namespaces, of which this program is the init.
+// startHostNS starts a jail without namespaces, of which this program is the supervisor.
 func startHostNS(t *testing.T, l confine.Launcher) (*confine.Process, error) {
 	t.Helper()
 	plan := jailtest.Compile(jailtest.Profile(t), probe.Detect().WithUserNS(probe.Unavailable("for this test", "")))

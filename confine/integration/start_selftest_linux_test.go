@@ -155,9 +155,9 @@ func TestCheckMounts(t *testing.T) {
 	}
 	file, sealed, gone := dir+"/file", "/mnt", dir+"/gone"
 	for _, c := range []struct {
-		what string
-		op   spec.Mount
-		want error
+		what  string
+		mount spec.Mount
+		want  error
 	}{
 		{"a mask", spec.Mount{Kind: spec.MountMask, Path: sealed, ID: idOf(file)}, nil},
 		{"a mask that is elsewhere", spec.Mount{Kind: spec.MountMask, Path: file, ID: idOf(file)}, rootfs.ErrSwapped},
@@ -173,8 +173,8 @@ func TestCheckMounts(t *testing.T) {
 		{"pinned read-only, elsewhere", spec.Mount{Kind: spec.MountPin, Path: file, ReadOnly: true}, rootfs.ErrSwapped},
 		{"writable, which is no carve-out", spec.Mount{Kind: spec.MountBind, Path: gone}, nil},
 	} {
-		c.op.OnExisting = true
-		if err := (&jail.Restrictor{Init: &stub.Task{}, Spec: &spec.Spec{Mounts: []spec.Mount{c.op}}}).CheckMounts(); !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
+		c.mount.OnExisting = true
+		if err := (&jail.Restrictor{Init: &stub.Task{}, Spec: &spec.Spec{Mounts: []spec.Mount{c.mount}}}).CheckMounts(); !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
 			t.Errorf("%s: %v, want %v", c.what, err, c.want)
 		}
 	}

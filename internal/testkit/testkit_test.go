@@ -14,7 +14,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func TestSelf(t *testing.T) {
+func TestSelfRunsProgram(t *testing.T) {
 	if out, err := Self(echoName, "a", "b").Output(); err != nil || string(out) != "[a b]" {
 		t.Errorf("%q, %v", out, err)
 	}
@@ -47,7 +47,7 @@ func (r *recorder) Errorf(format string, a ...any) { r.said += "error: " + fmt.S
 func (r *recorder) Fatalf(format string, a ...any) { r.said += "fatal: " + fmt.Sprintf(format, a...) }
 func (r *recorder) Skipf(format string, a ...any)  { r.said += "skip: " + fmt.Sprintf(format, a...) }
 
-func TestSkip(t *testing.T) {
+func TestSkipFailsWhereRequired(t *testing.T) {
 	for required, want := range map[string]string{"": "skip: needs npm: gone", "userns,npm": "fatal: MCPJAIL_REQUIRE lists npm: gone"} {
 		t.Setenv("MCPJAIL_REQUIRE", required)
 		r := &recorder{TB: t}
@@ -80,7 +80,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-func TestEventually(t *testing.T) {
+func TestEventuallyPolls(t *testing.T) {
 	n := 0
 	Eventually(t, "the third look", func() bool { n++; return n == 3 })
 	if n != 3 {

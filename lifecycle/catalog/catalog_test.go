@@ -182,8 +182,8 @@ func TestPutFails(t *testing.T) {
 	}
 }
 
-// TestConcurrent: a reader gets a whole file of one of the writers.
-func TestConcurrent(t *testing.T) {
+// TestConcurrentPuts: a reader gets a whole file of one of the writers.
+func TestConcurrentPuts(t *testing.T) {
 	t.Parallel()
 	c, _ := newCatalog(t)
 	c.Now = nil // files get their times from the kernel until they are written

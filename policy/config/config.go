@@ -46,7 +46,7 @@ type Server struct {
 	// Project is the project's file if it changes the program of the server. The server is
 	// then not the user's server of that name. Otherwise it is "". Load sets it.
 	Project       string
-	droppedGrants []string // see Config.Untaken
+	droppedGrants []string // see Config.DroppedGrants
 }
 
 // Tool is one [servers.NAME.tools.TOOL] table.
@@ -70,12 +70,12 @@ type Access struct {
 	// Merge is as in Server; the keys are "fs", "net", "inbound" and "env".
 	Merge map[string]Strategy
 	Where string
-	// The rules of lower layers that grant nothing, where no layer that counts has a
-	// table: they take away from the default policy.
+	// onlyRefuses says that the table has only rules that grant nothing, kept from layers whose
+	// grants were dropped. It then takes away from the default policy, which stays in force.
 	onlyRefuses bool
 }
 
-// isDeclared reports whether a layer that counts has the table.
+// isDeclared reports whether a layer has the table itself, beyond such kept rules.
 func (a *Access) isDeclared() bool { return a != nil && !a.onlyRefuses }
 
 // replacesDefault reports whether the table replaces the default policy. A table with

@@ -19,7 +19,7 @@ func TestLayers(t *testing.T) {
 	a := write("a.toml", "[servers.s]\ncommand = \"a\"\narguments = [\"1\"]\nworkspace = \"w\"\nvariables = [\"A\"]\n[[servers.s.access.fs]]\npath = \"a\"\n[[servers.s.access.net]]\nhost = \"a\"\n[[servers.s.access.inbound]]\nport = 1\n[servers.s.limits]\nconnections = 1\nnet_out_mb = 1\n[servers.s.access]\nsensitive_paths = [\"~/a\"]\n")
 	b := write("b.toml", "[servers.s]\ncommand = \"b\"\narguments = [\"2\"]\nvariables = [\"B\"]\n[servers.s.access]\nsensitive_paths = [\"~/b\", \"~/a\"]\nfs = { strategy = \"prepend\", value = [{ path = \"b\" }] }\nnet = { strategy = \"replace\", value = [{ host = \"b\" }] }\n")
 	d := write("d.toml", "[servers.s]\nstateful = true\n[servers.s.access]\nfs = { strategy = \"dedup\", value = [{ path = \"a\" }, { path = \"d\" }] }\n[[servers.s.access.net]]\nhost = \"d\"\n[servers.s.limits]\nconnections = 2\n[[servers.s.access.inbound]]\nport = 2\n[[servers.s.access.env]]\nname = \"E\"\n")
-	c, _, err := Load(LoadOptions{Files: []string{a, b, d}})
+	c, err := Load(LoadOptions{Files: []string{a, b, d}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,11 +45,11 @@ func TestLayers(t *testing.T) {
 	}
 	// The problem shows only when the layers are merged. It is in the earlier file.
 	e := write("e.toml", "[servers.s]\nstateful = false\n")
-	_, _, err = Load(LoadOptions{Files: []string{a, e}})
+	_, err = Load(LoadOptions{Files: []string{a, e}})
 	if err == nil || !strings.Contains(err.Error(), "a.toml:15: [servers.s.access] cannot be enforced") {
 		t.Errorf("a rule that cannot be enforced after the merge: %v", err)
 	}
-	_, _, err = Load(LoadOptions{Files: []string{a, dir + "/missing.toml"}})
+	_, err = Load(LoadOptions{Files: []string{a, dir + "/missing.toml"}})
 	if err == nil || !strings.Contains(err.Error(), "missing.toml: cannot be read") {
 		t.Errorf("a named file that is missing: %v", err)
 	}

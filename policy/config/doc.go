@@ -14,8 +14,8 @@
 //   - A configuration file has at most 1 MiB and 16 levels of nesting.
 //   - A file that another user owns or may write is refused, and so is a symbolic link into
 //     a directory of another user. On Windows, owners are not checked.
-//   - Nothing here looks at paths, programs or variables of the host: that is the task of
-//     package policy/resolve.
+//   - The package reads its own files and looks up their owners. It does not look at the
+//     paths, programs or variables that a policy names: package policy/resolve does.
 //
 // The package has somewhat more than 2,500 lines because the decoder, the encoder and the
 // merge of layers each name every key once; to cut them apart would export all of them.

@@ -34,10 +34,10 @@ type LoadOptions struct {
 // that was named must exist. All problems of all files are returned together, as
 // [policy.Problems]. A project file without trust is an [UntrustedError] even if nothing
 // else is wrong.
-func Load(o LoadOptions) (*Config, []policy.Warning, error) {
+func Load(o LoadOptions) (*Config, error) {
 	layers, err := o.layers()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	merged := &Config{Servers: map[string]*Server{}}
 	var problems policy.Problems
@@ -57,7 +57,7 @@ func Load(o LoadOptions) (*Config, []policy.Warning, error) {
 		if l.project && o.Project == nil {
 			// The bytes that were hashed are the bytes that are decoded.
 			if err := (TrustStore{Path: o.Trust}).Check(l.path, data); err != nil {
-				return nil, nil, err
+				return nil, err
 			}
 		}
 		c, ps := decodeLayer(data, l.path)
@@ -73,9 +73,9 @@ func Load(o LoadOptions) (*Config, []policy.Warning, error) {
 		problems = merged.validate()
 	}
 	if err := problems.Err(); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return merged, nil, nil
+	return merged, nil
 }
 
 // UserConfigFile returns the path of the user's own configuration.

@@ -60,7 +60,7 @@ func TestConfigurationOwners(t *testing.T) {
 				testkit.WriteFile(t, dir+"/store/c.toml", text)
 				must(t, c.change(dir))
 				set(&o, dir+"/c.toml")
-				_, _, err := Load(o)
+				_, err := Load(o)
 				var ps policy.Problems
 				if (err == nil) != (c.want == "") || err != nil && (!errors.As(err, &ps) || !strings.Contains(err.Error(), c.want)) {
 					t.Errorf("%s: %v, want %q", layer, err, c.want)
@@ -70,7 +70,7 @@ func TestConfigurationOwners(t *testing.T) {
 			data := testkit.WriteFile(t, project, text)
 			must(t, TrustStore{o.Trust}.Trust(project, data))
 			must(t, os.Chown(project, stranger, 0))
-			if _, _, err := Load(o); err != nil {
+			if _, err := Load(o); err != nil {
 				t.Errorf("project: %v", err)
 			}
 		})
@@ -103,12 +103,12 @@ func layersIn(t *testing.T) (o LoadOptions, project string) {
 
 func TestLayersOnDisk(t *testing.T) {
 	o, project := layersIn(t)
-	if c, _, err := Load(o); err != nil || len(c.Servers) != 0 || len(c.Files) != 0 {
+	if c, err := Load(o); err != nil || len(c.Servers) != 0 || len(c.Files) != 0 {
 		t.Fatalf("no file at all: %+v, %v", c, err)
 	}
 	testkit.WriteFile(t, o.System, "[servers.s]\ncommand = \"system\"\nworkspace = \"w\"\n")
 	testkit.WriteFile(t, o.User, "[servers.s]\ncommand = \"user\"\nhome = \"real\"\n")
-	c, _, err := Load(o)
+	c, err := Load(o)
 	if err != nil || c.Servers["s"].Command != "user" || c.Servers["s"].Workspace != "w" || len(c.Files) != 2 {
 		t.Fatalf("system and user: %+v, %v", c, err)
 	}
@@ -116,7 +116,7 @@ func TestLayersOnDisk(t *testing.T) {
 	// An untrusted file is an error. It is neither left out nor used.
 	data := testkit.WriteFile(t, project, "[servers.s]\ncommand = \"project\"\n")
 	var untrusted *UntrustedError
-	if _, _, err = Load(o); !errors.As(err, &untrusted) || untrusted.Changed || untrusted.File != project {
+	if _, err = Load(o); !errors.As(err, &untrusted) || untrusted.Changed || untrusted.File != project {
 		t.Fatalf("an untrusted project file: %v", err)
 	}
 	for _, want := range []string{"has not been trusted", "cat " + project, "mcp-jail trust " + project} {
@@ -128,16 +128,16 @@ func TestLayersOnDisk(t *testing.T) {
 	if err := store.Trust(project, data); err != nil {
 		t.Fatal(err)
 	}
-	if c, _, err = Load(o); err != nil || c.Servers["s"].Command != "project" {
+	if c, err = Load(o); err != nil || c.Servers["s"].Command != "project" {
 		t.Fatalf("a trusted project file: %+v, %v", c, err)
 	}
 	testkit.WriteFile(t, project, "[servers.s]\ncommand = \"evil\"\n")
-	if _, _, err = Load(o); !errors.As(err, &untrusted) || !untrusted.Changed || !strings.Contains(err.Error(), "changed since") {
+	if _, err = Load(o); !errors.As(err, &untrusted) || !untrusted.Changed || !strings.Contains(err.Error(), "changed since") {
 		t.Fatalf("a changed project file: %v", err)
 	}
 	// With --config the project file is not read and need not be trusted.
 	o.Files = []string{o.User}
-	if c, _, err = Load(o); err != nil || c.Servers["s"].Command != "user" || c.Servers["s"].Workspace != "" {
+	if c, err = Load(o); err != nil || c.Servers["s"].Command != "user" || c.Servers["s"].Workspace != "" {
 		t.Fatalf("--config: %+v, %v", c, err)
 	}
 	o.Files = nil
@@ -154,7 +154,7 @@ func TestLayersOnDisk(t *testing.T) {
 	os.Remove(project)
 	testkit.WriteFile(t, o.System, "x = 1\n")
 	testkit.WriteFile(t, o.User, "y = 1\nz = 2\n")
-	_, _, err = Load(o)
+	_, err = Load(o)
 	var ps policy.Problems
 	if !errors.As(err, &ps) || len(ps) != 3 || ps[0].File != o.System || ps[2].Line != 2 {
 		t.Errorf("problems of two files: %v", err)

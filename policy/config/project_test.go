@@ -39,7 +39,7 @@ func mergedWith(t *testing.T, users, project string) (*Config, *policy.Policy) {
 	if err := (TrustStore{o.Trust}).Trust(file, testkit.WriteFile(t, file, project)); err != nil {
 		t.Fatal(err)
 	}
-	c, _, err := Load(o)
+	c, err := Load(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,9 +128,9 @@ func TestProjectTakesNothingOver(t *testing.T) {
 	}
 }
 
-// TestUntaken checks the warning. It is one line that names every dropped grant and no
+// TestDroppedGrants checks the warning. It is one line that names every dropped grant and no
 // value.
-func TestUntaken(t *testing.T) {
+func TestDroppedGrants(t *testing.T) {
 	c, _ := mergedWith(t, usersServer, "[servers.s]\ncommand = '/bin/sh'\n")
 	want := `server "s" runs what this project says, so it does not have what your own configuration grants to that name: ` +
 		`workspace /home/u/notes, home = "real", variable TOK, variable GH_*, ~/notes (read), api.github.com (with the secret KEY), ` +

@@ -33,51 +33,51 @@ var answers = maphash.MakeSeed()
 
 // Record returns a host that answers as h does and records every call. Only one recording
 // host of a Recording may be in use.
-func (l *Recording) Record(h Host) Host {
-	l.host, l.questions = h, nil
+func (r *Recording) Record(h Host) Host {
+	r.host, r.questions = h, nil
 	through := h
 	through.Lstat = func(path string) (FileInfo, error) {
 		info, err := h.Lstat(path)
-		l.add(askLstat, path, digestInfo(info, err))
+		r.add(askLstat, path, digestInfo(info, err))
 		return info, err
 	}
 	through.Readlink = func(path string) (string, error) {
 		target, err := h.Readlink(path)
-		l.add(askReadlink, path, digestBytes([]byte(target), err))
+		r.add(askReadlink, path, digestBytes([]byte(target), err))
 		return target, err
 	}
 	through.ReadDir = func(path string) ([]DirEntry, error) {
 		entries, err := h.ReadDir(path)
-		l.add(askReadDir, path, digestEntries(entries, err))
+		r.add(askReadDir, path, digestEntries(entries, err))
 		return entries, err
 	}
 	through.ReadHead = func(path string, n int) ([]byte, error) {
 		head, err := h.ReadHead(path, n)
-		l.add(askReadHead(n), path, digestBytes(head, err))
+		r.add(askReadHead(n), path, digestBytes(head, err))
 		return head, err
 	}
 	return through
 }
 
-func (l *Recording) add(what func(*Host, string) uint64, path string, answer uint64) {
-	l.mu.Lock()
-	l.questions = append(l.questions, question{what, path, answer})
-	l.mu.Unlock()
+func (r *Recording) add(what func(*Host, string) uint64, path string, answer uint64) {
+	r.mu.Lock()
+	r.questions = append(r.questions, question{what, path, answer})
+	r.mu.Unlock()
 }
 
 // Unchanged asks the host all questions again. It returns false at the first different
 // answer, and if no question was asked.
-func (l *Recording) Unchanged() bool {
+func (r *Recording) Unchanged() bool {
 	const parts, few = 4, 256 // a small number of questions is not worth other threads
-	if len(l.questions) < few {
-		return len(l.questions) > 0 && l.unchanged(l.questions, new(atomic.Bool))
+	if len(r.questions) < few {
+		return len(r.questions) > 0 && r.unchanged(r.questions, new(atomic.Bool))
 	}
 	var other atomic.Bool
 	var all sync.WaitGroup
 	for i := range parts {
-		part := l.questions[i*len(l.questions)/parts : (i+1)*len(l.questions)/parts]
+		part := r.questions[i*len(r.questions)/parts : (i+1)*len(r.questions)/parts]
 		all.Go(func() {
-			if !l.unchanged(part, &other) {
+			if !r.unchanged(part, &other) {
 				other.Store(true)
 			}
 		})
@@ -86,9 +86,9 @@ func (l *Recording) Unchanged() bool {
 	return !other.Load()
 }
 
-func (l *Recording) unchanged(asked []question, other *atomic.Bool) bool {
+func (r *Recording) unchanged(asked []question, other *atomic.Bool) bool {
 	for _, q := range asked {
-		if q.ask(&l.host, q.path) != q.answer || other.Load() {
+		if q.ask(&r.host, q.path) != q.answer || other.Load() {
 			return false
 		}
 	}

@@ -185,9 +185,9 @@ func TestCommandOneWord(t *testing.T) {
 	}
 }
 
-// TestInPlaceElsewhere checks that the command of a server given on the command line is
+// TestFromCommandLineElsewhere checks that the command of a server given on the command line is
 // relative to the user's working directory, and its arguments to the server's.
-func TestInPlaceElsewhere(t *testing.T) {
+func TestFromCommandLineElsewhere(t *testing.T) {
 	h := newFake(aSystem, "x /home/u/proj/node\nf /home/u/other/app/x.js\nf /home/u/proj/app/x.js")
 	p, err := config.FromCommandLine(config.CommandLineOptions{Command: []string{"./node", "app/x.js"}, Workspace: "/home/u/other", Net: []string{"a"}})
 	if err != nil {
@@ -326,7 +326,7 @@ func TestEnvProgram(t *testing.T) {
 	}
 }
 
-func TestParts(t *testing.T) {
+func TestCommandParts(t *testing.T) {
 	h := newFake(aSystem, "f /opt/a/s/package.json\nf /opt/a/s/dist/index.js\nf /opt/a/node_modules/x/package.json\nx /opt/venv/bin/python3\nf /opt/venv/pyvenv.cfg\nf /home/u/proj/package.json\nf /home/u/proj/a.js\nx /srv/uv\nd /srv/project")
 	for command, want := range map[string]string{
 		`command = "server"`: "/usr/bin/server",

@@ -131,7 +131,7 @@ func TestProjectsHome(t *testing.T) {
 		if err := (config.TrustStore{Path: o.Trust}).Trust(file, testkit.WriteFile(t, file, "[servers.s]\n"+project+"\n")); err != nil {
 			t.Fatal(err)
 		}
-		c, _, err := config.Load(o)
+		c, err := config.Load(o)
 		if err != nil {
 			t.Errorf("%s: %v", project, err)
 			continue

@@ -42,12 +42,18 @@ func (b *resolver) protectFixed() {
 }
 
 // trustedFiles returns the files that decide about every server: the configurations that
-// were named, mcp-jail, and the program beside it that it starts outside any jail.
+// were named, this program, and mcp-jail's programs beside it, which run outside any jail.
 func (b *resolver) trustedFiles() []string {
+	files := b.h.Configs
 	if exe := b.h.Executable; exe != "" {
-		return append([]string{exe, path.Join(path.Dir(exe), "mcp-jail-tls")}, b.h.Configs...)
+		files = append([]string{exe}, files...)
+		for _, name := range [...]string{"mcp-jail", "mcp-jail-cli", "mcp-jail-tls"} {
+			if beside := path.Join(path.Dir(exe), name); beside != exe {
+				files = append(files, beside)
+			}
+		}
 	}
-	return b.h.Configs
+	return files
 }
 
 // protectPath takes the write rights from one path inside a writable grant, unless a rule

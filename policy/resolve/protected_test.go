@@ -118,10 +118,10 @@ func TestProtected(t *testing.T) {
 }
 
 func TestOwnFilesAreProtected(t *testing.T) {
-	h := newFake(aSystem, "x /home/u/bin/mcp-jail\nx /home/u/bin/mcp-jail-tls\nf /home/u/.config/mcp-jail/config.toml\nf /home/u/.codex/config.toml\nf /home/u/.claude.json")
+	h := newFake(aSystem, "x /home/u/bin/mcp-jail\nx /home/u/bin/mcp-jail-tls\nx /home/u/bin/mcp-jail-cli\nf /home/u/.config/mcp-jail/config.toml\nf /home/u/.codex/config.toml\nf /home/u/.claude.json")
 	own := func(h *hostfs.Host) { h.Executable = "/home/u/bin/mcp-jail" }
 	p, _ := mustResolve(t, h, fsRules("~:rw", "~/.codex:rw"), own)
-	for _, path := range []string{"/home/u/bin/mcp-jail", "/home/u/bin/mcp-jail-tls", "/home/u/.config/mcp-jail/config.toml", "/home/u/.codex/config.toml", "/home/u/.claude.json", "/home/u/.local/state/mcp-jail/trust.toml", "/home/u/.local/state/mcp-jail/servers/other/home/x"} {
+	for _, path := range []string{"/home/u/bin/mcp-jail", "/home/u/bin/mcp-jail-tls", "/home/u/bin/mcp-jail-cli", "/home/u/.config/mcp-jail/config.toml", "/home/u/.codex/config.toml", "/home/u/.claude.json", "/home/u/.local/state/mcp-jail/trust.toml", "/home/u/.local/state/mcp-jail/servers/other/home/x"} {
 		if p.Allows(policy.OpWrite, path) || p.Allows(policy.OpCreate, path) {
 			t.Errorf("%s: %s", path, p.RightsAt(path))
 		}

@@ -40,9 +40,9 @@ func TestUseless(t *testing.T) {
 	}
 }
 
-// TestPlaces checks that rules for a cloud's metadata service and for private networks
+// TestRiskyHostWarnings checks that rules for a cloud's metadata service and for private networks
 // hold and lead to a warning.
-func TestPlaces(t *testing.T) {
+func TestRiskyHostWarnings(t *testing.T) {
 	for host, want := range map[string]string{
 		"169.254.169.254":          "metadata-host",
 		"fd00:ec2::254":            "metadata-host",

@@ -174,9 +174,9 @@ func TestReachDoesNotFollow(t *testing.T) {
 	}
 }
 
-// TestReachKeeps checks that a server with a wide grant does not count as a writer of the
+// TestReachSparesProtected checks that a server with a wide grant does not count as a writer of the
 // hidden or protected files in it.
-func TestReachKeeps(t *testing.T) {
+func TestReachSparesProtected(t *testing.T) {
 	const wide = "[servers.o]\ncommand = \"server\"\n[[servers.o.access.fs]]\npath = \"~\"\nread = true\nwrite = true\n"
 	h := newFake(aSystem, "f /home/u/.config/op/t\nf /home/u/t\nf /home/u/.claude.json\nx /home/u/.local/bin/mcp-jail")
 	own := func(h *hostfs.Host) { h.Executable = "/home/u/.local/bin/mcp-jail" }

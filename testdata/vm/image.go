@@ -37,6 +37,7 @@ var built = []struct {
 }{
 	{"vm/init", []string{"build", "./testdata/vm/guest"}},
 	{"usr/bin/mcp-jail", []string{"build", "-trimpath", "-ldflags=-s -w", "./cmd/mcp-jail"}},
+	{"usr/bin/mcp-jail-cli", []string{"build", "-trimpath", "-ldflags=-s -w", "./cmd/mcp-jail-cli"}},
 	{"usr/bin/notes", []string{"build", "./examples/servers/notes"}},
 	{"vm/integration/tests", []string{"test", "-c", "./confine/integration"}},
 	{"vm/attacks/tests", []string{"test", "-c", "./confine/attacks"}},

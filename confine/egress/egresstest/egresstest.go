@@ -9,7 +9,7 @@
 //	within   the host's namespace, with addresses that a route makes local ([IP])
 //
 // [Start] starts a serving process, whose main function is [Run]. The benchmark does not use
-// these two. Its jails' init is a copy of the benchmark's binary, which therefore avoids
+// these two. Its jails' supervisor is a copy of the benchmark's binary, which therefore avoids
 // crypto/x509 to stay as small as mcp-jail.
 package egresstest
 

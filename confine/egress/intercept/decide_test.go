@@ -8,8 +8,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestRules: what the rules allow arrives, and nothing else does.
-func TestRules(t *testing.T) {
+// TestDecideByRules: what the rules allow arrives, and nothing else does.
+func TestDecideByRules(t *testing.T) {
 	t.Parallel()
 	deny := func(prefix string) policy.NetRule {
 		return rule(func(r *policy.NetRule) { r.PathPrefix, r.Allow, r.Where = prefix, false, "mcp-jail.toml:9" })

@@ -6,7 +6,7 @@
 // There are two reasons for a second program. It holds the secrets and parses HTTP from the
 // jail and from the network, so it gives up everything else: it has no files, no new sockets
 // and no programs (see enterSandbox). And net/http and crypto/tls would slow every start of
-// mcp-jail and of a jail's init, while few sessions have such rules.
+// mcp-jail and of a jail's supervisor, while few sessions have such rules.
 //
 // # Protocol
 //

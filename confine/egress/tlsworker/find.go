@@ -48,8 +48,9 @@ func Find(self, path string, writer WriterFunc) (string, error) {
 }
 
 // threat describes how a server could put another file in place of found. It returns "" if
-// none can.
-func (writer WriterFunc) threat(found string, links []policy.Link, alone bool) string {
+// none can. With fileOnly it looks at the file, and not at its directories, which the caller
+// knows to be protected.
+func (writer WriterFunc) threat(found string, links []policy.Link, fileOnly bool) string {
 	for _, l := range links {
 		if w, ok := writer(filepath.Dir(l.Path), policy.Create|policy.Delete); ok {
 			return fmt.Sprintf("%s may replace the symbolic link %s (%s)", w.Name, l.Path, w.Rule)
@@ -59,7 +60,7 @@ func (writer WriterFunc) threat(found string, links []policy.Link, alone bool) s
 		if w, ok := writer(at, policy.Write); ok {
 			return fmt.Sprintf("%s may write to %s (%s)", w.Name, at, w.Rule)
 		}
-		if alone || at == filepath.Dir(at) {
+		if fileOnly || at == filepath.Dir(at) {
 			return ""
 		}
 	}

@@ -9,19 +9,22 @@ import (
 )
 
 // version is the version of the protocol. Programs of different versions refuse to work together.
-const version = 3
+// It changes with the encoding of any message, which TestMessageEncoding compares.
+const version = 4
 
 // maxMessage bounds a packet. The kernel's limit for a socket is a little higher.
 const maxMessage = 160 << 10
 
 // message is one packet. Exactly one field is set.
 type message struct {
+	// From the launcher to mcp-jail-tls:
 	Rules    *rulesMessage     `json:"rules,omitempty"`
 	Secrets  map[string][]byte `json:"secrets,omitempty"`  // not empty: {"":…} if there are none
 	Serve    *serveMessage     `json:"serve,omitempty"`    // with a descriptor
 	Upstream *upstreamMessage  `json:"upstream,omitempty"` // with a descriptor or an error
 	End      uint64            `json:"end,omitempty"`      // a connection that has to end
 
+	// From mcp-jail-tls to the launcher:
 	Hello  *helloMessage  `json:"hello,omitempty"`
 	Ready  bool           `json:"ready,omitempty"`
 	Failed string         `json:"failed,omitempty"`
@@ -31,6 +34,7 @@ type message struct {
 	Done   uint64         `json:"done,omitempty"`
 }
 
+// rulesMessage is the first message of the launcher.
 type rulesMessage struct {
 	Version     int              `json:"version"`
 	Rules       []policy.NetRule `json:"rules"`
@@ -38,6 +42,7 @@ type rulesMessage struct {
 	Connections int              `json:"connections"`     // at once
 }
 
+// helloMessage answers a rulesMessage with the certificate of the authority, PEM.
 type helloMessage struct {
 	Version int    `json:"version"`
 	CA      []byte `json:"ca"`
@@ -61,11 +66,13 @@ type dialMessage struct {
 	Dial uint64 `json:"dial"` // numbers this request
 }
 
+// upstreamMessage answers a dialMessage. The connection comes with it, unless Error is set.
 type upstreamMessage struct {
 	Dial  uint64 `json:"dial"`
 	Error string `json:"error,omitempty"`
 }
 
+// deniedMessage records a refusal on the jail's connection ID.
 type deniedMessage struct {
 	ID     uint64              `json:"id"`
 	Why    policy.DenialReason `json:"why"`

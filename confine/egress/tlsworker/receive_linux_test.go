@@ -245,10 +245,10 @@ func TestRefusalsRecorded(t *testing.T) {
 		end  func(*testing.T, *egress.Gateway, *tlsworker.Worker)
 	}{
 		{"nothing ends", func(*testing.T, *egress.Gateway, *tlsworker.Worker) {}},
-		{"the gate ends", func(_ *testing.T, g *egress.Gateway, _ *tlsworker.Worker) { g.Close() }},
+		{"the gateway ends", func(_ *testing.T, g *egress.Gateway, _ *tlsworker.Worker) { g.Close() }},
 		{"all ends", func(_ *testing.T, g *egress.Gateway, w *tlsworker.Worker) { g.Close(); w.Close() }},
 		{"the process dies", func(_ *testing.T, _ *egress.Gateway, w *tlsworker.Worker) { kill(w) }},
-		{"the process dies, then the gate", func(_ *testing.T, g *egress.Gateway, w *tlsworker.Worker) { kill(w); g.Close() }},
+		{"the process dies, then the gateway", func(_ *testing.T, g *egress.Gateway, w *tlsworker.Worker) { kill(w); g.Close() }},
 		// Its socket has something in it then that it never read, which the kernel tells
 		// before it gives out what the process sent itself.
 		{"the process hangs and dies", func(t *testing.T, g *egress.Gateway, w *tlsworker.Worker) {

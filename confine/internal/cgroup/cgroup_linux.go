@@ -114,7 +114,10 @@ func (g *Cgroup) Limit(l limits) error {
 	for _, f := range g.limits(l) {
 		err := g.set(f)
 		if errors.Is(err, os.ErrNotExist) && f.name == fileSwapMax {
-			continue // this kernel has no swap
+			if swap, known := proc.TotalSwap("/proc"); known && swap == 0 {
+				continue // there is nothing to limit
+			}
+			err = errors.New("the host has swap, and this kernel does not limit it: boot with swapaccount=1, or turn swap off")
 		}
 		if err != nil {
 			return step.On(f.name, err)
@@ -157,9 +160,9 @@ type limits struct{ memoryMB, tasks int }
 func LimitsOf(l policy.Limits, supervised bool) limits {
 	c := limits{memoryMB: l.MemoryMB}
 	if l.Processes > 0 {
-		c.tasks = l.Processes + spec.InitThreads
+		c.tasks = l.Processes + spec.SupervisorThreads
 		if !supervised {
-			c.tasks += spec.InitThreads
+			c.tasks += spec.SupervisorThreads
 		}
 	}
 	return c

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Broker is the launcher's end of a jail whose init makes the server's sockets. It puts the
-// init's requests to the gateway. A connection of the server arrives as a descriptor: the
-// other end of one that the init made itself. So it cannot be a connection of another process.
+// Broker is the launcher's end of a jail whose supervisor makes the server's sockets. It puts the
+// supervisor's requests to the gateway. A connection of the server arrives as a descriptor: the
+// other end of one that the supervisor made itself. So it cannot be a connection of another process.
 type Broker struct {
 	socket  *os.File // SOCK_SEQPACKET
 	gateway *egress.Gateway
@@ -27,14 +27,14 @@ func NewBroker(socket *os.File, gateway *egress.Gateway) *Broker {
 	return b
 }
 
-// Close ends the broker. The init must have ended.
+// Close ends the broker. The supervisor must have ended.
 func (b *Broker) Close() {
 	unix.Shutdown(int(b.socket.Fd()), unix.SHUT_RDWR)
 	b.running.Wait()
 	b.socket.Close()
 }
 
-// serve answers requests until the init ends. It blocks a thread, because the server waits for
+// serve answers requests until the supervisor ends. It blocks a thread, because the server waits for
 // the answer and a wake-up by the runtime's poller would take longer.
 func (b *Broker) serve() {
 	fd := int(b.socket.Fd())
@@ -51,7 +51,7 @@ func (b *Broker) serve() {
 		fds, _ := sys.ParseRights(rights[:size])
 		request, err := spec.DecodeBrokerRequest(buf[:n])
 		if err != nil || len(fds) > 1 {
-			return // the init never sends this, so all further requests are refused
+			return // the supervisor never sends this, so all further requests are refused
 		}
 		switch {
 		case len(fds) == 1:

@@ -18,7 +18,7 @@ import (
 // to the same port in the jail.
 //
 // The jail's side of that is a socket that was made in the jail. Each socket serves one
-// connection. The supervisor (without namespaces, the init) makes a new one for each that is used.
+// connection. The supervisor makes a new one for each that is used.
 type Inbound struct {
 	control *os.File      // a socket to the supervisor
 	sockets chan *os.File // unused sockets of the jail

@@ -25,7 +25,7 @@ const StepTLS = "requests"
 
 // FindTLS looks for mcp-jail-tls and for the host's bundles of certificate authorities, if the
 // profile has rules about requests.
-func FindTLS(f *probe.Host, p *policy.Profile) {
+func FindTLS(f *probe.Facts, p *policy.Profile) {
 	if !planpkg.NeedsInterception(p.Net) {
 		return
 	}

@@ -8,4 +8,4 @@ import (
 )
 
 // FindTLS finds nothing: there are no jails on this system.
-func FindTLS(*probe.Host, *policy.Profile) {}
+func FindTLS(*probe.Facts, *policy.Profile) {}

@@ -16,8 +16,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// This file has the steps that restrict one thread. The thread cannot undo them, and its
-// children inherit them.
+// This file has the steps of a Restrictor: those that restrict one thread, which cannot undo
+// them and whose children inherit them, and those that prepare and check for them (OpenRuleset,
+// CheckMounts).
 
 // FreshKeyring joins a new session keyring. Otherwise a process shares the session keyring of
 // its parent (session-keyring(7)).
@@ -31,10 +32,10 @@ func FreshKeyring(t *stub.Task) error {
 // ApplyLimits sets the server's rlimits.
 func (b *Restrictor) ApplyLimits() error {
 	l := b.Spec.Limits
-	own := spec.InitThreads + 1 // and the init, which is a stub
+	own := spec.SupervisorThreads + 1 // and the init, which is a stub
 	if b.HostNS {
 		// The kernel counts all threads of the user (setrlimit(2)).
-		own = spec.InitThreads + proc.UserThreads(os.Getuid())
+		own = spec.SupervisorThreads + proc.UserThreads(os.Getuid())
 	}
 	for _, r := range []struct {
 		name     string
@@ -192,22 +193,22 @@ func (b *Restrictor) openRules(rules *landlock.Ruleset) (int, error) {
 // CheckMounts fails. It comes before the filter, which refuses openat2.
 func (b *Restrictor) CheckMounts() error {
 	for i := range b.Spec.Mounts {
-		op := &b.Spec.Mounts[i]
-		if !op.OnExisting || (op.Kind == spec.MountBind || op.Kind == spec.MountPin) && !op.ReadOnly && !op.NoExec {
+		m := &b.Spec.Mounts[i]
+		if !m.OnExisting || (m.Kind == spec.MountBind || m.Kind == spec.MountPin) && !m.ReadOnly && !m.NoExec {
 			continue
 		}
-		if err := b.checkMount(op); err != nil {
-			return step.On(op.Path, err)
+		if err := b.checkMount(m); err != nil {
+			return step.On(m.Path, err)
 		}
 	}
 	return nil
 }
 
-func (b *Restrictor) checkMount(op *spec.Mount) error {
+func (b *Restrictor) checkMount(m *spec.Mount) error {
 	var id policy.FileID
 	var fs unix.Statfs_t
 	outcome := b.Init.Optional(func() error {
-		fd, err := rootfs.OpenLast(b.Init, unix.AT_FDCWD, op.Path)
+		fd, err := rootfs.OpenLast(b.Init, unix.AT_FDCWD, m.Path)
 		if err != nil {
 			return err
 		}
@@ -219,13 +220,13 @@ func (b *Restrictor) checkMount(op *spec.Mount) error {
 	})
 	return b.Init.OnComplete(func() error {
 		switch err := outcome(); {
-		case op.Kind == spec.MountMask && (err == unix.EACCES || err == unix.ENOENT):
+		case m.Kind == spec.MountMask && (err == unix.EACCES || err == unix.ENOENT):
 			return nil // below the mask of a parent, or removed: there is nothing to read
 		case err != nil:
 			return err
-		case op.Kind != spec.MountBind && op.Kind != spec.MountPin && id == op.ID,
-			op.ReadOnly && fs.Flags&unix.ST_RDONLY == 0,
-			op.NoExec && fs.Flags&unix.ST_NOEXEC == 0:
+		case m.Kind != spec.MountBind && m.Kind != spec.MountPin && id == m.ID,
+			m.ReadOnly && fs.Flags&unix.ST_RDONLY == 0,
+			m.NoExec && fs.Flags&unix.ST_NOEXEC == 0:
 			return rootfs.ErrSwapped
 		}
 		return nil

@@ -17,7 +17,7 @@ import (
 
 // TestHooks change how jails are built. Only tests set them.
 type TestHooks struct {
-	Batched bool                          // jails are built by batches although Steps is set
+	Batched bool                          // with Steps: the first attempt is made in batches, not stepwise
 	Steps   func(*Builder, []Step) []Step // replaces the steps of one Run
 }
 
@@ -87,7 +87,7 @@ func (b *Builder) StartServer() error {
 		return WrapStep("descriptors", failed.Errno)
 	case err != nil:
 		return WrapStep("init", err)
-	case b.Listener >= 0 && !b.Init.HostWaitEvent(b.ExecAllowed), b.Init.Ended():
+	case b.Listener >= 0 && !b.Init.LauncherWaitEvent(b.ExecAllowed), b.Init.Ended():
 		return endedEarly()
 	}
 	return nil

@@ -87,7 +87,7 @@ func NeedsHostNS(t testing.TB) {
 var WaivesGaps = confine.Launcher{Waive: []policy.Axis{policy.AxisFs, policy.AxisProcess, policy.AxisLimits}}
 
 // Compile compiles a plan for a host with these facts and waives all of its gaps.
-func Compile(p *policy.Profile, host probe.Host) *plan.Plan {
+func Compile(p *policy.Profile, host probe.Facts) *plan.Plan {
 	compiled := plan.Compile(p, host)
 	for i := range compiled.Gaps {
 		compiled.Gaps[i].Waived = true

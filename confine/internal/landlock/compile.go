@@ -36,8 +36,8 @@ var policyRights = [...]struct {
 	{policy.Execute, ll.AccessFSExecute},
 }
 
-// right is a right of the kernel. What says what does not hold without it.
-type right struct {
+// Right is a right of the kernel. The field What says what is not restricted without it.
+type Right struct {
 	Name  string
 	Since int // ABI
 	Axis  policy.Axis
@@ -47,7 +47,7 @@ type right struct {
 }
 
 // kernelRights are the rights of all ABIs, oldest first.
-var kernelRights = [...]right{
+var kernelRights = [...]Right{
 	{Name: "files", Since: 1, Axis: policy.AxisFs, fs: 1<<13 - 1, What: "every right on files and directories"},
 	{Name: "refer", Since: 2, Axis: policy.AxisFs, fs: ll.AccessFSRefer,
 		What: "moving and linking between directories (refused everywhere, also where it is granted)"},
@@ -106,12 +106,12 @@ type Rule struct {
 	ID     policy.FileID // the object that must be at Path; zero: not checked
 }
 
-// Plan is a compiled ruleset with what it does not hold.
-type Plan struct {
+// Compiled is a compiled ruleset with what it does not hold.
+type Compiled struct {
 	ABI int
 	Ruleset
 	// Unhandled are the wanted rights that the ABI lacks.
-	Unhandled []right
+	Unhandled []Right
 	// Carved are the entries that take away what a wider one grants. Mounts must hold them;
 	// without mounts each is a gap.
 	Carved []Carve
@@ -126,10 +126,10 @@ type Carve struct {
 	Taken policy.Rights // those of an ancestor that the entry lacks
 }
 
-// Compile compiles for exactly one ABI. For ABI 0 the plan handles nothing and lists all
+// Compile compiles for exactly one ABI. For ABI 0 it handles nothing and lists all
 // rights as unhandled.
-func Compile(in Input) Plan {
-	p := Plan{ABI: in.ABI}
+func Compile(in Input) Compiled {
+	p := Compiled{ABI: in.ABI}
 	for _, r := range kernelRights {
 		if r.net != 0 && !in.DenyPorts {
 			continue
@@ -260,8 +260,8 @@ func bitNames(bits uint64, names []string) string {
 	return strings.Join(out, " ")
 }
 
-// String prints the plan for golden files, one rule a line.
-func (p Plan) String() string {
+// String prints p for golden files, one rule a line.
+func (p Compiled) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "abi %d\nhandled fs: %s\nhandled net: %s\nscoped: %s\n", p.ABI, AccessNames(p.FS),
 		bitNames(p.Net, []string{"bind_tcp", "connect_tcp", "bind_udp", "send_udp"}),

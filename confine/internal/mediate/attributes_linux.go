@@ -39,7 +39,7 @@ func (r *Request) noFollow() bool {
 // attributes changes the mode, owner or times of an object. It decides by the object's path
 // and changes the object through its own descriptor. Without mounts, and where a mount can
 // be bypassed, no other mechanism restricts these calls.
-func (v *Mediator) attributes(r *Request, w *resolver) syscall.Errno {
+func (m *Mediator) attributes(r *Request, w *resolver) syscall.Errno {
 	known := uint32(unix.AT_SYMLINK_NOFOLLOW | unix.AT_EMPTY_PATH)
 	if r.onDescriptor() {
 		known = 0
@@ -52,7 +52,7 @@ func (v *Mediator) attributes(r *Request, w *resolver) syscall.Errno {
 		at, errno := w.resolve(r.bases[0], r.names[0])
 		defer at.close()
 		if errno != 0 {
-			return v.recordMissing(r, 0, errno)
+			return m.recordMissing(r, 0, errno)
 		}
 		if r.noFollow() && at.tail == "" {
 			fd, err := unix.Openat(at.dir, at.name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
@@ -65,22 +65,22 @@ func (v *Mediator) attributes(r *Request, w *resolver) syscall.Errno {
 		}
 		defer unix.Close(object)
 	}
-	v.names.RLock()
-	defer v.names.RUnlock()
+	m.names.RLock()
+	defer m.names.RUnlock()
 	var st unix.Stat_t
 	if err := unix.Fstat(object, &st); err != nil {
 		return step.ErrnoOrEIO(err)
 	}
-	full, errno := v.pathOfFD(object)
+	full, errno := m.pathOfFD(object)
 	if errno != 0 {
 		return errno
 	}
-	granted := v.profile.MediateAttributes(full) == policy.Granted && !(v.hostNS && device(&st))
-	if _, covered := v.profile.Find(full); !v.hostNS && !covered {
+	granted := m.profile.MediateAttributes(full) == policy.Granted && !(m.hostNS && device(&st))
+	if _, covered := m.profile.Find(full); !m.hostNS && !covered {
 		granted = true // made by the jail, and outside of the policy: the kernel decides
 	}
 	if !granted && !isUnnamed(full, &st) {
-		v.Reporter.Refused(r, policy.OpWrite.String(), full)
+		m.Reporter.Refused(r, policy.OpWrite.String(), full)
 		return unix.EACCES
 	}
 	return r.changeAttributes(object, st.Mode&unix.S_IFMT == unix.S_IFLNK)

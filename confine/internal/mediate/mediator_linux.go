@@ -19,8 +19,9 @@
 // their calls as it would about the server's: a mistake here can let a name come into being
 // that should not exist, and nothing else.
 //
-// Locks: Mediator.names (read: judge and perform; write: rename) is taken before
-// Reporter.mu. workerPool.mu is held with no other lock.
+// Locks: every operation on names holds Mediator.names for reading from its verdict to its
+// act, and rename holds it for writing. It is taken before Reporter.mu. workerPool.mu is held
+// with no other lock.
 //
 // Limits: MaxWorkers calls run at once and maxHeld wait; one more gets EAGAIN. Another jail
 // can move a directory between the verdict and the call. The result is then checked again
@@ -117,125 +118,125 @@ func New(o Options) *Mediator {
 
 // receive is the receiver's loop. It runs until the jail ends. It is locked to its thread,
 // so that the caller wakes exactly this thread.
-func (v *Mediator) receive() {
+func (m *Mediator) receive() {
 	runtime.LockOSThread()
-	if v.sockets != nil {
+	if m.sockets != nil {
 		sys.BlockSignals() // see seccomp.Listener.AddFD
 	}
-	<-v.Open
-	v.Listener.WaitFirst()
-	v.receiveOne()
-	v.Listener.SetSyncWakeup() // after the server's own exec, which it would only slow down
+	<-m.Open
+	m.Listener.WaitFirst()
+	m.receiveOne()
+	m.Listener.SetSyncWakeup() // after the server's own exec, which it would only slow down
 	for {
-		v.receiveOne()
+		m.receiveOne()
 	}
 }
 
-func (v *Mediator) receiveOne() {
+func (m *Mediator) receiveOne() {
 	var n seccomp.Notification
-	switch v.Listener.Receive(&n) {
+	switch m.Listener.Receive(&n) {
 	case 0:
-		v.dispatch(&n)
+		m.dispatch(&n)
 	case unix.ENOENT, unix.EINTR: // the caller was killed before it was received
 	default:
-		v.end() // mediated calls can no longer be answered
+		m.end() // mediated calls can no longer be answered
 	}
 }
 
 // dispatch answers a call, lets it continue, or hands it to a worker.
-func (v *Mediator) dispatch(n *seccomp.Notification) {
-	if v.sockets != nil {
-		if call, ok := v.sockets.Calls[uint32(n.Nr)]; ok {
-			v.sockets.Handle(n, call)
+func (m *Mediator) dispatch(n *seccomp.Notification) {
+	if m.sockets != nil {
+		if call, ok := m.sockets.Calls[uint32(n.Nr)]; ok {
+			m.sockets.Handle(n, call)
 			return
 		}
 	}
-	call, ok := v.calls[uint32(n.Nr)]
+	call, ok := m.calls[uint32(n.Nr)]
 	if !ok {
-		v.Listener.Respond(n.Id, unix.ENOSYS)
+		m.Listener.Respond(n.Id, unix.ENOSYS)
 		return
 	}
 	r := &Request{MediatedCall: call, N: *n, bases: [2]int{-1, -1}}
 	if call.Op == seccomp.OpOpen && r.openFlags()&unix.O_PATH != 0 {
 		// O_PATH opens no object, so a name that changes meanwhile does no harm. An O_PATH
 		// descriptor cannot be handed over.
-		v.Listener.Continue(n.Id)
+		m.Listener.Continue(n.Id)
 		return
 	}
-	if v.onlyReads(r) {
-		v.observeRead(r)
-		v.Listener.Continue(n.Id)
+	if m.onlyReads(r) {
+		m.observeRead(r)
+		m.Listener.Continue(n.Id)
 		return
 	}
 	if call.Op == seccomp.OpConnect || call.Op == seccomp.OpExec || call.Op == seccomp.OpUmask {
 		// The kernel decides. A refusal is reported before the server learns of it. The
 		// first exec is the start of the server: the launcher reports its failure.
-		if v.Running || call.Op != seccomp.OpExec {
-			v.observeCall(r)
+		if m.Running || call.Op != seccomp.OpExec {
+			m.observeCall(r)
 		}
-		v.Running = v.Running || call.Op == seccomp.OpExec
-		v.Listener.Continue(n.Id)
+		m.Running = m.Running || call.Op == seccomp.OpExec
+		m.Listener.Continue(n.Id)
 		return
 	}
-	if errno := v.read(r); errno != 0 {
+	if errno := m.read(r); errno != 0 {
 		r.close()
-		v.Listener.Respond(n.Id, errno)
+		m.Listener.Respond(n.Id, errno)
 		return
 	}
-	v.pass(r)
+	m.pass(r)
 }
 
 // pass hands a request to a worker. It never blocks, because other calls need no worker.
-func (v *Mediator) pass(r *Request) {
-	switch v.pool.assign(r, v.stale) {
+func (m *Mediator) pass(r *Request) {
+	switch m.pool.assign(r, m.stale) {
 	case startWorker:
-		go v.work(r)
+		go m.work(r)
 	case turnAway:
-		v.turnAway(r)
+		m.turnAway(r)
 	}
 }
 
 // turnAway answers a call with EAGAIN because maxHeld calls are waiting already.
-func (v *Mediator) turnAway(r *Request) {
-	v.Listener.Respond(r.N.Id, unix.EAGAIN)
+func (m *Mediator) turnAway(r *Request) {
+	m.Listener.Respond(r.N.Id, unix.EAGAIN)
 	r.close()
 }
 
 // stale reports whether no thread waits for the answer of a request any more.
-func (v *Mediator) stale(r *Request) bool { return !v.Listener.Valid(r.N.Id) }
+func (m *Mediator) stale(r *Request) bool { return !m.Listener.Valid(r.N.Id) }
 
 // work is a worker's loop. The worker is locked to its thread, which ends with it.
-func (v *Mediator) work(r *Request) {
+func (m *Mediator) work(r *Request) {
 	runtime.LockOSThread()
-	if step, err := becomeWorker(v.ruleset); err != nil {
-		v.failed(step, err)
-		v.end()
+	if step, err := becomeWorker(m.ruleset); err != nil {
+		m.failed(step, err)
+		m.end()
 	}
 	w := &worker{}
 	if r == nil { // the first worker has no request yet
-		r = v.pool.next(w)
+		r = m.pool.next(w)
 	}
 	for {
 		switch {
-		case v.perform(r):
+		case m.perform(r):
 			r.close()
-		case v.pool.sleep():
-			go v.retry(r)
+		case m.pool.sleep():
+			go m.retry(r)
 		default:
-			v.turnAway(r)
+			m.turnAway(r)
 		}
-		r = v.pool.next(w)
+		r = m.pool.next(w)
 	}
 }
 
 // retry hands a request to a worker again after a pause, unless its caller is gone.
-func (v *Mediator) retry(r *Request) {
+func (m *Mediator) retry(r *Request) {
 	r.tries = min(r.tries+1, 50)
 	time.Sleep(time.Duration(r.tries) * time.Millisecond)
-	v.pool.wake()
-	if v.stale(r) {
+	m.pool.wake()
+	if m.stale(r) {
 		r.close()
 		return
 	}
-	v.pass(r)
+	m.pass(r)
 }

@@ -21,34 +21,34 @@ type nameLock struct{ sync.RWMutex }
 
 // perform decides a call, performs it and answers it. It returns false, without an answer,
 // when the call has to be retried later.
-func (v *Mediator) perform(r *Request) (answered bool) {
-	w := &resolver{tid: int(r.N.Tid), private: true, open: openOutside, process: func() int { return v.processOf(r) }}
-	if v.hostNS {
+func (m *Mediator) perform(r *Request) (answered bool) {
+	w := &resolver{tid: int(r.N.Tid), private: true, open: openOutside, process: func() int { return m.processOf(r) }}
+	if m.hostNS {
 		defer unix.Chdir("/") // a working directory would keep the host from unmounting its filesystem
 	}
 	switch r.Op {
 	case seccomp.OpOpen:
-		return v.openFile(r, w)
+		return m.openFile(r, w)
 	case seccomp.OpTruncate:
-		errno := v.truncate(r, w)
+		errno := m.truncate(r, w)
 		if errno == unix.EAGAIN {
 			return false // a process of the host holds a lease, which the kernel is breaking now
 		}
-		v.Listener.Respond(r.N.Id, errno)
+		m.Listener.Respond(r.N.Id, errno)
 	case seccomp.OpMode, seccomp.OpOwner, seccomp.OpTimes:
-		v.Listener.Respond(r.N.Id, v.attributes(r, w))
+		m.Listener.Respond(r.N.Id, m.attributes(r, w))
 	default:
-		v.Listener.Respond(r.N.Id, v.changeName(r, w))
+		m.Listener.Respond(r.N.Id, m.changeName(r, w))
 	}
 	return true
 }
 
 // processOf returns the ID of the process that makes a call, or 0 when it has ended.
-func (v *Mediator) processOf(r *Request) int {
+func (m *Mediator) processOf(r *Request) int {
 	if r.tgid == 0 {
 		var errno syscall.Errno
 		sys.OnUnrestrictedThread(func() { r.tgid, _, errno = proc.ThreadStatus(int(r.N.Tid)) })
-		if errno != 0 || !v.Listener.Valid(r.N.Id) {
+		if errno != 0 || !m.Listener.Valid(r.N.Id) {
 			r.tgid = -1
 		}
 	}
@@ -66,25 +66,25 @@ func openOutside(dir int, name string) (fd int, errno syscall.Errno) {
 }
 
 // changeName performs the calls that create, move or remove names.
-func (v *Mediator) changeName(r *Request, w *resolver) syscall.Errno {
+func (m *Mediator) changeName(r *Request, w *resolver) syscall.Errno {
 	at, errno := w.resolve(r.bases[0], r.names[0])
 	defer at.close()
 	if errno != 0 {
-		return v.recordMissing(r, 0, errno)
+		return m.recordMissing(r, 0, errno)
 	}
 	if r.Op == seccomp.OpRename || r.Op == seccomp.OpLink {
 		to, errno := w.resolve(r.bases[1], r.names[1])
 		defer to.close()
 		if errno != 0 {
-			return v.recordMissing(r, 1, errno)
+			return m.recordMissing(r, 1, errno)
 		}
 		if r.Op == seccomp.OpLink {
-			return v.link(r, w, &at, &to)
+			return m.link(r, w, &at, &to)
 		}
-		return v.rename(r, &at, &to)
+		return m.rename(r, &at, &to)
 	}
-	v.names.RLock()
-	defer v.names.RUnlock()
+	m.names.RLock()
+	defer m.names.RUnlock()
 	op := policy.OpCreate
 	switch r.Op {
 	case seccomp.OpMkdir:
@@ -92,22 +92,22 @@ func (v *Mediator) changeName(r *Request, w *resolver) syscall.Errno {
 	case seccomp.OpRemove:
 		op = policy.OpRemove
 	}
-	full, errno := v.judge(r, op, &at)
+	full, errno := m.judge(r, op, &at)
 	if errno != 0 {
 		return errno
 	}
 	errno = applyChange(r, &at)
 	if errno == 0 && r.Op != seccomp.OpRemove {
-		errno = v.undoIfMoved(r, op, &at, full)
+		errno = m.undoIfMoved(r, op, &at, full)
 	}
-	return v.recordRefusalAt(r, op, &at, errno)
+	return m.recordRefusalAt(r, op, &at, errno)
 }
 
 // undoIfMoved removes a new name when another jail moved its directory after the verdict to
 // a path where the name must not exist.
-func (v *Mediator) undoIfMoved(r *Request, op policy.Op, at *pathRef, judged string) syscall.Errno {
-	full, errno := v.pathAt(at)
-	if errno == 0 && (full == judged || v.profile.Mediate(op, full) == policy.Granted) {
+func (m *Mediator) undoIfMoved(r *Request, op policy.Op, at *pathRef, judged string) syscall.Errno {
+	full, errno := m.pathAt(at)
+	if errno == 0 && (full == judged || m.profile.Mediate(op, full) == policy.Granted) {
 		return 0
 	}
 	flags := 0
@@ -115,7 +115,7 @@ func (v *Mediator) undoIfMoved(r *Request, op policy.Op, at *pathRef, judged str
 		flags = unix.AT_REMOVEDIR
 	}
 	unix.Unlinkat(at.dir, at.name, flags)
-	v.Reporter.Refused(r, op.String(), full)
+	m.Reporter.Refused(r, op.String(), full)
 	return unix.EACCES
 }
 
@@ -146,14 +146,14 @@ func (r *Request) removeFlags() int {
 
 // judge decides about one name, and returns the path that it decided about. Like the kernel,
 // it reports a missing or an existing name before it refuses.
-func (v *Mediator) judge(r *Request, op policy.Op, at *pathRef) (full string, errno syscall.Errno) {
+func (m *Mediator) judge(r *Request, op policy.Op, at *pathRef) (full string, errno syscall.Errno) {
 	if at.special() {
 		return "", 0
 	}
-	if full, errno = v.pathAt(at); errno != 0 {
+	if full, errno = m.pathAt(at); errno != 0 {
 		return "", errno
 	}
-	verdict := v.profile.Mediate(op, full)
+	verdict := m.profile.Mediate(op, full)
 	switch {
 	case verdict == policy.Granted:
 		return full, 0
@@ -162,23 +162,23 @@ func (v *Mediator) judge(r *Request, op policy.Op, at *pathRef) (full string, er
 	case op == policy.OpRemove && !exists(at):
 		return full, unix.ENOENT
 	}
-	return full, v.verdict(r, op.String(), full, at, verdict)
+	return full, m.verdict(r, op.String(), full, at, verdict)
 }
 
 // verdict returns the errno for a verdict, and reports a refusal. The errno is the one that a
 // mount would give: EROFS below a read-only mount, EBUSY for a mount point, else EACCES.
-func (v *Mediator) verdict(r *Request, operation, full string, at *pathRef, verdict policy.Verdict) syscall.Errno {
+func (m *Mediator) verdict(r *Request, operation, full string, at *pathRef, verdict policy.Verdict) syscall.Errno {
 	switch {
 	case verdict == policy.Granted:
 		return 0
 	case readOnly(at.dir):
-		v.Reporter.Refused(r, operation, full)
+		m.Reporter.Refused(r, operation, full)
 		return unix.EROFS
 	case verdict == policy.Pinned:
-		v.Reporter.Refused(r, operation, full)
+		m.Reporter.Refused(r, operation, full)
 		return unix.EBUSY
 	}
-	v.Reporter.Refused(r, operation, full)
+	m.Reporter.Refused(r, operation, full)
 	return unix.EACCES
 }
 
@@ -188,30 +188,30 @@ func readOnly(fd int) bool {
 }
 
 // recordRefusal reports a refusal of the kernel that the profile explains, and returns errno.
-func (v *Mediator) recordRefusal(r *Request, op policy.Op, full string, errno syscall.Errno) syscall.Errno {
-	if (errno == unix.EACCES || errno == unix.EPERM || errno == unix.EROFS) && !v.profile.Allows(op, full) {
-		v.Reporter.Refused(r, op.String(), full)
+func (m *Mediator) recordRefusal(r *Request, op policy.Op, full string, errno syscall.Errno) syscall.Errno {
+	if (errno == unix.EACCES || errno == unix.EPERM || errno == unix.EROFS) && !m.profile.Allows(op, full) {
+		m.Reporter.Refused(r, op.String(), full)
 	}
 	return errno
 }
 
 // recordRefusalAt is recordRefusal for a reference, whose directory may have moved meanwhile.
-func (v *Mediator) recordRefusalAt(r *Request, op policy.Op, at *pathRef, errno syscall.Errno) syscall.Errno {
+func (m *Mediator) recordRefusalAt(r *Request, op policy.Op, at *pathRef, errno syscall.Errno) syscall.Errno {
 	if errno == 0 {
 		return 0
 	}
-	if full, e := v.pathAt(at); e == 0 {
-		return v.recordRefusal(r, op, full, errno)
+	if full, e := m.pathAt(at); e == 0 {
+		return m.recordRefusal(r, op, full, errno)
 	}
 	return errno
 }
 
 // recordMissing reports a name whose directory does not exist in the jail, and returns errno.
 // The launcher then looks whether it exists on the host, and so was not granted.
-func (v *Mediator) recordMissing(r *Request, name int, errno syscall.Errno) syscall.Errno {
+func (m *Mediator) recordMissing(r *Request, name int, errno syscall.Errno) syscall.Errno {
 	if errno == unix.ENOENT && r.names[name][0] == '/' {
-		if _, covered := v.profile.Find(path.Clean(r.names[name])); !covered {
-			v.Reporter.isAbsent(r, r.names[name])
+		if _, covered := m.profile.Find(path.Clean(r.names[name])); !covered {
+			m.Reporter.isAbsent(r, r.names[name])
 		}
 	}
 	return errno

@@ -26,9 +26,9 @@ func (o *object) close() { unix.Close(o.fd) }
 
 // inspect opens the object at a reference with O_PATH and decides whether it may be opened
 // with flags. It returns a symlink that has to be followed without a decision.
-func (v *Mediator) inspect(r *Request, at *pathRef, flags int) (*object, syscall.Errno) {
-	v.names.RLock()
-	defer v.names.RUnlock()
+func (m *Mediator) inspect(r *Request, at *pathRef, flags int) (*object, syscall.Errno) {
+	m.names.RLock()
+	defer m.names.RUnlock()
 	fd, err := unix.Openat(at.dir, at.name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, step.ErrnoOrEIO(err)
@@ -39,8 +39,8 @@ func (v *Mediator) inspect(r *Request, at *pathRef, flags int) (*object, syscall
 	}
 	if errno == 0 && o.kind != unix.S_IFLNK {
 		if o.full, errno = at.full(); errno == 0 {
-			o.full = v.canonicalPath(o.full, fd)
-			errno = v.judgeOpen(r, o, flags)
+			o.full = m.canonicalPath(o.full, fd)
+			errno = m.judgeOpen(r, o, flags)
 		}
 	}
 	if errno != 0 {
@@ -74,30 +74,30 @@ func (o *object) openError(tail string, flags int) syscall.Errno {
 }
 
 // openFound reopens fd, the object behind a magic link such as /dev/stdout. It closes fd.
-func (v *Mediator) openFound(r *Request, fd, flags int) (int, syscall.Errno) {
+func (m *Mediator) openFound(r *Request, fd, flags int) (int, syscall.Errno) {
 	defer unix.Close(fd)
 	o, errno := newObject(fd)
 	if errno != 0 {
 		return -1, errno
 	}
-	v.names.RLock()
-	if o.full, errno = v.pathOfFD(fd); errno == 0 {
-		errno = v.judgeOpen(r, o, flags)
+	m.names.RLock()
+	if o.full, errno = m.pathOfFD(fd); errno == 0 {
+		errno = m.judgeOpen(r, o, flags)
 	}
-	v.names.RUnlock()
+	m.names.RUnlock()
 	if errno != 0 {
 		return -1, errno
 	}
-	return v.reopen(r, o, flags)
+	return m.reopen(r, o, flags)
 }
 
 // judgeOpen decides about an open by the object's path, and sets o.op. The kernel refuses to
 // open a directory or an object on a read-only mount for writing, with an errno of its own.
-func (v *Mediator) judgeOpen(r *Request, o *object, flags int) syscall.Errno {
+func (m *Mediator) judgeOpen(r *Request, o *object, flags int) syscall.Errno {
 	if o.op = policy.OpWrite; isTmpfile(flags) {
 		return 0 // linkat gives the file a name later, and is mediated too
 	}
-	if errno := v.mayRead(r, o.full, flags); errno != 0 {
+	if errno := m.mayRead(r, o.full, flags); errno != 0 {
 		return errno
 	}
 	switch {
@@ -107,8 +107,8 @@ func (v *Mediator) judgeOpen(r *Request, o *object, flags int) syscall.Errno {
 	case flags&seccomp.OAccMode == unix.O_RDONLY:
 		o.op = policy.OpTruncate
 	}
-	if o.kind != unix.S_IFDIR && v.profile.Mediate(o.op, o.full) != policy.Granted && !readOnly(o.fd) {
-		v.Reporter.Refused(r, o.op.String(), o.full)
+	if o.kind != unix.S_IFDIR && m.profile.Mediate(o.op, o.full) != policy.Granted && !readOnly(o.fd) {
+		m.Reporter.Refused(r, o.op.String(), o.full)
 		return unix.EACCES
 	}
 	return 0
@@ -119,9 +119,9 @@ func isTmpfile(flags int) bool { return flags&unix.O_TMPFILE == unix.O_TMPFILE }
 
 // reopen opens the object that was judged. It never blocks: it returns errAgain where an open
 // would wait for the other end of a fifo or for a lease. The attempt itself breaks the lease.
-func (v *Mediator) reopen(r *Request, o *object, flags int) (int, syscall.Errno) {
+func (m *Mediator) reopen(r *Request, o *object, flags int) (int, syscall.Errno) {
 	how := flags&^(unix.O_CREAT|unix.O_NOFOLLOW) | unix.O_CLOEXEC
-	dir, name, mode := v.selfFD, strconv.Itoa(o.fd), uint32(0)
+	dir, name, mode := m.selfFD, strconv.Itoa(o.fd), uint32(0)
 	switch {
 	case isTmpfile(flags):
 		unix.Umask(r.umask)
@@ -146,18 +146,18 @@ func (v *Mediator) reopen(r *Request, o *object, flags int) (int, syscall.Errno)
 		}
 	}
 	if err != nil {
-		return -1, v.recordRefusal(r, o.op, o.full, step.ErrnoOrEIO(err))
+		return -1, m.recordRefusal(r, o.op, o.full, step.ErrnoOrEIO(err))
 	}
 	return fd, 0
 }
 
 // mayRead decides about reading where v.unmasked is set. There Landlock grants reading below
 // a granted directory, and no mount hides an entry that takes the right away.
-func (v *Mediator) mayRead(r *Request, full string, flags int) syscall.Errno {
-	if !v.unmasked || flags&seccomp.OAccMode == unix.O_WRONLY || v.profile.Mediate(policy.OpRead, full) == policy.Granted {
+func (m *Mediator) mayRead(r *Request, full string, flags int) syscall.Errno {
+	if !m.unmasked || flags&seccomp.OAccMode == unix.O_WRONLY || m.profile.Mediate(policy.OpRead, full) == policy.Granted {
 		return 0
 	}
-	v.Reporter.Refused(r, policy.OpRead.String(), full)
+	m.Reporter.Refused(r, policy.OpRead.String(), full)
 	return unix.EACCES
 }
 

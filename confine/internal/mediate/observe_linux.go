@@ -16,36 +16,37 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// observeCall reports a call that the kernel is going to refuse. It decides nothing: the
-// arguments can change until the kernel reads them.
-func (v *Mediator) observeCall(r *Request) {
+// observeCall looks at an exec, a connect or a umask, which continues in the kernel. It reports
+// an exec or a connect that the policy does not allow, and notes that the umask is unknown from
+// now on. It decides nothing: the arguments can change until the kernel reads them.
+func (m *Mediator) observeCall(r *Request) {
 	switch r.Op {
 	case seccomp.OpExec:
-		v.observeExec(r)
+		m.observeExec(r)
 	case seccomp.OpUmask:
-		v.umask = spec.UnknownUmask
+		m.umask = spec.UnknownUmask
 	case seccomp.OpConnect:
-		v.observeConnect(r)
+		m.observeConnect(r)
 	}
 }
 
 // observeExec reports a program that exists and that the policy does not let the server run.
-func (v *Mediator) observeExec(r *Request) {
+func (m *Mediator) observeExec(r *Request) {
 	defer r.close()
-	if v.read(r) != 0 {
+	if m.read(r) != 0 {
 		return
 	}
-	full, mode, errno := v.resolve(r, r.bases[0], r.names[0])
+	full, mode, errno := m.resolve(r, r.bases[0], r.names[0])
 	if errno != 0 || mode&unix.S_IFMT != unix.S_IFREG || mode&0o111 == 0 {
 		return // not a program
 	}
-	if _, covered := v.profile.Find(full); covered && !v.profile.Allows(policy.OpExec, full) {
-		v.Reporter.Report(r, policy.AxisProcess, "exec", full, false)
+	if _, covered := m.profile.Find(full); covered && !m.profile.Allows(policy.OpExec, full) {
+		m.Reporter.Report(r, policy.AxisProcess, "exec", full, false)
 	}
 }
 
 // observeConnect reports an address that the jail's network does not reach.
-func (v *Mediator) observeConnect(r *Request) {
+func (m *Mediator) observeConnect(r *Request) {
 	b := make([]byte, min(r.arg(2), 128))
 	if len(b) < 2 {
 		return
@@ -56,24 +57,24 @@ func (v *Mediator) observeConnect(r *Request) {
 	switch binary.NativeEndian.Uint16(b) {
 	case unix.AF_UNIX:
 		name, _, _ := bytes.Cut(b[2:], []byte{0})
-		v.observeSocket(r, string(name))
+		m.observeSocket(r, string(name))
 	case unix.AF_INET, unix.AF_INET6:
 		addr, ok := sys.ParseSockaddr(b)
-		if !ok || v.network || addr.Port() == 0 || addr.Addr().IsUnspecified() {
+		if !ok || m.network || addr.Port() == 0 || addr.Addr().IsUnspecified() {
 			return
 		}
 		switch {
 		case !addr.Addr().IsLoopback():
-			v.Reporter.Report(r, policy.AxisNet, "connect", addr.String(), false)
+			m.Reporter.Report(r, policy.AxisNet, "connect", addr.String(), false)
 		case addr.Port() == 53:
-			v.Reporter.Report(r, policy.AxisNet, "resolve", "", false)
+			m.Reporter.Report(r, policy.AxisNet, "resolve", "", false)
 		}
 	}
 }
 
 // observeSocket reports a UNIX socket that the jail does not have, or a socket of the host in
 // a granted directory, which the jail hides.
-func (v *Mediator) observeSocket(r *Request, name string) {
+func (m *Mediator) observeSocket(r *Request, name string) {
 	base := -1
 	switch {
 	case name == "": // an abstract socket
@@ -85,23 +86,23 @@ func (v *Mediator) observeSocket(r *Request, name string) {
 		}
 		defer unix.Close(base)
 	case unix.Access(name, unix.F_OK) == unix.ENOENT:
-		v.Reporter.Report(r, policy.AxisIPC, "connect", path.Clean(name), true)
+		m.Reporter.Report(r, policy.AxisIPC, "connect", path.Clean(name), true)
 		return
 	}
-	full, _, errno := v.resolve(r, base, name)
-	if e, covered := v.profile.Find(full); errno == 0 && covered && e.Rights == 0 {
-		v.Reporter.Report(r, policy.AxisIPC, "connect", full, false)
+	full, _, errno := m.resolve(r, base, name)
+	if e, covered := m.profile.Find(full); errno == 0 && covered && e.Rights == 0 {
+		m.Reporter.Report(r, policy.AxisIPC, "connect", full, false)
 	}
 }
 
 // outsideResolver returns a resolver for the caller of a request, for the receiver's thread.
-func (v *Mediator) outsideResolver(r *Request) *resolver {
+func (m *Mediator) outsideResolver(r *Request) *resolver {
 	return &resolver{tid: int(r.N.Tid), open: openOutside, process: func() int { tgid, _, _ := proc.ThreadStatus(int(r.N.Tid)); return tgid }}
 }
 
 // resolve returns the path and the mode of the object that a name leads the caller to.
-func (v *Mediator) resolve(r *Request, base int, name string) (full string, mode uint32, errno syscall.Errno) {
-	w := v.outsideResolver(r)
+func (m *Mediator) resolve(r *Request, base int, name string) (full string, mode uint32, errno syscall.Errno) {
+	w := m.outsideResolver(r)
 	at, errno := w.resolve(base, name)
 	defer at.close()
 	if errno != 0 {
@@ -123,18 +124,18 @@ func (v *Mediator) resolve(r *Request, base int, name string) (full string, mode
 // onlyReads reports whether a request is an open that only reads, in a jail with mounts.
 // The kernel decides such an open. The filter hands reads over only where a link in a grant
 // leads to a sensitive path (policy.Profile.LinksAstray), because mediation slows opens down.
-func (v *Mediator) onlyReads(r *Request) bool {
-	return !v.hostNS && r.Op == seccomp.OpOpen && r.openFlags()&seccomp.WritesOrCreates == 0
+func (m *Mediator) onlyReads(r *Request) bool {
+	return !m.hostNS && r.Op == seccomp.OpOpen && r.openFlags()&seccomp.WritesOrCreates == 0
 }
 
 // observeRead reports the open of a symlink that leads to a hidden path or out of the jail.
 // It decides nothing, because the name can change until the kernel resolves it.
-func (v *Mediator) observeRead(r *Request) {
+func (m *Mediator) observeRead(r *Request) {
 	defer r.close()
-	if v.read(r) != 0 || strings.HasPrefix(r.names[0], "/proc/") {
+	if m.read(r) != 0 || strings.HasPrefix(r.names[0], "/proc/") {
 		return
 	}
-	w := v.outsideResolver(r)
+	w := m.outsideResolver(r)
 	at, errno := w.resolve(r.bases[0], r.names[0])
 	defer at.close()
 	if errno != 0 || !isLink(&at) || r.openFlags()&unix.O_NOFOLLOW != 0 {
@@ -144,7 +145,7 @@ func (v *Mediator) observeRead(r *Request) {
 		fd, errno := w.advance(&at)
 		switch {
 		case errno != 0:
-			v.recordLostLink(r, policy.OpRead, &at, errno)
+			m.recordLostLink(r, policy.OpRead, &at, errno)
 			return
 		case fd >= 0: // a magic link
 			unix.Close(fd)
@@ -156,11 +157,11 @@ func (v *Mediator) observeRead(r *Request) {
 		if errno != 0 {
 			return
 		}
-		switch e, covered := v.profile.Find(full); {
+		switch e, covered := m.profile.Find(full); {
 		case covered && e.Rights == 0:
-			v.Reporter.Report(r, policy.AxisFs, policy.OpRead.String(), full, false)
+			m.Reporter.Report(r, policy.AxisFs, policy.OpRead.String(), full, false)
 		case !covered && !exists(&at):
-			v.Reporter.Report(r, policy.AxisFs, policy.OpRead.String(), full, true)
+			m.Reporter.Report(r, policy.AxisFs, policy.OpRead.String(), full, true)
 		}
 		return
 	}

@@ -13,23 +13,23 @@ import (
 // file with O_EXCL. It opens an existing object with O_PATH first, decides about that object
 // and reopens that object, so a name that changes meanwhile has no effect (TOCTOU). It returns
 // false when the open has to be retried later.
-func (v *Mediator) openFile(r *Request, w *resolver) (answered bool) {
+func (m *Mediator) openFile(r *Request, w *resolver) (answered bool) {
 	flags := r.openFlags()
 	at, errno := w.resolve(r.bases[0], r.names[0])
 	defer at.close()
 	if errno != 0 {
-		v.Listener.Respond(r.N.Id, v.recordMissing(r, 0, errno))
+		m.Listener.Respond(r.N.Id, m.recordMissing(r, 0, errno))
 		return true
 	}
-	fd, errno := v.openRef(r, w, &at, flags)
+	fd, errno := m.openRef(r, w, &at, flags)
 	switch errno {
 	case 0:
-		v.Listener.AddFD(r.N.Id, fd, flags&unix.O_CLOEXEC != 0)
+		m.Listener.AddFD(r.N.Id, fd, flags&unix.O_CLOEXEC != 0)
 		unix.Close(fd)
 	case errAgain:
 		return false
 	default:
-		v.Listener.Respond(r.N.Id, errno)
+		m.Listener.Respond(r.N.Id, errno)
 	}
 	return true
 }
@@ -39,7 +39,7 @@ func (v *Mediator) openFile(r *Request, w *resolver) (answered bool) {
 const errAgain = ^syscall.Errno(0)
 
 // openRef opens or creates the file at a reference, and follows symlinks.
-func (v *Mediator) openRef(r *Request, w *resolver, at *pathRef, flags int) (int, syscall.Errno) {
+func (m *Mediator) openRef(r *Request, w *resolver, at *pathRef, flags int) (int, syscall.Errno) {
 	if at.tail != "" && flags&unix.O_CREAT != 0 {
 		return -1, unix.EISDIR
 	}
@@ -47,10 +47,10 @@ func (v *Mediator) openRef(r *Request, w *resolver, at *pathRef, flags int) (int
 		return -1, unix.EACCES
 	}
 	for range maxSymlinks + 8 { // a name can change between two iterations
-		o, errno := v.inspect(r, at, flags)
+		o, errno := m.inspect(r, at, flags)
 		switch {
 		case errno == unix.ENOENT && flags&unix.O_CREAT != 0:
-			fd, errno := v.createFile(r, at, flags)
+			fd, errno := m.createFile(r, at, flags)
 			if errno == unix.EEXIST && flags&unix.O_EXCL == 0 {
 				continue
 			}
@@ -59,15 +59,15 @@ func (v *Mediator) openRef(r *Request, w *resolver, at *pathRef, flags int) (int
 			return -1, errno
 		case o.kind != unix.S_IFLNK:
 			defer o.close()
-			return v.reopen(r, o, flags)
+			return m.reopen(r, o, flags)
 		}
 		o.close()
 		fd, errno := w.advance(at)
 		if errno != 0 {
-			return -1, v.recordLostLink(r, policy.OpWrite, at, errno)
+			return -1, m.recordLostLink(r, policy.OpWrite, at, errno)
 		}
 		if fd >= 0 { // the object behind a magic link
-			return v.openFound(r, fd, flags)
+			return m.openFound(r, fd, flags)
 		}
 		if w.inOtherProcess(at) {
 			return -1, unix.EACCES
@@ -78,7 +78,7 @@ func (v *Mediator) openRef(r *Request, w *resolver, at *pathRef, flags int) (int
 
 // recordLostLink reports the target of the link at a reference when the jail does not have
 // it, and returns errno.
-func (v *Mediator) recordLostLink(r *Request, op policy.Op, at *pathRef, errno syscall.Errno) syscall.Errno {
+func (m *Mediator) recordLostLink(r *Request, op policy.Op, at *pathRef, errno syscall.Errno) syscall.Errno {
 	var b [unix.PathMax]byte
 	n, err := unix.Readlinkat(at.dir, at.name, b[:])
 	dir, e := pathOf(at.dir)
@@ -89,17 +89,17 @@ func (v *Mediator) recordLostLink(r *Request, op policy.Op, at *pathRef, errno s
 	if !path.IsAbs(target) {
 		target = path.Join(dir, target)
 	}
-	if _, covered := v.profile.Find(path.Clean(target)); !covered {
-		v.Reporter.Report(r, policy.AxisFs, op.String(), path.Clean(target), true)
+	if _, covered := m.profile.Find(path.Clean(target)); !covered {
+		m.Reporter.Report(r, policy.AxisFs, op.String(), path.Clean(target), true)
 	}
 	return errno
 }
 
 // createFile creates a file that does not exist.
-func (v *Mediator) createFile(r *Request, at *pathRef, flags int) (int, syscall.Errno) {
-	v.names.RLock()
-	defer v.names.RUnlock()
-	full, errno := v.judge(r, policy.OpCreate, at)
+func (m *Mediator) createFile(r *Request, at *pathRef, flags int) (int, syscall.Errno) {
+	m.names.RLock()
+	defer m.names.RUnlock()
+	full, errno := m.judge(r, policy.OpCreate, at)
 	if errno != 0 {
 		return -1, errno
 	}
@@ -107,12 +107,12 @@ func (v *Mediator) createFile(r *Request, at *pathRef, flags int) (int, syscall.
 	fd, err := unix.Openat(at.dir, at.name, flags|unix.O_EXCL|unix.O_CLOEXEC, uint32(r.arg(r.Mode))) // O_EXCL follows no symlink
 	errno = step.ErrnoOrEIO(err)
 	if errno == 0 {
-		if errno = v.undoIfMoved(r, policy.OpCreate, at, full); errno != 0 {
+		if errno = m.undoIfMoved(r, policy.OpCreate, at, full); errno != 0 {
 			unix.Close(fd)
 			fd = -1
 		}
 	}
-	return fd, v.recordRefusalAt(r, policy.OpCreate, at, errno)
+	return fd, m.recordRefusalAt(r, policy.OpCreate, at, errno)
 }
 
 // advance replaces a reference to a symlink by a reference to its target, and returns -1. For
@@ -165,7 +165,7 @@ func (w *resolver) object(at *pathRef) (int, syscall.Errno) {
 }
 
 // truncate performs truncate(2). It returns EAGAIN when a lease has to be broken first.
-func (v *Mediator) truncate(r *Request, w *resolver) syscall.Errno {
+func (m *Mediator) truncate(r *Request, w *resolver) syscall.Errno {
 	size := int64(r.arg(1))
 	if size < 0 {
 		return unix.EINVAL
@@ -173,13 +173,13 @@ func (v *Mediator) truncate(r *Request, w *resolver) syscall.Errno {
 	at, errno := w.resolve(r.bases[0], r.names[0])
 	defer at.close()
 	if errno != 0 {
-		return v.recordMissing(r, 0, errno)
+		return m.recordMissing(r, 0, errno)
 	}
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_FSIZE, &limit) == nil && size > 0 && uint64(size) > limit.Cur {
 		return unix.EFBIG
 	}
-	fd, errno := v.openRef(r, w, &at, unix.O_WRONLY|unix.O_NONBLOCK)
+	fd, errno := m.openRef(r, w, &at, unix.O_WRONLY|unix.O_NONBLOCK)
 	switch {
 	case errno == unix.ENXIO:
 		return unix.EINVAL // a fifo or a socket

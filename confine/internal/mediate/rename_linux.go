@@ -5,72 +5,24 @@ import (
 	"strconv"
 	"syscall"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"golang.org/x/sys/unix"
 )
 
-// link performs link(2) and linkat(2).
-func (v *Mediator) link(r *Request, w *resolver, from, to *pathRef) syscall.Errno {
-	flags := int(int32(r.arg(r.Flags)))
-	if flags&^(unix.AT_SYMLINK_FOLLOW|unix.AT_EMPTY_PATH) != 0 {
-		return unix.EINVAL
-	}
-	source, errno := w.openSource(from, flags&unix.AT_SYMLINK_FOLLOW != 0)
-	if errno != 0 {
-		return errno
-	}
-	defer unix.Close(source)
-	v.names.RLock()
-	defer v.names.RUnlock()
-	switch {
-	case exists(to):
-		return unix.EEXIST
-	case !sameMount(source, to.dir):
-		return unix.EXDEV
-	}
-	full, errno := v.judge(r, policy.OpCreate, to)
-	if errno != 0 {
-		return errno
-	}
-	if errno := v.checkLink(r, source, full); errno != 0 {
-		return errno
-	}
-	name := proc.FDFile(source)
-	errno = step.ErrnoOrEIO(unix.Linkat(proc.DirFD, name, to.dir, to.name+to.tail, unix.AT_SYMLINK_FOLLOW))
-	if errno == 0 {
-		errno = v.undoIfMoved(r, policy.OpCreate, to, full)
-	}
-	return v.recordRefusalAt(r, policy.OpCreate, to, errno)
-}
-
-// openSource opens the object that gets another name.
-func (w *resolver) openSource(from *pathRef, follow bool) (int, syscall.Errno) {
-	if follow {
-		return w.object(from)
-	}
-	flags := unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC
-	if from.tail != "" {
-		flags |= unix.O_DIRECTORY
-	}
-	fd, err := unix.Openat(from.dir, from.name, flags, 0)
-	return fd, step.ErrnoOrEIO(err)
-}
-
 // rename performs rename(2) and its variants. It holds v.names for writing.
-func (v *Mediator) rename(r *Request, from, to *pathRef) syscall.Errno {
+func (m *Mediator) rename(r *Request, from, to *pathRef) syscall.Errno {
 	flags := uint(r.arg(r.Flags))
-	v.names.Lock()
-	defer v.names.Unlock()
+	m.names.Lock()
+	defer m.names.Unlock()
 	if from.special() || to.special() {
 		return step.ErrnoOrEIO(unix.Renameat2(from.dir, from.name, to.dir, to.name, flags))
 	}
-	src, errno := v.pathAt(from)
+	src, errno := m.pathAt(from)
 	if errno != 0 {
 		return errno
 	}
-	dst, errno := v.pathAt(to)
+	dst, errno := m.pathAt(to)
 	if errno != 0 {
 		return errno
 	}
@@ -78,42 +30,42 @@ func (v *Mediator) rename(r *Request, from, to *pathRef) syscall.Errno {
 		return unix.EXDEV // before any other error, as in the kernel
 	}
 	if exists(from) {
-		if errno := v.verdict(r, "rename", dst, from, v.profile.MediateRename(src, dst, from.holds)); errno != 0 {
+		if errno := m.verdict(r, "rename", dst, from, m.profile.MediateRename(src, dst, from.holds)); errno != 0 {
 			return errno
 		}
 		if flags&unix.RENAME_EXCHANGE != 0 && exists(to) {
-			if errno := v.verdict(r, "rename", src, to, v.profile.MediateRename(dst, src, to.holds)); errno != 0 {
+			if errno := m.verdict(r, "rename", src, to, m.profile.MediateRename(dst, src, to.holds)); errno != 0 {
 				return errno
 			}
 		}
 	}
-	if errno := v.checkMove(from, to); errno != 0 {
+	if errno := m.checkMove(from, to); errno != 0 {
 		return errno
 	}
 	if flags&unix.RENAME_EXCHANGE != 0 {
-		if errno := v.checkMove(to, from); errno != 0 {
+		if errno := m.checkMove(to, from); errno != 0 {
 			return errno
 		}
-		if v.profile.EntersProtected(src, dst) || v.profile.EntersProtected(dst, src) {
+		if m.profile.EntersProtected(src, dst) || m.profile.EntersProtected(dst, src) {
 			return unix.EXDEV // undoRename cannot undo an exchange
 		}
 	}
 	errno = step.ErrnoOrEIO(unix.Renameat2(from.dir, from.name+from.tail, to.dir, to.name+to.tail, flags))
 	if errno == 0 && flags&unix.RENAME_EXCHANGE == 0 {
-		errno = v.undoRename(r, from, to, src)
+		errno = m.undoRename(r, from, to, src)
 	}
-	return v.recordRefusalAt(r, policy.OpRemove, to, errno)
+	return m.recordRefusalAt(r, policy.OpRemove, to, errno)
 }
 
 // undoRename moves an object back when another jail, during the rename, put a protected name
 // into it or moved its new parent directory to a path that forbids it. If the old name is in
 // use again, the object gets a new name beside it.
-func (v *Mediator) undoRename(r *Request, from, to *pathRef, src string) syscall.Errno {
-	dst, errno := v.pathAt(to)
-	if errno == 0 && to.holds("") && !v.profile.EntersProtected(src, dst) {
+func (m *Mediator) undoRename(r *Request, from, to *pathRef, src string) syscall.Errno {
+	dst, errno := m.pathAt(to)
+	if errno == 0 && to.holds("") && !m.profile.EntersProtected(src, dst) {
 		return 0
 	}
-	if errno == 0 && v.profile.MediateRename(src, dst, to.holds) == policy.Granted {
+	if errno == 0 && m.profile.MediateRename(src, dst, to.holds) == policy.Granted {
 		return 0
 	}
 	name := from.name
@@ -123,45 +75,26 @@ func (v *Mediator) undoRename(r *Request, from, to *pathRef, src string) syscall
 		}
 		name = from.name + "." + strconv.Itoa(n)
 	}
-	v.Reporter.Refused(r, "rename", dst)
+	m.Reporter.Refused(r, "rename", dst)
 	return unix.EACCES
 }
 
 // checkMove returns EXDEV, as at the boundary of a mount, for a move to a path where the file
 // would have more rights. Landlock does the same, but does not know of the entries that take
 // rights away inside of a grant.
-func (v *Mediator) checkMove(from, to *pathRef) syscall.Errno {
-	if !v.unmasked || from.special() || to.special() {
+func (m *Mediator) checkMove(from, to *pathRef) syscall.Errno {
+	if !m.unmasked || from.special() || to.special() {
 		return 0
 	}
-	src, errno := v.pathAt(from)
+	src, errno := m.pathAt(from)
 	if errno != 0 {
 		return errno
 	}
-	dst, errno := v.pathAt(to)
-	if errno == 0 && v.profile.WidensRights(src, dst) {
+	dst, errno := m.pathAt(to)
+	if errno == 0 && m.profile.WidensRights(src, dst) {
 		errno = unix.EXDEV
 	}
 	return errno
-}
-
-// checkLink returns EXDEV, as at the boundary of a mount, where the new name of a file would
-// give more rights than its present name. A mount cannot do that for a protected file that the
-// host made or replaced since the start. It decides about the open file, so a change of the
-// source name has no effect.
-func (v *Mediator) checkLink(r *Request, source int, dst string) syscall.Errno {
-	src, errno := v.pathOfFD(source)
-	if errno != 0 {
-		return errno
-	}
-	if v.profile.Mediate(policy.OpWrite, src) != policy.Granted && v.profile.Mediate(policy.OpWrite, dst) == policy.Granted {
-		v.Reporter.Refused(r, policy.OpWrite.String(), src)
-		return unix.EXDEV
-	}
-	if v.unmasked && v.profile.WidensRights(src, dst) {
-		return unix.EXDEV
-	}
-	return 0
 }
 
 // sameMount reports whether two open objects are on the same mount.

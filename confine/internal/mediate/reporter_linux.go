@@ -27,13 +27,13 @@ type Reporter struct {
 }
 
 // Refused reports the refusal of an operation on a path.
-func (l *Reporter) Refused(r *Request, operation, target string) {
-	l.Report(r, policy.AxisFs, operation, target, false)
+func (r *Reporter) Refused(req *Request, operation, target string) {
+	r.Report(req, policy.AxisFs, operation, target, false)
 }
 
 // isAbsent reports a name that does not exist in the jail, and perhaps on the host.
-func (l *Reporter) isAbsent(r *Request, target string) {
-	l.Report(r, policy.AxisFs, operationName(r.Op), target, true)
+func (r *Reporter) isAbsent(req *Request, target string) {
+	r.Report(req, policy.AxisFs, operationName(req.Op), target, true)
 }
 
 // operationName returns the name that events use for the operation of a call.
@@ -53,14 +53,14 @@ func operationName(op seccomp.Op) string {
 
 // Report reports a refusal. absent marks a target that the jail does not have. It leaves out
 // what no policy grants, and what the C library tries and can do without.
-func (l *Reporter) Report(r *Request, axis policy.Axis, operation, target string, absent bool) {
-	if int(r.N.Tid) == l.Self {
+func (r *Reporter) Report(req *Request, axis policy.Axis, operation, target string, absent bool) {
+	if int(req.N.Tid) == r.Self {
 		return
 	}
 	if axis == policy.AxisIPC && target == "/var/run/nscd/socket" {
 		return // the C library tries nscd first, and can do without
 	}
-	if l.ResolvesHosts && target == "/etc/hosts" && operation == policy.OpRead.String() {
+	if r.ResolvesHosts && target == "/etc/hosts" && operation == policy.OpRead.String() {
 		return
 	}
 	for _, own := range []string{"/proc", "/dev", "/sys"} {
@@ -68,43 +68,43 @@ func (l *Reporter) Report(r *Request, axis policy.Axis, operation, target string
 			return // no policy grants these
 		}
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if time.Since(l.began) >= spec.Window {
-		l.nextWindow()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if time.Since(r.began) >= spec.Window {
+		r.nextWindow()
 	}
-	as, tell, held := l.window.count(spec.Refusal{Axis: axis, Operation: operation, Target: clip(target), Absent: absent})
+	as, tell, held := r.window.count(spec.Refusal{Axis: axis, Operation: operation, Target: clip(target), Absent: absent})
 	if !tell {
 		return
 	}
-	if held && !l.timerSet {
-		l.timerSet = true
-		time.AfterFunc(spec.Window, l.Flush)
+	if held && !r.timerSet {
+		r.timerSet = true
+		time.AfterFunc(spec.Window, r.Flush)
 	}
 	m := as.Event(1)
 	m.Held = held
 	sys.OnUnrestrictedThread(func() {
-		m.Pid = proc.NSPid(int(r.N.Tid))
-		m.Program, _ = os.Readlink(proc.ThreadFile(int(r.N.Tid), "exe"))
+		m.Pid = proc.NSPid(int(req.N.Tid))
+		m.Program, _ = os.Readlink(proc.ThreadFile(int(req.N.Tid), "exe"))
 	})
-	l.Say(m)
+	r.Say(m)
 }
 
 // nextWindow reports the counts of the window and begins a new one. Report calls it too when
 // the timer is late, because the launcher relies on spec.Window for announced refusals.
-func (l *Reporter) nextWindow() {
-	for _, m := range l.window.flush() {
-		l.Say(m)
+func (r *Reporter) nextWindow() {
+	for _, m := range r.window.flush() {
+		r.Say(m)
 	}
-	l.window, l.began = window{}, time.Now()
+	r.window, r.began = window{}, time.Now()
 }
 
 // Flush ends the window and reports its counts.
-func (l *Reporter) Flush() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.timerSet = false
-	l.nextWindow()
+func (r *Reporter) Flush() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.timerSet = false
+	r.nextWindow()
 }
 
 func clip(s string) string { return s[:min(len(s), 4096)] }

@@ -46,7 +46,7 @@ func (r *Request) arg(i int) uint64 {
 // read copies the arguments of a call, and opens the directories at which relative names
 // begin. After read returns, the mediator never looks at the arguments in the caller's memory
 // again, so later changes have no effect (TOCTOU).
-func (v *Mediator) read(r *Request) (errno syscall.Errno) {
+func (m *Mediator) read(r *Request) (errno syscall.Errno) {
 	for i, p := range [2]struct{ dir, path int }{{r.Dir, r.Path}, {r.Dir2, r.Path2}} {
 		if i == 0 && r.onDescriptor() {
 			if r.bases[0], errno = openBase(int(r.N.Tid), r.Dir, r.arg(r.Dir)); errno != 0 {
@@ -86,12 +86,12 @@ func (v *Mediator) read(r *Request) (errno syscall.Errno) {
 			return errno
 		}
 	}
-	if r.umask = v.umask; r.umask == spec.UnknownUmask && r.creates() {
+	if r.umask = m.umask; r.umask == spec.UnknownUmask && r.creates() {
 		if r.tgid, r.umask, errno = proc.ThreadStatus(int(r.N.Tid)); errno != 0 {
 			return errno
 		}
 	}
-	if !v.Listener.Valid(r.N.Id) {
+	if !m.Listener.Valid(r.N.Id) {
 		return unix.ESRCH
 	}
 	return 0

@@ -41,8 +41,8 @@ func TestMemfdSearch(t *testing.T) {
 	}
 }
 
-// TestGrew checks that growth is measured from the least that the host had.
-func TestGrew(t *testing.T) {
+// TestSharedMemoryGrowth checks that growth is measured from the least that the host had.
+func TestSharedMemoryGrowth(t *testing.T) {
 	f := fakeProc{t, t.TempDir()}
 	var u unmappedShm
 	for _, c := range []struct {

@@ -32,7 +32,7 @@ func TestCgroupIsNotForItsServer(t *testing.T) {
 		{cgroup.Location{Manager: "/run/s", Root: "/sys/fs/cgroup/u"}, at("/run", policy.Read), true}, // which is enough to connect
 		{cgroup.Location{Manager: "/run/s", Root: "/sys/fs/cgroup/u"}, at("/sys", policy.Read), false},
 	} {
-		f := probe.Host{Supported: true, UID: 1000, Cgroup: c.place}
+		f := probe.Facts{Supported: true, UID: 1000, Cgroup: c.place}
 		plan := Compile(c.p, f)
 		claims := slices.ContainsFunc(plan.Enforced, func(e Enforcement) bool {
 			return e.Axis == policy.AxisLimits && (strings.Contains(e.By, "cgroup (") || strings.Contains(e.By, "scope of systemd"))
@@ -58,7 +58,7 @@ func TestScopeIsAskedForWhereItMatters(t *testing.T) {
 		{scope, policy.Limits{MemoryMB: policy.DefaultLimits.MemoryMB, Processes: 10}, probe.Yes, true},
 		{cgroup.Location{Parent: "/sys/fs/cgroup"}, policy.DefaultLimits, probe.Yes, true},
 	} {
-		f := probe.Host{Supported: true, UID: 1000, Cgroup: c.place}
+		f := probe.Facts{Supported: true, UID: 1000, Cgroup: c.place}
 		f.UserNamespaces, f.FreshProc = probe.Available(""), probe.Feature{Answer: c.proc}
 		if plan := Compile(&policy.Profile{Limits: c.limits}, f); plan.Cgroup.None() == c.want {
 			t.Errorf("%+v: %+v", c, plan.Cgroup)

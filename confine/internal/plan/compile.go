@@ -14,7 +14,7 @@ import (
 
 // Compile turns a profile into a plan for one host. It lists the gaps; the launcher decides
 // whether they are accepted. Compile is pure: it asks nothing of the host itself.
-func Compile(p *policy.Profile, f probe.Host) *Plan {
+func Compile(p *policy.Profile, f probe.Facts) *Plan {
 	c := compiler{p: ownProfile(p, f), f: f, plan: &Plan{Profile: p, Enforced: make([]Enforcement, 0, 16)}}
 	if !f.Supported {
 		for _, axis := range policy.Axes() {
@@ -52,7 +52,7 @@ func Compile(p *policy.Profile, f probe.Host) *Plan {
 
 // ownProfile returns the profile without the entries and links that a jail on this host
 // replaces by files and directories of its own. p is not changed.
-func ownProfile(p *policy.Profile, f probe.Host) *policy.Profile {
+func ownProfile(p *policy.Profile, f probe.Facts) *policy.Profile {
 	hostNS := f.UserNamespaces.Answer == probe.No
 	gateway := !hostNS && grantedHosts(p.Net) != nil
 	if !hostNS && !gateway {
@@ -71,7 +71,7 @@ func ownProfile(p *policy.Profile, f probe.Host) *policy.Profile {
 
 type compiler struct {
 	p    *policy.Profile // from ownProfile; plan.Profile is the caller's
-	f    probe.Host
+	f    probe.Facts
 	plan *Plan
 
 	mediated      bool

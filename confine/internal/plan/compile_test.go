@@ -56,7 +56,7 @@ func planText(p *Plan) string {
 }
 
 // refuseNamespaces is a host that forbids user namespaces.
-func refuseNamespaces(f *probe.Host) {
+func refuseNamespaces(f *probe.Facts) {
 	f.UserNamespaces = probe.Unavailable("kernel.unprivileged_userns_clone is 0", "sysctl")
 	f.KernelFiles, f.HostNames, f.ReadsProc = []string{"/proc/meminfo"}, []string{"/etc/hosts", "/run/resolv.conf"}, true
 	f.Resolver, f.TracesOwn, f.GetFD = []string{"/run/resolv.conf"}, probe.Available(""), probe.Available("")
@@ -64,7 +64,7 @@ func refuseNamespaces(f *probe.Host) {
 }
 
 // aCall makes it the profile of a tool, whose HOME nothing stays in.
-func aCall(p *policy.Profile, f *probe.Host) {
+func aCall(p *policy.Profile, f *probe.Facts) {
 	p.Tool, p.Home, p.HomePrivate, p.Dir = "search", "/home/u/state/home", true, "/home/u/state/home"
 	p.Entries = append(p.Entries, policy.Entry{
 		Path: p.Home, Named: p.Home, Kind: policy.KindDir, Rights: policy.AllRights, Origin: policy.OriginHome, Rule: "the private HOME", Make: true, Ephemeral: true,
@@ -76,78 +76,78 @@ func aCall(p *policy.Profile, f *probe.Host) {
 func TestPlanGolden(t *testing.T) {
 	type row struct {
 		name   string
-		change func(*policy.Profile, *probe.Host)
+		change func(*policy.Profile, *probe.Facts)
 	}
 	rows := []row{
-		{"workspace", func(*policy.Profile, *probe.Host) {}},
-		{"root_user", func(p *policy.Profile, f *probe.Host) { f.UID = 0 }},
-		{"old_kernel", func(p *policy.Profile, f *probe.Host) {
+		{"workspace", func(*policy.Profile, *probe.Facts) {}},
+		{"root_user", func(p *policy.Profile, f *probe.Facts) { f.UID = 0 }},
+		{"old_kernel", func(p *policy.Profile, f *probe.Facts) {
 			f.UID, f.LandlockABI, f.PidMax = 0, 1, probe.Unavailable("old", "newer")
 			p.Entries[0].Rights = policy.Read | policy.Create | policy.Delete
 		}},
-		{"network", func(p *policy.Profile, f *probe.Host) {
+		{"network", func(p *policy.Profile, f *probe.Facts) {
 			p.Net = []policy.NetRule{{Host: "api.example.org", Allow: true}, {Host: "bad.example.org"}}
 		}},
-		{"network_without_scopes", func(p *policy.Profile, f *probe.Host) {
+		{"network_without_scopes", func(p *policy.Profile, f *probe.Facts) {
 			p.Net = []policy.NetRule{{Host: "*", Allow: true}}
 			f.LandlockABI = 5
 		}},
 		{"network_requests", requests},
-		{"network_requests_seen", func(p *policy.Profile, f *probe.Host) {
+		{"network_requests_seen", func(p *policy.Profile, f *probe.Facts) {
 			requests(p, f)
 			f.TLSProgram, f.Bundles = probe.Available("/usr/bin/mcp-jail-tls"), []string{"/etc/ssl/certs/ca-certificates.crt"}
 		}},
-		{"hostns_network_requests_seen", func(p *policy.Profile, f *probe.Host) {
+		{"hostns_network_requests_seen", func(p *policy.Profile, f *probe.Facts) {
 			requests(p, f)
 			refuseNamespaces(f)
 			f.TLSProgram = probe.Available("/usr/bin/mcp-jail-tls")
 		}},
-		{"hostns_network_without_getfd", func(p *policy.Profile, f *probe.Host) {
+		{"hostns_network_without_getfd", func(p *policy.Profile, f *probe.Facts) {
 			refuseNamespaces(f)
 			p.Net, f.GetFD = []policy.NetRule{{Host: "api.example.org", Allow: true}}, probe.Unavailable("a filter refuses it", "allow it")
 		}},
-		{"hostns_network_requests", func(p *policy.Profile, f *probe.Host) { requests(p, f); refuseNamespaces(f) }},
-		{"container", func(p *policy.Profile, f *probe.Host) { f.FreshProc = probe.Unavailable("masked", "unmask") }},
-		{"commands", func(p *policy.Profile, f *probe.Host) {
+		{"hostns_network_requests", func(p *policy.Profile, f *probe.Facts) { requests(p, f); refuseNamespaces(f) }},
+		{"container", func(p *policy.Profile, f *probe.Facts) { f.FreshProc = probe.Unavailable("masked", "unmask") }},
+		{"commands", func(p *policy.Profile, f *probe.Facts) {
 			p.Programs, p.CommandArgs = []string{"/usr/bin/git", "/usr/bin/node", "/usr/lib64/ld.so"}, []string{"git"}
 			p.Loaders = []string{"/usr/lib64/ld.so"}
 		}},
-		{"whole_host", func(p *policy.Profile, f *probe.Host) {
+		{"whole_host", func(p *policy.Profile, f *probe.Facts) {
 			p.Entries = []policy.Entry{{Path: "/", Kind: policy.KindDir, Rights: policy.AllRights, Rule: "path = /"}}
 		}},
-		{"odd_rights", func(p *policy.Profile, f *probe.Host) {
+		{"odd_rights", func(p *policy.Profile, f *probe.Facts) {
 			p.Entries[0].Rights = policy.Read | policy.Create
 			p.Entries[2].Rights = policy.Execute
 			p.Unprotected = []string{"/home/u/work/.envrc"}
 		}},
-		{"no_landlock_no_seccomp", func(p *policy.Profile, f *probe.Host) {
+		{"no_landlock_no_seccomp", func(p *policy.Profile, f *probe.Facts) {
 			f.LandlockABI, f.Landlock, f.Seccomp = 0, probe.Unavailable("a", "b"), probe.Unavailable("a", "b")
 		}},
-		{"darwin", func(p *policy.Profile, f *probe.Host) { *f = probe.Host{Features: probe.Features{OS: "darwin"}} }},
+		{"darwin", func(p *policy.Profile, f *probe.Facts) { *f = probe.Facts{Features: probe.Features{OS: "darwin"}} }},
 		{"call", aCall},
-		{"call_before_6_6", func(p *policy.Profile, f *probe.Host) { aCall(p, f); f.FullCopies = probe.Unavailable("old", "newer") }},
-		{"call_without_overlay", func(p *policy.Profile, f *probe.Host) { aCall(p, f); f.Overlay = probe.Unavailable("EINVAL", "newer") }},
-		{"hostns_call", func(p *policy.Profile, f *probe.Host) { aCall(p, f); refuseNamespaces(f) }},
-		{"hostns_root_user", func(p *policy.Profile, f *probe.Host) {
+		{"call_before_6_6", func(p *policy.Profile, f *probe.Facts) { aCall(p, f); f.FullCopies = probe.Unavailable("old", "newer") }},
+		{"call_without_overlay", func(p *policy.Profile, f *probe.Facts) { aCall(p, f); f.Overlay = probe.Unavailable("EINVAL", "newer") }},
+		{"hostns_call", func(p *policy.Profile, f *probe.Facts) { aCall(p, f); refuseNamespaces(f) }},
+		{"hostns_root_user", func(p *policy.Profile, f *probe.Facts) {
 			refuseNamespaces(f)
 			f.UID, f.ReadsProc = 0, false
 		}},
-		{"hostns_network", func(p *policy.Profile, f *probe.Host) {
+		{"hostns_network", func(p *policy.Profile, f *probe.Facts) {
 			refuseNamespaces(f)
 			p.Net = []policy.NetRule{{Host: "api.example.org", Allow: true}}
 		}},
-		{"hostns_commands", func(p *policy.Profile, f *probe.Host) {
+		{"hostns_commands", func(p *policy.Profile, f *probe.Facts) {
 			refuseNamespaces(f)
 			p.Programs, p.CommandArgs = []string{"/usr/bin/git", "/usr/bin/node", "/usr/lib64/ld.so"}, []string{"git"}
 			p.Loaders = []string{"/usr/lib64/ld.so"}
 		}},
-		{"hostns_no_landlock_no_seccomp", func(p *policy.Profile, f *probe.Host) {
+		{"hostns_no_landlock_no_seccomp", func(p *policy.Profile, f *probe.Facts) {
 			refuseNamespaces(f)
 			f.LandlockABI, f.Landlock, f.Seccomp = 0, probe.Unavailable("a", "b"), probe.Unavailable("a", "b")
 		}},
 	}
 	for abi := 1; abi <= landlock.NewestABI; abi++ {
-		rows = append(rows, row{fmt.Sprintf("hostns_abi%02d", abi), func(p *policy.Profile, f *probe.Host) {
+		rows = append(rows, row{fmt.Sprintf("hostns_abi%02d", abi), func(p *policy.Profile, f *probe.Facts) {
 			refuseNamespaces(f)
 			f.LandlockABI, f.Landlock = abi, probe.Available(fmt.Sprint("ABI ", abi))
 		}})
@@ -170,24 +170,24 @@ func TestPlanGolden(t *testing.T) {
 func TestPlanFailsClosed(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		take func(*probe.Host)
+		take func(*probe.Facts)
 		axis policy.Axis
 	}{
-		{"the system", func(f *probe.Host) { f.Supported = false }, policy.AxisFs},
-		{"Landlock", func(f *probe.Host) { f.LandlockABI = 0 }, policy.AxisFs},
-		{"seccomp", func(f *probe.Host) { f.Seccomp = probe.Unavailable("", "") }, policy.AxisProcess},
-		{"certainty about seccomp", func(f *probe.Host) { f.Seccomp = probe.Undetermined("") }, policy.AxisProcess},
-		{"the machine", func(f *probe.Host) { f.Machine = 0 }, policy.AxisProcess},
-		{"the machine's table", func(f *probe.Host) { f.Machine = 77 }, policy.AxisProcess},
-		{"proc", func(f *probe.Host) { f.FreshProc = probe.Unavailable("", "") }, policy.AxisLimits},
-		{"certainty about proc", func(f *probe.Host) { f.FreshProc = probe.Undetermined("") }, policy.AxisLimits},
-		{"a pid_max of its own, for root", func(f *probe.Host) { f.UID = 0; f.PidMax = probe.Unavailable("", "") }, policy.AxisLimits},
-		{"proc, for root", func(f *probe.Host) { f.UID = 0; f.FreshProc = probe.Unavailable("", "") }, policy.AxisLimits},
-		{"everything", func(f *probe.Host) { *f = probe.Host{} }, policy.AxisFs},
+		{"the system", func(f *probe.Facts) { f.Supported = false }, policy.AxisFs},
+		{"Landlock", func(f *probe.Facts) { f.LandlockABI = 0 }, policy.AxisFs},
+		{"seccomp", func(f *probe.Facts) { f.Seccomp = probe.Unavailable("", "") }, policy.AxisProcess},
+		{"certainty about seccomp", func(f *probe.Facts) { f.Seccomp = probe.Undetermined("") }, policy.AxisProcess},
+		{"the machine", func(f *probe.Facts) { f.Machine = 0 }, policy.AxisProcess},
+		{"the machine's table", func(f *probe.Facts) { f.Machine = 77 }, policy.AxisProcess},
+		{"proc", func(f *probe.Facts) { f.FreshProc = probe.Unavailable("", "") }, policy.AxisLimits},
+		{"certainty about proc", func(f *probe.Facts) { f.FreshProc = probe.Undetermined("") }, policy.AxisLimits},
+		{"a pid_max of its own, for root", func(f *probe.Facts) { f.UID = 0; f.PidMax = probe.Unavailable("", "") }, policy.AxisLimits},
+		{"proc, for root", func(f *probe.Facts) { f.UID = 0; f.FreshProc = probe.Unavailable("", "") }, policy.AxisLimits},
+		{"everything", func(f *probe.Facts) { *f = probe.Facts{} }, policy.AxisFs},
 		{"user namespaces", refuseNamespaces, policy.AxisFs},
 		{"user namespaces", refuseNamespaces, policy.AxisProcess},
 		{"user namespaces", refuseNamespaces, policy.AxisLimits},
-		{"a visible /proc, and user namespaces", func(f *probe.Host) { refuseNamespaces(f); f.ReadsProc = false }, policy.AxisLimits},
+		{"a visible /proc, and user namespaces", func(f *probe.Facts) { refuseNamespaces(f); f.ReadsProc = false }, policy.AxisLimits},
 	} {
 		f := plantest.Kernel()
 		c.take(&f)
@@ -203,7 +203,7 @@ func TestPlanFailsClosed(t *testing.T) {
 		t.Errorf("the control has gaps: %+v", gaps)
 	}
 	// Every axis of a system without a backend.
-	if n := len(Compile(plantest.Profile(), probe.Host{}).Gaps); n != len(policy.Axes()) {
+	if n := len(Compile(plantest.Profile(), probe.Facts{}).Gaps); n != len(policy.Axes()) {
 		t.Errorf("%d gaps of %d axes without a backend", n, len(policy.Axes()))
 	}
 }
@@ -224,14 +224,14 @@ func TestPlanIsThatOfItsProfile(t *testing.T) {
 // TestBarePlanFailsClosed: what is missing besides the namespaces leaves nothing to
 // stand on, and no doubt about them makes a jail without.
 func TestBarePlanFailsClosed(t *testing.T) {
-	for name, take := range map[string]func(*probe.Host){
-		"Landlock":                func(f *probe.Host) { f.LandlockABI = 0 },
-		"seccomp":                 func(f *probe.Host) { f.Seccomp = probe.Unavailable("", "") },
-		"certainty about seccomp": func(f *probe.Host) { f.Seccomp = probe.Undetermined("") },
-		"the machine":             func(f *probe.Host) { f.Machine = 0 },
-		"a system with a backend": func(f *probe.Host) { f.Supported = false },
-		"everything but the doubt": func(f *probe.Host) {
-			*f = probe.Host{Features: probe.Features{UserNamespaces: f.UserNamespaces}, Supported: true}
+	for name, take := range map[string]func(*probe.Facts){
+		"Landlock":                func(f *probe.Facts) { f.LandlockABI = 0 },
+		"seccomp":                 func(f *probe.Facts) { f.Seccomp = probe.Unavailable("", "") },
+		"certainty about seccomp": func(f *probe.Facts) { f.Seccomp = probe.Undetermined("") },
+		"the machine":             func(f *probe.Facts) { f.Machine = 0 },
+		"a system with a backend": func(f *probe.Facts) { f.Supported = false },
+		"everything but the doubt": func(f *probe.Facts) {
+			*f = probe.Facts{Features: probe.Features{UserNamespaces: f.UserNamespaces}, Supported: true}
 		},
 	} {
 		f := plantest.Kernel()
@@ -253,7 +253,7 @@ func TestBarePlanFailsClosed(t *testing.T) {
 // TestPlanHostProc: no rule is about the host's /proc, in no sort of jail. In one without
 // namespaces a grant of everything leads there, which is a gap.
 func TestPlanHostProc(t *testing.T) {
-	granted := func(path string, change func(*probe.Host)) (gaps string) {
+	granted := func(path string, change func(*probe.Facts)) (gaps string) {
 		p, f := plantest.Profile(), plantest.Kernel()
 		e := landlocktest.DirEntry(path, policy.Read)
 		e.Rule = "the rule of " + path
@@ -267,9 +267,9 @@ func TestPlanHostProc(t *testing.T) {
 		}
 		return gaps
 	}
-	unsupervised := func(f *probe.Host) { refuseNamespaces(f); f.SeccompNotify = probe.Unavailable("", "") }
+	unsupervised := func(f *probe.Facts) { refuseNamespaces(f); f.SeccompNotify = probe.Unavailable("", "") }
 	rule := "the rule of /proc/1, fatal true\n"
-	for name, change := range map[string]func(*probe.Host){"namespaces": func(*probe.Host) {}, "host namespaces": refuseNamespaces, "unsupervised": unsupervised} {
+	for name, change := range map[string]func(*probe.Facts){"namespaces": func(*probe.Facts) {}, "host namespaces": refuseNamespaces, "unsupervised": unsupervised} {
 		if got := granted("/proc/1", change); got != rule {
 			t.Errorf("%s: %q, want %q", name, got, rule)
 		}

@@ -1,6 +1,6 @@
 // Package plan compiles a policy.Profile for one host.
 //
-// [Compile] takes the profile and what the host offers (probe.Host). It returns a [Plan]: the
+// [Compile] takes the profile and what the host offers (probe.Facts). It returns a [Plan]: the
 // spec that a jail is built by, what holds ([Enforcement]), what does not ([Gap]), and notes.
 // Compile is pure. It does not change the profile, and the plan is not changed afterwards: the
 // launcher copies the spec to fill in what exists only at the start, such as certificates.

@@ -27,7 +27,7 @@ func TestPlanFolded(t *testing.T) {
 		slices.SortFunc(p.Entries, func(a, b policy.Entry) int { return strings.Compare(a.Path, b.Path) })
 		return p
 	}
-	gaps := func(p *policy.Profile, f probe.Host) (paths []string) {
+	gaps := func(p *policy.Profile, f probe.Facts) (paths []string) {
 		for _, g := range Compile(p, f).Gaps {
 			paths = append(paths, g.Paths...)
 		}
@@ -38,7 +38,7 @@ func TestPlanFolded(t *testing.T) {
 	hidden, run, still := "/fold/hidden (as /FOLD/HIDDEN)", "/fold/run (as /FOLD/RUN)", "/fold/still (as /FOLD/STILL)"
 	for _, c := range []struct {
 		passed bool
-		f      probe.Host
+		f      probe.Facts
 		want   []string
 	}{
 		{false, plantest.Kernel(), nil},

@@ -151,7 +151,7 @@ func (c *compiler) canMediateHostNS() probe.Feature {
 
 // builtinEntriesHostNS returns the places that a jail with host namespaces has besides the
 // profile's entries.
-func builtinEntriesHostNS(f probe.Host, o *spec.Spec) []policy.Entry {
+func builtinEntriesHostNS(f probe.Facts, o *spec.Spec) []policy.Entry {
 	own := []policy.Entry{{Path: o.TempDir, Kind: policy.KindDir, Rights: policy.AllRights}}
 	for _, d := range f.Devices {
 		own = append(own, policy.Entry{Path: d, Kind: policy.KindSpecial, Rights: policy.Read | policy.Update})
@@ -327,7 +327,7 @@ func (c *compiler) hostNSLifetime() {
 		c.addEnforced(policy.AxisProcess, "seccomp, Landlock, no_new_privs, no capability", "no privilege, no tracing, no signal to others, no new namespace")
 		c.addGap(Gap{
 			Axis: policy.AxisProcess, What: "no process survives",
-			Why: "without a PID namespace the jail's init ends the other processes: those that have detached themselves survive if another program kills that init with SIGKILL",
+			Why: "without a PID namespace the jail's supervisor ends the other processes: those that have detached themselves survive if another program kills that supervisor with SIGKILL",
 			Fix: FixNamespaces,
 		})
 		return
@@ -335,7 +335,7 @@ func (c *compiler) hostNSLifetime() {
 	c.addEnforced(policy.AxisProcess, "seccomp, Landlock, no_new_privs, no capability", "no privilege, no tracing, no new namespace")
 	c.addGap(Gap{
 		Axis: policy.AxisProcess, What: "no signal to your other processes, and no process survives",
-		Why: "Landlock restricts signals only since Linux 6.12: here the server can end any process of yours and also the jail's init, and processes that have detached themselves then survive",
+		Why: "Landlock restricts signals only since Linux 6.12: here the server can end any process of yours and also the jail's supervisor, and processes that have detached themselves then survive",
 		Fix: FixNamespaces,
 	})
 }

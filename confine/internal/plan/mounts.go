@@ -8,8 +8,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// below lists the directories that can contain the jail's own places if a rule grants them.
-var below = []string{"/", "/dev"}
+// parentsOfOwnPlaces lists the directories that can contain the jail's own places if a rule
+// grants them.
+var parentsOfOwnPlaces = []string{"/", "/dev"}
 
 // CompileMounts turns the flat entries of a profile into mounts.
 //
@@ -40,7 +41,7 @@ func CompileMounts(entries []policy.Entry, copies bool) ([]spec.Mount, []Gap) {
 	c := mountCompiler{entries: entries, copies: copies, state: map[string]mountState{
 		"/dev": {own: true},
 	}}
-	for _, p := range below { // what the own places lie on
+	for _, p := range parentsOfOwnPlaces {
 		if e, ok := c.find(p); ok {
 			c.entry(e)
 		}
@@ -53,7 +54,7 @@ func CompileMounts(entries []policy.Entry, copies bool) ([]spec.Mount, []Gap) {
 	}
 	for _, e := range entries {
 		switch {
-		case slices.Contains(below, e.Path):
+		case slices.Contains(parentsOfOwnPlaces, e.Path):
 		case policy.Within(e.Path, "/proc"):
 			c.gaps = append(c.gaps, Gap{
 				Axis: policy.AxisFs, What: e.Rule, Fatal: true, Why: neverProc,
@@ -63,7 +64,7 @@ func CompileMounts(entries []policy.Entry, copies bool) ([]spec.Mount, []Gap) {
 			c.entry(e)
 		}
 	}
-	return c.ops, c.gaps
+	return c.mounts, c.gaps
 }
 
 // neverProc is why no rule can grant the host's /proc in any jail: it describes all processes,
@@ -83,14 +84,14 @@ type mountState struct {
 type mountCompiler struct {
 	entries []policy.Entry
 	copies  bool
-	ops     []spec.Mount
+	mounts  []spec.Mount
 	gaps    []Gap
 	state   map[string]mountState
 }
 
-func (c *mountCompiler) add(op spec.Mount, s mountState) {
-	c.ops = append(c.ops, op)
-	c.state[op.Path] = s
+func (c *mountCompiler) add(m spec.Mount, s mountState) {
+	c.mounts = append(c.mounts, m)
+	c.state[m.Path] = s
 }
 
 // find returns the entry of exactly that path.
@@ -127,21 +128,21 @@ func (c *mountCompiler) entry(e policy.Entry) {
 	if e.Kind != policy.KindDir {
 		around &^= policy.Create | policy.Delete
 	}
-	op := spec.Mount{
+	m := spec.Mount{
 		Kind: spec.MountBind, Path: e.Path, IsDir: e.Kind == policy.KindDir, ID: e.ID,
 		ReadOnly: e.Rights&policy.Write == 0, OnExisting: !made, InOverlay: cover.copied, UnderMask: cover.masked, Dev: policy.Within(e.Path, "/dev"),
 		// Landlock grants execution to everything below: only the mount takes it back.
 		NoExec: cover.rights.Has(policy.Execute) && !e.Rights.Has(policy.Execute),
 	}
-	s := mountState{ro: op.ReadOnly, noexec: op.NoExec, rights: cover.rights | e.Rights}
+	s := mountState{ro: m.ReadOnly, noexec: m.NoExec, rights: cover.rights | e.Rights}
 	switch {
 	case e.Ephemeral && c.copies:
-		op.Kind, s.copied = spec.MountOverlay, true
+		m.Kind, s.copied = spec.MountOverlay, true
 	case e.Ephemeral:
-		op.Kind, s.own = spec.MountTmpfs, true
+		m.Kind, s.own = spec.MountTmpfs, true
 	}
 	if e.Rights == 0 {
-		op = spec.Mount{Kind: spec.MountMask, Path: e.Path, IsDir: op.IsDir, ID: e.ID, OnExisting: true, InOverlay: cover.copied, Traversable: c.grantsBelow(e.Path)}
+		m = spec.Mount{Kind: spec.MountMask, Path: e.Path, IsDir: m.IsDir, ID: e.ID, OnExisting: true, InOverlay: cover.copied, Traversable: c.grantsBelow(e.Path)}
 		s = mountState{masked: true, rights: cover.rights}
 	} else if !expressible(around, e.Rights) {
 		c.gaps = append(c.gaps, Gap{
@@ -157,10 +158,10 @@ func (c *mountCompiler) entry(e policy.Entry) {
 			Fix: "grant nothing there, or update too",
 		})
 	}
-	if op.OnExisting {
+	if m.OnExisting {
 		c.pin(e, cover, coverPath)
 	}
-	c.add(op, s)
+	c.add(m, s)
 }
 
 // expressible reports whether mounts can reduce around to exactly rights.

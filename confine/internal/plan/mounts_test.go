@@ -10,14 +10,14 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-func mountText(op spec.Mount) string {
+func mountText(m spec.Mount) string {
 	var b strings.Builder
-	b.WriteString([]string{"?", "bind", "mask", "tmpfs", "copy", "pin"}[op.Kind])
-	b.WriteString(" " + op.Path)
+	b.WriteString([]string{"?", "bind", "mask", "tmpfs", "copy", "pin"}[m.Kind])
+	b.WriteString(" " + m.Path)
 	for _, f := range []struct {
 		set  bool
 		name string
-	}{{op.IsDir, "dir"}, {op.ReadOnly, "ro"}, {op.NoExec, "noexec"}, {op.Dev, "dev"}, {op.OnExisting, "inside"}, {op.InOverlay, "copied"}, {op.UnderMask, "hidden"}, {op.Traversable, "holes"}} {
+	}{{m.IsDir, "dir"}, {m.ReadOnly, "ro"}, {m.NoExec, "noexec"}, {m.Dev, "dev"}, {m.OnExisting, "inside"}, {m.InOverlay, "copied"}, {m.UnderMask, "hidden"}, {m.Traversable, "holes"}} {
 		if f.set {
 			b.WriteString(" " + f.name)
 		}
@@ -27,7 +27,7 @@ func mountText(op spec.Mount) string {
 
 // mountsOf compiles entries written as "path rights" or "path rights file": the third
 // word may also be "copy", or "empty" where there are no copies.
-func mountsOf(t *testing.T, entries ...string) (ops, gaps []string) {
+func mountsOf(t *testing.T, entries ...string) (texts, gaps []string) {
 	t.Helper()
 	var list []policy.Entry
 	copies := true
@@ -49,17 +49,17 @@ func mountsOf(t *testing.T, entries ...string) (ops, gaps []string) {
 	}
 	slices.SortFunc(list, func(a, b policy.Entry) int { return strings.Compare(a.Path, b.Path) })
 	mounts, g := CompileMounts(list, copies)
-	for _, op := range mounts {
-		ops = append(ops, mountText(op))
+	for _, m := range mounts {
+		texts = append(texts, mountText(m))
 	}
 	for _, gap := range g {
-		ops := gap.What
+		text := gap.What
 		if gap.Fatal {
-			ops += " (fatal)"
+			text += " (fatal)"
 		}
-		gaps = append(gaps, ops)
+		gaps = append(gaps, text)
 	}
-	return ops, gaps
+	return texts, gaps
 }
 
 func TestMounts(t *testing.T) {
@@ -108,8 +108,8 @@ func TestMounts(t *testing.T) {
 			if c.entries != "" {
 				entries = strings.Split(c.entries, ", ")
 			}
-			ops, gaps := mountsOf(t, entries...)
-			if got := strings.Join(ops, "\n"); got != strings.TrimSpace(c.want) {
+			mounts, gaps := mountsOf(t, entries...)
+			if got := strings.Join(mounts, "\n"); got != strings.TrimSpace(c.want) {
 				t.Errorf("mounts\n%s\nwant\n%s", got, c.want)
 			}
 			if got := strings.Join(gaps, "\n"); got != c.gaps {
@@ -131,26 +131,26 @@ func TestMountsComeInOrder(t *testing.T) {
 				entries = append(entries, p+" -"+[]string{"", "r", "rx", "rcud", "rcudx"}[random.IntN(5)])
 			}
 		}
-		ops, _ := mountsOf(t, entries...)
+		mounts, _ := mountsOf(t, entries...)
 		at := map[string]int{}
-		for i, op := range ops {
-			p := strings.Fields(op)[1]
+		for i, m := range mounts {
+			p := strings.Fields(m)[1]
 			if _, twice := at[p]; twice {
-				t.Fatalf("%v: %s is attached twice:\n%s", entries, p, strings.Join(ops, "\n"))
+				t.Fatalf("%v: %s is attached twice:\n%s", entries, p, strings.Join(mounts, "\n"))
 			}
 			at[p] = i
 		}
 		for p, i := range at {
 			for q, j := range at {
 				if p != q && policy.Within(q, p) && j < i {
-					t.Fatalf("%v: %s comes before %s:\n%s", entries, q, p, strings.Join(ops, "\n"))
+					t.Fatalf("%v: %s comes before %s:\n%s", entries, q, p, strings.Join(mounts, "\n"))
 				}
 			}
 		}
 		for _, e := range entries {
 			f := strings.Fields(e)
 			if _, ok := at[f[0]]; !ok && f[1] != "-" {
-				t.Fatalf("%v: no mount for %s:\n%s", entries, f[0], strings.Join(ops, "\n"))
+				t.Fatalf("%v: no mount for %s:\n%s", entries, f[0], strings.Join(mounts, "\n"))
 			}
 		}
 	}

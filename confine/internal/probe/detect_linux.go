@@ -20,8 +20,8 @@ import (
 const SelfPath = "/proc/self/exe"
 
 // Detect asks the host what compiling a plan needs, and no more, because each start calls it.
-func Detect() Host {
-	f := Host{Features: ProbeForStart(), Supported: true, UID: os.Getuid(), PID: os.Getpid(), Cgroup: cgroup.Locate()}
+func Detect() Facts {
+	f := Facts{Features: ProbeForStart(), Supported: true, UID: os.Getuid(), PID: os.Getpid(), Cgroup: cgroup.Locate()}
 	f.Machine, _ = seccomp.ArchOf(runtime.GOARCH)
 	f.FullCopies = kernelAtLeast(f.Kernel, 6, 6) // since then a tmpfs takes user.* attributes
 	f.Inotify.Instances, _ = strconv.Atoi(proc.Sysctl("fs/inotify/max_user_instances"))
@@ -45,7 +45,7 @@ var kernelFiles = []string{
 }
 
 // detectHostNS sets the fields that only a jail without namespaces needs.
-func (f *Host) detectHostNS() {
+func (f *Facts) detectHostNS() {
 	for _, name := range kernelFiles {
 		if _, err := os.Lstat(name); err == nil {
 			f.KernelFiles = append(f.KernelFiles, name)

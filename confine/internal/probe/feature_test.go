@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestHas(t *testing.T) {
+func TestFeatureNames(t *testing.T) {
 	f := Features{LandlockABI: 5, Landlock: Available("ABI 7"), UserNamespaces: Unavailable("why", "fix")}
 	for name, want := range map[string]Answer{
 		"landlock": Yes, "landlock:1": Yes, "landlock:5": Yes, "landlock:6": No, "userns": No, "cgroup": Unknown,

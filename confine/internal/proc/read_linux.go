@@ -78,6 +78,20 @@ func ParseNumbers(b []byte, f func(name string, n int64)) {
 	}
 }
 
+// TotalSwap returns the bytes of swap that the host has, and whether that is known.
+func TotalSwap(proc string) (total int64, known bool) {
+	b, err := os.ReadFile(path.Join(proc, "meminfo"))
+	if err != nil {
+		return 0, false
+	}
+	ParseNumbers(b, func(name string, n int64) {
+		if name == "SwapTotal" {
+			total, known = n<<10, true
+		}
+	})
+	return total, known
+}
+
 // SharedMemory returns the bytes of shared memory of the whole host, swapped out pages
 // included.
 func SharedMemory(proc string) (now int64, err error) {

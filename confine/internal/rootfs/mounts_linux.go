@@ -15,16 +15,16 @@ import (
 // attachAll attaches the mounts of the spec, in their order.
 func (b *Builder) attachAll() error {
 	for i := range b.Spec.Mounts {
-		op := &b.Spec.Mounts[i]
-		if op.Path == "/" {
+		m := &b.Spec.Mounts[i]
+		if m.Path == "/" {
 			continue
 		}
-		if err := b.attachMount(op, b.trees[i]); err != nil {
+		if err := b.attachMount(m, b.trees[i]); err != nil {
 			var se *step.WrappedError
 			if errors.As(err, &se) {
 				return err
 			}
-			return step.On(op.Path, err)
+			return step.On(m.Path, err)
 		}
 	}
 	return nil
@@ -32,42 +32,42 @@ func (b *Builder) attachAll() error {
 
 // attachMount makes the mount point, if it is one of the jail's own, and attaches the
 // mount to it.
-func (b *Builder) attachMount(op *spec.Mount, tree int) error {
-	if !op.OnExisting {
-		if err := b.mountPoint(op); err != nil {
+func (b *Builder) attachMount(m *spec.Mount, tree int) error {
+	if !m.OnExisting {
+		if err := b.mountPoint(m); err != nil {
 			return err
 		}
-		if op.Cloned() {
-			return attachIn(b.Task, tree, b.root, rel(op.Path)) // the descriptor stays open for TakeTree
+		if m.Cloned() {
+			return attachIn(b.Task, tree, b.root, rel(m.Path)) // the descriptor stays open for TakeTree
 		}
 	}
 	open := OpenObject
-	if op.Kind == spec.MountMask {
+	if m.Kind == spec.MountMask {
 		open = OpenLast // a symlink is hidden by a mount on itself
 	}
-	target, err := open(b.Task, b.root, rel(op.Path))
+	target, err := open(b.Task, b.root, rel(m.Path))
 	if err != nil {
 		return err
 	}
 	defer b.Task.Close(target)
-	if op.OnExisting {
-		if err := sameObject(op, b.Task, target); err != nil {
+	if m.OnExisting {
+		if err := sameObject(m, b.Task, target); err != nil {
 			return err
 		}
 	}
 	switch {
-	case op.Kind == spec.MountPin:
-		if tree, err = openTree(b.Task, target, "", unix.AT_EMPTY_PATH, attributesOf(op)); err != nil {
+	case m.Kind == spec.MountPin:
+		if tree, err = openTree(b.Task, target, "", unix.AT_EMPTY_PATH, attributesOf(m)); err != nil {
 			return err
 		}
 		fallthrough
-	case op.Cloned():
+	case m.Cloned():
 		defer b.Task.Close(tree)
 		return attachTo(b.Task, tree, target)
-	case op.Kind == spec.MountMask && !op.Traversable:
-		return b.maskAt(target, op.IsDir)
+	case m.Kind == spec.MountMask && !m.Traversable:
+		return b.maskAt(target, m.IsDir)
 	}
-	return b.attachTmpfs(op, target)
+	return b.attachTmpfs(m, target)
 }
 
 // TakeTree returns the descriptor of the mount that was attached at a path in the jail's own
@@ -85,8 +85,8 @@ func (b *Builder) TakeTree(p string) (fd int, ok bool) {
 // isKept reports whether the descriptor of an attached clone is still open for TakeTree. The
 // clone of "/" is not: it is the root itself.
 func (b *Builder) isKept(i int) bool {
-	op := &b.Spec.Mounts[i]
-	return b.trees[i] > 0 && !op.OnExisting && op.Path != "/"
+	m := &b.Spec.Mounts[i]
+	return b.trees[i] > 0 && !m.OnExisting && m.Path != "/"
 }
 
 // CloseTrees closes the descriptors that TakeTree has not returned.
@@ -100,44 +100,44 @@ func (b *Builder) CloseTrees() {
 }
 
 // mountPoint makes the mount point of op.
-func (b *Builder) mountPoint(op *spec.Mount) error {
+func (b *Builder) mountPoint(m *spec.Mount) error {
 	mode := uint32(openDir)
-	if op.UnderMask {
+	if m.UnderMask {
 		mode = shutDir
 	}
-	if op.IsDir {
-		return b.mkdirs(op.Path, mode)
+	if m.IsDir {
+		return b.mkdirs(m.Path, mode)
 	}
-	return b.touch(op.Path, "", mode)
+	return b.touch(m.Path, "", mode)
 }
 
 // sameObject checks that the path still leads to the object that was resolved, and stores
 // its identity in op.
-func sameObject(op *spec.Mount, t *stub.Task, target int) error {
+func sameObject(m *spec.Mount, t *stub.Task, target int) error {
 	return Identify(t, target, func(found policy.FileID) error {
-		if !op.InOverlay && op.ID != (policy.FileID{}) && found != op.ID { // OpenSources may have set op.ID
+		if !m.InOverlay && m.ID != (policy.FileID{}) && found != m.ID { // OpenSources may have set op.ID
 			return ErrSwapped
 		}
-		op.ID = found // for jail.Restrictor.CheckMounts
+		m.ID = found // for jail.Restrictor.CheckMounts
 		return nil
 	})
 }
 
 // attachTmpfs attaches an empty tmpfs: a directory of the jail's own, or a mask that can be
 // passed through, to what is granted below it.
-func (b *Builder) attachTmpfs(op *spec.Mount, target int) error {
+func (b *Builder) attachTmpfs(m *spec.Mount, target int) error {
 	options := append(tmpfsLimits(b.Spec.Limits.MemoryMB), "mode=0777")
-	if !slices.Contains(spec.PrivateDirs, op.Path) {
+	if !slices.Contains(spec.PrivateDirs, m.Path) {
 		options = append(tmpfsLimits(b.Spec.Limits.MemoryMB), "mode=0700") // a HOME, with the usual mode
 	}
-	if op.Kind == spec.MountMask {
+	if m.Kind == spec.MountMask {
 		options = []string{"mode=0" + strconv.FormatInt(shutDir, 8), "size=1m"}
 	}
 	fs, err := NewFS(b.Task, "tmpfs", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, options...)
 	if err != nil {
 		return err
 	}
-	if op.Kind == spec.MountMask {
+	if m.Kind == spec.MountMask {
 		b.toSeal = append(b.toSeal, fs)
 	} else {
 		defer b.Task.Close(fs)

@@ -17,32 +17,32 @@ import (
 func (b *Builder) OpenSources() error {
 	b.trees = make([]int, len(b.Spec.Mounts))
 	for i := range b.Spec.Mounts {
-		op := &b.Spec.Mounts[i]
-		if !op.Cloned() {
+		m := &b.Spec.Mounts[i]
+		if !m.Cloned() {
 			continue
 		}
-		attr := attributesOf(op)
-		if op.Kind == spec.MountOverlay { // the clone is its lower layer
+		attr := attributesOf(m)
+		if m.Kind == spec.MountOverlay { // the clone is its lower layer
 			attr.Attr_set |= unix.MOUNT_ATTR_RDONLY
 		}
 		var err error
-		if b.trees[i], err = cloneObject(b.Task, op.Path, &op.ID, attr); err != nil {
-			return step.On(op.Path, err)
+		if b.trees[i], err = cloneObject(b.Task, m.Path, &m.ID, attr); err != nil {
+			return step.On(m.Path, err)
 		}
 	}
 	return nil
 }
 
 // attributesOf returns the attributes of a mount.
-func attributesOf(op *spec.Mount) unix.MountAttr {
+func attributesOf(m *spec.Mount) unix.MountAttr {
 	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID}
-	if !op.Dev {
+	if !m.Dev {
 		attr.Attr_set |= unix.MOUNT_ATTR_NODEV
 	}
-	if op.ReadOnly {
+	if m.ReadOnly {
 		attr.Attr_set |= unix.MOUNT_ATTR_RDONLY
 	}
-	if op.NoExec {
+	if m.NoExec {
 		attr.Attr_set |= unix.MOUNT_ATTR_NOEXEC
 	}
 	return attr

@@ -23,13 +23,13 @@ const scratchDir = "/tmp"
 // have opened all sources before, because scratchDir hides a part of the host's tree.
 func (b *Builder) MountOverlays() error {
 	for i := range b.Spec.Mounts {
-		op := &b.Spec.Mounts[i]
-		if op.Kind != spec.MountOverlay {
+		m := &b.Spec.Mounts[i]
+		if m.Kind != spec.MountOverlay {
 			continue
 		}
-		overlay, err := b.overlay(op, b.trees[i])
+		overlay, err := b.overlay(m, b.trees[i])
 		if err != nil {
-			return step.On(op.Path, err)
+			return step.On(m.Path, err)
 		}
 		b.Task.Close(b.trees[i])
 		b.trees[i] = overlay
@@ -38,7 +38,7 @@ func (b *Builder) MountOverlays() error {
 }
 
 // overlay returns an overlay, attached nowhere, with source as its lower layer.
-func (b *Builder) overlay(op *spec.Mount, source int) (int, error) {
+func (b *Builder) overlay(m *spec.Mount, source int) (int, error) {
 	scratch, err := NewFS(b.Task, "tmpfs", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, append(tmpfsLimits(b.Spec.Limits.MemoryMB), "mode=0700")...)
 	if err != nil {
 		return -1, err
@@ -56,6 +56,6 @@ func (b *Builder) overlay(op *spec.Mount, source int) (int, error) {
 	if err := b.Task.MoveMount(source, "", scratch, "lower", unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
 		return -1, err
 	}
-	return NewFS(b.Task, "overlay", int(attributesOf(op).Attr_set), "userxattr", "index=off", "xino=off",
+	return NewFS(b.Task, "overlay", int(attributesOf(m).Attr_set), "userxattr", "index=off", "xino=off",
 		"lowerdir="+scratchDir+"/lower", "upperdir="+scratchDir+"/upper", "workdir="+scratchDir+"/work")
 }

@@ -16,7 +16,7 @@
 //	refused.go         which calls the first filter refuses, and with which errno
 //	refused_sockets.go the rules for socket calls: what may be made, what is mediated
 //	mediated.go        which calls go to the supervisor, and where their arguments are
-//	guards.go          two small filters that protect the init's threads
+//	guards.go          two small filters that protect the init, and a thread of the supervisor
 //	numbers.go         the numbers of all calls that rules name
 //	abi.go             constants of the kernel's interface
 //	filter.go          from rules to a decision tree

@@ -3,8 +3,8 @@ package seccomp
 import "golang.org/x/net/bpf"
 
 // schedulingCalls take a thread by its number. Programs use them on their own threads, so
-// the deny list allows them in a PID namespace. The init's threads belong to the same user
-// and need a guard.
+// the deny list allows them in a PID namespace. The init belongs to the same user and needs a
+// guard.
 var schedulingCalls = []string{"sched_setscheduler", "sched_setparam", "sched_setattr", "sched_setaffinity"}
 
 // CompileSchedulingGuard returns a filter that refuses to change the scheduling of
@@ -23,8 +23,8 @@ func CompileSchedulingGuard(arch Arch, last uint32) ([]bpf.RawInstruction, error
 	return Assemble(root)
 }
 
-// CompileSignalGuard returns a filter that refuses to signal one thread of the init. That
-// thread is in the server's Landlock domain, so that it can signal every process in the
+// CompileSignalGuard returns a filter that refuses to signal one thread of a supervisor in
+// the host's namespaces. That thread is in the server's Landlock domain, so that it can signal every process in the
 // domain when the jail ends. Without the guard those processes could signal it too.
 //
 // A signal reaches a thread by its number, by a pidfd, or as the owner of a file. The guard

@@ -1,7 +1,8 @@
 package seccomp
 
-// This file is the deny list: the calls that the first filter refuses. A call that no
-// rule names is allowed.
+// This file is the deny list: the calls that the first filter refuses. The rules for calls
+// on sockets are in refused_sockets.go. A call that no rule names is allowed, if its number is
+// a known one: segments in filter.go refuses all others with ENOSYS.
 //
 // Each rule covers a call in its old form and in its *at form. A rule for one form alone
 // would break programs that use the other one, or would not hold them.

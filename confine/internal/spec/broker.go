@@ -18,7 +18,7 @@ const (
 	AnswerYes = 1
 )
 
-// BrokerRequest is a message about one of the server's sockets. The init of a jail without a
+// BrokerRequest is a message about one of the server's sockets. The supervisor of a jail without a
 // network namespace sends it to the launcher.
 type BrokerRequest struct {
 	Kind byte

@@ -9,7 +9,7 @@ import (
 const (
 	EventStarted    = 'S' // the program was executed
 	EventSupervisor = 'H' // the supervisor runs, and answers mediated calls from now on
-	EventFailed     = 'E' // the start failed and nothing runs: Step, Num (errno), Detail
+	EventFailed     = 'E' // the start failed and nothing runs, or the running supervisor gives up and ends the jail: Step, Num (errno), Detail
 	EventNote       = 'N' // a text to show: Detail
 	EventLimit      = 'L' // a limit was exceeded: Step (its key), Detail (by what), Num (its value), Pid, Program
 	EventRefused    = 'R' // a call was refused: Step (axis), Detail (operation), Target, Num (how often), Pid, Program
@@ -17,10 +17,11 @@ const (
 	EventExit       = 'X' // the program ended: Num (exit code), Pid (signal), Detail (ExitedAlone or "")
 )
 
-// ExitedAlone says that no process but the init was left in the jail when the program ended.
+// ExitedAlone says that no process but the init (with host namespaces: the supervisor) was
+// left in the jail when the program ended.
 const ExitedAlone = "alone"
 
-// Event is a message of the init or the supervisor to the launcher. Events form one stream,
+// Event is a message of the supervisor to the launcher. Events form one stream,
 // each with its length in front.
 type Event struct {
 	Kind    byte

@@ -17,10 +17,10 @@ const (
 const InitName = "mcp-jail: init"
 
 // SupervisorName is argv[0] of the supervisor. It executes the launcher's program, which
-// recognizes its role by this name. In a jail with host namespaces it is also the init.
+// recognizes its role by this name.
 const SupervisorName = "mcp-jail: supervisor"
 
-// Descriptors of the init of a jail without namespaces, besides the server's three.
+// Descriptors of the supervisor of a jail with host namespaces, besides the server's three.
 const (
 	SpecFD   = 3 // a socket: the Spec, then signals for the program, one byte each
 	EventsFD = 4 // events for the launcher; the server does not inherit it
@@ -32,7 +32,7 @@ const (
 // supervisor_death_linux.go of package confine).
 const ArgSupervise = "supervise"
 
-// Descriptors of a supervisor. Its SpecFD carries signals only. Its EventsFD is a socket
+// Further descriptors of the supervisor of a jail with namespaces. Its SpecFD carries signals only. Its EventsFD is a socket
 // that carries its Spec as well.
 const (
 	ListenerFD = EventsFD + 1 + iota // the seccomp listener of the server's filter, if there is one

@@ -12,6 +12,6 @@ const (
 	InboundEnd     = time.Second // to deliver what the server sent before the jail ended
 )
 
-// RequestSocket asks the init or the supervisor for one more inbound socket. Every other
+// RequestSocket asks the supervisor for one more inbound socket. Every other
 // byte on that socket is a signal for the program.
 const RequestSocket = 0xff

@@ -6,13 +6,13 @@ const (
 	KeyProcesses = "processes"
 )
 
-// MaxProcs is GOMAXPROCS of the init and of the supervisor. Three of their threads may each
+// MaxProcs is GOMAXPROCS of the supervisor. Three of its threads may each
 // occupy a processor of Go's scheduler while they wait briefly: the builder for the exec, and
 // the receiver and a worker of mediated calls for the next request.
 const MaxProcs = 3
 
-// InitThreads is how many threads of the init or the supervisor count against RLIMIT_NPROC.
-const InitThreads = 19
+// SupervisorThreads is how many threads of the supervisor count against RLIMIT_NPROC.
+const SupervisorThreads = 20
 
 // UnknownUmask stands for the umask of a caller once any process of the jail has called
 // umask(2). The supervisor then reads the caller's umask from /proc.

@@ -44,7 +44,7 @@ type Spec struct {
 	Argv    []string
 	Env     []string
 	Dir     string
-	TempDir string // HostNS: the directory for TMPDIR; the init makes it and removes it at the end
+	TempDir string // HostNS: the directory for TMPDIR; the supervisor makes it and removes it at the end
 	Home    string // HostNS: a directory in TempDir for HOME; "": HOME stays
 }
 

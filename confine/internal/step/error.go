@@ -9,7 +9,7 @@ import (
 // started. Step Exec means the program: it is missing, not executable, in a wrong format, or
 // its interpreter is missing. Every other step is a failure of confinement.
 //
-// An upgrade of the host that replaces a file between policy.Resolve and Start is such a
+// An upgrade of the host that replaces a file between resolve.Resolve and Start is such a
 // failure. The caller then resolves again. It starts the new profile if its Key differs and
 // what the profile's rules name is the same.
 type Error struct {

@@ -142,7 +142,7 @@ func (t *Task) complete(owner uint32) error {
 	t.submitted = false
 	completions := t.completions
 	t.completions = nil
-	if owner != ownerHost {
+	if owner != ownerLauncher {
 		return errExited
 	}
 	if n := int(t.mailbox.remaining); n > 0 {

@@ -2,11 +2,11 @@
 //
 // A [Stub] is a process that executes a program of a few hundred bytes, which this package
 // assembles. The program decides nothing: it reads the numbers and arguments of system calls
-// from memory that it shares with this program (the host), makes the calls, stores the
+// from memory that it shares with this program (the launcher), makes the calls, stores the
 // results, and waits for more. So a process can start in new namespaces (clone(2)), and the
-// host can lead it through building a jail. Nothing that the host knows is in that process's
-// memory. The stub is ready in a fifth of the time that a Go program takes to reach main,
-// and takes some ten kilobytes of memory.
+// launcher can lead it through building a jail. Nothing that the launcher knows is in that
+// process's memory. The stub is ready in a fifth of the time that a Go program takes to reach
+// main, and takes some ten kilobytes of memory.
 //
 // A [Task] is one process of a stub. A stub starts as one task, [Stub.First], and tasks
 // fork others. They share memory. Each has its own credentials, seccomp filters, Landlock

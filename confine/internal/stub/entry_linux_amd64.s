@@ -166,7 +166,7 @@ child:
 done:
 	MOVQ	R14, 32(R12)
 	MOVL	$2, AX
-	XCHGL	AX, 0(R12) // owner = ownerHost, with a barrier before hostWaiting is read
+	XCHGL	AX, 0(R12) // owner = ownerLauncher, with a barrier before launcherWaiting is read
 	CMPL	8(R12), $0
 	JEQ	idle
 

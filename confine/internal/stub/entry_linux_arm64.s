@@ -163,7 +163,7 @@ done:
 	MOVD	R23, 32(R19)
 	MOVW	$2, R1
 	STLRW	R1, (R19)
-	DMB	$0xB // ISH: owner is stored before hostWaiting is read
+	DMB	$0xB // ISH: owner is stored before launcherWaiting is read
 	ADD	$8, R19, R22
 	LDARW	(R22), R1
 	CBZW	R1, idle

@@ -14,7 +14,7 @@ import (
 func (t *Task) Child(number int) *Task {
 	child := t.stub.task(number)
 	*child.mailbox = mailbox{}
-	atomic.StoreUint32(&child.mailbox.owner, ownerHost)
+	atomic.StoreUint32(&child.mailbox.owner, ownerLauncher)
 	if t.stub.exited.Load() {
 		atomic.StoreUint32(&child.mailbox.owner, ownerNone)
 	}
@@ -48,10 +48,10 @@ func (t *Task) WaitEvent(m *Event) error {
 	return t.do(unix.SYS_FUTEX, uintptr(unsafe.Pointer(m)), futexWait, 0, 0)
 }
 
-// HostWaitEvent waits for an event in this program, and reports whether it was set. It gives
+// LauncherWaitEvent waits for an event in the launcher (this program), and reports whether it was set. It gives
 // up when the task's batch has ended, after eventGrace: the task that sets the event may
 // then still wait for a processor.
-func (t *Task) HostWaitEvent(m *Event) bool {
+func (t *Task) LauncherWaitEvent(m *Event) bool {
 	soon := unix.Timespec{Nsec: minPoll / 2}
 	var ended time.Time
 	for {

@@ -68,7 +68,7 @@ func New() (*Stub, error) {
 	s.memory = unsafe.Slice((*byte)(at), memorySize)
 	s.first = s.task(0)
 	s.tasks = append(s.tasks, s.first)
-	s.first.mailbox.owner = ownerHost
+	s.first.mailbox.owner = ownerLauncher
 	for i, v := range []uintptr{uintptr(at), uintptr(memorySize), uintptr(unsafe.Pointer(s.first.mailbox))} {
 		binary.NativeEndian.PutUint64(s.memory[8*i:], uint64(v))
 	}

@@ -126,8 +126,8 @@ func TestMarkExited(t *testing.T) {
 	}
 }
 
-// TestLife checks that a stub exits at once if the other end of LifeFD is closed.
-func TestLife(t *testing.T) {
+// TestStubEndsWithLauncher checks that a stub exits at once if the other end of LifeFD is closed.
+func TestStubEndsWithLauncher(t *testing.T) {
 	s, err := New()
 	if err != nil {
 		t.Fatal(err)

@@ -10,25 +10,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mailbox is the memory by which the host (this program) and a task exchange batches. The
+// mailbox is the memory by which the launcher (this program) and a task exchange batches. The
 // assembler code of entry knows the offsets.
 type mailbox struct {
-	owner       uint32 // a futex(2) word: the side that may use the mailbox
-	stubAsleep  uint32 // the task sleeps until owner changes
-	hostWaiting uint32 // the host does
-	spin        uint32 // how often the task yields its processor before it sleeps
-	count       uintptr
-	first       uintptr // the address of the first of count calls
-	remaining   uintptr // of the count calls: those not made, and the one that failed
-	fatal       uint32  // not 0: the process exits if a call fails
+	owner           uint32 // a futex(2) word: the side that may use the mailbox
+	stubAsleep      uint32 // the task sleeps until owner changes
+	launcherWaiting uint32 // the launcher does
+	spin            uint32 // how often the task yields its processor before it sleeps
+	count           uintptr
+	first           uintptr // the address of the first of count calls
+	remaining       uintptr // of the count calls: those not made, and the one that failed
+	fatal           uint32  // not 0: the process exits if a call fails
 }
 
 // Values of owner. The kernel sets it to ownerNone when a forked task exits or executes
 // another program (CLONE_CHILD_CLEARTID).
 const (
-	ownerNone = iota
-	ownerStub // the task makes the calls
-	ownerHost // the host may submit a batch
+	ownerNone     = iota
+	ownerStub     // the task makes the calls
+	ownerLauncher // the launcher may submit a batch
 )
 
 // Task is one process of a stub. The zero value is the calling thread. One goroutine at a
@@ -84,7 +84,7 @@ func (t *Task) Call(nr uintptr, args ...uintptr) (uintptr, error) {
 	}
 	t.post(append(t.callMemory()[:0], call{nr: nr, args: t.stub.resolveAll(a), flags: t.repeatFlag(), accept: uintptr(t.repeatUntil)}), 0)
 	t.repeatUntil = 0
-	if t.await(false) != ownerHost {
+	if t.await(false) != ownerLauncher {
 		return 0, errExited
 	}
 	r := t.callMemory()[:1][0].result
@@ -118,8 +118,8 @@ func (t *Task) post(calls []call, fatal uint32) {
 	t.calls = calls
 	b.fatal = fatal
 	b.count, b.first = uintptr(len(calls)), uintptr(unsafe.Pointer(unsafe.SliceData(calls)))
-	atomic.StoreUint32(&b.hostWaiting, 0)
-	if !atomic.CompareAndSwapUint32(&b.owner, ownerHost, ownerStub) {
+	atomic.StoreUint32(&b.launcherWaiting, 0)
+	if !atomic.CompareAndSwapUint32(&b.owner, ownerLauncher, ownerStub) {
 		return // the task has exited
 	}
 	if atomic.LoadUint32(&b.stubAsleep) != 0 {
@@ -139,7 +139,7 @@ func (t *Task) await(others bool) (owner uint32) {
 	if owner := atomic.LoadUint32(&b.owner); owner != ownerStub {
 		return owner
 	}
-	atomic.StoreUint32(&b.hostWaiting, 1)
+	atomic.StoreUint32(&b.launcherWaiting, 1)
 	pause := unix.Timespec{Nsec: minPoll}
 	for {
 		if owner := atomic.LoadUint32(&b.owner); owner != ownerStub {
@@ -164,7 +164,7 @@ func (t *Task) await(others bool) (owner uint32) {
 
 // failed reports whether the submitted batch stopped before its end.
 func (t *Task) failed() bool {
-	return t.submitted && atomic.LoadUint32(&t.mailbox.owner) == ownerHost && t.mailbox.remaining > 0
+	return t.submitted && atomic.LoadUint32(&t.mailbox.owner) == ownerLauncher && t.mailbox.remaining > 0
 }
 
 func wake(word *uint32) {

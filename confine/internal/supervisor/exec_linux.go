@@ -19,7 +19,7 @@ import (
 func (s *Process) startProgram() {
 	attr := &syscall.SysProcAttr{
 		Setsid:    true,
-		Pdeathsig: syscall.SIGKILL, // in case the init is killed
+		Pdeathsig: syscall.SIGKILL, // in case the supervisor is killed
 		PidFD:     &s.pidfd,
 	}
 	unix.Umask(s.Umask)

@@ -20,7 +20,7 @@ import (
 )
 
 // Steps returns the steps that build a jail in the host's namespaces, in their order. There
-// the death of the init kills no other process. So the init is the subreaper of the server's
+// the death of the supervisor kills no other process. So it is the subreaper of the server's
 // processes (a daemon becomes its child), and when the launcher dies it kills them all first.
 func (s *Process) Steps() []jail.Step {
 	return []jail.Step{
@@ -132,15 +132,15 @@ func canSignalThreads() error {
 	if err := syscall.Getrlimit(unix.RLIMIT_SIGPENDING, &limit); err != nil {
 		return step.On("getrlimit", err)
 	}
-	if limit.Cur < 2*spec.InitThreads {
-		return fmt.Errorf("RLIMIT_SIGPENDING is %d, too low to signal each thread of the jail's init: raise it (ulimit -i)", limit.Cur)
+	if limit.Cur < 2*spec.SupervisorThreads {
+		return fmt.Errorf("RLIMIT_SIGPENDING is %d, too low to signal each thread of the jail's supervisor: raise it (ulimit -i)", limit.Cur)
 	}
 	return nil
 }
 
 // errCgo is the error of a program that was built with cgo. There Go can change the
 // credentials of the calling thread only, and the other threads would keep their capabilities.
-var errCgo = errors.New("this program was built with cgo, so it cannot drop the capabilities of all threads of a jail's init: build it with CGO_ENABLED=0")
+var errCgo = errors.New("this program was built with cgo, so it cannot drop the capabilities of all threads of a jail's supervisor: build it with CGO_ENABLED=0")
 
 // hideDescriptors sets close-on-exec on all descriptors but the three standard ones.
 func (s *Process) hideDescriptors() error {
@@ -205,7 +205,7 @@ func (s *Process) guardScoped(tid int) error {
 		return err
 	}
 	if err := unix.Tgkill(os.Getpid(), tid, 0); !errors.Is(err, unix.EPERM) {
-		return step.On("signal the init", step.ErrNotEnforced)
+		return step.On("signal the supervisor", step.ErrNotEnforced)
 	}
 	s.scopedThread = tid
 	return nil

@@ -106,12 +106,12 @@ func (u *eventQueue) flush(s *Process) {
 }
 
 // processesLeft returns how many threads the server can have. RLIMIT_NPROC includes an allowance
-// of spec.InitThreads for this process, of which it may not use all.
+// of spec.SupervisorThreads for this process, of which it may not use all.
 func (s *Process) processesLeft(processes int) int {
 	if s.Spec.PidMax || s.HostNS {
 		return processes
 	}
-	return processes + max(0, spec.InitThreads-len(procpkg.ReadDirNames(procpkg.Dir+"/self/task"))-1)
+	return processes + max(0, spec.SupervisorThreads-len(procpkg.ReadDirNames(procpkg.Dir+"/self/task"))-1)
 }
 
 // rateLimit allows one event of each kind a second.

@@ -1,5 +1,5 @@
-// Package supervisor is the process of mcp-jail that stays with a jail: it reaps, passes
-// signals on, mediates calls and samples the limits.
+// Package supervisor is the process of mcp-jail that stays with a jail: it passes signals on,
+// mediates calls and samples the limits. In the host's namespaces it reaps as well.
 //
 // The launcher executes its own program again under the name spec.SupervisorName. Main, which
 // each program with a launcher calls first, recognises that name. There are two forms:
@@ -8,23 +8,25 @@
 //     needs one (runInNamespaces, spec.ArgSupervise). It is the parent of the jail's init. Its
 //     mediator answers the server's calls, and it samples the limits. The init reports the
 //     server's exit.
-//   - In the host's namespaces, the supervisor is the jail's init. It takes the steps of Steps:
-//     it restricts itself, checks the restrictions, starts the server and reaps.
+//   - In the host's namespaces, there is no init. The supervisor takes the steps of Steps: it
+//     restricts itself, checks the restrictions, starts the server and reaps.
 //
 // The jail ends with its supervisor (supervisor_death_linux.go of package confine), and the
 // supervisor with its launcher (passSignals).
-// The launcher talks to it over two descriptors: spec.SpecFD carries the spec, and then one
-// byte for each signal; spec.EventsFD carries events back. No other package calls it but for
-// RemoveTree.
+// The launcher talks to it over two descriptors. With namespaces, spec.SpecFD carries one byte
+// for each signal, and spec.EventsFD is a socket that carries the spec, and events back. In the
+// host's namespaces, spec.SpecFD carries the spec and then the signals, and spec.EventsFD is a
+// pipe for events. No other package calls it but for RemoveTree.
 //
 // Threads: the main thread is outside of the server's Landlock domain and passes signals on.
-// A second, locked thread takes the steps, is restricted as the server, starts it and reaps.
-// A third samples the limits. The mediator has its own. makeThreads starts all of them before
+// In the host's namespaces a second, locked thread takes the steps, is restricted as the
+// server, starts it and reaps; with namespaces the tasks of the stub do that. A further thread
+// samples the limits. The mediator has its own. makeThreads starts all of them before
 // the server runs. The package has no lock: channels of Process order the threads.
 //
 // Limits: memory is sampled, so a jail can exceed its limit for a short time unless a cgroup
-// enforces it. If the init of a jail in the host's namespaces is killed with SIGKILL, only the
-// server's first process dies with it.
+// enforces it. If the supervisor of a jail in the host's namespaces is killed with SIGKILL, only
+// the server's first process dies with it.
 package supervisor
 
 import (

@@ -38,10 +38,11 @@ func OffMainThread(f func()) {
 }
 
 // StartIdleThreads makes n threads, which Go's runtime keeps until it needs them, and one
-// more that runs f. The program ends if a thread cannot be made, and with the init the jail.
+// more that runs f. The program ends if a thread cannot be made, and with the supervisor the jail.
 // So threads are made before the server runs, which could take all that its user may have.
 //
-// The init's first thread, the one that builds the jail, and two of the runtime exist
+// The supervisor's first thread, the one that builds a jail with host namespaces, and two of
+// the runtime exist
 // already. n must count the goroutines that may run Go code at once twice: a thread that
 // hands its goroutine over is of no use to the runtime until it sleeps.
 func StartIdleThreads(n int, f func()) {

@@ -58,7 +58,7 @@ func link(t *testing.T, path string) string {
 	return target
 }
 
-func TestOnDoomedThread(t *testing.T) {
+func TestDoomedThreadIsNotMain(t *testing.T) {
 	for range 50 {
 		onDoomedThread(func() {
 			if unix.Gettid() == unix.Getpid() {

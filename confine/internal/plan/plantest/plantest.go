@@ -8,8 +8,8 @@ import (
 )
 
 // Kernel is a host on which everything works.
-func Kernel() probe.Host {
-	return probe.Host{
+func Kernel() probe.Facts {
+	return probe.Facts{
 		Features: probe.Features{
 			OS: "linux", Arch: "amd64", LandlockABI: 7, Landlock: probe.Available("ABI 7"), Seccomp: probe.Available(""), SeccompNotify: probe.Available(""), PtraceScope: probe.Available(""),
 			UserNamespaces: probe.Available(""), MountAPI: probe.Available(""), FreshProc: probe.Available(""), PidMax: probe.Available(""),

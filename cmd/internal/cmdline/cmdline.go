@@ -1,0 +1,123 @@
+// Package cmdline has the part of the grammar of a command line that mcp-jail and
+// mcp-jail-cli share: the flags of a policy, the words behind "--", and the advice about
+// the mistakes that are most likely.
+//
+// mcp-jail reads the command line of run with [Parse], because an MCP client pays for each
+// start. mcp-jail-cli reads all others with a library, which gets the same [Flag] values and
+// so prints the same help and the same errors.
+//
+// A flag of this package takes a value. It has two dashes, and its value is the next
+// argument or stands behind "=".
+package cmdline
+
+import (
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy/config"
+)
+
+// Server is the command of a server: the part of the command line behind "--". No flag
+// parser reads it.
+type Server struct {
+	Argv  []string
+	Given bool
+	Line  []string // the whole command line, beginning with mcp-jail
+}
+
+// Split separates the arguments of mcp-jail from the command of the server. program is how
+// mcp-jail was called.
+func Split(program string, args []string) ([]string, Server) {
+	i := slices.Index(args, "--")
+	if i < 0 {
+		return args, Server{}
+	}
+	return args[:i], Server{args[i+1:], true, append([]string{program}, args...)}
+}
+
+// Commands returns the names of all commands: the first word after mcp-jail.
+func Commands() []string {
+	return []string{"run", "check", "plan", "doctor", "why", "trust", "untrust", "version", "completion", "help"}
+}
+
+// IsHelp reports whether an argument asks for help.
+func IsHelp(arg string) bool { return arg == "--help" || arg == "-h" }
+
+// IsRun reports whether a command line is a session, which mcp-jail itself serves. Help for
+// run is none.
+func IsRun(args []string) bool {
+	args, _ = Split("", args)
+	return len(args) > 0 && args[0] == "run" && !slices.ContainsFunc(args, IsHelp)
+}
+
+// ParseRun parses the arguments of run, which begin with "run".
+func ParseRun(args []string) (*RunFlags, error) {
+	f := &RunFlags{}
+	if len(args) == 1 { // as most clients start a server: run -- COMMAND
+		return f, nil
+	}
+	words, err := Parse(args[1:], f.Flags())
+	switch {
+	case err != nil:
+		return nil, err
+	case len(words) > 1:
+		return nil, fmt.Errorf("unexpected argument %s", words[1])
+	case len(words) == 1:
+		f.Server = words[0]
+	}
+	return f, nil
+}
+
+func isCommand(word string) bool { return slices.Contains(Commands(), word) }
+
+// IsInPath reports whether word names a program in PATH.
+func IsInPath(word string) bool {
+	_, err := exec.LookPath(word)
+	return err == nil
+}
+
+// MissingDashes recognises the most likely mistake, a server's command without "--" before
+// it, and returns a message with the correct command line, or "".
+func MissingDashes(args []string, server Server) string {
+	switch {
+	case server.Given && len(args) == 0:
+		return "the subcommand is missing; type  mcp-jail run -- " + ShellWords(server.Argv)
+	case len(args) == 0, server.Given && isCommand(args[0]):
+		return ""
+	case server.Given: // "--" was one of the server's own arguments
+		args = slices.Concat(args, []string{"--"}, server.Argv)
+	}
+	if args[0] != "run" && args[0] != "plan" {
+		misspelt := func(name string) bool { return config.Suggest(args[0], []string{name}) != "" && !IsInPath(args[0]) }
+		if strings.HasPrefix(args[0], "-") || isCommand(args[0]) || slices.ContainsFunc(Commands(), misspelt) {
+			return ""
+		}
+		return fmt.Sprintf("%s is not a subcommand of mcp-jail; to start it as a server, type  mcp-jail run -- %s", args[0], ShellWords(args))
+	}
+	for i := 1; i < len(args); i++ {
+		switch a := args[i]; {
+		case strings.HasPrefix(a, "--"):
+			if !strings.Contains(a, "=") {
+				i++ // every flag of run and plan has a value
+			}
+		case strings.HasPrefix(a, "-"):
+		case i+1 < len(args):
+			return fmt.Sprintf("put -- before the command of the server: type  mcp-jail %s -- %s", ShellWords(args[:i]), ShellWords(args[i:]))
+		}
+	}
+	return ""
+}
+
+// ShellWords quotes arguments for a POSIX shell.
+func ShellWords(args []string) string {
+	words := make([]string, len(args))
+	for i, a := range args {
+		words[i] = a
+		if a == "" || strings.ContainsAny(a, " \t\n\"'`$&|;<>()*?[]{}~#!\\") {
+			words[i] = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(words, " ")
+}

@@ -1,0 +1,117 @@
+package cmdline
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestParseRun tests which command lines of run are accepted, and as what.
+func TestParseRun(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want RunFlags
+		err  string
+	}{
+		{args: nil},
+		{args: []string{"github"}, want: RunFlags{Server: "github"}},
+		{args: []string{"-"}, want: RunFlags{Server: "-"}},
+		{args: []string{"--read", "a", "--read=b", "--name", "x"}, want: RunFlags{PolicyFlags: PolicyFlags{Read: []string{"a", "b"}, Name: "x"}}},
+		{args: []string{"--name=x", "--name=y"}, want: RunFlags{PolicyFlags: PolicyFlags{Name: "y"}}},
+		{args: []string{"github", "--waive", "fs", "--log-level", "off"}, want: RunFlags{ConfigFlags: ConfigFlags{Waive: []string{"fs"}}, LogLevel: "off", Server: "github"}},
+		{args: []string{"--env=A=B"}, want: RunFlags{PolicyFlags: PolicyFlags{Env: []string{"A=B"}}}},
+		{args: []string{"--name=-x"}, want: RunFlags{PolicyFlags: PolicyFlags{Name: "-x"}}},
+		{args: []string{"--read", "-"}, want: RunFlags{PolicyFlags: PolicyFlags{Read: []string{"-"}}}},
+		{args: []string{"a", "b"}, err: "unexpected argument b"},
+		{args: []string{""}, err: "an argument is empty"},
+		{args: []string{"--read"}, err: "expected argument for flag --read"},
+		{args: []string{"--read", "--write", "x"}, err: "expected argument for flag --read, but got option --write"},
+		{args: []string{"--read", ""}, err: "--read has an empty value"},
+		{args: []string{"--read="}, err: "--read has an empty value"},
+		{args: []string{"--log-level=loud"}, err: `--log-level must be one of trace, debug, info, warn, error, off but got "loud"`},
+		{args: []string{"--reed=x"}, err: `unknown flag --reed, did you mean "--read"?`},
+		{args: []string{"-read", "x"}, err: `unknown flag -read, did you mean "--read"?`},
+		{args: []string{"-r"}, err: "unknown flag -r"},
+		{args: []string{"--probe"}, err: "unknown flag --probe"},
+	} {
+		got, err := ParseRun(append([]string{"run"}, c.args...))
+		switch {
+		case c.err != "":
+			if err == nil || !strings.HasPrefix(err.Error(), c.err) {
+				t.Errorf("%q: %v, want %s", c.args, err, c.err)
+			}
+		case err != nil || !reflect.DeepEqual(*got, c.want):
+			t.Errorf("%q: %+v, %v", c.args, got, err)
+		}
+	}
+}
+
+// TestFlagValuesVerbatim tests that a value reaches its field as it was typed, in both forms.
+func TestFlagValuesVerbatim(t *testing.T) {
+	const typed = `"a\n" = --x`
+	for _, flag := range (&RunFlags{}).Flags() {
+		if flag.Words != nil {
+			continue
+		}
+		for _, args := range [][]string{{"--" + flag.Name, typed}, {"--" + flag.Name + "=" + typed}} {
+			f := &RunFlags{}
+			if _, err := Parse(args, f.Flags()); err != nil {
+				t.Errorf("%q: %v", args, err)
+				continue
+			}
+			for _, g := range f.Flags() {
+				var values []string
+				if g.Many != nil {
+					values = *g.Many
+				} else if *g.One != "" {
+					values = []string{*g.One}
+				}
+				if want := g.Name == flag.Name; want != slices.Equal(values, []string{typed}) || !want && values != nil {
+					t.Errorf("%q: --%s is %q", args, g.Name, values)
+				}
+			}
+		}
+	}
+}
+
+// TestIsRun tests which command lines are sessions.
+func TestIsRun(t *testing.T) {
+	for line, want := range map[string]bool{
+		"run": true, "run x": true, "run -- npx": true, "run -- npx --help": true, "run --name x -- y": true,
+		"": false, "--": false, "-- run": false, "run --help": false, "run -h -- x": false, "help run": false, "check": false, "runs": false,
+	} {
+		if got := IsRun(strings.Fields(line)); got != want {
+			t.Errorf("%q: %v", line, got)
+		}
+	}
+}
+
+// FuzzParseRun tests that no command line makes the parser fail in another way than by an
+// error, and that it keeps every word.
+func FuzzParseRun(f *testing.F) {
+	for _, seed := range []string{"", "x", "--read\x00a", "--read=a\x00--", "-", "--", "---x", "--=\x00x", "--read\x00--write"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		args := append([]string{"run"}, strings.Split(line, "\x00")...)
+		got, err := ParseRun(args)
+		if (got == nil) == (err == nil) {
+			t.Fatalf("%q: %v, %v", args, got, err)
+		}
+		if err != nil {
+			return
+		}
+		length := len(got.Server)
+		for _, flag := range got.Flags() {
+			if flag.Many != nil {
+				length += len(strings.Join(*flag.Many, ""))
+			} else {
+				length += len(*flag.One)
+			}
+		}
+		if length > len(line) {
+			t.Errorf("%q: %+v has more than was given", args, got)
+		}
+	})
+}

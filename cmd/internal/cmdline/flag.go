@@ -1,0 +1,120 @@
+package cmdline
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy/config"
+)
+
+// Flag is a flag that takes a value. The value goes to One, or is appended to Many.
+type Flag struct {
+	Name  string // without the dashes
+	Value string // stands for the value in help texts, such as PATH
+	Usage string
+	Words []string // the values that are accepted; nil for all
+
+	One  *string
+	Many *[]string
+}
+
+// Set stores a value of the flag.
+func (f Flag) Set(value string) error {
+	switch {
+	case f.Words != nil && !slices.Contains(f.Words, value):
+		return fmt.Errorf("--%s must be one of %s but got %q", f.Name, strings.Join(f.Words, ", "), value)
+	case value == "":
+		// The default, which would apply otherwise, is not what the user asked for.
+		return fmt.Errorf("--%s has an empty value (from an unset variable?); leave the flag out to get its default", f.Name)
+	case f.Many != nil:
+		*f.Many = append(*f.Many, value)
+	default:
+		*f.One = value
+	}
+	return nil
+}
+
+// Parse stores the values of the flags in args and returns the other words.
+func Parse(args []string, flags []Flag) (words []string, err error) {
+	for i := 0; i < len(args); i++ {
+		if !isFlag(args[i]) {
+			if err := CheckArgument(args[i]); err != nil {
+				return nil, err
+			}
+			words = append(words, args[i])
+			continue
+		}
+		typed, value, given := strings.Cut(args[i], "=")
+		known := slices.IndexFunc(flags, func(f Flag) bool { return "--"+f.Name == typed })
+		if known < 0 {
+			names := []string{"help"}
+			for _, f := range flags {
+				names = append(names, f.Name)
+			}
+			return nil, UnknownFlag(typed, names)
+		}
+		if !given {
+			i++
+			if err := CheckValue(flags[known].Name, args[i:]); err != nil {
+				return nil, err
+			}
+			value = args[i]
+		}
+		if err := flags[known].Set(value); err != nil {
+			return nil, err
+		}
+	}
+	return words, nil
+}
+
+// isFlag reports whether an argument is a flag, and no value. A single dash is a value.
+func isFlag(arg string) bool {
+	switch {
+	case strings.HasPrefix(arg, "--"):
+		return len(arg) > 2 && arg[2] != '-'
+	default:
+		return len(arg) > 1 && arg[0] == '-'
+	}
+}
+
+// CheckValue returns an error if the arguments after a flag do not begin with its value. A
+// value that begins with a dash is given as --flag=-value.
+func CheckValue(flag string, after []string) error {
+	switch {
+	case len(after) == 0:
+		return fmt.Errorf("expected argument for flag --%s", flag)
+	case isFlag(after[0]):
+		return fmt.Errorf("expected argument for flag --%s, but got option %s", flag, after[0])
+	}
+	return nil
+}
+
+// CheckArgument returns an error for an empty argument.
+func CheckArgument(arg string) error {
+	if arg == "" {
+		return errors.New("an argument is empty (from an unset variable?); leave it out, or give it a value")
+	}
+	return nil
+}
+
+// UnknownFlag returns the error about a flag, as typed, that is none of names.
+func UnknownFlag(typed string, names []string) error {
+	return fmt.Errorf("unknown flag %s%s", typed, didYouMean("--", strings.TrimLeft(typed, "-"), names))
+}
+
+// UnknownCommand returns the error about a word that is no command.
+func UnknownCommand(word string) error {
+	if strings.HasPrefix(word, "-") {
+		return UnknownFlag(word, []string{"help", "version"})
+	}
+	return fmt.Errorf("unexpected argument %s%s", word, didYouMean("", word, Commands()))
+}
+
+func didYouMean(dashes, word string, names []string) string {
+	if near := config.Suggest(word, names); near != "" {
+		return fmt.Sprintf(", did you mean %q?", dashes+near)
+	}
+	return ""
+}

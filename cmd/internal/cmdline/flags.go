@@ -1,0 +1,77 @@
+package cmdline
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// PolicyFlags are the policy of a server whose command is given behind "--".
+type PolicyFlags struct {
+	Workspace                             string
+	Read, Write, Execute, Net, Env, Limit []string
+	Home, Startup, Name                   string
+}
+
+// Flags returns the flags, which set the fields of f.
+func (f *PolicyFlags) Flags() []Flag {
+	return []Flag{
+		{Name: "workspace", Value: "DIR", One: &f.Workspace, Usage: "The directory that relative paths start from and that the default policy grants. Default: the working directory."},
+		{Name: "read", Value: "PATH", Many: &f.Read, Usage: "Grant reading a file or directory. Repeatable. Any of --read, --write, --execute and --net replaces the default policy."},
+		{Name: "write", Value: "PATH", Many: &f.Write, Usage: "Grant reading and writing. Repeatable."},
+		{Name: "execute", Value: "PATH", Many: &f.Execute, Usage: "Grant reading and executing a program, or the programs in a directory. Repeatable; add --write to let the server change it."},
+		{Name: "net", Value: "HOST[:PORT]", Many: &f.Net, Usage: "Grant connections to a host. Repeatable."},
+		{Name: "env", Value: "NAME", Many: &f.Env, Usage: "Pass an environment variable (NAME or PREFIX*) to the server. Repeatable; keeps the default policy."},
+		{Name: "limit", Value: "KEY=NUMBER", Many: &f.Limit, Usage: "Set a limit, such as memory_mb=8192. Repeatable; keeps the default policy."},
+		{Name: "home", Value: "real", One: &f.Home, Usage: "private (default): the server gets a HOME of its own; real: the variable HOME names yours."},
+		{Name: "startup-timeout", Value: "SECS", One: &f.Startup, Usage: "How many seconds the first response of the server may take. Default: 60; 0 waits for ever."},
+		{Name: "name", Value: "NAME", One: &f.Name, Usage: "The name of the server, under which its private HOME and its records are kept. Default: derived from the command."},
+	}
+}
+
+// FirstSet returns the first flag that is set and means nothing for a configured server, or "".
+func (f *PolicyFlags) FirstSet() string {
+	for _, c := range f.Flags() {
+		if c.Name != "workspace" && (c.One != nil && *c.One != "" || c.Many != nil && *c.Many != nil) {
+			return "--" + c.Name
+		}
+	}
+	return ""
+}
+
+// ConfigFlags choose the configuration files and waive gaps.
+type ConfigFlags struct{ Config, Waive []string }
+
+// Flags returns the flags, which set the fields of f.
+func (f *ConfigFlags) Flags() []Flag {
+	return []Flag{
+		{Name: "config", Value: "FILE", Many: &f.Config, Usage: "Read only this configuration file. Repeatable; later files override earlier ones."},
+		{Name: "waive", Value: "AXIS", Many: &f.Waive, Usage: "Start even if this axis (" + Axes() + ") cannot be enforced. Repeatable; every start warns of it."},
+	}
+}
+
+// Axes returns the names of the axes, separated by commas.
+func Axes() string {
+	var names []string
+	for _, a := range policy.Axes() {
+		names = append(names, string(a))
+	}
+	return strings.Join(names, ", ")
+}
+
+// RunFlags are the flags and the argument of run.
+type RunFlags struct {
+	ConfigFlags
+	PolicyFlags
+	LogLevel, LogFile string
+	Server            string
+}
+
+// Flags returns the flags, which set the fields of f.
+func (f *RunFlags) Flags() []Flag {
+	return slices.Concat(f.ConfigFlags.Flags(), f.PolicyFlags.Flags(), []Flag{
+		{Name: "log-level", Value: "LEVEL", One: &f.LogLevel, Words: []string{"trace", "debug", "info", "warn", "error", "off"}, Usage: "Write a log about mcp-jail itself: trace, debug, info, warn, error or off (default)."},
+		{Name: "log-file", Value: "FILE", One: &f.LogFile, Usage: "Append the log to a file instead of standard error. The default level is then info."},
+	})
+}

@@ -1,0 +1,143 @@
+package commands
+
+import (
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// completion returns the command that prints the script for a shell.
+func (x *front) completion() *cobra.Command {
+	shells := map[string]func(root *cobra.Command) error{
+		"bash": func(root *cobra.Command) error { return root.GenBashCompletionV2(x.console.Out, true) },
+		"zsh":  func(root *cobra.Command) error { return root.GenZshCompletion(x.console.Out) },
+		"fish": func(root *cobra.Command) error { return root.GenFishCompletion(x.console.Out, true) },
+	}
+	names := []string{"bash", "zsh", "fish"}
+	var cmd *cobra.Command
+	cmd = x.command("completion SHELL", "Print the script that completes mcp-jail's command line in a shell.", 1, false, func(args []string) error {
+		print := shells[firstOf(args)]
+		if print == nil {
+			return target.UsageErrorf("mcp-jail completion: name a shell, one of %s", strings.Join(names, ", "))
+		}
+		return print(cmd.Root())
+	})
+	cmd.Long = `SHELL is bash, zsh or fish. The script asks mcp-jail for commands, flags, the
+servers of the configuration and those that have records. Packages install it.
+In bash it needs the package bash-completion.`
+	cmd.Example = `    source <(mcp-jail completion bash)
+    mcp-jail completion zsh >~/.local/share/zsh/site-functions/_mcp-jail
+    mcp-jail completion fish >~/.config/fish/completions/mcp-jail.fish`
+	cmd.ValidArgsFunction = proposeOne(names)
+	return cmd
+}
+
+// complete answers the script of a shell.
+func complete(args []string, c terminal.Console) int {
+	x := &front{console: c}
+	x.server.Given = slices.Contains(args[:len(args)-1], "--") // the last word is being typed
+	root := x.root()
+	root.SetArgs(args)
+	return target.Report(c, root.Execute())
+}
+
+// proposals returns what a shell may propose for the value of a flag: nil means files.
+func proposals(f cmdline.Flag) cobra.CompletionFunc {
+	words := func(words []string) cobra.CompletionFunc {
+		return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
+	}
+	switch f.Name {
+	case "config", "read", "write", "execute", "log-file":
+		return nil
+	case "workspace":
+		return cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)
+	case "waive":
+		return words(strings.Split(cmdline.Axes(), ", "))
+	case "home":
+		return words([]string{"private", "real"})
+	case "env":
+		return words(variableNames())
+	}
+	return words(f.Words)
+}
+
+// proposeOne proposes the words for the first argument, and nothing for the others.
+func proposeOne(words []string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return words, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// proposeTools proposes the tools of the server on the command line that have a table.
+func proposeTools(f *cmdline.ConfigFlags) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		files, err := target.ExpandHome(f.Config)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		cfg, err := config.Load(config.LoadOptions{Files: files})
+		if err != nil || cfg.Servers[firstOf(args)] == nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return cfg.DeclaredTools(firstOf(args)), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// variableNames returns the names of the variables that are set.
+func variableNames() (names []string) {
+	for _, v := range os.Environ() {
+		name, _, _ := strings.Cut(v, "=")
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// proposeServers proposes the configured servers, with their commands as descriptions, and
+// files behind "--".
+func (x *front) proposeServers(f *cmdline.ConfigFlags) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if x.server.Given {
+			return nil, cobra.ShellCompDirectiveDefault
+		}
+		files, err := target.ExpandHome(f.Config)
+		if err != nil || len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		cfg, err := config.Load(config.LoadOptions{Files: files})
+		if err != nil { // check says what is wrong
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		var names []string
+		for _, name := range cfg.ServerNames() {
+			names = append(names, cobra.CompletionWithDesc(name, terminal.Printable(cfg.Servers[name].Command)))
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// proposeRecords proposes the servers that have records.
+func proposeRecords(_ *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
+	host, err := hostfs.LocalHost()
+	if err != nil || len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	for _, s := range listRecords(host) {
+		if records.CheckPrivate(host, s.Server) == nil {
+			names = append(names, s.Server)
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}

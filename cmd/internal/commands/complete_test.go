@@ -1,0 +1,114 @@
+package commands
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+)
+
+// said returns what a command line prints.
+func said(t *testing.T, args ...string) (stdout string, status int) {
+	t.Helper()
+	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	status = Main(args, terminal.Console{In: null, Out: out, Err: null})
+	b, err := os.ReadFile(out.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b), status
+}
+
+// TestComplete tests which words a shell is told for a command line.
+func TestComplete(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	for _, name := range []string{"XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"} {
+		t.Setenv(name, "")
+	}
+	t.Setenv("A_TOKEN", "secret")
+	t.Chdir(home)
+	testkit.WriteFile(t, "c.toml", "version = 1\n[servers.github]\ncommand = \"gh-server\"\n[servers.notes]\ncommand = \"notes\"\nstateful = false\n[[servers.notes.tools.search.access.fs]]\npath = \".\"\nread = true\n")
+	testkit.PlantBelow(t, filepath.Join(home, ".local/state/mcp-jail/servers"), "used/last.json")
+	for _, c := range []struct {
+		typed      string // the last word is being typed
+		want, none string // lines of the answer, separated by spaces, and one that may not be there
+	}{
+		{"ch", "check", "run"},
+		{"", "run check plan doctor why trust untrust version completion help", "__complete"},
+		{"run --config c.toml ", "github notes", "used"},
+		{"plan --config c.toml --read /x ", "github notes", ""},
+		{"plan --config c.toml github ", "", "notes"},
+		{"plan --config nowhere.toml ", "", "github"},
+		{"why ", "used", "github"},
+		{"run --wa", "--waive", "--read"},
+		{"run --waive ", "fs net env limits", "private"},
+		{"run --waive=n", "--waive=net", ""},
+		{"run --home ", "private real", ""},
+		{"run --log-level ", "trace off", ""},
+		{"run --env A_T", "A_TOKEN", "secret"},
+		{"check --format ", "text json", ""},
+		{"completion ", "bash zsh fish", "powershell"},
+		{"plan --config c.toml notes --tool ", "search", ""},
+		{"plan --config c.toml github --tool ", ":4", "search"},
+		{"help ", "run why", ""},
+		{"help run ", ":4", "run"},
+		{"version ", ":4", "c.toml"}, // 4 is no file, 0 is any
+		{"run -- npx ", ":0", "github"},
+		{"check ", ":0", "github"},
+	} {
+		words := strings.Split(c.typed, " ")
+		out, status := said(t, append([]string{"__complete"}, words...)...)
+		var got []string
+		for line := range strings.Lines(out) {
+			word, _, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+			got = append(got, word)
+		}
+		answer := " " + strings.Join(got, " ") + " "
+		for _, word := range strings.Fields(c.want) {
+			if !strings.Contains(answer, " "+word+" ") && !strings.Contains(answer, " "+strings.TrimPrefix(word, "--waive=")+" ") {
+				t.Errorf("%q: %s is not proposed: %s", c.typed, word, answer)
+			}
+		}
+		if c.none != "" && strings.Contains(answer, " "+c.none+" ") || status != target.ExitOK {
+			t.Errorf("%q: status %d, %s", c.typed, status, answer)
+		}
+	}
+}
+
+// TestCompletionScripts tests that each shell accepts its script, which asks mcp-jail.
+func TestCompletionScripts(t *testing.T) {
+	for _, shell := range []string{"bash", "zsh", "fish"} {
+		script, status := said(t, "completion", shell)
+		if status != target.ExitOK || !strings.Contains(script, "__complete") || !strings.Contains(script, "mcp-jail") || strings.Contains(script, "mcp-jail-cli") {
+			t.Errorf("%s: status %d, %s", shell, status, script)
+		}
+		if _, err := exec.LookPath(shell); err != nil {
+			continue
+		}
+		cmd := exec.Command(shell, "-n")
+		cmd.Stdin = strings.NewReader(script)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v: %s", shell, err, out)
+		}
+	}
+	for _, args := range [][]string{{"completion"}, {"completion", "tcsh"}} {
+		if out, status := said(t, args...); status != target.ExitUsage || out != "" {
+			t.Errorf("%q: status %d, %q", args, status, out)
+		}
+	}
+}

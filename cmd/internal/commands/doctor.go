@@ -1,0 +1,219 @@
+package commands
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/confine/egress/tlsworker"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
+)
+
+type doctorCmd struct {
+	format   string
+	apparmor bool
+}
+
+func (x *front) doctor() *cobra.Command {
+	d := &doctorCmd{}
+	cmd := x.command("doctor [flags]", "Show which kernel features jails can use here, and build a jail to test them.", 0, false, func([]string) error { return d.Run(x.console) })
+	cmd.Long = `Asks the kernel for each feature that jails use, then builds a jail and runs a
+program in it. The exit status is 3 if that fails.
+
+If AppArmor forbids user namespaces (Ubuntu 23.10 and newer), allow them for
+mcp-jail alone:
+
+    mcp-jail doctor --apparmor | sudo tee /etc/apparmor.d/mcp-jail
+    sudo apparmor_parser -r /etc/apparmor.d/mcp-jail`
+	addFlags(cmd, formatFlag(&d.format))
+	cmd.Flags().BoolVar(&d.apparmor, "apparmor", false, "Only print the AppArmor profile that allows this program to create user namespaces.")
+	return cmd
+}
+
+// featurePurposes says what each feature is for, in the order of
+// confine.Features.List.
+var featurePurposes = map[string]string{
+	"landlock":       "second wall: files, signals, abstract sockets",
+	"seccomp":        "filter of system calls",
+	"seccomp_notify": "a supervisor that system calls can be handed to",
+	"seccomp_tsync":  "one filter for all threads",
+	"userns":         "first wall: namespaces without root",
+	"mount_api":      "mounts by descriptor",
+	"fresh_proc":     "a /proc of the jail's own",
+	"ptrace_scope":   "the supervisor may read the arguments of calls",
+	"pid_max":        "limit of processes for root",
+	"pidfd_getfd":    "granted hosts where there are no namespaces",
+	"cgroup":         "limits that the kernel holds",
+	"overlay":        "what the server keeps, in the HOME of each call",
+	"egress":         "granted hosts and no others",
+	"requests":       "of granted hosts: paths, methods, secrets",
+}
+
+// optionalFeatures are the features without which a jail still enforces what it claims.
+var optionalFeatures = map[string]bool{"seccomp_notify": true, "fresh_proc": true, "ptrace_scope": true, "pid_max": true, "pidfd_getfd": true, "cgroup": true, "overlay": true, "egress": true, "requests": true}
+
+func (d *doctorCmd) Run(c terminal.Console) error {
+	if d.apparmor {
+		return printApparmorProfile(c)
+	}
+	features := confine.Probe()
+	trial, egress := tryJail(confine.Launcher{}), tryEgress()
+	if d.format == "json" {
+		out := struct {
+			Features confine.Features `json:"features"`
+			Egress   confine.Feature  `json:"egress"`   // allow-lists of hosts
+			Requests confine.Feature  `json:"requests"` // rules about paths, methods and secrets
+			Jail     string           `json:"jail"`
+			Holds    bool             `json:"holds"`
+			Waive    []policy.Axis    `json:"waive,omitempty"` // the axes to waive for a jail without namespaces
+			Gaps     []confine.Gap    `json:"gaps,omitempty"`
+		}{features, egress, findTLSProgram(), "a program ran in a jail that tested itself", trial == nil, nil, nil}
+		if trial != nil {
+			out.Jail = trial.Error()
+			out.Waive, out.Gaps = tryHostNamespaces(trial)
+		}
+		b, _ := json.MarshalIndent(out, "", "  ")
+		c.Printf("%s\n", b)
+	} else {
+		report(c, features, egress, trial)
+	}
+	if trial != nil {
+		return target.ReportedStatus(target.ExitHost)
+	}
+	return nil
+}
+
+func report(c terminal.Console, features confine.Features, egress confine.Feature, trial error) {
+	c.Printf("%s %s %s, user %d\n\n", features.OS, features.Kernel, features.Arch, os.Getuid())
+	var table strings.Builder
+	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
+	lines := append(features.List(), confine.NamedFeature{Name: "egress", Feature: egress}, confine.NamedFeature{Name: "requests", Feature: findTLSProgram()})
+	for _, f := range lines {
+		mark := map[confine.Answer]string{confine.Yes: "yes", confine.No: "no", confine.Unknown: "?"}[f.Answer]
+		detail := f.Detail
+		if f.Answer != confine.Yes && optionalFeatures[f.Name] {
+			detail += " (optional)"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", mark, f.Name, featurePurposes[f.Name], detail)
+	}
+	w.Flush()
+	c.Printf("%s", &table)
+	for _, f := range lines {
+		if f.Answer == confine.No && f.Fix != "" {
+			c.Printf("\n%s: %s\n", f.Name, f.Fix)
+		}
+	}
+	if trial != nil {
+		c.Printf("\n%s\n%s\n", c.Paint(terminal.Red, "no jail can be built here that holds the default policy:"), trial)
+		if axes, _ := tryHostNamespaces(trial); axes != nil {
+			c.Printf("\n%s: a program ran in it, which tested itself from inside\n", c.Paint(terminal.Yellow, "a jail without namespaces, which holds the rest, can be built"))
+		}
+		return
+	}
+	c.Printf("\n%s: a program ran in a jail that tested itself from inside\n", c.Paint(terminal.Green, "this host can enforce the default policy"))
+}
+
+// tryHostNamespaces tries a jail without namespaces after one with namespaces was refused.
+// It returns the axes that have to be waived for it, or nil if it cannot be built either.
+func tryHostNamespaces(refused error) ([]policy.Axis, []confine.Gap) {
+	var gaps *confine.GapError
+	if !errors.As(refused, &gaps) || gaps.HostNamespaces.Answer != confine.No {
+		return nil, nil
+	}
+	if gaps.Waive == nil || tryJail(confine.Launcher{Waive: gaps.Waive}) != nil {
+		return nil, gaps.Gaps
+	}
+	return gaps.Waive, gaps.Gaps
+}
+
+// tryEgress starts a program with a granted host. The program does not connect to it.
+func tryEgress() confine.Feature {
+	err := tryJail(confine.Launcher{}, "example.org")
+	var gaps *confine.GapError
+	switch {
+	case err == nil:
+		return confine.Feature{Answer: confine.Yes, Detail: "sockets handed out of the jail"}
+	case errors.As(err, &gaps):
+		for _, g := range gaps.Gaps {
+			if g.Axis == policy.AxisNet {
+				return confine.Feature{Answer: confine.No, Detail: g.Why}
+			}
+		}
+		if gaps.HostNamespaces.Answer == confine.No && gaps.Waive != nil && tryJail(confine.Launcher{Waive: gaps.Waive}, "example.org") == nil {
+			return confine.Feature{Answer: confine.Yes, Detail: "sockets made by a supervisor"}
+		}
+	}
+	return confine.Feature{Answer: confine.No, Detail: "no jail can be built"}
+}
+
+// findTLSProgram looks for mcp-jail-tls as a start would for a server that may write
+// nothing.
+func findTLSProgram() confine.Feature {
+	self, _ := os.Executable()
+	program, err := tlsworker.Find(self, os.Getenv("PATH"), func(string, policy.Rights) (policy.Writer, bool) { return policy.Writer{}, false })
+	switch {
+	case errors.Is(err, tlsworker.ErrMissing):
+		return confine.Feature{Answer: confine.No, Detail: tlsworker.ErrMissing.Error(), Fix: "install mcp-jail-tls beside mcp-jail, from the same build"}
+	case err != nil:
+		return confine.Feature{Answer: confine.No, Detail: err.Error()}
+	}
+	return confine.Feature{Answer: confine.Yes, Detail: program}
+}
+
+// tryJail runs a program in a jail. Its policy is the default policy without a workspace, or
+// grants only hosts if there are any.
+func tryJail(launcher confine.Launcher, hosts ...string) error {
+	host, err := hostfs.LocalHost()
+	if err != nil {
+		return err
+	}
+	p, err := config.FromCommandLine(config.CommandLineOptions{Command: []string{"true"}, Name: "doctor", Home: "real", Net: hosts})
+	if err != nil {
+		return err
+	}
+	host.Dir = "/"
+	profile, _, err := resolve.Resolve(p, host)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	t := &target.Target{Policy: p, Host: host}
+	process, err := t.Start(ctx, profile, func(p *policy.Profile) (*confine.Process, error) { return launcher.Start(ctx, p, confine.Stdio{}) })
+	if err != nil {
+		return err
+	}
+	exit, err := process.Wait()
+	if err == nil && exit != (confine.Exit{}) {
+		err = errors.New("the program in the jail failed")
+	}
+	return err
+}
+
+// kernelSummary returns the line of `version` about the running kernel.
+func kernelSummary() string {
+	f := confine.Probe()
+	s := f.OS + " " + f.Kernel
+	for _, n := range f.List() {
+		if n.Answer == confine.Yes {
+			s += ", " + n.Name
+			if n.Name == "landlock" {
+				s += fmt.Sprintf(" %d", f.LandlockABI)
+			}
+		}
+	}
+	return s
+}

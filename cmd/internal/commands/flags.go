@@ -1,0 +1,111 @@
+package commands
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+)
+
+// textFlag is a flag of package cmdline as the library wants it.
+type textFlag struct{ cmdline.Flag }
+
+func (f textFlag) String() string { return "" } // no default: the usage names it
+
+func (f textFlag) Type() string { return f.Value }
+
+// addFlags adds flags with values to a command, and the words that a shell may propose for
+// them.
+func addFlags(cmd *cobra.Command, flags ...cmdline.Flag) {
+	for _, f := range flags {
+		addFlag(cmd, f, proposals(f))
+	}
+}
+
+// addFlag adds a flag. Without propose the shell proposes files.
+func addFlag(cmd *cobra.Command, f cmdline.Flag, propose cobra.CompletionFunc) {
+	cmd.Flags().Var(textFlag{f}, f.Name, f.Usage)
+	if propose == nil {
+		return
+	}
+	if err := cmd.RegisterFlagCompletionFunc(f.Name, propose); err != nil {
+		panic(err) // the flag has just been added
+	}
+}
+
+// formatFlag returns the flag that selects text or JSON.
+func formatFlag(format *string) cmdline.Flag {
+	return cmdline.Flag{Name: "format", Value: "json", One: format, Words: []string{"text", "json"}, Usage: "text (default) or json."}
+}
+
+// durationFlag is a flag whose value is a duration.
+type durationFlag struct{ value *time.Duration }
+
+func (f durationFlag) String() string { return "" }
+
+func (f durationFlag) Type() string { return "60s" }
+
+func (f durationFlag) Set(text string) error {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return fmt.Errorf("invalid argument for flag --timeout: %s; write it like 60s or 2m", strings.TrimPrefix(err.Error(), "time: "))
+	}
+	*f.value = d
+	return nil
+}
+
+// flagError rewords an error of the library.
+func flagError(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	var missing *pflag.ValueRequiredError
+	var invalid *pflag.InvalidValueError
+	switch {
+	case errors.As(err, &unknown):
+		typed := "--" + unknown.GetSpecifiedName()
+		if short := unknown.GetSpecifiedShortnames(); short != "" {
+			typed = "-" + short
+		}
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		return cmdline.UnknownFlag(typed, names)
+	case errors.As(err, &missing):
+		return cmdline.CheckValue(missing.GetSpecifiedName(), nil)
+	case errors.As(err, &invalid) && errors.Is(err, strconv.ErrSyntax):
+		return fmt.Errorf("--%s must be true or false but got %q", invalid.GetFlag().Name, invalid.GetValue())
+	case errors.As(err, &invalid):
+		return invalid.Unwrap()
+	}
+	return err
+}
+
+// checkWords returns an error for an empty argument, and for a flag in the place of the value
+// of another, which the library would take for that value.
+func checkWords(flags *pflag.FlagSet, args []string) error {
+	for i := 0; i < len(args); i++ {
+		name, isFlag := strings.CutPrefix(args[i], "--")
+		if !isFlag {
+			if err := cmdline.CheckArgument(args[i]); err != nil {
+				return err
+			}
+			continue
+		}
+		f := flags.Lookup(name)
+		if f == nil || f.NoOptDefVal != "" {
+			continue
+		}
+		i++
+		if _, mayBeNegative := f.Value.(durationFlag); mayBeNegative {
+			continue
+		}
+		if err := cmdline.CheckValue(name, args[i:]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

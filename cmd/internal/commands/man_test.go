@@ -1,0 +1,45 @@
+package commands
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+	"github.com/spf13/pflag"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+)
+
+// TestManPages compares the manual pages in packaging/man with those that the commands give.
+// With -update it writes them.
+func TestManPages(t *testing.T) {
+	root := (&front{}).root()
+	root.DisableAutoGenTag = true
+	pages := []*cobra.Command{root}
+	for _, cmd := range root.Commands() {
+		if cmd.Name() != "help" {
+			pages = append(pages, cmd)
+		}
+	}
+	for _, cmd := range pages {
+		var page bytes.Buffer
+		// The date is that of the format of these pages: a release does not change it.
+		date := time.Date(2026, time.November, 1, 0, 0, 0, 0, time.UTC)
+		header := &doc.GenManHeader{Title: strings.ToUpper(strings.ReplaceAll(cmd.CommandPath(), " ", "-")), Section: "1", Source: "mcp-jail", Manual: "mcp-jail", Date: &date}
+		if err := doc.GenMan(cmd, header, &page); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(page.String(), "Auto generated") {
+			t.Errorf("%s: the page has the date of its generation", cmd.Name())
+		}
+		text := page.String()
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { // the library leaves the names of values out
+			text = strings.ReplaceAll(text, "--"+f.Name+"\\fP=\n", "--"+f.Name+"\\fP=\\fI"+f.Value.Type()+"\\fP\n")
+			text = strings.ReplaceAll(text, "--"+f.Name+"\\fP[=false]\n", "--"+f.Name+"\\fP\n")
+		})
+		testkit.Golden(t, "../../../../packaging/man/"+strings.ReplaceAll(cmd.CommandPath(), " ", "-")+".1", text)
+	}
+}

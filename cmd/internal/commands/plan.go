@@ -1,0 +1,224 @@
+package commands
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
+)
+
+type planCmd struct {
+	cmdline.ConfigFlags
+	cmdline.PolicyFlags
+	format, tool, serverName string
+}
+
+func (x *front) plan() *cobra.Command {
+	p := &planCmd{}
+	cmd := x.command("plan [flags] [SERVER | -- COMMAND [ARG...]]", "Show what a server may do, path by path, and what enforces it. Starts nothing.", 1, true, func(args []string) error {
+		p.serverName = firstOf(args)
+		return p.Run(x.console, x.server)
+	})
+	cmd.Long = `SERVER is the name of a configured server. Without it, give a command behind --.
+The exit status is 3 if this host cannot enforce the plan.`
+	cmd.Example = `    mcp-jail plan github
+    mcp-jail plan --read ~/notes -- notes-server ~/notes`
+	addFlags(cmd, p.ConfigFlags.Flags()...)
+	addFlags(cmd, p.PolicyFlags.Flags()...)
+	addFlags(cmd, formatFlag(&p.format))
+	tool := cmdline.Flag{Name: "tool", Value: "TOOL", One: &p.tool, Usage: "Show the plan of this tool of a stateless server."}
+	addFlag(cmd, tool, proposeTools(&p.ConfigFlags))
+	cmd.ValidArgsFunction = x.proposeServers(&p.ConfigFlags)
+	return cmd
+}
+
+func (p *planCmd) Run(c terminal.Console, server cmdline.Server) error {
+	if p.serverName == "" && len(server.Argv) == 0 {
+		return target.UsageErrorf("name a configured server, or give a command behind --\n  mcp-jail plan SERVER\n  mcp-jail plan [flags] -- COMMAND [ARG...]")
+	}
+	t, err := target.Resolve(p.ConfigFlags, p.PolicyFlags, p.serverName, p.tool, server)
+	if err != nil {
+		return err
+	}
+	if p.tool != "" && !slices.Contains(t.Config.DeclaredTools(t.Policy.Server), p.tool) {
+		t.Warnings = append(t.Warnings, undeclaredToolWarning(t, p.tool))
+	}
+	plan, err := t.Compile()
+	var gaps *confine.GapError // nil if no gap is open
+	if err != nil && !errors.As(err, &gaps) {
+		return err
+	}
+	tools, worst := declaredTools(t)
+	if p.format == "json" {
+		c.Printf("%s", planJSON(t, plan, tools))
+	} else {
+		c.Printf("%s", planText(c, t, plan, gaps, tools))
+	}
+	if gaps != nil {
+		worst = target.ExitHost
+	}
+	if worst != target.ExitOK {
+		return target.ReportedStatus(worst)
+	}
+	return nil
+}
+
+// planJSON returns a plan as JSON.
+func planJSON(t *target.Target, plan *confine.Plan, tools []toolReport) []byte {
+	out := struct {
+		Profile        *policy.Profile       `json:"profile"`
+		Enforced       []confine.Enforcement `json:"enforced"`
+		Gaps           []confine.Gap         `json:"gaps"`
+		Notes          []string              `json:"notes"`
+		Warnings       []string              `json:"warnings"`
+		HostNamespaces *confine.Feature      `json:"without_namespaces,omitempty"` // why user namespaces are refused
+		Tools          []toolReport          `json:"tools,omitempty"`
+	}{t.Profile, nonNil(plan.Enforced), nonNil(plan.Gaps), nonNil(plan.Notes), t.WarningTexts(), nil, tools}
+	if plan.HostNamespaces.Answer == confine.No {
+		out.HostNamespaces = &plan.HostNamespaces
+	}
+	b, err := json.MarshalIndent(out, "", "  ")
+	if err != nil {
+		panic(err) // it has no types that cannot be encoded
+	}
+	return append(diagnostics.EscapeJSON(b), '\n')
+}
+
+// nonNil returns s, or an empty slice for nil, which JSON shows as [] and not null.
+func nonNil[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}
+
+// planWidth is the width of a plan.
+const planWidth = 100
+
+// writeWrapped writes items separated by commas, in lines of at most planWidth bytes.
+func writeWrapped(b *strings.Builder, indent string, items []string) {
+	room := 0
+	for i, item := range items {
+		item = terminal.Printable(item)
+		switch {
+		case i == 0, room < len(item)+2:
+			if i > 0 {
+				b.WriteString(",\n")
+			}
+			b.WriteString(indent + item)
+			room = planWidth - len(indent) - len(item)
+		default:
+			b.WriteString(", " + item)
+			room -= len(item) + 2
+		}
+	}
+	if len(items) > 0 {
+		b.WriteByte('\n')
+	}
+}
+
+func describePolicy(p *policy.Policy) string {
+	s := "stateful: one process for the session"
+	if !p.Stateful {
+		s = "stateless: a fresh process for every call"
+	}
+	switch {
+	case p.Tool != "":
+		s += ", tool " + p.Tool
+	case !p.Stateful:
+		return s + "; requests other than calls run under the default policy"
+	}
+	if p.Default {
+		return s + "; the default policy"
+	}
+	return s + "; " + p.Where
+}
+
+func enforcedBy(plan *confine.Plan, axis policy.Axis) string {
+	var how []string
+	for _, e := range plan.Enforced {
+		if e.Axis == axis && !slices.Contains(how, e.By) {
+			how = append(how, e.By)
+		}
+	}
+	if how == nil {
+		return "not enforced"
+	}
+	return strings.Join(how, "; ")
+}
+
+func entryName(e policy.Entry) string {
+	outside := strings.HasPrefix(e.Named, "~") || strings.HasPrefix(e.Named, "/")
+	if outside && e.Origin == policy.OriginRule && path.Clean(e.Named) != e.Path {
+		return e.Named + " -> " + e.Path
+	}
+	return e.Path
+}
+
+func originText(e policy.Entry) string {
+	switch e.Origin {
+	case policy.OriginBaseline:
+		return "baseline"
+	case policy.OriginHome:
+		if e.Ephemeral {
+			return "private home, a copy that is thrown away"
+		}
+		return "private home"
+	case policy.OriginSensitive:
+		if e.Named == resolve.HostSocket {
+			return e.Rule
+		}
+		return "sensitive"
+	case policy.OriginProtected:
+		return "protected"
+	}
+	return e.Rule
+}
+
+func remarkTexts(p *policy.Policy) []string { return target.WarningTexts(p.Remarks()) }
+
+func gapTexts(gaps []confine.Gap) []string {
+	var out []string
+	for _, g := range gaps {
+		s := fmt.Sprintf("%s: %s: %s", g.Axis, g.What, g.Why)
+		if g.Fix != "" && g.Fix != confine.FixNamespaces {
+			s += "\n" + g.Fix
+		}
+		if g.Waived {
+			s = "(waived) " + s
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// namespaceAdvice says why user namespaces are refused, and both ways to proceed.
+func namespaceAdvice(plan *confine.Plan, open *confine.GapError) []string {
+	if plan.HostNamespaces.Answer != confine.No {
+		return nil
+	}
+	out := []string{"user namespaces are refused: " + plan.HostNamespaces.Detail + "\n" + plan.HostNamespaces.Fix}
+	if open != nil && open.Waive != nil {
+		out = append(out, confine.WaiveLine(open.Waive))
+	}
+	return out
+}
+
+func truncate(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return s[:n] + "…"
+}

@@ -1,0 +1,67 @@
+package commands
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+)
+
+// TestMessagesNameSubcommands tests that all subcommands which messages name exist.
+func TestMessagesNameSubcommands(t *testing.T) {
+	root := filepath.Join("..", "..", "..")
+	known := map[string]bool{}
+	for _, name := range cmdline.Commands() {
+		known[name] = true
+	}
+	advice := regexp.MustCompile("(?:`|  )mcp-jail ([a-z]+)")
+	found := 0
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() && (d.Name() == "node_modules" || d.Name() == ".git") {
+			return filepath.SkipDir
+		}
+		if filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		b, err := os.ReadFile(path)
+		for _, m := range advice.FindAllSubmatch(b, -1) {
+			if found++; !known[string(m[1])] {
+				t.Errorf("%s speaks of %s, and there is no such command", path, m[0])
+			}
+		}
+		return err
+	})
+	if err != nil || found == 0 {
+		t.Fatalf("%d found, %v", found, err)
+	}
+}
+
+// TestCommands tests that both programs have the same list of commands, and that each has a
+// help text whose lines fit a terminal, and an example.
+func TestCommands(t *testing.T) {
+	root := (&front{}).root()
+	var names []string
+	for _, cmd := range root.Commands() {
+		names = append(names, cmd.Name())
+		text := helpText(cmd)
+		for line := range strings.Lines(text) {
+			if len(line) > 100 {
+				t.Errorf("%s: a line has %d bytes: %s", cmd.Name(), len(line), line)
+			}
+		}
+		if !strings.HasPrefix(text, "Usage: mcp-jail "+cmd.Name()) {
+			t.Errorf("%s: %s", cmd.Name(), text)
+		}
+	}
+	want := cmdline.Commands()
+	slices.Sort(names)
+	slices.Sort(want)
+	if !slices.Equal(names, want) {
+		t.Errorf("the commands are %q, and package cmdline has %q", names, want)
+	}
+}

@@ -1,0 +1,203 @@
+package commands
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+type whyCmd struct {
+	format string
+	list   bool
+	server string
+}
+
+func (x *front) why() *cobra.Command {
+	w := &whyCmd{}
+	cmd := x.command("why [flags] [SERVER]", "Explain what failed or was refused in the last session of a server, and how to grant it.", 1, false, func(args []string) error {
+		w.server = firstOf(args)
+		return w.Run(x.console)
+	})
+	cmd.Long = `SERVER is the name of a server, the beginning of its name, or its package.
+Default: the server whose session ended last.
+
+A session is recorded when the server fails or is refused something, and when it
+ends. The record has names, the last lines of the server's stderr and, if it
+proposes a line for the client, the server's arguments, without the values of
+granted variables. If a later session has no record, why says so first. If
+nothing failed in the session, why also shows the last failure before it.`
+	cmd.Example = `    mcp-jail why
+    mcp-jail why github
+    mcp-jail why @modelcontextprotocol/server-filesystem
+    mcp-jail why --list`
+	addFlags(cmd, formatFlag(&w.format))
+	cmd.Flags().BoolVar(&w.list, "list", false, "List the servers that have records, the latest session first.")
+	cmd.ValidArgsFunction = proposeRecords
+	return cmd
+}
+
+func (w *whyCmd) Run(c terminal.Console) error {
+	host, err := hostfs.LocalHost()
+	if err != nil {
+		return err
+	}
+	sessions := listRecords(host)
+	if w.list {
+		if w.server != "" {
+			return target.UsageErrorf("--list shows all servers; leave %s out", w.server)
+		}
+		return w.printList(c, host, sessions)
+	}
+	s, others, err := findServer(sessions, w.server)
+	if err != nil {
+		return err
+	}
+	if len(others) > 0 {
+		fmt.Fprintf(c.Err, "showing the latest of %d servers that match %q; the others: %s\n", len(others)+1, w.server, terminal.Printable(strings.Join(others, ", ")))
+	}
+	if err := records.CheckPrivate(host, s.Server); err != nil {
+		return err
+	}
+	record, err := records.Load(host, s.Server)
+	if err != nil {
+		return err
+	}
+	if w.format == "json" {
+		b, err := record.Encode()
+		if err != nil {
+			return err
+		}
+		c.Printf("%s", b)
+		return nil
+	}
+	c.Printf("%s", record.Text())
+	return nil
+}
+
+// serverRecords describes the records of one server.
+type serverRecords struct {
+	Server string     `json:"server"`
+	Last   time.Time  `json:"last"`             // when the last session ended, or one without a record started
+	Failed *time.Time `json:"failed,omitempty"` // when the last session with a failure started
+
+	file string
+}
+
+// listRecords returns the servers that have records, the latest session first.
+func listRecords(host hostfs.Host) (all []serverRecords) {
+	dirs, _ := filepath.Glob(filepath.Dir(records.File(host, "*")))
+	for _, dir := range dirs {
+		s := serverRecords{Server: filepath.Base(dir), file: filepath.Join(dir, filepath.Base(records.File(host, "")))}
+		if st, err := os.Stat(s.file); err == nil {
+			s.Last = st.ModTime()
+		}
+		if m, ok := records.MarkerBeside(s.file).Read(); ok && m.LastActivity().After(s.Last) {
+			s.Last = m.LastActivity()
+		}
+		if !s.Last.IsZero() {
+			all = append(all, s)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b serverRecords) int { return b.Last.Compare(a.Last) })
+	return all
+}
+
+// findServer returns the server with this name. Without one it returns the latest server
+// whose name begins with it, or was derived from a package of this name; others are the
+// other such servers.
+func findServer(all []serverRecords, name string) (found serverRecords, others []string, err error) {
+	switch {
+	case len(all) == 0 && name == "":
+		return found, nil, errors.New("there is no record: no server was run yet")
+	case name == "":
+		return all[0], nil, nil
+	}
+	var names []string
+	for _, s := range all {
+		if s.Server == name {
+			return s, nil, nil
+		}
+		names = append(names, s.Server)
+	}
+	for _, begin := range []string{name, config.PackageName(name)} {
+		for _, s := range all {
+			switch {
+			case begin == "" || !strings.HasPrefix(s.Server, begin):
+			case found.Server == "":
+				found = s
+			default:
+				others = append(others, s.Server)
+			}
+		}
+		if found.Server != "" {
+			return found, others, nil
+		}
+	}
+	hint := ""
+	if near := config.Suggest(name, append(slices.Clone(names), withoutHashes(names)...)); near != "" {
+		hint = fmt.Sprintf("; did you mean %q?", near)
+	} else if len(names) > 0 {
+		hint = "; mcp-jail why --list  shows all recorded servers"
+	}
+	return found, nil, fmt.Errorf("there is no record of a session of server %q%s", name, hint)
+}
+
+// withoutHashes returns names made by policy.DefaultName, without the hash of the command.
+func withoutHashes(names []string) (out []string) {
+	for _, n := range names {
+		if i := strings.LastIndexByte(n, '-'); i > 0 && len(n)-i == 17 {
+			out = append(out, n[:i])
+		}
+	}
+	return out
+}
+
+// printList prints the recorded servers.
+func (w *whyCmd) printList(c terminal.Console, host hostfs.Host, all []serverRecords) error {
+	for i, s := range all {
+		if records.CheckPrivate(host, s.Server) != nil {
+			continue // why SERVER gives the reason
+		}
+		for _, file := range []string{s.file, records.FailedFile(s.file)} {
+			if r, ok := records.Read(file); ok && len(r.Diagnoses) > 0 {
+				all[i].Failed = &r.Time
+				break
+			}
+		}
+	}
+	if w.format == "json" {
+		b, _ := json.MarshalIndent(append([]serverRecords{}, all...), "", "  ")
+		c.Printf("%s\n", diagnostics.EscapeJSON(b))
+		return nil
+	}
+	if len(all) == 0 {
+		c.Printf("no server was run yet\n")
+	}
+	var b strings.Builder
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, s := range all {
+		failed := "no failure on record"
+		if s.Failed != nil {
+			failed = "last failure in the session of " + s.Failed.Local().Format(time.DateTime)
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\n", terminal.Printable(s.Server), s.Last.Local().Format(time.DateTime), failed)
+	}
+	t.Flush()
+	c.Printf("%s", b.String())
+	return nil
+}

@@ -1,0 +1,121 @@
+// Package programs has what mcp-jail and mcp-jail-cli know of themselves and of each other.
+//
+// mcp-jail serves sessions, and stays small, because an MCP client pays for each of its
+// starts. mcp-jail-cli has all other commands. A user types mcp-jail only: [Execute] puts
+// the other program in the place of this one, with the same arguments, streams and argv[0].
+// The other program is looked for beside this one and nowhere else. It says if it is of
+// another build ([Caller]).
+package programs
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strings"
+)
+
+// Names of the two programs.
+const (
+	Main      = "mcp-jail"     // serves sessions
+	Companion = "mcp-jail-cli" // has the other commands
+)
+
+// Version is set by a release build
+// (-ldflags "-X github.com/mcp-jail/mcp-jail/cmd/internal/programs.Version=…").
+var Version = "development"
+
+// Commit returns the commit that this program was built from, or "unknown".
+func Commit() string {
+	commit := "unknown"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			switch {
+			case s.Key == "vcs.revision":
+				commit = s.Value
+			case s.Key == "vcs.modified" && s.Value == "true":
+				commit += " (modified)"
+			}
+		}
+	}
+	return commit
+}
+
+// Build returns what distinguishes this build from others. Two builds of one changed checkout
+// are the same to it.
+func Build() string {
+	module := ""
+	if info, ok := debug.ReadBuildInfo(); ok {
+		module = info.Main.Version // of go install MODULE@VERSION, which knows no commit
+	}
+	return strings.Join([]string{Version, module, Commit()}, " ")
+}
+
+// Name returns the path by which this program was called, if that is a name of mcp-jail.
+func Name() string {
+	if len(os.Args) > 0 && filepath.Base(os.Args[0]) == Main {
+		return os.Args[0]
+	}
+	return Main
+}
+
+// Beside returns the path of a program in the directory of this one.
+func Beside(name string) (string, error) {
+	self, err := os.Executable()
+	if err == nil {
+		self, err = filepath.EvalSymlinks(self)
+	}
+	if err != nil {
+		return "", err
+	}
+	if runtime.GOOS == "windows" {
+		name += ".exe"
+	}
+	return filepath.Join(filepath.Dir(self), name), nil
+}
+
+// install says how both programs get into one directory.
+const install = "install both from one build: go install github.com/mcp-jail/mcp-jail/cmd/...@latest, or in a clone: make build"
+
+// callerVariable names the build of the program that executed this one.
+const callerVariable = "MCP_JAIL_CALLER"
+
+// Execute puts the program beside this one in its place. It returns only if it cannot.
+func Execute(name string, args []string) error {
+	path, err := Beside(name)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s is missing: mcp-jail needs it for every command but run; %s", path, install)
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%s is not a program; %s", path, install)
+	}
+	argv := append([]string{Name()}, args...)
+	if err := execute(path, argv, append(os.Environ(), callerVariable+"="+Build())); err != nil {
+		return fmt.Errorf("%s cannot be executed: %w; %s", path, err, install)
+	}
+	return nil
+}
+
+// Caller reports whether the other program executed this one, and returns an error if that
+// is of another build. It removes the trace of it from the environment. Call it once, before
+// anything else reads the environment.
+func Caller() (executed bool, err error) {
+	caller, executed := os.LookupEnv(callerVariable)
+	if !executed {
+		return false, nil
+	}
+	os.Unsetenv(callerVariable)
+	if caller != Build() {
+		return true, fmt.Errorf("%s and %s are of two builds, %q and %q; %s", Main, Companion, caller, Build(), install)
+	}
+	return true, nil
+}

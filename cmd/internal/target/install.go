@@ -1,0 +1,203 @@
+package target
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/packages/installed"
+)
+
+// installMessage is one line that the companion prints while it installs for a session.
+type installMessage struct {
+	Step  string `json:"step,omitempty"`
+	Files int    `json:"files,omitempty"`
+	Bytes int64  `json:"bytes,omitempty"`
+	Ready string `json:"ready,omitempty"` // name@version
+	Error string `json:"error,omitempty"`
+}
+
+// installError reports that the package of a server could not be installed.
+type installError struct {
+	Package string
+	Reason  string
+}
+
+func (e *installError) Error() string { return e.Reason }
+
+// NeedsInstall reports whether run has to install the package of a target first.
+func (t *Target) NeedsInstall() bool {
+	return t.pkg != nil && errors.Is(t.pkg.asGiven, installed.ErrNotInstalled) && t.Policy.Packages.AutoInstall && !t.pkg.line.NoInstall && !t.pkg.line.Offline
+}
+
+// Install lets the companion install the package of a target, and waits for it as long as the
+// client does. The client's first message stays unread.
+func (t *Target) Install(c terminal.Console) error {
+	companion, err := programs.Beside(programs.Companion)
+	if err != nil {
+		return err
+	}
+	name := t.pkg.line.Packages[0].String()
+	args := []string{"install", "--for-session"}
+	if t.Policy.Packages.InstallScripts {
+		args = append(args, "--install-scripts")
+	}
+	cmd := exec.Command(companion, append(append(args, "--"), t.given...)...)
+	cmd.Stderr = c.Err
+	alive, err := cmd.StdinPipe() // its end tells the companion to stop
+	if err != nil {
+		return err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("%s cannot be started, which fetches packages: %w", companion, err)
+	}
+	fmt.Fprintf(c.Err, "[mcp-jail] %s is not installed yet: fetching it once\n", name)
+	messages := make(chan installMessage)
+	go readInstallMessages(out, messages)
+	w := waiter{client: newClientPeek(c.In), out: c.Out, begin: time.Now(), name: name}
+	err = w.wait(messages)
+	alive.Close()
+	for range messages { // so that the companion is not held up by a full pipe
+	}
+	if status := cmd.Wait(); err == nil && status != nil {
+		err = &installError{name, "the installation of " + name + " failed: " + status.Error()}
+	}
+	return err
+}
+
+// readInstallMessages sends the messages of the companion, and closes the channel at the end.
+func readInstallMessages(from io.Reader, to chan<- installMessage) {
+	defer close(to)
+	lines := bufio.NewScanner(from)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var m installMessage
+		if json.Unmarshal(lines.Bytes(), &m) == nil {
+			to <- m
+		}
+	}
+}
+
+// waiter waits for an installation in front of a client.
+type waiter struct {
+	client *clientPeek
+	out    io.Writer
+	begin  time.Time
+	name   string
+	last   installMessage
+	steps  int
+}
+
+// reportEvery is the time between two notifications to the client.
+const reportEvery = time.Second
+
+func (w *waiter) wait(messages <-chan installMessage) error {
+	tick := time.NewTicker(reportEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case m, ok := <-messages:
+			switch {
+			case !ok:
+				return nil // the status tells
+			case m.Error != "":
+				return &installError{w.name, m.Error}
+			case m.Ready != "":
+				return nil
+			}
+			w.last = m
+		case <-tick.C:
+			w.client.look()
+			if w.client.impatient() {
+				return &installError{w.name, fmt.Sprintf("%s is still being fetched (%s). Start the server again: the next start goes on where this one stopped. Ahead of time, in a terminal: mcp-jail install -- npx -y %s", w.name, w.progress(), w.name)}
+			}
+			w.notify()
+		}
+	}
+}
+
+// progress returns how far the installation is, in words.
+func (w *waiter) progress() string {
+	return fmt.Sprintf("%s, %d files, %.1f MB after %d s", w.last.Step, w.last.Files, float64(w.last.Bytes)/1e6, int(time.Since(w.begin).Seconds()))
+}
+
+// notify tells the client how far the installation is, if it asked for that.
+func (w *waiter) notify() {
+	if w.client.token == nil {
+		return
+	}
+	w.steps++
+	text, err := json.Marshal(map[string]any{
+		"jsonrpc": "2.0", "method": "notifications/progress",
+		"params": map[string]any{"progressToken": w.client.token, "progress": w.steps, "message": "mcp-jail fetches " + w.name + ": " + w.progress()},
+	})
+	if err == nil {
+		w.out.Write(append(text, '\n'))
+	}
+}
+
+// clientPeek knows what the client has said so far, without taking it from the input.
+type clientPeek struct {
+	in    io.Reader
+	name  string          // of the client
+	token json.RawMessage // for progress; nil if it wants none
+	since time.Time       // when its first message was seen
+}
+
+func newClientPeek(in io.Reader) *clientPeek { return &clientPeek{in: in} }
+
+// look looks for the client's first message.
+func (p *clientPeek) look() {
+	if !p.since.IsZero() {
+		return
+	}
+	line, _, whole := strings.Cut(string(peekInput(p.in)), "\n")
+	if !whole {
+		return
+	}
+	p.since = time.Now()
+	var first struct {
+		Params struct {
+			ClientInfo struct {
+				Name string `json:"name"`
+			} `json:"clientInfo"`
+			Meta struct {
+				ProgressToken json.RawMessage `json:"progressToken"`
+			} `json:"_meta"`
+		} `json:"params"`
+	}
+	if json.Unmarshal([]byte(line), &first) == nil {
+		p.name, p.token = strings.ToLower(first.Params.ClientInfo.Name), first.Params.Meta.ProgressToken
+	}
+}
+
+// Clients give a server between 10 and 600 seconds to answer. An answer has to come before.
+const (
+	patienceUsual = 24 * time.Second // 30 s: Claude Code, OpenCode, newer Codex
+	patienceShort = 8 * time.Second  // 10 s: older Codex, Crush, qwen mcp list
+)
+
+// impatient reports whether the client is about to give up.
+func (p *clientPeek) impatient() bool {
+	if p.since.IsZero() {
+		return false
+	}
+	patience := patienceUsual
+	for _, name := range []string{"codex", "crush", "qwen"} {
+		if strings.Contains(p.name, name) {
+			patience = patienceShort
+		}
+	}
+	return time.Since(p.since) > patience
+}

@@ -1,0 +1,278 @@
+package target
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/packages/installed"
+	"github.com/mcp-jail/mcp-jail/packages/launcher"
+	"github.com/mcp-jail/mcp-jail/packages/lockfile"
+	"github.com/mcp-jail/mcp-jail/packages/npm"
+	"github.com/mcp-jail/mcp-jail/packages/store"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// installedPackage is the package behind the launcher's line of a target.
+type installedPackage struct {
+	line    launcher.Line
+	program *installed.Program // nil: the line runs as it is given
+	asGiven error              // why
+	data    *packageData       // what the package writes; nil if nothing is known
+	env     []string           // NAME=value that the program gets
+}
+
+// findPackage replaces the launcher in a target's policy by the installed program. Without an
+// error, and without a package, the command is no launcher.
+func (t *Target) findPackage(ctx context.Context) error {
+	t.given = append([]string{t.Policy.Command}, t.Policy.Arguments...)
+	line, err := launcher.Parse(t.given)
+	var container *launcher.ContainerError
+	switch {
+	case errors.As(err, &container):
+		t.Warnings = append(t.Warnings, policy.Warning{Code: "container", Message: container.Error(), Where: t.Policy.Where})
+		return nil
+	case errors.Is(err, launcher.ErrNotLauncher):
+		return nil
+	case err != nil:
+		t.pkg = &installedPackage{asGiven: err}
+		return nil
+	}
+	t.pkg = &installedPackage{line: line}
+	program, err := t.packageFinder().Find(ctx, &line)
+	var shadow *installed.ShadowError
+	switch {
+	case errors.As(err, &shadow), errors.Is(err, installed.ErrNotInstalled):
+		t.pkg.asGiven = err
+		return nil
+	case err != nil:
+		return err
+	}
+	t.pkg.program = program
+	t.useEnvironment(program)
+	return nil
+}
+
+// packageFinder returns the finder of installed programs for the target.
+func (t *Target) packageFinder() installed.Finder {
+	return installed.Finder{
+		Store: packageStore(t.Host), LockFile: lockFileOf(t.Host), Host: &t.Host,
+		Untrusted: t.writablePlaces(),
+	}
+}
+
+func packageStore(host hostfs.Host) store.Store {
+	return store.Store{Dir: filepath.Join(host.DataDir, "packages")}
+}
+
+// lockFileOf returns the lock file, which lies beside the user's configuration.
+func lockFileOf(host hostfs.Host) string { return filepath.Join(host.ConfigDir, lockfile.FileName) }
+
+// PackageText says in one line which package a server is, for check and plan. It is "" for a
+// server that no launcher starts.
+func (t *Target) PackageText() string {
+	switch {
+	case t.pkg == nil:
+		return ""
+	case t.pkg.program != nil:
+		e := t.pkg.program.Entry
+		return fmt.Sprintf("%s %s, pinned %s in %s: %s runs it without %s", e.Name, e.Version, e.Pinned.Local().Format(time.DateOnly), lockFileOf(t.Host), t.Policy.Command, t.pkg.line.Launcher)
+	case t.NeedsInstall():
+		return fmt.Sprintf("%s is not installed yet: the first start fetches it, or mcp-jail install does", t.pkg.line.Packages[0])
+	}
+	return "the command is run as it is given: " + t.pkg.asGiven.Error()
+}
+
+// PreparePackage makes the package of a target ready for the start: the data of an older
+// session are where the program expects them, and its files are those that were installed.
+func (t *Target) PreparePackage(c terminal.Console) error {
+	told, err := t.takeOver(t.given)
+	for _, text := range told {
+		fmt.Fprintf(c.Err, "[mcp-jail] %s\n", text)
+	}
+	if err != nil || t.pkg == nil || t.pkg.program == nil {
+		return err
+	}
+	err = t.pkg.program.Check()
+	var changed *store.ChangedError
+	if errors.As(err, &changed) {
+		return &installError{changed.ID.Name, changed.Error() + ". To remove them and install the pinned ones again: mcp-jail rm " + changed.ID.Name + ", and start the server"}
+	}
+	return err
+}
+
+// Close releases what a target holds.
+func (t *Target) Close() {
+	if t.pkg != nil && t.pkg.program != nil {
+		t.pkg.program.Close()
+	}
+}
+
+// writablePlaces returns the directories in which the server may write. No interpreter is
+// chosen there.
+func (t *Target) writablePlaces() (dirs []string) {
+	add := func(path string) {
+		if path == "" {
+			path = "."
+		}
+		if rest, ok := strings.CutPrefix(path, "~"); ok {
+			path = t.Host.Home + rest
+		}
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(t.Host.Dir, path)
+		}
+		if !policy.Within(t.Host.Home, path) { // a workspace that holds HOME is not granted as a whole
+			dirs = append(dirs, filepath.Clean(path))
+		}
+	}
+	add(t.Policy.Workspace)
+	for _, r := range t.Policy.Fs {
+		if r.Create || r.Update || r.Delete {
+			add(r.Path)
+		}
+	}
+	return dirs
+}
+
+// useEnvironment adds what a program needs to the variables of the host.
+func (t *Target) useEnvironment(p *installed.Program) {
+	t.Host.Environ = slices.Clone(t.Host.Environ)
+	path, _ := t.Host.Getenv("PATH")
+	t.Host.Environ = append(t.Host.Environ, "PATH="+path+":"+p.Bin)
+	t.pkg.env = append(slices.Clone(p.Env), t.dataVariables(p)...)
+	t.Host.Environ = append(t.Host.Environ, t.pkg.env...)
+}
+
+// usePackage makes a policy of the target's server start the installed program in place of the
+// launcher.
+func (t *Target) usePackage(p *policy.Policy) {
+	if t.pkg == nil || t.pkg.program == nil {
+		return
+	}
+	p.Command, p.Arguments = t.pkg.program.Command, t.pkg.program.Arguments
+	p.Env = slices.Clone(p.Env)
+	for _, v := range t.pkg.env {
+		name, _, _ := strings.Cut(v, "=")
+		p.Env = append(p.Env, policy.EnvRule{Name: name, Read: true, Where: "the package " + t.pkg.program.Entry.Name})
+	}
+}
+
+// dataVariables returns the variables that make a program write its data to HOME. Started by
+// npx, it writes into its own package, which is read-only here and replaced by an update.
+func (t *Target) dataVariables(p *installed.Program) []string {
+	w, ok := npm.WriterOf(p.Entry.Name, p.Entry.Version)
+	if !ok || w.Variable == "" || t.Policy.HomeReal {
+		return nil
+	}
+	if value, set := t.Host.Getenv(w.Variable); set && value != "" {
+		return nil // the user has chosen a place, and a rule may pass it on
+	}
+	file := filepath.Join(t.privateHome(), "data", filepath.Base(w.File))
+	t.pkg.data = &packageData{writer: w, file: file}
+	return []string{w.Variable + "=" + file}
+}
+
+// packageData is a file that a package writes.
+type packageData struct {
+	writer npm.Writer
+	file   string // where it is kept now
+}
+
+// privateHome returns the server's private HOME.
+func (t *Target) privateHome() string {
+	name := "home"
+	if t.Policy.Project != "" {
+		name += "-" + policy.ShortHash(t.Policy.Project)
+	}
+	return filepath.Join(t.Host.StateDir, "servers", t.Policy.Server, name)
+}
+
+// takeOver moves what an older mcp-jail, or npx itself, has kept for this server to where it
+// is kept now. It returns a sentence for each thing that it moved.
+func (t *Target) takeOver(argv []string) (told []string, err error) {
+	servers := filepath.Join(t.Host.StateDir, "servers")
+	former := config.FormerName(argv, t.Host.Dir)
+	if t.Policy.FromCommandLine && t.commandLine.Name == "" && former != t.Policy.Server {
+		from, to := filepath.Join(servers, former), filepath.Join(servers, t.Policy.Server)
+		if _, err := os.Lstat(to); errors.Is(err, fs.ErrNotExist) {
+			switch err := os.Rename(from, to); {
+			case err == nil:
+				told = append(told, fmt.Sprintf("this server's private HOME belongs to its package now, and was moved from %s to %s", from, to))
+			case !errors.Is(err, fs.ErrNotExist):
+				return told, fmt.Errorf("the server's private HOME %s cannot be moved to %s: %w", from, to, err)
+			}
+		}
+	}
+	if t.pkg == nil || t.pkg.data == nil {
+		return told, nil
+	}
+	text, err := t.pkg.data.takeOver(t.privateHome(), t.Host.Home)
+	if text != "" {
+		told = append(told, text)
+	}
+	return told, err
+}
+
+// takeOver copies the newest file that npx has kept inside of the package, in the private HOME
+// or else in the user's. The server can write its HOME: no link is followed out of it.
+func (d *packageData) takeOver(private, user string) (string, error) {
+	if err := os.MkdirAll(private, 0o700); err != nil {
+		return "", err
+	}
+	home, err := os.OpenRoot(private)
+	if err != nil {
+		return "", err
+	}
+	defer home.Close()
+	name, err := filepath.Rel(private, d.file)
+	if err != nil {
+		return "", err
+	}
+	if _, err := home.Lstat(name); err == nil {
+		return "", nil
+	}
+	if err := home.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		return "", err
+	}
+	text, from := d.newest(home), private
+	if text == nil {
+		root, err := os.OpenRoot(user)
+		if err != nil {
+			return "", err
+		}
+		defer root.Close()
+		text, from = d.newest(root), user
+	}
+	if text == nil {
+		return "", nil
+	}
+	if err := home.WriteFile(name, text, 0o600); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s is kept in %s now; what npx kept below %s was copied", filepath.Base(name), d.file, from), nil
+}
+
+// newest returns the newest of the files that npx has kept below a home directory, or nil.
+func (d *packageData) newest(home *os.Root) (text []byte) {
+	files, _ := fs.Glob(home.FS(), ".npm/_npx/*/node_modules/"+d.writer.Package+"/"+d.writer.File)
+	var at time.Time
+	for _, f := range files {
+		info, err := home.Lstat(f)
+		if err != nil || !info.Mode().IsRegular() || !info.ModTime().After(at) {
+			continue
+		}
+		if read, err := home.ReadFile(f); err == nil {
+			text, at = read, info.ModTime()
+		}
+	}
+	return text
+}

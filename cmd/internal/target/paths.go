@@ -1,0 +1,67 @@
+package target
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// ExpandHome replaces a leading ~/ of each file: MCP clients start no shell that would.
+// The files stay relative, so that errors name them as the user typed them.
+func ExpandHome(files []string) ([]string, error) {
+	out := slices.Clone(files)
+	for i, f := range files {
+		if rest, ok := strings.CutPrefix(f, "~/"); ok {
+			home, err := os.UserHomeDir()
+			if err != nil {
+				return nil, err
+			}
+			out[i] = filepath.Join(home, rest)
+		}
+	}
+	return out, nil
+}
+
+// AbsolutePath returns the absolute path of a file of the command line.
+func AbsolutePath(file string) (string, error) {
+	files, err := ExpandHome([]string{file})
+	if err != nil {
+		return "", err
+	}
+	return filepath.Abs(files[0])
+}
+
+// AbsolutePaths returns the absolute paths of files, for code that has no working directory.
+func AbsolutePaths(files []string) (out []string) {
+	for _, f := range files {
+		if abs, err := filepath.Abs(f); err == nil {
+			out = append(out, abs)
+		}
+	}
+	return out
+}
+
+// isExecutable reports whether the file at path has an execute bit.
+func isExecutable(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode()&0o111 != 0
+}
+
+// pathExists reports whether path exists outside the jail.
+func pathExists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// resolveLinks resolves the symbolic links in path. The last components may be missing.
+func resolveLinks(path string) string {
+	for dir := path; ; dir = filepath.Dir(dir) {
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			return filepath.Join(real, path[len(dir):])
+		}
+		if dir == filepath.Dir(dir) {
+			return path
+		}
+	}
+}

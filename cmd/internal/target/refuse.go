@@ -1,0 +1,79 @@
+package target
+
+import (
+	"context"
+	"errors"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/lifecycle"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
+)
+
+// Refuse reports why no server was started. It writes the diagnosis to standard
+// error and, if the server is known, to its record, and answers the client's requests
+// with it: most clients never show standard error.
+func Refuse(c terminal.Console, t *Target, name string, err error) {
+	s := lifecycle.Session{In: c.In, Out: c.Out, Err: c.Err}
+	if t != nil && t.Policy != nil {
+		name = t.Policy.Server
+		record := records.New(t.Host, name)
+		record.MarkStart()
+		s.Sink, s.Lost = record.Save, record.LastError
+	}
+	lifecycle.Refuse(context.Background(), s, diagnosisOf(name, err))
+}
+
+// diagnosisOf returns the diagnosis of an error that prevented the start of a server.
+func diagnosisOf(server string, err error) diagnostics.Diagnosis {
+	var usage *UsageError
+	var missing *resolve.CommandError
+	var host *HostError
+	var unknown *config.UnknownServerError
+	var install *installError
+	var untrusted *config.UntrustedError
+	switch {
+	case errors.As(err, &unknown):
+		d := diagnostics.ConfigFailure(server, err.Error())
+		d.Fix = "name a configured server, or give the command itself: mcp-jail run -- COMMAND"
+		return d
+	case errors.As(err, &untrusted):
+		d := diagnostics.ConfigFailure(server, err.Error())
+		d.Fix = "read the file, and accept it with `mcp-jail trust`"
+		return d
+	case errors.As(err, &usage):
+		return diagnostics.UsageFailure(server, err.Error())
+	case errors.As(err, &install):
+		d := diagnostics.ExecFailure(server, err.Error())
+		d.Fix = ""
+		return d
+	case errors.As(err, &missing):
+		return diagnostics.ExecFailure(server, err.Error())
+	case errors.As(err, &host):
+		d := diagnostics.JailFailure(server, err.Error(), nil)
+		d.Fix = "" // the default fix is about missing kernel features
+		return d
+	}
+	return diagnostics.ConfigFailure(server, err.Error())
+}
+
+// Misuse reports a mistake on the command line and returns ExitUsage. If an MCP client
+// probably started the program, it gets the error as the response to its first request.
+func Misuse(c terminal.Console, args []string, server cmdline.Server, err error) int {
+	msg := err.Error()
+	client := len(args) == 0 || args[0] == "run"
+	if hint := cmdline.MissingDashes(args, server); hint != "" {
+		msg = hint
+		// An executable in place of a subcommand: the user forgot run and --.
+		client = client || args[0] != "plan" && cmdline.IsInPath(args[0]) && !terminal.IsTerminal(c.In)
+	}
+	if client {
+		Refuse(c, nil, "", UsageErrorf("%s", msg))
+		return ExitUsage
+	}
+	c.Errorf("%s\nRun  mcp-jail --help  or  mcp-jail COMMAND --help", msg)
+	return ExitUsage
+}

@@ -1,0 +1,95 @@
+package target
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/lifecycle"
+	"github.com/mcp-jail/mcp-jail/lifecycle/catalog"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// Session returns the lifecycle session of a target.
+func (t *Target) Session(c terminal.Console, launcher confine.Launcher) lifecycle.Session {
+	s := lifecycle.Session{
+		Profile:         t.Profile,
+		In:              c.In,
+		Out:             c.Out,
+		Err:             c.Err,
+		FromCommandLine: t.Policy.FromCommandLine,
+		Line:            t.invocation,
+		Declare:         t.declaration,
+		UserHome:        t.Host.Home,
+		SearchPath:      os.Getenv("PATH"),
+		Exists:          pathExists,
+		Executable:      isExecutable,
+		Canonical:       resolveLinks,
+		Launcher: lifecycle.LauncherFunc(func(ctx context.Context, p *policy.Profile, stdio confine.Stdio) (lifecycle.Process, error) {
+			process, err := t.Start(ctx, p, func(p *policy.Profile) (*confine.Process, error) { return launcher.Start(ctx, p, stdio) })
+			if err != nil {
+				return nil, err
+			}
+			if err := confine.Undumpable(); err != nil {
+				process.Kill()
+				return nil, err
+			}
+			return process, nil
+		}),
+		Earlier: records.Reader(t.Host, t.Profile.Server),
+	}
+	for _, w := range t.WarningTexts() {
+		s.Warnings = append(s.Warnings, "warning: "+w)
+	}
+	s.Unset = unsetVariables(t.Policy, t.Profile)
+	return s
+}
+
+// unsetVariables returns the variables that a policy grants and that are not set on the host.
+func unsetVariables(p *policy.Policy, profile *policy.Profile) (names []string) {
+	for _, r := range p.Env {
+		if r.Read && !slices.ContainsFunc(profile.Env, func(v policy.Variable) bool { return v.Name == r.Name }) {
+			names = append(names, r.Name)
+		}
+	}
+	return names
+}
+
+// StatelessOptions returns the options of a stateless server, whose calls each get a
+// process.
+func (t *Target) StatelessOptions() lifecycle.Stateless {
+	server := t.Policy.Server
+	tools := &toolCache{server: t}
+	o := lifecycle.Stateless{
+		Declared: t.Config.DeclaredTools(server),
+		MaxCalls: t.Policy.MaxConcurrentCalls,
+		Version:  programs.Version,
+		Tool: func(name string) (lifecycle.Tool, error) {
+			tool, err := tools.get(name)
+			if err != nil {
+				return lifecycle.Tool{}, err
+			}
+			lt := lifecycle.Tool{Profile: tool.Profile, Unset: unsetVariables(tool.Policy, tool.Profile)}
+			for _, w := range tool.WarningTexts() {
+				lt.Warnings = append(lt.Warnings, "warning: "+w)
+			}
+			return lt, nil
+		},
+		Warm: func(name string) int {
+			p, err := t.PolicyOf(name)
+			if err != nil {
+				return 0
+			}
+			return p.Warm
+		},
+	}
+	if t.Host.CacheDir != "" {
+		o.Catalog = &catalog.Catalog{Dir: filepath.Join(t.Host.CacheDir, "catalog")}
+	}
+	return o
+}

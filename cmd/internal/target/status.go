@@ -1,0 +1,103 @@
+package target
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
+)
+
+// Exit statuses. run exits with the server's own status.
+const (
+	ExitOK      = 0
+	ExitFailure = 1 // a server failed
+	ExitUsage   = 2 // a mistake on the command line or in the configuration
+	ExitHost    = 3 // this host cannot build a jail that enforces the policy
+)
+
+// UsageError is a mistake on the command line. Its exit status is ExitUsage.
+type UsageError struct{ msg string }
+
+func (e *UsageError) Error() string { return e.msg }
+
+// UsageErrorf returns a mistake on the command line.
+func UsageErrorf(format string, args ...any) error { return &UsageError{fmt.Sprintf(format, args...)} }
+
+// ConfigError is a mistake in the configuration that package policy does not find. Its
+// exit status is ExitUsage.
+type ConfigError struct{ msg string }
+
+func (e *ConfigError) Error() string { return e.msg }
+
+// ConfigErrorf returns a mistake in the configuration.
+func ConfigErrorf(format string, args ...any) error {
+	return &ConfigError{fmt.Sprintf(format, args...)}
+}
+
+// HostError says why this host cannot build a jail. Its exit status is ExitHost.
+type HostError struct{ Err error }
+
+func (e *HostError) Error() string { return e.Err.Error() }
+
+func (e *HostError) Unwrap() error { return e.Err }
+
+// ReportedStatus is an exit status whose error was already printed.
+type ReportedStatus int
+
+func (s ReportedStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
+
+// Report prints an error, unless it was printed before, and returns the exit status.
+func Report(c terminal.Console, err error) int {
+	var quiet ReportedStatus
+	var problems policy.Problems
+	switch {
+	case err == nil, errors.As(err, &quiet):
+	case errors.As(err, &problems) && err.Error() == problems.Error(): // not wrapped
+		for _, p := range problems {
+			c.Errorf("%s", p)
+		}
+	default:
+		c.Errorf("%s", err)
+	}
+	return ExitStatus(err)
+}
+
+func ExitStatus(err error) int {
+	var quiet ReportedStatus
+	var missing *resolve.CommandError
+	var host *HostError
+	switch {
+	case err == nil:
+		return ExitOK
+	case errors.As(err, &quiet):
+		return int(quiet)
+	case errors.As(err, &missing):
+		return ExitFailure // the server could not be started
+	case errors.As(err, &host):
+		return ExitHost
+	case isUserError(err):
+		return ExitUsage
+	}
+	return ExitFailure
+}
+
+// isUserError reports whether the command line or the configuration caused an error.
+func isUserError(err error) bool {
+	var (
+		usage     *UsageError
+		cfg       *ConfigError
+		problems  policy.Problems
+		unknown   *config.UnknownServerError
+		untrusted *config.UntrustedError
+		store     *config.TrustStoreError
+		conflict  *policy.ConflictError
+		rule      *resolve.RuleError
+		workspace *resolve.WorkspaceError
+	)
+	return errors.As(err, &usage) || errors.As(err, &cfg) || errors.As(err, &problems) ||
+		errors.As(err, &unknown) || errors.As(err, &untrusted) || errors.As(err, &store) || errors.As(err, &conflict) ||
+		errors.As(err, &rule) || errors.As(err, &workspace)
+}

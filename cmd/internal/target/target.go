@@ -1,0 +1,243 @@
+// Package target goes from a command line and the configuration to a server that can be
+// started: a [Target] has its policy, resolved on this host. Both mcp-jail, which starts it,
+// and mcp-jail-cli, which describes and tries it, begin with [Resolve].
+//
+//   - [Target.Session] makes a session of package lifecycle of it. start_retry.go resolves the
+//     profile again if the host changed during a start.
+//   - [Target.Tool] is the target of one tool of a stateless server.
+//   - [Refuse] and [Misuse] answer the client if there is no session.
+//   - status.go has the exit statuses, and the errors that lead to them.
+//
+// The package asks the host and reads the configuration. It prints errors only.
+package target
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
+)
+
+// Target is one server as the command line and the configuration describe it, with its
+// policy resolved on this host. It is not yet compiled for the kernel.
+type Target struct {
+	Config   *config.Config                            // nil for a command behind --
+	PolicyOf func(tool string) (*policy.Policy, error) // nil for a command behind --
+	Policy   *policy.Policy
+	Profile  *policy.Profile
+	Warnings []policy.Warning
+	Host     hostfs.Host
+
+	commandLine config.CommandLineOptions // for a command behind --
+	invocation  []string                  // the command line of mcp-jail, for a command behind --
+	isTool      bool                      // for one tool, or for the tools without a table
+	pkg         *installedPackage         // nil if the command is no package launcher
+	given       []string                  // the command before a program of a package replaced it
+}
+
+// WarningTexts returns the warnings of the target as text.
+func (t *Target) WarningTexts() []string {
+	out := WarningTexts(t.Warnings)
+	for i, w := range t.Warnings {
+		if t.Policy.FromCommandLine && w.Where == t.Policy.Where {
+			out[i] = w.Message // its place would be "the command line"
+		}
+		out[i] = terminal.Printable(out[i]) // it may contain file names
+	}
+	if w := t.unreachableArguments(); w != "" {
+		out = append(out, terminal.Printable(w))
+	}
+	return out
+}
+
+// unreachableArguments returns a warning about arguments that name files which the server
+// cannot reach, or "". For a stateless server these are the files that none of its
+// processes can reach.
+func (t *Target) unreachableArguments() string {
+	if t.Profile == nil || t.isTool {
+		return ""
+	}
+	w := diagnostics.Arguments(t.evidence())
+	if w == "" || t.Policy.Stateful {
+		return w
+	}
+	var tools []*policy.Profile
+	for _, name := range t.Config.DeclaredTools(t.Policy.Server) {
+		if tool, err := t.Tool(name); err == nil {
+			tools = append(tools, tool.Profile)
+		}
+	}
+	return diagnostics.Arguments(t.evidence(), tools...)
+}
+
+// evidence returns what a diagnosis needs to know of the server and the host.
+func (t *Target) evidence() diagnostics.Evidence {
+	return diagnostics.Evidence{
+		Server: t.Profile.Server, Profile: t.Profile, FromCommandLine: t.Policy.FromCommandLine, Stateless: !t.Policy.Stateful, CommandLine: t.invocation, Declare: t.declaration,
+		UserHome: t.Host.Home, SearchPath: os.Getenv("PATH"), Exists: pathExists, Executable: isExecutable, Canonical: resolveLinks,
+	}
+}
+
+// declaration returns the configuration lines that declare a server given behind --. The
+// first is a comment with the file.
+func (t *Target) declaration() []string {
+	return append([]string{"# " + config.UserConfigFile(t.Host)}, t.commandLine.Declaration()...)
+}
+
+// Resolve loads and resolves the policy of a server: the configured server name, or
+// the command behind -- if name is "". With an error the target is nil or holds what was
+// found before.
+func Resolve(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool string, server cmdline.Server) (*Target, error) {
+	axes, err := Axes(common.Waive)
+	if err != nil {
+		return nil, err
+	}
+	host, err := hostfs.LocalHost()
+	if err != nil {
+		return nil, &HostError{err}
+	}
+	t := &Target{Host: host}
+	switch {
+	case tool != "" && server.Given:
+		return nil, UsageErrorf("--tool %s is for a configured server; a command behind -- has one process for all tools", tool)
+	case name == "" && !server.Given:
+		return nil, UsageErrorf("name a configured server, or give a command behind --\n  mcp-jail run SERVER\n  mcp-jail run [flags] -- COMMAND [ARG...]")
+	case name != "" && server.Given:
+		return nil, UsageErrorf("both a configured server (%s) and a command behind -- are given; use one", name)
+	case server.Given && common.Config != nil:
+		return nil, UsageErrorf("--config %s would have no effect: a command behind -- gets its policy from flags; declare it as a server in that file, and name the server", common.Config[0])
+	case server.Given:
+		t.commandLine = config.CommandLineOptions{
+			Command: server.Argv, Workspace: flags.Workspace, Read: flags.Read, Write: flags.Write, Execute: flags.Execute,
+			Net: flags.Net, Env: flags.Env, Limit: flags.Limit, Home: flags.Home, Name: flags.Name, Startup: flags.Startup, Waive: axes, Dir: host.Dir,
+		}
+		t.Policy, err = config.FromCommandLine(t.commandLine)
+		t.invocation = server.Line
+	default:
+		if given := flags.FirstSet(); given != "" {
+			return nil, UsageErrorf("%s is for a command behind --; the policy of server %s is in its configuration", given, name)
+		}
+		t.Policy, err = t.loadConfigured(common, flags, name, tool, axes)
+	}
+	if err == nil {
+		err = t.Resolve()
+	}
+	if server.Given && isUserError(err) {
+		err = UsageErrorf("%s", err) // the whole policy comes from the command line
+	}
+	return t, err
+}
+
+func (t *Target) loadConfigured(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool string, axes []policy.Axis) (*policy.Policy, error) {
+	files, err := ExpandHome(common.Config)
+	if err != nil {
+		return nil, err
+	}
+	t.Host.Configs = AbsolutePaths(files)
+	cfg, err := config.Load(config.LoadOptions{Files: files, Workspace: flags.Workspace})
+	if err != nil {
+		return nil, err
+	}
+	t.setConfig(cfg, name, flags.Workspace, axes)
+	return t.PolicyOf(tool)
+}
+
+// Configured returns the target of a configured server. It has no policy yet: see Target.PolicyOf
+// and Target.Resolve.
+func Configured(host hostfs.Host, cfg *config.Config, name string, axes []policy.Axis) *Target {
+	t := &Target{Host: host}
+	t.setConfig(cfg, name, "", axes)
+	return t
+}
+
+// Resolve resolves the policy of t on its host.
+func (t *Target) Resolve() (err error) {
+	if err := t.findPackage(context.Background()); err != nil {
+		return err
+	}
+	t.usePackage(t.Policy)
+	t.Profile, t.Warnings, err = resolveProfile(t.Policy, t.Host, t.Warnings)
+	return err
+}
+
+// setConfig makes t a target for the configured server name.
+func (t *Target) setConfig(cfg *config.Config, name, workspace string, axes []policy.Axis) {
+	t.Config, t.Warnings = cfg, append(t.Warnings, cfg.DroppedGrants(name)...)
+	if s := cfg.Servers[name]; s != nil && workspace != "" {
+		s.Workspace = workspace // for all of its processes
+	}
+	t.PolicyOf = func(tool string) (*policy.Policy, error) {
+		p, err := cfg.Policy(name, tool)
+		if err != nil {
+			return nil, err
+		}
+		p.Waive = append(p.Waive, axes...)
+		t.usePackage(p)
+		return p, nil
+	}
+}
+
+// resolveProfile adds its warnings to those before.
+func resolveProfile(p *policy.Policy, host hostfs.Host, before []policy.Warning) (*policy.Profile, []policy.Warning, error) {
+	profile, warnings, err := resolve.Resolve(p, host)
+	var missing *resolve.CommandError
+	if err != nil && !isUserError(err) && !errors.As(err, &missing) {
+		err = &HostError{err}
+	}
+	return profile, append(before, warnings...), err
+}
+
+// Compile compiles the profile for this kernel. The launcher finds out about missing mount
+// system calls only when it starts a jail. Compile asks for them, so that no plan is
+// printed which a start could not carry out.
+func (t *Target) Compile() (*confine.Plan, error) {
+	plan, err := confine.Launcher{}.Compile(t.Profile)
+	var open *confine.GapError
+	if err != nil && !errors.As(err, &open) {
+		return plan, err
+	}
+	features := confine.Probe()
+	if mounts := features.MountAPI; mounts.Answer == confine.No && plan.HostNamespaces.Answer != confine.No {
+		g := confine.Gap{Axis: policy.AxisFs, What: "a root of the jail's own", Why: mounts.Detail, Fix: mounts.Fix, Fatal: true}
+		plan.Gaps = append(plan.Gaps, g)
+		if open == nil {
+			open = &confine.GapError{}
+		}
+		open.Gaps = append(open.Gaps, g)
+	}
+	if open != nil {
+		return plan, open
+	}
+	return plan, nil
+}
+
+// Axes returns the axes that --waive names.
+func Axes(waive []string) ([]policy.Axis, error) {
+	var axes []policy.Axis
+	for _, w := range waive {
+		a := policy.Axis(w)
+		if !slices.Contains(policy.Axes(), a) {
+			return nil, UsageErrorf("--waive %s: an axis is one of %s; each has to be named", w, cmdline.Axes())
+		}
+		axes = append(axes, a)
+	}
+	return axes, nil
+}
+
+// WarningTexts returns warnings as text.
+func WarningTexts(ws []policy.Warning) []string {
+	out := make([]string, len(ws))
+	for i, w := range ws {
+		out[i] = w.String()
+	}
+	return out
+}

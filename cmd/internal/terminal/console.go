@@ -1,0 +1,110 @@
+// Package terminal writes what mcp-jail and mcp-jail-cli say to people: to a terminal, a pipe
+// or a file. A [Console] has the three streams of the process. [Printable] makes text safe
+// that comes from a server or names a file.
+//
+// Nothing here decides what is said. Under run, standard output belongs to MCP, and only
+// package lifecycle writes to it.
+package terminal
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"unicode"
+
+	"github.com/mattn/go-isatty"
+)
+
+// Rules for terminal output:
+//   - One fact a line, in lower case, without a full stop at the end of a single line.
+//     Explanations are full sentences.
+//   - An error says what failed, on which object, why, and what helps, in this order.
+//   - Standard output has only what the user asked for. Everything else goes to
+//     standard error. Under run standard output has only MCP.
+//   - Colour repeats what the words say and never replaces them.
+
+// Console is the three standard streams, and what else the process inherited from its caller.
+type Console struct {
+	In, Out, Err *os.File
+
+	Colour   bool   // Out gets colours
+	ErrTTY   bool   // Err gets colours
+	WriteErr *error // receives the first error of a write to Out; nil to ignore it
+	Umask    *int   // the inherited umask, if this process uses another
+}
+
+// WithColours returns c with colours on for terminals, unless NO_COLOR is not empty
+// (no-color.org) or TERM is "dumb".
+func (c Console) WithColours() Console {
+	plain := os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb"
+	c.Colour = !plain && IsTerminal(c.Out)
+	c.ErrTTY = !plain && IsTerminal(c.Err)
+	return c
+}
+
+// IsTerminal reports whether f is a terminal. It does not call f.Fd, which would make
+// the file blocking for every process that shares it.
+func IsTerminal(f *os.File) (is bool) {
+	conn, err := f.SyscallConn()
+	return err == nil && conn.Control(func(fd uintptr) { is = isatty.IsTerminal(fd) }) == nil && is
+}
+
+// Colours and weights for Paint.
+const (
+	Bold   = "1"
+	Red    = "31"
+	Green  = "32"
+	Yellow = "33"
+	Dim    = "2"
+)
+
+func paint(on bool, code, s string) string {
+	if !on {
+		return s
+	}
+	return "\x1b[" + code + "m" + s + "\x1b[0m"
+}
+
+// Paint returns s in a colour, if Out gets colours.
+func (c Console) Paint(code, s string) string { return paint(c.Colour, code, s) }
+
+// Printf prints to Out. The first error is kept in WriteErr.
+func (c Console) Printf(format string, args ...any) {
+	if _, err := fmt.Fprintf(c.Out, format, args...); err != nil && c.WriteErr != nil && *c.WriteErr == nil {
+		*c.WriteErr = err
+	}
+}
+
+// Errorf prints an error to Err. Its second and later lines are indented.
+func (c Console) Errorf(format string, args ...any) {
+	msg := PrintableLines(strings.TrimRight(fmt.Sprintf(format, args...), "\n"))
+	for i, line := range strings.Split(msg, "\n") {
+		switch {
+		case i == 0:
+			line = paint(c.ErrTTY, Red, "error:") + " " + line
+		case !strings.HasPrefix(line, "  "):
+			line = "  " + line
+		}
+		fmt.Fprintln(c.Err, line)
+	}
+}
+
+// PrintableLines applies Printable to each line.
+func PrintableLines(s string) string {
+	l := strings.Split(s, "\n")
+	for i := range l {
+		l[i] = Printable(l[i])
+	}
+	return strings.Join(l, "\n")
+}
+
+// Printable replaces the control characters in untrusted text, such as the output of a
+// server or the names of files.
+func Printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, s)
+}

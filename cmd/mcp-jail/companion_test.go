@@ -1,0 +1,84 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
+)
+
+// TestCompanionBuild tests that neither program goes on if the other one, of another build,
+// has executed it, and that they do not execute each other for ever.
+func TestCompanionBuild(t *testing.T) {
+	for _, c := range []struct{ program, caller, args, says string }{
+		{programs.Companion, "an older one", "version", "are of two builds, \"an older one\" and "},
+		{programs.Main, "an older one", "run -- true", "are of two builds"},
+		{programs.Main, programs.Build(), "version", "mcp-jail-cli executes mcp-jail for run only"},
+		{programs.Companion, programs.Build(), "version", ""},
+		{programs.Companion, programs.Build(), "run --help", ""},
+	} {
+		file, err := exec.LookPath(c.program)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command(file, strings.Fields(c.args)...)
+		cmd.Env = append(os.Environ(), "MCP_JAIL_CALLER="+c.caller)
+		out, err := cmd.CombinedOutput()
+		if (err != nil) != (c.says != "") || !strings.Contains(string(out), c.says) || strings.Count(string(out), "error:") > 1 {
+			t.Errorf("%s %s, executed by %q: %v, %s", c.program, c.args, c.caller, err, out)
+		}
+	}
+}
+
+// TestCompanionBeside tests that mcp-jail executes mcp-jail-cli of its own directory only,
+// also when it is called by a link, and says what is missing.
+func TestCompanionBeside(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	linked, alone := filepath.Join(dir, "links", "mcp-jail"), filepath.Join(dir, "alone", "mcp-jail")
+	for _, d := range []string{filepath.Dir(linked), filepath.Dir(alone)} {
+		if err := os.MkdirAll(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	inPath, err := exec.LookPath(programs.Main)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// PATH has mcp-jail-cli, too.
+	if err := os.Symlink(inPath, linked); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(alone, b, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(linked, "version").CombinedOutput(); err != nil || !strings.HasPrefix(string(out), "mcp-jail ") {
+		t.Errorf("by a link: %v, %s", err, out)
+	}
+	for _, missing := range []bool{true, false} {
+		says := "/mcp-jail-cli is missing: mcp-jail needs it for every command but run; install both from one build: "
+		if !missing {
+			says = "/mcp-jail-cli is not a program; install both from one build: "
+			if err := os.Mkdir(filepath.Join(dir, "alone", programs.Companion), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		out, err := exec.Command(alone, "version").CombinedOutput()
+		if err == nil || !strings.Contains(string(out), "error: "+filepath.Dir(alone)+says) {
+			t.Errorf("it is missing (%v): %v, %s", missing, err, out)
+		}
+	}
+	if out, _ := exec.Command(alone, "run").CombinedOutput(); !strings.Contains(string(out), "name a configured server") {
+		t.Errorf("run needs no mcp-jail-cli: %s", out)
+	}
+}

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/rs/zerolog"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+)
+
+// logger returns the log that the flags ask for. It never writes to standard output.
+func logger(c terminal.Console, r *cmdline.RunFlags) (log zerolog.Logger, done func(), err error) {
+	done = func() {}
+	if r.LogLevel == "" && r.LogFile != "" {
+		r.LogLevel = "info"
+	}
+	level, err := zerolog.ParseLevel(r.LogLevel)
+	if r.LogLevel == "" || r.LogLevel == "off" || err != nil {
+		return zerolog.Nop(), done, nil
+	}
+	zerolog.TimeFieldFormat = "2006-01-02T15:04:05.000Z07:00" // RFC 3339 with milliseconds: the default drops them
+	var to io.Writer = zerolog.ConsoleWriter{Out: c.Err, NoColor: !c.ErrTTY, TimeFormat: "15:04:05.000"}
+	if r.LogFile != "" {
+		f, err := openLog(r.LogFile)
+		if err != nil {
+			return zerolog.Nop(), done, target.UsageErrorf("--log-file: %s", strings.TrimPrefix(err.Error(), "open "))
+		}
+		to, done = f, func() { f.Close() }
+	}
+	return zerolog.New(to).Level(level).With().Timestamp().Logger(), done, nil
+}
+
+// openLog opens a log file. A server may be able to write to its directory, so openLog
+// does not wait for a reader of a FIFO and does not follow a symbolic link: otherwise the
+// server could choose a file of the user's that gets log lines with text of its own.
+func openLog(name string) (*os.File, error) {
+	file, err := target.AbsolutePath(name)
+	if err != nil {
+		return nil, err
+	}
+	flags := os.O_CREATE | os.O_APPEND | os.O_WRONLY | syscall.O_NONBLOCK | syscall.O_NOCTTY
+	if !isDescriptorPath(file) {
+		flags |= noFollow
+	}
+	f, err := os.OpenFile(file, flags, 0o600)
+	if err != nil {
+		if to, linkErr := os.Readlink(file); linkErr == nil && flags&noFollow != 0 {
+			return nil, fmt.Errorf("%s is a symbolic link (to %s). It is not followed, because a server may have made it: remove it, or name the target itself", file, terminal.Printable(to))
+		}
+	}
+	return f, err
+}
+
+// isDescriptorPath reports whether a path names an open descriptor of this process, such as
+// /dev/stderr.
+func isDescriptorPath(file string) bool {
+	return slices.Contains([]string{"/dev", "/dev/fd", "/proc/self/fd"}, filepath.Dir(file))
+}

@@ -1,0 +1,76 @@
+package mediate
+
+import (
+	"syscall"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
+	"github.com/mcp-jail/mcp-jail/confine/internal/step"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"golang.org/x/sys/unix"
+)
+
+// link performs link(2) and linkat(2).
+func (m *Mediator) link(r *Request, w *resolver, from, to *pathRef) syscall.Errno {
+	flags := int(int32(r.arg(r.Flags)))
+	if flags&^(unix.AT_SYMLINK_FOLLOW|unix.AT_EMPTY_PATH) != 0 {
+		return unix.EINVAL
+	}
+	source, errno := w.openSource(from, flags&unix.AT_SYMLINK_FOLLOW != 0)
+	if errno != 0 {
+		return errno
+	}
+	defer unix.Close(source)
+	m.names.RLock()
+	defer m.names.RUnlock()
+	switch {
+	case exists(to):
+		return unix.EEXIST
+	case !sameMount(source, to.dir):
+		return unix.EXDEV
+	}
+	full, errno := m.judge(r, policy.OpCreate, to)
+	if errno != 0 {
+		return errno
+	}
+	if errno := m.checkLink(r, source, full); errno != 0 {
+		return errno
+	}
+	name := proc.FDFile(source)
+	errno = step.ErrnoOrEIO(unix.Linkat(proc.DirFD, name, to.dir, to.name+to.tail, unix.AT_SYMLINK_FOLLOW))
+	if errno == 0 {
+		errno = m.undoIfMoved(r, policy.OpCreate, to, full)
+	}
+	return m.recordRefusalAt(r, policy.OpCreate, to, errno)
+}
+
+// openSource opens the object that gets another name.
+func (w *resolver) openSource(from *pathRef, follow bool) (int, syscall.Errno) {
+	if follow {
+		return w.object(from)
+	}
+	flags := unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC
+	if from.tail != "" {
+		flags |= unix.O_DIRECTORY
+	}
+	fd, err := unix.Openat(from.dir, from.name, flags, 0)
+	return fd, step.ErrnoOrEIO(err)
+}
+
+// checkLink returns EXDEV, as at the boundary of a mount, where the new name of a file would
+// give more rights than its present name. A mount cannot do that for a protected file that the
+// host made or replaced since the start. It decides about the open file, so a change of the
+// source name has no effect.
+func (m *Mediator) checkLink(r *Request, source int, dst string) syscall.Errno {
+	src, errno := m.pathOfFD(source)
+	if errno != 0 {
+		return errno
+	}
+	if m.profile.Mediate(policy.OpWrite, src) != policy.Granted && m.profile.Mediate(policy.OpWrite, dst) == policy.Granted {
+		m.Reporter.Refused(r, policy.OpWrite.String(), src)
+		return unix.EXDEV
+	}
+	if m.unmasked && m.profile.WidensRights(src, dst) {
+		return unix.EXDEV
+	}
+	return 0
+}

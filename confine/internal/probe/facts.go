@@ -1,0 +1,40 @@
+package probe
+
+import (
+	"github.com/mcp-jail/mcp-jail/confine/internal/cgroup"
+	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
+	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+)
+
+// Facts is what compiling a plan must know about the kernel, the host and this process. Facts
+// about the host enter a plan only by it.
+type Facts struct {
+	Features
+	Supported bool // this operating system has a backend
+	Machine   seccomp.Arch
+	UID       int
+	PID       int
+	Devices   []string     // the device nodes that can be lent to a jail
+	Inotify   spec.Inotify // what the kernel lets each user have; zero: not known
+	// What only a jail without namespaces needs to know:
+	KernelFiles []string // files of /proc about the kernel, none about a process
+	HostNames   []string // the canonical paths of /etc/hosts and /etc/resolv.conf
+	Resolver    []string // of these, that of /etc/resolv.conf
+	ReadsProc   bool     // processes can be found below /proc
+	TracesOwn   Feature  // a process can read the memory of its descendants
+	TempDir     string   // the name for the TMPDIR of one jail, which does not exist yet
+	Cgroup      cgroup.Location
+	Overlay     Feature  // the private HOME of the profile can have an overlay
+	TLSProgram  Feature  // mcp-jail-tls can be started; Detail is its path
+	Bundles     []string // files of the host with certificate authorities
+	FullCopies  Feature  // everything in an overlay can be removed
+}
+
+// WithUserNS returns the facts for a known answer about user namespaces.
+func (f Facts) WithUserNS(userns Feature) Facts {
+	f.UserNamespaces = userns
+	if userns.Answer == No {
+		f.detectHostNS()
+	}
+	return f
+}
