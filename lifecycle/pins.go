@@ -41,7 +41,7 @@ type toolCheck struct {
 	client  *client
 	pins    Pins
 	enforce bool
-	redact  *diagnostics.Redactor
+	redact  *diagnostics.Redactor // set before the session begins
 
 	mu      sync.Mutex // held while something is compared, never while something is sent
 	pinned  map[string]*pin.Pin
@@ -66,7 +66,7 @@ func newToolCheck(c *client) *toolCheck {
 		return nil
 	}
 	return &toolCheck{
-		client: c, pins: c.config.Pins, enforce: c.config.EnforcePins, redact: diagnostics.NewRedactor(c.config.Profile.Env),
+		client: c, pins: c.config.Pins, enforce: c.config.EnforcePins,
 		servers: map[string]pin.Server{}, lists: map[string]*pagedList{}, offered: map[string]*pin.Pin{}, told: map[string]bool{},
 	}
 }
@@ -197,8 +197,11 @@ func (c *toolCheck) judge(compare func(map[string]*pin.Pin) pin.Verdict) (pin.Ve
 		return verdict, nil
 	}
 	pinned, err := c.pins.Pinned(true)
-	if err != nil || len(pinned) == 0 { // what this session has pinned may not be written yet
-		return verdict, err
+	if err != nil {
+		c.client.log.Info().Err(err).Msg("the pins of the start are compared, since those of now cannot be read")
+	}
+	if len(pinned) == 0 { // what this session has pinned may not be written yet
+		return verdict, nil
 	}
 	if now := compare(pinned); len(now.Differences) == 0 {
 		c.pinned = pinned

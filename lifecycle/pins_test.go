@@ -322,7 +322,7 @@ func TestPinsUnreadable(t *testing.T) {
 		pins.err = errLocked
 		p := beginMenu(t, kind, pins, true)
 		p.send(listOf("1", tools(otherA)))
-		has(t, p.answer("1").line, "-31007", "it is locked")
+		has(t, p.answer("1").line, "-31007", "its description changed")
 		p.end()
 	})
 }

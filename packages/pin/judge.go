@@ -50,7 +50,8 @@ func shortHash(data []byte) string {
 // a list that is pinned.
 type Verdict struct {
 	// New means that the list becomes the pin of its name: it is the first one, or nothing
-	// is pinned by this name and no tool differs from a pinned one of the same name.
+	// is pinned by this name and no tool differs from a pinned one of the same name. A list
+	// without tools never is: a server that could not start properly often has none.
 	New bool
 	// Differences are those from the closest pin.
 	Differences []Difference
@@ -66,8 +67,9 @@ func (v Verdict) Refused() bool {
 // tools may be missing, a tool that is pinned several times is not compared, and the list
 // is never new. A server of which nothing is known equals every other.
 func Judge(pins map[string]*Pin, name string, p *Pin, part bool) Verdict {
+	whole := !part && len(p.Tools) > 0
 	if len(pins) == 0 {
-		return Verdict{New: !part}
+		return Verdict{New: whole}
 	}
 	var closest []Difference
 	for i, n := range inOrder(pins, name) {
@@ -80,7 +82,7 @@ func Judge(pins map[string]*Pin, name string, p *Pin, part bool) Verdict {
 		}
 	}
 	if pins[name] == nil && len(pins) < MaxVariants && !contradicts(pins, p, part) {
-		return Verdict{New: !part}
+		return Verdict{New: whole}
 	}
 	return Verdict{Differences: closest}
 }

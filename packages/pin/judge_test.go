@@ -18,6 +18,8 @@ func TestJudge(t *testing.T) {
 		want string // "", "new", "mild: …", "refused: …"
 	}{
 		"first list":              {nil, "x", a, false, "new"},
+		"no tools":                {nil, "x", "", false, ""},
+		"no tools of a new name":  {map[string]string{"x": a}, "y", "", false, ""},
 		"first page":              {nil, "x", a, true, ""},
 		"same":                    {map[string]string{"x": a + "," + b}, "x", b + "," + a, false, ""},
 		"same by another name":    {map[string]string{"x": a}, "y", a, false, ""},
