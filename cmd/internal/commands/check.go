@@ -208,6 +208,9 @@ func (k *checkCmd) checkServer(c terminal.Console, name string, t *target.Target
 	if err = t.Resolve(); err != nil {
 		return fail(target.ExitStatus(err), err)
 	}
+	if text := t.PackageText(); text != "" {
+		r.Remarks = append([]string{text}, r.Remarks...)
+	}
 	r.Warnings = t.WarningTexts()
 	plan, err := t.Compile()
 	if plan != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/packages/installed"
 )
 
-// installMessage is one line that the companion prints while it installs for a session.
-type installMessage struct {
+// InstallMessage is one line that the companion prints while it installs for a session.
+type InstallMessage struct {
 	Step  string `json:"step,omitempty"`
 	Files int    `json:"files,omitempty"`
 	Bytes int64  `json:"bytes,omitempty"`
@@ -63,8 +63,8 @@ func (t *Target) Install(c terminal.Console) error {
 		return fmt.Errorf("%s cannot be started, which fetches packages: %w", companion, err)
 	}
 	fmt.Fprintf(c.Err, "[mcp-jail] %s is not installed yet: fetching it once\n", name)
-	messages := make(chan installMessage)
-	go readInstallMessages(out, messages)
+	messages := make(chan InstallMessage)
+	go readMessages(out, messages)
 	w := waiter{client: newClientPeek(c.In), out: c.Out, begin: time.Now(), name: name}
 	err = w.wait(messages)
 	alive.Close()
@@ -76,13 +76,13 @@ func (t *Target) Install(c terminal.Console) error {
 	return err
 }
 
-// readInstallMessages sends the messages of the companion, and closes the channel at the end.
-func readInstallMessages(from io.Reader, to chan<- installMessage) {
+// readMessages sends the messages of the companion, and closes the channel at the end.
+func readMessages(from io.Reader, to chan<- InstallMessage) {
 	defer close(to)
 	lines := bufio.NewScanner(from)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
-		var m installMessage
+		var m InstallMessage
 		if json.Unmarshal(lines.Bytes(), &m) == nil {
 			to <- m
 		}
@@ -95,14 +95,14 @@ type waiter struct {
 	out    io.Writer
 	begin  time.Time
 	name   string
-	last   installMessage
+	last   InstallMessage
 	steps  int
 }
 
 // reportEvery is the time between two notifications to the client.
 const reportEvery = time.Second
 
-func (w *waiter) wait(messages <-chan installMessage) error {
+func (w *waiter) wait(messages <-chan InstallMessage) error {
 	tick := time.NewTicker(reportEvery)
 	defer tick.Stop()
 	for {

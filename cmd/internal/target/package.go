@@ -65,17 +65,18 @@ func (t *Target) findPackage(ctx context.Context) error {
 // packageFinder returns the finder of installed programs for the target.
 func (t *Target) packageFinder() installed.Finder {
 	return installed.Finder{
-		Store: packageStore(t.Host), LockFile: lockFileOf(t.Host), Host: &t.Host,
+		Store: PackageStore(t.Host), LockFile: LockFile(t.Host), Host: &t.Host,
 		Untrusted: t.writablePlaces(),
 	}
 }
 
-func packageStore(host hostfs.Host) store.Store {
+// PackageStore returns the store of the user's packages.
+func PackageStore(host hostfs.Host) store.Store {
 	return store.Store{Dir: filepath.Join(host.DataDir, "packages")}
 }
 
-// lockFileOf returns the lock file, which lies beside the user's configuration.
-func lockFileOf(host hostfs.Host) string { return filepath.Join(host.ConfigDir, lockfile.FileName) }
+// LockFile returns the lock file, which lies beside the user's configuration.
+func LockFile(host hostfs.Host) string { return filepath.Join(host.ConfigDir, lockfile.FileName) }
 
 // PackageText says in one line which package a server is, for check and plan. It is "" for a
 // server that no launcher starts.
@@ -85,7 +86,7 @@ func (t *Target) PackageText() string {
 		return ""
 	case t.pkg.program != nil:
 		e := t.pkg.program.Entry
-		return fmt.Sprintf("%s %s, pinned %s in %s: %s runs it without %s", e.Name, e.Version, e.Pinned.Local().Format(time.DateOnly), lockFileOf(t.Host), t.Policy.Command, t.pkg.line.Launcher)
+		return fmt.Sprintf("%s %s, pinned %s in %s: %s runs it without %s", e.Name, e.Version, e.Pinned.Local().Format(time.DateOnly), LockFile(t.Host), t.Policy.Command, t.pkg.line.Launcher)
 	case t.NeedsInstall():
 		return fmt.Sprintf("%s is not installed yet: the first start fetches it, or mcp-jail install does", t.pkg.line.Packages[0])
 	}

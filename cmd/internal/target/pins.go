@@ -32,7 +32,7 @@ func (t *Target) PinTools(s *lifecycle.Session) {
 		return
 	}
 	s.Pins = packagePins{
-		ToolPins:  lockfile.ToolPins{File: lockFileOf(t.Host), Proposed: proposedTools(t.Host), Entry: t.pkg.program.Entry},
+		ToolPins:  lockfile.ToolPins{File: LockFile(t.Host), Proposed: proposedTools(t.Host), Entry: t.pkg.program.Entry},
 		arguments: t.pkg.line.Args,
 	}
 	s.EnforcePins = mode == policy.PinEnforce
@@ -46,5 +46,5 @@ func proposedTools(host hostfs.Host) string {
 // AcceptTools makes the tools that differed from the pinned ones of a package the pinned
 // ones: see lockfile.AcceptTools.
 func AcceptTools(host hostfs.Host, name string) (changes []string, err error) {
-	return lockfile.AcceptTools(lockFileOf(host), proposedTools(host), name)
+	return lockfile.AcceptTools(LockFile(host), proposedTools(host), name)
 }
