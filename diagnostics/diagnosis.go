@@ -53,6 +53,7 @@ const (
 	CodeConfig  Code = -31004 // the configuration has an error
 	CodeJail    Code = -31005 // not started, because the jail cannot be built
 	CodeTimeout Code = -31006 // the server did not respond in time
+	CodeTools   Code = -31007 // the server's tools are not the pinned ones
 )
 
 // Hint is one access that the policy refuses, with its remedy.

@@ -23,6 +23,7 @@ type client struct {
 	proxy   *mcpproxy.Proxy
 	stderr  *stderrQueue
 	written countingWriter // to the client
+	tools   *toolCheck     // nil: nothing is compared
 
 	requested  event         // the client has sent a request
 	gone       event         // the client no longer reads its stdout
@@ -57,6 +58,7 @@ func newClient(s Session, hooks mcpproxy.Hooks, denied func() ([]policy.Denial, 
 		Version: diagnostics.RecordVersion, Time: c.started, Server: c.config.Profile.Server, Tool: c.config.Profile.Tool,
 		Warnings: c.config.Warnings,
 	}
+	c.tools = newToolCheck(c)
 	go c.saveRecords()
 	for _, line := range c.config.Warnings {
 		c.stderr.Say("mcp-jail: " + line + "\n")

@@ -52,6 +52,14 @@
 //   - If the server ignores it for two seconds after reading it, mcp-jail answers
 //     in its name and keeps the server.
 //
+// # Pinned tools
+//
+// With Session.Pins, the answers to initialize, server/discover and tools/list are
+// compared with the pinned definitions before the client gets them: see [Pins]. The first
+// complete list is pinned when the client has it. A difference is told once in a session.
+// With EnforcePins the client gets an error in place of the answer, and so does each later
+// list and call.
+//
 // # Changes to messages
 //
 // With Profile.Advertise, mcp-jail adds the profile's Statement to initialize,

@@ -49,6 +49,12 @@ type Session struct {
 	// they are.
 	Canonical func(path string) string
 
+	// Pins keeps the definitions of the server's tools. What the server says is compared
+	// with them. With EnforcePins the client does not see definitions that are not pinned.
+	// nil compares nothing.
+	Pins        Pins
+	EnforcePins bool
+
 	// Linger is how long a session whose start failed waits for a first request. 0
 	// means 30 s.
 	Linger time.Duration

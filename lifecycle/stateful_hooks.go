@@ -16,10 +16,14 @@ func (s *statefulSession) hooks() mcpproxy.Hooks {
 		ServerRequest:   func(e *mcpproxy.Envelope) bool { return s.server.answerRootsList(e, s.upstream.server.Load()) },
 		TooManyPending:  s.tooManyPending,
 		FirstResponse:   s.onFirstResponse,
+		ServerFrame:     s.onServerFrame,
 		ReservedMembers: stripReserved,
 		ServerResponse:  s.onServerResponse,
-		Oversized:       s.onOversized,
-		NonMessage:      s.server.showNonMessage,
+		UnmatchedResponse: func(e *mcpproxy.Envelope) bool {
+			return s.client.tools.enforces() && e.Result.Present() // a client may match ids otherwise
+		},
+		Oversized:  s.onOversized,
+		NonMessage: s.server.showNonMessage,
 	}
 }
 
@@ -55,6 +59,7 @@ func (s *statefulSession) onServerResponse(f *mcpproxy.Frame, e *mcpproxy.Envelo
 	switch {
 	case method == "tools/call":
 		s.server.annotateResult(f, e, c)
+	case s.client.tools != nil && s.checkTools(f, e, c):
 	case e.Error.Present() && isDiscoveryMethod(method) && !declinesMethod(method, string(e.Code)):
 		ev := s.server.evidence(diagnostics.StageList, c, time.Time{})
 		ev.Text = failureText(f, e)
@@ -128,7 +133,7 @@ func (s *statefulSession) onOversized(from mcpproxy.Side, f *mcpproxy.Frame) {
 
 // onRequest sees each request before the server gets it. With the default policy it
 // changes nothing.
-func (s *statefulSession) onRequest(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
+func (s *statefulSession) onRequest(f *mcpproxy.Frame, e *mcpproxy.Envelope) (answered bool) {
 	s.client.requested.set()
 	if !s.answered.isSet() {
 		select {
@@ -136,11 +141,21 @@ func (s *statefulSession) onRequest(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 		default:
 		}
 	}
+	if s.client.tools != nil {
+		if d := s.client.tools.refusal(); d != nil && string(e.Method) == "tools/call" {
+			refused := *d
+			refused.Tool = string(e.Name)
+			s.client.proxy.Client.Inject(refused.ErrorFrame(e.ID))
+			return true
+		}
+		s.lists.note(f, e)
+	}
 	if string(e.Method) == "tools/call" {
 		s.server.firstCallMark.CompareAndSwap(0, int64(s.server.tail.LineCount()))
 		s.server.firstCall.set()
 	}
 	s.server.advertise(f, e)
+	return false
 }
 
 // tooManyPending answers a request of the server with an error, since too many are open.

@@ -17,6 +17,8 @@ type statefulSession struct {
 	server   server
 	upstream upstream
 
+	lists openLists // used if client.tools is not nil
+
 	requestSent      chan struct{} // gets a value for a request before the first answer
 	discoverDeclined chan struct{} // gets a value when the server answers server/discover with an error
 	answered         event         // the server has given its first answer
@@ -34,6 +36,9 @@ func newStatefulSession(s Session) *statefulSession {
 	}
 	r.client = newClient(s, r.hooks(), r.server.recordedDenials)
 	r.server.init(r.client, s.Profile)
+	if r.client.tools != nil {
+		r.client.tools.redact = r.server.redact
+	}
 	r.upstream.onRefused = func(d diagnostics.Diagnosis) {
 		r.client.refuseAll(d)
 		select {

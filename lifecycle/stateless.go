@@ -123,6 +123,9 @@ func newStatelessSession(s Session, o Stateless) *statelessSession {
 	p.pool.tools = map[string]*warmTool{}
 	p.pool.maxStarting = max(1, runtime.GOMAXPROCS(0)/2)
 	p.client = newClient(s, mcpproxy.Hooks{}, p.allDenials)
+	if p.client.tools != nil {
+		p.client.tools.redact = diagnostics.NewRedactor(s.Profile.Env)
+	}
 	return p
 }
 

@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"sync"
@@ -164,7 +165,7 @@ func (s *statelessSession) answerInitialize(ctx context.Context, rq *clientReque
 		return
 	}
 	if a, ok := s.cache.lookup(s, info, rq); ok {
-		s.respondWith(rq, a.member(), stripCapabilities(a.value, false))
+		s.respondHandshake(rq, a.member(), a.value, false)
 		return
 	}
 	_, greeting, d := s.discoveryWorker(ctx, mcpproxy.Legacy, info)
@@ -178,7 +179,7 @@ func (s *statelessSession) answerInitialize(ctx context.Context, rq *clientReque
 		return
 	}
 	s.cache.store(s, info, rq, greeting, e)
-	s.respondWith(rq, "result", stripCapabilities(greeting.Slice(e.Result), false))
+	s.respondHandshake(rq, "result", greeting.Slice(e.Result), false)
 }
 
 // answerDiscover answers server/discover: from the cache, or with the discovery worker's
@@ -187,7 +188,7 @@ func (s *statelessSession) answerInitialize(ctx context.Context, rq *clientReque
 func (s *statelessSession) answerDiscover(ctx context.Context, rq *clientRequest) {
 	info := rq.info
 	if a, ok := s.cache.lookup(s, info, rq); ok {
-		s.respondWith(rq, a.member(), stripCapabilities(a.value, true))
+		s.respondHandshake(rq, a.member(), a.value, true)
 		return
 	}
 	w, _, d := s.discoveryWorker(ctx, mcpproxy.Modern, info)
@@ -228,7 +229,7 @@ func (s *statelessSession) answerDiscover(ctx context.Context, rq *clientRequest
 			s.respondWith(rq, "error", answer.Slice(e.Error))
 			return
 		}
-		s.respondWith(rq, "result", stripCapabilities(answer.Slice(e.Result), true))
+		s.respondHandshake(rq, "result", answer.Slice(e.Result), true)
 	case ctx.Err() != nil:
 		s.dropRequest(rq)
 	case err == errExited:
@@ -255,11 +256,21 @@ func (s *statelessSession) answerFromDiscovery(ctx context.Context, rq *clientRe
 	info := rq.info
 	if isCacheable(rq.method) {
 		if a, ok := s.cache.lookup(s, info, rq); ok {
+			if d := s.checkList(rq, a.value); d != nil {
+				s.fail(rq, *d)
+				return
+			}
 			s.onToolsList(rq, a.value)
 			s.respondWith(rq, a.member(), a.value)
 			return
 		}
 		rq.onResponse = func(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
+			if e.Result.Present() {
+				if d := s.checkList(rq, f.Slice(e.Result)); d != nil {
+					f.Replace(e.Self, bytes.TrimSuffix(d.ErrorFrame(rq.id), []byte{'\n'}))
+					return
+				}
+			}
 			s.cache.store(s, info, rq, f, e)
 			if e.Result.Present() {
 				s.onToolsList(rq, f.Slice(e.Result))

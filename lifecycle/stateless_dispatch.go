@@ -104,6 +104,12 @@ func (s *statelessSession) dispatchRequest(ctx context.Context, rq *clientReques
 	}
 	switch rq.method {
 	case "tools/call":
+		if d := s.client.tools.refusal(); d != nil {
+			refused := *d
+			refused.Tool = rq.tool
+			s.fail(rq, refused)
+			return
+		}
 		s.queueCall(ctx, rq)
 	case "ping":
 		s.respondWith(rq, "result", []byte("{}"))

@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"sync"
 	"time"
@@ -15,7 +16,19 @@ import (
 func (s *statelessSession) setLogLevel(ctx context.Context, rq *clientRequest) {
 	e := &rq.frame.Messages[0]
 	params := bytes.Clone(rq.frame.Slice(e.Params))
+	var asked struct{ Level string }
+	json.Unmarshal(params, &asked)
+	accepted := func() {
+		for _, m := range s.client.tools.setLevel(asked.Level) {
+			s.noteSendError(s.client.proxy.Client.Inject(m))
+		}
+	}
 	if params == nil || !s.cache.hasLogging() {
+		rq.onResponse = func(_ *mcpproxy.Frame, e *mcpproxy.Envelope) {
+			if e.Result.Present() {
+				accepted()
+			}
+		}
 		s.goTask(func() { s.answerFromDiscovery(ctx, rq) })
 		return
 	}
@@ -32,6 +45,7 @@ func (s *statelessSession) setLogLevel(ctx context.Context, rq *clientRequest) {
 		w.queue.tryEnqueue(f)
 	}
 	s.respondWith(rq, "result", []byte("{}"))
+	accepted()
 }
 
 // logLevelRequest returns the client's logging/setLevel for one worker, with an id of

@@ -12,12 +12,17 @@ const (
 // of RunClient or RunServer before the frame is forwarded. Frame, envelope and call are
 // valid until the hook returns. A hook that receives a frame may edit it.
 type Hooks struct {
-	// ClientRequest is called for every request of the client.
-	ClientRequest func(f *Frame, e *Envelope)
+	// ClientRequest is called for every request of the client. When it returns true, the
+	// request is not forwarded and the hook is responsible for the response.
+	ClientRequest func(f *Frame, e *Envelope) (answered bool)
 	// ClientResponse is called for every response of the client to a request of the
 	// server.
 	ClientResponse func(f *Frame, e *Envelope, c *Call)
 
+	// ServerFrame is called for every frame of the server with messages, before any of its
+	// messages is matched. When it returns true, the frame is not forwarded, and no other
+	// hook is called for it.
+	ServerFrame func(f *Frame) (drop bool)
 	// FirstResponse is called for the responses of a server until it returns true for one,
 	// which then counts as the server's first. This starts over with each RunServer. c is
 	// nil for a response that matches no request.
@@ -28,6 +33,9 @@ type Hooks struct {
 	// ServerResponse is called for every response of the server to a request of the
 	// client.
 	ServerResponse func(f *Frame, e *Envelope, c *Call)
+	// UnmatchedResponse is called for every response of the server that matches no request
+	// of the client. When it returns true, the response is not forwarded.
+	UnmatchedResponse func(e *Envelope) (drop bool)
 	// ServerRequest is called for every request of the server. When it returns true, the
 	// request is not forwarded and the hook is responsible for the response.
 	ServerRequest func(e *Envelope) bool

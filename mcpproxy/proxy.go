@@ -74,8 +74,11 @@ func (p *Proxy) trackClient(f *Frame, call *Call) bool {
 			if e.Trackable() {
 				p.Requests.Add(e, time.Now(), batch)
 			}
-			if p.Hooks.ClientRequest != nil {
-				p.Hooks.ClientRequest(f, e)
+			if p.Hooks.ClientRequest != nil && p.Hooks.ClientRequest(f, e) {
+				if e.Trackable() {
+					p.Requests.Take(e.ID, call)
+				}
+				cuts = append(cuts, &e.Self)
 			}
 		case Response:
 			switch {
@@ -116,7 +119,7 @@ func (p *Proxy) removeMessages(f *Frame, cuts []*Span) bool {
 func (p *Proxy) RunServer(server *Conn) error {
 	t := serverTracker{p: p}
 	return p.Hooks.Receive(server.Reader, func(f *Frame) error {
-		if !t.track(f) {
+		if p.Hooks.ServerFrame != nil && p.Hooks.ServerFrame(f) || !t.track(f) {
 			return nil
 		}
 		if err := p.Client.Send(f); err != nil {
@@ -178,7 +181,7 @@ func (t *serverTracker) trackResponse(f *Frame, e *Envelope) (drop bool) {
 	if !t.firstSeen {
 		t.firstSeen = p.Hooks.FirstResponse == nil || p.Hooks.FirstResponse(e, c)
 	}
-	if c != nil && c.Answered {
+	if c != nil && c.Answered || c == nil && p.Hooks.UnmatchedResponse != nil && p.Hooks.UnmatchedResponse(e) {
 		return true
 	}
 	if len(e.Reserved) > 0 && p.Hooks.ReservedMembers != nil {

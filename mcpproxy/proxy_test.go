@@ -26,7 +26,7 @@ func TestRunClient(t *testing.T) {
 		`{"method":"notifications/cancelled","params":{"requestId":1}}` + "\n" +
 		`{"id":0,"result":{}}`
 	var requests []string
-	p := NewProxy(NewConn(strings.NewReader(in), io.Discard, 0), Hooks{ClientRequest: func(f *Frame, e *Envelope) { requests = append(requests, string(e.ID)) }})
+	p := NewProxy(NewConn(strings.NewReader(in), io.Discard, 0), Hooks{ClientRequest: func(f *Frame, e *Envelope) bool { requests = append(requests, string(e.ID)); return false }})
 	p.ServerRequests.Add(&Envelope{ID: []byte("0"), Method: []byte("roots/list")}, time.Now(), 0)
 	var up sink
 	if err := p.RunClient(&up); err != nil {
@@ -44,6 +44,32 @@ func TestRunClient(t *testing.T) {
 	var c Call
 	if !p.Requests.Take([]byte(`"b"`), &c) || c.Batch == 0 || string(c.Tool) != "n" {
 		t.Errorf("call %+v", c)
+	}
+}
+
+// TestHooksDrop: a hook can keep a request from the server, and a frame or a response that
+// matches nothing from the client.
+func TestHooksDrop(t *testing.T) {
+	in := `{"id":1,"method":"tools/call","params":{"name":"n"}}` + "\n" +
+		`[{"id":2,"method":"tools/call","params":{"name":"n"}},{"id":3,"method":"x"}]` + "\n" + `{"id":4,"method":"x"}` + "\n"
+	p := NewProxy(NewConn(strings.NewReader(in), io.Discard, 0), Hooks{ClientRequest: func(f *Frame, e *Envelope) bool { return string(e.Method) == "tools/call" }})
+	var up sink
+	if err := p.RunClient(&up); err != nil {
+		t.Fatal(err)
+	}
+	if want := `[{"id":3,"method":"x"}]` + "\n" + `{"id":4,"method":"x"}` + "\n"; up.String() != want || p.Requests.Len() != 2 {
+		t.Errorf("%d are open, the server got %q", p.Requests.Len(), up.String())
+	}
+	var out bytes.Buffer
+	p.Client = NewConn(nil, &out, 0)
+	p.Hooks.ServerFrame = func(f *Frame) bool { return f.Flaws.Has(FlawDuplicate) }
+	p.Hooks.UnmatchedResponse = func(e *Envelope) bool { return e.Result.Present() }
+	lines := []string{`{"id":"4","result":1}`, `{"id":4,"id":9,"result":2}`, `{"id":4,"result":3}`, `{"id":null,"error":{}}`, `{"method":"m"}`, ""}
+	if err := p.RunServer(NewConn(strings.NewReader(strings.Join(lines, "\n")), io.Discard, 0)); err != nil {
+		t.Fatal(err)
+	}
+	if want := strings.Join(lines[2:], "\n"); out.String() != want || p.Requests.Len() != 1 {
+		t.Errorf("%d are open, the client got %q", p.Requests.Len(), out.String())
 	}
 }
 

@@ -54,6 +54,7 @@ func run(args []string, c terminal.Console) confine.Exit {
 	}
 	session := t.Session(c, launcher)
 	session.Log = log
+	t.PinTools(&session)
 	record := records.New(t.Host, t.Profile.Server)
 	record.MarkStart()
 	session.Sink, session.Lost = record.Save, record.LastError

@@ -29,7 +29,7 @@ func TestDiff(t *testing.T) {
 		"another one":   {func(e *Entry) { e.Packages[1].Name = "" }, "changed: changed: c (as b) 2.0.0-rc.1+x → b 2.0.0-rc.1+x"},
 		"tools": {func(e *Entry) {
 			e.Pins["default"] = mustPin(t, `{"name":"read_file"},{"name":"empty","description":""},{"name":"twice"},{"name":"twice"}`)
-		}, "tool: default: tool read_file: its title is gone: it was «Read»; its description is gone: it was «Reads it's<U+200B> \"file\".\\n»; its inputSchema is gone: it was «{\"default\":\"it's\",\"type\":\"object\"}»; its annotations is gone: it was «{\"readOnlyHint\":true}»\ntool: default: tool x.y ä: it is gone"},
+		}, "tool: default: tool read_file: its title is gone: it was «Read»; its description is gone: it was «Reads it's<U+200B> \"file\".\\n»; its inputSchema is gone: it was «{\"default\":\"it's\",\"type\":\"object\"}»; its annotations is gone: it was «{\"readOnlyHint\":true}»\ntool: default: tool «x.y ä»: it is gone"},
 		"no pin so far":  {func(e *Entry) { e.Pins = map[string]*pin.Pin{"other": {}} }, ""},
 		"one pin of two": {func(e *Entry) { delete(e.Pins, "default") }, ""},
 	} {

@@ -135,7 +135,7 @@ func (e *InvalidError) Error() string {
 		where = "the JSON"
 	}
 	if e.Tool != "" {
-		where += ", tool " + Visible(e.Tool, 80)
+		where += ", tool " + named(e.Tool)
 	}
 	return fmt.Sprintf("%s, byte %d: %s", where, e.Offset, e.Reason)
 }

@@ -10,7 +10,8 @@ import (
 // Visible returns a text for one line on a terminal, of at most max characters and a note of
 // how many were left out. Each character that does not show, or that changes how others
 // show, is replaced by its number: controls, direction marks, zero-width characters,
-// variation selectors, tags. A newline is \n, and a backslash stays as it is.
+// variation selectors, tags. So are « and », with which this package quotes. A newline is \n,
+// and a backslash stays as it is.
 func Visible(text string, max int) string {
 	var b strings.Builder
 	width, left := 0, 0
@@ -39,7 +40,7 @@ func show(r rune, n int) string {
 		return `\n`
 	case r == '\t':
 		return `\t`
-	case IsHidden(r):
+	case IsHidden(r), r == '«', r == '»':
 		return fmt.Sprintf("<U+%04X>", r)
 	}
 	return string(r)

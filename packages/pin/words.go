@@ -17,7 +17,7 @@ const (
 // String returns the difference in one line. Everything that a server wrote is bounded and
 // shown as [Visible] shows it.
 func (d Difference) String() string {
-	tool := "tool " + Visible(d.Tool, maxShownName) + ": "
+	tool := "tool " + named(d.Tool) + ": "
 	times := ""
 	if d.Times > 1 {
 		times = fmt.Sprintf("; it is listed %d times, and clients differ in which one they call", d.Times)
@@ -55,7 +55,7 @@ func (d Difference) String() string {
 			parts = append(parts, fmt.Sprintf("and %s more", atLeast(len(d.Fields)-i, len(d.Fields))))
 			break
 		}
-		parts = append(parts, "its "+Visible(f.Path, maxShownName)+" "+f.change(true))
+		parts = append(parts, "its "+named(f.Path)+" "+f.change(true))
 	}
 	return tool + strings.Join(parts, "; ") + times
 }
@@ -73,6 +73,20 @@ func atLeast(n, fields int) string {
 		return fmt.Sprintf("%d or", n)
 	}
 	return fmt.Sprint(n)
+}
+
+// named returns a name for a sentence of ours. One that could be taken for words of ours
+// stands in quotation marks, which [Visible] does not let it end.
+func named(name string) string {
+	plain := len(name) <= maxShownName
+	for i := 0; i < len(name); i++ {
+		c := name[i]
+		plain = plain && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("_-./[]$@", c) >= 0)
+	}
+	if plain && name != "" {
+		return name
+	}
+	return "«" + Visible(name, maxShownName) + "»"
 }
 
 // change says how a field changed. isJSON tells that its values are canonical JSON.

@@ -1,0 +1,50 @@
+package target
+
+import (
+	"path/filepath"
+
+	"github.com/mcp-jail/mcp-jail/lifecycle"
+	"github.com/mcp-jail/mcp-jail/packages/lockfile"
+	"github.com/mcp-jail/mcp-jail/packages/pin"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// packagePins is where the tools of an installed package are pinned.
+type packagePins struct {
+	lockfile.ToolPins
+	arguments []string // of the server
+}
+
+// Name implements lifecycle.Pins.
+func (p packagePins) Name(capabilities []byte) string { return pin.Name(p.arguments, capabilities) }
+
+// Accept implements lifecycle.Pins.
+func (p packagePins) Accept() string {
+	return "mcp-jail install --accept-tools " + policy.QuoteShell(p.Entry.Spec)
+}
+
+// PinTools has the session compare the tools of the target with those that are pinned. A
+// server that is not the program of an installed package has no pins.
+func (t *Target) PinTools(s *lifecycle.Session) {
+	mode := t.Policy.Packages.PinTools
+	if t.pkg == nil || t.pkg.program == nil || mode == policy.PinOff {
+		return
+	}
+	s.Pins = packagePins{
+		ToolPins:  lockfile.ToolPins{File: LockFile(t.Host), Proposed: proposedTools(t.Host), Entry: t.pkg.program.Entry},
+		arguments: t.pkg.line.Args,
+	}
+	s.EnforcePins = mode == policy.PinEnforce
+}
+
+// proposedTools returns the file that keeps tools which differ from the pinned ones.
+func proposedTools(host hostfs.Host) string {
+	return filepath.Join(host.StateDir, lockfile.ProposedName)
+}
+
+// AcceptTools makes the tools that differed from the pinned ones of a package the pinned
+// ones: see lockfile.AcceptTools.
+func AcceptTools(host hostfs.Host, name string) (changes []string, err error) {
+	return lockfile.AcceptTools(LockFile(host), proposedTools(host), name)
+}

@@ -1,0 +1,281 @@
+package lifecycle
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/packages/pin"
+)
+
+// Pins keeps the tool definitions of a server from one session to the next. Several
+// goroutines may use it. Add and Propose run when the client has its answer.
+type Pins interface {
+	// Name returns the name of the pin for a client with these capabilities, which are
+	// JSON, or nil.
+	Name(capabilities []byte) string
+	// Pinned returns the pins by their names. fresh asks for those of now, and not for
+	// those of the start. The map and the pins must not change afterwards.
+	Pinned(fresh bool) (map[string]*pin.Pin, error)
+	// Add pins a list that is new.
+	Add(name string, p *pin.Pin) error
+	// Propose keeps a list that differs from the pins, for the command that accepts it.
+	Propose(name string, p *pin.Pin) error
+	// Accept returns the command that accepts what was proposed.
+	Accept() string
+}
+
+const (
+	maxListBytes = 16 << 20 // of all pages of one list
+	saveDelay    = 20 * time.Millisecond
+	maxTold      = 100 // differences that a session tells of
+)
+
+// toolCheck compares what the server says about its tools with the pins, for one session.
+// The methods of a nil toolCheck do nothing.
+type toolCheck struct {
+	client  *client
+	pins    Pins
+	enforce bool
+	redact  *diagnostics.Redactor // set before the session begins
+
+	mu      sync.Mutex // held while something is compared, never while something is sent
+	pinned  map[string]*pin.Pin
+	servers map[string]pin.Server // by the name of the pin; without an entry nothing is known
+	lists   map[string]*pagedList // by the name of the pin
+	offered map[string]*pin.Pin   // what was proposed
+	told    map[string]bool
+	logs    clientLogs
+	refused atomic.Pointer[diagnostics.Diagnosis] // the answer to every list and call
+}
+
+// pagedList holds the pages of a list that is not complete yet.
+type pagedList struct {
+	pages [][]byte
+	size  int
+	next  string // cursor
+}
+
+// newToolCheck returns the toolCheck of a session, or nil if nothing is to be compared.
+func newToolCheck(c *client) *toolCheck {
+	if c.config.Pins == nil {
+		return nil
+	}
+	return &toolCheck{
+		client: c, pins: c.config.Pins, enforce: c.config.EnforcePins,
+		servers: map[string]pin.Server{}, lists: map[string]*pagedList{}, offered: map[string]*pin.Pin{}, told: map[string]bool{},
+	}
+}
+
+// refusal returns the diagnosis that answers calls of tools, or nil.
+func (c *toolCheck) refusal() *diagnostics.Diagnosis {
+	if c == nil {
+		return nil
+	}
+	return c.refused.Load()
+}
+
+// enforces reports whether the client must not see what is not pinned.
+func (c *toolCheck) enforces() bool { return c != nil && c.enforce }
+
+// handshake compares the result of initialize or server/discover, which is nil if it is not
+// held in memory. A diagnosis is the answer in its place.
+func (c *toolCheck) handshake(asked listRequest, result []byte) *diagnostics.Diagnosis {
+	if c == nil {
+		return nil
+	}
+	name := c.pins.Name(asked.capabilities)
+	server, err := pin.ReadServer(result)
+	if result == nil {
+		err = errNotInMemory
+	}
+	if err != nil {
+		return c.unreadable(asked, "the answer to "+asked.method, err)
+	}
+	c.mu.Lock()
+	c.servers[name] = server
+	verdict, err := c.judge(func(pins map[string]*pin.Pin) pin.Verdict { return pin.JudgeServer(pins, name, server) })
+	c.mu.Unlock()
+	if err != nil {
+		return c.unreadable(asked, "", err)
+	}
+	return c.changed(asked, verdict)
+}
+
+// list compares a page of an answer to tools/list, which is nil if it is not held in memory.
+// A diagnosis is the answer in its place.
+func (c *toolCheck) list(asked listRequest, page []byte) *diagnostics.Diagnosis {
+	if c == nil {
+		return nil
+	}
+	if d := c.refusal(); d != nil {
+		return d
+	}
+	name := c.pins.Name(asked.capabilities)
+	c.mu.Lock()
+	p, part, err := c.read(name, asked, page)
+	if err != nil {
+		delete(c.lists, name)
+		c.mu.Unlock()
+		return c.unreadable(asked, "the list of tools", err)
+	}
+	verdict, err := c.judge(func(pins map[string]*pin.Pin) pin.Verdict { return pin.Judge(pins, name, p, part) })
+	if verdict.New && err == nil {
+		c.pinned = maps.Clone(c.pinned)
+		if c.pinned == nil {
+			c.pinned = map[string]*pin.Pin{}
+		}
+		c.pinned[name] = p
+		c.save("pinned", func() error { return c.pins.Add(name, p) })
+	}
+	c.mu.Unlock()
+	switch {
+	case err != nil:
+		return c.unreadable(asked, "", err)
+	case len(verdict.Differences) > 0 && !part && c.offer(name, p):
+		c.save("kept for `"+c.pins.Accept()+"`", func() error { return c.pins.Propose(name, p) })
+	}
+	return c.changed(asked, verdict)
+}
+
+// offer reports whether a list is to be proposed: whether it is not the last one that was.
+func (c *toolCheck) offer(name string, p *pin.Pin) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	last := c.offered[name]
+	c.offered[name] = p
+	return last == nil || len(pin.Compare(last, p)) > 0
+}
+
+// read returns the pin of a page, or of the whole list if the page is its last one. The
+// caller holds mu.
+func (c *toolCheck) read(name string, asked listRequest, page []byte) (p *pin.Pin, part bool, err error) {
+	if page == nil {
+		return nil, false, errNotInMemory
+	}
+	next := nextCursor(page)
+	l := c.lists[name]
+	switch {
+	case asked.cursor == "":
+		l = &pagedList{}
+	case l == nil || l.next != asked.cursor:
+		l = nil // a page of a list whose beginning is not known
+	}
+	delete(c.lists, name)
+	pages := [][]byte{page}
+	if l != nil {
+		if l.size += len(page); l.size > maxListBytes {
+			return nil, false, fmt.Errorf("the pages of the list have more than %d MiB", maxListBytes>>20)
+		}
+		if next == "" {
+			pages = append(l.pages, page)
+		} else {
+			l.pages, l.next = append(l.pages, slices.Clone(page)), next
+			c.lists[name] = l
+		}
+	}
+	p, err = pin.New(c.servers[name], pages...)
+	return p, l == nil || next != "", err
+}
+
+// judge compares with the pins of the session, and with those of now if that finds a
+// difference: another session, or the user, may have changed them. The caller holds mu.
+func (c *toolCheck) judge(compare func(map[string]*pin.Pin) pin.Verdict) (pin.Verdict, error) {
+	if c.pinned == nil {
+		pinned, err := c.pins.Pinned(false)
+		if err != nil {
+			return pin.Verdict{}, err
+		}
+		c.pinned = pinned
+	}
+	verdict := compare(c.pinned)
+	if len(verdict.Differences) == 0 {
+		return verdict, nil
+	}
+	pinned, err := c.pins.Pinned(true)
+	if err != nil {
+		c.client.log.Info().Err(err).Msg("the pins of the start are compared, since those of now cannot be read")
+	}
+	if len(pinned) == 0 { // what this session has pinned may not be written yet
+		return verdict, nil
+	}
+	if now := compare(pinned); len(now.Differences) == 0 {
+		c.pinned = pinned
+		return now, nil
+	}
+	return verdict, nil
+}
+
+// changed tells of differences, and returns a diagnosis if the client must not see them.
+func (c *toolCheck) changed(asked listRequest, verdict pin.Verdict) *diagnostics.Diagnosis {
+	if len(verdict.Differences) == 0 {
+		return nil
+	}
+	lines := make([]string, 0, len(verdict.Differences))
+	refused := c.enforce && verdict.Refused()
+	for _, d := range verdict.Differences {
+		if !refused || !d.Mild() {
+			lines = append(lines, c.redact.Redact(d.String()))
+		}
+	}
+	return c.tell(asked, lines, c.pins.Accept(), refused)
+}
+
+// unreadable tells that something cannot be compared.
+func (c *toolCheck) unreadable(asked listRequest, what string, err error) *diagnostics.Diagnosis {
+	text := err.Error()
+	if err == errNotInMemory {
+		text = what + " is larger than 4 MiB"
+	}
+	return c.tell(asked, []string{c.redact.Redact(text)}, "", c.enforce)
+}
+
+// tell tells the user and the client of differences, each one once in a session.
+func (c *toolCheck) tell(asked listRequest, lines []string, accept string, refused bool) *diagnostics.Diagnosis {
+	about := diagnostics.Tools{Server: c.client.config.Profile.Server, Differences: lines, Accept: accept, Refused: refused}
+	if refused {
+		d := about.Diagnosis()
+		if c.refused.CompareAndSwap(nil, &d) {
+			c.client.announce(d)
+		}
+		return c.refused.Load()
+	}
+	c.mu.Lock()
+	about.Differences = slices.DeleteFunc(lines, func(l string) bool {
+		known := c.told[l] || len(c.told) >= maxTold
+		if !known {
+			c.told[l] = true
+		}
+		return known
+	})
+	c.mu.Unlock()
+	if len(about.Differences) == 0 {
+		return nil
+	}
+	warnings := about.Diagnosis().Warnings()
+	for _, line := range warnings {
+		c.client.warn(line)
+	}
+	c.client.recordChanged()
+	c.notify(asked, warnings)
+	return nil
+}
+
+// save has something written after the client has its answer. Only a task of the session
+// may call it.
+func (c *toolCheck) save(what string, write func() error) {
+	c.client.tasks.Go(func() {
+		select {
+		case <-time.After(saveDelay):
+		case <-c.client.shutdown.done:
+		}
+		if err := write(); err != nil {
+			c.client.warn(fmt.Sprintf("warning: the tools of server %q could not be %s: %v", c.client.config.Profile.Server, what, err))
+			c.client.recordChanged()
+		}
+	})
+}

@@ -1,0 +1,66 @@
+package lifecycle
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/mcpproxy"
+)
+
+// checkTools compares an answer with the pins before the client gets it. If the client must
+// not see it, checkTools replaces it by an error. It reports whether the answer needs no
+// other look.
+func (s *statefulSession) checkTools(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) bool {
+	var d *diagnostics.Diagnosis
+	switch method := string(c.Method); method {
+	case "initialize", "server/discover":
+		asked := s.lists.take(c.ID, method)
+		if e.Result.Present() {
+			d = s.client.tools.handshake(asked, f.Slice(e.Result))
+		}
+	case "tools/list":
+		asked := s.lists.take(c.ID, method)
+		if e.Result.Present() {
+			d = s.client.tools.list(asked, f.Slice(e.Result))
+		}
+	case "logging/setLevel":
+		if level := s.lists.takeLevel(c.ID); e.Result.Present() {
+			for _, m := range s.client.tools.setLevel(level) {
+				s.client.proxy.Client.Inject(m)
+			}
+		}
+	default:
+		return false
+	}
+	if d != nil {
+		f.Replace(e.Self, bytes.TrimSuffix(d.ErrorFrame(c.ID), []byte{'\n'}))
+	}
+	return !e.Error.Present()
+}
+
+// onServerFrame refuses a frame that the client could read as another answer than we do, if
+// the client must not see what is not pinned. It answers the requests that the frame could
+// be an answer to.
+func (s *statefulSession) onServerFrame(f *mcpproxy.Frame) (drop bool) {
+	if !s.client.tools.enforces() || !f.Flaws.Ambiguous() {
+		return false
+	}
+	d := diagnostics.Diagnosis{
+		Code: -32603, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: s.server.profile.Server,
+		What: fmt.Sprintf(`server %q: two JSON readers could read one of its messages differently, and pin_tools is "enforce"`, s.server.profile.Server),
+	}
+	s.client.announce(d)
+	var call mcpproxy.Call
+	for i := range f.Messages {
+		e := &f.Messages[i]
+		for _, id := range idsOf(f, e) {
+			if len(id) > 0 && s.client.proxy.Requests.Take(id, &call) && !call.Answered {
+				s.answered.set()
+				s.upstream.guard.disabled.Store(true)
+				s.client.proxy.Client.Inject(d.ErrorFrame(call.ID))
+			}
+		}
+	}
+	return true
+}

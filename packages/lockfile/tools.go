@@ -1,0 +1,146 @@
+package lockfile
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/packages/pin"
+)
+
+// ProposedName is the name of the file for tools that differ from the pinned ones. It is
+// written like a lock file. A server must not be able to write it.
+const ProposedName = "proposed-tools.lock"
+
+// ToolPins is where the tools of one package are pinned. Entry is as at the start of the
+// session; of an entry that was updated since nothing changes.
+type ToolPins struct {
+	File     string // the lock file
+	Proposed string // the file of proposals
+	Entry    *Entry
+}
+
+// Pinned returns the pins of the entry, as they were at the start or are now. They must not
+// be changed.
+func (t ToolPins) Pinned(fresh bool) (map[string]*pin.Pin, error) {
+	if !fresh {
+		return t.Entry.Pins, nil
+	}
+	data, err := Read(t.File)
+	if err != nil {
+		return nil, err
+	}
+	e, err := Find(data, t.Entry.Key, t.File)
+	if err != nil || !t.isSame(e) {
+		return nil, err
+	}
+	return e.Pins, nil
+}
+
+// Add pins a list, unless another session has pinned one meanwhile that it contradicts.
+func (t ToolPins) Add(name string, p *pin.Pin) error {
+	return Update(t.File, func(f *File) error {
+		e := f.Find(t.Entry.Key)
+		if !t.isSame(e) || !pin.Judge(e.Pins, name, p, false).New {
+			return nil
+		}
+		return f.Set(e.withPin(name, p))
+	})
+}
+
+// Propose keeps a list for AcceptTools.
+func (t ToolPins) Propose(name string, p *pin.Pin) error {
+	return Update(t.Proposed, func(f *File) error {
+		e := f.Find(t.Entry.Key)
+		if !t.isSame(e) {
+			e = &Entry{Key: t.Entry.Key, Name: t.Entry.Name, Version: t.Entry.Version, Files: t.Entry.Files, Pinned: t.Entry.Pinned}
+		}
+		return f.Set(e.withPin(name, p))
+	})
+}
+
+// isSame reports whether an entry is of the same package with the same content.
+func (t ToolPins) isSame(e *Entry) bool {
+	return e != nil && e.Version == t.Entry.Version && e.Files == t.Entry.Files
+}
+
+// withPin returns a copy of the entry with one more pin, or with another one of that name.
+func (e *Entry) withPin(name string, p *pin.Pin) *Entry {
+	c := *e
+	c.Pins = maps.Clone(e.Pins)
+	if c.Pins == nil {
+		c.Pins = map[string]*pin.Pin{}
+	}
+	c.Pins[name] = p
+	return &c
+}
+
+// AcceptTools makes the tools that were proposed for a package the pinned ones. name is what
+// the user wrote for the package, or the package's own name. Of a package without a
+// proposal, as when the session was refused before its list was complete, the pins are
+// removed: the next session pins what it lists. AcceptTools returns what it changed, a line
+// each, safe on a terminal.
+func AcceptTools(file, proposed, name string) (changes []string, err error) {
+	kept, err := Load(proposed)
+	if err != nil {
+		return nil, err
+	}
+	var accepted []Key
+	err = Update(file, func(f *File) error {
+		changes, accepted = nil, nil
+		for _, e := range f.Entries() {
+			if e.Spec != name && e.Name != name {
+				continue
+			}
+			lines, err := acceptEntry(f, e, kept.Find(e.Key))
+			if err != nil {
+				return err
+			}
+			changes, accepted = append(changes, lines...), append(accepted, e.Key)
+		}
+		if accepted == nil {
+			return fmt.Errorf("no package %s is in %s%s", pin.Visible(name, 120), file, f.known())
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return changes, Update(proposed, func(f *File) error {
+		for _, key := range accepted {
+			f.Remove(key)
+		}
+		return nil
+	})
+}
+
+// acceptEntry changes the pins of one entry. kept is its proposal, or nil.
+func acceptEntry(f *File, e, kept *Entry) (lines []string, err error) {
+	t := ToolPins{Entry: e}
+	next := *e
+	if t.isSame(kept) && len(kept.Pins) > 0 {
+		for _, name := range slices.Sorted(maps.Keys(kept.Pins)) {
+			next = *next.withPin(name, kept.Pins[name])
+		}
+		for _, c := range Diff(e, &next) {
+			lines = append(lines, c.Text)
+		}
+	} else if len(e.Pins) > 0 {
+		next.Pins = nil
+		lines = append(lines, "the pins of "+e.Key.String()+" are removed: the next session pins the tools that it lists")
+	}
+	return lines, f.Set(&next)
+}
+
+// known returns a phrase with the names of the packages.
+func (f *File) known() string {
+	var names []string
+	for _, e := range f.Entries() {
+		names = append(names, pin.Visible(e.Spec, 120))
+	}
+	if names == nil {
+		return ", which has none"
+	}
+	return "; it has " + strings.Join(names, ", ")
+}

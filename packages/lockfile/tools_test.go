@@ -1,0 +1,122 @@
+package lockfile
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/packages/pin"
+)
+
+// pinnedPackage returns the pins of a package in a lock file of its own.
+func pinnedPackage(t *testing.T, pins map[string]*pin.Pin) ToolPins {
+	dir := t.TempDir()
+	e := anEntry(t, "files@latest")
+	e.Pins = pins
+	p := ToolPins{File: filepath.Join(dir, FileName), Proposed: filepath.Join(dir, "state", ProposedName), Entry: e}
+	if err := Update(p.File, func(f *File) error {
+		if err := f.Set(anEntry(t, "other")); err != nil {
+			return err
+		}
+		return f.Set(e)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// now returns the descriptions of the tool a that are pinned, by the names of the pins.
+func now(t *testing.T, p ToolPins) string {
+	t.Helper()
+	pins, err := p.Pinned(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, name := range []string{"x", "y"} {
+		if pin := pins[name]; pin != nil {
+			all = append(all, name+pin.Tools[0].Description)
+		}
+	}
+	return strings.Join(all, " ")
+}
+
+func toolA(t *testing.T, description string) *pin.Pin {
+	return mustPin(t, `{"name":"a","description":"`+description+`"}`)
+}
+
+// TestToolPins: what is new is added, what contradicts is not, and the start's pins stay.
+func TestToolPins(t *testing.T) {
+	p := pinnedPackage(t, nil)
+	for _, step := range []struct {
+		name string
+		pin  *pin.Pin
+		want string
+	}{
+		{"x", toolA(t, "A"), `x"A"`},
+		{"x", toolA(t, "B"), `x"A"`},
+		{"y", toolA(t, "A"), `x"A"`}, // the same list is pinned already
+		{"y", toolA(t, "B"), `x"A"`},
+	} {
+		if err := p.Add(step.name, step.pin); err != nil {
+			t.Fatal(err)
+		}
+		if got := now(t, p); got != step.want {
+			t.Errorf("%s: %s, want %s", step.name, got, step.want)
+		}
+	}
+	if pins, err := p.Pinned(false); pins != nil || err != nil {
+		t.Errorf("%v, %v", pins, err)
+	}
+	updated := *p.Entry
+	updated.Version = "2.0.0"
+	p.Entry = &updated
+	if err := p.Add("y", mustPin(t, `{"name":"z"}`)); err != nil {
+		t.Fatal(err)
+	}
+	if got := now(t, p); got != "" {
+		t.Errorf("an updated entry has %s", got)
+	}
+}
+
+// TestAcceptTools: what was proposed is pinned, once; without a proposal the pins go.
+func TestAcceptTools(t *testing.T) {
+	p := pinnedPackage(t, map[string]*pin.Pin{"x": toolA(t, "A"), "y": toolA(t, "Y")})
+	if err := p.Propose("x", toolA(t, "B")); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct{ name, want, pinned string }{
+		{"files", `no package files is in`, `x"A" y"Y"`},
+		{"files@latest", `tool a: its description changed: «A» → «B»`, `x"B" y"Y"`},
+		{"@a/files", `the next session pins`, ""},
+		{"files@latest", ``, ""},
+	} {
+		changes, err := AcceptTools(p.File, p.Proposed, step.name)
+		got := strings.Join(changes, "\n")
+		if err != nil {
+			got = err.Error()
+		}
+		if !strings.Contains(got, step.want) || step.want == "" && got != "" {
+			t.Errorf("%s: %s, want %s", step.name, got, step.want)
+		}
+		if got := now(t, p); got != step.pinned {
+			t.Errorf("%s: %s is pinned, want %s", step.name, got, step.pinned)
+		}
+	}
+}
+
+// TestAcceptStale: a proposal for another version is not accepted.
+func TestAcceptStale(t *testing.T) {
+	p := pinnedPackage(t, map[string]*pin.Pin{"x": toolA(t, "A")})
+	old := *p.Entry
+	old.Version = "0.9.0"
+	if err := (ToolPins{p.File, p.Proposed, &old}).Propose("x", toolA(t, "B")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := AcceptTools(p.File, p.Proposed, "files@latest"); err != nil {
+		t.Fatal(err)
+	}
+	if got := now(t, p); got != "" {
+		t.Errorf("%s is pinned", got)
+	}
+}
