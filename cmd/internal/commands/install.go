@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/schollz/progressbar/v3"
@@ -23,10 +24,14 @@ import (
 )
 
 type installCmd struct {
-	servers    []string
-	argv       []string // a launcher's line behind --
-	scripts    bool
-	forSession bool
+	servers     []string
+	argv        []string // a launcher's line behind --
+	scripts     bool
+	update      bool
+	repair      bool
+	acceptTools bool
+	yes         bool
+	forSession  bool
 }
 
 func (x *front) install() *cobra.Command {
@@ -45,10 +50,16 @@ configuration. From then on the server starts without a launcher and without a
 network, from files that it cannot change.`
 	cmd.Example = `    mcp-jail install
     mcp-jail install github
-    mcp-jail install -- npx -y @modelcontextprotocol/server-memory`
-	cmd.Flags().BoolVar(&i.scripts, "install-scripts", false, "Run the scripts that packages bring for their installation, in a jail without a network.")
-	cmd.Flags().BoolVar(&i.forSession, "for-session", false, "")
-	cmd.Flags().MarkHidden("for-session") // mcp-jail run asks with it
+    mcp-jail install -- npx -y @modelcontextprotocol/server-memory
+    mcp-jail install --update`
+	f := cmd.Flags()
+	f.BoolVar(&i.update, "update", false, "Fetch the newest version, show what it changes, and ask.")
+	f.BoolVar(&i.repair, "repair", false, "Install the pinned version again, in place of files that differ.")
+	f.BoolVar(&i.acceptTools, "accept-tools", false, "Pin the tools that a server lists now. SERVER may also be the name of its package.")
+	f.BoolVar(&i.yes, "yes", false, "Accept updates without asking, for scripts.")
+	f.BoolVar(&i.scripts, "install-scripts", false, "Run the scripts that packages bring for their installation, in a jail without a network.")
+	f.BoolVar(&i.forSession, "for-session", false, "")
+	f.MarkHidden("for-session") // mcp-jail run asks with it
 	return cmd
 }
 
@@ -59,8 +70,8 @@ type wanted struct {
 	scripts bool
 }
 
-// Run installs one package after the other. It stops at the first that fails only if the user
-// interrupts it.
+// Run installs one package after the other. Of several, one that fails does not hold up the
+// others.
 func (i *installCmd) Run(c terminal.Console) error {
 	host, err := hostfs.LocalHost()
 	if err != nil {
@@ -68,17 +79,20 @@ func (i *installCmd) Run(c terminal.Console) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	if i.forSession {
+	switch {
+	case i.forSession:
 		return i.serveSession(ctx, c, host)
+	case i.acceptTools:
+		return i.acceptAll(c, host)
 	}
-	all, err := i.wanted(c, host)
+	all, err := i.wanted()
 	if err != nil {
 		return err
 	}
 	failed := false
 	for _, w := range all {
-		if err := w.install(ctx, c, host); err != nil {
-			c.Errorf("%s: %s", w.name, err)
+		if err := i.one(ctx, c, host, w); err != nil {
+			c.Errorf("%s: %s", w.name, terminal.PrintableLines(err.Error()))
 			failed = true
 		}
 		if ctx.Err() != nil {
@@ -92,7 +106,7 @@ func (i *installCmd) Run(c terminal.Console) error {
 }
 
 // wanted returns the packages that the command line names.
-func (i *installCmd) wanted(c terminal.Console, host hostfs.Host) (all []wanted, err error) {
+func (i *installCmd) wanted() (all []wanted, err error) {
 	if i.argv != nil {
 		line, err := launcher.Parse(i.argv)
 		if err != nil {
@@ -130,11 +144,25 @@ func (i *installCmd) wanted(c terminal.Console, host hostfs.Host) (all []wanted,
 	return all, nil
 }
 
-// install installs one package, with a progress bar.
-func (w wanted) install(ctx context.Context, c terminal.Console, host hostfs.Host) error {
+// one installs, updates or repairs one package.
+func (i *installCmd) one(ctx context.Context, c terminal.Console, host hostfs.Host, w wanted) error {
 	bar := newInstallBar(c.Err, w.name)
-	r, err := installer(host, w.scripts, bar.show).Install(ctx, &w.line)
+	defer bar.Finish()
+	in := &install.Installer{Store: target.PackageStore(host), LockFile: target.LockFile(host), Host: host, Scripts: w.scripts, Progress: bar.show}
+	if i.update {
+		return i.updateOne(ctx, c, in, bar, w)
+	}
+	do := in.Install
+	if i.repair {
+		do = in.Repair
+	}
+	r, err := do(ctx, &w.line)
 	bar.Finish()
+	if r != nil {
+		for _, refused := range r.Refused {
+			c.Printf("  %s\n", terminal.Printable(refused.String()))
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -142,13 +170,75 @@ func (w wanted) install(ctx context.Context, c terminal.Console, host hostfs.Hos
 	if !r.Fetched {
 		what = "ready already"
 	}
-	size := treeSize(host, r.Entry)
-	c.Printf("%s: %s %s, %d packages, %.1f MB\n", what, r.Entry.Name, r.Entry.Version, len(r.Entry.Packages), float64(size)/1e6)
+	c.Printf("%s: %s %s, %d packages, %.1f MB\n", what, r.Entry.Name, r.Entry.Version, len(r.Entry.Packages), float64(treeSize(host, r.Entry))/1e6)
 	for _, name := range r.Skipped {
-		c.Printf("  %s has a script for its installation, which did not run (install_scripts = true runs it)\n", name)
+		c.Printf("  the script that %s brings for its installation did not run (--install-scripts runs it)\n", terminal.Printable(name))
 	}
-	for _, d := range r.Refused {
-		c.Printf("  refused during the installation: %s %s\n", d.Operation, terminal.Printable(d.Target))
+	return nil
+}
+
+// updateOne fetches the newest version of a package, shows what it changes, and asks.
+func (i *installCmd) updateOne(ctx context.Context, c terminal.Console, in *install.Installer, bar installBar, w wanted) error {
+	u, err := in.Update(ctx, &w.line)
+	bar.Finish()
+	if err != nil {
+		return err
+	}
+	defer u.Close()
+	changes := u.Changes()
+	if u.Old != nil && len(changes) == 0 {
+		c.Printf("%s %s is the newest already\n", u.Old.Name, u.Old.Version)
+		return nil
+	}
+	c.Printf("%s\n", c.Paint(terminal.Bold, u.New.Name+" "+u.New.Version))
+	for _, change := range changes {
+		c.Printf("  %s\n", terminal.Printable(change.Text))
+	}
+	for _, s := range u.Signals {
+		c.Printf("  %s %s\n", c.Paint(terminal.Yellow, "note:"), terminal.Printable(s.String()))
+	}
+	for _, name := range u.Scripts {
+		c.Printf("  %s brings a script for its installation\n", terminal.Printable(name))
+	}
+	for _, refused := range u.Refused {
+		c.Printf("  %s\n", terminal.Printable(refused.String()))
+	}
+	if !i.yes {
+		if err := confirm(c, "Use "+u.New.Name+" "+u.New.Version+" from now on?"); err != nil {
+			return err
+		}
+	}
+	if err := in.Accept(u); err != nil {
+		return err
+	}
+	c.Printf("ready: %s %s\n", u.New.Name, u.New.Version)
+	return nil
+}
+
+// acceptAll pins the tools that servers list now.
+func (i *installCmd) acceptAll(c terminal.Console, host hostfs.Host) error {
+	names := i.servers
+	if i.argv != nil {
+		return target.UsageErrorf("--accept-tools takes names, no command behind --")
+	}
+	if len(names) == 0 {
+		return target.UsageErrorf("name a server or package whose tools you accept: mcp-jail install --accept-tools NAME")
+	}
+	cfg, _ := config.Load(config.LoadOptions{}) // a package's name needs no configuration
+	for _, name := range names {
+		if p, err := cfg.Policy(name, ""); cfg != nil && err == nil {
+			if line, err := launcher.Parse(append([]string{p.Command}, p.Arguments...)); err == nil {
+				name = line.Packages[0].Name
+			}
+		}
+		changes, err := target.AcceptTools(host, name)
+		if err != nil {
+			return err
+		}
+		c.Printf("the tools of %s are pinned as they are now\n", name)
+		for _, change := range changes {
+			c.Printf("  %s\n", terminal.Printable(change))
+		}
 	}
 	return nil
 }
@@ -185,22 +275,18 @@ func (i *installCmd) serveSession(ctx context.Context, c terminal.Console, host 
 	}
 	line, err := launcher.Parse(i.argv)
 	if err == nil {
-		var r *install.Result
-		r, err = installer(host, i.scripts, func(p install.Progress) {
+		in := &install.Installer{Store: target.PackageStore(host), LockFile: target.LockFile(host), Host: host, Scripts: i.scripts}
+		in.Progress = func(p install.Progress) {
 			say(target.InstallMessage{Step: string(p.Step), Files: p.Files, Bytes: p.Bytes})
-		}).Install(ctx, &line)
-		if err == nil {
+		}
+		var r *install.Result
+		if r, err = in.Install(ctx, &line); err == nil {
 			say(target.InstallMessage{Ready: r.Entry.Name + "@" + r.Entry.Version})
 			return nil
 		}
 	}
-	say(target.InstallMessage{Error: err.Error()})
+	say(target.InstallMessage{Error: strings.TrimSpace(err.Error())})
 	return target.ReportedStatus(target.ExitFailure)
-}
-
-// installer returns the installer of this user.
-func installer(host hostfs.Host, scripts bool, progress func(install.Progress)) *install.Installer {
-	return &install.Installer{Store: target.PackageStore(host), LockFile: target.LockFile(host), Host: host, Scripts: scripts, Progress: progress}
 }
 
 // treeSize returns the bytes of an installed tree, 0 if it cannot be found.

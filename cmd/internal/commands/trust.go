@@ -1,11 +1,9 @@
 package commands
 
 import (
-	"bufio"
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -89,13 +87,10 @@ func (t *trustCmd) confirm(c terminal.Console, file string) error {
 	case !terminal.IsTerminal(c.In) || !terminal.IsTerminal(c.Out):
 		return target.UsageErrorf("%s is not trusted: there is no terminal to ask on; in a script, after you have read what it grants, use mcp-jail trust --yes %s", file, cmdline.ShellWords([]string{file}))
 	}
-	fmt.Fprintf(c.Err, "Trust %s? [y/N] ", terminal.Printable(file))
-	answer, _ := bufio.NewReader(io.LimitReader(c.In, 100)).ReadString('\n')
-	switch strings.ToLower(strings.TrimSpace(answer)) {
-	case "y", "yes":
-		return nil
+	if !askYes(c, "Trust "+file+"?") {
+		return fmt.Errorf("%s is not trusted: the answer was not yes", file)
 	}
-	return fmt.Errorf("%s is not trusted: the answer was not yes", file)
+	return nil
 }
 
 // grantSummary says what the servers of a file start and get. It is printed last, so that
