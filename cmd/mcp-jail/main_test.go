@@ -251,7 +251,8 @@ func cmdTree(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // noprocesses: no process of this script is left. Its processes have WORK in their
-// environment or, in a jail, a HOME below WORK.
+// environment or, in a jail, a HOME below WORK. "! noprocesses" waits for one to start: the
+// environment of a process is empty for a moment after execve.
 func cmdNoProcesses(ts *testscript.TestScript, neg bool, args []string) {
 	if runtime.GOOS != "linux" {
 		return
@@ -268,8 +269,8 @@ func cmdNoProcesses(ts *testscript.TestScript, neg bool, args []string) {
 		return found
 	}
 	left := find()
-	for deadline := time.Now().Add(testkit.Patience); len(left) > 0 && !neg && time.Now().Before(deadline); left = find() {
-		time.Sleep(20 * time.Millisecond) // the kernel ends a jail asynchronously
+	for deadline := time.Now().Add(testkit.Patience); (len(left) > 0) != neg && time.Now().Before(deadline); left = find() {
+		time.Sleep(20 * time.Millisecond) // the kernel starts and ends a jail asynchronously
 	}
 	if (len(left) > 0) != neg {
 		ts.Fatalf("left behind: %q", left)
