@@ -55,8 +55,9 @@ func TestUpdate(t *testing.T) {
 	want := anEntry(t, "a")
 	must(t, Update(name, func(f *File) error { return f.Set(want) }))
 	f, err := Load(name)
-	if err != nil || !reflect.DeepEqual(f.Find(want.Key), want) {
-		t.Errorf("%+v, %v", f, err)
+	must(t, err)
+	if !reflect.DeepEqual(f.Find(want.Key), want) {
+		t.Errorf("%+v", f.Find(want.Key))
 	}
 	first, err := os.Stat(name)
 	must(t, err)
@@ -105,8 +106,10 @@ func TestUpdateTogether(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if f, err := Load(name); err != nil || len(f.Entries()) != 60 {
-		t.Errorf("%d of 60 entries, %v", len(f.Entries()), err)
+	f, err := Load(name)
+	must(t, err)
+	if len(f.Entries()) != 60 {
+		t.Errorf("%d of 60 entries", len(f.Entries()))
 	}
 }
 
