@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
 	"github.com/mcp-jail/mcp-jail/packages/launcher"
@@ -106,9 +107,29 @@ func (t *Target) PreparePackage(c terminal.Console) error {
 	err = t.pkg.program.Check()
 	var changed *store.ChangedError
 	if errors.As(err, &changed) {
-		return &installError{changed.ID.Name, changed.Error() + ". To remove them and install the pinned ones again: mcp-jail rm " + changed.ID.Name + ", and start the server"}
+		return &installError{changed.ID.Name, changed.Error() + ". To install the pinned ones again: mcp-jail install --repair " + t.Asked() + ". To accept what the registry has now: mcp-jail install --update " + t.Asked()}
 	}
 	return err
+}
+
+// Asked returns what stands behind "mcp-jail install" for the package of a target: a configured
+// server, or the user's own line. The arguments of the server are left out: they do not count,
+// and may be secret.
+func (t *Target) Asked() string {
+	if t.Config != nil {
+		var words []string
+		for _, file := range t.Host.Configs {
+			words = append(words, "--config", file)
+		}
+		return cmdline.ShellWords(append(words, t.Policy.Server))
+	}
+	line := t.given
+	if t.pkg != nil {
+		if n := len(line) - len(t.pkg.line.Args); n > 0 && slices.Equal(line[n:], t.pkg.line.Args) {
+			line = line[:n]
+		}
+	}
+	return "-- " + cmdline.ShellWords(line)
 }
 
 // Close releases what a target holds.
