@@ -52,7 +52,7 @@ func (a *Answer) Pin() (*pin.Pin, error) {
 // last answer. name is that of the command that asks.
 func Ask(ctx context.Context, name string, from io.Reader, to io.WriteCloser) (*Answer, error) {
 	said := &bounded{from: from}
-	r := &recorder{Interface: transport.NewIO(said, deaf{to}, nil)}
+	r := &recorder{Stdio: transport.NewIO(said, deaf{to}, nil)}
 	defer r.Close()
 	a, err := ask(ctx, name, r)
 	if err != nil && said.full() {
@@ -95,7 +95,7 @@ func ask(ctx context.Context, name string, r *recorder) (*Answer, error) {
 // recorder keeps the last answer of a server as it came: the client reads only what it knows,
 // and a pin covers everything.
 type recorder struct {
-	transport.Interface
+	*transport.Stdio
 	method string
 	result []byte // nil if there was none
 	failed string // the message of an error
@@ -106,7 +106,7 @@ type recorder struct {
 // SendRequest implements transport.Interface.
 func (r *recorder) SendRequest(ctx context.Context, request transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
 	r.method, r.result, r.failed = request.Method, nil, ""
-	response, err := r.Interface.SendRequest(ctx, request)
+	response, err := r.Stdio.SendRequest(ctx, request)
 	switch {
 	case err != nil:
 		r.ended = errors.Is(err, transport.ErrTransportClosed)
@@ -120,7 +120,7 @@ func (r *recorder) SendRequest(ctx context.Context, request transport.JSONRPCReq
 
 // Close implements transport.Interface.
 func (r *recorder) Close() (err error) {
-	r.once.Do(func() { err = r.Interface.Close() })
+	r.once.Do(func() { err = r.Stdio.Close() })
 	return err
 }
 
