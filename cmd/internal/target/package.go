@@ -65,10 +65,14 @@ func (t *Target) findPackage(ctx context.Context) error {
 
 // packageFinder returns the finder of installed programs for the target.
 func (t *Target) packageFinder() installed.Finder {
-	return installed.Finder{
+	f := installed.Finder{
 		Store: PackageStore(t.Host), LockFile: LockFile(t.Host), Host: &t.Host,
-		Untrusted: t.writablePlaces(),
+		Untrusted: t.WritablePlaces(),
 	}
+	if t.trial != nil {
+		f.Store, f.LockFile = t.trial.Store, t.trial.LockFile
+	}
+	return f
 }
 
 // PackageStore returns the store of the user's packages.
@@ -94,10 +98,23 @@ func (t *Target) PackageText() string {
 	return "the command is run as it is given: " + t.pkg.asGiven.Error()
 }
 
+// Package returns the pinned package whose program a target runs, or nil if it runs its command
+// as it is given.
+func (t *Target) Package() *lockfile.Entry {
+	if t.pkg == nil || t.pkg.program == nil {
+		return nil
+	}
+	return t.pkg.program.Entry
+}
+
 // PreparePackage makes the package of a target ready for the start: the data of an older
 // session are where the program expects them, and its files are those that were installed.
 func (t *Target) PreparePackage(c terminal.Console) error {
-	told, err := t.takeOver(t.given)
+	var told []string
+	var err error
+	if t.trial == nil {
+		told, err = t.takeOver(t.given)
+	}
 	for _, text := range told {
 		fmt.Fprintf(c.Err, "[mcp-jail] %s\n", text)
 	}
@@ -139,9 +156,9 @@ func (t *Target) Close() {
 	}
 }
 
-// writablePlaces returns the directories in which the server may write. No interpreter is
+// WritablePlaces returns the directories in which the server may write. No interpreter is
 // chosen there.
-func (t *Target) writablePlaces() (dirs []string) {
+func (t *Target) WritablePlaces() (dirs []string) {
 	add := func(path string) {
 		if path == "" {
 			path = "."
