@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
 	"github.com/mcp-jail/mcp-jail/packages/launcher"
@@ -64,10 +65,14 @@ func (t *Target) findPackage(ctx context.Context) error {
 
 // packageFinder returns the finder of installed programs for the target.
 func (t *Target) packageFinder() installed.Finder {
-	return installed.Finder{
+	f := installed.Finder{
 		Store: PackageStore(t.Host), LockFile: LockFile(t.Host), Host: &t.Host,
-		Untrusted: t.writablePlaces(),
+		Untrusted: t.WritablePlaces(),
 	}
+	if t.trial != nil {
+		f.Store, f.LockFile = t.trial.Store, t.trial.LockFile
+	}
+	return f
 }
 
 // PackageStore returns the store of the user's packages.
@@ -93,10 +98,23 @@ func (t *Target) PackageText() string {
 	return "the command is run as it is given: " + t.pkg.asGiven.Error()
 }
 
+// Package returns the pinned package whose program a target runs, or nil if it runs its command
+// as it is given.
+func (t *Target) Package() *lockfile.Entry {
+	if t.pkg == nil || t.pkg.program == nil {
+		return nil
+	}
+	return t.pkg.program.Entry
+}
+
 // PreparePackage makes the package of a target ready for the start: the data of an older
 // session are where the program expects them, and its files are those that were installed.
 func (t *Target) PreparePackage(c terminal.Console) error {
-	told, err := t.takeOver(t.given)
+	var told []string
+	var err error
+	if t.trial == nil {
+		told, err = t.takeOver(t.given)
+	}
 	for _, text := range told {
 		fmt.Fprintf(c.Err, "[mcp-jail] %s\n", text)
 	}
@@ -106,9 +124,29 @@ func (t *Target) PreparePackage(c terminal.Console) error {
 	err = t.pkg.program.Check()
 	var changed *store.ChangedError
 	if errors.As(err, &changed) {
-		return &installError{changed.ID.Name, changed.Error() + ". To remove them and install the pinned ones again: mcp-jail rm " + changed.ID.Name + ", and start the server"}
+		return &installError{changed.ID.Name, changed.Error() + ". To install the pinned ones again: mcp-jail install --repair " + t.Asked() + ". To accept what the registry has now: mcp-jail install --update " + t.Asked()}
 	}
 	return err
+}
+
+// Asked returns what stands behind "mcp-jail install" for the package of a target: a configured
+// server, or the user's own line. The arguments of the server are left out: they do not count,
+// and may be secret.
+func (t *Target) Asked() string {
+	if t.Config != nil {
+		var words []string
+		for _, file := range t.Host.Configs {
+			words = append(words, "--config", file)
+		}
+		return cmdline.ShellWords(append(words, t.Policy.Server))
+	}
+	line := t.given
+	if t.pkg != nil {
+		if n := len(line) - len(t.pkg.line.Args); n > 0 && slices.Equal(line[n:], t.pkg.line.Args) {
+			line = line[:n]
+		}
+	}
+	return "-- " + cmdline.ShellWords(line)
 }
 
 // Close releases what a target holds.
@@ -118,9 +156,9 @@ func (t *Target) Close() {
 	}
 }
 
-// writablePlaces returns the directories in which the server may write. No interpreter is
+// WritablePlaces returns the directories in which the server may write. No interpreter is
 // chosen there.
-func (t *Target) writablePlaces() (dirs []string) {
+func (t *Target) WritablePlaces() (dirs []string) {
 	add := func(path string) {
 		if path == "" {
 			path = "."
