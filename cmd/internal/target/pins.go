@@ -32,19 +32,19 @@ func (t *Target) PinTools(s *lifecycle.Session) {
 		return
 	}
 	s.Pins = packagePins{
-		ToolPins:  lockfile.ToolPins{File: LockFile(t.Host), Proposed: proposedTools(t.Host), Entry: t.pkg.program.Entry},
+		ToolPins:  lockfile.ToolPins{File: LockFile(t.Host), Proposed: ProposedTools(t.Host), Entry: t.pkg.program.Entry},
 		arguments: t.pkg.line.Args,
 	}
 	s.EnforcePins = mode == policy.PinEnforce
 }
 
-// proposedTools returns the file that keeps tools which differ from the pinned ones.
-func proposedTools(host hostfs.Host) string {
+// ProposedTools returns the file that keeps tools which differ from the pinned ones.
+func ProposedTools(host hostfs.Host) string {
 	return filepath.Join(host.StateDir, lockfile.ProposedName)
 }
 
 // AcceptTools makes the tools that differed from the pinned ones of a package the pinned
 // ones: see lockfile.AcceptTools.
 func AcceptTools(host hostfs.Host, name string) (changes []string, err error) {
-	return lockfile.AcceptTools(LockFile(host), proposedTools(host), name)
+	return lockfile.AcceptTools(LockFile(host), ProposedTools(host), name)
 }
