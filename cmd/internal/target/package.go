@@ -189,11 +189,10 @@ func (t *Target) WritablePlaces() (dirs []string) {
 	return dirs
 }
 
-// useEnvironment adds what a program needs to the variables of the host.
+// useEnvironment adds what the line sets for a program to the variables of the host. What the
+// package itself sets is not among them: they decide what mcp-jail takes for the user's.
 func (t *Target) useEnvironment(p *installed.Program) {
 	t.Host.Environ = slices.Clone(t.Host.Environ)
-	path, _ := t.Host.Getenv("PATH")
-	t.Host.Environ = append(t.Host.Environ, "PATH="+path+":"+p.Bin)
 	t.pkg.env = append(slices.Clone(p.Env), t.dataVariables(p)...)
 	t.Host.Environ = append(t.Host.Environ, t.pkg.env...)
 }
@@ -205,9 +204,7 @@ func (t *Target) usePackage(p *policy.Policy) {
 		return
 	}
 	p.Command, p.Arguments = t.pkg.program.Command, t.pkg.program.Arguments
-	if t.pkg.program.Entry.Ecosystem == lockfile.PyPI {
-		p.Packages.Tree = t.pkg.program.Dir // package resolve finds that of a JavaScript program around its file
-	}
+	p.Packages.Tree, p.Packages.Bin, p.Packages.Env = t.pkg.program.Dir, t.pkg.program.Bin, t.pkg.program.OwnEnv
 	p.Env = slices.Clone(p.Env)
 	for _, v := range t.pkg.env {
 		name, _, _ := strings.Cut(v, "=")
