@@ -70,7 +70,7 @@ func (i *Installer) fetch(ctx context.Context, stage *store.Stage, line *launche
 	if errors.As(err, &failed) && !newest && (failed.Code == "ETARGET" || failed.Code == "E404") {
 		refused, err = r.installOnce(ctx, specs, false) // the metadata in npm's cache may be old
 	}
-	if errors.As(err, &failed) && (failed.Code == "ENOENT" || failed.Code == "EACCES") {
+	if errors.As(err, &failed) && slices.Contains([]string{"ENOENT", "EACCES", "EINTEGRITY"}, failed.Code) {
 		if err := r.forgetCache(); err != nil { // the user's cache has changed meanwhile, or is damaged
 			return nil, err
 		}

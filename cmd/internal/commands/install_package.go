@@ -126,25 +126,6 @@ func (i *installCmd) updateOne(ctx context.Context, c terminal.Console, in *inst
 	return nil
 }
 
-// plural returns a number of things.
-func plural(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
-}
-
-// sizeText returns a size in the unit that reads well.
-func sizeText(bytes int64) string {
-	switch mb := float64(bytes) / 1e6; {
-	case mb >= 10:
-		return fmt.Sprintf("%.0f MB", mb)
-	case mb >= 0.1:
-		return fmt.Sprintf("%.1f MB", mb)
-	}
-	return fmt.Sprintf("%.0f kB", max(1, float64(bytes)/1e3))
-}
-
 // treeSize returns the bytes of an installed tree, 0 if it cannot be found.
 func treeSize(host hostfs.Host, e *lockfile.Entry) int64 {
 	trees, _ := target.PackageStore(host).Trees()

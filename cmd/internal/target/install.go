@@ -59,7 +59,7 @@ func (t *Target) Install(c terminal.Console) error {
 		args = append(args, "--install-scripts")
 	}
 	cmd := exec.Command(companion, append(append(args, "--"), t.given...)...)
-	cmd.Stderr = c.Err
+	cmd.Stderr, cmd.Dir = c.Err, t.workspaceDir()
 	alive, err := cmd.StdinPipe() // its end tells the companion to stop
 	if err != nil {
 		return err

@@ -65,14 +65,30 @@ func (t *Target) findPackage(ctx context.Context) error {
 
 // packageFinder returns the finder of installed programs for the target.
 func (t *Target) packageFinder() installed.Finder {
+	host := t.Host
+	host.Dir = t.workspaceDir() // the launcher would look for programs of the project there
 	f := installed.Finder{
-		Store: PackageStore(t.Host), LockFile: LockFile(t.Host), Host: &t.Host,
+		Store: PackageStore(t.Host), LockFile: LockFile(t.Host), Host: &host,
 		Untrusted: t.WritablePlaces(),
 	}
 	if t.trial != nil {
 		f.Store, f.LockFile = t.trial.Store, t.trial.LockFile
 	}
 	return f
+}
+
+// workspaceDir returns the directory of the workspace.
+func (t *Target) workspaceDir() string { return t.expand(t.Policy.Workspace, t.Host.Dir) }
+
+// expand returns the absolute path of a path of the policy.
+func (t *Target) expand(path, base string) string {
+	if path == "~" || strings.HasPrefix(path, "~/") {
+		return filepath.Join(t.Host.Home, path[1:])
+	}
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(base, path)
 }
 
 // PackageStore returns the store of the user's packages.
@@ -160,33 +176,23 @@ func (t *Target) Close() {
 // chosen there.
 func (t *Target) WritablePlaces() (dirs []string) {
 	add := func(path string) {
-		if path == "" {
-			path = "."
-		}
-		if rest, ok := strings.CutPrefix(path, "~"); ok {
-			path = t.Host.Home + rest
-		}
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(t.Host.Dir, path)
-		}
 		if !policy.Within(t.Host.Home, path) { // a workspace that holds HOME is not granted as a whole
-			dirs = append(dirs, filepath.Clean(path))
+			dirs = append(dirs, path)
 		}
 	}
-	add(t.Policy.Workspace)
+	add(t.workspaceDir())
 	for _, r := range t.Policy.Fs {
 		if r.Create || r.Update || r.Delete {
-			add(r.Path)
+			add(t.expand(r.Path, t.workspaceDir()))
 		}
 	}
 	return dirs
 }
 
-// useEnvironment adds what a program needs to the variables of the host.
+// useEnvironment adds what the line sets for a program to the variables of the host. What the
+// package itself sets is not among them: they decide what mcp-jail takes for the user's.
 func (t *Target) useEnvironment(p *installed.Program) {
 	t.Host.Environ = slices.Clone(t.Host.Environ)
-	path, _ := t.Host.Getenv("PATH")
-	t.Host.Environ = append(t.Host.Environ, "PATH="+path+":"+p.Bin)
 	t.pkg.env = append(slices.Clone(p.Env), t.dataVariables(p)...)
 	t.Host.Environ = append(t.Host.Environ, t.pkg.env...)
 }
@@ -198,9 +204,7 @@ func (t *Target) usePackage(p *policy.Policy) {
 		return
 	}
 	p.Command, p.Arguments = t.pkg.program.Command, t.pkg.program.Arguments
-	if t.pkg.program.Entry.Ecosystem == lockfile.PyPI {
-		p.Packages.Tree = t.pkg.program.Dir // package resolve finds that of a JavaScript program around its file
-	}
+	p.Packages.Tree, p.Packages.Bin, p.Packages.Env = t.pkg.program.Dir, t.pkg.program.Bin, t.pkg.program.OwnEnv
 	p.Env = slices.Clone(p.Env)
 	for _, v := range t.pkg.env {
 		name, _, _ := strings.Cut(v, "=")

@@ -39,18 +39,18 @@ func (t *Target) Pins() lifecycle.Pins {
 		return nil
 	}
 	return packagePins{
-		ToolPins:  lockfile.ToolPins{File: LockFile(t.Host), Proposed: proposedTools(t.Host), Entry: e},
+		ToolPins:  lockfile.ToolPins{File: LockFile(t.Host), Proposed: ProposedTools(t.Host), Entry: e},
 		arguments: t.pkg.line.Args,
 	}
 }
 
-// proposedTools returns the file that keeps tools which differ from the pinned ones.
-func proposedTools(host hostfs.Host) string {
+// ProposedTools returns the file that keeps tools which differ from the pinned ones.
+func ProposedTools(host hostfs.Host) string {
 	return filepath.Join(host.StateDir, lockfile.ProposedName)
 }
 
 // AcceptTools makes the tools that differed from the pinned ones of a package the pinned
 // ones: see lockfile.AcceptTools.
 func AcceptTools(host hostfs.Host, name string) (changes []string, err error) {
-	return lockfile.AcceptTools(LockFile(host), proposedTools(host), name)
+	return lockfile.AcceptTools(LockFile(host), ProposedTools(host), name)
 }
