@@ -5,15 +5,17 @@ import (
 	"time"
 )
 
-// sizeText returns a number of bytes in four digits or fewer.
+// sizeText returns a number of bytes in two digits or more.
 func sizeText(n int64) string {
 	switch {
 	case n < 1000:
 		return fmt.Sprintf("%d B", n)
 	case n < 1e6-500:
 		return fmt.Sprintf("%.0f kB", float64(n)/1e3)
-	case n < 1e9-5e5:
+	case n < 1e7-5e4:
 		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+	case n < 1e9-5e5:
+		return fmt.Sprintf("%.0f MB", float64(n)/1e6)
 	}
 	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
 }
@@ -44,6 +46,14 @@ func agoText(now, t time.Time) string {
 		}
 	}
 	return "never"
+}
+
+// plural returns a number of things.
+func plural(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 const day = 24 * time.Hour

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -103,7 +104,7 @@ func (r *rmCmd) Run(c terminal.Console) error {
 		if n := removal.DataBytes(); n > 0 {
 			question += " Nothing brings the servers' own data back (" + sizeText(n) + ")."
 		}
-		if err := confirm(c, question); err != nil {
+		if err := confirm(context.Background(), c, question); err != nil {
 			return err
 		}
 	}

@@ -59,7 +59,7 @@ func (t *Target) Install(c terminal.Console) error {
 		args = append(args, "--install-scripts")
 	}
 	cmd := exec.Command(companion, append(append(args, "--"), t.given...)...)
-	cmd.Stderr = c.Err
+	cmd.Stderr, cmd.Dir = c.Err, t.workspaceDir()
 	alive, err := cmd.StdinPipe() // its end tells the companion to stop
 	if err != nil {
 		return err
@@ -74,7 +74,7 @@ func (t *Target) Install(c terminal.Console) error {
 	fmt.Fprintf(c.Err, "[mcp-jail] %s is not installed yet: fetching it once\n", name)
 	messages := make(chan InstallMessage)
 	go readMessages(out, messages)
-	w := waiter{client: newClientPeek(c.In), out: c.Out, begin: time.Now(), name: name}
+	w := waiter{client: newClientPeek(c.In), out: c.Out, begin: time.Now(), name: name, asked: t.Asked()}
 	err = w.wait(messages)
 	alive.Close()
 	for range messages { // so that the companion is not held up by a full pipe
@@ -104,6 +104,7 @@ type waiter struct {
 	out    io.Writer
 	begin  time.Time
 	name   string
+	asked  string // what stands behind "mcp-jail install" for this server
 	last   InstallMessage
 	steps  int
 }
@@ -129,7 +130,7 @@ func (w *waiter) wait(messages <-chan InstallMessage) error {
 		case <-tick.C:
 			w.client.look()
 			if w.client.impatient() {
-				return &installError{w.name, fmt.Sprintf("%s is still being fetched (%s). Start the server again: the next start goes on where this one stopped. Ahead of time, in a terminal: mcp-jail install -- npx -y %s", w.name, w.progress(), w.name)}
+				return &installError{w.name, fmt.Sprintf("%s is still being fetched (%s). Start the server again: the next start goes on where this one stopped. Ahead of time, in a terminal: mcp-jail install %s", w.name, w.progress(), w.asked)}
 			}
 			w.notify()
 		}
