@@ -87,7 +87,7 @@ func unneededText(all *kept.All) string {
 		for _, t := range all.Unpinned {
 			bytes += t.Bytes
 		}
-		parts = append(parts, fmt.Sprintf("%d packages that no pin names", n))
+		parts = append(parts, plural(n, "package")+" without a pin")
 	}
 	left := 0
 	for _, l := range all.Leftovers {
@@ -97,7 +97,7 @@ func unneededText(all *kept.All) string {
 		}
 	}
 	if left > 0 {
-		parts = append(parts, fmt.Sprintf("%d leftovers of interrupted work", left))
+		parts = append(parts, plural(left, "leftover")+" of interrupted work")
 	}
 	if parts == nil {
 		return ""

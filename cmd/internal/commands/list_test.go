@@ -12,7 +12,7 @@ import (
 )
 
 func TestSizeText(t *testing.T) {
-	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1 kB", 999_499: "999 kB", 999_500: "1.0 MB", 17_424_704: "17.4 MB", 999_499_999: "999.5 MB", 999_500_000: "1.0 GB", 123_400_000_000: "123.4 GB"} {
+	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1 kB", 999_499: "999 kB", 999_500: "1.0 MB", 9_949_999: "9.9 MB", 9_950_000: "10 MB", 17_424_704: "17 MB", 999_499_999: "999 MB", 999_500_000: "1.0 GB", 123_400_000_000: "123.4 GB"} {
 		if got := sizeText(n); got != want {
 			t.Errorf("%d: %s, want %s", n, got, want)
 		}
