@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -119,6 +120,10 @@ func (i *installCmd) run(ctx context.Context, c terminal.Console, host hostfs.Ho
 		return i.acceptAll(c, host)
 	}
 	all, failed, err := i.wanted(c)
+	var unknown *config.UnknownServerError
+	if errors.As(err, &unknown) {
+		return target.UsageErrorf("%s\nA package that no server of the configuration starts: mcp-jail install -- npx -y %s", err, cmdline.ShellWords([]string{unknown.Server}))
+	}
 	if err != nil {
 		return err
 	}
@@ -132,7 +137,7 @@ func (i *installCmd) run(ctx context.Context, c terminal.Console, host hostfs.Ho
 			return err
 		}
 		if err != nil {
-			c.Errorf("%s: %s", w.name, err)
+			c.Errorf("%s", named(w.name, err))
 			failed = true
 		}
 	}
@@ -140,6 +145,15 @@ func (i *installCmd) run(ctx context.Context, c terminal.Console, host hostfs.Ho
 		return target.ReportedStatus(target.ExitFailure)
 	}
 	return nil
+}
+
+// named returns an error with the name of the server or package that it is about, which many
+// begin with.
+func named(name string, err error) string {
+	if text := err.Error(); strings.HasPrefix(text, name) {
+		return text
+	}
+	return name + ": " + err.Error()
 }
 
 // wanted is one package to install, and the server that it is for.
@@ -175,15 +189,21 @@ func (i *installCmd) wanted(c terminal.Console) (all []wanted, failed bool, err 
 		}
 		names = cfg.ServerNames()
 	}
+	var unclear *launcher.NotUnderstoodError
 	for _, name := range names {
 		w, err := i.configured(name)
 		switch {
 		case err == nil:
 			all = append(all, w)
+		case len(i.servers) > 0 && (errors.As(err, &unclear) || errors.Is(err, launcher.ErrNotLauncher)):
+			return nil, false, target.UsageErrorf("%s", err)
 		case len(i.servers) > 0:
 			return nil, false, err
-		case !errors.Is(err, launcher.ErrNotLauncher):
-			c.Errorf("%s", err)
+		case errors.Is(err, launcher.ErrNotLauncher):
+		case errors.As(err, &unclear):
+			fmt.Fprintf(c.Err, "mcp-jail: not installed: server %s: %s\n", name, terminal.Printable(unclear.Error()))
+		default:
+			c.Errorf("%s", named(name, err))
 			failed = true
 		}
 	}
@@ -237,7 +257,7 @@ func (i *installCmd) configured(name string) (wanted, error) {
 		return wanted{}, &noPackageError{name, t.Policy.Command, err}
 	}
 	if err != nil {
-		return wanted{}, target.UsageErrorf("server %s: %s", name, err)
+		return wanted{}, fmt.Errorf("server %s: %w", name, err)
 	}
 	return wanted{name, t.Asked(), line, load}, nil
 }
