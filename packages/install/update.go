@@ -31,9 +31,9 @@ type Update struct {
 	Store    store.Store
 	LockFile string
 
-	stage    *store.Stage
-	sealed   *store.Sealed
-	done     bool
+	stage  *store.Stage
+	sealed *store.Sealed
+	done   bool
 }
 
 // Update fetches the newest packages for a line beside the pinned ones. The caller gives the

@@ -118,13 +118,13 @@ func readMessages(from io.Reader, to chan<- InstallMessage) {
 
 // waiter waits for an installation in front of a client.
 type waiter struct {
-	client *clientPeek
-	out    io.Writer
-	begin  time.Time
-	name   string
+	client  *clientPeek
+	out     io.Writer
+	begin   time.Time
+	name    string
 	install string // the command that installs it
-	last   InstallMessage
-	steps  int
+	last    InstallMessage
+	steps   int
 }
 
 // reportEvery is the time between two notifications to the client.
