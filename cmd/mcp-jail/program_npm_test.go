@@ -81,7 +81,7 @@ func registry(t *testing.T) *httptest.Server {
 }
 
 // registryInside returns an exec server that also serves the packages, on the loopback of
-// its own jail.
+// its own jail. mcp-jail tells npm that there is no network; npm has to be told otherwise.
 func registryInside(t *testing.T, w *world) (program, url string) {
 	t.Helper()
 	url = "http://127.0.0.1:4873"
@@ -122,7 +122,7 @@ func TestNpmInstall(t *testing.T) {
 		return r
 	}
 	checkMinimal(t, packages, useRun("sh", "-ec", `
-		export npm_config_registry=http://127.0.0.1:4873 npm_config_update_notifier=false npm_config_audit=false npm_config_fund=false
+		export npm_config_registry=http://127.0.0.1:4873 npm_config_offline=false npm_config_update_notifier=false npm_config_audit=false npm_config_fund=false
 		npm install jail-fixture 2>&1
 		test "$(cat node_modules/jail-fixture/installed)" = "by a script"
 		cat node_modules/jail-fixture/.vscode/settings.json node_modules/jail-fixture/.github/workflows/ci.yml >/dev/null
@@ -135,8 +135,8 @@ func TestNpmInstall(t *testing.T) {
 	r := packages(t, w)
 	for range 2 {
 		if got := w.attempt(t, r.name, r.config(r.access...), useRun("sh", "-ec", `
-			npm install --registry http://127.0.0.1:4873 --no-audit --no-fund jail-fixture 2>&1
-			npm ci --registry http://127.0.0.1:4873 --no-audit --no-fund 2>&1
+			npm install --registry http://127.0.0.1:4873 --offline=false --no-audit --no-fund jail-fixture 2>&1
+			npm ci --registry http://127.0.0.1:4873 --offline=false --no-audit --no-fund 2>&1
 			ls -d node_modules/jail-fixture/.vscode node_modules/jail-fixture/.github/workflows node_modules/jail-fixture/.envrc
 		`)); got.IsError {
 			t.Errorf("%s", got.texts())
@@ -267,7 +267,7 @@ func TestNpxAbsent(t *testing.T) {
 	}
 	must(t, json.Unmarshal(m.Error, &failure))
 	d := failure.Data["dev.mcp-jail/failure"]
-	if failure.Code != -31002 || d.Stage != "boot" || d.Attribution != "likely" || !strings.Contains(d.Hint, "no network") || !strings.Contains(d.Hint, "mcp-jail install absent") {
+	if failure.Code != -31002 || d.Stage != "boot" || d.Attribution != "likely" || !strings.Contains(d.Hint, "no network") || !strings.Contains(d.Hint, "mcp-jail install --config ") {
 		t.Errorf("%s", m.Error)
 	}
 	if status := s.close(); status == 0 {

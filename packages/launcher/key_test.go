@@ -56,6 +56,10 @@ func TestDisplayAndWanted(t *testing.T) {
 		{"npx -y @modelcontextprotocol/server-memory x", "server-memory", "npm: @modelcontextprotocol/server-memory@latest"},
 		{"npx -p b@1.0.0 -p a@^1 c", "b", "npm: a@^1 b@1.0.0"},
 		{"npx --registry=https://r.test -y a@latest", "a", "npm: a@latest --registry=https://r.test"},
+		{"npx --registry=https://user:secret@r.test/npm -y a@latest", "a", "npm: a@latest --registry=https://r.test/npm"},
+		{"uvx --index corp=https://token@r.test/simple a", "a", "pypi: a@latest --index=corp=https://r.test/simple"},
+		{"npx https://user:secret@h.org/x@y/a-1.tgz", "a-1", "npm: url:https://h.org/x@y/a-1.tgz@latest"},
+		{"npx git+ssh://git@h.org/u/a.git", "a", "npm: git:git+ssh://git@h.org/u/a.git@latest"},
 		{"npx github:u/my.r.git#v1", "my.r", "npm: git:github:u/my.r@v1"},
 		{"npx https://h.org/x/a-1.tgz", "a-1", "npm: url:https://h.org/x/a-1.tgz@latest"},
 		{"npx .", "server", "npm: directory:/w@latest"},
@@ -90,16 +94,5 @@ func TestShadows(t *testing.T) {
 		if got := l.Shadows(); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %v\n got %v\nwant %v", line, err, got, want)
 		}
-	}
-}
-
-func TestDecides(t *testing.T) {
-	for name, want := range map[string]bool{"npm_config_package": true, "NPM_CONFIG_REGISTRY": true, "npm_config_yes": false, "npm_config_loglevel": false, "npm_config_foo": true, "UV_PYTHON": false, "PATH": false} {
-		if Decides(Npx, name) != want {
-			t.Errorf("npx, %s: %v", name, !want)
-		}
-	}
-	if !Decides(Uvx, "UV_PYTHON") || Decides(Uvx, "UV_CACHE_DIR") || Decides(Uvx, "npm_config_package") || !Decides(PipxRun, "PIP_INDEX_URL") || !Decides(Bunx, "npm_config_registry") || !Decides(YarnDlx, "YARN_X") {
-		t.Error("another launcher")
 	}
 }

@@ -13,8 +13,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
-	"github.com/mcp-jail/mcp-jail/packages/launcher"
-	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
@@ -43,17 +41,10 @@ func (t *Target) NeedsInstall() bool {
 // installCommand returns the command that installs the package of a target, "" if it is
 // installed or if there is none.
 func (t *Target) installCommand() string {
-	switch {
-	case t.pkg == nil || !errors.Is(t.pkg.asGiven, installed.ErrNotInstalled):
+	if t.pkg == nil || !errors.Is(t.pkg.asGiven, installed.ErrNotInstalled) {
 		return ""
-	case !t.Policy.FromCommandLine:
-		return "mcp-jail install " + policy.QuoteShell(t.Policy.Server)
 	}
-	runner := "npx -y "
-	if t.pkg.line.Ecosystem() == launcher.PyPI {
-		runner = "uvx "
-	}
-	return "mcp-jail install -- " + runner + policy.QuoteShell(t.pkg.line.Packages[0].String())
+	return "mcp-jail install " + t.Asked()
 }
 
 // InstallsAfter reports whether run installs the package of a target that was resolved with an
@@ -92,7 +83,7 @@ func (t *Target) Install(c terminal.Console) error {
 	fmt.Fprintf(c.Err, "[mcp-jail] %s is not installed yet: fetching it once\n", name)
 	messages := make(chan InstallMessage)
 	go readMessages(out, messages)
-	w := waiter{client: newClientPeek(c.In), out: c.Out, begin: time.Now(), name: name, install: t.installCommand()}
+	w := waiter{client: newClientPeek(c.In), out: c.Out, begin: time.Now(), name: name, asked: t.Asked()}
 	err = w.wait(messages)
 	alive.Close()
 	for range messages { // so that the companion is not held up by a full pipe
@@ -118,13 +109,13 @@ func readMessages(from io.Reader, to chan<- InstallMessage) {
 
 // waiter waits for an installation in front of a client.
 type waiter struct {
-	client  *clientPeek
-	out     io.Writer
-	begin   time.Time
-	name    string
-	install string // the command that installs it
-	last    InstallMessage
-	steps   int
+	client *clientPeek
+	out    io.Writer
+	begin  time.Time
+	name   string
+	asked  string // what stands behind "mcp-jail install" for this server
+	last   InstallMessage
+	steps  int
 }
 
 // reportEvery is the time between two notifications to the client.
@@ -148,7 +139,7 @@ func (w *waiter) wait(messages <-chan InstallMessage) error {
 		case <-tick.C:
 			w.client.look()
 			if w.client.impatient() {
-				return &installError{w.name, fmt.Sprintf("%s is still being fetched (%s). Start the server again: the next start goes on where this one stopped. Ahead of time, in a terminal: %s", w.name, w.progress(), w.install)}
+				return &installError{w.name, fmt.Sprintf("%s is still being fetched (%s). Start the server again: the next start goes on where this one stopped. Ahead of time, in a terminal: mcp-jail install %s", w.name, w.progress(), w.asked)}
 			}
 			w.notify()
 		}
