@@ -147,7 +147,7 @@ func TestMemoryInstalled(t *testing.T) {
 	next, err := fixture.FromDir(filepath.Dir(filepath.Dir(server(memory))))
 	must(t, err)
 	next.Files["package.json"] = strings.Replace(next.Files["package.json"], next.Version, "2099.1.1", 1)
-	next.Version = "2099.1.1"
+	next.Version, next.Manifest["version"] = "2099.1.1", "2099.1.1"
 	site.Publish(next)
 	if out := w.output(t, append([]string{"install", "--update", "--yes", "--"}, argv...)...); !strings.Contains(out, "2099.1.1") {
 		t.Errorf("the update said %s", out)
