@@ -38,6 +38,15 @@ func (t *Target) NeedsInstall() bool {
 	return t.pkg != nil && errors.Is(t.pkg.asGiven, installed.ErrNotInstalled) && t.Policy.Packages.AutoInstall && !t.pkg.line.NoInstall && !t.pkg.line.Offline
 }
 
+// installCommand returns the command that installs the package of a target, "" if it is
+// installed or if there is none.
+func (t *Target) installCommand() string {
+	if t.pkg == nil || !errors.Is(t.pkg.asGiven, installed.ErrNotInstalled) {
+		return ""
+	}
+	return "mcp-jail install " + t.Asked()
+}
+
 // InstallsAfter reports whether run installs the package of a target that was resolved with an
 // error or without. The launcher itself need not be on this machine: pip can install what uvx
 // would.
