@@ -22,7 +22,8 @@
 //
 // The package reads neither files nor the environment. A launcher prefers some things on
 // the disk to the package that its line names; [Line.Shadows] lists them, and the caller
-// looks. Variables outside of the line can also change its meaning; [Decides] tells which.
+// looks. Variables outside of the line can also change its
+// meaning, which the package does not see.
 //
 // # Limits
 //

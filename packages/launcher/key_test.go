@@ -92,14 +92,3 @@ func TestShadows(t *testing.T) {
 		}
 	}
 }
-
-func TestDecides(t *testing.T) {
-	for name, want := range map[string]bool{"npm_config_package": true, "NPM_CONFIG_REGISTRY": true, "npm_config_yes": false, "npm_config_loglevel": false, "npm_config_foo": true, "UV_PYTHON": false, "PATH": false} {
-		if Decides(Npx, name) != want {
-			t.Errorf("npx, %s: %v", name, !want)
-		}
-	}
-	if !Decides(Uvx, "UV_PYTHON") || Decides(Uvx, "UV_CACHE_DIR") || Decides(Uvx, "npm_config_package") || !Decides(PipxRun, "PIP_INDEX_URL") || !Decides(Bunx, "npm_config_registry") || !Decides(YarnDlx, "YARN_X") {
-		t.Error("another launcher")
-	}
-}

@@ -156,13 +156,6 @@ func programWord(word string) bool {
 	return word[0] != '-' && word[0] != '.'
 }
 
-// Decides reports whether a variable of this name, outside of the line, changes what the
-// launcher fetches or runs. What it says of the printing is not counted.
-func Decides(l Launcher, name string) bool {
-	o, ok := variableOption(l, name)
-	return ok && o.use != silent && o.use != yes
-}
-
 // variable takes an assignment of the line as the option that it stands for.
 func (p *parser) variable(a Assignment) error {
 	o, ok := variableOption(p.line.Launcher, a.Name)

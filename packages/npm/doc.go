@@ -1,7 +1,7 @@
 // Package npm decides from files what npm and npx decide about packages: which program of
 // a package runs and how it is started ([Program]), which versions of node it accepts
-// ([Engines], [EngineFits]), and which packages a lock file names ([ReadLock], [Digest],
-// [Unfit]). It also tells what registry metadata says against an update ([Signals]), and
+// ([Engines], [EngineFits]), and which packages a lock file names ([ReadLock],
+// [Digest]). It also tells what registry metadata says against an update ([Signals]), and
 // which packages keep a user's data in their own folder ([Writers]).
 //
 // The package reads what its callers hand it, bytes or an fs.FS. It starts nothing, asks no
@@ -14,8 +14,6 @@
 //     the same list and is read too; version 1 is refused.
 //   - A range is read strictly: "01.2.3" and "1.2.3beta" are errors. npm accepts these only
 //     in old dependency lists, and not in engines.
-//   - [Unfit] judges each package by its own os, cpu and libc. npm also leaves out optional
-//     packages whose own dependencies do not fit.
 //   - Programs for Windows (.exe, .cmd, .ps1) are refused with [ErrWindows]. On Windows only
 //     a [Start] of kind [Node] can be started as it is.
 //   - A bin that leads out of its package is an error; npm cuts the ".." off and goes on.

@@ -136,9 +136,6 @@ func TestFindNodeOfVersionManagers(t *testing.T) {
 		"24.2.0 home/.local/share/mise/installs/node/24.2.0/bin/node mise",
 		"16.0.0 home/.nodenv/versions/16.0.0/bin/node nodenv",
 		"14.0.0 home/n/n/versions/node/14.0.0/bin/node n")
-	if got.Interpreters[0].ABI() != "node-20" {
-		t.Error(got.Interpreters[0].ABI())
-	}
 
 	m = newMachine(t, []string{"PATH=@/opt/nvm/versions/node/v20.1.0/bin", "NVM_DIR=@/opt/nvm", "XDG_DATA_HOME=@/data"},
 		"x opt/nvm/versions/node/v20.1.0/bin/node", "x home/.nvm/versions/node/v1.0.0/bin/node", "x data/mise/installs/node/24.0.0/bin/node")
@@ -164,9 +161,6 @@ func TestFindPython(t *testing.T) {
 		"3.12.1 home/.pyenv/versions/3.12.1/bin/python3.12 pyenv",
 		"3.10.0 home/.asdf/installs/python/3.10.0/bin/python3 asdf",
 		"3.13.2 home/.local/share/uv/python/cpython-3.13.2-linux-x86_64-gnu/bin/python3.13 uv")
-	if got.Interpreters[1].ABI() != "python-3.11" {
-		t.Error(got.Interpreters[1].ABI())
-	}
 }
 
 func TestFindBehindShims(t *testing.T) {

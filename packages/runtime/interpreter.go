@@ -29,17 +29,6 @@ type Interpreter struct {
 	Default bool
 }
 
-// ABI returns what native add-ons are built for: the major version of node, or the first
-// two numbers of python. A tree that has some (see [NativeAddons]) has to be installed again
-// when it changes.
-func (i Interpreter) ABI() string {
-	parts := numbers(i.Version)
-	if i.Language == Node {
-		return "node-" + strconv.Itoa(parts[0])
-	}
-	return "python-" + strconv.Itoa(parts[0]) + "." + strconv.Itoa(parts[1])
-}
-
 // A Refusal is an interpreter that was found and is not used.
 type Refusal struct {
 	Path, Source string

@@ -4,12 +4,10 @@ package runtime
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/fstest"
 )
 
 func TestRunVersion(t *testing.T) {
@@ -35,20 +33,6 @@ func TestRunVersion(t *testing.T) {
 	}
 }
 
-func TestNativeAddons(t *testing.T) {
-	for want, files := range map[bool]fstest.MapFS{
-		true:  {"node_modules/a/build/Release/a.node": {}},
-		false: {"node_modules/a/a.node.js": {}, "node_modules/b.node/x": {}},
-	} {
-		if got, err := NativeAddons(files); got != want || err != nil {
-			t.Errorf("%v: %v, %v", files, got, err)
-		}
-	}
-	if _, err := NativeAddons(os.DirFS(filepath.Join(t.TempDir(), "none"))); err == nil {
-		t.Error("a tree that is not there has none")
-	}
-}
-
 func TestVersionIn(t *testing.T) {
 	for answer, want := range map[string]string{
 		"v20.20.2\n": "20.20.2", "Python 3.11.2": "3.11.2", "Python 3.14.0rc1\n": "3.14.0rc1", "Python 3.10.13 (x)\n[PyPy 7.3]": "3.10.13", "Python 3.13.0+": "3.13.0",
@@ -58,9 +42,4 @@ func TestVersionIn(t *testing.T) {
 			t.Errorf("%q: %q, want %q", answer, got, want)
 		}
 	}
-}
-
-func ExampleInterpreter_ABI() {
-	fmt.Println(Interpreter{Language: Node, Version: "22.11.0"}.ABI(), Interpreter{Language: Python, Version: "3.12.1"}.ABI())
-	// Output: node-22 python-3.12
 }

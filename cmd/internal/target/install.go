@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"strconv"
 	"strings"
 	"time"
 
@@ -160,6 +161,7 @@ func (w *waiter) notify() {
 type clientPeek struct {
 	in    io.Reader
 	name  string          // of the client
+	newer bool            // the client is of a version that waits longer than those before
 	token json.RawMessage // for progress; nil if it wants none
 	since time.Time       // when its first message was seen
 }
@@ -176,10 +178,16 @@ func (p *clientPeek) look() {
 		return
 	}
 	p.since = time.Now()
+	p.hear(line)
+}
+
+// hear takes from a client's first message what an installation wants to know.
+func (p *clientPeek) hear(line string) {
 	var first struct {
 		Params struct {
 			ClientInfo struct {
-				Name string `json:"name"`
+				Name    string `json:"name"`
+				Version string `json:"version"`
 			} `json:"clientInfo"`
 			Meta struct {
 				ProgressToken json.RawMessage `json:"progressToken"`
@@ -187,7 +195,9 @@ func (p *clientPeek) look() {
 		} `json:"params"`
 	}
 	if json.Unmarshal([]byte(line), &first) == nil {
-		p.name, p.token = strings.ToLower(first.Params.ClientInfo.Name), first.Params.Meta.ProgressToken
+		info := first.Params.ClientInfo
+		p.name, p.token = strings.ToLower(info.Name), first.Params.Meta.ProgressToken
+		p.newer = strings.Contains(p.name, "codex") && codexWaitsLonger(info.Version)
 	}
 }
 
@@ -199,14 +209,24 @@ const (
 
 // impatient reports whether the client is about to give up.
 func (p *clientPeek) impatient() bool {
-	if p.since.IsZero() {
-		return false
-	}
-	patience := patienceUsual
+	return !p.since.IsZero() && time.Since(p.since) > p.patience()
+}
+
+// patience returns how long the client can be left without an answer.
+func (p *clientPeek) patience() time.Duration {
 	for _, name := range []string{"codex", "crush", "qwen"} {
-		if strings.Contains(p.name, name) {
-			patience = patienceShort
+		if strings.Contains(p.name, name) && !p.newer {
+			return patienceShort
 		}
 	}
-	return time.Since(p.since) > patience
+	return patienceUsual
+}
+
+// codexWaitsLonger reports whether a version of Codex is known to wait for 30 s. Older ones waited for
+// 10 s.
+func codexWaitsLonger(version string) bool {
+	major, rest, _ := strings.Cut(version, ".")
+	minor, _, _ := strings.Cut(rest, ".")
+	n, err := strconv.Atoi(minor)
+	return err == nil && (n >= 169 || major != "0")
 }
