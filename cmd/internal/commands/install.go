@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
@@ -260,13 +261,15 @@ func (b installBar) show(p install.Progress) {
 }
 
 // serveSession installs for mcp-jail run, which waits in front of a client. It prints a line of
-// JSON for each step, and ends when its standard input does.
+// JSON for each step. When its standard input ends, the client has left: it goes on for
+// target.AfterClient then, and no process reads its output.
 func (i *installCmd) serveSession(ctx context.Context, c terminal.Console, host hostfs.Host) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	signal.Ignore(syscall.SIGPIPE)
 	go func() {
 		io.Copy(io.Discard, c.In)
-		cancel()
+		time.AfterFunc(target.AfterClient, cancel)
 	}()
 	say := func(m target.InstallMessage) {
 		if text, err := json.Marshal(m); err == nil {

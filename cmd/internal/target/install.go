@@ -48,7 +48,9 @@ func (t *Target) InstallsAfter(err error) bool {
 }
 
 // Install lets the companion install the package of a target, and waits for it as long as the
-// client does. The client's first message stays unread.
+// client does. The client's first message stays unread. The companion goes on for a while after
+// that (AfterClient), since `gemini mcp list` waits for 5 s only, which is less than a cold npm needs. So it
+// is in a session of its own and holds none of the client's streams.
 func (t *Target) Install(c terminal.Console) error {
 	companion, err := programs.Beside(programs.Companion)
 	if err != nil {
@@ -60,8 +62,9 @@ func (t *Target) Install(c terminal.Console) error {
 		args = append(args, "--install-scripts")
 	}
 	cmd := exec.Command(companion, append(append(args, "--"), t.given...)...)
-	cmd.Stderr = c.Err
-	alive, err := cmd.StdinPipe() // its end tells the companion to stop
+	cmd.Stderr = struct{ io.Writer }{c.Err} // by a pipe, even if it is a file
+	cmd.SysProcAttr = ownSession()
+	alive, err := cmd.StdinPipe() // its end tells the companion that the client has left
 	if err != nil {
 		return err
 	}
@@ -76,9 +79,14 @@ func (t *Target) Install(c terminal.Console) error {
 	messages := make(chan InstallMessage)
 	go readMessages(out, messages)
 	w := waiter{client: newClientPeek(c.In), out: c.Out, begin: time.Now(), name: name}
-	err = w.wait(messages)
+	if err = w.wait(messages); w.left {
+		out.Close()
+	}
 	alive.Close()
 	for range messages { // so that the companion is not held up by a full pipe
+	}
+	if w.left {
+		return err
 	}
 	if status := cmd.Wait(); err == nil && status != nil {
 		err = &installError{name, "the installation of " + name + " failed: " + status.Error()}
@@ -107,7 +115,11 @@ type waiter struct {
 	name   string
 	last   InstallMessage
 	steps  int
+	left   bool // the client can wait no longer
 }
+
+// AfterClient is how long an installation goes on when the client has left.
+const AfterClient = 2 * time.Minute
 
 // reportEvery is the time between two notifications to the client.
 const reportEvery = time.Second
@@ -130,6 +142,7 @@ func (w *waiter) wait(messages <-chan InstallMessage) error {
 		case <-tick.C:
 			w.client.look()
 			if w.client.impatient() {
+				w.left = true
 				return &installError{w.name, fmt.Sprintf("%s is still being fetched (%s). Start the server again: the next start goes on where this one stopped. Ahead of time, in a terminal: mcp-jail install -- npx -y %s", w.name, w.progress(), w.name)}
 			}
 			w.notify()
@@ -222,8 +235,8 @@ func (p *clientPeek) patience() time.Duration {
 	return patienceUsual
 }
 
-// codexWaitsLonger reports whether a version of Codex is known to wait for 30 s. Older ones waited for
-// 10 s.
+// codexWaitsLonger reports whether a version of Codex is known to wait for 30 s. Older ones waited
+// for 10 s.
 func codexWaitsLonger(version string) bool {
 	major, rest, _ := strings.Cut(version, ".")
 	minor, _, _ := strings.Cut(rest, ".")
