@@ -64,7 +64,11 @@ type Packages struct {
 	AutoInstall    bool   // run installs what is missing
 	InstallScripts bool   // scripts of packages run when they are installed, without a network
 	PinTools       string // what happens if the tools differ from the pinned ones: PinOff, PinWarn or PinEnforce
-	Tree           string // the directory of an installed package, which its program reads and executes; "" if none
+	// Tree is the directory of an installed package, which its program reads and executes; "" if
+	// there is none. Nothing in it widens what the server may use.
+	Tree string
+	Bin  string   // a directory of Tree behind those of PATH, for the server alone
+	Env  []string // NAME=value that files of Tree set, for the server alone
 }
 
 // The values of pin_tools.

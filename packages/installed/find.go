@@ -28,8 +28,9 @@ type Finder struct {
 type Program struct {
 	Command   string   // "node", or an absolute path
 	Arguments []string // the program's file and the arguments of the line
-	Env       []string // NAME=value: what the line and the first line of the program set
-	Bin       string   // the directory of the tree's programs, which belongs behind PATH
+	Env       []string // NAME=value: what the line sets
+	OwnEnv    []string // NAME=value: what the first line of the program sets, for itself alone
+	Bin       string   // the directory of the tree's programs, which belongs behind PATH, for the program alone
 	Entry     *lockfile.Entry
 	Dir       string // the directory of the tree
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/mcp-jail/mcp-jail/packages/launcher"
 	"github.com/mcp-jail/mcp-jail/packages/npm"
@@ -19,7 +20,7 @@ func (f Finder) node(ctx context.Context, p *Program, line *launcher.Line) error
 		return err
 	}
 	file := filepath.Join(dir, filepath.FromSlash(start.Entry))
-	p.Env = append(p.Env, start.Env...)
+	p.OwnEnv = start.Env
 	p.Bin = filepath.Join(p.Dir, "node_modules", ".bin")
 	switch start.Kind {
 	case npm.Node:
@@ -28,13 +29,25 @@ func (f Finder) node(ctx context.Context, p *Program, line *launcher.Line) error
 	case npm.Direct:
 		p.Command = file
 	case npm.Interpreter:
-		p.Command = start.Interpreter
+		p.Command = userInterpreter(start.Interpreter)
 		p.Arguments = append(append(p.Arguments, start.InterpreterArgs...), file)
 	default:
 		err = fmt.Errorf("%s is a program of the kind %q, which cannot be started", file, start.Kind)
 	}
 	p.Arguments = append(p.Arguments, line.Args...)
 	return err
+}
+
+// userInterpreter returns the interpreter of a #! line. Of one outside of the system's
+// directories only the name counts, and PATH says which it is: the publisher of a package does
+// not choose among the user's files.
+func userInterpreter(name string) string {
+	for _, dir := range [...]string{"/usr/", "/bin/", "/sbin/"} {
+		if strings.HasPrefix(filepath.Clean(name), dir) {
+			return name
+		}
+	}
+	return filepath.Base(name)
 }
 
 // interpreter returns the interpreter for a range of versions: its plain name if PATH gives the

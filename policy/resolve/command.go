@@ -47,6 +47,7 @@ type commandResolver struct {
 	dir           string            // where a relative command is looked for
 	workDir       string            // where the server will be, and read its arguments
 	workspace     string            // the workspace, "" without one
+	tree          string            // the installed package, whose publisher chose its content; "" without one
 	mayWrite      func(string) bool // the server could write there: see Reach
 	searchPath    []string          // the directories of PATH, absolute and clean
 	neverWiden    []string          // a directory that holds one of these is never widened to: home, mcp-jail's own
@@ -322,11 +323,11 @@ func envProgram(words []string) string {
 	return ""
 }
 
-// isServerWritable reports whether a server, or the author of the repository, may have
-// written the file at a canonical path. Its content must not widen the grants of the next
-// start.
+// isServerWritable reports whether a server, or the author of the repository or of the
+// installed package, may have written the file at a canonical path. Its content must not widen
+// the grants of the next start.
 func (c *commandResolver) isServerWritable(p string) bool {
-	return c.workspace != "" && policy.Within(p, c.workspace) || c.mayWrite != nil && c.mayWrite(p)
+	return c.tree != "" && policy.Within(p, c.tree) || c.workspace != "" && policy.Within(p, c.workspace) || c.mayWrite != nil && c.mayWrite(p)
 }
 
 // escapingLink returns the link by which a path left the places that a server may write, or

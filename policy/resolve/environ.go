@@ -36,6 +36,11 @@ func (b *resolver) buildEnvironment(out *policy.Profile, c *commandResolver) err
 		b.applyEnvRules(env, name, host[name])
 	}
 	b.warnEnvRules(host)
+	for _, v := range b.p.Packages.Env {
+		if name, value, ok := strings.Cut(v, "="); ok && name != "PATH" {
+			env.set(name, value, "the installed package", false)
+		}
+	}
 	if err := b.resolveSecrets(out, host, env); err != nil {
 		return err
 	}

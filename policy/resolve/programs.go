@@ -19,7 +19,11 @@ func (b *resolver) commandResolver(out *policy.Profile) *commandResolver {
 		_, ok := b.writerOf(p, policy.Write)
 		return ok
 	}
-	return &commandResolver{mayWrite: writes, paths: b.paths, h: b.h, dir: dir, workDir: work, workspace: out.Workspace, searchPath: searchPath(b.h), neverWiden: b.neverWiden, sensitiveDirs: b.sensitiveDirs, shimmed: map[string]string{}}
+	dirs := searchPath(b.h)
+	if bin := b.p.Packages.Bin; bin != "" {
+		dirs = append(dirs, bin)
+	}
+	return &commandResolver{mayWrite: writes, paths: b.paths, h: b.h, dir: dir, workDir: work, workspace: out.Workspace, tree: b.p.Packages.Tree, searchPath: dirs, neverWiden: b.neverWiden, sensitiveDirs: b.sensitiveDirs, shimmed: map[string]string{}}
 }
 
 // listPrograms computes Profile.Programs (docs/policy.md "Command rules"): the programs of

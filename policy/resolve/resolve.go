@@ -119,7 +119,11 @@ func (b *resolver) newProfile(net []policy.NetRule) *policy.Profile {
 // findProgram finds the program of the server, and warns of links that lead out of the
 // workspace.
 func (b *resolver) findProgram(c *commandResolver, out *policy.Profile) (err error) {
-	if out.Program, err = c.start(b.p.Command, b.p.Arguments); err != nil {
+	args := b.p.Arguments
+	if b.p.Packages.Tree != "" {
+		args = nil // a #! line of the package may have put words there, and the tree is granted below
+	}
+	if out.Program, err = c.start(b.p.Command, args); err != nil {
 		return err
 	}
 	if c.startedAs != "" {

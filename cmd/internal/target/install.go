@@ -63,7 +63,7 @@ func (t *Target) Install(c terminal.Console) error {
 	}
 	cmd := exec.Command(companion, append(append(args, "--"), t.given...)...)
 	cmd.Stderr = struct{ io.Writer }{c.Err} // by a pipe, even if it is a file
-	cmd.SysProcAttr = ownSession()
+	cmd.Dir, cmd.SysProcAttr = t.workspaceDir(), ownSession()
 	alive, err := cmd.StdinPipe() // its end tells the companion that the client has left
 	if err != nil {
 		return err
@@ -78,7 +78,7 @@ func (t *Target) Install(c terminal.Console) error {
 	fmt.Fprintf(c.Err, "[mcp-jail] %s is not installed yet: fetching it once\n", name)
 	messages := make(chan InstallMessage)
 	go readMessages(out, messages)
-	w := waiter{client: newClientPeek(c.In), out: c.Out, begin: time.Now(), name: name}
+	w := waiter{client: newClientPeek(c.In), out: c.Out, begin: time.Now(), name: name, asked: t.Asked()}
 	if err = w.wait(messages); w.left {
 		out.Close()
 	}
@@ -113,6 +113,7 @@ type waiter struct {
 	out    io.Writer
 	begin  time.Time
 	name   string
+	asked  string // what stands behind "mcp-jail install" for this server
 	last   InstallMessage
 	steps  int
 	left   bool // the client can wait no longer
@@ -138,12 +139,15 @@ func (w *waiter) wait(messages <-chan InstallMessage) error {
 			case m.Ready != "":
 				return nil
 			}
+			if m.Files == 0 && m.Bytes == 0 {
+				m.Files, m.Bytes = w.last.Files, w.last.Bytes // what came before this step
+			}
 			w.last = m
 		case <-tick.C:
 			w.client.look()
 			if w.client.impatient() {
 				w.left = true
-				return &installError{w.name, fmt.Sprintf("%s is still being fetched (%s). Start the server again: the next start goes on where this one stopped. Ahead of time, in a terminal: mcp-jail install -- npx -y %s", w.name, w.progress(), w.name)}
+				return &installError{w.name, fmt.Sprintf("%s is still being fetched (%s). Start the server again: the next start goes on where this one stopped. Ahead of time, in a terminal: mcp-jail install %s", w.name, w.progress(), w.asked)}
 			}
 			w.notify()
 		}

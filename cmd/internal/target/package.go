@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
 	"github.com/mcp-jail/mcp-jail/packages/launcher"
@@ -55,7 +56,7 @@ func (t *Target) findPackage(ctx context.Context) error {
 		t.pkg.asGiven = err
 		return nil
 	case err != nil:
-		return err
+		return &installError{line.Packages[0].String(), err.Error()}
 	}
 	t.pkg.program = program
 	t.useEnvironment(program)
@@ -64,10 +65,30 @@ func (t *Target) findPackage(ctx context.Context) error {
 
 // packageFinder returns the finder of installed programs for the target.
 func (t *Target) packageFinder() installed.Finder {
-	return installed.Finder{
-		Store: PackageStore(t.Host), LockFile: LockFile(t.Host), Host: &t.Host,
-		Untrusted: t.writablePlaces(),
+	host := t.Host
+	host.Dir = t.workspaceDir() // the launcher would look for programs of the project there
+	f := installed.Finder{
+		Store: PackageStore(t.Host), LockFile: LockFile(t.Host), Host: &host,
+		Untrusted: t.WritablePlaces(),
 	}
+	if t.trial != nil {
+		f.Store, f.LockFile = t.trial.Store, t.trial.LockFile
+	}
+	return f
+}
+
+// workspaceDir returns the directory of the workspace.
+func (t *Target) workspaceDir() string { return t.expand(t.Policy.Workspace, t.Host.Dir) }
+
+// expand returns the absolute path of a path of the policy.
+func (t *Target) expand(path, base string) string {
+	if path == "~" || strings.HasPrefix(path, "~/") {
+		return filepath.Join(t.Host.Home, path[1:])
+	}
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(base, path)
 }
 
 // PackageStore returns the store of the user's packages.
@@ -93,10 +114,23 @@ func (t *Target) PackageText() string {
 	return "the command is run as it is given: " + t.pkg.asGiven.Error()
 }
 
+// Package returns the pinned package whose program a target runs, or nil if it runs its command
+// as it is given.
+func (t *Target) Package() *lockfile.Entry {
+	if t.pkg == nil || t.pkg.program == nil {
+		return nil
+	}
+	return t.pkg.program.Entry
+}
+
 // PreparePackage makes the package of a target ready for the start: the data of an older
 // session are where the program expects them, and its files are those that were installed.
 func (t *Target) PreparePackage(c terminal.Console) error {
-	told, err := t.takeOver(t.given)
+	var told []string
+	var err error
+	if t.trial == nil {
+		told, err = t.takeOver(t.given)
+	}
 	for _, text := range told {
 		fmt.Fprintf(c.Err, "[mcp-jail] %s\n", text)
 	}
@@ -106,9 +140,29 @@ func (t *Target) PreparePackage(c terminal.Console) error {
 	err = t.pkg.program.Check()
 	var changed *store.ChangedError
 	if errors.As(err, &changed) {
-		return &installError{changed.ID.Name, changed.Error() + ". To remove them and install the pinned ones again: mcp-jail rm " + changed.ID.Name + ", and start the server"}
+		return &installError{changed.ID.Name, changed.Error() + ". To install the pinned ones again: mcp-jail install --repair " + t.Asked() + ". To accept what the registry has now: mcp-jail install --update " + t.Asked()}
 	}
 	return err
+}
+
+// Asked returns what stands behind "mcp-jail install" for the package of a target: a configured
+// server, or the user's own line. The arguments of the server are left out: they do not count,
+// and may be secret.
+func (t *Target) Asked() string {
+	if t.Config != nil {
+		var words []string
+		for _, file := range t.Host.Configs {
+			words = append(words, "--config", file)
+		}
+		return cmdline.ShellWords(append(words, t.Policy.Server))
+	}
+	line := t.given
+	if t.pkg != nil {
+		if n := len(line) - len(t.pkg.line.Args); n > 0 && slices.Equal(line[n:], t.pkg.line.Args) {
+			line = line[:n]
+		}
+	}
+	return "-- " + cmdline.ShellWords(line)
 }
 
 // Close releases what a target holds.
@@ -118,37 +172,27 @@ func (t *Target) Close() {
 	}
 }
 
-// writablePlaces returns the directories in which the server may write. No interpreter is
+// WritablePlaces returns the directories in which the server may write. No interpreter is
 // chosen there.
-func (t *Target) writablePlaces() (dirs []string) {
+func (t *Target) WritablePlaces() (dirs []string) {
 	add := func(path string) {
-		if path == "" {
-			path = "."
-		}
-		if rest, ok := strings.CutPrefix(path, "~"); ok {
-			path = t.Host.Home + rest
-		}
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(t.Host.Dir, path)
-		}
 		if !policy.Within(t.Host.Home, path) { // a workspace that holds HOME is not granted as a whole
-			dirs = append(dirs, filepath.Clean(path))
+			dirs = append(dirs, path)
 		}
 	}
-	add(t.Policy.Workspace)
+	add(t.workspaceDir())
 	for _, r := range t.Policy.Fs {
 		if r.Create || r.Update || r.Delete {
-			add(r.Path)
+			add(t.expand(r.Path, t.workspaceDir()))
 		}
 	}
 	return dirs
 }
 
-// useEnvironment adds what a program needs to the variables of the host.
+// useEnvironment adds what the line sets for a program to the variables of the host. What the
+// package itself sets is not among them: they decide what mcp-jail takes for the user's.
 func (t *Target) useEnvironment(p *installed.Program) {
 	t.Host.Environ = slices.Clone(t.Host.Environ)
-	path, _ := t.Host.Getenv("PATH")
-	t.Host.Environ = append(t.Host.Environ, "PATH="+path+":"+p.Bin)
 	t.pkg.env = append(slices.Clone(p.Env), t.dataVariables(p)...)
 	t.Host.Environ = append(t.Host.Environ, t.pkg.env...)
 }
@@ -160,9 +204,7 @@ func (t *Target) usePackage(p *policy.Policy) {
 		return
 	}
 	p.Command, p.Arguments = t.pkg.program.Command, t.pkg.program.Arguments
-	if t.pkg.program.Entry.Ecosystem == lockfile.PyPI {
-		p.Packages.Tree = t.pkg.program.Dir // package resolve finds that of a JavaScript program around its file
-	}
+	p.Packages.Tree, p.Packages.Bin, p.Packages.Env = t.pkg.program.Dir, t.pkg.program.Bin, t.pkg.program.OwnEnv
 	p.Env = slices.Clone(p.Env)
 	for _, v := range t.pkg.env {
 		name, _, _ := strings.Cut(v, "=")

@@ -21,6 +21,7 @@ func Refuse(c terminal.Console, t *Target, name string, err error) {
 	if t != nil && t.Policy != nil {
 		name = t.Policy.Server
 		record := records.New(t.Host, name)
+		record.About = t.About
 		record.MarkStart()
 		s.Sink, s.Lost = record.Save, record.LastError
 	}
