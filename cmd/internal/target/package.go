@@ -56,7 +56,7 @@ func (t *Target) findPackage(ctx context.Context) error {
 		t.pkg.asGiven = err
 		return nil
 	case err != nil:
-		return err
+		return &installError{line.Packages[0].String(), err.Error()}
 	}
 	t.pkg.program = program
 	t.useEnvironment(program)
