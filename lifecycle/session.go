@@ -43,6 +43,7 @@ type Session struct {
 	FromCommandLine bool
 	Line            []string
 	Declare         func() []string
+	Install         string
 	Unset           []string
 	UserHome        string
 	SearchPath      string

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -299,13 +300,15 @@ func (i *installCmd) acceptAll(c terminal.Console, host hostfs.Host) error {
 }
 
 // serveSession installs for mcp-jail run, which waits in front of a client. It prints a line of
-// JSON for each step, and ends when its standard input does.
+// JSON for each step. When its standard input ends, the client has left: it goes on for
+// target.AfterClient then, and no process reads its output.
 func (i *installCmd) serveSession(ctx context.Context, c terminal.Console, host hostfs.Host) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	signal.Ignore(syscall.SIGPIPE)
 	go func() {
 		io.Copy(io.Discard, c.In)
-		cancel()
+		time.AfterFunc(target.AfterClient, cancel)
 	}()
 	say := func(m target.InstallMessage) {
 		if text, err := json.Marshal(m); err == nil {

@@ -56,7 +56,7 @@ func (t *Target) findPackage(ctx context.Context) error {
 		t.pkg.asGiven = err
 		return nil
 	case err != nil:
-		return err
+		return &installError{line.Packages[0].String(), err.Error()}
 	}
 	t.pkg.program = program
 	t.useEnvironment(program)
@@ -111,7 +111,10 @@ func (t *Target) PackageText() string {
 	case t.NeedsInstall():
 		return fmt.Sprintf("%s is not installed yet: the first start fetches it, or mcp-jail install does", t.pkg.line.Packages[0])
 	}
-	return "the command is run as it is given: " + t.pkg.asGiven.Error()
+	if errors.Is(t.pkg.asGiven, installed.ErrNotInstalled) {
+		return fmt.Sprintf("%s is not installed, and run does not fetch it here: mcp-jail install does", t.pkg.line.Packages[0])
+	}
+	return t.pkg.asGiven.Error() // it says that the line runs as it is given
 }
 
 // Package returns the pinned package whose program a target runs, or nil if it runs its command
@@ -254,13 +257,12 @@ func (t *Target) takeOver(argv []string) (told []string, err error) {
 	former := config.FormerName(argv, t.Host.Dir)
 	if t.Policy.FromCommandLine && t.commandLine.Name == "" && former != t.Policy.Server {
 		from, to := filepath.Join(servers, former), filepath.Join(servers, t.Policy.Server)
-		if _, err := os.Lstat(to); errors.Is(err, fs.ErrNotExist) {
-			switch err := os.Rename(from, to); {
-			case err == nil:
-				told = append(told, fmt.Sprintf("this server's private HOME belongs to its package now, and was moved from %s to %s", from, to))
-			case !errors.Is(err, fs.ErrNotExist):
-				return told, fmt.Errorf("the server's private HOME %s cannot be moved to %s: %w", from, to, err)
-			}
+		text, err := moveHome(from, to)
+		if text != "" {
+			told = append(told, text)
+		}
+		if err != nil {
+			return told, err
 		}
 	}
 	if t.pkg == nil || t.pkg.data == nil {
@@ -271,6 +273,21 @@ func (t *Target) takeOver(argv []string) (told []string, err error) {
 		told = append(told, text)
 	}
 	return told, err
+}
+
+// moveHome moves the directory of a server to where it belongs now, unless one is there. It
+// returns a sentence about the one that it moved or left.
+func moveHome(from, to string) (told string, err error) {
+	if _, err := os.Lstat(from); errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if _, err := os.Lstat(to); err == nil {
+		return fmt.Sprintf("an older private HOME of this server is left in %s, since its package has one in %s: copy what you need of it, and remove it", from, to), nil
+	}
+	if err := os.Rename(from, to); err != nil {
+		return "", fmt.Errorf("the server's private HOME %s cannot be moved to %s: %w", from, to, err)
+	}
+	return fmt.Sprintf("this server's private HOME belongs to its package now, and was moved from %s to %s", from, to), nil
 }
 
 // takeOver copies the newest file that npx has kept inside of the package, in the private HOME
@@ -312,9 +329,20 @@ func (d *packageData) takeOver(private, user string) (string, error) {
 	return fmt.Sprintf("%s is kept in %s now; what npx kept below %s was copied", filepath.Base(name), d.file, from), nil
 }
 
-// newest returns the newest of the files that npx has kept below a home directory, or nil.
+// newest returns the newest of the files that npx has kept below a home directory, or nil. One
+// that only older versions write counts if there is no other: newer versions would rename it.
 func (d *packageData) newest(home *os.Root) (text []byte) {
-	files, _ := fs.Glob(home.FS(), ".npm/_npx/*/node_modules/"+d.writer.Package+"/"+d.writer.File)
+	for _, file := range []string{d.writer.File, d.writer.Before} {
+		if file != "" && text == nil {
+			text = newestOf(home, ".npm/_npx/*/node_modules/"+d.writer.Package+"/"+file)
+		}
+	}
+	return text
+}
+
+// newestOf returns the newest of the files that a pattern matches below a home directory.
+func newestOf(home *os.Root, pattern string) (text []byte) {
+	files, _ := fs.Glob(home.FS(), pattern)
 	var at time.Time
 	for _, f := range files {
 		info, err := home.Lstat(f)
