@@ -232,16 +232,8 @@ func (i *installCmd) behindDashes() (wanted, error) {
 	load := func() (*target.Target, error) {
 		return target.Load(cmdline.ConfigFlags{Waive: i.Waive}, cmdline.PolicyFlags{}, "", "", i.given)
 	}
-	t, err := load()
-	return wanted{line.Packages[0].String(), "-- " + cmdline.ShellWords(i.given.Argv), line, load}, loadError(t, err)
-}
-
-// loadError returns the error of a target.
-func loadError(t *target.Target, err error) error {
-	if err == nil && t.Policy == nil {
-		return errors.New("the server has no policy")
-	}
-	return err
+	_, err = load()
+	return wanted{line.Packages[0].String(), "-- " + cmdline.ShellWords(i.given.Argv), line, load}, err
 }
 
 // configured returns the package of a server of the configuration.
