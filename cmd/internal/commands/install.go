@@ -317,7 +317,7 @@ func (i *installCmd) serveSession(ctx context.Context, c terminal.Console, host 
 	}
 	line, err := launcher.Parse(i.given.Argv)
 	if err == nil {
-		in := &install.Installer{Store: target.PackageStore(host), LockFile: target.LockFile(host), Host: host, Scripts: i.scripts}
+		in := &install.Installer{Store: target.PackageStore(host), LockFile: target.LockFile(host), Host: host, Asked: target.AskedLine(i.given.Argv, &line), Scripts: i.scripts}
 		in.Progress = func(p install.Progress) {
 			say(target.InstallMessage{Step: string(p.Step), Files: p.Files, Bytes: p.Bytes})
 		}
