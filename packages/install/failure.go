@@ -53,6 +53,9 @@ func (e *FetchError) Error() string {
 const (
 	unreachable = ": the registry cannot be reached. What was fetched is kept, and the next start continues"
 	forbidden   = ": the registry refuses access. Log in with npm login, or check the registry of your npm configuration (npm config get registry)"
+	// The installer's npm has no git: a repository could bring a configuration along that runs
+	// code although scripts are off.
+	repository  = ": it, or a package that it needs, is a git repository, and the installation fetches from registries only"
 	certificate = ": the registry's certificate is not one that npm trusts. If your organisation has its own authority: npm config set cafile FILE"
 )
 
@@ -66,6 +69,7 @@ var known = map[string]string{
 	"ENOSPC":       ": the disk is full. What was installed before is as it was",
 	"EDQUOT":       ": your quota of the disk is used up. What was installed before is as it was",
 	"EBADENGINE":   ": it does not run on this version of node",
+	"ENOTDIR":      repository, // of the setting git
 	"EBADPLATFORM": ": it, or a package that it needs, is not for this system",
 	"EAI_AGAIN":    unreachable, "ENOTFOUND": unreachable, "ECONNREFUSED": unreachable, "ECONNRESET": unreachable, "ETIMEDOUT": unreachable,
 	"ERR_SOCKET_TIMEOUT": unreachable, "ENETUNREACH": unreachable, "EHOSTUNREACH": unreachable, "EIDLETIMEOUT": unreachable, "ERR_SOCKET_CONNECTION_TIMEOUT": unreachable,

@@ -232,7 +232,7 @@ func ownSettings(cache string) map[string]string {
 	return map[string]string{
 		"cache": cache, "audit": "false", "fund": "false", "update-notifier": "false", "ignore-scripts": "true", "logs-max": "0",
 		"fetch-retries": "1", "fetch-retry-mintimeout": "1000", "fetch-retry-maxtimeout": "5000", "progress": "false", "loglevel": "notice",
-		"omit-lockfile-registry-resolved": "true", "save-exact": "true", "install-links": "true", "userconfig": "/dev/null", "globalconfig": "/dev/null/none",
+		"omit-lockfile-registry-resolved": "true", "save-exact": "true", "install-links": "true", "userconfig": "/dev/null", "globalconfig": "/dev/null/none", "git": "/dev/null/none",
 	}
 }
 

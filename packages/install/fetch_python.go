@@ -21,6 +21,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/packages/runtime"
 	"github.com/mcp-jail/mcp-jail/packages/store"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 // A pythonFetch installs packages of a Python index.
@@ -160,8 +161,31 @@ func (p *pythonFetch) run(ctx context.Context, network bool, step Step, script s
 	case exit.Code == sigXFSZ:
 		return &TooLargeError{Package: what, File: true, MB: jail.fileMB}
 	}
-	text, _ := os.ReadFile(log) // uv and compileall write none
-	return &PythonError{What: what, Installer: p.installer(), Python: p.python.Version, Status: exit.Code, Output: strings.Join(tail.Lines(tail.LineCount()), "\n"), log: string(text)}
+	text := readLog(jail.home(), filepath.Base(log)) // uv and compileall write none
+	return &PythonError{What: what, Installer: p.installer(), Python: p.python.Version, Status: exit.Code, Output: strings.Join(tail.Lines(tail.LineCount()), "\n"), log: text}
+}
+
+// maxLog bounds what is read of pip's log.
+const maxLog = 16 << 20
+
+// readLog returns a log in a directory that a package's code may have written: it may be a fifo,
+// or a link out of there.
+func readLog(dir, name string) string {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return ""
+	}
+	defer root.Close()
+	f, err := root.OpenFile(name, os.O_RDONLY|hostfs.OpenFlags, 0)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	text, _ := io.ReadAll(io.LimitReader(f, maxLog)) // what can be read of it
+	return string(text)
 }
 
 func (p *pythonFetch) installer() string {

@@ -36,6 +36,7 @@ var (
 	wrongPython   = regexp.MustCompile(`require[sd]? a different [Pp]ython|Requires-Python|does not satisfy Python`)
 	diskFull      = regexp.MustCompile(`No space left on device`)
 	sourceOnly    = regexp.MustCompile(`No sources permitted for |has no usable wheels|building from source is disabled`)
+	startsProgram = regexp.MustCompile(`no program is started while packages are fetched`) // download.py
 	noPip         = regexp.MustCompile(`No module named pip`)
 	conflict      = regexp.MustCompile(`ResolutionImpossible|No solution found`)
 	noSuchProject = regexp.MustCompile(`404 Client Error|was not found in the package registry`)
@@ -50,6 +51,8 @@ func (e *PythonError) Error() string {
 	switch {
 	case noPip.MatchString(all):
 		return fmt.Sprintf("%s: Python %s has no pip, and uv was not found in PATH: packages of Python are fetched by one of them. Install uv, or pip for this Python (python3-pip)", what, e.Python)
+	case startsProgram.MatchString(all):
+		return what + ": it, or a package that it needs, is an archive of sources at an address. Only wheels are taken from addresses, because to look into sources runs their code"
 	case diskFull.MatchString(all):
 		return what + ": the disk is full. What was installed before is as it was"
 	case wrongHash.MatchString(all):

@@ -131,6 +131,9 @@ func copyWheel(from, to string) error {
 
 // onlyFile returns the one file of a directory.
 func onlyFile(dir string) (string, error) {
+	if info, err := os.Lstat(dir); err != nil || !info.IsDir() { // a build may have put a link there
+		return "", errors.Join(fmt.Errorf("%s is no directory", dir), err)
+	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return "", err

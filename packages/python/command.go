@@ -1,6 +1,7 @@
 package python
 
 import (
+	_ "embed" // download.py
 	"fmt"
 	"slices"
 	"strings"
@@ -98,10 +99,13 @@ func (r *Request) add(o launcher.Option, config *Config, dir string, uv bool) bo
 	return true
 }
 
+//go:embed download.py
+var download string
+
 // PipDownload returns the words after `python` that have pip resolve and download wheels. No
 // code of a package runs.
 func (r Request) PipDownload(to string, local []string) []string {
-	words := []string{"-I", "-m", "pip", "download", "--dest", to, "--only-binary", ":all:"}
+	words := []string{"-I", "-c", download, "download", "--dest", to, "--only-binary", ":all:"}
 	if r.Pre {
 		words = append(words, "--pre")
 	}
@@ -120,7 +124,7 @@ func (r Request) PipDownload(to string, local []string) []string {
 // PipDownloadPinned returns the words that download exactly the packages of a file that
 // Requirements made.
 func PipDownloadPinned(to, file string, local []string) []string {
-	words := []string{"-I", "-m", "pip", "download", "--dest", to, "--only-binary", ":all:", "--no-deps", "--requirement", file}
+	words := []string{"-I", "-c", download, "download", "--dest", to, "--only-binary", ":all:", "--no-deps", "--requirement", file}
 	for _, dir := range local {
 		words = append(words, "--find-links", dir)
 	}

@@ -118,8 +118,8 @@ func TestCommands(t *testing.T) {
 		got  []string
 		want string
 	}{
-		{"pip download", r.PipDownload("W", []string{"B"}), "-I -m pip download --dest W --only-binary :all: --pre --find-links B --constraint /work/c.txt --requirement /work/r.txt -- server[x]>=1 other"},
-		{"pip download, pinned", PipDownloadPinned("W", "F", nil), "-I -m pip download --dest W --only-binary :all: --no-deps --requirement F --require-hashes"},
+		{"pip download", r.PipDownload("W", []string{"B"}), "-I -c " + download + " download --dest W --only-binary :all: --pre --find-links B --constraint /work/c.txt --requirement /work/r.txt -- server[x]>=1 other"},
+		{"pip download, pinned", PipDownloadPinned("W", "F", nil), "-I -c " + download + " download --dest W --only-binary :all: --no-deps --requirement F --require-hashes"},
 		{"pip install", PipInstall("S", []string{"a.whl"}), "-I -m pip install --no-index --no-deps --no-compile --no-warn-script-location --target S -- a.whl"},
 		{"uv pip compile", r.UvCompile("P", "IN", "OUT"), "pip compile --python P --only-binary :all: --generate-hashes --no-header --no-annotate --output-file OUT --prerelease allow --constraints /work/c.txt /work/r.txt IN"},
 		{"uv pip install", UvInstall("P", "S", "OUT"), "pip install --python P --target S --only-binary :all: --require-hashes --no-deps --link-mode copy --no-compile-bytecode --requirement OUT"},

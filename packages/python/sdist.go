@@ -29,7 +29,7 @@ func SourceDownload(requirement, to string, pre bool) []string {
 
 // BuildDownload returns the words that download the wheels which a build needs.
 func BuildDownload(requires []string, to string) []string {
-	return append([]string{"-I", "-m", "pip", "download", "--dest", to, "--only-binary", ":all:", "--"}, requires...)
+	return append([]string{"-I", "-c", download, "download", "--dest", to, "--only-binary", ":all:", "--"}, requires...)
 }
 
 // Build returns the words that build a wheel of a source distribution. That runs its code.

@@ -109,8 +109,14 @@ func (f file) line() string {
 func readTree(dir string) ([]file, error) {
 	var files []file
 	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
-		if err != nil || name == dir {
+		switch {
+		case err != nil:
 			return err
+		case name != dir:
+		case !d.IsDir(): // a script may have put a link there
+			return fmt.Errorf("%s, the root of the tree, is no directory", name)
+		default:
+			return nil
 		}
 		info, err := d.Info()
 		if err != nil {

@@ -39,10 +39,8 @@ func agoText(now, t time.Time) string {
 		case d >= unit.upTo:
 		case n < 1:
 			return "just now"
-		case n == 1:
-			return "1 " + unit.name + " ago"
 		default:
-			return fmt.Sprintf("%d %ss ago", n, unit.name)
+			return plural(n, unit.name) + " ago"
 		}
 	}
 	return "never"

@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -119,6 +121,10 @@ func (i *installCmd) run(ctx context.Context, c terminal.Console, host hostfs.Ho
 		return i.acceptAll(c, host)
 	}
 	all, failed, err := i.wanted(c)
+	var unknown *config.UnknownServerError
+	if errors.As(err, &unknown) {
+		return target.UsageErrorf("%s\nA package that no server of the configuration starts: mcp-jail install -- npx -y %s", err, cmdline.ShellWords([]string{unknown.Server}))
+	}
 	if err != nil {
 		return err
 	}
@@ -132,7 +138,7 @@ func (i *installCmd) run(ctx context.Context, c terminal.Console, host hostfs.Ho
 			return err
 		}
 		if err != nil {
-			c.Errorf("%s: %s", w.name, err)
+			c.Errorf("%s", named(w.name, err))
 			failed = true
 		}
 	}
@@ -140,6 +146,15 @@ func (i *installCmd) run(ctx context.Context, c terminal.Console, host hostfs.Ho
 		return target.ReportedStatus(target.ExitFailure)
 	}
 	return nil
+}
+
+// named returns an error with the name of the server or package that it is about, which many
+// begin with.
+func named(name string, err error) string {
+	if text := err.Error(); strings.HasPrefix(text, name) {
+		return text
+	}
+	return name + ": " + err.Error()
 }
 
 // wanted is one package to install, and the server that it is for.
@@ -175,15 +190,21 @@ func (i *installCmd) wanted(c terminal.Console) (all []wanted, failed bool, err 
 		}
 		names = cfg.ServerNames()
 	}
+	var unclear *launcher.NotUnderstoodError
 	for _, name := range names {
 		w, err := i.configured(name)
 		switch {
 		case err == nil:
 			all = append(all, w)
+		case len(i.servers) > 0 && (errors.As(err, &unclear) || errors.Is(err, launcher.ErrNotLauncher)):
+			return nil, false, target.UsageErrorf("%s", err)
 		case len(i.servers) > 0:
 			return nil, false, err
-		case !errors.Is(err, launcher.ErrNotLauncher):
-			c.Errorf("%s", err)
+		case errors.Is(err, launcher.ErrNotLauncher):
+		case errors.As(err, &unclear):
+			fmt.Fprintf(c.Err, "mcp-jail: not installed: server %s: %s\n", name, terminal.Printable(unclear.Error()))
+		default:
+			c.Errorf("%s", named(name, err))
 			failed = true
 		}
 	}
@@ -237,7 +258,7 @@ func (i *installCmd) configured(name string) (wanted, error) {
 		return wanted{}, &noPackageError{name, t.Policy.Command, err}
 	}
 	if err != nil {
-		return wanted{}, target.UsageErrorf("server %s: %s", name, err)
+		return wanted{}, fmt.Errorf("server %s: %w", name, err)
 	}
 	return wanted{name, t.Asked(), line, load}, nil
 }
@@ -279,13 +300,15 @@ func (i *installCmd) acceptAll(c terminal.Console, host hostfs.Host) error {
 }
 
 // serveSession installs for mcp-jail run, which waits in front of a client. It prints a line of
-// JSON for each step, and ends when its standard input does.
+// JSON for each step. When its standard input ends, the client has left: it goes on for
+// target.AfterClient then, and no process reads its output.
 func (i *installCmd) serveSession(ctx context.Context, c terminal.Console, host hostfs.Host) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	signal.Ignore(syscall.SIGPIPE)
 	go func() {
 		io.Copy(io.Discard, c.In)
-		cancel()
+		time.AfterFunc(target.AfterClient, cancel)
 	}()
 	say := func(m target.InstallMessage) {
 		if text, err := json.Marshal(m); err == nil {

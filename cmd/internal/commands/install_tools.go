@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/handshake"
@@ -129,7 +130,9 @@ func (i *installCmd) tryUpdate(ctx context.Context, p *installProgress, w wanted
 	case len(verdict.Differences) > 0:
 		// What other arguments or clients are told changes with it.
 		u.New.Pins = map[string]*pin.Pin{name: list}
-		return toolsFound{more: differenceTexts(verdict.Differences)}
+		return toolsFound{more: differenceTexts(slices.DeleteFunc(verdict.Differences, func(d pin.Difference) bool {
+			return d.Kind == pin.Identity // the package's version, once more
+		}))}
 	}
 	return toolsFound{}
 }

@@ -87,7 +87,7 @@ func unneededText(all *kept.All) string {
 		for _, t := range all.Unpinned {
 			bytes += t.Bytes
 		}
-		parts = append(parts, fmt.Sprintf("%d packages that no pin names", n))
+		parts = append(parts, plural(n, "package")+" without a pin")
 	}
 	left := 0
 	for _, l := range all.Leftovers {
@@ -97,7 +97,7 @@ func unneededText(all *kept.All) string {
 		}
 	}
 	if left > 0 {
-		parts = append(parts, fmt.Sprintf("%d leftovers of interrupted work", left))
+		parts = append(parts, plural(left, "leftover")+" of interrupted work")
 	}
 	if parts == nil {
 		return ""
@@ -167,17 +167,18 @@ func columns(rows [][]string, least map[int]int, order []int) string {
 	return b.String()
 }
 
-// shorten cuts the middle of a text that is wider than a column.
+// shorten cuts the end of a text that is wider than a column, or first the scope of a package.
 func shorten(text string, width int) string {
-	runes := []rune(text)
-	if len(runes) <= width {
-		return text
+	if utf8.RuneCountInString(text) > width && strings.HasPrefix(text, "@") {
+		_, text, _ = strings.Cut(text, "/")
 	}
-	head := width / 3
-	return string(runes[:head]) + "…" + string(runes[len(runes)-(width-head-1):])
+	if runes := []rune(text); len(runes) > width {
+		return string(runes[:width-1]) + "…"
+	}
+	return text
 }
 
-// runsText returns what runs: the package without its scope's letters, or the command.
+// runsText returns what runs: the package, or the command.
 func runsText(s *kept.Server) string {
 	name := ""
 	switch {

@@ -101,8 +101,8 @@ func (r *rmCmd) Run(c terminal.Console) error {
 	showRemoval(c, host, removal)
 	if !r.yes {
 		question := "Remove this, " + sizeText(removal.Bytes()) + "?"
-		if n := removal.DataBytes(); n > 0 {
-			question += " Nothing brings the servers' own data back (" + sizeText(n) + ")."
+		if files, bytes := removal.Data(); files > 0 {
+			question += fmt.Sprintf(" Nothing brings the servers' own data back (%s, %s).", plural(files, "file"), sizeText(bytes))
 		}
 		if err := confirm(context.Background(), c, question); err != nil {
 			return err
@@ -144,11 +144,7 @@ func showRemoval(c terminal.Console, host hostfs.Host, removal *kept.Removal) {
 			c.Printf("  %8s  %s\n", "", shorten(terminal.Printable(cmdline.ShellWords(s.About.Command)), 80))
 		}
 		for _, h := range s.Homes {
-			files := fmt.Sprintf("%d files", h.Files)
-			if h.Files == 1 {
-				files = "1 file"
-			}
-			c.Printf("  %8s  %s, %s: %s\n", sizeText(h.Bytes), c.Paint(terminal.Yellow, "its own data"), files, terminal.Printable(tilde(host, h.Path)))
+			c.Printf("  %8s  %s, %s: %s\n", sizeText(h.Bytes), c.Paint(terminal.Yellow, "its own data"), plural(h.Files, "file"), terminal.Printable(tilde(host, h.Path)))
 		}
 		if s.Records > 0 {
 			line(s.Records, "records of its sessions")

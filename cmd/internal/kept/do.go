@@ -28,7 +28,7 @@ func (r *Removal) Do() error {
 		}
 		unlock, free := records.Lock(s.dir)
 		if !free {
-			return &RunningError{s.Name}
+			return fmt.Errorf("server %s was started meanwhile, or another mcp-jail rm removes it. Nothing was removed", s.Name)
 		}
 		defer unlock()
 		now := &Server{Name: s.Name, Homes: s.Homes, dir: s.dir}

@@ -35,7 +35,8 @@ func (a *All) joinPins() {
 		}
 	}
 	for _, e := range a.lock.Entries() {
-		if name := nameOf(e, a.host.Dir); len(a.uses[e.Key]) == 0 || a.server(name) != nil {
+		name := nameOf(e, a.host.Dir)
+		if s := a.server(name); len(a.uses[e.Key]) == 0 || s != nil && s.dir != "" && s.About.Command == nil {
 			a.use(e.Key, name)
 		}
 		for _, name := range a.uses[e.Key] {

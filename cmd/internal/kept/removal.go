@@ -162,10 +162,12 @@ func (r *Removal) Bytes() (n int64) {
 	return n
 }
 
-// DataBytes returns how much of that is data of the servers, which nothing brings back.
-func (r *Removal) DataBytes() (n int64) {
+// Data returns how much of that is data of the servers, which nothing brings back.
+func (r *Removal) Data() (files int, bytes int64) {
 	for _, s := range r.Servers {
-		n += s.HomeBytes()
+		for _, h := range s.Homes {
+			files, bytes = files+h.Files, bytes+h.Bytes
+		}
 	}
-	return n
+	return files, bytes
 }

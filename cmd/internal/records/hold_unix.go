@@ -36,9 +36,14 @@ func Lock(dir string) (unlock func(), ok bool) {
 	if err != nil {
 		return func() {}, true // it does not exist, or is no directory: no session has it
 	}
-	if errors.Is(syscall.Flock(fd, syscall.LOCK_EX|syscall.LOCK_NB), syscall.EWOULDBLOCK) {
-		syscall.Close(fd)
-		return nil, false
+	for try := 0; ; try++ { // another Running holds it for a moment
+		if !errors.Is(syscall.Flock(fd, syscall.LOCK_EX|syscall.LOCK_NB), syscall.EWOULDBLOCK) {
+			return func() { syscall.Close(fd) }, true
+		}
+		if try == 3 {
+			syscall.Close(fd)
+			return nil, false
+		}
+		time.Sleep(time.Millisecond)
 	}
-	return func() { syscall.Close(fd) }, true
 }

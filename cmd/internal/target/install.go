@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"strconv"
 	"strings"
 	"time"
 
@@ -56,7 +57,9 @@ func (t *Target) InstallsAfter(err error) bool {
 }
 
 // Install lets the companion install the package of a target, and waits for it as long as the
-// client does. The client's first message stays unread.
+// client does. The client's first message stays unread. The companion goes on for a while after
+// that (AfterClient), since `gemini mcp list` waits for 5 s only, which is less than a cold npm needs. So it
+// is in a session of its own and holds none of the client's streams.
 func (t *Target) Install(c terminal.Console) error {
 	companion, err := programs.Beside(programs.Companion)
 	if err != nil {
@@ -68,8 +71,9 @@ func (t *Target) Install(c terminal.Console) error {
 		args = append(args, "--install-scripts")
 	}
 	cmd := exec.Command(companion, append(append(args, "--"), t.given...)...)
-	cmd.Stderr, cmd.Dir = c.Err, t.workspaceDir()
-	alive, err := cmd.StdinPipe() // its end tells the companion to stop
+	cmd.Stderr = struct{ io.Writer }{c.Err} // by a pipe, even if it is a file
+	cmd.Dir, cmd.SysProcAttr = t.workspaceDir(), ownSession()
+	alive, err := cmd.StdinPipe() // its end tells the companion that the client has left
 	if err != nil {
 		return err
 	}
@@ -84,9 +88,14 @@ func (t *Target) Install(c terminal.Console) error {
 	messages := make(chan InstallMessage)
 	go readMessages(out, messages)
 	w := waiter{client: newClientPeek(c.In), out: c.Out, begin: time.Now(), name: name, asked: t.Asked()}
-	err = w.wait(messages)
+	if err = w.wait(messages); w.left {
+		out.Close()
+	}
 	alive.Close()
 	for range messages { // so that the companion is not held up by a full pipe
+	}
+	if w.left {
+		return err
 	}
 	if status := cmd.Wait(); err == nil && status != nil {
 		err = &installError{name, "the installation of " + name + " failed: " + status.Error()}
@@ -116,7 +125,11 @@ type waiter struct {
 	asked  string // what stands behind "mcp-jail install" for this server
 	last   InstallMessage
 	steps  int
+	left   bool // the client can wait no longer
 }
+
+// AfterClient is how long an installation goes on when the client has left.
+const AfterClient = 2 * time.Minute
 
 // reportEvery is the time between two notifications to the client.
 const reportEvery = time.Second
@@ -135,10 +148,14 @@ func (w *waiter) wait(messages <-chan InstallMessage) error {
 			case m.Ready != "":
 				return nil
 			}
+			if m.Files == 0 && m.Bytes == 0 {
+				m.Files, m.Bytes = w.last.Files, w.last.Bytes // what came before this step
+			}
 			w.last = m
 		case <-tick.C:
 			w.client.look()
 			if w.client.impatient() {
+				w.left = true
 				return &installError{w.name, fmt.Sprintf("%s is still being fetched (%s). Start the server again: the next start goes on where this one stopped. Ahead of time, in a terminal: mcp-jail install %s", w.name, w.progress(), w.asked)}
 			}
 			w.notify()
@@ -170,6 +187,7 @@ func (w *waiter) notify() {
 type clientPeek struct {
 	in    io.Reader
 	name  string          // of the client
+	newer bool            // the client is of a version that waits longer than those before
 	token json.RawMessage // for progress; nil if it wants none
 	since time.Time       // when its first message was seen
 }
@@ -186,10 +204,16 @@ func (p *clientPeek) look() {
 		return
 	}
 	p.since = time.Now()
+	p.hear(line)
+}
+
+// hear takes from a client's first message what an installation wants to know.
+func (p *clientPeek) hear(line string) {
 	var first struct {
 		Params struct {
 			ClientInfo struct {
-				Name string `json:"name"`
+				Name    string `json:"name"`
+				Version string `json:"version"`
 			} `json:"clientInfo"`
 			Meta struct {
 				ProgressToken json.RawMessage `json:"progressToken"`
@@ -197,7 +221,9 @@ func (p *clientPeek) look() {
 		} `json:"params"`
 	}
 	if json.Unmarshal([]byte(line), &first) == nil {
-		p.name, p.token = strings.ToLower(first.Params.ClientInfo.Name), first.Params.Meta.ProgressToken
+		info := first.Params.ClientInfo
+		p.name, p.token = strings.ToLower(info.Name), first.Params.Meta.ProgressToken
+		p.newer = strings.Contains(p.name, "codex") && codexWaitsLonger(info.Version)
 	}
 }
 
@@ -209,14 +235,24 @@ const (
 
 // impatient reports whether the client is about to give up.
 func (p *clientPeek) impatient() bool {
-	if p.since.IsZero() {
-		return false
-	}
-	patience := patienceUsual
+	return !p.since.IsZero() && time.Since(p.since) > p.patience()
+}
+
+// patience returns how long the client can be left without an answer.
+func (p *clientPeek) patience() time.Duration {
 	for _, name := range []string{"codex", "crush", "qwen"} {
-		if strings.Contains(p.name, name) {
-			patience = patienceShort
+		if strings.Contains(p.name, name) && !p.newer {
+			return patienceShort
 		}
 	}
-	return time.Since(p.since) > patience
+	return patienceUsual
+}
+
+// codexWaitsLonger reports whether a version of Codex is known to wait for 30 s. Older ones waited
+// for 10 s.
+func codexWaitsLonger(version string) bool {
+	major, rest, _ := strings.Cut(version, ".")
+	minor, _, _ := strings.Cut(rest, ".")
+	n, err := strconv.Atoi(minor)
+	return err == nil && (n >= 169 || major != "0")
 }

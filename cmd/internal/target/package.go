@@ -56,7 +56,7 @@ func (t *Target) findPackage(ctx context.Context) error {
 		t.pkg.asGiven = err
 		return nil
 	case err != nil:
-		return err
+		return &installError{line.Packages[0].String(), err.Error()}
 	}
 	t.pkg.program = program
 	t.useEnvironment(program)
@@ -111,7 +111,10 @@ func (t *Target) PackageText() string {
 	case t.NeedsInstall():
 		return fmt.Sprintf("%s is not installed yet: the first start fetches it, or mcp-jail install does", t.pkg.line.Packages[0])
 	}
-	return "the command is run as it is given: " + t.pkg.asGiven.Error()
+	if errors.Is(t.pkg.asGiven, installed.ErrNotInstalled) {
+		return fmt.Sprintf("%s is not installed, and run does not fetch it here: mcp-jail install does", t.pkg.line.Packages[0])
+	}
+	return t.pkg.asGiven.Error() // it says that the line runs as it is given
 }
 
 // Package returns the pinned package whose program a target runs, or nil if it runs its command
