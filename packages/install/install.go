@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"regexp"
 	"time"
 
@@ -135,6 +136,9 @@ func (i *Installer) ready(ctx context.Context, key lockfile.Key) (*Result, error
 // stage takes the stage of a line, and waits as long as another installation has it.
 func (i *Installer) stage(ctx context.Context, line *launcher.Line) (*store.Stage, error) {
 	key := stageKey(line.Key(i.Host.Dir))
+	if err := hostfs.CheckPrivate(i.Store.Dir, filepath.Join("staging", key)); err != nil {
+		return nil, fmt.Errorf("the store of packages is not used: %w", err)
+	}
 	for {
 		stage, err := i.Store.Stage(key)
 		if !errors.Is(err, store.ErrBusy) {

@@ -175,3 +175,21 @@ func TestPackageEnvironment(t *testing.T) {
 		t.Errorf("GREETING=%s, PATH=%s", env["GREETING"], env["PATH"])
 	}
 }
+
+// TestStoreOfAnotherUser checks that a store counts only if no other user can write there.
+func TestStoreOfAnotherUser(t *testing.T) {
+	home, line := hostileHome(t, map[string]string{
+		"PACKAGE/package.json": `{"name":"hostile","version":"1.0.0","bin":"main.js"}`,
+		"PACKAGE/main.js":      "#!/usr/bin/env node\n",
+	})
+	if err := os.Chmod(filepath.Join(home, ".local/share"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	target, err := Resolve(cmdline.ConfigFlags{}, cmdline.PolicyFlags{}, "", "", cmdline.Server{Given: true, Argv: line, Line: line})
+	if target != nil {
+		defer target.Close()
+	}
+	if err == nil || !strings.Contains(err.Error(), "chmod go-w") {
+		t.Error(err)
+	}
+}
