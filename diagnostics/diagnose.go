@@ -49,6 +49,10 @@ func Diagnose(ev Evidence) Diagnosis {
 	}
 	a := newAnalyzer(&ev)
 	lines := orderByRelevance(ev.Text, raw)
+	if f, ok := a.missingPackage(lines); ok {
+		d.Attribution, d.Cause, d.Fix = Likely, cut(f.note, maxCause), cut(f.fix, 2*maxCause)
+		return d
+	}
 	found, cleared := a.analyze(lines)
 	if len(found) > 0 {
 		d.setCauses(a, found)

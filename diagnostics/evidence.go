@@ -26,6 +26,9 @@ type Evidence struct {
 	// diagnosis has no new command line.
 	CommandLine []string
 	Declare     func() []string
+	// Install is the command that installs the package whose launcher the server is. "" means
+	// that the server is no launcher, or that mcp-jail cannot install its package.
+	Install string
 	// Stateless means that every call has a process of its own. Profile.Tool names the
 	// tool; "" means the discovery process, to which no table can grant anything.
 	Stateless bool

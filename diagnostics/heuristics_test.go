@@ -3,6 +3,9 @@ package diagnostics
 import (
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // TestPackageDownloadInCall checks that a tool call that uses the network is not taken for
@@ -12,6 +15,33 @@ func TestPackageDownloadInCall(t *testing.T) {
 	ev.Profile.Argv = []string{"npx", "x"}
 	if d := Diagnose(ev); d.Attribution != Possible || len(d.Grant) > 0 {
 		t.Errorf("%s", d.Text())
+	}
+}
+
+// TestMissingPackage tests the advice to install the package of a launcher: it comes before
+// the host that the launcher names, and only where the launcher lacks its package.
+func TestMissingPackage(t *testing.T) {
+	const offline = "npm error request to https://registry.npmjs.org/x failed: cache mode is 'only-if-cached' but no cached response is available."
+	for _, c := range []struct {
+		name   string
+		change func(*Evidence)
+		wanted bool
+	}{
+		{"offline", func(ev *Evidence) {}, true},
+		{"silent", func(ev *Evidence) { ev.Text, ev.Timeout = "", time.Minute }, true},
+		{"installed", func(ev *Evidence) { ev.Install = "" }, false},
+		{"in a call", func(ev *Evidence) { ev.Stage = StageCall }, false},
+		{"answers already", func(ev *Evidence) { ev.Started = true }, false},
+		{"another failure", func(ev *Evidence) { ev.Text = "SyntaxError: Unexpected token" }, false},
+		{"with a network", func(ev *Evidence) { ev.Profile.Net = []policy.NetRule{{Host: "*", Allow: true}} }, false},
+	} {
+		ev := evidence(offline)
+		ev.Stage, ev.Install, ev.Profile.Argv, ev.Profile.Net = StageStartup, "mcp-jail install x", []string{"npx", "x"}, nil
+		c.change(&ev)
+		d := Diagnose(ev)
+		if got := strings.Contains(d.Fix, "mcp-jail install x. "); got != c.wanted || got && (d.Attribution != Likely || len(d.Grant) > 0) {
+			t.Errorf("%s: %s", c.name, d.Text())
+		}
 	}
 }
 

@@ -214,7 +214,7 @@ func (d Diagnosis) writeText(b *strings.Builder) {
 		}
 	}
 	put("flags to add: ", strings.Join(d.Flags, " "))
-	if word := d.lastError(); word != "" {
+	if word := d.LastError(); word != "" {
 		b.WriteString("  server said: " + quote(word) + "\n")
 	}
 	if len(d.Grant) > 0 {

@@ -98,7 +98,7 @@ func (d Diagnosis) Message() string {
 	b.WriteString("mcp-jail: " + d.What)
 	if d.Cause != "" {
 		b.WriteString(": " + d.causePrefix() + d.Cause)
-	} else if line := d.lastError(); line != "" {
+	} else if line := d.LastError(); line != "" {
 		b.WriteString("; server said: " + quote(cut(line, 300)))
 	}
 	if d.Fix != "" {
@@ -147,9 +147,9 @@ func (d Diagnosis) hintText() string {
 	return cut(strings.Join(parts, "\n"), maxHint)
 }
 
-// lastError returns the line of the server that tells most about a failure without another
+// LastError returns the line of the server that tells most about a failure without another
 // known cause: the last one that mentions an error, else the last one.
-func (d Diagnosis) lastError() string {
+func (d Diagnosis) LastError() string {
 	lines := d.Said
 	if len(lines) == 0 {
 		lines = d.Stderr

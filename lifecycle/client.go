@@ -25,6 +25,8 @@ type client struct {
 	written countingWriter // to the client
 	tools   *toolCheck     // nil: nothing is compared
 
+	introduction introduction
+
 	requested  event         // the client has sent a request
 	gone       event         // the client no longer reads its stdout
 	inputEnded chan struct{} // closed at the end of the client's stdin; nil before startReading
@@ -173,6 +175,7 @@ func (c *client) finish(ctx context.Context, ends <-chan os.Signal, last func())
 			return func() { c.config.In.SetReadDeadline(time.Time{}) }
 		})
 	}
+	c.introduce()
 	last()
 	close(c.finished)
 	<-c.saved

@@ -26,6 +26,7 @@ func (s *server) evidence(stage diagnostics.Stage, c *mcpproxy.Call, since time.
 		Profile:         s.profile,
 		FromCommandLine: s.client.config.FromCommandLine,
 		CommandLine:     s.client.config.Line,
+		Install:         s.client.config.Install,
 		Declare:         s.client.config.Declare,
 		Stateless:       s.stateless,
 		Stderr:          s.tail.Lines(tailLines),

@@ -34,10 +34,16 @@ type Session struct {
 	// refused. It may be nil.
 	Earlier func() (diagnostics.Record, bool)
 
+	// ClientNamed gets what the client calls itself: the clientInfo of its initialize, or of
+	// its first modern request. It is called at most once, on a goroutine of its own after
+	// the server's first answer, or at the end. The text is the client's own. It may be nil.
+	ClientNamed func(name, version string)
+
 	// Evidence that only the caller has: see diagnostics.Evidence.
 	FromCommandLine bool
 	Line            []string
 	Declare         func() []string
+	Install         string
 	Unset           []string
 	UserHome        string
 	SearchPath      string

@@ -48,6 +48,7 @@ func (s *statefulSession) onFirstResponse(e *mcpproxy.Envelope, c *mcpproxy.Call
 // the cause is known. It changes no other answer.
 func (s *statefulSession) onServerResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
 	method := string(c.Method)
+	s.client.introduceSoon()
 	if method != "initialize" && !s.checkedStartup {
 		s.checkedStartup = true
 		stderr := s.server.pipes.stderr.file
@@ -135,6 +136,7 @@ func (s *statefulSession) onOversized(from mcpproxy.Side, f *mcpproxy.Frame) {
 // changes nothing.
 func (s *statefulSession) onRequest(f *mcpproxy.Frame, e *mcpproxy.Envelope) (answered bool) {
 	s.client.requested.set()
+	s.client.noteIntroduction(f, e)
 	if !s.answered.isSet() {
 		select {
 		case s.requestSent <- struct{}{}:

@@ -94,6 +94,8 @@ func (s *statelessSession) dispatchMessage(ctx context.Context, f *mcpproxy.Fram
 // they came.
 func (s *statelessSession) dispatchRequest(ctx context.Context, rq *clientRequest) {
 	e := &rq.frame.Messages[0]
+	s.client.noteIntroduction(rq.frame, e)
+	s.client.introduceSoon()
 	switch {
 	case rq.method == "initialize":
 		rq.era, rq.info = mcpproxy.Legacy, s.recordInitialize(rq.frame, e)

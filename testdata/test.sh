@@ -146,7 +146,7 @@ twice() {
 	[ -n "${MCPJAIL_ALL:-}" ] && [ "$(id -u)" = 0 ] || return
 	case $1 in
 	confine/attacks) return 1 ;; # the table has both users itself
-	policy | policy/* | confine | confine/* | lifecycle | cmd/*) ;;
+	policy | policy/* | confine | confine/* | lifecycle | cmd/* | packages/install) ;;
 	*) return 1 ;;
 	esac
 }
@@ -186,7 +186,7 @@ each() {
 # Packages in the order in which they start, those that take longest first.
 mapfile -t all < <(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.Dir}}{{end}}' ./... | sed "s|^$root/||; s|^$root\$|.|")
 order() {
-	local first=(confine/integration confine/attacks confine cmd/mcp-jail conformance lifecycle policy diagnostics) package
+	local first=(confine/integration confine/attacks confine cmd/mcp-jail conformance packages/install internal/testkit/registry lifecycle policy diagnostics) package
 	for package in "${first[@]}"; do
 		[[ " $* " != *" $package "* ]] || echo "$package"
 	done

@@ -123,6 +123,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("HOME", home)
 			env.Setenv("USER", "tester")
 			env.Setenv("STATE", filepath.Join(home, ".local", "state", "mcp-jail"))
+			env.Values[registryOf{}] = &scriptRegistry{}
 			env.Cd = filepath.Join(env.WorkDir, "project")
 			return errors.Join(os.MkdirAll(home, 0o755), os.MkdirAll(env.Cd, 0o755))
 		},
@@ -134,6 +135,7 @@ func TestScripts(t *testing.T) {
 			"noprocesses": cmdNoProcesses,
 			"normalise":   cmdNormalise,
 			"fill":        cmdFill,
+			"registry":    cmdRegistry,
 		},
 	})
 }
@@ -147,6 +149,14 @@ func hostCan(cond string) (bool, error) {
 		names = []string{"landlock", "seccomp", "userns", "mount_api"}
 	case "root":
 		return os.Getuid() == 0, nil
+	case "all":
+		return testkit.All(), nil
+	case "npm", "python3":
+		_, err := exec.LookPath(cond)
+		if err != nil && testkit.Required(cond) {
+			return false, fmt.Errorf("MCPJAIL_REQUIRE lists it: %w", err)
+		}
+		return err == nil, nil
 	}
 	for _, name := range names {
 		f, err := confine.Probe().Has(name)

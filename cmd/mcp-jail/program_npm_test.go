@@ -81,7 +81,7 @@ func registry(t *testing.T) *httptest.Server {
 }
 
 // registryInside returns an exec server that also serves the packages, on the loopback of
-// its own jail.
+// its own jail. mcp-jail tells npm that there is no network; npm has to be told otherwise.
 func registryInside(t *testing.T, w *world) (program, url string) {
 	t.Helper()
 	url = "http://127.0.0.1:4873"
@@ -122,7 +122,7 @@ func TestNpmInstall(t *testing.T) {
 		return r
 	}
 	checkMinimal(t, packages, useRun("sh", "-ec", `
-		export npm_config_registry=http://127.0.0.1:4873 npm_config_update_notifier=false npm_config_audit=false npm_config_fund=false
+		export npm_config_registry=http://127.0.0.1:4873 npm_config_offline=false npm_config_update_notifier=false npm_config_audit=false npm_config_fund=false
 		npm install jail-fixture 2>&1
 		test "$(cat node_modules/jail-fixture/installed)" = "by a script"
 		cat node_modules/jail-fixture/.vscode/settings.json node_modules/jail-fixture/.github/workflows/ci.yml >/dev/null
@@ -135,8 +135,8 @@ func TestNpmInstall(t *testing.T) {
 	r := packages(t, w)
 	for range 2 {
 		if got := w.attempt(t, r.name, r.config(r.access...), useRun("sh", "-ec", `
-			npm install --registry http://127.0.0.1:4873 --no-audit --no-fund jail-fixture 2>&1
-			npm ci --registry http://127.0.0.1:4873 --no-audit --no-fund 2>&1
+			npm install --registry http://127.0.0.1:4873 --offline=false --no-audit --no-fund jail-fixture 2>&1
+			npm ci --registry http://127.0.0.1:4873 --offline=false --no-audit --no-fund 2>&1
 			ls -d node_modules/jail-fixture/.vscode node_modules/jail-fixture/.github/workflows node_modules/jail-fixture/.envrc
 		`)); got.IsError {
 			t.Errorf("%s", got.texts())
@@ -167,7 +167,17 @@ func TestNpxCold(t *testing.T) {
 	}
 }
 
-// TestNpxCached tests that a package in the cache of the private HOME starts without a
+// notInstalled writes a configuration in which no start installs the package of a launcher's
+// line: the launcher itself runs in the jail.
+func (w *world) notInstalled(t *testing.T, name string, argv ...string) (file string) {
+	t.Helper()
+	arguments, err := json.Marshal(argv[1:])
+	must(t, err)
+	w.plant(t, w.base, map[string]string{name + ".toml": "version = 1\n[servers." + name + "]\ncommand = \"" + argv[0] + "\"\narguments = " + string(arguments) + "\nauto_install = false\n"})
+	return filepath.Join(w.base, name+".toml")
+}
+
+// TestNpxCached tests that npx starts a package in the cache of the private HOME without a
 // network.
 func TestNpxCached(t *testing.T) {
 	need(t, "npm")
@@ -179,7 +189,7 @@ func TestNpxCached(t *testing.T) {
 			Env []struct{ Name, Value string } `json:"env"`
 		} `json:"profile"`
 	}
-	must(t, json.Unmarshal([]byte(w.output(t, append([]string{"plan", "--format", "json", "--name", "fixture", "--"}, argv...)...)), &plan))
+	must(t, json.Unmarshal([]byte(w.output(t, "plan", "--format", "json", "--config", w.notInstalled(t, "fixture", argv...), "fixture")), &plan))
 	home := ""
 	for _, v := range plan.Profile.Env {
 		if v.Name == "HOME" {
@@ -201,7 +211,8 @@ func TestNpxCached(t *testing.T) {
 	s.close()
 
 	for _, flags := range [][]string{{}, {"--offline"}} {
-		s := open(t, w.jail(append([]string{"--name", "fixture", "--", "npx"}, append(flags, argv[1:]...)...)...), nil)
+		config := w.notInstalled(t, "fixture", append(append([]string{"npx"}, flags...), argv[1:]...)...)
+		s := open(t, w.jail("--config", config, "fixture"), nil)
 		if got := s.mustRun("sh", "-c", "echo $DEPENDENCY $npm_config_offline"); !strings.HasPrefix(got, "loaded true\n") {
 			t.Errorf("npx %q: %q", flags, got)
 		}
@@ -247,7 +258,7 @@ func TestNpxAbsent(t *testing.T) {
 	need(t, "npm")
 	t.Parallel()
 	w := newWorld(t)
-	s := start(t, w.jail("--", "npx", "-y", "no-such-package-jail"))
+	s := start(t, w.jail("--config", w.notInstalled(t, "absent", "npx", "-y", "no-such-package-jail"), "absent"))
 	m := s.call("initialize", map[string]any{"protocolVersion": "2025-11-25", "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "test", "version": "1"}})
 	var failure struct {
 		Code    int
@@ -256,7 +267,7 @@ func TestNpxAbsent(t *testing.T) {
 	}
 	must(t, json.Unmarshal(m.Error, &failure))
 	d := failure.Data["dev.mcp-jail/failure"]
-	if failure.Code != -31002 || d.Stage != "boot" || d.Attribution != "likely" || !strings.Contains(d.Hint, "no network") || !strings.Contains(d.Hint, "--net ") {
+	if failure.Code != -31002 || d.Stage != "boot" || d.Attribution != "likely" || !strings.Contains(d.Hint, "no network") || !strings.Contains(d.Hint, "mcp-jail install --config ") {
 		t.Errorf("%s", m.Error)
 	}
 	if status := s.close(); status == 0 {

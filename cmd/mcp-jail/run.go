@@ -56,7 +56,9 @@ func run(args []string, c terminal.Console) confine.Exit {
 	session.Log = log
 	t.PinTools(&session)
 	record := records.New(t.Host, t.Profile.Server)
+	record.About = t.About
 	record.MarkStart()
+	session.ClientNamed = record.ClientNamed
 	session.Sink, session.Lost = record.Save, record.LastError
 	if !t.Policy.Stateful {
 		return lifecycle.RunStateless(context.Background(), session, t.StatelessOptions())

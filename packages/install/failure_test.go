@@ -41,11 +41,12 @@ func TestMovedError(t *testing.T) {
 	loose.Files, loose.Packages = "2", []lockfile.Package{{Path: "node_modules/a"}}
 	other := *pinned
 	other.Files = "2"
+	i := &Installer{LockFile: "file", Asked: "files"}
 	for _, c := range []struct {
 		pinned, found *lockfile.Entry
 		want          string
 	}{{&scripts, &other, "install scripts ran"}, {pinned, &loose, "no integrity for a"}, {pinned, &other, "another version of npm"}} {
-		if text := samePin(c.pinned, c.found, "file").Error(); !strings.Contains(text, c.want) || !strings.Contains(text, "--update") {
+		if text := i.samePin(c.pinned, c.found).Error(); !strings.Contains(text, c.want) || !strings.Contains(text, "mcp-jail install --update files") {
 			t.Errorf("%s\nwant %q", text, c.want)
 		}
 	}
@@ -70,8 +71,14 @@ func TestPinnedSpecs(t *testing.T) {
 // TestRefusal tests the words for attempts. A name that a package has chosen cannot write on the
 // terminal.
 func TestRefusal(t *testing.T) {
-	r := Refusal{"evil@1.0.0", policy.Denial{Operation: "create", Target: "/home/u/\x1b[2J", Count: 2}}
-	if got, want := r.String(), `the install script of evil@1.0.0 tried to create "/home/u/\x1b[2J" (2 times): refused`; got != want {
-		t.Errorf("%s, want %s", got, want)
+	denial := policy.Denial{Operation: "create", Target: "/home/u/\x1b[2J", Count: 2}
+	for _, c := range []struct{ installer, pkg, want string }{
+		{"npm", "evil@1.0.0", `the install script of evil@1.0.0 tried to create "/home/u/\x1b[2J" (2 times): refused`},
+		{"npm", "", `npm tried to create "/home/u/\x1b[2J" (2 times): refused`},
+		{"pip", "", `pip tried to create "/home/u/\x1b[2J" (2 times): refused`},
+	} {
+		if got := refusals(c.installer, c.pkg, []policy.Denial{denial})[0].String(); got != c.want {
+			t.Errorf("%s, want %s", got, c.want)
+		}
 	}
 }

@@ -60,7 +60,7 @@ func (i *Installer) fetch(ctx context.Context, stage *store.Stage, line *launche
 		// The tree as it was when it was pinned: what was published since does not count.
 		specs, scripts = pinnedSpecs(line, pinned), scriptsRan(pinned)
 		if scripts && !i.Scripts {
-			return nil, fmt.Errorf("%s was pinned with its install scripts, which are off now: set install_scripts = true, or pin it without them: mcp-jail install --update -- npx -y %s", pinned.Key, pinned.Spec)
+			return nil, fmt.Errorf("%s was pinned with its install scripts, which are off now: set install_scripts = true, or pin it without them: mcp-jail install --update %s", pinned.Key, i.asked(pinned))
 		}
 		r.jail.set("before", pinned.Pinned.UTC().Format(time.RFC3339))
 		delete(r.jail.variables, "npm_config_min_release_age")
@@ -70,7 +70,7 @@ func (i *Installer) fetch(ctx context.Context, stage *store.Stage, line *launche
 	if errors.As(err, &failed) && !newest && (failed.Code == "ETARGET" || failed.Code == "E404") {
 		refused, err = r.installOnce(ctx, specs, false) // the metadata in npm's cache may be old
 	}
-	if errors.As(err, &failed) && (failed.Code == "ENOENT" || failed.Code == "EACCES") {
+	if errors.As(err, &failed) && slices.Contains([]string{"ENOENT", "EACCES", "EINTEGRITY"}, failed.Code) {
 		if err := r.forgetCache(); err != nil { // the user's cache has changed meanwhile, or is damaged
 			return nil, err
 		}
@@ -190,7 +190,7 @@ func (r *npmRun) runNPM(ctx context.Context, j *fetchJail, w *watch, script stri
 	exit, denials, err := j.run(ctx, out, append([]string{r.npm}, args...)...)
 	stop()
 	out.Flush()
-	refused := refusals(script, r.redactor.RedactDenials(denials))
+	refused := refusals("npm", script, r.redactor.RedactDenials(denials))
 	if cause := context.Cause(ctx); cause != nil {
 		var large *TooLargeError
 		if errors.As(cause, &large) {

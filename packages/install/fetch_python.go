@@ -147,7 +147,7 @@ func (p *pythonFetch) run(ctx context.Context, network bool, step Step, script s
 	exit, denials, err := jail.run(ctx, out, argv...)
 	stop()
 	out.Flush()
-	p.refused = append(p.refused, refusals(script, redactor.RedactDenials(denials))...)
+	p.refused = append(p.refused, refusals(p.installer(), script, redactor.RedactDenials(denials))...)
 	if cause := context.Cause(ctx); cause != nil {
 		var large *TooLargeError
 		if errors.As(cause, &large) {
@@ -395,7 +395,7 @@ func (p *pythonFetch) compare(e *lockfile.Entry, packages []python.Package) erro
 		pinned, packages = python.Common(pinned, packages)
 	}
 	if !python.Same(pinned, packages, mayDiffer) {
-		return &MovedError{Pinned: p.pinned, Found: e, LockFile: p.LockFile}
+		return &MovedError{Pinned: p.pinned, Found: e, LockFile: p.LockFile, Asked: p.asked(p.pinned)}
 	}
 	if !other {
 		e.Tree, e.Packages, e.Integrity = p.pinned.Tree, p.pinned.Packages, p.pinned.Integrity

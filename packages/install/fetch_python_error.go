@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/packages/lockfile"
 	"github.com/mcp-jail/mcp-jail/packages/python"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -140,12 +139,4 @@ func tail(text string) string {
 	const lines = 8
 	all := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	return strings.Join(all[max(0, len(all)-lines):], "\n")
-}
-
-// launcherWords returns a command line that asks for what an entry pins.
-func launcherWords(e *lockfile.Entry) string {
-	if e.Ecosystem == lockfile.PyPI {
-		return "uvx " + e.Spec
-	}
-	return "npx -y " + e.Spec
 }

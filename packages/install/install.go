@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
 	"regexp"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/packages/installed"
 	"github.com/mcp-jail/mcp-jail/packages/launcher"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
+	"github.com/mcp-jail/mcp-jail/packages/pin"
 	"github.com/mcp-jail/mcp-jail/packages/store"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -22,6 +24,7 @@ type Installer struct {
 	LockFile  string
 	Host      hostfs.Host
 	Untrusted []string       // directories in which servers may write, beside the working directory: no npm and no node is run from there
+	Asked     string         // what stands behind "mcp-jail install" for this line, for advice: a server's name, or "-- npx -y …"; "" if that is not known
 	Scripts   bool           // scripts of packages run, without a network
 	Limits    Limits         // the zero Limits are the usual ones
 	Told      io.Writer      // what npm and the scripts print, without secrets; may be nil
@@ -86,10 +89,10 @@ func (i *Installer) install(ctx context.Context, stage *store.Stage, line *launc
 	}
 	r := &Result{Entry: f.entry, Before: pinned, Fetched: true, Refused: f.refused, Skipped: f.skipped}
 	if pinned != nil {
-		if err := samePin(pinned, f.entry, i.LockFile); err != nil && line.Ecosystem() == launcher.NPM { // fetchPython has compared the packages
+		if err := i.samePin(pinned, f.entry); err != nil && line.Ecosystem() == launcher.NPM { // fetchPython has compared the packages
 			return r, err
 		}
-		f.entry.Pins, f.entry.Note, f.entry.Pinned = pinned.Pins, pinned.Note, pinned.Pinned
+		f.entry.Pins, f.entry.Pinned = pinned.Pins, pinned.Pinned
 	}
 	if err := f.sealed.Commit(); err != nil {
 		return r, inStore(f.entry, err)
@@ -125,7 +128,7 @@ func (i *Installer) ready(ctx context.Context, key lockfile.Key) (*Result, error
 	}
 	defer tree.Close()
 	if err := tree.Check(pinned.Files); err != nil {
-		return nil, &ChangedError{Entry: pinned, Err: err}
+		return nil, &ChangedError{Entry: pinned, Asked: i.asked(pinned), Err: err}
 	}
 	if !i.runs(ctx, pinned) {
 		return nil, nil
@@ -167,15 +170,56 @@ func (i *Installer) pinned(key lockfile.Key) (*lockfile.Entry, error) {
 	return file.Find(key), nil
 }
 
-// pin writes an entry to the lock file, in place of another one.
+// pin writes an entry to the lock file, in place of another one. What a session, or the user,
+// has changed meanwhile in the tool definitions and the note is kept, and is then in e, too.
 func (i *Installer) pin(before, e *lockfile.Entry) error {
 	return lockfile.Update(i.LockFile, func(f *lockfile.File) error {
 		now := f.Find(e.Key)
 		if (now == nil) != (before == nil) || now != nil && (now.Tree != before.Tree || now.Files != before.Files) {
 			return fmt.Errorf("%s was pinned by another process meanwhile: nothing was changed. Try again", e.Key)
 		}
-		return f.Set(e)
+		merged := *e
+		if now != nil {
+			merged.Note, merged.Pins = now.Note, mergePins(before.Pins, now.Pins, e.Pins)
+		}
+		if err := f.Set(&merged); err != nil {
+			return err
+		}
+		*e = merged
+		return nil
 	})
+}
+
+// mergePins returns the tool definitions that own has changed since before, and otherwise those
+// of now.
+func mergePins(before, now, own map[string]*pin.Pin) map[string]*pin.Pin {
+	merged := maps.Clone(own)
+	if merged == nil {
+		merged = map[string]*pin.Pin{}
+	}
+	names := maps.Clone(before)
+	if names == nil {
+		names = map[string]*pin.Pin{}
+	}
+	maps.Copy(names, now)
+	for name := range names {
+		if !samePins(before[name], own[name]) {
+			continue
+		}
+		delete(merged, name)
+		if now[name] != nil {
+			merged[name] = now[name]
+		}
+	}
+	return merged
+}
+
+// samePins reports whether two pins say the same. nil is no pin.
+func samePins(a, b *pin.Pin) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return len(pin.Compare(a, b)) == 0
 }
 
 // inStore adds what to do to an error of the store.

@@ -34,17 +34,18 @@ func scriptsRan(e *lockfile.Entry) bool {
 }
 
 // samePin returns an error if a package that was installed again is not the pinned one.
-func samePin(pinned, e *lockfile.Entry, file string) error {
+func (i *Installer) samePin(pinned, e *lockfile.Entry) error {
 	if pinned.Tree == e.Tree && pinned.Files == e.Files {
 		return nil
 	}
-	return &MovedError{Pinned: pinned, Found: e, LockFile: file}
+	return &MovedError{Pinned: pinned, Found: e, LockFile: i.LockFile, Asked: i.asked(pinned)}
 }
 
 // MovedError reports that what the registry gives today is not what the lock file pins.
 type MovedError struct {
 	Pinned, Found *lockfile.Entry
 	LockFile      string
+	Asked         string // see Installer
 }
 
 // maxChanges bounds the changes that an error names.
@@ -63,7 +64,7 @@ func (e *MovedError) Error() string {
 			text += "\n  " + c.Text
 		}
 	}
-	return text + "\nNothing was changed. To see and accept it: mcp-jail install --update -- " + launcherWords(e.Pinned)
+	return text + "\nNothing was changed. To see and accept it: mcp-jail install --update " + e.Asked
 }
 
 // why returns why a tree of the same packages may have other files.
@@ -86,11 +87,23 @@ func (e *MovedError) why() string {
 // ChangedError reports that the installed files of a package are not those that are pinned.
 type ChangedError struct {
 	Entry *lockfile.Entry
-	Err   error // usually a *store.ChangedError
+	Asked string // see Installer
+	Err   error  // usually a *store.ChangedError
 }
 
 func (e *ChangedError) Error() string {
-	return fmt.Sprintf("%s. To install the pinned ones again: mcp-jail install --repair -- %s. To accept what the registry has now: mcp-jail install --update -- %s", e.Err, launcherWords(e.Entry), launcherWords(e.Entry))
+	return fmt.Sprintf("%s. To install the pinned ones again: mcp-jail install --repair %s. To accept what the registry has now: mcp-jail install --update %s", e.Err, e.Asked, e.Asked)
 }
 
 func (e *ChangedError) Unwrap() error { return e.Err }
+
+// asked returns what stands behind "mcp-jail install" for an entry.
+func (i *Installer) asked(e *lockfile.Entry) string {
+	switch {
+	case i.Asked != "":
+		return i.Asked
+	case e.Ecosystem == lockfile.PyPI:
+		return "-- uvx " + e.Spec
+	}
+	return "-- npx -y " + e.Spec
+}

@@ -9,13 +9,14 @@ import (
 
 // Refusal is an attempt that the jail of an installation has refused.
 type Refusal struct {
-	Package string // NAME@VERSION whose script it was; "" for npm itself
+	Installer string // "npm", "pip" or "uv", which made the attempt if no script did
+	Package   string // NAME@VERSION whose script it was; "" if it was none
 	policy.Denial
 }
 
 // String returns the refusal as a sentence.
 func (r Refusal) String() string {
-	who := "npm"
+	who := r.Installer
 	if r.Package != "" {
 		who = "the install script of " + r.Package
 	}
@@ -52,10 +53,10 @@ func attempt(d policy.Denial) string {
 	return d.Operation + " of " + target
 }
 
-// refusals returns the denials of a jail as those of a package.
-func refusals(pkg string, denials []policy.Denial) (out []Refusal) {
+// refusals returns the denials of a jail as those of an installer, or of a package's script.
+func refusals(installer, pkg string, denials []policy.Denial) (out []Refusal) {
 	for _, d := range denials {
-		out = append(out, Refusal{pkg, d})
+		out = append(out, Refusal{installer, pkg, d})
 	}
 	return out
 }

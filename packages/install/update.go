@@ -33,6 +33,7 @@ type Update struct {
 
 	stage  *store.Stage
 	sealed *store.Sealed
+	done   bool
 }
 
 // Update fetches the newest packages for a line beside the pinned ones. The caller gives the
@@ -107,13 +108,18 @@ func (i *Installer) Accept(u *Update) error {
 	if err := i.pin(u.Old, u.New); err != nil {
 		return err
 	}
+	u.done = true
 	i.tidy(u.stage)
 	return nil
 }
 
-// Close gives an update up. What it has fetched is kept for the next installation. After Accept
-// it does nothing.
+// Close gives an update up. What it has fetched is kept for the next installation, unless it is
+// what is pinned already. After Accept it does nothing.
 func (u *Update) Close() error {
+	if !u.done && u.Old != nil && len(u.Changes()) == 0 {
+		u.done = true
+		return u.stage.Discard()
+	}
 	if err := u.stage.Close(); !errors.Is(err, os.ErrClosed) {
 		return err
 	}

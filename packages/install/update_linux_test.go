@@ -38,8 +38,11 @@ func TestUpdate(t *testing.T) {
 	if err != nil || same.Changes() != nil || same.Signals != nil {
 		t.Fatalf("the same version: %+v, %v", same, err)
 	}
-	if err := same.Close(); err != nil {
+	if err := errors.Join(same.Close(), same.Close()); err != nil {
 		t.Error(err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(i.Store.Dir, "staging", "*")); left != nil {
+		t.Errorf("%q is left", left)
 	}
 
 	second := registry.MCPServer{Name: "@scope/server", Version: "2.0.0", Dependencies: map[string]string{"plain": "^1.0.0", "newcomer": "1"}, OnInstall: &registry.Attack{}}.Package()

@@ -62,7 +62,7 @@ func (f Finder) Find(ctx context.Context, line *launcher.Line) (*Program, error)
 	if shadow := f.shadow(line); shadow != "" {
 		return nil, &ShadowError{line.Launcher, shadow}
 	}
-	if err := fromIndex(line); err != nil {
+	if err := fromRegistry(line); err != nil {
 		return nil, err
 	}
 	entry, err := f.entry(line)

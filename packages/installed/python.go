@@ -76,16 +76,19 @@ func (f Finder) isUntrusted(file string) bool {
 	})
 }
 
-// ErrAsGiven says that a line asks for something that is not installed from an index, such as a
-// git repository. The launcher has to do it.
+// ErrAsGiven says that a line asks for something that is not installed from a registry, such as
+// a git repository. The launcher has to do it.
 var ErrAsGiven = errors.New("the line is run as it is given")
 
-// fromIndex returns an ErrAsGiven unless all packages of a line come from a Python index.
-func fromIndex(line *launcher.Line) error {
-	if line.Ecosystem() != launcher.PyPI {
-		return nil
-	}
+// fromRegistry returns an ErrAsGiven unless all packages of a line come from a registry.
+func fromRegistry(line *launcher.Line) error {
 	for _, s := range line.Packages {
+		if line.Ecosystem() != launcher.PyPI {
+			if s.Kind != launcher.Registry && s.Kind != launcher.Alias {
+				return fmt.Errorf("%s does not come from a registry (%s), so mcp-jail does not fetch it; %w", s, s.Kind, ErrAsGiven)
+			}
+			continue
+		}
 		if _, err := python.Requirement(s, "/"); err != nil {
 			return fmt.Errorf("%w; %w", err, ErrAsGiven)
 		}

@@ -50,22 +50,23 @@ func (l *Line) Key(dir string) string {
 
 // Wanted returns what the line has fetched, as readable text: the packages with the versions
 // that they are asked for in, and what else decides which versions are found. Two lines with
-// the same text can share one pinned installation.
+// the same text can share one pinned installation. Names and passwords in addresses are left
+// out: the text is shown, and stands in the lock file.
 func (l *Line) Wanted(dir string) string {
 	var parts []string
 	for _, p := range l.Packages {
-		parts = append(parts, p.place(dir)+"@"+p.Want())
+		parts = append(parts, withoutUser(p.place(dir))+"@"+p.Want())
 	}
 	slices.Sort(parts)
 	parts = slices.Compact(parts)
 	for _, o := range l.Options {
-		parts = append(parts, "--"+o.Name+"="+o.Value)
+		parts = append(parts, "--"+o.Name+"="+withoutUser(o.Value))
 	}
 	if l.Python != "" {
 		parts = append(parts, "--python="+l.Python)
 	}
 	for _, file := range l.Requirements {
-		parts = append(parts, "--with-requirements="+join(dir, file))
+		parts = append(parts, "--with-requirements="+withoutUser(join(dir, file)))
 	}
 	return string(l.Ecosystem()) + ": " + strings.Join(parts, " ")
 }
@@ -89,4 +90,22 @@ func join(dir, file string) string {
 func samePythonName(l *Line, p Spec) bool {
 	name, ok := pythonName(l.Program)
 	return l.Ecosystem() == PyPI && ok && name == p.Name
+}
+
+// withoutUser returns a text without the user and the password of the address in it. The user
+// of an address for ssh stays: it is part of the place.
+func withoutUser(text string) string {
+	before, rest, found := strings.Cut(text, "://")
+	if !found {
+		return text
+	}
+	end := strings.IndexAny(rest, "/?#")
+	if end < 0 {
+		end = len(rest)
+	}
+	host := rest[:end]
+	if at := strings.LastIndexByte(host, '@'); at >= 0 && (!strings.HasSuffix(before, "ssh") || strings.Contains(host[:at], ":")) {
+		host = host[at+1:]
+	}
+	return before + "://" + host + rest[end:]
 }

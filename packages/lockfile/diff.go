@@ -34,7 +34,10 @@ const (
 // Diff returns what an update changes, the most important things first in each kind's turn:
 // the package, its program, its tree, its tools. Dates and notes do not count.
 func Diff(old, e *Entry) []Change {
-	d := &differ{}
+	d := &differ{root: e.root()}
+	if old.root() != d.root {
+		d.root = ""
+	}
 	name := pin.Visible(e.Name, 120)
 	switch {
 	case old.Name != e.Name:
@@ -57,7 +60,24 @@ func Diff(old, e *Entry) []Change {
 	return d.changes
 }
 
-type differ struct{ changes []Change }
+type differ struct {
+	changes []Change
+	root    string // the place of the package itself, of which Diff has told already
+}
+
+// root returns the place of the package itself, or "" if what is there is another one.
+func (e *Entry) root() string {
+	place := e.Name
+	if e.Ecosystem == NPM {
+		place = "node_modules/" + e.Name
+	}
+	for _, p := range e.Packages {
+		if p.Path == place && p.Version == e.Version {
+			return place
+		}
+	}
+	return ""
+}
 
 func (d *differ) add(kind ChangeKind, format string, args ...any) {
 	d.changes = append(d.changes, Change{Kind: kind, Text: fmt.Sprintf(format, args...)})
@@ -97,6 +117,7 @@ func (d *differ) packages(old, now []Package) {
 func (d *differ) change(old, p Package) {
 	name := p.describe()
 	switch {
+	case p.Path == d.root:
 	case old.Name != p.Name:
 		d.add(Changed, "changed: %s %s → %s %s", old.describe(), shown(old.Version), name, shown(p.Version))
 	case old.Version != p.Version:

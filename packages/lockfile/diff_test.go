@@ -15,6 +15,9 @@ func TestDiff(t *testing.T) {
 	}{
 		"nothing": {func(e *Entry) { e.Pinned, e.Note = e.Pinned.AddDate(1, 0, 0), "" }, ""},
 		"version": {func(e *Entry) { e.Version, e.Integrity, e.Files, e.Tree = "2.0", "sha512-x", "f", "t" }, "version: @a/files 1.2.3 → 2.0"},
+		"version of the root": {func(e *Entry) {
+			e.Version, e.Packages[0].Version, e.Packages[0].Scripts = "2.0", "2.0", ScriptsRun
+		}, "version: @a/files 1.2.3 → 2.0\nscript: @a/files 2.0: no install scripts → install scripts, which were run"},
 		"name":    {func(e *Entry) { e.Name = "ev\u202eil" }, "version: @a/files 1.2.3 → ev<U+202E>il 1.2.3"},
 		"content": {func(e *Entry) { e.Integrity = "" }, "integrity: @a/files 1.2.3 has another content, with the same version: sha512-AAAA== → (none)"},
 		"tree":    {func(e *Entry) { e.Tree = "sha256:cc" }, "integrity: the tree of @a/files 1.2.3 has another digest: sha256:aa → sha256:cc"},

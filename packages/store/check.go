@@ -44,7 +44,7 @@ func (e *ChangedError) Error() string {
 func (t *Tree) Check(contents string) error {
 	h, err := readHead(t.seal)
 	if err != nil {
-		return fmt.Errorf("%s: %w: remove it with mcp-jail rm, and install it again", t.seal.Name(), err)
+		return fmt.Errorf("%s: %w: mcp-jail install --repair  installs the pinned version again", t.seal.Name(), err)
 	}
 	if h.contents == contents {
 		if now, err := attributesDigest(t.Dir); err == nil && now != "" && now == h.attributes {

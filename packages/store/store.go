@@ -158,6 +158,9 @@ type Info struct {
 	place string
 }
 
+// Path returns the directory of the tree and its seal.
+func (i Info) Path() string { return i.place }
+
 // ErrInUse is returned for a tree that a running server uses.
 var ErrInUse = errors.New("in use by a running server")
 
@@ -194,6 +197,27 @@ func (s Store) Remove(info Info) error {
 	err = removeReadOnly(at)
 	os.Remove(trash)
 	return err
+}
+
+// Lookup returns the place of a tree, also of one whose seal is damaged, so that it can be
+// removed. ok reports whether it exists.
+func (s Store) Lookup(id ID) (info Info, ok bool) {
+	if id.validate() != nil {
+		return info, false
+	}
+	info = Info{ID: id, place: s.place(id)}
+	st, err := os.Lstat(info.place)
+	return info, err == nil && st.IsDir()
+}
+
+// InUse reports whether a server runs from a tree.
+func (s Store) InUse(info Info) bool {
+	lock, err := os.Open(info.place)
+	if err != nil {
+		return false
+	}
+	defer lock.Close()
+	return lockFile(lock, exclusive) != nil
 }
 
 // removeReadOnly deletes a file, or a directory whose directories may be read-only.

@@ -251,7 +251,10 @@ func TestOffline(t *testing.T) {
 	npx := func(net ...string) config.CommandLineOptions {
 		return config.CommandLineOptions{Command: []string{"npx", "x"}, Net: net, Env: []string{"npm_config_registry", "npm_config_fetch_retries"}}
 	}
-	const offline, slow = "npm_config_offline=true ", "npm_config_fetch_retries=0 npm_config_prefer_offline=true "
+	const (
+		offline = "PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_RETRIES=0 UV_OFFLINE=1 YARN_ENABLE_NETWORK=0 npm_config_offline=true pnpm_config_offline=true "
+		slow    = "npm_config_fetch_retries=0 npm_config_prefer_offline=true "
+	)
 	for _, tt := range []struct {
 		options config.CommandLineOptions
 		environ string
@@ -267,7 +270,9 @@ func TestOffline(t *testing.T) {
 		{npx("npm.example.org:4873"), "npm_config_registry=http://npm.example.org:4873/x", ""},
 		{npx("npm.example.org"), "npm_config_registry=http://npm.example.org/", ""},
 		{npx("api.example.org"), "npm_config_fetch_retries=5", "npm_config_prefer_offline=true "},
-		{config.CommandLineOptions{Command: []string{"server"}}, "", ""},
+		{config.CommandLineOptions{Command: []string{"server"}}, "", offline}, // it may call a package manager
+		{config.CommandLineOptions{Command: []string{"server"}, Net: []string{"api.example.org"}}, "", slow},
+		{config.CommandLineOptions{Command: []string{"server"}, Env: []string{"UV_OFFLINE"}}, "UV_OFFLINE=0", strings.Replace(offline, "UV_OFFLINE=1 ", "", 1)},
 	} {
 		if got := told(tt.options, tt.environ); got != tt.want {
 			t.Errorf("%v with %q: %q, want %q", tt.options.Net, tt.environ, got, tt.want)

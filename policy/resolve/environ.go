@@ -2,11 +2,8 @@ package resolve
 
 import (
 	"maps"
-	"net/url"
-	"path"
 	"slices"
 	"sort"
-	"strconv"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -49,9 +46,7 @@ func (b *resolver) buildEnvironment(out *policy.Profile, c *commandResolver) err
 	}
 	env.set("HOME", out.Home, minimalEnvironment, false)
 	env.set("TMPDIR", "/tmp", minimalEnvironment, false)
-	if usesNpm(out) {
-		disableRegistry(out.Net, env)
-	}
+	env.goOffline(out.Net)
 	env.set(policy.StatementVar, string(out.Statement()), "mcp-jail: what the server may use", false)
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		out.Env = append(out.Env, env[name])
@@ -122,51 +117,6 @@ func (b *resolver) warnEnvRules(host map[string]string) {
 			b.warn("unset-variable", r.Where, "the variable %s is granted and not set", r.Name)
 		}
 	}
-}
-
-// disableRegistry configures npm for a registry that the server cannot reach. npx asks its
-// registry even if every package is present, and silently retries for more than a minute.
-// With some network, a package may still come from a registry that one of npm's files
-// names.
-func disableRegistry(net []policy.NetRule, env map[string]policy.Variable) {
-	set := func(name, value, rule string) {
-		if _, chosen := env[name]; !chosen {
-			env[name] = policy.Variable{Name: name, Value: value, Rule: rule}
-		}
-	}
-	registry := &url.URL{Scheme: "https", Host: "registry.npmjs.org"}
-	for _, name := range [...]string{"NPM_CONFIG_REGISTRY", "npm_config_registry"} {
-		if u, err := url.Parse(env[name].Value); err == nil && u.Host != "" {
-			registry = u
-		}
-	}
-	port, err := strconv.Atoi(registry.Port())
-	if err != nil {
-		port = map[string]int{"http": 80, "https": 443}[registry.Scheme]
-	}
-	switch {
-	case !slices.ContainsFunc(net, func(r policy.NetRule) bool { return r.Allow }):
-		set("npm_config_offline", "true", "mcp-jail: no network")
-	case !mayReach(net, registry.Hostname(), registry.Scheme, port):
-		set("npm_config_prefer_offline", "true", "mcp-jail: no registry")
-		set("npm_config_fetch_retries", "0", "mcp-jail: no registry")
-	}
-}
-
-// mayReach reports whether any request may be sent to a host.
-func mayReach(net []policy.NetRule, host, scheme string, port int) bool {
-	_, any := policy.MatchNet(net, host, scheme, port, "", "")
-	return any || policy.AnyNeedsInterception(net, host, scheme, port)
-}
-
-func usesNpm(out *policy.Profile) bool {
-	if len(out.Argv) > 0 {
-		switch path.Base(out.Argv[0]) {
-		case "npx", "npm":
-			return true
-		}
-	}
-	return strings.HasSuffix(out.Program, "/npm/bin/npx-cli.js") || strings.HasSuffix(out.Program, "/npm/bin/npm-cli.js")
 }
 
 // visiblePath returns the directories of PATH that exist in the jail. A directory of shims

@@ -39,7 +39,7 @@ func Split(program string, args []string) ([]string, Server) {
 
 // Commands returns the names of all commands: the first word after mcp-jail.
 func Commands() []string {
-	return []string{"run", "install", "check", "plan", "doctor", "why", "trust", "untrust", "version", "completion", "help"}
+	return []string{"run", "install", "check", "plan", "list", "rm", "doctor", "why", "trust", "untrust", "version", "completion", "help"}
 }
 
 // IsHelp reports whether an argument asks for help.
@@ -89,6 +89,9 @@ func MissingDashes(args []string, server Server) string {
 	case server.Given: // "--" was one of the server's own arguments
 		args = slices.Concat(args, []string{"--"}, server.Argv)
 	}
+	if args[0] == "install" {
+		return missingInstallDashes(args)
+	}
 	if args[0] != "run" && args[0] != "plan" {
 		misspelt := func(name string) bool { return config.Suggest(args[0], []string{name}) != "" && !IsInPath(args[0]) }
 		if strings.HasPrefix(args[0], "-") || isCommand(args[0]) || slices.ContainsFunc(Commands(), misspelt) {
@@ -105,6 +108,17 @@ func MissingDashes(args []string, server Server) string {
 		case strings.HasPrefix(a, "-"):
 		case i+1 < len(args):
 			return fmt.Sprintf("put -- before the command of the server: type  mcp-jail %s -- %s", ShellWords(args[:i]), ShellWords(args[i:]))
+		}
+	}
+	return ""
+}
+
+// missingInstallDashes returns a message with the correct command line if a launcher stands
+// among the servers to install, or "".
+func missingInstallDashes(args []string) string {
+	for i, a := range args[1:] {
+		if slices.Contains([]string{"npx", "npm", "bunx", "pnpm", "yarn", "uvx", "uv", "pipx"}, a) && len(args) > i+2 {
+			return fmt.Sprintf("put -- before the command of the server: type  mcp-jail %s -- %s", ShellWords(args[:i+1]), ShellWords(args[i+1:]))
 		}
 	}
 	return ""

@@ -205,7 +205,12 @@ func (k *checkCmd) checkServer(c terminal.Console, name string, t *target.Target
 		return fail(target.ExitUsage, err)
 	}
 	r.Policy, r.Remarks, r.stateless = describePolicy(t.Policy), remarkTexts(t.Policy), !t.Policy.Stateful
-	if err = t.Resolve(); err != nil {
+	if err = t.Resolve(); t.InstallsAfter(err) && err != nil {
+		r.Remarks = append([]string{t.PackageText() + ". The rest can be checked then"}, r.Remarks...)
+		r.OK = true
+		return r
+	}
+	if err != nil {
 		return fail(target.ExitStatus(err), err)
 	}
 	if text := t.PackageText(); text != "" {

@@ -2,6 +2,7 @@ package commands
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,15 +12,24 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 )
 
-// confirm asks a question on the terminal. It returns nil if the answer is yes.
-func confirm(c terminal.Console, question string) error {
+// confirm asks a question on the terminal, until ctx is cancelled. It returns nil if the answer
+// is yes.
+func confirm(ctx context.Context, c terminal.Console, question string) error {
 	if !terminal.IsTerminal(c.In) || !terminal.IsTerminal(c.Out) {
 		return target.UsageErrorf("there is no terminal to ask on: %s In a script, use --yes", question)
 	}
-	if !askYes(c, question) {
+	answer := make(chan bool, 1)
+	go func() { answer <- askYes(c, question) }() // a read of a terminal cannot be interrupted
+	select {
+	case <-ctx.Done():
+		fmt.Fprintln(c.Err)
+		return ctx.Err()
+	case yes := <-answer:
+		if yes {
+			return nil
+		}
 		return errors.New("nothing was changed: the answer was not yes")
 	}
-	return nil
 }
 
 // askYes asks a question and reports whether the answer is yes.

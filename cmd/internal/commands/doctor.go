@@ -31,7 +31,8 @@ func (x *front) doctor() *cobra.Command {
 	d := &doctorCmd{}
 	cmd := x.command("doctor [flags]", "Show which kernel features jails can use here, and build a jail to test them.", 0, false, func([]string) error { return d.Run(x.console) })
 	cmd.Long = `Asks the kernel for each feature that jails use, then builds a jail and runs a
-program in it. The exit status is 3 if that fails.
+program in it. The exit status is 3 if that fails. At the end it says how much
+is kept of servers: packages, private HOMEs, leftovers of interrupted work.
 
 If AppArmor forbids user namespaces (Ubuntu 23.10 and newer), allow them for
 mcp-jail alone:
@@ -80,7 +81,8 @@ func (d *doctorCmd) Run(c terminal.Console) error {
 			Holds    bool             `json:"holds"`
 			Waive    []policy.Axis    `json:"waive,omitempty"` // the axes to waive for a jail without namespaces
 			Gaps     []confine.Gap    `json:"gaps,omitempty"`
-		}{features, egress, findTLSProgram(), "a program ran in a jail that tested itself", trial == nil, nil, nil}
+			Kept     keptSizes        `json:"kept"` // of servers: what it takes on the disk
+		}{features, egress, findTLSProgram(), "a program ran in a jail that tested itself", trial == nil, nil, nil, lookKept()}
 		if trial != nil {
 			out.Jail = trial.Error()
 			out.Waive, out.Gaps = tryHostNamespaces(trial)
@@ -89,6 +91,7 @@ func (d *doctorCmd) Run(c terminal.Console) error {
 		c.Printf("%s\n", b)
 	} else {
 		report(c, features, egress, trial)
+		lookKept().print(c)
 	}
 	if trial != nil {
 		return target.ReportedStatus(target.ExitHost)

@@ -63,7 +63,7 @@ func helpText(cmd *cobra.Command) string {
 func flagRows(cmd *cobra.Command) (rows [][2]string) {
 	rows = [][2]string{{"  -h, --help", "Show this help."}}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if f.Name == "help" {
+		if f.Name == "help" || f.Hidden {
 			return
 		}
 		name := "      --" + f.Name

@@ -4,40 +4,43 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
+	"time"
 
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/packages/install"
-	"github.com/mcp-jail/mcp-jail/packages/installed"
 	"github.com/mcp-jail/mcp-jail/packages/launcher"
-	"github.com/mcp-jail/mcp-jail/packages/lockfile"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 type installCmd struct {
+	cmdline.ConfigFlags
 	servers     []string
-	argv        []string // a launcher's line behind --
+	given       cmdline.Server // a launcher's line behind --
 	scripts     bool
 	update      bool
 	repair      bool
 	acceptTools bool
 	yes         bool
 	forSession  bool
+	untrusted   []string // directories in which the server of a session may write
 }
 
 func (x *front) install() *cobra.Command {
 	i := &installCmd{}
-	cmd := x.command("install [flags] [SERVER...]", "Fetch and pin the packages of servers.", 1000, true, func(args []string) error {
-		i.servers, i.argv = args, x.server.Argv
+	cmd := x.command("install [flags] [SERVER...]", "Fetch and pin the packages of servers.", anyNumber, true, func(args []string) error {
+		i.servers, i.given = args, x.server
 		return i.Run(x.console)
 	})
 	cmd.Long = `SERVER is a server of the configuration that npx, uvx or the like starts. A line
@@ -45,13 +48,18 @@ of these may also stand behind --. Without both, all such servers are installed.
 
 npm, or the installer of the line, fetches the package in a jail that reaches the
 registry of your configuration and nothing else. Scripts of packages do not run.
-The package and all that it needs are pinned in mcp-jail.lock, beside your
-configuration. From then on the server starts without a launcher and without a
-network, from files that it cannot change.`
+Then the server is started once in its jail, and lists its tools. The package, all
+that it needs and its tools are pinned in mcp-jail.lock, beside your configuration.
+From then on the server starts without a launcher and without a network, from files
+that it cannot change.
+
+With --update the new version is started before you are asked. There it reaches no
+host, and writes no file of yours.`
 	cmd.Example = `    mcp-jail install
     mcp-jail install github
     mcp-jail install -- npx -y @modelcontextprotocol/server-memory
     mcp-jail install --update`
+	addFlags(cmd, i.Flags()...)
 	f := cmd.Flags()
 	f.BoolVar(&i.update, "update", false, "Fetch the newest version, show what it changes, and ask.")
 	f.BoolVar(&i.repair, "repair", false, "Install the pinned version again, in place of files that differ.")
@@ -59,15 +67,19 @@ network, from files that it cannot change.`
 	f.BoolVar(&i.yes, "yes", false, "Accept updates without asking, for scripts.")
 	f.BoolVar(&i.scripts, "install-scripts", false, "Run the scripts that packages bring for their installation, in a jail without a network.")
 	f.BoolVar(&i.forSession, "for-session", false, "")
-	f.MarkHidden("for-session") // mcp-jail run asks with it
+	f.StringArrayVar(&i.untrusted, "untrusted", nil, "")
+	for _, name := range []string{"for-session", "untrusted"} { // mcp-jail run asks with them
+		f.MarkHidden(name)
+	}
+	one := x.proposeServers(&i.ConfigFlags)
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+		names, directive := one(cmd, nil, word)
+		return slices.DeleteFunc(names, func(n string) bool {
+			name, _, _ := strings.Cut(n, "\t")
+			return slices.Contains(args, name)
+		}), directive
+	}
 	return cmd
-}
-
-// wanted is one package to install.
-type wanted struct {
-	name    string // of the server, or the package
-	line    launcher.Line
-	scripts bool
 }
 
 // Run installs one package after the other. Of several, one that fails does not hold up the
@@ -77,26 +89,61 @@ func (i *installCmd) Run(c terminal.Console) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	defer stop()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	interrupted := make(chan os.Signal, 1)
+	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+		if !signal.Ignored(s) {
+			signal.Notify(interrupted, s)
+		}
+	}
+	defer signal.Stop(interrupted)
+	status := make(chan error, 1)
+	go func() { status <- i.run(ctx, c, host) }()
+	select {
+	case err = <-status:
+		return err
+	case s := <-interrupted:
+		signal.Stop(interrupted) // the second one ends the program at once
+		cancel()
+		<-status
+		if !i.forSession {
+			c.Errorf("interrupted: what was fetched is kept, and the same command continues with it")
+		}
+		number, _ := s.(syscall.Signal)
+		return target.ReportedStatus(128 + int(number))
+	}
+}
+
+func (i *installCmd) run(ctx context.Context, c terminal.Console, host hostfs.Host) error {
 	switch {
 	case i.forSession:
 		return i.serveSession(ctx, c, host)
+	case i.update && i.repair, i.update && i.acceptTools, i.repair && i.acceptTools:
+		return target.UsageErrorf("--update, --repair and --accept-tools are different things: give one of them")
 	case i.acceptTools:
 		return i.acceptAll(c, host)
 	}
-	all, err := i.wanted()
+	all, failed, err := i.wanted(c)
+	var unknown *config.UnknownServerError
+	if errors.As(err, &unknown) {
+		return target.UsageErrorf("%s\nA package that no server of the configuration starts: mcp-jail install -- npx -y %s", err, cmdline.ShellWords([]string{unknown.Server}))
+	}
 	if err != nil {
 		return err
 	}
-	failed := false
 	for _, w := range all {
-		if err := i.one(ctx, c, host, w); err != nil {
-			c.Errorf("%s: %s", w.name, terminal.PrintableLines(err.Error()))
-			failed = true
-		}
+		err := i.one(ctx, c, host, w)
 		if ctx.Err() != nil {
-			return errors.New("interrupted: what was fetched is kept, and mcp-jail install continues with it")
+			return ctx.Err()
+		}
+		var usage *target.UsageError
+		if err != nil && len(all) == 1 && errors.As(err, &usage) {
+			return err
+		}
+		if err != nil {
+			c.Errorf("%s", named(w.name, err))
+			failed = true
 		}
 	}
 	if failed {
@@ -105,137 +152,150 @@ func (i *installCmd) Run(c terminal.Console) error {
 	return nil
 }
 
-// wanted returns the packages that the command line names.
-func (i *installCmd) wanted() (all []wanted, err error) {
-	if i.argv != nil {
-		line, err := launcher.Parse(i.argv)
-		if err != nil {
-			return nil, target.UsageErrorf("%s", err)
-		}
-		all = append(all, wanted{line.Display(), line, i.scripts})
-		if len(i.servers) == 0 {
-			return all, nil
-		}
+// named returns an error with the name of the server or package that it is about, which many
+// begin with.
+func named(name string, err error) string {
+	if text := err.Error(); strings.HasPrefix(text, name) {
+		return text
 	}
-	cfg, err := config.Load(config.LoadOptions{})
-	if err != nil {
-		return nil, err
+	return name + ": " + err.Error()
+}
+
+// wanted is one package to install, and the server that it is for.
+type wanted struct {
+	name  string // of the server, or of the package
+	asked string // what stands behind "mcp-jail install" for it
+	line  launcher.Line
+	load  func() (*target.Target, error) // the server, not resolved
+}
+
+// wanted returns the packages that the command line names. failed tells that it has printed the
+// error of a server.
+func (i *installCmd) wanted(c terminal.Console) (all []wanted, failed bool, err error) {
+	if i.given.Given {
+		w, err := i.behindDashes()
+		if err != nil {
+			return nil, false, err
+		}
+		all = append(all, w)
+		if len(i.servers) == 0 {
+			return all, false, nil
+		}
 	}
 	names := i.servers
 	if len(names) == 0 {
+		files, err := target.ExpandHome(i.Config)
+		if err != nil {
+			return nil, false, err
+		}
+		cfg, err := config.Load(config.LoadOptions{Files: files})
+		if err != nil {
+			return nil, false, err
+		}
 		names = cfg.ServerNames()
 	}
+	var unclear *launcher.NotUnderstoodError
 	for _, name := range names {
-		p, err := cfg.Policy(name, "")
-		if err != nil {
-			return nil, err
-		}
-		line, err := launcher.Parse(append([]string{p.Command}, p.Arguments...))
+		w, err := i.configured(name)
 		switch {
 		case err == nil:
-			all = append(all, wanted{name, line, i.scripts || p.Packages.InstallScripts})
+			all = append(all, w)
+		case len(i.servers) > 0 && (errors.As(err, &unclear) || errors.Is(err, launcher.ErrNotLauncher)):
+			return nil, false, target.UsageErrorf("%s", err)
 		case len(i.servers) > 0:
-			return nil, target.UsageErrorf("server %s: %s", name, err)
+			return nil, false, err
+		case errors.Is(err, launcher.ErrNotLauncher):
+		case errors.As(err, &unclear):
+			fmt.Fprintf(c.Err, "mcp-jail: not installed: server %s: %s\n", name, terminal.Printable(unclear.Error()))
+		default:
+			c.Errorf("%s", named(name, err))
+			failed = true
 		}
 	}
-	if len(all) == 0 {
-		return nil, target.UsageErrorf("no configured server is started by npx, uvx or the like. A line can stand behind --:\n  mcp-jail install -- npx -y PACKAGE")
+	if len(all) == 0 && !failed {
+		return nil, false, target.UsageErrorf("no configured server is started by npx, uvx or the like. A line can stand behind --:\n  mcp-jail install -- npx -y PACKAGE")
 	}
-	return all, nil
+	return all, failed, nil
 }
 
-// one installs, updates or repairs one package.
-func (i *installCmd) one(ctx context.Context, c terminal.Console, host hostfs.Host, w wanted) error {
-	bar := newInstallBar(c.Err, w.name)
-	defer bar.Finish()
-	in := &install.Installer{Store: target.PackageStore(host), LockFile: target.LockFile(host), Host: host, Scripts: w.scripts, Progress: bar.show}
-	if i.update {
-		return i.updateOne(ctx, c, in, bar, w)
+// launchers are the programs that package launcher takes apart.
+const launchers = "npx, npm exec, bunx, pnpm dlx, yarn dlx, uvx and pipx run"
+
+// behindDashes returns the package of the line behind "--".
+func (i *installCmd) behindDashes() (wanted, error) {
+	if len(i.given.Argv) == 0 {
+		return wanted{}, target.UsageErrorf("no command stands behind --. Type for example\n  mcp-jail install -- npx -y PACKAGE")
 	}
-	do := in.Install
-	if i.repair {
-		do = in.Repair
-	}
-	r, err := do(ctx, &w.line)
-	bar.Finish()
-	if r != nil {
-		for _, refused := range r.Refused {
-			c.Printf("  %s\n", terminal.Printable(refused.String()))
-		}
+	line, err := launcher.Parse(i.given.Argv)
+	if errors.Is(err, launcher.ErrNotLauncher) {
+		return wanted{}, target.UsageErrorf("%s fetches no package, so there is nothing to install. What does: %s", i.given.Argv[0], launchers)
 	}
 	if err != nil {
-		return err
+		return wanted{}, target.UsageErrorf("%s", err)
 	}
-	what := "ready"
-	if !r.Fetched {
-		what = "ready already"
+	load := func() (*target.Target, error) {
+		return target.Load(cmdline.ConfigFlags{Waive: i.Waive}, cmdline.PolicyFlags{}, "", "", i.given)
 	}
-	c.Printf("%s: %s %s, %d packages, %.1f MB\n", what, r.Entry.Name, r.Entry.Version, len(r.Entry.Packages), float64(treeSize(host, r.Entry))/1e6)
-	for _, name := range r.Skipped {
-		c.Printf("  the script that %s brings for its installation did not run (--install-scripts runs it)\n", terminal.Printable(name))
-	}
-	return nil
+	t, err := load()
+	return wanted{line.Packages[0].String(), "-- " + cmdline.ShellWords(i.given.Argv), line, load}, loadError(t, err)
 }
 
-// updateOne fetches the newest version of a package, shows what it changes, and asks.
-func (i *installCmd) updateOne(ctx context.Context, c terminal.Console, in *install.Installer, bar installBar, w wanted) error {
-	u, err := in.Update(ctx, &w.line)
-	bar.Finish()
-	if err != nil {
-		return err
+// loadError returns the error of a target.
+func loadError(t *target.Target, err error) error {
+	if err == nil && t.Policy == nil {
+		return errors.New("the server has no policy")
 	}
-	defer u.Close()
-	changes := u.Changes()
-	if u.Old != nil && len(changes) == 0 {
-		c.Printf("%s %s is the newest already\n", u.Old.Name, u.Old.Version)
-		return nil
-	}
-	c.Printf("%s\n", c.Paint(terminal.Bold, u.New.Name+" "+u.New.Version))
-	for _, change := range changes {
-		c.Printf("  %s\n", terminal.Printable(change.Text))
-	}
-	for _, s := range u.Signals {
-		c.Printf("  %s %s\n", c.Paint(terminal.Yellow, "note:"), terminal.Printable(s.String()))
-	}
-	for _, name := range u.Scripts {
-		c.Printf("  %s brings a script for its installation\n", terminal.Printable(name))
-	}
-	for _, refused := range u.Refused {
-		c.Printf("  %s\n", terminal.Printable(refused.String()))
-	}
-	if !i.yes {
-		if err := confirm(c, "Use "+u.New.Name+" "+u.New.Version+" from now on?"); err != nil {
-			return err
-		}
-	}
-	if err := in.Accept(u); err != nil {
-		return err
-	}
-	c.Printf("ready: %s %s\n", u.New.Name, u.New.Version)
-	return nil
+	return err
 }
+
+// configured returns the package of a server of the configuration.
+func (i *installCmd) configured(name string) (wanted, error) {
+	load := func() (*target.Target, error) {
+		return target.Load(i.ConfigFlags, cmdline.PolicyFlags{}, name, "", cmdline.Server{})
+	}
+	t, err := load()
+	if err != nil {
+		return wanted{}, err
+	}
+	line, err := launcher.Parse(append([]string{t.Policy.Command}, t.Policy.Arguments...))
+	if errors.Is(err, launcher.ErrNotLauncher) {
+		return wanted{}, &noPackageError{name, t.Policy.Command, err}
+	}
+	if err != nil {
+		return wanted{}, fmt.Errorf("server %s: %w", name, err)
+	}
+	return wanted{name, t.Asked(), line, load}, nil
+}
+
+// noPackageError reports that no launcher starts a server.
+type noPackageError struct {
+	server, command string
+	err             error
+}
+
+func (e *noPackageError) Error() string {
+	return "server " + e.server + " is started by " + e.command + ", which fetches no package: there is nothing to install"
+}
+
+func (e *noPackageError) Unwrap() error { return e.err }
 
 // acceptAll pins the tools that servers list now.
 func (i *installCmd) acceptAll(c terminal.Console, host hostfs.Host) error {
-	names := i.servers
-	if i.argv != nil {
+	if i.given.Given {
 		return target.UsageErrorf("--accept-tools takes names, no command behind --")
 	}
-	if len(names) == 0 {
+	if len(i.servers) == 0 {
 		return target.UsageErrorf("name a server or package whose tools you accept: mcp-jail install --accept-tools NAME")
 	}
-	cfg, _ := config.Load(config.LoadOptions{}) // a package's name needs no configuration
-	for _, name := range names {
-		if p, err := cfg.Policy(name, ""); cfg != nil && err == nil {
-			if line, err := launcher.Parse(append([]string{p.Command}, p.Arguments...)); err == nil {
-				name = line.Packages[0].Name
-			}
+	for _, name := range i.servers {
+		if w, err := i.configured(name); err == nil {
+			name = w.line.Packages[0].Name
 		}
 		changes, err := target.AcceptTools(host, name)
 		if err != nil {
 			return err
 		}
-		c.Printf("the tools of %s are pinned as they are now\n", name)
+		c.Printf("the tools of %s are pinned as they are now\n", terminal.Printable(name))
 		for _, change := range changes {
 			c.Printf("  %s\n", terminal.Printable(change))
 		}
@@ -243,39 +303,25 @@ func (i *installCmd) acceptAll(c terminal.Console, host hostfs.Host) error {
 	return nil
 }
 
-// installBar shows the progress of an installation on a terminal.
-type installBar struct{ *progressbar.ProgressBar }
-
-func newInstallBar(to *os.File, name string) installBar {
-	return installBar{progressbar.NewOptions64(-1,
-		progressbar.OptionSetWriter(to), progressbar.OptionSetVisibility(terminal.IsTerminal(to)),
-		progressbar.OptionSetDescription("fetching "+name), progressbar.OptionShowBytes(true),
-		progressbar.OptionClearOnFinish(), progressbar.OptionSpinnerType(14))}
-}
-
-func (b installBar) show(p install.Progress) {
-	if p.Bytes > 0 {
-		b.Set64(p.Bytes)
-	}
-}
-
 // serveSession installs for mcp-jail run, which waits in front of a client. It prints a line of
-// JSON for each step, and ends when its standard input does.
+// JSON for each step. When its standard input ends, the client has left: it goes on for
+// target.AfterClient then, and no process reads its output.
 func (i *installCmd) serveSession(ctx context.Context, c terminal.Console, host hostfs.Host) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	signal.Ignore(syscall.SIGPIPE)
 	go func() {
 		io.Copy(io.Discard, c.In)
-		cancel()
+		time.AfterFunc(target.AfterClient, cancel)
 	}()
 	say := func(m target.InstallMessage) {
 		if text, err := json.Marshal(m); err == nil {
 			c.Printf("%s\n", text)
 		}
 	}
-	line, err := launcher.Parse(i.argv)
+	line, err := launcher.Parse(i.given.Argv)
 	if err == nil {
-		in := &install.Installer{Store: target.PackageStore(host), LockFile: target.LockFile(host), Host: host, Scripts: i.scripts}
+		in := &install.Installer{Store: target.PackageStore(host), LockFile: target.LockFile(host), Host: host, Scripts: i.scripts, Untrusted: i.untrusted}
 		in.Progress = func(p install.Progress) {
 			say(target.InstallMessage{Step: string(p.Step), Files: p.Files, Bytes: p.Bytes})
 		}
@@ -287,15 +333,4 @@ func (i *installCmd) serveSession(ctx context.Context, c terminal.Console, host 
 	}
 	say(target.InstallMessage{Error: strings.TrimSpace(err.Error())})
 	return target.ReportedStatus(target.ExitFailure)
-}
-
-// treeSize returns the bytes of an installed tree, 0 if it cannot be found.
-func treeSize(host hostfs.Host, e *lockfile.Entry) int64 {
-	trees, _ := target.PackageStore(host).Trees()
-	for _, t := range trees {
-		if t.ID == installed.ID(e) {
-			return t.Bytes
-		}
-	}
-	return 0
 }

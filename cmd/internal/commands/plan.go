@@ -49,6 +49,9 @@ func (p *planCmd) Run(c terminal.Console, server cmdline.Server) error {
 		return target.UsageErrorf("name a configured server, or give a command behind --\n  mcp-jail plan SERVER\n  mcp-jail plan [flags] -- COMMAND [ARG...]")
 	}
 	t, err := target.Resolve(p.ConfigFlags, p.PolicyFlags, p.serverName, p.tool, server)
+	if err != nil && t.InstallsAfter(err) {
+		return fmt.Errorf("%s. There is a plan when it is installed, because %s is not on this machine", t.PackageText(), t.Policy.Command)
+	}
 	if err != nil {
 		return err
 	}

@@ -69,6 +69,9 @@ func (x *planPage) server() {
 	fmt.Fprintf(x, "%s  %s\n", x.console.Paint(terminal.Bold, p.Server), terminal.Printable(describePolicy(x.target.Policy)))
 	w := x.columns()
 	row := func(name, value string) { fmt.Fprintf(w, "  %s\t%s\n", name, terminal.Printable(value)) }
+	if text := x.target.PackageText(); text != "" {
+		row("package", text)
+	}
 	row("program", p.Program)
 	row("arguments", fmt.Sprintf("%q", p.Argv))
 	row("workspace", cmp.Or(p.Workspace, "none"))

@@ -54,6 +54,11 @@ func TestCommands(t *testing.T) {
 				t.Errorf("%s: a line has %d bytes: %s", cmd.Name(), len(line), line)
 			}
 		}
+		for _, r := range flagRows(cmd) {
+			if r[1] == "" {
+				t.Errorf("%s:%s has no text", cmd.Name(), r[0])
+			}
+		}
 		if !strings.HasPrefix(text, "Usage: mcp-jail "+cmd.Name()) {
 			t.Errorf("%s: %s", cmd.Name(), text)
 		}

@@ -2,6 +2,8 @@
 // reads, in the state directory of the user.
 //
 //   - [New] returns the Recorder of a session: its Save is the Sink of lifecycle.Session.
+//   - [About] says what runs and for which client, for mcp-jail list.
+//   - [Running] reports whether a session has a server's directory, and [Lock] takes it.
 //   - [Marker] reveals sessions that have no record.
 //   - [Load] returns the record of a server's last session, with what is known of others.
 //
@@ -16,6 +18,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
@@ -31,6 +34,14 @@ func File(host hostfs.Host, server string) string {
 // Recorder writes the record of one session. If it cannot, the session continues and
 // warns of it.
 type Recorder struct {
+	// About returns what runs. It is called later, so that a start does not wait for it. nil
+	// keeps nothing of it.
+	About func() About
+
+	aboutMu   sync.Mutex // ClientNamed and Save run on different goroutines
+	client    Client
+	described bool // About and client are in their file
+
 	file    string
 	marker  Marker
 	unsafe  error // why nothing may be written
@@ -48,7 +59,7 @@ func New(host hostfs.Host, server string) *Recorder {
 // or the files beside it, or redirect them by a symbolic link.
 func CheckPrivate(host hostfs.Host, server string) error {
 	file := File(host, server)
-	for _, name := range []string{file, string(MarkerBeside(file)), FailedFile(file)} {
+	for _, name := range []string{file, string(MarkerBeside(file)), FailedFile(file), AboutFile(file)} {
 		below, err := filepath.Rel(host.StateDir, name)
 		if err == nil {
 			err = hostfs.CheckPrivate(host.StateDir, below)
@@ -60,10 +71,11 @@ func CheckPrivate(host hostfs.Host, server string) error {
 	return nil
 }
 
-// MarkStart marks the start of a session.
+// MarkStart marks the start of a session, and that one runs until this process ends.
 func (k *Recorder) MarkStart() {
 	if k.unsafe == nil {
 		k.marker.touch()
+		hold(filepath.Dir(k.file))
 	}
 }
 
@@ -73,6 +85,7 @@ func (k *Recorder) Save(r diagnostics.Record) {
 		k.saveErr = k.unsafe
 		return
 	}
+	k.describe()
 	before := k.saveErr
 	switch k.saveErr = k.write(r); {
 	case k.saveErr != nil:
@@ -99,24 +112,32 @@ func (k *Recorder) write(r diagnostics.Record) error {
 	if err := os.MkdirAll(filepath.Dir(k.file), 0o700); err != nil {
 		return err
 	}
-	// Two sessions of a server may end at the same time. Each writes a file of its own,
-	// and the last rename wins.
-	tmp, err := os.CreateTemp(filepath.Dir(k.file), ".last-*")
+	err = replaceFile(k.file, b, k.preserveFailure)
+	k.saved = k.saved || err == nil
+	return err
+}
+
+// replaceFile replaces a file in one step. Two sessions of a server may end at the same time:
+// each writes a file of its own, and the last rename wins. before, unless it is nil, runs
+// before the rename.
+func replaceFile(name string, text []byte, before func()) error {
+	tmp, err := os.CreateTemp(filepath.Dir(name), ".last-*")
 	if err != nil {
 		return err
 	}
-	_, err = tmp.Write(b)
+	_, err = tmp.Write(text)
 	if closeErr := tmp.Close(); err == nil {
 		err = closeErr
 	}
 	if err == nil {
-		k.preserveFailure()
-		err = os.Rename(tmp.Name(), k.file)
+		if before != nil {
+			before()
+		}
+		err = os.Rename(tmp.Name(), name)
 	}
 	if err != nil {
 		os.Remove(tmp.Name())
 	}
-	k.saved = k.saved || err == nil
 	return err
 }
 
@@ -189,4 +210,13 @@ func Load(host hostfs.Host, server string) (record diagnostics.Record, err error
 		}
 	}
 	return record, nil
+}
+
+// Running reports whether a session of a server runs now.
+func Running(host hostfs.Host, server string) bool {
+	unlock, free := Lock(filepath.Dir(File(host, server)))
+	if free {
+		unlock()
+	}
+	return !free
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"strconv"
 	"strings"
 	"time"
 
@@ -38,6 +39,15 @@ func (t *Target) NeedsInstall() bool {
 	return t.pkg != nil && errors.Is(t.pkg.asGiven, installed.ErrNotInstalled) && t.Policy.Packages.AutoInstall && !t.pkg.line.NoInstall && !t.pkg.line.Offline
 }
 
+// installCommand returns the command that installs the package of a target, "" if it is
+// installed or if there is none.
+func (t *Target) installCommand() string {
+	if t.pkg == nil || !errors.Is(t.pkg.asGiven, installed.ErrNotInstalled) {
+		return ""
+	}
+	return "mcp-jail install " + t.Asked()
+}
+
 // InstallsAfter reports whether run installs the package of a target that was resolved with an
 // error or without. The launcher itself need not be on this machine: pip can install what uvx
 // would.
@@ -47,7 +57,9 @@ func (t *Target) InstallsAfter(err error) bool {
 }
 
 // Install lets the companion install the package of a target, and waits for it as long as the
-// client does. The client's first message stays unread.
+// client does. The client's first message stays unread. The companion goes on for a while after
+// that (AfterClient), since `gemini mcp list` waits for 5 s only, which is less than a cold npm needs. So it
+// is in a session of its own and holds none of the client's streams.
 func (t *Target) Install(c terminal.Console) error {
 	companion, err := programs.Beside(programs.Companion)
 	if err != nil {
@@ -58,9 +70,13 @@ func (t *Target) Install(c terminal.Console) error {
 	if t.Policy.Packages.InstallScripts {
 		args = append(args, "--install-scripts")
 	}
+	for _, dir := range t.WritablePlaces() {
+		args = append(args, "--untrusted", dir)
+	}
 	cmd := exec.Command(companion, append(append(args, "--"), t.given...)...)
-	cmd.Stderr = c.Err
-	alive, err := cmd.StdinPipe() // its end tells the companion to stop
+	cmd.Stderr = struct{ io.Writer }{c.Err} // by a pipe, even if it is a file
+	cmd.Dir, cmd.SysProcAttr = t.workspaceDir(), ownSession()
+	alive, err := cmd.StdinPipe() // its end tells the companion that the client has left
 	if err != nil {
 		return err
 	}
@@ -74,10 +90,15 @@ func (t *Target) Install(c terminal.Console) error {
 	fmt.Fprintf(c.Err, "[mcp-jail] %s is not installed yet: fetching it once\n", name)
 	messages := make(chan InstallMessage)
 	go readMessages(out, messages)
-	w := waiter{client: newClientPeek(c.In), out: c.Out, begin: time.Now(), name: name}
-	err = w.wait(messages)
+	w := waiter{client: newClientPeek(c.In), out: c.Out, begin: time.Now(), name: name, asked: t.Asked()}
+	if err = w.wait(messages); w.left {
+		out.Close()
+	}
 	alive.Close()
 	for range messages { // so that the companion is not held up by a full pipe
+	}
+	if w.left {
+		return err
 	}
 	if status := cmd.Wait(); err == nil && status != nil {
 		err = &installError{name, "the installation of " + name + " failed: " + status.Error()}
@@ -104,9 +125,14 @@ type waiter struct {
 	out    io.Writer
 	begin  time.Time
 	name   string
+	asked  string // what stands behind "mcp-jail install" for this server
 	last   InstallMessage
 	steps  int
+	left   bool // the client can wait no longer
 }
+
+// AfterClient is how long an installation goes on when the client has left.
+const AfterClient = 2 * time.Minute
 
 // reportEvery is the time between two notifications to the client.
 const reportEvery = time.Second
@@ -125,11 +151,15 @@ func (w *waiter) wait(messages <-chan InstallMessage) error {
 			case m.Ready != "":
 				return nil
 			}
+			if m.Files == 0 && m.Bytes == 0 {
+				m.Files, m.Bytes = w.last.Files, w.last.Bytes // what came before this step
+			}
 			w.last = m
 		case <-tick.C:
 			w.client.look()
 			if w.client.impatient() {
-				return &installError{w.name, fmt.Sprintf("%s is still being fetched (%s). Start the server again: the next start goes on where this one stopped. Ahead of time, in a terminal: mcp-jail install -- npx -y %s", w.name, w.progress(), w.name)}
+				w.left = true
+				return &installError{w.name, fmt.Sprintf("%s is still being fetched (%s). Start the server again: the next start goes on where this one stopped. Ahead of time, in a terminal: mcp-jail install %s", w.name, w.progress(), w.asked)}
 			}
 			w.notify()
 		}
@@ -160,6 +190,7 @@ func (w *waiter) notify() {
 type clientPeek struct {
 	in    io.Reader
 	name  string          // of the client
+	newer bool            // the client is of a version that waits longer than those before
 	token json.RawMessage // for progress; nil if it wants none
 	since time.Time       // when its first message was seen
 }
@@ -176,10 +207,16 @@ func (p *clientPeek) look() {
 		return
 	}
 	p.since = time.Now()
+	p.hear(line)
+}
+
+// hear takes from a client's first message what an installation wants to know.
+func (p *clientPeek) hear(line string) {
 	var first struct {
 		Params struct {
 			ClientInfo struct {
-				Name string `json:"name"`
+				Name    string `json:"name"`
+				Version string `json:"version"`
 			} `json:"clientInfo"`
 			Meta struct {
 				ProgressToken json.RawMessage `json:"progressToken"`
@@ -187,7 +224,9 @@ func (p *clientPeek) look() {
 		} `json:"params"`
 	}
 	if json.Unmarshal([]byte(line), &first) == nil {
-		p.name, p.token = strings.ToLower(first.Params.ClientInfo.Name), first.Params.Meta.ProgressToken
+		info := first.Params.ClientInfo
+		p.name, p.token = strings.ToLower(info.Name), first.Params.Meta.ProgressToken
+		p.newer = strings.Contains(p.name, "codex") && codexWaitsLonger(info.Version)
 	}
 }
 
@@ -199,14 +238,24 @@ const (
 
 // impatient reports whether the client is about to give up.
 func (p *clientPeek) impatient() bool {
-	if p.since.IsZero() {
-		return false
-	}
-	patience := patienceUsual
+	return !p.since.IsZero() && time.Since(p.since) > p.patience()
+}
+
+// patience returns how long the client can be left without an answer.
+func (p *clientPeek) patience() time.Duration {
 	for _, name := range []string{"codex", "crush", "qwen"} {
-		if strings.Contains(p.name, name) {
-			patience = patienceShort
+		if strings.Contains(p.name, name) && !p.newer {
+			return patienceShort
 		}
 	}
-	return time.Since(p.since) > patience
+	return patienceUsual
+}
+
+// codexWaitsLonger reports whether a version of Codex is known to wait for 30 s. Older ones waited
+// for 10 s.
+func codexWaitsLonger(version string) bool {
+	major, rest, _ := strings.Cut(version, ".")
+	minor, _, _ := strings.Cut(rest, ".")
+	n, err := strconv.Atoi(minor)
+	return err == nil && (n >= 169 || major != "0")
 }

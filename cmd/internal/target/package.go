@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
 	"github.com/mcp-jail/mcp-jail/packages/launcher"
@@ -55,7 +56,7 @@ func (t *Target) findPackage(ctx context.Context) error {
 		t.pkg.asGiven = err
 		return nil
 	case err != nil:
-		return err
+		return &installError{line.Packages[0].String(), err.Error()}
 	}
 	t.pkg.program = program
 	t.useEnvironment(program)
@@ -64,10 +65,30 @@ func (t *Target) findPackage(ctx context.Context) error {
 
 // packageFinder returns the finder of installed programs for the target.
 func (t *Target) packageFinder() installed.Finder {
-	return installed.Finder{
-		Store: PackageStore(t.Host), LockFile: LockFile(t.Host), Host: &t.Host,
-		Untrusted: t.writablePlaces(),
+	host := t.Host
+	host.Dir = t.workspaceDir() // the launcher would look for programs of the project there
+	f := installed.Finder{
+		Store: PackageStore(t.Host), LockFile: LockFile(t.Host), Host: &host,
+		Untrusted: t.WritablePlaces(),
 	}
+	if t.trial != nil {
+		f.Store, f.LockFile = t.trial.Store, t.trial.LockFile
+	}
+	return f
+}
+
+// workspaceDir returns the directory of the workspace.
+func (t *Target) workspaceDir() string { return t.expand(t.Policy.Workspace, t.Host.Dir) }
+
+// expand returns the absolute path of a path of the policy.
+func (t *Target) expand(path, base string) string {
+	if path == "~" || strings.HasPrefix(path, "~/") {
+		return filepath.Join(t.Host.Home, path[1:])
+	}
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(base, path)
 }
 
 // PackageStore returns the store of the user's packages.
@@ -90,13 +111,29 @@ func (t *Target) PackageText() string {
 	case t.NeedsInstall():
 		return fmt.Sprintf("%s is not installed yet: the first start fetches it, or mcp-jail install does", t.pkg.line.Packages[0])
 	}
-	return "the command is run as it is given: " + t.pkg.asGiven.Error()
+	if errors.Is(t.pkg.asGiven, installed.ErrNotInstalled) {
+		return fmt.Sprintf("%s is not installed, and run does not fetch it here: mcp-jail install does", t.pkg.line.Packages[0])
+	}
+	return t.pkg.asGiven.Error() // it says that the line runs as it is given
+}
+
+// Package returns the pinned package whose program a target runs, or nil if it runs its command
+// as it is given.
+func (t *Target) Package() *lockfile.Entry {
+	if t.pkg == nil || t.pkg.program == nil {
+		return nil
+	}
+	return t.pkg.program.Entry
 }
 
 // PreparePackage makes the package of a target ready for the start: the data of an older
 // session are where the program expects them, and its files are those that were installed.
 func (t *Target) PreparePackage(c terminal.Console) error {
-	told, err := t.takeOver(t.given)
+	var told []string
+	var err error
+	if t.trial == nil {
+		told, err = t.takeOver(t.given)
+	}
 	for _, text := range told {
 		fmt.Fprintf(c.Err, "[mcp-jail] %s\n", text)
 	}
@@ -106,9 +143,29 @@ func (t *Target) PreparePackage(c terminal.Console) error {
 	err = t.pkg.program.Check()
 	var changed *store.ChangedError
 	if errors.As(err, &changed) {
-		return &installError{changed.ID.Name, changed.Error() + ". To remove them and install the pinned ones again: mcp-jail rm " + changed.ID.Name + ", and start the server"}
+		return &installError{changed.ID.Name, changed.Error() + ". To install the pinned ones again: mcp-jail install --repair " + t.Asked() + ". To accept what the registry has now: mcp-jail install --update " + t.Asked()}
 	}
 	return err
+}
+
+// Asked returns what stands behind "mcp-jail install" for the package of a target: a configured
+// server, or the user's own line. The arguments of the server are left out: they do not count,
+// and may be secret.
+func (t *Target) Asked() string {
+	if t.Config != nil {
+		var words []string
+		for _, file := range t.Host.Configs {
+			words = append(words, "--config", file)
+		}
+		return cmdline.ShellWords(append(words, t.Policy.Server))
+	}
+	line := t.given
+	if t.pkg != nil {
+		if n := len(line) - len(t.pkg.line.Args); n > 0 && slices.Equal(line[n:], t.pkg.line.Args) {
+			line = line[:n]
+		}
+	}
+	return "-- " + cmdline.ShellWords(line)
 }
 
 // Close releases what a target holds.
@@ -118,27 +175,18 @@ func (t *Target) Close() {
 	}
 }
 
-// writablePlaces returns the directories in which the server may write. No interpreter is
+// WritablePlaces returns the directories in which the server may write. No interpreter is
 // chosen there.
-func (t *Target) writablePlaces() (dirs []string) {
+func (t *Target) WritablePlaces() (dirs []string) {
 	add := func(path string) {
-		if path == "" {
-			path = "."
-		}
-		if rest, ok := strings.CutPrefix(path, "~"); ok {
-			path = t.Host.Home + rest
-		}
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(t.Host.Dir, path)
-		}
 		if !policy.Within(t.Host.Home, path) { // a workspace that holds HOME is not granted as a whole
-			dirs = append(dirs, filepath.Clean(path))
+			dirs = append(dirs, path)
 		}
 	}
-	add(t.Policy.Workspace)
+	add(t.workspaceDir())
 	for _, r := range t.Policy.Fs {
 		if r.Create || r.Update || r.Delete {
-			add(r.Path)
+			add(t.expand(r.Path, t.workspaceDir()))
 		}
 	}
 	return dirs
@@ -204,13 +252,12 @@ func (t *Target) takeOver(argv []string) (told []string, err error) {
 	former := config.FormerName(argv, t.Host.Dir)
 	if t.Policy.FromCommandLine && t.commandLine.Name == "" && former != t.Policy.Server {
 		from, to := filepath.Join(servers, former), filepath.Join(servers, t.Policy.Server)
-		if _, err := os.Lstat(to); errors.Is(err, fs.ErrNotExist) {
-			switch err := os.Rename(from, to); {
-			case err == nil:
-				told = append(told, fmt.Sprintf("this server's private HOME belongs to its package now, and was moved from %s to %s", from, to))
-			case !errors.Is(err, fs.ErrNotExist):
-				return told, fmt.Errorf("the server's private HOME %s cannot be moved to %s: %w", from, to, err)
-			}
+		text, err := moveHome(from, to)
+		if text != "" {
+			told = append(told, text)
+		}
+		if err != nil {
+			return told, err
 		}
 	}
 	if t.pkg == nil || t.pkg.data == nil {
@@ -221,6 +268,21 @@ func (t *Target) takeOver(argv []string) (told []string, err error) {
 		told = append(told, text)
 	}
 	return told, err
+}
+
+// moveHome moves the directory of a server to where it belongs now, unless one is there. It
+// returns a sentence about the one that it moved or left.
+func moveHome(from, to string) (told string, err error) {
+	if _, err := os.Lstat(from); errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if _, err := os.Lstat(to); err == nil {
+		return fmt.Sprintf("an older private HOME of this server is left in %s, since its package has one in %s: copy what you need of it, and remove it", from, to), nil
+	}
+	if err := os.Rename(from, to); err != nil {
+		return "", fmt.Errorf("the server's private HOME %s cannot be moved to %s: %w", from, to, err)
+	}
+	return fmt.Sprintf("this server's private HOME belongs to its package now, and was moved from %s to %s", from, to), nil
 }
 
 // takeOver copies the newest file that npx has kept inside of the package, in the private HOME
@@ -262,9 +324,20 @@ func (d *packageData) takeOver(private, user string) (string, error) {
 	return fmt.Sprintf("%s is kept in %s now; what npx kept below %s was copied", filepath.Base(name), d.file, from), nil
 }
 
-// newest returns the newest of the files that npx has kept below a home directory, or nil.
+// newest returns the newest of the files that npx has kept below a home directory, or nil. One
+// that only older versions write counts if there is no other: newer versions would rename it.
 func (d *packageData) newest(home *os.Root) (text []byte) {
-	files, _ := fs.Glob(home.FS(), ".npm/_npx/*/node_modules/"+d.writer.Package+"/"+d.writer.File)
+	for _, file := range []string{d.writer.File, d.writer.Before} {
+		if file != "" && text == nil {
+			text = newestOf(home, ".npm/_npx/*/node_modules/"+d.writer.Package+"/"+file)
+		}
+	}
+	return text
+}
+
+// newestOf returns the newest of the files that a pattern matches below a home directory.
+func newestOf(home *os.Root, pattern string) (text []byte) {
+	files, _ := fs.Glob(home.FS(), pattern)
 	var at time.Time
 	for _, f := range files {
 		info, err := home.Lstat(f)

@@ -24,27 +24,33 @@ func (p packagePins) Accept() string {
 	return "mcp-jail install --accept-tools " + policy.QuoteShell(p.Entry.Spec)
 }
 
-// PinTools has the session compare the tools of the target with those that are pinned. A
-// server that is not the program of an installed package has no pins.
+// PinTools has the session compare the tools of the target with those that are pinned.
 func (t *Target) PinTools(s *lifecycle.Session) {
-	mode := t.Policy.Packages.PinTools
-	if t.pkg == nil || t.pkg.program == nil || mode == policy.PinOff {
-		return
+	if s.Pins = t.Pins(); s.Pins != nil {
+		s.EnforcePins = t.Policy.Packages.PinTools == policy.PinEnforce
 	}
-	s.Pins = packagePins{
-		ToolPins:  lockfile.ToolPins{File: LockFile(t.Host), Proposed: proposedTools(t.Host), Entry: t.pkg.program.Entry},
-		arguments: t.pkg.line.Args,
-	}
-	s.EnforcePins = mode == policy.PinEnforce
 }
 
-// proposedTools returns the file that keeps tools which differ from the pinned ones.
-func proposedTools(host hostfs.Host) string {
+// Pins returns where the tools of a target are pinned, or nil if they are not. A server that is
+// not the program of an installed package has no pins.
+func (t *Target) Pins() lifecycle.Pins {
+	e := t.Package()
+	if e == nil || t.Policy.Packages.PinTools == policy.PinOff {
+		return nil
+	}
+	return packagePins{
+		ToolPins:  lockfile.ToolPins{File: LockFile(t.Host), Proposed: ProposedTools(t.Host), Entry: e},
+		arguments: t.pkg.line.Args,
+	}
+}
+
+// ProposedTools returns the file that keeps tools which differ from the pinned ones.
+func ProposedTools(host hostfs.Host) string {
 	return filepath.Join(host.StateDir, lockfile.ProposedName)
 }
 
 // AcceptTools makes the tools that differed from the pinned ones of a package the pinned
 // ones: see lockfile.AcceptTools.
 func AcceptTools(host hostfs.Host, name string) (changes []string, err error) {
-	return lockfile.AcceptTools(LockFile(host), proposedTools(host), name)
+	return lockfile.AcceptTools(LockFile(host), ProposedTools(host), name)
 }

@@ -21,6 +21,7 @@ func Refuse(c terminal.Console, t *Target, name string, err error) {
 	if t != nil && t.Policy != nil {
 		name = t.Policy.Server
 		record := records.New(t.Host, name)
+		record.About = t.About
 		record.MarkStart()
 		s.Sink, s.Lost = record.Save, record.LastError
 	}
@@ -68,7 +69,7 @@ func Misuse(c terminal.Console, args []string, server cmdline.Server, err error)
 	if hint := cmdline.MissingDashes(args, server); hint != "" {
 		msg = hint
 		// An executable in place of a subcommand: the user forgot run and --.
-		client = client || args[0] != "plan" && cmdline.IsInPath(args[0]) && !terminal.IsTerminal(c.In)
+		client = client || args[0] != "plan" && args[0] != "install" && cmdline.IsInPath(args[0]) && !terminal.IsTerminal(c.In)
 	}
 	if client {
 		Refuse(c, nil, "", UsageErrorf("%s", msg))

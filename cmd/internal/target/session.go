@@ -25,6 +25,7 @@ func (t *Target) Session(c terminal.Console, launcher confine.Launcher) lifecycl
 		FromCommandLine: t.Policy.FromCommandLine,
 		Line:            t.invocation,
 		Declare:         t.declaration,
+		Install:         t.installCommand(),
 		UserHome:        t.Host.Home,
 		SearchPath:      os.Getenv("PATH"),
 		Exists:          pathExists,

@@ -42,6 +42,7 @@ type Target struct {
 	isTool      bool                      // for one tool, or for the tools without a table
 	pkg         *installedPackage         // nil if the command is no package launcher
 	given       []string                  // the command before a program of a package replaced it
+	trial       *Trial                    // the packages that are tried; nil for those of the user
 }
 
 // WarningTexts returns the warnings of the target as text.
@@ -97,6 +98,18 @@ func (t *Target) declaration() []string {
 // the command behind -- if name is "". With an error the target is nil or holds what was
 // found before.
 func Resolve(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool string, server cmdline.Server) (*Target, error) {
+	t, err := Load(common, flags, name, tool, server)
+	if err == nil {
+		err = t.Resolve()
+	}
+	if server.Given && isUserError(err) {
+		err = UsageErrorf("%s", err) // the whole policy comes from the command line
+	}
+	return t, err
+}
+
+// Load loads the policy of a server as Resolve does, and does not resolve it.
+func Load(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool string, server cmdline.Server) (*Target, error) {
 	axes, err := Axes(common.Waive)
 	if err != nil {
 		return nil, err
@@ -127,12 +140,6 @@ func Resolve(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool s
 			return nil, UsageErrorf("%s is for a command behind --; the policy of server %s is in its configuration", given, name)
 		}
 		t.Policy, err = t.loadConfigured(common, flags, name, tool, axes)
-	}
-	if err == nil {
-		err = t.Resolve()
-	}
-	if server.Given && isUserError(err) {
-		err = UsageErrorf("%s", err) // the whole policy comes from the command line
 	}
 	return t, err
 }

@@ -1,0 +1,84 @@
+package commands
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/packages/install"
+)
+
+// installProgress shows how far an installation is: in one line that changes on a terminal, and
+// elsewhere in a line for each step, and one every ten seconds.
+type installProgress struct {
+	console terminal.Console
+	name    string
+
+	mu   sync.Mutex
+	bar  *progressbar.ProgressBar // on a terminal, while something is done
+	step string
+	said time.Time
+}
+
+// progressEvery is the time between two lines where there is no terminal.
+const progressEvery = 10 * time.Second
+
+func newInstallProgress(c terminal.Console, name string) *installProgress {
+	return &installProgress{console: c, name: terminal.Printable(name)}
+}
+
+// show shows a step of package install. It may be called in another goroutine.
+func (p *installProgress) show(at install.Progress) {
+	text := map[install.Step]string{
+		install.Waiting: "waiting for another installation of", install.Fetching: "fetching",
+		install.Scripts: "running the install scripts of", install.Sealing: "hashing",
+	}[at.Step]
+	size := ""
+	if at.Bytes > 0 {
+		size = ": " + sizeText(at.Bytes)
+		if at.Files > 0 {
+			size = fmt.Sprintf(": %s, %s", plural(at.Files, "file"), sizeText(at.Bytes))
+		}
+	}
+	p.print(text, size)
+}
+
+// starting shows that the server is started.
+func (p *installProgress) starting() { p.print("starting", "") }
+
+func (p *installProgress) print(step, size string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !terminal.IsTerminal(p.console.Err) {
+		if step != p.step || time.Since(p.said) >= progressEvery {
+			if step == p.step {
+				step += " " + p.name + size
+			} else {
+				p.step = step
+				step += " " + p.name
+			}
+			p.said = time.Now()
+			fmt.Fprintf(p.console.Err, "mcp-jail: %s ...\n", step)
+		}
+		return
+	}
+	if p.bar == nil {
+		p.bar = progressbar.NewOptions64(-1, progressbar.OptionSetWriter(p.console.Err), progressbar.OptionClearOnFinish(),
+			progressbar.OptionSpinnerType(14), progressbar.OptionSetElapsedTime(true), progressbar.OptionFullWidth())
+	}
+	p.bar.Describe(step + " " + p.name + size)
+	p.bar.Add(1)
+}
+
+// done removes the line from the terminal.
+func (p *installProgress) done() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.bar != nil {
+		p.bar.Finish()
+		p.bar = nil
+	}
+}

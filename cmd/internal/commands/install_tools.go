@@ -1,0 +1,169 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/handshake"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/packages/install"
+	"github.com/mcp-jail/mcp-jail/packages/pin"
+)
+
+// handshakeTimeout is the time that a server has for listing its tools.
+const handshakeTimeout = time.Minute
+
+// toolsFound is what is known of the tools of a server.
+type toolsFound struct {
+	listed bool
+	count  int
+	remark string   // about the tools, or why they are not known; "" if there is nothing to say
+	more   []string // further lines
+}
+
+// pinTools starts the server of an installed package as run would, unless its tools are pinned
+// already, and pins them.
+func (i *installCmd) pinTools(ctx context.Context, c terminal.Console, p *installProgress, w wanted) toolsFound {
+	t, err := w.load()
+	if err == nil {
+		err = t.Resolve()
+	}
+	if err == nil {
+		defer t.Close()
+		if t.Package() == nil {
+			return toolsFound{remark: t.PackageText()}
+		}
+		err = t.PreparePackage(c)
+	}
+	if err != nil {
+		return toolsFound{remark: "it was not started: " + err.Error()}
+	}
+	pins := t.Pins()
+	var pinned map[string]*pin.Pin
+	if pins != nil {
+		if pinned, err = pins.Pinned(true); err != nil {
+			return toolsFound{remark: "its tools were not compared: " + err.Error()}
+		}
+		if known := pinned[pins.Name(nil)]; known != nil && !i.repair {
+			return toolsFound{listed: true, count: len(known.Tools)}
+		}
+	}
+	p.starting()
+	answer, err := trial(t, c).Run(ctx)
+	if err != nil {
+		return unlisted("its tools are pinned at its first session", err)
+	}
+	found := toolsFound{listed: true, count: len(answer.Tools)}
+	if pins == nil {
+		return found
+	}
+	list, err := answer.Pin()
+	if err != nil {
+		found.remark = "its tools cannot be pinned: " + err.Error()
+		return found
+	}
+	verdict := pin.Judge(pinned, pins.Name(nil), list, false)
+	switch {
+	case verdict.New:
+		err = pins.Add(pins.Name(nil), list)
+	case len(verdict.Differences) > 0:
+		found.remark = "its tools are not those that are pinned. To accept them: " + pins.Accept()
+		found.more = differenceTexts(verdict.Differences)
+		err = pins.Propose(pins.Name(nil), list)
+	}
+	if err != nil {
+		found.remark = "its tools could not be pinned: " + err.Error()
+	}
+	return found
+}
+
+// tryUpdate starts the new version of a package, which is not accepted yet, and compares its
+// tools with those that are pinned. The new ones become part of the update.
+func (i *installCmd) tryUpdate(ctx context.Context, p *installProgress, w wanted, u *install.Update) toolsFound {
+	later := "its tools are compared at its next session"
+	dir, err := os.MkdirTemp(filepath.Dir(u.LockFile), "trial-")
+	if err != nil {
+		return toolsFound{remark: later + ": " + err.Error()}
+	}
+	defer os.RemoveAll(dir)
+	t, err := w.load()
+	if err == nil {
+		t.Try(target.Trial{Store: u.Store, LockFile: u.LockFile, StateDir: dir})
+		err = t.Resolve()
+	}
+	if err == nil {
+		defer t.Close()
+		if t.Package() == nil {
+			return toolsFound{remark: t.PackageText()}
+		}
+		err = t.PreparePackage(p.console)
+	}
+	if err != nil {
+		return toolsFound{remark: later + " (it was not started: " + err.Error() + ")"}
+	}
+	pins := t.Pins()
+	if pins == nil {
+		return toolsFound{}
+	}
+	p.starting()
+	answer, err := trial(t, p.console).Run(ctx)
+	if err != nil {
+		return unlisted("without a network and the right to write it did not list its tools, so they are compared at its next session", err)
+	}
+	list, err := answer.Pin()
+	if err != nil {
+		return toolsFound{remark: "its tools cannot be pinned: " + err.Error()}
+	}
+	name := pins.Name(nil)
+	switch verdict := pin.Judge(u.New.Pins, name, list, false); {
+	case verdict.New:
+		if u.New.Pins == nil {
+			u.New.Pins = map[string]*pin.Pin{}
+		}
+		u.New.Pins[name] = list
+		return toolsFound{}
+	case len(verdict.Differences) > 0:
+		// What other arguments or clients are told changes with it.
+		u.New.Pins = map[string]*pin.Pin{name: list}
+		return toolsFound{more: differenceTexts(slices.DeleteFunc(verdict.Differences, func(d pin.Difference) bool {
+			return d.Kind == pin.Identity // the package's version, once more
+		}))}
+	}
+	return toolsFound{}
+}
+
+// trial returns the handshake of an installation.
+func trial(t *target.Target, c terminal.Console) handshake.Trial {
+	return handshake.Trial{Target: t, Umask: c.Umask, Name: "mcp-jail install", Timeout: handshakeTimeout}
+}
+
+// unlisted returns why the tools of a server are not known.
+func unlisted(remark string, err error) toolsFound {
+	var failure *handshake.Failure
+	if !errors.As(err, &failure) || failure.Diagnosis == nil {
+		return toolsFound{remark: remark + " (" + err.Error() + ")"}
+	}
+	d := failure.Diagnosis
+	found := toolsFound{}
+	if said := d.LastError(); said != "" {
+		found.remark = remark + " (it said: " + truncate(said, 200) + ")"
+	} else {
+		found.remark = remark + " (" + d.What + ")"
+	}
+	if d.Cause != "" {
+		found.more = append([]string{"likely cause: " + d.Cause}, d.Grant...)
+	}
+	return found
+}
+
+func differenceTexts(all []pin.Difference) (lines []string) {
+	for _, d := range all {
+		lines = append(lines, d.String())
+	}
+	return lines
+}

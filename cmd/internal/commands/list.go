@@ -1,0 +1,328 @@
+package commands
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/kept"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/packages/store"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+type listCmd struct{ format string }
+
+func (x *front) list() *cobra.Command {
+	l := &listCmd{}
+	cmd := x.command("list [flags]", "List the servers that were run or installed, and what is kept of them.", 0, false, func([]string) error { return l.Run(x.console) })
+	cmd.Long = `PINNED is the version of the package that mcp-jail.lock pins. SIZE is that of the
+package, of the server's private HOME and of its records. The latest used comes
+first.
+
+With --format json, the output is an object with these members:
+
+    servers     a list, as in the table. Of each server:
+      name             its whole name
+      command          the command as given; missing if no session is on record
+      client           name and version of the last client, as it calls itself
+      package          ecosystem, name, version, spec (as in mcp-jail.lock) and
+                       whether it is pinned; missing for other programs
+      running          whether a session uses it now
+      last_used        when a session last began or ended, or when it was installed
+      last_failure     time and what of the last known failure; missing if none
+      bytes            of all of it: home_bytes, package_bytes, record_bytes
+      homes            the private HOMEs with files: path, files, bytes
+    unpinned    packages that no pin names: ecosystem, name, version, bytes, path
+    leftovers   of interrupted work: path, bytes, last_used, busy
+    bytes       of everything, each file once
+
+Times are as in RFC 3339. New members may be added.`
+	cmd.Example = `    mcp-jail list
+    mcp-jail list --format json`
+	addFlags(cmd, formatFlag(&l.format))
+	return cmd
+}
+
+// Run prints what is kept.
+func (l *listCmd) Run(c terminal.Console) error {
+	host, err := hostfs.LocalHost()
+	if err != nil {
+		return err
+	}
+	all, err := kept.Look(host)
+	if err != nil {
+		return err
+	}
+	if l.format == "json" {
+		b, _ := json.MarshalIndent(listOf(all), "", "  ")
+		c.Printf("%s\n", diagnostics.EscapeJSON(b))
+		return nil
+	}
+	if all.ConfigErr != nil {
+		fmt.Fprintf(c.Err, "%s the configuration cannot be read, so servers that only it names may be missing: mcp-jail check  says why\n", c.Paint(terminal.Yellow, "warning:"))
+	}
+	if len(all.Servers) == 0 {
+		c.Printf("no server was run or installed yet\n")
+	} else {
+		c.Printf("%s", serverTable(all, time.Now()))
+	}
+	if text := unneededText(all); text != "" {
+		c.Printf("\n%s\n", text)
+	}
+	return nil
+}
+
+// unneededText tells about what no server needs, or returns "".
+func unneededText(all *kept.All) string {
+	var parts []string
+	var bytes int64
+	if n := len(all.Unpinned); n > 0 {
+		for _, t := range all.Unpinned {
+			bytes += t.Bytes
+		}
+		parts = append(parts, plural(n, "package")+" without a pin")
+	}
+	left := 0
+	for _, l := range all.Leftovers {
+		if !l.Busy {
+			left++
+			bytes += l.Bytes
+		}
+	}
+	if left > 0 {
+		parts = append(parts, plural(left, "leftover")+" of interrupted work")
+	}
+	if parts == nil {
+		return ""
+	}
+	return "also kept: " + strings.Join(parts, ", ") + ", " + sizeText(bytes) + "; mcp-jail rm --unused 30d  removes what is old"
+}
+
+// Widths of the table. The columns of names shrink until it fits.
+const (
+	tableWidth = 100
+	runsWidth  = 16
+	nameWidth  = 20
+	otherWidth = 12
+)
+
+// serverTable returns the table of servers.
+func serverTable(all *kept.All, now time.Time) string {
+	rows := [][]string{{"NAME", "RUNS", "PINNED", "CLIENT", "USED", "FAILED", "SIZE"}}
+	for _, s := range all.Servers {
+		used, failed := agoText(now, s.Used), "-"
+		if s.Running {
+			used = "running"
+		}
+		if s.Failure != nil {
+			failed = agoText(now, s.Failure.Time)
+		}
+		client := strings.TrimSpace(s.About.Client.Name + " " + s.About.Client.Version)
+		row := []string{all.ShortName(s), runsText(s), pinnedText(s), orDash(client), used, failed, sizeText(s.Bytes())}
+		for i := range row {
+			row[i] = terminal.Printable(row[i])
+		}
+		rows = append(rows, row)
+	}
+	return columns(rows, map[int]int{1: runsWidth, 3: otherWidth, 2: otherWidth, 0: nameWidth}, []int{1, 3, 2, 0})
+}
+
+// columns aligns rows. If a line is too long, columns shrink in an order, to no less than their
+// least width.
+func columns(rows [][]string, least map[int]int, order []int) string {
+	widths := make([]int, len(rows[0]))
+	total := -2
+	for i := range widths {
+		for _, r := range rows {
+			widths[i] = max(widths[i], utf8.RuneCountInString(r[i]))
+		}
+		total += widths[i] + 2
+	}
+	for _, i := range order {
+		if less := min(total-tableWidth, widths[i]-least[i]); less > 0 {
+			widths[i] -= less
+			total -= less
+		}
+	}
+	var b strings.Builder
+	for _, r := range rows {
+		line := ""
+		for i, cell := range r {
+			cell = shorten(cell, widths[i])
+			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
+			if i == len(r)-1 { // sizes
+				cell, pad = pad+cell, ""
+			}
+			line += cell + pad + "  "
+		}
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	return b.String()
+}
+
+// shorten cuts the end of a text that is wider than a column, or first the scope of a package.
+func shorten(text string, width int) string {
+	if utf8.RuneCountInString(text) > width && strings.HasPrefix(text, "@") {
+		_, text, _ = strings.Cut(text, "/")
+	}
+	if runes := []rune(text); len(runes) > width {
+		return string(runes[:width-1]) + "…"
+	}
+	return text
+}
+
+// runsText returns what runs: the package, or the command.
+func runsText(s *kept.Server) string {
+	name := ""
+	switch {
+	case len(s.Pins) > 0:
+		name = s.Pins[0].Name
+	case s.About.Package != nil:
+		name = s.About.Package.Name
+	case len(s.About.Command) > 0:
+		return cmdline.ShellWords(s.About.Command)
+	}
+	return orDash(name)
+}
+
+// pinnedText returns the pinned version of a server.
+func pinnedText(s *kept.Server) string {
+	switch {
+	case len(s.Pins) > 0:
+		return s.Pins[0].Version
+	case s.About.Package != nil:
+		return "no"
+	}
+	return "-"
+}
+
+func orDash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}
+
+// keptList is the output of list --format json.
+type keptList struct {
+	Servers   []keptServer   `json:"servers"`
+	Unpinned  []keptPackage  `json:"unpinned"`
+	Leftovers []keptLeftover `json:"leftovers"`
+	Bytes     int64          `json:"bytes"`
+}
+
+type keptServer struct {
+	Name         string         `json:"name"`
+	Command      []string       `json:"command,omitempty"`
+	Client       *keptClient    `json:"client,omitempty"`
+	Package      *serverPackage `json:"package,omitempty"`
+	Running      bool           `json:"running"`
+	LastUsed     time.Time      `json:"last_used"`
+	LastFailure  *keptFailure   `json:"last_failure,omitempty"`
+	Bytes        int64          `json:"bytes"`
+	HomeBytes    int64          `json:"home_bytes"`
+	PackageBytes int64          `json:"package_bytes"`
+	RecordBytes  int64          `json:"record_bytes"`
+	Homes        []keptHome     `json:"homes,omitempty"`
+}
+
+type keptClient struct {
+	Name    string `json:"name"`
+	Version string `json:"version,omitempty"`
+}
+
+type serverPackage struct {
+	Ecosystem string `json:"ecosystem"`
+	Name      string `json:"name"`
+	Version   string `json:"version"`
+	Spec      string `json:"spec"`
+	Pinned    bool   `json:"pinned"`
+}
+
+type keptFailure struct {
+	Time time.Time `json:"time"`
+	What string    `json:"what"`
+}
+
+type keptHome struct {
+	Path  string `json:"path"`
+	Files int    `json:"files"`
+	Bytes int64  `json:"bytes"`
+}
+
+type keptPackage struct {
+	Ecosystem string `json:"ecosystem"`
+	Name      string `json:"name"`
+	Version   string `json:"version"`
+	Bytes     int64  `json:"bytes"`
+	Path      string `json:"path"`
+}
+
+type keptLeftover struct {
+	Path     string    `json:"path"`
+	Bytes    int64     `json:"bytes"`
+	LastUsed time.Time `json:"last_used"`
+	Busy     bool      `json:"busy"`
+}
+
+func listOf(all *kept.All) keptList {
+	out := keptList{Servers: []keptServer{}, Unpinned: packagesOf(all.Unpinned), Leftovers: leftoversOf(all.Leftovers)}
+	for _, s := range all.Servers {
+		out.Servers = append(out.Servers, serverOf(s))
+		out.Bytes += s.HomeBytes() + s.Records
+	}
+	for _, t := range all.Trees() {
+		out.Bytes += t.Bytes
+	}
+	for _, l := range all.Leftovers {
+		out.Bytes += l.Bytes
+	}
+	return out
+}
+
+func serverOf(s *kept.Server) keptServer {
+	out := keptServer{
+		Name: s.Name, Command: s.About.Command, Running: s.Running, LastUsed: s.Used,
+		Bytes: s.Bytes(), HomeBytes: s.HomeBytes(), PackageBytes: s.PackageBytes(), RecordBytes: s.Records,
+	}
+	if cl := s.About.Client; cl.Name != "" {
+		out.Client = &keptClient{cl.Name, cl.Version}
+	}
+	if p := s.About.Package; p != nil {
+		out.Package = &serverPackage{p.Ecosystem, p.Name, p.Version, p.Spec, false}
+	}
+	if len(s.Pins) > 0 {
+		e := s.Pins[0]
+		out.Package = &serverPackage{string(e.Ecosystem), e.Name, e.Version, e.Spec, true}
+	}
+	if f := s.Failure; f != nil {
+		out.LastFailure = &keptFailure{f.Time, f.What}
+	}
+	for _, h := range s.Homes {
+		out.Homes = append(out.Homes, keptHome{h.Path, h.Files, h.Bytes})
+	}
+	return out
+}
+
+func packagesOf(trees []store.Info) []keptPackage {
+	out := []keptPackage{}
+	for _, t := range trees {
+		out = append(out, keptPackage{t.ID.Ecosystem, t.ID.Name, t.ID.Version, t.Bytes, t.Path()})
+	}
+	return out
+}
+
+func leftoversOf(all []kept.Leftover) []keptLeftover {
+	out := []keptLeftover{}
+	for _, l := range all {
+		out = append(out, keptLeftover{l.Path, l.Bytes, l.Used, l.Busy})
+	}
+	return out
+}

@@ -1,0 +1,71 @@
+package commands
+
+import (
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/kept"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
+	"github.com/mcp-jail/mcp-jail/packages/lockfile"
+)
+
+func TestSizeText(t *testing.T) {
+	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1 kB", 999_499: "999 kB", 999_500: "1.0 MB", 9_949_999: "9.9 MB", 9_950_000: "10 MB", 17_424_704: "17 MB", 999_499_999: "999 MB", 999_500_000: "1.0 GB", 123_400_000_000: "123.4 GB"} {
+		if got := sizeText(n); got != want {
+			t.Errorf("%d: %s, want %s", n, got, want)
+		}
+	}
+}
+
+func TestAgoText(t *testing.T) {
+	now := time.Now()
+	for d, want := range map[time.Duration]string{
+		-time.Hour: "just now", 59 * time.Second: "just now", time.Minute: "1 minute ago", 59 * time.Minute: "59 minutes ago", time.Hour: "1 hour ago", 23 * time.Hour: "23 hours ago",
+		day: "1 day ago", 3 * day: "3 days ago", 13 * day: "13 days ago", 14 * day: "2 weeks ago", 59 * day: "8 weeks ago", 60 * day: "2 months ago", 364 * day: "12 months ago", 365 * day: "1 year ago", 800 * day: "2 years ago",
+	} {
+		if got := agoText(now, now.Add(-d)); got != want {
+			t.Errorf("%s: %s, want %s", d, got, want)
+		}
+	}
+}
+
+func TestAgeFlag(t *testing.T) {
+	for text, want := range map[string]time.Duration{"30d": 30 * day, "12h": 12 * time.Hour, "8w": 56 * day, "0d": 0, "30": 0, "": 0, "d": 0, "-3d": 0, "1.5d": 0, "99999d": 0, "30 d": 0, "3m": 0} {
+		var got time.Duration
+		err := ageFlag{&got}.Set(text)
+		if got != want || (err == nil) != (want > 0) {
+			t.Errorf("%q: %s, %v, want %s", text, got, err, want)
+		}
+	}
+}
+
+// TestServerTable tests that the table fits a terminal, whatever servers are called, and that
+// nothing of a client's or server's reaches the terminal as it is.
+func TestServerTable(t *testing.T) {
+	now := time.Now()
+	all := &kept.All{Servers: []*kept.Server{
+		{Name: "plain", Used: now.Add(-3 * day)},
+		{
+			Name: "server-" + strings.Repeat("very-long-", 9) + "0123456789abcdef", Used: now.Add(-13 * day), Running: true, Failure: &kept.Failure{Time: now.Add(-50 * time.Minute)},
+			About: records.About{Command: []string{"npx"}, Client: records.Client{Name: "\x1b[31mclient-of-a-long-name", Version: "2026.11.22-beta+ümläut"}},
+			Pins:  []*lockfile.Entry{{Name: "@modelcontextprotocol/server-sequential-thinking", Version: "2026.11.22-alpha.1234"}},
+		},
+		{Name: "script", Used: now, About: records.About{Command: []string{"sh", "-c", "echo\n" + strings.Repeat("x ", 100)}}, Records: 1234},
+	}}
+	got := serverTable(all, now)
+	for line := range strings.Lines(got) {
+		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > tableWidth {
+			t.Errorf("a line has %d characters: %s", n, line)
+		}
+	}
+	if strings.Count(got, "\n") != 4 || strings.Contains(got, "\x1b") {
+		t.Errorf("%s", got)
+	}
+	for _, want := range []string{"NAME ", " SIZE\n", "plain ", " 3 days ago ", " running ", " 50 minutes ago ", " 1 kB\n", " server-sequenti… "} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+}

@@ -1,0 +1,238 @@
+package commands
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/kept"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+type rmCmd struct {
+	servers []string
+	unused  time.Duration
+	yes     bool
+	format  string
+}
+
+func (x *front) rm() *cobra.Command {
+	r := &rmCmd{}
+	cmd := x.command("rm [flags] [NAME...]", "Remove what is kept of a server: its data, its records, its pin, its package.", anyNumber, false, func(args []string) error {
+		r.servers = args
+		return r.Run(x.console)
+	})
+	cmd.Long = `NAME is a server as mcp-jail list shows it: its name, the beginning of its name,
+or its package. rm shows what it is about to remove, with sizes, and asks.
+
+    the private HOME   what the server has written for itself: its own data, which
+                       nothing brings back
+    the records        of its sessions, which mcp-jail why shows
+    the pin            its section of mcp-jail.lock, if no other server uses it
+    the package        its files, if no other pin names them
+
+The configuration stays as it is. A server that runs is not removed.
+
+--unused removes the servers that no client has started for so long. It also
+removes packages that no pin names, such as those before an update, and what
+interrupted installations have left.
+
+With --format json, rm does not ask. Without --yes it only tells what it would
+remove: an object with servers and leftovers as in mcp-jail list, and
+
+    pins       in mcp-jail.lock: ecosystem, name, version, spec
+    packages   their files: ecosystem, name, version, bytes, path
+    stays      sentences about what is not removed, and why
+    bytes      of all that is or would be removed
+    removed    whether it was removed`
+	cmd.Example = `    mcp-jail rm server-memory
+    mcp-jail rm --unused 30d
+    mcp-jail rm --unused 30d --format json`
+	f := cmd.Flags()
+	f.Var(ageFlag{&r.unused}, "unused", "Remove what was not used for so long, in hours, days or weeks: 12h, 30d, 8w.")
+	f.BoolVar(&r.yes, "yes", false, "Remove without asking, for scripts.")
+	addFlags(cmd, formatFlag(&r.format))
+	cmd.ValidArgsFunction = proposeKept
+	return cmd
+}
+
+// Run shows what is to be removed, asks, and removes it.
+func (r *rmCmd) Run(c terminal.Console) error {
+	switch {
+	case r.unused == 0 && len(r.servers) == 0:
+		return target.UsageErrorf("name a server, or what was not used for long\n  mcp-jail rm NAME\n  mcp-jail rm --unused 30d\n  mcp-jail list  shows all servers")
+	case r.unused > 0 && len(r.servers) > 0:
+		return target.UsageErrorf("--unused chooses the servers itself; leave %s out", r.servers[0])
+	}
+	host, err := hostfs.LocalHost()
+	if err != nil {
+		return err
+	}
+	all, err := kept.Look(host)
+	if err != nil {
+		return err
+	}
+	removal, err := r.removal(all)
+	if err != nil {
+		return err
+	}
+	if r.format == "json" {
+		return r.runJSON(c, removal)
+	}
+	if removal.Empty() {
+		for _, text := range removal.Stays {
+			c.Printf("%s\n", terminal.Printable(text))
+		}
+		c.Printf("nothing to remove\n")
+		return nil
+	}
+	showRemoval(c, host, removal)
+	if !r.yes {
+		question := "Remove this, " + sizeText(removal.Bytes()) + "?"
+		if files, bytes := removal.Data(); files > 0 {
+			question += fmt.Sprintf(" Nothing brings the servers' own data back (%s, %s).", plural(files, "file"), sizeText(bytes))
+		}
+		if err := confirm(context.Background(), c, question); err != nil {
+			return err
+		}
+	}
+	if err := removal.Do(); err != nil {
+		return err
+	}
+	c.Printf("removed: %s\n", sizeText(removal.Bytes()))
+	return nil
+}
+
+// removal returns what the command line names.
+func (r *rmCmd) removal(all *kept.All) (*kept.Removal, error) {
+	if r.unused > 0 {
+		return all.Unused(r.unused)
+	}
+	var servers []*kept.Server
+	for _, name := range r.servers {
+		s, err := all.Find(name)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(servers, s) {
+			servers = append(servers, s)
+		}
+	}
+	return all.Removal(servers)
+}
+
+// showRemoval prints what is to be removed.
+func showRemoval(c terminal.Console, host hostfs.Host, removal *kept.Removal) {
+	line := func(size int64, format string, args ...any) {
+		c.Printf("  %8s  %s\n", sizeText(size), terminal.Printable(fmt.Sprintf(format, args...)))
+	}
+	for _, s := range removal.Servers {
+		c.Printf("%s, used %s\n", c.Paint(terminal.Bold, terminal.Printable(s.Name)), agoText(time.Now(), s.Used))
+		if len(s.About.Command) > 0 {
+			c.Printf("  %8s  %s\n", "", shorten(terminal.Printable(cmdline.ShellWords(s.About.Command)), 80))
+		}
+		for _, h := range s.Homes {
+			c.Printf("  %8s  %s, %s: %s\n", sizeText(h.Bytes), c.Paint(terminal.Yellow, "its own data"), plural(h.Files, "file"), terminal.Printable(tilde(host, h.Path)))
+		}
+		if s.Records > 0 {
+			line(s.Records, "records of its sessions")
+		}
+	}
+	for _, e := range removal.Pins {
+		c.Printf("  %8s  %s\n", "", terminal.Printable(fmt.Sprintf("the pin of %s %s in %s", e.Spec, e.Version, tilde(host, target.LockFile(host)))))
+	}
+	for _, t := range removal.Trees {
+		line(t.Bytes, "the package %s: %s", t.ID, tilde(host, t.Path()))
+	}
+	for _, l := range removal.Leftovers {
+		line(l.Bytes, "left by interrupted work: %s", tilde(host, l.Path))
+	}
+	for _, text := range removal.Stays {
+		c.Printf("%s\n", terminal.Printable(text))
+	}
+}
+
+// tilde writes ~ for the user's home directory.
+func tilde(host hostfs.Host, path string) string {
+	if policy.Within(path, host.Home) && path != host.Home {
+		return filepath.Join("~", strings.TrimPrefix(path, filepath.Clean(host.Home)))
+	}
+	return path
+}
+
+// removalList is the output of rm --format json.
+type removalList struct {
+	Servers   []keptServer    `json:"servers"`
+	Pins      []serverPackage `json:"pins"`
+	Packages  []keptPackage   `json:"packages"`
+	Leftovers []keptLeftover  `json:"leftovers"`
+	Stays     []string        `json:"stays,omitempty"`
+	Bytes     int64           `json:"bytes"`
+	Removed   bool            `json:"removed"`
+}
+
+func (r *rmCmd) runJSON(c terminal.Console, removal *kept.Removal) error {
+	out := removalList{
+		Servers: []keptServer{}, Pins: []serverPackage{}, Packages: packagesOf(removal.Trees), Leftovers: leftoversOf(removal.Leftovers),
+		Stays: removal.Stays, Bytes: removal.Bytes(),
+	}
+	for _, s := range removal.Servers {
+		out.Servers = append(out.Servers, serverOf(s))
+	}
+	for _, e := range removal.Pins {
+		out.Pins = append(out.Pins, serverPackage{string(e.Ecosystem), e.Name, e.Version, e.Spec, true})
+	}
+	if r.yes && !removal.Empty() {
+		if err := removal.Do(); err != nil {
+			return err
+		}
+		out.Removed = true
+	}
+	b, _ := json.MarshalIndent(out, "", "  ")
+	c.Printf("%s\n", diagnostics.EscapeJSON(b))
+	return nil
+}
+
+// ageFlag is a flag whose value is an age, in hours, days or weeks.
+type ageFlag struct{ value *time.Duration }
+
+func (f ageFlag) String() string { return "" }
+
+func (f ageFlag) Type() string { return "30d" }
+
+func (f ageFlag) Set(text string) error {
+	units := map[byte]time.Duration{'h': time.Hour, 'd': day, 'w': 7 * day}
+	bad := fmt.Errorf("invalid argument %q for flag --unused; write an age in hours, days or weeks, like 12h, 30d or 8w", text)
+	if text == "" {
+		return bad
+	}
+	n, err := strconv.ParseUint(text[:len(text)-1], 10, 16)
+	unit := units[text[len(text)-1]]
+	if err != nil || n == 0 || unit == 0 {
+		return bad
+	}
+	*f.value = time.Duration(n) * unit
+	return nil
+}
+
+// proposeKept proposes the servers of which something is kept.
+func proposeKept(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	host, err := hostfs.LocalHost()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	names := kept.Completions(host)
+	return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(args, name) }), cobra.ShellCompDirectiveNoFileComp
+}

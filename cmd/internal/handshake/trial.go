@@ -1,0 +1,138 @@
+// Package handshake is mcp-jail as a client: it starts a server in its jail, asks what it is and
+// which tools it has, and ends it. Every handshake that mcp-jail makes as a client is made here:
+// those of check --probe and of install.
+//
+//	a, err := handshake.Trial{Target: t, Name: "mcp-jail check", Timeout: time.Minute}.Run(ctx)
+//	p, err := a.Pin()
+//
+// [Trial.Run] is a client of a normal session, so a server that fails gets the same diagnosis as
+// under run. [Ask] needs only the two ends of a connection. The client is that of
+// mark3labs/mcp-go. It declares no capabilities, so what it is told is what a session pins for
+// such a client.
+//
+// # Limits
+//
+//   - The handshake is initialize of the protocol 2025-06-18, which every server understands.
+//   - A server may say 64 MiB, and its list of tools may have 100 pages.
+//   - A trial keeps no record for mcp-jail why, and compares nothing with pinned tools.
+package handshake
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/lifecycle"
+)
+
+// Trial is one start of a server. All fields but Slow are required.
+type Trial struct {
+	Target  *target.Target // resolved
+	Umask   *int           // of the user, if this process has another: see terminal.Console
+	Name    string         // of the command that asks
+	Timeout time.Duration  // for all of it
+	Slow    func()         // called, in another goroutine, if the server takes longer than a second; may be nil
+}
+
+// Failure reports that a server did not list its tools.
+type Failure struct {
+	Err       error
+	Diagnosis *diagnostics.Diagnosis // of the session; nil if it has none
+}
+
+func (e *Failure) Error() string { return e.Err.Error() }
+
+func (e *Failure) Unwrap() error { return e.Err }
+
+// Run starts the server, asks it, and waits until it has ended. If the server does not list its
+// tools, the error is a *Failure.
+func (t Trial) Run(ctx context.Context) (*Answer, error) {
+	clientIn, sessionOut, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer clientIn.Close()
+	sessionIn, clientOut, err := os.Pipe()
+	if err != nil {
+		sessionOut.Close()
+		return nil, err
+	}
+	defer clientOut.Close()
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		return nil, errors.Join(err, sessionIn.Close(), sessionOut.Close())
+	}
+	defer null.Close()
+
+	timed, cancel := context.WithTimeout(ctx, t.Timeout)
+	defer cancel()
+	s := t.Target.Session(terminal.Console{In: sessionIn, Out: sessionOut, Err: null}, confine.Launcher{Umask: t.Umask})
+	var record diagnostics.Record
+	s.Sink = func(r diagnostics.Record) { record = r }
+	s.Linger = time.Second
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer sessionOut.Close()
+		defer sessionIn.Close()
+		if !t.Target.Policy.Stateful {
+			lifecycle.RunStateless(timed, s, uncached(t.Target))
+			return
+		}
+		lifecycle.RunStateful(timed, s)
+	}()
+	if t.Slow != nil {
+		slow := time.AfterFunc(time.Second, t.Slow)
+		defer slow.Stop()
+	}
+	answer, err := Ask(timed, t.Name, clientIn, clientOut)
+	go io.Copy(io.Discard, clientIn)
+	<-ended
+	if err != nil {
+		return nil, t.failure(ctx, timed, err, record)
+	}
+	return answer, nil
+}
+
+// failure returns what a session says about an error of its client.
+func (t Trial) failure(ctx, timed context.Context, err error, record diagnostics.Record) error {
+	f := &Failure{Err: err}
+	switch {
+	case ctx.Err() != nil:
+		f.Err = fmt.Errorf("it was ended before it had listed its tools: %w", ctx.Err())
+		return f
+	case timed.Err() != nil:
+		f.Err = fmt.Errorf("the server did not list its tools within %v s", t.Timeout.Seconds())
+	}
+	if n := len(record.Diagnoses); n > 0 {
+		// Take the diagnosis from the record: a server could forge an error response.
+		f.Diagnosis = &record.Diagnoses[n-1]
+		lines := append([]string{strings.TrimPrefix(f.Diagnosis.Message(), "mcp-jail: ")}, f.Diagnosis.Grant...)
+		f.Err = errors.New(strings.Join(lines, "\n"))
+	}
+	if !t.Target.Policy.Stateful {
+		f.Err = fmt.Errorf("%w\n%s", f.Err, defaultPolicyHint)
+	}
+	return f
+}
+
+// defaultPolicyHint says how to mend a stateless server that does not list its tools.
+const defaultPolicyHint = "With stateful = false the process that lists the tools has the default policy, and no table changes that. " +
+	"If listing needs more access, make the server stateful and declare its access for the whole server. " +
+	"Variables and limits can be granted to every process."
+
+// uncached returns the options of a stateless session that asks the server itself: without the
+// cached tool list of an earlier session and without warm processes.
+func uncached(t *target.Target) lifecycle.Stateless {
+	o := t.StatelessOptions()
+	o.Catalog, o.Warm, o.Declared = nil, nil, nil
+	return o
+}

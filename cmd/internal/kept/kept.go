@@ -1,0 +1,260 @@
+// Package kept tells what mcp-jail keeps of the servers of one user, and removes it.
+//
+//	all, err := kept.Look(host)
+//	servers, err := all.Find("server-memory")
+//	removal, err := all.Removal(servers)
+//	... // show it, and ask
+//	result, err := removal.Do()
+//
+// Of a server, mcp-jail keeps these things:
+//
+//	STATE/servers/NAME/home, home-…       its private HOMEs: the server's own data
+//	STATE/servers/NAME/last.json, …       the records of its sessions
+//	CONFIG/mcp-jail.lock                  the pin of its package
+//	DATA/packages/…                       the files of its package
+//
+// A [Server] joins them. One that was installed and never started has no directory, and one
+// that is no package has no pin.
+//
+// # Removal
+//
+// A [Removal] is a list that can be shown before anything happens. [Removal.Do] first takes
+// the directories of the servers from all sessions, and refuses a server that runs. It then
+// removes the pins, then the files of packages, then the directories. Each directory is moved
+// to STATE/removed in one step before it is deleted. So a crash leaves a server with all of
+// its data, or without any.
+//
+// # Limits
+//
+//   - A pin that another server uses stays, and so do the files of a package that a remaining
+//     pin names.
+//   - Which servers use a pin is known from their sessions and from the configuration that
+//     applies in the working directory. Configurations of other projects are not read.
+//   - Sizes are the sums of the sizes of files. Files of a package that several servers use count
+//     for each of them.
+package kept
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/packages/lockfile"
+	"github.com/mcp-jail/mcp-jail/packages/store"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// All is what mcp-jail keeps of one user.
+type All struct {
+	Servers   []*Server    // the latest used first
+	Unpinned  []store.Info // trees that no pin names
+	Leftovers []Leftover   // of interrupted installations and removals
+	ConfigErr error        // of the configuration: which servers use a pin is not known for sure
+
+	host hostfs.Host
+	lock *lockfile.File
+	uses map[lockfile.Key][]string // the servers of each pin
+}
+
+// Server is what is kept of one server.
+type Server struct {
+	Name    string
+	About   records.About
+	Pins    []*lockfile.Entry
+	Trees   []store.Info // those that Pins name
+	Running bool
+	Used    time.Time // the latest start or end of a session; the date of the pin if there was none
+	Failure *Failure
+	Homes   []Home // private HOMEs that have files
+	Records int64  // bytes of the records
+
+	dir string // "" if there was no session
+}
+
+// Failure is the last known failure of a server.
+type Failure struct {
+	Time time.Time // the start of the session
+	What string    // the first line of the diagnosis
+}
+
+// Home is a private HOME: the server's own data.
+type Home struct {
+	Path  string
+	Files int
+	Bytes int64
+}
+
+// Leftover is a directory that nothing needs any longer, or that an installation works in.
+type Leftover = store.Leftover
+
+// Look returns what is kept. The error is about the lock file or the state directory, in which
+// case nothing can be said for sure.
+func Look(host hostfs.Host) (*All, error) {
+	lock, err := lockfile.Load(target.LockFile(host))
+	if err != nil {
+		return nil, err
+	}
+	all := &All{host: host, lock: lock, uses: map[lockfile.Key][]string{}}
+	names, err := Names(host)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		all.Servers = append(all.Servers, readServer(host, name))
+	}
+	all.joinPins()
+	all.joinTrees()
+	all.Leftovers = target.PackageStore(host).Leftovers()
+	if info, err := os.Lstat(removedDir(host)); err == nil {
+		_, size := measure(removedDir(host))
+		all.Leftovers = append(all.Leftovers, Leftover{Path: removedDir(host), Bytes: size, Used: info.ModTime()})
+	}
+	slices.SortStableFunc(all.Servers, func(a, b *Server) int { return cmp.Or(b.Used.Compare(a.Used), cmp.Compare(a.Name, b.Name)) })
+	return all, nil
+}
+
+// Names returns the names of the servers that had a session.
+func Names(host hostfs.Host) (names []string, err error) {
+	entries, err := os.ReadDir(ServersDir(host))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), ".") {
+			names = append(names, e.Name())
+		}
+	}
+	return names, err
+}
+
+// Completions returns the names of all servers, for a shell. Unlike Look it measures nothing.
+func Completions(host hostfs.Host) []string {
+	names, _ := Names(host)
+	lock, err := lockfile.Load(target.LockFile(host))
+	if err != nil {
+		return names
+	}
+	all := &All{host: host, lock: lock, uses: map[lockfile.Key][]string{}}
+	for _, name := range names {
+		all.Servers = append(all.Servers, &Server{Name: name, About: records.ReadAbout(host, name), dir: "-"})
+	}
+	all.joinPins()
+	names = nil
+	for _, s := range all.Servers {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+// ServersDir returns the directory that has one of each server.
+func ServersDir(host hostfs.Host) string { return filepath.Dir(filepath.Dir(records.File(host, "x"))) }
+
+// removedDir is where the directories of servers are deleted.
+func removedDir(host hostfs.Host) string { return filepath.Join(host.StateDir, "removed") }
+
+// readServer returns what the directory of a server has.
+func readServer(host hostfs.Host, name string) *Server {
+	file := records.File(host, name)
+	s := &Server{Name: name, About: records.ReadAbout(host, name), dir: filepath.Dir(file), Running: records.Running(host, name)}
+	entries, _ := os.ReadDir(s.dir)
+	for _, e := range entries {
+		at := filepath.Join(s.dir, e.Name())
+		files, size := measure(at)
+		switch {
+		case e.Name() != "home" && !strings.HasPrefix(e.Name(), "home-"):
+			s.Records += size
+		case files > 0:
+			s.Homes = append(s.Homes, Home{at, files, size})
+		}
+	}
+	s.readTimes(host, file)
+	return s
+}
+
+// readTimes finds the last use and the last failure of a server.
+func (s *Server) readTimes(host hostfs.Host, file string) {
+	for _, at := range append([]string{file}, homesOf(s.Homes)...) {
+		if st, err := os.Stat(at); err == nil && st.ModTime().After(s.Used) {
+			s.Used = st.ModTime()
+		}
+	}
+	if m, ok := records.MarkerBeside(file).Read(); ok && m.LastActivity().After(s.Used) {
+		s.Used = m.LastActivity()
+	}
+	if s.Used.IsZero() { // nothing but an empty HOME
+		if st, err := os.Lstat(s.dir); err == nil {
+			s.Used = st.ModTime()
+		}
+	}
+	if records.CheckPrivate(host, s.Name) != nil {
+		return
+	}
+	for _, f := range []string{file, records.FailedFile(file)} {
+		if r, ok := records.Read(f); ok && len(r.Diagnoses) > 0 {
+			what, _, _ := strings.Cut(r.Diagnoses[len(r.Diagnoses)-1].What, "\n")
+			s.Failure = &Failure{r.Time, what}
+			return
+		}
+	}
+}
+
+// Trees returns the trees of all packages, each once.
+func (a *All) Trees() (trees []store.Info) {
+	for _, s := range a.Servers {
+		for _, t := range s.Trees {
+			if !slices.ContainsFunc(trees, func(o store.Info) bool { return o.ID == t.ID }) {
+				trees = append(trees, t)
+			}
+		}
+	}
+	return append(trees, a.Unpinned...)
+}
+
+func homesOf(homes []Home) (paths []string) {
+	for _, h := range homes {
+		paths = append(paths, h.Path)
+	}
+	return paths
+}
+
+// measure returns the number of files below a path, and their bytes, as far as they can be read.
+// It follows no link.
+func measure(path string) (files int, size int64) {
+	filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return nil
+		}
+		files++
+		if info, err := d.Info(); err == nil && info.Mode().IsRegular() {
+			size += info.Size()
+		}
+		return nil
+	})
+	return files, size
+}
+
+// HomeBytes returns the bytes of the server's own data.
+func (s *Server) HomeBytes() (n int64) {
+	for _, h := range s.Homes {
+		n += h.Bytes
+	}
+	return n
+}
+
+// PackageBytes returns the bytes of the server's packages.
+func (s *Server) PackageBytes() (n int64) {
+	for _, t := range s.Trees {
+		n += t.Bytes
+	}
+	return n
+}
+
+// Bytes returns the bytes of all that is kept of the server.
+func (s *Server) Bytes() int64 { return s.HomeBytes() + s.PackageBytes() + s.Records }

@@ -1,0 +1,119 @@
+package kept
+
+import (
+	"slices"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/packages/installed"
+	"github.com/mcp-jail/mcp-jail/packages/launcher"
+	"github.com/mcp-jail/mcp-jail/packages/lockfile"
+	"github.com/mcp-jail/mcp-jail/packages/store"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+)
+
+// joinPins gives each pin to the servers that use it. A pin without one makes a server, whose
+// name is that under which it would run.
+func (a *All) joinPins() {
+	for _, s := range a.Servers {
+		if p := s.About.Package; p != nil {
+			a.use(lockfile.Key{Ecosystem: lockfile.Ecosystem(p.Ecosystem), Spec: p.Spec}, s.Name)
+		} else if key, ok := keyOf(s.About.Command, a.host.Dir); ok {
+			a.use(key, s.Name)
+		}
+	}
+	cfg, err := config.Load(config.LoadOptions{})
+	if a.ConfigErr = err; err == nil {
+		for _, name := range cfg.ServerNames() {
+			p, err := cfg.Policy(name, "")
+			if err != nil {
+				a.ConfigErr = err
+				continue
+			}
+			if key, ok := keyOf(append([]string{p.Command}, p.Arguments...), a.host.Dir); ok {
+				a.use(key, name)
+			}
+		}
+	}
+	for _, e := range a.lock.Entries() {
+		name := nameOf(e, a.host.Dir)
+		if s := a.server(name); len(a.uses[e.Key]) == 0 || s != nil && s.dir != "" && s.About.Command == nil {
+			a.use(e.Key, name)
+		}
+		for _, name := range a.uses[e.Key] {
+			s := a.server(name)
+			if s == nil {
+				s = &Server{Name: name}
+				a.Servers = append(a.Servers, s)
+			}
+			s.Pins = append(s.Pins, e)
+			if s.dir == "" && e.Pinned.After(s.Used) {
+				s.Used = e.Pinned
+			}
+		}
+	}
+}
+
+func (a *All) use(key lockfile.Key, server string) {
+	if !slices.Contains(a.uses[key], server) {
+		a.uses[key] = append(a.uses[key], server)
+	}
+}
+
+func (a *All) server(name string) *Server {
+	for _, s := range a.Servers {
+		if s.Name == name {
+			return s
+		}
+	}
+	return nil
+}
+
+// keyOf returns the key of a launcher's line.
+func keyOf(argv []string, dir string) (key lockfile.Key, ok bool) {
+	if len(argv) == 0 {
+		return key, false
+	}
+	line, err := launcher.Parse(argv)
+	if err != nil {
+		return key, false
+	}
+	return installed.Key(&line, dir), true
+}
+
+// nameOf returns the name of a server that was started with nothing but the package of an entry.
+func nameOf(e *lockfile.Entry, dir string) string {
+	argv := []string{"npx", "-y", e.Spec}
+	if e.Ecosystem == lockfile.PyPI {
+		argv = []string{"uvx", e.Spec}
+	}
+	if key, ok := keyOf(argv, dir); ok && key == e.Key {
+		return config.DefaultName(argv, dir)
+	}
+	return config.PackageName(e.Name)
+}
+
+// joinTrees finds the trees that pins name.
+func (a *All) joinTrees() {
+	packages := target.PackageStore(a.host)
+	trees, _ := packages.Trees() // without those whose seals are damaged
+	for _, s := range a.Servers {
+		for _, e := range s.Pins {
+			tree, ok := packages.Lookup(installed.ID(e))
+			if !ok || slices.ContainsFunc(s.Trees, func(t store.Info) bool { return t.ID == tree.ID }) {
+				continue
+			}
+			if i := slices.IndexFunc(trees, func(t store.Info) bool { return t.ID == tree.ID }); i >= 0 {
+				tree = trees[i]
+			}
+			s.Trees = append(s.Trees, tree)
+		}
+	}
+	for _, t := range trees {
+		if !slices.ContainsFunc(a.lock.Entries(), func(e *lockfile.Entry) bool { return isTreeOf(t, e) }) {
+			a.Unpinned = append(a.Unpinned, t)
+		}
+	}
+}
+
+// isTreeOf reports whether an entry names a tree. Its directory has a part of the digest only.
+func isTreeOf(t store.Info, e *lockfile.Entry) bool { return t.ID == installed.ID(e) }

@@ -1,0 +1,89 @@
+package records
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// About is what runs as a server, and for which client. It is a file of its own beside the
+// record, because it is written early in a session, and only if it differs.
+type About struct {
+	Command []string `json:"command"` // as the user gave it, without values of secret variables
+	Client  Client   `json:"client"`  // of the last session that named one
+	Package *Package `json:"package,omitempty"`
+}
+
+// Client is what a client calls itself.
+type Client struct {
+	Name    string `json:"name,omitempty"`
+	Version string `json:"version,omitempty"`
+}
+
+// Package is the installed package that a session ran.
+type Package struct {
+	Ecosystem string `json:"ecosystem"`
+	Spec      string `json:"spec"` // with the ecosystem, the key in mcp-jail.lock
+	Name      string `json:"name"`
+	Version   string `json:"version"`
+}
+
+// maxClientText bounds the bytes that are kept of what a client says of itself.
+const maxClientText = 200
+
+// AboutFile returns the file beside a record that says what runs.
+func AboutFile(file string) string { return filepath.Join(filepath.Dir(file), "about.json") }
+
+// ReadAbout returns what is known of a server. It is zero if nothing is, or if another user
+// could have written it.
+func ReadAbout(host hostfs.Host, server string) (a About) {
+	if CheckPrivate(host, server) != nil {
+		return About{}
+	}
+	return readAbout(AboutFile(File(host, server)))
+}
+
+func readAbout(file string) (a About) {
+	text, err := os.ReadFile(file)
+	if err != nil || json.Unmarshal(text, &a) != nil {
+		return About{}
+	}
+	return a
+}
+
+// ClientNamed adds what the client calls itself to what is known of the server. It is the
+// ClientNamed of the session.
+func (k *Recorder) ClientNamed(name, version string) {
+	k.aboutMu.Lock()
+	k.client = Client{name[:min(len(name), maxClientText)], version[:min(len(version), maxClientText)]}
+	k.described = false
+	k.aboutMu.Unlock()
+	k.describe()
+}
+
+// describe writes what is known of the server unless the file has it already. Without the file
+// mcp-jail list shows less, and nothing else depends on it.
+func (k *Recorder) describe() {
+	k.aboutMu.Lock()
+	defer k.aboutMu.Unlock()
+	if k.described || k.unsafe != nil || k.About == nil {
+		return
+	}
+	k.described = true
+	file, about := AboutFile(k.file), k.About()
+	if about.Client = k.client; about.Client.Name == "" {
+		about.Client = readAbout(file).Client
+	}
+	text, err := json.MarshalIndent(about, "", "  ")
+	if err != nil {
+		return
+	}
+	text = append(text, '\n')
+	if now, err := os.ReadFile(file); err == nil && bytes.Equal(now, text) {
+		return
+	}
+	replaceFile(file, text, nil)
+}

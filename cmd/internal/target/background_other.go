@@ -1,0 +1,8 @@
+//go:build !unix
+
+package target
+
+import "syscall"
+
+// ownSession does nothing here.
+func ownSession() *syscall.SysProcAttr { return nil }

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"encoding/json"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	fixture "github.com/mcp-jail/mcp-jail/internal/testkit/registry"
+)
+
+// TestKeptPackage tests what list and rm do with a package of npx: after its first session,
+// after an update, and after its removal, when the next session fetches it again.
+func TestKeptPackage(t *testing.T) {
+	t.Parallel()
+	if can, err := hostCan("jail"); err != nil || !can {
+		testkit.Skip(t, "userns", "no jail: %v", err)
+	}
+	if _, err := exec.LookPath("npm"); err != nil {
+		testkit.Skip(t, "npm", "%v", err)
+	}
+	version := func(v string) fixture.Package { return fixture.MCPServer{Version: v}.Package() }
+	site := fixture.Start(t, fixture.Stock{Packages: []fixture.Package{version("1.0.0")}})
+	home := filepath.Join(testkit.ShortDir(t), "home")
+	project := filepath.Join(home, "project")
+	script := filepath.Join(home, "session.jsonl")
+	hello := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"inspector","version":"3.1"}}}` + "\n"
+	if err := os.MkdirAll(project, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(script, []byte(hello), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { makeWritable(home) })
+	run := func(wanted bool, words ...string) string {
+		t.Helper()
+		cmd := exec.Command(words[0], words[1:]...)
+		cmd.Dir, cmd.Env = project, fixture.Environ(site.URL, home)
+		out, err := cmd.CombinedOutput()
+		if (err == nil) != wanted {
+			t.Fatalf("%q: %v\n%s", words, err, out)
+		}
+		return string(out)
+	}
+	session := func() { t.Helper(); run(true, "client", script, "mcp-jail", "run", "--", "npx", "-y", "mcp-fixture") }
+	list := func() (l keptOutput) {
+		t.Helper()
+		if err := json.Unmarshal([]byte(run(true, "mcp-jail", "list", "--format", "json")), &l); err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+
+	session()
+	l := list()
+	if len(l.Servers) != 1 || len(l.Unpinned) != 0 || len(l.Leftovers) != 0 {
+		t.Fatalf("after a session: %+v", l)
+	}
+	s := l.Servers[0]
+	if s.Package.Name != "mcp-fixture" || s.Package.Version != "1.0.0" || s.Package.Spec != "mcp-fixture@latest" || !s.Package.Pinned || s.Client.Name != "inspector" ||
+		strings.Join(s.Command, " ") != "npx -y mcp-fixture" || s.PackageBytes < 1000 || s.Bytes <= s.PackageBytes || l.Bytes != s.Bytes {
+		t.Errorf("after a session: %+v", s)
+	}
+	if text := run(true, "mcp-jail", "list"); !strings.Contains(text, "\nmcp-fixture  mcp-fixture  1.0.0   inspector 3.1  ") {
+		t.Errorf("the table is\n%s", text)
+	}
+
+	newest := "1.0.0"
+	if testkit.All() {
+		newest = "1.1.0"
+		site.Publish(version("1.1.0"))
+		run(true, "mcp-jail", "install", "--update", "--yes", "--", "npx", "-y", "mcp-fixture")
+		if l = list(); len(l.Unpinned) != 1 || l.Unpinned[0].Version != "1.0.0" || l.Servers[0].Package.Version != "1.1.0" {
+			t.Errorf("after an update: %+v", l)
+		}
+		if text := run(true, "mcp-jail", "doctor"); !strings.Contains(text, "\npackages          2 ") {
+			t.Errorf("doctor says %s", text)
+		}
+		if text := run(true, "mcp-jail", "rm", "--unused", "30d", "--yes"); !strings.Contains(text, "the package mcp-fixture@1.0.0: ~/.local/share/mcp-jail/packages/") || strings.Contains(text, "1.1.0") {
+			t.Errorf("rm says %s", text)
+		}
+		if l = list(); len(l.Unpinned) != 0 || len(l.Servers) != 1 {
+			t.Errorf("after the old version: %+v", l)
+		}
+	}
+
+	run(false, "mcp-jail", "rm", "mcp-fixture@"+newest)
+	run(true, "mcp-jail", "rm", "--yes", "mcp-fixture@"+newest)
+	if l = list(); len(l.Servers)+len(l.Unpinned)+len(l.Leftovers) != 0 || l.Bytes != 0 {
+		t.Errorf("after the server: %+v", l)
+	}
+	if text, err := os.ReadFile(filepath.Join(home, ".config/mcp-jail/mcp-jail.lock")); err != nil || strings.Contains(string(text), "mcp-fixture") {
+		t.Errorf("the lock file is %s, %v", text, err)
+	}
+	if testkit.All() {
+		session()
+		if l = list(); len(l.Servers) != 1 || l.Servers[0].Package.Version != "1.1.0" {
+			t.Errorf("installed again: %+v", l)
+		}
+	}
+}
+
+// keptOutput is the part of the output of list --format json that is tested.
+type keptOutput struct {
+	Servers []struct {
+		Name    string
+		Command []string
+		Client  struct{ Name string }
+		Package struct {
+			Name, Version, Spec string
+			Pinned              bool
+		}
+		Bytes        int64
+		PackageBytes int64 `json:"package_bytes"`
+	}
+	Unpinned  []struct{ Version string }
+	Leftovers []struct{ Path string }
+	Bytes     int64
+}
+
+// makeWritable lets the directories of a test be removed.
+func makeWritable(dir string) {
+	filepath.WalkDir(dir, func(name string, d fs.DirEntry, _ error) error {
+		if d != nil && d.IsDir() {
+			os.Chmod(name, 0o700)
+		}
+		return nil
+	})
+}

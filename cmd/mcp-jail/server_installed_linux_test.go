@@ -1,0 +1,162 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	fixture "github.com/mcp-jail/mcp-jail/internal/testkit/registry"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+)
+
+// newShop returns a world whose npm asks a registry of its own.
+func newShop(t *testing.T, stock fixture.Stock) (*world, *fixture.Site) {
+	t.Helper()
+	need(t, "node")
+	w := newWorld(t)
+	t.Cleanup(func() { removeStore(t, w) }) // its directories are read-only
+	site := fixture.Start(t, stock)
+	w.plant(t, w.home, map[string]string{".npmrc": "registry=" + site.URL + "/\nupdate-notifier=false\n"})
+	return w, site
+}
+
+// removeStore removes what is installed. The lock file stays.
+func removeStore(t *testing.T, w *world) {
+	t.Helper()
+	store := filepath.Join(w.home, ".local", "share", "mcp-jail")
+	filepath.WalkDir(store, func(name string, d fs.DirEntry, err error) error {
+		if d != nil && d.IsDir() {
+			os.Chmod(name, 0o700)
+		}
+		return nil
+	})
+	must(t, os.RemoveAll(store))
+}
+
+// TestFirstStartKilled kills first starts at random moments. Nothing is left running, and the
+// next start that is not killed succeeds.
+func TestFirstStartKilled(t *testing.T) {
+	t.Parallel()
+	w, site := newShop(t, fixture.Stock{Packages: []fixture.Package{fixture.MCPServer{Name: "server"}.Package()}})
+	line := []string{"--", "npx", "-y", "server"}
+	begin := time.Now()
+	open(t, w.jail(line...), nil).close()
+	usual := time.Since(begin)
+	rounds, every := 4, 2
+	if testkit.All() {
+		rounds, every = 100, 10
+	}
+	for n := range rounds {
+		removeStore(t, w)
+		if n%2 == 0 {
+			must(t, os.Remove(filepath.Join(w.home, ".config", "mcp-jail", "mcp-jail.lock")))
+		}
+		killed := start(t, w.jail(line...))
+		killed.send(map[string]any{"jsonrpc": "2.0", "method": "notifications/initialized"})
+		time.Sleep(rand.N(usual))
+		must(t, killed.cmd.Process.Kill())
+		<-killed.exited
+		w.noneLeft(t)
+		if n%every == every-1 {
+			s := open(t, w.jail(line...), nil)
+			if r := s.tool("about", nil); r.IsError || !strings.Contains(r.texts(), `"version":"1.0.0"`) {
+				t.Fatalf("after kill %d: %s", n, r.texts())
+			}
+			s.close()
+		}
+		site.Forget()
+	}
+}
+
+// realPackages returns the packages of testdata/npm as they are installed.
+func realPackages(t *testing.T) (all []fixture.Package) {
+	t.Helper()
+	for modules := filepath.Join(os.Getenv("MCPJAIL_SERVERS"), "node_modules"); ; modules = filepath.Join(modules, "*", "node_modules") {
+		plain, err := filepath.Glob(filepath.Join(modules, "*", "package.json"))
+		must(t, err)
+		scoped, err := filepath.Glob(filepath.Join(modules, "@*", "*", "package.json"))
+		must(t, err)
+		if plain == nil && scoped == nil {
+			return all
+		}
+		for _, file := range append(plain, scoped...) {
+			p, err := fixture.FromDir(filepath.Dir(file))
+			must(t, err)
+			all = append(all, p)
+		}
+	}
+}
+
+// TestMemoryInstalled follows the graph of the memory server. npx kept it inside of the
+// package: from there, and from a private HOME with an older name, it comes along, and it
+// outlives updates. A second old HOME is left as it is.
+func TestMemoryInstalled(t *testing.T) {
+	need(t, "npm")
+	t.Parallel()
+	w, site := newShop(t, fixture.Stock{Packages: realPackages(t)})
+	const kept = "/home/.npm/_npx/0123456789abcdef/node_modules/" + memory + "/dist/"
+	argv, other := []string{"npx", "-y", memory}, []string{"npx", memory}
+	servers := filepath.Join(w.home, ".local", "state", "mcp-jail", "servers")
+	former, second := filepath.Join(servers, config.FormerName(argv, w.work)), filepath.Join(servers, config.FormerName(other, w.work))
+	graph := func(name string) string {
+		return `{"type":"entity","name":"` + name + `","entityType":"thing","observations":["it is old"]}`
+	}
+	w.plant(t, former, map[string]string{kept + "memory.json": graph("first")})
+	w.plant(t, second, map[string]string{kept + "memory.json": graph("second")})
+	must(t, errors.Join(os.Chmod(former, 0o700), os.Chmod(second, 0o700)))
+
+	holds := func(argv []string, names ...string) (stderr string) {
+		t.Helper()
+		s := open(t, w.jail(append([]string{"--"}, argv...)...), nil)
+		r := s.tool("read_graph", map[string]any{})
+		for _, name := range names {
+			if r.IsError || !strings.Contains(r.texts(), `"`+name+`"`) {
+				t.Errorf("%q is not in the graph: %s", name, r.texts())
+			}
+		}
+		if strings.Contains(r.texts(), `"second"`) {
+			t.Errorf("two graphs were mixed: %s", r.texts())
+		}
+		if r := s.tool("create_entities", remember); r.IsError {
+			t.Errorf("create_entities: %s", r.texts())
+		}
+		if status := s.close(); status != 0 {
+			t.Errorf("exit status %d", status)
+		}
+		return s.stderr.String()
+	}
+	if said := holds(argv, "first"); !strings.Contains(said, "was moved from "+former) || !strings.Contains(said, "memory.jsonl is kept in ") {
+		t.Errorf("the first start said: %s", said)
+	}
+	if pathExists(former) {
+		t.Errorf("%s is still there", former)
+	}
+	if said := holds(other, "first", "jail"); !strings.Contains(said, "is left in "+second) {
+		t.Errorf("the other line said: %s", said)
+	}
+	if got := read(t, second+kept+"memory.json"); got != graph("second") {
+		t.Errorf("the second HOME has %q", got)
+	}
+
+	next, err := fixture.FromDir(filepath.Dir(filepath.Dir(server(memory))))
+	must(t, err)
+	next.Files["package.json"] = strings.Replace(next.Files["package.json"], next.Version, "2099.1.1", 1)
+	next.Version, next.Manifest["version"] = "2099.1.1", "2099.1.1"
+	site.Publish(next)
+	if out := w.output(t, append([]string{"install", "--update", "--yes", "--"}, argv...)...); !strings.Contains(out, "2099.1.1") {
+		t.Errorf("the update said %s", out)
+	}
+	trees, _ := filepath.Glob(filepath.Join(w.home, ".local", "share", "mcp-jail", "packages", "npm", "*", "2099.1.1*"))
+	if len(trees) != 1 {
+		t.Errorf("the new version is in %q", trees)
+	}
+	if said := holds(argv, "first", "jail"); strings.Contains(said, "moved") || strings.Contains(said, "copied") {
+		t.Errorf("after the update: %s", said)
+	}
+}

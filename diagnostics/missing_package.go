@@ -1,0 +1,29 @@
+package diagnostics
+
+import (
+	"path/filepath"
+	"slices"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// missingPackage recognises that the launcher of a package that is not installed has no
+// network to fetch it. To grant one would be a rule for ever, where one installation does.
+func (a *analyzer) missingPackage(lines []string) (f finding, ok bool) {
+	if a.ev.Install == "" || a.ev.Stage != StageStartup || a.ev.Started || len(a.profile.Argv) == 0 {
+		return f, false
+	}
+	if slices.ContainsFunc(a.profile.Net, func(r policy.NetRule) bool { return r.Allow }) {
+		return f, false
+	}
+	tried := slices.ContainsFunc(lines, func(line string) bool { fault, _ := matchFault(line); return fault == faultNetwork }) ||
+		slices.ContainsFunc(a.ev.Denials, func(d policy.Denial) bool { return d.Axis == policy.AxisNet })
+	if !tried && a.ev.Timeout == 0 {
+		return f, false
+	}
+	name := filepath.Base(a.profile.Argv[0])
+	return finding{
+		note: "the package that " + name + " starts is not installed, and the policy grants no network to fetch it",
+		fix:  "install it once, in a terminal: " + a.ev.Install + ". The server then starts without " + name + " and without a network",
+	}, true
+}

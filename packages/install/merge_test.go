@@ -1,0 +1,69 @@
+package install
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/packages/lockfile"
+	"github.com/mcp-jail/mcp-jail/packages/pin"
+)
+
+// listed returns the pin of a server with one tool.
+func listed(t *testing.T, tool string) *pin.Pin {
+	t.Helper()
+	p, err := pin.New(pin.Server{}, []byte(`{"tools":[{"name":"`+tool+`","inputSchema":{"type":"object"}}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// TestPinKeepsTools tests what is in the lock file after an installation during which a session
+// has changed the pinned tools, and the user his note. Pins are written as the names of their
+// tools; "" is none.
+func TestPinKeepsTools(t *testing.T) {
+	for name, c := range map[string]struct{ before, meanwhile, own, want string }{
+		"a session pins meanwhile":            {"", "a", "", "a"},
+		"the user removes meanwhile":          {"a", "", "a", ""},
+		"the user accepts others meanwhile":   {"a", "b", "a", "b"},
+		"nobody changes anything":             {"a", "a", "a", "a"},
+		"an update has other tools":           {"a", "a", "b", "b"},
+		"an update is before another session": {"", "a", "b", "b"},
+		"an update drops tools":               {"a", "a", "", ""},
+	} {
+		pins := func(tool string) map[string]*pin.Pin {
+			if tool == "" {
+				return nil
+			}
+			return map[string]*pin.Pin{"default": listed(t, tool)}
+		}
+		entry := func(tool, note string) *lockfile.Entry {
+			return &lockfile.Entry{
+				Key: lockfile.Key{Ecosystem: lockfile.NPM, Spec: "a@latest"}, Name: "a", Version: "1.0.0", Pinned: time.Unix(1e9, 0).UTC(),
+				Tree: "sha256:1", Files: "sha256:2", Note: note, Pins: pins(tool),
+			}
+		}
+		i := &Installer{LockFile: filepath.Join(t.TempDir(), lockfile.FileName)}
+		if err := i.pin(nil, entry(c.meanwhile, "mine")); err != nil {
+			t.Fatal(err)
+		}
+		own := entry(c.own, "")
+		if err := i.pin(entry(c.before, ""), own); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		now, err := i.pinned(own.Key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for what, e := range map[string]*lockfile.Entry{"the file": now, "the entry": own} {
+			got := ""
+			if p := e.Pins["default"]; p != nil {
+				got = p.Tools[0].Name
+			}
+			if got != c.want || e.Note != "mine" || len(e.Pins) > 1 {
+				t.Errorf("%s: %s has %q and the note %q, want %q", name, what, got, e.Note, c.want)
+			}
+		}
+	}
+}
