@@ -33,6 +33,7 @@ type installCmd struct {
 	acceptTools bool
 	yes         bool
 	forSession  bool
+	untrusted   []string // directories in which the server of a session may write
 }
 
 func (x *front) install() *cobra.Command {
@@ -65,7 +66,10 @@ host, and writes no file of yours.`
 	f.BoolVar(&i.yes, "yes", false, "Accept updates without asking, for scripts.")
 	f.BoolVar(&i.scripts, "install-scripts", false, "Run the scripts that packages bring for their installation, in a jail without a network.")
 	f.BoolVar(&i.forSession, "for-session", false, "")
-	f.MarkHidden("for-session") // mcp-jail run asks with it
+	f.StringArrayVar(&i.untrusted, "untrusted", nil, "")
+	for _, name := range []string{"for-session", "untrusted"} { // mcp-jail run asks with them
+		f.MarkHidden(name)
+	}
 	one := x.proposeServers(&i.ConfigFlags)
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		names, directive := one(cmd, nil, word)
@@ -317,7 +321,7 @@ func (i *installCmd) serveSession(ctx context.Context, c terminal.Console, host 
 	}
 	line, err := launcher.Parse(i.given.Argv)
 	if err == nil {
-		in := &install.Installer{Store: target.PackageStore(host), LockFile: target.LockFile(host), Host: host, Asked: target.AskedLine(i.given.Argv, &line), Scripts: i.scripts}
+		in := &install.Installer{Store: target.PackageStore(host), LockFile: target.LockFile(host), Host: host, Asked: target.AskedLine(i.given.Argv, &line), Scripts: i.scripts, Untrusted: i.untrusted}
 		in.Progress = func(p install.Progress) {
 			alone.progress(p)
 			say(target.InstallMessage{Step: string(p.Step), Files: p.Files, Bytes: p.Bytes})
