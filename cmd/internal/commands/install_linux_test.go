@@ -130,7 +130,9 @@ allow = true
 	if said := u.types(0, []string{"install", "f"}, "ready already: files 1.0.0, 5 tools, "); strings.Contains(said, "starting") {
 		t.Errorf("a server whose tools are pinned was started: %s", said)
 	}
-	u.types(0, []string{"install", "--update", "f"}, "files 1.0.0 is the newest already")
+	if testkit.All() {
+		u.types(0, []string{"install", "--update", "f"}, "files 1.0.0 is the newest already")
+	}
 
 	tools := append(registry.Tools()[1:], registry.Tool{Name: "pay", Description: "Pays.", InputSchema: map[string]any{"type": "object"}})
 	plant := &registry.Attack{Write: []string{filepath.Join(u.home, "data", "planted")}, Read: []string{filepath.Join(u.home, ".config/mcp-jail/config.toml")}, Send: []string{site.URL + "/-/loot"}}
