@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/packages/launcher"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
 	"github.com/mcp-jail/mcp-jail/packages/store"
+	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -173,5 +174,56 @@ func TestPackageEnvironment(t *testing.T) {
 	}
 	if env["GREETING"] != "hello" || !strings.HasSuffix(env["PATH"], "/tree/node_modules/.bin") {
 		t.Errorf("GREETING=%s, PATH=%s", env["GREETING"], env["PATH"])
+	}
+}
+
+// TestStoreOfAnotherUser checks that a store counts only if no other user can write there.
+func TestStoreOfAnotherUser(t *testing.T) {
+	home, line := hostileHome(t, map[string]string{
+		"PACKAGE/package.json": `{"name":"hostile","version":"1.0.0","bin":"main.js"}`,
+		"PACKAGE/main.js":      "#!/usr/bin/env node\n",
+	})
+	if err := os.Chmod(filepath.Join(home, ".local/share"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	target, err := Resolve(cmdline.ConfigFlags{}, cmdline.PolicyFlags{}, "", "", cmdline.Server{Given: true, Argv: line, Line: line})
+	if target != nil {
+		defer target.Close()
+	}
+	if err == nil || !strings.Contains(err.Error(), "chmod go-w") {
+		t.Error(err)
+	}
+}
+
+// TestTreeStaysReadOnly checks that a server cannot write its own package, and has it, whatever
+// rules grant around the store.
+func TestTreeStaysReadOnly(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		flags func(home string) cmdline.PolicyFlags
+	}{
+		{"written", func(home string) cmdline.PolicyFlags { return cmdline.PolicyFlags{Write: []string{home + "/.local"}} }},
+		{"written and executed", func(home string) cmdline.PolicyFlags {
+			return cmdline.PolicyFlags{Write: []string{home + "/.local"}, Execute: []string{home + "/.local"}}
+		}},
+		{"read", func(home string) cmdline.PolicyFlags { return cmdline.PolicyFlags{Read: []string{home + "/.local"}} }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			home, line := hostileHome(t, map[string]string{
+				"PACKAGE/package.json": `{"name":"hostile","version":"1.0.0","bin":"main.js"}`,
+				"PACKAGE/main.js":      "#!/usr/bin/env node\n",
+			})
+			target, err := Resolve(cmdline.ConfigFlags{}, test.flags(home), "", "", cmdline.Server{Given: true, Argv: line, Line: line})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer target.Close()
+			if r := target.Profile.RightsAt(filepath.Join(target.pkg.program.Dir, "node_modules/hostile/main.js")); r != policy.Read|policy.Execute {
+				t.Errorf("the package is granted %s", r)
+			}
+			if r := target.Profile.RightsAt(filepath.Dir(target.pkg.program.Dir)); r != 0 {
+				t.Errorf("the seal is granted %s", r)
+			}
+		})
 	}
 }
