@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -305,14 +304,15 @@ func (i *installCmd) acceptAll(c terminal.Console, host hostfs.Host) error {
 
 // serveSession installs for mcp-jail run, which waits in front of a client. It prints a line of
 // JSON for each step. When its standard input ends, the client has left: it goes on for
-// target.AfterClient then, and no process reads its output.
+// target.AfterClient then, as long as there is progress, and no process reads its output.
 func (i *installCmd) serveSession(ctx context.Context, c terminal.Console, host hostfs.Host) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	signal.Ignore(syscall.SIGPIPE)
+	alone := &background{end: cancel}
 	go func() {
 		io.Copy(io.Discard, c.In)
-		time.AfterFunc(target.AfterClient, cancel)
+		alone.left()
 	}()
 	say := func(m target.InstallMessage) {
 		if text, err := json.Marshal(m); err == nil {
@@ -321,8 +321,9 @@ func (i *installCmd) serveSession(ctx context.Context, c terminal.Console, host 
 	}
 	line, err := launcher.Parse(i.given.Argv)
 	if err == nil {
-		in := &install.Installer{Store: target.PackageStore(host), LockFile: target.LockFile(host), Host: host, Scripts: i.scripts, Untrusted: i.untrusted}
+		in := &install.Installer{Store: target.PackageStore(host), LockFile: target.LockFile(host), Host: host, Asked: target.AskedLine(i.given.Argv, &line), Scripts: i.scripts, Untrusted: i.untrusted}
 		in.Progress = func(p install.Progress) {
+			alone.progress(p)
 			say(target.InstallMessage{Step: string(p.Step), Files: p.Files, Bytes: p.Bytes})
 		}
 		var r *install.Result

@@ -163,13 +163,18 @@ func (t *Target) Asked() string {
 		}
 		return cmdline.ShellWords(append(words, t.Policy.Server))
 	}
-	line := t.given
-	if t.pkg != nil {
-		if n := len(line) - len(t.pkg.line.Args); n > 0 && slices.Equal(line[n:], t.pkg.line.Args) {
-			line = line[:n]
-		}
+	if t.pkg == nil {
+		return "-- " + cmdline.ShellWords(t.given)
 	}
-	return "-- " + cmdline.ShellWords(line)
+	return AskedLine(t.given, &t.pkg.line)
+}
+
+// AskedLine is Asked for the words of a line.
+func AskedLine(words []string, line *launcher.Line) string {
+	if n := len(words) - len(line.Args); n > 0 && slices.Equal(words[n:], line.Args) {
+		words = words[:n]
+	}
+	return "-- " + cmdline.ShellWords(words)
 }
 
 // Close releases what a target holds.
