@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -200,7 +199,7 @@ func (f Finder) manifestHas(file, name string) bool {
 	if _, err := f.Host.Lstat(file); err != nil {
 		return false
 	}
-	start, err := npm.Program(os.DirFS(dir), name)
+	start, err := npm.Program(projectFS(dir), name)
 	var none *npm.ProgramError
 	if errors.As(err, &none) {
 		return slices.Contains(none.Names, name)

@@ -52,7 +52,11 @@ func (t *Target) findPackage(ctx context.Context) error {
 	program, err := t.packageFinder().Find(ctx, &line)
 	var shadow *installed.ShadowError
 	switch {
-	case errors.As(err, &shadow), errors.Is(err, installed.ErrNotInstalled), errors.Is(err, installed.ErrAsGiven):
+	case errors.As(err, &shadow):
+		t.pkg.asGiven = err
+		t.Warnings = append(t.Warnings, policy.Warning{Code: "shadow", Message: shadow.Error() + ". That has what is granted to this server, and its tools are not compared with pinned ones", Where: t.Policy.Where})
+		return nil
+	case errors.Is(err, installed.ErrNotInstalled), errors.Is(err, installed.ErrAsGiven):
 		t.pkg.asGiven = err
 		return nil
 	case err != nil:

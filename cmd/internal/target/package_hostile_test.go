@@ -3,9 +3,12 @@
 package target
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -223,6 +226,38 @@ func TestTreeStaysReadOnly(t *testing.T) {
 			}
 			if r := target.Profile.RightsAt(filepath.Dir(target.pkg.program.Dir)); r != 0 {
 				t.Errorf("the seal is granted %s", r)
+			}
+		})
+	}
+}
+
+// TestHostileProject checks that what lies in a workspace in the place of a package.json holds up
+// no start, and that a package in the workspace is told of.
+func TestHostileProject(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		plant func(work string) error
+	}{
+		{"a fifo", func(work string) error { return syscall.Mkfifo(filepath.Join(work, "package.json"), 0o600) }},
+		{"a large file", func(work string) error {
+			name := filepath.Join(work, "package.json")
+			return errors.Join(os.WriteFile(name, nil, 0o600), os.Truncate(name, 1<<40))
+		}},
+		{"a fifo as the program", func(work string) error {
+			return errors.Join(os.WriteFile(filepath.Join(work, "package.json"), []byte(`{"name":"hostile","bin":"x"}`), 0o600), syscall.Mkfifo(filepath.Join(work, "x"), 0o600))
+		}},
+		{"a package", func(work string) error { return os.MkdirAll(filepath.Join(work, "node_modules", "hostile"), 0o700) }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			home, line := hostileHome(t, map[string]string{"PACKAGE/package.json": `{"name":"hostile","bin":"main.js"}`, "PACKAGE/main.js": "#!/usr/bin/env node\n"})
+			if err := test.plant(filepath.Join(home, "work")); err != nil {
+				t.Fatal(err)
+			}
+			line = []string{line[0], line[1], "hostile"}
+			target, _ := Resolve(cmdline.ConfigFlags{}, cmdline.PolicyFlags{}, "", "", cmdline.Server{Given: true, Argv: line, Line: line})
+			defer target.Close()
+			if !slices.ContainsFunc(target.Warnings, func(w policy.Warning) bool { return w.Code == "shadow" }) {
+				t.Errorf("%+v", target.Warnings)
 			}
 		})
 	}
