@@ -42,8 +42,9 @@ func (x *front) install() *cobra.Command {
 		i.servers, i.given = args, x.server
 		return i.Run(x.console)
 	})
-	cmd.Long = `SERVER is a server of the configuration that npx, uvx or the like starts. A line
-of these may also stand behind --. Without both, all such servers are installed.
+	cmd.Long = `SERVER is a server that npx, uvx or the like starts: one of the configuration, or one
+that mcp-jail list shows, or its package. A line of these may also stand behind --.
+Without both, all such servers of the configuration and all pins are meant.
 
 npm, or the installer of the line, fetches the package in a jail that reaches the
 registry of your configuration and nothing else. Scripts of packages do not run.
@@ -57,7 +58,8 @@ host, and writes no file of yours.`
 	cmd.Example = `    mcp-jail install
     mcp-jail install github
     mcp-jail install -- npx -y @modelcontextprotocol/server-memory
-    mcp-jail install --update`
+    mcp-jail install --update
+    mcp-jail install --update server-memory`
 	addFlags(cmd, i.Flags()...)
 	f := cmd.Flags()
 	f.BoolVar(&i.update, "update", false, "Fetch the newest version, show what it changes, and ask.")
@@ -123,10 +125,10 @@ func (i *installCmd) run(ctx context.Context, c terminal.Console, host hostfs.Ho
 	case i.acceptTools:
 		return i.acceptAll(c, host)
 	}
-	all, failed, err := i.wanted(c)
+	all, failed, err := i.wanted(c, host)
 	var unknown *config.UnknownServerError
 	if errors.As(err, &unknown) {
-		return target.UsageErrorf("%s\nA package that no server of the configuration starts: mcp-jail install -- npx -y %s", err, cmdline.ShellWords([]string{unknown.Server}))
+		return target.UsageErrorf("%s\nA package that was not installed yet: mcp-jail install -- npx -y %s", err, cmdline.ShellWords([]string{unknown.Server}))
 	}
 	if err != nil {
 		return err
@@ -141,7 +143,7 @@ func (i *installCmd) run(ctx context.Context, c terminal.Console, host hostfs.Ho
 			return err
 		}
 		if err != nil {
-			c.Errorf("%s", named(w.name, err))
+			c.Errorf("%s", withName(w.name, err))
 			failed = true
 		}
 	}
@@ -151,9 +153,9 @@ func (i *installCmd) run(ctx context.Context, c terminal.Console, host hostfs.Ho
 	return nil
 }
 
-// named returns an error with the name of the server or package that it is about, which many
+// withName returns an error with the name of the server or package that it is about, which many
 // begin with.
-func named(name string, err error) string {
+func withName(name string, err error) string {
 	if text := err.Error(); strings.HasPrefix(text, name) {
 		return text
 	}
@@ -170,7 +172,7 @@ type wanted struct {
 
 // wanted returns the packages that the command line names. failed tells that it has printed the
 // error of a server.
-func (i *installCmd) wanted(c terminal.Console) (all []wanted, failed bool, err error) {
+func (i *installCmd) wanted(c terminal.Console, host hostfs.Host) (all []wanted, failed bool, err error) {
 	if i.given.Given {
 		w, err := i.behindDashes()
 		if err != nil {
@@ -195,7 +197,7 @@ func (i *installCmd) wanted(c terminal.Console) (all []wanted, failed bool, err 
 	}
 	var unclear *launcher.NotUnderstoodError
 	for _, name := range names {
-		w, err := i.configured(name)
+		w, err := i.named(host, name)
 		switch {
 		case err == nil:
 			all = append(all, w)
@@ -207,12 +209,19 @@ func (i *installCmd) wanted(c terminal.Console) (all []wanted, failed bool, err 
 		case errors.As(err, &unclear):
 			fmt.Fprintf(c.Err, "mcp-jail: not installed: server %s: %s\n", name, terminal.Printable(unclear.Error()))
 		default:
-			c.Errorf("%s", named(name, err))
+			c.Errorf("%s", withName(name, err))
 			failed = true
 		}
 	}
+	if len(i.servers) == 0 && len(i.Config) == 0 {
+		more, err := i.pinned(host, all)
+		if err != nil {
+			return nil, false, err
+		}
+		all = append(all, more...)
+	}
 	if len(all) == 0 && !failed {
-		return nil, false, target.UsageErrorf("no configured server is started by npx, uvx or the like. A line can stand behind --:\n  mcp-jail install -- npx -y PACKAGE")
+		return nil, false, target.UsageErrorf("no configured server is started by npx, uvx or the like, and no package is pinned. A line can stand behind --:\n  mcp-jail install -- npx -y PACKAGE")
 	}
 	return all, failed, nil
 }
@@ -225,18 +234,7 @@ func (i *installCmd) behindDashes() (wanted, error) {
 	if len(i.given.Argv) == 0 {
 		return wanted{}, target.UsageErrorf("no command stands behind --. Type for example\n  mcp-jail install -- npx -y PACKAGE")
 	}
-	line, err := launcher.Parse(i.given.Argv)
-	if errors.Is(err, launcher.ErrNotLauncher) {
-		return wanted{}, target.UsageErrorf("%s fetches no package, so there is nothing to install. What does: %s", i.given.Argv[0], launchers)
-	}
-	if err != nil {
-		return wanted{}, target.UsageErrorf("%s", err)
-	}
-	load := func() (*target.Target, error) {
-		return target.Load(cmdline.ConfigFlags{Waive: i.Waive}, cmdline.PolicyFlags{}, "", "", i.given)
-	}
-	_, err = load()
-	return wanted{line.Packages[0].String(), "-- " + cmdline.ShellWords(i.given.Argv), line, load}, err
+	return i.typed(i.given.Argv)
 }
 
 // configured returns the package of a server of the configuration.

@@ -235,6 +235,31 @@ command = "node"
 	}
 }
 
+// TestInstallUnconfigured tests that servers which only a client's lines start are installed,
+// updated and repaired by the name that list shows, by their package, and without a name.
+func TestInstallUnconfigured(t *testing.T) {
+	t.Parallel()
+	site := registry.Start(t, registry.Stock{Packages: []registry.Package{
+		registry.MCPServer{Name: "@s/files", Version: "1.0.0"}.Package(), registry.MCPServer{Name: "other"}.Package(),
+	}})
+	u := newNPMUser(t, site)
+	u.types(0, []string{"install", "--", "npx", "-y", "@s/files", "one"}, "ready: @s/files 1.0.0, ")
+	u.configure("[servers.o]\ncommand = \"npx\"\narguments = [\"-y\", \"other\"]\n")
+	said := u.types(0, []string{"install"}, "ready: other 1.0.0, ", "ready already: @s/files 1.0.0, ")
+	if strings.Count(said, "@s/files 1.0.0, ") != 1 || strings.Count(said, "other 1.0.0, ") != 1 {
+		t.Errorf("not each package once: %s", said)
+	}
+	for _, name := range []string{"files", "@s/files"} {
+		u.types(0, []string{"install", name}, "ready already: @s/files 1.0.0, ")
+	}
+	u.types(2, []string{"install", "filse"}, "there is no server \"filse\" in the configuration", "mcp-jail install -- npx -y filse")
+	site.Publish(registry.MCPServer{Name: "@s/files", Version: "2.0.0"}.Package())
+	u.types(0, []string{"install", "--update", "--yes"}, "other 1.0.0 is the newest already", "@s/files 1.0.0 → 2.0.0", "ready: @s/files 2.0.0, ")
+	if e := u.entry("@s/files@latest"); e.Version != "2.0.0" {
+		t.Errorf("after the update: %s", e.Version)
+	}
+}
+
 // TestInstallMisuse tests the errors for command lines that name nothing to install.
 func TestInstallMisuse(t *testing.T) {
 	t.Parallel()
@@ -252,6 +277,7 @@ func TestInstallMisuse(t *testing.T) {
 		"mcp-jail install -- npx -y @s/a":                                                        {"@s/a"},
 		"put -- before the command of the server: type  mcp-jail install -- npx -y a":            {"npx", "-y", "a"},
 		"no command stands behind --. Type for example\n":                                        {"--"},
+		"it names no package. The line runs as it is given, and nothing is installed for it":     {"--", "npx", "-y"},
 		"node fetches no package, so there is nothing to install. What does: npx, ":              {"--", "node", "x.js"},
 		"--update, --repair and --accept-tools are different things: give one of them":           {"--update", "--repair", "plain"},
 		"name a server or package whose tools you accept: mcp-jail install --accept-tools NAME":  {"--accept-tools"},

@@ -135,19 +135,33 @@ func Names(host hostfs.Host) (names []string, err error) {
 	return names, err
 }
 
-// Completions returns the names of all servers, for a shell. Unlike Look it measures nothing.
-func Completions(host hostfs.Host) []string {
-	names, _ := Names(host)
+// Known returns the servers and their pins. Unlike Look it measures nothing, and knows no tree,
+// time or failure.
+func Known(host hostfs.Host) (*All, error) {
 	lock, err := lockfile.Load(target.LockFile(host))
 	if err != nil {
-		return names
+		return nil, err
+	}
+	names, err := Names(host)
+	if err != nil {
+		return nil, err
 	}
 	all := &All{host: host, lock: lock, uses: map[lockfile.Key][]string{}}
 	for _, name := range names {
 		all.Servers = append(all.Servers, &Server{Name: name, About: records.ReadAbout(host, name), dir: "-"})
 	}
 	all.joinPins()
-	names = nil
+	return all, nil
+}
+
+// Completions returns the names of all servers, for a shell.
+func Completions(host hostfs.Host) []string {
+	all, err := Known(host)
+	if err != nil {
+		names, _ := Names(host)
+		return names
+	}
+	var names []string
 	for _, s := range all.Servers {
 		names = append(names, s.Name)
 	}

@@ -125,3 +125,29 @@ func TestConfiguredPin(t *testing.T) {
 		t.Errorf("removed: %v", err)
 	}
 }
+
+// TestLine tests the launcher's line of a pin: that of the last session, or the shortest one.
+func TestLine(t *testing.T) {
+	u := newUser(t)
+	e := u.installs("@a/mem@latest", "@a/mem", "1.2.3")
+	u.installs("@a/mem@1.0.0", "@a/mem", "1.0.0")
+	u.installs("other@latest, more@latest", "other", "2.0.0")
+	u.installs("solo@latest", "solo", "1.0.0")
+	u.runs("mem-1", 0, e)
+	all, err := Known(u.host)
+	must(t, err)
+	var got []string
+	for _, s := range all.Servers {
+		for _, e := range s.Pins {
+			got = append(got, e.Spec+": "+strings.Join(all.Line(s, e), " "))
+		}
+	}
+	slices.Sort(got)
+	want := []string{
+		"@a/mem@1.0.0: npx -y @a/mem@1.0.0", "@a/mem@latest: npx -y @a/mem@latest",
+		"other@latest, more@latest: ", "solo@latest: npx -y solo",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

@@ -86,14 +86,35 @@ func keyOf(argv []string, dir string) (key lockfile.Key, asked string) {
 
 // nameOf returns the name of a server that was started with nothing but the package of an entry.
 func nameOf(e *lockfile.Entry, dir string) string {
-	argv := []string{"npx", "-y", e.Spec}
-	if e.Ecosystem == lockfile.PyPI {
-		argv = []string{"uvx", e.Spec}
-	}
-	if key, _ := keyOf(argv, dir); key == e.Key {
+	if argv := lineOf(e, dir); argv != nil {
 		return config.DefaultName(argv, dir)
 	}
 	return config.PackageName(e.Name)
+}
+
+// lineOf returns the shortest line that uses an entry, or nil if the key of the entry tells
+// only a part of the line that it is for.
+func lineOf(e *lockfile.Entry, dir string) []string {
+	launch := []string{"npx", "-y"}
+	if e.Ecosystem == lockfile.PyPI {
+		launch = []string{"uvx"}
+	}
+	for _, word := range []string{e.Name, e.Spec} {
+		argv := append(launch[:len(launch):len(launch)], word)
+		if key, asked := keyOf(argv, dir); asked != "" && key == e.Key {
+			return argv
+		}
+	}
+	return nil
+}
+
+// Line returns the launcher's line of a pin: the one of the server's last session, or the
+// shortest one. It is nil if neither is known.
+func (a *All) Line(s *Server, e *lockfile.Entry) []string {
+	if key, asked := keyOf(s.About.Command, a.host.Dir); asked != "" && key == e.Key {
+		return s.About.Command
+	}
+	return lineOf(e, a.host.Dir)
 }
 
 // joinTrees finds the trees that pins name.
