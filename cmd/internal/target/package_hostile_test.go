@@ -4,6 +4,7 @@ package target
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,6 +30,14 @@ func hostileHome(t *testing.T, files map[string]string) (home string, line []str
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { // the files of a package are read-only
+		filepath.WalkDir(home, func(name string, d fs.DirEntry, err error) error {
+			if d != nil && d.IsDir() {
+				os.Chmod(name, 0o700)
+			}
+			return nil
+		})
+	})
 	for _, name := range []string{"XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME"} {
 		t.Setenv(name, "")
 	}
