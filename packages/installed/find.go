@@ -32,6 +32,7 @@ type Program struct {
 	Bin       string   // the directory of the tree's programs, which belongs behind PATH, for the program alone
 	Entry     *lockfile.Entry
 	Dir       string // the directory of the tree
+	Shadow    string // what the launcher would run in place of the pinned package; usually ""
 
 	tree    *store.Tree
 	checked chan error
@@ -40,8 +41,8 @@ type Program struct {
 // ErrNotInstalled says that the package of a line is not installed, or not pinned.
 var ErrNotInstalled = store.ErrNotInstalled
 
-// ShadowError says that something stands in the way of a package: the launcher would run that
-// instead.
+// ShadowError says that something stands in the way of a package that is not pinned: the
+// launcher would run that instead.
 type ShadowError struct {
 	Launcher launcher.Launcher
 	Path     string
@@ -58,14 +59,16 @@ func Key(line *launcher.Line, dir string) lockfile.Key {
 
 // Find returns the program of a line. The caller closes it.
 func (f Finder) Find(ctx context.Context, line *launcher.Line) (*Program, error) {
-	if shadow := f.shadow(line); shadow != "" {
+	shadow := f.shadow(line)
+	err := fromRegistry(line)
+	var entry *lockfile.Entry
+	if err == nil {
+		entry, err = f.entry(line)
+	}
+	switch {
+	case shadow != "" && (errors.Is(err, ErrNotInstalled) || errors.Is(err, ErrAsGiven)):
 		return nil, &ShadowError{line.Launcher, shadow}
-	}
-	if err := fromRegistry(line); err != nil {
-		return nil, err
-	}
-	entry, err := f.entry(line)
-	if err != nil {
+	case err != nil:
 		return nil, err
 	}
 	tree, err := f.Store.Open(ID(entry))
@@ -76,7 +79,7 @@ func (f Finder) Find(ctx context.Context, line *launcher.Line) (*Program, error)
 		tree.Close()
 		return nil, err
 	}
-	p := &Program{Entry: entry, Dir: tree.Dir, tree: tree, checked: make(chan error, 1)}
+	p := &Program{Entry: entry, Dir: tree.Dir, Shadow: shadow, tree: tree, checked: make(chan error, 1)}
 	go func() { p.checked <- tree.Check(entry.Files) }()
 	switch line.Ecosystem() {
 	case launcher.NPM:

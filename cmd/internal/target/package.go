@@ -63,6 +63,9 @@ func (t *Target) findPackage(ctx context.Context) error {
 		return &installError{line.Packages[0].String(), err.Error()}
 	}
 	t.pkg.program = program
+	if program.Shadow != "" {
+		t.Warnings = append(t.Warnings, policy.Warning{Code: "shadow", Message: fmt.Sprintf("the pinned %s %s runs; %s would run %s instead. To use that, start its program by its path", program.Entry.Name, program.Entry.Version, line.Launcher, program.Shadow), Where: t.Policy.Where})
+	}
 	t.useEnvironment(program)
 	return nil
 }

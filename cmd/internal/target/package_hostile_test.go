@@ -271,3 +271,29 @@ func TestHostileProject(t *testing.T) {
 		})
 	}
 }
+
+// TestPinnedPackageIsPreferred checks that a project cannot put a program of its own in the place
+// of a package that is pinned.
+func TestPinnedPackageIsPreferred(t *testing.T) {
+	home, line := hostileHome(t, map[string]string{"PACKAGE/package.json": `{"name":"hostile","version":"1.0.0","bin":"main.js"}`, "PACKAGE/main.js": "#!/usr/bin/env node\n"})
+	resolve := func() *Target {
+		target, err := Resolve(cmdline.ConfigFlags{}, cmdline.PolicyFlags{}, "", "", cmdline.Server{Given: true, Argv: line, Line: line})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(target.Close)
+		return target
+	}
+	warned := func(x *Target) bool {
+		return slices.ContainsFunc(x.Warnings, func(w policy.Warning) bool { return w.Code == "shadow" })
+	}
+	if alone := resolve(); alone.pkg.program == nil || warned(alone) {
+		t.Fatalf("the control: %+v", alone.Warnings)
+	}
+	if err := os.MkdirAll(filepath.Join(home, "work", "node_modules", "hostile"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if beside := resolve(); beside.pkg.program == nil || !warned(beside) {
+		t.Errorf("%v, %+v", beside.pkg.asGiven, beside.Warnings)
+	}
+}
