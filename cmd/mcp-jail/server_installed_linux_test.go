@@ -47,7 +47,7 @@ func TestFirstStartKilled(t *testing.T) {
 	line := []string{"--", "npx", "-y", "server"}
 	begin := time.Now()
 	open(t, w.jail(line...), nil).close()
-	usual := time.Since(begin)
+	usual := min(time.Since(begin), 3*time.Second) // more on a busy machine
 	rounds, every := 2, 2
 	if testkit.All() {
 		rounds, every = 100, 10
