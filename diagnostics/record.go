@@ -198,9 +198,12 @@ func (d Diagnosis) writeText(b *strings.Builder) {
 			b.WriteString("  " + head + sanitize(s) + "\n")
 		}
 	}
-	if d.Attribution == "" || d.Cause == "" {
+	switch {
+	case d.Attribution == "" || d.Cause == "":
 		put("", "nothing points at the jail")
-	} else {
+	case d.Attribution == None:
+		put("cause: ", d.Cause)
+	default:
 		put("cause ("+string(d.Attribution)+"): ", d.Cause)
 	}
 	for _, l := range d.Detail {

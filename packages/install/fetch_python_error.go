@@ -54,7 +54,7 @@ func (e *PythonError) Error() string {
 	case startsProgram.MatchString(all):
 		return what + ": it, or a package that it needs, is an archive of sources at an address. Only wheels are taken from addresses, because to look into sources runs their code"
 	case diskFull.MatchString(all):
-		return what + ": the disk is full. What was installed before is as it was"
+		return what + ": the disk is full. What was installed before is as it was. The variable XDG_DATA_HOME names another place for packages"
 	case wrongHash.MatchString(all):
 		return what + ": a file from the index is not the one that the index or the lock file names (SHA-256). Nothing was installed"
 	case noAccess.MatchString(all):

@@ -52,6 +52,17 @@ func (e *ShadowError) Error() string {
 	return fmt.Sprintf("%s runs %s before a package of that name: the line is run as it is given", e.Launcher, e.Path)
 }
 
+// A GoneError says that a package is pinned, and that the store does not have its files. It
+// matches ErrNotInstalled.
+type GoneError struct{ Name, Version string }
+
+func (e *GoneError) Error() string {
+	return e.Name + " " + e.Version + " is pinned, and its files are gone"
+}
+
+// Is reports whether target is ErrNotInstalled.
+func (e *GoneError) Is(target error) bool { return target == ErrNotInstalled }
+
 // Key returns the key of a line in the lock file.
 func Key(line *launcher.Line, dir string) lockfile.Key {
 	return lockfile.Key{Ecosystem: lockfile.Ecosystem(line.Ecosystem()), Spec: strings.TrimPrefix(line.Wanted(dir), string(line.Ecosystem())+": ")}
@@ -72,6 +83,9 @@ func (f Finder) Find(ctx context.Context, line *launcher.Line) (*Program, error)
 		return nil, err
 	}
 	tree, err := f.Store.Open(ID(entry))
+	if errors.Is(err, ErrNotInstalled) {
+		return nil, &GoneError{entry.Name, entry.Version}
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ type decoder struct{ err error }
 
 func (d *decoder) fail(n *node, format string, args ...any) {
 	if d.err == nil {
-		d.err = fault(n.line, format, args...)
+		d.err = fault(n.line, format+mend, args...)
 	}
 }
 

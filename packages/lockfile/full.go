@@ -37,6 +37,9 @@ func (e *SyntaxError) Error() string {
 	return file + ": " + e.Reason
 }
 
+// mend says what to do about a file that has a fault.
+const mend = ". Correct it, or put an older copy in its place; without this file, the newest version of each package is fetched and pinned anew"
+
 func fault(line int, format string, args ...any) error {
 	return &SyntaxError{Line: line, Reason: fmt.Sprintf(format, args...)}
 }
@@ -94,7 +97,7 @@ func build(data []byte) (root *node, err error) {
 		if errors.As(err, &pe) && len(pe.Highlight) > 0 {
 			d.seek(int(p.Range(pe.Highlight).Offset))
 		}
-		return root, fault(d.line, "it is not valid TOML: %s", pin.Visible(err.Error(), 200))
+		return root, fault(d.line, "it is not valid TOML: %s%s", pin.Visible(err.Error(), 200), mend)
 	}
 	return root, nil
 }

@@ -34,7 +34,7 @@ func (s Store) Leftovers() (all []Leftover) {
 		all = append(all, l)
 	}
 	trash := filepath.Join(s.Dir, "trash")
-	if info, err := os.Lstat(trash); err == nil {
+	if info, err := os.Lstat(trash); err == nil && treeBytes(trash) > 0 {
 		all = append(all, Leftover{Path: trash, Bytes: treeBytes(trash), Used: info.ModTime()})
 	}
 	return all

@@ -33,7 +33,7 @@ func (s Store) Stage(key string) (*Stage, error) {
 		return nil, fmt.Errorf("%q cannot be the name of a stage", key)
 	}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
-		return nil, fmt.Errorf("the store of packages cannot be made: %w", err)
+		return nil, fmt.Errorf("the store of packages cannot be made: %w. The variable XDG_DATA_HOME names another place", err)
 	}
 	name := dir + ".lock"
 	lock, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)

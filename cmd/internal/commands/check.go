@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/kept"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
@@ -152,7 +153,19 @@ func (k *checkCmd) show(c terminal.Console, files []string, reports []serverRepo
 	}
 	if len(reports) == 0 {
 		c.Printf("no server is configured%s\n", configSources(files))
+		if names := keptNames(); len(names) > 0 {
+			c.Printf("servers that clients start without it: mcp-jail list\n")
+		}
 	}
+}
+
+// keptNames returns the servers that were run or installed.
+func keptNames() []string {
+	host, err := hostfs.LocalHost()
+	if err != nil {
+		return nil
+	}
+	return kept.Completions(host)
 }
 
 func configSources(files []string) string {

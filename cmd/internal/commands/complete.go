@@ -128,6 +128,22 @@ func (x *front) proposeServers(f *cmdline.ConfigFlags) cobra.CompletionFunc {
 	}
 }
 
+// proposed returns a proposal without its description.
+func proposed(text string) string {
+	name, _, _ := strings.Cut(text, "\t")
+	return name
+}
+
+// addNames adds names to proposals that do not have them.
+func addNames(proposals, names []string) []string {
+	for _, name := range names {
+		if !slices.ContainsFunc(proposals, func(p string) bool { return proposed(p) == name }) {
+			proposals = append(proposals, name)
+		}
+	}
+	return proposals
+}
+
 // proposeRecords proposes the servers that have records.
 func proposeRecords(_ *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
 	host, err := hostfs.LocalHost()

@@ -55,6 +55,8 @@ func TestComplete(t *testing.T) {
 		{"plan --config c.toml github ", "", "notes"},
 		{"plan --config nowhere.toml ", "", "github"},
 		{"why ", "used", "github"},
+		{"install ", "used", "notes"},
+		{"install --config c.toml ", "github notes", "used"},
 		{"run --wa", "--waive", "--read"},
 		{"run --waive ", "fs net env limits", "private"},
 		{"run --waive=n", "--waive=net", ""},

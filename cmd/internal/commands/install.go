@@ -75,10 +75,10 @@ host, and writes no file of yours.`
 	one := x.proposeServers(&i.ConfigFlags)
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		names, directive := one(cmd, nil, word)
-		return slices.DeleteFunc(names, func(n string) bool {
-			name, _, _ := strings.Cut(n, "\t")
-			return slices.Contains(args, name)
-		}), directive
+		if !x.server.Given && len(i.Config) == 0 {
+			names = addNames(names, keptNames())
+		}
+		return slices.DeleteFunc(names, func(n string) bool { return slices.Contains(args, proposed(n)) }), directive
 	}
 	return cmd
 }

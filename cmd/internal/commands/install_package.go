@@ -8,6 +8,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/packages/install"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
+	"github.com/mcp-jail/mcp-jail/packages/launcher"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -84,7 +85,7 @@ func (i *installCmd) updateOne(ctx context.Context, c terminal.Console, in *inst
 	changes := u.Changes()
 	if u.Old != nil && len(changes) == 0 {
 		p.done()
-		c.Printf("%s %s is the newest already\n", u.Old.Name, u.Old.Version)
+		c.Printf("%s %s is the newest already%s\n", u.Old.Name, u.Old.Version, allowed(&w.line))
 		return nil
 	}
 	tools := i.tryUpdate(ctx, p, w, u)
@@ -124,6 +125,14 @@ func (i *installCmd) updateOne(ctx context.Context, c terminal.Console, in *inst
 	}
 	i.ready(ctx, c, in.Host, p, "ready", w, u.New)
 	return nil
+}
+
+// allowed says that the line names versions, so that a newer one may exist.
+func allowed(line *launcher.Line) string {
+	if p := line.Packages[0]; p.Version != "" || p.Range != "" {
+		return " that the line allows: " + terminal.Printable(p.String())
+	}
+	return ""
 }
 
 // treeSize returns the bytes of an installed tree, 0 if it cannot be found.

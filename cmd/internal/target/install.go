@@ -87,7 +87,7 @@ func (t *Target) Install(c terminal.Console) error {
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("%s cannot be started, which fetches packages: %w", companion, err)
 	}
-	fmt.Fprintf(c.Err, "[mcp-jail] %s is not installed yet: fetching it once\n", name)
+	fmt.Fprintf(c.Err, "[mcp-jail] %s: fetching it once\n", t.pkg.notInstalled())
 	messages := make(chan InstallMessage)
 	go readMessages(out, messages)
 	w := waiter{client: newClientPeek(c.In), out: c.Out, begin: time.Now(), name: name, asked: t.Asked()}
@@ -168,6 +168,13 @@ func (w *waiter) wait(messages <-chan InstallMessage) error {
 
 // progress returns how far the installation is, in words.
 func (w *waiter) progress() string {
+	if w.last.Files == 0 && w.last.Bytes == 0 {
+		step := w.last.Step
+		if step == "waiting" {
+			step = "waiting for another installation of it"
+		}
+		return fmt.Sprintf("%s, after %d s", step, int(time.Since(w.begin).Seconds()))
+	}
 	return fmt.Sprintf("%s, %d files, %.1f MB after %d s", w.last.Step, w.last.Files, float64(w.last.Bytes)/1e6, int(time.Since(w.begin).Seconds()))
 }
 

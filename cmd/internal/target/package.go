@@ -106,6 +106,15 @@ func PackageStore(host hostfs.Host) store.Store {
 // LockFile returns the lock file, which lies beside the user's configuration.
 func LockFile(host hostfs.Host) string { return filepath.Join(host.ConfigDir, lockfile.FileName) }
 
+// notInstalled says that the package is not installed, or not any more.
+func (p *installedPackage) notInstalled() string {
+	var gone *installed.GoneError
+	if errors.As(p.asGiven, &gone) {
+		return gone.Error()
+	}
+	return p.line.Packages[0].String() + " is not installed yet"
+}
+
 // PackageText says in one line which package a server is, for check and plan. It is "" for a
 // server that no launcher starts.
 func (t *Target) PackageText() string {
@@ -116,10 +125,10 @@ func (t *Target) PackageText() string {
 		e := t.pkg.program.Entry
 		return fmt.Sprintf("%s %s, pinned %s in %s: %s runs it without %s", e.Name, e.Version, e.Pinned.Local().Format(time.DateOnly), LockFile(t.Host), t.Policy.Command, t.pkg.line.Launcher)
 	case t.NeedsInstall():
-		return fmt.Sprintf("%s is not installed yet: the first start fetches it, or mcp-jail install does", t.pkg.line.Packages[0])
+		return t.pkg.notInstalled() + ": the first start fetches it, or mcp-jail install does"
 	}
 	if errors.Is(t.pkg.asGiven, installed.ErrNotInstalled) {
-		return fmt.Sprintf("%s is not installed, and run does not fetch it here: mcp-jail install does", t.pkg.line.Packages[0])
+		return t.pkg.notInstalled() + ", and run does not fetch it here: mcp-jail install does"
 	}
 	return t.pkg.asGiven.Error() // it says that the line runs as it is given
 }

@@ -3,6 +3,7 @@ package target
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
@@ -75,6 +76,10 @@ func Misuse(c terminal.Console, args []string, server cmdline.Server, err error)
 		Refuse(c, nil, "", UsageErrorf("%s", msg))
 		return ExitUsage
 	}
-	c.Errorf("%s\nRun  mcp-jail --help  or  mcp-jail COMMAND --help", msg)
+	help := "mcp-jail --help  or  mcp-jail COMMAND --help"
+	if len(args) > 0 && slices.Contains(cmdline.Commands(), args[0]) {
+		help = "mcp-jail " + args[0] + " --help"
+	}
+	c.Errorf("%s\nRun  %s", msg, help)
 	return ExitUsage
 }
