@@ -11,6 +11,9 @@
 //     with the same program where it is installed.
 //   - Initialize: from the spawn of a server to the last byte of its answer to
 //     initialize. A node server, server-filesystem, and a small one in Go.
+//   - Npx: the same for "npx -y PACKAGE", in an empty home and later, and the bytes that are
+//     sent to the registry. In the jail mcp-jail takes the line apart. The later starts are
+//     also compared with npx --offline, and with node on the package's file.
 //   - Call: one tools/call after the other, by the size of the answer.
 //   - Memory: the proportional set size of the two processes that a jail adds,
 //     while server-filesystem idles.
@@ -129,6 +132,7 @@ func bench(ctx context.Context, args []string, out io.Writer) error {
 		// longer once the other measures have allocated memory.
 		{"launch", measureLaunch},
 		{"initialize", measureInitialize},
+		{"npx", measureNpx},
 		{"call", measureCalls},
 		{"memory", measureMemory},
 		{"throughput", measureThroughput},
