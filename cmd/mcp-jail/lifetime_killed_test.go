@@ -222,8 +222,8 @@ func TestKilledProxyLeavesNothing(t *testing.T) {
 	must(t, err)
 	for _, base := range parts {
 		for name := range snapshot(t, base) {
-			if _, ok := allowed[name]; ok {
-				continue
+			if _, ok := allowed[name]; ok || strings.HasPrefix(filepath.Base(name), ".last-") {
+				continue // the next session removes an unfinished record
 			}
 			t.Errorf("%s: left behind: %s", filepath.Base(base), name)
 		}

@@ -64,6 +64,7 @@ var known = map[string]string{
 	"E404":       " is not in the registry, or a package that it needs is not. Check the spelling",
 	"ETARGET":    ": the registry has no such version, of it or of a package that it needs",
 	"EINTEGRITY": ": a file from the registry is not the one that its metadata names. Nothing was installed",
+	outsideCode:  ": an archive names a file outside of its package, which only an attack does. Nothing was installed",
 	"E401":       forbidden, "E403": forbidden, "ENEEDAUTH": forbidden,
 	"ENOSPC":       ": the disk is full. What was installed before is as it was. The variable XDG_DATA_HOME names another place for packages",
 	"EDQUOT":       ": your quota of the disk is used up. What was installed before is as it was",

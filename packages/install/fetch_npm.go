@@ -186,7 +186,8 @@ func (r *npmRun) runNPM(ctx context.Context, j *fetchJail, w *watch, script stri
 	w.tooLarge = cancel
 	stop := w.run()
 	tail := diagnostics.NewTail(nil)
-	out := diagnostics.NewStderrFilter(io.MultiWriter(tail, r.installer.told()), r.redactor)
+	archives := &archiveWatch{}
+	out := diagnostics.NewStderrFilter(io.MultiWriter(tail, archives, r.installer.told()), r.redactor)
 	exit, denials, err := j.run(ctx, out, append([]string{r.npm}, args...)...)
 	stop()
 	out.Flush()
@@ -198,11 +199,13 @@ func (r *npmRun) runNPM(ctx context.Context, j *fetchJail, w *watch, script stri
 		}
 		return refused, fmt.Errorf("the installation of %s was stopped: %w. What was fetched is kept, and the next start continues", w.pkg, cause)
 	}
-	if err != nil || exit.Code == 0 {
+	if err != nil || exit.Code == 0 && !archives.outside {
 		return refused, err
 	}
 	failed := &FetchError{Package: w.pkg, Script: script, Status: exit.Code, Output: tail.Lines(tail.LineCount()), Refused: refused, Registry: r.config.hosts()}
-	failed.Code = codeOf(failed.Output)
+	if failed.Code = codeOf(failed.Output); archives.outside {
+		failed.Code = outsideCode
+	}
 	if failed.Code == "EFBIG" || exit.Code == sigXFSZ {
 		return refused, &TooLargeError{Package: w.pkg, File: true, MB: j.fileMB}
 	}

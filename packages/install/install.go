@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path/filepath"
 	"regexp"
 	"time"
 
@@ -135,13 +136,23 @@ func (i *Installer) ready(ctx context.Context, key lockfile.Key) (*Result, error
 	return &Result{Entry: pinned}, nil
 }
 
-// stage takes the stage of a line, and waits as long as another installation has it.
+// stage takes the stage of a line, and waits as long as another installation has it. Nothing is
+// fetched that could not be pinned.
 func (i *Installer) stage(ctx context.Context, line *launcher.Line) (*store.Stage, error) {
+	if err := lockfile.CanUpdate(i.LockFile); err != nil {
+		return nil, err
+	}
 	key := stageKey(line.Key(i.Host.Dir))
+	if err := hostfs.CheckPrivate(i.Store.Dir, filepath.Join("staging", key)); err != nil {
+		return nil, fmt.Errorf("the store of packages is not used: %w", err)
+	}
 	for {
 		stage, err := i.Store.Stage(key)
-		if !errors.Is(err, store.ErrBusy) {
-			return stage, err
+		if err != nil && !errors.Is(err, store.ErrBusy) {
+			return nil, fmt.Errorf("%w. Packages are kept below %s; the variable XDG_DATA_HOME chooses another place", err, i.Store.Dir)
+		}
+		if err == nil {
+			return stage, nil
 		}
 		i.progress(Progress{Step: Waiting})
 		select {

@@ -81,7 +81,6 @@ func TestInstall(t *testing.T) {
 // installed.
 func TestInstallRefused(t *testing.T) {
 	t.Parallel()
-	evil := registry.Entry{Name: "package/../../../../../../evil.js", Body: "evil"}
 	other := registry.Start(t, registry.Stock{Packages: []registry.Package{plain("1.0.0")}})
 	for _, c := range []struct {
 		name  string
@@ -95,7 +94,6 @@ func TestInstallRefused(t *testing.T) {
 		{"other content", "plain", registry.Stock{Packages: []registry.Package{plain("1.0.0")}, Faults: []registry.Fault{{Path: "*.tgz", After: 40, Corrupt: true}}}, []string{"is not the one that its metadata names", "EINTEGRITY"}},
 		{"redirect", "plain", registry.Stock{Packages: []registry.Package{plain("1.0.0")}, Faults: []registry.Fault{{Path: "*.tgz", Redirect: other.URL}}}, []string{strings.TrimPrefix(other.URL, "http://"), "npm config set @packages-from:registry"}},
 		{"no program", "plain", registry.Stock{Packages: []registry.Package{plain("1.0.0")}}, []string{"plain", "names no program"}},
-		{"two dots", "@scope/dots", registry.Stock{Packages: []registry.Package{{Name: "@scope/dots", Version: "1.0.0", Files: map[string]string{"cli.js": "1"}, Entries: []registry.Entry{evil}}}}, []string{"names no program"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -105,9 +103,6 @@ func TestInstallRefused(t *testing.T) {
 			u.fails(i, c.spec, c.words...)
 			if trees, err := i.Store.Trees(); trees != nil || err != nil {
 				t.Errorf("the store has %v, %v", trees, err)
-			}
-			if found, _ := filepath.Glob(filepath.Join(u.dir, "*", "evil.js")); found != nil {
-				t.Errorf("the archive wrote %q", found)
 			}
 			if _, err := os.Lstat(i.LockFile); err == nil {
 				t.Error("there is a lock file")

@@ -35,6 +35,9 @@ func (r *npmRun) runScripts(ctx context.Context, packages []npm.Package) (refuse
 	r.work = work
 	settings := ownSettings(filepath.Join(j.home(), "cache"))
 	maps.Copy(settings, map[string]string{"offline": "true", "ignore-scripts": "false", "foreground-scripts": "true"})
+	if dir := nodeHeaders(r.jail.path); dir != "" {
+		settings["nodedir"] = dir
+	}
 	for name, value := range settings {
 		j.set(name, value)
 	}
@@ -52,4 +55,22 @@ func (r *npmRun) runScripts(ctx context.Context, packages []npm.Package) (refuse
 		}
 	}
 	return refused, nil
+}
+
+// nodeHeaders returns the directory of the node that PATH gives, if its headers are there, and
+// "" otherwise. With them node-gyp compiles without a network. nvm and its likes bring them,
+// distributions have them in a package of their own.
+func nodeHeaders(path []string) string {
+	for _, dir := range path {
+		file, err := filepath.EvalSymlinks(filepath.Join(dir, "node"))
+		if err != nil {
+			continue
+		}
+		prefix := filepath.Dir(filepath.Dir(file))
+		if _, err := os.Stat(filepath.Join(prefix, "include", "node", "node.h")); err == nil {
+			return prefix
+		}
+		return ""
+	}
+	return ""
 }

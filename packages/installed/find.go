@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -33,6 +32,7 @@ type Program struct {
 	Bin       string   // the directory of the tree's programs, which belongs behind PATH, for the program alone
 	Entry     *lockfile.Entry
 	Dir       string // the directory of the tree
+	Shadow    string // what the launcher would run in place of the pinned package; usually ""
 
 	tree    *store.Tree
 	checked chan error
@@ -41,8 +41,8 @@ type Program struct {
 // ErrNotInstalled says that the package of a line is not installed, or not pinned.
 var ErrNotInstalled = store.ErrNotInstalled
 
-// ShadowError says that something stands in the way of a package: the launcher would run that
-// instead.
+// ShadowError says that something stands in the way of a package that is not pinned: the
+// launcher would run that instead.
 type ShadowError struct {
 	Launcher launcher.Launcher
 	Path     string
@@ -70,14 +70,16 @@ func Key(line *launcher.Line, dir string) lockfile.Key {
 
 // Find returns the program of a line. The caller closes it.
 func (f Finder) Find(ctx context.Context, line *launcher.Line) (*Program, error) {
-	if shadow := f.shadow(line); shadow != "" {
+	shadow := f.shadow(line)
+	err := fromRegistry(line)
+	var entry *lockfile.Entry
+	if err == nil {
+		entry, err = f.entry(line)
+	}
+	switch {
+	case shadow != "" && (errors.Is(err, ErrNotInstalled) || errors.Is(err, ErrAsGiven)):
 		return nil, &ShadowError{line.Launcher, shadow}
-	}
-	if err := fromRegistry(line); err != nil {
-		return nil, err
-	}
-	entry, err := f.entry(line)
-	if err != nil {
+	case err != nil:
 		return nil, err
 	}
 	tree, err := f.Store.Open(ID(entry))
@@ -87,7 +89,11 @@ func (f Finder) Find(ctx context.Context, line *launcher.Line) (*Program, error)
 	if err != nil {
 		return nil, err
 	}
-	p := &Program{Entry: entry, Dir: tree.Dir, tree: tree, checked: make(chan error, 1)}
+	if err := f.checkOwners(tree); err != nil {
+		tree.Close()
+		return nil, err
+	}
+	p := &Program{Entry: entry, Dir: tree.Dir, Shadow: shadow, tree: tree, checked: make(chan error, 1)}
 	go func() { p.checked <- tree.Check(entry.Files) }()
 	switch line.Ecosystem() {
 	case launcher.NPM:
@@ -106,6 +112,15 @@ func (f Finder) Find(ctx context.Context, line *launcher.Line) (*Program, error)
 		p.Env = append(p.Env, "NODE_OPTIONS="+line.NodeOptions)
 	}
 	return p, nil
+}
+
+// checkOwners returns an error if another user could have made a tree, with a seal that fits.
+func (f Finder) checkOwners(tree *store.Tree) error {
+	name, err := filepath.Rel(f.Store.Dir, tree.Dir)
+	if err != nil {
+		return err
+	}
+	return hostfs.CheckPrivate(f.Store.Dir, name)
 }
 
 // ID returns the tree of an entry.
@@ -201,7 +216,7 @@ func (f Finder) manifestHas(file, name string) bool {
 	if _, err := f.Host.Lstat(file); err != nil {
 		return false
 	}
-	start, err := npm.Program(os.DirFS(dir), name)
+	start, err := npm.Program(projectFS(dir), name)
 	var none *npm.ProgramError
 	if errors.As(err, &none) {
 		return slices.Contains(none.Names, name)

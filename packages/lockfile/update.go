@@ -46,6 +46,35 @@ func Update(name string, change func(*File) error) error {
 	return fmt.Errorf("%s was not changed: another program changes it all the time", name)
 }
 
+// CanUpdate returns an error if Update could not change a lock file now, because it is not valid
+// or its directory cannot be written. It creates the directory if necessary.
+func CanUpdate(name string) error {
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		return fmt.Errorf("%s cannot be written: %w", name, err)
+	}
+	if _, err := Load(name); err != nil {
+		return err
+	}
+	real, err := readlink(name)
+	if err != nil {
+		return err
+	}
+	tmp, err := createTemp(name, real)
+	if err != nil {
+		return err
+	}
+	return errors.Join(tmp.Close(), os.Remove(tmp.Name()))
+}
+
+// createTemp creates the file that replaces a lock file.
+func createTemp(name, real string) (*os.File, error) {
+	tmp, err := os.CreateTemp(filepath.Dir(real), "."+FileName+".*")
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be written: %w", name, err)
+	}
+	return tmp, nil
+}
+
 // updateOnce does one round. done is false if the file was changed meanwhile, by a program
 // without the lock.
 func updateOnce(name, real string, change func(*File) error) (done bool, err error) {
@@ -67,7 +96,7 @@ func updateOnce(name, real string, change func(*File) error) (done bool, err err
 	if bytes.Equal(before, after) {
 		return true, nil
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(real), "."+FileName+".*")
+	tmp, err := createTemp(name, real)
 	if err != nil {
 		return false, err
 	}

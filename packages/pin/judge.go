@@ -71,20 +71,33 @@ func Judge(pins map[string]*Pin, name string, p *Pin, part bool) Verdict {
 	if len(pins) == 0 {
 		return Verdict{New: whole}
 	}
-	var closest []Difference
-	for i, n := range inOrder(pins, name) {
-		d := differences(pins[n], p, part)
-		if len(d) == 0 {
-			return Verdict{}
-		}
-		if i == 0 || weight(d) < weight(closest) {
-			closest = d
-		}
+	closest := closestTo(pins, name, p, part)
+	if len(closest) == 0 {
+		return Verdict{}
 	}
 	if pins[name] == nil && len(pins) < MaxVariants && !contradicts(pins, p, part) {
 		return Verdict{New: whole}
 	}
 	return Verdict{Differences: closest}
+}
+
+// Closest returns the differences of a whole list from the closest of the pins, as Judge does
+// also where the list is new. There are none without pins.
+func Closest(pins map[string]*Pin, name string, p *Pin) []Difference {
+	return closestTo(pins, name, p, false)
+}
+
+func closestTo(pins map[string]*Pin, name string, p *Pin, part bool) (closest []Difference) {
+	for i, n := range inOrder(pins, name) {
+		d := differences(pins[n], p, part)
+		if len(d) == 0 {
+			return nil
+		}
+		if i == 0 || weight(d) < weight(closest) {
+			closest = d
+		}
+	}
+	return closest
 }
 
 // JudgeServer compares the instructions of a server with its pins, before the tools are

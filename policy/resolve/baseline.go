@@ -111,6 +111,10 @@ func (b *resolver) addBaseline(extra []dependency) {
 		b.links = append(b.links, at.Links...)
 		all = append(all, resolved{at.Path, at.Info, &needs[i]})
 	}
+	tree := ""
+	if b.p.Packages.Tree != "" {
+		tree = b.canonical(b.p.Packages.Tree)
+	}
 	// Wider ones first, so that what they cover is not repeated.
 	slices.SortStableFunc(all, func(a, b resolved) int { return len(a.path) - len(b.path) })
 	for _, r := range all {
@@ -119,6 +123,7 @@ func (b *resolver) addBaseline(extra []dependency) {
 		rights := policy.Read | policy.Execute
 		switch {
 		case !ok:
+		case p == tree: // neither written nor hidden, whatever rules grant around the store
 		case near.Origin == policy.OriginBaseline:
 			b.searched[near.Path] = b.searched[near.Path] || r.need.search && near.Path == p
 			continue // covered already, with at least these rights

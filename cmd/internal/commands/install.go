@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -34,6 +33,7 @@ type installCmd struct {
 	acceptTools bool
 	yes         bool
 	forSession  bool
+	untrusted   []string // directories in which the server of a session may write
 }
 
 func (x *front) install() *cobra.Command {
@@ -68,7 +68,10 @@ host, and writes no file of yours.`
 	f.BoolVar(&i.yes, "yes", false, "Accept updates without asking, for scripts.")
 	f.BoolVar(&i.scripts, "install-scripts", false, "Run the scripts that packages bring for their installation, in a jail without a network.")
 	f.BoolVar(&i.forSession, "for-session", false, "")
-	f.MarkHidden("for-session") // mcp-jail run asks with it
+	f.StringArrayVar(&i.untrusted, "untrusted", nil, "")
+	for _, name := range []string{"for-session", "untrusted"} { // mcp-jail run asks with them
+		f.MarkHidden(name)
+	}
 	one := x.proposeServers(&i.ConfigFlags)
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		names, directive := one(cmd, nil, word)
@@ -234,14 +237,6 @@ func (i *installCmd) behindDashes() (wanted, error) {
 	return i.typed(i.given.Argv)
 }
 
-// loadError returns the error of a target.
-func loadError(t *target.Target, err error) error {
-	if err == nil && t.Policy == nil {
-		return errors.New("the server has no policy")
-	}
-	return err
-}
-
 // configured returns the package of a server of the configuration.
 func (i *installCmd) configured(name string) (wanted, error) {
 	load := func() (*target.Target, error) {
@@ -299,14 +294,15 @@ func (i *installCmd) acceptAll(c terminal.Console, host hostfs.Host) error {
 
 // serveSession installs for mcp-jail run, which waits in front of a client. It prints a line of
 // JSON for each step. When its standard input ends, the client has left: it goes on for
-// target.AfterClient then, and no process reads its output.
+// target.AfterClient then, as long as there is progress, and no process reads its output.
 func (i *installCmd) serveSession(ctx context.Context, c terminal.Console, host hostfs.Host) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	signal.Ignore(syscall.SIGPIPE)
+	alone := &background{end: cancel}
 	go func() {
 		io.Copy(io.Discard, c.In)
-		time.AfterFunc(target.AfterClient, cancel)
+		alone.left()
 	}()
 	say := func(m target.InstallMessage) {
 		if text, err := json.Marshal(m); err == nil {
@@ -315,8 +311,9 @@ func (i *installCmd) serveSession(ctx context.Context, c terminal.Console, host 
 	}
 	line, err := launcher.Parse(i.given.Argv)
 	if err == nil {
-		in := &install.Installer{Store: target.PackageStore(host), LockFile: target.LockFile(host), Host: host, Scripts: i.scripts}
+		in := &install.Installer{Store: target.PackageStore(host), LockFile: target.LockFile(host), Host: host, Asked: target.AskedLine(i.given.Argv, &line), Scripts: i.scripts, Untrusted: i.untrusted}
 		in.Progress = func(p install.Progress) {
+			alone.progress(p)
 			say(target.InstallMessage{Step: string(p.Step), Files: p.Files, Bytes: p.Bytes})
 		}
 		var r *install.Result

@@ -84,6 +84,6 @@ func (i *installCmd) typed(argv []string) (wanted, error) {
 	load := func() (*target.Target, error) {
 		return target.Load(cmdline.ConfigFlags{Waive: i.Waive}, cmdline.PolicyFlags{}, "", "", cmdline.Server{Given: true, Argv: argv})
 	}
-	t, err := load()
-	return wanted{line.Packages[0].String(), "-- " + cmdline.ShellWords(argv), line, load}, loadError(t, err)
+	_, err = load()
+	return wanted{line.Packages[0].String(), "-- " + cmdline.ShellWords(argv), line, load}, err
 }

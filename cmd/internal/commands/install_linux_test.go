@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/internal/testkit/registry"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
+	"github.com/mcp-jail/mcp-jail/packages/pin"
 )
 
 // commandsMain is mcp-jail-cli, for tests.
@@ -130,7 +131,9 @@ allow = true
 	if said := u.types(0, []string{"install", "f"}, "ready already: files 1.0.0, 5 tools, "); strings.Contains(said, "starting") {
 		t.Errorf("a server whose tools are pinned was started: %s", said)
 	}
-	u.types(0, []string{"install", "--update", "f"}, "files 1.0.0 is the newest already")
+	if testkit.All() {
+		u.types(0, []string{"install", "--update", "f"}, "files 1.0.0 is the newest already")
+	}
 
 	tools := append(registry.Tools()[1:], registry.Tool{Name: "pay", Description: "Pays.", InputSchema: map[string]any{"type": "object"}})
 	plant := &registry.Attack{Write: []string{filepath.Join(u.home, "data", "planted")}, Read: []string{filepath.Join(u.home, ".config/mcp-jail/config.toml")}, Send: []string{site.URL + "/-/loot"}}
@@ -160,6 +163,27 @@ allow = true
 	}
 	if left, err := filepath.Glob(filepath.Join(u.home, ".local/share/mcp-jail/packages/staging/*")); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %q, %v", left, err)
+	}
+}
+
+// TestUpdateShowsToolsOfOtherClients updates a package whose tools only a session has pinned, for
+// the capabilities of its client.
+func TestUpdateShowsToolsOfOtherClients(t *testing.T) {
+	t.Parallel()
+	site := registry.Start(t, registry.Stock{Packages: []registry.Package{registry.MCPServer{Name: "files", Version: "1.0.0"}.Package()}})
+	u := newNPMUser(t, site)
+	u.types(0, []string{"install", "--", "npx", "-y", "files"})
+	const client = "client-0123456789ab"
+	must(t, lockfile.Update(filepath.Join(u.home, ".config/mcp-jail", lockfile.FileName), func(f *lockfile.File) error {
+		e := *f.Find(lockfile.Key{Ecosystem: lockfile.NPM, Spec: "files@latest"})
+		e.Pins = map[string]*pin.Pin{client: e.Pins["default"]}
+		return f.Set(&e)
+	}))
+	tools := append(registry.Tools(), registry.Tool{Name: "pay", Description: "Pays.", InputSchema: map[string]any{"type": "object"}})
+	site.Publish(registry.MCPServer{Name: "files", Version: "2.0.0", Tools: tools}.Package())
+	u.types(0, []string{"install", "--update", "--yes", "--", "npx", "-y", "files"}, "tool pay: it is new: «Pays.»")
+	if e := u.entry("files@latest"); e.Pins[client] == nil || e.Pins[client].Find("pay") != nil || e.Pins["default"] == nil {
+		t.Errorf("pinned is %v", e.Pins)
 	}
 }
 

@@ -39,7 +39,7 @@ func (p *installProgress) show(at install.Progress) {
 	size := ""
 	if at.Bytes > 0 {
 		size = ": " + sizeText(at.Bytes)
-		if at.Files > 0 {
+		if at.Files > 1 { // one is there before anything is fetched
 			size = fmt.Sprintf(": %s, %s", plural(at.Files, "file"), sizeText(at.Bytes))
 		}
 	}

@@ -120,21 +120,20 @@ func (i *installCmd) tryUpdate(ctx context.Context, p *installProgress, w wanted
 		return toolsFound{remark: "its tools cannot be pinned: " + err.Error()}
 	}
 	name := pins.Name(nil)
-	switch verdict := pin.Judge(u.New.Pins, name, list, false); {
-	case verdict.New:
-		if u.New.Pins == nil {
-			u.New.Pins = map[string]*pin.Pin{}
-		}
-		u.New.Pins[name] = list
+	// A session of a client with other capabilities may have pinned the list, and this client none.
+	// What is new since then is shown as well, and the pins of the others stay: a server could list
+	// harmless tools here, and others there.
+	changed := pin.Closest(u.New.Pins, name, list)
+	if changed == nil && len(u.New.Pins) > 0 || len(list.Tools) == 0 && u.New.Pins[name] == nil {
 		return toolsFound{}
-	case len(verdict.Differences) > 0:
-		// What other arguments or clients are told changes with it.
-		u.New.Pins = map[string]*pin.Pin{name: list}
-		return toolsFound{more: differenceTexts(slices.DeleteFunc(verdict.Differences, func(d pin.Difference) bool {
-			return d.Kind == pin.Identity // the package's version, once more
-		}))}
 	}
-	return toolsFound{}
+	if u.New.Pins == nil {
+		u.New.Pins = map[string]*pin.Pin{}
+	}
+	u.New.Pins[name] = list
+	return toolsFound{more: differenceTexts(slices.DeleteFunc(changed, func(d pin.Difference) bool {
+		return d.Kind == pin.Identity // the package's version, once more
+	}))}
 }
 
 // trial returns the handshake of an installation.

@@ -33,7 +33,7 @@ With --format json, the output is an object with these members:
       command          the command as given; missing if no session is on record
       client           name and version of the last client, as it calls itself
       package          ecosystem, name, version, spec (as in mcp-jail.lock) and
-                       whether it is pinned; missing for other programs
+                       whether it is pinned; missing if none was installed
       running          whether a session uses it now
       last_used        when a session last began or ended, or when it was installed
       last_failure     time and what of the last known failure; missing if none
@@ -186,6 +186,8 @@ func runsText(s *kept.Server) string {
 		name = s.Pins[0].Name
 	case s.About.Package != nil:
 		name = s.About.Package.Name
+	case s.Asked != "":
+		name = s.Asked
 	case len(s.About.Command) > 0:
 		return cmdline.ShellWords(s.About.Command)
 	}
@@ -197,7 +199,7 @@ func pinnedText(s *kept.Server) string {
 	switch {
 	case len(s.Pins) > 0:
 		return s.Pins[0].Version
-	case s.About.Package != nil:
+	case s.About.Package != nil, s.Asked != "":
 		return "no"
 	}
 	return "-"

@@ -53,6 +53,7 @@ func TestServerTable(t *testing.T) {
 			Pins:  []*lockfile.Entry{{Name: "@modelcontextprotocol/server-sequential-thinking", Version: "2026.11.22-alpha.1234"}},
 		},
 		{Name: "script", Used: now, About: records.About{Command: []string{"sh", "-c", "echo\n" + strings.Repeat("x ", 100)}}, Records: 1234},
+		{Name: "offline", Used: now, Asked: "mcp-server-time@latest"},
 	}}
 	got := serverTable(all, now)
 	for line := range strings.Lines(got) {
@@ -60,10 +61,10 @@ func TestServerTable(t *testing.T) {
 			t.Errorf("a line has %d characters: %s", n, line)
 		}
 	}
-	if strings.Count(got, "\n") != 4 || strings.Contains(got, "\x1b") {
+	if strings.Count(got, "\n") != 5 || strings.Contains(got, "\x1b") {
 		t.Errorf("%s", got)
 	}
-	for _, want := range []string{"NAME ", " SIZE\n", "plain ", " 3 days ago ", " running ", " 50 minutes ago ", " 1 kB\n", " server-sequenti… "} {
+	for _, want := range []string{"NAME ", " SIZE\n", "plain ", " 3 days ago ", " running ", " 50 minutes ago ", " 1 kB\n", " server-sequenti… ", " mcp-server-time…  no "} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}

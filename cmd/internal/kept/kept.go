@@ -67,6 +67,7 @@ type All struct {
 type Server struct {
 	Name    string
 	About   records.About
+	Asked   string // the package that its command asks for, as it is written; "" if it is no launcher's
 	Pins    []*lockfile.Entry
 	Trees   []store.Info // those that Pins name
 	Running bool

@@ -50,6 +50,9 @@ func TestLook(t *testing.T) {
 	if len(mem.Pins) != 1 || mem.Pins[0].Spec != e.Spec || len(mem.Trees) != 1 || mem.PackageBytes() != int64(len("@a/mem 1.2.3")) || mem.HomeBytes() != 5 || mem.Records == 0 {
 		t.Errorf("mem: %+v", mem)
 	}
+	if mem.Asked != "@a/mem@latest" || all.Servers[2].Asked != "" {
+		t.Errorf("asked for: %q and %q", mem.Asked, all.Servers[2].Asked)
+	}
 	if mem.Failure == nil || mem.Failure.What != "it failed" || mem.Running || time.Since(mem.Used).Round(day) != 40*day {
 		t.Errorf("mem: %+v, used %s", mem.Failure, mem.Used)
 	}

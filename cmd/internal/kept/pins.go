@@ -15,9 +15,12 @@ import (
 // name is that under which it would run.
 func (a *All) joinPins() {
 	for _, s := range a.Servers {
+		key, asked := keyOf(s.About.Command, a.host.Dir)
+		s.Asked = asked
 		if p := s.About.Package; p != nil {
-			a.use(lockfile.Key{Ecosystem: lockfile.Ecosystem(p.Ecosystem), Spec: p.Spec}, s.Name)
-		} else if key, ok := keyOf(s.About.Command, a.host.Dir); ok {
+			key = lockfile.Key{Ecosystem: lockfile.Ecosystem(p.Ecosystem), Spec: p.Spec}
+		}
+		if key.Spec != "" {
 			a.use(key, s.Name)
 		}
 	}
@@ -29,7 +32,7 @@ func (a *All) joinPins() {
 				a.ConfigErr = err
 				continue
 			}
-			if key, ok := keyOf(append([]string{p.Command}, p.Arguments...), a.host.Dir); ok {
+			if key, asked := keyOf(append([]string{p.Command}, p.Arguments...), a.host.Dir); asked != "" {
 				a.use(key, name)
 			}
 		}
@@ -68,16 +71,17 @@ func (a *All) server(name string) *Server {
 	return nil
 }
 
-// keyOf returns the key of a launcher's line.
-func keyOf(argv []string, dir string) (key lockfile.Key, ok bool) {
+// keyOf returns the key of a launcher's line, and the package that it asks for. That is "" for
+// another command.
+func keyOf(argv []string, dir string) (key lockfile.Key, asked string) {
 	if len(argv) == 0 {
-		return key, false
+		return key, ""
 	}
 	line, err := launcher.Parse(argv)
 	if err != nil {
-		return key, false
+		return key, ""
 	}
-	return installed.Key(&line, dir), true
+	return installed.Key(&line, dir), line.Packages[0].String()
 }
 
 // nameOf returns the name of a server that was started with nothing but the package of an entry.
@@ -97,7 +101,7 @@ func lineOf(e *lockfile.Entry, dir string) []string {
 	}
 	for _, word := range []string{e.Name, e.Spec} {
 		argv := append(launch[:len(launch):len(launch)], word)
-		if key, ok := keyOf(argv, dir); ok && key == e.Key {
+		if key, asked := keyOf(argv, dir); asked != "" && key == e.Key {
 			return argv
 		}
 	}
@@ -107,7 +111,7 @@ func lineOf(e *lockfile.Entry, dir string) []string {
 // Line returns the launcher's line of a pin: the one of the server's last session, or the
 // shortest one. It is nil if neither is known.
 func (a *All) Line(s *Server, e *lockfile.Entry) []string {
-	if key, ok := keyOf(s.About.Command, a.host.Dir); ok && key == e.Key {
+	if key, asked := keyOf(s.About.Command, a.host.Dir); asked != "" && key == e.Key {
 		return s.About.Command
 	}
 	return lineOf(e, a.host.Dir)

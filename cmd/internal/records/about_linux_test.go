@@ -45,6 +45,14 @@ func TestAbout(t *testing.T) {
 	if got := ReadAbout(host, "s").Client; len(got.Name) != maxClientText {
 		t.Errorf("a name of %d bytes", len(got.Name))
 	}
+	unfinished, now := filepath.Join(filepath.Dir(file), ".last-1"), filepath.Join(filepath.Dir(file), ".last-2")
+	must(t, os.WriteFile(unfinished, nil, 0o600))
+	must(t, os.WriteFile(now, nil, 0o600))
+	must(t, os.Chtimes(unfinished, time.Time{}, time.Now().Add(-time.Hour)))
+	session("1.2").ClientNamed("code", "3")
+	if left, err := filepath.Glob(filepath.Join(filepath.Dir(file), ".last-*")); err != nil || len(left) != 1 || left[0] != now {
+		t.Errorf("left of sessions that were killed: %q, %v", left, err)
+	}
 	must(t, os.WriteFile(file, []byte(`{"command": 7`), 0o600))
 	if got := ReadAbout(host, "s"); !reflect.DeepEqual(got, About{}) {
 		t.Errorf("of a broken file: %+v", got)

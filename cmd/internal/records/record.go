@@ -121,6 +121,7 @@ func (k *Recorder) write(r diagnostics.Record) error {
 // each writes a file of its own, and the last rename wins. before, unless it is nil, runs
 // before the rename.
 func replaceFile(name string, text []byte, before func()) error {
+	removeUnfinished(filepath.Dir(name))
 	tmp, err := os.CreateTemp(filepath.Dir(name), ".last-*")
 	if err != nil {
 		return err
@@ -139,6 +140,16 @@ func replaceFile(name string, text []byte, before func()) error {
 		os.Remove(tmp.Name())
 	}
 	return err
+}
+
+// removeUnfinished removes what a session that was killed has left of replaceFile.
+func removeUnfinished(dir string) {
+	left, _ := filepath.Glob(filepath.Join(dir, ".last-*"))
+	for _, file := range left {
+		if info, err := os.Lstat(file); err == nil && time.Since(info.ModTime()) > time.Minute {
+			os.Remove(file)
+		}
+	}
 }
 
 // FailedFile returns the file beside a record that holds the record of the last

@@ -70,6 +70,9 @@ func (t *Target) Install(c terminal.Console) error {
 	if t.Policy.Packages.InstallScripts {
 		args = append(args, "--install-scripts")
 	}
+	for _, dir := range t.WritablePlaces() {
+		args = append(args, "--untrusted", dir)
+	}
 	cmd := exec.Command(companion, append(append(args, "--"), t.given...)...)
 	cmd.Stderr = struct{ io.Writer }{c.Err} // by a pipe, even if it is a file
 	cmd.Dir, cmd.SysProcAttr = t.workspaceDir(), ownSession()

@@ -52,13 +52,20 @@ func (t *Target) findPackage(ctx context.Context) error {
 	program, err := t.packageFinder().Find(ctx, &line)
 	var shadow *installed.ShadowError
 	switch {
-	case errors.As(err, &shadow), errors.Is(err, installed.ErrNotInstalled), errors.Is(err, installed.ErrAsGiven):
+	case errors.As(err, &shadow):
+		t.pkg.asGiven = err
+		t.Warnings = append(t.Warnings, policy.Warning{Code: "shadow", Message: shadow.Error() + ". That has what is granted to this server, and its tools are not compared with pinned ones", Where: t.Policy.Where})
+		return nil
+	case errors.Is(err, installed.ErrNotInstalled), errors.Is(err, installed.ErrAsGiven):
 		t.pkg.asGiven = err
 		return nil
 	case err != nil:
 		return &installError{line.Packages[0].String(), err.Error()}
 	}
 	t.pkg.program = program
+	if program.Shadow != "" {
+		t.Warnings = append(t.Warnings, policy.Warning{Code: "shadow", Message: fmt.Sprintf("the pinned %s %s runs; %s would run %s instead. To use that, start its program by its path", program.Entry.Name, program.Entry.Version, line.Launcher, program.Shadow), Where: t.Policy.Where})
+	}
 	t.useEnvironment(program)
 	return nil
 }
@@ -168,13 +175,18 @@ func (t *Target) Asked() string {
 		}
 		return cmdline.ShellWords(append(words, t.Policy.Server))
 	}
-	line := t.given
-	if t.pkg != nil {
-		if n := len(line) - len(t.pkg.line.Args); n > 0 && slices.Equal(line[n:], t.pkg.line.Args) {
-			line = line[:n]
-		}
+	if t.pkg == nil {
+		return "-- " + cmdline.ShellWords(t.given)
 	}
-	return "-- " + cmdline.ShellWords(line)
+	return AskedLine(t.given, &t.pkg.line)
+}
+
+// AskedLine is Asked for the words of a line.
+func AskedLine(words []string, line *launcher.Line) string {
+	if n := len(words) - len(line.Args); n > 0 && slices.Equal(words[n:], line.Args) {
+		words = words[:n]
+	}
+	return "-- " + cmdline.ShellWords(words)
 }
 
 // Close releases what a target holds.

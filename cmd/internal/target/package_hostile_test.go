@@ -3,9 +3,13 @@
 package target
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -14,6 +18,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/packages/launcher"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
 	"github.com/mcp-jail/mcp-jail/packages/store"
+	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -25,6 +30,14 @@ func hostileHome(t *testing.T, files map[string]string) (home string, line []str
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { // the files of a package are read-only
+		filepath.WalkDir(home, func(name string, d fs.DirEntry, err error) error {
+			if d != nil && d.IsDir() {
+				os.Chmod(name, 0o700)
+			}
+			return nil
+		})
+	})
 	for _, name := range []string{"XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME"} {
 		t.Setenv(name, "")
 	}
@@ -173,5 +186,114 @@ func TestPackageEnvironment(t *testing.T) {
 	}
 	if env["GREETING"] != "hello" || !strings.HasSuffix(env["PATH"], "/tree/node_modules/.bin") {
 		t.Errorf("GREETING=%s, PATH=%s", env["GREETING"], env["PATH"])
+	}
+}
+
+// TestStoreOfAnotherUser checks that a store counts only if no other user can write there.
+func TestStoreOfAnotherUser(t *testing.T) {
+	home, line := hostileHome(t, map[string]string{
+		"PACKAGE/package.json": `{"name":"hostile","version":"1.0.0","bin":"main.js"}`,
+		"PACKAGE/main.js":      "#!/usr/bin/env node\n",
+	})
+	if err := os.Chmod(filepath.Join(home, ".local/share"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	target, err := Resolve(cmdline.ConfigFlags{}, cmdline.PolicyFlags{}, "", "", cmdline.Server{Given: true, Argv: line, Line: line})
+	if target != nil {
+		defer target.Close()
+	}
+	if err == nil || !strings.Contains(err.Error(), "chmod go-w") {
+		t.Error(err)
+	}
+}
+
+// TestTreeStaysReadOnly checks that a server cannot write its own package, and has it, whatever
+// rules grant around the store.
+func TestTreeStaysReadOnly(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		flags func(home string) cmdline.PolicyFlags
+	}{
+		{"written", func(home string) cmdline.PolicyFlags { return cmdline.PolicyFlags{Write: []string{home + "/.local"}} }},
+		{"written and executed", func(home string) cmdline.PolicyFlags {
+			return cmdline.PolicyFlags{Write: []string{home + "/.local"}, Execute: []string{home + "/.local"}}
+		}},
+		{"read", func(home string) cmdline.PolicyFlags { return cmdline.PolicyFlags{Read: []string{home + "/.local"}} }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			home, line := hostileHome(t, map[string]string{
+				"PACKAGE/package.json": `{"name":"hostile","version":"1.0.0","bin":"main.js"}`,
+				"PACKAGE/main.js":      "#!/usr/bin/env node\n",
+			})
+			target, err := Resolve(cmdline.ConfigFlags{}, test.flags(home), "", "", cmdline.Server{Given: true, Argv: line, Line: line})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer target.Close()
+			if r := target.Profile.RightsAt(filepath.Join(target.pkg.program.Dir, "node_modules/hostile/main.js")); r != policy.Read|policy.Execute {
+				t.Errorf("the package is granted %s", r)
+			}
+			if r := target.Profile.RightsAt(filepath.Dir(target.pkg.program.Dir)); r != 0 {
+				t.Errorf("the seal is granted %s", r)
+			}
+		})
+	}
+}
+
+// TestHostileProject checks that what lies in a workspace in the place of a package.json holds up
+// no start, and that a package in the workspace is told of.
+func TestHostileProject(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		plant func(work string) error
+	}{
+		{"a fifo", func(work string) error { return syscall.Mkfifo(filepath.Join(work, "package.json"), 0o600) }},
+		{"a large file", func(work string) error {
+			name := filepath.Join(work, "package.json")
+			return errors.Join(os.WriteFile(name, nil, 0o600), os.Truncate(name, 1<<40))
+		}},
+		{"a fifo as the program", func(work string) error {
+			return errors.Join(os.WriteFile(filepath.Join(work, "package.json"), []byte(`{"name":"hostile","bin":"x"}`), 0o600), syscall.Mkfifo(filepath.Join(work, "x"), 0o600))
+		}},
+		{"a package", func(work string) error { return os.MkdirAll(filepath.Join(work, "node_modules", "hostile"), 0o700) }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			home, line := hostileHome(t, map[string]string{"PACKAGE/package.json": `{"name":"hostile","bin":"main.js"}`, "PACKAGE/main.js": "#!/usr/bin/env node\n"})
+			if err := test.plant(filepath.Join(home, "work")); err != nil {
+				t.Fatal(err)
+			}
+			line = []string{line[0], line[1], "hostile"}
+			target, _ := Resolve(cmdline.ConfigFlags{}, cmdline.PolicyFlags{}, "", "", cmdline.Server{Given: true, Argv: line, Line: line})
+			defer target.Close()
+			if !slices.ContainsFunc(target.Warnings, func(w policy.Warning) bool { return w.Code == "shadow" }) {
+				t.Errorf("%+v", target.Warnings)
+			}
+		})
+	}
+}
+
+// TestPinnedPackageIsPreferred checks that a project cannot put a program of its own in the place
+// of a package that is pinned.
+func TestPinnedPackageIsPreferred(t *testing.T) {
+	home, line := hostileHome(t, map[string]string{"PACKAGE/package.json": `{"name":"hostile","version":"1.0.0","bin":"main.js"}`, "PACKAGE/main.js": "#!/usr/bin/env node\n"})
+	resolve := func() *Target {
+		target, err := Resolve(cmdline.ConfigFlags{}, cmdline.PolicyFlags{}, "", "", cmdline.Server{Given: true, Argv: line, Line: line})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(target.Close)
+		return target
+	}
+	warned := func(x *Target) bool {
+		return slices.ContainsFunc(x.Warnings, func(w policy.Warning) bool { return w.Code == "shadow" })
+	}
+	if alone := resolve(); alone.pkg.program == nil || warned(alone) {
+		t.Fatalf("the control: %+v", alone.Warnings)
+	}
+	if err := os.MkdirAll(filepath.Join(home, "work", "node_modules", "hostile"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if beside := resolve(); beside.pkg.program == nil || !warned(beside) {
+		t.Errorf("%v, %+v", beside.pkg.asGiven, beside.Warnings)
 	}
 }

@@ -24,7 +24,7 @@ func Refuse(c terminal.Console, t *Target, name string, err error) {
 		record := records.New(t.Host, name)
 		record.About = t.About
 		record.MarkStart()
-		s.Sink, s.Lost = record.Save, record.LastError
+		s.Sink, s.Lost, s.ClientNamed = record.Save, record.LastError, record.ClientNamed
 	}
 	lifecycle.Refuse(context.Background(), s, diagnosisOf(name, err))
 }

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -37,6 +38,9 @@ func HostTree(t testing.TB, dir string) string {
 	return b.String()
 }
 
+// accountFile matches what useradd and its likes make for a moment beside the files of accounts.
+var accountFile = regexp.MustCompile(`^/etc/\.?(passwd|shadow|group|gshadow|subuid|subgid)([+.-].*)?$`)
+
 // RootNames lists the directories of the host in which a careless mount leaves names. Of
 // /dev/shm, which other processes use too, it lists the names of tests only.
 func RootNames(t testing.TB) string {
@@ -48,8 +52,9 @@ func RootNames(t testing.TB) string {
 			continue
 		}
 		for _, n := range names {
-			if dir != "/dev/shm" || strings.HasPrefix(n.Name(), "mcp-jail-test") {
-				all = append(all, filepath.Join(dir, n.Name()))
+			name := filepath.Join(dir, n.Name())
+			if (dir != "/dev/shm" || strings.HasPrefix(n.Name(), "mcp-jail-test")) && !accountFile.MatchString(name) {
+				all = append(all, name)
 			}
 		}
 	}

@@ -1,0 +1,41 @@
+package commands
+
+import (
+	"sync"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/packages/install"
+)
+
+// idleAfterClient is how long an installation without a client may make no progress. A registry
+// that has stopped answering is asked anew by the next start, which waits until then.
+const idleAfterClient = 15 * time.Second
+
+// background ends an installation that nobody waits for any more. Its methods may be called from
+// several goroutines.
+type background struct {
+	end func()
+
+	mu    sync.Mutex
+	last  install.Progress
+	idle  *time.Timer // nil while there is a client
+	total *time.Timer
+}
+
+// left says that the client has left.
+func (b *background) left() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.idle, b.total = time.AfterFunc(idleAfterClient, b.end), time.AfterFunc(target.AfterClient, b.end)
+}
+
+// progress says how far the installation is.
+func (b *background) progress(p install.Progress) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.idle != nil && p != b.last {
+		b.idle.Reset(idleAfterClient)
+	}
+	b.last = p
+}
