@@ -90,8 +90,11 @@ func entryScripts(e *lockfile.Entry) (all []string) {
 // Changes returns what the update changes. There are none if the pinned packages are the
 // newest.
 func (u *Update) Changes() []lockfile.Change {
+	if u.Old == nil {
+		return []lockfile.Change{{Kind: lockfile.Version, Text: "it was not pinned yet"}}
+	}
 	changes := lockfile.Diff(u.Old, u.New)
-	if changes == nil && u.Old != nil && u.Old.Files != u.New.Files {
+	if changes == nil && u.Old.Files != u.New.Files {
 		moved := &MovedError{Pinned: u.Old, Found: u.New}
 		changes = append(changes, lockfile.Change{Kind: lockfile.Integrity, Text: "the packages are the same, and their files are not: " + moved.why()})
 	}

@@ -162,7 +162,7 @@ func TestParseRefuses(t *testing.T) {
 		"version = 1\n[cargo.\"a\"]\n":          "f:2: the key cargo is not known",
 		"version = 1\n[npm.\"a\"]\nname =\n":    "f:3: it is not valid TOML",
 		good + "colour = \"red\"\n":             "f:6: the key colour is not known to this mcp-jail",
-		good + "note = 1\n":                     "f:6: note is an integer, and has to be a string",
+		good + "note = 1\n":                     "f:6: note is an integer, and has to be a string. Correct it, or put an older copy in its place",
 		good + "note = [1]\n":                   "f:6: note is another kind of value",
 		good + "name = \"n\"\n":                 "f:6: name is there twice, first in line 3",
 		good + "[npm.\"a\"]\n":                  "f:6: the section npm.a is there twice, first in line 2",

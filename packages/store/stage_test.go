@@ -137,7 +137,14 @@ func TestSweep(t *testing.T) {
 			}
 		}
 	}
+	plant(t, filepath.Join(s.Dir, "trash"), nil)
+	if n := len(s.Leftovers()); n != 3 {
+		t.Errorf("with an empty trash, %d leftovers", n)
+	}
 	plant(t, filepath.Join(s.Dir, "trash", "1"), map[string]string{"x": "x"})
+	if n := len(s.Leftovers()); n != 4 {
+		t.Errorf("with a file in the trash, %d leftovers", n)
+	}
 	s.Sweep(24 * time.Hour)
 	left, _ := filepath.Glob(filepath.Join(s.Dir, "*", "*"))
 	for i := range left {

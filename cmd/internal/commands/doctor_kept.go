@@ -43,7 +43,9 @@ func lookKept() (sizes keptSizes) {
 		}
 	}
 	for _, l := range all.Leftovers {
-		sizes.Leftovers.add(l.Bytes)
+		if l.Bytes > 0 {
+			sizes.Leftovers.add(l.Bytes)
+		}
 	}
 	return sizes
 }

@@ -244,6 +244,7 @@ func TestInstallUnconfigured(t *testing.T) {
 	}})
 	u := newNPMUser(t, site)
 	u.types(0, []string{"install", "--", "npx", "-y", "@s/files", "one"}, "ready: @s/files 1.0.0, ")
+	u.types(0, []string{"check"}, "no server is configured: no configuration file was found\nservers that clients start without it: mcp-jail list\n")
 	u.configure("[servers.o]\ncommand = \"npx\"\narguments = [\"-y\", \"other\"]\n")
 	said := u.types(0, []string{"install"}, "ready: other 1.0.0, ", "ready already: @s/files 1.0.0, ")
 	if strings.Count(said, "@s/files 1.0.0, ") != 1 || strings.Count(said, "other 1.0.0, ") != 1 {
@@ -255,6 +256,8 @@ func TestInstallUnconfigured(t *testing.T) {
 	u.types(2, []string{"install", "filse"}, "there is no server \"filse\" in the configuration", "mcp-jail install -- npx -y filse")
 	site.Publish(registry.MCPServer{Name: "@s/files", Version: "2.0.0"}.Package())
 	u.types(0, []string{"install", "--update", "--yes"}, "other 1.0.0 is the newest already", "@s/files 1.0.0 → 2.0.0", "ready: @s/files 2.0.0, ")
+	u.types(0, []string{"install", "--update", "--yes", "--", "npx", "-y", "@s/files@1.0.0"}, "@s/files 1.0.0\n  it was not pinned yet\n", "ready: @s/files 1.0.0, ")
+	u.types(0, []string{"install", "--update", "--", "npx", "-y", "@s/files@1.0.0"}, "@s/files 1.0.0 is the newest already that the line allows: @s/files@1.0.0\n")
 	if e := u.entry("@s/files@latest"); e.Version != "2.0.0" {
 		t.Errorf("after the update: %s", e.Version)
 	}

@@ -91,7 +91,7 @@ func unneededText(all *kept.All) string {
 	}
 	left := 0
 	for _, l := range all.Leftovers {
-		if !l.Busy {
+		if !l.Busy && l.Bytes > 0 {
 			left++
 			bytes += l.Bytes
 		}

@@ -70,3 +70,15 @@ func TestServerTable(t *testing.T) {
 		}
 	}
 }
+
+// TestUnneededText tests that empty directories and those in use are not told as leftovers.
+func TestUnneededText(t *testing.T) {
+	all := &kept.All{Leftovers: []kept.Leftover{{Path: "empty"}, {Path: "busy", Bytes: 5, Busy: true}}}
+	if got := unneededText(all); got != "" {
+		t.Error(got)
+	}
+	all.Leftovers = append(all.Leftovers, kept.Leftover{Path: "old", Bytes: 7})
+	if got := unneededText(all); !strings.HasPrefix(got, "also kept: 1 leftover of interrupted work, 7 B; ") {
+		t.Error(got)
+	}
+}
