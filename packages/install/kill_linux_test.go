@@ -91,7 +91,7 @@ func fullDiskMain() {
 	var p program
 	host := hostOf(p, os.Args[1], os.Environ())
 	i := installerOf(host)
-	if err := errors.Join(syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""), os.MkdirAll(i.Store.Dir, 0o700), syscall.Mount("tmpfs", i.Store.Dir, "tmpfs", 0, "size=8m")); err != nil {
+	if err := errors.Join(syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""), os.MkdirAll(i.Store.Dir, 0o700), syscall.Mount("tmpfs", i.Store.Dir, "tmpfs", 0, "size=8m,mode=700")); err != nil {
 		p.Fatal("no mount:", err)
 	}
 	ctx, cancel := contextOf()
