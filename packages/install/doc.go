@@ -42,4 +42,8 @@
 //   - The versions that Repair installs are those that were published when the package was
 //     pinned. A registry that does not tell when that was gives the newest ones, which are
 //     refused if they differ.
+//
+// The package has some 3,300 lines. What npm and pip need to fetch are two halves of it, but
+// they share the stage, the jail, the scripts, and how a failure is told; a package of each
+// would export all of that.
 package install

@@ -7,10 +7,11 @@
 // a shell. The manual pages in packaging/man are made from the same texts by a test (-update).
 //
 // The first word after mcp-jail is the command. Everything behind "--" belongs to a server
-// and is not parsed. No command writes anything but the records, the trust store and the list
-// cache.
+// and is not parsed. Install and rm write the lock file, the store of
+// packages and what is kept of servers; the others only the records, the trust store and the
+// list cache.
 //
-// The package has some 2,700 lines: one file or two for each command, and none uses another's.
+// The package has some 4,200 lines: one to five files for each command, and none uses another's.
 package commands
 
 import (
