@@ -54,9 +54,13 @@ func Diagnose(ev Evidence) Diagnosis {
 		return d
 	}
 	found, cleared := a.analyze(lines)
-	if len(found) > 0 {
+	scripts, skipped := a.skippedScripts(lines)
+	switch {
+	case len(found) > 0:
 		d.setCauses(a, found)
-	} else {
+	case skipped:
+		d.Attribution, d.Cause, d.Fix = Likely, cut(scripts.note, maxCause), cut(scripts.fix, 2*maxCause)
+	default:
 		d.fallback(a, lines, cleared)
 	}
 	if p := timeoutHint(&ev); p != "" {

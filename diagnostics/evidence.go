@@ -29,6 +29,9 @@ type Evidence struct {
 	// Install is the command that installs the package whose launcher the server is. "" means
 	// that the server is no launcher, or that mcp-jail cannot install its package.
 	Install string
+	// InstallScripts is the command that runs the install scripts of the server's package, which
+	// were skipped when it was installed. "" means that there are none, or that they ran.
+	InstallScripts string
 	// Stateless means that every call has a process of its own. Profile.Tool names the
 	// tool; "" means the discovery process, to which no table can grant anything.
 	Stateless bool

@@ -45,6 +45,27 @@ func TestMissingPackage(t *testing.T) {
 	}
 }
 
+// TestSkippedScripts tests the advice to run the install scripts of a package.
+func TestSkippedScripts(t *testing.T) {
+	const sqlite = "Error: Could not locate the bindings file. Tried:\n → /s/node_modules/sqlite3/build/node_sqlite3.node"
+	const command = "mcp-jail install --install-scripts x"
+	for _, c := range []struct {
+		name, text, command string
+		wanted              bool
+	}{
+		{"a binding", sqlite, command, true},
+		{"a download", "Error: chromedriver is missing: its install script did not run", command, true},
+		{"no scripts", sqlite, "", false},
+		{"another failure", "Error: API_KEY is required", command, false},
+	} {
+		ev := evidence(c.text)
+		ev.Stage, ev.InstallScripts = StageStartup, c.command
+		if d := Diagnose(ev); strings.Contains(d.Fix, command) != c.wanted || c.wanted && (d.Attribution != Likely || len(d.Grant) > 0) {
+			t.Errorf("%s: %s", c.name, d.Text())
+		}
+	}
+}
+
 // TestBrowserSandbox covers the failure of a browser's own sandbox, which no rule changes.
 func TestBrowserSandbox(t *testing.T) {
 	for _, text := range []string{

@@ -2,6 +2,7 @@ package diagnostics
 
 import (
 	"path/filepath"
+	"regexp"
 	"slices"
 
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -25,5 +26,20 @@ func (a *analyzer) missingPackage(lines []string) (f finding, ok bool) {
 	return finding{
 		note: "the package that " + name + " starts is not installed, and the policy grants no network to fetch it",
 		fix:  "install it once, in a terminal: " + a.ev.Install + ". The server then starts without " + name + " and without a network",
+	}, true
+}
+
+// unbuilt matches what programs say when a part is missing that an install script compiles or
+// downloads.
+var unbuilt = regexp.MustCompile(`(?i)bindings file|\.node['"]?: |cannot find module '[^']*\.node'|node-gyp|prebuil[dt]|post-?install|install script`)
+
+// skippedScripts recognises that a package needs its install scripts, which were skipped.
+func (a *analyzer) skippedScripts(lines []string) (f finding, ok bool) {
+	if a.ev.InstallScripts == "" || !slices.ContainsFunc(lines, unbuilt.MatchString) {
+		return f, false
+	}
+	return finding{
+		note: "the package brings scripts for its installation that make or fetch a part of it, and they did not run",
+		fix:  "run them once, in a jail without a network: " + a.ev.InstallScripts,
 	}, true
 }

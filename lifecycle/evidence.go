@@ -27,6 +27,7 @@ func (s *server) evidence(stage diagnostics.Stage, c *mcpproxy.Call, since time.
 		FromCommandLine: s.client.config.FromCommandLine,
 		CommandLine:     s.client.config.Line,
 		Install:         s.client.config.Install,
+		InstallScripts:  s.client.config.InstallScripts,
 		Declare:         s.client.config.Declare,
 		Stateless:       s.stateless,
 		Stderr:          s.tail.Lines(tailLines),

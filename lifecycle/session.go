@@ -44,6 +44,7 @@ type Session struct {
 	Line            []string
 	Declare         func() []string
 	Install         string
+	InstallScripts  string
 	Unset           []string
 	UserHome        string
 	SearchPath      string

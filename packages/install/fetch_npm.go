@@ -58,7 +58,7 @@ func (i *Installer) fetch(ctx context.Context, stage *store.Stage, line *launche
 	specs, scripts := specsOf(line), i.Scripts
 	if pinned != nil {
 		// The tree as it was when it was pinned: what was published since does not count.
-		specs, scripts = pinnedSpecs(line, pinned), scriptsRan(pinned)
+		specs, scripts = pinnedSpecs(line, pinned), scriptsRan(pinned) || i.addsScripts(pinned)
 		if scripts && !i.Scripts {
 			return nil, fmt.Errorf("%s was pinned with its install scripts, which are off now: set install_scripts = true, or pin it without them: mcp-jail install --update %s", pinned.Key, i.asked(pinned))
 		}

@@ -41,7 +41,7 @@ type Result struct {
 }
 
 // Install installs the package of a line and pins it, unless the lock file and the store have
-// it already. The error is a *ChangedError if they do, and the files are not the pinned ones. If
+// it already. Scripts that were skipped then, and may run now, make it install again. The error is a *ChangedError if they do, and the files are not the pinned ones. If
 // something else was fetched than is pinned, it is a *MovedError, and the Result tells what was
 // refused on the way.
 func (i *Installer) Install(ctx context.Context, line *launcher.Line) (*Result, error) {
@@ -130,7 +130,7 @@ func (i *Installer) ready(ctx context.Context, key lockfile.Key) (*Result, error
 	if err := tree.Check(pinned.Files); err != nil {
 		return nil, &ChangedError{Entry: pinned, Asked: i.asked(pinned), Err: err}
 	}
-	if !i.runs(ctx, pinned) {
+	if !i.runs(ctx, pinned) || i.addsScripts(pinned) {
 		return nil, nil
 	}
 	return &Result{Entry: pinned}, nil

@@ -33,9 +33,15 @@ func scriptsRan(e *lockfile.Entry) bool {
 	return slices.ContainsFunc(e.Packages, func(p lockfile.Package) bool { return p.Scripts == lockfile.ScriptsRun })
 }
 
+// addsScripts reports whether an installation is to run the scripts that were skipped when an
+// entry was pinned. The packages stay the same; their files do not.
+func (i *Installer) addsScripts(e *lockfile.Entry) bool {
+	return i.Scripts && slices.ContainsFunc(e.Packages, func(p lockfile.Package) bool { return p.Scripts == lockfile.ScriptsSkipped })
+}
+
 // samePin returns an error if a package that was installed again is not the pinned one.
 func (i *Installer) samePin(pinned, e *lockfile.Entry) error {
-	if pinned.Tree == e.Tree && pinned.Files == e.Files {
+	if pinned.Tree == e.Tree && (pinned.Files == e.Files || i.addsScripts(pinned)) {
 		return nil
 	}
 	return &MovedError{Pinned: pinned, Found: e, LockFile: i.LockFile, Asked: i.asked(pinned)}

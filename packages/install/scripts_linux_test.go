@@ -140,3 +140,29 @@ func TestScriptsLater(t *testing.T) {
 	i.Scripts = true
 	u.installs(i, "@scope/server") // this script makes the same each time
 }
+
+// TestScriptsAdded installs a package without its scripts and then with them: the pinned packages
+// stay, and the scripts have run.
+func TestScriptsAdded(t *testing.T) {
+	t.Parallel()
+	site := registry.Start(t, registry.Stock{})
+	u := newUser(t, site.URL)
+	p := registry.MCPServer{Name: "server"}.Package()
+	p.Scripts = map[string]string{"postinstall": "echo made >made.txt"}
+	site.Publish(p)
+	i := u.installer()
+	before := u.installs(i, "server")
+	if u.installs(i, "server").Fetched || !slices.Equal(before.Skipped, []string{"server@1.0.0"}) {
+		t.Fatalf("the control: skipped %q", before.Skipped)
+	}
+	i.Scripts = true
+	after := u.installs(i, "server")
+	made := has(t, filepath.Join(u.dir, "data"), "made\n")
+	if !after.Fetched || after.Skipped != nil || after.Entry.Tree != before.Entry.Tree || made == "" {
+		t.Errorf("fetched %v, skipped %q, made %q", after.Fetched, after.Skipped, made)
+	}
+	if u.installs(i, "server").Fetched {
+		t.Error("the scripts run each time")
+	}
+	u.runs(i, "server", "1.0.0")
+}

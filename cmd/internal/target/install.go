@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
+	"github.com/mcp-jail/mcp-jail/packages/lockfile"
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
@@ -46,6 +48,16 @@ func (t *Target) installCommand() string {
 		return ""
 	}
 	return "mcp-jail install " + t.Asked()
+}
+
+// scriptsCommand returns the command that runs the install scripts that were skipped when the
+// package of a target was installed, "" if there are none.
+func (t *Target) scriptsCommand() string {
+	e := t.Package()
+	if e == nil || !slices.ContainsFunc(e.Packages, func(p lockfile.Package) bool { return p.Scripts == lockfile.ScriptsSkipped }) {
+		return ""
+	}
+	return "mcp-jail install --install-scripts " + t.Asked()
 }
 
 // InstallsAfter reports whether run installs the package of a target that was resolved with an

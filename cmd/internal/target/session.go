@@ -26,6 +26,7 @@ func (t *Target) Session(c terminal.Console, launcher confine.Launcher) lifecycl
 		Line:            t.invocation,
 		Declare:         t.declaration,
 		Install:         t.installCommand(),
+		InstallScripts:  t.scriptsCommand(),
 		UserHome:        t.Host.Home,
 		SearchPath:      os.Getenv("PATH"),
 		Exists:          pathExists,
