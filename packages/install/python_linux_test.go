@@ -224,6 +224,7 @@ func (u pythonUser) refusesChanged(words []string) {
 
 // TestPythonPinned: a pinned version is installed again from the same files, or not at all.
 func TestPythonPinned(t *testing.T) {
+	testkit.NeedsAll(t)
 	w := serverWheel("fixture-server", "needed-one>=1")
 	u := newPythonUser(t, w, needed)
 	before := u.install("uvx", "fixture-server").Entry
@@ -263,6 +264,7 @@ func pythonRows() int {
 
 // TestPythonLines: what the words of a line choose.
 func TestPythonLines(t *testing.T) {
+	testkit.NeedsAll(t)
 	old, extra := serverWheel("fixture-server"), serverWheel("other")
 	old.Version = "0.9.0"
 	extra.Scripts = map[string]string{"second": "other:main"}
