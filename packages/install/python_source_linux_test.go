@@ -103,8 +103,9 @@ func TestPythonIndexFailures(t *testing.T) {
 
 // TestPythonVersions: a tree that depends on the version of Python is installed anew when that
 // version is gone.
+//
+// It is in the short form too: root, who may have more versions of Python, runs no other.
 func TestPythonVersions(t *testing.T) {
-	testkit.NeedsAll(t)
 	u := newPythonUser(t, serverWheel("fixture-server", "needed-one; python_version < '3.12'"), needed)
 	words := []string{"uvx", "fixture-server"}
 	first := u.install(words...).Entry
