@@ -104,7 +104,8 @@ func TestPythonIndexFailures(t *testing.T) {
 // TestPythonVersions: a tree that depends on the version of Python is installed anew when that
 // version is gone.
 //
-// It is in the short form too: root, who may have more versions of Python, runs no other.
+// It is in the short form too: root, who may have more versions of Python, runs no other. Where
+// there is one version, test.sh lets it be skipped.
 func TestPythonVersions(t *testing.T) {
 	u := newPythonUser(t, serverWheel("fixture-server", "needed-one; python_version < '3.12'"), needed)
 	words := []string{"uvx", "fixture-server"}
