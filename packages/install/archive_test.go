@@ -7,7 +7,8 @@ import (
 	"testing/iotest"
 )
 
-// TestArchiveWatch tests that only npm's own warning counts, in whatever pieces it comes.
+// TestArchiveWatch tests that only npm's own warning counts, and that it is found if it is
+// written in several pieces.
 func TestArchiveWatch(t *testing.T) {
 	const warning = "tar TAR_ENTRY_ERROR path contains '..'\n"
 	for printed, want := range map[string]bool{

@@ -32,8 +32,8 @@ func plain(version string) registry.Package {
 
 const token = "npm_s3cr3tt0ken0123456789"
 
-// TestInstall installs from a registry that demands a token. The second installation asks
-// nobody, and the token is nowhere.
+// TestInstall installs from a registry that demands a token. The second installation
+// sends no request, and no file holds the token.
 func TestInstall(t *testing.T) {
 	t.Parallel()
 	site := registry.Start(t, registry.Stock{Packages: []registry.Package{plain("1.0.0"), server("1.0.0")}, Token: token})

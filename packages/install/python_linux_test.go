@@ -25,7 +25,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
-// pythonUser is a user with an index, who has nothing installed.
+// pythonUser is a user with an index and an empty store.
 type pythonUser struct {
 	*Installer
 	t    *testing.T

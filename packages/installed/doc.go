@@ -9,8 +9,8 @@
 // The program is the one that the lock file pins, from the store. Nothing is fetched, and no
 // launcher runs: ErrNotInstalled says that package install has work to do. A ShadowError says
 // that the launcher would run something else than a package of a registry; the line then runs
-// as it is given. A pinned package runs whatever stands in its way, which Program.Shadow tells:
-// a project could otherwise put its own program in the place of what was agreed to.
+// as it is given. A pinned package runs all the same, and Program.Shadow names what the launcher
+// would have run: a project could otherwise put its own program in the place of the pinned one.
 //
 // Find begins the comparison of the installed files with the lock file and does not wait for
 // it. Check waits.

@@ -155,8 +155,8 @@ func readTree(dir string) ([]file, error) {
 	return files, nil
 }
 
-// staysInside reports whether the target of a link at a path of the tree is in the tree, whatever
-// links are on the way: no ".." comes after a name.
+// staysInside reports whether the target of a link at a path of the tree is in the tree. Links on
+// the way cannot lead it out: no ".." comes after a name.
 func staysInside(path, target string) bool {
 	if target == "" || filepath.IsAbs(target) {
 		return false

@@ -60,7 +60,7 @@ func (g *Stage) Discard() error {
 	return errors.Join(removeReadOnly(g.Dir), os.Remove(g.lock.Name()))
 }
 
-// Remove removes a file or directory of the stage, whatever its mode.
+// Remove removes a file or directory of the stage, also a read-only one.
 func (g *Stage) Remove(name string) error {
 	if rel, err := filepath.Rel(g.Dir, name); err != nil || !filepath.IsLocal(rel) || rel == "." {
 		return fmt.Errorf("%s is not below %s", name, g.Dir)

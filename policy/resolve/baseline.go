@@ -123,7 +123,7 @@ func (b *resolver) addBaseline(extra []dependency) {
 		rights := policy.Read | policy.Execute
 		switch {
 		case !ok:
-		case p == tree: // neither written nor hidden, whatever rules grant around the store
+		case p == tree: // a rule for a directory around the store changes nothing here
 		case near.Origin == policy.OriginBaseline:
 			b.searched[near.Path] = b.searched[near.Path] || r.need.search && near.Path == p
 			continue // covered already, with at least these rights

@@ -12,7 +12,7 @@ import (
 // that has stopped answering is asked anew by the next start, which waits until then.
 const idleAfterClient = 15 * time.Second
 
-// background ends an installation that nobody waits for any more. Its methods may be called from
+// background ends an installation whose client has left. Its methods may be called from
 // several goroutines.
 type background struct {
 	end func()

@@ -41,8 +41,8 @@ func TestAgeFlag(t *testing.T) {
 	}
 }
 
-// TestServerTable tests that the table fits a terminal, whatever servers are called, and that
-// nothing of a client's or server's reaches the terminal as it is.
+// TestServerTable tests that the table fits a terminal for each length of a server's name, and
+// that control characters in the words of a client or a server do not reach the terminal.
 func TestServerTable(t *testing.T) {
 	now := time.Now()
 	all := &kept.All{Servers: []*kept.Server{

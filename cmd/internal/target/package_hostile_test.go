@@ -207,8 +207,8 @@ func TestStoreOfAnotherUser(t *testing.T) {
 	}
 }
 
-// TestTreeStaysReadOnly checks that a server cannot write its own package, and has it, whatever
-// rules grant around the store.
+// TestTreeStaysReadOnly checks that a server can read its own package and cannot write it, also
+// where a rule grants a directory around the store.
 func TestTreeStaysReadOnly(t *testing.T) {
 	for _, test := range []struct {
 		name  string

@@ -1,0 +1,121 @@
+package install
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/packages/installed"
+	"github.com/mcp-jail/mcp-jail/packages/lockfile"
+	"github.com/mcp-jail/mcp-jail/packages/python"
+	"github.com/mcp-jail/mcp-jail/packages/runtime"
+	"github.com/mcp-jail/mcp-jail/packages/store"
+)
+
+// collect makes an entry of what was unpacked, and moves the files to the store.
+func (p *pythonFetch) collect(ctx context.Context, stage *store.Stage, packages []python.Package) (*fetched, error) {
+	tree, err := finishTree(p.work())
+	if err != nil {
+		return nil, err
+	}
+	if err := p.run(ctx, false, Sealing, "", append([]string{p.python.Path}, python.CompileAll(p.site())...)...); err != nil && ctx.Err() != nil {
+		return nil, err // otherwise some file is no Python of this version, which only matters if it is loaded
+	}
+	for i := range packages {
+		if m, ok := tree.metadata[packages[i].Name]; ok && m.Version != "" {
+			packages[i].Version = m.Version
+		}
+	}
+	e, err := p.entry(tree, packages)
+	if err != nil {
+		return nil, err
+	}
+	f := &fetched{entry: e, refused: p.refused}
+	w := &watch{installer: p.Installer, step: Sealing}
+	stop := w.run()
+	defer stop()
+	if f.sealed, err = stage.Seal(installed.ID(e), p.work()); err == nil {
+		e.Files = f.sealed.Contents
+	}
+	return f, err
+}
+
+// entry describes what was installed.
+func (p *pythonFetch) entry(tree *pythonTree, packages []python.Package) (*lockfile.Entry, error) {
+	root := p.root()
+	at := slices.IndexFunc(packages, func(d python.Package) bool { return d.Name == root })
+	if at < 0 {
+		return nil, fmt.Errorf("%s has not installed %s", p.installer(), root)
+	}
+	program, err := tree.program(p.line, root)
+	if err != nil {
+		return nil, err
+	}
+	e := &lockfile.Entry{
+		Key: installed.Key(p.line, p.Host.Dir), Name: root, Version: packages[at].Version, Integrity: packages[at].Integrity(),
+		Program: program, File: path.Join("bin", program), Pinned: time.Now().UTC().Truncate(time.Second), Tree: python.Digest(packages),
+	}
+	asked, _ := python.VersionRange(p.line.Python) // interpreters has read it
+	e.Engines = python.Range(append(tree.list(), python.Metadata{Python: asked}), tree.bound || filepath.IsAbs(p.line.Python), p.python.Version)
+	for _, d := range packages {
+		l := lockfile.Package{Path: d.Name, Version: d.Version, Integrity: d.Integrity()}
+		if p.built[d.Name] != "" {
+			l.Scripts = lockfile.ScriptsRun
+		}
+		e.Packages = append(e.Packages, l)
+	}
+	return e, p.compare(e, packages)
+}
+
+// compare compares what was fetched with the pinned packages, and makes it the pinned tree if
+// it is. Another version of Python may have other packages, but none that is the same file
+// for all and differs.
+func (p *pythonFetch) compare(e *lockfile.Entry, packages []python.Package) error {
+	if p.pinned == nil {
+		return nil
+	}
+	pinned, other := pinnedPackages(p.pinned), p.otherPython()
+	mayDiffer := func(name string) bool {
+		return other && slices.Contains(p.bound, name)
+	}
+	if other {
+		pinned, packages = python.Common(pinned, packages)
+	}
+	if !python.Same(pinned, packages, mayDiffer) {
+		return &MovedError{Pinned: p.pinned, Found: e, LockFile: p.LockFile, Asked: p.asked(p.pinned)}
+	}
+	if !other {
+		e.Tree, e.Packages, e.Integrity = p.pinned.Tree, p.pinned.Packages, p.pinned.Integrity
+	}
+	return nil
+}
+
+// otherPython reports whether the pinned tree was made for another version of Python, which
+// this machine has no longer. Then packages with machine code are other files.
+func (p *pythonFetch) otherPython() bool {
+	if p.pinned == nil {
+		return false
+	}
+	ok, err := runtime.PythonFits(p.pinned.Engines, p.python.Version)
+	return err == nil && !ok
+}
+
+// wasBuilt reports whether a package of the pinned tree was built from its sources.
+func (p *pythonFetch) wasBuilt() bool {
+	return slices.ContainsFunc(p.pinned.Packages, func(l lockfile.Package) bool { return l.Scripts == lockfile.ScriptsRun })
+}
+
+// pinnedPackages returns the packages of an entry, or nil.
+func pinnedPackages(e *lockfile.Entry) (out []python.Package) {
+	if e == nil {
+		return nil
+	}
+	for _, l := range e.Packages {
+		out = append(out, python.Package{Name: l.Path, Version: l.Version, Hashes: strings.Fields(l.Integrity)})
+	}
+	return out
+}
