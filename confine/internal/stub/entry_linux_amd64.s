@@ -42,21 +42,22 @@ TEXT ·entry(SB), NOSPLIT|NOFRAME, $0-0
 	MOVL	$3, DI
 	SYSCALL
 
-	// prctl(PR_SET_PDEATHSIG, SIGKILL). The parent may have ended before that. Then the
-	// other end of LifeFD is closed: poll({LifeFD, 0}, 1, 0).
+	// prctl(PR_SET_PDEATHSIG, SIGKILL). The parent may have ended before that.
 	MOVL	$157, AX
 	MOVL	$1, DI
 	MOVL	$9, SI
 	SYSCALL
 	TESTQ	AX, AX
 	JNE	fail
-	MOVQ	$4, 0(SP)
+
+life:
+	// poll(&life, 1, 0): exit if the other end of LifeFD is closed.
 	MOVL	$7, AX
-	MOVQ	SP, DI
+	LEAQ	44(R12), DI
 	MOVL	$1, SI
 	XORL	DX, DX
 	SYSCALL
-	MOVWLZX	6(SP), AX
+	MOVWLZX	50(R12), AX
 	TESTL	$0x18, AX // POLLERR, POLLHUP
 	JNE	fail
 
@@ -73,7 +74,7 @@ spin:
 	JCC	spin // until the count was 0
 
 	// stubAsleep = 1, with a barrier before owner is read again;
-	// futex(&owner, FUTEX_WAIT, owner, no timeout)
+	// futex(&owner, FUTEX_WAIT, owner, &lifeInterval)
 	MOVL	$1, BX
 	XCHGL	BX, 4(R12)
 	MOVL	0(R12), AX
@@ -82,9 +83,13 @@ spin:
 	MOVQ	R12, DI
 	XORL	SI, SI
 	MOVL	AX, DX
-	XORL	R10, R10
+	LEAQ	56(R12), R10
 	MOVL	$202, AX
 	SYSCALL
+	CMPQ	AX, $-110 // ETIMEDOUT
+	JNE	awake
+	MOVL	$0, 4(R12)
+	JMP	life
 
 awake:
 	MOVL	$0, 4(R12)

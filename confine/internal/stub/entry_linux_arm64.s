@@ -42,18 +42,16 @@ TEXT ·entry(SB), NOSPLIT|NOFRAME, $0-0
 	MOVD	$9, R1
 	SVC
 	CBNZ	R0, fail
-	MOVD	$4, R1
-	MOVD	R1, 0(R20)
-	MOVD	ZR, 8(R20)
-	MOVD	ZR, 16(R20)
-	MOVD	$73, R8 // ppoll
-	MOVD	R20, R0
+
+life: // ppoll with a timeout of 0, for which the mailbox has 16 bytes of zeros
+	MOVD	$73, R8
+	ADD	$44, R19, R0
 	MOVD	$1, R1
-	ADD	$8, R20, R2
+	ADD	$72, R19, R2
 	MOVD	ZR, R3
 	MOVD	ZR, R4
 	SVC
-	MOVHU	6(R20), R0
+	MOVHU	50(R19), R0
 	TST	$0x18, R0
 	BNE	fail
 
@@ -79,8 +77,12 @@ spin:
 	MOVD	$98, R8 // futex
 	MOVD	R19, R0
 	MOVD	$0, R1
-	MOVD	$0, R3
+	ADD	$56, R19, R3
 	SVC
+	CMN	$110, R0 // ETIMEDOUT
+	BNE	awake
+	STLRW	ZR, (R22)
+	B	life
 
 awake:
 	STLRW	ZR, (R22)

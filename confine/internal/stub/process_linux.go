@@ -13,8 +13,7 @@ import (
 // used once. A batch may be submitted to it before Fork.
 func (t *Task) Child(number int) *Task {
 	child := t.stub.task(number)
-	*child.mailbox = mailbox{}
-	atomic.StoreUint32(&child.mailbox.owner, ownerLauncher)
+	*child.mailbox = emptyMailbox
 	if t.stub.exited.Load() {
 		atomic.StoreUint32(&child.mailbox.owner, ownerNone)
 	}

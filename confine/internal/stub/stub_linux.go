@@ -10,8 +10,11 @@ import (
 )
 
 // Descriptors that the stub's program must be started with. It maps MemoryFD. LifeFD is one
-// end of a pair: the program exits if the other end is closed already. From then on the
-// kernel kills it when the thread that started it ends (PR_SET_PDEATHSIG).
+// end of a pair, whose other end the launcher has. The kernel kills the program when the
+// thread that started it ends (PR_SET_PDEATHSIG). It sends no signal if that thread ended
+// before the program asked for one. So the program exits if the other end of LifeFD is
+// closed. It looks at the start, and each second while it waits: a process that is being
+// killed loses its threads before it closes its descriptors.
 const (
 	MemoryFD = 3
 	LifeFD   = 4
@@ -68,7 +71,7 @@ func New() (*Stub, error) {
 	s.memory = unsafe.Slice((*byte)(at), memorySize)
 	s.first = s.task(0)
 	s.tasks = append(s.tasks, s.first)
-	s.first.mailbox.owner = ownerLauncher
+	*s.first.mailbox = emptyMailbox
 	for i, v := range []uintptr{uintptr(at), uintptr(memorySize), uintptr(unsafe.Pointer(s.first.mailbox))} {
 		binary.NativeEndian.PutUint64(s.memory[8*i:], uint64(v))
 	}

@@ -126,37 +126,49 @@ func TestMarkExited(t *testing.T) {
 	}
 }
 
-// TestStubEndsWithLauncher checks that a stub exits at once if the other end of LifeFD is closed.
+// TestStubEndsWithLauncher checks that a stub exits if the other end of LifeFD is closed, at
+// its start or later. A launcher that is being killed may close its end after the start of
+// the stub, which then gets no signal.
 func TestStubEndsWithLauncher(t *testing.T) {
-	s, err := New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, err := Program()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, there := range []bool{true, false} {
-		host, stubs, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !there {
-			host.Close()
-		}
-		pid, err := syscall.ForkExec("/proc/self/fd/5", []string{memfdName}, &syscall.ProcAttr{Files: []uintptr{0, 1, 2, uintptr(s.Memory()), stubs.Fd(), uintptr(program)}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if there {
-			time.Sleep(50 * time.Millisecond)
-			unix.Kill(pid, unix.SIGTERM)
-		}
-		var ws syscall.WaitStatus
-		if _, err := syscall.Wait4(pid, &ws, 0, nil); err != nil || ws.Signaled() != there || !there && ws.ExitStatus() != 127 {
-			t.Errorf("the other end is open: %t: %v, %v", there, err, ws)
-		}
-		host.Close()
-		stubs.Close()
+	for _, closed := range []string{"never", "before", "later"} {
+		t.Run(closed, func(t *testing.T) {
+			s, err := New()
+			if err != nil {
+				t.Fatal(err)
+			}
+			program, err := Program()
+			if err != nil {
+				t.Fatal(err)
+			}
+			host, stubs, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer host.Close()
+			defer stubs.Close()
+			if closed == "before" {
+				host.Close()
+			}
+			pid, err := syscall.ForkExec("/proc/self/fd/5", []string{memfdName}, &syscall.ProcAttr{Files: []uintptr{0, 1, 2, uintptr(s.Memory()), stubs.Fd(), uintptr(program)}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if closed != "before" {
+				if _, err := s.First().Call(unix.SYS_GETPID); err != nil {
+					t.Errorf("the stub makes no calls: %v", err)
+				}
+			}
+			if closed == "later" {
+				host.Close()
+			}
+			if closed == "never" {
+				time.Sleep(2500 * time.Millisecond) // it looks at LifeFD each second
+				unix.Kill(pid, unix.SIGTERM)
+			}
+			var ws syscall.WaitStatus
+			if _, err := syscall.Wait4(pid, &ws, 0, nil); err != nil || ws.Signaled() != (closed == "never") || closed != "never" && ws.ExitStatus() != 127 {
+				t.Errorf("%v, %v", err, ws)
+			}
+		})
 	}
 }

@@ -18,10 +18,15 @@ type mailbox struct {
 	launcherWaiting uint32 // the launcher does
 	spin            uint32 // how often the task yields its processor before it sleeps
 	count           uintptr
-	first           uintptr // the address of the first of count calls
-	remaining       uintptr // of the count calls: those not made, and the one that failed
-	fatal           uint32  // not 0: the process exits if a call fails
+	first           uintptr       // the address of the first of count calls
+	remaining       uintptr       // of the count calls: those not made, and the one that failed
+	fatal           uint32        // not 0: the process exits if a call fails
+	life            unix.PollFd   // for LifeFD
+	lifeInterval    unix.Timespec // the time between two looks at LifeFD while the task sleeps
 }
+
+// emptyMailbox is what the mailbox of a new task has.
+var emptyMailbox = mailbox{owner: ownerLauncher, life: unix.PollFd{Fd: LifeFD}, lifeInterval: unix.Timespec{Sec: 1}}
 
 // Values of owner. The kernel sets it to ownerNone when a forked task exits or executes
 // another program (CLONE_CHILD_CLEARTID).
