@@ -3,8 +3,8 @@
 #
 #   test.sh      every package, as the user who runs it, in the short form of its tests
 #   test.sh all  lint; every package in the long form. If root runs it, the packages that
-#                build jails have their long form as an ordinary user whose bounding set
-#                is empty, and their short form as root
+#                build jails run as an ordinary user whose bounding set is empty. Root has
+#                their short form in test.sh, and nothing is repeated here
 #
 # It installs real servers and clients from npm into a cache outside of the checkout.
 # MCPJAIL_REQUIRE lists what must not be skipped (see CONTRIBUTING.md).
@@ -98,18 +98,19 @@ failures() {
 	tail -5 "$1"
 }
 
-# verdict fails if MCPJAIL_REQUIRE is set and the first log has a test that was skipped
-# without a good reason. Four reasons are good: the same test passed in another of the
-# logs, as do those that need root; it passed in a process that another test started, for
-# example on a host without namespaces; only make test-all runs it; or it needs a second
-# version of Python, which distributions do not have.
+# verdict LOG [REASON] fails if MCPJAIL_REQUIRE is set and the log has a test that was
+# skipped without a good reason. Three reasons are good: it passed in a process that another
+# test started, for example on a host without namespaces; only make test-all runs it; or it
+# needs a second version of Python, which distributions do not have. REASON, a regular
+# expression, is one more.
 verdict() {
 	local name unearned=
 	[ -n "${MCPJAIL_REQUIRE:-}" ] || return 0
 	while read -r name; do
-		grep -aqF -- "--- PASS: $name " "$@" || unearned="$unearned $name"
-	done < <(awk '/^=== RUN|^=== CONT|^=== NAME/ { name = $3; next } /MCPJAIL_ALL=1|one version of Python with pip/ { long[name] = 1 }
-		match($0, /--- SKIP: [^ ]+/) { skipped = substr($0, RSTART+10, RLENGTH-10); if (!(skipped in long)) print skipped }' "$1")
+		grep -aqF -- "--- PASS: $name " "$1" || unearned="$unearned $name"
+	done < <(awk -v good="MCPJAIL_ALL=1|one version of Python with pip${2:+|$2}" '
+		/^=== RUN|^=== CONT|^=== NAME/ { name = $3; next } $0 ~ good { excused[name] = 1 }
+		match($0, /--- SKIP: [^ ]+/) { skipped = substr($0, RSTART+10, RLENGTH-10); if (!(skipped in excused)) print skipped }' "$1")
 	if [ -n "$unearned" ]; then
 		echo "tests were skipped, and MCPJAIL_REQUIRE is set:$unearned" >&2
 		return 1
@@ -133,7 +134,6 @@ parallel() { # tests that mostly wait: more of them at a time than there are pro
 # run PACKAGE compiles and runs the tests of a package.
 run() {
 	local log=$work/log/$1/log begin=$SECONDS
-	! twice "$1" || unset MCPJAIL_ALL
 	mkdir -p "${log%/*}"
 	compile "$1" >"$log" 2>&1 &&
 		(cd "$1" && exec "${defaults[@]}" "$work/tests/$1/test" -test.v -test.timeout 20m -test.parallel "$(parallel "$1")") >"$log" 2>&1 </dev/null &&
@@ -142,8 +142,8 @@ run() {
 	return 1
 }
 
-# twice PACKAGE reports whether a package is tested as root and as an ordinary user.
-twice() {
+# as_user PACKAGE reports whether root tests a package as an ordinary user in the long form.
+as_user() {
 	[ -n "${MCPJAIL_ALL:-}" ] && [ "$(id -u)" = 0 ] || return
 	case $1 in
 	confine/attacks) return 1 ;; # the table has both users itself
@@ -152,14 +152,16 @@ twice() {
 	esac
 }
 
-# run_as_user PACKAGE runs the tests of a package, in the long form, as the ordinary user.
+# run_as_user PACKAGE compiles the tests of a package, and runs them as the ordinary user.
+# Tests that need root are skipped: make test has them.
 run_as_user() {
-	local log=$work/log/$1/log.user begin=$SECONDS
-	(cd "$work/src/$1" && exec setpriv --reuid "$user" --regid "$(id -g "$user")" --init-groups --bounding-set=-all \
+	local log=$work/log/$1/log begin=$SECONDS
+	mkdir -p "${log%/*}"
+	compile "$1" >"$log" 2>&1 && (cd "$work/src/$1" && exec setpriv --reuid "$user" --regid "$(id -g "$user")" --init-groups --bounding-set=-all \
 		"${defaults[@]}" env -i PATH="$PATH" HOME="$work/home" USER="$user" LANG=C.UTF-8 MCPJAIL_ALL=1 \
 		MCPJAIL_REQUIRE="${MCPJAIL_REQUIRE:-}" MCPJAIL_SERVERS="$work/servers" \
 		"$work/tests/$1/test" -test.v -test.timeout 20m -test.parallel "$(parallel "$1")") >"$log" 2>&1 </dev/null &&
-		verdict "$log" "$work/log/$1/log" && echo "ok  	$1	$((SECONDS - begin)) s" && return
+		verdict "$log" '[Rr]oot[ :]' && echo "ok  	$1	$((SECONDS - begin)) s" && return
 	echo "FAIL	$1" && failures "$log"
 	return 1
 }
@@ -187,7 +189,7 @@ each() {
 # Packages in the order in which they start, those that take longest first.
 mapfile -t all < <(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.Dir}}{{end}}' ./... | sed "s|^$root/||; s|^$root\$|.|")
 order() {
-	local first=(confine/integration confine/attacks confine cmd/mcp-jail conformance packages/install internal/testkit/registry lifecycle policy diagnostics) package
+	local first=(cmd/mcp-jail confine/integration conformance confine/attacks packages/install internal/testkit/registry confine lifecycle policy diagnostics) package
 	for package in "${first[@]}"; do
 		[[ " $* " != *" $package "* ]] || echo "$package"
 	done
@@ -196,23 +198,27 @@ order() {
 	done
 }
 
-say "all packages, as $(id -un)"
-mapfile -t ordered < <(order "${all[@]}" conformance)
-each run "${ordered[@]}"
+own=() jails=()
+for package in $(order "${all[@]}" conformance); do
+	if as_user "$package"; then
+		jails+=("$package")
+	else
+		own+=("$package")
+	fi
+done
 
-if [ -n "${MCPJAIL_ALL:-}" ] && [ "$(id -u)" = 0 ]; then
+say "${#own[@]} packages, as $(id -un)"
+each run "${own[@]}"
+
+if [ ${#jails[@]} -gt 0 ]; then
 	user=mcpjail$$
 	useradd --create-home --home-dir "$work/home" --shell /bin/sh "$user"
-	say "the packages that build jails, as the ordinary user $user"
+	say "${#jails[@]} packages that build jails, as the ordinary user $user"
 	mkdir "$work/src"
 	git ls-files -z --cached --others --exclude-standard | tar --null -T - -c | tar -x -C "$work/src"
 	go mod vendor -o "$work/src/vendor" # tests build mcp-jail, and root's module cache is not readable
 	cp -r "$servers" "$work/servers"
 	chown -R "$user" "$work/src" "$work/servers"
-	jails=()
-	for package in "${ordered[@]}"; do
-		! twice "$package" || jails+=("$package")
-	done
 	each run_as_user "${jails[@]}"
 	remove_user
 fi
