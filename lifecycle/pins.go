@@ -47,10 +47,12 @@ type toolCheck struct {
 	pinned  map[string]*pin.Pin
 	servers map[string]pin.Server // by the name of the pin; without an entry nothing is known
 	lists   map[string]*pagedList // by the name of the pin
-	offered map[string]*pin.Pin   // what was proposed
+	offered map[string]*pin.Pin   // what was proposed, or is about to be
 	told    map[string]bool
 	logs    clientLogs
 	refused atomic.Pointer[diagnostics.Diagnosis] // the answer to every list and call
+
+	proposing sync.Mutex // held while a list is proposed
 }
 
 // pagedList holds the pages of a list that is not complete yet.
@@ -137,9 +139,20 @@ func (c *toolCheck) list(asked listRequest, page []byte) *diagnostics.Diagnosis 
 	case err != nil:
 		return c.unreadable(asked, "", err)
 	case len(verdict.Differences) > 0 && !part && c.offer(name, p):
-		c.save("kept for `"+c.pins.Accept()+"`", func() error { return c.pins.Propose(name, p) })
+		c.save("kept for `"+c.pins.Accept()+"`", func() error { return c.propose(name) })
 	}
 	return c.changed(asked, verdict)
+}
+
+// propose proposes the last list that was offered. Several of these may run at once, and begin
+// in any order.
+func (c *toolCheck) propose(name string) error {
+	c.proposing.Lock()
+	defer c.proposing.Unlock()
+	c.mu.Lock()
+	last := c.offered[name]
+	c.mu.Unlock()
+	return c.pins.Propose(name, last)
 }
 
 // offer reports whether a list is to be proposed: whether it is not the last one that was.
