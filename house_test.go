@@ -40,6 +40,8 @@ var mayImport = map[string][]string{
 	"lifecycle/catalog":         {module + "policy", module + "policy/hostfs"},
 	"internal/testkit":          {}, // for tests: no other line has it
 
+	"clients": {module + "policy", module + "policy/config"}, // and neither os nor syscall: see pure
+
 	"packages/launcher":  {}, // and neither os nor syscall: see pure
 	"packages/npm":       {}, // the same
 	"packages/pin":       {}, // the same
@@ -105,7 +107,7 @@ var forTests = []string{
 }
 
 // pure packages decide from what they are given: they import neither os nor syscall.
-var pure = []string{"policy", "packages/launcher", "packages/npm", "packages/pin", "packages/python"}
+var pure = []string{"clients", "policy", "packages/launcher", "packages/npm", "packages/pin", "packages/python"}
 
 // freeTrees are not part of the product: they may import what they like, but
 // nothing of the product imports them.

@@ -1,0 +1,77 @@
+package clients
+
+import (
+	"strings"
+	"time"
+)
+
+// Client is an MCP client.
+type Client struct {
+	Name     string   // as a person types it: lower case, with dashes
+	Title    string   // as its makers write it
+	Aliases  []string // other names that ByName accepts
+	Hello    []string // what it sends as clientInfo.name; a "*" at the end stands for any rest
+	Basis    string   // where the facts come from
+	Places   []Place  // its files
+	Shapes   []Shape  // the ways to write an entry, the usual one first
+	Forms    []Form   // the variables that it replaces in an entry
+	Start    Patience // how long it waits for a server
+	Dir      Dir      // where its servers start
+	Hands    string   // which environment a server gets, beside what its entry says
+	Tilde    bool     // it replaces a "~" at the start of a command or an argument
+	PathKept bool     // a server gets the PATH of a terminal; false for clients started from a desktop
+	Rewrites bool     // it writes its file itself, also while nobody uses its settings
+	Reload   string   // what a person does to make a changed file count
+	Quirks   []string // what else has surprised, a sentence or two each
+}
+
+// Patience is how long a client waits for the first answer of a server.
+type Patience struct {
+	Time    time.Duration // 0: not known
+	Setting string        // what changes it
+}
+
+// Dir is the working directory that a client gives to its servers.
+type Dir string
+
+// Working directories.
+const (
+	DirUnknown Dir = "unknown"   // the package does not know
+	DirProject Dir = "project"   // the directory of the project that is open
+	DirNone    Dir = "none"      // one that says nothing, such as / or the home directory
+	DirFile    Dir = "file"      // the directory of the configuration file
+	DirOpen    Dir = "workspace" // that of the project if one is open, else the home directory
+)
+
+// Workspace returns the variable that the client replaces with the directory of the project,
+// or "".
+func (c Client) Workspace() string {
+	for _, f := range c.Forms {
+		if f.Kind == Workspace && !f.Named {
+			return f.Open
+		}
+	}
+	return ""
+}
+
+// Greets reports whether a client that calls itself so in clientInfo is c.
+func (c Client) Greets(name string) bool {
+	name = plain(name)
+	for _, known := range c.Hello {
+		start, open := strings.CutSuffix(plain(known), "*")
+		if name == start || open && strings.HasPrefix(name, start) {
+			return true
+		}
+	}
+	return false
+}
+
+// plain removes the differences between two spellings of a name.
+func plain(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r == ' ' || r == '_' {
+			return '-'
+		}
+		return r
+	}, strings.ToLower(strings.TrimSpace(name)))
+}

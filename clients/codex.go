@@ -1,0 +1,31 @@
+package clients
+
+import "time"
+
+// codex is OpenAI's command line agent, whose file its applications share.
+func codex() Client {
+	user := everywhere(User, "~/.codex/config.toml", TOML, tables("mcp_servers"))
+	user.Moves = []Move{{"CODEX_HOME", "$CODEX_HOME/config.toml"}}
+	project := everywhere(Project, ".codex/config.toml", TOML, tables("mcp_servers"))
+	project.Note = "Read in projects that the user trusts."
+	system := Place{Scope: System, Linux: "/etc/codex/config.toml", MacOS: "/etc/codex/config.toml", Format: TOML, Tables: tables("mcp_servers")}
+	shape := standard()
+	shape.Cwd, shape.Names, shape.On, shape.Elsewhere = "cwd", "env_vars", "enabled", "environment_id"
+	return Client{
+		Name: "codex", Title: "Codex", Aliases: []string{"codex-cli", "openai-codex"},
+		Hello:    []string{"codex-mcp-client", "codex*"},
+		Basis:    "trials with 0.169.0 on Linux; the system's file: its documentation",
+		Places:   []Place{user, project, system},
+		Shapes:   []Shape{shape},
+		Start:    Patience{30 * time.Second, "`startup_timeout_sec` in the entry; older versions wait for 10 s"},
+		Dir:      DirProject,
+		Hands:    "HOME, LANG, LOGNAME, PATH, SHELL, TERM, TMPDIR, TZ and USER, the variables that `env_vars` names, and what `env` sets",
+		PathKept: true,
+		Reload:   "Start a new session.",
+		Quirks: []string{
+			"It replaces no variables and no `~` in an entry.",
+			"`codex mcp add` and `codex mcp remove` lose all comments, and give the file the mode 0600.",
+			"A server gets the PATH with a directory of Codex's own in front.",
+		},
+	}
+}

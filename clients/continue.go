@@ -1,0 +1,36 @@
+package clients
+
+// continueDev is Continue: the extensions and the command line.
+func continueDev() Client {
+	list := []Table{{Path: []string{"mcpServers"}, List: true}}
+	places := []Place{everywhere(User, "~/.continue/config.yaml", YAML, list)}
+	for _, at := range []struct {
+		scope Scope
+		dir   string
+	}{{User, "~/.continue/mcpServers/"}, {Project, ".continue/mcpServers/"}} {
+		blocks := everywhere(at.scope, at.dir+"*.yaml", YAML, list)
+		blocks.Label = "blocks"
+		dropped := everywhere(at.scope, at.dir+"*.json", JSON, tables("mcpServers"))
+		dropped.Label, dropped.Note = "files of other clients", "A file of Claude, Cursor or Cline can be put there."
+		places = append(places, blocks, dropped)
+	}
+	shape := standard()
+	shape.Cwd = "cwd"
+	return Client{
+		Name: "continue", Title: "Continue", Aliases: []string{"cn"},
+		Hello:  []string{"continue-client", "continue*"},
+		Basis:  "its source (schemas/mcp) and trials with its command line 1.5.47 on Linux",
+		Places: places,
+		Shapes: []Shape{shape},
+		Forms:  []Form{named(Secret, "${{ secrets.", "}}"), named(Input, "${{ inputs.", "}}")},
+		Dir:    DirProject,
+		Hands:  "its whole environment",
+		Reload: "The extension reads its configuration again when it is saved. With the command line, start a new session.",
+		Quirks: []string{
+			"The servers are a list, and each has a `name`.",
+			"`${{ secrets.NAME }}` is filled from the environment too.",
+			"Tools have no prefix, so those of two servers can collide.",
+			"After a session it only closes the server's input. A server that does not end then stays behind.",
+		},
+	}
+}

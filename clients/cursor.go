@@ -1,0 +1,25 @@
+package clients
+
+// cursor is the editor Cursor and its command line agent.
+func cursor() Client {
+	shape := standard()
+	shape.EnvFile = "envFile"
+	return Client{
+		Name: "cursor", Title: "Cursor", Aliases: []string{"cursor-agent"},
+		Hello: []string{"cursor-vscode", "cursor*"},
+		Basis: "its documentation; not tried",
+		Places: []Place{
+			everywhere(User, "~/.cursor/mcp.json", JSONC, tables("mcpServers")),
+			everywhere(Project, ".cursor/mcp.json", JSONC, tables("mcpServers")),
+		},
+		Shapes: []Shape{shape},
+		Forms:  []Form{named(FromEnv, "${env:", "}"), fixed(Workspace, "${workspaceFolder}"), fixed(Home, "${userHome}")},
+		Dir:    DirUnknown,
+		Hands:  "the environment of the editor",
+		Reload: "Switch the server off and on under Settings → Tools & MCP, or start Cursor again.",
+		Quirks: []string{
+			"On some systems it joins the arguments with blanks and has a shell split them again: an argument that contains a blank can fall apart.",
+			"A server of the user's file is started for every window, so say with `--workspace ${workspaceFolder}` which project is meant.",
+		},
+	}
+}

@@ -1,0 +1,237 @@
+package clients
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Item is an entry as a parser found it in a file.
+type Item struct {
+	Table Table
+	Path  []string // from the root of the file to the entry; the elements of lists are numbers from 0
+	Line  int      // where its key stands, from 1
+	Value any      // nil, bool, a number, string, []any or map[string]any
+}
+
+// Entry is a server as a client's file declares it.
+type Entry struct {
+	Client string // the client's Name
+	Server string // what the client calls the server
+	For    string // the directory of the project that the entry is for, if one file has entries for several
+	Path   []string
+	Line   int
+
+	Command   string
+	Args      []string
+	Env       []Variable // sorted by name
+	Names     []string   // variables whose values the client has from elsewhere
+	EnvFile   string
+	Cwd       string
+	URL       string
+	Disabled  bool
+	Sandboxed bool
+
+	Left   Reason // why wrap leaves the entry; "" if it can be wrapped
+	Detail string // more about that, for a message
+
+	Shape Shape // how the entry is written
+}
+
+// Variable is a variable that an entry sets. Unset means that the client removes it from the
+// environment.
+type Variable struct {
+	Name, Value string
+	Unset       bool
+}
+
+// Reason is why an entry has to stay as it is. It completes the sentence "left: it …".
+type Reason string
+
+// Reasons.
+const (
+	Remote    Reason = "is reached by a URL: no program runs here"
+	NoCommand Reason = "has no command"
+	Malformed Reason = "is not understood"
+	Disabled  Reason = "is switched off"
+	Sandboxed Reason = "is confined by the client already, and one sandbox cannot be set up inside the other everywhere"
+	Checked   Reason = "has a checksum of its program, which mcp-jail would not match"
+	Elsewhere Reason = "is started on another machine or in a container"
+	Jailed    Reason = "starts in mcp-jail already"
+)
+
+// Argv returns the command line: the program and its arguments, as the file has them.
+func (e Entry) Argv() []string {
+	if e.Command == "" {
+		return nil
+	}
+	return append([]string{e.Command}, e.Args...)
+}
+
+// Entry reads an entry of c's file. It never fails: Left says if the entry cannot be used.
+func (c Client) Entry(item Item) Entry {
+	e := Entry{Client: c.Name, Path: item.Path, Line: item.Line}
+	for i, key := range item.Table.Path {
+		if key == Any && i < len(item.Path) {
+			e.For = item.Path[i]
+		}
+	}
+	if len(item.Path) > 0 {
+		e.Server = item.Path[len(item.Path)-1]
+	}
+	table, ok := item.Value.(map[string]any)
+	if !ok {
+		e.leave(Malformed, "it is no table")
+		return e
+	}
+	if item.Table.List {
+		e.Server, _ = table["name"].(string)
+	}
+	e.Shape = c.shapeOf(table)
+	inner := table
+	if e.Shape.Within != "" {
+		inner, _ = table[e.Shape.Within].(map[string]any)
+	}
+	e.readEnv(inner)
+	e.EnvFile, e.Cwd = text(inner, e.Shape.EnvFile), text(inner, e.Shape.Cwd)
+	e.Disabled = table[e.Shape.Off] == true || e.Shape.On != "" && table[e.Shape.On] == false
+	e.Sandboxed = table[e.Shape.Sandbox] == true
+	e.readCommand(table, inner)
+	e.judge(table)
+	return e
+}
+
+// shapeOf returns the first shape whose command an entry has, or else the first one.
+func (c Client) shapeOf(table map[string]any) Shape {
+	for _, s := range c.Shapes {
+		inner := table
+		if s.Within != "" {
+			inner, _ = table[s.Within].(map[string]any)
+		}
+		if _, isList := inner[s.Command].([]any); inner[s.Command] != nil && isList == (s.Args == "") {
+			return s
+		}
+	}
+	return c.Shapes[0]
+}
+
+func (e *Entry) readCommand(table, inner map[string]any) {
+	kind := text(table, "type")
+	if kind == "" {
+		kind = text(inner, "type")
+	}
+	for _, key := range e.Shape.URL {
+		if e.URL == "" {
+			e.URL = text(inner, key)
+		}
+	}
+	value := inner[e.Shape.Command]
+	switch {
+	case isRemote(kind), value == nil && e.URL != "":
+		e.leave(Remote, e.URL)
+		return
+	case value == nil && kind != "" && kind != "stdio" && kind != "local":
+		e.leave(NoCommand, "its type is "+kind)
+		return
+	case value == nil:
+		e.leave(NoCommand, "")
+		return
+	case e.Shape.Args == "":
+		words, ok := texts(value)
+		if !ok || len(words) == 0 || words[0] == "" {
+			e.leave(Malformed, e.Shape.Command+" is no list that begins with a program")
+			return
+		}
+		e.Command, e.Args = words[0], words[1:]
+		return
+	}
+	command, ok := value.(string)
+	if !ok || command == "" {
+		e.leave(Malformed, e.Shape.Command+" is no text, or an empty one")
+		return
+	}
+	args, present := inner[e.Shape.Args]
+	words, ok := texts(args)
+	if present && !ok {
+		e.leave(Malformed, e.Shape.Args+" is no list of texts")
+		return
+	}
+	e.Command, e.Args = command, words
+}
+
+// isRemote reports whether a type of an entry is one without a program.
+func isRemote(kind string) bool {
+	kind = strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(kind))
+	return slices.Contains([]string{"http", "sse", "streamablehttp", "remote", "ws", "websocket"}, kind)
+}
+
+// judge sets Left for an entry that has a command.
+func (e *Entry) judge(table map[string]any) {
+	if e.Left != "" {
+		return
+	}
+	where := text(table, e.Shape.Elsewhere)
+	_, jailed := ParseWrapped(e.Argv())
+	switch {
+	case jailed:
+		e.leave(Jailed, "")
+	case e.Disabled:
+		e.leave(Disabled, "")
+	case e.Sandboxed:
+		e.leave(Sandboxed, "remove "+e.Shape.Sandbox+" to use mcp-jail instead")
+	case e.Shape.Checksum != "" && table[e.Shape.Checksum] != nil:
+		e.leave(Checked, "remove "+e.Shape.Checksum+" to use mcp-jail")
+	case where != "" && where != "local":
+		e.leave(Elsewhere, e.Shape.Elsewhere+" is "+where)
+	case e.Server == "":
+		e.leave(Malformed, "it has no name")
+	}
+}
+
+func (e *Entry) leave(why Reason, detail string) { e.Left, e.Detail = why, detail }
+
+func (e *Entry) readEnv(inner map[string]any) {
+	env, _ := inner[e.Shape.Env].(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		switch value := env[name].(type) {
+		case nil:
+			e.Env = append(e.Env, Variable{Name: name, Unset: true})
+		case string:
+			e.Env = append(e.Env, Variable{Name: name, Value: value})
+		default:
+			e.Env = append(e.Env, Variable{Name: name, Value: fmt.Sprint(value)})
+		}
+	}
+	names, _ := inner[e.Shape.Names].([]any)
+	for _, item := range names {
+		switch value := item.(type) {
+		case string:
+			e.Names = append(e.Names, value)
+		case map[string]any: // newer Codex: {name = "X", source = "…"}
+			if name := text(value, "name"); name != "" {
+				e.Names = append(e.Names, name)
+			}
+		}
+	}
+}
+
+// text returns the text at a key, or "".
+func text(table map[string]any, key string) string {
+	s, _ := table[key].(string)
+	return s
+}
+
+// texts returns the elements of a list whose elements are all texts.
+func texts(value any) ([]string, bool) {
+	list, ok := value.([]any)
+	var out []string
+	for _, item := range list {
+		s, isText := item.(string)
+		if !isText {
+			return nil, false
+		}
+		out = append(out, s)
+	}
+	return out, ok
+}

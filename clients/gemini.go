@@ -1,0 +1,39 @@
+package clients
+
+import "time"
+
+// gemini is Google's command line agent.
+func gemini() Client {
+	user := everywhere(User, "~/.gemini/settings.json", JSONC, tables("mcpServers"))
+	user.Moves = []Move{{"GEMINI_CLI_HOME", "$GEMINI_CLI_HOME/.gemini/settings.json"}}
+	shape := standard()
+	shape.Cwd, shape.URL = "cwd", []string{"url", "httpUrl"}
+	return Client{
+		Name: "gemini", Title: "Gemini CLI", Aliases: []string{"gemini-cli"},
+		Hello: []string{"gemini-cli*"},
+		Basis: "trials with 0.61.0 on Linux; the system's file: its documentation",
+		Places: []Place{
+			user,
+			everywhere(Project, ".gemini/settings.json", JSONC, tables("mcpServers")),
+			{
+				Scope: System, Format: JSONC, Tables: tables("mcpServers"),
+				Linux:   "/etc/gemini-cli/settings.json",
+				MacOS:   "/Library/Application Support/GeminiCli/settings.json",
+				Windows: `%ProgramData%\gemini-cli\settings.json`,
+			},
+		},
+		Shapes:   []Shape{shape},
+		Forms:    []Form{named(FromEnv, "${", "}"), named(FromEnv, "$", "")},
+		Start:    Patience{600 * time.Second, "`timeout` in the entry, in milliseconds"},
+		Dir:      DirProject,
+		Hands:    "its environment without names that look like secrets (TOKEN, KEY, AUTH, …); what `env` sets is passed whatever its name is",
+		PathKept: true, Rewrites: true,
+		Reload: "Start a new session. `gemini mcp list` starts every server and says which of them answered.",
+		Quirks: []string{
+			"Comments are accepted; a comma before a closing bracket makes it exit with status 52.",
+			"In a folder that is not trusted no server starts, also none of the user's file.",
+			"`gemini mcp add` replaces `$NAME` in all entries by the values, so it writes secrets to the disk.",
+			"A key in an entry that it does not know is a warning at each start.",
+		},
+	}
+}

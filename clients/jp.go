@@ -1,0 +1,33 @@
+package clients
+
+import "time"
+
+// jp is the command line JP.
+func jp() Client {
+	found := []Table{{Path: []string{"providers", "mcp"}}}
+	user := Place{
+		Scope: User, Format: TOML, Tables: found,
+		Linux:   "$XDG_CONFIG_HOME/jp/config.toml",
+		MacOS:   "~/Library/Application Support/jp/config.toml",
+		Windows: `%APPDATA%\jp\config\config.toml`,
+		Moves:   []Move{{"JP_GLOBAL_CONFIG_DIR", "$JP_GLOBAL_CONFIG_DIR/config.toml"}},
+	}
+	return Client{
+		Name: "jp", Title: "JP",
+		Hello:    []string{"jp"},
+		Basis:    "its source (jp_config/src/providers/mcp.rs) and its documentation; not tried",
+		Places:   []Place{everywhere(Project, ".jp/config.toml", TOML, found), user},
+		Shapes:   []Shape{{Command: "command", Args: "arguments", Names: "variables", Checksum: "checksum"}},
+		Start:    Patience{60 * time.Second, "`startup_timeout_secs` in the entry; 0 waits for ever"},
+		Dir:      DirProject,
+		Hands:    "its whole environment",
+		PathKept: true,
+		Reload:   "Nothing: each query reads the file.",
+		Quirks: []string{
+			"The keys are `arguments`, and `variables` for the names that are passed; an entry has no values.",
+			"A `checksum` is that of the program at `command`. It would not match mcp-jail, so an entry with one is left.",
+			"It replaces no variables in an entry.",
+			"Its file can be YAML or JSON too; `wrap` changes the TOML file, and others with `--file`.",
+		},
+	}
+}

@@ -1,0 +1,28 @@
+package clients
+
+// kiro is the editor Kiro and its command line.
+func kiro() Client {
+	agents := everywhere(User, "~/.kiro/agents/*.json", JSON, tables("mcpServers"))
+	agents.Label = "agents"
+	own := everywhere(Project, ".kiro/agents/*.json", JSON, tables("mcpServers"))
+	own.Label = "agents"
+	return Client{
+		Name: "kiro", Title: "Kiro", Aliases: []string{"kiro-cli"},
+		Hello: []string{"kiro*"},
+		Basis: "its documentation; not tried",
+		Places: []Place{
+			everywhere(User, "~/.kiro/settings/mcp.json", JSON, tables("mcpServers")),
+			everywhere(Project, ".kiro/settings/mcp.json", JSON, tables("mcpServers")),
+			agents, own,
+		},
+		Shapes: []Shape{standardOff()},
+		Forms:  []Form{named(FromEnv, "${", "}")},
+		Dir:    DirProject,
+		Hands:  "its whole environment",
+		Reload: "Kiro reads the file again when it is saved.",
+		Quirks: []string{
+			"An entry of the project replaces that of the user with the same name.",
+			"`${NAME}` is replaced for names that the user has approved.",
+		},
+	}
+}

@@ -1,0 +1,184 @@
+package clients
+
+import (
+	"path"
+	"strings"
+)
+
+// Place is a file in which a client looks for servers. The same file can be a place of
+// several clients: what is wrapped for one is wrapped for all of them.
+//
+// The three paths are written as a person of that system would write them. They start with
+// "~/", with a variable ($NAME or %NAME%), with the root, or else in the directory of the
+// project. An element "*" stands for any one name. An empty path means that the client does
+// not exist on that system, or has no such file there.
+type Place struct {
+	Scope   Scope
+	Label   string // tells places of one scope apart, such as "Insiders"
+	Linux   string
+	MacOS   string
+	Windows string
+	Moves   []Move // the first whose variable is set decides
+	Format  Format
+	Tables  []Table
+	Bare    bool   // a file that has none of the tables is itself one
+	Note    string // what a person has to know about this file
+}
+
+// Move is an environment variable that moves a file on every system.
+type Move struct {
+	Env string
+	To  string // a path like those of Place
+}
+
+// Scope says for whom a file counts.
+type Scope string
+
+// Scopes.
+const (
+	User    Scope = "user"    // for this user, everywhere
+	Project Scope = "project" // for all who work on a project; the file is below its directory
+	System  Scope = "system"  // for all users of the machine
+	Managed Scope = "managed" // imposed by an administrator; never changed
+)
+
+// Format is the syntax of a file.
+type Format string
+
+// Formats. A client whose file is JSON refuses comments. One that accepts comments, and
+// perhaps commas before a closing bracket, has JSONC.
+const (
+	JSON  Format = "json"
+	JSONC Format = "jsonc"
+	TOML  Format = "toml"
+	YAML  Format = "yaml"
+)
+
+// Any is an element of a table's path that stands for every key.
+const Any = "*"
+
+// Table is where the servers stand in a file. Its path consists of whole keys, from the root;
+// a dot in a key is a part of it. The table maps the names of servers to their entries. If
+// List is set, it is a list of entries, and each has its name at the key "name".
+type Table struct {
+	Path []string
+	List bool
+}
+
+// Host is what the location of a file depends on.
+type Host struct {
+	OS      string              // as in runtime.GOOS; the systems beside darwin and windows count as Linux
+	Home    string              // the home directory
+	Project string              // the directory of the project; "" for none
+	Env     func(string) string // the environment; nil for an empty one
+}
+
+// Location is where a place is on a host: one file, or those below a directory whose path
+// matches a pattern. The pattern has slashes on every system, as io/fs has.
+type Location struct {
+	File string
+
+	Dir     string
+	Pattern string
+}
+
+// Locate returns where the place is. It is false if there is no such place on this host, or
+// if the place belongs to a project and there is none.
+func (p Place) Locate(h Host) (Location, bool) {
+	written := p.Linux
+	switch h.OS {
+	case "darwin":
+		written = p.MacOS
+	case "windows":
+		written = p.Windows
+	}
+	for _, m := range p.Moves {
+		if written != "" && h.variable(m.Env) != "" {
+			written = m.To
+			break
+		}
+	}
+	if written == "" {
+		return Location{}, false
+	}
+	base, rest, ok := h.root(strings.ReplaceAll(written, `\`, "/"))
+	if !ok {
+		return Location{}, false
+	}
+	if dir, _, found := strings.Cut(rest, Any); found {
+		dir = path.Dir(dir + "x")
+		return Location{Dir: h.join(base, dir), Pattern: strings.TrimPrefix(rest, dir+"/")}, true
+	}
+	return Location{File: h.join(base, rest)}, true
+}
+
+// root splits a path into the directory that it starts in and the rest.
+func (h Host) root(written string) (base, rest string, ok bool) {
+	first, rest, _ := strings.Cut(written, "/")
+	switch {
+	case first == "~":
+		base = h.Home
+	case strings.HasPrefix(first, "$"):
+		base = h.variable(first[1:])
+	case strings.HasPrefix(first, "%"):
+		base = h.variable(strings.Trim(first, "%"))
+	case first == "":
+		base = "/"
+	case len(first) == 2 && first[1] == ':':
+		base = first + `\`
+	default:
+		base, rest = h.Project, written
+	}
+	return base, rest, base != ""
+}
+
+// variable returns the absolute path that a variable of the environment has, or the
+// directory that the system uses instead of an unset one. A relative value counts as unset,
+// as the XDG specification says.
+func (h Host) variable(name string) string {
+	if h.Env != nil {
+		if value := h.Env(name); h.isAbsolute(value) {
+			return value
+		}
+	}
+	if h.Home == "" {
+		return ""
+	}
+	switch name {
+	case "XDG_CONFIG_HOME":
+		return h.join(h.Home, ".config")
+	case "XDG_DATA_HOME":
+		return h.join(h.Home, ".local/share")
+	case "APPDATA":
+		return h.join(h.Home, "AppData/Roaming")
+	case "LOCALAPPDATA":
+		return h.join(h.Home, "AppData/Local")
+	case "ProgramData":
+		return `C:\ProgramData`
+	case "ProgramFiles":
+		return `C:\Program Files`
+	}
+	return ""
+}
+
+func (h Host) isAbsolute(file string) bool {
+	if h.OS == "windows" {
+		return len(file) > 2 && file[1] == ':' && (file[2] == '\\' || file[2] == '/') || strings.HasPrefix(file, `\\`)
+	}
+	return strings.HasPrefix(file, "/")
+}
+
+// join appends a path with slashes to a directory of the host.
+func (h Host) join(dir, rest string) string {
+	separator := "/"
+	if h.OS == "windows" {
+		separator, rest = `\`, strings.ReplaceAll(rest, "/", `\`)
+	}
+	switch {
+	case rest == "" || rest == ".":
+		return dir
+	case strings.HasSuffix(dir, separator):
+		return dir + rest
+	}
+	return dir + separator + rest
+}

@@ -1,0 +1,85 @@
+package clients
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy/config"
+)
+
+// All returns every client, in the order in which they are shown. If a file is a place of
+// several clients, the first of them speaks for it.
+func All() []Client {
+	return []Client{
+		claudeDesktop(), claudeCode(), cursor(), vscode(), copilot(), codex(), gemini(), qwen(),
+		windsurf(), zed(), cline(), roo(), kilo(), goose(), lmStudio(), openCode(), kiro(),
+		amazonQ(), junie(), continueDev(), warp(), crush(), jp(),
+	}
+}
+
+// Names returns the names of all clients, in the order of All.
+func Names() []string {
+	var names []string
+	for _, c := range All() {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+// UnknownError is the error about a name that no client has.
+type UnknownError struct {
+	Name string
+	Near []string // the names that were perhaps meant
+}
+
+func (e *UnknownError) Error() string {
+	if len(e.Near) > 0 {
+		return fmt.Sprintf("no client is called %q; did you mean %s?", e.Name, strings.Join(e.Near, " or "))
+	}
+	return fmt.Sprintf("no client is called %q; mcp-jail knows %s; for the file of another client, give the file", e.Name, strings.Join(Names(), ", "))
+}
+
+// ByName returns the client with a name. Upper case, blanks and underscores do not matter. The
+// error is an *UnknownError.
+func ByName(name string) (Client, error) {
+	wanted := plain(name)
+	all := All()
+	for _, c := range all {
+		if c.Name == wanted || plain(c.Title) == wanted || slices.Contains(c.Aliases, wanted) {
+			return c, nil
+		}
+	}
+	return Client{}, &UnknownError{Name: name, Near: near(wanted, all)}
+}
+
+// near returns the names of the clients that a word begins or ends, or else that of the
+// client whose name is spelt most alike.
+func near(word string, all []Client) []string {
+	var found, words []string
+	owner := map[string]string{}
+	for _, c := range all {
+		for _, w := range append([]string{c.Name, plain(c.Title)}, c.Aliases...) {
+			words = append(words, w)
+			owner[w] = c.Name
+			if len(word) > 1 && (strings.HasPrefix(w, word) || strings.HasSuffix(w, "-"+word)) && !slices.Contains(found, c.Name) {
+				found = append(found, c.Name)
+			}
+		}
+	}
+	if w := config.Suggest(word, words); found == nil && w != "" {
+		found = []string{owner[w]}
+	}
+	return found
+}
+
+// ByGreeting returns the client that calls itself so in clientInfo. Several clients can send
+// one name; the first of them in All is returned.
+func ByGreeting(name string) (Client, bool) {
+	for _, c := range All() {
+		if c.Greets(name) {
+			return c, true
+		}
+	}
+	return Client{}, false
+}

@@ -1,0 +1,63 @@
+package clients
+
+import (
+	"slices"
+	"strings"
+)
+
+// Shape is a way to write an entry: the keys that a client uses. An empty key means that the
+// client has no such thing.
+type Shape struct {
+	Within  string // the table inside of the entry that has Command, Args, Env, Cwd and URL
+	Command string
+	Args    string // "" if the list at Command begins with the program
+	Env     string // a table of names and values
+	Names   string // a list of names whose values come from elsewhere
+	EnvFile string
+	Cwd     string
+	URL     []string // an entry with one of these and no command is remote
+
+	// The rest stands in the entry itself.
+	Off       string // true: the client does not start the server
+	On        string // false: the same
+	Sandbox   string // true: the client confines the server itself
+	Checksum  string // the client compares the program with this
+	Elsewhere string // names an environment, other than "local", in which the server is started
+}
+
+// standard is the shape that most clients share.
+func standard() Shape {
+	return Shape{Command: "command", Args: "args", Env: "env", URL: []string{"url"}}
+}
+
+// standardOff is the standard shape with a key that switches an entry off.
+func standardOff() Shape {
+	s := standard()
+	s.Off = "disabled"
+	return s
+}
+
+// listed is the shape in which the command is a list, as in OpenCode.
+func listed() Shape {
+	return Shape{Command: "command", Env: "environment", URL: []string{"url"}, On: "enabled"}
+}
+
+// tables returns the tables with these names at the root of a file.
+func tables(names ...string) []Table {
+	var out []Table
+	for _, name := range names {
+		out = append(out, Table{Path: []string{name}})
+	}
+	return out
+}
+
+// everywhere is a place with the same path on all systems.
+func everywhere(scope Scope, file string, format Format, found []Table) Place {
+	return Place{Scope: scope, Linux: file, MacOS: file, Windows: file, Format: format, Tables: found}
+}
+
+func windowsSlashes(file string) string { return strings.ReplaceAll(file, "/", `\`) }
+
+func joinLabels(labels ...string) string {
+	return strings.Join(slices.DeleteFunc(labels, func(l string) bool { return l == "" }), ", ")
+}

@@ -1,0 +1,97 @@
+package clients
+
+import "strings"
+
+// Form is a way to write a variable in an entry. The client replaces it before it starts the
+// server, so mcp-jail gets the value; in the file the text has to stay.
+//
+// A form that has a name begins with Open and ends with Close. If Close is "", the name ends
+// where letters, digits and underscores do. A form without a name is Open alone.
+type Form struct {
+	Open, Close string
+	Kind        Kind
+	Named       bool
+}
+
+// Kind is what a variable stands for.
+type Kind string
+
+// Kinds of variables.
+const (
+	FromEnv     Kind = "environment" // a variable of the client's environment
+	Input       Kind = "input"       // what the client asks its user for
+	Secret      Kind = "secret"      // a value that the client keeps
+	Workspace   Kind = "workspace"   // the directory of the project
+	Home        Kind = "home"        // the home directory
+	FileText    Kind = "file"        // the content of a file
+	CommandText Kind = "command"     // the output of a command
+)
+
+// Reference is a variable in a text.
+type Reference struct {
+	Text    string // as it is written
+	Kind    Kind
+	Name    string // without the default
+	Default string // what stands behind ":-"
+}
+
+// named and fixed make forms.
+func named(kind Kind, open, close string) Form {
+	return Form{Open: open, Close: close, Kind: kind, Named: true}
+}
+
+func fixed(kind Kind, text string) Form { return Form{Open: text, Kind: kind} }
+
+// References returns the variables in a text, from left to right. Of forms that begin at the
+// same byte the one with the longest Open counts.
+func (c Client) References(text string) []Reference {
+	var out []Reference
+	for i := 0; i < len(text); {
+		r, ok := c.reference(text[i:])
+		if !ok {
+			i++
+			continue
+		}
+		out = append(out, r)
+		i += len(r.Text)
+	}
+	return out
+}
+
+// reference returns the variable that a text begins with.
+func (c Client) reference(text string) (found Reference, ok bool) {
+	longest := 0
+	for _, f := range c.Forms {
+		if len(f.Open) <= longest || !strings.HasPrefix(text, f.Open) {
+			continue
+		}
+		rest := text[len(f.Open):]
+		end, after := 0, 0
+		switch {
+		case !f.Named:
+		case f.Close == "":
+			end = nameLength(rest)
+			after = end
+		default:
+			end = strings.Index(rest, f.Close)
+			after = end + len(f.Close)
+		}
+		if f.Named && end <= 0 {
+			continue
+		}
+		longest, ok = len(f.Open), true
+		found = Reference{Text: text[:len(f.Open)+after], Kind: f.Kind}
+		found.Name, found.Default, _ = strings.Cut(strings.TrimSpace(rest[:end]), ":-")
+	}
+	return found, ok
+}
+
+// nameLength returns how many bytes at the start of a text are the name of a variable.
+func nameLength(s string) int {
+	for i, r := range s {
+		if r != '_' && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (i == 0 || r < '0' || r > '9') {
+			return i
+		}
+	}
+	return len(s)
+}

@@ -1,0 +1,65 @@
+package clients
+
+// vscode is Visual Studio Code with its own agent. Extensions with files of their own are
+// clients of their own.
+func vscode() Client {
+	places := []Place{everywhere(Project, ".vscode/mcp.json", JSONC, tables("servers"))}
+	for _, e := range editors()[:3] {
+		p := e.place(User, "mcp.json", JSONC, tables("servers"))
+		places = append(places, p)
+		p = e.place(User, "profiles/*/mcp.json", JSONC, tables("servers"))
+		p.Label = joinLabels(e.label, "profiles")
+		places = append(places, p)
+	}
+	remote := everywhere(User, "~/.vscode-server/data/User/mcp.json", JSONC, tables("servers"))
+	remote.Label, remote.Note = "remote", "On a machine that VS Code reaches by SSH, in WSL or in a container."
+	flatpak := Place{Scope: User, Label: "Flatpak", Format: JSONC, Tables: tables("servers"), Linux: "~/.var/app/com.visualstudio.code/config/Code/User/mcp.json"}
+	portable := everywhere(Project, ".mcp.json", JSONC, tables("mcpServers"))
+	portable.Label, portable.Note = "portable", "Read by newer versions."
+	shared := everywhere(User, "~/.copilot/mcp-config.json", JSONC, tables("mcpServers"))
+	shared.Moves = []Move{{"COPILOT_HOME", "$COPILOT_HOME/mcp-config.json"}}
+	shared.Label, shared.Note = "portable", "Read by newer versions."
+	shape := standard()
+	shape.Cwd, shape.EnvFile, shape.Sandbox = "cwd", "envFile", "sandboxEnabled"
+	return Client{
+		Name: "vscode", Title: "Visual Studio Code", Aliases: []string{"vs-code", "code", "code-insiders", "vscodium"},
+		Hello:  []string{"Visual Studio Code*"},
+		Basis:  "its source (mcpConfiguration.ts, extHostMcpNode.ts) and its documentation; not tried",
+		Places: append(places, remote, flatpak, portable, shared),
+		Shapes: []Shape{shape},
+		Forms: []Form{
+			named(Input, "${input:", "}"), named(FromEnv, "${env:", "}"), named(CommandText, "${command:", "}"),
+			fixed(Workspace, "${workspaceFolder}"), named(Workspace, "${workspaceFolder:", "}"), fixed(Home, "${userHome}"),
+		},
+		Dir:   DirOpen,
+		Hands: "its whole environment, with what `envFile` and `env` set; a PATH in `env` is appended, and `null` removes a variable",
+		Tilde: true,
+		Reload: "Run “MCP: List Servers” from the command palette, choose the server, and then “Restart”. " +
+			"The line above its entry in `mcp.json` has the same action.",
+		Quirks: []string{
+			"The table is called `servers`. `inputs` beside it lists what `${input:ID}` asks for; that stays as it is.",
+			"A server with `sandboxEnabled` is confined by VS Code on macOS and Linux. Remove that key to use mcp-jail instead.",
+			"A folder has to be trusted before its servers start, and a changed server can be asked about again.",
+			"Servers that extensions bring are in no file.",
+		},
+	}
+}
+
+// editor is a program that is built from the source of VS Code. Its extensions keep their
+// files below its directory.
+type editor struct{ label, dir string }
+
+func editors() []editor {
+	return []editor{{"", "Code"}, {"Insiders", "Code - Insiders"}, {"VSCodium", "VSCodium"}, {"Cursor", "Cursor"}, {"Windsurf", "Windsurf"}}
+}
+
+// place is a file below the editor's directory for the user.
+func (e editor) place(scope Scope, file string, format Format, found []Table) Place {
+	below := e.dir + "/User/" + file
+	return Place{
+		Scope: scope, Label: e.label, Format: format, Tables: found,
+		Linux:   "$XDG_CONFIG_HOME/" + below,
+		MacOS:   "~/Library/Application Support/" + below,
+		Windows: `%APPDATA%\` + windowsSlashes(below),
+	}
+}

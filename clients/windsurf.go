@@ -1,0 +1,21 @@
+package clients
+
+// windsurf is the editor Windsurf.
+func windsurf() Client {
+	plugin := everywhere(User, "~/.codeium/mcp_config.json", JSON, tables("mcpServers"))
+	plugin.Label = "JetBrains plugin"
+	shape := standardOff()
+	shape.URL = []string{"serverUrl", "url"}
+	return Client{
+		Name: "windsurf", Title: "Windsurf", Aliases: []string{"codeium"},
+		Hello:  []string{"windsurf-client", "windsurf*"},
+		Basis:  "its documentation; not tried",
+		Places: []Place{everywhere(User, "~/.codeium/windsurf/mcp_config.json", JSON, tables("mcpServers")), plugin},
+		Shapes: []Shape{shape},
+		Forms:  []Form{named(FromEnv, "${env:", "}")},
+		Dir:    DirUnknown,
+		Hands:  "the environment of the editor",
+		Reload: "Press “Refresh” in the MCP panel of Cascade, or start Windsurf again.",
+		Quirks: []string{"There is no file for a project: say with `--workspace` which directory is meant."},
+	}
+}

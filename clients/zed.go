@@ -1,0 +1,31 @@
+package clients
+
+// zed is the editor Zed.
+func zed() Client {
+	user := Place{
+		Scope: User, Format: JSONC, Tables: tables("context_servers"),
+		Linux:   "$XDG_CONFIG_HOME/zed/settings.json",
+		MacOS:   "~/.config/zed/settings.json",
+		Windows: `%APPDATA%\Zed\settings.json`,
+	}
+	flatpak := Place{Scope: User, Label: "Flatpak", Format: JSONC, Tables: tables("context_servers"), Linux: "$FLATPAK_XDG_CONFIG_HOME/zed/settings.json"}
+	shape := standard()
+	shape.On = "enabled"
+	older := Shape{Within: "command", Command: "path", Args: "args", Env: "env", On: "enabled"}
+	return Client{
+		Name: "zed", Title: "Zed",
+		Hello:  []string{"Zed"},
+		Basis:  "its source (crates/paths, stdio_transport.rs); not tried",
+		Places: []Place{user, flatpak, everywhere(Project, ".zed/settings.json", JSONC, tables("context_servers"))},
+		Shapes: []Shape{shape, older},
+		Dir:    DirUnknown,
+		Hands:  "its whole environment",
+		Reload: "Zed reads its settings again when they are saved, and starts a server anew whose command changed.",
+		Quirks: []string{
+			"The file has all settings of Zed, with comments and trailing commas.",
+			"On macOS the file is below `~/.config` as well, and not below `~/Library`.",
+			"An entry of an extension has no command, and cannot be wrapped.",
+			"Older versions write the program as a table, `\"command\": {\"path\": …, \"args\": […]}`.",
+		},
+	}
+}
