@@ -22,11 +22,12 @@ func amazonQ() Client {
 		Start:    Patience{120 * time.Second, "`timeout` in the entry, in milliseconds, for every request"},
 		Dir:      DirProject,
 		Hands:    "what `env` sets, and then its whole environment: a variable that it inherited wins",
-		PathKept: true, Tilde: true,
+		PathKept: true, OnlyCmd: true,
 		Reload: "Start a new session.",
 		Quirks: []string{
 			"It is discontinued; Kiro's command line takes its place.",
-			"`~` and `$NAME` are replaced in the command, not in the arguments.",
+			"`~` and `$NAME` are replaced in the command, not in the arguments. Behind mcp-jail the program is an argument: " +
+				"mcp-jail replaces a `~/` there, and an entry whose program has a variable is left.",
 		},
 	}
 }

@@ -18,6 +18,7 @@ type Client struct {
 	Start    Patience // how long it waits for a server
 	Dir      Dir      // where its servers start
 	Hands    string   // which environment a server gets, beside what its entry says
+	OnlyCmd  bool     // it replaces Forms in the program's name, and not in the arguments
 	Tilde    bool     // it replaces a "~" at the start of a command or an argument
 	PathKept bool     // a server gets the PATH of a terminal; false for clients started from a desktop
 	Rewrites bool     // it writes its file itself, also while nobody uses its settings

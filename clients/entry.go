@@ -58,6 +58,7 @@ const (
 	Sandboxed Reason = "is confined by the client already, and one sandbox cannot be set up inside the other everywhere"
 	Checked   Reason = "has a checksum of its program, which mcp-jail would not match"
 	Elsewhere Reason = "is started on another machine or in a container"
+	Replaced  Reason = "has a program whose name the client makes of a variable, which it would not do behind mcp-jail"
 	Jailed    Reason = "starts in mcp-jail already"
 )
 
@@ -98,22 +99,29 @@ func (c Client) Entry(item Item) Entry {
 	e.Disabled = table[e.Shape.Off] == true || e.Shape.On != "" && table[e.Shape.On] == false
 	e.Sandboxed = table[e.Shape.Sandbox] == true
 	e.readCommand(table, inner)
-	e.judge(table)
+	e.judge(c, table)
 	return e
 }
 
-// shapeOf returns the first shape whose command an entry has, or else the first one.
+// shapeOf returns the first shape whose command an entry has, or else the first one of which
+// it has the inner table.
 func (c Client) shapeOf(table map[string]any) Shape {
-	for _, s := range c.Shapes {
-		inner := table
+	fallback := -1
+	for i, s := range c.Shapes {
+		inner, ok := table, true
 		if s.Within != "" {
-			inner, _ = table[s.Within].(map[string]any)
+			inner, ok = table[s.Within].(map[string]any)
 		}
-		if _, isList := inner[s.Command].([]any); inner[s.Command] != nil && isList == (s.Args == "") {
+		_, isText := inner[s.Command].(string)
+		_, isList := inner[s.Command].([]any)
+		switch {
+		case isText && s.Args != "", isList && s.Args == "":
 			return s
+		case ok && (fallback < 0 || s.Within != ""):
+			fallback = i
 		}
 	}
-	return c.Shapes[0]
+	return c.Shapes[max(fallback, 0)]
 }
 
 func (e *Entry) readCommand(table, inner map[string]any) {
@@ -129,7 +137,7 @@ func (e *Entry) readCommand(table, inner map[string]any) {
 	value := inner[e.Shape.Command]
 	switch {
 	case isRemote(kind), value == nil && e.URL != "":
-		e.leave(Remote, e.URL)
+		e.leave(Remote, "")
 		return
 	case value == nil && kind != "" && kind != "stdio" && kind != "local":
 		e.leave(NoCommand, "its type is "+kind)
@@ -167,7 +175,7 @@ func isRemote(kind string) bool {
 }
 
 // judge sets Left for an entry that has a command.
-func (e *Entry) judge(table map[string]any) {
+func (e *Entry) judge(c Client, table map[string]any) {
 	if e.Left != "" {
 		return
 	}
@@ -184,6 +192,8 @@ func (e *Entry) judge(table map[string]any) {
 		e.leave(Checked, "remove "+e.Shape.Checksum+" to use mcp-jail")
 	case where != "" && where != "local":
 		e.leave(Elsewhere, e.Shape.Elsewhere+" is "+where)
+	case c.OnlyCmd && len(c.References(e.Command)) > 0:
+		e.leave(Replaced, "write the path of the program")
 	case e.Server == "":
 		e.leave(Malformed, "it has no name")
 	}

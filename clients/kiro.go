@@ -8,7 +8,7 @@ func kiro() Client {
 	own.Label = "agents"
 	return Client{
 		Name: "kiro", Title: "Kiro", Aliases: []string{"kiro-cli"},
-		Hello: []string{"kiro*"},
+		Hello: []string{"kiro*", "Q DEV CLI"},
 		Basis: "its documentation; not tried",
 		Places: []Place{
 			everywhere(User, "~/.kiro/settings/mcp.json", JSON, tables("mcpServers")),

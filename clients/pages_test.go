@@ -1,0 +1,227 @@
+package clients
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+)
+
+// TestPages compares the pages in docs/clients with the descriptions of the clients and with
+// the fixtures. With -update it writes them.
+func TestPages(t *testing.T) {
+	examples := map[string]fixture{}
+	for _, f := range fixtures(t) {
+		if _, ok := examples[f.client.Name]; !ok {
+			examples[f.client.Name] = f
+		}
+	}
+	for _, c := range All() {
+		testkit.Golden(t, "../../docs/clients/"+c.Name+".md", page(c, examples[c.Name]))
+	}
+	testkit.Golden(t, "../../docs/clients/README.md", index())
+	files, err := filepath.Glob("../docs/clients/*.md")
+	if err != nil || len(files) != len(All())+1 {
+		t.Errorf("%d pages for %d clients and a list, %v: remove those of clients that are gone", len(files), len(All()), err)
+	}
+}
+
+// TestPagesHaveNoWideLines tests that text is wrapped as that of the other documents.
+func TestPagesHaveNoWideLines(t *testing.T) {
+	for _, c := range All() {
+		text, err := os.ReadFile("../docs/clients/" + c.Name + ".md")
+		if err != nil {
+			t.Fatal(err)
+		}
+		code := false
+		for i, line := range strings.Split(string(text), "\n") {
+			if strings.HasPrefix(line, "```") {
+				code = !code
+			}
+			if !code && !strings.HasPrefix(line, "|") && len([]rune(line)) > 100 {
+				t.Errorf("%s.md:%d has %d columns", c.Name, i+1, len([]rune(line)))
+			}
+		}
+	}
+}
+
+func page(c Client, f fixture) string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "# %s\n\n", c.Title)
+	fmt.Fprintf(&out, "    mcp-jail wrap --client %s --dry-run    # shows what would change\n", c.Name)
+	fmt.Fprintf(&out, "    mcp-jail wrap --client %s\n    mcp-jail unwrap --client %s\n\n", c.Name, c.Name)
+	fmt.Fprintf(&out, "%s\n\n", fill("Basis of this page: "+c.Basis+".", ""))
+	fmt.Fprintf(&out, "## Before and after\n\n%s", example(f))
+	fmt.Fprintf(&out, "**Then:** %s\n\n", strings.TrimPrefix(fill("xxxxxxxxxx"+c.Reload, ""), "xxxxxxxxxx"))
+	fmt.Fprintf(&out, "## Files\n\n%s\n", files(c))
+	out.WriteString("## To know\n\n")
+	for _, line := range facts(c) {
+		out.WriteString(fill("- "+line, "  ") + "\n")
+	}
+	out.WriteString("\nThis page is made by `go test ./clients -run Pages -update`.\n")
+	return out.String()
+}
+
+// example is the first entry of a fixture that can be wrapped.
+func example(f fixture) string {
+	for i, e := range f.entries {
+		if e.Left == "" {
+			language := string(f.place.Format)
+			if f.place.Format == JSON {
+				language = "jsonc" // a part of a file is no JSON
+			}
+			before, after := excerpt(f.place, f.before, e.Line), excerpt(f.place, f.after, f.wrapped[i].Line)
+			return fmt.Sprintf("```%s\n%s\n```\n\n```%s\n%s\n```\n\n", language, before, language, after)
+		}
+	}
+	return ""
+}
+
+func files(c Client) string {
+	var out, notes strings.Builder
+	out.WriteString("| for | Linux | macOS | Windows |\n|---|---|---|---|\n")
+	cell := func(file string) string {
+		if file == "" {
+			return "–"
+		}
+		return "`" + file + "`"
+	}
+	for _, p := range c.Places {
+		name := string(p.Scope)
+		if p.Label != "" {
+			name += ", " + p.Label
+		}
+		fmt.Fprintf(&out, "| %s | %s | %s | %s |\n", name, cell(p.Linux), cell(p.MacOS), cell(p.Windows))
+		for _, m := range p.Moves {
+			notes.WriteString(fill(fmt.Sprintf("- If `%s` is set, the file of the %s is `%s`.", m.Env, name, m.To), "  ") + "\n")
+		}
+		if p.Note != "" {
+			notes.WriteString(fill("- "+firstFile(p)+": "+p.Note, "  ") + "\n")
+		}
+		if p.Scope == Managed {
+			notes.WriteString(fill("- `wrap` never changes "+firstFile(p)+".", "  ") + "\n")
+		}
+	}
+	for _, line := range layouts(c) {
+		notes.WriteString(fill("- "+line, "  ") + "\n")
+	}
+	return out.String() + "\n" + notes.String()
+}
+
+func firstFile(p Place) string {
+	for _, file := range []string{p.Linux, p.Windows, p.MacOS} {
+		if file != "" {
+			return "`" + file + "`"
+		}
+	}
+	return ""
+}
+
+// layouts tells the formats and the tables of a client's files, each once.
+func layouts(c Client) (out []string) {
+	seen := map[string]bool{}
+	for _, p := range c.Places {
+		var names []string
+		for _, t := range p.Tables {
+			name := "`" + strings.ReplaceAll(strings.Join(t.Path, "` → `"), "`*`", "any key") + "`"
+			if t.List {
+				name += ", a list"
+			}
+			names = append(names, name)
+		}
+		format := map[Format]string{JSON: "JSON without comments", JSONC: "JSON with comments", TOML: "TOML", YAML: "YAML"}[p.Format]
+		line := format + ", servers at " + strings.Join(names, " and ")
+		if p.Bare {
+			line += ", or at the root"
+		}
+		if !seen[line] {
+			seen[line] = true
+			out = append(out, line+".")
+		}
+	}
+	return out
+}
+
+func facts(c Client) []string {
+	dirs := map[Dir]string{
+		DirUnknown: "in a directory that is not documented; say with `--workspace` which one is meant",
+		DirProject: "in the directory of the project",
+		DirNone:    "in a directory that says nothing, such as `/`; say with `--workspace` which one is meant",
+		DirFile:    "in the directory of its configuration file",
+		DirOpen:    "in the directory of the workspace, or in the home directory if none is open",
+	}
+	out := []string{"A server starts " + dirs[c.Dir] + ". It gets " + c.Hands + "."}
+	if !c.PathKept {
+		out = append(out, "Started from a desktop, it can have a short PATH. `wrap` writes the absolute path of mcp-jail; a server's own program needs one where its name is not found.")
+	}
+	if c.Start.Time > 0 {
+		out = append(out, fmt.Sprintf("It waits for the first answer for %d seconds: %s.", int(c.Start.Time.Seconds()), c.Start.Setting))
+	}
+	var forms []string
+	for _, f := range c.Forms {
+		text := f.Open + f.Close
+		if f.Named {
+			text = f.Open + "NAME" + f.Close
+		}
+		if f.Open == "${{ secrets." || f.Open == "${{ inputs." {
+			text = f.Open + "NAME }}"
+		}
+		forms = append(forms, "`"+text+"`")
+	}
+	if len(forms) > 0 {
+		out = append(out, "It replaces "+strings.Join(forms, ", ")+" before it starts a server. The text in the file stays.")
+	}
+	if c.Rewrites {
+		out = append(out, "It writes its file itself. What `wrap` changed stays; quit it before, so that both do not write at once.")
+	}
+	for _, s := range c.Shapes {
+		for key, what := range map[string]string{s.Off: "`%s: true`", s.On: "`%s: false`"} {
+			if line := fmt.Sprintf("An entry with "+what+" is switched off, and is left.", key); key != "" && !slices.Contains(out, line) {
+				out = append(out, line)
+			}
+		}
+	}
+	if tilde := "It replaces a `~` at the start of a word."; c.Tilde {
+		out = append(out, tilde)
+	} else {
+		out = append(out, "It does not replace a `~` in the arguments. mcp-jail replaces one at the start of the server's program and in the flags of `run`.")
+	}
+	return append(out, c.Quirks...)
+}
+
+func index() string {
+	var out strings.Builder
+	out.WriteString("# Clients\n\n" + fill("`mcp-jail wrap` finds the files of these clients and puts mcp-jail before their servers. A page per client says which files those are, what changes in an entry, and what is special about the client.", "") + "\n\n")
+	out.WriteString("| client | `--client` | first file on Linux |\n|---|---|---|\n")
+	for _, c := range All() {
+		fmt.Fprintf(&out, "| [%s](%s.md) | `%s` | %s |\n", c.Title, c.Name, c.Name, firstFile(c.Places[0]))
+	}
+	out.WriteString("\n" + fill("An entry stays as it is if it is reached by a URL, is switched off, has no command, is confined by the client itself, or starts in mcp-jail already. `wrap` says so for each.", "") + "\n")
+	out.WriteString("\nThe pages are made by `go test ./clients -run Pages -update`.\n")
+	return out.String()
+}
+
+// fill breaks a text into lines of at most 96 columns.
+func fill(text, indent string) string {
+	var out strings.Builder
+	column := 0
+	for i, word := range strings.Fields(text) {
+		n := len([]rune(word))
+		switch {
+		case i == 0:
+		case column+1+n > 96:
+			out.WriteString("\n" + indent)
+			column = len(indent)
+		default:
+			out.WriteByte(' ')
+			column++
+		}
+		out.WriteString(word)
+		column += n
+	}
+	return out.String()
+}
