@@ -47,6 +47,9 @@ var (
 
 // Wrap returns the edit that puts an entry into the jail.
 func (e Entry) Wrap(w Wrapping) (Edit, error) {
+	if e.Left == "" && e.Command == "" {
+		e.Left = NoCommand
+	}
 	if e.Left != "" {
 		return Edit{}, fmt.Errorf("server %s of %s is not wrapped: %w, because it %s", e.Server, e.Client, ErrLeft, e.Left)
 	}

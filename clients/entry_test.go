@@ -1,0 +1,104 @@
+package clients
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+)
+
+// TestEntryReasons tests which entries are left, and why.
+func TestEntryReasons(t *testing.T) {
+	for _, c := range []struct {
+		client, value string
+		want          Reason
+	}{
+		{"cursor", `{"command":"x"}`, ""},
+		{"cursor", `{"command":"x","args":[]}`, ""},
+		{"cursor", `{"command":"x","url":"https://h"}`, ""},
+		{"cursor", `{"command":"x","type":"stdio"}`, ""},
+		{"cursor", `{"command":"x","type":"http"}`, Remote},
+		{"cursor", `{"command":"x","type":"streamable_http"}`, Remote},
+		{"cursor", `{"url":"https://h"}`, Remote},
+		{"cursor", `{"type":"sse"}`, Remote},
+		{"cursor", `{"type":"stdio"}`, NoCommand},
+		{"cursor", `{}`, NoCommand},
+		{"cursor", `{"command":null}`, NoCommand},
+		{"cursor", `null`, Malformed},
+		{"cursor", `[]`, Malformed},
+		{"cursor", `{"command":""}`, Malformed},
+		{"cursor", `{"command":7}`, Malformed},
+		{"cursor", `{"command":["x"]}`, Malformed},
+		{"cursor", `{"command":"x","args":"y"}`, Malformed},
+		{"cursor", `{"command":"x","args":null}`, Malformed},
+		{"cursor", `{"command":"x","args":[1]}`, Malformed},
+		{"cursor", `{"command":"x","disabled":true}`, ""}, // no key of Cursor's
+		{"kiro", `{"command":"x","disabled":true}`, Disabled},
+		{"kiro", `{"command":"x","disabled":false}`, ""},
+		{"kiro", `{"command":"x","disabled":"true"}`, ""},
+		{"kiro", `{"command":"mcp-jail","args":["run","--","x"],"disabled":true}`, Jailed},
+		{"codex", `{"command":"x","enabled":false}`, Disabled},
+		{"codex", `{"command":"x","enabled":true,"environment_id":"local"}`, ""},
+		{"codex", `{"command":"x","environment_id":"box"}`, Elsewhere},
+		{"vscode", `{"command":"x","sandboxEnabled":true}`, Sandboxed},
+		{"vscode", `{"command":"x","sandboxEnabled":false}`, ""},
+		{"jp", `{"command":"x","checksum":{"value":"0"}}`, Checked},
+		{"opencode", `{"type":"local","command":["x"]}`, ""},
+		{"opencode", `{"type":"local","command":[]}`, Malformed},
+		{"opencode", `{"type":"local","command":[""]}`, Malformed},
+		{"opencode", `{"type":"local","command":["x",1]}`, Malformed},
+		{"opencode", `{"type":"local","command":"x"}`, Malformed},
+		{"kilo", `{"command":"x","args":["y"]}`, ""},
+		{"cline", `{"transport":{"command":"x"}}`, ""},
+		{"cline", `{"transport":{"type":"sse","url":"https://h"}}`, Remote},
+		{"cline", `{"transport":7,"command":"x"}`, ""},
+		{"zed", `{"command":{"path":"x"}}`, ""},
+		{"zed", `{"command":{}}`, NoCommand},
+		{"amazon-q", `{"command":"$X/y"}`, Replaced},
+		{"amazon-q", `{"command":"~/y","args":["$X"]}`, ""},
+		{"gemini", `{"command":"$X/y"}`, ""},
+		{"goose", `{"type":"builtin"}`, NoCommand},
+	} {
+		client, err := ByName(c.client)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var value any
+		if err := json.Unmarshal([]byte(c.value), &value); err != nil {
+			t.Fatal(err)
+		}
+		e := client.Entry(Item{Path: []string{"x"}, Value: value})
+		if e.Left != c.want {
+			t.Errorf("%s: %s: %q %q, want %q", c.client, c.value, e.Left, e.Detail, c.want)
+		}
+	}
+}
+
+// FuzzEntry tests that every value is read by every client, and that what it does not leave
+// can be wrapped and unwrapped.
+func FuzzEntry(f *testing.F) {
+	for _, seed := range []string{`{"command":"x","args":["y"],"env":{"A":1,"B":null}}`, `{"transport":{"command":"x"}}`, `{"command":["x","y"]}`, `{"command":{"path":"x"}}`, `{"name":"x","cmd":"y"}`, `[]`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, src []byte) {
+		var value any
+		if json.Unmarshal(src, &value) != nil {
+			return
+		}
+		for _, c := range All() {
+			for _, table := range c.Places[0].Tables {
+				e := c.Entry(Item{Table: table, Path: []string{"servers", "x"}, Value: value})
+				edit, err := e.Wrap(Wrapping{Program: "/mcp-jail"})
+				if (err == nil) != (e.Left == "") {
+					t.Fatalf("%s: %s: %q, %v", c.Name, src, e.Left, err)
+				}
+				if err != nil {
+					continue
+				}
+				w, ok := ParseWrapped(edit.Apply(e.Argv()))
+				if !ok || !slices.Equal(w.Argv, e.Argv()) {
+					t.Fatalf("%s: %s: %q", c.Name, src, w)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,93 @@
+package clients
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestByName tests which words find which client, and what is proposed for the others.
+func TestByName(t *testing.T) {
+	for word, want := range map[string]string{
+		"claude-code": "claude-code", "Claude Code": "claude-code", "CLAUDE_CODE": "claude-code", "VS Code": "vscode", "code": "vscode",
+		"Visual Studio Code": "vscode", "q": "amazon-q", "lmstudio": "lm-studio", "Gemini CLI": "gemini", "cn": "continue", " zed ": "zed",
+	} {
+		if c, err := ByName(word); err != nil || c.Name != want {
+			t.Errorf("%q: %q, %v; want %q", word, c.Name, err, want)
+		}
+	}
+	for word, want := range map[string]string{
+		"claude": "claude-desktop claude-code", "cursr": "cursor", "desktop": "claude-desktop", "vs": "vscode", "studio": "lm-studio",
+		"opencod": "opencode", "windsrf": "windsurf", "lm": "lm-studio", "xyzzy": "", "": "", "z": "zed", strings.Repeat("claude", 1000): "",
+	} {
+		c, err := ByName(word)
+		var unknown *UnknownError
+		if !errors.As(err, &unknown) || c.Name != "" || strings.Join(unknown.Near, " ") != want {
+			t.Errorf("%.20q: %q, %v; want %q", word, c.Name, err, want)
+		}
+		if err != nil && (want == "") != strings.Contains(err.Error(), "mcp-jail knows claude-desktop, ") {
+			t.Errorf("%.20q: %v", word, err)
+		}
+	}
+}
+
+// TestByGreeting tests which client a name of clientInfo belongs to.
+func TestByGreeting(t *testing.T) {
+	for hello, want := range map[string]string{
+		"claude-ai": "claude-desktop", "claude-code": "claude-code", "codex-mcp-client": "codex", "cursor-vscode": "cursor",
+		"Visual Studio Code": "vscode", "Visual-Studio-Code": "vscode", "Visual Studio Code - Insiders": "vscode",
+		"gemini-cli-mcp-client-memory": "gemini", "qwen-cli-mcp-client-x": "qwen", "github-copilot-developer": "copilot", "Zed": "zed",
+		"Cline": "cline", "Roo-Code": "roo", "goose": "goose", "opencode": "opencode", "Q-DEV-CLI": "kiro", "crush": "crush",
+		"continue-cli-client": "continue", "windsurf-client": "windsurf", "inspector": "", "": "", "zeds": "",
+	} {
+		if c, ok := ByGreeting(hello); c.Name != want || ok != (want != "") {
+			t.Errorf("%q: %q, want %q", hello, c.Name, want)
+		}
+	}
+}
+
+// TestAll tests what must hold for every client.
+func TestAll(t *testing.T) {
+	typed := regexp.MustCompile(`^[a-z]+(-[a-z]+)*$`)
+	owner := map[string]string{}
+	for _, c := range All() {
+		for _, word := range slices.Concat([]string{c.Name}, c.Aliases) {
+			if !typed.MatchString(word) || owner[word] != "" {
+				t.Errorf("%s: the name %q is not one to type, or is that of %s", c.Name, word, owner[word])
+			}
+			owner[word] = c.Name
+		}
+		if c.Title == "" || c.Basis == "" || c.Reload == "" || c.Hands == "" || c.Dir == "" || len(c.Hello) == 0 || len(c.Places) == 0 || len(c.Shapes) == 0 {
+			t.Errorf("%s: something is not described", c.Name)
+		}
+		for _, text := range append(c.Quirks, c.Reload) {
+			if !strings.HasSuffix(text, ".") {
+				t.Errorf("%s: %q is no sentence", c.Name, text)
+			}
+		}
+		labels := map[string]bool{}
+		for _, p := range c.Places {
+			for i, file := range []string{p.Linux, p.MacOS, p.Windows} {
+				if label := fmt.Sprint(i, p.Scope, p.Label, file); file != "" && labels[label] {
+					t.Errorf("%s: two places %s %q at %s", c.Name, p.Scope, p.Label, file)
+				} else {
+					labels[label] = true
+				}
+			}
+			if len(p.Tables) == 0 || !slices.Contains([]Format{JSON, JSONC, TOML, YAML}, p.Format) || p.Linux+p.MacOS+p.Windows == "" {
+				t.Errorf("%s: a place is not described: %+v", c.Name, p)
+			}
+		}
+		for _, s := range c.Shapes {
+			if s.Command == "" || s.Args == "" && s.Within != "" {
+				t.Errorf("%s: a shape is not described: %+v", c.Name, s)
+			}
+		}
+	}
+	if again := All(); !slices.EqualFunc(All(), again, func(a, b Client) bool { return a.Name == b.Name }) || len(again) < 23 {
+		t.Errorf("%d clients", len(again))
+	}
+}

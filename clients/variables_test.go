@@ -1,0 +1,62 @@
+package clients
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// TestReferences tests which variables a client finds in a text.
+func TestReferences(t *testing.T) {
+	for _, c := range []struct{ client, text, want string }{
+		{"claude-code", "a ${A} ${B:-x y} ${C:-} $D ${} ${E", "environment A; environment B x y; environment C"},
+		{"claude-code", "${env:A}", "environment env:A"},
+		{"gemini", "$A$B2-$2 $ ${C}$", "environment A; environment B2; environment C"},
+		{"vscode", "${env:A}/${workspaceFolder}/${workspaceFolder:b}/${input:c}${A}", "environment A; workspace ; workspace b; input c"},
+		{"opencode", "{env:A} {file:~/x} ${B} {env:", "environment A; file ~/x"},
+		{"continue", "${{ secrets.A }}${{secrets.B}}", "secret A"},
+		{"crush", "$(pass show x) $HOME ${Y}", "command pass show x; environment HOME; environment Y"},
+		{"codex", "$A ${B} ${env:C} ~", ""},
+		{"cursor", "", ""},
+	} {
+		client, err := ByName(c.client)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, r := range client.References(c.text) {
+			got = append(got, strings.TrimSuffix(fmt.Sprintf("%s %s %s", r.Kind, r.Name, r.Default), " "))
+		}
+		if strings.Join(got, "; ") != c.want {
+			t.Errorf("%s: %q: %q, want %q", c.client, c.text, got, c.want)
+		}
+	}
+}
+
+// TestWorkspace tests which variable stands for the project.
+func TestWorkspace(t *testing.T) {
+	for name, want := range map[string]string{"vscode": "${workspaceFolder}", "cursor": "${workspaceFolder}", "roo": "${workspaceFolder}", "codex": "", "claude-code": ""} {
+		if c, err := ByName(name); err != nil || c.Workspace() != want {
+			t.Errorf("%s: %q, %v", name, c.Workspace(), err)
+		}
+	}
+}
+
+// FuzzReferences tests that references are parts of the text, in its order, and do not overlap.
+func FuzzReferences(f *testing.F) {
+	for _, text := range []string{"${A}", "$A", "${A:-$B}", "{env:A}", "$(a $(b))", "${{ secrets.A }}", "${input:a}${", "$ü"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, c := range All() {
+			rest := text
+			for _, r := range c.References(text) {
+				_, after, found := strings.Cut(rest, r.Text)
+				if r.Text == "" || !found || r.Kind == "" || !strings.Contains(r.Text, r.Name) || !strings.Contains(r.Text, r.Default) {
+					t.Fatalf("%s: %q: %+v", c.Name, text, r)
+				}
+				rest = after
+			}
+		}
+	})
+}

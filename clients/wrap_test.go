@@ -1,0 +1,148 @@
+package clients
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// TestParseWrapped tests which command lines are ours, and what they contain.
+func TestParseWrapped(t *testing.T) {
+	for line, want := range map[string]string{ // NAME|FLAGS|ARGV, or "" for none of ours
+		"mcp-jail run -- npx x":                           "||npx x",
+		"/opt/a/mcp-jail run --name n -- npx x":           "n|--name n|npx x",
+		`C:\Tools\mcp-jail.exe run --name=n -- npx.cmd`:   "n|--name=n|npx.cmd",
+		`C:\Tools\MCP-JAIL.EXE run -- x`:                  "||x",
+		"mcp-jail run --env A --name n --net h -- x -- y": "n|--env A --name n --net h|x -- y",
+		"mcp-jail run --read --name --name n -- x":        "n|--read --name --name n|x",
+		"mcp-jail run notes":                              "notes|notes|",
+		"mcp-jail run --config /a.toml notes":             "notes|--config /a.toml notes|",
+		"mcp-jail run -- mcp-jail run -- x":               "||mcp-jail run -- x",
+		"mcp-jail run --name":                             "|--name|",
+		"mcp-jail run --":                                 "",
+		"mcp-jail run":                                    "",
+		"mcp-jail":                                        "",
+		"mcp-jail plan -- x":                              "",
+		"mcp-jail -- run x":                               "",
+		"Mcp-Jail run -- x":                               "",
+		"my-mcp-jail run -- x":                            "",
+		"/opt/mcp-jail/bin/other run -- x":                "",
+		"mcp-jail-cli run -- x":                           "",
+		"npx mcp-jail run -- x":                           "",
+		"":                                                "",
+	} {
+		w, ok := ParseWrapped(strings.Fields(line))
+		got := strings.Join([]string{w.Name, strings.Join(w.Flags, " "), strings.Join(w.Argv, " ")}, "|")
+		if ok != (want != "") || ok && got != want {
+			t.Errorf("%s: %v %q, want %q", line, ok, got, want)
+		}
+	}
+}
+
+func stdio(server string, argv ...any) Entry {
+	return cursor().Entry(Item{Path: []string{"mcpServers", server}, Value: map[string]any{"command": argv[0], "args": argv[1:]}})
+}
+
+// TestWrapErrors tests what is refused.
+func TestWrapErrors(t *testing.T) {
+	plain := stdio("x", "npx", "y")
+	for _, c := range []struct {
+		entry Entry
+		w     Wrapping
+		is    error
+		want  string
+	}{
+		{plain, Wrapping{Program: "/bin/mcp-jail"}, nil, ""},
+		{plain, Wrapping{Program: "/bin/mcp-jail", Flags: []string{"--read=--"}}, nil, ""},
+		{stdio("x", "mcp-jail", "run", "--", "y"), Wrapping{Program: "/bin/mcp-jail"}, ErrLeft, "starts in mcp-jail already"},
+		{plain, Wrapping{Program: "/bin/jail"}, nil, "base name has to be mcp-jail"},
+		{plain, Wrapping{}, nil, "base name has to be mcp-jail"},
+		{plain, Wrapping{Program: "mcp-jail", Name: "a b"}, nil, `"a b" is no name`},
+		{plain, Wrapping{Program: "mcp-jail", Name: "-a"}, nil, `"-a" is no name`},
+		{plain, Wrapping{Program: "mcp-jail", Flags: []string{"--read", "--"}}, ErrFlags, "ends the flags"},
+		{plain, Wrapping{Program: "mcp-jail", Flags: []string{"--name=z"}}, ErrFlags, "given by Name"},
+		{Entry{}, Wrapping{Program: "mcp-jail"}, ErrLeft, ""},
+	} {
+		edit, err := c.entry.Wrap(c.w)
+		if c.want == "" && c.is == nil {
+			if err != nil {
+				t.Errorf("%+v: %v", c.w, err)
+			}
+			continue
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) || c.is != nil && !errors.Is(err, c.is) || edit.Words != nil {
+			t.Errorf("%+v: %v, want %q", c.w, err, c.want)
+		}
+	}
+	for _, argv := range [][]any{{"npx", "y"}, {"mcp-jail", "run", "notes"}} {
+		if edit, err := stdio("x", argv...).Unwrap(); !errors.Is(err, ErrNotWrapped) || edit.Drop != 0 {
+			t.Errorf("%q: %+v, %v", argv, edit, err)
+		}
+	}
+}
+
+// TestUnwrapDisabled tests that an entry that was switched off after it was wrapped can be
+// unwrapped.
+func TestUnwrapDisabled(t *testing.T) {
+	e := kiro().Entry(Item{Path: []string{"mcpServers", "x"}, Value: map[string]any{"command": "mcp-jail", "args": []any{"run", "--", "npx"}, "disabled": true}})
+	if edit, err := e.Unwrap(); err != nil || edit.Drop != 3 || !e.Disabled {
+		t.Errorf("%+v, %v", edit, err)
+	}
+}
+
+// TestJailName tests that every name of a client becomes a valid one, and different names
+// different ones.
+func TestJailName(t *testing.T) {
+	seen := map[string]string{}
+	for _, name := range []string{"github", "a.b_c-D", "my notes", "my-notes", "My Notes", "ünïcode", "…", "", ".hidden", "-x", "--", "github.com/a/b", "\x00\xff", strings.Repeat("x", 101), strings.Repeat("x", 102), strings.Repeat("é.", 60)} {
+		got := JailName(name)
+		if !policy.ValidServerName(got) || got[0] == '-' || len(got) > 60 {
+			t.Errorf("%q: %q", name, got)
+		}
+		if other, ok := seen[got]; ok {
+			t.Errorf("%q and %q are both %q", name, other, got)
+		}
+		seen[got] = name
+	}
+	if JailName("a.b_c-D") != "a.b_c-D" {
+		t.Error("a valid name was changed")
+	}
+}
+
+// FuzzWrap tests that Unwrap undoes Wrap for every command line and every name.
+func FuzzWrap(f *testing.F) {
+	f.Add("memory", "npx\x00-y\x00pkg", "--env\x00A")
+	f.Add("my notes", "--", "")
+	f.Add("", "mcp-jail\x00run", "--read=--")
+	f.Fuzz(func(t *testing.T, name, line, flags string) {
+		argv, w := strings.Split(line, "\x00"), Wrapping{Program: "/bin/mcp-jail"}
+		if flags != "" {
+			w.Flags = strings.Split(flags, "\x00")
+		}
+		values := make([]any, len(argv))
+		for i, word := range argv {
+			values[i] = word
+		}
+		e := stdio(name, values...)
+		edit, err := e.Wrap(w)
+		if err != nil {
+			return
+		}
+		words := edit.Apply(argv)
+		for i, word := range words {
+			if i < len(values) {
+				values[i] = word
+			} else {
+				values = append(values, word)
+			}
+		}
+		after := stdio(name, values...)
+		back, err := after.Unwrap()
+		if err != nil || after.Left != Jailed || !slices.Equal(back.Apply(after.Argv()), argv) {
+			t.Errorf("%q became %q, and that %q, %v, %s", argv, words, back.Apply(after.Argv()), err, after.Left)
+		}
+	})
+}
