@@ -24,7 +24,7 @@ func claudeDesktop() Client {
 		Quirks: []string{
 			"A file with an error is ignored without a message, and with it all servers.",
 			"It starts servers with a short PATH and often with `/` as their directory: write absolute paths, and say with `--workspace` which directory is meant.",
-			"A few versions joined the path of a program and its arguments with blanks. An entry whose `command` holds blanks stays as it is written.",
+			"Older files have a whole command line in `command`, or a path with blanks. `wrap` keeps it as one word.",
 		},
 	}
 }

@@ -6,6 +6,9 @@ import (
 )
 
 // Client is an MCP client.
+//
+// Its names in Hello come from messages of clients and from public lists of them. They serve
+// messages and patience; nothing is granted because of them.
 type Client struct {
 	Name     string   // as a person types it: lower case, with dashes
 	Title    string   // as its makers write it

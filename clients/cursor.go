@@ -19,7 +19,7 @@ func cursor() Client {
 		Reload: "Switch the server off and on under Settings → Tools & MCP, or start Cursor again.",
 		Quirks: []string{
 			"On some systems it joins the arguments with blanks and has a shell split them again: an argument that contains a blank can fall apart.",
-			"A server of the user's file is started for every window, so say with `--workspace ${workspaceFolder}` which project is meant.",
+			"`--workspace ${workspaceFolder}` says which project is meant.",
 		},
 	}
 }

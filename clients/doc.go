@@ -2,10 +2,10 @@
 // writes the entry of a server, and how such an entry is put into the jail and taken out
 // again.
 //
-// A [Client] is data. [All] lists the clients, [ByName] finds one by the name that a person
-// types, and [ByGreeting] by the name that it sends in clientInfo. A [Place] is a file of a
-// client; [Place.Locate] tells where that file is on a given [Host]. A [Table] is the part of
-// the file that lists the servers.
+// A [Client] is data. [All] lists the clients. [ByName] finds one by the name that a person
+// types, [ByGreeting] by the name that it sends in clientInfo, and [ByFile] by the path of a
+// file. A [Place] is a file of a client; [Place.Locate] tells where that file is on a given
+// [Host]. A [Table] is the part of the file that lists the servers.
 //
 // The package reads and writes no file, and parses none. A caller parses the file, and hands
 // each entry over as an [Item]; [Client.Entry] says what the entry means. [Entry.Left] says

@@ -27,7 +27,7 @@ func jp() Client {
 			"The keys are `arguments`, and `variables` for the names that are passed; an entry has no values.",
 			"A `checksum` is that of the program at `command`. It would not match mcp-jail, so an entry with one is left.",
 			"It replaces no variables in an entry.",
-			"Its file can be YAML or JSON too; `wrap` changes the TOML file, and others with `--file`.",
+			"Its file can be YAML or JSON too; `wrap` looks for the TOML file.",
 		},
 	}
 }

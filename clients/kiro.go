@@ -3,7 +3,7 @@ package clients
 // kiro is the editor Kiro and its command line.
 func kiro() Client {
 	agents := everywhere(User, "~/.kiro/agents/*.json", JSON, tables("mcpServers"))
-	agents.Label = "agents"
+	agents.Label, agents.Note = "agents", "Of the command line; not verified."
 	own := everywhere(Project, ".kiro/agents/*.json", JSON, tables("mcpServers"))
 	own.Label = "agents"
 	return Client{

@@ -106,10 +106,26 @@ func files(c Client) string {
 			notes.WriteString(fill("- `wrap` never changes "+firstFile(p)+".", "  ") + "\n")
 		}
 	}
+	for _, p := range c.Places {
+		if others := alsoRead(c, p); others != "" {
+			notes.WriteString(fill("- "+firstFile(p)+" is also read by "+others+": what is wrapped there is wrapped for all of them.", "  ") + "\n")
+		}
+	}
 	for _, line := range layouts(c) {
 		notes.WriteString(fill("- "+line, "  ") + "\n")
 	}
 	return out.String() + "\n" + notes.String()
+}
+
+// alsoRead names the other clients that read a place.
+func alsoRead(c Client, p Place) string {
+	var names []string
+	for _, other := range All() {
+		if other.Name != c.Name && slices.ContainsFunc(other.Places, func(q Place) bool { return q.Linux == p.Linux && q.Linux != "" }) {
+			names = append(names, other.Title)
+		}
+	}
+	return strings.Join(names, " and ")
 }
 
 func firstFile(p Place) string {

@@ -12,7 +12,7 @@ import (
 // several clients, the first of them speaks for it.
 func All() []Client {
 	return []Client{
-		claudeDesktop(), claudeCode(), cursor(), vscode(), copilot(), codex(), gemini(), qwen(),
+		claudeDesktop(), claudeCode(), cursor(), copilot(), vscode(), codex(), gemini(), qwen(),
 		windsurf(), zed(), cline(), roo(), kilo(), goose(), lmStudio(), openCode(), kiro(),
 		amazonQ(), junie(), continueDev(), warp(), crush(), jp(),
 	}

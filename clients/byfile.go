@@ -1,0 +1,60 @@
+package clients
+
+import (
+	"path"
+	"strings"
+)
+
+// ByFile returns the client and the place that an absolute path belongs to. A file that is
+// where a client looks for it on this host counts first. After that, one counts that lies
+// below any directory as a client's file lies below a project. Of several clients the first
+// in All is returned.
+func ByFile(file string, h Host) (Client, Place, bool) {
+	all := All()
+	for _, c := range all {
+		for _, p := range c.Places {
+			if at, ok := p.Locate(h); ok && h.matches(at, file) {
+				return c, p, true
+			}
+		}
+	}
+	for _, c := range all {
+		for _, p := range c.Places {
+			if p.Scope == Project && h.endsAs(p, file) {
+				return c, p, true
+			}
+		}
+	}
+	return Client{}, Place{}, false
+}
+
+func (h Host) matches(at Location, file string) bool {
+	if at.Pattern == "" {
+		return h.slashes(file) == h.slashes(at.File)
+	}
+	rest, ok := strings.CutPrefix(h.slashes(file), h.slashes(at.Dir)+"/")
+	if !ok {
+		return false
+	}
+	matched, err := path.Match(h.slashes(at.Pattern), rest)
+	return err == nil && matched
+}
+
+// endsAs reports whether a file ends with the path that a place has below a project.
+func (h Host) endsAs(p Place, file string) bool {
+	elements := strings.Split(h.slashes(file), "/")
+	n := strings.Count(p.Linux, "/") + 1
+	if len(elements) <= n {
+		return false
+	}
+	matched, err := path.Match(h.slashes(p.Linux), strings.Join(elements[len(elements)-n:], "/"))
+	return err == nil && matched
+}
+
+// slashes makes paths of one host comparable. Windows does not tell upper from lower case.
+func (h Host) slashes(file string) string {
+	if h.OS == "windows" {
+		file = strings.ToLower(strings.ReplaceAll(file, `\`, "/"))
+	}
+	return file
+}
