@@ -70,6 +70,23 @@ func (e Entry) Argv() []string {
 	return append([]string{e.Command}, e.Args...)
 }
 
+// EnvNames returns the names of the variables that the entry gives to its server, each once:
+// those with a value, and then those of Names. A jail has to pass these on.
+func (e Entry) EnvNames() []string {
+	var names []string
+	for _, v := range e.Env {
+		if !v.Unset {
+			names = append(names, v.Name)
+		}
+	}
+	for _, name := range e.Names {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // Entry reads an entry of c's file. It never fails: Left says if the entry cannot be used.
 func (c Client) Entry(item Item) Entry {
 	e := Entry{Client: c.Name, Path: item.Path, Line: item.Line}

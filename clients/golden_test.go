@@ -121,10 +121,8 @@ func describe(out *strings.Builder, c Client, e Entry) {
 // wrapping is how the fixtures are wrapped.
 func wrapping(e Entry) Wrapping {
 	w := Wrapping{Program: "/usr/local/bin/mcp-jail"}
-	for _, v := range e.Env {
-		if !v.Unset {
-			w.Flags = append(w.Flags, "--env", v.Name)
-		}
+	for _, name := range e.EnvNames() {
+		w.Flags = append(w.Flags, "--env", name)
 	}
 	return w
 }

@@ -95,7 +95,7 @@ func files(c Client) string {
 		if p.Label != "" {
 			name += ", " + p.Label
 		}
-		fmt.Fprintf(&out, "| %s | %s | %s | %s |\n", name, cell(p.Linux), cell(p.MacOS), cell(p.Windows))
+		fmt.Fprintf(&out, "| %s | %s | %s | %s |\n", name, cell(p.Linux), cell(p.MacOS), cell(windowsPath(p.Windows)))
 		for _, m := range p.Moves {
 			notes.WriteString(fill(fmt.Sprintf("- If `%s` is set, the file of the %s is `%s`.", m.Env, name, m.To), "  ") + "\n")
 		}
@@ -126,6 +126,14 @@ func alsoRead(c Client, p Place) string {
 		}
 	}
 	return strings.Join(names, " and ")
+}
+
+// windowsPath is a path as it is written on Windows.
+func windowsPath(file string) string {
+	if rest, ok := strings.CutPrefix(windowsSlashes(file), `~\`); ok {
+		return `%USERPROFILE%\` + rest
+	}
+	return windowsSlashes(file)
 }
 
 func firstFile(p Place) string {
@@ -175,17 +183,18 @@ func facts(c Client) []string {
 		out = append(out, "Started from a desktop, it can have a short PATH. `wrap` writes the absolute path of mcp-jail; a server's own program needs one where its name is not found.")
 	}
 	if c.Start.Time > 0 {
-		out = append(out, fmt.Sprintf("It waits for the first answer for %d seconds: %s.", int(c.Start.Time.Seconds()), c.Start.Setting))
+		out = append(out, fmt.Sprintf("It waits %d seconds for the first answer. What changes that: %s.", int(c.Start.Time.Seconds()), c.Start.Setting))
 	}
 	var forms []string
 	for _, f := range c.Forms {
 		text := f.Open + f.Close
 		if f.Named {
-			text = f.Open + "NAME" + f.Close
+			text = f.Open + map[Kind]string{Input: "ID", FileText: "PATH", CommandText: "COMMAND"}[f.Kind] + f.Close
+			if text == f.Open+f.Close {
+				text = f.Open + "NAME" + f.Close
+			}
 		}
-		if f.Open == "${{ secrets." || f.Open == "${{ inputs." {
-			text = f.Open + "NAME }}"
-		}
+		text = strings.Replace(strings.Replace(text, "NAME}}", "NAME }}", 1), "ID}}", "ID }}", 1)
 		forms = append(forms, "`"+text+"`")
 	}
 	if len(forms) > 0 {
