@@ -2,6 +2,7 @@ package clients
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -88,14 +89,18 @@ func files(c Client) string {
 		if file == "" {
 			return "–"
 		}
-		return "`" + file + "`"
+		return "`" + shown(file) + "`"
 	}
+	moved := map[string]bool{}
 	for _, p := range c.Places {
 		name := string(p.Scope)
 		if p.Label != "" {
 			name += ", " + p.Label
 		}
 		fmt.Fprintf(&out, "| %s | %s | %s | %s |\n", name, cell(p.Linux), cell(p.MacOS), cell(windowsPath(p.Windows)))
+		for name := range xdg() {
+			moved[name] = moved[name] || strings.HasPrefix(p.Linux+p.MacOS, "$"+name)
+		}
 		for _, m := range p.Moves {
 			notes.WriteString(fill(fmt.Sprintf("- If `%s` is set, the file of the %s is `%s`.", m.Env, name, m.To), "  ") + "\n")
 		}
@@ -104,6 +109,11 @@ func files(c Client) string {
 		}
 		if p.Scope == Managed {
 			notes.WriteString(fill("- `wrap` never changes "+firstFile(p)+".", "  ") + "\n")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(moved)) {
+		if moved[name] {
+			fmt.Fprintf(&notes, "- If `%s` is set, it takes the place of `%s`.\n", name, strings.TrimSuffix(xdg()[name], "/"))
 		}
 	}
 	for _, p := range c.Places {
@@ -128,6 +138,19 @@ func alsoRead(c Client, p Place) string {
 	return strings.Join(names, " and ")
 }
 
+// xdg are the variables that move a directory for all programs, and what they have if unset.
+func xdg() map[string]string {
+	return map[string]string{"XDG_CONFIG_HOME": "~/.config/", "XDG_DATA_HOME": "~/.local/share/"}
+}
+
+// shown is a path as it is where those variables are unset.
+func shown(file string) string {
+	for name, dir := range xdg() {
+		file = strings.ReplaceAll(file, "$"+name+"/", dir)
+	}
+	return file
+}
+
 // windowsPath is a path as it is written on Windows.
 func windowsPath(file string) string {
 	if rest, ok := strings.CutPrefix(windowsSlashes(file), `~\`); ok {
@@ -139,7 +162,7 @@ func windowsPath(file string) string {
 func firstFile(p Place) string {
 	for _, file := range []string{p.Linux, p.Windows, p.MacOS} {
 		if file != "" {
-			return "`" + file + "`"
+			return "`" + shown(file) + "`"
 		}
 	}
 	return ""
