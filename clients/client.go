@@ -43,7 +43,6 @@ const (
 	DirUnknown Dir = "unknown"   // the package does not know
 	DirProject Dir = "project"   // the directory of the project that is open
 	DirNone    Dir = "none"      // one that says nothing, such as / or the home directory
-	DirFile    Dir = "file"      // the directory of the configuration file
 	DirOpen    Dir = "workspace" // that of the project if one is open, else the home directory
 )
 

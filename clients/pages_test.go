@@ -198,7 +198,6 @@ func facts(c Client) []string {
 		DirUnknown: "in a directory that is not documented; say with `--workspace` which one is meant",
 		DirProject: "in the directory of the project",
 		DirNone:    "in a directory that says nothing, such as `/`; say with `--workspace` which one is meant",
-		DirFile:    "in the directory of its configuration file",
 		DirOpen:    "in the directory of the workspace, or in the home directory if none is open",
 	}
 	out := []string{"A server starts " + dirs[c.Dir] + ". It gets " + c.Hands + "."}
