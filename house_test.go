@@ -52,6 +52,8 @@ var mayImport = map[string][]string{
 	"packages/installed": {module + "policy/hostfs", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/python", module + "packages/runtime", module + "packages/store"},
 	"packages/install":   {module + "policy", module + "policy/hostfs", module + "policy/resolve", module + "confine", module + "diagnostics", module + "packages/installed", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/pin", module + "packages/python", module + "packages/runtime", module + "packages/store"},
 
+	"clients/ownfile": {},
+
 	"cmd/mcp-jail":          {module + "cmd/internal/cmdline", module + "cmd/internal/programs", module + "cmd/internal/records", module + "cmd/internal/target", module + "cmd/internal/terminal", module + "confine", module + "lifecycle", "github.com/rs/zerolog"},
 	"cmd/mcp-jail-cli":      {module + "cmd/internal/commands"},
 	"cmd/internal/programs": {}, // how the two above find each other

@@ -1,0 +1,171 @@
+package ownfile
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// MaxSize is the size of the largest file that Read reads, in bytes.
+const MaxSize = 5 << 20
+
+// maxLinks bounds the symbolic links between a name and its file, as Linux does.
+const maxLinks = 40
+
+// A File is a file as Read saw it.
+type File struct {
+	Name string // as it was asked for
+	Real string // its path without symbolic links
+	Data []byte
+
+	info fs.FileInfo
+	hash [sha256.Size]byte
+}
+
+// ErrChanged is the error of a file that is not any more what [Read] saw.
+var ErrChanged = errors.New("it has changed since mcp-jail read it")
+
+// A RefusedError reports a file that is not read or not replaced.
+type RefusedError struct {
+	File   string
+	Reason string
+	Fix    string // what the user can do; may be empty
+	Err    error  // the cause, for errors.Is; may be nil
+}
+
+func (e *RefusedError) Error() string {
+	text := e.File + " is refused: " + e.Reason
+	if e.Fix != "" {
+		text += "; " + e.Fix
+	}
+	return text
+}
+
+func (e *RefusedError) Unwrap() error { return e.Err }
+
+// Read reads a file. The error is a [*RefusedError], or that of the system:
+// errors.Is(err, fs.ErrNotExist) tells that there is no file.
+func Read(name string) (*File, error) {
+	f := &File{Name: name}
+	var err error
+	if f.Real, err = resolve(name); err != nil {
+		return nil, err
+	}
+	file, err := os.OpenFile(f.Real, os.O_RDONLY|openFlags, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	if f.info, err = file.Stat(); err != nil {
+		return nil, err
+	}
+	if err := f.checkKind(); err != nil {
+		return nil, err
+	}
+	if f.Data, err = io.ReadAll(io.LimitReader(file, MaxSize+1)); err != nil {
+		return nil, err
+	}
+	if len(f.Data) > MaxSize {
+		return nil, f.tooLarge(int64(len(f.Data)))
+	}
+	f.hash = sha256.Sum256(f.Data)
+	return f, nil
+}
+
+// resolve follows the symbolic links of a name.
+func resolve(name string) (string, error) {
+	at, err := filepath.Abs(name)
+	for range maxLinks {
+		if err != nil {
+			return "", err
+		}
+		info, err := os.Lstat(at)
+		if err != nil {
+			return "", err
+		}
+		if info.Mode()&fs.ModeSymlink == 0 {
+			return filepath.EvalSymlinks(at) // the directories on the way
+		}
+		if uid := owner(info); uid != 0 && uid != self() {
+			return "", &RefusedError{File: name, Reason: fmt.Sprintf("the symbolic link %s belongs to user %d, and you are user %d", at, uid, self()), Fix: "name the file itself"}
+		}
+		target, err := os.Readlink(at)
+		if err != nil {
+			return "", err
+		}
+		if !filepath.IsAbs(target) {
+			// A link is relative to the directory where it really is.
+			dir, err := filepath.EvalSymlinks(filepath.Dir(at))
+			if err != nil {
+				return "", err
+			}
+			target = filepath.Join(dir, target)
+		}
+		at = target
+	}
+	return "", &RefusedError{File: name, Reason: "its symbolic links lead in a circle", Fix: "remove one of them"}
+}
+
+func (f *File) checkKind() error {
+	switch mode := f.info.Mode(); {
+	case mode.IsDir():
+		return f.refuse("it is a directory, and has to be a file", "")
+	case !mode.IsRegular():
+		return f.refuse("it is no regular file ("+mode.Type().String()+")", "")
+	case owner(f.info) != self():
+		return f.refuse(fmt.Sprintf("it belongs to user %d, and you are user %d", owner(f.info), self()), "run mcp-jail as that user")
+	case f.info.Size() > MaxSize:
+		return f.tooLarge(f.info.Size())
+	}
+	return nil
+}
+
+func (f *File) tooLarge(size int64) error {
+	return f.refuse(fmt.Sprintf("it has %d bytes, and mcp-jail changes files of at most %d", size, MaxSize), "")
+}
+
+func (f *File) refuse(reason, fix string) error {
+	name := f.Name
+	if abs, err := filepath.Abs(name); f.Real != "" && (err != nil || abs != f.Real) {
+		name += " (" + f.Real + ")"
+	}
+	return &RefusedError{File: name, Reason: reason, Fix: fix}
+}
+
+// Unchanged returns nil if the file is still what Read saw, and an error that is
+// [ErrChanged] if it is not or is gone.
+func (f *File) Unchanged() error {
+	now, err := Read(f.Name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return f.changed("it is gone")
+	case err != nil:
+		return err
+	case now.Real != f.Real:
+		return f.changed("its name leads to " + now.Real + " now")
+	case now.hash != f.hash:
+		return f.changed(ErrChanged.Error())
+	case !os.SameFile(now.info, f.info) || now.info.Mode() != f.info.Mode() || !now.info.ModTime().Equal(f.info.ModTime()):
+		return f.changed("another program has replaced or touched it since mcp-jail read it")
+	}
+	return nil
+}
+
+func (f *File) changed(reason string) error {
+	return &RefusedError{File: f.Name, Reason: reason, Fix: "close the client that writes it, and try again", Err: ErrChanged}
+}
+
+// Replaceable returns nil, or why Replace would refuse the file whatever the new content.
+func (f *File) Replaceable() error {
+	switch {
+	case f.info.Mode()&0o200 == 0:
+		return f.refuse(fmt.Sprintf("it is read-only (mode %04o)", f.info.Mode().Perm()), "if it may be changed: chmod u+w")
+	case hardLinks(f.info) > 1:
+		return f.refuse(fmt.Sprintf("it has %d hard links, and a replacement would part them", hardLinks(f.info)), "replace the other names by symbolic links")
+	}
+	return nil
+}

@@ -1,0 +1,198 @@
+package ownfile
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// place writes a file with mode 0640 and returns its name.
+func place(t *testing.T, text string) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "mcp.json")
+	if err := os.WriteFile(name, []byte(text), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+func read(t *testing.T, name string) *File {
+	t.Helper()
+	f, err := Read(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func wantRefused(t *testing.T, err error, want string) {
+	t.Helper()
+	refused := (*RefusedError)(nil)
+	if !errors.As(err, &refused) || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v (%T), want a refusal with %q", err, err, want)
+	}
+}
+
+func TestReadRefused(t *testing.T) {
+	dir := t.TempDir()
+	large := filepath.Join(dir, "large")
+	if err := os.WriteFile(large, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(large, 50<<20); err != nil {
+		t.Fatal(err)
+	}
+	for _, link := range [][2]string{{"b", "a"}, {"a", "b"}, {dir, "to-dir"}} {
+		if err := os.Symlink(link[0], filepath.Join(dir, link[1])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, want := range map[string]string{
+		dir:                          "it is a directory",
+		filepath.Join(dir, "to-dir"): "it is a directory",
+		large:                        "it has 52428800 bytes",
+		filepath.Join(dir, "a"):      "lead in a circle",
+	} {
+		_, err := Read(name)
+		wantRefused(t, err, want)
+	}
+	if _, err := Read(filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+}
+
+func TestReplaceKeepsModeAndLink(t *testing.T) {
+	name := place(t, "old")
+	dir := filepath.Dir(name)
+	link := filepath.Join(dir, "sub", "link.json")
+	if err := os.Mkdir(filepath.Dir(link), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range [][2]string{{"../second", link}, {name, filepath.Join(dir, "second")}} {
+		if err := os.Symlink(l[0], l[1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stale := filepath.Join(dir, ".mcp.json.mcp-jail-123")
+	if err := os.WriteFile(stale, []byte("half"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f := read(t, link)
+	for _, text := range []string{"new", "", "newer"} { // the file that was written is known
+		if err := f.Replace([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Lstat(name)
+		if b, _ := os.ReadFile(name); err != nil || string(b) != text || string(f.Data) != text || info.Mode() != 0o640 {
+			t.Errorf("%q, %v, %v, want %q", b, info.Mode(), err, text)
+		}
+	}
+	if target, err := os.Readlink(link); err != nil || target != "../second" {
+		t.Errorf("the link is %q now: %v", target, err)
+	}
+	if entries, _ := os.ReadDir(dir); len(entries) != 3 {
+		t.Errorf("the directory holds %v", entries)
+	}
+}
+
+func TestReplaceChangedFile(t *testing.T) {
+	hour := time.Now().Add(time.Hour)
+	for what, change := range map[string]func(name string) error{
+		"it has changed":       func(name string) error { return os.WriteFile(name, []byte("other"), 0o640) },
+		"it is gone":           os.Remove,
+		"replaced or touched":  func(name string) error { return os.Chtimes(name, hour, hour) },
+		"it has changed since": func(name string) error { return sameTime(name, "odd") },
+		"or touched it": func(name string) error {
+			return errors.Join(os.WriteFile(name+"2", []byte("old"), 0o640), keepTime(name, name+"2"), os.Rename(name+"2", name))
+		},
+		"its name leads to": func(name string) error {
+			return errors.Join(os.Rename(name, name+"2"), os.Symlink(name+"2", name))
+		},
+		"since mcp-jail read it": func(name string) error { return os.Chmod(name, 0o600) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			name := place(t, "old")
+			f := read(t, name)
+			if err := change(name); err != nil {
+				t.Fatal(err)
+			}
+			before, _ := os.ReadFile(name)
+			err := f.Replace([]byte("new"))
+			wantRefused(t, err, what)
+			if !errors.Is(err, ErrChanged) {
+				t.Errorf("%v is not ErrChanged", err)
+			}
+			if after, _ := os.ReadFile(name); string(after) != string(before) {
+				t.Errorf("the file holds %q", after)
+			}
+			if entries, _ := filepath.Glob(filepath.Join(filepath.Dir(name), ".*")); len(entries) != 0 {
+				t.Errorf("%v stay behind", entries)
+			}
+		})
+	}
+}
+
+// sameTime writes a file in place and gives it its time back.
+func sameTime(name, text string) error {
+	info, err := os.Stat(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(os.WriteFile(name, []byte(text), 0o640), os.Chtimes(name, info.ModTime(), info.ModTime()))
+}
+
+func keepTime(from, to string) error {
+	info, err := os.Stat(from)
+	if err != nil {
+		return err
+	}
+	return os.Chtimes(to, info.ModTime(), info.ModTime())
+}
+
+func TestReplaceRefused(t *testing.T) {
+	name := place(t, "old")
+	if err := os.Chmod(name, 0o440); err != nil {
+		t.Fatal(err)
+	}
+	wantRefused(t, read(t, name).Replace([]byte("new")), "it is read-only (mode 0440)")
+
+	name = place(t, "old")
+	if err := os.Link(name, name+"2"); err != nil {
+		t.Fatal(err)
+	}
+	wantRefused(t, read(t, name).Replace([]byte("new")), "it has 2 hard links")
+	wantRefused(t, read(t, name).Replace(make([]byte, MaxSize+1)), "5242881 bytes")
+	if b, _ := os.ReadFile(name); string(b) != "old" {
+		t.Errorf("%q", b)
+	}
+}
+
+func TestBackup(t *testing.T) {
+	name := place(t, "old")
+	f := read(t, name)
+	now := time.Date(2026, 11, 23, 1, 2, 3, 0, time.UTC)
+	state := filepath.Join(t.TempDir(), "state", "backups")
+	for _, c := range []struct{ dir, wantDir, want string }{
+		{"", filepath.Dir(name), "mcp.json.20261123T010203Z.mcp-jail-backup"},
+		{"", filepath.Dir(name), "mcp.json.20261123T010203Z-2.mcp-jail-backup"},
+		{state, state, "-mcp.json.20261123T010203Z.mcp-jail-backup"},
+		{state, state, "-mcp.json.20261123T010203Z-2.mcp-jail-backup"},
+	} {
+		got, err := f.Backup(c.dir, now)
+		if err != nil || filepath.Dir(got) != c.wantDir || !strings.HasSuffix(got, c.want) {
+			t.Fatalf("%s, %v, want %s in %s", got, err, c.want, c.wantDir)
+		}
+		b, err := os.ReadFile(got)
+		info, _ := os.Stat(got)
+		if string(b) != "old" || info.Mode() != 0o600 {
+			t.Errorf("%s: %q, %v, %v", got, b, info.Mode(), err)
+		}
+	}
+	if info, err := os.Stat(state); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+}
