@@ -1,0 +1,164 @@
+package edit
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// A Change replaces the first Drop words of a server's command line with Words. At least
+// one of the words that the server has now must stay.
+type Change struct {
+	Server Server // from [File.Servers] of the same file
+	Drop   int
+	Words  []string
+}
+
+// Apply returns the file with all changes made. If one of them cannot be made safely, none
+// is, and the error is a [*RefusedError] for the first such server. The file f itself does
+// not change.
+func (f *File) Apply(changes ...Change) ([]byte, error) {
+	want, err := f.format.decode(f.src)
+	if err != nil {
+		return nil, f.syntax(lineOf(err), "%s", err)
+	}
+	var all []splice
+	inverse := true
+	for i := range changes {
+		c := &changes[i]
+		p := planner{file: f, server: &c.Server}
+		if err := p.plan(c); err != nil {
+			return nil, err
+		}
+		for _, s := range p.splices {
+			if slices.ContainsFunc(all, s.overlaps) {
+				return nil, c.refuse(0, "two changes name it", "")
+			}
+		}
+		all = append(all, p.splices...)
+		if want, err = expect(want, c, p.removed); err != nil {
+			return nil, c.refuse(c.Server.Line, "the two parsers of mcp-jail read it differently: "+err.Error(), "change it by hand, and please report the file's form")
+		}
+		inverse = inverse && c.Drop == 0
+	}
+	result := splices(f.src, all)
+	if len(changes) == 0 {
+		return result, nil
+	}
+	if err := f.verify(result, want, changes); err != nil {
+		return nil, err
+	}
+	if inverse && len(all) > 0 {
+		if err := f.verifyInverse(result, changes); err != nil {
+			return nil, err
+		}
+	}
+	return result, nil
+}
+
+// verify compares what the second parser reads with what is wanted.
+func (f *File) verify(result []byte, want any, changes []Change) error {
+	got, err := f.format.decode(result)
+	c := &changes[0]
+	switch {
+	case err != nil:
+		return c.refuse(lineOf(err), "the file would not be valid "+f.format.String()+" any more ("+err.Error()+")", "put the program between double quotes in one line")
+	case !sameValue(got, want):
+		return c.refuse(0, "the changed file would not say what it should", "change it by hand, and please report the file's form")
+	}
+	return nil
+}
+
+// verifyInverse removes the words again and compares the bytes.
+func (f *File) verifyInverse(result []byte, changes []Change) error {
+	g, err := Parse(f.format, result)
+	if err != nil {
+		return changes[0].refuse(0, "the changed file could not be read again: "+err.Error(), "")
+	}
+	back := make([]Change, len(changes))
+	for i := range changes {
+		s, err := g.again(&changes[i].Server)
+		if err != nil {
+			return changes[i].refuse(0, err.Error(), "")
+		}
+		back[i] = Change{Server: s, Drop: len(changes[i].Words)}
+	}
+	original, err := g.Apply(back...)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(original, f.src) {
+		return changes[0].refuse(0, "the change could not be undone exactly", "change it by hand, and please report the file's form")
+	}
+	return nil
+}
+
+// again finds a server of another version of the file.
+func (f *File) again(s *Server) (Server, error) {
+	t := Table{Path: s.Path[:len(s.Path)-1], Command: s.commandName, Args: s.argsName, Nested: s.nested}
+	for _, other := range f.Servers(t) {
+		if slices.Equal(other.Path, s.Path) {
+			return other, nil
+		}
+	}
+	return Server{}, fmt.Errorf("it would not be found any more")
+}
+
+func (c *Change) refuse(line int, reason, fix string) *RefusedError {
+	name := c.Server.Name
+	if name == "" {
+		name = strings.Join(c.Server.Path, ".")
+	}
+	return &RefusedError{Server: name, Line: line, Reason: reason, Fix: fix}
+}
+
+// check returns why a change cannot be made, as far as the values tell.
+func (c *Change) check(f *File) *RefusedError {
+	s := &c.Server
+	switch {
+	case s.file != f:
+		return c.refuse(0, "it is not a server of this file", "read the servers of the file again")
+	case s.Refused != nil:
+		return s.Refused
+	case c.Drop < 0 || c.Drop >= len(s.Words):
+		return c.refuse(s.Line, fmt.Sprintf("%d words in front of its command line cannot be removed, because it has %d", c.Drop, len(s.Words)), "")
+	case len(c.Words) > 0 && c.Words[0] == "":
+		return c.refuse(s.Line, "the new program has no name", "")
+	}
+	for _, word := range c.Words {
+		if !utf8.ValidString(word) || strings.ContainsRune(word, 0) {
+			return c.refuse(s.Line, "the new word "+strconv.Quote(word)+" is not text", "")
+		}
+	}
+	return nil
+}
+
+// A splice replaces the bytes from start to end.
+type splice struct {
+	start, end int
+	text       string
+}
+
+// overlaps reports whether two splices touch the same bytes, or insert at the same place.
+func (s splice) overlaps(t splice) bool {
+	return s.start < t.end && t.start < s.end || s.start == t.start && s.end == t.end
+}
+
+func splices(src []byte, all []splice) []byte {
+	slices.SortStableFunc(all, func(a, b splice) int {
+		if a.start != b.start {
+			return a.start - b.start
+		}
+		return a.end - b.end
+	})
+	var out []byte
+	at := 0
+	for _, s := range all {
+		out = append(append(out, src[at:s.start]...), s.text...)
+		at = s.end
+	}
+	return append(out, src[at:]...)
+}

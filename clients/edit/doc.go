@@ -1,0 +1,46 @@
+// Package edit changes the command lines of MCP servers in the configuration file of a
+// client, and no other byte of that file. [Parse] reads a file, [File.Servers] lists the
+// servers of one table with their line numbers, and [File.Apply] returns the file with
+// other command lines. [Diff] shows the difference. The package is pure: bytes in, bytes
+// out. Package clients/ownfile reads and replaces the file itself.
+//
+// The formats are JSON with comments and trailing commas, TOML and YAML. A byte order mark,
+// line ends, tabs, comments, the order of keys and every spelling stay as they are.
+//
+// # The words in front
+//
+// A server's command line is a list of words: the program and its arguments. A file holds
+// it as a string and a list (command, args), or as one list (OpenCode). A [Change] replaces
+// the first Drop words with Words. To put a wrapper in front of a server, Drop is 0; to take
+// it away, Words is empty and Drop is the number of its words.
+//
+// The words that stay keep their bytes. The program's spelling moves from command into the
+// list and back, and new words stand directly before it:
+//
+//	"command": "n\u0070x", "args": ["-y", "pkg"]
+//	"command": "/bin/jail", "args": ["run", "--", "n\u0070x", "-y", "pkg"]
+//
+// A list that was empty keeps its blanks behind the new words. Where there was no list, one
+// is inserted right after command, and its first word stands one blank behind the bracket.
+// Those two forms differ, so removing the words restores the file byte for byte without a
+// record of what it was. Apply proves that for each change with Drop 0: it removes the words
+// from its result again and refuses the change if that is not the file it began with.
+//
+// Apply also reads its result with a second parser and compares every value of the file with
+// the expected one. The second parser is encoding/json with a remover of comments, and
+// BurntSushi/toml. For YAML it is the decoder of the same library, because the places of
+// words are found by this package and not by that library.
+//
+// # Limits
+//
+//   - The file is UTF-8, of at most 5 MB, and JSON is at most 500 levels deep. A mapping of
+//     YAML has at most 2,000 keys.
+//   - JSON5 (single quotes, bare keys) and several YAML documents in one file are errors.
+//   - Refused, with line and reason: a key that stands twice on the way to a command line; in
+//     YAML an alias, an anchor that an alias uses, a merge key in an entry, and a program
+//     that is a block scalar, has a tag or an anchor, or continues on another line; an args
+//     that is no list of scalars, such as null.
+//   - Comments between words that are removed go with them. Apply adds none there.
+//   - After a client has formatted a wrapped file anew, removing the words restores the
+//     values. A list that was missing may then be there and empty.
+package edit

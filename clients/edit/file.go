@@ -1,0 +1,147 @@
+package edit
+
+import (
+	"bytes"
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// MaxSize is the size of the largest file that Parse reads, in bytes.
+const MaxSize = 5 << 20
+
+// maxDepth bounds the nesting of values. The parsers recurse.
+const maxDepth = 500
+
+// Format is the language of a file.
+type Format int
+
+const (
+	JSON Format = iota + 1 // with comments and trailing commas
+	TOML
+	YAML
+)
+
+// FormatOf returns the format that the ending of a file's name stands for, or 0.
+func FormatOf(name string) Format {
+	switch strings.ToLower(path.Ext(name)) {
+	case ".json", ".jsonc":
+		return JSON
+	case ".toml":
+		return TOML
+	case ".yaml", ".yml":
+		return YAML
+	}
+	return 0
+}
+
+func (f Format) String() string {
+	switch f {
+	case JSON:
+		return "JSON"
+	case TOML:
+		return "TOML"
+	case YAML:
+		return "YAML"
+	}
+	return "Format(" + strconv.Itoa(int(f)) + ")"
+}
+
+// A File is a parsed configuration file.
+type File struct {
+	format Format
+	src    []byte
+	root   *node // nil if the file holds no value
+}
+
+// A SyntaxError reports a file that is not in its format.
+type SyntaxError struct {
+	Format Format
+	Line   int // 0 if the parser names none
+	Reason string
+}
+
+func (e *SyntaxError) Error() string {
+	if e.Line == 0 {
+		return fmt.Sprintf("the file is not valid %s: %s", e.Format, e.Reason)
+	}
+	return fmt.Sprintf("line %d: the file is not valid %s: %s", e.Line, e.Format, e.Reason)
+}
+
+const byteOrderMark = "\ufeff"
+
+// Parse reads a file. It keeps src, which must not change afterwards. An empty file has no
+// servers. The error is a [*SyntaxError].
+func Parse(format Format, src []byte) (*File, error) {
+	f := &File{format: format, src: src}
+	if len(src) > MaxSize {
+		return nil, f.syntax(0, "it has %d bytes, and mcp-jail edits files of at most %d", len(src), MaxSize)
+	}
+	if !utf8.Valid(src) {
+		return nil, f.syntax(f.line(validPrefix(src)), "it has bytes that are not UTF-8")
+	}
+	if len(bytes.TrimSpace(f.text())) == 0 {
+		return f, nil
+	}
+	var err error
+	switch format {
+	case JSON:
+		f.root, err = f.parseJSON()
+	case TOML:
+		f.root, err = f.parseTOML()
+	case YAML:
+		f.root, err = f.parseYAML()
+	default:
+		err = f.syntax(0, "the format is not known")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+func validPrefix(src []byte) int {
+	n := 0
+	for n < len(src) {
+		r, size := utf8.DecodeRune(src[n:])
+		if r == utf8.RuneError && size == 1 {
+			break
+		}
+		n += size
+	}
+	return n
+}
+
+// text returns the file without its byte order mark, which is skipped bytes long.
+func (f *File) text() []byte { return f.src[f.skipped():] }
+
+func (f *File) skipped() int {
+	if bytes.HasPrefix(f.src, []byte(byteOrderMark)) {
+		return len(byteOrderMark)
+	}
+	return 0
+}
+
+// line returns the number of the line at an offset.
+func (f *File) line(offset int) int { return 1 + bytes.Count(f.src[:offset], []byte{'\n'}) }
+
+func (f *File) syntax(line int, format string, args ...any) error {
+	return &SyntaxError{Format: f.format, Line: line, Reason: fmt.Sprintf(format, args...)}
+}
+
+// A lineCounter turns offsets that mostly grow into line numbers.
+type lineCounter struct {
+	src          []byte
+	offset, line int
+}
+
+func (c *lineCounter) at(offset int) int {
+	if offset < c.offset || c.line == 0 {
+		c.offset, c.line = 0, 1
+	}
+	c.line += bytes.Count(c.src[c.offset:offset], []byte{'\n'})
+	c.offset = offset
+	return c.line
+}

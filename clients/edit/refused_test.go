@@ -1,0 +1,174 @@
+package edit
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// refusals are files whose server s must not be changed, with what the error says.
+var refusals = []struct {
+	name   string
+	format Format
+	text   string
+	want   string
+}{
+	{"server twice", JSON, "{\"servers\": {\"s\": {\"command\": \"a\"},\n\"s\": {\"command\": \"b\"}}}", `line 2: the key "s" stands twice, also in line 1`},
+	{"table twice", JSON, "{\"servers\": {},\n\"servers\": {\"s\": {\"command\": \"b\"}}}", `line 2: the key "servers" stands twice`},
+	{"command twice", JSON, `{"servers": {"s": {"command": "a", "\u0063ommand": "b"}}}`, `the key "command" stands twice`},
+	{"args twice", JSON, `{"servers": {"s": {"command": "a", "args": ["x"], "args": []}}}`, `the key "args" stands twice`},
+	{"args null", JSON, "{\"servers\": {\"s\": {\"command\": \"a\",\n\"args\": null}}}", "line 2: args is null, and has to be a list"},
+	{"args a string", JSON, `{"servers": {"s": {"command": "a", "args": "x"}}}`, "args is a string"},
+	{"args of lists", JSON, `{"servers": {"s": {"command": "a", "args": [["x"]]}}}`, "args holds a list"},
+	{"no command", JSON, `{"servers": {"s": {"url": "https://x"}}}`, "it is a remote server, and has no command"},
+	{"neither command nor url", JSON, `{"servers": {"s": {"type": "builtin"}}}`, "line 1: it has no command"},
+	{"command empty list", JSON, `{"servers": {"s": {"command": []}}}`, "command is empty"},
+	{"command a number", JSON, `{"servers": {"s": {"command": 1}}}`, "command is a number"},
+	{"alias of the entry", YAML, "servers:\n  t: &t {command: a}\n  s: *t\n", "line 3: *t stands there for a value of line 2"},
+	{"entry with alias", YAML, "servers:\n  s: &t {command: a}\n  u: *t\n", "line 2: it has the anchor &t, and line 3 uses it"},
+	{"alias of the list", YAML, "a: &a [x]\nservers:\n  s:\n    command: npx\n    args: *a\n", "line 5: *a stands there"},
+	{"alias of the program", YAML, "a: &a x\nservers:\n  s:\n    command: *a\n", "line 4: *a stands there"},
+	{"shared table", YAML, "servers: &s\n  s:\n    command: a\nother: *s\n", "line 1: it has the anchor &s"},
+	{"merge key", YAML, "a: &a {args: [x]}\nservers:\n  s:\n    <<: *a\n    command: npx\n", "line 4: the merge key << adds fields"},
+	{"block scalar", YAML, "servers:\n  s:\n    command: >-\n      npx\n", "line 3: the program is a block scalar"},
+	{"program of two lines", YAML, "servers:\n  s:\n    command: npx\n      -y\n", "goes on in another line"},
+	{"tagged program", YAML, "servers:\n  s:\n    command: !!str npx\n", "has a tag"},
+	{"brackets without quotes", YAML, "servers:\n  s:\n    command: a[1],b\n", "line 3: the program has a bracket or comma"},
+	{"comment at the bracket", YAML, "servers:\n  s:\n    command: npx\n    args: [#\n    ]\n", "the changed file would not say what it should"},
+	{"args null in YAML", YAML, "servers:\n  s:\n    command: npx\n    args:\n", "args is null"},
+	{"key not on its line", YAML, "servers:\n  s: !!map\n    ? command\n    : npx\n", "the key of the program does not stand at the beginning"},
+	{"args no list", TOML, "[servers.s]\ncommand = \"a\"\nargs = 1\n", "line 3: args is a number"},
+}
+
+func TestChangeRefused(t *testing.T) {
+	for _, r := range refusals {
+		t.Run(r.format.String()+"/"+r.name, func(t *testing.T) {
+			f, err := Parse(r.format, []byte(r.text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			servers := f.Servers(Table{Path: []string{"servers"}})
+			var refused *RefusedError
+			for _, s := range servers {
+				if s.Name != "s" {
+					continue
+				}
+				got, err := f.Apply(Change{Server: s, Words: wrapper})
+				if !errors.As(err, &refused) || got != nil && refused == nil {
+					t.Fatalf("changed to:\n%s", got)
+				}
+			}
+			if refused == nil || !strings.Contains(refused.Error(), r.want) {
+				t.Errorf("%v\nwant %s", refused, r.want)
+			}
+		})
+	}
+}
+
+func TestChangeMisuse(t *testing.T) {
+	const text = `{"servers": {"s": {"command": "npx", "args": ["-y"]}}}`
+	f, s := one(t, JSON, text, Table{Path: []string{"servers"}})
+	_, stranger := one(t, JSON, text, Table{Path: []string{"servers"}})
+	for _, c := range []struct {
+		changes []Change
+		want    string
+	}{
+		{[]Change{{Server: s, Drop: 2}}, "2 words in front of its command line cannot be removed, because it has 2"},
+		{[]Change{{Server: s, Drop: -1}}, "cannot be removed"},
+		{[]Change{{Server: s, Words: []string{"a\x00"}}}, `the new word "a\x00" is not text`},
+		{[]Change{{Server: s, Words: []string{"a", "\xff"}}}, `the new word "\xff" is not text`},
+		{[]Change{{Server: s, Words: []string{""}}}, "the new program has no name"},
+		{[]Change{{Server: s, Words: wrapper}, {Server: s, Words: wrapper}}, "two changes name it"},
+		{[]Change{{}}, "it is not a server of this file"},
+		{[]Change{{Server: stranger, Words: wrapper}}, "it is not a server of this file; read the servers of the file again"},
+	} {
+		if got, err := f.Apply(c.changes...); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %s, %v, want %s", c.changes, got, err, c.want)
+		}
+	}
+	for _, changes := range [][]Change{nil, {{Server: s}}} {
+		if got, err := f.Apply(changes...); err != nil || string(got) != text {
+			t.Errorf("no change: %s, %v", got, err)
+		}
+	}
+}
+
+func TestParseErrors(t *testing.T) {
+	for _, c := range []struct {
+		format     Format
+		text, want string
+	}{
+		{JSON, "{\n\"a\": 'x'}", "line 2: the file is not valid JSON: "},
+		{JSON, "{} {}", "line 1: the file is not valid JSON"},
+		{JSON, "{\"a\": \"\n\xff\"}", "line 2: the file is not valid JSON: it has bytes that are not UTF-8"},
+		{JSON, "\n" + strings.Repeat("[", 1_000_000), "line 2: the file is not valid JSON: it is nested more than 500 levels deep"},
+		{JSON, strings.Repeat(" ", MaxSize+1), "it has 5242881 bytes"},
+		{JSON, "/* {}", "the file is not valid JSON"},
+		{JSON, "{\"a\": 1 /*/ }", "the file is not valid JSON"},
+		{TOML, "a = 1\na = 2\n", "line 2: the file is not valid TOML"},
+		{TOML, "a = 1\n[a.b]\nc = 1\n", "line 1: the file is not valid TOML"},
+		{TOML, "\n\na = [\n", "the file is not valid TOML"},
+		{TOML, "[[a]]\n[a]\n", "the file is not valid TOML"},
+		{TOML, strings.Repeat("a = "+strings.Repeat("[", 1_000_000), 1), "the file is not valid TOML"},
+		{YAML, "a: 1\na: 2\n", "line 2: the file is not valid YAML: "},
+		{YAML, "a: 1\n---\nb: 1\n", "a second document begins here"},
+		{YAML, "a: &a [*a]\n", "the file is not valid YAML"},
+		{YAML, "a: 1\n\tb: 1\n", "the file is not valid YAML"},
+		{YAML, "a:\n" + wideYAML(), "line 2: the file is not valid YAML: a mapping has more than 2000 keys"},
+		{YAML, strings.Repeat("[", 1_000_000), "the file is not valid YAML"},
+		{Format(9), "x", "the format is not known"},
+	} {
+		_, err := Parse(c.format, []byte(c.text))
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v %.40q: %v, want %s", c.format, c.text, err, c.want)
+		}
+		if e := (*SyntaxError)(nil); err != nil && !errors.As(err, &e) {
+			t.Errorf("%T", err)
+		}
+	}
+	for _, text := range []string{"", "\ufeff \r\n", "# comment\n"} {
+		f, err := Parse(YAML, []byte(text))
+		if err != nil || len(f.Servers(Table{})) != 0 {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+func wideYAML() string {
+	var b strings.Builder
+	for i := range maxKeys + 1 {
+		fmt.Fprintf(&b, " k%d: 1\n", i)
+	}
+	return b.String()
+}
+
+// TestInverseIsCompared hands verifyInverse a file in which something else has changed.
+func TestInverseIsCompared(t *testing.T) {
+	const text = `{"servers": {"s": {"command": "npx", "args": ["-y"]}}}`
+	f, s := one(t, JSON, text, Table{Path: []string{"servers"}})
+	changes := []Change{{Server: s, Words: wrapper}}
+	wrapped, err := f.Apply(changes...)
+	if err != nil || f.verifyInverse(wrapped, changes) != nil {
+		t.Fatal(err)
+	}
+	if err := f.verifyInverse(append(wrapped, ' '), changes); err == nil || !strings.Contains(err.Error(), "could not be undone exactly") {
+		t.Error(err)
+	}
+	other := []byte(strings.Replace(string(wrapped), `"-y"`, `"-n"`, 1))
+	want, err := decodeJSON(wrapped)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.verify(other, want, changes); err == nil || !strings.Contains(err.Error(), "would not say what it should") {
+		t.Error(err)
+	}
+}
+
+func TestFormatOf(t *testing.T) {
+	for name, want := range map[string]Format{"a/.mcp.json": JSON, "opencode.JSONC": JSON, "config.toml": TOML, "c.yaml": YAML, "c.yml": YAML, ".crushrc": 0, "x.json5": 0, "": 0} {
+		if got := FormatOf(name); got != want {
+			t.Errorf("%q: %v, want %v", name, got, want)
+		}
+	}
+}

@@ -1,0 +1,256 @@
+package edit
+
+import (
+	"slices"
+	"strconv"
+)
+
+// A Table says where a file keeps servers, and how their fields are named.
+type Table struct {
+	// Path leads from the root to the table. An element "*" stands for every key. An
+	// empty path is the root itself. The table is a map from names to servers, or a
+	// list of servers with a field "name".
+	Path []string
+	// The names of the fields of an entry. Empty names mean command, args, env.
+	Command, Args, Env string
+	// Nested names a table inside an entry that holds these fields instead when it is
+	// there ("transport" of Cline).
+	Nested string
+}
+
+// urls are the names under which clients keep the address of a remote server.
+var urls = []string{"url", "serverUrl", "httpUrl", "uri"}
+
+// A Server is an entry of a table.
+type Server struct {
+	Name string   // "" in a list whose entry has none
+	Path []string // of the entry; in a list the last element is a number
+	Line int      // of its name
+
+	Words []string // its command line; empty if it has none; a number as it is spelled
+	List  bool     // the command line is one list
+	Env   []Variable
+	URL   string
+	// Disabled reports that disabled is true or enabled is false.
+	Disabled bool
+	// Other holds every other field, in the order of the file, those of Nested too.
+	Other []Field
+	// Refused is why the command line cannot be changed, or nil. Apply may refuse a
+	// change for more reasons.
+	Refused *RefusedError
+
+	file                  *File
+	nested                string
+	entry                 *node
+	command, args         *member
+	commandName, argsName string
+}
+
+// A Variable is one of the environment of a server.
+type Variable struct {
+	Name  string
+	Value any // usually a string; see Field
+	Line  int
+}
+
+// A Field is a key of an entry that this package does not know. The value is a string, a
+// json.Number (numbers and dates as they are spelled), a bool, nil, []any, or
+// map[string]any.
+type Field struct {
+	Name  string
+	Value any
+	Line  int
+}
+
+// A RefusedError reports a change that is not made, and why.
+type RefusedError struct {
+	Server string
+	Line   int // 0 if the reason has no place
+	Reason string
+	Fix    string // what the user can do; may be empty
+}
+
+func (e *RefusedError) Error() string {
+	text := "the server " + strconv.Quote(e.Server) + " is not changed: "
+	if e.Line != 0 {
+		text += "line " + strconv.Itoa(e.Line) + ": "
+	}
+	text += e.Reason
+	if e.Fix != "" {
+		text += "; " + e.Fix
+	}
+	return text
+}
+
+// Servers returns the servers of a table in the order of the file. An entry that is no
+// table is left out.
+func (f *File) Servers(t Table) (servers []Server) {
+	t = t.withDefaults()
+	f.visit(t.Path, func(path []string, table *node, fault *fault) {
+		duplicates := table.duplicates()
+		for i := range table.members {
+			m := &table.members[i]
+			if m.value.kind != isMap {
+				continue
+			}
+			servers = append(servers, newServer(t, m.key, append(slices.Clone(path), m.key), m.line, m.value, firstFault(fault, duplicates[m.key])))
+		}
+		for i, item := range table.items {
+			if item.kind != isMap {
+				continue
+			}
+			name, twice := item.find("name")
+			text, line := "", item.line
+			if name != nil {
+				text, line = name.value.text, name.line
+			}
+			servers = append(servers, newServer(t, text, append(slices.Clone(path), strconv.Itoa(i)), line, item, firstFault(fault, twice)))
+		}
+	})
+	for i := range servers {
+		servers[i].file = f
+	}
+	return servers
+}
+
+// Lookup returns the value at a path of keys, as in [Field], and the line of its key.
+func (f *File) Lookup(path ...string) (value any, line int, found bool) {
+	f.visit(path, func(_ []string, n *node, _ *fault) { value, line, found = n.value(), n.line, true })
+	return value, line, found
+}
+
+func (t Table) withDefaults() Table {
+	for _, d := range []struct {
+		name  *string
+		value string
+	}{{&t.Command, "command"}, {&t.Args, "args"}, {&t.Env, "env"}} {
+		if *d.name == "" {
+			*d.name = d.value
+		}
+	}
+	return t
+}
+
+// visit calls the function for each value that a path leads to, with the first fault on the
+// way.
+func (f *File) visit(path []string, each func(path []string, n *node, fault *fault)) {
+	var walk func(n *node, done, todo []string, found *fault)
+	walk = func(n *node, done, todo []string, found *fault) {
+		found = firstFault(found, n.fault)
+		if len(todo) == 0 {
+			each(done, n, found)
+			return
+		}
+		duplicates := n.duplicates()
+		for i := range n.members {
+			if m := &n.members[i]; todo[0] == "*" || todo[0] == m.key {
+				walk(m.value, append(slices.Clone(done), m.key), todo[1:], firstFault(found, duplicates[m.key]))
+			}
+		}
+	}
+	if f.root != nil {
+		walk(f.root, nil, path, nil)
+	}
+}
+
+func firstFault(faults ...*fault) *fault {
+	for _, f := range faults {
+		if f != nil {
+			return f
+		}
+	}
+	return nil
+}
+
+func newServer(t Table, name string, path []string, line int, entry *node, found *fault) Server {
+	s := Server{Name: name, Path: path, Line: line, entry: entry, argsName: t.Args, commandName: t.Command}
+	found = firstFault(found, entry.fault, entry.mergeFault())
+	if t.Nested != "" {
+		if m, twice := entry.find(t.Nested); m != nil && m.value.kind == isMap {
+			found = firstFault(found, twice, m.value.fault, m.value.mergeFault())
+			s.read(t, entry, t.Nested)
+			s.entry, s.nested = m.value, t.Nested
+		}
+	}
+	s.read(t, s.entry, "")
+	found = firstFault(found, s.commandLine(t))
+	if found != nil {
+		s.Refused = &RefusedError{Server: name, Line: found.line, Reason: found.reason, Fix: found.fix}
+	}
+	return s
+}
+
+func (n *node) mergeFault() *fault {
+	if n.merge == 0 {
+		return nil
+	}
+	return &fault{n.merge, "the merge key << adds fields here, and clients differ in whether they read it", "write the fields out"}
+}
+
+// read takes the fields that are no part of the command line.
+func (s *Server) read(t Table, entry *node, skip string) {
+	for i := range entry.members {
+		m := &entry.members[i]
+		switch {
+		case m.key == skip && skip != "", m.key == t.Command, m.key == t.Args:
+		case m.key == t.Env && m.value.kind == isMap:
+			for _, v := range m.value.members {
+				s.Env = append(s.Env, Variable{v.key, v.value.value(), v.line})
+			}
+		case slices.Contains(urls, m.key) && m.value.kind == isText:
+			s.URL = m.value.text
+		case m.key == "disabled" && m.value.kind == isBool:
+			s.Disabled = s.Disabled || m.value.text == "true"
+		case m.key == "enabled" && m.value.kind == isBool:
+			s.Disabled = s.Disabled || m.value.text == "false"
+		default:
+			s.Other = append(s.Other, Field{m.key, m.value.value(), m.line})
+		}
+	}
+}
+
+// commandLine finds the words, and returns why they cannot be changed.
+func (s *Server) commandLine(t Table) *fault {
+	var twice, twiceArgs *fault
+	s.command, twice = s.entry.find(t.Command)
+	s.args, twiceArgs = s.entry.find(t.Args)
+	switch {
+	case s.command == nil && s.URL != "":
+		return &fault{s.Line, "it is a remote server, and has no " + t.Command, ""}
+	case s.command == nil:
+		return &fault{s.Line, "it has no " + t.Command, ""}
+	}
+	program := s.command.value
+	found := firstFault(twice, twiceArgs, program.fault)
+	switch program.kind {
+	case isText:
+		s.Words = []string{program.text}
+	case isList:
+		s.List = true
+		return firstFault(found, s.appendWords(program, t.Command))
+	default:
+		return firstFault(found, &fault{program.line, t.Command + " is " + program.kind.String() + ", and has to be a string or a list", ""})
+	}
+	if s.args == nil {
+		return found
+	}
+	list := s.args.value
+	if list.kind != isList {
+		return firstFault(found, &fault{list.line, t.Args + " is " + list.kind.String() + ", and has to be a list", "write " + t.Args + " as a list"})
+	}
+	return firstFault(found, list.fault, s.appendWords(list, t.Args))
+}
+
+func (s *Server) appendWords(list *node, name string) *fault {
+	var found *fault
+	for _, item := range list.items {
+		s.Words = append(s.Words, item.text)
+		if item.kind == isList || item.kind == isMap || item.kind == isNull {
+			found = firstFault(found, &fault{item.line, name + " holds " + item.kind.String() + ", and has to hold strings", ""})
+		}
+	}
+	if s.List && len(s.Words) == 0 {
+		found = firstFault(found, &fault{list.line, name + " is empty", ""})
+	}
+	return found
+}
