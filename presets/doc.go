@@ -1,0 +1,61 @@
+// Package presets knows what servers that people really use need: hosts, variables, secrets,
+// paths and programs. Each preset is a TOML file in the folder servers, built in.
+//
+//	p, err := presets.Find("github")
+//	p, ok := presets.ForPackage(presets.NPM, "@modelcontextprotocol/server-github")
+//	os.Stdout.Write(p.Text)
+//
+// # A file
+//
+// A file has two parts. The first says what is known about the server:
+//
+//	[preset]
+//	title = "GitHub"                  # what it is, for a list
+//	stateful = false                  # whether calls depend on one another; see below
+//	read_only = ["get_issue"]         # tools that change nothing
+//	programs = ["git"]                # what it starts
+//	notes = ["…"]                     # what a person has to know
+//	sources = ["owner/repo@commit path (version)"]
+//
+//	[[preset.packages]]               # what it is for: npm, pypi, image or command
+//	npm = "@modelcontextprotocol/server-github"
+//	versions = ["2025.4.8"]           # for which the facts were seen or documented
+//
+//	[[preset.variables]]
+//	name = "GITHUB_PERSONAL_ACCESS_TOKEN"
+//	required = true
+//	secret = true
+//	sent = "header"                   # see Sent
+//	header = ["Authorization"]
+//	hosts = ["api.github.com"]
+//
+//	[[preset.arguments]]              # flag = "--root", position = 1, or rest = true
+//	rest = true
+//	kind = "directory"                # see Kind
+//	read = true
+//
+// The second part begins with the line [servers.NAME], where NAME is the preset's. It is
+// written in the configuration's own words, is decoded by policy/config, and can be pasted
+// into a configuration together with a command. It grants what the server needs in its usual
+// form. Hosts and paths that only the user knows are described by variables and arguments of
+// the first part, and are not granted.
+//
+// A preset never says which program runs: it has no command, arguments, workspace or waive,
+// so it can be laid below any entry.
+//
+// # Process for each call
+//
+// With stateful = false in [preset], a server answers a call the same way whether or not the
+// process has seen another call, and it lists its tools without network and without files.
+// The second part is that of a stateful server all the same: [servers.NAME.access] of a
+// stateless one would be an error. The caller moves the table to [servers.NAME.tools.TOOL].
+//
+// # Limits
+//
+//   - A name grants nothing. A caller applies a preset that the user wrote down, or agreed to.
+//   - The facts are those of the versions and sources that the file names. A later version
+//     may need more; the server then fails, with the line to add.
+//   - Tools that are missing from read_only may change something or may not be known.
+//   - A server in a container is not confined by mcp-jail. Presets name images so that an
+//     entry for one can be turned into an entry for the package.
+package presets

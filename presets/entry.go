@@ -1,0 +1,301 @@
+package presets
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+)
+
+// An Entry is what a client's file says about a server: its variables, and the words that
+// stand behind the package or program.
+type Entry struct {
+	Env  map[string]string
+	Args []string
+}
+
+// An Applied preset is the server of a preset, made to fit an entry.
+type Applied struct {
+	Server *config.Server
+	// Unknown are the variables of the entry that the preset does not know, sorted. Server
+	// does not forward them.
+	Unknown []string
+	// Open is what the user has to decide, as it could not be read from the entry.
+	Open []Open
+}
+
+// An Open is a variable, flag or position of an entry whose value names something that no
+// rule could be made for.
+type Open struct{ Name, Why string }
+
+// For returns the preset's server for an entry. A variable that the entry sets becomes a
+// secret of the net rules for the hosts that it is sent to, or is forwarded. A host, file or
+// directory that the entry names becomes a rule. The entry's own hosts take the place of the
+// preset's, where a variable says so. Values are read here, and no secret gets into the
+// server.
+func (p *Preset) For(e Entry) Applied {
+	m := &maker{preset: p, entry: e, server: clone(p.Server), named: map[string][]int{}}
+	given := p.arguments(e.Args)
+	for _, name := range slices.Sorted(maps.Keys(e.Env)) {
+		if v, ok := p.Variable(name); ok {
+			m.value(name, v.Value, e.Env[name])
+			continue
+		}
+		m.unknown = append(m.unknown, name)
+	}
+	for _, g := range given {
+		m.value(g.argument.Label(), g.argument.Value, g.word)
+	}
+	m.ports()
+	for _, v := range p.Variables {
+		_, set := e.Env[v.Name]
+		m.variable(v, set, given)
+	}
+	m.dropReplacedHosts()
+	return Applied{m.server, m.unknown, m.open}
+}
+
+// A maker collects the rules of one entry.
+type maker struct {
+	preset   *Preset
+	entry    Entry
+	server   *config.Server
+	named    map[string][]int // the net rules for the hosts that a label names
+	replaced []string         // hosts of the preset that hosts of the entry replace
+	unknown  []string
+	open     []Open
+}
+
+// variable forwards a variable or makes it a secret, and takes out what is required and not
+// there because something else is given instead of it.
+func (m *maker) variable(v Variable, set bool, given []givenArgument) {
+	instead := slices.ContainsFunc(v.Unless, func(name string) bool {
+		_, ok := m.entry.Env[name]
+		return ok || slices.ContainsFunc(given, func(g givenArgument) bool { return g.argument.Label() == name })
+	})
+	own := m.ownHosts(v)
+	switch {
+	case !set && v.Required && instead:
+		m.remove(v.Name)
+	case !set && !v.Required:
+	case v.CanBeSecret() && len(own) > 0:
+		m.replaced = append(m.replaced, v.Hosts...)
+		if !m.addSecrets(v, own) {
+			m.remove(v.Name)
+			m.forward(v.Name)
+		}
+	case v.CanBeSecret() && len(v.Hosts) > 0:
+		m.addSecrets(v, m.rulesFor(v.Hosts))
+	default:
+		m.forward(v.Name)
+	}
+}
+
+// ownHosts returns the rules for the hosts that the entry names for a variable.
+func (m *maker) ownHosts(v Variable) (rules []int) {
+	for _, label := range v.HostsFrom {
+		rules = append(rules, m.named[label]...)
+	}
+	return rules
+}
+
+func (m *maker) rulesFor(hosts []string) (rules []int) {
+	for i, r := range m.net() {
+		if r.Allow && slices.Contains(hosts, r.Host) {
+			rules = append(rules, i)
+		}
+	}
+	return rules
+}
+
+// addSecrets reports whether the value can be put in on the way to each of the hosts: only
+// over TLS.
+func (m *maker) addSecrets(v Variable, rules []int) bool {
+	net := m.net()
+	if slices.ContainsFunc(rules, func(i int) bool { return net[i].Scheme != "https" }) {
+		return false
+	}
+	for _, i := range rules {
+		if !slices.ContainsFunc(net[i].Secrets, func(s policy.Secret) bool { return s.Env == v.Name }) {
+			net[i].Secrets = append(net[i].Secrets, policy.Secret{Env: v.Name, Header: v.Header, Where: net[i].Where})
+		}
+	}
+	return true
+}
+
+func (m *maker) forward(name string) {
+	if !slices.ContainsFunc(m.server.Variables, func(r policy.EnvRule) bool { return r.Name == name }) {
+		m.server.Variables = append(m.server.Variables, policy.EnvRule{Name: name, Read: true})
+	}
+}
+
+func (m *maker) remove(name string) {
+	m.server.Variables = slices.DeleteFunc(m.server.Variables, func(r policy.EnvRule) bool { return r.Name == name })
+	for i, r := range m.net() {
+		m.net()[i].Secrets = slices.DeleteFunc(r.Secrets, func(s policy.Secret) bool { return s.Env == name })
+	}
+}
+
+// dropReplacedHosts takes out the preset's hosts where the entry has its own.
+func (m *maker) dropReplacedHosts() {
+	if len(m.replaced) == 0 {
+		return
+	}
+	kept := map[string]bool{}
+	for _, rules := range m.named {
+		for _, i := range rules {
+			kept[m.net()[i].Host] = true
+		}
+	}
+	m.server.Access.Net = slices.DeleteFunc(m.server.Access.Net, func(r policy.NetRule) bool {
+		return slices.Contains(m.replaced, r.Host) && !kept[r.Host]
+	})
+}
+
+// value makes the rules for what a value names.
+func (m *maker) value(label string, v Value, value string) {
+	var err error
+	switch v.Kind {
+	case URL, Database, Host:
+		var rules []policy.NetRule
+		if rules, err = hostsOf(v, value); err == nil {
+			for _, r := range rules {
+				m.grantHost(label, r)
+			}
+		}
+	case File, Directory:
+		if v.Beside && !strings.HasPrefix(value, "$") {
+			value = path.Dir(value)
+		}
+		if err = policy.CheckPath(value); err == nil {
+			m.access().Fs = append(m.access().Fs, v.rule(value))
+		}
+	}
+	if err != nil {
+		m.open = append(m.open, Open{label, err.Error()})
+	}
+}
+
+// rule returns the rule for a file or directory.
+func (v Value) rule(path string) policy.FsRule {
+	return policy.FsRule{Path: path, Read: v.Read, Create: v.Create, Update: v.Update, Delete: v.Delete, Execute: v.Execute}
+}
+
+// grantHost adds a rule, or takes one of the preset that is about the same.
+func (m *maker) grantHost(label string, r policy.NetRule) {
+	i := slices.IndexFunc(m.net(), func(p policy.NetRule) bool {
+		return p.Allow && p.Host == r.Host && cmp.Or(p.Scheme, r.Scheme) == r.Scheme && cmp.Or(p.Port, r.Port) == cmp.Or(r.Port, p.Port)
+	})
+	if i < 0 {
+		m.access().Net = append(m.access().Net, r)
+		i = len(m.net()) - 1
+	}
+	m.named[label] = append(m.named[label], i)
+}
+
+// ports puts the port of a variable into the rules for hosts that have none of their own.
+func (m *maker) ports() {
+	for _, v := range m.preset.Variables {
+		if value, ok := m.entry.Env[v.Name]; ok && v.Kind == Port {
+			port, err := portOf(value)
+			if err != nil {
+				m.open = append(m.open, Open{v.Name, err.Error()})
+				continue
+			}
+			for label, rules := range m.named {
+				for _, i := range rules {
+					if m.preset.kind(label) == Host {
+						m.net()[i].Port = port
+					}
+				}
+			}
+		}
+	}
+}
+
+func (m *maker) access() *config.Access {
+	if m.server.Access == nil {
+		m.server.Access = &config.Access{}
+	}
+	return m.server.Access
+}
+
+func (m *maker) net() []policy.NetRule {
+	if m.server.Access == nil {
+		return nil
+	}
+	return m.server.Access.Net
+}
+
+// clone copies what a maker changes.
+func clone(s *config.Server) *config.Server {
+	out := *s
+	out.Variables = slices.Clone(s.Variables)
+	if s.Access != nil {
+		access := *s.Access
+		access.Fs, access.Net = slices.Clone(access.Fs), slices.Clone(access.Net)
+		for i := range access.Net {
+			access.Net[i].Secrets = slices.Clone(access.Net[i].Secrets)
+		}
+		out.Access = &access
+	}
+	return &out
+}
+
+// A givenArgument is a word of an entry that the preset knows.
+type givenArgument struct {
+	argument Argument
+	word     string
+}
+
+// arguments finds what the preset knows among the words of an entry. The value of a flag that
+// the preset does not know counts as a position if it stands in a word of its own.
+func (p *Preset) arguments(words []string) (out []givenArgument) {
+	position := 0
+	for i := 0; i < len(words); i++ {
+		word := words[i]
+		if strings.HasPrefix(word, "-") && word != "-" {
+			flag, value, joined := strings.Cut(word, "=")
+			j := slices.IndexFunc(p.Arguments, func(a Argument) bool { return a.Flag == flag })
+			if j < 0 {
+				continue
+			}
+			if !joined && i+1 < len(words) {
+				i++
+				value, joined = words[i], true
+			}
+			if joined {
+				out = append(out, givenArgument{p.Arguments[j], value})
+			}
+			continue
+		}
+		position++
+		j := slices.IndexFunc(p.Arguments, func(a Argument) bool { return a.Position == position })
+		if j < 0 {
+			j = slices.IndexFunc(p.Arguments, func(a Argument) bool { return a.Rest })
+		}
+		if j >= 0 {
+			out = append(out, givenArgument{p.Arguments[j], word})
+		}
+	}
+	return out
+}
+
+// Secrets returns the flags and positions of an entry whose words are secrets, where other
+// programs of this user can read them, each with the variable that can be set instead or "".
+func (p *Preset) Secrets(e Entry) map[string]string {
+	out := map[string]string{}
+	for _, g := range p.arguments(e.Args) {
+		if g.argument.Secret {
+			out[g.argument.Label()] = g.argument.Variable
+		}
+	}
+	return out
+}
+
+func (o Open) String() string { return fmt.Sprintf("%s: %s", o.Name, o.Why) }

@@ -1,0 +1,84 @@
+package presets
+
+import (
+	"embed"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy/config"
+)
+
+//go:embed servers/*.toml
+var files embed.FS
+
+// An UnknownError says that there is no preset of a name.
+type UnknownError struct{ Name, Near string }
+
+func (e *UnknownError) Error() string {
+	msg := fmt.Sprintf("there is no preset %q", e.Name)
+	if e.Near != "" {
+		msg += fmt.Sprintf("; did you mean %q?", e.Near)
+	}
+	return msg
+}
+
+// Names returns the names of all presets, sorted.
+func Names() (names []string) {
+	entries, _ := files.ReadDir("servers") // built in: it is there
+	for _, e := range entries {
+		names = append(names, strings.TrimSuffix(e.Name(), ".toml"))
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Find returns the preset of a name. Its error is an [*UnknownError], or that of [Decode].
+// Each call returns a preset of its own, which the caller may change.
+func Find(name string) (*Preset, error) {
+	file := name + ".toml"
+	data, err := files.ReadFile(path.Join("servers", file))
+	if err != nil || path.Base(file) != file {
+		return nil, &UnknownError{name, config.Suggest(name, Names())}
+	}
+	return Decode(name, data, "preset "+name)
+}
+
+// ForPackage returns the preset that is for a package, image or program. A name of PyPI is
+// compared in its normal form, an image without registry of Docker Hub, tag and digest, a
+// command by its file name. That a preset fits grants nothing: see the package comment.
+func ForPackage(ecosystem Ecosystem, name string) (*Preset, bool) {
+	name = normal(ecosystem, name)
+	for _, preset := range Names() {
+		p, err := Find(preset)
+		if err != nil {
+			continue // a test holds each file to being valid
+		}
+		for _, pkg := range p.Packages {
+			if pkg.Ecosystem == ecosystem && normal(ecosystem, pkg.Name) == name {
+				return p, true
+			}
+		}
+	}
+	return nil, false
+}
+
+// normal returns the form in which names of an ecosystem are compared.
+func normal(ecosystem Ecosystem, name string) string {
+	switch ecosystem {
+	case PyPI: // the normalised names of the index
+		return strings.ToLower(regexp.MustCompile(`[-_.]+`).ReplaceAllString(name, "-"))
+	case Image:
+		name, _, _ = strings.Cut(name, "@")
+		if i := strings.LastIndexByte(name, ':'); i > strings.LastIndexByte(name, '/') {
+			name = name[:i]
+		}
+		return strings.TrimPrefix(strings.TrimPrefix(name, "docker.io/"), "library/")
+	case Command:
+		name = name[strings.LastIndexAny(name, `/\`)+1:]
+		return strings.TrimSuffix(name, ".exe")
+	}
+	return name
+}

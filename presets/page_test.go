@@ -1,0 +1,166 @@
+package presets
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+)
+
+const pageHead = `# Presets
+
+What servers that people really use need, built in: hosts, variables, secrets, paths. A preset
+grants nothing by its name. It counts once it is written down, in ` + "`[servers.NAME]`" + ` or by
+` + "`wrap`" + `, and your own keys come on top of it.
+
+- **for** is the package, image (without its tag) or program that the preset is for. A container
+  is not confined by mcp-jail: take the package.
+- **reaches** are the hosts. *Yours* is one that an argument or a variable of your entry names.
+- **secrets** in bold can be a ` + "[`secret`](policy.md#secrets)" + ` of a net rule, in the header field
+  that is named, so that the server never holds them. The others are forwarded, because of what
+  stands behind them: the way in which they are sent, or *checked* where the server looks at
+  their form and would refuse a placeholder. With ` + "`*`" + ` it is required.
+- **files** are the rules that the preset has itself, and below them the arguments and variables
+  that name a file or directory, with the rights that it needs. *Workspace* is the default policy,
+  which ends with the first rule.
+- **per call** says whether ` + "`stateful = false`" + ` ([stateless.md](stateless.md)) fits: no call depends
+  on another, and the tools can be listed without network. *No* stands also where nobody has looked.
+
+The files are in [presets/servers](../presets/servers). Each also says which tools only read, what
+there is to know, and where its facts come from. This page is made from them:
+` + "`go test ./presets -update`" + `.
+
+| preset | for | reaches | secrets | files | per call |
+|---|---|---|---|---|---|
+`
+
+// TestPage compares docs/presets.md with the files.
+func TestPage(t *testing.T) {
+	var page strings.Builder
+	page.WriteString(pageHead)
+	for _, p := range all(t) {
+		perCall := "yes"
+		if p.Stateful {
+			perCall = "no"
+		}
+		cells := []string{
+			fmt.Sprintf("[%s](../presets/servers/%s.toml)<br>%s", p.Name, p.Name, p.Title), packagesCell(p), hostsCell(p), secretsCell(p), filesCell(p), perCall,
+		}
+		fmt.Fprintf(&page, "| %s |\n", strings.Join(cells, " | "))
+	}
+	testkit.Golden(t, "../../docs/presets.md", page.String())
+}
+
+func packagesCell(p *Preset) string {
+	var lines []string
+	for _, pkg := range p.Packages {
+		line := fmt.Sprintf("%s `%s`", pkg.Ecosystem, pkg.Name)
+		if len(pkg.Versions) > 0 {
+			line += " " + strings.Join(pkg.Versions, ", ")
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "<br>")
+}
+
+func hostsCell(p *Preset) string {
+	var lines []string
+	for _, r := range p.rules() {
+		line := "`" + r.Host + "`"
+		if r.Scheme != "https" {
+			line += " " + r.Scheme
+		}
+		if r.Port != 0 {
+			line += fmt.Sprintf(" %d", r.Port)
+		}
+		if r.PathPrefix != "" {
+			line += " `" + r.PathPrefix + "`"
+		}
+		if len(r.Methods) > 0 {
+			line += " " + strings.Join(r.Methods, ", ")
+		}
+		lines = append(lines, line)
+	}
+	for _, label := range labels(p, URL, Database, Host) {
+		lines = append(lines, "*yours:* "+label)
+	}
+	return strings.Join(lines, "<br>")
+}
+
+func secretsCell(p *Preset) string {
+	var lines []string
+	for _, v := range p.Variables {
+		if !v.Secret {
+			continue
+		}
+		line, star := "`"+v.Name+"`", ""
+		if v.Required {
+			star = `\*`
+		}
+		switch {
+		case v.CanBeSecret():
+			line = "**" + line + "**" + star + " " + strings.Join(v.Header, ", ")
+		case v.Checked:
+			line += star + " checked"
+		default:
+			line += star + " " + string(v.Sent)
+		}
+		lines = append(lines, line)
+	}
+	for _, a := range p.Arguments {
+		if a.Secret && a.Variable == "" {
+			lines = append(lines, a.place()+" "+string(a.Sent))
+		}
+	}
+	return strings.Join(lines, "<br>")
+}
+
+func filesCell(p *Preset) string {
+	var lines []string
+	if p.Server.Access == nil {
+		lines = append(lines, "*workspace*")
+	} else {
+		for _, r := range p.Server.Access.Fs {
+			lines = append(lines, fmt.Sprintf("`%s` %s", r.Path, r.Rights()))
+		}
+	}
+	for _, v := range p.Variables {
+		if v.Kind == File || v.Kind == Directory {
+			lines = append(lines, fmt.Sprintf("`%s` %s", v.Name, v.rule("x").Rights()))
+		}
+	}
+	for _, a := range p.Arguments {
+		if a.Kind == File || a.Kind == Directory {
+			lines = append(lines, fmt.Sprintf("%s %s", a.place(), a.rule("x").Rights()))
+		}
+	}
+	return strings.Join(lines, "<br>")
+}
+
+// labels returns the variables and arguments that name something of these kinds.
+func labels(p *Preset, kinds ...Kind) (out []string) {
+	is := func(k Kind) bool { return strings.Contains(fmt.Sprint(kinds), string(k)) && k != PlainText }
+	for _, v := range p.Variables {
+		if is(v.Kind) {
+			out = append(out, "`"+v.Name+"`")
+		}
+	}
+	for _, a := range p.Arguments {
+		if is(a.Kind) {
+			out = append(out, a.place())
+		}
+	}
+	return out
+}
+
+// place says in words where an argument stands.
+func (a Argument) place() string {
+	switch {
+	case a.Flag != "":
+		return "`" + a.Flag + "`"
+	case a.Rest:
+		return "each argument"
+	}
+	return fmt.Sprintf("argument %d", a.Position)
+}

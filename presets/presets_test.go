@@ -1,0 +1,166 @@
+package presets
+
+import (
+	"bytes"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/policy/config"
+)
+
+// all returns every preset.
+func all(t testing.TB) (out []*Preset) {
+	t.Helper()
+	for _, name := range Names() {
+		p, err := Find(name)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// TestThirtyServers tests that the servers of the list that presets began with are there.
+func TestThirtyServers(t *testing.T) {
+	if names := Names(); len(names) < 30 || !slices.IsSorted(names) {
+		t.Errorf("%d presets, sorted: %t", len(names), slices.IsSorted(names))
+	}
+	for _, pkg := range []struct {
+		ecosystem Ecosystem
+		name      string
+	}{
+		{NPM, "@modelcontextprotocol/server-filesystem"}, {PyPI, "mcp-server-fetch"}, {Image, "ghcr.io/github/github-mcp-server"},
+		{NPM, "@zereight/mcp-gitlab"}, {NPM, "@modelcontextprotocol/server-slack"}, {NPM, "@notionhq/notion-mcp-server"},
+		{NPM, "@tacticlaunch/mcp-linear"}, {PyPI, "mcp-atlassian"}, {NPM, "@sentry/mcp-server"}, {NPM, "@stripe/mcp"},
+		{NPM, "@supabase/mcp-server-supabase"}, {NPM, "@modelcontextprotocol/server-postgres"}, {PyPI, "mcp-server-sqlite"},
+		{PyPI, "redis-mcp-server"}, {NPM, "mongodb-mcp-server"}, {NPM, "@playwright/mcp"}, {NPM, "@modelcontextprotocol/server-puppeteer"},
+		{NPM, "chrome-devtools-mcp"}, {NPM, "@upstash/context7-mcp"}, {NPM, "firecrawl-mcp"}, {NPM, "tavily-mcp"}, {NPM, "exa-mcp-server"},
+		{NPM, "@brave/brave-search-mcp-server"}, {NPM, "figma-developer-mcp"}, {PyPI, "mcp-obsidian"}, {NPM, "@modelcontextprotocol/server-gdrive"},
+		{NPM, "@modelcontextprotocol/server-google-maps"}, {PyPI, "awslabs.aws-api-mcp-server"}, {NPM, "@azure/mcp"},
+		{NPM, "mcp-server-kubernetes"}, {NPM, "@wonderwhy-er/desktop-commander"},
+	} {
+		if _, ok := ForPackage(pkg.ecosystem, pkg.name); !ok {
+			t.Errorf("no preset for %s %s", pkg.ecosystem, pkg.name)
+		}
+	}
+}
+
+// TestPackagesAreUnique tests that no package leads to two presets.
+func TestPackagesAreUnique(t *testing.T) {
+	seen := map[string]string{}
+	for _, p := range all(t) {
+		for _, pkg := range p.Packages {
+			key := string(pkg.Ecosystem) + " " + normal(pkg.Ecosystem, pkg.Name)
+			if other := seen[key]; other != "" {
+				t.Errorf("%s is in %s and in %s", key, other, p.Name)
+			}
+			seen[key] = p.Name
+		}
+	}
+}
+
+// TestSources tests that each source names a commit of a repository, a package with its
+// version, or a page of this one, and that no fact has a source of another kind.
+func TestSources(t *testing.T) {
+	commit := regexp.MustCompile(`^[\w.-]+/[\w.-]+@[0-9a-f]{12} `)
+	version := regexp.MustCompile(`^@?[\w./-]+ \d+\.\d+`)
+	for _, p := range all(t) {
+		for _, s := range p.Sources {
+			if !commit.MatchString(s) && !version.MatchString(s) && !strings.HasPrefix(s, "docs/") {
+				t.Errorf("%s: %q", p.Name, s)
+			}
+		}
+	}
+}
+
+// TestRules tests what every preset's rules have in common.
+func TestRules(t *testing.T) {
+	for _, p := range all(t) {
+		for _, r := range p.rules() {
+			switch {
+			case !r.Allow, r.Scheme == "":
+				t.Errorf("%s: the rule for %s has no scheme, or allows nothing", p.Name, r.Host)
+			case r.Host == "*" && p.Name != "fetch":
+				t.Errorf("%s reaches every host", p.Name)
+			case r.Scheme == "http" && p.Name != "fetch", r.Scheme == "tcp" && r.Host != "127.0.0.1":
+				t.Errorf("%s reaches %s without TLS", p.Name, r.Host)
+			}
+		}
+		if p.Server.Access != nil {
+			for _, r := range p.Server.Access.Fs {
+				if r.Path != "." && (!strings.HasPrefix(r.Path, "~/.") || r.Create || r.Update || r.Delete) {
+					t.Errorf("%s grants %s", p.Name, r.Path)
+				}
+			}
+		}
+	}
+}
+
+// TestPolicies tests that each preset is a valid server once it has a command, and that the
+// second part of its text can be pasted into a configuration.
+func TestPolicies(t *testing.T) {
+	for _, p := range all(t) {
+		header, rest, _ := bytes.Cut(p.Config, []byte("\n"))
+		text := slices.Concat(header, []byte("\ncommand = \"server\"\n"), rest)
+		c, err := config.Decode(text, p.Name)
+		if err != nil {
+			t.Errorf("%s, pasted: %v", p.Name, err)
+			continue
+		}
+		if _, err := c.Policy(p.Name, ""); err != nil {
+			t.Errorf("%s: %v", p.Name, err)
+		}
+		if !bytes.HasSuffix(p.Text, p.Config) {
+			t.Errorf("%s: the text does not end with its second part", p.Name)
+		}
+	}
+}
+
+func TestFind(t *testing.T) {
+	for _, name := range []string{"", "githab", "../servers/github", "servers/github", "github.toml", `..\github`} {
+		_, err := Find(name)
+		unknown, ok := err.(*UnknownError)
+		if !ok || unknown.Name != name {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	if _, err := Find("githab"); err.Error() != `there is no preset "githab"; did you mean "github"?` {
+		t.Error(err)
+	}
+	a, _ := Find("github")
+	b, _ := Find("github")
+	a.Server.Access.Net[0].Host = "changed"
+	if b.Server.Access.Net[0].Host == "changed" {
+		t.Error("two presets share a rule")
+	}
+}
+
+func TestForPackage(t *testing.T) {
+	for _, c := range []struct {
+		ecosystem  Ecosystem
+		name, want string
+	}{
+		{NPM, "@modelcontextprotocol/server-github", "github-archived"},
+		{NPM, "@ModelContextProtocol/server-github", ""},
+		{PyPI, "MCP_server.Fetch", "fetch"},
+		{PyPI, "awslabs-aws-api_mcp-server", "aws-api"},
+		{NPM, "mcp-obsidian", "obsidian"},
+		{PyPI, "mcp-obsidian", "obsidian-rest"},
+		{NPM, "mcp-server-fetch", ""},
+		{Image, "ghcr.io/github/github-mcp-server:latest", "github"},
+		{Image, "ghcr.io/github/github-mcp-server@sha256:00", "github"},
+		{Image, "docker.io/mcp/time:1", "time"},
+		{Image, "localhost:5000/mcp/time", ""},
+		{Command, "/usr/local/bin/github-mcp-server", "github"},
+		{Command, `C:\bin\github-mcp-server.exe`, "github"},
+		{Command, "npx", ""},
+	} {
+		p, ok := ForPackage(c.ecosystem, c.name)
+		if ok != (c.want != "") || ok && p.Name != c.want {
+			t.Errorf("%s %s: %v, want %q", c.ecosystem, c.name, p, c.want)
+		}
+	}
+}
