@@ -29,7 +29,7 @@ func Example() {
 	// [[servers.tavily.access.net]]
 	// host = "api.tavily.com"
 	// scheme = "https"
+	// secret = { env = "TAVILY_API_KEY", header = "Authorization" }
 	// allow = true
-	// secret = { env = "TAVILY_API_KEY", header = ["Authorization"] }
 	// # not forwarded: [PAGER]
 }
