@@ -52,9 +52,10 @@ var mayImport = map[string][]string{
 	"packages/installed": {module + "policy/hostfs", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/python", module + "packages/runtime", module + "packages/store"},
 	"packages/install":   {module + "policy", module + "policy/hostfs", module + "policy/resolve", module + "confine", module + "diagnostics", module + "packages/installed", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/pin", module + "packages/python", module + "packages/runtime", module + "packages/store"},
 
-	"clients/edit":    {"github.com/BurntSushi/toml", "github.com/pelletier/go-toml/v2/unstable", "github.com/tailscale/hujson", "go.yaml.in/yaml/v3"}, // and neither os nor syscall: see pure
-	"clients/ownfile": {},
-	"presets":         {module + "policy", module + "policy/config", "github.com/pelletier/go-toml/v2"},
+	"clients/edit":     {"github.com/BurntSushi/toml", "github.com/pelletier/go-toml/v2/unstable", "github.com/tailscale/hujson", "go.yaml.in/yaml/v3"}, // and neither os nor syscall: see pure
+	"clients/ownfile":  {},
+	"presets":          {module + "policy", module + "policy/config", "github.com/pelletier/go-toml/v2"},
+	"presets/importer": {module + "policy", module + "policy/config", module + "presets", "go.yaml.in/yaml/v3"}, // and neither os nor syscall: see pure
 
 	"cmd/mcp-jail":          {module + "cmd/internal/cmdline", module + "cmd/internal/programs", module + "cmd/internal/records", module + "cmd/internal/target", module + "cmd/internal/terminal", module + "confine", module + "lifecycle", "github.com/rs/zerolog"},
 	"cmd/mcp-jail-cli":      {module + "cmd/internal/commands"},
@@ -111,7 +112,7 @@ var forTests = []string{
 }
 
 // pure packages decide from what they are given: they import neither os nor syscall.
-var pure = []string{"clients", "clients/edit", "policy", "packages/launcher", "packages/npm", "packages/pin", "packages/python"}
+var pure = []string{"clients", "clients/edit", "policy", "packages/launcher", "packages/npm", "packages/pin", "packages/python", "presets", "presets/importer"}
 
 // freeTrees are not part of the product: they may import what they like, but
 // nothing of the product imports them.
