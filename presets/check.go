@@ -89,6 +89,11 @@ func (v Value) check(key string, add func(key, format string, args ...any)) {
 	if v.Scheme != "" && !slices.Contains([]string{"http", "https", "tcp"}, v.Scheme) {
 		add(key, "has the unknown scheme %q", v.Scheme)
 	}
+	for _, name := range v.Below {
+		if h, err := policy.NormalizeHost(name + ".example.com"); err != nil || h != name+".example.com" || v.Kind != URL && v.Kind != Host {
+			add(key, "has %q below its host, which is no name, or it names no host", name)
+		}
+	}
 	if host := v.Kind == URL || v.Kind == Database || v.Kind == Host; (v.Scheme != "" || v.Port != 0) && !host || v.Port < 0 || v.Port > 65535 {
 		add(key, "may have a scheme and a port (1 to 65535) only if it names a host")
 	}

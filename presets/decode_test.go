@@ -76,6 +76,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{"read = true\n", "", "must have rights"},
 		{`flag = "--root"`, `flag = "--root"` + "\nrest = true", "one of flag, position and rest"},
 		{`kind = "directory"`, `kind = "directory"` + "\nport = 80", "a scheme and a port"},
+		{`kind = "directory"`, `kind = "directory"` + "\nbelow = [\"api\"]", "below its host"},
 		{`allow = true`, `alow = true`, "x.toml:28: servers.x.access.net.alow is not a known key; did you mean allow?"},
 		{`scheme = "https"`, `scheme = "ftp"`, "x.toml:27"},
 		{"[servers.x]\n", "[servers.x]\ncommand = \"npx\"\n", "x.toml:24"},

@@ -44,6 +44,9 @@ func TestFor(t *testing.T) {
 			[]string{`host = "git.corp.example"`, "port = 8443", `env = "GITLAB_PERSONAL_ACCESS_TOKEN"`, `variables = ["GITLAB_API_URL"]`}, []string{"gitlab.com"}},
 		{"gitlab", map[string]string{"GITLAB_PERSONAL_ACCESS_TOKEN": "v", "GITLAB_API_URL": "https://gitlab.com/api/v4"}, nil,
 			[]string{`host = "gitlab.com"`, `env = "GITLAB_PERSONAL_ACCESS_TOKEN"`}, nil},
+		{"github", map[string]string{"GITHUB_PERSONAL_ACCESS_TOKEN": "v", "GITHUB_HOST": "https://octo.ghe.com"}, nil,
+			[]string{`host = "octo.ghe.com"`, `host = "api.octo.ghe.com"`, `host = "uploads.octo.ghe.com"`, `host = "raw.octo.ghe.com"`}, []string{"api.github.com"}},
+		{"github", map[string]string{"GITHUB_PERSONAL_ACCESS_TOKEN": "v"}, []string{"stdio", "--gh-host=https://10.1.2.3"}, []string{`host = "10.1.2.3"`}, []string{"api."}},
 		// Without TLS the value cannot be put in: it is forwarded.
 		{"grafana", map[string]string{"GRAFANA_URL": "http://localhost:3000", "GRAFANA_SERVICE_ACCOUNT_TOKEN": "v"}, nil,
 			[]string{`host = "localhost"`, `scheme = "http"`, "port = 3000", `"GRAFANA_SERVICE_ACCOUNT_TOKEN"`}, []string{"secret"}},

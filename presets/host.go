@@ -48,6 +48,14 @@ func hostsOf(v Value, value string) (rules []policy.NetRule, err error) {
 			return nil, err
 		}
 		rules = append(rules, r)
+		for _, name := range v.Below {
+			if _, err := netip.ParseAddr(r.Host); err == nil || r.Host == "localhost" {
+				continue
+			}
+			below := r
+			below.Host = name + "." + r.Host
+			rules = append(rules, below)
+		}
 	}
 	return rules, nil
 }

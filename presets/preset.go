@@ -74,6 +74,8 @@ type Value struct {
 	Sent   Sent   `toml:"sent"` // of a secret
 	Scheme string `toml:"scheme"`
 	Port   int    `toml:"port"` // with Scheme: of the rule for a host whose value does not say
+	// Below are names in front of the user's own host that the server reaches too.
+	Below []string `toml:"below"`
 	// Checked says that the server looks at the form of a secret, and refuses a placeholder.
 	Checked bool `toml:"checked"`
 	// Beside says that the rights are needed in the directory that holds a file.
