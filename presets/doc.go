@@ -4,6 +4,7 @@
 //	p, err := presets.Find("github")
 //	p, ok := presets.ForPackage(presets.NPM, "@modelcontextprotocol/server-github")
 //	os.Stdout.Write(p.Text)
+//	applied := p.For(presets.Entry{Env: env, Args: args}) // made to fit a client's entry
 //
 // # A file
 //
@@ -27,12 +28,14 @@
 //	secret = true
 //	sent = "header"                   # see Sent
 //	header = ["Authorization"]
-//	hosts = ["api.github.com"]
+//	hosts = ["api.github.com"]        # with a net rule below
+//	hosts_from = ["GITHUB_HOST"]      # what names the user's own hosts, in place of these
+//	checked = true                    # the server would refuse a placeholder
 //
 //	[[preset.arguments]]              # flag = "--root", position = 1, or rest = true
 //	rest = true
 //	kind = "directory"                # see Kind
-//	read = true
+//	read = true                       # the rights; beside = true: in the directory around a file
 //
 // The second part begins with the line [servers.NAME], where NAME is the preset's. It is
 // written in the configuration's own words, is decoded by policy/config, and can be pasted
@@ -46,7 +49,8 @@
 // # Process for each call
 //
 // With stateful = false in [preset], a server answers a call the same way whether or not the
-// process has seen another call, and it lists its tools without network and without files.
+// process has seen another call, and it lists its tools without network. Where nobody has looked,
+// the preset says stateful = true.
 // The second part is that of a stateful server all the same: [servers.NAME.access] of a
 // stateless one would be an error. The caller moves the table to [servers.NAME.tools.TOOL].
 //
