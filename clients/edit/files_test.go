@@ -220,7 +220,8 @@ func TestLookup(t *testing.T) {
 		want any
 	}{
 		{[]string{"servers", "files", "sandboxEnabled"}, 28, false},
-		{[]string{"servers", "files", "args", "0"}, 0, nil},
+		{[]string{"servers", "files", "args", "0"}, 20, "-y"},
+		{[]string{"servers", "files", "args", "9"}, 0, nil},
 		{[]string{"inputs"}, 4, []any{map[string]any{"type": "promptString", "id": "token", "description": "Token", "password": true}}},
 		{[]string{"no"}, 0, nil},
 	} {

@@ -113,7 +113,8 @@ func (f *File) Servers(t Table) (servers []Server) {
 	return servers
 }
 
-// Lookup returns the value at a path of keys, as in [Field], and the line of its key.
+// Lookup returns the value at a path, as in [Field], and the line of its key. An element of a
+// path is a key, or the number of an element of a list, from 0.
 func (f *File) Lookup(path ...string) (value any, line int, found bool) {
 	f.visit(path, func(_ []string, n *node, _ *fault) { value, line, found = n.value(), n.line, true })
 	return value, line, found
@@ -145,6 +146,11 @@ func (f *File) visit(path []string, each func(path []string, n *node, fault *fau
 		for i := range n.members {
 			if m := &n.members[i]; todo[0] == "*" || todo[0] == m.key {
 				walk(m.value, append(slices.Clone(done), m.key), todo[1:], firstFault(found, duplicates[m.key]))
+			}
+		}
+		for i, item := range n.items {
+			if at := strconv.Itoa(i); todo[0] == at {
+				walk(item, append(slices.Clone(done), at), todo[1:], found)
 			}
 		}
 	}

@@ -1,0 +1,251 @@
+package commands
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/kept"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+type statusCmd struct {
+	changeCmd
+	format string
+}
+
+func (x *front) status() *cobra.Command {
+	s := &statusCmd{}
+	cmd := x.command("status [flags]", "Show the servers of MCP clients: which start in a jail, and how they fare.", 0, false, func([]string) error {
+		return s.Run(x.console)
+	})
+	cmd.Long = `Without a selection, the same files as for wrap are meant. JAIL says whether a server
+starts in mcp-jail, POLICY what it gets there: a preset, flags, or the default policy.
+PINNED is the version in mcp-jail.lock. Below a file stands what its client or you
+have changed since wrap wrote it.
+
+With --format json, the output is an object with the list files. Of each file:
+
+    client, path, problem       whose it is; problem is why it cannot be read
+    wrapped                     when wrap or unwrap wrote it last; missing if never
+    removed                     entries that are gone since then
+    servers                     name, project, command, wrapped, left, policy, kept (its
+                                name in mcp-jail list), pinned, last_used, last_failure,
+                                since (added or changed since then)
+
+Times are as in RFC 3339. New members may be added.`
+	cmd.Example = `    mcp-jail status
+    mcp-jail status --client claude-code
+    mcp-jail status --format json`
+	s.addSelection(cmd)
+	addFlags(cmd, formatFlag(&s.format))
+	return cmd
+}
+
+// fileStatus is a file of a client, for the JSON form and the table.
+type fileStatus struct {
+	Client  string         `json:"client"`
+	Path    string         `json:"path"`
+	Problem string         `json:"problem,omitempty"`
+	Wrapped *time.Time     `json:"wrapped,omitempty"`
+	Removed []string       `json:"removed,omitempty"`
+	Servers []serverStatus `json:"servers"`
+
+	title string
+}
+
+type serverStatus struct {
+	Name        string         `json:"name"`
+	Project     string         `json:"project,omitempty"`
+	Command     []string       `json:"command,omitempty"`
+	Wrapped     bool           `json:"wrapped"`
+	Left        string         `json:"left,omitempty"`
+	Policy      string         `json:"policy,omitempty"`
+	Kept        string         `json:"kept,omitempty"`
+	Pinned      string         `json:"pinned,omitempty"`
+	LastUsed    *time.Time     `json:"last_used,omitempty"`
+	LastFailure *failureStatus `json:"last_failure,omitempty"`
+	Since       string         `json:"since,omitempty"`
+}
+
+type failureStatus struct {
+	Time time.Time `json:"time"`
+	What string    `json:"what"`
+}
+
+// Run prints the state of the selected files.
+func (s *statusCmd) Run(c terminal.Console) error {
+	host, files, err := s.find()
+	if err != nil {
+		return err
+	}
+	all, err := kept.Look(host)
+	if err != nil {
+		return err
+	}
+	status := []fileStatus{}
+	for _, f := range files {
+		status = append(status, s.fileStatus(c, host, f, all))
+	}
+	if s.format == "json" {
+		b, _ := json.MarshalIndent(struct {
+			Files []fileStatus `json:"files"`
+		}{status}, "", "  ")
+		c.Printf("%s\n", diagnostics.EscapeJSON(b))
+		return nil
+	}
+	if len(files) == 0 {
+		c.Printf("no client with servers was found: looked for the files of %d clients, and in the working directory\n", len(clients.All()))
+		return nil
+	}
+	bare := 0
+	for i, f := range status {
+		if i > 0 {
+			c.Printf("\n")
+		}
+		bare += f.print(c, time.Now())
+	}
+	if bare > 0 {
+		c.Printf("\n%s without a jail: mcp-jail wrap  puts them into one\n", plural(bare, "server"))
+	}
+	return nil
+}
+
+func (s *statusCmd) fileStatus(c terminal.Console, host hostfs.Host, f *wrapping.File, all *kept.All) fileStatus {
+	out := fileStatus{Client: f.Client.Name, Path: f.Path, Servers: []serverStatus{}, title: fileTitle(c, f, host.Home)}
+	if f.Err != nil {
+		out.Problem = f.Err.Error()
+		return out
+	}
+	record, err := f.Recorded(host.StateDir)
+	if err != nil {
+		out.Problem = "what wrap wrote is not known: " + err.Error()
+	}
+	since, gone := f.Compare(record)
+	if record != nil {
+		out.Wrapped, out.Removed = &record.Time, gone
+	}
+	for _, e := range f.Entries {
+		if s.Has(e.Server) {
+			one := entryStatus(e, all)
+			one.Since = string(since[e.Key()])
+			out.Servers = append(out.Servers, one)
+		}
+	}
+	return out
+}
+
+// entryStatus says how an entry starts, and what is kept of its server.
+func entryStatus(e wrapping.Entry, all *kept.All) serverStatus {
+	out := serverStatus{Name: e.Server, Project: e.For, Command: e.Argv()}
+	w, wrapped := clients.ParseWrapped(e.Argv())
+	if !wrapped {
+		out.Left = string(e.Left)
+		return out
+	}
+	out.Wrapped, out.Policy, out.Kept, out.Command = true, policyText(w), w.Name, w.Argv
+	at := slices.IndexFunc(all.Servers, func(s *kept.Server) bool { return s.Name == w.Name })
+	if at < 0 {
+		return out
+	}
+	s := all.Servers[at]
+	if text := pinnedText(s); text != "-" {
+		out.Pinned = text
+	}
+	if !s.Used.IsZero() && len(s.About.Command) > 0 {
+		out.LastUsed = &s.Used
+	}
+	if s.Failure != nil {
+		out.LastFailure = &failureStatus{s.Failure.Time, s.Failure.What}
+	}
+	return out
+}
+
+// policyText says in a few words what a wrapped server gets.
+func policyText(w clients.Wrapped) string {
+	if w.Argv == nil {
+		return "the configuration's " + w.Name
+	}
+	flags := map[string]int{}
+	preset := ""
+	for i := 0; i < len(w.Flags); i++ {
+		name, value, joined := strings.Cut(w.Flags[i], "=")
+		if !joined && i+1 < len(w.Flags) {
+			i++
+			value = w.Flags[i]
+		}
+		if flags[name]++; name == "--preset" {
+			preset = value
+		}
+	}
+	var parts []string
+	if preset != "" {
+		parts = append(parts, "preset "+preset)
+	}
+	for _, f := range []string{"read", "write", "execute", "net", "env", "limit", "waive"} {
+		if n := flags["--"+f]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, f))
+		}
+	}
+	if parts == nil {
+		return "the default"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// print prints a file as a table, and returns how many of its servers could be wrapped.
+func (f fileStatus) print(c terminal.Console, now time.Time) (bare int) {
+	c.Printf("%s\n", f.title)
+	if f.Problem != "" {
+		c.Printf("  %s %s\n", c.Paint(terminal.Yellow, "problem:"), terminal.Printable(f.Problem))
+	}
+	if len(f.Servers) == 0 {
+		return 0
+	}
+	rows := [][]string{{"  SERVER", "JAIL", "RUNS", "POLICY", "PINNED", "USED", "FAILED"}}
+	var notes []string
+	for _, s := range f.Servers {
+		jail := "yes"
+		switch {
+		case !s.Wrapped && s.Left == "":
+			jail = "no"
+			bare++
+		case !s.Wrapped:
+			jail = "-"
+			notes = append(notes, fmt.Sprintf("%s is left: it %s", s.Name, s.Left))
+		}
+		used, failed := "-", "-"
+		if s.LastUsed != nil {
+			used = agoText(now, *s.LastUsed)
+		}
+		if s.LastFailure != nil {
+			failed = agoText(now, s.LastFailure.Time)
+			notes = append(notes, s.Name+" failed: "+s.LastFailure.What+"; mcp-jail why "+cmdline.ShellWords([]string{s.Kept})+"  says more")
+		}
+		if s.Since != "" {
+			notes = append(notes, s.Name+" was "+s.Since+" since mcp-jail wrote the file")
+		}
+		row := []string{"  " + orDash(s.Name), jail, orDash(strings.Join(s.Command, " ")), orDash(s.Policy), orDash(s.Pinned), used, failed}
+		for i := range row {
+			row[i] = terminal.Printable(row[i])
+		}
+		rows = append(rows, row)
+	}
+	for _, key := range f.Removed {
+		notes = append(notes, key+" was removed since mcp-jail wrote the file")
+	}
+	c.Printf("%s", columns(rows, map[int]int{0: nameWidth, 2: 30, 3: otherWidth, 4: otherWidth}, []int{2, 3, 0, 4}))
+	for _, n := range notes {
+		c.Printf("  %s %s\n", c.Paint(terminal.Yellow, "note:"), terminal.Printable(n))
+	}
+	return bare
+}

@@ -1,0 +1,47 @@
+package commands
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
+)
+
+func (x *front) unwrap() *cobra.Command {
+	u := &changeCmd{}
+	cmd := x.command("unwrap [flags]", "Take mcp-jail out of the files of MCP clients again.", 0, false, func([]string) error {
+		return u.unwrap(x.console)
+	})
+	cmd.Long = `unwrap undoes what wrap did. Without a selection it means the same files as wrap. It
+needs no memory of them: the wrapped entry contains the original command line. The
+rest of the file stays as it is, whoever has changed it since.
+
+What mcp-jail keeps of the servers stays, their own files among it: see
+mcp-jail list  and  mcp-jail rm.`
+	cmd.Example = `    mcp-jail unwrap --dry-run
+    mcp-jail unwrap
+    mcp-jail unwrap --client cursor --server github`
+	u.addTo(cmd)
+	return cmd
+}
+
+func (w *changeCmd) unwrap(c terminal.Console) error {
+	host, files, err := w.find()
+	if err != nil {
+		return err
+	}
+	changes := changesOf(files, func(f *wrapping.File) *wrapping.Change { return f.Unwrap(w.Selection) })
+	if countChanged(changes) == 0 && len(w.Servers) == 0 {
+		c.Printf("no server is wrapped: nothing to do\n")
+		for _, f := range files {
+			if f.Err != nil {
+				c.Printf("%s\n  %s %s\n", fileTitle(c, f, host.Home), c.Paint(terminal.Yellow, "left:"), terminal.Printable(f.Err.Error()))
+			}
+		}
+		return nil
+	}
+	printWrap(c, files, changes, host.Home)
+	written, err := w.write(c, host, changes, "Unwrap")
+	printReload(c, written)
+	return err
+}

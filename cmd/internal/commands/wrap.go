@@ -1,0 +1,281 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/clients/ownfile"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/packages/launcher"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// changeCmd has the flags that wrap and unwrap share.
+type changeCmd struct {
+	wrapping.Selection
+	dryRun, yes bool
+}
+
+type wrapCmd struct {
+	changeCmd
+	install bool
+}
+
+func (x *front) wrap() *cobra.Command {
+	w := &wrapCmd{}
+	cmd := x.command("wrap [flags]", "Put mcp-jail in front of the servers in the files of MCP clients.", 0, false, func([]string) error {
+		return w.Run(x.console)
+	})
+	cmd.Long = `Without a selection, the files of every client of yours are meant, and the project
+files in the working directory, such as .mcp.json and .vscode/mcp.json.
+
+wrap shows what each server starts, what it may reach in its jail, and what it
+loses. Then it shows the difference, and asks. It changes the command line of a
+server and no other byte of the file, keeps a copy of the file, and writes nothing
+if a client has changed the file meanwhile. mcp-jail unwrap  takes it back.
+
+A server gets what its entry shows: its variables, and the files and directories
+among its arguments, to read. If there is a preset for its package, it gets what
+the preset says instead (mcp-jail preset lists them). Servers that are reached by a
+URL, switched off, or confined by the client itself are left as they are.`
+	cmd.Example = `    mcp-jail wrap --dry-run
+    mcp-jail wrap
+    mcp-jail wrap --client claude-code --server github
+    mcp-jail wrap --file ~/.cursor/mcp.json --yes --install`
+	w.addTo(cmd)
+	cmd.Flags().BoolVar(&w.install, "install", false, "Fetch and pin the packages of the wrapped servers afterwards, without asking.")
+	return cmd
+}
+
+// addTo adds the flags to a command.
+func (w *changeCmd) addTo(cmd *cobra.Command) {
+	w.addSelection(cmd)
+	cmd.Flags().BoolVar(&w.dryRun, "dry-run", false, "Show what would change, and change nothing.")
+	cmd.Flags().BoolVar(&w.yes, "yes", false, "Change the files without asking, for scripts.")
+}
+
+func (w *changeCmd) addSelection(cmd *cobra.Command) {
+	addFlag(cmd, cmdline.Flag{Name: "client", Value: "NAME", Many: &w.Clients, Usage: "Only the files of this client, such as claude-code, cursor or vscode. Repeatable."},
+		func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return clients.Names(), cobra.ShellCompDirectiveNoFileComp
+		})
+	addFlag(cmd, cmdline.Flag{Name: "file", Value: "FILE", Many: &w.Files, Usage: "Only this file. With --client if its path does not say whose it is. Repeatable."}, nil)
+	addFlag(cmd, cmdline.Flag{Name: "server", Value: "NAME", Many: &w.Servers, Usage: "Only the servers that the client calls so. Repeatable."}, cobra.NoFileCompletions)
+}
+
+// Run shows what becomes of the files, asks, and changes them.
+func (w *wrapCmd) Run(c terminal.Console) error {
+	host, files, err := w.find()
+	if err != nil {
+		return err
+	}
+	program, err := programPath(c)
+	if err != nil {
+		return err
+	}
+	all := files
+	if !w.everything() {
+		if all, err = wrapping.Find(clientsHost(host), wrapping.Selection{}); err != nil {
+			return err
+		}
+	}
+	names := wrapping.NewNames(all)
+	changes := changesOf(files, func(f *wrapping.File) *wrapping.Change { return f.Wrap(program, w.Selection, clientsHost(host), names) })
+	printWrap(c, files, changes, host.Home)
+	if !w.dryRun {
+		if err := tryJail(confine.Launcher{}); err != nil && countChanged(changes) > 0 {
+			return fmt.Errorf("nothing was changed: no jail can be built on this host, so the servers would not start any more. mcp-jail doctor  says what is missing:\n%w", err)
+		}
+	}
+	written, err := w.write(c, host, changes, "Wrap")
+	if len(written) > 0 {
+		printReload(c, written)
+		c.Printf("\nBack again: mcp-jail unwrap. How it goes: mcp-jail status\n")
+	}
+	if w.dryRun || err != nil && len(written) == 0 {
+		return err
+	}
+	return errors.Join(err, w.offerInstall(c, changes))
+}
+
+func (w *changeCmd) everything() bool {
+	return len(w.Clients) == 0 && len(w.Files) == 0
+}
+
+// find returns the selected files.
+func (w *changeCmd) find() (hostfs.Host, []*wrapping.File, error) {
+	host, err := hostfs.LocalHost()
+	if err != nil {
+		return host, nil, err
+	}
+	for i, f := range w.Files {
+		if w.Files[i], err = target.AbsolutePath(f); err != nil {
+			return host, nil, err
+		}
+	}
+	files, err := wrapping.Find(clientsHost(host), w.Selection)
+	var unknown *clients.UnknownError
+	var missing *wrapping.NotFoundError
+	if errors.As(err, &unknown) || errors.As(err, &missing) {
+		err = target.UsageErrorf("%s", err)
+	}
+	return host, files, err
+}
+
+// clientsHost returns the host as package clients knows it.
+func clientsHost(host hostfs.Host) clients.Host {
+	return clients.Host{OS: runtime.GOOS, Home: host.Home, Project: host.Dir, Env: os.Getenv}
+}
+
+// programPath returns the path of mcp-jail for a client's file: the one in PATH, if that is
+// this program, which stays when a package manager replaces it.
+func programPath(c terminal.Console) (string, error) {
+	path, err := programs.Beside(programs.Main)
+	if err != nil {
+		return "", err
+	}
+	own, err := os.Stat(path)
+	if err != nil {
+		return "", fmt.Errorf("%s is missing, which the clients are to start: %w", path, err)
+	}
+	if found, err := exec.LookPath(programs.Main); err == nil && filepath.IsAbs(found) {
+		if info, err := os.Stat(found); err == nil && os.SameFile(info, own) {
+			path = found
+		}
+	}
+	if strings.HasPrefix(path, filepath.Clean(os.TempDir())+string(filepath.Separator)) {
+		fmt.Fprintf(c.Err, "%s the clients will start %s, which may be removed with other temporary files: install mcp-jail to a lasting place first\n", c.Paint(terminal.Yellow, "warning:"), path)
+	}
+	return path, nil
+}
+
+// changesOf returns the change of each file that could be read.
+func changesOf(files []*wrapping.File, of func(*wrapping.File) *wrapping.Change) (changes []*wrapping.Change) {
+	for _, f := range files {
+		if f.Err == nil {
+			changes = append(changes, of(f))
+		}
+	}
+	return changes
+}
+
+func countChanged(changes []*wrapping.Change) (n int) {
+	for _, ch := range changes {
+		n += len(ch.Changed())
+	}
+	return n
+}
+
+// write shows the difference, asks, and writes the files. It returns the changes that were
+// written; nil if there was nothing to do. A file that cannot be written does not keep the
+// others from it.
+func (w *changeCmd) write(c terminal.Console, host hostfs.Host, changes []*wrapping.Change, verb string) (written []*wrapping.Change, err error) {
+	var todo []*wrapping.Change
+	for _, ch := range changes {
+		if len(ch.Changed()) > 0 {
+			todo = append(todo, ch)
+			c.Printf("\n%s", diffText(c, ch.Diff()))
+		}
+	}
+	servers := countChanged(todo)
+	if todo == nil || w.dryRun {
+		if todo != nil {
+			c.Printf("\nnothing was changed (--dry-run)\n")
+		}
+		return nil, nil
+	}
+	c.Printf("\n")
+	if !w.yes {
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+		defer stop()
+		if err := confirm(ctx, c, fmt.Sprintf("%s %s in %s?", verb, plural(servers, "server"), plural(len(todo), "file"))); err != nil {
+			if ctx.Err() != nil {
+				return nil, errors.New("interrupted: nothing was changed")
+			}
+			return nil, err
+		}
+	}
+	written = []*wrapping.Change{}
+	var failed []error
+	for _, ch := range todo {
+		backup, err := ch.Write(host.StateDir, time.Now())
+		var notRecorded *wrapping.RecordError
+		switch {
+		case errors.As(err, &notRecorded):
+			fmt.Fprintf(c.Err, "%s %s\n", c.Paint(terminal.Yellow, "warning:"), notRecorded)
+		case errors.Is(err, ownfile.ErrChanged):
+			failed = append(failed, fmt.Errorf("%s was changed meanwhile, by its client or by you, and was left as it is: run the command again", ch.File.Path))
+			continue
+		case err != nil:
+			failed = append(failed, err)
+			continue
+		}
+		written = append(written, ch)
+		c.Printf("%s %s  (%s; before: %s)\n", c.Paint(terminal.Green, "changed:"), shortPath(ch.File.Path, host.Home), plural(len(ch.Changed()), "server"), shortPath(backup, host.Home))
+	}
+	return written, errors.Join(failed...)
+}
+
+// offerInstall fetches the packages of the servers that were wrapped now, or with --install of
+// all that are wrapped, if the user wants that.
+func (w *wrapCmd) offerInstall(c terminal.Console, changes []*wrapping.Change) error {
+	lines := launcherLines(changes, w.install)
+	switch {
+	case len(lines) == 0:
+		return nil
+	case w.install:
+	case w.yes || !terminal.IsTerminal(c.In) || !terminal.IsTerminal(c.Out):
+		c.Printf("The first start of each server fetches its package. Ahead of time: mcp-jail wrap --install\n")
+		return nil
+	case !askYes(c, fmt.Sprintf("Fetch and pin %s now, so that the first start is quick?", plural(len(lines), "package"))):
+		return nil
+	}
+	var failed []error
+	for _, line := range lines {
+		i := &installCmd{given: cmdline.Server{Given: true, Argv: line}, yes: w.yes}
+		if err := i.Run(c); err != nil {
+			failed = append(failed, fmt.Errorf("%s: %w", cmdline.ShellWords(line), err))
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// launcherLines returns the lines of launchers among the servers that changed, and with wrapped
+// also among those that are wrapped already, one for each package.
+func launcherLines(changes []*wrapping.Change, wrapped bool) (lines [][]string) {
+	seen := map[string]bool{}
+	for _, ch := range changes {
+		for _, s := range ch.Servers {
+			argv := s.Argv()
+			if w, ok := clients.ParseWrapped(argv); ok && wrapped {
+				argv = w.Argv
+			} else if s.Left != "" {
+				continue
+			}
+			line, err := launcher.Parse(argv)
+			if err != nil || seen[line.Wanted("")] {
+				continue
+			}
+			seen[line.Wanted("")] = true
+			lines = append(lines, argv)
+		}
+	}
+	return lines
+}

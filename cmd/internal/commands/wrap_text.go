@@ -1,0 +1,164 @@
+package commands
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
+)
+
+// printWrap says what becomes of each server, a table for each file.
+func printWrap(c terminal.Console, files []*wrapping.File, changes []*wrapping.Change, home string) {
+	if len(files) == 0 {
+		c.Printf("no client with servers was found: looked for the files of %d clients, and in the working directory. A file elsewhere: --file FILE\n", len(clients.All()))
+		return
+	}
+	for i, f := range files {
+		if i > 0 {
+			c.Printf("\n")
+		}
+		c.Printf("%s\n", fileTitle(c, f, home))
+		if f.Err != nil {
+			c.Printf("  %s %s\n", c.Paint(terminal.Yellow, "left:"), terminal.Printable(f.Err.Error()))
+			continue
+		}
+		at := slices.IndexFunc(changes, func(ch *wrapping.Change) bool { return ch.File == f })
+		printPlanned(c, changes[at], home)
+	}
+}
+
+// fileTitle names a file and the clients that read it.
+func fileTitle(c terminal.Console, f *wrapping.File, home string) string {
+	title := f.Client.Title
+	for _, also := range f.Also {
+		title += ", " + also.Title
+	}
+	if f.Place.Scope == clients.Project {
+		title += " (this project)"
+	}
+	return c.Paint(terminal.Bold, title) + "  " + terminal.Printable(shortPath(f.Path, home))
+}
+
+func printPlanned(c terminal.Console, ch *wrapping.Change, home string) {
+	width := 0
+	for _, s := range ch.Servers {
+		width = max(width, len([]rune(serverTitle(s.Entry))))
+	}
+	width = min(width, 24)
+	indent := strings.Repeat(" ", width+4)
+	for _, s := range ch.Servers {
+		if s.Left == string(wrapping.NotWrapped) {
+			continue
+		}
+		c.Printf("  %-*s  ", width, serverTitle(s.Entry))
+		if s.Left != "" {
+			c.Printf("%s it %s\n", c.Paint(terminal.Yellow, "left:"), terminal.Printable(s.Left))
+			continue
+		}
+		c.Printf("%s\n", terminal.Printable(clip(cmdline.ShellWords(s.Argv()), 100)))
+		if s.After == nil || s.Flags == nil && s.Gets == nil && s.Loses == nil {
+			continue // unwrap
+		}
+		if s.For != "" {
+			printList(c, indent, "in", []string{s.For}, "")
+		}
+		if s.Preset != "" {
+			c.Printf("%spreset     %s\n", indent, s.Preset)
+		}
+		printList(c, indent, "may reach", s.Gets, "nothing beyond its own files and its package")
+		printList(c, indent, "loses", []string{strings.Join(s.Loses, ", ")}, "")
+		printList(c, indent, c.Paint(terminal.Yellow, "note"), s.Notes, "")
+	}
+}
+
+// printList prints a label before the first of some lines. none stands for no line.
+func printList(c terminal.Console, indent, label string, lines []string, none string) {
+	if len(lines) == 0 && none != "" {
+		lines = []string{none}
+	}
+	for i, l := range lines {
+		text := label
+		if i > 0 {
+			text = ""
+		}
+		pad := max(0, 9-len([]rune(stripPaint(text))))
+		c.Printf("%s%s%s  %s\n", indent, text, strings.Repeat(" ", pad), terminal.Printable(l))
+	}
+}
+
+// stripPaint removes what Paint added.
+func stripPaint(s string) string {
+	for {
+		at := strings.Index(s, "\x1b[")
+		if at < 0 {
+			return s
+		}
+		end := strings.IndexByte(s[at:], 'm')
+		if end < 0 {
+			return s
+		}
+		s = s[:at] + s[at+end+1:]
+	}
+}
+
+// serverTitle is what the client calls a server.
+func serverTitle(e wrapping.Entry) string {
+	title := terminal.Printable(e.Server)
+	if title == "" {
+		title = "(no name)"
+	}
+	return title
+}
+
+// diffText returns a diff in colours. Long lines are cut.
+func diffText(c terminal.Console, diff string) string {
+	var b strings.Builder
+	for line := range strings.Lines(diff) {
+		line = terminal.Printable(clip(strings.ReplaceAll(strings.TrimRight(line, "\r\n"), "\t", "    "), 300))
+		switch {
+		case strings.HasPrefix(line, "+"):
+			line = c.Paint(terminal.Green, line)
+		case strings.HasPrefix(line, "-"):
+			line = c.Paint(terminal.Red, line)
+		}
+		b.WriteString(line + "\n")
+	}
+	return b.String()
+}
+
+// clip shortens a text to n letters.
+func clip(text string, n int) string {
+	if letters := []rune(text); len(letters) > n {
+		return string(letters[:n-1]) + "…"
+	}
+	return text
+}
+
+// shortPath writes the home directory as "~".
+func shortPath(path, home string) string {
+	if rest, ok := strings.CutPrefix(path, home+"/"); ok && home != "/" {
+		return "~/" + rest
+	}
+	return path
+}
+
+// printReload says how the clients get to use the changed files.
+func printReload(c terminal.Console, written []*wrapping.Change) {
+	var said []string
+	for _, ch := range written {
+		for _, client := range append([]clients.Client{ch.File.Client}, ch.File.Also...) {
+			if client.Reload == "" || slices.Contains(said, client.Name) {
+				continue
+			}
+			if said == nil {
+				c.Printf("\nTo use it:\n")
+			}
+			said = append(said, client.Name)
+			c.Printf("  %s: %s\n", client.Title, fmt.Sprint(client.Reload))
+		}
+	}
+}

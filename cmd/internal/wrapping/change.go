@@ -1,0 +1,199 @@
+package wrapping
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/clients/edit"
+)
+
+// Planned is what becomes of one server.
+type Planned struct {
+	Entry
+	Grant
+	Name  string // under which mcp-jail keeps it
+	Left  string // why the entry stays as it is; "" if it changes
+	After []string
+}
+
+// Change is what becomes of one file.
+type Change struct {
+	File    *File
+	Servers []Planned // that were selected, in the order of the file
+	After   []byte    // the whole file
+}
+
+// Changed returns the servers that change.
+func (c *Change) Changed() (all []Planned) {
+	for _, s := range c.Servers {
+		if s.Left == "" {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// Diff returns the unified diff of the file, or "". It has no lines around the changes, and
+// "***" in place of the values of variables: they may be secrets.
+func (c *Change) Diff() string {
+	diff := edit.Diff(c.File.Path, c.File.own.Data, c.After, 0)
+	for _, s := range c.File.Entries {
+		for _, v := range s.Env {
+			quoted, _ := json.Marshal(v.Value)
+			for _, text := range []string{string(quoted), strconv.Quote(v.Value), v.Value} {
+				if len(v.Value) >= shortestSecret {
+					diff = strings.ReplaceAll(diff, text, `"***"`)
+				}
+			}
+		}
+	}
+	return diff
+}
+
+// shortestSecret is the length from which the value of a variable is hidden. Shorter ones could
+// stand for anything in the text.
+const shortestSecret = 6
+
+// Wrap returns the change that puts the selected servers of a file into the jail. program is
+// the absolute path of mcp-jail.
+func (f *File) Wrap(program string, sel Selection, host clients.Host, names *Names) *Change {
+	host.Project = f.project(host)
+	return f.change(sel, func(s Entry, p *Planned) (clients.Edit, clients.Reason) {
+		if s.Left != "" {
+			return clients.Edit{}, s.Left
+		}
+		p.Grant = grantOf(f.Client, s, host)
+		p.Name = names.of(f, s)
+		edit, err := s.Wrap(clients.Wrapping{Program: program, Name: p.Name, Flags: p.Flags})
+		if err != nil {
+			return clients.Edit{}, clients.Reason("cannot be wrapped: " + err.Error())
+		}
+		return edit, ""
+	})
+}
+
+// NotWrapped is why unwrap leaves an entry.
+const NotWrapped clients.Reason = "is not wrapped"
+
+// project returns the directory of the project that a file is for.
+func (f *File) project(host clients.Host) string {
+	if f.Place.Scope != clients.Project {
+		return ""
+	}
+	return host.Project
+}
+
+// Unwrap returns the change that takes the selected servers of a file out of the jail.
+func (f *File) Unwrap(sel Selection) *Change {
+	return f.change(sel, func(s Entry, p *Planned) (clients.Edit, clients.Reason) {
+		edit, err := s.Unwrap()
+		if w, ok := clients.ParseWrapped(s.Argv()); ok && w.Argv == nil {
+			return edit, clients.Reason("starts the server " + w.Name + " of mcp-jail's configuration, and has no command of its own")
+		}
+		if err != nil {
+			return edit, NotWrapped
+		}
+		return edit, ""
+	})
+}
+
+// change collects the changes of the selected servers. A server that the editor refuses is
+// left, and the others change.
+func (f *File) change(sel Selection, what func(Entry, *Planned) (clients.Edit, clients.Reason)) *Change {
+	c := &Change{File: f, After: f.own.Data}
+	var edits []edit.Change
+	var of []int // the index in c.Servers of each edit
+	for _, s := range f.Entries {
+		if !sel.Has(s.Server) {
+			continue
+		}
+		p := Planned{Entry: s}
+		d, left := what(s, &p)
+		switch {
+		case left != "":
+			p.Left = string(left)
+			if left == s.Left && s.Detail != "" {
+				p.Left += " (" + s.Detail + ")"
+			}
+		case s.words.Refused != nil:
+			p.Left = "cannot be changed: " + s.words.Refused.Reason
+		default:
+			p.After = d.Apply(s.Argv())
+			edits, of = append(edits, edit.Change{Server: s.words, Drop: d.Drop, Words: d.Words}), append(of, len(c.Servers))
+		}
+		c.Servers = append(c.Servers, p)
+	}
+	for len(edits) > 0 {
+		after, err := f.parsed.Apply(edits...)
+		if err == nil {
+			c.After = after
+			break
+		}
+		i := refusedEdit(edits, err)
+		c.Servers[of[i]].Left, c.Servers[of[i]].After = "cannot be changed: "+reasonOf(err), nil
+		edits, of = slices.Delete(edits, i, i+1), slices.Delete(of, i, i+1)
+	}
+	return c
+}
+
+// refusedEdit returns the index of the edit that an error is about; the last one, if it says
+// nothing about that.
+func refusedEdit(edits []edit.Change, err error) int {
+	for i, e := range edits {
+		if one, bad := e.Server, (*edit.RefusedError)(nil); errors.As(err, &bad) && bad.Server == one.Name && (bad.Line == 0 || bad.Line >= one.Line) {
+			if i+1 == len(edits) || edits[i+1].Server.Name != one.Name || bad.Line < edits[i+1].Server.Line {
+				return i
+			}
+		}
+	}
+	return len(edits) - 1
+}
+
+func reasonOf(err error) string {
+	var refused *edit.RefusedError
+	if !errors.As(err, &refused) {
+		return err.Error()
+	}
+	text := refused.Reason
+	if refused.Line != 0 {
+		text = fmt.Sprintf("line %d: %s", refused.Line, text)
+	}
+	if refused.Fix != "" {
+		text += "; " + refused.Fix
+	}
+	return text
+}
+
+// Replaceable returns nil, or why the file cannot be written.
+func (c *Change) Replaceable() error { return c.File.own.Replaceable() }
+
+// Write keeps a copy of the file in dir/backups, replaces the file, and records in dir/wrapped
+// what was written. It returns the path of the copy. If the file is not any more what was
+// shown, nothing is written; the error is then ownfile.ErrChanged. An error about the record
+// alone is a *RecordError.
+func (c *Change) Write(dir string, now time.Time) (backup string, err error) {
+	own := c.File.own
+	if err := own.Unchanged(); err != nil {
+		return "", err
+	}
+	if err := own.Replaceable(); err != nil {
+		return "", err
+	}
+	backup, err = own.Backup(backupsDir(dir), now)
+	if err != nil {
+		return "", fmt.Errorf("no copy of the file could be kept, so it was not changed: %w", err)
+	}
+	if err := own.Replace(c.After); err != nil {
+		return backup, err
+	}
+	if err := c.record(dir, backup, now); err != nil {
+		return backup, &RecordError{err}
+	}
+	return backup, nil
+}

@@ -1,0 +1,265 @@
+package wrapping
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/clients/edit"
+	"github.com/mcp-jail/mcp-jail/clients/ownfile"
+	"github.com/mcp-jail/mcp-jail/packages/launcher"
+)
+
+// Selection says which files and servers are meant. The zero value means all servers of the
+// clients of the user, and of the project files in the working directory.
+type Selection struct {
+	Clients []string // as clients.ByName accepts them
+	Files   []string // absolute paths
+	Servers []string // as the clients call them
+}
+
+// Has reports whether a server is selected.
+func (s Selection) Has(server string) bool {
+	return len(s.Servers) == 0 || slices.Contains(s.Servers, server)
+}
+
+// File is a file in which a client looks for servers.
+type File struct {
+	Client  clients.Client   // whose file it is
+	Also    []clients.Client // which read it as well
+	Place   clients.Place
+	Path    string
+	Entries []Entry
+	Err     error // why it cannot be read or edited; it has no servers then
+
+	own    *ownfile.File
+	parsed *edit.File
+}
+
+// Entry is a server as a file declares it.
+type Entry struct {
+	clients.Entry
+	words edit.Server
+}
+
+// Container is the reason why an entry that starts a container is left.
+const Container clients.Reason = "starts a container: mcp-jail would confine the command that asks for it, and not the server"
+
+// NotFoundError reports a server or file of a selection that is not there.
+type NotFoundError struct {
+	What, Name string
+	Known      []string
+	Fix        string
+}
+
+func (e *NotFoundError) Error() string {
+	text := "there is no " + e.What + " " + e.Name
+	if len(e.Known) > 0 {
+		text += "; there is " + strings.Join(e.Known, ", ")
+	}
+	if e.Fix != "" {
+		text += ": " + e.Fix
+	}
+	return text
+}
+
+// Find returns the files of a selection that exist, in the order of the clients. Files without
+// servers are left out, unless they were named or cannot be read. The error is about the
+// selection: a *clients.UnknownError or a *NotFoundError.
+func Find(host clients.Host, sel Selection) ([]*File, error) {
+	all := clients.All()
+	if len(sel.Clients) > 0 {
+		all = nil
+		for _, name := range sel.Clients {
+			c, err := clients.ByName(name)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, c)
+		}
+	}
+	var files []*File
+	var err error
+	if len(sel.Files) > 0 {
+		files, err = named(host, sel, all)
+	} else {
+		files = lookFor(host, all)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return files, checkServers(files, sel.Servers)
+}
+
+// named returns the files that a selection names.
+func named(host clients.Host, sel Selection, chosen []clients.Client) (files []*File, err error) {
+	for _, path := range sel.Files {
+		c, place, ok := clients.ByFile(path, host)
+		if len(sel.Clients) > 0 {
+			c = chosen[0]
+			place, ok = placeFor(c, path, host)
+		}
+		if !ok {
+			return nil, &NotFoundError{What: "client whose servers are in", Name: path, Fix: "say which client's form it has: --client NAME, one of " + strings.Join(clients.Names(), ", ")}
+		}
+		if _, err := os.Stat(path); err != nil {
+			return nil, &NotFoundError{What: "file", Name: path}
+		}
+		files = append(files, read(c, place, path))
+	}
+	return files, nil
+}
+
+// placeFor returns the place of a client that a file belongs to, or else the first one of its
+// format.
+func placeFor(c clients.Client, path string, host clients.Host) (clients.Place, bool) {
+	for _, p := range c.Places {
+		if at, ok := p.Locate(host); ok && at.File == path {
+			return p, true
+		}
+	}
+	for _, p := range c.Places {
+		if editFormat(p.Format) == edit.FormatOf(path) {
+			return p, true
+		}
+	}
+	return clients.Place{}, false
+}
+
+// lookFor returns the files of the user and of the project that exist.
+func lookFor(host clients.Host, all []clients.Client) (files []*File) {
+	known := map[string]*File{}
+	for _, c := range all {
+		for _, p := range c.Places {
+			if p.Scope != clients.User && p.Scope != clients.Project {
+				continue
+			}
+			for _, path := range existing(p, host) {
+				real, err := filepath.EvalSymlinks(path)
+				if err != nil {
+					real = path
+				}
+				if f := known[real]; f != nil {
+					f.addClient(c)
+					continue
+				}
+				f := read(c, p, path)
+				if known[real] = f; len(f.Entries) > 0 || f.Err != nil {
+					files = append(files, f)
+				}
+			}
+		}
+	}
+	return files
+}
+
+// existing returns the files of a place that are there.
+func existing(p clients.Place, host clients.Host) (paths []string) {
+	at, ok := p.Locate(host)
+	switch {
+	case !ok:
+		return nil
+	case at.File != "":
+		if _, err := os.Stat(at.File); err == nil || !errors.Is(err, fs.ErrNotExist) {
+			paths = append(paths, at.File)
+		}
+		return paths
+	}
+	matches, _ := fs.Glob(os.DirFS(at.Dir), at.Pattern) // a directory that cannot be read has none
+	for _, m := range matches {
+		paths = append(paths, filepath.Join(at.Dir, filepath.FromSlash(m)))
+	}
+	return paths
+}
+
+func (f *File) addClient(c clients.Client) {
+	if c.Name != f.Client.Name && !slices.ContainsFunc(f.Also, func(o clients.Client) bool { return o.Name == c.Name }) {
+		f.Also = append(f.Also, c)
+	}
+}
+
+// checkServers returns an error for a name that no file has.
+func checkServers(files []*File, names []string) error {
+	var known []string
+	for _, f := range files {
+		for _, s := range f.Entries {
+			if !slices.Contains(known, s.Server) {
+				known = append(known, s.Server)
+			}
+		}
+	}
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			return &NotFoundError{What: "server", Name: name, Known: known}
+		}
+	}
+	return nil
+}
+
+// read reads a file and its servers.
+func read(c clients.Client, p clients.Place, path string) *File {
+	f := &File{Client: c, Place: p, Path: path}
+	if f.own, f.Err = ownfile.Read(path); f.Err != nil {
+		return f
+	}
+	if f.parsed, f.Err = edit.Parse(editFormat(p.Format), f.own.Data); f.Err != nil {
+		f.Err = fmt.Errorf("%s: %w", path, f.Err)
+		return f
+	}
+	f.Entries = f.entries()
+	return f
+}
+
+func editFormat(f clients.Format) edit.Format {
+	switch f {
+	case clients.TOML:
+		return edit.TOML
+	case clients.YAML:
+		return edit.YAML
+	}
+	return edit.JSON
+}
+
+// servers returns the entries of the file, in its order.
+func (f *File) entries() (all []Entry) {
+	tables := f.Place.Tables
+	if f.Place.Bare && !slices.ContainsFunc(tables, func(t clients.Table) bool {
+		_, _, ok := f.parsed.Lookup(t.Path...)
+		return ok
+	}) {
+		tables = []clients.Table{{}}
+	}
+	for _, table := range tables {
+		byShape := map[string][]edit.Server{}
+		for _, at := range f.parsed.Servers(edit.Table{Path: table.Path}) {
+			value, _, _ := f.parsed.Lookup(at.Path...)
+			e := f.Client.Entry(clients.Item{Table: table, Path: at.Path, Line: at.Line, Value: value})
+			var container *launcher.ContainerError
+			if _, err := launcher.Parse(e.Argv()); e.Left == "" && errors.As(err, &container) {
+				e.Left = Container
+			}
+			all = append(all, Entry{e, f.wordsOf(table, e, byShape)})
+		}
+	}
+	return all
+}
+
+// wordsOf returns the command line of an entry, as the editor found it under the keys of the
+// entry's shape.
+func (f *File) wordsOf(table clients.Table, e clients.Entry, byShape map[string][]edit.Server) edit.Server {
+	shape := edit.Table{Path: table.Path, Command: e.Shape.Command, Args: e.Shape.Args, Env: e.Shape.Env, Nested: e.Shape.Within}
+	key := strings.Join([]string{shape.Command, shape.Args, shape.Env, shape.Nested}, "\x00")
+	if _, ok := byShape[key]; !ok {
+		byShape[key] = f.parsed.Servers(shape)
+	}
+	i := slices.IndexFunc(byShape[key], func(s edit.Server) bool { return slices.Equal(s.Path, e.Path) })
+	if i < 0 {
+		return edit.Server{}
+	}
+	return byShape[key][i]
+}

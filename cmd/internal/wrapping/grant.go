@@ -1,0 +1,179 @@
+package wrapping
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/packages/launcher"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/presets"
+)
+
+// Grant is what an entry gets in the jail.
+type Grant struct {
+	Flags  []string // of mcp-jail run
+	Preset string   // "" if there is none
+	Gets   []string // in words, beyond what every server gets
+	Loses  []string // in words
+	Notes  []string // what the user has to know or decide
+}
+
+// grantOf returns what an entry gets, from what it shows itself.
+func grantOf(c clients.Client, s Entry, host clients.Host) (g Grant) {
+	line, err := launcher.Parse(s.Argv())
+	args := s.Args
+	if err == nil {
+		args = line.Args
+	}
+	e := presets.Entry{Env: s.values(host), Args: args}
+	names := s.EnvNames()
+	fromFile, note := s.fileNames(c, host)
+	if note != "" {
+		g.Notes = append(g.Notes, note)
+	}
+	for _, name := range fromFile {
+		if e.Env[name] = ""; !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	server := &config.Server{Name: "server", Command: "x"}
+	if p, ok := presetOf(s, line, err); ok {
+		applied := p.For(e)
+		server, names = applied.Server, applied.Unknown
+		server.Command = "x"
+		g.Preset, g.Flags = p.Name, []string{"--preset", p.Name}
+		for _, o := range applied.Open {
+			g.Notes = append(g.Notes, o.String())
+		}
+		g.addSecrets(p, e)
+	} else {
+		g.addPaths(server, pathsIn(c, args, host))
+		g.Notes = append(g.Notes, "no preset knows it: if it needs more, its first failure names the flag to add")
+	}
+	g.addNames(server, names)
+	g.describe(server)
+	return g
+}
+
+// presetOf returns the preset of the package or program of an entry.
+func presetOf(s Entry, line launcher.Line, err error) (*presets.Preset, bool) {
+	if err != nil {
+		name := filepath.Base(filepath.ToSlash(s.Command))
+		return presets.ForPackage(presets.Command, strings.TrimSuffix(name, ".exe"))
+	}
+	first := line.Packages[0]
+	name := first.Name
+	switch first.Kind {
+	case launcher.Registry:
+	case launcher.Alias:
+		name = first.Target
+	default:
+		return nil, false
+	}
+	return presets.ForPackage(presets.Ecosystem(line.Ecosystem()), name)
+}
+
+// values returns the variables that an entry gives to its server.
+func (s Entry) values(host clients.Host) map[string]string {
+	env := map[string]string{}
+	for _, name := range s.Names {
+		if host.Env != nil {
+			env[name] = host.Env(name)
+		}
+	}
+	for _, v := range s.Env {
+		if !v.Unset {
+			env[v.Name] = v.Value
+		}
+	}
+	return env
+}
+
+// fileNames returns the names in the entry's file of variables. note is why it was not read.
+func (s Entry) fileNames(c clients.Client, host clients.Host) (names []string, note string) {
+	if s.EnvFile == "" {
+		return nil, ""
+	}
+	path, ok := replaced(c, s.EnvFile, host)
+	if !ok {
+		return nil, "the variables of " + s.EnvFile + " are not granted, because only the client knows where it is: add --env NAME for each"
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(host.Project, path)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Sprintf("the variables of its file are not granted: %s", err)
+	}
+	for l := range strings.Lines(string(text)) {
+		name, _, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(l), "export "), "=")
+		if name = strings.TrimSpace(name); ok && policy.CheckVariable(name) == nil {
+			names = append(names, name)
+		}
+	}
+	return names, ""
+}
+
+// addNames grants variables.
+func (g *Grant) addNames(server *config.Server, names []string) {
+	for _, name := range names {
+		if err := policy.CheckVariable(name); err != nil {
+			g.Notes = append(g.Notes, fmt.Sprintf("the variable %s is not granted: %s", name, err))
+			continue
+		}
+		g.Flags = append(g.Flags, "--env", name)
+		server.Variables = append(server.Variables, policy.EnvRule{Name: name, Read: true})
+	}
+}
+
+// addSecrets tells about secrets in the command line.
+func (g *Grant) addSecrets(p *presets.Preset, e presets.Entry) {
+	secrets := p.Secrets(e)
+	for _, label := range slices.Sorted(maps.Keys(secrets)) {
+		note := "the value of " + label + " is a secret that every program of yours can read in the list of processes"
+		if name := secrets[label]; name != "" {
+			note += ": set the variable " + name + " instead"
+		}
+		g.Notes = append(g.Notes, note)
+	}
+}
+
+// addPaths grants files and directories, to read.
+func (g *Grant) addPaths(server *config.Server, found []foundPath) {
+	for _, p := range found {
+		if p.why != "" {
+			g.Notes = append(g.Notes, p.why)
+			continue
+		}
+		g.Flags = append(g.Flags, "--read", p.word)
+		if server.Access == nil {
+			server.Access = &config.Access{}
+		}
+		server.Access.Fs = append(server.Access.Fs, policy.FsRule{Path: p.path, Read: true})
+	}
+	if server.Access != nil {
+		g.Notes = append(g.Notes, "to let it write there as well, write --write in the place of --read")
+	}
+}
+
+// describe says in words what a server gets, and what it loses.
+func (g *Grant) describe(server *config.Server) {
+	server.Name = "server"
+	c := config.Config{Servers: map[string]*config.Server{server.Name: server}}
+	for _, l := range config.LayerGrants(c.Encode(), "") {
+		for _, text := range l.Gets {
+			g.Gets = append(g.Gets, strings.Replace(text, "the default policy: the workspace", "the directory that it is started in", 1))
+		}
+	}
+	network := "the network"
+	if server.Access != nil && len(server.Access.Net) > 0 {
+		network = "all other hosts"
+	}
+	g.Loses = []string{"all other files of yours", network, "all other variables"}
+}

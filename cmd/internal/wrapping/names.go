@@ -1,0 +1,49 @@
+package wrapping
+
+import (
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/packages/launcher"
+)
+
+// Names chooses the names under which mcp-jail keeps servers. Two entries that start the same
+// program share a name, and with it the server's own data. Two that start different programs
+// under one name do not.
+type Names struct {
+	used map[string]string // of each name, the identity of the program
+}
+
+// NewNames returns the names that are taken in files: those of wrapped entries.
+func NewNames(files []*File) *Names {
+	n := &Names{map[string]string{}}
+	for _, f := range files {
+		for _, s := range f.Entries {
+			if w, ok := clients.ParseWrapped(s.Argv()); ok && w.Argv != nil {
+				n.used[w.Name] = identity(w.Argv)
+			}
+		}
+	}
+	return n
+}
+
+// of returns the name for an entry.
+func (n *Names) of(f *File, s Entry) string {
+	id := identity(s.Argv())
+	base := clients.JailName(s.Server)
+	for _, name := range []string{base, base + "-" + f.Client.Name} {
+		if was, taken := n.used[name]; !taken || was == id {
+			n.used[name] = id
+			return name
+		}
+	}
+	return clients.JailName(strings.Join([]string{s.Server, f.Path, id}, " ")) // with a hash
+}
+
+// identity tells programs apart: the packages of a launcher's line, or else the command line.
+func identity(argv []string) string {
+	if line, err := launcher.Parse(argv); err == nil {
+		return line.Key("")
+	}
+	return strings.Join(argv, "\x00")
+}

@@ -1,0 +1,93 @@
+package wrapping
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// foundPath is a file or directory among the arguments of an entry.
+type foundPath struct {
+	word string // as it stands in the entry, for a flag
+	path string // on this host
+	why  string // why it is not granted; "" if it is
+}
+
+// pathsIn returns the files and directories among the arguments of an entry that lie outside
+// of the working directory, each once. The first argument of an interpreter, its script, is
+// granted by mcp-jail itself.
+func pathsIn(c clients.Client, args []string, host clients.Host) (found []foundPath) {
+	for i, arg := range args {
+		word := arg
+		if strings.HasPrefix(arg, "-") {
+			if _, value, ok := strings.Cut(arg, "="); ok {
+				word = value
+			}
+		}
+		path, ok := replaced(c, word, host)
+		if !ok || !filepath.IsAbs(path) || i == 0 && isScript(path) {
+			continue
+		}
+		path = filepath.Clean(path)
+		if slices.ContainsFunc(found, func(f foundPath) bool { return f.path == path }) {
+			continue
+		}
+		f := foundPath{word: word, path: path}
+		_, err := os.Stat(path)
+		switch {
+		case policy.CheckPath(word) != nil && !strings.HasPrefix(word, "$"):
+			continue
+		case err != nil && looksLikePath(path):
+			f.why = word + " does not exist, and is not granted: add --read or --write with the directory that is to hold it"
+		case err != nil:
+			continue // "/v1/items" may be no file at all
+		}
+		found = append(found, f)
+	}
+	return found
+}
+
+// looksLikePath reports whether the directory of a path exists, and is not the root.
+func looksLikePath(path string) bool {
+	dir := filepath.Dir(path)
+	_, err := os.Stat(dir)
+	return err == nil && dir != filepath.Dir(dir)
+}
+
+// isScript reports whether a path is a program that an interpreter runs.
+func isScript(path string) bool {
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".js", ".mjs", ".cjs", ".ts", ".mts", ".py", ".pyz", ".rb", ".sh", ".jar", ".php", ".pl":
+		info, err := os.Stat(path)
+		return err == nil && info.Mode().IsRegular()
+	}
+	return false
+}
+
+// replaced returns a text with the variables that stand for the project and the home directory
+// replaced, and a "~" if the client replaces it. ok is false if there are others.
+func replaced(c clients.Client, text string, host clients.Host) (path string, ok bool) {
+	for _, r := range c.References(text) {
+		value := ""
+		switch {
+		case r.Kind == clients.Workspace && host.Project != "":
+			value = host.Project
+		case r.Kind == clients.Home:
+			value = host.Home
+		case r.Kind == clients.FromEnv && r.Name == "HOME":
+			value = host.Home
+		}
+		if value == "" || c.OnlyCmd {
+			return "", false
+		}
+		text = strings.Replace(text, r.Text, value, 1)
+	}
+	if rest, is := strings.CutPrefix(text, "~/"); is && c.Tilde {
+		text = filepath.Join(host.Home, rest)
+	}
+	return text, true
+}

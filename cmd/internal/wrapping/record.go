@@ -1,0 +1,134 @@
+package wrapping
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Record is what mcp-jail wrote into a client's file.
+type Record struct {
+	File    string              `json:"file"`
+	Time    time.Time           `json:"time"`
+	Backup  string              `json:"backup"`  // the file as it was before
+	Servers map[string][]string `json:"servers"` // the hash of each command line, by Key
+}
+
+// RecordError reports that a file was changed, and the record of that not written.
+type RecordError struct{ Err error }
+
+func (e *RecordError) Error() string {
+	return "the file was changed, but mcp-jail status will not know since when: " + e.Err.Error()
+}
+
+func (e *RecordError) Unwrap() error { return e.Err }
+
+// Key identifies an entry of a file.
+func (s Entry) Key() string { return strings.Join(s.Path, "/") }
+
+func backupsDir(dir string) string { return filepath.Join(dir, "backups") }
+
+func recordPath(dir, file string) string {
+	sum := sha256.Sum256([]byte(file))
+	return filepath.Join(dir, "wrapped", hex.EncodeToString(sum[:8])+".json")
+}
+
+// record writes the record of the servers that the file has now.
+func (c *Change) record(dir, backup string, now time.Time) error {
+	r := Record{File: c.File.own.Real, Time: now.UTC().Truncate(time.Second), Backup: backup, Servers: map[string][]string{}}
+	after := read(c.File.Client, c.File.Place, c.File.Path)
+	if after.Err != nil {
+		return after.Err
+	}
+	for _, s := range after.Entries {
+		r.Servers[s.Key()] = hashes(s)
+	}
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	path := recordPath(dir, r.File)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	temporary, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temporary.Name())
+	_, err = temporary.Write(append(text, '\n'))
+	if err = errors.Join(err, temporary.Close()); err != nil {
+		return err
+	}
+	return os.Rename(temporary.Name(), path)
+}
+
+// hashes returns the words of a command line as short hashes. Arguments may be secret.
+func hashes(s Entry) []string {
+	out := []string{}
+	for _, w := range s.Argv() {
+		sum := sha256.Sum256([]byte(w))
+		out = append(out, hex.EncodeToString(sum[:6]))
+	}
+	return out
+}
+
+// Recorded returns the record of a file, or nil if mcp-jail has not written it.
+func (f *File) Recorded(dir string) (*Record, error) {
+	if f.own == nil {
+		return nil, nil
+	}
+	text, err := os.ReadFile(recordPath(dir, f.own.Real))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var r Record
+	if err := json.Unmarshal(text, &r); err != nil {
+		return nil, err
+	}
+	return &r, nil
+}
+
+// Since is what happened to a server since mcp-jail wrote the file.
+type Since string
+
+// What can have happened.
+const (
+	Same    Since = ""
+	Added   Since = "added"
+	Changed Since = "changed"
+)
+
+// Compare says what happened to each server of a file since a record, and which are gone.
+func (f *File) Compare(r *Record) (since map[string]Since, gone []string) {
+	since = map[string]Since{}
+	if r == nil {
+		return since, nil
+	}
+	for _, s := range f.Entries {
+		before, known := r.Servers[s.Key()]
+		switch {
+		case !known:
+			since[s.Key()] = Added
+		case !slices.Equal(before, hashes(s)):
+			since[s.Key()] = Changed
+		}
+	}
+	for key := range r.Servers {
+		if !slices.ContainsFunc(f.Entries, func(s Entry) bool { return s.Key() == key }) {
+			gone = append(gone, key)
+		}
+	}
+	slices.Sort(gone)
+	return since, gone
+}
