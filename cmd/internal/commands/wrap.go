@@ -98,12 +98,12 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 	}
 	names := wrapping.NewNames(all)
 	changes := changesOf(files, func(f *wrapping.File) *wrapping.Change { return f.Wrap(program, w.Selection, clientsHost(host), names) })
-	printWrap(c, files, changes, host.Home)
-	if !w.dryRun {
-		if err := tryJail(confine.Launcher{}); err != nil && countChanged(changes) > 0 {
+	if !w.dryRun && countChanged(changes) > 0 {
+		if err := tryJail(confine.Launcher{}); err != nil {
 			return fmt.Errorf("nothing was changed: no jail can be built on this host, so the servers would not start any more. mcp-jail doctor  says what is missing:\n%w", err)
 		}
 	}
+	printWrap(c, files, changes, host.Home)
 	written, err := w.write(c, host, changes, "Wrap")
 	if len(written) > 0 {
 		printReload(c, written)

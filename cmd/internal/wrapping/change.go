@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -43,18 +43,29 @@ func (c *Change) Changed() (all []Planned) {
 // "***" in place of the values of variables: they may be secrets.
 func (c *Change) Diff() string {
 	diff := edit.Diff(c.File.Path, c.File.own.Data, c.After, 0)
+	secrets := map[string]bool{}
 	for _, s := range c.File.Entries {
 		for _, v := range s.Env {
-			quoted, _ := json.Marshal(v.Value)
-			for _, text := range []string{string(quoted), strconv.Quote(v.Value), v.Value} {
-				if len(v.Value) >= shortestSecret {
-					diff = strings.ReplaceAll(diff, text, `"***"`)
-				}
-			}
+			secrets[v.Value] = len(v.Value) >= shortestSecret
+		}
+	}
+	diff = quoted.ReplaceAllStringFunc(diff, func(text string) string {
+		var value string
+		if json.Unmarshal([]byte(text), &value) == nil && secrets[value] {
+			return `"***"`
+		}
+		return text
+	})
+	for value, hide := range secrets {
+		if hide {
+			diff = strings.ReplaceAll(diff, value, "***")
 		}
 	}
 	return diff
 }
+
+// quoted matches a text between double quotes, which JSON, TOML and YAML spell alike.
+var quoted = regexp.MustCompile(`"(?:[^"\\\n]|\\.)*"`)
 
 // shortestSecret is the length from which the value of a variable is hidden. Shorter ones could
 // stand for anything in the text.

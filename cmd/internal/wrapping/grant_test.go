@@ -1,0 +1,83 @@
+package wrapping
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestGrants: what an entry shows becomes flags.
+func TestGrants(t *testing.T) {
+	h := newHost(t)
+	docs, data := filepath.Join(h.Home, "docs"), filepath.Join(h.Home, "data.json")
+	must(t, os.Mkdir(docs, 0o700))
+	write(t, data, "{}")
+	script := filepath.Join(h.Home, "server.js")
+	write(t, script, "")
+	write(t, filepath.Join(h.Project, "vars.env"), "# a comment\nexport TOKEN=x\nNAME = y\nnot a line\n")
+	for name, c := range map[string]struct {
+		client, entry string
+		flags, gets   string
+		note          string
+	}{
+		"nothing":           {"cursor", `{"command": "mine"}`, "", "the directory that it is started in (read write)", "no preset knows it"},
+		"variables":         {"cursor", `{"command": "mine", "env": {"B": "1", "A": "2"}}`, "--env A --env B", "variable A, variable B, the directory that it is started in (read write)", ""},
+		"paths":             {"cursor", `{"command": "node", "args": ["` + script + `", "--data=` + data + `", "` + docs + `", "relative", "/v1/api"]}`, "--read " + data + " --read " + docs, data + " (read), " + docs + " (read)", "write --write in the place of --read"},
+		"missing path":      {"cursor", `{"command": "mine", "args": ["` + docs + `/new.db"]}`, "", "the directory that it is started in (read write)", "new.db does not exist, and is not granted"},
+		"client's variable": {"cursor", `{"command": "mine", "args": ["${userHome}/docs"]}`, "--read ${userHome}/docs", docs + " (read)", ""},
+		"other variable":    {"cursor", `{"command": "mine", "args": ["${env:WHERE}/docs"]}`, "", "the directory that it is started in (read write)", ""},
+		"no variable":       {"codex", `{"command": "mine", "args": ["${userHome}/docs"]}`, "", "the directory that it is started in (read write)", ""},
+		"file of variables": {"vscode", `{"command": "mine", "envFile": "${workspaceFolder}/vars.env"}`, "--env TOKEN --env NAME", "variable TOKEN, variable NAME, the directory that it is started in (read write)", ""},
+		"preset":            {"cursor", `{"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "` + docs + `"]}`, "--preset filesystem", docs + " (read write)", ""},
+		"preset and more":   {"cursor", `{"command": "npx", "args": ["-y", "tavily-mcp@1.2"], "env": {"TAVILY_API_KEY": "k", "PAGER": "less"}}`, "--preset tavily --env PAGER", "variable PAGER, api.tavily.com (with the secret TAVILY_API_KEY)", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := ".cursor/mcp.json"
+			text := `{"mcpServers": {"s": ` + c.entry + `}}`
+			switch c.client {
+			case "vscode":
+				file, text = ".vscode/mcp.json", `{"servers": {"s": `+c.entry+`}}`
+			case "codex":
+				file, text = ".codex/config.toml", "[mcp_servers.s]\n"+tomlOf(t, c.entry)
+			}
+			write(t, filepath.Join(h.Project, file), text)
+			f := only(t, h, Selection{Clients: []string{c.client}, Files: []string{filepath.Join(h.Project, file)}})
+			p := f.Wrap(program, Selection{}, h, NewNames(nil)).Servers[0]
+			if got := strings.Join(p.Flags, " "); got != c.flags || p.Left != "" {
+				t.Errorf("flags %q, want %q; left %s", got, c.flags, p.Left)
+			}
+			if got := strings.Join(p.Gets, ", "); got != c.gets {
+				t.Errorf("gets %q, want %q", got, c.gets)
+			}
+			if !strings.Contains(strings.Join(p.Notes, "\n"), c.note) {
+				t.Errorf("no %q in %q", c.note, p.Notes)
+			}
+		})
+	}
+}
+
+// tomlOf writes the texts and lists of an entry as TOML.
+func tomlOf(t *testing.T, entry string) (text string) {
+	t.Helper()
+	var all map[string]any
+	must(t, json.Unmarshal([]byte(entry), &all))
+	for key, value := range all {
+		b, err := json.Marshal(value)
+		must(t, err)
+		text += fmt.Sprintf("%s = %s\n", key, b)
+	}
+	return text
+}
+
+// TestDiffHidesValues: the diff does not show the values of variables.
+func TestDiffHidesValues(t *testing.T) {
+	h := newHost(t)
+	write(t, filepath.Join(h.Project, ".mcp.json"), `{"mcpServers": {"a": {"command": "x", "env": {"TOKEN": "ghp_\u0073ecret", "KEY": "sec\"ret"}}}}`)
+	diff := only(t, h, Selection{}).Wrap(program, Selection{}, h, NewNames(nil)).Diff()
+	if strings.Contains(diff, "ecret") || strings.Contains(diff, `sec`) || !strings.Contains(diff, `"--env", "TOKEN"`) {
+		t.Error(diff)
+	}
+}
