@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
@@ -50,20 +51,32 @@ func Find(name string) (*Preset, error) {
 // compared in its normal form, an image without registry of Docker Hub, tag and digest, a
 // command by its file name. That a preset fits grants nothing: see the package comment.
 func ForPackage(ecosystem Ecosystem, name string) (*Preset, bool) {
-	name = normal(ecosystem, name)
-	for _, preset := range Names() {
-		p, err := Find(preset)
+	preset, ok := byPackage()[Package{Ecosystem: ecosystem, Name: normal(ecosystem, name)}.key()]
+	if !ok {
+		return nil, false
+	}
+	p, err := Find(preset)
+	return p, err == nil
+}
+
+// byPackage returns the names of the presets by the key of each package. It decodes all files
+// when it is first called.
+var byPackage = sync.OnceValue(func() map[string]string {
+	all := map[string]string{}
+	for _, name := range slices.Backward(Names()) { // the first of several counts
+		p, err := Find(name)
 		if err != nil {
 			continue // a test holds each file to being valid
 		}
 		for _, pkg := range p.Packages {
-			if pkg.Ecosystem == ecosystem && normal(ecosystem, pkg.Name) == name {
-				return p, true
-			}
+			pkg.Name = normal(pkg.Ecosystem, pkg.Name)
+			all[pkg.key()] = name
 		}
 	}
-	return nil, false
-}
+	return all
+})
+
+func (p Package) key() string { return string(p.Ecosystem) + " " + p.Name }
 
 // normal returns the form in which names of an ecosystem are compared.
 func normal(ecosystem Ecosystem, name string) string {

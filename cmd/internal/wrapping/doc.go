@@ -23,6 +23,8 @@
 //   - the variables that the entry sets, names or takes from a file, and that the preset does
 //     not know (--env)
 //   - without a preset, the files and directories among its arguments, to read (--read)
+//   - if it gets the default policy, and is for a project: the client's variable for the
+//     directory of that, unless the client starts servers there anyway (--workspace)
 //
 // # Limits
 //

@@ -57,6 +57,9 @@ func grantOf(c clients.Client, s Entry, host clients.Host) (g Grant) {
 		g.Notes = append(g.Notes, "no preset knows it: if it needs more, its first failure names the flag to add")
 	}
 	g.addNames(server, names)
+	if server.Access == nil && host.Project != "" && c.Workspace() != "" && (c.Dir == clients.DirUnknown || c.Dir == clients.DirNone) {
+		g.Flags = append(g.Flags, "--workspace", c.Workspace()) // the default policy grants it
+	}
 	g.describe(server)
 	return g
 }

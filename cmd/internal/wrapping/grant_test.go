@@ -23,12 +23,12 @@ func TestGrants(t *testing.T) {
 		flags, gets   string
 		note          string
 	}{
-		"nothing":           {"cursor", `{"command": "mine"}`, "", "the directory that it is started in (read write)", "no preset knows it"},
-		"variables":         {"cursor", `{"command": "mine", "env": {"B": "1", "A": "2"}}`, "--env A --env B", "variable A, variable B, the directory that it is started in (read write)", ""},
+		"nothing":           {"claude-code", `{"command": "mine"}`, "", "the directory that it is started in (read write)", "no preset knows it"},
+		"variables":         {"cursor", `{"command": "mine", "env": {"B": "1", "A": "2"}}`, "--env A --env B --workspace ${workspaceFolder}", "variable A, variable B, the directory that it is started in (read write)", ""},
 		"paths":             {"cursor", `{"command": "node", "args": ["` + script + `", "--data=` + data + `", "` + docs + `", "relative", "/v1/api"]}`, "--read " + data + " --read " + docs, data + " (read), " + docs + " (read)", "write --write in the place of --read"},
-		"missing path":      {"cursor", `{"command": "mine", "args": ["` + docs + `/new.db"]}`, "", "the directory that it is started in (read write)", "new.db does not exist, and is not granted"},
+		"missing path":      {"claude-code", `{"command": "mine", "args": ["` + docs + `/new.db"]}`, "", "the directory that it is started in (read write)", "new.db does not exist, and is not granted"},
 		"client's variable": {"cursor", `{"command": "mine", "args": ["${userHome}/docs"]}`, "--read ${userHome}/docs", docs + " (read)", ""},
-		"other variable":    {"cursor", `{"command": "mine", "args": ["${env:WHERE}/docs"]}`, "", "the directory that it is started in (read write)", ""},
+		"other variable":    {"roo", `{"command": "mine", "args": ["${env:WHERE}/docs"]}`, "", "the directory that it is started in (read write)", ""},
 		"no variable":       {"codex", `{"command": "mine", "args": ["${userHome}/docs"]}`, "", "the directory that it is started in (read write)", ""},
 		"file of variables": {"vscode", `{"command": "mine", "envFile": "${workspaceFolder}/vars.env"}`, "--env TOKEN --env NAME", "variable TOKEN, variable NAME, the directory that it is started in (read write)", ""},
 		"preset":            {"cursor", `{"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "` + docs + `"]}`, "--preset filesystem", docs + " (read write)", ""},
@@ -38,6 +38,10 @@ func TestGrants(t *testing.T) {
 			file := ".cursor/mcp.json"
 			text := `{"mcpServers": {"s": ` + c.entry + `}}`
 			switch c.client {
+			case "claude-code":
+				file = ".mcp.json"
+			case "roo":
+				file = ".roo/mcp.json"
 			case "vscode":
 				file, text = ".vscode/mcp.json", `{"servers": {"s": `+c.entry+`}}`
 			case "codex":
