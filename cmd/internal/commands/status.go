@@ -39,8 +39,8 @@ With --format json, the output is an object with the list files. Of each file:
     wrapped                     when wrap or unwrap wrote it last; missing if never
     removed                     entries that are gone since then
     servers                     name, project, command, wrapped, left, policy, kept (its
-                                name in mcp-jail list), pinned, last_used, last_failure,
-                                since (added or changed since then)
+                                name in mcp-jail list), pinned, last_used, last_client,
+                                last_failure, since (added or changed since then)
 
 Times are as in RFC 3339. New members may be added.`
 	cmd.Example = `    mcp-jail status
@@ -73,6 +73,7 @@ type serverStatus struct {
 	Kept        string         `json:"kept,omitempty"`
 	Pinned      string         `json:"pinned,omitempty"`
 	LastUsed    *time.Time     `json:"last_used,omitempty"`
+	LastClient  string         `json:"last_client,omitempty"`
 	LastFailure *failureStatus `json:"last_failure,omitempty"`
 	Since       string         `json:"since,omitempty"`
 }
@@ -162,7 +163,10 @@ func entryStatus(e wrapping.Entry, all *kept.All) serverStatus {
 		out.Pinned = text
 	}
 	if !s.Used.IsZero() && len(s.About.Command) > 0 {
-		out.LastUsed = &s.Used
+		out.LastUsed, out.LastClient = &s.Used, s.About.Client.Name
+		if c, known := clients.ByGreeting(s.About.Client.Name); known {
+			out.LastClient = c.Name
+		}
 	}
 	if s.Failure != nil {
 		out.LastFailure = &failureStatus{s.Failure.Time, s.Failure.What}

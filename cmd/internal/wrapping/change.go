@@ -181,9 +181,6 @@ func reasonOf(err error) string {
 	return text
 }
 
-// Replaceable returns nil, or why the file cannot be written.
-func (c *Change) Replaceable() error { return c.File.own.Replaceable() }
-
 // Write keeps a copy of the file in dir/backups, replaces the file, and records in dir/wrapped
 // what was written. It returns the path of the copy. If the file is not any more what was
 // shown, nothing is written; the error is then ownfile.ErrChanged. An error about the record
