@@ -316,3 +316,25 @@ func (b *resolver) isSensitive(p string) bool {
 	}
 	return false
 }
+
+// Sensitive returns the built-in sensitive path that an absolute path is, or lies below, as
+// it is written in the list. "" means none. It compares names and looks at no file.
+func Sensitive(name, home, os string) string {
+	for p := path.Clean(name); p != "/" && p != "."; p = path.Dir(p) {
+		dir, last := path.Dir(p), path.Base(p)
+		for _, s := range builtinSensitive(os) {
+			at := s
+			if rest, ok := strings.CutPrefix(s, "~/"); ok {
+				at = path.Join(home, rest)
+			}
+			if rest, ok := strings.CutPrefix(s, "**/"); ok {
+				if (pattern{text: s, parts: strings.Split(rest, "/"), builtin: true}).matches(dir, last) {
+					return s
+				}
+			} else if path.Dir(at) == dir && matchName(path.Base(at), last) {
+				return s
+			}
+		}
+	}
+	return ""
+}

@@ -172,3 +172,20 @@ func TestLinksAstray(t *testing.T) {
 		t.Error("a link to a granted path counts as astray")
 	}
 }
+
+// TestSensitiveName tests which names belong to a sensitive path, before there is a policy.
+func TestSensitiveName(t *testing.T) {
+	for name, want := range map[string]string{
+		"/home/u/.ssh": "~/.ssh", "/home/u/.ssh/id": "~/.ssh", "/home/u/.sshfoo": "", "/home/u": "", "/": "",
+		"/home/u/.cargo/credentials.toml": "~/.cargo/credentials*", "/home/u/p/.env": "**/.env", "/home/u/p/.env/x": "**/.env",
+		"/home/u/p/.env.example": "", "/home/u/p/../.aws/x": "~/.aws", "/etc/ssl/private/key": "/etc/ssl/private",
+		"/home/v/.ssh": "", "/home/u/Library/Cookies": "",
+	} {
+		if got := Sensitive(name, "/home/u", "linux"); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	if got := Sensitive("/home/u/Library/Cookies/x", "/home/u", "darwin"); got != "~/Library/Cookies" {
+		t.Error(got)
+	}
+}

