@@ -130,7 +130,7 @@ func (m *maker) addSecrets(v Variable, rules []int) bool {
 
 func (m *maker) forward(name string) {
 	if !slices.ContainsFunc(m.server.Variables, func(r policy.EnvRule) bool { return r.Name == name }) {
-		m.server.Variables = append(m.server.Variables, policy.EnvRule{Name: name, Read: true})
+		m.server.Variables = append(m.server.Variables, policy.EnvRule{Name: name, Read: true, Where: m.place(name)})
 	}
 }
 
@@ -165,6 +165,7 @@ func (m *maker) value(label string, v Value, value string) {
 		var rules []policy.NetRule
 		if rules, err = hostsOf(v, value); err == nil {
 			for _, r := range rules {
+				r.Where = m.place(label)
 				m.grantHost(label, r)
 			}
 		}
@@ -173,12 +174,24 @@ func (m *maker) value(label string, v Value, value string) {
 			value = path.Dir(value)
 		}
 		if err = policy.CheckPath(value); err == nil {
-			m.access().Fs = append(m.access().Fs, v.rule(value))
+			r := v.rule(value)
+			r.Where = m.place(label)
+			m.access().Fs = append(m.access().Fs, r)
 		}
 	}
 	if err != nil {
 		m.open = append(m.open, Open{label, err.Error()})
 	}
+}
+
+// place returns the place of a rule that comes from the entry.
+func (m *maker) place(label string) string {
+	if label == "rest" {
+		label = "an argument"
+	} else if strings.Trim(label, "0123456789") == "" {
+		label = "argument " + label
+	}
+	return "preset " + m.preset.Name + ": " + label
 }
 
 // rule returns the rule for a file or directory.

@@ -11,7 +11,8 @@ import (
 )
 
 // CommandLineOptions are the flags of `run -- COMMAND`. If any of Read, Write, Execute and
-// Net is set, they form an access table. Env and Limit are not part of it.
+// Net is set, they form an access table. Env and Limit are not part of it. With a preset they
+// add to its table.
 type CommandLineOptions struct {
 	Command   []string      // the program and its arguments
 	Workspace string        // --workspace; "" is the working directory
@@ -25,6 +26,8 @@ type CommandLineOptions struct {
 	Name      string        // --name; "" derives one from Command
 	Startup   string        // --startup-timeout, in seconds; "" is the default
 	Waive     []policy.Axis // --waive
+	Preset    string        // --preset
+	Below     *Server       // the table of Preset, made to fit Command; nil without Preset
 	Dir       string        // the working directory
 }
 
@@ -35,11 +38,15 @@ func FromCommandLine(o CommandLineOptions) (*policy.Policy, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := s.policy()
-	p.FromCommandLine, p.Net, p.Fs = true, s.Access.Net, s.Access.Fs
-	if len(p.Fs)+len(p.Net) == 0 {
-		p.Default, p.Fs = true, policy.DefaultFsRules()
+	c := Config{Servers: map[string]*Server{s.Name: s}}
+	if o.Below != nil {
+		c.LayBelow(s.Name, o.Below)
 	}
+	if err := c.checkPresets(); err != nil {
+		return nil, err
+	}
+	p := c.Servers[s.Name].process("")
+	p.FromCommandLine = true
 	return p, p.Validate()
 }
 
@@ -53,20 +60,17 @@ func (o CommandLineOptions) Declaration() []string {
 	if c := s.Command; strings.Contains(c, "/") && !path.IsAbs(c) && !strings.HasPrefix(c, "~/") {
 		s.Command = path.Join(o.Dir, c) // in a file it belongs to the workspace
 	}
-	if len(s.Access.Fs)+len(s.Access.Net) == 0 {
-		s.Access = nil
-	}
 	c := Config{Servers: map[string]*Server{s.Name: s}}
 	return strings.Split(strings.TrimSpace(string(c.Encode())), "\n")
 }
 
-// server returns the server that the flags describe. Its access table may be empty.
+// server returns the server that the flags describe, without its preset's table.
 func (o CommandLineOptions) server() (*Server, error) {
 	if len(o.Command) == 0 || o.Command[0] == "" {
 		return nil, policy.Problems{{Message: "there is no command: mcp-jail run [flags] -- COMMAND [ARG...]"}}
 	}
 	var bad flagProblems
-	s := &Server{Name: o.Name, Command: o.Command[0], Arguments: slices.Clone(o.Command[1:]), Workspace: o.Workspace, Home: o.Home, Waive: o.Waive, Where: "the command line"}
+	s := &Server{Name: o.Name, Command: o.Command[0], Arguments: slices.Clone(o.Command[1:]), Workspace: o.Workspace, Home: o.Home, Waive: o.Waive, Preset: o.Preset, Where: "the command line"}
 	if s.Name == "" {
 		s.Name = DefaultName(o.Command, o.Dir)
 	}
@@ -81,7 +85,9 @@ func (o CommandLineOptions) server() (*Server, error) {
 		}
 		s.Limits.overlay(table)
 	}
-	s.Access = &Access{Fs: o.fsRules(&bad), Net: o.netRules(&bad)}
+	if fs, net := o.fsRules(&bad), o.netRules(&bad); len(fs)+len(net) > 0 {
+		s.Access = &Access{Fs: fs, Net: net, Where: s.Where}
+	}
 	if err := bad.Err(); err != nil {
 		return nil, err
 	}
@@ -172,10 +178,8 @@ func (o CommandLineOptions) fsRules(bad *flagProblems) (rules []policy.FsRule) {
 	return rules
 }
 
-// netRules returns the rules of --net. They are never nil: without any, the server has no
-// network.
-func (o CommandLineOptions) netRules(bad *flagProblems) []policy.NetRule {
-	rules := []policy.NetRule{}
+// netRules returns the rules of --net.
+func (o CommandLineOptions) netRules(bad *flagProblems) (rules []policy.NetRule) {
 	for _, n := range o.Net {
 		host, port, err := policy.ParseHostPort(n)
 		if err != nil {

@@ -19,6 +19,7 @@ type Config struct {
 // Server is one [servers.NAME] table. Pointers are nil where the key is absent.
 type Server struct {
 	Name               string
+	Preset             string // what the server's author needs for it: see Config.LayBelow
 	Command            string
 	Arguments          []string
 	Workspace          string
@@ -46,7 +47,13 @@ type Server struct {
 	// Project is the project's file if it changes the program of the server. The server is
 	// then not the user's server of that name. Otherwise it is "". Load sets it.
 	Project       string
+	PresetWhere   string   // the place of the key preset
 	droppedGrants []string // see Config.DroppedGrants
+	// layers are the tables that were merged into this one, first layer first. There are none
+	// in a table that was only decoded.
+	layers   []*Server
+	hasBelow bool             // LayBelow has laid a preset below the table
+	warnings []policy.Warning // of LayBelow
 }
 
 // Tool is one [servers.NAME.tools.TOOL] table.
@@ -55,6 +62,7 @@ type Tool struct {
 	Access *Access
 	Warm   *int // nil: the server's
 	Where  string
+	below  bool // only a preset has the table: see Config.LayBelow
 }
 
 // Access is one access table. That it is there at all replaces the default
@@ -124,6 +132,10 @@ func (c *Config) overlay(later *Config) {
 }
 
 func (s *Server) overlay(l *Server) {
+	s.layers = append(s.layers, l)
+	if l.Preset != "" {
+		s.Preset, s.PresetWhere = l.Preset, l.PresetWhere
+	}
 	s.Command = cmp.Or(l.Command, s.Command)
 	s.Workspace = cmp.Or(l.Workspace, s.Workspace)
 	s.Home = cmp.Or(l.Home, s.Home)
@@ -147,7 +159,7 @@ func (s *Server) overlay(l *Server) {
 	s.Limits.overlay(l.Limits)
 	if l.Access != nil {
 		if s.Access == nil {
-			s.Access = &Access{}
+			s.Access = newAccess()
 		}
 		s.Access.overlay(l.Access)
 	}
@@ -164,15 +176,18 @@ func (s *Server) overlay(l *Server) {
 		t.Warm = cmp.Or(lt.Warm, t.Warm)
 		if lt.Access != nil {
 			if t.Access == nil {
-				t.Access = &Access{}
+				t.Access = newAccess()
 			}
 			t.Access.overlay(lt.Access)
 		}
 	}
 }
 
+// newAccess returns a table to merge others into. It grants nothing and declares nothing.
+func newAccess() *Access { return &Access{onlyRefuses: true} }
+
 func (a *Access) overlay(l *Access) {
-	a.Where, a.onlyRefuses = cmp.Or(l.Where, a.Where), l.onlyRefuses
+	a.Where, a.onlyRefuses = cmp.Or(l.Where, a.Where), a.onlyRefuses && l.onlyRefuses
 	a.Fs = joinLists(a.Fs, l.Fs, l.Merge["fs"], Append, sameFs)
 	a.Net = joinLists(a.Net, l.Net, l.Merge["net"], Append, sameNet)
 	a.Inbound = joinLists(a.Inbound, l.Inbound, l.Merge["inbound"], Append, sameInbound)

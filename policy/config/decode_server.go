@@ -15,6 +15,9 @@ const (
 func (d *decoder) server(n *node, key, name string) *Server {
 	s := &Server{Name: name, Where: policy.Position(d.file, n.line)}
 	d.table(n, key, fields{
+		"preset": func(n *node, key string) {
+			s.Preset, s.PresetWhere = d.word(n, key), policy.Position(d.file, n.line)
+		},
 		"command":         func(n *node, key string) { s.Command = d.word(n, key) },
 		"arguments":       func(n *node, key string) { s.Arguments = d.texts(d.list(n, key, "arguments", &s.Merge), key) },
 		"workspace":       func(n *node, key string) { s.Workspace = d.word(n, key) },

@@ -15,6 +15,7 @@ import (
 const everyKey = `version = 1
 
 [servers.github]
+preset    = "github-archived"
 command   = "npx"
 arguments = ["-y", "@modelcontextprotocol/server-github"]
 workspace = "."
@@ -82,6 +83,10 @@ func TestDecodeEveryKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if _, err := c.Policy("notes", ""); err == nil || !strings.Contains(err.Error(), "mcp-jail.toml:4: the preset github-archived") {
+		t.Errorf("a policy without the preset of another server: %v", err)
+	}
+	c.LayBelow("github", &Server{})
 	p, err := c.Policy("github", "")
 	if err != nil {
 		t.Fatal(err)

@@ -39,6 +39,7 @@ func (e *encoder) header(format string, key string) {
 func (e *encoder) server(s *Server) {
 	key := "servers." + policy.QuoteKey(s.Name)
 	e.header("[%s]", key)
+	e.text("preset", s.Preset)
 	e.text("command", s.Command)
 	if s.Arguments != nil {
 		e.list("arguments", policy.QuoteTOMLList(s.Arguments), s.Merge["arguments"])

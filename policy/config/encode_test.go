@@ -38,7 +38,7 @@ func forget(c *Config) *Config {
 		}
 	}
 	for _, s := range c.Servers {
-		s.Where = ""
+		s.Where, s.PresetWhere = "", ""
 		for i := range s.Variables {
 			s.Variables[i].Where = ""
 		}

@@ -33,11 +33,15 @@ func (e *UnknownServerError) Error() string {
 
 // Policy returns the policy of a server. tool names a tool of a stateless server. "" means
 // the whole of a stateful server; for a stateless one it means the process that lists the
-// tools, which has the default policy.
+// tools, which has the default policy. The presets of all servers have to be laid below them
+// before: see [Config.LayBelow].
 func (c *Config) Policy(server, tool string) (*policy.Policy, error) {
 	s := c.Servers[server]
 	if s == nil {
 		return nil, &UnknownServerError{server, c.ServerNames(), c.Files}
+	}
+	if err := c.checkPresets(); err != nil {
+		return nil, err
 	}
 	if err := s.validate().Err(); err != nil {
 		return nil, err
@@ -109,8 +113,14 @@ func (s *Server) process(tool string) *policy.Policy {
 	return p
 }
 
-// DeclaredTools returns the tools of a server that have a table, sorted.
+// DeclaredTools returns the tools of a server for which a file has a table, sorted.
 func (c *Config) DeclaredTools(server string) []string {
+	return slices.DeleteFunc(c.ToolsWithTable(server), func(name string) bool { return c.Servers[server].Tools[name].below })
+}
+
+// ToolsWithTable returns the tools of a server that have a table, in a file or by a preset,
+// sorted.
+func (c *Config) ToolsWithTable(server string) []string {
 	s := c.Servers[server]
 	if s == nil {
 		return nil

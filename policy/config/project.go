@@ -17,7 +17,7 @@ import (
 // changesProgram reports whether a layer changes the code that a server runs, not only what
 // the server may do. earlier is nil if no layer before it declares the server.
 func (s *Server) changesProgram(earlier *Server) bool {
-	if s.Command != "" || s.Arguments != nil || len(s.Variables) > 0 || s.Access.setsVariables() {
+	if s.Command != "" || s.Arguments != nil || len(s.Variables) > 0 || s.Access.setsVariables() || s.Preset != "" {
 		return true
 	}
 	// Relative arguments are files of the workspace.
@@ -48,6 +48,8 @@ func (c *Config) applyProject(layer *Config, file string) {
 		own := &Server{Name: name, Project: file}
 		if s != nil {
 			own = s.withoutGrants(later)
+			kept := *own
+			own.layers = []*Server{&kept}
 			own.Project, own.droppedGrants = file, s.describeGrants()
 			if later.Command != "" && later.Arguments == nil && len(s.Arguments) > 0 {
 				own.droppedGrants = append(own.droppedGrants, "its arguments")
@@ -127,6 +129,9 @@ func (a *Access) onlyRefusals(later *Access) *Access {
 // describeGrants describes what a server has beyond the default policy. It leaves out
 // arguments, because they may contain tokens.
 func (s *Server) describeGrants() (out []string) {
+	if s.Preset != "" {
+		out = append(out, "preset "+s.Preset)
+	}
 	if s.Workspace != "" {
 		out = append(out, "workspace "+s.Workspace)
 	}
@@ -234,8 +239,10 @@ type LayerGrant struct {
 	Gets      []string
 }
 
-// LayerGrants lists what the content of one file grants by itself, without other layers.
-func LayerGrants(data []byte, file string) (all []LayerGrant) {
+// LayerGrants lists what the content of one file grants by itself, without other layers. below
+// returns the table that the preset of a server would lay below it, or nil; it is called for
+// the servers that name a preset in this file.
+func LayerGrants(data []byte, file string, below func(server string) *Server) (all []LayerGrant) {
 	layer, _ := decodeLayer(data, file)
 	for _, name := range slices.Sorted(maps.Keys(layer.Servers)) {
 		s := layer.Servers[name]
@@ -243,8 +250,17 @@ func LayerGrants(data []byte, file string) (all []LayerGrant) {
 		if s.Command != "" {
 			g.Starts, g.Arguments = append([]string{s.Command}, s.Arguments...), nil
 		}
+		preset := &Server{}
+		if s.Preset != "" {
+			if b := below(name); b != nil {
+				preset = b
+			}
+		}
+		for _, text := range preset.describeGrants() {
+			g.Gets = append(g.Gets, "by the preset "+s.Preset+": "+text)
+		}
 		const byDefault = "the default policy: the workspace (read write)"
-		if s.changesProgram(nil) && !s.Access.replacesDefault() { // what others grant to it does not count
+		if s.changesProgram(nil) && !s.Access.replacesDefault() && !preset.Access.replacesDefault() { // what others grant to it does not count
 			g.Gets = append(g.Gets, byDefault)
 		}
 		g.Gets = append(g.Gets, s.Access.outsideGrants()...)

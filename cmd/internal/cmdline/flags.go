@@ -11,13 +11,14 @@ import (
 type PolicyFlags struct {
 	Workspace                             string
 	Read, Write, Execute, Net, Env, Limit []string
-	Home, Startup, Name                   string
+	Home, Startup, Name, Preset           string
 }
 
 // Flags returns the flags, which set the fields of f.
 func (f *PolicyFlags) Flags() []Flag {
 	return []Flag{
 		{Name: "workspace", Value: "DIR", One: &f.Workspace, Usage: "The directory that relative paths start from and that the default policy grants. Default: the working directory."},
+		{Name: "preset", Value: "NAME", One: &f.Preset, Usage: "Grant what a well-known server needs, such as github: see mcp-jail preset. The flags below add to it."},
 		{Name: "read", Value: "PATH", Many: &f.Read, Usage: "Grant reading a file or directory. Repeatable. Any of --read, --write, --execute and --net replaces the default policy."},
 		{Name: "write", Value: "PATH", Many: &f.Write, Usage: "Grant reading and writing. Repeatable."},
 		{Name: "execute", Value: "PATH", Many: &f.Execute, Usage: "Grant reading and executing a program, or the programs in a directory. Repeatable; add --write to let the server change it."},

@@ -91,7 +91,7 @@ func (k *checkCmd) Run(c terminal.Console) error {
 		return err
 	}
 	host.Configs = target.AbsolutePaths(files)
-	cfg, err := config.Load(config.LoadOptions{Files: files})
+	cfg, err := target.LoadConfig(config.LoadOptions{Files: files}, host)
 	if err != nil {
 		return k.reportBroken(c, err)
 	}

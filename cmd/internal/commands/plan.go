@@ -55,7 +55,7 @@ func (p *planCmd) Run(c terminal.Console, server cmdline.Server) error {
 	if err != nil {
 		return err
 	}
-	if p.tool != "" && !slices.Contains(t.Config.DeclaredTools(t.Policy.Server), p.tool) {
+	if p.tool != "" && !slices.Contains(t.Config.ToolsWithTable(t.Policy.Server), p.tool) {
 		t.Warnings = append(t.Warnings, undeclaredToolWarning(t, p.tool))
 	}
 	plan, err := t.Compile()

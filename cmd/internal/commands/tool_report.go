@@ -70,7 +70,7 @@ func reportTool(t *target.Target, name string, server *serverReport) (r toolRepo
 // reports the tools that the configuration names.
 func reportTools(t *target.Target, r *serverReport) (status int) {
 	if r.Probed == "" {
-		for _, name := range t.Config.DeclaredTools(r.Server) {
+		for _, name := range t.Config.ToolsWithTable(r.Server) {
 			r.Tools = append(r.Tools, toolReport{Name: name})
 		}
 	} else {
@@ -179,14 +179,14 @@ func undeclaredToolWarning(t *target.Target, tool string) policy.Warning {
 	return policy.Warning{Code: "undeclared-tool", Message: msg, Where: t.Policy.Where}
 }
 
-// declaredTools reports the tools of a stateless server that the configuration names, and
+// declaredTools reports the tools of a stateless server that have a table, and
 // returns the exit status for their errors.
 func declaredTools(t *target.Target) (tools []toolReport, status int) {
 	if t.Policy.Stateful || t.Policy.Tool != "" {
 		return nil, target.ExitOK
 	}
 	server := serverReport{Server: t.Policy.Server, Warnings: t.WarningTexts()}
-	for _, name := range t.Config.DeclaredTools(t.Policy.Server) {
+	for _, name := range t.Config.ToolsWithTable(t.Policy.Server) {
 		r, failed := reportTool(t, name, &server)
 		tools, status = append(tools, r), max(status, failed)
 	}

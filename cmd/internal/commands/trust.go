@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 type trustCmd struct {
@@ -52,7 +53,14 @@ func (t *trustCmd) Run(c terminal.Console) error {
 	if err != nil {
 		return target.ConfigErrorf("%s", strings.TrimPrefix(err.Error(), "open "))
 	}
+	host, err := hostfs.LocalHost()
+	if err != nil {
+		return err
+	}
 	cfg, err := loadWithLayers(file, data)
+	if err == nil {
+		err = target.LayPresets(cfg, host)
+	}
 	if err != nil {
 		return fmt.Errorf("the file is not trusted, because it cannot be used:\n%w", err)
 	}
@@ -62,7 +70,7 @@ func (t *trustCmd) Run(c terminal.Console) error {
 			c.Printf("%s %s\n", c.Paint(terminal.Yellow, "warning:"), terminal.Printable(w.String()))
 		}
 	}
-	c.Printf("%s", grantSummary(config.LayerGrants(data, file)))
+	c.Printf("%s", grantSummary(config.LayerGrants(data, file, presetsOf(cfg, host))))
 	if c.WriteErr != nil && *c.WriteErr != nil {
 		return fmt.Errorf("%s is not trusted, because it could not be printed completely", file)
 	}
@@ -117,6 +125,18 @@ func grantSummary(all []config.LayerGrant) string {
 		b.WriteString("the file names no server and grants nothing\n\n")
 	}
 	return b.String()
+}
+
+// presetsOf returns the function that returns the table of a server's preset. The arguments of
+// the server may come from another layer.
+func presetsOf(cfg *config.Config, host hostfs.Host) func(server string) *config.Server {
+	return func(server string) *config.Server {
+		f, err := target.FitPreset(cfg.Servers[server], cfg.DeclaredTools(server), host)
+		if err != nil {
+			return nil // LayPresets has reported it
+		}
+		return f.Server
+	}
 }
 
 // loadWithLayers decodes a project's file together with the layers below it. A file with

@@ -24,7 +24,7 @@ func (a *All) joinPins() {
 			a.use(key, s.Name)
 		}
 	}
-	cfg, err := config.Load(config.LoadOptions{})
+	cfg, err := target.LoadConfig(config.LoadOptions{}, a.host)
 	if a.ConfigErr = err; err == nil {
 		for _, name := range cfg.ServerNames() {
 			p, err := cfg.Policy(name, "")

@@ -37,7 +37,7 @@ type Target struct {
 	Warnings []policy.Warning
 	Host     hostfs.Host
 
-	commandLine config.CommandLineOptions // for a command behind --
+	commandLine config.CommandLineOptions // for a command behind --, with its preset
 	invocation  []string                  // the command line of mcp-jail, for a command behind --
 	isTool      bool                      // for one tool, or for the tools without a table
 	pkg         *installedPackage         // nil if the command is no package launcher
@@ -72,7 +72,7 @@ func (t *Target) unreachableArguments() string {
 		return w
 	}
 	var tools []*policy.Profile
-	for _, name := range t.Config.DeclaredTools(t.Policy.Server) {
+	for _, name := range t.Config.ToolsWithTable(t.Policy.Server) {
 		if tool, err := t.Tool(name); err == nil {
 			tools = append(tools, tool.Profile)
 		}
@@ -133,8 +133,10 @@ func Load(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool stri
 			Command: server.Argv, Workspace: flags.Workspace, Read: flags.Read, Write: flags.Write, Execute: flags.Execute,
 			Net: flags.Net, Env: flags.Env, Limit: flags.Limit, Home: flags.Home, Name: flags.Name, Startup: flags.Startup, Waive: axes, Dir: host.Dir,
 		}
-		t.Policy, err = config.FromCommandLine(t.commandLine)
 		t.invocation = server.Line
+		if err = t.findPreset(flags.Preset); err == nil {
+			t.Policy, err = config.FromCommandLine(t.commandLine)
+		}
 	default:
 		if given := flags.FirstSet(); given != "" {
 			return nil, UsageErrorf("%s is for a command behind --; the policy of server %s is in its configuration", given, name)
@@ -150,7 +152,7 @@ func (t *Target) loadConfigured(common cmdline.ConfigFlags, flags cmdline.Policy
 		return nil, err
 	}
 	t.Host.Configs = AbsolutePaths(files)
-	cfg, err := config.Load(config.LoadOptions{Files: files, Workspace: flags.Workspace})
+	cfg, err := LoadConfig(config.LoadOptions{Files: files, Workspace: flags.Workspace}, t.Host)
 	if err != nil {
 		return nil, err
 	}
@@ -158,8 +160,8 @@ func (t *Target) loadConfigured(common cmdline.ConfigFlags, flags cmdline.Policy
 	return t.PolicyOf(tool)
 }
 
-// Configured returns the target of a configured server. It has no policy yet: see Target.PolicyOf
-// and Target.Resolve.
+// Configured returns the target of a server of a configuration that [LoadConfig] returned. It has
+// no policy yet: see Target.PolicyOf and Target.Resolve.
 func Configured(host hostfs.Host, cfg *config.Config, name string, axes []policy.Axis) *Target {
 	t := &Target{Host: host}
 	t.setConfig(cfg, name, "", axes)
@@ -178,7 +180,7 @@ func (t *Target) Resolve() (err error) {
 
 // setConfig makes t a target for the configured server name.
 func (t *Target) setConfig(cfg *config.Config, name, workspace string, axes []policy.Axis) {
-	t.Config, t.Warnings = cfg, append(t.Warnings, cfg.DroppedGrants(name)...)
+	t.Config, t.Warnings = cfg, append(t.Warnings, cfg.Warnings(name)...)
 	if s := cfg.Servers[name]; s != nil && workspace != "" {
 		s.Workspace = workspace // for all of its processes
 	}

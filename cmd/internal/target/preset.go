@@ -1,0 +1,166 @@
+package target
+
+import (
+	"errors"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/packages/launcher"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/presets"
+)
+
+// LoadConfig reads the configuration as [config.Load] does, and lays the presets that its
+// servers name below them. An unknown preset is one of [policy.Problems]. A preset is fitted to
+// the arguments of its server and to the variables of the host.
+func LoadConfig(o config.LoadOptions, host hostfs.Host) (*config.Config, error) {
+	cfg, err := config.Load(o)
+	if err != nil {
+		return nil, err
+	}
+	if err := LayPresets(cfg, host); err != nil {
+		return nil, err
+	}
+	return cfg, nil
+}
+
+// LayPresets lays the presets of all servers of a configuration below them. The processes of each
+// count for what another may trust, so none is left out.
+func LayPresets(cfg *config.Config, host hostfs.Host) error {
+	var problems policy.Problems
+	for _, name := range cfg.ServerNames() {
+		s := cfg.Servers[name]
+		if s.Preset == "" {
+			continue
+		}
+		f, err := FitPreset(s, cfg.DeclaredTools(name), host)
+		if err != nil {
+			problems = append(problems, s.PresetProblem(err))
+			continue
+		}
+		cfg.LayBelow(name, f.Server, f.Warnings...)
+	}
+	return problems.Err()
+}
+
+// A FittedPreset is the table of a preset, as it is laid below a server.
+type FittedPreset struct {
+	Server   *config.Server
+	Warnings []policy.Warning // about what the user has to decide
+}
+
+// FitPreset fits the preset that a server names to its command line and to the variables of a
+// host. Of a stateless server, the tools that only read have the preset's table, and those that
+// the user has declared. The error says that there is no such preset.
+func FitPreset(s *config.Server, declared []string, host hostfs.Host) (*FittedPreset, error) {
+	p, err := presets.Find(s.Preset)
+	if err != nil {
+		var unknown *presets.UnknownError
+		if errors.As(err, &unknown) && unknown.Near == "" {
+			return nil, errors.New(err.Error() + "; mcp-jail preset  lists them")
+		}
+		return nil, err
+	}
+	applied := p.For(entryOf(p, append([]string{s.Command}, s.Arguments...), host))
+	f := &FittedPreset{Server: applied.Server}
+	warn := func(text string) {
+		f.Warnings = append(f.Warnings, policy.Warning{Code: "preset", Message: "preset " + p.Name + ": " + text, Where: s.PresetWhere})
+	}
+	for _, open := range applied.Open {
+		warn(open.String())
+	}
+	if !s.IsStateful() {
+		if p.Stateful {
+			warn("its calls may depend on one another, which stateful = false takes away")
+		}
+		f.Server = forTools(f.Server, append(declared, p.ReadOnly...))
+	}
+	return f, nil
+}
+
+// forTools moves the access table of a preset to tools.
+func forTools(s *config.Server, tools []string) *config.Server {
+	if s.Access == nil {
+		return s
+	}
+	s.Tools = map[string]*config.Tool{}
+	for _, name := range tools {
+		s.Tools[name] = &config.Tool{Name: name, Access: s.Access, Where: s.Where}
+	}
+	s.Access = nil
+	return s
+}
+
+// findPreset completes the options of a command behind -- by the preset that --preset names.
+func (t *Target) findPreset(name string) error {
+	if name == "" || len(t.commandLine.Command) == 0 {
+		return nil
+	}
+	argv := t.commandLine.Command
+	f, err := FitPreset(&config.Server{Preset: name, Command: argv[0], Arguments: argv[1:]}, nil, t.Host)
+	if err != nil {
+		return UsageErrorf("--preset %s: %s", policy.Abbreviate(name), err)
+	}
+	t.commandLine.Preset, t.commandLine.Below = name, f.Server
+	t.Warnings = append(t.Warnings, f.Warnings...)
+	return nil
+}
+
+// entryOf returns what a preset has to know of a command line and a host. Variables that the
+// preset does not name, and those without a value, are left out.
+func entryOf(p *presets.Preset, argv []string, host hostfs.Host) presets.Entry {
+	words, set := serverWords(argv)
+	e := presets.Entry{Args: words, Env: map[string]string{}}
+	for _, v := range p.Variables {
+		value, _ := host.Getenv(v.Name)
+		for _, a := range set {
+			if a.Name == v.Name {
+				value = a.Value
+			}
+		}
+		if value != "" {
+			e.Env[v.Name] = value
+		}
+	}
+	return e
+}
+
+// wrappers start the program that follows among their arguments.
+var wrappers = []string{"env", "timeout", "nice", "ionice", "nohup", "setsid", "stdbuf", "sudo", "doas", "xvfb-run", "dbus-run-session"}
+
+// serverWords returns the words of a command line that the server itself gets, and the variables
+// that the line sets. The words are those behind the package of a launcher, behind the script of
+// an interpreter, or behind the program. Where this is not certain there are none: a preset makes
+// rules of them.
+func serverWords(argv []string) (words []string, set []launcher.Assignment) {
+	line, err := launcher.Parse(argv)
+	var container *launcher.ContainerError
+	switch {
+	case err == nil:
+		return line.Args, line.Env
+	case errors.As(err, &container), !errors.Is(err, launcher.ErrNotLauncher), len(argv) == 0:
+		return nil, nil
+	}
+	program := path.Base(argv[0])
+	lang := policy.InterpreterFamily(program)
+	switch {
+	case slices.Contains(wrappers, program):
+		return nil, nil
+	case lang == "" && !policy.IsShell(program):
+		return argv[1:], nil
+	}
+	script := policy.ScriptArgument(lang, argv[1:])
+	if script == "" && lang == "python" { // a module: python -m NAME
+		if i := slices.Index(argv, "-m"); i > 0 && i+1 < len(argv) {
+			script = argv[i+1]
+		}
+	}
+	i := slices.Index(argv[1:], script)
+	if script == "" || i < 0 || strings.HasPrefix(script, "-") {
+		return nil, nil
+	}
+	return argv[i+2:], nil
+}

@@ -1,0 +1,71 @@
+package config
+
+import (
+	"fmt"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// This package knows presets by name only. Its caller finds the preset of a table, and lays
+// it below the table before it asks for a policy.
+
+// LayBelow lays a table below the configured server name, as if a layer before all others had
+// it: values of the server's own table win, and its lists join those of below by the strategies
+// that were written for them. The server's name, its place and its preset stay. below is not
+// changed. A server that is not configured, or has a table below it already, stays as it is.
+//
+// Tools that only below has a table for are not among [Config.DeclaredTools]. ws are what
+// [Config.Warnings] says of the preset.
+func (c *Config) LayBelow(name string, below *Server, ws ...policy.Warning) {
+	own := c.Servers[name]
+	if own == nil || own.hasBelow {
+		return
+	}
+	s := &Server{Name: name}
+	s.overlay(below)
+	s.layers = nil
+	layers := own.layers
+	if layers == nil {
+		layers = []*Server{own} // it was decoded and not merged
+	}
+	for _, l := range layers {
+		s.overlay(l)
+	}
+	for tool, t := range s.Tools {
+		t.below = own.Tools[tool] == nil
+	}
+	s.Preset, s.PresetWhere, s.Where = own.Preset, own.PresetWhere, own.Where
+	s.Project, s.droppedGrants, s.hasBelow, s.warnings = own.Project, own.droppedGrants, true, ws
+	c.Servers[name] = s
+}
+
+// checkPresets returns an error if a server names a preset and nothing is laid below it. Its
+// policy would lack rules, and what other processes may write would be unknown.
+func (c *Config) checkPresets() error {
+	for _, name := range c.ServerNames() {
+		if s := c.Servers[name]; s.Preset != "" && !s.hasBelow {
+			return fmt.Errorf("%s: the preset %s of server %q was not applied: this is a mistake in mcp-jail", s.PresetWhere, s.Preset, name)
+		}
+	}
+	return nil
+}
+
+// Warnings returns what there is to say of the layers of a server: DroppedGrants, and what its
+// preset could not decide.
+func (c *Config) Warnings(server string) []policy.Warning {
+	ws := c.DroppedGrants(server)
+	if s := c.Servers[server]; s != nil {
+		ws = append(ws, s.warnings...)
+	}
+	return ws
+}
+
+// PresetProblem returns an error about the preset that a server names, with its place.
+func (s *Server) PresetProblem(err error) policy.Problem {
+	file, line := policy.SplitPosition(s.PresetWhere)
+	return policy.Problem{File: file, Line: line, Key: "servers." + policy.QuoteKey(s.Name) + ".preset", Message: err.Error()}
+}
+
+// Grants describes what a table grants beyond what every program gets, in words for people.
+// It does not contain arguments of the server or values.
+func (s *Server) Grants() []string { return s.describeGrants() }
