@@ -60,8 +60,26 @@ func (o CommandLineOptions) Declaration() []string {
 	if c := s.Command; strings.Contains(c, "/") && !path.IsAbs(c) && !strings.HasPrefix(c, "~/") {
 		s.Command = path.Join(o.Dir, c) // in a file it belongs to the workspace
 	}
+	if s.Access != nil || o.Below != nil && o.Below.Access.replacesDefault() {
+		s.movePrefixes()
+	}
 	c := Config{Servers: map[string]*Server{s.Name: s}}
 	return strings.Split(strings.TrimSpace(string(c.Encode())), "\n")
+}
+
+// movePrefixes moves variables that end with "*" to the access table, where alone a file may have
+// them.
+func (s *Server) movePrefixes() {
+	isPrefix := func(r policy.EnvRule) bool { return strings.HasSuffix(r.Name, "*") }
+	for _, r := range s.Variables {
+		if isPrefix(r) {
+			if s.Access == nil {
+				s.Access = &Access{}
+			}
+			s.Access.Env = append(s.Access.Env, r)
+		}
+	}
+	s.Variables = slices.DeleteFunc(s.Variables, isPrefix)
 }
 
 // server returns the server that the flags describe, without its preset's table.

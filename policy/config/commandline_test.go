@@ -14,6 +14,7 @@ func TestDeclare(t *testing.T) {
 	for _, o := range []CommandLineOptions{
 		{Command: []string{"node", "s.js", "--a b"}},
 		{Command: []string{"/usr/bin/node"}, Env: []string{"A"}, Home: "real", Name: "n", Limit: []string{"memory_mb=8192"}, Waive: []policy.Axis{policy.AxisIPC}},
+		{Command: []string{"node"}, Read: []string{"a"}, Env: []string{"A_*"}},
 		{Command: []string{"node"}, Read: []string{"a", "b"}, Write: []string{".", "b"}, Execute: []string{"./run", "b"}, Net: []string{"h.test:8443", "[::1]:80"}},
 	} {
 		o.Dir = "/home/u/proj"

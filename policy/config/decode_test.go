@@ -96,12 +96,12 @@ func TestDecodeEveryKey(t *testing.T) {
 	want := &policy.Policy{
 		Server: "github", Command: "npx", Arguments: []string{"-y", "@modelcontextprotocol/server-github"},
 		Workspace: ".", Description: "free text", Stateful: true, MaxConcurrentCalls: 8, Startup: time.Minute, Roots: "off", Advertise: true, Packages: policy.Packages{InstallScripts: true, PinTools: policy.PinEnforce},
-		Fs:      []policy.FsRule{{Path: ".", Read: true, Create: true, Update: true, Delete: true, Where: "mcp-jail.toml:20"}},
-		Net:     []policy.NetRule{{Host: "api.github.com", Scheme: "https", Methods: []string{"GET", "POST"}, Secrets: []policy.Secret{{Env: "GITHUB_TOKEN", Header: []string{"Authorization"}, Where: "mcp-jail.toml:29"}}, Allow: true, Where: "mcp-jail.toml:25"}},
-		Inbound: []policy.InboundRule{{Port: 3334, Where: "mcp-jail.toml:32"}},
-		Env:     []policy.EnvRule{{Name: "GH_*", Read: true, Where: "mcp-jail.toml:35"}, {Name: "GITHUB_PERSONAL_ACCESS_TOKEN", Read: true, Where: "mcp-jail.toml:8"}},
+		Fs:      []policy.FsRule{{Path: ".", Read: true, Create: true, Update: true, Delete: true, Where: "mcp-jail.toml:21"}},
+		Net:     []policy.NetRule{{Host: "api.github.com", Scheme: "https", Methods: []string{"GET", "POST"}, Secrets: []policy.Secret{{Env: "GITHUB_TOKEN", Header: []string{"Authorization"}, Where: "mcp-jail.toml:30"}}, Allow: true, Where: "mcp-jail.toml:26"}},
+		Inbound: []policy.InboundRule{{Port: 3334, Where: "mcp-jail.toml:33"}},
+		Env:     []policy.EnvRule{{Name: "GH_*", Read: true, Where: "mcp-jail.toml:36"}, {Name: "GITHUB_PERSONAL_ACCESS_TOKEN", Read: true, Where: "mcp-jail.toml:9"}},
 		Commands: []policy.CommandRule{{Name: "git", Args: [][]string{{"log", "**"}, {"status"}}, Envs: []string{"GIT_TRACE"},
-			Where: "mcp-jail.toml:42"}},
+			Where: "mcp-jail.toml:43"}},
 		Sensitive: []string{"~/.myapp/secrets", "**/.secret.*"}, Limits: limits, Waive: []policy.Axis{policy.AxisIPC, policy.AxisLimits}, Where: "mcp-jail.toml:3",
 	}
 	if len(p.Others) != 2 || p.Others[0].Server != "notes" || p.Others[0].Tool != "" || p.Others[1].Tool != "search" {

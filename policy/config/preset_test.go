@@ -1,0 +1,211 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// presetTable returns the table of a preset, which comes without a command.
+func presetTable(t *testing.T, body string) *Server {
+	t.Helper()
+	layer, ps := decodeLayer([]byte(body), "preset p")
+	if ps != nil {
+		t.Fatal(ps)
+	}
+	return layer.Servers["p"]
+}
+
+const apiPreset = `
+[servers.p]
+variables = ["KEY"]
+startup_timeout_secs = 90
+limits = { memory_mb = 9000, processes = 77 }
+[servers.p.access]
+net = [{ host = "api.test", allow = true, secret = { env = "TOKEN" } }]
+fs = [{ path = "cache", read = true }]
+`
+
+// TestLayBelow tests what a server has that names a preset: lists that join those of the
+// preset, and its own values.
+func TestLayBelow(t *testing.T) {
+	for _, c := range []struct {
+		name, preset, layers string // layers are separated by ---
+		want                 []string
+		byDefault            bool
+	}{
+		{"nothing else", apiPreset, "", []string{"cache", "api.test", "KEY"}, false},
+		{"rules join", apiPreset, "variables = [\"V\"]\n[servers.s.access]\nfs = [{ path = \".\", read = true }]\nnet = [{ host = \"b.test\", allow = true }]", []string{"cache", ".", "api.test", "b.test", "KEY", "V"}, false},
+		{"replace", apiPreset, "[servers.s.access]\nnet = { strategy = \"replace\", value = [{ host = \"b.test\", allow = true }] }", []string{"cache", "b.test", "KEY"}, false},
+		{"replace by nothing", apiPreset, "variables = { strategy = \"replace\", value = [] }\n[servers.s.access]\nnet = { strategy = \"replace\", value = [] }", []string{"cache"}, false},
+		{"prepend", apiPreset, "[servers.s.access]\nnet = { strategy = \"prepend\", value = [{ host = \"b.test\", allow = true }] }", []string{"cache", "b.test", "api.test", "KEY"}, false},
+		{"replace, and a later layer", apiPreset, "[servers.s.access]\nnet = { strategy = \"replace\", value = [] }\n---[servers.s.access]\nnet = [{ host = \"b.test\", allow = true }]", []string{"cache", "b.test", "KEY"}, false},
+		{"prepend by a later layer", apiPreset, "[servers.s.access]\nnet = [{ host = \"b.test\", allow = true }]\n---[servers.s.access]\nnet = { strategy = \"prepend\", value = [{ host = \"c.test\", allow = true }] }", []string{"cache", "c.test", "api.test", "b.test", "KEY"}, false},
+		{"sensitive paths alone", apiPreset, "[servers.s.access]\nsensitive_paths = [\"x\"]", []string{"cache", "api.test", "KEY"}, false},
+		{"no rules in the preset", "[servers.p]\nvariables = [\"KEY\"]", "", []string{".", "KEY"}, true},
+		{"no rules in the preset, one of the user", "[servers.p]\nvariables = [\"KEY\"]", "[servers.s.access]\nnet = [{ host = \"b.test\", allow = true }]", []string{"b.test", "KEY"}, false},
+	} {
+		merged := &Config{}
+		for i, text := range strings.Split(c.layers, "---") {
+			if i == 0 {
+				text = "[servers.s]\npreset = \"p\"\ncommand = \"x\"\n" + text
+			}
+			layer, ps := decodeLayer([]byte(text), "c.toml")
+			if ps != nil {
+				t.Fatal(c.name, ps)
+			}
+			merged.overlay(layer)
+		}
+		below := presetTable(t, c.preset)
+		merged.LayBelow("s", below)
+		merged.LayBelow("s", below) // changes nothing
+		p, err := merged.Policy("s", "")
+		if err != nil {
+			t.Fatal(c.name, err)
+		}
+		if got := granted(p); !slices.Equal(got, c.want) || p.Default != c.byDefault || p.Where != "c.toml:1" {
+			t.Errorf("%s: %q, default %t, of %s; want %q, %t", c.name, got, p.Default, p.Where, c.want, c.byDefault)
+		}
+		if !reflect.DeepEqual(forget(&Config{Servers: map[string]*Server{"p": below}}), forget(&Config{Servers: map[string]*Server{"p": presetTable(t, c.preset)}})) {
+			t.Errorf("%s: the preset was changed", c.name)
+		}
+	}
+}
+
+// TestLayBelowValues tests that values of the user's table win, also one that was decoded and
+// not merged.
+func TestLayBelowValues(t *testing.T) {
+	c, err := Decode([]byte("[servers.s]\npreset = \"p\"\ncommand = \"x\"\nstartup_timeout_secs = 5\nlimits = { processes = 9 }\n"), "c.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Policy("s", ""); err == nil || !strings.Contains(err.Error(), "c.toml:2: the preset p of server \"s\" was not applied") {
+		t.Errorf("without the preset: %v", err)
+	}
+	c.LayBelow("s", presetTable(t, apiPreset), policy.Warning{Code: "w"})
+	c.LayBelow("nowhere", &Server{})
+	p, err := c.Policy("s", "")
+	if err != nil || p.Startup.Seconds() != 5 || p.Limits.Processes != 9 || p.Limits.MemoryMB != 9000 || p.Command != "x" {
+		t.Errorf("%+v, %v", p, err)
+	}
+	if ws := c.Warnings("s"); len(ws) != 1 || ws[0].Code != "w" || c.Warnings("nowhere") != nil {
+		t.Errorf("%v", ws)
+	}
+	if s := string(c.Encode()); !strings.Contains(s, "preset = \"p\"\n") {
+		t.Error(s)
+	}
+	problem := c.Servers["s"].PresetProblem(errors.New("there is no preset"))
+	if got := problem.Error(); got != "c.toml:2: servers.s.preset: there is no preset" || problem.Key != "servers.s.preset" {
+		t.Errorf("%q, %s", got, problem.Key)
+	}
+}
+
+// TestLayBelowTools tests that a tool that only the preset has a table for is not declared.
+func TestLayBelowTools(t *testing.T) {
+	c, err := Decode([]byte("[servers.s]\npreset = \"p\"\ncommand = \"x\"\nstateful = false\n[servers.s.tools.write.access]\nfs = [{ path = \"out\", read = true }]\n"), "c.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.LayBelow("s", presetTable(t, "[servers.p.tools.read.access]\nnet = [{ host = \"a.test\", allow = true }]\n[servers.p.tools.write.access]\nnet = [{ host = \"a.test\", allow = true }]\n"))
+	if got := fmt.Sprint(c.DeclaredTools("s"), c.ToolsWithTable("s"), c.ToolsWithTable("nowhere")); got != "[write] [read write] []" {
+		t.Error(got)
+	}
+	for tool, want := range map[string][]string{"read": {"a.test"}, "write": {"out", "a.test"}, "other": {"."}, "": {"."}} {
+		if p, err := c.Policy("s", tool); err != nil || !slices.Equal(granted(p), want) {
+			t.Errorf("tool %q: %v, %v", tool, granted(p), err)
+		}
+	}
+}
+
+// TestProjectPreset tests that a preset is a grant: that of the user's own layer does not go to a
+// server that runs what a project says, and one of the project makes the server the project's.
+func TestProjectPreset(t *testing.T) {
+	const users = "[servers.s]\npreset = \"mine\"\ncommand = \"/usr/bin/mine\"\n[servers.s.access]\nnet = [{ host = \"user.test\", allow = true }, { host = \"never.test\" }]\n"
+	for project, want := range map[string][]string{
+		"[servers.s]\ncommand = \"./theirs\"":                             {"."},
+		"[servers.s]\npreset = \"p\"":                                     {"cache", "api.test", "KEY"},
+		"[servers.s.access]\nfs = [{ path = \"docs\", read = true }]":     {"cache", "docs", "api.test", "user.test", "KEY"},
+		"[servers.s]\npreset = \"p\"\n[servers.s.access]\ninbound = []\n": {"cache", "api.test", "KEY"},
+	} {
+		o, file := layersIn(t)
+		testkit.WriteFile(t, o.User, users)
+		if err := (TrustStore{o.Trust}).Trust(file, testkit.WriteFile(t, file, project)); err != nil {
+			t.Fatal(err)
+		}
+		c, err := Load(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.Servers["s"].Preset != "" {
+			c.LayBelow("s", presetTable(t, apiPreset))
+		}
+		p, err := c.Policy("s", "")
+		if err != nil || !slices.Equal(granted(p), want) || !slices.ContainsFunc(p.Net, func(r policy.NetRule) bool { return r.Host == "never.test" && !r.Allow }) {
+			t.Errorf("%s\n%q, %v, want %q and the refusal of never.test", project, granted(p), err, want)
+		}
+		joined := strings.Contains(project, "docs")
+		if text := fmt.Sprint(c.Warnings("s")); strings.Contains(text, ": preset mine, user.test; grant it") == joined {
+			t.Errorf("%s\n%s", project, text)
+		}
+	}
+}
+
+// TestLayerGrantsPreset tests that the words of a file's grants have those of its preset.
+func TestLayerGrantsPreset(t *testing.T) {
+	text := []byte("[servers.s]\npreset = \"p\"\ncommand = \"x\"\n[servers.plain]\ncommand = \"x\"\n")
+	for body, want := range map[string]string{
+		apiPreset:                            "by the preset p: variable KEY; by the preset p: cache (read); by the preset p: api.test (with the secret TOKEN); by the preset p: memory_mb = 9000",
+		"[servers.p]\nvariables = [\"KEY\"]": "by the preset p: variable KEY; the default policy: the workspace (read write)",
+	} {
+		asked := ""
+		all := LayerGrants(text, "f", func(server string) *Server { asked += server; return presetTable(t, body) })
+		if got := strings.Join(all[1].Gets, "; "); got != "preset p; "+want || asked != "s" {
+			t.Errorf("%s, asked for %s", got, asked)
+		}
+	}
+}
+
+func sorted(words []string) []string { return slices.Sorted(slices.Values(words)) }
+
+// TestCommandLinePreset tests that flags add to a preset, and that the declaration of the server
+// has the same policy as the flags.
+func TestCommandLinePreset(t *testing.T) {
+	for _, c := range []struct {
+		flags     CommandLineOptions
+		preset    string
+		want      []string
+		byDefault bool
+	}{
+		{CommandLineOptions{}, apiPreset, []string{"cache", "api.test", "KEY"}, false},
+		{CommandLineOptions{Read: []string{"a"}, Net: []string{"b.test:8443"}, Env: []string{"E_*"}}, apiPreset, []string{"cache", "a", "api.test", "b.test", "KEY", "E_*"}, false},
+		{CommandLineOptions{Env: []string{"E"}}, "[servers.p]\n", []string{".", "E"}, true},
+		{CommandLineOptions{Write: []string{"w"}}, "[servers.p]\n", []string{"w"}, false},
+	} {
+		o := c.flags
+		o.Command, o.Dir, o.Preset, o.Below = []string{"server", "--x"}, "/d", "p", presetTable(t, c.preset)
+		want, err := FromCommandLine(o)
+		if err != nil || !slices.Equal(granted(want), c.want) || want.Default != c.byDefault || !want.FromCommandLine {
+			t.Errorf("%+v, %v, want %q", want, err, c.want)
+			continue
+		}
+		text := strings.Join(o.Declaration(), "\n")
+		d, err := Decode([]byte(text), "c.toml")
+		if err != nil || !strings.Contains(text, "preset = \"p\"") || strings.Contains(text, "api.test") {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		d.LayBelow(want.Server, o.Below)
+		got, err := d.Policy(want.Server, "")
+		if err != nil || !slices.Equal(sorted(granted(got)), sorted(c.want)) || got.Default != c.byDefault || got.Limits != want.Limits || got.Startup != want.Startup {
+			t.Errorf("%v\n got %+v\nwant %+v\n%s", err, got, want, text)
+		}
+	}
+	if _, err := FromCommandLine(CommandLineOptions{Command: []string{"x"}, Preset: "p"}); err == nil || !strings.Contains(err.Error(), "was not applied") {
+		t.Errorf("without the table of the preset: %v", err)
+	}
+}
