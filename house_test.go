@@ -63,7 +63,7 @@ var mayImport = map[string][]string{
 	"cmd/internal/terminal": {"github.com/mattn/go-isatty"},
 	"cmd/internal/cmdline":  {module + "policy", module + "policy/config"},
 	"cmd/internal/records":  {module + "diagnostics", module + "policy/hostfs"},
-	"cmd/internal/target":   {module + "packages/installed", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/pin", module + "packages/store", "golang.org/x/sys/unix", module + "cmd/internal/cmdline", module + "cmd/internal/programs", module + "cmd/internal/records", module + "cmd/internal/terminal", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", module + "confine", module + "diagnostics", module + "lifecycle", module + "lifecycle/catalog"},
+	"cmd/internal/target":   {module + "presets", module + "packages/installed", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/pin", module + "packages/store", "golang.org/x/sys/unix", module + "cmd/internal/cmdline", module + "cmd/internal/programs", module + "cmd/internal/records", module + "cmd/internal/terminal", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", module + "confine", module + "diagnostics", module + "lifecycle", module + "lifecycle/catalog"},
 	"cmd/internal/kept":     {module + "cmd/internal/records", module + "cmd/internal/target", module + "packages/installed", module + "packages/launcher", module + "packages/lockfile", module + "packages/store", module + "policy/config", module + "policy/hostfs"},
 	"cmd/internal/handshake": { // mcp-jail-cli as a client
 		module + "cmd/internal/programs", module + "cmd/internal/target", module + "cmd/internal/terminal", module + "confine", module + "diagnostics", module + "lifecycle", module + "packages/pin",
@@ -75,6 +75,7 @@ var mayImport = map[string][]string{
 		module + "packages/install", module + "packages/installed", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/pin", module + "packages/store",
 		module + "cmd/internal/cmdline", module + "cmd/internal/handshake", module + "cmd/internal/kept", module + "cmd/internal/programs", module + "cmd/internal/records", module + "cmd/internal/target", module + "cmd/internal/terminal",
 		module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", module + "confine", module + "confine/egress", module + "confine/egress/tlsworker", module + "diagnostics", module + "lifecycle",
+		module + "presets", module + "presets/importer",
 		"github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/schollz/progressbar/v3",
 	},
 }

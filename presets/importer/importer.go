@@ -87,6 +87,8 @@ func read(root table, pick string) (*draft, error) {
 	}
 	server := root.table("server")
 	switch {
+	case pick != "" && !root.has("registry"):
+		return nil, refuse("the file describes one server; only a catalogue of several takes the name of one (%s)", oneLine(pick))
 	case server != nil && (root.has("manifest_version") || root.has("dxt_version") || server.has("mcp_config") || server.has("entry_point")):
 		return readBundle(root, server)
 	case root.has("packages") || root.has("remotes"):

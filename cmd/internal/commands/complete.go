@@ -13,6 +13,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/presets"
 )
 
 // completion returns the command that prints the script for a shell.
@@ -66,6 +67,8 @@ func proposals(f cmdline.Flag) cobra.CompletionFunc {
 		return words([]string{"private", "real"})
 	case "env":
 		return words(variableNames())
+	case "preset":
+		return words(presets.Names())
 	}
 	return words(f.Words)
 }
