@@ -1,0 +1,145 @@
+//go:build linux
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// githubTable is the table of the server of server-github, with further keys.
+func githubTable(keys string) string {
+	return fmt.Sprintf("[servers.github]\npreset = \"github-archived\"\ncommand = \"node\"\narguments = [%q]\n%s", server(github), keys)
+}
+
+// TestPresetGithub tests that a real server works with its preset alone, configured and behind
+// --, and that the host gets the token, which the server does not hold.
+func TestPresetGithub(t *testing.T) {
+	need(t, "npm")
+	t.Parallel()
+	w, net, token, _ := newGithub(t)
+	used := func(t *testing.T, _ *world, s *session) toolResult {
+		if n := countInJail(t, w, token); n != 0 {
+			t.Errorf("the token is in the memory of the jail, %d times", n)
+		}
+		return commits(s)
+	}
+	got := w.attempt(t, "github", githubTable(""), used)
+	if got.IsError || !strings.Contains(got.texts(), "a commit") {
+		t.Errorf("configured: %s", got.raw)
+	}
+	s := open(t, w.jail("--preset", "github-archived", "--", "node", server(github)), nil)
+	if got := used(t, w, s); got.IsError || !strings.Contains(got.texts(), "a commit") {
+		t.Errorf("behind --: %s", got.raw)
+	}
+	s.close()
+	line := "GET /repos/a/b/commits Bearer " + token + "\n"
+	if told := net.requests(t); told != line+line {
+		t.Errorf("the host was told %q", told)
+	}
+	// The user's own rule takes something away.
+	got = w.attempt(t, "github", githubTable("[[servers.github.access.net]]\nhost = \"api.github.com\"\nscheme = \"https\"\n"), used)
+	if why := w.why(t, "github"); !got.IsError || !strings.Contains(why.Cause, "api.github.com") {
+		t.Errorf("with a rule that refuses: %s\n%+v", got.raw, why)
+	}
+}
+
+// TestPresetStateless tests that in a process for each call the tools that only read have the
+// preset's hosts, and another one has them if the user has declared it.
+func TestPresetStateless(t *testing.T) {
+	need(t, "npm")
+	t.Parallel()
+	w, net, token, _ := newGithub(t)
+	table := githubTable("stateful = false\n")
+	issue := func(_ *testing.T, _ *world, s *session) toolResult {
+		return s.tool("create_issue", map[string]any{"owner": "a", "repo": "b", "title": "x"})
+	}
+	got := w.attempt(t, "github", table, func(t *testing.T, w *world, s *session) toolResult {
+		if got := commits(s); got.IsError || !strings.Contains(got.texts(), "a commit") {
+			t.Errorf("reading: %s", got.raw)
+		}
+		return issue(t, w, s)
+	})
+	if why := w.why(t, "github"); !got.IsError || why.Attribution != "certain" || !strings.Contains(why.Cause, "look up the name of a host") {
+		t.Errorf("%s\n%+v", got.raw, why)
+	}
+	before := net.requests(t)
+	w.attempt(t, "github", table+"[servers.github.tools.create_issue]\n", issue)
+	if told := strings.TrimPrefix(net.requests(t), before); told != "POST /repos/a/b/issues Bearer "+token+"\n" {
+		t.Errorf("declared: the host was told %q", told)
+	}
+}
+
+// connect is a program that connects to a host.
+var connect = []string{"node", "-e", `require("net").connect(443, "api.github.com", () => { console.log("reached"); process.exit(0) }).on("error", (e) => { console.error(String(e)); process.exit(1) })`}
+
+// TestPresetAdvice tests that a host that the preset does not have is refused, and that the advice
+// works as it is printed: the command line behind --, and the lines for a configuration.
+func TestPresetAdvice(t *testing.T) {
+	need(t, "node")
+	t.Parallel()
+	w, _, _, _ := newGithub(t)
+	exec := w.fixture(t, "exec.mjs")
+	refused := func(s *session) {
+		t.Helper()
+		if out, ok := s.run(connect...); ok || !strings.Contains(out, `host "api.github.com"`) && !strings.Contains(out, `resolve "api.github.com"`) {
+			t.Errorf("not refused: %s", out)
+		}
+		s.close()
+	}
+	reached := func(s *session) {
+		t.Helper()
+		if out, ok := s.run(connect...); !ok || !strings.Contains(out, "reached") {
+			t.Errorf("%q: %s", s.cmd.Args, out)
+		}
+		s.close()
+	}
+	refused(open(t, w.jail("--preset", "figma", "--name", "line", "--", "node", exec), nil))
+	var record struct{ Diagnoses []struct{ Line []string } }
+	must(t, json.Unmarshal([]byte(w.output(t, "why", "--format", "json", "line")), &record))
+	line := record.Diagnoses[0].Line
+	if !strings.Contains(strings.Join(line, " "), "--preset figma --name line --net api.github.com -- ") {
+		t.Errorf("the line is %q", line)
+	}
+	reached(open(t, w.mcpJail(line[1:]...), nil))
+
+	config := filepath.Join(w.base, "c.toml")
+	text := fmt.Sprintf("[servers.table]\npreset = \"figma\"\ncommand = \"node\"\narguments = [%q]\n", exec)
+	must(t, os.WriteFile(config, []byte(text), 0o644))
+	refused(open(t, w.jail("--config", config, "table"), nil))
+	grant := lastGrant(t, w, "table")
+	must(t, os.WriteFile(config, []byte(text+grant), 0o644))
+	reached(open(t, w.jail("--config", config, "table"), nil))
+	if plan := w.output(t, "plan", "--config", config, "table"); !strings.Contains(plan, "allow api.figma.com https GET") || !strings.Contains(plan, "allow api.github.com") || strings.Contains(plan, "read write  "+w.work) {
+		t.Errorf("with\n%s\n%s", grant, plan)
+	}
+}
+
+// TestPresetArguments tests that the directories among a server's arguments are granted, also
+// those of a script, and no others.
+func TestPresetArguments(t *testing.T) {
+	need(t, "npm")
+	t.Parallel()
+	w := newWorld(t)
+	w.plant(t, w.base, map[string]string{"docs/a.txt": "in the docs", "other/b.txt": "elsewhere"})
+	docs, other := filepath.Join(w.base, "docs"), filepath.Join(w.base, "other", "b.txt")
+	s := open(t, w.jail("--preset", "filesystem", "--name", "files", "--", "node", server(oldFilesystem), docs), nil)
+	if got := s.tool("read_file", map[string]any{"path": filepath.Join(docs, "a.txt")}); got.IsError || !strings.Contains(got.texts(), "in the docs") {
+		t.Errorf("%s", got.raw)
+	}
+	if got := s.tool("write_file", map[string]any{"path": filepath.Join(docs, "c.txt"), "content": "x"}); got.IsError {
+		t.Errorf("%s", got.raw)
+	}
+	if got := s.tool("read_file", map[string]any{"path": other}); !got.IsError {
+		t.Errorf("another directory: %s", got.raw)
+	}
+	s.close()
+	plan := w.output(t, "plan", "--preset", "filesystem", "--read", other, "--", "node", server(oldFilesystem), docs)
+	if !strings.Contains(plan, "preset filesystem: an argument") || !strings.Contains(plan, "--read "+other) || strings.Contains(plan, "write  "+server(oldFilesystem)) {
+		t.Error(plan)
+	}
+}
