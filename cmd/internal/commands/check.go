@@ -61,6 +61,7 @@ type serverReport struct {
 	Server   string         `json:"server"`
 	OK       bool           `json:"ok"`
 	Policy   string         `json:"policy,omitempty"`
+	Preset   string         `json:"preset,omitempty"`
 	Errors   []string       `json:"errors,omitempty"`
 	Gaps     []confine.Gap  `json:"gaps,omitempty"`
 	Warnings []string       `json:"warnings,omitempty"`
@@ -218,6 +219,9 @@ func (k *checkCmd) checkServer(c terminal.Console, name string, t *target.Target
 		return fail(target.ExitUsage, err)
 	}
 	r.Policy, r.Remarks, r.stateless = describePolicy(t.Policy), remarkTexts(t.Policy), !t.Policy.Stateful
+	if r.Preset = t.Preset(); r.Preset != "" {
+		r.Remarks = append([]string{"the preset " + r.Preset + " is below its own table: mcp-jail preset " + r.Preset}, r.Remarks...)
+	}
 	if err = t.Resolve(); t.InstallsAfter(err) && err != nil {
 		r.Remarks = append([]string{t.PackageText() + ". The rest can be checked then"}, r.Remarks...)
 		r.OK = true

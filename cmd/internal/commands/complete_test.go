@@ -67,6 +67,11 @@ func TestComplete(t *testing.T) {
 		{"completion ", "bash zsh fish", "powershell"},
 		{"plan --config c.toml notes --tool ", "search", ""},
 		{"plan --config c.toml github --tool ", ":4", "search"},
+		{"run --preset git", "github gitlab git", ""},
+		{"preset ", "github time", "c.toml"},
+		{"preset github ", ":4", "time"},
+		{"import ", ":0", "github"},
+		{"import --server ", ":4", ""},
 		{"help ", "run why", ""},
 		{"help run ", ":4", "run"},
 		{"version ", ":4", "c.toml"}, // 4 is no file, 0 is any

@@ -82,13 +82,14 @@ func (p *planCmd) Run(c terminal.Console, server cmdline.Server) error {
 func planJSON(t *target.Target, plan *confine.Plan, tools []toolReport) []byte {
 	out := struct {
 		Profile        *policy.Profile       `json:"profile"`
+		Preset         string                `json:"preset,omitempty"`
 		Enforced       []confine.Enforcement `json:"enforced"`
 		Gaps           []confine.Gap         `json:"gaps"`
 		Notes          []string              `json:"notes"`
 		Warnings       []string              `json:"warnings"`
 		HostNamespaces *confine.Feature      `json:"without_namespaces,omitempty"` // why user namespaces are refused
 		Tools          []toolReport          `json:"tools,omitempty"`
-	}{t.Profile, nonNil(plan.Enforced), nonNil(plan.Gaps), nonNil(plan.Notes), t.WarningTexts(), nil, tools}
+	}{t.Profile, t.Preset(), nonNil(plan.Enforced), nonNil(plan.Gaps), nonNil(plan.Notes), t.WarningTexts(), nil, tools}
 	if plan.HostNamespaces.Answer == confine.No {
 		out.HostNamespaces = &plan.HostNamespaces
 	}

@@ -72,6 +72,9 @@ func (x *planPage) server() {
 	if text := x.target.PackageText(); text != "" {
 		row("package", text)
 	}
+	if name := x.target.Preset(); name != "" {
+		row("preset", name)
+	}
 	row("program", p.Program)
 	row("arguments", fmt.Sprintf("%q", p.Argv))
 	row("workspace", cmp.Or(p.Workspace, "none"))

@@ -70,6 +70,9 @@ func FitPreset(s *config.Server, declared []string, host hostfs.Host) (*FittedPr
 		f.Warnings = append(f.Warnings, policy.Warning{Code: "preset", Message: "preset " + p.Name + ": " + text, Where: s.PresetWhere})
 	}
 	for _, open := range applied.Open {
+		if open.Name == "rest" {
+			open.Name = "an argument"
+		}
 		warn(open.String())
 	}
 	if !s.IsStateful() {
@@ -107,6 +110,17 @@ func (t *Target) findPreset(name string) error {
 	t.commandLine.Preset, t.commandLine.Below = name, f.Server
 	t.Warnings = append(t.Warnings, f.Warnings...)
 	return nil
+}
+
+// Preset returns the name of the preset that is below the server of a target, or "".
+func (t *Target) Preset() string {
+	if t.Config == nil {
+		return t.commandLine.Preset
+	}
+	if s := t.Config.Servers[t.Policy.Server]; s != nil {
+		return s.Preset
+	}
+	return ""
 }
 
 // entryOf returns what a preset has to know of a command line and a host. Variables that the
