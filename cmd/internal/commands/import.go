@@ -68,6 +68,9 @@ func (i *importCmd) Run(c terminal.Console) error {
 	starter, err := importer.Import(data, i.server)
 	var format *importer.FormatError
 	if errors.As(err, &format) {
+		if strings.HasPrefix(format.Message, "the catalogue has") {
+			format.Message += ": --server NAME"
+		}
 		return target.ConfigErrorf("%s: %s", name, terminal.Printable(format.Message))
 	}
 	if err != nil {

@@ -70,7 +70,7 @@ func reportTool(t *target.Target, name string, server *serverReport) (r toolRepo
 // reports the tools that the configuration names.
 func reportTools(t *target.Target, r *serverReport) (status int) {
 	if r.Probed == "" {
-		for _, name := range t.Config.ToolsWithTable(r.Server) {
+		for _, name := range t.Config.DeclaredTools(r.Server) {
 			r.Tools = append(r.Tools, toolReport{Name: name})
 		}
 	} else {
@@ -179,15 +179,23 @@ func undeclaredToolWarning(t *target.Target, tool string) policy.Warning {
 	return policy.Warning{Code: "undeclared-tool", Message: msg, Where: t.Policy.Where}
 }
 
-// declaredTools reports the tools of a stateless server that have a table, and
+// declaredTools reports the tools of a stateless server that have a table. Of those that only a
+// preset has a table for, which is the same for all, the first has the remarks. It also
 // returns the exit status for their errors.
 func declaredTools(t *target.Target) (tools []toolReport, status int) {
 	if t.Policy.Stateful || t.Policy.Tool != "" {
 		return nil, target.ExitOK
 	}
 	server := serverReport{Server: t.Policy.Server, Warnings: t.WarningTexts()}
+	declared, byPreset := t.Config.DeclaredTools(t.Policy.Server), false
 	for _, name := range t.Config.ToolsWithTable(t.Policy.Server) {
 		r, failed := reportTool(t, name, &server)
+		if !slices.Contains(declared, name) {
+			if byPreset { // as the one before
+				r.Errors, r.Gaps, r.Warnings, r.Remarks = nil, nil, nil, nil
+			}
+			byPreset = true
+		}
 		tools, status = append(tools, r), max(status, failed)
 	}
 	return tools, status
