@@ -11,8 +11,9 @@ import (
 const pageHead = `# Presets
 
 What servers that people really use need, built in: hosts, variables, secrets, paths. A preset
-grants nothing by its name. It counts once it is written down, in ` + "`[servers.NAME]`" + ` or by
-` + "`wrap`" + `, and your own keys come on top of it.
+grants nothing by its name. It counts once it is written down, as ` + "`preset = \"NAME\"`" + ` in
+` + "`[servers.X]`" + ` or as ` + "`--preset NAME`" + `, and your own keys come on top of it:
+[reference.md](reference.md#presets). ` + "`mcp-jail preset NAME`" + ` prints one.
 
 - **for** is the package, image (without its tag) or program that the preset is for. A container
   is not confined by mcp-jail: take the package.

@@ -81,6 +81,10 @@ func (d *draft) preset() {
 	for _, pkg := range d.packages {
 		if p, ok := presets.ForPackage(pkg.Ecosystem, pkg.Name); ok {
 			d.note("A preset knows this package, with its hosts and how its secrets are sent: mcp-jail preset %s", p.Name)
+			if pkg.Ecosystem == presets.Image {
+				return // the command is docker, whose container no rule confines
+			}
+			d.note("To use it, write  preset = %s  into the table, and remove the access table.", policy.QuoteTOML(p.Name))
 			return
 		}
 	}
