@@ -65,7 +65,3 @@ func (s *Server) PresetProblem(err error) policy.Problem {
 	file, line := policy.SplitPosition(s.PresetWhere)
 	return policy.Problem{File: file, Line: line, Key: "servers." + policy.QuoteKey(s.Name) + ".preset", Message: err.Error()}
 }
-
-// Grants describes what a table grants beyond what every program gets, in words for people.
-// It does not contain arguments of the server or values.
-func (s *Server) Grants() []string { return s.describeGrants() }

@@ -52,7 +52,19 @@ func fit(t *testing.T, s *config.Server, declared []string, env ...string) strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	return strings.Join(f.Server.Grants(), "; ") + " " + strings.Join(WarningTexts(f.Warnings), "; ")
+	var words []string
+	for _, r := range f.Server.Variables {
+		words = append(words, "variable "+r.Name)
+	}
+	if a := f.Server.Access; a != nil {
+		for _, r := range a.Fs {
+			words = append(words, fmt.Sprintf("%s (%s)", r.Path, r.Rights()))
+		}
+		for _, r := range a.Net {
+			words = append(words, r.Host+fmt.Sprint(r.SecretNames()))
+		}
+	}
+	return strings.Join(words, "; ") + " " + strings.Join(WarningTexts(f.Warnings), "; ")
 }
 
 // TestFitPreset tests that a preset knows the arguments of the line and those variables of the
@@ -60,12 +72,12 @@ func fit(t *testing.T, s *config.Server, declared []string, env ...string) strin
 func TestFitPreset(t *testing.T) {
 	const token = "GITHUB_PERSONAL_ACCESS_TOKEN=ghp_secret"
 	github := &config.Server{Preset: "github", Command: "github-mcp-server", Arguments: []string{"stdio"}, PresetWhere: "c.toml:3"}
-	usual := "api.github.com (with the secret GITHUB_PERSONAL_ACCESS_TOKEN); uploads.github.com (with the secret GITHUB_PERSONAL_ACCESS_TOKEN); raw.githubusercontent.com (with the secret GITHUB_PERSONAL_ACCESS_TOKEN) "
+	const usual = "api.github.com[GITHUB_PERSONAL_ACCESS_TOKEN]; uploads.github.com[GITHUB_PERSONAL_ACCESS_TOKEN]; raw.githubusercontent.com[GITHUB_PERSONAL_ACCESS_TOKEN] "
 	if got := fit(t, github, nil, token, "OTHER=https://x.test", "GITHUB_HOST="); got != usual {
 		t.Errorf("%s", got)
 	}
 	got := fit(t, github, nil, token, "GITHUB_HOST=https://ghe.test")
-	if !strings.HasPrefix(got, "variable GITHUB_HOST; ghe.test (with the secret") || strings.Contains(got, "github.com") || strings.Contains(got, "ghp_") {
+	if !strings.HasPrefix(got, "variable GITHUB_HOST; ghe.test[GITHUB_PERSONAL") || strings.Contains(got, "github.com") || strings.Contains(got, "ghp_") {
 		t.Errorf("a host of a variable: %s", got)
 	}
 	if got := fit(t, github, nil, "GITHUB_HOST=ftp://x"); !strings.Contains(got, "c.toml:3: preset github: GITHUB_HOST: its URL begins with ftp://") {
