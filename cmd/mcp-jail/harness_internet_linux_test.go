@@ -24,7 +24,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// This file has an imitation of the Internet with one host, api.github.com. It is a network
+// This file has an imitation of the Internet with one host, which has two names. It is a network
 // namespace around mcp-jail with a resolver and a web server. Their addresses belong to the
 // namespace only by a route, so mcp-jail does not take them for addresses of its own host.
 
@@ -32,8 +32,9 @@ const (
 	internetName = "mcp-jail-internet"      // argv[0] of internetMain
 	hostName     = "mcp-jail-internet-host" // argv[0] of internetHostMain, which ends with its input
 	tlsName      = tlsworker.Name           // the test binary copied under this name is mcp-jail-tls
-	internetHost = "api.github.com"         // the only name
-	internetAddr = "198.51.100.10"          // its address
+	internetHost = "api.github.com"         // the name that most tests use
+	readOnlyHost = "api.figma.com"          // of which the preset figma only reads
+	internetAddr = "198.51.100.10"          // the address of both
 )
 
 // extraPrograms are the programs besides mcp-jail that the test binary is, by argv[0].
@@ -62,7 +63,7 @@ func newInternet(t *testing.T, w *world, token string) *internet {
 	need(t, "ip")
 	n := &internet{filepath.Join(w.base, "internet")}
 	must(t, os.Mkdir(n.dir, 0o755))
-	must(t, egresstest.Certify(n.dir, internetHost))
+	must(t, egresstest.Certify(n.dir, internetHost, readOnlyHost))
 	must(t, os.WriteFile(filepath.Join(n.dir, "token"), []byte(token), 0o600))
 	must(t, os.WriteFile(filepath.Join(n.dir, "told"), nil, 0o600))
 	must(t, os.WriteFile(filepath.Join(n.dir, "resolv.conf"), []byte("nameserver "+egresstest.Resolver+"\n"), 0o644))
@@ -127,7 +128,7 @@ func makeInternet(dir string) error {
 func internetHostMain() { egresstest.Run(func() error { return serveInternet(os.Args[1]) }) }
 
 func serveInternet(dir string) error {
-	names := map[string][]string{internetHost: {internetAddr}}
+	names := map[string][]string{internetHost: {internetAddr}, readOnlyHost: {internetAddr}}
 	if err := egresstest.ServeNames(func(name string) []string { return names[name] }); err != nil {
 		return err
 	}

@@ -119,6 +119,51 @@ func TestPresetAdvice(t *testing.T) {
 	}
 }
 
+// TestPresetDeclaration tests the advice for a server behind -- where no flag grants what is missing:
+// a request of another method than the preset's. The server as it is declared, with the line to
+// add, keeps the preset and its secret.
+func TestPresetDeclaration(t *testing.T) {
+	need(t, "node")
+	t.Parallel()
+	w, net, token, _ := newGithub(t)
+	w.env = append(w.env, "FIGMA_OAUTH_TOKEN="+token)
+	ask := func(s *session, method string) (string, bool) {
+		return s.run("node", "-e", `fetch("https://api.figma.com/v1/me", { method: "`+method+`", headers: { Authorization: "Bearer " + process.env.FIGMA_OAUTH_TOKEN } })
+			.then((r) => { console.log("status", r.status); process.exit(r.ok ? 0 : 1) }, (e) => { console.error(String(e.cause ?? e)); process.exit(1) })`)
+	}
+	s := open(t, w.jail("--preset", "figma", "--name", "posts", "--", "node", w.fixture(t, "exec.mjs")), nil)
+	if out, ok := ask(s, "GET"); !ok || !strings.Contains(out, "status 200") {
+		t.Errorf("GET: %s", out)
+	}
+	if out, ok := ask(s, "POST"); ok {
+		t.Errorf("POST is not refused: %s", out)
+	}
+	s.close()
+	var record struct {
+		Diagnoses []struct{ Line, Declare, Grant []string }
+	}
+	must(t, json.Unmarshal([]byte(w.output(t, "why", "--format", "json", "posts")), &record))
+	d := record.Diagnoses[len(record.Diagnoses)-1]
+	declared := strings.Join(append(d.Declare, d.Grant...), "\n") + "\n"
+	if !strings.Contains(declared, "preset = \"figma\"") || !strings.Contains(declared, `methods = ["POST"]`) || strings.Contains(declared, "GET") {
+		t.Fatalf("declared as\n%s", declared)
+	}
+	config := filepath.Join(w.home, ".config", "mcp-jail", "config.toml")
+	must(t, os.MkdirAll(filepath.Dir(config), 0o755))
+	must(t, os.WriteFile(config, []byte(declared), 0o644))
+	before := net.requests(t)
+	s = open(t, w.mcpJail(d.Line[1:]...), nil)
+	for _, method := range []string{"POST", "GET"} {
+		if out, ok := ask(s, method); !ok || !strings.Contains(out, "status 200") {
+			t.Errorf("%s with\n%s\n%s", method, declared, out)
+		}
+	}
+	s.close()
+	if told := strings.TrimPrefix(net.requests(t), before); told != "POST /v1/me Bearer "+token+"\nGET /v1/me Bearer "+token+"\n" {
+		t.Errorf("the host was told %q", told)
+	}
+}
+
 // TestPresetArguments tests that the directories among a server's arguments are granted, also
 // those of a script, and no others.
 func TestPresetArguments(t *testing.T) {

@@ -23,7 +23,6 @@ func (c *Config) LayBelow(name string, below *Server, ws ...policy.Warning) {
 	}
 	s := &Server{Name: name}
 	s.overlay(below)
-	s.layers = nil
 	layers := own.layers
 	if layers == nil {
 		layers = []*Server{own} // it was decoded and not merged

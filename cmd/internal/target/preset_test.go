@@ -80,6 +80,10 @@ func TestFitPreset(t *testing.T) {
 	if !strings.HasPrefix(got, "variable GITHUB_HOST; ghe.test[GITHUB_PERSONAL") || strings.Contains(got, "github.com") || strings.Contains(got, "ghp_") {
 		t.Errorf("a host of a variable: %s", got)
 	}
+	line := &config.Server{Preset: "github", Command: "env", Arguments: []string{"GITHUB_HOST=https://line.test", "npx", "-y", "pkg"}}
+	if got := fit(t, line, nil, "GITHUB_HOST=https://ghe.test"); !strings.Contains(got, "line.test") || strings.Contains(got, "ghe.test") {
+		t.Errorf("a host of the line: %s", got)
+	}
 	if got := fit(t, github, nil, "GITHUB_HOST=ftp://x"); !strings.Contains(got, "c.toml:3: preset github: GITHUB_HOST: its URL begins with ftp://") {
 		t.Errorf("a host that cannot be read: %s", got)
 	}
