@@ -5,6 +5,7 @@
 //   - [Target.Session] makes a session of package lifecycle of it. start_retry.go resolves the
 //     profile again if the host changed during a start.
 //   - [Target.Tool] is the target of one tool of a stateless server.
+//   - preset.go lays the presets that servers name below them: [LoadConfig].
 //   - [Refuse] and [Misuse] answer the client if there is no session.
 //   - status.go has the exit statuses, and the errors that lead to them.
 //
