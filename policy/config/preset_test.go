@@ -173,6 +173,14 @@ func TestLayerGrantsPreset(t *testing.T) {
 
 func sorted(words []string) []string { return slices.Sorted(slices.Values(words)) }
 
+// TestLayerGrantsWithoutPresets tests that presets whose tables are not known are named.
+func TestLayerGrantsWithoutPresets(t *testing.T) {
+	all := LayerGrants([]byte("[servers.s]\npreset = \"p\"\ncommand = \"x\"\n"), "f", nil)
+	if got := strings.Join(all[0].Gets, "; "); got != "preset p; the default policy: the workspace (read write)" {
+		t.Error(got)
+	}
+}
+
 // TestCommandLinePreset tests that flags add to a preset, and that the declaration of the server
 // has the same policy as the flags.
 func TestCommandLinePreset(t *testing.T) {

@@ -241,7 +241,7 @@ type LayerGrant struct {
 
 // LayerGrants lists what the content of one file grants by itself, without other layers. below
 // returns the table that the preset of a server would lay below it, or nil; it is called for
-// the servers that name a preset in this file.
+// the servers that name a preset in this file. Without it, presets are named only.
 func LayerGrants(data []byte, file string, below func(server string) *Server) (all []LayerGrant) {
 	layer, _ := decodeLayer(data, file)
 	for _, name := range slices.Sorted(maps.Keys(layer.Servers)) {
@@ -251,7 +251,7 @@ func LayerGrants(data []byte, file string, below func(server string) *Server) (a
 			g.Starts, g.Arguments = append([]string{s.Command}, s.Arguments...), nil
 		}
 		preset := &Server{}
-		if s.Preset != "" {
+		if s.Preset != "" && below != nil {
 			if b := below(name); b != nil {
 				preset = b
 			}

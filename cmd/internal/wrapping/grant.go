@@ -186,7 +186,7 @@ func (g *Grant) addPaths(server *config.Server, found []foundPath) {
 func (g *Grant) describe(server *config.Server) {
 	server.Name = "server"
 	c := config.Config{Servers: map[string]*config.Server{server.Name: server}}
-	for _, l := range config.LayerGrants(c.Encode(), "") {
+	for _, l := range config.LayerGrants(c.Encode(), "", nil) {
 		for _, text := range l.Gets {
 			g.Gets = append(g.Gets, strings.Replace(text, "the default policy: the workspace", "the directory that it is started in", 1))
 		}
