@@ -27,6 +27,7 @@ type installCmd struct {
 	cmdline.ConfigFlags
 	servers     []string
 	given       cmdline.Server // a launcher's line behind --
+	name        string         // of the server in given; "" for the usual one
 	scripts     bool
 	update      bool
 	repair      bool

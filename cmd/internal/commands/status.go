@@ -154,12 +154,15 @@ func entryStatus(e wrapping.Entry, all *kept.All) serverStatus {
 		return out
 	}
 	out.Wrapped, out.Policy, out.Kept, out.Command = true, policyText(w), w.Name, w.Argv
+	if e := all.PinOf(w.Argv); e != nil {
+		out.Pinned = e.Version
+	}
 	at := slices.IndexFunc(all.Servers, func(s *kept.Server) bool { return s.Name == w.Name })
 	if at < 0 {
 		return out
 	}
 	s := all.Servers[at]
-	if text := pinnedText(s); text != "-" {
+	if text := pinnedText(s); text != "-" && out.Pinned == "" {
 		out.Pinned = text
 	}
 	if !s.Used.IsZero() && len(s.About.Command) > 0 {

@@ -244,37 +244,44 @@ func (w *wrapCmd) offerInstall(c terminal.Console, changes []*wrapping.Change) e
 	case w.yes || !terminal.IsTerminal(c.In) || !terminal.IsTerminal(c.Out):
 		c.Printf("The first start of each server fetches its package. Ahead of time: mcp-jail wrap --install\n")
 		return nil
-	case !askYes(c, fmt.Sprintf("Fetch and pin %s now, so that the first start is quick?", plural(len(lines), "package"))):
+	case !askYes(c, fmt.Sprintf("Fetch and pin the packages of %s now, so that the first start is quick?", plural(len(lines), "server"))):
 		return nil
 	}
 	var failed []error
 	for _, line := range lines {
-		i := &installCmd{given: cmdline.Server{Given: true, Argv: line}, yes: w.yes}
+		i := &installCmd{given: cmdline.Server{Given: true, Argv: line.argv}, name: line.name, yes: w.yes}
 		if err := i.Run(c); err != nil {
-			failed = append(failed, fmt.Errorf("%s: %w", cmdline.ShellWords(line), err))
+			failed = append(failed, fmt.Errorf("%s: %w", cmdline.ShellWords(line.argv), err))
 		}
 	}
 	return errors.Join(failed...)
 }
 
+// launcherLine is the line of a launcher, and the name under which mcp-jail keeps the server.
+type launcherLine struct {
+	name string
+	argv []string
+}
+
 // launcherLines returns the lines of launchers among the servers that changed, and with wrapped
-// also among those that are wrapped already, one for each package.
-func launcherLines(changes []*wrapping.Change, wrapped bool) (lines [][]string) {
+// also among those that are wrapped already, one for each name and package.
+func launcherLines(changes []*wrapping.Change, wrapped bool) (lines []launcherLine) {
 	seen := map[string]bool{}
 	for _, ch := range changes {
 		for _, s := range ch.Servers {
-			argv := s.Argv()
+			name, argv := s.Name, s.Argv()
 			if w, ok := clients.ParseWrapped(argv); ok && wrapped {
-				argv = w.Argv
+				name, argv = w.Name, w.Argv
 			} else if s.Left != "" {
 				continue
 			}
 			line, err := launcher.Parse(argv)
-			if err != nil || seen[line.Wanted("")] {
+			key := name + " " + line.Wanted("")
+			if err != nil || seen[key] {
 				continue
 			}
-			seen[line.Wanted("")] = true
-			lines = append(lines, argv)
+			seen[key] = true
+			lines = append(lines, launcherLine{name, argv})
 		}
 	}
 	return lines

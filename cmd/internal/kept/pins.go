@@ -117,6 +117,12 @@ func (a *All) Line(s *Server, e *lockfile.Entry) []string {
 	return lineOf(e, a.host.Dir)
 }
 
+// PinOf returns the pin of a launcher's line, or nil. The server may have had no session.
+func (a *All) PinOf(argv []string) *lockfile.Entry {
+	key, _ := keyOf(argv, a.host.Dir)
+	return a.lock.Find(key)
+}
+
 // joinTrees finds the trees that pins name.
 func (a *All) joinTrees() {
 	packages := target.PackageStore(a.host)
