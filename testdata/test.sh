@@ -38,15 +38,16 @@ fi
 
 say "real servers and clients from npm"
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/mcp-jail-tests
-# packages DIR KIND installs the packages of DIR's lock file, if they are not there yet,
-# and prints the directory that they are in.
+# packages DIR KIND [OPTION...] installs the packages of DIR's lock file, if they are not there
+# yet, and prints the directory that they are in.
 packages() {
 	local dir=$1 into
 	into=$cache/$2-$(sha256sum "$dir/package-lock.json" | cut -c1-16)
+	shift 2
 	if [ ! -e "$into/.complete" ]; then
 		rm -rf "$into" && mkdir -p "$into" &&
 			cp "$dir/package.json" "$dir/package-lock.json" "$dir/.npmrc" "$into" &&
-			(cd "$into" && npm ci --loglevel=error) >&2 &&
+			(cd "$into" && npm ci --loglevel=error "$@") >&2 &&
 			touch "$into/.complete" || return 1
 	fi
 	echo "$into"
@@ -55,6 +56,12 @@ servers=$(packages testdata/npm npm)
 export MCPJAIL_SERVERS=$servers
 MCPJAIL_CONFORMANCE=$(packages conformance/npm conformance)
 export MCPJAIL_CONFORMANCE
+if [ -n "${MCPJAIL_ALL:-}" ]; then
+	MCPJAIL_CLIENTS=$(packages testdata/clients clients)
+else # 100 MB, and not 1.6 GB
+	MCPJAIL_CLIENTS=$(packages testdata/clients clients-short --omit=dev --omit=optional)
+fi
+export MCPJAIL_CLIENTS
 
 work=$(mktemp -d /var/tmp/mcp-jail-test.XXXXXX)
 chmod 755 "$work"
@@ -173,7 +180,7 @@ run_as_user() {
 	[ ! -e "$log.worlds" ] || others=("$log.worlds")
 	compile "$1" >"$log" 2>&1 && (cd "$work/src/$1" && exec setpriv --reuid "$user" --regid "$(id -g "$user")" --init-groups --bounding-set=-all \
 		"${defaults[@]}" env -i PATH="$PATH" HOME="$work/home" USER="$user" LANG=C.UTF-8 MCPJAIL_ALL=1 \
-		MCPJAIL_REQUIRE="${MCPJAIL_REQUIRE:-}" MCPJAIL_SERVERS="$work/servers" \
+		MCPJAIL_REQUIRE="${MCPJAIL_REQUIRE:-}" MCPJAIL_SERVERS="$work/servers" MCPJAIL_CLIENTS="$work/clients" \
 		"$work/tests/$1/test" -test.v -test.timeout 20m -test.parallel "$(parallel "$1")") >"$log" 2>&1 </dev/null &&
 		verdict '[Rr]oot[ :]|sources of golang.org/x/sys cannot be read' "$log" "${others[@]}" && echo "ok  	$1	$((SECONDS - begin)) s" && return
 	echo "FAIL	$1" && failures "$log"
@@ -242,6 +249,8 @@ if [ ${#jails[@]} -gt 0 ]; then
 	git ls-files -z --cached --others --exclude-standard | tar --null -T - -c | tar -x -C "$work/src"
 	go mod vendor -o "$work/src/vendor" # tests build mcp-jail, and root's module cache is not readable
 	cp -r "$servers" "$work/servers"
+	# The user only reads the clients: hard links, if the cache is on the same file system.
+	cp -rl "$MCPJAIL_CLIENTS" "$work/clients" 2>/dev/null || { rm -rf "$work/clients" && cp -r "$MCPJAIL_CLIENTS" "$work/clients"; }
 	chown -R "$user" "$work/src" "$work/servers"
 	each run_as_user "${jails[@]}"
 	remove_user

@@ -19,6 +19,7 @@ import (
 //
 //   - advice_*: a program fails because of the jail, and the advice mends it
 //   - no_advice: a program fails for another reason, and the jail says nothing
+//   - client_*: real MCP clients from testdata/clients, whose servers are wrapped
 //   - server_*: sessions with real MCP servers from testdata/npm
 //   - program_*: the recipes of docs/programs.md, with real programs
 //   - relay_*: difficult byte streams

@@ -1,0 +1,253 @@
+//go:build linux
+
+package main
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	fixture "github.com/mcp-jail/mcp-jail/internal/testkit/registry"
+)
+
+// TestClientsWrapped wraps the servers in the files of real clients, and lets the clients'
+// own commands start them. Before, the servers are connected without mcp-jail. Then they are
+// connected in their jails, and mcp-jail unwrap restores each file.
+//
+// The servers are shelf, a program that needs a directory and a variable, and index, which
+// npx fetches. The other entries are switched off, wait for an approval or have a URL.
+func TestClientsWrapped(t *testing.T) {
+	t.Parallel()
+	for _, c := range realClients {
+		if c.optional && !testkit.All() {
+			continue
+		}
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			c.testWrapped(t)
+		})
+	}
+}
+
+func (c realClient) testWrapped(t *testing.T) {
+	c.need(t)
+	w, _ := newShop(t, fixture.Stock{Packages: []fixture.Package{fixture.MCPServer{Name: "index-of-books"}.Package()}})
+	files := c.plant(t, w)
+	if out, err := w.plain("npx", "-y", "index-of-books").CombinedOutput(); err != nil { // the client waits for a shorter time
+		t.Fatalf("the server that npx fetches: %v: %s", err, out)
+	}
+
+	c.connects(t, w, "without mcp-jail", false)
+	if kept := keptBy(t, w); len(kept) > 0 {
+		t.Errorf("mcp-jail has records of servers that it did not start: %v", kept)
+	}
+	before := contents(t, files)
+	w.output(t, "wrap", "--yes", "--install")
+	wrapped := contents(t, files)
+	if got := c.status(t, w, true); len(got) > 0 {
+		t.Errorf("mcp-jail knows of sessions that were not: %v", got)
+	}
+
+	c.connects(t, w, "wrapped", true)
+	if got := c.status(t, w, true); !slices.Equal(got, c.servers()) {
+		t.Errorf("mcp-jail status: the servers that were used are %q, want %q", got, c.servers())
+	}
+	c.testRecords(t, keptBy(t, w))
+
+	left := contents(t, files)
+	w.output(t, "unwrap", "--yes")
+	after := contents(t, files)
+	for _, file := range files {
+		if wrapped[file] == before[file] {
+			t.Errorf("%s was not wrapped", file)
+		}
+		switch {
+		case wrapped[file] == left[file] && after[file] != before[file]:
+			t.Errorf("unwrap did not restore %s:\n%s\nwant\n%s", file, after[file], before[file])
+		case wrapped[file] != left[file]:
+			c.testRestored(t, file, before[file], left[file], after[file])
+		}
+	}
+	c.status(t, w, false)
+	c.connects(t, w, "unwrapped", false)
+}
+
+// plant writes the files of the client into the world. It returns the paths of those that
+// have servers.
+func (c realClient) plant(t *testing.T, w *world) (files []string) {
+	t.Helper()
+	shelf, books := w.fixture(t, "shelf.mjs"), filepath.Join(w.base, "books")
+	w.plant(t, books, map[string]string{"one.txt": "the first", "two.txt": "the second"})
+	archive, err := txtar.ParseFile(filepath.Join("testdata", "clients", c.name+".txtar"))
+	must(t, err)
+	for _, f := range archive.Files {
+		text := strings.NewReplacer("SHELF_", "SHELF_", "SHELF", shelf, "BOOKS", books, "WORK", w.work).Replace(string(f.Data))
+		if c.crlf {
+			text = strings.ReplaceAll(text, "\n", "\r\n")
+		}
+		w.plant(t, w.base, map[string]string{f.Name: text})
+		files = append(files, filepath.Join(w.base, f.Name))
+	}
+	return files
+}
+
+// connects tests that the client's command says that exactly its servers are connected. The
+// command is repeated if one is not: on a busy machine some clients wait for too short a time.
+func (c realClient) connects(t *testing.T, w *world, when string, jailed bool) {
+	t.Helper()
+	var out string
+	var got map[string]string
+	for range 6 {
+		out = c.run(t, w)
+		if got = c.connected(out); slices.Equal(slices.Sorted(maps.Keys(got)), c.servers()) {
+			break
+		}
+		got = nil
+	}
+	if got == nil {
+		t.Fatalf("%s: the client's servers are not connected, want %q\n%s", when, c.servers(), out)
+	}
+	for name, line := range got {
+		if through := strings.Contains(line, "/mcp-jail run --name "); line != "" && through != jailed {
+			t.Errorf("%s: the client starts %s with %s", when, name, line)
+		}
+	}
+}
+
+// servers returns the names of the servers that the client starts.
+func (c realClient) servers() []string {
+	return slices.Sorted(slices.Values(append([]string{"shelf", "index"}, c.more...)))
+}
+
+// status returns the names of the servers that mcp-jail status says were used. It tests that
+// all that the client starts are wrapped, or none.
+func (c realClient) status(t *testing.T, w *world, wrapped bool) (used []string) {
+	t.Helper()
+	var status struct {
+		Files []struct {
+			Client  string
+			Servers []struct {
+				Name         string
+				Wrapped      bool
+				Left, Pinned string
+				LastUsed     string         `json:"last_used"`
+				LastFailure  map[string]any `json:"last_failure"`
+			}
+		}
+	}
+	must(t, json.Unmarshal([]byte(w.output(t, "status", "--format", "json")), &status))
+	known := map[string]bool{}
+	for _, f := range status.Files {
+		if f.Client != c.name {
+			t.Errorf("status: a file of %s", f.Client)
+		}
+		for _, s := range f.Servers {
+			known[s.Name] = true
+			starts := slices.Contains(c.servers(), s.Name)
+			if starts && (s.Wrapped != wrapped || s.LastFailure != nil && !c.kills || s.Left != "") {
+				t.Errorf("status: %+v, want wrapped %v", s, wrapped)
+			}
+			if s.Name == "index" && (s.Pinned != "") != wrapped {
+				t.Errorf("status: index is pinned to %q", s.Pinned)
+			}
+			if s.LastUsed != "" {
+				used = append(used, s.Name)
+			}
+		}
+	}
+	for _, name := range c.servers() {
+		if !known[name] {
+			t.Errorf("status does not know %s", name)
+		}
+	}
+	slices.Sort(used)
+	return used
+}
+
+// keptServer is what mcp-jail keeps of a server, as in mcp-jail list --format json.
+type keptServer struct {
+	Name   string
+	Client struct{ Name, Version string }
+}
+
+// keptBy returns the servers that mcp-jail list knows.
+func keptBy(t *testing.T, w *world) []keptServer {
+	t.Helper()
+	var list struct{ Servers []keptServer }
+	must(t, json.Unmarshal([]byte(w.output(t, "list", "--format", "json")), &list))
+	return list.Servers
+}
+
+// testRecords tests that mcp-jail recorded a session of this client with each server.
+func (c realClient) testRecords(t *testing.T, kept []keptServer) {
+	t.Helper()
+	known, err := clients.ByName(c.name)
+	must(t, err)
+	var names []string
+	for _, k := range kept {
+		names = append(names, k.Name)
+		if k.Client.Name != c.greets && !known.Greets(k.Client.Name) {
+			t.Errorf("the client of %s is %q, want %q or a name of %s that package clients knows", k.Name, k.Client.Name, c.greets, c.name)
+		}
+	}
+	var want []string
+	for _, name := range c.servers() {
+		want = append(want, clients.JailName(name))
+	}
+	if slices.Sort(names); !slices.Equal(names, want) {
+		t.Errorf("mcp-jail list has %q, want %q", names, want)
+	}
+}
+
+// testRestored tests a file that the client wrote while it was wrapped: the servers are what
+// they were before, and the rest is what the client left.
+func (c realClient) testRestored(t *testing.T, file, before, left, after string) {
+	t.Helper()
+	if !c.rewrites {
+		t.Errorf("%s was changed by the client:\n%s", file, left)
+	}
+	servers := func(text string) (found []any, rest map[string]any) {
+		must(t, json.Unmarshal([]byte(text), &rest))
+		tables := []map[string]any{rest}
+		if projects, ok := rest["projects"].(map[string]any); ok {
+			for _, name := range slices.Sorted(maps.Keys(projects)) {
+				tables = append(tables, projects[name].(map[string]any))
+			}
+		}
+		for _, table := range tables {
+			found = append(found, table["mcpServers"])
+			delete(table, "mcpServers")
+		}
+		return found, rest
+	}
+	want, _ := servers(before)
+	got, rest := servers(after)
+	_, wantRest := servers(left)
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("unwrap did not restore the servers of %s: %v, want %v", file, got, want)
+	}
+	if !reflect.DeepEqual(rest, wantRest) {
+		t.Errorf("unwrap changed more than the servers of %s: %v, want %v", file, rest, wantRest)
+	}
+}
+
+// contents returns the contents of files.
+func contents(t *testing.T, files []string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		must(t, err)
+		all[file] = string(b)
+	}
+	return all
+}
