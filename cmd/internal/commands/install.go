@@ -26,8 +26,8 @@ import (
 type installCmd struct {
 	cmdline.ConfigFlags
 	servers     []string
-	given       cmdline.Server // a launcher's line behind --
-	name        string         // of the server in given; "" for the usual one
+	given       cmdline.Server      // a launcher's line behind --
+	flags       cmdline.PolicyFlags // of given, if wrap wrote it
 	scripts     bool
 	update      bool
 	repair      bool

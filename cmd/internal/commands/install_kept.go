@@ -82,7 +82,7 @@ func (i *installCmd) typed(argv []string) (wanted, error) {
 		return wanted{}, target.UsageErrorf("%s, and nothing is installed for it", err)
 	}
 	load := func() (*target.Target, error) {
-		return target.Load(cmdline.ConfigFlags{Waive: i.Waive}, cmdline.PolicyFlags{Name: i.name}, "", "", cmdline.Server{Given: true, Argv: argv})
+		return target.Load(cmdline.ConfigFlags{Waive: i.Waive}, i.flags, "", "", cmdline.Server{Given: true, Argv: argv})
 	}
 	_, err = load()
 	return wanted{line.Packages[0].String(), "-- " + cmdline.ShellWords(argv), line, load}, err

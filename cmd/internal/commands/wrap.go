@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -249,19 +250,20 @@ func (w *wrapCmd) offerInstall(c terminal.Console, changes []*wrapping.Change) e
 	}
 	var failed []error
 	for _, line := range lines {
-		i := &installCmd{given: cmdline.Server{Given: true, Argv: line.argv}, name: line.name, yes: w.yes}
-		if err := i.Run(c); err != nil {
+		i := &installCmd{given: cmdline.Server{Given: true, Argv: line.argv}, yes: w.yes}
+		_, err := cmdline.Parse(line.flags, slices.Concat(i.flags.Flags(), i.ConfigFlags.Flags()))
+		if err == nil {
+			err = i.Run(c)
+		}
+		if err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", cmdline.ShellWords(line.argv), err))
 		}
 	}
 	return errors.Join(failed...)
 }
 
-// launcherLine is the line of a launcher, and the name under which mcp-jail keeps the server.
-type launcherLine struct {
-	name string
-	argv []string
-}
+// launcherLine is the line of a launcher, and the flags with which mcp-jail run starts it.
+type launcherLine struct{ flags, argv []string }
 
 // launcherLines returns the lines of launchers among the servers that changed, and with wrapped
 // also among those that are wrapped already, one for each name and package.
@@ -269,9 +271,9 @@ func launcherLines(changes []*wrapping.Change, wrapped bool) (lines []launcherLi
 	seen := map[string]bool{}
 	for _, ch := range changes {
 		for _, s := range ch.Servers {
-			name, argv := s.Name, s.Argv()
+			name, flags, argv := s.Name, append([]string{"--name", s.Name}, s.Flags...), s.Argv()
 			if w, ok := clients.ParseWrapped(argv); ok && wrapped {
-				name, argv = w.Name, w.Argv
+				name, flags, argv = w.Name, w.Flags, w.Argv
 			} else if s.Left != "" {
 				continue
 			}
@@ -281,7 +283,7 @@ func launcherLines(changes []*wrapping.Change, wrapped bool) (lines []launcherLi
 				continue
 			}
 			seen[key] = true
-			lines = append(lines, launcherLine{name, argv})
+			lines = append(lines, launcherLine{flags, argv})
 		}
 	}
 	return lines
