@@ -6,6 +6,8 @@ import "time"
 func qwen() Client {
 	shape := standard()
 	shape.Cwd, shape.URL = "cwd", []string{"url", "httpUrl"}
+	portable := everywhere(Project, ".mcp.json", JSONC, tables("mcpServers"))
+	portable.Label, portable.Note = "portable", "Its servers wait for `qwen mcp approve`."
 	return Client{
 		Name: "qwen", Title: "Qwen Code",
 		Hello: []string{"qwen-code*", "qwen-cli*"},
@@ -13,6 +15,7 @@ func qwen() Client {
 		Places: []Place{
 			everywhere(User, "~/.qwen/settings.json", JSONC, tables("mcpServers")),
 			everywhere(Project, ".qwen/settings.json", JSONC, tables("mcpServers")),
+			portable,
 		},
 		Shapes:   []Shape{shape},
 		Forms:    []Form{named(FromEnv, "${", "}"), named(FromEnv, "$", "")},

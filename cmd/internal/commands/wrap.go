@@ -192,7 +192,7 @@ func (w *changeCmd) write(c terminal.Console, host hostfs.Host, changes []*wrapp
 	for _, ch := range changes {
 		if len(ch.Changed()) > 0 {
 			todo = append(todo, ch)
-			c.Printf("\n%s", diffText(c, ch.Diff()))
+			c.Printf("\n%s", diffText(c, ch))
 		}
 	}
 	servers := countChanged(todo)

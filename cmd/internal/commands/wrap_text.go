@@ -29,6 +29,11 @@ func printWrap(c terminal.Console, files []*wrapping.File, changes []*wrapping.C
 		at := slices.IndexFunc(changes, func(ch *wrapping.Change) bool { return ch.File == f })
 		printPlanned(c, changes[at], home)
 	}
+	if slices.ContainsFunc(changes, func(ch *wrapping.Change) bool {
+		return slices.ContainsFunc(ch.Changed(), func(s wrapping.Planned) bool { return s.Loses != nil && s.Preset == "" })
+	}) {
+		c.Printf("\nServers without a preset get what their entries show: directories to read (--write in place of --read\nlets them write), variables, no network. If one needs more, its first failure names the flag to add.\n")
+	}
 }
 
 // fileTitle names a file and the clients that read it.
@@ -114,11 +119,22 @@ func serverTitle(e wrapping.Entry) string {
 	return title
 }
 
-// diffText returns a diff in colours. Long lines are cut.
-func diffText(c terminal.Console, diff string) string {
+// longLine is the length of a line from which a diff cannot be read.
+const longLine = 400
+
+// diffText returns the diff of a file in colours. If the file has several servers in one long
+// line, it has the command lines of the servers instead.
+func diffText(c terminal.Console, ch *wrapping.Change) string {
+	diff := ch.Diff()
+	if slices.ContainsFunc(strings.Split(diff, "\n"), func(l string) bool { return len(l) > longLine }) {
+		diff = fmt.Sprintf("--- %s\n+++ %s\n", ch.File.Path, ch.File.Path)
+		for _, s := range ch.Changed() {
+			diff += "-" + serverTitle(s.Entry) + ": " + cmdline.ShellWords(s.Argv()) + "\n+" + serverTitle(s.Entry) + ": " + cmdline.ShellWords(s.After) + "\n"
+		}
+	}
 	var b strings.Builder
 	for line := range strings.Lines(diff) {
-		line = terminal.Printable(clip(strings.ReplaceAll(strings.TrimRight(line, "\r\n"), "\t", "    "), 300))
+		line = terminal.Printable(clip(strings.ReplaceAll(strings.TrimRight(line, "\r\n"), "\t", "    "), 2*longLine))
 		switch {
 		case strings.HasPrefix(line, "+"):
 			line = c.Paint(terminal.Green, line)

@@ -61,7 +61,6 @@ func grantOf(c clients.Client, s Entry, host clients.Host) (g Grant) {
 		}
 	} else {
 		g.addPaths(server, pathsIn(c, args, host))
-		g.Notes = append(g.Notes, "no preset knows it: if it needs more, its first failure names the flag to add")
 	}
 	g.addNames(server, names)
 	if server.Access == nil && host.Project != "" && c.Workspace() != "" && (c.Dir == clients.DirUnknown || c.Dir == clients.DirNone) {
@@ -176,9 +175,6 @@ func (g *Grant) addPaths(server *config.Server, found []foundPath) {
 			server.Access = &config.Access{}
 		}
 		server.Access.Fs = append(server.Access.Fs, policy.FsRule{Path: p.path, Read: true})
-	}
-	if server.Access != nil {
-		g.Notes = append(g.Notes, "to let it write there as well, write --write in the place of --read")
 	}
 }
 

@@ -25,9 +25,9 @@ func TestGrants(t *testing.T) {
 		flags, gets   string
 		note          string
 	}{
-		"nothing":           {"claude-code", `{"command": "mine"}`, "", "the directory that it is started in (read write)", "no preset knows it"},
+		"nothing":           {"claude-code", `{"command": "mine"}`, "", "the directory that it is started in (read write)", ""},
 		"variables":         {"cursor", `{"command": "mine", "env": {"B": "1", "A": "2"}}`, "--env A --env B --workspace ${workspaceFolder}", "variable A, variable B, the directory that it is started in (read write)", ""},
-		"paths":             {"cursor", `{"command": "node", "args": ["` + script + `", "--data=` + data + `", "` + docs + `", "relative", "/v1/api"]}`, "--read " + data + " --read " + docs, data + " (read), " + docs + " (read)", "write --write in the place of --read"},
+		"paths":             {"cursor", `{"command": "node", "args": ["` + script + `", "--data=` + data + `", "` + docs + `", "relative", "/v1/api"]}`, "--read " + data + " --read " + docs, data + " (read), " + docs + " (read)", ""},
 		"missing path":      {"claude-code", `{"command": "mine", "args": ["` + docs + `/new.db"]}`, "", "the directory that it is started in (read write)", "new.db does not exist, and is not granted"},
 		"client's variable": {"cursor", `{"command": "mine", "args": ["${userHome}/docs"]}`, "--read ${userHome}/docs", docs + " (read)", ""},
 		"other variable":    {"roo", `{"command": "mine", "args": ["${env:WHERE}/docs"]}`, "", "the directory that it is started in (read write)", ""},
