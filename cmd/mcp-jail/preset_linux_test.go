@@ -188,3 +188,45 @@ func TestPresetArguments(t *testing.T) {
 		t.Error(plan)
 	}
 }
+
+// TestPresetTools tests that servers list their tools in a jail with their preset, and that
+// harmless ones work.
+func TestPresetTools(t *testing.T) {
+	need(t, "npm")
+	t.Parallel()
+	for _, c := range []struct {
+		preset, program string
+		calls           map[string]any // tools with their arguments
+		env             string
+	}{
+		{"memory", server(memory), map[string]any{"create_entities": map[string]any{"entities": []any{map[string]any{"name": "a", "entityType": "b", "observations": []any{"c"}}}}}, "MEMORY_FILE_PATH"},
+		{"everything", server(everything), map[string]any{"echo": map[string]any{"message": "x"}}, ""},
+		{"sequential-thinking", server(thinking), map[string]any{"sequentialthinking": map[string]any{"thought": "x", "nextThoughtNeeded": false, "thoughtNumber": 1, "totalThoughts": 1}}, ""},
+	} {
+		t.Run(c.preset+" "+c.env, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			cmd := w.jail("--preset", c.preset, "--", "node", c.program)
+			file := filepath.Join(w.base, "kept", "graph.json")
+			if c.env != "" {
+				if err := os.Mkdir(filepath.Dir(file), 0o777); err != nil {
+					t.Fatal(err)
+				}
+				cmd.Env = append(cmd.Env, c.env+"="+file)
+			}
+			s := open(t, cmd, nil)
+			if len(s.tools()) == 0 {
+				t.Error("no tool is listed")
+			}
+			for name, arguments := range c.calls {
+				if got := s.tool(name, arguments); got.IsError {
+					t.Errorf("%s: %s", name, got.raw)
+				}
+			}
+			s.close()
+			if _, err := os.Stat(file); c.env != "" && err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
