@@ -45,7 +45,9 @@ func readRegistry(root table) (*draft, error) {
 	case "npm":
 		d.packages = []presets.Package{{Ecosystem: presets.NPM, Name: name}}
 		d.command = "npx"
-		d.word("-y")
+		if !slices.ContainsFunc(runtime, func(a argument) bool { return a.word == "-y" || a.word == "--yes" }) {
+			d.word("-y")
+		}
 		d.args = append(d.args, runtime...)
 		d.word(atVersion(name, "@", version))
 	case "pypi":

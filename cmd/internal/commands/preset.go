@@ -36,7 +36,7 @@ Your own keys and flags come on top of it. A file or a host that the server's
 arguments or variables name is granted too. To change a preset, copy the part of
 its text that begins with [servers. into your configuration.
 
-Without NAME, the names are listed, each with the packages, container images and
+NAME may also be a package. Without it, the names are listed, each with the packages, container images and
 programs that the preset is for. With --format json, the list is an object with
 the member presets, and a preset is an object with the members of its text; config
 is the part for a configuration. New members may be added.`
@@ -73,6 +73,11 @@ func (p *presetCmd) Run(c terminal.Console) error {
 // one prints the preset that was named.
 func (p *presetCmd) one(c terminal.Console) error {
 	known, err := presets.Find(p.name)
+	for _, e := range []presets.Ecosystem{presets.NPM, presets.PyPI, presets.Image, presets.Command} {
+		if of, ok := presets.ForPackage(e, p.name); err != nil && ok {
+			known, err = of, nil // the name of a package
+		}
+	}
 	var unknown *presets.UnknownError
 	switch {
 	case errors.As(err, &unknown) && unknown.Near == "":

@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/packages/launcher"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -147,13 +148,13 @@ func (s *statusCmd) fileStatus(c terminal.Console, host hostfs.Host, f *wrapping
 
 // entryStatus says how an entry starts, and what is kept of its server.
 func entryStatus(e wrapping.Entry, all *kept.All) serverStatus {
-	out := serverStatus{Name: e.Server, Project: e.For, Command: e.Argv()}
+	out := serverStatus{Name: e.Server, Project: e.For, Command: wrapping.Shown(e.Argv())}
 	w, wrapped := clients.ParseWrapped(e.Argv())
 	if !wrapped {
 		out.Left = string(e.Left)
 		return out
 	}
-	out.Wrapped, out.Policy, out.Kept, out.Command = true, policyText(w), w.Name, w.Argv
+	out.Wrapped, out.Policy, out.Kept, out.Command = true, policyText(w), w.Name, wrapping.Shown(w.Argv)
 	if e := all.PinOf(w.Argv); e != nil {
 		out.Pinned = e.Version
 	}
@@ -209,6 +210,14 @@ func policyText(w clients.Wrapped) string {
 	return strings.Join(parts, ", ")
 }
 
+// runsOf returns the package that a launcher's line starts, or else the command line.
+func runsOf(argv []string) string {
+	if line, err := launcher.Parse(argv); err == nil {
+		return line.Packages[0].String()
+	}
+	return strings.Join(argv, " ")
+}
+
 // print prints a file as a table, and returns how many of its servers could be wrapped.
 func (f fileStatus) print(c terminal.Console, now time.Time) (bare int) {
 	c.Printf("%s\n", f.title)
@@ -241,7 +250,7 @@ func (f fileStatus) print(c terminal.Console, now time.Time) (bare int) {
 		if s.Since != "" {
 			notes = append(notes, s.Name+" was "+s.Since+" since mcp-jail wrote the file")
 		}
-		row := []string{"  " + orDash(s.Name), jail, orDash(strings.Join(s.Command, " ")), orDash(s.Policy), orDash(s.Pinned), used, failed}
+		row := []string{"  " + orDash(s.Name), jail, orDash(runsOf(s.Command)), orDash(s.Policy), orDash(s.Pinned), used, failed}
 		for i := range row {
 			row[i] = terminal.Printable(row[i])
 		}

@@ -1,10 +1,15 @@
 package commands
 
 import (
+	"slices"
+
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/kept"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 func (x *front) unwrap() *cobra.Command {
@@ -43,5 +48,28 @@ func (w *changeCmd) unwrap(c terminal.Console) error {
 	printWrap(c, files, changes, host.Home)
 	written, err := w.write(c, host, changes, "Unwrap")
 	printReload(c, written)
+	printOwnFiles(c, host, written)
 	return err
+}
+
+// printOwnFiles names what unwrapped servers wrote in the jail, which they do not find any more.
+func printOwnFiles(c terminal.Console, host hostfs.Host, written []*wrapping.Change) {
+	all, err := kept.Look(host)
+	if err != nil {
+		return // list says why
+	}
+	said := map[string]bool{}
+	for _, ch := range written {
+		for _, s := range ch.Changed() {
+			w, _ := clients.ParseWrapped(s.Argv())
+			at := slices.IndexFunc(all.Servers, func(k *kept.Server) bool { return k.Name == w.Name })
+			if at < 0 || said[w.Name] {
+				continue
+			}
+			for _, home := range all.Servers[at].Homes {
+				said[w.Name] = true
+				c.Printf("%s %s does not see the %s any more that it wrote in the jail: %s\n", c.Paint(terminal.Yellow, "note:"), terminal.Printable(s.Server), plural(home.Files, "file"), shortPath(home.Path, host.Home))
+			}
+		}
+	}
 }

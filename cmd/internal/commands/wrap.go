@@ -196,6 +196,9 @@ func (w *changeCmd) write(c terminal.Console, host hostfs.Host, changes []*wrapp
 		}
 	}
 	servers := countChanged(todo)
+	if todo == nil && len(changes) > 0 {
+		c.Printf("\nnothing to do\n")
+	}
 	if todo == nil || w.dryRun {
 		if todo != nil {
 			c.Printf("\nnothing was changed (--dry-run)\n")
@@ -245,7 +248,8 @@ func (w *wrapCmd) offerInstall(c terminal.Console, changes []*wrapping.Change) e
 	case w.yes || !terminal.IsTerminal(c.In) || !terminal.IsTerminal(c.Out):
 		c.Printf("The first start of each server fetches its package. Ahead of time: mcp-jail wrap --install\n")
 		return nil
-	case !askYes(c, fmt.Sprintf("Fetch and pin the packages of %s now, so that the first start is quick?", plural(len(lines), "server"))):
+	case !askYes(c, fmt.Sprintf("Fetch and pin the packages of %s now? Else the first start does it, and the client may give up before.", plural(len(lines), "server"))):
+		c.Printf("Later: mcp-jail wrap --install\n")
 		return nil
 	}
 	var failed []error

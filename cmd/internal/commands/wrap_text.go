@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/clients"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 )
@@ -14,7 +13,7 @@ import (
 // printWrap says what becomes of each server, a table for each file.
 func printWrap(c terminal.Console, files []*wrapping.File, changes []*wrapping.Change, home string) {
 	if len(files) == 0 {
-		c.Printf("no client with servers was found: looked for the files of %d clients, and in the working directory. A file elsewhere: --file FILE\n", len(clients.All()))
+		c.Printf("no client with servers was found: looked for the files of all %d clients, or of those selected, and in the working directory. A file elsewhere: --file FILE\n", len(clients.All()))
 		return
 	}
 	for i, f := range files {
@@ -43,7 +42,7 @@ func fileTitle(c terminal.Console, f *wrapping.File, home string) string {
 		title += ", " + also.Title
 	}
 	if f.Place.Scope == clients.Project {
-		title += " (this project)"
+		title += " (this project: a file that others may use, who need mcp-jail too)"
 	}
 	return c.Paint(terminal.Bold, title) + "  " + terminal.Printable(shortPath(f.Path, home))
 }
@@ -64,7 +63,7 @@ func printPlanned(c terminal.Console, ch *wrapping.Change, home string) {
 			c.Printf("%s it %s\n", c.Paint(terminal.Yellow, "left:"), terminal.Printable(s.Left))
 			continue
 		}
-		c.Printf("%s\n", terminal.Printable(clip(cmdline.ShellWords(s.Argv()), 100)))
+		c.Printf("%s\n", terminal.Printable(clip(wrapping.ShownLine(s.Argv()), 100)))
 		if s.After == nil || s.Flags == nil && s.Gets == nil && s.Loses == nil {
 			continue // unwrap
 		}
@@ -129,7 +128,7 @@ func diffText(c terminal.Console, ch *wrapping.Change) string {
 	if slices.ContainsFunc(strings.Split(diff, "\n"), func(l string) bool { return len(l) > longLine }) {
 		diff = fmt.Sprintf("--- %s\n+++ %s\n", ch.File.Path, ch.File.Path)
 		for _, s := range ch.Changed() {
-			diff += "-" + serverTitle(s.Entry) + ": " + cmdline.ShellWords(s.Argv()) + "\n+" + serverTitle(s.Entry) + ": " + cmdline.ShellWords(s.After) + "\n"
+			diff += "-" + serverTitle(s.Entry) + ": " + wrapping.ShownLine(s.Argv()) + "\n+" + serverTitle(s.Entry) + ": " + wrapping.ShownLine(s.After) + "\n"
 		}
 	}
 	var b strings.Builder

@@ -43,22 +43,27 @@ func (c *Change) Changed() (all []Planned) {
 // "***" in place of the values of variables: they may be secrets.
 func (c *Change) Diff() string {
 	diff := edit.Diff(c.File.Path, c.File.own.Data, c.After, 0)
-	secrets := map[string]bool{}
+	secrets, words := map[string]bool{}, map[string]bool{} // words are hidden only where they are whole texts
 	for _, s := range c.File.Entries {
 		for _, v := range s.Env {
 			secrets[v.Value] = len(v.Value) >= shortestSecret
+		}
+		for _, word := range secretWords(s.Argv()) {
+			if secrets[word] = true; len(word) < shortestSecret {
+				words[word] = true
+			}
 		}
 	}
 	diff = quoted.ReplaceAllStringFunc(diff, func(text string) string {
 		var value string
 		if json.Unmarshal([]byte(text), &value) == nil && secrets[value] {
-			return `"***"`
+			return `"` + hidden + `"`
 		}
 		return text
 	})
 	for value, hide := range secrets {
-		if hide {
-			diff = strings.ReplaceAll(diff, value, "***")
+		if hide && !words[value] {
+			diff = strings.ReplaceAll(diff, value, hidden)
 		}
 	}
 	return diff

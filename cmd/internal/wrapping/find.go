@@ -99,16 +99,19 @@ func Find(host clients.Host, sel Selection) ([]*File, error) {
 // named returns the files that a selection names.
 func named(host clients.Host, sel Selection, chosen []clients.Client) (files []*File, err error) {
 	for _, path := range sel.Files {
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			return nil, &NotFoundError{What: "file", Name: path}
+		}
 		c, place, ok := clients.ByFile(path, host)
 		if len(sel.Clients) > 0 {
 			c = chosen[0]
 			place, ok = placeFor(c, path, host)
 		}
+		if !ok && len(sel.Clients) > 0 {
+			return nil, &NotFoundError{What: "file of " + c.Title + " that is written like", Name: path}
+		}
 		if !ok {
 			return nil, &NotFoundError{What: "client whose servers are in", Name: path, Fix: "say which client's form it has: --client NAME, one of " + strings.Join(clients.Names(), ", ")}
-		}
-		if _, err := os.Stat(path); err != nil {
-			return nil, &NotFoundError{What: "file", Name: path}
 		}
 		files = append(files, read(c, place, path))
 	}

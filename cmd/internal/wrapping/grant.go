@@ -22,6 +22,8 @@ type Grant struct {
 	Gets   []string // in words, beyond what every server gets
 	Loses  []string // in words
 	Notes  []string // what the user has to know or decide
+
+	script string // the program's file that the entry names, or ""
 }
 
 // grantOf returns what an entry gets, from what it shows itself.
@@ -30,6 +32,11 @@ func grantOf(c clients.Client, s Entry, host clients.Host) (g Grant) {
 	args := s.Args
 	if err == nil {
 		args = line.Args
+	}
+	for _, word := range append([]string{s.Command}, args...)[:min(2, 1+len(args))] {
+		if path, ok := replaced(c, word, host); ok && filepath.IsAbs(path) && (isScript(path) || word == s.Command) {
+			g.script = path
+		}
 	}
 	e := presets.Entry{Env: s.values(host), Args: args}
 	names := s.EnvNames()
@@ -63,6 +70,9 @@ func grantOf(c clients.Client, s Entry, host clients.Host) (g Grant) {
 		g.addPaths(server, pathsIn(c, args, host))
 	}
 	g.addNames(server, names)
+	if word := slices.IndexFunc(args, func(a string) bool { return a == "~" || strings.HasPrefix(a, "~/") }); word >= 0 && !c.Tilde {
+		g.Notes = append(g.Notes, args[word]+" would be a place in the jail's own HOME: write the whole path into the entry before you wrap it")
+	}
 	if server.Access == nil && host.Project != "" && c.Workspace() != "" && (c.Dir == clients.DirUnknown || c.Dir == clients.DirNone) {
 		g.Flags = append(g.Flags, "--workspace", c.Workspace()) // the default policy grants it
 	}
@@ -154,9 +164,13 @@ func (g *Grant) addNames(server *config.Server, names []string) {
 // addSecrets tells about secrets in the command line.
 func (g *Grant) addSecrets(p *presets.Preset, e presets.Entry) {
 	secrets := p.Secrets(e)
-	for _, label := range slices.Sorted(maps.Keys(secrets)) {
+	for _, key := range slices.Sorted(maps.Keys(secrets)) {
+		label := key
+		if !strings.HasPrefix(label, "-") {
+			label = "argument " + label
+		}
 		note := "the value of " + label + " is a secret that every program of yours can read in the list of processes"
-		if name := secrets[label]; name != "" {
+		if name := secrets[key]; name != "" {
 			note += ": set the variable " + name + " instead"
 		}
 		g.Notes = append(g.Notes, note)
@@ -184,8 +198,18 @@ func (g *Grant) describe(server *config.Server) {
 	c := config.Config{Servers: map[string]*config.Server{server.Name: server}}
 	for _, l := range config.LayerGrants(c.Encode(), "", nil) {
 		for _, text := range l.Gets {
-			g.Gets = append(g.Gets, strings.Replace(text, "the default policy: the workspace", "the directory that it is started in", 1))
+			text = strings.Replace(text, "the default policy: the workspace", "the directory that it is started in", 1)
+			text = strings.Replace(text, "(with the secret ", "(with the secret, which the server does not see, ", 1)
+			if rest, ok := strings.CutPrefix(text, "*"); ok {
+				text = "any host" + rest
+			}
+			if !slices.Contains(g.Gets, text) {
+				g.Gets = append(g.Gets, text)
+			}
 		}
+	}
+	if g.script != "" {
+		g.Gets = append(g.Gets, "the directories of its program and its packages, around "+g.script+" (read, execute)")
 	}
 	network := "the network"
 	if server.Access != nil && len(server.Access.Net) > 0 {

@@ -27,18 +27,19 @@ func TestGrants(t *testing.T) {
 	}{
 		"nothing":           {"claude-code", `{"command": "mine"}`, "", "the directory that it is started in (read write)", ""},
 		"variables":         {"cursor", `{"command": "mine", "env": {"B": "1", "A": "2"}}`, "--env A --env B --workspace ${workspaceFolder}", "variable A, variable B, the directory that it is started in (read write)", ""},
-		"paths":             {"cursor", `{"command": "node", "args": ["` + script + `", "--data=` + data + `", "` + docs + `", "relative", "/v1/api"]}`, "--read " + data + " --read " + docs, data + " (read), " + docs + " (read)", ""},
+		"paths":             {"cursor", `{"command": "node", "args": ["` + script + `", "--data=` + data + `", "` + docs + `", "relative", "/v1/api"]}`, "--read " + data + " --read " + docs, data + " (read), " + docs + " (read), the directories of its program and its packages, around " + script + " (read, execute)", ""},
 		"missing path":      {"claude-code", `{"command": "mine", "args": ["` + docs + `/new.db"]}`, "", "the directory that it is started in (read write)", "new.db does not exist, and is not granted"},
 		"client's variable": {"cursor", `{"command": "mine", "args": ["${userHome}/docs"]}`, "--read ${userHome}/docs", docs + " (read)", ""},
 		"other variable":    {"roo", `{"command": "mine", "args": ["${env:WHERE}/docs"]}`, "", "the directory that it is started in (read write)", ""},
 		"no variable":       {"codex", `{"command": "mine", "args": ["${userHome}/docs"]}`, "", "the directory that it is started in (read write)", ""},
 		"file of variables": {"vscode", `{"command": "mine", "envFile": "${workspaceFolder}/vars.env"}`, "--env TOKEN --env NAME", "variable TOKEN, variable NAME, the directory that it is started in (read write)", ""},
+		"tilde":             {"claude-code", `{"command": "mine", "args": ["~/docs"]}`, "", "the directory that it is started in (read write)", "~/docs would be a place in the jail's own HOME"},
 		"sensitive path":    {"claude-code", `{"command": "mine", "args": ["` + h.Home + `/.ssh/id_rsa", "` + h.Home + `/link"]}`, "", "the directory that it is started in (read write)", "id_rsa is not granted, because it belongs to ~/.ssh"},
 		"sensitive, preset": {"claude-code", `{"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "` + h.Home + `/.ssh"]}`, "--preset filesystem", h.Home + "/.ssh (read write)", "belongs to ~/.ssh, which holds secrets"},
 		"two packages":      {"claude-code", `{"command": "npx", "args": ["-p", "tavily-mcp", "-p", "evil", "evil"]}`, "", "the directory that it is started in (read write)", ""},
 		"another registry":  {"claude-code", `{"command": "npx", "args": ["--registry=https://evil.test", "-y", "tavily-mcp"]}`, "", "the directory that it is started in (read write)", ""},
 		"preset":            {"cursor", `{"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "` + docs + `"]}`, "--preset filesystem", docs + " (read write)", ""},
-		"preset and more":   {"cursor", `{"command": "npx", "args": ["-y", "tavily-mcp@1.2"], "env": {"TAVILY_API_KEY": "k", "PAGER": "less"}}`, "--preset tavily --env PAGER", "variable PAGER, api.tavily.com (with the secret TAVILY_API_KEY)", ""},
+		"preset and more":   {"cursor", `{"command": "npx", "args": ["-y", "tavily-mcp@1.2"], "env": {"TAVILY_API_KEY": "k", "PAGER": "less"}}`, "--preset tavily --env PAGER", "variable PAGER, api.tavily.com (with the secret, which the server does not see, TAVILY_API_KEY)", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := ".cursor/mcp.json"

@@ -1,0 +1,55 @@
+package wrapping
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+)
+
+// hidden stands in place of a secret.
+const hidden = "***"
+
+// password matches the password of a URL.
+var password = regexp.MustCompile(`(://[^/\s:@"']*:)([^@\s/"']+)@`)
+
+// secretFlag matches a flag whose value is probably a secret.
+var secretFlag = regexp.MustCompile(`(?i)^--?[a-z-]*(key|token|secret|password|passwd|credential)s?$`)
+
+// Shown returns a command line for people: without passwords in URLs, and without the values
+// of flags that are named like secrets.
+func Shown(argv []string) []string {
+	shown := make([]string, len(argv))
+	for i, word := range argv {
+		shown[i] = password.ReplaceAllString(word, "${1}"+hidden+"@")
+		flag, _, joined := strings.Cut(word, "=")
+		switch {
+		case joined && secretFlag.MatchString(flag):
+			shown[i] = flag + "=" + hidden
+		case i > 0 && secretFlag.MatchString(argv[i-1]) && !strings.HasPrefix(word, "-"):
+			shown[i] = hidden
+		}
+	}
+	return shown
+}
+
+// ShownLine is Shown as a line for a shell.
+func ShownLine(argv []string) string { return cmdline.ShellWords(Shown(argv)) }
+
+// secretWords returns the words of a command line that Shown changes.
+func secretWords(argv []string) (words []string) {
+	for i, shown := range Shown(argv) {
+		if shown == argv[i] {
+			continue
+		}
+		word := argv[i]
+		if flag, value, joined := strings.Cut(word, "="); joined && secretFlag.MatchString(flag) {
+			word = value
+		}
+		if m := password.FindStringSubmatch(word); m != nil {
+			word = m[2]
+		}
+		words = append(words, word)
+	}
+	return words
+}

@@ -1,0 +1,34 @@
+package wrapping
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestShown(t *testing.T) {
+	for line, want := range map[string]string{
+		"npx -y pg postgresql://u:pw1234@localhost/db": "npx -y pg postgresql://u:***@localhost/db",
+		"npx x --api-key abc --port 5":                 "npx x --api-key *** --port 5",
+		"npx x --API_TOKEN=abc -k v":                   "npx x --API_TOKEN=abc -k v",
+		"npx x --access-token=abc":                     "npx x --access-token=***",
+		"npx x --tokens --port 5":                      "npx x --tokens --port 5",
+		"https://host/path@1":                          "https://host/path@1",
+	} {
+		if got := strings.Join(Shown(strings.Fields(line)), " "); got != want {
+			t.Errorf("%s: %s, want %s", line, got, want)
+		}
+	}
+}
+
+// TestDiffHidesArguments: the diff does not show secrets among the arguments.
+func TestDiffHidesArguments(t *testing.T) {
+	h := newHost(t)
+	write(t, filepath.Join(h.Project, ".mcp.json"), `{"mcpServers": {"a": {"command": "x", "args": ["postgresql://u:hunter22@h/db", "--api-key=sesame", "--token", "open"]}}}`)
+	diff := only(t, h, Selection{}).Wrap(program, Selection{}, h, NewNames(nil)).Diff()
+	for _, secret := range []string{"hunter22", "sesame", `"open"`} {
+		if strings.Contains(diff, secret) || !strings.Contains(diff, "***") {
+			t.Errorf("%s stands in\n%s", secret, diff)
+		}
+	}
+}
