@@ -153,7 +153,7 @@ func (e *Entry) readCommand(table, inner map[string]any) {
 	}
 	value := inner[e.Shape.Command]
 	switch {
-	case isRemote(kind), value == nil && e.URL != "":
+	case value == nil && (isRemote(kind) || e.URL != ""):
 		e.leave(Remote, "")
 		return
 	case value == nil && kind != "" && kind != "stdio" && kind != "local":

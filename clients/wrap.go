@@ -107,11 +107,13 @@ func ParseWrapped(argv []string) (Wrapped, bool) {
 		switch {
 		case inOne:
 			w.Name = name
-		case word == "--name" && i+1 < len(w.Flags):
-			w.Name = w.Flags[i+1]
-			i++
 		case strings.HasPrefix(word, "--") && !strings.Contains(word, "="):
-			i++ // every flag of run has a value
+			if i++; i >= len(w.Flags) {
+				return Wrapped{}, false // every flag of run has a value: this one takes the "--"
+			}
+			if word == "--name" {
+				w.Name = w.Flags[i]
+			}
 		case !strings.HasPrefix(word, "-") && w.Argv == nil:
 			w.Name = word
 		}

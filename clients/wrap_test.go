@@ -21,7 +21,8 @@ func TestParseWrapped(t *testing.T) {
 		"mcp-jail run notes":                              "notes|notes|",
 		"mcp-jail run --config /a.toml notes":             "notes|--config /a.toml notes|",
 		"mcp-jail run -- mcp-jail run -- x":               "||mcp-jail run -- x",
-		"mcp-jail run --name":                             "|--name|",
+		"mcp-jail run --name":                             "", // without a value
+		"mcp-jail run --env -- x":                         "",
 		"mcp-jail run --":                                 "",
 		"mcp-jail run":                                    "",
 		"mcp-jail":                                        "",

@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/kept"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
@@ -94,9 +95,13 @@ func (s *statusCmd) Run(c terminal.Console) error {
 	if err != nil {
 		return err
 	}
+	program, err := programs.Beside(programs.Main)
+	if err != nil {
+		return err
+	}
 	status := []fileStatus{}
 	for _, f := range files {
-		status = append(status, s.fileStatus(c, host, f, all))
+		status = append(status, s.fileStatus(c, host, f, all, program))
 	}
 	if s.format == "json" {
 		b, _ := json.MarshalIndent(struct {
@@ -122,7 +127,7 @@ func (s *statusCmd) Run(c terminal.Console) error {
 	return nil
 }
 
-func (s *statusCmd) fileStatus(c terminal.Console, host hostfs.Host, f *wrapping.File, all *kept.All) fileStatus {
+func (s *statusCmd) fileStatus(c terminal.Console, host hostfs.Host, f *wrapping.File, all *kept.All, program string) fileStatus {
 	out := fileStatus{Client: f.Client.Name, Path: f.Path, Servers: []serverStatus{}, title: fileTitle(c, f, host.Home)}
 	if f.Err != nil {
 		out.Problem = f.Err.Error()
@@ -139,6 +144,9 @@ func (s *statusCmd) fileStatus(c terminal.Console, host hostfs.Host, f *wrapping
 	for _, e := range f.Entries {
 		if s.Has(e.Server) {
 			one := entryStatus(e, all)
+			if e.Foreign(program, host.Dir) {
+				one.Wrapped, one.Left = false, "starts "+e.Command+", which is not this mcp-jail: what jail it gets is not known"
+			}
 			one.Since = string(since[e.Key()])
 			out.Servers = append(out.Servers, one)
 		}
@@ -199,7 +207,7 @@ func policyText(w clients.Wrapped) string {
 	if preset != "" {
 		parts = append(parts, "preset "+preset)
 	}
-	for _, f := range []string{"read", "write", "execute", "net", "env", "limit", "waive"} {
+	for _, f := range []string{"read", "write", "execute", "net", "env", "workspace", "home", "config", "limit", "waive"} {
 		if n := flags["--"+f]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, f))
 		}
@@ -232,6 +240,9 @@ func (f fileStatus) print(c terminal.Console, now time.Time) (bare int) {
 	for _, s := range f.Servers {
 		jail := "yes"
 		switch {
+		case !s.Wrapped && strings.HasPrefix(s.Left, "starts ") && s.Policy != "":
+			jail = "?"
+			notes = append(notes, s.Name+" "+s.Left)
 		case !s.Wrapped && s.Left == "":
 			jail = "no"
 			bare++

@@ -19,7 +19,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/clients/ownfile"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/kept"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
@@ -97,7 +99,7 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 			return err
 		}
 	}
-	names := wrapping.NewNames(all)
+	names := wrapping.NewNames(all, keptCommands(host))
 	changes := changesOf(files, func(f *wrapping.File) *wrapping.Change { return f.Wrap(program, w.Selection, clientsHost(host), names) })
 	if !w.dryRun && countChanged(changes) > 0 {
 		if err := tryJail(confine.Launcher{}); err != nil {
@@ -114,6 +116,18 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 		return err
 	}
 	return errors.Join(err, w.offerInstall(c, changes))
+}
+
+// keptCommands returns the command lines of the servers that had a session, by name.
+func keptCommands(host hostfs.Host) map[string][]string {
+	commands := map[string][]string{}
+	names, _ := kept.Names(host) // without a directory of records there is none
+	for _, name := range names {
+		if about := records.ReadAbout(host, name); len(about.Command) > 0 {
+			commands[name] = about.Command
+		}
+	}
+	return commands
 }
 
 func (w *changeCmd) everything() bool {
@@ -232,7 +246,7 @@ func (w *changeCmd) write(c terminal.Console, host hostfs.Host, changes []*wrapp
 			continue
 		}
 		written = append(written, ch)
-		c.Printf("%s %s  (%s; before: %s)\n", c.Paint(terminal.Green, "changed:"), shortPath(ch.File.Path, host.Home), plural(len(ch.Changed()), "server"), shortPath(backup, host.Home))
+		c.Printf("%s %s  (%s; before: %s)\n", c.Paint(terminal.Green, "changed:"), terminal.Printable(shortPath(ch.File.Path, host.Home)), plural(len(ch.Changed()), "server"), terminal.Printable(shortPath(backup, host.Home)))
 	}
 	return written, errors.Join(failed...)
 }

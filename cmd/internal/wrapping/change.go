@@ -43,26 +43,30 @@ func (c *Change) Changed() (all []Planned) {
 // "***" in place of the values of variables: they may be secrets.
 func (c *Change) Diff() string {
 	diff := edit.Diff(c.File.Path, c.File.own.Data, c.After, 0)
-	secrets, words := map[string]bool{}, map[string]bool{} // words are hidden only where they are whole texts
+	values, arguments := map[string]bool{}, map[string]bool{}
 	for _, s := range c.File.Entries {
 		for _, v := range s.Env {
-			secrets[v.Value] = len(v.Value) >= shortestSecret
+			values[v.Value] = len(v.Value) >= shortestSecret
 		}
 		for _, word := range secretWords(s.Argv()) {
-			if secrets[word] = true; len(word) < shortestSecret {
-				words[word] = true
-			}
+			arguments[word] = true
 		}
 	}
 	diff = quoted.ReplaceAllStringFunc(diff, func(text string) string {
 		var value string
-		if json.Unmarshal([]byte(text), &value) == nil && secrets[value] {
+		if json.Unmarshal([]byte(text), &value) == nil && (values[value] || arguments[value]) {
 			return `"` + hidden + `"`
 		}
 		return text
 	})
-	for value, hide := range secrets {
-		if hide && !words[value] {
+	// Within longer texts: what looks like a part of the file itself could hide a change.
+	for value, hide := range values {
+		if hide && c.File.Place.Scope != clients.Project && !strings.ContainsAny(value, "\"',=[]{}") {
+			diff = strings.ReplaceAll(diff, value, hidden)
+		}
+	}
+	for value := range arguments {
+		if len(value) >= shortestSecret && !strings.ContainsAny(value, "\"'[]{} ") {
 			diff = strings.ReplaceAll(diff, value, hidden)
 		}
 	}

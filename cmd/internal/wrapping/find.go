@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -45,6 +46,32 @@ type File struct {
 type Entry struct {
 	clients.Entry
 	words edit.Server
+}
+
+// Foreign reports whether an entry starts a program of the name mcp-jail that is another one
+// than program, so that nothing is known of its jail. dir is where a relative path begins.
+func (e Entry) Foreign(program, dir string) bool {
+	w, ok := clients.ParseWrapped(e.Argv())
+	if !ok {
+		return false
+	}
+	path := w.Program
+	if !strings.ContainsAny(path, `/\\`) {
+		found, err := exec.LookPath(path)
+		if err != nil {
+			return true
+		}
+		path = found
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dir, path)
+	}
+	theirs, err := os.Stat(path)
+	if err != nil {
+		return true
+	}
+	ours, err := os.Stat(program)
+	return err != nil || !os.SameFile(theirs, ours)
 }
 
 // Container is the reason why an entry that starts a container is left.
@@ -238,13 +265,12 @@ func (f *File) entries() (all []Entry) {
 		tables = []clients.Table{{}}
 	}
 	for _, table := range tables {
-		byShape := map[string][]edit.Server{}
+		byShape := map[string]map[string]edit.Server{}
 		for _, at := range f.parsed.Servers(edit.Table{Path: table.Path}) {
 			value, _, _ := f.parsed.Lookup(at.Path...)
 			e := f.Client.Entry(clients.Item{Table: table, Path: at.Path, Line: at.Line, Value: value})
-			var container *launcher.ContainerError
-			if _, err := launcher.Parse(e.Argv()); e.Left == "" && errors.As(err, &container) {
-				e.Left = Container
+			if e.Left == "" {
+				e.Left, e.Detail = f.reasonToLeave(e)
 			}
 			all = append(all, Entry{e, f.wordsOf(table, e, byShape)})
 		}
@@ -252,17 +278,47 @@ func (f *File) entries() (all []Entry) {
 	return all
 }
 
+// reasonToLeave returns why an entry that the client could have in the jail is left.
+func (f *File) reasonToLeave(e clients.Entry) (why clients.Reason, detail string) {
+	var container *launcher.ContainerError
+	if _, err := launcher.Parse(e.Argv()); errors.As(err, &container) {
+		return Container, ""
+	}
+	for _, name := range e.EnvNames() {
+		if changesLauncher(name, f.Place.Scope == clients.Project) {
+			return Environment, "it sets " + name
+		}
+	}
+	return "", ""
+}
+
+// Environment is the reason why an entry is left whose variables would act on mcp-jail: the
+// client gives them to it, and not to the server alone.
+const Environment clients.Reason = "has a variable that would change what mcp-jail itself does, outside of the jail"
+
+// changesLauncher reports whether a variable acts on mcp-jail, or on the installers that it
+// starts outside of the jail. What only steers those may stand in a file of the user's own.
+func changesLauncher(name string, project bool) bool {
+	upper := strings.ToUpper(name)
+	has := func(prefixes ...string) bool {
+		return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(upper, p) })
+	}
+	if slices.Contains([]string{"HOME", "BASH_ENV", "ENV", "GCONV_PATH", "USERPROFILE"}, upper) || has("LD_", "DYLD_", "XDG_", "MCP_JAIL_", "MCPJAIL_") {
+		return true
+	}
+	return project && (upper == "PATH" || has("NODE_", "NPM_CONFIG_", "YARN_", "PNPM_", "BUN_", "PYTHON", "UV_", "PIP_", "PIPX_", "PYENV_", "NVM_", "VOLTA_", "SSL_CERT_", "GIT_"))
+}
+
 // wordsOf returns the command line of an entry, as the editor found it under the keys of the
 // entry's shape.
-func (f *File) wordsOf(table clients.Table, e clients.Entry, byShape map[string][]edit.Server) edit.Server {
+func (f *File) wordsOf(table clients.Table, e clients.Entry, byShape map[string]map[string]edit.Server) edit.Server {
 	shape := edit.Table{Path: table.Path, Command: e.Shape.Command, Args: e.Shape.Args, Env: e.Shape.Env, Nested: e.Shape.Within}
 	key := strings.Join([]string{shape.Command, shape.Args, shape.Env, shape.Nested}, "\x00")
 	if _, ok := byShape[key]; !ok {
-		byShape[key] = f.parsed.Servers(shape)
+		byShape[key] = map[string]edit.Server{}
+		for _, s := range f.parsed.Servers(shape) {
+			byShape[key][strings.Join(s.Path, "\x00")] = s
+		}
 	}
-	i := slices.IndexFunc(byShape[key], func(s edit.Server) bool { return slices.Equal(s.Path, e.Path) })
-	if i < 0 {
-		return edit.Server{}
-	}
-	return byShape[key][i]
+	return byShape[key][strings.Join(e.Path, "\x00")]
 }

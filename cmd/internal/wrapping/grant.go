@@ -1,14 +1,15 @@
 package wrapping
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/clients/ownfile"
 	"github.com/mcp-jail/mcp-jail/packages/launcher"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
@@ -38,7 +39,7 @@ func grantOf(c clients.Client, s Entry, host clients.Host) (g Grant) {
 			g.script = path
 		}
 	}
-	e := presets.Entry{Env: s.values(host), Args: args}
+	e := presets.Entry{Env: s.values(host), Args: replacedAll(c, args, host)}
 	names := s.EnvNames()
 	fromFile, note := s.fileNames(c, host)
 	if note != "" {
@@ -50,7 +51,7 @@ func grantOf(c clients.Client, s Entry, host clients.Host) (g Grant) {
 		}
 	}
 	server := &config.Server{Name: "server", Command: "x"}
-	if p, ok := presetOf(s, line, err); ok {
+	if p, ok := presetOf(s, line, err, host); ok {
 		applied := p.For(e)
 		server, names = applied.Server, applied.Unknown
 		server.Command = "x"
@@ -61,6 +62,9 @@ func grantOf(c clients.Client, s Entry, host clients.Host) (g Grant) {
 		g.addSecrets(p, e)
 		if a := server.Access; a != nil {
 			for _, r := range a.Fs {
+				if real, err := filepath.EvalSymlinks(r.Path); err == nil && real != r.Path {
+					g.Notes = append(g.Notes, r.Path+" is a link: it gets "+real)
+				}
 				if at := sensitive(r.Path, host); at != "" {
 					g.Notes = append(g.Notes, r.Path+" belongs to "+at+", which holds secrets: take it out of the arguments if the server is not to have it")
 				}
@@ -76,13 +80,17 @@ func grantOf(c clients.Client, s Entry, host clients.Host) (g Grant) {
 	if server.Access == nil && host.Project != "" && c.Workspace() != "" && (c.Dir == clients.DirUnknown || c.Dir == clients.DirNone) {
 		g.Flags = append(g.Flags, "--workspace", c.Workspace()) // the default policy grants it
 	}
-	g.describe(server)
+	g.describe(server, s)
 	return g
 }
 
 // presetOf returns the preset of the package or program of an entry.
-func presetOf(s Entry, line launcher.Line, err error) (*presets.Preset, bool) {
+func presetOf(s Entry, line launcher.Line, err error, host clients.Host) (*presets.Preset, bool) {
 	if err != nil {
+		// A file of the project's is what its author calls it.
+		if strings.ContainsAny(s.Command, `/\\`) && (!filepath.IsAbs(s.Command) || host.Project != "" && strings.HasPrefix(filepath.Clean(s.Command), host.Project+string(filepath.Separator))) {
+			return nil, false
+		}
 		name := filepath.Base(filepath.ToSlash(s.Command))
 		return presets.ForPackage(presets.Command, strings.TrimSuffix(name, ".exe"))
 	}
@@ -104,7 +112,7 @@ func presetOf(s Entry, line launcher.Line, err error) (*presets.Preset, bool) {
 // fromElsewhere reports whether a line names the place that its package comes from.
 func fromElsewhere(line launcher.Line) bool {
 	return slices.ContainsFunc(line.Options, func(o launcher.Option) bool {
-		return strings.Contains(o.Name, "registry") || strings.Contains(o.Name, "index") || o.Name == "find-links"
+		return strings.Contains(o.Name, "registry") || strings.Contains(o.Name, "config") || strings.Contains(o.Name, "index") || o.Name == "find-links"
 	})
 }
 
@@ -136,11 +144,17 @@ func (s Entry) fileNames(c clients.Client, host clients.Host) (names []string, n
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(host.Project, path)
 	}
-	text, err := os.ReadFile(path)
+	if at := sensitive(path, host); at != "" && filepath.Base(path) != ".env" {
+		return nil, "the variables of " + s.EnvFile + " are not granted, because it belongs to " + at
+	}
+	file, err := ownfile.Read(path)
 	if err != nil {
 		return nil, fmt.Sprintf("the variables of its file are not granted: %s", err)
 	}
-	for l := range strings.Lines(string(text)) {
+	if bytes.Contains(file.Data, []byte("-----BEGIN")) {
+		return nil, "the variables of " + s.EnvFile + " are not granted, because it holds a key"
+	}
+	for l := range strings.Lines(string(file.Data)) {
 		name, _, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(l), "export "), "=")
 		if name = strings.TrimSpace(name); ok && policy.CheckVariable(name) == nil {
 			names = append(names, name)
@@ -193,12 +207,15 @@ func (g *Grant) addPaths(server *config.Server, found []foundPath) {
 }
 
 // describe says in words what a server gets, and what it loses.
-func (g *Grant) describe(server *config.Server) {
+func (g *Grant) describe(server *config.Server, s Entry) {
 	server.Name = "server"
 	c := config.Config{Servers: map[string]*config.Server{server.Name: server}}
 	for _, l := range config.LayerGrants(c.Encode(), "", nil) {
 		for _, text := range l.Gets {
 			text = strings.Replace(text, "the default policy: the workspace", "the directory that it is started in", 1)
+			if s.Cwd != "" {
+				text = strings.Replace(text, "the directory that it is started in", s.Cwd+", where it is started,", 1)
+			}
 			text = strings.Replace(text, "(with the secret ", "(with the secret, which the server does not see, ", 1)
 			if rest, ok := strings.CutPrefix(text, "*"); ok {
 				text = "any host" + rest

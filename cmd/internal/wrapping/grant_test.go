@@ -56,7 +56,7 @@ func TestGrants(t *testing.T) {
 			}
 			write(t, filepath.Join(h.Project, file), text)
 			f := only(t, h, Selection{Clients: []string{c.client}, Files: []string{filepath.Join(h.Project, file)}})
-			p := f.Wrap(program, Selection{}, h, NewNames(nil)).Servers[0]
+			p := f.Wrap(program, Selection{}, h, NewNames(nil, nil)).Servers[0]
 			if got := strings.Join(p.Flags, " "); got != c.flags || p.Left != "" {
 				t.Errorf("flags %q, want %q; left %s", got, c.flags, p.Left)
 			}
@@ -87,7 +87,7 @@ func tomlOf(t *testing.T, entry string) (text string) {
 func TestDiffHidesValues(t *testing.T) {
 	h := newHost(t)
 	write(t, filepath.Join(h.Project, ".mcp.json"), `{"mcpServers": {"a": {"command": "x", "env": {"TOKEN": "ghp_\u0073ecret", "KEY": "sec\"ret"}}}}`)
-	diff := only(t, h, Selection{}).Wrap(program, Selection{}, h, NewNames(nil)).Diff()
+	diff := only(t, h, Selection{}).Wrap(program, Selection{}, h, NewNames(nil, nil)).Diff()
 	if strings.Contains(diff, "ecret") || strings.Contains(diff, `sec`) || !strings.Contains(diff, `"--env", "TOKEN"`) {
 		t.Error(diff)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/packages/launcher"
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // Names chooses the names under which mcp-jail keeps servers. Two entries that start the same
@@ -14,9 +15,13 @@ type Names struct {
 	used map[string]string // of each name, the identity of the program
 }
 
-// NewNames returns the names that are taken in files: those of wrapped entries.
-func NewNames(files []*File) *Names {
+// NewNames returns the names that are taken: those of wrapped entries in files, and those of
+// servers that had a session, with their command lines.
+func NewNames(files []*File, kept map[string][]string) *Names {
 	n := &Names{map[string]string{}}
+	for name, argv := range kept {
+		n.used[name] = identity(argv)
+	}
 	for _, f := range files {
 		for _, s := range f.Entries {
 			if w, ok := clients.ParseWrapped(s.Argv()); ok && w.Argv != nil {
@@ -31,6 +36,10 @@ func NewNames(files []*File) *Names {
 func (n *Names) of(f *File, s Entry) string {
 	id := identity(s.Argv())
 	base := clients.JailName(s.Server)
+	if _, err := launcher.Parse(s.Argv()); err != nil && (f.Place.Scope == clients.Project || s.For != "") {
+		// "node server.js" is another program in each project.
+		base += "-" + policy.ShortHash(f.Path+" "+s.For)
+	}
 	for _, name := range []string{base, base + "-" + f.Client.Name} {
 		if was, taken := n.used[name]; !taken || was == id {
 			n.used[name] = id

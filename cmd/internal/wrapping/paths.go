@@ -37,6 +37,9 @@ func pathsIn(c clients.Client, args []string, host clients.Host) (found []foundP
 		if slices.ContainsFunc(found, func(f foundPath) bool { return f.path == path }) {
 			continue
 		}
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			path = real // what a link grants is its target
+		}
 		f := foundPath{word: word, path: path}
 		_, err := os.Stat(path)
 		secret := sensitive(path, host)
@@ -70,6 +73,17 @@ func isScript(path string) bool {
 		return err == nil && info.Mode().IsRegular()
 	}
 	return false
+}
+
+// replacedAll is replaced for each of several words. One that cannot be replaced stays.
+func replacedAll(c clients.Client, words []string, host clients.Host) []string {
+	all := slices.Clone(words)
+	for i, w := range all {
+		if text, ok := replaced(c, w, host); ok {
+			all[i] = text
+		}
+	}
+	return all
 }
 
 // replaced returns a text with the variables that stand for the project and the home directory

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -70,10 +71,12 @@ func (c *Change) record(dir, backup string, now time.Time) error {
 	return os.Rename(temporary.Name(), path)
 }
 
-// hashes returns the words of a command line as short hashes. Arguments may be secret.
+// hashes returns the words of a command line, and what else decides how it runs, as short
+// hashes. They may be secret.
 func hashes(s Entry) []string {
 	out := []string{}
-	for _, w := range s.Argv() {
+	words := append(s.Argv(), s.Cwd, s.EnvFile, fmt.Sprint(s.Env, s.Names))
+	for _, w := range words {
 		sum := sha256.Sum256([]byte(w))
 		out = append(out, hex.EncodeToString(sum[:6]))
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -113,7 +114,7 @@ func wrapAndUnwrap(t *testing.T, h clients.Host, sel Selection) {
 	before := only(t, h, sel)
 	text := bytes.Clone(before.own.Data)
 	state := filepath.Join(h.Home, "state")
-	change := before.Wrap(program, Selection{}, h, NewNames(nil))
+	change := before.Wrap(program, Selection{}, h, NewNames(nil, nil))
 	if len(change.Changed()) == 0 {
 		t.Fatal("nothing changes")
 	}
@@ -135,7 +136,7 @@ func wrapAndUnwrap(t *testing.T, h clients.Host, sel Selection) {
 			t.Errorf("%s is %q, and was %q", e.Server, e.Argv(), was.Argv())
 		}
 	}
-	if again := after.Wrap(program, Selection{}, h, NewNames(nil)); len(again.Changed()) != 0 {
+	if again := after.Wrap(program, Selection{}, h, NewNames(nil, nil)); len(again.Changed()) != 0 {
 		t.Error("a wrapped file is wrapped again")
 	}
 	changed := map[string]bool{} // without those that were wrapped before
@@ -206,7 +207,7 @@ func TestFind(t *testing.T) {
 func TestRefusedEntry(t *testing.T) {
 	h := newHost(t)
 	write(t, filepath.Join(h.Project, ".mcp.json"), `{"mcpServers": {"a": {"command": "x"}, "twice": {"command": "y", "args": ["1"], "args": ["2"]}, "c": {"command": "z"}}}`)
-	change := only(t, h, Selection{}).Wrap(program, Selection{}, h, NewNames(nil))
+	change := only(t, h, Selection{}).Wrap(program, Selection{}, h, NewNames(nil, nil))
 	var left []string
 	for _, s := range change.Servers {
 		if s.Left != "" {
@@ -228,16 +229,55 @@ func TestNames(t *testing.T) {
 	write(t, filepath.Join(h.Home, ".codex/config.toml"), "[mcp_servers.memory]\ncommand = \"elsewhere\"\n")
 	files, err := Find(h, Selection{})
 	must(t, err)
-	names := NewNames(files)
+	names := NewNames(files, nil)
 	got := map[string]string{}
 	for _, f := range files {
 		for _, s := range f.Wrap(program, Selection{}, h, names).Changed() {
-			got[f.Client.Name+" "+s.Server] = s.Name
+			got[f.Client.Name+" "+s.Server] = hashed.ReplaceAllString(s.Name, "-HASH")
 		}
 	}
-	want := map[string]string{"claude-code memory": "memory", "cursor memory": "memory", "codex memory": "memory-codex", "claude-code other": "other-claude-code"}
+	want := map[string]string{"claude-code memory": "memory", "cursor memory": "memory", "codex memory": "memory-codex", "claude-code other": "other-HASH"}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// hashed matches the hash of a project in a name.
+var hashed = regexp.MustCompile(`-[0-9a-f]{16}$`)
+
+// TestForeign: a program that is only called mcp-jail is none of ours.
+func TestForeign(t *testing.T) {
+	h := newHost(t)
+	ours := filepath.Join(h.Home, "bin", "mcp-jail")
+	write(t, ours, "ours")
+	write(t, filepath.Join(h.Project, "mcp-jail"), "theirs")
+	write(t, filepath.Join(h.Project, ".mcp.json"), `{"mcpServers": {"a": {"command": "`+ours+`", "args": ["run", "--", "x"]}, "b": {"command": "./mcp-jail", "args": ["run", "--", "x"]},
+		"c": {"command": "/gone/mcp-jail", "args": ["run", "--", "x"]}, "d": {"command": "x"}}}`)
+	var got []string
+	for _, e := range only(t, h, Selection{}).Entries {
+		if e.Foreign(ours, h.Project) {
+			got = append(got, e.Server)
+		}
+	}
+	if fmt.Sprint(got) != "[b c]" {
+		t.Error(got)
+	}
+}
+
+// TestEnvironment: an entry whose variables would act on mcp-jail is left.
+func TestEnvironment(t *testing.T) {
+	for name, want := range map[string][2]bool{"LD_PRELOAD": {true, true}, "HOME": {true, true}, "XDG_STATE_HOME": {true, true}, "PATH": {false, true}, "npm_config_registry": {false, true}, "NODE_OPTIONS": {false, true}, "TOKEN": {false, false}} {
+		h := newHost(t)
+		text := `{"mcpServers": {"a": {"command": "x", "env": {"` + name + `": "y"}}}}`
+		write(t, filepath.Join(h.Home, ".cursor/mcp.json"), text)
+		write(t, filepath.Join(h.Project, ".cursor/mcp.json"), text)
+		files, err := Find(h, Selection{})
+		must(t, err)
+		for i, f := range files {
+			if left := f.Entries[0].Left == Environment; left != want[i] {
+				t.Errorf("%s in the %s's file: left %t", name, f.Place.Scope, left)
+			}
+		}
 	}
 }
 
@@ -251,7 +291,7 @@ func TestCompare(t *testing.T) {
 	if r, err := f.Recorded(state); r != nil || err != nil {
 		t.Errorf("%v, %v", r, err)
 	}
-	_, err := f.Wrap(program, Selection{}, h, NewNames(nil)).Write(state, time.Now())
+	_, err := f.Wrap(program, Selection{}, h, NewNames(nil, nil)).Write(state, time.Now())
 	must(t, err)
 	text, err := os.ReadFile(path)
 	must(t, err)
@@ -272,7 +312,7 @@ func TestChangedMeanwhile(t *testing.T) {
 	h := newHost(t)
 	path := filepath.Join(h.Project, ".mcp.json")
 	write(t, path, `{"mcpServers": {"a": {"command": "x"}}}`)
-	change := only(t, h, Selection{}).Wrap(program, Selection{}, h, NewNames(nil))
+	change := only(t, h, Selection{}).Wrap(program, Selection{}, h, NewNames(nil, nil))
 	const clients = `{"mcpServers": {"a": {"command": "x"}, "b": {"command": "y"}}}`
 	write(t, path, clients)
 	if _, err := change.Write(filepath.Join(h.Home, "state"), time.Now()); err == nil {
