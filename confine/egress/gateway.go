@@ -121,8 +121,11 @@ type Gateway struct {
 	closed   bool
 	closers  []io.Closer // closed by Close
 	refusals []*refusalSocket
-	serving  sync.WaitGroup // counts connections
-	wg       sync.WaitGroup
+
+	listeners []*net.TCPListener // of connections to hosts
+	accepting sync.WaitGroup     // counts their loops
+	serving   sync.WaitGroup     // counts connections
+	wg        sync.WaitGroup
 }
 
 // New returns the Gateway of one jail. It starts nothing and opens nothing.
@@ -201,6 +204,17 @@ func (g *Gateway) closeAtEnd(c io.Closer) bool {
 // It closes the sockets and waits for all goroutines. Denials stays usable.
 func (g *Gateway) Close() {
 	g.readRefusals()
+	g.mu.Lock()
+	listeners := g.listeners
+	g.mu.Unlock()
+	for _, l := range listeners {
+		g.acceptPending(l)
+	}
+	g.endJail()
+	for _, l := range listeners {
+		l.Close()
+	}
+	g.accepting.Wait() // what was accepted is served
 	g.mu.Lock()
 	shut := g.closers
 	g.closed, g.closers = true, nil

@@ -30,7 +30,13 @@ func (g *Gateway) Serve(s Sockets) {
 	}
 	for _, l := range s.TCP {
 		if g.closeAtEnd(l) {
-			g.spawn(func() { g.acceptLoop(l) })
+			g.mu.Lock()
+			g.listeners = append(g.listeners, l)
+			g.mu.Unlock()
+			g.accepting.Add(1)
+			if !g.spawn(func() { defer g.accepting.Done(); g.acceptLoop(l) }) {
+				g.accepting.Done()
+			}
 		}
 	}
 	if s.Refused != nil && g.closeAtEnd(s.Refused) {

@@ -1,0 +1,46 @@
+package egress
+
+import (
+	"net"
+	"os"
+	"syscall"
+)
+
+// acceptPending accepts the connections that wait in the kernel's queue of a listener. A
+// program that has connected, written and ended may be one of these, and what it sent would
+// be lost if the listener were closed.
+func (g *Gateway) acceptPending(l *net.TCPListener) {
+	raw, err := l.SyscallConn()
+	if err != nil {
+		return
+	}
+	for {
+		fd := -1
+		raw.Control(func(s uintptr) {
+			for err = syscall.EINTR; err == syscall.EINTR; {
+				fd, _, err = syscall.Accept4(int(s), syscall.SOCK_NONBLOCK|syscall.SOCK_CLOEXEC)
+			}
+		})
+		if fd < 0 {
+			return
+		}
+		f := os.NewFile(uintptr(fd), "connection of the jail")
+		c, err := net.FileConn(f)
+		f.Close()
+		conn, ok := c.(*net.TCPConn)
+		if err != nil || !ok {
+			continue
+		}
+		to := conn.LocalAddr().(*net.TCPAddr).AddrPort()
+		select {
+		case g.slots <- struct{}{}:
+		default: // it had to wait for a slot
+			reset(conn)
+			continue
+		}
+		if !g.spawnServing(func() { g.serveInSlot(conn, to) }) {
+			<-g.slots
+			reset(conn)
+		}
+	}
+}

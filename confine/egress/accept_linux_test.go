@@ -1,0 +1,44 @@
+package egress
+
+import (
+	"io"
+	"net"
+	"testing"
+	"time"
+)
+
+// TestCloseAcceptsPending checks that a connection which waits in the kernel's queue when the jail
+// ends is served: its program has written and ended already.
+func TestCloseAcceptsPending(t *testing.T) {
+	got := make(chan int64, 1)
+	listen(t, "198.51.100.7:1000", func(c *net.TCPConn) {
+		c.SetDeadline(time.Now().Add(patience))
+		n, _ := io.Copy(io.Discard, c)
+		got <- n
+	})
+	g, _ := testGateway(t, map[string][]string{"x.test": {"198.51.100.7"}, "y.test": {"198.51.100.7"}}, allowPort("*.test", "tcp", 1000))
+	g.drain.timeout = patience
+	resolve(t, g, "x.test") // has the real address, so that y.test gets one of the loopback
+	l, err := net.Listen("tcp", net.JoinHostPort(resolve(t, g, "y.test").String(), "1000"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.listeners = append(g.listeners, l.(*net.TCPListener)) // without a loop, as if that were slow
+	conn, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Write(make([]byte, 100<<10)); err != nil {
+		t.Fatal(err)
+	}
+	conn.Close()
+	g.Close()
+	select {
+	case n := <-got:
+		if n != 100<<10 {
+			t.Errorf("%d bytes came", n)
+		}
+	case <-time.After(time.Second):
+		t.Errorf("nothing came; denied: %+v", g.Denials())
+	}
+}
