@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // TestLocate tests where files are, on each system and with each variable.
@@ -75,6 +77,26 @@ func TestLocate(t *testing.T) {
 		}
 		if got != c.want || ok != (c.want != "") {
 			t.Errorf("%s %s %q on %s with %q: %q %v, want %q", c.client, c.scope, c.label, c.host.OS, c.env, got, ok, c.want)
+		}
+	}
+}
+
+// TestProjectFilesAreProtected: a server in a jail cannot write the files in which clients look
+// for servers in a project (docs/policy.md "Protected names").
+func TestProjectFilesAreProtected(t *testing.T) {
+	for _, c := range All() {
+		for _, p := range c.Places {
+			loc, ok := p.Locate(Host{OS: "linux", Home: "/home/u", Project: "/src/project"})
+			if !ok || p.Scope != Project {
+				continue
+			}
+			file := loc.File
+			if file == "" {
+				file = loc.Dir + "/" + loc.Pattern
+			}
+			if !policy.HasProtectedName(file) {
+				t.Errorf("%s of %s can be written from a jail", file, c.Name)
+			}
 		}
 	}
 }

@@ -15,7 +15,9 @@ func ProtectedParts(name string) (below []string, protected bool) {
 	case ".hg":
 		return []string{"hgrc", "hgrc-not-shared", "sharedpath"}, true
 	case ".github":
-		return []string{"workflows"}, true
+		return []string{"workflows", "mcp.json"}, true
+	case ".qwen", ".roo", ".kilocode", ".kilo", "kilo.json", "kilo.jsonc", ".opencode", "opencode.json", "opencode.jsonc", ".crush.json", "crush.json", ".amazonq", ".kiro", ".junie", ".continue":
+		return nil, true // of further MCP clients
 	case ".gitmodules", ".mcp.json", ".mcp-jail.toml", ".envrc", ".vscode", ".cursor", ".claude", ".codex", ".gemini", ".idea", ".husky", ".zed", ".jp", ".jp.toml", ".windsurf":
 		return nil, true
 	}
@@ -36,7 +38,8 @@ var WorktreeParts = []string{"commondir", "gitdir", "config.worktree"}
 func ProtectedPaths() []string {
 	return []string{
 		".git/hooks", ".git/config", ".git/config.worktree", ".git/commondir", ".gitmodules", ".mcp.json", ".mcp-jail.toml", ".envrc", ".vscode", ".cursor", ".claude",
-		".codex", ".gemini", ".idea", ".husky", ".zed", ".jp", ".jp.toml", ".windsurf", ".github/workflows",
+		".codex", ".gemini", ".idea", ".husky", ".zed", ".jp", ".jp.toml", ".windsurf", ".github/workflows", ".github/mcp.json",
+		".qwen", ".roo", ".kilocode", ".kilo", "kilo.json", "kilo.jsonc", ".opencode", "opencode.json", "opencode.jsonc", ".crush.json", "crush.json", ".amazonq", ".kiro", ".junie", ".continue",
 	}
 }
 

@@ -16,6 +16,7 @@ func clientFiles(os string) []string {
 	list := []string{
 		"~/.claude.json", "~/.claude", "~/.cursor/mcp.json", "~/.codex/config.toml", "~/.gemini/settings.json", "~/.mcp.json",
 		"~/.config/Claude/claude_desktop_config.json", "~/.config/goose/config.yaml", "~/.config/jp", "~/.codeium/windsurf/mcp_config.json",
+		"~/.qwen", "~/.copilot", "~/.config/opencode", "~/.config/crush", "~/.local/share/crush", "~/.config/kilo", "~/.kiro", "~/.lmstudio/mcp.json", "~/.continue", "~/.junie", "~/.cline", "~/.aws/amazonq", "~/.warp",
 	}
 	if os == "darwin" {
 		list = append(list, "~/Library/Application Support/Claude/claude_desktop_config.json")
