@@ -36,10 +36,11 @@ Your own keys and flags come on top of it. A file or a host that the server's
 arguments or variables name is granted too. To change a preset, copy the part of
 its text that begins with [servers. into your configuration.
 
-NAME may also be a package. Without it, the names are listed, each with the packages, container images and
-programs that the preset is for. With --format json, the list is an object with
-the member presets, and a preset is an object with the members of its text; config
-is the part for a configuration. New members may be added.`
+NAME may also be a package. Without it, the names are listed, each with the
+packages, container images and programs that the preset is for. With --format
+json, the list is an object with the member presets, and a preset is an object
+with the members of its text; config is the part for a configuration. New members
+may be added.`
 	cmd.Example = `    mcp-jail preset
     mcp-jail preset github
     mcp-jail plan --preset github -- github-mcp-server stdio`
