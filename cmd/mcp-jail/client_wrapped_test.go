@@ -203,6 +203,11 @@ func (c realClient) testRecords(t *testing.T, kept []keptServer) {
 	for _, name := range c.servers() {
 		want = append(want, clients.JailName(name))
 	}
+	for i, name := range names { // a program of a project has the hash of the project behind its name
+		if at := len(name) - len("-0123456789abcdef"); at > 0 && slices.Contains(want, name[:at]) {
+			names[i] = name[:at]
+		}
+	}
 	if slices.Sort(names); !slices.Equal(names, want) {
 		t.Errorf("mcp-jail list has %q, want %q", names, want)
 	}
