@@ -24,7 +24,7 @@ type Client struct {
 	OnlyCmd  bool     // it replaces Forms in the program's name, and not in the arguments
 	Tilde    bool     // it replaces a "~" at the start of a command or an argument
 	PathKept bool     // a server gets the PATH of a terminal; false for clients started from a desktop
-	Rewrites bool     // it writes its file itself, also while nobody uses its settings
+	Rewrites bool     // it writes its file by itself, even if the user changes no setting
 	Reload   string   // what a person does to make a changed file count
 	Quirks   []string // what else has surprised, a sentence or two each
 }

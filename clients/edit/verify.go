@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 
 	burntsushi "github.com/BurntSushi/toml"
@@ -172,29 +173,17 @@ func sameValue(a, b any) bool {
 		return true
 	case []any:
 		b, ok := b.([]any)
-		if !ok || len(a) != len(b) {
-			return false
-		}
-		for i := range a {
-			if !sameValue(a[i], b[i]) {
-				return false
-			}
-		}
-		return true
+		return ok && sameList(a, b)
 	case []map[string]any:
 		b, ok := b.([]map[string]any)
-		if !ok || len(a) != len(b) {
-			return false
-		}
-		for i := range a {
-			if !sameValue(a[i], b[i]) {
-				return false
-			}
-		}
-		return true
+		return ok && sameList(a, b)
 	case float64:
 		b, ok := b.(float64)
 		return ok && (a == b || math.IsNaN(a) && math.IsNaN(b))
 	}
 	return reflect.DeepEqual(a, b)
+}
+
+func sameList[T any](a, b []T) bool {
+	return slices.EqualFunc(a, b, func(x, y T) bool { return sameValue(x, y) })
 }

@@ -159,7 +159,7 @@ func (f *File) changed(reason string) error {
 	return &RefusedError{File: f.Name, Reason: reason, Fix: "close the client that writes it, and try again", Err: ErrChanged}
 }
 
-// Replaceable returns nil, or why Replace would refuse the file whatever the new content.
+// Replaceable returns an error if Replace refuses the file for any content.
 func (f *File) Replaceable() error {
 	switch {
 	case f.info.Mode()&0o200 == 0:

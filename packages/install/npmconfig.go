@@ -85,19 +85,30 @@ func readNpmConfig(ctx context.Context, npm string, host *hostfs.Host, path []st
 	return c, nil
 }
 
-// askNPM runs `npm config list`. The only variables are those of the user, without NODE_OPTIONS,
-// which a debugger may have set for what it started.
+// withoutLoaders returns the variables that have a program load no code of a file that they
+// name. An entry of an MCP client sets variables for mcp-jail itself, and a project may have
+// brought the entry.
+func withoutLoaders(environ []string) (kept []string) {
+	for _, v := range environ {
+		name, _, _ := strings.Cut(v, "=")
+		switch {
+		case strings.HasPrefix(name, "LD_"), strings.HasPrefix(name, "DYLD_"):
+		case slices.Contains([]string{"NODE_OPTIONS", "NODE_PATH", "BASH_ENV", "ENV", "GCONV_PATH"}, name):
+		default:
+			kept = append(kept, v)
+		}
+	}
+	return kept
+}
+
+// askNPM runs `npm config list`, outside of any jail. The only variables are those of the user
+// that load no code.
 func askNPM(ctx context.Context, npm string, host *hostfs.Host, path []string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, configWait)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, npm, "config", "list", "--json", "--long")
 	cmd.Dir, cmd.WaitDelay = host.Home, time.Second
-	for _, v := range host.Environ {
-		if !strings.HasPrefix(v, "NODE_OPTIONS=") {
-			cmd.Env = append(cmd.Env, v)
-		}
-	}
-	cmd.Env = append(cmd.Env, "PATH="+strings.Join(path, string(filepath.ListSeparator)), "npm_config_update_notifier=false", "npm_config_loglevel=silent", "npm_config_logs_max=0")
+	cmd.Env = append(withoutLoaders(host.Environ), "PATH="+strings.Join(path, string(filepath.ListSeparator)), "npm_config_update_notifier=false", "npm_config_loglevel=silent", "npm_config_logs_max=0")
 	out := &limited{left: maxConfig}
 	cmd.Stdout = out
 	if err := cmd.Run(); err != nil {

@@ -7,11 +7,12 @@
 // a shell. The manual pages in packaging/man are made from the same texts by a test (-update).
 //
 // The first word after mcp-jail is the command. Everything behind "--" belongs to a server
-// and is not parsed. Install and rm write the lock file, the store of
-// packages and what is kept of servers; the others only the records, the trust store and the
-// list cache.
+// and is not parsed. Install and rm write the lock file, the store of packages and what is kept
+// of servers; wrap and unwrap the files of clients; the others only the records, the trust store
+// and the list cache.
 //
-// The package has some 4,500 lines: one to five files for each command, and none uses another's.
+// The package has some 5,400 lines: one to five files for each command. Only wrap uses another's,
+// that of install.
 package commands
 
 import (

@@ -31,9 +31,10 @@ func (x *front) status() *cobra.Command {
 		return s.Run(x.console)
 	})
 	cmd.Long = `Without a selection, the same files as for wrap are meant. JAIL says whether a server
-starts in mcp-jail, POLICY what it gets there: a preset, flags, or the default policy.
-PINNED is the version in mcp-jail.lock. Below a file stands what its client or you
-have changed since wrap wrote it.
+starts in mcp-jail ("?": in another program of that name), POLICY what it gets
+there: a preset, flags, or the default policy. PINNED is the version in
+mcp-jail.lock. Below a file stands what its client or you have changed since wrap
+wrote it.
 
 With --format json, the output is an object with the list files. Of each file:
 
@@ -145,7 +146,7 @@ func (s *statusCmd) fileStatus(c terminal.Console, host hostfs.Host, f *wrapping
 		if s.Has(e.Server) {
 			one := entryStatus(e, all)
 			if e.Foreign(program, host.Dir) {
-				one.Wrapped, one.Left = false, "starts "+e.Command+", which is not this mcp-jail: what jail it gets is not known"
+				one.Wrapped, one.Left = false, string(wrapping.OtherProgram)
 			}
 			one.Since = string(since[e.Key()])
 			out.Servers = append(out.Servers, one)
@@ -240,7 +241,7 @@ func (f fileStatus) print(c terminal.Console, now time.Time) (bare int) {
 	for _, s := range f.Servers {
 		jail := "yes"
 		switch {
-		case !s.Wrapped && strings.HasPrefix(s.Left, "starts ") && s.Policy != "":
+		case s.Left == string(wrapping.OtherProgram):
 			jail = "?"
 			notes = append(notes, s.Name+" "+s.Left)
 		case !s.Wrapped && s.Left == "":

@@ -99,7 +99,11 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 			return err
 		}
 	}
-	names := wrapping.NewNames(all, keptCommands(host))
+	taken, err := keptCommands(host)
+	if err != nil {
+		return err
+	}
+	names := wrapping.NewNames(all, taken)
 	changes := changesOf(files, func(f *wrapping.File) *wrapping.Change { return f.Wrap(program, w.Selection, clientsHost(host), names) })
 	if !w.dryRun && countChanged(changes) > 0 {
 		if err := tryJail(confine.Launcher{}); err != nil {
@@ -119,15 +123,15 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 }
 
 // keptCommands returns the command lines of the servers that had a session, by name.
-func keptCommands(host hostfs.Host) map[string][]string {
+func keptCommands(host hostfs.Host) (map[string][]string, error) {
 	commands := map[string][]string{}
-	names, _ := kept.Names(host) // without a directory of records there is none
+	names, err := kept.Names(host)
 	for _, name := range names {
 		if about := records.ReadAbout(host, name); len(about.Command) > 0 {
 			commands[name] = about.Command
 		}
 	}
-	return commands
+	return commands, err
 }
 
 func (w *changeCmd) everything() bool {

@@ -64,8 +64,8 @@ func printPlanned(c terminal.Console, ch *wrapping.Change, home string) {
 			continue
 		}
 		c.Printf("%s\n", terminal.Printable(clip(wrapping.ShownLine(s.Argv()), 100)))
-		if s.After == nil || s.Flags == nil && s.Gets == nil && s.Loses == nil {
-			continue // unwrap
+		if s.Loses == nil {
+			continue // it is unwrapped
 		}
 		if s.For != "" {
 			printList(c, indent, "in", []string{s.For}, "")

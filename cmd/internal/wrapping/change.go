@@ -85,10 +85,17 @@ const shortestSecret = 6
 func (f *File) Wrap(program string, sel Selection, host clients.Host, names *Names) *Change {
 	host.Project = f.project(host)
 	return f.change(sel, func(s Entry, p *Planned) (clients.Edit, clients.Reason) {
-		if s.Left != "" {
+		switch {
+		case s.Left == clients.Jailed && s.Foreign(program, host.Project):
+			return clients.Edit{}, OtherProgram
+		case s.Left != "":
 			return clients.Edit{}, s.Left
 		}
-		p.Grant = grantOf(f.Client, s, host)
+		fromFile, note := s.fileNames(f.Client, host)
+		if slices.ContainsFunc(fromFile, func(name string) bool { return changesLauncher(name, f.Place.Scope == clients.Project) }) {
+			return clients.Edit{}, Environment
+		}
+		p.Grant = grantOf(f.Client, s, host, fromFile, note)
 		p.Name = names.of(f, s)
 		edit, err := s.Wrap(clients.Wrapping{Program: program, Name: p.Name, Flags: p.Flags})
 		if err != nil {
@@ -97,6 +104,10 @@ func (f *File) Wrap(program string, sel Selection, host clients.Host, names *Nam
 		return edit, ""
 	})
 }
+
+// OtherProgram is why an entry is left that starts a program of the name mcp-jail which is
+// another one than this.
+const OtherProgram clients.Reason = "starts a program called mcp-jail that is not this one: which jail its server gets is not known"
 
 // NotWrapped is why unwrap leaves an entry.
 const NotWrapped clients.Reason = "is not wrapped"

@@ -28,7 +28,8 @@ type Grant struct {
 }
 
 // grantOf returns what an entry gets, from what it shows itself.
-func grantOf(c clients.Client, s Entry, host clients.Host) (g Grant) {
+// fromFile are the names of its file of variables, and note is why they were not read.
+func grantOf(c clients.Client, s Entry, host clients.Host, fromFile []string, note string) (g Grant) {
 	line, err := launcher.Parse(s.Argv())
 	args := s.Args
 	if err == nil {
@@ -41,7 +42,6 @@ func grantOf(c clients.Client, s Entry, host clients.Host) (g Grant) {
 	}
 	e := presets.Entry{Env: s.values(host), Args: replacedAll(c, args, host)}
 	names := s.EnvNames()
-	fromFile, note := s.fileNames(c, host)
 	if note != "" {
 		g.Notes = append(g.Notes, note)
 	}
@@ -52,6 +52,7 @@ func grantOf(c clients.Client, s Entry, host clients.Host) (g Grant) {
 	}
 	server := &config.Server{Name: "server", Command: "x"}
 	if p, ok := presetOf(s, line, err, host); ok {
+		addInherited(e.Env, p, host)
 		applied := p.For(e)
 		server, names = applied.Server, applied.Unknown
 		server.Command = "x"
@@ -114,6 +115,16 @@ func fromElsewhere(line launcher.Line) bool {
 	return slices.ContainsFunc(line.Options, func(o launcher.Option) bool {
 		return strings.Contains(o.Name, "registry") || strings.Contains(o.Name, "config") || strings.Contains(o.Name, "index") || o.Name == "find-links"
 	})
+}
+
+// addInherited adds the variables of a preset that the user has set. Many clients pass their
+// whole environment on, and run takes what the preset names from there.
+func addInherited(env map[string]string, p *presets.Preset, host clients.Host) {
+	for _, v := range p.Variables {
+		if _, given := env[v.Name]; !given && host.Env != nil && host.Env(v.Name) != "" {
+			env[v.Name] = host.Env(v.Name)
+		}
+	}
 }
 
 // values returns the variables that an entry gives to its server.

@@ -242,6 +242,44 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// TestNamesOfSessions: the name of a server that had a session belongs to its program.
+func TestNamesOfSessions(t *testing.T) {
+	h := newHost(t)
+	write(t, filepath.Join(h.Home, ".cursor/mcp.json"), `{"mcpServers": {"same": {"command": "npx", "args": ["-y", "a@2"]}, "other": {"command": "npx", "args": ["-y", "b"]}}}`)
+	names := NewNames(nil, map[string][]string{"same": {"npx", "a@1", "--flag"}, "other": {"npx", "c"}})
+	var got []string
+	for _, s := range only(t, h, Selection{}).Wrap(program, Selection{}, h, names).Changed() {
+		got = append(got, s.Name)
+	}
+	if fmt.Sprint(got) != "[same other-cursor]" {
+		t.Error(got)
+	}
+}
+
+// TestVariablesFromFile: an entry is left if its file has a variable that acts on mcp-jail.
+func TestVariablesFromFile(t *testing.T) {
+	h := newHost(t)
+	write(t, filepath.Join(h.Project, ".vscode/mcp.json"), `{"servers": {"a": {"command": "x", "envFile": "${workspaceFolder}/.env"}}}`)
+	for text, left := range map[string]string{"TOKEN=x\n": "", "TOKEN=x\nLD_PRELOAD=y\n": string(Environment), "npm_config_registry=y\n": string(Environment)} {
+		write(t, filepath.Join(h.Project, ".env"), text)
+		if p := only(t, h, Selection{}).Wrap(program, Selection{}, h, NewNames(nil, nil)).Servers[0]; p.Left != left {
+			t.Errorf("%q: left %q, want %q", text, p.Left, left)
+		}
+	}
+}
+
+// TestInherited: what run takes from the user's environment stands in the table.
+func TestInherited(t *testing.T) {
+	h := newHost(t)
+	h.Env = func(name string) string { return map[string]string{"MEMORY_FILE_PATH": h.Home + "/notes/m.json"}[name] }
+	must(t, os.Mkdir(filepath.Join(h.Home, "notes"), 0o700))
+	write(t, filepath.Join(h.Home, ".cursor/mcp.json"), `{"mcpServers": {"m": {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-memory"]}}}`)
+	p := only(t, h, Selection{}).Wrap(program, Selection{}, h, NewNames(nil, nil)).Servers[0]
+	if text := strings.Join(p.Gets, ", "); !strings.Contains(text, h.Home+"/notes (") {
+		t.Error(text)
+	}
+}
+
 // hashed matches the hash of a project in a name.
 var hashed = regexp.MustCompile(`-[0-9a-f]{16}$`)
 

@@ -18,7 +18,8 @@ type running struct {
 	life *os.File
 }
 
-func start(t *testing.T, sys *syscall.SysProcAttr) *running {
+// fork starts a stub with one end of LifeFD.
+func fork(t *testing.T, sys *syscall.SysProcAttr, life *os.File) (s *Stub, pid int) {
 	t.Helper()
 	s, err := New()
 	if err != nil {
@@ -28,17 +29,23 @@ func start(t *testing.T, sys *syscall.SysProcAttr) *running {
 	if err != nil {
 		t.Fatal(err)
 	}
+	pid, err = syscall.ForkExec("/proc/self/fd/5", []string{memfdName}, &syscall.ProcAttr{
+		Files: []uintptr{0, 1, 2, uintptr(s.Memory()), life.Fd(), uintptr(program)}, Sys: sys,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, pid
+}
+
+func start(t *testing.T, sys *syscall.SysProcAttr) *running {
+	t.Helper()
 	host, stubs, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer stubs.Close()
-	pid, err := syscall.ForkExec("/proc/self/fd/5", []string{memfdName}, &syscall.ProcAttr{
-		Files: []uintptr{0, 1, 2, uintptr(s.Memory()), stubs.Fd(), uintptr(program)}, Sys: sys,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s, pid := fork(t, sys, stubs)
 	s.CloseMemory()
 	r := &running{s, pid, host}
 	t.Cleanup(func() {
@@ -132,14 +139,6 @@ func TestMarkExited(t *testing.T) {
 func TestStubEndsWithLauncher(t *testing.T) {
 	for _, closed := range []string{"never", "before", "later"} {
 		t.Run(closed, func(t *testing.T) {
-			s, err := New()
-			if err != nil {
-				t.Fatal(err)
-			}
-			program, err := Program()
-			if err != nil {
-				t.Fatal(err)
-			}
 			host, stubs, err := os.Pipe()
 			if err != nil {
 				t.Fatal(err)
@@ -149,10 +148,7 @@ func TestStubEndsWithLauncher(t *testing.T) {
 			if closed == "before" {
 				host.Close()
 			}
-			pid, err := syscall.ForkExec("/proc/self/fd/5", []string{memfdName}, &syscall.ProcAttr{Files: []uintptr{0, 1, 2, uintptr(s.Memory()), stubs.Fd(), uintptr(program)}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			s, pid := fork(t, nil, stubs)
 			if closed != "before" {
 				if _, err := s.First().Call(unix.SYS_GETPID); err != nil {
 					t.Errorf("the stub makes no calls: %v", err)
