@@ -29,6 +29,11 @@ type Launcher struct {
 	// because a mask that takes rights from the owner would make them unusable.
 	Umask *int
 
+	// BeforeExec, if it is not nil, is called when a jail is built and its program is not
+	// executed yet. If it returns an error, the program is not executed, and Start returns that
+	// error. A start that has to build the jail again calls it again.
+	BeforeExec func() error
+
 	// TestHooks lets tests of this module leave out or observe a step of a start. Its type is
 	// internal.
 	TestHooks jail.TestHooks
@@ -112,7 +117,7 @@ func (l Launcher) StartPlan(ctx context.Context, p *Plan, stdio Stdio) (*Process
 	if err := refuseGaps(p); err != nil {
 		return nil, err
 	}
-	return l.claim(p.Spec.HostNS).start(ctx, p, stdio)
+	return l.claim(p.Spec.HostNS).start(ctx, p, stdio, l.BeforeExec)
 }
 
 // start compiles the plan for one kind of jail and carries it out with a supervisor process of
@@ -123,5 +128,5 @@ func (l Launcher) start(ctx context.Context, prepared *Prepared, p *policy.Profi
 		prepared.cancel()
 		return nil, err
 	}
-	return prepared.start(ctx, plan, stdio)
+	return prepared.start(ctx, plan, stdio, l.BeforeExec)
 }

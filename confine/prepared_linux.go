@@ -65,6 +65,22 @@ type startRequest struct {
 	plan  *plan.Plan
 	spec  spec.Spec
 	stdio jail.Stdio
+
+	beforeExec func() error // nil: there is none
+}
+
+// beforeExecError is an error of Launcher.BeforeExec.
+type beforeExecError struct{ error }
+
+// allowExec calls Launcher.BeforeExec.
+func (r *startRequest) allowExec() error {
+	if r.beforeExec == nil {
+		return nil
+	}
+	if err := r.beforeExec(); err != nil {
+		return beforeExecError{err}
+	}
+	return nil
 }
 
 // send gives the goroutine of run a plan to carry out.
@@ -155,7 +171,11 @@ func (p *Prepared) run(path string) {
 	if stub.IsBatchError(err) {
 		err = p.runOnce(path, true)
 	}
-	if err != nil {
+	var refused beforeExecError
+	switch {
+	case errors.As(err, &refused):
+		p.started <- refused.error
+	case err != nil:
 		p.started <- jail.WrapStep("init", err)
 	}
 }
@@ -281,6 +301,9 @@ func (p *Prepared) runHostNS(events *os.File) (used bool, err error) {
 	}
 	process.inCgroup = p.cgroup != nil // before the first event of the jail
 	defer p.watchCgroup()()
+	if err := todo.allowExec(); err != nil {
+		return true, err
+	}
 	if err := sendRequest(process.control, todo.stdio, todo.spec.Encode()); err != nil {
 		return true, err
 	}

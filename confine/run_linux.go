@@ -49,6 +49,9 @@ func (p *Prepared) runNamespaced(events *os.File) (used bool, err error) {
 	if err := b.Build(); err != nil {
 		return true, err
 	}
+	if err := todo.allowExec(); err != nil {
+		return true, err
+	}
 	if err := b.StartServer(); err != nil {
 		return true, err
 	}

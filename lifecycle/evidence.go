@@ -72,6 +72,12 @@ func (s *server) recordedDenials() (denials []policy.Denial, remedies []diagnost
 
 // startFailure returns the diagnosis and the exit status for a failed start.
 func (s *server) startFailure(err error) (diagnostics.Diagnosis, int) {
+	var known *DiagnosedError
+	if errors.As(err, &known) {
+		d := known.Diagnosis
+		d.Tool = s.profile.Tool
+		return s.announce(d), known.ExitStatus
+	}
 	var gaps *confine.GapError
 	if errors.As(err, &gaps) {
 		d := gapFailure(s.profile.Server, gaps)

@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -35,6 +36,14 @@ type LauncherFunc func(context.Context, *policy.Profile, confine.Stdio) (Process
 func (f LauncherFunc) Start(ctx context.Context, p *policy.Profile, stdio confine.Stdio) (Process, error) {
 	return f(ctx, p, stdio)
 }
+
+// DiagnosedError is the error of a Launcher that knows what to tell the client.
+type DiagnosedError struct {
+	Diagnosis  diagnostics.Diagnosis
+	ExitStatus int
+}
+
+func (e *DiagnosedError) Error() string { return e.Diagnosis.What }
 
 // Jail returns a Launcher that starts jails.
 func Jail(l confine.Launcher) Launcher {

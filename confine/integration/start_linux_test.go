@@ -79,6 +79,38 @@ func TestJailStartErrors(t *testing.T) {
 }
 
 // startHostNS starts a jail without namespaces, of which this program is the supervisor.
+// TestBeforeExec: the program is not executed if BeforeExec returns an error, and Start returns
+// that error.
+func TestBeforeExec(t *testing.T) {
+	jailtest.Needs(t)
+	refusal := errors.New("the files have changed")
+	for name, host := range map[string]probe.Facts{"namespaces": probe.Detect(), "host namespaces": probe.Detect().WithUserNS(probe.Unavailable("for this test", ""))} {
+		for _, want := range []error{nil, refusal} {
+			t.Run(fmt.Sprint(name, " ", want), func(t *testing.T) {
+				p := jailtest.Profile(t)
+				p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("cwd")})...)
+				pipe := newWitness(t)
+				written, err := os.Create(filepath.Join(t.TempDir(), "written"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer written.Close()
+				called := 0
+				l := confine.Launcher{BeforeExec: func() error { called++; return want }}
+				proc, err := l.StartPlan(t.Context(), jailtest.Compile(p, host), jail.Stdio{Out: written, Err: pipe.w})
+				if err == nil {
+					<-proc.Done()
+				}
+				pipe.gone(t)
+				text, _ := os.ReadFile(written.Name())
+				if err != want || len(text) > 0 != (want == nil) || called != 1 {
+					t.Errorf("%v, wrote %q, called %d times", err, text, called)
+				}
+			})
+		}
+	}
+}
+
 func startHostNS(t *testing.T, l confine.Launcher) (*confine.Process, error) {
 	t.Helper()
 	plan := jailtest.Compile(jailtest.Profile(t), probe.Detect().WithUserNS(probe.Unavailable("for this test", "")))

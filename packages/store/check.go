@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -39,19 +40,39 @@ func (e *ChangedError) Error() string {
 	return fmt.Sprintf("the installed files of %s are not those that were pinned (%s), below %s", e.ID, strings.Join(parts, "; "), e.Dir)
 }
 
+// maxSeal bounds the bytes of a seal: a million files.
+const maxSeal = 256 << 20
+
 // Check returns a *ChangedError unless the files of the tree are those with the digest
 // contents, which Commit returned. It usually takes a few milliseconds, and reads no file.
 func (t *Tree) Check(contents string) error {
-	h, err := readHead(t.seal)
+	seal, err := readAll(t.seal)
+	var h head
+	if err == nil {
+		h, err = parseHead(seal)
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w: mcp-jail install --repair  installs the pinned version again", t.seal.Name(), err)
 	}
 	if h.contents == contents {
-		if now, err := attributesDigest(t.Dir); err == nil && now != "" && now == h.attributes {
+		if now, err := attributesDigest(t.Dir, sealLines(seal)); err == nil && now != "" && now == h.attributes {
 			return nil
 		}
 	}
 	return t.checkContents(h, contents)
+}
+
+func readAll(f *os.File) ([]byte, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	b := make([]byte, min(info.Size(), maxSeal))
+	n, err := f.ReadAt(b, 0)
+	if err == io.EOF {
+		err = nil
+	}
+	return b[:n], err
 }
 
 // checkContents reads all files. If they are those that were pinned, it seals them anew, so
@@ -61,14 +82,15 @@ func (t *Tree) checkContents(h head, contents string) error {
 	if err != nil {
 		return err
 	}
-	if contentsDigest(now) != contents {
+	lines := fileLines(now)
+	if digestOf(lines) != contents {
 		return t.changed(now)
 	}
-	attributes, err := attributesDigest(t.Dir)
+	attributes, err := attributesDigest(t.Dir, lines)
 	if err == nil && (attributes != h.attributes || contents != h.contents) {
 		h.attributes, h.contents = attributes, contents
 		h.count, h.bytes = totals(now)
-		writeSeal(filepath.Dir(t.Dir), h, now) // a store that cannot be written is checked slowly each time
+		writeSeal(filepath.Dir(t.Dir), h, lines) // a store that cannot be written is checked slowly each time
 	}
 	return nil
 }

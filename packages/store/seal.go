@@ -2,6 +2,7 @@ package store
 
 import (
 	"bufio"
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -19,8 +20,10 @@ import (
 
 // A seal is a text. Its head has one line for each of: the format, the tree's ID, the digest
 // of the file attributes, the digest of the contents, and the number of files with their
-// bytes. A line for each file follows, which only a slow check reads.
+// bytes. A line for each file follows.
 const sealFormat = "mcp-jail seal 1"
+
+var errSeal = errors.New("the seal is damaged")
 
 type head struct {
 	id         ID
@@ -30,8 +33,11 @@ type head struct {
 	bytes      int64
 }
 
-// maxHead bounds the bytes of a seal that a fast check reads.
+// maxHead bounds the bytes of a head.
 const maxHead = 4096
+
+// headLines is the number of lines of a head.
+const headLines = 5
 
 // readSeal reads the head of a seal.
 func readSeal(file string) (head, error) {
@@ -49,36 +55,54 @@ func readHead(f io.ReaderAt) (head, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return head{}, err
 	}
-	lines := strings.SplitN(string(b[:n]), "\n", 6)
-	if len(lines) < 6 || lines[0] != sealFormat {
-		return head{}, errors.New("the seal is damaged")
+	return parseHead(b[:n])
+}
+
+// parseHead returns the head of a seal, or of its beginning.
+func parseHead(b []byte) (head, error) {
+	lines := strings.SplitN(string(b[:min(len(b), maxHead)]), "\n", headLines+1)
+	if len(lines) <= headLines || lines[0] != sealFormat {
+		return head{}, errSeal
 	}
 	var h head
 	id := strings.Split(lines[1], " ")
 	counts := strings.Split(lines[4], " ")
 	if len(id) != 4 || len(counts) != 2 {
-		return head{}, errors.New("the seal is damaged")
+		return head{}, errSeal
 	}
 	h.id = ID{id[0], id[1], id[2], id[3]}
 	h.attributes, h.contents = lines[2], lines[3]
+	var err error
 	h.count, err = strconv.Atoi(counts[0])
 	if err == nil {
 		h.bytes, err = strconv.ParseInt(counts[1], 10, 64)
 	}
 	if err != nil || h.id.validate() != nil {
-		return head{}, errors.New("the seal is damaged")
+		return head{}, errSeal
 	}
 	return h, nil
 }
 
-// encode returns the text of a seal.
-func (h head) encode(files []file) []byte {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n%s %s %s %s\n%s\n%s\n%d %d\n", sealFormat, h.id.Ecosystem, h.id.Name, h.id.Version, h.id.Digest, h.attributes, h.contents, h.count, h.bytes)
+// sealLines returns the lines of a seal that follow its head.
+func sealLines(seal []byte) []byte {
+	for range headLines {
+		_, seal, _ = bytes.Cut(seal, []byte("\n"))
+	}
+	return seal
+}
+
+// encode returns the head of a seal.
+func (h head) encode() []byte {
+	return fmt.Appendf(nil, "%s\n%s %s %s %s\n%s\n%s\n%d %d\n", sealFormat, h.id.Ecosystem, h.id.Name, h.id.Version, h.id.Digest, h.attributes, h.contents, h.count, h.bytes)
+}
+
+// fileLines returns a line for each file.
+func fileLines(files []file) []byte {
+	var b bytes.Buffer
 	for _, f := range files {
 		b.WriteString(f.line())
 	}
-	return []byte(b.String())
+	return b.Bytes()
 }
 
 // file is a file, directory or link of a tree.
@@ -222,15 +246,6 @@ func digestFile(name string) (string, error) {
 func digestOf(b []byte) string {
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
-}
-
-// contentsDigest returns the digest of a tree's names, modes and contents.
-func contentsDigest(files []file) string {
-	h := sha256.New()
-	for _, f := range files {
-		io.WriteString(h, f.line())
-	}
-	return hex.EncodeToString(h.Sum(nil))
 }
 
 // totals returns the number of files and their bytes.

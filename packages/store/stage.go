@@ -106,12 +106,13 @@ func (g *Stage) Seal(id ID, tree string) (*Sealed, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := head{id: id, contents: contentsDigest(files)}
+	lines := fileLines(files)
+	h := head{id: id, contents: digestOf(lines)}
 	h.count, h.bytes = totals(files)
-	if h.attributes, err = attributesDigest(moved); err != nil {
+	if h.attributes, err = attributesDigest(moved, lines); err != nil {
 		return nil, err
 	}
-	if err := writeSeal(ready, h, files); err != nil {
+	if err := writeSeal(ready, h, lines); err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(filepath.Dir(own.place(id)), 0o755); err != nil {
@@ -165,13 +166,13 @@ func (s Store) Sweep(unused time.Duration) {
 }
 
 // writeSeal replaces the seal beside a tree.
-func writeSeal(dir string, h head, files []file) error {
+func writeSeal(dir string, h head, lines []byte) error {
 	f, err := os.CreateTemp(dir, ".seal")
 	if err != nil {
 		return err
 	}
 	defer os.Remove(f.Name())
-	_, err = f.Write(h.encode(files))
+	_, err = f.Write(append(h.encode(), lines...))
 	err = errors.Join(err, f.Chmod(0o444), f.Sync(), f.Close())
 	if err != nil {
 		return err

@@ -142,8 +142,8 @@ func (t *Target) Package() *lockfile.Entry {
 	return t.pkg.program.Entry
 }
 
-// PreparePackage makes the package of a target ready for the start: the data of an older
-// session are where the program expects them, and its files are those that were installed.
+// PreparePackage makes the data of an older session ready for the package of a target: they are
+// where the program expects them.
 func (t *Target) PreparePackage(c terminal.Console) error {
 	var told []string
 	var err error
@@ -153,10 +153,16 @@ func (t *Target) PreparePackage(c terminal.Console) error {
 	for _, text := range told {
 		fmt.Fprintf(c.Err, "[mcp-jail] %s\n", text)
 	}
-	if err != nil || t.pkg == nil || t.pkg.program == nil {
-		return err
+	return err
+}
+
+// CheckPackage returns an error if the files of a target's package are not those that were
+// installed. The first call waits until they are compared.
+func (t *Target) CheckPackage() error {
+	if t.pkg == nil || t.pkg.program == nil {
+		return nil
 	}
-	err = t.pkg.program.Check()
+	err := t.pkg.program.Check()
 	var changed *store.ChangedError
 	if errors.As(err, &changed) {
 		return &installError{changed.ID.Name, changed.Error() + ". To install the pinned ones again: mcp-jail install --repair " + t.Asked() + ". To accept what the registry has now: mcp-jail install --update " + t.Asked()}

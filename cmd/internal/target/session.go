@@ -17,6 +17,13 @@ import (
 
 // Session returns the lifecycle session of a target.
 func (t *Target) Session(c terminal.Console, launcher confine.Launcher) lifecycle.Session {
+	launcher.BeforeExec = func() error {
+		err := t.CheckPackage()
+		if err != nil {
+			err = &lifecycle.DiagnosedError{Diagnosis: diagnosisOf(t.Policy.Server, err), ExitStatus: ExitStatus(err)}
+		}
+		return err
+	}
 	s := lifecycle.Session{
 		Profile:         t.Profile,
 		In:              c.In,
