@@ -121,7 +121,7 @@ func (i *Installer) newRun(ctx context.Context, stage *store.Stage, line *launch
 		return nil, err
 	}
 	r.redactor = r.config.redactor()
-	r.jail = &fetchJail{host: i.Host, dir: stage.Dir, name: "installer", path: paths, registries: r.config.registry, variables: map[string]string{}, launcher: confine.Launcher{}, fileMB: i.Limits.file()}
+	r.jail = &fetchJail{host: i.Host, dir: stage.Dir, name: "installer", path: paths, registries: r.config.registry, variables: map[string]string{}, launcher: confine.Launcher{Unmediated: true}, fileMB: i.Limits.file()}
 	r.work = filepath.Join(r.jail.home(), "work")
 	cache := filepath.Join(r.jail.home(), "cache")
 	if err := os.MkdirAll(filepath.Join(cache, "_cacache"), 0o700); err != nil {

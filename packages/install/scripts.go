@@ -24,7 +24,7 @@ func nowhere() *url.URL { return &url.URL{Scheme: "https", Host: "nowhere.invali
 // runScripts runs the scripts of packages, those of each package in a jail of its own, which
 // has neither a network nor credentials. The tree is moved to the HOME of that jail.
 func (r *npmRun) runScripts(ctx context.Context, packages []npm.Package) (refused []Refusal, err error) {
-	j := &fetchJail{host: r.jail.host, dir: r.jail.dir, name: scriptsName, path: r.jail.path, registries: []*url.URL{nowhere()}, variables: map[string]string{}, launcher: r.jail.launcher, fileMB: r.jail.fileMB}
+	j := &fetchJail{host: r.jail.host, dir: r.jail.dir, name: scriptsName, path: r.jail.path, registries: []*url.URL{nowhere()}, variables: map[string]string{}, fileMB: r.jail.fileMB}
 	work := filepath.Join(j.home(), "work")
 	if err := os.MkdirAll(j.home(), 0o700); err != nil {
 		return nil, err
