@@ -62,6 +62,10 @@ else # 100 MB, and not 1.6 GB
 	MCPJAIL_CLIENTS=$(packages testdata/clients clients-short --omit=dev --omit=optional)
 fi
 export MCPJAIL_CLIENTS
+if [ -n "${MCPJAIL_ALL:-}" ]; then
+	MCPJAIL_PRESETS=$(packages testdata/presets presets --omit=optional)
+	export MCPJAIL_PRESETS
+fi
 
 work=$(mktemp -d /var/tmp/mcp-jail-test.XXXXXX)
 chmod 755 "$work"
@@ -180,7 +184,7 @@ run_as_user() {
 	[ ! -e "$log.worlds" ] || others=("$log.worlds")
 	compile "$1" >"$log" 2>&1 && (cd "$work/src/$1" && exec setpriv --reuid "$user" --regid "$(id -g "$user")" --init-groups --bounding-set=-all \
 		"${defaults[@]}" env -i PATH="$PATH" HOME="$work/home" USER="$user" LANG=C.UTF-8 MCPJAIL_ALL=1 \
-		MCPJAIL_REQUIRE="${MCPJAIL_REQUIRE:-}" MCPJAIL_SERVERS="$work/servers" MCPJAIL_CLIENTS="$work/clients" \
+		MCPJAIL_REQUIRE="${MCPJAIL_REQUIRE:-}" MCPJAIL_SERVERS="$work/servers" MCPJAIL_CLIENTS="$work/clients" MCPJAIL_PRESETS="$work/presets" \
 		"$work/tests/$1/test" -test.v -test.timeout 20m -test.parallel "$(parallel "$1")") >"$log" 2>&1 </dev/null &&
 		verdict '[Rr]oot[ :]|sources of golang.org/x/sys cannot be read' "$log" "${others[@]}" && echo "ok  	$1	$((SECONDS - begin)) s" && return
 	echo "FAIL	$1" && failures "$log"
@@ -249,8 +253,9 @@ if [ ${#jails[@]} -gt 0 ]; then
 	git ls-files -z --cached --others --exclude-standard | tar --null -T - -c | tar -x -C "$work/src"
 	go mod vendor -o "$work/src/vendor" # tests build mcp-jail, and root's module cache is not readable
 	cp -r "$servers" "$work/servers"
-	# The user only reads the clients: hard links, if the cache is on the same file system.
+	# The user only reads these: hard links, if the cache is on the same file system.
 	cp -rl "$MCPJAIL_CLIENTS" "$work/clients" 2>/dev/null || { rm -rf "$work/clients" && cp -r "$MCPJAIL_CLIENTS" "$work/clients"; }
+	cp -rl "$MCPJAIL_PRESETS" "$work/presets" 2>/dev/null || { rm -rf "$work/presets" && cp -r "$MCPJAIL_PRESETS" "$work/presets"; }
 	chown -R "$user" "$work/src" "$work/servers"
 	each run_as_user "${jails[@]}"
 	remove_user

@@ -3,11 +3,14 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"crypto/tls"
 	"fmt"
 	"io"
 	"log"
 	"net/http"
+	"net/http/httputil"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +19,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/mark3labs/mcp-go/mcp"
+	mcpserver "github.com/mark3labs/mcp-go/server"
 	"golang.org/x/sys/unix"
 
 	"github.com/mcp-jail/mcp-jail/confine/egress/egresstest"
@@ -60,10 +65,24 @@ type internet struct{ dir string }
 // it accepts only requests with the token.
 func newInternet(t *testing.T, w *world, token string) *internet {
 	t.Helper()
+	return prepareInternet(t, w, token, []string{internetHost, readOnlyHost})
+}
+
+// newHosts is newInternet with other names. Its web server accepts everything, and writes down
+// the request with its host, and whether it had the token in any of its parts.
+func newHosts(t *testing.T, w *world, token string, names []string) *internet {
+	t.Helper()
+	n := prepareInternet(t, w, token, append(names, "nobody.example"))
+	must(t, os.WriteFile(filepath.Join(n.dir, "names"), []byte(strings.Join(names, " ")), 0o600))
+	return n
+}
+
+func prepareInternet(t *testing.T, w *world, token string, names []string) *internet {
+	t.Helper()
 	need(t, "ip")
 	n := &internet{filepath.Join(w.base, "internet")}
 	must(t, os.Mkdir(n.dir, 0o755))
-	must(t, egresstest.Certify(n.dir, internetHost, readOnlyHost))
+	must(t, egresstest.Certify(n.dir, names...))
 	must(t, os.WriteFile(filepath.Join(n.dir, "token"), []byte(token), 0o600))
 	must(t, os.WriteFile(filepath.Join(n.dir, "told"), nil, 0o600))
 	must(t, os.WriteFile(filepath.Join(n.dir, "resolv.conf"), []byte("nameserver "+egresstest.Resolver+"\n"), 0o644))
@@ -82,8 +101,8 @@ func newInternet(t *testing.T, w *world, token string) *internet {
 // server.
 func (n *internet) authority() string { return filepath.Join(n.dir, "ca.pem") }
 
-// requests returns the requests of the web server, a line each: method, path,
-// authorization.
+// requests returns the requests of the web server, a line each: method, path, authorization; of
+// newHosts: method, address, " token" if the request had it.
 func (n *internet) requests(t *testing.T) string { return read(t, filepath.Join(n.dir, "told")) }
 
 // around makes a command run in the network namespace.
@@ -127,8 +146,22 @@ func makeInternet(dir string) error {
 // internetHostMain is the resolver and the web server.
 func internetHostMain() { egresstest.Run(func() error { return serveInternet(os.Args[1]) }) }
 
+// remoteServer is an MCP server behind HTTP, with the tool remote.
+func remoteServer() http.Handler {
+	s := mcpserver.NewMCPServer("remote", "1")
+	s.AddTool(mcp.NewTool("remote"), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return mcp.NewToolResultText("from afar"), nil
+	})
+	return mcpserver.NewStreamableHTTPServer(s)
+}
+
 func serveInternet(dir string) error {
 	names := map[string][]string{internetHost: {internetAddr}, readOnlyHost: {internetAddr}}
+	others, err := os.ReadFile(filepath.Join(dir, "names"))
+	for _, name := range strings.Fields(string(others)) {
+		names[name] = []string{internetAddr}
+	}
+	anything := err == nil
 	if err := egresstest.ServeNames(func(name string) []string { return names[name] }); err != nil {
 		return err
 	}
@@ -148,7 +181,23 @@ func serveInternet(dir string) error {
 	if err != nil {
 		return err
 	}
+	remote := remoteServer()
 	go http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if anything {
+			all, _ := httputil.DumpRequest(r, true)
+			line := r.Method + " https://" + r.Host + r.URL.Path
+			if bytes.Contains(all, token) {
+				line += " token"
+			}
+			fmt.Fprintln(told, line)
+			if bytes.Contains(all, []byte(`"jsonrpc"`)) {
+				remote.ServeHTTP(w, r)
+				return
+			}
+			w.Header().Set("Content-Type", "application/json")
+			io.WriteString(w, `{"ok":true,"data":{"schema":"type Query"},"results":[]}`)
+			return
+		}
 		fmt.Fprintln(told, r.Method, r.URL.Path, r.Header.Get("Authorization"))
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
 		if r.Header.Get("Authorization") != "Bearer "+string(token) {

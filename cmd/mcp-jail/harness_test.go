@@ -43,6 +43,10 @@ func need(t *testing.T, things ...string) {
 					thing, why = name, "this host does not have it: "+f.Detail
 				}
 			}
+		case "presets":
+			if os.Getenv("MCPJAIL_PRESETS") == "" {
+				why = "MCPJAIL_PRESETS does not name a directory with the servers of testdata/presets; testdata/test.sh installs them"
+			}
 		case "npm": // the installed servers, and npm
 			if os.Getenv("MCPJAIL_SERVERS") == "" {
 				why = "MCPJAIL_SERVERS does not name a directory with the servers of testdata/npm; testdata/test.sh installs them"

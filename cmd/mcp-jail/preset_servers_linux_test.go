@@ -1,0 +1,236 @@
+//go:build linux
+
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/presets"
+)
+
+// presetServer is a real server that a test starts in a jail under its preset.
+type presetServer struct {
+	preset, npm string
+	secret      string   // the variable with the token; "" if there is none
+	env         []string // further variables
+	args        []string // of the server; WORK is the workspace
+	tool        string   // a harmless tool; "" if none works without more than an API
+	arguments   map[string]any
+	told        string   // a request that the tool makes of the API, with " token" if it has the token
+	hosts       []string // further names of the stand-in
+	works       bool     // the tool succeeds: it needs no API
+	holds       bool     // the server itself has the token, as its preset says
+	direct      bool     // the connection is encrypted by the server itself, which has to trust the stand-in
+}
+
+// presetServers are the servers of testdata/presets.
+var presetServers = []presetServer{
+	{preset: "airtable", npm: "airtable-mcp-server", secret: "AIRTABLE_API_KEY", tool: "list_bases", told: "GET https://api.airtable.com/v0/meta/bases token"},
+	{preset: "brave-search", npm: "@brave/brave-search-mcp-server", secret: "BRAVE_API_KEY", tool: "brave_web_search", arguments: map[string]any{"query": "x"}, told: "GET https://api.search.brave.com/res/v1/web/search token"},
+	{preset: "brave-search", npm: "@modelcontextprotocol/server-brave-search", secret: "BRAVE_API_KEY", tool: "brave_web_search", arguments: map[string]any{"query": "x"}, told: "GET https://api.search.brave.com/res/v1/web/search token"},
+	{preset: "chrome-devtools", npm: "chrome-devtools-mcp"},
+	{preset: "context7", npm: "@upstash/context7-mcp", secret: "CONTEXT7_API_KEY", tool: "resolve-library-id", arguments: map[string]any{"query": "x", "libraryName": "x"}, told: "GET https://context7.com/api/v2/libs/search token"},
+	{preset: "desktop-commander", npm: "@wonderwhy-er/desktop-commander", tool: "list_directory", arguments: map[string]any{"path": "WORK"}, works: true},
+	{preset: "exa", npm: "exa-mcp-server", secret: "EXA_API_KEY", tool: "web_search_exa", arguments: map[string]any{"query": "x"}, told: "POST https://api.exa.ai/search token"},
+	{preset: "figma", npm: "figma-developer-mcp", secret: "FIGMA_API_KEY", args: []string{"--stdio"}, tool: "get_figma_data", arguments: map[string]any{"fileKey": "x"}, told: "GET https://api.figma.com/v1/files/x token"},
+	{preset: "firecrawl", npm: "firecrawl-mcp", secret: "FIRECRAWL_API_KEY", tool: "firecrawl_map", arguments: map[string]any{"url": "https://example.com"}, told: "POST https://api.firecrawl.dev/v2/map token"},
+	{preset: "gitlab", npm: "@zereight/mcp-gitlab", secret: "GITLAB_PERSONAL_ACCESS_TOKEN", tool: "search_repositories", arguments: map[string]any{"search": "x"}, told: "GET https://gitlab.com/api/v4/projects token"},
+	{preset: "gitlab", npm: "@modelcontextprotocol/server-gitlab", secret: "GITLAB_PERSONAL_ACCESS_TOKEN", tool: "search_repositories", arguments: map[string]any{"search": "x"}, told: "GET https://gitlab.com/api/v4/projects token"},
+	{preset: "google-maps", npm: "@modelcontextprotocol/server-google-maps", secret: "GOOGLE_MAPS_API_KEY", tool: "maps_geocode", arguments: map[string]any{"address": "x"}, told: "GET https://maps.googleapis.com/maps/api/geocode/json token", holds: true},
+	{preset: "linear", npm: "@tacticlaunch/mcp-linear", secret: "LINEAR_API_TOKEN", tool: "linear_getViewer", told: "POST https://api.linear.app/graphql token"},
+	{preset: "mcp-remote", npm: "mcp-remote", args: []string{"https://remote.example/mcp"}, tool: "remote", told: "POST https://remote.example/mcp", direct: true},
+	{preset: "mongodb", npm: "mongodb-mcp-server"},
+	{preset: "notion", npm: "@notionhq/notion-mcp-server", secret: "NOTION_TOKEN", tool: "API-get-self", told: "GET https://api.notion.com/v1/users/me token"},
+	{preset: "obsidian", npm: "mcp-obsidian", args: []string{"WORK"}, tool: "search_notes", arguments: map[string]any{"query": "note"}, works: true},
+	{preset: "perplexity", npm: "@perplexity-ai/mcp-server", secret: "PERPLEXITY_API_KEY", tool: "perplexity_search", arguments: map[string]any{"query": "x"}, told: "POST https://api.perplexity.ai/search token"},
+	{preset: "perplexity", npm: "server-perplexity-ask", secret: "PERPLEXITY_API_KEY", tool: "perplexity_ask", arguments: map[string]any{"messages": []any{map[string]any{"role": "user", "content": "x"}}}, told: "POST https://api.perplexity.ai/chat/completions token"},
+	{preset: "playwright", npm: "@playwright/mcp"},
+	{preset: "puppeteer", npm: "@modelcontextprotocol/server-puppeteer"},
+	{preset: "sentry", npm: "@sentry/mcp-server", secret: "SENTRY_ACCESS_TOKEN", tool: "whoami", told: "GET https://sentry.io/api/0/auth/ token"},
+	{preset: "slack", npm: "@modelcontextprotocol/server-slack", secret: "SLACK_BOT_TOKEN", env: []string{"SLACK_TEAM_ID=T1"}, tool: "slack_get_users", told: "GET https://slack.com/api/users.list token"},
+	{preset: "slack", npm: "@zencoderai/slack-mcp-server", secret: "SLACK_BOT_TOKEN", env: []string{"SLACK_TEAM_ID=T1"}, tool: "slack_get_users", told: "GET https://slack.com/api/users.list token"},
+	{preset: "stripe", npm: "@stripe/mcp", secret: "STRIPE_SECRET_KEY", tool: "remote", told: "POST https://mcp.stripe.com/ token", holds: true, direct: true},
+	{preset: "supabase", npm: "@supabase/mcp-server-supabase", secret: "SUPABASE_ACCESS_TOKEN", hosts: []string{"supabase.com"}, tool: "list_projects", told: "GET https://api.supabase.com/v1/projects token"},
+	{preset: "tavily", npm: "tavily-mcp", secret: "TAVILY_API_KEY", tool: "tavily_search", arguments: map[string]any{"query": "x"}, told: "POST https://api.tavily.com/search token"},
+}
+
+// presetsLeft are the packages of npm that no test starts under a preset, with the reason.
+var presetsLeft = map[string]string{
+	"@azure/mcp":                          "190 MB that do nothing without a login",
+	"@benborla29/mcp-server-mysql":        "needs a database",
+	"@bytebase/dbhub":                     "needs a database",
+	"@modelcontextprotocol/server-gdrive": "needs a login in a browser",
+	"@modelcontextprotocol/server-redis":  "needs a database",
+	"kubernetes-mcp-server":               "needs a cluster",
+	"mcp-server-kubernetes":               "needs a cluster",
+	"slack-mcp-server":                    "needs the cookies of a browser",
+}
+
+// TestPresetsAreTried tests that no preset with a package of npm was forgotten. Packages of PyPI
+// are not counted: the machines that run the tests may reach npm only.
+func TestPresetsAreTried(t *testing.T) {
+	need(t, "npm")
+	var tried []string
+	for _, c := range presetServers {
+		tried = append(tried, c.npm)
+	}
+	for _, name := range presets.Names() {
+		p, err := presets.Find(name)
+		must(t, err)
+		for _, pkg := range p.Packages {
+			_, inNPM := os.Lstat(module(filepath.FromSlash(pkg.Name)))
+			if pkg.Ecosystem == presets.NPM && inNPM != nil && presetsLeft[pkg.Name] == "" && !slices.Contains(tried, pkg.Name) {
+				t.Errorf("no test starts %s under the preset %s", pkg.Name, name)
+			}
+		}
+	}
+}
+
+// TestPresetServers starts real servers in jails under their presets. Each has to list its
+// tools, some of read_only among them, and to deny of none of these that it only reads. A harmless tool reaches the
+// API, which a local host stands in for, with the token. The jail does not have the token,
+// unless the preset says so.
+func TestPresetServers(t *testing.T) {
+	testkit.NeedsAll(t)
+	need(t, "node", "presets")
+	t.Parallel()
+	for _, c := range presetServers {
+		t.Run(c.preset+" "+filepath.Base(c.npm), func(t *testing.T) {
+			t.Parallel()
+			testPresetServer(t, c)
+		})
+	}
+}
+
+func testPresetServer(t *testing.T, c presetServer) {
+	p, err := presets.Find(c.preset)
+	must(t, err)
+	w, token := newWorld(t), newToken()
+	if c.preset == "stripe" {
+		token = "sk_test_" + token // it looks at the form
+	}
+	w.plant(t, w.work, map[string]string{"note.md": "a note"})
+	net := newHosts(t, w, token, append(hostsOf(c.told), c.hosts...))
+	w.env = append(w.env, c.env...)
+	if c.secret != "" {
+		w.env = append(w.env, c.secret+"="+token)
+	}
+	words := []string{"--preset", c.preset}
+	if c.direct {
+		w.env = append(w.env, "NODE_EXTRA_CA_CERTS="+net.authority())
+		words = append(words, "--env", "NODE_EXTRA_CA_CERTS", "--read", net.authority())
+	}
+	words = append(words, "--", "node", presetProgram(t, c.npm))
+	for _, a := range c.args {
+		words = append(words, strings.ReplaceAll(a, "WORK", w.work))
+	}
+	s := open(t, w.jail(words...), nil)
+	defer s.close()
+	checkVersion(t, c, p)
+	compareReadOnly(t, p, s.result("tools/list", nil))
+	if c.tool == "" {
+		return
+	}
+	arguments := map[string]any{}
+	for name, value := range c.arguments {
+		if value == "WORK" {
+			value = w.work
+		}
+		arguments[name] = value
+	}
+	got := s.tool(c.tool, arguments)
+	if c.works {
+		if got.IsError || !strings.Contains(got.texts(), "note.md") {
+			t.Errorf("%s: %s", c.tool, got.raw)
+		}
+		return
+	}
+	if told := strings.Split(net.requests(t), "\n"); !slices.Contains(told, c.told) {
+		t.Errorf("the API was told %q, want %q\n%s", told, c.told, got.raw)
+	}
+	if n := countInJail(t, w, token); (n > 0) != c.holds {
+		t.Errorf("the token is %d times in the memory of the jail", n)
+	}
+}
+
+// checkVersion tests that the preset names the version of the package as one that it fits.
+func checkVersion(t *testing.T, c presetServer, p *presets.Preset) {
+	t.Helper()
+	var m struct{ Version string }
+	must(t, json.Unmarshal([]byte(read(t, filepath.Join(presetModule(c.npm), "package.json"))), &m))
+	for _, pkg := range p.Packages {
+		if pkg.Name == c.npm && pkg.Ecosystem == presets.NPM && !slices.Contains(pkg.Versions, m.Version) {
+			t.Errorf("%s is %s, and the preset was seen to fit %v: see whether it still does, and add the version", c.npm, m.Version, pkg.Versions)
+		}
+	}
+}
+
+func presetModule(npm string) string {
+	return filepath.Join(os.Getenv("MCPJAIL_PRESETS"), "node_modules", filepath.FromSlash(npm))
+}
+
+// hostsOf returns the host of a request as presetServer.told has it.
+func hostsOf(told string) []string {
+	_, rest, found := strings.Cut(told, "https://")
+	if !found {
+		return nil
+	}
+	host, _, _ := strings.Cut(rest, "/")
+	return []string{host}
+}
+
+// presetProgram returns the program of an installed package.
+func presetProgram(t *testing.T, npm string) string {
+	t.Helper()
+	dir := presetModule(npm)
+	var m struct{ Bin any }
+	must(t, json.Unmarshal([]byte(read(t, filepath.Join(dir, "package.json"))), &m))
+	switch bin := m.Bin.(type) {
+	case string:
+		return filepath.Join(dir, bin)
+	case map[string]any:
+		file, _ := bin[filepath.Base(npm)].(string)
+		for _, other := range bin {
+			if file == "" {
+				file, _ = other.(string)
+			}
+		}
+		return filepath.Join(dir, file)
+	}
+	t.Fatalf("%s has no program: %v", npm, m.Bin)
+	return ""
+}
+
+// compareReadOnly compares what a server says of its tools with what its preset does. A preset
+// may name tools of other versions, and need not believe each that says it only reads.
+func compareReadOnly(t *testing.T, p *presets.Preset, list json.RawMessage) {
+	t.Helper()
+	var r struct {
+		Tools []struct {
+			Name        string
+			Annotations struct{ ReadOnlyHint *bool }
+		}
+	}
+	must(t, json.Unmarshal(list, &r))
+	if len(r.Tools) == 0 {
+		t.Errorf("no tool is listed: %s", list)
+	}
+	listed := 0
+	for _, tool := range r.Tools {
+		if slices.Contains(p.ReadOnly, tool.Name) {
+			listed++
+		}
+		if hint := tool.Annotations.ReadOnlyHint; hint != nil && !*hint && slices.Contains(p.ReadOnly, tool.Name) {
+			t.Errorf("%s says that it does not only read", tool.Name)
+		}
+	}
+	if listed == 0 && len(p.ReadOnly) > 0 {
+		t.Errorf("no tool of the preset's read_only is listed: %s", list)
+	}
+}
