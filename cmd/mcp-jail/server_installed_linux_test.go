@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -43,15 +44,27 @@ func removeStore(t *testing.T, w *world) {
 // next start that is not killed succeeds.
 func TestFirstStartKilled(t *testing.T) {
 	t.Parallel()
+	if !testkit.All() {
+		killFirstStarts(t, 2, 2)
+		return
+	}
+	for n := range 4 {
+		t.Run(fmt.Sprint("user ", n), func(t *testing.T) {
+			t.Parallel()
+			killFirstStarts(t, 25, 5)
+		})
+	}
+}
+
+// killFirstStarts kills that many first starts of one user, and lets a start end after each
+// group of them.
+func killFirstStarts(t *testing.T, rounds, every int) {
+	t.Helper()
 	w, site := newShop(t, fixture.Stock{Packages: []fixture.Package{fixture.MCPServer{Name: "server"}.Package()}})
 	line := []string{"--", "npx", "-y", "server"}
 	begin := time.Now()
 	open(t, w.jail(line...), nil).close()
 	usual := min(time.Since(begin), 3*time.Second) // more on a busy machine
-	rounds, every := 2, 2
-	if testkit.All() {
-		rounds, every = 100, 10
-	}
 	for n := range rounds {
 		removeStore(t, w)
 		if n%2 == 0 {
