@@ -24,6 +24,8 @@ type Client struct {
 	OnlyCmd  bool     // it replaces Forms in the program's name, and not in the arguments
 	Tilde    bool     // it replaces a "~" at the start of a command or an argument
 	PathKept bool     // a server gets the PATH of a terminal; false for clients started from a desktop
+	Allowed  []string // where a file lists the servers that may start, if it does; all others are switched off
+	Excluded []string // where a file lists servers that are switched off
 	Rewrites bool     // it writes its file by itself, even if the user changes no setting
 	Reload   string   // what a person does to make a changed file count
 	Quirks   []string // what else has surprised, a sentence or two each

@@ -13,6 +13,7 @@ type Item struct {
 	Path  []string // from the root of the file to the entry; the elements of lists are numbers from 0
 	Line  int      // where its key stands, from 1
 	Value any      // nil, bool, a number, string, []any or map[string]any
+	Off   string   // why another part of the file switches the entry off; "" if none does
 }
 
 // Entry is a server as a client's file declares it.
@@ -31,6 +32,7 @@ type Entry struct {
 	Cwd       string
 	URL       string
 	Disabled  bool
+	off       string // Item.Off
 	Sandboxed bool
 
 	Left   Reason // why wrap leaves the entry; "" if it can be wrapped
@@ -113,7 +115,8 @@ func (c Client) Entry(item Item) Entry {
 	}
 	e.readEnv(inner)
 	e.EnvFile, e.Cwd = text(inner, e.Shape.EnvFile), text(inner, e.Shape.Cwd)
-	e.Disabled = table[e.Shape.Off] == true || e.Shape.On != "" && table[e.Shape.On] == false
+	e.off = item.Off
+	e.Disabled = item.Off != "" || table[e.Shape.Off] == true || e.Shape.On != "" && table[e.Shape.On] == false
 	e.Sandboxed = table[e.Shape.Sandbox] == true
 	e.readCommand(table, inner)
 	e.judge(c, table)
@@ -202,7 +205,7 @@ func (e *Entry) judge(c Client, table map[string]any) {
 	case jailed:
 		e.leave(Jailed, "")
 	case e.Disabled:
-		e.leave(Disabled, "")
+		e.leave(Disabled, e.off)
 	case e.Sandboxed:
 		e.leave(Sandboxed, "remove "+e.Shape.Sandbox+" to use mcp-jail instead")
 	case e.Shape.Checksum != "" && table[e.Shape.Checksum] != nil:

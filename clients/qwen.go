@@ -23,8 +23,10 @@ func qwen() Client {
 		Dir:      DirProject,
 		Hands:    "its whole environment",
 		PathKept: true, Rewrites: true,
+		Allowed: []string{"mcp", "allowed"}, Excluded: []string{"mcp", "excluded"},
 		Reload: "Start a new session. `qwen mcp list` starts every server and says which of them answered.",
 		Quirks: []string{
+			"A server that `mcp.excluded` names, or `mcp.allowed` does not, is switched off, and is left.",
 			"Servers of a project's file start after `qwen mcp approve`.",
 			"`qwen mcp add` replaces `$NAME` in all entries by the values, so it writes secrets to the disk.",
 			"After a session it only closes the server's input. A server that does not end then stays behind.",

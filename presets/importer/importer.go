@@ -6,7 +6,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
 
+	"github.com/mcp-jail/mcp-jail/packages/pin"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"go.yaml.in/yaml/v3"
 )
@@ -184,7 +186,4 @@ func oneLine(text string) string {
 }
 
 // isHidden reports whether a character cannot be seen, ends a line, or turns the text around it.
-func isHidden(r rune) bool {
-	return r < ' ' || r >= 0x7f && r <= 0xa0 || r == 0xad || r >= 0x200b && r <= 0x200f || r >= 0x2028 && r <= 0x202e ||
-		r >= 0x2060 && r <= 0x206f || r == 0xfeff || r == 0xfffd || r >= 0xe0000 && r <= 0xe007f
-}
+func isHidden(r rune) bool { return r == unicode.ReplacementChar || pin.IsHidden(r) }

@@ -65,6 +65,7 @@ func TestImportRefuses(t *testing.T) {
 		{strings.Repeat(" ", maxFile+1), "", "1 MiB"},
 		{`{"packages":[{"registryType":"npm","identifier":"a\u0000"}]}`, "", "cannot be seen"},
 		{`{"packages":[{"registryType":"npm","identifier":"a\u202eb"}]}`, "", "cannot be seen"},
+		{`{"packages":[{"registryType":"npm","identifier":"a\u3164b"}]}`, "", "cannot be seen"},
 		{`{"packages":[{"registryType":"npm","identifier":"a\nb"}]}`, "", "cannot be seen"},
 		{`{"packages":[{"registryType":"npm","identifier":"x","environmentVariables":[` + strings.Repeat(`{"name":"A"},`, 300) + `{"name":"B"}]}]}`, "", "200"},
 	} {

@@ -268,7 +268,11 @@ func (f *File) entries() (all []Entry) {
 		byShape := map[string]map[string]edit.Server{}
 		for _, at := range f.parsed.Servers(edit.Table{Path: table.Path}) {
 			value, _, _ := f.parsed.Lookup(at.Path...)
-			e := f.Client.Entry(clients.Item{Table: table, Path: at.Path, Line: at.Line, Value: value})
+			item := clients.Item{Table: table, Path: at.Path, Line: at.Line, Value: value}
+			if len(at.Path) > 0 {
+				item.Off = f.switchedOff(at.Path[len(at.Path)-1])
+			}
+			e := f.Client.Entry(item)
 			if e.Left == "" {
 				e.Left, e.Detail = f.reasonToLeave(e)
 			}
@@ -276,6 +280,25 @@ func (f *File) entries() (all []Entry) {
 		}
 	}
 	return all
+}
+
+// switchedOff returns which of the file's lists switches a server off, or "".
+func (f *File) switchedOff(server string) string {
+	names := func(path []string) (text string, has, found bool) {
+		if len(path) == 0 {
+			return "", false, false
+		}
+		value, _, _ := f.parsed.Lookup(path...)
+		list, found := value.([]any)
+		return strings.Join(path, "."), slices.Contains(list, any(server)), found
+	}
+	if text, has, _ := names(f.Client.Excluded); has {
+		return text + " names it"
+	}
+	if text, has, found := names(f.Client.Allowed); found && !has {
+		return text + " does not name it"
+	}
+	return ""
 }
 
 // reasonToLeave returns why an entry that the client could have in the jail is left.

@@ -302,6 +302,29 @@ func TestForeign(t *testing.T) {
 	}
 }
 
+// TestSwitchedOff tests that a server is left that another part of a client's file switches off.
+func TestSwitchedOff(t *testing.T) {
+	for _, c := range []struct{ lists, a, b string }{
+		{`"mcp":{}`, "", ""},
+		{`"mcp":{"excluded":["a"]}`, "mcp.excluded names it", ""},
+		{`"mcp":{"allowed":["a"]}`, "", "mcp.allowed does not name it"},
+		{`"mcp":{"allowed":["a","b"],"excluded":["b"]}`, "", "mcp.excluded names it"},
+	} {
+		h := newHost(t)
+		write(t, filepath.Join(h.Home, ".gemini", "settings.json"), `{"mcpServers":{"a":{"command":"x"},"b":{"command":"y"}},`+c.lists+`}`)
+		var got []string
+		for _, e := range only(t, h, Selection{Clients: []string{"gemini"}}).Entries {
+			if e.Left != "" && e.Left != clients.Disabled {
+				t.Errorf("%s: %s", c.lists, e.Left)
+			}
+			got = append(got, e.Detail)
+		}
+		if !slices.Equal(got, []string{c.a, c.b}) {
+			t.Errorf("%s: %q", c.lists, got)
+		}
+	}
+}
+
 // TestEnvironment: an entry whose variables would act on mcp-jail is left.
 func TestEnvironment(t *testing.T) {
 	for name, want := range map[string][2]bool{"LD_PRELOAD": {true, true}, "HOME": {true, true}, "XDG_STATE_HOME": {true, true}, "PATH": {false, true}, "npm_config_registry": {false, true}, "NODE_OPTIONS": {false, true}, "TOKEN": {false, false}} {
