@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
@@ -31,7 +32,8 @@ func (x *front) plan() *cobra.Command {
 		p.serverName = firstOf(args)
 		return p.Run(x.console, x.server)
 	})
-	cmd.Long = `SERVER is the name of a configured server. Without it, give a command behind --.
+	cmd.Long = `SERVER is the name of a configured server, or of one that a client starts in mcp-jail (see
+mcp-jail status). Without it, give a command behind --.
 The exit status is 3 if this host cannot enforce the plan.`
 	cmd.Example = `    mcp-jail plan github
     mcp-jail plan --read ~/notes -- notes-server ~/notes`
@@ -49,6 +51,18 @@ func (p *planCmd) Run(c terminal.Console, server cmdline.Server) error {
 		return target.UsageErrorf("name a configured server, or give a command behind --\n  mcp-jail plan SERVER\n  mcp-jail plan [flags] -- COMMAND [ARG...]")
 	}
 	t, err := target.Resolve(p.ConfigFlags, p.PolicyFlags, p.serverName, p.tool, server)
+	var wrapped *wrappedServer
+	var unknown *config.UnknownServerError
+	if errors.As(err, &unknown) && len(p.Config) == 0 {
+		w, found := findWrapped(p.serverName)
+		if found != nil {
+			return found
+		}
+		if w != nil {
+			wrapped = w
+			t, err = w.resolve(p.tool)
+		}
+	}
 	if err != nil && t.InstallsAfter(err) {
 		return fmt.Errorf("%s. There is a plan when it is installed, because %s is not on this machine", t.PackageText(), t.Policy.Command)
 	}
@@ -67,6 +81,9 @@ func (p *planCmd) Run(c terminal.Console, server cmdline.Server) error {
 	if p.format == "json" {
 		c.Printf("%s", planJSON(t, plan, tools))
 	} else {
+		if wrapped != nil {
+			c.Printf("As %s starts it (%s)\n\n", wrapped.file.Client.Title, wrapped.place(t.Host.Home))
+		}
 		c.Printf("%s", planText(c, t, plan, gaps, tools))
 	}
 	if gaps != nil {

@@ -319,6 +319,17 @@ func (f *File) reasonToLeave(e clients.Entry) (why clients.Reason, detail string
 // client gives them to it, and not to the server alone.
 const Environment clients.Reason = "has a variable that would change what mcp-jail itself does, outside of the jail"
 
+// ServerEnv returns the variables that the entry sets for its server, without those that would act
+// on mcp-jail.
+func (e Entry) ServerEnv() (env []clients.Variable) {
+	for _, v := range e.Env {
+		if !v.Unset && !changesLauncher(v.Name, true) {
+			env = append(env, v)
+		}
+	}
+	return env
+}
+
 // changesLauncher reports whether a variable acts on mcp-jail, or on the installers that it
 // starts outside of the jail. What only steers those may stand in a file of the user's own.
 func changesLauncher(name string, project bool) bool {
