@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -45,6 +46,9 @@ func grantOf(c clients.Client, s Entry, host clients.Host, fromFile []string, no
 	if note != "" {
 		g.Notes = append(g.Notes, note)
 	}
+	if program, ok := replaced(c, s.Command, host); ok && isMissing(program, host) {
+		g.Notes = append(g.Notes, program+" was not found on this machine: the server cannot start, with a jail or without")
+	}
 	for _, name := range fromFile {
 		if e.Env[name] = ""; !slices.Contains(names, name) {
 			names = append(names, name)
@@ -83,6 +87,25 @@ func grantOf(c clients.Client, s Entry, host clients.Host, fromFile []string, no
 	}
 	g.describe(server, s)
 	return g
+}
+
+// isMissing reports whether a program is neither in PATH nor, if it is an absolute path, there.
+// It does not know programs whose path is relative: clients start in different directories.
+func isMissing(program string, host clients.Host) bool {
+	dirs := filepath.SplitList(host.Env("PATH"))
+	switch {
+	case host.OS == "windows":
+		return false // which endings a program may have, the client decides
+	case filepath.IsAbs(program):
+		dirs = []string{""}
+	case strings.ContainsRune(program, '/'):
+		return false
+	}
+	there := func(dir string) bool {
+		_, err := os.Stat(filepath.Join(dir, program))
+		return err == nil
+	}
+	return len(dirs) > 0 && !slices.ContainsFunc(dirs, there)
 }
 
 // presetOf returns the preset of the package or program of an entry.
