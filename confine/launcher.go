@@ -31,8 +31,9 @@ type Launcher struct {
 
 	// BeforeExec, if it is not nil, is called when a jail is built and its program is not
 	// executed yet. If it returns an error, the program is not executed, and Start returns that
-	// error. A start that has to build the jail again calls it again.
-	BeforeExec func() error
+	// error. A start that has to build the jail again calls it again. The context is that of
+	// Start, which does not return before it.
+	BeforeExec func(context.Context) error
 
 	// Unmediated leaves the decisions about files to the kernel alone where the jail has
 	// namespaces. A program that makes thousands of files is then a quarter faster, and calls

@@ -31,7 +31,7 @@ func checkUnusedTempDir(dir string) error {
 }
 
 // start sends the plan to the goroutine that builds the jail (run), and waits until the program was executed or a step failed.
-func (p *Prepared) start(ctx context.Context, plan *planpkg.Plan, stdio jail.Stdio, beforeExec func() error) (*Process, error) {
+func (p *Prepared) start(ctx context.Context, plan *planpkg.Plan, stdio jail.Stdio, beforeExec func(context.Context) error) (*Process, error) {
 	made, err := makeDirs(plan.Profile)
 	if err != nil {
 		p.cancel()
@@ -54,7 +54,11 @@ func (p *Prepared) start(ctx context.Context, plan *planpkg.Plan, stdio jail.Std
 	}
 	p.process.interceptor = interceptor
 	p.process.plan = plan
-	p.send(startRequest{plan: plan, spec: sp, stdio: stdio, beforeExec: beforeExec})
+	request := startRequest{plan: plan, spec: sp, stdio: stdio}
+	if beforeExec != nil {
+		request.beforeExec = func() error { return beforeExec(ctx) }
+	}
+	p.send(request)
 	select {
 	case err = <-p.started:
 	case <-ctx.Done():

@@ -78,7 +78,6 @@ func TestJailStartErrors(t *testing.T) {
 	})
 }
 
-// startHostNS starts a jail without namespaces, of which this program is the supervisor.
 // TestBeforeExec: the program is not executed if BeforeExec returns an error, and Start returns
 // that error.
 func TestBeforeExec(t *testing.T) {
@@ -96,7 +95,7 @@ func TestBeforeExec(t *testing.T) {
 				}
 				defer written.Close()
 				called := 0
-				l := confine.Launcher{BeforeExec: func() error { called++; return want }}
+				l := confine.Launcher{BeforeExec: func(context.Context) error { called++; return want }}
 				proc, err := l.StartPlan(t.Context(), jailtest.Compile(p, host), jail.Stdio{Out: written, Err: pipe.w})
 				if err == nil {
 					<-proc.Done()
@@ -111,6 +110,7 @@ func TestBeforeExec(t *testing.T) {
 	}
 }
 
+// startHostNS starts a jail without namespaces, of which this program is the supervisor.
 func startHostNS(t *testing.T, l confine.Launcher) (*confine.Process, error) {
 	t.Helper()
 	plan := jailtest.Compile(jailtest.Profile(t), probe.Detect().WithUserNS(probe.Unavailable("for this test", "")))

@@ -166,7 +166,7 @@ func starts(s store.Store, lock string, host hostfs.Host, l *launcher.Line) (abo
 		return nil, err
 	}
 	defer p.Close()
-	if err := p.Check(); err != nil {
+	if err := p.Check(ctx); err != nil {
 		return nil, err
 	}
 	cmd := exec.Command(p.Command, p.Arguments...)

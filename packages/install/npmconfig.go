@@ -91,12 +91,10 @@ func readNpmConfig(ctx context.Context, npm string, host *hostfs.Host, path []st
 func withoutLoaders(environ []string) (kept []string) {
 	for _, v := range environ {
 		name, _, _ := strings.Cut(v, "=")
-		switch {
-		case strings.HasPrefix(name, "LD_"), strings.HasPrefix(name, "DYLD_"):
-		case slices.Contains([]string{"NODE_OPTIONS", "NODE_PATH", "BASH_ENV", "ENV", "GCONV_PATH"}, name):
-		default:
-			kept = append(kept, v)
+		if policy.IsDangerousVariable(name) || strings.HasPrefix(name, "NODE_") && name != "NODE_EXTRA_CA_CERTS" {
+			continue
 		}
+		kept = append(kept, v)
 	}
 	return kept
 }

@@ -101,7 +101,7 @@ func (u pythonUser) talk(words []string, messages ...string) (answers []string) 
 		u.t.Fatal(err)
 	}
 	defer program.Close()
-	if err := program.Check(); err != nil {
+	if err := program.Check(u.t.Context()); err != nil {
 		u.t.Fatal(err)
 	}
 	p := &policy.Policy{
@@ -217,7 +217,7 @@ func (u pythonUser) refusesChanged(words []string) {
 	}
 	defer program.Close()
 	var changed *store.ChangedError
-	if err := program.Check(); !errors.As(err, &changed) || !slices.Equal(changed.Changed, []string{"site/fixture_server/__init__.py"}) {
+	if err := program.Check(u.t.Context()); !errors.As(err, &changed) || !slices.Equal(changed.Changed, []string{"site/fixture_server/__init__.py"}) {
 		u.t.Errorf("check: %v", err)
 	}
 }

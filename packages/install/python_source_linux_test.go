@@ -173,7 +173,7 @@ func TestPythonUpdate(t *testing.T) {
 		t.Fatal(err)
 	}
 	program, err := u.find(words...)
-	if err != nil || program.Entry.Version != "1.1.0" || program.Check() != nil {
+	if err != nil || program.Entry.Version != "1.1.0" || program.Check(t.Context()) != nil {
 		t.Fatalf("after the update: %+v, %v", program, err)
 	}
 	program.Close()

@@ -4,7 +4,7 @@
 //	finder := installed.Finder{Store: ..., LockFile: ..., Host: &host}
 //	program, err := finder.Find(ctx, line)
 //	...
-//	err = program.Check() // before the first instruction of the program
+//	err = program.Check(ctx) // before the first instruction of the program
 //
 // The program is the one that the lock file pins, from the store. Nothing is fetched, and no
 // launcher runs: ErrNotInstalled says that package install has work to do. A ShadowError says

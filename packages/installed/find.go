@@ -145,16 +145,20 @@ func (f Finder) entry(line *launcher.Line) (*lockfile.Entry, error) {
 }
 
 // Check returns nil if the files of the tree are those that the lock file pins. The first call
-// waits until they are compared.
-func (p *Program) Check() error {
-	err := <-p.checked
-	p.checked <- err
-	return err
+// waits until they are compared, at most until ctx ends.
+func (p *Program) Check(ctx context.Context) error {
+	select {
+	case err := <-p.checked:
+		p.checked <- err
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // Close releases the tree, which can then be removed.
 func (p *Program) Close() error {
-	p.Check()
+	p.Check(context.Background())
 	return p.tree.Close()
 }
 

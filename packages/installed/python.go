@@ -26,7 +26,7 @@ func (f Finder) python(ctx context.Context, p *Program, line *launcher.Line) (er
 	file := filepath.Join(p.Bin, filepath.Base(name))
 	head, err := readHead(file)
 	if err != nil || name == "" || filepath.Base(name) != name {
-		return f.noProgram(p, name)
+		return f.noProgram(ctx, p, name)
 	}
 	p.Arguments = line.Args
 	if !python.IsStarter(head) {
@@ -40,11 +40,11 @@ func (f Finder) python(ctx context.Context, p *Program, line *launcher.Line) (er
 }
 
 // noProgram returns the error for a line whose program the tree does not have.
-func (f Finder) noProgram(p *Program, name string) error {
+func (f Finder) noProgram(ctx context.Context, p *Program, name string) error {
 	e := &python.ProgramError{Package: p.Entry.Name, Program: name}
 	entries, err := os.ReadDir(p.Bin)
 	if err != nil {
-		return p.Check() // it tells what is missing
+		return p.Check(ctx) // it tells what is missing
 	}
 	for _, there := range entries {
 		e.Names = append(e.Names, there.Name())

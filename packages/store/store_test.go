@@ -75,6 +75,17 @@ func TestCheckFindsChanges(t *testing.T) {
 			}
 		}
 	}
+	// Root needs no change of a mode, which the check would find too.
+	writeAsRoot := func(name string) func(t *testing.T, dir string) {
+		return func(t *testing.T, dir string) {
+			if os.Getuid() != 0 {
+				t.Skip("this user is not root: root has to write without a change of modes")
+			}
+			if err := os.WriteFile(filepath.Join(dir, name), []byte("A"), 0o444); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 	for _, c := range []struct {
 		name, want string
 		change     func(t *testing.T, dir string)
@@ -84,6 +95,10 @@ func TestCheckFindsChanges(t *testing.T) {
 		{"same length", "changed: node_modules/a/index.js", write("node_modules/a/index.js", "A")},
 		{"new file", "added: node_modules/b/lib/c.js", write("node_modules/b/lib/c.js", "c")},
 		{"file beside the packages", "added: node_modules/.hidden", write("node_modules/.hidden", "c")},
+		{"file at the root", "added: index.js", write("index.js", "c")},
+		{"file at the root, by root", "added: index.js", writeAsRoot("index.js")},
+		{"new file, by root", "added: node_modules/b/lib/c.js", writeAsRoot("node_modules/b/lib/c.js")},
+		{"same length, by root", "changed: node_modules/a/index.js", writeAsRoot("node_modules/a/index.js")},
 		{"removed", "removed: node_modules/b/lib/b.js", func(t *testing.T, dir string) {
 			os.Chmod(filepath.Join(dir, "node_modules/b/lib"), 0o755)
 			if err := os.Remove(filepath.Join(dir, "node_modules/b/lib/b.js")); err != nil {

@@ -38,7 +38,7 @@ func (i *installCmd) pinTools(ctx context.Context, c terminal.Console, p *instal
 		if t.Package() == nil {
 			return toolsFound{remark: t.PackageText()}
 		}
-		err = errors.Join(t.PreparePackage(c), t.CheckPackage())
+		err = errors.Join(t.PreparePackage(c), t.CheckPackage(ctx))
 	}
 	if err != nil {
 		return toolsFound{remark: "it was not started: " + err.Error()}
@@ -101,7 +101,7 @@ func (i *installCmd) tryUpdate(ctx context.Context, p *installProgress, w wanted
 		if t.Package() == nil {
 			return toolsFound{remark: t.PackageText()}
 		}
-		err = errors.Join(t.PreparePackage(p.console), t.CheckPackage())
+		err = errors.Join(t.PreparePackage(p.console), t.CheckPackage(ctx))
 	}
 	if err != nil {
 		return toolsFound{remark: later + " (it was not started: " + err.Error() + ")"}

@@ -157,12 +157,12 @@ func (t *Target) PreparePackage(c terminal.Console) error {
 }
 
 // CheckPackage returns an error if the files of a target's package are not those that were
-// installed. The first call waits until they are compared.
-func (t *Target) CheckPackage() error {
+// installed. They are compared once; the first call waits for that, at most until ctx ends.
+func (t *Target) CheckPackage(ctx context.Context) error {
 	if t.pkg == nil || t.pkg.program == nil {
 		return nil
 	}
-	err := t.pkg.program.Check()
+	err := t.pkg.program.Check(ctx)
 	var changed *store.ChangedError
 	if errors.As(err, &changed) {
 		return &installError{changed.ID.Name, changed.Error() + ". To install the pinned ones again: mcp-jail install --repair " + t.Asked() + ". To accept what the registry has now: mcp-jail install --update " + t.Asked()}

@@ -17,8 +17,8 @@ import (
 
 // Session returns the lifecycle session of a target.
 func (t *Target) Session(c terminal.Console, launcher confine.Launcher) lifecycle.Session {
-	launcher.BeforeExec = func() error {
-		err := t.CheckPackage()
+	launcher.BeforeExec = func(ctx context.Context) error {
+		err := t.CheckPackage(ctx)
 		if err != nil {
 			err = &lifecycle.DiagnosedError{Diagnosis: diagnosisOf(t.Policy.Server, err), ExitStatus: ExitStatus(err)}
 		}

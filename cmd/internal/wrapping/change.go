@@ -91,9 +91,16 @@ func (f *File) Wrap(program string, sel Selection, host clients.Host, names *Nam
 		case s.Left != "":
 			return clients.Edit{}, s.Left
 		}
-		fromFile, note := s.fileNames(f.Client, host)
-		if slices.ContainsFunc(fromFile, func(name string) bool { return changesLauncher(name, f.Place.Scope == clients.Project) }) {
+		project := f.Place.Scope == clients.Project
+		fromFile, note, err := s.fileNames(f.Client, host)
+		if slices.ContainsFunc(fromFile, func(name string) bool { return changesLauncher(name, project) }) {
 			return clients.Edit{}, Environment
+		}
+		if err != nil && project {
+			return clients.Edit{}, clients.Reason("has a file of variables of which the names are not known, and some would act on mcp-jail itself: " + err.Error())
+		}
+		if note != "" {
+			fromFile = nil
 		}
 		p.Grant = grantOf(f.Client, s, host, fromFile, note)
 		p.Name = names.of(f, s)

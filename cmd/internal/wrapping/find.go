@@ -340,7 +340,7 @@ func changesLauncher(name string, project bool) bool {
 	if slices.Contains([]string{"HOME", "BASH_ENV", "ENV", "GCONV_PATH", "USERPROFILE"}, upper) || has("LD_", "DYLD_", "XDG_", "MCP_JAIL_", "MCPJAIL_") {
 		return true
 	}
-	return project && (upper == "PATH" || has("NODE_", "NPM_CONFIG_", "YARN_", "PNPM_", "BUN_", "PYTHON", "UV_", "PIP_", "PIPX_", "PYENV_", "NVM_", "VOLTA_", "SSL_CERT_", "GIT_"))
+	return project && (upper == "PATH" || has("OPENSSL_", "BASH_FUNC_", "BASHOPTS", "SHELLOPTS", "PS4", "GLIBC_TUNABLES", "LOCPATH", "NODE_", "NPM_CONFIG_", "YARN_", "PNPM_", "BUN_", "PYTHON", "UV_", "PIP_", "PIPX_", "PYENV_", "NVM_", "VOLTA_", "SSL_CERT_", "GIT_"))
 }
 
 // wordsOf returns the command line of an entry, as the editor found it under the keys of the

@@ -2,7 +2,9 @@ package wrapping
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -166,35 +168,54 @@ func (s Entry) values(host clients.Host) map[string]string {
 	return env
 }
 
-// fileNames returns the names in the entry's file of variables. note is why it was not read.
-func (s Entry) fileNames(c clients.Client, host clients.Host) (names []string, note string) {
+// fileNames returns the names in the entry's file of variables. note is why none of them is
+// granted. The error says that there is a file which could not be read.
+func (s Entry) fileNames(c clients.Client, host clients.Host) (names []string, note string, err error) {
 	if s.EnvFile == "" {
-		return nil, ""
+		return nil, "", nil
 	}
 	path, ok := replaced(c, s.EnvFile, host)
 	if !ok {
-		return nil, "the variables of " + s.EnvFile + " are not granted, because only the client knows where it is: add --env NAME for each"
+		return nil, "the variables of " + s.EnvFile + " are not granted, because only the client knows where it is: add --env NAME for each", errors.New("only the client knows where " + s.EnvFile + " is")
 	}
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(host.Project, path)
 	}
 	if at := sensitive(path, host); at != "" && filepath.Base(path) != ".env" {
-		return nil, "the variables of " + s.EnvFile + " are not granted, because it belongs to " + at
+		return nil, "the variables of " + s.EnvFile + " are not granted, because it belongs to " + at, errors.New(s.EnvFile + " belongs to " + at)
 	}
 	file, err := ownfile.Read(path)
 	if err != nil {
-		return nil, fmt.Sprintf("the variables of its file are not granted: %s", err)
+		note = fmt.Sprintf("the variables of its file are not granted: %s", err)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		return nil, note, err
 	}
 	if bytes.Contains(file.Data, []byte("-----BEGIN")) {
-		return nil, "the variables of " + s.EnvFile + " are not granted, because it holds a key"
+		note = "the variables of " + s.EnvFile + " are not granted, because it holds a key"
 	}
-	for l := range strings.Lines(string(file.Data)) {
-		name, _, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(l), "export "), "=")
-		if name = strings.TrimSpace(name); ok && policy.CheckVariable(name) == nil {
-			names = append(names, name)
+	return variableNames(string(file.Data)), note, nil
+}
+
+// variableNames returns all names that a client may find in a file of variables. Clients read
+// such files in different ways: a line may end with CR alone, and ":" may stand for "=".
+func variableNames(text string) (names []string) {
+	text = strings.TrimPrefix(text, "\ufeff")
+	for _, line := range strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }) {
+		end := strings.IndexAny(line, "=:")
+		if end < 0 {
+			continue
+		}
+		words := strings.Fields(line[:end])
+		if len(words) > 1 && words[0] == "export" {
+			words = words[1:]
+		}
+		if len(words) == 1 && policy.CheckVariable(words[0]) == nil {
+			names = append(names, words[0])
 		}
 	}
-	return names, ""
+	return names
 }
 
 // addNames grants variables.

@@ -260,11 +260,32 @@ func TestNamesOfSessions(t *testing.T) {
 func TestVariablesFromFile(t *testing.T) {
 	h := newHost(t)
 	write(t, filepath.Join(h.Project, ".vscode/mcp.json"), `{"servers": {"a": {"command": "x", "envFile": "${workspaceFolder}/.env"}}}`)
-	for text, left := range map[string]string{"TOKEN=x\n": "", "TOKEN=x\nLD_PRELOAD=y\n": string(Environment), "npm_config_registry=y\n": string(Environment)} {
+	for text, left := range map[string]string{"TOKEN=x\n": "", "TOKEN=x\nLD_PRELOAD=y\n": string(Environment), "npm_config_registry=y\n": string(Environment),
+		"OPENSSL_CONF=y": string(Environment), "A=1\rXDG_CONFIG_HOME=y": string(Environment), "XDG_CONFIG_HOME: y": string(Environment),
+		"export\tXDG_CONFIG_HOME=y": string(Environment), "\ufeffXDG_CONFIG_HOME=y": string(Environment), "XDG_CONFIG_HOME=y\n#-----BEGIN": string(Environment),
+	} {
 		write(t, filepath.Join(h.Project, ".env"), text)
 		if p := only(t, h, Selection{}).Wrap(program, Selection{}, h, NewNames(nil, nil)).Servers[0]; p.Left != left {
 			t.Errorf("%q: left %q, want %q", text, p.Left, left)
 		}
+	}
+}
+
+// TestUnreadVariables: an entry of a project's file is left if there is a file of variables that
+// cannot be read. One that is missing can hold nothing.
+func TestUnreadVariables(t *testing.T) {
+	h := newHost(t)
+	write(t, filepath.Join(h.Project, ".vscode/mcp.json"), `{"servers": {"a": {"command": "x", "envFile": "${workspaceFolder}/.env"}}}`)
+	left := func() string {
+		t.Helper()
+		return only(t, h, Selection{}).Wrap(program, Selection{}, h, NewNames(nil, nil)).Servers[0].Left
+	}
+	if got := left(); got != "" {
+		t.Errorf("missing: %q", got)
+	}
+	must(t, os.Mkdir(filepath.Join(h.Project, ".env"), 0o700))
+	if got := left(); !strings.Contains(got, "the names are not known") {
+		t.Errorf("unread: %q", got)
 	}
 }
 
