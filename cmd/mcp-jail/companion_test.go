@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestCompanionBuild tests that neither program goes on if the other one, of another build,
@@ -59,7 +60,7 @@ func TestCompanionBeside(t *testing.T) {
 	if err := os.Symlink(inPath, linked); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(alone, b, 0o755); err != nil {
+	if err := testkit.WriteProgram(alone, b); err != nil {
 		t.Fatal(err)
 	}
 	if out, err := exec.Command(linked, "version").CombinedOutput(); err != nil || !strings.HasPrefix(string(out), "mcp-jail ") {

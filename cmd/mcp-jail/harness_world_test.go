@@ -191,12 +191,7 @@ func (w *world) copySelf(t *testing.T, name string) string {
 	must(t, err)
 	file := filepath.Join(w.base, "bin", name)
 	must(t, os.MkdirAll(filepath.Dir(file), 0o755))
-	// No fork meanwhile: a child would hold the file open for writing until it executes its
-	// program, and executing the file would fail until then (ETXTBSY).
-	syscall.ForkLock.RLock()
-	err = os.WriteFile(file, b, 0o755)
-	syscall.ForkLock.RUnlock()
-	must(t, err)
+	must(t, testkit.WriteProgram(file, b))
 	return file
 }
 

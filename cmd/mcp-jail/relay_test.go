@@ -28,7 +28,7 @@ import (
 var faultyServer = sync.OnceValues(func() (string, error) {
 	file := filepath.Join(os.TempDir(), "bin", "real", "faulty") // TestMain removes it
 	b, err := os.ReadFile("/proc/self/exe")
-	return file, errors.Join(err, os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, b, 0o755))
+	return file, errors.Join(err, os.MkdirAll(filepath.Dir(file), 0o755), testkit.WriteProgram(file, b))
 })
 
 // exchange is what a client sends and expects in one session.

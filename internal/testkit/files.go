@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -51,6 +52,15 @@ func WriteFile(t testing.TB, name, text string) []byte {
 		t.Fatal(err)
 	}
 	return []byte(text)
+}
+
+// WriteProgram writes a file that the test will execute. No fork happens meanwhile: a child would
+// hold the file open for writing until it executes its own program, and executing the file would
+// fail until then (ETXTBSY).
+func WriteProgram(name string, content []byte) error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	return os.WriteFile(name, content, 0o755)
 }
 
 // ShortDir returns a new directory with a short path, for sockets: the address of a

@@ -32,7 +32,7 @@ func replace(t *testing.T, file string) {
 	// No fork meanwhile: a child would hold the file open for writing, and it could not be
 	// executed (ETXTBSY).
 	syscall.ForkLock.RLock()
-	must(t, os.WriteFile(file+".new", b, 0o755))
+	must(t, testkit.WriteProgram(file+".new", b))
 	syscall.ForkLock.RUnlock()
 	must(t, os.Rename(file+".new", file))
 }
@@ -59,7 +59,7 @@ func changingHost(t *testing.T, keys string) (program, grant string, found *Targ
 	b, err := os.ReadFile(path)
 	must(t, err)
 	syscall.ForkLock.RLock() // see replace
-	must(t, os.WriteFile(program, b, 0o755))
+	must(t, testkit.WriteProgram(program, b))
 	syscall.ForkLock.RUnlock()
 	config := filepath.Join(base, "again.toml")
 	must(t, os.WriteFile(config, []byte("version = 1\n[servers.s]\ncommand = \""+program+"\"\narguments = [\"100\"]\n"+strings.ReplaceAll(keys, "GRANT", grant)), 0o644))
