@@ -17,7 +17,8 @@
 //
 // Store.Open takes a shared lock on a tree, so that it is not removed while a server runs.
 // Tree.Check reports whether the files are those that were sealed. It reads no file: it
-// compares the name, mode, size, times and inode of each with the seal. If they differ, for
+// compares the name, mode, size, times and inode of each with the seal. It lists no directory:
+// a name that was added or removed changes the times of its directory. If they differ, for
 // example after a backup was restored, it reads them all and compares their contents. Then
 // only a difference in contents, names or modes is one.
 //

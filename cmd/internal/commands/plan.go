@@ -54,9 +54,9 @@ func (p *planCmd) Run(c terminal.Console, server cmdline.Server) error {
 	var wrapped *wrappedServer
 	var unknown *config.UnknownServerError
 	if errors.As(err, &unknown) && len(p.Config) == 0 {
-		w, found := findWrapped(p.serverName)
-		if found != nil {
-			return found
+		w, findErr := findWrapped(p.serverName)
+		if findErr != nil {
+			return findErr
 		}
 		if w != nil {
 			wrapped = w

@@ -76,7 +76,7 @@ func (w *wrappedServer) resolve(tool string) (*target.Target, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", w.place(""), err)
 	}
-	for _, v := range w.entry.ServerEnv() {
+	for _, v := range w.file.ServerEnv(w.entry) {
 		err = errors.Join(err, os.Setenv(v.Name, v.Value))
 	}
 	if err != nil {

@@ -11,8 +11,8 @@
 // of servers; wrap and unwrap the files of clients; the others only the records, the trust store
 // and the list cache.
 //
-// The package has some 5,400 lines: one to five files for each command. Only wrap uses another's,
-// that of install.
+// The package has some 5,400 lines: one to five files for each command. Few use another's: wrap
+// that of install, status and plan that of wrap.
 package commands
 
 import (

@@ -319,11 +319,11 @@ func (f *File) reasonToLeave(e clients.Entry) (why clients.Reason, detail string
 // client gives them to it, and not to the server alone.
 const Environment clients.Reason = "has a variable that would change what mcp-jail itself does, outside of the jail"
 
-// ServerEnv returns the variables that the entry sets for its server, without those that would act
-// on mcp-jail.
-func (e Entry) ServerEnv() (env []clients.Variable) {
+// ServerEnv returns the variables that an entry of the file sets for its server, without those
+// because of which wrap would have left the entry.
+func (f *File) ServerEnv(e Entry) (env []clients.Variable) {
 	for _, v := range e.Env {
-		if !v.Unset && !changesLauncher(v.Name, true) {
+		if !v.Unset && !changesLauncher(v.Name, f.Place.Scope == clients.Project) {
 			env = append(env, v)
 		}
 	}

@@ -94,7 +94,10 @@ func grantOf(c clients.Client, s Entry, host clients.Host, fromFile []string, no
 // isMissing reports whether a program is neither in PATH nor, if it is an absolute path, there.
 // It does not know programs whose path is relative: clients start in different directories.
 func isMissing(program string, host clients.Host) bool {
-	dirs := filepath.SplitList(host.Env("PATH"))
+	var dirs []string
+	if host.Env != nil {
+		dirs = filepath.SplitList(host.Env("PATH"))
+	}
 	switch {
 	case host.OS == "windows":
 		return false // which endings a program may have, the client decides
