@@ -51,6 +51,26 @@ type Policy struct {
 	// of the configuration: see Reach.
 	Others     []*Policy
 	UnusedKeys []Warning // what the configuration says and this policy makes no use of
+	Settings   []Setting // where values were written that are no rules, sorted by key
+}
+
+// A Setting is a value that a configuration has for a server, or for all servers.
+type Setting struct {
+	Key     string `json:"key"`
+	Value   string `json:"value"`             // as TOML writes it
+	Where   string `json:"where,omitempty"`   // file and line; "" for that of a flag or a preset
+	Default bool   `json:"default,omitempty"` // from [defaults]
+}
+
+func (s Setting) String() string {
+	text := s.Key + " = " + s.Value
+	switch {
+	case s.Default:
+		return text + "  " + s.Where + " [defaults]"
+	case s.Where != "":
+		return text + "  " + s.Where
+	}
+	return text
 }
 
 // Defaults of a server that does not say otherwise (docs/reference.md).

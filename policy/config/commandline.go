@@ -28,6 +28,7 @@ type CommandLineOptions struct {
 	Waive     []policy.Axis // --waive
 	Preset    string        // --preset
 	Below     *Server       // the table of Preset, made to fit Command; nil without Preset
+	Defaults  *Defaults     // what holds for all servers; nil for none
 	Dir       string        // the working directory
 }
 
@@ -38,14 +39,14 @@ func FromCommandLine(o CommandLineOptions) (*policy.Policy, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := Config{Servers: map[string]*Server{s.Name: s}}
+	c := Config{Servers: map[string]*Server{s.Name: s}, Defaults: o.Defaults}
 	if o.Below != nil {
 		c.LayBelow(s.Name, o.Below)
 	}
 	if err := c.checkPresets(); err != nil {
 		return nil, err
 	}
-	p := c.Servers[s.Name].process("")
+	p := c.process(c.Servers[s.Name], "")
 	p.FromCommandLine = true
 	return p, p.Validate()
 }

@@ -11,9 +11,10 @@ import (
 // Config is the content of one file, or of the merged layers. It contains only what was
 // written; [Config.Policy] fills in defaults.
 type Config struct {
-	Version int // 0 if the file has none; the only version is 1
-	Servers map[string]*Server
-	Files   []string // the files that were read, first layer first
+	Version  int // 0 if the file has none; the only version is 1
+	Defaults *Defaults
+	Servers  map[string]*Server
+	Files    []string // the files that were read, first layer first
 }
 
 // Server is one [servers.NAME] table. Pointers are nil where the key is absent.
@@ -52,8 +53,9 @@ type Server struct {
 	// layers are the tables that were merged into this one, first layer first. There are none
 	// in a table that was only decoded.
 	layers   []*Server
-	hasBelow bool             // LayBelow has laid a preset below the table
-	warnings []policy.Warning // of LayBelow
+	places   map[string]string // where each setting was written, by its key
+	hasBelow bool              // LayBelow has laid a preset below the table
+	warnings []policy.Warning  // of LayBelow
 }
 
 // Tool is one [servers.NAME.tools.TOOL] table.
@@ -120,6 +122,12 @@ func (c *Config) overlay(later *Config) {
 		c.Version = later.Version
 	}
 	c.Files = append(c.Files, later.Files...)
+	if later.Defaults != nil {
+		if c.Defaults == nil {
+			c.Defaults = &Defaults{}
+		}
+		c.Defaults.overlay(later.Defaults)
+	}
 	for _, name := range slices.Sorted(maps.Keys(later.Servers)) {
 		if c.Servers == nil {
 			c.Servers = map[string]*Server{}
@@ -133,30 +141,21 @@ func (c *Config) overlay(later *Config) {
 
 func (s *Server) overlay(l *Server) {
 	s.layers = append(s.layers, l)
+	s.overlaySettings(l)
 	if l.Preset != "" {
 		s.Preset, s.PresetWhere = l.Preset, l.PresetWhere
 	}
 	s.Command = cmp.Or(l.Command, s.Command)
 	s.Workspace = cmp.Or(l.Workspace, s.Workspace)
 	s.Home = cmp.Or(l.Home, s.Home)
-	s.Roots = cmp.Or(l.Roots, s.Roots)
-	s.Advertise = cmp.Or(l.Advertise, s.Advertise)
-	s.AutoInstall = cmp.Or(l.AutoInstall, s.AutoInstall)
-	s.InstallScripts = cmp.Or(l.InstallScripts, s.InstallScripts)
-	s.PinTools = cmp.Or(l.PinTools, s.PinTools)
 	s.Description = cmp.Or(l.Description, s.Description)
 	s.Where = cmp.Or(l.Where, s.Where)
 	s.Stateful = cmp.Or(l.Stateful, s.Stateful)
-	s.StartupTimeoutSecs = cmp.Or(l.StartupTimeoutSecs, s.StartupTimeoutSecs)
-	s.CallTimeoutSecs = cmp.Or(l.CallTimeoutSecs, s.CallTimeoutSecs)
-	s.Warm = cmp.Or(l.Warm, s.Warm)
-	s.MaxConcurrentCalls = cmp.Or(l.MaxConcurrentCalls, s.MaxConcurrentCalls)
 	// Arguments belong to a command: appending a second list to the first
 	// would build a command line that neither layer contains.
 	s.Arguments = joinLists(s.Arguments, l.Arguments, l.Merge["arguments"], Replace, func(a, b string) bool { return a == b })
 	s.Variables = joinLists(s.Variables, l.Variables, l.Merge["variables"], Append, sameEnv)
 	s.Waive = joinLists(s.Waive, l.Waive, l.Merge["waive"], Append, func(a, b policy.Axis) bool { return a == b })
-	s.Limits.overlay(l.Limits)
 	if l.Access != nil {
 		if s.Access == nil {
 			s.Access = newAccess()
@@ -181,6 +180,24 @@ func (s *Server) overlay(l *Server) {
 			t.Access.overlay(lt.Access)
 		}
 	}
+}
+
+// overlaySettings replaces the settings that l has.
+func (s *Server) overlaySettings(l *Server) {
+	if s.places == nil {
+		s.places = map[string]string{}
+	}
+	maps.Copy(s.places, l.places)
+	s.Roots = cmp.Or(l.Roots, s.Roots)
+	s.Advertise = cmp.Or(l.Advertise, s.Advertise)
+	s.AutoInstall = cmp.Or(l.AutoInstall, s.AutoInstall)
+	s.InstallScripts = cmp.Or(l.InstallScripts, s.InstallScripts)
+	s.PinTools = cmp.Or(l.PinTools, s.PinTools)
+	s.StartupTimeoutSecs = cmp.Or(l.StartupTimeoutSecs, s.StartupTimeoutSecs)
+	s.CallTimeoutSecs = cmp.Or(l.CallTimeoutSecs, s.CallTimeoutSecs)
+	s.Warm = cmp.Or(l.Warm, s.Warm)
+	s.MaxConcurrentCalls = cmp.Or(l.MaxConcurrentCalls, s.MaxConcurrentCalls)
+	s.Limits.overlay(l.Limits)
 }
 
 // newAccess returns a table to merge others into. It grants nothing and declares nothing.

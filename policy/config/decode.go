@@ -39,6 +39,7 @@ func decodeLayer(data []byte, file string) (*Config, policy.Problems) {
 				d.add(n, key, "version %d is not known; this program reads version = 1", c.Version)
 			}
 		},
+		"defaults": func(n *node, key string) { c.Defaults = d.defaults(n, key) },
 		"servers": func(n *node, key string) {
 			c.Servers = map[string]*Server{}
 			d.each(n, key, func(name string, n *node, key string) {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"maps"
 	"math"
 	"strings"
 
@@ -14,21 +15,17 @@ const (
 
 func (d *decoder) server(n *node, key, name string) *Server {
 	s := &Server{Name: name, Where: policy.Position(d.file, n.line)}
-	d.table(n, key, fields{
+	known := d.settings(s)
+	maps.Copy(known, fields{
 		"preset": func(n *node, key string) {
 			s.Preset, s.PresetWhere = d.word(n, key), policy.Position(d.file, n.line)
 		},
-		"command":         func(n *node, key string) { s.Command = d.word(n, key) },
-		"arguments":       func(n *node, key string) { s.Arguments = d.texts(d.list(n, key, "arguments", &s.Merge), key) },
-		"workspace":       func(n *node, key string) { s.Workspace = d.word(n, key) },
-		"home":            func(n *node, key string) { s.Home = d.choice(n, key, "private", "real") },
-		"roots":           func(n *node, key string) { s.Roots = d.choice(n, key, "off", "narrow", "advertise") },
-		"advertise":       func(n *node, key string) { s.Advertise = d.flagPointer(n, key) },
-		"auto_install":    func(n *node, key string) { s.AutoInstall = d.flagPointer(n, key) },
-		"install_scripts": func(n *node, key string) { s.InstallScripts = d.flagPointer(n, key) },
-		"pin_tools":       func(n *node, key string) { s.PinTools = d.choice(n, key, "off", "warn", "enforce") },
-		"description":     func(n *node, key string) { s.Description = d.text(n, key) },
-		"stateful":        func(n *node, key string) { s.Stateful = d.flagPointer(n, key) },
+		"command":     func(n *node, key string) { s.Command = d.word(n, key) },
+		"arguments":   func(n *node, key string) { s.Arguments = d.texts(d.list(n, key, "arguments", &s.Merge), key) },
+		"workspace":   func(n *node, key string) { s.Workspace = d.word(n, key) },
+		"home":        func(n *node, key string) { s.Home = d.choice(n, key, "private", "real") },
+		"description": func(n *node, key string) { s.Description = d.text(n, key) },
+		"stateful":    func(n *node, key string) { s.Stateful = d.flagPointer(n, key) },
 		"variables": func(n *node, key string) {
 			s.Variables = []policy.EnvRule{}
 			d.items(d.list(n, key, "variables", &s.Merge), key, func(n *node) {
@@ -45,12 +42,7 @@ func (d *decoder) server(n *node, key, name string) *Server {
 				s.Waive = append(s.Waive, policy.Axis(d.choice(n, key, axisNames()...)))
 			})
 		},
-		"startup_timeout_secs": func(n *node, key string) { s.StartupTimeoutSecs = d.pointer(n, key, 0, maxSeconds) },
-		"call_timeout_secs":    func(n *node, key string) { s.CallTimeoutSecs = d.pointer(n, key, 0, maxSeconds) },
-		"warm":                 func(n *node, key string) { s.Warm = d.pointer(n, key, 0, maxWarm) },
-		"max_concurrent_calls": func(n *node, key string) { s.MaxConcurrentCalls = d.pointer(n, key, 1, 4096) },
-		"access":               func(n *node, key string) { s.Access = d.access(n, key) },
-		"limits":               func(n *node, key string) { s.Limits = d.limits(n, key) },
+		"access": func(n *node, key string) { s.Access = d.access(n, key) },
 		"tools": func(n *node, key string) {
 			s.Tools = map[string]*Tool{}
 			d.each(n, key, func(name string, n *node, key string) {
@@ -63,7 +55,54 @@ func (d *decoder) server(n *node, key, name string) *Server {
 			})
 		},
 	})
+	d.table(n, key, known)
 	return s
+}
+
+// settings returns the keys that a server's table and [defaults] share. They grant nothing.
+func (d *decoder) settings(s *Server) fields {
+	s.places = map[string]string{}
+	known := fields{
+		"roots":                func(n *node, key string) { s.Roots = d.choice(n, key, "off", "narrow", "advertise") },
+		"advertise":            func(n *node, key string) { s.Advertise = d.flagPointer(n, key) },
+		"auto_install":         func(n *node, key string) { s.AutoInstall = d.flagPointer(n, key) },
+		"install_scripts":      func(n *node, key string) { s.InstallScripts = d.flagPointer(n, key) },
+		"pin_tools":            func(n *node, key string) { s.PinTools = d.choice(n, key, "off", "warn", "enforce") },
+		"startup_timeout_secs": func(n *node, key string) { s.StartupTimeoutSecs = d.pointer(n, key, 0, maxSeconds) },
+		"call_timeout_secs":    func(n *node, key string) { s.CallTimeoutSecs = d.pointer(n, key, 0, maxSeconds) },
+		"warm":                 func(n *node, key string) { s.Warm = d.pointer(n, key, 0, maxWarm) },
+		"max_concurrent_calls": func(n *node, key string) { s.MaxConcurrentCalls = d.pointer(n, key, 1, 4096) },
+	}
+	for name, read := range known {
+		known[name] = func(n *node, key string) {
+			s.places[name] = policy.Position(d.file, n.line)
+			read(n, key)
+		}
+	}
+	known["limits"] = func(n *node, key string) {
+		s.Limits = d.limits(n, key)
+		for _, name := range n.keys {
+			s.places["limits."+name] = policy.Position(d.file, n.table[name].line)
+		}
+	}
+	return known
+}
+
+// defaults reads the table for all servers.
+func (d *decoder) defaults(n *node, key string) *Defaults {
+	out := &Defaults{Where: policy.Position(d.file, n.line)}
+	known := d.settings(&out.settings)
+	known["sensitive_paths"] = func(n *node, key string) { out.SensitivePaths = d.sensitivePaths(n, key) }
+	known["env"] = func(n *node, key string) {
+		d.items(n, key, func(n *node) { out.Env = append(out.Env, d.envRule(n, key)) })
+	}
+	for _, name := range []string{"access", "command", "arguments", "variables", "workspace", "home", "preset", "waive", "stateful", "tools"} {
+		known[name] = func(n *node, key string) {
+			d.add(n, key, "%s would hold for every server, also for one that did not ask for it: write it into [servers.NAME]", key)
+		}
+	}
+	d.table(n, key, known)
+	return out
 }
 
 // flagPointer decodes true or false of a key that may be absent.
@@ -118,18 +157,21 @@ func (d *decoder) access(n *node, key string) *Access {
 			a.Commands = map[string]policy.CommandRule{}
 			d.each(n, key, func(name string, n *node, key string) { a.Commands[name] = d.commandRule(n, key, name) })
 		},
-		"sensitive_paths": func(n *node, key string) {
-			a.SensitivePaths = []string{}
-			d.items(n, key, func(n *node) {
-				s := d.text(n, key)
-				if n.kind == nodeString {
-					d.check(n, key, policy.CheckSensitivePath(s))
-				}
-				a.SensitivePaths = append(a.SensitivePaths, s)
-			})
-		},
+		"sensitive_paths": func(n *node, key string) { a.SensitivePaths = d.sensitivePaths(n, key) },
 	})
 	return a
+}
+
+func (d *decoder) sensitivePaths(n *node, key string) []string {
+	paths := []string{}
+	d.items(n, key, func(n *node) {
+		s := d.text(n, key)
+		if n.kind == nodeString {
+			d.check(n, key, policy.CheckSensitivePath(s))
+		}
+		paths = append(paths, s)
+	})
+	return paths
 }
 
 // check turns the error of a validation into a problem.

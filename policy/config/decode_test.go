@@ -107,7 +107,10 @@ func TestDecodeEveryKey(t *testing.T) {
 	if len(p.Others) != 2 || p.Others[0].Server != "notes" || p.Others[0].Tool != "" || p.Others[1].Tool != "search" {
 		t.Errorf("the other processes: %+v", p.Others)
 	}
-	p.Others = nil
+	if n := len(p.Settings); n != 14 || p.Settings[13].String() != "startup_timeout_secs = 60  mcp-jail.toml:11" {
+		t.Errorf("%d settings: %v", n, p.Settings)
+	}
+	p.Others, p.Settings = nil, nil
 	if !reflect.DeepEqual(p, want) {
 		t.Errorf("policy of github\n got %+v\nwant %+v", p, want)
 	}

@@ -22,7 +22,7 @@ func TestForeignKeys(t *testing.T) {
 		{"cwd", server + "cwd = \"/x\"\n", "write workspace"},
 		{"url", server + "url = \"https://x\"\n", "leave it out"},
 		{"providers", "[providers.mcp.github]\ntype = \"stdio\"\n", "providers.mcp declares servers: write [servers.github] with"},
-		{"other providers", "[providers.llm.x]\nkey = \"1\"\n", "providers is not a known key; known here: servers, version"},
+		{"other providers", "[providers.llm.x]\nkey = \"1\"\n", "providers is not a known key; known here: defaults, servers, version"},
 		{"conversation", "[conversation.tools.search]\nsource = \"mcp\"\n", "[servers.NAME.tools.TOOL.access]"},
 		{"mounts", "[[mounts]]\nsource = \"/x\"\n", "[[servers.NAME.access.fs]] with path"},
 		{"mounts of a server", server + "mounts = [\"/x\"]\n", "[[servers.memory.access.fs]] with path"},

@@ -61,6 +61,9 @@ func Load(o LoadOptions) (*Config, error) {
 			}
 		}
 		c, ps := decodeLayer(data, l.path)
+		if l.project {
+			ps = append(ps, c.refuseDefaults()...)
+		}
 		problems = append(problems, ps...)
 		if len(ps) == 0 {
 			if l.project {

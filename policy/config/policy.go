@@ -51,7 +51,7 @@ func (c *Config) Policy(server, tool string) (*policy.Policy, error) {
 		return nil, policy.Problems{{File: file, Line: line, Key: "servers." + policy.QuoteKey(server), Message: fmt.Sprintf(
 			"server %q is stateful: one process serves all of its tools, so tool %q has no policy of its own", server, tool)}}
 	}
-	p := s.process(tool)
+	p := c.process(s, tool)
 	p.Others = c.others(server, tool)
 	return p, p.Validate()
 }
@@ -71,7 +71,7 @@ func (c *Config) others(server, tool string) (out []*policy.Policy) {
 		}
 		for _, t := range processes {
 			if name != server || t != tool {
-				out = append(out, s.process(t))
+				out = append(out, c.process(s, t))
 			}
 		}
 	}
@@ -79,6 +79,15 @@ func (c *Config) others(server, tool string) (out []*policy.Policy) {
 }
 
 // process returns the policy of one process of a server, not validated.
+func (c *Config) process(s *Server, tool string) *policy.Policy {
+	with := c.Defaults.below(s)
+	p := with.process(tool)
+	p.Settings = settingsOf(with, s, c.Defaults)
+	p.UnusedKeys = s.unusedKeys()
+	c.Defaults.apply(p)
+	return p
+}
+
 func (s *Server) process(tool string) *policy.Policy {
 	p := s.policy()
 	access := s.Access
@@ -168,9 +177,8 @@ func (s *Server) policy() *policy.Policy {
 			NetOutMB:    number(s.Limits.NetOutMB, policy.DefaultLimits.NetOutMB),
 			Connections: number(s.Limits.Connections, policy.DefaultLimits.Connections),
 		},
-		Waive:      policy.SortAxes(s.Waive),
-		Where:      s.Where,
-		UnusedKeys: s.unusedKeys(),
+		Waive: policy.SortAxes(s.Waive),
+		Where: s.Where,
 	}
 	if p.Roots == "" {
 		p.Roots = "off"

@@ -222,6 +222,11 @@ func (k *checkCmd) checkServer(c terminal.Console, name string, t *target.Target
 	if r.Preset = t.Preset(); r.Preset != "" {
 		r.Remarks = append([]string{"the preset " + r.Preset + " is below its own table: mcp-jail preset " + r.Preset}, r.Remarks...)
 	}
+	for _, s := range t.Policy.Settings {
+		if s.Default {
+			r.Remarks = append(r.Remarks, s.String())
+		}
+	}
 	if err = t.Resolve(); t.InstallsAfter(err) && err != nil {
 		r.Remarks = append([]string{t.PackageText() + ". The rest can be checked then"}, r.Remarks...)
 		r.OK = true

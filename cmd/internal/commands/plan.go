@@ -106,7 +106,8 @@ func planJSON(t *target.Target, plan *confine.Plan, tools []toolReport) []byte {
 		Warnings       []string              `json:"warnings"`
 		HostNamespaces *confine.Feature      `json:"without_namespaces,omitempty"` // why user namespaces are refused
 		Tools          []toolReport          `json:"tools,omitempty"`
-	}{t.Profile, t.Preset(), nonNil(plan.Enforced), nonNil(plan.Gaps), nonNil(plan.Notes), t.WarningTexts(), nil, tools}
+		Settings       []policy.Setting      `json:"settings,omitempty"`
+	}{t.Profile, t.Preset(), nonNil(plan.Enforced), nonNil(plan.Gaps), nonNil(plan.Notes), t.WarningTexts(), nil, tools, t.Policy.Settings}
 	if plan.HostNamespaces.Answer == confine.No {
 		out.HostNamespaces = &plan.HostNamespaces
 	}

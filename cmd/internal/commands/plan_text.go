@@ -31,6 +31,11 @@ func planText(c terminal.Console, t *target.Target, plan *confine.Plan, open *co
 		others := toolReport{Name: "(any other)", Policy: "the default policy", Warm: t.Policy.Warm}
 		x.WriteString(toolTable("  ", append(slices.Clip(tools), others)))
 	}
+	var settings []string
+	for _, s := range t.Policy.Settings {
+		settings = append(settings, s.String())
+	}
+	x.section("settings", terminal.Bold, settings)
 	x.remarks(tools)
 	x.section("no namespaces", terminal.Red, namespaceAdvice(plan, open))
 	x.section("does not hold", terminal.Red, gapTexts(plan.Gaps))

@@ -135,6 +135,9 @@ func Load(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool stri
 			Net: flags.Net, Env: flags.Env, Limit: flags.Limit, Home: flags.Home, Name: flags.Name, Startup: flags.Startup, Waive: axes, Dir: host.Dir,
 		}
 		t.invocation = server.Line
+		if t.commandLine.Defaults, err = config.LoadDefaults(config.LoadOptions{}); err != nil {
+			return t, err
+		}
 		if err = t.findPreset(flags.Preset); err == nil {
 			t.Policy, err = config.FromCommandLine(t.commandLine)
 		}

@@ -1,0 +1,139 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// Defaults is the table [defaults]: what holds for every server that does not say otherwise.
+// It has no rule that grants a file, a host or a program.
+type Defaults struct {
+	Env            []policy.EnvRule
+	SensitivePaths []string
+	Where          string
+	settings       Server // has settings only
+}
+
+func (d *Defaults) overlay(l *Defaults) {
+	d.Where = l.Where
+	d.settings.overlaySettings(&l.settings)
+	d.Env = append(d.Env, l.Env...)
+	d.SensitivePaths = append(d.SensitivePaths, l.SensitivePaths...)
+}
+
+// below returns s with the defaults for what it does not say itself.
+func (d *Defaults) below(s *Server) *Server {
+	if d == nil {
+		return s
+	}
+	out, own := *s, &Server{}
+	out.places = nil // the map is that of s
+	own.overlaySettings(&d.settings)
+	own.overlaySettings(s)
+	if s.IsStateful() { // these mean nothing to it
+		own.Warm, own.MaxConcurrentCalls = s.Warm, s.MaxConcurrentCalls
+	}
+	out.overlaySettings(own)
+	return &out
+}
+
+// apply adds the rules of the defaults to a policy, before its own.
+func (d *Defaults) apply(p *policy.Policy) {
+	if d == nil {
+		return
+	}
+	p.Env = append(slices.Clone(d.Env), p.Env...)
+	p.Sensitive = append(slices.Clone(d.SensitivePaths), p.Sensitive...)
+}
+
+// settingsOf returns the settings of a server, own, that has the defaults d below it in with.
+func settingsOf(with, own *Server, d *Defaults) (out []policy.Setting) {
+	values := with.settingTexts()
+	mine := own.settingTexts()
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		set := policy.Setting{Key: key, Value: values[key], Where: own.places[key]}
+		if _, has := mine[key]; !has && d != nil {
+			set.Where, set.Default = d.settings.places[key], true
+		}
+		out = append(out, set)
+	}
+	return out
+}
+
+// settingTexts returns the settings that a table has, as TOML writes their values.
+func (s *Server) settingTexts() map[string]string {
+	out := map[string]string{}
+	for key, v := range map[string]*int{"startup_timeout_secs": s.StartupTimeoutSecs, "call_timeout_secs": s.CallTimeoutSecs, "warm": s.Warm, "max_concurrent_calls": s.MaxConcurrentCalls} {
+		if v != nil {
+			out[key] = strconv.Itoa(*v)
+		}
+	}
+	for key, v := range map[string]*bool{"advertise": s.Advertise, "auto_install": s.AutoInstall, "install_scripts": s.InstallScripts} {
+		if v != nil {
+			out[key] = strconv.FormatBool(*v)
+		}
+	}
+	for key, v := range map[string]string{"roots": s.Roots, "pin_tools": s.PinTools} {
+		if v != "" {
+			out[key] = strconv.Quote(v)
+		}
+	}
+	for _, l := range s.Limits.list() {
+		if *l.value != nil {
+			out["limits."+l.name] = strconv.Itoa(**l.value)
+		}
+	}
+	return out
+}
+
+// refuseDefaults returns the problem of a project's file that has defaults.
+func (c *Config) refuseDefaults() policy.Problems {
+	if c.Defaults == nil {
+		return nil
+	}
+	file, line := policy.SplitPosition(c.Defaults.Where)
+	return policy.Problems{{File: file, Line: line, Key: "defaults", Message: "[defaults] of a project's file would hold for all of your servers: write the values into [servers.NAME], or into your own file"}}
+}
+
+// LoadDefaults returns the defaults of the system's and the user's file, for servers that no file
+// declares; nil if there are none. A file without the word is not decoded, so a mistake
+// elsewhere in it stops no such server.
+func LoadDefaults(o LoadOptions) (*Defaults, error) {
+	layers, err := o.layers()
+	if err != nil {
+		return nil, err
+	}
+	merged := &Config{}
+	var problems policy.Problems
+	for _, l := range layers {
+		if l.project {
+			continue
+		}
+		data, err := o.read(l)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil:
+			var ps policy.Problems
+			if !errors.As(err, &ps) {
+				ps = policy.Problems{{File: l.path, Message: fmt.Sprintf("cannot be read: %s", cause(err))}}
+			}
+			problems = append(problems, ps...)
+			continue
+		case !bytes.Contains(data, []byte("defaults")) && !bytes.ContainsRune(data, '\\'): // an escape may be in a key
+			continue
+		}
+		c, ps := decodeLayer(data, l.path)
+		if problems = append(problems, ps...); len(ps) == 0 {
+			merged.overlay(c)
+		}
+	}
+	return merged.Defaults, problems.Err()
+}

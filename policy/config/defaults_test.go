@@ -1,0 +1,122 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// TestDefaults tests what a server gets from [defaults] of two layers, and that its own table and
+// its preset come first.
+func TestDefaults(t *testing.T) {
+	o, _ := layersIn(t)
+	o.System, o.User = testkitFile(t, "[defaults]\npin_tools = \"enforce\"\ncall_timeout_secs = 5\nlimits.memory_mb = 100\nsensitive_paths = [\"~/mail\"]\n"),
+		testkitFile(t, `[defaults]
+call_timeout_secs = 7
+limits.processes = 9
+max_concurrent_calls = 2
+sensitive_paths = ["~/photos"]
+env = [{ name = "LC_TIME", read = true }, { name = "EDITOR_*", read = false }]
+
+[servers.plain]
+command = "x"
+
+[servers.own]
+command = "x"
+call_timeout_secs = 3
+limits.memory_mb = 200
+stateful = false
+tools.a.access.fs = [{ path = "/srv", read = true }]
+tools.a.access.sensitive_paths = ["~/own"]
+
+[servers.fitted]
+command = "x"
+preset = "p"
+`)
+	c, err := Load(o)
+	must(t, err)
+	limit := 50
+	c.LayBelow("fitted", &Server{Name: "p", Limits: LimitsTable{Processes: &limit}})
+	text := func(server, tool string) string {
+		t.Helper()
+		p, err := c.Policy(server, tool)
+		must(t, err)
+		var env []string
+		for _, r := range p.Env {
+			env = append(env, fmt.Sprint(r.Name, " ", r.Read))
+		}
+		return fmt.Sprintf("%s %v %d %d %d default %v sensitive %q env %q unused %d", p.Packages.PinTools, p.Call, p.Limits.MemoryMB, p.Limits.Processes, p.MaxConcurrentCalls, p.Default, p.Sensitive, env, len(p.UnusedKeys))
+	}
+	const env = `env ["LC_TIME true" "EDITOR_* false"]`
+	for _, s := range []struct{ server, tool, want string }{
+		{"plain", "", `enforce 7s 100 9 8 default true sensitive ["~/mail" "~/photos"] ` + env + ` unused 0`},
+		{"own", "", `enforce 3s 200 9 2 default true sensitive ["~/mail" "~/photos"] ` + env + ` unused 0`},
+		{"own", "a", `enforce 3s 200 9 2 default false sensitive ["~/mail" "~/photos" "~/own"] ` + env + ` unused 0`},
+		{"fitted", "", `enforce 7s 100 50 8 default true sensitive ["~/mail" "~/photos"] ` + env + ` unused 0`},
+	} {
+		if got := text(s.server, s.tool); got != s.want {
+			t.Errorf("%s %s:\n%s\nwant\n%s", s.server, s.tool, got, s.want)
+		}
+	}
+	var origins []string
+	own, err := c.Policy("own", "")
+	must(t, err)
+	for _, s := range own.Settings {
+		_, line := policy.SplitPosition(s.Where)
+		origins = append(origins, fmt.Sprintf("%s=%s:%d %v", s.Key, s.Value, line, s.Default))
+	}
+	if got, want := strings.Join(origins, " "), `call_timeout_secs=3:13 false limits.memory_mb=200:14 false limits.processes=9:3 true max_concurrent_calls=2:4 true pin_tools="enforce":2 true`; got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+	// A server behind -- has them too.
+	d, err := LoadDefaults(o)
+	must(t, err)
+	p, err := FromCommandLine(CommandLineOptions{Command: []string{"x"}, Limit: []string{"processes=77"}, Defaults: d})
+	must(t, err)
+	if p.Call.Seconds() != 7 || p.Limits.Processes != 77 || p.Limits.MemoryMB != 100 || len(p.Sensitive) != 2 || !p.Default {
+		t.Errorf("%+v", p)
+	}
+}
+
+func testkitFile(t *testing.T, text string) string {
+	t.Helper()
+	name := t.TempDir() + "/c.toml"
+	testkit.WriteFile(t, name, text)
+	return name
+}
+
+// TestDefaultsGrantNothing: a key that would grant something to every server is refused, and so are
+// the defaults of a project.
+func TestDefaultsGrantNothing(t *testing.T) {
+	for _, line := range []string{"access.fs = []", `command = "x"`, `arguments = []`, `variables = ["A"]`, `workspace = "/"`, `home = "real"`, `preset = "github"`, `waive = ["net"]`, "stateful = false", "tools.a.warm = 1"} {
+		_, err := Decode([]byte("[defaults]\n"+line+"\n"), "c.toml")
+		if err == nil || !strings.Contains(err.Error(), "would hold for every server") {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+	o, project := layersIn(t)
+	o.Project = []byte("[defaults]\npin_tools = \"off\"\n")
+	testkit.WriteFile(t, project, string(o.Project))
+	if _, err := Load(o); err == nil || !strings.Contains(err.Error(), "would hold for all of your servers") {
+		t.Errorf("of a project: %v", err)
+	}
+}
+
+// TestDefaultsOfBrokenFile: a mistake stops servers behind -- only if the file may have defaults.
+func TestDefaultsOfBrokenFile(t *testing.T) {
+	for text, want := range map[string]string{
+		"[servers.a]\nnonsense = 1\n":                          "",
+		"[defaults]\n[servers.a]\nnonsense = 1\n":              "nonsense is not a known key",
+		"[\"d\\u0065faults\"]\nlimits.memory_mb = 0\n":         "limits.memory_mb",
+		"[\"\\x64\\x65\\x66\\x61ults\"]\nlimits.memory_mb = 0": "limits.memory_mb",
+	} {
+		o, _ := layersIn(t)
+		o.User = testkitFile(t, text)
+		if _, err := LoadDefaults(o); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
