@@ -32,7 +32,7 @@ func TestDeclare(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, p := range []*policy.Policy{got, want} {
-			p.Where, p.FromCommandLine = "", false
+			p.Where, p.FromCommandLine, p.Settings = "", false, nil
 			for i := range p.Fs {
 				p.Fs[i].Where = ""
 			}

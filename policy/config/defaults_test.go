@@ -120,3 +120,29 @@ func TestDefaultsOfBrokenFile(t *testing.T) {
 		}
 	}
 }
+
+// TestAnyTool tests the table for all tools that have none of their own.
+func TestAnyTool(t *testing.T) {
+	c := decoded(t, `[servers.s]
+command = "x"
+stateful = false
+warm = 1
+tools."*".warm = 2
+tools."*".access.fs = [{ path = "/any", read = true }]
+tools.own.access.fs = [{ path = "/own", read = true }]
+tools.warm.warm = 3
+`)
+	for tool, want := range map[string]string{"own": "/own 2", "warm": "/any 3", "other": "/any 2", "": ". 1"} {
+		p, err := c.Policy("s", tool)
+		must(t, err)
+		if got := fmt.Sprint(p.Fs[0].Path, " ", p.Warm); got != want || len(p.Fs) != 1 {
+			t.Errorf("%q: %s, want %s", tool, got, want)
+		}
+	}
+	if got := fmt.Sprint(c.DeclaredTools("s"), c.HasAnyTool("s")); got != "[own warm] true" {
+		t.Error(got)
+	}
+	if _, err := Decode([]byte("[servers.s]\ncommand = \"x\"\ntools.\"*\".access.fs = []\n"), "c.toml"); err == nil || !strings.Contains(err.Error(), "cannot be enforced") {
+		t.Errorf("stateful: %v", err)
+	}
+}

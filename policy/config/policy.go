@@ -93,13 +93,16 @@ func (s *Server) process(tool string) *policy.Policy {
 	access := s.Access
 	if p.Tool = tool; tool != "" {
 		access = nil
-		if t := s.Tools[tool]; t != nil {
-			if access = t.Access; access.isDeclared() {
-				p.Where = access.Where
+		for _, t := range []*Tool{s.Tools[AnyTool], s.Tools[tool]} {
+			if t != nil && t.Access != nil {
+				access = t.Access
 			}
-			if t.Warm != nil {
+			if t != nil && t.Warm != nil {
 				p.Warm = *t.Warm
 			}
+		}
+		if access.isDeclared() {
+			p.Where = access.Where
 		}
 	}
 	if !access.replacesDefault() {
@@ -127,14 +130,23 @@ func (c *Config) DeclaredTools(server string) []string {
 	return slices.DeleteFunc(c.ToolsWithTable(server), func(name string) bool { return c.Servers[server].Tools[name].below })
 }
 
-// ToolsWithTable returns the tools of a server that have a table, in a file or by a preset,
-// sorted.
+// ToolsWithTable returns the tools of a server that have a table of their own, in a file or by a
+// preset, sorted.
 func (c *Config) ToolsWithTable(server string) []string {
 	s := c.Servers[server]
 	if s == nil {
 		return nil
 	}
-	return slices.Sorted(maps.Keys(s.Tools))
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(s.Tools)), func(name string) bool { return name == AnyTool })
+}
+
+// AnyTool is the name of the table for all tools of a stateless server that have none of their own.
+const AnyTool = "*"
+
+// HasAnyTool reports whether a server has that table, with access.
+func (c *Config) HasAnyTool(server string) bool {
+	s := c.Servers[server]
+	return s != nil && s.Tools[AnyTool] != nil && s.Tools[AnyTool].Access.isDeclared()
 }
 
 // policy returns the server's policy without the access rules.

@@ -48,7 +48,7 @@ func (s *Server) checkScope(key string) (ps policy.Problems) {
 		table := key + ".access"
 		tool := "TOOL"
 		if names := slices.Sorted(maps.Keys(s.Tools)); len(names) > 0 {
-			tool = policy.QuoteKey(names[0])
+			tool = policy.QuoteKey(names[len(names)-1]) // not "*"
 		}
 		file, line := policy.SplitPosition(s.Access.Where)
 		ps = append(ps, policy.Problem{File: file, Line: line, Key: table, Message: fmt.Sprintf("[%s] cannot be enforced: server %q is stateless.\n"+

@@ -28,8 +28,12 @@ func planText(c terminal.Console, t *target.Target, plan *confine.Plan, open *co
 	x.programs()
 	if !t.Policy.Stateful && t.Policy.Tool == "" {
 		x.heading("tools", "each call in a process of its own")
-		others := toolReport{Name: "(any other)", Policy: "the default policy", Warm: t.Policy.Warm}
-		x.WriteString(toolTable("  ", append(slices.Clip(tools), others)))
+		rows := slices.Clone(tools)
+		if !t.Config.HasAnyTool(t.Policy.Server) {
+			rows = append(rows, toolReport{Policy: "the default policy", Warm: t.Policy.Warm})
+		}
+		rows[len(rows)-1].Name = "(any other)"
+		x.WriteString(toolTable("  ", rows))
 	}
 	var settings []string
 	for _, s := range t.Policy.Settings {

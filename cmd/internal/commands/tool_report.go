@@ -73,6 +73,9 @@ func reportTools(t *target.Target, r *serverReport) (status int) {
 		for _, name := range t.Config.DeclaredTools(r.Server) {
 			r.Tools = append(r.Tools, toolReport{Name: name})
 		}
+		if t.Config.HasAnyTool(r.Server) {
+			r.Tools = append(r.Tools, toolReport{Name: config.AnyTool})
+		}
 	} else {
 		missing := unofferedTools(t, r)
 		r.Errors = append(r.Errors, missing...)
@@ -107,7 +110,7 @@ func unofferedTools(t *target.Target, r *serverReport) (errs []string) {
 		case slices.Contains(declared, near):
 			msg += fmt.Sprintf("; %q has a table of its own", near)
 		default:
-			msg += fmt.Sprintf("; did you mean %q? That tool runs under the default policy", near)
+			msg += fmt.Sprintf("; did you mean %q? That tool runs under %s", near, otherTools(t))
 		}
 		errs = append(errs, msg)
 	}
@@ -170,9 +173,17 @@ func accessSummary(p *policy.Policy) string {
 	return strings.Join(grants, ", ")
 }
 
+// otherTools says under what the tools run that have no table of their own.
+func otherTools(t *target.Target) string {
+	if t.Config.HasAnyTool(t.Policy.Server) {
+		return `the table for all others, tools."*"`
+	}
+	return "the default policy"
+}
+
 // undeclaredToolWarning returns a warning about a tool that the configuration does not name.
 func undeclaredToolWarning(t *target.Target, tool string) policy.Warning {
-	msg := fmt.Sprintf("the configuration has no table for the tool %q: if the server offers it, it runs under the default policy; otherwise calls of it are refused", tool)
+	msg := fmt.Sprintf("the configuration has no table for the tool %q: if the server offers it, it runs under %s; otherwise calls of it are refused", tool, otherTools(t))
 	if near := config.Suggest(tool, t.Config.DeclaredTools(t.Policy.Server)); near != "" {
 		msg += fmt.Sprintf("; did you mean %q?", near)
 	}
@@ -196,6 +207,10 @@ func declaredTools(t *target.Target) (tools []toolReport, status int) {
 			}
 			byPreset = true
 		}
+		tools, status = append(tools, r), max(status, failed)
+	}
+	if t.Config.HasAnyTool(t.Policy.Server) {
+		r, failed := reportTool(t, config.AnyTool, &server)
 		tools, status = append(tools, r), max(status, failed)
 	}
 	return tools, status
