@@ -274,6 +274,8 @@ func (w grantWriter) flagWords(grants []grant) (flags []string, ok bool) {
 		switch {
 		case n.workspace:
 			flags = append(flags, "--workspace", w.display(n.path))
+		case n.path != "" && w.isDenied(n.path):
+			return nil, false // that flag has to go first
 		case n.path != "":
 			flags = append(flags, n.pathFlags(w.ruleText(n))...)
 		case n.host != "" && n.prefix+n.methods != "":
@@ -294,6 +296,15 @@ func (w grantWriter) flagWords(grants []grant) (flags []string, ok bool) {
 		}
 	}
 	return flags, true
+}
+
+// isDenied reports whether the flag --deny names a path.
+func (w grantWriter) isDenied(path string) bool {
+	if w.ev.Profile == nil {
+		return false
+	}
+	e, ok := w.ev.Profile.Find(path)
+	return ok && e.Path == path && strings.HasPrefix(e.Rule, "--deny ")
 }
 
 // pathFlags returns the flags for the rights of a grant on its path. Each of them includes

@@ -11,7 +11,7 @@ import (
 )
 
 // CommandLineOptions are the flags of `run -- COMMAND`. If any of Read, Write, Execute and
-// Net is set, they form an access table. Env and Limit are not part of it. With a preset they
+// Net is set, they form an access table. Deny alone takes away from the default policy. Env and Limit are not part of it. With a preset they
 // add to its table.
 type CommandLineOptions struct {
 	Command   []string      // the program and its arguments
@@ -19,6 +19,7 @@ type CommandLineOptions struct {
 	Read      []string      // --read PATH
 	Write     []string      // --write PATH, which also reads
 	Execute   []string      // --execute PATH, which also reads
+	Deny      []string      // --deny PATH, which takes away
 	Net       []string      // --net HOST[:PORT]
 	Env       []string      // --env NAME
 	Limit     []string      // --limit KEY=NUMBER
@@ -60,6 +61,9 @@ func (o CommandLineOptions) Declaration() []string {
 	}
 	if c := s.Command; strings.Contains(c, "/") && !path.IsAbs(c) && !strings.HasPrefix(c, "~/") {
 		s.Command = path.Join(o.Dir, c) // in a file it belongs to the workspace
+	}
+	if s.Access != nil && s.Access.onlyRefuses && (o.Below == nil || !o.Below.Access.replacesDefault()) {
+		s.Access.Fs = append(policy.DefaultFsRules(), s.Access.Fs...) // a table in a file replaces the default policy
 	}
 	if s.Access != nil || o.Below != nil && o.Below.Access.replacesDefault() {
 		s.movePrefixes()
@@ -105,7 +109,7 @@ func (o CommandLineOptions) server() (*Server, error) {
 		s.Limits.overlay(table)
 	}
 	if fs, net := o.fsRules(&bad), o.netRules(&bad); len(fs)+len(net) > 0 {
-		s.Access = &Access{Fs: fs, Net: net, Where: s.Where}
+		s.Access = &Access{Fs: fs, Net: net, Where: s.Where, onlyRefuses: len(fs)+len(net) == len(o.Deny)}
 	}
 	if err := bad.Err(); err != nil {
 		return nil, err
@@ -167,8 +171,8 @@ func (o CommandLineOptions) envRules(bad *flagProblems) (rules []policy.EnvRule)
 	return rules
 }
 
-// fsRules returns the rules of --read, --write and --execute. A path that is given to
-// several of them has the rights of all.
+// fsRules returns the rules of --read, --write, --execute and --deny. A path that is given to
+// several of the first three has the rights of all.
 func (o CommandLineOptions) fsRules(bad *flagProblems) (rules []policy.FsRule) {
 	add := func(flag, p string, write, execute bool) {
 		if err := policy.CheckPath(p); err != nil {
@@ -193,6 +197,19 @@ func (o CommandLineOptions) fsRules(bad *flagProblems) (rules []policy.FsRule) {
 	}
 	for _, p := range o.Execute {
 		add("--execute", p, false, true)
+	}
+	for _, p := range o.Deny {
+		if err := policy.CheckPath(p); err != nil {
+			bad.add("--deny", p, "%s", err)
+		}
+		switch i := slices.IndexFunc(rules, func(e policy.FsRule) bool { return e.Path == p }); {
+		case i < 0:
+			rules = append(rules, policy.FsRule{Path: p, Where: "--deny " + p})
+		case rules[i].Rights() != 0:
+			bad.add("--deny", p, "%s grants the same path: leave one of them out", rules[i].Where)
+		default:
+			bad.add("--deny", p, "it is given twice")
+		}
 	}
 	return rules
 }

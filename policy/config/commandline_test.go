@@ -15,6 +15,7 @@ func TestDeclare(t *testing.T) {
 		{Command: []string{"node", "s.js", "--a b"}},
 		{Command: []string{"/usr/bin/node"}, Env: []string{"A"}, Home: "real", Name: "n", Limit: []string{"memory_mb=8192"}, Waive: []policy.Axis{policy.AxisIPC}},
 		{Command: []string{"node"}, Read: []string{"a"}, Env: []string{"A_*"}},
+		{Command: []string{"node"}, Write: []string{"."}, Deny: []string{"secret"}},
 		{Command: []string{"node"}, Read: []string{"a", "b"}, Write: []string{".", "b"}, Execute: []string{"./run", "b"}, Net: []string{"h.test:8443", "[::1]:80"}},
 	} {
 		o.Dir = "/home/u/proj"
@@ -111,6 +112,28 @@ func TestFromCommandLine(t *testing.T) {
 	} {
 		if _, err := FromCommandLine(o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %s", o, err, want)
+		}
+	}
+}
+
+// TestDeny: --deny alone takes away from the default policy, and stays in the declaration.
+func TestDeny(t *testing.T) {
+	o := CommandLineOptions{Command: []string{"node"}, Deny: []string{"secret"}, Dir: "/p"}
+	p, err := FromCommandLine(o)
+	if err != nil || !p.Default || len(p.Fs) != 2 || p.Fs[1].Path != "secret" || p.Fs[1].Rights() != 0 {
+		t.Errorf("%+v, %v", p, err)
+	}
+	c, err := Decode([]byte(strings.Join(o.Declaration(), "\n")), "c.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, err = c.Policy(p.Server, ""); err != nil || len(p.Fs) != 2 || p.Fs[0].Path != "." || p.Fs[0].Rights() == 0 || p.Fs[1].Rights() != 0 {
+		t.Errorf("declared: %+v, %v", p, err)
+	}
+	for _, o := range []CommandLineOptions{{Read: []string{"a"}, Deny: []string{"a"}}, {Deny: []string{"a", "a"}}, {Deny: []string{"\x00"}}} {
+		o.Command = []string{"node"}
+		if _, err := FromCommandLine(o); err == nil || !strings.Contains(err.Error(), "--deny") {
+			t.Errorf("%q: %v", o.Deny, err)
 		}
 	}
 }

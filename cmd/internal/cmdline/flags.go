@@ -9,9 +9,9 @@ import (
 
 // PolicyFlags are the policy of a server whose command is given behind "--".
 type PolicyFlags struct {
-	Workspace                             string
-	Read, Write, Execute, Net, Env, Limit []string
-	Home, Startup, Name, Preset           string
+	Workspace                                   string
+	Read, Write, Execute, Deny, Net, Env, Limit []string
+	Home, Startup, Name, Preset                 string
 }
 
 // Flags returns the flags, which set the fields of f.
@@ -21,6 +21,7 @@ func (f *PolicyFlags) Flags() []Flag {
 		{Name: "preset", Value: "NAME", One: &f.Preset, Usage: "Grant what a well-known server needs, such as github: see mcp-jail preset. The flags below add to it."},
 		{Name: "read", Value: "PATH", Many: &f.Read, Usage: "Grant reading a file or directory. Repeatable. Any of --read, --write, --execute and --net replaces the default policy."},
 		{Name: "write", Value: "PATH", Many: &f.Write, Usage: "Grant reading and writing. Repeatable."},
+		{Name: "deny", Value: "PATH", Many: &f.Deny, Usage: "Refuse everything at a path inside of what is granted, also by the default policy. Repeatable."},
 		{Name: "execute", Value: "PATH", Many: &f.Execute, Usage: "Grant reading and executing a program, or the programs in a directory. Repeatable; add --write to let the server change it."},
 		{Name: "net", Value: "HOST[:PORT]", Many: &f.Net, Usage: "Grant connections to a host. Repeatable."},
 		{Name: "env", Value: "NAME", Many: &f.Env, Usage: "Pass an environment variable (NAME or PREFIX*) to the server. Repeatable; keeps the default policy."},

@@ -131,7 +131,7 @@ func Load(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool stri
 		return nil, UsageErrorf("--config %s would have no effect: a command behind -- gets its policy from flags; declare it as a server in that file, and name the server", common.Config[0])
 	case server.Given:
 		t.commandLine = config.CommandLineOptions{
-			Command: server.Argv, Workspace: flags.Workspace, Read: flags.Read, Write: flags.Write, Execute: flags.Execute,
+			Command: server.Argv, Workspace: flags.Workspace, Read: flags.Read, Write: flags.Write, Execute: flags.Execute, Deny: flags.Deny,
 			Net: flags.Net, Env: flags.Env, Limit: flags.Limit, Home: flags.Home, Name: flags.Name, Startup: flags.Startup, Waive: axes, Dir: host.Dir,
 		}
 		t.invocation = server.Line
