@@ -45,6 +45,7 @@ var mayImport = map[string][]string{
 	"packages/launcher":  {}, // and neither os nor syscall: see pure
 	"packages/npm":       {}, // the same
 	"packages/pin":       {}, // the same
+	"diagnostics/leak":   {}, // the same
 	"packages/lockfile":  {module + "policy/hostfs", module + "packages/pin", "github.com/pelletier/go-toml/v2/unstable"},
 	"packages/python":    {module + "policy", module + "packages/launcher", "github.com/pelletier/go-toml/v2"}, // and neither os nor syscall: see pure
 	"packages/runtime":   {module + "policy", module + "policy/hostfs"},
@@ -115,7 +116,7 @@ var forTests = []string{
 }
 
 // pure packages decide from what they are given: they import neither os nor syscall.
-var pure = []string{"clients", "clients/edit", "policy", "packages/launcher", "packages/npm", "packages/pin", "packages/python", "presets", "presets/importer"}
+var pure = []string{"diagnostics/leak", "clients", "clients/edit", "policy", "packages/launcher", "packages/npm", "packages/pin", "packages/python", "presets", "presets/importer"}
 
 // freeTrees are not part of the product: they may import what they like, but
 // nothing of the product imports them.
