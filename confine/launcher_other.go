@@ -20,6 +20,9 @@ func cachedOverlay(*policy.Profile) probe.Feature { return probe.Feature{} }
 
 func overlayRefused(*policy.Profile, error) probe.Feature { return probe.Feature{} }
 
+// Die ends this process.
+func (e Exit) Die() { os.Exit(e.Code) }
+
 // Undumpable does nothing here.
 func Undumpable() error { return nil }
 

@@ -7,7 +7,6 @@
 //
 //   - run.go makes a session of package lifecycle from the command line.
 //   - log.go opens mcp-jail's own log, which is off by default.
-//   - signal_exit_*.go end the process by the signal that ended the server.
 //
 // What it shares with mcp-jail-cli is in cmd/internal. Standard output belongs to MCP. The
 // only state is the records, the trust store and the list cache.
@@ -37,11 +36,7 @@ func main() {
 	switch {
 	case err == nil && cmdline.IsRun(args):
 		c.Umask = programs.ClearOwnerUmask()
-		exit := run(args, c)
-		if exit.Signal != 0 {
-			exitBySignal(exit.Signal)
-		}
-		os.Exit(exit.Code)
+		run(args, c).Die()
 	case err == nil && executed:
 		err = errors.New("mcp-jail-cli executes mcp-jail for run only")
 	case err == nil:

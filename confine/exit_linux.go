@@ -1,20 +1,25 @@
-package main
+package confine
 
 import (
 	"os"
 	"runtime"
 	"syscall"
 	"unsafe"
-
-	"github.com/mcp-jail/mcp-jail/confine"
 )
 
-// exitBySignal ends this process by a signal, without a core dump, so that its parent sees
-// the same wait status as of the server. It returns if the signal cannot end the process,
-// such as PID 1 of a PID namespace.
-func exitBySignal(sig syscall.Signal) {
+// Die ends this process as the program ended: with its status, or by its signal and without a
+// core dump, so that the parent sees the same wait status.
+func (e Exit) Die() {
+	if e.Signal != 0 {
+		dieBySignal(e.Signal)
+	}
+	os.Exit(e.Code)
+}
+
+// dieBySignal returns if the signal cannot end the process, such as PID 1 of a PID namespace.
+func dieBySignal(sig syscall.Signal) {
 	runtime.LockOSThread()
-	if confine.Undumpable() != nil { // a core_pattern with a pipe ignores RLIMIT_CORE
+	if Undumpable() != nil { // a core_pattern with a pipe ignores RLIMIT_CORE
 		return
 	}
 	syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{})

@@ -1,8 +1,0 @@
-//go:build !linux
-
-package main
-
-import "syscall"
-
-// exitBySignal does nothing where no server can be started yet.
-func exitBySignal(syscall.Signal) {}

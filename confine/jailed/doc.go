@@ -1,0 +1,32 @@
+// Package jailed makes commands of package os/exec that run in a jail.
+//
+//	func main() {
+//		jailed.Init() // first thing in main
+//		cmd := jailed.Command(ctx, jailed.Policy{Read: []string{"."}}, "git", "log", "--oneline")
+//		out, err := cmd.Output()
+//		...
+//	}
+//
+// A [Policy] has the flags of mcp-jail run, with the same meaning and the same defaults: without
+// Read, Write, Execute and Net the program reads and writes its workspace, and has no network.
+//
+// The command is an ordinary [exec.Cmd]: its Dir is the workspace, its Env is what the policy
+// picks variables from, and its Stdin, Stdout and Stderr are those of the program. Its process is
+// the running program, executed again: [Init] recognises that, builds the jail, passes signals
+// on, and ends as the program ended. So it has its exit status. If the process is killed, every
+// process of the jail is.
+//
+// # Errors
+//
+// A policy that is wrong in itself is the error of Start. What only the host can tell is written
+// to the command's Stderr, and its exit status is 2 if a path or a host of the policy is wrong, 3
+// if this host cannot hold the policy, and 1 if the program cannot be started.
+//
+// # Limits
+//
+//   - ExtraFiles do not reach the program.
+//   - The program must be built without cgo: see package confine.
+//   - It costs a process of the running program, some 10 ms and 10 MB. A [confine.Launcher] does
+//     without it, and tells what was refused.
+//   - The arguments of the command and the policy stand in the process's command line.
+package jailed

@@ -1,0 +1,100 @@
+package jailed
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
+)
+
+// The exit statuses of a process whose program was not started.
+const (
+	exitFailed  = 1
+	exitPolicy  = 2
+	exitRefused = 3
+)
+
+// Init returns at once unless this process belongs to a jail: then it does the work of that
+// process and never returns. Call it first thing in main.
+func Init() {
+	confine.RunSupervisor()
+	if len(os.Args) != 2 || os.Args[0] != processName {
+		return
+	}
+	exit, err := run(os.Args[1])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "mcp-jail:", err)
+		os.Exit(exitStatus(err))
+	}
+	exit.Die()
+}
+
+// run runs the program of an invocation.
+func run(text string) (confine.Exit, error) {
+	var call invocation
+	if err := json.Unmarshal([]byte(text), &call); err != nil {
+		return confine.Exit{}, err
+	}
+	launcher := confine.Launcher{}
+	launcher.Prepared = launcher.Prepare() // starts while the policy is resolved
+	defer launcher.Prepared.Close()
+	host, err := hostfs.LocalHost()
+	if err != nil {
+		return confine.Exit{}, err
+	}
+	options := call.options()
+	options.Dir = host.Dir
+	p, err := config.FromCommandLine(options)
+	if err != nil {
+		return confine.Exit{}, err
+	}
+	profile, warnings, err := resolve.Resolve(p, host)
+	if err != nil {
+		return confine.Exit{}, err
+	}
+	for _, w := range warnings {
+		fmt.Fprintln(os.Stderr, "mcp-jail: warning:", w.Message)
+	}
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, passedOn...)
+	process, err := launcher.Start(context.Background(), profile, confine.Stdio{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
+	if err != nil {
+		return confine.Exit{}, err
+	}
+	if err := confine.Undumpable(); err != nil { // it may hold secrets of the policy
+		process.Kill()
+		return confine.Exit{}, err
+	}
+	for {
+		select {
+		case sig := <-signals:
+			process.Signal(sig)
+		case <-process.Done():
+			return process.Wait()
+		}
+	}
+}
+
+// passedOn are the signals that the program gets.
+var passedOn = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT}
+
+func exitStatus(err error) int {
+	var problems policy.Problems
+	var gaps *confine.GapError
+	switch {
+	case errors.As(err, &problems):
+		return exitPolicy
+	case errors.As(err, &gaps):
+		return exitRefused
+	}
+	return exitFailed
+}
