@@ -16,6 +16,8 @@ const (
 	StatementVersion = 1
 	// MaxStatement bounds a Statement, in bytes of JSON.
 	MaxStatement = 8 << 10
+	// OwnVariable begins the Rule of a variable that mcp-jail sets by itself.
+	OwnVariable = "mcp-jail: "
 )
 
 // Statement tells a server what it may use. It does not list what is withheld. It is advice;
@@ -30,8 +32,11 @@ type Statement struct {
 	Temporary string        `json:"temporary"` // private, gone at the end
 	Fs        []StatementFs `json:"fs"`        // the longest matching path decides, in full
 	Net       StatementNet  `json:"net"`
-	Limits    limitsJSON    `json:"limits"`
-	// Truncated: not all of Fs and Net.Hosts found room.
+	// Commands are the programs that may be started: paths; null is any.
+	Commands  []string   `json:"commands"`
+	Variables []string   `json:"variables"` // names of those that rules grant and that are set
+	Limits    limitsJSON `json:"limits"`
+	// Truncated: not all of Fs, Net.Hosts, Commands and Variables found room.
 	Truncated bool `json:"truncated,omitempty"`
 }
 
@@ -73,7 +78,7 @@ func (p *Profile) Statement() []byte {
 func NewStatement(p *Profile) Statement {
 	s := Statement{
 		Version: StatementVersion, Server: p.Server, Tool: p.Tool, Home: p.Home, Temporary: "/tmp",
-		Fs: []StatementFs{}, Net: StatementNet{Access: "none", Hosts: []StatementHost{}}, Limits: limitsJSON(p.Limits),
+		Fs: []StatementFs{}, Variables: []string{}, Net: StatementNet{Access: "none", Hosts: []StatementHost{}}, Limits: limitsJSON(p.Limits),
 	}
 	if !slices.ContainsFunc(p.Net, func(r NetRule) bool { return r.Allow }) {
 		s.Limits.NetOutMB, s.Limits.Connections = 0, 0 // of a network that is not there
@@ -119,7 +124,26 @@ func NewStatement(p *Profile) Statement {
 			s.Fs = append(s.Fs, f)
 		}
 	}
+	s.addNames(p, fits)
 	return s
+}
+
+// addNames adds the names of variables and programs that find room.
+func (s *Statement) addNames(p *Profile, fits func(any) bool) {
+	for _, v := range p.Env {
+		own := IsMinimalVariable(v.Name) || strings.HasPrefix(v.Rule, OwnVariable)
+		if !own && fits(v.Name) {
+			s.Variables = append(s.Variables, v.Name)
+		}
+	}
+	if p.Programs != nil {
+		s.Commands = []string{}
+	}
+	for _, file := range p.Programs {
+		if !slices.Contains(p.Loaders, file) && fits(file) {
+			s.Commands = append(s.Commands, file)
+		}
+	}
 }
 
 // Encode returns the statement on one line of JSON. It is no HTML, so <, > and & stay.

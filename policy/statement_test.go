@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -21,5 +22,36 @@ func TestRootsIn(t *testing.T) {
 		if got := fmt.Sprint(p.RootsIn(dir)); got != want {
 			t.Errorf("in %s: %s, want %s", dir, got, want)
 		}
+	}
+}
+
+// TestStatementNames tests that a statement names commands and variables, without values.
+func TestStatementNames(t *testing.T) {
+	p := &Profile{
+		Programs: []string{"/lib/ld.so", "/usr/bin/git"}, Loaders: []string{"/lib/ld.so"},
+		Env: []Variable{{Name: "HOME", Value: "/home/u"}, {Name: StatementVar, Value: "{}", Rule: OwnVariable + "this"}, {Name: "TOKEN", Value: "s3cret", Secret: true}},
+	}
+	s := NewStatement(p)
+	if got := fmt.Sprint(s.Commands, s.Variables); got != "[/usr/bin/git] [TOKEN]" {
+		t.Error(got)
+	}
+	if text := string(p.Statement()); strings.Contains(text, "s3cret") {
+		t.Error(text)
+	}
+	for programs, want := range map[string]string{"any": `"commands":null`, "none": `"commands":[]`} {
+		p := &Profile{}
+		if programs == "none" {
+			p.Programs = []string{}
+		}
+		if text := string(p.Statement()); !strings.Contains(text, want) || !strings.Contains(text, `"variables":[]`) {
+			t.Errorf("%s: %s", programs, text)
+		}
+	}
+	long := &Profile{}
+	for i := range 2000 {
+		long.Programs = append(long.Programs, fmt.Sprintf("/usr/bin/program-%d", i))
+	}
+	if s := NewStatement(long); !s.Truncated || len(s.Encode()) > MaxStatement {
+		t.Errorf("%v, %d bytes", s.Truncated, len(s.Encode()))
 	}
 }

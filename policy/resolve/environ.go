@@ -47,10 +47,12 @@ func (b *resolver) buildEnvironment(out *policy.Profile, c *commandResolver) err
 	env.set("HOME", out.Home, minimalEnvironment, false)
 	env.set("TMPDIR", "/tmp", minimalEnvironment, false)
 	env.goOffline(out.Net)
-	env.set(policy.StatementVar, string(out.Statement()), "mcp-jail: what the server may use", false)
-	for _, name := range slices.Sorted(maps.Keys(env)) {
-		out.Env = append(out.Env, env[name])
+	list := func() []policy.Variable {
+		return slices.SortedFunc(maps.Values(env), func(a, b policy.Variable) int { return strings.Compare(a.Name, b.Name) })
 	}
+	out.Env = list() // which the statement names
+	env.set(policy.StatementVar, string(out.Statement()), policy.OwnVariable+"what the server may use", false)
+	out.Env = list()
 	for _, name := range names {
 		if _, passed := env[name]; !passed && name != "_" {
 			out.Withheld = append(out.Withheld, name)

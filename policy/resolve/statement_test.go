@@ -92,10 +92,13 @@ port = 3334
 	if _, _, text := statementOf(t, newFake(aSystem), "[servers.s]\ncommand = \"server\"\n[servers.s.limits]\nnet_out_mb = 5\n"); strings.Contains(string(text), "connections") || strings.Contains(string(text), "net_out") {
 		t.Errorf("limits of no network: %s", text)
 	}
-	for _, secret := range []string{"very-secret-value", "GH_TOKEN", "refused.example", ".env", "/data/notes", "\n"} {
+	for _, secret := range []string{"very-secret-value", "refused.example", ".env", "/data/notes", "\n"} {
 		if strings.Contains(string(text), secret) {
 			t.Errorf("it tells %q: %s", secret, text)
 		}
+	}
+	if got := fmt.Sprint(s.Variables, s.Commands); got != "[GH_TOKEN TOKEN] []" || !strings.Contains(string(text), `"commands":null`) {
+		t.Errorf("names %s: %s", got, text)
 	}
 	if again := profile.Statement(); string(again) != string(text) {
 		t.Errorf("another text: %s", again)
