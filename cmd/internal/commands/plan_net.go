@@ -47,6 +47,18 @@ func isInspected(rules []policy.NetRule, r policy.NetRule, port int) bool {
 	return policy.AnyNeedsInterception(rules, host, scheme, port)
 }
 
+// portText says which ports a rule is about, in the words that stand behind its host.
+func portText(r policy.NetRule) string {
+	ports := r.Ports()
+	switch {
+	case !r.Allow && r.Port == 0:
+		return " on every port"
+	case len(ports) == 2:
+		return fmt.Sprintf(" ports %d and %d", ports[0], ports[1])
+	}
+	return fmt.Sprintf(" port %d", ports[0])
+}
+
 func netRuleText(r policy.NetRule) string {
 	verb := "refuse"
 	if r.Allow {
@@ -56,9 +68,7 @@ func netRuleText(r policy.NetRule) string {
 	if r.Scheme != "" {
 		s += " " + r.Scheme
 	}
-	if r.Port != 0 {
-		s += fmt.Sprintf(" port %d", r.Port)
-	}
+	s += portText(r)
 	if r.PathPrefix != "" {
 		s += " " + r.PathPrefix
 	}
