@@ -24,6 +24,7 @@ type client struct {
 	stderr  *stderrQueue
 	written countingWriter // to the client
 	tools   *toolCheck     // nil: nothing is compared
+	logs    clientLogs
 
 	introduction introduction
 
@@ -80,8 +81,11 @@ func (c *client) startReading(read func() error) {
 }
 
 // limit returns the size of the largest frame that is forwarded.
-func (c *client) limit() int64 {
-	if mb := c.config.Profile.Limits.MessageMB; mb > 0 {
+func (c *client) limit() int64 { return messageLimit(c.config.Profile) }
+
+// messageLimit returns the size of the largest frame of a server with this profile.
+func messageLimit(p *policy.Profile) int64 {
+	if mb := p.Limits.MessageMB; mb > 0 {
 		return int64(mb) << 20
 	}
 	return mcpproxy.DefaultLimit

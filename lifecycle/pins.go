@@ -49,7 +49,6 @@ type toolCheck struct {
 	lists   map[string]*pagedList // by the name of the pin
 	offered map[string]*pin.Pin   // what was proposed, or is about to be
 	told    map[string]bool
-	logs    clientLogs
 	refused atomic.Pointer[diagnostics.Diagnosis] // the answer to every list and call
 
 	proposing sync.Mutex // held while a list is proposed
@@ -274,7 +273,7 @@ func (c *toolCheck) tell(asked listRequest, lines []string, accept string, refus
 		c.client.warn(line)
 	}
 	c.client.recordChanged()
-	c.notify(asked, warnings)
+	c.client.notify(asked.logs, warnings...)
 	return nil
 }
 

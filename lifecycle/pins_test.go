@@ -26,7 +26,7 @@ func openMenu(t *testing.T, kind string, pins *fakePins, enforce bool) *play {
 	return beginStateless(t, &fleet{servers: map[string]string{"": "menu"}}, func(s *Session, o *Stateless) {
 		pinning(s)
 		o.Catalog = nil
-		o.Declared = []string{"a"}
+		o.Declared = func() []string { return []string{"a"} }
 	})
 }
 

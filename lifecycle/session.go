@@ -62,6 +62,10 @@ type Session struct {
 	Pins        Pins
 	EnforcePins bool
 
+	// Refresh looks whether the configuration has changed since it was read. It is called for
+	// calls of tools, by several goroutines. It may be nil.
+	Refresh func() Refreshed
+
 	// Linger is how long a session whose start failed waits for a first request. 0
 	// means 30 s.
 	Linger time.Duration

@@ -60,6 +60,8 @@ func (s *statefulSession) onServerResponse(f *mcpproxy.Frame, e *mcpproxy.Envelo
 	switch {
 	case method == "tools/call":
 		s.server.annotateResult(f, e, c)
+	case method == "logging/setLevel":
+		s.onLevelSet(e, c)
 	case s.client.tools != nil && s.checkTools(f, e, c):
 	case e.Error.Present() && isDiscoveryMethod(method) && !declinesMethod(method, string(e.Code)):
 		ev := s.server.evidence(diagnostics.StageList, c, time.Time{})
@@ -151,8 +153,11 @@ func (s *statefulSession) onRequest(f *mcpproxy.Frame, e *mcpproxy.Envelope) (an
 			return true
 		}
 		s.lists.note(f, e)
+	} else if string(e.Method) == "logging/setLevel" {
+		s.lists.note(f, e)
 	}
 	if string(e.Method) == "tools/call" {
+		s.refresh.onCall(s.client, f, e)
 		s.server.firstCallMark.CompareAndSwap(0, int64(s.server.tail.LineCount()))
 		s.server.firstCall.set()
 	}

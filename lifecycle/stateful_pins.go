@@ -8,6 +8,15 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
+// onLevelSet notes the level of log messages that the server has accepted.
+func (s *statefulSession) onLevelSet(e *mcpproxy.Envelope, c *mcpproxy.Call) {
+	if level := s.lists.takeLevel(c.ID); e.Result.Present() {
+		for _, m := range s.client.logs.setLevel(level) {
+			s.client.proxy.Client.Inject(m)
+		}
+	}
+}
+
 // checkTools compares an answer with the pins before the client gets it. If the client must
 // not see it, checkTools replaces it by an error. It reports whether the answer needs no
 // other look.
@@ -23,12 +32,6 @@ func (s *statefulSession) checkTools(f *mcpproxy.Frame, e *mcpproxy.Envelope, c 
 		asked := s.lists.take(c.ID, method)
 		if e.Result.Present() {
 			d = s.client.tools.list(asked, f.Slice(e.Result))
-		}
-	case "logging/setLevel":
-		if level := s.lists.takeLevel(c.ID); e.Result.Present() {
-			for _, m := range s.client.tools.setLevel(level) {
-				s.client.proxy.Client.Inject(m)
-			}
 		}
 	default:
 		return false

@@ -17,7 +17,8 @@ type statefulSession struct {
 	server   server
 	upstream upstream
 
-	lists openLists // used if client.tools is not nil
+	lists   openLists // if client.tools is nil, it has only the levels of log messages
+	refresh refresher
 
 	requestSent      chan struct{} // gets a value for a request before the first answer
 	discoverDeclined chan struct{} // gets a value when the server answers server/discover with an error
@@ -52,6 +53,7 @@ func newStatefulSession(s Session) *statefulSession {
 // finish ends the session: see client.finish.
 func (s *statefulSession) finish(ctx context.Context, ends <-chan os.Signal) {
 	s.upstream.guard.ready.set()
+	s.refresh.close()
 	s.client.finish(ctx, ends, func() {
 		if s.server.pipes != nil {
 			s.server.pipes.closeOwnEnds()

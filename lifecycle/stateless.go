@@ -25,8 +25,8 @@ type Stateless struct {
 	// Tool resolves the policy of a tool on the host as it is now; "" is the discovery
 	// worker. It is called for each process, by several goroutines.
 	Tool func(name string) (Tool, error)
-	// Declared are the tools that the configuration names.
-	Declared []string
+	// Declared returns the tools that the configuration names. nil means none.
+	Declared func() []string
 	// Warm returns how many warm workers of a tool to keep ready. nil means none.
 	Warm func(tool string) int
 	// MaxCalls is how many calls run at once; 0 means policy.DefaultMaxConcurrentCalls.
@@ -95,9 +95,10 @@ type statelessSession struct {
 	pastDenials         []policy.Denial    // of workers that are gone
 	pastRemedies        []diagnostics.Hint // for pastDenials
 	workers             map[*worker]bool
-	anyReady            bool         // a worker has become ready
-	startingCalls       atomic.Int32 // calls whose worker is being started
-	failureStatus       int          // exit status if no worker becomes ready
+	anyReady            bool            // a worker has become ready
+	startingCalls       atomic.Int32    // calls whose worker is being started
+	failureStatus       int             // exit status if no worker becomes ready
+	profile             *policy.Profile // of discovery workers, by the configuration as it is now
 
 	wakeup      chan struct{}
 	discoveries [2]discovery
@@ -114,7 +115,7 @@ func newStatelessSession(s Session, o Stateless) *statelessSession {
 		o.MaxCalls = policy.DefaultMaxConcurrentCalls
 	}
 	p := &statelessSession{
-		options: o, serverName: s.Profile.Server, idPrefix: "mcp-jail/" + rand.Text() + "/",
+		options: o, profile: s.Profile, serverName: s.Profile.Server, idPrefix: "mcp-jail/" + rand.Text() + "/",
 		requests: map[string]*clientRequest{}, serverRequests: map[int64]*serverRequest{}, workers: map[*worker]bool{},
 		exiting: make(chan struct{}, o.MaxCalls), wakeup: make(chan struct{}, 1),
 	}
@@ -181,6 +182,21 @@ func (s *statelessSession) wait(ctx context.Context, ends <-chan os.Signal) (exi
 		return confine.Exit{}
 	}
 	return confine.Exit{Code: s.failureStatus}
+}
+
+// currentProfile returns the profile of discovery workers.
+func (s *statelessSession) currentProfile() *policy.Profile {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.profile
+}
+
+// declared returns the tools that the configuration names.
+func (s *statelessSession) declared() []string {
+	if s.options.Declared == nil {
+		return nil
+	}
+	return s.options.Declared()
 }
 
 // goTask starts a task of the session. It is for the goroutine that reads the client,

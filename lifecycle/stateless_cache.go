@@ -80,12 +80,13 @@ func (l *listCache) entryFor(p *statelessSession, h *clientInfo) *cacheEntry {
 	if p.options.Catalog == nil {
 		return known
 	}
-	print, err := catalog.Fingerprint(p.client.config.Profile)
+	profile := p.currentProfile()
+	print, err := catalog.Fingerprint(profile)
 	if err != nil {
 		p.client.log.Info().Err(err).Msg("the server's lists are not kept for other sessions")
 		return known
 	}
-	known.key = catalog.Key(catalog.Facts{Version: p.options.Version, Profile: p.client.config.Profile, Fingerprint: print, Era: h.eraName(), Client: h.key})
+	known.key = catalog.Key(catalog.Facts{Version: p.options.Version, Profile: profile, Fingerprint: print, Era: h.eraName(), Client: h.key})
 	if entry, ok := p.options.Catalog.Get(p.serverName, known.key); ok {
 		known.entry = entry
 	}
@@ -160,6 +161,13 @@ func (l *listCache) invalidate(s *statelessSession, info *clientInfo) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.entryFor(s, info).entry.Answers = map[string]catalog.Answer{}
+}
+
+// reset forgets the answers to all clients, for this session.
+func (l *listCache) reset() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.entries = nil
 }
 
 // isPartial reports whether an answer is one page of a list. Another process may not know

@@ -111,6 +111,7 @@ func (s *statelessSession) workerFor(ctx context.Context, rq *clientRequest, war
 		})
 		return nil, &d
 	}
+	s.refresh(rq.asked().logs)
 	if d := s.refuseUnlisted(ctx, rq); d != nil {
 		return nil, d
 	}
@@ -180,7 +181,7 @@ func (s *statelessSession) serveCall(ctx context.Context, w *worker, rq *clientR
 
 // limitCallTime answers a call when it has taken too long, until stop is called.
 func (s *statelessSession) limitCallTime(rq *clientRequest) (stop func()) {
-	limit := s.client.config.Profile.Call
+	limit := s.currentProfile().Call
 	if limit <= 0 {
 		return func() {}
 	}

@@ -178,7 +178,7 @@ func TestCallWithoutName(t *testing.T) {
 	t.Parallel()
 	f := newShop()
 	f.options = func(string, int) string { return "tools=,echo" }
-	p := beginStateless(t, f, func(_ *Session, o *Stateless) { o.Declared = []string{""} })
+	p := beginStateless(t, f, func(_ *Session, o *Stateless) { o.Declared = func() []string { return []string{""} } })
 	p.greet()
 	p.send(legacy("1", "tools/list", "{}"))
 	has(t, p.answer("1").line, `{"name":""}`)

@@ -33,6 +33,7 @@ type failedStart struct {
 // discoveryWorker returns the discovery worker of an era and its answer to the client's
 // initialize. It starts the worker if there is none.
 func (s *statelessSession) discoveryWorker(ctx context.Context, era mcpproxy.Era, info *clientInfo) (*worker, *mcpproxy.Frame, *diagnostics.Diagnosis) {
+	s.refresh(false) // before mu, which reloaded takes
 	d := &s.discoveries[eraIndex(era)]
 	since := time.Now()
 	d.mu.Lock()

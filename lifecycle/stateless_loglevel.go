@@ -19,7 +19,7 @@ func (s *statelessSession) setLogLevel(ctx context.Context, rq *clientRequest) {
 	var asked struct{ Level string }
 	json.Unmarshal(params, &asked)
 	accepted := func() {
-		for _, m := range s.client.tools.setLevel(asked.Level) {
+		for _, m := range s.client.logs.setLevel(asked.Level) {
 			s.noteSendError(s.client.proxy.Client.Inject(m))
 		}
 	}

@@ -46,9 +46,14 @@ func (s *statelessSession) revalidate(ctx context.Context, era mcpproxy.Era) {
 	}
 	for _, kind := range []string{"tools", "prompts"} { // stripCapabilities leaves these two
 		if changed[kind] && era != mcpproxy.Modern {
-			s.noteSendError(s.client.proxy.Client.Inject([]byte(`{"jsonrpc":"2.0","method":"notifications/` + kind + `/list_changed"}`)))
+			s.notifyListChanged(kind)
 		}
 	}
+}
+
+// notifyListChanged tells a legacy client that a list has changed.
+func (s *statelessSession) notifyListChanged(kind string) {
+	s.noteSendError(s.client.proxy.Client.Inject([]byte(`{"jsonrpc":"2.0","method":"notifications/` + kind + `/list_changed"}`)))
 }
 
 // applyAnswer replaces a cached answer by the server's answer of now, or removes it if

@@ -59,7 +59,7 @@ func (s *statelessSession) addToolsPage(result []byte, first bool) (next string)
 	}
 	l.partialTools = nil
 	l.mu.Unlock()
-	for _, name := range s.options.Declared {
+	for _, name := range s.declared() {
 		if !slices.Contains(tools, name) {
 			s.client.warn("warning: [servers." + s.serverName + ".tools." + name + "] is for a tool that the server does not offer")
 		}
@@ -85,7 +85,7 @@ func (s *statelessSession) refuseUnlisted(ctx context.Context, rq *clientRequest
 		return s.cache.tools[rq.tool]
 	}
 	info, cursor := rq.info, ""
-	if known() || slices.Contains(s.options.Declared, rq.tool) {
+	if known() || slices.Contains(s.declared(), rq.tool) {
 		return nil
 	}
 	w, _, d := s.discoveryWorker(ctx, rq.era, info)

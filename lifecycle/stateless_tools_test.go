@@ -15,7 +15,9 @@ func TestPages(t *testing.T) {
 	t.Parallel()
 	f := newShop()
 	f.options = func(string, int) string { return "pages tools=echo,fail,ask" }
-	p := beginStateless(t, f, func(_ *Session, o *Stateless) { o.Declared = []string{"ask", "nothing", "fail"} })
+	p := beginStateless(t, f, func(_ *Session, o *Stateless) {
+		o.Declared = func() []string { return []string{"ask", "nothing", "fail"} }
+	})
 	p.greet()
 	for i, params := range []string{`{"cursor":"2"}`, `{}`, `{"cursor":"1"}`, `{"cursor":"2"}`, `{"cursor":"2"}`} {
 		p.send(legacy(fmt.Sprint(i), "tools/list", params))
@@ -42,7 +44,7 @@ func TestUnlisted(t *testing.T) {
 	t.Parallel()
 	f := newShop()
 	f.options = func(_ string, n int) string { return "pages tools=read,echo" }
-	p := beginStateless(t, f, func(_ *Session, o *Stateless) { o.Declared = []string{"hidden"} })
+	p := beginStateless(t, f, func(_ *Session, o *Stateless) { o.Declared = func() []string { return []string{"hidden"} } })
 	p.greet()
 	p.send(callOf("1", "echo", "{}")) // before the first tools/list
 	has(t, p.answer("1").line, "tool=echo")

@@ -78,7 +78,7 @@ func (s *statelessSession) startWorker(ctx context.Context, tool string, t Tool,
 	w.server.adopt(w.proc)
 	s.warnWaived(w.proc.Plan())
 	written := &countingWriter{dst: pipes.stdin}
-	w.conn = mcpproxy.NewConn(pipes.stdout, written, s.client.limit())
+	w.conn = mcpproxy.NewConn(pipes.stdout, written, messageLimit(t.Profile))
 	w.queue.init(written)
 	s.mu.Lock()
 	s.workers[w] = true

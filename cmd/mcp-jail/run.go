@@ -48,12 +48,13 @@ func run(args []string, c terminal.Console) confine.Exit {
 	if err != nil {
 		return refuse(c, t, flags.Server, err)
 	}
-	defer t.Close()
+	followed := t.Follow(c)
+	defer followed.Close()
 	if e := log.Info(); e.Enabled() {
 		e.Str("server", t.Profile.Server).Str("program", t.Profile.Program).Str("profile", t.Profile.Key()).Msg("resolved")
 	}
-	session := t.Session(c, launcher)
-	session.Log = log
+	session := followed.Session(c, launcher)
+	session.Log, session.Refresh = log, followed.Refresh
 	t.PinTools(&session)
 	record := records.New(t.Host, t.Profile.Server)
 	record.About = t.About
@@ -61,7 +62,7 @@ func run(args []string, c terminal.Console) confine.Exit {
 	session.ClientNamed = record.ClientNamed
 	session.Sink, session.Lost = record.Save, record.LastError
 	if !t.Policy.Stateful {
-		return lifecycle.RunStateless(context.Background(), session, t.StatelessOptions())
+		return lifecycle.RunStateless(context.Background(), session, followed.StatelessOptions())
 	}
 	exit, err := lifecycle.RunStateful(context.Background(), session)
 	if err != nil {

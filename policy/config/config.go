@@ -55,6 +55,7 @@ type Server struct {
 	layers   []*Server
 	places   map[string]string // where each setting was written, by its key
 	hasBelow bool              // LayBelow has laid a preset below the table
+	own      *Server           // the table as the files have it, if it was changed since; see Config.Digest
 	warnings []policy.Warning  // of LayBelow
 }
 

@@ -93,6 +93,14 @@ func (s *Server) settingTexts() map[string]string {
 	return out
 }
 
+// Digest returns an identifier of the defaults; "" if there are none. See [Digest].
+func (d *Defaults) Digest() string {
+	if d == nil {
+		return ""
+	}
+	return Digest([]any{d.Env, d.SensitivePaths, d.settings.settingTexts()})
+}
+
 // refuseDefaults returns the problem of a project's file that has defaults.
 func (c *Config) refuseDefaults() policy.Problems {
 	if c.Defaults == nil {

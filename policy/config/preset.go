@@ -35,6 +35,7 @@ func (c *Config) LayBelow(name string, below *Server, ws ...policy.Warning) {
 	}
 	s.Preset, s.PresetWhere, s.Where = own.Preset, own.PresetWhere, own.Where
 	s.Project, s.droppedGrants, s.hasBelow, s.warnings = own.Project, own.droppedGrants, true, ws
+	s.own = own
 	c.Servers[name] = s
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/kept"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
@@ -43,7 +44,9 @@ With --format json, the output is an object with the list files. Of each file:
     removed                     entries that are gone since then
     servers                     name, project, command, wrapped, left, policy, kept (its
                                 name in mcp-jail list), pinned, last_used, last_client,
-                                last_failure, since (added or changed since then)
+                                last_failure, outdated (it runs, and not under the
+                                policy that the files have now), since (added or
+                                changed since then)
 
 Times are as in RFC 3339. New members may be added.`
 	cmd.Example = `    mcp-jail status
@@ -78,6 +81,7 @@ type serverStatus struct {
 	LastUsed    *time.Time     `json:"last_used,omitempty"`
 	LastClient  string         `json:"last_client,omitempty"`
 	LastFailure *failureStatus `json:"last_failure,omitempty"`
+	Outdated    string         `json:"outdated,omitempty"`
 	Since       string         `json:"since,omitempty"`
 }
 
@@ -181,6 +185,9 @@ func entryStatus(e wrapping.Entry, all *kept.All) serverStatus {
 			out.LastClient = c.Name
 		}
 	}
+	if s.Running {
+		out.Outdated = target.Outdated(s.Name, s.About.Configuration)
+	}
 	if s.Failure != nil {
 		out.LastFailure = &failureStatus{s.Failure.Time, s.Failure.What}
 	}
@@ -258,6 +265,9 @@ func (f fileStatus) print(c terminal.Console, now time.Time) (bare int) {
 		if s.LastFailure != nil {
 			failed = agoText(now, s.LastFailure.Time)
 			notes = append(notes, s.Name+" failed: "+s.LastFailure.What+"; mcp-jail why "+cmdline.ShellWords([]string{s.Kept})+"  says more")
+		}
+		if s.Outdated != "" {
+			notes = append(notes, s.Name+" runs now: "+s.Outdated)
 		}
 		if s.Since != "" {
 			notes = append(notes, s.Name+" was "+s.Since+" since mcp-jail wrote the file")

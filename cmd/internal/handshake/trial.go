@@ -74,7 +74,8 @@ func (t Trial) Run(ctx context.Context) (*Answer, error) {
 
 	timed, cancel := context.WithTimeout(ctx, t.Timeout)
 	defer cancel()
-	s := t.Target.Session(terminal.Console{In: sessionIn, Out: sessionOut, Err: null}, confine.Launcher{Umask: t.Umask})
+	f := t.Target.Follow(terminal.Console{Err: null})
+	s := f.Session(terminal.Console{In: sessionIn, Out: sessionOut, Err: null}, confine.Launcher{Umask: t.Umask})
 	var record diagnostics.Record
 	s.Sink = func(r diagnostics.Record) { record = r }
 	s.Linger = time.Second
@@ -84,7 +85,7 @@ func (t Trial) Run(ctx context.Context) (*Answer, error) {
 		defer sessionOut.Close()
 		defer sessionIn.Close()
 		if !t.Target.Policy.Stateful {
-			lifecycle.RunStateless(timed, s, uncached(t.Target))
+			lifecycle.RunStateless(timed, s, uncached(f))
 			return
 		}
 		lifecycle.RunStateful(timed, s)
@@ -131,8 +132,8 @@ const defaultPolicyHint = "With stateful = false the process that lists the tool
 
 // uncached returns the options of a stateless session that asks the server itself: without the
 // cached tool list of an earlier session and without warm processes.
-func uncached(t *target.Target) lifecycle.Stateless {
-	o := t.StatelessOptions()
+func uncached(f *target.Followed) lifecycle.Stateless {
+	o := f.StatelessOptions()
 	o.Catalog, o.Warm, o.Declared = nil, nil, nil
 	return o
 }

@@ -15,6 +15,17 @@ type About struct {
 	Command []string `json:"command"` // as the user gave it, without values of secret variables
 	Client  Client   `json:"client"`  // of the last session that named one
 	Package *Package `json:"package,omitempty"`
+	// Configuration is what the policy of the last session came from.
+	Configuration *Configuration `json:"configuration,omitempty"`
+}
+
+// Configuration says which files gave a session its policy, and what they said.
+type Configuration struct {
+	Files      []string `json:"files,omitempty"`     // of --config; without them the usual layers
+	Workspace  string   `json:"workspace,omitempty"` // where a project's file was looked for
+	Configured bool     `json:"configured"`          // else it has a command behind --
+	Stateful   bool     `json:"stateful"`
+	Digest     string   `json:"digest"` // of its table and the defaults
 }
 
 // Client is what a client calls itself.

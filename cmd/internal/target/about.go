@@ -3,6 +3,7 @@ package target
 import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
 // About returns what runs as the server of a target, for mcp-jail list.
@@ -22,5 +23,50 @@ func (t *Target) About() (a records.About) {
 		e := t.pkg.program.Entry
 		a.Package = &records.Package{Ecosystem: string(e.Ecosystem), Spec: e.Spec, Name: e.Name, Version: e.Version}
 	}
+	a.Configuration = t.configuration()
 	return a
+}
+
+// configuration returns what the policy of a target comes from, or nil if it was not loaded.
+func (t *Target) configuration() *records.Configuration {
+	if t.Policy == nil || t.source.again == nil {
+		return nil
+	}
+	c := &records.Configuration{Files: AbsolutePaths(t.source.options.Files), Stateful: t.Policy.Stateful}
+	if len(c.Files) == 0 {
+		c.Workspace = t.expand(t.source.options.Workspace, t.Host.Dir)
+	}
+	if c.Digest = t.commandLine.Defaults.Digest(); t.Config != nil {
+		c.Configured, c.Digest = true, t.Config.Digest(t.Policy.Server)
+	}
+	return c
+}
+
+// Outdated says what is wrong with the policy of a running session whose configuration was c: that
+// the files say another one now, or none. It is "" if nothing is wrong.
+func Outdated(server string, c *records.Configuration) string {
+	if c == nil {
+		return ""
+	}
+	o := config.LoadOptions{Files: c.Files, Workspace: c.Workspace}
+	digest := ""
+	var err error
+	if c.Configured {
+		var cfg *config.Config
+		if cfg, err = config.Load(o); err == nil {
+			digest = cfg.Digest(server)
+		}
+	} else {
+		var defaults *config.Defaults
+		if defaults, err = config.LoadDefaults(o); err == nil {
+			digest = defaults.Digest()
+		}
+	}
+	switch {
+	case err != nil:
+		return "it goes on under an older configuration, because of a mistake: " + oneLine(err)
+	case digest != c.Digest && c.Stateful:
+		return "the policy that it runs under is older than the configuration: restart it to give it the new one"
+	}
+	return ""
 }

@@ -15,10 +15,11 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// Session returns the lifecycle session of a target.
-func (t *Target) Session(c terminal.Console, launcher confine.Launcher) lifecycle.Session {
+// Session returns the lifecycle session that begins with a target.
+func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecycle.Session {
+	t := f.Target()
 	launcher.BeforeExec = func(ctx context.Context) error {
-		err := t.CheckPackage(ctx)
+		err := f.Target().CheckPackage(ctx)
 		if err != nil {
 			err = &lifecycle.DiagnosedError{Diagnosis: diagnosisOf(t.Policy.Server, err), ExitStatus: ExitStatus(err)}
 		}
@@ -40,7 +41,7 @@ func (t *Target) Session(c terminal.Console, launcher confine.Launcher) lifecycl
 		Executable:      isExecutable,
 		Canonical:       resolveLinks,
 		Launcher: lifecycle.LauncherFunc(func(ctx context.Context, p *policy.Profile, stdio confine.Stdio) (lifecycle.Process, error) {
-			process, err := t.Start(ctx, p, func(p *policy.Profile) (*confine.Process, error) { return launcher.Start(ctx, p, stdio) })
+			process, err := f.Target().Start(ctx, p, func(p *policy.Profile) (*confine.Process, error) { return launcher.Start(ctx, p, stdio) })
 			if err != nil {
 				return nil, err
 			}
@@ -71,15 +72,16 @@ func unsetVariables(p *policy.Policy, profile *policy.Profile) (names []string) 
 
 // StatelessOptions returns the options of a stateless server, whose calls each get a
 // process.
-func (t *Target) StatelessOptions() lifecycle.Stateless {
+func (f *Followed) StatelessOptions() lifecycle.Stateless {
+	t := f.Target()
 	server := t.Policy.Server
-	tools := &toolCache{server: t}
+	tools := &toolCache{}
 	o := lifecycle.Stateless{
-		Declared: t.Config.DeclaredTools(server),
+		Declared: func() []string { return f.Target().Config.DeclaredTools(server) },
 		MaxCalls: t.Policy.MaxConcurrentCalls,
 		Version:  programs.Version,
 		Tool: func(name string) (lifecycle.Tool, error) {
-			tool, err := tools.get(name)
+			tool, err := tools.get(f.Target(), name)
 			if err != nil {
 				return lifecycle.Tool{}, err
 			}
@@ -90,7 +92,7 @@ func (t *Target) StatelessOptions() lifecycle.Stateless {
 			return lt, nil
 		},
 		Warm: func(name string) int {
-			p, err := t.PolicyOf(name)
+			p, err := f.Target().PolicyOf(name)
 			if err != nil {
 				return 0
 			}

@@ -89,7 +89,7 @@ func TestStartRetriesAfterHostChange(t *testing.T) {
 		// Something else of the baseline was replaced too, by useradd for instance.
 		program, _, found = changingHost(t, changingAccess)
 	}
-	s := found.Session(terminal.Console{}, confine.Launcher{})
+	s := found.Follow(terminal.Console{}).Session(terminal.Console{}, confine.Launcher{})
 	process, err := s.Launcher.Start(t.Context(), found.Profile, confine.Stdio{})
 	must(t, err)
 	process.Kill()
@@ -100,14 +100,14 @@ func TestStartRetriesAfterHostChange(t *testing.T) {
 // the process that lists its tools.
 func TestCallRetriesAfterHostChange(t *testing.T) {
 	program, _, found := changingHost(t, "stateful = false\n[[servers.s.tools.read.access.fs]]\npath = \"GRANT\"\nread = true\n")
-	tool, err := found.StatelessOptions().Tool("read")
+	tool, err := found.Follow(terminal.Console{}).StatelessOptions().Tool("read")
 	must(t, err)
 	for _, p := range []*policy.Profile{tool.Profile, found.Profile} {
 		replace(t, program)
 		if _, err := (confine.Launcher{}).Start(t.Context(), p, confine.Stdio{}); err == nil || !strings.Contains(err.Error(), program) {
 			t.Errorf("the control: %v", err)
 		}
-		process, err := found.Session(terminal.Console{}, confine.Launcher{}).Launcher.Start(t.Context(), p, confine.Stdio{})
+		process, err := found.Follow(terminal.Console{}).Session(terminal.Console{}, confine.Launcher{}).Launcher.Start(t.Context(), p, confine.Stdio{})
 		must(t, err)
 		if got := process.Plan().Profile.Tool; got != p.Tool {
 			t.Errorf("tool %q was started as %q", p.Tool, got)

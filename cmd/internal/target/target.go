@@ -41,6 +41,7 @@ type Target struct {
 	commandLine config.CommandLineOptions // for a command behind --, with its preset
 	invocation  []string                  // the command line of mcp-jail, for a command behind --
 	isTool      bool                      // for one tool, or for the tools without a table
+	source      source                    // what it was loaded from
 	pkg         *installedPackage         // nil if the command is no package launcher
 	given       []string                  // the command before a program of a package replaced it
 	trial       *Trial                    // the packages that are tried; nil for those of the user
@@ -120,6 +121,7 @@ func Load(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool stri
 		return nil, &HostError{err}
 	}
 	t := &Target{Host: host}
+	t.source.again = func() (*Target, error) { return Resolve(common, flags, name, tool, server) }
 	switch {
 	case tool != "" && server.Given:
 		return nil, UsageErrorf("--tool %s is for a configured server; a command behind -- has one process for all tools", tool)
@@ -135,7 +137,8 @@ func Load(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool stri
 			Net: flags.Net, Env: flags.Env, Limit: flags.Limit, Home: flags.Home, Name: flags.Name, Startup: flags.Startup, Waive: axes, Dir: host.Dir,
 		}
 		t.invocation = server.Line
-		if t.commandLine.Defaults, err = config.LoadDefaults(config.LoadOptions{}); err != nil {
+		t.source.take(config.LoadOptions{})
+		if t.commandLine.Defaults, err = config.LoadDefaults(t.source.options); err != nil {
 			return t, err
 		}
 		if err = t.findPreset(flags.Preset); err == nil {
@@ -156,7 +159,8 @@ func (t *Target) loadConfigured(common cmdline.ConfigFlags, flags cmdline.Policy
 		return nil, err
 	}
 	t.Host.Configs = AbsolutePaths(files)
-	cfg, err := LoadConfig(config.LoadOptions{Files: files, Workspace: flags.Workspace}, t.Host)
+	t.source.take(config.LoadOptions{Files: files, Workspace: flags.Workspace})
+	cfg, err := LoadConfig(t.source.options, t.Host)
 	if err != nil {
 		return nil, err
 	}
@@ -185,8 +189,8 @@ func (t *Target) Resolve() (err error) {
 // setConfig makes t a target for the configured server name.
 func (t *Target) setConfig(cfg *config.Config, name, workspace string, axes []policy.Axis) {
 	t.Config, t.Warnings = cfg, append(t.Warnings, cfg.Warnings(name)...)
-	if s := cfg.Servers[name]; s != nil && workspace != "" {
-		s.Workspace = workspace // for all of its processes
+	if workspace != "" {
+		cfg.SetWorkspace(name, workspace) // for all of its processes
 	}
 	t.PolicyOf = func(tool string) (*policy.Policy, error) {
 		p, err := cfg.Policy(name, tool)

@@ -24,8 +24,8 @@ func (t *Target) toolOn(name string, host hostfs.Host) (*Target, error) {
 // toolCache caches the targets of tools. An entry is valid while the host gives the same
 // answers as when the target was resolved. Asking again takes half the time of resolving.
 type toolCache struct {
-	server *Target
 	mu     sync.Mutex
+	server *Target // whose tools byName has
 	byName map[string]*cachedTool
 }
 
@@ -37,9 +37,12 @@ type cachedTool struct {
 // maxCachedTools bounds the cache: the answers of a host with a large workspace are many.
 const maxCachedTools = 32
 
-// get returns the target of a tool, as Tool does.
-func (k *toolCache) get(name string) (*Target, error) {
+// get returns the target of a tool of a server, as Tool does.
+func (k *toolCache) get(server *Target, name string) (*Target, error) {
 	k.mu.Lock()
+	if k.server != server {
+		k.server, k.byName = server, nil
+	}
 	known := k.byName[name]
 	k.mu.Unlock()
 	if known != nil && known.lookups.Unchanged() {
@@ -47,11 +50,14 @@ func (k *toolCache) get(name string) (*Target, error) {
 	}
 	found := &cachedTool{}
 	var err error
-	if found.Target, err = k.server.toolOn(name, found.lookups.Record(k.server.Host)); err != nil {
+	if found.Target, err = server.toolOn(name, found.lookups.Record(server.Host)); err != nil {
 		return found.Target, err
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if k.server != server { // the configuration has changed meanwhile
+		return found.Target, nil
+	}
 	if k.byName == nil || len(k.byName) == maxCachedTools {
 		k.byName = make(map[string]*cachedTool)
 	}

@@ -1,0 +1,127 @@
+package config
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"time"
+)
+
+// A Stamp tells whether the files of a configuration have changed since it was taken. Take it
+// before the files are read.
+type Stamp struct {
+	files []stampedFile
+	at    time.Time
+}
+
+type stampedFile struct {
+	path string
+	info os.FileInfo // nil: the file cannot be looked at, or does not exist
+}
+
+// stampPrecision bounds how coarse the times of a file system are. A file that was written so
+// shortly before the stamp may have been written again since, at what looks like the same time.
+const stampPrecision = 2 * time.Second
+
+// Stamp returns the stamp of the layers, and of the list of trusted projects. It is empty if the
+// layers cannot be told, which Load says too.
+func (o LoadOptions) Stamp() Stamp {
+	s := Stamp{at: time.Now()}
+	layers, err := o.layers()
+	if err != nil {
+		return s
+	}
+	for _, l := range layers {
+		s.add(l.path)
+	}
+	if len(o.Files) == 0 {
+		s.add(o.Trust) // layers has completed it
+	}
+	return s
+}
+
+func (s *Stamp) add(path string) {
+	info, err := os.Stat(path)
+	if err != nil {
+		info = nil
+	}
+	s.files = append(s.files, stampedFile{path, info})
+}
+
+// Changed returns the first file that may have changed since the stamp was taken, and when it
+// did: the time of its content, or now if it is gone.
+func (s Stamp) Changed() (path string, at time.Time, changed bool) {
+	for _, f := range s.files {
+		info, err := os.Stat(f.path)
+		switch {
+		case err != nil && f.info == nil:
+		case err != nil:
+			return f.path, time.Now(), true
+		case f.info == nil || !os.SameFile(info, f.info) || info.Size() != f.info.Size() || !info.ModTime().Equal(f.info.ModTime()),
+			info.ModTime().After(s.at.Add(-stampPrecision)):
+			return f.path, info.ModTime(), true
+		}
+	}
+	return "", time.Time{}, false
+}
+
+// Digest returns an identifier of a policy, or of a table of the configuration. It does not
+// depend on where in its file something is written, nor on other servers.
+func Digest(value any) string {
+	text, err := json.Marshal(value)
+	var plain any
+	if err == nil {
+		err = json.Unmarshal(text, &plain)
+	}
+	if err == nil {
+		text, err = json.Marshal(withoutPlaces(plain))
+	}
+	if err != nil {
+		return err.Error()
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:16])
+}
+
+// Digest returns an identifier of what the files say about a server: its table and the defaults,
+// without a preset. See [Digest].
+func (c *Config) Digest(server string) string {
+	s := c.Servers[server]
+	if s != nil && s.own != nil {
+		s = s.own
+	}
+	return Digest([]any{s, c.Defaults.Digest()})
+}
+
+// SetWorkspace sets the workspace of a server in place of that of the files.
+func (c *Config) SetWorkspace(server, dir string) {
+	if s := c.Servers[server]; s != nil {
+		with := *s
+		if with.own == nil {
+			with.own = s
+		}
+		with.Workspace = dir
+		c.Servers[server] = &with
+	}
+}
+
+// withoutPlaces returns a JSON value without the members that name a place in a file.
+func withoutPlaces(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		for name, member := range v {
+			switch name {
+			case "Where", "PresetWhere", "UnusedKeys", "Others":
+				delete(v, name)
+			default:
+				v[name] = withoutPlaces(member)
+			}
+		}
+	case []any:
+		for i := range v {
+			v[i] = withoutPlaces(v[i])
+		}
+	}
+	return value
+}

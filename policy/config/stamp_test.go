@@ -1,0 +1,97 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+)
+
+// TestStamp tests that every change of a layer is seen, and that nothing else is.
+func TestStamp(t *testing.T) {
+	for name, change := range map[string]func(t *testing.T, file string){
+		"nothing":             nil,
+		"other content":       func(t *testing.T, file string) { testkit.WriteFile(t, file, "longer than before") },
+		"same size":           func(t *testing.T, file string) { testkit.WriteFile(t, file, "12345") },
+		"replaced":            func(t *testing.T, file string) { replaceFile(t, file, "abcde") },
+		"removed":             func(t *testing.T, file string) { must(t, os.Remove(file)) },
+		"a directory instead": func(t *testing.T, file string) { must(t, os.Remove(file)); must(t, os.Mkdir(file, 0o700)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, which := range []string{"user", "project"} {
+				o, file := layersIn(t)
+				if which == "user" {
+					file = o.User
+				}
+				testkit.WriteFile(t, file, "abcde")
+				old := time.Now().Add(-time.Hour)
+				must(t, os.Chtimes(file, old, old))
+				s := o.Stamp()
+				if path, _, changed := s.Changed(); changed {
+					t.Fatalf("the control: %s has changed", path)
+				}
+				if change != nil {
+					change(t, file)
+				}
+				path, _, changed := s.Changed()
+				if changed != (change != nil) || changed && path != file {
+					t.Errorf("%v %q, want %q", changed, path, file)
+				}
+			}
+		})
+	}
+	t.Run("created", func(t *testing.T) {
+		o := LoadOptions{Files: []string{filepath.Join(t.TempDir(), "new")}}
+		s := o.Stamp()
+		testkit.WriteFile(t, o.Files[0], "")
+		if _, _, changed := s.Changed(); !changed {
+			t.Error("not seen")
+		}
+	})
+	t.Run("written just before", func(t *testing.T) { // perhaps a second time, within one tick of the file system's clock
+		o := LoadOptions{Files: []string{testkitFile(t, "abcde")}}
+		if _, _, changed := o.Stamp().Changed(); !changed {
+			t.Error("a stamp that may be too old is trusted")
+		}
+	})
+}
+
+func replaceFile(t *testing.T, file, text string) {
+	t.Helper()
+	info, err := os.Stat(file)
+	must(t, err)
+	testkit.WriteFile(t, file+".new", text)
+	must(t, os.Chtimes(file+".new", info.ModTime(), info.ModTime()))
+	must(t, os.Rename(file+".new", file))
+}
+
+// TestDigest tests that only what a file says about the server itself counts.
+func TestDigest(t *testing.T) {
+	const file = "[defaults]\npin_tools = \"warn\"\n[servers.s]\ncommand = \"x\"\naccess.fs = [{ path = \"a\", read = true }]\n"
+	digest := func(text string) string { return decoded(t, text).Digest("s") }
+	for name, c := range map[string]struct {
+		text string
+		same bool
+	}{
+		"the same":         {file, true},
+		"other lines":      {"# a comment\n\n" + file, true},
+		"another server":   {file + "[servers.other]\ncommand = \"y\"\n", true},
+		"another right":    {strings.Replace(file, "read = true", "write = true", 1), false},
+		"another argument": {file + "[servers.s.limits]\nmemory_mb = 1\n", false},
+		"other defaults":   {strings.Replace(file, `"warn"`, `"off"`, 1), false},
+		"no server":        {"[servers.other]\ncommand = \"y\"\n", false},
+	} {
+		if got := digest(c.text) == digest(file); got != c.same {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	c := decoded(t, file)
+	before := c.Digest("s")
+	c.SetWorkspace("s", "/w")
+	if c.Servers["s"].Workspace != "/w" || c.Digest("s") != before {
+		t.Errorf("a workspace of the command line: %q", c.Servers["s"].Workspace)
+	}
+}
