@@ -30,6 +30,7 @@ type Policy struct {
 type invocation struct {
 	Policy  Policy
 	Command []string
+	Parent  int // the process that made the command
 }
 
 // processName is the first word of the command line of such a process.
@@ -38,7 +39,7 @@ const processName = "mcp-jail: command"
 // Command returns a command that runs a program in a jail. ctx ends it as in
 // [exec.CommandContext].
 func Command(ctx context.Context, p Policy, name string, args ...string) *exec.Cmd {
-	call := invocation{Policy: p, Command: append([]string{name}, args...)}
+	call := invocation{Policy: p, Command: append([]string{name}, args...), Parent: os.Getpid()}
 	self, err := os.Executable()
 	cmd := exec.CommandContext(ctx, self)
 	if err == nil {

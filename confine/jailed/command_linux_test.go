@@ -19,6 +19,10 @@ import (
 
 func TestMain(m *testing.M) {
 	jailed.Init()
+	if os.Getenv("MCPJAIL_TEST_PARENT") != "" {
+		parentMain()
+		return
+	}
 	os.Exit(m.Run())
 }
 
@@ -80,7 +84,9 @@ func TestExit(t *testing.T) {
 	if err := jailed.Command(t.Context(), p, "sh", "-c", "kill -USR1 $$").Run(); !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGUSR1 {
 		t.Error(err)
 	}
-	cmd := jailed.Command(t.Context(), p, "sh", "-c", `trap "echo got it; exit 9" TERM; echo ready; while :; do sleep 0.01; done`)
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
+	defer cancel()
+	cmd := jailed.Command(ctx, p, "sh", "-c", `trap "echo got it; exit 9" TERM; echo ready; while :; do sleep 0.01; done`)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -89,7 +95,7 @@ func TestExit(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := make([]byte, 100)
-	n, _ := out.Read(text)
+	n, _ := out.Read(text) // ends with the context
 	cmd.Process.Signal(syscall.SIGTERM)
 	m, _ := out.Read(text[n:])
 	if err := cmd.Wait(); string(text[:n+m]) != "ready\ngot it\n" || !errors.As(err, &exit) || exit.ExitCode() != 9 {
@@ -97,15 +103,26 @@ func TestExit(t *testing.T) {
 	}
 }
 
-// TestKilled tests that no process of the jail outlives the command: its output ends.
-func TestKilled(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cmd := jailed.Command(ctx, jailed.Policy{Read: []string{"."}}, "sh", "-c", "setsid sleep 1000 & echo started; sleep 1000")
+// sleeper is a program that starts another one in a session of its own, and tells when.
+var sleeper = []string{"sh", "-c", "setsid sleep 1000 & echo started; sleep 1000"}
+
+// endOf waits until every process that has the file as its output is gone.
+func endOf(t *testing.T, out *os.File) {
+	t.Helper()
+	out.SetReadDeadline(time.Now().Add(testkit.Patience))
+	if text, err := io.ReadAll(out); err != nil {
+		t.Errorf("%q %v", text, err)
+	}
+}
+
+// startSleeper starts a command and waits until its program runs.
+func startSleeper(t *testing.T, cmd *exec.Cmd) (out *os.File) {
+	t.Helper()
 	out, in, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer out.Close()
+	t.Cleanup(func() { out.Close() })
 	cmd.Stdout = in
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -115,14 +132,36 @@ func TestKilled(t *testing.T) {
 	if n, err := out.Read(text); string(text[:n]) != "started\n" {
 		t.Fatalf("the control: %q %v", text[:n], err)
 	}
+	return out
+}
+
+// TestKilled tests that no process of the jail outlives the command: its output ends.
+func TestKilled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cmd := jailed.Command(ctx, jailed.Policy{Read: []string{"."}}, sleeper[0], sleeper[1:]...)
+	out := startSleeper(t, cmd)
 	cancel()
 	if err := cmd.Wait(); err == nil {
 		t.Error("it ended by itself")
 	}
-	out.SetReadDeadline(time.Now().Add(20 * time.Second))
-	if n, err := out.Read(text); err != io.EOF {
-		t.Errorf("%q %v", text[:n], err)
-	}
+	endOf(t, out)
+}
+
+// TestParentDies tests that the jail does not outlive the program that has made the command.
+func TestParentDies(t *testing.T) {
+	parent := exec.Command(os.Args[0])
+	parent.Env = append(os.Environ(), "MCPJAIL_TEST_PARENT=1")
+	out := startSleeper(t, parent)
+	parent.Process.Kill()
+	parent.Wait()
+	endOf(t, out)
+}
+
+// parentMain makes a command whose program sleeps, and waits for it.
+func parentMain() {
+	cmd := jailed.Command(context.Background(), jailed.Policy{Read: []string{"."}}, sleeper[0], sleeper[1:]...)
+	cmd.Stdout = os.Stdout
+	cmd.Run()
 }
 
 // TestErrors tests how a policy that cannot be used is told.

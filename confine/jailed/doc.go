@@ -13,8 +13,8 @@
 // The command is an ordinary [exec.Cmd]: its Dir is the workspace, its Env is what the policy
 // picks variables from, and its Stdin, Stdout and Stderr are those of the program. Its process is
 // the running program, executed again: [Init] recognises that, builds the jail, passes signals
-// on, and ends as the program ended. So it has its exit status. If the process is killed, every
-// process of the jail is.
+// on, and ends as the program ended. So it has its exit status. If the process is killed, or
+// the program that made the command dies, every process of the jail is killed.
 //
 // # Errors
 //

@@ -44,6 +44,10 @@ func run(text string) (confine.Exit, error) {
 	if err := json.Unmarshal([]byte(text), &call); err != nil {
 		return confine.Exit{}, err
 	}
+	orphaned, err := watchParent(call.Parent)
+	if err != nil {
+		return confine.Exit{}, err
+	}
 	launcher := confine.Launcher{}
 	launcher.Prepared = launcher.Prepare() // starts while the policy is resolved
 	defer launcher.Prepared.Close()
@@ -78,6 +82,9 @@ func run(text string) (confine.Exit, error) {
 		select {
 		case sig := <-signals:
 			process.Signal(sig)
+		case <-orphaned:
+			process.Kill()
+			return process.Wait()
 		case <-process.Done():
 			return process.Wait()
 		}
@@ -88,10 +95,15 @@ func run(text string) (confine.Exit, error) {
 var passedOn = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT}
 
 func exitStatus(err error) int {
-	var problems policy.Problems
-	var gaps *confine.GapError
+	var (
+		problems  policy.Problems
+		conflict  *policy.ConflictError
+		rule      *resolve.RuleError
+		workspace *resolve.WorkspaceError
+		gaps      *confine.GapError
+	)
 	switch {
-	case errors.As(err, &problems):
+	case errors.As(err, &problems), errors.As(err, &conflict), errors.As(err, &rule), errors.As(err, &workspace):
 		return exitPolicy
 	case errors.As(err, &gaps):
 		return exitRefused

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package jailed
+
+// watchParent watches nothing: there are no jails here.
+func watchParent(int) (<-chan struct{}, error) { return nil, nil }
