@@ -1,7 +1,6 @@
 package lifecycle
 
 import (
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -38,55 +37,54 @@ func (c *client) tellRefreshed(r Refreshed, asked bool) {
 // whose calls may be many thousands a second.
 const refreshPause = time.Second
 
-// refresher looks at the configuration of a stateful session, whose jail stays as it is.
+// refresher looks at the configuration of a stateful session, whose jail stays as it is. It does so
+// on a goroutine of its own: neither the disk nor a slow client delays a call.
 type refresher struct {
-	last atomic.Int64 // when it looked last, in nanoseconds
-
-	mu      sync.Mutex
-	problem string         // of the last look
-	closed  bool           // no look begins any more
-	looking sync.WaitGroup // one look at a time
+	wanted  chan bool // a call came; the value says that it asks for log messages
+	ended   chan struct{}
+	last    atomic.Int64 // when it looked last, in nanoseconds
+	problem atomic.Bool  // the last look found one
 }
 
-// onCall is called for each call of a tool, on the goroutine that reads the client. It does not
-// wait for the disk.
-func (r *refresher) onCall(c *client, f *mcpproxy.Frame, e *mcpproxy.Envelope) {
+// start starts the goroutine of a session that can look.
+func (r *refresher) start(c *client) {
+	r.wanted, r.ended = make(chan bool, 1), make(chan struct{})
 	if c.config.Refresh == nil {
 		return
 	}
-	now, last := time.Now().UnixNano(), r.last.Load()
-	look := now-last >= int64(refreshPause) && r.last.CompareAndSwap(last, now)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.problem == "" && !look {
+	c.tasks.Go(func() {
+		var found Refreshed
+		for {
+			select {
+			case <-r.ended:
+				return
+			case asked := <-r.wanted:
+				found.Notice = ""
+				if now := time.Now().UnixNano(); now-r.last.Load() >= int64(refreshPause) {
+					r.last.Store(now)
+					found = c.config.Refresh()
+					r.problem.Store(found.Problem != "")
+				}
+				c.tellRefreshed(found, asked)
+			}
+		}
+	})
+}
+
+// onCall is called for each call of a tool, on the goroutine that reads the client.
+func (r *refresher) onCall(c *client, f *mcpproxy.Frame, e *mcpproxy.Envelope) {
+	if c.config.Refresh == nil || !r.problem.Load() && time.Now().UnixNano()-r.last.Load() < int64(refreshPause) {
 		return
 	}
-	asked := modernRequest("tools/call", f.Slice(e.ParamsMeta)).logs
-	if !look {
-		c.tellRefreshed(Refreshed{Problem: r.problem}, asked)
-		return
-	}
-	if !r.closed {
-		r.looking.Go(func() { r.look(c, asked) })
+	asked := e.Era() == mcpproxy.Modern && modernRequest("tools/call", f.Slice(e.ParamsMeta)).logs
+	select {
+	case r.wanted <- asked:
+	default: // it is told already
 	}
 }
 
-// look looks once, and tells what it has found.
-func (r *refresher) look(c *client, asked bool) {
-	found := c.config.Refresh()
-	r.mu.Lock()
-	r.problem = found.Problem
-	r.mu.Unlock()
-	c.tellRefreshed(found, asked)
-}
-
-// close waits for the look that has begun.
-func (r *refresher) close() {
-	r.mu.Lock()
-	r.closed = true
-	r.mu.Unlock()
-	r.looking.Wait()
-}
+// stop ends the goroutine.
+func (r *refresher) stop() { close(r.ended) }
 
 // refresh has the configuration read again if it has changed. It is called before the policy of a
 // process is resolved.
@@ -116,7 +114,7 @@ func (s *statelessSession) reloaded() {
 	if before.Key() == t.Profile.Key() {
 		return
 	}
-	s.cache.reset()
+	offered := s.cache.reset()
 	for i := range s.discoveries {
 		d := &s.discoveries[i]
 		d.mu.Lock()
@@ -126,8 +124,9 @@ func (s *statelessSession) reloaded() {
 		}
 		d.mu.Unlock()
 	}
-	if introduced {
-		s.notifyListChanged("tools")
-		s.notifyListChanged("prompts")
+	for _, kind := range offered {
+		if introduced {
+			s.notifyListChanged(kind)
+		}
 	}
 }

@@ -37,6 +37,7 @@ func newStatefulSession(s Session) *statefulSession {
 	}
 	r.client = newClient(s, r.hooks(), r.server.recordedDenials)
 	r.server.init(r.client, s.Profile)
+	r.refresh.start(r.client)
 	if r.client.tools != nil {
 		r.client.tools.redact = r.server.redact
 	}
@@ -53,7 +54,7 @@ func newStatefulSession(s Session) *statefulSession {
 // finish ends the session: see client.finish.
 func (s *statefulSession) finish(ctx context.Context, ends <-chan os.Signal) {
 	s.upstream.guard.ready.set()
-	s.refresh.close()
+	s.refresh.stop()
 	s.client.finish(ctx, ends, func() {
 		if s.server.pipes != nil {
 			s.server.pipes.closeOwnEnds()

@@ -22,6 +22,7 @@ type listCache struct {
 	tools        map[string]bool // every tool that was ever listed: clients remember them
 	partialTools []string        // tools of the list that is being read; nil without its first page
 	logging      bool            // the server has the capability logging
+	generation   int             // grows with each reset
 }
 
 // cacheEntry holds the answers to one client.
@@ -102,6 +103,7 @@ func (l *listCache) lookup(s *statelessSession, info *clientInfo, rq *clientRequ
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	rq.generation = l.generation
 	entry := l.entryFor(s, info)
 	a, ok := entry.entry.Answers[name]
 	if !ok || !a.Fresh(time.Now()) || rq.method == "resources/list" && !a.HasTTL {
@@ -149,6 +151,9 @@ func (l *listCache) store(s *statelessSession, info *clientInfo, rq *clientReque
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if rq.generation != l.generation {
+		return
+	}
 	l.noteLogging(rq.method, a.Result)
 	l.set(s, l.entryFor(s, info), name, a)
 }
@@ -163,11 +168,20 @@ func (l *listCache) invalidate(s *statelessSession, info *clientInfo) {
 	l.entryFor(s, info).entry.Answers = map[string]catalog.Answer{}
 }
 
-// reset forgets the answers to all clients, for this session.
-func (l *listCache) reset() {
+// reset forgets the answers to all clients, for this session, and returns which kinds of lists
+// there were. Answers to requests that came before are not kept any more.
+func (l *listCache) reset() (kinds []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	for _, kind := range []string{"tools", "prompts"} { // stripCapabilities leaves these two
+		listed := func(e *cacheEntry) bool { _, has := e.entry.Answers[kind+"/list"]; return has }
+		if slices.ContainsFunc(slices.Collect(maps.Values(l.entries)), listed) {
+			kinds = append(kinds, kind)
+		}
+	}
 	l.entries = nil
+	l.generation++
+	return kinds
 }
 
 // isPartial reports whether an answer is one page of a list. Another process may not know

@@ -25,6 +25,7 @@ type clientRequest struct {
 	onResponse func(f *mcpproxy.Frame, e *mcpproxy.Envelope)
 	worker     *worker // that works on it; under statelessSession.mu
 	cancel     context.CancelFunc
+	generation int // of the list cache when it came; under its mutex
 }
 
 // key returns the key of the request in tables.

@@ -3,8 +3,13 @@ package jailed
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
+	"path"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
@@ -23,14 +28,16 @@ type Policy struct {
 	// Home is "real" for the user's own HOME. "" is a private one, which commands of the same
 	// Name share.
 	Home string
-	Name string // "" derives one from the command
+	Name string // "" is "command-" and the name of the program
 }
 
-// invocation is what the process of a command is told.
+// invocation is what the process of a command is told: its words are processName, the JSON of
+// this, and those of the command.
 type invocation struct {
-	Policy  Policy
-	Command []string
-	Parent  int // the process that made the command
+	Policy Policy
+	Parent int // the process that made the command
+
+	command []string
 }
 
 // processName is the first word of the command line of such a process.
@@ -39,32 +46,63 @@ const processName = "mcp-jail: command"
 // Command returns a command that runs a program in a jail. ctx ends it as in
 // [exec.CommandContext].
 func Command(ctx context.Context, p Policy, name string, args ...string) *exec.Cmd {
-	call := invocation{Policy: p, Command: append([]string{name}, args...), Parent: os.Getpid()}
+	call := invocation{Policy: p, Parent: os.Getpid(), command: append([]string{name}, args...)}
 	self, err := os.Executable()
 	cmd := exec.CommandContext(ctx, self)
-	if err == nil {
-		_, err = config.FromCommandLine(call.options())
+	var text []byte
+	switch {
+	case err != nil:
+	case os.Args[0] == processName: // it would start itself without end
+		err = errors.New("the program has to call jailed.Init first thing in main")
+	default:
+		if text, err = call.encode(); err == nil {
+			_, err = config.FromCommandLine(call.options())
+		}
 	}
-	text, failed := json.Marshal(call)
-	if err == nil {
-		err = failed
-	}
-	cmd.Args = []string{processName, string(text)}
+	cmd.Args = append([]string{processName, string(text)}, call.command...)
 	if err != nil {
 		cmd.Err = err
 	}
 	return cmd
 }
 
+// encode returns the JSON of an invocation. JSON cannot say what is not UTF-8: it would be another
+// path.
+func (c invocation) encode() ([]byte, error) {
+	p := c.Policy
+	for _, list := range [][]string{p.Read, p.Write, p.Execute, p.Deny, p.Net, p.Env, p.Limit, p.Waive, {p.Home, p.Name}} {
+		for _, text := range list {
+			if !utf8.ValidString(text) {
+				return nil, fmt.Errorf("%q of the policy is not UTF-8", text)
+			}
+		}
+	}
+	return json.Marshal(c)
+}
+
 // options returns the policy as the flags of mcp-jail run.
 func (c invocation) options() config.CommandLineOptions {
 	p := c.Policy
 	o := config.CommandLineOptions{
-		Command: c.Command, Read: p.Read, Write: p.Write, Execute: p.Execute, Deny: p.Deny,
+		Command: c.command, Read: p.Read, Write: p.Write, Execute: p.Execute, Deny: p.Deny,
 		Net: p.Net, Env: p.Env, Limit: p.Limit, Home: p.Home, Name: p.Name,
+	}
+	if o.Name == "" {
+		o.Name = commandName(c.command[0])
 	}
 	for _, axis := range p.Waive {
 		o.Waive = append(o.Waive, policy.Axis(axis))
 	}
 	return o
+}
+
+// commandName returns the name of a program's private HOME and of its limits.
+func commandName(program string) string {
+	name := strings.Map(func(r rune) rune {
+		if r < utf8.RuneSelf && policy.ValidServerName("x"+string(r)) {
+			return r
+		}
+		return '-'
+	}, path.Base(program))
+	return "command-" + name[:min(len(name), 40)]
 }

@@ -18,6 +18,13 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if os.Getenv("MCPJAIL_TEST_NO_INIT") != "" {
+		if err := jailed.Command(context.Background(), jailed.Policy{}, "true").Run(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	jailed.Init()
 	if os.Getenv("MCPJAIL_TEST_PARENT") != "" {
 		parentMain()
@@ -157,6 +164,16 @@ func TestParentDies(t *testing.T) {
 	endOf(t, out)
 }
 
+// TestInitIsMissing tests that a program that does not call Init does not start itself again and
+// again.
+func TestInitIsMissing(t *testing.T) {
+	cmd := jailed.Command(t.Context(), jailed.Policy{}, "true")
+	cmd.Env = append(os.Environ(), "MCPJAIL_TEST_NO_INIT=1")
+	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "has to call jailed.Init") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
 // parentMain makes a command whose program sleeps, and waits for it.
 func parentMain() {
 	cmd := jailed.Command(context.Background(), jailed.Policy{Read: []string{"."}}, sleeper[0], sleeper[1:]...)
@@ -168,6 +185,12 @@ func parentMain() {
 func TestErrors(t *testing.T) {
 	if err := jailed.Command(t.Context(), jailed.Policy{Net: []string{"http://"}}, "true").Run(); err == nil || !strings.Contains(err.Error(), "--net http://") {
 		t.Errorf("a wrong host: %v", err)
+	}
+	if err := jailed.Command(t.Context(), jailed.Policy{Deny: []string{"caf\xe9"}}, "true").Run(); err == nil || !strings.Contains(err.Error(), "is not UTF-8") {
+		t.Errorf("a path that JSON cannot say: %v", err)
+	}
+	if out, err := jailed.Command(t.Context(), jailed.Policy{}, "printf", "%s", "caf\xe9"+strings.Repeat("x", 100_000)+"end").Output(); err != nil || !strings.HasPrefix(string(out), "caf\xe9x") || !strings.HasSuffix(string(out), "xend") {
+		t.Errorf("a long argument that is not UTF-8: %v, %d bytes", err, len(out))
 	}
 	for _, c := range []struct {
 		policy  jailed.Policy

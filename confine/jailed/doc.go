@@ -22,8 +22,14 @@
 // to the command's Stderr, and its exit status is 2 if a path or a host of the policy is wrong, 3
 // if this host cannot hold the policy, and 1 if the program cannot be started.
 //
+// Warnings about the policy are written to the command's Stderr too.
+//
 // # Limits
 //
+//   - The policy is all there is: no configuration file is read, so [defaults] and the user's own
+//     sensitive_paths do not hold.
+//   - The three statuses cannot be told from those of the program itself.
+//   - SIGTERM, SIGINT, SIGHUP and SIGQUIT are passed on, and no other signal.
 //   - ExtraFiles do not reach the program.
 //   - The program must be built without cgo: see package confine.
 //   - It costs a process of the running program, some 10 ms and 10 MB. A [confine.Launcher] does

@@ -27,10 +27,10 @@ const (
 // process and never returns. Call it first thing in main.
 func Init() {
 	confine.RunSupervisor()
-	if len(os.Args) != 2 || os.Args[0] != processName {
+	if len(os.Args) < 3 || os.Args[0] != processName {
 		return
 	}
-	exit, err := run(os.Args[1])
+	exit, err := run(os.Args[1], os.Args[2:])
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mcp-jail:", err)
 		os.Exit(exitStatus(err))
@@ -39,8 +39,8 @@ func Init() {
 }
 
 // run runs the program of an invocation.
-func run(text string) (confine.Exit, error) {
-	var call invocation
+func run(text string, command []string) (confine.Exit, error) {
+	call := invocation{command: command}
 	if err := json.Unmarshal([]byte(text), &call); err != nil {
 		return confine.Exit{}, err
 	}

@@ -3,6 +3,7 @@ package config
 import (
 	"maps"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -88,6 +89,9 @@ func (d *decoder) settings(s *Server) fields {
 	return known
 }
 
+// serverOnly are keys of a server that the table for all servers must not have.
+var serverOnly = []string{"access", "command", "arguments", "variables", "workspace", "home", "preset", "waive", "stateful", "tools"}
+
 // defaults reads the table for all servers.
 func (d *decoder) defaults(n *node, key string) *Defaults {
 	out := &Defaults{Where: policy.Position(d.file, n.line)}
@@ -96,12 +100,15 @@ func (d *decoder) defaults(n *node, key string) *Defaults {
 	known["env"] = func(n *node, key string) {
 		d.items(n, key, func(n *node) { out.Env = append(out.Env, d.envRule(n, key)) })
 	}
-	for _, name := range []string{"access", "command", "arguments", "variables", "workspace", "home", "preset", "waive", "stateful", "tools"} {
-		known[name] = func(n *node, key string) {
-			d.add(n, key, "%s would hold for every server, also for one that did not ask for it: write it into [servers.NAME]", key)
+	others := *n
+	others.keys = slices.DeleteFunc(slices.Clone(n.keys), func(name string) bool {
+		own := slices.Contains(serverOnly, name)
+		if full := childKey(key, name); own {
+			d.add(n.table[name], full, "%s would hold for every server, also for one that did not ask for it: write it into [servers.NAME]", full)
 		}
-	}
-	d.table(n, key, known)
+		return own
+	})
+	d.table(&others, key, known)
 	return out
 }
 

@@ -44,6 +44,34 @@ func (d *Defaults) below(s *Server) *Server {
 	return &out
 }
 
+// refusals returns the defaults without what they grant.
+func (d *Defaults) refusals() *Defaults {
+	if d == nil {
+		return nil
+	}
+	out := &Defaults{SensitivePaths: d.SensitivePaths, Where: d.Where, settings: d.settings}
+	for _, r := range d.Env {
+		if !r.Read {
+			out.Env = append(out.Env, r)
+		}
+	}
+	s := &out.settings
+	if s.PinTools != policy.PinEnforce {
+		s.PinTools = ""
+	}
+	for _, v := range []**bool{&s.AutoInstall, &s.InstallScripts} {
+		if *v != nil && **v {
+			*v = nil
+		}
+	}
+	for _, l := range s.Limits.list() {
+		if l.exceedsDefault() {
+			*l.value = nil
+		}
+	}
+	return out
+}
+
 // apply adds the rules of the defaults to a policy, before its own.
 func (d *Defaults) apply(p *policy.Policy) {
 	if d == nil {
@@ -63,6 +91,16 @@ func settingsOf(with, own *Server, d *Defaults) (out []policy.Setting) {
 			set.Where, set.Default = d.settings.places[key], true
 		}
 		out = append(out, set)
+	}
+	if d == nil {
+		return out
+	}
+	for _, r := range d.Env {
+		rule := fmt.Sprintf("{ name = %s, read = %v }", policy.QuoteTOML(r.Name), r.Read)
+		out = append(out, policy.Setting{Key: "env", Value: rule, Where: r.Where, Default: true})
+	}
+	if d.SensitivePaths != nil {
+		out = append(out, policy.Setting{Key: "sensitive_paths", Value: policy.QuoteTOMLList(d.SensitivePaths), Where: d.Where, Default: true})
 	}
 	return out
 }

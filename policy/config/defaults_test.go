@@ -68,7 +68,7 @@ preset = "p"
 		_, line := policy.SplitPosition(s.Where)
 		origins = append(origins, fmt.Sprintf("%s=%s:%d %v", s.Key, s.Value, line, s.Default))
 	}
-	if got, want := strings.Join(origins, " "), `call_timeout_secs=3:13 false limits.memory_mb=200:14 false limits.processes=9:3 true max_concurrent_calls=2:4 true pin_tools="enforce":2 true`; got != want {
+	if got, want := strings.Join(origins, " "), `call_timeout_secs=3:13 false limits.memory_mb=200:14 false limits.processes=9:3 true max_concurrent_calls=2:4 true pin_tools="enforce":2 true env={ name = "LC_TIME", read = true }:6 true env={ name = "EDITOR_*", read = false }:6 true sensitive_paths=["~/mail", "~/photos"]:1 true`; got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
 	// A server behind -- has them too.
@@ -105,6 +105,40 @@ func TestDefaultsGrantNothing(t *testing.T) {
 	}
 }
 
+// TestDefaultsOfProject: a program that a project's file names does not get what the user's
+// defaults grant, and is refused what they refuse.
+func TestDefaultsOfProject(t *testing.T) {
+	o, project := layersIn(t)
+	o.User = testkitFile(t, `[defaults]
+pin_tools = "enforce"
+auto_install = true
+call_timeout_secs = 7
+limits.memory_mb = 9999
+limits.processes = 9
+sensitive_paths = ["~/mail"]
+env = [{ name = "TEAM", read = true }, { name = "OTHER", read = false }]
+[servers.mine]
+command = "x"
+`)
+	o.Project = testkit.WriteFile(t, project, "[servers.theirs]\ncommand = \"x\"\n")
+	c, err := Load(o)
+	must(t, err)
+	for server, want := range map[string]string{
+		"mine":   `[TEAM OTHER] 9999 9 true enforce 7s [~/mail]`,
+		"theirs": `[OTHER] 4096 9 true enforce 7s [~/mail]`,
+	} {
+		p, err := c.Policy(server, "")
+		must(t, err)
+		var env []string
+		for _, r := range p.Env {
+			env = append(env, r.Name)
+		}
+		if got := fmt.Sprintln(env, p.Limits.MemoryMB, p.Limits.Processes, p.Packages.AutoInstall, p.Packages.PinTools, p.Call, p.Sensitive); got != want+"\n" {
+			t.Errorf("%s: %s, want %s", server, got, want)
+		}
+	}
+}
+
 // TestDefaultsOfBrokenFile: a mistake stops servers behind -- only if the file may have defaults.
 func TestDefaultsOfBrokenFile(t *testing.T) {
 	for text, want := range map[string]string{
@@ -129,17 +163,19 @@ stateful = false
 warm = 1
 tools."*".warm = 2
 tools."*".access.fs = [{ path = "/any", read = true }]
+tools."*".access.sensitive_paths = ["all"]
+tools.hides.access.sensitive_paths = ["hidden"]
 tools.own.access.fs = [{ path = "/own", read = true }]
 tools.warm.warm = 3
 `)
-	for tool, want := range map[string]string{"own": "/own 2", "warm": "/any 3", "other": "/any 2", "": ". 1"} {
+	for tool, want := range map[string]string{"own": "/own 2 [all]", "warm": "/any 3 [all]", "other": "/any 2 [all]", "hides": "/any 2 [all hidden]", "": ". 1 []"} {
 		p, err := c.Policy("s", tool)
 		must(t, err)
-		if got := fmt.Sprint(p.Fs[0].Path, " ", p.Warm); got != want || len(p.Fs) != 1 {
+		if got := fmt.Sprint(p.Fs[0].Path, " ", p.Warm, " ", p.Sensitive); got != want || len(p.Fs) != 1 {
 			t.Errorf("%q: %s, want %s", tool, got, want)
 		}
 	}
-	if got := fmt.Sprint(c.DeclaredTools("s"), c.HasAnyTool("s")); got != "[own warm] true" {
+	if got := fmt.Sprint(c.DeclaredTools("s"), c.HasAnyTool("s")); got != "[hides own warm] true" {
 		t.Error(got)
 	}
 	if _, err := Decode([]byte("[servers.s]\ncommand = \"x\"\ntools.\"*\".access.fs = []\n"), "c.toml"); err == nil || !strings.Contains(err.Error(), "cannot be enforced") {

@@ -80,27 +80,52 @@ func (c *Config) others(server, tool string) (out []*policy.Policy) {
 
 // process returns the policy of one process of a server, not validated.
 func (c *Config) process(s *Server, tool string) *policy.Policy {
-	with := c.Defaults.below(s)
+	d := c.Defaults
+	if s.Project != "" { // the program is the project's, and what is granted was meant for others
+		d = d.refusals()
+	}
+	with := d.below(s)
 	p := with.process(tool)
-	p.Settings = settingsOf(with, s, c.Defaults)
+	p.Settings = settingsOf(with, s, d)
 	p.UnusedKeys = s.unusedKeys()
-	c.Defaults.apply(p)
+	d.apply(p)
 	return p
+}
+
+// toolAccess returns the table of a tool. One that says nothing of files, hosts or programs adds to
+// that for all tools.
+func (s *Server) toolAccess(tool string) *Access {
+	var all, own *Access
+	if t := s.Tools[AnyTool]; t != nil {
+		all = t.Access
+	}
+	if t := s.Tools[tool]; t != nil {
+		own = t.Access
+	}
+	switch {
+	case own == nil || all == nil:
+		return cmp.Or(own, all)
+	case own.replacesDefault():
+		with := *own
+		with.SensitivePaths = slices.Concat(all.SensitivePaths, own.SensitivePaths)
+		return &with
+	}
+	with := &Access{onlyRefuses: all.onlyRefuses}
+	with.overlay(all)
+	with.overlay(own)
+	return with
 }
 
 func (s *Server) process(tool string) *policy.Policy {
 	p := s.policy()
 	access := s.Access
 	if p.Tool = tool; tool != "" {
-		access = nil
 		for _, t := range []*Tool{s.Tools[AnyTool], s.Tools[tool]} {
-			if t != nil && t.Access != nil {
-				access = t.Access
-			}
 			if t != nil && t.Warm != nil {
 				p.Warm = *t.Warm
 			}
 		}
+		access = s.toolAccess(tool)
 		if access.isDeclared() {
 			p.Where = access.Where
 		}

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"os"
 	"time"
+
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 // A Stamp tells whether the files of a configuration have changed since it was taken. Take it
@@ -18,11 +20,12 @@ type Stamp struct {
 type stampedFile struct {
 	path string
 	info os.FileInfo // nil: the file cannot be looked at, or does not exist
+	at   time.Time   // when the file or its name was changed last, which no program can set
 }
 
-// stampPrecision bounds how coarse the times of a file system are. A file that was written so
+// stampPrecision is how coarse the times of a file system may be. A file that was written so
 // shortly before the stamp may have been written again since, at what looks like the same time.
-const stampPrecision = 2 * time.Second
+const stampPrecision = 50 * time.Millisecond
 
 // Stamp returns the stamp of the layers, and of the list of trusted projects. It is empty if the
 // layers cannot be told, which Load says too.
@@ -44,9 +47,10 @@ func (o LoadOptions) Stamp() Stamp {
 func (s *Stamp) add(path string) {
 	info, err := os.Stat(path)
 	if err != nil {
-		info = nil
+		s.files = append(s.files, stampedFile{path: path})
+		return
 	}
-	s.files = append(s.files, stampedFile{path, info})
+	s.files = append(s.files, stampedFile{path, info, hostfs.ChangeTime(info)})
 }
 
 // Changed returns the first file that may have changed since the stamp was taken, and when it
@@ -58,12 +62,23 @@ func (s Stamp) Changed() (path string, at time.Time, changed bool) {
 		case err != nil && f.info == nil:
 		case err != nil:
 			return f.path, time.Now(), true
-		case f.info == nil || !os.SameFile(info, f.info) || info.Size() != f.info.Size() || !info.ModTime().Equal(f.info.ModTime()),
-			info.ModTime().After(s.at.Add(-stampPrecision)):
+		case f.info == nil || !os.SameFile(info, f.info) || info.Size() != f.info.Size() || !hostfs.ChangeTime(info).Equal(f.at),
+			f.at.After(s.at.Add(-stampPrecision)):
 			return f.path, info.ModTime(), true
 		}
 	}
 	return "", time.Time{}, false
+}
+
+// Age returns how long before the stamp the last change was that it knows of.
+func (s Stamp) Age() time.Duration {
+	age := time.Hour
+	for _, f := range s.files {
+		if f.info != nil {
+			age = min(age, s.at.Sub(f.at))
+		}
+	}
+	return age
 }
 
 // Digest returns an identifier of a policy, or of a table of the configuration. It does not
@@ -111,8 +126,9 @@ func withoutPlaces(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
 		for name, member := range v {
-			switch name {
-			case "Where", "PresetWhere", "UnusedKeys", "Others":
+			_, text := member.(string)
+			switch {
+			case text && (name == "Where" || name == "PresetWhere" || name == "Description"):
 				delete(v, name)
 			default:
 				v[name] = withoutPlaces(member)

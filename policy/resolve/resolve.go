@@ -280,7 +280,7 @@ func (b *resolver) placeRules(workspace string) error {
 			tail := "it grants nothing"
 			switch {
 			case rights == 0 && at.Unsearchable == "":
-				tail = "there is nothing to take away"
+				tail = "there is nothing to take away, and nothing can be made there"
 			case strings.ContainsAny(r.Path, "*?["):
 				tail += "; a path is literal, there are no globs"
 			}

@@ -13,6 +13,12 @@ import (
 func (b *resolver) warnUseless() {
 	const granted = "%s grants nothing, and there is no wider rule that it could take something away from: write %s"
 	for _, n := range b.targets {
+		if denied := strings.HasPrefix(n.rule.Where, "--deny "); denied && n.rule.Rights() == 0 {
+			if e, ok := b.entryFor(path.Dir(n.canonical)); !ok || e.Rights == 0 || e.Origin == policy.OriginBaseline || policy.Within(n.canonical, "/tmp") || policy.Within(n.canonical, "/dev/shm") {
+				b.warn("useless-rule", n.rule.Where, "%s takes nothing away: the server has no more there than every jail has", policy.QuoteTOML(n.rule.Path))
+			}
+			continue
+		}
 		if n.rule.Rights() != 0 || policy.Within(n.canonical, "/tmp") || policy.Within(n.canonical, "/dev/shm") { // which are the jail's own
 			continue
 		}

@@ -21,7 +21,7 @@ func (f *PolicyFlags) Flags() []Flag {
 		{Name: "preset", Value: "NAME", One: &f.Preset, Usage: "Grant what a well-known server needs, such as github: see mcp-jail preset. The flags below add to it."},
 		{Name: "read", Value: "PATH", Many: &f.Read, Usage: "Grant reading a file or directory. Repeatable. Any of --read, --write, --execute and --net replaces the default policy."},
 		{Name: "write", Value: "PATH", Many: &f.Write, Usage: "Grant reading and writing. Repeatable."},
-		{Name: "deny", Value: "PATH", Many: &f.Deny, Usage: "Refuse everything at a path inside of what is granted, also by the default policy. Repeatable."},
+		{Name: "deny", Value: "PATH", Many: &f.Deny, Usage: "Refuse everything at a path and below, but for longer paths that are granted. Takes away from the default policy too. Repeatable."},
 		{Name: "execute", Value: "PATH", Many: &f.Execute, Usage: "Grant reading and executing a program, or the programs in a directory. Repeatable; add --write to let the server change it."},
 		{Name: "net", Value: "HOST[:PORT]", Many: &f.Net, Usage: "Grant connections to a host. Repeatable."},
 		{Name: "env", Value: "NAME", Many: &f.Env, Usage: "Pass an environment variable (NAME or PREFIX*) to the server. Repeatable; keeps the default policy."},

@@ -148,7 +148,7 @@ func (s *statusCmd) fileStatus(c terminal.Console, host hostfs.Host, f *wrapping
 	}
 	for _, e := range f.Entries {
 		if s.Has(e.Server) {
-			one := entryStatus(e, all)
+			one := entryStatus(host, e, all)
 			if e.Foreign(program, host.Dir) {
 				one.Wrapped, one.Left = false, string(wrapping.OtherProgram)
 			}
@@ -160,7 +160,7 @@ func (s *statusCmd) fileStatus(c terminal.Console, host hostfs.Host, f *wrapping
 }
 
 // entryStatus says how an entry starts, and what is kept of its server.
-func entryStatus(e wrapping.Entry, all *kept.All) serverStatus {
+func entryStatus(host hostfs.Host, e wrapping.Entry, all *kept.All) serverStatus {
 	out := serverStatus{Name: e.Server, Project: e.For, Command: wrapping.Shown(e.Argv())}
 	w, wrapped := clients.ParseWrapped(e.Argv())
 	if !wrapped {
@@ -186,7 +186,7 @@ func entryStatus(e wrapping.Entry, all *kept.All) serverStatus {
 		}
 	}
 	if s.Running {
-		out.Outdated = target.Outdated(s.Name, s.About.Configuration)
+		out.Outdated = target.Outdated(host, s.Name, s.About.Configuration)
 	}
 	if s.Failure != nil {
 		out.LastFailure = &failureStatus{s.Failure.Time, s.Failure.What}

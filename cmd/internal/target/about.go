@@ -4,6 +4,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 // About returns what runs as the server of a target, for mcp-jail list.
@@ -44,7 +45,7 @@ func (t *Target) configuration() *records.Configuration {
 
 // Outdated says what is wrong with the policy of a running session whose configuration was c: that
 // the files say another one now, or none. It is "" if nothing is wrong.
-func Outdated(server string, c *records.Configuration) string {
+func Outdated(host hostfs.Host, server string, c *records.Configuration) string {
 	if c == nil {
 		return ""
 	}
@@ -53,7 +54,8 @@ func Outdated(server string, c *records.Configuration) string {
 	var err error
 	if c.Configured {
 		var cfg *config.Config
-		if cfg, err = config.Load(o); err == nil {
+		if cfg, err = LoadConfig(o, host); err == nil {
+			_, err = cfg.Policy(server, "")
 			digest = cfg.Digest(server)
 		}
 	} else {

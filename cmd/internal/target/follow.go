@@ -69,13 +69,12 @@ func (f *Followed) Refresh() lifecycle.Refreshed {
 		return lifecycle.Refreshed{Problem: f.problem}
 	}
 	before := f.Target()
-	f.stamp = before.source.options.Stamp()
+	f.stamp = settled(before.source.options)
 	after, err := before.source.again()
-	if err == nil && before.Policy.Stateful != after.Policy.Stateful {
-		err = fmt.Errorf("stateful = %v holds from the next session on", after.Policy.Stateful)
-	}
 	if err == nil && !before.Policy.Stateful {
-		err = f.prepare(after)
+		if err = before.canBecome(after); err == nil {
+			err = f.prepare(after)
+		}
 	}
 	server := policy.QuoteTOML(before.Policy.Server)
 	if f.problem = ""; err != nil {
@@ -85,38 +84,77 @@ func (f *Followed) Refresh() lifecycle.Refreshed {
 		f.problem = fmt.Sprintf("warning: %s: server %s goes on with the configuration of %s", oneLine(err), server, before.source.at.Format(time.TimeOnly))
 		return lifecycle.Refreshed{Problem: f.problem}
 	}
-	same := before.digest() == after.digest()
+	if before.digest() == after.digest() {
+		after.Close()
+		return lifecycle.Refreshed{}
+	}
 	if before.Policy.Stateful {
 		after.Close()
-		if same {
-			return lifecycle.Refreshed{}
-		}
 		return lifecycle.Refreshed{Notice: fmt.Sprintf("warning: %s has changed (%s), and server %s keeps the policy that it started with: restart it to give it the new one", file, at.Format(time.TimeOnly), server)}
 	}
 	f.old = append(f.old, before)
 	f.now.Store(after)
-	if same {
-		return lifecycle.Refreshed{}
-	}
 	return lifecycle.Refreshed{Changed: true, Notice: fmt.Sprintf("%s has changed (%s): calls of server %s are under its new policy now", file, at.Format(time.TimeOnly), server)}
+}
+
+// settlePause is how long the files have to stay as they are before they are read: an editor may
+// write them piece by piece.
+const settlePause = 100 * time.Millisecond
+
+// settled returns the stamp of files that are not being written, as far as a second shows it.
+func settled(o config.LoadOptions) config.Stamp {
+	for range 10 {
+		s := o.Stamp()
+		if s.Age() >= settlePause {
+			return s
+		}
+		time.Sleep(settlePause)
+	}
+	return o.Stamp()
+}
+
+// canBecome returns an error if the calls of a session that began with t cannot have the policy
+// of after.
+func (t *Target) canBecome(after *Target) error {
+	const next = " holds from the next session on"
+	switch was, is := t.Package(), after.Package(); {
+	case after.Policy.Stateful:
+		return errors.New("stateful = true" + next)
+	case after.NeedsInstall():
+		return fmt.Errorf("%s: mcp-jail install %s", after.pkg.notInstalled(), after.Asked())
+	case t.Policy.Packages.PinTools != after.Policy.Packages.PinTools:
+		return errors.New("pin_tools = " + policy.QuoteTOML(after.Policy.Packages.PinTools) + next)
+	case (was == nil) != (is == nil), was != nil && (was.Name != is.Name || was.Version != is.Version):
+		return errors.New("another package" + next)
+	}
+	return nil
 }
 
 // digest returns an identifier of the policies of all processes of a target.
 func (t *Target) digest() string {
-	all := []*policy.Policy{t.Policy}
+	all := []*policy.Policy{enforced(t.Policy)}
 	if t.Config != nil && !t.Policy.Stateful {
 		for _, name := range append(t.Config.ToolsWithTable(t.Policy.Server), config.AnyTool) {
 			if p, err := t.PolicyOf(name); err == nil {
-				all = append(all, p)
+				all = append(all, enforced(p))
 			}
 		}
 	}
 	return config.Digest(all)
 }
 
+// enforced returns a policy without what concerns no process of the server.
+func enforced(p *policy.Policy) *policy.Policy {
+	out := *p
+	out.Others, out.UnusedKeys, out.Settings = nil, nil, nil
+	out.MaxConcurrentCalls, out.Warm = 0, 0
+	return &out
+}
+
 // oneLine returns the first line of an error, and how many more problems there are.
 func oneLine(err error) string {
 	text, _, _ := strings.Cut(err.Error(), "\n")
+	text = strings.TrimSuffix(text, ".")
 	var problems policy.Problems
 	if errors.As(err, &problems) && len(problems) > 1 {
 		text += fmt.Sprintf(" (and %d more: mcp-jail check)", len(problems)-1)

@@ -37,6 +37,14 @@ func ConfigErrorf(format string, args ...any) error {
 	return &ConfigError{fmt.Sprintf(format, args...)}
 }
 
+// DefaultsError is a mistake in a configuration file whose [defaults] hold for a command behind --.
+// Its exit status is ExitUsage.
+type DefaultsError struct{ Err error }
+
+func (e *DefaultsError) Error() string { return e.Err.Error() }
+
+func (e *DefaultsError) Unwrap() error { return e.Err }
+
 // HostError says why this host cannot build a jail. Its exit status is ExitHost.
 type HostError struct{ Err error }
 

@@ -104,7 +104,8 @@ func Resolve(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool s
 	if err == nil {
 		err = t.Resolve()
 	}
-	if server.Given && isUserError(err) {
+	var defaults *DefaultsError
+	if server.Given && isUserError(err) && !errors.As(err, &defaults) {
 		err = UsageErrorf("%s", err) // the whole policy comes from the command line
 	}
 	return t, err
@@ -139,7 +140,7 @@ func Load(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool stri
 		t.invocation = server.Line
 		t.source.take(config.LoadOptions{})
 		if t.commandLine.Defaults, err = config.LoadDefaults(t.source.options); err != nil {
-			return t, err
+			return t, &DefaultsError{err}
 		}
 		if err = t.findPreset(flags.Preset); err == nil {
 			t.Policy, err = config.FromCommandLine(t.commandLine)
