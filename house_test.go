@@ -29,24 +29,24 @@ var mayImport = map[string][]string{
 	"policy/hostfs":  {module + "policy", "golang.org/x/sys/unix"},
 	"policy/resolve": {module + "policy", module + "policy/hostfs"},
 	"mcpproxy":       {},
-	"diagnostics":    {module + "policy"},
+	"diagnostics":    {module + "policy", module + "diagnostics/leak"},
 	"confine/jailed": {module + "confine", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", "golang.org/x/sys/unix"},
-	"confine/egress": {module + "policy", "golang.org/x/net/dns/dnsmessage", "golang.org/x/net/http/httpproxy", "golang.org/x/time/rate"},
-	"lifecycle":      {module + "packages/pin", module + "policy", module + "mcpproxy", module + "confine", module + "diagnostics", module + "lifecycle/catalog", "github.com/mattn/go-isatty", "github.com/rs/zerolog"},
+	"confine/egress": {module + "policy", module + "diagnostics/leak", "golang.org/x/net/dns/dnsmessage", "golang.org/x/net/http/httpproxy", "golang.org/x/time/rate"},
+	"lifecycle":      {module + "packages/pin", module + "policy", module + "mcpproxy", module + "confine", module + "diagnostics", module + "diagnostics/leak", module + "lifecycle/catalog", "github.com/mattn/go-isatty", "github.com/rs/zerolog"},
 
 	"confine/egress/egresstest": {"golang.org/x/net/dns/dnsmessage", "golang.org/x/sys/unix"}, // for tests: no other line has it
-	"confine/egress/tlsworker":  {module + "policy", module + "policy/hostfs", module + "confine/egress", "github.com/landlock-lsm/go-landlock/landlock", landlockCalls, "golang.org/x/sys/unix", "golang.org/x/net/bpf"},
+	"confine/egress/tlsworker":  {module + "policy", module + "diagnostics/leak", module + "policy/hostfs", module + "confine/egress", "github.com/landlock-lsm/go-landlock/landlock", landlockCalls, "golang.org/x/sys/unix", "golang.org/x/net/bpf"},
 	"cmd/mcp-jail-tls":          {module + "policy", module + "confine/egress/tlsworker", module + "confine/egress/intercept"},
-	"confine/egress/intercept":  {module + "policy", module + "confine/egress"},
+	"confine/egress/intercept":  {module + "policy", module + "diagnostics/leak", module + "confine/egress"},
 	"lifecycle/catalog":         {module + "policy", module + "policy/hostfs"},
 	"internal/testkit":          {}, // for tests: no other line has it
 
 	"clients": {module + "policy", module + "policy/config"}, // and neither os nor syscall: see pure
 
-	"packages/launcher":  {}, // and neither os nor syscall: see pure
-	"packages/npm":       {}, // the same
-	"packages/pin":       {}, // the same
-	"diagnostics/leak":   {}, // the same
+	"packages/launcher":  {},                  // and neither os nor syscall: see pure
+	"packages/npm":       {},                  // the same
+	"packages/pin":       {},                  // the same
+	"diagnostics/leak":   {module + "policy"}, // and neither os nor syscall: see pure
 	"packages/lockfile":  {module + "policy/hostfs", module + "packages/pin", "github.com/pelletier/go-toml/v2/unstable"},
 	"packages/python":    {module + "policy", module + "packages/launcher", "github.com/pelletier/go-toml/v2"}, // and neither os nor syscall: see pure
 	"packages/runtime":   {module + "policy", module + "policy/hostfs"},
@@ -76,7 +76,7 @@ var mayImport = map[string][]string{
 		module + "clients", module + "clients/ownfile", module + "cmd/internal/wrapping",
 		module + "packages/install", module + "packages/installed", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/pin", module + "packages/store",
 		module + "cmd/internal/cmdline", module + "cmd/internal/handshake", module + "cmd/internal/kept", module + "cmd/internal/programs", module + "cmd/internal/records", module + "cmd/internal/target", module + "cmd/internal/terminal",
-		module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", module + "confine", module + "confine/egress", module + "confine/egress/tlsworker", module + "diagnostics", module + "lifecycle",
+		module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", module + "confine", module + "confine/egress", module + "confine/egress/tlsworker", module + "diagnostics", module + "diagnostics/leak", module + "lifecycle",
 		module + "presets", module + "presets/importer",
 		"github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/schollz/progressbar/v3",
 	},
@@ -107,7 +107,7 @@ var inside = map[string][]string{
 }
 
 // insideModules are the other packages and modules that those of inside may import.
-var insideModules = []string{module + "policy", module + "policy/hostfs", landlockCalls, "golang.org/x/sys/unix", "golang.org/x/net/bpf"}
+var insideModules = []string{module + "policy", module + "policy/hostfs", module + "diagnostics/leak", landlockCalls, "golang.org/x/sys/unix", "golang.org/x/net/bpf"}
 
 // forTests are packages that only tests import: no line of the product has them.
 var forTests = []string{

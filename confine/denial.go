@@ -5,14 +5,19 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/confine/egress"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // Notice is a message of a jail about itself. Its server continues to run.
 type Notice struct {
 	Text    string
-	Warning bool // something that was granted does not work; false: for the log only
+	Warning bool  // something that was granted does not work; false: for the log only
+	Leak    *Leak // if it is set, the others are not
 }
+
+// Leak is a secret in a request of the server to a host, which was sent on.
+type Leak = egress.Leak
 
 // Exit is how a program ended.
 type Exit struct {

@@ -53,7 +53,7 @@ func (p *Process) openGateway(goOn func()) error {
 		p.broker = gateway.NewBroker(got.Broker, p.gateway)
 	}
 	if network.Inbound {
-		p.inbound = gateway.NewInbound(p.control, profile.Inbound, got.Inbound, func(warning string) { p.notify(Notice{warning, true}) })
+		p.inbound = gateway.NewInbound(p.control, profile.Inbound, got.Inbound, func(warning string) { p.notify(Notice{Text: warning, Warning: true}) })
 	}
 	goOn()
 	return nil
@@ -64,6 +64,7 @@ func (p *Process) makeGateway(profile *policy.Profile) error {
 	options := egress.Options{Rules: profile.Net, Limits: egress.Limits{
 		Connections: profile.Limits.Connections, OutBytes: int64(profile.Limits.NetOutMB) << 20,
 	}}
+	options.Tell = func(l egress.Leak) { p.notify(Notice{Leak: &l}) }
 	if p.interceptor == nil {
 		options.Rules = gateway.Rules(profile.Net)
 	} else {

@@ -48,6 +48,8 @@ func (a *analyzer) analyzeNetDenial(d policy.Denial, cause string) finding {
 		return a.analyzeRequestDenial(d, host, port, cause)
 	case policy.DeniedSecret:
 		return refusal("a secret is inserted only into header fields for credentials: to allow another field, write its name beside env as header = \"NAME\"")
+	case policy.DeniedLeak:
+		return refusal("have the server send the request without it; leaks = \"warn\" lets such requests pass, with a warning")
 	case policy.DeniedLimit:
 		return a.analyzeNetLimit(d, host, port, cause)
 	case policy.DeniedUnsupported:

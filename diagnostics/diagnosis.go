@@ -54,6 +54,7 @@ const (
 	CodeJail    Code = -31005 // not started, because the jail cannot be built
 	CodeTimeout Code = -31006 // the server did not respond in time
 	CodeTools   Code = -31007 // the server's tools are not the pinned ones
+	CodeLeak    Code = -31008 // the message has a secret
 )
 
 // Hint is one access that the policy refuses, with its remedy.

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics/leak"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -26,7 +27,7 @@ const minSecret = 6
 // (both alphabets, also inside of a longer encoding such as an Authorization header), and
 // in hex, also as hex dumps show it. Of a URL it also finds the password alone. The lines
 // of a value of several lines are found one by one. Values under 6 bytes are not redacted,
-// nor values that are clearly not secret: see isPlainValue. Other transformations (hashes,
+// nor values that are clearly not secret: see leak.IsPlainValue. Other transformations (hashes,
 // a value split by a log's line breaks) are not found. Redaction keeps accidents out of
 // logs and does not stop a server that wants to disclose a value.
 type Redactor struct {
@@ -113,7 +114,7 @@ func (r *Redactor) isActive() bool { return r != nil && len(r.needles.Load().all
 
 // secretForms returns the forms in which a value is searched for.
 func secretForms(value string) []string {
-	if len(value) < minSecret || isPlainValue(value) {
+	if len(value) < minSecret || leak.IsPlainValue(value) {
 		return nil
 	}
 	values := []string{value, strings.TrimSpace(value)}

@@ -24,6 +24,7 @@ type client struct {
 	stderr  *stderrQueue
 	written countingWriter // to the client
 	tools   *toolCheck     // nil: nothing is compared
+	leaks   *leakCheck     // nil: nothing is looked for
 	logs    clientLogs
 
 	introduction introduction
@@ -61,7 +62,7 @@ func newClient(s Session, hooks mcpproxy.Hooks, denied func() ([]policy.Denial, 
 		Version: diagnostics.RecordVersion, Time: c.started, Server: c.config.Profile.Server, Tool: c.config.Profile.Tool,
 		Warnings: c.config.Warnings,
 	}
-	c.tools = newToolCheck(c)
+	c.tools, c.leaks = newToolCheck(c), newLeakCheck(c)
 	go c.saveRecords()
 	for _, line := range c.config.Warnings {
 		c.stderr.Say("mcp-jail: " + line + "\n")

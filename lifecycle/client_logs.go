@@ -1,15 +1,19 @@
 package lifecycle
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"sync"
+
+	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
 // clientLogs says whether the client wants log messages.
 type clientLogs struct {
 	mu     sync.Mutex
-	wanted bool
+	wanted bool     // it has asked for them, for the session
+	modern bool     // its last request has asked for them
 	unsent [][]byte // messages from before the client asked for them
 }
 
@@ -22,7 +26,7 @@ func (c *client) notify(asked bool, warnings ...string) {
 	message := fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"warning","logger":"mcp-jail","data":%s}}`+"\n", jsonString(strings.Join(warnings, "\n")))
 	l := &c.logs
 	l.mu.Lock()
-	wanted := asked || l.wanted
+	wanted := asked || l.wanted || l.modern
 	if !wanted && len(l.unsent) < maxUnsent {
 		l.unsent = append(l.unsent, message)
 	}
@@ -41,4 +45,16 @@ func (l *clientLogs) setLevel(level string) (messages [][]byte) {
 		messages, l.unsent = l.unsent, nil
 	}
 	return messages
+}
+
+// noteRequest notes whether a modern request asks for log messages.
+func (l *clientLogs) noteRequest(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
+	if e.Era() != mcpproxy.Modern {
+		return
+	}
+	meta := f.Slice(e.ParamsMeta)
+	asks := bytes.Contains(meta, []byte("logLevel")) && modernRequest("", meta).logs
+	l.mu.Lock()
+	l.modern = asks
+	l.mu.Unlock()
 }

@@ -60,6 +60,13 @@
 // With EnforcePins the client gets an error in place of the answer, and so does each later
 // list and call.
 //
+// # Leaks
+//
+// Unless Profile.Leaks is "off", each frame of a server is searched for the secrets of the session
+// before anything else sees it: see package leak. Frames are whole by then. Under "warn" the
+// frame goes its way, under "block" whoever waits for its messages gets an error. What a stateless
+// server's catalog has is searched when it is sent. A session without a secret has no search.
+//
 // # Changes to messages
 //
 // With Profile.Advertise, mcp-jail adds the profile's Statement to initialize,

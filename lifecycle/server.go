@@ -84,6 +84,7 @@ func (s *server) launch(ctx context.Context) (Process, error) {
 // shown.
 func (s *server) adopt(proc Process) {
 	s.redact.AddSecrets(proc.Secrets())
+	s.client.leaks.add(s.profile.Env, proc.Secrets())
 	s.processes.set(proc)
 	proc.OnNotice(s.onNotice)
 }
@@ -91,6 +92,10 @@ func (s *server) adopt(proc Process) {
 // onNotice passes on what the jail says of itself: warnings to the user, everything to the
 // log.
 func (s *server) onNotice(r confine.Notice) {
+	if r.Leak != nil {
+		s.client.leaks.inRequest(*r.Leak, s.profile.Tool)
+		return
+	}
 	if r.Warning {
 		s.client.warn("warning: " + r.Text)
 		s.client.recordChanged()

@@ -152,9 +152,12 @@ func (s *statefulSession) onRequest(f *mcpproxy.Frame, e *mcpproxy.Envelope) (an
 			s.client.proxy.Client.Inject(refused.ErrorFrame(e.ID))
 			return true
 		}
+	}
+	if s.client.tools != nil || string(e.Method) == "logging/setLevel" {
 		s.lists.note(f, e)
-	} else if string(e.Method) == "logging/setLevel" {
-		s.lists.note(f, e)
+	}
+	if s.client.leaks.current() != nil {
+		s.client.logs.noteRequest(f, e)
 	}
 	if string(e.Method) == "tools/call" {
 		s.refresh.onCall(s.client, f, e)

@@ -42,28 +42,59 @@ func (s *statefulSession) checkTools(f *mcpproxy.Frame, e *mcpproxy.Envelope, c 
 	return !e.Error.Present()
 }
 
-// onServerFrame refuses a frame that the client could read as another answer than we do, if
-// the client must not see what is not pinned. It answers the requests that the frame could
-// be an answer to.
+// onServerFrame refuses a frame that the client must not get: one that it could read as another
+// answer than we do, if it must not see what is not pinned, and one with a secret.
 func (s *statefulSession) onServerFrame(f *mcpproxy.Frame) (drop bool) {
-	if !s.client.tools.enforces() || !f.Flaws.Ambiguous() {
+	if s.client.tools.enforces() && f.Flaws.Ambiguous() {
+		d := diagnostics.Diagnosis{
+			Code: -32603, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: s.server.profile.Server,
+			What: fmt.Sprintf(`server %q: two JSON readers could read one of its messages differently, and pin_tools is "enforce"`, s.server.profile.Server),
+		}
+		s.client.announce(d)
+		s.refuseAnswers(f, d)
+		return true
+	}
+	d := s.client.leaks.check(f, "")
+	if d == nil {
 		return false
 	}
-	d := diagnostics.Diagnosis{
-		Code: -32603, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: s.server.profile.Server,
-		What: fmt.Sprintf(`server %q: two JSON readers could read one of its messages differently, and pin_tools is "enforce"`, s.server.profile.Server),
+	if s.refuseAnswers(f, *d)+s.refuseRequests(f, *d) > 0 {
+		s.client.announce(*d)
+	} else {
+		s.client.leaks.dropped(f, "")
 	}
-	s.client.announce(d)
+	return true
+}
+
+// refuseAnswers answers the requests of the client that a frame could be an answer to, and returns
+// how many there are.
+func (s *statefulSession) refuseAnswers(f *mcpproxy.Frame, d diagnostics.Diagnosis) (n int) {
 	var call mcpproxy.Call
 	for i := range f.Messages {
 		e := &f.Messages[i]
+		if e.Kind() == mcpproxy.Request && !f.Flaws.Ambiguous() {
+			continue // its id is one of the server's own
+		}
 		for _, id := range idsOf(f, e) {
 			if len(id) > 0 && s.client.proxy.Requests.Take(id, &call) && !call.Answered {
+				n++
 				s.answered.set()
 				s.upstream.guard.disabled.Store(true)
+				d.Tool = string(call.Tool)
 				s.client.proxy.Client.Inject(d.ErrorFrame(call.ID))
 			}
 		}
 	}
-	return true
+	return n
+}
+
+// refuseRequests answers the requests of the server in a frame, and returns how many there are.
+func (s *statefulSession) refuseRequests(f *mcpproxy.Frame, d diagnostics.Diagnosis) (n int) {
+	for i := range f.Messages {
+		if e := &f.Messages[i]; e.Kind() == mcpproxy.Request && e.Trackable() {
+			n++
+			s.server.sendAsync(s.upstream.server.Load(), d.ErrorFrame(e.ID))
+		}
+	}
+	return n
 }

@@ -96,6 +96,9 @@ func (s *statelessSession) dispatchRequest(ctx context.Context, rq *clientReques
 	e := &rq.frame.Messages[0]
 	s.client.noteIntroduction(rq.frame, e)
 	s.client.introduceSoon()
+	if s.client.leaks.current() != nil {
+		s.client.logs.noteRequest(rq.frame, e)
+	}
 	switch {
 	case rq.method == "initialize":
 		rq.era, rq.info = mcpproxy.Legacy, s.recordInitialize(rq.frame, e)

@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,7 +19,10 @@ func (w *worker) read() {
 		},
 	}
 	hooks.Receive(w.conn.Reader, func(f *mcpproxy.Frame) error {
+		leak := w.client.leaks.check(f, w.tool)
 		switch {
+		case leak != nil:
+			w.rejectLeak(f, *leak)
 		case f.Flaws.Ambiguous():
 			// Two readings of the message may name different requests.
 			w.rejectReply(f, diagnostics.Diagnosis{
@@ -85,6 +89,15 @@ func (w *worker) rejectReply(f *mcpproxy.Frame, d diagnostics.Diagnosis) {
 	}
 	if !said {
 		w.client.stderr.Say("mcp-jail: " + d.What + "; it was dropped\n")
+	}
+}
+
+// rejectLeak refuses a frame that has a secret.
+func (w *worker) rejectLeak(f *mcpproxy.Frame, d diagnostics.Diagnosis) {
+	if slices.ContainsFunc(f.Messages, func(e mcpproxy.Envelope) bool { return e.Kind() != mcpproxy.Notification }) {
+		w.rejectReply(f, d)
+	} else {
+		w.client.leaks.dropped(f, w.tool)
 	}
 }
 

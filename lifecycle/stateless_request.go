@@ -155,6 +155,11 @@ func (s *statelessSession) fail(rq *clientRequest, d diagnostics.Diagnosis) {
 
 // respondWith answers with a "result" or an "error" from the cache or of our own.
 func (s *statelessSession) respondWith(rq *clientRequest, name string, value []byte) {
+	if d := s.client.leaks.checkValue(value, rq.tool); d != nil {
+		s.client.announce(*d)
+		s.fail(rq, *d)
+		return
+	}
 	line := append([]byte(`{"jsonrpc":"2.0","id":`), rq.id...)
 	line = append(append(append(line, `,"`...), name...), `":`...)
 	s.respond(rq, append(append(line, value...), "}\n"...))

@@ -1,5 +1,7 @@
 package mcpproxy
 
+import "io"
+
 // Frame is one line of a stream, including its line end, with the envelopes of its
 // messages. A frame returned by a Reader is valid until the next call of that Reader: see
 // Detach. A Frame may be used by one goroutine at a time.
@@ -44,6 +46,12 @@ func (f *Frame) Slice(s Span) []byte {
 		return nil
 	}
 	return f.line[s.Start:s.End]
+}
+
+// CopyTo writes the frame as it would be sent.
+func (f *Frame) CopyTo(w io.Writer) error {
+	_, err := f.writeTo(w, nil)
+	return err
 }
 
 // Edited reports whether bytes were inserted or removed.

@@ -48,6 +48,7 @@ const (
 	DeniedRequest     DenialReason = "request"      // the path or method is not granted
 	DeniedLimit       DenialReason = "limit"        // a limit was reached; on all axes
 	DeniedSecret      DenialReason = "secret"       // the placeholder of a secret in a place where none is replaced
+	DeniedLeak        DenialReason = "leak"         // the request has a secret that is not meant for the host
 	DeniedUnsupported DenialReason = "unsupported"  // the host is granted, but cannot be reached from here
 
 	// DeniedAbsent is for names that the jail does not show and that were not looked up on
@@ -59,7 +60,7 @@ const (
 func (r DenialReason) IsValid() bool {
 	switch r {
 	case DeniedNotGranted, DeniedAddress, DeniedWrongName, DeniedWrongScheme, DeniedAmbiguous,
-		DeniedRequest, DeniedLimit, DeniedSecret, DeniedUnsupported, DeniedAbsent:
+		DeniedRequest, DeniedLimit, DeniedSecret, DeniedLeak, DeniedUnsupported, DeniedAbsent:
 		return true
 	}
 	return false

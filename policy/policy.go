@@ -27,6 +27,8 @@ type Policy struct {
 	Advertise          bool          // messages tell the server its limits
 	HomeReal           bool          // home = "real"
 	Packages           Packages
+	Leaks              string // what happens to a secret that the server sends: LeaksOff, LeaksWarn or LeaksBlock
+	LeakPatterns       bool   // well-known kinds of tokens are looked for too
 	Project            string // the project's file that has a part in what runs
 
 	// Default tells that there is no access table. Fs, Net and Env hold the
@@ -96,6 +98,13 @@ const (
 	PinOff     = "off"
 	PinWarn    = "warn"
 	PinEnforce = "enforce"
+)
+
+// The values of leaks.
+const (
+	LeaksOff   = "off"
+	LeaksWarn  = "warn"
+	LeaksBlock = "block"
 )
 
 const DefaultSource = "the default policy"

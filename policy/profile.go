@@ -76,6 +76,10 @@ type Profile struct {
 	Roots   string        // "off", "narrow" or "advertise"
 	// Advertise: messages tell the server its Statement too, not only the variable.
 	Advertise bool
+	// Leaks is what happens to a secret that the server sends: LeaksOff, LeaksWarn or
+	// LeaksBlock. LeakPatterns: well-known kinds of tokens are looked for too.
+	Leaks        string
+	LeakPatterns bool
 }
 
 // Part is a path that belongs to what is started: the file of the command, an

@@ -82,6 +82,8 @@ type profileJSON struct {
 	Call        float64        `json:"call_timeout_secs"`
 	Roots       string         `json:"roots"`
 	Advertise   bool           `json:"advertise"`
+	Leaks       string         `json:"leaks,omitempty"` // "": "warn"
+	Patterns    bool           `json:"leak_patterns,omitempty"`
 }
 
 type entryJSON struct {
@@ -136,7 +138,10 @@ func (p *Profile) document() profileJSON {
 		Entries: []entryJSON{}, Links: []linkJSON{}, Net: []netJSON{}, Env: []variableJSON{},
 		Unprotected: list(p.Unprotected), Programs: p.Programs, Loaders: p.Loaders, CommandArgs: p.CommandArgs, Withheld: list(p.Withheld),
 		Inbound: p.Inbound, Limits: limitsJSON(p.Limits), Waive: list(p.Waive),
-		Startup: p.Startup.Seconds(), Call: p.Call.Seconds(), Roots: p.Roots, Advertise: p.Advertise,
+		Startup: p.Startup.Seconds(), Call: p.Call.Seconds(), Roots: p.Roots, Advertise: p.Advertise, Patterns: p.LeakPatterns,
+	}
+	if p.Leaks != LeaksWarn {
+		out.Leaks = p.Leaks
 	}
 	for _, e := range p.Entries {
 		j := entryJSON{Path: e.Path, Kind: e.Kind.String(), Rights: rightList(e.Rights), Origin: e.Origin.String(), Rule: e.Rule, Make: e.Make, Ephemeral: e.Ephemeral}

@@ -53,7 +53,7 @@ func TestMain(m *testing.M) {
 		programs.Main: main, programs.Companion: commands.Program, "client": clientMain, "tty": ttyMain,
 		"victim": victimMain, "chatty": chattyMain, "silent": silentMain,
 		"crashing": crashingMain, "garbage": garbageMain, "hostile": hostileMain, "fragile": fragileMain,
-		"faulty": faultyMain, "glutton": gluttonMain, "glutton-child": gluttonChildMain, "twins": twinsMain, "planter": planterMain,
+		"faulty": faultyMain, "glutton": gluttonMain, "glutton-child": gluttonChildMain, "twins": twinsMain, "planter": planterMain, "leaky": leakyMain,
 	}
 	if parts[filepath.Base(os.Args[0])] != nil {
 		testscript.Main(m, parts) // does not return

@@ -114,7 +114,7 @@ func TestPresetAdvice(t *testing.T) {
 	grant := lastGrant(t, w, "table")
 	must(t, os.WriteFile(config, []byte(text+grant), 0o644))
 	reached(open(t, w.jail("--config", config, "table"), nil))
-	if plan := w.output(t, "plan", "--config", config, "table"); !strings.Contains(plan, "allow api.figma.com https GET") || !strings.Contains(plan, "allow api.github.com") || strings.Contains(plan, "read write  "+w.work) {
+	if plan := w.output(t, "plan", "--config", config, "table"); !strings.Contains(plan, "allow api.figma.com https port 443 GET") || !strings.Contains(plan, "allow api.github.com") || strings.Contains(plan, "read write  "+w.work) {
 		t.Errorf("with\n%s\n%s", grant, plan)
 	}
 }

@@ -23,6 +23,7 @@ var reasonTexts = map[policy.DenialReason]string{
 	policy.DeniedRequest:     "the request is not granted",
 	policy.DeniedLimit:       "a limit was reached",
 	policy.DeniedSecret:      "a secret in the wrong place",
+	policy.DeniedLeak:        "a secret that is not meant for the host",
 	policy.DeniedUnsupported: "it cannot be reached from here",
 }
 

@@ -33,6 +33,8 @@ type Options struct {
 	// Interceptor serves the connections whose requests the rules tell apart. Without an
 	// Interceptor, the Gateway refuses these connections.
 	Interceptor Interceptor
+	// Tell reports a secret in a request that is sent on: see Target.Tell. Optional.
+	Tell func(Leak)
 }
 
 // Resolver looks up addresses, as net.Resolver does.
@@ -90,6 +92,8 @@ type Target struct {
 	MaxBytes int64
 	// Deny records a refusal of the connection.
 	Deny func(why policy.DenialReason, detail string)
+	// Tell reports a secret in a request that is sent on. It may be nil.
+	Tell func(Leak)
 	// Done is closed when the Gateway ends. The Interceptor then has to end the connection.
 	Done <-chan struct{}
 }

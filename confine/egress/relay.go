@@ -241,6 +241,7 @@ func (r *relay) intercept() error {
 			return ok
 		},
 		Deny: func(why policy.DenialReason, detail string) { r.g.deny(r.d, why, detail) },
+		Tell: r.g.o.Tell,
 	}, func(ctx context.Context) (*net.TCPConn, error) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()

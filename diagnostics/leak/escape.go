@@ -71,15 +71,15 @@ func unescapeURL(out, text []byte) ([]byte, int) {
 	return append(out, byte(high<<4|low)), 3
 }
 
-// short are the escapes of one letter.
-var short = map[byte]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
+// short are the escapes of one letter. 0: none.
+var short = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
 // unescapeJSON appends the character of an escape, and returns its length, or 0.
 func unescapeJSON(out, text []byte) ([]byte, int) {
 	if len(text) < 2 {
 		return out, 0
 	}
-	if c, ok := short[text[1]]; ok {
+	if c := short[text[1]]; c != 0 {
 		return append(out, c), 2
 	}
 	r, ok := unicodeEscape(text)
@@ -128,7 +128,7 @@ func join(text []byte) (out []byte, changed bool) {
 	}
 	out = make([]byte, 0, len(text))
 	for _, c := range text {
-		if c != ' ' && c != '\t' && c != '\r' && c != '\n' {
+		if !isSpace(c) {
 			out = append(out, c)
 		}
 	}

@@ -1,27 +1,16 @@
 package leak
 
-import (
-	"encoding/base64"
-	"encoding/hex"
-	"slices"
-	"strings"
-)
+import "slices"
 
 // Secret is a value that must not be shown, with the name that may be.
 type Secret struct{ Name, Value string }
 
-// Form is how a secret was written.
-type Form string
-
-// Forms.
-const (
-	Plain  Form = "as it is"
-	Base64 Form = "in base64"
-	Hex    Form = "in hexadecimal digits"
-)
-
 // Shortest is the length of the shortest secret that is looked for. Shorter ones occur by chance.
-const Shortest = 6
+const Shortest = run
+
+// longestValue is how many bytes of a value are looked for: those in the middle of a longer one,
+// which is where documents with a key in them have it.
+const longestValue = 512
 
 // Depth is how many layers of escapes are taken off.
 const Depth = 3
@@ -35,56 +24,48 @@ type Found struct {
 // Finder looks for secrets. It may be used by several goroutines at once. A nil Finder finds nothing.
 type Finder struct {
 	names   []string
-	plain   *search // all forms
-	digits  *search // forms in which white space may stand
+	search  *search // nil: no secret is known
+	tokens  *tokenSearch
 	longest int
 }
 
-// New returns a finder, or nil if there is nothing to look for.
-func New(secrets []Secret) *Finder {
-	f := &Finder{}
-	var all, digits []pattern
+// New returns a finder of secrets, and of well-known kinds of tokens if tokens is set. It returns
+// nil if there is nothing to look for.
+func New(secrets []Secret, tokens bool) *Finder {
+	f := &Finder{longest: 2 * maxToken / expansion}
+	if tokens {
+		f.tokens = newTokenSearch()
+	}
+	var all []pattern
+	known := map[pattern]bool{}
 	for _, s := range secrets {
 		if len(s.Value) < Shortest {
 			continue
 		}
-		n := len(f.names)
-		f.names = append(f.names, s.Name)
-		add := func(text string, form Form) {
-			p := pattern{text, n, form}
-			if len(text) < Shortest || slices.Contains(all, p) {
-				return
-			}
-			all = append(all, p)
-			if form != Plain {
-				digits = append(digits, p)
-			}
+		n := slices.Index(f.names, s.Name)
+		if n < 0 {
+			n = len(f.names)
+			f.names = append(f.names, s.Name)
 		}
-		add(s.Value, Plain)
-		lower := hex.EncodeToString([]byte(s.Value))
-		add(lower, Hex)
-		add(strings.ToUpper(lower), Hex)
-		for phase := range 3 {
-			for _, encoding := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
-				add(within(encoding, s.Value, phase), Base64)
+		value := s.Value
+		if more := len(value) - longestValue; more > 0 {
+			value = value[more/2:][:longestValue]
+		}
+		for _, p := range formsOf(value) {
+			p.secret = n
+			if !known[p] {
+				known[p], all = true, append(all, p)
+				f.longest = max(f.longest, len(p.text))
 			}
 		}
 	}
-	if all == nil {
+	if all != nil {
+		f.search = newSearch(all)
+	}
+	if all == nil && !tokens {
 		return nil
 	}
-	f.plain, f.digits = newSearch(all), newSearch(digits)
-	f.longest = f.plain.longest
 	return f
-}
-
-// within returns the digits that a value has in base64 whatever stands around it, if it begins
-// that many bytes after the beginning of a group of three.
-func within(encoding *base64.Encoding, value string, phase int) string {
-	text := encoding.EncodeToString([]byte(strings.Repeat("\x00", phase) + value))
-	first := (phase*8 + 5) / 6 // the digits before have bits of what stands before
-	last := (phase + len(value)) * 8 / 6
-	return text[first:last]
 }
 
 // Find returns the secrets in a text, each once, in the form that was found first.
@@ -92,57 +73,24 @@ func (f *Finder) Find(text []byte) (all []Found) {
 	if f == nil {
 		return nil
 	}
-	add := func(p *pattern, _ int) bool {
-		if name := f.names[p.secret]; !slices.ContainsFunc(all, func(o Found) bool { return o.Name == name }) {
-			all = append(all, Found{name, p.form})
-		}
-		return len(all) < len(f.names)
-	}
-	for layer := 0; ; layer++ {
-		f.plain.find(text, add)
-		if layer == Depth {
-			break
-		}
-		plain, changed := unescape(text)
-		if !changed {
-			break
-		}
-		text = plain
-	}
-	if joined, changed := join(text); changed {
-		f.digits.find(joined, add)
-	}
-	return all
-}
-
-// Stream looks for secrets in a text that comes in pieces.
-type Stream struct {
-	finder *Finder
-	kept   []byte
-	seen   []string
-}
-
-// Stream returns a stream; that of a nil Finder finds nothing.
-func (f *Finder) Stream() *Stream { return &Stream{finder: f} }
-
-// expansion is how many bytes one byte of a form takes at most in a stream: an escape of JSON has
-// six, and a line end may follow.
-const expansion = 8
-
-// Write looks at the next piece, and returns the secrets that it completes and that were not
-// returned before.
-func (s *Stream) Write(piece []byte) (all []Found) {
-	if s.finder == nil {
-		return nil
-	}
-	text := append(s.kept, piece...)
-	for _, found := range s.finder.Find(text) {
-		if !slices.Contains(s.seen, found.Name) {
-			s.seen = append(s.seen, found.Name)
-			all = append(all, found)
+	add := func(name string, form Form) {
+		if !slices.ContainsFunc(all, func(o Found) bool { return o.Name == name }) {
+			all = append(all, Found{name, form})
 		}
 	}
-	keep := min(len(text), s.finder.longest*expansion)
-	s.kept = append(s.kept[:0], text[len(text)-keep:]...)
+	if f.search != nil {
+		for _, p := range f.search.suspects(text) {
+			f.search.look(text[p.from:p.to], func(p *pattern) bool {
+				add(f.names[p.secret], p.form)
+				return len(all) < len(f.names)
+			})
+			if len(all) == len(f.names) {
+				break
+			}
+		}
+	}
+	if f.tokens != nil {
+		f.tokens.find(text, func(name string) { add(name, Token) })
+	}
 	return all
 }

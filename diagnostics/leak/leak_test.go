@@ -30,7 +30,9 @@ func secrets(n int) (all []Secret) {
 	return all
 }
 
-func jsonText(s string) string { b, _ := json.Marshal(s); return string(b[1 : len(b)-1]) }
+func mustJSON(v any) []byte { b, _ := json.Marshal(v); return b }
+
+func jsonText(s string) string { b := mustJSON(s); return string(b[1 : len(b)-1]) }
 
 // escapeAll writes every byte, or every character, by a format.
 func escapeAll(format string) func(string) string {
@@ -99,7 +101,7 @@ func encodings() map[string]func(string) string {
 // with one other character is not.
 func TestForms(t *testing.T) {
 	all := secrets(20)
-	f := New(all)
+	f := New(all, false)
 	n := 0
 	for form, encode := range encodings() {
 		for _, s := range all {
@@ -126,70 +128,176 @@ func TestForms(t *testing.T) {
 // before it is complete.
 func TestStream(t *testing.T) {
 	all := secrets(20)
-	f := New(all)
+	f := New(all, false)
 	for form, encode := range encodings() {
 		s := all[len(form)%len(all)]
 		text := []byte("some text before it " + encode(s.Value) + " and some after it")
 		for cut := range text {
 			stream := f.Stream()
-			got := stream.Write(text[:cut])
-			if got = append(got, stream.Write(text[cut:])...); len(got) != 1 || got[0].Name != s.Name {
+			got := stream.Find(text[:cut])
+			if got = append(got, stream.Find(text[cut:])...); len(got) != 1 || got[0].Name != s.Name {
 				t.Fatalf("%s cut at %d: %v", form, cut, got)
 			}
 		}
 		stream, n := f.Stream(), 0
 		for _, c := range text {
-			n += len(stream.Write([]byte{c}))
+			n += len(stream.Find([]byte{c}))
 		}
-		if n += len(stream.Write(text)); n != 1 {
+		if n += len(stream.Find(text)); n != 1 {
 			t.Errorf("%s byte by byte: found %d times", form, n)
 		}
 	}
-	if got := New(nil).Stream().Write([]byte("text")); got != nil {
+	if got := New(nil, false).Stream().Find([]byte("text")); got != nil {
 		t.Error(got)
 	}
-	if New([]Secret{{"SHORT", "12345"}}) != nil {
+	if New([]Secret{{"SHORT", "1234567"}}, false) != nil {
 		t.Error("a short one is looked for")
 	}
 }
 
-// FuzzFind tests that no text makes the search fail, and that what is appended is found.
-func FuzzFind(f *testing.F) {
-	all := secrets(3)
-	finder := New(all)
-	for _, seed := range []string{"", `\`, `\u`, `\ud83d`, `\ud83d\ude00`, "%", "%4", "%41%", `\\\\"`} {
-		f.Add([]byte(seed))
-	}
-	f.Fuzz(func(t *testing.T, text []byte) {
-		finder.Find(text)
-		if len(text) > 0 && (text[len(text)-1] == '\\' || text[len(text)-1] == '%') {
-			text = append(text, ' ')
+// TestShortest tests that the shortest secret is found wherever it begins in a text.
+func TestShortest(t *testing.T) {
+	f := New([]Secret{{"SHORT", "q7Zr-41b"}}, false)
+	for at := range 40 {
+		text := strings.Repeat("x", at) + "q7Zr-41b" + strings.Repeat("y", 9)
+		if got := f.Find([]byte(text)); len(got) != 1 || got[0].Form != Plain {
+			t.Errorf("%s: %v", text, got)
 		}
+		for end := at; end < at+8; end++ {
+			if got := f.Find([]byte(text[:end])); got != nil {
+				t.Errorf("%s: %v", text[:end], got)
+			}
+		}
+	}
+}
+
+// TestNames tests that a name may have several values, and that each is told once.
+func TestNames(t *testing.T) {
+	f := New([]Secret{{"KEY", "first-value-1"}, {"KEY", "second-value-2"}, {"OTHER", "first-value-1"}}, false)
+	got := f.Find([]byte("second-value-2, first-value-1, first-value-1"))
+	if len(got) != 2 || got[0].Name == got[1].Name {
+		t.Error(got)
+	}
+}
+
+// plant returns a text with a secret in it that is escaped as a recipe says: each byte of it says
+// what becomes of a byte.
+func plant(before, recipe, after []byte, all []Secret) (text []byte, name string) {
+	next := func() byte {
+		if len(recipe) == 0 {
+			return 0
+		}
+		c := recipe[0]
+		recipe = append(recipe[1:len(recipe):len(recipe)], c*31+7)
+		return c
+	}
+	s := all[int(next())%len(all)]
+	forms := formsOf(s.Value)
+	form := []byte(forms[int(next())%len(forms)].text)
+	for range next() % (Depth + 1) {
+		var out []byte
+		for _, c := range form {
+			switch k := next() % 8; {
+			case k == 0 && c < 0x80:
+				out = fmt.Appendf(out, `\u%04x`, c)
+			case k == 1:
+				out = fmt.Appendf(out, "%%%02X", c)
+			case c == '\\' || c == '"' || c == '/' && k == 2:
+				out = append(out, '\\', c)
+			case c == '%':
+				out = append(out, "%25"...)
+			default:
+				out = append(out, c)
+			}
+		}
+		form = out
+	}
+	return append(append(append([]byte{}, before...), form...), after...), s.Name
+}
+
+// FuzzFind tests that no text makes the search fail, and that what is found when each byte is
+// looked at, is found when only places are.
+func FuzzFind(f *testing.F) {
+	all := secrets(6)
+	finder := New(all, true)
+	for _, seed := range []string{"", `\`, `\u`, `\ud83d`, `\ud83d\ude00`, "%", "%4", "%41%", `\\\\"`, "ghp_", "-----BEGIN PRIVATE KEY-----"} {
+		f.Add([]byte(seed), []byte(seed), []byte{1})
+		f.Add([]byte(seed), []byte{1, 4, 3, 0, 1, 2, 3, 4, 5, 6, 7, 8}, []byte(seed))
+		f.Add([]byte(seed), []byte{2, 0, 2, 0, 1, 7, 7, 7, 7, 7}, []byte(`\"`))
+	}
+	f.Fuzz(func(t *testing.T, before, recipe, after []byte) {
+		text, _ := plant(before, recipe, after, all)
+		got := map[string]bool{}
+		for _, found := range finder.Find(text) {
+			got[found.Name] = true
+		}
+		finder.search.layers(text, func(p *pattern) bool {
+			if name := finder.names[p.secret]; !got[name] {
+				t.Errorf("%s, %s, is not found in %q", name, p.form, text)
+			}
+			return true
+		})
+	})
+}
+
+// TestPlanted tests the same with many secrets and recipes, and that the secret is really there.
+func TestPlanted(t *testing.T) {
+	all := secrets(20)
+	finder := New(all, false)
+	random := rand.New(rand.NewPCG(3, 4))
+	n, missed := 0, 0
+	for range 20000 {
+		recipe := make([]byte, 4+random.IntN(200))
+		for i := range recipe {
+			recipe[i] = byte(random.Uint32())
+		}
+		noise := []byte(strings.Repeat(`{\"text\":\"a b\",\n\\\"x\\\":\/ %20`, random.IntN(5)))
+		text, name := plant(noise, recipe, noise, all)
+		there := false
+		finder.search.layers(text, func(p *pattern) bool { there = there || finder.names[p.secret] == name; return true })
+		if !there { // what stands before it took a part of it for its own escape
+			missed++
+			continue
+		}
+		n++
 		found := false
-		for _, got := range finder.Find(append(append(text, " |"...), all[0].Value...)) {
-			found = found || got.Name == all[0].Name
+		for _, f := range finder.Find(text) {
+			found = found || f.Name == name
 		}
 		if !found {
-			t.Errorf("not found behind %q", text)
+			t.Fatalf("%s is not found in %q", name, text)
 		}
-	})
+	}
+	if missed > n/10 {
+		t.Errorf("%d of %d are not there", missed, n)
+	}
 }
 
 // BenchmarkFind measures the search for twenty secrets in messages of different kinds.
 func BenchmarkFind(b *testing.B) {
-	f := New(secrets(20))
+	known, tokens := New(secrets(20), false), New(secrets(20), true)
 	prose := strings.Repeat("The quick brown fox jumps over the lazy dog, and nobody minds. ", 1<<14)
 	source := jsonText(strings.Repeat("func main() {\n\tfmt.Println(\"hello, world\")\n}\n", 1<<14))
 	binary := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("\x00\x17binary\xff", 1<<17)))
-	for name, text := range map[string]string{"prose": prose, "source": source, "base64": binary, "200 B": prose[:200]} {
-		b.Run(name, func(b *testing.B) {
-			b.SetBytes(int64(len(text)))
-			bytes := []byte(text)
-			for b.Loop() {
-				if f.Find(bytes) != nil {
-					b.Fatal("found")
+	result := string(mustJSON(map[string]any{"content": []any{map[string]string{"type": "text", "text": strings.Repeat(`{"name":"leak","path":"/home/me/src/leak.go","size":4711,"lines":["a","b"]}`+"\n", 1<<12)}}}))
+	digits := hex.EncodeToString([]byte(strings.Repeat("\x00\x17binary\xff", 1<<16)))
+	for name, text := range map[string]string{"prose": prose, "source": source, "base64": binary, "JSON": result, "hex": digits, "200 B": result[:200]} {
+		for what, f := range map[string]*Finder{"": known, ", and tokens": tokens} {
+			b.Run(name+what, func(b *testing.B) {
+				b.SetBytes(int64(len(text)))
+				bytes := []byte(text)
+				for b.Loop() {
+					if f.Find(bytes) != nil {
+						b.Fatal("found")
+					}
 				}
-			}
-		})
+			})
+		}
 	}
+	b.Run("making it", func(b *testing.B) {
+		all := secrets(20)
+		for b.Loop() {
+			New(all, false)
+		}
+	})
 }

@@ -34,6 +34,8 @@ type Server struct {
 	AutoInstall        *bool
 	InstallScripts     *bool
 	PinTools           string // "", "off", "warn" or "enforce"
+	Leaks              string // "", "off", "warn" or "block"
+	LeakPatterns       *bool
 	Description        string
 	Waive              []policy.Axis
 	Warm               *int
@@ -194,6 +196,8 @@ func (s *Server) overlaySettings(l *Server) {
 	s.AutoInstall = cmp.Or(l.AutoInstall, s.AutoInstall)
 	s.InstallScripts = cmp.Or(l.InstallScripts, s.InstallScripts)
 	s.PinTools = cmp.Or(l.PinTools, s.PinTools)
+	s.Leaks = cmp.Or(l.Leaks, s.Leaks)
+	s.LeakPatterns = cmp.Or(l.LeakPatterns, s.LeakPatterns)
 	s.StartupTimeoutSecs = cmp.Or(l.StartupTimeoutSecs, s.StartupTimeoutSecs)
 	s.CallTimeoutSecs = cmp.Or(l.CallTimeoutSecs, s.CallTimeoutSecs)
 	s.Warm = cmp.Or(l.Warm, s.Warm)

@@ -64,11 +64,15 @@ func (d *decoder) server(n *node, key, name string) *Server {
 func (d *decoder) settings(s *Server) fields {
 	s.places = map[string]string{}
 	known := fields{
-		"roots":                func(n *node, key string) { s.Roots = d.choice(n, key, "off", "narrow", "advertise") },
-		"advertise":            func(n *node, key string) { s.Advertise = d.flagPointer(n, key) },
-		"auto_install":         func(n *node, key string) { s.AutoInstall = d.flagPointer(n, key) },
-		"install_scripts":      func(n *node, key string) { s.InstallScripts = d.flagPointer(n, key) },
-		"pin_tools":            func(n *node, key string) { s.PinTools = d.choice(n, key, "off", "warn", "enforce") },
+		"roots":           func(n *node, key string) { s.Roots = d.choice(n, key, "off", "narrow", "advertise") },
+		"advertise":       func(n *node, key string) { s.Advertise = d.flagPointer(n, key) },
+		"auto_install":    func(n *node, key string) { s.AutoInstall = d.flagPointer(n, key) },
+		"install_scripts": func(n *node, key string) { s.InstallScripts = d.flagPointer(n, key) },
+		"pin_tools":       func(n *node, key string) { s.PinTools = d.choice(n, key, "off", "warn", "enforce") },
+		"leaks": func(n *node, key string) {
+			s.Leaks = d.choice(n, key, policy.LeaksOff, policy.LeaksWarn, policy.LeaksBlock)
+		},
+		"leak_patterns":        func(n *node, key string) { s.LeakPatterns = d.flagPointer(n, key) },
 		"startup_timeout_secs": func(n *node, key string) { s.StartupTimeoutSecs = d.pointer(n, key, 0, maxSeconds) },
 		"call_timeout_secs":    func(n *node, key string) { s.CallTimeoutSecs = d.pointer(n, key, 0, maxSeconds) },
 		"warm":                 func(n *node, key string) { s.Warm = d.pointer(n, key, 0, maxWarm) },

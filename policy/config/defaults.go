@@ -113,12 +113,12 @@ func (s *Server) settingTexts() map[string]string {
 			out[key] = strconv.Itoa(*v)
 		}
 	}
-	for key, v := range map[string]*bool{"advertise": s.Advertise, "auto_install": s.AutoInstall, "install_scripts": s.InstallScripts} {
+	for key, v := range map[string]*bool{"advertise": s.Advertise, "auto_install": s.AutoInstall, "install_scripts": s.InstallScripts, "leak_patterns": s.LeakPatterns} {
 		if v != nil {
 			out[key] = strconv.FormatBool(*v)
 		}
 	}
-	for key, v := range map[string]string{"roots": s.Roots, "pin_tools": s.PinTools} {
+	for key, v := range map[string]string{"roots": s.Roots, "pin_tools": s.PinTools, "leaks": s.Leaks} {
 		if v != "" {
 			out[key] = strconv.Quote(v)
 		}

@@ -61,6 +61,8 @@ func (e *encoder) server(s *Server) {
 	e.flag("auto_install", s.AutoInstall)
 	e.flag("install_scripts", s.InstallScripts)
 	e.text("pin_tools", s.PinTools)
+	e.text("leaks", s.Leaks)
+	e.flag("leak_patterns", s.LeakPatterns)
 	e.text("description", s.Description)
 	if s.Waive != nil {
 		names := []string{}

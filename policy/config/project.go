@@ -43,6 +43,7 @@ func (c *Config) applyProject(layer *Config, file string) {
 	for name, later := range layer.Servers {
 		s := c.Servers[name]
 		if !later.changesProgram(s) {
+			c.keepLeaks(s, later)
 			continue
 		}
 		own := &Server{Name: name, Project: file}
@@ -55,6 +56,7 @@ func (c *Config) applyProject(layer *Config, file string) {
 				own.droppedGrants = append(own.droppedGrants, "its arguments")
 			}
 		}
+		c.keepLeaks(own, later)
 		c.Servers[name] = own
 	}
 }
@@ -73,6 +75,10 @@ func (s *Server) withoutGrants(later *Server) *Server {
 	if s.PinTools == policy.PinEnforce {
 		out.PinTools = s.PinTools
 	}
+	if s.Leaks != policy.LeaksOff {
+		out.Leaks = s.Leaks
+	}
+	out.LeakPatterns = s.LeakPatterns
 	out.Access = s.Access.onlyRefusals(later.Access)
 	for name, t := range s.Tools {
 		var with *Access

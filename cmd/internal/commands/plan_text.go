@@ -24,6 +24,7 @@ func planText(c terminal.Console, t *target.Target, plan *confine.Plan, open *co
 	x.WriteString(networkText(t.Profile, slices.ContainsFunc(plan.Gaps, func(g confine.Gap) bool { return g.Axis == policy.AxisNet })))
 	x.heading("environment", enforcedBy(plan, policy.AxisEnv))
 	x.environment()
+	x.leaks()
 	x.heading("programs and limits", "")
 	x.programs()
 	if !t.Policy.Stateful && t.Policy.Tool == "" {

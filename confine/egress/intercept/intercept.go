@@ -51,6 +51,7 @@ type Options struct {
 type Interceptor struct {
 	rules   []policy.NetRule
 	secrets secrets
+	leaks   leaks
 	roots   *x509.CertPool
 	ca      *authority
 	// sessions holds TLS sessions with upstreams, for resumption.

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -33,9 +34,12 @@ func (i *Interceptor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if no == nil && c.untrusted != nil {
 		no = &refusal{http.StatusBadGateway, "", "the certificate of the host cannot be verified: " + c.untrusted.Error()}
 	}
-	p := &requestState{body: requestBody{length: r.ContentLength, done: make(chan struct{}), trailer: r.Trailer, announced: maps.Clone(r.Trailer)}}
+	p := &requestState{rule: rule, body: requestBody{length: r.ContentLength, done: make(chan struct{}), trailer: r.Trailer, announced: maps.Clone(r.Trailer)}}
 	if c.target.TLS {
 		p.secrets = rule.Secrets
+	}
+	if no == nil {
+		no = c.checkLeaks(r, rule)
 	}
 	if no == nil && len(p.secrets) > 0 {
 		if no = i.secrets.misplaced(r.Header, p.secrets); no == nil {
@@ -53,7 +57,9 @@ func (i *Interceptor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // requestState is the state of a request that is being forwarded.
 type requestState struct {
-	secrets []policy.Secret // whose placeholders are replaced
+	rule    policy.NetRule
+	secrets []policy.Secret         // whose placeholders are replaced
+	leak    atomic.Pointer[refusal] // of its body
 	body    requestBody
 }
 
@@ -98,7 +104,10 @@ func (c *jailConn) isLastRequest(r *http.Request) bool {
 // refuse answers instead of the host and records the refusal, without the query string,
 // which may be confidential.
 func (c *jailConn) refuse(w http.ResponseWriter, r *http.Request, no *refusal) {
-	what := quote(r.Method) + " " + quote(r.URL.EscapedPath())
+	what, url := quote(r.Method)+" "+quote(r.URL.EscapedPath()), c.url(r)
+	if no.why == policy.DeniedLeak { // the path may have it
+		what, url = quote(r.Method)+" request", "the request to "+c.target.Name
+	}
 	if no.why != "" {
 		c.deny(no.why, what+": "+no.text)
 	}
@@ -108,7 +117,7 @@ func (c *jailConn) refuse(w http.ResponseWriter, r *http.Request, no *refusal) {
 		w.Header().Set("Connection", "close")
 	}
 	w.WriteHeader(no.status)
-	fmt.Fprintf(w, "mcp-jail refused %s %s: %s\n", quote(r.Method), c.url(r), no.text)
+	fmt.Fprintf(w, "mcp-jail refused %s %s: %s\n", quote(r.Method), url, no.text)
 }
 
 func (c *jailConn) url(r *http.Request) string {
@@ -161,6 +170,9 @@ func (i *Interceptor) rewrite(p *httputil.ProxyRequest) {
 		passing.body.end()
 		return
 	}
+	if finder := i.leaks.finder; finder != nil {
+		p.Out.Body = &leakReader{ReadCloser: p.Out.Body, conn: c, state: passing, stream: finder.Stream(), rule: passing.rule}
+	}
 	passing.body.ReadCloser = p.Out.Body
 	p.Out.Body = &passing.body
 }
@@ -176,6 +188,10 @@ func keepClose(r *http.Response) error {
 // abort ends a request after a failure of the upstream without a response, as the upstream
 // did. It also ends an HTTP/1 connection, where the rest of the body would still arrive.
 func abort(w http.ResponseWriter, r *http.Request, err error) {
+	if no := r.Context().Value(stateKey{}).(*requestState).leak.Load(); no != nil {
+		r.Context().Value(jailConnKey{}).(*jailConn).refuse(w, r, no)
+		return
+	}
 	if r.ProtoMajor == 1 {
 		r.Context().Value(jailConnKey{}).(*jailConn).reset()
 	}

@@ -42,6 +42,7 @@ type world struct {
 
 	mu      sync.Mutex
 	denials []policy.Denial
+	leaked  []egress.Leak
 }
 
 // authorityOf is what verifies an upstream.
@@ -145,6 +146,11 @@ func (w *world) accept(c *net.TCPConn) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			w.denials = append(w.denials, policy.Denial{Reason: why, Detail: detail})
+		},
+		Tell: func(l egress.Leak) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.leaked = append(w.leaked, l)
 		},
 	}, func(ctx context.Context) (*net.TCPConn, error) {
 		w.dials.Add(1)

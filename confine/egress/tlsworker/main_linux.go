@@ -90,6 +90,9 @@ func (s *server) run(newHandler func([]policy.NetRule, []byte) (Handler, error))
 	if err := s.handler.SetSecrets(secrets); err != nil {
 		return err
 	}
+	if m.Leaks != nil {
+		s.handler.SetLeaks(m.Leaks.leaks())
+	}
 	return s.receiveLoop()
 }
 
@@ -140,6 +143,9 @@ func (s *server) serve(m serveMessage, c *net.TCPConn, end <-chan struct{}) {
 		// answered. It may block, but the launcher always reads.
 		Deny: func(why policy.DenialReason, detail string) {
 			s.socket.send(message{Denied: &deniedMessage{m.ID, why, clip(detail)}}, nil)
+		},
+		Tell: func(l egress.Leak) {
+			s.socket.send(message{Leak: &leakMessage{m.ID, l.Place, l.Found.Name, l.Found.Form}}, nil)
 		},
 	}, func(ctx context.Context) (*net.TCPConn, error) { return s.dial(ctx, m.ID) })
 	s.mu.Lock()

@@ -5,21 +5,24 @@ import (
 	"fmt"
 	"net/netip"
 
+	"github.com/mcp-jail/mcp-jail/confine/egress"
+	"github.com/mcp-jail/mcp-jail/diagnostics/leak"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // version is the version of the protocol. Programs of different versions refuse to work together.
 // It changes with the encoding of any message, which TestMessageEncoding compares.
-const version = 4
+const version = 5
 
 // maxMessage bounds a packet. The kernel's limit for a socket is a little higher.
 const maxMessage = 160 << 10
 
-// message is one packet. Exactly one field is set.
+// message is one packet. Exactly one field is set, but Leaks comes with Secrets.
 type message struct {
 	// From the launcher to mcp-jail-tls:
 	Rules    *rulesMessage     `json:"rules,omitempty"`
 	Secrets  map[string][]byte `json:"secrets,omitempty"`  // not empty: {"":…} if there are none
+	Leaks    *leaksMessage     `json:"leaks,omitempty"`    // nil: nothing is looked for
 	Serve    *serveMessage     `json:"serve,omitempty"`    // with a descriptor
 	Upstream *upstreamMessage  `json:"upstream,omitempty"` // with a descriptor or an error
 	End      uint64            `json:"end,omitempty"`      // a connection that has to end
@@ -30,6 +33,7 @@ type message struct {
 	Failed string         `json:"failed,omitempty"`
 	Dial   *dialMessage   `json:"dial,omitempty"`
 	Denied *deniedMessage `json:"denied,omitempty"`
+	Leak   *leakMessage   `json:"leak,omitempty"`
 	Sent   *sentMessage   `json:"sent,omitempty"`
 	Done   uint64         `json:"done,omitempty"`
 }
@@ -77,6 +81,43 @@ type deniedMessage struct {
 	ID     uint64              `json:"id"`
 	Why    policy.DenialReason `json:"why"`
 	Detail string              `json:"detail"`
+}
+
+// leaksMessage says what is looked for in requests. Values need not be valid UTF-8.
+type leaksMessage struct {
+	Names  []string `json:"names"`
+	Values [][]byte `json:"values"`
+	Held   []string `json:"held,omitempty"`
+	Tokens bool     `json:"tokens,omitempty"`
+	Block  bool     `json:"block,omitempty"`
+}
+
+// newLeaksMessage returns nil if nothing is looked for.
+func newLeaksMessage(l egress.Leaks) *leaksMessage {
+	if l.IsZero() {
+		return nil
+	}
+	m := &leaksMessage{Held: l.Held, Tokens: l.Tokens, Block: l.Block}
+	for _, s := range l.Secrets {
+		m.Names, m.Values = append(m.Names, s.Name), append(m.Values, []byte(s.Value))
+	}
+	return m
+}
+
+func (m *leaksMessage) leaks() egress.Leaks {
+	l := egress.Leaks{Held: m.Held, Tokens: m.Tokens, Block: m.Block}
+	for i := range min(len(m.Names), len(m.Values)) {
+		l.Secrets = append(l.Secrets, leak.Secret{Name: m.Names[i], Value: string(m.Values[i])})
+	}
+	return l
+}
+
+// leakMessage tells of a secret in a request on the jail's connection ID.
+type leakMessage struct {
+	ID    uint64       `json:"id"`
+	Place egress.Place `json:"place"`
+	Name  string       `json:"name"`
+	Form  leak.Form    `json:"form"`
 }
 
 type sentMessage struct {

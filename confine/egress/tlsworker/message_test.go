@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/confine/egress"
+	"github.com/mcp-jail/mcp-jail/diagnostics/leak"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -18,6 +20,7 @@ func TestMessageEncoding(t *testing.T) {
 	for _, m := range []message{
 		{Rules: &rulesMessage{Version: version, Rules: []policy.NetRule{rule}, Roots: []byte("r"), Connections: 2}},
 		{Secrets: map[string][]byte{"T": []byte("v")}},
+		{Secrets: map[string][]byte{"": nil}, Leaks: newLeaksMessage(egress.Leaks{Secrets: []leak.Secret{{Name: "T", Value: "v"}}, Held: []string{"T"}, Tokens: true, Block: true})},
 		{Serve: &serveMessage{ID: 1, Head: []byte("h"), Name: "a.test", Port: 443, TLS: true, Addr: netip.MustParseAddrPort("1.2.3.4:5"), ReportStep: 3, MaxBytes: 4}},
 		{Upstream: &upstreamMessage{Dial: 1, Error: "e"}},
 		{End: 1},
@@ -26,6 +29,7 @@ func TestMessageEncoding(t *testing.T) {
 		{Failed: "f"},
 		{Dial: &dialMessage{ID: 1, Dial: 2}},
 		{Denied: &deniedMessage{ID: 1, Why: policy.DeniedRequest, Detail: "d"}},
+		{Leak: &leakMessage{ID: 1, Place: egress.PlaceURL, Name: "T", Form: leak.Plain}},
 		{Sent: &sentMessage{}},
 		{Done: 1},
 	} {
@@ -35,16 +39,18 @@ func TestMessageEncoding(t *testing.T) {
 		}
 		got.Write(append(b, '\n'))
 	}
-	const want = `{"rules":{"version":4,"rules":[{"Host":"a.test","Scheme":"https","Port":443,"PathPrefix":"/x","Methods":["GET"],"Secrets":[{"Env":"T","File":"/f","Command":null,"Header":["Authorization"],"Where":"f:2"}],"Allow":true,"Where":"f:1"}],"roots":"cg==","connections":2}}
+	const want = `{"rules":{"version":5,"rules":[{"Host":"a.test","Scheme":"https","Port":443,"PathPrefix":"/x","Methods":["GET"],"Secrets":[{"Env":"T","File":"/f","Command":null,"Header":["Authorization"],"Where":"f:2"}],"Allow":true,"Where":"f:1"}],"roots":"cg==","connections":2}}
 {"secrets":{"T":"dg=="}}
+{"secrets":{"":null},"leaks":{"names":["T"],"values":["dg=="],"held":["T"],"tokens":true,"block":true}}
 {"serve":{"id":1,"head":"aA==","name":"a.test","port":443,"tls":true,"addr":"1.2.3.4:5","step":3,"most":4}}
 {"upstream":{"dial":1,"error":"e"}}
 {"end":1}
-{"hello":{"version":4,"ca":"Yw=="}}
+{"hello":{"version":5,"ca":"Yw=="}}
 {"ready":true}
 {"failed":"f"}
 {"dial":{"id":1,"dial":2}}
 {"denied":{"id":1,"why":"request","detail":"d"}}
+{"leak":{"id":1,"place":"the URL","name":"T","form":"as it is"}}
 {"sent":{"id":0,"bytes":0}}
 {"done":1}
 `

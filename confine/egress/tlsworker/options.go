@@ -15,6 +15,7 @@ type Options struct {
 	// Secrets are values by variable. The process receives them after it has entered its
 	// sandbox.
 	Secrets map[string]string
+	Leaks   egress.Leaks // what it looks for in requests; it receives them with Secrets
 	// Roots are certificates (PEM) that verify upstreams, in addition to the host's roots.
 	Roots       []byte
 	Connections int // at once; 0 means policy.DefaultLimits
@@ -25,6 +26,7 @@ type Handler interface {
 	CA() []byte     // the certificate of its authority, in PEM
 	Prepare() error // reads the files that it needs; later it cannot open any
 	SetSecrets(secrets map[string]string) error
+	SetLeaks(egress.Leaks)
 	egress.Interceptor
 	Close()
 }

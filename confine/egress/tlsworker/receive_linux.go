@@ -10,6 +10,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mcp-jail/mcp-jail/confine/egress"
+	"github.com/mcp-jail/mcp-jail/diagnostics/leak"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -17,7 +19,7 @@ import (
 const exitTimeout = time.Second
 
 // receiveLoop receives messages until the process ends.
-func (w *Worker) receiveLoop(secrets map[string][]byte) {
+func (w *Worker) receiveLoop(secrets message) {
 	err := w.sendSecrets(secrets)
 	if err == nil {
 		err = w.receiveAll()
@@ -32,7 +34,7 @@ func (w *Worker) receiveLoop(secrets map[string][]byte) {
 }
 
 // sendSecrets waits until the process has entered its sandbox and sends it the secrets.
-func (w *Worker) sendSecrets(secrets map[string][]byte) error {
+func (w *Worker) sendSecrets(secrets message) error {
 	m, _, err := w.socket.receive()
 	switch {
 	case err != nil:
@@ -43,7 +45,7 @@ func (w *Worker) sendSecrets(secrets map[string][]byte) error {
 		return errors.New("it did not report that it is ready")
 	}
 	w.socket.SetReadDeadline(time.Time{})
-	if err := w.send(message{Secrets: secrets}, nil); err != nil {
+	if err := w.send(secrets, nil); err != nil {
 		return err
 	}
 	close(w.ready)
@@ -160,6 +162,10 @@ func (w *Worker) handle(m message) {
 				why = policy.DeniedRequest
 			}
 			c.target.Deny(why, clip(m.Denied.Detail))
+		}
+	case m.Leak != nil:
+		if c := w.conn(m.Leak.ID); c != nil && c.target.Tell != nil && m.Leak.Place.IsValid() && m.Leak.Form.IsValid() {
+			c.target.Tell(egress.Leak{Host: c.target.Name, Place: m.Leak.Place, Found: leak.Found{Name: clip(m.Leak.Name), Form: m.Leak.Form}})
 		}
 	case m.Sent != nil:
 		if c := w.conn(m.Sent.ID); c != nil && c.target.ReportSent != nil && !c.target.ReportSent(max(0, m.Sent.Bytes)) && !c.spent {

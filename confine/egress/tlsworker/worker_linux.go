@@ -80,7 +80,7 @@ func Start(o Options) (*Worker, error) {
 		w.Close()
 		return nil, fmt.Errorf("%s: %w", o.Program, err)
 	}
-	w.work.Go(func() { w.receiveLoop(secrets) })
+	w.work.Go(func() { w.receiveLoop(message{Secrets: secrets, Leaks: newLeaksMessage(o.Leaks)}) })
 	return w, nil
 }
 

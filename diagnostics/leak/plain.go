@@ -1,14 +1,14 @@
-package diagnostics
+package leak
 
 import (
 	"net/url"
 	"strings"
 )
 
-// isPlainValue reports whether a value is clearly not secret and a diagnosis may need to
+// IsPlainValue reports whether a value is clearly not secret and a diagnosis may need to
 // name it: a path, or a URL without a password. A part that looks like a token counts as a
 // password.
-func isPlainValue(value string) bool {
+func IsPlainValue(value string) bool {
 	if strings.ContainsAny(value, " \t\r\n\x00") {
 		return false
 	}

@@ -1,0 +1,47 @@
+package commands
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/diagnostics/leak"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// leaks writes which secrets are looked for in what the server sends. Without any it writes
+// nothing.
+func (x *planPage) leaks() {
+	p := x.target.Profile
+	sought, others := leak.Sought(p.Env, nil)
+	var names, lines []string
+	add := func(name string) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	for _, s := range sought {
+		add(s.Name)
+	}
+	for _, s := range p.Secrets {
+		add(s.Env)
+	}
+	if p.LeakPatterns {
+		add("tokens of well-known kinds (leak_patterns)")
+	}
+	switch {
+	case p.Leaks == policy.LeaksOff:
+		if len(names) > 0 {
+			lines = append(lines, `not looked for in what the server sends, since leaks is "off": `+strings.Join(names, ", "))
+		}
+		others = nil
+	case len(names) > 0 && p.Leaks == policy.LeaksBlock:
+		lines = append(lines, "refused in what the server sends: "+strings.Join(names, ", "))
+	case len(names) > 0:
+		lines = append(lines, "a warning if the server sends it: "+strings.Join(names, ", "))
+	}
+	for _, o := range others {
+		lines = append(lines, "not looked for: "+o.Name+", since "+o.Why)
+	}
+	x.section("leaks", terminal.Bold, lines)
+}

@@ -1,0 +1,122 @@
+package intercept
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/mcp-jail/mcp-jail/confine/egress"
+	"github.com/mcp-jail/mcp-jail/diagnostics/leak"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// leaks looks for secrets in requests that are not meant for their host.
+type leaks struct {
+	egress.Leaks
+	finder *leak.Finder
+
+	mu   sync.Mutex
+	told map[egress.Leak]bool
+}
+
+// SetLeaks sets what is looked for in requests. It must be called before Serve.
+func (i *Interceptor) SetLeaks(l egress.Leaks) {
+	i.leaks = leaks{Leaks: l, finder: leak.New(l.Secrets, l.Tokens), told: map[egress.Leak]bool{}}
+}
+
+// isMeant reports whether a secret that was found belongs into a request: its rule puts that value
+// in, or the field is for credentials and the secret is one that the jail was given.
+func (l *leaks) isMeant(found leak.Found, rule policy.NetRule, credential bool) bool {
+	if found.Form != leak.Token && slices.Contains(l.Held, found.Name) {
+		return slices.Contains(rule.SecretNames(), found.Name)
+	}
+	return credential
+}
+
+// isCredential reports whether a header field is for credentials.
+func isCredential(name string) bool {
+	return strings.EqualFold(name, "Cookie") || slices.ContainsFunc(policy.CredentialFields, func(f string) bool { return strings.EqualFold(f, name) })
+}
+
+// checkLeaks looks at the URL and the header of a request. It tells of what it finds, or refuses
+// the request.
+func (c *jailConn) checkLeaks(r *http.Request, rule policy.NetRule) *refusal {
+	l := &c.t.leaks
+	if l.finder == nil {
+		return nil
+	}
+	if no := c.judgeLeaks(l.finder.Find([]byte(r.RequestURI)), rule, egress.PlaceURL, false); no != nil {
+		return no
+	}
+	for name, values := range r.Header {
+		credential := isCredential(name)
+		for _, v := range values {
+			if no := c.judgeLeaks(l.finder.Find([]byte(v)), rule, egress.PlaceHeader, credential); no != nil {
+				return no
+			}
+		}
+	}
+	return nil
+}
+
+// judgeLeaks tells of secrets in a part of a request, or returns a refusal.
+func (c *jailConn) judgeLeaks(found []leak.Found, rule policy.NetRule, place egress.Place, credential bool) *refusal {
+	l := &c.t.leaks
+	for _, f := range found {
+		if l.isMeant(f, rule, credential) {
+			continue
+		}
+		if l.Block {
+			what := "the value of " + f.Name + " (" + string(f.Form) + ")"
+			if f.Form == leak.Token {
+				what = "what looks like a token (" + f.Name + ")"
+			}
+			return forbidden(policy.DeniedLeak, `%s has %s, and leaks is "block"`, place, what)
+		}
+		l.tell(c, egress.Leak{Host: c.target.Name, Place: place, Found: f})
+	}
+	return nil
+}
+
+// maxTold bounds the leaks that are told in a session.
+const maxTold = 1000
+
+// tell tells of a leak, once.
+func (l *leaks) tell(c *jailConn, about egress.Leak) {
+	l.mu.Lock()
+	known := l.told[about] || len(l.told) >= maxTold
+	if !known {
+		l.told[about] = true
+	}
+	l.mu.Unlock()
+	if !known && c.target.Tell != nil {
+		c.target.Tell(about)
+	}
+}
+
+var errLeak = errors.New("the body has a secret")
+
+// leakReader looks at a body while it is sent.
+type leakReader struct {
+	io.ReadCloser
+	conn   *jailConn
+	state  *requestState
+	stream *leak.Stream
+	rule   policy.NetRule
+}
+
+// Read implements io.Reader. What completes a secret that is refused is not returned.
+func (l *leakReader) Read(p []byte) (int, error) {
+	if l.state.leak.Load() != nil {
+		return 0, errLeak
+	}
+	n, err := l.ReadCloser.Read(p)
+	if no := l.conn.judgeLeaks(l.stream.Find(p[:n]), l.rule, egress.PlaceBody, false); no != nil {
+		l.state.leak.Store(no)
+		return 0, errLeak
+	}
+	return n, err
+}

@@ -1,0 +1,53 @@
+package gateway
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/confine/egress"
+	"github.com/mcp-jail/mcp-jail/diagnostics/leak"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// maxLeaks bounds the values that mcp-jail-tls looks for, in bytes: they have to fit into one
+// message with the secrets. Longer ones are not looked for in requests.
+const maxLeaks = 32 << 10
+
+// leaksOf returns what is looked for in the requests of a profile. A value that the jail was given
+// is for the host if the profile grants just one.
+func leaksOf(p *policy.Profile, held map[string]string) (l egress.Leaks) {
+	if p.Leaks != policy.LeaksWarn && p.Leaks != policy.LeaksBlock {
+		return l
+	}
+	l.Tokens, l.Block = p.LeakPatterns, p.Leaks == policy.LeaksBlock
+	l.Held = slices.Sorted(maps.Keys(held))
+	env := p.Env
+	if hasOneHost(p.Net) {
+		env = nil
+	}
+	all, _ := leak.Sought(env, held)
+	size := 0
+	for _, s := range all {
+		if size+len(s.Name)+len(s.Value) <= maxLeaks {
+			size += len(s.Name) + len(s.Value)
+			l.Secrets = append(l.Secrets, s)
+		}
+	}
+	return l
+}
+
+// hasOneHost reports whether the rules allow one host and no pattern.
+func hasOneHost(rules []policy.NetRule) bool {
+	host := ""
+	for _, r := range rules {
+		if !r.Allow {
+			continue
+		}
+		if strings.Contains(r.Host, "*") || host != "" && r.Host != host {
+			return false
+		}
+		host = r.Host
+	}
+	return host != ""
+}

@@ -1,0 +1,37 @@
+package gateway
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// TestLeaksOf tests what is looked for in the requests of a profile.
+func TestLeaksOf(t *testing.T) {
+	host := func(name string) policy.NetRule { return policy.NetRule{Host: name, Allow: true} }
+	env := []policy.Variable{
+		{Name: "A_TOKEN", Value: "q7Zr-41bc-9Xw2", Secret: true},
+		{Name: "HELD", Value: policy.Placeholder("HELD"), Secret: true},
+		{Name: "OPEN_TOKEN", Value: "q7Zr-41bc-9Xw3"},
+		{Name: "LONG_TOKEN", Value: strings.Repeat("x1", maxLeaks), Secret: true},
+	}
+	held := map[string]string{"HELD": "h3ld-V4lue-of-a-secret"}
+	for _, c := range []struct {
+		name  string
+		leaks string
+		net   []policy.NetRule
+		want  string
+	}{
+		{"off", policy.LeaksOff, []policy.NetRule{host("a.test"), host("b.test")}, "[] [] false"},
+		{"two hosts", policy.LeaksWarn, []policy.NetRule{host("a.test"), host("b.test")}, "[{HELD h3ld-V4lue-of-a-secret} {A_TOKEN q7Zr-41bc-9Xw2}] [HELD] false"},
+		{"one host", policy.LeaksBlock, []policy.NetRule{host("a.test"), host("a.test"), {Host: "b.test"}}, "[{HELD h3ld-V4lue-of-a-secret}] [HELD] true"},
+		{"a pattern", policy.LeaksWarn, []policy.NetRule{host("*.a.test")}, "[{HELD h3ld-V4lue-of-a-secret} {A_TOKEN q7Zr-41bc-9Xw2}] [HELD] false"},
+	} {
+		l := leaksOf(&policy.Profile{Leaks: c.leaks, Net: c.net, Env: env}, held)
+		if got := fmt.Sprint(l.Secrets, l.Held, l.Block); got != strings.ReplaceAll(c.want, "] [", "][") && got != c.want {
+			t.Errorf("%s: %s", c.name, got)
+		}
+	}
+}

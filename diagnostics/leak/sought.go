@@ -1,0 +1,95 @@
+package leak
+
+import (
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// Unsought is a secret variable whose value is not looked for in what the server sends.
+type Unsought struct{ Name, Why string }
+
+// Sought returns what is looked for in what a server sends, of its variables that were granted as
+// secrets, and those of them that are not looked for: their values are short, or occur in texts
+// that show no secret. Of a URL with a password it is both, of a value of several lines each
+// line. held are values, by name, that the user has declared to be secret.
+func Sought(env []policy.Variable, held map[string]string) (secrets []Secret, others []Unsought) {
+	for _, name := range slices.Sorted(maps.Keys(held)) {
+		if value := strings.TrimSpace(held[name]); len(value) >= Shortest && !isNumeric(value) && !isWords(value) {
+			secrets = append(secrets, Secret{name, value})
+		}
+	}
+	for _, v := range env {
+		if !v.Secret || v.Value == policy.Placeholder(v.Name) {
+			continue
+		}
+		values, why := soughtValues(v.Name, v.Value)
+		if why != "" {
+			others = append(others, Unsought{v.Name, why})
+		}
+		for _, value := range values {
+			secrets = append(secrets, Secret{Name: v.Name, Value: value})
+		}
+	}
+	return secrets, others
+}
+
+// soughtValues returns the texts to look for, or the reason why there are none.
+func soughtValues(name, value string) (values []string, why string) {
+	value = strings.TrimSpace(value)
+	if u, err := url.Parse(value); err == nil && u.User != nil {
+		if password, ok := u.User.Password(); ok && len(password) >= Shortest && !isWords(password) {
+			return []string{value, password}, ""
+		}
+	}
+	switch {
+	case len(value) < Shortest:
+		return nil, "its value has fewer than 8 bytes"
+	case IsPlainValue(value):
+		return nil, "its value is a path or an address"
+	case isNumeric(value):
+		return nil, "its value is a number"
+	case isWords(value):
+		return nil, "its value is made of words"
+	case !isNameOfSecret(name) && !holdsToken(value):
+		return nil, "neither its name nor its value looks like a secret"
+	case !strings.ContainsAny(value, "\r\n"):
+		return []string{value}, ""
+	}
+	for _, line := range strings.FieldsFunc(value, func(r rune) bool { return r == '\n' || r == '\r' }) {
+		// The frame of a PEM block is no secret, and short lines are too common.
+		if line = strings.TrimSpace(line); len(line) >= 16 && !strings.HasPrefix(line, "-----") {
+			values = append(values, line)
+		}
+	}
+	if values == nil {
+		why = "its lines are short"
+	}
+	return values, why
+}
+
+// isNumeric reports whether a value consists of digits and what separates them.
+func isNumeric(value string) bool {
+	return len(value) < 16 && strings.Trim(value, "0123456789.:,-_ ") == ""
+}
+
+// isWords reports whether a value is one word, or a few, as names and settings are.
+func isWords(value string) bool {
+	lower := strings.ToLower(value)
+	if value != lower && value != strings.ToUpper(value) && value != strings.ToUpper(value[:1])+lower[1:] {
+		return false
+	}
+	return len(value) < 16 && strings.Trim(lower, "abcdefghijklmnopqrstuvwxyz.-_ ") == ""
+}
+
+// isNameOfSecret reports whether people give such a name to secrets only. Fewer names are such than
+// LooksLikeSecret has: variables with AUTH or SESSION in their names hold authors and desktops too.
+func isNameOfSecret(name string) bool {
+	for _, part := range [...]string{"AUTHOR", "AUTH", "SESSION", "COOKIE"} {
+		name = strings.ReplaceAll(strings.ToUpper(name), part, "")
+	}
+	return policy.LooksLikeSecret(name)
+}

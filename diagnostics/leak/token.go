@@ -1,0 +1,50 @@
+package leak
+
+import "strings"
+
+// token is a kind of token that many programs know by its form.
+type token struct {
+	name       string
+	begin      string // how each of them begins
+	anchor     string // four bytes of begin that are rare in texts
+	inside     bool   // begin is not the beginning: check looks at what stands before it
+	characters string // what follows consists of these
+	least      int    // how many follow at least
+	most       int    // and at most
+	check      func(before, rest string) bool
+}
+
+const (
+	digits       = "0123456789"
+	letters      = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	alphanumeric = digits + letters
+	urlSafe      = alphanumeric + "-_"
+	maxToken     = 512 // bytes of a token that are looked at
+)
+
+// tokens returns the kinds that are looked for. A form is in the list if it has a beginning of its
+// own and enough characters behind it, so that it does not occur by chance. Where each form is
+// documented is in docs/reference.md, "Leaks".
+func tokens() []token {
+	all := []token{
+		{name: "GitHub fine-grained token", begin: "github_pat_", anchor: "_pat", characters: alphanumeric + "_", least: 82, most: 82, check: isFineGrained},
+		{name: "OpenAI key", begin: "T3BlbkFJ", anchor: "T3Bl", inside: true, characters: urlSafe, least: 20, most: 80, check: isOpenAI},
+		{name: "Anthropic key", begin: "sk-ant-", anchor: "-ant", characters: urlSafe, least: 90, most: 140, check: isAnthropic},
+		{name: "Google API key", begin: "AIza", anchor: "AIza", characters: urlSafe, least: 35, most: 35, check: looksRandom},
+		{name: "npm token", begin: "npm_", anchor: "npm_", characters: alphanumeric, least: 36, most: 36, check: hasChecksum},
+		{name: "PyPI token", begin: "pypi-AgEIcHlwaS5vcmc", anchor: "-AgE", characters: urlSafe, least: 60, most: maxToken, check: looksRandom},
+		{name: "private key", begin: "PRIVATE KEY-----", anchor: "KEY-", inside: true, characters: alphanumeric + "+/=\\ \t\r\n", least: 40, most: maxToken, check: isPrivateKey},
+	}
+	each := func(like token, begins string) {
+		for _, begin := range strings.Fields(begins) {
+			like.begin, like.anchor = begin, begin[:4]
+			all = append(all, like)
+		}
+	}
+	each(token{name: "GitHub token", characters: alphanumeric, least: 36, most: 251, check: hasChecksum}, "ghp_ gho_ ghu_ ghs_ ghr_")
+	each(token{name: "GitLab token", characters: urlSafe, least: 20, most: 300, check: looksRandom}, "glpat- gldt- glrt- glsoat-")
+	each(token{name: "Slack token", characters: alphanumeric + "-", least: 36, most: 250, check: isSlack}, "xoxb- xoxp- xoxa- xoxr- xoxs- xapp-")
+	each(token{name: "AWS access key", characters: alphanumeric, least: 16, most: 16, check: isAWS}, "AKIA ASIA")
+	each(token{name: "Stripe key", characters: alphanumeric, least: 24, most: 247, check: looksRandom}, "sk_live_ rk_live_")
+	return all
+}

@@ -1,0 +1,107 @@
+package leak
+
+import (
+	"hash/crc32"
+	"strings"
+)
+
+// hasChecksum reports whether the last six characters of a token are the CRC32 of the others in
+// base 62.
+func hasChecksum(_, rest string) bool {
+	secret, sum := rest[:len(rest)-6], rest[len(rest)-6:]
+	n := crc32.ChecksumIEEE([]byte(secret))
+	const digits62 = digits + letters
+	for at := len(sum) - 1; at >= 0; at-- {
+		if sum[at] != digits62[n%62] {
+			return false
+		}
+		n /= 62
+	}
+	return true
+}
+
+// looksRandom is isRandom for the table.
+func looksRandom(_, rest string) bool { return isRandom(rest) }
+
+// isRandom reports whether people would not have written a text as an example: it has characters
+// of two kinds, ten different ones, and none four times in a row.
+func isRandom(s string) bool {
+	var seen [256]bool
+	different, row := 0, 1
+	lower, upper, digit := 0, 0, 0
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if !seen[c] {
+			seen[c] = true
+			different++
+		}
+		if row++; i == 0 || s[i-1] != c {
+			row = 1
+		}
+		if row == 4 {
+			return false
+		}
+		switch {
+		case c >= 'a' && c <= 'z':
+			lower = 1
+		case c >= 'A' && c <= 'Z':
+			upper = 1
+		case c >= '0' && c <= '9':
+			digit = 1
+		}
+	}
+	return different >= 10 && lower+upper+digit >= 2 && !strings.Contains(strings.ToUpper(s), "EXAMPLE")
+}
+
+// isFineGrained: a "_" stands between the two parts of the secret.
+func isFineGrained(_, rest string) bool {
+	return rest[22] == '_' && strings.Count(rest, "_") == 1 && isRandom(rest)
+}
+
+// isSlack: the fields of a token are joined by "-", and the last one is the secret.
+func isSlack(_, rest string) bool {
+	at := strings.LastIndexByte(rest, '-')
+	return at > 0 && len(rest)-at > 20 && isRandom(rest[at+1:]) && strings.ContainsAny(rest[:at], digits)
+}
+
+// isAWS: an identifier has capital letters and the digits that base32 has. Those of the manuals end
+// with "EXAMPLE".
+func isAWS(_, rest string) bool {
+	return strings.Trim(rest, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") == "" && strings.ContainsAny(rest, "234567") && isRandom(rest)
+}
+
+// isOpenAI: "sk-" and twenty characters or more stand before the middle.
+func isOpenAI(before, rest string) bool {
+	begin := strings.LastIndex(before, "sk-")
+	if begin < 0 || begin > 0 && isLetterOrDigit(before[begin-1]) && !endsEscape([]byte(before[:begin])) {
+		return false
+	}
+	secret := before[begin+len("sk-"):]
+	return len(secret) >= 20 && strings.Trim(secret, urlSafe) == "" && isRandom(secret) && isRandom(rest)
+}
+
+// isAnthropic: a kind and a number stand before the secret ("api03-").
+func isAnthropic(_, rest string) bool {
+	kind, secret, ok := strings.Cut(rest, "-")
+	return ok && len(kind) >= 4 && len(kind) <= 8 && strings.TrimRight(kind, digits) != kind && isRandom(secret)
+}
+
+// isPrivateKey: "-----BEGIN" and the name of an algorithm stand before it, and a line of base64
+// behind it. An encrypted key of the old form has header fields there, and is not found.
+func isPrivateKey(before, rest string) bool {
+	begin := strings.LastIndex(before, "-----BEGIN ")
+	if begin < 0 || strings.Trim(before[begin+len("-----BEGIN "):], "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 ") != "" {
+		return false
+	}
+	// A line end in a string of JSON is an escape.
+	for strings.HasPrefix(rest, "\\") {
+		rest = strings.TrimLeft(rest, "\\")
+		if rest == "" || rest[0] != 'n' && rest[0] != 'r' {
+			return false
+		}
+		rest = rest[1:]
+	}
+	rest = strings.TrimLeft(rest, " \t\r\n")
+	line := rest[:len(rest)-len(strings.TrimLeft(rest, alphanumeric+"+/="))]
+	return len(line) >= 40 && isRandom(line)
+}

@@ -1,0 +1,91 @@
+package leak
+
+import (
+	"bytes"
+	"encoding/binary"
+	"strings"
+)
+
+// tokenSearch finds well-known kinds of tokens. They are looked for as they are: none of their
+// characters is usually escaped.
+type tokenSearch struct {
+	pairs   [1 << 16 / 64]uint64 // two bytes of an anchor
+	anchors grams
+	by      map[uint32][]tokenAt
+}
+
+// tokenAt is a kind of token by the first four bytes of its anchor, which stand at a place of its
+// beginning.
+type tokenAt struct {
+	*token
+	at int
+}
+
+func newTokenSearch() *tokenSearch {
+	all := tokens()
+	s := &tokenSearch{anchors: newGrams(len(all), 128), by: map[uint32][]tokenAt{}}
+	for i := range all {
+		t := &all[i]
+		anchor := []byte(t.anchor)
+		s.anchors.add(four(anchor))
+		for at := range 3 {
+			pair := binary.LittleEndian.Uint16(anchor[at:])
+			s.pairs[pair/64] |= 1 << (pair % 64)
+		}
+		k := binary.LittleEndian.Uint32(anchor)
+		s.by[k] = append(s.by[k], tokenAt{t, strings.Index(t.begin, t.anchor)})
+	}
+	return s
+}
+
+// find calls found with the kind of each token in a text. It looks at two bytes in every three: an
+// anchor of four has three such pairs.
+func (s *tokenSearch) find(text []byte, found func(name string)) {
+	for at := 0; at+2 <= len(text); at += 3 {
+		pair := binary.LittleEndian.Uint16(text[at:])
+		if s.pairs[pair/64]&(1<<(pair%64)) == 0 {
+			continue
+		}
+		for begin := max(0, at-2); begin <= at && begin+4 <= len(text); begin++ {
+			s.findAt(text, begin, found)
+		}
+	}
+}
+
+// findAt calls found with the kinds of the tokens whose anchor stands at a place.
+func (s *tokenSearch) findAt(text []byte, at int, found func(name string)) {
+	if !s.anchors.has(four(text[at:])) {
+		return
+	}
+	for _, t := range s.by[binary.LittleEndian.Uint32(text[at:])] {
+		if t.stands(text, at-t.at) {
+			found(t.name)
+		}
+	}
+}
+
+// stands reports whether a token of this kind has its beginning at a place of a text.
+func (t *token) stands(text []byte, at int) bool {
+	if at < 0 || !bytes.HasPrefix(text[at:], []byte(t.begin)) {
+		return false
+	}
+	if !t.inside && at > 0 && isLetterOrDigit(text[at-1]) && !endsEscape(text[:at]) {
+		return false // the end of a longer word
+	}
+	rest := text[at+len(t.begin):]
+	rest = rest[:min(len(rest), t.most+1)]
+	n := 0
+	for n < len(rest) && strings.IndexByte(t.characters, rest[n]) >= 0 {
+		n++
+	}
+	if t.inside {
+		n = min(n, t.most)
+	}
+	return n >= t.least && n <= t.most && t.check(string(text[max(0, at-maxToken):at]), string(rest[:n]))
+}
+
+// endsEscape reports whether the last letter of a text belongs to an escape, as that of "\n".
+func endsEscape(text []byte) bool {
+	n := len(text)
+	return n >= 2 && text[n-2] == '\\' || n >= 3 && text[n-3] == '%' || n >= 6 && text[n-6] == '\\' && text[n-5] == 'u'
+}

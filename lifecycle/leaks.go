@@ -1,0 +1,193 @@
+package lifecycle
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/diagnostics/leak"
+	"github.com/mcp-jail/mcp-jail/mcpproxy"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// leakCheck looks for the secrets of a session's servers in what they send to the client. The
+// methods of a nil leakCheck find nothing.
+type leakCheck struct {
+	client *client
+	block  bool
+	tokens bool // well-known kinds of tokens are looked for too
+
+	finder atomic.Pointer[leak.Finder] // nil: there is nothing to look for, or it has to be made
+	stale  atomic.Bool                 // it has to be made
+
+	mu      sync.Mutex
+	secrets []leak.Secret
+	told    map[string]bool
+}
+
+// newLeakCheck returns the leakCheck of a session, or nil if nothing is to be looked for.
+func newLeakCheck(c *client) *leakCheck {
+	p := c.config.Profile
+	if p.Leaks != policy.LeaksWarn && p.Leaks != policy.LeaksBlock {
+		return nil
+	}
+	l := &leakCheck{client: c, block: p.Leaks == policy.LeaksBlock, tokens: p.LeakPatterns, told: map[string]bool{}}
+	l.stale.Store(l.tokens)
+	l.add(p.Env, nil) // a catalog may have answers before a process starts
+	return l
+}
+
+// add adds the secrets of a process: those that its environment has, and those that only requests
+// get. A secret of one process is one in what the others send, too.
+func (l *leakCheck) add(env []policy.Variable, held map[string]string) {
+	if l == nil {
+		return
+	}
+	secrets, _ := leak.Sought(env, held)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range secrets {
+		if !slices.Contains(l.secrets, s) {
+			l.secrets = append(l.secrets, s)
+			l.stale.Store(true)
+		}
+	}
+}
+
+// current returns the finder for the secrets that are known by now. It is made when the first
+// message comes, since a start has something better to do.
+func (l *leakCheck) current() *leak.Finder {
+	if l == nil {
+		return nil
+	}
+	if l.stale.Load() {
+		l.mu.Lock()
+		if l.stale.Load() {
+			l.finder.Store(leak.New(l.secrets, l.tokens))
+			l.stale.Store(false)
+		}
+		l.mu.Unlock()
+	}
+	return l.finder.Load()
+}
+
+// look returns the secrets in a frame.
+func (l *leakCheck) look(f *mcpproxy.Frame) []leak.Found {
+	finder := l.current()
+	if finder == nil {
+		return nil
+	}
+	if line := f.Bytes(); line != nil {
+		return finder.Find(line)
+	}
+	pieces := leakWriter{stream: finder.Stream()}
+	f.CopyTo(&pieces) // if it fails, sending the frame does as well
+	return pieces.found
+}
+
+// leakWriter looks at what is written to it.
+type leakWriter struct {
+	stream *leak.Stream
+	found  []leak.Found
+}
+
+// Write implements io.Writer.
+func (w *leakWriter) Write(b []byte) (int, error) {
+	w.found = append(w.found, w.stream.Find(b)...)
+	return len(b), nil
+}
+
+// check looks at a frame of a server before it is sent on. Under "warn" it tells what it finds.
+// Under "block" it returns a diagnosis, which is the answer in place of the frame.
+func (l *leakCheck) check(f *mcpproxy.Frame, tool string) *diagnostics.Diagnosis {
+	found := l.look(f)
+	if found == nil {
+		return nil
+	}
+	return l.found(found, placeOf(f), tool)
+}
+
+// checkValue is check for a part of an answer that is not a frame.
+func (l *leakCheck) checkValue(value []byte, tool string) *diagnostics.Diagnosis {
+	found := l.current().Find(value)
+	if found == nil {
+		return nil
+	}
+	return l.found(found, "an answer", tool)
+}
+
+// found tells of secrets in a place, or returns a diagnosis.
+func (l *leakCheck) found(found []leak.Found, place, tool string) *diagnostics.Diagnosis {
+	about := diagnostics.Leak{Server: l.client.config.Profile.Server, Tool: tool, Place: place, Found: found, Declared: !l.client.config.FromCommandLine, Blocked: l.block}
+	if l.block {
+		d := about.Diagnosis()
+		return &d
+	}
+	l.tell(about)
+	return nil
+}
+
+// tell tells the user and the client of secrets, each one once for a place.
+func (l *leakCheck) tell(about diagnostics.Leak) {
+	l.mu.Lock()
+	about.Found = slices.DeleteFunc(about.Found, func(f leak.Found) bool {
+		key := about.Place + "\x00" + f.Name
+		known := l.told[key] || len(l.told) >= maxTold
+		if !known {
+			l.told[key] = true
+		}
+		return known
+	})
+	l.mu.Unlock()
+	if len(about.Found) == 0 {
+		return
+	}
+	line := about.Warning()
+	l.client.warn(line)
+	l.client.recordChanged()
+	l.client.notify(false, line)
+}
+
+// inRequest tells of a secret in a request to a host.
+func (l *leakCheck) inRequest(about confine.Leak, tool string) {
+	if l != nil {
+		l.tell(diagnostics.Leak{
+			Server: l.client.config.Profile.Server, Tool: tool, Place: string(about.Place) + " of a request to " + about.Host,
+			Found: []leak.Found{about.Found}, Declared: !l.client.config.FromCommandLine,
+		})
+	}
+}
+
+// dropped tells of a message that nobody waits for and that was dropped.
+func (l *leakCheck) dropped(f *mcpproxy.Frame, tool string) {
+	if found := l.look(f); found != nil {
+		l.tell(diagnostics.Leak{Server: l.client.config.Profile.Server, Tool: tool, Place: placeOf(f), Found: found, Declared: !l.client.config.FromCommandLine, Blocked: true})
+	}
+}
+
+// placeOf names the kind of a frame.
+func placeOf(f *mcpproxy.Frame) string {
+	if f.Batch || len(f.Messages) != 1 {
+		return "a batch"
+	}
+	switch e := &f.Messages[0]; e.Kind() {
+	case mcpproxy.Response:
+		if e.Error.Present() {
+			return "an error"
+		}
+		return "an answer"
+	case mcpproxy.Request:
+		switch method := string(e.Method); method {
+		case "sampling/createMessage", "elicitation/create":
+			return "a request to the client (" + method + ")"
+		}
+		return "a request to the client"
+	default:
+		if string(e.Method) == "notifications/message" {
+			return "a log message"
+		}
+		return "a notification"
+	}
+}

@@ -1,0 +1,198 @@
+//go:build unix
+
+package lifecycle
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/lifecycle/catalog"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+const leaked = "s3cr3t/Value+42-of-a-test"
+
+// openLeaky begins a session with a server that says what it is asked to, and a secret.
+func openLeaky(t *testing.T, kind, leaks string) *play {
+	t.Helper()
+	secret := func(s *Session) {
+		s.Profile.Leaks = leaks
+		s.Profile.Env = []policy.Variable{{Name: "MY_TOKEN", Value: leaked, Secret: true}, {Name: "MY_SIZE_KEY", Value: "12345678", Secret: true}}
+	}
+	var p *play
+	if kind == "stateful" {
+		p = begin(t, &fake{server: "menu"}, secret)
+	} else {
+		p = beginStateless(t, &fleet{servers: map[string]string{"": "menu"}}, func(s *Session, o *Stateless) {
+			secret(s)
+			o.Catalog = nil
+			o.Declared = func() []string { return []string{"a"} }
+		})
+	}
+	p.send(greetMenu("0", "Be kind.", "{}"), initialized)
+	has(t, p.answer("0").line, `"Be kind."`)
+	return p
+}
+
+// messages are lines of a server with something in them, by what is said of each. The last line of
+// each is the answer to the request for it.
+func leakyMessages(text string) map[string]string {
+	const answer = "\n" + `{"jsonrpc":"2.0","id":ID,"result":{"tools":[]}}`
+	return map[string]string{
+		"an answer":                       `{"jsonrpc":"2.0","id":ID,"result":{"tools":[{"name":"a","description":"` + text + `"}]}}`,
+		"an error":                        `{"jsonrpc":"2.0","id":ID,"error":{"code":-32000,"message":"x","data":{"text":"` + text + `"}}}`,
+		"a log message":                   `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"` + text + `"}}` + answer,
+		"a notification":                  `{"jsonrpc":"2.0","method":"notifications/other","params":{"x":"` + text + `"}}` + answer,
+		"a large answer":                  `{"jsonrpc":"2.0","id":ID,"result":{"tools":[],"x":"` + strings.Repeat("x", 5<<20) + text + `"}}`,
+		"client (sampling/createMessage)": `{"jsonrpc":"2.0","id":"q","method":"sampling/createMessage","params":{"x":"` + text + `"}}` + answer,
+		"client (elicitation/create)":     `{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"x":"` + text + `"}}` + answer,
+	}
+}
+
+// TestLeaksWarn: what has a secret passes as it is, and is told once for each kind of message.
+func TestLeaksWarn(t *testing.T) {
+	bothKinds(t, func(t *testing.T, kind string) {
+		p := openLeaky(t, kind, policy.LeaksWarn)
+		p.send(legacy("1", "logging/setLevel", `{"level":"info"}`))
+		p.answer("1")
+		n := 10
+		for place, line := range leakyMessages(leaked) {
+			for range 2 {
+				n++
+				id := fmt.Sprint(n)
+				p.send(listOf(id, "raw "+line))
+				got := p.answer(id).line
+				if own := line[strings.LastIndexByte(line, '\n')+1:]; kind == "stateful" && got != strings.ReplaceAll(own, "ID", id)+"\n" {
+					t.Errorf("%s: %.200q", place, got)
+				}
+			}
+		}
+		has(t, p.told("notifications/message").line, `"logger":"mcp-jail"`, "MY_TOKEN")
+		_, stderr, _ := p.close()
+		for place := range leakyMessages("") {
+			if place == "a large answer" {
+				continue // it is an answer
+			}
+			if n := strings.Count(stderr, place+";"); n != 1 {
+				t.Errorf("%s: told %d times in %q", place, n, stderr)
+			}
+		}
+		has(t, stderr, `mcp-jail: warning: server "test" sends the value of MY_TOKEN (as it is) in an answer; if it must not be there, replace the secret; leaks = "block" under [servers.test] refuses such messages`)
+		has(t, p.record.Text(), "MY_TOKEN")
+		if b, err := p.record.Encode(); err != nil || strings.Contains(stderr+string(b), leaked) || strings.Contains(string(b), "MY_SIZE") {
+			t.Errorf("the record is %s, %v", b, err)
+		}
+	})
+}
+
+// TestLeaksBlock: what has a secret does not pass. Who waits for it gets an error.
+func TestLeaksBlock(t *testing.T) {
+	bothKinds(t, func(t *testing.T, kind string) {
+		p := openLeaky(t, kind, policy.LeaksBlock)
+		n := 10
+		for place, line := range leakyMessages(base64.StdEncoding.EncodeToString([]byte("x:" + leaked))) {
+			n++
+			id := fmt.Sprint(n)
+			p.send(listOf(id, "raw "+line))
+			got := p.answer(id).line
+			if strings.Contains(line, "\n") {
+				has(t, got, `"tools":[]`)
+				continue
+			}
+			if f := failureOf(t, got).String(); !strings.HasPrefix(f, id+" -31008") {
+				t.Errorf("%s: %s", place, f)
+			}
+			has(t, got, "the value of MY_TOKEN (in base64)", `leaks = \"warn\" under [servers.test]`)
+		}
+		// The control: a text that is like it passes.
+		p.send(listOf("9", "raw "+leakyMessages(leaked[1:])["an answer"]))
+		has(t, p.answer("9").line, leaked[1:])
+		rest, stderr, _ := p.close()
+		if strings.Contains(rest, "sampling") || strings.Contains(rest, "notifications/") || strings.Contains(stderr, leaked) {
+			t.Errorf("the client was sent %q, stderr %q", rest, stderr)
+		}
+		has(t, stderr, `in a notification; it was dropped, since leaks is "block"`, `in a log message; it was dropped`, `a request to the client (sampling/createMessage) was not passed on`)
+	})
+}
+
+// TestLeaksInCatalog tests that what a session answers from the catalog is searched too, before
+// any process has started.
+func TestLeaksInCatalog(t *testing.T) {
+	t.Parallel()
+	plain := beginStateless(t, newShop(), nil)
+	list := plain.opening()
+	plain.nothing()
+	at := strings.Index(list, `"tools"`) // the secret is a part of a list, by chance
+	var c catalog.Catalog
+	secret := func(s *Session, o *Stateless) {
+		s.Profile.Leaks = policy.LeaksWarn
+		s.Profile.Env = []policy.Variable{{Name: "MY_TOKEN", Value: list[at : at+18], Secret: true}}
+		o.Catalog = &c
+	}
+	for n := range 2 {
+		f := newShop()
+		f.gate = make(chan struct{}) // until then no process is started
+		if n == 0 {
+			close(f.gate)
+		}
+		p := beginStateless(t, f, secret)
+		p.opening()
+		if n == 1 {
+			close(f.gate)
+		}
+		if _, stderr, _ := p.close(); strings.Count(stderr, "sends the value of MY_TOKEN (as it is) in an answer") != 1 {
+			t.Errorf("session %d: %s", n, stderr)
+		}
+	}
+}
+
+// TestLeaksOff: nothing is looked for, and without a secret nothing is made.
+func TestLeaksOff(t *testing.T) {
+	p := openLeaky(t, "stateful", policy.LeaksOff)
+	p.send(listOf("1", "raw "+leakyMessages(leaked)["an answer"]))
+	has(t, p.answer("1").line, leaked)
+	if _, stderr, _ := p.close(); stderr != "" {
+		t.Error(stderr)
+	}
+	l := newLeakCheck(&client{config: Session{Profile: &policy.Profile{Leaks: policy.LeaksWarn}}})
+	l.add([]policy.Variable{{Name: "A_TOKEN", Value: "true", Secret: true}, {Name: "OPEN", Value: leaked}}, nil)
+	if l.current() != nil {
+		t.Error("there is a finder without a secret")
+	}
+	l.add(nil, map[string]string{"B": leaked})
+	if l.current() == nil {
+		t.Error("there is no finder")
+	}
+}
+
+// BenchmarkLeaks is an answer of a server through a session: without a search, with one that has
+// nothing to look for, and with twenty secrets.
+func BenchmarkLeaks(b *testing.B) {
+	for _, size := range []int{200, 1 << 20} {
+		words := "{\"name\": \"leak\", \"lines\": \"a b\"}\n"
+		quoted, _ := json.Marshal(strings.Repeat(words, size/len(words)+1)[:size])
+		line := listOf("1", `raw {"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":`+string(quoted)+`}]}}`)
+		for _, secrets := range []int{-1, 0, 20} {
+			b.Run(fmt.Sprint(size, " B, secrets ", secrets), func(b *testing.B) {
+				p := begin(b, &fake{server: "menu"}, func(s *Session) {
+					s.Profile.Leaks = policy.LeaksWarn
+					if secrets < 0 {
+						s.Profile.Leaks = policy.LeaksOff
+					}
+					for i := range secrets {
+						s.Profile.Env = append(s.Profile.Env, policy.Variable{Name: fmt.Sprint("T_", i, "_TOKEN"), Value: fmt.Sprintf("%d\"%s%d", i, leaked, i*i), Secret: true})
+					}
+				})
+				b.SetBytes(int64(size))
+				for b.Loop() {
+					p.send(line)
+					p.line()
+				}
+				p.close()
+			})
+		}
+	}
+}

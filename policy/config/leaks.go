@@ -1,0 +1,33 @@
+package config
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// leakOrder are the values of leaks, from the one that holds least.
+var leakOrder = []string{policy.LeaksOff, policy.LeaksWarn, policy.LeaksBlock}
+
+// keepLeaks removes from a project's table what would hold less than the user's own files, or
+// than the default: a project does not say what its servers may do with the user's secrets.
+// earlier is the server of the layers below, or nil.
+func (c *Config) keepLeaks(earlier, later *Server) {
+	own := &Server{}
+	if c.Defaults != nil {
+		own.overlaySettings(&c.Defaults.settings)
+	}
+	if earlier != nil {
+		own.overlaySettings(earlier)
+	}
+	held := cmp.Or(own.Leaks, policy.LeaksWarn)
+	if later.Leaks != "" && slices.Index(leakOrder, later.Leaks) < slices.Index(leakOrder, held) {
+		later.Leaks = ""
+		delete(later.places, "leaks")
+	}
+	if later.LeakPatterns != nil && !*later.LeakPatterns {
+		later.LeakPatterns = nil
+		delete(later.places, "leak_patterns")
+	}
+}
