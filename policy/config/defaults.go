@@ -59,6 +59,12 @@ func (d *Defaults) refusals() *Defaults {
 	if s.PinTools != policy.PinEnforce {
 		s.PinTools = ""
 	}
+	if s.Leaks != policy.LeaksBlock {
+		s.Leaks = ""
+	}
+	if s.LeakPatterns != nil && !*s.LeakPatterns {
+		s.LeakPatterns = nil
+	}
 	for _, v := range []**bool{&s.AutoInstall, &s.InstallScripts} {
 		if *v != nil && **v {
 			*v = nil

@@ -124,6 +124,8 @@ func (t *Target) canBecome(after *Target) error {
 		return fmt.Errorf("%s: mcp-jail install %s", after.pkg.notInstalled(), after.Asked())
 	case t.Policy.Packages.PinTools != after.Policy.Packages.PinTools:
 		return errors.New("pin_tools = " + policy.QuoteTOML(after.Policy.Packages.PinTools) + next)
+	case t.Policy.Leaks != after.Policy.Leaks, t.Policy.LeakPatterns != after.Policy.LeakPatterns:
+		return fmt.Errorf("leaks = %q, leak_patterns = %v"+next, after.Policy.Leaks, after.Policy.LeakPatterns)
 	case (was == nil) != (is == nil), was != nil && (was.Name != is.Name || was.Version != is.Version):
 		return errors.New("another package" + next)
 	}
