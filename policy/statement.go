@@ -32,10 +32,10 @@ type Statement struct {
 	Temporary string        `json:"temporary"` // private, gone at the end
 	Fs        []StatementFs `json:"fs"`        // the longest matching path decides, in full
 	Net       StatementNet  `json:"net"`
-	// Commands are the programs that may be started: paths; null is any.
-	Commands  []string   `json:"commands"`
-	Variables []string   `json:"variables"` // names of those that rules grant and that are set
-	Limits    limitsJSON `json:"limits"`
+	// Commands are the programs that may be started; null is any.
+	Commands  []StatementCommand `json:"commands"`
+	Variables []string           `json:"variables"` // names of those that rules grant and that are set
+	Limits    limitsJSON         `json:"limits"`
 	// Truncated: not all of Fs, Net.Hosts, Commands and Variables found room.
 	Truncated bool `json:"truncated,omitempty"`
 }
@@ -44,6 +44,11 @@ type Statement struct {
 type StatementFs struct {
 	Path   string   `json:"path"`
 	Rights []string `json:"rights"` // of read, create, update, delete, execute
+}
+
+// StatementCommand is a program that may be started.
+type StatementCommand struct {
+	Name string `json:"name"` // a path
 }
 
 // StatementNet describes the reachable part of the network. Access is "none", "hosts"
@@ -137,11 +142,11 @@ func (s *Statement) addNames(p *Profile, fits func(any) bool) {
 		}
 	}
 	if p.Programs != nil {
-		s.Commands = []string{}
+		s.Commands = []StatementCommand{}
 	}
 	for _, file := range p.Programs {
-		if !slices.Contains(p.Loaders, file) && fits(file) {
-			s.Commands = append(s.Commands, file)
+		if c := (StatementCommand{file}); !slices.Contains(p.Loaders, file) && fits(c) {
+			s.Commands = append(s.Commands, c)
 		}
 	}
 }

@@ -32,7 +32,7 @@ func TestStatementNames(t *testing.T) {
 		Env: []Variable{{Name: "HOME", Value: "/home/u"}, {Name: StatementVar, Value: "{}", Rule: OwnVariable + "this"}, {Name: "TOKEN", Value: "s3cret", Secret: true}},
 	}
 	s := NewStatement(p)
-	if got := fmt.Sprint(s.Commands, s.Variables); got != "[/usr/bin/git] [TOKEN]" {
+	if got := fmt.Sprint(s.Commands, s.Variables); got != "[{/usr/bin/git}] [TOKEN]" {
 		t.Error(got)
 	}
 	if text := string(p.Statement()); strings.Contains(text, "s3cret") {
