@@ -27,6 +27,9 @@ type leakCheck struct {
 	told    map[string]bool
 }
 
+// maxSecrets bounds the values that a session looks for; the latest are kept.
+const maxSecrets = 200
+
 // newLeakCheck returns the leakCheck of a session, or nil if nothing is to be looked for.
 func newLeakCheck(c *client) *leakCheck {
 	p := c.config.Profile
@@ -50,6 +53,9 @@ func (l *leakCheck) add(env []policy.Variable, held map[string]string) {
 	defer l.mu.Unlock()
 	for _, s := range secrets {
 		if !slices.Contains(l.secrets, s) {
+			if len(l.secrets) == maxSecrets { // the value of a command may be another at each start
+				l.secrets = slices.Delete(l.secrets, 0, 1)
+			}
 			l.secrets = append(l.secrets, s)
 			l.stale.Store(true)
 		}

@@ -5,12 +5,13 @@ import "strings"
 // token is a kind of token that many programs know by its form.
 type token struct {
 	name       string
-	begin      string // how each of them begins
-	anchor     string // four bytes of begin that are rare in texts
-	inside     bool   // begin is not the beginning: check looks at what stands before it
-	characters string // what follows consists of these
-	least      int    // how many follow at least
-	most       int    // and at most
+	begin      string     // how each of them begins
+	anchor     string     // four bytes of begin that are rare in texts
+	inside     bool       // begin is not the beginning: check looks at what stands before it
+	characters string     // what follows consists of these
+	has        *[256]bool // the same
+	least      int        // how many follow at least
+	most       int        // and at most
 	check      func(before, rest string) bool
 }
 
@@ -46,5 +47,11 @@ func tokens() []token {
 	each(token{name: "Slack token", characters: alphanumeric + "-", least: 36, most: 250, check: isSlack}, "xoxb- xoxp- xoxa- xoxr- xoxs- xapp-")
 	each(token{name: "AWS access key", characters: alphanumeric, least: 16, most: 16, check: isAWS}, "AKIA ASIA")
 	each(token{name: "Stripe key", characters: alphanumeric, least: 24, most: 247, check: looksRandom}, "sk_live_ rk_live_")
+	for i := range all {
+		all[i].has = new([256]bool)
+		for _, c := range []byte(all[i].characters) {
+			all[i].has[c] = true
+		}
+	}
 	return all
 }

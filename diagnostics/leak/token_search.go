@@ -12,18 +12,24 @@ type tokenSearch struct {
 	pairs   [1 << 16 / 64]uint64 // two bytes of an anchor
 	anchors grams
 	by      map[uint32][]tokenAt
+	kinds   int
 }
 
 // tokenAt is a kind of token by the first four bytes of its anchor, which stand at a place of its
 // beginning.
 type tokenAt struct {
 	*token
-	at int
+	at   int
+	kind int // of token
 }
+
+// runs holds, for each kind, the end of the last run of its characters that was looked at, so that
+// no text makes the search look at a run again and again.
+type runs []struct{ begin, end int }
 
 func newTokenSearch() *tokenSearch {
 	all := tokens()
-	s := &tokenSearch{anchors: newGrams(len(all), 128), by: map[uint32][]tokenAt{}}
+	s := &tokenSearch{kinds: len(all), anchors: newGrams(len(all), 128), by: map[uint32][]tokenAt{}}
 	for i := range all {
 		t := &all[i]
 		anchor := []byte(t.anchor)
@@ -33,7 +39,7 @@ func newTokenSearch() *tokenSearch {
 			s.pairs[pair/64] |= 1 << (pair % 64)
 		}
 		k := binary.LittleEndian.Uint32(anchor)
-		s.by[k] = append(s.by[k], tokenAt{t, strings.Index(t.begin, t.anchor)})
+		s.by[k] = append(s.by[k], tokenAt{t, strings.Index(t.begin, t.anchor), i})
 	}
 	return s
 }
@@ -41,43 +47,50 @@ func newTokenSearch() *tokenSearch {
 // find calls found with the kind of each token in a text. It looks at two bytes in every three: an
 // anchor of four has three such pairs.
 func (s *tokenSearch) find(text []byte, found func(name string)) {
+	var seen runs
 	for at := 0; at+2 <= len(text); at += 3 {
 		pair := binary.LittleEndian.Uint16(text[at:])
 		if s.pairs[pair/64]&(1<<(pair%64)) == 0 {
 			continue
 		}
 		for begin := max(0, at-2); begin <= at && begin+4 <= len(text); begin++ {
-			s.findAt(text, begin, found)
+			s.findAt(text, begin, &seen, found)
 		}
 	}
 }
 
 // findAt calls found with the kinds of the tokens whose anchor stands at a place.
-func (s *tokenSearch) findAt(text []byte, at int, found func(name string)) {
+func (s *tokenSearch) findAt(text []byte, at int, seen *runs, found func(name string)) {
 	if !s.anchors.has(four(text[at:])) {
 		return
 	}
 	for _, t := range s.by[binary.LittleEndian.Uint32(text[at:])] {
-		if t.stands(text, at-t.at) {
+		if *seen == nil {
+			*seen = make(runs, s.kinds)
+		}
+		if t.stands(text, at-t.at, *seen) {
 			found(t.name)
 		}
 	}
 }
 
 // stands reports whether a token of this kind has its beginning at a place of a text.
-func (t *token) stands(text []byte, at int) bool {
+func (t *tokenAt) stands(text []byte, at int, seen runs) bool {
 	if at < 0 || !bytes.HasPrefix(text[at:], []byte(t.begin)) {
 		return false
 	}
 	if !t.inside && at > 0 && isLetterOrDigit(text[at-1]) && !endsEscape(text[:at]) {
 		return false // the end of a longer word
 	}
-	rest := text[at+len(t.begin):]
-	rest = rest[:min(len(rest), t.most+1)]
-	n := 0
-	for n < len(rest) && strings.IndexByte(t.characters, rest[n]) >= 0 {
-		n++
+	begin := at + len(t.begin)
+	run := &seen[t.kind]
+	if begin < run.begin || begin >= run.end {
+		run.begin, run.end = begin, begin
+		for run.end < len(text) && t.has[text[run.end]] {
+			run.end++
+		}
 	}
+	rest, n := text[begin:], run.end-begin
 	if t.inside {
 		n = min(n, t.most)
 	}

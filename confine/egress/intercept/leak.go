@@ -48,11 +48,14 @@ func (c *jailConn) checkLeaks(r *http.Request, rule policy.NetRule) *refusal {
 	if l.finder == nil {
 		return nil
 	}
-	if no := c.judgeLeaks(l.finder.Find([]byte(r.RequestURI)), rule, egress.PlaceURL, false); no != nil {
+	if no := c.judgeLeaks(l.finder.Find([]byte(r.Method+" "+r.RequestURI)), rule, egress.PlaceURL, false); no != nil {
 		return no
 	}
 	for name, values := range r.Header {
 		credential := isCredential(name)
+		if no := c.judgeLeaks(l.finder.Find([]byte(name)), rule, egress.PlaceHeader, false); no != nil {
+			return no
+		}
 		for _, v := range values {
 			if no := c.judgeLeaks(l.finder.Find([]byte(v)), rule, egress.PlaceHeader, credential); no != nil {
 				return no

@@ -2,6 +2,7 @@ package intercept
 
 import (
 	"encoding/base64"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"net/http"
@@ -68,6 +69,7 @@ func TestLeaks(t *testing.T) {
 				{"body in pieces", "the body", only("POST"), func(r *http.Request) {
 					r.Body = io.NopCloser(&inPieces{[]string{"a=1&k=", given[:9], given[9:20], given[20:] + "&", "z=2"}})
 				}},
+				{"field name", "a header field", only("POST"), func(r *http.Request) { r.Header["x-"+hex.EncodeToString([]byte(given))] = []string{"1"} }},
 				{"held elsewhere", "a header field", only("POST"), func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+held) }},
 				{"held at its host", "", withSecret("HELD"), func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+held) }},
 			} {
