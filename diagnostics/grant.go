@@ -255,6 +255,9 @@ func (w grantWriter) flagWords(grants []grant) (flags []string, ok bool) {
 	if len(grants) == 0 || !w.ev.FromCommandLine {
 		return nil, len(grants) == 0
 	}
+	if slices.ContainsFunc(grants, func(n grant) bool { return n.path != "" && w.isDenied(n.path) }) {
+		return nil, false // that flag has to go first
+	}
 	for i, n := range grants {
 		// --read, --write, --execute and --net replace the default policy; --env and
 		// --limit only add.
@@ -274,8 +277,6 @@ func (w grantWriter) flagWords(grants []grant) (flags []string, ok bool) {
 		switch {
 		case n.workspace:
 			flags = append(flags, "--workspace", w.display(n.path))
-		case n.path != "" && w.isDenied(n.path):
-			return nil, false // that flag has to go first
 		case n.path != "":
 			flags = append(flags, n.pathFlags(w.ruleText(n))...)
 		case n.host != "" && n.prefix+n.methods != "":

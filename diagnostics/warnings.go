@@ -25,6 +25,10 @@ func Arguments(ev Evidence, tools ...*policy.Profile) string {
 			continue
 		}
 		names = append(names, a.show(path))
+		if a.writer.isDenied(path) {
+			careful = append(careful, "leave out the flag --deny for "+a.show(path)+", if it may have that")
+			continue
+		}
 		if a.isTooWide(path) {
 			careful = append(careful, "grant what the server needs in "+a.show(path)+", not all of it")
 			continue

@@ -1,6 +1,7 @@
 package diagnostics
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -39,6 +40,11 @@ func TestArguments(t *testing.T) {
 		{"of the system", "/usr/bin/git", defaults, nil},
 		{"a private place itself", "/tmp", defaults, nil},
 		{"absent", "/home/u/nothing", defaults, nil},
+		{"taken away", "/home/u/work/out.txt", func(ev *Evidence) {
+			defaults(ev)
+			ev.Profile.Entries = append(ev.Profile.Entries, policy.Entry{Path: "/home/u/work/out.txt", Kind: policy.KindFile, Origin: policy.OriginRule, Rule: "--deny out.txt"})
+			slices.SortFunc(ev.Profile.Entries, func(a, b policy.Entry) int { return strings.Compare(a.Path, b.Path) })
+		}, []string{`not granted: "out.txt"; leave out the flag --deny for "out.txt", if it may have that`}},
 		{"a package", "@scope/notes", defaults, nil},
 		{"a word", "notes", defaults, nil},
 		{"an option", "-y", defaults, nil},
