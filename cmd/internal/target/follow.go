@@ -145,11 +145,11 @@ func (t *Target) digest() string {
 	return config.Digest(all)
 }
 
-// enforced returns a policy without what concerns no process of the server.
+// enforced returns a policy without what waits for the next session or concerns no process.
 func enforced(p *policy.Policy) *policy.Policy {
 	out := *p
 	out.Others, out.UnusedKeys, out.Settings = nil, nil, nil
-	out.MaxConcurrentCalls, out.Warm = 0, 0
+	out.MaxConcurrentCalls = 0
 	return &out
 }
 
