@@ -8,9 +8,9 @@ import (
 // listenForSignals catches SIGPIPE at once, before anything is written. It catches the
 // signals that end a session on a goroutine of its own, since each call costs two thread
 // switches that the start need not wait for. A signal before that ends this process, and
-// the kernel ends what it has started. An ignored signal stays ignored, also in the
-// server.
-func listenForSignals() (ends chan os.Signal, stop func()) {
+// the kernel ends what it has started. caught waits for it: a session calls it before the client
+// hears a server. An ignored signal stays ignored, also in the server.
+func listenForSignals() (ends chan os.Signal, caught, stop func()) {
 	dropped := make(chan os.Signal, 1)
 	if pipe := pipeSignals(); len(pipe) > 0 { // Notify without a signal catches all of them
 		signal.Notify(dropped, pipe...)
@@ -25,7 +25,7 @@ func listenForSignals() (ends chan os.Signal, stop func()) {
 			}
 		}
 	}()
-	return ends, func() {
+	return ends, func() { <-taken }, func() {
 		<-taken
 		signal.Stop(ends)
 		signal.Stop(dropped)

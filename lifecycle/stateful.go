@@ -15,13 +15,14 @@ import (
 // could not be built. err is the error of the launcher. The client, stderr and the record
 // have it already.
 func RunStateful(ctx context.Context, s Session) (exit confine.Exit, err error) {
-	ends, stop := listenForSignals()
+	ends, caught, stop := listenForSignals()
 	defer stop()
 	r := newStatefulSession(s)
 	defer r.finish(ctx, ends)
 	if exit, ok, err := r.startOrLinger(ctx, ends); !ok {
 		return exit, err
 	}
+	caught()
 	return r.serve(ctx, ends)
 }
 
@@ -29,7 +30,7 @@ func RunStateful(ctx context.Context, s Session) (exit confine.Exit, err error) 
 // configuration that has an error. It prints the diagnosis to stderr, and needs neither a
 // Profile nor a Launcher.
 func Refuse(ctx context.Context, s Session, d diagnostics.Diagnosis) {
-	ends, stop := listenForSignals()
+	ends, _, stop := listenForSignals()
 	defer stop()
 	r := newStatefulSession(s)
 	defer r.finish(ctx, ends)

@@ -56,7 +56,8 @@ func RunStateless(ctx context.Context, s Session, o Stateless) confine.Exit {
 
 // run runs the session to its end.
 func (s *statelessSession) run(ctx context.Context) confine.Exit {
-	ends, stop := listenForSignals()
+	ends, caught, stop := listenForSignals()
+	s.signalsCaught = caught
 	defer stop()
 	working, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer s.client.finish(ctx, ends, func() {})
@@ -97,6 +98,7 @@ type statelessSession struct {
 	workers             map[*worker]bool
 	anyReady            bool            // a worker has become ready
 	startingCalls       atomic.Int32    // calls whose worker is being started
+	signalsCaught       func()          // see listenForSignals; nil in tests of parts
 	failureStatus       int             // exit status if no worker becomes ready
 	profile             *policy.Profile // of discovery workers, by the configuration as it is now
 

@@ -75,6 +75,9 @@ func (s *statelessSession) startWorker(ctx context.Context, tool string, t Tool,
 		s.mu.Unlock()
 		return nil, &failed
 	}
+	if s.signalsCaught != nil {
+		s.signalsCaught()
+	}
 	w.server.adopt(w.proc)
 	s.warnWaived(w.proc.Plan())
 	written := &countingWriter{dst: pipes.stdin}
