@@ -166,7 +166,7 @@ func (l *leakCheck) inRequest(about confine.Leak, tool string) {
 	}
 }
 
-// dropped tells of a message that nobody waits for and that was dropped.
+// dropped tells the user that a message was dropped for which no request is open.
 func (l *leakCheck) dropped(f *mcpproxy.Frame, tool string) {
 	if found := l.look(f); found != nil {
 		l.tell(diagnostics.Leak{Server: l.client.config.Profile.Server, Tool: tool, Place: placeOf(f), Found: found, Declared: !l.client.config.FromCommandLine, Blocked: true})

@@ -61,7 +61,7 @@ func pairs(digits, between string) string {
 	return b.String()
 }
 
-// within returns the digits that a value has in base64 whatever stands around it, if it begins
+// within returns the base64 digits of a value that do not depend on its neighbours, if it begins
 // that many bytes after the beginning of a group of three.
 func within(encoding *base64.Encoding, value string, phase int) string {
 	text := encoding.EncodeToString([]byte(strings.Repeat("\x00", phase) + value))

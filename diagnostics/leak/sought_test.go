@@ -50,7 +50,7 @@ func TestSought(t *testing.T) {
 	}
 }
 
-// TestSoughtHeld tests that what the user declares to be secret is looked for whatever its name is.
+// TestSoughtHeld tests that a value that the user declares to be secret is looked for under any name.
 func TestSoughtHeld(t *testing.T) {
 	got, others := Sought(nil, map[string]string{"B": "some-value-of-mine", "A": "/a/path/that/is/one", "C": "short", "D": "password", "E": "12345678"})
 	if len(got) != 2 || got[0].Name != "A" || got[1] != (Secret{"B", "some-value-of-mine"}) || others != nil {

@@ -36,6 +36,16 @@ func (e *encoder) header(format string, key string) {
 	e.line(format, key)
 }
 
+func (e *encoder) limits(key string, l LimitsTable) {
+	if l == (LimitsTable{}) {
+		return
+	}
+	e.header("[%s]", key)
+	for _, limit := range l.list() {
+		e.number(limit.name, *limit.value)
+	}
+}
+
 func (e *encoder) server(s *Server) {
 	key := "servers." + policy.QuoteKey(s.Name)
 	e.header("[%s]", key)
@@ -76,16 +86,7 @@ func (e *encoder) server(s *Server) {
 	if s.Access != nil {
 		e.access(key+".access", s.Access)
 	}
-	if s.Limits != (LimitsTable{}) {
-		e.header("[%s]", key+".limits")
-		e.number("memory_mb", s.Limits.MemoryMB)
-		e.number("processes", s.Limits.Processes)
-		e.number("open_files", s.Limits.OpenFiles)
-		e.number("file_size_mb", s.Limits.FileSizeMB)
-		e.number("message_mb", s.Limits.MessageMB)
-		e.number("net_out_mb", s.Limits.NetOutMB)
-		e.number("connections", s.Limits.Connections)
-	}
+	e.limits(key+".limits", s.Limits)
 	if s.Tools != nil && len(s.Tools) == 0 {
 		e.header("[%s]", key+".tools")
 	}
