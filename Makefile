@@ -18,5 +18,5 @@ test-all: ## lint, the long forms of all tests, conformance, an ordinary user
 bench: ## side by side with a bare start
 	go run ./bench
 
-lint: ## formatting, vet on five systems, staticcheck, dead code
+lint: ## formatting, documents, vet on five systems, staticcheck, dead code
 	bash testdata/lint.sh

@@ -1,5 +1,5 @@
-// Package house_test holds the sources to the rules of DESIGN.md: who may import
-// whom, no init functions, no packages without a purpose in their name.
+// Package house_test holds the sources to the rules of docs/architecture.md: which package
+// may import which, no init functions, no packages without a purpose in their name.
 package house_test
 
 import (
@@ -26,6 +26,7 @@ const landlockCalls = "github.com/landlock-lsm/go-landlock/landlock/syscall"
 var mayImport = map[string][]string{
 	"policy":         {"golang.org/x/net/idna"}, // and neither os nor syscall: see pure
 	"policy/config":  {module + "packages/launcher", module + "policy", module + "policy/hostfs", "github.com/pelletier/go-toml/v2", "github.com/pelletier/go-toml/v2/unstable"},
+	"policy/schema":  {module + "policy", module + "policy/config"},
 	"policy/hostfs":  {module + "policy", "golang.org/x/sys/unix"},
 	"policy/resolve": {module + "policy", module + "policy/hostfs"},
 	"mcpproxy":       {},
@@ -43,6 +44,10 @@ var mayImport = map[string][]string{
 
 	"clients": {module + "policy", module + "policy/config"}, // and neither os nor syscall: see pure
 
+	"undo": {"golang.org/x/sys/unix"},
+
+	"docs/explain": {}, // the pages; only mcp-jail-cli has them
+
 	"packages/launcher":  {},                  // and neither os nor syscall: see pure
 	"packages/npm":       {},                  // the same
 	"packages/pin":       {},                  // the same
@@ -57,15 +62,15 @@ var mayImport = map[string][]string{
 	"clients/edit":     {"github.com/BurntSushi/toml", "github.com/pelletier/go-toml/v2/unstable", "github.com/tailscale/hujson", "go.yaml.in/yaml/v3"}, // and neither os nor syscall: see pure
 	"clients/ownfile":  {},
 	"presets":          {module + "policy", module + "policy/config", "github.com/pelletier/go-toml/v2"},
-	"presets/importer": {module + "packages/pin", module + "policy", module + "policy/config", module + "presets", "go.yaml.in/yaml/v3"}, // and neither os nor syscall: see pure
+	"presets/importer": {module + "packages/pin", module + "policy", module + "policy/config", module + "policy/schema", module + "presets", "go.yaml.in/yaml/v3"}, // and neither os nor syscall: see pure
 
 	"cmd/mcp-jail":          {module + "cmd/internal/cmdline", module + "cmd/internal/programs", module + "cmd/internal/records", module + "cmd/internal/target", module + "cmd/internal/terminal", module + "confine", module + "lifecycle", "github.com/rs/zerolog"},
 	"cmd/mcp-jail-cli":      {module + "cmd/internal/commands"},
 	"cmd/internal/programs": {}, // how the two above find each other
-	"cmd/internal/terminal": {"github.com/mattn/go-isatty"},
+	"cmd/internal/terminal": {"github.com/mattn/go-isatty", "golang.org/x/sys/unix"},
 	"cmd/internal/cmdline":  {module + "policy", module + "policy/config"},
 	"cmd/internal/records":  {module + "diagnostics", module + "policy/hostfs"},
-	"cmd/internal/target":   {module + "presets", module + "packages/installed", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/pin", module + "packages/store", "golang.org/x/sys/unix", module + "cmd/internal/cmdline", module + "cmd/internal/programs", module + "cmd/internal/records", module + "cmd/internal/terminal", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", module + "confine", module + "diagnostics", module + "lifecycle", module + "lifecycle/catalog"},
+	"cmd/internal/target":   {module + "presets", module + "undo", module + "packages/installed", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/pin", module + "packages/store", "golang.org/x/sys/unix", module + "cmd/internal/cmdline", module + "cmd/internal/programs", module + "cmd/internal/records", module + "cmd/internal/terminal", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", module + "confine", module + "diagnostics", module + "lifecycle", module + "lifecycle/catalog"},
 	"cmd/internal/kept":     {module + "cmd/internal/records", module + "cmd/internal/target", module + "packages/installed", module + "packages/launcher", module + "packages/lockfile", module + "packages/store", module + "policy/config", module + "policy/hostfs"},
 	"cmd/internal/handshake": { // mcp-jail-cli as a client
 		module + "cmd/internal/programs", module + "cmd/internal/target", module + "cmd/internal/terminal", module + "confine", module + "diagnostics", module + "lifecycle", module + "packages/pin",
@@ -76,8 +81,8 @@ var mayImport = map[string][]string{
 		module + "clients", module + "clients/ownfile", module + "cmd/internal/wrapping",
 		module + "packages/install", module + "packages/installed", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/pin", module + "packages/store",
 		module + "cmd/internal/cmdline", module + "cmd/internal/handshake", module + "cmd/internal/kept", module + "cmd/internal/programs", module + "cmd/internal/records", module + "cmd/internal/target", module + "cmd/internal/terminal",
-		module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", module + "confine", module + "confine/egress", module + "confine/egress/tlsworker", module + "diagnostics", module + "diagnostics/leak", module + "lifecycle",
-		module + "presets", module + "presets/importer",
+		module + "policy", module + "policy/config", module + "policy/schema", module + "policy/hostfs", module + "policy/resolve", module + "confine", module + "confine/egress", module + "confine/egress/tlsworker", module + "diagnostics", module + "diagnostics/leak", module + "lifecycle",
+		module + "presets", module + "presets/importer", module + "undo", module + "docs/explain",
 		"github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/schollz/progressbar/v3",
 	},
 }
@@ -91,8 +96,9 @@ var inside = map[string][]string{
 	"confine/internal/plan":            {"egress", "internal/cgroup", "internal/landlock", "internal/probe", "internal/seccomp", "internal/spec"},
 	"confine/internal/probe":           {"internal/cgroup", "internal/landlock", "internal/proc", "internal/seccomp", "internal/spec", "internal/step", "internal/sys"},
 	"confine/internal/supervisor":      {"internal/jail", "internal/mediate", "internal/oom", "internal/proc", "internal/seccomp", "internal/spec", "internal/step", "internal/stub", "internal/sys"},
-	"confine/internal/mediate":         {"internal/mediate/sockets", "internal/proc", "internal/seccomp", "internal/spec", "internal/step", "internal/stub", "internal/sys"},
+	"confine/internal/mediate":         {"internal/mediate/sockets", "internal/mediate/starts", "internal/proc", "internal/seccomp", "internal/spec", "internal/step", "internal/stub", "internal/sys"},
 	"confine/internal/mediate/sockets": {"egress", "internal/proc", "internal/seccomp", "internal/spec", "internal/step", "internal/sys"},
+	"confine/internal/mediate/starts":  {"internal/proc", "internal/seccomp"},
 	"confine/internal/jail":            {"internal/landlock", "internal/proc", "internal/rootfs", "internal/seccomp", "internal/spec", "internal/step", "internal/stub", "internal/sys"},
 	"confine/internal/rootfs":          {"internal/spec", "internal/step", "internal/stub"},
 	"confine/internal/cgroup":          {"internal/proc", "internal/spec", "internal/step"},
@@ -107,13 +113,13 @@ var inside = map[string][]string{
 }
 
 // insideModules are the other packages and modules that those of inside may import.
-var insideModules = []string{module + "policy", module + "policy/hostfs", module + "diagnostics/leak", landlockCalls, "golang.org/x/sys/unix", "golang.org/x/net/bpf"}
+var insideModules = []string{module + "undo", module + "policy", module + "policy/hostfs", module + "diagnostics/leak", landlockCalls, "golang.org/x/sys/unix", "golang.org/x/net/bpf"}
 
 // forTests are packages that only tests import: no line of the product has them.
 var forTests = []string{
 	"confine/attacks", "confine/integration", "confine/internal/attacker", "confine/internal/jailtest", "confine/internal/landlock/landlocktest",
 	"confine/internal/plan/plantest", "confine/internal/probe/probetest", "confine/internal/seccomp/bpftest", "confine/internal/seccomp/seccomptest",
-	"policy/policytest", "internal/testkit/registry",
+	"policy/policytest", "internal/testkit/markdown", "internal/testkit/registry",
 }
 
 // pure packages decide from what they are given: they import neither os nor syscall.
@@ -160,7 +166,7 @@ func TestHouse(t *testing.T) {
 
 // heavy are packages that would cost every start of mcp-jail and of its supervisor.
 // mcp-jail-tls and mcp-jail-cli are there for what needs them.
-var heavy = []string{"net/http", "crypto/tls", "crypto/x509", "debug/elf", "text/template", "github.com/spf13/cobra", "github.com/spf13/pflag", module + "cmd/internal/commands"}
+var heavy = []string{module + "docs/explain", "net/http", "crypto/tls", "crypto/x509", "debug/elf", "text/template", "github.com/spf13/cobra", "github.com/spf13/pflag", module + "cmd/internal/commands"}
 
 // TestProxyLinksNothingHeavy tests that mcp-jail links no heavy package.
 func TestProxyLinksNothingHeavy(t *testing.T) {

@@ -1,5 +1,5 @@
 // Command bench measures what the jail costs, side by side with the same work without a
-// jail, and prints the table of the README.
+// jail, and prints the table of docs/performance.md.
 //
 //	go run ./bench
 //	go run ./bench --runs 100 --format json >bench.json

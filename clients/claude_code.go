@@ -28,7 +28,7 @@ func claudeCode() Client {
 		Dir:      DirProject,
 		Hands:    "its whole environment, with its own keys and session tokens",
 		PathKept: true, Rewrites: true,
-		Reload: "Start a new session. `claude mcp list` starts every server and says which of them answered.",
+		Reload: "Start a new session. `claude mcp list` starts every server and says which answered.",
 		Quirks: []string{
 			"A comment in `~/.claude.json` keeps it from starting at all; one in `.mcp.json` costs all servers of the project, and only a diagnostic line says so.",
 			"`cwd` and `disabled` in an entry have no effect, nor has `mcpServers` in `settings.json`.",

@@ -29,12 +29,13 @@ func gemini() Client {
 		Hands:    "its environment without names that look like secrets (TOKEN, KEY, AUTH, …); what `env` sets is passed whatever its name is",
 		PathKept: true, Rewrites: true,
 		Allowed: []string{"mcp", "allowed"}, Excluded: []string{"mcp", "excluded"},
-		Reload: "Start a new session. `gemini mcp list` starts every server and says which of them answered.",
+		Reload: "Start a new session. `gemini mcp list` starts every server and says which answered.",
 		Quirks: []string{
 			"A server that `mcp.excluded` names, or `mcp.allowed` does not, is switched off, and is left.",
 			"Comments are accepted; a comma before a closing bracket makes it exit with status 52.",
 			"In a folder that is not trusted no server starts, also none of the user's file.",
 			"`gemini mcp add` replaces `$NAME` in all entries by the values, so it writes secrets to the disk.",
+			"`gemini mcp add` takes the first `--` for itself, so there are two: `gemini mcp add NAME mcp-jail -- run -- COMMAND`.",
 			"A key in an entry that it does not know is a warning at each start.",
 		},
 	}

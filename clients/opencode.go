@@ -31,7 +31,7 @@ func openCode() Client {
 		Dir:      DirProject,
 		Hands:    "its whole environment",
 		PathKept: true,
-		Reload:   "Start a new session. `opencode mcp list` starts every server and says which of them answered.",
+		Reload:   "Start a new session. `opencode mcp list` starts every server and says which answered.",
 		Quirks: []string{
 			"`command` is a list that begins with the program, and the variables are in `environment`.",
 			"An entry without `type` makes the whole file invalid.",

@@ -3,7 +3,6 @@ package clients
 import (
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -28,25 +27,6 @@ func TestPages(t *testing.T) {
 	files, err := filepath.Glob("../docs/clients/*.md")
 	if err != nil || len(files) != len(All())+1 {
 		t.Errorf("%d pages for %d clients and a list, %v: remove those of clients that are gone", len(files), len(All()), err)
-	}
-}
-
-// TestPagesHaveNoWideLines tests that text is wrapped as that of the other documents.
-func TestPagesHaveNoWideLines(t *testing.T) {
-	for _, c := range All() {
-		text, err := os.ReadFile("../docs/clients/" + c.Name + ".md")
-		if err != nil {
-			t.Fatal(err)
-		}
-		code := false
-		for i, line := range strings.Split(string(text), "\n") {
-			if strings.HasPrefix(line, "```") {
-				code = !code
-			}
-			if !code && !strings.HasPrefix(line, "|") && len([]rune(line)) > 100 {
-				t.Errorf("%s.md:%d has %d columns", c.Name, i+1, len([]rune(line)))
-			}
-		}
 	}
 }
 

@@ -24,7 +24,7 @@ func qwen() Client {
 		Hands:    "its whole environment",
 		PathKept: true, Rewrites: true,
 		Allowed: []string{"mcp", "allowed"}, Excluded: []string{"mcp", "excluded"},
-		Reload: "Start a new session. `qwen mcp list` starts every server and says which of them answered.",
+		Reload: "Start a new session. `qwen mcp list` starts every server and says which answered.",
 		Quirks: []string{
 			"A server that `mcp.excluded` names, or `mcp.allowed` does not, is switched off, and is left.",
 			"Servers of a project's file start after `qwen mcp approve`.",

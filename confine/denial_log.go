@@ -27,7 +27,7 @@ func (l *denialLog) knows(m spec.Event) bool {
 func (l *denialLog) add(m spec.Event, now time.Time) {
 	s := m.Refusal()
 	if !l.knows(m) && len(l.index) >= spec.MaxRefusals {
-		s.Target = policy.DenialOthers
+		s.Target, s.Arguments = policy.DenialOthers, ""
 	}
 	i, known := l.index[s]
 	if !known && m.Num == 0 {
@@ -58,6 +58,12 @@ func (l *denialLog) add(m spec.Event, now time.Time) {
 func newDenial(s spec.Refusal, now time.Time) policy.Denial {
 	d := policy.Denial{Axis: s.Axis, Operation: s.Operation, Target: s.Target, Time: now}
 	switch {
+	case s.Arguments != "":
+		var all bool
+		if d.Arguments, all = spec.SplitArguments(s.Arguments); !all {
+			d.Detail = "not all arguments are recorded"
+		}
+		d.Reason = policy.DeniedArguments
 	case s.Target != policy.DenialOthers:
 	case s.Absent:
 		d.Reason, d.Detail = policy.DeniedAbsent, "more names were missing in the jail than were looked up on the host, where they may be missing too"

@@ -84,6 +84,6 @@
 //   - Memory can exceed its limit for one interval of the sampler, from ten milliseconds to
 //     a second. Processor time and disk space are not limited.
 //   - A program that the profile lists may interpret others as it likes. Its arguments are
-//     not checked.
+//     checked only where a command rule has args or envs.
 //   - The kernel is shared: a hole in the kernel is a hole in the jail.
 package confine

@@ -2,6 +2,7 @@ package confine
 
 import (
 	"context"
+	"os"
 	"slices"
 	"syscall"
 
@@ -40,9 +41,23 @@ type Launcher struct {
 	// that are refused are not recorded. A profile whose rules need mediation is refused.
 	Unmediated bool
 
+	// Kept are the files in which the jail's supervisor keeps what the program changes in the
+	// files of the user, if the profile asks for that (policy.Undo). Each Start needs files of its own.
+	// nil keeps nothing.
+	Kept *Kept
+
 	// TestHooks lets tests of this module leave out or observe a step of a start. Its type is
 	// internal.
 	TestHooks jail.TestHooks
+}
+
+// Kept are the journal, opened to append, and the data file of package undo. They must stay open
+// until Start has returned.
+type Kept struct {
+	Journal, Data *os.File
+	// Bytes is how much this start may keep, if it is less than the profile says; 0: as much as that.
+	// JournalBytes is how long its journal may become.
+	Bytes, JournalBytes int64
 }
 
 // Compile returns the plan that Start would carry out. If a gap is waived neither by the
@@ -128,7 +143,7 @@ func (l Launcher) StartPlan(ctx context.Context, p *Plan, stdio Stdio) (*Process
 	if err := refuseGaps(p); err != nil {
 		return nil, err
 	}
-	return l.claim(p.Spec.HostNS).start(ctx, p, stdio, l.BeforeExec)
+	return l.claim(p.Spec.HostNS).start(ctx, p, stdio, l.BeforeExec, l.Kept)
 }
 
 // start compiles the plan for one kind of jail and carries it out with a supervisor process of
@@ -139,5 +154,5 @@ func (l Launcher) start(ctx context.Context, prepared *Prepared, p *policy.Profi
 		prepared.cancel()
 		return nil, err
 	}
-	return prepared.start(ctx, plan, stdio, l.BeforeExec)
+	return prepared.start(ctx, plan, stdio, l.BeforeExec, l.Kept)
 }

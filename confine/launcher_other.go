@@ -48,7 +48,7 @@ func (l Launcher) claim(bool) *Prepared { return nil }
 
 func (*Prepared) cancel() {}
 
-func (*Prepared) start(context.Context, *Plan, Stdio, func(context.Context) error) (*Process, error) {
+func (*Prepared) start(context.Context, *Plan, Stdio, func(context.Context) error, *Kept) (*Process, error) {
 	return nil, &step.Error{Step: "namespaces", Detail: "no backend for " + runtime.GOOS}
 }
 

@@ -65,6 +65,7 @@ type startRequest struct {
 	plan  *plan.Plan
 	spec  spec.Spec
 	stdio jail.Stdio
+	kept  *Kept // nil: nothing is kept
 
 	beforeExec func() error // nil: there is none
 }
@@ -246,7 +247,7 @@ func (p *Prepared) killJail() {
 // sendRequest sends the spec and, with its first byte, the server's descriptors. A nil file is
 // /dev/null, which the supervisor has already. A supervisor that ends early breaks the socket;
 // that is no error here, since the supervisor reports the reason on its pipe.
-func sendRequest(socket *os.File, stdio jail.Stdio, encoded []byte) error {
+func sendRequest(socket *os.File, stdio jail.Stdio, kept, encoded []byte) error {
 	var fds []int
 	present := byte(0)
 	for n, f := range []*os.File{stdio.In, stdio.Out, stdio.Err} {
@@ -262,7 +263,7 @@ func sendRequest(socket *os.File, stdio jail.Stdio, encoded []byte) error {
 	err := unix.Sendmsg(int(socket.Fd()), []byte{present}, rights, nil, unix.MSG_NOSIGNAL)
 	runtime.KeepAlive(stdio)
 	if err == nil {
-		_, err = socket.Write(binary.BigEndian.AppendUint32(nil, uint32(len(encoded))))
+		err = unix.Sendmsg(int(socket.Fd()), binary.BigEndian.AppendUint32(nil, uint32(len(encoded))), kept, nil, unix.MSG_NOSIGNAL)
 	}
 	if err == nil {
 		_, err = socket.Write(encoded)
@@ -271,6 +272,15 @@ func sendRequest(socket *os.File, stdio jail.Stdio, encoded []byte) error {
 		return nil
 	}
 	return &step.Error{Step: step.Spec, Errno: step.Errno(err)}
+}
+
+// keptRights returns the control message that passes the files of Launcher.Kept with the length
+// of the spec, or nil.
+func (r *startRequest) keptRights() []byte {
+	if !r.spec.Keep.On {
+		return nil
+	}
+	return unix.UnixRights(int(r.kept.Journal.Fd()), int(r.kept.Data.Fd()))
 }
 
 // awaitRequest waits for the request of a start. It returns false if the jail was
@@ -304,7 +314,7 @@ func (p *Prepared) runHostNS(events *os.File) (used bool, err error) {
 	if err := todo.allowExec(); err != nil {
 		return true, err
 	}
-	if err := sendRequest(process.control, todo.stdio, todo.spec.Encode()); err != nil {
+	if err := sendRequest(process.control, todo.stdio, todo.keptRights(), todo.spec.Encode()); err != nil {
 		return true, err
 	}
 	if err := process.openGateway(func() { process.control.Write([]byte{1}) }); err != nil {

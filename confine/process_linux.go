@@ -89,7 +89,7 @@ func (p *Process) handleEvent(m spec.Event) {
 		return
 	}
 	if m.Kind == spec.EventNote {
-		p.notify(Notice{Text: m.Detail})
+		p.notify(Notice{Text: m.Detail, Warning: m.Step == spec.NoteWarning})
 		return
 	}
 	p.mu.Lock()

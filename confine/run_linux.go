@@ -8,6 +8,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
+	"golang.org/x/sys/unix"
 )
 
 // runNamespaced builds a jail with namespaces, starts the server and waits for its end. used is
@@ -63,17 +64,22 @@ func (p *Prepared) runNamespaced(events *os.File) (used bool, err error) {
 	process.events = reader
 	process.mu.Unlock()
 	p.started <- nil
-	go sendSpec(b, events)
+	go sendSpec(b, events, todo.keptRights())
+	process.awaitEnd(b, reader)
+	return true, nil
+}
+
+// awaitEnd waits for the end of a jail, and handles the events of its supervisor meanwhile.
+func (p *Process) awaitEnd(b *jail.Builder, events *eventReader) {
 	drained := make(chan struct{})
-	go func() { defer close(drained); reader.run() }()
+	go func() { defer close(drained); events.run() }()
 	if exit, err := b.Reap(); err == nil {
-		process.stopSupervisor(drained)
-		process.handleEvent(exit)
+		p.stopSupervisor(drained)
+		p.handleEvent(exit)
 	} else {
 		waitForEvents(drained) // the supervisor may have sent the reason
-		process.recordFailure(failureCause(b))
+		p.recordFailure(failureCause(b))
 	}
-	return true, nil
 }
 
 // tryOverlays tries to mount an overlay and starts nothing.
@@ -104,11 +110,19 @@ func (p *Prepared) newBuilder() *jail.Builder {
 	return b
 }
 
-// sendSpec writes the spec for the supervisor, which reads it when it starts.
-func sendSpec(b *jail.Builder, events *os.File) {
+// sendSpec writes the spec for the supervisor, which reads it when it starts. kept passes the
+// descriptors of Launcher.Kept.
+func sendSpec(b *jail.Builder, events *os.File, kept []byte) {
 	if b.Listener < 0 {
 		b.Spec.ListenerFilter = nil
 	}
 	encoded := b.Spec.Encode()
-	events.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(encoded))), encoded...))
+	length := binary.BigEndian.AppendUint32(nil, uint32(len(encoded)))
+	if kept == nil {
+		events.Write(append(length, encoded...))
+		return
+	}
+	if unix.Sendmsg(int(events.Fd()), length, kept, nil, unix.MSG_NOSIGNAL) == nil {
+		events.Write(encoded)
+	}
 }

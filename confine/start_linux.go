@@ -31,13 +31,19 @@ func checkUnusedTempDir(dir string) error {
 }
 
 // start sends the plan to the goroutine that builds the jail (run), and waits until the program was executed or a step failed.
-func (p *Prepared) start(ctx context.Context, plan *planpkg.Plan, stdio jail.Stdio, beforeExec func(context.Context) error) (*Process, error) {
+func (p *Prepared) start(ctx context.Context, plan *planpkg.Plan, stdio jail.Stdio, beforeExec func(context.Context) error, kept *Kept) (*Process, error) {
 	made, err := makeDirs(plan.Profile)
 	if err != nil {
 		p.cancel()
 		return nil, err
 	}
 	sp := plan.Spec
+	if sp.Keep.On = sp.Keep.On && kept != nil; sp.Keep.On {
+		if kept.Bytes > 0 {
+			sp.Keep.TotalMB = min(sp.Keep.TotalMB, int((kept.Bytes+1<<20-1)>>20))
+		}
+		sp.Keep.JournalKB = int(kept.JournalBytes >> 10)
+	}
 	if sp.HostNS {
 		if err := checkUnusedTempDir(sp.TempDir); err != nil {
 			p.cancel()
@@ -54,7 +60,7 @@ func (p *Prepared) start(ctx context.Context, plan *planpkg.Plan, stdio jail.Std
 	}
 	p.process.interceptor = interceptor
 	p.process.plan = plan
-	request := startRequest{plan: plan, spec: sp, stdio: stdio}
+	request := startRequest{plan: plan, spec: sp, stdio: stdio, kept: kept}
 	if beforeExec != nil {
 		request.beforeExec = func() error { return beforeExec(ctx) }
 	}

@@ -87,6 +87,7 @@ func (a *analyzer) analyzePathDenial(d policy.Denial, cause string) finding {
 		f.fix = "the policy already grants this: run `mcp-jail doctor` and report the problem"
 		if strings.HasPrefix(d.Operation, "rename") {
 			// The record holds only the new name. The refusal concerns the old name.
+			f.hint.Explain = PageFsMove
 			f.fix = "the new name is granted, but the old name cannot be moved: the server has no right to delete it, or it is or contains a protected name or the path of a rule; copy it instead, or see " + a.planCommand()
 		}
 		return f
@@ -112,6 +113,7 @@ func (a *analyzer) analyzePathDenial(d policy.Denial, cause string) finding {
 	f.hint.Axis = d.Axis
 	if n := f.grant; n.path != "" && n.with == "" && !n.create && private == "" && n.rights&^a.profile.RightsAt(n.path) == 0 && !a.isReserved(n.path) {
 		f.grant, f.hint.Warning = grant{}, ""
+		f.hint.Explain = PageFsMove
 		f.fix = "the policy already grants this, but the path of a rule or a protected name cannot be moved or removed: see " + a.planCommand()
 	}
 	return a.withhold(a.forSocket(f, ref.isConnect), ref.isConnect)
@@ -119,6 +121,9 @@ func (a *analyzer) analyzePathDenial(d policy.Denial, cause string) finding {
 
 // analyzeProgramDenial analyzes a denial to start a program.
 func (a *analyzer) analyzeProgramDenial(d policy.Denial, cause string) finding {
+	if d.Reason == policy.DeniedArguments {
+		return a.analyzeStartArguments(d)
+	}
 	path, ok := a.absolute(d.Target)
 	if !ok || !strings.Contains(d.Target, "/") {
 		return a.attributeCommand(Certain, d.Target, cause)

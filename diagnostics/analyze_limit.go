@@ -33,7 +33,7 @@ func (a *analyzer) limit(key string) int {
 
 // raiseLimit returns a finding with the line that doubles a limit.
 func (a *analyzer) raiseLimit(key string) (f finding) {
-	f.hint = Hint{Axis: policy.AxisLimits, Target: key, Missing: "limit"}
+	f.hint = Hint{Axis: policy.AxisLimits, Target: key, Missing: "limit", Explain: PageOfLimit(key)}
 	if value := a.limit(key); value > 0 {
 		f.grant = grant{limit: key, value: 2 * value}
 	}

@@ -23,6 +23,7 @@ func (a *analyzer) analyzeVariable(ref reference) finding {
 			aboutPolicy: true,
 			note:        "the variable " + ref.name + " is granted but not set where mcp-jail was started",
 			fix:         "set " + ref.name + " in the client's configuration of this server",
+			hint:        Hint{Explain: PageEnv},
 		}
 	}
 	if !strings.Contains(ref.name, "_") {
@@ -32,7 +33,7 @@ func (a *analyzer) analyzeVariable(ref reference) finding {
 		note:  "the variable " + ref.name + " is not set where mcp-jail was started",
 		fix:   "set " + ref.name + " in the client's configuration of this server, and grant it",
 		grant: grant{variable: ref.name},
-		hint:  Hint{Warning: loaderWarning(ref.name)},
+		hint:  Hint{Warning: loaderWarning(ref.name), Explain: PageEnv},
 	}
 }
 
@@ -142,16 +143,20 @@ func (a *analyzer) isUnlisted(path string, ref reference) bool {
 // commandName returns the name of the program at path in a table of commands: its base
 // name if PATH finds it there, else the path.
 func (a *analyzer) commandName(path string) string {
-	name := filepath.Base(path)
-	for _, dir := range filepath.SplitList(a.searchPath()) {
-		if file := filepath.Join(dir, name); filepath.IsAbs(dir) && a.exists(file) != absent {
-			if a.canonical(file) == path {
-				return name
-			}
-			break
-		}
+	if name := filepath.Base(path); a.finds(name, path) {
+		return name
 	}
 	return path
+}
+
+// finds reports whether PATH finds the program at path by a name.
+func (a *analyzer) finds(name, path string) bool {
+	for _, dir := range filepath.SplitList(a.searchPath()) {
+		if file := filepath.Join(dir, name); filepath.IsAbs(dir) && a.exists(file) != absent {
+			return a.canonical(file) == path || a.ev.Canonical != nil && a.ev.Canonical(file) == path
+		}
+	}
+	return false
 }
 
 func (a *analyzer) isListed(name string) bool {

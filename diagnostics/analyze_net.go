@@ -11,6 +11,12 @@ import (
 
 // analyzeNetDenial analyzes a denial of the jail's network.
 func (a *analyzer) analyzeNetDenial(d policy.Denial, cause string) finding {
+	f := a.causeOfNetDenial(d, cause)
+	f.hint.Explain = PageOfReason(d.Reason)
+	return f
+}
+
+func (a *analyzer) causeOfNetDenial(d policy.Denial, cause string) finding {
 	if isNamelessLookup(d) {
 		// A jail without a network has no resolver that could see the name.
 		f := a.attribute(Certain, d.Axis, "", d.Operation, "the jail refused "+lookupPhrase+programAndCount(d), grant{})

@@ -178,7 +178,7 @@ func (a *analyzer) analyzeBusyPath(path string) finding {
 			return finding{
 				note: a.show(path) + " is or contains a name that the jail keeps in place: " + a.show(e.Path),
 				fix:  "write to the file in place, or see " + a.planCommand() + " for the rules about it",
-				hint: Hint{Attribution: Possible},
+				hint: Hint{Attribution: Possible, Explain: PageFsMove},
 			}
 		}
 	}

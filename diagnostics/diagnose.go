@@ -22,6 +22,14 @@ const (
 // Diagnose turns evidence into a diagnosis. It is pure: it reads no file, clock or
 // environment, and asks about the host only through the functions of the evidence.
 func Diagnose(ev Evidence) Diagnosis {
+	d := diagnose(ev)
+	if d.Explain == "" && (ev.Exit != nil || ev.Timeout > 0 || ev.Start != nil) {
+		d.Explain = PageOfCode(d.Code)
+	}
+	return d
+}
+
+func diagnose(ev Evidence) Diagnosis {
 	ev.Redactor = ev.redactor()
 	ev.Text = cut(ev.Text, tailBytes)
 	d := Diagnosis{Code: codeOf(&ev), Stage: ev.Stage, Attribution: None, Server: ev.Server, Tool: ev.Tool, What: summary(&ev)}
@@ -50,7 +58,7 @@ func Diagnose(ev Evidence) Diagnosis {
 	a := newAnalyzer(&ev)
 	lines := orderByRelevance(ev.Text, raw)
 	if f, ok := a.missingPackage(lines); ok {
-		d.Attribution, d.Cause, d.Fix = Likely, cut(f.note, maxCause), cut(f.fix, 2*maxCause)
+		d.Attribution, d.Cause, d.Fix, d.Explain = Likely, cut(f.note, maxCause), cut(f.fix, 2*maxCause), PagePackageMissing
 		return d
 	}
 	found, cleared := a.analyze(lines)
@@ -59,7 +67,7 @@ func Diagnose(ev Evidence) Diagnosis {
 	case len(found) > 0:
 		d.setCauses(a, found)
 	case skipped:
-		d.Attribution, d.Cause, d.Fix = Likely, cut(scripts.note, maxCause), cut(scripts.fix, 2*maxCause)
+		d.Attribution, d.Cause, d.Fix, d.Explain = Likely, cut(scripts.note, maxCause), cut(scripts.fix, 2*maxCause), PagePackageScripts
 	default:
 		d.fallback(a, lines, cleared)
 	}
@@ -75,6 +83,7 @@ func (d Diagnosis) endedByJail(why string) Diagnosis {
 	d.Attribution = Certain
 	d.Cause = cut("the jail could no longer enforce the policy and ended the server: "+why, maxCause)
 	d.Fix = "start it again; if it happens again, run `mcp-jail doctor`"
+	d.Explain = PageJail
 	return d
 }
 
@@ -134,7 +143,7 @@ func (d *Diagnosis) setCauses(a *analyzer, found candidates) {
 		d.Hints = append(d.Hints, a.hint(f.finding))
 	}
 	first := d.Hints[0]
-	d.Attribution, d.Cause, d.Fix = first.Attribution, first.Cause, first.Fix
+	d.Attribution, d.Cause, d.Fix, d.Explain = first.Attribution, first.Cause, first.Fix, first.Explain
 	grants := found.grants(a.ownLines)
 	d.Grant = a.writer.toml(grants)
 	d.Flags, _ = a.writer.flags(grants)
@@ -168,6 +177,13 @@ func (d *Diagnosis) fallback(a *analyzer, lines []string, cleared *finding) {
 	f.hint.Cause = d.Cause
 	h := a.hint(f)
 	d.Fix = h.Fix
+	switch d.Explain = h.Explain; {
+	case d.Explain != "" || d.Code == CodeExec:
+	case d.Attribution == Possible:
+		d.Explain = PagePossible
+	default:
+		d.Explain = PageElsewhere
+	}
 	if !f.grant.isZero() {
 		d.Grant, d.Flags = h.Grant, h.Flags
 		d.Line, d.Declare = a.writer.commandLine([]grant{f.grant})
@@ -202,6 +218,9 @@ func timeoutHint(ev *Evidence) string {
 // hint returns the hint of a finding, completed by the remedy.
 func (a *analyzer) hint(f finding) Hint {
 	h := f.hint
+	if h.Explain == "" {
+		h.Explain = a.pageOf(h)
+	}
 	h.Cause = cut(h.Cause, maxCause)
 	h.Target = cut(strings.ToValidUTF8(a.ev.Redactor.Redact(h.Target), "\ufffd"), maxTarget)
 	var fixes []string
@@ -247,6 +266,12 @@ func (a *analyzer) phrase(n grant) string {
 	case 1:
 		return block[0]
 	}
+	for i, line := range block[1:] {
+		if comment, ok := strings.CutPrefix(line, "# "); ok {
+			block, also = slices.Delete(block, i+1, i+2), ", "+comment+also
+			break
+		}
+	}
 	return strings.Join(block[1:], ", ") + " under " + block[0] + also
 }
 
@@ -280,10 +305,17 @@ func (r *Redactor) RedactDenials(denials []policy.Denial) []policy.Denial {
 	out := make([]policy.Denial, len(denials))
 	for i, d := range denials {
 		d.Target, d.Program, d.Detail = r.Redact(d.Target), r.Redact(d.Program), r.Redact(d.Detail)
+		d.Arguments = slices.Clone(d.Arguments)
+		for k, arg := range d.Arguments {
+			d.Arguments[k] = r.Redact(arg)
+		}
 		out[i] = d
 	}
 	return out
 }
+
+// maxShownArguments is how many arguments of a refused start are shown.
+const maxShownArguments = 20
 
 // shownDenials returns the latest denials in the form in which they are shown. The
 // analyzer gets them unchanged: an invalid name must not turn into a rule for another
@@ -294,6 +326,10 @@ func shownDenials(denials []policy.Denial) []policy.Denial {
 	for _, d := range denials {
 		d.Target = cut(strings.ToValidUTF8(d.Target, "\ufffd"), maxTarget)
 		d.Operation = cut(sanitize(d.Operation), maxTarget)
+		d.Arguments = slices.Clone(d.Arguments[:min(len(d.Arguments), maxShownArguments)])
+		for i, arg := range d.Arguments {
+			d.Arguments[i] = cut(strings.ToValidUTF8(arg, "\ufffd"), maxTarget)
+		}
 		d.Program = cut(strings.ToValidUTF8(d.Program, "\ufffd"), maxTarget)
 		d.Reason, d.Detail = policy.DenialReason(cut(sanitize(string(d.Reason)), maxTarget)), cut(sanitize(d.Detail), maxTarget)
 		out = append(out, d)

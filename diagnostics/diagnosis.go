@@ -20,6 +20,8 @@ type Diagnosis struct {
 	Cause string `json:"cause,omitempty"` // why, one line; "" when unknown
 	Fix   string `json:"fix,omitempty"`   // what to do, one line; "" when nothing helps
 
+	Explain Page `json:"explain,omitempty"` // the page about such failures
+
 	Detail  []string        `json:"detail,omitempty"`      // further lines of an error of mcp-jail, or of gaps
 	Said    []string        `json:"said,omitempty"`        // text of the failing request, quoted
 	Stderr  []string        `json:"stderr_tail,omitempty"` // the last lines of the server's stderr
@@ -65,6 +67,7 @@ type Hint struct {
 	Missing     string      `json:"missing"`           // "read", "write", "execute", "connect", "variable", "program"
 	Cause       string      `json:"cause"`             // why this is the cause, one line
 	Fix         string      `json:"fix,omitempty"`     // what to do, one line
+	Explain     Page        `json:"explain,omitempty"` // the page about such refusals
 	Warning     string      `json:"warning,omitempty"` // what granting it would expose
 	Grant       []string    `json:"grant,omitempty"`   // TOML lines, complete on their own
 	Flags       []string    `json:"flags,omitempty"`   // the same as flags of `mcp-jail run`

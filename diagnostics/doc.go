@@ -25,6 +25,7 @@
 // tool's result, [Diagnosis.Text] goes to stderr, and a [Record] stores it.
 // Failures that need no evidence have constructors: [ConfigFailure],
 // [UsageFailure], [ExecFailure], [JailFailure].
+// Each diagnosis and each hint names a [Page] of docs/explain.
 //
 // # Attribution
 //

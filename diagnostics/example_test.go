@@ -34,6 +34,7 @@ func Example() {
 	// mcp-jail: server "notes" ended before its first answer (exit status 1)
 	// mcp-jail:   likely cause: the server's message names "index.db", which the policy does not let it write
 	// mcp-jail:   fix: add path = "index.db", read = true, write = true under [[servers.notes.access.fs]]
+	// mcp-jail:   more: mcp-jail explain fs-write
 	// mcp-jail:   lines to add to the configuration:
 	// mcp-jail:     [[servers.notes.access.fs]]
 	// mcp-jail:     path = "index.db"

@@ -51,7 +51,7 @@ func JailFailure(server, message string, gaps []string) Diagnosis {
 // ownFailure returns the diagnosis of a failure that mcp-jail itself reports.
 func ownFailure(code Code, server, message string) Diagnosis {
 	lines := ownLines(message)
-	d := Diagnosis{Code: code, Stage: StageExec, Attribution: Certain, Server: server}
+	d := Diagnosis{Code: code, Stage: StageExec, Attribution: Certain, Server: server, Explain: PageOfCode(code)}
 	if len(lines) > 0 {
 		d.Cause = cut(strings.TrimPrefix(lines[0], "error: "), maxCause)
 		d.Detail = lines[1:]

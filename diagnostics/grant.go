@@ -26,6 +26,7 @@ type grant struct {
 
 	variable string
 	program  string // base name, for the list of commands
+	args     string // lists of its arguments, in TOML; "": any
 
 	limit string // key of the limits table
 	value int
@@ -92,6 +93,10 @@ next:
 	for _, n := range grants {
 		for i := range all {
 			if n == all[i] {
+				continue next
+			}
+			if n.args != "" && all[i].args != "" && n.program == all[i].program {
+				all[i].args += ", " + n.args
 				continue next
 			}
 			if n.path != "" && n.path == all[i].path {
@@ -201,7 +206,7 @@ func (w grantWriter) block(n grant) []string {
 	case n.variable != "":
 		return []string{"[[" + t + ".env]]", "name = " + tomlString(n.variable), "read = true"}
 	case n.program != "":
-		return []string{"[" + t + ".commands." + tomlKey(n.program) + "]"}
+		return w.commandBlock(t+".commands."+tomlKey(n.program), n)
 	case n.limit != "":
 		return []string{"[servers." + tomlKey(w.server) + ".limits]", n.limit + " = " + strconv.Itoa(n.value)}
 	}

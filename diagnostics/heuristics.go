@@ -63,6 +63,7 @@ func browserSandbox(lines []string) (f finding, ok bool) {
 				return finding{
 					note: "a browser cannot build its own sandbox in the jail, which refuses user namespaces",
 					fix:  "start the browser with --no-sandbox (Playwright: chromiumSandbox = false): the jail is around it",
+					hint: Hint{Explain: PageBrowser},
 				}, true
 			}
 		}
@@ -78,6 +79,7 @@ func (a *analyzer) crossDevice(lines []string) (f finding, ok bool) {
 			return finding{
 				note: a.serverSaid(line) + "; files cannot be moved or linked between the paths of two rules, as between two filesystems",
 				fix:  "copy the file, or create it in the target directory; inside of the workspace, one rule for both paths also helps",
+				hint: Hint{Explain: PageFsMove},
 			}, true
 		}
 	}
@@ -147,5 +149,5 @@ func (a *analyzer) packageDownload() (f finding, ok bool) {
 	if ask != "" {
 		fix += " (the host that it asks is the one that `" + ask + "` prints)"
 	}
-	return finding{note: name + " downloads what it runs, and the policy grants no network", fix: fix}, true
+	return finding{note: name + " downloads what it runs, and the policy grants no network", fix: fix, hint: Hint{Explain: PagePackageMissing}}, true
 }

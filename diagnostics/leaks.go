@@ -32,7 +32,7 @@ func (l Leak) text() string {
 // Diagnosis returns the diagnosis of a leak that is not sent on.
 func (l Leak) Diagnosis() Diagnosis {
 	return Diagnosis{
-		Code: CodeLeak, Stage: StageCall, Attribution: Certain, Server: l.Server, Tool: l.Tool,
+		Code: CodeLeak, Stage: StageCall, Attribution: Certain, Server: l.Server, Tool: l.Tool, Explain: PageLeak,
 		What:  fmt.Sprintf(`server %s: %s was not passed on, since leaks is "block"`, quote(l.Server), sanitize(l.Place)),
 		Cause: "it has " + l.text(),
 		Fix:   "have the server send it without that; " + l.line("warn") + " passes such messages on, with a warning",
@@ -43,9 +43,9 @@ func (l Leak) Diagnosis() Diagnosis {
 func (l Leak) Warning() string {
 	said := fmt.Sprintf("warning: server %s sends %s in %s", quote(l.Server), l.text(), sanitize(l.Place))
 	if l.Blocked {
-		return said + `; it was dropped, since leaks is "block"`
+		return said + `; it was dropped, since leaks is "block"` + PageLeak.Reference()
 	}
-	return said + "; if it must not be there, replace the secret; " + l.line("block") + " refuses such messages"
+	return said + "; if it must not be there, replace the secret; " + l.line("block") + " refuses such messages" + PageLeak.Reference()
 }
 
 // line says what to write for another value of leaks.

@@ -21,7 +21,8 @@ type Record struct {
 	Tool      string          `json:"tool,omitempty"`
 	Profile   string          `json:"profile"` // digest of the profile: see Digest
 	Warnings  []string        `json:"warnings,omitempty"`
-	Waived    []string        `json:"waived,omitempty"` // one line for each gap that the user accepted
+	Waived    []string        `json:"waived,omitempty"`  // one line for each gap that the user accepted
+	Changes   string          `json:"changes,omitempty"` // a sentence about what can be undone
 	Denials   []policy.Denial `json:"denials,omitempty"`
 	Diagnoses []Diagnosis     `json:"diagnoses,omitempty"`
 	Remedies  []Hint          `json:"remedies,omitempty"` // see Remedies; includes those of the diagnoses
@@ -115,6 +116,9 @@ func (r Record) Text() string {
 	}
 	section("Not enforced, accepted by --waive:", r.Waived)
 	section("Warnings:", r.Warnings)
+	if r.Changes != "" {
+		b.WriteString("\n" + sanitize(r.Changes) + "\n")
+	}
 	var refused []string
 	for _, d := range r.Denials {
 		refused = append(refused, denialText(d))
@@ -174,7 +178,7 @@ func (h Hint) writeText(b *strings.Builder) {
 
 // denialText returns a denial in one line.
 func denialText(d policy.Denial) string {
-	words := string(d.Axis) + ": " + operation(d) + " " + quote(d.Target) + programAndCount(d)
+	words := string(d.Axis) + ": " + operation(d) + " " + quote(d.Target) + argumentsOf(d) + programAndCount(d)
 	if isNamelessLookup(d) {
 		words = string(d.Axis) + ": " + lookupPhrase + programAndCount(d)
 	}
@@ -215,6 +219,9 @@ func (d Diagnosis) writeText(b *strings.Builder) {
 			put("also ("+string(h.Attribution)+"): ", h.Cause)
 			put("  fix: ", h.Fix)
 		}
+	}
+	if d.Explain != "" {
+		put("more: mcp-jail explain ", string(d.Explain))
 	}
 	put("flags to add: ", strings.Join(d.Flags, " "))
 	if word := d.LastError(); word != "" {

@@ -20,7 +20,7 @@ const (
 	DataServer    = "dev.mcp-jail/data"
 )
 
-// failureData is the value of DataFailure: see docs/reference.md, "Requests that get no
+// failureData is the value of DataFailure: see docs/diagnoses.md, "Requests that get no
 // answer".
 type failureData struct {
 	Stage       Stage           `json:"stage"`
@@ -33,6 +33,7 @@ type failureData struct {
 	Denials     []policy.Denial `json:"denials"`
 	Grant       []string        `json:"grant"`
 	Hint        string          `json:"hint"`
+	Explain     Page            `json:"explain,omitempty"`
 }
 
 // Bounds of a frame. Clients log errors, and some show them completely.
@@ -80,6 +81,7 @@ func (d Diagnosis) failure() failureData {
 		Denials:    notNull(lastN(d.Denials, frameDenials)),
 		Grant:      notNull(d.Grant),
 		Hint:       d.hintText(),
+		Explain:    d.Explain,
 	}
 }
 
@@ -107,7 +109,7 @@ func (d Diagnosis) Message() string {
 		}
 		b.WriteString(" Fix: " + d.Fix)
 	}
-	return cut(b.String(), maxMessage)
+	return cut(b.String(), maxMessage-len(d.Explain.Reference())) + d.Explain.Reference()
 }
 
 // causePrefix marks a cause that is not certain.

@@ -46,6 +46,9 @@ func (d Diagnosis) resultText() string {
 	} else if d.Fix != "" {
 		b.WriteString("\nThe user can change this: " + d.Fix + ".")
 	}
+	if d.Explain != "" {
+		b.WriteString("\nMore: mcp-jail explain " + string(d.Explain) + ".")
+	}
 	for i, h := range d.Hints {
 		if i > 0 {
 			b.WriteString("\nAlso: " + h.Cause + ".")

@@ -36,6 +36,9 @@ func (d Diagnosis) Text() string {
 			line("    fix: ", h.Fix)
 		}
 	}
+	if d.Explain != "" {
+		line("  more: mcp-jail explain ", string(d.Explain))
+	}
 	if len(d.Grant) > 0 {
 		line("  lines to add to the configuration:")
 		for _, l := range d.Grant {

@@ -68,7 +68,7 @@ func systemDir(path string) bool {
 	return false
 }
 
-// isSensitiveName implements the built-in list of docs/policy.md "Sensitive paths" for
+// isSensitiveName implements the built-in list of docs/protected.md "Sensitive paths" for
 // paths outside of every grant. The profile has entries only inside of grants.
 func isSensitiveName(path, home string) bool {
 	if base := filepath.Base(path); base == ".env" || strings.HasPrefix(base, ".env.") {

@@ -21,7 +21,7 @@ type Tools struct {
 
 // Diagnosis returns the diagnosis of changed tools.
 func (t Tools) Diagnosis() Diagnosis {
-	d := Diagnosis{Code: CodeTools, Stage: StageList, Attribution: Certain, Server: t.Server}
+	d := Diagnosis{Code: CodeTools, Stage: StageList, Attribution: Certain, Server: t.Server, Explain: PagePinTools}
 	d.What = "the tools of server " + quote(t.Server) + " are not those that mcp-jail.lock pins"
 	if t.Accept == "" {
 		d.What = "the tools of server " + quote(t.Server) + " cannot be compared with those that mcp-jail.lock pins"
@@ -57,5 +57,5 @@ func (d Diagnosis) Warnings() []string {
 	for _, l := range d.Detail {
 		lines = append(lines, "warning: and of server "+quote(d.Server)+": "+strings.TrimLeft(l, " "))
 	}
-	return append(lines, "warning: "+d.Fix)
+	return append(lines, "warning: "+d.Fix+d.Explain.Reference())
 }

@@ -47,14 +47,14 @@ func Arguments(ev Evidence, tools ...*policy.Profile) string {
 	}
 	said := "the server cannot reach what its arguments name, since that is not granted: " + strings.Join(names, ", ")
 	if ev.Stateless {
-		return said + "; grant it to the tools that need it, in [[servers." + tomlKey(ev.Server) + ".tools.TOOL.access.fs]]"
+		return said + "; grant it to the tools that need it, in [[servers." + tomlKey(ev.Server) + ".tools.TOOL.access.fs]]" + PagePathArg.Reference()
 	}
 	for _, part := range append([]string{a.grantPhrase(grants)}, careful...) {
 		if part != "" {
 			said += "; " + part
 		}
 	}
-	return said
+	return said + PagePathArg.Reference()
 }
 
 // argumentPath returns the path that an argument, or the value of a flag, names, if it

@@ -90,10 +90,10 @@ func (a *analyzer) withhold(f finding, dials bool) finding {
 		why = a.writeForbidden(n.path)
 	}
 	if why == "" && f.hint.Attribution != Certain && !dials && a.isSensitive(n.path) {
-		why = a.show(n.path) + " is a sensitive path, and a message of the server is not enough to propose it: to grant it, write a rule that names it"
+		why = a.show(n.path) + " is a sensitive path; mcp-jail proposes no such grant for a mere message of the server. To grant it, write a rule that names it"
 	}
 	if why == "" && f.hint.Attribution != Certain && a.isWholeHome(n.path) {
-		why = a.show(n.path) + " is a whole home directory or more, and a message of the server is not enough to propose it: to grant it, write a rule that names it"
+		why = a.show(n.path) + " is a whole home directory or more; mcp-jail proposes no such grant for a mere message of the server. To grant it, write a rule that names it"
 	}
 	if why == "" {
 		return f

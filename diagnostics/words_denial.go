@@ -42,6 +42,18 @@ func operation(d policy.Denial) string {
 	}
 }
 
+// argumentsOf returns the command line that was refused to a program, as a shell takes it.
+func argumentsOf(d policy.Denial) string {
+	if d.Reason != policy.DeniedArguments || len(d.Arguments) == 0 {
+		return ""
+	}
+	words := make([]string, len(d.Arguments))
+	for i, arg := range d.Arguments {
+		words[i] = shellWord(sanitize(arg))
+	}
+	return " as " + strings.Join(words, " ")
+}
+
 // programAndCount returns which program was refused, and how often.
 func programAndCount(d policy.Denial) string {
 	var parts []string

@@ -67,9 +67,23 @@ func (c *client) saveRecords() {
 		case <-c.unsavedRecord:
 			c.writeRecord()
 		case <-c.finished:
+			c.noteChanges()
 			c.writeRecord()
 			return
 		}
+	}
+}
+
+// noteChanges says what the session has changed.
+func (c *client) noteChanges() {
+	if c.config.Changed == nil {
+		return
+	}
+	if text := c.config.Changed(); text != "" {
+		c.recordMu.Lock()
+		c.record.Changes = text
+		c.recordMu.Unlock()
+		c.sayOnce(text)
 	}
 }
 
@@ -92,6 +106,6 @@ func (c *client) writeRecord() {
 	}
 	if err := c.config.Lost(); err != nil && !c.warnedLost {
 		c.warnedLost = true
-		c.stderr.Say(fmt.Sprintf("mcp-jail: warning: the record of this session cannot be written, so `mcp-jail why` will not have all of it: %s\n", err))
+		c.stderr.Say(fmt.Sprintf("mcp-jail: warning: the record of this session cannot be written, so `mcp-jail why` will not have all of it: %s%s\n", err, diagnostics.PageRecord.Reference()))
 	}
 }

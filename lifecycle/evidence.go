@@ -125,6 +125,10 @@ func gapFailure(server string, e *confine.GapError) diagnostics.Diagnosis {
 		fix += "; " + confine.WaiveLine(e.Waive)
 	}
 	d := diagnostics.JailFailure(server, confine.ErrGaps.Error()+": "+cause, more)
+	d.Explain = diagnostics.PageGap
+	if e.HostNamespaces.Answer == confine.No {
+		d.Explain = diagnostics.PageUserns
+	}
 	if fix != "" {
 		d.Fix = fix
 	}

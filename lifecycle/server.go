@@ -89,6 +89,13 @@ func (s *server) adopt(proc Process) {
 	proc.OnNotice(s.onNotice)
 }
 
+// callBegins tells the process that it is about to get a tools/call.
+func (s *server) callBegins(tool string, beside func() bool) {
+	if o, ok := s.processes.now().(CallObserver); ok {
+		o.CallBegins(tool, beside())
+	}
+}
+
 // onNotice passes on what the jail says of itself: warnings to the user, everything to the
 // log.
 func (s *server) onNotice(r confine.Notice) {
@@ -123,11 +130,11 @@ func waivedWarnings(plan *confine.Plan) (lines []string) {
 		return nil
 	}
 	if plan.HostNamespaces.Answer == confine.No {
-		lines = append(lines, "warning: this server runs without namespaces, held by Landlock and seccomp alone: "+plan.HostNamespaces.Detail)
+		lines = append(lines, "warning: this server runs without namespaces, held by Landlock and seccomp alone: "+plan.HostNamespaces.Detail+diagnostics.PageUserns.Reference())
 	}
 	for _, g := range plan.Gaps {
 		if g.Waived {
-			lines = append(lines, fmt.Sprintf("warning: not enforced (waived): %s: %s: %s", g.Axis, g.What, g.Why))
+			lines = append(lines, fmt.Sprintf("warning: not enforced (waived): %s: %s: %s%s", g.Axis, g.What, g.Why, diagnostics.PageGap.Reference()))
 		}
 	}
 	return lines
@@ -170,6 +177,13 @@ func (h *processHistory) set(proc Process) {
 		h.pastDenials = append(h.pastDenials, h.current.Denials()...)
 	}
 	h.current = proc
+}
+
+// now returns the process that runs, or nil.
+func (h *processHistory) now() Process {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.current
 }
 
 func (h *processHistory) denials() []policy.Denial {

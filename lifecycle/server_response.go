@@ -53,7 +53,7 @@ func stripReserved(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	f.Cut(e.Reserved, &e.ResultMeta, &e.ErrorData)
 }
 
-// annotateResult adds to an answer to tools/call what docs/reference.md, "Answers to tool
+// annotateResult adds to an answer to tools/call what docs/diagnoses.md, "Answers to tool
 // calls", promises: the denials, in _meta, if there are any, and a text block if the call
 // failed and we can say something about it. It adds nothing else.
 func (s *server) annotateResult(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
@@ -137,7 +137,7 @@ func (s *server) tooLargeDiagnosis(from mcpproxy.Side, f *mcpproxy.Frame) diagno
 	d := diagnostics.Diagnosis{
 		// None of our codes fits. -32603 is JSON-RPC's "Internal error"; the data says
 		// that the error is ours.
-		Code: -32603, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: s.profile.Server,
+		Code: -32603, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: s.profile.Server, Explain: diagnostics.PageMessage,
 	}
 	whose := "a message to it"
 	if from == mcpproxy.FromServer {
@@ -165,7 +165,7 @@ func (s *server) tooLargeDiagnosis(from mcpproxy.Side, f *mcpproxy.Frame) diagno
 func (s *server) showNonMessage(f *mcpproxy.Frame) {
 	now := time.Now()
 	if now.Sub(s.lastNonMessage) > burst && !f.Blank() {
-		s.client.stderr.Say(fmt.Sprintf("mcp-jail: server %q writes lines to its stdout that are not MCP messages; they are shown here instead:\n", s.profile.Server))
+		s.client.stderr.Say(fmt.Sprintf("mcp-jail: server %q writes lines to its stdout that are not MCP messages; they are shown here instead%s:\n", s.profile.Server, diagnostics.PageStdout.Reference()))
 	}
 	if !f.Blank() {
 		s.lastNonMessage = now

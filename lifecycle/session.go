@@ -29,6 +29,10 @@ type Session struct {
 	// called after each Sink. The first error is written to Err. It may be nil.
 	Lost func() error
 
+	// Changed returns a sentence about what the session has changed in the user's files, or "". It
+	// is called once, at the end. The sentence is written to Err and recorded. It may be nil.
+	Changed func() string
+
 	// Earlier returns the record of the session before. It tells which hosts the server
 	// contacts in every session. It is called at most once, and only after a host was
 	// refused. It may be nil.

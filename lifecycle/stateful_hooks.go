@@ -163,9 +163,19 @@ func (s *statefulSession) onRequest(f *mcpproxy.Frame, e *mcpproxy.Envelope) (an
 		s.refresh.onCall(s.client, f, e)
 		s.server.firstCallMark.CompareAndSwap(0, int64(s.server.tail.LineCount()))
 		s.server.firstCall.set()
+		s.server.callBegins(string(e.Name), func() bool { return s.othersRun(e.ID) })
 	}
 	s.server.advertise(f, e)
 	return false
+}
+
+// othersRun reports whether the server has another call than that with an ID.
+func (s *statefulSession) othersRun(id []byte) (others bool) {
+	own := mcpproxy.IDKey(id)
+	s.client.proxy.Requests.Each(func(c *mcpproxy.Call) {
+		others = others || string(c.Method) == "tools/call" && mcpproxy.IDKey(c.ID) != own
+	})
+	return others
 }
 
 // tooManyPending answers a request of the server with an error, since too many are open.

@@ -48,7 +48,8 @@ func (s *statefulSession) onServerFrame(f *mcpproxy.Frame) (drop bool) {
 	if s.client.tools.enforces() && f.Flaws.Ambiguous() {
 		d := diagnostics.Diagnosis{
 			Code: -32603, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: s.server.profile.Server,
-			What: fmt.Sprintf(`server %q: two JSON readers could read one of its messages differently, and pin_tools is "enforce"`, s.server.profile.Server),
+			Explain: diagnostics.PageMessage,
+			What:    fmt.Sprintf(`server %q: two JSON readers could read one of its messages differently, and pin_tools is "enforce"`, s.server.profile.Server),
 		}
 		s.client.announce(d)
 		s.refuseAnswers(f, d)

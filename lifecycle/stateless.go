@@ -153,7 +153,8 @@ func (s *statelessSession) wait(ctx context.Context, ends <-chan os.Signal) (exi
 		case <-timer.C:
 			last = &diagnostics.Diagnosis{
 				Code: diagnostics.CodeDied, Stage: diagnostics.StageCall, Attribution: diagnostics.None, Server: s.serverName,
-				What: "the client closed its end, and there was no answer within " + s.client.times.term.String(),
+				Explain: diagnostics.PageServerEnded,
+				What:    "the client closed its end, and there was no answer within " + s.client.times.term.String(),
 			}
 		case <-s.client.gone.done:
 		case <-dead:

@@ -38,8 +38,9 @@ func (s *statelessSession) queueCall(ctx context.Context, rq *clientRequest) {
 	s.mu.Unlock()
 	s.fail(rq, s.client.announce(diagnostics.Diagnosis{
 		Code: -32603, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: s.serverName, Tool: rq.tool,
-		What: fmt.Sprintf("server %q: too many calls wait already, and max_concurrent_calls = %d run at once", s.serverName, s.options.MaxCalls),
-		Fix:  "raise max_concurrent_calls, or send fewer at a time",
+		Explain: diagnostics.PagePerCall,
+		What:    fmt.Sprintf("server %q: too many calls wait already, and max_concurrent_calls = %d run at once", s.serverName, s.options.MaxCalls),
+		Fix:     "raise max_concurrent_calls, or send fewer at a time",
 	}))
 }
 
@@ -106,8 +107,9 @@ func (s *statelessSession) workerFor(ctx context.Context, rq *clientRequest, war
 	if rq.tool == "" { // "" is the discovery worker, with a policy of its own
 		d := s.client.announce(diagnostics.Diagnosis{
 			Code: -32602, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: s.serverName,
-			What: fmt.Sprintf("server %q: a call of a tool without a name", s.serverName),
-			Fix:  "have the client name the tool",
+			Explain: diagnostics.PagePerCall,
+			What:    fmt.Sprintf("server %q: a call of a tool without a name", s.serverName),
+			Fix:     "have the client name the tool",
 		})
 		return nil, &d
 	}

@@ -40,8 +40,9 @@ func (r reply) result() (*mcpproxy.Frame, error) {
 func (w *worker) tooLargeToBuffer(f *mcpproxy.Frame) *diagnostics.Diagnosis {
 	return &diagnostics.Diagnosis{
 		Code: -32603, Stage: diagnostics.StageStartup, Attribution: diagnostics.Certain, Server: w.session.serverName, Tool: w.tool,
-		What: fmt.Sprintf("server %q: an answer of %d MiB to a handshake or a list is too large to be read into memory", w.session.serverName, f.Size>>20),
-		Fix:  "set stateful = true: then answers pass as they are",
+		Explain: diagnostics.PageMessage,
+		What:    fmt.Sprintf("server %q: an answer of %d MiB to a handshake or a list is too large to be read into memory", w.session.serverName, f.Size>>20),
+		Fix:     "set stateful = true: then answers pass as they are",
 	}
 }
 

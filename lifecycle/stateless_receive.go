@@ -27,7 +27,8 @@ func (w *worker) read() {
 			// Two readings of the message may name different requests.
 			w.rejectReply(f, diagnostics.Diagnosis{
 				Code: -32603, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: w.session.serverName, Tool: w.tool,
-				What: fmt.Sprintf("server %q: two JSON readers could read one of its messages differently", w.session.serverName),
+				Explain: diagnostics.PageMessage,
+				What:    fmt.Sprintf("server %q: two JSON readers could read one of its messages differently", w.session.serverName),
 			})
 		case f.Batch:
 			parts, _ := f.Split()

@@ -14,8 +14,9 @@ import (
 func (s *statelessSession) rejectAmbiguous(f *mcpproxy.Frame) {
 	s.reject(f, diagnostics.Diagnosis{
 		Code: -32600, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: s.serverName,
-		What: fmt.Sprintf("server %q: two JSON readers could read the message differently, and each call gets the jail of its tool", s.serverName),
-		Fix:  "have the client send each name once, in its own spelling, as valid UTF-8",
+		Explain: diagnostics.PageMessage,
+		What:    fmt.Sprintf("server %q: two JSON readers could read the message differently, and each call gets the jail of its tool", s.serverName),
+		Fix:     "have the client send each name once, in its own spelling, as valid UTF-8",
 	})
 }
 
@@ -86,6 +87,7 @@ func (s *statelessSession) isOpen(id []byte) bool {
 func (s *statelessSession) rejectOther(f *mcpproxy.Frame) {
 	s.reject(f, diagnostics.Diagnosis{
 		Code: -32600, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: s.serverName,
-		What: fmt.Sprintf("server %q: the client has sent a message with neither a method nor a result nor an error", s.serverName),
+		Explain: diagnostics.PageMessage,
+		What:    fmt.Sprintf("server %q: the client has sent a message with neither a method nor a result nor an error", s.serverName),
 	})
 }

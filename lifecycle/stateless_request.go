@@ -110,8 +110,9 @@ func (s *statelessSession) forwardResponse(rq *clientRequest, f *mcpproxy.Frame)
 	if rq.batch.Send(f) != nil {
 		s.noteSendError(rq.batch.Inject(diagnostics.Diagnosis{
 			Code: -32603, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: s.serverName, Tool: rq.tool,
-			What: fmt.Sprintf("server %q: an answer of %d MiB does not fit into that of a batch", s.serverName, f.Size>>20),
-			Fix:  "call it outside of a batch",
+			Explain: diagnostics.PageMessage,
+			What:    fmt.Sprintf("server %q: an answer of %d MiB does not fit into that of a batch", s.serverName, f.Size>>20),
+			Fix:     "call it outside of a batch",
 		}.ErrorFrame(rq.id)))
 	}
 }

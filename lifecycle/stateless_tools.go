@@ -119,8 +119,9 @@ func (s *statelessSession) refuseUnlisted(ctx context.Context, rq *clientRequest
 	// tool, which has a policy of its own, under the default policy.
 	unknown := s.client.announce(diagnostics.Diagnosis{
 		Code: -32602, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: s.serverName, Tool: rq.tool,
-		What: fmt.Sprintf("server %q lists no tool %q, so there is no policy to call it under", s.serverName, rq.tool),
-		Fix:  "if it has one all the same, give it a table among the tools of the server",
+		Explain: diagnostics.PagePerCall,
+		What:    fmt.Sprintf("server %q lists no tool %q, so there is no policy to call it under", s.serverName, rq.tool),
+		Fix:     "if it has one all the same, give it a table among the tools of the server",
 	})
 	return &unknown
 }

@@ -67,7 +67,7 @@ func (s *statelessSession) startWorker(ctx context.Context, tool string, t Tool,
 			w.proc.Wait()
 			pipes.closeOwnEnds()
 		}
-		return nil, &diagnostics.Diagnosis{Code: diagnostics.CodeDied, Stage: diagnostics.StageExec, Server: s.serverName, Tool: tool, What: "no request waits for it any more"}
+		return nil, &diagnostics.Diagnosis{Code: diagnostics.CodeDied, Stage: diagnostics.StageExec, Server: s.serverName, Tool: tool, Explain: diagnostics.PageServerEnded, What: "no request waits for it any more"}
 	case err != nil:
 		failed, status := w.server.startFailure(err)
 		s.mu.Lock()
@@ -175,11 +175,15 @@ func (w *worker) assign(ctx context.Context, rq *clientRequest) (at *delivery) {
 	w.mu.Lock()
 	w.requests[rq.key()] = rq
 	w.active = true
+	beside := len(w.requests) > 1
 	w.mu.Unlock()
 	s.mu.Unlock()
 	w.server.quiet.Store(false)
 	w.server.firstCall.set()
 	w.server.advertise(f, &f.Messages[0])
+	if w.tool != "" {
+		w.server.callBegins(rq.tool, func() bool { return beside })
+	}
 	at = new(delivery)
 	w.queue.enqueue(ctx, f, at)
 	return at

@@ -34,7 +34,7 @@ func (o Op) String() string {
 // Allows evaluates one operation on a path, which must be canonical, absolute
 // and clean. It computes without side effects the decision that the kernel enforces. The
 // directory of a name decides about creating and removing it; the entry of the path itself
-// decides about everything else (DESIGN.md "policy").
+// decides about everything else (docs/policy.md).
 //
 // Protected names in a grant are refused even if they do not exist. On Linux the jail's
 // supervisor enforces that.

@@ -3,13 +3,14 @@ package policy
 import "time"
 
 // Denial is an access that a jail refused and recorded. It is one type from where the
-// refusal happens to where it is shown. The JSON form is that of docs/reference.md.
+// refusal happens to where it is shown. The JSON form is that of docs/diagnoses.md.
 type Denial struct {
 	Axis      Axis         `json:"axis"`
 	Operation string       `json:"operation"` // "write", "exec", "connect", "resolve", "memory", …
 	Target    string       `json:"target"`    // path, host:port, name, or limit with its value
 	Reason    DenialReason `json:"reason,omitempty"`
-	Detail    string       `json:"detail,omitempty"` // more about the reason: the refused address, the name in a handshake
+	Arguments []string     `json:"arguments,omitempty"` // of a program, with DeniedArguments; the first is its name
+	Detail    string       `json:"detail,omitempty"`    // more about the reason: the refused address, the name in a handshake
 	PID       int          `json:"pid,omitempty"`
 	Program   string       `json:"program,omitempty"`
 	Count     int          `json:"count"`
@@ -38,7 +39,7 @@ const DenialOthers = "(others)"
 // jail without a network leaves it out: it has one reason only.
 type DenialReason string
 
-// The reasons. All but DeniedAbsent and DeniedLimit occur on the net axis only.
+// The reasons. All but DeniedAbsent, DeniedLimit and DeniedArguments occur on the net axis only.
 const (
 	DeniedNotGranted  DenialReason = "not_granted"  // no rule allows the host, or not that port
 	DeniedAddress     DenialReason = "address"      // the name is granted, its address is not
@@ -51,6 +52,10 @@ const (
 	DeniedLeak        DenialReason = "leak"         // the request has a secret that is not meant for the host
 	DeniedUnsupported DenialReason = "unsupported"  // the host is granted, but cannot be reached from here
 
+	// DeniedArguments is for a program that may be started, or whose file may, but not so. Detail
+	// says if Arguments are not all.
+	DeniedArguments DenialReason = "arguments"
+
 	// DeniedAbsent is for names that the jail does not show and that were not looked up on
 	// the host, which may not have them either.
 	DeniedAbsent DenialReason = "absent"
@@ -60,7 +65,7 @@ const (
 func (r DenialReason) IsValid() bool {
 	switch r {
 	case DeniedNotGranted, DeniedAddress, DeniedWrongName, DeniedWrongScheme, DeniedAmbiguous,
-		DeniedRequest, DeniedLimit, DeniedSecret, DeniedLeak, DeniedUnsupported, DeniedAbsent:
+		DeniedRequest, DeniedLimit, DeniedSecret, DeniedLeak, DeniedUnsupported, DeniedArguments, DeniedAbsent:
 		return true
 	}
 	return false

@@ -27,6 +27,7 @@ type Policy struct {
 	Advertise          bool          // messages tell the server its limits
 	HomeReal           bool          // home = "real"
 	Packages           Packages
+	Undo               Undo
 	Leaks              string // what happens to a secret that the server sends: LeaksOff, LeaksWarn or LeaksBlock
 	LeakPatterns       bool   // well-known kinds of tokens are looked for too
 	Project            string // the project's file that has a part in what runs
@@ -99,6 +100,27 @@ const (
 	PinWarn    = "warn"
 	PinEnforce = "enforce"
 )
+
+// Undo says whether what a server changes in the user's files is kept, so that it can be undone.
+type Undo struct {
+	Mode    string // UndoSession or UndoCall; "" keeps nothing
+	FileMB  int    // a larger file is not kept
+	TotalMB int    // what is kept for all sessions of a server
+	Days    int    // how long it is kept
+}
+
+// The values of undo.
+const (
+	UndoOff     = "off"
+	UndoSession = "session" // what stood there before the first change of a session is kept
+	UndoCall    = "call"    // the same for each call of a tool
+)
+
+// DefaultUndo are the bounds of a server that declares none.
+var DefaultUndo = Undo{FileMB: 64, TotalMB: 2048, Days: 14}
+
+// On reports whether anything is kept.
+func (u Undo) On() bool { return u.Mode != "" }
 
 // The values of leaks.
 const (
@@ -186,6 +208,11 @@ func (p *Policy) Remarks() (ws []Warning) {
 	if p.Commands != nil {
 		add("commands", "access.commands confines which programs the kernel starts; what a started program does is confined by the other axes")
 	}
+	for _, r := range p.Commands {
+		if word, ok := r.LiteralWildcard(); ok {
+			ws = append(ws, Warning{"literal-argument", fmt.Sprintf("the command rule %q has the word %q, which stands for itself: \"*\" and \"**\" mean something as whole words only", r.Name, Abbreviate(word)), r.Where})
+		}
+	}
 	return append(ws, p.UnusedKeys...)
 }
 
@@ -218,6 +245,14 @@ func (p *Policy) Normalize() ([]NetRule, error) {
 	}
 	for _, r := range p.Env {
 		bad(r.Where, "name", CheckEnvName(r.Name))
+	}
+	for _, r := range p.Commands {
+		for _, list := range r.Args {
+			bad(r.Where, "args", CheckArguments(list))
+		}
+		for _, name := range r.Envs {
+			bad(r.Where, "envs", CheckEnvName(name))
+		}
 	}
 	for _, s := range p.Sensitive {
 		bad(p.Where, "sensitive_paths", CheckSensitivePath(s))

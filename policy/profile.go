@@ -53,12 +53,16 @@ type Profile struct {
 	Reach *Reach
 
 	// Programs are the files that may be started; nil means any that Entries
-	// lets execute. CommandArgs is set when a command rule constrains arguments
-	// or variables too. Loaders are those of Programs that the others are linked to: they
+	// lets execute. Loaders are those of Programs that the others are linked to: they
 	// can be told to run any program that is linked to them and can be read.
-	Programs    []string
-	Loaders     []string
-	CommandArgs []string // names of command rules with args or envs
+	Programs []string
+	Loaders  []string
+	// CommandArgs are the names of command rules with args or envs. Where there are any, each
+	// start is matched against Commands, and OwnPrograms are those files of the server's own
+	// program that may be started without a rule: see MatchStart.
+	CommandArgs []string
+	Commands    []Command
+	OwnPrograms []string
 
 	Net     []NetRule // normalised; empty is no network
 	Inbound []int     // ports of the host's loopback that lead into the jail, sorted
@@ -76,6 +80,7 @@ type Profile struct {
 	Roots   string        // "off", "narrow" or "advertise"
 	// Advertise: messages tell the server its Statement too, not only the variable.
 	Advertise bool
+	Undo      Undo
 	// Leaks is what happens to a secret that the server sends: LeaksOff, LeaksWarn or
 	// LeaksBlock. LeakPatterns: well-known kinds of tokens are looked for too.
 	Leaks        string

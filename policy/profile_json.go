@@ -71,6 +71,7 @@ type profileJSON struct {
 	Programs    []string       `json:"programs"` // null: any
 	Loaders     []string       `json:"loaders,omitempty"`
 	CommandArgs []string       `json:"command_args,omitempty"`
+	Commands    []commandJSON  `json:"commands,omitempty"`
 	Net         []netJSON      `json:"net"`
 	Inbound     []int          `json:"inbound,omitempty"`
 	Secrets     []secretJSON   `json:"secrets,omitempty"`
@@ -82,8 +83,16 @@ type profileJSON struct {
 	Call        float64        `json:"call_timeout_secs"`
 	Roots       string         `json:"roots"`
 	Advertise   bool           `json:"advertise"`
+	Undo        *undoJSON      `json:"undo,omitempty"`  // nil: off
 	Leaks       string         `json:"leaks,omitempty"` // "": "warn"
 	Patterns    bool           `json:"leak_patterns,omitempty"`
+}
+
+type undoJSON struct {
+	Mode    string `json:"mode"`
+	FileMB  int    `json:"file_mb"`
+	TotalMB int    `json:"total_mb"`
+	Days    int    `json:"days"`
 }
 
 type entryJSON struct {
@@ -96,6 +105,13 @@ type entryJSON struct {
 	Make   bool     `json:"make,omitempty"`
 	// Ephemeral: a copy, thrown away at the end.
 	Ephemeral bool `json:"ephemeral,omitempty"`
+}
+
+type commandJSON struct {
+	Name string     `json:"name"`
+	Args [][]string `json:"args,omitempty"` // none: any
+	Envs *[]string  `json:"envs,omitempty"` // none: all variables
+	Rule string     `json:"rule,omitempty"`
 }
 
 type linkJSON struct {
@@ -143,6 +159,9 @@ func (p *Profile) document() profileJSON {
 	if p.Leaks != LeaksWarn {
 		out.Leaks = p.Leaks
 	}
+	if p.Undo.On() {
+		out.Undo = (*undoJSON)(&p.Undo)
+	}
 	for _, e := range p.Entries {
 		j := entryJSON{Path: e.Path, Kind: e.Kind.String(), Rights: rightList(e.Rights), Origin: e.Origin.String(), Rule: e.Rule, Make: e.Make, Ephemeral: e.Ephemeral}
 		if e.Named != e.Path {
@@ -166,6 +185,14 @@ func (p *Profile) document() profileJSON {
 			ports = nil
 		}
 		out.Net = append(out.Net, netJSON{r.Host, r.Scheme, ports, r.PathPrefix, r.Methods, r.SecretNames(), r.Allow, r.Where})
+	}
+	for _, c := range p.Commands {
+		j := commandJSON{Name: c.Name, Args: c.Args, Rule: c.Where}
+		if c.OnlyEnvs {
+			envs := list(c.Envs)
+			j.Envs = &envs
+		}
+		out.Commands = append(out.Commands, j)
 	}
 	for _, s := range p.Secrets {
 		out.Secrets = append(out.Secrets, secretJSON{s.Env, s.File, s.Command, s.Where})
@@ -203,9 +230,11 @@ func (p *Profile) Key() string {
 		ids[i] = e.ID
 	}
 	text, err := json.Marshal(struct {
-		P   profileJSON
-		IDs []FileID
-	}{p.document(), ids})
+		P        profileJSON
+		IDs      []FileID
+		Commands []Command `json:",omitempty"` // profiles without them keep the keys of older versions
+		Own      []string  `json:",omitempty"`
+	}{p.document(), ids, p.Commands, p.OwnPrograms})
 	if err != nil {
 		panic(err) // no float but those of durations, no cycle, no channel
 	}

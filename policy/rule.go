@@ -50,11 +50,11 @@ type EnvRule struct {
 	Where string
 }
 
-// CommandRule is one entry of access.commands.
+// CommandRule is one entry of access.commands. Several rules for one program add up.
 type CommandRule struct {
 	Name  string
-	Args  [][]string
-	Envs  []string
+	Args  [][]string // lists that the arguments must match: see MatchArguments; nil: any arguments
+	Envs  []string   // what the program gets besides the minimal set, as in EnvRule; nil: all variables
 	Where string
 }
 

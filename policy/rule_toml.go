@@ -83,6 +83,21 @@ func (r EnvRule) TOMLFields() []string {
 	return out
 }
 
+// TOMLFields returns the rule's fields as TOML assignments.
+func (r CommandRule) TOMLFields() (out []string) {
+	if r.Args != nil {
+		lists := make([]string, len(r.Args))
+		for i, list := range r.Args {
+			lists[i] = QuoteTOMLList(list)
+		}
+		out = append(out, "args = ["+strings.Join(lists, ", ")+"]")
+	}
+	if r.Envs != nil {
+		out = append(out, "envs = "+QuoteTOMLList(r.Envs))
+	}
+	return out
+}
+
 // TOML returns the rule as the lines of a configuration file. A diagnosis shows them as the
 // lines to add.
 func (r FsRule) TOML(table string) []string { return tomlTable(table, "fs", r.TOMLFields()) }

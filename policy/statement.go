@@ -18,6 +18,8 @@ const (
 	MaxStatement = 8 << 10
 	// OwnVariable begins the Rule of a variable that mcp-jail sets by itself.
 	OwnVariable = "mcp-jail: "
+	// MinimalEnvironment is the Rule of a variable that every server gets.
+	MinimalEnvironment = "the minimal environment"
 )
 
 // Statement tells a server what it may use. It does not list what is withheld. It is advice;
@@ -48,7 +50,9 @@ type StatementFs struct {
 
 // StatementCommand is a program that may be started.
 type StatementCommand struct {
-	Name string `json:"name"` // a path
+	Name string     `json:"name"`           // as in the rule, or a path
+	Args [][]string `json:"args,omitempty"` // "*" is any argument, "**" any number of them; none: any
+	Envs *[]string  `json:"envs,omitempty"` // of the granted variables; none: all
 }
 
 // StatementNet describes the reachable part of the network. Access is "none", "hosts"
@@ -144,9 +148,25 @@ func (s *Statement) addNames(p *Profile, fits func(any) bool) {
 	if p.Programs != nil {
 		s.Commands = []StatementCommand{}
 	}
-	for _, file := range p.Programs {
-		if c := (StatementCommand{file}); !slices.Contains(p.Loaders, file) && fits(c) {
+	add := func(c StatementCommand) {
+		if fits(c) {
 			s.Commands = append(s.Commands, c)
+		}
+	}
+	for _, c := range p.Commands {
+		command := StatementCommand{Name: c.Name, Args: c.Args}
+		if c.OnlyEnvs {
+			envs := list(c.Envs)
+			command.Envs = &envs
+		}
+		add(command)
+	}
+	if p.Commands != nil {
+		return // Programs has their interpreters too, which need rules of their own
+	}
+	for _, file := range p.Programs {
+		if !slices.Contains(p.Loaders, file) {
+			add(StatementCommand{Name: file})
 		}
 	}
 }

@@ -32,7 +32,7 @@ func TestStatementNames(t *testing.T) {
 		Env: []Variable{{Name: "HOME", Value: "/home/u"}, {Name: StatementVar, Value: "{}", Rule: OwnVariable + "this"}, {Name: "TOKEN", Value: "s3cret", Secret: true}},
 	}
 	s := NewStatement(p)
-	if got := fmt.Sprint(s.Commands, s.Variables); got != "[{/usr/bin/git}] [TOKEN]" {
+	if got := fmt.Sprint(s.Commands, s.Variables); got != "[{/usr/bin/git [] <nil>}] [TOKEN]" {
 		t.Error(got)
 	}
 	if text := string(p.Statement()); strings.Contains(text, "s3cret") {
@@ -46,6 +46,10 @@ func TestStatementNames(t *testing.T) {
 		if text := string(p.Statement()); !strings.Contains(text, want) || !strings.Contains(text, `"variables":[]`) {
 			t.Errorf("%s: %s", programs, text)
 		}
+	}
+	p.Commands = []Command{{Name: "git", Args: [][]string{{"status", "**"}}, OnlyEnvs: true}}
+	if text, want := string(p.Statement()), `"commands":[{"name":"git","args":[["status","**"]],"envs":[]}]`; !strings.Contains(text, want) {
+		t.Errorf("%s, want %s", text, want)
 	}
 	long := &Profile{}
 	for i := range 2000 {

@@ -10,23 +10,33 @@ import (
 
 const pageHead = `# Presets
 
-What servers that people really use need, built in: hosts, variables, secrets, paths. A preset
-grants nothing by its name. It counts once it is written down, as ` + "`preset = \"NAME\"`" + ` in
-` + "`[servers.X]`" + ` or as ` + "`--preset NAME`" + `, and your own keys come on top of it:
-[reference.md](reference.md#presets). ` + "`mcp-jail preset NAME`" + ` prints one.
+A preset is what a well-known server needs: its hosts, variables, secrets and paths. Presets are
+built in. A preset grants nothing until you write ` + "`preset = \"NAME\"`" + ` in ` + "`[servers.X]`" + ` or
+` + "`--preset NAME`" + `. Your own keys come on top of it: [reference.md](reference.md#presets).
+` + "`mcp-jail preset NAME`" + ` prints one.
 
-- **for** is the package, image (without its tag) or program that the preset is for. A container
-  is not confined by mcp-jail: take the package.
-- **reaches** are the hosts. *Yours* is one that an argument or a variable of your entry names.
-- **secrets** in bold can be a ` + "[`secret`](policy.md#secrets)" + ` of a net rule, in the header field
-  that is named, so that the server never holds them. The others are forwarded, because of what
-  stands behind them: the way in which they are sent, or *checked* where the server looks at
-  their form and would refuse a placeholder. With ` + "`*`" + ` it is required.
-- **files** are the rules that the preset has itself, and below them the arguments and variables
-  that name a file or directory, with the rights that it needs. *Workspace* is the default policy,
-  which ends with the first rule.
-- **per call** says whether ` + "`stateful = false`" + ` ([stateless.md](stateless.md)) fits: no call depends
-  on another, and the tools can be listed without network. *No* stands also where nobody has looked.
+` + "```" + `toml
+[servers.github]
+preset = "github"
+command = "github-mcp-server"
+arguments = ["stdio"]
+` + "```" + `
+
+The columns of the table:
+
+- **for** is the package, the image (without its tag) or the program that the preset is for.
+  mcp-jail does not confine containers: use the package instead of the image.
+- **reaches** are the hosts. *Yours* is a host that an argument or a variable of your entry names.
+- **secrets** in bold can be a [secret](secrets.md) of a network rule, in the header field that is
+  named. The server then never holds the value. mcp-jail forwards the others as variables. The word
+  behind the name says why: it is the place in which the server sends the value. *Checked* means
+  that the server tests the value's form and would refuse a placeholder. ` + "`*`" + ` means required.
+- **files** are the preset's own rules. Below them are the arguments and variables that name a file
+  or directory, with the rights that it needs. *Workspace* is the default policy, which ends with
+  the first rule.
+- **per call** says whether ` + "`stateful = false`" + ` fits ([per-call.md](per-call.md)). *Yes* means that
+  no call depends on another, and that the tools can be listed without network. *No* also stands
+  where this is not known.
 
 The files are in [presets/servers](../presets/servers). Each also says which tools only read, what
 there is to know, and where its facts come from. This page is made from them:

@@ -1,5 +1,5 @@
 #!/bin/bash
-# make lint: formatting, go vet on every system that the program must compile on,
+# make lint: formatting, the documents, go vet on every system that the program must compile on,
 # staticcheck, and code that nothing reaches.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -48,6 +48,9 @@ report() {
 elsewhere() { awk -F: 'NR == FNR { linux[$0]; next } !($1 in linux)' <(echo "$linux") -; }
 # drop EXPRESSION drops the lines that match.
 drop() { grep -vE "$1" || true; }
+
+echo "documents"
+go test -count=1 -run '^Test(Document|SourceNamesDocuments|ReadmeFigures)' . ./cmd/internal/commands
 
 echo "staticcheck"
 staticcheck=$(tool staticcheck)

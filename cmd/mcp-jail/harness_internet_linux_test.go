@@ -40,6 +40,7 @@ const (
 	internetHost = "api.github.com"         // the name that most tests use
 	readOnlyHost = "api.figma.com"          // of which the preset figma only reads
 	internetAddr = "198.51.100.10"          // the address of both
+	privateHost  = "intranet.example"       // which has the address 10.0.0.7
 )
 
 // extraPrograms are the programs besides mcp-jail that the test binary is, by argv[0].
@@ -156,7 +157,7 @@ func remoteServer() http.Handler {
 }
 
 func serveInternet(dir string) error {
-	names := map[string][]string{internetHost: {internetAddr}, readOnlyHost: {internetAddr}}
+	names := map[string][]string{internetHost: {internetAddr}, readOnlyHost: {internetAddr}, privateHost: {"10.0.0.7"}}
 	others, err := os.ReadFile(filepath.Join(dir, "names"))
 	for _, name := range strings.Fields(string(others)) {
 		names[name] = []string{internetAddr}

@@ -153,7 +153,9 @@ func (w *world) plain(argv ...string) *exec.Cmd {
 // output runs a subcommand of mcp-jail and returns its standard output.
 func (w *world) output(t *testing.T, args ...string) string {
 	t.Helper()
-	out, err := w.mcpJail(args...).Output()
+	cmd := w.mcpJail(args...)
+	cmd.Env = append(slices.Clip(cmd.Env), "COLUMNS=10000") // whole messages
+	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("mcp-jail %s: %v: %s", strings.Join(args, " "), err, stderrOf(err))
 	}

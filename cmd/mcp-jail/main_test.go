@@ -50,10 +50,10 @@ func TestMain(m *testing.M) {
 		goServerMain()
 	}
 	parts := map[string]func(){
-		programs.Main: main, programs.Companion: commands.Program, "client": clientMain, "tty": ttyMain,
+		programs.Main: main, programs.Companion: commands.Program, "client": clientMain, "tty": ttyMain, "without-ptrace": withoutPtraceMain,
 		"victim": victimMain, "chatty": chattyMain, "silent": silentMain,
 		"crashing": crashingMain, "garbage": garbageMain, "hostile": hostileMain, "fragile": fragileMain,
-		"faulty": faultyMain, "glutton": gluttonMain, "glutton-child": gluttonChildMain, "twins": twinsMain, "planter": planterMain, "leaky": leakyMain,
+		"faulty": faultyMain, "glutton": gluttonMain, "glutton-child": gluttonChildMain, "twins": twinsMain, "planter": planterMain, "leaky": leakyMain, "notes-server": notesMain,
 	}
 	if parts[filepath.Base(os.Args[0])] != nil {
 		testscript.Main(m, parts) // does not return
@@ -111,8 +111,19 @@ func (c cleaned) Run() int {
 }
 
 func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{
-		Dir:                 filepath.Join("testdata", "script"),
+	p := scriptParams(filepath.Join("testdata", "script"))
+	setup := p.Setup
+	p.Setup = func(env *testscript.Env) error {
+		env.Setenv("COLUMNS", "10000") // the scripts look for whole messages
+		return setup(env)
+	}
+	testscript.Run(t, p)
+}
+
+// scriptParams returns the commands of the scripts in a directory.
+func scriptParams(dir string) testscript.Params {
+	return testscript.Params{
+		Dir:                 dir,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		UpdateScripts:       os.Getenv("MCPJAIL_UPDATE") != "",
@@ -137,7 +148,7 @@ func TestScripts(t *testing.T) {
 			"fill":        cmdFill,
 			"registry":    cmdRegistry,
 		},
-	})
+	}
 }
 
 // hostCan evaluates conditions such as [userns], [landlock:4] and [jail], which means all

@@ -7,6 +7,7 @@
 // nothing on this host. The stage is the tree of files, the processes and the services of the
 // host that the attacks aim at. The program that makes them is in package attacker.
 //
-// TestAttackTable compares the outcomes with the table in SECURITY.md; with -update it rewrites
-// the table. It does both in the long form only (MCPJAIL_ALL=1), as root.
+// TestAttackTable compares the outcomes with the table in docs/attack-matrix.md; with -update it
+// rewrites the table. It does both in the long form only (MCPJAIL_ALL=1), as root. TestAttackMatrix
+// compares the names of the attacks with the table in every run.
 package attacks

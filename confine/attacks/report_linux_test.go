@@ -20,7 +20,7 @@ type tableRow struct {
 	hostNS      string // in one without namespaces
 }
 
-// attackTable returns the text between the markers in SECURITY.md.
+// attackTable returns the text between the markers in docs/attack-matrix.md.
 func attackTable(root, user []finding) string {
 	var b strings.Builder
 	attacks, forms, tried := 0, 0, 0
@@ -39,7 +39,7 @@ func attackTable(root, user []finding) string {
 		}
 	}
 	f := probe.Detect()
-	fmt.Fprintf(&b, "Linux %s, Landlock ABI %d, %s: %d attacks in %d forms, of which %d can succeed here without a jail.\n", release(f.Kernel), f.LandlockABI, runtime.GOARCH, attacks, forms, tried)
+	fmt.Fprintf(&b, "Linux %s, Landlock ABI %d, %s: %d attacks in %d forms; %d succeed here without a jail.\n", release(f.Kernel), f.LandlockABI, runtime.GOARCH, attacks, forms, tried)
 	return b.String() + body.String()
 }
 

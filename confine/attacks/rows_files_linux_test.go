@@ -123,10 +123,10 @@ func fileAttacks() []attackGroup {
 				"link HOME/apps/mcp-jail HOME/apps/other", "reopen HOME/apps/mcp-jail",
 			}},
 			{what: "start a program from a grant without execute", forms: []string{"exec WS/exe", "execat WS/exe", "exec WS/src/code", "execs WS/a", "exec WS/src/exe"}},
-			{what: "the same by the dynamic loader or from a copy in memory", allowed: "commands are not limited by this policy, and what a server may read it may run; a list of programs refuses copies, and the loader where nothing on it is linked to that (TestJailPrograms)",
+			{what: "the same by the dynamic loader or from a copy in memory", allowed: "this policy has no command rules, so a server may run any file that it may read. A list of programs refuses copies. It refuses the loader if no listed program needs it (TestJailPrograms), or if a rule has `args` or `envs` (TestJailCommands)",
 				forms: []string{"ld.so WS/exe", "mapexec WS/exe", "memexec WS/exe"}},
 			{what: "write to the programs of an executable part", forms: []string{"write WS/tools/tool", "create WS/tools/new", "rename WS/tools WS/t", "create-renamed WS/x WS/tools/tool", "swap-dir WS/tools", "reopen WS/tools/exe"}},
-			{what: "a hidden file by its other, hard-linked name in the same grant", allowed: "a hard link is a name like any other (ROUGH_EDGES.md)", forms: []string{"read WS/hard"}},
+			{what: "a hidden file by its other, hard-linked name in the same grant", allowed: "a hard link is a name like any other", forms: []string{"read WS/hard"}},
 		}},
 		{"What a writable grant must not be turned into", []attack{
 			{what: "a set-id program", forms: []string{

@@ -64,7 +64,7 @@ func networkAttacks() []attackGroup {
 			{what: "by abstract name", forms: []string{"unix @ABSTRACT", "unix-dgram @ABSTRACT-dgram"}},
 			{what: "one that lies in a granted directory", forms: []string{"unix WS/sock", "unix-dgram WS/dgram", "unix-symlinked WS/sock WS/l", "unix-fd WS/sock"}},
 			{what: "take a descriptor over one (SCM_RIGHTS)", forms: []string{"take-descriptor OUT/sock", "take-descriptor @ABSTRACT", "take-descriptor WS/sock"}},
-			{what: "one that a process of the host makes in a granted directory after the start", allowed: "before Landlock ABI 9 nothing can tell it from one of the server's own (ROUGH_EDGES.md)", forms: []string{"unix WS/late"}},
+			{what: "one that a process of the host makes in a granted directory after the start", allowed: "before Landlock ABI 9 nothing can tell it from one of the server's own", forms: []string{"unix WS/late"}},
 		}},
 	}
 }

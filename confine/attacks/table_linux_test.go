@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	tableFile  = "../../SECURITY.md"
+	tableFile  = "../../docs/attack-matrix.md"
 	tableBegin = "<!-- attacks: made by go test ./confine/attacks -run TestAttackTable -update -->\n"
 	tableEnd   = "<!-- attacks: end -->\n"
 
@@ -27,7 +27,7 @@ const (
 )
 
 // TestAttackTable makes every attack, as root and as an ordinary user, and compares the
-// outcomes with the table in SECURITY.md. If an ordinary user runs it, it only makes the
+// outcomes with the table in docs/attack-matrix.md. If an ordinary user runs it, it only makes the
 // attacks. The short form makes one form of each attack as the user who runs it, in the jail
 // with namespaces and in the one without.
 func TestAttackTable(t *testing.T) {

@@ -41,7 +41,7 @@ func TestWithoutNamespaces(t *testing.T) {
 			if err := os.Mkdir(home, 0o700); err != nil {
 				t.Fatal(err)
 			}
-			cmd := exec.Command(jailtest.Binary, "-test.run=^TestHostNS", "-test.v", "-test.timeout=5m")
+			cmd := exec.Command(jailtest.Binary, "-test.run=^TestHostNS", "-test.v", "-test.timeout=15m")
 			if w.unshare {
 				cmd = exec.Command("unshare", append([]string{"--user", "--map-root-user"}, cmd.Args...)...)
 			}

@@ -109,7 +109,7 @@ func TestJailInAJail(t *testing.T) {
 }
 
 // TestJailMaskUnderReplacement: a process of the host that replaces a masked file removes the
-// mask with it, and the wider grant shows the new file (ROUGH_EDGES.md).
+// mask with it, and the wider grant shows the new file (docs/limits.md).
 func TestJailMaskUnderReplacement(t *testing.T) {
 	jailtest.Needs(t)
 	dir := testkit.Plant(t, ".env", "new", "go/")

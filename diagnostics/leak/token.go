@@ -25,7 +25,7 @@ const (
 
 // tokens returns the kinds that are looked for. A form is in the list if it has a beginning of its
 // own and enough characters behind it, so that it does not occur by chance. Where each form is
-// documented is in docs/reference.md, "Leaks".
+// documented is in docs/leaks.md, "Kinds of tokens".
 func tokens() []token {
 	all := []token{
 		{name: "GitHub fine-grained token", begin: "github_pat_", anchor: "_pat", characters: alphanumeric + "_", least: 82, most: 82, check: isFineGrained},

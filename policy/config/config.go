@@ -34,6 +34,10 @@ type Server struct {
 	AutoInstall        *bool
 	InstallScripts     *bool
 	PinTools           string // "", "off", "warn" or "enforce"
+	Undo               string // "", "off", "session" or "call"
+	UndoFileMB         *int
+	UndoTotalMB        *int
+	UndoDays           *int
 	Leaks              string // "", "off", "warn" or "block"
 	LeakPatterns       *bool
 	Description        string
@@ -78,7 +82,7 @@ type Access struct {
 	Net            []policy.NetRule
 	Inbound        []policy.InboundRule
 	Env            []policy.EnvRule
-	Commands       map[string]policy.CommandRule // nil: any program; empty: none but the server's own
+	Commands       map[string][]policy.CommandRule // nil: any program; empty: none but the server's own; several rules for one add up
 	SensitivePaths []string
 	// Merge is as in Server; the keys are "fs", "net", "inbound" and "env".
 	Merge map[string]Strategy
@@ -196,6 +200,10 @@ func (s *Server) overlaySettings(l *Server) {
 	s.AutoInstall = cmp.Or(l.AutoInstall, s.AutoInstall)
 	s.InstallScripts = cmp.Or(l.InstallScripts, s.InstallScripts)
 	s.PinTools = cmp.Or(l.PinTools, s.PinTools)
+	s.Undo = cmp.Or(l.Undo, s.Undo)
+	s.UndoFileMB = cmp.Or(l.UndoFileMB, s.UndoFileMB)
+	s.UndoTotalMB = cmp.Or(l.UndoTotalMB, s.UndoTotalMB)
+	s.UndoDays = cmp.Or(l.UndoDays, s.UndoDays)
 	s.Leaks = cmp.Or(l.Leaks, s.Leaks)
 	s.LeakPatterns = cmp.Or(l.LeakPatterns, s.LeakPatterns)
 	s.StartupTimeoutSecs = cmp.Or(l.StartupTimeoutSecs, s.StartupTimeoutSecs)
@@ -217,10 +225,10 @@ func (a *Access) overlay(l *Access) {
 	// No layer can shorten this list: no strategy here.
 	a.SensitivePaths = joinLists(a.SensitivePaths, l.SensitivePaths, Dedup, Dedup, func(x, y string) bool { return x == y })
 	if l.Commands != nil && a.Commands == nil {
-		a.Commands = map[string]policy.CommandRule{}
+		a.Commands = map[string][]policy.CommandRule{}
 	}
-	for name, rule := range l.Commands {
-		a.Commands[name] = rule
+	for name, rules := range l.Commands {
+		a.Commands[name] = rules
 	}
 }
 

@@ -33,29 +33,25 @@ func decodeLayer(data []byte, file string) (*Config, policy.Problems) {
 	root, problems := parseDocument(data, file)
 	d := &decoder{file: file, problems: problems}
 	c := &Config{Files: []string{file}}
-	d.table(root, "", fields{
-		"version": func(n *node, key string) {
-			if c.Version = d.integer(n, key, 0, math.MaxInt32); c.Version != 1 && n.kind == nodeInteger {
-				d.add(n, key, "version %d is not known; this program reads version = 1", c.Version)
-			}
-		},
-		"defaults": func(n *node, key string) { c.Defaults = d.defaults(n, key) },
-		"servers": func(n *node, key string) {
-			c.Servers = map[string]*Server{}
-			d.each(n, key, func(name string, n *node, key string) {
-				if !policy.ValidServerName(name) {
-					d.add(n, key, "the server name %q is refused: a name consists of letters, digits, '.', '_' and '-', and does not begin with '.'", policy.Abbreviate(name))
-				}
-				c.Servers[name] = d.server(n, key, name)
-			})
-		},
-	})
+	d.whole(root, c)
 	return c, d.problems
 }
 
 type decoder struct {
 	file     string
 	problems policy.Problems
+}
+
+// whole reads the top of a file.
+func (d *decoder) whole(root *node, c *Config) {
+	d.table(root, "", fields{
+		"version":  func(n *node, key string) { c.Version = d.version(n, key) },
+		"defaults": func(n *node, key string) { c.Defaults = d.defaults(n, key) },
+		"servers": func(n *node, key string) {
+			c.Servers = map[string]*Server{}
+			d.each(n, key, serverForm(), func(name string, n *node, key string) { c.Servers[name] = d.server(n, key, name) })
+		},
+	})
 }
 
 // fields are the known keys of a table, each with the function that reads its value.
@@ -67,9 +63,13 @@ func (d *decoder) add(n *node, key, format string, args ...any) {
 	}
 }
 
-// kind checks the type of a value and reports a difference.
+// kind reports whether a value has a type, and the difference if it has not.
 func (d *decoder) kind(n *node, key string, want nodeKind) bool {
-	if n.kind == want {
+	switch {
+	case n.shape != nil:
+		n.shape.Type = want.jsonType()
+		return false
+	case n.kind == want:
 		return true
 	}
 	d.add(n, key, "%s must be %s, not %s", key, want, n.kind)
@@ -79,6 +79,12 @@ func (d *decoder) kind(n *node, key string, want nodeKind) bool {
 // table reads a table with known keys. An unknown key is an error that suggests the most
 // similar known one.
 func (d *decoder) table(n *node, key string, known fields) {
+	if n.shape != nil {
+		n.shape.Keys = map[string]*Shape{}
+		for name, read := range known {
+			n.shape.Keys[name] = describe(func(n *node) { read(n, childKey(key, name)) })
+		}
+	}
 	if !d.kind(n, key, nodeTable) {
 		return
 	}
@@ -107,13 +113,23 @@ func childKey(key, name string) string {
 	return key + "." + policy.QuoteKey(policy.Abbreviate(name))
 }
 
-// each reads a table whose keys are names that the user chose.
-func (d *decoder) each(n *node, key string, read func(name string, n *node, key string)) {
+// each reads a table whose keys are names of a form that the user chose.
+func (d *decoder) each(n *node, key string, f form, read func(name string, n *node, key string)) {
+	if n.shape != nil {
+		n.shape.Like = f.pattern
+		n.shape.Names = describe(func(n *node) { read("NAME", n, childKey(key, "NAME")) })
+	}
 	if !d.kind(n, key, nodeTable) {
 		return
 	}
 	for _, name := range n.keys {
-		read(name, n.table[name], childKey(key, name))
+		child, full := n.table[name], childKey(key, name)
+		if f.check != nil {
+			if err := f.check(name); err != nil {
+				d.add(child, full, "%s", err)
+			}
+		}
+		read(name, child, full)
 	}
 }
 
@@ -124,6 +140,9 @@ func (d *decoder) text(n *node, key string) string {
 
 // word reads a string that must not be empty.
 func (d *decoder) word(n *node, key string) string {
+	if n.shape != nil {
+		n.shape.NotEmpty = true
+	}
 	if d.kind(n, key, nodeString) && n.text == "" {
 		d.add(n, key, "%s is empty", key)
 	}
@@ -131,6 +150,9 @@ func (d *decoder) word(n *node, key string) string {
 }
 
 func (d *decoder) choice(n *node, key string, options ...string) string {
+	if n.shape != nil {
+		n.shape.Words = options
+	}
 	if !d.kind(n, key, nodeString) {
 		return ""
 	}
@@ -148,7 +170,23 @@ func (d *decoder) flag(n *node, key string) bool {
 	return n.flag
 }
 
+// version reads the version of the format. There is one.
+func (d *decoder) version(n *node, key string) int {
+	const known = 1
+	if n.shape != nil {
+		return d.integer(n, key, known, known)
+	}
+	v := d.integer(n, key, 0, math.MaxInt32)
+	if v != known && n.kind == nodeInteger {
+		d.add(n, key, "version %d is not known; this program reads version = %d", v, known)
+	}
+	return v
+}
+
 func (d *decoder) integer(n *node, key string, low, high int64) int {
+	if n.shape != nil {
+		n.shape.Low, n.shape.High = low, high
+	}
 	if !d.kind(n, key, nodeInteger) {
 		return 0
 	}
@@ -171,6 +209,9 @@ func (d *decoder) texts(n *node, key string) []string {
 }
 
 func (d *decoder) items(n *node, key string, read func(n *node)) {
+	if n.shape != nil {
+		n.shape.Items = describe(read)
+	}
 	if n.kind == nodeTable && !n.closed {
 		d.add(n, key, "%s must be an array of tables: write [[%s]]", key, key)
 		return
@@ -180,36 +221,4 @@ func (d *decoder) items(n *node, key string, read func(n *node)) {
 			read(item)
 		}
 	}
-}
-
-// list reads an array, or { strategy = "...", value = [...] } in its place, and returns the
-// node of the array.
-func (d *decoder) list(n *node, key, name string, merge *map[string]Strategy) *node {
-	if n.kind != nodeTable || n.table["strategy"] == nil && n.table["value"] == nil {
-		return n
-	}
-	var strategy Strategy
-	var value *node
-	d.table(n, key, fields{
-		"strategy": func(n *node, key string) {
-			strategy = Strategy(d.choice(n, key, string(Append), string(Prepend), string(Replace), string(Dedup)))
-		},
-		"value": func(n *node, key string) { value = n },
-	})
-	switch {
-	case n.table["strategy"] == nil:
-		d.add(n, key, "%s has a value without a strategy", key)
-	case value == nil:
-		d.add(n, key, "%s has a strategy without a value", key)
-	}
-	if value == nil {
-		return &node{kind: nodeArray, line: n.line}
-	}
-	if strategy != "" {
-		if *merge == nil {
-			*merge = map[string]Strategy{}
-		}
-		(*merge)[name] = strategy
-	}
-	return value
 }

@@ -12,30 +12,26 @@ func (d *decoder) netRule(n *node, key string) policy.NetRule {
 	before := len(d.problems)
 	d.table(n, key, fields{
 		"host": func(n *node, key string) {
-			if host := d.text(n, key); n.kind == nodeString {
-				normal, err := policy.NormalizeHost(host)
-				d.check(n, key, err)
-				r.Host = normal
-			}
+			r.Host, _ = policy.NormalizeHost(d.like(n, key, hostForm()))
 		},
-		"scheme":      func(n *node, key string) { r.Scheme = d.choice(n, key, "http", "https", "tcp") },
-		"port":        func(n *node, key string) { r.Port = d.integer(n, key, 1, math.MaxUint16) },
-		"path_prefix": func(n *node, key string) { r.PathPrefix = d.text(n, key) },
+		"scheme": func(n *node, key string) { r.Scheme = d.choice(n, key, "http", "https", "tcp") },
+		"port":   func(n *node, key string) { r.Port = d.integer(n, key, 1, math.MaxUint16) },
+		"path_prefix": func(n *node, key string) {
+			r.PathPrefix = d.text(n, key)
+			d.looksLike(n, prefixPattern)
+		},
 		"methods": func(n *node, key string) {
-			r.Methods = d.texts(n, key)
+			r.Methods = []string{}
+			d.items(n, key, func(n *node) {
+				r.Methods = append(r.Methods, d.text(n, key))
+				d.looksLike(n, methodPattern)
+			})
 			slices.Sort(r.Methods)
-			if r.Methods = slices.Compact(r.Methods); n.kind == nodeArray && len(n.items) == 0 {
-				d.add(n, key, "%s is empty: leave it out for any method", key)
-			}
+			r.Methods = slices.Compact(r.Methods)
+			d.notEmpty(n, key, "%s is empty: leave it out for any method", key)
 		},
 		"secret": func(n *node, key string) {
-			if n.kind != nodeArray {
-				r.Secrets = append(r.Secrets, d.secret(n, key))
-				return
-			}
-			for _, item := range n.items {
-				r.Secrets = append(r.Secrets, d.secret(item, key))
-			}
+			d.oneOrMany(n, key, func(n *node) { r.Secrets = append(r.Secrets, d.secret(n, key)) })
 		},
 		"allow": func(n *node, key string) { r.Allow = d.flag(n, key) },
 	})
@@ -49,15 +45,27 @@ func (d *decoder) netRule(n *node, key string) policy.NetRule {
 func (d *decoder) secret(n *node, key string) policy.Secret {
 	s := policy.Secret{Where: policy.Position(d.file, n.line)}
 	d.table(n, key, fields{
-		"env":     func(n *node, key string) { s.Env = d.word(n, key) },
-		"file":    func(n *node, key string) { s.File = d.word(n, key) },
-		"command": func(n *node, key string) { s.Command = d.texts(n, key) },
-		"header": func(n *node, key string) {
-			if n.kind == nodeArray {
-				s.Header = d.texts(n, key)
-				return
+		"env": func(n *node, key string) {
+			s.Env = d.word(n, key)
+			d.looksLike(n, variablePattern)
+		},
+		"file": func(n *node, key string) {
+			s.File = d.word(n, key)
+			d.looksLike(n, filePattern)
+		},
+		"command": func(n *node, key string) {
+			s.Command = d.texts(n, key)
+			if n.shape != nil {
+				n.shape.NotEmpty = true // CheckNetRule says so
 			}
-			s.Header = []string{d.word(n, key)}
+		},
+		"header": func(n *node, key string) {
+			s.Header = []string{}
+			d.oneOrMany(n, key, func(n *node) {
+				s.Header = append(s.Header, d.word(n, key))
+				d.looksLike(n, headerPattern)
+			})
+			d.notEmpty(n, key, "%s is empty: leave it out for the usual fields", key)
 		},
 	})
 	d.requireKey(n, key, "env")

@@ -4,7 +4,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -30,11 +29,7 @@ func (d *decoder) server(n *node, key, name string) *Server {
 		"variables": func(n *node, key string) {
 			s.Variables = []policy.EnvRule{}
 			d.items(d.list(n, key, "variables", &s.Merge), key, func(n *node) {
-				r := policy.EnvRule{Name: d.text(n, key), Read: true, Where: policy.Position(d.file, n.line)}
-				if n.kind == nodeString {
-					d.check(n, key, policy.CheckVariable(r.Name))
-				}
-				s.Variables = append(s.Variables, r)
+				s.Variables = append(s.Variables, policy.EnvRule{Name: d.like(n, key, variableForm()), Read: true, Where: policy.Position(d.file, n.line)})
 			})
 		},
 		"waive": func(n *node, key string) {
@@ -46,7 +41,7 @@ func (d *decoder) server(n *node, key, name string) *Server {
 		"access": func(n *node, key string) { s.Access = d.access(n, key) },
 		"tools": func(n *node, key string) {
 			s.Tools = map[string]*Tool{}
-			d.each(n, key, func(name string, n *node, key string) {
+			d.each(n, key, form{}, func(name string, n *node, key string) {
 				t := &Tool{Name: name, Where: policy.Position(d.file, n.line)}
 				s.Tools[name] = t
 				d.table(n, key, fields{
@@ -69,6 +64,12 @@ func (d *decoder) settings(s *Server) fields {
 		"auto_install":    func(n *node, key string) { s.AutoInstall = d.flagPointer(n, key) },
 		"install_scripts": func(n *node, key string) { s.InstallScripts = d.flagPointer(n, key) },
 		"pin_tools":       func(n *node, key string) { s.PinTools = d.choice(n, key, "off", "warn", "enforce") },
+		"undo": func(n *node, key string) {
+			s.Undo = d.choice(n, key, policy.UndoOff, policy.UndoSession, policy.UndoCall)
+		},
+		"undo_file_mb":  func(n *node, key string) { s.UndoFileMB = d.pointer(n, key, 1, 1<<20) },
+		"undo_total_mb": func(n *node, key string) { s.UndoTotalMB = d.pointer(n, key, 1, 1<<24) },
+		"undo_days":     func(n *node, key string) { s.UndoDays = d.pointer(n, key, 1, 3650) },
 		"leaks": func(n *node, key string) {
 			s.Leaks = d.choice(n, key, policy.LeaksOff, policy.LeaksWarn, policy.LeaksBlock)
 		},
@@ -165,8 +166,8 @@ func (d *decoder) access(n *node, key string) *Access {
 			d.items(d.list(n, key, "env", &a.Merge), key, func(n *node) { a.Env = append(a.Env, d.envRule(n, key)) })
 		},
 		"commands": func(n *node, key string) {
-			a.Commands = map[string]policy.CommandRule{}
-			d.each(n, key, func(name string, n *node, key string) { a.Commands[name] = d.commandRule(n, key, name) })
+			a.Commands = map[string][]policy.CommandRule{}
+			d.each(n, key, commandForm(), func(name string, n *node, key string) { a.Commands[name] = d.commandRules(n, key, name) })
 		},
 		"sensitive_paths": func(n *node, key string) { a.SensitivePaths = d.sensitivePaths(n, key) },
 	})
@@ -175,13 +176,7 @@ func (d *decoder) access(n *node, key string) *Access {
 
 func (d *decoder) sensitivePaths(n *node, key string) []string {
 	paths := []string{}
-	d.items(n, key, func(n *node) {
-		s := d.text(n, key)
-		if n.kind == nodeString {
-			d.check(n, key, policy.CheckSensitivePath(s))
-		}
-		paths = append(paths, s)
-	})
+	d.items(n, key, func(n *node) { paths = append(paths, d.like(n, key, sensitiveForm())) })
 	return paths
 }
 
@@ -193,6 +188,9 @@ func (d *decoder) check(n *node, key string, err error) {
 }
 
 func (d *decoder) requireKey(n *node, key, name string) {
+	if n.shape != nil {
+		n.shape.Required = append(n.shape.Required, name)
+	}
 	if n.kind == nodeTable && n.table[name] == nil {
 		d.add(n, childKey(key, name), "%s has no %s", key, name)
 	}
@@ -209,11 +207,7 @@ func (d *decoder) fsRule(n *node, key string) policy.FsRule {
 		}
 	}
 	d.table(n, key, fields{
-		"path": func(n *node, key string) {
-			if r.Path = d.text(n, key); n.kind == nodeString {
-				d.check(n, key, policy.CheckPath(r.Path))
-			}
-		},
+		"path":    func(n *node, key string) { r.Path = d.like(n, key, pathForm()) },
 		"read":    func(n *node, key string) { r.Read = d.flag(n, key) },
 		"execute": func(n *node, key string) { r.Execute = d.flag(n, key) },
 		"write":   func(n *node, key string) { write = d.flag(n, key) },
@@ -236,63 +230,9 @@ func (d *decoder) fsRule(n *node, key string) policy.FsRule {
 func (d *decoder) envRule(n *node, key string) policy.EnvRule {
 	r := policy.EnvRule{Where: policy.Position(d.file, n.line)}
 	d.table(n, key, fields{
-		"name": func(n *node, key string) {
-			if r.Name = d.text(n, key); n.kind == nodeString {
-				d.check(n, key, policy.CheckEnvName(r.Name))
-			}
-		},
+		"name": func(n *node, key string) { r.Name = d.like(n, key, prefixForm()) },
 		"read": func(n *node, key string) { r.Read = d.flag(n, key) },
 	})
 	d.requireKey(n, key, "name")
 	return r
-}
-
-func (d *decoder) commandRule(n *node, key, name string) policy.CommandRule {
-	r := policy.CommandRule{Name: name, Where: policy.Position(d.file, n.line)}
-	if name == "" || strings.ContainsAny(name, "*\x00\n") {
-		d.add(n, key, "the command name %q is refused", policy.Abbreviate(name))
-	}
-	d.table(n, key, fields{
-		"args": func(n *node, key string) {
-			r.Args = [][]string{}
-			d.items(n, key, func(n *node) {
-				// One prefix may be written flat: args = ["log", "**"].
-				if n.kind == nodeString {
-					if len(r.Args) == 0 {
-						r.Args = append(r.Args, nil)
-					}
-					r.Args[0] = append(r.Args[0], n.text)
-					return
-				}
-				r.Args = append(r.Args, d.texts(n, key))
-			})
-			if isMixed(n) {
-				d.add(n, key, "%s mixes words and lists: write args = [[\"log\", \"**\"], [\"status\"]]", key)
-			}
-			for _, prefix := range r.Args {
-				for i, word := range prefix {
-					if word == "**" && i != len(prefix)-1 {
-						d.add(n, key, "%s: \"**\" is only allowed as the last word", key)
-					}
-				}
-			}
-		},
-		"envs": func(n *node, key string) {
-			r.Envs = d.texts(n, key)
-			for _, name := range r.Envs {
-				d.check(n, key, policy.CheckEnvName(name))
-			}
-		},
-	})
-	return r
-}
-
-func isMixed(n *node) bool {
-	words := 0
-	for _, item := range n.items {
-		if item.kind == nodeString {
-			words++
-		}
-	}
-	return words > 0 && words < len(n.items)
 }

@@ -114,7 +114,7 @@ func settingsOf(with, own *Server, d *Defaults) (out []policy.Setting) {
 // settingTexts returns the settings that a table has, as TOML writes their values.
 func (s *Server) settingTexts() map[string]string {
 	out := map[string]string{}
-	for key, v := range map[string]*int{"startup_timeout_secs": s.StartupTimeoutSecs, "call_timeout_secs": s.CallTimeoutSecs, "warm": s.Warm, "max_concurrent_calls": s.MaxConcurrentCalls} {
+	for key, v := range map[string]*int{"startup_timeout_secs": s.StartupTimeoutSecs, "call_timeout_secs": s.CallTimeoutSecs, "warm": s.Warm, "max_concurrent_calls": s.MaxConcurrentCalls, "undo_file_mb": s.UndoFileMB, "undo_total_mb": s.UndoTotalMB, "undo_days": s.UndoDays} {
 		if v != nil {
 			out[key] = strconv.Itoa(*v)
 		}
@@ -124,7 +124,7 @@ func (s *Server) settingTexts() map[string]string {
 			out[key] = strconv.FormatBool(*v)
 		}
 	}
-	for key, v := range map[string]string{"roots": s.Roots, "pin_tools": s.PinTools, "leaks": s.Leaks} {
+	for key, v := range map[string]string{"roots": s.Roots, "pin_tools": s.PinTools, "leaks": s.Leaks, "undo": s.Undo} {
 		if v != "" {
 			out[key] = strconv.Quote(v)
 		}

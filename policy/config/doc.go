@@ -9,6 +9,10 @@
 // file counts only if the user trusted exactly this content (see [TrustStore]), and a server
 // whose program it changes loses what the user's layers grant to its name.
 //
+// [Describe] returns what a file may have, for the schema that package schema writes: the
+// decoder notes it in place of reading. A key that is added to a table of the decoder is in the
+// schema then.
+//
 // A server may name a preset. This package does not know what the preset says: before its
 // caller asks for a policy, it lays the table of the preset below the server's own
 // ([Config.LayBelow]).
@@ -21,6 +25,6 @@
 //   - The package reads its own files and looks up their owners. It does not look at the
 //     paths, programs or variables that a policy names: package policy/resolve does.
 //
-// The package has some 2,900 lines because the decoder, the encoder and the
+// The package has some 3,700 lines because the decoder, the encoder and the
 // merge of layers each name every key once; to cut them apart would export all of them.
 package config

@@ -71,6 +71,10 @@ func (e *encoder) server(s *Server) {
 	e.flag("auto_install", s.AutoInstall)
 	e.flag("install_scripts", s.InstallScripts)
 	e.text("pin_tools", s.PinTools)
+	e.text("undo", s.Undo)
+	e.number("undo_file_mb", s.UndoFileMB)
+	e.number("undo_total_mb", s.UndoTotalMB)
+	e.number("undo_days", s.UndoDays)
 	e.text("leaks", s.Leaks)
 	e.flag("leak_patterns", s.LeakPatterns)
 	e.text("description", s.Description)
@@ -141,17 +145,15 @@ func (e *encoder) access(key string, a *Access) {
 		e.header("[%s]", key+".commands")
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.Commands)) {
-		r := a.Commands[name]
-		e.header("[%s]", key+".commands."+policy.QuoteKey(name))
-		if r.Args != nil {
-			lists := make([]string, len(r.Args))
-			for i, prefix := range r.Args {
-				lists[i] = policy.QuoteTOMLList(prefix)
-			}
-			e.line("args = [%s]", strings.Join(lists, ", "))
+		header := "[%s]"
+		if len(a.Commands[name]) > 1 {
+			header = "[[%s]]"
 		}
-		if r.Envs != nil {
-			e.line("envs = %s", policy.QuoteTOMLList(r.Envs))
+		for _, r := range a.Commands[name] {
+			e.header(header, key+".commands."+policy.QuoteKey(name))
+			for _, line := range r.TOMLFields() {
+				e.line("%s", line)
+			}
 		}
 	}
 }

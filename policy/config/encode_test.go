@@ -32,9 +32,10 @@ func forget(c *Config) *Config {
 		for i := range a.Env {
 			a.Env[i].Where = ""
 		}
-		for k, r := range a.Commands {
-			r.Where = ""
-			a.Commands[k] = r
+		for k := range a.Commands {
+			for i := range a.Commands[k] {
+				a.Commands[k][i].Where = ""
+			}
 		}
 	}
 	for _, s := range c.Servers {
@@ -77,7 +78,7 @@ func TestRoundTrip(t *testing.T) {
 		"[servers.x]\narguments = { strategy = \"append\", value = [\"\\u0001\\n\\\"\"] }\n[servers.x.tools.\"a b.c\"]\n",
 		"[servers.x.access]\nenv = { strategy = \"replace\", value = [] }\n[[servers.x.access.net]]\nhost = \"BÜCHER.example.\"\nport = 8080\n",
 		"[servers.x.access]\ninbound = { strategy = \"dedup\", value = [{ port = 1 }] }\nnet = [{ host = \"a\", allow = true, path_prefix = \"/x\", secret = [{ env = \"A\", file = \"~/a b\" }, { env = \"B\", command = [\"op\", \"re ad\"] }] }]\n",
-		"[servers.x.access.commands.git]\nargs = [\"log\", \"**\"]\n[servers.x.access.commands.\"/opt/a b\"]\n",
+		"[servers.x.access.commands.git]\nargs = [\"log\", \"**\"]\n[servers.x.access.commands.\"/opt/a b\"]\n[[servers.x.access.commands.ls]]\nargs = [[]]\nenvs = []\n[[servers.x.access.commands.ls]]\n",
 	} {
 		checkRoundTrip(t, []byte(toml))
 	}

@@ -143,7 +143,7 @@ func (s *Server) process(tool string) *policy.Policy {
 		if access.Commands != nil {
 			p.Commands = []policy.CommandRule{}
 			for _, name := range slices.Sorted(maps.Keys(access.Commands)) {
-				p.Commands = append(p.Commands, access.Commands[name])
+				p.Commands = append(p.Commands, access.Commands[name]...)
 			}
 		}
 	}
@@ -221,6 +221,9 @@ func (s *Server) policy() *policy.Policy {
 	}
 	if p.Roots == "" {
 		p.Roots = "off"
+	}
+	if u := policy.DefaultUndo; s.Undo == policy.UndoSession || s.Undo == policy.UndoCall {
+		p.Undo = policy.Undo{Mode: s.Undo, FileMB: number(s.UndoFileMB, u.FileMB), TotalMB: number(s.UndoTotalMB, u.TotalMB), Days: number(s.UndoDays, u.Days)}
 	}
 	return p
 }

@@ -72,6 +72,7 @@ func (s *Server) withoutGrants(later *Server) *Server {
 		out.Roots, out.Advertise = s.Roots, s.Advertise
 		out.AutoInstall = s.AutoInstall
 	}
+	out.Undo, out.UndoFileMB, out.UndoTotalMB, out.UndoDays = s.Undo, s.UndoFileMB, s.UndoTotalMB, s.UndoDays
 	if s.PinTools == policy.PinEnforce {
 		out.PinTools = s.PinTools
 	}

@@ -31,6 +31,8 @@ type node struct {
 	// header: opened by [header]; closed: an inline table or array, which may
 	// not be extended; dotted: made by a dotted key; tables: an array of tables.
 	header, closed, dotted, tables bool
+
+	shape *Shape // of a node without content, in which the decoder notes what it accepts
 }
 
 type nodeKind uint8

@@ -166,7 +166,7 @@ func (s TrustStore) read() (map[string]string, error) {
 	d.table(root, "", fields{
 		"version": func(n *node, key string) { d.integer(n, key, 1, 1) },
 		"trusted": func(n *node, key string) {
-			d.each(n, key, func(name string, n *node, key string) { accepted[name] = d.text(n, key) })
+			d.each(n, key, form{}, func(name string, n *node, key string) { accepted[name] = d.text(n, key) })
 		},
 	})
 	return accepted, d.problems.Err()

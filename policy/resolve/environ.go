@@ -10,7 +10,7 @@ import (
 )
 
 // minimalEnvironment is the rule of the variables that every server gets.
-const minimalEnvironment = "the minimal environment"
+const minimalEnvironment = policy.MinimalEnvironment
 
 // environment is the environment of a server while it is built.
 type environment map[string]policy.Variable

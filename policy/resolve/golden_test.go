@@ -150,6 +150,12 @@ func printProfile(p *policy.Profile) string {
 	}
 	line("unprotected %q", p.Unprotected)
 	line("programs %q loaders %q args %q", p.Programs, p.Loaders, p.CommandArgs)
+	for _, c := range p.Commands {
+		line("command %+v", c)
+	}
+	if p.OwnPrograms != nil {
+		line("own programs %q", p.OwnPrograms)
+	}
 	for _, r := range p.Net {
 		line("net %+v", r)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// sensitivePaths is the list of docs/policy.md "Sensitive paths". No rule shortens it.
+// sensitivePaths is the list of docs/protected.md "Sensitive paths". No rule shortens it.
 // "~/x" is a path of the user, the last component may end with "*", and "**/x" is a name at
 // any depth of a grant.
 var sensitivePaths = []string{
@@ -182,7 +182,7 @@ func (b *resolver) list(dir string) (names []string) {
 }
 
 // hideSensitivePath masks one path in every grant, unless a rule with rights names it or a
-// path below it (docs/policy.md "Sensitive paths").
+// path below it (docs/protected.md "Sensitive paths").
 func (b *resolver) hideSensitivePath(written, abs string) {
 	at, err := b.paths.Resolve(abs)
 	if err != nil {

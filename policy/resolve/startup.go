@@ -1,7 +1,7 @@
 package resolve
 
 // startupFiles returns what a user's session, shells, tools and editors run or obey when
-// they start (docs/policy.md "Protected names"). A grant of the home directory, or of the
+// they start (docs/protected.md "Protected names"). A grant of the home directory, or of the
 // directory of dotfiles to which these are links, does not extend to them. Files that are
 // hidden as sensitive (.ssh, .npmrc, .docker/config.json) are not repeated.
 func startupFiles(os string) []string {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/schema"
 	"github.com/mcp-jail/mcp-jail/presets"
 )
 
@@ -96,6 +97,7 @@ func (d *draft) render() string {
 	if d.name == "" {
 		d.name = "server"
 	}
+	b.WriteString(schema.Line)
 	line("# From %s. Read it before you use it: it was written by the server's publisher.", d.format)
 	for _, n := range d.notes {
 		line("# %s", oneLine(n))

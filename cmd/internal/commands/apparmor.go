@@ -6,6 +6,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 // apparmorPattern matches the paths where packages and administrators install mcp-jail.
@@ -34,10 +35,15 @@ profile mcp-jail ` + path + ` flags=(unconfined) {
 `
 }
 
-// printApparmorProfile prints the profile for the path of mcp-jail. mcp-jail-cli, which
-// mcp-jail executes, stays under it.
+// printApparmorProfile prints the profile for the path of mcp-jail, or of the copy of it that
+// clients start. mcp-jail-cli, which mcp-jail executes, stays under it.
 func printApparmorProfile(c terminal.Console) error {
 	self, err := programs.Beside(programs.Main)
+	if err == nil && ofLauncher(self) {
+		var host hostfs.Host
+		host, err = hostfs.LocalHost()
+		self = keptProgram(host)
+	}
 	if err != nil {
 		return &target.HostError{Err: err}
 	}

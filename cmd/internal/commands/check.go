@@ -50,6 +50,7 @@ change the status, and neither do hosts that --probe cannot reach.`
 	addFlags(cmd, formatFlag(&k.format))
 	cmd.Flags().BoolVar(&k.probe, "probe", false, "Also start each server in its jail, list its tools, and try to connect to the hosts that it may reach.")
 	cmd.Flags().Var(durationFlag{&k.timeout}, "timeout", "With --probe: the time limit for one server.")
+	propose(cmd, "timeout", cobra.NoFileCompletions)
 	return cmd
 }
 
@@ -100,7 +101,7 @@ func (k *checkCmd) Run(c terminal.Console) error {
 	if err != nil {
 		return err
 	}
-	k.show(c, cfg.Files, reports)
+	k.show(c, host.Home, cfg.Files, reports)
 	worst := target.ExitOK
 	for _, r := range reports {
 		worst = max(worst, r.status)
@@ -139,7 +140,7 @@ func (k *checkCmd) checkServers(c terminal.Console, host hostfs.Host, cfg *confi
 }
 
 // show prints the reports as text or as JSON.
-func (k *checkCmd) show(c terminal.Console, files []string, reports []serverReport) {
+func (k *checkCmd) show(c terminal.Console, home string, files []string, reports []serverReport) {
 	if k.format == "json" {
 		out := struct {
 			Files   []string       `json:"files"`
@@ -150,7 +151,7 @@ func (k *checkCmd) show(c terminal.Console, files []string, reports []serverRepo
 		return
 	}
 	for _, r := range reports {
-		c.Printf("%s", r.text(c))
+		c.PrintText(shortHome(r.text(c), home))
 	}
 	if len(reports) == 0 {
 		c.Printf("no server is configured%s\n", configSources(files))
@@ -222,6 +223,7 @@ func (k *checkCmd) checkServer(c terminal.Console, name string, t *target.Target
 	if r.Preset = t.Preset(); r.Preset != "" {
 		r.Remarks = append([]string{"the preset " + r.Preset + " is below its own table: mcp-jail preset " + r.Preset}, r.Remarks...)
 	}
+	r.Remarks = append(undoRemark(t.Policy), r.Remarks...)
 	for _, s := range t.Policy.Settings {
 		if s.Default {
 			r.Remarks = append(r.Remarks, s.String())

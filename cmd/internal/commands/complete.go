@@ -13,7 +13,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
-	"github.com/mcp-jail/mcp-jail/presets"
 )
 
 // completion returns the command that prints the script for a shell.
@@ -32,12 +31,38 @@ func (x *front) completion() *cobra.Command {
 		}
 		return print(cmd.Root())
 	})
-	cmd.Long = `SHELL is bash, zsh or fish. The script asks mcp-jail for commands, flags, the
-servers of the configuration and those that have records. Packages install it.
-In bash it needs the package bash-completion.`
-	cmd.Example = `    source <(mcp-jail completion bash)
-    mcp-jail completion zsh >~/.local/share/zsh/site-functions/_mcp-jail
-    mcp-jail completion fish >~/.config/fish/completions/mcp-jail.fish`
+	cmd.Long = `SHELL is bash, zsh or fish. The script asks mcp-jail for commands, flags, servers,
+presets and clients, so it does not change when they do. Packages install it. To
+install it for yourself, write it to the file below, and start a new shell.
+
+bash needs the package bash-completion:
+
+    mkdir -p ~/.local/share/bash-completion/completions
+    mcp-jail completion bash >~/.local/share/bash-completion/completions/mcp-jail
+
+zsh reads the directories in fpath. These lines go into ~/.zshrc, once:
+
+    fpath=(~/.zfunc $fpath)
+    autoload -Uz compinit && compinit
+
+and then:
+
+    mkdir -p ~/.zfunc
+    mcp-jail completion zsh >~/.zfunc/_mcp-jail
+
+fish:
+
+    mkdir -p ~/.config/fish/completions
+    mcp-jail completion fish >~/.config/fish/completions/mcp-jail.fish
+
+For all users of the host the files are, as root:
+
+    bash    /usr/share/bash-completion/completions/mcp-jail
+    zsh     /usr/local/share/zsh/site-functions/_mcp-jail
+    fish    /etc/fish/completions/mcp-jail.fish`
+	cmd.Example = `    source <(mcp-jail completion bash)      # for this shell only
+    source <(mcp-jail completion zsh)       # the same, after compinit
+    mcp-jail completion fish | source`
 	cmd.ValidArgsFunction = proposeOne(names)
 	return cmd
 }
@@ -57,7 +82,7 @@ func proposals(f cmdline.Flag) cobra.CompletionFunc {
 		return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
 	}
 	switch f.Name {
-	case "config", "read", "write", "execute", "log-file":
+	case "config", "read", "write", "execute", "deny", "log-file":
 		return nil
 	case "workspace":
 		return cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)
@@ -68,7 +93,9 @@ func proposals(f cmdline.Flag) cobra.CompletionFunc {
 	case "env":
 		return words(variableNames())
 	case "preset":
-		return words(presets.Names())
+		return proposePresetsFor
+	case "limit":
+		return cobra.FixedCompletions(limitNames(), cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace)
 	}
 	return words(f.Words)
 }

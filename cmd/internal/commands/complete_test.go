@@ -4,8 +4,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spf13/pflag"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
@@ -43,6 +46,11 @@ func TestComplete(t *testing.T) {
 	t.Setenv("A_TOKEN", "secret")
 	t.Chdir(home)
 	testkit.WriteFile(t, "c.toml", "version = 1\n[servers.github]\ncommand = \"gh-server\"\n[servers.notes]\ncommand = \"notes\"\nstateful = false\n[[servers.notes.tools.search.access.fs]]\npath = \".\"\nread = true\n")
+	testkit.WriteFile(t, ".mcp.json", `{"mcpServers": {"search": {"command": "search-server"}}}`)
+	if err := os.Mkdir(".cursor", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	testkit.WriteFile(t, ".cursor/mcp.json", `{"mcpServers": {"issues": {"command": "issues-server"}}}`)
 	testkit.PlantBelow(t, filepath.Join(home, ".local/state/mcp-jail/servers"), "used/last.json")
 	for _, c := range []struct {
 		typed      string // the last word is being typed
@@ -69,6 +77,18 @@ func TestComplete(t *testing.T) {
 		{"plan --config c.toml github --tool ", ":4", "search"},
 		{"run --preset git", "github gitlab git", ""},
 		{"preset ", "github time", "c.toml"},
+		{"wrap --client ", "claude-code cursor vscode", "c.toml"},
+		{"wrap --server ", "issues search", "github"},
+		{"wrap --client cursor --server ", "issues", "search"},
+		{"unwrap --server issues --server ", "search", "issues"},
+		{"status --file .mcp.json --server ", "search", "issues"},
+		{"wrap --file ", ":0", ""},
+		{"run --limit ", "memory_mb= connections= :6", "c.toml"},
+		{"changes --session ", ":36", "c.toml"},
+		{"undo --call ", ":4", "c.toml"},
+		{"rm --unused ", ":4", "c.toml"},
+		{"check --timeout ", ":4", "c.toml"},
+		{"schema ", ":4", "c.toml"},
 		{"preset github ", ":4", "time"},
 		{"import ", ":0", "github"},
 		{"import --server ", ":4", ""},
@@ -117,5 +137,19 @@ func TestCompletionScripts(t *testing.T) {
 		if out, status := said(t, args...); status != target.ExitUsage || out != "" {
 			t.Errorf("%q: status %d, %q", args, status, out)
 		}
+	}
+}
+
+// TestFlagsComplete tests that a shell proposes files for a flag only if its value is a file.
+func TestFlagsComplete(t *testing.T) {
+	x := &front{}
+	for _, cmd := range x.root().Commands() {
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			_, proposes := cmd.GetFlagCompletionFunc(f.Name)
+			file := slices.Contains([]string{"FILE", "PATH"}, f.Value.Type())
+			if f.NoOptDefVal == "" && !f.Hidden && proposes == file {
+				t.Errorf("%s --%s=%s: proposes words: %v", cmd.Name(), f.Name, f.Value.Type(), proposes)
+			}
+		})
 	}
 }

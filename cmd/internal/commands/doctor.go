@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -25,6 +26,7 @@ import (
 type doctorCmd struct {
 	format   string
 	apparmor bool
+	verbose  bool
 }
 
 func (x *front) doctor() *cobra.Command {
@@ -40,6 +42,7 @@ mcp-jail alone:
     mcp-jail doctor --apparmor | sudo tee /etc/apparmor.d/mcp-jail
     sudo apparmor_parser -r /etc/apparmor.d/mcp-jail`
 	addFlags(cmd, formatFlag(&d.format))
+	cmd.Flags().BoolVar(&d.verbose, "verbose", false, "List all features, and what each is for.")
 	cmd.Flags().BoolVar(&d.apparmor, "apparmor", false, "Only print the AppArmor profile that allows this program to create user namespaces.")
 	return cmd
 }
@@ -90,7 +93,7 @@ func (d *doctorCmd) Run(c terminal.Console) error {
 		b, _ := json.MarshalIndent(out, "", "  ")
 		c.Printf("%s\n", b)
 	} else {
-		report(c, features, egress, trial)
+		d.report(c, features, egress, trial)
 		lookKept().print(c)
 	}
 	if trial != nil {
@@ -99,34 +102,50 @@ func (d *doctorCmd) Run(c terminal.Console) error {
 	return nil
 }
 
-func report(c terminal.Console, features confine.Features, egress confine.Feature, trial error) {
+// report prints whether a jail can be built here, and the features: all of them or those that
+// are missing.
+func (d *doctorCmd) report(c terminal.Console, features confine.Features, egress confine.Feature, trial error) {
 	c.Printf("%s %s %s, user %d\n\n", features.OS, features.Kernel, features.Arch, os.Getuid())
+	lines := append(features.List(), confine.NamedFeature{Name: "egress", Feature: egress}, confine.NamedFeature{Name: "requests", Feature: findTLSProgram()})
+	switch axes, _ := tryHostNamespaces(trial); {
+	case trial == nil:
+		c.PrintText(c.Paint(terminal.Green, "this host can enforce the default policy") + ": a program ran in a jail that tested itself from inside\n")
+	default:
+		c.PrintText(c.Paint(terminal.Red, "no jail can be built here that holds the default policy:") + "\n" + trial.Error() + "\n")
+		if axes != nil {
+			c.PrintText("\n" + c.Paint(terminal.Yellow, "a jail without namespaces, which holds the rest, can be built") + ": a program ran in it, which tested itself from inside\n")
+		}
+	}
+	if table := featureTable(lines, d.verbose); table != "" {
+		c.PrintText("\n" + table)
+	}
+	for _, f := range lines {
+		if f.Answer == confine.No && f.Fix != "" {
+			c.PrintText("\n" + f.Name + ": " + f.Fix + "\n")
+		}
+	}
+	if !d.verbose {
+		c.Printf("\n%s\n", c.Paint(terminal.Dim, "--verbose lists all features, and what each is for"))
+	}
+}
+
+// featureTable returns a line for each feature, or only for those that are not there.
+func featureTable(features []confine.NamedFeature, all bool) string {
 	var table strings.Builder
 	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
-	lines := append(features.List(), confine.NamedFeature{Name: "egress", Feature: egress}, confine.NamedFeature{Name: "requests", Feature: findTLSProgram()})
-	for _, f := range lines {
+	for _, f := range features {
+		if f.Answer == confine.Yes && !all {
+			continue
+		}
 		mark := map[confine.Answer]string{confine.Yes: "yes", confine.No: "no", confine.Unknown: "?"}[f.Answer]
 		detail := f.Detail
 		if f.Answer != confine.Yes && optionalFeatures[f.Name] {
-			detail += " (optional)"
+			detail = "optional: " + detail
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", mark, f.Name, featurePurposes[f.Name], detail)
 	}
 	w.Flush()
-	c.Printf("%s", &table)
-	for _, f := range lines {
-		if f.Answer == confine.No && f.Fix != "" {
-			c.Printf("\n%s: %s\n", f.Name, f.Fix)
-		}
-	}
-	if trial != nil {
-		c.Printf("\n%s\n%s\n", c.Paint(terminal.Red, "no jail can be built here that holds the default policy:"), trial)
-		if axes, _ := tryHostNamespaces(trial); axes != nil {
-			c.Printf("\n%s: a program ran in it, which tested itself from inside\n", c.Paint(terminal.Yellow, "a jail without namespaces, which holds the rest, can be built"))
-		}
-		return
-	}
-	c.Printf("\n%s: a program ran in a jail that tested itself from inside\n", c.Paint(terminal.Green, "this host can enforce the default policy"))
+	return table.String()
 }
 
 // tryHostNamespaces tries a jail without namespaces after one with namespaces was refused.
@@ -183,7 +202,7 @@ func tryJail(launcher confine.Launcher, hosts ...string) error {
 	if err != nil {
 		return err
 	}
-	p, err := config.FromCommandLine(config.CommandLineOptions{Command: []string{"true"}, Name: "doctor", Home: "real", Net: hosts})
+	p, err := config.FromCommandLine(config.CommandLineOptions{Command: trialCommand(), Name: "doctor", Home: "real", Net: hosts})
 	if err != nil {
 		return err
 	}
@@ -204,6 +223,19 @@ func tryJail(launcher confine.Launcher, hosts ...string) error {
 		err = errors.New("the program in the jail failed")
 	}
 	return err
+}
+
+// trialCommand returns the command that is tried in a jail: true, or this program where a small
+// container has none.
+func trialCommand() []string {
+	if file, err := exec.LookPath("true"); err == nil {
+		return []string{file}
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return []string{"true"} // the trial says that it is missing
+	}
+	return []string{self, "help"}
 }
 
 // kernelSummary returns the line of `version` about the running kernel.

@@ -28,14 +28,11 @@ func addFlags(cmd *cobra.Command, flags ...cmdline.Flag) {
 	}
 }
 
-// addFlag adds a flag. Without propose the shell proposes files.
-func addFlag(cmd *cobra.Command, f cmdline.Flag, propose cobra.CompletionFunc) {
+// addFlag adds a flag. Without words the shell proposes files.
+func addFlag(cmd *cobra.Command, f cmdline.Flag, words cobra.CompletionFunc) {
 	cmd.Flags().Var(textFlag{f}, f.Name, f.Usage)
-	if propose == nil {
-		return
-	}
-	if err := cmd.RegisterFlagCompletionFunc(f.Name, propose); err != nil {
-		panic(err) // the flag has just been added
+	if words != nil {
+		propose(cmd, f.Name, words)
 	}
 }
 

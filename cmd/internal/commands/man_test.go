@@ -2,6 +2,7 @@ package commands
 
 import (
 	"bytes"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -41,5 +42,12 @@ func TestManPages(t *testing.T) {
 			text = strings.ReplaceAll(text, "--"+f.Name+"\\fP[=false]\n", "--"+f.Name+"\\fP\n")
 		})
 		testkit.Golden(t, "../../../../packaging/man/"+strings.ReplaceAll(cmd.CommandPath(), " ", "-")+".1", text)
+	}
+	files, err := os.ReadDir("../../../packaging/man")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) != len(pages) {
+		t.Errorf("packaging/man has %d files for %d pages: remove those of commands that are gone", len(files), len(pages))
 	}
 }

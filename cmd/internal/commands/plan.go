@@ -24,6 +24,7 @@ type planCmd struct {
 	cmdline.ConfigFlags
 	cmdline.PolicyFlags
 	format, tool, serverName string
+	verbose                  bool
 }
 
 func (x *front) plan() *cobra.Command {
@@ -42,6 +43,7 @@ The exit status is 3 if this host cannot enforce the plan.`
 	addFlags(cmd, formatFlag(&p.format))
 	tool := cmdline.Flag{Name: "tool", Value: "TOOL", One: &p.tool, Usage: "Show the plan of this tool of a stateless server."}
 	addFlag(cmd, tool, proposeTools(&p.ConfigFlags))
+	cmd.Flags().BoolVar(&p.verbose, "verbose", false, "Also show what enforces each part, and the files and variables that every server gets.")
 	cmd.ValidArgsFunction = x.proposeServers(&p.ConfigFlags)
 	return cmd
 }
@@ -82,9 +84,10 @@ func (p *planCmd) Run(c terminal.Console, server cmdline.Server) error {
 		c.Printf("%s", planJSON(t, plan, tools))
 	} else {
 		if wrapped != nil {
-			c.Printf("As %s starts it (%s)\n\n", wrapped.file.Client.Title, wrapped.place(t.Host.Home))
+			c.PrintText(fmt.Sprintf("As %s starts it (%s)\n\n", wrapped.file.Client.Title, wrapped.place(t.Host.Home)))
 		}
-		c.Printf("%s", planText(c, t, plan, gaps, tools))
+		page := planPage{console: c, target: t, plan: plan, verbose: p.verbose}
+		c.PrintText(shortHome(page.text(gaps, tools), t.Host.Home))
 	}
 	if gaps != nil {
 		worst = target.ExitHost
@@ -126,10 +129,7 @@ func nonNil[T any](s []T) []T {
 	return s
 }
 
-// planWidth is the width of a plan.
-const planWidth = 100
-
-// writeWrapped writes items separated by commas, in lines of at most planWidth bytes.
+// writeWrapped writes items separated by commas, in lines of at most terminal.TextWidth bytes.
 func writeWrapped(b *strings.Builder, indent string, items []string) {
 	room := 0
 	for i, item := range items {
@@ -140,7 +140,7 @@ func writeWrapped(b *strings.Builder, indent string, items []string) {
 				b.WriteString(",\n")
 			}
 			b.WriteString(indent + item)
-			room = planWidth - len(indent) - len(item)
+			room = terminal.TextWidth - len(indent) - len(item)
 		default:
 			b.WriteString(", " + item)
 			room -= len(item) + 2
@@ -168,6 +168,9 @@ func describePolicy(p *policy.Policy) string {
 	return s + "; " + p.Where
 }
 
+// notEnforced is said of an axis that nothing enforces.
+const notEnforced = "not enforced"
+
 func enforcedBy(plan *confine.Plan, axis policy.Axis) string {
 	var how []string
 	for _, e := range plan.Enforced {
@@ -176,17 +179,20 @@ func enforcedBy(plan *confine.Plan, axis policy.Axis) string {
 		}
 	}
 	if how == nil {
-		return "not enforced"
+		return notEnforced
 	}
 	return strings.Join(how, "; ")
 }
 
-func entryName(e policy.Entry) string {
+// entryName returns the path of an entry, below home as ~. A path by way of a link is shown as
+// the rule names it too.
+func entryName(e policy.Entry, home string) string {
+	short := shortPath(e.Path, home)
 	outside := strings.HasPrefix(e.Named, "~") || strings.HasPrefix(e.Named, "/")
-	if outside && e.Origin == policy.OriginRule && path.Clean(e.Named) != e.Path {
-		return e.Named + " -> " + e.Path
+	if named := shortPath(path.Clean(e.Named), home); outside && e.Origin == policy.OriginRule && named != short {
+		return named + " -> " + short
 	}
-	return e.Path
+	return short
 }
 
 func originText(e policy.Entry) string {
@@ -210,6 +216,14 @@ func originText(e policy.Entry) string {
 }
 
 func remarkTexts(p *policy.Policy) []string { return target.WarningTexts(p.Remarks()) }
+
+// undoRemark says that what a server changes is kept, if it is.
+func undoRemark(p *policy.Policy) []string {
+	if !p.Undo.On() {
+		return nil
+	}
+	return []string{fmt.Sprintf("undo: before it changes a file of up to %d MB, what stands there is kept for %d days: mcp-jail changes %s, mcp-jail undo %s", p.Undo.FileMB, p.Undo.Days, p.Server, p.Server)}
+}
 
 func gapTexts(gaps []confine.Gap) []string {
 	var out []string

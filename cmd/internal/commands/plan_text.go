@@ -7,22 +7,32 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// planText returns a plan as text: the resolved policy, what enforces it, and what is not
+// planPage is the text of a plan while it is built.
+type planPage struct {
+	strings.Builder
+	console terminal.Console
+	target  *target.Target
+	plan    *confine.Plan
+	verbose bool // with what enforces each part, and what every server gets
+}
+
+// text returns the plan as text: the resolved policy, what enforces it, and what is not
 // enforced.
-func planText(c terminal.Console, t *target.Target, plan *confine.Plan, open *confine.GapError, tools []toolReport) string {
-	x := planPage{console: c, target: t, plan: plan}
+func (x *planPage) text(open *confine.GapError, tools []toolReport) string {
+	t, plan := x.target, x.plan
 	x.server()
-	x.heading("filesystem", enforcedBy(plan, policy.AxisFs))
+	x.heading("files", x.enforcedBy(policy.AxisFs))
 	x.files()
-	x.heading("network", enforcedBy(plan, policy.AxisNet))
+	x.heading("network", x.enforcedBy(policy.AxisNet))
 	x.WriteString(networkText(t.Profile, slices.ContainsFunc(plan.Gaps, func(g confine.Gap) bool { return g.Axis == policy.AxisNet })))
-	x.heading("environment", enforcedBy(plan, policy.AxisEnv))
+	x.heading("environment", x.enforcedBy(policy.AxisEnv))
 	x.environment()
 	x.leaks()
 	x.heading("programs and limits", "")
@@ -44,15 +54,18 @@ func planText(c terminal.Console, t *target.Target, plan *confine.Plan, open *co
 	x.remarks(tools)
 	x.section("no namespaces", terminal.Red, namespaceAdvice(plan, open))
 	x.section("does not hold", terminal.Red, gapTexts(plan.Gaps))
+	if !x.verbose {
+		fmt.Fprintf(x, "\n%s\n", x.console.Paint(terminal.Dim, "--verbose shows what enforces each part, and what every server gets"))
+	}
 	return x.String()
 }
 
-// planPage is the text of a plan while it is built.
-type planPage struct {
-	strings.Builder
-	console terminal.Console
-	target  *target.Target
-	plan    *confine.Plan
+// enforcedBy says what enforces an axis, if the plan is to say it or if nothing does.
+func (x *planPage) enforcedBy(axis policy.Axis) string {
+	if how := enforcedBy(x.plan, axis); x.verbose || how == notEnforced {
+		return how
+	}
+	return ""
 }
 
 func (x *planPage) heading(title, how string) {
@@ -85,18 +98,20 @@ func (x *planPage) server() {
 	if name := x.target.Preset(); name != "" {
 		row("preset", name)
 	}
-	row("program", p.Program)
-	row("arguments", fmt.Sprintf("%q", p.Argv))
-	row("workspace", cmp.Or(p.Workspace, "none"))
-	row("directory", p.Dir)
-	home := p.Home + "  (only the variable: access to the directory takes rules)"
+	row("program", x.short(p.Program))
+	row("arguments", cmdline.ShellWords(p.Argv))
+	row("workspace", cmp.Or(x.short(p.Workspace), "none"))
+	if p.Dir != p.Workspace || x.verbose {
+		row("directory", x.short(p.Dir))
+	}
+	home := "only the variable: access to the directory takes rules"
 	if p.HomePrivate {
-		home = p.Home + "  (private, kept between sessions)"
+		home = "private, kept between sessions"
 	}
 	if e, _ := p.Find(p.Home); e.Ephemeral {
-		home = p.Home + "  (private, a copy that is discarded when the call ends)"
+		home = "private, a copy that is discarded when the call ends"
 	}
-	row("home", home)
+	row("home", x.short(p.Home)+"  ("+home+")")
 	switch p.Startup {
 	case policy.DefaultStartup:
 	case 0:
@@ -107,23 +122,34 @@ func (x *planPage) server() {
 	w.Flush()
 }
 
+// short writes the user's home directory as ~.
+func (x *planPage) short(path string) string { return shortPath(path, x.target.Host.Home) }
+
 func (x *planPage) files() {
 	p := x.target.Profile
-	w := x.columns()
+	row := func(rights, name, origin string) {
+		fmt.Fprintf(x, "  %-18s  %s  %s\n", rights, terminal.Printable(name), x.console.Paint(terminal.Dim, terminal.Printable(origin)))
+	}
 	var runtime []string // in one paragraph
-	for _, e := range p.Entries {
+	isRule := func(e policy.Entry) bool { return e.Origin == policy.OriginRule }
+	isOther := func(e policy.Entry) bool { return !isRule(e) }
+	entries := slices.Concat(slices.DeleteFunc(slices.Clone(p.Entries), isOther), slices.DeleteFunc(slices.Clone(p.Entries), isRule))
+	for _, e := range entries {
 		if e.Origin == policy.OriginBaseline && e.Rights == policy.Read|policy.Execute {
 			runtime = append(runtime, e.Path)
 			continue
 		}
-		fmt.Fprintf(w, "  %s\t%s\t%s\n", e.Rights, terminal.Printable(entryName(e)), terminal.Printable(originText(e)))
+		row(e.Rights.String(), entryName(e, x.target.Host.Home), originText(e))
 	}
 	tmp := "/tmp, /dev/shm"
 	if x.plan.HostNamespaces.Answer == confine.No {
 		tmp = "TMPDIR"
 	}
-	fmt.Fprintf(w, "  read write execute\t%s\tprivate, removed at the end\n", tmp)
-	w.Flush()
+	row("read write execute", tmp, "private, removed at the end")
+	if !x.verbose {
+		row("read execute", "/usr and what programs need of /etc", "as every server")
+		return
+	}
 	fmt.Fprintf(x, "  read execute, in every policy:\n")
 	writeWrapped(&x.Builder, "    ", runtime)
 	if len(p.Links) > 0 {
@@ -138,7 +164,12 @@ func (x *planPage) files() {
 
 func (x *planPage) environment() {
 	p := x.target.Profile
+	usual := 0
 	for _, v := range p.Env {
+		if !x.verbose && (v.Rule == policy.MinimalEnvironment || strings.HasPrefix(v.Rule, policy.OwnVariable)) {
+			usual++
+			continue
+		}
 		value := v.Value
 		switch {
 		case v.Secret:
@@ -148,7 +179,12 @@ func (x *planPage) environment() {
 		}
 		fmt.Fprintf(x, "  %s=%s\n", v.Name, terminal.Printable(truncate(value, 120)))
 	}
-	if len(p.Withheld) > 0 {
+	if usual > 0 {
+		fmt.Fprintf(x, "  %s of every server, such as PATH and HOME\n", plural(usual, "variable"))
+	}
+	if len(p.Withheld) > 0 && !x.verbose {
+		fmt.Fprintf(x, "  %s of yours withheld\n", plural(len(p.Withheld), "variable"))
+	} else if len(p.Withheld) > 0 {
 		fmt.Fprintf(x, "  withheld:\n")
 		writeWrapped(&x.Builder, "    ", p.Withheld)
 	}
@@ -160,13 +196,56 @@ func (x *planPage) programs() {
 	} else {
 		fmt.Fprintf(x, "  only: %s\n", terminal.Printable(strings.Join(programs, " ")))
 	}
+	for _, c := range x.target.Profile.Commands {
+		fmt.Fprintf(x, "  %s\n", terminal.Printable(commandText(c)))
+	}
 	for _, axes := range [][]policy.Axis{{policy.AxisLimits}, {policy.AxisIPC, policy.AxisProcess}} {
 		for _, e := range x.plan.Enforced {
-			if slices.Contains(axes, e.Axis) {
-				fmt.Fprintf(x, "  %s  %s\n", e.What, x.console.Paint(terminal.Dim, "("+e.By+")"))
+			if by := x.console.Paint(terminal.Dim, "  ("+e.By+")"); slices.Contains(axes, e.Axis) {
+				if !x.verbose {
+					by = ""
+				}
+				fmt.Fprintf(x, "  %s%s\n", e.What, by)
 			}
 		}
 	}
+}
+
+// ruleWords returns words of a command rule, those in quotes that could be taken for several.
+func ruleWords(list []string) string {
+	words := make([]string, len(list))
+	for i, w := range list {
+		if words[i] = w; w == "" || strings.ContainsAny(w, " ,\t\r\n\"\\") {
+			words[i] = policy.QuoteTOML(w)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// commandText returns a command rule in one line.
+func commandText(c policy.Command) string {
+	args := []string{"any arguments"}
+	if c.Args != nil {
+		args = nil
+		for _, list := range c.Args {
+			words := "no arguments"
+			if len(list) > 0 {
+				words = ruleWords(list)
+			}
+			args = append(args, words)
+		}
+	}
+	text := ruleWords([]string{c.Name}) + "  " + strings.Join(args, ", or ")
+	if c.OnlyEnvs {
+		text += "; no variables but the minimal environment"
+		if len(c.Envs) > 0 {
+			text += " and " + strings.Join(c.Envs, ", ")
+		}
+	}
+	if c.Where != "" {
+		text += "  " + c.Where
+	}
+	return text
 }
 
 // remarks writes the notes, warnings and errors about the server and its tools.
@@ -180,7 +259,7 @@ func (x *planPage) remarks(tools []toolReport) {
 			broken = append(broken, "tool "+r.Name+": "+e)
 		}
 	}
-	x.section("notes", terminal.Bold, append(x.plan.Notes, remarkTexts(x.target.Policy)...))
+	x.section("notes", terminal.Bold, append(x.plan.Notes, append(undoRemark(x.target.Policy), remarkTexts(x.target.Policy)...)...))
 	x.section("warnings", terminal.Yellow, warnings)
 	x.section("cannot be called", terminal.Red, broken)
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
@@ -30,7 +29,7 @@ func findWrapped(name string) (*wrappedServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	program, err := programs.Beside(programs.Main)
+	program, err := findProgram(host)
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +37,7 @@ func findWrapped(name string) (*wrappedServer, error) {
 	for _, f := range files {
 		for _, e := range f.Entries {
 			w, wrapped := clients.ParseWrapped(e.Argv())
-			if !wrapped || w.Argv == nil || e.Foreign(program, host.Dir) || e.Server != name && w.Name != name {
+			if !wrapped || w.Argv == nil || e.Foreign(program.Program, host.Dir) || e.Server != name && w.Name != name {
 				continue
 			}
 			same := func(o wrappedServer) bool {

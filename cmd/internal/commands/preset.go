@@ -208,11 +208,16 @@ func valueOf(v presets.Value) presetValue {
 	return out
 }
 
-// proposePresets proposes the presets, with what they are for.
-func proposePresets(_ *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
+// proposePresets proposes the presets for the first argument.
+func proposePresets(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
+	return proposePresetsFor(cmd, args, word)
+}
+
+// proposePresetsFor proposes the presets, with what they are for.
+func proposePresetsFor(*cobra.Command, []string, string) (names []string, _ cobra.ShellCompDirective) {
 	for _, name := range presets.Names() {
 		if p, err := presets.Find(name); err == nil {
 			names = append(names, cobra.CompletionWithDesc(name, p.Title))

@@ -4,10 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,7 +15,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
-	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -62,6 +59,7 @@ remove: an object with servers and leftovers as in mcp-jail list, and
     mcp-jail rm --unused 30d --format json`
 	f := cmd.Flags()
 	f.Var(ageFlag{&r.unused}, "unused", "Remove what was not used for so long, in hours, days or weeks: 12h, 30d, 8w.")
+	propose(cmd, "unused", cobra.NoFileCompletions)
 	f.BoolVar(&r.yes, "yes", false, "Remove without asking, for scripts.")
 	addFlags(cmd, formatFlag(&r.format))
 	cmd.ValidArgsFunction = proposeKept
@@ -144,32 +142,24 @@ func showRemoval(c terminal.Console, host hostfs.Host, removal *kept.Removal) {
 			c.Printf("  %8s  %s\n", "", shorten(terminal.Printable(cmdline.ShellWords(s.About.Command)), 80))
 		}
 		for _, h := range s.Homes {
-			c.Printf("  %8s  %s, %s: %s\n", sizeText(h.Bytes), c.Paint(terminal.Yellow, "its own data"), plural(h.Files, "file"), terminal.Printable(tilde(host, h.Path)))
+			c.Printf("  %8s  %s, %s: %s\n", sizeText(h.Bytes), c.Paint(terminal.Yellow, "its own data"), plural(h.Files, "file"), terminal.Printable(shortPath(h.Path, host.Home)))
 		}
 		if s.Records > 0 {
 			line(s.Records, "records of its sessions")
 		}
 	}
 	for _, e := range removal.Pins {
-		c.Printf("  %8s  %s\n", "", terminal.Printable(fmt.Sprintf("the pin of %s %s in %s", e.Spec, e.Version, tilde(host, target.LockFile(host)))))
+		c.Printf("  %8s  %s\n", "", terminal.Printable(fmt.Sprintf("the pin of %s %s in %s", e.Spec, e.Version, shortPath(target.LockFile(host), host.Home))))
 	}
 	for _, t := range removal.Trees {
-		line(t.Bytes, "the package %s: %s", t.ID, tilde(host, t.Path()))
+		line(t.Bytes, "the package %s: %s", t.ID, shortPath(t.Path(), host.Home))
 	}
 	for _, l := range removal.Leftovers {
-		line(l.Bytes, "left by interrupted work: %s", tilde(host, l.Path))
+		line(l.Bytes, "left by interrupted work: %s", shortPath(l.Path, host.Home))
 	}
 	for _, text := range removal.Stays {
 		c.Printf("%s\n", terminal.Printable(text))
 	}
-}
-
-// tilde writes ~ for the user's home directory.
-func tilde(host hostfs.Host, path string) string {
-	if policy.Within(path, host.Home) && path != host.Home {
-		return filepath.Join("~", strings.TrimPrefix(path, filepath.Clean(host.Home)))
-	}
-	return path
 }
 
 // removalList is the output of rm --format json.

@@ -146,7 +146,7 @@ func (x *front) root() *cobra.Command {
 	root.SetHelpCommand(help)
 	root.Flags().SortFlags = false
 	root.Flags().BoolP("help", "h", false, "Show this help.")
-	for _, cmd := range []*cobra.Command{x.run(), x.wrap(), x.unwrap(), x.status(), x.check(), x.plan(), x.preset(), x.importer(), x.doctor(), x.why(), x.install(), x.list(), x.rm(), x.trust(), x.untrust(), x.version(), x.completion(), help} {
+	for _, cmd := range []*cobra.Command{x.run(), x.wrap(), x.unwrap(), x.status(), x.check(), x.plan(), x.preset(), x.importer(), x.doctor(), x.why(), x.explain(), x.changes(), x.undo(), x.install(), x.list(), x.rm(), x.trust(), x.untrust(), x.version(), x.completion(), x.schema(), help} {
 		cmd.DisableFlagsInUseLine = true
 		cmd.Flags().BoolP("help", "h", false, "Show this help.")
 		if cmd.ValidArgsFunction == nil && !strings.Contains(cmd.Use, "FILE") {

@@ -12,7 +12,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/kept"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
@@ -100,13 +99,13 @@ func (s *statusCmd) Run(c terminal.Console) error {
 	if err != nil {
 		return err
 	}
-	program, err := programs.Beside(programs.Main)
+	program, err := findProgram(host)
 	if err != nil {
 		return err
 	}
 	status := []fileStatus{}
 	for _, f := range files {
-		status = append(status, s.fileStatus(c, host, f, all, program))
+		status = append(status, s.fileStatus(c, host, f, all, program.Program))
 	}
 	if s.format == "json" {
 		b, _ := json.MarshalIndent(struct {
@@ -132,7 +131,7 @@ func (s *statusCmd) Run(c terminal.Console) error {
 	return nil
 }
 
-func (s *statusCmd) fileStatus(c terminal.Console, host hostfs.Host, f *wrapping.File, all *kept.All, program string) fileStatus {
+func (s *statusCmd) fileStatus(c terminal.Console, host hostfs.Host, f *wrapping.File, all *kept.All, program wrapping.Program) fileStatus {
 	out := fileStatus{Client: f.Client.Name, Path: f.Path, Servers: []serverStatus{}, title: fileTitle(c, f, host.Home)}
 	if f.Err != nil {
 		out.Problem = f.Err.Error()
@@ -238,7 +237,7 @@ func runsOf(argv []string) string {
 func (f fileStatus) print(c terminal.Console, now time.Time) (bare int) {
 	c.Printf("%s\n", f.title)
 	if f.Problem != "" {
-		c.Printf("  %s %s\n", c.Paint(terminal.Yellow, "problem:"), terminal.Printable(f.Problem))
+		c.PrintText(fmt.Sprintf("  %s %s\n", c.Paint(terminal.Yellow, "problem:"), terminal.Printable(f.Problem)))
 	}
 	if len(f.Servers) == 0 {
 		return 0
@@ -264,7 +263,7 @@ func (f fileStatus) print(c terminal.Console, now time.Time) (bare int) {
 		}
 		if s.LastFailure != nil {
 			failed = agoText(now, s.LastFailure.Time)
-			notes = append(notes, s.Name+" failed: "+s.LastFailure.What+"; mcp-jail why "+cmdline.ShellWords([]string{s.Kept})+"  says more")
+			notes = append(notes, s.Name+" failed: "+s.LastFailure.What+" (more: mcp-jail why "+cmdline.ShellWords([]string{s.Kept})+")")
 		}
 		if s.Outdated != "" {
 			notes = append(notes, s.Name+" runs now: "+s.Outdated)
@@ -283,7 +282,7 @@ func (f fileStatus) print(c terminal.Console, now time.Time) (bare int) {
 	}
 	c.Printf("%s", columns(rows, map[int]int{0: nameWidth, 2: 30, 3: otherWidth, 4: otherWidth}, []int{2, 3, 0, 4}))
 	for _, n := range notes {
-		c.Printf("  %s %s\n", c.Paint(terminal.Yellow, "note:"), terminal.Printable(n))
+		c.PrintText(fmt.Sprintf("  %s %s\n", c.Paint(terminal.Yellow, "note:"), terminal.Printable(n)))
 	}
 	return bare
 }

@@ -46,7 +46,7 @@ func (w *changeCmd) unwrap(c terminal.Console) error {
 		return nil
 	}
 	printWrap(c, files, changes, host.Home)
-	written, err := w.write(c, host, changes, "Unwrap")
+	written, err := w.write(c, host, changes, "Unwrap", func() error { return nil })
 	printReload(c, written)
 	printOwnFiles(c, host, written)
 	return err

@@ -27,11 +27,11 @@ func (v *versionCmd) Run(c terminal.Console) {
 	kernel := kernelSummary()
 	if v.format == "json" {
 		b, _ := json.MarshalIndent(map[string]string{
-			"version": programs.Version, "commit": commit, "go": runtime.Version(),
+			"version": programs.Version(), "commit": commit, "go": runtime.Version(),
 			"platform": runtime.GOOS + "/" + runtime.GOARCH, "kernel": kernel,
 		}, "", "  ")
 		c.Printf("%s\n", b)
 		return
 	}
-	c.Printf("mcp-jail %s\ncommit   %s\ngo       %s %s/%s\nkernel   %s\n", programs.Version, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH, kernel)
+	c.Printf("mcp-jail %s\ncommit   %s\ngo       %s %s/%s\nkernel   %s\n", programs.Version(), commit, runtime.Version(), runtime.GOOS, runtime.GOARCH, kernel)
 }

@@ -85,7 +85,7 @@ func (w *whyCmd) Run(c terminal.Console) error {
 		c.Printf("%s", b)
 		return nil
 	}
-	c.Printf("%s", record.Text())
+	c.PrintText(record.Text())
 	return nil
 }
 

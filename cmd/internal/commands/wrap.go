@@ -5,12 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
@@ -20,7 +17,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/clients/ownfile"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/kept"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
@@ -75,12 +71,9 @@ func (w *changeCmd) addTo(cmd *cobra.Command) {
 }
 
 func (w *changeCmd) addSelection(cmd *cobra.Command) {
-	addFlag(cmd, cmdline.Flag{Name: "client", Value: "NAME", Many: &w.Clients, Usage: "Only the files of this client, such as claude-code, cursor or vscode. Repeatable."},
-		func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return clients.Names(), cobra.ShellCompDirectiveNoFileComp
-		})
+	addFlag(cmd, cmdline.Flag{Name: "client", Value: "NAME", Many: &w.Clients, Usage: "Only the files of this client, such as claude-code, cursor or vscode. Repeatable."}, proposeClients)
 	addFlag(cmd, cmdline.Flag{Name: "file", Value: "FILE", Many: &w.Files, Usage: "Only this file. With --client if its path does not say whose it is. Repeatable."}, nil)
-	addFlag(cmd, cmdline.Flag{Name: "server", Value: "NAME", Many: &w.Servers, Usage: "Only the servers that the client calls so. Repeatable."}, cobra.NoFileCompletions)
+	addFlag(cmd, cmdline.Flag{Name: "server", Value: "NAME", Many: &w.Servers, Usage: "Only the servers that the client calls so. Repeatable."}, w.proposeEntries)
 }
 
 // Run shows what becomes of the files, asks, and changes them.
@@ -89,7 +82,7 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 	if err != nil {
 		return err
 	}
-	program, err := programPath(c)
+	program, err := findProgram(host)
 	if err != nil {
 		return err
 	}
@@ -104,14 +97,22 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 		return err
 	}
 	names := wrapping.NewNames(all, taken)
-	changes := changesOf(files, func(f *wrapping.File) *wrapping.Change { return f.Wrap(program, w.Selection, clientsHost(host), names) })
+	changes := changesOf(files, func(f *wrapping.File) *wrapping.Change {
+		return f.Wrap(program.Program, w.Selection, clientsHost(host), names)
+	})
 	if !w.dryRun && countChanged(changes) > 0 {
 		if err := tryJail(confine.Launcher{}); err != nil {
 			return fmt.Errorf("nothing was changed: no jail can be built on this host, so the servers would not start any more. mcp-jail doctor  says what is missing:\n%w", err)
 		}
 	}
 	printWrap(c, files, changes, host.Home)
-	written, err := w.write(c, host, changes, "Wrap")
+	if countChanged(changes) > 0 {
+		program.announce(c, host.Home)
+	}
+	written, err := w.write(c, host, changes, "Wrap", program.keep)
+	if err == nil && !w.dryRun && len(written) == 0 {
+		err = program.refresh(c, host.Home)
+	}
 	if len(written) > 0 {
 		printReload(c, written)
 		c.Printf("\nBack again: mcp-jail unwrap. How it goes: mcp-jail status\n")
@@ -163,28 +164,6 @@ func clientsHost(host hostfs.Host) clients.Host {
 	return clients.Host{OS: runtime.GOOS, Home: host.Home, Project: host.Dir, Env: os.Getenv}
 }
 
-// programPath returns the path of mcp-jail for a client's file: the one in PATH, if that is
-// this program, which stays when a package manager replaces it.
-func programPath(c terminal.Console) (string, error) {
-	path, err := programs.Beside(programs.Main)
-	if err != nil {
-		return "", err
-	}
-	own, err := os.Stat(path)
-	if err != nil {
-		return "", fmt.Errorf("%s is missing, which the clients are to start: %w", path, err)
-	}
-	if found, err := exec.LookPath(programs.Main); err == nil && filepath.IsAbs(found) {
-		if info, err := os.Stat(found); err == nil && os.SameFile(info, own) {
-			path = found
-		}
-	}
-	if strings.HasPrefix(path, filepath.Clean(os.TempDir())+string(filepath.Separator)) {
-		fmt.Fprintf(c.Err, "%s the clients will start %s, which may be removed with other temporary files: install mcp-jail to a lasting place first\n", c.Paint(terminal.Yellow, "warning:"), path)
-	}
-	return path, nil
-}
-
 // changesOf returns the change of each file that could be read.
 func changesOf(files []*wrapping.File, of func(*wrapping.File) *wrapping.Change) (changes []*wrapping.Change) {
 	for _, f := range files {
@@ -202,10 +181,10 @@ func countChanged(changes []*wrapping.Change) (n int) {
 	return n
 }
 
-// write shows the difference, asks, and writes the files. It returns the changes that were
-// written; nil if there was nothing to do. A file that cannot be written does not keep the
+// write shows the difference, asks, calls prepare, and writes the files. It returns the changes
+// that were written; nil if there was nothing to do. A file that cannot be written does not keep the
 // others from it.
-func (w *changeCmd) write(c terminal.Console, host hostfs.Host, changes []*wrapping.Change, verb string) (written []*wrapping.Change, err error) {
+func (w *changeCmd) write(c terminal.Console, host hostfs.Host, changes []*wrapping.Change, verb string, prepare func() error) (written []*wrapping.Change, err error) {
 	var todo []*wrapping.Change
 	for _, ch := range changes {
 		if len(ch.Changed()) > 0 {
@@ -234,6 +213,9 @@ func (w *changeCmd) write(c terminal.Console, host hostfs.Host, changes []*wrapp
 			return nil, err
 		}
 	}
+	if err := prepare(); err != nil {
+		return nil, err
+	}
 	written = []*wrapping.Change{}
 	var failed []error
 	for _, ch := range todo {
@@ -250,7 +232,7 @@ func (w *changeCmd) write(c terminal.Console, host hostfs.Host, changes []*wrapp
 			continue
 		}
 		written = append(written, ch)
-		c.Printf("%s %s  (%s; before: %s)\n", c.Paint(terminal.Green, "changed:"), terminal.Printable(shortPath(ch.File.Path, host.Home)), plural(len(ch.Changed()), "server"), terminal.Printable(shortPath(backup, host.Home)))
+		c.PrintText(fmt.Sprintf("%s %s  (%s; before: %s)\n", c.Paint(terminal.Green, "changed:"), terminal.Printable(shortPath(ch.File.Path, host.Home)), plural(len(ch.Changed()), "server"), terminal.Printable(shortPath(backup, host.Home))))
 	}
 	return written, errors.Join(failed...)
 }

@@ -2,6 +2,7 @@ package commands
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -13,7 +14,7 @@ import (
 // printWrap says what becomes of each server, a table for each file.
 func printWrap(c terminal.Console, files []*wrapping.File, changes []*wrapping.Change, home string) {
 	if len(files) == 0 {
-		c.Printf("no client with servers was found: looked for the files of all %d clients, or of those selected, and in the working directory. A file elsewhere: --file FILE\n", len(clients.All()))
+		c.PrintText(fmt.Sprintf("no client with servers was found: looked for the files of all %d clients, or of those selected, and in the working directory. A file elsewhere: --file FILE\n", len(clients.All())))
 		return
 	}
 	for i, f := range files {
@@ -22,7 +23,7 @@ func printWrap(c terminal.Console, files []*wrapping.File, changes []*wrapping.C
 		}
 		c.Printf("%s\n", fileTitle(c, f, home))
 		if f.Err != nil {
-			c.Printf("  %s %s\n", c.Paint(terminal.Yellow, "left:"), terminal.Printable(f.Err.Error()))
+			c.PrintText(fmt.Sprintf("  %s %s\n", c.Paint(terminal.Yellow, "left:"), terminal.Printable(f.Err.Error())))
 			continue
 		}
 		at := slices.IndexFunc(changes, func(ch *wrapping.Change) bool { return ch.File == f })
@@ -84,13 +85,18 @@ func printList(c terminal.Console, indent, label string, lines []string, none st
 	if len(lines) == 0 && none != "" {
 		lines = []string{none}
 	}
-	for i, l := range lines {
+	room := terminal.TextColumns() - len(indent) - 11
+	folded := strings.Split(terminal.Fold(terminal.PrintableLines(strings.Join(lines, "\n")), room), "\n")
+	if len(lines) == 0 {
+		folded = nil
+	}
+	for i, l := range folded {
 		text := label
 		if i > 0 {
 			text = ""
 		}
 		pad := max(0, 9-len([]rune(stripPaint(text))))
-		c.Printf("%s%s%s  %s\n", indent, text, strings.Repeat(" ", pad), terminal.Printable(l))
+		c.Printf("%s%s%s  %s\n", indent, text, strings.Repeat(" ", pad), l)
 	}
 }
 
@@ -159,6 +165,15 @@ func shortPath(path, home string) string {
 		return "~/" + rest
 	}
 	return path
+}
+
+// shortHome writes the home directory as "~" wherever a path in a text begins with it, but for
+// the values of variables.
+func shortHome(text, home string) string {
+	if home == "/" || home == "" {
+		return text
+	}
+	return regexp.MustCompile(`(^|[^\w./=-])`+regexp.QuoteMeta(home)+`/`).ReplaceAllString(text, "${1}~/")
 }
 
 // printReload says how the clients get to use the changed files.

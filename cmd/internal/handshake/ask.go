@@ -68,7 +68,7 @@ func ask(ctx context.Context, name string, r *recorder) (*Answer, error) {
 	}
 	request := mcp.InitializeRequest{}
 	request.Params.ProtocolVersion = protocolVersion
-	request.Params.ClientInfo = mcp.Implementation{Name: name, Version: programs.Version}
+	request.Params.ClientInfo = mcp.Implementation{Name: name, Version: programs.Version()}
 	hello, err := c.Initialize(ctx, request)
 	if err != nil {
 		return nil, r.failure(err)

@@ -8,6 +8,7 @@
 package programs
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -24,13 +25,35 @@ const (
 	Companion = "mcp-jail-cli" // has the other commands
 )
 
-// Version is set by a release build
-// (-ldflags "-X github.com/mcp-jail/mcp-jail/cmd/internal/programs.Version=…").
-var Version = "development"
+// Version and commit of a release. Its build sets them
+// (-ldflags "-X github.com/mcp-jail/mcp-jail/cmd/internal/programs.release=1.2.3").
+var release, releaseCommit string
 
-// Commit returns the commit that this program was built from, or "unknown".
+// Version returns the version of this program without the "v" of its tag: that of the release,
+// else that of the module or tag that Go built it from, else "development".
+func Version() string {
+	if release != "" {
+		return release
+	}
+	if module := moduleVersion(); module != "" && module != "(devel)" {
+		return strings.TrimPrefix(module, "v")
+	}
+	return "development"
+}
+
+// moduleVersion returns the version of the main module as Go recorded it: that of
+// go install MODULE@VERSION, or that of the tag of a checkout.
+func moduleVersion() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		return info.Main.Version
+	}
+	return ""
+}
+
+// Commit returns the commit that this program was built from: the one that Go recorded, else
+// that of the release, else "unknown".
 func Commit() string {
-	commit := "unknown"
+	commit := cmp.Or(releaseCommit, "unknown")
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
 			switch {
@@ -46,13 +69,7 @@ func Commit() string {
 
 // Build returns what distinguishes this build from others. Two builds of one changed checkout
 // are the same to it.
-func Build() string {
-	module := ""
-	if info, ok := debug.ReadBuildInfo(); ok {
-		module = info.Main.Version // of go install MODULE@VERSION, which knows no commit
-	}
-	return strings.Join([]string{Version, module, Commit()}, " ")
-}
+func Build() string { return strings.Join([]string{Version(), moduleVersion(), Commit()}, " ") }
 
 // Name returns the path by which this program was called, if that is a name of mcp-jail.
 func Name() string {

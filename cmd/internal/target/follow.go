@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/lifecycle"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
@@ -32,6 +33,7 @@ func (s *source) take(o config.LoadOptions) {
 type Followed struct {
 	now     atomic.Pointer[Target] // by the last configuration that could be used
 	prepare func(*Target) error    // makes a new target ready to be started
+	keeping keeping                // what is kept of what the server changes
 
 	mu      sync.Mutex
 	stamp   config.Stamp
@@ -43,20 +45,30 @@ type Followed struct {
 func (t *Target) Follow(c terminal.Console) *Followed {
 	f := &Followed{stamp: t.source.stamp, prepare: func(t *Target) error { return t.PreparePackage(c) }}
 	f.now.Store(t)
+	f.keeping = keeping{store: UndoStore(t.Host, t.Policy.Server), host: t.Host, server: t.Policy.Server, stateful: t.Policy.Stateful, console: c}
 	return f
 }
 
 // Target returns the target of the processes that start now.
 func (f *Followed) Target() *Target { return f.now.Load() }
 
-// Close releases what the targets hold.
+// Close releases what the targets hold, and ends what is kept of the session.
 func (f *Followed) Close() {
+	f.keeping.end()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, t := range append(f.old, f.Target()) {
 		t.Close()
 	}
 	f.old = nil
+}
+
+// EndTrial ends what is kept of a session that is only a trial of a server. It removes nothing of
+// others, and leaves the target open.
+func (f *Followed) EndTrial() {
+	f.keeping.mu.Lock()
+	defer f.keeping.mu.Unlock()
+	f.keeping.close()
 }
 
 // Refresh reads the configuration again if one of its files has changed. It is the Refresh of the
@@ -81,7 +93,7 @@ func (f *Followed) Refresh() lifecycle.Refreshed {
 		if after != nil {
 			after.Close()
 		}
-		f.problem = fmt.Sprintf("warning: %s: server %s goes on with the configuration of %s", oneLine(err), server, before.source.at.Format(time.TimeOnly))
+		f.problem = fmt.Sprintf("warning: %s: server %s goes on with the configuration of %s%s", oneLine(err), server, before.source.at.Format(time.TimeOnly), diagnostics.PageReload.Reference())
 		return lifecycle.Refreshed{Problem: f.problem}
 	}
 	if before.digest() == after.digest() {
@@ -90,7 +102,7 @@ func (f *Followed) Refresh() lifecycle.Refreshed {
 	}
 	if before.Policy.Stateful {
 		after.Close()
-		return lifecycle.Refreshed{Notice: fmt.Sprintf("warning: %s has changed (%s), and server %s keeps the policy that it started with: restart it to give it the new one", file, at.Format(time.TimeOnly), server)}
+		return lifecycle.Refreshed{Notice: fmt.Sprintf("warning: %s has changed (%s), and server %s keeps the policy that it started with: restart it to give it the new one%s", file, at.Format(time.TimeOnly), server, diagnostics.PageReload.Reference())}
 	}
 	f.old = append(f.old, before)
 	f.now.Store(after)

@@ -10,6 +10,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/lifecycle"
+	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
@@ -37,6 +38,7 @@ func diagnosisOf(server string, err error) diagnostics.Diagnosis {
 	var unknown *config.UnknownServerError
 	var install *installError
 	var untrusted *config.UntrustedError
+	var conflict *policy.ConflictError
 	switch {
 	case errors.As(err, &unknown):
 		d := diagnostics.ConfigFailure(server, err.Error())
@@ -44,13 +46,17 @@ func diagnosisOf(server string, err error) diagnostics.Diagnosis {
 		return d
 	case errors.As(err, &untrusted):
 		d := diagnostics.ConfigFailure(server, err.Error())
-		d.Fix = "read the file, and accept it with `mcp-jail trust`"
+		d.Fix, d.Explain = "read the file, and accept it with `mcp-jail trust`", diagnostics.PageTrust
+		return d
+	case errors.As(err, &conflict):
+		d := diagnostics.ConfigFailure(server, err.Error())
+		d.Explain = diagnostics.PageConflict
 		return d
 	case errors.As(err, &usage):
 		return diagnostics.UsageFailure(server, err.Error())
 	case errors.As(err, &install):
 		d := diagnostics.ExecFailure(server, err.Error())
-		d.Fix = ""
+		d.Fix, d.Explain = "", diagnostics.PagePackageInstall
 		return d
 	case errors.As(err, &missing):
 		return diagnostics.ExecFailure(server, err.Error())

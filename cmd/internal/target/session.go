@@ -41,7 +41,13 @@ func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecy
 		Executable:      isExecutable,
 		Canonical:       resolveLinks,
 		Launcher: lifecycle.LauncherFunc(func(ctx context.Context, p *policy.Profile, stdio confine.Stdio) (lifecycle.Process, error) {
-			process, err := f.Target().Start(ctx, p, func(p *policy.Profile) (*confine.Process, error) { return launcher.Start(ctx, p, stdio) })
+			start := func(l confine.Launcher) (*confine.Process, error) {
+				return f.Target().Start(ctx, p, func(p *policy.Profile) (*confine.Process, error) { return l.Start(ctx, p, stdio) })
+			}
+			if p.Undo.On() {
+				return f.keeping.start(p, launcher, start)
+			}
+			process, err := start(launcher)
 			if err != nil {
 				return nil, err
 			}
@@ -56,6 +62,7 @@ func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecy
 	for _, w := range t.WarningTexts() {
 		s.Warnings = append(s.Warnings, "warning: "+w)
 	}
+	s.Changed = f.keeping.changes
 	s.Unset = unsetVariables(t.Policy, t.Profile)
 	return s
 }
@@ -79,7 +86,7 @@ func (f *Followed) StatelessOptions() lifecycle.Stateless {
 	o := lifecycle.Stateless{
 		Declared: func() []string { return f.Target().Config.DeclaredTools(server) },
 		MaxCalls: t.Policy.MaxConcurrentCalls,
-		Version:  programs.Version,
+		Version:  programs.Version(),
 		Tool: func(name string) (lifecycle.Tool, error) {
 			tool, err := tools.get(f.Target(), name)
 			if err != nil {

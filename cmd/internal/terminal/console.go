@@ -1,6 +1,6 @@
 // Package terminal writes what mcp-jail and mcp-jail-cli say to people: to a terminal, a pipe
-// or a file. A [Console] has the three streams of the process. [Printable] makes text safe
-// that comes from a server or names a file.
+// or a file. A [Console] has the three streams of the process, and knows their width.
+// [Printable] makes text safe that comes from a server or names a file.
 //
 // Nothing here decides what is said. Under run, standard output belongs to MCP, and only
 // package lifecycle writes to it.

@@ -80,9 +80,8 @@ var quoted = regexp.MustCompile(`"(?:[^"\\\n]|\\.)*"`)
 // stand for anything in the text.
 const shortestSecret = 6
 
-// Wrap returns the change that puts the selected servers of a file into the jail. program is
-// the absolute path of mcp-jail.
-func (f *File) Wrap(program string, sel Selection, host clients.Host, names *Names) *Change {
+// Wrap returns the change that puts the selected servers of a file into the jail.
+func (f *File) Wrap(program Program, sel Selection, host clients.Host, names *Names) *Change {
 	host.Project = f.project(host)
 	return f.change(sel, func(s Entry, p *Planned) (clients.Edit, clients.Reason) {
 		switch {
@@ -104,7 +103,7 @@ func (f *File) Wrap(program string, sel Selection, host clients.Host, names *Nam
 		}
 		p.Grant = grantOf(f.Client, s, host, fromFile, note)
 		p.Name = names.of(f, s)
-		edit, err := s.Wrap(clients.Wrapping{Program: program, Name: p.Name, Flags: p.Flags})
+		edit, err := s.Wrap(clients.Wrapping{Program: program.Path, Name: p.Name, Flags: p.Flags})
 		if err != nil {
 			return clients.Edit{}, clients.Reason("cannot be wrapped: " + err.Error())
 		}

@@ -4,7 +4,7 @@
 //
 //	files, err := wrapping.Find(host, wrapping.Selection{})
 //	for _, f := range files {
-//		change := f.Wrap(program, names)
+//		change := f.Wrap(program, selection, host, names)
 //		... // show change.Servers and change.Diff(), and ask
 //		backup, err := change.Write(dir, time.Now())
 //	}

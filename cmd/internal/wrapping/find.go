@@ -50,7 +50,7 @@ type Entry struct {
 
 // Foreign reports whether an entry starts a program of the name mcp-jail that is another one
 // than program, so that nothing is known of its jail. dir is where a relative path begins.
-func (e Entry) Foreign(program, dir string) bool {
+func (e Entry) Foreign(program Program, dir string) bool {
 	w, ok := clients.ParseWrapped(e.Argv())
 	if !ok {
 		return false
@@ -66,12 +66,7 @@ func (e Entry) Foreign(program, dir string) bool {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(dir, path)
 	}
-	theirs, err := os.Stat(path)
-	if err != nil {
-		return true
-	}
-	ours, err := os.Stat(program)
-	return err != nil || !os.SameFile(theirs, ours)
+	return !program.is(path)
 }
 
 // Container is the reason why an entry that starts a container is left.

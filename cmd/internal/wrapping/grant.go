@@ -284,7 +284,7 @@ func (g *Grant) describe(server *config.Server, s Entry) {
 		}
 	}
 	if g.script != "" {
-		g.Gets = append(g.Gets, "the directories of its program and its packages, around "+g.script+" (read, execute)")
+		g.Gets = append(g.Gets, "the directories of its program and its packages, around "+g.script+" (read execute)")
 	}
 	network := "the network"
 	if server.Access != nil && len(server.Access.Net) > 0 {

@@ -27,7 +27,7 @@ func TestGrants(t *testing.T) {
 	}{
 		"nothing":           {"claude-code", `{"command": "mine"}`, "", "the directory that it is started in (read write)", ""},
 		"variables":         {"cursor", `{"command": "mine", "env": {"B": "1", "A": "2"}}`, "--env A --env B --workspace ${workspaceFolder}", "variable A, variable B, the directory that it is started in (read write)", ""},
-		"paths":             {"cursor", `{"command": "node", "args": ["` + script + `", "--data=` + data + `", "` + docs + `", "relative", "/v1/api"]}`, "--read " + data + " --read " + docs, data + " (read), " + docs + " (read), the directories of its program and its packages, around " + script + " (read, execute)", ""},
+		"paths":             {"cursor", `{"command": "node", "args": ["` + script + `", "--data=` + data + `", "` + docs + `", "relative", "/v1/api"]}`, "--read " + data + " --read " + docs, data + " (read), " + docs + " (read), the directories of its program and its packages, around " + script + " (read execute)", ""},
 		"missing path":      {"claude-code", `{"command": "mine", "args": ["` + docs + `/new.db"]}`, "", "the directory that it is started in (read write)", "new.db does not exist, and is not granted"},
 		"client's variable": {"cursor", `{"command": "mine", "args": ["${userHome}/docs"]}`, "--read ${userHome}/docs", docs + " (read)", ""},
 		"other variable":    {"roo", `{"command": "mine", "args": ["${env:WHERE}/docs"]}`, "", "the directory that it is started in (read write)", ""},
@@ -56,7 +56,7 @@ func TestGrants(t *testing.T) {
 			}
 			write(t, filepath.Join(h.Project, file), text)
 			f := only(t, h, Selection{Clients: []string{c.client}, Files: []string{filepath.Join(h.Project, file)}})
-			p := f.Wrap(program, Selection{}, h, NewNames(nil, nil)).Servers[0]
+			p := f.Wrap(Program{Path: program}, Selection{}, h, NewNames(nil, nil)).Servers[0]
 			if got := strings.Join(p.Flags, " "); got != c.flags || p.Left != "" {
 				t.Errorf("flags %q, want %q; left %s", got, c.flags, p.Left)
 			}
@@ -87,7 +87,7 @@ func tomlOf(t *testing.T, entry string) (text string) {
 func TestDiffHidesValues(t *testing.T) {
 	h := newHost(t)
 	write(t, filepath.Join(h.Project, ".mcp.json"), `{"mcpServers": {"a": {"command": "x", "env": {"TOKEN": "ghp_\u0073ecret", "KEY": "sec\"ret"}}}}`)
-	diff := only(t, h, Selection{}).Wrap(program, Selection{}, h, NewNames(nil, nil)).Diff()
+	diff := only(t, h, Selection{}).Wrap(Program{Path: program}, Selection{}, h, NewNames(nil, nil)).Diff()
 	if strings.Contains(diff, "ecret") || strings.Contains(diff, `sec`) || !strings.Contains(diff, `"--env", "TOKEN"`) {
 		t.Error(diff)
 	}

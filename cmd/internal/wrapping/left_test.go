@@ -19,7 +19,7 @@ func TestVariablesFromFile(t *testing.T) {
 		"export\tXDG_CONFIG_HOME=y": string(Environment), "\ufeffXDG_CONFIG_HOME=y": string(Environment), "XDG_CONFIG_HOME=y\n#-----BEGIN": string(Environment),
 	} {
 		write(t, filepath.Join(h.Project, ".env"), text)
-		if p := only(t, h, Selection{}).Wrap(program, Selection{}, h, NewNames(nil, nil)).Servers[0]; p.Left != left {
+		if p := only(t, h, Selection{}).Wrap(Program{Path: program}, Selection{}, h, NewNames(nil, nil)).Servers[0]; p.Left != left {
 			t.Errorf("%q: left %q, want %q", text, p.Left, left)
 		}
 	}
@@ -32,7 +32,7 @@ func TestUnreadVariables(t *testing.T) {
 	write(t, filepath.Join(h.Project, ".vscode/mcp.json"), `{"servers": {"a": {"command": "x", "envFile": "${workspaceFolder}/.env"}}}`)
 	left := func() string {
 		t.Helper()
-		return only(t, h, Selection{}).Wrap(program, Selection{}, h, NewNames(nil, nil)).Servers[0].Left
+		return only(t, h, Selection{}).Wrap(Program{Path: program}, Selection{}, h, NewNames(nil, nil)).Servers[0].Left
 	}
 	if got := left(); got != "" {
 		t.Errorf("missing: %q", got)

@@ -25,7 +25,7 @@ func TestShown(t *testing.T) {
 func TestDiffHidesArguments(t *testing.T) {
 	h := newHost(t)
 	write(t, filepath.Join(h.Project, ".mcp.json"), `{"mcpServers": {"a": {"command": "x", "args": ["postgresql://u:hunter22@h/db", "--api-key=sesame", "--token", "open"]}}}`)
-	diff := only(t, h, Selection{}).Wrap(program, Selection{}, h, NewNames(nil, nil)).Diff()
+	diff := only(t, h, Selection{}).Wrap(Program{Path: program}, Selection{}, h, NewNames(nil, nil)).Diff()
 	for _, secret := range []string{"hunter22", "sesame", `"open"`} {
 		if strings.Contains(diff, secret) || !strings.Contains(diff, "***") {
 			t.Errorf("%s stands in\n%s", secret, diff)

@@ -114,7 +114,7 @@ func wrapAndUnwrap(t *testing.T, h clients.Host, sel Selection) {
 	before := only(t, h, sel)
 	text := bytes.Clone(before.own.Data)
 	state := filepath.Join(h.Home, "state")
-	change := before.Wrap(program, Selection{}, h, NewNames(nil, nil))
+	change := before.Wrap(Program{Path: program}, Selection{}, h, NewNames(nil, nil))
 	if len(change.Changed()) == 0 {
 		t.Fatal("nothing changes")
 	}
@@ -136,7 +136,7 @@ func wrapAndUnwrap(t *testing.T, h clients.Host, sel Selection) {
 			t.Errorf("%s is %q, and was %q", e.Server, e.Argv(), was.Argv())
 		}
 	}
-	if again := after.Wrap(program, Selection{}, h, NewNames(nil, nil)); len(again.Changed()) != 0 {
+	if again := after.Wrap(Program{Path: program}, Selection{}, h, NewNames(nil, nil)); len(again.Changed()) != 0 {
 		t.Error("a wrapped file is wrapped again")
 	}
 	changed := map[string]bool{} // without those that were wrapped before
@@ -207,7 +207,7 @@ func TestFind(t *testing.T) {
 func TestRefusedEntry(t *testing.T) {
 	h := newHost(t)
 	write(t, filepath.Join(h.Project, ".mcp.json"), `{"mcpServers": {"a": {"command": "x"}, "twice": {"command": "y", "args": ["1"], "args": ["2"]}, "c": {"command": "z"}}}`)
-	change := only(t, h, Selection{}).Wrap(program, Selection{}, h, NewNames(nil, nil))
+	change := only(t, h, Selection{}).Wrap(Program{Path: program}, Selection{}, h, NewNames(nil, nil))
 	var left []string
 	for _, s := range change.Servers {
 		if s.Left != "" {
@@ -232,7 +232,7 @@ func TestNames(t *testing.T) {
 	names := NewNames(files, nil)
 	got := map[string]string{}
 	for _, f := range files {
-		for _, s := range f.Wrap(program, Selection{}, h, names).Changed() {
+		for _, s := range f.Wrap(Program{Path: program}, Selection{}, h, names).Changed() {
 			got[f.Client.Name+" "+s.Server] = hashed.ReplaceAllString(s.Name, "-HASH")
 		}
 	}
@@ -248,7 +248,7 @@ func TestNamesOfSessions(t *testing.T) {
 	write(t, filepath.Join(h.Home, ".cursor/mcp.json"), `{"mcpServers": {"same": {"command": "npx", "args": ["-y", "a@2"]}, "other": {"command": "npx", "args": ["-y", "b"]}}}`)
 	names := NewNames(nil, map[string][]string{"same": {"npx", "a@1", "--flag"}, "other": {"npx", "c"}})
 	var got []string
-	for _, s := range only(t, h, Selection{}).Wrap(program, Selection{}, h, names).Changed() {
+	for _, s := range only(t, h, Selection{}).Wrap(Program{Path: program}, Selection{}, h, names).Changed() {
 		got = append(got, s.Name)
 	}
 	if fmt.Sprint(got) != "[same other-cursor]" {
@@ -262,7 +262,7 @@ func TestInherited(t *testing.T) {
 	h.Env = func(name string) string { return map[string]string{"MEMORY_FILE_PATH": h.Home + "/notes/m.json"}[name] }
 	must(t, os.Mkdir(filepath.Join(h.Home, "notes"), 0o700))
 	write(t, filepath.Join(h.Home, ".cursor/mcp.json"), `{"mcpServers": {"m": {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-memory"]}}}`)
-	p := only(t, h, Selection{}).Wrap(program, Selection{}, h, NewNames(nil, nil)).Servers[0]
+	p := only(t, h, Selection{}).Wrap(Program{Path: program}, Selection{}, h, NewNames(nil, nil)).Servers[0]
 	if text := strings.Join(p.Gets, ", "); !strings.Contains(text, h.Home+"/notes (") {
 		t.Error(text)
 	}
@@ -276,12 +276,14 @@ func TestForeign(t *testing.T) {
 	h := newHost(t)
 	ours := filepath.Join(h.Home, "bin", "mcp-jail")
 	write(t, ours, "ours")
+	write(t, filepath.Join(h.Home, "lasting", "mcp-jail"), "ours, elsewhere")
 	write(t, filepath.Join(h.Project, "mcp-jail"), "theirs")
 	write(t, filepath.Join(h.Project, ".mcp.json"), `{"mcpServers": {"a": {"command": "`+ours+`", "args": ["run", "--", "x"]}, "b": {"command": "./mcp-jail", "args": ["run", "--", "x"]},
-		"c": {"command": "/gone/mcp-jail", "args": ["run", "--", "x"]}, "d": {"command": "x"}}}`)
+		"c": {"command": "/gone/mcp-jail", "args": ["run", "--", "x"]}, "d": {"command": "x"},
+		"e": {"command": "`+filepath.Join(h.Home, "lasting", "mcp-jail")+`", "args": ["run", "--", "x"]}}}`)
 	var got []string
 	for _, e := range only(t, h, Selection{}).Entries {
-		if e.Foreign(ours, h.Project) {
+		if e.Foreign(Program{Path: ours, Also: []string{filepath.Join(h.Home, "lasting", "mcp-jail")}}, h.Project) {
 			got = append(got, e.Server)
 		}
 	}
@@ -317,7 +319,7 @@ func TestCompare(t *testing.T) {
 	if r, err := f.Recorded(state); r != nil || err != nil {
 		t.Errorf("%v, %v", r, err)
 	}
-	_, err := f.Wrap(program, Selection{}, h, NewNames(nil, nil)).Write(state, time.Now())
+	_, err := f.Wrap(Program{Path: program}, Selection{}, h, NewNames(nil, nil)).Write(state, time.Now())
 	must(t, err)
 	text, err := os.ReadFile(path)
 	must(t, err)
@@ -338,7 +340,7 @@ func TestChangedMeanwhile(t *testing.T) {
 	h := newHost(t)
 	path := filepath.Join(h.Project, ".mcp.json")
 	write(t, path, `{"mcpServers": {"a": {"command": "x"}}}`)
-	change := only(t, h, Selection{}).Wrap(program, Selection{}, h, NewNames(nil, nil))
+	change := only(t, h, Selection{}).Wrap(Program{Path: program}, Selection{}, h, NewNames(nil, nil))
 	const clients = `{"mcpServers": {"a": {"command": "x"}, "b": {"command": "y"}}}`
 	write(t, path, clients)
 	if _, err := change.Write(filepath.Join(h.Home, "state"), time.Now()); err == nil {

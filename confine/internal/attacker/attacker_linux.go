@@ -64,7 +64,7 @@ var Verbs = map[string]func(args []string) (string, error){}
 
 func init() {
 	for _, some := range []map[string]func(args []string) (string, error){
-		verbsOnFiles, verbsOnModes, verbsOnPrograms, verbsOnSelf, verbsOnOthers, verbsOnKernel, verbsOfLife, verbsOfLimits, verbsOnShared,
+		verbsOnFiles, verbsOnModes, verbsOnPrograms, verbsOnStarts, verbsOnSelf, verbsOnOthers, verbsOnKernel, verbsOfLife, verbsOfLimits, verbsOnShared,
 	} {
 		for name, verb := range some {
 			if Verbs[name] != nil {

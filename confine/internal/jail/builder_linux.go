@@ -122,6 +122,7 @@ func (b *Builder) RestrictSteps() []Step {
 		{steppkg.SupervisorCapabilities, b.Outer, b.keepPtraceOnly},
 		{"no_new_privs", b.Outer, func() error { return SetNoNewPrivs(b.Outer) }},
 		{steppkg.Supervision, b.Server, b.passListener},
+		{steppkg.Supervision, b.Server, b.CheckTracing},
 	}
 }
 

@@ -18,18 +18,35 @@ import (
 // succeeds. It then reads back the restrictions.
 func (b *Restrictor) SelfTest() error {
 	for _, p := range b.Checks() {
-		outcome := b.Server.Optional(p.Try)
-		err := b.Server.OnComplete(func() error {
-			if p.Judge(outcome()) == nil {
-				return step.On(p.What, step.ErrNotEnforced)
-			}
-			return nil
-		})
-		if err != nil {
+		if err := b.try(p); err != nil {
 			return err
 		}
 	}
 	return checkState(b.Server)
+}
+
+// try makes the calls of a check in the server's task.
+func (b *Restrictor) try(p check) error {
+	outcome := b.Server.Optional(p.Try)
+	return b.Server.OnComplete(func() error {
+		if p.Judge(outcome()) == nil {
+			return step.On(p.What, step.ErrNotEnforced)
+		}
+		return nil
+	})
+}
+
+// CheckTracing checks that the server can trace no process, where only the second filter refuses
+// that because the supervisor traces. It follows that filter.
+func (b *Restrictor) CheckTracing() error {
+	if !b.Spec.Profile.ConstrainsStarts() {
+		return nil
+	}
+	return b.try(b.tracingCheck())
+}
+
+func (b *Restrictor) tracingCheck() check {
+	return check{"trace a process", func() error { return b.Server.PtraceAttach(0) }, []syscall.Errno{unix.ESRCH}}
 }
 
 // check is a sequence of calls. At least one of them must fail.
@@ -56,8 +73,10 @@ func (b *Restrictor) Checks() []check {
 		{What: "mount", Try: func() error { return t.Mount("none", "/tmp", "tmpfs", 0) }},
 		{"make a user namespace", func() error { return t.Unshare(unix.CLONE_NEWUSER) }, []syscall.Errno{unix.EINVAL, unix.ENOSPC}},
 		{What: "open a packet socket", Try: func() error { return trySocket(t, unix.AF_PACKET, unix.SOCK_RAW) }},
-		{"trace a process", func() error { return t.PtraceAttach(0) }, []syscall.Errno{unix.ESRCH}},
 		{What: "open the terminal", Try: func() error { return tryTerminal(t) }},
+	}
+	if !b.Spec.Profile.ConstrainsStarts() { // else the filter of CheckTracing refuses it
+		checks = append(checks, b.tracingCheck())
 	}
 	if b.HostNS {
 		checks = append(checks, b.checksHostNS()...)

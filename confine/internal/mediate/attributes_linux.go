@@ -75,7 +75,8 @@ func (m *Mediator) attributes(r *Request, w *resolver) syscall.Errno {
 	if errno != 0 {
 		return errno
 	}
-	granted := m.profile.MediateAttributes(full) == policy.Granted && !(m.hostNS && device(&st))
+	// Where mounts hold the rules, the calls are here only because undo keeps what they change.
+	granted := !m.unmasked || m.profile.MediateAttributes(full) == policy.Granted && !(m.hostNS && device(&st))
 	if _, covered := m.profile.Find(full); !m.hostNS && !covered {
 		granted = true // made by the jail, and outside of the policy: the kernel decides
 	}
@@ -83,6 +84,7 @@ func (m *Mediator) attributes(r *Request, w *resolver) syscall.Errno {
 		m.Reporter.Refused(r, policy.OpWrite.String(), full)
 		return unix.EACCES
 	}
+	m.keepAttributes(object, full)
 	return r.changeAttributes(object, st.Mode&unix.S_IFMT == unix.S_IFLNK)
 }
 

@@ -35,6 +35,7 @@ func (m *Mediator) link(r *Request, w *resolver, from, to *pathRef) syscall.Errn
 	if errno := m.checkLink(r, source, full); errno != 0 {
 		return errno
 	}
+	m.keepLink(source, to, full)
 	name := proc.FDFile(source)
 	errno = step.ErrnoOrEIO(unix.Linkat(proc.DirFD, name, to.dir, to.name+to.tail, unix.AT_SYMLINK_FOLLOW))
 	if errno == 0 {
@@ -69,7 +70,7 @@ func (m *Mediator) checkLink(r *Request, source int, dst string) syscall.Errno {
 		m.Reporter.Refused(r, policy.OpWrite.String(), src)
 		return unix.EXDEV
 	}
-	if m.unmasked && m.profile.WidensRights(src, dst) {
+	if m.keeps(src) != m.keeps(dst) || m.unmasked && m.profile.WidensRights(src, dst) {
 		return unix.EXDEV
 	}
 	return 0

@@ -7,7 +7,8 @@
 // its own descriptors, and answers with a result, a descriptor or an errno. Calls that the
 // kernel decides (connect, exec, umask) are only observed, and then continue. Refusals go to
 // the launcher through the Reporter, each before its call is answered. Package sockets
-// answers the socket calls where there is no network namespace.
+// answers the socket calls where there is no network namespace. Package starts looks at what an
+// exec has loaded, where a command rule has arguments or variables.
 //
 // The caller is package supervisor: it calls New before it restricts itself, stores the
 // listener, closes Open, and calls Reporter.Flush at the end of the server.
@@ -23,6 +24,9 @@
 // act, and rename holds it for writing. It is taken before Reporter.mu. workerPool.mu is held
 // with no other lock.
 //
+// Where Spec.Keep is on, a worker has the Keeper of package undo record what stands at a path
+// before it changes it (keep_linux.go), with the names locked. Its sweeps run on other threads.
+//
 // Limits: MaxWorkers calls run at once and maxHeld wait; one more gets EAGAIN. Another jail
 // can move a directory between the verdict and the call. The result is then checked again
 // and undone, except for RENAME_EXCHANGE into a protected name, which is refused. When the
@@ -31,14 +35,17 @@ package mediate
 
 import (
 	"runtime"
+	"syscall"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/mediate/sockets"
+	"github.com/mcp-jail/mcp-jail/confine/internal/mediate/starts"
 	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/undo"
 	"golang.org/x/sys/unix"
 )
 
@@ -56,9 +63,11 @@ type Mediator struct {
 	objects  map[inode]string
 	network  bool             // the network gateway reports refused connections
 	sockets  *sockets.Handler // nil where the server makes its own sockets
+	starts   *starts.Tracer   // nil where no command rule has arguments or variables
 	end      func()           // ends the jail
 	failed   func(step string, err error)
 	Reporter Reporter
+	keeper   *undo.Keeper // nil where nothing is kept
 	names    nameLock
 	umask    int // of every process of the server, or spec.UnknownUmask after one changed it
 	pool     workerPool
@@ -74,9 +83,10 @@ const MaxWorkers = 4
 // Options are the inputs of New.
 type Options struct {
 	Spec          *spec.Spec
-	WorkerRuleset int // the Landlock ruleset of the workers
-	Umask         int // the server's at its start
-	Broker        int // the socket of the network broker, where Spec.Network.Asked is set
+	WorkerRuleset int   // the Landlock ruleset of the workers
+	Umask         int   // the server's at its start
+	Broker        int   // the socket of the network broker, where Spec.Network.Asked is set
+	Kept          []int // the journal and the data file, where Spec.Keep is on
 	Send          func(spec.Event)
 	End           func()                       // ends the jail
 	Failed        func(step string, err error) // reports a step that failed
@@ -111,6 +121,12 @@ func New(o Options) *Mediator {
 		v.failed("supervisor", err)
 		v.end()
 	}
+	if profile.ConstrainsStarts() {
+		v.starts = starts.New(starts.Options{
+			Profile: profile, Env: o.Spec.Env, Listener: &v.Listener, Report: v.Reporter.refusedStart,
+		})
+	}
+	v.keepChanges(o)
 	go v.work(nil)
 	sys.GoOnNewThread(v.receive)
 	return v
@@ -129,6 +145,13 @@ func (m *Mediator) receive() {
 	m.Listener.SetSyncWakeup() // after the server's own exec, which it would only slow down
 	for {
 		m.receiveOne()
+	}
+}
+
+// Stopped takes what wait(2) returned for a traced process: see package starts.
+func (m *Mediator) Stopped(pid int, ws syscall.WaitStatus) {
+	if m.starts != nil {
+		m.starts.Stopped(pid, ws)
 	}
 }
 
@@ -173,6 +196,10 @@ func (m *Mediator) dispatch(n *seccomp.Notification) {
 		// first exec is the start of the server: the launcher reports its failure.
 		if m.Running || call.Op != seccomp.OpExec {
 			m.observeCall(r)
+		}
+		if call.Op == seccomp.OpExec && m.Running && m.starts != nil {
+			m.starts.Begin(n)
+			return
 		}
 		m.Running = m.Running || call.Op == seccomp.OpExec
 		m.Listener.Continue(n.Id)

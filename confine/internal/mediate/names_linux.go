@@ -26,6 +26,9 @@ func (m *Mediator) perform(r *Request) (answered bool) {
 	if m.hostNS {
 		defer unix.Chdir("/") // a working directory would keep the host from unmounting its filesystem
 	}
+	if m.keeper != nil {
+		defer m.keeper.Begin()()
+	}
 	switch r.Op {
 	case seccomp.OpOpen:
 		return m.openFile(r, w)
@@ -96,6 +99,7 @@ func (m *Mediator) changeName(r *Request, w *resolver) syscall.Errno {
 	if errno != 0 {
 		return errno
 	}
+	m.keepName(&at, full, op == policy.OpRemove)
 	errno = applyChange(r, &at)
 	if errno == 0 && r.Op != seccomp.OpRemove {
 		errno = m.undoIfMoved(r, op, &at, full)

@@ -111,6 +111,7 @@ func (m *Mediator) judgeOpen(r *Request, o *object, flags int) syscall.Errno {
 		m.Reporter.Refused(r, o.op.String(), o.full)
 		return unix.EACCES
 	}
+	m.keepContent(o)
 	return 0
 }
 
@@ -147,6 +148,9 @@ func (m *Mediator) reopen(r *Request, o *object, flags int) (int, syscall.Errno)
 	}
 	if err != nil {
 		return -1, m.recordRefusal(r, o.op, o.full, step.ErrnoOrEIO(err))
+	}
+	if isTmpfile(flags) {
+		m.keepMade(fd, o.full, 0)
 	}
 	return fd, 0
 }

@@ -103,9 +103,11 @@ func (m *Mediator) createFile(r *Request, at *pathRef, flags int) (int, syscall.
 	if errno != 0 {
 		return -1, errno
 	}
+	m.keepName(at, full, false)
 	unix.Umask(r.umask)
 	fd, err := unix.Openat(at.dir, at.name, flags|unix.O_EXCL|unix.O_CLOEXEC, uint32(r.arg(r.Mode))) // O_EXCL follows no symlink
 	errno = step.ErrnoOrEIO(err)
+	m.keepMade(fd, full, errno)
 	if errno == 0 {
 		if errno = m.undoIfMoved(r, policy.OpCreate, at, full); errno != 0 {
 			unix.Close(fd)

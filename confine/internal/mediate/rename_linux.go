@@ -26,7 +26,7 @@ func (m *Mediator) rename(r *Request, from, to *pathRef) syscall.Errno {
 	if errno != 0 {
 		return errno
 	}
-	if !sameMount(from.dir, to.dir) {
+	if !sameMount(from.dir, to.dir) || m.keeps(src) != m.keeps(dst) {
 		return unix.EXDEV // before any other error, as in the kernel
 	}
 	if exists(from) {
@@ -50,6 +50,7 @@ func (m *Mediator) rename(r *Request, from, to *pathRef) syscall.Errno {
 			return unix.EXDEV // undoRename cannot undo an exchange
 		}
 	}
+	m.keepRename(from, src, to, dst, flags)
 	errno = step.ErrnoOrEIO(unix.Renameat2(from.dir, from.name+from.tail, to.dir, to.name+to.tail, flags))
 	if errno == 0 && flags&unix.RENAME_EXCHANGE == 0 {
 		errno = m.undoRename(r, from, to, src)

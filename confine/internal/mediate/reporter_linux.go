@@ -68,12 +68,34 @@ func (r *Reporter) Report(req *Request, axis policy.Axis, operation, target stri
 			return // no policy grants these
 		}
 	}
+	r.count(spec.Refusal{Axis: axis, Operation: operation, Target: clip(target), Absent: absent}, func() (pid int, program string) {
+		program, _ = os.Readlink(proc.ThreadFile(int(req.N.Tid), "exe"))
+		return int(req.N.Tid), program
+	})
+}
+
+// refusedStart reports a program whose arguments no rule allows. The process has become that
+// program already, so its parent is named as the one that tried.
+func (r *Reporter) refusedStart(pid int, target string, argv []string) {
+	s := spec.Refusal{Axis: policy.AxisProcess, Operation: "exec", Target: clip(target), Arguments: spec.UnknownArguments}
+	if argv != nil {
+		s.Arguments = spec.JoinArguments(argv)
+	}
+	r.count(s, func() (int, string) {
+		program, _ := os.Readlink(proc.ThreadFile(proc.Parent(pid), "exe"))
+		return pid, program
+	})
+}
+
+// count counts a refusal, and reports it now or at the end of the window. by returns the thread
+// that was refused something, and its program.
+func (r *Reporter) count(s spec.Refusal, by func() (tid int, program string)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if time.Since(r.began) >= spec.Window {
 		r.nextWindow()
 	}
-	as, tell, held := r.window.count(spec.Refusal{Axis: axis, Operation: operation, Target: clip(target), Absent: absent})
+	as, tell, held := r.window.count(s)
 	if !tell {
 		return
 	}
@@ -84,8 +106,8 @@ func (r *Reporter) Report(req *Request, axis policy.Axis, operation, target stri
 	m := as.Event(1)
 	m.Held = held
 	sys.OnUnrestrictedThread(func() {
-		m.Pid = proc.NSPid(int(req.N.Tid))
-		m.Program, _ = os.Readlink(proc.ThreadFile(int(req.N.Tid), "exe"))
+		tid, program := by()
+		m.Pid, m.Program = proc.NSPid(tid), program
 	})
 	r.Say(m)
 }

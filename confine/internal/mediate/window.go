@@ -27,7 +27,7 @@ type counter struct {
 func (p *window) count(s spec.Refusal) (as spec.Refusal, tell, held bool) {
 	t, again := p.seen[s]
 	if !again && !p.slot(s.Absent) {
-		s.Target = policy.DenialOthers
+		s.Target, s.Arguments = policy.DenialOthers, ""
 		t = p.seen[s]
 	}
 	if t == nil {

@@ -3,7 +3,6 @@ package plan
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
@@ -43,9 +42,13 @@ func Compile(p *policy.Profile, f probe.Facts) *Plan {
 	c.decideMediation(o)
 	c.filesystem(o)
 	c.mediation(o)
+	c.keep(o)
 	c.bypassedMounts()
 	c.processes(o)
 	c.limits(o)
+	if c.traced {
+		c.ownEnv(o)
+	}
 	o.MustFail = mustFail(p)
 	return c.plan
 }
@@ -76,6 +79,7 @@ type compiler struct {
 
 	mediated      bool
 	mediatesReads bool          // opens for reading are mediated too
+	traced        bool          // the starts of programs are traced
 	canMediate    probe.Feature // whether calls can be mediated, and why not
 }
 
@@ -172,7 +176,7 @@ func (c *compiler) processes(o *spec.Spec) {
 	}
 	options := seccomp.Options{
 		Unix: true, Inet: true, RouteNetlink: true, OwnPIDs: true, OwnIPC: true, Truncate: true, Attributes: !spec.BypassesMount(c.p.Folded),
-		Programs: c.p.Programs != nil, Supervised: c.mediated,
+		Programs: c.p.Programs != nil, Supervised: c.mediated, Traced: c.traced,
 	}
 	filter, err := seccomp.Compile(c.f.Machine, options)
 	if err == nil && c.mediated {
@@ -182,7 +186,7 @@ func (c *compiler) processes(o *spec.Spec) {
 			connects = seccomp.UnixConnects
 		}
 		calls := seccomp.NotifyRules(connects, c.p.LinksAstray)
-		if spec.BypassesMount(c.p.Folded) {
+		if spec.BypassesMount(c.p.Folded) || o.Keep.On {
 			calls = append(calls, seccomp.NotifyAttributes()...)
 		}
 		second, err = seccomp.CompileListener(c.f.Machine, options, calls)
@@ -195,28 +199,8 @@ func (c *compiler) processes(o *spec.Spec) {
 	o.Seccomp = seccomp.Records(filter)
 	c.ipc()
 	c.addEnforced(policy.AxisProcess, "pid and user namespaces, seccomp, no_new_privs, no capability", "no privilege, no tracing, no new namespace; all processes end with the session")
-	if len(c.p.CommandArgs) > 0 {
-		c.addGap(Gap{
-			Axis: policy.AxisProcess, What: "arguments and variables of " + strings.Join(c.p.CommandArgs, ", "),
-			Why: "the kernel decides which file is started, not with which arguments",
-			Fix: "drop args and envs from the command rules",
-		})
-	}
-	c.programs()
+	c.programs(c.canMediate)
 	c.addEnforced(policy.AxisEnv, "an environment made anew", "%d variables, %d of the host's withheld", len(c.p.Env), len(c.p.Withheld))
-}
-
-// programs records that only listed files can be executed. One of them may be the loader,
-// which the kernel must be able to execute for each program linked to it.
-func (c *compiler) programs() {
-	if c.p.Programs == nil {
-		return
-	}
-	what := fmt.Sprintf("only %d programs can be started (what a started program then does is up to the other axes)", len(c.p.Programs))
-	if len(c.p.Loaders) > 0 {
-		what += fmt.Sprintf("; one of them is the loader (%s), which runs any dynamically linked program that the server can read", strings.Join(c.p.Loaders, ", "))
-	}
-	c.addEnforced(policy.AxisProcess, "Landlock", "%s", what)
 }
 
 // ipc records what hides the host's IPC objects. Namespaces hide those without a path. A

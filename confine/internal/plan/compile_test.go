@@ -111,6 +111,15 @@ func TestPlanGolden(t *testing.T) {
 		{"commands", func(p *policy.Profile, f *probe.Facts) {
 			p.Programs, p.CommandArgs = []string{"/usr/bin/git", "/usr/bin/node", "/usr/lib64/ld.so"}, []string{"git"}
 			p.Loaders = []string{"/usr/lib64/ld.so"}
+			p.Commands = aCommand
+		}},
+		{"commands_without_ptrace", func(p *policy.Profile, f *probe.Facts) {
+			p.Programs, p.CommandArgs, p.Commands = []string{"/usr/bin/git"}, []string{"git"}, aCommand
+			f.Traces = probe.Unavailable("a filter refuses it", "allow ptrace")
+		}},
+		{"commands_without_mediation", func(p *policy.Profile, f *probe.Facts) {
+			p.Programs, p.CommandArgs, p.Commands = []string{"/usr/bin/git"}, []string{"git"}, aCommand
+			f.PtraceScope = probe.Unavailable("the scope is 3", "set it to 2")
 		}},
 		{"whole_host", func(p *policy.Profile, f *probe.Facts) {
 			p.Entries = []policy.Entry{{Path: "/", Kind: policy.KindDir, Rights: policy.AllRights, Rule: "path = /"}}
@@ -140,6 +149,12 @@ func TestPlanGolden(t *testing.T) {
 			refuseNamespaces(f)
 			p.Programs, p.CommandArgs = []string{"/usr/bin/git", "/usr/bin/node", "/usr/lib64/ld.so"}, []string{"git"}
 			p.Loaders = []string{"/usr/lib64/ld.so"}
+			p.Commands = aCommand
+		}},
+		{"hostns_commands_scope_2", func(p *policy.Profile, f *probe.Facts) {
+			refuseNamespaces(f)
+			p.Programs, p.CommandArgs, p.Commands = []string{"/usr/bin/git"}, []string{"git"}, aCommand
+			f.TracesOwn = probe.Unavailable("the scope is 2", "set it to 1")
 		}},
 		{"hostns_no_landlock_no_seccomp", func(p *policy.Profile, f *probe.Facts) {
 			refuseNamespaces(f)
@@ -317,3 +332,6 @@ func TestWaivedGaps(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// aCommand is a command rule with arguments.
+var aCommand = []policy.Command{{Name: "git", Args: [][]string{{"status", "**"}}, Starts: []policy.Start{{File: "/usr/bin/git", Name: "git"}}}}

@@ -35,9 +35,13 @@ func (c *compiler) compileHostNS() {
 	c.hostNSEnv(o, home)
 	c.hostNSNetwork(o)
 	c.hostNSMediation(o)
+	c.keep(o)
 	c.hostNSFiles(o)
 	c.hostNSProcesses(o)
 	c.limits(o)
+	if c.traced {
+		c.ownEnv(o)
+	}
 	gone := "/tmp, /dev/shm, terminals and /proc are"
 	if c.grantsProc() {
 		gone = "terminals are"
@@ -133,6 +137,8 @@ func (c *compiler) hostNSMediation(o *spec.Spec) {
 		return
 	}
 	c.mediated = true
+	c.decideTracing()
+	c.commands(o)
 	o.Profile.Unprotected, o.Profile.Folded, o.Profile.Programs = c.p.Unprotected, c.p.Folded, c.p.Programs
 	c.addEnforced(policy.AxisFs, "the jail's supervisor, asked by seccomp",
 		"narrower rules and protected names hold inside of wider grants; modes, owners and times change where the server may write")
@@ -284,7 +290,7 @@ func (c *compiler) hostNSProcesses(o *spec.Spec) {
 	sockets := c.f.LandlockABI >= 9 && !o.Network.Brokered
 	options := seccomp.Options{
 		Unix: sockets, Inet: o.HostNames, Truncate: c.mediated || c.f.LandlockABI >= 3,
-		Programs: c.p.Programs != nil, Supervised: c.mediated, Sockets: o.Network.Brokered,
+		Programs: c.p.Programs != nil, Supervised: c.mediated, Sockets: o.Network.Brokered, Traced: c.traced,
 	}
 	filter, err := seccomp.Compile(c.f.Machine, options)
 	if err == nil && c.mediated {
@@ -303,14 +309,7 @@ func (c *compiler) hostNSProcesses(o *spec.Spec) {
 	}
 	c.addEnforced(policy.AxisIPC, by, "%s", what)
 	c.hostNSLifetime()
-	c.programs()
-	if len(c.p.CommandArgs) > 0 {
-		c.addGap(Gap{
-			Axis: policy.AxisProcess, What: "arguments and variables of " + strings.Join(c.p.CommandArgs, ", "),
-			Why: "the kernel decides which file is started, not with which arguments",
-			Fix: "drop args and envs from the command rules",
-		})
-	}
+	c.programs(c.canMediateHostNS())
 	c.addEnforced(policy.AxisEnv, "an environment made anew", "%d variables, %d of the host's withheld", len(c.p.Env), len(c.p.Withheld))
 }
 

@@ -20,6 +20,7 @@ func (c *compiler) decideMediation(o *spec.Spec) {
 		c.canMediate = c.f.PtraceScope
 	}
 	c.mediated = c.canMediate.Answer == probe.Yes
+	c.decideTracing()
 }
 
 // mediation gives the supervisor what it decides by. Without it protected names can be made,
@@ -30,11 +31,39 @@ func (c *compiler) mediation(o *spec.Spec) {
 			Entries:     mediatedEntries(c.p.Entries, builtinEntries(o)),
 			Unprotected: c.p.Unprotected, Folded: c.p.Folded, Programs: c.p.Programs,
 		}
+		c.commands(o)
 		o.WorkerRules = workerRuleset(c.landlock(o))
 		c.addEnforced(policy.AxisFs, "the jail's supervisor, asked by seccomp", "no protected name comes into being, and what the host replaces stays read-only")
 		return
 	}
 	c.unmediated(c.canMediate)
+}
+
+// keep has the supervisor keep what the server changes. It can do that only where the calls that
+// change something are mediated.
+func (c *compiler) keep(o *spec.Spec) {
+	u := c.p.Undo
+	if !u.On() {
+		return
+	}
+	if !c.mediated {
+		missing := c.canMediate
+		if o.HostNS {
+			missing = c.canMediateHostNS()
+		}
+		c.addGap(Gap{
+			Axis: policy.AxisFs, What: "undo: what the server changes is not kept",
+			Why: "no supervisor carries out the calls that change files: " + missing.Detail,
+			Fix: `set undo = "off", or accept it for this server with waive = ["fs"] (--waive fs)`,
+		})
+		return
+	}
+	total := u.TotalMB
+	if limit := o.Limits.FileSizeMB; limit > 0 { // of the supervisor too
+		total = min(total, limit)
+	}
+	o.Keep = spec.Keep{On: true, PerCall: u.Mode == policy.UndoCall, FileMB: u.FileMB, TotalMB: total}
+	c.addEnforced(policy.AxisFs, "the jail's supervisor", "files of up to %d MB are kept before the server changes them (mcp-jail changes, mcp-jail undo)", u.FileMB)
 }
 
 // unmediated adds the gaps of calls that are not mediated.

@@ -1,9 +1,11 @@
 package probe
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/cgroup"
 	"github.com/mcp-jail/mcp-jail/confine/internal/landlock"
@@ -249,6 +251,18 @@ func ptraceScopeFeature(scope string) Feature {
 	}
 	return Available("")
 }
+
+// tracesFeature evaluates the error of a ptrace(2) for the process 0, which does not exist.
+func tracesFeature(err error) Feature {
+	if errors.Is(err, errNoProcess) {
+		return Available("")
+	}
+	return Unavailable(fmt.Sprintf("ptrace is refused here (%v), by the seccomp filter of a container or a service", err),
+		"allow ptrace there (docker run --cap-add SYS_PTRACE, or a seccomp profile that allows it)")
+}
+
+// errNoProcess is ESRCH, as Linux counts.
+const errNoProcess = syscall.Errno(3)
 
 // tracesOwn evaluates it for a supervisor without CAP_SYS_PTRACE.
 func tracesOwn(scope string) Feature {

@@ -44,6 +44,24 @@ func NSPid(tid int) int {
 	return 0
 }
 
+// Tracer returns the thread that traces a thread, or 0.
+func Tracer(tid int) int {
+	b, _ := ReadThread(tid, "status", make([]byte, StatusSize))
+	return max(lastNumber(b, "TracerPid:"), 0)
+}
+
+// ThreadGroup returns the process of a thread, or 0.
+func ThreadGroup(tid int) int {
+	b, _ := ReadThread(tid, "status", make([]byte, StatusSize))
+	return max(lastNumber(b, "Tgid:"), 0)
+}
+
+// Parent returns the parent of a process, or 0.
+func Parent(pid int) int {
+	b, _ := ReadThread(pid, "status", make([]byte, StatusSize))
+	return max(lastNumber(b, "PPid:"), 0)
+}
+
 // StatusSize is enough for the lines of a status that this package reads, also for a process
 // with many groups.
 const StatusSize = 4096

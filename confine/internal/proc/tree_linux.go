@@ -92,8 +92,8 @@ func UserThreads(uid int) (n int) {
 	return n
 }
 
-// jailInit is the number of a jail's init in its PID namespace. The supervisor is 1.
-const jailInit = 2
+// JailInit is the number of a jail's init in its PID namespace. The supervisor is 1.
+const JailInit = 2
 
 // JailProcesses returns a function that lists all processes of a jail, given its proc
 // filesystem, without its supervisor and its init.
@@ -107,7 +107,7 @@ func JailProcesses(proc string) func() ([]string, error) {
 		names, err := dir.Readdirnames(-1)
 		pids := names[:0]
 		for _, name := range names {
-			if n, err := strconv.Atoi(name); err == nil && n > jailInit {
+			if n, err := strconv.Atoi(name); err == nil && n > JailInit {
 				pids = append(pids, name)
 			}
 		}

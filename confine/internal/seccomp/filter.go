@@ -74,6 +74,8 @@ type Options struct {
 	// Programs tells that only listed files may be executed. A memfd has no path that
 	// Landlock could judge, so the filter allows only memfds that cannot be executed.
 	Programs bool
+	// Traced has the supervisor trace the starts of programs. It requires Supervised.
+	Traced bool
 	// Supervised leaves out the rules for calls that the supervisor makes on behalf of the
 	// server. The second filter, for the server alone, has them (CompileListener).
 	Supervised bool

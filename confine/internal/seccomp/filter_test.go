@@ -20,6 +20,7 @@ var filterModes = map[string]Options{
 	"netlink":    {Unix: true, Inet: true, OwnPIDs: true, OwnIPC: true, Truncate: true, Attributes: true, RouteNetlink: true},
 	"sockets":    {Truncate: true, Supervised: true, Sockets: true},
 	"supervised": {Unix: true, Inet: true, OwnPIDs: true, OwnIPC: true, Truncate: true, Attributes: true, Supervised: true},
+	"traced":     {Unix: true, Inet: true, OwnPIDs: true, OwnIPC: true, Truncate: true, Attributes: true, Programs: true, Supervised: true, Traced: true},
 }
 
 var bothArchs = []Arch{ArchAMD64, ArchARM64}

@@ -26,8 +26,8 @@ func (s *ruleSet) add(node *Node, calls ...string) {
 }
 
 // supervisorRules returns the rules for calls that the supervisor itself needs: to read
-// arguments, to resolve names without following magic links, to get the listener, and to
-// act on the server's sockets. In a supervised jail they are part of the second filter.
+// arguments, to resolve names without following magic links, to get the listener, to act on
+// the server's sockets, and to trace the starts of programs. In a supervised jail they are part of the second filter.
 func supervisorRules(opts Options) []rule {
 	eperm := ErrnoNode(LinuxEPERM)
 	rules := []rule{
@@ -39,6 +39,9 @@ func supervisorRules(opts Options) []rule {
 	}
 	if opts.Sockets {
 		rules = append(rules, rule{"pidfd_getfd", eperm})
+	}
+	if opts.Traced {
+		rules = append(rules, rule{"ptrace", eperm}, rule{"process_vm_writev", eperm})
 	}
 	return rules
 }
@@ -89,7 +92,10 @@ func (s *ruleSet) namespaces() {
 // otherProcesses refuses access to the memory and the descriptors of other processes.
 func (s *ruleSet) otherProcesses(opts Options) {
 	eperm := ErrnoNode(LinuxEPERM)
-	s.add(eperm, "ptrace", "process_vm_writev", "process_madvise", "kcmp") // kcmp compares kernel addresses
+	s.add(eperm, "process_madvise", "kcmp") // kcmp compares kernel addresses
+	if !opts.Traced {
+		s.add(eperm, "ptrace", "process_vm_writev")
+	}
 	if !opts.Sockets {
 		s.add(eperm, "pidfd_getfd")
 	}

@@ -10,7 +10,7 @@ import (
 
 // specMagic changes with the encoding of a Spec and of an Event, so that a process of another
 // version refuses it.
-const specMagic = "mcp-jail-spec-11"
+const specMagic = "mcp-jail-spec-12"
 
 // codec encodes or decodes. Both directions use the same list of fields (codec.fields,
 // codec.event), so they cannot disagree.
@@ -146,6 +146,27 @@ func (c *codec) profile(p *policy.Profile) {
 	if c.bool(&anyProgram); anyProgram {
 		p.Programs = nil
 	}
+	list(c, &p.CommandArgs, c.str)
+	list(c, &p.Commands, c.command)
+	list(c, &p.OwnPrograms, c.str)
+}
+
+func (c *codec) command(r *policy.Command) {
+	c.str(&r.Name)
+	anyArgs := r.Args == nil
+	list(c, &r.Args, func(words *[]string) { list(c, words, c.str) })
+	if c.bool(&anyArgs); anyArgs {
+		r.Args = nil
+	}
+	list(c, &r.Envs, c.str)
+	c.bool(&r.OnlyEnvs)
+	list(c, &r.Starts, func(s *policy.Start) {
+		c.str(&s.File)
+		c.str(&s.Name)
+		list(c, &s.Paths, c.str)
+		list(c, &s.Lead, c.str)
+		c.str(&s.Script)
+	})
 }
 
 // fields codes all fields of a Spec.
@@ -184,6 +205,11 @@ func (c *codec) fields(o *Spec) {
 	for _, n := range []*int{&o.Limits.MemoryMB, &o.Limits.Processes, &o.Limits.OpenFiles, &o.Limits.FileSizeMB, &o.Limits.MessageMB, &o.Limits.NetOutMB, &o.Limits.Connections} {
 		c.int(n)
 	}
+	c.bool(&o.Keep.On)
+	c.bool(&o.Keep.PerCall)
+	c.int(&o.Keep.FileMB)
+	c.int(&o.Keep.TotalMB)
+	c.int(&o.Keep.JournalKB)
 	c.bool(&o.SampleMemory)
 	c.bool(&o.PidMax)
 	c.int(&o.Inotify.Instances)

@@ -3,6 +3,8 @@ package spec
 import (
 	"math/rand/v2"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/landlock"
@@ -28,9 +30,15 @@ func sampleSpec() *Spec {
 		Profile: policy.Profile{
 			Entries:     []policy.Entry{{Path: "/w", Kind: policy.KindDir, Rights: policy.Read, Origin: policy.OriginHome}},
 			Unprotected: []string{"/w/.envrc"}, Programs: []string{"/bin/cat"},
+			CommandArgs: []string{"git"}, OwnPrograms: []string{"/bin/sh"},
+			Commands: []policy.Command{{
+				Name: "git", Args: [][]string{{"log", "**"}, {}}, Envs: []string{"FOO"}, OnlyEnvs: true,
+				Starts: []policy.Start{{File: "/bin/sh", Name: "sh", Paths: []string{"/bin/sh"}, Lead: []string{"-e"}, Script: "/bin/git"}},
+			}, {Name: "ls", Envs: []string{}, Starts: []policy.Start{}}},
 			Folded: []policy.FoldedName{{Path: "/w/.env", ID: policy.FileID{Dev: 1, Ino: 2, Birth: 3}, OtherSpelling: "/w/.Env", BypassesMount: true}},
 		},
 		WorkerRules: landlock.Ruleset{FS: 1, Net: 2, Scoped: 3, Rules: []landlock.Rule{{Path: "/w", Access: 3}}},
+		Keep:        Keep{true, true, 64, 2048, 5},
 		Limits:      sampleLimits, SampleMemory: true, PidMax: true,
 		Inotify: Inotify{32, 16384}, Shared: 5 << 20, MustFail: []string{"/", "/home"}, Program: "/bin/cat", Argv: []string{"cat", "a b", "\xff\n"},
 		Env: []string{"A=1", "B="}, Dir: "/w", HostNS: true, TempDir: "/tmp/x", Home: "/home/x",
@@ -96,7 +104,7 @@ func TestDecodeRefusesMalformedSpecs(t *testing.T) {
 }
 
 func TestEventRoundTrip(t *testing.T) {
-	m := Event{Kind: EventLimit, Step: "memory_mb", Num: -1, Detail: "memory", Pid: 7, Program: "node\n"}
+	m := Event{Kind: EventLimit, Step: "memory_mb", Num: -1, Detail: "memory", Arguments: "apush\x00", Pid: 7, Program: "node\n"}
 	got, rest, err := NextEvent(append(m.Encode(), "next"...))
 	if string(rest) != "next" {
 		t.Errorf("the rest is %q", rest)
@@ -142,4 +150,26 @@ func FuzzSpec(f *testing.F) {
 func FuzzEvent(f *testing.F) {
 	f.Add(string(Event{Kind: EventFailed, Step: "mounts", Num: 2}.Encode()))
 	f.Fuzz(func(t *testing.T, s string) { NextEvent([]byte(s)) })
+}
+
+func TestArgumentsRoundTrip(t *testing.T) {
+	long := strings.Repeat("x", MaxArguments/2)
+	for _, c := range []struct {
+		args, want []string
+		all        bool
+	}{
+		{nil, []string{}, true},
+		{[]string{""}, []string{""}, true},
+		{[]string{"push", "", "a b\n", ""}, []string{"push", "", "a b\n", ""}, true},
+		{[]string{long, "y", long, "z"}, []string{long, "y"}, false},
+	} {
+		joined := JoinArguments(c.args)
+		got, all := SplitArguments(joined)
+		if !slices.Equal(got, c.want) || all != c.all || len(joined) > MaxArguments {
+			t.Errorf("%.20q became %.20q, %t", c.args, got, all)
+		}
+	}
+	if got, all := SplitArguments(UnknownArguments); len(got) > 0 || all {
+		t.Errorf("unknown ones became %q, %t", got, all)
+	}
 }

@@ -10,12 +10,15 @@ const (
 	EventStarted    = 'S' // the program was executed
 	EventSupervisor = 'H' // the supervisor runs, and answers mediated calls from now on
 	EventFailed     = 'E' // the start failed and nothing runs, or the running supervisor gives up and ends the jail: Step, Num (errno), Detail
-	EventNote       = 'N' // a text to show: Detail
+	EventNote       = 'N' // a text to show: Detail, Step (NoteWarning or "")
 	EventLimit      = 'L' // a limit was exceeded: Step (its key), Detail (by what), Num (its value), Pid, Program
-	EventRefused    = 'R' // a call was refused: Step (axis), Detail (operation), Target, Num (how often), Pid, Program
+	EventRefused    = 'R' // a call was refused: Step (axis), Detail (operation), Target, Arguments, Num (how often), Pid, Program
 	EventAbsent     = 'A' // as EventRefused; the jail has no such name, and perhaps the host has none either
 	EventExit       = 'X' // the program ended: Num (exit code), Pid (signal), Detail (ExitedAlone or "")
 )
+
+// NoteWarning marks a note that the user is to see, and not only the log.
+const NoteWarning = "warning"
 
 // ExitedAlone says that no process but the init (with host namespaces: the supervisor) was
 // left in the jail when the program ended.
@@ -31,7 +34,10 @@ type Event struct {
 	Target  string
 	Pid     int
 	Program string
-	Held    bool // of a refusal: later equal ones are reported together, at the end of the window
+	// Arguments are those of a refused start of a program, as JoinArguments writes them; "": the
+	// program itself was refused.
+	Arguments string
+	Held      bool // of a refusal: later equal ones are reported together, at the end of the window
 }
 
 func (c *codec) event(m *Event) {
@@ -44,6 +50,7 @@ func (c *codec) event(m *Event) {
 	c.str(&m.Target)
 	c.int(&m.Pid)
 	c.str(&m.Program)
+	c.str(&m.Arguments)
 	c.bool(&m.Held)
 }
 

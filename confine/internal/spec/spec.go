@@ -29,9 +29,14 @@ type Spec struct {
 	ListenerFilter []byte
 	// Profile is the part of the profile by which the supervisor decides: Entries (with Path,
 	// Kind, Rights and Origin, and with the private directories), Unprotected, Folded and
-	// Programs. Its other fields are empty.
+	// Programs. CommandArgs, Commands and OwnPrograms are set if each start of a program is
+	// traced. Its other fields are empty.
 	Profile     policy.Profile
 	WorkerRules landlock.Ruleset // of the supervisor's workers, if it differs from Landlock
+
+	// Keep tells the supervisor to keep what the server changes. It gets two descriptors with the
+	// spec then: see package undo.
+	Keep Keep
 
 	Limits       policy.Limits
 	SampleMemory bool     // no cgroup holds Limits.MemoryMB, so the supervisor samples memory
@@ -46,6 +51,14 @@ type Spec struct {
 	Dir     string
 	TempDir string // HostNS: the directory for TMPDIR; the supervisor makes it and removes it at the end
 	Home    string // HostNS: a directory in TempDir for HOME; "": HOME stays
+}
+
+// Keep says what the supervisor keeps of what the server changes.
+type Keep struct {
+	On              bool
+	PerCall         bool // anew for each call
+	FileMB, TotalMB int
+	JournalKB       int // 0: as the total allows
 }
 
 // HostRoot reports whether the jail's root is the host's, because "/" is granted.

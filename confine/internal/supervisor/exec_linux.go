@@ -62,7 +62,7 @@ func (s *Process) openNull() {
 }
 
 // reap reaps the children of this process until the server exits. Then it reports the exit,
-// kills what the server left and ends this process.
+// kills what the server left and ends this process. It passes on what a traced process stops for.
 func (s *Process) reap(program int) {
 	for {
 		var ws syscall.WaitStatus
@@ -79,6 +79,8 @@ func (s *Process) reap(program int) {
 			s.sendEvent(m)
 			s.killHostNS()
 			unix.Exit(0) // not os.Exit, in which the race detector sleeps for a second
+		case s.mediator != nil:
+			s.mediator.Stopped(pid, ws)
 		}
 	}
 }

@@ -45,6 +45,7 @@ func (s *Process) Steps() []jail.Step {
 		{Name: step.Network, Task: nil, Run: s.awaitGateway},
 		{Name: "supervision", Task: nil, Run: s.handOver},
 		{Name: step.Network, Task: nil, Run: s.checkSockets},
+		{Name: "supervision", Task: nil, Run: s.CheckTracing},
 		{Name: "signals", Task: nil, Run: s.checkScope},
 		{Name: "parent", Task: nil, Run: s.launcherLives},
 	}

@@ -17,7 +17,9 @@ import (
 func (s *Process) makeThreads() {
 	n := 1 + mediate.MaxWorkers + 2*spec.MaxProcs // the receiver, the workers, and the goroutines that run
 	if s.HostNS {
-		n++ // the goroutine that receives a datagram, one at a time
+		n += 2 // the goroutine that receives a datagram, one at a time; the tracer, if the spec, which is not read yet, asks for it
+	} else if s.Spec.Profile.ConstrainsStarts() {
+		n++ // the tracer
 	}
 	sys.StartIdleThreads(n, func() {
 		<-s.watch

@@ -126,6 +126,7 @@ type Process struct {
 	pidfd        int           // of the server
 	tempDir      string        // the directory that makeTempDir made
 	broker       int           // the socket of the network broker
+	kept         []int         // the files of package undo, if Spec.Keep is on
 	scopedThread int           // the thread that can signal the jail's processes only, or 0
 }
 
@@ -133,6 +134,7 @@ type Process struct {
 func (s *Process) mediatorOptions() mediate.Options {
 	return mediate.Options{
 		Spec: s.Spec, WorkerRuleset: s.WorkerRuleset, Umask: s.Umask, Broker: s.broker, Send: s.Send, End: s.End,
+		Kept:   s.kept,
 		Failed: func(step string, err error) { s.report(jail.WrapStep(step, err)) },
 	}
 }
@@ -214,19 +216,31 @@ func (s *Process) readSpec() error {
 	return s.takeSpec(spec.SpecFD)
 }
 
-// takeSpec reads the length of the spec and the spec.
+// takeSpec reads the length of the spec, which the descriptors of the files for undo may come
+// with, and the spec.
 func (s *Process) takeSpec(fd int) error {
 	var length [4]byte
-	if err := readFull(fd, length[:]); err != nil {
+	rights := make([]byte, unix.CmsgSpace(2*4))
+	n, size, _, _, err := unix.Recvmsg(fd, length[:], rights, unix.MSG_CMSG_CLOEXEC)
+	if err != nil {
+		return err
+	}
+	if s.kept, err = sys.ParseRights(rights[:size]); err != nil {
+		return err
+	}
+	if err := readFull(fd, length[n:]); err != nil {
 		return err
 	}
 	b := make([]byte, binary.BigEndian.Uint32(length[:]))
-	err := readFull(fd, b)
+	err = readFull(fd, b)
 	if err != nil {
 		return err
 	}
 	if s.Spec, err = spec.Decode(b); err == nil && s.Spec.HostNS != s.HostNS {
 		err = spec.ErrSpec // the spec of a jail of the other form
+	}
+	if err == nil && s.Spec.Keep.On && len(s.kept) != 2 {
+		err = spec.ErrSpec
 	}
 	return err
 }

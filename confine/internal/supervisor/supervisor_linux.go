@@ -44,11 +44,19 @@ func runInNamespaces() {
 }
 
 // dieWithInit ends the supervisor when the jail's init, its only child, has ended. Otherwise
-// the launcher would wait for ever for the end of the events. If the init ends before running
+// the launcher would wait for ever for the end of the events. It passes on what a traced process
+// stops for. If the init ends before running
 // is closed, the launcher may be waiting for that end, and never send the spec.
 func (s *Process) dieWithInit(running <-chan struct{}) {
 	for {
-		if _, err := syscall.Wait4(-1, nil, 0, nil); err == syscall.EINTR {
+		var ws syscall.WaitStatus
+		pid, err := syscall.Wait4(-1, &ws, syscall.WALL, nil)
+		if err == syscall.EINTR {
+			continue
+		}
+		if err == nil && pid != proc.JailInit { // traced, so there is a mediator
+			<-running
+			s.mediator.Stopped(pid, ws)
 			continue
 		}
 		select {

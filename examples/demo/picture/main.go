@@ -1,6 +1,6 @@
-// Command picture runs the demonstration and draws its output with the colours as an SVG file.
+// Command picture runs the demonstration and draws parts of its output with the colours as an SVG file.
 //
-//	go run ./examples/demo/picture --out docs/demo.svg [-- FLAGS OF THE DEMO]
+//	go run ./examples/demo/picture --out docs/demo.svg [--parts 1,3] [-- FLAGS OF THE DEMO]
 //	some-program | go run ./examples/demo/picture --stdin --out some.svg
 //
 // If the demonstration fails, the file stays as it was.
@@ -16,6 +16,9 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -23,11 +26,12 @@ const demonstration = "github.com/mcp-jail/mcp-jail/examples/demo"
 
 func main() {
 	out := flag.String("out", "docs/demo.svg", "write to this `file`")
-	title := flag.String("title", "go run ./examples/demo", "`words` for the title bar")
+	title := flag.String("title", "make demo", "`words` for the title bar")
 	stdin := flag.Bool("stdin", false, "draw standard input instead of running the demonstration")
+	parts := flag.String("parts", shown, "draw only the parts with these `numbers`; empty for all")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, *out, *title, *stdin, flag.Args())
+	err := run(ctx, picture{out: *out, title: *title, parts: *parts, stdin: *stdin}, flag.Args())
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "picture:", err)
@@ -35,15 +39,48 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, out, title string, stdin bool, flags []string) error {
-	text, err := transcript(ctx, stdin, flags)
+// shown are the parts of the demonstration that the picture of the README has.
+const shown = "1,3"
+
+// picture says what is drawn.
+type picture struct {
+	out, title, parts string
+	stdin             bool
+}
+
+func run(ctx context.Context, p picture, flags []string) error {
+	text, err := transcript(ctx, p.stdin, flags)
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
+	if !p.stdin {
+		text = keep(text, p.parts)
+	}
+	if err := os.MkdirAll(filepath.Dir(p.out), 0o755); err != nil {
 		return err
 	}
-	return os.WriteFile(out, draw(title, parse(text)), 0o644)
+	return os.WriteFile(p.out, draw(p.title, parse(text)), 0o644)
+}
+
+var (
+	colour = regexp.MustCompile(`\x1b\[[0-9;]*m`)
+	number = regexp.MustCompile(`^(\d+) `)
+)
+
+// keep returns the parts of a transcript with these numbers, and what has no number. Blank lines
+// stand between the parts.
+func keep(text, numbers string) string {
+	if numbers == "" {
+		return text
+	}
+	var kept []string
+	for part := range strings.SplitSeq(text, "\n\n") {
+		m := number.FindStringSubmatch(colour.ReplaceAllString(part, ""))
+		if m == nil || slices.Contains(strings.Split(numbers, ","), m[1]) {
+			kept = append(kept, part)
+		}
+	}
+	return strings.Join(kept, "\n\n")
 }
 
 func transcript(ctx context.Context, stdin bool, flags []string) (string, error) {

@@ -9,6 +9,9 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 func TestParse(t *testing.T) {
@@ -62,10 +65,39 @@ func TestFailureLeavesTheFile(t *testing.T) {
 	if err := os.WriteFile(out, []byte("as it was"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := run(t.Context(), out, "", false, []string{"--no-such-flag"}); err == nil {
+	if err := run(t.Context(), picture{out: out}, []string{"--no-such-flag"}); err == nil {
 		t.Error("no error")
 	}
 	if text, _ := os.ReadFile(out); string(text) != "as it was" {
 		t.Errorf("the file now says %q", text)
+	}
+}
+
+// TestPictureOfReadme tests that docs/demo.svg shows what the demonstration prints now. With
+// -update it draws the picture.
+func TestPictureOfReadme(t *testing.T) {
+	for _, feature := range []string{"landlock", "seccomp", "userns", "mount_api"} {
+		if f, err := confine.Probe().Has(feature); err != nil || f.Answer != confine.Yes {
+			testkit.Skip(t, feature, "this host does not have it: %s", f.Detail)
+		}
+	}
+	out := filepath.Join(t.TempDir(), "demo.svg")
+	if err := run(t.Context(), picture{out: out, title: "make demo", parts: shown}, nil); err != nil {
+		t.Fatal(err)
+	}
+	drawn, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	testkit.Golden(t, "../../../../docs/demo.svg", drawn)
+}
+
+func TestKeep(t *testing.T) {
+	const text = "head\n\n\x1b[36m1\x1b[0m one\n  a\n\n2 two\n  b\n\n3 three\n\nend\n"
+	if got, want := keep(text, "1,3"), "head\n\n\x1b[36m1\x1b[0m one\n  a\n\n3 three\n\nend\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := keep(text, ""); got != text {
+		t.Errorf("%q", got)
 	}
 }

@@ -14,6 +14,7 @@ func Kernel() probe.Facts {
 			OS: "linux", Arch: "amd64", LandlockABI: 7, Landlock: probe.Available("ABI 7"), Seccomp: probe.Available(""), SeccompNotify: probe.Available(""), PtraceScope: probe.Available(""),
 			UserNamespaces: probe.Available(""), MountAPI: probe.Available(""), FreshProc: probe.Available(""), PidMax: probe.Available(""),
 		},
+		Traces:    probe.Available(""),
 		Supported: true, Machine: seccomp.ArchAMD64, UID: 1000, PID: 4711, Devices: []string{"/dev/null", "/dev/urandom"}, Inotify: spec.Inotify{Instances: 128, Watches: 65536},
 	}
 }

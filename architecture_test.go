@@ -1,0 +1,163 @@
+package house_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const architecture = "docs/architecture.md"
+
+// tableRows returns the cells of all tables below a heading, without the heads of the tables.
+func tableRows(page, heading string) (rows [][]string) {
+	_, rest, _ := strings.Cut(page, "\n## "+heading+"\n")
+	rest, _, _ = strings.Cut(rest, "\n## ")
+	head := false
+	for line := range strings.Lines(rest) {
+		line = strings.TrimSpace(line)
+		switch {
+		case !strings.HasPrefix(line, "|"):
+			head = true
+		case strings.HasPrefix(line, "|---"):
+			head = false
+		case !head:
+			rows = append(rows, strings.Split(strings.Trim(line, "|"), "|"))
+		}
+	}
+	return rows
+}
+
+var codeWords = regexp.MustCompile("`([^`]+)`")
+
+// words returns what stands in code in a cell of a table.
+func words(cell string) (out []string) {
+	for _, m := range codeWords.FindAllStringSubmatch(cell, -1) {
+		out = append(out, m[1])
+	}
+	return out
+}
+
+// walkFaults lists what is wrong with one row of a walk: files that do not exist, and functions
+// that none of them declares.
+func walkFaults(t *testing.T, row []string) (faults []string) {
+	t.Helper()
+	declared := map[string]bool{}
+	dir := ""
+	for _, name := range words(row[1]) {
+		if strings.Contains(name, "/") {
+			dir = path.Dir(name)
+		} else {
+			name = dir + "/" + name
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), filepath.FromSlash(name), nil, parser.SkipObjectResolution)
+		if err != nil {
+			faults = append(faults, err.Error())
+			continue
+		}
+		for _, decl := range file.Decls {
+			if f, ok := decl.(*ast.FuncDecl); ok {
+				declared[f.Name.Name] = true
+			}
+		}
+	}
+	for _, name := range words(row[2]) {
+		if !declared[name] {
+			faults = append(faults, "row "+strings.TrimSpace(row[0])+": no file of "+strings.TrimSpace(row[1])+" declares "+name)
+		}
+	}
+	return faults
+}
+
+// TestWalks looks for each file and function of the walks in docs/architecture.md.
+func TestWalks(t *testing.T) {
+	page, err := os.ReadFile(architecture)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := tableRows(string(page), "Two walks through the source")
+	if len(rows) < 20 {
+		t.Fatalf("%d rows", len(rows))
+	}
+	for _, row := range rows {
+		for _, fault := range walkFaults(t, row) {
+			t.Error(fault)
+		}
+	}
+	if faults := walkFaults(t, []string{"1", " `policy/allows.go` ", " `NoSuchFunction` "}); len(faults) != 1 {
+		t.Errorf("control: %q", faults)
+	}
+}
+
+// TestFloors compares the floors of docs/architecture.md with the table of imports: each package
+// has a place, and imports none of a floor above.
+func TestFloors(t *testing.T) {
+	page, err := os.ReadFile(architecture)
+	if err != nil {
+		t.Fatal(err)
+	}
+	floor, number := map[string]int{}, 0
+	for _, row := range tableRows(string(page), "Packages by floor") {
+		if len(row) < 3 { // the table of confine/internal
+			continue
+		}
+		if strings.TrimSpace(row[0]) != "" {
+			number++
+		}
+		for _, name := range words(row[1]) {
+			floor[name] = number
+		}
+	}
+	for dir, imports := range mayImport {
+		if floor[dir] == 0 {
+			t.Errorf("%s has no place for %s", architecture, dir)
+		}
+		for _, name := range imports {
+			if below, ours := strings.CutPrefix(name, module); ours && floor[below] > floor[dir] {
+				t.Errorf("%s imports %s, which stands above it in %s", dir, below, architecture)
+			}
+		}
+	}
+	for name := range floor {
+		if mayImport[name] == nil && inside[name] == nil && !slices.Contains(freeTrees, name) {
+			t.Errorf("%s has a place for %s, which is no package", architecture, name)
+		}
+	}
+	for dir := range inside {
+		if name := strings.TrimPrefix(dir, "confine/internal/"); !strings.Contains(string(page), "`"+name+"`") {
+			t.Errorf("%s does not name %s", architecture, dir)
+		}
+	}
+}
+
+var directModule = regexp.MustCompile(`(?m)^\t(\S+) v\S+$`) // an indirect one has a comment
+
+// TestDependencies tests that docs/architecture.md says what each module of go.mod is for.
+func TestDependencies(t *testing.T) {
+	page, err := os.ReadFile(architecture)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mod, err := os.ReadFile("go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(page), "\n## Dependencies\n")
+	modules := directModule.FindAllStringSubmatch(string(mod), -1)
+	if len(modules) < 10 {
+		t.Fatalf("%d modules", len(modules))
+	}
+	for _, m := range modules {
+		name := regexp.MustCompile(`/v\d+$`).ReplaceAllString(m[1], "")
+		name = strings.TrimPrefix(strings.TrimPrefix(name, "github.com/"), "golang.org/")
+		if !strings.Contains(table, name) {
+			t.Errorf("%s does not say what %s is for", architecture, m[1])
+		}
+	}
+}

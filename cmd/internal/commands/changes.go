@@ -1,0 +1,289 @@
+package commands
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/undo"
+)
+
+type changesCmd struct {
+	server  string
+	session string
+	call    int
+	diff    bool
+	format  string
+}
+
+func (x *front) changes() *cobra.Command {
+	l := &changesCmd{}
+	cmd := x.command("changes [flags] [SERVER]", "Show what servers with undo have changed in your files.", 1, false, func(args []string) error {
+		l.server = firstOf(args)
+		return l.Run(x.console)
+	})
+	cmd.Long = `SERVER is the name of a server whose configuration has undo = "session" or
+undo = "call". Default: all of them.
+
+For each session that is kept, changes lists what the server has made, changed,
+removed and renamed, and with undo = "call" what each call has. What it made and
+removed itself is left out. What mcp-jail undo has done is a session too.`
+	cmd.Example = `    mcp-jail changes
+    mcp-jail changes filesystem --diff
+    mcp-jail changes filesystem --session 20261123-101845-7f15 --call 3`
+	f := cmd.Flags()
+	f.StringVar(&l.session, "session", "", "Show this session only.")
+	f.IntVar(&l.call, "call", 0, "Show this call only: its number in the session.")
+	f.BoolVar(&l.diff, "diff", false, "Show how the files differ from what stood there before.")
+	addFlags(cmd, formatFlag(&l.format))
+	propose(cmd, "session", x.proposeSessions)
+	propose(cmd, "call", cobra.NoFileCompletions)
+	cmd.ValidArgsFunction = proposeUndo
+	return cmd
+}
+
+func (l *changesCmd) Run(c terminal.Console) error {
+	host, err := hostfs.LocalHost()
+	if err != nil {
+		return err
+	}
+	all, err := keptSessions(c, host, l.server)
+	if err != nil {
+		return err
+	}
+	if l.session != "" {
+		if all, err = ofSession(all, l.session, l.server); err != nil {
+			return err
+		}
+	}
+	if l.call != 0 {
+		if all, err = withCall(all, l.call, l.server); err != nil {
+			return err
+		}
+	}
+	var out []sessionChanges
+	for _, s := range all {
+		if one := l.of(s); len(one.Changes)+len(one.Unknown) > 0 {
+			out = append(out, one)
+		}
+	}
+	switch {
+	case l.format == "json":
+		b, _ := json.MarshalIndent(append([]sessionChanges{}, out...), "", "  ")
+		c.Printf("%s\n", diagnostics.EscapeJSON(b))
+	case len(out) == 0 && l.server+l.session == "":
+		c.PrintText("nothing is kept of any server: undo = \"session\" in its table of the configuration keeps what it changes\n")
+	case len(out) == 0:
+		c.Printf("there are no changes\n")
+	default:
+		for i, s := range out {
+			if i > 0 {
+				c.Printf("\n")
+			}
+			l.show(c, s)
+		}
+	}
+	return nil
+}
+
+// sessionChanges are the changes of one session, in the output of changes --format json.
+type sessionChanges struct {
+	Server  string      `json:"server"`
+	Session string      `json:"session"`
+	Started time.Time   `json:"started"`
+	State   string      `json:"state"` // "running", "ended" or "killed"
+	Undoes  string      `json:"undoes,omitempty"`
+	Calls   []undo.Call `json:"calls,omitempty"`
+	Changes []change    `json:"changes"`
+	Unknown []undo.Gap  `json:"unknown,omitempty"` // what is not known of it
+}
+
+// ofSession returns the session with an ID.
+func ofSession(all []*undo.Session, id, server string) ([]*undo.Session, error) {
+	for _, s := range all {
+		if s.ID == id {
+			return []*undo.Session{s}, nil
+		}
+	}
+	return nil, fmt.Errorf("there is no session %q: %s  shows them", id, strings.TrimSpace("mcp-jail changes "+server))
+}
+
+// withCall returns the sessions that have a call.
+func withCall(all []*undo.Session, call int, server string) ([]*undo.Session, error) {
+	has := slices.DeleteFunc(slices.Clone(all), func(s *undo.Session) bool {
+		return !slices.ContainsFunc(s.Calls, func(c undo.Call) bool { return c.Number == call })
+	})
+	switch {
+	case len(has) > 0:
+		return has, nil
+	case len(all) == 1:
+		return nil, fmt.Errorf("session %s has no call %d:\nmcp-jail changes %s --session %s  shows its calls", all[0].ID, call, all[0].Head.Server, all[0].ID)
+	}
+	return nil, fmt.Errorf("no session has a call %d: %s  shows the calls", call, strings.TrimSpace("mcp-jail changes "+server))
+}
+
+// change is a change with its difference.
+type change struct {
+	undo.Event
+	Diff string `json:"diff,omitempty"`
+}
+
+func (l *changesCmd) of(s *undo.Session) sessionChanges {
+	out := sessionChanges{Server: s.Head.Server, Session: s.ID, Started: s.Started, State: "ended", Undoes: s.Head.Undoes, Calls: s.Calls, Unknown: s.Gaps}
+	sel := undo.Selection{Call: l.call}
+	switch {
+	case s.Running:
+		out.State = "running"
+	case !s.Ended:
+		out.State = "killed"
+	}
+	for _, e := range s.Events(sel) {
+		one := change{Event: e}
+		if l.diff {
+			one.Diff = s.Diff(sel, e)
+		}
+		out.Changes = append(out.Changes, one)
+	}
+	return out
+}
+
+// maxShown bounds the changes of a session that are shown if it was not asked for.
+const maxShown = 25
+
+func (l *changesCmd) show(c terminal.Console, s sessionChanges) {
+	c.Printf("%s  session %s", c.Paint(terminal.Bold, terminal.Printable(s.Server)), s.Session)
+	switch {
+	case s.Undoes != "":
+		c.Printf(", the undo of %s", s.Undoes)
+	case s.State != "ended":
+		c.Printf(", %s", s.State)
+	}
+	c.Printf("\n")
+	for _, call := range s.Calls {
+		if l.call == 0 || l.call == call.Number {
+			beside := ""
+			if call.Beside {
+				beside = "  (others ran meanwhile: its changes may be theirs)"
+			}
+			c.Printf("  call %d  %s%s\n", call.Number, terminal.Printable(call.Tool), beside)
+		}
+	}
+	shown := s.Changes
+	if l.session == "" && !l.diff && len(shown) > maxShown {
+		shown = shown[:maxShown]
+	}
+	for _, one := range shown {
+		c.Printf("  %-8s %s\n", one.Operation, terminal.Printable(one.text()))
+		if one.Diff != "" {
+			c.Printf("%s", terminal.PrintableLines(one.Diff))
+		}
+	}
+	showUnknown(c, s.Unknown)
+	if more := len(s.Changes) - len(shown); more > 0 {
+		c.Printf("  and %d more: mcp-jail changes %s --session %s\n", more, terminal.Printable(s.Server), s.Session)
+	}
+}
+
+// maxUnknown bounds what is shown of what is not known of a session.
+const maxUnknown = 5
+
+// showUnknown prints what is not known of a session.
+func showUnknown(c terminal.Console, gaps []undo.Gap) {
+	if len(gaps) == 0 {
+		return
+	}
+	c.Printf("  %s\n", c.Paint(terminal.Yellow, "not everything is known of this session"+diagnostics.PageUndo.Reference()+":"))
+	for _, gap := range gaps[:min(len(gaps), maxUnknown)] {
+		text := gap.Why
+		if gap.Path != "" {
+			text = gap.Path + ": " + text
+		}
+		c.Printf("    %s\n", terminal.Printable(text))
+	}
+	if more := len(gaps) - maxUnknown; more > 0 {
+		c.Printf("    and %d more\n", more)
+	}
+}
+
+func (e change) text() string {
+	text := e.Path
+	if e.To != "" {
+		text += " -> " + e.To
+	}
+	if len(e.Calls) > 0 {
+		text += fmt.Sprintf("  (call %s)", strings.Trim(strings.ReplaceAll(fmt.Sprint(e.Calls), " ", ", "), "[]"))
+	}
+	if e.Others {
+		text += "  (changed by others meanwhile)"
+	}
+	if e.Lost != "" {
+		text += ": cannot be put back: " + e.Lost
+	}
+	return text
+}
+
+// keptSessions returns the sessions that are kept of a server, or of all, the latest first.
+// Journals that cannot be read are told of.
+func keptSessions(c terminal.Console, host hostfs.Host, server string) (all []*undo.Session, err error) {
+	names := []string{server}
+	if server == "" {
+		names = undoServers(host)
+	}
+	for _, name := range names {
+		store := target.UndoStore(host, name)
+		below, err := filepath.Rel(host.StateDir, store.Dir)
+		if err == nil {
+			err = hostfs.CheckPrivate(host.StateDir, below)
+		}
+		if err != nil {
+			return nil, err
+		}
+		sessions, err := store.Sessions()
+		if err != nil {
+			c.Errorf("%s", terminal.Printable(err.Error()))
+		}
+		all = append(all, sessions...)
+	}
+	slices.SortStableFunc(all, func(a, b *undo.Session) int { return b.Started.Compare(a.Started) })
+	if server != "" && len(all) == 0 {
+		return nil, errNothingKept(host, server)
+	}
+	return all, nil
+}
+
+func errNothingKept(host hostfs.Host, server string) error {
+	text := fmt.Sprintf("nothing is kept of server %q", server)
+	if names := undoServers(host); len(names) > 0 {
+		return errors.New(text + "; there is something of " + strings.Join(names, ", "))
+	}
+	return errors.New(text + ":\n" + `undo = "session" in its table of the configuration keeps what it changes from then on`)
+}
+
+// undoServers returns the servers of which something is kept, sorted.
+func undoServers(host hostfs.Host) (names []string) {
+	journals, _ := filepath.Glob(filepath.Join(target.UndoStore(host, "*").Dir, "*", "*"))
+	for _, file := range journals {
+		names = append(names, filepath.Base(filepath.Dir(filepath.Dir(filepath.Dir(file)))))
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// proposeUndo proposes the servers of which something is kept.
+func proposeUndo(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	host, err := hostfs.LocalHost()
+	if err != nil || len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	return undoServers(host), cobra.ShellCompDirectiveNoFileComp
+}

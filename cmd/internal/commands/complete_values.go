@@ -1,0 +1,73 @@
+package commands
+
+import (
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// propose has a shell propose words for the value of a flag.
+func propose(cmd *cobra.Command, flag string, words cobra.CompletionFunc) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, words); err != nil {
+		panic(err) // the flag has just been added
+	}
+}
+
+// proposeClients proposes the names of clients.
+func proposeClients(*cobra.Command, []string, string) (names []string, _ cobra.ShellCompDirective) {
+	for _, c := range clients.All() {
+		names = append(names, cobra.CompletionWithDesc(c.Name, c.Title))
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// proposeEntries proposes the servers in the files that the command line selects, with the
+// clients that have them.
+func (w *changeCmd) proposeEntries(*cobra.Command, []string, string) (names []string, _ cobra.ShellCompDirective) {
+	all := &changeCmd{Selection: wrapping.Selection{Clients: w.Clients, Files: slices.Clone(w.Files)}}
+	_, files, err := all.find()
+	if err != nil { // the command says what is wrong
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	for _, f := range files {
+		for _, e := range f.Entries {
+			if name := e.Server; name == terminal.Printable(name) && !slices.Contains(w.Servers, name) {
+				names = addNames(names, []string{cobra.CompletionWithDesc(name, f.Client.Title)})
+			}
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// proposeSessions proposes the sessions that undo keeps, of the server on the command line if
+// there is one.
+func (x *front) proposeSessions(_ *cobra.Command, args []string, _ string) (ids []string, _ cobra.ShellCompDirective) {
+	host, err := hostfs.LocalHost()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	sessions, err := keptSessions(x.console, host, firstOf(args))
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	for _, s := range sessions {
+		ids = append(ids, cobra.CompletionWithDesc(s.ID, s.Started.Local().Format("2 January 15:04")))
+	}
+	return ids, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+}
+
+// limitNames returns the keys of a limits table, for --limit KEY=NUMBER.
+func limitNames() (names []string) {
+	limits := config.Describe().Keys["servers"].Names.Keys["limits"]
+	for name := range limits.Keys {
+		names = append(names, name+"=")
+	}
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,67 @@
+package commands
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+)
+
+// refusedExample matches a configuration and what check prints about it.
+var refusedExample = regexp.MustCompile("(?s)(<!-- refused: [^\n]* -->\n```toml\n)(.*?)(```\n\n```text\n)(.*?)```\n")
+
+// TestDocumentedRefusals tests that docs/troubleshooting.md shows messages of check as the
+// program prints them. MCPJAIL_UPDATE=1 writes them there.
+func TestDocumentedRefusals(t *testing.T) {
+	file, err := filepath.Abs(filepath.Join("..", "..", "..", "docs", "troubleshooting.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := string(text)
+	if n := len(refusedExample.FindAllString(shown, -1)); n != 2 {
+		t.Fatalf("the page has %d examples, want 2", n)
+	}
+	t.Chdir(t.TempDir())
+	said := refusedExample.ReplaceAllStringFunc(shown, func(example string) string {
+		m := refusedExample.FindStringSubmatch(example)
+		return m[1] + m[2] + m[3] + checkSays(t, m[2]) + "```\n"
+	})
+	switch {
+	case said == shown:
+	case os.Getenv("MCPJAIL_UPDATE") != "":
+		if err := os.WriteFile(file, []byte(said), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	default:
+		t.Errorf("the page shows\n%s\nthe program says (MCPJAIL_UPDATE=1 writes it there)\n%s", shown, said)
+	}
+}
+
+// checkSays returns what check prints to standard error about a configuration that cannot
+// be used.
+func checkSays(t *testing.T, config string) string {
+	t.Helper()
+	if err := os.WriteFile("mcp-jail.toml", []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := os.Create("said")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	if status := Main([]string{"check", "mcp-jail.toml"}, terminal.Console{In: out, Out: out, Err: out}); status != target.ExitUsage {
+		t.Errorf("exit status %d", status)
+	}
+	said, err := os.ReadFile("said")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(said)
+}

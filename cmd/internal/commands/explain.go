@@ -1,0 +1,98 @@
+package commands
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/docs/explain"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+)
+
+type explainCmd struct{ name string }
+
+func (x *front) explain() *cobra.Command {
+	e := &explainCmd{}
+	cmd := x.command("explain [NAME]", "Explain a kind of failure: what it means, what to do, and when not to do it.", 1, false, func(args []string) error {
+		e.name = firstOf(args)
+		return e.Run(x.console)
+	})
+	cmd.Long = `NAME is the name of a page, which messages of mcp-jail give in brackets. It may
+also be the code of an error, an exit status, the reason of a refusal, or the key
+of a limit. Without NAME, the pages are listed. Nothing is fetched.`
+	cmd.Example = `    mcp-jail explain
+    mcp-jail explain fs-read
+    mcp-jail explain -31001
+    mcp-jail explain memory_mb`
+	cmd.DisableFlagParsing = true // codes begin with a dash
+	cmd.ValidArgsFunction = proposePages
+	return cmd
+}
+
+// Run prints a page, or the list of pages.
+func (e *explainCmd) Run(c terminal.Console) error {
+	if e.name == "" {
+		var rows [][2]string
+		for _, name := range explain.Names() {
+			page, _ := explain.Find(name)
+			rows = append(rows, [2]string{"  " + name, page.Title})
+		}
+		c.Printf("mcp-jail explain NAME  prints one of these pages.\n%s", table("Pages", rows))
+		return nil
+	}
+	page, ok := explain.Find(pageName(e.name))
+	if !ok {
+		near := config.Suggest(e.name, explain.Names())
+		if near != "" {
+			near = fmt.Sprintf("; did you mean %q?", near)
+		}
+		return target.UsageErrorf("there is no page %q%s\nmcp-jail explain  lists all pages", e.name, near)
+	}
+	c.Printf("%s", page.Text(c.Width(), func(s string) string { return c.Paint(terminal.Bold, s) }))
+	return nil
+}
+
+// pageName returns the name of the page about a code, a status, a reason or a limit, and
+// other names as they are.
+func pageName(name string) string {
+	if code, err := strconv.Atoi(name); err == nil {
+		switch code {
+		case target.ExitFailure:
+			return string(diagnostics.PageServerEnded)
+		case target.ExitUsage:
+			return string(diagnostics.PageConfig)
+		case target.ExitHost:
+			return string(diagnostics.PageJail)
+		case -32600, -32603:
+			return string(diagnostics.PageMessage)
+		case -32602:
+			return string(diagnostics.PagePerCall)
+		}
+		if page := diagnostics.PageOfCode(diagnostics.Code(code)); page != "" {
+			return string(page)
+		}
+	}
+	for _, page := range []diagnostics.Page{diagnostics.PageOfReason(policy.DenialReason(name)), diagnostics.PageOfLimit(name)} {
+		if page != "" {
+			return string(page)
+		}
+	}
+	return name
+}
+
+// proposePages proposes the pages, with their titles as descriptions.
+func proposePages(_ *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
+	for _, name := range explain.Names() {
+		page, _ := explain.Find(name)
+		names = append(names, cobra.CompletionWithDesc(name, page.Title))
+	}
+	if len(args) > 0 {
+		names = nil
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}

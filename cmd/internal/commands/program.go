@@ -1,0 +1,133 @@
+package commands
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// startedProgram is mcp-jail as clients start it.
+type startedProgram struct {
+	wrapping.Program
+	cached string // the directory of the programs, if a launcher may empty it; else ""
+}
+
+// findProgram returns the program that the files of clients are to name. It is the one in
+// PATH, if that is this program: the path stays when a package manager replaces the program.
+// The cache of npx does not stay, so a copy is to be started instead ([startedProgram.keep]).
+func findProgram(host hostfs.Host) (startedProgram, error) {
+	path, err := programs.Beside(programs.Main)
+	if err != nil {
+		return startedProgram{}, err
+	}
+	own, err := os.Stat(path)
+	if err != nil {
+		return startedProgram{}, fmt.Errorf("%s is missing, which the clients are to start: %w", path, err)
+	}
+	kept := keptProgram(host)
+	if ofLauncher(path) {
+		return startedProgram{wrapping.Program{Path: kept, Also: []string{path}}, filepath.Dir(path)}, nil
+	}
+	p := startedProgram{Program: wrapping.Program{Path: path, Also: []string{kept}}}
+	if found, err := exec.LookPath(programs.Main); err == nil && filepath.IsAbs(found) {
+		if info, err := os.Stat(found); err == nil && os.SameFile(info, own) {
+			p.Path = found
+		}
+	}
+	return p, nil
+}
+
+// keptProgram returns the path of the copy that clients start.
+func keptProgram(host hostfs.Host) string { return filepath.Join(host.DataDir, "bin", programs.Main) }
+
+// ofLauncher reports whether a path lies in a directory of npx, bunx, pnpm dlx or yarn dlx,
+// which these empty or replace.
+func ofLauncher(path string) bool {
+	for name := range strings.SplitSeq(filepath.ToSlash(path), "/") {
+		if name == "_npx" || name == "dlx" || strings.HasPrefix(name, "dlx-") || strings.HasPrefix(strings.TrimPrefix(name, "."), "bunx-") {
+			return true
+		}
+	}
+	return false
+}
+
+// announce says where the program is that the clients will start, if a user has to know.
+func (p startedProgram) announce(c terminal.Console, home string) {
+	switch {
+	case p.cached != "":
+		c.Printf("\nThe clients will start %s, a copy of this program: the one that\nnpx fetched may go. For the command mcp-jail itself: npm install -g mcp-jail\n", terminal.Printable(shortPath(p.Path, home)))
+	case strings.HasPrefix(p.Path, filepath.Clean(os.TempDir())+string(filepath.Separator)):
+		fmt.Fprintf(c.Err, "%s the clients will start %s, which may be removed with other temporary files: install mcp-jail to a lasting place first\n", c.Paint(terminal.Yellow, "warning:"), p.Path)
+	}
+}
+
+// keep copies the programs to where they stay, if they are in a cache. mcp-jail comes last: a
+// client that starts it meanwhile has the other programs of its build, or is told.
+func (p startedProgram) keep() error {
+	if p.cached == "" {
+		return nil
+	}
+	dir := filepath.Dir(p.Path)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("no copy of mcp-jail could be made for the clients: %w", err)
+	}
+	for _, name := range []string{"mcp-jail-tls", programs.Companion, programs.Main} {
+		err := copyProgram(filepath.Join(p.cached, name), filepath.Join(dir, name))
+		if err != nil && !(errors.Is(err, fs.ErrNotExist) && name == "mcp-jail-tls") { // which is optional
+			return fmt.Errorf("no copy of %s could be made for the clients: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// refresh replaces an older copy by this program.
+func (p startedProgram) refresh(c terminal.Console, home string) error {
+	there, err := os.ReadFile(p.Path)
+	if p.cached == "" || err != nil {
+		return nil // no client starts a copy
+	}
+	own, err := os.ReadFile(filepath.Join(p.cached, filepath.Base(p.Path)))
+	if err != nil || bytes.Equal(own, there) {
+		return err
+	}
+	if err := p.keep(); err != nil {
+		return err
+	}
+	c.Printf("replaced: %s, which the clients start, is now version %s\n", terminal.Printable(shortPath(p.Path, home)), programs.Version())
+	return nil
+}
+
+// copyProgram puts a copy of a program in the place of another file. One that is the same
+// already stays.
+func copyProgram(from, to string) error {
+	content, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	if there, err := os.ReadFile(to); err == nil && bytes.Equal(there, content) {
+		return os.Chmod(to, 0o755)
+	}
+	f, err := os.CreateTemp(filepath.Dir(to), "."+filepath.Base(to)+".")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	err = errors.Join(err, f.Chmod(0o755), f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), to)
+	}
+	if err != nil {
+		os.Remove(f.Name())
+	}
+	return err
+}

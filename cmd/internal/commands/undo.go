@@ -1,0 +1,261 @@
+package commands
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/undo"
+)
+
+type undoCmd struct {
+	server  string
+	paths   []string
+	session string
+	call    int
+	others  bool
+	yes     bool
+	format  string
+}
+
+func (x *front) undo() *cobra.Command {
+	u := &undoCmd{}
+	cmd := x.command("undo [flags] [SERVER [PATH...]]", "Put back what stood in your files before a server with undo changed them.", anyNumber, false, func(args []string) error {
+		if u.server = firstOf(args); len(args) > 0 {
+			u.paths = args[1:]
+		}
+		return u.Run(x.console)
+	})
+	cmd.Long = `SERVER is the name of a server whose configuration has undo = "session" or
+undo = "call". undo puts back what stood there before its last session: contents,
+modes, names, links and times of files. Default: the session that began last, of
+any server. With PATHs, only these, and what is below them.
+
+undo shows what it is about to do, and asks. It leaves a file that was changed
+after the server's last change, and says so. It follows no symbolic link, and
+replaces each file in one step. If it is interrupted, run it again.
+
+If others changed a path between two changes of the server, undo puts back what
+stood there first, and says so; with --others, what they left.
+
+What undo replaces is kept as a session of its own: --session with its name, which
+undo prints at the end, takes the undo back. A session from before another one can
+be undone when the later one is.
+
+The exit status is 1 if a path was left as it was found, or if not everything is
+known of the session.
+
+With --format json, undo does not ask. Without --yes it only tells what it would
+do: an object with session, steps, and done.`
+	cmd.Example = `    mcp-jail undo filesystem
+    mcp-jail undo filesystem src/main.go
+    mcp-jail undo filesystem --call 3
+    mcp-jail undo filesystem --session 20261123-101845-7f15 --yes`
+	f := cmd.Flags()
+	f.StringVar(&u.session, "session", "", "Undo this session. mcp-jail changes shows them.")
+	f.IntVar(&u.call, "call", 0, "Undo this call only: its number in the session.")
+	f.BoolVar(&u.others, "others", false, "Put back what others left between two changes of the server.")
+	f.BoolVar(&u.yes, "yes", false, "Do it without asking, for scripts.")
+	addFlags(cmd, formatFlag(&u.format))
+	propose(cmd, "session", x.proposeSessions)
+	propose(cmd, "call", cobra.NoFileCompletions)
+	cmd.ValidArgsFunction = proposeUndo
+	return cmd
+}
+
+func (u *undoCmd) Run(c terminal.Console) error {
+	host, err := hostfs.LocalHost()
+	if err != nil {
+		return err
+	}
+	s, err := u.find(c, host)
+	if err != nil {
+		return err
+	}
+	if u.call != 0 {
+		if _, err := withCall([]*undo.Session{s}, u.call, s.Head.Server); err != nil {
+			return err
+		}
+	}
+	for i, path := range u.paths {
+		if u.paths[i], err = target.AbsolutePath(path); err != nil {
+			return err
+		}
+		if dir, err := filepath.EvalSymlinks(filepath.Dir(u.paths[i])); err == nil {
+			u.paths[i] = filepath.Join(dir, filepath.Base(u.paths[i]))
+		}
+	}
+	sel := undo.Selection{Call: u.call, Paths: u.paths, Others: u.others}
+	if err := u.checkPaths(s, sel); err != nil {
+		return err
+	}
+	r, err := undo.NewRestorer(s, sel)
+	if err != nil {
+		return err
+	}
+	todo := len(r.Steps) - len(undo.Refused(r.Steps))
+	if u.format == "json" {
+		return u.runJSON(c, host, s, r)
+	}
+	u.show(c, s, r.Steps)
+	if todo == 0 {
+		if len(r.Steps) > 0 {
+			return errors.New("nothing was changed: every path that differs is left, for the reason above")
+		}
+		if len(s.Gaps) > 0 {
+			return errUnknown
+		}
+		c.Printf("nothing to undo: everything is as it was before\n")
+		return nil
+	}
+	if !u.yes {
+		if err := confirm(context.Background(), c, fmt.Sprintf("Do this to %s?", plural(todo, "path"))); err != nil {
+			return err
+		}
+	}
+	out, kept, err := r.Run(target.UndoStore(host, s.Head.Server))
+	if err != nil {
+		return err
+	}
+	return u.report(c, s, r, out, kept)
+}
+
+// find returns the session to undo.
+func (u *undoCmd) find(c terminal.Console, host hostfs.Host) (*undo.Session, error) {
+	all, err := keptSessions(c, host, u.server)
+	if err != nil {
+		return nil, err
+	}
+	if u.session != "" {
+		if all, err = ofSession(all, u.session, u.server); err != nil {
+			return nil, err
+		}
+		return all[0], nil
+	}
+	for _, s := range all {
+		if s.Head.Undoes == "" && !(s.Empty() && len(s.Gaps) == 0) {
+			return s, nil
+		}
+	}
+	return nil, errors.New("nothing is kept of any server:\nundo = \"session\" in its table of the configuration keeps what it changes from then on")
+}
+
+// show prints the steps.
+func (u *undoCmd) show(c terminal.Console, s *undo.Session, steps []undo.Step) {
+	c.Printf("%s  session %s\n", c.Paint(terminal.Bold, terminal.Printable(s.Head.Server)), s.ID)
+	for _, step := range steps {
+		text := step.Path
+		if step.From != "" {
+			text = step.From + " -> " + step.Path
+		}
+		if step.Others {
+			text += "  (changed by others meanwhile)"
+		}
+		if step.Action == undo.Refuse {
+			c.Printf("  %s %s\n", c.Paint(terminal.Yellow, fmt.Sprintf("%-10s", "leave")), terminal.Printable(text+": "+step.Why))
+			continue
+		}
+		c.Printf("  %-10s %s\n", step.Action, terminal.Printable(text))
+	}
+	showUnknown(c, s.Gaps)
+	if slices.ContainsFunc(steps, func(step undo.Step) bool { return step.Others }) {
+		if u.others {
+			c.Printf("where others changed a path meanwhile, this puts back what they left\n")
+		} else {
+			c.Printf("where others changed a path meanwhile, this puts back what stood there first;\n--others puts back what they left\n")
+		}
+	}
+}
+
+// errUnknown is the error of an undo that cannot be whole.
+var errUnknown = errors.New("not everything is known of this session, so not everything may be as it was")
+
+// checkPaths returns an error if a path is none that the session changed.
+func (u *undoCmd) checkPaths(s *undo.Session, sel undo.Selection) error {
+	for _, path := range sel.Paths {
+		one := sel
+		one.Paths = []string{path}
+		if !s.Touches(one) {
+			return fmt.Errorf("session %s changed nothing at or below %q:\nmcp-jail changes %s --session %s  shows what", s.ID, path, s.Head.Server, s.ID)
+		}
+	}
+	return nil
+}
+
+// report tells what was done.
+func (u *undoCmd) report(c terminal.Console, s *undo.Session, r *undo.Restorer, out []undo.Outcome, kept string) error {
+	failed := 0
+	for _, o := range out {
+		if o.Err != nil {
+			failed++
+			c.Errorf("%s", terminal.Printable(fmt.Sprintf("%s: not done: %s", o.Path, o.Err)))
+		}
+	}
+	if failed < len(out) {
+		c.Printf("done: %s\n", plural(len(out)-failed, "path"))
+	}
+	if kept != "" {
+		c.Printf("to undo the undo: mcp-jail undo %s --session %s\n", terminal.Printable(s.Head.Server), kept)
+	}
+	refused := len(undo.Refused(r.Steps))
+	switch {
+	case refused+failed > 0:
+		return fmt.Errorf("%s left as found: see above. To put one back, mend the cause\n(of one that was changed: move away what stands there), and run undo again", plural(refused+failed, "path"))
+	case len(s.Gaps) > 0:
+		return errUnknown
+	}
+	return nil
+}
+
+// undoResult is the output of undo --format json.
+type undoResult struct {
+	Server  string     `json:"server"`
+	Session string     `json:"session"`
+	Steps   []undoStep `json:"steps"`
+	Done    bool       `json:"done"`
+	Unknown []undo.Gap `json:"unknown,omitempty"` // what is not known of the session
+	Kept    string     `json:"kept,omitempty"`    // the session that undoes the undo
+}
+
+type undoStep struct {
+	undo.Step
+	Error string `json:"error,omitempty"`
+}
+
+func (u *undoCmd) runJSON(c terminal.Console, host hostfs.Host, s *undo.Session, r *undo.Restorer) error {
+	result := undoResult{Server: s.Head.Server, Session: s.ID, Steps: []undoStep{}, Unknown: s.Gaps}
+	errs := map[string]string{}
+	if u.yes && len(undo.Refused(r.Steps)) < len(r.Steps) {
+		out, kept, err := r.Run(target.UndoStore(host, s.Head.Server))
+		if err != nil {
+			return err
+		}
+		for _, o := range out {
+			if o.Err != nil {
+				errs[o.Path] = o.Err.Error()
+			}
+		}
+		result.Done, result.Kept = true, kept
+	}
+	for _, step := range r.Steps {
+		result.Steps = append(result.Steps, undoStep{step, errs[step.Path]})
+	}
+	b, _ := json.MarshalIndent(result, "", "  ")
+	c.Printf("%s\n", diagnostics.EscapeJSON(b))
+	if left := len(undo.Refused(r.Steps)) + len(errs); left > 0 && u.yes {
+		return fmt.Errorf("%s left as found", plural(left, "path"))
+	}
+	if len(s.Gaps) > 0 && u.yes {
+		return errUnknown
+	}
+	return nil
+}

@@ -1,0 +1,45 @@
+package programs
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+)
+
+// TestVersion tests that both programs of a release say its version and commit, and those of a
+// plain build of a checkout something else.
+func TestVersion(t *testing.T) {
+	testkit.NeedsAll(t)
+	root, err := filepath.Abs(filepath.Join("..", "..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const variables = "github.com/mcp-jail/mcp-jail/cmd/internal/programs."
+	for _, c := range []struct{ flags, version, commit string }{
+		{"-X " + variables + "release=1.2.3-test -X " + variables + "releaseCommit=0123abc", "1.2.3-test", "0123abc"},
+		{"-s", "development", "unknown"},
+	} {
+		dir := t.TempDir()
+		build := exec.Command("go", "build", "-buildvcs=false", "-ldflags", c.flags, "-o", dir+"/", "./cmd/mcp-jail", "./cmd/mcp-jail-cli")
+		build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("go build: %v\n%s", err, out)
+		}
+		out, err := exec.Command(filepath.Join(dir, Main), "version", "--format", "json").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var said struct{ Version, Commit, Go string }
+		if err := json.Unmarshal(out, &said); err != nil {
+			t.Fatal(err)
+		}
+		if said.Version != c.version || said.Commit != c.commit || !strings.HasPrefix(said.Go, "go1.") {
+			t.Errorf("with %q it says %s", c.flags, out)
+		}
+	}
+}

@@ -1,0 +1,182 @@
+package target
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/lifecycle"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/undo"
+)
+
+// UndoStore returns where it is kept what a server changes, beside the record of its last
+// session. The server cannot see it.
+func UndoStore(host hostfs.Host, server string) undo.Store {
+	return undo.Store{Dir: filepath.Join(filepath.Dir(records.File(host, server)), "undo")}
+}
+
+// keeping is what is kept of a session, of its processes with undo.
+type keeping struct {
+	store  undo.Store
+	host   hostfs.Host
+	server string
+
+	stateful bool // one process serves all calls
+	console  terminal.Console
+
+	mu     sync.Mutex
+	undo   policy.Undo  // of the last jail
+	writer *undo.Writer // nil before the first jail
+	files  []*undo.Files
+	calls  int
+}
+
+// jail returns the files for another jail of the session.
+func (k *keeping) jail(p *policy.Profile) (*undo.Files, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.undo = p.Undo
+	if k.writer == nil {
+		below, err := filepath.Rel(k.host.StateDir, k.store.Dir)
+		if err == nil {
+			err = hostfs.CheckPrivate(k.host.StateDir, below)
+		}
+		if err == nil {
+			k.writer, err = k.store.Begin(undo.Head{Server: k.server})
+		}
+		if err != nil {
+			return nil, fmt.Errorf("undo = %q: what server %q changes cannot be kept in %s: %w", k.undo.Mode, k.server, k.store.Dir, err)
+		}
+	}
+	files, err := k.writer.Jail(writableRoots(p))
+	if err != nil {
+		return nil, fmt.Errorf("undo = %q: what server %q changes cannot be kept in %s: %w", k.undo.Mode, k.server, k.writer.Dir, err)
+	}
+	k.files = append(slices.DeleteFunc(k.files, (*undo.Files).Finished), files)
+	return files, nil
+}
+
+// room returns how much another process of the session may keep: what the others have left of the
+// total. Processes that run at the same time do not see what each of them takes from then on.
+func (k *keeping) room() (all, journal int64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.writer == nil {
+		return 1, 1
+	}
+	return k.writer.Room(int64(k.undo.TotalMB) << 20)
+}
+
+// writableRoots returns the places that a server may write by a rule of the user.
+func writableRoots(p *policy.Profile) (roots []string) {
+	for _, e := range p.Entries {
+		if e.Origin == policy.OriginRule && e.Rights&policy.Write != 0 && !slices.ContainsFunc(roots, func(r string) bool { return policy.Within(e.Path, r) }) {
+			roots = append(roots, e.Path)
+		}
+	}
+	return roots
+}
+
+// start starts a jail whose changes are kept.
+func (k *keeping) start(p *policy.Profile, launcher confine.Launcher, start func(confine.Launcher) (*confine.Process, error)) (lifecycle.Process, error) {
+	files, err := k.jail(p)
+	if err != nil {
+		return nil, err
+	}
+	launcher.Kept = &confine.Kept{Journal: files.Journal, Data: files.Data}
+	launcher.Kept.Bytes, launcher.Kept.JournalBytes = k.room()
+	process, err := start(launcher)
+	if err == nil {
+		if err = confine.Undumpable(); err != nil {
+			process.Kill()
+		}
+	}
+	if err != nil {
+		files.Finish()
+		return nil, err
+	}
+	return &keptProcess{Process: process, keeping: k, files: files, mode: p.Undo.Mode}, nil
+}
+
+// keptProcess is a process whose changes are kept.
+type keptProcess struct {
+	*confine.Process
+	keeping *keeping
+	files   *undo.Files
+	mode    string // see policy.Undo
+}
+
+// Wait waits for the end of the process, and notes down what it has left.
+func (p *keptProcess) Wait() (confine.Exit, error) {
+	exit, err := p.Process.Wait()
+	p.files.Finish()
+	return exit, err
+}
+
+// CallBegins implements lifecycle.CallObserver: what the process changes from here on is that of
+// a call.
+func (p *keptProcess) CallBegins(tool string, beside bool) {
+	if p.keeping.stateful && p.mode != policy.UndoCall {
+		return // what belongs to which call is not known then
+	}
+	p.keeping.mu.Lock()
+	p.keeping.calls++
+	n := p.keeping.calls
+	p.keeping.mu.Unlock()
+	p.files.BeginCall(undo.Call{Number: n, Tool: tool, Beside: beside})
+}
+
+// close ends the session. It reports whether there was one.
+func (k *keeping) close() bool {
+	if k.writer == nil {
+		return false
+	}
+	for _, f := range k.files {
+		f.Finish()
+	}
+	k.writer.Close()
+	k.writer = nil
+	return true
+}
+
+// end ends the session and removes what is too old or too much.
+func (k *keeping) end() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !k.close() {
+		return
+	}
+	gone := k.store.Expire(time.Duration(k.undo.Days)*24*time.Hour, int64(k.undo.TotalMB)<<20)
+	for _, id := range gone {
+		fmt.Fprintf(k.console.Err, "mcp-jail: undo: what was kept of session %s of server %q was removed (undo_days = %d, undo_total_mb = %d)\n", id, k.server, k.undo.Days, k.undo.TotalMB)
+	}
+}
+
+// changes returns a sentence about what the session has changed, or "".
+func (k *keeping) changes() string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.writer == nil {
+		return ""
+	}
+	s, err := undo.ReadSession(k.writer.Dir)
+	if err != nil {
+		return ""
+	}
+	n := len(s.Events(undo.Selection{}))
+	if n == 0 {
+		return ""
+	}
+	changes := "1 change"
+	if n > 1 {
+		changes = fmt.Sprintf("%d changes", n)
+	}
+	return fmt.Sprintf("server %q made %s in your files (mcp-jail changes %s  shows them, mcp-jail undo %s  puts back what was there)", k.server, changes, k.server, k.server)
+}

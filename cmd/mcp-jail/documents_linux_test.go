@@ -1,0 +1,256 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit/markdown"
+)
+
+// runMark begins the comment before a block of a document that is run: its first word is a
+// file in testdata/documents.
+//
+//	<!-- run: NAME
+//	LINES -->
+//
+// All blocks of a document with one NAME are run in order, in one world: the script of that
+// file makes it. LINES are run before the block, as lines of that script.
+//
+// In a block of console, the lines that begin with a dollar sign are commands, and the others
+// are what they print. Every other block is a file, which a line "file PATH" among LINES
+// names, or what the command before it has printed. In what is printed, a line that is "…"
+// stands for any lines. MCPJAIL_UPDATE=1 writes what is printed into the document.
+const runMark = "run:"
+
+// TestDocumentsRun runs the commands of the documents in jails, and compares what they print.
+func TestDocumentsRun(t *testing.T) {
+	docs, err := markdown.ReadAll(filepath.Join("..", ".."))
+	must(t, err)
+	found := 0
+	for _, d := range docs {
+		for _, name := range worldsOf(d) {
+			found++
+			t.Run(d.Name+"/"+name, func(t *testing.T) {
+				file := filepath.Join("..", "..", filepath.FromSlash(d.Name))
+				runDocument(t, file, &shownDocument{Document: markdown.Parse(d.Name, read(t, file)), world: name})
+			})
+		}
+	}
+	if found == 0 {
+		t.Error("no document has a block that is run")
+	}
+}
+
+// worldsOf returns the names of the worlds that a document is run in.
+func worldsOf(d markdown.Document) (names []string) {
+	for _, b := range d.Blocks {
+		if name, _, ok := runComment(b); ok && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// runComment returns the world of a block and the lines of its comment.
+func runComment(b markdown.Block) (world, lines string, ok bool) {
+	rest, ok := strings.CutPrefix(b.Comment, runMark)
+	world, lines, _ = strings.Cut(strings.TrimSpace(rest), "\n")
+	return strings.TrimSpace(world), lines, ok && b.Kind == markdown.Code
+}
+
+// shownDocument is a document while it is run.
+type shownDocument struct {
+	markdown.Document
+	world   string
+	changed bool
+}
+
+func runDocument(t *testing.T, document string, d *shownDocument) {
+	script := read(t, filepath.Join("testdata", "documents", d.world+".txtar"))
+	head, files, hasFiles := strings.Cut(script, "\n-- ")
+	for i, b := range d.Blocks {
+		if world, lines, ok := runComment(b); ok && world == d.world {
+			head += fmt.Sprintf("\n%s\nblock %d\n", lines, i)
+		}
+	}
+	if hasFiles {
+		head += "\n-- " + files
+	}
+	file := filepath.Join(t.TempDir(), d.world+".txtar")
+	must(t, os.WriteFile(file, []byte(head), 0o644))
+	p := scriptParams("")
+	p.UpdateScripts = false
+	p.Files = []string{file}
+	given := "" // the path of a file that the next block is
+	p.Cmds["file"] = func(ts *testscript.TestScript, neg bool, args []string) { given = args[0] }
+	p.Cmds["block"] = func(ts *testscript.TestScript, neg bool, args []string) {
+		var i int
+		fmt.Sscan(args[0], &i)
+		d.block(ts, &d.Blocks[i], given)
+		given = ""
+	}
+	t.Cleanup(func() { // the script runs in parallel
+		if d.changed && !t.Failed() {
+			must(t, os.WriteFile(document, []byte(strings.Join(d.Lines, "\n")+"\n"), 0o644))
+		}
+	})
+	testscript.Run(t, p)
+}
+
+// block runs one block.
+func (d *shownDocument) block(ts *testscript.TestScript, b *markdown.Block, file string) {
+	switch {
+	case b.Language() == "console":
+		d.compare(ts, b, console(ts, b.Text))
+	case file != "":
+		ts.Check(os.MkdirAll(filepath.Dir(ts.MkAbs(file)), 0o755))
+		ts.Check(os.WriteFile(ts.MkAbs(file), []byte(b.Text), 0o644))
+	default:
+		d.compare(ts, b, printed(ts, ts.ReadFile("stdout")))
+	}
+}
+
+// console runs the commands of a block and returns them with what they print.
+func console(ts *testscript.TestScript, text string) string {
+	var out strings.Builder
+	lines := strings.Split(text, "\n")
+	for i := 0; i < len(lines); i++ {
+		command, ok := strings.CutPrefix(lines[i], "$ ")
+		if !ok {
+			continue
+		}
+		out.WriteString(lines[i] + "\n")
+		for strings.HasSuffix(command, "\\") && i+1 < len(lines) {
+			i++
+			command += "\n" + lines[i]
+			out.WriteString(lines[i] + "\n")
+		}
+		_ = ts.Exec("sh", "-c", "{ "+command+"\n} 2>&1") // what it prints says whether it failed
+		out.WriteString(printed(ts, ts.ReadFile("stdout")))
+	}
+	return out.String()
+}
+
+// printed returns what a program has printed, with the places of a user's machine.
+func printed(ts *testscript.TestScript, text string) string {
+	text = strings.ReplaceAll(text, ts.Getenv("HOME"), "/home/me")
+	text = regexp.MustCompile(`/\S*/testscript-main\d+/bin\b`).ReplaceAllString(text, "/usr/local/bin")
+	return regexp.MustCompile(`(?m) +$`).ReplaceAllString(text, "")
+}
+
+// varying matches what differs from run to run in what is printed: times, sizes, hashes, and
+// the version of Python.
+var varying = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ][0-9:.+Z-]+(?: [A-Z]{3,4})?|\d\d:\d\d:\d\d|\b\d+(?:[.,]\d+)? (?:µs|ms|s|kB|MB|KiB|MiB|bytes)\b|\b[0-9a-f]{8}-|[0-9a-f]{12,}|\d{8}T\d{6}Z|\bpython3\.\d+`)
+
+// compare compares a block with what was printed.
+func (d *shownDocument) compare(ts *testscript.TestScript, b *markdown.Block, got string) {
+	if matches(b.Text, got) {
+		return
+	}
+	if os.Getenv("MCPJAIL_UPDATE") == "" {
+		ts.Fatalf("%s:%d shows\n%s\nand it is (MCPJAIL_UPDATE=1 writes it there)\n%s", d.Name, b.Line, b.Text, got)
+	}
+	lines := elide(strings.Split(strings.TrimSpace(b.Text), "\n"), strings.Split(strings.TrimSpace(got), "\n"))
+	had := strings.Count(b.Text, "\n")
+	d.Lines = slices.Replace(d.Lines, b.Line, b.Line+had, lines...)
+	for i := range d.Blocks {
+		if d.Blocks[i].Line > b.Line {
+			d.Blocks[i].Line += len(lines) - had
+		}
+	}
+	b.Text, d.changed = strings.Join(lines, "\n")+"\n", true
+}
+
+// elide leaves out of what is printed what the document has left out: what stands between the
+// neighbours of a line "…", where both are still printed.
+func elide(shown, got []string) []string {
+	from := 0
+	find := func(line string, after int) int {
+		at := slices.IndexFunc(got[after:], func(g string) bool {
+			return varying.ReplaceAllString(g, "0") == varying.ReplaceAllString(line, "0")
+		})
+		if at < 0 {
+			return -1
+		}
+		return after + at
+	}
+	for i, line := range shown {
+		if line != "…" {
+			continue
+		}
+		begin, end := from, len(got)
+		if i > 0 {
+			if begin = find(shown[i-1], from) + 1; begin == 0 {
+				continue
+			}
+		}
+		if i+1 < len(shown) {
+			end = find(shown[i+1], begin)
+		}
+		if end >= 0 {
+			got = slices.Replace(got, begin, end, "…")
+			from = begin + 1
+		}
+	}
+	return got
+}
+
+// matches reports whether a text is what a document shows. A line "…" stands for any lines.
+func matches(shown, got string) bool {
+	plain := func(s string) string { return varying.ReplaceAllString(strings.TrimSpace(s), "0") + "\n" }
+	pattern := "^"
+	for line := range strings.Lines(plain(shown)) {
+		if strings.TrimSpace(line) == "…" {
+			pattern += `(?:.*\n)+`
+		} else {
+			pattern += regexp.QuoteMeta(line)
+		}
+	}
+	return regexp.MustCompile(pattern + "$").MatchString(plain(got))
+}
+
+// TestElide tests what of a longer text is left out when a document is updated.
+func TestElide(t *testing.T) {
+	for _, c := range []struct{ shown, got, want string }{
+		{"a\n…\nd", "a\nb\nc\nd\ne", "a\n…\nd\ne"},
+		{"…\nd", "a\nc\nd", "…\nd"},
+		{"a\n…", "a\nb\nc", "a\n…"},
+		{"a\n…\nd 3 ms\n…", "a\nb\nd 4 ms\ne", "a\n…\nd 4 ms\n…"},
+		{"x\n…\nd", "a\nb\nd", "a\nb\nd"},
+		{"a\n…\nx", "a\nb\nd", "a\nb\nd"},
+	} {
+		if got := strings.Join(elide(strings.Split(c.shown, "\n"), strings.Split(c.got, "\n")), "\n"); got != c.want {
+			t.Errorf("%q, %q: %q, want %q", c.shown, c.got, got, c.want)
+		}
+	}
+}
+
+// TestMatches tests what a document may show instead of what a program prints.
+func TestMatches(t *testing.T) {
+	for _, c := range []struct {
+		shown, got string
+		want       bool
+	}{
+		{"a\nb\n", "a\nb\n", true},
+		{"a\nb\n", "a\nc\n", false},
+		{"a\n…\n", "a\nc\nd\n", true},
+		{"…\nd\n", "a\nc\nd\n", true},
+		{"a\n…\nd\n", "a\nc\nd\n", true},
+		{"a\n…\nd\n", "a\nd\n", false},
+		{"a\n…\nd\n", "b\nc\nd\n", false},
+		{"a\n…\nd\n", "ab\nc\nd\n", false},
+		{"a 12 ms\n", "a 9.5 ms\n", true},
+		{"a 12 ms\n", "a 9.5 h\n", false},
+	} {
+		if got := matches(c.shown, c.got); got != c.want {
+			t.Errorf("%q, %q: %v", c.shown, c.got, got)
+		}
+	}
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// explainWorld returns a world with a project below its home, whose configuration has the
+// server notes with further lines.
+func explainWorld(t *testing.T, lines string) *world {
+	t.Helper()
+	w := newWorld(t)
+	w.work = filepath.Join(w.home, "project")
+	w.plant(t, w.work, map[string]string{"todo.txt": "buy milk"})
+	w.writeConfig(t, lines)
+	return w
+}
+
+// writeConfig writes the configuration of the user with the server notes.
+func (w *world) writeConfig(t *testing.T, lines string) {
+	t.Helper()
+	config := fmt.Sprintf("version = 1\n[servers.notes]\ncommand = \"/usr/bin/python3\"\narguments = [%q]\n%s", w.fixture(t, "exec.py"), lines)
+	w.plant(t, w.home, map[string]string{".config/mcp-jail/config.toml.new": config})
+	file := filepath.Join(w.home, ".config", "mcp-jail", "config.toml")
+	must(t, os.Rename(file+".new", file))
+}
+
+// example compares the example of a page with what mcp-jail has said in a session.
+func (w *world) example(t *testing.T, page, said string, match ...string) {
+	t.Helper()
+	text := strings.NewReplacer(w.home, "/home/you", w.base, "/home").Replace(said)
+	if err := checkExample(page, text, match...); err != nil {
+		t.Error(err)
+	}
+}
+
+// jailLines matches the lines of a diagnosis but what the server said.
+const jailLines = `^mcp-jail: (the|server|  [^s])`
+
+// TestExplainNetwork makes the examples of the pages about hosts.
+func TestExplainNetwork(t *testing.T) {
+	need(t, "curl")
+	workspace := "[[servers.notes.access.fs]]\npath = \".\"\nread = true\nwrite = true\n"
+	granted := workspace + "[[servers.notes.access.net]]\nhost = \"" + internetHost + "\"\nscheme = \"https\"\nallow = true\n"
+	for page, c := range map[string]struct{ config, script, env string }{
+		"net-address":     {strings.Replace(granted, internetHost, privateHost, 1), "curl -sS https://" + privateHost + "/", ""},
+		"net-name":        {granted, "curl -sS --connect-to evil.example:443:" + internetHost + ":443 https://evil.example/", ""},
+		"net-scheme":      {granted, "curl -sS http://" + internetHost + ":443/", ""},
+		"net-request":     {granted + "path_prefix = \"/repos/you/\"\nmethods = [\"GET\"]\n", "curl -sS --fail https://" + internetHost + "/user", ""},
+		"net-limit":       {granted + "[servers.notes.limits]\nnet_out_mb = 1\n", "head -c 3000000 /dev/zero | curl -ksS --data-binary @- https://" + internetHost + "/", ""},
+		"net-unreachable": {granted, "curl -sS https://" + internetHost + "/", "HTTPS_PROXY=socks5://127.0.0.1:1080"},
+		"secret":          {granted + "secret = { env = \"API_TOKEN\" }\n", "curl -sS --fail -H \"X-Note: $API_TOKEN\" https://" + internetHost + "/", "API_TOKEN=q7Zr-41bc-9Xw2"},
+	} {
+		t.Run(page, func(t *testing.T) {
+			t.Parallel()
+			w := explainWorld(t, c.config)
+			newHosts(t, w, "none", []string{internetHost})
+			if c.env != "" {
+				w.env = append(w.env, c.env)
+			}
+			s := open(t, w.jail("notes"), nil)
+			out, _ := s.run("sh", "-c", c.script)
+			s.close()
+			t.Log(out)
+			w.example(t, page, s.stderr.String(), jailLines)
+		})
+	}
+}
+
+// TestExplainReload makes the example of the page about changes during a session.
+func TestExplainReload(t *testing.T) {
+	t.Parallel()
+	w := explainWorld(t, "")
+	s := open(t, w.jail("notes"), nil)
+	s.mustRun("true")
+	w.writeConfig(t, "[[servers.notes.access.fs]]\npath = \".\"\nread = true\n")
+	time.Sleep(refreshPause)
+	s.mustRun("true")
+	s.close()
+	w.example(t, "reload", s.stderr.String(), "^mcp-jail: warning")
+}
+
+// TestExplainNamespaces makes the example of the page about user namespaces.
+func TestExplainNamespaces(t *testing.T) {
+	t.Parallel()
+	w := explainWorld(t, "")
+	cmd := w.jail("notes")
+	cmd.Args = append([]string{withoutNamespaces, cmd.Path}, cmd.Args[1:]...)
+	cmd.Path, _ = os.Executable()
+	cmd.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}` + "\n")
+	var said strings.Builder
+	cmd.Stderr = &said
+	if err := cmd.Run(); err == nil {
+		t.Error("the server was started")
+	}
+	w.example(t, "userns", said.String(), "^mcp-jail: (server|  (cause|fix|more)|    (without|fs:))")
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestUndoMovedAway: what the server moves or links to a place whose changes are not kept, and changes or
+// removes there, is put back.
+func TestUndoMovedAway(t *testing.T) {
+	t.Parallel()
+	for name, keys := range map[string]string{"namespaces": "", "without namespaces": "waive = [\"fs\", \"process\", \"limits\"]\n"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, config := execWorld(t, "undo = \"session\"\n"+keys)
+			text := read(t, config) + fmt.Sprintf("[[servers.agent.access.fs]]\npath = %q\nread = true\ncreate = true\nupdate = true\ndelete = true\nexecute = true\n", w.work)
+			must(t, os.WriteFile(config, []byte(text), 0o644))
+			if keys != "" {
+				w.around = withoutUserns
+			}
+			s := open(t, w.jail("--config", config, "agent"), nil)
+			s.mustRun("sh", "-c", "mv a $HOME/p; echo server > $HOME/p; rm $HOME/p")
+			s.mustRun("sh", "-c", "ln b $HOME/q; echo server > $HOME/q; true")
+			s.mustRun("sh", "-c", "mv d $HOME/d; echo server > $HOME/d/x; rm -r $HOME/d")
+			s.mustRun("sh", "-c", "mv c ${TMPDIR:-/tmp}/c; echo server > ${TMPDIR:-/tmp}/c; rm ${TMPDIR:-/tmp}/c")
+			s.close()
+			w.noneLeft(t)
+			out, err := w.mcpJail("undo", "agent", "--yes").CombinedOutput()
+			if err != nil {
+				t.Errorf("%v %s", err, out)
+			}
+			for file, want := range map[string]string{"a": "a\n", "b": "b\n", "c": "c\n", "d/x": "x\n"} {
+				if got := read(t, filepath.Join(w.work, file)); got != want {
+					t.Errorf("%s has %q, want %q", file, got, want)
+				}
+			}
+		})
+	}
+}
+
+// TestUndoOfNothing: a server that has changed nothing, in a session and in a trial, is none of which
+// something is kept.
+func TestUndoOfNothing(t *testing.T) {
+	t.Parallel()
+	w, config := execWorld(t, "undo = \"session\"\n")
+	store := filepath.Join(w.home, ".local", "state", "mcp-jail", "servers", "agent", "undo")
+	for _, session := range []func(){
+		func() { open(t, w.jail("--config", config, "agent"), nil).close() },
+		func() { w.output(t, "check", "--config", config, "--probe") },
+	} {
+		session()
+		if dirs, err := os.ReadDir(store); err != nil || len(dirs) > 0 {
+			t.Errorf("the store has %v %v", dirs, err)
+		}
+		if out, err := w.mcpJail("changes", "agent").CombinedOutput(); err == nil || strings.Contains(string(out), "something") {
+			t.Errorf("%v %s", err, out)
+		}
+	}
+}

@@ -1,0 +1,279 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// execWorld returns a world whose server "agent" runs programs, and the file of its configuration.
+func execWorld(t *testing.T, keys string) (w *world, config string) {
+	t.Helper()
+	need(t, "jail", "node")
+	w = newWorld(t)
+	w.plant(t, w.work, map[string]string{"a": "a\n", "b": "b\n", "c": "c\n", "d/x": "x\n"})
+	config = filepath.Join(w.base, "c.toml")
+	text := fmt.Sprintf("[servers.agent]\ncommand = \"node\"\narguments = [%q]\n%s", w.fixture(t, "exec.mjs"), keys)
+	must(t, os.WriteFile(config, []byte(text), 0o644))
+	return w, config
+}
+
+// settled waits until the supervisor has noted down what the server left.
+func settled() { time.Sleep(1500 * time.Millisecond) }
+
+// operations returns what mcp-jail changes says of the session of a server, as "made name".
+func (w *world) operations(t *testing.T, args ...string) string {
+	t.Helper()
+	var sessions []struct {
+		Undoes  string
+		Changes []struct{ Operation, Path, To string }
+	}
+	must(t, json.Unmarshal([]byte(w.output(t, append([]string{"changes", "agent", "--format", "json"}, args...)...)), &sessions))
+	var out []string
+	for _, s := range sessions {
+		if s.Undoes != "" {
+			continue
+		}
+		for _, c := range s.Changes {
+			out = append(out, strings.TrimSpace(strings.ReplaceAll(c.Operation+" "+c.Path+" "+c.To, w.work+"/", "")))
+		}
+	}
+	return strings.Join(out, "; ")
+}
+
+// TestUndoCall: a call is undone, and the others stay.
+func TestUndoCall(t *testing.T) {
+	t.Parallel()
+	for name, keys := range map[string]string{
+		"stateful":       "undo = \"call\"\n",
+		"stateless":      "stateful = false\nundo = \"call\"\n",
+		"stateless warm": "stateful = false\nwarm = 2\nundo = \"session\"\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, config := execWorld(t, keys)
+			before := treeOf(t, w.work)
+			s := open(t, w.jail("--config", config, "agent"), nil)
+			s.tools()
+			s.mustRun("sh", "-c", "echo one >> a; echo new > new")
+			s.mustRun("sh", "-c", "echo two >> b; rm c")
+			between := treeOf(t, w.work)
+			s.mustRun("sh", "-c", "echo three >> b; echo other > new; mv d e")
+			s.close()
+			w.noneLeft(t)
+			if got, want := w.operations(t, "--call", "3"), "changed b; renamed d e; changed new"; got != want {
+				t.Errorf("call 3: %s, want %s", got, want)
+			}
+			if got, want := w.operations(t), "changed a; changed b; removed c; renamed d e; made new"; got != want {
+				t.Errorf("the session: %s, want %s", got, want)
+			}
+			out, err := w.mcpJail("undo", "agent", "--call", "1", "--yes").CombinedOutput()
+			if err == nil || !strings.Contains(string(out), "/new: it was changed by a later call (3)") {
+				t.Errorf("the undo of a file that a later call has changed: %v %s", err, out)
+			}
+			if text := read(t, filepath.Join(w.work, "a")); text != "a\n" {
+				t.Errorf("a has %q", text)
+			}
+			must(t, os.WriteFile(filepath.Join(w.work, "a"), []byte("a\none\n"), 0o644))
+			w.output(t, "undo", "agent", "--call", "3", "--yes")
+			a := filepath.Join(w.work, "a")
+			if got := differences(strings.ReplaceAll(between, a, ""), treeOf(t, w.work)); len(got) != 2 { // the time of a
+				t.Errorf("after the undo of call 3: %s", strings.Join(got, "\n"))
+			}
+			must(t, os.Remove(a))
+			w.output(t, "undo", "agent", "--yes")
+			w.mustBe(t, "undone", before)
+		})
+	}
+}
+
+// TestUndoDuringSession: what the user changes while the server runs stays, and files that the
+// server has left can be put back.
+func TestUndoDuringSession(t *testing.T) {
+	t.Parallel()
+	t.Run("namespaces", func(t *testing.T) {
+		t.Parallel()
+		w, config := execWorld(t, "undo = \"session\"\n")
+		undoDuringSession(t, w, config)
+	})
+	t.Run("without namespaces", func(t *testing.T) {
+		t.Parallel()
+		w, config := execWorld(t, "undo = \"session\"\nwaive = [\"fs\", \"process\", \"limits\"]\n")
+		w.around = withoutUserns
+		undoDuringSession(t, w, config)
+	})
+}
+
+func undoDuringSession(t *testing.T, w *world, config string) {
+	s := open(t, w.jail("--config", config, "agent"), nil)
+	s.mustRun("sh", "-c", "echo server >> a; echo server >> b; rm c")
+	// A process that keeps a file open is still at work on it.
+	s.mustRun("sh", "-c", "(exec 3>>d/x; echo more >&3; sleep 4) >/dev/null 2>&1 &")
+	settled()
+	must(t, os.WriteFile(filepath.Join(w.work, "b"), []byte("user's\n"), 0o644))
+	out, err := w.mcpJail("undo", "agent", "--yes").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "/b: it was changed after the server's last change") || !strings.Contains(string(out), "/d/x: the server has it open for writing") {
+		t.Errorf("%v %s", err, out)
+	}
+	for name, want := range map[string]string{"a": "a\n", "b": "user's\n", "c": "c\n", "d/x": "x\nmore\n"} {
+		if got := read(t, filepath.Join(w.work, name)); got != want {
+			t.Errorf("%s has %q, want %q", name, got, want)
+		}
+	}
+	// The server changes what was put back, and what the user wrote.
+	s.mustRun("sh", "-c", "echo again >> a; echo again >> b")
+	s.close()
+	w.noneLeft(t)
+	if out := w.output(t, "changes", "agent"); !strings.Contains(out, "/b  (changed by others meanwhile)") {
+		t.Errorf("changes says\n%s", out)
+	}
+	for _, c := range []struct{ option, b string }{{"--yes", "b\n"}, {"--others", "user's\n"}} {
+		w.output(t, "undo", "agent", "--yes", c.option)
+		for name, want := range map[string]string{"a": "a\n", "b": c.b, "c": "c\n", "d/x": "x\n"} {
+			if got := read(t, filepath.Join(w.work, name)); got != want {
+				t.Errorf("at the end, with %s, %s has %q, want %q", c.option, name, got, want)
+			}
+		}
+	}
+}
+
+// TestUndoStoreIsHidden: the server sees nothing of what is kept, not even where its grant has it.
+func TestUndoStoreIsHidden(t *testing.T) {
+	t.Parallel()
+	w, config := execWorld(t, "")
+	text := read(t, config) + fmt.Sprintf("undo = \"session\"\n[[servers.agent.access.fs]]\npath = %q\nread = true\ncreate = true\nupdate = true\ndelete = true\nexecute = true\n", w.base)
+	must(t, os.WriteFile(config, []byte(text), 0o644))
+	s := open(t, w.jail("--config", config, "agent"), nil)
+	s.mustRun("sh", "-c", "echo changed >> "+filepath.Join(w.work, "a"))
+	store := filepath.Join(w.home, ".local", "state", "mcp-jail", "servers", "agent", "undo")
+	if dirs, _ := filepath.Glob(store + "/*/1.journal"); len(dirs) != 1 {
+		t.Fatalf("the store has %q", dirs)
+	}
+	if info, err := os.Stat(store); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("%v %v", info.Mode(), err)
+	}
+	s.mustRun("sh", "-c", "ls "+w.home) // control
+	s.mustFail("No such file", "sh", "-c", "ls "+store)
+	s.mustFail("nonexistent", "sh", "-c", "echo x > "+store+"/x")
+	s.mustFail("no descriptor", "sh", "-c", "ls -l /proc/[0-9]*/fd | grep -F .journal || { echo no descriptor; false; }")
+	s.close()
+}
+
+// TestUndoOddObjects: a FIFO is never opened, a file beyond the cap is told of, and what is
+// hidden or the server's own is not kept.
+func TestUndoOddObjects(t *testing.T) {
+	t.Parallel()
+	w, config := execWorld(t, "undo = \"session\"\nundo_file_mb = 1\n")
+	must(t, exec.Command("mkfifo", filepath.Join(w.work, "fifo"), filepath.Join(w.work, "fifo2")).Run())
+	must(t, os.Truncate(filepath.Join(w.work, "b"), 3<<20))
+	s := open(t, w.jail("--config", config, "agent"), nil)
+	s.mustRun("sh", "-c", "cat fifo > got & echo through > fifo; wait; rm fifo2; echo x >> b; echo mine > $HOME/own; echo t > /tmp/t")
+	s.close()
+	w.noneLeft(t)
+	if !strings.Contains(s.stderr.String(), "/work/b\": its 3 MB are more than are kept of a file") {
+		t.Errorf("stderr does not tell of the large file: %s", s.stderr.String())
+	}
+	if got, want := w.operations(t), "changed b; removed fifo2; made got"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	out, err := w.mcpJail("undo", "agent", "--yes").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "fifo2: it was a FIFO") || !strings.Contains(string(out), "b: its content was not kept: its 3 MB") {
+		t.Errorf("%v %s", err, out)
+	}
+}
+
+// TestUndoRacingServer: a server that swaps a directory for a link while undo runs leads it nowhere.
+func TestUndoRacingServer(t *testing.T) {
+	t.Parallel()
+	w, config := execWorld(t, "undo = \"session\"\n")
+	w.plant(t, w.base, map[string]string{"outside/x": "outside\n"})
+	outside := filepath.Join(w.base, "outside")
+	before := treeOf(t, outside)
+	s := open(t, w.jail("--config", config, "agent"), nil)
+	s.mustRun("sh", "-c", "echo server >> d/x")
+	settled()
+	s.mustRun("sh", "-c", "(while [ ! -e stop ]; do mv d e; ln -s "+outside+" d; rm d; mv e d; done) >/dev/null 2>&1 &")
+	links := 0
+	for range rounds(8, 200) {
+		if info, err := os.Lstat(filepath.Join(w.work, "d")); err == nil && info.Mode()&os.ModeSymlink != 0 {
+			links++
+		}
+		w.mcpJail("undo", "agent", filepath.Join(w.work, "d", "x"), "--yes").Run()
+		if got := treeOf(t, outside); got != before {
+			t.Fatalf("what is outside was changed:\n%s", got)
+		}
+	}
+	t.Logf("the directory was a link %d times", links)
+	must(t, os.WriteFile(filepath.Join(w.work, "stop"), nil, 0o644))
+	s.close()
+	w.noneLeft(t)
+	w.output(t, "undo", "agent", filepath.Join(w.work, "d"), "--yes")
+	if got := read(t, filepath.Join(w.work, "d", "x")); got != "x\n" {
+		t.Errorf("d/x has %q", got)
+	}
+}
+
+// TestUndoSaysWhatIsUnknown: where something is not known of a session, changes and undo say so; and so
+// do they where what was asked for does not exist.
+func TestUndoSaysWhatIsUnknown(t *testing.T) {
+	t.Parallel()
+	w, config := execWorld(t, "undo = \"call\"\n")
+	s := open(t, w.jail("--config", config, "agent"), nil)
+	s.mustRun("sh", "-c", "echo server > a")
+	s.close()
+	w.noneLeft(t)
+	for _, args := range [][]string{
+		{"changes", "agent", "--session", "nope"}, {"changes", "agent", "--call", "77"}, {"changes", "--call", "77"},
+		{"undo", "agent", "--session", "nope"}, {"undo", "agent", "--call", "77"}, {"undo", "agent", filepath.Join(w.work, "none"), "--yes"},
+	} {
+		if out, err := w.mcpJail(args...).CombinedOutput(); err == nil || !strings.Contains(string(out), "shows") {
+			t.Errorf("%v: %v %s", args, err, out)
+		}
+	}
+	if out := w.output(t, "changes", "agent"); strings.Contains(out, "known") {
+		t.Errorf("control: changes says\n%s", out)
+	}
+	journals, _ := filepath.Glob(filepath.Join(w.home, ".local", "state", "mcp-jail", "servers", "agent", "undo", "*", "1.journal"))
+	if len(journals) != 1 {
+		t.Fatalf("the store has %q", journals)
+	}
+	must(t, os.WriteFile(journals[0], []byte(read(t, journals[0])+"was 17"), 0o600))
+	if out := w.output(t, "changes", "agent"); !strings.Contains(out, "not everything is known") || !strings.Contains(out, "/work/a") {
+		t.Errorf("changes says\n%s", out)
+	}
+	out, err := w.mcpJail("undo", "agent", "--yes").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "done: 1 path") || !strings.Contains(string(out), "not everything is known") {
+		t.Errorf("undo: %v %s", err, out)
+	}
+	if got := read(t, filepath.Join(w.work, "a")); got != "a\n" {
+		t.Errorf("a has %q", got)
+	}
+}
+
+// TestUndoTellsWhatGoes: stderr names a session that makes room, and the last one stays.
+func TestUndoTellsWhatGoes(t *testing.T) {
+	t.Parallel()
+	w, config := execWorld(t, "undo = \"session\"\nundo_total_mb = 1\n")
+	for i := range 2 {
+		must(t, os.WriteFile(filepath.Join(w.work, "b"), []byte(strings.Repeat("0123456789abcde\n", 40<<10)), 0o644))
+		s := open(t, w.jail("--config", config, "agent"), nil)
+		s.mustRun("sh", "-c", "echo server > b")
+		s.close()
+		w.noneLeft(t)
+		if told := strings.Contains(s.stderr.String(), "was removed"); told != (i > 0) {
+			t.Errorf("session %d: %s", i+1, s.stderr.String())
+		}
+	}
+	if n := strings.Count(w.output(t, "changes", "agent"), "session "); n != 1 {
+		t.Errorf("there are %d sessions", n)
+	}
+	w.output(t, "undo", "agent", "--yes")
+	if got := read(t, filepath.Join(w.work, "b")); len(got) != 640<<10 {
+		t.Errorf("b has %d bytes", len(got))
+	}
+}

@@ -1,0 +1,304 @@
+package main
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+)
+
+// worstHour is what an agent does to a workspace: edits, renames and deletions, a checkout, an
+// installation and a database. $N is the number of rounds.
+const worstHour = `
+set -e
+git="git -c user.name=agent -c user.email=agent@example.com -c core.fsmonitor=false"
+i=0
+while [ $i -lt $N ]; do
+  echo "edit $i" >> files/f$((i % 40))
+  echo "new $i" > files/n$i
+  case $((i % 8)) in
+    0) mv files/n$i files/f$((i % 40)) ;;
+    1) mv files/f$((i % 40)) files/moved$i ;;
+    2) rm -f files/f$(((i + 7) % 40)) ;;
+    3) mkdir -p made/$i; mv files/n$i made/$i/file ;;
+    4) ln files/n$i files/hard$i; ln -s n$i files/soft$i ;;
+    5) chmod 600 files/n$i; sed -i s/new/newer/ files/n$i ;;
+    6) [ ! -d made ] || mv made remade; [ ! -d remade ] || mv remade made ;;
+    7) cp files/n$i files/f3; rm files/n$i ;;
+  esac
+  i=$((i + 1))
+done
+echo "through one name" >> links/one
+rm links/three; mv links/four links/five
+rm links/soft; echo "no link" > links/soft
+chmod 755 links/mode
+mv tree tree2; echo changed >> tree2/a/b/c; rm tree2/a/d; mkdir tree; echo other > tree/a
+rm -r gone
+$git checkout -q -f other
+$git checkout -q -b third
+$git commit -q --allow-empty -m empty
+npm install --no-audit --no-fund --loglevel=error --install-links ./package >/dev/null
+sqlite3 data/app.db "pragma journal_mode = wal; update t set x = x + 1; insert into t select x from t; create table u (y); drop table if exists v;" >/dev/null
+`
+
+// undoWorld returns a world with a workspace that has all of that.
+func undoWorld(t *testing.T, rounds int, mode string) *world {
+	w := newWorld(t)
+	files := map[string]string{"package/package.json": `{"name":"local","version":"1.0.0"}`, "package/index.js": "module.exports = 1\n", "package.json": `{"name":"work","version":"1.0.0"}`}
+	for i := range 40 {
+		files[fmt.Sprintf("files/f%d", i)] = fmt.Sprintf("file %d\n%s", i, strings.Repeat("x", i*37))
+	}
+	for _, name := range []string{"links/one", "links/three", "links/four", "links/mode", "tree/a/b/c", "tree/a/d", "gone/x", "gone/y/z", "same"} {
+		files[name] = "this is " + name + "\n"
+	}
+	files["data/"] = ""
+	w.plant(t, w.work, files)
+	for _, link := range [][2]string{{"links/one", "links/two"}, {"links/three", "links/three2"}, {"same", "links/outside"}} {
+		must(t, os.Link(filepath.Join(w.work, link[0]), filepath.Join(w.work, link[1])))
+	}
+	must(t, os.Symlink("one", filepath.Join(w.work, "links", "soft")))
+	must(t, os.Symlink("/nowhere", filepath.Join(w.work, "links", "dangling")))
+	must(t, os.Chmod(filepath.Join(w.work, "files", "f5"), 0o700))
+	prepare := `set -e
+git init -q -b main .; git config user.name x; git config user.email x@example.com
+git add files tree; git commit -q -m one
+git checkout -q -b other; git rm -q -r tree; echo other > files/f1; echo o > files/other; git add files; git commit -q -m two; git checkout -q -f main
+sqlite3 data/app.db 'create table t (x); insert into t values (1), (2); create table v (z);'`
+	out, err := w.plain("sh", "-c", prepare).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	script := filepath.Join(w.base, "agent.sh")
+	must(t, os.WriteFile(script, []byte(strings.ReplaceAll(worstHour, "$N", fmt.Sprint(rounds))+"\necho finished\ncat\n"), 0o644))
+	config := fmt.Sprintf("[servers.agent]\ncommand = \"sh\"\narguments = [%q]\nworkspace = %q\nundo = %q\n[[servers.agent.access.fs]]\npath = \".\"\nread = true\ncreate = true\nupdate = true\ndelete = true\nexecute = true\n[[servers.agent.access.fs]]\npath = %q\nread = true\n", script, w.work, mode, script)
+	must(t, os.WriteFile(filepath.Join(w.base, "mcp-jail.toml"), []byte(config), 0o644))
+	return w
+}
+
+// treeOf returns a line for each object of the workspace: mode, content or target, time, and
+// which names are hard links of one file.
+func treeOf(t *testing.T, dir string) string {
+	t.Helper()
+	var out strings.Builder
+	first := map[uint64]string{}
+	must(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		must(t, err)
+		info, err := d.Info()
+		must(t, err)
+		st := info.Sys().(*syscall.Stat_t)
+		fmt.Fprintf(&out, "%s %v %d:%d", strings.TrimPrefix(path, dir), info.Mode(), st.Uid, st.Gid)
+		switch {
+		case info.Mode()&fs.ModeSymlink != 0:
+			target, _ := os.Readlink(path)
+			out.WriteString(" -> " + target)
+		case info.Mode().IsRegular():
+			b, err := os.ReadFile(path)
+			must(t, err)
+			sum := sha256.Sum256(b)
+			fmt.Fprintf(&out, " %d %s", info.ModTime().UnixNano(), hex.EncodeToString(sum[:8]))
+			if st.Nlink > 1 {
+				if first[st.Ino] == "" {
+					first[st.Ino] = strings.TrimPrefix(path, dir)
+				}
+				out.WriteString(" = " + first[st.Ino])
+			}
+		}
+		out.WriteString("\n")
+		return nil
+	}))
+	return out.String()
+}
+
+// differences returns the lines that only one of two snapshots has.
+func differences(a, b string) (out []string) {
+	as, bs := strings.Split(a, "\n"), strings.Split(b, "\n")
+	for _, l := range as {
+		if !slices.Contains(bs, l) {
+			out = append(out, "- "+l)
+		}
+	}
+	for _, l := range bs {
+		if !slices.Contains(as, l) {
+			out = append(out, "+ "+l)
+		}
+	}
+	return out
+}
+
+// agent runs the server until its script has ended or, with kill, kills mcp-jail after that time.
+func (w *world) agent(t *testing.T, kill time.Duration) {
+	t.Helper()
+	cmd := w.jail("--config", filepath.Join(w.base, "mcp-jail.toml"), "agent")
+	stdin, err := cmd.StdinPipe()
+	must(t, err)
+	stderr, err := cmd.StderrPipe()
+	must(t, err)
+	must(t, cmd.Start())
+	if kill > 0 {
+		timer := time.AfterFunc(kill, func() { cmd.Process.Kill() })
+		defer timer.Stop()
+	}
+	var said strings.Builder
+	finished := false
+	for lines := bufio.NewScanner(stderr); lines.Scan(); {
+		said.WriteString(lines.Text() + "\n")
+		if strings.Contains(lines.Text(), "finished") {
+			finished = true
+			stdin.Close()
+		}
+	}
+	io.Copy(io.Discard, stderr)
+	err = cmd.Wait()
+	if kill == 0 && (!finished || err != nil) {
+		t.Fatalf("the script failed: %v\n%s", err, said.String())
+	}
+	if kill == 0 && !strings.Contains(said.String(), "mcp-jail undo agent") {
+		t.Errorf("the end of the session does not name mcp-jail undo:\n%s", said.String())
+	}
+	w.noneLeft(t)
+}
+
+// eachUser runs a test as root, if that is the caller, and as an ordinary user.
+func eachUser(t *testing.T, rounds int, mode string, test func(t *testing.T, w *world)) {
+	need(t, "jail", "git", "npm", "sqlite3")
+	for _, user := range []string{"the caller", "an ordinary user", "without namespaces"} {
+		if user == "an ordinary user" && os.Getuid() != 0 {
+			continue
+		}
+		t.Run(user, func(t *testing.T) {
+			t.Parallel()
+			w := undoWorld(t, rounds, mode)
+			switch user {
+			case "an ordinary user":
+				w.asOrdinaryUser(t)
+			case "without namespaces":
+				config := filepath.Join(w.base, "mcp-jail.toml")
+				text := strings.Replace(read(t, config), "command =", "waive = [\"fs\", \"process\", \"limits\"]\ncommand =", 1)
+				must(t, os.WriteFile(config, []byte(text), 0o644))
+				w.around = withoutUserns
+			}
+			test(t, w)
+		})
+	}
+}
+
+// rounds returns a number for the short form of a test, or one for the long form.
+func rounds(short, long int) int {
+	if testkit.All() {
+		return long
+	}
+	return short
+}
+
+func (w *world) mustBe(t *testing.T, what, before string) {
+	t.Helper()
+	if diff := differences(before, treeOf(t, w.work)); len(diff) > 0 {
+		t.Errorf("%s: %d lines differ:\n%s", what, len(diff), strings.Join(diff[:min(len(diff), 40)], "\n"))
+	}
+}
+
+// TestUndoWorstHour: all that an agent has done is undone byte for byte, and the undo as well.
+func TestUndoWorstHour(t *testing.T) {
+	t.Parallel()
+	eachUser(t, rounds(24, 1000), "session", func(t *testing.T, w *world) {
+		before := treeOf(t, w.work)
+		w.agent(t, 0)
+		after := treeOf(t, w.work)
+		if n := len(differences(before, after)); n < 100 {
+			t.Fatalf("the agent has changed %d lines only", n)
+		}
+		if out := w.output(t, "changes", "agent"); !strings.Contains(out, "made ") || !strings.Contains(out, "and ") {
+			t.Errorf("changes says\n%s", out)
+		}
+		if out := w.output(t, "why", "agent"); !strings.Contains(out, "mcp-jail undo agent") {
+			t.Errorf("the record does not name mcp-jail undo:\n%s", out)
+		}
+		out := w.output(t, "undo", "agent", "--yes")
+		w.mustBe(t, "undone", before)
+		_, line, ok := strings.Cut(out, "to undo the undo: mcp-jail ")
+		if !ok {
+			t.Fatalf("undo does not say how to undo it:\n%s", out[max(0, len(out)-2000):])
+		}
+		w.output(t, append(strings.Fields(line), "--yes")...)
+		w.mustBe(t, "the undo undone", after)
+	})
+}
+
+// TestUndoKilledSession: a session whose mcp-jail was killed in the middle is undone as well.
+func TestUndoKilledSession(t *testing.T) {
+	t.Parallel()
+	eachUser(t, 400, "session", func(t *testing.T, w *world) {
+		for i := range rounds(2, 10) {
+			before := treeOf(t, w.work)
+			w.agent(t, time.Duration(300+rand.IntN(1500))*time.Millisecond)
+			if len(differences(before, treeOf(t, w.work))) == 0 {
+				t.Logf("run %d: it was killed before it changed anything", i)
+				continue
+			}
+			w.output(t, "undo", "agent", "--yes")
+			w.mustBe(t, fmt.Sprintf("run %d undone", i), before)
+		}
+	})
+}
+
+// TestUndoKilledUndo: an undo that is killed again and again leaves each file old or new, and the
+// last one finishes.
+func TestUndoKilledUndo(t *testing.T) {
+	t.Parallel()
+	eachUser(t, rounds(24, 400), "session", func(t *testing.T, w *world) {
+		before := treeOf(t, w.work)
+		w.agent(t, 0)
+		after := treeOf(t, w.work)
+		known := contentsOf(before + after)
+		killed := 0
+		for try := range 40 {
+			cmd := w.mcpJail("undo", "agent", "--yes")
+			must(t, cmd.Start())
+			timer := time.AfterFunc(time.Duration(5+10*try)*time.Millisecond+time.Duration(rand.IntN(10000))*time.Microsecond, func() { cmd.Process.Kill() })
+			err := cmd.Wait()
+			timer.Stop()
+			var exit *exec.ExitError
+			if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+				break
+			}
+			killed++
+			for line := range contentsOf(treeOf(t, w.work)) {
+				if name, _, _ := strings.Cut(line, " "); !known[line] && !strings.Contains(name, ".mcp-jail-undo.") {
+					t.Errorf("neither old nor new: %s", line)
+				}
+			}
+		}
+		t.Logf("killed %d times", killed)
+		out, err := w.mcpJail("undo", "agent", "--yes").CombinedOutput()
+		if err != nil {
+			t.Errorf("%v: %s", err, out)
+		}
+		w.mustBe(t, "undone at last", before)
+	})
+}
+
+// contentsOf returns the names of a snapshot's files with their contents.
+func contentsOf(snapshot string) map[string]bool {
+	out := map[string]bool{}
+	for line := range strings.Lines(snapshot) {
+		f := strings.Fields(line)
+		if len(f) > 4 && strings.HasPrefix(f[1], "-") {
+			out[f[0]+" "+f[4]] = true
+		}
+	}
+	return out
+}

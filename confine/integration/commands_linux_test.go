@@ -1,0 +1,281 @@
+package integration
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/step"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// This file tests the promise of command rules: a program is started with arguments and
+// variables that its rules allow, or it does not run one instruction.
+
+// commands is the world of these tests.
+type commands struct {
+	profile                *policy.Profile
+	echo, env, sh          string
+	dir, script, otherLink string
+}
+
+// newCommands returns a profile with rules for echo, env and a script of sh.
+func newCommands(t *testing.T) *commands {
+	t.Helper()
+	program := func(name string) string {
+		file, err := exec.LookPath(name)
+		if err == nil {
+			file, err = filepath.EvalSymlinks(file)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	c := &commands{echo: program("echo"), env: program("env"), sh: program("sh"), dir: testkit.Plant(t, "other")}
+	c.script, c.otherLink = c.dir+"/cargo", c.dir+"/link"
+	if err := os.WriteFile(c.script, []byte("#!/bin/sh -u\necho \"$0:$*:${LD_LIBRARY_PATH-}:${OTHER-}\"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(c.dir+"/runner", []byte("#!/bin/sh -u\necho \"$0:$*\"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("cargo", c.otherLink); err != nil {
+		t.Fatal(err)
+	}
+	p := jailtest.Profile(t, jailtest.Grant{Path: c.dir, Rights: policy.Read | policy.Execute})
+	p.Env = append(p.Env, policy.Variable{Name: "TMPDIR", Value: "/tmp"})
+	p.Loaders = loaders()
+	p.Programs = append([]string{p.Program, c.echo, c.env, c.sh, c.script, c.dir + "/runner"}, p.Loaders...)
+	p.OwnPrograms = []string{p.Program}
+	p.CommandArgs = []string{"cargo", "echo", "env"}
+	p.Commands = []policy.Command{
+		{Name: "cargo", Args: [][]string{{"check"}}, Starts: []policy.Start{{File: c.sh, Name: "sh", Paths: []string{"/bin/sh"}, Lead: []string{"-u"}, Script: c.script}}},
+		{Name: "runner", Args: [][]string{{"run"}}, Starts: []policy.Start{{File: c.sh, Name: "sh", Paths: []string{"/bin/sh"}, Lead: []string{"-u"}, Script: c.dir + "/runner"}}},
+		{Name: "echo", Args: [][]string{{"good"}, {"log", "--oneline", "*"}}, Starts: []policy.Start{{File: c.echo, Name: "echo", Paths: []string{c.echo}}}},
+		{Name: "echo", Args: [][]string{{"status", "**"}}, Starts: []policy.Start{{File: c.echo, Name: "echo", Paths: []string{c.echo}}}},
+		{Name: "env", Args: [][]string{{}}, Envs: []string{"GOOD"}, OnlyEnvs: true, Starts: []policy.Start{{File: c.env, Name: "env"}}},
+	}
+	c.profile = p
+	return c
+}
+
+// rows are starts, with what becomes of them.
+func (c *commands) rows() (attempts []attacker.Attempt, want []attacker.Outcome) {
+	add := func(outcome, path, env string, argv ...string) {
+		attempts = append(attempts, attacker.Try("start-program", append([]string{path, c.dir, env}, argv...)...))
+		want = append(want, attacker.Outcome(outcome))
+	}
+	add("ok good", c.echo, "", "echo", "good")
+	add("ok good", c.echo, "", c.echo, "good")
+	add("killed", c.echo, "", "/any/echo", "good") // Python would take its modules from there
+	add("killed", c.echo, "", "./echo", "good")
+	add("killed", c.echo, "", "", "good")
+	add("killed", c.echo, "", "echo", "evil")
+	add("killed", c.echo, "", "echo")
+	add("killed", c.echo, "", "echo", "good", "good")
+	add("killed", c.echo, "", "echo", "-n", "good")
+	add("killed", c.echo, "", "other", "good")
+	add("ok log --oneline x", c.echo, "", "echo", "log", "--oneline", "x")
+	add("killed", c.echo, "", "echo", "log", "--oneline")
+	add("killed", c.echo, "", "echo", "log", "--oneline", "x", "y")
+	add("ok status", c.echo, "", "echo", "status")
+	add("ok status a b", c.echo, "", "echo", "status", "a", "b")
+	add("ok GOOD=1", c.env, "GOOD=1", "env")
+	add("ok GOOD=1 PATH=/x LC_ALL=C", c.env, "EVIL=1 GOOD=1 PATH=/x GOODER=2 LD_LIBRARY_PATH=/y LC_ALL=C EVIL=3", "env")
+	add("ok", c.env, "EVIL=1", "env")
+	add("killed", c.env, "GOOD=1", "env", "x")
+	add("killed", c.env, "GOOD=1", "env", "-S", c.echo+" good")
+	add("ok "+c.script+":check::1", c.script, "LD_LIBRARY_PATH=/y OTHER=1", "cargo", "check")
+	add("killed", c.script, "", "cargo", "run")
+	add("killed", c.script, "", "cargo", "check", "x")
+	add("ok "+c.script+":check::", "./cargo", "", "cargo", "check")
+	add("ok "+c.script+":check::", c.otherLink, "", "anything", "check")
+	add("killed", "./cargo", "", "cargo", "run")
+	// The interpreter and the loader have no rule of their own.
+	add("ok "+c.script+":check::", c.sh, "", "sh", "-u", "cargo", "check")
+	add("killed", c.sh, "", "sh", "-u", "cargo", "run")
+	add("killed", c.sh, "", "sh", "cargo", "check")
+	add("killed", c.sh, "", "sh", "-u", "other", "check")
+	add("killed", c.sh, "", "sh", "-c", c.echo+" good")
+	for _, l := range c.profile.Loaders {
+		add("killed", l, "", "ld.so", c.echo, "good")
+		add("killed", l, "", "echo", "good")
+	}
+	add("EACCES", c.dir+"/other", "", "other")
+	return attempts, want
+}
+
+func (c *commands) check(t *testing.T, run func(testing.TB, *policy.Profile, ...attacker.Attempt) []attacker.Outcome) {
+	t.Helper()
+	attempts, want := c.rows()
+	attempts = append(attempts,
+		attacker.Try("start-from-thread", c.echo, "echo", "good"), attacker.Try("start-from-thread", c.echo, "echo", "evil"),
+		attacker.Try("stops-after-failure"), attacker.Try("write-into-starts", c.echo, "good"), attacker.Try("wait-after-failure"),
+		attacker.Try("start-descriptor", c.script, "cargo", "check"), attacker.Try("start-descriptor", c.script, "cargo", "run"),
+		attacker.Try("swapped-script", c.script, c.dir+"/runner", "run", ":run::", ":run"))
+	want = append(want, "ok good", "killed", "ok stops, continues, user defined signal 1", "nothing", "ok", attacker.Outcome("ok "+c.script+":check::"), "killed", "ok [false true]")
+	for i, got := range run(t, c.profile, attempts...) {
+		if got != want[i] {
+			t.Errorf("%q: %s, want %s", attempts[i], got, want[i])
+		}
+	}
+	free := *c.profile
+	free.CommandArgs, free.Commands, free.OwnPrograms = nil, nil, nil
+	control, wantFree := []attacker.Attempt{attacker.Try("start-program", c.echo, c.dir, "", "/any/echo", "evil"), attacker.Try("start-program", c.env, c.dir, "EVIL=1 GOOD=1", "env"), attempts[len(attempts)-1]}, []attacker.Outcome{"ok evil", "ok EVIL=1 GOOD=1", "ok [true true]"}
+	if got := run(t, &free, control...); !slices.Equal(got, wantFree) {
+		t.Errorf("control: without arguments in the rules: %q", got)
+	}
+}
+
+func TestJailCommands(t *testing.T) {
+	jailtest.Needs(t)
+	newCommands(t).check(t, jailtest.Attempts)
+}
+
+func TestHostNSCommands(t *testing.T) {
+	jailtest.NeedsHostNS(t)
+	newCommands(t).check(t, jailtest.AttemptsHostNS)
+}
+
+// TestJailCommandsHostile: threads of a process rewrite the memory with the arguments, the path
+// and the environment while the kernel reads it.
+func TestJailCommandsHostile(t *testing.T) {
+	jailtest.Needs(t)
+	hostileStarts(t, jailtest.Attempts)
+}
+
+func TestHostNSCommandsHostile(t *testing.T) {
+	jailtest.NeedsHostNS(t)
+	hostileStarts(t, jailtest.AttemptsHostNS)
+}
+
+func hostileStarts(t *testing.T, run func(testing.TB, *policy.Profile, ...attacker.Attempt) []attacker.Outcome) {
+	t.Helper()
+	c := newCommands(t)
+	got := run(t, c.profile, attacker.Try("hostile-starts", fmt.Sprint(jailtest.Rounds(3, 60)), "200", c.echo, c.env))[0]
+	t.Log(got)
+	if !strings.HasPrefix(string(got), "ok good true, killed true, ") {
+		t.Errorf("%s", got)
+	}
+}
+
+// TestJailCommandsThreads: a thread that executes a program takes the number of its process's first
+// thread. A stop of that one must not let the new program go, and threads that execute at once do
+// not hold each other up.
+func TestJailCommandsThreads(t *testing.T) {
+	jailtest.Needs(t)
+	threadStarts(t, jailtest.Attempts)
+}
+
+func TestHostNSCommandsThreads(t *testing.T) {
+	jailtest.NeedsHostNS(t)
+	threadStarts(t, jailtest.AttemptsHostNS)
+}
+
+func threadStarts(t *testing.T, run func(testing.TB, *policy.Profile, ...attacker.Attempt) []attacker.Outcome) {
+	t.Helper()
+	c := newCommands(t)
+	n := fmt.Sprint(jailtest.Rounds(300, 5000))
+	got := run(t, c.profile, attacker.Try("swapped-leaders", n, c.echo), attacker.Try("racing-starts", c.echo, "good"), attacker.Try("racing-starts", c.echo, "evil"))
+	want := []attacker.Outcome{"ok good true, killed true, other none", "ok good", "killed"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	free := *c.profile
+	free.CommandArgs, free.Commands, free.OwnPrograms = nil, nil, nil
+	if got := run(t, &free, attacker.Try("swapped-leaders", "32", c.echo))[0]; !strings.HasPrefix(string(got), "evil ran ") {
+		t.Errorf("control: without arguments in the rules: %s", got)
+	}
+}
+
+// TestCommandsAsUser runs the tests with namespaces as an ordinary user.
+func TestCommandsAsUser(t *testing.T) {
+	jailtest.Needs(t)
+	if os.Getuid() != 0 || os.Getenv("MCPJAIL_TEST_BINARY") != "" {
+		t.Skip("this is such a run")
+	}
+	home := filepath.Join(filepath.Dir(jailtest.Binary), "commands-user")
+	if err := os.Mkdir(home, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chown(home, jailtest.OrdinaryUser, jailtest.OrdinaryUser); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(jailtest.Binary)
+	cmd.Args = []string{attacker.AsUserName, jailtest.Binary, "-test.run=^TestJailCommands", "-test.v", "-test.timeout=5m"}
+	cmd.Dir = home
+	cmd.Env = append(os.Environ(), "MCPJAIL_TEST_BINARY="+jailtest.Binary, "TMPDIR="+home, "HOME="+home, "XDG_STATE_HOME="+home)
+	out, err := cmd.CombinedOutput()
+	if err != nil || bytes.Count(out, []byte("\n--- PASS: TestJailCommands")) != 5 {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// TestJailCommandsDenials: a refused start is on record with its arguments when its end is seen.
+func TestJailCommandsDenials(t *testing.T) {
+	jailtest.Needs(t)
+	c := newCommands(t)
+	q := *c.profile
+	q.Argv = append(slices.Clone(q.Argv), jailtest.Args(t, []attacker.Attempt{
+		attacker.Try("start-program", c.echo, "/", "", "echo", "push", "a b", ""), attacker.Try("start-program", c.sh, "/", "", "sh", "-c", "x"),
+		attacker.Try("start-program", c.script, "/", "", "cargo", "run"),
+		attacker.Try("start-program", c.echo, "/", "", "/any/echo", "good"), attacker.Try("start-program", c.echo, "/", "", "", "good"),
+	})...)
+	var out, errs bytes.Buffer
+	proc, wait, err := jailtest.Start(t, confine.Launcher{Waive: []policy.Axis{policy.AxisFs}}, &q, &out, &errs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proc.Wait()
+	wait()
+	var got []string
+	for _, d := range proc.Denials() {
+		if d.Axis != policy.AxisProcess || d.Reason != policy.DeniedArguments || d.Program != jailtest.Binary {
+			t.Errorf("%+v", d)
+		}
+		got = append(got, fmt.Sprintf("%s %q %s", d.Target, d.Arguments, d.Detail))
+	}
+	want := []string{c.echo + ` ["echo" "push" "a b" ""] `, c.sh + ` ["sh" "-c" "x"] `, c.script + ` ["cargo" "run"] `, c.echo + ` ["/any/echo" "good"] `, c.echo + ` ["" "good"] `}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q; %s%s", got, want, out.String(), errs.String())
+	}
+}
+
+// TestJailCommandsSelfTest: a jail in which the server could trace processes does not start.
+func TestJailCommandsSelfTest(t *testing.T) {
+	jailtest.Needs(t)
+	c := newCommands(t)
+	withoutFilter := func(b *jail.Builder, steps []jail.Step) []jail.Step {
+		for i := range steps {
+			if steps[i].Name == step.Supervision {
+				steps[i].Run = func() error { return nil } // the second filter
+				break
+			}
+		}
+		return steps
+	}
+	c.profile.Argv = append(c.profile.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("cwd")})...)
+	_, err := confine.Launcher{TestHooks: jail.TestHooks{Steps: withoutFilter}}.Start(t.Context(), c.profile, jail.Stdio{})
+	var se *step.Error
+	if !errors.As(err, &se) || se.Step != step.Supervision || !strings.Contains(se.Detail, "trace a process") {
+		t.Errorf("%v", err)
+	}
+	unchanged := func(_ *jail.Builder, steps []jail.Step) []jail.Step { return steps }
+	process, err := confine.Launcher{TestHooks: jail.TestHooks{Steps: unchanged}}.Start(t.Context(), c.profile, jail.Stdio{})
+	if err != nil {
+		t.Fatalf("control: %v", err)
+	}
+	process.Wait()
+}

@@ -1,0 +1,268 @@
+package attacker
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// verbsOnStarts start programs with arguments that a command rule allows or not.
+var verbsOnStarts = map[string]func(args []string) (string, error){
+	"start-program":       attemptStart,
+	"start-from-thread":   attemptStartFromThread,
+	"become":              silent(attemptBecome),
+	"stops-after-failure": attemptStopAfterFailure,
+	"stop-after-failure":  silent(attemptStopItself),
+	"write-into-starts":   attemptWriteIntoStarts,
+	"swapped-script":      attemptSwappedScript,
+	"hostile-starts":      attemptHostileStarts,
+	"hostile-start":       silent(attemptHostileStart),
+	"swapped-leaders":     attemptSwappedLeaders,
+	"swapped-leader":      silent(attemptSwappedLeader),
+	"good-starts":         silent(attemptGoodStarts),
+	"racing-starts":       attemptRacingStarts,
+	"racing-start":        silent(attemptRacingStart),
+	"wait-after-failure":  attemptWaitAfterFailure,
+	"start-descriptor":    attemptStartDescriptor,
+	"become-descriptor":   silent(attemptBecomeDescriptor),
+}
+
+// attemptStart starts the program a[0] in the directory a[1], with the environment a[2], which
+// has spaces between variables, and with the argv that follows. It answers what the program
+// wrote, or the signal that ended it.
+func attemptStart(a []string) (string, error) {
+	cmd := exec.Cmd{Path: a[0], Dir: a[1], Env: strings.Fields(a[2]), Args: a[3:]}
+	return outcomeOf(&cmd)
+}
+
+func outcomeOf(cmd *exec.Cmd) (string, error) {
+	out, err := cmd.Output()
+	var ee *exec.ExitError
+	if errors.As(err, &ee) && ee.Sys().(syscall.WaitStatus).Signaled() {
+		return "", emptyHanded(ee.Sys().(syscall.WaitStatus).Signal().String())
+	}
+	if ee != nil {
+		err = nil // it ran
+	}
+	return strings.Join(strings.Fields(string(out)), " "), err
+}
+
+// attemptStartFromThread has a thread that does not lead its process become the program a[0].
+func attemptStartFromThread(a []string) (string, error) {
+	cmd := exec.Command(Executable())
+	cmd.Args = []string{Name, fmt.Sprintf(`[["become",%q,%q,%q]]`, a[0], a[1], a[2])}
+	return outcomeOf(cmd)
+}
+
+// attemptBecome executes a[0] on another thread than the first, while other threads wait. It fails
+// to execute something before.
+func attemptBecome(a []string) error {
+	failed := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		if unix.Gettid() == os.Getpid() {
+			panic("the first thread is locked by Run")
+		}
+		for range 2 { // as a search in PATH
+			syscall.Exec("/no/such/program", a[1:], nil)
+		}
+		failed <- syscall.Exec(a[0], a[1:], nil)
+	}()
+	return <-failed
+}
+
+// attemptStopAfterFailure starts a process that fails to execute something and then stops. It
+// answers whether a parent sees that it stops, goes on, and ends by a signal, as of any other.
+func attemptStopAfterFailure([]string) (string, error) {
+	pid, err := syscall.ForkExec(Executable(), []string{Name, `[["stop-after-failure"]]`}, &syscall.ProcAttr{})
+	if err != nil {
+		return "", err
+	}
+	var seen []string
+	for range 3 {
+		var ws syscall.WaitStatus
+		if _, err := syscall.Wait4(pid, &ws, syscall.WUNTRACED|syscall.WCONTINUED, nil); err != nil {
+			return "", err
+		}
+		switch {
+		case ws.Stopped():
+			seen = append(seen, "stops")
+			unix.Kill(pid, unix.SIGCONT)
+		case ws.Continued():
+			seen = append(seen, "continues")
+			unix.Kill(pid, unix.SIGUSR1)
+		default:
+			seen = append(seen, ws.Signal().String())
+		}
+	}
+	return strings.Join(seen, ", "), nil
+}
+
+// attemptStopItself stops after an execve that fails, and waits for a signal that ends it. Before
+// that it makes a child that is traced if it is traced itself (CLONE_PTRACE), and waits for it.
+func attemptStopItself([]string) error {
+	syscall.Exec("/no/such/program", []string{"x"}, nil)
+	child, _, errno := syscall.RawSyscall6(unix.SYS_CLONE, uintptr(unix.CLONE_PTRACE|unix.SIGCHLD), 0, 0, 0, 0, 0)
+	if child == 0 && errno == 0 {
+		unix.RawSyscall(unix.SYS_EXIT_GROUP, 7, 0, 0)
+	}
+	var ws syscall.WaitStatus
+	if _, err := syscall.Wait4(int(child), &ws, 0, nil); err != nil || ws.ExitStatus() != 7 {
+		return fmt.Errorf("its child: %v, %v, %v", errno, ws, err)
+	}
+	unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(unix.SIGUSR1), uintptr(unsafe.Pointer(new([4]uint64))), 0, 8, 0, 0) // the default action
+	unix.Kill(os.Getpid(), unix.SIGSTOP)
+	time.Sleep(time.Minute)
+	return errors.New("no signal came")
+}
+
+// attemptWriteIntoStarts tries to change the memory of each new process while programs start.
+func attemptWriteIntoStarts(a []string) (string, error) {
+	wrote, tries := "", 0
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for newest := os.Getpid(); ; {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			for pid := newest; pid < newest+50; pid++ {
+				if pid == os.Getpid() || unix.Kill(pid, 0) != nil {
+					continue
+				}
+				newest, tries = pid, tries+1
+				if fd, err := unix.Open(fmt.Sprintf("/proc/%d/mem", pid), unix.O_RDWR, 0); err == nil {
+					wrote = "its memory was opened"
+					unix.Close(fd)
+				}
+				if err := RawErr(unix.SYS_PTRACE, unix.PTRACE_SEIZE, uintptr(pid), 0, 0); err == nil {
+					wrote = "it was traced"
+				}
+				if err := processMemory(unix.SYS_PROCESS_VM_WRITEV, pid); err == nil {
+					wrote = "its memory was written"
+				}
+			}
+		}
+	})
+	for range 100 {
+		exec.Command(a[0], a[1]).Run()
+	}
+	close(stop)
+	wg.Wait()
+	if tries == 0 {
+		return "", errors.New("no process was met")
+	}
+	return wrote, nothingIf(wrote == "")
+}
+
+// attemptSwappedScript starts a link that leads to the scripts a[0] and a[1] by turns, with the
+// argument a[2], and answers which of them ran, by their output a[3] and a[4].
+func attemptSwappedScript(a []string) (string, error) {
+	dir, err := os.MkdirTemp("", "swap")
+	if err != nil {
+		return "", err
+	}
+	if err := os.Symlink(a[0], dir+"/x"); err != nil {
+		return "", err
+	}
+	_, stop := turns(func(i int) {
+		os.Symlink(a[i%2], dir+"/y")
+		os.Rename(dir+"/y", dir+"/x")
+	})
+	defer stop()
+	ran := [2]bool{}
+	for range races / 10 {
+		out, _ := exec.Command(dir+"/x", a[2]).Output()
+		for i := range ran {
+			ran[i] = ran[i] || strings.HasSuffix(string(out), a[3+i]+"\n")
+		}
+	}
+	return fmt.Sprint(ran), nil
+}
+
+// hostileThreads start programs at once.
+const hostileThreads = 8
+
+// attemptHostileStarts starts programs for a[0] seconds, at most a[1] each second, from eight
+// threads. Threads of each new process rewrite the memory that execve reads. It answers how many
+// programs ran as allowed, how many were killed, and what else ran.
+func attemptHostileStarts(a []string) (string, error) {
+	end := time.Now().Add(time.Duration(Number(a[0])) * time.Second)
+	pause := hostileThreads * time.Second / time.Duration(Number(a[1]))
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	good, killed, other, evil := 0, 0, 0, ""
+	for i := range hostileThreads {
+		wg.Go(func() {
+			for time.Now().Before(end) {
+				next := time.Now().Add(pause)
+				cmd := exec.Command(Executable())
+				cmd.Args = []string{Name, fmt.Sprintf(`[["hostile-start",%q,%q,"%d"]]`, a[2], a[3], i%2)}
+				out, err := cmd.Output()
+				var ee *exec.ExitError
+				mu.Lock()
+				switch text := strings.TrimSpace(string(out)); {
+				case strings.Contains(text, "evil"):
+					evil = text
+				case text == "good", text == "GOOD=good":
+					good++
+				case errors.As(err, &ee) && ee.Sys().(syscall.WaitStatus).Signaled():
+					killed++
+				default:
+					other++
+				}
+				mu.Unlock()
+				time.Sleep(time.Until(next))
+			}
+		})
+	}
+	wg.Wait()
+	if evil != "" {
+		return "", emptyHanded("evil ran: " + evil)
+	}
+	return fmt.Sprint("good ", good > 0, ", killed ", killed > 0, ", at ", good+killed, " and ", other), nil
+}
+
+// attemptHostileStart executes echo, a[0], or env, a[1], while threads rewrite the arguments,
+// and with a[2] "1" also the path, the name of the program, the pointers and the environment.
+func attemptHostileStart(a []string) error {
+	word := func(s string) *[64]byte {
+		b := new([64]byte)
+		copy(b[:], s)
+		return b
+	}
+	path, name, arg, variable := word(a[0]), word("echo"), word("good"), word("GOOD=good")
+	argv, envp := [3]unsafe.Pointer{unsafe.Pointer(name), unsafe.Pointer(arg)}, [2]unsafe.Pointer{unsafe.Pointer(variable)}
+	evil := word("evil")
+	flips := []func(i int){func(i int) { copy(arg[:], [2]string{"good", "evil"}[i%2]) }}
+	if a[2] == "1" {
+		flips = append(flips,
+			func(i int) { copy(path[:], a[i%2]+"\x00"); copy(name[:], [2]string{"echo\x00", "env\x00"}[i%2]) },
+			func(i int) { argv[1] = [3]unsafe.Pointer{unsafe.Pointer(arg), unsafe.Pointer(evil), nil}[i%3] },
+			func(i int) { copy(variable[:], [2]string{"GOOD=good", "EVIL=evil"}[i%2]) })
+	}
+	for _, flip := range flips {
+		go func() {
+			runtime.LockOSThread()
+			for i := 0; ; i++ {
+				flip(i)
+			}
+		}()
+	}
+	time.Sleep(time.Millisecond)
+	for range 1000 {
+		unix.RawSyscall(unix.SYS_EXECVE, uintptr(unsafe.Pointer(path)), uintptr(unsafe.Pointer(&argv)), uintptr(unsafe.Pointer(&envp)))
+	}
+	return errors.New("nothing could be started")
+}

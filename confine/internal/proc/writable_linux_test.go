@@ -1,0 +1,112 @@
+package proc
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestWritableInodes: a file counts while it is open for writing, or mapped shared.
+func TestWritableInodes(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "f")
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+	if err == nil {
+		err = f.Truncate(4096)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, _ := f.Stat()
+	inode := info.Sys().(*syscall.Stat_t).Ino
+	writable := func() bool {
+		inodes, all := WritableInodes([]string{strconv.Itoa(os.Getpid()), "999999999"})
+		if all {
+			t.Fatal("it could not be told")
+		}
+		return inodes[inode]
+	}
+	if !writable() {
+		t.Error("open for writing: it does not count")
+	}
+	b, err := syscall.Mmap(int(f.Fd()), 0, 4096, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	if !writable() {
+		t.Error("mapped: it does not count")
+	}
+	syscall.Munmap(b)
+	reader, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	if writable() {
+		t.Error("open for reading: it counts")
+	}
+}
+
+// TestHiddenDescriptors: a descriptor counts that only one thread has, and one that is on its way
+// through a socket makes every file count.
+func TestHiddenDescriptors(t *testing.T) {
+	open := func() (*os.File, uint64) {
+		f, err := os.Create(filepath.Join(t.TempDir(), "f"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, _ := f.Stat()
+		return f, info.Sys().(*syscall.Stat_t).Ino
+	}
+	pids := []string{strconv.Itoa(os.Getpid())}
+
+	f, inode := open()
+	opened, done, over := make(chan error), make(chan struct{}), make(chan struct{})
+	var unshare func()
+	unshare = func() {
+		runtime.LockOSThread()
+		if unix.Gettid() == os.Getpid() { // not that thread
+			go unshare()
+			<-over
+			runtime.UnlockOSThread()
+			return
+		}
+		defer close(over) // it is not unlocked, so the thread ends with the goroutine
+		opened <- unix.Unshare(unix.CLONE_FILES)
+		<-done
+	}
+	go unshare()
+	err := <-opened
+	f.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if inodes, all := WritableInodes(pids); !all && !inodes[inode] {
+		t.Error("a thread with a table of its own has it open: it does not count")
+	}
+	close(done)
+	<-over
+
+	f, inode = open()
+	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(pair[1])
+	if inodes, all := WritableInodes(pids); all || !inodes[inode] {
+		t.Fatalf("before it is sent: %v", all)
+	}
+	if err := syscall.Sendmsg(pair[0], []byte("x"), syscall.UnixRights(int(f.Fd())), nil, 0); err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	syscall.Close(pair[0])
+	if _, all := WritableInodes(pids); !all {
+		t.Error("it waits in a socket: it does not count")
+	}
+}

@@ -1,0 +1,109 @@
+// Package packaging_test installs the packages of a release as users do, tries them, and
+// removes them. The programs in them are built by the tests.
+package packaging_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// version is the version of the packages that the tests build.
+const version = "9.9.9-test.1"
+
+// stranger is the user and group as whom root's tests start programs.
+const stranger = 64123
+
+// directory returns a directory that every user can read, and that the test removes.
+func directory(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/var/tmp", "mcp-jail-packaging-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// ownDirectory makes a directory that belongs to the user of the tests.
+func ownDirectory(t *testing.T, name string) string {
+	t.Helper()
+	if err := os.MkdirAll(name, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if os.Getuid() == 0 {
+		if err := os.Chown(name, stranger, stranger); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return name
+}
+
+// asUser makes a command run as an ordinary user, if root runs the tests.
+func asUser(cmd *exec.Cmd) *exec.Cmd {
+	if os.Getuid() == 0 {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: stranger, Gid: stranger}}
+	}
+	return cmd
+}
+
+// programs builds the three programs as a release does, and returns their directory.
+func programs(t *testing.T, dir string) string {
+	t.Helper()
+	dir = filepath.Join(dir, "programs")
+	const variables = "github.com/mcp-jail/mcp-jail/cmd/internal/programs."
+	flags := "-s -w -X " + variables + "release=" + version + " -X " + variables + "releaseCommit=0123456789"
+	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", flags, "-o", dir+"/", "../cmd/...")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	run(t, build)
+	return dir
+}
+
+// run runs a command that must succeed, and returns what it wrote to standard output.
+func run(t *testing.T, cmd *exec.Cmd) string {
+	t.Helper()
+	var out, problems bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &problems
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%s: %v\n%s%s", strings.Join(cmd.Args, " "), err, &out, &problems)
+	}
+	return out.String()
+}
+
+// write writes a file that every user can read.
+func write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// read returns the content of a file.
+func read(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// processor returns node's name of this machine's processor.
+func processor() string {
+	if runtime.GOARCH == "amd64" {
+		return "x64"
+	}
+	return runtime.GOARCH
+}

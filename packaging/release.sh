@@ -1,0 +1,30 @@
+#!/bin/bash
+# Builds a release below dist/, as CI does for a tag:
+#
+#   packaging/release.sh --snapshot --skip=sign,docker    # a trial, of any checkout
+#   packaging/release.sh                                  # for a tag; uploads a draft
+#
+# The arguments are those of goreleaser release. It needs go, node, npm, goreleaser and
+# cyclonedx-gomod; to sign it needs cosign, and for the image docker. Beside what goreleaser
+# makes, dist/npm gets the packages for npm, and dist/homebrew the formula.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+goreleaser release --clean "$@"
+
+version=$(node -p 'require("./dist/metadata.json").version')
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# unpack PROCESSOR prints the directory of the programs in the archive of a processor.
+unpack() {
+	mkdir "$work/$1"
+	tar -C "$work/$1" --strip-components=1 -xzf "dist/mcp-jail_${version}_linux_$1.tar.gz"
+	echo "$work/$1"
+}
+node packaging/npm/stage.mjs "$version" "$work/npm" "x64=$(unpack amd64)" "arm64=$(unpack arm64)"
+mkdir -p dist/npm dist/homebrew
+for package in linux-x64 linux-arm64 mcp-jail; do # the launcher last: it needs the others
+	(cd "$work/npm/$package" && npm pack --loglevel=error --pack-destination "$OLDPWD/dist/npm")
+done
+bash packaging/formula.sh "$version" dist/checksums.txt >dist/homebrew/mcp-jail.rb

@@ -1,0 +1,197 @@
+package packaging_test
+
+import (
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+)
+
+// TestSystemPackages installs the deb and the rpm of a release into a root directory, starts the
+// program as an ordinary user, and removes the package: nothing of it stays.
+func TestSystemPackages(t *testing.T) {
+	testkit.NeedsAll(t)
+	if os.Getuid() != 0 {
+		t.Skip("dpkg --root needs root")
+	}
+	if _, err := exec.LookPath("dpkg"); err != nil {
+		testkit.Skip(t, "dpkg", "%v", err)
+	}
+	base := directory(t)
+	root := emptyRoot(t, base)
+	empty := tree(t, root)
+	dpkg := func(args ...string) string {
+		// The root directory has no shell: the scripts of the package run outside of it, and find
+		// it in DPKG_ROOT.
+		return run(t, exec.Command("dpkg", append([]string{"--root=" + root, "--force-script-chrootless", "--log=" + base + "/log"}, args...)...))
+	}
+	deb, rpm := packages(t, base, "packaging/apparmor/mcp-jail")
+	readable, old := readableProfile(t, base)
+	if old {
+		dpkg("--install", deb)
+		if _, err := os.Stat(root + "/etc/apparmor.d/mcp-jail"); err == nil {
+			t.Error("the package installs a profile that this version of AppArmor cannot read")
+		}
+		deb, rpm = packages(t, base, readable)
+	}
+	dpkg("--install", deb)
+	if got := read(t, root+"/etc/apparmor.d/mcp-jail"); got != read(t, root+"/usr/share/mcp-jail/apparmor/mcp-jail") {
+		t.Errorf("the profile is %s", got)
+	}
+	for name, mode := range map[string]fs.FileMode{
+		"usr/bin/mcp-jail": 0o755, "usr/bin/mcp-jail-cli": 0o755, "usr/bin/mcp-jail-tls": 0o755,
+		"usr/share/man/man1/mcp-jail-wrap.1.gz": 0o644, "usr/share/bash-completion/completions/mcp-jail": 0o644,
+		"usr/share/zsh/vendor-completions/_mcp-jail": 0o644, "usr/share/fish/vendor_completions.d/mcp-jail.fish": 0o644,
+		"usr/share/mcp-jail/apparmor/mcp-jail": 0o644, "usr/share/doc/mcp-jail/copyright": 0o644, "usr/share/doc/mcp-jail/THIRD_PARTY_LICENSES": 0o644,
+	} {
+		if info, err := os.Stat(filepath.Join(root, name)); err != nil || info.Mode() != mode {
+			t.Errorf("%s: %v, %v", name, info, err)
+		}
+	}
+	if said := run(t, asUser(exec.Command(root+"/usr/bin/mcp-jail", "version"))); !strings.HasPrefix(said, "mcp-jail "+version+"\n") {
+		t.Errorf("version: %s", said)
+	}
+	if said := dpkg("--status", "mcp-jail"); !strings.Contains(said, "Status: install ok installed\n") || !strings.Contains(said, "\nDescription: Starts MCP servers in a jail") {
+		t.Errorf("dpkg --status: %s", said)
+	}
+	dpkg("--purge", "mcp-jail")
+	if left := tree(t, root); left != empty {
+		t.Errorf("after the removal:\n%s\nbefore the installation:\n%s", left, empty)
+	}
+	t.Run("rpm", func(t *testing.T) { testRPM(t, root, rpm) })
+}
+
+// testRPM installs the rpm into the same root directory, and removes it. Its scripts are those of
+// the deb; rpm would need a shell there to run them.
+func testRPM(t *testing.T, root, file string) {
+	if _, err := exec.LookPath("rpm"); err != nil {
+		testkit.Skip(t, "rpm", "%v", err)
+	}
+	rpm := func(args ...string) string {
+		return run(t, exec.Command("rpm", append([]string{"--root=" + root, "--dbpath=/var/lib/dpkg/rpm"}, args...)...))
+	}
+	empty := tree(t, root)
+	rpm("--install", "--nodeps", "--noscripts", file)
+	if said := rpm("--query", "--list", "mcp-jail"); !strings.Contains(said, "/usr/bin/mcp-jail-cli\n") || !strings.Contains(said, "/usr/share/zsh/site-functions/_mcp-jail\n") {
+		t.Errorf("the rpm has %s", said)
+	}
+	rpm("--verify", "mcp-jail")
+	if said := run(t, asUser(exec.Command(root+"/usr/bin/mcp-jail", "version"))); !strings.HasPrefix(said, "mcp-jail "+version+"\n") {
+		t.Errorf("version: %s", said)
+	}
+	rpm("--erase", "--noscripts", "mcp-jail")
+	if left := tree(t, root); left != empty {
+		t.Errorf("after the removal:\n%s\nbefore the installation:\n%s", left, empty)
+	}
+}
+
+// readableProfile returns the file with the AppArmor profile. If the host's parser is older than
+// version 4, it is a copy without the lines that this cannot read.
+func readableProfile(t *testing.T, base string) (file string, old bool) {
+	t.Helper()
+	file = "packaging/apparmor/mcp-jail"
+	said, err := exec.Command("apparmor_parser", "--version").Output()
+	if err != nil {
+		testkit.Skip(t, "apparmor_parser", "%v", err)
+	}
+	if !strings.Contains(string(said), " version 2.") && !strings.Contains(string(said), " version 3.") {
+		return file, false
+	}
+	text := strings.NewReplacer("abi <abi/4.0>,\n", "", "  userns,\n", "").Replace(read(t, "../"+file))
+	file = base + "/profile"
+	write(t, file, text)
+	return file, true
+}
+
+// packages builds the deb and the rpm with nfpm, from the configuration of goreleaser, but with
+// the AppArmor profile of a file.
+func packages(t *testing.T, base, profile string) (deb, rpm string) {
+	t.Helper()
+	var release struct {
+		Nfpms []map[string]any
+	}
+	text := read(t, "../.goreleaser.yaml")
+	if err := yaml.Unmarshal([]byte(text), &release); err != nil || len(release.Nfpms) != 1 {
+		t.Fatal(release, err)
+	}
+	config := release.Nfpms[0]
+	contents := config["contents"].([]any)
+	for _, c := range contents {
+		c := c.(map[string]any)
+		src, _ := c["src"].(string) // a directory has none
+		if name, ok := strings.CutPrefix(src, "bin/"); ok {
+			c["src"] = base + "/generated/" + name
+		} else if src == "packaging/apparmor/mcp-jail" {
+			c["src"] = profile
+		}
+	}
+	for _, name := range []string{"mcp-jail", "mcp-jail-cli", "mcp-jail-tls"} {
+		contents = append(contents, map[string]any{"src": filepath.Join(programs(t, base), name), "dst": config["bindir"].(string) + "/" + name, "file_info": map[string]any{"mode": 0o755}})
+	}
+	// These four are goreleaser's own.
+	config["name"], config["contents"], config["version"], config["arch"] = config["package_name"], contents, version, runtime.GOARCH
+	for _, key := range []string{"package_name", "formats", "bindir", "mtime"} {
+		delete(config, key)
+	}
+	out, err := yaml.Marshal(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, base+"/nfpm.yaml", string(out))
+	run(t, exec.Command("bash", "generate.sh", base+"/generated"))
+	for _, format := range []string{"deb", "rpm"} {
+		nfpm := exec.Command("go", "tool", "-modfile=packaging/tools/go.mod", "nfpm", "package", "--config", base+"/nfpm.yaml", "--packager", format, "--target", base)
+		nfpm.Dir = ".."
+		run(t, nfpm)
+	}
+	debs, _ := filepath.Glob(base + "/*.deb")
+	rpms, _ := filepath.Glob(base + "/*.rpm")
+	if len(debs) != 1 || len(rpms) != 1 {
+		t.Fatal(debs, rpms)
+	}
+	return debs[0], rpms[0]
+}
+
+// emptyRoot returns a root directory with what dpkg needs, and directories that other packages
+// use: dpkg removes the others.
+func emptyRoot(t *testing.T, base string) string {
+	t.Helper()
+	root := base + "/root"
+	for _, dir := range []string{
+		"var/lib/dpkg/info", "var/lib/dpkg/updates", "var/lib/dpkg/triggers", "etc/apparmor.d", "usr/bin", "usr/share/man/man1", "usr/share/doc",
+		"usr/share/licenses", "usr/share/bash-completion/completions", "usr/share/zsh/vendor-completions", "usr/share/zsh/site-functions", "usr/share/fish/vendor_completions.d",
+	} {
+		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(root, dir, "other"), "")
+	}
+	for _, file := range []string{"status", "available", "diversions", "statoverride"} {
+		write(t, filepath.Join(root, "var/lib/dpkg", file), "")
+	}
+	return root
+}
+
+// tree lists the files below a root directory, except for dpkg's own.
+func tree(t *testing.T, root string) string {
+	t.Helper()
+	var names []string
+	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && strings.HasSuffix(name, "/var/lib/dpkg") {
+			return filepath.SkipDir
+		}
+		names = append(names, strings.TrimPrefix(name, root))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(names, "\n")
+}

@@ -1,0 +1,205 @@
+package policy
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// This file matches the start of a program against the command rules (docs/policy.md "Command
+// rules"). It is pure: confinement tells it what the kernel has loaded.
+
+// AnyArgument and AnyArguments are the wildcards of CommandRule.Args. Each is a whole word.
+const (
+	AnyArgument  = "*"  // one argument
+	AnyArguments = "**" // any number of arguments; the last word of a list
+)
+
+// A Command is a command rule resolved against one host.
+type Command struct {
+	Name     string     // as the rule has it
+	Where    string     // the rule's place
+	Args     [][]string // what the arguments may be; nil: anything
+	Envs     []string   // names, and prefixes with a "*" at their end
+	OnlyEnvs bool       // the program gets the minimal set and Envs, and no other variable
+	Starts   []Start    // the forms in which the kernel starts it
+}
+
+// A Start is a form in which the kernel starts a program: a binary, or a binary that is told to
+// run a script.
+type Start struct {
+	File   string   // the canonical path of the binary
+	Name   string   // argv[0], unless that is one of Paths; "": anything
+	Paths  []string // absolute paths that argv[0] may be
+	Lead   []string // the arguments before Script, from its #! line
+	Script string   // the canonical path of the script; "" for a binary
+}
+
+// ProgramStart is a program that the kernel has loaded.
+type ProgramStart struct {
+	Argv     []string
+	IsFile   func(path string) bool         // whether the binary is the file at path
+	IsScript func(word, script string) bool // whether an argument leads to the script
+}
+
+// CommandMatch is what the command rules say of a start.
+type CommandMatch struct {
+	Allowed bool
+	// Commands are the rules that allow the start. None: the server's own program.
+	Commands []*Command
+	// Argument is the index in argv of the script's path, which must be replaced by Script: a
+	// name that the server can change must not lead elsewhere later. 0: none.
+	Argument int
+	Script   string
+	// Program is the file that was started, and Name the rule for it, if there is one.
+	Program, Name string
+	Args          []string // the arguments that were matched
+}
+
+// ConstrainsStarts reports whether a command rule has arguments or variables, so that each start
+// has to be looked at.
+func (p *Profile) ConstrainsStarts() bool { return len(p.CommandArgs) > 0 }
+
+// MatchStart decides about a start. Rules for one file add up. Where the start is that of a
+// script and of its interpreter, rules for either allow it, those for the script first. A file
+// that no rule is about may be started if it belongs to the server's own program.
+func (p *Profile) MatchStart(s ProgramStart) CommandMatch {
+	m := CommandMatch{}
+	for i := range p.Commands {
+		c := &p.Commands[i]
+		for _, form := range c.Starts {
+			at, ok := form.match(s)
+			if !ok {
+				continue
+			}
+			allowed := c.allows(s.Argv[at+1:])
+			switch {
+			case m.Name == "" || allowed && !m.Allowed || allowed == m.Allowed && form.Script != "" && m.Script == "":
+				m = CommandMatch{Allowed: allowed, Argument: at, Script: form.Script, Program: cmp.Or(form.Script, form.File), Name: c.Name, Args: s.Argv[at+1:]}
+			case m.Script != form.Script || m.Argument != at:
+				continue // as another program
+			}
+			if allowed {
+				m.Commands = append(m.Commands, c)
+				break
+			}
+		}
+	}
+	if m.Name != "" || len(s.Argv) == 0 {
+		return m
+	}
+	m.Args = s.Argv[1:]
+	for _, own := range p.OwnPrograms {
+		if s.IsFile(own) && !p.isBinary(own) {
+			m.Allowed, m.Program = true, own
+		}
+	}
+	return m
+}
+
+// isBinary reports whether a rule is about the binary itself.
+func (p *Profile) isBinary(file string) bool {
+	for _, c := range p.Commands {
+		if slices.ContainsFunc(c.Starts, func(s Start) bool { return s.Script == "" && s.File == file }) {
+			return true
+		}
+	}
+	return false
+}
+
+// Accepts reports whether a program may be started in this form with this argv[0]. Its directory
+// counts too: Python takes its modules from there.
+func (f Start) Accepts(name string) bool {
+	return f.Name == "" || name == f.Name || slices.Contains(f.Paths, name)
+}
+
+// match reports whether a program was started in this form, and at which index of argv its
+// script stands; its arguments follow there. For a binary that is index 0.
+func (f Start) match(s ProgramStart) (at int, ok bool) {
+	if len(s.Argv) == 0 || !f.Accepts(s.Argv[0]) || !s.IsFile(f.File) {
+		return 0, false
+	}
+	if f.Script == "" {
+		return 0, true
+	}
+	at = 1 + len(f.Lead)
+	if len(s.Argv) <= at || !slices.Equal(s.Argv[1:at], f.Lead) {
+		return 0, false
+	}
+	return at, s.Argv[at] == f.Script || s.IsScript(s.Argv[at], f.Script)
+}
+
+// allows reports whether the rule allows the arguments.
+func (c *Command) allows(args []string) bool {
+	return c.Args == nil || slices.ContainsFunc(c.Args, func(list []string) bool { return MatchArguments(list, args) })
+}
+
+// MatchArguments reports whether arguments are those of a list: word for word, with the
+// wildcards AnyArgument and, at the end, AnyArguments.
+func MatchArguments(list, args []string) bool {
+	for i, word := range list {
+		if word == AnyArguments && i == len(list)-1 {
+			return true
+		}
+		if i >= len(args) || word != AnyArgument && word != args[i] {
+			return false
+		}
+	}
+	return len(list) == len(args)
+}
+
+// Keeps reports whether a program that these rules allow gets a variable, NAME=VALUE. granted
+// reports whether the server itself was given the variable with that value.
+//
+// A rule with envs names all that the program gets. A rule with arguments and without envs
+// passes the others on, but for those that make a program run other code than its arguments
+// say.
+func (m *CommandMatch) Keeps(variable string, granted func(string) bool) bool {
+	name, _, _ := strings.Cut(variable, "=")
+	return len(m.Commands) == 0 || slices.ContainsFunc(m.Commands, func(c *Command) bool {
+		switch {
+		case c.OnlyEnvs:
+			return IsMinimalVariable(name) || matchesName(c.Envs, name)
+		case c.Args != nil && IsDangerousVariable(name):
+			return granted(variable)
+		}
+		return true
+	})
+}
+
+// matchesName reports whether a variable is one of names, which may end in "*".
+func matchesName(names []string, name string) bool {
+	rules := make([]EnvRule, len(names))
+	for i, n := range names {
+		rules[i] = EnvRule{Name: n, Read: true}
+	}
+	_, ok := MatchEnv(rules, name)
+	return ok
+}
+
+// CheckArguments validates one list of arguments of a command rule.
+func CheckArguments(list []string) error {
+	for i, word := range list {
+		switch {
+		case strings.Contains(word, "\x00"):
+			return fmt.Errorf("an argument holds a NUL byte")
+		case word == AnyArguments && i != len(list)-1:
+			return fmt.Errorf("\"**\" is only allowed as the last word")
+		}
+	}
+	return nil
+}
+
+// LiteralWildcard returns a word of the rule that holds a "*" among other characters. Such a word
+// stands for itself.
+func (r CommandRule) LiteralWildcard() (word string, ok bool) {
+	for _, list := range r.Args {
+		for _, w := range list {
+			if strings.Contains(w, "*") && w != AnyArgument && w != AnyArguments {
+				return w, true
+			}
+		}
+	}
+	return "", false
+}

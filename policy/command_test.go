@@ -1,0 +1,193 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestMatchArguments(t *testing.T) {
+	for _, c := range []struct {
+		list, args string
+		want       bool
+	}{
+		{"", "", true},
+		{"", "x", false},
+		{"status", "status", true},
+		{"status", "status x", false},
+		{"status", "", false},
+		{"status", "stat", false},
+		{"status **", "status", true},
+		{"status **", "status -s .", true},
+		{"status **", "-c status", false},
+		{"log --oneline *", "log --oneline x", true},
+		{"log --oneline *", "log --oneline", false},
+		{"log --oneline *", "log --oneline x y", false},
+		{"log --oneline *", "log -p x", false},
+		{"* x", "a x", true},
+		{"* x", "x", false},
+		{"**", "", true},
+		{"**", "a b", true},
+		{"** x", "a x", false}, // refused when the file is read: here it stands for itself
+		{"** x", "** x", true},
+		{"--format=*", "--format=%H", false},
+		{"--format=*", "--format=*", true},
+	} {
+		if got := MatchArguments(strings.Fields(c.list), strings.Fields(c.args)); got != c.want {
+			t.Errorf("%q for %q: %t", c.list, c.args, got)
+		}
+	}
+	if MatchArguments([]string{"log", "*"}, []string{"log", ""}) != true || MatchArguments([]string{"log"}, []string{"log", ""}) {
+		t.Error("an empty argument is an argument")
+	}
+}
+
+// TestMatchStart: rules for one file add up, and what no rule is about is the server's own or
+// nothing.
+func TestMatchStart(t *testing.T) {
+	git := []Start{{File: "/usr/bin/git", Name: "git", Paths: []string{"/usr/bin/git"}}}
+	cargo := []Start{
+		{File: "/usr/bin/env", Name: "env", Paths: []string{"/usr/bin/env"}, Lead: []string{"bash"}, Script: "/opt/cargo"},
+		{File: "/usr/bin/bash", Name: "bash", Script: "/opt/cargo"},
+	}
+	p := &Profile{
+		CommandArgs: []string{"git"}, OwnPrograms: []string{"/usr/bin/node", "/usr/bin/bash", "/usr/bin/make"},
+		Commands: []Command{
+			{Name: "/usr/bin/git", Args: [][]string{{"push", "origin"}}, Starts: git},
+			{Name: "cargo", Args: [][]string{{"check"}}, Starts: cargo},
+			{Name: "git", Args: [][]string{{"status", "**"}}, Envs: []string{"A"}, OnlyEnvs: true, Starts: git},
+			{Name: "make", Args: [][]string{{"all"}}, Starts: []Start{{File: "/usr/bin/make", Name: "make"}}},
+			{Name: "ls", Starts: []Start{{File: "/bin/busybox"}}},
+			{Name: "wc", Args: [][]string{{"-l"}}, Starts: []Start{{File: "/bin/wcbox", Name: "wc"}}},
+		},
+	}
+	for _, c := range []struct {
+		file, argv string
+		want       string // the rules, or "own", or "no"; then what has to be replaced
+	}{
+		{"/usr/bin/git", "git status -s", "git"},
+		{"/usr/bin/git", "/usr/bin/git push origin", "/usr/bin/git"},
+		{"/usr/bin/git", "/evil/bin/git push origin", "no"},
+		{"/usr/bin/git", "./git push origin", "no"},
+		{"/usr/bin/git", "/usr/bin/../bin/git push origin", "no"},
+		{"/usr/bin/git", "git push", "no"},
+		{"/usr/bin/git", "git -c alias.x=!sh x", "no"},
+		{"/usr/bin/git", "git --exec-path=/x status", "no"},
+		{"/usr/bin/git", "git", "no"},
+		{"/usr/bin/git", "git-shell status", "no"},
+		{"/usr/bin/env", "/usr/bin/env bash /opt/cargo check", "cargo 2 /opt/cargo"},
+		{"/usr/bin/env", "env bash ./cargo check", "cargo 2 /opt/cargo"},
+		{"/usr/bin/env", "env bash ./cargo run", "no"},
+		{"/usr/bin/env", "env -S bash ./cargo check", "no"},
+		{"/usr/bin/env", "env bash", "no"},
+		{"/usr/bin/bash", "bash /opt/cargo check", "cargo 1 /opt/cargo"},
+		{"/usr/bin/bash", "bash /opt/cargo run", "no"}, // though bash is the server's own
+		{"/usr/bin/bash", "bash -x /opt/cargo run", "own"},
+		{"/usr/bin/node", "node -e x", "own"},
+		{"/usr/bin/make", "make all", "make"},
+		{"/usr/bin/make", "make", "no"}, // a rule is about it
+		{"/usr/bin/make", "gmake all", "no"},
+		{"/bin/busybox", "sh -c x", "ls"},
+		{"/bin/wcbox", "wc -l", "wc"},
+		{"/bin/wcbox", "sh -l", "no"},
+		{"/usr/bin/other", "git status", "no"},
+	} {
+		m := p.MatchStart(ProgramStart{
+			Argv: strings.Fields(c.argv), IsFile: func(f string) bool { return f == c.file },
+			IsScript: func(word, script string) bool { return word == "./cargo" && script == "/opt/cargo" },
+		})
+		got := "no"
+		if m.Allowed {
+			got = "own"
+		}
+		for i, r := range m.Commands {
+			if got = r.Name; i > 0 {
+				t.Errorf("%s: several rules", c.argv)
+			}
+		}
+		if m.Allowed && m.Argument > 0 {
+			got += " " + string(rune('0'+m.Argument)) + " " + m.Script
+		}
+		if got != c.want {
+			t.Errorf("%s: %s, want %s", c.argv, got, c.want)
+		}
+	}
+	if p.MatchStart(ProgramStart{IsFile: func(string) bool { return true }}).Allowed {
+		t.Error("a start without argv[0] is allowed")
+	}
+}
+
+// TestMatchStartOfScriptAndInterpreter: a rule for the one does not refuse what a rule for the other
+// allows, in any order, and the one for the script counts.
+func TestMatchStartOfScriptAndInterpreter(t *testing.T) {
+	rules := []Command{
+		{Name: "/bin/sh", Args: [][]string{{"-c", "true"}, {"/opt/ztool", "both"}}, Starts: []Start{{File: "/bin/dash", Name: "sh"}}},
+		{Name: "ztool", Args: [][]string{{"check"}, {"both"}}, Starts: []Start{{File: "/bin/dash", Name: "sh", Script: "/opt/ztool"}}},
+	}
+	for _, c := range []struct{ argv, want string }{
+		{"sh /opt/ztool check", "true ztool /opt/ztool [check] 1"},
+		{"sh -c true", "true /bin/sh /bin/dash [-c true] 0"},
+		{"sh /opt/ztool both", "true ztool /opt/ztool [both] 1"},
+		{"sh /opt/ztool run", "false ztool /opt/ztool [run] 1"},
+		{"sh -c false", "false /bin/sh /bin/dash [-c false] 0"},
+	} {
+		for range 2 {
+			slices.Reverse(rules)
+			p := &Profile{CommandArgs: []string{"sh"}, Commands: rules}
+			m := p.MatchStart(ProgramStart{
+				Argv: strings.Fields(c.argv), IsFile: func(f string) bool { return f == "/bin/dash" },
+				IsScript: func(string, string) bool { return false },
+			})
+			if got := fmt.Sprint(m.Allowed, " ", m.Name, " ", m.Program, " ", m.Args, " ", m.Argument); got != c.want {
+				t.Errorf("%s: %s, want %s", c.argv, got, c.want)
+			}
+			if m.Allowed && (len(m.Commands) != 1 || m.Commands[0].Name != m.Name) {
+				t.Errorf("%s: %d rules", c.argv, len(m.Commands))
+			}
+		}
+	}
+}
+
+func TestCommandMatchKeeps(t *testing.T) {
+	granted := func(variable string) bool { return variable == "NODE_OPTIONS=--a" || variable == "TOKEN=t" }
+	only := &Command{Args: [][]string{{}}, Envs: []string{"FOO", "GIT_*"}, OnlyEnvs: true}
+	args := &Command{Args: [][]string{{}}}
+	plain := &Command{}
+	all := []string{"PATH", "LC_ALL", "FOO", "FOOT", "TOKEN", "GIT_TRACE", "GIT_EXEC_PATH=/x", "LD_PRELOAD", "NODE_OPTIONS=--a", "NODE_OPTIONS=--b", "NODE_OPTIONS"}
+	for _, c := range []struct {
+		commands []*Command
+		want     string
+	}{
+		{nil, strings.Join(all, " ")},
+		{[]*Command{plain}, strings.Join(all, " ")},
+		{[]*Command{only}, "PATH LC_ALL FOO GIT_TRACE"},
+		{[]*Command{args}, "PATH LC_ALL FOO FOOT TOKEN GIT_TRACE NODE_OPTIONS=--a"},
+		{[]*Command{only, args}, "PATH LC_ALL FOO FOOT TOKEN GIT_TRACE NODE_OPTIONS=--a"},
+	} {
+		m := CommandMatch{Allowed: true, Commands: c.commands}
+		got := slices.DeleteFunc(slices.Clone(all), func(v string) bool { return !m.Keeps(v, granted) })
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%d rules: %q, want %q", len(c.commands), got, c.want)
+		}
+	}
+}
+
+func TestCheckArguments(t *testing.T) {
+	for list, want := range map[string]bool{"": true, "a *": true, "**": true, "a **": true, "** a": false, "a ** b": false, "a\x00": false} {
+		if err := CheckArguments(strings.Fields(list)); (err == nil) != want {
+			t.Errorf("%q: %v", list, err)
+		}
+	}
+}
+
+// TestLiteralWildcard: a word that looks like a pattern and is none is a remark.
+func TestLiteralWildcard(t *testing.T) {
+	for word, want := range map[string]bool{"--format=*": true, "*.go": true, "a**": true, "*": false, "**": false, "x": false} {
+		p := &Policy{Commands: []CommandRule{{Name: "git", Args: [][]string{{"log", word}}}}}
+		got := slices.ContainsFunc(p.Remarks(), func(w Warning) bool { return w.Code == "literal-argument" })
+		if got != want {
+			t.Errorf("%q: %t", word, got)
+		}
+	}
+}

@@ -1,0 +1,48 @@
+package config
+
+// list reads an array, or { strategy = "...", value = [...] } in its place, and returns the
+// node of the array.
+func (d *decoder) list(n *node, key, name string, merge *map[string]Strategy) *node {
+	if n.shape != nil {
+		return d.describeList(n, key)
+	}
+	if n.kind != nodeTable || n.table["strategy"] == nil && n.table["value"] == nil {
+		return n
+	}
+	strategy, value := d.joined(n, key)
+	switch {
+	case n.table["strategy"] == nil:
+		d.add(n, key, "%s has a value without a strategy", key)
+	case value == nil:
+		d.add(n, key, "%s has a strategy without a value", key)
+	}
+	if value == nil {
+		return &node{kind: nodeArray, line: n.line}
+	}
+	if strategy != "" {
+		if *merge == nil {
+			*merge = map[string]Strategy{}
+		}
+		(*merge)[name] = strategy
+	}
+	return value
+}
+
+// joined reads the table of a list that says how it joins the lists of earlier layers.
+func (d *decoder) joined(n *node, key string) (strategy Strategy, value *node) {
+	d.table(n, key, fields{
+		"strategy": func(n *node, key string) {
+			strategy = Strategy(d.choice(n, key, string(Append), string(Prepend), string(Replace), string(Dedup)))
+		},
+		"value": func(n *node, key string) { value = n },
+	})
+	return strategy, value
+}
+
+// describeList notes both forms of a list. The caller notes the array, at the node that it gets.
+func (d *decoder) describeList(n *node, key string) (value *node) {
+	table := describe(func(n *node) { _, value = d.joined(n, key) })
+	table.Required = []string{"strategy", "value"}
+	n.shape.Any = []*Shape{value.shape, table}
+	return value
+}

@@ -1,0 +1,53 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// serverForm is that of the name of a server.
+func serverForm() form {
+	return form{`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}$`, func(name string) error {
+		if policy.ValidServerName(name) {
+			return nil
+		}
+		return fmt.Errorf("the server name %q is refused: a name consists of letters, digits, '.', '_' and '-', and does not begin with '.'", policy.Abbreviate(name))
+	}}
+}
+
+// commandForm is that of the name of a program in a command rule.
+func commandForm() form {
+	return form{`^[^*\n]+$`, func(name string) error {
+		if name == "" || strings.ContainsAny(name, "*\x00\n") {
+			return fmt.Errorf("the command name %q is refused", policy.Abbreviate(name))
+		}
+		return nil
+	}}
+}
+
+func pathForm() form { return form{`^(~|~/[^\r\n]*|[^~\r\n][^\r\n]*)$`, policy.CheckPath} }
+
+func sensitiveForm() form { return form{`^(~/[^\r\n]*|[^~\r\n][^\r\n]*)$`, policy.CheckSensitivePath} }
+
+func hostForm() form {
+	return form{`^(\*|(\*\.)?[^*@%/\\?#\x00-\x20\x7f]+)$`, func(host string) error {
+		_, err := policy.NormalizeHost(host)
+		return err
+	}}
+}
+
+// variableForm is that of the exact name of a variable, prefixForm that of a name or a prefix.
+func variableForm() form { return form{`^[^=*\r\n]+$`, policy.CheckVariable} }
+
+func prefixForm() form { return form{`^([^=*\r\n]+\*?|\*)$`, policy.CheckEnvName} }
+
+// The texts of these patterns are checked with the net rule that they are of.
+const (
+	methodPattern   = `^[A-Z0-9_-]{1,32}$`
+	prefixPattern   = `^(/[^?#\r\n]*)?$`
+	variablePattern = `^[A-Za-z0-9_]{1,256}$`
+	filePattern     = `^(~/|/)[^\r\n]*$`
+	headerPattern   = "^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$"
+)

@@ -1,0 +1,94 @@
+package config
+
+// A Shape is what the decoder accepts at one place of a file. It is for those who describe
+// the format to others, such as a schema for editors. It says less than [Decode] checks: not
+// what two keys mean together.
+type Shape struct {
+	Type     string            // "object", "array", "string", "integer" or "boolean"; "" with Any
+	Keys     map[string]*Shape // of a table with known keys; nil if the user chooses them
+	Required []string          // those of Keys that must be there
+	Names    *Shape            // of a table with keys that the user chooses: what stands below each
+	Like     string            // a regular expression for such keys, or for a string; "" for any
+	Items    *Shape            // of an array
+	NotEmpty bool              // of an array or a string
+	Words    []string          // the strings that are accepted; nil for any
+	Low      int64             // of an integer, and High
+	High     int64
+	Any      []*Shape // the alternatives, where there are several
+}
+
+// Describe returns the shape of a whole file. It has the decoder read a node of unknown
+// content: the functions that check a value note there what they would accept.
+func Describe() *Shape {
+	root := &node{shape: &Shape{}}
+	(&decoder{}).whole(root, &Config{})
+	return root.shape
+}
+
+// jsonType returns the name of a kind in JSON.
+func (k nodeKind) jsonType() string {
+	return map[nodeKind]string{nodeTable: "object", nodeArray: "array", nodeString: "string", nodeInteger: "integer", nodeBool: "boolean"}[k]
+}
+
+// describe has read note the shape of a value.
+func describe(read func(n *node)) *Shape {
+	n := &node{shape: &Shape{}}
+	read(n)
+	return n.shape
+}
+
+// either reads a value that may have several shapes with the reader for its own.
+func (d *decoder) either(n *node, own int, readers ...func(n *node)) {
+	if n.shape == nil {
+		readers[own](n)
+		return
+	}
+	for _, read := range readers {
+		n.shape.Any = append(n.shape.Any, describe(read))
+	}
+}
+
+// oneOrMany reads a value, or an array of such values in its place.
+func (d *decoder) oneOrMany(n *node, key string, read func(n *node)) {
+	own := 0
+	if n.kind == nodeArray {
+		own = 1
+	}
+	d.either(n, own, read, func(n *node) { d.items(n, key, read) })
+}
+
+// notEmpty reports an array without items.
+func (d *decoder) notEmpty(n *node, key, format string, args ...any) {
+	switch {
+	case n.shape != nil:
+		for _, s := range append(n.shape.Any, n.shape) {
+			s.NotEmpty = s.NotEmpty || s.Type == nodeArray.jsonType()
+		}
+	case n.kind == nodeArray && len(n.items) == 0:
+		d.add(n, key, format, args...)
+	}
+}
+
+// A form is what a text must look like. Its pattern is for schemas, which have nothing but
+// regular expressions: it accepts all that the decoder accepts, and more.
+type form struct {
+	pattern string
+	check   func(text string) error
+}
+
+// like reads a string of a form.
+func (d *decoder) like(n *node, key string, f form) string {
+	text := d.text(n, key)
+	d.looksLike(n, f.pattern)
+	if n.kind == nodeString {
+		d.check(n, key, f.check(text))
+	}
+	return text
+}
+
+// looksLike notes the pattern of a string that is checked later, with the rule that it is of.
+func (d *decoder) looksLike(n *node, pattern string) {
+	if n.shape != nil {
+		n.shape.Like = pattern
+	}
+}

@@ -1,0 +1,43 @@
+package schema
+
+import "github.com/mcp-jail/mcp-jail/policy"
+
+// serverEntries returns the descriptions of the keys that only a server's table has.
+func serverEntries() map[string]entry {
+	return map[string]entry{
+		"preset":      {"The name of a preset, which grants what a well-known server needs. mcp-jail preset lists them.", nil},
+		"command":     {"The program: a name in PATH, ~/PATH, or a path. A relative path begins at the workspace.", nil},
+		"arguments":   {"The arguments of the program.", nil},
+		"workspace":   {"The directory that relative paths begin at, and that the default policy grants. Without it, the working directory.", nil},
+		"stateful":    {"true: one process serves the whole session. false: each call gets a process of its own, and each tool can have its own rules.", true},
+		"variables":   {"Exact names of environment variables to forward. They hold under any policy.", nil},
+		"home":        {"private: the server gets a HOME of its own. real: HOME names yours, and rules say what can be reached there.", "private"},
+		"description": {"A note for you. mcp-jail does not read it.", nil},
+		"waive":       {"Start even if these axes cannot be enforced. Every start warns of it.", nil},
+		"access":      {"What the server may touch. Without this table, the default policy grants the workspace.", nil},
+		"tools":       {"Tables for single tools, by their names, of a server with stateful = false. \"*\" stands for all other tools.", nil},
+	}
+}
+
+// settingEntries returns the descriptions of the keys that [servers.NAME] and [defaults] share.
+func settingEntries() map[string]entry {
+	undo := policy.DefaultUndo
+	return map[string]entry{
+		"roots":                {"What becomes of the client's roots. off passes them on. narrow leaves those that the server may read. advertise also answers for a client that has none.", "off"},
+		"advertise":            {"Put the policy into messages to the server too, not only into the variable MCP_JAIL_POLICY.", false},
+		"auto_install":         {"run fetches the package of an npx or uvx line that is not installed yet. false: only mcp-jail install does.", true},
+		"install_scripts":      {"Run the scripts that packages bring for their installation, in a jail without a network.", false},
+		"pin_tools":            {"What happens when the tools of a server are not the pinned ones: off does nothing, warn tells you, enforce gives the client an error.", policy.PinWarn},
+		"leaks":                {"What happens when the server sends a secret to the client: off does nothing, warn tells you, block sends an error in its place.", policy.LeaksWarn},
+		"leak_patterns":        {"Look for well-known kinds of tokens too, not only for the secrets that the server was granted.", false},
+		"undo":                 {"Keep what stands in your files before the server changes it: for the whole session, or for each call.", policy.UndoOff},
+		"undo_file_mb":         {"MiB of the largest file that undo keeps.", undo.FileMB},
+		"undo_total_mb":        {"MiB that undo keeps for a session, and for all sessions of the server together.", undo.TotalMB},
+		"undo_days":            {"How many days undo keeps a session.", undo.Days},
+		"startup_timeout_secs": {"How many seconds the first answer of the server may take. 0 waits for ever.", 60},
+		"call_timeout_secs":    {"How many seconds one call of a tool may take. 0 is no limit.", 0},
+		"warm":                 {"How many spare processes are kept ready for each tool, of a server with stateful = false.", 0},
+		"max_concurrent_calls": {"How many calls run at once, of a server with stateful = false. The others wait.", 8},
+		"limits":               {"What all processes of the server may use together.", nil},
+	}
+}

@@ -1,0 +1,19 @@
+package schema
+
+import (
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+)
+
+// file is the schema in the repository, which URL leads to.
+const file = "../../docs/mcp-jail.schema.json"
+
+// TestFile compares the file with what the program prints. With -update it writes the file.
+func TestFile(t *testing.T) {
+	text, err := Text()
+	if err != nil {
+		t.Fatal(err)
+	}
+	testkit.Golden(t, "../"+file, string(text))
+}

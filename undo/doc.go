@@ -1,0 +1,35 @@
+// Package undo keeps what stood at a path before a jailed server changed it, and puts it back.
+//
+// A session of a server has a directory in a [Store]. Each of its jails has two files there: a
+// journal, and the data that the journal points into.
+//
+//   - The [Keeper] writes both. The jail's supervisor calls it before each change that it
+//     carries out for the server. It has the two descriptors and no name of the store, so nothing
+//     that the server names leads into it.
+//   - [ReadSession] reads the journals, and [Session.History] adds them up: what stood at each
+//     path before ([Change.Before]) and after ([Change.After]), and what is not known
+//     ([Session.Gaps]).
+//   - [Restorer] compares that with what stands there now, and puts back what it may.
+//
+// The journal records states, not steps: what stood at a path before its first change. So the
+// order in which paths are put back does not matter, one path can be put back without the
+// others, and an interrupted restore is finished by another one. A file that is moved keeps
+// its content where it is; the journal names its inode, and the restore looks for it.
+//
+// What the server leaves is known as well, because a file that its user has changed since must
+// not be overwritten. No supervisor sees writes to an open file. So the Keeper looks at each
+// touched path a moment later, and once more until no process has it open for writing, and
+// records what it found. When a session is killed, the files that were still open have no such
+// record. Then a file whose inode changed last while the session lived counts as the server's.
+//
+// What stood at a path first is never replaced by what was found there later and is not the server's,
+// because the server may have hidden a descriptor. The later state is kept beside it
+// ([Selection.Others]).
+//
+// Limits: Extended attributes and access lists are not kept. A removed FIFO, socket or device is
+// named and not made again. A file that a jail changes and a process outside within the same moment
+// counts as the server's. The total is shared by the jails of a session as it is when each of them
+// starts. On filesystems without a birth time, an inode number that
+// is used again within a session can be taken for the file that had it before. The promise holds
+// against the end of processes, and not against a loss of power: what is kept is not synced.
+package undo

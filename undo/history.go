@@ -1,0 +1,258 @@
+package undo
+
+import (
+	"cmp"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Change is what happened to a path.
+type Change struct {
+	Path   string
+	Before State
+	After  State // what the server left; valid if Known
+	Known  bool
+	// Others: others changed the path between two changes of the server.
+	Others bool
+	// Alive is when the session is known to have lived last, in nanoseconds since 1970, if After
+	// is not known. Running reports whether it still does.
+	Alive   int64
+	Running bool
+	Calls   []int   // the calls that touched the path, in their order
+	Later   int     // the first call after the one in question that touched it; 0: none
+	seen    []State // what stood there before one of the calls
+	own     bool    // Before has the content that belongs here, and not its inode's first one
+}
+
+// History is the sum of what the jails of a session did.
+type History struct {
+	Changes []Change     // sorted by path
+	nodes   map[ID]State // each file as it was first seen, with its content if that was kept
+	left    map[ID]State // each file as the server is known to have left it last
+	others  bool         // what others left counts as what stood there before
+}
+
+// Selection says which changes of a session are meant.
+type Selection struct {
+	Call  int      // a call, or the whole session if the number is 0
+	Paths []string // those, and what is below them; all if there are none
+	// Others: where others changed a path between two changes of the server, what they left there is
+	// meant by what stood before, and not what stood there first.
+	Others bool
+}
+
+// jail is the journal of one jail.
+type jail struct {
+	records []Record
+	alive   int64 // the last moment at which it is known to have lived
+	running bool
+}
+
+// entry is a record in the order of all jails.
+type entry struct {
+	*Record
+	jail *jail
+	call int
+}
+
+// selected reports whether a path is one of paths or below one; without paths each is.
+func selected(path string, paths []string) bool {
+	return len(paths) == 0 || slices.ContainsFunc(paths, func(p string) bool {
+		return path == p || strings.HasPrefix(path, strings.TrimSuffix(p, "/")+"/")
+	})
+}
+
+// history adds up the records of jails. With a call, it leaves out what does not belong to that.
+func history(jails []*jail, sel Selection) *History {
+	call := sel.Call
+	n := 0
+	for _, j := range jails {
+		n += len(j.records)
+	}
+	all := make([]entry, 0, n)
+	for _, j := range jails {
+		at, current := int64(0), 0
+		for i := range j.records {
+			r := &j.records[i]
+			at = max(at, r.At) // a record follows those before it, even if the clock was set back
+			r.At = at
+			if r.word == wordCall {
+				current = r.Call.Number
+			}
+			if r.Path != "" {
+				all = append(all, entry{r, j, current})
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b entry) int { return cmp.Compare(a.At, b.At) })
+	h := &History{nodes: map[ID]State{}, left: map[ID]State{}, others: sel.Others}
+	paths := map[string]*Change{}
+	owner := map[string]int{} // the call that has touched a path last
+	for _, e := range all {
+		if (e.word == wordNow || e.word == wordLeft) && e.State.Kind == File {
+			h.left[e.State.ID] = e.State
+		}
+		if e.word == wordLeft {
+			continue
+		}
+		if e.word != wordNow {
+			owner[e.Path] = e.call
+		}
+		c := paths[e.Path]
+		if c != nil && e.State.Kind != 0 && e.word != wordNow {
+			c.seen = append(c.seen, e.State)
+		}
+		switch e.call = owner[e.Path]; {
+		case call == 0 || call == e.call:
+			h.add(paths, e)
+		case c != nil && c.Later == 0:
+			c.Later = e.call
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(paths)) {
+		h.Changes = append(h.Changes, *paths[path])
+	}
+	return h
+}
+
+func (h *History) add(paths map[string]*Change, e entry) {
+	c := paths[e.Path]
+	switch {
+	case c == nil && e.word != wordWas && e.word != wordAnew:
+		return // it was changed before the call
+	case c == nil:
+		// A file that the server has left otherwise was changed by others, who gave it this name.
+		left, known := h.left[e.State.ID]
+		others := e.word == wordAnew || known && e.State.Data != NoData && !left.sameObject(&e.State)
+		c = &Change{Path: e.Path, Before: e.State, seen: []State{e.State}, own: others, Others: others}
+		paths[e.Path] = c
+		h.see(e.State, h.others && c.own)
+	case e.word == wordWas || e.word == wordAnew:
+		// What stands there was left by others if it is not what the server left.
+		// What stood there first stays: a server can write through a descriptor that is not seen.
+		foreign := e.word == wordAnew || c.Known && !c.After.sameObject(&e.State)
+		if c.Others = c.Others || foreign; foreign && h.others {
+			c.Before, c.own = e.State, e.word == wordAnew
+		}
+		h.see(e.State, foreign && h.others)
+	}
+	if n := len(c.Calls); e.call > 0 && (n == 0 || c.Calls[n-1] != e.call) {
+		c.Calls = append(c.Calls, e.call)
+	}
+	if c.Known = e.word == wordNow; c.Known {
+		c.After = e.State
+		return
+	}
+	c.Alive, c.Running = e.jail.alive, e.jail.running
+}
+
+// see notes the content of a file that was kept.
+func (h *History) see(s State, anew bool) {
+	if s.Kind != File {
+		return
+	}
+	node, known := h.nodes[s.ID]
+	switch {
+	case !known || anew:
+		h.nodes[s.ID] = s
+	case node.Data == NoData:
+		node.Data, node.Jail, node.Lost = s.Data, s.Jail, s.Lost
+		h.nodes[s.ID] = node
+	}
+}
+
+// before returns what is to stand at the path of a change, with the content of a file if it was
+// kept through another name or at another time.
+func (h *History) before(c *Change) State {
+	s := c.Before
+	node, ok := h.nodes[s.ID]
+	if s.Kind != File || !ok || s.Data != NoData && (s.ID.Birth == 0 || c.own) {
+		return s
+	}
+	// The mode and the times are the first that were seen, under any name of the file.
+	node.Nlink = max(node.Nlink, s.Nlink)
+	return node
+}
+
+// Operation is what happened to a path, in a word.
+type Operation string
+
+const (
+	Unchanged Operation = ""
+	Made      Operation = "made"
+	Changed   Operation = "changed"
+	Removed   Operation = "removed"
+	Renamed   Operation = "renamed"
+)
+
+// Event is a change as people see it.
+type Event struct {
+	Operation Operation `json:"operation"`
+	Path      string    `json:"path"`
+	To        string    `json:"to,omitempty"` // of Renamed
+	Kind      Kind      `json:"-"`
+	Lost      string    `json:"lost,omitempty"`   // why it cannot be undone
+	Others    bool      `json:"others,omitempty"` // others changed it between two changes of the server
+	Calls     []int     `json:"calls,omitempty"`
+}
+
+// Events returns what happened, with renames as one event each, sorted by path. after returns
+// what stands at a path whose last state is not known.
+func (h *History) Events(after func(path string) State) (out []Event) {
+	afters := make([]State, len(h.Changes))
+	at := map[ID]int{} // where an object is that was somewhere else before
+	for i := range h.Changes {
+		c := &h.Changes[i]
+		if afters[i] = c.After; !c.Known {
+			afters[i] = after(c.Path)
+		}
+		if afters[i].Kind != None && afters[i].Kind != 0 && afters[i].ID != c.Before.ID {
+			at[afters[i].ID] = i
+		}
+	}
+	target, renamed := map[int]bool{}, map[string]string{}
+	for i := range h.Changes {
+		if to, ok := h.movedTo(i, afters, at); ok {
+			target[to] = true
+		}
+	}
+	for i := range h.Changes {
+		c, now := &h.Changes[i], &afters[i]
+		e := Event{Path: c.Path, Kind: c.Before.Kind, Calls: c.Calls, Lost: h.before(c).Lost, Others: c.Others}
+		to, moved := h.movedTo(i, afters, at)
+		switch {
+		case moved:
+			e.Operation, e.To = Renamed, h.Changes[to].Path
+			dir, name := path.Split(c.Path)
+			around, withDir := renamed[path.Clean(dir)]
+			if renamed[c.Path] = e.To; withDir && e.To == path.Join(around, name) && c.Before.sameLook(&afters[to]) {
+				continue // it moved with its directory
+			}
+		case c.Before.Kind == None && now.Kind != None:
+			if target[i] {
+				continue
+			}
+			e.Operation, e.Kind = Made, now.Kind
+		case now.Kind == None && c.Before.Kind != None:
+			e.Operation = Removed
+		case target[i] || c.Before.sameLook(now):
+			continue
+		default:
+			e.Operation = Changed
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+// movedTo returns the change at whose path the object is that stood at the path of change i.
+func (h *History) movedTo(i int, afters []State, at map[ID]int) (int, bool) {
+	before := &h.Changes[i].Before
+	if before.Kind == None || before.ID == afters[i].ID {
+		return 0, false
+	}
+	to, ok := at[before.ID]
+	return to, ok && h.Changes[to].Before.Kind == None
+}

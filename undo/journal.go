@@ -1,0 +1,230 @@
+package undo
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// A journal is text. Each line is a record: a word, and then fields in a fixed order, separated
+// by single spaces. Names are quoted as in Go, since a name may have any byte. A line is
+// appended in one write. Where a write was cut short, the next one begins with a newline: so one
+// record is lost and no other. A reader leaves out lines that it cannot read, and says so. An
+// empty line means nothing.
+
+// The words that begin a record.
+const (
+	wordHead = "mcp-jail-undo-1" // the first line
+	wordWas  = "was"             // what stood at a path before its first change
+	wordAnew = "anew"            // the same, for a path that others have changed since an earlier record
+	wordNow  = "now"             // what the server left at a path
+	wordOpen = "open"            // the server changes a path again
+	wordCall = "call"            // the records that follow belong to a call
+	wordEnd  = "end"             // the jail has ended, and what it left is on record
+	wordLeft = "left"            // a file with several names as the server leaves it at one that it removes
+	wordGap  = "gap"             // something is not on record
+)
+
+// Record is one line of a journal.
+type Record struct {
+	word  string
+	At    int64 // when, in nanoseconds since 1970; not of wordOpen
+	Path  string
+	State State // of wordWas, wordAnew, wordNow and wordLeft
+	Call  *Call // of wordCall
+	Head  *Head // of wordHead
+	Gap   *Gap  // of wordGap
+}
+
+// Gap is something that is not known of a session.
+type Gap struct {
+	Path string `json:"path,omitempty"` // "": anywhere
+	Why  string `json:"why"`
+}
+
+// Call is a tools/call of a client.
+type Call struct {
+	Number int
+	Tool   string
+	Beside bool // other calls ran in the same process meanwhile
+}
+
+// Head says what a journal is of.
+type Head struct {
+	Server string
+	Roots  []string // the directories and files that the server may write
+	Undoes string   // the session that was undone, if the changes are those of an undo
+}
+
+// append appends the record as a line.
+func (r *Record) append(b []byte) []byte {
+	b = append(b, r.word...)
+	switch r.word {
+	case wordHead:
+		b = appendInt(b, r.At)
+		b = appendText(b, r.Head.Server)
+		b = appendText(b, r.Head.Undoes)
+		for _, root := range r.Head.Roots {
+			b = appendText(b, root)
+		}
+	case wordWas, wordAnew, wordNow, wordLeft:
+		b = appendInt(b, r.At)
+		b = appendText(b, r.Path)
+		b = r.State.append(b)
+	case wordOpen:
+		b = appendText(b, r.Path)
+	case wordCall:
+		b = appendInt(b, r.At)
+		b = appendInt(b, int64(r.Call.Number))
+		b = append(b, ' ', '0')
+		if r.Call.Beside {
+			b[len(b)-1] = '1'
+		}
+		b = appendText(b, r.Call.Tool)
+	case wordEnd:
+		b = appendInt(b, r.At)
+	case wordGap:
+		b = appendInt(b, r.At)
+		b = appendText(b, r.Gap.Path)
+		b = appendText(b, r.Gap.Why)
+	}
+	return append(b, '\n')
+}
+
+func (s *State) append(b []byte) []byte {
+	b = append(b, ' ', byte(s.Kind))
+	if s.Kind == None {
+		return b
+	}
+	b = append(b, ' ')
+	b = strconv.AppendUint(b, uint64(s.Mode), 8)
+	for _, n := range []int64{int64(s.UID), int64(s.GID), s.Size, s.Mtime, s.Ctime, int64(s.ID.Dev), int64(s.ID.Ino), s.ID.Birth, int64(s.Nlink), s.Data} {
+		b = appendInt(b, n)
+	}
+	b = appendText(b, s.Target)
+	return appendText(b, s.Lost)
+}
+
+func appendInt(b []byte, n int64) []byte { return strconv.AppendInt(append(b, ' '), n, 10) }
+
+func appendText(b []byte, s string) []byte { return strconv.AppendQuote(append(b, ' '), s) }
+
+// errNoHead is the error of a journal that does not begin as one does. Without its head it is not
+// known where the server could write.
+var errNoHead = errors.New("its first line cannot be read")
+
+// parseJournal returns the records of a journal. The jail numbers its states. damaged reports
+// whether there is a line that cannot be read.
+func parseJournal(text io.Reader, jail int) (out []Record, damaged bool, err error) {
+	in := bufio.NewReaderSize(text, 64<<10)
+	paths := map[string]string{} // the one copy of each
+	for {
+		line, err := in.ReadString('\n')
+		if err != nil && err != io.EOF {
+			return nil, damaged, err
+		}
+		if line == "" {
+			return out, damaged, nil
+		}
+		text, whole := strings.CutSuffix(line, "\n")
+		if whole && text == "" {
+			continue
+		}
+		r, ok := parseRecord(text, jail)
+		switch {
+		case !whole || !ok || (len(out) == 0) != (r.word == wordHead):
+			if whole && len(out) == 0 {
+				return nil, true, errNoHead
+			}
+			damaged = true
+			continue
+		case r.Path != "":
+			if _, ok := paths[r.Path]; !ok {
+				paths[r.Path] = r.Path
+			}
+			r.Path = paths[r.Path]
+		}
+		out = append(out, r)
+	}
+}
+
+// fields takes fields from a line.
+type fields struct {
+	rest string
+	bad  bool
+}
+
+func (f *fields) word() string {
+	word, rest, _ := strings.Cut(f.rest, " ")
+	f.rest = rest
+	return word
+}
+
+func (f *fields) int() int64 {
+	n, err := strconv.ParseInt(f.word(), 10, 64)
+	f.bad = f.bad || err != nil
+	return n
+}
+
+func (f *fields) text() string {
+	quoted, err := strconv.QuotedPrefix(f.rest)
+	if err != nil {
+		f.bad = true
+		return ""
+	}
+	f.rest = strings.TrimPrefix(f.rest[len(quoted):], " ")
+	s, err := strconv.Unquote(quoted)
+	f.bad = f.bad || err != nil
+	return s
+}
+
+func parseRecord(line string, jail int) (r Record, ok bool) {
+	f := &fields{rest: line}
+	r.word = f.word()
+	switch r.word {
+	case wordHead:
+		r.At, r.Head = f.int(), &Head{Server: f.text(), Undoes: f.text()}
+		for f.rest != "" && !f.bad {
+			r.Head.Roots = append(r.Head.Roots, f.text())
+		}
+	case wordWas, wordAnew, wordNow, wordLeft:
+		r.At, r.Path = f.int(), f.text()
+		r.State = f.state(jail)
+	case wordOpen:
+		r.Path = f.text()
+	case wordCall:
+		r.At = f.int()
+		r.Call = &Call{Number: int(f.int()), Beside: f.word() == "1", Tool: f.text()}
+	case wordEnd:
+		r.At = f.int()
+	case wordGap:
+		r.At, r.Gap = f.int(), &Gap{f.text(), f.text()}
+	default:
+		return r, false
+	}
+	return r, !f.bad && f.rest == ""
+}
+
+func (f *fields) state(jail int) State {
+	kind := f.word()
+	if kind == string(rune(None)) {
+		return State{Kind: None, Data: NoData}
+	}
+	if len(kind) != 1 || !strings.Contains("fdlo", kind) {
+		f.bad = true
+		return State{}
+	}
+	mode, err := strconv.ParseUint(f.word(), 8, 32)
+	f.bad = f.bad || err != nil
+	var n [10]int64
+	for i := range n {
+		n[i] = f.int()
+	}
+	return State{
+		Kind: Kind(kind[0]), Mode: uint32(mode), UID: uint32(n[0]), GID: uint32(n[1]), Size: n[2], Mtime: n[3], Ctime: n[4],
+		ID: ID{uint64(n[5]), uint64(n[6]), n[7]}, Nlink: uint64(n[8]), Data: n[9], Jail: jail,
+		Target: f.text(), Lost: f.text(),
+	}
+}

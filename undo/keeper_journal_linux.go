@@ -1,0 +1,111 @@
+package undo
+
+import (
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	maxPaths   = 300_000
+	maxJournal = 32 << 20 // of the journals of a session
+	gapReserve = 512      // of the journal, for the record that it is full
+)
+
+// journalBytes returns how long the journal may become. The contents get the rest of TotalBytes.
+func (k *Keeper) journalBytes() int64 {
+	most := min(maxJournal, k.TotalBytes/8)
+	if k.JournalBytes > 0 {
+		most = min(most, k.JournalBytes)
+	}
+	return most
+}
+
+// full reports whether there is no room for another path. A server could name ever new ones.
+func (k *Keeper) full(path string) bool {
+	if !k.overfull && k.paths[path] == nil && len(k.paths) >= maxPaths {
+		k.overflow()
+	}
+	if k.overfull {
+		k.lost = whyOverfull
+	}
+	return k.overfull
+}
+
+const whyOverfull = "the server has changed so much that no more is kept in this session"
+
+// overflow notes down that nothing is kept from now on.
+func (k *Keeper) overflow() {
+	k.overfull = true
+	k.lines, k.batch = k.lines[:0], nil
+	clear(k.pending)
+	k.append((&Record{word: wordGap, At: time.Now().UnixNano(), Gap: &Gap{Why: "the server has changed so much that no more was kept"}}).append(nil))
+	k.tell(whyOverfull)
+}
+
+// missing notes down that something at a path is not on record.
+func (k *Keeper) missing(path, why string) {
+	k.flush()
+	k.write((&Record{word: wordGap, At: time.Now().UnixNano(), Gap: &Gap{path, why}}).append(nil))
+	k.tell(strconv.Quote(path) + ": " + why)
+}
+
+// write appends whole lines to the journal, if there is room.
+func (k *Keeper) write(lines []byte) bool {
+	if !k.overfull && k.logged+int64(len(lines))+gapReserve > k.journalBytes() {
+		k.overflow()
+	}
+	return !k.overfull && k.append(lines)
+}
+
+// append appends lines. Others append to the journal too, and may be cut short as this may.
+func (k *Keeper) append(lines []byte) bool {
+	var st unix.Stat_t
+	if k.torn || unix.Fstat(k.Journal, &st) == nil && st.Size != k.logged {
+		lines = append([]byte{'\n'}, lines...)
+	}
+	n, err := unix.Write(k.Journal, lines)
+	k.logged += int64(max(n, 0))
+	if k.torn = err != nil || n != len(lines); !k.torn {
+		return true
+	}
+	unix.Fchmodat(k.SelfFD, strconv.Itoa(k.Journal), damagedMode, 0)
+	k.tell("the journal cannot be written: " + reason(err))
+	return false
+}
+
+// add records a state. It collects lines, which flush writes.
+func (k *Keeper) add(path string, m *mark, r Record) {
+	m.kept = true
+	k.touch(path, m)
+	k.lines = r.append(k.lines)
+	k.batch = append(k.batch, m)
+	if len(k.lines) > 32<<10 {
+		k.flush()
+	}
+}
+
+func (k *Keeper) flush() {
+	if len(k.lines) > 0 && !k.write(k.lines) {
+		for _, m := range k.batch {
+			m.kept, m.missed = false, true
+		}
+	}
+	k.lines, k.batch = k.lines[:0], k.batch[:0]
+}
+
+func (k *Keeper) tell(text string) {
+	k.lost = text
+	if k.told++; k.told <= maxTold && k.Tell != nil {
+		k.Tell(text)
+	}
+}
+
+// reason returns the text of an error; a write that was cut short has none.
+func reason(err error) string {
+	if err == nil {
+		return "no space is left"
+	}
+	return err.Error()
+}

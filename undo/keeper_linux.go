@@ -1,0 +1,362 @@
+package undo
+
+import (
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Keeper records what stands at paths before they change. Its methods may be called by several
+// threads. A failure to keep something is recorded and told, and stops nothing.
+type Keeper struct {
+	Journal, Data int   // descriptors: the journal with O_APPEND, the data file
+	SelfFD        int   // /proc/self/fd
+	FileBytes     int64 // of a file, at most
+	TotalBytes    int64 // of all files and of the journal, at most
+	JournalBytes  int64 // of the journal, at most; 0: as much as TotalBytes allows
+	// PerCall: what is written to the journal from outside begins a call, and what was kept
+	// for an earlier one is kept again.
+	PerCall bool
+	// Open returns a function that reports whether the server has an inode open for writing. With
+	// nil there are no sweeps: Files.Finish records what is left.
+	Open func() func(inode uint64) bool
+	// Outside runs a function on a thread that may read what the calling one may not. It may
+	// be nil.
+	Outside func(func())
+	// Tell is called when something could not be kept, at most maxTold times. Names are quoted: the
+	// server chooses them.
+	Tell func(text string)
+
+	mu      sync.Mutex
+	paths   map[string]*mark
+	inodes  map[ID]*node // files whose content is kept, or that were made since
+	pending map[string]*mark
+	size    int64 // of the data file
+	logged  int64 // of the journal, as far as it is known
+	started bool
+	told    int
+	lost    string // what could not be kept last
+
+	torn     bool                  // the journal ends within a line, or others have appended to it
+	overfull bool                  // nothing is kept any more
+	running  [maxRunning]time.Time // when the calls began that are being carried out
+	timer    bool                  // a timer will call sweep
+	pause    time.Duration         // before the next sweep
+	buf      []byte
+	lines    []byte  // records that flush writes
+	batch    []*mark // their paths
+}
+
+// mark is what the keeper knows of a path.
+type mark struct {
+	kept    bool // it has a record of what stood there
+	missed  bool // that record could not be written
+	pending bool // it may change; there is no record yet of what is left
+	unknown bool // it could not be looked at
+	touched time.Time
+	last    State   // what was left there; valid if !pending and !unknown, or seen
+	seen    bool    // it is pending, and was last when it was looked at
+	may     []State // while it is pending: the objects that the server may have left there
+	any     bool    // it may be any object
+}
+
+// node is what the keeper knows of a file whose content it need not keep.
+type node struct {
+	settled     bool // it was left with this size and time
+	size, mtime int64
+}
+
+const (
+	maxTold    = 3
+	maxRunning = 64
+	firstSweep = 20 * time.Millisecond
+	lastSweep  = time.Second // the longest pause between two sweeps
+)
+
+// start prepares the keeper at its first use. The caller holds mu.
+func (k *Keeper) start() {
+	if !k.started {
+		k.started = true
+		k.paths, k.inodes, k.pending = map[string]*mark{}, map[ID]*node{}, map[string]*mark{}
+		k.buf = make([]byte, 64<<10)
+		var st unix.Stat_t
+		if unix.Fstat(k.Data, &st) == nil {
+			k.size = st.Size
+		}
+		if unix.Fstat(k.Journal, &st) == nil {
+			k.logged = st.Size
+		}
+	}
+	if k.PerCall {
+		var st unix.Stat_t
+		if unix.Fstat(k.Journal, &st) == nil && st.Size != k.logged {
+			k.logged, k.torn = st.Size, true
+			clear(k.inodes)
+			for _, m := range k.paths {
+				m.kept = false
+			}
+		}
+	}
+}
+
+// Begin says that a call is about to be carried out. What is kept from here on is not taken for
+// what the server left before the returned function is called.
+func (k *Keeper) Begin() (end func()) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for i := range k.running {
+		if k.running[i].IsZero() {
+			k.running[i] = time.Now()
+			return func() {
+				k.mu.Lock()
+				k.running[i] = time.Time{}
+				k.mu.Unlock()
+			}
+		}
+	}
+	return func() {}
+}
+
+// Content keeps the content of the open file fd before it is changed through path.
+func (k *Keeper) Content(fd int, path string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.start()
+	st, err := look(fd, "")
+	if err != nil {
+		k.missing(path, "it cannot be looked at: "+err.Error())
+		return
+	}
+	k.content(fd, path, st)
+}
+
+func (k *Keeper) content(fd int, path string, st State) {
+	if st.Kind != File || st.Nlink == 0 || k.full(path) {
+		return
+	}
+	m, foreign := k.marked(path, &st)
+	n := k.inodes[st.ID]
+	edited := n != nil && n.settled && (n.size != st.Size || n.mtime != st.Mtime) // perhaps by another name
+	if n != nil {
+		n.settled = false
+	}
+	if foreign = foreign || edited; n != nil && m.kept && !foreign {
+		k.again(path, m)
+		m.mayBe(st)
+		return
+	}
+	if n == nil || foreign {
+		st.Data, st.Lost = k.copy(fd, &st)
+		k.inodes[st.ID] = &node{}
+	}
+	if !k.record(path, m, st, foreign) {
+		delete(k.inodes, st.ID)
+	}
+	m.mayBe(st)
+}
+
+// Name keeps what stands at a name in dir before the name is made, removed or replaced. path is
+// the path of the name. With content, a file is about to lose this name: what it contains is
+// kept too.
+func (k *Keeper) Name(dir int, name, path string, content bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.start()
+	st := k.name(dir, name, path, content)
+	if m := k.paths[path]; m != nil && (!content || st.Kind == None) {
+		m.any = true // it is about to be made
+	} else if m != nil {
+		m.mayBe(st)
+	}
+}
+
+func (k *Keeper) name(dir int, name, path string, content bool) State {
+	st, err := look(dir, name)
+	if err != nil {
+		k.missing(path, "it cannot be looked at: "+err.Error())
+		return State{}
+	}
+	if content && st.Kind == File {
+		fd, err := unix.Openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		if err == nil {
+			defer unix.Close(fd)
+			if now, err := look(fd, ""); err == nil && now.ID == st.ID {
+				k.content(fd, path, now)
+				if now.Nlink > 1 { // what it has by its other names is the server's
+					k.write((&Record{word: wordLeft, At: time.Now().UnixNano(), Path: path, State: now}).append(nil))
+				}
+				return now
+			}
+		}
+		st.Lost = "it was replaced while it was being looked at"
+	}
+	k.state(path, st)
+	return st
+}
+
+// Attributes keeps mode, owner and times of the open object fd before they change.
+func (k *Keeper) Attributes(fd int, path string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.start()
+	st, err := look(fd, "")
+	if err == nil && st.Kind != Link && st.Nlink > 0 { // the target of a link would have to be read through fd
+		k.state(path, st)
+		if m := k.paths[path]; m != nil {
+			m.mayBe(st)
+		}
+		if n := k.inodes[st.ID]; n != nil {
+			n.settled = false
+		}
+	}
+}
+
+// Rename keeps what stands at two names before a rename. With exchange, both stay.
+func (k *Keeper) Rename(fromDir int, fromName, from string, toDir int, toName, to string, exchange bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.start()
+	moved := k.name(fromDir, fromName, from, false)
+	replaced := k.name(toDir, toName, to, !exchange)
+	for _, path := range []string{from, to} {
+		if m := k.paths[path]; m != nil {
+			m.mayBe(moved)
+			m.mayBe(replaced)
+		}
+	}
+	var below, belowOther []string
+	if moved.Kind == Dir {
+		below = k.tree(fromDir, fromName, from)
+	}
+	if exchange && replaced.Kind == Dir {
+		belowOther = k.tree(toDir, toName, to)
+	}
+	for _, rest := range below {
+		k.absent(to + rest)
+	}
+	for _, rest := range belowOther {
+		k.absent(from + rest)
+	}
+	k.flush()
+}
+
+// Made says that the open file fd did not exist before, and has the name path now. Its content need
+// not be kept.
+func (k *Keeper) Made(fd int, path string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.start()
+	st, err := look(fd, "")
+	if err != nil {
+		return
+	}
+	k.inodes[st.ID] = &node{}
+	if m := k.paths[path]; m != nil && m.pending && st.Nlink > 0 { // O_TMPFILE: path is that of its directory
+		m.any = false
+		m.mayBe(st)
+	}
+}
+
+// NotMade says that a name that was about to be made exists already: another process has made
+// it since Name.
+func (k *Keeper) NotMade(path string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if m := k.paths[path]; m != nil && m.pending {
+		m.pending, m.any, m.may, m.last = false, false, nil, State{Kind: None}
+		delete(k.pending, path)
+	}
+}
+
+// marked returns the mark of a path, and whether a process outside has changed the path since
+// the server left it.
+func (k *Keeper) marked(path string, st *State) (m *mark, foreign bool) {
+	m = k.paths[path]
+	if m == nil {
+		m = &mark{}
+		k.paths[path] = m
+	}
+	return m, m.kept && !m.pending && !m.unknown && !m.last.sameObject(st)
+}
+
+// maxMay bounds the objects that are remembered of a path.
+const maxMay = 8
+
+// mayBe notes an object that the server may leave at a path.
+func (m *mark) mayBe(st State) {
+	i := slices.IndexFunc(m.may, func(s State) bool { return s.ID == st.ID })
+	switch {
+	case !m.pending, m.any, st.Kind == None, st.Kind == 0:
+	case i >= 0:
+		m.may[i] = st
+	case len(m.may) == maxMay:
+		m.any = true
+	default:
+		m.may = append(m.may, st)
+	}
+}
+
+// isServers reports whether what stands at a pending path can be what the server left there.
+func (m *mark) isServers(st *State) bool {
+	return st.Kind == None || m.any || len(m.may) == 0 || slices.ContainsFunc(m.may, func(s State) bool { return s.ID == st.ID })
+}
+
+// state records a state without content unless the path has a record.
+func (k *Keeper) state(path string, st State) {
+	if k.full(path) {
+		return
+	}
+	m, foreign := k.marked(path, &st)
+	if m.kept && !foreign {
+		k.again(path, m)
+	} else {
+		k.record(path, m, st, foreign)
+	}
+}
+
+// absent records that nothing stood at a path.
+func (k *Keeper) absent(path string) {
+	if k.full(path) {
+		return
+	}
+	m := k.paths[path]
+	if m == nil {
+		m = &mark{}
+		k.paths[path] = m
+	}
+	if m.kept {
+		k.again(path, m)
+	} else {
+		k.add(path, m, Record{word: wordWas, At: time.Now().UnixNano(), Path: path, State: State{Kind: None}})
+	}
+	m.any = true
+}
+
+// again notes that a path that has a record changes once more.
+func (k *Keeper) again(path string, m *mark) {
+	if !m.pending {
+		k.write((&Record{word: wordOpen, Path: path}).append(nil))
+	}
+	k.touch(path, m)
+}
+
+func (k *Keeper) record(path string, m *mark, st State, foreign bool) bool {
+	r := Record{word: wordWas, At: time.Now().UnixNano(), Path: path, State: st}
+	if foreign {
+		r.word = wordAnew
+	}
+	if m.missed && st.Kind != None {
+		r.State.Data, r.State.Lost = NoData, "what stood there at first is not on record"
+	}
+	k.flush()
+	m.kept = k.write(r.append(make([]byte, 0, 256)))
+	m.missed = !m.kept
+	k.touch(path, m)
+	if st.Lost != "" {
+		k.tell(strconv.Quote(path) + ": " + st.Lost)
+	}
+	return m.kept
+}

@@ -1,0 +1,120 @@
+package undo
+
+import (
+	"os"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxTree bounds the names below a directory that is moved, each of which gets a record.
+const maxTree = 20000
+
+// tree records what stands below a directory that is about to move, and returns the rest of
+// each path behind that of the directory. The contents stay where they are: the records name
+// the inodes.
+func (k *Keeper) tree(dir int, name, path string) (below []string) {
+	left := maxTree
+	below = k.walk(dir, name, path, "", &left, nil)
+	k.flush()
+	if left < 0 {
+		k.missing(path, "of the more than 20000 names in this directory, which was moved, only so many were recorded")
+	}
+	return below
+}
+
+func (k *Keeper) walk(dir int, name, path, rest string, left *int, out []string) []string {
+	fd, lock, err := k.openDir(dir, name)
+	if err != nil {
+		k.missing(path+rest, "it was moved, and the names below it are not known: "+err.Error())
+		return out
+	}
+	defer lock()
+	f := os.NewFile(uintptr(fd), name)
+	defer f.Close()
+	names, err := f.Readdirnames(-1)
+	if err != nil {
+		k.missing(path+rest, "it was moved, and not all of the names below it are known: "+err.Error())
+	}
+	for _, child := range names {
+		if *left--; *left < 0 {
+			return out
+		}
+		st, err := look(fd, child)
+		if err != nil {
+			k.missing(path+rest+"/"+child, "it was moved, and cannot be looked at: "+err.Error())
+		}
+		if err != nil || st.Kind == None {
+			continue
+		}
+		below := rest + "/" + child
+		if k.full(path + below) {
+			return out
+		}
+		out = append(out, below)
+		m, foreign := k.marked(path+below, &st)
+		switch {
+		case m.kept && !foreign:
+			k.again(path+below, m)
+		default:
+			r := Record{word: wordWas, At: time.Now().UnixNano(), Path: path + below, State: st}
+			if foreign {
+				r.word = wordAnew
+			}
+			k.add(path+below, m, r)
+		}
+		m.mayBe(st)
+		if st.Kind == Dir {
+			out = k.walk(fd, child, path, below, left, out)
+		}
+	}
+	return out
+}
+
+// open calls open, and once more outside if the calling thread may not.
+func (k *Keeper) open(open func() (int, error)) (fd int, err error) {
+	fd, err = open()
+	if err == unix.EACCES && k.Outside != nil {
+		k.Outside(func() { fd, err = open() })
+	}
+	return fd, err
+}
+
+// openDir opens a directory to list it. Where its owner has taken that right from himself, he has it
+// until lock is called.
+func (k *Keeper) openDir(dir int, name string) (fd int, lock func(), err error) {
+	const flags = unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
+	path, err := unix.Openat(dir, name, unix.O_PATH|flags, 0)
+	if err != nil {
+		return -1, nil, err
+	}
+	defer unix.Close(path)
+	lock = k.unlock(path, 0o500)
+	fd, err = k.open(func() (int, error) { return unix.Openat(path, ".", unix.O_RDONLY|flags, 0) })
+	if err != nil {
+		lock()
+		return -1, nil, err
+	}
+	return fd, lock, nil
+}
+
+// unlock gives the owner of an open object rights to it that he lacks, until lock is called. If the
+// object is another user's, it does nothing.
+func (k *Keeper) unlock(fd int, rights uint32) (lock func()) {
+	nothing := func() {}
+	var st unix.Stat_t
+	if unix.Fstat(fd, &st) != nil || st.Mode&rights == rights || int(st.Uid) != unix.Geteuid() {
+		return nothing
+	}
+	object, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nothing
+	}
+	name := strconv.Itoa(object)
+	unix.Fchmodat(k.SelfFD, name, st.Mode&0o7777|rights, 0)
+	return func() {
+		unix.Fchmodat(k.SelfFD, name, st.Mode&0o7777, 0)
+		unix.Close(object)
+	}
+}

@@ -1,0 +1,46 @@
+package undo
+
+import (
+	"slices"
+	"strings"
+)
+
+// otherNames adds steps for hard links of files that are put back, which the server has changed
+// through another name.
+func (r *Restorer) otherNames(paths []string) {
+	wanted := map[ID]*Step{}
+	for i := range r.Steps {
+		if s := &r.Steps[i]; s.Action == Restore && s.want.Kind == File && s.want.Nlink > 1 {
+			wanted[s.want.ID] = s
+		}
+	}
+	for id, path := range r.made {
+		if _, ok := wanted[id]; !ok {
+			want := r.history.before(r.changes[path])
+			wanted[id] = &Step{Path: path, want: want, now: want}
+		}
+	}
+	if len(wanted) == 0 {
+		return
+	}
+	r.scan = scanLinks(r.Session.Head.Roots, wanted)
+	for id, names := range r.scan {
+		for _, name := range names {
+			now, err := lookPath(name)
+			want := wanted[id].want
+			if _, known := r.paths[name]; known || !selected(name, paths) || err != nil || now.ID != id || r.matches(&want, &now, name) {
+				continue
+			}
+			step := Step{Path: name, Action: Restore, want: want, now: now}
+			if left := r.history.left[id]; !left.sameObject(&now) {
+				step.refuse("it is another name of " + wanted[id].Path + ", and it is not known that the server changed it last")
+			}
+			r.paths[name] = len(r.Steps)
+			r.Steps = append(r.Steps, step)
+		}
+	}
+	slices.SortFunc(r.Steps, func(a, b Step) int { return strings.Compare(a.Path, b.Path) })
+	for i := range r.Steps {
+		r.paths[r.Steps[i].Path] = i
+	}
+}

@@ -1,0 +1,241 @@
+package undo
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// sweeps has the keeper look at what it knows to be pending, and returns a function that waits until it
+// is done.
+func (w *world) sweeps() (settled func()) {
+	w.keeper.Open = func() func(uint64) bool { return func(uint64) bool { return false } }
+	return func() {
+		w.t.Helper()
+		for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+			w.keeper.mu.Lock()
+			n := len(w.keeper.pending)
+			w.keeper.mu.Unlock()
+			if n == 0 {
+				return
+			}
+			if time.Now().After(deadline) {
+				w.t.Fatal("the keeper does not come to an end")
+			}
+		}
+	}
+}
+
+func (w *world) mustHave(name, want string) {
+	w.t.Helper()
+	if got, _ := os.ReadFile(w.at(name)); string(got) != want {
+		w.t.Errorf("%s has %q, and should have %q", name, got, want)
+	}
+}
+
+// TestFirstStateStays: what is written where the keeper does not see it, be it by the user or through a
+// descriptor that the server has hidden, does not replace what stood there first.
+func TestFirstStateStays(t *testing.T) {
+	w := newWorld(t)
+	w.fill()
+	w.begin()
+	settled := w.sweeps()
+	w.write("d0/f0", "server", os.O_TRUNC)
+	w.check(w.rename("d1/f0", "d1/moved", 0))
+	settled()
+	w.check(os.WriteFile(w.at("d0/f0"), []byte("unseen"), 0o644))
+	w.check(os.WriteFile(w.at("d1/moved"), []byte("unseen"), 0o644))
+	w.write("d0/f0", "server again", os.O_TRUNC)
+	w.write("d1/moved", "server again", os.O_TRUNC)
+	settled()
+	w.end()
+	s := w.session()
+	others := 0
+	for _, e := range s.Events(Selection{}) {
+		if e.Others && strings.HasSuffix(e.Path, "d0/f0") {
+			others++
+		}
+	}
+	if others != 1 {
+		t.Error("changes does not say that others changed it")
+	}
+	w.mustUndo(s, 0, w.at("d0/f0"))
+	w.mustHave("d0/f0", "file 0 of d0")
+	r, err := NewRestorer(s, Selection{Others: true})
+	w.check(err)
+	if _, _, err = r.Run(w.store); err != nil {
+		t.Error(err)
+	}
+	w.mustHave("d0/f0", "unseen")
+}
+
+// TestEditAndRename: what the user has written into a file that he has renamed since is kept, in one
+// jail and in the next one.
+func TestEditAndRename(t *testing.T) {
+	for name, jails := range map[string]int{"one jail": 1, "two jails": 2} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.fill()
+			w.begin()
+			settled := w.sweeps()
+			w.write("d0/f0", "server", os.O_TRUNC)
+			settled()
+			w.check(os.WriteFile(w.at("d0/f0"), []byte("the user's"), 0o644))
+			w.check(os.Rename(w.at("d0/f0"), w.at("d0/mine")))
+			if jails > 1 {
+				w.files.Finish()
+				w.newJail()
+			}
+			w.write("d0/mine", "server again", os.O_TRUNC)
+			if jails == 1 {
+				settled()
+			}
+			w.end()
+			w.mustUndo(w.session(), 0)
+			w.mustHave("d0/mine", "the user's")
+			w.mustHave("d0/f0", "file 0 of d0")
+		})
+	}
+}
+
+// TestReplacedWhilePending: a file that the user puts in the place of one that the server has just
+// changed is the user's.
+func TestReplacedWhilePending(t *testing.T) {
+	w := newWorld(t)
+	w.fill()
+	w.begin()
+	settled := w.sweeps()
+	open := true
+	w.keeper.Open = func() func(uint64) bool { return func(uint64) bool { return open } }
+	w.write("d0/f0", "server", os.O_TRUNC)
+	w.write("d0/new", "server", 0)
+	w.remove("d0/f2")
+	w.write("d0/f3", "server", os.O_TRUNC)
+	for _, name := range []string{"d0/f0", "d0/new", "d0/f2"} {
+		w.check(os.WriteFile(w.at("mine"), []byte("the user's"), 0o644))
+		w.check(os.Rename(w.at("mine"), w.at(name)))
+	}
+	w.keeper.mu.Lock()
+	open = false
+	w.keeper.mu.Unlock()
+	settled()
+	w.end()
+	r, _, _ := w.undo(w.session(), 0)
+	if n := len(Refused(r.Steps)); n != 3 {
+		t.Errorf("%d are refused: %+v", n, r.Steps)
+	}
+	for _, name := range []string{"d0/f0", "d0/new", "d0/f2"} {
+		w.mustHave(name, "the user's")
+	}
+	w.mustHave("d0/f3", "file 3 of d0")
+}
+
+// TestOtherNames: another name of a file gets its content back only where the server has changed it
+// last, and only if it is asked for.
+func TestOtherNames(t *testing.T) {
+	for name, c := range map[string]struct {
+		edit  bool
+		paths []string
+		want  string
+	}{
+		"the server's": {false, nil, "file 1 of d0"},
+		"not named":    {false, []string{"d0/f1"}, "server"},
+		"the user's":   {true, nil, "server, and the user"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.fill()
+			w.begin()
+			w.write("d0/f1", "server", os.O_TRUNC)
+			w.remove("d0/f1")
+			w.end()
+			if c.edit {
+				w.check(os.WriteFile(w.at("d0/sub/hard"), []byte(c.want), 0o644))
+			}
+			for i := range c.paths {
+				c.paths[i] = w.at(c.paths[i])
+			}
+			r, _, _ := w.undo(w.session(), 0, c.paths...)
+			if n := len(Refused(r.Steps)); (n > 0) != c.edit {
+				t.Errorf("%d are refused: %+v", n, r.Steps)
+			}
+			w.mustHave("d0/f1", "file 1 of d0")
+			w.mustHave("d0/sub/hard", c.want)
+		})
+	}
+}
+
+// TestTwoSessions: the later one is named, and when it is undone, the earlier one can be.
+func TestTwoSessions(t *testing.T) {
+	w := newWorld(t)
+	w.fill()
+	before := w.tree()
+	var sessions []*Session
+	for _, text := range []string{"first", "second"} {
+		w.begin()
+		w.write("d0/f0", text, os.O_TRUNC)
+		w.write("d0/new", text, os.O_TRUNC)
+		w.end()
+		s, err := ReadSession(w.writer.Dir)
+		w.check(err)
+		sessions = append(sessions, s)
+	}
+	r, err := NewRestorer(sessions[0], Selection{})
+	w.check(err)
+	for _, s := range r.Steps {
+		if s.Action != Refuse || !strings.Contains(s.Why, sessions[1].ID) {
+			t.Errorf("%s %s: %s", s.Action, s.Path, s.Why)
+		}
+	}
+	w.mustUndo(sessions[1], 0)
+	w.mustHave("d0/f0", "first")
+	w.mustUndo(sessions[0], 0)
+	w.same("both undone", before)
+}
+
+// TestBlockedTemporary: what has the temporary name and cannot be removed stops nothing.
+func TestBlockedTemporary(t *testing.T) {
+	w := newWorld(t)
+	w.fill()
+	w.begin()
+	w.write("d0/f0", "server", os.O_TRUNC)
+	w.check(w.rename("d0/f2", "d0/g", 0))
+	w.end()
+	for _, name := range []string{"d0/f0", "d0/f2"} {
+		p, err := openPlace(w.at(name))
+		w.check(err)
+		p.close()
+		w.check(os.MkdirAll(filepath.Join(w.at("d0"), p.temp, "full"), 0o755))
+	}
+	w.mustUndo(w.session(), 0)
+	w.mustHave("d0/f0", "file 0 of d0")
+	w.mustHave("d0/f2", "file 2 of d0")
+}
+
+// TestPlanWritesNothing: to plan an undo leaves the journals of a session that was killed as they are.
+func TestPlanWritesNothing(t *testing.T) {
+	w := newWorld(t)
+	w.fill()
+	before := w.tree()
+	w.begin()
+	w.write("d0/f0", "server", os.O_TRUNC)
+	w.files.Journal.Close()
+	w.writer.Close()
+	s := w.session()
+	text, err := os.ReadFile(s.journalFile(0))
+	w.check(err)
+	r, err := NewRestorer(s, Selection{})
+	w.check(err)
+	if again, err := os.ReadFile(s.journalFile(0)); err != nil || string(again) != string(text) {
+		t.Errorf("%v, it has now %q", err, again)
+	}
+	if _, _, err := r.Run(w.store); err != nil {
+		t.Error(err)
+	}
+	if again := w.session(); !again.Ended {
+		t.Error("the undo did not note down what the session has left")
+	}
+	w.same("undone", before)
+}

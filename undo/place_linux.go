@@ -1,0 +1,271 @@
+package undo
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// place is a path whose directory is held open. All calls go through the descriptor.
+type place struct {
+	dir  int
+	name string
+	temp string // the name of a temporary file beside it
+}
+
+// tempPrefix begins the names of temporary files.
+const tempPrefix = ".mcp-jail-undo."
+
+// openPlace opens the directory of a path without following a link. The temporary name is the
+// same in each run, so the next run finds what an interrupted one has left.
+func openPlace(path string) (*place, error) {
+	dir, name, err := openParent(path)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256([]byte(name))
+	return &place{dir, name, tempPrefix + hex.EncodeToString(sum[:6])}, nil
+}
+
+func (p *place) close() { unix.Close(p.dir) }
+
+// clear removes the temporary file.
+func (p *place) clear() {
+	if unix.Unlinkat(p.dir, p.temp, 0) == unix.EISDIR {
+		unix.Unlinkat(p.dir, p.temp, unix.AT_REMOVEDIR)
+	}
+}
+
+// vacate makes sure that nothing has the temporary name of a step. What an interrupted undo has left
+// there is kept and removed. If it may be something else, or stays, the name becomes a random one.
+func (r *Restorer) vacate(s *Step, p *place) {
+	st, err := look(p.dir, p.temp)
+	if err == nil && st.Kind == None {
+		return
+	}
+	if err == nil && !r.knows(p.tempOf(s.Path)) {
+		r.keeper.lost = ""
+		r.keeper.Name(p.dir, p.temp, p.tempOf(s.Path), true)
+		if r.keeper.lost == "" {
+			p.clear()
+			st, err = look(p.dir, p.temp)
+		}
+	}
+	if err != nil || st.Kind != None {
+		random := make([]byte, 8)
+		rand.Read(random)
+		p.temp = tempPrefix + hex.EncodeToString(random)
+	}
+}
+
+// tempOf returns the path of the temporary file beside a path.
+func (p *place) tempOf(path string) string { return filepath.Join(filepath.Dir(path), p.temp) }
+
+// knows reports whether the session touched a path. A server may have moved a file of the user to
+// the temporary name of another one.
+func (r *Restorer) knows(path string) bool {
+	if r.touched == nil {
+		r.touched = map[string]bool{}
+		for _, c := range r.Session.History(Selection{}).Changes {
+			r.touched[c.Path] = true
+		}
+	}
+	return r.touched[path]
+}
+
+// onObject calls f with a name of the object at the place that no rename can redirect. The object
+// is no symbolic link.
+func (p *place) onObject(f func(name string) error) error {
+	fd, err := unix.Openat(p.dir, p.name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	if st.Mode&unix.S_IFMT == unix.S_IFLNK {
+		return errChanged
+	}
+	return f("/proc/self/fd/" + strconv.Itoa(fd))
+}
+
+// writeFile writes the content that was kept to the temporary file.
+func (r *Restorer) writeFile(s *Step, p *place) error {
+	fd, err := unix.Openat(p.dir, p.temp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	data, err := os.Open(r.Session.DataFile(s.want.Jail))
+	if err != nil {
+		return err
+	}
+	defer data.Close()
+	if err := copyOut(int(data.Fd()), fd, s.want.Data, s.want.Size); err != nil {
+		return err
+	}
+	mode := s.want.Mode
+	if unix.Fchown(fd, int(s.want.UID), int(s.want.GID)) != nil {
+		mode &= 0o777 // it gets another owner or group than the one whose rights the bits gave
+		unix.Fchown(fd, -1, int(s.want.GID))
+	}
+	copyAttributes(p, fd)
+	if err := unix.Fchmod(fd, mode); err != nil {
+		return err
+	}
+	if err := unix.UtimesNanoAt(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(fd), s.want.times(), 0); err != nil {
+		return err
+	}
+	return unix.Fsync(fd)
+}
+
+// copyOut copies a part of a data file to a new file. Holes stay holes.
+func copyOut(data, to int, at, size int64) error {
+	if size >= minClone {
+		whole := (size + block - 1) / block * block
+		clone := unix.FileCloneRange{Src_fd: int64(data), Src_offset: uint64(at), Src_length: uint64(whole)}
+		if unix.IoctlFileCloneRange(to, &clone) == nil {
+			return unix.Ftruncate(to, size)
+		}
+	}
+	buf := make([]byte, 256<<10)
+	for off := int64(0); off < size; {
+		if size >= minClone {
+			next, err := unix.Seek(data, at+off, unix.SEEK_DATA)
+			if err == unix.ENXIO || err == nil && next >= at+size {
+				break
+			}
+			if err == nil {
+				off = next - at
+			}
+		}
+		n, err := unix.Pread(data, buf[:min(int64(len(buf)), size-off)], at+off)
+		switch {
+		case err == unix.EINTR:
+			continue
+		case err != nil:
+			return err
+		case n == 0:
+			return errors.New("what was kept of it is not complete")
+		}
+		if err := writeAt(to, buf[:n], off); err != nil {
+			return err
+		}
+		off += int64(n)
+	}
+	return unix.Ftruncate(to, size)
+}
+
+// copyAttributes copies the extended attributes of what stands at a place to the file that
+// replaces it. They are not kept, so these are the best there are.
+func copyAttributes(p *place, to int) {
+	p.onObject(func(name string) error {
+		list := make([]byte, 4096)
+		n, err := unix.Listxattr(name, list)
+		if err != nil {
+			return err
+		}
+		for len(list[:n]) > 0 {
+			end := 0
+			for end < n && list[end] != 0 {
+				end++
+			}
+			value := make([]byte, 4096)
+			if size, err := unix.Getxattr(name, string(list[:end]), value); err == nil {
+				unix.Fsetxattr(to, string(list[:end]), value[:size], 0)
+			}
+			if end == n {
+				break
+			}
+			list, n = list[end+1:], n-end-1
+		}
+		return nil
+	})
+}
+
+// sameContent reports whether the file at a path has the content that was kept.
+func (s *Session) sameContent(want *State, path string) bool {
+	p, err := openPlace(path)
+	if err != nil {
+		return false
+	}
+	defer p.close()
+	fd, err := unix.Openat(p.dir, p.name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if unix.Fstat(fd, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Size != want.Size {
+		return false
+	}
+	data, err := os.Open(s.DataFile(want.Jail))
+	if err != nil {
+		return false
+	}
+	defer data.Close()
+	one, two := make([]byte, 64<<10), make([]byte, 64<<10)
+	for off := int64(0); off < want.Size; {
+		n, err := unix.Pread(fd, one[:min(int64(len(one)), want.Size-off)], off)
+		if err != nil || n == 0 {
+			return false
+		}
+		if m, err := data.ReadAt(two[:n], want.Data+off); err != nil || m != n || string(one[:n]) != string(two[:n]) {
+			return false
+		}
+		off += int64(n)
+	}
+	return true
+}
+
+// isPrepared reports whether an interrupted undo has left the object that moves back beside its
+// place.
+func (r *Restorer) isPrepared(s *Step) bool {
+	p, err := openPlace(s.Path)
+	if err != nil {
+		return false
+	}
+	defer p.close()
+	temp, err := look(p.dir, p.temp)
+	return err == nil && !r.knows(p.tempOf(s.Path)) && temp.Kind == File && temp.ID == s.want.ID
+}
+
+// maxScan bounds the names that are looked at to find hard links.
+const maxScan = 500000
+
+// scanLinks returns the names below the roots of files that are wanted.
+func scanLinks(roots []string, wanted map[ID]*Step) map[ID][]string {
+	found := map[ID][]string{}
+	left := maxScan
+	for _, root := range roots {
+		filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+			if left--; left < 0 {
+				return filepath.SkipAll
+			}
+			if err != nil || !d.Type().IsRegular() {
+				return nil
+			}
+			if st, err := lookPath(path); err == nil && wanted[st.ID] != nil {
+				found[st.ID] = append(found[st.ID], path)
+			}
+			return nil
+		})
+	}
+	return found
+}
+
+func appendTo(file string, text []byte) error {
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(appendLines(f, text), f.Close())
+}

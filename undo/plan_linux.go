@@ -1,0 +1,266 @@
+package undo
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Restorer puts back what stood at paths before a session, or a call of it.
+type Restorer struct {
+	Session *Session
+	Steps   []Step
+	history *History
+	changes map[string]*Change
+	paths   map[string]int    // the index of a step, or -1 where nothing has to be done
+	at      map[ID]string     // where an inode is now, of the paths of the history
+	made    map[ID]string     // hard links: where a file is that was put back
+	scan    map[ID][]string   // further names of files with several, below the roots
+	own     map[ID]bool       // inodes whose attributes this undo has changed
+	done    map[string]string // what became of a path: "" or an error
+	later   []later           // the sessions after this one; nil: not looked for yet
+	settled map[int][]byte    // of a session that was killed: what is still to be written to its journals
+	touched map[string]bool   // the paths of the whole session; nil: not looked for yet
+	keeper  *Keeper
+}
+
+// heartbeat is how long a session that was killed can have lived after its last sign.
+const heartbeat = lastSweep + 200*time.Millisecond
+
+// NewRestorer plans to undo a selection of what a session did. It changes nothing.
+func NewRestorer(s *Session, sel Selection) (*Restorer, error) {
+	r := &Restorer{Session: s, history: s.History(sel), changes: map[string]*Change{}, paths: map[string]int{}, at: map[ID]string{}, made: map[ID]string{}, own: map[ID]bool{}, done: map[string]string{}}
+	if !s.Running && !s.Ended {
+		r.settle()
+	}
+	nows := make([]State, len(r.history.Changes))
+	errs := make([]error, len(r.history.Changes))
+	for i := range r.history.Changes {
+		path := r.history.Changes[i].Path
+		r.changes[path] = &r.history.Changes[i]
+		if nows[i], errs[i] = lookPath(path); errs[i] == nil && nows[i].Kind != None {
+			r.at[nows[i].ID] = path
+		}
+	}
+	for i := range r.history.Changes {
+		c := &r.history.Changes[i]
+		if selected(c.Path, sel.Paths) {
+			r.plan(c, nows[i], errs[i])
+		}
+	}
+	r.otherNames(sel.Paths)
+	return r, nil
+}
+
+// plan adds the step of a change, if there is anything to do.
+func (r *Restorer) plan(c *Change, now State, err error) {
+	want := r.history.before(c)
+	if err == unix.ELOOP && (want.Kind == None || r.belowOwnLink(c.Path)) {
+		now, err = State{Kind: None, Data: NoData}, nil // what the link leads to is not at this path
+	}
+	step := Step{Path: c.Path, Others: c.Others, want: want, now: now}
+	r.paths[c.Path] = -1
+	switch {
+	case err != nil:
+		step.refuse("it cannot be reached: " + pathError(err))
+	case !r.Session.within(c.Path):
+		step.refuse("it is outside of what the server could write")
+	case r.matches(&want, &now, c.Path):
+		if want.Kind == File && want.Nlink > 1 {
+			r.made[want.ID] = c.Path
+		}
+		return
+	default:
+		// A directory that is to stay one loses nothing: an interrupted undo may have made it.
+		stays := want.Kind == Dir && now.Kind == Dir
+		why := c.changedSince(&now)
+		if why != "" && !stays && !r.ownChange(c, &now) && !r.wasSeen(c, &now) {
+			switch id, known := r.laterChange(c, &now); {
+			case known && id == "":
+				why = ""
+			case known:
+				why = "it was changed by a later session (" + id + "): undo that one first"
+			}
+		} else {
+			why = ""
+		}
+		if why != "" {
+			step.refuse(why)
+		} else {
+			r.choose(&step)
+		}
+	}
+	r.paths[c.Path] = len(r.Steps)
+	r.Steps = append(r.Steps, step)
+}
+
+func (s *Step) refuse(why string) { s.Action, s.Why = Refuse, why }
+
+// pathError explains why a path cannot be opened.
+func pathError(err error) string {
+	if err == unix.ELOOP {
+		return "a directory of its path is a symbolic link now, which undo does not follow"
+	}
+	return err.Error()
+}
+
+// within reports whether a path is in one of the places that the server could write.
+func (s *Session) within(path string) bool {
+	return selected(path, s.Head.Roots) && filepath.IsAbs(path)
+}
+
+// changedSince returns why what stands at a path is not what the server left there, or "".
+func (c *Change) changedSince(now *State) string {
+	switch {
+	case now.Kind == None, c.Known && now.sameObject(&c.After):
+		return "" // what was removed cannot be overwritten
+	case c.Later != 0:
+		return fmt.Sprintf("it was changed by a later call (%d): undo that one first", c.Later)
+	case c.Known && c.After.Kind == None:
+		return "it was made after the server had removed it"
+	case c.Known:
+		return "it was changed after the server's last change"
+	case c.Running:
+		return "the server has it open for writing: try again when the call has ended"
+	case now.Ctime <= c.Alive+int64(heartbeat):
+		return ""
+	}
+	return "it was changed after the session was killed (at " + time.Unix(0, c.Alive).Format(time.TimeOnly) + ")"
+}
+
+// belowOwnLink reports whether a directory of a path is a symbolic link that the server made, and
+// that the undo replaces.
+func (r *Restorer) belowOwnLink(path string) bool {
+	for dir := filepath.Dir(path); dir != "/"; dir = filepath.Dir(dir) {
+		if c := r.changes[dir]; c != nil && c.Before.Kind != Link {
+			if now, err := lookPath(dir); err == nil && now.Kind == Link && c.changedSince(&now) == "" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// wasSeen reports whether a path has what stood there at another moment of the session, and was
+// kept: the undo of a later call has put it back.
+func (r *Restorer) wasSeen(c *Change, now *State) bool {
+	return slices.ContainsFunc(c.seen, func(s State) bool {
+		if s.Kind == File && s.Data == NoData {
+			return now.sameObject(&s)
+		}
+		return s.sameLook(now) && (s.Kind != File || r.Session.sameContent(&s, c.Path))
+	})
+}
+
+// ownChange reports whether an interrupted undo has put back the attributes of an object that has
+// another name here.
+func (r *Restorer) ownChange(c *Change, now *State) bool {
+	node, ok := r.history.nodes[now.ID]
+	return ok && now.Kind == File && c.Known && c.After.ID == now.ID && now.sameLook(&node)
+}
+
+// choose decides what to do with a path that may be changed.
+func (r *Restorer) choose(step *Step) {
+	want, now := &step.want, &step.now
+	switch want.Kind {
+	case None:
+		step.Action = Remove
+	case Dir:
+		if step.Action = Remake; now.Kind == Dir {
+			step.Action = Attributes
+		}
+	case Link:
+		step.Action = Restore
+	case Other:
+		step.refuse("it was a FIFO, a socket or a device, which undo does not make")
+	case File:
+		r.chooseFile(step)
+	}
+}
+
+func (r *Restorer) chooseFile(step *Step) {
+	want, now := &step.want, &step.now
+	kept := want.Data != NoData
+	from, moved := r.at[want.ID]
+	switch {
+	case kept && now.Kind == File && r.Session.sameContent(want, step.Path) && want.Nlink < 2,
+		!kept && want.Lost == "" && now.ID == want.ID:
+		step.Action = Attributes
+	case kept:
+		step.Action = Restore
+	case want.Lost != "":
+		step.refuse("its content was not kept: " + want.Lost)
+	case moved && r.unchangedSince(from):
+		step.Action, step.From = MoveBack, from
+	case moved:
+		step.refuse("it is " + from + " now, which was changed after the server's last change")
+	case r.isPrepared(step):
+		step.Action = MoveBack
+	default:
+		step.refuse("its content was not kept, since the server only moved it, and it is at none of the places to which the server moved files")
+	}
+}
+
+// unchangedSince reports whether the server was the last to change a path.
+func (r *Restorer) unchangedSince(path string) bool {
+	c := r.changes[path]
+	if c == nil {
+		return false
+	}
+	now, err := lookPath(path)
+	return err == nil && c.changedSince(&now) == ""
+}
+
+// matches reports whether what stands at a path is what is wanted there.
+func (r *Restorer) matches(want, now *State, path string) bool {
+	if !want.sameLook(now) {
+		return false
+	}
+	switch {
+	case want.Kind != File:
+		return true
+	case want.Data == NoData:
+		return want.ID == now.ID
+	}
+	return r.Session.sameContent(want, path)
+}
+
+// settle takes what stands at the paths of a session that was killed for what it has left, as far
+// as it can be that. Run writes it to the journals: so an undo that is interrupted can tell it from its
+// own changes.
+func (r *Restorer) settle() {
+	s, changes := r.Session, map[string]*Change{}
+	for i := range r.history.Changes {
+		changes[r.history.Changes[i].Path] = &r.history.Changes[i]
+	}
+	full := s.History(Selection{})
+	r.settled = map[int][]byte{}
+	for i := range full.Changes {
+		c := &full.Changes[i]
+		now, err := lookPath(c.Path)
+		if c.Known || err != nil || c.changedSince(&now) != "" {
+			continue
+		}
+		r.settled[c.Before.Jail] = (&Record{word: wordNow, At: c.Alive, Path: c.Path, State: now}).append(r.settled[c.Before.Jail])
+		r.history.left[now.ID] = now
+		if one := changes[c.Path]; one != nil {
+			one.Known, one.After = true, now
+		}
+	}
+	for i, j := range s.jails {
+		r.settled[i] = (&Record{word: wordEnd, At: j.alive}).append(r.settled[i])
+	}
+}
+
+// writeSettled writes what settle found.
+func (r *Restorer) writeSettled() error {
+	for i := range r.settled {
+		if err := appendTo(r.Session.journalFile(i), r.settled[i]); err != nil {
+			return fmt.Errorf("%s: %w", r.Session.journalFile(i), err)
+		}
+	}
+	return nil
+}

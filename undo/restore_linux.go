@@ -1,0 +1,286 @@
+package undo
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// errChanged is the error of a step whose path was changed between the plan and the step.
+var errChanged = errors.New("it was changed a moment ago")
+
+// Do carries out the steps. keeper keeps what they replace. Do can be interrupted at any moment,
+// and repeated with a new plan.
+//
+// The order lets each step find what it needs: directories first, so that there is a place for
+// files; then links to objects that move back, beside their old names, so that none of them
+// is lost when another takes its name; then files; then removals, from the deepest path up; at
+// the end what takes the place of a directory, and attributes of directories.
+func (r *Restorer) Do(keeper *Keeper) []Outcome {
+	r.keeper = keeper
+	all := make([]*Step, 0, len(r.Steps))
+	for i := range r.Steps {
+		if r.Steps[i].Action != Refuse {
+			all = append(all, &r.Steps[i])
+		}
+	}
+	isDir := func(s *State) bool { return s.Kind == Dir }
+	r.each(all, func(s *Step) bool { return isDir(&s.now) && s.now.Mode&0o300 != 0o300 }, r.unlockDir)
+	r.each(all, func(s *Step) bool { return s.Action == Remake }, r.makeDir)
+	r.each(all, func(s *Step) bool { return s.Action == MoveBack }, r.prepare)
+	r.each(all, func(s *Step) bool { return r.putsFile(s) && !isDir(&s.now) }, r.putFile)
+	deepest := slices.Clone(all)
+	slices.Reverse(deepest)
+	r.each(deepest, func(s *Step) bool { return s.Action == Remove }, r.remove)
+	r.each(all, func(s *Step) bool { return r.putsFile(s) && isDir(&s.now) }, r.putFile)
+	r.each(deepest, func(s *Step) bool { return s.Action == Attributes || s.Action == Remake }, r.attributes)
+	var out []Outcome
+	for _, s := range all {
+		o := Outcome{Step: *s}
+		if why := r.done[s.Path]; why != "" {
+			o.Err = errors.New(why)
+		}
+		out = append(out, o)
+	}
+	return out
+}
+
+func (r *Restorer) putsFile(s *Step) bool { return s.Action == Restore || s.Action == MoveBack }
+
+// each runs a part of the work for the steps that it concerns and that have not failed.
+func (r *Restorer) each(steps []*Step, concerns func(*Step) bool, do func(*Step, *place) error) {
+	for _, s := range steps {
+		if !concerns(s) || r.done[s.Path] != "" {
+			continue
+		}
+		p, err := openPlace(s.Path)
+		if err == nil {
+			err = do(s, p)
+			p.close()
+		}
+		if err != nil {
+			r.done[s.Path] = pathError(err)
+		}
+	}
+}
+
+// keep keeps what stands at a place before it is replaced. It returns an error if that cannot be
+// kept, or is not what the plan saw.
+func (r *Restorer) keep(s *Step, p *place) error {
+	now, err := look(p.dir, p.name)
+	if err != nil {
+		return err
+	}
+	if !now.sameObject(&s.now) && !(now.ID == s.now.ID && r.own[now.ID]) {
+		return errChanged
+	}
+	r.keeper.lost = ""
+	if now.Kind == File && unix.Faccessat(p.dir, p.name, unix.R_OK, 0) == unix.EACCES { // its owner may read it all the same
+		r.keeper.Name(p.dir, p.name, s.Path, false)
+		p.onObject(func(name string) error { return unix.Fchmodat(unix.AT_FDCWD, name, now.Mode|0o400, 0) })
+	}
+	r.keeper.Name(p.dir, p.name, s.Path, true)
+	if r.keeper.lost != "" {
+		return fmt.Errorf("what stands there cannot be kept, so it is left: %s", r.keeper.lost)
+	}
+	return nil
+}
+
+// unlockDir lets the user change a directory from which the server has taken that right.
+func (r *Restorer) unlockDir(s *Step, p *place) error {
+	if err := r.keep(s, p); err != nil {
+		return err
+	}
+	return p.onObject(func(name string) error {
+		err := unix.Fchmodat(unix.AT_FDCWD, name, s.now.Mode|0o700, 0)
+		if err == nil {
+			s.now.Mode |= 0o700
+		}
+		return err
+	})
+}
+
+// makeDir makes a directory again. Its mode follows when its contents are there.
+func (r *Restorer) makeDir(s *Step, p *place) error {
+	if err := r.keep(s, p); err != nil {
+		return err
+	}
+	if s.now.Kind == None {
+		return unix.Mkdirat(p.dir, p.name, 0o700)
+	}
+	r.vacate(s, p)
+	if err := unix.Mkdirat(p.dir, p.temp, 0o700); err != nil {
+		return err
+	}
+	if err := unix.Renameat2(p.dir, p.temp, p.dir, p.name, unix.RENAME_EXCHANGE); err != nil {
+		p.clear()
+		return err
+	}
+	return unix.Unlinkat(p.dir, p.temp, 0)
+}
+
+// prepare gives an object that moves back a temporary name beside its old one.
+func (r *Restorer) prepare(s *Step, p *place) error {
+	if temp, err := look(p.dir, p.temp); err == nil && temp.ID == s.want.ID && temp.Kind == File && !r.knows(p.tempOf(s.Path)) {
+		s.linked, s.temp = true, p.temp // of an undo that was interrupted
+		return nil
+	}
+	r.vacate(s, p)
+	s.temp = p.temp
+	from, err := openPlace(s.From)
+	if err != nil {
+		return err
+	}
+	defer from.close()
+	if now, err := look(from.dir, from.name); err != nil || now.ID != s.want.ID {
+		return errChanged
+	}
+	r.keeper.Name(from.dir, from.name, s.From, false) // before its attributes change
+	err = from.onObject(func(name string) error {
+		return unix.Linkat(unix.AT_FDCWD, name, p.dir, p.temp, unix.AT_SYMLINK_FOLLOW)
+	})
+	s.linked = err == nil
+	return err
+}
+
+// putFile puts a file or a symbolic link back in one step.
+func (r *Restorer) putFile(s *Step, p *place) error {
+	if err := r.keep(s, p); err != nil {
+		return err
+	}
+	if s.linked {
+		p.temp = s.temp
+	} else {
+		r.vacate(s, p)
+		if err := r.fill(s, p); err != nil {
+			if !errors.Is(err, unix.EEXIST) { // else it is another's
+				p.clear()
+			}
+			return err
+		}
+	}
+	if s.now.Kind != Dir {
+		if err := unix.Renameat(p.dir, p.temp, p.dir, p.name); err != nil {
+			return err
+		}
+		if temp, err := look(p.dir, p.temp); err == nil && temp.Nlink > 1 {
+			p.clear() // two names of one file: the rename did nothing
+		}
+	} else {
+		if err := unix.Renameat2(p.dir, p.temp, p.dir, p.name, unix.RENAME_EXCHANGE); err != nil {
+			return err
+		}
+		if err := unix.Unlinkat(p.dir, p.temp, unix.AT_REMOVEDIR); err != nil { // something else is in it
+			unix.Renameat2(p.dir, p.temp, p.dir, p.name, unix.RENAME_EXCHANGE)
+			p.clear()
+			return err
+		}
+	}
+	if s.want.Kind == File && s.want.Nlink > 1 {
+		r.made[s.want.ID] = s.Path
+	}
+	if s.linked {
+		return r.setAttributes(s, p)
+	}
+	return nil
+}
+
+// fill makes the temporary file: a link to a file that has the content already, or a new file.
+func (r *Restorer) fill(s *Step, p *place) error {
+	if s.want.Kind == Link {
+		if err := unix.Symlinkat(s.want.Target, p.dir, p.temp); err != nil {
+			return err
+		}
+		unix.Fchownat(p.dir, p.temp, int(s.want.UID), int(s.want.GID), unix.AT_SYMLINK_NOFOLLOW)
+		return unix.UtimesNanoAt(p.dir, p.temp, s.want.times(), unix.AT_SYMLINK_NOFOLLOW)
+	}
+	if other := r.sameFile(s); other != "" {
+		from, err := openPlace(other)
+		if err != nil {
+			return err
+		}
+		defer from.close()
+		return from.onObject(func(name string) error {
+			return unix.Linkat(unix.AT_FDCWD, name, p.dir, p.temp, unix.AT_SYMLINK_FOLLOW)
+		})
+	}
+	return r.writeFile(s, p)
+}
+
+// sameFile returns another name of a file with several, if what stands there is what is wanted.
+func (r *Restorer) sameFile(s *Step) string {
+	if s.want.Nlink < 2 {
+		return ""
+	}
+	if other, ok := r.made[s.want.ID]; ok && other != s.Path {
+		return other
+	}
+	for _, name := range r.scan[s.want.ID] {
+		now, err := lookPath(name)
+		if name != s.Path && err == nil && now.ID == s.want.ID && r.matches(&s.want, &now, name) {
+			return name
+		}
+	}
+	return ""
+}
+
+// remove removes what the server made.
+func (r *Restorer) remove(s *Step, p *place) error {
+	r.vacate(s, p)
+	if s.now.Kind == Dir {
+		now, err := look(p.dir, p.name)
+		if err != nil || now.ID != s.now.ID {
+			return errChanged
+		}
+		r.keeper.Name(p.dir, p.name, s.Path, false)
+		if err := unix.Unlinkat(p.dir, p.name, unix.AT_REMOVEDIR); err == unix.ENOTEMPTY {
+			return errors.New("it stays, because there is something in it that the server did not make or that was changed since")
+		} else {
+			return err
+		}
+	}
+	if err := r.keep(s, p); err != nil {
+		return err
+	}
+	return unix.Unlinkat(p.dir, p.name, 0)
+}
+
+// attributes puts back mode, owner and times.
+func (r *Restorer) attributes(s *Step, p *place) error {
+	if s.Action == Attributes {
+		now, err := look(p.dir, p.name)
+		if err != nil || now.ID != s.now.ID {
+			return errChanged
+		}
+		r.keeper.Name(p.dir, p.name, s.Path, false)
+	}
+	return r.setAttributes(s, p)
+}
+
+func (r *Restorer) setAttributes(s *Step, p *place) error {
+	return p.onObject(func(name string) error {
+		now, err := look(p.dir, p.name)
+		if err != nil {
+			return err
+		}
+		if s.linked && now.ID != s.want.ID {
+			return errChanged
+		}
+		r.own[now.ID] = true
+		if now.UID != s.want.UID || now.GID != s.want.GID {
+			if err := unix.Fchownat(unix.AT_FDCWD, name, int(s.want.UID), int(s.want.GID), 0); err != nil {
+				return fmt.Errorf("its owner cannot be put back: %w", err)
+			}
+		}
+		if err := unix.Fchmodat(unix.AT_FDCWD, name, s.want.Mode, 0); err != nil {
+			return err
+		}
+		return unix.UtimesNanoAt(unix.AT_FDCWD, name, s.want.times(), 0)
+	})
+}
+
+func (s *State) times() []unix.Timespec {
+	return []unix.Timespec{{Nsec: unix.UTIME_OMIT}, unix.NsecToTimespec(s.Mtime)}
+}

@@ -1,0 +1,211 @@
+package undo
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// asUser gives the world to an ordinary user, and has the test run as that one.
+func (w *world) asUser() {
+	w.t.Helper()
+	if os.Geteuid() != 0 {
+		return
+	}
+	const user = 65534
+	above := filepath.Dir(w.root)
+	for _, dir := range []string{above, filepath.Dir(above)} {
+		w.check(os.Chmod(dir, 0o755))
+	}
+	for _, dir := range []string{w.root, w.at("d0"), w.at("d0/sub"), w.at("d0/f0"), w.at("d0/f2"), w.at("d0/sub/deep"), w.at("d1")} {
+		w.check(os.Lchown(dir, user, user))
+	}
+	runtime.LockOSThread() // the thread ends with the test
+	for _, call := range []uintptr{unix.SYS_SETRESGID, unix.SYS_SETRESUID} {
+		if _, _, errno := unix.RawSyscall(call, user, user, user); errno != 0 {
+			w.t.Fatal(errno)
+		}
+	}
+}
+
+// TestUnreadable: what its owner may not read for now is kept, and its mode stays.
+func TestUnreadable(t *testing.T) {
+	w := newWorld(t)
+	w.fill()
+	w.begin()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		w.asUser()
+		w.check(os.Chmod(w.at("d0/f0"), 0o200))
+		w.write("d0/f0", "server", os.O_TRUNC)
+		w.chmod("d0/sub", 0)
+		w.check(w.rename("d0/sub", "d0/moved", 0))
+		w.check(os.Chmod(w.at("d0/moved"), 0o700))
+		w.write("d0/moved/deep", "server", os.O_TRUNC)
+	}()
+	<-done
+	info, err := os.Stat(w.at("d0/f0"))
+	w.check(err)
+	if info.Mode() != 0o200 {
+		t.Errorf("it has mode %v", info.Mode())
+	}
+	w.end()
+	s := w.session()
+	if len(s.Gaps) > 0 {
+		t.Errorf("not known: %+v", s.Gaps)
+	}
+	w.mustUndo(s, 0)
+	w.mustHave("d0/f0", "file 0 of d0")
+	w.mustHave("d0/sub/deep", "deep d0")
+}
+
+// TestUnknownNames: it is said that the names below a directory are not known which cannot be read.
+func TestUnknownNames(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root has a directory that another user cannot read")
+	}
+	w := newWorld(t)
+	w.fill()
+	w.check(os.MkdirAll(w.at("d0/sub/closed/x"), 0o755))
+	w.check(os.Chmod(w.at("d0/sub/closed"), 0o700))
+	w.begin()
+	told := ""
+	w.keeper.Tell = func(text string) { told += text }
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		w.asUser()
+		w.check(w.rename("d0/sub", "d0/moved", 0))
+	}()
+	<-done
+	w.end()
+	if s := w.session(); len(s.Gaps) != 1 || s.Gaps[0].Path != w.at("d0/sub/closed") || !strings.Contains(told, "not known") {
+		t.Errorf("gaps %+v, told %q", s.Gaps, told)
+	}
+}
+
+// TestUnreachable: a path that cannot be looked at does not count as gone.
+func TestUnreachable(t *testing.T) {
+	w := newWorld(t)
+	w.fill()
+	w.begin()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		w.asUser()
+		w.write("d0/sub/deep", "server", os.O_TRUNC)
+		w.chmod("d0/sub", 0)
+		w.keeper.mu.Lock()
+		for path, m := range w.keeper.pending { // as the sweep does, on this thread
+			w.keeper.settle(path, m, func(uint64) bool { return false })
+		}
+		w.keeper.flush()
+		w.keeper.mu.Unlock()
+	}()
+	<-done
+	text, err := os.ReadFile(w.files.name + journalSuffix)
+	w.check(err)
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, "now") && strings.Contains(line, "deep") && strings.HasSuffix(line, "n\n") {
+			t.Errorf("it is recorded as gone: %s", line)
+		}
+	}
+	w.end()
+	w.mustUndo(w.session(), 0)
+	w.mustHave("d0/sub/deep", "deep d0")
+}
+
+// TestForeignGroup: the content of a file is put back where its user may not set its group.
+func TestForeignGroup(t *testing.T) {
+	if os.Geteuid() != 0 {
+		return // only root can make such a file
+	}
+	w := newWorld(t)
+	w.fill()
+	w.check(os.Lchown(w.at("d0/f3"), 65534, 0))
+	w.check(os.Chmod(w.at("d0/f3"), 0o755|os.ModeSetgid))
+	w.check(os.Chmod(filepath.Dir(w.root), 0o777))
+	w.begin()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		w.write("d0/f3", "server", os.O_TRUNC)
+		w.end()
+		s := w.session()
+		r, err := NewRestorer(s, Selection{})
+		w.check(err)
+		w.check(filepath.Walk(w.store.Dir, func(path string, _ os.FileInfo, _ error) error { return os.Lchown(path, 65534, 65534) }))
+		writer, err := w.store.Begin(Head{Server: "test", Undoes: s.ID})
+		w.check(err)
+		files, err := writer.Jail(s.Head.Roots)
+		w.check(err)
+		keeper := keeperOf(t, files)
+		w.asUser()
+		for _, o := range r.Do(keeper) {
+			if o.Err != nil {
+				t.Errorf("%s: %v", o.Path, o.Err)
+			}
+		}
+	}()
+	<-done
+	w.mustHave("d0/f3", "file 3 of d0")
+	info, err := os.Stat(w.at("d0/f3"))
+	w.check(err)
+	if info.Mode() != 0o755 {
+		t.Errorf("it has mode %v", info.Mode())
+	}
+}
+
+// TestUndoKeepsAll: what undo cannot keep, it does not replace, however many files there are.
+func TestUndoKeepsAll(t *testing.T) {
+	for name, limit := range map[string]func(*Keeper){
+		"too large":       func(k *Keeper) { k.FileBytes = 1 },
+		"journal is full": func(k *Keeper) { k.JournalBytes = 1200 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.fill()
+			w.begin()
+			for i := range 16 {
+				w.write(fmt.Sprintf("d%d/f%d", i/4, i%4), "server", os.O_TRUNC)
+			}
+			w.end()
+			s := w.session()
+			r, err := NewRestorer(s, Selection{})
+			w.check(err)
+			writer, err := w.store.Begin(Head{Server: "test", Undoes: s.ID})
+			w.check(err)
+			files, err := writer.Jail(s.Head.Roots)
+			w.check(err)
+			keeper := keeperOf(t, files)
+			keeper.Tell = nil
+			limit(keeper)
+			out := r.Do(keeper)
+			files.Finish()
+			writer.Close()
+			kept, err := ReadSession(writer.Dir)
+			w.check(err)
+			for _, o := range out {
+				one := Selection{Paths: []string{o.Path}}
+				if text, _ := os.ReadFile(o.Path); string(text) != "server" && !kept.Touches(one) {
+					t.Errorf("%s was replaced and is not kept", o.Path)
+				}
+			}
+			failed := 0
+			for _, o := range out {
+				if o.Err != nil {
+					failed++
+				}
+			}
+			if failed < 10 {
+				t.Errorf("%d of %d were not replaced", failed, len(out))
+			}
+		})
+	}
+}

@@ -1,0 +1,108 @@
+package undo
+
+import (
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// touch notes that a path may change from now on, and that it is to be looked at.
+func (k *Keeper) touch(path string, m *mark) {
+	if k.overfull {
+		return // what it leaves cannot be recorded
+	}
+	m.touched, m.unknown = time.Now(), false
+	k.pause = min(k.pause, 4*firstSweep)
+	if m.pending {
+		return
+	}
+	m.pending, m.seen = true, false
+	k.pending[path] = m
+	if !k.timer && k.Open != nil {
+		k.timer, k.pause = true, firstSweep
+		time.AfterFunc(k.pause, k.sweep)
+	}
+}
+
+// sweepAtOnce is how many paths a sweep looks at before it lets others keep something.
+const sweepAtOnce = 64
+
+// sweep records what the server left at the paths that it has touched. Those that a process
+// still has open for writing stay, and are looked at again. As long as there are any, the time
+// of the data file shows that the session lives.
+func (k *Keeper) sweep() {
+	k.mu.Lock()
+	before := time.Now()
+	for _, t := range k.running {
+		if !t.IsZero() && t.Before(before) {
+			before = t
+		}
+	}
+	var due []string
+	for path, m := range k.pending {
+		if m.touched.Before(before) {
+			due = append(due, path)
+		}
+	}
+	var open func(uint64) bool
+	if len(due) > 0 && k.Open != nil {
+		k.mu.Unlock() // it takes a while
+		open = k.Open()
+		k.mu.Lock()
+	}
+	for len(due) > 0 {
+		n := min(len(due), sweepAtOnce)
+		for _, path := range due[:n] {
+			if m := k.pending[path]; m != nil && m.touched.Before(before) {
+				k.settle(path, m, open)
+			}
+		}
+		k.flush()
+		due = due[n:]
+		k.mu.Unlock() // another thread may keep something meanwhile
+		k.mu.Lock()
+	}
+	defer k.mu.Unlock()
+	if len(k.pending) == 0 {
+		k.timer = false
+		return
+	}
+	now := []unix.Timespec{{Nsec: unix.UTIME_OMIT}, {Nsec: unix.UTIME_NOW}}
+	unix.UtimesNanoAt(k.SelfFD, strconv.Itoa(k.Data), now, 0)
+	k.pause = min(2*k.pause, lastSweep)
+	time.AfterFunc(k.pause, k.sweep)
+}
+
+// settle records what stands at a path if the server cannot change it without a further call. A
+// file that the server had open has to look the same twice: a process could have handed the
+// descriptor on while the others were asked.
+func (k *Keeper) settle(path string, m *mark, open func(inode uint64) bool) {
+	st, err := lookPath(path)
+	switch {
+	case err == unix.ELOOP: // a link stands in the way: nothing of the server's is there
+		st = State{Kind: None}
+	case err != nil: // there is no record of it, so Files.Finish tries again
+		*m = mark{kept: m.kept, missed: m.missed, unknown: true}
+		delete(k.pending, path)
+		return
+	}
+	n := k.inodes[st.ID]
+	switch {
+	case !m.isServers(&st): // others have put it there
+		st = m.may[len(m.may)-1]
+	case st.Kind == File && n != nil:
+		if open(st.ID.Ino) {
+			m.seen = false
+			return
+		}
+		if !m.seen || !m.last.sameObject(&st) {
+			m.seen, m.last = true, st
+			return
+		}
+		*n = node{true, st.Size, st.Mtime}
+	}
+	*m = mark{kept: m.kept, missed: m.missed, last: st}
+	delete(k.pending, path)
+	k.lines = (&Record{word: wordNow, At: time.Now().UnixNano(), Path: path, State: st}).append(k.lines)
+}

@@ -1,0 +1,42 @@
+package undo
+
+// Action is what a restore does with a path.
+type Action string
+
+const (
+	Restore    Action = "restore"    // put back what stood there
+	Remake     Action = "make"       // make a directory again
+	Remove     Action = "remove"     // remove what the server made
+	MoveBack   Action = "move back"  // give a file its name back
+	Attributes Action = "attributes" // put back mode, owner and times
+	Refuse     Action = "refuse"     // leave it
+)
+
+// Step is what a restore does with one path.
+type Step struct {
+	Path   string `json:"path"`
+	Action Action `json:"action"`
+	From   string `json:"from,omitempty"`   // of MoveBack: where it is now
+	Why    string `json:"why,omitempty"`    // of Refuse
+	Others bool   `json:"others,omitempty"` // others changed it between two changes of the server
+	want   State
+	now    State
+	temp   string
+	linked bool // its temporary file is a link to the object that moves back
+}
+
+// Outcome is what became of a step.
+type Outcome struct {
+	Step
+	Err error // nil: it was done
+}
+
+// Refused returns the steps that leave their path as it is.
+func Refused(steps []Step) (out []Step) {
+	for _, s := range steps {
+		if s.Action == Refuse {
+			out = append(out, s)
+		}
+	}
+	return out
+}

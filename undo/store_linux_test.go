@@ -1,0 +1,113 @@
+package undo
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestExpire: sessions go by age and by size, the oldest first, and never while they run.
+func TestExpire(t *testing.T) {
+	w := newWorld(t)
+	session := func(size int) *Writer {
+		w.check(os.WriteFile(w.at("f"), bytes.Repeat([]byte("x"), size), 0o644))
+		w.begin()
+		w.write("f", "y", os.O_TRUNC)
+		w.files.Finish()
+		return w.writer
+	}
+	left := func() string {
+		all, err := w.store.Sessions()
+		w.check(err)
+		var ids []string
+		for _, s := range all {
+			ids = append(ids, s.ID)
+		}
+		return strings.Join(ids, " ")
+	}
+	dirs := func(ws ...*Writer) string {
+		var ids []string
+		for _, w := range ws {
+			ids = append(ids, w.ID())
+		}
+		return strings.Join(ids, " ")
+	}
+	rename := func(w *Writer, name string) { // names of one second have no order
+		to := filepath.Join(filepath.Dir(w.Dir), name)
+		if err := os.Rename(w.Dir, to); err != nil {
+			t.Fatal(err)
+		}
+		w.Dir = to
+	}
+	old, large, small, running := session(10), session(1<<20), session(10), session(1<<20)
+	for name, w := range map[string]*Writer{"1": running, "2": old, "3": large, "4": small} {
+		rename(w, name)
+	}
+	for _, s := range []*Writer{old, large, small} {
+		s.Close()
+	}
+	long := time.Now().Add(-72 * time.Hour)
+	files, _ := filepath.Glob(old.Dir + "/*")
+	for _, f := range append(files, old.Dir) {
+		w.check(os.Chtimes(f, long, long))
+	}
+	w.store.Expire(time.Hour*100, 1<<30)
+	if got := left(); got != dirs(small, large, old, running) {
+		t.Errorf("what is young and small enough was removed: %s", got)
+	}
+	if gone := w.store.Expire(48*time.Hour, 1<<30); strings.Join(gone, " ") != old.ID() {
+		t.Errorf("gone by age: %v", gone)
+	}
+	if got := left(); got != dirs(small, large, running) {
+		t.Errorf("by age: %s", got)
+	}
+	w.store.Expire(48*time.Hour, 100<<10)
+	if got := left(); got != dirs(small, running) {
+		t.Errorf("by size: %s", got)
+	}
+	if gone := w.store.Expire(48*time.Hour, 1); len(gone) != 0 || left() != dirs(small, running) {
+		t.Errorf("the last one was removed: %v", gone)
+	}
+	if s, err := ReadSession(running.Dir); err != nil || !s.Running {
+		t.Errorf("%v, running: %+v", err, s)
+	}
+	running.Close()
+	w.store.Expire(0, 0)
+	if got, _ := os.ReadDir(w.store.Dir); len(got) != 0 {
+		t.Errorf("at the end there is %v", got)
+	}
+}
+
+// TestUnchangedSession leaves nothing behind.
+func TestUnchangedSession(t *testing.T) {
+	w := newWorld(t)
+	w.begin()
+	w.end()
+	if got, _ := os.ReadDir(w.store.Dir); len(got) != 0 {
+		t.Errorf("there is %v", got)
+	}
+}
+
+// TestRoom: the jails of a session share what it may keep.
+func TestRoom(t *testing.T) {
+	w := newWorld(t)
+	w.check(os.WriteFile(w.at("f"), bytes.Repeat([]byte("x"), 1<<20), 0o644))
+	w.begin()
+	room := func(what string, min, max int64) {
+		t.Helper()
+		if all, journal := w.writer.Room(4 << 20); all < min || all > max || journal >= maxJournal || journal < maxJournal-4096 {
+			t.Errorf("%s: %d, %d of the journal", what, all, journal)
+		}
+	}
+	room("at first", 4<<20-8192, 4<<20)
+	w.write("f", "y", os.O_TRUNC)
+	room("while it runs", 3<<20-16384, 3<<20)
+	w.files.Finish()
+	room("when it has ended", 3<<20-16384, 3<<20)
+	w.newJail()
+	w.end()
+	room("after one without changes", 3<<20-16384, 3<<20)
+}

@@ -1,0 +1,267 @@
+package undo
+
+import (
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// world is a directory that a server changes as the jail's supervisor lets it.
+type world struct {
+	t      testing.TB
+	root   string
+	store  Store
+	writer *Writer
+	files  *Files
+	keeper *Keeper
+	random *rand.Rand
+}
+
+func newWorld(t testing.TB) *world {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, root: filepath.Join(dir, "work"), store: Store{filepath.Join(dir, "store")}, random: rand.New(rand.NewPCG(1, 2))}
+	w.check(os.Mkdir(w.root, 0o755))
+	return w
+}
+
+func (w *world) check(err error) {
+	if err != nil {
+		w.t.Helper()
+		w.t.Fatal(err)
+	}
+}
+
+// begin starts a session with one jail.
+func (w *world) begin() {
+	w.t.Helper()
+	var err error
+	w.writer, err = w.store.Begin(Head{Server: "test"})
+	w.check(err)
+	w.newJail()
+}
+
+func (w *world) newJail() {
+	var err error
+	w.files, err = w.writer.Jail([]string{w.root})
+	w.check(err)
+	w.keeper = keeperOf(w.t, w.files)
+}
+
+func keeperOf(t testing.TB, f *Files) *Keeper {
+	self, err := unix.Open("/proc/self/fd", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Close(self) })
+	return &Keeper{
+		Journal: int(f.Journal.Fd()), Data: int(f.Data.Fd()), SelfFD: self, FileBytes: 64 << 20, TotalBytes: 1 << 30,
+		Tell: func(text string) { t.Errorf("not kept: %s", text) },
+	}
+}
+
+// end ends the session properly.
+func (w *world) end() {
+	w.files.Finish()
+	w.writer.Close()
+}
+
+func (w *world) at(name string) string { return filepath.Join(w.root, name) }
+
+func (w *world) parent(name string) (dir int, base string) {
+	dir, base, err := openParent(w.at(name))
+	w.check(err)
+	w.t.Cleanup(func() {})
+	return dir, base
+}
+
+func (w *world) name(name string, content bool) {
+	dir, base := w.parent(name)
+	defer unix.Close(dir)
+	w.keeper.Name(dir, base, w.at(name), content)
+}
+
+// write writes to a file as open(2) with O_CREAT does.
+func (w *world) write(name, text string, flags int) {
+	fd, err := unix.Open(w.at(name), unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err == nil {
+		w.keeper.Content(fd, w.at(name))
+		unix.Close(fd)
+	} else {
+		w.name(name, false)
+	}
+	f, err := os.OpenFile(w.at(name), flags|os.O_CREATE|os.O_WRONLY, 0o644)
+	w.check(err)
+	if info, err := f.Stat(); err == nil && info.Size() == 0 {
+		w.keeper.Made(int(f.Fd()), w.at(name))
+	}
+	_, err = f.WriteString(text)
+	w.check(err)
+	w.check(f.Close())
+}
+
+func (w *world) remove(name string) {
+	w.name(name, true)
+	w.check(os.Remove(w.at(name)))
+}
+
+func (w *world) mkdir(name string) {
+	w.name(name, false)
+	w.check(os.Mkdir(w.at(name), 0o755))
+}
+
+func (w *world) symlink(target, name string) {
+	w.name(name, false)
+	w.check(os.Symlink(target, w.at(name)))
+}
+
+func (w *world) link(from, to string) {
+	w.name(from, false)
+	w.name(to, false)
+	w.check(os.Link(w.at(from), w.at(to)))
+}
+
+func (w *world) chmod(name string, mode uint32) {
+	fd, err := unix.Open(w.at(name), unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	w.check(err)
+	defer unix.Close(fd)
+	w.keeper.Attributes(fd, w.at(name))
+	w.check(os.Chmod(w.at(name), fs.FileMode(mode)))
+}
+
+func (w *world) rename(from, to string, flags uint) error {
+	fd, fb := w.parent(from)
+	defer unix.Close(fd)
+	td, tb := w.parent(to)
+	defer unix.Close(td)
+	w.keeper.Rename(fd, fb, w.at(from), td, tb, w.at(to), flags&unix.RENAME_EXCHANGE != 0)
+	return unix.Renameat2(fd, fb, td, tb, flags)
+}
+
+// tree returns a line for each object below the root: its mode, its content or target, its time,
+// and which names are hard links of one another.
+func (w *world) tree() string {
+	var out strings.Builder
+	first := map[uint64]string{}
+	w.check(filepath.WalkDir(w.root, func(path string, d fs.DirEntry, err error) error {
+		w.check(err)
+		info, err := d.Info()
+		w.check(err)
+		rel, _ := filepath.Rel(w.root, path)
+		fmt.Fprintf(&out, "%s %v", rel, info.Mode())
+		st := info.Sys().(*syscall.Stat_t)
+		switch {
+		case info.Mode()&fs.ModeSymlink != 0:
+			target, _ := os.Readlink(path)
+			out.WriteString(" -> " + target)
+		case info.Mode().IsRegular():
+			text, err := os.ReadFile(path)
+			w.check(err)
+			fmt.Fprintf(&out, " %d:%d %q", st.Uid, info.ModTime().UnixNano(), text)
+			if st.Nlink > 1 {
+				if first[st.Ino] == "" {
+					first[st.Ino] = rel
+				}
+				fmt.Fprintf(&out, " = %s", first[st.Ino])
+			}
+		}
+		out.WriteString("\n")
+		return nil
+	}))
+	return out.String()
+}
+
+// fill makes a tree of files, directories and links.
+func (w *world) fill() {
+	for d := range 4 {
+		dir := fmt.Sprintf("d%d", d)
+		w.check(os.MkdirAll(w.at(dir+"/sub"), 0o755))
+		for f := range 4 {
+			name := w.at(fmt.Sprintf("%s/f%d", dir, f))
+			w.check(os.WriteFile(name, fmt.Appendf(nil, "file %d of %s", f, dir), 0o644))
+			old := time.Unix(1e9+int64(d*10+f), 5000)
+			w.check(os.Chtimes(name, old, old))
+		}
+		w.check(os.Symlink("f0", w.at(dir+"/link")))
+		w.check(os.WriteFile(w.at(dir+"/sub/deep"), []byte("deep "+dir), 0o600))
+		w.check(os.Link(w.at(dir+"/f1"), w.at(dir+"/sub/hard")))
+	}
+}
+
+// session returns the last session that is no undo.
+func (w *world) session() *Session {
+	w.t.Helper()
+	all, err := w.store.Sessions()
+	w.check(err)
+	for _, s := range all {
+		if s.Head.Undoes == "" {
+			return s
+		}
+	}
+	w.t.Fatal("there is no session")
+	return nil
+}
+
+// undo undoes a session, with a session of its own.
+func (w *world) undo(s *Session, call int, paths ...string) (*Restorer, []Outcome, string) {
+	w.t.Helper()
+	r, err := NewRestorer(s, Selection{Call: call, Paths: paths})
+	w.check(err)
+	writer, err := w.store.Begin(Head{Server: "test", Undoes: s.ID})
+	w.check(err)
+	files, err := writer.Jail(s.Head.Roots)
+	w.check(err)
+	out := r.Do(keeperOf(w.t, files))
+	files.Finish()
+	writer.Close()
+	return r, out, writer.Dir
+}
+
+func (w *world) mustUndo(s *Session, call int, paths ...string) string {
+	w.t.Helper()
+	r, out, dir := w.undo(s, call, paths...)
+	for _, s := range Refused(r.Steps) {
+		w.t.Errorf("refused: %s: %s", s.Path, s.Why)
+	}
+	for _, o := range out {
+		if o.Err != nil {
+			w.t.Errorf("%s %s: %s", o.Action, o.Path, o.Err)
+		}
+	}
+	return dir
+}
+
+func (w *world) same(what, want string) {
+	w.t.Helper()
+	if got := w.tree(); got != want {
+		w.t.Errorf("%s: the tree is\n%s\nand should be\n%s", what, diffLines(want, got), "the same")
+	}
+}
+
+// diffLines returns the lines that differ.
+func diffLines(a, b string) string {
+	var out []string
+	in := func(text, line string) bool { return strings.Contains("\n"+text, "\n"+line+"\n") }
+	for _, l := range strings.Split(a, "\n") {
+		if !in(b, l) {
+			out = append(out, "- "+l)
+		}
+	}
+	for _, l := range strings.Split(b, "\n") {
+		if !in(a, l) {
+			out = append(out, "+ "+l)
+		}
+	}
+	return strings.Join(out, "\n")
+}
