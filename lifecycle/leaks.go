@@ -48,7 +48,7 @@ func (l *leakCheck) add(env []policy.Variable, held map[string]string) {
 	if l == nil {
 		return
 	}
-	secrets, _ := leak.Sought(env, held)
+	secrets, _ := leak.Sought(env, held, l.client.config.Profile.RegistryCredentials)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, s := range secrets {

@@ -46,7 +46,7 @@ func (s *server) init(c *client, p *policy.Profile) {
 	if p.Advertise {
 		s.statement = p.Statement()
 	}
-	s.redact = diagnostics.NewRedactor(p.Env)
+	s.redact = diagnostics.NewRedactor(p.RedactedVariables())
 	s.tail = diagnostics.NewTail(s.redact)
 }
 

@@ -1,15 +1,13 @@
 package install
 
 import (
-	"bufio"
-	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/packages/npm"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -41,50 +39,14 @@ func sameHost(r *url.URL, host string) bool {
 
 // addCredentials reads the credentials of the registries from a file in npm's format. npm
 // itself does not print them.
-func (c *npmConfig) addCredentials(file string, host *hostfs.Host) error {
-	f, err := os.Open(file)
+func (c *npmConfig) addCredentials(file string, host *hostfs.Host) {
+	text, err := os.ReadFile(file)
 	if err != nil {
-		return nil // most users have no such file, and npm ignores one that it cannot read
+		return // most users have no such file, and npm ignores one that it cannot read
 	}
-	defer f.Close()
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		name, value, ok := strings.Cut(lines.Text(), "=")
-		if ok {
-			c.addCredential(expand(unquote(name), host), expand(unquote(value), host))
-		}
+	for _, s := range npm.Settings(string(text), host.Getenv) {
+		c.addCredential(s.Name, s.Value)
 	}
-	if err := lines.Err(); err != nil {
-		return fmt.Errorf("%s: %w", file, err)
-	}
-	return nil
-}
-
-// unquote returns a name or value of an .npmrc without the quotation marks around it.
-func unquote(text string) string {
-	text = strings.TrimSpace(text)
-	for _, q := range []string{`"`, `'`} {
-		if len(text) > 1 && strings.HasPrefix(text, q) && strings.HasSuffix(text, q) {
-			return text[1 : len(text)-1]
-		}
-	}
-	return text
-}
-
-// reference is a variable in an .npmrc. npm leaves one that is not set as it is, unless a
-// question mark follows its name.
-var reference = regexp.MustCompile(`\$\{([^${}?]+)(\?)?\}`)
-
-func expand(text string, host *hostfs.Host) string {
-	return reference.ReplaceAllStringFunc(text, func(found string) string {
-		m := reference.FindStringSubmatch(found)
-		value, ok := host.Getenv(m[1])
-		if !ok && m[2] == "" {
-			return found
-		}
-		return value
-	})
 }
 
 // addVariables adds what variables of the user say: credentials, and authorities that

@@ -72,9 +72,7 @@ func readNpmConfig(ctx context.Context, npm string, host *hostfs.Host, path []st
 		}
 	}
 	for _, name := range []string{"globalconfig", "userconfig"} {
-		if err := c.addCredentials(text(name), host); err != nil {
-			return nil, err
-		}
+		c.addCredentials(text(name), host)
 	}
 	c.addVariables(host)
 	for name, setting := range map[string]string{"HTTP_PROXY": "proxy", "HTTPS_PROXY": "https-proxy", "NO_PROXY": "noproxy"} {

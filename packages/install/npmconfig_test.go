@@ -139,20 +139,6 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// FuzzExpand tests that a text without a reference stays, and that nothing else panics.
-func FuzzExpand(f *testing.F) {
-	for _, seed := range []string{"${A}", "${A?}", "$A", "${", "${}", "x${A}${B?}y"} {
-		f.Add(seed)
-	}
-	host := &hostfs.Host{Environ: []string{"A=value"}}
-	f.Fuzz(func(t *testing.T, text string) {
-		got := expand(unquote(text), host)
-		if !strings.Contains(text, "${") && got != unquote(text) {
-			t.Errorf("%q became %q", text, got)
-		}
-	})
-}
-
 // TestWithoutLoaders: what npm is asked with, outside of a jail, loads no code that a variable names.
 func TestWithoutLoaders(t *testing.T) {
 	given := []string{"HOME=/h", "LD_PRELOAD=/e.so", "LD_LIBRARY_PATH=/e", "DYLD_INSERT_LIBRARIES=/e", "NODE_OPTIONS=-r /e", "NODE_PATH=/e", "BASH_ENV=/e", "ENV=/e", "OPENSSL_CONF=/e", "BASH_FUNC_x%%=() { :; }", "SHELLOPTS=xtrace", "NODE_COMPILE_CACHE=/e", "npm_config_registry=x", "NODE_EXTRA_CA_CERTS=/c"}

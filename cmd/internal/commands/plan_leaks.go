@@ -13,7 +13,7 @@ import (
 // nothing.
 func (x *planPage) leaks() {
 	p := x.target.Profile
-	sought, others := leak.Sought(p.Env, nil)
+	sought, others := leak.Sought(p.Env, nil, p.RegistryCredentials)
 	var names, lines []string
 	add := func(name string) {
 		if !slices.Contains(names, name) {

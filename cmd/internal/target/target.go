@@ -211,6 +211,9 @@ func resolveProfile(p *policy.Policy, host hostfs.Host, before []policy.Warning)
 	if err != nil && !isUserError(err) && !errors.As(err, &missing) {
 		err = &HostError{err}
 	}
+	if profile != nil && profile.Leaks != policy.LeaksOff {
+		profile.RegistryCredentials = registryCredentials(host)
+	}
 	return profile, append(before, warnings...), err
 }
 

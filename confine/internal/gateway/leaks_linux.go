@@ -22,13 +22,16 @@ func leaksOf(p *policy.Profile, held map[string]string) (l egress.Leaks) {
 	}
 	l.Tokens, l.Block = p.LeakPatterns, p.Leaks == policy.LeaksBlock
 	l.Held = slices.Sorted(maps.Keys(held))
-	env := p.Env
-	if hasOneHost(p.Net) {
-		env = nil
+	for _, v := range p.RegistryCredentials {
+		l.Held = append(l.Held, v.Name)
 	}
-	all, _ := leak.Sought(env, held)
+	all, _ := leak.Sought(p.Env, held, p.RegistryCredentials)
+	own := hasOneHost(p.Net)
 	size := 0
 	for _, s := range all {
+		if own && !slices.Contains(l.Held, s.Name) {
+			continue
+		}
 		if size+len(s.Name)+len(s.Value) <= maxLeaks {
 			size += len(s.Name) + len(s.Value)
 			l.Secrets = append(l.Secrets, s)

@@ -1,0 +1,73 @@
+package npm
+
+import (
+	"encoding/base64"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Setting is a line of an .npmrc.
+type Setting struct{ Name, Value string }
+
+// Settings returns the settings of a file in npm's format. References to variables are replaced,
+// in names too.
+func Settings(text string, getenv func(name string) (string, bool)) (all []Setting) {
+	for line := range strings.Lines(text) {
+		if name, value, ok := strings.Cut(line, "="); ok {
+			all = append(all, Setting{expand(unquote(name), getenv), expand(unquote(value), getenv)})
+		}
+	}
+	return all
+}
+
+// unquote returns a name or value of an .npmrc without the quotation marks around it.
+func unquote(text string) string {
+	text = strings.TrimSpace(text)
+	for _, q := range []string{`"`, `'`} {
+		if len(text) > 1 && strings.HasPrefix(text, q) && strings.HasSuffix(text, q) {
+			return text[1 : len(text)-1]
+		}
+	}
+	return text
+}
+
+// reference is a variable in an .npmrc. npm leaves one that is not set as it is, unless a
+// question mark follows its name.
+var reference = regexp.MustCompile(`\$\{([^${}?]+)(\?)?\}`)
+
+func expand(text string, getenv func(name string) (string, bool)) string {
+	if !strings.Contains(text, "${") {
+		return text
+	}
+	return reference.ReplaceAllStringFunc(text, func(found string) string {
+		m := reference.FindStringSubmatch(found)
+		value, ok := getenv(m[1])
+		if !ok && m[2] == "" {
+			return found
+		}
+		return value
+	})
+}
+
+// Credentials returns those of some settings that let their reader log in to a registry: tokens
+// and passwords, which npm keeps in base64 in part. Each is returned as it is written, and
+// decoded if it can be.
+func Credentials(settings []Setting) (secret []Setting) {
+	for _, s := range settings {
+		at := strings.LastIndex(s.Name, ":")
+		kind := s.Name[at+1:] // older files have settings without a registry
+		if !slices.Contains([]string{"_authToken", "_auth", "_password"}, kind) || s.Value == "" || reference.MatchString(s.Value) {
+			continue
+		}
+		secret = append(secret, s)
+		if decoded, err := base64.StdEncoding.DecodeString(s.Value); err == nil && kind != "_authToken" {
+			_, password, ok := strings.Cut(string(decoded), ":")
+			if kind == "_password" || !ok {
+				password = string(decoded)
+			}
+			secret = append(secret, Setting{s.Name, password})
+		}
+	}
+	return secret
+}
