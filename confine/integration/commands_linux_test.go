@@ -149,28 +149,6 @@ func TestHostNSCommands(t *testing.T) {
 	newCommands(t).check(t, jailtest.AttemptsHostNS)
 }
 
-// TestJailCommandsHostile: threads of a process rewrite the memory with the arguments, the path
-// and the environment while the kernel reads it.
-func TestJailCommandsHostile(t *testing.T) {
-	jailtest.Needs(t)
-	hostileStarts(t, jailtest.Attempts)
-}
-
-func TestHostNSCommandsHostile(t *testing.T) {
-	jailtest.NeedsHostNS(t)
-	hostileStarts(t, jailtest.AttemptsHostNS)
-}
-
-func hostileStarts(t *testing.T, run func(testing.TB, *policy.Profile, ...attacker.Attempt) []attacker.Outcome) {
-	t.Helper()
-	c := newCommands(t)
-	got := run(t, c.profile, attacker.Try("hostile-starts", fmt.Sprint(jailtest.Rounds(3, 60)), "200", c.echo, c.env))[0]
-	t.Log(got)
-	if !strings.HasPrefix(string(got), "ok good true, killed true, ") {
-		t.Errorf("%s", got)
-	}
-}
-
 // TestJailCommandsThreads: a thread that executes a program takes the number of its process's first
 // thread. A stop of that one must not let the new program go, and threads that execute at once do
 // not hold each other up.
@@ -187,7 +165,7 @@ func TestHostNSCommandsThreads(t *testing.T) {
 func threadStarts(t *testing.T, run func(testing.TB, *policy.Profile, ...attacker.Attempt) []attacker.Outcome) {
 	t.Helper()
 	c := newCommands(t)
-	n := fmt.Sprint(jailtest.Rounds(300, 5000))
+	n := fmt.Sprint(jailtest.Rounds(300, 1000))
 	got := run(t, c.profile, attacker.Try("swapped-leaders", n, c.echo), attacker.Try("racing-starts", c.echo, "good"), attacker.Try("racing-starts", c.echo, "evil"))
 	want := []attacker.Outcome{"ok good true, killed true, other none", "ok good", "killed"}
 	if !slices.Equal(got, want) {

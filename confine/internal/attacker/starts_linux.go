@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 	"unsafe"
@@ -24,8 +25,6 @@ var verbsOnStarts = map[string]func(args []string) (string, error){
 	"stop-after-failure":  silent(attemptStopItself),
 	"write-into-starts":   attemptWriteIntoStarts,
 	"swapped-script":      attemptSwappedScript,
-	"hostile-starts":      attemptHostileStarts,
-	"hostile-start":       silent(attemptHostileStart),
 	"swapped-leaders":     attemptSwappedLeaders,
 	"swapped-leader":      silent(attemptSwappedLeader),
 	"good-starts":         silent(attemptGoodStarts),
@@ -127,21 +126,24 @@ func attemptStopItself([]string) error {
 
 // attemptWriteIntoStarts tries to change the memory of each new process while programs start.
 func attemptWriteIntoStarts(a []string) (string, error) {
-	wrote, tries := "", 0
+	wrote := ""
+	var newest, tries atomic.Int64
+	newest.Store(int64(os.Getpid()))
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		for newest := os.Getpid(); ; {
+		for {
 			select {
 			case <-stop:
 				return
 			default:
 			}
-			for pid := newest; pid < newest+50; pid++ {
-				if pid == os.Getpid() || unix.Kill(pid, 0) != nil {
+			first := int(newest.Load()) + 1
+			for pid := first; pid < first+50; pid++ {
+				if unix.Kill(pid, 0) != nil {
 					continue
 				}
-				newest, tries = pid, tries+1
+				tries.Add(1)
 				if fd, err := unix.Open(fmt.Sprintf("/proc/%d/mem", pid), unix.O_RDWR, 0); err == nil {
 					wrote = "its memory was opened"
 					unix.Close(fd)
@@ -155,12 +157,16 @@ func attemptWriteIntoStarts(a []string) (string, error) {
 			}
 		}
 	})
-	for range 100 {
-		exec.Command(a[0], a[1]).Run()
+	for i := 0; i < 100 || i < 1000 && tries.Load() < 100; i++ {
+		cmd := exec.Command(a[0], a[1])
+		cmd.Run()
+		if cmd.Process != nil {
+			newest.Store(int64(cmd.Process.Pid))
+		}
 	}
 	close(stop)
 	wg.Wait()
-	if tries == 0 {
+	if tries.Load() == 0 {
 		return "", errors.New("no process was met")
 	}
 	return wrote, nothingIf(wrote == "")
@@ -189,80 +195,4 @@ func attemptSwappedScript(a []string) (string, error) {
 		}
 	}
 	return fmt.Sprint(ran), nil
-}
-
-// hostileThreads start programs at once.
-const hostileThreads = 8
-
-// attemptHostileStarts starts programs for a[0] seconds, at most a[1] each second, from eight
-// threads. Threads of each new process rewrite the memory that execve reads. It answers how many
-// programs ran as allowed, how many were killed, and what else ran.
-func attemptHostileStarts(a []string) (string, error) {
-	end := time.Now().Add(time.Duration(Number(a[0])) * time.Second)
-	pause := hostileThreads * time.Second / time.Duration(Number(a[1]))
-	var mu sync.Mutex
-	var wg sync.WaitGroup
-	good, killed, other, evil := 0, 0, 0, ""
-	for i := range hostileThreads {
-		wg.Go(func() {
-			for time.Now().Before(end) {
-				next := time.Now().Add(pause)
-				cmd := exec.Command(Executable())
-				cmd.Args = []string{Name, fmt.Sprintf(`[["hostile-start",%q,%q,"%d"]]`, a[2], a[3], i%2)}
-				out, err := cmd.Output()
-				var ee *exec.ExitError
-				mu.Lock()
-				switch text := strings.TrimSpace(string(out)); {
-				case strings.Contains(text, "evil"):
-					evil = text
-				case text == "good", text == "GOOD=good":
-					good++
-				case errors.As(err, &ee) && ee.Sys().(syscall.WaitStatus).Signaled():
-					killed++
-				default:
-					other++
-				}
-				mu.Unlock()
-				time.Sleep(time.Until(next))
-			}
-		})
-	}
-	wg.Wait()
-	if evil != "" {
-		return "", emptyHanded("evil ran: " + evil)
-	}
-	return fmt.Sprint("good ", good > 0, ", killed ", killed > 0, ", at ", good+killed, " and ", other), nil
-}
-
-// attemptHostileStart executes echo, a[0], or env, a[1], while threads rewrite the arguments,
-// and with a[2] "1" also the path, the name of the program, the pointers and the environment.
-func attemptHostileStart(a []string) error {
-	word := func(s string) *[64]byte {
-		b := new([64]byte)
-		copy(b[:], s)
-		return b
-	}
-	path, name, arg, variable := word(a[0]), word("echo"), word("good"), word("GOOD=good")
-	argv, envp := [3]unsafe.Pointer{unsafe.Pointer(name), unsafe.Pointer(arg)}, [2]unsafe.Pointer{unsafe.Pointer(variable)}
-	evil := word("evil")
-	flips := []func(i int){func(i int) { copy(arg[:], [2]string{"good", "evil"}[i%2]) }}
-	if a[2] == "1" {
-		flips = append(flips,
-			func(i int) { copy(path[:], a[i%2]+"\x00"); copy(name[:], [2]string{"echo\x00", "env\x00"}[i%2]) },
-			func(i int) { argv[1] = [3]unsafe.Pointer{unsafe.Pointer(arg), unsafe.Pointer(evil), nil}[i%3] },
-			func(i int) { copy(variable[:], [2]string{"GOOD=good", "EVIL=evil"}[i%2]) })
-	}
-	for _, flip := range flips {
-		go func() {
-			runtime.LockOSThread()
-			for i := 0; ; i++ {
-				flip(i)
-			}
-		}()
-	}
-	time.Sleep(time.Millisecond)
-	for range 1000 {
-		unix.RawSyscall(unix.SYS_EXECVE, uintptr(unsafe.Pointer(path)), uintptr(unsafe.Pointer(&argv)), uintptr(unsafe.Pointer(&envp)))
-	}
-	return errors.New("nothing could be started")
 }

@@ -26,6 +26,9 @@ func attemptGoodStarts(a []string) error {
 	return nil
 }
 
+// hostileThreads start programs at once.
+const hostileThreads = 8
+
 // attemptSwappedLeaders has processes replace their leading thread by a[1], echo, while a signal
 // stops that thread, a[0] times. It answers whether some programs ran as allowed, some were
 // killed, and whether one ran that is not allowed.
