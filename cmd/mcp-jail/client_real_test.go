@@ -23,6 +23,7 @@ import (
 type realClient struct {
 	name      string                         // as package clients has it; its files are testdata/clients/NAME.txtar
 	command   []string                       // the first words are files of the installed packages; "ARCH" and "NODE" are replaced
+	arguments []string                       // behind the command, as they are
 	env       []string                       // beyond the usual
 	session   bool                           // the command is a server that answers on stdin, see appServer
 	connected func(string) map[string]string // the servers that it says are connected, with the command line if it says that
@@ -106,7 +107,7 @@ func (c realClient) argv() (argv []string) {
 		}
 		argv = append(argv, word)
 	}
-	return argv
+	return append(argv, c.arguments...)
 }
 
 // run runs the client's command, and returns what it prints. It reaches no host but this one.

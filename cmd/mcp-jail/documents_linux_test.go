@@ -23,6 +23,7 @@ import (
 // All blocks of a document with one NAME are run in order, in one world: the script of that
 // file makes it. LINES are run before the block, as lines of that script.
 //
+// In a block of sh, each line is a command, which must succeed; questions are answered with yes.
 // In a block of console, the lines that begin with a dollar sign are commands, and the others
 // are what they print. Every other block is a file, which a line "file PATH" among LINES
 // names, or what the command before it has printed. In what is printed, a line that is "…"
@@ -45,6 +46,40 @@ func TestDocumentsRun(t *testing.T) {
 	}
 	if found == 0 {
 		t.Error("no document has a block that is run")
+	}
+}
+
+// runElsewhere are command lines of documents that no world runs, with the reason.
+var runElsewhere = map[string]string{
+	`make build && export PATH="$PWD/bin:$PATH"`:         "a checkout",
+	"npx mcp-jail wrap":                                  "TestNPM of packaging",
+	"sudo apt install ./mcp-jail_*.deb":                  "TestSystemPackages of packaging, with dpkg",
+	"make demo":                                          "the picture is made by it",
+	"go run ./examples/demo":                             "the same",
+	"go run ./examples/demo/picture --out docs/demo.svg": "the same",
+	"go build -o /tmp/thief ./examples/servers/thief":    "the demo builds and starts it",
+	"mcp-jail run -- /tmp/thief":                         "the same",
+	"make test":                                          "CI",
+	"claude mcp add memory -- mcp-jail run -- npx -y @modelcontextprotocol/server-memory": "TestClientsFirstTry",
+}
+
+// TestDocumentsRunAll tests that each command line for a shell is run, but for those of pages
+// about failures, which TestRemedies has.
+func TestDocumentsRunAll(t *testing.T) {
+	docs, err := markdown.ReadAll(filepath.Join("..", ".."))
+	must(t, err)
+	for _, d := range docs {
+		for _, b := range d.Blocks {
+			if _, _, runs := runComment(b); runs || b.Kind != markdown.Code || b.Language() != "sh" && b.Language() != "console" || strings.HasPrefix(d.Name, "docs/explain/") {
+				continue
+			}
+			for _, line := range strings.Split(strings.TrimSpace(b.Text), "\n") {
+				line, _, _ = strings.Cut(line, "  #")
+				if runElsewhere[strings.TrimSpace(line)] == "" {
+					t.Errorf("%s:%d: nothing runs %s", d.Name, b.Line, line)
+				}
+			}
+		}
 	}
 }
 
@@ -107,6 +142,12 @@ func runDocument(t *testing.T, document string, d *shownDocument) {
 // block runs one block.
 func (d *shownDocument) block(ts *testscript.TestScript, b *markdown.Block, file string) {
 	switch {
+	case b.Language() == "sh":
+		for _, line := range strings.Split(strings.TrimSpace(b.Text), "\n") {
+			if err := inTerminal(ts, line); err != nil {
+				ts.Fatalf("%s:%d: %s: %v", d.Name, b.Line, line, err)
+			}
+		}
 	case b.Language() == "console":
 		d.compare(ts, b, console(ts, b.Text))
 	case file != "":

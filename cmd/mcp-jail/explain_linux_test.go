@@ -38,6 +38,16 @@ func (w *world) example(t *testing.T, page, said string, match ...string) {
 	}
 }
 
+// remedy runs the commands of a page.
+func (w *world) remedy(t *testing.T, page string) {
+	t.Helper()
+	for _, line := range remedies(read(t, filepath.Join(explainPages, page+".md"))) {
+		if out, err := w.mcpJail(strings.Fields(line)[1:]...).CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", line, err, out)
+		}
+	}
+}
+
 // jailLines matches the lines of a diagnosis but what the server said.
 const jailLines = `^mcp-jail: (the|server|  [^s])`
 
@@ -82,6 +92,7 @@ func TestExplainReload(t *testing.T) {
 	s.mustRun("true")
 	s.close()
 	w.example(t, "reload", s.stderr.String(), "^mcp-jail: warning")
+	w.remedy(t, "reload")
 }
 
 // TestExplainNamespaces makes the example of the page about user namespaces.

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit/markdown"
 )
 
 // explainPages has the pages of docs/explain.
@@ -29,7 +31,7 @@ func TestExplain(t *testing.T) {
 		env.Cd = filepath.Join(env.WorkDir, "home", "project")
 		return errors.Join(err, os.MkdirAll(env.Cd, 0o755))
 	}
-	p.Cmds["ask"], p.Cmds["example"] = cmdAsk, cmdExample
+	p.Cmds["ask"], p.Cmds["example"], p.Cmds["remedy"] = cmdAsk, cmdExample, cmdRemedy
 	testscript.Run(t, p)
 }
 
@@ -55,6 +57,63 @@ func cmdAsk(ts *testscript.TestScript, neg bool, args []string) {
 	var failed *exec.ExitError
 	if err := ts.Exec("client", requests, "mcp-jail", "run", args[0]); err != nil && !errors.As(err, &failed) {
 		ts.Fatalf("%v", err)
+	}
+}
+
+// cmdRemedy: remedy PAGE runs the commands that a page shows, as a user in a terminal who answers
+// questions with yes. With "!", one of them fails.
+func cmdRemedy(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 1 {
+		ts.Fatalf("usage: remedy page")
+	}
+	var failed error
+	for _, line := range remedies(ts.ReadFile(filepath.Join(explainPages, args[0]+".md"))) {
+		if err := inTerminal(ts, strings.ReplaceAll(line, "/home/you", ts.Getenv("HOME"))); err != nil {
+			failed = fmt.Errorf("%s: %w", line, err)
+		}
+	}
+	if (failed != nil) != neg {
+		ts.Fatalf("the commands of the page %s: %v", args[0], failed)
+	}
+}
+
+// inTerminal runs a command line in a terminal, and answers its questions with yes.
+func inTerminal(ts *testscript.TestScript, line string) error {
+	answers := filepath.Join(ts.Getenv("WORK"), "answers")
+	ts.Check(os.WriteFile(answers, []byte("y\n"), 0o644))
+	return ts.Exec("sh", "-c", `script -qec "$1" /dev/null <"$2"`, "sh", line, answers)
+}
+
+// remedies returns the command lines of a page that are for a shell.
+func remedies(page string) (lines []string) {
+	for _, b := range markdown.Parse("", page).Blocks {
+		if b.Kind == markdown.Code && b.Language() == "sh" && strings.Contains(b.Text, "mcp-jail") {
+			lines = append(lines, strings.Split(strings.TrimSpace(b.Text), "\n")...)
+		}
+	}
+	return lines
+}
+
+// TestRemedies tests that the commands of each page are run after its example.
+func TestRemedies(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("testdata", "explain", "*.txtar"))
+	must(t, err)
+	tests, err := filepath.Glob("explain*_test.go")
+	must(t, err)
+	run := ""
+	for _, file := range append(files, tests...) {
+		run += read(t, file)
+	}
+	pages, err := filepath.Glob(filepath.Join(explainPages, "*.md"))
+	must(t, err)
+	elsewhere := map[string]string{"userns": "TestSystemPackages parses the profile; no test changes the AppArmor of the host"}
+	for _, page := range pages {
+		name := strings.TrimSuffix(filepath.Base(page), ".md")
+		has := len(remedies(read(t, page))) > 0
+		runs := strings.Contains(run, "remedy "+name+"\n") || strings.Contains(run, `remedy(t, "`+name+`")`)
+		if has && !runs && elsewhere[name] == "" || !has && runs {
+			t.Errorf("the page %s has commands: %v, and a test runs them: %v", name, has, runs)
+		}
 	}
 }
 
