@@ -55,7 +55,7 @@ func newClient(s Session, hooks mcpproxy.Hooks, denied func() ([]policy.Denial, 
 	c.usual.earlier = s.Earlier
 	c.unsavedRecord, c.finished, c.saved = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
 	c.requested.done, c.gone.done, c.shutdown.done = make(chan struct{}), make(chan struct{}), make(chan struct{})
-	c.stderr = newStderrQueue(c.config.Err)
+	c.stderr = newStderrQueue(c.config.Err, c.config.Fold)
 	c.written.dst = blockingFile{c.config.Out}
 	c.proxy = mcpproxy.NewProxy(mcpproxy.NewConn(blockingFile{c.config.In}, &c.written, c.limit()), hooks)
 	c.record = diagnostics.Record{

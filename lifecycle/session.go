@@ -70,6 +70,9 @@ type Session struct {
 	// calls of tools, by several goroutines. It may be nil.
 	Refresh func() Refreshed
 
+	// Fold breaks the long lines of messages on Err. nil leaves them as they are.
+	Fold func(text string) string
+
 	// Linger is how long a session whose start failed waits for a first request. 0
 	// means 30 s.
 	Linger time.Duration

@@ -18,7 +18,8 @@ const (
 // do not read their stderr, and the server must not hang. It drops whole lines that do not
 // fit, and says so at the place where they are missing.
 type stderrQueue struct {
-	dst *os.File
+	dst  *os.File
+	fold func(text string) string // of messages; nil leaves them as they are
 
 	mu       sync.Mutex
 	filled   sync.Cond
@@ -31,8 +32,8 @@ type stderrQueue struct {
 	done chan struct{} // closed when the forwarding goroutine has ended
 }
 
-func newStderrQueue(dst *os.File) *stderrQueue {
-	q := &stderrQueue{dst: dst, done: make(chan struct{})}
+func newStderrQueue(dst *os.File, fold func(text string) string) *stderrQueue {
+	q := &stderrQueue{dst: dst, fold: fold, done: make(chan struct{})}
 	q.filled.L = &q.mu
 	go q.forward()
 	return q
@@ -77,6 +78,9 @@ func (q *stderrQueue) Write(p []byte) (int, error) {
 func (q *stderrQueue) Say(text string) {
 	if text == "" {
 		return
+	}
+	if q.fold != nil {
+		text = q.fold(text)
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()

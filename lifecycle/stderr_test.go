@@ -23,7 +23,7 @@ func TestStderrQueue(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		q := newStderrQueue(w)
+		q := newStderrQueue(w, nil)
 		var all strings.Builder
 		const lines = 20_000
 		for i := range lines {
@@ -72,7 +72,7 @@ func TestStderrQueueGivesUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	q := newStderrQueue(w)
+	q := newStderrQueue(w, nil)
 	q.Write([]byte(strings.Repeat("x\n", 100_000)))
 	if runtime.GOOS == "linux" { // elsewhere unreadBytes does not tell
 		testkit.Eventually(t, "the pipe is full", func() bool { return unreadBytes(r) >= 64<<10 })

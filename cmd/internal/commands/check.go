@@ -151,7 +151,7 @@ func (k *checkCmd) show(c terminal.Console, home string, files []string, reports
 		return
 	}
 	for _, r := range reports {
-		c.PrintText(shortHome(r.text(c), home))
+		c.PrintText(terminal.ShortHome(r.text(c), home))
 	}
 	if len(reports) == 0 {
 		c.Printf("no server is configured%s\n", configSources(files))

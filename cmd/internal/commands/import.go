@@ -117,7 +117,7 @@ func (i *importCmd) hint(c terminal.Console, s importer.Starter) {
 	if todo > 0 {
 		text += fmt.Sprintf(" %s to fill in.", pluralHas(todo, "line"))
 	}
-	fmt.Fprintf(c.Err, "%s\nRead it, add it to %s, and try it with  mcp-jail check\n", text, terminal.Printable(file))
+	c.Notef("%s\nRead it, add it to %s, and try it with  mcp-jail check", text, terminal.Printable(file))
 }
 
 // pluralHas returns "1 line has", "2 lines have".

@@ -208,7 +208,7 @@ func (i *installCmd) wanted(c terminal.Console, host hostfs.Host) (all []wanted,
 			return nil, false, err
 		case errors.Is(err, launcher.ErrNotLauncher):
 		case errors.As(err, &unclear):
-			fmt.Fprintf(c.Err, "mcp-jail: not installed: server %s: %s\n", name, terminal.Printable(unclear.Error()))
+			c.Notef("mcp-jail: not installed: server %s: %s", name, terminal.Printable(unclear.Error()))
 		default:
 			c.Errorf("%s", withName(name, err))
 			failed = true

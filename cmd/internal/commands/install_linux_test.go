@@ -268,6 +268,7 @@ func TestInstallMisuse(t *testing.T) {
 	t.Parallel()
 	u := &npmUser{t: t, home: testkit.ShortDir(t)}
 	u.env = registry.Environ("http://127.0.0.1:9", u.home)
+	u.env = append(u.env, "COLUMNS=10000")
 	for _, dir := range []string{"project", ".config/mcp-jail"} {
 		must(t, os.MkdirAll(filepath.Join(u.home, dir), 0o700))
 	}

@@ -2,7 +2,6 @@ package commands
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -66,7 +65,7 @@ func (l *listCmd) Run(c terminal.Console) error {
 		return nil
 	}
 	if all.ConfigErr != nil {
-		fmt.Fprintf(c.Err, "%s the configuration cannot be read, so servers that only it names may be missing: mcp-jail check  says why\n", c.Paint(terminal.Yellow, "warning:"))
+		c.Notef("%s the configuration cannot be read, so servers that only it names may be missing: mcp-jail check  says why", c.Paint(terminal.Yellow, "warning:"))
 	}
 	if len(all.Servers) == 0 {
 		c.Printf("no server was run or installed yet\n")

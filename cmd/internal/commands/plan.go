@@ -87,7 +87,7 @@ func (p *planCmd) Run(c terminal.Console, server cmdline.Server) error {
 			c.PrintText(fmt.Sprintf("As %s starts it (%s)\n\n", wrapped.file.Client.Title, wrapped.place(t.Host.Home)))
 		}
 		page := planPage{console: c, target: t, plan: plan, verbose: p.verbose}
-		c.PrintText(shortHome(page.text(gaps, tools), t.Host.Home))
+		c.PrintText(terminal.ShortHome(page.text(gaps, tools), t.Host.Home))
 	}
 	if gaps != nil {
 		worst = target.ExitHost

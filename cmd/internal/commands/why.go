@@ -68,7 +68,7 @@ func (w *whyCmd) Run(c terminal.Console) error {
 		return err
 	}
 	if len(others) > 0 {
-		fmt.Fprintf(c.Err, "showing the latest of %d servers that match %q; the others: %s\n", len(others)+1, w.server, terminal.Printable(strings.Join(others, ", ")))
+		c.Notef("showing the latest of %d servers that match %q; the others: %s", len(others)+1, w.server, terminal.Printable(strings.Join(others, ", ")))
 	}
 	if err := records.CheckPrivate(host, s.Server); err != nil {
 		return err

@@ -54,6 +54,17 @@ func TestWidth(t *testing.T) {
 			}
 		}
 	}
+	for _, args := range [][]string{{"plan", "no-such-server"}, {"plan", "--waive", "everything", "notes"}, {"check", "--config", filepath.Join(home, "some", "file", "that", "is", "not", "there", "and", "has", "a", "long", "path.toml")}} {
+		text := printedErrors(t, args)
+		for line := range strings.Lines(text) {
+			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > terminal.TextWidth && len(strings.Fields(line)) > 1 || strings.Contains(line, home+"/") {
+				t.Errorf("%q prints %d characters: %s", args, n, line)
+			}
+		}
+		if !strings.Contains(text, "error: ") {
+			t.Errorf("%q prints no error: %s", args, text)
+		}
+	}
 	if text := printed(t, []string{"plan", "notes"}); !strings.Contains(text, "~/some notes does not exist") && !strings.Contains(text, " ~/") || strings.Contains(text, "TERM=") {
 		t.Errorf("the short plan:\n%s", text)
 	}
@@ -63,32 +74,25 @@ func TestWidth(t *testing.T) {
 }
 
 // printed returns what a command prints to standard output.
-func printed(t *testing.T, args []string) string {
+func printed(t *testing.T, args []string) string { return printedTo(t, args, false) }
+
+// printedErrors returns what a command prints to standard error.
+func printedErrors(t *testing.T, args []string) string { return printedTo(t, args, true) }
+
+func printedTo(t *testing.T, args []string, errs bool) string {
 	out, err := os.CreateTemp(t.TempDir(), "out")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer out.Close()
-	Main(args, terminal.Console{In: os.Stdin, Out: out, Err: os.Stderr})
+	c := terminal.Console{In: os.Stdin, Out: out, Err: os.Stderr}
+	if errs {
+		c.Out, c.Err = os.Stdout, out
+	}
+	Main(args, c)
 	b, err := os.ReadFile(out.Name())
 	if err != nil {
 		t.Fatal(err)
 	}
 	return string(b)
-}
-
-func TestShortHome(t *testing.T) {
-	for text, want := range map[string]string{
-		"read /home/u/a":            "read ~/a",
-		`path = "/home/u/a"`:        `path = "~/a"`,
-		"/home/u/a:4: x":            "~/a:4: x",
-		"HOME=/home/u/a":            "HOME=/home/u/a",
-		"/srv/home/u/a /home/u2/b":  "/srv/home/u/a /home/u2/b",
-		"/home/u is the home":       "/home/u is the home",
-		"/home/u/a\n/home/u/b: two": "~/a\n~/b: two",
-	} {
-		if got := shortHome(text, "/home/u"); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
-		}
-	}
 }

@@ -223,7 +223,7 @@ func (w *changeCmd) write(c terminal.Console, host hostfs.Host, changes []*wrapp
 		var notRecorded *wrapping.RecordError
 		switch {
 		case errors.As(err, &notRecorded):
-			fmt.Fprintf(c.Err, "%s %s\n", c.Paint(terminal.Yellow, "warning:"), notRecorded)
+			c.Notef("%s %s", c.Paint(terminal.Yellow, "warning:"), notRecorded)
 		case errors.Is(err, ownfile.ErrChanged):
 			failed = append(failed, fmt.Errorf("%s was changed meanwhile, by its client or by you, and was left as it is: run the command again", ch.File.Path))
 			continue

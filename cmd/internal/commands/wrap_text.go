@@ -2,7 +2,6 @@ package commands
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -165,15 +164,6 @@ func shortPath(path, home string) string {
 		return "~/" + rest
 	}
 	return path
-}
-
-// shortHome writes the home directory as "~" wherever a path in a text begins with it, but for
-// the values of variables.
-func shortHome(text, home string) string {
-	if home == "/" || home == "" {
-		return text
-	}
-	return regexp.MustCompile(`(^|[^\w./=-])`+regexp.QuoteMeta(home)+`/`).ReplaceAllString(text, "${1}~/")
 }
 
 // printReload says how the clients get to use the changed files.

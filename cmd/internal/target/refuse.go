@@ -20,6 +20,9 @@ import (
 // with it: most clients never show standard error.
 func Refuse(c terminal.Console, t *Target, name string, err error) {
 	s := lifecycle.Session{In: c.In, Out: c.Out, Err: c.Err}
+	if terminal.IsTerminal(c.Err) {
+		s.Fold = terminal.FoldMessages
+	}
 	if t != nil && t.Policy != nil {
 		name = t.Policy.Server
 		record := records.New(t.Host, name)

@@ -62,6 +62,9 @@ func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecy
 	for _, w := range t.WarningTexts() {
 		s.Warnings = append(s.Warnings, "warning: "+w)
 	}
+	if terminal.IsTerminal(c.Err) { // a client's log is easier to search with whole lines
+		s.Fold = terminal.FoldMessages
+	}
 	s.Changed = f.keeping.changes
 	s.Unset = unsetVariables(t.Policy, t.Profile)
 	return s

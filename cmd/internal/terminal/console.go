@@ -75,9 +75,14 @@ func (c Console) Printf(format string, args ...any) {
 	}
 }
 
-// Errorf prints an error to Err. Its second and later lines are indented.
+// Notef prints a remark for people to Err, folded. A newline is added.
+func (c Console) Notef(format string, args ...any) {
+	fmt.Fprintln(c.Err, Fold(ShortHome(fmt.Sprintf(format, args...), os.Getenv("HOME")), TextColumns()))
+}
+
+// Errorf prints an error to Err, folded. Its second and later lines are indented.
 func (c Console) Errorf(format string, args ...any) {
-	msg := PrintableLines(strings.TrimRight(fmt.Sprintf(format, args...), "\n"))
+	msg := ShortHome(PrintableLines(strings.TrimRight(fmt.Sprintf(format, args...), "\n")), os.Getenv("HOME"))
 	for i, line := range strings.Split(msg, "\n") {
 		switch {
 		case i == 0:
@@ -85,7 +90,7 @@ func (c Console) Errorf(format string, args ...any) {
 		case !strings.HasPrefix(line, "  "):
 			line = "  " + line
 		}
-		fmt.Fprintln(c.Err, line)
+		fmt.Fprintln(c.Err, Fold(line, TextColumns()))
 	}
 }
 

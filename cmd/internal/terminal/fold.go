@@ -32,6 +32,32 @@ func Fold(text string, width int) string {
 	return strings.Join(lines, "\n")
 }
 
+// ShortHome writes the home directory as "~" wherever a path in a text begins with it, but for
+// the values of variables.
+func ShortHome(text, home string) string {
+	if home == "/" || home == "" || !strings.Contains(text, home) {
+		return text
+	}
+	return regexp.MustCompile(`(^|[^\w./=-])`+regexp.QuoteMeta(home)+`/`).ReplaceAllString(text, "${1}~/")
+}
+
+// messagePrefix stands before each line of a session's messages.
+const messagePrefix = "mcp-jail: "
+
+// FoldMessages is Fold for the messages of a session. What has a line of its own there, behind the
+// prefix, stays whole as well.
+func FoldMessages(text string) string {
+	width := TextColumns()
+	lines := strings.Split(ShortHome(text, os.Getenv("HOME")), "\n")
+	for i, line := range lines {
+		if rest, ok := strings.CutPrefix(line, messagePrefix); ok && wholeLine.MatchString(rest) {
+			continue
+		}
+		lines[i] = Fold(line, width)
+	}
+	return strings.Join(lines, "\n")
+}
+
 func foldLine(line string, width int) string {
 	body := strings.TrimLeft(line, " ")
 	indent := line[:len(line)-len(body)]

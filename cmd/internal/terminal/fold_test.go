@@ -30,3 +30,30 @@ func TestFold(t *testing.T) {
 		}
 	}
 }
+
+func TestShortHome(t *testing.T) {
+	for text, want := range map[string]string{
+		"read /home/u/a":            "read ~/a",
+		`path = "/home/u/a"`:        `path = "~/a"`,
+		"/home/u/a:4: x":            "~/a:4: x",
+		"HOME=/home/u/a":            "HOME=/home/u/a",
+		"/srv/home/u/a /home/u2/b":  "/srv/home/u/a /home/u2/b",
+		"/home/u is the home":       "/home/u is the home",
+		"/home/u/a\n/home/u/b: two": "~/a\n~/b: two",
+	} {
+		if got := ShortHome(text, "/home/u"); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestFoldMessages: the lines of a session's messages are folded, and what is copied stays whole.
+func TestFoldMessages(t *testing.T) {
+	t.Setenv("HOME", "/home/u")
+	t.Setenv("COLUMNS", "40")
+	text := "mcp-jail:   cause: the jail refused to write /home/u/a/file\nmcp-jail:     [[servers.\"a b\".access.fs]] # which is long\n"
+	want := "mcp-jail:   cause: the jail refused to\n    write ~/a/file\nmcp-jail:     [[servers.\"a b\".access.fs]] # which is long\n"
+	if got := FoldMessages(text); got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+}
