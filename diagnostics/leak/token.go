@@ -20,20 +20,22 @@ const (
 	letters      = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 	alphanumeric = digits + letters
 	urlSafe      = alphanumeric + "-_"
-	maxToken     = 512 // bytes of a token that are looked at
+	maxToken     = 512          // bytes of a token that are looked at
+	longToken    = 2 * maxToken // bytes of the longest kinds, whose length is not fixed
 )
 
 // tokens returns the kinds that are looked for. A form is in the list if it has a beginning of its
 // own and enough characters behind it, so that it does not occur by chance. Where each form is
-// documented is in docs/leaks.md, "Kinds of tokens".
+// documented, or which scanner has it, is in docs/leaks.md, "Kinds of tokens".
 func tokens() []token {
 	all := []token{
+		{name: "GitHub token", begin: "ghs_", anchor: "ghs_", characters: urlSafe + ".", least: 80, most: longToken, check: isStateless},
 		{name: "GitHub fine-grained token", begin: "github_pat_", anchor: "_pat", characters: alphanumeric + "_", least: 82, most: 82, check: isFineGrained},
 		{name: "OpenAI key", begin: "T3BlbkFJ", anchor: "T3Bl", inside: true, characters: urlSafe, least: 20, most: 80, check: isOpenAI},
 		{name: "Anthropic key", begin: "sk-ant-", anchor: "-ant", characters: urlSafe, least: 90, most: 140, check: isAnthropic},
 		{name: "Google API key", begin: "AIza", anchor: "AIza", characters: urlSafe, least: 35, most: 35, check: looksRandom},
 		{name: "npm token", begin: "npm_", anchor: "npm_", characters: alphanumeric, least: 36, most: 36, check: hasChecksum},
-		{name: "PyPI token", begin: "pypi-AgEIcHlwaS5vcmc", anchor: "-AgE", characters: urlSafe, least: 60, most: maxToken, check: looksRandom},
+		{name: "PyPI token", begin: "pypi-AgEIcHlwaS5vcmc", anchor: "-AgE", characters: urlSafe, least: 70, most: longToken, check: looksRandom},
 		{name: "private key", begin: "PRIVATE KEY-----", anchor: "KEY-", inside: true, characters: alphanumeric + "+/=\\ \t\r\n", least: 40, most: maxToken, check: isPrivateKey},
 	}
 	each := func(like token, begins string) {
@@ -44,7 +46,7 @@ func tokens() []token {
 	}
 	each(token{name: "GitHub token", characters: alphanumeric, least: 36, most: 251, check: hasChecksum}, "ghp_ gho_ ghu_ ghs_ ghr_")
 	each(token{name: "GitLab token", characters: urlSafe, least: 20, most: 300, check: looksRandom}, "glpat- gldt- glrt- glsoat-")
-	each(token{name: "Slack token", characters: alphanumeric + "-", least: 36, most: 250, check: isSlack}, "xoxb- xoxp- xoxa- xoxr- xoxs- xapp-")
+	each(token{name: "Slack token", characters: alphanumeric + "-", least: 29, most: 250, check: isSlack}, "xoxb- xoxp- xoxa- xoxr- xoxs- xapp-")
 	each(token{name: "AWS access key", characters: alphanumeric, least: 16, most: 16, check: isAWS}, "AKIA ASIA")
 	each(token{name: "Stripe key", characters: alphanumeric, least: 24, most: 247, check: looksRandom}, "sk_live_ rk_live_")
 	for i := range all {

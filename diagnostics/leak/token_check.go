@@ -53,6 +53,17 @@ func isRandom(s string) bool {
 	return different >= 10 && lower+upper+digit >= 2 && !strings.Contains(strings.ToUpper(s), "EXAMPLE")
 }
 
+// isStateless: the token of an app's installation is the number of the app, "_" and a JWT. That is a
+// header and a payload of JSON, and a signature of 32 bytes or more.
+func isStateless(_, rest string) bool {
+	app, jwt, _ := strings.Cut(rest, "_")
+	header, jwt, _ := strings.Cut(jwt, ".")
+	payload, jwt, _ := strings.Cut(jwt, ".")
+	signature, _, _ := strings.Cut(jwt, ".")
+	return app != "" && strings.Trim(app, digits) == "" && strings.HasPrefix(header, "eyJ") &&
+		strings.HasPrefix(payload, "eyJ") && len(signature) >= 43 && isRandom(signature)
+}
+
 // isFineGrained: a "_" stands between the two parts of the secret.
 func isFineGrained(_, rest string) bool {
 	return rest[22] == '_' && strings.Count(rest, "_") == 1 && isRandom(rest)

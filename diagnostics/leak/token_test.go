@@ -1,6 +1,7 @@
 package leak
 
 import (
+	"encoding/base64"
 	"hash/crc32"
 	"strings"
 	"testing"
@@ -69,5 +70,48 @@ func TestTokens(t *testing.T) {
 		if got := f.Find([]byte(text)); got != nil {
 			t.Errorf("%s: %v", text, got)
 		}
+	}
+}
+
+// TestTokenLengths tests the kinds that have several forms, and the shortest and long ones.
+func TestTokenLengths(t *testing.T) {
+	const some = "b7Kq2ZxW9vLmT4rYc8NpHs3JdF6gUaE1oQiBtMzVwXkRyChPlDnS5jGfAu0e"
+	encode := base64.RawURLEncoding.EncodeToString
+	app := "ghs_12345_" + encode([]byte(`{"alg":"ES256"}`)) + "." + encode([]byte(`{"aid":12345,"iss":"some"}`)) + "."
+	f := New(nil, true)
+	for text, name := range map[string]string{
+		app + some[:26] + "-_" + some[:58]:                   "GitHub token",
+		"a token: " + app + some[:43] + ".":                  "GitHub token",
+		app + strings.Repeat(some, 15):                       "GitHub token",
+		app + some[:42]:                                      "",
+		app + strings.Repeat("x", 86):                        "",
+		strings.Replace(app, "ghs_12345", "ghs_a", 1) + some: "",
+		strings.Replace(app, ".", "-", 1) + some:             "",
+		"xx" + app + some:                                    "",
+		"ghs_12345_" + some + some:                           "",
+		withChecksum("ghs_", some[:30]):                      "GitHub token",
+		withChecksum("ghr_", some+some[:10]):                 "GitHub token",
+		"xoxb-12345678-" + some[:20]:                         "Slack token",
+		"xoxb-1234567890-" + some[:24]:                       "Slack token",
+		"xoxb-1234567890-" + some[:19]:                       "",
+		"pypi-AgEIcHlwaS5vcmc" + some + some[:10]:            "PyPI token",
+		"pypi-AgEIcHlwaS5vcmc" + some + some[:9]:             "",
+		"pypi-AgEIcHlwaS5vcmc" + strings.Repeat(some, 15):    "PyPI token",
+		"glpat-" + some + ".01.1a2b3c4d5":                    "GitLab token",
+		"sk-ant-admin01-" + some + some[:33] + "AA":          "Anthropic key",
+	} {
+		got := f.Find([]byte(text))
+		if name == "" && got != nil || name != "" && (len(got) != 1 || got[0].Name != name) {
+			t.Errorf("%v in %s", got, text)
+		}
+	}
+	s := f.Stream()
+	long := []byte(strings.Repeat("a text ", 300) + app + some + some[:26] + " and more")
+	var got []Found
+	for at := 0; at < len(long); at += 100 {
+		got = append(got, s.Find(long[at:min(at+100, len(long))])...)
+	}
+	if len(got) != 1 {
+		t.Errorf("in pieces: %v", got)
 	}
 }
