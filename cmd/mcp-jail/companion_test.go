@@ -66,6 +66,7 @@ func TestCompanionBeside(t *testing.T) {
 	if out, err := exec.Command(linked, "version").CombinedOutput(); err != nil || !strings.HasPrefix(string(out), "mcp-jail ") {
 		t.Errorf("by a link: %v, %s", err, out)
 	}
+	t.Setenv("COLUMNS", "10000")
 	for _, missing := range []bool{true, false} {
 		says := "/mcp-jail-cli is missing: mcp-jail needs it for every command but run; install both from one build: "
 		if !missing {
