@@ -110,3 +110,26 @@ func TestExplainNamespaces(t *testing.T) {
 	}
 	w.example(t, "userns", said.String(), "^mcp-jail: (server|  (cause|fix|more)|    (without|fs:))")
 }
+
+// TestRemedies tests that the commands of each page are run after its example.
+func TestRemedies(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("testdata", "explain", "*.txtar"))
+	must(t, err)
+	tests, err := filepath.Glob("explain*_test.go")
+	must(t, err)
+	run := ""
+	for _, file := range append(files, tests...) {
+		run += read(t, file)
+	}
+	pages, err := filepath.Glob(filepath.Join(explainPages, "*.md"))
+	must(t, err)
+	elsewhere := map[string]string{"userns": "TestSystemPackages parses the profile; no test changes the AppArmor of the host"}
+	for _, page := range pages {
+		name := strings.TrimSuffix(filepath.Base(page), ".md")
+		has := len(remedies(read(t, page))) > 0
+		runs := strings.Contains(run, "remedy "+name+"\n") || strings.Contains(run, `remedy(t, "`+name+`")`)
+		if has && !runs && elsewhere[name] == "" || !has && runs {
+			t.Errorf("the page %s has commands: %v, and a test runs them: %v", name, has, runs)
+		}
+	}
+}
