@@ -38,17 +38,17 @@ func newLeakCheck(c *client) *leakCheck {
 	}
 	l := &leakCheck{client: c, block: p.Leaks == policy.LeaksBlock, tokens: p.LeakPatterns, told: map[string]bool{}}
 	l.stale.Store(l.tokens)
-	l.add(p.Env, nil) // a catalog may have answers before a process starts
+	l.add(p.Env, nil, nil) // a catalog may have answers before a process starts
 	return l
 }
 
 // add adds the secrets of a process: those that its environment has, and those that only requests
-// get. A secret of one process is one in what the others send, too.
-func (l *leakCheck) add(env []policy.Variable, held map[string]string) {
+// get, and the credentials of registries. A secret of one process is one in what the others send, too.
+func (l *leakCheck) add(env []policy.Variable, held map[string]string, registries []policy.Variable) {
 	if l == nil {
 		return
 	}
-	secrets, _ := leak.Sought(env, held, l.client.config.Profile.RegistryCredentials)
+	secrets, _ := leak.Sought(env, held, registries)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, s := range secrets {

@@ -158,11 +158,11 @@ func TestLeaksOff(t *testing.T) {
 		t.Error(stderr)
 	}
 	l := newLeakCheck(&client{config: Session{Profile: &policy.Profile{Leaks: policy.LeaksWarn}}})
-	l.add([]policy.Variable{{Name: "A_TOKEN", Value: "true", Secret: true}, {Name: "OPEN", Value: leaked}}, nil)
+	l.add([]policy.Variable{{Name: "A_TOKEN", Value: "true", Secret: true}, {Name: "OPEN", Value: leaked}}, nil, nil)
 	if l.current() != nil {
 		t.Error("there is a finder without a secret")
 	}
-	l.add(nil, map[string]string{"B": leaked})
+	l.add(nil, map[string]string{"B": leaked}, nil)
 	if l.current() == nil {
 		t.Error("there is no finder")
 	}

@@ -84,7 +84,7 @@ func (s *server) launch(ctx context.Context) (Process, error) {
 // shown.
 func (s *server) adopt(proc Process) {
 	s.redact.AddSecrets(proc.Secrets())
-	s.client.leaks.add(s.profile.Env, proc.Secrets())
+	s.client.leaks.add(s.profile.Env, proc.Secrets(), s.profile.RegistryCredentials)
 	s.processes.set(proc)
 	proc.OnNotice(s.onNotice)
 }

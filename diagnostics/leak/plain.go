@@ -49,3 +49,9 @@ func holdsToken(s string) bool {
 	}
 	return false
 }
+
+// IsToken reports whether a program has made a value at random: 20 characters or more of those that
+// tokens have. Such a value occurs in no text by chance, and no server can guess it.
+func IsToken(value string) bool {
+	return len(value) >= 20 && len(value) <= longToken && value[0] != '/' && strings.Trim(value, urlSafe+".~+/=") == "" && !IsPlainValue(value) && isRandom(value)
+}

@@ -16,11 +16,11 @@ type Unsought struct{ Name, Why string }
 // secrets, and those of them that are not looked for: their values are short, or occur in texts
 // that show no secret. Of a URL with a password it is both, of a value of several lines each
 // line. held are values, by name, that the user has declared to be secret. registries are
-// credentials that no server gets; one that has the value of another secret is left out, because
-// that one was granted.
+// credentials that the server was not granted. One whose value was granted after all, by itself or
+// in a longer value, is left out.
 func Sought(env []policy.Variable, held map[string]string, registries []policy.Variable) (secrets []Secret, others []Unsought) {
 	for _, name := range slices.Sorted(maps.Keys(held)) {
-		if value := strings.TrimSpace(held[name]); isSecretValue(value) {
+		if value := strings.TrimSpace(held[name]); len(value) >= Shortest && !isNumeric(value) && !isWords(value) {
 			secrets = append(secrets, Secret{name, value})
 		}
 	}
@@ -37,19 +37,13 @@ func Sought(env []policy.Variable, held map[string]string, registries []policy.V
 		}
 	}
 	for _, v := range registries {
-		value := strings.TrimSpace(v.Value)
-		known := slices.ContainsFunc(secrets, func(s Secret) bool { return s.Value == value }) ||
-			slices.ContainsFunc(env, func(e policy.Variable) bool { return e.Value == value })
-		if !known && isSecretValue(value) {
-			secrets = append(secrets, Secret{v.Name, value})
+		known := slices.ContainsFunc(secrets, func(s Secret) bool { return strings.Contains(s.Value, v.Value) }) ||
+			slices.ContainsFunc(env, func(e policy.Variable) bool { return strings.Contains(e.Value, v.Value) })
+		if !known {
+			secrets = append(secrets, Secret{v.Name, v.Value})
 		}
 	}
 	return secrets, others
-}
-
-// isSecretValue reports whether a value that is known to be secret can be looked for.
-func isSecretValue(value string) bool {
-	return len(value) >= Shortest && !isNumeric(value) && !isWords(value)
 }
 
 // soughtValues returns the texts to look for, or the reason why there are none.

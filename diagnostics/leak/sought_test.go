@@ -72,16 +72,26 @@ func TestLongValue(t *testing.T) {
 }
 
 // TestSoughtRegistries tests that credentials of registries are looked for, but for those that the
-// server was granted under another name, and those that look like text.
+// server was granted under another name.
 func TestSoughtRegistries(t *testing.T) {
-	env := []policy.Variable{{Name: "NPM_TOKEN", Value: "q7Zr-41bc-9Xw2", Secret: true}, {Name: "PLAIN", Value: "p1ain-but-granted"}}
-	registries := []policy.Variable{
-		{Name: "a", Value: "q7Zr-41bc-9Xw2"}, {Name: "b", Value: "h3ld-by-a-rule"}, {Name: "c", Value: "p1ain-but-granted"},
-		{Name: "d", Value: "short"}, {Name: "e", Value: "password"}, {Name: "f", Value: "r3g1-stry-T0ken\n"}, {Name: "g", Value: "r3g1-stry-T0ken"},
-	}
+	env := []policy.Variable{{Name: "NPM_TOKEN", Value: "q7Zr-41bc-9Xw2", Secret: true}, {Name: "INDEX", Value: "https://u:p1ain-but-granted@h/"}}
+	registries := []policy.Variable{{Name: "a", Value: "q7Zr-41bc-9Xw2"}, {Name: "b", Value: "h3ld-by-a-rule"}, {Name: "c", Value: "p1ain-but-granted"}, {Name: "f", Value: "r3g1-stry-T0ken"}, {Name: "g", Value: "r3g1-stry-T0ken"}}
 	got, others := Sought(env, map[string]string{"HELD": "h3ld-by-a-rule"}, registries)
 	want := []Secret{{"HELD", "h3ld-by-a-rule"}, {"NPM_TOKEN", "q7Zr-41bc-9Xw2"}, {"f", "r3g1-stry-T0ken"}}
 	if !slices.Equal(got, want) || len(others) > 0 {
 		t.Errorf("%v %v", got, others)
+	}
+}
+
+func TestIsToken(t *testing.T) {
+	for _, value := range []string{"npm_q7Zr41bc9Xw2LrW4aZb81xT7", "0c5d1a7e-52f1-4f0b-9d0e-6b1f2a3c4d5e", "9fQ2xT7LrW4aZb81/+xyz0==", "pypi-AgEIcHlwaS5vcmcCJDYw"} {
+		if !IsToken(value) {
+			t.Errorf("%s is none", value)
+		}
+	}
+	for _, value := range []string{"", "Summer2024!", "Summer2024!Summer2024!", "password1password1password1", "correct-horse-battery-staple", "/home/user/Project9/abc0def", "https://a9B.test/0c5d1a7e52f1", `"jsonrpc":"2.0","id":1,"result"`, "application/json; charset=UTF8", "aaaa0c5d1a7e52f14f0b"} {
+		if IsToken(value) {
+			t.Errorf("%s is one", value)
+		}
 	}
 }

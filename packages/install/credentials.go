@@ -1,6 +1,7 @@
 package install
 
 import (
+	"io"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -40,9 +41,14 @@ func sameHost(r *url.URL, host string) bool {
 // addCredentials reads the credentials of the registries from a file in npm's format. npm
 // itself does not print them.
 func (c *npmConfig) addCredentials(file string, host *hostfs.Host) {
-	text, err := os.ReadFile(file)
+	f, err := os.Open(file)
 	if err != nil {
 		return // most users have no such file, and npm ignores one that it cannot read
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, 1<<20))
+	if err != nil {
+		return
 	}
 	for _, s := range npm.Settings(string(text), host.Getenv) {
 		c.addCredential(s.Name, s.Value)

@@ -3,7 +3,6 @@ package npm
 import (
 	"encoding/base64"
 	"regexp"
-	"slices"
 	"strings"
 )
 
@@ -50,24 +49,31 @@ func expand(text string, getenv func(name string) (string, bool)) string {
 	})
 }
 
-// Credentials returns those of some settings that let their reader log in to a registry: tokens
-// and passwords, which npm keeps in base64 in part. Each is returned as it is written, and
-// decoded if it can be.
-func Credentials(settings []Setting) (secret []Setting) {
+// Credential is what lets its reader log in to a registry: a token, or a password with the forms
+// in which it is written.
+type Credential struct {
+	Secret  string
+	Written string // Secret, or its form in base64
+}
+
+// Credentials returns the credentials among settings. npm keeps passwords in base64.
+func Credentials(settings []Setting) (all []Credential) {
 	for _, s := range settings {
-		at := strings.LastIndex(s.Name, ":")
-		kind := s.Name[at+1:] // older files have settings without a registry
-		if !slices.Contains([]string{"_authToken", "_auth", "_password"}, kind) || s.Value == "" || reference.MatchString(s.Value) {
+		kind := s.Name[strings.LastIndex(s.Name, ":")+1:] // older files have settings without a registry
+		if s.Value == "" || reference.MatchString(s.Value) {
 			continue
 		}
-		secret = append(secret, s)
-		if decoded, err := base64.StdEncoding.DecodeString(s.Value); err == nil && kind != "_authToken" {
-			_, password, ok := strings.Cut(string(decoded), ":")
-			if kind == "_password" || !ok {
-				password = string(decoded)
+		decoded, err := base64.StdEncoding.DecodeString(s.Value)
+		switch {
+		case kind == "_authToken":
+			all = append(all, Credential{s.Value, s.Value})
+		case kind == "_password" && err == nil:
+			all = append(all, Credential{string(decoded), s.Value})
+		case kind == "_auth" && err == nil:
+			if _, password, ok := strings.Cut(string(decoded), ":"); ok {
+				all = append(all, Credential{password, s.Value})
 			}
-			secret = append(secret, Setting{s.Name, password})
 		}
 	}
-	return secret
+	return all
 }

@@ -4,8 +4,6 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
-
-	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // address is the address of an index in a text. What follows its host does not matter.
@@ -14,12 +12,7 @@ var address = regexp.MustCompile(`https?://[^\s"'/\\,]+`)
 // Credentials returns the passwords of package indexes: those in the addresses of configurations
 // (pip.conf, uv.toml, variables), those of the variables UV_INDEX_…_PASSWORD, and those that a
 // netrc file has for the hosts of the addresses.
-func Credentials(configurations []string, netrc string, environ []string) (secret []policy.Variable) {
-	add := func(name, value string) {
-		if value != "" {
-			secret = append(secret, policy.Variable{Name: name, Value: value, Secret: true})
-		}
-	}
+func Credentials(configurations []string, netrc string, environ []string) (passwords []string) {
 	var hosts []string
 	for _, text := range configurations {
 		for _, found := range address.FindAllString(text, -1) {
@@ -29,22 +22,22 @@ func Credentials(configurations []string, netrc string, environ []string) (secre
 			}
 			hosts = append(hosts, u.Hostname())
 			if password, ok := u.User.Password(); ok {
-				add("the password of the Python index "+u.Host, password)
+				passwords = append(passwords, password)
 			}
 		}
 	}
 	for _, v := range environ {
 		if name, value, _ := strings.Cut(v, "="); strings.HasPrefix(name, "UV_INDEX_") && strings.HasSuffix(name, "_PASSWORD") {
-			add(name, value)
+			passwords = append(passwords, value)
 		}
 	}
 	for line := range strings.Lines(Netrc(netrc, hosts)) {
 		words := strings.Fields(line)
 		for i := 2; i+1 < len(words); i += 2 {
 			if words[i] == "password" {
-				add("the password of the Python index "+words[1], words[i+1])
+				passwords = append(passwords, words[i+1])
 			}
 		}
 	}
-	return secret
+	return passwords
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics/leak"
 	"github.com/mcp-jail/mcp-jail/packages/npm"
 	"github.com/mcp-jail/mcp-jail/packages/python"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -14,59 +15,67 @@ import (
 )
 
 // maxRegistryFile bounds what is read of a file with credentials, in bytes; maxRegistryCredentials
-// bounds what is looked for.
+// bounds what is looked for of each kind.
 const (
 	maxRegistryFile        = 64 << 10
 	maxRegistryCredentials = 20
 )
 
-// registryCredentials returns the user's passwords and tokens of package registries, which no
-// server gets. They come from the files and variables of npm, pip and uv that belong to the user:
-// no program is asked, as an installation does, and a file that cannot be read has none.
+// registryCredentials returns the user's tokens of package registries, which servers are not
+// granted. Passwords that a server could guess are left out: an answer that is blocked would tell
+// it that it did. The names of the credentials are those of their kind, since a server sees them.
+//
+// The files are those that npm, pip and uv read for each user. Files in places that a variable
+// names are left out, because a server may be able to write them. A file that cannot be read has
+// no credentials.
 func registryCredentials(host hostfs.Host) (secret []policy.Variable) {
-	first := func(file, otherwise string) string {
-		if filepath.IsAbs(file) {
-			return file
+	add := func(name string, values ...string) {
+		n := 0
+		for _, value := range values {
+			known := slices.ContainsFunc(secret, func(v policy.Variable) bool { return v.Value == value })
+			if n++; !known && n <= maxRegistryCredentials {
+				secret = append(secret, policy.Variable{Name: name, Value: value, Secret: true})
+			}
 		}
-		return otherwise
 	}
-	variable := func(name string) string { v, _ := host.Getenv(name); return v }
-	home := func(parts ...string) string { return filepath.Join(append([]string{host.Home}, parts...)...) }
-	config := first(variable("XDG_CONFIG_HOME"), home(".config"))
-
-	var settings []npm.Setting
-	userconfig := home(".npmrc")
-	for _, v := range host.Environ {
-		name, value, _ := strings.Cut(v, "=")
-		const prefix = "npm_config_"
-		if len(name) <= len(prefix) || !strings.EqualFold(name[:len(prefix)], prefix) {
+	var tokens []string
+	for _, c := range npm.Credentials(npmSettings(host)) {
+		if !leak.IsToken(c.Secret) {
 			continue
 		}
-		if name = name[len(prefix):]; strings.EqualFold(name, "userconfig") {
-			userconfig = first(value, userconfig)
+		if tokens = append(tokens, c.Secret); c.Written != c.Secret {
+			tokens = append(tokens, c.Written)
 		}
-		settings = append(settings, npm.Setting{Name: name, Value: value})
 	}
-	settings = append(npm.Settings(readPrivate(userconfig), host.Getenv), settings...)
-	for _, s := range npm.Credentials(settings) {
-		secret = append(secret, policy.Variable{Name: "npm's " + s.Name, Value: s.Value, Secret: true})
-	}
+	add("a token of an npm registry", tokens...)
 
 	var indexes []string
 	for _, name := range []string{"PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "UV_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX", "UV_EXTRA_INDEX_URL"} {
-		indexes = append(indexes, variable(name))
+		value, _ := host.Getenv(name)
+		indexes = append(indexes, value)
 	}
-	for _, file := range []string{
-		first(variable("PIP_CONFIG_FILE"), ""), filepath.Join(config, "pip", "pip.conf"), home(".pip", "pip.conf"),
-		first(variable("UV_CONFIG_FILE"), filepath.Join(config, "uv", "uv.toml")),
-	} {
+	config := filepath.Join(host.Home, ".config")
+	for _, file := range []string{filepath.Join(config, "pip", "pip.conf"), filepath.Join(host.Home, ".pip", "pip.conf"), filepath.Join(config, "uv", "uv.toml")} {
 		indexes = append(indexes, readPrivate(file))
 	}
-	netrc := first(variable("NETRC"), home(".netrc"))
-	secret = append(secret, python.Credentials(indexes, readPrivate(netrc), host.Environ)...)
+	passwords := python.Credentials(indexes, readPrivate(filepath.Join(host.Home, ".netrc")), host.Environ)
+	add("a token of a Python index", slices.DeleteFunc(passwords, func(p string) bool { return !leak.IsToken(p) })...)
+	return secret
+}
 
-	secret = slices.CompactFunc(secret, func(a, b policy.Variable) bool { return a == b })
-	return secret[:min(len(secret), maxRegistryCredentials)]
+// npmSettings returns the settings of the user's .npmrc and those in variables.
+func npmSettings(host hostfs.Host) []npm.Setting {
+	settings := npm.Settings(readPrivate(filepath.Join(host.Home, ".npmrc")), host.Getenv)
+	const prefix = "npm_config_"
+	for _, v := range host.Environ {
+		if name, value, _ := strings.Cut(v, "="); len(name) > len(prefix) && strings.EqualFold(name[:len(prefix)], prefix) {
+			if name = name[len(prefix):]; !strings.HasPrefix(name, "//") {
+				name = strings.ToLower(name)
+			}
+			settings = append(settings, npm.Setting{Name: name, Value: value})
+		}
+	}
+	return settings
 }
 
 // readPrivate returns the beginning of a regular file, "" if it cannot be read.

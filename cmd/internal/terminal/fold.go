@@ -1,10 +1,12 @@
 package terminal
 
 import (
+	"bytes"
 	"os"
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -12,16 +14,17 @@ import (
 // another, as for programs that search the output.
 const TextWidth = 100
 
-// wholeLine matches the lines that Fold does not break, since they are copied: commands, and
-// lines of a configuration.
-var wholeLine = regexp.MustCompile(`^\s*((?:\S*/|'.*/)?mcp-jail'? |sudo |\[|"|[a-z_]+ = )`)
+// wholeLine matches the lines that Fold does not break, since they are copied: commands, also behind
+// a label, flags, and lines of a configuration.
+var wholeLine = regexp.MustCompile(`^\s*((?:\S*/|'.*/)?mcp-jail'? |sudo |\[|"|[a-z_]+ = |[A-Z][a-z ]*:? {2,}|flags to add: )`)
 
 // escape matches what sets a colour. It takes no room.
 var escape = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
 // Fold breaks lines of more than width characters between words. What is broken off stands
-// four columns further to the right than its line. Words that are longer stay whole, where they are,
-// and so do commands and lines of a configuration that have a line of their own.
+// four columns further to the right than its line. Words that are longer stay whole, where they are.
+// So does what is copied: commands and lines of a configuration that have a line of their own, what
+// stands in single quotation marks or backquotes, and a flag with its value.
 func Fold(text string, width int) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
@@ -32,49 +35,115 @@ func Fold(text string, width int) string {
 	return strings.Join(lines, "\n")
 }
 
+func foldLine(line string, width int) string {
+	body := strings.TrimLeft(line, " ")
+	indent := line[:len(line)-len(body)]
+	var b strings.Builder
+	open, length := []byte(indent), len(indent)
+	for i, word := range unbroken(body) {
+		n := visible(word)
+		switch {
+		case i == 0:
+			open, length = append(open, word...), length+n
+		case length+1+n > width && (word == "" || len(indent)+4+n <= width):
+			b.Write(bytes.TrimRight(open, " "))
+			b.WriteByte('\n')
+			open, length = append(append(open[:0], indent+"    "...), word...), len(indent)+4+n
+		default:
+			open, length = append(append(open, ' '), word...), length+1+n
+		}
+	}
+	b.Write(bytes.TrimRight(open, " "))
+	return b.String()
+}
+
+// unbroken divides a text at its spaces, but for those that Fold leaves. Several spaces make empty
+// words, which keep columns.
+func unbroken(text string) (parts []string) {
+	for done := false; !done; {
+		end := wordEnd(text)
+		if n := len(parts); n > 0 && isFlag(parts[n-1]) {
+			parts[n-1] += " " + text[:end]
+		} else {
+			parts = append(parts, text[:end])
+		}
+		if done = end == len(text); !done {
+			text = text[end+1:]
+		}
+	}
+	return parts
+}
+
+// wordEnd returns where the first word of a text ends. What stands in quotation marks is a word.
+func wordEnd(text string) int {
+	end := strings.IndexByte(text, ' ')
+	if end < 0 {
+		return len(text)
+	}
+	at := strings.IndexAny(text[:end], "'`")
+	if at < 0 || at > 0 && text[at-1] != '(' && text[at-1] != '=' {
+		return end
+	}
+	closing := strings.IndexByte(text[at+1:], text[at])
+	if closing < 0 || at+1+closing < end {
+		return end
+	}
+	rest := at + 1 + closing
+	if end = strings.IndexByte(text[rest:], ' '); end < 0 {
+		return len(text)
+	}
+	return rest + end
+}
+
+func isFlag(word string) bool {
+	return strings.HasPrefix(word, "--") && len(word) > 2 && !strings.Contains(word, " ")
+}
+
 // ShortHome writes the home directory as "~" wherever a path in a text begins with it, but for
-// the values of variables.
+// the values of variables, and in single quotation marks, where no shell would replace it.
 func ShortHome(text, home string) string {
-	if home == "/" || home == "" || !strings.Contains(text, home) {
+	if home = strings.TrimRight(home, "/"); !strings.HasPrefix(home, "/") {
 		return text
 	}
-	return regexp.MustCompile(`(^|[^\w./=-])`+regexp.QuoteMeta(home)+`/`).ReplaceAllString(text, "${1}~/")
+	var b strings.Builder
+	for {
+		at := strings.Index(text, home+"/")
+		if at < 0 {
+			return b.String() + text
+		}
+		before, _ := utf8.DecodeLastRuneInString(text[:at])
+		b.WriteString(text[:at])
+		if at == 0 && b.Len() == 0 || at > 0 && !strings.ContainsRune("._/=-'", before) && !unicode.IsLetter(before) && !unicode.IsDigit(before) {
+			b.WriteString("~/")
+		} else {
+			b.WriteString(home + "/")
+		}
+		text = text[at+len(home)+1:]
+	}
 }
 
 // messagePrefix stands before each line of a session's messages.
 const messagePrefix = "mcp-jail: "
 
-// FoldMessages is Fold for the messages of a session. What has a line of its own there, behind the
-// prefix, stays whole as well.
+// FoldMessages is Fold and ShortHome for the messages of a session. Each line keeps its prefix, so
+// that words of a server do not look like a line of mcp-jail.
 func FoldMessages(text string) string {
-	width := TextColumns()
-	lines := strings.Split(ShortHome(text, os.Getenv("HOME")), "\n")
-	for i, line := range lines {
-		if rest, ok := strings.CutPrefix(line, messagePrefix); ok && wholeLine.MatchString(rest) {
+	width := TextColumns() - len(messagePrefix)
+	var out []string
+	for _, line := range strings.Split(text, "\n") {
+		rest, ok := strings.CutPrefix(line, messagePrefix)
+		if !ok {
+			out = append(out, line)
 			continue
 		}
-		lines[i] = Fold(line, width)
-	}
-	return strings.Join(lines, "\n")
-}
-
-func foldLine(line string, width int) string {
-	body := strings.TrimLeft(line, " ")
-	indent := line[:len(line)-len(body)]
-	var b strings.Builder
-	open := indent
-	for i, word := range strings.Split(body, " ") { // several spaces make empty words, which keep columns
-		switch {
-		case i == 0:
-			open += word
-		case visible(open)+1+visible(word) > width && word != "" && len(indent)+4+visible(word) <= width:
-			b.WriteString(strings.TrimRight(open, " ") + "\n")
-			open = indent + "    " + word
-		default:
-			open += " " + word
+		if !strings.HasPrefix(strings.TrimLeft(rest, " "), "server said: ") {
+			rest = ShortHome(rest, os.Getenv("HOME"))
+		}
+		for _, folded := range strings.Split(Fold(rest, width), "\n") {
+			out = append(out, messagePrefix+folded)
 		}
 	}
-	return b.String() + strings.TrimRight(open, " ")
+	return strings.Join(out, "\n")
 }
 
 // visible returns how many characters of a line are seen.

@@ -18,6 +18,11 @@ func TestFold(t *testing.T) {
 		{"'/a b/mcp-jail' run -- one two three", "'/a b/mcp-jail' run -- one two three"},
 		{"  mcp-jail run --read ~/notes -- x", "  mcp-jail run --read ~/notes -- x"},
 		{"path = \"~/a b c d e f g\"", "path = \"~/a b c d e f g\""},
+		{"start it with --read '/a b'", "start it with\n    --read '/a b'"},
+		{"Read it:   cat '/a b/c d e'", "Read it:   cat '/a b/c d e'"},
+		{"the server's words are not it", "the server's words\n    are not it"},
+		{"see `mcp-jail plan notes` here", "see `mcp-jail plan notes`\n    here"},
+		{"flags to add: --a b --c d", "flags to add: --a b --c d"},
 		{"[[servers.\"a b c d e\".access.fs]]", "[[servers.\"a b c d e\".access.fs]]"},
 	} {
 		if got := Fold(c.text, 18); got != c.want {
@@ -37,6 +42,7 @@ func TestShortHome(t *testing.T) {
 		`path = "/home/u/a"`:        `path = "~/a"`,
 		"/home/u/a:4: x":            "~/a:4: x",
 		"HOME=/home/u/a":            "HOME=/home/u/a",
+		"cat '/home/u/a b'":         "cat '/home/u/a b'",
 		"/srv/home/u/a /home/u2/b":  "/srv/home/u/a /home/u2/b",
 		"/home/u is the home":       "/home/u is the home",
 		"/home/u/a\n/home/u/b: two": "~/a\n~/b: two",
@@ -52,8 +58,15 @@ func TestFoldMessages(t *testing.T) {
 	t.Setenv("HOME", "/home/u")
 	t.Setenv("COLUMNS", "40")
 	text := "mcp-jail:   cause: the jail refused to write /home/u/a/file\nmcp-jail:     [[servers.\"a b\".access.fs]] # which is long\n"
-	want := "mcp-jail:   cause: the jail refused to\n    write ~/a/file\nmcp-jail:     [[servers.\"a b\".access.fs]] # which is long\n"
+	want := "mcp-jail:   cause: the jail refused to\nmcp-jail:       write ~/a/file\nmcp-jail:     [[servers.\"a b\".access.fs]] # which is long\n"
 	if got := FoldMessages(text); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
+	}
+}
+
+// TestFoldSpaces: the time does not grow faster than the text.
+func TestFoldSpaces(t *testing.T) {
+	if got := Fold("a"+strings.Repeat(" ", 8<<20)+"b", 100); len(got) > 9<<20 || !strings.HasSuffix(got, "b") {
+		t.Errorf("%d bytes", len(got))
 	}
 }

@@ -23,7 +23,9 @@ func leaksOf(p *policy.Profile, held map[string]string) (l egress.Leaks) {
 	l.Tokens, l.Block = p.LeakPatterns, p.Leaks == policy.LeaksBlock
 	l.Held = slices.Sorted(maps.Keys(held))
 	for _, v := range p.RegistryCredentials {
-		l.Held = append(l.Held, v.Name)
+		if !slices.Contains(l.Held, v.Name) {
+			l.Held = append(l.Held, v.Name)
+		}
 	}
 	all, _ := leak.Sought(p.Env, held, p.RegistryCredentials)
 	own := hasOneHost(p.Net)
