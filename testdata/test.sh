@@ -64,7 +64,8 @@ fi
 export MCPJAIL_CLIENTS
 if [ -n "${MCPJAIL_ALL:-}" ]; then
 	MCPJAIL_PRESETS=$(packages testdata/presets presets --omit=optional)
-	export MCPJAIL_PRESETS
+	MCPJAIL_PRESETS_NATIVE=$(packages testdata/presets/native presets-native)
+	export MCPJAIL_PRESETS MCPJAIL_PRESETS_NATIVE
 fi
 
 work=$(mktemp -d /var/tmp/mcp-jail-test.XXXXXX)
@@ -184,7 +185,7 @@ run_as_user() {
 	[ ! -e "$log.worlds" ] || others=("$log.worlds")
 	compile "$1" >"$log" 2>&1 && (cd "$work/src/$1" && exec setpriv --reuid "$user" --regid "$(id -g "$user")" --init-groups --bounding-set=-all \
 		"${defaults[@]}" env -i PATH="$PATH" HOME="$work/home" USER="$user" LANG=C.UTF-8 MCPJAIL_ALL=1 \
-		MCPJAIL_REQUIRE="${MCPJAIL_REQUIRE:-}" MCPJAIL_SERVERS="$work/servers" MCPJAIL_CLIENTS="$work/clients" MCPJAIL_PRESETS="$work/presets" \
+		MCPJAIL_REQUIRE="${MCPJAIL_REQUIRE:-}" MCPJAIL_SERVERS="$work/servers" MCPJAIL_CLIENTS="$work/clients" MCPJAIL_PRESETS="$work/presets" MCPJAIL_PRESETS_NATIVE="$work/presets-native" \
 		"$work/tests/$1/test" -test.v -test.timeout 20m -test.parallel "$(parallel "$1")") >"$log" 2>&1 </dev/null &&
 		verdict '[Rr]oot[ :]|sources of golang.org/x/sys cannot be read' "$log" "${others[@]}" && echo "ok  	$1	$((SECONDS - begin)) s" && return
 	echo "FAIL	$1" && failures "$log"
@@ -256,6 +257,7 @@ if [ ${#jails[@]} -gt 0 ]; then
 	# The user only reads these: hard links, if the cache is on the same file system.
 	cp -rl "$MCPJAIL_CLIENTS" "$work/clients" 2>/dev/null || { rm -rf "$work/clients" && cp -r "$MCPJAIL_CLIENTS" "$work/clients"; }
 	cp -rl "$MCPJAIL_PRESETS" "$work/presets" 2>/dev/null || { rm -rf "$work/presets" && cp -r "$MCPJAIL_PRESETS" "$work/presets"; }
+	cp -r "$MCPJAIL_PRESETS_NATIVE" "$work/presets-native"
 	chown -R "$user" "$work/src" "$work/servers"
 	each run_as_user "${jails[@]}"
 	remove_user

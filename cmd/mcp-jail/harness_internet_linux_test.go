@@ -30,8 +30,8 @@ import (
 )
 
 // This file has an imitation of the Internet with one host, which has two names. It is a network
-// namespace around mcp-jail with a resolver and a web server. Their addresses belong to the
-// namespace only by a route, so mcp-jail does not take them for addresses of its own host.
+// namespace around mcp-jail with a resolver, a web server and databases. Their addresses belong to
+// the namespace only by a route, so mcp-jail does not take them for addresses of its own host.
 
 const (
 	internetName = "mcp-jail-internet"      // argv[0] of internetMain
@@ -103,7 +103,7 @@ func prepareInternet(t *testing.T, w *world, token string, names []string) *inte
 func (n *internet) authority() string { return filepath.Join(n.dir, "ca.pem") }
 
 // requests returns the requests of the web server, a line each: method, path, authorization; of
-// newHosts: method, address, " token" if the request had it.
+// newHosts: method, address, " token" if the request had it. It has those of the databases too.
 func (n *internet) requests(t *testing.T) string { return read(t, filepath.Join(n.dir, "told")) }
 
 // around makes a command run in the network namespace.
@@ -174,6 +174,9 @@ func serveInternet(dir string) error {
 	if err != nil {
 		return err
 	}
+	if err := serveDatabases(told, token); err != nil {
+		return err
+	}
 	cert, err := tls.LoadX509KeyPair(filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"))
 	if err != nil {
 		return err
@@ -196,7 +199,7 @@ func serveInternet(dir string) error {
 				return
 			}
 			w.Header().Set("Content-Type", "application/json")
-			io.WriteString(w, `{"ok":true,"data":{"schema":"type Query"},"results":[]}`)
+			io.WriteString(w, `{"ok":true,"url":"https://team.slack.com/","members":[{"id":"U1","name":"me"}],"channels":[{"id":"C1","name":"all"}],"data":{"schema":"type Query"},"results":[]}`)
 			return
 		}
 		fmt.Fprintln(told, r.Method, r.URL.Path, r.Header.Get("Authorization"))

@@ -44,8 +44,8 @@ func need(t *testing.T, things ...string) {
 				}
 			}
 		case "presets":
-			if os.Getenv("MCPJAIL_PRESETS") == "" {
-				why = "MCPJAIL_PRESETS does not name a directory with the servers of testdata/presets; testdata/test.sh installs them"
+			if os.Getenv("MCPJAIL_PRESETS") == "" || os.Getenv("MCPJAIL_PRESETS_NATIVE") == "" {
+				why = "MCPJAIL_PRESETS and MCPJAIL_PRESETS_NATIVE do not name directories with the servers of testdata/presets; testdata/test.sh installs them"
 			}
 		case "npm": // the installed servers, and npm
 			if os.Getenv("MCPJAIL_SERVERS") == "" {
