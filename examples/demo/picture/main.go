@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -62,22 +63,25 @@ func run(ctx context.Context, p picture, flags []string) error {
 	return os.WriteFile(p.out, draw(p.title, parse(text)), 0o644)
 }
 
-var (
-	colour = regexp.MustCompile(`\x1b\[[0-9;]*m`)
-	number = regexp.MustCompile(`^(\d+) `)
-)
+// number matches the number before the heading of a part, behind its colour.
+var number = regexp.MustCompile(`^((?:\x1b\[[0-9;]*m)*)(\d+)\b`)
 
-// keep returns the parts of a transcript with these numbers, and what has no number. Blank lines
-// stand between the parts.
+// keep returns the parts of a transcript with these numbers, counted anew, and what has no number.
+// Blank lines stand between the parts.
 func keep(text, numbers string) string {
 	if numbers == "" {
 		return text
 	}
 	var kept []string
+	n := 0
 	for part := range strings.SplitSeq(text, "\n\n") {
-		m := number.FindStringSubmatch(colour.ReplaceAllString(part, ""))
-		if m == nil || slices.Contains(strings.Split(numbers, ","), m[1]) {
+		m := number.FindStringSubmatch(part)
+		switch {
+		case m == nil:
 			kept = append(kept, part)
+		case slices.Contains(strings.Split(numbers, ","), m[2]):
+			n++
+			kept = append(kept, m[1]+strconv.Itoa(n)+part[len(m[0]):])
 		}
 	}
 	return strings.Join(kept, "\n\n")

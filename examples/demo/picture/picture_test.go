@@ -94,7 +94,7 @@ func TestPictureOfReadme(t *testing.T) {
 
 func TestKeep(t *testing.T) {
 	const text = "head\n\n\x1b[36m1\x1b[0m one\n  a\n\n2 two\n  b\n\n3 three\n\nend\n"
-	if got, want := keep(text, "1,3"), "head\n\n\x1b[36m1\x1b[0m one\n  a\n\n3 three\n\nend\n"; got != want {
+	if got, want := keep(text, "1,3"), "head\n\n\x1b[36m1\x1b[0m one\n  a\n\n2 three\n\nend\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	if got := keep(text, ""); got != text {
