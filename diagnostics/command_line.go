@@ -56,11 +56,15 @@ func writeCommandLine(b *strings.Builder, line []string) {
 	for i, w := range line {
 		words[i] = shellWord(w)
 	}
-	b.WriteString("  the client's new command line, and its arguments as in a client's file:\n\n")
+	b.WriteString("  the client's new command line, and its arguments as in a client's file (in TOML: args =):\n\n")
 	if typed := strings.Join(words, " "); sanitize(typed) == typed {
 		b.WriteString(typed + "\n")
 	}
-	b.WriteString(`"args": ` + string(EscapeJSON(encode(line[1:]))) + "\n")
+	args := make([]string, len(line)-1)
+	for i, w := range line[1:] {
+		args[i] = string(EscapeJSON(encode(w)))
+	}
+	b.WriteString(`"args": [` + strings.Join(args, ", ") + "]\n")
 }
 
 // combinedLine returns one command line for the client with the flags of all diagnoses. It

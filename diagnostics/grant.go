@@ -223,9 +223,11 @@ func (w grantWriter) ruleText(n grant) string {
 	return s
 }
 
-// display returns an absolute path as the configuration writes it.
+// display returns an absolute path as the configuration writes it. The home, or a directory around
+// it, is where a client happened to start, and not a workspace that later starts have as well.
 func (w grantWriter) display(path string) string {
-	if p := w.ev.Profile; p != nil && p.Workspace != "" && policy.Within(path, p.Workspace) {
+	home := w.ev.UserHome
+	if p := w.ev.Profile; p != nil && p.Workspace != "" && policy.Within(path, p.Workspace) && (home == "" || !policy.Within(home, p.Workspace)) {
 		rel, err := filepath.Rel(p.Workspace, path)
 		if err == nil {
 			if strings.HasPrefix(rel, "~") || strings.HasPrefix(rel, "$") || rel == "*" {
@@ -234,7 +236,6 @@ func (w grantWriter) display(path string) string {
 			return rel
 		}
 	}
-	home := w.ev.UserHome
 	if home != "" && home != "/" && policy.Within(path, home) {
 		if path == home {
 			return "~/"

@@ -1,9 +1,8 @@
 package undo
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -31,15 +30,16 @@ type Writer struct {
 	live map[*Files]bool // the others
 }
 
-// Begin makes the directory of a session.
+// Begin makes the directory of a session. The names of sessions have the order in which they began:
+// the last part is the fraction of the second.
 func (s Store) Begin(head Head) (*Writer, error) {
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
 		return nil, err
 	}
-	random := make([]byte, 2)
 	for {
-		rand.Read(random)
-		dir := filepath.Join(s.Dir, time.Now().Format("20060102-150405-")+hex.EncodeToString(random))
+		now := time.Now()
+		fraction := uint64(now.Nanosecond()) << 16 / 1e9
+		dir := filepath.Join(s.Dir, fmt.Sprintf("%s-%04x", now.Format("20060102-150405"), fraction))
 		err := os.Mkdir(dir, 0o700)
 		if errors.Is(err, fs.ErrExist) {
 			continue

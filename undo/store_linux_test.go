@@ -111,3 +111,20 @@ func TestRoom(t *testing.T) {
 	w.end()
 	room("after one without changes", 3<<20-16384, 3<<20)
 }
+
+// TestSessionsInOrder: sessions that begin within a second have names in the order in which they
+// began, by which the last one is found.
+func TestSessionsInOrder(t *testing.T) {
+	store, before := Store{Dir: t.TempDir()}, ""
+	for range 50 {
+		w, err := store.Begin(Head{Server: "test"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		if w.ID() <= before {
+			t.Errorf("%s after %s", w.ID(), before)
+		}
+		before = w.ID()
+	}
+}

@@ -142,6 +142,9 @@ func Load(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool stri
 		if t.commandLine.Defaults, err = config.LoadDefaults(t.source.options); err != nil {
 			return t, &DefaultsError{err}
 		}
+		if flags.Name != "" {
+			t.Warnings = config.UnusedServer(t.source.options, flags.Name)
+		}
 		if err = t.findPreset(flags.Preset); err == nil {
 			t.Policy, err = config.FromCommandLine(t.commandLine)
 		}

@@ -23,8 +23,9 @@ var escape = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
 // Fold breaks lines of more than width characters between words. What is broken off stands
 // four columns further to the right than its line. Words that are longer stay whole, where they are.
-// So does what is copied: commands and lines of a configuration that have a line of their own, what
-// stands in single quotation marks or backquotes, and a flag with its value.
+// So does what is copied: commands and lines of a configuration that have a line of their own,
+// commands behind two spaces, what stands in single quotation marks or backquotes, and a flag with
+// its value.
 func Fold(text string, width int) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
@@ -62,6 +63,9 @@ func foldLine(line string, width int) string {
 func unbroken(text string) (parts []string) {
 	for done := false; !done; {
 		end := wordEnd(text)
+		if n := len(parts); n > 0 && parts[n-1] == "" && strings.HasPrefix(text, "mcp-jail ") {
+			end = len(text) // a command, which two spaces set apart
+		}
 		if n := len(parts); n > 0 && isFlag(parts[n-1]) {
 			parts[n-1] += " " + text[:end]
 		} else {

@@ -1,0 +1,34 @@
+package config
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// UnusedServer returns a warning about the table of a server in the system's or the user's file,
+// for a command line that gives its own command to a server of that name: nothing of the table
+// holds for it. A file with a mistake has no such table.
+func UnusedServer(o LoadOptions, name string) (unused []policy.Warning) {
+	layers, err := o.layers()
+	if err != nil {
+		return nil
+	}
+	for _, l := range layers {
+		if l.project {
+			continue
+		}
+		data, err := o.read(l)
+		if err != nil || !bytes.Contains(data, []byte(name)) {
+			continue
+		}
+		if c, ps := decodeLayer(data, l.path); len(ps) == 0 && c.Servers[name] != nil {
+			unused = append(unused, policy.Warning{
+				Code: "unused-server", Where: c.Servers[name].Where,
+				Message: fmt.Sprintf("[servers.%s] is not used, since the command behind -- has its policy from flags; to use the table, let the client start: mcp-jail run %s", policy.QuoteKey(name), name),
+			})
+		}
+	}
+	return unused
+}
