@@ -46,27 +46,6 @@ func logFlags(flags []string) (own []string) {
 	return own
 }
 
-// writeCommandLine writes the client's new command line, as typed into a shell if that is
-// possible, and as the list in a client's file.
-func writeCommandLine(b *strings.Builder, line []string) {
-	if len(line) == 0 {
-		return
-	}
-	words := make([]string, len(line))
-	for i, w := range line {
-		words[i] = shellWord(w)
-	}
-	b.WriteString("  the client's new command line, and its arguments as in a client's file (in TOML: args =):\n\n")
-	if typed := strings.Join(words, " "); sanitize(typed) == typed {
-		b.WriteString(typed + "\n")
-	}
-	args := make([]string, len(line)-1)
-	for i, w := range line[1:] {
-		args[i] = string(EscapeJSON(encode(w)))
-	}
-	b.WriteString(`"args": [` + strings.Join(args, ", ") + "]\n")
-}
-
 // combinedLine returns one command line for the client with the flags of all diagnoses. It
 // returns nil where there is only one command line, or where they cannot be combined.
 func (r Record) combinedLine() []string {

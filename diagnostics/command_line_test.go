@@ -89,12 +89,12 @@ func TestCommandLine(t *testing.T) {
 		})
 	}
 	var b strings.Builder
-	writeCommandLine(&b, []string{"mcp-jail", "run", "--read", "~/it's here", "--", "a\x1b[31mb"})
+	writeCommandLine(&b, []string{"mcp-jail", "run", "--read", "~/it's here", "--", "a\x1b[31mb"}, nil)
 	if got := b.String(); strings.Count(got, "mcp-jail") != 0 || !strings.Contains(got, `"~/it's here"`) || strings.Contains(got, "\x1b") {
 		t.Errorf("a line that no shell is to be given: %q", got)
 	}
 	b.Reset()
-	writeCommandLine(&b, []string{"mcp-jail", "run", "--read", "~/it's here", "--", "a"})
+	writeCommandLine(&b, []string{"mcp-jail", "run", "--read", "~/it's here", "--", "a"}, nil)
 	if !slices.Contains(strings.Split(b.String(), "\n"), `mcp-jail run --read ~/'it'\''s here' -- a`) {
 		t.Errorf("typed: %s", b.String())
 	}

@@ -88,8 +88,9 @@ func DecodeRecord(data []byte) (Record, error) {
 
 // Text returns the session as `mcp-jail why` prints it. It sanitizes all strings again,
 // because other programs can write to the state directory, and names in the record come
-// from servers.
-func (r Record) Text() string {
+// from servers. Each of lists is a file of the client that starts the server; without one, the
+// server's new arguments are written as in JSON.
+func (r Record) Text(lists ...ClientList) string {
 	var b strings.Builder
 	if r.Newer != nil {
 		b.WriteString(r.Newer.Text() + "\nThis is the session before it.\n\n")
@@ -128,17 +129,17 @@ func (r Record) Text() string {
 		h.writeText(&b)
 	}
 	for _, d := range r.Diagnoses {
-		d.writeText(&b)
+		d.writeText(&b, lists)
 	}
 	if all := r.combinedLine(); all != nil {
 		b.WriteString("\nTo grant all of this at once:\n")
-		writeCommandLine(&b, all)
+		writeCommandLine(&b, all, lists)
 	}
 	if len(r.Denials) == 0 && len(r.Diagnoses) == 0 {
 		b.WriteString("\nNothing was refused and nothing failed.\n")
 	}
 	if r.Failed != nil {
-		b.WriteString("\nThe last session before it with a failure:\n\n" + r.Failed.Text())
+		b.WriteString("\nThe last session before it with a failure:\n\n" + r.Failed.Text(lists...))
 	}
 	return b.String()
 }
@@ -195,7 +196,7 @@ func denialText(d policy.Denial) string {
 }
 
 // writeText appends a diagnosis. The lines to paste stand alone on their lines.
-func (d Diagnosis) writeText(b *strings.Builder) {
+func (d Diagnosis) writeText(b *strings.Builder, lists []ClientList) {
 	b.WriteString("\n" + sanitize(d.What) + "\n")
 	put := func(head, s string) {
 		if s != "" {
@@ -233,7 +234,7 @@ func (d Diagnosis) writeText(b *strings.Builder) {
 			b.WriteString(sanitize(l) + "\n")
 		}
 	}
-	writeCommandLine(b, d.Line)
+	writeCommandLine(b, d.Line, lists)
 }
 
 // Digest returns an identifier of a profile's content, so that two sessions under the same

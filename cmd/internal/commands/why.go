@@ -85,7 +85,7 @@ func (w *whyCmd) Run(c terminal.Console) error {
 		c.Printf("%s", b)
 		return nil
 	}
-	c.PrintText(record.Text())
+	c.PrintText(record.Text(clientLists(host, s.Server)...))
 	return nil
 }
 

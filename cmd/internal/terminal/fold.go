@@ -16,7 +16,7 @@ const TextWidth = 100
 
 // wholeLine matches the lines that Fold does not break, since they are copied: commands, also behind
 // a label, flags, and lines of a configuration.
-var wholeLine = regexp.MustCompile(`^\s*((?:\S*/|'.*/)?mcp-jail'? |sudo |\[|"|[a-z_]+ = |[A-Z][a-z ]*:? {2,}|flags to add: )`)
+var wholeLine = regexp.MustCompile(`^\s*((?:\S*/|'.*/)?mcp-jail'? |sudo |\[|"|[a-z_]+ = |[a-zA-Z]+: \[|[A-Z][a-z ]*:? {2,}|flags to add: )`)
 
 // escape matches what sets a colour. It takes no room.
 var escape = regexp.MustCompile("\x1b\\[[0-9;]*m")

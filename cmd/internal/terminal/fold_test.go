@@ -23,6 +23,7 @@ func TestFold(t *testing.T) {
 		{"the server's words are not it", "the server's words\n    are not it"},
 		{"see `mcp-jail plan notes` here", "see `mcp-jail plan notes`\n    here"},
 		{"type this:  mcp-jail run x", "type this:\n    mcp-jail run x"}, {"type  mcp-jail run -- a b c", "type  mcp-jail run -- a b c"},
+		{"args: [\"a b c\", \"d e\"]", "args: [\"a b c\", \"d e\"]"},
 		{"flags to add: --a b --c d", "flags to add: --a b --c d"},
 		{"[[servers.\"a b c d e\".access.fs]]", "[[servers.\"a b c d e\".access.fs]]"},
 	} {
