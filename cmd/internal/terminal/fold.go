@@ -24,8 +24,8 @@ var escape = regexp.MustCompile("\x1b\\[[0-9;]*m")
 // Fold breaks lines of more than width characters between words. What is broken off stands
 // four columns further to the right than its line. Words that are longer stay whole, where they are.
 // So does what is copied: commands and lines of a configuration that have a line of their own,
-// commands behind two spaces, what stands in single quotation marks or backquotes, and a flag with
-// its value.
+// commands behind two spaces, what stands in single quotation marks or backquotes, paths in double
+// ones, and a flag with its value.
 func Fold(text string, width int) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
@@ -78,13 +78,17 @@ func unbroken(text string) (parts []string) {
 	return parts
 }
 
-// wordEnd returns where the first word of a text ends. What stands in quotation marks is a word.
+// wordEnd returns where the first word of a text ends. What stands in quotation marks is a word; in
+// double ones, if it is a path.
 func wordEnd(text string) int {
 	end := strings.IndexByte(text, ' ')
 	if end < 0 {
 		return len(text)
 	}
-	at := strings.IndexAny(text[:end], "'`")
+	at := strings.IndexAny(text[:end], "'`\"")
+	if at >= 0 && text[at] == '"' && strings.IndexAny(text[at+1:], "/~") != 0 {
+		return end // the words of a server, and not a path
+	}
 	if at < 0 || at > 0 && text[at-1] != '(' && text[at-1] != '=' {
 		return end
 	}

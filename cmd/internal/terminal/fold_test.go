@@ -24,6 +24,8 @@ func TestFold(t *testing.T) {
 		{"see `mcp-jail plan notes` here", "see `mcp-jail plan notes`\n    here"},
 		{"type this:  mcp-jail run x", "type this:\n    mcp-jail run x"}, {"type  mcp-jail run -- a b c", "type  mcp-jail run -- a b c"},
 		{"args: [\"a b c\", \"d e\"]", "args: [\"a b c\", \"d e\"]"},
+		{"may not write \"/a b/c d\" (by \"x\")", "may not write\n    \"/a b/c d\" (by\n    \"x\")"},
+		{"server said: \"no such thing\"", "server said: \"no\n    such thing\""},
 		{"flags to add: --a b --c d", "flags to add: --a b --c d"},
 		{"[[servers.\"a b c d e\".access.fs]]", "[[servers.\"a b c d e\".access.fs]]"},
 	} {
