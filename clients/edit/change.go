@@ -10,7 +10,7 @@ import (
 )
 
 // A Change replaces the first Drop words of a server's command line with Words. At least
-// one of the words that the server has now must stay.
+// one word must be left.
 type Change struct {
 	Server Server // from [File.Servers] of the same file
 	Drop   int
@@ -123,7 +123,7 @@ func (c *Change) check(f *File) *RefusedError {
 		return c.refuse(0, "it is not a server of this file", "read the servers of the file again")
 	case s.Refused != nil:
 		return s.Refused
-	case c.Drop < 0 || c.Drop >= len(s.Words):
+	case c.Drop < 0 || c.Drop > len(s.Words) || c.Drop == len(s.Words) && len(c.Words) == 0:
 		return c.refuse(s.Line, fmt.Sprintf("%d words in front of its command line cannot be removed, because it has %d", c.Drop, len(s.Words)), "")
 	case len(c.Words) > 0 && c.Words[0] == "":
 		return c.refuse(s.Line, "the new program has no name", "")

@@ -228,3 +228,25 @@ func one(t *testing.T, format Format, text string, table Table) (*File, Server) 
 	}
 	return f, servers[0]
 }
+
+// TestWholeLine replaces all words of a command line.
+func TestWholeLine(t *testing.T) {
+	for _, c := range []struct {
+		format      Format
+		text, after string
+	}{
+		{JSON, `{"s": {"command": "j", "args": ["run", "s"]}}`, `{"s": {"command": "npx", "args": ["-y"]}}`},
+		{JSON, `{"s": {"command": ["j", "run", "s"]}}`, `{"s": {"command": ["npx", "-y"]}}`},
+		{TOML, "[s]\ncommand = \"j\"\nargs = [\n  \"run\", # x\n  \"s\", # y\n]\n", "[s]\ncommand = \"npx\"\nargs = [\n  \"-y\", # y\n]\n"},
+		{YAML, "s:\n  command: j\n  args:\n    - run\n    - s\n", "s:\n  command: npx\n  args:\n    - \"-y\"\n"},
+	} {
+		f, err := Parse(c.format, []byte(c.text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := f.Apply(Change{Server: f.Servers(Table{})[0], Drop: 3, Words: []string{"npx", "-y"}})
+		if err != nil || string(got) != c.after {
+			t.Errorf("%v: %s", err, got)
+		}
+	}
+}

@@ -115,7 +115,7 @@ func expectEntry(entry any, c *Change, removed bool) (any, error) {
 	} else if !s.List {
 		words = append([]any{program}, arguments...)
 	}
-	if len(words) != len(s.Words) || c.Drop >= len(words) {
+	if len(words) != len(s.Words) || c.Drop > len(words) {
 		return nil, errors.New("one of them finds another command line")
 	}
 	if first, isText := words[0].(string); !isText && !s.List || isText && first != s.Words[0] {

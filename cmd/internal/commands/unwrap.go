@@ -18,8 +18,9 @@ func (x *front) unwrap() *cobra.Command {
 		return u.unwrap(x.console)
 	})
 	cmd.Long = `unwrap undoes what wrap did. Without a selection it means the same files as wrap. It
-needs no memory of them: the wrapped entry contains the original command line. The
-rest of the file stays as it is, whoever has changed it since.
+needs no memory of them: the wrapped entry contains the original command line. An
+entry that starts a server of the configuration gets the command of its table. The
+rest of the file stays as it is, whatever has changed it since.
 
 What mcp-jail keeps of the servers stays, their own files among it: see
 mcp-jail list  and  mcp-jail rm.`
@@ -35,8 +36,10 @@ func (w *changeCmd) unwrap(c terminal.Console) error {
 	if err != nil {
 		return err
 	}
-	changes := changesOf(files, func(f *wrapping.File) *wrapping.Change { return f.Unwrap(w.Selection) })
-	if countChanged(changes) == 0 && len(w.Servers) == 0 {
+	changes := changesOf(files, func(f *wrapping.File) *wrapping.Change {
+		return f.Unwrap(w.Selection, func(line clients.Wrapped) ([]string, error) { return formerCommand(host, f, line) })
+	})
+	if !slices.ContainsFunc(changes, isWrapped) && len(w.Servers) == 0 {
 		c.Printf("no server is wrapped: nothing to do\n")
 		for _, f := range files {
 			if f.Err != nil {
@@ -50,6 +53,11 @@ func (w *changeCmd) unwrap(c terminal.Console) error {
 	printReload(c, written)
 	printOwnFiles(c, host, written)
 	return err
+}
+
+// isWrapped reports whether a change has a server that starts in mcp-jail.
+func isWrapped(ch *wrapping.Change) bool {
+	return slices.ContainsFunc(ch.Servers, func(s wrapping.Planned) bool { return s.Left != string(wrapping.NotWrapped) })
 }
 
 // printOwnFiles names what unwrapped servers wrote in the jail, which they do not find any more.

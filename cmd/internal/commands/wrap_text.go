@@ -58,12 +58,12 @@ func printPlanned(c terminal.Console, ch *wrapping.Change, home string) {
 		if s.Left == string(wrapping.NotWrapped) {
 			continue
 		}
-		c.Printf("  %-*s  ", width, serverTitle(s.Entry))
+		title := fmt.Sprintf("  %-*s  ", width, serverTitle(s.Entry))
 		if s.Left != "" {
-			c.Printf("%s it %s\n", c.Paint(terminal.Yellow, "left:"), terminal.Printable(s.Left))
+			c.PrintText(fmt.Sprintf("%s%s it %s\n", title, c.Paint(terminal.Yellow, "left:"), terminal.Printable(s.Left)))
 			continue
 		}
-		c.Printf("%s\n", terminal.Printable(clip(wrapping.ShownLine(s.Argv()), 100)))
+		c.Printf("%s%s\n", title, terminal.Printable(clip(wrapping.ShownLine(s.Argv()), 100)))
 		if s.Loses == nil {
 			continue // it is unwrapped
 		}

@@ -126,12 +126,17 @@ func (f *File) project(host clients.Host) string {
 	return host.Project
 }
 
-// Unwrap returns the change that takes the selected servers of a file out of the jail.
-func (f *File) Unwrap(sel Selection) *Change {
+// Unwrap returns the change that takes the selected servers of a file out of the jail. Of an entry
+// that starts a server of mcp-jail's configuration, configured returns the command line.
+func (f *File) Unwrap(sel Selection, configured func(w clients.Wrapped) ([]string, error)) *Change {
 	return f.change(sel, func(s Entry, p *Planned) (clients.Edit, clients.Reason) {
 		edit, err := s.Unwrap()
 		if w, ok := clients.ParseWrapped(s.Argv()); ok && w.Argv == nil {
-			return edit, clients.Reason("starts the server " + w.Name + " of mcp-jail's configuration, and has no command of its own")
+			argv, err := configured(w)
+			if err != nil {
+				return edit, clients.Reason("starts the server " + w.Name + " of mcp-jail's configuration: " + err.Error())
+			}
+			return clients.Edit{Path: s.Path, Shape: s.Shape, Drop: len(s.Argv()), Words: argv}, ""
 		}
 		if err != nil {
 			return edit, NotWrapped

@@ -1,0 +1,54 @@
+package commands
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// formerCommand returns the command line of an entry that starts a server of the configuration. The
+// error names the copy of the file from before mcp-jail, if wrap has kept one.
+func formerCommand(host hostfs.Host, f *wrapping.File, line clients.Wrapped) ([]string, error) {
+	argv, err := configuredCommand(host, line)
+	if err == nil {
+		return argv, nil
+	}
+	if r, _ := f.Recorded(host.StateDir); r != nil {
+		return nil, fmt.Errorf("%w; write its command by hand, the file as it was is %s", err, shortPath(r.Backup, host.Home))
+	}
+	return nil, fmt.Errorf("%w; write its command by hand", err)
+}
+
+// configuredCommand returns the command line of a server of the configuration as a client can start
+// it. The error is why it cannot, or should not.
+func configuredCommand(host hostfs.Host, line clients.Wrapped) ([]string, error) {
+	if !slices.Equal(line.Flags, []string{line.Name}) {
+		return nil, errors.New("its line has flags of mcp-jail")
+	}
+	cfg, err := target.LoadConfig(config.LoadOptions{}, host)
+	if err != nil {
+		return nil, errors.New("the configuration has an error, which mcp-jail check  shows")
+	}
+	p, err := cfg.Policy(line.Name, "")
+	if err != nil {
+		return nil, errors.New("the configuration has no such server, or an error: mcp-jail check  says which")
+	}
+	command, isHome := strings.CutPrefix(p.Command, "~/")
+	switch {
+	case p.Project != "":
+		return nil, errors.New("its command comes from a project's file, and would start without a jail")
+	case isHome:
+		command = filepath.Join(host.Home, command)
+	case strings.Contains(command, "/") && !filepath.IsAbs(command):
+		return nil, errors.New("its command is relative to a directory that the client does not know")
+	}
+	return append([]string{command}, p.Arguments...), nil
+}

@@ -1,0 +1,70 @@
+package commands
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+)
+
+// TestUnwrapConfigured: an entry that starts a server of the configuration gets the command of its
+// table. If that is not possible, unwrap says why, and what to do.
+func TestUnwrapConfigured(t *testing.T) {
+	for _, name := range []string{"XDG_CONFIG_HOME", "XDG_STATE_HOME"} {
+		t.Setenv(name, "")
+	}
+	const entry = `{"mcpServers": {"notes": {"command": "/opt/mcp-jail", "args": ["run", LIST], "env": {"A": "b"}}}}`
+	for _, c := range []struct{ name, list, table, project, want, said string }{
+		{"the command", `"n"`, "command = \"npx\"\narguments = [\"-y\", \"it's\"]", "", `"command": "npx", "args": ["-y", "it's"], "env"`, "1 server"},
+		{"no arguments", `"n"`, `command = "x"`, "", `"command": "x", "args": [], "env"`, "1 server"},
+		{"below home", `"n"`, `command = "~/x"`, "", `/x", "args": [], "env"`, "1 server"},
+		{"a relative command", `"n"`, `command = "./x"`, "", "", "left: it starts the server n of mcp-jail's configuration: its command is relative"},
+		{"flags", `"--log-level", "info", "n"`, `command = "x"`, "", "", "its line has flags of mcp-jail; write its command by hand"},
+		{"unknown", `"o"`, `command = "x"`, "", "", "has no such server"},
+		{"a broken configuration", `"n"`, `comand = "x"`, "", "", "mcp-jail check"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			home := t.TempDir()
+			t.Setenv("HOME", home)
+			t.Chdir(home)
+			for _, dir := range []string{".cursor", ".config/mcp-jail"} {
+				if err := os.MkdirAll(filepath.Join(home, dir), 0o700); err != nil {
+					t.Fatal(err)
+				}
+			}
+			testkit.WriteFile(t, ".config/mcp-jail/config.toml", "version = 1\n[servers.n]\n"+c.table+"\n")
+			before := strings.Replace(entry, "LIST", c.list, 1)
+			testkit.WriteFile(t, ".cursor/mcp.json", before)
+			text, _ := said(t, "unwrap", "--yes")
+			after, err := os.ReadFile(".cursor/mcp.json")
+			if err != nil || !strings.Contains(strings.Join(strings.Fields(text), " "), c.said) {
+				t.Errorf("%v: %s", err, text)
+			}
+			if c.want == "" && string(after) != before || !strings.Contains(string(after), c.want) {
+				t.Errorf("%s", after)
+			}
+		})
+	}
+}
+
+// TestUnwrapNamesCopy: where the command is not known, unwrap names the file as it was before wrap.
+func TestUnwrapNamesCopy(t *testing.T) {
+	home := t.TempDir()
+	for name, value := range map[string]string{"XDG_CONFIG_HOME": "", "XDG_STATE_HOME": "", "HOME": home} {
+		t.Setenv(name, value)
+	}
+	t.Chdir(home)
+	if err := os.Mkdir(".cursor", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	testkit.WriteFile(t, ".cursor/mcp.json", `{"mcpServers": {"a": {"command": "mcp-jail", "args": ["run", "--", "a"]}, "b": {"command": "mcp-jail", "args": ["run", "b"]}}}`)
+	if text, status := said(t, "unwrap", "--yes"); status != 0 {
+		t.Fatalf("status %d: %s", status, text)
+	}
+	text, _ := said(t, "unwrap")
+	if text = strings.Join(strings.Fields(text), " "); !strings.Contains(text, "b left: it starts the server b") || !strings.Contains(text, "the file as it was is ~/.local/state/mcp-jail/backups/") {
+		t.Errorf("%s", text)
+	}
+}
