@@ -30,11 +30,11 @@ func TestArguments(t *testing.T) {
 		{"of one with the default policy", "/home/u/notes", func(ev *Evidence) { defaultProfile(ev.Profile) }, []string{`add path = ".", read = true, write = true under`, `, and path = "~/notes", read = true under`}},
 		{"the value of an option", "--root=/home/u/notes/a.md", defaults, []string{"--read ~/notes/a.md"}},
 		{"relative", "../docs", defaults, []string{"--read ~/docs"}},
-		{"of the home directory", "~/docs", defaults, []string{"--read ~/docs"}},
+		{"of the home directory, which is not replaced", "~/docs", defaults, nil},
 		{"a URL", "file:///home/u/docs", defaults, []string{"--read ~/docs"}},
 		{"sensitive", "/home/u/.ssh/id_rsa", defaults, []string{"--read ~/.ssh/id_rsa", "careful: ", "sensitive path"}},
 		{"a socket where the jail has its own /tmp", "/tmp/shared.sock", defaults, []string{"--read /tmp/shared.sock"}},
-		{"all of the home directory", "~/", defaults, []string{`not granted: "~/"; grant what the server needs in "~/", not all of it`}},
+		{"all of the home directory", "/home/u/", defaults, []string{`not granted: "~/"; grant what the server needs in "~/", not all of it`}},
 		{"granted", "/home/u/work/out.txt", defaults, nil},
 		{"the workspace", ".", defaults, nil},
 		{"of the system", "/usr/bin/git", defaults, nil},
@@ -113,5 +113,25 @@ func TestInaccessible(t *testing.T) {
 	ev.Stderr[0] = "Warning: Cannot access directory /home/u/none, skipping"
 	if d := Diagnose(ev); d.Attribution != None || len(d.Flags) > 0 {
 		t.Errorf("a directory that is nowhere: %s", d.Text())
+	}
+}
+
+// TestTildes: a "~" in an argument reaches the server as it is written, and the warning says so.
+func TestTildes(t *testing.T) {
+	for _, tt := range []struct {
+		args []string
+		real bool
+		want string
+	}{
+		{[]string{"~/docs", "x~", "~u", "a/~/b"}, false, `the server gets "~/docs" as it is written; a server that replaces it itself finds its private HOME; write '/home/u/docs' (mcp-jail`},
+		{[]string{"--dir=~/a b", "~"}, true, `the server gets "~/a b", "~" as it is written; write '/home/u/a b', '/home/u' (mcp-jail`},
+		{[]string{"/home/u/docs", "-~/x"}, false, ""},
+	} {
+		ev := evidence("")
+		ev.Profile.Argv = append([]string{"node"}, tt.args...)
+		ev.Profile.HomePrivate = !tt.real
+		if got := Tildes(ev); (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
+			t.Errorf("%q: %s", tt.args, got)
+		}
 	}
 }

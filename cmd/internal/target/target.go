@@ -59,6 +59,11 @@ func (t *Target) WarningTexts() []string {
 	if w := t.unreachableArguments(); w != "" {
 		out = append(out, terminal.Printable(w))
 	}
+	if t.Profile != nil && !t.isTool {
+		if w := diagnostics.Tildes(t.evidence()); w != "" {
+			out = append(out, terminal.Printable(w))
+		}
+	}
 	return out
 }
 
