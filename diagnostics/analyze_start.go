@@ -80,10 +80,11 @@ func (a *analyzer) analyzeStart(s Start) finding {
 	unlisted := a.profile.Programs != nil && !a.isListed(filepath.Base(program))
 	switch {
 	case a.exists(program) == absent:
-		return finding{
-			note: "there is no program " + a.show(program) + " on this host",
-			fix:  "install it, or correct `command`",
+		fix := "install it, or correct `command`"
+		if a.ev.FromCommandLine {
+			fix = "install it, or correct its name behind `--`"
 		}
+		return finding{note: "there is no program " + a.show(program) + " on this host", fix: fix}
 	case !executable && a.ev.Profile != nil:
 		f := a.attributePath(Certain, program, policy.Execute, false, "the policy does not let the server execute "+a.show(program))
 		f.hint.Axis = policy.AxisProcess

@@ -4,13 +4,22 @@ package config
 // distance, if that is at most a third of the candidate's length (and at least two). The
 // first of equal candidates wins. It returns "" if none is close.
 func Suggest(word string, candidates []string) string {
+	return suggest(word, candidates, func(c string) int { return max(2, (len(c)+1)/3) })
+}
+
+// SuggestProgram is Suggest for names among which many are alike: it allows one mistake, and two
+// from five letters on.
+func SuggestProgram(word string, candidates []string) string {
+	return suggest(word, candidates, func(string) int { return min(2, 1+len(word)/5) })
+}
+
+func suggest(word string, candidates []string, most func(candidate string) int) string {
 	if len(word) > 64 {
 		return "" // a hostile key is not a typing error
 	}
 	best, bestDistance := "", 1<<30
 	for _, c := range candidates {
-		limit := max(2, (len(c)+1)/3)
-		if d := editDistance(word, c); d <= limit && d < bestDistance && d < len(c) {
+		if d := editDistance(word, c); d <= most(c) && d < bestDistance && d < len(c) {
 			best, bestDistance = c, d
 		}
 	}

@@ -5,6 +5,16 @@ import (
 	"testing"
 )
 
+// TestSuggestProgram: a short name has to differ in one letter only.
+func TestSuggestProgram(t *testing.T) {
+	known := []string{"npx", "python3", "fmt", "node"}
+	for word, want := range map[string]string{"npxx": "npx", "pyhton": "python3", "foo": "", "noed": "node", "knode2": "node", "mypythons": ""} {
+		if got := SuggestProgram(word, known); got != want {
+			t.Errorf("%q: %q, want %q", word, got, want)
+		}
+	}
+}
+
 func TestSuggest(t *testing.T) {
 	known := []string{"command", "arguments", "workspace", "warm"}
 	for word, want := range map[string]string{"comand": "command", "args": "", "argumnets": "arguments", "workspce": "workspace", "wram": "warm", "xyz": "", strings.Repeat("x", 1e6): ""} {

@@ -18,6 +18,7 @@ type CommandError struct {
 	Command string
 	Reason  string
 	Hint    string
+	Fix     string   // what to do about it; "" where it is installed or corrected
 	Path    []string // the directories that were searched; nil for a path
 }
 
@@ -28,6 +29,9 @@ func (e *CommandError) Error() string {
 	}
 	if e.Hint != "" {
 		msg += "; " + e.Hint
+	}
+	if e.Fix != "" {
+		msg += "; " + e.Fix
 	}
 	return msg
 }
@@ -100,14 +104,14 @@ func (c *commandResolver) locate(command string) (string, error) {
 			if reason == notFound && c.startsWithProgram(p) {
 				hints = append(hints, standApart)
 			}
-			return "", &CommandError{Command: command, Reason: reason, Hint: strings.Join(hints, "; ")}
+			return "", &CommandError{Command: command, Reason: reason, Hint: strings.Join(hints, "; "), Fix: c.makeExecutable(command, p, reason)}
 		}
 		if real, err := c.unshim(p, nil); err != nil || real != "" {
 			return real, err
 		}
 		return p, nil
 	}
-	found := ""
+	found, fix := "", ""
 	for i, dir := range c.searchPath {
 		p := path.Join(dir, command)
 		if at, err := c.paths.Resolve(p); err == nil && !at.Exists() {
@@ -115,7 +119,9 @@ func (c *commandResolver) locate(command string) (string, error) {
 		}
 		reason := c.executable(p)
 		if reason != "" {
-			found = cmp.Or(found, p+" "+reason) // the first one is what the user means
+			if found == "" { // the first one is what the user means
+				found, fix = p+" "+reason, c.makeExecutable(p, p, reason)
+			}
 			continue
 		}
 		real, err := c.unshim(p, c.searchPath[i+1:])
@@ -135,14 +141,37 @@ func (c *commandResolver) locate(command string) (string, error) {
 	}
 	if found != "" {
 		err.Reason = "no program was found (" + found + ")"
-		err.Hint = ""
+		err.Hint, err.Fix = "", fix
 	}
 	return "", err
 }
 
+// makeExecutable says how a file p that is not executable can be started; "" for any other reason.
+func (c *commandResolver) makeExecutable(command, p, reason string) string {
+	if !strings.HasPrefix(reason, notExecutable) {
+		return ""
+	}
+	fix := "make it executable: chmod +x " + policy.QuoteShell(p)
+	var head []byte
+	if at, err := c.paths.Resolve(p); err == nil {
+		head, _ = c.h.ReadHead(at.Path, 4096)
+	}
+	line, script := bytes.CutPrefix(head, []byte("#!"))
+	line, _, _ = bytes.Cut(line, []byte("\n"))
+	words := strings.Fields(string(line))
+	switch {
+	case !script || len(words) == 0:
+		return fix + "; or start it by its interpreter"
+	case path.Base(words[0]) == "env":
+		words = []string{cmp.Or(envProgram(words[1:]), words[0])}
+	}
+	return fix + "; or start it by its interpreter: " + policy.Abbreviate(words[0]) + " " + policy.QuoteShell(command)
+}
+
 const (
-	notFound   = "was not found"
-	standApart = "its arguments stand apart: each is a word of its own behind the program, or in arguments = [...]"
+	notFound      = "was not found"
+	notExecutable = "is not executable"
+	standApart    = "its arguments stand apart: each is a word of its own behind the program, or in arguments = [...]"
 )
 
 // startsWithProgram reports whether a missing path is a program up to one of its spaces.
@@ -171,7 +200,7 @@ func (c *commandResolver) executable(p string) string {
 	case !at.Info.Mode.IsRegular():
 		return "is not a regular file"
 	case at.Info.Mode.Perm()&0o111 == 0:
-		return "is not executable (mode " + at.Info.Mode.Perm().String() + ")"
+		return notExecutable + " (mode " + at.Info.Mode.Perm().String() + ")"
 	}
 	return ""
 }

@@ -133,6 +133,8 @@ func TestCommandErrors(t *testing.T) {
 		{"relative", "", "./absent", "./absent: was not found; that is /home/u/proj/absent"},
 		{"directory", "", "/usr/bin", "/usr/bin: is a directory"},
 		{"not executable", "f /usr/bin/data", "/usr/bin/data", "/usr/bin/data: is not executable (mode -rw-r--r--)"},
+		{"a script that is not executable", "f /usr/bin/it's #!/usr/bin/env -S node -x", "/usr/bin/it's", `; make it executable: chmod +x '/usr/bin/it'\''s'; or start it by its interpreter: node '/usr/bin/it'\''s'`},
+		{"one in path", "f /usr/bin/data #!/bin/sh", "data", "; make it executable: chmod +x /usr/bin/data; or start it by its interpreter: /bin/sh /usr/bin/data"},
 		{"not executable in path", "f /usr/bin/data", "data", "no program was found (/usr/bin/data is not executable"},
 		{"fifo", "p /usr/bin/pipe", "/usr/bin/pipe", "is not a regular file"},
 		{"loop", "l /usr/bin/loop loop", "/usr/bin/loop", "too many symbolic links"},

@@ -30,11 +30,11 @@ func Refuse(c terminal.Console, t *Target, name string, err error) {
 		record.MarkStart()
 		s.Sink, s.Lost, s.ClientNamed = record.Save, record.LastError, record.ClientNamed
 	}
-	lifecycle.Refuse(context.Background(), s, diagnosisOf(name, err))
+	lifecycle.Refuse(context.Background(), s, t.diagnosisOf(name, err))
 }
 
-// diagnosisOf returns the diagnosis of an error that prevented the start of a server.
-func diagnosisOf(server string, err error) diagnostics.Diagnosis {
+// diagnosisOf returns the diagnosis of an error that prevented the start of a server. t may be nil.
+func (t *Target) diagnosisOf(server string, err error) diagnostics.Diagnosis {
 	var usage *UsageError
 	var missing *resolve.CommandError
 	var host *HostError
@@ -62,7 +62,7 @@ func diagnosisOf(server string, err error) diagnostics.Diagnosis {
 		d.Fix, d.Explain = "", diagnostics.PagePackageInstall
 		return d
 	case errors.As(err, &missing):
-		return diagnostics.ExecFailure(server, err.Error())
+		return t.execFailure(server, err.Error(), missing)
 	case errors.As(err, &host):
 		d := diagnostics.JailFailure(server, err.Error(), nil)
 		d.Fix = "" // the default fix is about missing kernel features

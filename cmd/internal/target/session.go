@@ -21,7 +21,7 @@ func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecy
 	launcher.BeforeExec = func(ctx context.Context) error {
 		err := f.Target().CheckPackage(ctx)
 		if err != nil {
-			err = &lifecycle.DiagnosedError{Diagnosis: diagnosisOf(t.Policy.Server, err), ExitStatus: ExitStatus(err)}
+			err = &lifecycle.DiagnosedError{Diagnosis: t.diagnosisOf(t.Policy.Server, err), ExitStatus: ExitStatus(err)}
 		}
 		return err
 	}

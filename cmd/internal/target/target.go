@@ -216,7 +216,10 @@ func (t *Target) setConfig(cfg *config.Config, name, workspace string, axes []po
 func resolveProfile(p *policy.Policy, host hostfs.Host, before []policy.Warning) (*policy.Profile, []policy.Warning, error) {
 	profile, warnings, err := resolve.Resolve(p, host)
 	var missing *resolve.CommandError
-	if err != nil && !isUserError(err) && !errors.As(err, &missing) {
+	if errors.As(err, &missing) {
+		suggestProgram(missing)
+	}
+	if err != nil && !isUserError(err) && missing == nil {
 		err = &HostError{err}
 	}
 	if profile != nil && profile.Leaks != policy.LeaksOff {
