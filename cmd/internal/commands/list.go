@@ -70,7 +70,7 @@ func (l *listCmd) Run(c terminal.Console) error {
 	if len(all.Servers) == 0 {
 		c.Printf("no server was run or installed yet\n")
 	} else {
-		c.Printf("%s", serverTable(all, time.Now()))
+		c.Printf("%s", serverTable(all, time.Now(), c.TextColumns()))
 	}
 	if text := unneededText(all); text != "" {
 		c.Printf("\n%s\n", text)
@@ -106,14 +106,13 @@ func unneededText(all *kept.All) string {
 
 // Widths of the table. The columns of names shrink until it fits.
 const (
-	tableWidth = 100
 	runsWidth  = 16
 	nameWidth  = 20
 	otherWidth = 12
 )
 
 // serverTable returns the table of servers.
-func serverTable(all *kept.All, now time.Time) string {
+func serverTable(all *kept.All, now time.Time, width int) string {
 	rows := [][]string{{"NAME", "RUNS", "PINNED", "CLIENT", "USED", "FAILED", "SIZE"}}
 	for _, s := range all.Servers {
 		used, failed := agoText(now, s.Used), "-"
@@ -130,25 +129,32 @@ func serverTable(all *kept.All, now time.Time) string {
 		}
 		rows = append(rows, row)
 	}
-	return columns(rows, map[int]int{1: runsWidth, 3: otherWidth, 2: otherWidth, 0: nameWidth}, []int{1, 3, 2, 0})
+	return columns(rows, width, map[int]int{1: runsWidth, 3: otherWidth, 2: otherWidth, 0: nameWidth}, []int{1, 3, 2, 0})
 }
 
 // columns aligns rows. If a line is too long, columns shrink in an order, to no less than their
-// least width.
-func columns(rows [][]string, least map[int]int, order []int) string {
-	widths := make([]int, len(rows[0]))
-	total := -2
-	for i := range widths {
-		for _, r := range rows {
-			widths[i] = max(widths[i], utf8.RuneCountInString(r[i]))
+// least width. If that is not enough, times lose their "ago", and then the least widths are halved.
+func columns(rows [][]string, width int, least map[int]int, order []int) string {
+	widths := widthsOf(rows)
+	shrink := func(i, to int) {
+		total := -2
+		for _, w := range widths {
+			total += w + 2
 		}
-		total += widths[i] + 2
+		if less := min(total-width, widths[i]-to); less > 0 {
+			widths[i] -= less
+		}
 	}
 	for _, i := range order {
-		if less := min(total-tableWidth, widths[i]-least[i]); less > 0 {
-			widths[i] -= less
-			total -= less
+		shrink(i, least[i])
+	}
+	for i := range widths {
+		if least[i] == 0 {
+			shrink(i, shortTime(rows, i))
 		}
+	}
+	for _, i := range order {
+		shrink(i, least[i]/2)
 	}
 	var b strings.Builder
 	for _, r := range rows {
@@ -166,8 +172,31 @@ func columns(rows [][]string, least map[int]int, order []int) string {
 	return b.String()
 }
 
-// shorten cuts the end of a text that is wider than a column, or first the scope of a package.
+// widthsOf returns the width of each column.
+func widthsOf(rows [][]string) []int {
+	widths := make([]int, len(rows[0]))
+	for _, r := range rows {
+		for i, cell := range r {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	return widths
+}
+
+// shortTime returns the width of a column without "ago".
+func shortTime(rows [][]string, column int) (width int) {
+	for _, r := range rows {
+		width = max(width, utf8.RuneCountInString(strings.TrimSuffix(r[column], " ago")))
+	}
+	return width
+}
+
+// shorten cuts the end of a text that is wider than a column, or first the scope of a package and
+// what a time can do without.
 func shorten(text string, width int) string {
+	if utf8.RuneCountInString(text) > width {
+		text = strings.TrimSuffix(text, " ago")
+	}
 	if utf8.RuneCountInString(text) > width && strings.HasPrefix(text, "@") {
 		_, text, _ = strings.Cut(text, "/")
 	}

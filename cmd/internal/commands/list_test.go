@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/kept"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
 )
 
@@ -55,12 +56,17 @@ func TestServerTable(t *testing.T) {
 		{Name: "script", Used: now, About: records.About{Command: []string{"sh", "-c", "echo\n" + strings.Repeat("x ", 100)}}, Records: 1234},
 		{Name: "offline", Used: now, Asked: "mcp-server-time@latest"},
 	}}
-	got := serverTable(all, now)
-	for line := range strings.Lines(got) {
-		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > tableWidth {
-			t.Errorf("a line has %d characters: %s", n, line)
+	for _, width := range []int{80, 90, 100} {
+		for line := range strings.Lines(serverTable(all, now, width)) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > width {
+				t.Errorf("a line has %d characters: %s", n, line)
+			}
 		}
 	}
+	if got := serverTable(all, now, 80); !strings.Contains(got, " 50 minutes  ") || !strings.Contains(got, " 1 kB\n") {
+		t.Errorf("narrow:\n%s", got)
+	}
+	got := serverTable(all, now, terminal.TextWidth)
 	if strings.Count(got, "\n") != 5 || strings.Contains(got, "\x1b") {
 		t.Errorf("%s", got)
 	}

@@ -280,7 +280,7 @@ func (f fileStatus) print(c terminal.Console, now time.Time) (bare int) {
 	for _, key := range f.Removed {
 		notes = append(notes, key+" was removed since mcp-jail wrote the file")
 	}
-	c.Printf("%s", columns(rows, map[int]int{0: nameWidth, 2: 30, 3: otherWidth, 4: otherWidth}, []int{2, 3, 0, 4}))
+	c.Printf("%s", columns(rows, c.TextColumns(), map[int]int{0: nameWidth, 2: 30, 3: otherWidth, 4: otherWidth}, []int{2, 3, 0, 4}))
 	for _, n := range notes {
 		c.PrintText(fmt.Sprintf("  %s %s\n", c.Paint(terminal.Yellow, "note:"), terminal.Printable(n)))
 	}

@@ -84,7 +84,7 @@ func printList(c terminal.Console, indent, label string, lines []string, none st
 	if len(lines) == 0 && none != "" {
 		lines = []string{none}
 	}
-	room := terminal.TextColumns() - len(indent) - 11
+	room := c.TextColumns() - len(indent) - 11
 	folded := strings.Split(terminal.Fold(terminal.PrintableLines(strings.Join(lines, "\n")), room), "\n")
 	if len(lines) == 0 {
 		folded = nil

@@ -77,7 +77,7 @@ func (c Console) Printf(format string, args ...any) {
 
 // Notef prints a remark for people to Err, folded. A newline is added.
 func (c Console) Notef(format string, args ...any) {
-	fmt.Fprintln(c.Err, Fold(ShortHome(fmt.Sprintf(format, args...), os.Getenv("HOME")), TextColumns()))
+	fmt.Fprintln(c.Err, Fold(ShortHome(fmt.Sprintf(format, args...), os.Getenv("HOME")), textColumns(c.Err)))
 }
 
 // Errorf prints an error to Err, folded. Its second and later lines are indented.
@@ -90,7 +90,7 @@ func (c Console) Errorf(format string, args ...any) {
 		case !strings.HasPrefix(line, "  "):
 			line = "  " + line
 		}
-		fmt.Fprintln(c.Err, Fold(line, TextColumns()))
+		fmt.Fprintln(c.Err, Fold(line, textColumns(c.Err)))
 	}
 }
 

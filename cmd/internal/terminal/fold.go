@@ -165,5 +165,15 @@ func TextColumns() int {
 	return TextWidth
 }
 
+// TextColumns is the function of that name, and no more than the terminal of Out has.
+func (c Console) TextColumns() int { return textColumns(c.Out) }
+
+func textColumns(f *os.File) int {
+	if n := columns(f); n > 0 && os.Getenv("COLUMNS") == "" {
+		return max(minWidth, min(n, TextWidth))
+	}
+	return TextColumns()
+}
+
 // PrintText prints text for people to Out, folded.
-func (c Console) PrintText(text string) { c.Printf("%s", Fold(text, TextColumns())) }
+func (c Console) PrintText(text string) { c.Printf("%s", Fold(text, c.TextColumns())) }
