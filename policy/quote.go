@@ -74,3 +74,16 @@ func QuoteShell(s string) string {
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
+
+// QuoteFlag writes a flag with its path as a user types it into a shell. What mcp-jail and the shell
+// both replace, a "~" at the start, stays outside of the quotes.
+func QuoteFlag(flag, path string) string {
+	rest, isHome := strings.CutPrefix(path, "~/")
+	switch {
+	case path == "~" || path == "~/":
+		return flag + " " + path
+	case isHome:
+		return flag + " ~/" + QuoteShell(rest)
+	}
+	return flag + " " + QuoteShell(path)
+}

@@ -9,7 +9,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-const baselineSource = "the runtime baseline"
+// BaselineRule is the Rule of what every program gets.
+const BaselineRule = "the runtime baseline"
 
 // systemDirs returns the directories of every program's baseline (docs/policy.md "Runtime
 // baseline").
@@ -84,15 +85,15 @@ func (b *resolver) programParts(c *commandResolver) []policy.Part {
 func (b *resolver) addBaseline(extra []dependency) {
 	needs := make([]dependency, 0, 48)
 	for _, p := range systemDirs(b.h.OS) {
-		needs = append(needs, dependency{path: p, rule: baselineSource})
+		needs = append(needs, dependency{path: p, rule: BaselineRule})
 	}
 	for _, p := range systemFiles(b.h.OS) {
-		needs = append(needs, dependency{path: p, rule: baselineSource})
+		needs = append(needs, dependency{path: p, rule: BaselineRule})
 	}
 	fixed := len(needs)
 	for _, e := range b.paths.Listings["/etc"] {
 		if isVersionedSystemDir(e.Name) {
-			needs = append(needs, dependency{path: "/etc/" + e.Name, rule: baselineSource})
+			needs = append(needs, dependency{path: "/etc/" + e.Name, rule: BaselineRule})
 		}
 	}
 	slices.SortFunc(needs[fixed:], func(a, b dependency) int { return strings.Compare(a.path, b.path) })

@@ -198,6 +198,9 @@ func entryName(e policy.Entry, home string) string {
 func originText(e policy.Entry) string {
 	switch e.Origin {
 	case policy.OriginBaseline:
+		if e.Rule != resolve.BaselineRule {
+			return e.Rule
+		}
 		return "baseline"
 	case policy.OriginHome:
 		if e.Ephemeral {

@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
 // planPage is the text of a plan while it is built.
@@ -135,7 +136,7 @@ func (x *planPage) files() {
 	isOther := func(e policy.Entry) bool { return !isRule(e) }
 	entries := slices.Concat(slices.DeleteFunc(slices.Clone(p.Entries), isOther), slices.DeleteFunc(slices.Clone(p.Entries), isRule))
 	for _, e := range entries {
-		if e.Origin == policy.OriginBaseline && e.Rights == policy.Read|policy.Execute {
+		if e.Origin == policy.OriginBaseline && e.Rule == resolve.BaselineRule && e.Rights == policy.Read|policy.Execute {
 			runtime = append(runtime, e.Path)
 			continue
 		}

@@ -68,7 +68,15 @@ func (p startedProgram) announce(c terminal.Console, home string) {
 		c.Printf("\nThe clients will start %s, a copy of this program: the one that\nnpx fetched may go. For the command mcp-jail itself: npm install -g mcp-jail\n", terminal.Printable(shortPath(p.Path, home)))
 	case strings.HasPrefix(p.Path, filepath.Clean(os.TempDir())+string(filepath.Separator)):
 		c.Notef("%s the clients will start %s, which may be removed with other temporary files: install mcp-jail to a lasting place first", c.Paint(terminal.Yellow, "warning:"), p.Path)
+	case isBuild(p.Path):
+		c.Notef("%s the clients will start %s, which was built in a clone: keep it there, or install mcp-jail to another place first", c.Paint(terminal.Yellow, "note:"), p.Path)
 	}
+}
+
+// isBuild reports whether a program lies where "make build" puts it.
+func isBuild(path string) bool {
+	_, err := os.Stat(filepath.Join(filepath.Dir(filepath.Dir(path)), "go.mod"))
+	return err == nil
 }
 
 // keep copies the programs to where they stay, if they are in a cache. mcp-jail comes last: a

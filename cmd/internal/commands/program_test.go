@@ -1,6 +1,12 @@
 package commands
 
-import "testing"
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+)
 
 // TestOfLauncher tests which paths are in a launcher's cache.
 func TestOfLauncher(t *testing.T) {
@@ -19,5 +25,21 @@ func TestOfLauncher(t *testing.T) {
 		if got := ofLauncher(path); got != want {
 			t.Errorf("%s: %v", path, got)
 		}
+	}
+}
+
+// TestIsBuild: a program in the bin directory of a clone is a build of it.
+func TestIsBuild(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "bin", "mcp-jail")
+	if err := os.Mkdir(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if isBuild(path) {
+		t.Error("without sources")
+	}
+	testkit.WriteFile(t, filepath.Join(dir, "go.mod"), "module x\n")
+	if !isBuild(path) {
+		t.Error("beside sources")
 	}
 }

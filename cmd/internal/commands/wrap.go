@@ -120,7 +120,7 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 	if w.dryRun || err != nil && len(written) == 0 {
 		return err
 	}
-	return errors.Join(err, w.offerInstall(c, changes))
+	return errors.Join(err, w.offerInstall(c, host, changes))
 }
 
 // keptCommands returns the command lines of the servers that had a session, by name.
@@ -237,10 +237,13 @@ func (w *changeCmd) write(c terminal.Console, host hostfs.Host, changes []*wrapp
 	return written, errors.Join(failed...)
 }
 
-// offerInstall fetches the packages of the servers that were wrapped now, or with --install of
+// offerInstall fetches the packages of the servers that were wrapped now and miss theirs, or with --install of
 // all that are wrapped, if the user wants that.
-func (w *wrapCmd) offerInstall(c terminal.Console, changes []*wrapping.Change) error {
+func (w *wrapCmd) offerInstall(c terminal.Console, host hostfs.Host, changes []*wrapping.Change) error {
 	lines := launcherLines(changes, w.install)
+	if all, err := kept.Look(host); err == nil && !w.install {
+		lines = slices.DeleteFunc(lines, func(l launcherLine) bool { return all.Fetched(l.argv) })
+	}
 	switch {
 	case len(lines) == 0:
 		return nil

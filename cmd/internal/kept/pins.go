@@ -123,6 +123,16 @@ func (a *All) PinOf(argv []string) *lockfile.Entry {
 	return a.lock.Find(key)
 }
 
+// Fetched reports whether the package of a launcher's line is pinned and in the store.
+func (a *All) Fetched(argv []string) bool {
+	e := a.PinOf(argv)
+	if e == nil {
+		return false
+	}
+	_, ok := target.PackageStore(a.host).Lookup(installed.ID(e))
+	return ok
+}
+
 // joinTrees finds the trees that pins name.
 func (a *All) joinTrees() {
 	packages := target.PackageStore(a.host)
