@@ -63,7 +63,11 @@ func printPlanned(c terminal.Console, ch *wrapping.Change, home string) {
 			c.PrintText(fmt.Sprintf("%s%s it %s\n", title, c.Paint(terminal.Yellow, "left:"), terminal.Printable(s.Left)))
 			continue
 		}
-		c.Printf("%s%s\n", title, terminal.Printable(clip(wrapping.ShownLine(s.Argv()), 100)))
+		room := c.TextColumns()
+		if room < terminal.TextWidth {
+			room -= len([]rune(title))
+		}
+		c.Printf("%s%s\n", title, terminal.Printable(clip(wrapping.ShownLine(s.Argv()), room)))
 		if s.Loses == nil {
 			continue // it is unwrapped
 		}
