@@ -21,9 +21,9 @@ type listCmd struct{ format string }
 func (x *front) list() *cobra.Command {
 	l := &listCmd{}
 	cmd := x.command("list [flags]", "List the servers that were run or installed, and what is kept of them.", 0, false, func([]string) error { return l.Run(x.console) })
-	cmd.Long = `PINNED is the version of the package that mcp-jail.lock pins. SIZE is that of the
-package, of the server's private HOME and of its records. The latest used comes
-first.
+	cmd.Long = `PINNED is the version of the package that mcp-jail.lock pins. FAILED is when the
+last session began, if something failed in it. SIZE is that of the package, of
+the server's private HOME and of its records. The latest used comes first.
 
 With --format json, the output is an object with these members:
 
@@ -35,7 +35,8 @@ With --format json, the output is an object with these members:
                        whether it is pinned; missing if none was installed
       running          whether a session uses it now
       last_used        when a session last began or ended, or when it was installed
-      last_failure     time and what of the last known failure; missing if none
+      last_failure     time and what of the last known failure, and whether it
+                       is past: a later session had none; missing if none
       bytes            of all of it: home_bytes, package_bytes, record_bytes
       homes            the private HOMEs with files: path, files, bytes
     unpinned    packages that no pin names: ecosystem, name, version, bytes, path
@@ -119,8 +120,8 @@ func serverTable(all *kept.All, now time.Time, width int) string {
 		if s.Running {
 			used = "running"
 		}
-		if s.Failure != nil {
-			failed = agoText(now, s.Failure.Time)
+		if f := s.Failed(); f != nil {
+			failed = agoText(now, f.Time)
 		}
 		client := strings.TrimSpace(s.About.Client.Name + " " + s.About.Client.Version)
 		row := []string{all.ShortName(s), runsText(s), pinnedText(s), orDash(client), used, failed, sizeText(s.Bytes())}
@@ -279,6 +280,7 @@ type serverPackage struct {
 type keptFailure struct {
 	Time time.Time `json:"time"`
 	What string    `json:"what"`
+	Past bool      `json:"past"`
 }
 
 type keptHome struct {
@@ -332,13 +334,19 @@ func serverOf(s *kept.Server) keptServer {
 		e := s.Pins[0]
 		out.Package = &serverPackage{string(e.Ecosystem), e.Name, e.Version, e.Spec, true}
 	}
-	if f := s.Failure; f != nil {
-		out.LastFailure = &keptFailure{f.Time, f.What}
-	}
+	out.LastFailure = failureOf(s)
 	for _, h := range s.Homes {
 		out.Homes = append(out.Homes, keptHome{h.Path, h.Files, h.Bytes})
 	}
 	return out
+}
+
+// failureOf returns the last failure of a server for the JSON form, or nil.
+func failureOf(s *kept.Server) *keptFailure {
+	if s.Failure == nil {
+		return nil
+	}
+	return &keptFailure{s.Failure.Time, s.Failure.What, s.Failure.Past}
 }
 
 func packagesOf(trees []store.Info) []keptPackage {

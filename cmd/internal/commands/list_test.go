@@ -54,6 +54,7 @@ func TestServerTable(t *testing.T) {
 			Pins:  []*lockfile.Entry{{Name: "@modelcontextprotocol/server-sequential-thinking", Version: "2026.11.22-alpha.1234"}},
 		},
 		{Name: "script", Used: now, About: records.About{Command: []string{"sh", "-c", "echo\n" + strings.Repeat("x ", 100)}}, Records: 1234},
+		{Name: "mended", Used: now, Failure: &kept.Failure{Time: now.Add(-40 * time.Minute), Past: true}},
 		{Name: "offline", Used: now, Asked: "mcp-server-time@latest"},
 	}}
 	for _, width := range []int{80, 90, 100} {
@@ -67,7 +68,7 @@ func TestServerTable(t *testing.T) {
 		t.Errorf("narrow:\n%s", got)
 	}
 	got := serverTable(all, now, terminal.TextWidth)
-	if strings.Count(got, "\n") != 5 || strings.Contains(got, "\x1b") {
+	if strings.Count(got, "\n") != 6 || strings.Contains(got, "\x1b") || strings.Contains(got, "40 minutes") {
 		t.Errorf("%s", got)
 	}
 	for _, want := range []string{"NAME ", " SIZE\n", "plain ", " 3 days ago ", " running ", " 50 minutes ago ", " 1 kB\n", " server-sequenti… ", " mcp-server-time…  no "} {

@@ -33,8 +33,8 @@ func (x *front) status() *cobra.Command {
 	cmd.Long = `Without a selection, the same files as for wrap are meant. JAIL says whether a server
 starts in mcp-jail ("?": in another program of that name), POLICY what it gets
 there: a preset, flags, or the default policy. PINNED is the version in
-mcp-jail.lock. Below a file stands what its client or you have changed since wrap
-wrote it.
+mcp-jail.lock, FAILED when the last session began, if something failed in it. Below
+a file stands what its client or you have changed since wrap wrote it.
 
 With --format json, the output is an object with the list files. Of each file:
 
@@ -43,9 +43,10 @@ With --format json, the output is an object with the list files. Of each file:
     removed                     entries that are gone since then
     servers                     name, project, command, wrapped, left, policy, kept (its
                                 name in mcp-jail list), pinned, last_used, last_client,
-                                last_failure, outdated (it runs, and not under the
-                                policy that the files have now), since (added or
-                                changed since then)
+                                last_failure (time, what, and past: a later session
+                                had none), outdated (it runs, and not under the policy
+                                that the files have now), since (added or changed
+                                since then)
 
 Times are as in RFC 3339. New members may be added.`
 	cmd.Example = `    mcp-jail status
@@ -69,24 +70,19 @@ type fileStatus struct {
 }
 
 type serverStatus struct {
-	Name        string         `json:"name"`
-	Project     string         `json:"project,omitempty"`
-	Command     []string       `json:"command,omitempty"`
-	Wrapped     bool           `json:"wrapped"`
-	Left        string         `json:"left,omitempty"`
-	Policy      string         `json:"policy,omitempty"`
-	Kept        string         `json:"kept,omitempty"`
-	Pinned      string         `json:"pinned,omitempty"`
-	LastUsed    *time.Time     `json:"last_used,omitempty"`
-	LastClient  string         `json:"last_client,omitempty"`
-	LastFailure *failureStatus `json:"last_failure,omitempty"`
-	Outdated    string         `json:"outdated,omitempty"`
-	Since       string         `json:"since,omitempty"`
-}
-
-type failureStatus struct {
-	Time time.Time `json:"time"`
-	What string    `json:"what"`
+	Name        string       `json:"name"`
+	Project     string       `json:"project,omitempty"`
+	Command     []string     `json:"command,omitempty"`
+	Wrapped     bool         `json:"wrapped"`
+	Left        string       `json:"left,omitempty"`
+	Policy      string       `json:"policy,omitempty"`
+	Kept        string       `json:"kept,omitempty"`
+	Pinned      string       `json:"pinned,omitempty"`
+	LastUsed    *time.Time   `json:"last_used,omitempty"`
+	LastClient  string       `json:"last_client,omitempty"`
+	LastFailure *keptFailure `json:"last_failure,omitempty"`
+	Outdated    string       `json:"outdated,omitempty"`
+	Since       string       `json:"since,omitempty"`
 }
 
 // Run prints the state of the selected files.
@@ -187,9 +183,7 @@ func entryStatus(host hostfs.Host, e wrapping.Entry, all *kept.All) serverStatus
 	if s.Running {
 		out.Outdated = target.Outdated(host, s.Name, s.About.Configuration)
 	}
-	if s.Failure != nil {
-		out.LastFailure = &failureStatus{s.Failure.Time, s.Failure.What}
-	}
+	out.LastFailure = failureOf(s)
 	return out
 }
 
@@ -261,7 +255,7 @@ func (f fileStatus) print(c terminal.Console, now time.Time) (bare int) {
 		if s.LastUsed != nil {
 			used = agoText(now, *s.LastUsed)
 		}
-		if s.LastFailure != nil {
+		if s.LastFailure != nil && !s.LastFailure.Past {
 			failed = agoText(now, s.LastFailure.Time)
 			notes = append(notes, s.Name+" failed: "+s.LastFailure.What+" (more: mcp-jail why "+cmdline.ShellWords([]string{s.Kept})+")")
 		}

@@ -83,6 +83,7 @@ type Server struct {
 type Failure struct {
 	Time time.Time // the start of the session
 	What string    // the first line of the diagnosis
+	Past bool      // a later session began, and nothing failed in it so far
 }
 
 // Home is a private HOME: the server's own data.
@@ -214,10 +215,18 @@ func (s *Server) readTimes(host hostfs.Host, file string) {
 	for _, f := range []string{file, records.FailedFile(file)} {
 		if r, ok := records.Read(f); ok && len(r.Diagnoses) > 0 {
 			what, _, _ := strings.Cut(r.Diagnoses[len(r.Diagnoses)-1].What, "\n")
-			s.Failure = &Failure{r.Time, what}
+			s.Failure = &Failure{r.Time, what, f != file || records.BegunSince(file, r.Time)}
 			return
 		}
 	}
+}
+
+// Failed returns the failure of the last session, or nil if that had none.
+func (s *Server) Failed() *Failure {
+	if s.Failure == nil || s.Failure.Past {
+		return nil
+	}
+	return s.Failure
 }
 
 // Trees returns the trees of all packages, each once.

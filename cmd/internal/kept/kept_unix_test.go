@@ -3,6 +3,7 @@
 package kept
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -68,6 +69,44 @@ func TestLook(t *testing.T) {
 	if got := Completions(u.host); len(got) != 4 || !slices.Contains(got, installed) {
 		t.Errorf("a shell is proposed %q", got)
 	}
+}
+
+// TestFailurePast tests that a failure is the server's last only until a later session begins.
+func TestFailurePast(t *testing.T) {
+	u := newUser(t)
+	failed := []diagnostics.Diagnosis{{What: "it failed"}}
+	session := func(diagnoses []diagnostics.Diagnosis) *records.Recorder {
+		k := records.New(u.host, "srv")
+		k.MarkStart()
+		if diagnoses != nil {
+			k.Save(diagnostics.Record{Server: "srv", Time: time.Now(), Diagnoses: diagnoses})
+			must(t, k.LastError())
+		}
+		return k
+	}
+	is := func(when string, now bool) {
+		t.Helper()
+		s := u.server(u.look(), "srv")
+		if s.Failure == nil || s.Failure.What != "it failed" || s.Failure.Past == now || (s.Failed() != nil) != now {
+			t.Errorf("%s: %+v", when, s.Failure)
+		}
+	}
+	session(failed)
+	is("the only session failed", true)
+	u.ages("srv", time.Hour)
+	later := session(nil)
+	is("a later session runs", false)
+	later.Save(diagnostics.Record{Server: "srv", Time: time.Now()})
+	is("a later session ended well", false)
+	session(failed)
+	is("the session after it failed", true)
+	u.ages("srv", time.Hour)
+	session(nil)
+	now := time.Now().Add(time.Minute) // of the marker, which is later than any record
+	marker := records.MarkerBeside(records.File(u.host, "srv"))
+	note, err := json.Marshal(records.LossNote{Session: now.Add(time.Second), At: now, Why: "the disk is full"})
+	must(t, err, os.WriteFile(string(marker), note, 0o600), os.Chtimes(string(marker), now, now))
+	is("the record of a later session was lost", true)
 }
 
 // TestFind tests which names mean a server.

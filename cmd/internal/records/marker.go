@@ -116,6 +116,16 @@ func (m Marker) Read() (out MarkerState, ok bool) {
 	return out, true
 }
 
+// BegunSince reports whether a session began after the last record was written, and has not
+// failed: the record of a failure is written at once. A session whose record was lost is not
+// counted. session is the Time of the record in file: the time of a file can be some
+// milliseconds too early, and so before the marker of its own session.
+func BegunSince(file string, session time.Time) bool {
+	written, err := os.Stat(file)
+	m, marked := MarkerBeside(file).Read()
+	return err == nil && marked && m.Time.After(session) && m.Time.After(written.ModTime()) && m.Cause == ""
+}
+
 // LastActivity returns the time of the latest known event.
 func (m MarkerState) LastActivity() time.Time {
 	if m.At.After(m.Time) {
