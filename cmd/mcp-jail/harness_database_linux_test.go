@@ -20,12 +20,12 @@ import (
 // with requests: command, address, " token" if the connection had the token before it.
 const databaseHost = "db.example"
 
-// serveDatabases serves Redis and PostgreSQL at their usual ports.
+// serveDatabases serves Redis, PostgreSQL and MySQL at their usual ports.
 func serveDatabases(told io.Writer, token []byte) error {
 	for _, database := range []struct {
 		scheme, port string
 		serve        func(c *bufio.ReadWriter, tell func(command []byte)) error
-	}{{"redis", "6379", serveRedis}, {"postgres", "5432", servePostgres}} {
+	}{{"redis", "6379", serveRedis}, {"postgres", "5432", servePostgres}, {"mysql", "3306", serveMySQL}} {
 		l, err := net.Listen("tcp", net.JoinHostPort(internetAddr, database.port))
 		if err != nil {
 			return err

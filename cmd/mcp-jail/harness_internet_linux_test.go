@@ -88,14 +88,19 @@ func prepareInternet(t *testing.T, w *world, token string, names []string) *inte
 	must(t, os.WriteFile(filepath.Join(n.dir, "told"), nil, 0o600))
 	must(t, os.WriteFile(filepath.Join(n.dir, "resolv.conf"), []byte("nameserver "+egresstest.Resolver+"\n"), 0o644))
 	w.copySelf(t, tlsName)
-	for i, v := range w.env {
-		if path, ok := strings.CutPrefix(v, "PATH="); ok {
-			w.env[i] = "PATH=" + filepath.Join(w.base, "bin") + ":" + path
-		}
-	}
+	w.prependPath(filepath.Join(w.base, "bin"))
 	w.env = append(w.env, "SSL_CERT_FILE="+n.authority()) // for mcp-jail itself, not for a server
 	w.around = n.around
 	return n
+}
+
+// prependPath makes a directory the first in PATH.
+func (w *world) prependPath(dir string) {
+	for i, v := range w.env {
+		if path, ok := strings.CutPrefix(v, "PATH="); ok {
+			w.env[i] = "PATH=" + dir + ":" + path
+		}
+	}
 }
 
 // authority returns the file of the CA certificate that signed the certificate of the web
@@ -185,8 +190,12 @@ func serveInternet(dir string) error {
 	if err != nil {
 		return err
 	}
+	cluster, err := tls.Listen("tcp", internetAddr+":6443", &tls.Config{Certificates: []tls.Certificate{cert}})
+	if err != nil {
+		return err
+	}
 	remote := remoteServer()
-	go http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	serve := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if anything {
 			all, _ := httputil.DumpRequest(r, true)
 			line := r.Method + " https://" + r.Host + r.URL.Path
@@ -199,6 +208,10 @@ func serveInternet(dir string) error {
 				return
 			}
 			w.Header().Set("Content-Type", "application/json")
+			if answer, ok := kubernetesAnswer(r); ok {
+				io.WriteString(w, answer)
+				return
+			}
 			io.WriteString(w, `{"ok":true,"url":"https://team.slack.com/","members":[{"id":"U1","name":"me"}],"channels":[{"id":"C1","name":"all"}],"data":{"schema":"type Query"},"results":[]}`)
 			return
 		}
@@ -210,6 +223,8 @@ func serveInternet(dir string) error {
 			return
 		}
 		io.WriteString(w, `[{"sha":"c0ffee","commit":{"message":"a commit"}}]`)
-	}))
+	})
+	go http.Serve(l, serve)
+	go http.Serve(cluster, serve)
 	return nil
 }

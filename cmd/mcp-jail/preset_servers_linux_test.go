@@ -15,18 +15,23 @@ import (
 	"github.com/mcp-jail/mcp-jail/presets"
 )
 
-// presetServer is a real server that a test starts in a jail under its preset. In env and
-// args WORK is the workspace, {token} the token and {authority} the file of the authority to trust.
+// presetServer is a real server that a test starts in a jail under its preset. In env, args and
+// file WORK is the workspace, {token} the token, {authority} the file of the authority to trust,
+// {authority64} its content as a kubeconfig file has it, {file} the path of the file, and {kubectl}
+// that of the directory of a program that stands in for kubectl.
 // mcp-jail grants the hosts and files that the preset says these name.
 type presetServer struct {
 	preset, npm string
-	native      string   // the package of testdata/presets/native with the program that npm's only starts
+	native      string   // the package of testdata/presets/native: npm itself, or the one with the program that npm's only starts
 	secret      string   // the variable with the token; "" if there is none
 	env         []string // further variables
 	args        []string // of the server
+	file        string   // the content of a file outside of the workspace
+	grants      []string // flags of mcp-jail that the preset's notes ask for
 	tool        string   // a harmless tool; "" if none works without more than an API
 	arguments   map[string]any
 	told        string   // a request that the tool makes of the API or database, with " token" if it has the token
+	says        string   // a part of what the tool then says
 	hosts       []string // further names of the stand-in
 	works       bool     // the tool succeeds: it needs no API
 	holds       bool     // the server itself has the token, as its preset says
@@ -37,6 +42,9 @@ type presetServer struct {
 // has its drivers as optional packages.
 var presetServers = []presetServer{
 	{preset: "airtable", npm: "airtable-mcp-server", secret: "AIRTABLE_API_KEY", tool: "list_bases", told: "GET https://api.airtable.com/v0/meta/bases token"},
+	// Without a login Azure's tools do nothing. This one asks the login host for a token, with the secret of a service
+	// principal, and then says that the login failed. The program is .NET's, which trusts SSL_CERT_FILE alone.
+	{preset: "azure", npm: "@azure/mcp", native: "@azure/mcp", secret: "AZURE_CLIENT_SECRET", env: []string{"AZURE_TENANT_ID=11111111-1111-1111-1111-111111111111", "AZURE_CLIENT_ID=22222222-2222-2222-2222-222222222222", "AZURE_MCP_COLLECT_TELEMETRY=false"}, args: []string{"server", "start"}, grants: []string{"--env", "SSL_CERT_FILE", "--read", "{authority}"}, tool: "subscription_list", told: "POST https://login.microsoftonline.com/11111111-1111-1111-1111-111111111111/oauth2/v2.0/token token", says: "ClientSecretCredential authentication failed", holds: true},
 	{preset: "brave-search", npm: "@brave/brave-search-mcp-server", secret: "BRAVE_API_KEY", tool: "brave_web_search", arguments: map[string]any{"query": "x"}, told: "GET https://api.search.brave.com/res/v1/web/search token"},
 	{preset: "brave-search", npm: "@modelcontextprotocol/server-brave-search", secret: "BRAVE_API_KEY", tool: "brave_web_search", arguments: map[string]any{"query": "x"}, told: "GET https://api.search.brave.com/res/v1/web/search token"},
 	{preset: "chrome-devtools", npm: "chrome-devtools-mcp"},
@@ -48,10 +56,16 @@ var presetServers = []presetServer{
 	{preset: "firecrawl", npm: "firecrawl-mcp", secret: "FIRECRAWL_API_KEY", tool: "firecrawl_map", arguments: map[string]any{"url": "https://example.com"}, told: "POST https://api.firecrawl.dev/v2/map token"},
 	{preset: "gitlab", npm: "@zereight/mcp-gitlab", secret: "GITLAB_PERSONAL_ACCESS_TOKEN", tool: "search_repositories", arguments: map[string]any{"search": "x"}, told: "GET https://gitlab.com/api/v4/projects token"},
 	{preset: "gitlab", npm: "@modelcontextprotocol/server-gitlab", secret: "GITLAB_PERSONAL_ACCESS_TOKEN", tool: "search_repositories", arguments: map[string]any{"search": "x"}, told: "GET https://gitlab.com/api/v4/projects token"},
+	{preset: "google-drive", npm: "@modelcontextprotocol/server-gdrive", file: `{"access_token":"{token}","expiry_date":4102444800000}`, env: []string{"GDRIVE_CREDENTIALS_PATH={file}"}, tool: "search", arguments: map[string]any{"query": "x"}, told: "GET https://www.googleapis.com/drive/v3/files token", says: "Found 0 files", holds: true},
 	{preset: "google-maps", npm: "@modelcontextprotocol/server-google-maps", secret: "GOOGLE_MAPS_API_KEY", tool: "maps_geocode", arguments: map[string]any{"address": "x"}, told: "GET https://maps.googleapis.com/maps/api/geocode/json token", holds: true},
+	// The server calls kubectl for nearly every tool. Here that is a program of the test, which asks the
+	// cluster as the real one does. It is granted, as a kubectl outside of the system's directories is.
+	{preset: "kubernetes", npm: "mcp-server-kubernetes", file: kubeconfig, env: []string{"KUBECONFIG_PATH={file}"}, grants: []string{"--net", clusterHost, "--execute", "{kubectl}"}, tool: "kubectl_get", arguments: map[string]any{"resourceType": "namespaces"}, told: "GET https://" + clusterHost + "/api/v1/namespaces token", says: "notes", holds: true},
+	{preset: "kubernetes-native", npm: "kubernetes-mcp-server", native: "kubernetes-mcp-server-linux-amd64", file: kubeconfig, args: []string{"--kubeconfig", "{file}", "--list-output", "yaml"}, grants: []string{"--net", clusterHost}, tool: "namespaces_list", told: "GET https://" + clusterHost + "/api/v1/namespaces token", says: "notes", holds: true},
 	{preset: "linear", npm: "@tacticlaunch/mcp-linear", secret: "LINEAR_API_TOKEN", tool: "linear_getViewer", told: "POST https://api.linear.app/graphql token"},
 	{preset: "mcp-remote", npm: "mcp-remote", args: []string{"https://remote.example/mcp"}, tool: "remote", told: "POST https://remote.example/mcp", direct: true},
 	{preset: "mongodb", npm: "mongodb-mcp-server"},
+	{preset: "mysql", npm: "@benborla29/mcp-server-mysql", secret: "MYSQL_PASS", env: []string{"MYSQL_HOST=" + databaseHost, "MYSQL_DB=notes"}, tool: "mysql_query", arguments: map[string]any{"sql": "select 42"}, told: "select 42 mysql://db.example token", holds: true},
 	{preset: "notion", npm: "@notionhq/notion-mcp-server", secret: "NOTION_TOKEN", tool: "API-get-self", told: "GET https://api.notion.com/v1/users/me token"},
 	{preset: "obsidian", npm: "mcp-obsidian", args: []string{"WORK"}, tool: "search_notes", arguments: map[string]any{"query": "note"}, works: true},
 	{preset: "perplexity", npm: "@perplexity-ai/mcp-server", secret: "PERPLEXITY_API_KEY", tool: "perplexity_search", arguments: map[string]any{"query": "x"}, told: "POST https://api.perplexity.ai/search token"},
@@ -68,16 +82,6 @@ var presetServers = []presetServer{
 	{preset: "tavily", npm: "tavily-mcp", secret: "TAVILY_API_KEY", tool: "tavily_search", arguments: map[string]any{"query": "x"}, told: "POST https://api.tavily.com/search token"},
 }
 
-// presetsLeft are the packages of npm that no test starts under a preset, with the reason. Where
-// it is only the size, the server was once seen to start under the preset, and to ask the stand-in.
-var presetsLeft = map[string]string{
-	"@azure/mcp":                          "190 MB that do nothing without a login",
-	"@benborla29/mcp-server-mysql":        "130 MB, and needs a database before it lists its tools",
-	"@modelcontextprotocol/server-gdrive": "116 MB",
-	"kubernetes-mcp-server":               "75 MB",
-	"mcp-server-kubernetes":               "160 MB, and needs kubectl",
-}
-
 // TestPresetsAreTried tests that no preset with a package of npm was forgotten. Packages of PyPI
 // are not counted: the machines that run the tests may reach npm only.
 func TestPresetsAreTried(t *testing.T) {
@@ -91,7 +95,7 @@ func TestPresetsAreTried(t *testing.T) {
 		must(t, err)
 		for _, pkg := range p.Packages {
 			_, inNPM := os.Lstat(module(filepath.FromSlash(pkg.Name)))
-			if pkg.Ecosystem == presets.NPM && inNPM != nil && presetsLeft[pkg.Name] == "" && !slices.Contains(tried, pkg.Name) {
+			if pkg.Ecosystem == presets.NPM && inNPM != nil && !slices.Contains(tried, pkg.Name) {
 				t.Errorf("no test starts %s under the preset %s", pkg.Name, name)
 			}
 		}
@@ -123,7 +127,10 @@ func testPresetServer(t *testing.T, c presetServer) {
 	}
 	w.plant(t, w.work, map[string]string{"note.md": "a note"})
 	net := newHosts(t, w, token, append(hostsOf(c.told), c.hosts...))
-	fill := strings.NewReplacer("WORK", w.work, "{token}", token, "{authority}", net.authority()).Replace
+	fill := strings.NewReplacer("WORK", w.work, "{token}", token, "{authority}", net.authority(), "{authority64}", net.encodedAuthority(t), "{file}", filepath.Join(w.base, "file.json"), "{kubectl}", plantKubectl(t, w)).Replace
+	if c.file != "" {
+		must(t, os.WriteFile(filepath.Join(w.base, "file.json"), []byte(fill(c.file)), 0o600))
+	}
 	for _, v := range c.env {
 		name, value, _ := strings.Cut(v, "=")
 		w.env = append(w.env, name+"="+fill(value))
@@ -136,7 +143,7 @@ func testPresetServer(t *testing.T, c presetServer) {
 		w.env = append(w.env, "NODE_EXTRA_CA_CERTS="+net.authority())
 		words = append(words, "--env", "NODE_EXTRA_CA_CERTS", "--read", net.authority())
 	}
-	for _, a := range slices.Concat([]string{"--"}, c.command(t), c.args) {
+	for _, a := range slices.Concat(c.grants, []string{"--"}, c.command(t), c.args) {
 		words = append(words, fill(a))
 	}
 	s := open(t, w.jail(words...), nil)
@@ -162,6 +169,9 @@ func testPresetServer(t *testing.T, c presetServer) {
 	}
 	if told := strings.Split(net.requests(t), "\n"); !slices.Contains(told, c.told) {
 		t.Errorf("the API was told %q, want %q\n%s", told, c.told, got.raw)
+	}
+	if !strings.Contains(got.texts(), c.says) {
+		t.Errorf("%s does not say %q: %s", c.tool, c.says, got.raw)
 	}
 	if n := countInJail(t, w, token); (n > 0) != c.holds {
 		t.Errorf("the token is %d times in the memory of the jail", n)
@@ -200,6 +210,7 @@ func hostsOf(told string) []string {
 	}
 	host, _, _ := strings.Cut(rest, "/")
 	host, _, _ = strings.Cut(host, " ")
+	host, _, _ = strings.Cut(host, ":")
 	return []string{host}
 }
 
@@ -207,7 +218,7 @@ func hostsOf(told string) []string {
 func (c presetServer) command(t *testing.T) []string {
 	t.Helper()
 	dir := c.module(t)
-	if c.native != "" {
+	if c.native != "" && c.native != c.npm {
 		return []string{filepath.Join(dir, "bin", c.native)}
 	}
 	var m struct{ Bin any }
