@@ -193,12 +193,14 @@ run_as_user() {
 }
 
 # each FUNCTION PACKAGE... calls a function for each package, for as many at a time as
-# there are processors.
+# there are processors. The long forms wait more than they compute: one more of them.
 each() {
-	local function=$1 package running=0 bad=0
+	local function=$1 package running=0 bad=0 most
+	most=$(nproc)
+	[ -z "${MCPJAIL_ALL:-}" ] || most=$((most + 1))
 	shift
 	for package; do
-		if [ "$running" -ge "$(nproc)" ]; then
+		if [ "$running" -ge "$most" ]; then
 			wait -n || bad=1
 			running=$((running - 1))
 		fi
