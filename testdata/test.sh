@@ -172,7 +172,7 @@ as_user() {
 	[ -n "${MCPJAIL_ALL:-}" ] && [ "$(id -u)" = 0 ] || return
 	case $1 in
 	confine/attacks) return 1 ;; # the table has both users itself
-	policy | policy/* | confine | confine/* | lifecycle | cmd/* | packages/install) ;;
+	policy | policy/* | confine | confine/* | lifecycle | cmd/* | packages/install | undo) ;;
 	*) return 1 ;;
 	esac
 }

@@ -63,7 +63,9 @@ func (r *Restorer) plan(c *Change, now State, err error) {
 	}
 	step := Step{Path: c.Path, Others: c.Others, want: want, now: now}
 	r.paths[c.Path] = -1
-	switch {
+	switch closed := r.closedAbove(c.Path, err); {
+	case closed != "":
+		step.refuse("it cannot be looked at before the rights of " + closed + " are back: run undo again then")
 	case err != nil:
 		step.refuse("it cannot be reached: " + pathError(err))
 	case !r.Session.within(c.Path):
@@ -95,6 +97,20 @@ func (r *Restorer) plan(c *Change, now State, err error) {
 	}
 	r.paths[c.Path] = len(r.Steps)
 	r.Steps = append(r.Steps, step)
+}
+
+// closedAbove returns the first directory of a path that its user may not enter, if that is why the
+// path could not be looked at, and if this undo gives that directory its rights back.
+func (r *Restorer) closedAbove(path string, err error) string {
+	if err != unix.EACCES {
+		return ""
+	}
+	for _, s := range r.Steps { // directories stand before what is in them
+		if s.Action == Attributes && s.now.Kind == Dir && s.now.Mode&0o100 == 0 && selected(path, []string{s.Path}) {
+			return s.Path
+		}
+	}
+	return ""
 }
 
 func (s *Step) refuse(why string) { s.Action, s.Why = Refuse, why }

@@ -33,6 +33,14 @@ func newWorld(t testing.TB) *world {
 	}
 	w := &world{t: t, root: filepath.Join(dir, "work"), store: Store{filepath.Join(dir, "store")}, random: rand.New(rand.NewPCG(1, 2))}
 	w.check(os.Mkdir(w.root, 0o755))
+	t.Cleanup(func() { // so that an ordinary user can remove the tree
+		filepath.WalkDir(w.root, func(path string, d fs.DirEntry, _ error) error {
+			if d != nil && d.IsDir() {
+				os.Chmod(path, 0o700)
+			}
+			return nil
+		})
+	})
 	return w
 }
 
@@ -166,8 +174,7 @@ func (w *world) tree() string {
 			target, _ := os.Readlink(path)
 			out.WriteString(" -> " + target)
 		case info.Mode().IsRegular():
-			text, err := os.ReadFile(path)
-			w.check(err)
+			text := w.read(path, info.Mode())
 			fmt.Fprintf(&out, " %d:%d %q", st.Uid, info.ModTime().UnixNano(), text)
 			if st.Nlink > 1 {
 				if first[st.Ino] == "" {
@@ -180,6 +187,18 @@ func (w *world) tree() string {
 		return nil
 	}))
 	return out.String()
+}
+
+// read returns the content of a file that its owner may not read for now.
+func (w *world) read(path string, mode fs.FileMode) []byte {
+	text, err := os.ReadFile(path)
+	if os.IsPermission(err) {
+		w.check(os.Chmod(path, mode|0o400))
+		text, err = os.ReadFile(path)
+		w.check(os.Chmod(path, mode))
+	}
+	w.check(err)
+	return text
 }
 
 // fill makes a tree of files, directories and links.
