@@ -3,6 +3,7 @@ package resolve
 import (
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -92,6 +93,25 @@ func (b *resolver) protectPath(abs, named string) {
 		return
 	}
 	b.byPath[at.Path] = policy.Entry{Path: at.Path, Kind: hostfs.KindOf(at.Info.Mode), Rights: e.Rights &^ policy.Write, Origin: policy.OriginProtected, Named: named, Rule: "protected: " + named, ID: at.Info.ID}
+}
+
+// protectBaseline takes the write rights from baseline entries that lie below something
+// protected. Such an entry has the rights of the rule around both, and would give back what
+// the protection took: a server's own file may lie in .claude/hooks.
+func (b *resolver) protectBaseline() {
+	var below []string
+	for p, e := range b.byPath {
+		if e.Origin == policy.OriginBaseline && e.Rights&policy.Write != 0 && p != "/" {
+			below = append(below, p)
+		}
+	}
+	slices.Sort(below) // directories before what is in them
+	for _, p := range below {
+		e := b.byPath[p]
+		near, _ := b.entryFor(path.Dir(p))
+		e.Rights &^= policy.Write &^ near.Rights
+		b.byPath[p] = e
+	}
 }
 
 // denyCreate keeps a missing path inside holder from being created: it lists the path as

@@ -10,6 +10,41 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/policytest"
 )
 
+// TestProtectedProgram: a server whose own file lies below a protected name, or beside one, may not
+// write there, unless a rule names a path below that name.
+func TestProtectedProgram(t *testing.T) {
+	h := newFake(aSystem, `
+		f /home/u/proj/.claude/settings.json
+		f /home/u/proj/.claude/hooks/srv.py
+		f /home/u/proj/.claude/hooks/guard.sh
+		x /home/u/proj/tools/srv
+		x /home/u/.local/bin/srv`)
+	server := func(command string, rules ...string) string {
+		return strings.Replace(fsRules(rules...), `"server"`, command, 1)
+	}
+	const hook = "\"python3\"\narguments = [\"/home/u/proj/.claude/hooks/srv.py\"]"
+	for _, c := range []struct {
+		toml, path string
+		write      bool
+	}{
+		{server(hook, "~/proj:rw"), "/home/u/proj/.claude/hooks/guard.sh", false},
+		{server(hook, "~/proj:rw"), "/home/u/proj/.claude/hooks/srv.py", false},
+		{server(hook, "~/proj:rw"), "/home/u/proj/x", true},
+		{server(hook, "~/proj:rw", "~/proj/.claude/hooks:rw"), "/home/u/proj/.claude/hooks/guard.sh", true},
+		{server(`"/home/u/proj/tools/srv"`, "~/proj:rw"), "/home/u/proj/tools/srv", true},
+		{server(`"/home/u/.local/bin/srv"`, "~:rw"), "/home/u/.local/bin/srv", false},
+		{server(`"/home/u/.local/bin/srv"`, "~:rw"), "/home/u/x", true},
+	} {
+		p, _ := mustResolve(t, h, c.toml)
+		if !p.Allows(policy.OpRead, c.path) && !c.write || p.Allows(policy.OpWrite, c.path) != c.write {
+			t.Errorf("%s\n%s: %s", c.toml, c.path, p.RightsAt(c.path))
+		}
+		if strings.HasPrefix(c.path, "/home/u/proj/.claude") && p.Allows(policy.OpCreate, "/home/u/proj/.claude/hooks/new") != c.write {
+			t.Errorf("%s\na file beside %s: %s", c.toml, c.path, p.RightsAt("/home/u/proj/.claude/hooks"))
+		}
+	}
+}
+
 func TestProtected(t *testing.T) {
 	h := newFake(aSystem, `
 		f /home/u/proj/.git/config

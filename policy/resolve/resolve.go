@@ -79,6 +79,7 @@ func Resolve(p *policy.Policy, host hostfs.Host) (*policy.Profile, []policy.Warn
 	b.hideSensitive()
 	b.protectFixed()
 	b.scan()
+	b.protectBaseline()
 	if b.git.failed != nil {
 		return nil, b.warnings, b.git.failed
 	}
