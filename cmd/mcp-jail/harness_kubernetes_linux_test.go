@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // clusterHost is the host and port of an imitated Kubernetes cluster, which is the web server.
@@ -41,7 +43,7 @@ func plantKubectl(t *testing.T, w *world) string {
 	t.Helper()
 	dir := filepath.Join(w.base, "kubectl")
 	must(t, os.Mkdir(dir, 0o755))
-	must(t, os.WriteFile(filepath.Join(dir, "kubectl"), []byte(kubectl), 0o755))
+	must(t, testkit.WriteProgram(filepath.Join(dir, "kubectl"), []byte(kubectl)))
 	w.prependPath(dir)
 	return dir
 }

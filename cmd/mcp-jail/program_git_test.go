@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // repository makes a repository with one commit, outside any jail, and returns a function
@@ -144,7 +146,7 @@ func TestGitHooks(t *testing.T) {
 	t.Parallel()
 	hooks := func(t *testing.T, w *world) recipe {
 		repository(t, w, w.work)
-		must(t, os.WriteFile(filepath.Join(w.work, ".git", "hooks", "pre-commit"), []byte(hook), 0o755))
+		must(t, testkit.WriteProgram(filepath.Join(w.work, ".git", "hooks", "pre-commit"), []byte(hook)))
 		return nodeServer(t, w, "hooks")
 	}
 	checkMinimal(t, hooks, useRun("sh", "-c", `

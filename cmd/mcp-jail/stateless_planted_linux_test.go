@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
 	"github.com/mcp-jail/mcp-jail/confine/egress/tlsworker"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // plantingSession opens a session with a stateless server. Its tools "plant" and "put"
@@ -34,7 +35,7 @@ func TestStatelessPlantedFiles(t *testing.T) {
 	safe := filepath.Join(w.base, "safe")
 	w.plant(t, safe, map[string]string{"get": ""})
 	for _, dir := range []string{w.work, safe} {
-		must(t, os.WriteFile(filepath.Join(dir, "get"), fmt.Appendf(nil, "#!/bin/sh\ntouch %s/ran-safe; echo the-value\n", w.base), 0o755))
+		must(t, testkit.WriteProgram(filepath.Join(dir, "get"), fmt.Appendf(nil, "#!/bin/sh\ntouch %s/ran-safe; echo the-value\n", w.base)))
 		must(t, os.Chmod(filepath.Join(dir, "get"), 0o755))
 	}
 	notes := filepath.Join(w.work, "notes")

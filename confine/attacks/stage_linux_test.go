@@ -97,7 +97,7 @@ func newStage(t *testing.T, s *suite) *stage {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"out/exe", "home/ws/exe", "home/ws/src/exe", "home/ws/tools/exe"} {
-		if err := os.WriteFile(filepath.Join(st.root, name), program, 0o755); err != nil {
+		if err := testkit.WriteProgram(filepath.Join(st.root, name), program); err != nil {
 			t.Fatal(err)
 		}
 	}

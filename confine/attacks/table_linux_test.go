@@ -77,7 +77,7 @@ func makeSetIDPrograms(t *testing.T) {
 	}
 	for _, name := range []string{setIDName, capabilityName} {
 		p := filepath.Join(filepath.Dir(jailtest.Binary), name)
-		if err := os.WriteFile(p, self, 0o755); err != nil {
+		if err := testkit.WriteProgram(p, self); err != nil {
 			t.Fatal(err)
 		}
 		if name == capabilityName {

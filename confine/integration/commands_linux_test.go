@@ -45,10 +45,10 @@ func newCommands(t *testing.T) *commands {
 	}
 	c := &commands{echo: program("echo"), env: program("env"), sh: program("sh"), dir: testkit.Plant(t, "other")}
 	c.script, c.otherLink = c.dir+"/cargo", c.dir+"/link"
-	if err := os.WriteFile(c.script, []byte("#!/bin/sh -u\necho \"$0:$*:${LD_LIBRARY_PATH-}:${OTHER-}\"\n"), 0o755); err != nil {
+	if err := testkit.WriteProgram(c.script, []byte("#!/bin/sh -u\necho \"$0:$*:${LD_LIBRARY_PATH-}:${OTHER-}\"\n")); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(c.dir+"/runner", []byte("#!/bin/sh -u\necho \"$0:$*\"\n"), 0o755); err != nil {
+	if err := testkit.WriteProgram(c.dir+"/runner", []byte("#!/bin/sh -u\necho \"$0:$*\"\n")); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Symlink("cargo", c.otherLink); err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
 	"github.com/mcp-jail/mcp-jail/confine/internal/probe/probetest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"golang.org/x/sys/unix"
 )
@@ -137,7 +138,7 @@ func landlockDir(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(dir+"/file", []byte("not a program\n"), 0o755); err != nil {
+	if err := testkit.WriteProgram(dir+"/file", []byte("not a program\n")); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Mkdir(dir+"/empty", 0o755); err != nil {

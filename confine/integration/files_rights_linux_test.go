@@ -72,7 +72,7 @@ func TestJailRights(t *testing.T) {
 				dir := testkit.Plant(t, "file", "other", "link -> file", "empty/", "full/inner")
 				program, err := os.ReadFile("/usr/bin/true")
 				if err == nil {
-					err = os.WriteFile(filepath.Join(dir, "true"), program, 0o755)
+					err = testkit.WriteProgram(filepath.Join(dir, "true"), program)
 				}
 				if err != nil {
 					t.Fatal(err)

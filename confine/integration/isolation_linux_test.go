@@ -183,7 +183,7 @@ func TestJailPrograms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(dir+"/true", program, 0o755); err != nil {
+	if err := testkit.WriteProgram(dir+"/true", program); err != nil {
 		t.Fatal(err)
 	}
 	tries := []attacker.Attempt{

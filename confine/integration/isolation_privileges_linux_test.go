@@ -96,7 +96,7 @@ func TestJailSetID(t *testing.T) {
 	if os.Getuid() == 0 {
 		b, err := os.ReadFile(jailtest.Binary)
 		if err == nil {
-			err = os.WriteFile(program, b, 0o755)
+			err = testkit.WriteProgram(program, b)
 		}
 		if err == nil {
 			err = os.Chown(program, other, other)

@@ -67,7 +67,7 @@ func TestEgress(t *testing.T) {
 				t.Fatal(err)
 			}
 			for name, program := range programs {
-				if err := os.WriteFile(filepath.Join(home, name), program, 0o755); err != nil {
+				if err := testkit.WriteProgram(filepath.Join(home, name), program); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -274,7 +274,7 @@ func ownCopy(t *testing.T) string {
 	own := filepath.Join(t.TempDir(), "own")
 	self, err := os.ReadFile(jailtest.Binary)
 	if err == nil {
-		err = os.WriteFile(own, self, 0o755)
+		err = testkit.WriteProgram(own, self)
 	}
 	if err != nil {
 		t.Fatal(err)

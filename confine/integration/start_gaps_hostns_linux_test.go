@@ -95,7 +95,7 @@ func TestHostNSExecuteGap(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"/work/hidden", "/work/sub/tool"} {
-		if err := os.WriteFile(dir+name, program, 0o755); err != nil {
+		if err := testkit.WriteProgram(dir+name, program); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -30,7 +30,7 @@ func TestJailStartErrors(t *testing.T) {
 	jailtest.Needs(t)
 	dir := testkit.Plant(t, "text", "script", "dir/", "plain")
 	for name, content := range map[string]string{"text": "no program\n", "script": "#!/nowhere/interpreter\n"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o755); err != nil {
+		if err := testkit.WriteProgram(filepath.Join(dir, name), []byte(content)); err != nil {
 			t.Fatal(err)
 		}
 	}

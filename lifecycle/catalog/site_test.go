@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -50,13 +51,13 @@ func (s *site) plant(files ...string) {
 		case program:
 			var elf []byte
 			if elf, err = os.ReadFile("/usr/bin/true"); err == nil {
-				err = os.WriteFile(path, elf, 0o755)
+				err = testkit.WriteProgram(path, elf)
 			}
 		default:
 			if text == "" {
 				text = name
 			}
-			err = os.WriteFile(path, []byte(strings.ReplaceAll(text, "ROOT", s.root)), 0o755)
+			err = testkit.WriteProgram(path, []byte(strings.ReplaceAll(text, "ROOT", s.root)))
 		}
 		if err != nil {
 			s.t.Fatal(err)

@@ -54,7 +54,7 @@ func TestPythonUv(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "uv"), []byte(strings.Replace(fakeUv, "PYTHON", strings.TrimSpace(string(out)), 1)), 0o755); err != nil {
+	if err := testkit.WriteProgram(filepath.Join(dir, "uv"), []byte(strings.Replace(fakeUv, "PYTHON", strings.TrimSpace(string(out)), 1))); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))

@@ -4,17 +4,18 @@ package runtime
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 func TestRunVersion(t *testing.T) {
 	dir := t.TempDir()
 	script := func(text string) string {
 		file := filepath.Join(dir, "node")
-		if err := os.WriteFile(file, []byte("#!/bin/sh\n"+text), 0o755); err != nil {
+		if err := testkit.WriteProgram(file, []byte("#!/bin/sh\n"+text)); err != nil {
 			t.Fatal(err)
 		}
 		return file

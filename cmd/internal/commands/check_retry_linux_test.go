@@ -51,7 +51,7 @@ func TestCheckRetriesAfterHostChange(t *testing.T) {
 	for _, keys := range []string{"", "stateful = false\n"} {
 		base := testkit.ShortDir(t) // not below /tmp: a jail has its own
 		program, config := filepath.Join(base, "server"), filepath.Join(base, "again.toml")
-		must(t, os.WriteFile(program, []byte(listingServer), 0o755))
+		must(t, testkit.WriteProgram(program, []byte(listingServer)))
 		must(t, os.WriteFile(config, []byte("version = 1\n[servers.s]\ncommand = \""+program+"\"\n"+keys), 0o644))
 		t.Setenv("HOME", base)
 		work := filepath.Join(base, "work")
@@ -59,7 +59,7 @@ func TestCheckRetriesAfterHostChange(t *testing.T) {
 		t.Chdir(work)
 		found, err := target.Resolve(cmdline.ConfigFlags{Config: []string{config}}, cmdline.PolicyFlags{}, "s", "", cmdline.Server{})
 		must(t, err)
-		must(t, os.WriteFile(program+".new", []byte(listingServer), 0o755))
+		must(t, testkit.WriteProgram(program+".new", []byte(listingServer)))
 		must(t, os.Rename(program+".new", program))
 		if _, err := (confine.Launcher{}).Start(t.Context(), found.Profile, confine.Stdio{}); err == nil {
 			t.Error("the control: the change is not noticed")

@@ -1,7 +1,10 @@
 package commands
 
 import (
+	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -46,13 +49,28 @@ func (w *changeCmd) unwrap(c terminal.Console) error {
 				c.Printf("%s\n  %s %s\n", fileTitle(c, f, host.Home), c.Paint(terminal.Yellow, "left:"), terminal.Printable(f.Err.Error()))
 			}
 		}
-		return nil
+		return unread(files, host.Home)
 	}
 	printWrap(c, files, changes, host.Home)
 	written, err := w.write(c, host, changes, "Unwrap", func() error { return nil })
 	printReload(c, written)
 	printOwnFiles(c, host, written)
-	return err
+	return errors.Join(err, unread(files, host.Home))
+}
+
+// unread returns an error that names the selected files that could not be read: what they start is
+// as it was, and a script must learn that.
+func unread(files []*wrapping.File, home string) error {
+	var names []string
+	for _, f := range files {
+		if f.Err != nil {
+			names = append(names, shortPath(f.Path, home))
+		}
+	}
+	if names == nil {
+		return nil
+	}
+	return fmt.Errorf("%s could not be read, and the servers in it are as they were: %s", plural(len(names), "file"), strings.Join(names, ", "))
 }
 
 // isWrapped reports whether a change has a server that starts in mcp-jail.

@@ -117,10 +117,11 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 		printReload(c, written)
 		c.Printf("\nBack again: mcp-jail unwrap. How it goes: mcp-jail status\n")
 	}
+	left := unread(files, host.Home)
 	if w.dryRun || err != nil && len(written) == 0 {
-		return err
+		return errors.Join(err, left)
 	}
-	return errors.Join(err, w.offerInstall(c, host, changes))
+	return errors.Join(err, w.offerInstall(c, host, changes), left)
 }
 
 // keptCommands returns the command lines of the servers that had a session, by name.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
 	"github.com/mcp-jail/mcp-jail/packages/launcher"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
@@ -69,7 +70,7 @@ func hostileHome(t *testing.T, files map[string]string) (home string, line []str
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(name, []byte(strings.ReplaceAll(text, "HOME", home)), 0o755); err != nil {
+		if err := testkit.WriteProgram(name, []byte(strings.ReplaceAll(text, "HOME", home))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -105,7 +106,7 @@ func TestHostilePackage(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			home, line := hostileHome(t, map[string]string{"PACKAGE/package.json": manifest, "PACKAGE/main.js": test.line + "\n"})
 			for name, text := range map[string]string{"private/run.py": "#!/usr/bin/python3\n", "private/plan": "secret", "private/pyvenv.cfg": "home = /usr/bin\n"} {
-				if err := os.WriteFile(filepath.Join(home, name), []byte(text), 0o755); err != nil {
+				if err := testkit.WriteProgram(filepath.Join(home, name), []byte(text)); err != nil {
 					t.Fatal(err)
 				}
 			}

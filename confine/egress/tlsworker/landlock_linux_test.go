@@ -142,7 +142,7 @@ func plantAttempts(dir string) error {
 	}
 	return errors.Join(
 		os.WriteFile(filepath.Join(dir, "file"), []byte("text"), 0o666), os.Chmod(filepath.Join(dir, "file"), 0o666),
-		os.WriteFile(filepath.Join(dir, "program"), program, 0o755), os.Chmod(dir, 0o777),
+		testkit.WriteProgram(filepath.Join(dir, "program"), program), os.Chmod(dir, 0o777),
 	)
 }
 
