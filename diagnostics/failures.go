@@ -1,5 +1,7 @@
 package diagnostics
 
+import "cmp"
+
 import "strings"
 
 // ConfigFailure returns the diagnosis of an error in a configuration. message is
@@ -22,11 +24,11 @@ func UsageFailure(server, message string) Diagnosis {
 
 // ExecFailure returns the diagnosis of a program that was not found or cannot be started,
 // known before any attempt (a policy.CommandError).
-func ExecFailure(server, message string) Diagnosis {
+func ExecFailure(server, message, fix string) Diagnosis {
 	d := ownFailure(CodeExec, server, message)
 	d.Attribution = None // the jail has no part in it
 	d.What = "server " + quote(server) + " could not be started"
-	d.Fix = "install the program, or correct `command`"
+	d.Fix = sanitize(cmp.Or(fix, "install the program, or correct `command`"))
 	return d
 }
 

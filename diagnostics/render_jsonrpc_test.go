@@ -98,7 +98,7 @@ func TestFailureMembers(t *testing.T) {
 		}
 	}
 	for name, d := range map[string]Diagnosis{"boot": bootFailure(), "config": configError(), "empty": {},
-		"usage": UsageFailure("s", "unknown flag\nmore"), "exec": ExecFailure("s", "npx: not found")} {
+		"usage": UsageFailure("s", "unknown flag\nmore"), "exec": ExecFailure("s", "npx: not found", "")} {
 		if err := json.Unmarshal(d.ErrorFrame([]byte("1")), &frame); err != nil {
 			t.Fatal(err)
 		}

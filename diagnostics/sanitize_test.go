@@ -93,3 +93,11 @@ func TestForgery(t *testing.T) {
 		t.Errorf("the quotation can be ended from inside: %s", m)
 	}
 }
+
+// TestExecFailureIsPrintable: a fix can name what a file contains, or is called.
+func TestExecFailureIsPrintable(t *testing.T) {
+	d := ExecFailure("s", "x", "did you mean a\x1b]52;c;eA==\x07b\u202e?")
+	if d.Fix != "did you mean ab\ufffd?" {
+		t.Errorf("%q", d.Fix)
+	}
+}

@@ -19,6 +19,9 @@ func suggest(word string, candidates []string, most func(candidate string) int) 
 	}
 	best, bestDistance := "", 1<<30
 	for _, c := range candidates {
+		if gap := len(word) - len(c); max(gap, -gap) > most(c) {
+			continue
+		}
 		if d := editDistance(word, c); d <= most(c) && d < bestDistance && d < len(c) {
 			best, bestDistance = c, d
 		}

@@ -2,7 +2,6 @@ package resolve
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -104,7 +103,7 @@ func (c *commandResolver) locate(command string) (string, error) {
 			if reason == notFound && c.startsWithProgram(p) {
 				hints = append(hints, standApart)
 			}
-			return "", &CommandError{Command: command, Reason: reason, Hint: strings.Join(hints, "; "), Fix: c.makeExecutable(command, p, reason)}
+			return "", &CommandError{Command: command, Reason: reason, Hint: strings.Join(hints, "; "), Fix: makeExecutable(p, reason)}
 		}
 		if real, err := c.unshim(p, nil); err != nil || real != "" {
 			return real, err
@@ -120,7 +119,7 @@ func (c *commandResolver) locate(command string) (string, error) {
 		reason := c.executable(p)
 		if reason != "" {
 			if found == "" { // the first one is what the user means
-				found, fix = p+" "+reason, c.makeExecutable(p, p, reason)
+				found, fix = p+" "+reason, makeExecutable(p, reason)
 			}
 			continue
 		}
@@ -146,26 +145,13 @@ func (c *commandResolver) locate(command string) (string, error) {
 	return "", err
 }
 
-// makeExecutable says how a file p that is not executable can be started; "" for any other reason.
-func (c *commandResolver) makeExecutable(command, p, reason string) string {
+// makeExecutable says how a file p that is not executable can be started; "" for any other reason. It
+// repeats nothing of the file: a server may have written that, for a user or an agent to run.
+func makeExecutable(p, reason string) string {
 	if !strings.HasPrefix(reason, notExecutable) {
 		return ""
 	}
-	fix := "make it executable: chmod +x " + policy.QuoteShell(p)
-	var head []byte
-	if at, err := c.paths.Resolve(p); err == nil {
-		head, _ = c.h.ReadHead(at.Path, 4096)
-	}
-	line, script := bytes.CutPrefix(head, []byte("#!"))
-	line, _, _ = bytes.Cut(line, []byte("\n"))
-	words := strings.Fields(string(line))
-	switch {
-	case !script || len(words) == 0:
-		return fix + "; or start it by its interpreter"
-	case path.Base(words[0]) == "env":
-		words = []string{cmp.Or(envProgram(words[1:]), words[0])}
-	}
-	return fix + "; or start it by its interpreter: " + policy.Abbreviate(words[0]) + " " + policy.QuoteShell(command)
+	return "make it executable: chmod +x " + policy.QuoteShell(p) + "; or put its interpreter in front of it in this command line"
 }
 
 const (

@@ -10,6 +10,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
+	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -17,7 +18,7 @@ import (
 // formerCommand returns the command line of an entry that starts a server of the configuration. The
 // error names the copy of the file from before mcp-jail, if wrap has kept one.
 func formerCommand(host hostfs.Host, f *wrapping.File, line clients.Wrapped) ([]string, error) {
-	argv, err := configuredCommand(host, line)
+	argv, err := configuredCommand(host, f, line)
 	if err == nil {
 		return argv, nil
 	}
@@ -29,7 +30,10 @@ func formerCommand(host hostfs.Host, f *wrapping.File, line clients.Wrapped) ([]
 
 // configuredCommand returns the command line of a server of the configuration as a client can start
 // it. The error is why it cannot, or should not.
-func configuredCommand(host hostfs.Host, line clients.Wrapped) ([]string, error) {
+func configuredCommand(host hostfs.Host, f *wrapping.File, line clients.Wrapped) ([]string, error) {
+	if f.Place.Scope == clients.Project {
+		return nil, errors.New("others may have written the entry, since the file is a project's")
+	}
 	if !slices.Equal(line.Flags, []string{line.Name}) {
 		return nil, errors.New("its line has flags of mcp-jail")
 	}
@@ -49,6 +53,15 @@ func configuredCommand(host hostfs.Host, line clients.Wrapped) ([]string, error)
 		command = filepath.Join(host.Home, command)
 	case strings.Contains(command, "/") && !filepath.IsAbs(command):
 		return nil, errors.New("its command is relative to a directory that the client does not know")
+	}
+	script := policy.ScriptArgument(policy.InterpreterFamily(filepath.Base(command)), p.Arguments)
+	isRelative := script != "" && !filepath.IsAbs(script) && (policy.InterpreterFamily(filepath.Base(command)) != "" || policy.IsShell(filepath.Base(command)))
+	replaced := func(word string) bool { return len(f.Client.References(word)) > 0 }
+	switch {
+	case p.Workspace != "" || isRelative:
+		return nil, errors.New("its files are relative to a workspace that the client does not know")
+	case slices.ContainsFunc(p.Arguments, replaced) || replaced(command):
+		return nil, errors.New("the client would replace a variable in its command line")
 	}
 	return append([]string{command}, p.Arguments...), nil
 }

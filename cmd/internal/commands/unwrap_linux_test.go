@@ -16,12 +16,17 @@ func TestUnwrapConfigured(t *testing.T) {
 		t.Setenv(name, "")
 	}
 	const entry = `{"mcpServers": {"notes": {"command": "/opt/mcp-jail", "args": ["run", LIST], "env": {"A": "b"}}}}`
-	for _, c := range []struct{ name, list, table, project, want, said string }{
+	for _, c := range []struct{ name, list, table, dir, want, said string }{
 		{"the command", `"n"`, "command = \"npx\"\narguments = [\"-y\", \"it's\"]", "", `"command": "npx", "args": ["-y", "it's"], "env"`, "1 server"},
 		{"no arguments", `"n"`, `command = "x"`, "", `"command": "x", "args": [], "env"`, "1 server"},
-		{"below home", `"n"`, `command = "~/x"`, "", `/x", "args": [], "env"`, "1 server"},
+		{"below home", `"n"`, `command = "~/x"`, "", `"command": "HOME/x", "args": [], "env"`, "1 server"},
 		{"a relative command", `"n"`, `command = "./x"`, "", "", "left: it starts the server n of mcp-jail's configuration: its command is relative"},
 		{"flags", `"--log-level", "info", "n"`, `command = "x"`, "", "", "its line has flags of mcp-jail; write its command by hand"},
+		{"a secret", `"n"`, "command = \"x\"\narguments = [\"--api-key\", \"sk-0123456789abcdef\"]", "", `"sk-0123456789abcdef"`, `"***"`},
+		{"a file of a project", `"n"`, `command = "x"`, "project", "", "others may have written the entry"},
+		{"a workspace", `"n"`, "command = \"x\"\nworkspace = \"~/w\"", "", "", "relative to a workspace"},
+		{"a relative script", `"n"`, "command = \"node\"\narguments = [\"server.js\"]", "", "", "relative to a workspace"},
+		{"a variable", `"n"`, "command = \"x\"\narguments = [\"${env:HOME}\"]", "", "", "would replace a variable"},
 		{"unknown", `"o"`, `command = "x"`, "", "", "has no such server"},
 		{"a broken configuration", `"n"`, `comand = "x"`, "", "", "mcp-jail check"},
 	} {
@@ -29,20 +34,24 @@ func TestUnwrapConfigured(t *testing.T) {
 			home := t.TempDir()
 			t.Setenv("HOME", home)
 			t.Chdir(home)
-			for _, dir := range []string{".cursor", ".config/mcp-jail"} {
+			for _, dir := range []string{".cursor", ".config/mcp-jail", "project/.cursor"} {
 				if err := os.MkdirAll(filepath.Join(home, dir), 0o700); err != nil {
 					t.Fatal(err)
 				}
 			}
-			testkit.WriteFile(t, ".config/mcp-jail/config.toml", "version = 1\n[servers.n]\n"+c.table+"\n")
+			t.Chdir(filepath.Join(home, c.dir))
+			testkit.WriteFile(t, filepath.Join(home, ".config/mcp-jail/config.toml"), "version = 1\n[servers.n]\n"+c.table+"\n")
 			before := strings.Replace(entry, "LIST", c.list, 1)
 			testkit.WriteFile(t, ".cursor/mcp.json", before)
 			text, _ := said(t, "unwrap", "--yes")
+			if strings.Contains(text, "sk-0123456789abcdef") {
+				t.Errorf("the secret is shown: %s", text)
+			}
 			after, err := os.ReadFile(".cursor/mcp.json")
 			if err != nil || !strings.Contains(strings.Join(strings.Fields(text), " "), c.said) {
 				t.Errorf("%v: %s", err, text)
 			}
-			if c.want == "" && string(after) != before || !strings.Contains(string(after), c.want) {
+			if c.want == "" && string(after) != before || !strings.Contains(string(after), strings.Replace(c.want, "HOME", home, 1)) {
 				t.Errorf("%s", after)
 			}
 		})

@@ -25,9 +25,13 @@ func clientLists(host hostfs.Host, server string) (lists []diagnostics.ClientLis
 		return cmp.Compare(rank(a.Client.Name != last.Name), rank(b.Client.Name != last.Name))
 	})
 	for _, f := range files {
+		if f.Place.Scope == clients.Project {
+			continue // others may have written its entries, and would get the user's grants
+		}
 		for _, e := range f.Entries {
 			w, jailed := clients.ParseWrapped(e.Argv())
-			if !jailed || w.Name != server && (w.Name != "" || !slices.Equal(w.Argv, about.Command)) {
+			isSame := slices.Equal(w.Argv, about.Command)
+			if !jailed || w.Name == "" && !isSame || w.Name != "" && (w.Name != server || !isSame && len(about.Command) > 0) {
 				continue
 			}
 			where := fmt.Sprintf("%s (%s, line %d)", f.Client.Title, shortPath(f.Path, host.Home), e.Line)

@@ -212,11 +212,16 @@ func (s *Server) readTimes(host hostfs.Host, file string) {
 	if records.CheckPrivate(host, s.Name) != nil {
 		return
 	}
+	var last time.Time // when the session began whose record came last
 	for _, f := range []string{file, records.FailedFile(file)} {
-		if r, ok := records.Read(f); ok && len(r.Diagnoses) > 0 {
+		r, ok := records.Read(f)
+		if ok && len(r.Diagnoses) > 0 {
 			what, _, _ := strings.Cut(r.Diagnoses[len(r.Diagnoses)-1].What, "\n")
-			s.Failure = &Failure{r.Time, what, f != file || records.BegunSince(file, r.Time)}
+			s.Failure = &Failure{r.Time, what, last.After(r.Time) || records.BegunSince(file, r.Time)}
 			return
+		}
+		if ok {
+			last = r.Time
 		}
 	}
 }

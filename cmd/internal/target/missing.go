@@ -3,6 +3,7 @@ package target
 import (
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
@@ -13,15 +14,15 @@ import (
 // execFailure returns the diagnosis of a program that cannot be started. The fix names where the
 // program is written.
 func (t *Target) execFailure(server, message string, e *resolve.CommandError) diagnostics.Diagnosis {
-	d := diagnostics.ExecFailure(server, strings.TrimSuffix(message, "; "+e.Fix))
-	switch {
-	case e.Fix != "":
-		d.Fix = e.Fix
-	case t != nil && t.Policy != nil && t.Policy.FromCommandLine:
-		d.Fix = "install the program, or correct its name behind `--`"
+	fix := e.Fix
+	if fix == "" && t != nil && t.Policy != nil && t.Policy.FromCommandLine {
+		fix = "install the program, or correct its name behind `--`"
 	}
-	return d
+	return diagnostics.ExecFailure(server, strings.TrimSuffix(message, "; "+e.Fix), fix)
 }
+
+// plainName matches the names of programs that are suggested. The user may copy them.
+var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]*$`)
 
 // suggestProgram adds a program of PATH with a name like that of a missing one.
 func suggestProgram(e *resolve.CommandError) {
@@ -32,7 +33,9 @@ func suggestProgram(e *resolve.CommandError) {
 	for _, dir := range e.Path {
 		entries, _ := os.ReadDir(dir)
 		for _, f := range entries {
-			names = append(names, f.Name())
+			if plainName.MatchString(f.Name()) {
+				names = append(names, f.Name())
+			}
 		}
 	}
 	if near := config.SuggestProgram(e.Command, names); near != "" && near != e.Command {

@@ -58,7 +58,7 @@ func (t *Target) diagnosisOf(server string, err error) diagnostics.Diagnosis {
 	case errors.As(err, &usage):
 		return diagnostics.UsageFailure(server, err.Error())
 	case errors.As(err, &install):
-		d := diagnostics.ExecFailure(server, err.Error())
+		d := diagnostics.ExecFailure(server, err.Error(), "")
 		d.Fix, d.Explain = "", diagnostics.PagePackageInstall
 		return d
 	case errors.As(err, &missing):

@@ -52,6 +52,11 @@ func (c *Change) Diff() string {
 			arguments[word] = true
 		}
 	}
+	for _, s := range c.Servers {
+		for _, word := range secretWords(s.After) {
+			arguments[word] = true
+		}
+	}
 	diff = quoted.ReplaceAllStringFunc(diff, func(text string) string {
 		var value string
 		if json.Unmarshal([]byte(text), &value) == nil && (values[value] || arguments[value]) {
