@@ -100,6 +100,9 @@ func TestFailurePast(t *testing.T) {
 	is("a later session ended well", false)
 	session(failed)
 	is("the session after it failed", true)
+	earlier := time.Now().Add(-2 * time.Hour)
+	records.New(u.host, "srv").Save(diagnostics.Record{Server: "srv", Time: earlier})
+	is("a session ended well that began before the one that failed", true)
 	u.ages("srv", time.Hour)
 	session(nil)
 	now := time.Now().Add(time.Minute) // of the marker, which is later than any record
