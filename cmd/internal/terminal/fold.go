@@ -93,8 +93,8 @@ func wordEnd(text string) int {
 		return end
 	}
 	closing := strings.IndexByte(text[at+1:], text[at])
-	if closing < 0 || at+1+closing < end {
-		return end
+	if closing < 0 || at+1+closing < end || text[at] == '"' && closing > TextWidth-20 {
+		return end // no quotation, or one that the terminal itself would break
 	}
 	rest := at + 1 + closing
 	if end = strings.IndexByte(text[rest:], ' '); end < 0 {
