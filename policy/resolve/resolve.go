@@ -262,6 +262,10 @@ func (b *resolver) placeRules(workspace string) error {
 		if relative && !policy.Within(at.Path, workspace) {
 			return &RuleError{r.Label(), fmt.Sprintf("leaves the workspace %s through a symbolic link (%s -> %s); write it as an absolute path or with ~/ to grant an outside place", workspace, abs, at.Path)}
 		}
+		if relative && b.isWiderThanMeant(r, at.Path) {
+			b.warn("home-workspace", r.Where, "%s is %s, where this server was started: it grants nothing; name a directory with --workspace DIR, or write ~ if you mean all of your home", r.Path, at.Path)
+			continue
+		}
 		rights := r.Rights()
 		e := policy.Entry{Path: at.Path, Rights: rights, Origin: policy.OriginRule, Named: r.Path, Rule: r.Label()}
 		slash := strings.HasSuffix(r.Path, "/")
@@ -298,6 +302,12 @@ func (b *resolver) placeRules(workspace string) error {
 		}
 	}
 	return b.checkWritableLinks()
+}
+
+// isWiderThanMeant reports whether a relative flag would grant the home directory, or more. A client
+// that runs a line in a project today may run it in the home directory tomorrow.
+func (b *resolver) isWiderThanMeant(r policy.FsRule, dir string) bool {
+	return b.p.FromCommandLine && b.p.Workspace == "" && r.Where != policy.DefaultSource && r.Rights() != 0 && policy.Within(b.canonical(b.h.Home), dir)
 }
 
 // checkWritableLinks refuses rules whose path leads through a symbolic link that a server

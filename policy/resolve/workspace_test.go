@@ -55,6 +55,31 @@ func TestUnsafeWorkspace(t *testing.T) {
 	}
 }
 
+// TestHomeByRelativeFlag: a flag such as --write . grants nothing where the working directory is the
+// home directory, or contains it. A flag that names the home directory, and --workspace, do.
+func TestHomeByRelativeFlag(t *testing.T) {
+	h := newFake(aSystem, "d /home/u/proj", "f /home/u/x", "d /home/u/.local/state/mcp-jail/servers")
+	for _, c := range []struct {
+		dir, workspace, rule string
+		granted              bool
+	}{
+		{"/home/u", "", ".", false}, {"/home", "", ".", false}, {"/home", "", "u", false},
+		{"/home/u", "", "~", true}, {"/home/u", "/home/u", ".", true}, {"/home/u", "", "x", true},
+	} {
+		host := h.host()
+		host.Dir = c.dir
+		rule := policy.FsRule{Path: c.rule, Read: true, Update: true, Where: "--write"}
+		p := &policy.Policy{Server: "s", Command: "server", Workspace: c.workspace, FromCommandLine: true, Fs: []policy.FsRule{rule}, Limits: policy.DefaultLimits}
+		out, ws, err := Resolve(p, host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out.Allows(policy.OpWrite, "/home/u/x") != c.granted || strings.Contains(codes(ws), "home-workspace") == c.granted {
+			t.Errorf("%+v: %s, %v", c, out.RightsAt("/home/u/x"), ws)
+		}
+	}
+}
+
 // TestDirectory checks that the server starts in its workspace if the workspace exists in
 // the jail.
 func TestDirectory(t *testing.T) {
