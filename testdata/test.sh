@@ -130,11 +130,18 @@ verdict() {
 	fi
 }
 
-# The test binary of each package is compiled once.
+# compile PACKAGE NAME compiles the tests of a package into a program of that name.
 compile() {
-	local binary=$work/tests/$1/test
-	mkdir -p "${binary%/*}"
-	(cd "$1" && go test -c -o "$binary" .)
+	mkdir -p "$work/tests/$1"
+	(cd "$1" && go test -c -o "$work/tests/$1/$2" .)
+}
+
+# ok NAME BEGIN LOG prints that a job passed, how long it took, and the processor time of what
+# it started, which each job has a shell of its own for.
+ok() {
+	times >"$3.times"
+	awk -v name="$1" -v wall=$((SECONDS - $2)) 'NR == 2 { for (i = 1; i <= 2; i++) { split($i, t, /[ms]/); cpu += 60*t[1] + t[2] } }
+		END { printf "ok  \t%s\t%d s, %d s of a processor\n", name, wall, cpu }' "$3.times"
 }
 
 parallel() { # tests that mostly wait: more of them at a time than there are processors
@@ -148,23 +155,36 @@ parallel() { # tests that mostly wait: more of them at a time than there are pro
 run() {
 	local log=$work/log/$1/log begin=$SECONDS
 	mkdir -p "${log%/*}"
-	compile "$1" >"$log" 2>&1 &&
+	compile "$1" test >"$log" 2>&1 &&
 		(cd "$1" && exec "${defaults[@]}" "$work/tests/$1/test" -test.v -test.timeout 20m -test.parallel "$(parallel "$1")") >"$log" 2>&1 </dev/null &&
-		verdict "" "$log" && echo "ok  	$1	$((SECONDS - begin)) s" && return
+		verdict "" "$log" && ok "$1" "$begin" "$log" && return
 	echo "FAIL	$1" && failures "$log"
 	return 1
 }
 
-# run_worlds runs, in the long form, the tests that make worlds of their own as root, in which
-# they run others as several users.
+# run_worlds runs the tests of granted hosts in the long form. Root runs them, in worlds of their
+# own and as several users.
 run_worlds() {
 	local log=$work/log/$1/log.worlds begin=$SECONDS
 	mkdir -p "${log%/*}"
-	compile "$1" >"$log" 2>&1 &&
-		(cd "$1" && exec "${defaults[@]}" "$work/tests/$1/test" -test.v -test.timeout 20m -test.run '^(TestEgress|TestCaseInsensitiveFilesystems)$') >"$log" 2>&1 </dev/null &&
-		verdict "" "$log" && echo "ok  	$1, its worlds	$((SECONDS - begin)) s" && return
-	echo "FAIL	$1, its worlds" && failures "$log"
-	return 1
+	if compile "$1" worlds >"$log" 2>&1 &&
+		(cd "$1" && exec "${defaults[@]}" "$work/tests/$1/worlds" -test.v -test.timeout 20m -test.run '^TestEgress$') >"$log" 2>&1 </dev/null &&
+		verdict "" "$log"; then
+		ok "$1, its worlds" "$begin" "$log"
+		touch "$log.done"
+	else
+		touch "$log.done"
+		echo "FAIL	$1, its worlds" && failures "$log"
+		return 1
+	fi
+}
+
+# ended LOG... waits until the jobs that write these logs have ended.
+ended() {
+	local log
+	for log; do
+		until [ -e "$log.done" ]; do sleep 1; done
+	done
 }
 
 # as_user PACKAGE reports whether root tests a package as an ordinary user in the long form.
@@ -182,29 +202,28 @@ as_user() {
 run_as_user() {
 	local log=$work/log/$1/log others=() begin=$SECONDS
 	mkdir -p "${log%/*}"
-	[ ! -e "$log.worlds" ] || others=("$log.worlds")
-	compile "$1" >"$log" 2>&1 && (cd "$work/src/$1" && exec setpriv --reuid "$user" --regid "$(id -g "$user")" --init-groups --bounding-set=-all \
+	[ "$1" != confine/integration ] || others=("$log.worlds")
+	compile "$1" user >"$log" 2>&1 && (cd "$work/src/$1" && exec setpriv --reuid "$user" --regid "$(id -g "$user")" --init-groups --bounding-set=-all \
 		"${defaults[@]}" env -i PATH="$PATH" HOME="$work/home" USER="$user" LANG=C.UTF-8 MCPJAIL_ALL=1 \
 		MCPJAIL_REQUIRE="${MCPJAIL_REQUIRE:-}" MCPJAIL_SERVERS="$work/servers" MCPJAIL_CLIENTS="$work/clients" MCPJAIL_PRESETS="$work/presets" MCPJAIL_PRESETS_NATIVE="$work/presets-native" \
-		"$work/tests/$1/test" -test.v -test.timeout 20m -test.parallel "$(parallel "$1")") >"$log" 2>&1 </dev/null &&
-		verdict '[Rr]oot[ :]|sources of golang.org/x/sys cannot be read' "$log" "${others[@]}" && echo "ok  	$1	$((SECONDS - begin)) s" && return
+		"$work/tests/$1/user" -test.v -test.timeout 20m -test.parallel "$(parallel "$1")") >"$log" 2>&1 </dev/null &&
+		ended "${others[@]}" && verdict '[Rr]oot[ :]|sources of golang.org/x/sys cannot be read' "$log" "${others[@]}" && ok "$1" "$begin" "$log" && return
 	echo "FAIL	$1" && failures "$log"
 	return 1
 }
 
-# each FUNCTION PACKAGE... calls a function for each package, for as many at a time as
-# there are processors. The long forms wait more than they compute: one more of them.
+# each JOB... runs jobs, each a function and a package, as many at a time as there are
+# processors, and one more in the long form, whose jobs also wait.
 each() {
-	local function=$1 package running=0 bad=0 most
+	local job running=0 bad=0 most
 	most=$(nproc)
 	[ -z "${MCPJAIL_ALL:-}" ] || most=$((most + 1))
-	shift
-	for package; do
+	for job; do
 		if [ "$running" -ge "$most" ]; then
 			wait -n || bad=1
 			running=$((running - 1))
 		fi
-		"$function" "$package" &
+		${job} &
 		running=$((running + 1))
 	done
 	while [ "$running" -gt 0 ]; do
@@ -217,7 +236,7 @@ each() {
 # Packages in the order in which they start, those that take longest first.
 mapfile -t all < <(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.Dir}}{{end}}' ./... | sed "s|^$root/||; s|^$root\$|.|")
 order() {
-	local first=(cmd/mcp-jail confine/integration conformance confine/attacks packages/install internal/testkit/registry confine lifecycle policy diagnostics) package
+	local first=(cmd/mcp-jail confine/integration conformance packages/install confine/attacks internal/testkit/registry confine lifecycle policy diagnostics) package
 	for package in "${first[@]}"; do
 		[[ " $* " != *" $package "* ]] || echo "$package"
 	done
@@ -226,42 +245,39 @@ order() {
 	done
 }
 
-own=() jails=()
+jobs=() jails=0
 for package in $(order "${all[@]}" conformance); do
 	if as_user "$package"; then
-		jails+=("$package")
-	fi
-	if ! as_user "$package" || [ "$package" = confine/integration ]; then
-		own+=("$package")
+		jails=$((jails + 1))
+		[ "$package" != confine/integration ] || jobs+=("run_worlds $package")
+		jobs+=("run_as_user $package")
+	else
+		jobs+=("run $package")
 	fi
 done
 
-# own_or_worlds PACKAGE runs the tests of a package that are root's in this form.
-own_or_worlds() {
-	if as_user "$1"; then
-		run_worlds "$1"
-	else
-		run "$1"
-	fi
-}
-
-say "${#own[@]} packages, as $(id -un)"
-each own_or_worlds "${own[@]}"
-
-if [ ${#jails[@]} -gt 0 ]; then
+if [ "$jails" -gt 0 ]; then
 	user=mcpjail$$
 	useradd --create-home --home-dir "$work/home" --shell /bin/sh "$user"
-	say "${#jails[@]} packages that build jails, as the ordinary user $user"
 	mkdir "$work/src"
 	git ls-files -z --cached --others --exclude-standard | tar --null -T - -c | tar -x -C "$work/src"
 	go mod vendor -o "$work/src/vendor" # tests build mcp-jail, and root's module cache is not readable
+	# What the go command has compiled, by hard links: the user can add to it, and change nothing.
+	mkdir "$work/home/.cache"
+	if cp -rl "$(go env GOCACHE)" "$work/home/.cache/go-build" 2>/dev/null; then
+		rm -f "$work/home/.cache/go-build/trim.txt"
+	else # it is on another file system
+		rm -rf "$work/home/.cache/go-build"
+	fi
+	find "$work/home/.cache" -type d -exec chown "$user" {} +
 	cp -r "$servers" "$work/servers"
 	# The user only reads these: hard links, if the cache is on the same file system.
 	cp -rl "$MCPJAIL_CLIENTS" "$work/clients" 2>/dev/null || { rm -rf "$work/clients" && cp -r "$MCPJAIL_CLIENTS" "$work/clients"; }
 	cp -rl "$MCPJAIL_PRESETS" "$work/presets" 2>/dev/null || { rm -rf "$work/presets" && cp -r "$MCPJAIL_PRESETS" "$work/presets"; }
 	cp -r "$MCPJAIL_PRESETS_NATIVE" "$work/presets-native"
 	chown -R "$user" "$work/src" "$work/servers"
-	each run_as_user "${jails[@]}"
-	remove_user
 fi
+say "${#jobs[@]} packages, as $(id -un)${user:+; $jails of them build jails, and run as the ordinary user $user}"
+each "${jobs[@]}"
+[ -z "$user" ] || remove_user
 say "everything passed in $((SECONDS / 60)) min $((SECONDS % 60)) s"

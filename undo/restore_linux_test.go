@@ -114,7 +114,7 @@ func TestUndoEachOperation(t *testing.T) {
 func TestUndoRandom(t *testing.T) {
 	rounds := 40
 	if os.Getenv("MCPJAIL_ALL") != "" {
-		rounds = 1000
+		rounds = 300
 	}
 	for seed := range rounds {
 		w := newWorld(t)

@@ -32,7 +32,7 @@ func TestBuiltWithCgo(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("CGO_ENABLED=%s, without namespaces %t", tt.cgo, tt.bare), func(t *testing.T) {
 			w.program = filepath.Join(w.base, "cgo"+tt.cgo)
-			build := exec.Command("go", "build", "-o", w.program, ".")
+			build := exec.Command("go", "build", "-trimpath", "-o", w.program, ".")
 			build.Env = append(os.Environ(), "CGO_ENABLED="+tt.cgo, "GOPROXY=off")
 			if out, err := build.CombinedOutput(); err != nil {
 				t.Fatalf("go build: %v\n%s", err, out)

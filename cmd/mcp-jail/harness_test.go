@@ -100,7 +100,7 @@ const (
 // mcp-jail. Without the sources it is the test binary under that name, as in scripts.
 var buildBinary = sync.OnceValue(func() string {
 	dir := filepath.Join(os.TempDir(), "bin", "real") // TestMain removes it
-	cmd := exec.Command("go", "build", "-o", dir+"/", ".", "../"+programs.Companion)
+	cmd := exec.Command("go", "build", "-trimpath", "-o", dir+"/", ".", "../"+programs.Companion)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOPROXY=off")
 	if cmd.Run() != nil {
 		file, _ := exec.LookPath(programs.Main)

@@ -68,7 +68,7 @@ func TestWrapKilled(t *testing.T) {
 	u := newWrapUser(t)
 	rounds, seen := 20, map[string]int{}
 	if testkit.All() {
-		rounds = 100
+		rounds = 50
 	}
 	begin := time.Now()
 	u.reset()

@@ -35,7 +35,7 @@ const (
 func TestCaseInsensitiveFilesystems(t *testing.T) {
 	jailtest.Needs(t)
 	if os.Getuid() != 0 || os.Getenv("MCPJAIL_TEST_BINARY") != "" {
-		t.Skip("root mounts it, and runs it as others too")
+		t.Skip("root mounts them, and runs it as others too")
 	}
 	if _, err := os.Stat("/dev/fuse"); err != nil {
 		testkit.Skip(t, "fuse", "%v", err)
@@ -132,7 +132,7 @@ var foldTree = []string{"config", "Secret.env", "hid/x", "ro/x", "free"}
 // itself does not give. A start that cannot hold this names the file.
 func TestCaseInsensitive(t *testing.T) {
 	if os.Getenv(foldEnv) == "" {
-		t.Skip("started by TestCaseInsensitiveFilesystems")
+		t.Skip("root runs it, in TestCaseInsensitiveFilesystems")
 	}
 	probetest.Needs(t, "landlock", "seccomp")
 	if err := jailtest.MakeDir(); err != nil {

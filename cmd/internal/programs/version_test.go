@@ -25,7 +25,7 @@ func TestVersion(t *testing.T) {
 		{"-s", "development", "unknown"},
 	} {
 		dir := t.TempDir()
-		build := exec.Command("go", "build", "-buildvcs=false", "-ldflags", c.flags, "-o", dir+"/", "./cmd/mcp-jail", "./cmd/mcp-jail-cli")
+		build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", c.flags, "-o", dir+"/", "./cmd/mcp-jail", "./cmd/mcp-jail-cli")
 		build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := build.CombinedOutput(); err != nil {
 			t.Fatalf("go build: %v\n%s", err, out)

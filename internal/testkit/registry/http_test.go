@@ -107,7 +107,7 @@ func TestPackumentForms(t *testing.T) {
 func TestLargeTarball(t *testing.T) {
 	size := int64(64 << 20)
 	if testkit.All() {
-		size = 2 << 30
+		size = 256 << 20
 	}
 	untold := map[string]any{"integrity": nil, "shasum": nil}
 	site := Start(t, Stock{Packages: []Package{
