@@ -8,6 +8,13 @@ type ClientList struct {
 	Key    string // of the list, such as "args"
 	Whole  bool   // the list begins with the program
 	Where  string // the client, and the file if it is known, in words
+
+	// Line is the command line that stands in the file now: grants are added to it, and not to
+	// that of the session. nil means that the file is not known, or has no such entry.
+	Line   []string
+	Secret bool   // Line has a secret: it is not shown
+	Home   string // what "~/" in Line means
+	Reload string // what makes the client read its file again, in sentences
 }
 
 // text returns the list of a command line, in one line that can be pasted into the file.
@@ -15,6 +22,15 @@ func (l ClientList) text(line []string) string {
 	if !l.Whole {
 		line = line[1:]
 	}
+	open := map[string]string{"toml": l.Key + " = [", "yaml": l.Key + ": ["}[l.Format]
+	if open == "" {
+		open = string(encode(l.Key)) + ": ["
+	}
+	return open + l.items(line) + "]"
+}
+
+// items returns words as they stand in a list of the file.
+func (l ClientList) items(line []string) string {
 	words := make([]string, len(line))
 	for i, w := range line {
 		if l.Format == "json" {
@@ -23,40 +39,85 @@ func (l ClientList) text(line []string) string {
 			words[i] = tomlString(strings.ToValidUTF8(w, "\ufffd")) // which YAML reads the same
 		}
 	}
-	open := map[string]string{"toml": l.Key + " = [", "yaml": l.Key + ": ["}[l.Format]
-	if open == "" {
-		open = string(encode(l.Key)) + ": ["
-	}
-	return open + strings.Join(words, ", ") + "]"
+	return strings.Join(words, ", ")
 }
 
 // heading says where the list belongs.
 func (l ClientList) heading() string {
+	if l.Secret {
+		return "  for " + sanitize(l.Where) + ", before the \"--\" of the list " + l.Key + ", which has a secret and is not shown:\n\n"
+	}
 	return "  for " + sanitize(l.Where) + ", in place of the whole list " + l.Key + "; if a comma stands behind that, keep it:\n\n"
 }
 
-// writeCommandLine writes the client's new command line, as typed into a shell if that is
-// possible, and as the list in each of the files.
-func writeCommandLine(b *strings.Builder, line []string, lists []ClientList) {
-	if len(line) == 0 {
-		return
+// addition is what a client's command line needs for some grants.
+type addition struct {
+	line  []string // of the session, with the flags; nil if it is not known
+	flags []string // not quoted; nil if line replaces every other command line
+}
+
+// in returns the new command line of a file. more are the flags that it did not have; they are nil
+// if the file grants all of it now.
+func (a addition) in(l ClientList) (line, more []string) {
+	if l.Line == nil || a.flags == nil {
+		return a.line, a.flags
 	}
+	return addMissing(l.Line, a.flags, l.Home)
+}
+
+// write writes the client's new command line, as typed into a shell if that is possible, and as
+// the list in each of the files.
+func (a addition) write(b *strings.Builder, lists []ClientList) {
+	if len(lists) == 0 {
+		lists = []ClientList{{Format: "json", Key: "args", Where: "a client's file of JSON"}}
+	}
+	typed := ""
+	for i, l := range lists {
+		line, more := a.in(l)
+		switch {
+		case line == nil:
+			continue
+		case more == nil && a.flags != nil:
+			b.WriteString(l.granted())
+			continue
+		}
+		if text := typedLine(line); typed == "" && !l.Secret && sanitize(text) == text {
+			b.WriteString("  the new command line, for a shell:\n\n" + text + "\n")
+			typed = text
+		}
+		if i > 0 || typed != "" {
+			b.WriteString("\n")
+		}
+		if b.WriteString(l.heading()); l.Secret {
+			b.WriteString(l.items(more) + ",\n")
+		} else {
+			b.WriteString(l.text(line) + "\n")
+		}
+	}
+}
+
+// granted says that the file has the flags.
+func (l ClientList) granted() string {
+	text := "  granted by now for " + sanitize(l.Where) + ": the next session has it"
+	if l.Reload != "" {
+		text += ". " + sanitize(strings.TrimSuffix(l.Reload, "."))
+	}
+	return text + "\n"
+}
+
+// typedLine returns a command line for a POSIX shell.
+func typedLine(line []string) string {
 	words := make([]string, len(line))
 	for i, w := range line {
 		words[i] = shellWord(w)
 	}
-	typed := strings.Join(words, " ")
-	shown := sanitize(typed) == typed
-	if shown {
-		b.WriteString("  the new command line, for a shell:\n\n" + typed + "\n")
+	return strings.Join(words, " ")
+}
+
+// addition returns what the client's command line needs for the grants of a diagnosis.
+func (d Diagnosis) addition() addition {
+	if len(d.Declare) > 0 {
+		return addition{line: d.Line}
 	}
-	if len(lists) == 0 {
-		lists = []ClientList{{Format: "json", Key: "args", Where: "a client's file of JSON"}}
-	}
-	for i, l := range lists {
-		if i > 0 || shown {
-			b.WriteString("\n")
-		}
-		b.WriteString(l.heading() + l.text(line) + "\n")
-	}
+	return addition{line: d.Line, flags: shellWords(d.Flags)}
 }

@@ -2,7 +2,10 @@ package diagnostics
 
 import (
 	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // commandLine returns the command line that the client of a server given on the command
@@ -46,32 +49,64 @@ func logFlags(flags []string) (own []string) {
 	return own
 }
 
-// combinedLine returns one command line for the client with the flags of all diagnoses. It
-// returns nil where there is only one command line, or where they cannot be combined.
-func (r Record) combinedLine() []string {
+// combined returns one addition to the client's command line with the flags of all diagnoses. It
+// is false where there is only one, or where they cannot be combined.
+func (r Record) combined() (all addition, ok bool) {
 	var first, flags, command []string
-	several := false
+	several, known := false, true
 	for _, d := range r.Diagnoses {
 		if len(d.Line) == 0 || len(d.Declare) > 0 {
 			continue
 		}
 		at := slices.Index(d.Line, "--")
 		if at < 2 || command != nil && !slices.Equal(command, d.Line[at:]) {
-			return nil
+			return addition{}, false
 		}
+		added := d.addition().flags
+		known = known && added != nil
 		if first == nil {
-			first, flags, command = d.Line, slices.Clone(d.Line[:at]), d.Line[at:]
+			first, flags, command, all.flags = d.Line, slices.Clone(d.Line[:at]), d.Line[at:], added
 			continue
 		}
 		several = several || !slices.Equal(first, d.Line)
 		if flags = addFlags(flags, d.Line[2:at]); flags == nil {
-			return nil
+			return addition{}, false
+		}
+		all.flags = addFlags(all.flags, added)
+	}
+	if !known {
+		all.flags = nil
+	}
+	all.line = slices.Concat(flags, command)
+	return all, several
+}
+
+// notCombined says which refusals no combined command line grants, and why: hosts without which
+// nothing failed, and those of which no name is known.
+func (r Record) notCombined() (lines []string) {
+	var unneeded []string
+	for _, h := range r.unreported() {
+		if h.Axis == policy.AxisNet {
+			unneeded = append(unneeded, quote(h.Target))
 		}
 	}
-	if !several {
-		return nil
+	if unneeded != nil {
+		lines = append(lines, "not in it: "+inWords(unneeded)+". Nothing failed without that: grant it if you know why the server wants it")
 	}
-	return slices.Concat(flags, command)
+	nameless := func(h Hint) bool { return h.Axis == policy.AxisNet && h.Target == "" }
+	if slices.ContainsFunc(r.Diagnoses, func(d Diagnosis) bool { return len(d.Line) == 0 && slices.ContainsFunc(d.Hints, nameless) }) {
+		lines = append(lines, "not in it: the hosts. A jail without a network does not learn their names: add --net HOST for each that the server needs")
+	}
+	return lines
+}
+
+// inWords returns the first of some things, and how many more there are.
+func inWords(things []string) string {
+	const most = 5
+	if more := len(things) - most; more > 0 {
+		return strings.Join(things[:most], ", ") + " and " + strconv.Itoa(more) + " more"
+	}
+	return strings.Join(things, ", ")
 }
 
 // addFlags adds the missing flags. It returns nil where a flag that may occur once has two

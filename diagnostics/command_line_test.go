@@ -27,7 +27,7 @@ func TestCombinedLine(t *testing.T) {
 		for _, l := range tt.lines {
 			r.Diagnoses = append(r.Diagnoses, line(l))
 		}
-		if got := r.combinedLine(); !slices.Equal(got, strings.Fields(tt.want)) {
+		if got, ok := r.combined(); ok != (tt.want != "") || ok && !slices.Equal(got.line, strings.Fields(tt.want)) {
 			t.Errorf("%q: %q", tt.lines, got)
 		}
 		if said := strings.Contains(r.Text(), "To grant all of this at once:"); said != (tt.want != "") {
@@ -89,12 +89,12 @@ func TestCommandLine(t *testing.T) {
 		})
 	}
 	var b strings.Builder
-	writeCommandLine(&b, []string{"mcp-jail", "run", "--read", "~/it's here", "--", "a\x1b[31mb"}, nil)
+	addition{line: []string{"mcp-jail", "run", "--read", "~/it's here", "--", "a\x1b[31mb"}}.write(&b, nil)
 	if got := b.String(); strings.Count(got, "mcp-jail") != 0 || !strings.Contains(got, `"~/it's here"`) || strings.Contains(got, "\x1b") {
 		t.Errorf("a line that no shell is to be given: %q", got)
 	}
 	b.Reset()
-	writeCommandLine(&b, []string{"mcp-jail", "run", "--read", "~/it's here", "--", "a"}, nil)
+	addition{line: []string{"mcp-jail", "run", "--read", "~/it's here", "--", "a"}}.write(&b, nil)
 	if !slices.Contains(strings.Split(b.String(), "\n"), `mcp-jail run --read ~/'it'\''s here' -- a`) {
 		t.Errorf("typed: %s", b.String())
 	}

@@ -131,9 +131,12 @@ func (r Record) Text(lists ...ClientList) string {
 	for _, d := range r.Diagnoses {
 		d.writeText(&b, lists)
 	}
-	if all := r.combinedLine(); all != nil {
+	if all, ok := r.combined(); ok {
 		b.WriteString("\nTo grant all of this at once:\n")
-		writeCommandLine(&b, all, lists)
+		for _, l := range r.notCombined() {
+			b.WriteString("  " + l + "\n")
+		}
+		all.write(&b, lists)
 	}
 	if len(r.Denials) == 0 && len(r.Diagnoses) == 0 {
 		b.WriteString("\nNothing was refused and nothing failed.\n")
@@ -234,7 +237,7 @@ func (d Diagnosis) writeText(b *strings.Builder, lists []ClientList) {
 			b.WriteString(sanitize(l) + "\n")
 		}
 	}
-	writeCommandLine(b, d.Line, lists)
+	d.addition().write(b, lists)
 }
 
 // Digest returns an identifier of a profile's content, so that two sessions under the same

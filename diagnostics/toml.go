@@ -71,3 +71,15 @@ func shellWord(s string) string {
 	}
 	return head + "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
+
+// shellWords returns what words of shellWord stand for.
+func shellWords(quoted []string) (words []string) {
+	for _, w := range quoted {
+		head, rest, found := strings.Cut(w, "'")
+		if rest, ended := strings.CutSuffix(rest, "'"); found && ended {
+			w = head + strings.ReplaceAll(rest, `'\''`, "'")
+		}
+		words = append(words, w)
+	}
+	return words
+}

@@ -1,11 +1,13 @@
 package commands
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/clients/edit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
@@ -29,17 +31,10 @@ var whyLists = []struct{ name, file, text, old, back string }{
 // TestWhyLists: why prints a server's new arguments in the form of its client's file. What is
 // pasted there is read, and unwrap takes it out again.
 func TestWhyLists(t *testing.T) {
-	t.Setenv("XDG_CONFIG_HOME", "")
-	t.Setenv("XDG_STATE_HOME", "")
 	for _, c := range whyLists {
 		t.Run(c.name, func(t *testing.T) {
-			t.Setenv("HOME", t.TempDir())
-			t.Chdir(os.Getenv("HOME"))
-			if err := os.MkdirAll(filepath.Dir(c.file), 0o700); err != nil {
-				t.Fatal(err)
-			}
-			testkit.WriteFile(t, c.file, strings.Replace(c.text, "OLD", c.old, 1))
-			keepLine(t, "notes", "/opt/mcp-jail", "run", "--name", "notes", "--read", "/a b", "--", "node", `it's "s".js`)
+			clientHome(t, map[string]string{c.file: strings.Replace(c.text, "OLD", c.old, 1)})
+			keepLine(t, "notes", []string{"--read", "'/a b'"}, "/opt/mcp-jail", "run", "--name", "notes", "--read", "/a b", "--", "node", `it's "s".js`)
 			text, status := said(t, "why", "notes")
 			key, _, _ := strings.Cut(c.old, "[")
 			key = strings.TrimSpace(strings.Split(key, "\n")[0])
@@ -65,16 +60,149 @@ func TestWhyLists(t *testing.T) {
 	}
 }
 
-// keepLine records a failure of a server that a command line would mend.
-func keepLine(t *testing.T, server string, line ...string) {
+// keepLine records a failure of a server that flags would mend, with the command line that has them.
+func keepLine(t *testing.T, server string, flags []string, line ...string) {
 	t.Helper()
 	host, err := hostfs.LocalHost()
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := records.New(host, server)
-	r.Save(diagnostics.Record{Server: server, Diagnoses: []diagnostics.Diagnosis{{What: "it failed", Cause: "c", Attribution: diagnostics.Certain, Line: line}}})
+	r.Save(diagnostics.Record{Server: server, Diagnoses: []diagnostics.Diagnosis{{What: "it failed", Cause: "c", Attribution: diagnostics.Certain, Line: line, Flags: flags}}})
 	if err := r.LastError(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// keepAbout keeps what ran as a server, and for which client.
+func keepAbout(t *testing.T, server, client string, command ...string) {
+	t.Helper()
+	host, err := hostfs.LocalHost()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, _ := json.Marshal(records.About{Command: command, Client: records.Client{Name: client}})
+	testkit.WriteFile(t, records.AboutFile(records.File(host, server)), string(text))
+}
+
+// clientHome makes a home with files of clients, for the test to run in.
+func clientHome(t *testing.T, files map[string]string) {
+	t.Helper()
+	t.Setenv("XDG_CONFIG_HOME", "")
+	t.Setenv("XDG_STATE_HOME", "")
+	t.Setenv("HOME", t.TempDir())
+	t.Chdir(os.Getenv("HOME"))
+	for file, text := range files {
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		testkit.WriteFile(t, file, text)
+	}
+}
+
+// TestWhyListsNow: what why proposes begins with what the client's file has now.
+func TestWhyListsNow(t *testing.T) {
+	entry := func(flags string) string {
+		return `{"mcpServers": {"notes": {"command": "/opt/mcp-jail", "args": ["run", "--name", "notes", ` + flags + `"--", "node", "s.js"]}}}`
+	}
+	for _, tt := range []struct{ name, file, want, not string }{
+		{"a grant was removed", entry(`"--read", "/own", `), `"--name", "notes", "--read", "/own", "--read", "~/more", "--", "node"`, "/gone"},
+		{"the default", entry(``), `"--name", "notes", "--read", "~/more", "--", "node"`, "/gone"},
+		{"the grant was pasted", entry(`"--read", "~/more/", `), "granted by now for Cursor (~/.cursor/mcp.json, line 1): the next session has it. Switch the server off and on", "args"},
+		{"more was granted", entry(`"--write", "HOME/more", `), "granted by now for Cursor", "args"},
+		{"other arguments", strings.Replace(entry(``), "s.js", "t.js", 1), `"--read", "~/more", "--", "node", "t.js"`, "s.js"},
+		{"a secret", strings.Replace(entry(``), "s.js", "--token\", \"abcdefgh", 1), "before the \"--\" of the list args, which has a secret and is not shown:\n\n\"--read\", \"~/more\",\n", "abcdefgh"},
+		{"the value of a variable", strings.Replace(strings.Replace(entry(``), "s.js", "--x=abcdefgh", 1), `"command"`, `"env": {"A": "abcdefgh"}, "command"`, 1), "not shown:\n\n\"--read\", \"~/more\",\n", "abcdefgh"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			clientHome(t, map[string]string{".cursor/mcp.json": tt.file})
+			testkit.WriteFile(t, ".cursor/mcp.json", strings.ReplaceAll(tt.file, "HOME", os.Getenv("HOME")))
+			keepLine(t, "notes", []string{"--read", "~/more"}, "/opt/mcp-jail", "run", "--name", "notes", "--read", "/gone", "--read", "~/more", "--", "node", "s.js")
+			keepAbout(t, "notes", "", "node", "s.js")
+			text, status := said(t, "why", "notes")
+			if status != 0 || !strings.Contains(strings.Join(strings.Fields(text), " "), strings.Join(strings.Fields(tt.want), " ")) || strings.Contains(text, tt.not) {
+				t.Errorf("status %d, want %s and not %s:\n%s", status, tt.want, tt.not, text)
+			}
+		})
+	}
+}
+
+// TestWhyListsOrder: the file of the last session's client comes first. An entry with another
+// command counts only if none has the command of the session. Without an entry, the client decides.
+func TestWhyListsOrder(t *testing.T) {
+	args := func(name, script string) string {
+		return `["run", "--name", "` + name + `", "--", "node", "` + script + `"]`
+	}
+	json := func(name, script string) string {
+		return `{"mcpServers": {"notes": {"command": "/opt/mcp-jail", "args": ` + args(name, script) + `}}}`
+	}
+	toml := func(name, script string) string {
+		return "[mcp_servers.notes]\ncommand = \"/opt/mcp-jail\"\nargs = " + args(name, script) + "\n"
+	}
+	const cursor, codex = ".cursor/mcp.json", ".codex/config.toml"
+	for _, tt := range []struct {
+		name, client string
+		files        map[string]string
+		want         []string // in this order
+		not          string
+	}{
+		{"Codex was last", "codex-mcp-client", map[string]string{cursor: json("notes", "s.js"), codex: toml("notes", "s.js")}, []string{"for Codex (~/.codex", "args = [", "for Cursor (~/.cursor", `"args": [`}, ""},
+		{"Cursor was last", "cursor-vscode", map[string]string{cursor: json("notes", "s.js"), codex: toml("notes", "s.js")}, []string{"for Cursor (~/.cursor", `"args": [`, "for Codex (~/.codex", "args = ["}, ""},
+		{"another server has the name", "codex-mcp-client", map[string]string{cursor: json("notes", "s.js"), codex: toml("notes", "t.js")}, []string{"for Cursor (~/.cursor", `"args": [`}, "Codex"},
+		{"another name", "codex-mcp-client", map[string]string{cursor: json("other", "s.js")}, []string{"for Codex, in place of", "args = ["}, "Cursor"},
+		{"no entry, Codex", "codex-mcp-client", nil, []string{"for Codex, in place of", "args = ["}, `"args"`},
+		{"no entry, Cursor", "cursor-vscode", nil, []string{"for Cursor, in place of", `"args": [`}, "args = ["},
+		{"no entry, no client", "", nil, []string{"for a client's file of JSON, in place of", `"args": [`}, "args = ["},
+		{"a project's file", "", map[string]string{".mcp.json": json("notes", "s.js")}, []string{"for a client's file of JSON"}, "Claude"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			clientHome(t, tt.files)
+			keepLine(t, "notes", []string{"--read", "/a"}, "/opt/mcp-jail", "run", "--name", "notes", "--read", "/a", "--", "node", "s.js")
+			keepAbout(t, "notes", tt.client, "node", "s.js")
+			text, status := said(t, "why", "notes")
+			rest, ok := text, true
+			for _, want := range tt.want {
+				_, rest, ok = strings.Cut(rest, want)
+				if !ok || status != 0 {
+					t.Fatalf("status %d, want %q:\n%s", status, tt.want, text)
+				}
+			}
+			if tt.not != "" && strings.Contains(text, tt.not) {
+				t.Errorf("it has %s:\n%s", tt.not, text)
+			}
+		})
+	}
+}
+
+// TestWhyListsEscape: every word of a list is read as it was, in the form of each file. JSON and
+// TOML escape some letters in different ways.
+func TestWhyListsEscape(t *testing.T) {
+	word := "it's \"s\" \\ / \x7f \u202e \u2028 \U000e0041 \U0001f600 \t é.js"
+	for _, tt := range []struct{ client, file, open, close string }{
+		{"cursor-vscode", "a.json", "{", "}"},
+		{"codex-mcp-client", "a.toml", "", ""},
+		{"goose", "a.yaml", "", ""},
+	} {
+		t.Run(tt.client, func(t *testing.T) {
+			clientHome(t, nil)
+			keepLine(t, "notes", []string{"--read", "/a"}, "/opt/mcp-jail", "run", "--name", "notes", "--read", "/a", "--", "node", word)
+			keepAbout(t, "notes", tt.client, "node", word)
+			text, _ := said(t, "why", "notes")
+			for line := range strings.Lines(text) {
+				if !strings.Contains(line, "args") || !strings.Contains(line, "[") {
+					continue
+				}
+				f, err := edit.Parse(edit.FormatOf(tt.file), []byte(tt.open+line+tt.close))
+				if err != nil {
+					t.Fatalf("%v: %s", err, line)
+				}
+				value, _, _ := f.Lookup("args")
+				if list, _ := value.([]any); len(list) != 8 || list[7] != any(word) {
+					t.Errorf("%q", list)
+				}
+				return
+			}
+			t.Errorf("no list:\n%s", text)
+		})
 	}
 }

@@ -2,8 +2,10 @@ package wrapping
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 )
 
@@ -35,6 +37,14 @@ func Shown(argv []string) []string {
 
 // ShownLine is Shown as a line for a shell.
 func ShownLine(argv []string) string { return cmdline.ShellWords(Shown(argv)) }
+
+// ShowsSecret reports whether the command line of an entry has what Shown hides, or the value of a
+// variable of the entry.
+func (e Entry) ShowsSecret() bool {
+	return len(secretWords(e.Argv())) > 0 || slices.ContainsFunc(e.Env, func(v clients.Variable) bool {
+		return len(v.Value) >= shortestSecret && slices.ContainsFunc(e.Args, func(word string) bool { return strings.Contains(word, v.Value) })
+	})
+}
 
 // secretWords returns the words of a command line that Shown changes.
 func secretWords(argv []string) (words []string) {

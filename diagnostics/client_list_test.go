@@ -1,0 +1,107 @@
+package diagnostics
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// TestAddMissing: grants are added to what a client's file has now, and only those that it lacks.
+func TestAddMissing(t *testing.T) {
+	for _, tt := range []struct{ line, flags, want, more string }{
+		{"j run --read a -- x --read b", "--read b", "j run --read a --read b -- x --read b", "--read b"},
+		{"j run --read ~/b -- x", "--read /home/u/b", "", ""},
+		{"j run --read=/home/u/b/ -- x", "--read ~/b", "", ""},
+		{"j run --write ~/b -- x", "--read ~/b", "", ""},
+		{"j run --execute ~/b -- x", "--read ~/b", "", ""},
+		{"j run --read ~/b -- x", "--write ~/b", "j run --read ~/b --write ~/b -- x", "--write ~/b"},
+		{"j run --deny ~/b -- x", "--read ~/b", "j run --deny ~/b --read ~/b -- x", "--read ~/b"},
+		{"j run --net a -- x", "--net a --net b", "j run --net a --net b -- x", "--net b"},
+		{"j run --env b -- x", "--net b", "j run --env b --net b -- x", "--net b"},
+		{"j run --workspace a --net a -- x", "--workspace b", "j run --net a --workspace b -- x", "--workspace b"},
+		{"j run --limit memory_mb=8 --limit open_files=9 -- x", "--limit memory_mb=10", "j run --limit open_files=9 --limit memory_mb=10 -- x", "--limit memory_mb=10"},
+		{"j run --limit memory_mb=12 -- x", "--limit memory_mb=10", "", ""},
+		{"j run -- x", "--read b", "j run --read b -- x", "--read b"},
+		{"j run x", "--read b", "none", ""},
+	} {
+		line := strings.Fields(tt.line)
+		got, more := addMissing(line, strings.Fields(tt.flags), "/home/u")
+		want := tt.want
+		if want == "" {
+			want = tt.line
+		}
+		if want == "none" {
+			want = ""
+		}
+		if strings.Join(got, " ") != want || strings.Join(more, " ") != tt.more {
+			t.Errorf("%s\n%s: %q, %q", tt.line, tt.flags, got, more)
+		}
+		if !slices.Equal(line, strings.Fields(tt.line)) {
+			t.Errorf("the line of the file is changed: %q", line)
+		}
+	}
+}
+
+// TestShellWords: shellWords takes back what shellWord does.
+func TestShellWords(t *testing.T) {
+	words := []string{"--read", "~/it's here", "'", "a'b'c", "~/'", "", "[::1]:80", "~", "a b", `\`, "a*"}
+	var quoted []string
+	for _, w := range words {
+		quoted = append(quoted, shellWord(w))
+	}
+	if got := shellWords(quoted); !slices.Equal(got, words) {
+		t.Errorf("%q: %q", quoted, got)
+	}
+}
+
+// TestClientListLine: what a client's file has now is kept, and what it grants is said.
+func TestClientListLine(t *testing.T) {
+	r := Record{Server: "s", Diagnoses: []Diagnosis{
+		{What: "one", Line: strings.Fields("j run --read gone --read a -- x"), Flags: []string{"--read", "a"}},
+		{What: "two", Line: strings.Fields("j run --read gone --net h -- x"), Flags: []string{"--net", "h"}},
+	}}
+	now := ClientList{Format: "json", Key: "args", Where: "Here", Line: strings.Fields("j run --read own --read a -- x"), Home: "/home/u", Reload: "Start Here again."}
+	other := ClientList{Format: "toml", Key: "args", Where: "There", Line: strings.Fields("j run -- x s3cret"), Secret: true}
+	got := r.Text(now, other)
+	for _, want := range []string{
+		"  granted by now for Here: the next session has it. Start Here again\n",
+		"\"args\": [\"run\", \"--read\", \"own\", \"--read\", \"a\", \"--net\", \"h\", \"--\", \"x\"]\n",
+		"\nj run --read own --read a --net h -- x\n",
+		"  for There, before the \"--\" of the list args, which has a secret and is not shown:\n\n\"--read\", \"a\",\n",
+		"not shown:\n\n\"--read\", \"a\", \"--net\", \"h\",\n",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is missing", want)
+		}
+	}
+	if strings.Contains(got, "gone") || strings.Contains(got, "s3cret") {
+		t.Error("it has what the files do not have any more, or a secret")
+	}
+	if t.Failed() {
+		t.Log(got)
+	}
+}
+
+// TestNotCombined: what one command line cannot grant at once is named.
+func TestNotCombined(t *testing.T) {
+	host := func(target string) Hint {
+		return Hint{Axis: policy.AxisNet, Target: target, Flags: []string{"--net", target}}
+	}
+	a, b := Diagnosis{What: "a", Line: strings.Fields("j run --read a -- x"), Flags: []string{"--read", "a"}}, Diagnosis{What: "b", Line: strings.Fields("j run --net b -- x"), Flags: []string{"--net", "b"}, Hints: []Hint{host("b")}}
+	r := Record{Server: "s", Diagnoses: []Diagnosis{a, b}, Remedies: []Hint{host("b")}}
+	if got := r.Text(); strings.Contains(got, "not in it") || !strings.Contains(got, "\nj run --read a --net b -- x\n") {
+		t.Errorf("%s", got)
+	}
+	r.Diagnoses = append(r.Diagnoses, Diagnosis{What: "c", Hints: []Hint{{Axis: policy.AxisNet, Missing: "connect"}}})
+	for _, name := range []string{"1", "2", "3", "4", "5", "6", "7"} {
+		r.Remedies = append(r.Remedies, host(name))
+	}
+	_, got, _ := strings.Cut(r.Text(), "To grant all of this at once:\n")
+	for _, want := range []string{"not in it: the hosts.", "add --net HOST for each", `not in it: "1", "2", "3", "4", "5" and 2 more. Nothing failed without that`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is missing: %s", want, got)
+		}
+	}
+}
