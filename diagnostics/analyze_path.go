@@ -9,6 +9,9 @@ import (
 
 // analyzePath analyzes a path that a text names together with a fault.
 func (a *analyzer) analyzePath(ref reference) finding {
+	if f := a.analyzeTilde(ref); f.refused {
+		return f
+	}
 	path, ok := a.absolute(ref.name)
 	if !ok {
 		return finding{}

@@ -48,6 +48,9 @@ func (a *analyzer) heuristics(lines []string) (f finding, ok bool) {
 			fix:  a.planFix(),
 		}, true
 	}
+	if args := a.tildeArguments(); args != nil && a.ev.Stage == StageStartup && a.ev.Exit != nil {
+		return finding{note: a.tildeText(args), fix: a.tildeFix(args), hint: Hint{Explain: PagePathArg}}, true
+	}
 	if a.ev.Timeout > 0 || a.ev.Stage == StageStartup && len(lines) == 0 {
 		return a.packageDownload()
 	}

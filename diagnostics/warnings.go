@@ -57,41 +57,6 @@ func Arguments(ev Evidence, tools ...*policy.Profile) string {
 	return said + PagePathArg.Reference()
 }
 
-// Tildes returns a warning about arguments that begin with "~/", or "". No shell replaces that, and
-// neither does mcp-jail.
-func Tildes(ev Evidence) string {
-	if ev.Profile == nil || len(ev.Profile.Argv) < 2 || ev.UserHome == "" {
-		return ""
-	}
-	a := newAnalyzer(&ev)
-	var written, whole []string
-	for _, arg := range ev.Profile.Argv[1:] {
-		if path := a.ev.redactor().Redact(tilde(arg)); path != "" {
-			written = append(written, a.quote(path))
-			whole = append(whole, "'"+sanitize(ev.UserHome+strings.TrimPrefix(path, "~"))+"'") // which ShortHome leaves
-		}
-	}
-	if written == nil {
-		return ""
-	}
-	finds := "; a server that replaces it itself finds its private HOME"
-	if !ev.Profile.HomePrivate {
-		finds = ""
-	}
-	return "~ is not replaced in arguments: the server gets " + strings.Join(written, ", ") + " as it is written" + finds + "; write " + strings.Join(whole, ", ") + PagePathArg.Reference()
-}
-
-// tilde returns what an argument, or the value of a flag, names below "~"; "" for any other.
-func tilde(arg string) string {
-	if strings.HasPrefix(arg, "-") {
-		_, arg, _ = strings.Cut(arg, "=")
-	}
-	if arg == "~" || strings.HasPrefix(arg, "~/") {
-		return arg
-	}
-	return ""
-}
-
 // argumentPath returns the path that an argument, or the value of a flag, names, if it
 // exists on the host and the server may not read it. It returns "" for any other argument.
 func (a *analyzer) argumentPath(arg string) string {

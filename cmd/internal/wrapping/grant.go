@@ -82,7 +82,7 @@ func grantOf(c clients.Client, s Entry, host clients.Host, fromFile []string, no
 	}
 	g.addNames(server, names)
 	if word := slices.IndexFunc(args, func(a string) bool { return a == "~" || strings.HasPrefix(a, "~/") }); word >= 0 && !c.Tilde {
-		g.Notes = append(g.Notes, args[word]+" would be a place in the jail's own HOME: write the whole path into the entry before you wrap it")
+		g.Notes = append(g.Notes, "~ is not replaced in arguments: the server gets "+args[word]+" as it is written; a server that replaces it itself finds its private HOME; write '"+host.Home+strings.TrimPrefix(args[word], "~")+"' into the entry before you wrap it")
 	}
 	if server.Access == nil && host.Project != "" && c.Workspace() != "" && (c.Dir == clients.DirUnknown || c.Dir == clients.DirNone) {
 		g.Flags = append(g.Flags, "--workspace", c.Workspace()) // the default policy grants it

@@ -33,7 +33,7 @@ func TestGrants(t *testing.T) {
 		"other variable":    {"roo", `{"command": "mine", "args": ["${env:WHERE}/docs"]}`, "", "the directory that it is started in (read write)", ""},
 		"no variable":       {"codex", `{"command": "mine", "args": ["${userHome}/docs"]}`, "", "the directory that it is started in (read write)", ""},
 		"file of variables": {"vscode", `{"command": "mine", "envFile": "${workspaceFolder}/vars.env"}`, "--env TOKEN --env NAME", "variable TOKEN, variable NAME, the directory that it is started in (read write)", ""},
-		"tilde":             {"claude-code", `{"command": "mine", "args": ["~/docs"]}`, "", "the directory that it is started in (read write)", "~/docs would be a place in the jail's own HOME"},
+		"tilde":             {"claude-code", `{"command": "mine", "args": ["~/docs"]}`, "", "the directory that it is started in (read write)", "~ is not replaced in arguments: the server gets ~/docs as it is written; a server that replaces it itself finds its private HOME; write '"},
 		"sensitive path":    {"claude-code", `{"command": "mine", "args": ["` + h.Home + `/.ssh/id_rsa", "` + h.Home + `/link"]}`, "", "the directory that it is started in (read write)", "id_rsa is not granted, because it belongs to ~/.ssh"},
 		"sensitive, preset": {"claude-code", `{"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "` + h.Home + `/.ssh"]}`, "--preset filesystem", h.Home + "/.ssh (read write)", "belongs to ~/.ssh, which holds secrets"},
 		"two packages":      {"claude-code", `{"command": "npx", "args": ["-p", "tavily-mcp", "-p", "evil", "evil"]}`, "", "the directory that it is started in (read write)", ""},

@@ -1,0 +1,58 @@
+package diagnostics
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestTildes: a "~" in an argument reaches the server as it is written, and the warning says so.
+func TestTildes(t *testing.T) {
+	for _, tt := range []struct {
+		args []string
+		real bool
+		want string
+	}{
+		{[]string{"~/docs", "x~", "~u", "a/~/b"}, false, `the server gets "~/docs" as it is written; a server that replaces it itself finds its private HOME; write '/home/u/docs' (mcp-jail`},
+		{[]string{"--dir=~/a b", "~"}, true, `the server gets "~/a b", "~" as it is written; write '/home/u/a b', '/home/u' (mcp-jail`},
+		{[]string{"/home/u/docs", "-~/x"}, false, ""},
+	} {
+		ev := evidence("")
+		ev.Profile.Argv = append([]string{"node"}, tt.args...)
+		ev.Profile.HomePrivate = !tt.real
+		if got := Tildes(ev); (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
+			t.Errorf("%q: %s", tt.args, got)
+		}
+	}
+}
+
+// TestTildeDiagnosis: a server that fails because of a "~" in an argument gets the explanation of
+// the warning. No rule alone would help.
+func TestTildeDiagnosis(t *testing.T) {
+	const got = `~ is not replaced in arguments: the server gets "~/docs" as it is written`
+	for _, tt := range []struct{ name, arg, text, cause, fix string }{
+		{"as it is written", "~/docs", "ENOENT: no such file or directory, open '~/docs/x'", `the server's message names "~/docs/x": ` + got, "write '/home/u/docs', and grant that"},
+		{"the directory itself", "~/docs/", "ENOENT: no such file or directory, scandir '~/docs'", `the server's message names "~/docs": ~ is not`, "write '/home/u/docs/', and grant that"},
+		{"granted", "~/work/src", "ENOENT: no such file or directory, open '~/work/src/x'", `the server's message names "~/work/src/x": ~ is not`, "write '/home/u/work/src'"},
+		{"replaced by the server", "--dir=~/docs", "ENOENT: no such file or directory, open '/home/u/.local/state/mcp-jail/homes/github/docs/x'", got + "; a server that replaces it itself finds its private HOME", "write '/home/u/docs', and grant that"},
+		{"no name", "~/docs", "usage: notes DIR", got, "write '/home/u/docs'"},
+	} {
+		ev := evidence("")
+		ev.Stage, ev.Exit, ev.Stderr = StageStartup, &Exit{Code: 1}, []string{tt.text}
+		ev.FromCommandLine = true
+		ev.Profile.Argv = []string{"node", "s.js", tt.arg}
+		d := Diagnose(ev)
+		if !strings.Contains(d.Cause, tt.cause) || d.Fix != tt.fix || d.Explain != PagePathArg || d.Flags != nil || d.hintText() == "" {
+			t.Errorf("%s: %s", tt.name, d.Text())
+		}
+		ev.Profile.Argv = []string{"node", "s.js", "/home/u/docs"}
+		if d := Diagnose(ev); strings.Contains(d.Text(), "is not replaced") {
+			t.Errorf("%s: without ~: %s", tt.name, d.Text())
+		}
+	}
+	// Another name below ~, which no argument has, is a name for a person.
+	ev := evidence("ENOENT: no such file or directory, open '~/notes/a.md'")
+	ev.Profile.Argv = []string{"node", "s.js", "~/note"}
+	if d := Diagnose(ev); strings.Contains(d.Text(), "is not replaced") || len(d.Hints) == 0 || d.Hints[0].Target != "/home/u/notes/a.md" {
+		t.Errorf("%s", d.Text())
+	}
+}
