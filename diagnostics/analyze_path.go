@@ -22,10 +22,31 @@ func (a *analyzer) analyzePath(ref reference) finding {
 		return finding{} // most likely a word of the sentence
 	}
 	f := a.withhold(a.forSocket(a.analyzeResolvedPath(path, ref), ref.isConnect), ref.isConnect)
-	if f.refused && path != link && a.inWorkspace(link) {
-		f.hint.Cause += "; " + a.show(link) + " leads there"
+	if f.refused && path != link {
+		f.hint.Cause += a.linkText(link, path)
 	}
 	return f
+}
+
+// linkText says which part of a path in granted places is a link that leads out of them, or "".
+// real is the path without links.
+func (a *analyzer) linkText(path, real string) string {
+	for at := 1; at <= len(path); at++ {
+		if at < len(path) && path[at] != '/' {
+			continue
+		}
+		link := filepath.Join(a.canonical(filepath.Dir(path[:at])), filepath.Base(path[:at]))
+		leads := a.canonical(path[:at])
+		if leads == link || a.isSystem(link) || !a.inWorkspace(link) && !a.isReadAbove(link) {
+			continue
+		}
+		outside := ""
+		if a.rightsAt(real) == 0 {
+			outside = ", outside of what is granted"
+		}
+		return "; " + a.show(link) + " is a link that leads to " + a.show(leads) + outside
+	}
+	return ""
 }
 
 // analyzeResolvedPath analyzes a path whose links are resolved.

@@ -88,9 +88,38 @@ func TestLinkByABareWord(t *testing.T) {
 			return path
 		}
 		d := Diagnose(ev)
-		blamed := len(d.Hints) > 0 && d.Hints[0].Target == "/home/u/work/.env" && strings.Contains(d.Cause, `"key" leads there`)
+		blamed := len(d.Hints) > 0 && d.Hints[0].Target == "/home/u/work/.env" && strings.Contains(d.Cause, `"key" is a link that leads to ".env", outside of what is granted`)
 		if blamed != (fault == "") || len(d.Flags)+len(d.Grant) > 0 {
 			t.Errorf("%s: %s %q %q", text, d.Attribution, d.Cause, d.Grant)
+		}
+	}
+}
+
+// TestLinkOutOfGranted: the cause names the link, where it leads, and the grant reaches that. A link
+// in a place that is not granted is none of the server's.
+func TestLinkOutOfGranted(t *testing.T) {
+	for path, want := range map[string]struct{ says, flags string }{
+		"/data/in/link/x.md": {`"/data/in/link" is a link that leads to "/data/notes", outside of what is granted`, "--read /data/notes/x.md"},
+		"/data/in/x.md":      {`"/data/in/x.md" is a link that leads to "/data/notes/x.md", outside of what is granted`, "--read /data/notes/x.md"},
+		"/at/in/link/x.md":   {`"/data/in/link" is a link that leads to "/data/notes", outside of what is granted`, "--read /data/notes/x.md"},
+		"/data/out/link":     {"", "--read /data/notes"},
+		"/data/notes/x.md":   {"", "--read /data/notes/x.md"},
+	} {
+		ev := evidence("EACCES: permission denied, open '" + path + "'")
+		ev.FromCommandLine = true
+		ev.Profile.Entries = append([]policy.Entry{{Path: "/data/in", Kind: policy.KindDir, Rights: policy.Read, Origin: policy.OriginRule}}, ev.Profile.Entries...)
+		ev.Canonical = func(path string) string {
+			path = strings.Replace(path, "/at/", "/data/", 1)
+			for _, link := range []string{"/data/in/link", "/data/in/x.md", "/data/out/link"} {
+				if rest, ok := strings.CutPrefix(path, link); ok {
+					return "/data/notes" + strings.TrimPrefix(link+rest, strings.TrimSuffix(link, "/x.md"))
+				}
+			}
+			return path
+		}
+		d := Diagnose(ev)
+		if strings.Join(d.Flags, " ") != want.flags || !strings.Contains(d.Cause, want.says) || (want.says == "") == strings.Contains(d.Cause, "is a link") {
+			t.Errorf("%s: %q: %s", path, d.Flags, d.Cause)
 		}
 	}
 }
