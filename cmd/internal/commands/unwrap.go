@@ -53,9 +53,21 @@ func (w *changeCmd) unwrap(c terminal.Console) error {
 	}
 	printWrap(c, files, changes, host.Home)
 	written, err := w.write(c, host, changes, "Unwrap", func() error { return nil })
+	printDiffering(c, host, written)
 	printReload(c, written)
 	printOwnFiles(c, host, written)
 	return errors.Join(err, unread(files, host.Home))
+}
+
+// printDiffering names the files that are not byte for byte what they were before mcp-jail, with the
+// copies that are.
+func printDiffering(c terminal.Console, host hostfs.Host, written []*wrapping.Change) {
+	for _, ch := range written {
+		r, _ := ch.File.Recorded(host.StateDir)
+		if original := ch.File.Original(r); ch.Differs(original) {
+			c.PrintText(fmt.Sprintf("  no server in it is wrapped now, and it differs from the file as it was before the first wrap: %s\n", terminal.Printable(shortPath(original, host.Home))))
+		}
+	}
 }
 
 // unread returns an error that names the selected files that could not be read: what they start is

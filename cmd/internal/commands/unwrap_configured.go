@@ -22,8 +22,9 @@ func formerCommand(host hostfs.Host, f *wrapping.File, line clients.Wrapped) ([]
 	if err == nil {
 		return argv, nil
 	}
-	if r, _ := f.Recorded(host.StateDir); r != nil {
-		return nil, fmt.Errorf("%w; write its command by hand, the file as it was is %s", err, shortPath(r.Backup, host.Home))
+	r, _ := f.Recorded(host.StateDir)
+	if original := f.Original(r); original != "" {
+		return nil, fmt.Errorf("%w; write its command by hand, the file as it was is %s", err, shortPath(original, host.Home))
 	}
 	return nil, fmt.Errorf("%w; write its command by hand", err)
 }

@@ -1,6 +1,7 @@
 package wrapping
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -12,13 +13,16 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/mcp-jail/mcp-jail/clients"
 )
 
 // Record is what mcp-jail wrote into a client's file.
 type Record struct {
 	File    string              `json:"file"`
 	Time    time.Time           `json:"time"`
-	Backup  string              `json:"backup"`  // the file as it was before
+	Backup  string              `json:"backup"`  // the file as it was before this
+	First   string              `json:"first"`   // the file as it was before it had any entry of mcp-jail's; "" if that is not known
 	Servers map[string][]string `json:"servers"` // the hash of each command line, by Key
 }
 
@@ -44,6 +48,7 @@ func recordPath(dir, file string) string {
 // record writes the record of the servers that the file has now.
 func (c *Change) record(dir, backup string, now time.Time) error {
 	r := Record{File: c.File.own.Real, Time: now.UTC().Truncate(time.Second), Backup: backup, Servers: map[string][]string{}}
+	r.First = c.File.first(dir, backup)
 	after := read(c.File.Client, c.File.Place, c.File.Path)
 	if after.Err != nil {
 		return after.Err
@@ -69,6 +74,57 @@ func (c *Change) record(dir, backup string, now time.Time) error {
 		return err
 	}
 	return os.Rename(temporary.Name(), path)
+}
+
+// first returns the copy of a file from before it had any entry of mcp-jail's. backup is the newest
+// copy.
+func (f *File) first(dir, backup string) string {
+	r, err := f.Recorded(dir)
+	switch {
+	case err != nil:
+		return ""
+	case r == nil || !f.hasWrapped():
+		return backup
+	}
+	return f.Original(r)
+}
+
+// hasWrapped reports whether an entry of the file starts mcp-jail.
+func (f *File) hasWrapped() bool {
+	return slices.ContainsFunc(f.Entries, func(e Entry) bool {
+		_, is := clients.ParseWrapped(e.Argv())
+		return is
+	})
+}
+
+// Original returns the copy that a record names of the file from before mcp-jail wrote it first. It
+// is "" if there is none any more, or if that is not known.
+func (f *File) Original(r *Record) string {
+	if r == nil {
+		return ""
+	}
+	name := r.First
+	if name == "" { // an older mcp-jail has recorded the newest copy alone
+		name = r.Backup
+		if read(f.Client, f.Place, name).hasWrapped() {
+			return ""
+		}
+	}
+	if _, err := os.Stat(name); err != nil {
+		return ""
+	}
+	return name
+}
+
+// Differs reports whether the change takes mcp-jail out of the file altogether, and the file,
+// which is written, is not byte for byte what it was before, of which original is the copy.
+func (c *Change) Differs(original string) bool {
+	after := read(c.File.Client, c.File.Place, c.File.Path)
+	if original == "" || after.Err != nil || after.hasWrapped() {
+		return false
+	}
+	before, err := os.ReadFile(original)
+	return err == nil && !bytes.Equal(before, after.own.Data)
 }
 
 // hashes returns the words of a command line, and what else decides how it runs, as short
