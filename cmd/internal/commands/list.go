@@ -68,6 +68,9 @@ func (l *listCmd) Run(c terminal.Console) error {
 	if all.ConfigErr != nil {
 		c.Notef("%s the configuration cannot be read, so servers that only it names may be missing: mcp-jail check  says why", c.Paint(terminal.Yellow, "warning:"))
 	}
+	if all.Untrusted != nil {
+		c.Notef("%s %s is ignored, because it is not trusted: servers that only it names are missing", c.Paint(terminal.Yellow, "warning:"), all.Untrusted.File)
+	}
 	if len(all.Servers) == 0 {
 		c.Printf("no server was run or installed yet\n")
 	} else {

@@ -38,11 +38,14 @@ func configuredCommand(host hostfs.Host, f *wrapping.File, line clients.Wrapped)
 	if !slices.Equal(line.Flags, []string{line.Name}) {
 		return nil, errors.New("its line has flags of mcp-jail")
 	}
-	cfg, err := target.LoadConfig(config.LoadOptions{}, host)
+	cfg, ignored, err := target.LoadTrusted(config.LoadOptions{}, host)
 	if err != nil {
 		return nil, errors.New("the configuration has an error, which mcp-jail check  shows")
 	}
 	p, err := cfg.Policy(line.Name, "")
+	if err != nil && ignored != nil {
+		return nil, fmt.Errorf("the configuration has no such server, or an error; %s is ignored, because it is not trusted", shortPath(ignored.File, host.Home))
+	}
 	if err != nil {
 		return nil, errors.New("the configuration has no such server, or an error: mcp-jail check  says which")
 	}

@@ -6,7 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
 // TestUnwrapConfigured: an entry that starts a server of the configuration gets the command of its
@@ -58,6 +60,52 @@ func TestUnwrapConfigured(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestUntrustedIgnored: a project's file that is not trusted neither stops unwrap and list nor gives
+// them anything, whatever is in it.
+func TestUntrustedIgnored(t *testing.T) {
+	const entry = `{"mcpServers": {"notes": {"command": "/opt/mcp-jail", "args": ["run", "NAME"]}}}`
+	for _, project := range []string{"version = 1\n[servers.x]\ncomand = \"y\"\n", "no TOML", "version = 1\n[servers.n]\ncommand = \"evil\"\n[servers.p]\ncommand = \"evil\"\n"} {
+		clientHome(t, map[string]string{
+			".cursor/mcp.json":              strings.Replace(entry, "NAME", "n", 1),
+			".config/mcp-jail/config.toml":  "version = 1\n[servers.n]\ncommand = \"own\"\n",
+			"project/" + config.ProjectFile: project,
+		})
+		t.Chdir("project")
+		if text, status := said(t, "unwrap", "--yes"); status != 0 || !strings.Contains(text, "1 server") {
+			t.Errorf("status %d: %s", status, text)
+		}
+		if b, _ := os.ReadFile("../.cursor/mcp.json"); !strings.Contains(string(b), `"command": "own", "args": []`) {
+			t.Errorf("%s: %s", project, b)
+		}
+		testkit.WriteFile(t, "../.cursor/mcp.json", strings.Replace(entry, "NAME", "p", 1))
+		text, _ := said(t, "unwrap", "--yes")
+		if text = strings.Join(strings.Fields(text), " "); !strings.Contains(text, "~/project/.mcp-jail.toml is ignored, because it is not trusted") || strings.Contains(text, "evil") {
+			t.Errorf("%s: %s", project, text)
+		}
+		if text := noted(t, "list"); !strings.Contains(text, "/project/.mcp-jail.toml is ignored, because it is not trusted") || strings.Contains(text, "cannot be read") {
+			t.Errorf("%s: list: %s", project, text)
+		}
+	}
+}
+
+// noted returns what a command writes on standard error.
+func noted(t *testing.T, args ...string) string {
+	t.Helper()
+	file, err := os.Create(filepath.Join(t.TempDir(), "err"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	Main(args, terminal.Console{In: null, Out: null, Err: file})
+	text, _ := os.ReadFile(file.Name())
+	return strings.Join(strings.Fields(string(text)), " ")
 }
 
 // TestUnwrapNamesCopy: where the command is not known, unwrap names the file as it was before wrap.

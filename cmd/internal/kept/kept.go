@@ -48,15 +48,17 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
 	"github.com/mcp-jail/mcp-jail/packages/store"
+	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 // All is what mcp-jail keeps of one user.
 type All struct {
-	Servers   []*Server    // the latest used first
-	Unpinned  []store.Info // trees that no pin names
-	Leftovers []Leftover   // of interrupted installations and removals
-	ConfigErr error        // of the configuration: which servers use a pin is not known for sure
+	Servers   []*Server              // the latest used first
+	Unpinned  []store.Info           // trees that no pin names
+	Leftovers []Leftover             // of interrupted installations and removals
+	ConfigErr error                  // of the configuration: which servers use a pin is not known for sure
+	Untrusted *config.UntrustedError // the project's file that was left out; nil for none
 
 	host hostfs.Host
 	lock *lockfile.File

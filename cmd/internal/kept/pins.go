@@ -24,7 +24,8 @@ func (a *All) joinPins() {
 			a.use(key, s.Name)
 		}
 	}
-	cfg, err := target.LoadConfig(config.LoadOptions{}, a.host)
+	cfg, ignored, err := target.LoadTrusted(config.LoadOptions{}, a.host)
+	a.Untrusted = ignored
 	if a.ConfigErr = err; err == nil {
 		for _, name := range cfg.ServerNames() {
 			p, err := cfg.Policy(name, "")

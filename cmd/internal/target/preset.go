@@ -27,6 +27,18 @@ func LoadConfig(o config.LoadOptions, host hostfs.Host) (*config.Config, error) 
 	return cfg, nil
 }
 
+// LoadTrusted reads the configuration as LoadConfig does, but leaves a project's file out that is not
+// trusted. ignored says which that is. A start does not ignore the file: it stops, since a project's
+// file may also take away.
+func LoadTrusted(o config.LoadOptions, host hostfs.Host) (cfg *config.Config, ignored *config.UntrustedError, err error) {
+	cfg, err = LoadConfig(o, host)
+	if errors.As(err, &ignored) {
+		o.Project = []byte("version = 1\n")
+		cfg, err = LoadConfig(o, host)
+	}
+	return cfg, ignored, err
+}
+
 // LayPresets lays the presets of all servers of a configuration below them. The processes of each
 // count for what another may trust, so none is left out.
 func LayPresets(cfg *config.Config, host hostfs.Host) error {

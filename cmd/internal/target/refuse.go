@@ -49,6 +49,7 @@ func (t *Target) diagnosisOf(server string, err error) diagnostics.Diagnosis {
 		return d
 	case errors.As(err, &untrusted):
 		d := diagnostics.ConfigFailure(server, err.Error())
+		d.What = "the project's configuration is not trusted"
 		d.Fix, d.Explain = "read the file, and accept it with `mcp-jail trust`", diagnostics.PageTrust
 		return d
 	case errors.As(err, &conflict):
