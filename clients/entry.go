@@ -76,15 +76,19 @@ func (e Entry) Argv() []string {
 // those with a value, and then those of Names. A jail has to pass these on.
 func (e Entry) EnvNames() []string {
 	var names []string
+	seen := map[string]bool{}
+	add := func(name string) {
+		if !seen[name] {
+			seen[name], names = true, append(names, name)
+		}
+	}
 	for _, v := range e.Env {
 		if !v.Unset {
-			names = append(names, v.Name)
+			add(v.Name)
 		}
 	}
 	for _, name := range e.Names {
-		if !slices.Contains(names, name) {
-			names = append(names, name)
-		}
+		add(name)
 	}
 	return names
 }

@@ -1,13 +1,16 @@
 package diagnostics
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // ClientList says how the file of a client writes the arguments of a server.
 type ClientList struct {
-	Format string // "json", "toml" or "yaml"
-	Key    string // of the list, such as "args"
-	Whole  bool   // the list begins with the program
-	Where  string // the client, and the file if it is known, in words
+	Format string   // "json", "toml" or "yaml"
+	Key    string   // of the list, such as "args"
+	Whole  bool     // the list begins with the program
+	Where  []string // the clients, each with its file if that is known, in words
 
 	// Line is the command line that stands in the file now: grants are added to it, and not to
 	// that of the session. nil means that the file is not known, or has no such entry.
@@ -45,9 +48,9 @@ func (l ClientList) items(line []string) string {
 // heading says where the list belongs.
 func (l ClientList) heading() string {
 	if l.Secret {
-		return "  for " + sanitize(l.Where) + ", before the \"--\" of the list " + l.Key + ", which has a secret and is not shown:\n\n"
+		return "  for " + sanitize(inWords(l.Where)) + ", before the \"--\" of the list " + l.Key + ", which has a secret and is not shown:\n\n"
 	}
-	return "  for " + sanitize(l.Where) + ", in place of the whole list " + l.Key + "; if a comma stands behind that, keep it:\n\n"
+	return "  for " + sanitize(inWords(l.Where)) + ", in place of the whole list " + l.Key + "; if a comma stands behind that, keep it:\n\n"
 }
 
 // addition is what a client's command line needs for some grants.
@@ -69,10 +72,14 @@ func (a addition) in(l ClientList) (line, more []string) {
 // the list in each of the files.
 func (a addition) write(b *strings.Builder, lists []ClientList) {
 	if len(lists) == 0 {
-		lists = []ClientList{{Format: "json", Key: "args", Where: "a client's file of JSON"}}
+		lists = []ClientList{{Format: "json", Key: "args", Where: []string{"a client's file of JSON"}}}
 	}
 	typed := ""
 	for i, l := range lists {
+		if i == maxLists {
+			b.WriteString("  and " + strconv.Itoa(len(lists)-i) + " more entries of clients, which differ\n")
+			break
+		}
 		line, more := a.in(l)
 		switch {
 		case line == nil:
@@ -96,9 +103,12 @@ func (a addition) write(b *strings.Builder, lists []ClientList) {
 	}
 }
 
+// maxLists bounds the files of which a list is shown.
+const maxLists = 5
+
 // granted says that the file has the flags.
 func (l ClientList) granted() string {
-	text := "  granted by now for " + sanitize(l.Where) + ": the next session has it"
+	text := "  granted by now for " + sanitize(inWords(l.Where)) + ": the next session has it"
 	if l.Reload != "" {
 		text += ". " + sanitize(strings.TrimSuffix(l.Reload, "."))
 	}

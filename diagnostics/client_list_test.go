@@ -62,8 +62,8 @@ func TestClientListLine(t *testing.T) {
 		{What: "one", Line: strings.Fields("j run --read gone --read a -- x"), Flags: []string{"--read", "a"}},
 		{What: "two", Line: strings.Fields("j run --read gone --net h -- x"), Flags: []string{"--net", "h"}},
 	}}
-	now := ClientList{Format: "json", Key: "args", Where: "Here", Line: strings.Fields("j run --read own --read a -- x"), Home: "/home/u", Reload: "Start Here again."}
-	other := ClientList{Format: "toml", Key: "args", Where: "There", Line: strings.Fields("j run -- x s3cret"), Secret: true}
+	now := ClientList{Format: "json", Key: "args", Where: []string{"Here"}, Line: strings.Fields("j run --read own --read a -- x"), Home: "/home/u", Reload: "Start Here again."}
+	other := ClientList{Format: "toml", Key: "args", Where: []string{"There"}, Line: strings.Fields("j run -- x s3cret"), Secret: true}
 	got := r.Text(now, other)
 	for _, want := range []string{
 		"  granted by now for Here: the next session has it. Start Here again\n",
@@ -103,5 +103,22 @@ func TestNotCombined(t *testing.T) {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is missing: %s", want, got)
 		}
+	}
+}
+
+// TestManyLists: a line names a few places, and a few lists are shown.
+func TestManyLists(t *testing.T) {
+	r := Record{Server: "s", Diagnoses: []Diagnosis{{What: "one", Line: strings.Fields("j run --read a -- x"), Flags: []string{"--read", "a"}}}}
+	l := ClientList{Format: "json", Key: "args", Line: strings.Fields("j run -- x")}
+	for _, where := range strings.Fields("A B C D E F G H") {
+		l.Where = append(l.Where, where)
+	}
+	if got := r.Text(l); !strings.Contains(got, "  for A, B, C, D, E and 3 more, in place of") || strings.Contains(got, "F") {
+		t.Errorf("%s", got)
+	}
+	l.Where = []string{"Here"}
+	got := r.Text(l, l, l, l, l, l, l)
+	if strings.Count(got, `"args": [`) != 5 || !strings.Contains(got, "and 2 more entries of clients, which differ\n") {
+		t.Errorf("%s", got)
 	}
 }

@@ -18,6 +18,24 @@ type node struct {
 	plain      bool   // a YAML scalar without quotes
 	fault      *fault // why this value must not be changed
 	merge      int    // the line of a merge key of YAML, or 0
+	index      *index // see indexed
+}
+
+// An index finds the members of a table that has many.
+type index struct {
+	at         map[string][]int // the members of each name
+	duplicates map[string]*fault
+}
+
+// indexed returns the index of a value whose members do not change any more.
+func (n *node) indexed() *index {
+	if n.index == nil {
+		n.index = &index{make(map[string][]int, len(n.members)), n.duplicates()}
+		for i, m := range n.members {
+			n.index.at[m.key] = append(n.index.at[m.key], i)
+		}
+	}
+	return n.index
 }
 
 type kind byte

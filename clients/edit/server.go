@@ -142,16 +142,21 @@ func (f *File) visit(path []string, each func(path []string, n *node, fault *fau
 			each(done, n, found)
 			return
 		}
-		duplicates := n.duplicates()
-		for i := range n.members {
-			if m := &n.members[i]; todo[0] == "*" || todo[0] == m.key {
-				walk(m.value, append(slices.Clone(done), m.key), todo[1:], firstFault(found, duplicates[m.key]))
+		in := n.indexed()
+		step := func(m *member) {
+			walk(m.value, append(slices.Clone(done), m.key), todo[1:], firstFault(found, in.duplicates[m.key]))
+		}
+		if todo[0] == "*" {
+			for i := range n.members {
+				step(&n.members[i])
+			}
+		} else {
+			for _, i := range in.at[todo[0]] {
+				step(&n.members[i])
 			}
 		}
-		for i, item := range n.items {
-			if at := strconv.Itoa(i); todo[0] == at {
-				walk(item, append(slices.Clone(done), at), todo[1:], found)
-			}
+		if i, err := strconv.Atoi(todo[0]); err == nil && i >= 0 && i < len(n.items) && strconv.Itoa(i) == todo[0] {
+			walk(n.items[i], append(slices.Clone(done), todo[0]), todo[1:], found)
 		}
 	}
 	if f.root != nil {

@@ -69,14 +69,14 @@ func clientList(format clients.Format, shape clients.Shape, where string) diagno
 	if format == clients.JSONC {
 		format = clients.JSON
 	}
-	return diagnostics.ClientList{Format: string(format), Key: cmp.Or(shape.Args, shape.Command), Whole: shape.Args == "", Where: where}
+	return diagnostics.ClientList{Format: string(format), Key: cmp.Or(shape.Args, shape.Command), Whole: shape.Args == "", Where: []string{where}}
 }
 
 // addList adds a form, or what has it to one that is there.
 func addList(lists []diagnostics.ClientList, l diagnostics.ClientList) []diagnostics.ClientList {
 	for i, other := range lists {
 		if other.Format == l.Format && other.Key == l.Key && other.Whole == l.Whole && other.Secret == l.Secret && slices.Equal(other.Line, l.Line) {
-			lists[i].Where += " and " + l.Where
+			lists[i].Where = append(other.Where, l.Where...)
 			if !strings.Contains(other.Reload, l.Reload) {
 				lists[i].Reload += " " + l.Reload
 			}

@@ -211,10 +211,11 @@ func (f *File) addClient(c clients.Client) {
 // checkServers returns an error for a name that no file has.
 func checkServers(files []*File, names []string) error {
 	var known []string
+	seen := map[string]bool{}
 	for _, f := range files {
 		for _, s := range f.Entries {
-			if !slices.Contains(known, s.Server) {
-				known = append(known, s.Server)
+			if !seen[s.Server] {
+				seen[s.Server], known = true, append(known, s.Server)
 			}
 		}
 	}
@@ -236,9 +237,15 @@ func read(c clients.Client, p clients.Place, path string) *File {
 		f.Err = fmt.Errorf("%s: %w", path, f.Err)
 		return f
 	}
-	f.Entries = f.entries()
+	if f.Entries, f.Err = f.entries(); f.Err != nil {
+		f.Err = fmt.Errorf("%s: %w", path, f.Err)
+	}
 	return f
 }
+
+// maxServers bounds the servers of a file. A person has some ten. A project may come with a file that
+// has any number, and the commands take longer than in proportion to it.
+const maxServers = 2000
 
 func editFormat(f clients.Format) edit.Format {
 	switch f {
@@ -250,8 +257,8 @@ func editFormat(f clients.Format) edit.Format {
 	return edit.JSON
 }
 
-// servers returns the entries of the file, in its order.
-func (f *File) entries() (all []Entry) {
+// entries returns the entries of the file, in its order.
+func (f *File) entries() (all []Entry, err error) {
 	tables := f.Place.Tables
 	if f.Place.Bare && !slices.ContainsFunc(tables, func(t clients.Table) bool {
 		_, _, ok := f.parsed.Lookup(t.Path...)
@@ -259,13 +266,18 @@ func (f *File) entries() (all []Entry) {
 	}) {
 		tables = []clients.Table{{}}
 	}
+	switchedOff := f.switches()
 	for _, table := range tables {
 		byShape := map[string]map[string]edit.Server{}
-		for _, at := range f.parsed.Servers(edit.Table{Path: table.Path}) {
+		servers := f.parsed.Servers(edit.Table{Path: table.Path})
+		if n := len(all) + len(servers); n > maxServers {
+			return nil, fmt.Errorf("the file has %d servers or more, and mcp-jail reads files with at most %d", n, maxServers)
+		}
+		for _, at := range servers {
 			value, _, _ := f.parsed.Lookup(at.Path...)
 			item := clients.Item{Table: table, Path: at.Path, Line: at.Line, Value: value}
 			if len(at.Path) > 0 {
-				item.Off = f.switchedOff(at.Path[len(at.Path)-1])
+				item.Off = switchedOff(at.Path[len(at.Path)-1])
 			}
 			e := f.Client.Entry(item)
 			if e.Left == "" {
@@ -274,26 +286,38 @@ func (f *File) entries() (all []Entry) {
 			all = append(all, Entry{e, f.wordsOf(table, e, byShape)})
 		}
 	}
-	return all
+	return all, nil
 }
 
-// switchedOff returns which of the file's lists switches a server off, or "".
-func (f *File) switchedOff(server string) string {
-	names := func(path []string) (text string, has, found bool) {
+// switches returns a function that says which of the file's lists switches a server off, or "".
+func (f *File) switches() func(server string) string {
+	names := func(path []string) (text string, has map[string]bool) {
 		if len(path) == 0 {
-			return "", false, false
+			return "", nil
 		}
 		value, _, _ := f.parsed.Lookup(path...)
 		list, found := value.([]any)
-		return strings.Join(path, "."), slices.Contains(list, any(server)), found
+		if found {
+			has = map[string]bool{}
+		}
+		for _, item := range list {
+			if name, is := item.(string); is {
+				has[name] = true
+			}
+		}
+		return strings.Join(path, "."), has
 	}
-	if text, has, _ := names(f.Client.Excluded); has {
-		return text + " names it"
+	excluded, isExcluded := names(f.Client.Excluded)
+	allowed, isAllowed := names(f.Client.Allowed)
+	return func(server string) string {
+		switch {
+		case isExcluded[server]:
+			return excluded + " names it"
+		case isAllowed != nil && !isAllowed[server]:
+			return allowed + " does not name it"
+		}
+		return ""
 	}
-	if text, has, found := names(f.Client.Allowed); found && !has {
-		return text + " does not name it"
-	}
-	return ""
 }
 
 // reasonToLeave returns why an entry that the client could have in the jail is left.

@@ -1,6 +1,7 @@
 package wrapping
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -62,6 +63,23 @@ func TestSwitchedOff(t *testing.T) {
 		}
 		if !slices.Equal(got, []string{c.a, c.b}) {
 			t.Errorf("%s: %q", c.lists, got)
+		}
+	}
+}
+
+// TestTooManyServers: a file with more servers than a person has is left, and named.
+func TestTooManyServers(t *testing.T) {
+	for n, want := range map[int]string{maxServers: "", maxServers + 1: ".mcp.json: the file has 2001 servers or more, and mcp-jail reads files with at most 2000"} {
+		h := newHost(t)
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, `, "s%d": {"command": "x"}`, i)
+		}
+		write(t, filepath.Join(h.Project, ".mcp.json"), `{"mcpServers": {`+b.String()[2:]+`}}`)
+		files, err := Find(h, Selection{})
+		must(t, err)
+		if len(files) != 1 || (files[0].Err == nil) != (want == "") || want != "" && !strings.HasSuffix(files[0].Err.Error(), want) || want == "" && len(files[0].Entries) != n {
+			t.Errorf("%d servers: %d files, %v", n, len(files), files[0].Err)
 		}
 	}
 }

@@ -174,7 +174,9 @@ func (f *File) Compare(r *Record) (since map[string]Since, gone []string) {
 	if r == nil {
 		return since, nil
 	}
+	there := map[string]bool{}
 	for _, s := range f.Entries {
+		there[s.Key()] = true
 		before, known := r.Servers[s.Key()]
 		switch {
 		case !known:
@@ -184,7 +186,7 @@ func (f *File) Compare(r *Record) (since map[string]Since, gone []string) {
 		}
 	}
 	for key := range r.Servers {
-		if !slices.ContainsFunc(f.Entries, func(s Entry) bool { return s.Key() == key }) {
+		if !there[key] {
 			gone = append(gone, key)
 		}
 	}
