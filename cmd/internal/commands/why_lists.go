@@ -40,7 +40,7 @@ func clientLists(host hostfs.Host, server string) (lists []diagnostics.ClientLis
 				if !jailed || slices.Equal(w.Argv, about.Command) != isSame || w.Name != server && (w.Name != "" || !isSame) {
 					continue
 				}
-				where := fmt.Sprintf("%s (%s, line %d)", f.Client.Title, shortPath(f.Path, host.Home), e.Line)
+				where := fmt.Sprintf("%s (%s, line %d)", f.Client.Title, wrapping.Quoted(shortPath(f.Path, host.Home)), e.Line)
 				l := clientList(f.Place.Format, e.Shape, where)
 				l.Home, l.Reload = host.Home, f.Client.Reload
 				if w.Argv != nil {

@@ -44,7 +44,7 @@ func fileTitle(c terminal.Console, f *wrapping.File, home string) string {
 	if f.Place.Scope == clients.Project {
 		title += " (this project: a file that others may use, who need mcp-jail too)"
 	}
-	return c.Paint(terminal.Bold, title) + "  " + terminal.Printable(shortPath(f.Path, home))
+	return c.Paint(terminal.Bold, title) + "  " + wrapping.Quoted(shortPath(f.Path, home))
 }
 
 func printPlanned(c terminal.Console, ch *wrapping.Change, home string) {
@@ -135,7 +135,8 @@ const longLine = 400
 func diffText(c terminal.Console, ch *wrapping.Change) string {
 	diff := ch.Diff()
 	if slices.ContainsFunc(strings.Split(diff, "\n"), func(l string) bool { return len(l) > longLine }) {
-		diff = fmt.Sprintf("--- %s\n+++ %s\n", ch.File.Path, ch.File.Path)
+		path := wrapping.Quoted(ch.File.Path)
+		diff = fmt.Sprintf("--- %s\n+++ %s\n", path, path)
 		for _, s := range ch.Changed() {
 			diff += "-" + serverTitle(s.Entry) + ": " + wrapping.ShownLine(s.Argv()) + "\n+" + serverTitle(s.Entry) + ": " + wrapping.ShownLine(s.After) + "\n"
 		}

@@ -42,7 +42,7 @@ func (c *Change) Changed() (all []Planned) {
 // Diff returns the unified diff of the file, or "". It has no lines around the changes, and
 // "***" in place of the values of variables: they may be secrets.
 func (c *Change) Diff() string {
-	diff := edit.Diff(c.File.Path, c.File.own.Data, c.After, 0)
+	diff := edit.Diff(Quoted(c.File.Path), c.File.own.Data, c.After, 0)
 	values, arguments := map[string]bool{}, map[string]bool{}
 	for _, s := range c.File.Entries {
 		for _, v := range s.Env {
