@@ -110,9 +110,7 @@ func TestNotCombined(t *testing.T) {
 func TestManyLists(t *testing.T) {
 	r := Record{Server: "s", Diagnoses: []Diagnosis{{What: "one", Line: strings.Fields("j run --read a -- x"), Flags: []string{"--read", "a"}}}}
 	l := ClientList{Format: "json", Key: "args", Line: strings.Fields("j run -- x")}
-	for _, where := range strings.Fields("A B C D E F G H") {
-		l.Where = append(l.Where, where)
-	}
+	l.Where = strings.Fields("A B C D E F G H")
 	if got := r.Text(l); !strings.Contains(got, "  for A, B, C, D, E and 3 more, in place of") || strings.Contains(got, "F") {
 		t.Errorf("%s", got)
 	}
