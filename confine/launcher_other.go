@@ -64,6 +64,8 @@ func (*Process) Wait() (Exit, error) { return Exit{}, os.ErrProcessDone }
 
 func (*Process) Denials() []policy.Denial { return nil }
 
+func (*Process) HostFailures() []policy.HostFailure { return nil }
+
 func (*Process) OnNotice(func(Notice)) {}
 
 func (*Process) Plan() *Plan { return nil }

@@ -258,6 +258,17 @@ func (p *Process) Denials() []policy.Denial {
 	return latest
 }
 
+// HostFailures returns the granted hosts that this machine could not reach, the latest last.
+func (p *Process) HostFailures() []policy.HostFailure {
+	p.mu.Lock()
+	gateway := p.gateway
+	p.mu.Unlock()
+	if gateway == nil {
+		return nil
+	}
+	return gateway.HostFailures()
+}
+
 // OnNotice calls f for each notice of the jail: first for those that came already, then for
 // new ones.
 func (p *Process) OnNotice(f func(Notice)) {

@@ -156,8 +156,11 @@ func (d *Diagnosis) setCauses(a *analyzer, found candidates) {
 // fallback fills in what remains when no cause is found.
 func (d *Diagnosis) fallback(a *analyzer, lines []string, cleared *finding) {
 	f, ok := a.outsideRoots(lines)
+	unreached, failed := a.unreachedHost(lines)
 	switch {
 	case ok:
+	case failed:
+		f = unreached
 	case cleared != nil && cleared.hint.Attribution == Possible:
 		d.Attribution = Possible
 		f = *cleared

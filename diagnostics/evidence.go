@@ -52,6 +52,8 @@ type Evidence struct {
 
 	// Denials are the refusals that the jail recorded, oldest first.
 	Denials []policy.Denial
+	// HostFailures are the granted hosts that this machine could not reach, the latest last.
+	HostFailures []policy.HostFailure
 	// Redactor removes secrets. nil means a Redactor of the secret variables of Profile.
 	Redactor *Redactor
 	Unset    []string // variables that are granted but not set on the host

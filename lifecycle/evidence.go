@@ -33,6 +33,7 @@ func (s *server) evidence(stage diagnostics.Stage, c *mcpproxy.Call, since time.
 		Stderr:          s.tail.Lines(tailLines),
 		RawStderr:       s.tail.RawLines(tailLines),
 		Denials:         s.denials(since),
+		HostFailures:    s.processes.hostFailures(since),
 		Redactor:        s.redact,
 		Unset:           s.unset,
 		UserHome:        s.client.config.UserHome,

@@ -64,14 +64,15 @@ func eventuallyTrue(ok func() bool) bool {
 
 // fake starts a server of this binary, unconfined.
 type fake struct {
-	server  string
-	err     error           // instead
-	block   bool            // until ctx is cancelled
-	denials []policy.Denial // after the first request for them
-	secrets map[string]string
-	last    func() // before its end is told
-	why     string // its jail ended it
-	remarks []confine.Notice
+	server   string
+	err      error           // instead
+	block    bool            // until ctx is cancelled
+	denials  []policy.Denial // after the first request for them
+	secrets  map[string]string
+	last     func() // before its end is told
+	why      string // its jail ended it
+	remarks  []confine.Notice
+	failures []policy.HostFailure
 
 	mu     sync.Mutex
 	proc   *fakeProcess
@@ -138,6 +139,8 @@ func (p *fakeProcess) OnNotice(whom func(confine.Notice)) {
 func (p *fakeProcess) Plan() *confine.Plan { return nil }
 
 func (p *fakeProcess) Secrets() map[string]string { return p.fake.secrets }
+
+func (p *fakeProcess) HostFailures() []policy.HostFailure { return p.fake.failures }
 
 func (p *fakeProcess) Denials() []policy.Denial {
 	var out []policy.Denial

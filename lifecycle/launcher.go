@@ -19,14 +19,15 @@ type Launcher interface {
 // Process is a program in its jail.
 type Process interface {
 	PID() int
-	Signal(os.Signal) error        // to the program
-	Kill() error                   // everything in the jail, at once
-	Done() <-chan struct{}         // closed when every process of the jail is gone
-	Wait() (confine.Exit, error)   // waits for Done, and tells how the program ended
-	Denials() []policy.Denial      // what the jail has refused so far
-	OnNotice(func(confine.Notice)) // registers a function for the jail's remarks, past and future
-	Plan() *confine.Plan           // what the jail enforces; nil if that is not known
-	Secrets() map[string]string    // values, by variable, that no output may show; the jail does not have them
+	Signal(os.Signal) error             // to the program
+	Kill() error                        // everything in the jail, at once
+	Done() <-chan struct{}              // closed when every process of the jail is gone
+	Wait() (confine.Exit, error)        // waits for Done, and tells how the program ended
+	Denials() []policy.Denial           // what the jail has refused so far
+	HostFailures() []policy.HostFailure // granted hosts that this machine could not reach
+	OnNotice(func(confine.Notice))      // registers a function for the jail's remarks, past and future
+	Plan() *confine.Plan                // what the jail enforces; nil if that is not known
+	Secrets() map[string]string         // values, by variable, that no output may show; the jail does not have them
 }
 
 // CallObserver is a Process that is to know which call it serves. CallBegins is called before the

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -184,6 +185,15 @@ func (h *processHistory) now() Process {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.current
+}
+
+// hostFailures returns the granted hosts that the current process could not reach since a time.
+func (h *processHistory) hostFailures(since time.Time) []policy.HostFailure {
+	proc := h.now()
+	if proc == nil {
+		return nil
+	}
+	return slices.DeleteFunc(proc.HostFailures(), func(f policy.HostFailure) bool { return f.Time.Before(since) })
 }
 
 func (h *processHistory) denials() []policy.Denial {

@@ -215,6 +215,8 @@ type denying struct {
 	target string
 }
 
+func (denying) HostFailures() []policy.HostFailure { return nil }
+
 func (d denying) Denials() (all []policy.Denial) {
 	for range 600 {
 		all = append(all, policy.Denial{Axis: policy.AxisFs, Operation: "open", Target: d.target, Time: time.Now()})

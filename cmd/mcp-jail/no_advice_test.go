@@ -100,7 +100,6 @@ func TestOtherFailuresUnchanged(t *testing.T) {
 		{name: "a status 403", needs: []string{"curl"}, rules: writeRule(".") + localRule, port: servePort(403, "no"), script: "curl -fsS http://localhost:$PORT/x", want: "returned error: 403"},
 		{name: "a status 404", rules: writeRule(".") + localRule, port: servePort(404, "no"), argv: python(`import urllib.request; urllib.request.urlopen("http://localhost:$PORT/x")`), want: "HTTP Error 404"},
 		{name: "a status 401 in words", needs: []string{"curl"}, rules: writeRule(".") + localRule, port: servePort(401, `{"message":"permission denied for this token"}`), script: "curl -sS http://localhost:$PORT/x >&2; exit 1", want: "permission denied for this token"},
-		{name: "a port without a listener", rules: writeRule(".") + localRule, port: unusedPort, argv: python(`import socket; socket.create_connection(("localhost", $PORT)).recv(1)`), want: "ConnectionRe", otherWords: true},
 		{name: "PostgreSQL's permissions", script: failsSaying("ERROR:  permission denied for table accounts"), want: "accounts"},
 		{name: "a remote path", script: failsSaying("Error: 403 Forbidden: you do not have access to /projects/42/members"), want: "403"},
 		{name: "a remote permission", script: failsSaying("rsync: [sender] change_dir \"/srv/data\" failed: Permission denied (13)"), want: "(13)"},
@@ -116,5 +115,21 @@ func TestOtherFailuresUnchanged(t *testing.T) {
 			return s.tool("read_text_file", map[string]any{"file": "/root/x"})
 		}, want: "nvalid"},
 		{name: "an error of the protocol", before: withInput, server: execErrors, script: "cat absent.txt", want: "No such file or directory"},
+	})
+}
+
+// TestGrantedHostFails tests that the answer names a granted host that this machine cannot reach.
+func TestGrantedHostFails(t *testing.T) {
+	eachCase(t, []adviceCase{
+		{name: "a port without a listener", flags: "--net localhost:$PORT", port: unusedPort, argv: python(`import socket; socket.create_connection(("localhost", $PORT)).recv(1)`), want: `"localhost:$PORT" is granted; this machine could not connect to it: connection refused`},
+		{name: "no such host", flags: "--net absent.invalid", argv: python(`import socket; socket.create_connection(("absent.invalid", 443))`), want: `"absent.invalid" is granted; this machine could not resolve it: `},
+	}, func(c adviceCase, t *testing.T) {
+		port := c.listening(t)
+		w := c.world(t, port)
+		got := c.attempt(t, w, &proposal{}, nil)
+		want := "[mcp-jail] The jail refused nothing during this call: " + w.fill(c.want)
+		if text := got.texts(); !strings.Contains(text, want) {
+			t.Errorf("want %s in %s", want, text)
+		}
 	})
 }

@@ -28,7 +28,9 @@ type refusal struct {
 func (r *refusal) Error() string { return reasonTexts[r.why] + ": " + r.detail }
 
 // dial connects to a destination for which some protocol is granted.
-func (g *Gateway) dial(ctx context.Context, d *destination) (*net.TCPConn, error) {
+func (g *Gateway) dial(ctx context.Context, d *destination) (c *net.TCPConn, err error) {
+	done := g.tryHost(d.host, int(d.to.Port()))
+	defer func() { done(err) }()
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	proxy, err := g.proxyFor(d)

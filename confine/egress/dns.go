@@ -93,7 +93,13 @@ func (g *Gateway) assignAddress(host string, ports []int) (netip.Addr, error) {
 		}
 	}
 	proxied := g.usesProxy(host, ports)
+	done := g.tryHost(host, 0)
 	real, err := g.lookupWithin(g.jailCtx, host, proxied)
+	if proxied { // the proxy may resolve the name
+		done(nil)
+	} else {
+		done(err)
+	}
 	var allowed []netip.Addr
 	if err == nil {
 		if allowed, err = g.allowedAddrs(real, ports); err != nil {

@@ -110,6 +110,7 @@ type Gateway struct {
 	seqpacketSlots chan struct{} // one element for each connection of ServeSeqpacket
 	newNames       *rate.Limiter // names below wildcards that are asked for the first time
 	denials        denialLog
+	failures       failureLog
 	sent           atomic.Int64
 	drain          drainLimits
 

@@ -17,6 +17,9 @@ import (
 // maxProxyHead bounds the head of a proxy's response to CONNECT.
 const maxProxyHead = 16 << 10
 
+// ofProxy begins the errors of the host's proxy.
+const ofProxy = "the host's proxy: "
+
 // proxyFor returns the host's proxy for a destination, or nil if it has none. Only
 // connections that are or may be HTTPS go through a proxy; proxies refuse other protocols.
 func (g *Gateway) proxyFor(d *destination) (*url.URL, error) {
@@ -42,7 +45,7 @@ func dialProxy(ctx context.Context, proxy *url.URL, host string, port uint16) (*
 	}
 	conn, err := (&net.Dialer{Resolver: &net.Resolver{PreferGo: true}}).DialContext(ctx, "tcp", at)
 	if err != nil {
-		return nil, fmt.Errorf("the host's proxy: %w", err)
+		return nil, fmt.Errorf(ofProxy+"%w", err)
 	}
 	c := conn.(*net.TCPConn)
 	stop := context.AfterFunc(ctx, func() { c.SetDeadline(time.Unix(1, 0)) })
@@ -52,7 +55,7 @@ func dialProxy(ctx context.Context, proxy *url.URL, host string, port uint16) (*
 	}
 	if err != nil {
 		c.Close()
-		return nil, fmt.Errorf("the host's proxy: %w", err)
+		return nil, fmt.Errorf(ofProxy+"%w", err)
 	}
 	return c, nil
 }

@@ -1,0 +1,12 @@
+package policy
+
+import "time"
+
+// HostFailure is a granted host that this machine could not reach for a jail. It is no Denial:
+// the jail refused nothing.
+type HostFailure struct {
+	Host   string
+	Port   int    // 0 if the name could not be resolved
+	Answer string // what the machine answered, in words
+	Time   time.Time
+}
