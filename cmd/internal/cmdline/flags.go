@@ -42,6 +42,21 @@ func (f *PolicyFlags) FirstSet() string {
 	return ""
 }
 
+// Words returns the flags that are set, as words of a command line.
+func (f *PolicyFlags) Words() (words []string) {
+	for _, c := range f.Flags() {
+		switch {
+		case c.Many != nil:
+			for _, value := range *c.Many {
+				words = append(words, "--"+c.Name, value)
+			}
+		case *c.One != "":
+			words = append(words, "--"+c.Name, *c.One)
+		}
+	}
+	return words
+}
+
 // ConfigFlags choose the configuration files and waive gaps.
 type ConfigFlags struct{ Config, Waive []string }
 

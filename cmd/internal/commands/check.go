@@ -34,18 +34,21 @@ type checkCmd struct {
 
 func (x *front) check() *cobra.Command {
 	k := &checkCmd{timeout: time.Minute}
-	cmd := x.command("check [flags] [FILE...]", "Check a configuration for mistakes; --probe also starts each server in its jail.", anyNumber, false, func(files []string) error {
+	cmd := x.command("check [flags] [FILE... | SERVER]", "Check a configuration for mistakes; --probe also starts each server in its jail.", anyNumber, false, func(files []string) error {
 		k.files = files
 		return k.Run(x.console)
 	})
-	cmd.Long = `FILEs are configuration files to check instead of the usual ones.
+	cmd.Long = `FILEs are configuration files to check instead of the usual ones. SERVER is the name of one
+server to check: a configured one, or one that a client starts in mcp-jail (see mcp-jail status).
 
 Exit status 0: no error; 1: a server failed, or its program is missing; 2: the
 configuration has an error; 3: this host cannot enforce it. Warnings do not
 change the status, and neither do hosts that --probe cannot reach.`
 	cmd.Example = `    mcp-jail check
     mcp-jail check --probe
+    mcp-jail check --probe github
     mcp-jail check team.toml --format json`
+	cmd.ValidArgsFunction = x.proposeChecked(&k.ConfigFlags)
 	addFlags(cmd, k.Flags()...)
 	addFlags(cmd, formatFlag(&k.format))
 	cmd.Flags().BoolVar(&k.probe, "probe", false, "Also start each server in its jail, list its tools, and try to connect to the hosts that it may reach.")
@@ -88,6 +91,10 @@ func (k *checkCmd) Run(c terminal.Console) error {
 	if err != nil {
 		return err
 	}
+	server := k.serverOf(k.files)
+	if server != "" {
+		k.files = nil
+	}
 	files, err := target.ExpandHome(append(slices.Clone(k.Config), k.files...))
 	if err != nil {
 		return err
@@ -97,11 +104,23 @@ func (k *checkCmd) Run(c terminal.Console) error {
 	if err != nil {
 		return k.reportBroken(c, err)
 	}
-	reports, err := k.checkServers(c, host, cfg, axes)
+	names := cfg.ServerNames()
+	if server != "" && cfg.Servers[server] == nil {
+		return k.checkWrapped(c, host.Home, server, &config.UnknownServerError{Server: server, Known: names, Files: cfg.Files})
+	}
+	if server != "" {
+		names = []string{server}
+	}
+	reports, err := k.checkServers(c, names, func(name string) (*target.Target, error) { return target.Configured(host, cfg, name, axes), nil })
 	if err != nil {
 		return err
 	}
-	k.show(c, host.Home, cfg.Files, reports)
+	return k.finish(c, host.Home, cfg.Files, reports)
+}
+
+// finish shows the reports, and returns the worst status as an error.
+func (k *checkCmd) finish(c terminal.Console, home string, files []string, reports []serverReport) error {
+	k.show(c, home, files, reports)
 	worst := target.ExitOK
 	for _, r := range reports {
 		worst = max(worst, r.status)
@@ -112,8 +131,9 @@ func (k *checkCmd) Run(c terminal.Console) error {
 	return nil
 }
 
-// checkServers checks all servers of a configuration. A signal stops it after the current one.
-func (k *checkCmd) checkServers(c terminal.Console, host hostfs.Host, cfg *config.Config, axes []policy.Axis) ([]serverReport, error) {
+// checkServers checks the servers with some names, which load loads. A signal stops it after the
+// current one.
+func (k *checkCmd) checkServers(c terminal.Console, names []string, load func(name string) (*target.Target, error)) ([]serverReport, error) {
 	interrupted := make(chan os.Signal, 1)
 	if k.probe { // the current session ends by itself; start no other
 		for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
@@ -123,10 +143,13 @@ func (k *checkCmd) checkServers(c terminal.Console, host hostfs.Host, cfg *confi
 		}
 		defer signal.Stop(interrupted)
 	}
-	names := cfg.ServerNames()
 	reports := make([]serverReport, 0, len(names))
 	for _, name := range names {
-		r := k.checkServer(c, name, target.Configured(host, cfg, name, axes))
+		t, err := load(name)
+		if err != nil {
+			return nil, err
+		}
+		r := k.checkServer(c, name, t)
 		select {
 		case s := <-interrupted:
 			c.Errorf("interrupted while checking %s; there is no report", name)
@@ -216,7 +239,10 @@ func (k *checkCmd) checkServer(c terminal.Console, name string, t *target.Target
 		return r
 	}
 	var err error
-	if t.Policy, err = t.PolicyOf(""); err != nil {
+	if t.PolicyOf != nil { // a configured server
+		t.Policy, err = t.PolicyOf("")
+	}
+	if err != nil {
 		return fail(target.ExitUsage, err)
 	}
 	r.Policy, r.Remarks, r.stateless = describePolicy(t.Policy), remarkTexts(t.Policy), !t.Policy.Stateful

@@ -158,6 +158,36 @@ func (x *front) proposeServers(f *cmdline.ConfigFlags) cobra.CompletionFunc {
 	}
 }
 
+// proposePlanned is proposeServers, and it proposes the wrapped servers with their clients.
+func (x *front) proposePlanned(f *cmdline.ConfigFlags) cobra.CompletionFunc {
+	configured := x.proposeServers(f)
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		names, directive := configured(cmd, args, typed)
+		if x.server.Given || len(args) > 0 || len(f.Config) > 0 {
+			return names, directive
+		}
+		servers, _, _ := wrappedServers() // plan says what is wrong
+		for _, w := range servers {
+			if name := w.entry.Server; name == terminal.Printable(name) {
+				names = addNames(names, []string{cobra.CompletionWithDesc(name, w.file.Client.Title)})
+			}
+		}
+		return names, directive
+	}
+}
+
+// proposeChecked proposes the servers that check takes, and files.
+func (x *front) proposeChecked(f *cmdline.ConfigFlags) cobra.CompletionFunc {
+	servers := x.proposePlanned(f)
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 || strings.ContainsAny(typed, "/.") {
+			return nil, cobra.ShellCompDirectiveDefault
+		}
+		names, _ := servers(cmd, args, typed)
+		return names, cobra.ShellCompDirectiveDefault
+	}
+}
+
 // proposed returns a proposal without its description.
 func proposed(text string) string {
 	name, _, _ := strings.Cut(text, "\t")
@@ -167,7 +197,7 @@ func proposed(text string) string {
 // addNames adds names to proposals that do not have them.
 func addNames(proposals, names []string) []string {
 	for _, name := range names {
-		if !slices.ContainsFunc(proposals, func(p string) bool { return proposed(p) == name }) {
+		if !slices.ContainsFunc(proposals, func(p string) bool { return proposed(p) == proposed(name) }) {
 			proposals = append(proposals, name)
 		}
 	}

@@ -51,6 +51,7 @@ func TestComplete(t *testing.T) {
 		t.Fatal(err)
 	}
 	testkit.WriteFile(t, ".cursor/mcp.json", `{"mcpServers": {"issues": {"command": "issues-server"}}}`)
+	testkit.WriteFile(t, ".claude.json", `{"mcpServers": {"tickets": {"command": "mcp-jail", "args": ["run", "--name", "t", "--", "tickets-server"]}, "bare": {"command": "bare-server"}}}`)
 	testkit.PlantBelow(t, filepath.Join(home, ".local/state/mcp-jail/servers"), "used/last.json")
 	for _, c := range []struct {
 		typed      string // the last word is being typed
@@ -61,6 +62,10 @@ func TestComplete(t *testing.T) {
 		{"run --config c.toml ", "github notes", "used"},
 		{"plan --config c.toml --read /x ", "github notes", ""},
 		{"plan --config c.toml github ", "", "notes"},
+		{"plan --config c.toml ", "github", "tickets"},
+		{"plan tickets ", ":4", "tickets"},
+		{"check c.t", ":0", "tickets"},
+		{"status --server ", "tickets bare", "github"},
 		{"plan --config nowhere.toml ", "", "github"},
 		{"why ", "used", "github"},
 		{"install ", "used", "notes"},

@@ -44,7 +44,7 @@ The exit status is 3 if this host cannot enforce the plan.`
 	tool := cmdline.Flag{Name: "tool", Value: "TOOL", One: &p.tool, Usage: "Show the plan of this tool of a stateless server."}
 	addFlag(cmd, tool, proposeTools(&p.ConfigFlags))
 	cmd.Flags().BoolVar(&p.verbose, "verbose", false, "Also show what enforces each part, and the files and variables that every server gets.")
-	cmd.ValidArgsFunction = x.proposeServers(&p.ConfigFlags)
+	cmd.ValidArgsFunction = x.proposePlanned(&p.ConfigFlags)
 	return cmd
 }
 
@@ -52,19 +52,7 @@ func (p *planCmd) Run(c terminal.Console, server cmdline.Server) error {
 	if p.serverName == "" && len(server.Argv) == 0 {
 		return target.UsageErrorf("name a configured server, or give a command behind --\n  mcp-jail plan SERVER\n  mcp-jail plan [flags] -- COMMAND [ARG...]")
 	}
-	t, err := target.Resolve(p.ConfigFlags, p.PolicyFlags, p.serverName, p.tool, server)
-	var wrapped *wrappedServer
-	var unknown *config.UnknownServerError
-	if errors.As(err, &unknown) && len(p.Config) == 0 {
-		w, findErr := findWrapped(p.serverName)
-		if findErr != nil {
-			return findErr
-		}
-		if w != nil {
-			wrapped = w
-			t, err = w.resolve(p.tool)
-		}
-	}
+	t, wrapped, err := p.resolve(server)
 	if err != nil && t.InstallsAfter(err) {
 		return fmt.Errorf("%s. There is a plan when it is installed, because %s is not on this machine", t.PackageText(), t.Policy.Command)
 	}
@@ -96,6 +84,34 @@ func (p *planCmd) Run(c terminal.Console, server cmdline.Server) error {
 		return target.ReportedStatus(worst)
 	}
 	return nil
+}
+
+// resolve resolves the policy of the server: of the configured one, of the command behind --, or
+// else of the one that a client starts in mcp-jail, which it then returns.
+func (p *planCmd) resolve(server cmdline.Server) (*target.Target, *wrappedServer, error) {
+	t, err := target.Resolve(p.ConfigFlags, p.PolicyFlags, p.serverName, p.tool, server)
+	given := p.PolicyFlags.FirstSet()
+	asked := err
+	if given != "" && p.serverName != "" && !server.Given { // err is about the flags
+		_, asked = target.Load(p.ConfigFlags, cmdline.PolicyFlags{}, p.serverName, p.tool, server)
+	}
+	var unknown *config.UnknownServerError
+	if !errors.As(asked, &unknown) || len(p.Config) > 0 {
+		return t, nil, err
+	}
+	w, err := findWrapped(p.serverName, unknown)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case p.tool != "":
+		return nil, nil, target.UsageErrorf("--tool %s is for a configured server; %s is wrapped, and has one process for all tools", p.tool, p.serverName)
+	case given != "":
+		return nil, nil, target.UsageErrorf("%s is for a command behind --; the flags of %s stand in the file of its client. With more flags:\n  %s", given, p.serverName, w.planLine(p.PolicyFlags.Words()))
+	}
+	if t, err = w.load(p.Waive); err == nil {
+		err = t.Resolve()
+	}
+	return t, w, err
 }
 
 // planJSON returns a plan as JSON.

@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
+	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
 // wrappedServer is a server that a client starts in mcp-jail.
@@ -21,46 +22,88 @@ type wrappedServer struct {
 	line  clients.Wrapped
 }
 
-// findWrapped returns the server that clients start in mcp-jail under a name, theirs or that of
-// mcp-jail list; nil if there is none. If several lines have that name, it returns an error with
-// all of them.
-func findWrapped(name string) (*wrappedServer, error) {
+// wrappedServers returns the servers that clients start in mcp-jail, in the order of their
+// files.
+func wrappedServers() (servers []wrappedServer, home string, err error) {
 	host, files, err := (&changeCmd{}).find()
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	program, err := findProgram(host)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	var found []wrappedServer
 	for _, f := range files {
 		for _, e := range f.Entries {
 			w, wrapped := clients.ParseWrapped(e.Argv())
-			if !wrapped || w.Argv == nil || e.Foreign(program.Program, host.Dir) || e.Server != name && w.Name != name {
-				continue
-			}
-			same := func(o wrappedServer) bool {
-				return slices.Equal(o.line.Flags, w.Flags) && slices.Equal(o.line.Argv, w.Argv)
-			}
-			if !slices.ContainsFunc(found, same) {
-				found = append(found, wrappedServer{f, e, w})
+			if wrapped && w.Argv != nil && !e.Foreign(program.Program, host.Dir) {
+				servers = append(servers, wrappedServer{f, e, w})
 			}
 		}
 	}
+	return servers, host.Home, nil
+}
+
+// namedWrapped returns those of the servers that have a name at their client or in mcp-jail list,
+// one for each line.
+func namedWrapped(servers []wrappedServer, name string) (found []wrappedServer) {
+	for _, w := range servers {
+		same := func(o wrappedServer) bool {
+			return slices.Equal(o.line.Flags, w.line.Flags) && slices.Equal(o.line.Argv, w.line.Argv)
+		}
+		if (w.entry.Server == name || w.line.Name == name) && !slices.ContainsFunc(found, same) {
+			found = append(found, w)
+		}
+	}
+	return found
+}
+
+// findWrapped returns the server that clients start in mcp-jail under a name, where the
+// configuration has none: unknown is its error. If several lines have that name, it returns an error
+// with all of them.
+func findWrapped(name string, unknown *config.UnknownServerError) (*wrappedServer, error) {
+	servers, home, err := wrappedServers()
+	if err != nil {
+		return nil, err
+	}
+	found := namedWrapped(servers, name)
 	switch len(found) {
 	case 0:
-		return nil, nil
+		return nil, notWrapped(servers, unknown)
 	case 1:
 		return &found[0], nil
 	}
 	var lines []string
 	for _, w := range found {
-		words := append([]string{"mcp-jail", "plan"}, w.line.Flags...)
-		words = append(append(words, "--"), w.line.Argv...)
-		lines = append(lines, "  "+w.file.Client.Title+" ("+w.place(host.Home)+")\n    "+cmdline.ShellWords(wrapping.Shown(words)))
+		lines = append(lines, "  "+w.file.Client.Title+" ("+w.place(home)+")\n    "+w.planLine(nil))
 	}
 	return nil, target.UsageErrorf("clients start %d servers as %s in mcp-jail; give the line of one:\n%s", len(found), name, strings.Join(lines, "\n"))
+}
+
+// notWrapped returns the error for a name that neither the configuration nor a client has.
+func notWrapped(servers []wrappedServer, unknown *config.UnknownServerError) error {
+	if len(servers) == 0 {
+		return unknown
+	}
+	names := slices.Clone(unknown.Known)
+	for _, w := range servers {
+		if !slices.Contains(names, w.entry.Server) {
+			names = append(names, w.entry.Server)
+		}
+	}
+	for i, name := range names {
+		names[i] = terminal.Printable(name)
+	}
+	if near := config.Suggest(unknown.Server, names); near != "" {
+		return target.UsageErrorf("there is no server %q, in the configuration or wrapped; did you mean %q?", unknown.Server, near)
+	}
+	return target.UsageErrorf("there is no server %q, in the configuration or wrapped; there are %s", unknown.Server, strings.Join(names, ", "))
+}
+
+// planLine returns the command line that plans the server as its client starts it, with more flags.
+func (w *wrappedServer) planLine(more []string) string {
+	words := slices.Concat([]string{"mcp-jail", "plan"}, w.line.Flags, more, []string{"--"}, w.line.Argv)
+	return cmdline.ShellWords(wrapping.Shown(words))
 }
 
 // place returns the file of the entry, with its line.
@@ -68,9 +111,9 @@ func (w *wrappedServer) place(home string) string {
 	return fmt.Sprintf("%s, line %d", terminal.Printable(shortPath(w.file.Path, home)), w.entry.Line)
 }
 
-// resolve resolves the policy that the server gets from its client, with the variables that its
-// entry sets.
-func (w *wrappedServer) resolve(tool string) (*target.Target, error) {
+// load loads the policy that the server gets from its client, with the variables that its entry
+// sets.
+func (w *wrappedServer) load(waive []string) (*target.Target, error) {
 	flags, err := cmdline.ParseRun(append([]string{"run"}, w.line.Flags...))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", w.place(""), err)
@@ -81,5 +124,6 @@ func (w *wrappedServer) resolve(tool string) (*target.Target, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", w.place(""), err)
 	}
-	return target.Resolve(flags.ConfigFlags, flags.PolicyFlags, "", tool, cmdline.Server{Given: true, Argv: w.line.Argv})
+	flags.Waive = append(flags.Waive, waive...)
+	return target.Load(flags.ConfigFlags, flags.PolicyFlags, "", "", cmdline.Server{Given: true, Argv: w.line.Argv})
 }
