@@ -2,6 +2,7 @@ package commands
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/packages/launcher"
+	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -36,7 +38,10 @@ there: a preset, flags, or the default policy. PINNED is the version in
 mcp-jail.lock, FAILED when the last session began, if something failed in it. Below
 a file stands what its client or you have changed since wrap wrote it.
 
-With --format json, the output is an object with the list files. Of each file:
+If the configuration of mcp-jail has an error, a line says so, and the exit status is 2.
+
+With --format json, the output is an object with the list files, and config_problem if the
+configuration has an error. Of each file:
 
     client, path, problem       whose it is; problem is why it cannot be read
     wrapped                     when wrap or unwrap wrote it last; missing if never
@@ -103,16 +108,39 @@ func (s *statusCmd) Run(c terminal.Console) error {
 	for _, f := range files {
 		status = append(status, s.fileStatus(c, host, f, all, program.Program))
 	}
+	broken := firstProblem(all.ConfigErr)
 	if s.format == "json" {
-		b, _ := json.MarshalIndent(struct {
-			Files []fileStatus `json:"files"`
-		}{status}, "", "  ")
+		out := struct {
+			Files   []fileStatus `json:"files"`
+			Problem string       `json:"config_problem,omitempty"`
+		}{Files: status}
+		if broken != nil {
+			out.Problem = broken.Error()
+		}
+		b, _ := json.MarshalIndent(out, "", "  ")
 		c.Printf("%s\n", diagnostics.EscapeJSON(b))
-		return nil
+		return broken
 	}
-	if len(files) == 0 {
+	s.print(c, status)
+	return broken
+}
+
+// firstProblem returns the error of a configuration as one line, which says how many more there are.
+func firstProblem(err error) error {
+	var problems policy.Problems
+	if !errors.As(err, &problems) || len(problems) < 2 {
+		return err
+	}
+	first := problems[0]
+	first.Message += fmt.Sprintf(" (and %d more: mcp-jail check)", len(problems)-1)
+	return policy.Problems{first}
+}
+
+// print prints the state of the files as tables.
+func (s *statusCmd) print(c terminal.Console, status []fileStatus) {
+	if len(status) == 0 {
 		c.Printf("no client with servers was found: looked for the files of %d clients, and in the working directory\n", len(clients.All()))
-		return nil
+		return
 	}
 	bare := 0
 	for i, f := range status {
@@ -124,7 +152,6 @@ func (s *statusCmd) Run(c terminal.Console) error {
 	if bare > 0 {
 		c.Printf("\n%s without a jail: mcp-jail wrap  puts them into one\n", plural(bare, "server"))
 	}
-	return nil
 }
 
 func (s *statusCmd) fileStatus(c terminal.Console, host hostfs.Host, f *wrapping.File, all *kept.All, program wrapping.Program) fileStatus {
