@@ -90,10 +90,10 @@ func (a *analyzer) withhold(f finding, dials bool) finding {
 		why = a.writeForbidden(n.path)
 	}
 	if why == "" && f.hint.Attribution != Certain && !dials && a.isSensitive(n.path) {
-		why = a.show(n.path) + " is a sensitive path; mcp-jail proposes no such grant for a mere message of the server. To grant it, write a rule that names it"
+		why = a.show(n.path) + " is a sensitive path; mcp-jail proposes no such grant for a mere message of the server. " + a.grantByHand()
 	}
 	if why == "" && f.hint.Attribution != Certain && a.isWholeHome(n.path) {
-		why = a.show(n.path) + " is a whole home directory or more; mcp-jail proposes no such grant for a mere message of the server. To grant it, write a rule that names it"
+		why = a.show(n.path) + " is a whole home directory or more; mcp-jail proposes no such grant for a mere message of the server. " + a.grantByHand()
 	}
 	if why == "" {
 		return f
@@ -114,4 +114,12 @@ func (a *analyzer) isWholeHome(path string) bool {
 func (a *analyzer) isSensitive(path string) bool {
 	entry, _ := a.profile.Find(path)
 	return entry.Origin == policy.OriginSensitive && entry.Kind != policy.KindSpecial || isSensitiveName(path, a.ev.UserHome)
+}
+
+// grantByHand says how a user grants a path for which no line is proposed.
+func (a *analyzer) grantByHand() string {
+	if a.ev.FromCommandLine {
+		return "To grant it, name it in a flag of its own, such as --read"
+	}
+	return "To grant it, write a rule that names it"
 }

@@ -334,3 +334,15 @@ func TestWriteForbidden(t *testing.T) {
 		t.Errorf("only %d proposals were looked at", proposed)
 	}
 }
+
+// TestGrantByHand checks that the advice for a sensitive path names what the user can write: a flag
+// for a command line, and a rule for a configuration.
+func TestGrantByHand(t *testing.T) {
+	for fromCommandLine, want := range map[bool]string{true: "name it in a flag of its own, such as --read", false: "write a rule that names it"} {
+		ev := evidence("open /home/u/.ssh/id_rsa: permission denied")
+		ev.FromCommandLine = fromCommandLine
+		if d := Diagnose(ev); !strings.HasSuffix(d.Fix, "To grant it, "+want) || len(d.Grant)+len(d.Flags) > 0 {
+			t.Errorf("from the command line %v: %s", fromCommandLine, d.Text())
+		}
+	}
+}
