@@ -2,6 +2,7 @@ package clients
 
 import (
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -26,6 +27,19 @@ func ByFile(file string, h Host) (Client, Place, bool) {
 		}
 	}
 	return Client{}, Place{}, false
+}
+
+// Readers returns all clients that look for servers in a file on this host, in the order of All.
+func Readers(file string, h Host) (readers []Client) {
+	for _, c := range All() {
+		if slices.ContainsFunc(c.Places, func(p Place) bool {
+			at, ok := p.Locate(h)
+			return ok && h.matches(at, file)
+		}) {
+			readers = append(readers, c)
+		}
+	}
+	return readers
 }
 
 func (h Host) matches(at Location, file string) bool {

@@ -65,7 +65,8 @@ func ofLauncher(path string) bool {
 func (p startedProgram) announce(c terminal.Console, home string) {
 	switch {
 	case p.cached != "":
-		c.Printf("\nThe clients will start %s, a copy of this program: the one that\nnpx fetched may go. For the command mcp-jail itself: npm install -g mcp-jail\n", terminal.Printable(shortPath(p.Path, home)))
+		c.Printf("\n")
+		c.PrintText(fmt.Sprintf("The clients will start %s, a copy of this program: the one that npx fetched may go. For the command mcp-jail itself: npm install -g mcp-jail\n", terminal.Printable(shortPath(p.Path, home))))
 	case strings.HasPrefix(p.Path, filepath.Clean(os.TempDir())+string(filepath.Separator)):
 		c.Notef("%s the clients will start %s, which may be removed with other temporary files: install mcp-jail to a lasting place first", c.Paint(terminal.Yellow, "warning:"), p.Path)
 	case isBuild(p.Path):

@@ -165,7 +165,7 @@ func (x *front) command(use, short string, most int, forServers bool, run func(a
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		switch {
 		case len(args) > most:
-			return fmt.Errorf("unexpected argument %s", args[most])
+			return fmt.Errorf("unexpected argument %s%s", args[most], selectionHint(cmd, args[most]))
 		case x.server.Given && !forServers:
 			return fmt.Errorf("mcp-jail %s takes no command behind --", cmd.Name())
 		}

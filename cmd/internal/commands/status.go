@@ -256,7 +256,7 @@ func runsOf(argv []string) string {
 
 // print prints a file as a table, and returns how many of its servers could be wrapped.
 func (f fileStatus) print(c terminal.Console, now time.Time) (bare int) {
-	c.Printf("%s\n", f.title)
+	c.PrintText(f.title + "\n")
 	if f.Problem != "" {
 		c.PrintText(fmt.Sprintf("  %s %s\n", c.Paint(terminal.Yellow, "problem:"), terminal.Printable(f.Problem)))
 	}

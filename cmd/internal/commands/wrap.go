@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"runtime"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -74,6 +75,20 @@ func (w *changeCmd) addSelection(cmd *cobra.Command) {
 	addFlag(cmd, cmdline.Flag{Name: "client", Value: "NAME", Many: &w.Clients, Usage: "Only the files of this client, such as claude-code, cursor or vscode. Repeatable."}, proposeClients)
 	addFlag(cmd, cmdline.Flag{Name: "file", Value: "FILE", Many: &w.Files, Usage: "Only this file. With --client if its path does not say whose it is. Repeatable."}, nil)
 	addFlag(cmd, cmdline.Flag{Name: "server", Value: "NAME", Many: &w.Servers, Usage: "Only the servers that the client calls so. Repeatable."}, w.proposeEntries)
+}
+
+// selectionHint names the flag with which a command that has the flags of a selection takes a word.
+func selectionHint(cmd *cobra.Command, word string) string {
+	if cmd.Flags().Lookup("client") == nil {
+		return ""
+	}
+	if c, err := clients.ByName(word); err == nil {
+		return ", did you mean --client " + c.Name + "?"
+	}
+	if _, err := os.Stat(word); err == nil || strings.ContainsAny(word, "/.") {
+		return ", did you mean --file " + cmdline.ShellWords([]string{word}) + "?"
+	}
+	return ", did you mean --server " + cmdline.ShellWords([]string{word}) + "? A client: --client NAME"
 }
 
 // Run shows what becomes of the files, asks, and changes them.
@@ -238,8 +253,8 @@ func (w *changeCmd) write(c terminal.Console, host hostfs.Host, changes []*wrapp
 	return written, errors.Join(failed...)
 }
 
-// offerInstall fetches the packages of the servers that were wrapped now and miss theirs, or with --install of
-// all that are wrapped, if the user wants that.
+// offerInstall fetches the packages of the servers that were wrapped now and miss theirs, if the
+// user wants that. With --install it fetches those of all that are wrapped.
 func (w *wrapCmd) offerInstall(c terminal.Console, host hostfs.Host, changes []*wrapping.Change) error {
 	lines := launcherLines(changes, w.install)
 	if all, err := kept.Look(host); err == nil && !w.install {

@@ -20,7 +20,7 @@ func printWrap(c terminal.Console, files []*wrapping.File, changes []*wrapping.C
 		if i > 0 {
 			c.Printf("\n")
 		}
-		c.Printf("%s\n", fileTitle(c, f, home))
+		c.PrintText(fileTitle(c, f, home) + "\n")
 		if f.Err != nil {
 			c.PrintText(fmt.Sprintf("  %s %s\n", c.Paint(terminal.Yellow, "left:"), terminal.Printable(f.Err.Error())))
 			continue
@@ -31,20 +31,22 @@ func printWrap(c terminal.Console, files []*wrapping.File, changes []*wrapping.C
 	if slices.ContainsFunc(changes, func(ch *wrapping.Change) bool {
 		return slices.ContainsFunc(ch.Changed(), func(s wrapping.Planned) bool { return s.Loses != nil && s.Preset == "" })
 	}) {
-		c.Printf("\nServers without a preset get what their entries show: directories to read (--write in place of --read\nlets them write), variables, no network. If one needs more, its first failure names the flag to add.\n")
+		c.Printf("\n")
+		c.PrintText("Servers without a preset get what their entries show: directories to read (--write in place of --read lets them write), variables, no network. If one needs more, its first failure names the flag to add.\n")
 	}
 }
 
-// fileTitle names a file and the clients that read it.
+// fileTitle names a file and the clients that read it, in one line or two.
 func fileTitle(c terminal.Console, f *wrapping.File, home string) string {
 	title := f.Client.Title
 	for _, also := range f.Also {
 		title += ", " + also.Title
 	}
+	title = c.Paint(terminal.Bold, title) + "  " + wrapping.Quoted(shortPath(f.Path, home))
 	if f.Place.Scope == clients.Project {
-		title += " (this project: a file that others may use, who need mcp-jail too)"
+		title += "\n  a file of this project: others who use it need mcp-jail too"
 	}
-	return c.Paint(terminal.Bold, title) + "  " + wrapping.Quoted(shortPath(f.Path, home))
+	return title
 }
 
 func printPlanned(c terminal.Console, ch *wrapping.Change, home string) {
@@ -63,10 +65,7 @@ func printPlanned(c terminal.Console, ch *wrapping.Change, home string) {
 			c.PrintText(fmt.Sprintf("%s%s it %s\n", title, c.Paint(terminal.Yellow, "left:"), terminal.Printable(s.Left)))
 			continue
 		}
-		room := c.TextColumns()
-		if room < terminal.TextWidth {
-			room -= len([]rune(title))
-		}
+		room := c.TextColumns() - len([]rune(title))
 		c.Printf("%s%s\n", title, terminal.Printable(clip(wrapping.ShownLine(s.Argv()), room)))
 		if s.Loses == nil {
 			continue // it is unwrapped
@@ -183,7 +182,7 @@ func printReload(c terminal.Console, written []*wrapping.Change) {
 				c.Printf("\nTo use it:\n")
 			}
 			said = append(said, client.Name)
-			c.Printf("  %s: %s\n", client.Title, fmt.Sprint(client.Reload))
+			c.PrintText(fmt.Sprintf("  %s: %s\n", client.Title, client.Reload))
 		}
 	}
 }

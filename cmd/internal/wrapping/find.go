@@ -146,7 +146,11 @@ func named(host clients.Host, sel Selection, chosen []clients.Client) (files []*
 		if !ok {
 			return nil, &NotFoundError{What: "client whose servers are in", Name: path, Fix: "say which client's form it has: --client NAME, one of " + strings.Join(clients.Names(), ", ")}
 		}
-		files = append(files, read(c, place, path))
+		f := read(c, place, path)
+		for _, also := range clients.Readers(path, host) {
+			f.addClient(also)
+		}
+		files = append(files, f)
 	}
 	return files, nil
 }
