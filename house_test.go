@@ -3,6 +3,7 @@
 package house_test
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -129,6 +130,12 @@ var pure = []string{"diagnostics/leak", "clients", "clients/edit", "policy", "pa
 // nothing of the product imports them.
 var freeTrees = []string{"examples", "bench", "testdata", "conformance"}
 
+// longestFunction is how many lines a function of the product has at most. Those of longFunctions,
+// each a table or an automaton, may have more.
+const longestFunction = 60
+
+var longFunctions = []string{"mcpproxy/Feed"}
+
 var emptyNames = []string{"util", "utils", "common", "helpers", "helper", "base", "types", "misc", "shared"}
 
 // TestHouse reads every Go file of the checkout, whatever its build tags.
@@ -196,7 +203,8 @@ func TestProxyLinksNothingHeavy(t *testing.T) {
 // faults lists what is against the rules in one file; src replaces its content.
 func faults(t *testing.T, name string, src any) []string {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), name, src, parser.SkipObjectResolution)
+	set := token.NewFileSet()
+	file, err := parser.ParseFile(set, name, src, parser.SkipObjectResolution)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,8 +241,15 @@ func faults(t *testing.T, name string, src any) []string {
 		}
 	}
 	for _, decl := range file.Decls {
-		if f, ok := decl.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.Name == "init" && !free {
+		f, ok := decl.(*ast.FuncDecl)
+		if !ok || free {
+			continue
+		}
+		if f.Recv == nil && f.Name.Name == "init" {
 			out = append(out, "an init function")
+		}
+		if lines := set.Position(f.End()).Line - set.Position(f.Pos()).Line + 1; lines > longestFunction && !slices.Contains(longFunctions, path.Join(dir, f.Name.Name)) {
+			out = append(out, fmt.Sprintf("%s has %d lines: at most %d", f.Name.Name, lines, longestFunction))
 		}
 	}
 	return out
@@ -250,6 +265,8 @@ func TestFaults(t *testing.T) {
 		{"mcpproxy/x.go", "package mcpproxy\nimport _ \"github.com/rs/zerolog\"", "may not import"},
 		{"confine/x_plan9.go", "package confine\nfunc init() {}", "init"},
 		{"confine/x.go", "package confine\nimport \"C\"", "cgo"},
+		{"confine/l.go", "package confine\nfunc long() {" + strings.Repeat("\n", longestFunction) + "}", "long has 61 lines"},
+		{"confine/s.go", "package confine\nfunc short() {" + strings.Repeat("\n", longestFunction-1) + "}", ""},
 		{"cmd/mcp-jail/x.go", "package main\nimport _ \"" + module + "examples/demo\"", "may not import"},
 		{"cmd/mcp-jail/y.go", "package main\nimport _ \"github.com/spf13/cobra\"", "may not import"},
 		{"cmd/internal/target/x.go", "package target\nimport _ \"" + module + "cmd/internal/commands\"", "may not import"},

@@ -80,9 +80,8 @@ func (b *resolver) programParts(c *commandResolver) []policy.Part {
 	return out
 }
 
-// addBaseline resolves the dependencies of every program and of this command, and adds them
-// to the entries.
-func (b *resolver) addBaseline(extra []dependency) {
+// dependencies returns those of every program, and extra.
+func (b *resolver) dependencies(extra []dependency) []dependency {
 	needs := make([]dependency, 0, 48)
 	for _, p := range systemDirs(b.h.OS) {
 		needs = append(needs, dependency{path: p, rule: BaselineRule})
@@ -97,7 +96,13 @@ func (b *resolver) addBaseline(extra []dependency) {
 		}
 	}
 	slices.SortFunc(needs[fixed:], func(a, b dependency) int { return strings.Compare(a.path, b.path) })
-	needs = append(needs, extra...)
+	return append(needs, extra...)
+}
+
+// addBaseline resolves the dependencies of every program and of this command, and adds them
+// to the entries.
+func (b *resolver) addBaseline(extra []dependency) {
+	needs := b.dependencies(extra)
 	type resolved struct {
 		path string
 		info hostfs.FileInfo

@@ -87,28 +87,7 @@ func (c *commandResolver) locate(command string) (string, error) {
 		return "", &CommandError{Command: `""`, Reason: "the command is empty"}
 	}
 	if strings.Contains(command, "/") {
-		p := command
-		switch {
-		case strings.HasPrefix(p, "~/"):
-			p = path.Join(c.h.Home, p[2:])
-		case !strings.HasPrefix(p, "/"):
-			p = path.Join(c.dir, p)
-		}
-		reason := c.executable(p)
-		if reason != "" {
-			var hints []string
-			if !strings.HasPrefix(command, "/") {
-				hints = append(hints, "that is "+p)
-			}
-			if reason == notFound && c.startsWithProgram(p) {
-				hints = append(hints, standApart)
-			}
-			return "", &CommandError{Command: command, Reason: reason, Hint: strings.Join(hints, "; "), Fix: makeExecutable(p, reason)}
-		}
-		if real, err := c.unshim(p, nil); err != nil || real != "" {
-			return real, err
-		}
-		return p, nil
+		return c.locatePath(command)
 	}
 	found, fix := "", ""
 	for i, dir := range c.searchPath {
@@ -143,6 +122,31 @@ func (c *commandResolver) locate(command string) (string, error) {
 		err.Hint, err.Fix = "", fix
 	}
 	return "", err
+}
+
+// locatePath is locate for a command with a slash.
+func (c *commandResolver) locatePath(command string) (string, error) {
+	p := command
+	switch {
+	case strings.HasPrefix(p, "~/"):
+		p = path.Join(c.h.Home, p[2:])
+	case !strings.HasPrefix(p, "/"):
+		p = path.Join(c.dir, p)
+	}
+	if reason := c.executable(p); reason != "" {
+		var hints []string
+		if !strings.HasPrefix(command, "/") {
+			hints = append(hints, "that is "+p)
+		}
+		if reason == notFound && c.startsWithProgram(p) {
+			hints = append(hints, standApart)
+		}
+		return "", &CommandError{Command: command, Reason: reason, Hint: strings.Join(hints, "; "), Fix: makeExecutable(p, reason)}
+	}
+	if real, err := c.unshim(p, nil); err != nil || real != "" {
+		return real, err
+	}
+	return p, nil
 }
 
 // makeExecutable says how a file p that is not executable can be started; "" for any other reason. It
