@@ -66,7 +66,7 @@ func (a *analyzer) ruleRights(path string) policy.Rights {
 	if e.Origin == policy.OriginBaseline {
 		return e.Rights &^ policy.Execute
 	}
-	return e.Rights
+	return e.Rights &^ e.Added
 }
 
 // packageDir returns the outermost node_modules around path, or the Python environment

@@ -51,6 +51,14 @@ func TestGrants(t *testing.T) {
 			ev.FromCommandLine = true
 			defaultProfile(ev.Profile)
 		}, "", "--write . --read ~/notes/a.md", "--write . --read"},
+		{"on the command line, a directory that the program needs as well", "EROFS: read-only file system, open '/home/u/work/src/x'", func(ev *Evidence) {
+			ev.FromCommandLine = true
+			for i, e := range ev.Profile.Entries {
+				if e.Path == "/home/u/work/src" {
+					ev.Profile.Entries[i].Rights, ev.Profile.Entries[i].Added = e.Rights|policy.Execute, policy.Execute
+				}
+			}
+		}, "", "--write src", ""},
 		{"on the command line, host", connect, func(ev *Evidence) {
 			ev.FromCommandLine = true
 			defaultProfile(ev.Profile)

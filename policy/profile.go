@@ -132,6 +132,9 @@ type Entry struct {
 	Kind   Kind
 	Rights Rights
 	Origin Origin
+	// Added are those of Rights that no rule gives: a rule names a directory that the program
+	// needs as well.
+	Added Rights
 	// Named is the path as the configuration wrote it ("~/notes"), or Path.
 	Named string
 	// Rule locates what put the entry there, for messages:

@@ -141,7 +141,7 @@ func (b *resolver) addBaseline(extra []dependency) {
 			rights |= near.Rights
 		}
 		if ok && near.Path == p {
-			near.Rights = rights
+			near.Rights, near.Added = rights, rights&^near.Rights
 			b.byPath[p] = near
 			continue
 		}

@@ -133,6 +133,10 @@ func TestBaselineUnion(t *testing.T) {
 	if got := p.RightsAt("/usr/bin/x"); got != policy.Read|policy.Execute {
 		t.Errorf("an equal rule and the baseline: %s", got)
 	}
+	p, _ = mustResolve(t, h, fsRules("/usr:r"))
+	if e, _ := p.Find("/usr/bin"); e.Origin != policy.OriginRule || e.Rights != policy.Read|policy.Execute || e.Added != policy.Execute {
+		t.Errorf("what the baseline adds to a rule: %+v", e)
+	}
 	p, _ = mustResolve(t, h, fsRules("/usr/share:"))
 	if p.RightsAt("/usr/share/doc") != 0 || p.RightsAt("/usr/bin") != policy.Read|policy.Execute {
 		t.Errorf("a narrower rule stands alone: %s", p.RightsAt("/usr/share/doc"))
