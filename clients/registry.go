@@ -1,6 +1,7 @@
 package clients
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -67,10 +68,13 @@ func near(word string, all []Client) []string {
 			}
 		}
 	}
-	if w := config.Suggest(word, words); found == nil && w != "" {
-		found = []string{owner[w]}
+	if found != nil {
+		return found
 	}
-	return found
+	if w := cmp.Or(config.Suggest(word, Names()), config.Suggest(word, words)); w != "" {
+		return []string{owner[w]}
+	}
+	return nil
 }
 
 // ByGreeting returns the client that calls itself so in clientInfo. Several clients can send

@@ -20,7 +20,7 @@ func TestByName(t *testing.T) {
 		}
 	}
 	for word, want := range map[string]string{
-		"claude": "claude-desktop claude-code", "cursr": "cursor", "desktop": "claude-desktop", "vs": "vscode", "studio": "lm-studio",
+		"claude": "claude-desktop claude-code", "cursr": "cursor", "codx": "codex", "desktop": "claude-desktop", "vs": "vscode", "studio": "lm-studio",
 		"opencod": "opencode", "windsrf": "windsurf", "lm": "lm-studio", "xyzzy": "", "": "", "z": "zed", strings.Repeat("claude", 1000): "",
 	} {
 		c, err := ByName(word)

@@ -12,6 +12,9 @@ import (
 // that is set on the host and was withheld points to the jail.
 func (a *analyzer) analyzeVariable(ref reference) finding {
 	if _, found := slices.BinarySearch(a.profile.Withheld, ref.name); found || slices.Contains(a.profile.Withheld, ref.name) {
+		if ref.authority {
+			return a.attributeVariable(Likely, ref.name, "the server does not trust a certificate, and the variable "+ref.name+", which names further authorities, is set but not granted")
+		}
 		return a.attributeVariable(Likely, ref.name, "the server's message names the variable "+ref.name+", which is set but not granted")
 	}
 	set := slices.ContainsFunc(a.profile.Env, func(v policy.Variable) bool { return v.Name == ref.name })

@@ -17,7 +17,10 @@ type ClientList struct {
 	Line   []string
 	Secret bool   // Line has a secret: it is not shown
 	Home   string // what "~/" in Line means
-	Reload string // what makes the client read its file again, in sentences
+	// Workspace is that of the session. In a file for all projects its paths are written whole: a
+	// relative one would grant as much in each project.
+	Workspace string
+	Reload    string // what makes the client read its file again, in sentences
 }
 
 // text returns the list of a command line, in one line that can be pasted into the file.
@@ -65,7 +68,13 @@ func (a addition) in(l ClientList) (line, more []string) {
 	if l.Line == nil || a.flags == nil {
 		return a.line, a.flags
 	}
-	return addMissing(l.Line, a.flags, l.Home)
+	flags := a.flags
+	if isDefault(l.Line) && !isDefault(flags) && countAccess(a.line) > countAccess(flags) {
+		// The session had rules of its own, and the file has the default policy by now: the flags
+		// would replace that, and take the workspace away.
+		flags = append([]string{"--write", "."}, flags...)
+	}
+	return l.addMissing(flags)
 }
 
 // write writes the client's new command line, as typed into a shell if that is possible, and as

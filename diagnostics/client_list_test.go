@@ -10,24 +10,27 @@ import (
 
 // TestAddMissing: grants are added to what a client's file has now, and only those that it lacks.
 func TestAddMissing(t *testing.T) {
-	for _, tt := range []struct{ line, flags, want, more string }{
-		{"j run --read a -- x --read b", "--read b", "j run --read a --read b -- x --read b", "--read b"},
-		{"j run --read ~/b -- x", "--read /home/u/b", "", ""},
-		{"j run --read=/home/u/b/ -- x", "--read ~/b", "", ""},
-		{"j run --write ~/b -- x", "--read ~/b", "", ""},
-		{"j run --execute ~/b -- x", "--read ~/b", "", ""},
-		{"j run --read ~/b -- x", "--write ~/b", "j run --read ~/b --write ~/b -- x", "--write ~/b"},
-		{"j run --deny ~/b -- x", "--read ~/b", "j run --deny ~/b --read ~/b -- x", "--read ~/b"},
-		{"j run --net a -- x", "--net a --net b", "j run --net a --net b -- x", "--net b"},
-		{"j run --env b -- x", "--net b", "j run --env b --net b -- x", "--net b"},
-		{"j run --workspace a --net a -- x", "--workspace b", "j run --net a --workspace b -- x", "--workspace b"},
-		{"j run --limit memory_mb=8 --limit open_files=9 -- x", "--limit memory_mb=10", "j run --limit open_files=9 --limit memory_mb=10 -- x", "--limit memory_mb=10"},
-		{"j run --limit memory_mb=12 -- x", "--limit memory_mb=10", "", ""},
-		{"j run -- x", "--read b", "j run --read b -- x", "--read b"},
-		{"j run x", "--read b", "none", ""},
+	for _, tt := range []struct{ line, flags, want, more, workspace string }{
+		{"j run --read a -- x --read b", "--read b", "j run --read a --read b -- x --read b", "--read b", ""},
+		{"j run --read ~/b -- x", "--read /home/u/b", "", "", ""},
+		{"j run --read=/home/u/b/ -- x", "--read ~/b", "", "", ""},
+		{"j run --write ~/b -- x", "--read ~/b", "", "", ""},
+		{"j run --execute ~/b -- x", "--read ~/b", "", "", ""},
+		{"j run --read ~/b -- x", "--write ~/b", "j run --read ~/b --write ~/b -- x", "--write ~/b", ""},
+		{"j run --deny ~/b -- x", "--read ~/b", "j run --deny ~/b --read ~/b -- x", "--read ~/b", ""},
+		{"j run --net a -- x", "--net a --net b", "j run --net a --net b -- x", "--net b", ""},
+		{"j run --env b -- x", "--net b", "j run --env b --net b -- x", "--net b", ""},
+		{"j run --workspace a --net a -- x", "--workspace b", "j run --net a --workspace b -- x", "--workspace b", ""},
+		{"j run --limit memory_mb=8 --limit open_files=9 -- x", "--limit memory_mb=10", "j run --limit open_files=9 --limit memory_mb=10 -- x", "--limit memory_mb=10", ""},
+		{"j run --limit memory_mb=12 -- x", "--limit memory_mb=10", "", "", ""},
+		{"j run -- x", "--read b", "j run --read b -- x", "--read b", ""},
+		{"j run x", "--read b", "none", "", ""},
+		{"j run -- x", "--write . --read .env --read /b --read ~/c --write made/", "j run --write . --read ~/p/.env --read /b --read ~/c --write ~/p/made/ -- x", "--write . --read ~/p/.env --read /b --read ~/c --write ~/p/made/", "/home/u/p"},
+		{"j run --read .env -- x", "--read .env", "", "", "/home/u/p"},
+		{"j run --read /srv/p/.env -- x", "--read .env --read ./d", "j run --read /srv/p/.env --read /srv/p/d -- x", "--read /srv/p/d", "/srv/p"},
 	} {
 		line := strings.Fields(tt.line)
-		got, more := addMissing(line, strings.Fields(tt.flags), "/home/u")
+		got, more := ClientList{Line: line, Home: "/home/u", Workspace: tt.workspace}.addMissing(strings.Fields(tt.flags))
 		want := tt.want
 		if want == "" {
 			want = tt.line
@@ -69,8 +72,8 @@ func TestClientListLine(t *testing.T) {
 		"  granted by now for Here: the next session has it. Start Here again\n",
 		"\"args\": [\"run\", \"--read\", \"own\", \"--read\", \"a\", \"--net\", \"h\", \"--\", \"x\"]\n",
 		"\nj run --read own --read a --net h -- x\n",
-		"  for There, before the \"--\" of the list args, which has a secret and is not shown:\n\n\"--read\", \"a\",\n",
-		"not shown:\n\n\"--read\", \"a\", \"--net\", \"h\",\n",
+		"  for There, before the \"--\" of the list args, which has a secret and is not shown:\n\n\"--write\", \".\", \"--read\", \"a\",\n", // else the default policy ends, and the workspace with it
+		"not shown:\n\n\"--write\", \".\", \"--read\", \"a\", \"--net\", \"h\",\n",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is missing", want)

@@ -7,9 +7,10 @@ import (
 	"strings"
 )
 
-// addMissing returns the command line of a client with the flags that grant what it does not grant
-// yet, and these flags. home is what "~/" means.
-func addMissing(line, flags []string, home string) (added, more []string) {
+// addMissing returns the command line of the file with the flags that grant what it does not grant
+// yet, and these flags.
+func (l ClientList) addMissing(flags []string) (added, more []string) {
+	line := l.Line
 	at := slices.Index(line, "--")
 	if at < 2 {
 		return nil, nil
@@ -17,7 +18,7 @@ func addMissing(line, flags []string, home string) (added, more []string) {
 	before := slices.Clone(line[:at])
 	for _, f := range splitFlags(flags) {
 		own := splitFlags(before[2:])
-		if slices.ContainsFunc(own, func(o flag) bool { return o.grants(f, home) }) {
+		if slices.ContainsFunc(own, func(o flag) bool { return l.grants(o, f) }) {
 			continue
 		}
 		if f.name == "--workspace" || f.name == "--limit" { // of two, one would be wrong
@@ -27,9 +28,32 @@ func addMissing(line, flags []string, home string) (added, more []string) {
 				before = append(before, o.words...)
 			}
 		}
-		before, more = append(before, f.words...), append(more, f.words...)
+		words := f.words
+		if strings.Contains(pathFlags, f.name) && len(words) == 2 {
+			words = []string{f.name, l.wholePath(f.value)}
+		}
+		before, more = append(before, words...), append(more, words...)
 	}
 	return slices.Concat(before, line[at:]), more
+}
+
+// isDefault reports whether a command line leaves the default policy in force.
+func isDefault(line []string) bool {
+	return countAccess(line) == 0 && !slices.ContainsFunc(line, func(word string) bool { return strings.HasPrefix(word, "--preset") })
+}
+
+// countAccess returns how many flags of a command line replace the default policy.
+func countAccess(line []string) (n int) {
+	for _, word := range line {
+		if word == "--" {
+			break
+		}
+		switch name, _, _ := strings.Cut(word, "="); name {
+		case "--read", "--write", "--execute", "--net":
+			n++
+		}
+	}
+	return n
 }
 
 // flag is a flag of mcp-jail run, as it is written.
@@ -50,12 +74,14 @@ func splitFlags(words []string) (all []flag) {
 	return all
 }
 
-// grants reports whether a flag grants what another one does.
-func (f flag) grants(other flag, home string) bool {
-	const paths = "--read --write --execute"
+// pathFlags are the flags that grant a path.
+const pathFlags = "--read --write --execute"
+
+// grants reports whether a flag of the file grants what another one does.
+func (l ClientList) grants(f, other flag) bool {
 	switch {
-	case strings.Contains(paths, f.name) && strings.Contains(paths, other.name):
-		return samePath(f.value, other.value, home) && (f.name == other.name || other.name == "--read")
+	case strings.Contains(pathFlags, f.name) && strings.Contains(pathFlags, other.name):
+		return l.cleanPath(f.value) == l.cleanPath(other.value) && (f.name == other.name || other.name == "--read")
 	case f.name == "--limit" && f.replacedBy(other):
 		have, _ := strconv.Atoi(f.value[strings.Index(f.value, "=")+1:])
 		want, err := strconv.Atoi(other.value[strings.Index(other.value, "=")+1:])
@@ -71,13 +97,29 @@ func (f flag) replacedBy(other flag) bool {
 	return f.name == other.name && (f.name != "--limit" || key == otherKey)
 }
 
-// samePath reports whether two flags name one path.
-func samePath(a, b, home string) bool {
-	clean := func(path string) string {
-		if rest, ok := strings.CutPrefix(path, "~/"); ok && home != "" {
-			path = home + "/" + rest
-		}
-		return filepath.Clean(path)
+// cleanPath returns the path that a flag means.
+func (l ClientList) cleanPath(path string) string {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok && l.Home != "" {
+		path = l.Home + "/" + rest
+	} else if l.Workspace != "" && !strings.HasPrefix(path, "/") {
+		path = l.Workspace + "/" + path
 	}
-	return clean(a) == clean(b)
+	return filepath.Clean(path)
+}
+
+// wholePath returns a path below the workspace as one that means the same in every directory. The
+// workspace itself stays ".".
+func (l ClientList) wholePath(path string) string {
+	if l.Workspace == "" || strings.HasPrefix(path, "/") || strings.HasPrefix(path, "~") || filepath.Clean(path) == "." {
+		return path
+	}
+	slash := ""
+	if strings.HasSuffix(path, "/") { // it is to be made
+		slash = "/"
+	}
+	whole := l.cleanPath(path) + slash
+	if rest, ok := strings.CutPrefix(whole, l.Home+"/"); ok && l.Home != "" && l.Home != "/" {
+		return "~/" + rest
+	}
+	return whole
 }

@@ -23,6 +23,7 @@ type reference struct {
 	port      int           // of a host
 	scheme    string        // of a host
 	asked     bool          // of a variable: the text clearly asks for it
+	authority bool          // of a variable: it names certificates, and the text distrusts one
 	// database: of a path: a file of SQLite, which keeps a journal beside it
 	database bool
 	// vague: the line holds the name and the fault, but no pattern connects them. Only

@@ -1,6 +1,9 @@
 package diagnostics
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 var (
 	// sh: 1: git: not found; bash: line 1: git: command not found; zsh: command not found: git
@@ -84,9 +87,40 @@ func looksLikeShell(line string) bool {
 
 func isNumber(s string) bool { return strings.Trim(s, "0123456789") == "" }
 
+// distrusts are messages that a certificate is not trusted, each with the variables by which its
+// programs learn of further authorities. The first message that matches counts.
+var distrusts = []struct {
+	words     []string
+	variables []string
+}{
+	{[]string{"certificate verify failed", "certificate_verify_failed"}, []string{"REQUESTS_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR"}}, // Python
+	{[]string{"x509:"}, []string{"SSL_CERT_FILE", "SSL_CERT_DIR"}},                                                                        // Go
+	{[]string{"ssl certificate problem"}, []string{"CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "SSL_CERT_FILE"}},                                  // curl, git
+	{[]string{"self-signed certificate", "self signed certificate", "issuer certificate", "unable to verify the first certificate"},
+		[]string{"NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE"}}, // node
+}
+
+// authorityReferences returns the variables that may name the authority of a certificate which a
+// line distrusts.
+func authorityReferences(lower string) (refs []reference) {
+	for _, d := range distrusts {
+		if !slices.ContainsFunc(d.words, func(w string) bool { return strings.Contains(lower, w) }) {
+			continue
+		}
+		for _, name := range d.variables {
+			refs = append(refs, reference{kind: refVariable, name: name, authority: true})
+		}
+		return refs
+	}
+	return nil
+}
+
 // variableReferences extracts the names of variables that a line may ask for.
 func variableReferences(line string) []reference {
 	lower := strings.ToLower(line)
+	if refs := authorityReferences(lower); refs != nil {
+		return refs
+	}
 	about := false
 	for _, w := range contextWords {
 		if strings.Contains(lower, w) {

@@ -58,7 +58,7 @@ func fixture(change func(*policy.Profile)) *policy.Profile {
 			{Name: "GITHUB_TOKEN", Value: "ghp_0123456789abcdef", Secret: true},
 			{Name: "PATH", Value: "/usr/bin:/bin"},
 		},
-		Withheld: []string{"AWS_REGION", "DEBUG", "FOO_TOKEN", "SLACK_BOT_TOKEN"},
+		Withheld: []string{"AWS_REGION", "DEBUG", "FOO_TOKEN", "NODE_EXTRA_CA_CERTS", "SLACK_BOT_TOKEN"},
 		Limits:   policy.DefaultLimits,
 	}
 	if change != nil {

@@ -44,7 +44,10 @@ func (d Diagnosis) resultText() string {
 	if strings.HasPrefix(d.Fix, "no line ") || strings.HasPrefix(d.Fix, "no policy line ") {
 		b.WriteString("\nN" + d.Fix[1:] + ".")
 	} else if d.Fix != "" {
-		b.WriteString("\nThe user can change this: " + d.Fix + ".")
+		b.WriteString("\nThe user can change this: " + d.Fix)
+		if !strings.HasSuffix(d.Fix, ".") { // as in "--write ."
+			b.WriteString(".")
+		}
 	}
 	if d.Explain != "" {
 		b.WriteString("\nMore: mcp-jail explain " + string(d.Explain) + ".")

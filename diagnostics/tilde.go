@@ -76,7 +76,7 @@ func (a *analyzer) analyzeTilde(ref reference) finding {
 	args = args[:1]
 	f := a.attribute(Likely, policy.AxisFs, ref.name, rightWord(policy.Read), "the server's message names "+a.quote(ref.name)+": "+a.tildeText(args), grant{})
 	f.fix, f.hint.Explain = a.tildeFix(args), PagePathArg
-	if path, ok := a.absolute(args[0]); ok && !a.allows(policy.OpRead, path) {
+	if path, ok := a.absolute(args[0]); ok && !a.allows(policy.OpRead, path) && !a.isSensitive(path) && !a.isWholeHome(path) {
 		f.fix += ", and grant that"
 	}
 	return f

@@ -34,6 +34,8 @@ func TestTildeDiagnosis(t *testing.T) {
 		{"the directory itself", "~/docs/", "ENOENT: no such file or directory, scandir '~/docs'", `the server's message names "~/docs": ~ is not`, "write '/home/u/docs/', and grant that"},
 		{"granted", "~/work/src", "ENOENT: no such file or directory, open '~/work/src/x'", `the server's message names "~/work/src/x": ~ is not`, "write '/home/u/work/src'"},
 		{"replaced by the server", "--dir=~/docs", "ENOENT: no such file or directory, open '/home/u/.local/state/mcp-jail/homes/github/docs/x'", got + "; a server that replaces it itself finds its private HOME", "write '/home/u/docs', and grant that"},
+		{"keys", "~/.ssh", "ENOENT: no such file or directory, open '~/.ssh/id'", `the server's message names "~/.ssh/id": ~ is not`, "write '/home/u/.ssh'"},
+		{"all of the home", "~", "ENOENT: no such file or directory, open '~/x'", `the server's message names "~/x": ~ is not`, "write '/home/u'"},
 		{"no name", "~/docs", "usage: notes DIR", got, "write '/home/u/docs'"},
 	} {
 		ev := evidence("")

@@ -119,7 +119,11 @@ func (a *analyzer) isSensitive(path string) bool {
 // grantByHand says how a user grants a path for which no line is proposed.
 func (a *analyzer) grantByHand() string {
 	if a.ev.FromCommandLine {
-		return "To grant it, name it in a flag of its own, such as --read"
+		text := "To grant it, name it in a flag of its own, such as --read"
+		if a.profile.Default && a.profile.Workspace != "" {
+			text += "; add --write . to keep the workspace"
+		}
+		return text
 	}
 	return "To grant it, write a rule that names it"
 }

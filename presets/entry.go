@@ -160,6 +160,7 @@ func (m *maker) dropReplacedHosts() {
 // value makes the rules for what a value names.
 func (m *maker) value(label string, v Value, value string) {
 	var err error
+	whole := value
 	switch v.Kind {
 	case URL, Database, Host:
 		var rules []policy.NetRule
@@ -173,7 +174,15 @@ func (m *maker) value(label string, v Value, value string) {
 		if v.Beside && !strings.HasPrefix(value, "$") {
 			value = path.Dir(value)
 		}
-		if err = policy.CheckPath(value); err == nil {
+		switch {
+		case strings.HasPrefix(value, "$"):
+			err = fmt.Errorf("%q: variables are not replaced; write the whole path", policy.Abbreviate(whole))
+		case strings.HasPrefix(value, "~/") && m.isVariable(label): // an argument has a warning of its own
+			m.open = append(m.open, Open{label, fmt.Sprintf("%q: ~ is not replaced in a variable, and the server gets it as it is written; write the whole path", policy.Abbreviate(whole))})
+		default:
+			err = policy.CheckPath(value)
+		}
+		if err == nil {
 			r := v.rule(value)
 			r.Where = m.place(label)
 			m.access().Fs = append(m.access().Fs, r)
@@ -182,6 +191,11 @@ func (m *maker) value(label string, v Value, value string) {
 	if err != nil {
 		m.open = append(m.open, Open{label, err.Error()})
 	}
+}
+
+// isVariable reports whether a label is the name of a variable.
+func (m *maker) isVariable(label string) bool {
+	return slices.ContainsFunc(m.preset.Variables, func(v Variable) bool { return v.Name == label })
 }
 
 // place returns the place of a rule that comes from the entry.

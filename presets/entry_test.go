@@ -72,6 +72,8 @@ func TestFor(t *testing.T) {
 		{"filesystem", nil, []string{"/home/me/a", "docs"}, []string{`path = "/home/me/a"`, `path = "docs"`, "write = true"}, []string{"execute"}},
 		{"filesystem", nil, []string{"${workspaceFolder}", "*"}, []string{"open rest"}, []string{"path ="}},
 		{"filesystem", nil, nil, nil, []string{"access"}},
+		{"memory", map[string]string{"MEMORY_FILE_PATH": "~/x/m.json"}, nil, []string{`open MEMORY_FILE_PATH: "~/x/m.json": ~ is not replaced in a variable`}, nil},
+		{"memory", map[string]string{"MEMORY_FILE_PATH": "$HOME/x/m.json"}, nil, []string{`open MEMORY_FILE_PATH: "$HOME/x/m.json": variables are not replaced; write the whole path`}, []string{"path ="}},
 		{"obsidian", nil, []string{"/home/me/vault"}, []string{`path = "/home/me/vault"`, "read = true"}, []string{"create = true", "write = true"}},
 		{"sqlite", nil, []string{"--db-path", "data/x.db"}, []string{`path = "data"`}, []string{"x.db"}},
 		{"playwright", nil, []string{"--headless", "--output-dir=shots", "--unknown", "x"}, []string{`path = "shots"`}, nil},

@@ -91,7 +91,7 @@ func (k *checkCmd) Run(c terminal.Console) error {
 	if err != nil {
 		return err
 	}
-	server := k.serverOf(k.files)
+	server := serverArgument(k.files)
 	if server != "" {
 		k.files = nil
 	}
@@ -105,10 +105,13 @@ func (k *checkCmd) Run(c terminal.Console) error {
 		return k.reportBroken(c, err)
 	}
 	names := cfg.ServerNames()
-	if server != "" && cfg.Servers[server] == nil {
+	if server != "" && cfg.Servers[server] == nil && len(k.Config) == 0 {
 		return k.checkWrapped(c, host.Home, server, &config.UnknownServerError{Server: server, Known: names, Files: cfg.Files})
 	}
 	if server != "" {
+		if cfg.Servers[server] == nil {
+			return &config.UnknownServerError{Server: server, Known: names, Files: cfg.Files}
+		}
 		names = []string{server}
 	}
 	reports, err := k.checkServers(c, names, func(name string) (*target.Target, error) { return target.Configured(host, cfg, name, axes), nil })

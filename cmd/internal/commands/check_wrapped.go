@@ -1,22 +1,19 @@
 package commands
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
-// serverOf returns the server that the arguments name, or "" if they are files. One word that is
-// no path, and no file that exists, is the name of a server.
-func (k *checkCmd) serverOf(args []string) string {
-	if len(args) != 1 || strings.Contains(args[0], "/") || filepath.Ext(args[0]) == ".toml" {
-		return ""
-	}
-	if _, err := os.Lstat(args[0]); err == nil {
+// serverArgument returns the server that the arguments name, or "" if they are files. The word alone
+// decides: with --probe a file's servers are started, and a project may have a file of any name.
+func serverArgument(args []string) string {
+	if len(args) != 1 || strings.Contains(args[0], "/") || strings.HasPrefix(args[0], ".") || filepath.Ext(args[0]) == ".toml" {
 		return ""
 	}
 	return args[0]
@@ -28,12 +25,15 @@ func (k *checkCmd) checkWrapped(c terminal.Console, home, name string, unknown *
 	if err != nil {
 		return err
 	}
+	if k.probe && w.file.Place.Scope == clients.Project {
+		return target.UsageErrorf("%s is in a file of this project (%s), which others may have written: --probe would start it, so give only check %s, or move the entry into a file of your own", name, w.place(), name)
+	}
 	reports, err := k.checkServers(c, []string{name}, func(string) (*target.Target, error) { return w.load(k.Waive) })
 	if err != nil {
 		return err
 	}
 	for i := range reports {
-		as := "as " + w.file.Client.Title + " starts it: " + w.place(home)
+		as := "as " + w.file.Client.Title + " starts it: " + w.place()
 		reports[i].Remarks = append([]string{as}, reports[i].Remarks...)
 	}
 	return k.finish(c, home, []string{w.file.Path}, reports)

@@ -2,11 +2,13 @@ package commands
 
 import (
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
@@ -166,15 +168,21 @@ func (x *front) proposePlanned(f *cmdline.ConfigFlags) cobra.CompletionFunc {
 		if x.server.Given || len(args) > 0 || len(f.Config) > 0 {
 			return names, directive
 		}
-		servers, _, _ := wrappedServers() // plan says what is wrong
+		servers, _ := wrappedServers() // plan says what is wrong
 		for _, w := range servers {
-			if name := w.entry.Server; name == terminal.Printable(name) {
+			if name := w.entry.Server; w.file.Place.Scope != clients.Project && isProposable(name) {
 				names = addNames(names, []string{cobra.CompletionWithDesc(name, w.file.Client.Title)})
 			}
 		}
 		return names, directive
 	}
 }
+
+// proposable are the names that are proposed: none is a flag, or a directive to the shell's script.
+var proposable = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9 ._@/-]*$`)
+
+// isProposable reports whether the name of a file's entry is proposed. Others may have written it.
+func isProposable(name string) bool { return proposable.MatchString(name) }
 
 // proposeChecked proposes the servers that check takes, and files.
 func (x *front) proposeChecked(f *cmdline.ConfigFlags) cobra.CompletionFunc {

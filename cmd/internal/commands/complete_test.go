@@ -46,12 +46,13 @@ func TestComplete(t *testing.T) {
 	t.Setenv("A_TOKEN", "secret")
 	t.Chdir(home)
 	testkit.WriteFile(t, "c.toml", "version = 1\n[servers.github]\ncommand = \"gh-server\"\n[servers.notes]\ncommand = \"notes\"\nstateful = false\n[[servers.notes.tools.search.access.fs]]\npath = \".\"\nread = true\n")
-	testkit.WriteFile(t, ".mcp.json", `{"mcpServers": {"search": {"command": "search-server"}}}`)
+	testkit.WriteFile(t, ".mcp.json", `{"mcpServers": {"search": {"command": "mcp-jail", "args": ["run", "--name", "s", "--", "search-server"]}}}`)
 	if err := os.Mkdir(".cursor", 0o755); err != nil {
 		t.Fatal(err)
 	}
 	testkit.WriteFile(t, ".cursor/mcp.json", `{"mcpServers": {"issues": {"command": "issues-server"}}}`)
-	testkit.WriteFile(t, ".claude.json", `{"mcpServers": {"tickets": {"command": "mcp-jail", "args": ["run", "--name", "t", "--", "tickets-server"]}, "bare": {"command": "bare-server"}}}`)
+	testkit.WriteFile(t, ".claude.json", `{"mcpServers": {"tickets": {"command": "mcp-jail", "args": ["run", "--name", "t", "--", "tickets-server"]}, "bare": {"command": "bare-server"},
+		"--yes": {"command": "mcp-jail", "args": ["run", "--", "x"]}, "_activeHelp_ x": {"command": "mcp-jail", "args": ["run", "--", "y"]}}}`)
 	testkit.PlantBelow(t, filepath.Join(home, ".local/state/mcp-jail/servers"), "used/last.json")
 	for _, c := range []struct {
 		typed      string // the last word is being typed
@@ -64,6 +65,7 @@ func TestComplete(t *testing.T) {
 		{"plan --config c.toml github ", "", "notes"},
 		{"plan --config c.toml ", "github", "tickets"},
 		{"plan tickets ", ":4", "tickets"},
+		{"wrap --server ", "tickets", "--yes"},
 		{"check c.t", ":0", "tickets"},
 		{"status --server ", "tickets bare", "github"},
 		{"plan --config nowhere.toml ", "", "github"},

@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-jail/mcp-jail/clients"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -37,7 +36,7 @@ func (w *changeCmd) proposeEntries(*cobra.Command, []string, string) (names []st
 	}
 	for _, f := range files {
 		for _, e := range f.Entries {
-			if name := e.Server; name == terminal.Printable(name) && !slices.Contains(w.Servers, name) {
+			if name := e.Server; isProposable(name) && !slices.Contains(w.Servers, name) {
 				names = addNames(names, []string{cobra.CompletionWithDesc(name, f.Client.Title)})
 			}
 		}

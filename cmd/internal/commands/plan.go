@@ -72,7 +72,7 @@ func (p *planCmd) Run(c terminal.Console, server cmdline.Server) error {
 		c.Printf("%s", planJSON(t, plan, tools))
 	} else {
 		if wrapped != nil {
-			c.PrintText(fmt.Sprintf("As %s starts it (%s)\n\n", wrapped.file.Client.Title, wrapped.place(t.Host.Home)))
+			c.PrintText(fmt.Sprintf("As %s starts it (%s)\n\n", wrapped.file.Client.Title, wrapped.place()))
 		}
 		page := planPage{console: c, target: t, plan: plan, verbose: p.verbose}
 		c.PrintText(terminal.ShortHome(page.text(gaps, tools), t.Host.Home))

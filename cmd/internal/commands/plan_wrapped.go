@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -20,28 +21,32 @@ type wrappedServer struct {
 	file  *wrapping.File
 	entry wrapping.Entry
 	line  clients.Wrapped
+	home  string
 }
 
 // wrappedServers returns the servers that clients start in mcp-jail, in the order of their
-// files.
-func wrappedServers() (servers []wrappedServer, home string, err error) {
+// files. Those of the project come last, because others may have written them.
+func wrappedServers() (servers []wrappedServer, err error) {
 	host, files, err := (&changeCmd{}).find()
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	program, err := findProgram(host)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
+	slices.SortStableFunc(files, func(a, b *wrapping.File) int {
+		return cmp.Compare(rank(a.Place.Scope == clients.Project), rank(b.Place.Scope == clients.Project))
+	})
 	for _, f := range files {
 		for _, e := range f.Entries {
 			w, wrapped := clients.ParseWrapped(e.Argv())
 			if wrapped && w.Argv != nil && !e.Foreign(program.Program, host.Dir) {
-				servers = append(servers, wrappedServer{f, e, w})
+				servers = append(servers, wrappedServer{f, e, w, host.Home})
 			}
 		}
 	}
-	return servers, host.Home, nil
+	return servers, nil
 }
 
 // namedWrapped returns those of the servers that have a name at their client or in mcp-jail list,
@@ -62,7 +67,7 @@ func namedWrapped(servers []wrappedServer, name string) (found []wrappedServer) 
 // configuration has none: unknown is its error. If several lines have that name, it returns an error
 // with all of them.
 func findWrapped(name string, unknown *config.UnknownServerError) (*wrappedServer, error) {
-	servers, home, err := wrappedServers()
+	servers, err := wrappedServers()
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +80,7 @@ func findWrapped(name string, unknown *config.UnknownServerError) (*wrappedServe
 	}
 	var lines []string
 	for _, w := range found {
-		lines = append(lines, "  "+w.file.Client.Title+" ("+w.place(home)+")\n    "+w.planLine(nil))
+		lines = append(lines, "  "+w.file.Client.Title+" ("+w.place()+")\n    "+w.planLine(nil))
 	}
 	return nil, target.UsageErrorf("clients start %d servers as %s in mcp-jail; give the line of one:\n%s", len(found), name, strings.Join(lines, "\n"))
 }
@@ -107,8 +112,8 @@ func (w *wrappedServer) planLine(more []string) string {
 }
 
 // place returns the file of the entry, with its line.
-func (w *wrappedServer) place(home string) string {
-	return fmt.Sprintf("%s, line %d", terminal.Printable(shortPath(w.file.Path, home)), w.entry.Line)
+func (w *wrappedServer) place() string {
+	return fmt.Sprintf("%s, line %d", terminal.Printable(shortPath(w.file.Path, w.home)), w.entry.Line)
 }
 
 // load loads the policy that the server gets from its client, with the variables that its entry
@@ -116,14 +121,18 @@ func (w *wrappedServer) place(home string) string {
 func (w *wrappedServer) load(waive []string) (*target.Target, error) {
 	flags, err := cmdline.ParseRun(append([]string{"run"}, w.line.Flags...))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", w.place(""), err)
+		return nil, fmt.Errorf("%s: %w", w.place(), err)
 	}
-	for _, v := range w.file.ServerEnv(w.entry) {
+	for _, v := range w.file.ServerEnv(w.entry, w.home) {
 		err = errors.Join(err, os.Setenv(v.Name, v.Value))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", w.place(""), err)
+		return nil, fmt.Errorf("%s: %w", w.place(), err)
 	}
 	flags.Waive = append(flags.Waive, waive...)
-	return target.Load(flags.ConfigFlags, flags.PolicyFlags, "", "", cmdline.Server{Given: true, Argv: w.line.Argv})
+	t, err := target.Load(flags.ConfigFlags, flags.PolicyFlags, "", "", cmdline.Server{Given: true, Argv: w.line.Argv})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", w.place(), err)
+	}
+	return t, nil
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/packages/launcher"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/presets"
 )
 
 type statusCmd struct {
@@ -80,6 +81,7 @@ type serverStatus struct {
 	Command     []string     `json:"command,omitempty"`
 	Wrapped     bool         `json:"wrapped"`
 	Left        string       `json:"left,omitempty"`
+	Problem     string       `json:"problem,omitempty"`
 	Policy      string       `json:"policy,omitempty"`
 	Kept        string       `json:"kept,omitempty"`
 	Pinned      string       `json:"pinned,omitempty"`
@@ -190,6 +192,9 @@ func entryStatus(host hostfs.Host, e wrapping.Entry, all *kept.All) serverStatus
 		return out
 	}
 	out.Wrapped, out.Policy, out.Kept, out.Command = true, policyText(w), w.Name, wrapping.Shown(w.Argv)
+	if err := checkFlags(w); err != nil {
+		out.Problem = err.Error()
+	}
 	if e := all.PinOf(w.Argv); e != nil {
 		out.Pinned = e.Version
 	}
@@ -212,6 +217,18 @@ func entryStatus(host hostfs.Host, e wrapping.Entry, all *kept.All) serverStatus
 	}
 	out.LastFailure = failureOf(s)
 	return out
+}
+
+// checkFlags returns the error because of which the flags of a wrapped server end each start.
+func checkFlags(w clients.Wrapped) error {
+	if w.Argv == nil {
+		return nil
+	}
+	flags, err := cmdline.ParseRun(append([]string{"run"}, w.Flags...))
+	if err == nil && flags.Preset != "" {
+		_, err = presets.Find(flags.Preset)
+	}
+	return err
 }
 
 // policyText says in a few words what a wrapped server gets.
@@ -285,6 +302,9 @@ func (f fileStatus) print(c terminal.Console, now time.Time) (bare int) {
 		if s.LastFailure != nil && !s.LastFailure.Past {
 			failed = agoText(now, s.LastFailure.Time)
 			notes = append(notes, s.Name+" failed: "+s.LastFailure.What+" (more: mcp-jail why "+cmdline.ShellWords([]string{s.Kept})+")")
+		}
+		if s.Problem != "" {
+			notes = append(notes, s.Name+" cannot start: "+s.Problem)
 		}
 		if s.Outdated != "" {
 			notes = append(notes, s.Name+" runs now: "+s.Outdated)

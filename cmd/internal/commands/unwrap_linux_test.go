@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -84,9 +85,29 @@ func TestUntrustedIgnored(t *testing.T) {
 		if text = strings.Join(strings.Fields(text), " "); !strings.Contains(text, "~/project/.mcp-jail.toml is ignored, because it is not trusted") || strings.Contains(text, "evil") {
 			t.Errorf("%s: %s", project, text)
 		}
+		if text := noted(t, "list"); !strings.Contains(text, "/project/.mcp-jail.toml is ignored") {
+			t.Errorf("%s: list: %s", project, text)
+		}
+		// A file that cannot be read is none that was trusted.
+		if err := errors.Join(os.Remove(config.ProjectFile), os.Mkdir(config.ProjectFile, 0o755)); err != nil {
+			t.Fatal(err)
+		}
+		if text, _ := said(t, "unwrap", "--yes"); strings.Contains(text, "has an error") {
+			t.Errorf("a directory: %s", text)
+		}
 		if text := noted(t, "list"); !strings.Contains(text, "/project/.mcp-jail.toml is ignored, because it is not trusted") || strings.Contains(text, "cannot be read") {
 			t.Errorf("%s: list: %s", project, text)
 		}
+	}
+}
+
+// TestUntrustedName: the name of a directory cannot pass for words of mcp-jail.
+func TestUntrustedName(t *testing.T) {
+	const name = "x\x1b[31m\nerror: fake"
+	clientHome(t, map[string]string{name + "/" + config.ProjectFile: "version = 1\n"})
+	t.Chdir(name)
+	if text := noted(t, "list"); !strings.Contains(text, "is ignored") || strings.Contains(text, "\x1b") || !strings.Contains(text, `\nerror: fake`) {
+		t.Errorf("%q", text)
 	}
 }
 

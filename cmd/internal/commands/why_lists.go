@@ -43,6 +43,9 @@ func clientLists(host hostfs.Host, server string) (lists []diagnostics.ClientLis
 				where := fmt.Sprintf("%s (%s, line %d)", f.Client.Title, wrapping.Quoted(shortPath(f.Path, host.Home)), e.Line)
 				l := clientList(f.Place.Format, e.Shape, where)
 				l.Home, l.Reload = host.Home, f.Client.Reload
+				if about.Configuration != nil && e.For == "" {
+					l.Workspace = about.Configuration.Workspace
+				}
 				if w.Argv != nil {
 					l.Line, l.Secret = e.Argv(), e.ShowsSecret()
 				}

@@ -107,12 +107,12 @@ func TestWhyListsNow(t *testing.T) {
 	}
 	for _, tt := range []struct{ name, file, want, not string }{
 		{"a grant was removed", entry(`"--read", "/own", `), `"--name", "notes", "--read", "/own", "--read", "~/more", "--", "node"`, "/gone"},
-		{"the default", entry(``), `"--name", "notes", "--read", "~/more", "--", "node"`, "/gone"},
+		{"the default", entry(``), `"--name", "notes", "--write", ".", "--read", "~/more", "--", "node"`, "/gone"},
 		{"the grant was pasted", entry(`"--read", "~/more/", `), "granted by now for Cursor (~/.cursor/mcp.json, line 1): the next session has it. Switch the server off and on", "args"},
 		{"more was granted", entry(`"--write", "HOME/more", `), "granted by now for Cursor", "args"},
-		{"other arguments", strings.Replace(entry(``), "s.js", "t.js", 1), `"--read", "~/more", "--", "node", "t.js"`, "s.js"},
-		{"a secret", strings.Replace(entry(``), "s.js", "--token\", \"abcdefgh", 1), "before the \"--\" of the list args, which has a secret and is not shown:\n\n\"--read\", \"~/more\",\n", "abcdefgh"},
-		{"the value of a variable", strings.Replace(strings.Replace(entry(``), "s.js", "--x=abcdefgh", 1), `"command"`, `"env": {"A": "abcdefgh"}, "command"`, 1), "not shown:\n\n\"--read\", \"~/more\",\n", "abcdefgh"},
+		{"other arguments", strings.Replace(entry(``), "s.js", "t.js", 1), `"--write", ".", "--read", "~/more", "--", "node", "t.js"`, "s.js"},
+		{"a secret", strings.Replace(entry(``), "s.js", "--token\", \"abcdefgh", 1), "before the \"--\" of the list args, which has a secret and is not shown:\n\n\"--write\", \".\", \"--read\", \"~/more\",\n", "abcdefgh"},
+		{"the value of a variable", strings.Replace(strings.Replace(entry(``), "s.js", "--x=abcdefgh", 1), `"command"`, `"env": {"A": "abcdefgh"}, "command"`, 1), "not shown:\n\n\"--write\", \".\", \"--read\", \"~/more\",\n", "abcdefgh"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			clientHome(t, map[string]string{".cursor/mcp.json": tt.file})

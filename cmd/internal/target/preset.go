@@ -2,7 +2,9 @@ package target
 
 import (
 	"errors"
+	"io/fs"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -31,8 +33,17 @@ func LoadConfig(o config.LoadOptions, host hostfs.Host) (*config.Config, error) 
 // trusted. ignored says which that is. A start does not ignore the file: it stops, since a project's
 // file may also take away.
 func LoadTrusted(o config.LoadOptions, host hostfs.Host) (cfg *config.Config, ignored *config.UntrustedError, err error) {
-	cfg, err = LoadConfig(o, host)
-	if errors.As(err, &ignored) {
+	if cfg, err = LoadConfig(o, host); err == nil {
+		return cfg, nil, nil
+	}
+	if !errors.As(err, &ignored) && len(o.Files) == 0 && o.Project == nil {
+		// A file that cannot be read is none that the user has trusted.
+		name, abs := filepath.Abs(filepath.Join(o.Workspace, config.ProjectFile))
+		if _, err := config.ReadConfigFile(name); abs == nil && err != nil && !errors.Is(err, fs.ErrNotExist) {
+			ignored = &config.UntrustedError{File: name}
+		}
+	}
+	if ignored != nil {
 		o.Project = []byte("version = 1\n")
 		cfg, err = LoadConfig(o, host)
 	}

@@ -88,7 +88,7 @@ func TestFitPreset(t *testing.T) {
 		t.Errorf("a host that cannot be read: %s", got)
 	}
 	files := &config.Server{Preset: "filesystem", Command: "npx", Arguments: []string{"-y", "@modelcontextprotocol/server-filesystem", "/data", "$HOME/x"}}
-	if got := fit(t, files, nil); !strings.HasPrefix(got, "/data (read write) preset filesystem: an argument: \"$HOME/x\": variables are not expanded") {
+	if got := fit(t, files, nil); !strings.HasPrefix(got, "/data (read write) preset filesystem: an argument: \"$HOME/x\": variables are not replaced") {
 		t.Errorf("directories: %s", got)
 	}
 	f, _ := FitPreset(files, nil, hostfs.Host{})

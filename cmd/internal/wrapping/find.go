@@ -354,10 +354,12 @@ func (f *File) reasonToLeave(e clients.Entry) (why clients.Reason, detail string
 const Environment clients.Reason = "has a variable that would change what mcp-jail itself does, outside of the jail"
 
 // ServerEnv returns the variables that an entry of the file sets for its server, without those
-// because of which wrap would have left the entry.
-func (f *File) ServerEnv(e Entry) (env []clients.Variable) {
+// because of which wrap would have left the entry. The home directory stands for what the client
+// replaces by it.
+func (f *File) ServerEnv(e Entry, home string) (env []clients.Variable) {
 	for _, v := range e.Env {
 		if !v.Unset && !changesLauncher(v.Name, f.Place.Scope == clients.Project) {
+			v.Value = replacedValue(f.Client, v.Value, clients.Host{Home: home})
 			env = append(env, v)
 		}
 	}
@@ -374,7 +376,7 @@ func changesLauncher(name string, project bool) bool {
 	if slices.Contains([]string{"HOME", "BASH_ENV", "ENV", "GCONV_PATH", "USERPROFILE"}, upper) || has("LD_", "DYLD_", "XDG_", "MCP_JAIL_", "MCPJAIL_") {
 		return true
 	}
-	return project && (upper == "PATH" || has("OPENSSL_", "BASH_FUNC_", "BASHOPTS", "SHELLOPTS", "PS4", "GLIBC_TUNABLES", "LOCPATH", "NODE_", "NPM_CONFIG_", "YARN_", "PNPM_", "BUN_", "PYTHON", "UV_", "PIP_", "PIPX_", "PYENV_", "NVM_", "VOLTA_", "SSL_CERT_", "GIT_"))
+	return project && (upper == "PATH" || has("OPENSSL_", "BASH_FUNC_", "BASHOPTS", "SHELLOPTS", "PS4", "GLIBC_TUNABLES", "LOCPATH", "NODE_", "NPM_CONFIG_", "YARN_", "PNPM_", "BUN_", "PYTHON", "UV_", "PIP_", "PIPX_", "PYENV_", "NVM_", "VOLTA_", "SSL_CERT_", "GIT_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "GODEBUG"))
 }
 
 // wordsOf returns the command line of an entry, as the editor found it under the keys of the

@@ -43,7 +43,7 @@ func grantOf(c clients.Client, s Entry, host clients.Host, fromFile []string, no
 			g.script = path
 		}
 	}
-	e := presets.Entry{Env: s.values(host), Args: replacedAll(c, args, host)}
+	e := presets.Entry{Env: s.values(c, host), Args: replacedAll(c, args, host)}
 	names := s.EnvNames()
 	if note != "" {
 		g.Notes = append(g.Notes, note)
@@ -156,7 +156,7 @@ func addInherited(env map[string]string, p *presets.Preset, host clients.Host) {
 }
 
 // values returns the variables that an entry gives to its server.
-func (s Entry) values(host clients.Host) map[string]string {
+func (s Entry) values(c clients.Client, host clients.Host) map[string]string {
 	env := map[string]string{}
 	for _, name := range s.Names {
 		if host.Env != nil {
@@ -165,7 +165,7 @@ func (s Entry) values(host clients.Host) map[string]string {
 	}
 	for _, v := range s.Env {
 		if !v.Unset {
-			env[v.Name] = v.Value
+			env[v.Name] = replacedValue(c, v.Value, host)
 		}
 	}
 	return env

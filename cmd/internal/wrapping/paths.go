@@ -110,6 +110,15 @@ func replaced(c clients.Client, text string, host clients.Host) (path string, ok
 	return text, true
 }
 
+// replacedValue is replaced for the value of a variable, which is returned as it is if it cannot be
+// replaced. A "~" stays in any case.
+func replacedValue(c clients.Client, value string, host clients.Host) string {
+	if text, ok := replaced(c, value, host); ok && !strings.HasPrefix(value, "~") {
+		return text
+	}
+	return value
+}
+
 // sensitive returns the sensitive path that a path belongs to, or "".
 func sensitive(name string, host clients.Host) string {
 	real, err := filepath.EvalSymlinks(name)

@@ -294,7 +294,7 @@ func TestForeign(t *testing.T) {
 
 // TestEnvironment: an entry whose variables would act on mcp-jail is left.
 func TestEnvironment(t *testing.T) {
-	for name, want := range map[string][2]bool{"LD_PRELOAD": {true, true}, "HOME": {true, true}, "XDG_STATE_HOME": {true, true}, "PATH": {false, true}, "npm_config_registry": {false, true}, "NODE_OPTIONS": {false, true}, "TOKEN": {false, false}} {
+	for name, want := range map[string][2]bool{"LD_PRELOAD": {true, true}, "HOME": {true, true}, "XDG_STATE_HOME": {true, true}, "PATH": {false, true}, "npm_config_registry": {false, true}, "NODE_OPTIONS": {false, true}, "https_proxy": {false, true}, "TOKEN": {false, false}} {
 		h := newHost(t)
 		text := `{"mcpServers": {"a": {"command": "x", "env": {"` + name + `": "y"}}}}`
 		write(t, filepath.Join(h.Home, ".cursor/mcp.json"), text)
