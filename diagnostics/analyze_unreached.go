@@ -25,13 +25,13 @@ func (a *analyzer) unreachedHost(lines []string) (f finding, ok bool) {
 	})
 	var latest *policy.HostFailure
 	for i := range a.ev.HostFailures {
-		h := &a.ev.HostFailures[i]
+		h := &a.ev.HostFailures[len(a.ev.HostFailures)-1-i] // the latest is the last
 		named := slices.ContainsFunc(own, func(line string) bool { return len(h.Host) > 2 && strings.Contains(line, h.Host) })
 		if named {
 			latest = h
 			break
 		}
-		if about {
+		if about && latest == nil {
 			latest = h
 		}
 	}

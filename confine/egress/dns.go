@@ -93,13 +93,12 @@ func (g *Gateway) assignAddress(host string, ports []int) (netip.Addr, error) {
 		}
 	}
 	proxied := g.usesProxy(host, ports)
-	done := g.tryHost(host, 0)
-	real, err := g.lookupWithin(g.jailCtx, host, proxied)
-	if proxied { // the proxy may resolve the name
-		done(nil)
-	} else {
-		done(err)
+	done := func(error) {} // the proxy may resolve the name
+	if !proxied {
+		done = g.tryHost(host, 0)
 	}
+	real, err := g.lookupWithin(g.jailCtx, host, proxied)
+	done(err)
 	var allowed []netip.Addr
 	if err == nil {
 		if allowed, err = g.allowedAddrs(real, ports); err != nil {

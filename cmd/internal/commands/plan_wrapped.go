@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/clients"
@@ -64,8 +65,8 @@ func namedWrapped(servers []wrappedServer, name string) (found []wrappedServer) 
 }
 
 // findWrapped returns the server that clients start in mcp-jail under a name, where the
-// configuration has none: unknown is its error. If several lines have that name, it returns an error
-// with all of them.
+// configuration has none: unknown is its error. If several lines have that name, and not one alone
+// is in a file of the user's, it returns an error with some of them.
 func findWrapped(name string, unknown *config.UnknownServerError) (*wrappedServer, error) {
 	servers, err := wrappedServers()
 	if err != nil {
@@ -78,11 +79,18 @@ func findWrapped(name string, unknown *config.UnknownServerError) (*wrappedServe
 	case 1:
 		return &found[0], nil
 	}
+	if found[0].file.Place.Scope != clients.Project && found[1].file.Place.Scope == clients.Project {
+		return &found[0], nil
+	}
+	const most = 5
 	var lines []string
-	for _, w := range found {
+	for _, w := range found[:min(most, len(found))] {
 		lines = append(lines, "  "+w.file.Client.Title+" ("+w.place()+")\n    "+w.planLine(nil))
 	}
-	return nil, target.UsageErrorf("clients start %d servers as %s in mcp-jail; give the line of one:\n%s", len(found), name, strings.Join(lines, "\n"))
+	if more := len(found) - most; more > 0 {
+		lines = append(lines, fmt.Sprintf("  and %d more", more))
+	}
+	return nil, target.UsageErrorf("clients start %d different servers as %s in mcp-jail; plan shows each by its line:\n%s", len(found), name, strings.Join(lines, "\n"))
 }
 
 // notWrapped returns the error for a name that neither the configuration nor a client has.
@@ -96,13 +104,26 @@ func notWrapped(servers []wrappedServer, unknown *config.UnknownServerError) err
 			names = append(names, w.entry.Server)
 		}
 	}
-	for i, name := range names {
-		names[i] = terminal.Printable(name)
-	}
 	if near := config.Suggest(unknown.Server, names); near != "" {
 		return target.UsageErrorf("there is no server %q, in the configuration or wrapped; did you mean %q?", unknown.Server, near)
 	}
-	return target.UsageErrorf("there is no server %q, in the configuration or wrapped; there are %s", unknown.Server, strings.Join(names, ", "))
+	return target.UsageErrorf("there is no server %q, in the configuration or wrapped; there are %s", unknown.Server, listed(names))
+}
+
+// listed returns the first of some names, and how many more there are. Others may have written them.
+func listed(names []string) string {
+	const most = 20
+	var shown []string
+	for _, name := range names[:min(most, len(names))] {
+		if !isProposable(name) || strings.Contains(name, ". ") {
+			name = strconv.Quote(name)
+		}
+		shown = append(shown, name)
+	}
+	if more := len(names) - most; more > 0 {
+		shown = append(shown, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(shown, ", ")
 }
 
 // planLine returns the command line that plans the server as its client starts it, with more flags.
