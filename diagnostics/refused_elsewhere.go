@@ -39,11 +39,28 @@ func refusedElsewhere(line string) bool {
 	return httpStatus.re().MatchString(line)
 }
 
+// homeOfServer explains that the server itself refuses a path in its private HOME: the model wrote
+// a "~" in a call, and meant the user's home. ok is false for any other path.
+func (a *analyzer) homeOfServer(path string) (f finding, ok bool) {
+	home := a.profile.Home
+	if !a.profile.HomePrivate || home == "" || a.ev.UserHome == "" || !policy.Within(path, home) {
+		return f, false
+	}
+	return finding{
+		note: "the server itself refuses " + a.show(path) + ", which is in its private HOME: in the jail a ~ does not stand for your home directory",
+		fix:  "write the whole path into the call, " + a.quote(a.ev.UserHome+path[len(home):]) + "; no policy line changes this",
+		hint: Hint{Explain: PagePathArg},
+	}, true
+}
+
 // outsideRoots explains that the server itself refuses a path because it is outside of the
 // roots that the client gave it. ok is false where the text does not say so.
 func (a *analyzer) outsideRoots(lines []string) (f finding, ok bool) {
 	path := a.refusedByServer(lines)
-	if path == "" || a.rootOf(path) != "" {
+	if f, ok = a.homeOfServer(path); ok {
+		return f, true
+	}
+	if path == "" || len(a.ev.Roots) == 0 || a.rootOf(path) != "" {
 		return f, false
 	}
 	var roots []string
@@ -71,9 +88,6 @@ func (a *analyzer) ungrantedRoot(lines []string) finding {
 // refusedByServer returns the path that a server with roots says is not in a list of its
 // own, or "".
 func (a *analyzer) refusedByServer(lines []string) string {
-	if len(a.ev.Roots) == 0 {
-		return ""
-	}
 	for _, line := range lines {
 		if !containsAny(strings.ToLower(line), allowListPhrases) {
 			continue

@@ -63,3 +63,18 @@ func TestRoots(t *testing.T) {
 		}
 	}
 }
+
+// TestHomeOfServer checks that a path in the private HOME that the server itself refuses is
+// explained: the call said "~".
+func TestHomeOfServer(t *testing.T) {
+	const home = "/home/u/.local/state/mcp-jail/homes/github"
+	ev := evidence("Access denied - path outside allowed directories: " + home + "/notes/a.md not in /home/u/work/src")
+	d := Diagnose(ev)
+	if d.Attribution != None || len(d.Grant)+len(d.Flags) > 0 || !strings.Contains(d.Cause, "which is in its private HOME: in the jail a ~ does not stand for your home directory") || !strings.Contains(d.Fix, `write the whole path into the call, "/home/u/notes/a.md"`) {
+		t.Errorf("%s", d.Text())
+	}
+	ev.Profile.HomePrivate = false
+	if d := Diagnose(ev); !d.Silent() {
+		t.Errorf("with the user's home: %s", d.Text())
+	}
+}

@@ -182,7 +182,7 @@ func (k *checkCmd) show(c terminal.Console, home string, files []string, reports
 	if len(reports) == 0 {
 		c.Printf("no server is configured%s\n", configSources(files))
 		if names := keptNames(); len(names) > 0 {
-			c.Printf("servers that clients start without it: mcp-jail list\n")
+			c.Printf("a server that a client starts in mcp-jail: mcp-jail check NAME, with its name in mcp-jail status\n")
 		}
 	}
 }

@@ -34,7 +34,7 @@ func confirm(ctx context.Context, c terminal.Console, question string) error {
 
 // askYes asks a question and reports whether the answer is yes.
 func askYes(c terminal.Console, question string) bool {
-	fmt.Fprintf(c.Err, "%s [y/N] ", terminal.Printable(question))
+	c.Ask(question)
 	answer, _ := bufio.NewReader(io.LimitReader(c.In, 100)).ReadString('\n')
 	switch strings.ToLower(strings.TrimSpace(answer)) {
 	case "y", "yes":

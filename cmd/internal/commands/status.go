@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -301,7 +302,8 @@ func (f fileStatus) print(c terminal.Console, now time.Time) (bare int) {
 		}
 		if s.LastFailure != nil && !s.LastFailure.Past {
 			failed = agoText(now, s.LastFailure.Time)
-			notes = append(notes, s.Name+" failed: "+s.LastFailure.What+" (more: mcp-jail why "+cmdline.ShellWords([]string{s.Kept})+")")
+			what := strings.Replace(s.LastFailure.What, " of server "+strconv.Quote(s.Kept), "", 1)
+			notes = append(notes, s.Name+": "+what+" (more: mcp-jail why "+cmdline.ShellWords([]string{s.Kept})+")")
 		}
 		if s.Problem != "" {
 			notes = append(notes, s.Name+" cannot start: "+s.Problem)

@@ -80,6 +80,11 @@ func (c Console) Notef(format string, args ...any) {
 	fmt.Fprintln(c.Err, Fold(ShortHome(fmt.Sprintf(format, args...), os.Getenv("HOME")), textColumns(c.Err)))
 }
 
+// Ask prints a question to Err, folded, with its two answers.
+func (c Console) Ask(question string) {
+	fmt.Fprint(c.Err, Fold(Printable(question)+" [y/N]", textColumns(c.Err))+" ")
+}
+
 // Errorf prints an error to Err, folded. Its second and later lines are indented.
 func (c Console) Errorf(format string, args ...any) {
 	msg := ShortHome(PrintableLines(strings.TrimRight(fmt.Sprintf(format, args...), "\n")), os.Getenv("HOME"))
