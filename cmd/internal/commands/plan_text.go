@@ -28,6 +28,9 @@ type planPage struct {
 // enforced.
 func (x *planPage) text(open *confine.GapError, tools []toolReport) string {
 	t, plan := x.target, x.plan
+	if len(plan.Enforced) == 0 && len(plan.Gaps) > 0 {
+		fmt.Fprintf(x, "%s %s. The policy is:\n\n", x.console.Paint(terminal.Red, "nothing below is enforced here:"), terminal.Printable(plan.Gaps[0].Why))
+	}
 	x.server()
 	x.heading("files", x.enforcedBy(policy.AxisFs))
 	x.files()
