@@ -77,10 +77,28 @@ func (l *listCmd) Run(c terminal.Console) error {
 	} else {
 		c.Printf("%s", serverTable(all, time.Now(), c.TextColumns()))
 	}
+	if text := neverStartedText(all); text != "" {
+		c.Printf("\n")
+		c.PrintText(text + "\n")
+	}
 	if text := unneededText(all); text != "" {
 		c.Printf("\n%s\n", text)
 	}
 	return nil
+}
+
+// neverStartedText names the servers whose program does not exist, or returns "".
+func neverStartedText(all *kept.All) string {
+	var names []string
+	for _, s := range all.Servers {
+		if s.NeverStarted() {
+			names = append(names, cmdline.ShellWords([]string{terminal.Printable(all.ShortName(s))}))
+		}
+	}
+	if names == nil {
+		return ""
+	}
+	return "never started, because the program was not found: " + strings.Join(names, ", ") + "; mcp-jail rm " + strings.Join(names, " ") + "  removes what is kept"
 }
 
 // unneededText tells about what no server needs, or returns "".

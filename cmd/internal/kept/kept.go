@@ -78,7 +78,8 @@ type Server struct {
 	Homes   []Home // private HOMEs that have files
 	Records int64  // bytes of the records
 
-	dir string // "" if there was no session
+	dir          string // "" if there was no session
+	lacksProgram bool   // the session of Failure ended because there is no such program
 }
 
 // Failure is the last known failure of a server.
@@ -219,6 +220,7 @@ func (s *Server) readTimes(host hostfs.Host, file string) {
 		r, ok := records.Read(f)
 		if ok && len(r.Diagnoses) > 0 {
 			what, _, _ := strings.Cut(r.Diagnoses[len(r.Diagnoses)-1].What, "\n")
+			s.lacksProgram = records.LacksProgram(r)
 			s.Failure = &Failure{r.Time, what, last.After(r.Time) || records.BegunSince(file, r.Time)}
 			return
 		}
@@ -234,6 +236,12 @@ func (s *Server) Failed() *Failure {
 		return nil
 	}
 	return s.Failure
+}
+
+// NeverStarted reports whether all that is known of a server is a session whose program did not
+// exist: most likely the command was mistyped.
+func (s *Server) NeverStarted() bool {
+	return s.Failed() != nil && s.lacksProgram && len(s.Homes) == 0 && len(s.Pins) == 0
 }
 
 // Trees returns the trees of all packages, each once.

@@ -191,6 +191,12 @@ func Read(file string) (r diagnostics.Record, ok bool) {
 	return r, err == nil
 }
 
+// LacksProgram reports whether the session of a record ended because there is no such program.
+func LacksProgram(r diagnostics.Record) bool {
+	n := len(r.Diagnoses)
+	return n > 0 && r.Diagnoses[n-1].Explain == diagnostics.PageProgramMissing
+}
+
 // Load reads the record of a server's last session and adds what is known of other sessions.
 func Load(host hostfs.Host, server string) (record diagnostics.Record, err error) {
 	file := File(host, server)
