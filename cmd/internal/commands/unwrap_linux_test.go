@@ -63,8 +63,8 @@ func TestUnwrapConfigured(t *testing.T) {
 	}
 }
 
-// TestUntrustedIgnored: a project's file that is not trusted neither stops unwrap and list nor gives
-// them anything, whatever is in it.
+// TestUntrustedIgnored checks that unwrap and list ignore a project's file that the user does not
+// trust: they do not fail because of it, and they take no server from it.
 func TestUntrustedIgnored(t *testing.T) {
 	const entry = `{"mcpServers": {"notes": {"command": "/opt/mcp-jail", "args": ["run", "NAME"]}}}`
 	for _, project := range []string{"version = 1\n[servers.x]\ncomand = \"y\"\n", "no TOML", "version = 1\n[servers.n]\ncommand = \"evil\"\n[servers.p]\ncommand = \"evil\"\n"} {
