@@ -69,7 +69,7 @@
 //
 // # Size
 //
-// The package has some 6,300 lines, in the order of its work: extract_* read a failure,
+// The package has some 7,400 lines, in the order of its work: extract_* read a failure,
 // analyze_* find causes, grant_* and the files beside them propose lines, render_* and
 // summary.go write. All work on the same Evidence and on the same list of candidates, which
 // stay unexported as long as they are in one package.

@@ -93,7 +93,7 @@
 //
 // # Size
 //
-// The package has some 6,500 lines. stateful_* and stateless_* are its two kinds of session.
+// The package has some 7,900 lines. stateful_* and stateless_* are its two kinds of session.
 // They share the client's side, the servers, the pipes, the signals and the events, which the
 // other files hold. A cut between the kinds would have to export all of these.
 package lifecycle

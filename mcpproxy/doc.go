@@ -65,6 +65,6 @@
 // The package knows neither processes nor policies. It imports only the standard
 // library.
 //
-// It has some 2,900 lines. The scanner, the edits and the relay look at the same offsets in a
-// frame, and those mean nothing outside of it.
+// The package has some 2,900 lines. The scanner, the edits and the relay look at the same offsets
+// in a frame, and those mean nothing outside of it.
 package mcpproxy

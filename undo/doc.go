@@ -32,4 +32,7 @@
 // starts. On filesystems without a birth time, an inode number that
 // is used again within a session can be taken for the file that had it before. The promise holds
 // against the end of processes, and not against a loss of power: what is kept is not synced.
+//
+// The package has some 3,300 lines: what writes the journal and what reads it. Both use the same
+// entries, files and states, which a cut between them would export.
 package undo
