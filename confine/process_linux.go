@@ -54,16 +54,17 @@ type Process struct {
 }
 
 // listen handles the events of a supervisor with host namespaces until it ends. It returns the
-// error of a start that failed. started gets nil as soon as the program runs.
+// error of a start that failed. started gets nil as soon as the program runs. A failure after that
+// is recorded as the reason for the end.
 func (p *Process) listen(events *os.File, started chan<- error) error {
 	var running bool
 	var failed error
 	w, err := newEventReader(events, func(m spec.Event) {
-		switch m.Kind {
-		case spec.EventStarted:
+		switch {
+		case m.Kind == spec.EventStarted:
 			running = true
 			started <- nil
-		case spec.EventFailed:
+		case m.Kind == spec.EventFailed && !running:
 			failed = &step.Error{Step: m.Step, Errno: syscall.Errno(m.Num), Detail: m.Detail}
 		default:
 			p.handleEvent(m)

@@ -1,6 +1,9 @@
 package confine
 
 import (
+	"os"
+	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/mediate"
@@ -39,5 +42,41 @@ func TestRefusalsPastTheLimitAreNotResolved(t *testing.T) {
 	p.handleEvent(spec.Refusal{Axis: policy.AxisIPC, Operation: "connect", Target: "/nowhere/socket", Absent: true}.Event(1))
 	if d := p.Denials(); len(d) != 1 || d[0].Target != policy.DenialOthers {
 		t.Errorf("%v", d)
+	}
+}
+
+// TestListen: what a supervisor with host namespaces reports before its program runs is the error of
+// the start, and afterwards the reason for the end.
+func TestListen(t *testing.T) {
+	failed := spec.Event{Kind: spec.EventFailed, Step: "landlock", Num: int(syscall.ENOMEM)}
+	for _, c := range []struct {
+		name, err, why string
+		events         []spec.Event
+	}{
+		{"before", "step landlock failed: cannot allocate memory", "", []spec.Event{failed}},
+		{"after", "", "step landlock failed: cannot allocate memory", []spec.Event{{Kind: spec.EventStarted}, failed}},
+		{"no reason before", "ended without a reason", "", nil},
+		{"no reason after", "", "", []spec.Event{{Kind: spec.EventStarted}}},
+	} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range c.events {
+			if _, err := w.Write(e.Encode()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.Close()
+		var p Process
+		started := make(chan error, 1)
+		err = p.listen(r, started)
+		r.Close()
+		if c.err == "" && err != nil || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) || p.why != c.why {
+			t.Errorf("%s: error %v, reason %q", c.name, err, p.why)
+		}
+		if began := len(started) == 1; began != (len(c.events) > 0 && c.events[0].Kind == spec.EventStarted) {
+			t.Errorf("%s: started %t", c.name, began)
+		}
 	}
 }

@@ -104,6 +104,38 @@ func TestJailSupervisorCannotPoll(t *testing.T) {
 	}
 }
 
+// TestJailSupervisorGivesUp: if a running supervisor cannot carry out mediated calls, the jail ends
+// and says why.
+func TestJailSupervisorGivesUp(t *testing.T) {
+	jailtest.Needs(t)
+	noThreads := fault{call: unix.SYS_LANDLOCK_RESTRICT_SELF, when: []uint32{spec.RulesetFD}, errno: unix.ENOMEM} // of the threads that carry out calls
+	for _, struck := range []bool{false, true} {
+		var l confine.Launcher
+		if struck {
+			l.TestHooks.Steps = noThreads.strike
+		}
+		dir := testkit.Plant(t)
+		p := jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw})
+		p.Program, p.Argv = "/bin/sh", []string{"sh", "-c", "mkdir " + dir + "/new; exit 3"}
+		var out, errs bytes.Buffer
+		process, wait, err := jailtest.Start(t, l, p, &out, &errs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-process.Done():
+		case <-time.After(testkit.Patience):
+			t.Error("it does not end")
+			process.Kill()
+		}
+		exit, _ := process.Wait()
+		wait()
+		if struck && (exit.Signal != unix.SIGKILL || exit.Why != "step landlock failed: cannot allocate memory") || !struck && exit != (confine.Exit{Code: 3}) {
+			t.Errorf("struck %t: %+v, %s%s", struck, exit, out.String(), errs.String())
+		}
+	}
+}
+
 // TestHostNSSupervisorIsKilled: the supervisor is not PID 1 of a namespace. If it is killed, its program
 // ends, the launcher removes the files of the jail, and detached processes survive. The plan has
 // that as a gap.

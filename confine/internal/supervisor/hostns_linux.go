@@ -226,7 +226,7 @@ func (s *Process) killAll() {
 }
 
 // killHostNS kills and reaps the server's processes until this process has no child, and
-// removes the private directory. In a jail with namespaces there are no such processes here.
+// removes the private directory. It is for the host's namespaces only.
 func (s *Process) killHostNS() {
 	for {
 		if s.scopedThread != 0 && s.scopedThread == unix.Gettid() {

@@ -169,16 +169,18 @@ func (s *Process) launcherReads() bool {
 	return n > 0
 }
 
-// fail reports why the jail could not be built, and ends this process. The server has not run.
+// fail reports the step that failed, and ends this process. In the host's namespaces the server has
+// not run. With namespaces it may be running, and the jail ends with this process.
 func (s *Process) fail(err error) {
 	s.report(err)
 	unix.Exit(1)
 }
 
-// report sends the launcher the step that failed, after everything that was started is killed.
+// report sends the launcher the step that failed. In the host's namespaces it first kills what this
+// process has started. With namespaces the kernel does, when this process ends.
 func (s *Process) report(err error) {
 	e := jail.WrapStep("init", err).(*steppkg.Error)
-	if s.Spec != nil {
+	if s.HostNS && s.Spec != nil {
 		s.killHostNS()
 	}
 	s.sendEvent(spec.Event{Kind: spec.EventFailed, Step: e.Step, Num: int(e.Errno), Detail: e.Detail})
