@@ -11,8 +11,8 @@ import (
 // lookupPhrase names the operation of a denial that isNamelessLookup.
 const lookupPhrase = "to look up the name of a host"
 
-// operation returns the attempt as a phrase to be followed by the target: "open for
-// writing of".
+// operation returns what was attempted, as a phrase that the target follows: "to write". analyzeDenial
+// and denialText put the sentences together.
 func operation(d policy.Denial) string {
 	switch op := sanitize(d.Operation); op {
 	case "":
@@ -25,6 +25,8 @@ func operation(d policy.Denial) string {
 		return "to resolve"
 	case "exec":
 		return "to start"
+	case "read":
+		return "to read"
 	case "create":
 		return "to create"
 	case "write":
