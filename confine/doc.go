@@ -77,7 +77,9 @@
 //   - The network is TCP to granted hosts and ports, and lookups of their names. If that
 //     cannot be held and is waived, the program has the whole network of the host.
 //   - [Process.Denials] holds what the supervisor refused or saw refused, and which limits
-//     were reached. It does not hold refused reads.
+//     were reached. Of refused reads it has those of opens that go to the supervisor: all do
+//     if a link in a grant leads to a sensitive path (policy.Profile.LinksAstray), and else
+//     those that write.
 //   - A file that the host replaces by a rename loses its mask. It stays unwritable.
 //   - Before ABI 9, sockets in a granted directory can be connected to. Files can be reached
 //     by their other hard links.

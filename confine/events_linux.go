@@ -53,7 +53,8 @@ func (r *eventReader) drain() {
 	r.conn.Control(func(fd uintptr) { r.readAvailable(int(fd)) })
 }
 
-// readAvailable handles the events in the pipe without waiting. w.mu lets one goroutine read.
+// readAvailable handles the events in the pipe without waiting. r.mu lets one goroutine read
+// at a time.
 func (r *eventReader) readAvailable(fd int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

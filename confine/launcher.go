@@ -32,8 +32,8 @@ type Launcher struct {
 
 	// BeforeExec, if it is not nil, is called when a jail is built and its program is not
 	// executed yet. If it returns an error, the program is not executed, and Start returns that
-	// error. A start that has to build the jail again calls it again. The context is that of
-	// Start, which does not return before it.
+	// error. A start that has to build the jail again calls it again. It gets the context of
+	// Start, and Start waits for it.
 	BeforeExec func(context.Context) error
 
 	// Unmediated leaves the decisions about files to the kernel alone where the jail has
@@ -146,8 +146,9 @@ func (l Launcher) StartPlan(ctx context.Context, p *Plan, stdio Stdio) (*Process
 	return l.claim(p.Spec.HostNS).start(ctx, p, stdio, l.BeforeExec, l.Kept)
 }
 
-// start compiles the plan for one kind of jail and carries it out with a supervisor process of
-// that kind, which it ends if the plan has a gap that is not waived.
+// start compiles the plan for one kind of jail and carries it out with prepared, a supervisor
+// process of that kind. It ends that process if the profile cannot be compiled, or if the plan has a
+// gap that is not waived.
 func (l Launcher) start(ctx context.Context, prepared *Prepared, p *policy.Profile, host probe.Facts, stdio Stdio) (*Process, error) {
 	plan, err := l.compileOn(p, host)
 	if err != nil {

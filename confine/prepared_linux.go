@@ -88,8 +88,7 @@ func (r *startRequest) allowExec() error {
 func (p *Prepared) send(i startRequest) { p.requests <- i }
 
 // Prepare starts a supervisor process ahead of the Start that will use it: see
-// Launcher.Prepared.
-// It returns no error; Start reports what went wrong.
+// Launcher.Prepared. It returns no error; Start reports what went wrong.
 func (l Launcher) Prepare() *Prepared { return l.spawn(kindNamespaced) }
 
 // claim returns a supervisor process for the plan: the one that was started ahead if it is of
@@ -144,7 +143,7 @@ func (l Launcher) spawn(kind string) *Prepared {
 		path = probe.SelfPath
 	}
 	go s.run(path)
-	// The goroutine gets this thread now; the caller goes on on another one.
+	// The goroutine gets this thread now; the caller continues on another one.
 	runtime.Gosched()
 	return s
 }

@@ -100,8 +100,8 @@ func (p *Process) superviseCgroup() {
 	}
 }
 
-// watchCgroup records what its limits ended and refused until the function that
-// it returns is called.
+// watchCgroup records which processes the cgroup's limits end, and what they refuse, until stop is
+// called.
 func (p *Prepared) watchCgroup() (stop func()) {
 	if p.process.cgroup == nil {
 		return func() {}

@@ -21,8 +21,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// checkUnusedTempDir returns an error if a jail of the same plan runs. Its TMPDIR has the name
-// that the plan chose, and the end of a second jail would remove it.
+// checkUnusedTempDir returns an error if a jail of the same plan is running. Both would use the
+// TMPDIR that the plan names, and the one that ends first would remove it.
 func checkUnusedTempDir(dir string) error {
 	if _, err := os.Lstat(dir); err == nil {
 		return &StartError{Step: step.Spec, Detail: dir + " exists: a jail of this plan is running. Compile the profile again for each jail with host namespaces"}
@@ -30,7 +30,8 @@ func checkUnusedTempDir(dir string) error {
 	return nil
 }
 
-// start sends the plan to the goroutine that builds the jail (run), and waits until the program was executed or a step failed.
+// start sends the plan to the goroutine that builds the jail (run), and waits until the program was
+// executed or a step failed.
 func (p *Prepared) start(ctx context.Context, plan *planpkg.Plan, stdio jail.Stdio, beforeExec func(context.Context) error, kept *Kept) (*Process, error) {
 	made, err := makeDirs(plan.Profile)
 	if err != nil {

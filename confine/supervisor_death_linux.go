@@ -3,16 +3,18 @@ package confine
 // What happens when the supervisor dies.
 //
 // The supervisor is the first process of a PID namespace around the jail's own. (It begins as the
-// stub's outer process, to which all of this applies too.) When it ends, whatever ended it, the kernel kills every process of both namespaces (pid_namespaces(7)). So no
-// process of the server continues without the decisions of its supervisor. A mediated call that
-// had no answer yet fails with ENOSYS, if its caller still runs.
+// stub's outer process, to which all of this applies too.) When it ends, whatever ended it, the
+// kernel kills every process of both namespaces (pid_namespaces(7)). So no process of the server
+// continues without the decisions of its supervisor. A mediated call that had no answer yet fails
+// with ENOSYS, if its caller still runs.
 //
 // The launcher learns of the end at three places:
 //
 //   - The outer process cannot execute the supervisor: Reap returns an error, and failureCause
 //     names the call that the kernel refused.
 //   - The supervisor gives up. It reports the step that failed before it ends, and handleEvent
-//     records that (spec.EventFailed).
+//     records that (spec.EventFailed). With host namespaces, listen returns it as the error of the
+//     start if the program does not run yet.
 //   - The supervisor dies without a report, of a SIGKILL or of the kernel's OOM killer:
 //     recordFailure records supervisorDied.
 //

@@ -193,8 +193,8 @@ func (d *Diagnosis) fallback(a *analyzer, lines []string, cleared *finding) {
 	}
 }
 
-// serverAnswered reports whether the server itself has responded. A failure without a part
-// of the jail is then left to the server's own message.
+// serverAnswered reports whether the server itself has responded. A failure in which the
+// jail had no part is then left to the server's own message.
 func (a *analyzer) serverAnswered() bool {
 	ev := a.ev
 	return ev.Exit == nil && ev.Timeout == 0 && ev.Start == nil && ev.Stage != StageStartup

@@ -64,8 +64,9 @@
 //
 // Unless Profile.Leaks is "off", each frame of a server is searched for the secrets of the session
 // before anything else sees it: see package leak. Frames are whole by then. Under "warn" the
-// frame goes its way, under "block" the side that waits for its answer gets an error. What a stateless
-// server's catalog has is searched when it is sent. A session without a secret has no search.
+// frame goes its way, under "block" the side that waits for its answer gets an error. Answers from
+// the catalog of a stateless server are searched when they are sent. A session without a secret has
+// no search.
 //
 // # Changes to messages
 //

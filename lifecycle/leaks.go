@@ -42,8 +42,8 @@ func newLeakCheck(c *client) *leakCheck {
 	return l
 }
 
-// add adds the secrets of a process: those that its environment has, and those that only requests
-// get, and the credentials of registries. A secret of one process is one in what the others send, too.
+// add adds the secrets of a process: those in its environment, those that only requests get, and the
+// credentials of registries. The session looks for them in what every process sends.
 func (l *leakCheck) add(env []policy.Variable, held map[string]string, registries []policy.Variable) {
 	if l == nil {
 		return

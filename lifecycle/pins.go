@@ -154,7 +154,8 @@ func (c *toolCheck) propose(name string) error {
 	return c.pins.Propose(name, last)
 }
 
-// offer reports whether a list is to be proposed: whether it is not the last one that was.
+// offer keeps p as the last list that was offered under a name. It reports whether p differs from
+// the one before, and so is to be proposed.
 func (c *toolCheck) offer(name string, p *pin.Pin) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -174,8 +174,8 @@ func isResponse(f *mcpproxy.Frame) bool {
 
 // answerDiscover answers the opening discover in the server's name, unless the server has.
 // It makes no diagnosis: for a legacy server that does not know the method this is no
-// failure. dead says that the server has ended, so that no late answer of it can come, and
-// no other server gets answers to its requests.
+// failure. dead says that the server has ended. Then no late answer of it can come, and the client's
+// answers to its requests are dropped, so that the next server does not get them.
 func (s *statefulSession) answerDiscover(why string, dead bool) {
 	guard := &s.upstream.guard
 	if dead {

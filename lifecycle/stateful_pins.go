@@ -42,8 +42,8 @@ func (s *statefulSession) checkTools(f *mcpproxy.Frame, e *mcpproxy.Envelope, c 
 	return !e.Error.Present()
 }
 
-// onServerFrame refuses a frame that the client must not get: one that it could read as another
-// answer than we do, if it must not see what is not pinned, and one with a secret.
+// onServerFrame refuses two kinds of frames. If pins are enforced, it refuses a frame that two JSON
+// readers could read differently. If leaks are blocked, it refuses a frame with a secret.
 func (s *statefulSession) onServerFrame(f *mcpproxy.Frame) (drop bool) {
 	if s.client.tools.enforces() && f.Flaws.Ambiguous() {
 		d := diagnostics.Diagnosis{

@@ -88,7 +88,7 @@ func (s *statelessSession) runCall(ctx context.Context, rq *clientRequest) {
 			return
 		}
 		again := s.serveCall(ctx, w, rq)
-		s.exiting <- struct{}{} // never more workers are ending than calls may run
+		s.exiting <- struct{}{} // at most as many workers end at a time as calls may run
 		s.client.tasks.Go(func() {
 			w.waitForLateMessages()
 			w.stop()

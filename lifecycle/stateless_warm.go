@@ -12,8 +12,8 @@ import (
 
 // pool holds warm workers. A warm worker was started before there was a call for it, under
 // the policy of its tool. It is past the client's handshake and gets one call. The tools
-// that were called last have precedence. Warm workers, those that are being started
-// included, are never more than calls may run at once.
+// that were called last have precedence. There are at most as many warm workers as calls may
+// run at once. Those that are being started count.
 type pool struct {
 	mu          sync.Mutex
 	ready       []*worker
@@ -48,7 +48,7 @@ func (s *statelessSession) registerTools(tools []string) {
 	s.wake()
 }
 
-// touchTool puts a tool that was called first in the pool's order.
+// touchTool moves a tool that was just called to the front of the pool's order.
 func (s *statelessSession) touchTool(tool string) {
 	pool := &s.pool
 	pool.mu.Lock()

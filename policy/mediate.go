@@ -56,8 +56,8 @@ func (p *Profile) Protects(op Op, path string) bool {
 		return false
 	}
 	for _, u := range p.Unprotected {
-		// Where the way to such a name is still missing, nothing but a directory may
-		// stand there: a symlink would lead to one that has the name.
+		// If a directory on the way to such a name is missing, only a directory may be
+		// made in its place. A symbolic link there could lead to one that has the name.
 		if Within(path, u) || op == OpCreate && Within(u, path) {
 			return true
 		}
@@ -94,8 +94,9 @@ func (p *Profile) MediateRename(src, dst string, holds func(name string) bool) V
 	if e.Path != dst && slices.ContainsFunc(below, holds) || InGitInternals(dst[len(strings.TrimSuffix(e.Path, "/")):]) {
 		return Forbidden
 	}
-	// A tree in which protected names may be created must not be moved to one where they
-	// may not, nor the other way, to be changed there.
+	// If the object has protected names below it, two moves are refused: out of a tree where such
+	// names may be created, and into a node_modules, where the server could change them. A move
+	// from one node_modules to another is neither.
 	if (p.isUnprotectedTree(src) || isExempt(dst)) && !(isExempt(src) && isExempt(dst)) && holds("**") {
 		return Forbidden
 	}

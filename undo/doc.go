@@ -22,9 +22,10 @@
 // records what it found. When a session is killed, the files that were still open have no such
 // record. Then a file whose inode changed last while the session lived counts as the server's.
 //
-// What stood at a path first is never replaced by what was found there later and is not the server's,
-// because the server may have hidden a descriptor. The later state is kept beside it
-// ([Selection.Others]).
+// The first state of a path is never replaced. If the Keeper later finds a state that the server is
+// not known to have left, it keeps that one beside the first ([Selection.Others]). The server may
+// have written it through a descriptor that nothing shows. Others, in this package, are all
+// programs but the server.
 //
 // Limits: Extended attributes and access lists are not kept. A removed FIFO, socket or device is
 // named and not made again. A file that a jail changes and a process outside within the same moment

@@ -38,8 +38,8 @@ type History struct {
 type Selection struct {
 	Call  int      // a call, or the whole session if the number is 0
 	Paths []string // those, and what is below them; all if there are none
-	// Others: where others changed a path between two changes of the server, what they left there is
-	// meant by what stood before, and not what stood there first.
+	// Others: if other programs changed a path between two changes of the server, Before is what they
+	// left there, and not what stood there first.
 	Others bool
 }
 
@@ -123,7 +123,8 @@ func (h *History) add(paths map[string]*Change, e entry) {
 	case c == nil && e.word != wordWas && e.word != wordAnew:
 		return // it was changed before the call
 	case c == nil:
-		// A file that the server has left otherwise was changed by others, who gave it this name.
+		// If the server left this file in another state, other programs have changed it since,
+		// and have given it this name.
 		left, known := h.left[e.State.ID]
 		others := e.word == wordAnew || known && e.State.Data != NoData && !left.sameObject(&e.State)
 		c = &Change{Path: e.Path, Before: e.State, seen: []State{e.State}, own: others, Others: others}

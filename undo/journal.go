@@ -23,7 +23,7 @@ const (
 	wordOpen = "open"            // the server changes a path again
 	wordCall = "call"            // the records that follow belong to a call
 	wordEnd  = "end"             // the jail has ended, and what it left is on record
-	wordLeft = "left"            // a file with several names as the server leaves it at one that it removes
+	wordLeft = "left"            // the state of a file with several names, when the server removes one of them
 	wordGap  = "gap"             // something is not on record
 )
 

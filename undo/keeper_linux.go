@@ -102,8 +102,8 @@ func (k *Keeper) start() {
 	}
 }
 
-// Begin says that a call is about to be carried out. What is kept from here on is not taken for
-// what the server left before the returned function is called.
+// Begin says that a call is about to be carried out. Until the returned function is called, no
+// sweep records what the server left at the paths that are kept from here on.
 func (k *Keeper) Begin() (end func()) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

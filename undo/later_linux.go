@@ -32,9 +32,9 @@ func (r *Restorer) laterSessions() []later {
 	return r.later
 }
 
-// laterChange explains a path by what later sessions did. It returns "" if each that changed the path
-// was undone there, so that the path has what this session left; otherwise the first that was not.
-// known reports whether it is one of the two.
+// laterChange explains a path by what later sessions did. session is the first of them that changed
+// the path and was not undone there, or "". known reports whether there is one, or else whether the
+// path has what this session left.
 func (r *Restorer) laterChange(c *Change, now *State) (session string, known bool) {
 	if !c.Known {
 		return "", false

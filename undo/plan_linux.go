@@ -244,9 +244,9 @@ func (r *Restorer) matches(want, now *State, path string) bool {
 	return r.Session.sameContent(want, path)
 }
 
-// settle takes what stands at the paths of a session that was killed for what it has left, as far
-// as it can be that. Run writes it to the journals: so an undo that is interrupted can tell it from its
-// own changes.
+// settle is for a session that was killed. Where the journal does not say what the session left at a
+// path, settle takes what stands there now, unless changedSince speaks against it. Run writes that to
+// the journals, so that an undo that is interrupted can tell it from its own changes.
 func (r *Restorer) settle() {
 	s, changes := r.Session, map[string]*Change{}
 	for i := range r.history.Changes {

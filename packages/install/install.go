@@ -41,8 +41,8 @@ type Result struct {
 }
 
 // Install installs the package of a line and pins it, unless the lock file and the store have
-// it already. Scripts that were skipped then, and may run now, make it install again. The error is a *ChangedError if they do, and the files are not the pinned ones. If
-// something else was fetched than is pinned, it is a *MovedError, and the Result tells what was
+// it already. Scripts that were skipped then, and may run now, make it install again. The error is a
+// *ChangedError if they do, and the files are not the pinned ones. If something else was fetched than is pinned, it is a *MovedError, and the Result tells what was
 // refused on the way.
 func (i *Installer) Install(ctx context.Context, line *launcher.Line) (*Result, error) {
 	key := installed.Key(line, i.Host.Dir)

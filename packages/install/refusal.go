@@ -16,15 +16,15 @@ type Refusal struct {
 
 // String returns the refusal as a sentence.
 func (r Refusal) String() string {
-	who := r.Installer
+	subject := r.Installer
 	if r.Package != "" {
-		who = "the install script of " + r.Package
+		subject = "the install script of " + r.Package
 	}
 	times := ""
 	if r.Count > 1 {
 		times = fmt.Sprintf(" (%d times)", r.Count)
 	}
-	return who + " tried " + attempt(r.Denial) + times + ": refused"
+	return subject + " tried " + attempt(r.Denial) + times + ": refused"
 }
 
 // attempt returns what was attempted. Targets are quoted: they are names that a package has

@@ -38,9 +38,9 @@ func (f Finder) node(ctx context.Context, p *Program, line *launcher.Line) error
 	return err
 }
 
-// userInterpreter returns the interpreter of a #! line. Of one outside of the system's
-// directories only the name counts, and PATH says which it is: the publisher of a package does
-// not choose among the user's files.
+// userInterpreter returns the interpreter of a #! line. If its path is not in a directory of the
+// system, only the file name counts, and PATH says where it is: the publisher of a package does not
+// choose among the user's files.
 func userInterpreter(name string) string {
 	for _, dir := range [...]string{"/usr/", "/bin/", "/sbin/"} {
 		if strings.HasPrefix(filepath.Clean(name), dir) {

@@ -117,8 +117,8 @@ func IsHash(text string) bool {
 }
 
 // Same reports whether packages that were fetched again are the pinned ones: the same names
-// and versions, and of each a file that the pin allows. A package for which mayDiffer reports true may have another file, such as a wheel for
-// another version of Python.
+// and versions, and of each a file that the pin allows. A package for which mayDiffer reports true
+// may have another file, such as a wheel for another version of Python.
 func Same(pinned, now []Package, mayDiffer func(name string) bool) bool {
 	if len(pinned) != len(now) {
 		return false

@@ -11,8 +11,8 @@ import (
 )
 
 // CommandLineOptions are the flags of `run -- COMMAND`. If any of Read, Write, Execute and
-// Net is set, they form an access table. Deny alone takes away from the default policy. Env and Limit are not part of it. With a preset they
-// add to its table.
+// Net is set, they form an access table. Deny without these takes away from the default policy. Env
+// and Limit form no table. With a preset, the table of the flags adds to the preset's.
 type CommandLineOptions struct {
 	Command   []string      // the program and its arguments
 	Workspace string        // --workspace; "" is the working directory

@@ -74,9 +74,10 @@ type Tool struct {
 	below  bool // only a preset has the table: see Config.LayBelow
 }
 
-// Access is one access table. That it is there at all replaces the default
-// policy, unless it holds sensitive paths alone; what an axis does not list is refused.
-// A list that is nil was not mentioned, one that is empty was.
+// Access is one access table. A table replaces the default policy, also if it is empty. A table
+// with nothing but sensitive paths does not. A list that is nil was not mentioned, one that is
+// empty was. What a table does not list is refused, except that any program may start where
+// Commands is nil.
 type Access struct {
 	Fs             []policy.FsRule
 	Net            []policy.NetRule

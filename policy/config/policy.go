@@ -92,8 +92,9 @@ func (c *Config) process(s *Server, tool string) *policy.Policy {
 	return p
 }
 
-// toolAccess returns the table of a tool. One that says nothing of files, hosts or programs adds to
-// that for all tools.
+// toolAccess returns the access table of a tool. If the tool's own table has nothing but sensitive
+// paths, it is added to the table for all tools. Otherwise it takes the place of that table, whose
+// sensitive paths stay.
 func (s *Server) toolAccess(tool string) *Access {
 	var all, own *Access
 	if t := s.Tools[AnyTool]; t != nil {

@@ -102,8 +102,8 @@ func (s *Server) withoutGrants(later *Server) *Server {
 	return out
 }
 
-// onlyRefusals returns the rules of a table that grant nothing, or nil. A list of programs
-// is such a rule unless the later layer has its own.
+// onlyRefusals returns the rules of a table that grant nothing, or nil. It keeps
+// the list of programs too, unless the later layer has a list of its own.
 func (a *Access) onlyRefusals(later *Access) *Access {
 	if a == nil {
 		return nil

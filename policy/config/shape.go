@@ -1,7 +1,7 @@
 package config
 
-// A Shape is what the decoder accepts at one place of a file. It is for those who describe
-// the format to others, such as a schema for editors. It says less than [Decode] checks: not
+// A Shape is what the decoder accepts at one place of a file. It is for code that describes
+// the format, such as a schema for editors. It says less than [Decode] checks: not
 // what two keys mean together.
 type Shape struct {
 	Type     string            // "object", "array", "string", "integer" or "boolean"; "" with Any

@@ -11,8 +11,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
-// joinPins gives each pin to the servers that use it. A pin without one makes a server, whose
-// name is that under which it would run.
+// joinPins gives each pin to the servers that use it. For a pin that no server uses it adds a server,
+// with the name under which the package would run.
 func (a *All) joinPins() {
 	for _, s := range a.Servers {
 		key, asked := keyOf(s.About.Command, a.host.Dir)

@@ -22,8 +22,9 @@ const (
 )
 
 // registryCredentials returns the user's tokens of package registries, which servers are not
-// granted. Passwords that a server could guess are left out: an answer that is blocked would tell
-// it that it did. The names of the credentials are those of their kind, since a server sees them.
+// granted. Passwords that a server could guess are left out: a blocked answer would tell the
+// server that its guess is right. Each credential has the name of its kind, because a server sees
+// the name.
 //
 // The files are those that npm, pip and uv read for each user. Files in places that a variable
 // names are left out, because a server may be able to write them. A file that cannot be read has

@@ -14,8 +14,8 @@ import (
 // message with the secrets. Longer ones are not looked for in requests.
 const maxLeaks = 32 << 10
 
-// leaksOf returns what is looked for in the requests of a profile. A value that the jail was given
-// is for the host if the profile grants just one.
+// leaksOf returns what is looked for in the requests of a profile. If the profile grants exactly one
+// host, the values that the jail was given may go there, and are left out.
 func leaksOf(p *policy.Profile, held map[string]string) (l egress.Leaks) {
 	if p.Leaks != policy.LeaksWarn && p.Leaks != policy.LeaksBlock {
 		return l

@@ -58,9 +58,9 @@ func (w *resolver) openSource(from *pathRef, follow bool) (int, syscall.Errno) {
 }
 
 // checkLink returns EXDEV, as at the boundary of a mount, where the new name of a file would
-// give more rights than its present name. A mount cannot do that for a protected file that the
-// host made or replaced since the start. It decides about the open file, so a change of the
-// source name has no effect.
+// give more rights than its present name. A protected file that the host has made or replaced
+// since the start has no mount, so no mount refuses the link. checkLink decides about the open
+// file, so a change of the source name has no effect.
 func (m *Mediator) checkLink(r *Request, source int, dst string) syscall.Errno {
 	src, errno := m.pathOfFD(source)
 	if errno != 0 {

@@ -215,7 +215,7 @@ func (m *Mediator) recordRefusalAt(r *Request, op policy.Op, at *pathRef, errno 
 func (m *Mediator) recordMissing(r *Request, name int, errno syscall.Errno) syscall.Errno {
 	if errno == unix.ENOENT && r.names[name][0] == '/' {
 		if _, covered := m.profile.Find(path.Clean(r.names[name])); !covered {
-			m.Reporter.isAbsent(r, r.names[name])
+			m.Reporter.reportAbsent(r, r.names[name])
 		}
 	}
 	return errno

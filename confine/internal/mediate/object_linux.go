@@ -155,7 +155,7 @@ func (m *Mediator) reopen(r *Request, o *object, flags int) (int, syscall.Errno)
 	return fd, 0
 }
 
-// mayRead decides about reading where v.unmasked is set. There Landlock grants reading below
+// mayRead decides about reading where m.unmasked is set. There Landlock grants reading below
 // a granted directory, and no mount hides an entry that takes the right away.
 func (m *Mediator) mayRead(r *Request, full string, flags int) syscall.Errno {
 	if !m.unmasked || flags&seccomp.OAccMode == unix.O_WRONLY || m.profile.Mediate(policy.OpRead, full) == policy.Granted {

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// rename performs rename(2) and its variants. It holds v.names for writing.
+// rename performs rename(2) and its variants. It holds m.names for writing.
 func (m *Mediator) rename(r *Request, from, to *pathRef) syscall.Errno {
 	flags := uint(r.arg(r.Flags))
 	m.names.Lock()

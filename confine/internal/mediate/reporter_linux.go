@@ -31,8 +31,8 @@ func (r *Reporter) Refused(req *Request, operation, target string) {
 	r.Report(req, policy.AxisFs, operation, target, false)
 }
 
-// isAbsent reports a name that does not exist in the jail, and perhaps on the host.
-func (r *Reporter) isAbsent(req *Request, target string) {
+// reportAbsent reports a name that does not exist in the jail, and perhaps on the host.
+func (r *Reporter) reportAbsent(req *Request, target string) {
 	r.Report(req, policy.AxisFs, operationName(req.Op), target, true)
 }
 
@@ -112,7 +112,7 @@ func (r *Reporter) count(s spec.Refusal, by func() (tid int, program string)) {
 	r.Say(m)
 }
 
-// nextWindow reports the counts of the window and begins a new one. Report calls it too when
+// nextWindow reports the counts of the window and begins a new one. count calls it too when
 // the timer is late, because the launcher relies on spec.Window for announced refusals.
 func (r *Reporter) nextWindow() {
 	for _, m := range r.window.flush() {

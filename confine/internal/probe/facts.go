@@ -23,7 +23,7 @@ type Facts struct {
 	ReadsProc   bool     // processes can be found below /proc
 	TracesOwn   Feature  // a process can read the memory of its descendants
 	TempDir     string   // the name for the TMPDIR of one jail, which does not exist yet
-	Traces      Feature  // ptrace can be called; whom it can trace is PtraceScope and TracesOwn
+	Traces      Feature  // ptrace can be called; PtraceScope and TracesOwn tell which processes it can trace
 	Cgroup      cgroup.Location
 	Overlay     Feature  // the private HOME of the profile can have an overlay
 	TLSProgram  Feature  // mcp-jail-tls can be started; Detail is its path

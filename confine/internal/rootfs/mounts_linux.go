@@ -99,7 +99,7 @@ func (b *Builder) CloseTrees() {
 	}
 }
 
-// mountPoint makes the mount point of op.
+// mountPoint makes the mount point of m.
 func (b *Builder) mountPoint(m *spec.Mount) error {
 	mode := uint32(openDir)
 	if m.UnderMask {
@@ -112,10 +112,10 @@ func (b *Builder) mountPoint(m *spec.Mount) error {
 }
 
 // sameObject checks that the path still leads to the object that was resolved, and stores
-// its identity in op.
+// the identity of that object in m.
 func sameObject(m *spec.Mount, t *stub.Task, target int) error {
 	return Identify(t, target, func(found policy.FileID) error {
-		if !m.InOverlay && m.ID != (policy.FileID{}) && found != m.ID { // OpenSources may have set op.ID
+		if !m.InOverlay && m.ID != (policy.FileID{}) && found != m.ID { // OpenSources may have set m.ID
 			return ErrSwapped
 		}
 		m.ID = found // for jail.Restrictor.CheckMounts

@@ -1,8 +1,8 @@
 package seccomp
 
-// This file is the deny list: the calls that the first filter refuses. The rules for calls
-// on sockets are in refused_sockets.go. A call that no rule names is allowed, if its number is
-// a known one: segments in filter.go refuses all others with ENOSYS.
+// This file is the deny list: the calls that the first filter refuses. Which sockets may be made
+// is in refused_sockets.go. A call that no rule names is allowed, if its number is a known one:
+// segments in filter.go refuses all others with ENOSYS.
 //
 // Each rule covers a call in its old form and in its *at form. A rule for one form alone
 // would break programs that use the other one, or would not hold them.
@@ -27,7 +27,8 @@ func (s *ruleSet) add(node *Node, calls ...string) {
 
 // supervisorRules returns the rules for calls that the supervisor itself needs: to read
 // arguments, to resolve names without following magic links, to get the listener, to act on
-// the server's sockets, and to trace the starts of programs. In a supervised jail they are part of the second filter.
+// the server's sockets, and to trace the starts of programs. In a supervised jail they are part of
+// the second filter.
 func supervisorRules(opts Options) []rule {
 	eperm := ErrnoNode(LinuxEPERM)
 	rules := []rule{

@@ -32,8 +32,8 @@ const (
 // supervisor_death_linux.go of package confine).
 const ArgSupervise = "supervise"
 
-// Further descriptors of the supervisor of a jail with namespaces. Its SpecFD carries signals only. Its EventsFD is a socket
-// that carries its Spec as well.
+// Further descriptors of the supervisor of a jail with namespaces. Its SpecFD carries signals only.
+// Its EventsFD is a socket that carries its Spec as well.
 const (
 	ListenerFD = EventsFD + 1 + iota // the seccomp listener of the server's filter, if there is one
 	RulesetFD                        // the Landlock ruleset of its workers

@@ -45,8 +45,8 @@ func runInNamespaces() {
 
 // dieWithInit ends the supervisor when the jail's init, its only child, has ended. Otherwise
 // the launcher would wait for ever for the end of the events. It passes on what a traced process
-// stops for. If the init ends before running
-// is closed, the launcher may be waiting for that end, and never send the spec.
+// stops for. If the init ends before running is closed, the launcher may be waiting for that end,
+// and never send the spec.
 func (s *Process) dieWithInit(running <-chan struct{}) {
 	for {
 		var ws syscall.WaitStatus

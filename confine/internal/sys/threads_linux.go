@@ -42,9 +42,8 @@ func OffMainThread(f func()) {
 // So threads are made before the server runs, which could take all that its user may have.
 //
 // The supervisor's first thread, the one that builds a jail with host namespaces, and two of
-// the runtime exist
-// already. n must count the goroutines that may run Go code at once twice: a thread that
-// hands its goroutine over is of no use to the runtime until it sleeps.
+// the runtime exist already. In n, each goroutine that may run Go code at the same time as others
+// counts twice: a thread that hands its goroutine over is of no use to the runtime until it sleeps.
 func StartIdleThreads(n int, f func()) {
 	n++
 	var started, done sync.WaitGroup
