@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// unescape takes off one layer of the escapes of JSON strings and of URLs. changed is false, and
-// the text the same, if there are none. What only looks like an escape stays.
+// unescape takes off one layer of the escapes of JSON strings and of URLs. If there are none,
+// changed is false and out is text. An invalid escape stays as it is.
 func unescape(text []byte) (out []byte, changed bool) {
 	next := escapes{text: text, backslash: -1, percent: -1}
 	done := 0
@@ -35,14 +35,15 @@ func unescape(text []byte) (out []byte, changed bool) {
 	return append(out, text[done:]...), true
 }
 
-// escapes finds the bytes that can begin an escape. Each byte of the text is looked at once for
-// each of the two.
+// escapes finds the backslashes and percent signs of a text, which can begin an escape. It looks at
+// each byte once for each of the two characters.
 type escapes struct {
 	text               []byte
-	backslash, percent int // the next ones, or the end of the text; -1: not looked for yet
+	backslash, percent int // the place of the next one, or the length of the text; -1: not looked for yet
 }
 
-// from returns the first one that is not before a place, or the end of the text.
+// from returns the first place of such a character that is not before place, or the length of the
+// text.
 func (e *escapes) from(place int) int {
 	next := func(at *int, c byte) {
 		if *at >= place {
@@ -59,7 +60,7 @@ func (e *escapes) from(place int) int {
 	return min(e.backslash, e.percent)
 }
 
-// unescapeURL appends the byte of %XX, and returns the length of the escape, or 0.
+// unescapeURL appends the byte that %XX stands for, and returns the length of the escape, or 0.
 func unescapeURL(out, text []byte) ([]byte, int) {
 	if len(text) < 3 {
 		return out, 0
@@ -71,10 +72,11 @@ func unescapeURL(out, text []byte) ([]byte, int) {
 	return append(out, byte(high<<4|low)), 3
 }
 
-// short are the escapes of one letter. 0: none.
+// short maps the letter behind a backslash to the byte that both stand for. 0: they are no escape.
 var short = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
-// unescapeJSON appends the character of an escape, and returns its length, or 0.
+// unescapeJSON appends the character that an escape stands for, and returns the length of the
+// escape, or 0.
 func unescapeJSON(out, text []byte) ([]byte, int) {
 	if len(text) < 2 {
 		return out, 0
@@ -94,7 +96,7 @@ func unescapeJSON(out, text []byte) ([]byte, int) {
 	return utf8.AppendRune(out, r), 6
 }
 
-// unicodeEscape returns the character of \uXXXX.
+// unicodeEscape returns the character of the \uXXXX at the start of text.
 func unicodeEscape(text []byte) (r rune, ok bool) {
 	if len(text) < 6 || text[0] != '\\' || text[1] != 'u' {
 		return 0, false
@@ -121,7 +123,7 @@ func digit(c byte) int {
 	return -1
 }
 
-// join removes white space. changed is false, and the text the same, if there is none.
+// join removes white space. If there is none, changed is false and out is text.
 func join(text []byte) (out []byte, changed bool) {
 	if !bytes.ContainsAny(text, " \t\r\n") {
 		return text, false

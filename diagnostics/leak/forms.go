@@ -49,7 +49,7 @@ func formsOf(value string) (all []pattern) {
 	return all
 }
 
-// pairs puts something between the digits of each two bytes.
+// pairs writes between after every two digits but the last two.
 func pairs(digits, between string) string {
 	var b strings.Builder
 	for at := 0; at < len(digits); at += 2 {
@@ -61,11 +61,11 @@ func pairs(digits, between string) string {
 	return b.String()
 }
 
-// within returns the base64 digits of a value that do not depend on its neighbours, if it begins
-// that many bytes after the beginning of a group of three.
+// within returns the base64 digits of a value that do not depend on the bytes around it. phase is
+// how many bytes of its first group of three stand before the value.
 func within(encoding *base64.Encoding, value string, phase int) string {
 	text := encoding.EncodeToString([]byte(strings.Repeat("\x00", phase) + value))
-	first := (phase*8 + 5) / 6 // the digits before have bits of what stands before
+	first := (phase*8 + 5) / 6 // earlier digits have bits of the bytes before the value
 	last := (phase + len(value)) * 8 / 6
 	return text[first:last]
 }

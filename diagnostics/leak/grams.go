@@ -2,13 +2,14 @@ package leak
 
 import "encoding/binary"
 
-// grams is a set of short texts. It may have a text by chance that was not added.
+// grams is a set of short texts, given by their hashes (a Bloom filter). has may be true for a text
+// that was not added.
 type grams struct {
 	bits  []uint64
 	shift uint8
 }
 
-// newGrams returns a set for n texts, with at least so many bits for each.
+// newGrams returns a set for n texts, with at least each bits for a text, but at most 1<<23 bits.
 func newGrams(n, each int) grams {
 	bits := 12
 	for bits < 23 && 1<<bits < each*n {
@@ -21,7 +22,8 @@ func (g *grams) add(h uint64) { h >>= g.shift & 63; g.bits[h/64] |= 1 << (h % 64
 
 func (g *grams) has(h uint64) bool { h >>= g.shift & 63; return g.bits[h/64]&(1<<(h%64)) != 0 }
 
-// addTwice and hasTwice use two bits for a text, so that fewer are in the set by chance.
+// addTwice and hasTwice use two bits for a text, so that hasTwice is true for fewer texts that were
+// not added.
 func (g *grams) addTwice(h uint64) { g.add(h); g.add(again(h)) }
 
 func (g *grams) hasTwice(h uint64) bool { return g.has(h) && g.has(again(h)) }
@@ -36,5 +38,5 @@ func eight(b []byte) uint64 { return binary.LittleEndian.Uint64(b) * mix }
 // four hashes the first four bytes of a text.
 func four(b []byte) uint64 { return uint64(binary.LittleEndian.Uint32(b)) * mix }
 
-// three hashes three bytes. A zero stands for a byte that is not known.
+// three hashes three bytes.
 func three(a, b, c byte) uint64 { return (uint64(a)<<16 | uint64(b)<<8 | uint64(c) | 1<<40) * mix }

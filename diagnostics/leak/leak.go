@@ -2,14 +2,14 @@ package leak
 
 import "slices"
 
-// Secret is a value that must not be shown, with the name that may be.
+// Secret is a value that must not be shown, with a name that may be shown.
 type Secret struct{ Name, Value string }
 
 // Shortest is the length of the shortest secret that is looked for. Shorter ones occur by chance.
 const Shortest = run
 
-// longestValue is how many bytes of a value are looked for: those in the middle of a longer one,
-// which is where documents with a key in them have it.
+// longestValue is how many bytes of a value are looked for at most. Of a longer value they are
+// those in the middle: a document with a key in it has the key there.
 const longestValue = 512
 
 // Depth is how many layers of escapes are taken off.
@@ -21,7 +21,8 @@ type Found struct {
 	Form Form
 }
 
-// Finder looks for secrets. It may be used by several goroutines at once. A nil Finder finds nothing.
+// Finder looks for secrets. It may be used by several goroutines at once. A nil Finder finds
+// nothing.
 type Finder struct {
 	names   []string
 	search  *search // nil: no secret is known

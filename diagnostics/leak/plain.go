@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// IsPlainValue reports whether a value is clearly not secret and a diagnosis may need to
-// name it: a path, or a URL without a password. A part that looks like a token counts as a
-// password.
+// IsPlainValue reports whether a value is clearly not secret and a diagnosis may need to name it: a
+// path, or a URL without a password, a query and a fragment. A value with a part that looks like a
+// token is not plain.
 func IsPlainValue(value string) bool {
 	if strings.ContainsAny(value, " \t\r\n\x00") {
 		return false
@@ -25,8 +25,8 @@ func IsPlainValue(value string) bool {
 	return !password && !holdsToken(u.User.Username()) && !holdsToken(u.Host) && !holdsToken(u.Path)
 }
 
-// holdsToken reports whether s has a run of characters that people would not choose: a
-// long one of letters and digits, or a shorter one of all kinds.
+// holdsToken reports whether s has a run of characters that people would not choose: 16 or more
+// with letters and digits, or 8 or more with small letters, capitals and digits.
 func holdsToken(s string) bool {
 	run, lower, upper, digit := 0, false, false, false
 	for i := 0; i < len(s); i++ {
@@ -50,8 +50,9 @@ func holdsToken(s string) bool {
 	return false
 }
 
-// IsToken reports whether a program has made a value at random: 20 characters or more of those that
-// tokens have. Such a value occurs in no text by chance, and no server can guess it.
+// IsToken reports whether a value looks as if a program had made it at random: it has 20 characters
+// or more, all of them such as tokens have. A value of that kind occurs in no text by chance, and
+// no server can guess it.
 func IsToken(value string) bool {
 	return len(value) >= 20 && len(value) <= longToken && value[0] != '/' && strings.Trim(value, urlSafe+".~+/=") == "" && !IsPlainValue(value) && isRandom(value)
 }

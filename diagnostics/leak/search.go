@@ -5,33 +5,33 @@ import "encoding/binary"
 // search finds patterns in plain text, and the places of any text at which they may lie behind
 // escapes.
 //
-// A pattern behind escapes consists of bytes as they are and of escapes. Either run of its bytes
-// stand together as they are, which four and eight tell, or there is an escape among them every
-// few bytes, which classes and near tell.
+// In a pattern behind escapes, some bytes are written as they are and the others as escapes. Either
+// eight of its bytes (run) stand together as they are, which four and eight find, or each eight of
+// them have an escape among them, which classes, pairs, near, before and ends find.
 type search struct {
 	patterns []pattern
 	begins   map[uint64][]int32 // patterns by their first run bytes
-	four     grams              // each four bytes of a pattern
-	eight    grams              // each eight bytes of a pattern
+	four     grams              // each four consecutive bytes of a pattern
+	eight    grams              // each eight consecutive bytes of a pattern
 	classes  [256]class
-	pairs    [256][4]uint64 // two bytes of a pattern that begin with one of the class unusual
-	near     grams          // three such bytes
-	before   grams          // three bytes of a pattern that end with one of them
-	ends     [256]bool      // those of them that are one of the last two bytes of a pattern
+	pairs    [256][4]uint64 // two bytes of a pattern that begin with an unusual one or a backslash
+	near     grams          // three bytes of a pattern that begin with an unusual one or a backslash
+	before   grams          // three bytes of a pattern that end with an unusual one or a backslash
+	ends     [256]bool      // unusual bytes and backslashes among the last two bytes of a pattern
 
-	backslash, high bool // a pattern has a backslash, or bytes beyond ASCII
+	backslash, high bool // whether a pattern has a backslash, and whether one has bytes beyond ASCII
 }
 
-// run is how many bytes of a pattern are found where they stand together. No pattern is shorter.
+// run is how many consecutive bytes of a pattern make a place suspicious. No pattern is shorter.
 const run = 8
 
-// class is what an escape of a byte means.
+// class says whether an escape of a byte may be a part of a pattern.
 type class uint8
 
 const (
-	foreign class = iota // no pattern has the byte, and no escape
-	unusual              // a pattern has it
-	always               // a letter, a digit or a part of an escape: usual texts do not escape it
+	foreign class = iota // neither a pattern nor an escape has the byte
+	unusual              // a pattern has it, and it is not always
+	always               // a letter, a digit, a backslash or a percent sign: usual texts do not escape it
 )
 
 func newSearch(patterns []pattern) *search {
@@ -67,7 +67,8 @@ func newSearch(patterns []pattern) *search {
 	return s
 }
 
-// addUnusual notes what stands around a byte of a pattern that usual texts may escape.
+// addUnusual notes the bytes of a pattern around the one at a place, if usual texts may escape that
+// byte.
 func (s *search) addUnusual(text []byte, at int) {
 	c := text[at]
 	switch {
@@ -95,11 +96,11 @@ func isLetterOrDigit(c byte) bool {
 	return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z'
 }
 
-// isPair reports whether a pattern has an unusual byte and then another one.
+// isPair reports whether next follows c in a pattern. c is unusual or a backslash.
 func (s *search) isPair(c, next byte) bool { return s.pairs[c][next/64]&(1<<(next%64)) != 0 }
 
-// find calls found for each pattern in text, until found returns false. It looks for all
-// patterns, or for those in which white space was removed.
+// find calls found for each pattern in text, until found returns false. With joined, white space
+// was removed from text, and find leaves out patterns of the form Plain.
 func (s *search) find(text []byte, joined bool, found func(p *pattern) bool) {
 	for at := 0; at+run <= len(text); at++ {
 		if !s.eight.hasTwice(eight(text[at:])) {
@@ -118,15 +119,16 @@ func (s *search) find(text []byte, joined bool, found func(p *pattern) bool) {
 	}
 }
 
-// look calls found for each pattern in text, also behind escapes and across line ends.
+// look calls found for each pattern in text, also behind escapes, and for those in base64 and in
+// hexadecimal digits also across white space.
 func (s *search) look(text []byte, found func(p *pattern) bool) {
 	if joined, changed := join(s.layers(text, found)); changed {
 		s.find(joined, true, found)
 	}
 }
 
-// layers calls found for each pattern in text, also behind escapes, and returns the text without
-// them.
+// layers calls found for each pattern in text, also behind up to Depth layers of escapes. It
+// returns the text without these layers.
 func (s *search) layers(text []byte, found func(p *pattern) bool) (plain []byte) {
 	for layer := 0; ; layer++ {
 		s.find(text, false, found)

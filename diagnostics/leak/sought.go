@@ -12,12 +12,13 @@ import (
 // Unsought is a secret variable whose value is not looked for in what the server sends.
 type Unsought struct{ Name, Why string }
 
-// Sought returns what is looked for in what a server sends, of its variables that were granted as
-// secrets, and those of them that are not looked for: their values are short, or occur in texts
-// that show no secret. Of a URL with a password it is both, of a value of several lines each
-// line. held are values, by name, that the user has declared to be secret. registries are
-// credentials that the server was not granted. One whose value was granted after all, by itself or
-// in a longer value, is left out.
+// Sought returns the secrets to look for in the messages and requests of a server. env are its
+// variables. Those that were granted as secrets are looked for, but for others, whose values are
+// short, or occur in texts that show no secret. Of a URL with a password, the URL and the password
+// are each looked for, of a value of several lines each longer line. held are values, by name, that
+// the user has declared to be secret: requests get them, and the server gets placeholders.
+// registries are credentials that the server was not granted. A credential whose value was granted
+// after all, by itself or in a longer value, is left out.
 func Sought(env []policy.Variable, held map[string]string, registries []policy.Variable) (secrets []Secret, others []Unsought) {
 	for _, name := range slices.Sorted(maps.Keys(held)) {
 		if value := strings.TrimSpace(held[name]); len(value) >= Shortest && !isNumeric(value) && !isWords(value) {
@@ -80,7 +81,7 @@ func soughtValues(name, value string) (values []string, why string) {
 	return values, why
 }
 
-// isNumeric reports whether a value consists of digits and what separates them.
+// isNumeric reports whether a value is short and consists of digits and what separates them.
 func isNumeric(value string) bool {
 	return len(value) < 16 && strings.Trim(value, "0123456789.:,-_ ") == ""
 }
@@ -94,8 +95,8 @@ func isWords(value string) bool {
 	return len(value) < 16 && strings.Trim(lower, "abcdefghijklmnopqrstuvwxyz.-_ ") == ""
 }
 
-// isNameOfSecret reports whether people give such a name to secrets only. Fewer names are such than
-// LooksLikeSecret has: variables with AUTH or SESSION in their names hold authors and desktops too.
+// isNameOfSecret reports whether people give a name to secrets only. policy.LooksLikeSecret accepts
+// more names: variables with AUTH or SESSION in their names hold authors and desktops too.
 func isNameOfSecret(name string) bool {
 	for _, part := range [...]string{"AUTHOR", "AUTH", "SESSION", "COOKIE"} {
 		name = strings.ReplaceAll(strings.ToUpper(name), part, "")

@@ -9,10 +9,12 @@ type Stream struct {
 	seen   []string
 }
 
-// Stream returns a stream; that of a nil Finder finds nothing.
+// Stream returns a stream. The stream of a nil Finder finds nothing.
 func (f *Finder) Stream() *Stream { return &Stream{finder: f} }
 
-// expansion is how many bytes one byte of a form takes at most in a stream.
+// expansion is how many bytes a stream keeps for one byte of a form. The six bytes of \u0041 take
+// eighteen if each of them is written as %XX. Across pieces, a stream may miss a secret with longer
+// escapes.
 const expansion = 18
 
 // Find looks at the next piece, and returns the secrets that it completes and that were not

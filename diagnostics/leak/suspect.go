@@ -5,8 +5,8 @@ import "slices"
 // A place is a part of a text at which patterns may lie.
 type place struct{ from, to int }
 
-// margin is how much of the text around a suspicious byte belongs to its place. It holds the rest
-// of an escape and the white space between two lines.
+// margin is how much of the text around a suspicious byte belongs to its place: enough for the rest
+// of an escape and for the white space between two lines.
 const margin = 64
 
 // suspects returns the places of a text outside of which there is no pattern, in order.
@@ -48,8 +48,8 @@ func (s *search) suspects(text []byte) (all []place) {
 	return merged
 }
 
-// markRuns marks where run bytes of a pattern stand together. Of the places at which such bytes
-// begin, one in five is looked at: a run has five such four bytes.
+// markRuns marks where run bytes of a pattern stand together. It looks at four bytes at every fifth
+// place: four of the run bytes begin at such a place.
 func (s *search) markRuns(text []byte, mark func(from, to int)) {
 	const step = run - 4 + 1
 	bits, shift := s.four.bits, s.four.shift&63
@@ -94,8 +94,8 @@ func (s *search) markEscapes(text []byte, mark func(from, to int)) {
 }
 
 // judge returns the length of an escape, or 1 if there is none, and whether it may be a part of a
-// pattern or of another escape. An escape that has escapes inside is not recognised. Those are
-// suspicious then, since they stand for letters and digits.
+// pattern or of another escape. judge does not recognise an escape that contains escapes. The inner
+// ones are suspicious, since they stand for letters and digits.
 func (s *search) judge(text []byte, at int) (n int, suspicious bool) {
 	rest := text[at:]
 	switch {
@@ -133,7 +133,7 @@ func (s *search) isNested(text []byte, at int) bool {
 		return true
 	}
 	c, n := rest[0], 3
-	if c == '\\' { // it is escaped as well
+	if c == '\\' { // the character behind the backslash is escaped as well
 		if len(rest) < 2 {
 			return true
 		}
@@ -183,7 +183,7 @@ func (s *search) mayPrecede(c byte, text []byte, after int) bool {
 	return s.near.has(three(c, a, b))
 }
 
-// mayFollow reports whether a pattern may have its end at c.
+// mayFollow reports whether a pattern may end at c or one byte behind it.
 func (s *search) mayFollow(c byte, text []byte, at int) bool {
 	if at < run {
 		return true
@@ -196,10 +196,10 @@ func (s *search) mayFollow(c byte, text []byte, at int) bool {
 	return s.before.has(three(text[at-2], text[at-1], c))
 }
 
-// isBase64 reports whether base64 has c, which is no letter and no digit.
+// isBase64 reports whether c is a digit of base64. c is no letter and no decimal digit.
 func isBase64(c byte) bool { return c == '+' || c == '/' || c == '-' || c == '_' }
 
-// isStop reports whether a byte may be an escape or stand between two lines.
+// isStop reports whether a byte may begin an escape or be white space between two lines.
 func isStop(c byte) bool { return c == '\\' || c == '%' || c <= ' ' }
 
 func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }

@@ -5,11 +5,11 @@ import "strings"
 // token is a kind of token that many programs know by its form.
 type token struct {
 	name       string
-	begin      string     // how each of them begins
+	begin      string     // how each token of this kind begins, but with inside
 	anchor     string     // four bytes of begin that are rare in texts
-	inside     bool       // begin is not the beginning: check looks at what stands before it
-	characters string     // what follows consists of these
-	has        *[256]bool // the same
+	inside     bool       // begin stands within the token: check looks at the text before it
+	characters string     // the characters that may follow begin
+	has        *[256]bool // characters, as a set
 	least      int        // how many follow at least
 	most       int        // and at most
 	check      func(before, rest string) bool
@@ -20,8 +20,8 @@ const (
 	letters      = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 	alphanumeric = digits + letters
 	urlSafe      = alphanumeric + "-_"
-	maxToken     = 512          // bytes of a token that are looked at
-	longToken    = 2 * maxToken // bytes of the longest kinds, whose length is not fixed
+	maxToken     = 512          // bytes before begin that check gets, and of a private key those behind it
+	longToken    = 2 * maxToken // bytes behind begin of the longest kinds
 )
 
 // tokens returns the kinds that are looked for. A form is in the list if it has a beginning of its

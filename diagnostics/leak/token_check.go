@@ -20,11 +20,12 @@ func hasChecksum(_, rest string) bool {
 	return true
 }
 
-// looksRandom is isRandom for the table.
+// looksRandom is isRandom, as a check of a token.
 func looksRandom(_, rest string) bool { return isRandom(rest) }
 
-// isRandom reports whether people would not have written a text as an example: it has characters
-// of two kinds, ten different ones, and none four times in a row.
+// isRandom reports whether people would not have written a text as an example. It has characters of
+// two kinds (small letters, capitals, digits) and ten different ones. It has no character four
+// times in a row, and not the word "example".
 func isRandom(s string) bool {
 	var seen [256]bool
 	different, row := 0, 1
@@ -53,8 +54,9 @@ func isRandom(s string) bool {
 	return different >= 10 && lower+upper+digit >= 2 && !strings.Contains(strings.ToUpper(s), "EXAMPLE")
 }
 
-// isStateless: the token of an app's installation is the number of the app, "_" and a JWT. That is a
-// header and a payload of JSON, and a signature of 32 bytes or more.
+// isStateless reports whether rest continues the token of an app's installation: the number of the
+// app, "_" and a JWT. A JWT is a header and a payload of JSON, and a signature, here of 32 bytes or
+// more.
 func isStateless(_, rest string) bool {
 	app, jwt, _ := strings.Cut(rest, "_")
 	header, jwt, _ := strings.Cut(jwt, ".")
@@ -64,24 +66,27 @@ func isStateless(_, rest string) bool {
 		strings.HasPrefix(payload, "eyJ") && len(signature) >= 43 && isRandom(signature)
 }
 
-// isFineGrained: a "_" stands between the two parts of the secret.
+// isFineGrained reports whether rest is the secret of a fine-grained token: a "_" stands between
+// its two parts.
 func isFineGrained(_, rest string) bool {
 	return rest[22] == '_' && strings.Count(rest, "_") == 1 && isRandom(rest)
 }
 
-// isSlack: the fields of a token are joined by "-", and the last one is the secret.
+// isSlack reports whether rest has the fields of a token of Slack. "-" joins them, and the last one
+// is the secret.
 func isSlack(_, rest string) bool {
 	at := strings.LastIndexByte(rest, '-')
 	return at > 0 && len(rest)-at > 20 && isRandom(rest[at+1:]) && strings.ContainsAny(rest[:at], digits)
 }
 
-// isAWS: an identifier has capital letters and the digits that base32 has. Those of the manuals end
-// with "EXAMPLE".
+// isAWS reports whether rest is the identifier of a key: it has capital letters and the digits that
+// base32 has. The identifiers in the manuals end with "EXAMPLE", which isRandom refuses.
 func isAWS(_, rest string) bool {
 	return strings.Trim(rest, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") == "" && strings.ContainsAny(rest, "234567") && isRandom(rest)
 }
 
-// isOpenAI: "sk-" and twenty characters or more stand before the middle.
+// isOpenAI reports whether "sk-" and twenty characters or more stand before the middle of a key,
+// and both halves look random.
 func isOpenAI(before, rest string) bool {
 	begin := strings.LastIndex(before, "sk-")
 	if begin < 0 || begin > 0 && isLetterOrDigit(before[begin-1]) && !endsEscape([]byte(before[:begin])) {
@@ -91,14 +96,15 @@ func isOpenAI(before, rest string) bool {
 	return len(secret) >= 20 && strings.Trim(secret, urlSafe) == "" && isRandom(secret) && isRandom(rest)
 }
 
-// isAnthropic: a kind and a number stand before the secret ("api03-").
+// isAnthropic reports whether rest has a kind with a number ("api03-") and then a secret.
 func isAnthropic(_, rest string) bool {
 	kind, secret, ok := strings.Cut(rest, "-")
 	return ok && len(kind) >= 4 && len(kind) <= 8 && strings.TrimRight(kind, digits) != kind && isRandom(secret)
 }
 
-// isPrivateKey: "-----BEGIN" and the name of an algorithm stand before it, and a line of base64
-// behind it. An encrypted key of the old form has header fields there, and is not found.
+// isPrivateKey reports whether "-----BEGIN" and the name of an algorithm, or none, stand before
+// "PRIVATE KEY", and a line of base64 behind it. An encrypted key of the old form has header fields
+// there, and is not found.
 func isPrivateKey(before, rest string) bool {
 	begin := strings.LastIndex(before, "-----BEGIN ")
 	if begin < 0 || strings.Trim(before[begin+len("-----BEGIN "):], "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 ") != "" {

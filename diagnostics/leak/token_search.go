@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// tokenSearch finds well-known kinds of tokens. They are looked for as they are: none of their
-// characters is usually escaped.
+// tokenSearch finds well-known kinds of tokens. It does not look behind escapes: none of the
+// characters of a token is usually escaped. Only a private key may have escaped line ends.
 type tokenSearch struct {
 	pairs   [1 << 16 / 64]uint64 // two bytes of an anchor
 	anchors grams
@@ -15,16 +15,15 @@ type tokenSearch struct {
 	kinds   int
 }
 
-// tokenAt is a kind of token by the first four bytes of its anchor, which stand at a place of its
-// beginning.
+// tokenAt is a kind of token, as tokenSearch.by has it for the four bytes of its anchor.
 type tokenAt struct {
 	*token
-	at   int
-	kind int // of token
+	at   int // of the anchor in begin
+	kind int // index in tokens
 }
 
-// runs holds, for each kind, the end of the last run of its characters that was looked at, so that
-// no text makes the search look at a run again and again.
+// runs holds, for each kind, the last run of its characters at which the search has looked, so that
+// no text makes it look at a run again and again.
 type runs []struct{ begin, end int }
 
 func newTokenSearch() *tokenSearch {
@@ -44,8 +43,8 @@ func newTokenSearch() *tokenSearch {
 	return s
 }
 
-// find calls found with the kind of each token in a text. It looks at two bytes in every three: an
-// anchor of four has three such pairs.
+// find calls found with the kind of each token in a text. It looks at two bytes at every third
+// place: an anchor of four bytes has three pairs, and one of them begins at such a place.
 func (s *tokenSearch) find(text []byte, found func(name string)) {
 	var seen runs
 	for at := 0; at+2 <= len(text); at += 3 {
@@ -74,7 +73,7 @@ func (s *tokenSearch) findAt(text []byte, at int, seen *runs, found func(name st
 	}
 }
 
-// stands reports whether a token of this kind has its beginning at a place of a text.
+// stands reports whether begin of this kind stands at a place of a text, and a token is around it.
 func (t *tokenAt) stands(text []byte, at int, seen runs) bool {
 	if at < 0 || !bytes.HasPrefix(text[at:], []byte(t.begin)) {
 		return false
@@ -97,7 +96,8 @@ func (t *tokenAt) stands(text []byte, at int, seen runs) bool {
 	return n >= t.least && n <= t.most && t.check(string(text[max(0, at-maxToken):at]), string(rest[:n]))
 }
 
-// endsEscape reports whether the last letter of a text belongs to an escape, as that of "\n".
+// endsEscape reports whether the last byte of a text may belong to an escape, as the letter of "\n"
+// does.
 func endsEscape(text []byte) bool {
 	n := len(text)
 	return n >= 2 && text[n-2] == '\\' || n >= 3 && text[n-3] == '%' || n >= 6 && text[n-6] == '\\' && text[n-5] == 'u'

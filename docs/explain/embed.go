@@ -31,7 +31,7 @@ type Page struct {
 func Names() (names []string) {
 	all, err := files.ReadDir(".")
 	if err != nil {
-		return nil // embedded directories can be read
+		return nil // never: an embedded directory can be read
 	}
 	for _, f := range all {
 		names = append(names, strings.TrimSuffix(f.Name(), path.Ext(f.Name())))

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// link matches a link. A page is shown without its address.
+// link matches a link. Text shows the words of a link and not its address.
 var link = regexp.MustCompile(`\[([^\]]*)\]\(([^)\s]*)\)`)
 
 // Text returns the page as plain text in lines of at most width characters. Lines of code
