@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// maxEdits bounds the lines that a difference may have. Two texts that differ in more are shown as
-// one that replaces the other.
+// maxEdits bounds the removed and added lines of a difference. Two texts that differ in more are
+// shown as one that replaces the other.
 const maxEdits = 2000
 
 // context is the number of equal lines around a difference.
@@ -19,7 +19,7 @@ func Diff(path string, before, after []byte) string {
 	if bytes.Equal(before, after) {
 		return ""
 	}
-	if quoted := strconv.Quote(path); quoted != `"`+path+`"` { // the server chose it: no line of it may look like another's
+	if quoted := strconv.Quote(path); quoted != `"`+path+`"` { // the server chose the path: it must not look like lines of the difference
 		path = quoted
 	}
 	head := "--- " + path + "\n+++ " + path + "\n"
@@ -86,7 +86,8 @@ func splitLines(text []byte) (lines []string) {
 	return lines
 }
 
-// edits returns a shortest sequence of edits (Myers, An O(ND) Difference Algorithm, 1986).
+// edits returns a shortest sequence of edits (Myers, An O(ND) Difference Algorithm, 1986), as long
+// as it has at most maxEdits.
 func edits(a, b []string) (out []edit) {
 	var head, tail []edit
 	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {

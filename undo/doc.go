@@ -16,10 +16,10 @@
 // others, and an interrupted restore is finished by another one. A file that is moved keeps
 // its content where it is; the journal names its inode, and the restore looks for it.
 //
-// What the server leaves is known as well, because a file that its user has changed since must
-// not be overwritten. No supervisor sees writes to an open file. So the Keeper looks at each
-// touched path a moment later, and once more until no process has it open for writing, and
-// records what it found. When a session is killed, the files that were still open have no such
+// The journal also records the states that the server leaves, because a file that its user has
+// changed since must not be overwritten. No supervisor sees writes to an open file. So the Keeper
+// looks at each touched path a moment later, and again until no process has it open for writing,
+// and records what it found. When a session is killed, the files that were still open have no such
 // record. Then a file whose inode changed last while the session lived counts as the server's.
 //
 // The first state of a path is never replaced. If the Keeper later finds a state that the server is
@@ -28,11 +28,11 @@
 // programs but the server.
 //
 // Limits: Extended attributes and access lists are not kept. A removed FIFO, socket or device is
-// named and not made again. A file that a jail changes and a process outside within the same moment
-// counts as the server's. The total is shared by the jails of a session as it is when each of them
-// starts. On filesystems without a birth time, an inode number that
-// is used again within a session can be taken for the file that had it before. The promise holds
-// against the end of processes, and not against a loss of power: what is kept is not synced.
+// named and not made again. A file that a jail and a process outside of it change within one moment
+// counts as the server's. A jail learns at its start how much of the session's total the other
+// jails have left, and not how much they take from then on. On filesystems without a birth time, an
+// inode number that is used again within a session can be taken for the file that had it before.
+// The kept states survive the end of processes, and not a loss of power: they are not synced.
 //
 // The package has some 3,300 lines: what writes the journal and what reads it. Both use the same
 // entries, files and states, which a cut between them would export.

@@ -16,14 +16,15 @@ type Change struct {
 	Known  bool
 	// Others: others changed the path between two changes of the server.
 	Others bool
-	// Alive is when the session is known to have lived last, in nanoseconds since 1970, if After
-	// is not known. Running reports whether it still does.
+	// Alive is the last moment at which the jail that changed the path last is known to have lived, in
+	// nanoseconds since 1970. Running reports whether that jail still runs. Both are valid unless
+	// Known.
 	Alive   int64
 	Running bool
 	Calls   []int   // the calls that touched the path, in their order
-	Later   int     // the first call after the one in question that touched it; 0: none
-	seen    []State // what stood there before one of the calls
-	own     bool    // Before has the content that belongs here, and not its inode's first one
+	Later   int     // the first call after the selected one that touched it; 0: none
+	seen    []State // what stood there before each change that is on record
+	own     bool    // the content of Before is that of this path, and not the first one of its inode
 }
 
 // History is the sum of what the jails of a session did.
@@ -31,7 +32,7 @@ type History struct {
 	Changes []Change     // sorted by path
 	nodes   map[ID]State // each file as it was first seen, with its content if that was kept
 	left    map[ID]State // each file as the server is known to have left it last
-	others  bool         // what others left counts as what stood there before
+	others  bool         // see Selection.Others
 }
 
 // Selection says which changes of a session are meant.
@@ -57,14 +58,15 @@ type entry struct {
 	call int
 }
 
-// selected reports whether a path is one of paths or below one; without paths each is.
+// selected reports whether a path is one of paths or below one. Without paths it is true.
 func selected(path string, paths []string) bool {
 	return len(paths) == 0 || slices.ContainsFunc(paths, func(p string) bool {
 		return path == p || strings.HasPrefix(path, strings.TrimSuffix(p, "/")+"/")
 	})
 }
 
-// history adds up the records of jails. With a call, it leaves out what does not belong to that.
+// history adds up the records of jails. If sel names a call, history leaves out the changes of the
+// others.
 func history(jails []*jail, sel Selection) *History {
 	call := sel.Call
 	n := 0
@@ -131,8 +133,8 @@ func (h *History) add(paths map[string]*Change, e entry) {
 		paths[e.Path] = c
 		h.see(e.State, h.others && c.own)
 	case e.word == wordWas || e.word == wordAnew:
-		// What stands there was left by others if it is not what the server left.
-		// What stood there first stays: a server can write through a descriptor that is not seen.
+		// If this is not the state that the server left, others left it. The first state stays all the
+		// same: a server can write through a descriptor that is not seen.
 		foreign := e.word == wordAnew || c.Known && !c.After.sameObject(&e.State)
 		if c.Others = c.Others || foreign; foreign && h.others {
 			c.Before, c.own = e.State, e.word == wordAnew
@@ -149,7 +151,8 @@ func (h *History) add(paths map[string]*Change, e entry) {
 	c.Alive, c.Running = e.jail.alive, e.jail.running
 }
 
-// see notes the content of a file that was kept.
+// see notes the first state of a file, with its content if that was kept then or later. With anew,
+// the state replaces the first one.
 func (h *History) see(s State, anew bool) {
 	if s.Kind != File {
 		return
@@ -203,7 +206,7 @@ type Event struct {
 // what stands at a path whose last state is not known.
 func (h *History) Events(after func(path string) State) (out []Event) {
 	afters := make([]State, len(h.Changes))
-	at := map[ID]int{} // where an object is that was somewhere else before
+	at := map[ID]int{} // the index of the change at whose path an object is that was elsewhere before
 	for i := range h.Changes {
 		c := &h.Changes[i]
 		if afters[i] = c.After; !c.Known {
@@ -248,7 +251,9 @@ func (h *History) Events(after func(path string) State) (out []Event) {
 	return out
 }
 
-// movedTo returns the change at whose path the object is that stood at the path of change i.
+// movedTo returns the index of the change to whose path the object from the path of change i has
+// moved. It returns false if the object has not moved, or if something stood at the new path
+// before.
 func (h *History) movedTo(i int, afters []State, at map[ID]int) (int, bool) {
 	before := &h.Changes[i].Before
 	if before.Kind == None || before.ID == afters[i].ID {

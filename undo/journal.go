@@ -18,7 +18,7 @@ import (
 const (
 	wordHead = "mcp-jail-undo-1" // the first line
 	wordWas  = "was"             // what stood at a path before its first change
-	wordAnew = "anew"            // the same, for a path that others have changed since an earlier record
+	wordAnew = "anew"            // what stood at a path that others have changed since an earlier record
 	wordNow  = "now"             // what the server left at a path
 	wordOpen = "open"            // the server changes a path again
 	wordCall = "call"            // the records that follow belong to a call
@@ -51,7 +51,7 @@ type Call struct {
 	Beside bool // other calls ran in the same process meanwhile
 }
 
-// Head says what a journal is of.
+// Head says whose changes a journal has.
 type Head struct {
 	Server string
 	Roots  []string // the directories and files that the server may write
@@ -111,15 +111,15 @@ func appendInt(b []byte, n int64) []byte { return strconv.AppendInt(append(b, ' 
 
 func appendText(b []byte, s string) []byte { return strconv.AppendQuote(append(b, ' '), s) }
 
-// errNoHead is the error of a journal that does not begin as one does. Without its head it is not
-// known where the server could write.
+// errNoHead is the error of a journal whose first line is no head. Without the head it is not known
+// where the server could write.
 var errNoHead = errors.New("its first line cannot be read")
 
-// parseJournal returns the records of a journal. The jail numbers its states. damaged reports
-// whether there is a line that cannot be read.
+// parseJournal returns the records of a journal. jail is the State.Jail of their states. damaged
+// reports whether a line cannot be read.
 func parseJournal(text io.Reader, jail int) (out []Record, damaged bool, err error) {
 	in := bufio.NewReaderSize(text, 64<<10)
-	paths := map[string]string{} // the one copy of each
+	paths := map[string]string{} // one copy of each path
 	for {
 		line, err := in.ReadString('\n')
 		if err != nil && err != io.EOF {

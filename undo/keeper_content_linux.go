@@ -13,8 +13,8 @@ const block = 4096
 // minClone is the size from which sharing is tried: for a smaller file a copy takes less time.
 const minClone = 64 << 10
 
-// copy copies the content of the open file fd to the end of the data file. It returns its
-// place, or NoData and the reason.
+// copy copies the content of the open file fd to the end of the data file. It returns the place of
+// the copy, or NoData and the reason.
 func (k *Keeper) copy(fd int, st *State) (at int64, lost string) {
 	switch {
 	case st.Size > k.FileBytes:
@@ -41,7 +41,7 @@ func (k *Keeper) copy(fd int, st *State) (at int64, lost string) {
 		at = (at + block - 1) / block * block
 	}
 	if err := k.copyRange(from, at, st); err != nil {
-		unix.Ftruncate(k.Data, k.size) // else the holes of the next file would have it
+		unix.Ftruncate(k.Data, k.size) // else this content would show in the holes of the next file
 		return NoData, "it cannot be copied: " + err.Error()
 	}
 	k.size = at + st.Size

@@ -22,7 +22,8 @@ func (k *Keeper) journalBytes() int64 {
 	return most
 }
 
-// full reports whether there is no room for another path. A server could name ever new ones.
+// full reports whether nothing more is kept. It overflows the keeper if path is one path too many:
+// a server could name ever new ones.
 func (k *Keeper) full(path string) bool {
 	if !k.overfull && k.paths[path] == nil && len(k.paths) >= maxPaths {
 		k.overflow()
@@ -59,7 +60,8 @@ func (k *Keeper) write(lines []byte) bool {
 	return !k.overfull && k.append(lines)
 }
 
-// append appends lines. Others append to the journal too, and may be cut short as this may.
+// append appends lines. The process that starts the jails appends to the journal too (Files), and
+// each write may be cut short.
 func (k *Keeper) append(lines []byte) bool {
 	var st unix.Stat_t
 	if k.torn || unix.Fstat(k.Journal, &st) == nil && st.Size != k.logged {

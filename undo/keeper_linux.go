@@ -17,8 +17,8 @@ type Keeper struct {
 	FileBytes     int64 // of a file, at most
 	TotalBytes    int64 // of all files and of the journal, at most
 	JournalBytes  int64 // of the journal, at most; 0: as much as TotalBytes allows
-	// PerCall: what is written to the journal from outside begins a call, and what was kept
-	// for an earlier one is kept again.
+	// PerCall: each tools/call has a record of its own. If the journal grew by another process, a call
+	// has begun: a path that was kept for an earlier call is kept again.
 	PerCall bool
 	// Open returns a function that reports whether the server has an inode open for writing. With
 	// nil there are no sweeps: Files.Finish records what is left.
@@ -35,19 +35,19 @@ type Keeper struct {
 	inodes  map[ID]*node // files whose content is kept, or that were made since
 	pending map[string]*mark
 	size    int64 // of the data file
-	logged  int64 // of the journal, as far as it is known
+	logged  int64 // the size of the journal, as far as it is known
 	started bool
 	told    int
 	lost    string // what could not be kept last
 
-	torn     bool                  // the journal ends within a line, or others have appended to it
+	torn     bool                  // the journal ends within a line, or another process has appended to it
 	overfull bool                  // nothing is kept any more
-	running  [maxRunning]time.Time // when the calls began that are being carried out
+	running  [maxRunning]time.Time // when the system calls began that are being carried out
 	timer    bool                  // a timer will call sweep
 	pause    time.Duration         // before the next sweep
 	buf      []byte
 	lines    []byte  // records that flush writes
-	batch    []*mark // their paths
+	batch    []*mark // the marks of the paths in lines
 }
 
 // mark is what the keeper knows of a path.
@@ -60,7 +60,7 @@ type mark struct {
 	last    State   // what was left there; valid if !pending and !unknown, or seen
 	seen    bool    // it is pending, and was last when it was looked at
 	may     []State // while it is pending: the objects that the server may have left there
-	any     bool    // it may be any object
+	any     bool    // the server may have left any object
 }
 
 // node is what the keeper knows of a file whose content it need not keep.
@@ -76,7 +76,8 @@ const (
 	lastSweep  = time.Second // the longest pause between two sweeps
 )
 
-// start prepares the keeper at its first use. The caller holds mu.
+// start prepares the keeper at its first use. With PerCall, start also notices the beginning of a
+// call. The caller holds mu.
 func (k *Keeper) start() {
 	if !k.started {
 		k.started = true
@@ -102,8 +103,9 @@ func (k *Keeper) start() {
 	}
 }
 
-// Begin says that a call is about to be carried out. Until the returned function is called, no
-// sweep records what the server left at the paths that are kept from here on.
+// Begin says that a system call of the server is about to be carried out. Until the returned
+// function is called, no sweep records what the server left at the paths that are kept from here
+// on.
 func (k *Keeper) Begin() (end func()) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -185,7 +187,7 @@ func (k *Keeper) name(dir int, name, path string, content bool) State {
 			defer unix.Close(fd)
 			if now, err := look(fd, ""); err == nil && now.ID == st.ID {
 				k.content(fd, path, now)
-				if now.Nlink > 1 { // what it has by its other names is the server's
+				if now.Nlink > 1 { // the server leaves this state under its other names
 					k.write((&Record{word: wordLeft, At: time.Now().UnixNano(), Path: path, State: now}).append(nil))
 				}
 				return now
@@ -214,7 +216,7 @@ func (k *Keeper) Attributes(fd int, path string) {
 	}
 }
 
-// Rename keeps what stands at two names before a rename. With exchange, both stay.
+// Rename keeps what stands at two names before a rename. With exchange, both objects stay.
 func (k *Keeper) Rename(fromDir int, fromName, from string, toDir int, toName, to string, exchange bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -304,7 +306,8 @@ func (m *mark) isServers(st *State) bool {
 	return st.Kind == None || m.any || len(m.may) == 0 || slices.ContainsFunc(m.may, func(s State) bool { return s.ID == st.ID })
 }
 
-// state records a state without content unless the path has a record.
+// state records a state without content, unless the path has a record and only the server has
+// changed the path since.
 func (k *Keeper) state(path string, st State) {
 	if k.full(path) {
 		return

@@ -72,7 +72,8 @@ func (k *Keeper) walk(dir int, name, path, rest string, left *int, out []string)
 	return out
 }
 
-// open calls open, and once more outside if the calling thread may not.
+// open calls the function open. If the calling thread may not open the object, it calls it again by
+// Outside.
 func (k *Keeper) open(open func() (int, error)) (fd int, err error) {
 	fd, err = open()
 	if err == unix.EACCES && k.Outside != nil {
@@ -81,8 +82,8 @@ func (k *Keeper) open(open func() (int, error)) (fd int, err error) {
 	return fd, err
 }
 
-// openDir opens a directory to list it. Where its owner has taken that right from himself, he has it
-// until lock is called.
+// openDir opens a directory to list it. If its mode denies its owner that right, unlock gives the
+// right until lock is called.
 func (k *Keeper) openDir(dir int, name string) (fd int, lock func(), err error) {
 	const flags = unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 	path, err := unix.Openat(dir, name, unix.O_PATH|flags, 0)

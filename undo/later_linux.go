@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// later is a session that began after the one in question.
+// later is a session that began after the one to undo.
 type later struct {
 	*Session
 	history *History
@@ -18,7 +18,7 @@ func (r *Restorer) laterSessions() []later {
 		return r.later
 	}
 	r.later = []later{}
-	all, _ := Store{filepath.Dir(r.Session.Dir)}.Sessions() // what cannot be read has no say
+	all, _ := Store{filepath.Dir(r.Session.Dir)}.Sessions() // a session that cannot be read is left out
 	for _, s := range slices.Backward(all) {
 		if !s.Started.After(r.Session.Started) {
 			continue

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// otherNames adds steps for hard links of files that are put back, which the server has changed
-// through another name.
+// otherNames adds steps for further names (hard links) of files of which the undo puts back one
+// name. These names still have the file that the server has changed.
 func (r *Restorer) otherNames(paths []string) {
 	wanted := map[ID]*Step{}
 	for i := range r.Steps {

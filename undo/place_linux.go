@@ -22,8 +22,8 @@ type place struct {
 // tempPrefix begins the names of temporary files.
 const tempPrefix = ".mcp-jail-undo."
 
-// openPlace opens the directory of a path without following a link. The temporary name is the
-// same in each run, so the next run finds what an interrupted one has left.
+// openPlace opens the directory of a path without following a link. The temporary name is the same
+// in each run, so the next run finds the file that an interrupted run has left.
 func openPlace(path string) (*place, error) {
 	dir, name, err := openParent(path)
 	if err != nil {
@@ -42,8 +42,9 @@ func (p *place) clear() {
 	}
 }
 
-// vacate makes sure that nothing has the temporary name of a step. What an interrupted undo has left
-// there is kept and removed. If it may be something else, or stays, the name becomes a random one.
+// vacate makes sure that nothing has the temporary name of a step. A file that an interrupted undo
+// has left there is kept and removed. If the file may be another one, or cannot be removed, the
+// temporary name becomes a random one.
 func (r *Restorer) vacate(s *Step, p *place) {
 	st, err := look(p.dir, p.temp)
 	if err == nil && st.Kind == None {
@@ -114,7 +115,7 @@ func (r *Restorer) writeFile(s *Step, p *place) error {
 	}
 	mode := s.want.Mode
 	if unix.Fchown(fd, int(s.want.UID), int(s.want.GID)) != nil {
-		mode &= 0o777 // it gets another owner or group than the one whose rights the bits gave
+		mode &= 0o777 // the set-id bits were for another owner or group than the file gets
 		unix.Fchown(fd, -1, int(s.want.GID))
 	}
 	copyAttributes(p, fd)
@@ -164,8 +165,8 @@ func copyOut(data, to int, at, size int64) error {
 	return unix.Ftruncate(to, size)
 }
 
-// copyAttributes copies the extended attributes of what stands at a place to the file that
-// replaces it. They are not kept, so these are the best there are.
+// copyAttributes copies the extended attributes of what stands at a place to the file that replaces
+// it. The journal has none, so these are the best there are.
 func copyAttributes(p *place, to int) {
 	p.onObject(func(name string) error {
 		list := make([]byte, 4096)
@@ -241,7 +242,7 @@ func (r *Restorer) isPrepared(s *Step) bool {
 // maxScan bounds the names that are looked at to find hard links.
 const maxScan = 500000
 
-// scanLinks returns the names below the roots of files that are wanted.
+// scanLinks returns the paths below the roots at which wanted files stand, by file.
 func scanLinks(roots []string, wanted map[ID]*Step) map[ID][]string {
 	found := map[ID][]string{}
 	left := maxScan

@@ -17,7 +17,7 @@ type Restorer struct {
 	changes map[string]*Change
 	paths   map[string]int    // the index of a step, or -1 where nothing has to be done
 	at      map[ID]string     // where an inode is now, of the paths of the history
-	made    map[ID]string     // hard links: where a file is that was put back
+	made    map[ID]string     // files with several names: one path where each is as it was
 	scan    map[ID][]string   // further names of files with several, below the roots
 	own     map[ID]bool       // inodes whose attributes this undo has changed
 	done    map[string]string // what became of a path: "" or an error
@@ -99,8 +99,8 @@ func (r *Restorer) plan(c *Change, now State, err error) {
 	r.Steps = append(r.Steps, step)
 }
 
-// closedAbove returns the first directory of a path that its user may not enter, if that is why the
-// path could not be looked at, and if this undo gives that directory its rights back.
+// closedAbove returns the first directory of a path that its owner may not enter, if that is why
+// the path could not be looked at, and if this undo gives that directory its rights back.
 func (r *Restorer) closedAbove(path string, err error) string {
 	if err != unix.EACCES {
 		return ""
@@ -244,9 +244,9 @@ func (r *Restorer) matches(want, now *State, path string) bool {
 	return r.Session.sameContent(want, path)
 }
 
-// settle is for a session that was killed. Where the journal does not say what the session left at a
-// path, settle takes what stands there now, unless changedSince speaks against it. Run writes that to
-// the journals, so that an undo that is interrupted can tell it from its own changes.
+// settle is for a session that was killed. Where the journal does not say what the session left at
+// a path, settle takes what stands there now, unless changedSince speaks against it. Run writes
+// that to the journals, so that an undo that is interrupted can tell it from its own changes.
 func (r *Restorer) settle() {
 	s, changes := r.Session, map[string]*Change{}
 	for i := range r.history.Changes {
@@ -271,7 +271,7 @@ func (r *Restorer) settle() {
 	}
 }
 
-// writeSettled writes what settle found.
+// writeSettled writes what settle found to the journals.
 func (r *Restorer) writeSettled() error {
 	for i := range r.settled {
 		if err := appendTo(r.Session.journalFile(i), r.settled[i]); err != nil {

@@ -14,10 +14,11 @@ var errChanged = errors.New("it was changed a moment ago")
 // Do carries out the steps. keeper keeps what they replace. Do can be interrupted at any moment,
 // and repeated with a new plan.
 //
-// The order lets each step find what it needs: directories first, so that there is a place for
-// files; then links to objects that move back, beside their old names, so that none of them
-// is lost when another takes its name; then files; then removals, from the deepest path up; at
-// the end what takes the place of a directory, and attributes of directories.
+// The order lets each step find what it needs. First come the rights to change directories, and
+// missing directories, so that there is a place for files. Then come links to objects that move
+// back, beside their old names, so that none of them is lost when another takes its name. Then come
+// files, and then removals, from the deepest path up. At the end come files that take the place of
+// a directory, and attributes, from the deepest path up.
 func (r *Restorer) Do(keeper *Keeper) []Outcome {
 	r.keeper = keeper
 	all := make([]*Step, 0, len(r.Steps))
@@ -77,7 +78,7 @@ func (r *Restorer) keep(s *Step, p *place) error {
 		return errChanged
 	}
 	r.keeper.lost = ""
-	if now.Kind == File && unix.Faccessat(p.dir, p.name, unix.R_OK, 0) == unix.EACCES { // its owner may read it all the same
+	if now.Kind == File && unix.Faccessat(p.dir, p.name, unix.R_OK, 0) == unix.EACCES { // its owner may give himself the right to read it
 		r.keeper.Name(p.dir, p.name, s.Path, false)
 		p.onObject(func(name string) error { return unix.Fchmodat(unix.AT_FDCWD, name, now.Mode|0o400, 0) })
 	}
@@ -88,7 +89,7 @@ func (r *Restorer) keep(s *Step, p *place) error {
 	return nil
 }
 
-// unlockDir lets the user change a directory from which the server has taken that right.
+// unlockDir gives the user the right to change a directory, which its present mode denies.
 func (r *Restorer) unlockDir(s *Step, p *place) error {
 	if err := r.keep(s, p); err != nil {
 		return err
@@ -155,7 +156,7 @@ func (r *Restorer) putFile(s *Step, p *place) error {
 	} else {
 		r.vacate(s, p)
 		if err := r.fill(s, p); err != nil {
-			if !errors.Is(err, unix.EEXIST) { // else it is another's
+			if !errors.Is(err, unix.EEXIST) { // else the file with that name is another program's
 				p.clear()
 			}
 			return err
@@ -187,7 +188,8 @@ func (r *Restorer) putFile(s *Step, p *place) error {
 	return nil
 }
 
-// fill makes the temporary file: a link to a file that has the content already, or a new file.
+// fill makes the temporary file: a symbolic link, a hard link to a file that has the content
+// already, or a new file.
 func (r *Restorer) fill(s *Step, p *place) error {
 	if s.want.Kind == Link {
 		if err := unix.Symlinkat(s.want.Target, p.dir, p.temp); err != nil {
@@ -209,7 +211,8 @@ func (r *Restorer) fill(s *Step, p *place) error {
 	return r.writeFile(s, p)
 }
 
-// sameFile returns another name of a file with several, if what stands there is what is wanted.
+// sameFile returns another path at which the wanted file already stands, or "". Only files with
+// several names have one.
 func (r *Restorer) sameFile(s *Step) string {
 	if s.want.Nlink < 2 {
 		return ""

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Run carries out the steps. What they replace is kept in a session of its own in the store,
-// whose name it returns, so the undo can be undone. It is "" if nothing was changed.
+// Run carries out the steps. It keeps what they replace in a session of its own in the store, so
+// the undo can be undone. It returns the name of that session, or "" if nothing was changed.
 func (r *Restorer) Run(store Store) (out []Outcome, session string, err error) {
 	if err := r.writeSettled(); err != nil {
 		return nil, "", err

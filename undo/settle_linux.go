@@ -10,7 +10,7 @@ import (
 // touch notes that a path may change from now on, and that it is to be looked at.
 func (k *Keeper) touch(path string, m *mark) {
 	if k.overfull {
-		return // what it leaves cannot be recorded
+		return // the state that is left there cannot be recorded
 	}
 	m.touched, m.unknown = time.Now(), false
 	k.pause = min(k.pause, 4*firstSweep)
@@ -25,12 +25,12 @@ func (k *Keeper) touch(path string, m *mark) {
 	}
 }
 
-// sweepAtOnce is how many paths a sweep looks at before it lets others keep something.
+// sweepAtOnce is how many paths a sweep looks at before it lets other threads keep something.
 const sweepAtOnce = 64
 
-// sweep records what the server left at the paths that it has touched. Those that a process
-// still has open for writing stay, and are looked at again. As long as there are any, the time
-// of the data file shows that the session lives.
+// sweep records what the server left at the pending paths. A path that a process still has open for
+// writing stays pending, and is looked at again. As long as there are pending paths, the time of
+// the data file shows that the session lives.
 func (k *Keeper) sweep() {
 	k.mu.Lock()
 	before := time.Now()
@@ -74,9 +74,9 @@ func (k *Keeper) sweep() {
 	time.AfterFunc(k.pause, k.sweep)
 }
 
-// settle records what stands at a path if the server cannot change it without a further call. A
-// file that the server had open has to look the same twice: a process could have handed the
-// descriptor on while the others were asked.
+// settle records what stands at a path if the server cannot change it without a further system
+// call. A file that the server has opened for writing or made has to look the same twice: a process
+// could have handed the descriptor on while Open looked at the other processes.
 func (k *Keeper) settle(path string, m *mark, open func(inode uint64) bool) {
 	st, err := lookPath(path)
 	switch {

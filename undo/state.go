@@ -3,7 +3,7 @@ package undo
 // Kind is what stands at a path.
 type Kind byte
 
-// Kinds. That of a State which is not known is 0.
+// Kinds. The Kind of a State that is not known is 0.
 const (
 	None  Kind = 'n'
 	File  Kind = 'f'

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Store is the directory of what is kept of a server's sessions.
+// Store is the directory with the kept sessions of a server.
 type Store struct{ Dir string }
 
 // Writer adds a session to a store. The session counts as running until Close.
@@ -26,8 +26,8 @@ type Writer struct {
 	lock int
 	mu   sync.Mutex
 	jail int
-	used room            // by jails that have ended
-	live map[*Files]bool // the others
+	used room            // room of the files of jails that have ended
+	live map[*Files]bool // the files of the other jails
 }
 
 // Begin makes the directory of a session. The names of sessions have the order in which they began:
@@ -68,7 +68,8 @@ type Files struct {
 	finished      atomic.Bool
 }
 
-// Jail makes the files of another jail of the session. The roots are what it may write.
+// Jail makes the files of another jail of the session. The roots are the places that the jail may
+// write.
 func (w *Writer) Jail(roots []string) (*Files, error) {
 	w.mu.Lock()
 	w.jail++
@@ -107,8 +108,8 @@ func (f *Files) discard() {
 
 func (f *Files) write(r *Record) error { return f.append(r.append(nil)) }
 
-// append appends lines to the journal. The supervisor appends too, and either can be cut short: so they
-// begin with a newline unless they are the first.
+// append appends lines to the journal. The supervisor appends too, and either write can be cut
+// short: so the lines begin with a newline unless they are the first.
 func (f *Files) append(lines []byte) error { return appendLines(f.Journal, lines) }
 
 // appendLines appends lines to a journal.
@@ -135,9 +136,9 @@ func (f *Files) BeginCall(c Call) error {
 	return f.write(&Record{word: wordCall, At: time.Now().UnixNano(), Call: &c})
 }
 
-// Finish records what the jail left where that is not known yet. No process of the jail may
-// run any more. The files of a jail that changed nothing are removed. changed reports whether there
-// was anything.
+// Finish records what the jail left where that is not known yet. No process of the jail may run any
+// more. The files of a jail that changed nothing are removed. changed reports whether there was
+// anything. Only the first call does this; the others return false.
 func (f *Files) Finish() (changed bool) {
 	f.once.Do(func() {
 		defer f.finished.Store(true)
@@ -171,7 +172,7 @@ func (f *Files) Finish() (changed bool) {
 	return changed
 }
 
-// Finished reports whether Finish has returned.
+// Finished reports whether a call of Finish has done its work.
 func (f *Files) Finished() bool { return f.finished.Load() }
 
 // Close ends the session. A session without changes leaves nothing.
@@ -214,9 +215,9 @@ func (s Store) dirs() (dirs []string, err error) {
 	return dirs, err
 }
 
-// Expire removes the sessions that are empty or older than age, and then the oldest until the others
-// take at most total bytes. It leaves those that run, and the last one unless it is too old. It returns
-// the names of those that had something in them.
+// Expire removes the sessions that are empty or older than age, and then the oldest until the
+// others take at most total bytes. It leaves the sessions that run, and the newest one unless that
+// is too old. It returns the names of the removed sessions that were not empty.
 func (s Store) Expire(age time.Duration, total int64) (gone []string) {
 	dirs, _ := s.dirs()
 	newest := true
@@ -240,11 +241,11 @@ func (s Store) Expire(age time.Duration, total int64) (gone []string) {
 	return gone
 }
 
-// room is what files take on the disk.
+// room is the space that files take on the disk.
 type room struct{ all, journals int64 }
 
-// Room returns how much another jail may keep if the session may keep a total, and how much of that
-// its journal may take.
+// Room returns how much another jail may keep if the session may keep a total, and how much its
+// journal may take.
 func (w *Writer) Room(total int64) (all, journal int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// errLinux is the error of what only a jail makes use of. There are jails on Linux only.
+// errLinux is the error of the functions that only a jail needs. There are jails on Linux only.
 var errLinux = errors.New("undo works on Linux only")
 
 type Store struct{ Dir string }
