@@ -23,8 +23,8 @@ type finding struct {
 	refused bool // the policy refuses the name
 	hint    Hint
 	grant   grant
-	// note tells why the policy is not the cause: the file does not exist on the host
-	// either, or the policy grants the host.
+	// note tells, without a refusal, why the policy is not the cause (the file does not exist on the
+	// host either, or the policy grants the host), or what a possible cause is.
 	note string
 	fix  string
 	// aboutPolicy means that note concerns the policy or the session, and is shown even

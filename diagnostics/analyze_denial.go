@@ -48,7 +48,7 @@ func (a *analyzer) analyzeDenial(d policy.Denial) finding {
 // isNamelessLookup reports whether d is a name lookup whose name the jail did not see.
 func isNamelessLookup(d policy.Denial) bool { return d.Operation == "resolve" && d.Target == "" }
 
-// analyzeOthersDenial analyzes a denial with policy.DenialOthers.
+// analyzeOthersDenial analyzes a denial whose target is policy.DenialOthers.
 func (a *analyzer) analyzeOthersDenial(d policy.Denial) finding {
 	sure, cause := Certain, "the jail refused more accesses than it records one by one: "
 	if d.Reason == policy.DeniedAbsent {

@@ -61,8 +61,8 @@ func (a *analyzer) attributeHost(sure Attribution, host string, port int, scheme
 	return f
 }
 
-// loopbackName returns localhost for a loopback address, because rules name the host
-// itself so.
+// loopbackName returns "localhost" for a loopback address, since rules name the host itself that
+// way. It returns any other host unchanged.
 func loopbackName(host string) string {
 	if addr, err := netip.ParseAddr(host); err == nil && addr.Unmap().IsLoopback() {
 		return "localhost"

@@ -227,7 +227,7 @@ func (a *analyzer) missingRights(path string, ref reference, here existence) pol
 	switch {
 	case ref.want.Has(policy.Execute):
 		return policy.Execute &^ a.rightsAt(path)
-	case ref.want == policy.Write: // read-only: any of the three
+	case ref.want == policy.Write: // of faultReadOnly: the attempt needed some right of Write
 		return allowed(writes && a.rightsAt(filepath.Dir(path)).Has(policy.Create|policy.Delete), policy.Write)
 	case ref.want.Has(policy.Create):
 		return allowed(a.allows(policy.OpCreate, path), policy.Write)

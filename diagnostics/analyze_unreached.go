@@ -7,16 +7,17 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// connectionWords are what programs say, in lower case, about a connection that ends or does not
-// answer. The jail accepts a connection to a granted host before this machine has reached it, so
-// these words stand for a refused connection, too.
+// connectionWords are the words of programs, in lower case, about a connection that ends or does
+// not answer. The jail accepts a connection to a granted host before this machine has reached that
+// host. So the server sees a refused connection as one that ends, too.
 var connectionWords = []string{
 	"connection", "connect", "econnreset", "socket hang up", "hung up", "timed out", "timeout", "time-out", "eof",
 	"tls", "ssl", "network", "resolve", "unreachable", "reset by peer", "closed by",
 }
 
 // unreachedHost returns the finding for a granted host that this machine could not reach, if the
-// text of the failure is about such a thing.
+// text of the failure names the host or is about a connection, or the server did not answer in
+// time.
 func (a *analyzer) unreachedHost(lines []string) (f finding, ok bool) {
 	own := lines[:min(a.ownLines, len(lines))]
 	about := a.ev.Timeout > 0 || slices.ContainsFunc(own, func(line string) bool {

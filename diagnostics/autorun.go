@@ -63,8 +63,8 @@ func (a *analyzer) isShared(dir string) bool {
 	return filepath.Dir(dir) == "/" && systemDir(dir) || slices.Contains(a.homePaths(sharedPaths), dir)
 }
 
-// homePaths returns the paths of names in the home, and their targets where they are
-// links, because many users link ~/.bashrc to a directory of settings.
+// homePaths returns the paths of names in the home, and the targets of those that are links: many
+// users link ~/.bashrc to a file in a directory of settings.
 func (a *analyzer) homePaths(names []string) (paths []string) {
 	home := a.ev.UserHome
 	if home == "" {

@@ -16,7 +16,7 @@ const maxHints = 8
 type candidate struct {
 	finding
 	distance   int  // from the failure: 0 is the closest line
-	named      bool // the text of the failure names it
+	named      bool // a line names it, of the text of the failure or of older output
 	background bool // the refusal happens also where nothing fails
 	incidental bool // a host was refused, but the text names another cause
 }
@@ -167,8 +167,8 @@ func (a *analyzer) analyzeDenials(lines []string) candidates {
 	return all
 }
 
-// cleansUp reports whether a denial is the removal of a file whose creation was refused
-// before.
+// cleansUp reports whether a denial is the removal of a file after another access was refused: the
+// file is the target of that access, or does not exist.
 func (a *analyzer) cleansUp(d policy.Denial, before []policy.Denial) bool {
 	return strings.HasPrefix(d.Operation, "remove") && slices.ContainsFunc(before, func(b policy.Denial) bool {
 		return b.Axis == d.Axis && !strings.HasPrefix(b.Operation, "remove") && (b.Target == d.Target || a.exists(d.Target) == absent)

@@ -17,8 +17,8 @@ type ClientList struct {
 	Line   []string
 	Secret bool   // Line has a secret: it is not shown
 	Home   string // what "~/" in Line means
-	// Workspace is that of the session. In a file for all projects its paths are written whole: a
-	// relative one would grant as much in each project.
+	// Workspace is the workspace of the last session. It is set only for an entry for all projects:
+	// there, paths are written whole, since a relative path would grant as much in each project.
 	Workspace string
 	Reload    string // what makes the client read its file again, in sentences
 }

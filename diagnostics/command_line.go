@@ -8,10 +8,10 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// commandLine returns the command line that the client of a server given on the command
-// line needs for grants: its own with further flags before the command, or, where no flag
-// exists for a grant, one that names the server that declare declares. Both are nil where
-// the client's command line is not known.
+// commandLine returns the command line with which a client has to start a server given on the
+// command line, so that the server gets grants. It is the present one with further flags before the
+// command. Where no flag exists for a grant, it names the server, and declare holds the lines that
+// declare the server. Both are nil where the present command line is not known.
 func (w grantWriter) commandLine(grants []grant) (line, declare []string) {
 	words, redact := w.ev.CommandLine, w.ev.redactor()
 	at := slices.Index(words, "--")
@@ -49,8 +49,8 @@ func logFlags(flags []string) (own []string) {
 	return own
 }
 
-// combined returns one addition to the client's command line with the flags of all diagnoses. It
-// is false where there is only one, or where they cannot be combined.
+// combined returns one addition to the client's command line with the flags of all diagnoses. ok is
+// false where there is only one command line, or where the flags cannot be combined.
 func (r Record) combined() (all addition, ok bool) {
 	var first, flags, command []string
 	several, known := false, true
@@ -81,8 +81,8 @@ func (r Record) combined() (all addition, ok bool) {
 	return all, several
 }
 
-// notCombined says which refusals no combined command line grants, and why: hosts without which
-// nothing failed, and those of which no name is known.
+// notCombined says which refusals no combined command line grants, and why: those of hosts that
+// caused no failure, and those of hosts whose names are not known.
 func (r Record) notCombined() (lines []string) {
 	var unneeded []string
 	for _, h := range r.unreported() {
@@ -100,7 +100,7 @@ func (r Record) notCombined() (lines []string) {
 	return lines
 }
 
-// inWords returns the first of some things, and how many more there are.
+// inWords returns the first five things, and how many more there are.
 func inWords(things []string) string {
 	const most = 5
 	if more := len(things) - most; more > 0 {

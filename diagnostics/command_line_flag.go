@@ -77,7 +77,7 @@ func splitFlags(words []string) (all []flag) {
 // pathFlags are the flags that grant a path.
 const pathFlags = "--read --write --execute"
 
-// grants reports whether a flag of the file grants what another one does.
+// grants reports whether the flag f, of the file, grants what the flag other does.
 func (l ClientList) grants(f, other flag) bool {
 	switch {
 	case strings.Contains(pathFlags, f.name) && strings.Contains(pathFlags, other.name):
@@ -90,7 +90,8 @@ func (l ClientList) grants(f, other flag) bool {
 	return f.name == other.name && f.value == other.value
 }
 
-// replacedBy reports whether another flag sets the same thing to one value.
+// replacedBy reports whether two flags have the same name and, for --limit, the same key, so that
+// only one of them can hold.
 func (f flag) replacedBy(other flag) bool {
 	key, _, _ := strings.Cut(f.value, "=")
 	otherKey, _, _ := strings.Cut(other.value, "=")

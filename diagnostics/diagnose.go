@@ -123,9 +123,8 @@ func (a *analyzer) analyze(lines []string) (candidates, *finding) {
 	return all.ranked(own), cleared
 }
 
-// reachedBySocket reports whether a host in the text was never looked up: a connection to
-// a local socket was made in its name, and the jail refused that socket. Every lookup of a
-// name is on record.
+// reachedBySocket reports whether a host in the text was never looked up: the server connected to a
+// local socket for it, and the jail refused that. Every lookup of a name is on record.
 func (a *analyzer) reachedBySocket(f candidate) bool {
 	host, _, _, _ := splitEndpoint(f.hint.Target)
 	if _, err := netip.ParseAddr(host); f.hint.Axis != policy.AxisNet || host == "localhost" || err == nil {

@@ -4,9 +4,11 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// Diagnosis describes one failure, for an error frame, a tool result, stderr and the
-// session record. Every string in it is valid UTF-8, contains no secret of the profile and
-// is safe to print.
+// Diagnosis describes one failure, for an error frame, a tool result, stderr and the session
+// record. Every string in it is valid UTF-8 and contains no secret of the profile. The sentences
+// and the quoted lines (What, Cause, Fix, Warning, Detail, Said, Stderr) are safe to print. Names
+// and arguments (Server, Tool, Target, Line, those in Denials) are not, until they are quoted or
+// sanitized.
 type Diagnosis struct {
 	Code        Code        `json:"code"`
 	Stage       Stage       `json:"stage"`
@@ -27,8 +29,8 @@ type Diagnosis struct {
 	Stderr  []string        `json:"stderr_tail,omitempty"` // the last lines of the server's stderr
 	Denials []policy.Denial `json:"denials,omitempty"`     // refusals that the jail recorded, oldest first
 	Hints   []Hint          `json:"hints,omitempty"`       // closest to the failure first
-	Grant   []string        `json:"grant,omitempty"`       // TOML lines that grant what all Hints need
-	Flags   []string        `json:"flags,omitempty"`       // the same as flags, for a server given on the command line
+	Grant   []string        `json:"grant,omitempty"`       // TOML lines that grant what the failure most likely needs of Hints
+	Flags   []string        `json:"flags,omitempty"`       // the same grants as flags, for a server given on the command line
 
 	// For a server given on the command line, Line is the new command line of the client.
 	// Where no flag exists for a grant, Declare holds the lines that declare the server,
@@ -63,12 +65,12 @@ const (
 type Hint struct {
 	Attribution Attribution `json:"attribution"`
 	Axis        policy.Axis `json:"axis"`
-	Target      string      `json:"target"`            // path, host, variable or program
-	Missing     string      `json:"missing"`           // "read", "write", "execute", "connect", "variable", "program"
+	Target      string      `json:"target"`            // path, host, variable, program, limit or step of the start
+	Missing     string      `json:"missing"`           // "read", "write", "execute", "connect", "variable", "program", "limit", "jail", or the operation of a denial
 	Cause       string      `json:"cause"`             // why this is the cause, one line
 	Fix         string      `json:"fix,omitempty"`     // what to do, one line
 	Explain     Page        `json:"explain,omitempty"` // the page about such refusals
 	Warning     string      `json:"warning,omitempty"` // what granting it would expose
 	Grant       []string    `json:"grant,omitempty"`   // TOML lines, complete on their own
-	Flags       []string    `json:"flags,omitempty"`   // the same as flags of `mcp-jail run`
+	Flags       []string    `json:"flags,omitempty"`   // the same grant as flags of `mcp-jail run`
 }

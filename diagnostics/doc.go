@@ -38,10 +38,11 @@
 // earliest, because later ones often come from cleaning up. Text adds further
 // candidates. A refused host ranks behind a file where the text names the file.
 //
-// Some refusals are not the jail's: those by a server's own list, those of names
-// that the policy grants, those that the host would make as well, and those of a
-// remote service. Such a diagnosis is [Diagnosis.Silent], and nothing is added to
-// the response.
+// Some refusals are not the jail's: those by a server's own list, those of names that the policy
+// grants, those that the host would make as well, and those of a remote service. Such a diagnosis
+// has the Attribution None. If the server has responded, the diagnosis is mostly
+// [Diagnosis.Silent], and nothing is added to the response. It says something where the client's
+// roots, the server's private HOME, an unset variable or an unreached host explain the failure.
 //
 // # Hostile servers
 //

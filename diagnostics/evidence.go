@@ -26,8 +26,9 @@ type Evidence struct {
 	// diagnosis has no new command line.
 	CommandLine []string
 	Declare     func() []string
-	// Install is the command that installs the package whose launcher the server is. "" means
-	// that the server is no launcher, or that mcp-jail cannot install its package.
+	// Install is the command that installs the package that the server's program, a launcher such as
+	// npx, would fetch. "" means that the program is no launcher, or that mcp-jail cannot install the
+	// package.
 	Install string
 	// InstallScripts is the command that runs the install scripts of the server's package, which
 	// were skipped when it was installed. "" means that there are none, or that they ran.

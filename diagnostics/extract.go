@@ -26,8 +26,8 @@ type reference struct {
 	authority bool          // of a variable: it names certificates, and the text distrusts one
 	// database: of a path: a file of SQLite, which keeps a journal beside it
 	database bool
-	// vague: the line holds the name and the fault, but no pattern connects them. Only
-	// the first vague reference of a line counts, and none beside an exact one.
+	// vague: the line holds the name and the fault, but no pattern connects them. If the policy
+	// refuses an earlier name of the line, a vague reference counts only if it is a variable.
 	vague bool
 	line  int // distance from the failure: 0 is the closest line
 }

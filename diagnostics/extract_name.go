@@ -19,7 +19,7 @@ var (
 	goProgram = lazyRegexp{text: `exec: "([^"]+)": (executable file not found|permission denied|no such file or directory|stat )`}
 	// env: ‘node’: No such file or directory
 	envProgram = lazyRegexp{text: `\benv: ['"‘]?([^'"’:\s]+)['"’]?: (No such file or directory|Permission denied)`}
-	// Executable doesn't exist at /x   (playwright); Failed to spawn: ` + "`x`" + `   (uv)
+	// Executable doesn't exist at /x   (playwright); Failed to spawn: `x`   (uv)
 	otherProgram = lazyRegexp{text: "(?i)(?:executable (?:doesn't|does not) exist at|failed to (?:spawn|execute|start):?|cannot execute|cannot run program) ['\"`]?([A-Za-z0-9_.+/~@-]+)"}
 
 	nameToken = lazyRegexp{text: `[A-Za-z_][A-Za-z0-9_]*`}
@@ -87,8 +87,8 @@ func looksLikeShell(line string) bool {
 
 func isNumber(s string) bool { return strings.Trim(s, "0123456789") == "" }
 
-// distrusts are messages that a certificate is not trusted, each with the variables by which its
-// programs learn of further authorities. The first message that matches counts.
+// distrusts are messages that a certificate is not trusted, each with the variables that name
+// further authorities to the programs that print it. The first message that matches counts.
 var distrusts = []struct {
 	words     []string
 	variables []string

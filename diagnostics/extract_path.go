@@ -26,7 +26,7 @@ var (
 	modulePath = lazyRegexp{text: `Cannot find module '(/[^']+)'`}
 	// sh: 1: cd: can't cd to /x (dash); curl: (37) Couldn't open file /x
 	wordedPath = lazyRegexp{text: `(?:can't cd to|Couldn't open file) (\S.*)$`}
-	// connect EACCES /run/docker.sock, spawn /x EACCES
+	// connect EACCES /run/docker.sock   (node)
 	socketPath = lazyRegexp{text: `\bconnect (E[A-Z]{3,}) (/[^\s'",]+)`}
 	// dial unix /run/docker.sock: connect: permission denied   (Go)
 	dialPath = lazyRegexp{text: `\bdial unix (/[^\s'",]+): connect: (permission denied|no such file or directory)`}
@@ -164,8 +164,8 @@ func addShellPath(add func(fault, string, string), line string, f fault, m []str
 	}
 }
 
-// addPathPair adds the one or two paths of an operation. A rename or a link changes the
-// names. A copy reads the first and writes the second.
+// addPathPair adds the one or two paths of an operation. A rename removes the first name and makes
+// the second. A copy reads the first file and writes the second. A link makes the second name.
 func addPathPair(add func(fault, string, string), f fault, verb, from, to string) {
 	if to == "" {
 		add(f, verb, from)

@@ -112,8 +112,8 @@ next:
 	return all
 }
 
-// mergeNested gives the rule for a path the rights of the rule for a directory around it,
-// which it would otherwise take away. It removes a rule that then adds nothing.
+// mergeNested gives the rule for a path the rights of the rule for a directory around it, which the
+// inner rule would otherwise take away there. It removes a rule that then adds nothing.
 func (w grantWriter) mergeNested(grants []grant) []grant {
 	var all []grant
 	for i, n := range grants {
@@ -223,8 +223,9 @@ func (w grantWriter) ruleText(n grant) string {
 	return s
 }
 
-// display returns an absolute path as the configuration writes it. The home, or a directory around
-// it, is where a client happened to start, and not a workspace that later starts have as well.
+// display returns an absolute path as the configuration writes it. No path is written relative to a
+// workspace that is the home, or a directory around it: a client only happened to start there, and
+// later starts may have another workspace.
 func (w grantWriter) display(path string) string {
 	home := w.ev.UserHome
 	if p := w.ev.Profile; p != nil && p.Workspace != "" && policy.Within(path, p.Workspace) && (home == "" || !policy.Within(home, p.Workspace)) {
@@ -255,14 +256,14 @@ func (w grantWriter) flags(grants []grant) (flags []string, ok bool) {
 	return flags, ok
 }
 
-// flagWords returns the same flags unquoted.
+// flagWords returns grants as flags, as flags does, but not quoted.
 func (w grantWriter) flagWords(grants []grant) (flags []string, ok bool) {
 	grants = mergeGrants(grants)
 	if len(grants) == 0 || !w.ev.FromCommandLine {
 		return nil, len(grants) == 0
 	}
 	if slices.ContainsFunc(grants, func(n grant) bool { return n.path != "" && w.isDenied(n.path) }) {
-		return nil, false // that flag has to go first
+		return nil, false // the user has to remove the flag --deny first
 	}
 	for i, n := range grants {
 		// --read, --write, --execute and --net replace the default policy; --env and

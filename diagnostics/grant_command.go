@@ -9,9 +9,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// commandBlock returns the table of a program. A table that the program has already cannot be
-// written a second time in a file, so its arguments and variables are in the new one too. Where
-// the program has several tables, one more adds up.
+// commandBlock returns the table of a program. A file cannot have a table twice, so the new table
+// also has the arguments and variables of the present one. Where the program has several tables,
+// one more is added to them.
 func (w grantWriter) commandBlock(table string, n grant) []string {
 	if n.args == "" {
 		return []string{"[" + table + "]"}
@@ -94,8 +94,8 @@ func (a *analyzer) ruleFor(d policy.Denial) string {
 	return cmp.Or(found, a.commandName(d.Target))
 }
 
-// misnamed reports whether there is a rule for the program, and argv[0] is a path that is not in it,
-// or nothing.
+// misnamed reports whether there is a rule for the program, and argv[0] is empty or a path that is
+// not in the rule.
 func (a *analyzer) misnamed(d policy.Denial) bool {
 	if len(d.Arguments) == 0 {
 		return false
@@ -111,9 +111,9 @@ func (a *analyzer) misnamed(d policy.Denial) bool {
 	return about && !accepted
 }
 
-// unnamed reports whether a new rule under a name would refuse argv[0] of the start, as
-// policy.Start.Accepts does with what package resolve finds for that name. Where there is a rule
-// for the program, misnamed tells.
+// unnamed reports whether a new rule under a name would refuse argv[0] of the start. It decides as
+// policy.Start.Accepts does with the paths that package resolve finds for that name. Where there is
+// a rule for the program already, misnamed decides.
 func (a *analyzer) unnamed(d policy.Denial, name string) bool {
 	if len(d.Arguments) == 0 || a.isAbout(d.Target) {
 		return false

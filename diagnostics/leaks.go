@@ -39,7 +39,7 @@ func (l Leak) Diagnosis() Diagnosis {
 	}
 }
 
-// Warning returns a line about a leak that was sent on, and about one that was dropped.
+// Warning returns a line about a leak: that it was sent on, or that it was dropped.
 func (l Leak) Warning() string {
 	said := fmt.Sprintf("warning: server %s sends %s in %s", quote(l.Server), l.text(), sanitize(l.Place))
 	if l.Blocked {

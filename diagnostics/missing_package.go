@@ -8,8 +8,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// missingPackage recognises that the launcher of a package that is not installed has no
-// network to fetch it. To grant one would be a rule for ever, where one installation does.
+// missingPackage recognises that a package is not installed, and that its launcher has no network
+// to fetch it. No rule for a host is proposed: it would hold in each session, where one
+// installation is enough.
 func (a *analyzer) missingPackage(lines []string) (f finding, ok bool) {
 	if a.ev.Install == "" || a.ev.Stage != StageStartup || a.ev.Started || len(a.profile.Argv) == 0 {
 		return f, false

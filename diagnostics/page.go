@@ -63,7 +63,7 @@ const (
 	PageRecord         Page = "record"
 )
 
-// Reference returns what follows a sentence, to name the page. It returns "" for no page.
+// Reference returns the words that name the page behind a sentence. It returns "" for no page.
 func (p Page) Reference() string {
 	if p == "" {
 		return ""

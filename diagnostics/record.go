@@ -60,8 +60,8 @@ const (
 	recordRemedies  = 50
 )
 
-// Encode returns the content of the record's file. It sets the version and keeps the
-// latest 1000 denials and 100 diagnoses.
+// Encode returns the content of the record's file. It sets the version and keeps the last 1000
+// denials, 100 diagnoses and 50 remedies.
 func (r Record) Encode() ([]byte, error) {
 	r.Version = RecordVersion
 	r.Denials = lastN(r.Denials, recordDenials)

@@ -7,7 +7,7 @@ import (
 
 const (
 	dumpRow   = 16  // bytes in a row of what hexdump, xxd and od print
-	maxDumped = 256 // bytes of a value that is searched in such rows; tokens are shorter
+	maxDumped = 256 // bytes of the longest value that is searched in such rows; tokens are shorter
 )
 
 // hexForms returns v in hex, with and without separators between the bytes. For a value

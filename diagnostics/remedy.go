@@ -6,9 +6,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// Remedies returns hints that would grant the hosts that the jail has refused, whether or
-// not something failed. Background denials come last. It uses the denials, the profile and
-// the settings of the advice.
+// Remedies returns hints that would grant the hosts that the jail has refused, whether or not
+// something failed. Background denials come last. It uses the denials, the profile, and the fields
+// that decide how advice is written.
 func Remedies(ev Evidence) []Hint {
 	if ev.Profile == nil {
 		return nil

@@ -15,7 +15,7 @@ const (
 type Attribution string
 
 const (
-	// Certain: the jail recorded the refusal.
+	// Certain: the jail recorded the refusal, or the failure is one of mcp-jail itself.
 	Certain Attribution = "certain"
 	// Likely: the text of the failure names something (a path, a host, a variable, a
 	// program), and the policy refuses exactly that.

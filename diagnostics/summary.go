@@ -63,7 +63,7 @@ func ending(e *Exit) string {
 	return " (exit status " + strconv.Itoa(e.Code) + ")"
 }
 
-// seconds writes a duration as the configuration does.
+// seconds writes a duration in whole seconds, or else to the millisecond.
 func seconds(d time.Duration) string {
 	if d%time.Second == 0 {
 		return strconv.Itoa(int(d/time.Second)) + " s"

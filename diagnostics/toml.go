@@ -72,7 +72,7 @@ func shellWord(s string) string {
 	return head + "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// shellWords returns what words of shellWord stand for.
+// shellWords returns the words that shellWord has quoted.
 func shellWords(quoted []string) (words []string) {
 	for _, w := range quoted {
 		head, rest, found := strings.Cut(w, "'")

@@ -11,8 +11,8 @@ import (
 // lookupPhrase names the operation of a denial that isNamelessLookup.
 const lookupPhrase = "to look up the name of a host"
 
-// operation returns what was attempted, as a phrase that the target follows: "to write". analyzeDenial
-// and denialText put the sentences together.
+// operation returns the attempted operation, as a phrase that the target follows: "to write".
+// analyzeDenial and denialText put the sentences together.
 func operation(d policy.Denial) string {
 	switch op := sanitize(d.Operation); op {
 	case "":

@@ -17,8 +17,8 @@ type Keeper struct {
 	FileBytes     int64 // of a file, at most
 	TotalBytes    int64 // of all files and of the journal, at most
 	JournalBytes  int64 // of the journal, at most; 0: as much as TotalBytes allows
-	// PerCall: each tools/call has a record of its own. If the journal grew by another process, a call
-	// has begun: a path that was kept for an earlier call is kept again.
+	// PerCall: each tools/call has records of its own. If another process has appended to the journal,
+	// a call has begun: a path that was kept for an earlier call is kept again.
 	PerCall bool
 	// Open returns a function that reports whether the server has an inode open for writing. With
 	// nil there are no sweeps: Files.Finish records what is left.
