@@ -95,8 +95,9 @@ func TestLinkByABareWord(t *testing.T) {
 	}
 }
 
-// TestLinkOutOfGranted: the cause names the link, where it leads, and the grant reaches that. A link
-// in a place that is not granted is none of the server's.
+// TestLinkOutOfGranted tests that the cause names a link that leads out of the granted places, and
+// its target, and that the grant is for the target. A link in a place that is not granted is not
+// named.
 func TestLinkOutOfGranted(t *testing.T) {
 	for path, want := range map[string]struct{ says, flags string }{
 		"/data/in/link/x.md": {`"/data/in/link" is a link that leads to "/data/notes", outside of what is granted`, "--read /data/notes/x.md"},

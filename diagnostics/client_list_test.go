@@ -8,7 +8,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestAddMissing: grants are added to what a client's file has now, and only those that it lacks.
+// TestAddMissing tests that grants are added to the present command line of a client's file, and
+// only those that it lacks.
 func TestAddMissing(t *testing.T) {
 	for _, tt := range []struct{ line, flags, want, more, workspace string }{
 		{"j run --read a -- x --read b", "--read b", "j run --read a --read b -- x --read b", "--read b", ""},
@@ -47,7 +48,7 @@ func TestAddMissing(t *testing.T) {
 	}
 }
 
-// TestShellWords: shellWords takes back what shellWord does.
+// TestShellWords tests that shellWords reverts shellWord.
 func TestShellWords(t *testing.T) {
 	words := []string{"--read", "~/it's here", "'", "a'b'c", "~/'", "", "[::1]:80", "~", "a b", `\`, "a*"}
 	var quoted []string
@@ -59,7 +60,8 @@ func TestShellWords(t *testing.T) {
 	}
 }
 
-// TestClientListLine: what a client's file has now is kept, and what it grants is said.
+// TestClientListLine tests that the present flags of a client's file are kept, and that the text
+// says which grants the file has already.
 func TestClientListLine(t *testing.T) {
 	r := Record{Server: "s", Diagnoses: []Diagnosis{
 		{What: "one", Line: strings.Fields("j run --read gone --read a -- x"), Flags: []string{"--read", "a"}},
@@ -72,7 +74,7 @@ func TestClientListLine(t *testing.T) {
 		"  granted by now for Here: the next session has it. Start Here again\n",
 		"\"args\": [\"run\", \"--read\", \"own\", \"--read\", \"a\", \"--net\", \"h\", \"--\", \"x\"]\n",
 		"\nj run --read own --read a --net h -- x\n",
-		"  for There, before the \"--\" of the list args, which has a secret and is not shown:\n\n\"--write\", \".\", \"--read\", \"a\",\n", // else the default policy ends, and the workspace with it
+		"  for There, before the \"--\" of the list args, which has a secret and is not shown:\n\n\"--write\", \".\", \"--read\", \"a\",\n", // without --write . the workspace would not be granted any more
 		"not shown:\n\n\"--write\", \".\", \"--read\", \"a\", \"--net\", \"h\",\n",
 	} {
 		if !strings.Contains(got, want) {
@@ -87,7 +89,8 @@ func TestClientListLine(t *testing.T) {
 	}
 }
 
-// TestNotCombined: what one command line cannot grant at once is named.
+// TestNotCombined tests that the text names the hosts that the combined command line does not
+// grant.
 func TestNotCombined(t *testing.T) {
 	host := func(target string) Hint {
 		return Hint{Axis: policy.AxisNet, Target: target, Flags: []string{"--net", target}}
@@ -109,7 +112,7 @@ func TestNotCombined(t *testing.T) {
 	}
 }
 
-// TestManyLists: a line names a few places, and a few lists are shown.
+// TestManyLists tests that a line names five places at most, and that five lists are shown at most.
 func TestManyLists(t *testing.T) {
 	r := Record{Server: "s", Diagnoses: []Diagnosis{{What: "one", Line: strings.Fields("j run --read a -- x"), Flags: []string{"--read", "a"}}}}
 	l := ClientList{Format: "json", Key: "args", Line: strings.Fields("j run -- x")}

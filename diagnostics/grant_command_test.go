@@ -7,8 +7,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestCommandGrants: a refused start names the line that allows exactly that one, with what its
-// table has already.
+// TestCommandGrants tests that the diagnosis of a refused start proposes a table that allows
+// exactly these arguments, together with the contents of the present table.
 func TestCommandGrants(t *testing.T) {
 	git := policy.Command{Name: "git", Where: "mcp-jail.toml:12", Args: [][]string{{"status", "**"}}, Starts: []policy.Start{{File: "/usr/bin/git", Name: "git"}}}
 	withEnvs, onlyEnvs, script := git, git, git

@@ -30,7 +30,7 @@ func TestRefusedElsewhere(t *testing.T) {
 			t.Errorf("%s\n%s", text, d.Text())
 		}
 	}
-	// The controls: the same words about what the jail refuses.
+	// The controls: similar words about refusals of the jail.
 	for _, text := range []string{
 		"Error: EACCES: permission denied, open '/home/u/notes/a.md'", "cat: /home/u/notes/a.md: No such file or directory", "sh: 1: ./tool.sh: Permission denied", "Error: spawn rg ENOENT",
 		"Permission denied", "fetch failed", "getaddrinfo ENOTFOUND api.x.com", "Error: FOO_TOKEN environment variable is required", "Parent directory does not exist: /home/u/notes",

@@ -56,7 +56,7 @@ func TestGolden(t *testing.T) {
 	}
 	ev.Denials = r.Denials
 	ev.Profile.Net = append(ev.Profile.Net, policy.NetRule{Host: "updates.x.com", Scheme: "https", Allow: true})
-	r.Remedies = Remedies(ev) // that of telemetry.x.com is told by the diagnosis
+	r.Remedies = Remedies(ev) // the diagnosis has the remedy for telemetry.x.com already
 	testkit.Golden(t, "why.txt", []byte(r.Text()))
 }
 

@@ -130,7 +130,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestRoundTripFlags does the same with flags for a server given on the command line.
+// TestRoundTripFlags tests the round trip with flags, for a server given on the command line.
 func TestRoundTripFlags(t *testing.T) {
 	options := config.CommandLineOptions{Command: []string{"node"}}
 	in := func(o config.CommandLineOptions) *policy.Profile {

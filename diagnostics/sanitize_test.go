@@ -94,7 +94,8 @@ func TestForgery(t *testing.T) {
 	}
 }
 
-// TestExecFailureIsPrintable: a fix can name what a file contains, or is called.
+// TestExecFailureIsPrintable tests that a fix is safe to print: it can have names of files and text
+// from them.
 func TestExecFailureIsPrintable(t *testing.T) {
 	d := ExecFailure("s", "x", "did you mean a\x1b]52;c;eA==\x07b\u202e?")
 	if d.Fix != "did you mean ab\ufffd?" {

@@ -51,7 +51,7 @@ func TestTildeDiagnosis(t *testing.T) {
 			t.Errorf("%s: without ~: %s", tt.name, d.Text())
 		}
 	}
-	// Another name below ~, which no argument has, is a name for a person.
+	// For another name below "~", which no argument has, "~" is the home of the user.
 	ev := evidence("ENOENT: no such file or directory, open '~/notes/a.md'")
 	ev.Profile.Argv = []string{"node", "s.js", "~/note"}
 	if d := Diagnose(ev); strings.Contains(d.Text(), "is not replaced") || len(d.Hints) == 0 || d.Hints[0].Target != "/home/u/notes/a.md" {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestTools: what changed is said in bounds, with the command, and a server cannot imitate
-// our words.
+// TestTools tests that the diagnosis of changed tools is bounded and names the command to accept
+// them, and that a server cannot imitate messages of mcp-jail.
 func TestTools(t *testing.T) {
 	var many []string
 	for i := range 14 {

@@ -158,7 +158,7 @@ func TestGrantNoMoreThanNeeded(t *testing.T) {
 		flags             string
 		careful           string // a part of the warning; "" is none
 	}{
-		// To make what is there fails everywhere.
+		// To make a directory or file that exists fails everywhere.
 		{"mkdir", "/var", "", ""},
 		{"mkdir", "/opt", "", ""},
 		{"mkdir", "/srv", "", ""},
@@ -174,7 +174,7 @@ func TestGrantNoMoreThanNeeded(t *testing.T) {
 		{"mkdir", "/home/u/new/er", "--write ~/new/er/", ""},
 		{"mkdir", "/opt/new", "--write /opt/new", ""},
 
-		// What the host runs or obeys.
+		// Files that programs of the host run or obey.
 		{"create", "/home/u/.bashrc", "", "run or obey"},
 		{"create", "/home/u/.zprofile", "", "run or obey"},
 		{"create", "/home/u/.config/autostart/evil.desktop", "", "run or obey"},
@@ -191,7 +191,7 @@ func TestGrantNoMoreThanNeeded(t *testing.T) {
 		{"create", "/home/u/.ssh/authorized_keys", "", "run or obey"},
 		{"create", "/var/spool/cron/u", "", "belongs to the system"},
 
-		// Where other programs keep what is theirs.
+		// Places where other programs keep their files.
 		{"create", "/home/u/.config/foo/bar", "--write ~/.config/foo/", ""},
 		{"create", "/home/u/.config/foo", "--write ~/.config/foo", ""},
 		{"create", "/home/u/.local/share/foo/a/b", "--write ~/.local/share/foo/a/", ""},
@@ -219,7 +219,7 @@ func TestGrantNoMoreThanNeeded(t *testing.T) {
 	}
 }
 
-// TestGrantNoMoreThanNeededForText does the same for names in a text.
+// TestGrantNoMoreThanNeededForText checks the grants for names in a text in that way.
 func TestGrantNoMoreThanNeededForText(t *testing.T) {
 	for text, want := range map[string]string{
 		`Error: EACCES: permission denied, open "~/.config/foo/bar"`:           "--write ~/.config/foo/",

@@ -11,7 +11,7 @@ import (
 )
 
 // onSmallDisk moves the store of a world to a filesystem of its own. It returns a function that
-// takes all of its free space but some bytes, and gives it back if there are to be none left to take.
+// fills this filesystem but for free bytes. With more space, the function makes room again.
 func (w *world) onSmallDisk() (leave func(free int64)) {
 	w.t.Helper()
 	if os.Geteuid() != 0 {
@@ -35,8 +35,8 @@ func (w *world) onSmallDisk() (leave func(free int64)) {
 	}
 }
 
-// TestFullDisk: where records cannot be written, or not wholly, the others are read all the same, and it
-// is said that some are missing.
+// TestFullDisk tests a disk without space: some records are not written, or only a part of them.
+// The others are read all the same, and the session says that some are missing.
 func TestFullDisk(t *testing.T) {
 	w := newWorld(t)
 	leave := w.onSmallDisk()
@@ -80,7 +80,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestTornLast: what is appended to a journal that ends within a line is read.
+// TestTornLast tests that records are read which follow a line that was cut short.
 func TestTornLast(t *testing.T) {
 	w := newWorld(t)
 	w.fill()
@@ -94,8 +94,8 @@ func TestTornLast(t *testing.T) {
 	}
 }
 
-// TestFailedCopy: what a copy that failed has left in the data file does not get into the holes of
-// the next file.
+// TestFailedCopy tests that bytes of a failed copy, which are still in the data file, do not get
+// into the holes of the next file.
 func TestFailedCopy(t *testing.T) {
 	w := newWorld(t)
 	leave := w.onSmallDisk()
@@ -124,8 +124,8 @@ func TestFailedCopy(t *testing.T) {
 	}
 }
 
-// TestJournalIsBounded: a server that changes too much does not make the journal ever longer, and it
-// is said that not everything was kept.
+// TestJournalIsBounded tests that a server that changes too much does not make the journal ever
+// longer, and that the session says that not everything was kept.
 func TestJournalIsBounded(t *testing.T) {
 	w := newWorld(t)
 	w.fill()

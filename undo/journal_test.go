@@ -33,7 +33,7 @@ func TestJournal(t *testing.T) {
 	if err != nil || damaged || !reflect.DeepEqual(got, want) {
 		t.Fatalf("%v, %v\n%+v\nwant\n%+v", err, damaged, got, want)
 	}
-	// A line that was cut off is left out, wherever, and those behind it are not.
+	// A line that was cut off is left out, wherever it was cut, and the lines behind it are not.
 	for cut := range text {
 		begun := text[bytes.LastIndexByte(text[:cut], '\n')+1 : cut]
 		got, damaged, err := parseJournal(bytes.NewReader(text[:cut]), 0)

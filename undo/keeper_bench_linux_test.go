@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// BenchmarkKeep measures what the supervisor does in addition at the first change of a file of 4 KB,
-// and at the next ones.
+// BenchmarkKeep measures the additional work of the supervisor at the first change of a file of 4
+// KB, and at the next changes.
 func BenchmarkKeep(b *testing.B) {
 	w := newWorld(b)
 	w.begin()

@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// sweeps has the keeper look at what it knows to be pending, and returns a function that waits until it
-// is done.
+// sweeps makes the keeper sweep. It returns a function that waits until no path is pending.
 func (w *world) sweeps() (settled func()) {
 	w.keeper.Open = func() func(uint64) bool { return func(uint64) bool { return false } }
 	return func() {
@@ -35,8 +34,9 @@ func (w *world) mustHave(name, want string) {
 	}
 }
 
-// TestFirstStateStays: what is written where the keeper does not see it, be it by the user or through a
-// descriptor that the server has hidden, does not replace what stood there first.
+// TestFirstStateStays tests that the first state of a path is not replaced by one that the keeper
+// did not see being written. The user may have written that, or the server through a hidden
+// descriptor.
 func TestFirstStateStays(t *testing.T) {
 	w := newWorld(t)
 	w.fill()
@@ -71,8 +71,9 @@ func TestFirstStateStays(t *testing.T) {
 	w.mustHave("d0/f0", "unseen")
 }
 
-// TestEditAndRename: what the user has written into a file that he has renamed since is kept, in one
-// jail and in the next one.
+// TestEditAndRename tests a file that the server has changed, and that the user has changed and
+// renamed since. The text of the user is kept when the server changes the file again, in the same
+// jail or in the next one.
 func TestEditAndRename(t *testing.T) {
 	for name, jails := range map[string]int{"one jail": 1, "two jails": 2} {
 		t.Run(name, func(t *testing.T) {
@@ -100,8 +101,8 @@ func TestEditAndRename(t *testing.T) {
 	}
 }
 
-// TestReplacedWhilePending: a file that the user puts in the place of one that the server has just
-// changed is the user's.
+// TestReplacedWhilePending tests that a file counts as the user's if the user puts it in the place
+// of one that the server has just changed.
 func TestReplacedWhilePending(t *testing.T) {
 	w := newWorld(t)
 	w.fill()
@@ -132,8 +133,8 @@ func TestReplacedWhilePending(t *testing.T) {
 	w.mustHave("d0/f3", "file 3 of d0")
 }
 
-// TestOtherNames: another name of a file gets its content back only where the server has changed it
-// last, and only if it is asked for.
+// TestOtherNames tests that another name of a file gets its content back only where the server was
+// the last to change it, and only if that name is selected.
 func TestOtherNames(t *testing.T) {
 	for name, c := range map[string]struct {
 		edit  bool
@@ -167,7 +168,8 @@ func TestOtherNames(t *testing.T) {
 	}
 }
 
-// TestTwoSessions: the later one is named, and when it is undone, the earlier one can be.
+// TestTwoSessions tests two sessions that changed the same paths: the undo of the earlier one names
+// the later one, and works when that is undone.
 func TestTwoSessions(t *testing.T) {
 	w := newWorld(t)
 	w.fill()
@@ -195,7 +197,8 @@ func TestTwoSessions(t *testing.T) {
 	w.same("both undone", before)
 }
 
-// TestBlockedTemporary: what has the temporary name and cannot be removed stops nothing.
+// TestBlockedTemporary tests that an undo works if an object that cannot be removed has the
+// temporary name.
 func TestBlockedTemporary(t *testing.T) {
 	w := newWorld(t)
 	w.fill()
@@ -214,7 +217,8 @@ func TestBlockedTemporary(t *testing.T) {
 	w.mustHave("d0/f2", "file 2 of d0")
 }
 
-// TestPlanWritesNothing: to plan an undo leaves the journals of a session that was killed as they are.
+// TestPlanWritesNothing tests that the plan of an undo leaves the journals of a session that was
+// killed as they are.
 func TestPlanWritesNothing(t *testing.T) {
 	w := newWorld(t)
 	w.fill()

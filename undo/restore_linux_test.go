@@ -184,7 +184,7 @@ func (w *world) randomOperation() {
 		if w.random.IntN(2) == 0 {
 			to = fresh
 		}
-		w.rename(file, to, 0) // it may fail, as the server's could
+		w.rename(file, to, 0) // it may fail, as a rename of the server may
 	case n == 7 && dir != ".":
 		w.rename(dir, fresh, 0)
 	case n == 8 && !exists && regular:
@@ -199,7 +199,8 @@ func (w *world) randomOperation() {
 	}
 }
 
-// TestUndoRefusesUsersChanges: what was changed after the server's last change stays.
+// TestUndoRefusesUsersChanges tests that files stay that were changed after the server's last
+// change.
 func TestUndoRefusesUsersChanges(t *testing.T) {
 	w := newWorld(t)
 	w.fill()
@@ -248,7 +249,8 @@ func TestUndoRefusesUsersChanges(t *testing.T) {
 	}
 }
 
-// TestUndoFollowsNoLink: a directory that is a link now is refused, and what it leads to stays.
+// TestUndoFollowsNoLink tests that a path is refused if its directory is a symbolic link now, and
+// that the target of the link stays as it is.
 func TestUndoFollowsNoLink(t *testing.T) {
 	w := newWorld(t)
 	w.fill()

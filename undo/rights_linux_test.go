@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// asUser gives the world to an ordinary user, and has the test run as that one.
+// asUser gives the world to an ordinary user, and runs the rest of the goroutine as that user.
 func (w *world) asUser() {
 	w.t.Helper()
 	if os.Geteuid() != 0 {
@@ -33,7 +33,8 @@ func (w *world) asUser() {
 	}
 }
 
-// TestUnreadable: what its owner may not read for now is kept, and its mode stays.
+// TestUnreadable tests that a file or directory is kept which its owner may not read at the moment,
+// and that its mode stays.
 func TestUnreadable(t *testing.T) {
 	w := newWorld(t)
 	w.fill()
@@ -67,7 +68,8 @@ func TestUnreadable(t *testing.T) {
 	w.mustHave("d0/sub/deep", "deep d0")
 }
 
-// TestUnknownNames: it is said that the names below a directory are not known which cannot be read.
+// TestUnknownNames tests a directory that is moved and cannot be read: the session says that the
+// names below it are not known.
 func TestUnknownNames(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root has a directory that another user cannot read")
@@ -92,8 +94,8 @@ func TestUnknownNames(t *testing.T) {
 	}
 }
 
-// TestUnreachable: a path that cannot be looked at does not count as gone. The first undo gives its
-// directory the rights back and says that a second one follows.
+// TestUnreachable tests that a path does not count as removed if it cannot be looked at. The first
+// undo gives its directory the rights back and says that a second undo has to follow.
 func TestUnreachable(t *testing.T) {
 	w := newWorld(t)
 	w.fill()
@@ -131,7 +133,7 @@ func TestUnreachable(t *testing.T) {
 	w.mustHave("d0/sub/deep", "deep d0")
 }
 
-// TestForeignGroup: the content of a file is put back where its user may not set its group.
+// TestForeignGroup tests that the content of a file is put back if the user may not set its group.
 func TestForeignGroup(t *testing.T) {
 	if os.Geteuid() != 0 {
 		return // only root can make such a file
@@ -172,7 +174,8 @@ func TestForeignGroup(t *testing.T) {
 	}
 }
 
-// TestUndoKeepsAll: what undo cannot keep, it does not replace, however many files there are.
+// TestUndoKeepsAll tests that undo replaces no file that it cannot keep, however many files there
+// are.
 func TestUndoKeepsAll(t *testing.T) {
 	for name, limit := range map[string]func(*Keeper){
 		"too large":       func(k *Keeper) { k.FileBytes = 1 },

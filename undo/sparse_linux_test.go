@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestUndoSparse: holes of a file stay holes in what is kept and in what is put back.
+// TestUndoSparse tests that holes of a file stay holes in the data file and in the restored file.
 func TestUndoSparse(t *testing.T) {
 	w := newWorld(t)
 	const size = 8 << 20

@@ -30,8 +30,8 @@ type Writer struct {
 	live map[*Files]bool // the files of the other jails
 }
 
-// Begin makes the directory of a session. The names of sessions have the order in which they began:
-// the last part is the fraction of the second.
+// Begin makes the directory of a session. The names of sessions sort in the order in which they
+// began, unless the local time was set back: the last part is the fraction of the second.
 func (s Store) Begin(head Head) (*Writer, error) {
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
 		return nil, err

@@ -35,7 +35,7 @@ func TestExpire(t *testing.T) {
 		}
 		return strings.Join(ids, " ")
 	}
-	rename := func(w *Writer, name string) { // names of one second have no order
+	rename := func(w *Writer, name string) { // so that the names have a known order
 		to := filepath.Join(filepath.Dir(w.Dir), name)
 		if err := os.Rename(w.Dir, to); err != nil {
 			t.Fatal(err)
@@ -112,8 +112,8 @@ func TestRoom(t *testing.T) {
 	room("after one without changes", 3<<20-16384, 3<<20)
 }
 
-// TestSessionsInOrder: sessions that begin within a second have names in the order in which they
-// began, by which the last one is found.
+// TestSessionsInOrder tests that the names of sessions sort in the order in which the sessions
+// began, even within a second. The last session is found by its name.
 func TestSessionsInOrder(t *testing.T) {
 	store, before := Store{Dir: t.TempDir()}, ""
 	for range 50 {

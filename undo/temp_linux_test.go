@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestTemporaryNameOfFile: a file that the server has moved to the name that undo uses for its temporary
-// file is lost by no undo.
+// TestTemporaryNameOfFile tests that no undo loses a file that the server has moved to the name of
+// a temporary file of undo.
 func TestTemporaryNameOfFile(t *testing.T) {
 	for name, undo := range map[string]func(w *world, s *Session){
 		"everything": func(w *world, s *Session) { w.mustUndo(s, 0) },
@@ -45,7 +45,8 @@ func TestTemporaryNameOfFile(t *testing.T) {
 	}
 }
 
-// TestTemporaryNameOfLater: a file that came to that name after the session is kept before it goes.
+// TestTemporaryNameOfLater tests that undo keeps a file that got the name of a temporary file after
+// the session, before it removes that file.
 func TestTemporaryNameOfLater(t *testing.T) {
 	w := newWorld(t)
 	w.fill()
@@ -66,8 +67,8 @@ func TestTemporaryNameOfLater(t *testing.T) {
 	w.same("the undo undone", before)
 }
 
-// TestRootsOfJails: what a process of a session may write counts for what it has changed, not what
-// the last one may.
+// TestRootsOfJails tests that a change is undone if the jail that made it could write there, even
+// if the last jail of the session could not.
 func TestRootsOfJails(t *testing.T) {
 	w := newWorld(t)
 	w.fill()

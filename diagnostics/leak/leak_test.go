@@ -180,8 +180,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// plant returns a text with a secret in it that is escaped as a recipe says: each byte of it says
-// what becomes of a byte.
+// plant returns a text with a secret in it. Each byte of the recipe says how one byte of the secret
+// is escaped.
 func plant(before, recipe, after []byte, all []Secret) (text []byte, name string) {
 	next := func() byte {
 		if len(recipe) == 0 {
@@ -215,8 +215,8 @@ func plant(before, recipe, after []byte, all []Secret) (text []byte, name string
 	return append(append(append([]byte{}, before...), form...), after...), s.Name
 }
 
-// FuzzFind tests that no text makes the search fail, and that what is found when each byte is
-// looked at, is found when only places are.
+// FuzzFind tests that no text makes the search fail, and that Find, which looks only at suspicious
+// places, finds each secret that a look at each byte finds.
 func FuzzFind(f *testing.F) {
 	all := secrets(6)
 	finder := New(all, true)
@@ -240,7 +240,8 @@ func FuzzFind(f *testing.F) {
 	})
 }
 
-// TestPlanted tests the same with many secrets and recipes, and that the secret is really there.
+// TestPlanted tests with many secrets and recipes that Find finds a planted secret, if a look at
+// each byte does.
 func TestPlanted(t *testing.T) {
 	all := secrets(20)
 	finder := New(all, false)
@@ -255,7 +256,7 @@ func TestPlanted(t *testing.T) {
 		text, name := plant(noise, recipe, noise, all)
 		there := false
 		finder.search.layers(text, func(p *pattern) bool { there = there || finder.names[p.secret] == name; return true })
-		if !there { // what stands before it took a part of it for its own escape
+		if !there { // the text before the secret made an escape with its first bytes
 			missed++
 			continue
 		}

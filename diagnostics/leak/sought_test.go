@@ -51,7 +51,8 @@ func TestSought(t *testing.T) {
 	}
 }
 
-// TestSoughtHeld tests that a value that the user declares to be secret is looked for under any name.
+// TestSoughtHeld tests that a value that the user declares to be secret is looked for under any
+// name.
 func TestSoughtHeld(t *testing.T) {
 	got, others := Sought(nil, map[string]string{"B": "some-value-of-mine", "A": "/a/path/that/is/one", "C": "short", "D": "password", "E": "12345678"}, nil)
 	if len(got) != 2 || got[0].Name != "A" || got[1] != (Secret{"B", "some-value-of-mine"}) || others != nil {

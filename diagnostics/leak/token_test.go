@@ -39,7 +39,7 @@ func kinds() map[string]string {
 }
 
 // TestTokens tests that each kind is found in a message, and in a string of JSON in it, and that
-// what only looks alike is not.
+// texts which only look like tokens are not.
 func TestTokens(t *testing.T) {
 	f := New(nil, true)
 	for name, token := range kinds() {
@@ -60,7 +60,7 @@ func TestTokens(t *testing.T) {
 			}
 		}
 	}
-	if got := f.Find([]byte("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")); len(got) != 1 { // of a publication about the checksum
+	if got := f.Find([]byte("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")); len(got) != 1 { // an example from a publication about the checksum
 		t.Error(got)
 	}
 	if got := f.Find([]byte("ghp_zQWBuTSOoRi4A9spHcVY5ncnsDkxkJ0mLq18")); got != nil {

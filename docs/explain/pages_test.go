@@ -128,8 +128,8 @@ func readPage(t *testing.T, name string) string {
 	return string(b)
 }
 
-// TestText tests that prose fits the width, that rules stay as they are, and that no Markdown
-// of headings and links is left.
+// TestText tests that prose fits the width, that rules stay as they are, and that no marks of
+// Markdown for headings and links are left.
 func TestText(t *testing.T) {
 	for _, name := range explain.Names() {
 		page, _ := explain.Find(name)

@@ -136,7 +136,8 @@ func TestCodes(t *testing.T) {
 	}
 }
 
-// TestGapsHaveAxes tests that each gap has an axis, by which the page about gaps tells of it.
+// TestGapsHaveAxes tests that each gap has an axis. The page about gaps describes gaps by their
+// axes.
 func TestGapsHaveAxes(t *testing.T) {
 	axes := constants(t, "policy", "Axis", "")
 	found := 0
