@@ -154,8 +154,8 @@ func TestNetLinesWork(t *testing.T) {
 	}
 }
 
-// TestNetFlags checks that the policy allows the access once the flags are added, for a server
-// given on the command line.
+// TestNetFlags checks the flags that grant a refused connection to a server given on the command
+// line, and that a rule for methods has no flag.
 func TestNetFlags(t *testing.T) {
 	for target, want := range map[string]string{
 		"api.x.com": "--write . --net api.x.com", "api.x.com:8443": "--write . --net api.x.com:8443", "[2001:db8::7]:8443": "--write . --net '[2001:db8::7]:8443'",

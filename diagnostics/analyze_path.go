@@ -276,9 +276,9 @@ func (a *analyzer) attributePath(sure Attribution, path string, missing policy.R
 	return f
 }
 
-// attributeExistingDir handles an attempt to create a directory that exists on the host.
-// The attempt fails outside of the jail too, so it leads to no right to write. What the
-// server needs in the directory shows in later messages.
+// attributeExistingDir handles an attempt to create a directory that exists on the host. The
+// attempt fails outside of the jail too, so it leads to no right to write. Later messages show what
+// the server needs in the directory.
 func (a *analyzer) attributeExistingDir(f finding, path string) finding {
 	f.hint.Missing = rightWord(policy.Read)
 	if a.allows(policy.OpRead, path) {

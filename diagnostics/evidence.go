@@ -42,7 +42,7 @@ type Evidence struct {
 	Exit    *Exit         // the process ended
 	Timeout time.Duration // the limit that passed; 0 when the failure is no time-out
 
-	Stderr []string // the last lines of the server's stderr, oldest first; best those since the request
+	Stderr []string // the last lines of the server's stderr, oldest first; if possible, only those since the request
 	// RawStderr is Stderr without redaction, because a redacted path cannot be analyzed.
 	// It is never shown. nil means Stderr.
 	RawStderr []string

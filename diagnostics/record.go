@@ -25,7 +25,7 @@ type Record struct {
 	Changes   string          `json:"changes,omitempty"` // a sentence about what can be undone
 	Denials   []policy.Denial `json:"denials,omitempty"`
 	Diagnoses []Diagnosis     `json:"diagnoses,omitempty"`
-	Remedies  []Hint          `json:"remedies,omitempty"` // see Remedies; includes those of the diagnoses
+	Remedies  []Hint          `json:"remedies,omitempty"` // hints for refused hosts, also for those that a diagnosis names: see Remedies
 
 	// The following fields are not part of the stored record. `mcp-jail why` sets Newer
 	// when a later session of the server has no record, and Incomplete to the reason why

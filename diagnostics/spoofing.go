@@ -56,7 +56,7 @@ func confusable(r rune) rune {
 		r = 'a' + (r-0x1d400)%26
 	}
 	switch r {
-	case 'Μ', 'Ꮇ', 'ꓟ', 'Ⲙ': // capitals whose small letters look otherwise
+	case 'Μ', 'Ꮇ', 'ꓟ', 'Ⲙ': // capitals whose small letters look different
 		return 'm'
 	case 'Ꮯ', 'ꓚ':
 		return 'c'

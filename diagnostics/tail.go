@@ -14,7 +14,7 @@ const (
 // redacted, and beside them the same lines unredacted. It is an io.Writer that never fails
 // and is safe for concurrent use. The zero Tail redacts nothing.
 //
-// Lines are kept as the server wrote them otherwise. Diagnose sanitizes them.
+// Apart from that, lines are kept as the server wrote them. Diagnose sanitizes them.
 type Tail struct {
 	mu      sync.Mutex
 	redact  *Redactor

@@ -51,7 +51,7 @@ type Call struct {
 	Beside bool // other calls ran in the same process meanwhile
 }
 
-// Head says whose changes a journal has.
+// Head says which server a journal is about, and where that server could write.
 type Head struct {
 	Server string
 	Roots  []string // the directories and files that the server may write

@@ -23,7 +23,7 @@ type Keeper struct {
 	// Open returns a function that reports whether the server has an inode open for writing. With
 	// nil there are no sweeps: Files.Finish records what is left.
 	Open func() func(inode uint64) bool
-	// Outside runs a function on a thread that may read what the calling one may not. It may
+	// Outside runs a function on a thread that may read files which the calling thread may not. It may
 	// be nil.
 	Outside func(func())
 	// Tell is called when something could not be kept, at most maxTold times. Names are quoted: the

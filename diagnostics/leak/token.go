@@ -5,9 +5,9 @@ import "strings"
 // token is a kind of token that many programs know by its form.
 type token struct {
 	name       string
-	begin      string     // how each token of this kind begins, but with inside
+	begin      string     // the bytes with which each token of this kind begins, or which it has inside
 	anchor     string     // four bytes of begin that are rare in texts
-	inside     bool       // begin stands within the token: check looks at the text before it
+	inside     bool       // each token has begin inside: check looks at the text before it
 	characters string     // the characters that may follow begin
 	has        *[256]bool // characters, as a set
 	least      int        // how many follow at least
