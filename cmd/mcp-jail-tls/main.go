@@ -14,7 +14,7 @@ import (
 )
 
 func main() {
-	log.SetOutput(io.Discard) // the messages of net/http contain what peers sent
+	log.SetOutput(io.Discard) // the messages of net/http contain bytes that peers sent
 	err := tlsworker.Run(func(rules []policy.NetRule, roots []byte) (tlsworker.Handler, error) {
 		return intercept.New(intercept.Options{Rules: rules, MoreRoots: roots})
 	})

@@ -16,7 +16,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 )
 
-// logger returns the log that the flags ask for. It never writes to standard output.
+// logger returns the log that the flags ask for, and a function that closes it. The log goes to
+// standard error or to the file of --log-file: standard output belongs to MCP.
 func logger(c terminal.Console, r *cmdline.RunFlags) (log zerolog.Logger, done func(), err error) {
 	done = func() {}
 	if r.LogLevel == "" && r.LogFile != "" {
@@ -59,8 +60,8 @@ func openLog(name string) (*os.File, error) {
 	return f, err
 }
 
-// isDescriptorPath reports whether a path names an open descriptor of this process, such as
-// /dev/stderr.
+// isDescriptorPath reports whether a path may name an open descriptor of this process, as
+// /dev/stderr does. It reports true for every file of /dev, /dev/fd and /proc/self/fd.
 func isDescriptorPath(file string) bool {
 	return slices.Contains([]string{"/dev", "/dev/fd", "/proc/self/fd"}, filepath.Dir(file))
 }

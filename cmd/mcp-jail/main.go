@@ -1,15 +1,16 @@
 // Command mcp-jail starts an MCP server in a kernel-enforced jail and passes its messages
 // through unchanged. For its use see the README, or mcp-jail --help.
 //
-// This program serves sessions: the command run. An MCP client pays for each of its starts,
-// so it links little. For every other command it executes mcp-jail-cli, which stands beside
-// it: see package programs.
+// This program serves sessions: the command run. An MCP client waits for each start of
+// mcp-jail, so the program links little. For every other command it executes mcp-jail-cli,
+// which lies in the same directory: see package programs.
 //
 //   - run.go makes a session of package lifecycle from the command line.
 //   - log.go opens mcp-jail's own log, which is off by default.
 //
-// What it shares with mcp-jail-cli is in cmd/internal. Standard output belongs to MCP. The
-// only state is the records, the trust store and the list cache.
+// The packages that it shares with mcp-jail-cli are in cmd/internal. Standard output belongs to
+// MCP. A session writes the records, the list cache, private HOMEs, the journals of undo, and
+// pins of tools. It changes neither the configuration nor the trust store.
 package main
 
 import (

@@ -2,4 +2,4 @@
 
 package main
 
-const noFollow = 0 // there are no jails on this system
+const noFollow = 0 // this system has no jails

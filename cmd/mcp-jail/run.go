@@ -14,8 +14,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/lifecycle"
 )
 
-// run serves one client session. Its arguments begin with "run". The result is how this
-// process is to end.
+// run serves one client session. Its arguments begin with "run". The result says how this process
+// has to end.
 func run(args []string, c terminal.Console) confine.Exit {
 	launcher := confine.Launcher{Umask: c.Umask}
 	// The jail's init starts while the command line and the policy are read.

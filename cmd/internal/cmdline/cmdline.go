@@ -2,9 +2,9 @@
 // mcp-jail-cli share: the flags of a policy, the words behind "--", and the advice about
 // the mistakes that are most likely.
 //
-// mcp-jail reads the command line of run with [Parse], because an MCP client pays for each
-// start. mcp-jail-cli reads all others with a library, which gets the same [Flag] values and
-// so prints the same help and the same errors.
+// mcp-jail reads the command line of run with [Parse], because an MCP client waits for each
+// start. mcp-jail-cli reads all other command lines with a library. It gives the library the
+// same [Flag] values, so both programs report the same errors.
 //
 // A flag of this package takes a value. It has two dashes, and its value is the next
 // argument or stands behind "=".
@@ -27,8 +27,8 @@ type Server struct {
 	Line  []string // the whole command line, beginning with mcp-jail
 }
 
-// Split separates the arguments of mcp-jail from the command of the server. program is how
-// mcp-jail was called.
+// Split separates the arguments of mcp-jail from the command of the server. program is the name
+// by which mcp-jail was called.
 func Split(program string, args []string) ([]string, Server) {
 	i := slices.Index(args, "--")
 	if i < 0 {
@@ -45,8 +45,8 @@ func Commands() []string {
 // IsHelp reports whether an argument asks for help.
 func IsHelp(arg string) bool { return arg == "--help" || arg == "-h" }
 
-// IsRun reports whether a command line is a session, which mcp-jail itself serves. Help for
-// run is none.
+// IsRun reports whether a command line starts a session, which mcp-jail itself serves. A request
+// for the help of run starts none.
 func IsRun(args []string) bool {
 	args, _ = Split("", args)
 	return len(args) > 0 && args[0] == "run" && !slices.ContainsFunc(args, IsHelp)

@@ -69,7 +69,7 @@ func Parse(args []string, flags []Flag) (words []string, err error) {
 	return words, nil
 }
 
-// isFlag reports whether an argument is a flag, and no value. A single dash is a value.
+// isFlag reports whether an argument is a flag, not a value. A single dash is a value.
 func isFlag(arg string) bool {
 	switch {
 	case strings.HasPrefix(arg, "--"):

@@ -32,7 +32,8 @@ func (f *PolicyFlags) Flags() []Flag {
 	}
 }
 
-// FirstSet returns the first flag that is set and means nothing for a configured server, or "".
+// FirstSet returns the first flag that is set and has no meaning for a configured server, or "".
+// Only --workspace has one.
 func (f *PolicyFlags) FirstSet() string {
 	for _, c := range f.Flags() {
 		if c.Name != "workspace" && (c.One != nil && *c.One != "" || c.Many != nil && *c.Many != nil) {
