@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// sizeText returns a number of bytes in two digits or more.
+// sizeText returns a number of bytes as text with a unit: B, kB, MB or GB.
 func sizeText(n int64) string {
 	switch {
 	case n < 1000:
@@ -20,8 +20,8 @@ func sizeText(n int64) string {
 	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
 }
 
-// agoText returns how long before now a time was. A time in the future, by another clock, is
-// just now.
+// agoText returns how long before now the time t was. A time in the future, of another clock, is
+// "just now". The zero time is "never".
 func agoText(now, t time.Time) string {
 	d := now.Sub(t)
 	for _, unit := range []struct {

@@ -35,8 +35,8 @@ profile mcp-jail ` + path + ` flags=(unconfined) {
 `
 }
 
-// printApparmorProfile prints the profile for the path of mcp-jail, or of the copy of it that
-// clients start. mcp-jail-cli, which mcp-jail executes, stays under it.
+// printApparmorProfile prints the profile for the path of mcp-jail, or of the copy of mcp-jail
+// that clients start. mcp-jail-cli, which mcp-jail executes, stays under that profile.
 func printApparmorProfile(c terminal.Console) error {
 	self, err := programs.Beside(programs.Main)
 	if err == nil && ofLauncher(self) {

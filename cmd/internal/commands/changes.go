@@ -105,10 +105,10 @@ type sessionChanges struct {
 	Undoes  string      `json:"undoes,omitempty"`
 	Calls   []undo.Call `json:"calls,omitempty"`
 	Changes []change    `json:"changes"`
-	Unknown []undo.Gap  `json:"unknown,omitempty"` // what is not known of it
+	Unknown []undo.Gap  `json:"unknown,omitempty"` // the gaps of the session
 }
 
-// ofSession returns the session with an ID.
+// ofSession returns the session with the given ID, as a list.
 func ofSession(all []*undo.Session, id, server string) ([]*undo.Session, error) {
 	for _, s := range all {
 		if s.ID == id {
@@ -118,7 +118,7 @@ func ofSession(all []*undo.Session, id, server string) ([]*undo.Session, error) 
 	return nil, fmt.Errorf("there is no session %q: %s  shows them", id, strings.TrimSpace("mcp-jail changes "+server))
 }
 
-// withCall returns the sessions that have a call.
+// withCall returns the sessions that have a call of that number.
 func withCall(all []*undo.Session, call int, server string) ([]*undo.Session, error) {
 	has := slices.DeleteFunc(slices.Clone(all), func(s *undo.Session) bool {
 		return !slices.ContainsFunc(s.Calls, func(c undo.Call) bool { return c.Number == call })
@@ -157,7 +157,7 @@ func (l *changesCmd) of(s *undo.Session) sessionChanges {
 	return out
 }
 
-// maxShown bounds the changes of a session that are shown if it was not asked for.
+// maxShown bounds the changes of a session that are shown without --session and --diff.
 const maxShown = 25
 
 func (l *changesCmd) show(c terminal.Console, s sessionChanges) {
@@ -194,10 +194,10 @@ func (l *changesCmd) show(c terminal.Console, s sessionChanges) {
 	}
 }
 
-// maxUnknown bounds what is shown of what is not known of a session.
+// maxUnknown bounds the gaps of a session that are shown.
 const maxUnknown = 5
 
-// showUnknown prints what is not known of a session.
+// showUnknown prints the gaps of a session: the parts of it that are not known.
 func showUnknown(c terminal.Console, gaps []undo.Gap) {
 	if len(gaps) == 0 {
 		return
@@ -232,8 +232,8 @@ func (e change) text() string {
 	return text
 }
 
-// keptSessions returns the sessions that are kept of a server, or of all, the latest first.
-// Journals that cannot be read are told of.
+// keptSessions returns the sessions that are kept of a server, or of all servers, the latest
+// first. It prints an error about journals that cannot be read.
 func keptSessions(c terminal.Console, host hostfs.Host, server string) (all []*undo.Session, err error) {
 	names := []string{server}
 	if server == "" {

@@ -134,8 +134,8 @@ func (k *checkCmd) finish(c terminal.Console, home string, files []string, repor
 	return nil
 }
 
-// checkServers checks the servers with some names, which load loads. A signal stops it after the
-// current one.
+// checkServers checks the servers that names lists. load loads each of them. With --probe, a
+// signal ends the check after the current server, and there is no report.
 func (k *checkCmd) checkServers(c terminal.Console, names []string, load func(name string) (*target.Target, error)) ([]serverReport, error) {
 	interrupted := make(chan os.Signal, 1)
 	if k.probe { // the current session ends by itself; start no other
@@ -187,7 +187,7 @@ func (k *checkCmd) show(c terminal.Console, home string, files []string, reports
 	}
 }
 
-// keptNames returns the servers that were run or installed.
+// keptNames returns the names of the servers that were run or installed.
 func keptNames() []string {
 	host, err := hostfs.LocalHost()
 	if err != nil {

@@ -106,7 +106,7 @@ func (h *hostReport) check(ctx context.Context, g *egress.Gateway) {
 	}
 }
 
-// text say how a trial went.
+// text returns how a trial went.
 func (h *hostReport) text() string {
 	var s string
 	switch h.Outcome {
@@ -160,7 +160,7 @@ func secretReports(p *policy.Policy, profile *policy.Profile) (reports []secretR
 func secretProblem(s policy.Secret) string {
 	switch {
 	case s.File != "":
-		f, err := os.OpenFile(s.File, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0) // a FIFO is not waited for, as when the secret is used
+		f, err := os.OpenFile(s.File, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0) // opening a FIFO does not wait for a writer
 		if err != nil {
 			return err.Error()
 		}
@@ -175,8 +175,8 @@ func secretProblem(s policy.Secret) string {
 	return ""
 }
 
-// checkHosts tries the hosts and secrets of a server and of the tools of a stateless server,
-// and adds the results to the report.
+// checkHosts tries the hosts of a server and of the tools of a stateless server, and looks for
+// their secrets. It adds the results to the report.
 func checkHosts(t *target.Target, c terminal.Console, r *serverReport, timeout time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()

@@ -10,8 +10,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
-// serverArgument returns the server that the arguments name, or "" if they are files. The word alone
-// decides: with --probe a file's servers are started, and a project may have a file of any name.
+// serverArgument returns the server that the arguments name, or "" if they are files. It decides
+// by the word alone, and not by the files that exist: --probe starts the servers of a file, and a
+// project may have a file of any name.
 func serverArgument(args []string) string {
 	if len(args) != 1 || strings.Contains(args[0], "/") || strings.HasPrefix(args[0], ".") || filepath.Ext(args[0]) == ".toml" {
 		return ""

@@ -69,7 +69,7 @@ For all users of the host the files are, as root:
 	return cmd
 }
 
-// complete answers the script of a shell.
+// complete answers a request of the script of a shell for proposals.
 func complete(args []string, c terminal.Console) int {
 	x := &front{console: c}
 	x.server.Given = slices.Contains(args[:len(args)-1], "--") // the last word is being typed
@@ -160,7 +160,8 @@ func (x *front) proposeServers(f *cmdline.ConfigFlags) cobra.CompletionFunc {
 	}
 }
 
-// proposePlanned is proposeServers, and it proposes the wrapped servers with their clients.
+// proposePlanned proposes the servers that proposeServers proposes, and the wrapped servers with
+// their clients as descriptions. It leaves out wrapped servers in files of a project.
 func (x *front) proposePlanned(f *cmdline.ConfigFlags) cobra.CompletionFunc {
 	configured := x.proposeServers(f)
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
@@ -178,10 +179,12 @@ func (x *front) proposePlanned(f *cmdline.ConfigFlags) cobra.CompletionFunc {
 	}
 }
 
-// proposable are the names that are proposed: none is a flag, or a directive to the shell's script.
+// proposable matches the names that are proposed. None of them is a flag, or a directive to the
+// script of the shell.
 var proposable = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9 ._@/-]*$`)
 
-// isProposable reports whether the name of a file's entry is proposed. Others may have written it.
+// isProposable reports whether the name of an entry of a file is proposed. Others may have
+// written the file.
 func isProposable(name string) bool { return proposable.MatchString(name) }
 
 // proposeChecked proposes the servers that check takes, and files.

@@ -47,8 +47,8 @@ mcp-jail alone:
 	return cmd
 }
 
-// featurePurposes says what each feature is for, in the order of
-// confine.Features.List.
+// featurePurposes has the purpose of each feature: those of confine.Features.List in its order,
+// then those that doctor tries itself.
 var featurePurposes = map[string]string{
 	"landlock":       "second wall: files, signals, abstract sockets",
 	"seccomp":        "filter of system calls",
@@ -84,7 +84,7 @@ func (d *doctorCmd) Run(c terminal.Console) error {
 			Holds    bool             `json:"holds"`
 			Waive    []policy.Axis    `json:"waive,omitempty"` // the axes to waive for a jail without namespaces
 			Gaps     []confine.Gap    `json:"gaps,omitempty"`
-			Kept     keptSizes        `json:"kept"` // of servers: what it takes on the disk
+			Kept     keptSizes        `json:"kept"` // the sizes on the disk of what is kept of servers
 		}{features, egress, findTLSProgram(), "a program ran in a jail that tested itself", trial == nil, nil, nil, lookKept()}
 		if trial != nil {
 			out.Jail = trial.Error()
@@ -102,8 +102,8 @@ func (d *doctorCmd) Run(c terminal.Console) error {
 	return nil
 }
 
-// report prints whether a jail can be built here, and the features: all of them or those that
-// are missing.
+// report prints whether a jail can be built here, and the features: all with --verbose, else
+// those that the host lacks.
 func (d *doctorCmd) report(c terminal.Console, features confine.Features, egress confine.Feature, trial error) {
 	c.Printf("%s %s %s, user %d\n\n", features.OS, features.Kernel, features.Arch, os.Getuid())
 	lines := append(features.List(), confine.NamedFeature{Name: "egress", Feature: egress}, confine.NamedFeature{Name: "requests", Feature: findTLSProgram()})
@@ -129,7 +129,8 @@ func (d *doctorCmd) report(c terminal.Console, features confine.Features, egress
 	}
 }
 
-// featureTable returns a line for each feature, or only for those that are not there.
+// featureTable returns a line for each feature. Without all, it leaves out the features that the
+// host has.
 func featureTable(features []confine.NamedFeature, all bool) string {
 	var table strings.Builder
 	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
@@ -148,8 +149,9 @@ func featureTable(features []confine.NamedFeature, all bool) string {
 	return table.String()
 }
 
-// tryHostNamespaces tries a jail without namespaces after one with namespaces was refused.
-// It returns the axes that have to be waived for it, or nil if it cannot be built either.
+// tryHostNamespaces tries a jail without namespaces after one with namespaces was refused. It
+// returns the axes to waive for it, and the gaps of the refusal. The axes are nil if that jail
+// cannot be built either. Both are nil if user namespaces were not the reason.
 func tryHostNamespaces(refused error) ([]policy.Axis, []confine.Gap) {
 	var gaps *confine.GapError
 	if !errors.As(refused, &gaps) || gaps.HostNamespaces.Answer != confine.No {
@@ -161,7 +163,8 @@ func tryHostNamespaces(refused error) ([]policy.Axis, []confine.Gap) {
 	return gaps.Waive, gaps.Gaps
 }
 
-// tryEgress starts a program with a granted host. The program does not connect to it.
+// tryEgress reports whether a program can be started with a granted host. The program does not
+// connect to the host.
 func tryEgress() confine.Feature {
 	err := tryJail(confine.Launcher{}, "example.org")
 	var gaps *confine.GapError
@@ -181,7 +184,7 @@ func tryEgress() confine.Feature {
 	return confine.Feature{Answer: confine.No, Detail: "no jail can be built"}
 }
 
-// findTLSProgram looks for mcp-jail-tls as a start would for a server that may write
+// findTLSProgram looks for mcp-jail-tls as a start does. It assumes a server that may write
 // nothing.
 func findTLSProgram() confine.Feature {
 	self, _ := os.Executable()
@@ -195,8 +198,8 @@ func findTLSProgram() confine.Feature {
 	return confine.Feature{Answer: confine.Yes, Detail: program}
 }
 
-// tryJail runs a program in a jail. Its policy is the default policy without a workspace, or
-// grants only hosts if there are any.
+// tryJail runs a program in a jail. With hosts, the policy grants these hosts alone. Without, it
+// is the default policy without a workspace.
 func tryJail(launcher confine.Launcher, hosts ...string) error {
 	host, err := hostfs.LocalHost()
 	if err != nil {

@@ -23,7 +23,7 @@ type keptSize struct {
 	Dir   string `json:"dir,omitempty"`
 }
 
-// lookKept returns the sizes of what is kept.
+// lookKept returns the sizes of the packages, private HOMEs and leftovers that are kept.
 func lookKept() (sizes keptSizes) {
 	host, err := hostfs.LocalHost()
 	if err != nil {

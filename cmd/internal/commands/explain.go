@@ -57,8 +57,8 @@ func (e *explainCmd) Run(c terminal.Console) error {
 	return nil
 }
 
-// pageName returns the name of the page about a code, a status, a reason or a limit, and
-// other names as they are.
+// pageName returns the name of the page about a code, a status, a reason or a limit. It returns
+// any other name as it is.
 func pageName(name string) string {
 	if code, err := strconv.Atoi(name); err == nil {
 		switch code {

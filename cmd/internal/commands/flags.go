@@ -13,7 +13,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 )
 
-// textFlag is a flag of package cmdline as the library wants it.
+// textFlag makes a flag of package cmdline a flag of the library.
 type textFlag struct{ cmdline.Flag }
 
 func (f textFlag) String() string { return "" } // no default: the usage names it
@@ -57,7 +57,7 @@ func (f durationFlag) Set(text string) error {
 	return nil
 }
 
-// flagError rewords an error of the library.
+// flagError returns an error of the library in the words of package cmdline.
 func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	var missing *pflag.ValueRequiredError
@@ -81,8 +81,8 @@ func flagError(cmd *cobra.Command, err error) error {
 	return err
 }
 
-// checkWords returns an error for an empty argument, and for a flag in the place of the value
-// of another, which the library would take for that value.
+// checkWords returns an error for an empty argument, and for a flag that stands where the value
+// of another flag belongs. The library would take it for that value.
 func checkWords(flags *pflag.FlagSet, args []string) error {
 	for i := 0; i < len(args); i++ {
 		name, isFlag := strings.CutPrefix(args[i], "--")

@@ -101,7 +101,7 @@ func (i *importCmd) read(c terminal.Console) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxImport))
 }
 
-// hint says what to do with a table.
+// hint prints what the user has to do with a table.
 func (i *importCmd) hint(c terminal.Console, s importer.Starter) {
 	todo := 0
 	for line := range strings.Lines(s.Text) {
@@ -120,7 +120,7 @@ func (i *importCmd) hint(c terminal.Console, s importer.Starter) {
 	c.Notef("%s\nRead it, add it to %s, and try it with  mcp-jail check", text, terminal.Printable(file))
 }
 
-// pluralHas returns "1 line has", "2 lines have".
+// pluralHas returns "1 line has something" or "2 lines have something".
 func pluralHas(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun + " has something"

@@ -27,7 +27,7 @@ type installCmd struct {
 	cmdline.ConfigFlags
 	servers     []string
 	given       cmdline.Server      // a launcher's line behind --
-	flags       cmdline.PolicyFlags // of given, if wrap wrote it
+	flags       cmdline.PolicyFlags // the policy of given, if wrap wrote its line
 	scripts     bool
 	update      bool
 	repair      bool
@@ -84,8 +84,7 @@ host, and writes no file of yours.`
 	return cmd
 }
 
-// Run installs one package after the other. Of several, one that fails does not hold up the
-// others.
+// Run installs one package after the other. If one fails, it goes on with the others.
 func (i *installCmd) Run(c terminal.Console) error {
 	host, err := hostfs.LocalHost()
 	if err != nil {
@@ -154,8 +153,7 @@ func (i *installCmd) run(ctx context.Context, c terminal.Console, host hostfs.Ho
 	return nil
 }
 
-// withName returns an error with the name of the server or package that it is about, which many
-// begin with.
+// withName returns the text of an error about a server or package. It begins with the name.
 func withName(name string, err error) string {
 	if text := err.Error(); strings.HasPrefix(text, name) {
 		return text
@@ -166,13 +164,13 @@ func withName(name string, err error) string {
 // wanted is one package to install, and the server that it is for.
 type wanted struct {
 	name  string // of the server, or of the package
-	asked string // what stands behind "mcp-jail install" for it
+	asked string // the arguments of mcp-jail install for it
 	line  launcher.Line
 	load  func() (*target.Target, error) // the server, not resolved
 }
 
-// wanted returns the packages that the command line names. failed tells that it has printed the
-// error of a server.
+// wanted returns the packages that the command line names. failed reports whether it has printed
+// the error of a server.
 func (i *installCmd) wanted(c terminal.Console, host hostfs.Host) (all []wanted, failed bool, err error) {
 	if i.given.Given {
 		w, err := i.behindDashes()
@@ -227,7 +225,7 @@ func (i *installCmd) wanted(c terminal.Console, host hostfs.Host) (all []wanted,
 	return all, failed, nil
 }
 
-// launchers are the programs that package launcher takes apart.
+// launchers names the programs whose lines package launcher parses, for messages.
 const launchers = "npx, npm exec, bunx, pnpm dlx, yarn dlx, uvx and pipx run"
 
 // behindDashes returns the package of the line behind "--".
@@ -269,7 +267,8 @@ func (e *noPackageError) Error() string {
 
 func (e *noPackageError) Unwrap() error { return e.err }
 
-// acceptAll pins the tools that servers list now.
+// acceptAll makes the tools that differed from the pinned ones the pinned ones: see
+// target.AcceptTools.
 func (i *installCmd) acceptAll(c terminal.Console, host hostfs.Host) error {
 	if i.given.Given {
 		return target.UsageErrorf("--accept-tools takes names, no command behind --")
@@ -294,8 +293,8 @@ func (i *installCmd) acceptAll(c terminal.Console, host hostfs.Host) error {
 }
 
 // serveSession installs for mcp-jail run, which waits in front of a client. It prints a line of
-// JSON for each step. When its standard input ends, the client has left: it goes on for
-// target.AfterClient then, as long as there is progress, and no process reads its output.
+// JSON for each step. When its standard input ends, the client has left. It then goes on for at
+// most target.AfterClient, as long as there is progress. No process reads its output then.
 func (i *installCmd) serveSession(ctx context.Context, c terminal.Console, host hostfs.Host) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -8,8 +8,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/packages/install"
 )
 
-// idleAfterClient is how long an installation without a client may make no progress. A registry
-// that has stopped answering is asked anew by the next start, which waits until then.
+// idleAfterClient is how long an installation without a client may make no progress. The next
+// start waits for the end of this installation, and asks the registry anew.
 const idleAfterClient = 15 * time.Second
 
 // background ends an installation whose client has left. Its methods may be called from
@@ -23,14 +23,14 @@ type background struct {
 	total *time.Timer
 }
 
-// left says that the client has left.
+// left starts the timers that end the installation: the client has left.
 func (b *background) left() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.idle, b.total = time.AfterFunc(idleAfterClient, b.end), time.AfterFunc(target.AfterClient, b.end)
 }
 
-// progress says how far the installation is.
+// progress starts the idle timer again if the installation has made progress.
 func (b *background) progress(p install.Progress) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

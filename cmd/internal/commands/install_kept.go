@@ -44,8 +44,8 @@ func (i *installCmd) named(host hostfs.Host, name string) (wanted, error) {
 	return w, err
 }
 
-// pinned returns the packages that are pinned for servers of other lines than these: those that
-// clients start without a configuration.
+// pinned returns the pinned packages whose lines are not among others. Clients start their
+// servers without a configuration.
 func (i *installCmd) pinned(host hostfs.Host, others []wanted) (more []wanted, err error) {
 	all, err := kept.Known(host)
 	if err != nil {

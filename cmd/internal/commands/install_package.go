@@ -127,7 +127,8 @@ func (i *installCmd) updateOne(ctx context.Context, c terminal.Console, in *inst
 	return nil
 }
 
-// allowed says that the line names versions, so that a newer one may exist.
+// allowed returns a phrase for a line that names a version or a range, since a newer version may
+// exist. It returns "" for other lines.
 func allowed(line *launcher.Line) string {
 	if p := line.Packages[0]; p.Version != "" || p.Range != "" {
 		return " that the line allows: " + terminal.Printable(p.String())

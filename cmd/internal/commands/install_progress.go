@@ -11,8 +11,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/packages/install"
 )
 
-// installProgress shows how far an installation is: in one line that changes on a terminal, and
-// elsewhere in a line for each step, and one every ten seconds.
+// installProgress shows how far an installation is. On a terminal it changes one line. Elsewhere
+// it prints a line for each step, and at most one every ten seconds while a step lasts.
 type installProgress struct {
 	console terminal.Console
 	name    string
@@ -23,14 +23,14 @@ type installProgress struct {
 	said time.Time
 }
 
-// progressEvery is the time between two lines where there is no terminal.
+// progressEvery is the least time between two lines of one step where there is no terminal.
 const progressEvery = 10 * time.Second
 
 func newInstallProgress(c terminal.Console, name string) *installProgress {
 	return &installProgress{console: c, name: terminal.Printable(name)}
 }
 
-// show shows a step of package install. It may be called in another goroutine.
+// show shows the progress that package install reports. It may be called in another goroutine.
 func (p *installProgress) show(at install.Progress) {
 	text := map[install.Step]string{
 		install.Waiting: "waiting for another installation of", install.Fetching: "fetching",

@@ -26,8 +26,9 @@ type toolsFound struct {
 	more   []string // further lines
 }
 
-// pinTools starts the server of an installed package as run would, unless its tools are pinned
-// already, and pins them.
+// pinTools starts the server of an installed package as run would, and pins the tools that it
+// lists. If they differ from pinned ones, it only proposes them. It starts no server whose tools
+// are pinned, except to repair.
 func (i *installCmd) pinTools(ctx context.Context, c terminal.Console, p *installProgress, w wanted) toolsFound {
 	t, err := w.load()
 	if err == nil {
@@ -83,7 +84,7 @@ func (i *installCmd) pinTools(ctx context.Context, c terminal.Console, p *instal
 }
 
 // tryUpdate starts the new version of a package, which is not accepted yet, and compares its
-// tools with those that are pinned. The new ones become part of the update.
+// tools with those that are pinned. The tools that it lists become part of the update.
 func (i *installCmd) tryUpdate(ctx context.Context, p *installProgress, w wanted, u *install.Update) toolsFound {
 	later := "its tools are compared at its next session"
 	dir, err := os.MkdirTemp(filepath.Dir(u.LockFile), "trial-")
@@ -120,9 +121,10 @@ func (i *installCmd) tryUpdate(ctx context.Context, p *installProgress, w wanted
 		return toolsFound{remark: "its tools cannot be pinned: " + err.Error()}
 	}
 	name := pins.Name(nil)
-	// A session of a client with other capabilities may have pinned the list, and this client none.
-	// What is new since then is shown as well, and the pins of the others stay: a server could list
-	// harmless tools here, and others there.
+	// A pin is for one set of capabilities of a client. A session may have pinned a list for a
+	// client with others, and there may be no pin for this client. So the list is compared with the
+	// closest pin. The other pins stay: a server could list harmless tools here, and other tools
+	// there.
 	changed := pin.Closest(u.New.Pins, name, list)
 	if changed == nil && len(u.New.Pins) > 0 || len(list.Tools) == 0 && u.New.Pins[name] == nil {
 		return toolsFound{}

@@ -101,7 +101,7 @@ func neverStartedText(all *kept.All) string {
 	return "never started, because the program was not found: " + strings.Join(names, ", ") + "; mcp-jail rm " + strings.Join(names, " ") + "  removes what is kept"
 }
 
-// unneededText tells about what no server needs, or returns "".
+// unneededText tells how many packages and leftovers no server needs, or returns "".
 func unneededText(all *kept.All) string {
 	var parts []string
 	var bytes int64
@@ -127,7 +127,7 @@ func unneededText(all *kept.All) string {
 	return "also kept: " + strings.Join(parts, ", ") + ", " + sizeText(bytes) + "; mcp-jail rm --unused 30d  removes what is old"
 }
 
-// Widths of the table. The columns of names shrink until it fits.
+// Least widths of the columns of names, which shrink until the table fits.
 const (
 	runsWidth  = 16
 	nameWidth  = 20
@@ -155,8 +155,9 @@ func serverTable(all *kept.All, now time.Time, width int) string {
 	return columns(rows, width, map[int]int{1: runsWidth, 3: otherWidth, 2: otherWidth, 0: nameWidth}, []int{1, 3, 2, 0})
 }
 
-// columns aligns rows. If a line is too long, columns shrink in an order, to no less than their
-// least width. If that is not enough, times lose their "ago", and then the least widths are halved.
+// columns aligns rows. If a line is too long, columns shrink in the given order, each at most to
+// its least width. If that is not enough, times lose their "ago", and then the least widths are
+// halved.
 func columns(rows [][]string, width int, least map[int]int, order []int) string {
 	widths := widthsOf(rows)
 	shrink := func(i, to int) {
@@ -206,7 +207,7 @@ func widthsOf(rows [][]string) []int {
 	return widths
 }
 
-// shortTime returns the width of a column without "ago".
+// shortTime returns the width of a column whose times have lost their "ago".
 func shortTime(rows [][]string, column int) (width int) {
 	for _, r := range rows {
 		width = max(width, utf8.RuneCountInString(strings.TrimSuffix(r[column], " ago")))
@@ -214,8 +215,8 @@ func shortTime(rows [][]string, column int) (width int) {
 	return width
 }
 
-// shorten cuts the end of a text that is wider than a column, or first the scope of a package and
-// what a time can do without.
+// shorten makes a text fit into a column. It takes away the "ago" of a time, then the scope of a
+// package, and then the end of the text.
 func shorten(text string, width int) string {
 	if utf8.RuneCountInString(text) > width {
 		text = strings.TrimSuffix(text, " ago")
@@ -229,7 +230,7 @@ func shorten(text string, width int) string {
 	return text
 }
 
-// runsText returns what runs: the package, or the command.
+// runsText returns the package that a server runs, or else its command.
 func runsText(s *kept.Server) string {
 	name := ""
 	switch {
@@ -245,7 +246,7 @@ func runsText(s *kept.Server) string {
 	return orDash(name)
 }
 
-// pinnedText returns the pinned version of a server.
+// pinnedText returns the pinned version of a server, "no" for a package without a pin, or "-".
 func pinnedText(s *kept.Server) string {
 	switch {
 	case len(s.Pins) > 0:

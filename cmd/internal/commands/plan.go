@@ -86,8 +86,9 @@ func (p *planCmd) Run(c terminal.Console, server cmdline.Server) error {
 	return nil
 }
 
-// resolve resolves the policy of the server: of the configured one, of the command behind --, or
-// else of the one that a client starts in mcp-jail, which it then returns.
+// resolve resolves the policy of the configured server, or of the command behind --. If the
+// configuration has no such server, it resolves the policy of the server that a client starts in
+// mcp-jail under that name, and also returns that server.
 func (p *planCmd) resolve(server cmdline.Server) (*target.Target, *wrappedServer, error) {
 	t, err := target.Resolve(p.ConfigFlags, p.PolicyFlags, p.serverName, p.tool, server)
 	given := p.PolicyFlags.FirstSet()
@@ -184,7 +185,7 @@ func describePolicy(p *policy.Policy) string {
 	return s + "; " + p.Where
 }
 
-// notEnforced is said of an axis that nothing enforces.
+// notEnforced is the text for an axis that nothing enforces.
 const notEnforced = "not enforced"
 
 func enforcedBy(plan *confine.Plan, axis policy.Axis) string {
@@ -200,8 +201,8 @@ func enforcedBy(plan *confine.Plan, axis policy.Axis) string {
 	return strings.Join(how, "; ")
 }
 
-// entryName returns the path of an entry, below home as ~. A path by way of a link is shown as
-// the rule names it too.
+// entryName returns the path of an entry, with "~" for the home directory. A path that leads
+// through a link is also shown as the rule names it.
 func entryName(e policy.Entry, home string) string {
 	short := shortPath(e.Path, home)
 	outside := strings.HasPrefix(e.Named, "~") || strings.HasPrefix(e.Named, "/")
@@ -236,7 +237,8 @@ func originText(e policy.Entry) string {
 
 func remarkTexts(p *policy.Policy) []string { return target.WarningTexts(p.Remarks()) }
 
-// undoRemark says that what a server changes is kept, if it is.
+// undoRemark returns a remark about the copies that mcp-jail keeps of the files that a server
+// changes. It returns nil without undo.
 func undoRemark(p *policy.Policy) []string {
 	if !p.Undo.On() {
 		return nil
@@ -259,7 +261,8 @@ func gapTexts(gaps []confine.Gap) []string {
 	return out
 }
 
-// namespaceAdvice says why user namespaces are refused, and both ways to proceed.
+// namespaceAdvice returns why user namespaces are refused, and how to allow or to waive them. It
+// returns nil where they are not refused.
 func namespaceAdvice(plan *confine.Plan, open *confine.GapError) []string {
 	if plan.HostNamespaces.Answer != confine.No {
 		return nil

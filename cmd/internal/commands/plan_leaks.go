@@ -9,8 +9,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// leaks writes which secrets are looked for in what the server sends. Without any it writes
-// nothing.
+// leaks writes which secrets are looked for in the messages of the server. Without secrets it
+// writes nothing.
 func (x *planPage) leaks() {
 	p := x.target.Profile
 	sought, others := leak.Sought(p.Env, nil, p.RegistryCredentials)

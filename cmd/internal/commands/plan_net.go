@@ -9,8 +9,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// networkText returns a line for each rule. If the network axis has gaps, it does not claim
-// that requests are inspected.
+// networkText returns a line for each rule, inbound port and secret. If the network axis has
+// gaps, it does not claim that requests are inspected.
 func networkText(p *policy.Profile, gaps bool) string {
 	var b strings.Builder
 	if len(p.Net)+len(p.Inbound) == 0 {
@@ -47,7 +47,7 @@ func isInspected(rules []policy.NetRule, r policy.NetRule, port int) bool {
 	return policy.AnyNeedsInterception(rules, host, scheme, port)
 }
 
-// portText says which ports a rule is about, in the words that stand behind its host.
+// portText returns the words about the ports of a rule, which follow its host.
 func portText(r policy.NetRule) string {
 	ports := r.Ports()
 	switch {

@@ -21,7 +21,7 @@ type planPage struct {
 	console terminal.Console
 	target  *target.Target
 	plan    *confine.Plan
-	verbose bool // with what enforces each part, and what every server gets
+	verbose bool // also shows what enforces each part, and what every server gets
 }
 
 // text returns the plan as text: the resolved policy, what enforces it, and what is not
@@ -64,7 +64,7 @@ func (x *planPage) text(open *confine.GapError, tools []toolReport) string {
 	return x.String()
 }
 
-// enforcedBy says what enforces an axis, if the plan is to say it or if nothing does.
+// enforcedBy returns what enforces an axis if the plan is verbose or if nothing does, else "".
 func (x *planPage) enforcedBy(axis policy.Axis) string {
 	if how := enforcedBy(x.plan, axis); x.verbose || how == notEnforced {
 		return how
@@ -215,7 +215,8 @@ func (x *planPage) programs() {
 	}
 }
 
-// ruleWords returns words of a command rule, those in quotes that could be taken for several.
+// ruleWords returns the words of a command rule. It quotes a word that could be taken for
+// several.
 func ruleWords(list []string) string {
 	words := make([]string, len(list))
 	for i, w := range list {

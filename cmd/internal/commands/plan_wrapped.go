@@ -25,8 +25,8 @@ type wrappedServer struct {
 	home  string
 }
 
-// wrappedServers returns the servers that clients start in mcp-jail, in the order of their
-// files. Those of the project come last, because others may have written them.
+// wrappedServers returns the servers that clients start in mcp-jail, in the order of their files.
+// Files of the project come last, because others may have written them.
 func wrappedServers() (servers []wrappedServer, err error) {
 	host, files, err := (&changeCmd{}).find()
 	if err != nil {
@@ -50,8 +50,8 @@ func wrappedServers() (servers []wrappedServer, err error) {
 	return servers, nil
 }
 
-// namedWrapped returns those of the servers that have a name at their client or in mcp-jail list,
-// one for each line.
+// namedWrapped returns the servers that have a name at their client or in mcp-jail list. Of
+// several with the same flags and command line it returns the first.
 func namedWrapped(servers []wrappedServer, name string) (found []wrappedServer) {
 	for _, w := range servers {
 		same := func(o wrappedServer) bool {
@@ -64,9 +64,10 @@ func namedWrapped(servers []wrappedServer, name string) (found []wrappedServer) 
 	return found
 }
 
-// findWrapped returns the server that clients start in mcp-jail under a name, where the
-// configuration has none: unknown is its error. If several lines have that name, and not one alone
-// is in a file of the user's, it returns an error with some of them.
+// findWrapped returns the server that clients start in mcp-jail under a name. unknown is the
+// error of the configuration, which has no such server. If several command lines have that name,
+// findWrapped takes the first if it alone is in a file of the user, and else returns an error
+// with some of them.
 func findWrapped(name string, unknown *config.UnknownServerError) (*wrappedServer, error) {
 	servers, err := wrappedServers()
 	if err != nil {
@@ -110,7 +111,8 @@ func notWrapped(servers []wrappedServer, unknown *config.UnknownServerError) err
 	return target.UsageErrorf("there is no server %q, in the configuration or wrapped; there are %s", unknown.Server, listed(names))
 }
 
-// listed returns the first of some names, and how many more there are. Others may have written them.
+// listed returns the first of some names, and how many more there are. Others may have written
+// the names.
 func listed(names []string) string {
 	const most = 20
 	var shown []string
@@ -126,7 +128,8 @@ func listed(names []string) string {
 	return strings.Join(shown, ", ")
 }
 
-// planLine returns the command line that plans the server as its client starts it, with more flags.
+// planLine returns the command line that plans the server as its client starts it, with more
+// flags.
 func (w *wrappedServer) planLine(more []string) string {
 	words := slices.Concat([]string{"mcp-jail", "plan"}, w.line.Flags, more, []string{"--"}, w.line.Argv)
 	return cmdline.ShellWords(wrapping.Shown(words))
@@ -137,8 +140,8 @@ func (w *wrappedServer) place() string {
 	return fmt.Sprintf("%s, line %d", terminal.Printable(shortPath(w.file.Path, w.home)), w.entry.Line)
 }
 
-// load loads the policy that the server gets from its client, with the variables that its entry
-// sets.
+// load loads the policy that the server gets from its client. It sets the variables of the entry
+// in the environment of this process.
 func (w *wrappedServer) load(waive []string) (*target.Target, error) {
 	flags, err := cmdline.ParseRun(append([]string{"run"}, w.line.Flags...))
 	if err != nil {

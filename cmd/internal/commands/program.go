@@ -50,8 +50,8 @@ func findProgram(host hostfs.Host) (startedProgram, error) {
 // keptProgram returns the path of the copy that clients start.
 func keptProgram(host hostfs.Host) string { return filepath.Join(host.DataDir, "bin", programs.Main) }
 
-// ofLauncher reports whether a path lies in a directory of npx, bunx, pnpm dlx or yarn dlx,
-// which these empty or replace.
+// ofLauncher reports whether a path lies in a directory of npx, bunx, pnpm dlx or yarn dlx. These
+// launchers empty or replace such a directory.
 func ofLauncher(path string) bool {
 	for name := range strings.SplitSeq(filepath.ToSlash(path), "/") {
 		if name == "_npx" || name == "dlx" || strings.HasPrefix(name, "dlx-") || strings.HasPrefix(strings.TrimPrefix(name, "."), "bunx-") {
@@ -61,7 +61,8 @@ func ofLauncher(path string) bool {
 	return false
 }
 
-// announce says where the program is that the clients will start, if a user has to know.
+// announce prints where the program lies that the clients will start, if the user has to know
+// that.
 func (p startedProgram) announce(c terminal.Console, home string) {
 	switch {
 	case p.cached != "":
@@ -80,8 +81,8 @@ func isBuild(path string) bool {
 	return err == nil
 }
 
-// keep copies the programs to where they stay, if they are in a cache. mcp-jail comes last: a
-// client that starts it meanwhile has the other programs of its build, or is told.
+// keep copies the programs to a lasting place if they are in a cache. mcp-jail comes last: a
+// client that starts it meanwhile finds the other programs of its build, or gets an error.
 func (p startedProgram) keep() error {
 	if p.cached == "" {
 		return nil
@@ -99,7 +100,7 @@ func (p startedProgram) keep() error {
 	return nil
 }
 
-// refresh replaces an older copy by this program.
+// refresh replaces an older copy of mcp-jail by this program.
 func (p startedProgram) refresh(c terminal.Console, home string) error {
 	there, err := os.ReadFile(p.Path)
 	if p.cached == "" || err != nil {
@@ -116,8 +117,8 @@ func (p startedProgram) refresh(c terminal.Console, home string) error {
 	return nil
 }
 
-// copyProgram puts a copy of a program in the place of another file. One that is the same
-// already stays.
+// copyProgram puts a copy of a program in the place of another file. If that file has the same
+// content, it stays.
 func copyProgram(from, to string) error {
 	content, err := os.ReadFile(from)
 	if err != nil {

@@ -113,7 +113,7 @@ func (r *rmCmd) Run(c terminal.Console) error {
 	return nil
 }
 
-// removal returns what the command line names.
+// removal returns the removal that the command line asks for.
 func (r *rmCmd) removal(all *kept.All) (*kept.Removal, error) {
 	if r.unused > 0 {
 		return all.Unused(r.unused)

@@ -1,19 +1,23 @@
 // Package commands has the commands of mcp-jail that people type: all but run, which
 // mcp-jail itself serves. It is the whole of mcp-jail-cli: see [Program].
 //
-// Each command is a file of its name, with a struct of its flags, a function that returns
-// its cobra.Command, and a method Run. root.go has what they share, flags.go the flags and
-// what becomes of mistakes in them. help.go writes help texts, complete.go proposes words to
-// a shell. The manual pages in packaging/man are made from the same texts by a test (-update).
+// Each command has a file of its name, with a struct of its flags, a function that returns
+// its cobra.Command, and usually a method Run. root.go has the code that all commands share,
+// flags.go the flags and the errors about them. help.go writes help texts, complete.go proposes
+// words to a shell. A test (-update) writes the manual pages in packaging/man from the same texts.
 //
-// The first word after mcp-jail is the command. Everything behind "--" belongs to a server
-// and is not parsed. Install and rm write the lock file, the store of packages and what is kept
-// of servers; wrap and unwrap the files of clients; the others only the records, the trust store
-// and the list cache.
+// The first word after mcp-jail is the command. The words behind "--" are the command of a
+// server, and are not parsed as flags.
 //
-// The package has some 7,100 lines: one to five files for each command. Few use another's: wrap
-// that of install, status and plan that of wrap. A package of each command would be two dozen
-// packages that one file of flags needs.
+//   - install and rm write the lock file, the store of packages, and what is kept of servers.
+//   - wrap and unwrap write the files of clients, with copies and records of them.
+//   - trust and untrust write the trust store.
+//   - undo writes the user's files, and the journal of the server.
+//   - install and check --probe start servers, which write their private HOMEs.
+//
+// The package has some 7,100 lines: one to six files for each command. Some commands use a file of
+// another: wrap uses one of install, and status uses those of wrap and list. With a package for each
+// command, some two dozen packages would all need the same file of flags.
 package commands
 
 import (
@@ -41,7 +45,7 @@ type front struct {
 
 // Program is mcp-jail-cli: it runs the command line of this process and exits.
 func Program() {
-	confine.RunSupervisor() // check and doctor build jails
+	confine.RunSupervisor() // check, doctor, install and wrap build jails
 	if err := confine.CanPoll(); err != nil {
 		fmt.Fprintln(os.Stderr, "mcp-jail:", err)
 		os.Exit(target.ExitFailure)
@@ -158,8 +162,8 @@ func (x *front) root() *cobra.Command {
 	return root
 }
 
-// command returns a command that takes at most max arguments, and a command behind "--" if
-// it is for servers.
+// command returns a command that takes up to most arguments. If forServers is set, it also takes
+// a command behind "--".
 func (x *front) command(use, short string, most int, forServers bool, run func(args []string) error) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short}
 	cmd.Flags().SortFlags = false

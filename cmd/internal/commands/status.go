@@ -128,7 +128,8 @@ func (s *statusCmd) Run(c terminal.Console) error {
 	return broken
 }
 
-// firstProblem returns the error of a configuration as one line, which says how many more there are.
+// firstProblem returns the first error of a configuration, which also says how many more there
+// are.
 func firstProblem(err error) error {
 	var problems policy.Problems
 	if !errors.As(err, &problems) || len(problems) < 2 {
@@ -184,7 +185,7 @@ func (s *statusCmd) fileStatus(c terminal.Console, host hostfs.Host, f *wrapping
 	return out
 }
 
-// entryStatus says how an entry starts, and what is kept of its server.
+// entryStatus returns how an entry starts, and what is kept of its server.
 func entryStatus(host hostfs.Host, e wrapping.Entry, all *kept.All) serverStatus {
 	out := serverStatus{Name: e.Server, Project: e.For, Command: wrapping.Shown(e.Argv())}
 	w, wrapped := clients.ParseWrapped(e.Argv())
@@ -220,7 +221,8 @@ func entryStatus(host hostfs.Host, e wrapping.Entry, all *kept.All) serverStatus
 	return out
 }
 
-// checkFlags returns the error because of which the flags of a wrapped server end each start.
+// checkFlags returns the error with which each start of a wrapped server ends because of its
+// flags, or nil.
 func checkFlags(w clients.Wrapped) error {
 	if w.Argv == nil {
 		return nil

@@ -173,7 +173,7 @@ func accessSummary(p *policy.Policy) string {
 	return strings.Join(grants, ", ")
 }
 
-// otherTools says under what the tools run that have no table of their own.
+// otherTools names the policy of the tools that have no table of their own.
 func otherTools(t *target.Target) string {
 	if t.Config.HasAnyTool(t.Policy.Server) {
 		return `the table for all others, tools."*"`
@@ -190,9 +190,9 @@ func undeclaredToolWarning(t *target.Target, tool string) policy.Warning {
 	return policy.Warning{Code: "undeclared-tool", Message: msg, Where: t.Policy.Where}
 }
 
-// declaredTools reports the tools of a stateless server that have a table. Of those that only a
-// preset has a table for, which is the same for all, the first has the remarks. It also
-// returns the exit status for their errors.
+// declaredTools reports the tools of a stateless server that have a table, and returns the exit
+// status for their errors. Tools that only a preset has a table for share one table: the report
+// of the first of them has its errors, gaps, warnings and remarks.
 func declaredTools(t *target.Target) (tools []toolReport, status int) {
 	if t.Policy.Stateful || t.Policy.Tool != "" {
 		return nil, target.ExitOK
@@ -202,7 +202,7 @@ func declaredTools(t *target.Target) (tools []toolReport, status int) {
 	for _, name := range t.Config.ToolsWithTable(t.Policy.Server) {
 		r, failed := reportTool(t, name, &server)
 		if !slices.Contains(declared, name) {
-			if byPreset { // as the one before
+			if byPreset { // the report of the first has them
 				r.Errors, r.Gaps, r.Warnings, r.Remarks = nil, nil, nil, nil
 			}
 			byPreset = true

@@ -101,8 +101,8 @@ func (t *trustCmd) confirm(c terminal.Console, file string) error {
 	return nil
 }
 
-// grantSummary says what the servers of a file start and get. It is printed last, so that
-// it stays on the screen.
+// grantSummary returns what the servers of a file start and get. It is printed last, so that it
+// stays on the screen.
 func grantSummary(all []config.LayerGrant) string {
 	var b strings.Builder
 	for _, g := range all {
@@ -139,8 +139,8 @@ func presetsOf(cfg *config.Config, host hostfs.Host) func(server string) *config
 	}
 }
 
-// loadWithLayers decodes a project's file together with the layers below it. A file with
-// another name than policy.ProjectFile has no layers.
+// loadWithLayers decodes a project's file together with the layers below it. A file with a name
+// other than config.ProjectFile has no layers.
 func loadWithLayers(file string, data []byte) (*config.Config, error) {
 	if filepath.Base(file) != config.ProjectFile {
 		return config.Decode(data, file)

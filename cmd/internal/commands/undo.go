@@ -176,10 +176,10 @@ func (u *undoCmd) show(c terminal.Console, s *undo.Session, steps []undo.Step) {
 	}
 }
 
-// errUnknown is the error of an undo that cannot be whole.
+// errUnknown is the error of an undo of a session with gaps.
 var errUnknown = errors.New("not everything is known of this session, so not everything may be as it was")
 
-// checkPaths returns an error if a path is none that the session changed.
+// checkPaths returns an error if the session changed nothing at or below a path.
 func (u *undoCmd) checkPaths(s *undo.Session, sel undo.Selection) error {
 	for _, path := range sel.Paths {
 		one := sel
@@ -191,7 +191,8 @@ func (u *undoCmd) checkPaths(s *undo.Session, sel undo.Selection) error {
 	return nil
 }
 
-// report tells what was done.
+// report prints which paths were put back, and returns an error if some were not, or if the
+// session has gaps.
 func (u *undoCmd) report(c terminal.Console, s *undo.Session, r *undo.Restorer, out []undo.Outcome, kept string) error {
 	failed := 0
 	for _, o := range out {
@@ -222,7 +223,7 @@ type undoResult struct {
 	Session string     `json:"session"`
 	Steps   []undoStep `json:"steps"`
 	Done    bool       `json:"done"`
-	Unknown []undo.Gap `json:"unknown,omitempty"` // what is not known of the session
+	Unknown []undo.Gap `json:"unknown,omitempty"` // the gaps of the session
 	Kept    string     `json:"kept,omitempty"`    // the session that undoes the undo
 }
 

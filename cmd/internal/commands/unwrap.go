@@ -59,8 +59,8 @@ func (w *changeCmd) unwrap(c terminal.Console) error {
 	return errors.Join(err, unread(files, host.Home))
 }
 
-// printDiffering names the files that are not byte for byte what they were before mcp-jail, with the
-// copies that are.
+// printDiffering names the copies of files from before the first wrap, for files that are
+// unwrapped and still differ from their copy.
 func printDiffering(c terminal.Console, host hostfs.Host, written []*wrapping.Change) {
 	for _, ch := range written {
 		r, _ := ch.File.Recorded(host.StateDir)
@@ -70,8 +70,8 @@ func printDiffering(c terminal.Console, host hostfs.Host, written []*wrapping.Ch
 	}
 }
 
-// unread returns an error that names the selected files that could not be read: what they start is
-// as it was, and a script must learn that.
+// unread returns an error that names the selected files that could not be read. Their servers
+// start as before, and a script must learn that.
 func unread(files []*wrapping.File, home string) error {
 	var names []string
 	for _, f := range files {
@@ -90,7 +90,8 @@ func isWrapped(ch *wrapping.Change) bool {
 	return slices.ContainsFunc(ch.Servers, func(s wrapping.Planned) bool { return s.Left != string(wrapping.NotWrapped) })
 }
 
-// printOwnFiles names what unwrapped servers wrote in the jail, which they do not find any more.
+// printOwnFiles names the private HOMEs of unwrapped servers: a server without a jail does not
+// find the files there.
 func printOwnFiles(c terminal.Console, host hostfs.Host, written []*wrapping.Change) {
 	all, err := kept.Look(host)
 	if err != nil {

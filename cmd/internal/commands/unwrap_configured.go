@@ -15,8 +15,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// formerCommand returns the command line of an entry that starts a server of the configuration. The
-// error names the copy of the file from before mcp-jail, if wrap has kept one.
+// formerCommand returns the command line of an entry that starts a server of the configuration.
+// The error names the copy of the file from before the first wrap, if there is one.
 func formerCommand(host hostfs.Host, f *wrapping.File, line clients.Wrapped) ([]string, error) {
 	argv, err := configuredCommand(host, f, line)
 	if err == nil {
@@ -29,8 +29,8 @@ func formerCommand(host hostfs.Host, f *wrapping.File, line clients.Wrapped) ([]
 	return nil, fmt.Errorf("%w; write its command by hand", err)
 }
 
-// configuredCommand returns the command line of a server of the configuration as a client can start
-// it. The error is why it cannot, or should not.
+// configuredCommand returns the command line of a server of the configuration as a client can
+// start it. The error says why a client cannot start it so, or should not.
 func configuredCommand(host hostfs.Host, f *wrapping.File, line clients.Wrapped) ([]string, error) {
 	if f.Place.Scope == clients.Project {
 		return nil, errors.New("others may have written the entry, since the file is a project's")

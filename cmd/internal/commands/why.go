@@ -92,7 +92,7 @@ func (w *whyCmd) Run(c terminal.Console) error {
 // serverRecords describes the records of one server.
 type serverRecords struct {
 	Server string     `json:"server"`
-	Last   time.Time  `json:"last"`             // when the last session ended, or one without a record started
+	Last   time.Time  `json:"last"`             // when the last session ended, or when a session without a record started
 	Failed *time.Time `json:"failed,omitempty"` // when the last session with a failure started
 
 	file string
@@ -117,9 +117,9 @@ func listRecords(host hostfs.Host) (all []serverRecords) {
 	return all
 }
 
-// findServer returns the server with this name. Without one it returns the latest server
-// whose name begins with it, or was derived from a package of this name; others are the
-// other such servers.
+// findServer returns the server with a name. If there is none, it returns the latest server whose
+// name begins so, or was derived from a package of that name; others are the other such servers.
+// Without a name it returns the latest server.
 func findServer(all []serverRecords, name string) (found serverRecords, others []string, err error) {
 	switch {
 	case len(all) == 0 && name == "":
@@ -157,7 +157,8 @@ func findServer(all []serverRecords, name string) (found serverRecords, others [
 	return found, nil, fmt.Errorf("there is no record of a session of server %q%s", name, hint)
 }
 
-// withoutHashes returns names made by policy.DefaultName, without the hash of the command.
+// withoutHashes returns the names that end with a hash, as those of config.DefaultName do,
+// without it.
 func withoutHashes(names []string) (out []string) {
 	for _, n := range names {
 		if i := strings.LastIndexByte(n, '-'); i > 0 && len(n)-i == 17 {

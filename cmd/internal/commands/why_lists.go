@@ -13,10 +13,11 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// clientLists says how the clients write the arguments of a server, and what these are now: those
-// with an entry that starts it, that of the last session first, or else the client of the last
-// session. An entry of its name counts with another command if none has the command of the last
-// session: the user has changed it.
+// clientLists returns how the clients write the arguments of a server, and the arguments that
+// their files have now. It looks for entries that start the server with the command of its last
+// session. If there is none, it takes entries of its name with another command: the user has
+// changed that. The client of the last session comes first. Without any entry, the list is that
+// of this client, if it is known.
 func clientLists(host hostfs.Host, server string) (lists []diagnostics.ClientList) {
 	about := records.ReadAbout(host, server)
 	last, known := clients.ByGreeting(about.Client.Name)
@@ -67,7 +68,7 @@ func rank(b bool) int {
 	return 0
 }
 
-// clientList returns the form of a file with an entry of a shape.
+// clientList returns how a file of a format writes the arguments of an entry of a shape.
 func clientList(format clients.Format, shape clients.Shape, where string) diagnostics.ClientList {
 	if format == clients.JSONC {
 		format = clients.JSON
@@ -75,7 +76,7 @@ func clientList(format clients.Format, shape clients.Shape, where string) diagno
 	return diagnostics.ClientList{Format: string(format), Key: cmp.Or(shape.Args, shape.Command), Whole: shape.Args == "", Where: []string{where}}
 }
 
-// addList adds a form, or what has it to one that is there.
+// addList adds a list. If lists has an equal one, it adds the places of the new one to that.
 func addList(lists []diagnostics.ClientList, l diagnostics.ClientList) []diagnostics.ClientList {
 	for i, other := range lists {
 		if other.Format == l.Format && other.Key == l.Key && other.Whole == l.Whole && other.Secret == l.Secret && slices.Equal(other.Line, l.Line) {

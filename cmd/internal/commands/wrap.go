@@ -77,7 +77,8 @@ func (w *changeCmd) addSelection(cmd *cobra.Command) {
 	addFlag(cmd, cmdline.Flag{Name: "server", Value: "NAME", Many: &w.Servers, Usage: "Only the servers that the client calls so. Repeatable."}, w.proposeEntries)
 }
 
-// selectionHint names the flag with which a command that has the flags of a selection takes a word.
+// selectionHint names the flag that takes a word, for a command that has the flags of a
+// selection.
 func selectionHint(cmd *cobra.Command, word string) string {
 	if cmd.Flags().Lookup("client") == nil {
 		return ""
@@ -91,7 +92,7 @@ func selectionHint(cmd *cobra.Command, word string) string {
 	return ", did you mean --server " + cmdline.ShellWords([]string{word}) + "? A client: --client NAME"
 }
 
-// Run shows what becomes of the files, asks, and changes them.
+// Run shows the changes of the files, asks, and makes them.
 func (w *wrapCmd) Run(c terminal.Console) error {
 	host, files, err := w.find()
 	if err != nil {
@@ -198,8 +199,8 @@ func countChanged(changes []*wrapping.Change) (n int) {
 }
 
 // write shows the difference, asks, calls prepare, and writes the files. It returns the changes
-// that were written; nil if there was nothing to do. A file that cannot be written does not keep the
-// others from it.
+// that were written; nil if there was nothing to do. If one file cannot be written, it goes on
+// with the others.
 func (w *changeCmd) write(c terminal.Console, host hostfs.Host, changes []*wrapping.Change, verb string, prepare func() error) (written []*wrapping.Change, err error) {
 	var todo []*wrapping.Change
 	for _, ch := range changes {
@@ -253,8 +254,9 @@ func (w *changeCmd) write(c terminal.Console, host hostfs.Host, changes []*wrapp
 	return written, errors.Join(failed...)
 }
 
-// offerInstall fetches the packages of the servers that were wrapped now and miss theirs, if the
-// user wants that. With --install it fetches those of all that are wrapped.
+// offerInstall asks whether to fetch the packages of the servers that were wrapped now, as far as
+// they are missing, and fetches them. With --install it does not ask, and fetches the packages of
+// all wrapped servers.
 func (w *wrapCmd) offerInstall(c terminal.Console, host hostfs.Host, changes []*wrapping.Change) error {
 	lines := launcherLines(changes, w.install)
 	if all, err := kept.Look(host); err == nil && !w.install {
@@ -288,8 +290,8 @@ func (w *wrapCmd) offerInstall(c terminal.Console, host hostfs.Host, changes []*
 // launcherLine is the line of a launcher, and the flags with which mcp-jail run starts it.
 type launcherLine struct{ flags, argv []string }
 
-// launcherLines returns the lines of launchers among the servers that changed, and with wrapped
-// also among those that are wrapped already, one for each name and package.
+// launcherLines returns the launcher's lines of the servers that changed, one for each name and
+// package. With wrapped, it also returns those of the servers that were wrapped before.
 func launcherLines(changes []*wrapping.Change, wrapped bool) (lines []launcherLine) {
 	seen := map[string]bool{}
 	for _, ch := range changes {

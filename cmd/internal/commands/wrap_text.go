@@ -10,7 +10,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 )
 
-// printWrap says what becomes of each server, a table for each file.
+// printWrap prints what wrap or unwrap does with each server, a table for each file.
 func printWrap(c terminal.Console, files []*wrapping.File, changes []*wrapping.Change, home string) {
 	if len(files) == 0 {
 		c.PrintText(fmt.Sprintf("no client with servers was found: looked for the files of all %d clients, or of those selected, and in the working directory. A file elsewhere: --file FILE\n", len(clients.All())))
@@ -82,7 +82,8 @@ func printPlanned(c terminal.Console, ch *wrapping.Change, home string) {
 	}
 }
 
-// printList prints a label before the first of some lines. none stands for no line.
+// printList prints a label before the first of some lines. If there is no line, it prints none in
+// their place.
 func printList(c terminal.Console, indent, label string, lines []string, none string) {
 	if len(lines) == 0 && none != "" {
 		lines = []string{none}
@@ -117,7 +118,7 @@ func stripPaint(s string) string {
 	}
 }
 
-// serverTitle is what the client calls a server.
+// serverTitle returns the name that the client has for a server.
 func serverTitle(e wrapping.Entry) string {
 	title := terminal.Printable(e.Server)
 	if title == "" {
@@ -126,7 +127,7 @@ func serverTitle(e wrapping.Entry) string {
 	return title
 }
 
-// longLine is the length of a line from which a diff cannot be read.
+// longLine is the length of a line above which a diff is hard to read.
 const longLine = 400
 
 // diffText returns the diff of a file in colours. If the file has several servers in one long
@@ -170,7 +171,7 @@ func shortPath(path, home string) string {
 	return path
 }
 
-// printReload says how the clients get to use the changed files.
+// printReload prints how the clients get to use the changed files.
 func printReload(c terminal.Console, written []*wrapping.Change) {
 	var said []string
 	for _, ch := range written {
