@@ -32,8 +32,8 @@ type Answer struct {
 	pages  [][]byte
 }
 
-// Tool is a tool of a server. It has no other member, because a server could set those that
-// mcp-jail reports as its own.
+// Tool is a tool as a server lists it. A list is decoded into these two members alone, so that a
+// server cannot set the members that mcp-jail reports of a tool.
 type Tool struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
@@ -48,8 +48,8 @@ func (a *Answer) Pin() (*pin.Pin, error) {
 	return pin.New(server, a.pages...)
 }
 
-// Ask makes the handshake with a server, and lists its tools. It closes to, and reads until the
-// last answer. name is that of the command that asks.
+// Ask makes the handshake with a server, and lists its tools. It reads up to the last answer, and
+// closes to at the end. name is that of the command that asks.
 func Ask(ctx context.Context, name string, from io.Reader, to io.WriteCloser) (*Answer, error) {
 	said := &bounded{from: from}
 	r := &recorder{Stdio: transport.NewIO(said, deaf{to}, nil)}
@@ -92,8 +92,8 @@ func ask(ctx context.Context, name string, r *recorder) (*Answer, error) {
 	return nil, fmt.Errorf("the tool list of the server has more than %d pages", maxPages)
 }
 
-// recorder keeps the last answer of a server as it came: the client reads only what it knows,
-// and a pin covers everything.
+// recorder keeps the last answer of a server as it came: the client decodes only the members that
+// it knows, and a pin covers all.
 type recorder struct {
 	*transport.Stdio
 	method string
@@ -140,7 +140,7 @@ func (r *recorder) failure(err error) error {
 	return err
 }
 
-// innermost returns the innermost error: in front of it the client says what failure says.
+// innermost returns the innermost error. The outer ones only repeat the words of failure.
 func innermost(err error) error {
 	for {
 		below := errors.Unwrap(err)
@@ -151,8 +151,8 @@ func innermost(err error) error {
 	}
 }
 
-// bounded ends at the first error, of which the client would write a line of its own, and when
-// the server has said too much.
+// bounded is a reader that ends at the first error and after maxBytes. It hides the error,
+// because the client would print a line of its own about it.
 type bounded struct {
 	from io.Reader
 	read atomic.Int64
@@ -172,7 +172,8 @@ func (r *bounded) Read(b []byte) (int, error) {
 
 func (r *bounded) full() bool { return r.read.Load() > maxBytes }
 
-// deaf hides that the server does not read any more. That it has ended shows in what it says.
+// deaf hides the errors of writing to a server that does not read any more. The output of the
+// server shows whether it has ended.
 type deaf struct{ io.WriteCloser }
 
 func (w deaf) Write(b []byte) (int, error) {

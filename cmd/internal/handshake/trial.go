@@ -7,13 +7,14 @@
 //
 // [Trial.Run] is a client of a normal session, so a server that fails gets the same diagnosis as
 // under run. [Ask] needs only the two ends of a connection. The client is that of
-// mark3labs/mcp-go. It declares no capabilities, so what it is told is what a session pins for
-// such a client.
+// mark3labs/mcp-go. It declares no capabilities, so it gets the tools that a session pins for such
+// a client.
 //
 // # Limits
 //
-//   - The handshake is initialize of the protocol 2025-06-18, which every server understands.
-//   - A server may say 64 MiB, and its list of tools may have 100 pages.
+//   - The handshake is initialize of the protocol 2025-06-18. A server may answer with any
+//     version that mcp-go knows.
+//   - A server may send 64 MiB, and its list of tools may have 100 pages.
 //   - A trial keeps no record for mcp-jail why, and compares nothing with pinned tools.
 package handshake
 
@@ -33,7 +34,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/lifecycle"
 )
 
-// Trial is one start of a server. All fields but Slow are required.
+// Trial is one start of a server. Target, Name and Timeout are required.
 type Trial struct {
 	Target  *target.Target // resolved
 	Umask   *int           // of the user, if this process has another: see terminal.Console
@@ -104,7 +105,8 @@ func (t Trial) Run(ctx context.Context) (*Answer, error) {
 	return answer, nil
 }
 
-// failure returns what a session says about an error of its client.
+// failure returns the error of a trial as a *Failure, with the diagnosis of the session if it has
+// one.
 func (t Trial) failure(ctx, timed context.Context, err error, record diagnostics.Record) error {
 	f := &Failure{Err: err}
 	switch {

@@ -16,8 +16,10 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// Do removes. It begins only if no session has one of the servers, and none has used one since
-// Look. What it returns in an error is what could not be removed; the rest is gone.
+// Do removes everything that the removal lists. It refuses, and removes nothing, if a session has
+// one of the servers, has used one since Look, or runs from one of the trees. If the pins cannot
+// be removed, it ends there. A later error is about the parts that could not be removed; the rest
+// is gone.
 func (r *Removal) Do() error {
 	for _, s := range r.Servers {
 		if s.dir == "" {
@@ -128,7 +130,8 @@ func removeDir(host hostfs.Host, dir string) error {
 	return deleteAll(at)
 }
 
-// emptyRemoved deletes what earlier removals could not, or were killed in.
+// emptyRemoved deletes the directories that earlier removals moved aside and did not delete,
+// because they failed or were killed.
 func emptyRemoved(host hostfs.Host) error {
 	if _, err := os.Lstat(removedDir(host)); err != nil {
 		return nil
@@ -139,7 +142,7 @@ func emptyRemoved(host hostfs.Host) error {
 	return deleteAll(removedDir(host))
 }
 
-// deleteAll deletes a directory, in which directories may be read-only.
+// deleteAll deletes a directory. Directories in it may be read-only.
 func deleteAll(dir string) error {
 	err := os.RemoveAll(dir)
 	if err == nil {

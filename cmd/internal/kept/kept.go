@@ -4,12 +4,13 @@
 //	servers, err := all.Find("server-memory")
 //	removal, err := all.Removal(servers)
 //	... // show it, and ask
-//	result, err := removal.Do()
+//	err = removal.Do()
 //
 // Of a server, mcp-jail keeps these things:
 //
 //	STATE/servers/NAME/home, home-…       its private HOMEs: the server's own data
 //	STATE/servers/NAME/last.json, …       the records of its sessions
+//	STATE/servers/NAME/undo               the files that mcp-jail undo can put back
 //	CONFIG/mcp-jail.lock                  the pin of its package
 //	DATA/packages/…                       the files of its package
 //
@@ -73,10 +74,10 @@ type Server struct {
 	Pins    []*lockfile.Entry
 	Trees   []store.Info // those that Pins name
 	Running bool
-	Used    time.Time // the latest start or end of a session; the date of the pin if there was none
+	Used    time.Time // the latest sign of a session; the date of the pin if there was none
 	Failure *Failure
 	Homes   []Home // private HOMEs that have files
-	Records int64  // bytes of the records
+	Records int64  // bytes of the records, and of what undo keeps
 
 	dir          string // "" if there was no session
 	lacksProgram bool   // the session of Failure ended because there is no such program
@@ -172,13 +173,13 @@ func Completions(host hostfs.Host) []string {
 	return names
 }
 
-// ServersDir returns the directory that has one of each server.
+// ServersDir returns the directory that has a directory for each server.
 func ServersDir(host hostfs.Host) string { return filepath.Dir(filepath.Dir(records.File(host, "x"))) }
 
-// removedDir is where the directories of servers are deleted.
+// removedDir returns the directory into which the directories of servers are moved to be deleted.
 func removedDir(host hostfs.Host) string { return filepath.Join(host.StateDir, "removed") }
 
-// readServer returns what the directory of a server has.
+// readServer returns a server as its directory describes it.
 func readServer(host hostfs.Host, name string) *Server {
 	file := records.File(host, name)
 	s := &Server{Name: name, About: records.ReadAbout(host, name), dir: filepath.Dir(file), Running: records.Running(host, name)}
@@ -215,7 +216,7 @@ func (s *Server) readTimes(host hostfs.Host, file string) {
 	if records.CheckPrivate(host, s.Name) != nil {
 		return
 	}
-	var last time.Time // when the session began whose record came last
+	var last time.Time // the start of the session that a record without a failure is about
 	for _, f := range []string{file, records.FailedFile(file)} {
 		r, ok := records.Read(f)
 		if ok && len(r.Diagnoses) > 0 {
@@ -263,8 +264,8 @@ func homesOf(homes []Home) (paths []string) {
 	return paths
 }
 
-// measure returns the number of files below a path, and their bytes, as far as they can be read.
-// It follows no link.
+// measure returns the number of files below a path, and the bytes of the regular ones. It leaves
+// out what it cannot read, and follows no link.
 func measure(path string) (files int, size int64) {
 	filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {

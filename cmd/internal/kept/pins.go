@@ -11,8 +11,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
-// joinPins gives each pin to the servers that use it. For a pin that no server uses it adds a server,
-// with the name under which the package would run.
+// joinPins gives each pin to the servers that use it. For a pin that no server uses it adds a
+// server, under the name with which the package would run.
 func (a *All) joinPins() {
 	for _, s := range a.Servers {
 		key, asked := keyOf(s.About.Command, a.host.Dir)
@@ -72,8 +72,8 @@ func (a *All) server(name string) *Server {
 	return nil
 }
 
-// keyOf returns the key of a launcher's line, and the package that it asks for. That is "" for
-// another command.
+// keyOf returns the key of a launcher's line, and the package that the line asks for. asked is ""
+// for any other command.
 func keyOf(argv []string, dir string) (key lockfile.Key, asked string) {
 	if len(argv) == 0 {
 		return key, ""
@@ -157,5 +157,6 @@ func (a *All) joinTrees() {
 	}
 }
 
-// isTreeOf reports whether an entry names a tree. Its directory has a part of the digest only.
+// isTreeOf reports whether an entry names a tree. It compares whole digests: the directory of the
+// tree has a part only.
 func isTreeOf(t store.Info, e *lockfile.Entry) bool { return t.ID == installed.ID(e) }

@@ -11,7 +11,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// Removal is what is to be removed. It removes nothing before Do.
+// Removal lists what is to be removed. Only Do removes it.
 type Removal struct {
 	Servers   []*Server
 	Pins      []*lockfile.Entry
@@ -20,7 +20,7 @@ type Removal struct {
 	Stays     []string // sentences about what is not removed, and why
 
 	host   hostfs.Host
-	unused time.Duration // of leftovers
+	unused time.Duration // the least age of stages
 }
 
 // RunningError reports a server that cannot be removed because a session uses it.
@@ -37,8 +37,9 @@ func (e *InUseError) Error() string {
 	return fmt.Sprintf("the files of %s are in use by a running server: end its session, which is usually done by closing its client, and try again. Nothing was removed", e.Package)
 }
 
-// Removal returns what the removal of servers removes. The error is a *RunningError, an
-// *InUseError, or that of the configuration if it decides which pins are still used.
+// Removal returns the removal of servers, with the pins and trees that only they use. The error
+// is a *RunningError, an *InUseError, or that of the configuration: without it, the servers that
+// use a pin are not known.
 func (a *All) Removal(servers []*Server) (*Removal, error) {
 	r := &Removal{host: a.host}
 	for _, s := range servers {
@@ -103,7 +104,8 @@ func (a *All) remainingPin(t store.Info, go_ []*lockfile.Entry) *lockfile.Entry 
 	return nil
 }
 
-// addUnpinned adds a tree that no pin names, unless something uses it.
+// addUnpinned adds a tree that no pin names, unless a server runs from it or an installation is
+// under way.
 func (a *All) addUnpinned(r *Removal, t store.Info) {
 	switch {
 	case target.PackageStore(a.host).InUse(t):
@@ -115,8 +117,8 @@ func (a *All) addUnpinned(r *Removal, t store.Info) {
 	}
 }
 
-// Unused returns the removal of all servers that were not used for so long, of the trees that no
-// pin names, and of what interrupted installations have left.
+// Unused returns the removal of all servers that were not used for the given time and do not run,
+// of the trees that no pin names, and of the leftovers of interrupted work.
 func (a *All) Unused(unused time.Duration) (*Removal, error) {
 	before := time.Now().Add(-unused)
 	var old []*Server
@@ -148,7 +150,7 @@ func (r *Removal) Empty() bool {
 	return len(r.Servers)+len(r.Pins)+len(r.Trees)+len(r.Leftovers) == 0
 }
 
-// Bytes returns how much is to be removed.
+// Bytes returns the bytes of all that is to be removed.
 func (r *Removal) Bytes() (n int64) {
 	for _, s := range r.Servers {
 		n += s.HomeBytes() + s.Records
@@ -162,7 +164,8 @@ func (r *Removal) Bytes() (n int64) {
 	return n
 }
 
-// Data returns how much of that is data of the servers, which nothing brings back.
+// Data returns the number of files and bytes of the servers' own data in the removal. Nothing
+// brings that data back.
 func (r *Removal) Data() (files int, bytes int64) {
 	for _, s := range r.Servers {
 		for _, h := range s.Homes {

@@ -1,10 +1,11 @@
-// Package programs has what mcp-jail and mcp-jail-cli know of themselves and of each other.
+// Package programs has the facts that mcp-jail and mcp-jail-cli know of themselves and of each
+// other.
 //
-// mcp-jail serves sessions, and stays small, because an MCP client pays for each of its
+// mcp-jail serves sessions, and stays small, because an MCP client waits for each of its
 // starts. mcp-jail-cli has all other commands. A user types mcp-jail only: [Execute] puts
 // the other program in the place of this one, with the same arguments, streams and argv[0].
-// The other program is looked for beside this one and nowhere else. It says if it is of
-// another build ([Caller]).
+// Execute looks for the other program in the directory of this one, and nowhere else. The other
+// program refuses to run if it is of another build ([Caller]).
 package programs
 
 import (
@@ -67,8 +68,8 @@ func Commit() string {
 	return commit
 }
 
-// Build returns what distinguishes this build from others. Two builds of one changed checkout
-// are the same to it.
+// Build returns a text that distinguishes this build from others. Two builds of one changed
+// checkout have the same text.
 func Build() string { return strings.Join([]string{Version(), moduleVersion(), Commit()}, " ") }
 
 // Name returns the path by which this program was called, if that is a name of mcp-jail.
@@ -100,7 +101,8 @@ const install = "install both from one build: go install github.com/mcp-jail/mcp
 // callerVariable names the build of the program that executed this one.
 const callerVariable = "MCP_JAIL_CALLER"
 
-// Execute puts the program beside this one in its place. It returns only if it cannot.
+// Execute puts the program of that name, from the directory of this one, in the place of this
+// process. It returns only if it cannot.
 func Execute(name string, args []string) error {
 	path, err := Beside(name)
 	if err != nil {
@@ -122,9 +124,9 @@ func Execute(name string, args []string) error {
 	return nil
 }
 
-// Caller reports whether the other program executed this one, and returns an error if that
-// is of another build. It removes the trace of it from the environment. Call it once, before
-// anything else reads the environment.
+// Caller reports whether the other program executed this one, and returns an error if the other
+// program is of another build. It removes callerVariable from the environment. Call it once,
+// before anything else reads the environment.
 func Caller() (executed bool, err error) {
 	caller, executed := os.LookupEnv(callerVariable)
 	if !executed {

@@ -9,17 +9,17 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// About is what runs as a server, and for which client. It is a file of its own beside the
-// record, because it is written early in a session, and only if it differs.
+// About says what runs as a server, and for which client. It has a file of its own beside the
+// record, because it is written early in a session, and only if it has changed.
 type About struct {
 	Command []string `json:"command"` // as the user gave it, without values of secret variables
 	Client  Client   `json:"client"`  // of the last session that named one
 	Package *Package `json:"package,omitempty"`
-	// Configuration is what the policy of the last session came from.
+	// Configuration says which files gave the last session its policy.
 	Configuration *Configuration `json:"configuration,omitempty"`
 }
 
-// Configuration says which files gave a session its policy, and what they said.
+// Configuration says which files gave a session its policy, and has a digest of what they said.
 type Configuration struct {
 	Files      []string `json:"files,omitempty"`     // of --config; without them the usual layers
 	Workspace  string   `json:"workspace,omitempty"` // where a project's file was looked for
@@ -28,7 +28,7 @@ type Configuration struct {
 	Digest     string   `json:"digest"` // of its table and the defaults
 }
 
-// Client is what a client calls itself.
+// Client has the name and version that a client gives for itself.
 type Client struct {
 	Name    string `json:"name,omitempty"`
 	Version string `json:"version,omitempty"`
@@ -42,14 +42,14 @@ type Package struct {
 	Version   string `json:"version"`
 }
 
-// maxClientText bounds the bytes that are kept of what a client says of itself.
+// maxClientText bounds the bytes that are kept of a client's name, and of its version.
 const maxClientText = 200
 
-// AboutFile returns the file beside a record that says what runs.
+// AboutFile returns the file of an About, beside a record.
 func AboutFile(file string) string { return filepath.Join(filepath.Dir(file), "about.json") }
 
-// ReadAbout returns what is known of a server. It is zero if nothing is, or if another user
-// could have written it.
+// ReadAbout returns the About of a server. It is zero if there is no readable file, or if another
+// user could have written it.
 func ReadAbout(host hostfs.Host, server string) (a About) {
 	if CheckPrivate(host, server) != nil {
 		return About{}
@@ -65,8 +65,8 @@ func readAbout(file string) (a About) {
 	return a
 }
 
-// ClientNamed adds what the client calls itself to what is known of the server. It is the
-// ClientNamed of the session.
+// ClientNamed saves the name and version that the client gives for itself. It is the ClientNamed
+// of the session.
 func (k *Recorder) ClientNamed(name, version string) {
 	k.aboutMu.Lock()
 	k.client = Client{name[:min(len(name), maxClientText)], version[:min(len(version), maxClientText)]}
@@ -75,8 +75,8 @@ func (k *Recorder) ClientNamed(name, version string) {
 	k.describe()
 }
 
-// describe writes what is known of the server unless the file has it already. Without the file
-// mcp-jail list shows less, and nothing else depends on it.
+// describe writes the About of the server, unless the file has it already. It reports no error:
+// no session depends on the file, and commands such as mcp-jail list only show less without it.
 func (k *Recorder) describe() {
 	k.aboutMu.Lock()
 	defer k.aboutMu.Unlock()

@@ -12,10 +12,10 @@ import (
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 )
 
-// Marker is the path of a file beside a server's record. It reveals sessions that
-// have no record. Its modification time is the start of the latest session, which costs
-// one system call. Its content says why a record could not be written. The file has its
-// full size from the beginning and is overwritten in place, which works on a full disk.
+// Marker is the path of a file beside the record of a server. It reveals sessions that have no
+// record. Its modification time is the start of the latest session: setting it costs one system
+// call. Its content says why a record could not be written. The file has its full size from the
+// beginning and is overwritten in place, which works on a full disk.
 type Marker string
 
 const markerSize = 512
@@ -68,7 +68,7 @@ func (m Marker) saveLoss(session time.Time, cause error) error {
 	return m.replace(content)
 }
 
-// clearLoss removes the note, because the record was written after all.
+// clearLoss removes the note, because a later save has written the record.
 func (m Marker) clearLoss() { m.replace(nil) }
 
 // replace overwrites the content and keeps the modification time: another session may
@@ -117,9 +117,9 @@ func (m Marker) Read() (out MarkerState, ok bool) {
 }
 
 // BegunSince reports whether a session began after the last record was written, and has not
-// failed: the record of a failure is written at once. A session whose record was lost is not
-// counted. session is the Time of the record in file: the time of a file can be some
-// milliseconds too early, and so before the marker of its own session.
+// failed: a failure is recorded at once. It does not count a session whose record was lost.
+// session is the Time of the record in file. The time of the file can be some milliseconds too
+// early, and so before the marker of its own session.
 func BegunSince(file string, session time.Time) bool {
 	written, err := os.Stat(file)
 	m, marked := MarkerBeside(file).Read()

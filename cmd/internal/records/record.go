@@ -3,9 +3,9 @@
 //
 //   - [New] returns the Recorder of a session: its Save is the Sink of lifecycle.Session.
 //   - [About] says what runs and for which client, for mcp-jail list.
-//   - [Running] reports whether a session has a server's directory, and [Lock] takes it.
+//   - [Running] reports whether a session has a server's directory, and [Lock] locks it.
 //   - [Marker] reveals sessions that have no record.
-//   - [Load] returns the record of a server's last session, with what is known of others.
+//   - [Load] returns the record of a server's last session, and facts about other sessions.
 //
 // A record is never written through a symbolic link, and none is read that another user
 // could have written ([CheckPrivate]). Two sessions of one server may write at the same time;
@@ -34,8 +34,8 @@ func File(host hostfs.Host, server string) string {
 // Recorder writes the record of one session. If it cannot, the session continues and
 // warns of it.
 type Recorder struct {
-	// About returns what runs. It is called later, so that a start does not wait for it. nil
-	// keeps nothing of it.
+	// About returns what runs. It is called after the start, which does not wait for it. If it is
+	// nil, no file of it is written.
 	About func() About
 
 	aboutMu   sync.Mutex // ClientNamed and Save run on different goroutines
@@ -44,7 +44,7 @@ type Recorder struct {
 
 	file    string
 	marker  Marker
-	unsafe  error // why nothing may be written
+	unsafe  error // why nothing may be written; nil if it may
 	saveErr error // of the last save
 	saved   bool  // file has a record of this session
 }
@@ -71,7 +71,7 @@ func CheckPrivate(host hostfs.Host, server string) error {
 	return nil
 }
 
-// MarkStart marks the start of a session, and that one runs until this process ends.
+// MarkStart marks the start of a session. Until this process ends, Running reports that it runs.
 func (k *Recorder) MarkStart() {
 	if k.unsafe == nil {
 		k.marker.touch()
@@ -142,7 +142,7 @@ func replaceFile(name string, text []byte, before func()) error {
 	return err
 }
 
-// removeUnfinished removes what a session that was killed has left of replaceFile.
+// removeUnfinished removes the temporary files of sessions that were killed in replaceFile.
 func removeUnfinished(dir string) {
 	left, _ := filepath.Glob(filepath.Join(dir, ".last-*"))
 	for _, file := range left {

@@ -2,8 +2,8 @@
 // or a file. A [Console] has the three streams of the process, and knows their width.
 // [Printable] makes text safe that comes from a server or names a file.
 //
-// Nothing here decides what is said. Under run, standard output belongs to MCP, and only
-// package lifecycle writes to it.
+// Nothing here decides what is said. Under run, standard output belongs to MCP: package lifecycle
+// writes to it, and package target tells a client there how far an installation is.
 package terminal
 
 import (
@@ -23,7 +23,7 @@ import (
 //     standard error. Under run standard output has only MCP.
 //   - Colour repeats what the words say and never replaces them.
 
-// Console is the three standard streams, and what else the process inherited from its caller.
+// Console is the three standard streams, and the umask that the process inherited.
 type Console struct {
 	In, Out, Err *os.File
 
@@ -33,8 +33,8 @@ type Console struct {
 	Umask    *int   // the inherited umask, if this process uses another
 }
 
-// WithColours returns c with colours on for terminals, unless NO_COLOR is not empty
-// (no-color.org) or TERM is "dumb".
+// WithColours returns c with colours for the streams that are terminals. There are none if
+// NO_COLOR has a value (no-color.org) or TERM is "dumb".
 func (c Console) WithColours() Console {
 	plain := os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb"
 	c.Colour = !plain && IsTerminal(c.Out)
@@ -108,8 +108,8 @@ func PrintableLines(s string) string {
 	return strings.Join(l, "\n")
 }
 
-// Printable replaces the control characters in untrusted text, such as the output of a
-// server or the names of files.
+// Printable replaces the characters that do not print in untrusted text, such as the output of a
+// server or the names of files. Among them are line ends.
 func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {

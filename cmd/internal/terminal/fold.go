@@ -10,22 +10,24 @@ import (
 	"unicode/utf8"
 )
 
-// TextWidth is the width of what is printed for people, in characters, unless COLUMNS says
-// another, as for programs that search the output.
+// TextWidth is the greatest width of text for people, in characters. COLUMNS sets another: with a
+// large number, each message stays on one line.
 const TextWidth = 100
 
-// wholeLine matches the lines that Fold does not break, since they are copied: commands, also behind
-// a label, flags, and lines of a configuration.
+// wholeLine matches the lines that Fold does not break, because users copy them: commands, also
+// behind a label, flags, and lines of a configuration.
 var wholeLine = regexp.MustCompile(`^\s*((?:\S*/|'.*/)?mcp-jail'? |sudo |\[|"|[a-z_]+ = |[a-zA-Z]+: \[|[A-Z][a-z ]*:? {2,}|flags to add: )`)
 
-// escape matches what sets a colour. It takes no room.
+// escape matches the sequences that set a colour. They take no room on the screen.
 var escape = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
-// Fold breaks lines of more than width characters between words. What is broken off stands
-// four columns further to the right than its line. Words that are longer stay whole, where they are.
-// So does what is copied: commands and lines of a configuration that have a line of their own,
-// commands behind two spaces, what stands in single quotation marks or backquotes, paths in double
-// ones, and a flag with its value.
+// Fold breaks lines of more than width characters between words. The rest of a line stands four
+// columns further to the right than its beginning. A word that is too long for a line stays
+// whole, where it is.
+//
+// Text that users copy stays whole too: commands and lines of a configuration that have a line of
+// their own, commands behind two spaces, text in single quotation marks or backquotes, paths in
+// double quotation marks, and a flag with its value.
 func Fold(text string, width int) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
@@ -58,8 +60,8 @@ func foldLine(line string, width int) string {
 	return b.String()
 }
 
-// unbroken divides a text at its spaces, but for those that Fold leaves. Several spaces make empty
-// words, which keep columns.
+// unbroken divides a text at the spaces where Fold may break it. Several spaces make empty words,
+// which keep columns.
 func unbroken(text string) (parts []string) {
 	for done := false; !done; {
 		end := wordEnd(text)
@@ -78,8 +80,8 @@ func unbroken(text string) (parts []string) {
 	return parts
 }
 
-// wordEnd returns where the first word of a text ends. What stands in quotation marks is a word; in
-// double ones, if it is a path.
+// wordEnd returns where the first word of a text ends. Text in single quotation marks or
+// backquotes is one word, and so is a path in double quotation marks.
 func wordEnd(text string) int {
 	end := strings.IndexByte(text, ' ')
 	if end < 0 {
@@ -107,8 +109,9 @@ func isFlag(word string) bool {
 	return strings.HasPrefix(word, "--") && len(word) > 2 && !strings.Contains(word, " ")
 }
 
-// ShortHome writes the home directory as "~" wherever a path in a text begins with it, but for
-// the values of variables, and in single quotation marks, where no shell would replace it.
+// ShortHome writes the home directory as "~" wherever a path in a text begins with it. It leaves
+// the values of variables and paths in single quotation marks, where no shell would replace the
+// "~".
 func ShortHome(text, home string) string {
 	if home = strings.TrimRight(home, "/"); !strings.HasPrefix(home, "/") {
 		return text
@@ -133,8 +136,8 @@ func ShortHome(text, home string) string {
 // messagePrefix stands before each line of a session's messages.
 const messagePrefix = "mcp-jail: "
 
-// FoldMessages is Fold and ShortHome for the messages of a session. Each line keeps its prefix, so
-// that words of a server do not look like a line of mcp-jail.
+// FoldMessages applies Fold and ShortHome to the messages of a session. Each line keeps its
+// prefix, so that words of a server do not look like a line of mcp-jail.
 func FoldMessages(text string) string {
 	width := TextColumns() - len(messagePrefix)
 	var out []string
@@ -157,7 +160,8 @@ func FoldMessages(text string) string {
 // visible returns how many characters of a line are seen.
 func visible(line string) int { return utf8.RuneCountInString(escape.ReplaceAllString(line, "")) }
 
-// TextColumns returns the width of what is printed for people: TextWidth or COLUMNS.
+// TextColumns returns the width of text for people: COLUMNS if it is large enough, else
+// TextWidth.
 func TextColumns() int {
 	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n >= minWidth {
 		return n
@@ -165,7 +169,8 @@ func TextColumns() int {
 	return TextWidth
 }
 
-// TextColumns is the function of that name, and no more than the terminal of Out has.
+// TextColumns returns the width of text for Out: that of its terminal, but at most TextWidth. If
+// COLUMNS is set, or Out is no terminal, it returns the result of the function of that name.
 func (c Console) TextColumns() int { return textColumns(c.Out) }
 
 func textColumns(f *os.File) int {

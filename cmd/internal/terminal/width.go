@@ -1,6 +1,6 @@
 package terminal
 
-// Widths of text, in characters.
+// Bounds of the width of text, in characters.
 const (
 	minWidth   = 40
 	plainWidth = 80  // of output that is not for a terminal
