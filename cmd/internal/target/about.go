@@ -7,7 +7,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// About returns what runs as the server of a target, for mcp-jail list.
+// About returns the command, the package and the configuration of a target, for mcp-jail list.
 func (t *Target) About() (a records.About) {
 	var redact *diagnostics.Redactor
 	if t.Profile != nil {
@@ -28,7 +28,8 @@ func (t *Target) About() (a records.About) {
 	return a
 }
 
-// configuration returns what the policy of a target comes from, or nil if it was not loaded.
+// configuration returns the source of the policy of a target, or nil if the target was not loaded
+// by Load.
 func (t *Target) configuration() *records.Configuration {
 	if t.Policy == nil || t.source.again == nil {
 		return nil
@@ -43,8 +44,9 @@ func (t *Target) configuration() *records.Configuration {
 	return c
 }
 
-// Outdated says what is wrong with the policy of a running session whose configuration was c: that
-// the files say another one now, or none. It is "" if nothing is wrong.
+// Outdated returns why a running session does not have the policy of its files, or "". c is the
+// configuration with which the session began. The files have a mistake, or they have changed and
+// the server is stateful.
 func Outdated(host hostfs.Host, server string, c *records.Configuration) string {
 	if c == nil {
 		return ""

@@ -4,5 +4,5 @@ package target
 
 import "syscall"
 
-// ownSession does nothing here.
+// ownSession returns nil: only Unix has such sessions.
 func ownSession() *syscall.SysProcAttr { return nil }

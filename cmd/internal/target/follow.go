@@ -15,7 +15,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
-// source is what a target was loaded from.
+// source says where a target was loaded from.
 type source struct {
 	options config.LoadOptions
 	stamp   config.Stamp
@@ -23,17 +23,18 @@ type source struct {
 	again   func() (*Target, error) // loads and resolves it again
 }
 
-// take notes the files that are about to be read.
+// take notes the state of the files that are about to be read.
 func (s *source) take(o config.LoadOptions) {
 	s.options, s.stamp, s.at = o, o.Stamp(), time.Now()
 }
 
-// Followed is the target of a running session, which follows its configuration. New processes
-// of a stateless server get the policy of now. The jail of a stateful one stays as it is.
+// Followed is the target of a running session, which follows its configuration. New processes of
+// a stateless server get the policy of the newest configuration that can be used. The jail of a
+// stateful server stays as it is.
 type Followed struct {
-	now     atomic.Pointer[Target] // by the last configuration that could be used
+	now     atomic.Pointer[Target] // of the newest configuration that can be used
 	prepare func(*Target) error    // makes a new target ready to be started
-	keeping keeping                // what is kept of what the server changes
+	keeping keeping                // keeps the files that the server changes
 
 	mu      sync.Mutex
 	stamp   config.Stamp
@@ -52,7 +53,8 @@ func (t *Target) Follow(c terminal.Console) *Followed {
 // Target returns the target of the processes that start now.
 func (f *Followed) Target() *Target { return f.now.Load() }
 
-// Close releases what the targets hold, and ends what is kept of the session.
+// Close releases the targets, and ends the keeping of changes. It removes the oldest kept
+// sessions if they are too old or take too much room.
 func (f *Followed) Close() {
 	f.keeping.end()
 	f.mu.Lock()
@@ -63,8 +65,8 @@ func (f *Followed) Close() {
 	f.old = nil
 }
 
-// EndTrial ends what is kept of a session that is only a trial of a server. It removes nothing of
-// others, and leaves the target open.
+// EndTrial ends the keeping of changes of a session that is only a trial of a server. Unlike
+// Close, it removes nothing of other sessions, and leaves the targets open.
 func (f *Followed) EndTrial() {
 	f.keeping.mu.Lock()
 	defer f.keeping.mu.Unlock()
@@ -109,11 +111,12 @@ func (f *Followed) Refresh() lifecycle.Refreshed {
 	return lifecycle.Refreshed{Changed: true, Notice: fmt.Sprintf("%s has changed (%s): calls of server %s are under its new policy now", file, at.Format(time.TimeOnly), server)}
 }
 
-// settlePause is how long the files have to stay as they are before they are read: an editor may
-// write them piece by piece.
+// settlePause is how long the files must not change before they are read: an editor may write
+// them piece by piece.
 const settlePause = 100 * time.Millisecond
 
-// settled returns the stamp of files that are not being written, as far as a second shows it.
+// settled waits until the files have not changed for settlePause, but about a second at most. It
+// returns their stamp.
 func settled(o config.LoadOptions) config.Stamp {
 	for range 10 {
 		s := o.Stamp()
@@ -157,7 +160,8 @@ func (t *Target) digest() string {
 	return config.Digest(all)
 }
 
-// enforced returns a policy without what waits for the next session or concerns no process.
+// enforced returns a policy without the parts that wait for the next session or concern no
+// process.
 func enforced(p *policy.Policy) *policy.Policy {
 	out := *p
 	out.Others, out.UnusedKeys, out.Settings = nil, nil, nil
@@ -165,7 +169,7 @@ func enforced(p *policy.Policy) *policy.Policy {
 	return &out
 }
 
-// oneLine returns the first line of an error, and how many more problems there are.
+// oneLine returns the first line of an error, and the number of further problems.
 func oneLine(err error) string {
 	text, _, _ := strings.Cut(err.Error(), "\n")
 	text = strings.TrimSuffix(text, ".")

@@ -19,7 +19,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
-// InstallMessage is one line that the companion prints while it installs for a session.
+// InstallMessage is one line of JSON that the companion prints while it installs for a session.
 type InstallMessage struct {
 	Step  string `json:"step,omitempty"`
 	Files int    `json:"files,omitempty"`
@@ -28,7 +28,7 @@ type InstallMessage struct {
 	Error string `json:"error,omitempty"`
 }
 
-// installError reports that the package of a server could not be installed.
+// installError reports that the package of a server could not be installed, or cannot be used.
 type installError struct {
 	Package string
 	Reason  string
@@ -41,8 +41,8 @@ func (t *Target) NeedsInstall() bool {
 	return t.pkg != nil && errors.Is(t.pkg.asGiven, installed.ErrNotInstalled) && t.Policy.Packages.AutoInstall && !t.pkg.line.NoInstall && !t.pkg.line.Offline
 }
 
-// installCommand returns the command that installs the package of a target, "" if it is
-// installed or if there is none.
+// installCommand returns the command that installs the package of a target, "" if there is
+// nothing to install.
 func (t *Target) installCommand() string {
 	if t.pkg == nil || !errors.Is(t.pkg.asGiven, installed.ErrNotInstalled) {
 		return ""
@@ -60,18 +60,19 @@ func (t *Target) scriptsCommand() string {
 	return "mcp-jail install --install-scripts " + t.Asked()
 }
 
-// InstallsAfter reports whether run installs the package of a target that was resolved with an
-// error or without. The launcher itself need not be on this machine: pip can install what uvx
-// would.
+// InstallsAfter reports whether run installs the package of a target. err is the error of
+// resolving the target, or nil. The launcher itself need not be on this machine: pip can install
+// what uvx would.
 func (t *Target) InstallsAfter(err error) bool {
 	var missing *resolve.CommandError
 	return t != nil && t.NeedsInstall() && (err == nil || errors.As(err, &missing))
 }
 
-// Install lets the companion install the package of a target, and waits for it as long as the
-// client does. The client's first message stays unread. The companion goes on for a while after
-// that (AfterClient), since `gemini mcp list` waits for 5 s only, which is less than a cold npm needs. So it
-// is in a session of its own and holds none of the client's streams.
+// Install has the companion install the package of a target, and waits for it as long as the
+// client waits for an answer. It leaves the first message of the client unread. The companion
+// goes on after that, for AfterClient at most, because a client may wait for too short a time:
+// `gemini mcp list` waits for 5 s. So the companion is in a session of its own, and holds none of
+// the streams of the client.
 func (t *Target) Install(c terminal.Console) error {
 	companion, err := programs.Beside(programs.Companion)
 	if err != nil {
@@ -86,7 +87,7 @@ func (t *Target) Install(c terminal.Console) error {
 		args = append(args, "--untrusted", dir)
 	}
 	cmd := exec.Command(companion, append(append(args, "--"), t.given...)...)
-	cmd.Stderr = struct{ io.Writer }{c.Err} // by a pipe, even if it is a file
+	cmd.Stderr = struct{ io.Writer }{c.Err} // through a pipe, even if Err is a file
 	cmd.Dir, cmd.SysProcAttr = t.workspaceDir(), ownSession()
 	alive, err := cmd.StdinPipe() // its end tells the companion that the client has left
 	if err != nil {
@@ -107,7 +108,7 @@ func (t *Target) Install(c terminal.Console) error {
 		out.Close()
 	}
 	alive.Close()
-	for range messages { // so that the companion is not held up by a full pipe
+	for range messages { // a full pipe would hold up the companion
 	}
 	if w.left {
 		return err
@@ -137,13 +138,13 @@ type waiter struct {
 	out    io.Writer
 	begin  time.Time
 	name   string
-	asked  string // what stands behind "mcp-jail install" for this server
+	asked  string // the arguments of mcp-jail install for this server
 	last   InstallMessage
 	steps  int
 	left   bool // the client can wait no longer
 }
 
-// AfterClient is how long an installation goes on when the client has left.
+// AfterClient is how long an installation goes on at most after the client has left.
 const AfterClient = 2 * time.Minute
 
 // reportEvery is the time between two notifications to the client.
@@ -157,14 +158,14 @@ func (w *waiter) wait(messages <-chan InstallMessage) error {
 		case m, ok := <-messages:
 			switch {
 			case !ok:
-				return nil // the status tells
+				return nil // the exit status tells
 			case m.Error != "":
 				return &installError{w.name, m.Error}
 			case m.Ready != "":
 				return nil
 			}
 			if m.Files == 0 && m.Bytes == 0 {
-				m.Files, m.Bytes = w.last.Files, w.last.Bytes // what came before this step
+				m.Files, m.Bytes = w.last.Files, w.last.Bytes // those of the step before
 			}
 			w.last = m
 		case <-tick.C:
@@ -205,11 +206,12 @@ func (w *waiter) notify() {
 	}
 }
 
-// clientPeek knows what the client has said so far, without taking it from the input.
+// clientPeek has the facts of the first message of the client. It leaves the message in the
+// input.
 type clientPeek struct {
 	in    io.Reader
 	name  string          // of the client
-	newer bool            // the client is of a version that waits longer than those before
+	newer bool            // the client waits longer than its older versions
 	token json.RawMessage // for progress; nil if it wants none
 	since time.Time       // when its first message was seen
 }
@@ -229,7 +231,7 @@ func (p *clientPeek) look() {
 	p.hear(line)
 }
 
-// hear takes from a client's first message what an installation wants to know.
+// hear takes the client's name, version and progress token from its first message.
 func (p *clientPeek) hear(line string) {
 	var first struct {
 		Params struct {
@@ -249,7 +251,7 @@ func (p *clientPeek) hear(line string) {
 	}
 }
 
-// Clients give a server between 10 and 600 seconds to answer. An answer has to come before.
+// Most clients wait for 10 to 600 seconds for an answer. mcp-jail has to answer before that.
 const (
 	patienceUsual = 24 * time.Second // 30 s: Claude Code, OpenCode, newer Codex
 	patienceShort = 8 * time.Second  // 10 s: older Codex, Crush, qwen mcp list

@@ -11,8 +11,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
-// execFailure returns the diagnosis of a program that cannot be started. The fix names where the
-// program is written.
+// execFailure returns the diagnosis of a program that cannot be started. If the error has no fix
+// of its own, and the program stands behind --, the fix says so.
 func (t *Target) execFailure(server, message string, e *resolve.CommandError) diagnostics.Diagnosis {
 	fix := e.Fix
 	if fix == "" && t != nil && t.Policy != nil && t.Policy.FromCommandLine {
@@ -24,7 +24,7 @@ func (t *Target) execFailure(server, message string, e *resolve.CommandError) di
 // plainName matches the names of programs that are suggested. The user may copy them.
 var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]*$`)
 
-// suggestProgram adds a program of PATH with a name like that of a missing one.
+// suggestProgram sets e.Fix to a program in PATH whose name is like that of the missing one.
 func suggestProgram(e *resolve.CommandError) {
 	if len(e.Path) == 0 || e.Fix != "" {
 		return

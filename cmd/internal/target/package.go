@@ -27,13 +27,14 @@ import (
 type installedPackage struct {
 	line    launcher.Line
 	program *installed.Program // nil: the line runs as it is given
-	asGiven error              // why
-	data    *packageData       // what the package writes; nil if nothing is known
+	asGiven error              // why program is nil
+	data    *packageData       // the file that the package writes; nil if none is known
 	env     []string           // NAME=value that the program gets
 }
 
-// findPackage replaces the launcher in a target's policy by the installed program. Without an
-// error, and without a package, the command is no launcher.
+// findPackage finds the installed program for the launcher's line of a target, and sets t.pkg.
+// Without an error, t.pkg is nil if the command is no launcher, or starts a container. usePackage
+// puts the program into the policy.
 func (t *Target) findPackage(ctx context.Context) error {
 	t.given = append([]string{t.Policy.Command}, t.Policy.Arguments...)
 	line, err := launcher.Parse(t.given)
@@ -87,7 +88,7 @@ func (t *Target) packageFinder() installed.Finder {
 // workspaceDir returns the directory of the workspace.
 func (t *Target) workspaceDir() string { return t.expand(t.Policy.Workspace, t.Host.Dir) }
 
-// expand returns the absolute path of a path of the policy.
+// expand returns the absolute path of a path of the policy. A relative one begins at base.
 func (t *Target) expand(path, base string) string {
 	if path == "~" || strings.HasPrefix(path, "~/") {
 		return filepath.Join(t.Host.Home, path[1:])
@@ -115,7 +116,7 @@ func (p *installedPackage) notInstalled() string {
 	return p.line.Packages[0].String() + " is not installed yet"
 }
 
-// PackageText says in one line which package a server is, for check and plan. It is "" for a
+// PackageText returns a line about the package of a target, for check and plan. It is "" for a
 // server that no launcher starts.
 func (t *Target) PackageText() string {
 	switch {
@@ -142,8 +143,8 @@ func (t *Target) Package() *lockfile.Entry {
 	return t.pkg.program.Entry
 }
 
-// PreparePackage makes the data of an older session ready for the package of a target: they are
-// where the program expects them.
+// PreparePackage moves and copies the data of earlier sessions to where the server finds them,
+// and prints what it did. For a trial it does nothing.
 func (t *Target) PreparePackage(c terminal.Console) error {
 	var told []string
 	var err error
@@ -157,7 +158,8 @@ func (t *Target) PreparePackage(c terminal.Console) error {
 }
 
 // CheckPackage returns an error if the files of a target's package are not those that were
-// installed. They are compared once; the first call waits for that, at most until ctx ends.
+// installed. The files are compared once. The first call waits for that, until ctx ends at the
+// latest.
 func (t *Target) CheckPackage(ctx context.Context) error {
 	if t.pkg == nil || t.pkg.program == nil {
 		return nil
@@ -170,9 +172,9 @@ func (t *Target) CheckPackage(ctx context.Context) error {
 	return err
 }
 
-// Asked returns what stands behind "mcp-jail install" for the package of a target: a configured
-// server, or the user's own line. The arguments of the server are left out: they do not count,
-// and may be secret.
+// Asked returns the arguments of mcp-jail install for the package of a target: a configured
+// server, or the command line of the user. It leaves out the arguments of the server: they do not
+// count, and may be secret.
 func (t *Target) Asked() string {
 	if t.Config != nil {
 		var words []string
@@ -187,7 +189,7 @@ func (t *Target) Asked() string {
 	return AskedLine(t.given, &t.pkg.line)
 }
 
-// AskedLine is Asked for the words of a line.
+// AskedLine returns the arguments of mcp-jail install for the words of a launcher's line.
 func AskedLine(words []string, line *launcher.Line) string {
 	if n := len(words) - len(line.Args); n > 0 && slices.Equal(words[n:], line.Args) {
 		words = words[:n]
@@ -202,8 +204,8 @@ func (t *Target) Close() {
 	}
 }
 
-// WritablePlaces returns the directories in which the server may write. No interpreter is
-// chosen there.
+// WritablePlaces returns the directories in which the server may write. No interpreter is chosen
+// from them.
 func (t *Target) WritablePlaces() (dirs []string) {
 	add := func(path string) {
 		if !policy.Within(t.Host.Home, path) { // a workspace that holds HOME is not granted as a whole
@@ -219,8 +221,9 @@ func (t *Target) WritablePlaces() (dirs []string) {
 	return dirs
 }
 
-// useEnvironment adds what the line sets for a program to the variables of the host. What the
-// package itself sets is not among them: they decide what mcp-jail takes for the user's.
+// useEnvironment adds the variables that the launcher's line sets, and those of the package's
+// data, to the variables of the host. It leaves out p.OwnEnv: mcp-jail takes the variables of the
+// host for the user's.
 func (t *Target) useEnvironment(p *installed.Program) {
 	t.Host.Environ = slices.Clone(t.Host.Environ)
 	t.pkg.env = append(slices.Clone(p.Env), t.dataVariables(p)...)
@@ -272,8 +275,9 @@ func (t *Target) privateHome() string {
 	return filepath.Join(t.Host.StateDir, "servers", t.Policy.Server, name)
 }
 
-// takeOver moves what an older mcp-jail, or npx itself, has kept for this server to where it
-// is kept now. It returns a sentence for each thing that it moved.
+// takeOver moves or copies the data that an older mcp-jail, or npx itself, has kept for this
+// server to where mcp-jail keeps them now. It returns a sentence for each thing that it moved or
+// left.
 func (t *Target) takeOver(argv []string) (told []string, err error) {
 	servers := filepath.Join(t.Host.StateDir, "servers")
 	former := config.FormerName(argv, t.Host.Dir)
@@ -297,8 +301,8 @@ func (t *Target) takeOver(argv []string) (told []string, err error) {
 	return told, err
 }
 
-// moveHome moves the directory of a server to where it belongs now, unless one is there. It
-// returns a sentence about the one that it moved or left.
+// moveHome moves the directory of a server to its present place, unless that place has one. It
+// returns a sentence about the directory that it moved or left.
 func moveHome(from, to string) (told string, err error) {
 	if _, err := os.Lstat(from); errors.Is(err, fs.ErrNotExist) {
 		return "", nil
@@ -312,8 +316,8 @@ func moveHome(from, to string) (told string, err error) {
 	return fmt.Sprintf("this server's private HOME belongs to its package now, and was moved from %s to %s", from, to), nil
 }
 
-// takeOver copies the newest file that npx has kept inside of the package, in the private HOME
-// or else in the user's. The server can write its HOME: no link is followed out of it.
+// takeOver copies the newest file that npx has kept inside of the package, from the private HOME
+// or else from the user's. The server can write its HOME, so takeOver follows no link out of it.
 func (d *packageData) takeOver(private, user string) (string, error) {
 	if err := os.MkdirAll(private, 0o700); err != nil {
 		return "", err
@@ -351,7 +355,7 @@ func (d *packageData) takeOver(private, user string) (string, error) {
 	return fmt.Sprintf("%s is kept in %s now; what npx kept below %s was copied", filepath.Base(name), d.file, from), nil
 }
 
-// newest returns the newest of the files that npx has kept below a home directory, or nil. One
+// newest returns the newest of the files that npx has kept below a home directory, or nil. A file
 // that only older versions write counts if there is no other: newer versions would rename it.
 func (d *packageData) newest(home *os.Root) (text []byte) {
 	for _, file := range []string{d.writer.File, d.writer.Before} {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// ExpandHome replaces a leading ~/ of each file: MCP clients start no shell that would.
-// The files stay relative, so that errors name them as the user typed them.
+// ExpandHome replaces a leading ~/ of each file: MCP clients start programs without a shell that
+// would. The files stay relative, so that errors name them as the user typed them.
 func ExpandHome(files []string) ([]string, error) {
 	out := slices.Clone(files)
 	for i, f := range files {

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxPeek bounds what is looked at of the client's first message.
+// maxPeek bounds the bytes of the client's first message that are looked at.
 const maxPeek = 64 << 10
 
 // peekInput returns what can be read from a pipe or a socket, and leaves it there. It does not
@@ -30,7 +30,8 @@ func peekInput(in io.Reader) []byte {
 	return b[:max(n, 0)]
 }
 
-// peekPipe duplicates the content of a pipe (tee(2)) and returns how much it is.
+// peekPipe copies the content of a pipe without taking it (tee(2)), and returns the number of
+// bytes.
 func peekPipe(fd int, b []byte) int {
 	var own [2]int
 	if unix.Pipe2(own[:], unix.O_CLOEXEC|unix.O_NONBLOCK) != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// packagePins is where the tools of an installed package are pinned.
+// packagePins has the pins of the tools of an installed package.
 type packagePins struct {
 	lockfile.ToolPins
 	arguments []string // of the server
@@ -31,7 +31,7 @@ func (t *Target) PinTools(s *lifecycle.Session) {
 	}
 }
 
-// Pins returns where the tools of a target are pinned, or nil if they are not. A server that is
+// Pins returns the pins of the tools of a target, or nil if they are not pinned. A server that is
 // not the program of an installed package has no pins.
 func (t *Target) Pins() lifecycle.Pins {
 	e := t.Package()
@@ -49,8 +49,8 @@ func ProposedTools(host hostfs.Host) string {
 	return filepath.Join(host.StateDir, lockfile.ProposedName)
 }
 
-// AcceptTools makes the tools that differed from the pinned ones of a package the pinned
-// ones: see lockfile.AcceptTools.
+// AcceptTools replaces the pinned tools of a package by those that differed from them: see
+// lockfile.AcceptTools.
 func AcceptTools(host hostfs.Host, name string) (changes []string, err error) {
 	return lockfile.AcceptTools(LockFile(host), ProposedTools(host), name)
 }

@@ -15,9 +15,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/presets"
 )
 
-// LoadConfig reads the configuration as [config.Load] does, and lays the presets that its
-// servers name below them. An unknown preset is one of [policy.Problems]. A preset is fitted to
-// the arguments of its server and to the variables of the host.
+// LoadConfig reads the configuration as [config.Load] does, and lays the preset that a server
+// names below its table. It fits the preset to the arguments of the server and to the variables
+// of the host. An unknown preset is one of [policy.Problems].
 func LoadConfig(o config.LoadOptions, host hostfs.Host) (*config.Config, error) {
 	cfg, err := config.Load(o)
 	if err != nil {
@@ -29,15 +29,15 @@ func LoadConfig(o config.LoadOptions, host hostfs.Host) (*config.Config, error) 
 	return cfg, nil
 }
 
-// LoadTrusted reads the configuration as LoadConfig does, but leaves a project's file out that is not
-// trusted. ignored says which that is. A start does not ignore the file: it stops, since a project's
-// file may also take away.
+// LoadTrusted reads the configuration as LoadConfig does, but leaves out a project's file that is
+// not trusted. ignored names that file. A start stops instead, since a project's file may also
+// take rights away.
 func LoadTrusted(o config.LoadOptions, host hostfs.Host) (cfg *config.Config, ignored *config.UntrustedError, err error) {
 	if cfg, err = LoadConfig(o, host); err == nil {
 		return cfg, nil, nil
 	}
 	if !errors.As(err, &ignored) && len(o.Files) == 0 && o.Project == nil {
-		// A file that cannot be read is none that the user has trusted.
+		// The user cannot have trusted a file that cannot be read.
 		name, abs := filepath.Abs(filepath.Join(o.Workspace, config.ProjectFile))
 		if _, err := config.ReadConfigFile(name); abs == nil && err != nil && !errors.Is(err, fs.ErrNotExist) {
 			ignored = &config.UntrustedError{File: name}
@@ -50,8 +50,8 @@ func LoadTrusted(o config.LoadOptions, host hostfs.Host) (cfg *config.Config, ig
 	return cfg, ignored, err
 }
 
-// LayPresets lays the presets of all servers of a configuration below them. The processes of each
-// count for what another may trust, so none is left out.
+// LayPresets lays the presets that the servers of a configuration name below their tables. It
+// leaves no server out: what one server may write decides what another may trust.
 func LayPresets(cfg *config.Config, host hostfs.Host) error {
 	var problems policy.Problems
 	for _, name := range cfg.ServerNames() {
@@ -69,15 +69,15 @@ func LayPresets(cfg *config.Config, host hostfs.Host) error {
 	return problems.Err()
 }
 
-// A FittedPreset is the table of a preset, as it is laid below a server.
+// FittedPreset is the table of a preset, fitted to a server.
 type FittedPreset struct {
 	Server   *config.Server
 	Warnings []policy.Warning // about what the user has to decide
 }
 
 // FitPreset fits the preset that a server names to its command line and to the variables of a
-// host. Of a stateless server, the tools that only read have the preset's table, and those that
-// the user has declared. The error says that there is no such preset.
+// host. For a stateless server, it gives the preset's table to the tools that only read, and to
+// those in declared. The error says that there is no such preset.
 func FitPreset(s *config.Server, declared []string, host hostfs.Host) (*FittedPreset, error) {
 	p, err := presets.Find(s.Preset)
 	if err != nil {
@@ -120,7 +120,7 @@ func forTools(s *config.Server, tools []string) *config.Server {
 	return s
 }
 
-// findPreset completes the options of a command behind -- by the preset that --preset names.
+// findPreset adds the preset that --preset names to the options of a command behind --.
 func (t *Target) findPreset(name string) error {
 	if name == "" || len(t.commandLine.Command) == 0 {
 		return nil
@@ -146,8 +146,8 @@ func (t *Target) Preset() string {
 	return ""
 }
 
-// entryOf returns what a preset has to know of a command line and a host. Variables that the
-// preset does not name, and those without a value, are left out.
+// entryOf returns the command line and the variables of the host as a preset needs them. It
+// leaves out variables that the preset does not name, and those without a value.
 func entryOf(p *presets.Preset, argv []string, host hostfs.Host) presets.Entry {
 	words, set := serverWords(argv)
 	e := presets.Entry{Args: words, Env: map[string]string{}}
@@ -165,13 +165,13 @@ func entryOf(p *presets.Preset, argv []string, host hostfs.Host) presets.Entry {
 	return e
 }
 
-// wrappers start the program that follows among their arguments.
+// wrappers are programs that start another program, which their arguments name.
 var wrappers = []string{"env", "timeout", "nice", "ionice", "nohup", "setsid", "stdbuf", "sudo", "doas", "xvfb-run", "dbus-run-session"}
 
 // serverWords returns the words of a command line that the server itself gets, and the variables
 // that the line sets. The words are those behind the package of a launcher, behind the script of
-// an interpreter, or behind the program. Where this is not certain there are none: a preset makes
-// rules of them.
+// an interpreter, or behind the program. If this is not certain, it returns none, because a
+// preset makes rules of the words.
 func serverWords(argv []string) (words []string, set []launcher.Assignment) {
 	line, err := launcher.Parse(argv)
 	var container *launcher.ContainerError

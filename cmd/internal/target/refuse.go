@@ -33,7 +33,8 @@ func Refuse(c terminal.Console, t *Target, name string, err error) {
 	lifecycle.Refuse(context.Background(), s, t.diagnosisOf(name, err))
 }
 
-// diagnosisOf returns the diagnosis of an error that prevented the start of a server. t may be nil.
+// diagnosisOf returns the diagnosis of an error that prevented the start of a server. t may be
+// nil.
 func (t *Target) diagnosisOf(server string, err error) diagnostics.Diagnosis {
 	var usage *UsageError
 	var missing *resolve.CommandError
@@ -72,8 +73,8 @@ func (t *Target) diagnosisOf(server string, err error) diagnostics.Diagnosis {
 	return diagnostics.ConfigFailure(server, err.Error())
 }
 
-// Misuse reports a mistake on the command line and returns ExitUsage. If an MCP client
-// probably started the program, it gets the error as the response to its first request.
+// Misuse reports a mistake on the command line and returns ExitUsage. If an MCP client probably
+// started mcp-jail, the client gets the error as the response to its first request.
 func Misuse(c terminal.Console, args []string, server cmdline.Server, err error) int {
 	msg := err.Error()
 	client := len(args) == 0 || args[0] == "run"

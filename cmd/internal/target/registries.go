@@ -14,8 +14,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// maxRegistryFile bounds what is read of a file with credentials, in bytes; maxRegistryCredentials
-// bounds what is looked for of each kind.
+// maxRegistryFile bounds the bytes that are read of a file with credentials.
+// maxRegistryCredentials bounds the credentials of each kind.
 const (
 	maxRegistryFile        = 64 << 10
 	maxRegistryCredentials = 20
@@ -64,7 +64,7 @@ func registryCredentials(host hostfs.Host) (secret []policy.Variable) {
 	return secret
 }
 
-// npmSettings returns the settings of the user's .npmrc and those in variables.
+// npmSettings returns the settings in the user's .npmrc, and those in variables.
 func npmSettings(host hostfs.Host) []npm.Setting {
 	settings := npm.Settings(readPrivate(filepath.Join(host.Home, ".npmrc")), host.Getenv)
 	const prefix = "npm_config_"

@@ -80,8 +80,7 @@ func unsetVariables(p *policy.Policy, profile *policy.Profile) (names []string) 
 	return names
 }
 
-// StatelessOptions returns the options of a stateless server, whose calls each get a
-// process.
+// StatelessOptions returns the options of a stateless server. Each of its calls gets a process.
 func (f *Followed) StatelessOptions() lifecycle.Stateless {
 	t := f.Target()
 	server := t.Policy.Server

@@ -19,8 +19,8 @@ const (
 	startRetryPause  = 20 * time.Millisecond
 )
 
-// Start starts a jail for a profile of t. If that fails because the host has
-// changed since, it resolves the profile again and retries. It does not retry if a rule of
+// Start starts a jail for a profile of t. If that fails and the host has changed since the
+// profile was resolved, it resolves the profile again and retries. It does not retry if a rule of
 // the user now names another object.
 func (t *Target) Start(ctx context.Context, p *policy.Profile, launch func(*policy.Profile) (*confine.Process, error)) (*confine.Process, error) {
 	process, err := launch(p)

@@ -37,8 +37,8 @@ func ConfigErrorf(format string, args ...any) error {
 	return &ConfigError{fmt.Sprintf(format, args...)}
 }
 
-// DefaultsError is a mistake in a configuration file whose [defaults] hold for a command behind --.
-// Its exit status is ExitUsage.
+// DefaultsError is a mistake in a configuration file whose [defaults] hold for a command behind
+// --. Its exit status is ExitUsage.
 type DefaultsError struct{ Err error }
 
 func (e *DefaultsError) Error() string { return e.Err.Error() }

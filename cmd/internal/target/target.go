@@ -1,15 +1,21 @@
 // Package target goes from a command line and the configuration to a server that can be
 // started: a [Target] has its policy, resolved on this host. Both mcp-jail, which starts it,
-// and mcp-jail-cli, which describes and tries it, begin with [Resolve].
+// and mcp-jail-cli, which describes and tries it, use this package. [Resolve] makes a target.
+// [Load] and [Configured] make one that is not resolved yet.
 //
-//   - [Target.Session] makes a session of package lifecycle of it. start_retry.go resolves the
-//     profile again if the host changed during a start.
-//   - [Target.Tool] is the target of one tool of a stateless server.
-//   - preset.go lays the presets that servers name below them: [LoadConfig].
+//   - [Target.Follow] returns the target of a running session, which follows its configuration.
+//     [Followed.Session] makes a session of package lifecycle of it.
+//   - [Target.Start] resolves the profile again if the host changed during a start.
+//   - [Target.Tool] returns the target of one tool of a stateless server.
+//   - [Target.Install] has mcp-jail-cli install the package of a server, and waits for it.
+//   - [LoadConfig] lays the preset that a server names below the server's table.
+//   - undo.go keeps the files that a server changes.
 //   - [Refuse] and [Misuse] answer the client if there is no session.
 //   - status.go has the exit statuses, and the errors that lead to them.
 //
-// The package asks the host and reads the configuration. It prints errors only.
+// The package prints errors, and lines about packages, private HOMEs and undo. It prints them to
+// standard error. To standard output it writes only MCP messages: answers of Refuse and Misuse,
+// and the progress of an installation.
 package target
 
 import (
@@ -28,8 +34,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
-// Target is one server as the command line and the configuration describe it, with its
-// policy resolved on this host. It is not yet compiled for the kernel.
+// Target is one server as the command line and the configuration describe it. When it is
+// resolved, its Profile is the policy as this host has it. It is not yet compiled for the kernel.
 type Target struct {
 	Config   *config.Config                            // nil for a command behind --
 	PolicyOf func(tool string) (*policy.Policy, error) // nil for a command behind --
@@ -212,7 +218,8 @@ func (t *Target) setConfig(cfg *config.Config, name, workspace string, axes []po
 	}
 }
 
-// resolveProfile adds its warnings to those before.
+// resolveProfile resolves a policy on a host, and appends the warnings to those before. Unless
+// leaks are not looked for, the profile gets the tokens of package registries.
 func resolveProfile(p *policy.Policy, host hostfs.Host, before []policy.Warning) (*policy.Profile, []policy.Warning, error) {
 	profile, warnings, err := resolve.Resolve(p, host)
 	var missing *resolve.CommandError

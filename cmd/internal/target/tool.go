@@ -22,10 +22,10 @@ func (t *Target) toolOn(name string, host hostfs.Host) (*Target, error) {
 }
 
 // toolCache caches the targets of tools. An entry is valid while the host gives the same
-// answers as when the target was resolved. Asking again takes half the time of resolving.
+// answers as when the target was resolved. Asking again is cheaper than resolving.
 type toolCache struct {
 	mu     sync.Mutex
-	server *Target // whose tools byName has
+	server *Target // the server of the tools in byName
 	byName map[string]*cachedTool
 }
 

@@ -14,9 +14,9 @@ type Trial struct {
 	StateDir string // of the private HOME, in place of that of the user's servers
 }
 
-// Try makes t, which is not resolved yet, a trial. Its policy loses what could do harm: it
-// reaches no host, it writes nothing but a HOME of its own, and what earlier sessions have kept
-// for the server is not there. It reads what the server reads.
+// Try makes t, which is not resolved yet, a trial. Its policy loses the rights that could do
+// harm: it reaches no host, and writes nothing but a HOME of its own. The HOME of earlier
+// sessions is not there. It reads what the server reads.
 func (t *Target) Try(trial Trial) {
 	t.trial, t.Host.StateDir = &trial, trial.StateDir
 	p := t.Policy

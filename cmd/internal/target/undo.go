@@ -16,13 +16,14 @@ import (
 	"github.com/mcp-jail/mcp-jail/undo"
 )
 
-// UndoStore returns where it is kept what a server changes, beside the record of its last
-// session. The server cannot see it.
+// UndoStore returns the store for the changes of a server. It lies beside the record of its last
+// session, where the server cannot see it.
 func UndoStore(host hostfs.Host, server string) undo.Store {
 	return undo.Store{Dir: filepath.Join(filepath.Dir(records.File(host, server)), "undo")}
 }
 
-// keeping is what is kept of a session, of its processes with undo.
+// keeping keeps the changes of a session, for mcp-jail undo. Only processes whose policy has undo
+// take part.
 type keeping struct {
 	store  undo.Store
 	host   hostfs.Host
@@ -38,7 +39,7 @@ type keeping struct {
 	calls  int
 }
 
-// jail returns the files for another jail of the session.
+// jail returns the files that keep the changes of another jail of the session.
 func (k *keeping) jail(p *policy.Profile) (*undo.Files, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -63,8 +64,9 @@ func (k *keeping) jail(p *policy.Profile) (*undo.Files, error) {
 	return files, nil
 }
 
-// room returns how much another process of the session may keep: what the others have left of the
-// total. Processes that run at the same time do not see what each of them takes from then on.
+// room returns how many bytes another process of the session may keep, in all and in its journal:
+// the part of the totals that the others have left. Processes that run at the same time do not
+// see how much each of them takes later.
 func (k *keeping) room() (all, journal int64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -113,18 +115,18 @@ type keptProcess struct {
 	mode    string // see policy.Undo
 }
 
-// Wait waits for the end of the process, and notes down what it has left.
+// Wait waits for the end of the process, and then finishes its files.
 func (p *keptProcess) Wait() (confine.Exit, error) {
 	exit, err := p.Process.Wait()
 	p.files.Finish()
 	return exit, err
 }
 
-// CallBegins implements lifecycle.CallObserver: what the process changes from here on is that of
+// CallBegins implements lifecycle.CallObserver: the changes of the process from here on belong to
 // a call.
 func (p *keptProcess) CallBegins(tool string, beside bool) {
 	if p.keeping.stateful && p.mode != policy.UndoCall {
-		return // what belongs to which call is not known then
+		return // it is not known then which change belongs to which call
 	}
 	p.keeping.mu.Lock()
 	p.keeping.calls++
@@ -133,7 +135,7 @@ func (p *keptProcess) CallBegins(tool string, beside bool) {
 	p.files.BeginCall(undo.Call{Number: n, Tool: tool, Beside: beside})
 }
 
-// close ends the session. It reports whether there was one.
+// close ends the keeping of the session. It reports whether there was one. The caller holds k.mu.
 func (k *keeping) close() bool {
 	if k.writer == nil {
 		return false
@@ -146,7 +148,8 @@ func (k *keeping) close() bool {
 	return true
 }
 
-// end ends the session and removes what is too old or too much.
+// end ends the keeping of the session, and removes the oldest kept sessions if they are too old
+// or take too much room.
 func (k *keeping) end() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
