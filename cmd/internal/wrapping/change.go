@@ -13,7 +13,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/clients/edit"
 )
 
-// Planned is what becomes of one server.
+// Planned says what becomes of one server.
 type Planned struct {
 	Entry
 	Grant
@@ -22,7 +22,7 @@ type Planned struct {
 	After []string
 }
 
-// Change is what becomes of one file.
+// Change says what becomes of one file.
 type Change struct {
 	File    *File
 	Servers []Planned // that were selected, in the order of the file
@@ -39,8 +39,8 @@ func (c *Change) Changed() (all []Planned) {
 	return all
 }
 
-// Diff returns the unified diff of the file, or "". It has no lines around the changes, and
-// "***" in place of the values of variables: they may be secrets.
+// Diff returns the unified diff of the file, or "". It has no lines around the changes. It has
+// "***" in place of the values of variables and of probable secrets in command lines.
 func (c *Change) Diff() string {
 	diff := edit.Diff(Quoted(c.File.Path), c.File.own.Data, c.After, 0)
 	values, arguments := map[string]bool{}, map[string]bool{}
@@ -64,7 +64,8 @@ func (c *Change) Diff() string {
 		}
 		return text
 	})
-	// Within longer texts: what looks like a part of the file itself could hide a change.
+	// Values within longer texts. A value that looks like a part of the file itself stays: hiding it
+	// could hide a change.
 	for value, hide := range values {
 		if hide && c.File.Place.Scope != clients.Project && !strings.ContainsAny(value, "\"',=[]{}") {
 			diff = strings.ReplaceAll(diff, value, hidden)
@@ -81,8 +82,8 @@ func (c *Change) Diff() string {
 // quoted matches a text between double quotes, which JSON, TOML and YAML spell alike.
 var quoted = regexp.MustCompile(`"(?:[^"\\\n]|\\.)*"`)
 
-// shortestSecret is the length from which the value of a variable is hidden. Shorter ones could
-// stand for anything in the text.
+// shortestSecret is the least length of a value that is hidden, in bytes. A shorter one could be
+// a part of any text.
 const shortestSecret = 6
 
 // Wrap returns the change that puts the selected servers of a file into the jail.
@@ -116,14 +117,14 @@ func (f *File) Wrap(program Program, sel Selection, host clients.Host, names *Na
 	})
 }
 
-// OtherProgram is why an entry is left that starts a program of the name mcp-jail which is
-// another one than this.
+// OtherProgram is the reason why an entry is left that starts another program called mcp-jail.
 const OtherProgram clients.Reason = "starts a program called mcp-jail that is not this one: which jail its server gets is not known"
 
-// NotWrapped is why unwrap leaves an entry.
+// NotWrapped is the reason why unwrap leaves an entry.
 const NotWrapped clients.Reason = "is not wrapped"
 
-// project returns the directory of the project that a file is for.
+// project returns the directory of the project that a file belongs to, or "" for a file of the
+// user.
 func (f *File) project(host clients.Host) string {
 	if f.Place.Scope != clients.Project {
 		return ""
@@ -131,8 +132,8 @@ func (f *File) project(host clients.Host) string {
 	return host.Project
 }
 
-// Unwrap returns the change that takes the selected servers of a file out of the jail. Of an entry
-// that starts a server of mcp-jail's configuration, configured returns the command line.
+// Unwrap returns the change that takes the selected servers of a file out of the jail. configured
+// returns the command line for an entry that starts a server of mcp-jail's configuration.
 func (f *File) Unwrap(sel Selection, configured func(w clients.Wrapped) ([]string, error)) *Change {
 	return f.change(sel, func(s Entry, p *Planned) (clients.Edit, clients.Reason) {
 		edit, err := s.Unwrap()
@@ -189,8 +190,8 @@ func (f *File) change(sel Selection, what func(Entry, *Planned) (clients.Edit, c
 	return c
 }
 
-// refusedEdit returns the index of the edit that an error is about; the last one, if it says
-// nothing about that.
+// refusedEdit returns the index of the edit that an error is about, or the last index if the
+// error names none.
 func refusedEdit(edits []edit.Change, err error) int {
 	for i, e := range edits {
 		if one, bad := e.Server, (*edit.RefusedError)(nil); errors.As(err, &bad) && bad.Server == one.Name && (bad.Line == 0 || bad.Line >= one.Line) {
@@ -218,9 +219,9 @@ func reasonOf(err error) string {
 }
 
 // Write keeps a copy of the file in dir/backups, replaces the file, and records in dir/wrapped
-// what was written. It returns the path of the copy. If the file is not any more what was
-// shown, nothing is written; the error is then ownfile.ErrChanged. An error about the record
-// alone is a *RecordError.
+// what was written. It returns the path of the copy. If the file has changed since it was read,
+// Write writes nothing, and the error is ownfile.ErrChanged. An error about the record alone is a
+// *RecordError.
 func (c *Change) Write(dir string, now time.Time) (backup string, err error) {
 	own := c.File.own
 	if err := own.Unchanged(); err != nil {

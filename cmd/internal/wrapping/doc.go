@@ -11,8 +11,8 @@
 //
 // A [File] is a file in which a client looks for servers. A [Change] is what becomes of it:
 // [File.Wrap] and [File.Unwrap] return one and write nothing. [Change.Write] writes it: a copy
-// of the file, then the file, then a [Record] of what was written, with which status tells
-// what the client has changed since.
+// of the file, then the file, then a [Record]. By the record, mcp-jail status tells which servers
+// were changed since.
 //
 // # What an entry gets
 //
@@ -23,11 +23,12 @@
 //   - the variables that the entry sets, names or takes from a file, and that the preset does
 //     not know (--env)
 //   - without a preset, the files and directories among its arguments, to read (--read)
-//   - if it gets the default policy, and is for a project: the client's variable for the
-//     directory of that, unless the client starts servers there anyway (--workspace)
+//   - for an entry of a project that gets the default policy: the client's variable for the
+//     directory of the project, unless the client starts servers there anyway (--workspace)
 //
 // # Limits
 //
-// Files of the system and of administrators are not looked for. A variable in an argument that
-// the client replaces is granted only if it stands for the project or the home directory.
+// Find does not look for files of the system and of administrators. If an argument has variables
+// that the client replaces, its path is granted only if they stand for the project or the home
+// directory.
 package wrapping

@@ -44,8 +44,9 @@ type File struct {
 	parsed *edit.File
 }
 
-// Quoted returns a path in one line that can be told from the words around it: as it is, or between
-// quotes with escapes if it has letters that do not print, or marks of a sentence.
+// Quoted returns a path in one line that can be told from the words around it. It is the path
+// itself, or the path in quotes with escapes if it has unprintable characters, quotes, or marks
+// of a sentence.
 func Quoted(path string) string {
 	if strings.ContainsAny(path, "\"\\(),;") || strings.ContainsFunc(path, func(r rune) bool { return !strconv.IsPrint(r) }) || !utf8.ValidString(path) {
 		return strconv.Quote(path)
@@ -59,8 +60,8 @@ type Entry struct {
 	words edit.Server
 }
 
-// Foreign reports whether an entry starts a program of the name mcp-jail that is another one
-// than program, so that nothing is known of its jail. dir is where a relative path begins.
+// Foreign reports whether an entry starts another program called mcp-jail, whose jail is not
+// known. dir is the directory at which a relative path begins.
 func (e Entry) Foreign(program Program, dir string) bool {
 	w, ok := clients.ParseWrapped(e.Argv())
 	if !ok {
@@ -155,8 +156,8 @@ func named(host clients.Host, sel Selection, chosen []clients.Client) (files []*
 	return files, nil
 }
 
-// placeFor returns the place of a client that a file belongs to, or else the first one of its
-// format.
+// placeFor returns the place of a client that a file belongs to, or else its first place of the
+// format of the file.
 func placeFor(c clients.Client, path string, host clients.Host) (clients.Place, bool) {
 	for _, p := range c.Places {
 		if at, ok := p.Locate(host); ok && at.File == path {
@@ -171,7 +172,8 @@ func placeFor(c clients.Client, path string, host clients.Host) (clients.Place, 
 	return clients.Place{}, false
 }
 
-// lookFor returns the files of the user and of the project that exist.
+// lookFor returns the files of the user and of the project that have servers, or that cannot be
+// read.
 func lookFor(host clients.Host, all []clients.Client) (files []*File) {
 	known := map[string]*File{}
 	for _, c := range all {
@@ -198,7 +200,7 @@ func lookFor(host clients.Host, all []clients.Client) (files []*File) {
 	return files
 }
 
-// existing returns the files of a place that are there.
+// existing returns the files of a place that exist.
 func existing(p clients.Place, host clients.Host) (paths []string) {
 	at, ok := p.Locate(host)
 	switch {
@@ -258,8 +260,8 @@ func read(c clients.Client, p clients.Place, path string) *File {
 	return f
 }
 
-// maxServers bounds the servers of a file. A person has some ten. A project may come with a file that
-// has any number, and the commands take longer than in proportion to it.
+// maxServers bounds the servers of a file. A person has some ten. A project may come with a file
+// that has any number, and the time of the commands grows faster than that number.
 const maxServers = 2000
 
 func editFormat(f clients.Format) edit.Format {
@@ -335,7 +337,7 @@ func (f *File) switches() func(server string) string {
 	}
 }
 
-// reasonToLeave returns why an entry that the client could have in the jail is left.
+// reasonToLeave returns why wrap leaves an entry for which package clients has no reason.
 func (f *File) reasonToLeave(e clients.Entry) (why clients.Reason, detail string) {
 	var container *launcher.ContainerError
 	if _, err := launcher.Parse(e.Argv()); errors.As(err, &container) {
@@ -350,12 +352,12 @@ func (f *File) reasonToLeave(e clients.Entry) (why clients.Reason, detail string
 }
 
 // Environment is the reason why an entry is left whose variables would act on mcp-jail: the
-// client gives them to it, and not to the server alone.
+// client gives them to mcp-jail too, and not to the server alone.
 const Environment clients.Reason = "has a variable that would change what mcp-jail itself does, outside of the jail"
 
-// ServerEnv returns the variables that an entry of the file sets for its server, without those
-// because of which wrap would have left the entry. The home directory stands for what the client
-// replaces by it.
+// ServerEnv returns the variables that an entry of the file sets for its server. It leaves out
+// those because of which wrap leaves an entry. In the values, the client's references to the home
+// directory are replaced.
 func (f *File) ServerEnv(e Entry, home string) (env []clients.Variable) {
 	for _, v := range e.Env {
 		if !v.Unset && !changesLauncher(v.Name, f.Place.Scope == clients.Project) {
@@ -367,7 +369,8 @@ func (f *File) ServerEnv(e Entry, home string) (env []clients.Variable) {
 }
 
 // changesLauncher reports whether a variable acts on mcp-jail, or on the installers that it
-// starts outside of the jail. What only steers those may stand in a file of the user's own.
+// starts outside of the jail. A file of the user may set variables that act on the installers
+// alone; a file of a project may not.
 func changesLauncher(name string, project bool) bool {
 	upper := strings.ToUpper(name)
 	has := func(prefixes ...string) bool {

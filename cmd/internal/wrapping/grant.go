@@ -30,8 +30,8 @@ type Grant struct {
 	script string // the program's file that the entry names, or ""
 }
 
-// grantOf returns what an entry gets, from what it shows itself.
-// fromFile are the names of its file of variables, and note is why they were not read.
+// grantOf returns what an entry gets, from what the entry itself shows. fromFile are the
+// variables of its file of variables, and note says why they are not granted.
 func grantOf(c clients.Client, s Entry, host clients.Host, fromFile []string, note string) (g Grant) {
 	line, err := launcher.Parse(s.Argv())
 	args := s.Args
@@ -92,7 +92,7 @@ func grantOf(c clients.Client, s Entry, host clients.Host, fromFile []string, no
 }
 
 // isMissing reports whether a program is neither in PATH nor, if it is an absolute path, there.
-// It does not know programs whose path is relative: clients start in different directories.
+// It never reports a program with a relative path: clients start in different directories.
 func isMissing(program string, host clients.Host) bool {
 	var dirs []string
 	if host.Env != nil {
@@ -116,7 +116,7 @@ func isMissing(program string, host clients.Host) bool {
 // presetOf returns the preset of the package or program of an entry.
 func presetOf(s Entry, line launcher.Line, err error, host clients.Host) (*presets.Preset, bool) {
 	if err != nil {
-		// A file of the project's is what its author calls it.
+		// The author of a project chooses the names of its files.
 		if strings.ContainsAny(s.Command, `/\\`) && (!filepath.IsAbs(s.Command) || host.Project != "" && strings.HasPrefix(filepath.Clean(s.Command), host.Project+string(filepath.Separator))) {
 			return nil, false
 		}
@@ -145,8 +145,8 @@ func fromElsewhere(line launcher.Line) bool {
 	})
 }
 
-// addInherited adds the variables of a preset that the user has set. Many clients pass their
-// whole environment on, and run takes what the preset names from there.
+// addInherited adds the variables of a preset that the user has set. Many clients pass on their
+// whole environment, and run takes the variables that the preset names from there.
 func addInherited(env map[string]string, p *presets.Preset, host clients.Host) {
 	for _, v := range p.Variables {
 		if _, given := env[v.Name]; !given && host.Env != nil && host.Env(v.Name) != "" {
@@ -171,8 +171,8 @@ func (s Entry) values(c clients.Client, host clients.Host) map[string]string {
 	return env
 }
 
-// fileNames returns the names in the entry's file of variables. note is why none of them is
-// granted. The error says that there is a file which could not be read.
+// fileNames returns the names in the entry's file of variables. note says why none of them is
+// granted. The error says that there may be a file whose names are not known.
 func (s Entry) fileNames(c clients.Client, host clients.Host) (names []string, note string, err error) {
 	if s.EnvFile == "" {
 		return nil, "", nil
@@ -233,7 +233,7 @@ func (g *Grant) addNames(server *config.Server, names []string) {
 	}
 }
 
-// addSecrets tells about secrets in the command line.
+// addSecrets adds notes about secrets in the command line.
 func (g *Grant) addSecrets(p *presets.Preset, e presets.Entry) {
 	secrets := p.Secrets(e)
 	for _, key := range slices.Sorted(maps.Keys(secrets)) {
@@ -264,7 +264,7 @@ func (g *Grant) addPaths(server *config.Server, found []foundPath) {
 	}
 }
 
-// describe says in words what a server gets, and what it loses.
+// describe writes in words what a server gets, and what it loses.
 func (g *Grant) describe(server *config.Server, s Entry) {
 	server.Name = "server"
 	c := config.Config{Servers: map[string]*config.Server{server.Name: server}}

@@ -18,9 +18,9 @@ type foundPath struct {
 	why  string // why it is not granted; "" if it is
 }
 
-// pathsIn returns the files and directories among the arguments of an entry that lie outside
-// of the working directory, each once. The first argument of an interpreter, its script, is
-// granted by mcp-jail itself.
+// pathsIn returns the files and directories that the arguments of an entry name by absolute
+// paths, each once. It leaves out a script that is the first argument: mcp-jail itself grants
+// that.
 func pathsIn(c clients.Client, args []string, host clients.Host) (found []foundPath) {
 	for i, arg := range args {
 		word := arg
@@ -65,7 +65,7 @@ func looksLikePath(path string) bool {
 	return err == nil && dir != filepath.Dir(dir)
 }
 
-// isScript reports whether a path is a program that an interpreter runs.
+// isScript reports whether a path is that of a file which an interpreter runs, by its ending.
 func isScript(path string) bool {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".js", ".mjs", ".cjs", ".ts", ".mts", ".py", ".pyz", ".rb", ".sh", ".jar", ".php", ".pl":
@@ -75,7 +75,7 @@ func isScript(path string) bool {
 	return false
 }
 
-// replacedAll is replaced for each of several words. One that cannot be replaced stays.
+// replacedAll returns the words as replaced returns them. A word that cannot be replaced stays.
 func replacedAll(c clients.Client, words []string, host clients.Host) []string {
 	all := slices.Clone(words)
 	for i, w := range all {
@@ -86,8 +86,9 @@ func replacedAll(c clients.Client, words []string, host clients.Host) []string {
 	return all
 }
 
-// replaced returns a text with the variables that stand for the project and the home directory
-// replaced, and a "~" if the client replaces it. ok is false if there are others.
+// replaced returns a text in which the variables for the project and for the home directory are
+// replaced, and a "~" if the client replaces it. ok is false if the client replaces other
+// variables in the text, or replaces none of them there.
 func replaced(c clients.Client, text string, host clients.Host) (path string, ok bool) {
 	for _, r := range c.References(text) {
 		value := ""
@@ -110,8 +111,8 @@ func replaced(c clients.Client, text string, host clients.Host) (path string, ok
 	return text, true
 }
 
-// replacedValue is replaced for the value of a variable, which is returned as it is if it cannot be
-// replaced. A "~" stays in any case.
+// replacedValue returns the value of a variable as replaced returns it. A value that cannot be
+// replaced, or that begins with "~", stays.
 func replacedValue(c clients.Client, value string, host clients.Host) string {
 	if text, ok := replaced(c, value, host); ok && !strings.HasPrefix(value, "~") {
 		return text

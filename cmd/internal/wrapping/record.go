@@ -26,7 +26,7 @@ type Record struct {
 	Servers map[string][]string `json:"servers"` // the hash of each command line, by Key
 }
 
-// RecordError reports that a file was changed, and the record of that not written.
+// RecordError reports that a file was changed, but that the record of the change was not written.
 type RecordError struct{ Err error }
 
 func (e *RecordError) Error() string {
@@ -76,8 +76,8 @@ func (c *Change) record(dir, backup string, now time.Time) error {
 	return os.Rename(temporary.Name(), path)
 }
 
-// first returns the copy of a file from before it had any entry of mcp-jail's. backup is the newest
-// copy.
+// first returns the copy of a file from before it had any entry of mcp-jail, or "" if that is not
+// known. backup is the newest copy.
 func (f *File) first(dir, backup string) string {
 	r, err := f.Recorded(dir)
 	switch {
@@ -97,8 +97,8 @@ func (f *File) hasWrapped() bool {
 	})
 }
 
-// Original returns the copy that a record names of the file from before mcp-jail wrote it first. It
-// is "" if there is none any more, or if that is not known.
+// Original returns the path of the copy of the file from before mcp-jail first wrote it, which a
+// record names. It is "" if that copy is gone or not known.
 func (f *File) Original(r *Record) string {
 	if r == nil {
 		return ""
@@ -116,8 +116,8 @@ func (f *File) Original(r *Record) string {
 	return name
 }
 
-// Differs reports whether the change takes mcp-jail out of the file altogether, and the file,
-// which is written, is not byte for byte what it was before, of which original is the copy.
+// Differs reports whether the file, which was written, has no entry of mcp-jail any more and
+// still differs from original, its copy from before mcp-jail first wrote it.
 func (c *Change) Differs(original string) bool {
 	after := read(c.File.Client, c.File.Place, c.File.Path)
 	if original == "" || after.Err != nil || after.hasWrapped() {
@@ -127,8 +127,8 @@ func (c *Change) Differs(original string) bool {
 	return err == nil && !bytes.Equal(before, after.own.Data)
 }
 
-// hashes returns the words of a command line, and what else decides how it runs, as short
-// hashes. They may be secret.
+// hashes returns short hashes of the words of a command line, and of the other parts of an entry
+// that decide how the server runs. The words may be secret.
 func hashes(s Entry) []string {
 	out := []string{}
 	words := append(s.Argv(), s.Cwd, s.EnvFile, fmt.Sprint(s.Env, s.Names))
@@ -158,17 +158,18 @@ func (f *File) Recorded(dir string) (*Record, error) {
 	return &r, nil
 }
 
-// Since is what happened to a server since mcp-jail wrote the file.
+// Since says what happened to a server since mcp-jail wrote the file.
 type Since string
 
-// What can have happened.
+// Values of Since.
 const (
 	Same    Since = ""
 	Added   Since = "added"
 	Changed Since = "changed"
 )
 
-// Compare says what happened to each server of a file since a record, and which are gone.
+// Compare returns what happened to each server of a file since a record, and the keys of the
+// servers that are gone.
 func (f *File) Compare(r *Record) (since map[string]Since, gone []string) {
 	since = map[string]Since{}
 	if r == nil {

@@ -35,18 +35,18 @@ func Shown(argv []string) []string {
 	return shown
 }
 
-// ShownLine is Shown as a line for a shell.
+// ShownLine returns a command line as Shown does, as a line for a shell.
 func ShownLine(argv []string) string { return cmdline.ShellWords(Shown(argv)) }
 
-// ShowsSecret reports whether the command line of an entry has what Shown hides, or the value of a
-// variable of the entry.
+// ShowsSecret reports whether the command line of an entry has a word that Shown changes, or the
+// value of a variable of the entry.
 func (e Entry) ShowsSecret() bool {
 	return len(secretWords(e.Argv())) > 0 || slices.ContainsFunc(e.Env, func(v clients.Variable) bool {
 		return len(v.Value) >= shortestSecret && slices.ContainsFunc(e.Args, func(word string) bool { return strings.Contains(word, v.Value) })
 	})
 }
 
-// secretWords returns the words of a command line that Shown changes.
+// secretWords returns the parts of a command line that Shown hides.
 func secretWords(argv []string) (words []string) {
 	for i, shown := range Shown(argv) {
 		if shown == argv[i] {
