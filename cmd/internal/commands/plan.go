@@ -261,8 +261,8 @@ func gapTexts(gaps []confine.Gap) []string {
 	return out
 }
 
-// namespaceAdvice returns why user namespaces are refused, and how to allow or to waive them. It
-// returns nil where they are not refused.
+// namespaceAdvice returns why user namespaces are refused, and how to allow them or to do
+// without. It returns nil where they are not refused.
 func namespaceAdvice(plan *confine.Plan, open *confine.GapError) []string {
 	if plan.HostNamespaces.Answer != confine.No {
 		return nil

@@ -15,9 +15,9 @@
 //   - undo writes the user's files, and the journal of the server.
 //   - install and check --probe start servers, which write their private HOMEs.
 //
-// The package has some 7,100 lines: one to six files for each command. Some commands use a file of
-// another: wrap uses one of install, and status uses those of wrap and list. With a package for each
-// command, some two dozen packages would all need the same file of flags.
+// The package has some 7,100 lines: one to six files for each command. Some commands use files of
+// another: wrap uses those of install, and status uses those of wrap and list. With a package for
+// each command, some two dozen packages would all need the same file of flags.
 package commands
 
 import (

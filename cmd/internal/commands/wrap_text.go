@@ -82,8 +82,8 @@ func printPlanned(c terminal.Console, ch *wrapping.Change, home string) {
 	}
 }
 
-// printList prints a label before the first of some lines. If there is no line, it prints none in
-// their place.
+// printList prints a label before the first of some lines. If there is no line, it prints the
+// text none.
 func printList(c terminal.Console, indent, label string, lines []string, none string) {
 	if len(lines) == 0 && none != "" {
 		lines = []string{none}

@@ -76,7 +76,8 @@ func (k *Recorder) ClientNamed(name, version string) {
 }
 
 // describe writes the About of the server, unless the file has it already. It reports no error:
-// no session depends on the file, and commands such as mcp-jail list only show less without it.
+// no session depends on the file. Without it, the commands of mcp-jail-cli know less of the
+// server.
 func (k *Recorder) describe() {
 	k.aboutMu.Lock()
 	defer k.aboutMu.Unlock()

@@ -87,8 +87,8 @@ func replacedAll(c clients.Client, words []string, host clients.Host) []string {
 }
 
 // replaced returns a text in which the variables for the project and for the home directory are
-// replaced, and a "~" if the client replaces it. ok is false if the client replaces other
-// variables in the text, or replaces none of them there.
+// replaced, and a "~" if the client replaces it. ok is false if the text has other variables of
+// the client, or if the client replaces variables in the name of the program alone.
 func replaced(c clients.Client, text string, host clients.Host) (path string, ok bool) {
 	for _, r := range c.References(text) {
 		value := ""
