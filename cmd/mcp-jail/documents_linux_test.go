@@ -209,8 +209,8 @@ func (d *shownDocument) compare(ts *testscript.TestScript, b *markdown.Block, go
 	b.Text, d.changed = strings.Join(lines, "\n")+"\n", true
 }
 
-// elide leaves out of what is printed what the document has left out: what stands between the
-// neighbours of a line "…", where both are still printed.
+// elide replaces lines that were printed by the "…" of the document: the lines between its
+// neighbours, if both neighbours are still printed.
 func elide(shown, got []string) []string {
 	from := 0
 	find := func(line string, after int) int {
@@ -257,7 +257,7 @@ func matches(shown, got string) bool {
 	return regexp.MustCompile(pattern + "$").MatchString(plain(got))
 }
 
-// TestElide tests what of a longer text is left out when a document is updated.
+// TestElide tests which lines of a longer text are left out when a document is updated.
 func TestElide(t *testing.T) {
 	for _, c := range []struct{ shown, got, want string }{
 		{"a\n…\nd", "a\nb\nc\nd\ne", "a\n…\nd\ne"},

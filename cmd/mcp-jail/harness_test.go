@@ -25,6 +25,12 @@ import (
 //   - relay_*: difficult byte streams
 //   - lifetime_*: ends of sessions; nothing is left behind
 //   - stateless_*: a process for each call
+//   - reload: configurations that change during a session
+//   - preset_*: real servers under their presets
+//   - leaks_*: secrets in messages of a server
+//   - undo_*: changes of a server that are undone
+//   - kept, wrap_killed: packages that are kept; interrupted commands
+//   - documents_*, explain_*: the examples in docs
 //   - without_namespaces: jails on hosts that refuse user namespaces
 //   - scripts in testdata/script: the command line
 //

@@ -59,8 +59,8 @@ func corpusFiles(t *testing.T, dirs ...string) (files []string) {
 	return files
 }
 
-// holdsExample reports whether a file is there to test or to document tokens: what is found in it
-// was to be found.
+// holdsExample reports whether a file is there to test or to document tokens: a secret found in
+// it is no false alarm.
 func holdsExample(what string) bool {
 	files, _, _ := strings.Cut(what, ": ")
 	return slices.ContainsFunc(strings.Fields(files), func(file string) bool {

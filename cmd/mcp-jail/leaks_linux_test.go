@@ -53,8 +53,9 @@ func (w *world) leakySession(t *testing.T, names, values []string, keys, access 
 	return open(t, w.jail("--config", config, "s"), map[string]any{"sampling": map[string]any{}})
 }
 
-// TestLeaksFound tests that twenty secrets are found in more than forty encodings and cuts, in what
-// a server in a jail sends. Each is refused, with its name. The control is another value.
+// TestLeaksFound tests that twenty secrets are found in the messages of a server in a jail, in
+// more than forty encodings and cuts. Each message is refused, with the name of the secret. The
+// control is another value.
 func TestLeaksFound(t *testing.T) {
 	for _, kind := range []string{"", "stateful = false"} {
 		t.Run("session "+kind, func(t *testing.T) {
@@ -98,10 +99,11 @@ func TestLeaksFound(t *testing.T) {
 	}
 }
 
-// leakElsewhere tests what is no answer, and answers that are longer than memory holds.
+// leakElsewhere tests messages that are no answers, and answers that are longer than the memory
+// for one.
 func leakElsewhere(t *testing.T, s *session, stateful bool, names, values, encodings []string) {
 	t.Helper()
-	for i, name := range names[:4] { // what is longer than memory holds, cut everywhere
+	for i, name := range names[:4] { // answers longer than the memory for one, cut at different places
 		pad := 4<<20 + 32<<10*i - 90 - 2*i
 		r := s.tool("leak", map[string]any{"where": "result", "name": name, "form": encodings[i], "pad": pad})
 		if !strings.Contains(string(r.raw), "the value of "+name+" (") {
@@ -126,7 +128,8 @@ func leakElsewhere(t *testing.T, s *session, stateful bool, names, values, encod
 	s.mu.Unlock()
 }
 
-// TestLeaksWarned tests that messages with secrets pass as they are, each told once.
+// TestLeaksWarned tests that messages with a secret pass as they are, and that mcp-jail warns
+// once for each kind of message.
 func TestLeaksWarned(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -164,7 +167,7 @@ func TestLeaksWarned(t *testing.T) {
 	}
 }
 
-// TestLeaksToHosts tests what a server in a jail sends to granted hosts.
+// TestLeaksToHosts tests the requests that a server in a jail sends to granted hosts.
 func TestLeaksToHosts(t *testing.T) {
 	t.Parallel()
 	for _, leaks := range []string{"warn", "block"} {

@@ -119,9 +119,9 @@ func TestPresetAdvice(t *testing.T) {
 	}
 }
 
-// TestPresetDeclaration tests the advice for a server behind -- where no flag grants what is missing:
-// a request of another method than the preset's. The server as it is declared, with the line to
-// add, keeps the preset and its secret.
+// TestPresetDeclaration tests the advice for a server behind -- where no flag grants what is
+// missing: a request of a method that the preset does not have. The server as it is declared,
+// with the line to add, keeps the preset and its secret.
 func TestPresetDeclaration(t *testing.T) {
 	need(t, "node")
 	t.Parallel()

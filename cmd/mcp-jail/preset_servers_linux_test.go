@@ -17,9 +17,9 @@ import (
 
 // presetServer is a real server that a test starts in a jail under its preset. In env, args and
 // file WORK is the workspace, {token} the token, {authority} the file of the authority to trust,
-// {authority64} its content as a kubeconfig file has it, {file} the path of the file, and {kubectl}
-// that of the directory of a program that stands in for kubectl.
-// mcp-jail grants the hosts and files that the preset says these name.
+// {authority64} its content as a kubeconfig file has it, {file} the path of the file, and
+// {kubectl} the directory of a program that stands in for kubectl. mcp-jail grants the hosts and
+// files that these name, as the preset says.
 type presetServer struct {
 	preset, npm string
 	native      string   // the package of testdata/presets/native: npm itself, or the one with the program that npm's only starts
@@ -42,8 +42,9 @@ type presetServer struct {
 // has its drivers as optional packages.
 var presetServers = []presetServer{
 	{preset: "airtable", npm: "airtable-mcp-server", secret: "AIRTABLE_API_KEY", tool: "list_bases", told: "GET https://api.airtable.com/v0/meta/bases token"},
-	// Without a login Azure's tools do nothing. This one asks the login host for a token, with the secret of a service
-	// principal, and then says that the login failed. The program is .NET's, which trusts SSL_CERT_FILE alone.
+	// Without a login Azure's tools do nothing. This one asks the login host for a token, with the
+	// secret of a service principal, and then says that the login failed. The program is .NET's,
+	// which trusts SSL_CERT_FILE alone.
 	{preset: "azure", npm: "@azure/mcp", native: "@azure/mcp", secret: "AZURE_CLIENT_SECRET", env: []string{"AZURE_TENANT_ID=11111111-1111-1111-1111-111111111111", "AZURE_CLIENT_ID=22222222-2222-2222-2222-222222222222", "AZURE_MCP_COLLECT_TELEMETRY=false"}, args: []string{"server", "start"}, grants: []string{"--env", "SSL_CERT_FILE", "--read", "{authority}"}, tool: "subscription_list", told: "POST https://login.microsoftonline.com/11111111-1111-1111-1111-111111111111/oauth2/v2.0/token token", says: "ClientSecretCredential authentication failed", holds: true},
 	{preset: "brave-search", npm: "@brave/brave-search-mcp-server", secret: "BRAVE_API_KEY", tool: "brave_web_search", arguments: map[string]any{"query": "x"}, told: "GET https://api.search.brave.com/res/v1/web/search token"},
 	{preset: "brave-search", npm: "@modelcontextprotocol/server-brave-search", secret: "BRAVE_API_KEY", tool: "brave_web_search", arguments: map[string]any{"query": "x"}, told: "GET https://api.search.brave.com/res/v1/web/search token"},
@@ -58,8 +59,9 @@ var presetServers = []presetServer{
 	{preset: "gitlab", npm: "@modelcontextprotocol/server-gitlab", secret: "GITLAB_PERSONAL_ACCESS_TOKEN", tool: "search_repositories", arguments: map[string]any{"search": "x"}, told: "GET https://gitlab.com/api/v4/projects token"},
 	{preset: "google-drive", npm: "@modelcontextprotocol/server-gdrive", file: `{"access_token":"{token}","expiry_date":4102444800000}`, env: []string{"GDRIVE_CREDENTIALS_PATH={file}"}, tool: "search", arguments: map[string]any{"query": "x"}, told: "GET https://www.googleapis.com/drive/v3/files token", says: "Found 0 files", holds: true},
 	{preset: "google-maps", npm: "@modelcontextprotocol/server-google-maps", secret: "GOOGLE_MAPS_API_KEY", tool: "maps_geocode", arguments: map[string]any{"address": "x"}, told: "GET https://maps.googleapis.com/maps/api/geocode/json token", holds: true},
-	// The server calls kubectl for nearly every tool. Here that is a program of the test, which asks the
-	// cluster as the real one does. It is granted, as a kubectl outside of the system's directories is.
+	// The server calls kubectl for nearly every tool. Here that is a program of the test, which
+	// asks the cluster as the real one does. It is granted, as a kubectl outside of the system's
+	// directories is.
 	{preset: "kubernetes", npm: "mcp-server-kubernetes", file: kubeconfig, env: []string{"KUBECONFIG_PATH={file}"}, grants: []string{"--net", clusterHost, "--execute", "{kubectl}"}, tool: "kubectl_get", arguments: map[string]any{"resourceType": "namespaces"}, told: "GET https://" + clusterHost + "/api/v1/namespaces token", says: "notes", holds: true},
 	{preset: "kubernetes-native", npm: "kubernetes-mcp-server", native: "kubernetes-mcp-server-linux-amd64", file: kubeconfig, args: []string{"--kubeconfig", "{file}", "--list-output", "yaml"}, grants: []string{"--net", clusterHost}, tool: "namespaces_list", told: "GET https://" + clusterHost + "/api/v1/namespaces token", says: "notes", holds: true},
 	{preset: "linear", npm: "@tacticlaunch/mcp-linear", secret: "LINEAR_API_TOKEN", tool: "linear_getViewer", told: "POST https://api.linear.app/graphql token"},

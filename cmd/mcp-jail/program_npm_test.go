@@ -103,7 +103,7 @@ await import("./exec.mjs");
 	return filepath.Join(w.base, "server", "registry.mjs"), url
 }
 
-// npmServer returns the recipe for that server.
+// npmServer returns the recipe for the server of registryInside, and the URL of its registry.
 func npmServer(t *testing.T, w *world) (recipe, string) {
 	t.Helper()
 	program, url := registryInside(t, w)

@@ -21,7 +21,7 @@ func (w *world) configure(t *testing.T, text string) string {
 	return file
 }
 
-// reading grants a server, or one of its tools, a directory to read.
+// reading returns a table that grants a server, or one of its tools, a directory to read.
 func reading(table, dir string) string {
 	return fmt.Sprintf("[[servers.s.%s.fs]]\npath = %q\nread = true\n", table, dir)
 }

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestUndoMovedAway: what the server moves or links to a place whose changes are not kept, and changes or
-// removes there, is put back.
+// TestUndoMovedAway: undo puts back files that the server moves or links to a place whose changes
+// are not kept, and changes or removes there.
 func TestUndoMovedAway(t *testing.T) {
 	t.Parallel()
 	for name, keys := range map[string]string{"namespaces": "", "without namespaces": "waive = [\"fs\", \"process\", \"limits\"]\n"} {
@@ -41,8 +41,8 @@ func TestUndoMovedAway(t *testing.T) {
 	}
 }
 
-// TestUndoOfNothing: a server that has changed nothing, in a session and in a trial, is none of which
-// something is kept.
+// TestUndoOfNothing: nothing is kept of a server that has changed nothing, in a session or in a
+// trial.
 func TestUndoOfNothing(t *testing.T) {
 	t.Parallel()
 	w, config := execWorld(t, "undo = \"session\"\n")

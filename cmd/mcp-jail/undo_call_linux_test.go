@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// execWorld returns a world whose server "agent" runs programs, and the file of its configuration.
+// execWorld returns a world whose server "agent" runs programs, and the file of its
+// configuration.
 func execWorld(t *testing.T, keys string) (w *world, config string) {
 	t.Helper()
 	need(t, "jail", "node")
@@ -23,10 +24,10 @@ func execWorld(t *testing.T, keys string) (w *world, config string) {
 	return w, config
 }
 
-// settled waits until the supervisor has noted down what the server left.
+// settled gives the supervisor time to record the changes of the server.
 func settled() { time.Sleep(1500 * time.Millisecond) }
 
-// operations returns what mcp-jail changes says of the session of a server, as "made name".
+// operations returns the changes that mcp-jail changes shows of a server, as "made name".
 func (w *world) operations(t *testing.T, args ...string) string {
 	t.Helper()
 	var sessions []struct {
@@ -92,8 +93,8 @@ func TestUndoCall(t *testing.T) {
 	}
 }
 
-// TestUndoDuringSession: what the user changes while the server runs stays, and files that the
-// server has left can be put back.
+// TestUndoDuringSession: changes of the user while the server runs stay, and files that the
+// server has finished with can be put back.
 func TestUndoDuringSession(t *testing.T) {
 	t.Parallel()
 	t.Run("namespaces", func(t *testing.T) {
@@ -142,7 +143,8 @@ func undoDuringSession(t *testing.T, w *world, config string) {
 	}
 }
 
-// TestUndoStoreIsHidden: the server sees nothing of what is kept, not even where its grant has it.
+// TestUndoStoreIsHidden: the server sees no file of the store of undo, not even where its grant
+// has it.
 func TestUndoStoreIsHidden(t *testing.T) {
 	t.Parallel()
 	w, config := execWorld(t, "")
@@ -187,7 +189,8 @@ func TestUndoOddObjects(t *testing.T) {
 	}
 }
 
-// TestUndoRacingServer: a server that swaps a directory for a link while undo runs leads it nowhere.
+// TestUndoRacingServer: a server that swaps a directory for a link while undo runs cannot make
+// undo change a file elsewhere.
 func TestUndoRacingServer(t *testing.T) {
 	t.Parallel()
 	w, config := execWorld(t, "undo = \"session\"\n")
@@ -218,8 +221,8 @@ func TestUndoRacingServer(t *testing.T) {
 	}
 }
 
-// TestUndoSaysWhatIsUnknown: where something is not known of a session, changes and undo say so; and so
-// do they where what was asked for does not exist.
+// TestUndoSaysWhatIsUnknown: if the journal of a session is damaged, changes and undo say that
+// not everything is known. They also say so if a session, call or path does not exist.
 func TestUndoSaysWhatIsUnknown(t *testing.T) {
 	t.Parallel()
 	w, config := execWorld(t, "undo = \"call\"\n")
@@ -255,7 +258,8 @@ func TestUndoSaysWhatIsUnknown(t *testing.T) {
 	}
 }
 
-// TestUndoTellsWhatGoes: stderr names a session that makes room, and the last one stays.
+// TestUndoTellsWhatGoes: stderr names a session that is removed to make room, and the last one
+// stays.
 func TestUndoTellsWhatGoes(t *testing.T) {
 	t.Parallel()
 	w, config := execWorld(t, "undo = \"session\"\nundo_total_mb = 1\n")

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// hideDescriptor writes to a file through a descriptor that has been in no table for a while, and then
-// opens the file anew.
+// hideDescriptor writes to a file through a descriptor that was in no table of descriptors for a
+// while, and then opens the file anew.
 const hideDescriptor = `
 import os, socket, time
 a, b = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -23,8 +23,8 @@ os.write(fd, b"server")
 os.close(fd)
 `
 
-// TestUndoHiddenDescriptor: what a server writes through a descriptor that it has sent to itself does not
-// pass for its user's.
+// TestUndoHiddenDescriptor: a write of a server through a descriptor that it has sent to itself
+// is not taken for a change by others.
 func TestUndoHiddenDescriptor(t *testing.T) {
 	t.Parallel()
 	need(t, "/usr/bin/python3")

@@ -21,7 +21,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
-// worstHour is what an agent does to a workspace: edits, renames and deletions, a checkout, an
+// worstHour does to a workspace what an agent does: edits, renames and deletions, a checkout, an
 // installation and a database. $N is the number of rounds.
 const worstHour = `
 set -e
@@ -55,7 +55,7 @@ npm install --no-audit --no-fund --loglevel=error --install-links ./package >/de
 sqlite3 data/app.db "pragma journal_mode = wal; update t set x = x + 1; insert into t select x from t; create table u (y); drop table if exists v;" >/dev/null
 `
 
-// undoWorld returns a world with a workspace that has all of that.
+// undoWorld returns a world with a workspace that has all the files which worstHour uses.
 func undoWorld(t *testing.T, rounds int, mode string) *world {
 	w := newWorld(t)
 	files := map[string]string{"package/package.json": `{"name":"local","version":"1.0.0"}`, "package/index.js": "module.exports = 1\n", "package.json": `{"name":"work","version":"1.0.0"}`}

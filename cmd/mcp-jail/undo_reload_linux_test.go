@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestUndoReloaded: undo that is switched on, off and on again during a session of a stateless server, whose
-// grant changes as well, keeps what the calls with undo change. All of it is put back.
+// TestUndoReloaded: undo is switched on, off and on again during a session of a stateless server,
+// and its grant changes as well. All changes of the calls with undo are put back.
 func TestUndoReloaded(t *testing.T) {
 	t.Parallel()
 	w, config := execWorld(t, "stateful = false\n")

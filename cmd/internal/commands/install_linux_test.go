@@ -197,7 +197,7 @@ func looted(site *registry.Site) bool {
 	return false
 }
 
-// TestInstallUnlisted installs servers of which the tools cannot be known.
+// TestInstallUnlisted installs servers whose tools cannot be known.
 func TestInstallUnlisted(t *testing.T) {
 	t.Parallel()
 	needy := registry.MCPServer{Name: "needy"}.Package()

@@ -78,7 +78,7 @@ func TestServerTable(t *testing.T) {
 	}
 }
 
-// TestUnneededText tests that empty directories and those in use are not told as leftovers.
+// TestUnneededText tests that directories which are empty or in use are not counted as leftovers.
 func TestUnneededText(t *testing.T) {
 	all := &kept.All{Leftovers: []kept.Leftover{{Path: "empty"}, {Path: "busy", Bytes: 5, Busy: true}}}
 	if got := unneededText(all); got != "" {

@@ -88,7 +88,7 @@ func TestUntrustedIgnored(t *testing.T) {
 		if text := noted(t, "list"); !strings.Contains(text, "/project/.mcp-jail.toml is ignored") {
 			t.Errorf("%s: list: %s", project, text)
 		}
-		// A file that cannot be read is none that was trusted.
+		// The user cannot have trusted a file that cannot be read.
 		if err := errors.Join(os.Remove(config.ProjectFile), os.Mkdir(config.ProjectFile, 0o755)); err != nil {
 			t.Fatal(err)
 		}
@@ -129,7 +129,8 @@ func noted(t *testing.T, args ...string) string {
 	return strings.Join(strings.Fields(string(text)), " ")
 }
 
-// TestUnwrapNamesCopy: where the command is not known, unwrap names the file as it was before wrap.
+// TestUnwrapNamesCopy: where the command is not known, unwrap names the copy of the file from
+// before wrap.
 func TestUnwrapNamesCopy(t *testing.T) {
 	home := t.TempDir()
 	for name, value := range map[string]string{"XDG_CONFIG_HOME": "", "XDG_STATE_HOME": "", "HOME": home} {

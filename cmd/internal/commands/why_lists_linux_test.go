@@ -60,7 +60,8 @@ func TestWhyLists(t *testing.T) {
 	}
 }
 
-// keepLine records a failure of a server that flags would mend, with the command line that has them.
+// keepLine records a failure of a server. flags would mend it, and line is the command line that
+// has them.
 func keepLine(t *testing.T, server string, flags []string, line ...string) {
 	t.Helper()
 	host, err := hostfs.LocalHost()
@@ -74,7 +75,7 @@ func keepLine(t *testing.T, server string, flags []string, line ...string) {
 	}
 }
 
-// keepAbout keeps what ran as a server, and for which client.
+// keepAbout writes the About of a server: its command and its client.
 func keepAbout(t *testing.T, server, client string, command ...string) {
 	t.Helper()
 	host, err := hostfs.LocalHost()
@@ -100,7 +101,8 @@ func clientHome(t *testing.T, files map[string]string) {
 	}
 }
 
-// TestWhyListsNow: what why proposes begins with what the client's file has now.
+// TestWhyListsNow: the arguments that why proposes begin with those that the file of the client
+// has now.
 func TestWhyListsNow(t *testing.T) {
 	entry := func(flags string) string {
 		return `{"mcpServers": {"notes": {"command": "/opt/mcp-jail", "args": ["run", "--name", "notes", ` + flags + `"--", "node", "s.js"]}}}`
@@ -127,8 +129,9 @@ func TestWhyListsNow(t *testing.T) {
 	}
 }
 
-// TestWhyListsOrder: the file of the last session's client comes first. An entry with another
-// command counts only if none has the command of the session. Without an entry, the client decides.
+// TestWhyListsOrder: the file of the client of the last session comes first. An entry with
+// another command counts only if none has the command of the session. Without an entry, the
+// client decides.
 func TestWhyListsOrder(t *testing.T) {
 	args := func(name, script string) string {
 		return `["run", "--name", "` + name + `", "--", "node", "` + script + `"]`

@@ -84,7 +84,8 @@ func (u *user) installs(spec, name, version string) *lockfile.Entry {
 	return e
 }
 
-// runs leaves what a session of a server leaves, an age ago, with a file in its HOME.
+// runs writes the files of a session of a server, which ended an age ago, with a file in its
+// HOME.
 func (u *user) runs(server string, age time.Duration, e *lockfile.Entry) {
 	u.t.Helper()
 	file := records.File(u.host, server)

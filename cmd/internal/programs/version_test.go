@@ -11,8 +11,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
-// TestVersion tests that both programs of a release say its version and commit, and those of a
-// plain build of a checkout something else.
+// TestVersion tests that both programs of a release have its version and commit, and that those
+// of a plain build have neither.
 func TestVersion(t *testing.T) {
 	testkit.NeedsAll(t)
 	root, err := filepath.Abs(filepath.Join("..", "..", ".."))

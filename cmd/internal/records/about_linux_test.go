@@ -12,8 +12,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// TestAbout tests that what runs is kept as soon as the client is known, that a session
-// without a client keeps the one before, and that nothing is written if nothing changed.
+// TestAbout tests that the About is written as soon as the client is known, that a session
+// without a client keeps the client of the session before, and that nothing is written if nothing
+// has changed.
 func TestAbout(t *testing.T) {
 	host := hostfs.Host{StateDir: filepath.Join(t.TempDir(), "mcp-jail")}
 	session := func(version string) *Recorder {

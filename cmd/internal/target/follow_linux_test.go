@@ -9,8 +9,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestFollowedTools tests that the profile of a tool is that of the configuration of now, also if
-// it was resolved and kept before, and that one with a mistake changes nothing.
+// TestFollowedTools tests that the profile of a tool is that of the newest configuration, also if
+// it was resolved and kept before, and that a configuration with a mistake changes nothing.
 func TestFollowedTools(t *testing.T) {
 	_, grant, found := changingHost(t, "stateful = false\n[[servers.s.tools.read.access.fs]]\npath = \"GRANT\"\nread = true\n")
 	file := found.source.options.Files[0]

@@ -241,8 +241,8 @@ func TestTreeStaysReadOnly(t *testing.T) {
 	}
 }
 
-// TestHostileProject checks that what lies in a workspace in the place of a package.json holds up
-// no start, and that a package in the workspace is told of.
+// TestHostileProject checks that no file in the place of a package.json or a program of the
+// workspace holds up a start, and that mcp-jail warns of a package in the workspace.
 func TestHostileProject(t *testing.T) {
 	for _, test := range []struct {
 		name  string

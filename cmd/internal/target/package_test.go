@@ -9,7 +9,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
-// TestAsked tests which words behind "mcp-jail install" advice names for a package.
+// TestAsked tests which arguments of mcp-jail install advice names for a package.
 func TestAsked(t *testing.T) {
 	for line, want := range map[string]string{
 		"npx -y files /data":             "-- npx -y files",

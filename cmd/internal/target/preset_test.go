@@ -13,8 +13,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// TestServerWords tests which words of a command line a server gets. Of a script or wrapper
-// none is taken for one.
+// TestServerWords tests which words of a command line a server gets. There are none if the line
+// starts a wrapper, or has the text of a script.
 func TestServerWords(t *testing.T) {
 	for line, want := range map[string]string{
 		"npx -y @modelcontextprotocol/server-filesystem /a /b":     "/a /b",
@@ -68,7 +68,8 @@ func fit(t *testing.T, s *config.Server, declared []string, env ...string) strin
 }
 
 // TestFitPreset tests that a preset knows the arguments of the line and those variables of the
-// host that it names, that no value but a host or path shows, and what is left to the user.
+// host that it names, that no value but a host or path shows, and which decisions are left to the
+// user.
 func TestFitPreset(t *testing.T) {
 	const token = "GITHUB_PERSONAL_ACCESS_TOKEN=ghp_secret"
 	github := &config.Server{Preset: "github", Command: "github-mcp-server", Arguments: []string{"stdio"}, PresetWhere: "c.toml:3"}
@@ -102,8 +103,8 @@ func TestFitPreset(t *testing.T) {
 	}
 }
 
-// TestFitPresetStateless tests which tools of a stateless server have the rules, and that calls
-// which may depend on one another are told.
+// TestFitPresetStateless tests which tools of a stateless server have the rules, and that a
+// warning names calls which may depend on one another.
 func TestFitPresetStateless(t *testing.T) {
 	no := false
 	s := &config.Server{Preset: "github-archived", Command: "x", Stateful: &no}
@@ -126,8 +127,8 @@ func TestFitPresetStateless(t *testing.T) {
 	}
 }
 
-// TestLoadConfig tests that the presets of all servers count, for what other processes may write
-// too, and that unknown ones are told with their places.
+// TestLoadConfig tests that the presets of all servers count, also for the paths that other
+// servers may write, and that the error about unknown presets has their places.
 func TestLoadConfig(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)

@@ -10,8 +10,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/clients"
 )
 
-// TestOriginal: the copy of the file as it was before mcp-jail is that from before the first wrap,
-// and not one that a later change has made.
+// TestOriginal: the original is the copy of the file from before the first wrap, and not one that
+// a later change has made.
 func TestOriginal(t *testing.T) {
 	const original = "[mcp_servers.notes]\ncommand = '/bin/cat'\nargs = [ # of cat\n  '-u',\n]\n\n[mcp_servers.more]\ncommand = \"/bin/echo\"\n"
 	now := time.Now()

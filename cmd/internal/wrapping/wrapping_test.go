@@ -203,7 +203,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestRefusedEntry: an entry that the editor refuses does not keep the others from it.
+// TestRefusedEntry: if the editor refuses an entry, the others still change.
 func TestRefusedEntry(t *testing.T) {
 	h := newHost(t)
 	write(t, filepath.Join(h.Project, ".mcp.json"), `{"mcpServers": {"a": {"command": "x"}, "twice": {"command": "y", "args": ["1"], "args": ["2"]}, "c": {"command": "z"}}}`)
@@ -256,7 +256,8 @@ func TestNamesOfSessions(t *testing.T) {
 	}
 }
 
-// TestInherited: what run takes from the user's environment stands in the table.
+// TestInherited: a path in a variable of the user's environment, which a preset names, is shown
+// among the grants.
 func TestInherited(t *testing.T) {
 	h := newHost(t)
 	h.Env = func(name string) string { return map[string]string{"MEMORY_FILE_PATH": h.Home + "/notes/m.json"}[name] }
@@ -271,7 +272,7 @@ func TestInherited(t *testing.T) {
 // hashed matches the hash of a project in a name.
 var hashed = regexp.MustCompile(`-[0-9a-f]{16}$`)
 
-// TestForeign: a program that is only called mcp-jail is none of ours.
+// TestForeign: another program called mcp-jail is not taken for this one.
 func TestForeign(t *testing.T) {
 	h := newHost(t)
 	ours := filepath.Join(h.Home, "bin", "mcp-jail")
@@ -309,7 +310,7 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// TestCompare tells what a client has changed since.
+// TestCompare tests which changes of a client since wrap are found.
 func TestCompare(t *testing.T) {
 	h := newHost(t)
 	path := filepath.Join(h.Project, ".mcp.json")
@@ -335,7 +336,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// TestChangedMeanwhile: what a client writes after the file was read is not lost.
+// TestChangedMeanwhile: if a client writes the file after it was read, nothing of that is lost.
 func TestChangedMeanwhile(t *testing.T) {
 	h := newHost(t)
 	path := filepath.Join(h.Project, ".mcp.json")
