@@ -204,8 +204,8 @@ func (t *Target) Close() {
 	}
 }
 
-// WritablePlaces returns the directories in which the server may write. No interpreter is chosen
-// from them.
+// WritablePlaces returns the directories in which the server may write, but for those that
+// contain the home directory. No interpreter is chosen from them.
 func (t *Target) WritablePlaces() (dirs []string) {
 	add := func(path string) {
 		if !policy.Within(t.Host.Home, path) { // a workspace that holds HOME is not granted as a whole
