@@ -39,15 +39,20 @@ func (l ClientList) addMissing(flags []string) (added, more []string) {
 
 // isDefault reports whether a command line leaves the default policy in force.
 func isDefault(line []string) bool {
-	return countAccess(line) == 0 && !slices.ContainsFunc(line, func(word string) bool { return strings.HasPrefix(word, "--preset") })
+	return countAccess(line) == 0 && !slices.ContainsFunc(ownWords(line), func(word string) bool { return strings.HasPrefix(word, "--preset") })
+}
+
+// ownWords returns the words of a command line that are mcp-jail's, and not the server's.
+func ownWords(line []string) []string {
+	if at := slices.Index(line, "--"); at >= 0 {
+		return line[:at]
+	}
+	return line
 }
 
 // countAccess returns how many flags of a command line replace the default policy.
 func countAccess(line []string) (n int) {
-	for _, word := range line {
-		if word == "--" {
-			break
-		}
+	for _, word := range ownWords(line) {
 		switch name, _, _ := strings.Cut(word, "="); name {
 		case "--read", "--write", "--execute", "--net":
 			n++

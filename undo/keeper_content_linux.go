@@ -18,9 +18,9 @@ const minClone = 64 << 10
 func (k *Keeper) copy(fd int, st *State) (at int64, lost string) {
 	switch {
 	case st.Size > k.FileBytes:
-		return NoData, fmt.Sprintf("its %d MB are more than are kept of a file (undo_file_mb = %d)", st.Size>>20, k.FileBytes>>20)
+		return NoData, fmt.Sprintf("it has %d KB, and at most %d are kept of a file (undo_file_mb = %d)", (st.Size+1023)>>10, k.FileBytes>>10, k.FileBytes>>20)
 	case k.size+block+st.Size > k.TotalBytes-k.journalBytes():
-		return NoData, fmt.Sprintf("more than the %d MB that are kept for a session (undo_total_mb, limits.file_size_mb)", k.TotalBytes>>20)
+		return NoData, "what this session may keep is used up (undo_total_mb, limits.file_size_mb)"
 	}
 	lock := k.unlock(fd, 0o400)
 	from, err := k.open(func() (int, error) {

@@ -1,6 +1,7 @@
 package undo
 
 import (
+	"fmt"
 	"os"
 	"strconv"
 	"time"
@@ -19,7 +20,7 @@ func (k *Keeper) tree(dir int, name, path string) (below []string) {
 	below = k.walk(dir, name, path, "", &left, nil)
 	k.flush()
 	if left < 0 {
-		k.missing(path, "of the more than 20000 names in this directory, which was moved, only so many were recorded")
+		k.missing(path, fmt.Sprintf("this directory was moved, and of the names below it only the first %d were recorded", maxTree))
 	}
 	return below
 }

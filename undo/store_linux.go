@@ -31,13 +31,14 @@ type Writer struct {
 }
 
 // Begin makes the directory of a session. The names of sessions sort in the order in which they
-// began, unless the local time was set back: the last part is the fraction of the second.
+// began, unless the clock was set back. They are times in UTC; the last part is the fraction of the
+// second.
 func (s Store) Begin(head Head) (*Writer, error) {
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
 		return nil, err
 	}
 	for {
-		now := time.Now()
+		now := time.Now().UTC()
 		fraction := uint64(now.Nanosecond()) << 16 / 1e9
 		dir := filepath.Join(s.Dir, fmt.Sprintf("%s-%04x", now.Format("20060102-150405"), fraction))
 		err := os.Mkdir(dir, 0o700)
@@ -143,6 +144,8 @@ func (f *Files) Finish() (changed bool) {
 	f.once.Do(func() {
 		defer f.finished.Store(true)
 		defer f.writer.ended(f)
+		defer f.Data.Close()
+		defer f.Journal.Close()
 		records, _, err := readJournal(f.name+journalSuffix, 0)
 		if err != nil {
 			return
@@ -166,8 +169,6 @@ func (f *Files) Finish() (changed bool) {
 			lines = (&Record{word: wordNow, At: time.Now().UnixNano(), Path: c.Path, State: st}).append(lines)
 		}
 		f.append((&Record{word: wordEnd, At: time.Now().UnixNano()}).append(lines))
-		f.Journal.Close()
-		f.Data.Close()
 	})
 	return changed
 }
