@@ -37,9 +37,10 @@ func CheckAddress(rules []NetRule, addr netip.Addr, port int, own []netip.Addr) 
 }
 
 // addressRule evaluates the rules that name an address, or localhost for its two addresses.
-// A rule with paths or methods is decided for each request, by the name in the request.
+// It leaves out rules that refuse some paths or methods only: those are decided for each
+// request, by the name in the request.
 func addressRule(rules []NetRule, addr netip.Addr, port int) (decided, allow bool) {
-	name := addr.String() // of one with a zone, and of one that is mapped, no rule's
+	name := addr.String() // no rule's host, if the address has a zone or is IPv4-mapped
 	local := addr == netip.AddrFrom4([4]byte{127, 0, 0, 1}) || addr == netip.IPv6Loopback()
 	best := -1
 	for _, r := range rules {
@@ -120,7 +121,7 @@ func specialAddress(addr netip.Addr) string {
 		return linkLocal
 	}
 	for _, s := range specials() {
-		if s.Contains(addr) { // does not mix families: what is mapped is an IPv6 address
+		if s.Contains(addr) { // does not mix families: an IPv4-mapped address is an IPv6 address
 			return s.reason
 		}
 	}
@@ -137,8 +138,9 @@ var metadataNames = [...]string{
 	"metadata.tencentyun.com", "api.metadata.cloud.ibm.com",
 }
 
-// SpecialTarget returns what is special about the host of a rule, as specialAddress does,
-// or "". The host's loopback is left out: it can only be named on purpose.
+// SpecialTarget returns why the host of a rule deserves a warning, in the words of
+// specialAddress: it serves a cloud's credentials, or is private, link-local or a carrier's.
+// For every other host it returns "", also for the loopback: it can only be named on purpose.
 func (r NetRule) SpecialTarget() string {
 	if addr, err := netip.ParseAddr(r.Host); err == nil {
 		if what := specialAddress(addr); what == ReasonMetadata || what == private || what == linkLocal || what == carrier {

@@ -31,16 +31,16 @@ func (o Op) String() string {
 	return "unknown"
 }
 
-// Allows evaluates one operation on a path, which must be canonical, absolute
-// and clean. It computes without side effects the decision that the kernel enforces. The
-// directory of a name decides about creating and removing it; the entry of the path itself
-// decides about everything else (docs/policy.md).
+// Allows reports whether the profile allows an operation on a path, which must be canonical,
+// absolute and clean. It computes without side effects the decision that the jail enforces.
+// The directory of a name decides about creating and removing it; the entry of the path
+// itself decides about everything else (docs/policy.md).
 //
 // Protected names in a grant are refused even if they do not exist. On Linux the jail's
 // supervisor enforces that.
 //
-// Invariant: the set of paths that an Op allows never grows when an entry loses rights or
-// when an entry without rights is added.
+// Invariant: the set of paths that can be read, listed or executed never grows when an entry
+// loses rights or when an entry without rights is added.
 func (p *Profile) Allows(op Op, path string) bool {
 	switch op {
 	case OpRead, OpList:
@@ -65,10 +65,10 @@ func (p *Profile) removable(path string) bool {
 	return path != "/" && p.RightsAt(filepath.Dir(path)).Has(Delete) && !p.containsEntry(path)
 }
 
-// MinimalEntries returns the entries that differ from the entry around them; enforcement
-// needs no others. A file whose rule grants the same rights as the directory around it is a
-// file like its neighbours and may be replaced: programs save files that way, and `git
-// config` replaces .git/config.
+// MinimalEntries returns the entries without those of files whose rule grants the same
+// FileRights as the rule around it; enforcement does not need these. Such a file is like its
+// neighbours and may be replaced: programs save files that way, and `git config` replaces
+// .git/config.
 func (p *Profile) MinimalEntries() []Entry {
 	return slices.DeleteFunc(slices.Clone(p.Entries), p.isRedundant)
 }

@@ -78,7 +78,7 @@ func (p *Profile) MatchStart(s ProgramStart) CommandMatch {
 			case m.Name == "" || allowed && !m.Allowed || allowed == m.Allowed && form.Script != "" && m.Script == "":
 				m = CommandMatch{Allowed: allowed, Argument: at, Script: form.Script, Program: cmp.Or(form.Script, form.File), Name: c.Name, Args: s.Argv[at+1:]}
 			case m.Script != form.Script || m.Argument != at:
-				continue // as another program
+				continue // this form is the start of another program than m is about
 			}
 			if allowed {
 				m.Commands = append(m.Commands, c)
@@ -98,7 +98,8 @@ func (p *Profile) MatchStart(s ProgramStart) CommandMatch {
 	return m
 }
 
-// isBinary reports whether a rule is about the binary itself.
+// isBinary reports whether a rule is about the file as a binary, and not about a script that
+// it runs.
 func (p *Profile) isBinary(file string) bool {
 	for _, c := range p.Commands {
 		if slices.ContainsFunc(c.Starts, func(s Start) bool { return s.Script == "" && s.File == file }) {
@@ -108,8 +109,8 @@ func (p *Profile) isBinary(file string) bool {
 	return false
 }
 
-// Accepts reports whether a program may be started in this form with this argv[0]. Its directory
-// counts too: Python takes its modules from there.
+// Accepts reports whether a program may be started in this form with this argv[0]. The directory
+// in argv[0] counts too: Python finds its modules by it.
 func (f Start) Accepts(name string) bool {
 	return f.Name == "" || name == f.Name || slices.Contains(f.Paths, name)
 }
@@ -135,8 +136,8 @@ func (c *Command) allows(args []string) bool {
 	return c.Args == nil || slices.ContainsFunc(c.Args, func(list []string) bool { return MatchArguments(list, args) })
 }
 
-// MatchArguments reports whether arguments are those of a list: word for word, with the
-// wildcards AnyArgument and, at the end, AnyArguments.
+// MatchArguments reports whether arguments match a list word for word. The list may have the
+// wildcards AnyArgument and, at its end, AnyArguments.
 func MatchArguments(list, args []string) bool {
 	for i, word := range list {
 		if word == AnyArguments && i == len(list)-1 {
@@ -149,12 +150,13 @@ func MatchArguments(list, args []string) bool {
 	return len(list) == len(args)
 }
 
-// Keeps reports whether a program that these rules allow gets a variable, NAME=VALUE. granted
-// reports whether the server itself was given the variable with that value.
+// Keeps reports whether a program that these rules allow gets a variable, NAME=VALUE. One rule
+// that passes it is enough. granted reports whether the server itself was given the variable
+// with that value.
 //
-// A rule with envs names all that the program gets. A rule with arguments and without envs
-// passes the others on, but for those that make a program run other code than its arguments
-// say.
+// A rule with envs passes the minimal set and the variables that it names, and no others. A
+// rule with args and without envs passes every variable, except for an [IsDangerousVariable]
+// one that is not granted.
 func (m *CommandMatch) Keeps(variable string, granted func(string) bool) bool {
 	name, _, _ := strings.Cut(variable, "=")
 	return len(m.Commands) == 0 || slices.ContainsFunc(m.Commands, func(c *Command) bool {

@@ -35,7 +35,7 @@ func (d Denial) Latest() time.Time {
 // targets.
 const DenialOthers = "(others)"
 
-// DenialReason returns why an access was refused, where the axis has several reasons. A
+// DenialReason is the reason why an access was refused, where the axis has several reasons. A
 // jail without a network leaves it out: it has one reason only.
 type DenialReason string
 
@@ -52,8 +52,8 @@ const (
 	DeniedLeak        DenialReason = "leak"         // the request has a secret that is not meant for the host
 	DeniedUnsupported DenialReason = "unsupported"  // the host is granted, but cannot be reached from here
 
-	// DeniedArguments is for a program that may be started, or whose file may, but not so. Detail
-	// says if Arguments are not all.
+	// DeniedArguments is for a program that a command rule allows, but not with these arguments
+	// or not with this argv[0]. Detail says if Arguments is incomplete.
 	DeniedArguments DenialReason = "arguments"
 
 	// DeniedAbsent is for names that the jail does not show and that were not looked up on

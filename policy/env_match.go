@@ -39,8 +39,8 @@ func CheckEnvName(name string) error {
 
 // MatchEnv evaluates the env rules for one variable and returns the rule that
 // decides; ok is true where it forwards the variable. The rule with more literal
-// characters decides, of two with as many the exact one, of two alike the later.
-// A prefix does not forward a [IsDangerousVariable] name.
+// characters decides. If two have equally many, an exact rule decides before a prefix,
+// and then the later rule. A prefix does not forward an [IsDangerousVariable] name.
 func MatchEnv(rules []EnvRule, name string) (rule EnvRule, ok bool) {
 	best, bestScore := -1, -1
 	for i, r := range rules {
@@ -64,7 +64,7 @@ func MatchEnv(rules []EnvRule, name string) (rule EnvRule, ok bool) {
 }
 
 // IsDangerousVariable reports whether a variable makes a program load or run other code
-// than it would otherwise. Only an exact rule forwards such a one, with a
+// than it would otherwise. Only an exact rule forwards such a variable, with a
 // warning (docs/policy.md "Environment rules").
 func IsDangerousVariable(name string) bool {
 	switch name {
@@ -92,8 +92,8 @@ func IsDangerousVariable(name string) bool {
 	return strings.HasPrefix(name, "CARGO_TARGET_") && (strings.HasSuffix(name, "_RUNNER") || strings.HasSuffix(name, "_LINKER"))
 }
 
-// LooksLikeSecret reports whether a variable that a prefix rule forwards is treated as one
-// that was granted by name: its value is redacted in output.
+// LooksLikeSecret reports whether a variable has the name of a secret. Its value is redacted
+// in output even if a prefix rule forwards it, like that of a variable granted by name.
 func LooksLikeSecret(name string) bool {
 	upper := strings.ToUpper(name)
 	for _, part := range [...]string{"TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "API_KEY", "APIKEY", "ACCESS_KEY", "PRIVATE_KEY", "AUTH", "COOKIE", "SESSION"} {

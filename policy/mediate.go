@@ -57,7 +57,7 @@ func (p *Profile) Protects(op Op, path string) bool {
 	}
 	for _, u := range p.Unprotected {
 		// If a directory on the way to such a name is missing, only a directory may be
-		// made in its place. A symbolic link there could lead to one that has the name.
+		// made in its place. A symbolic link there could lead to a directory that has the name.
 		if Within(path, u) || op == OpCreate && Within(u, path) {
 			return true
 		}
@@ -143,8 +143,8 @@ func isProtectedPath(rel string, op Op) bool {
 		case below == nil:
 			return true
 		case i == len(names)-1:
-			// A new repository is refused as a whole, and not left half made. Elsewhere a
-			// directory without the parts that matter is harmless, and so is its end.
+			// A new .git is refused as a whole, so that no repository is left half made. Another
+			// such directory is harmless without its protected parts: it may be made and removed.
 			return name == ".git" || op != OpMkdir && op != OpRemove
 		case slices.Contains(below, names[i+1]):
 			return true
@@ -154,8 +154,9 @@ func isProtectedPath(rel string, op Op) bool {
 }
 
 // isGitInternal reports whether a path below a git directory is, or creates, a file that
-// git believes in the directories of submodules and worktrees. The directory of a new
-// submodule is refused as a whole, because git would take it for its own clone.
+// git trusts in the directories of submodules and worktrees. names are the path's components
+// below the git directory. The directory of a new submodule is refused as a whole, because git
+// would take it for its own clone.
 func isGitInternal(names []string) bool {
 	parts := GitParts
 	switch names[0] {
@@ -193,9 +194,9 @@ func InPackage(entries []Entry, file string) bool {
 	return false
 }
 
-// isExempt reports whether a path lies below node_modules and not in a git directory. No
-// package contains a git directory, and a prompt that calls git would run the programs
-// that its configuration names.
+// isExempt reports whether a path is or lies below a node_modules, and not in a git directory
+// below it. No package contains a git directory, and a prompt that calls git would run the
+// programs that the directory's configuration names.
 func isExempt(p string) bool {
 	_, below, found := strings.Cut(p+"/", "/node_modules/")
 	return found && !strings.Contains("/"+foldCase(below), "/.git/")
@@ -237,7 +238,7 @@ func foldCase(s string) string {
 // it refuses paths that no entry covers.
 func (p *Profile) MediateAttributes(path string) Verdict {
 	e, ok := p.Find(path)
-	// The rule for names in the directory holds for the directory too. A directory that
+	// The path is checked as if it were the directory of a name to write. A directory that
 	// only contains protected names, such as .git, may change.
 	if !ok || e.Rights&Write == 0 || p.Protects(OpWrite, strings.TrimSuffix(path, "/")+"/.") {
 		return Forbidden

@@ -75,8 +75,8 @@ func checkSecrets(r NetRule) error {
 }
 
 // MatchNet evaluates the network rules for one request and returns the rule
-// that decides. ok is true only where a rule allows it: with no rules there is no
-// network, and what no rule matches is refused.
+// that decides. ok is true only where that rule allows the request: without rules there is no
+// network, and a request that no rule matches is refused.
 //
 // host may be in any form; a host that cannot be normalised is refused. scheme
 // "" is a connection of which only the port is known. path "" and method "" mean
@@ -84,8 +84,8 @@ func checkSecrets(r NetRule) error {
 // and rules that refuse some do, so that no request is allowed unseen.
 //
 // An exact host goes before a wildcard, and a longer wildcard before a shorter one. Next,
-// the rule with more conditions on scheme, port, path and methods decides. Then the later
-// rule decides (docs/policy.md "Network rules").
+// the rule with more conditions decides: scheme, port, methods and each segment of the path
+// count one. Then the later rule decides (docs/policy.md "Network rules").
 func MatchNet(rules []NetRule, host, scheme string, port int, path, method string) (rule NetRule, ok bool) {
 	host, err := NormalizeTarget(host)
 	if err != nil {
@@ -126,7 +126,7 @@ func AnyNeedsInterception(rules []NetRule, host, scheme string, port int) bool {
 	if err != nil {
 		return false
 	}
-	var certain NetRule // decides where no condition is met: without one, nothing is allowed
+	var certain NetRule // decides if no condition is met; the zero rule allows nothing
 	var others []NetRule
 	for _, r := range rules {
 		switch {
@@ -143,8 +143,8 @@ func AnyNeedsInterception(rules []NetRule, host, scheme string, port int) bool {
 	})
 }
 
-// Ports lists the ports that a rule which allows covers: without a port that of its
-// scheme, and without a scheme those of http and https.
+// Ports returns the ports that a rule covers if it allows: its port, else the port of its
+// scheme, else the ports of http and https.
 func (r NetRule) Ports() []int {
 	switch {
 	case r.Port != 0:
@@ -178,14 +178,15 @@ func (r NetRule) matchesConnection(host, scheme string, port int) bool {
 	case !wild && r.Host != host, wild && !strings.HasSuffix(host, suffix):
 		return false
 	}
-	// tcp is any stream of bytes, so it covers the two that run on top of it.
+	// tcp is any stream of bytes, so it covers http and https, which run on top of it.
 	if scheme != "" && r.Scheme != "" && r.Scheme != "tcp" && r.Scheme != scheme {
 		return false
 	}
 	return r.coversPort(port)
 }
 
-// matchesMethod: see MatchNet for a method that is not visible.
+// matchesMethod reports whether the rule matches a method; "" is one that is not visible: see
+// MatchNet.
 func (r NetRule) matchesMethod(method string) bool {
 	if method == "" {
 		return len(r.Methods) == 0 || !r.Allow
@@ -206,7 +207,8 @@ func (r NetRule) matchesPath(segments []string) bool {
 	return true
 }
 
-// yieldsTo reports whether r decides rather than later, of two rules that match.
+// yieldsTo reports whether r is more specific than a later rule: if both match, r decides then,
+// and otherwise later does.
 func (r NetRule) yieldsTo(later NetRule) bool {
 	a, b := r.specificity(), later.specificity()
 	return a[0] > b[0] || a[0] == b[0] && a[1] > b[1]

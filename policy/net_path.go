@@ -7,14 +7,14 @@ import (
 	"unicode/utf8"
 )
 
-// prefixSegments are the segments of a path_prefix; a trailing slash adds none.
+// prefixSegments returns the segments of a path_prefix; a trailing slash adds none.
 func prefixSegments(prefix string) []string {
 	segments, _ := pathSegments(strings.TrimSuffix(prefix, "/"))
 	return segments
 }
 
 // CleanPath reports whether all servers read the path of a request in the same
-// way. On one that they do not, no rule with a path_prefix allows anything.
+// way. If they do not, no rule with a path_prefix allows the request.
 func CleanPath(path string) bool {
 	_, clean := pathSegments(path)
 	return clean
@@ -22,8 +22,8 @@ func CleanPath(path string) bool {
 
 // pathSegments splits and unescapes the path of a request. clean is false if servers
 // disagree about the meaning of the path: dot segments and spellings that some servers
-// take for them, empty segments, backslashes, escaped separators, broken escapes, control
-// characters, broken UTF-8.
+// take for them, empty segments, backslashes, semicolons, escaped separators, escaped or
+// broken escapes, control characters, broken UTF-8.
 func pathSegments(path string) (segments []string, clean bool) {
 	path, _, _ = strings.Cut(path, "?")
 	path = strings.TrimPrefix(path, "/")

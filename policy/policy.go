@@ -30,11 +30,11 @@ type Policy struct {
 	Undo               Undo
 	Leaks              string // what happens to a secret that the server sends: LeaksOff, LeaksWarn or LeaksBlock
 	LeakPatterns       bool   // well-known kinds of tokens are looked for too
-	Project            string // the project's file that has a part in what runs
+	Project            string // the project's file that changes the program; "" if none does
 
-	// Default tells that there is no access table. Fs, Net and Env hold the
-	// default policy then, as rules like any other, so no later stage has to know a
-	// second kind of policy.
+	// Default tells that no access table replaces the default policy. Fs then begins with the
+	// rules of the default policy. They are rules like any other, so no later stage has to know
+	// a second kind of policy.
 	Default   bool
 	Fs        []FsRule
 	Net       []NetRule
@@ -53,8 +53,8 @@ type Policy struct {
 	// Others are the policies of the server's other processes, and of the other servers
 	// of the configuration: see Reach.
 	Others     []*Policy
-	UnusedKeys []Warning // what the configuration says and this policy makes no use of
-	Settings   []Setting // where values were written that are no rules, sorted by key
+	UnusedKeys []Warning // of keys in the configuration that have no effect on this policy
+	Settings   []Setting // the written values that are no rules, with their places
 }
 
 // A Setting is a value that a configuration has for a server, or for all servers.
@@ -84,11 +84,11 @@ const (
 
 // Packages says how a server gets the package that a launcher such as npx is asked for.
 type Packages struct {
-	AutoInstall    bool   // run installs what is missing
+	AutoInstall    bool   // run installs a missing package
 	InstallScripts bool   // scripts of packages run when they are installed, without a network
 	PinTools       string // what happens if the tools differ from the pinned ones: PinOff, PinWarn or PinEnforce
 	// Tree is the directory of an installed package, which its program reads and executes; "" if
-	// there is none. Nothing in it widens what the server may use.
+	// there is none. No file in Tree widens the server's grants.
 	Tree string
 	Bin  string   // a directory of Tree behind those of PATH, for the server alone
 	Env  []string // NAME=value that files of Tree set, for the server alone
@@ -101,19 +101,20 @@ const (
 	PinEnforce = "enforce"
 )
 
-// Undo says whether what a server changes in the user's files is kept, so that it can be undone.
+// Undo says whether mcp-jail keeps the former state of the user's files that a server changes,
+// so that the changes can be undone.
 type Undo struct {
 	Mode    string // UndoSession or UndoCall; "" keeps nothing
-	FileMB  int    // a larger file is not kept
-	TotalMB int    // what is kept for all sessions of a server
-	Days    int    // how long it is kept
+	FileMB  int    // MiB of the largest file that is kept
+	TotalMB int    // MiB that are kept for all sessions of a server together
+	Days    int    // how long a session is kept
 }
 
 // The values of undo.
 const (
 	UndoOff     = "off"
-	UndoSession = "session" // what stood there before the first change of a session is kept
-	UndoCall    = "call"    // the same for each call of a tool
+	UndoSession = "session" // keeps the state of a file before the first change of a session
+	UndoCall    = "call"    // keeps the state of a file before the first change of each call of a tool
 )
 
 // DefaultUndo are the bounds of a server that declares none.

@@ -50,7 +50,7 @@ func (ps Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// MaxProblems bounds how many problems of one file are reported.
+// MaxProblems bounds how many problems [Problems.Err] reports, of all files together.
 const MaxProblems = 100
 
 // Err returns ps as an error, or nil if it is empty. It sorts by line within each file,

@@ -17,17 +17,17 @@ type Profile struct {
 	Tool   string // the tool this profile is for; "" for the whole server
 
 	Program string   // canonical path of the file that is started
-	Argv    []string // Argv[0] is the command as it was written, or what a shim stands for
+	Argv    []string // Argv[0] is the command as written; for the absolute path of a shim, the program behind it
 	Dir     string   // working directory of the server, absolute
 
-	// Parts are what the program was found to be made of, sorted by path. They say
-	// where to look for a change of it, and grant nothing.
+	// Parts are the paths of which the program consists, sorted. They say where to look for a
+	// change of the program, and grant nothing.
 	Parts []Part
 
 	Workspace   string // canonical; "" when the server runs without one
 	Home        string // the server's HOME, absolute, same path inside and outside
 	HomePrivate bool   // Home is the server's alone, not the user's
-	Default     bool   // no access table was given: this is the default policy
+	Default     bool   // no access table replaces the default policy
 
 	// Entries is the whole filesystem of the server, sorted by Path, one entry
 	// a path: the entry with the longest matching path decides, in full.
@@ -45,17 +45,17 @@ type Profile struct {
 	Folded []FoldedName
 
 	// LinksAstray reports whether a symbolic link inside of a grant leads to a sensitive
-	// path that is not granted. The opens that read are then looked at, so that a refusal
-	// is on record.
+	// path that is not granted. Mediation then looks at each open for reading too, so that a
+	// refusal is recorded.
 	LinksAstray bool
 
-	// Reach is where this server, in all of its processes, and others may write. It is
+	// Reach lists where the processes of this server, and the other servers, may write. It is
 	// part of no output.
 	Reach *Reach
 
 	// Programs are the files that may be started; nil means any that Entries
-	// lets execute. Loaders are those of Programs that the others are linked to: they
-	// can be told to run any program that is linked to them and can be read.
+	// lets execute. Loaders are the dynamic loaders (ld.so) among Programs: each can be told to
+	// run any dynamically linked program that the server can read.
 	Programs []string
 	Loaders  []string
 	// CommandArgs are the names of command rules with args or envs. Where there are any, each
@@ -67,14 +67,15 @@ type Profile struct {
 
 	Net     []NetRule // normalised; empty is no network
 	Inbound []int     // ports of the host's loopback that lead into the jail, sorted
-	// Secrets are those of Net that this host has, sorted by Env: each variable
-	// once. Env holds their placeholders, and nothing here their values.
+	// Secrets are the secrets of Net that are not missing on this host, sorted by their
+	// variable, each variable once. The profile has their placeholders, not their values.
 	Secrets []Secret
 
 	Env      []Variable // complete and sorted by name
 	Withheld []string   // names that are set on the host and were not granted, sorted
 	// RegistryCredentials are the user's passwords and tokens of package registries. No server
-	// gets them. They are looked for in what it sends, and are part of no output.
+	// gets them. mcp-jail looks for them in the data that a server sends. They are part of no
+	// output.
 	RegistryCredentials []Variable
 
 	Limits  Limits
@@ -128,12 +129,12 @@ const (
 // Entry is one path with the rights that hold there and below, up to the next
 // longer entry.
 type Entry struct {
-	Path   string // absolute, canonical; only what is hidden may itself be a symlink
+	Path   string // absolute, canonical; only an entry that hides may be a symbolic link itself
 	Kind   Kind
 	Rights Rights
 	Origin Origin
-	// Added are those of Rights that no rule gives: a rule names a directory that the program
-	// needs as well.
+	// Added are those of Rights that the rule does not give: the rule names a path that the
+	// program needs as well.
 	Added Rights
 	// Named is the path as the configuration wrote it ("~/notes"), or Path.
 	Named string

@@ -221,9 +221,9 @@ func (p *Profile) Equal(q *Profile) bool {
 	return p == q || p != nil && q != nil && reflect.DeepEqual(p, q)
 }
 
-// Key is a digest by which equal profiles can be found again: the same on every
-// run. Files enter with their identity; of secret variables only the names do,
-// so that the digest can be printed.
+// Key returns a digest by which equal profiles can be found again: the same on every
+// run. Files enter with their identity. The values of secret variables do not enter, so
+// that the digest can be printed.
 func (p *Profile) Key() string {
 	ids := make([]FileID, len(p.Entries))
 	for i, e := range p.Entries {

@@ -25,8 +25,8 @@ func ProtectedParts(name string) (below []string, protected bool) {
 }
 
 // GitParts are the names in a git directory that decide which programs git starts.
-// commondir names the directory with the others. remotes and branches name where a push
-// goes, and so whose hooks it runs, unless the configuration does.
+// commondir names the directory that has the other parts. remotes and branches name the
+// repository of a push if the configuration does not, and so the hooks that the push runs.
 var GitParts = []string{"hooks", "config", "config.worktree", "commondir", "remotes", "branches"}
 
 // WorktreeParts are the files in the git directory of a worktree that name its repository

@@ -75,8 +75,8 @@ func QuoteShell(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// QuoteFlag writes a flag with its path as a user types it into a shell. What mcp-jail and the shell
-// both replace, a "~" at the start, stays outside of the quotes.
+// QuoteFlag returns a flag with its path as a user types it into a shell. A "~" at the start,
+// which mcp-jail and the shell both replace, stays outside of the quotes.
 func QuoteFlag(flag, path string) string {
 	rest, isHome := strings.CutPrefix(path, "~/")
 	switch {

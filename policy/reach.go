@@ -7,9 +7,9 @@ import (
 )
 
 // Reach lists where servers may write: every process of this server under each of its
-// policies, and all other servers of the configuration. They count as one adversary. A file that is
-// read, run or followed outside the jail, or that widens a policy, must not be writable for
-// them. Resolve builds the Reach before the profile, and every such check asks it.
+// policies, and all other servers of the configuration. These servers count as one adversary.
+// None of them may write a file that is read, run or followed outside the jail, or that widens
+// a policy. Resolve builds the Reach before the profile, and every such check asks it.
 //
 // Reach errs on the safe side: it counts every right that a rule may grant. Of the
 // exceptions of a profile it only counts those with a fixed path.
@@ -38,7 +38,7 @@ type WriteGrant struct {
 // Writer is a policy that lets its process write to a path.
 type Writer struct {
 	Name string // `the tool "x"`, as the subject of a sentence
-	Rule string // of it, with its place
+	Rule string // the policy's rule, with its place
 }
 
 // Writer returns a policy that has one of the rights at a canonical path.

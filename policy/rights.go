@@ -12,7 +12,7 @@ const (
 	Read    Rights = 1 << iota // open to read, list
 	Create                     // new names: files, directories, links
 	Update                     // open to write, truncate
-	Delete                     // names away
+	Delete                     // remove names
 	Execute                    // start as a program
 )
 

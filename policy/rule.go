@@ -19,10 +19,10 @@ type FsRule struct {
 type NetRule struct {
 	Host       string // as NormalizeHost returns it: "*", "*.name", a name or an address
 	Scheme     string // "http", "https", "tcp" or "" for any
-	Port       int    // 0: the scheme's
+	Port       int    // 0: as [NetRule.Ports] says; all ports, if the rule refuses
 	PathPrefix string
 	Methods    []string // of HTTP, sorted; empty: any
-	Secrets    []Secret // what the launcher puts in, where this rule decides; Where is the rule's
+	Secrets    []Secret // put into the requests for which this rule decides
 	Allow      bool
 	Where      string
 }
@@ -54,7 +54,7 @@ type EnvRule struct {
 type CommandRule struct {
 	Name  string
 	Args  [][]string // lists that the arguments must match: see MatchArguments; nil: any arguments
-	Envs  []string   // what the program gets besides the minimal set, as in EnvRule; nil: all variables
+	Envs  []string   // the variables besides the minimal set, named as in EnvRule; nil: all variables
 	Where string
 }
 

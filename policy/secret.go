@@ -9,8 +9,8 @@ import (
 )
 
 // Secret is a value that the server uses but never holds. The variable Env contains a
-// placeholder in the jail. On the way to the host of the rule, and to no other, the
-// launcher replaces it by the value.
+// placeholder in the jail. In requests to the host of the rule, and to no other host, mcp-jail
+// replaces the placeholder by the value.
 type Secret struct {
 	Env string // the variable in the jail
 	// Where the value comes from: File's content or Command's output, without the
@@ -18,12 +18,12 @@ type Secret struct {
 	// File is absolute.
 	File    string
 	Command []string
-	// Header are the fields of a request in which it is put in; nil: CredentialFields.
+	// Header are the header fields in which the placeholder is replaced; nil: CredentialFields.
 	Header []string
 	Where  string
 
-	// In a Profile, of a Command: its file, "" where there is none, the PATH that it gets,
-	// and the variables that it does not get.
+	// For a Command in a Profile: the program's file, "" if it was not found; the PATH that
+	// it gets; and the variables that it does not get.
 	Program string   `json:",omitempty"`
 	Path    string   `json:",omitempty"`
 	Unset   []string `json:",omitempty"`
@@ -139,7 +139,7 @@ var hostFields = []string{
 }
 
 // checkSource refuses a source that the server, or the author of its workspace, could
-// choose: the launcher reads it with all rights of the user.
+// choose: mcp-jail reads it with all rights of the user.
 func checkSource(s Secret) error {
 	outside := func(p string) bool { return strings.HasPrefix(p, "/") || strings.HasPrefix(p, "~/") }
 	if s.File != "" {

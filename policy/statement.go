@@ -23,8 +23,7 @@ const (
 )
 
 // Statement tells a server what it may use. It does not list what is withheld. It is advice;
-// the kernel enforces the limits. It contains no value of a
-// variable.
+// the jail enforces the policy. It contains no value of a variable.
 type Statement struct {
 	Version   int           `json:"version"`
 	Server    string        `json:"server"`
@@ -38,7 +37,8 @@ type Statement struct {
 	Commands  []StatementCommand `json:"commands"`
 	Variables []string           `json:"variables"` // names of those that rules grant and that are set
 	Limits    limitsJSON         `json:"limits"`
-	// Truncated: not all of Fs, Net.Hosts, Commands and Variables found room.
+	// Truncated: a list is incomplete, because MaxStatement leaves no room for an item, or a
+	// path is not valid UTF-8.
 	Truncated bool `json:"truncated,omitempty"`
 }
 
@@ -56,13 +56,14 @@ type StatementCommand struct {
 }
 
 // StatementNet describes the reachable part of the network. Access is "none", "hosts"
-// (those in Hosts) or, where a waiver leaves the host's network open, "all".
+// (those in Hosts) or, where a waiver leaves the host's network open, "all". NewStatement never
+// sets "all".
 type StatementNet struct {
 	Access  string          `json:"access"`
 	Hosts   []StatementHost `json:"hosts"`
 	Inbound []int           `json:"inbound,omitempty"` // ports that are reached from outside
-	// Secrets are variables with a placeholder, for which a value is put in on the
-	// way to its host.
+	// Secrets are variables with a placeholder, which mcp-jail replaces by a value in requests
+	// to its host.
 	Secrets []string `json:"secrets,omitempty"`
 }
 
@@ -193,8 +194,9 @@ func rightList(r Rights) []string {
 	return out
 }
 
-// RootsIn returns the directories below dir that rules let the server read, without those
-// that lie in another of them. Clients show them as roots.
+// RootsIn returns dir and the directories below it that rules let the server read. It leaves
+// out a directory inside another of them, unless a path between the two cannot be read.
+// Clients show the result as roots.
 func (p *Profile) RootsIn(dir string) (dirs []string) {
 	for _, e := range p.Entries { // sorted: what is wider comes first
 		if e.Origin != OriginRule || e.Kind != KindDir || !e.Rights.Has(Read) || !Within(e.Path, dir) {
@@ -207,7 +209,8 @@ func (p *Profile) RootsIn(dir string) (dirs []string) {
 	return dirs
 }
 
-// hasUnreadableParent reports whether a path between wider and path cannot be read.
+// hasUnreadableParent reports whether path, or a directory between wider and path, cannot be
+// read.
 func (p *Profile) hasUnreadableParent(path, wider string) bool {
 	for at := path; at != wider; at = at[:max(strings.LastIndexByte(at, '/'), 1)] {
 		if !p.RightsAt(at).Has(Read) {
