@@ -52,8 +52,8 @@ const (
 	DeniedLeak        DenialReason = "leak"         // the request has a secret that is not meant for the host
 	DeniedUnsupported DenialReason = "unsupported"  // the host is granted, but cannot be reached from here
 
-	// DeniedArguments is for a program that a command rule allows, but not with these arguments
-	// or not with this argv[0]. Detail says if Arguments is incomplete.
+	// DeniedArguments is for the start of a file that may be started, but not with this argv[0]
+	// or these arguments. Detail says if Arguments is incomplete.
 	DeniedArguments DenialReason = "arguments"
 
 	// DeniedAbsent is for names that the jail does not show and that were not looked up on

@@ -17,7 +17,7 @@ type Profile struct {
 	Tool   string // the tool this profile is for; "" for the whole server
 
 	Program string   // canonical path of the file that is started
-	Argv    []string // Argv[0] is the command as written; for the absolute path of a shim, the program behind it
+	Argv    []string // Argv[0] is the command as written; for the path of a shim, its program
 	Dir     string   // working directory of the server, absolute
 
 	// Parts are the paths of which the program consists, sorted. They say where to look for a

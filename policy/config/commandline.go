@@ -11,8 +11,9 @@ import (
 )
 
 // CommandLineOptions are the flags of `run -- COMMAND`. If any of Read, Write, Execute and
-// Net is set, they form an access table. Deny without these takes away from the default policy. Env
-// and Limit form no table. With a preset, the table of the flags adds to the preset's.
+// Net is set, they form an access table, together with Deny. Deny alone takes away from the
+// default policy. Env and Limit form no table. With a preset, the table of the flags adds to
+// the preset's.
 type CommandLineOptions struct {
 	Command   []string      // the program and its arguments
 	Workspace string        // --workspace; "" is the working directory
@@ -29,7 +30,7 @@ type CommandLineOptions struct {
 	Waive     []policy.Axis // --waive
 	Preset    string        // --preset
 	Below     *Server       // the table of Preset, made to fit Command; nil without Preset
-	Defaults  *Defaults     // what holds for all servers; nil for none
+	Defaults  *Defaults     // the table [defaults]; nil for none
 	Dir       string        // the working directory
 }
 
@@ -72,8 +73,8 @@ func (o CommandLineOptions) Declaration() []string {
 	return strings.Split(strings.TrimSpace(string(c.Encode())), "\n")
 }
 
-// movePrefixes moves variables that end with "*" to the access table, where alone a file may have
-// them.
+// movePrefixes moves variables that end with "*" to the access table: a file may have them only
+// there.
 func (s *Server) movePrefixes() {
 	isPrefix := func(r policy.EnvRule) bool { return strings.HasSuffix(r.Name, "*") }
 	for _, r := range s.Variables {

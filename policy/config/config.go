@@ -20,7 +20,7 @@ type Config struct {
 // Server is one [servers.NAME] table. Pointers are nil where the key is absent.
 type Server struct {
 	Name               string
-	Preset             string // what the server's author needs for it: see Config.LayBelow
+	Preset             string // the name of the table that is laid below this one: see Config.LayBelow
 	Command            string
 	Arguments          []string
 	Workspace          string
@@ -88,12 +88,14 @@ type Access struct {
 	// Merge is as in Server; the keys are "fs", "net", "inbound" and "env".
 	Merge map[string]Strategy
 	Where string
-	// onlyRefuses says that the table has only rules that grant nothing, kept from layers whose
-	// grants were dropped. It then takes away from the default policy, which stays in force.
+	// onlyRefuses says that the table has only rules that grant nothing: those of --deny, or
+	// those kept from layers whose grants were dropped. It then takes away from the default
+	// policy, which stays in force.
 	onlyRefuses bool
 }
 
-// isDeclared reports whether a layer has the table itself, beyond such kept rules.
+// isDeclared reports whether a layer declares the table. Rules that only refuse (onlyRefuses)
+// declare none.
 func (a *Access) isDeclared() bool { return a != nil && !a.onlyRefuses }
 
 // replacesDefault reports whether the table replaces the default policy. A table with

@@ -63,7 +63,7 @@ func (d *decoder) add(n *node, key, format string, args ...any) {
 	}
 }
 
-// kind reports whether a value has a type, and the difference if it has not.
+// kind reports whether a value is of the kind want. If it is not, kind adds a problem.
 func (d *decoder) kind(n *node, key string, want nodeKind) bool {
 	switch {
 	case n.shape != nil:
@@ -113,7 +113,7 @@ func childKey(key, name string) string {
 	return key + "." + policy.QuoteKey(policy.Abbreviate(name))
 }
 
-// each reads a table whose keys are names of a form that the user chose.
+// each reads a table whose keys are names that the user chose. The names must be of the form f.
 func (d *decoder) each(n *node, key string, f form, read func(name string, n *node, key string)) {
 	if n.shape != nil {
 		n.shape.Like = f.pattern

@@ -28,7 +28,7 @@ func (d *decoder) list(n *node, key, name string, merge *map[string]Strategy) *n
 	return value
 }
 
-// joined reads the table of a list that says how it joins the lists of earlier layers.
+// joined reads the table { strategy = "...", value = [...] } that stands in place of a list.
 func (d *decoder) joined(n *node, key string) (strategy Strategy, value *node) {
 	d.table(n, key, fields{
 		"strategy": func(n *node, key string) {
@@ -39,7 +39,8 @@ func (d *decoder) joined(n *node, key string) (strategy Strategy, value *node) {
 	return strategy, value
 }
 
-// describeList notes both forms of a list. The caller notes the array, at the node that it gets.
+// describeList notes both forms of a list, and returns the node of the array, at which the
+// caller notes the items.
 func (d *decoder) describeList(n *node, key string) (value *node) {
 	table := describe(func(n *node) { _, value = d.joined(n, key) })
 	table.Required = []string{"strategy", "value"}

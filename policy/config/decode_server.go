@@ -55,7 +55,8 @@ func (d *decoder) server(n *node, key, name string) *Server {
 	return s
 }
 
-// settings returns the keys that a server's table and [defaults] share. They grant nothing.
+// settings returns the keys that a server's table and [defaults] share. They grant no file, host,
+// program or variable.
 func (d *decoder) settings(s *Server) fields {
 	s.places = map[string]string{}
 	known := fields{

@@ -12,8 +12,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// Defaults is the table [defaults]: what holds for every server that does not say otherwise.
-// It has no rule that grants a file, a host or a program.
+// Defaults is the table [defaults]. Its settings hold for every server that does not set them,
+// and its rules for every server. No rule in it grants a file, a host or a program.
 type Defaults struct {
 	Env            []policy.EnvRule
 	SensitivePaths []string
@@ -28,7 +28,7 @@ func (d *Defaults) overlay(l *Defaults) {
 	d.SensitivePaths = append(d.SensitivePaths, l.SensitivePaths...)
 }
 
-// below returns s with the defaults for what it does not say itself.
+// below returns s with the defaults for the settings that s does not have.
 func (d *Defaults) below(s *Server) *Server {
 	if d == nil {
 		return s
@@ -37,14 +37,15 @@ func (d *Defaults) below(s *Server) *Server {
 	out.places = nil // the map is that of s
 	own.overlaySettings(&d.settings)
 	own.overlaySettings(s)
-	if s.IsStateful() { // these mean nothing to it
+	if s.IsStateful() { // these two have no effect on a stateful server
 		own.Warm, own.MaxConcurrentCalls = s.Warm, s.MaxConcurrentCalls
 	}
 	out.overlaySettings(own)
 	return &out
 }
 
-// refusals returns the defaults without what they grant.
+// refusals returns the defaults without the variables that they forward, and without the
+// settings that are weaker than the built-in values.
 func (d *Defaults) refusals() *Defaults {
 	if d == nil {
 		return nil
@@ -87,7 +88,8 @@ func (d *Defaults) apply(p *policy.Policy) {
 	p.Sensitive = append(slices.Clone(d.SensitivePaths), p.Sensitive...)
 }
 
-// settingsOf returns the settings of a server, own, that has the defaults d below it in with.
+// settingsOf returns the settings of with, which is the server own with the defaults d below it,
+// and the rules of d.
 func settingsOf(with, own *Server, d *Defaults) (out []policy.Setting) {
 	values := with.settingTexts()
 	mine := own.settingTexts()
@@ -155,8 +157,8 @@ func (c *Config) refuseDefaults() policy.Problems {
 }
 
 // LoadDefaults returns the defaults of the system's and the user's file, for servers that no file
-// declares; nil if there are none. A file without the word is not decoded, so a mistake
-// elsewhere in it stops no such server.
+// declares; nil if there are none. A file with neither the word "defaults" nor a backslash is
+// not decoded, so a mistake in it stops no such server.
 func LoadDefaults(o LoadOptions) (*Defaults, error) {
 	layers, err := o.layers()
 	if err != nil {

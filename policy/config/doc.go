@@ -9,9 +9,9 @@
 // file counts only if the user trusted exactly this content (see [TrustStore]), and a server
 // whose program it changes loses what the user's layers grant to its name.
 //
-// [Describe] returns what a file may have, for the schema that package schema writes: the
-// decoder notes it in place of reading. A key that is added to a table of the decoder is in the
-// schema then.
+// [Describe] returns the shape of a file, for the schema that package schema writes. The decoder
+// itself notes the shape, with the functions that read a file. So a key that is added to a table
+// of the decoder is in the schema too.
 //
 // A server may name a preset. This package does not know what the preset says: before its
 // caller asks for a policy, it lays the table of the preset below the server's own
@@ -20,8 +20,9 @@
 // # Limits
 //
 //   - A configuration file has at most 1 MiB and 16 levels of nesting.
-//   - A file that another user owns or may write is refused, and so is a symbolic link into
-//     a directory of another user. On Windows, owners are not checked.
+//   - A file that another user owns or may write is refused, unless it is a project's file,
+//     whose content is trusted. A symbolic link into a directory of another user is refused for
+//     every file. On Windows, owners are not checked.
 //   - The package reads its own files and looks up their owners. It does not look at the
 //     paths, programs or variables that a policy names: package policy/resolve does.
 //

@@ -9,8 +9,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// Encode returns the configuration as sorted TOML. Decoding the result gives the same
-// Config, except for positions.
+// Encode returns the servers of the configuration as sorted TOML. Decoding the result gives the
+// same Config, except for positions, Files and Defaults, which it does not write.
 func (c *Config) Encode() []byte {
 	var e encoder
 	if c.Version != 0 {

@@ -7,10 +7,10 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// suggestForeign returns what to write instead of a key of another program's configuration,
-// or "" for a key that it does not know. Many configurations are copied from clients' files
-// or from those of programs that limit tools. key is the dotted name of the table that
-// contains n, "" at the top of the file.
+// suggestForeign returns advice for a key of another program's configuration, or "" for a key
+// that it does not know. Many configurations are copied from the files of clients, or of
+// programs that limit tools. n is the value of the key name; key is the dotted name of the
+// table that contains it, "" at the top of the file.
 func suggestForeign(key, name string, n *node) string {
 	parts := strings.Split(key, ".")
 	switch {

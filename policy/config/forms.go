@@ -7,7 +7,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// serverForm is that of the name of a server.
+// serverForm returns the form of the name of a server.
 func serverForm() form {
 	return form{`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}$`, func(name string) error {
 		if policy.ValidServerName(name) {
@@ -17,7 +17,7 @@ func serverForm() form {
 	}}
 }
 
-// commandForm is that of the name of a program in a command rule.
+// commandForm returns the form of the name of a program in a command rule.
 func commandForm() form {
 	return form{`^[^*\n]+$`, func(name string) error {
 		if name == "" || strings.ContainsAny(name, "*\x00\n") {
@@ -38,12 +38,14 @@ func hostForm() form {
 	}}
 }
 
-// variableForm is that of the exact name of a variable, prefixForm that of a name or a prefix.
+// variableForm returns the form of the exact name of a variable.
 func variableForm() form { return form{`^[^=*\r\n]+$`, policy.CheckVariable} }
 
+// prefixForm returns the form of the name of a variable, or of its beginning with a "*".
 func prefixForm() form { return form{`^([^=*\r\n]+\*?|\*)$`, policy.CheckEnvName} }
 
-// The texts of these patterns are checked with the net rule that they are of.
+// These patterns are for parts of a net rule. policy.CheckNetRule checks the parts, with the
+// whole rule.
 const (
 	methodPattern   = `^[A-Z0-9_-]{1,32}$`
 	prefixPattern   = `^(/[^?#\r\n]*)?$`

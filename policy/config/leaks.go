@@ -7,12 +7,12 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// leakOrder are the values of leaks, from the one that holds least.
+// leakOrder are the values of leaks, from the weakest to the strictest.
 var leakOrder = []string{policy.LeaksOff, policy.LeaksWarn, policy.LeaksBlock}
 
-// keepLeaks removes from a project's table what would hold less than the user's own files, or
-// than the default: a project does not say what its servers may do with the user's secrets.
-// earlier is the server of the layers below, or nil.
+// keepLeaks removes leaks and leak_patterns from later, a project's table, if they are weaker
+// than in the user's own files, or than the default: a project does not decide what its servers
+// may do with the user's secrets. earlier is the server of the layers below, or nil.
 func (c *Config) keepLeaks(earlier, later *Server) {
 	own := &Server{}
 	if c.Defaults != nil {

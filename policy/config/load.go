@@ -32,8 +32,8 @@ type LoadOptions struct {
 // Load reads and merges the layers (docs/reference.md "Layers"): the system's, the user's
 // and the project's file, or only Files. A layer that does not exist is skipped; a file
 // that was named must exist. All problems of all files are returned together, as
-// [policy.Problems]. A project file without trust is an [UntrustedError] even if nothing
-// else is wrong.
+// [policy.Problems]. For a project file that the user has not trusted, the error is an
+// [UntrustedError] instead, even if other files have problems.
 func Load(o LoadOptions) (*Config, error) {
 	layers, err := o.layers()
 	if err != nil {
@@ -112,8 +112,8 @@ func (o *LoadOptions) layers() ([]layer, error) {
 	}
 	workspace := o.Workspace
 	if workspace == "~" || strings.HasPrefix(workspace, "~/") {
-		// As Resolve will read it: the file that is looked for here must be that of
-		// the workspace that is used.
+		// Resolve expands ~ in the same way. The project's file must be that of the
+		// workspace that is used.
 		home, err := hostfs.HomeDir()
 		if err != nil {
 			return nil, err

@@ -9,14 +9,13 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// DefaultName returns a name for a server that is given on the command line: the base name
-// of the program, or of the package that npx or uvx starts, and a short hash of the whole
-// command. The hash keeps two servers from sharing a private HOME. It includes the working
-// directory if the program or its script is looked for there. The result is always a valid
-// server name.
+// DefaultName returns a name for a server that is given on the command line. It is always a
+// valid server name, and ends with a short hash, which keeps two servers from sharing a private
+// HOME.
 //
-// The server of a package that a launcher fetches has the name of the package, whatever its
-// version and its arguments are: see [launcher.Line.Key].
+// If a launcher such as npx fetches the server's package, the name is made of the package,
+// whatever its version and its arguments are: see [launcher.Line.Key]. Other servers have their
+// [FormerName].
 func DefaultName(argv []string, dir string) string {
 	if line, err := launcher.Parse(argv); err == nil {
 		return line.Key(dir)
@@ -24,8 +23,9 @@ func DefaultName(argv []string, dir string) string {
 	return FormerName(argv, dir)
 }
 
-// FormerName returns the name that mcp-jail once gave to every server on the command line, and
-// gives to one that is no package.
+// FormerName returns the name that older versions gave to every server on the command line. It
+// is the base name of the program, script or package, and a hash of the whole command. The hash
+// includes the working directory if the program or its script is looked for there.
 func FormerName(argv []string, dir string) string {
 	text := strings.Join(argv, "\x00")
 	if hasRelativeCode(argv) {

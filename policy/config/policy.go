@@ -169,7 +169,7 @@ func (c *Config) ToolsWithTable(server string) []string {
 // AnyTool is the name of the table for all tools of a stateless server that have none of their own.
 const AnyTool = "*"
 
-// HasAnyTool reports whether a server has that table, with access.
+// HasAnyTool reports whether a server has a table AnyTool that declares access.
 func (c *Config) HasAnyTool(server string) bool {
 	s := c.Servers[server]
 	return s != nil && s.Tools[AnyTool] != nil && s.Tools[AnyTool].Access.isDeclared()

@@ -50,8 +50,8 @@ func (c *Config) checkPresets() error {
 	return nil
 }
 
-// Warnings returns what there is to say of the layers of a server: DroppedGrants, and what its
-// preset could not decide.
+// Warnings returns the warnings about the layers of a server: DroppedGrants, and those of its
+// preset, which LayBelow got.
 func (c *Config) Warnings(server string) []policy.Warning {
 	ws := c.DroppedGrants(server)
 	if s := c.Servers[server]; s != nil {

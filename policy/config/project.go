@@ -37,8 +37,9 @@ func (a *Access) setsVariables() bool {
 		slices.ContainsFunc(a.Net, func(r policy.NetRule) bool { return len(r.Secrets) > 0 }))
 }
 
-// applyProject removes from the layers below a project those servers of which the project
-// changes the program. overlay adds the project's layer afterwards.
+// applyProject prepares the layers below a project for the project's layer, which overlay adds
+// afterwards. A server whose program the project changes loses its grants. From the project's
+// tables, applyProject removes settings of leaks that are weaker than the user's.
 func (c *Config) applyProject(layer *Config, file string) {
 	for name, later := range layer.Servers {
 		s := c.Servers[name]
@@ -237,12 +238,12 @@ func (t *LimitsTable) list() []limit {
 // exceedsDefault reports whether a limit is set to more than its default.
 func (l limit) exceedsDefault() bool { return *l.value != nil && l.preset != 0 && **l.value > l.preset }
 
-// LayerGrant is what a file says of one server, in words: what is started, and what it gets
-// beyond what every program gets.
+// LayerGrant describes the table of one server in a file, in words: the program that is started,
+// and the grants that it gets beyond the baseline of every program.
 type LayerGrant struct {
 	Server    string
 	Starts    []string // nil where the file names no program
-	Arguments []string // for a program that is named elsewhere
+	Arguments []string // for a program that another file names
 	Gets      []string
 }
 
@@ -267,7 +268,7 @@ func LayerGrants(data []byte, file string, below func(server string) *Server) (a
 			g.Gets = append(g.Gets, "by the preset "+s.Preset+": "+text)
 		}
 		const byDefault = "the default policy: the workspace (read write)"
-		if s.changesProgram(nil) && !s.Access.replacesDefault() && !preset.Access.replacesDefault() { // what others grant to it does not count
+		if s.changesProgram(nil) && !s.Access.replacesDefault() && !preset.Access.replacesDefault() { // the grants of other layers do not count
 			g.Gets = append(g.Gets, byDefault)
 		}
 		g.Gets = append(g.Gets, s.Access.outsideGrants()...)
@@ -283,8 +284,8 @@ func LayerGrants(data []byte, file string, below func(server string) *Server) (a
 	return all
 }
 
-// outsideGrants are the programs that an access table has run, and the files that it has read,
-// outside of every jail.
+// outsideGrants describes the files that mcp-jail reads, and the programs that it runs, outside
+// of every jail for the secrets of an access table.
 func (a *Access) outsideGrants() (out []string) {
 	if a == nil {
 		return nil

@@ -1,13 +1,13 @@
 package config
 
 // A Shape is what the decoder accepts at one place of a file. It is for code that describes
-// the format, such as a schema for editors. It says less than [Decode] checks: not
-// what two keys mean together.
+// the format, such as a schema for editors. [Decode] checks more, for example that two keys do
+// not contradict each other.
 type Shape struct {
 	Type     string            // "object", "array", "string", "integer" or "boolean"; "" with Any
 	Keys     map[string]*Shape // of a table with known keys; nil if the user chooses them
 	Required []string          // those of Keys that must be there
-	Names    *Shape            // of a table with keys that the user chooses: what stands below each
+	Names    *Shape            // of a table with keys that the user chooses: the shape of each value
 	Like     string            // a regular expression for such keys, or for a string; "" for any
 	Items    *Shape            // of an array
 	NotEmpty bool              // of an array or a string
@@ -30,14 +30,15 @@ func (k nodeKind) jsonType() string {
 	return map[nodeKind]string{nodeTable: "object", nodeArray: "array", nodeString: "string", nodeInteger: "integer", nodeBool: "boolean"}[k]
 }
 
-// describe has read note the shape of a value.
+// describe returns the shape of the value that read reads.
 func describe(read func(n *node)) *Shape {
 	n := &node{shape: &Shape{}}
 	read(n)
 	return n.shape
 }
 
-// either reads a value that may have several shapes with the reader for its own.
+// either reads a value that may have several shapes, one for each reader, with readers[own]. In
+// a description it notes the shapes of all readers.
 func (d *decoder) either(n *node, own int, readers ...func(n *node)) {
 	if n.shape == nil {
 		readers[own](n)
@@ -86,7 +87,7 @@ func (d *decoder) like(n *node, key string, f form) string {
 	return text
 }
 
-// looksLike notes the pattern of a string that is checked later, with the rule that it is of.
+// looksLike notes the pattern of a string, for a schema. It checks nothing.
 func (d *decoder) looksLike(n *node, pattern string) {
 	if n.shape != nil {
 		n.shape.Like = pattern

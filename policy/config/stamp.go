@@ -20,15 +20,15 @@ type Stamp struct {
 type stampedFile struct {
 	path string
 	info os.FileInfo // nil: the file cannot be looked at, or does not exist
-	at   time.Time   // when the file or its name was changed last, which no program can set
+	at   time.Time   // when the file was changed last: see hostfs.ChangeTime
 }
 
-// stampPrecision is how coarse the times of a file system may be. A file that was written so
-// shortly before the stamp may have been written again since, at what looks like the same time.
+// stampPrecision bounds how coarse the times of a file system may be. A file that was written so
+// shortly before the stamp may have been written again since, and still have the same time.
 const stampPrecision = 50 * time.Millisecond
 
-// Stamp returns the stamp of the layers, and of the list of trusted projects. It is empty if the
-// layers cannot be told, which Load says too.
+// Stamp returns the stamp of the layers, and of the trust store. It is empty if the layers cannot
+// be determined; Load returns the error then.
 func (o LoadOptions) Stamp() Stamp {
 	s := Stamp{at: time.Now()}
 	layers, err := o.layers()
@@ -53,8 +53,8 @@ func (s *Stamp) add(path string) {
 	s.files = append(s.files, stampedFile{path, info, hostfs.ChangeTime(info)})
 }
 
-// Changed returns the first file that may have changed since the stamp was taken, and when it
-// did: the time of its content, or now if it is gone.
+// Changed returns the first file that may have changed since the stamp was taken, and the time of
+// the change: the file's modification time, or now if it is gone.
 func (s Stamp) Changed() (path string, at time.Time, changed bool) {
 	for _, f := range s.files {
 		info, err := os.Stat(f.path)
@@ -70,7 +70,7 @@ func (s Stamp) Changed() (path string, at time.Time, changed bool) {
 	return "", time.Time{}, false
 }
 
-// Age returns how long before the stamp the last change was that it knows of.
+// Age returns the time from the latest change of a file to the stamp, at most an hour.
 func (s Stamp) Age() time.Duration {
 	age := time.Hour
 	for _, f := range s.files {
@@ -82,7 +82,7 @@ func (s Stamp) Age() time.Duration {
 }
 
 // Digest returns an identifier of a policy, or of a table of the configuration. It does not
-// depend on where in its file something is written, nor on other servers.
+// depend on places in a file, nor on descriptions.
 func Digest(value any) string {
 	text, err := json.Marshal(value)
 	var plain any
@@ -99,8 +99,8 @@ func Digest(value any) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// Digest returns an identifier of what the files say about a server: its table and the defaults,
-// without a preset. See [Digest].
+// Digest returns an identifier of a server's table and of the defaults, as the files have them:
+// without the table of a preset, and without SetWorkspace. See the function [Digest].
 func (c *Config) Digest(server string) string {
 	s := c.Servers[server]
 	if s != nil && s.own != nil {
@@ -109,7 +109,7 @@ func (c *Config) Digest(server string) string {
 	return Digest([]any{s, c.Defaults.Digest()})
 }
 
-// SetWorkspace sets the workspace of a server in place of that of the files.
+// SetWorkspace replaces the workspace that the files give to a server.
 func (c *Config) SetWorkspace(server, dir string) {
 	if s := c.Servers[server]; s != nil {
 		with := *s
@@ -121,7 +121,8 @@ func (c *Config) SetWorkspace(server, dir string) {
 	}
 }
 
-// withoutPlaces returns a JSON value without the members that name a place in a file.
+// withoutPlaces returns a JSON value without the members that name a place in a file, and
+// without descriptions. It changes the value.
 func withoutPlaces(value any) any {
 	switch v := value.(type) {
 	case map[string]any:

@@ -1,14 +1,14 @@
 package config
 
 // Suggest returns the candidate that word most likely means: the one with the smallest edit
-// distance, if that is at most a third of the candidate's length (and at least two). The
-// first of equal candidates wins. It returns "" if none is close.
+// distance. The distance may be two, or a third of the candidate's length if that is more. The
+// first of equal candidates wins. Suggest returns "" if none is close.
 func Suggest(word string, candidates []string) string {
 	return suggest(word, candidates, func(c string) int { return max(2, (len(c)+1)/3) })
 }
 
 // SuggestProgram is Suggest for names among which many are alike: it allows one mistake, and two
-// from five letters on.
+// if word has five letters or more.
 func SuggestProgram(word string, candidates []string) string {
 	return suggest(word, candidates, func(string) int { return min(2, 1+len(word)/5) })
 }

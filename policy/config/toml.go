@@ -14,7 +14,7 @@ import (
 
 const (
 	maxFileSize = 1 << 20 // docs/reference.md "Configuration"
-	maxDepth    = 16      // of nested tables and arrays; the configuration needs 6
+	maxDepth    = 16      // of nested tables and arrays, and of the parts of a key
 )
 
 // A node is one value of a TOML document with its line. Every problem must name file, line
@@ -115,7 +115,7 @@ func invalidUTF8(data []byte) int {
 func (d *document) lineAt(offset int) int { return sort.SearchInts(d.newlines, offset) + 1 }
 
 func (d *document) add(line int, key, format string, args ...any) {
-	// A hostile file can be wrong once per byte; err() cuts the list further.
+	// A hostile file can be wrong once per byte; Problems.Err cuts the list further.
 	if len(d.problems) < 10*policy.MaxProblems {
 		d.problems = append(d.problems, policy.Problem{File: d.file, Line: line, Key: key, Message: fmt.Sprintf(format, args...)})
 	}

@@ -159,8 +159,7 @@ func (s TrustStore) read() (map[string]string, error) {
 	} else {
 		data = data[:n]
 	}
-	// One record a line, so that the file stays readable and greppable:
-	// sha256 = <hex> path = "<TOML string>"
+	// The table [trusted] has one line for each file: "PATH" = "SHA-256 in hexadecimal".
 	root, problems := parseDocument(data, store)
 	d := &decoder{file: store, problems: problems}
 	d.table(root, "", fields{

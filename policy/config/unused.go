@@ -7,9 +7,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// UnusedServer returns a warning about the table of a server in the system's or the user's file,
-// for a command line that gives its own command to a server of that name: nothing of the table
-// holds for it. A file with a mistake has no such table.
+// UnusedServer returns warnings about the tables of a server in the system's and the user's file,
+// for a command line that gives its own command to a server of that name: no key of these tables
+// holds for it. A file with a mistake gives no warning.
 func UnusedServer(o LoadOptions, name string) (unused []policy.Warning) {
 	layers, err := o.layers()
 	if err != nil {
