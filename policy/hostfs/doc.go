@@ -7,6 +7,6 @@
 //
 //   - Paths are POSIX paths. On Windows, owners and modes are not checked.
 //   - Answers are a snapshot. Callers that open a file later compare its FileID.
-//   - The directory entries of Linux are read by getdents64 directly: the search of a
-//     workspace is the longest part of a start, and package os asks for more than it needs.
+//   - On Linux, directories are read by getdents64(2) directly: the search of a workspace is the
+//     longest part of a start, and package os would ask for more than the search needs.
 package hostfs

@@ -9,13 +9,14 @@ import (
 // A Host answers all questions that a resolution has about the machine. [LocalHost] is this
 // machine; tests use a map. The functions may be called from several goroutines.
 //
-// Paths are absolute and clean. Lstat, Readlink, ReadDir and ReadHead behave like their
-// namesakes in package os; their errors match fs.ErrNotExist and fs.ErrPermission.
+// Paths are absolute and clean. Lstat, Readlink and ReadDir behave like their namesakes in
+// package os, except as their fields say. Their errors, and those of ReadHead, match
+// fs.ErrNotExist and fs.ErrPermission.
 type Host struct {
 	Lstat    func(path string) (FileInfo, error)
 	Readlink func(path string) (string, error)
 	// ReadDir lists a directory in any order, with the types that the directory
-	// itself records and without looking at the files; it may return what it
+	// itself records and without looking at the files; it may return the entries that it
 	// could read together with an error.
 	ReadDir func(path string) ([]DirEntry, error)
 	// ReadHead returns the first n bytes of a regular file, fewer if it is shorter.

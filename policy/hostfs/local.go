@@ -26,7 +26,7 @@ func LocalHost() (Host, error) {
 	}
 	h.setOwners()
 	var err error
-	// The kernel's name of it, without links: those of $PWD say nothing of where this is.
+	// syscall.Getwd returns a path without symbolic links. os.Getwd may return $PWD, with links.
 	if h.Dir, err = syscall.Getwd(); err != nil {
 		return Host{}, fmt.Errorf("the working directory cannot be found: %w", err)
 	}
@@ -69,7 +69,7 @@ func userName(h *Host) string {
 }
 
 // StandardDirs returns mcp-jail's configuration, state, cache and data directories. A relative
-// XDG variable is invalid and ignored, as that specification demands.
+// XDG variable is ignored, as the XDG Base Directory specification demands.
 func StandardDirs(h *Host) (cfg, state, cache, data string) {
 	dir := func(variable, preset string) string {
 		if v, ok := h.Getenv(variable); ok && filepath.IsAbs(v) {
@@ -82,8 +82,8 @@ func StandardDirs(h *Host) (cfg, state, cache, data string) {
 }
 
 func readHead(path string, n int) ([]byte, error) {
-	// Neither a fifo in a granted tree blocks the start, nor one that a server puts
-	// there between these two lines.
+	// A fifo in a granted tree must not block the start. readStart does not block either, if
+	// a server replaces the file by a fifo after lstat.
 	if info, err := lstat(path); err != nil {
 		return nil, err
 	} else if !info.Mode.IsRegular() {

@@ -16,17 +16,17 @@ func OwnedByUser(fi os.FileInfo) bool {
 	return ok && (st.Uid == 0 || int(st.Uid) == os.Getuid())
 }
 
-// openFlags keep a fifo from blocking the open, and a terminal from becoming that of
+// OpenFlags keep a fifo from blocking the open, and a terminal from becoming that of
 // this process; dirFlags open directories and nothing else.
 const (
 	OpenFlags = syscall.O_NONBLOCK | syscall.O_NOCTTY | syscall.O_CLOEXEC
 	dirFlags  = OpenFlags | syscall.O_DIRECTORY | syscall.O_NOFOLLOW
 )
 
-// isOwnGroup reports whether the user is the only member of a group, such as many systems
-// create for each account, with a umask that lets the group write. A group that /etc/group
-// does not list is not, because its members are unknown. Nor is root's group, which
-// services have.
+// isOwnGroup reports whether a group is this process's, and the user is its only member. Many
+// systems create such a group for each account, with a umask that lets the group write.
+// isOwnGroup returns false for a group that /etc/group does not list, because its members are
+// unknown, and for root's group, which services have.
 func isOwnGroup(gid int) bool {
 	if gid == 0 || gid != os.Getgid() {
 		return false

@@ -50,8 +50,9 @@ func readStart(path string, buf []byte) (n int, err error) {
 	return n, nil
 }
 
-// readDir is getdents64(2). os.File would add a stat, the poller and two allocations for
-// each name; the search of a workspace is the longest part of a start.
+// readDir returns the entries of a directory, by getdents64(2). os.File would add a stat, the
+// poller and two allocations for each name; the search of a workspace is the longest part of a
+// start.
 func readDir(path string) ([]DirEntry, error) {
 	fd, err := open(path, dirFlags)
 	if err != nil {

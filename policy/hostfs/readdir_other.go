@@ -23,7 +23,7 @@ func readDir(path string) ([]DirEntry, error) {
 	return out, err
 }
 
-// readStart fills buf from the beginning of a file, as far as that goes.
+// readStart fills buf from the beginning of a file, as far as the file goes.
 func readStart(path string, buf []byte) (n int, err error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|OpenFlags, 0)
 	if err != nil {

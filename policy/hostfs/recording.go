@@ -11,8 +11,9 @@ import (
 )
 
 // A Recording remembers the questions that a resolution asked its host about files, with a
-// digest of every answer. Resolve is a function of its arguments and of these answers. As
-// long as asking again gives the same answers, Resolve would return the same profile.
+// digest of every answer. As long as asking again gives the same answers, Resolve would return
+// the same profile. The functions SameName, OwnGroup and Unmapped are not recorded: their
+// answers are taken to stay the same.
 type Recording struct {
 	host Host
 
@@ -31,8 +32,8 @@ type question struct {
 // with the same digest.
 var answers = maphash.MakeSeed()
 
-// Record returns a host that answers as h does and records every call. Only one recording
-// host of a Recording may be in use.
+// Record returns a host that answers as h does and records every call of Lstat, Readlink,
+// ReadDir and ReadHead. Only one recording host of a Recording may be in use.
 func (r *Recording) Record(h Host) Host {
 	r.host, r.questions = h, nil
 	through := h
@@ -68,7 +69,7 @@ func (r *Recording) add(what func(*Host, string) uint64, path string, answer uin
 // Unchanged asks the host all questions again. It returns false at the first different
 // answer, and if no question was asked.
 func (r *Recording) Unchanged() bool {
-	const parts, few = 4, 256 // a small number of questions is not worth other threads
+	const parts, few = 4, 256 // less than few questions are not worth other goroutines
 	if len(r.questions) < few {
 		return len(r.questions) > 0 && r.unchanged(r.questions, new(atomic.Bool))
 	}
@@ -108,8 +109,8 @@ func askReadHead(n int) func(*Host, string) uint64 {
 	return func(h *Host, path string) uint64 { return digestBytes(h.ReadHead(path, n)) }
 }
 
-// digestInfo leaves out Links, which no resolution uses: the link count of a directory
-// changes with every subdirectory.
+// digestInfo returns a digest without Links, which no resolution uses: the link count of a
+// directory changes with every subdirectory.
 func digestInfo(info FileInfo, err error) uint64 {
 	var b [40]byte
 	le := binary.LittleEndian
@@ -122,8 +123,8 @@ func digestInfo(info FileInfo, err error) uint64 {
 	return digestBytes(b[:], err)
 }
 
-// digestEntries does not depend on the order of the entries, which a directory does not
-// guarantee.
+// digestEntries returns a digest that does not depend on the order of the entries, which a
+// directory does not guarantee.
 func digestEntries(entries []DirEntry, err error) uint64 {
 	sum := digestBytes(nil, err)
 	for _, e := range entries {

@@ -2,5 +2,5 @@
 
 package hostfs
 
-// sameName: nothing is mounted on names here.
+// sameName returns false: nothing is mounted on names here.
 func sameName(a, b string) bool { return false }

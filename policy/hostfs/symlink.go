@@ -25,11 +25,11 @@ type ResolvedPath struct {
 	Path string // canonical; where the tail is missing, the nearest existing ancestor and the tail
 	// missing is the first component that does not exist, "" when all do.
 	missing string
-	// Reason says why it counts as missing, when it is not simply absent.
+	// Reason says why the component counts as missing; "" if it does not exist.
 	Reason string
 	// Unsearchable is the directory that could not be searched, if that is the reason.
 	Unsearchable string
-	Info         FileInfo      // of path; zero when missing
+	Info         FileInfo      // of Path; zero if a component is missing
 	Links        []policy.Link // every symbolic link that was crossed, in order
 }
 
@@ -40,15 +40,15 @@ func (p ResolvedPath) Exists() bool { return p.missing == "" }
 type LinkResolver struct {
 	host  *Host
 	stats map[string]*lstatResult
-	// Listings are the names in directories about which a start asks many questions, most
-	// of them about files that do not exist. One listing answers them all.
+	// Listings are the entries of directories about which a start asks many questions, most
+	// of them about files that do not exist. One listing answers all of these.
 	Listings map[string][]DirEntry
 }
 
 type lstatResult struct {
 	Info   FileInfo
 	target string // of a symbolic link
-	Err    error  // fs.ErrNotExist itself where it is one
+	Err    error  // fs.ErrNotExist itself if the path does not exist
 }
 
 // absent is the answer of Lstat for names that a listing does not contain. It must not be
@@ -71,8 +71,8 @@ func (f *LinkResolver) ReadAhead(dir string) {
 	}
 }
 
-// isCaseInsensitive asks for the first name that contains a letter, with the case of that
-// letter changed.
+// isCaseInsensitive reports whether a directory may find a name under another case. It takes the
+// first name that contains a letter, and asks for it with the case of its first letter changed.
 func (f *LinkResolver) isCaseInsensitive(dir string, entries []DirEntry) bool {
 	for _, e := range entries {
 		for i, c := range []byte(e.Name) {
@@ -141,7 +141,7 @@ func (f *LinkResolver) Resolve(p string) (ResolvedPath, error) {
 		}
 		var next string
 		if crossed == 0 {
-			next = p[:before+len(name)] // no memory of its own
+			next = p[:before+len(name)] // a part of p, so there is nothing to allocate
 		} else {
 			next = path.Join(out.Path, name)
 		}
@@ -158,8 +158,8 @@ func (f *LinkResolver) Resolve(p string) (ResolvedPath, error) {
 			if err != fs.ErrNotExist {
 				out.Reason = err.Error()
 			}
-			// Nothing can be followed behind the hole: dots of a link's target that
-			// lie there are text.
+			// No link can be followed behind a missing component, so dots there are
+			// resolved as text.
 			if out.Path = p; crossed > 0 {
 				out.Path = path.Join(next, todo)
 			}

@@ -1,5 +1,6 @@
-// Package policytest says for tests what a profile means for calls with two names. The product
-// decides them in package mediate and by Landlock; tests compare what came of a call with this.
+// Package policytest tells tests whether a profile allows a call with two names. mcp-jail
+// decides such calls in package mediate and by Landlock; tests compare the result of a call with
+// these functions.
 package policytest
 
 import (
@@ -8,10 +9,10 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// AllowsRename reports whether a profile allows a rename to a new name. It takes delete in the
-// directory of the old name and create in that of the new one. A rename that moves a file to
-// where it would gain rights is refused, as Landlock does. A rename between two entries may still
-// be answered with EXDEV, since entries can be mounts.
+// AllowsRename reports whether a profile allows a rename to a new name. The rename needs delete in
+// the directory of the old name and create in the directory of the new one. A rename to a directory
+// that has more rights is refused, as Landlock does. A rename between two entries may still fail
+// with EXDEV, since entries can be mounts.
 func AllowsRename(p *policy.Profile, src, dst string) bool {
 	if !p.Allows(policy.OpRemove, src) || !p.Allows(policy.OpMkdir, dst) || policy.Within(dst, src) {
 		return false

@@ -2,7 +2,7 @@ package schema
 
 import "github.com/mcp-jail/mcp-jail/policy"
 
-// An entry is what is said about a key. preset is what holds where it is left out, or nil.
+// An entry describes a key. preset is the value that holds if the key is left out, or nil.
 type entry struct {
 	text   string
 	preset any

@@ -50,7 +50,7 @@ func Text() ([]byte, error) {
 // An object is an object of JSON, whose members are written in the order of their names.
 type object map[string]any
 
-// A generator collects the definitions of tables by their names, which are those of entries.
+// A generator collects the definitions of tables by the names that the function entries uses.
 type generator struct{ definitions object }
 
 // of returns the schema of a shape below a key.
@@ -95,7 +95,8 @@ func addText(out object, s *config.Shape) {
 	}
 }
 
-// entryName returns what one entry is called of a table whose keys the user chooses.
+// entryName returns the name of one entry of a table whose keys the user chooses: "server" for
+// "servers".
 func entryName(table string) string { return table[:len(table)-1] }
 
 // table returns the schema of a table with known keys.
@@ -104,7 +105,7 @@ func (g *generator) table(s *config.Shape, name string) object {
 	for child, shape := range s.Keys {
 		below := child
 		if child == "value" {
-			below = name // the list itself, whose items are called after it
+			below = name // the list itself: its items are described under the list's key
 		}
 		properties[child] = describe(g.of(shape, below), lookUp(name, child))
 	}
@@ -118,8 +119,9 @@ func (g *generator) table(s *config.Shape, name string) object {
 	return out
 }
 
-// either returns the schema of alternatives. If they are of different types, it is one schema,
-// because a keyword counts for one type only. An editor can then tell what is wrong.
+// either returns the schema of alternatives. If they are of different types, it merges them into
+// one schema, because each keyword applies to one type only. An editor can then tell which part
+// is wrong.
 func (g *generator) either(all []*config.Shape, key string) object {
 	if all[0].Type == all[1].Type {
 		return object{"anyOf": []object{g.of(all[0], key), g.of(all[1], key)}}
@@ -139,9 +141,9 @@ func (g *generator) either(all []*config.Shape, key string) object {
 	return out
 }
 
-// describe adds what is said about a key to its schema.
+// describe adds the description and the default of a key to its schema.
 func describe(schema object, e entry) object {
-	if ref := schema["$ref"]; ref != nil { // whose neighbours count for nothing
+	if ref := schema["$ref"]; ref != nil { // draft 7 ignores the members beside a $ref
 		schema = object{"allOf": []object{{"$ref": ref}}}
 	}
 	schema["description"] = e.text
