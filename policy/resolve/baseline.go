@@ -9,7 +9,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// BaselineRule is the Rule of what every program gets.
+// BaselineRule is the Rule of the entries that every program gets.
 const BaselineRule = "the runtime baseline"
 
 // systemDirs returns the directories of every program's baseline (docs/policy.md "Runtime
@@ -21,7 +21,8 @@ func systemDirs(os string) []string {
 	return []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"}
 }
 
-// isSystemPath reports whether a canonical path is in the baseline of every program.
+// isSystemPath reports whether a canonical path is in one of the system directories of Linux, on
+// every operating system.
 func isSystemPath(p string) bool {
 	for _, d := range systemDirs("linux") {
 		if policy.Within(p, d) {
@@ -61,8 +62,7 @@ func isVersionedSystemDir(name string) bool {
 	return false
 }
 
-// programParts returns the paths that a command led to, before it is known which of them
-// become entries.
+// programParts returns the paths that a command needs, whether or not they become entries.
 func (b *resolver) programParts(c *commandResolver) []policy.Part {
 	work := map[string]bool{}
 	for _, file := range c.files {
@@ -80,7 +80,7 @@ func (b *resolver) programParts(c *commandResolver) []policy.Part {
 	return out
 }
 
-// dependencies returns those of every program, and extra.
+// dependencies returns the dependencies of every program, and then extra.
 func (b *resolver) dependencies(extra []dependency) []dependency {
 	needs := make([]dependency, 0, 48)
 	for _, p := range systemDirs(b.h.OS) {
@@ -121,7 +121,7 @@ func (b *resolver) addBaseline(extra []dependency) {
 	if b.p.Packages.Tree != "" {
 		tree = b.canonical(b.p.Packages.Tree)
 	}
-	// Wider ones first, so that what they cover is not repeated.
+	// Wider ones come first, so that paths inside them are not repeated.
 	slices.SortStableFunc(all, func(a, b resolved) int { return len(a.path) - len(b.path) })
 	for _, r := range all {
 		p := r.path
@@ -129,15 +129,15 @@ func (b *resolver) addBaseline(extra []dependency) {
 		rights := policy.Read | policy.Execute
 		switch {
 		case !ok:
-		case p == tree: // a rule for a directory around the store changes nothing here
+		case p == tree: // a rule around the installed package does not change its rights
 		case near.Origin == policy.OriginBaseline:
 			b.searched[near.Path] = b.searched[near.Path] || r.need.search && near.Path == p
 			continue // covered already, with at least these rights
 		case near.Rights.Has(rights):
 			continue
 		default:
-			// The baseline takes nothing away from a rule, nor a rule that is not
-			// narrower from the baseline: the entry carries the rights of both.
+			// The baseline takes no rights from a rule. A rule at p or above takes none
+			// from the baseline. So the entry has the rights of both.
 			rights |= near.Rights
 		}
 		if ok && near.Path == p {

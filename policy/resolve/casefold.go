@@ -69,8 +69,8 @@ func (b *resolver) isCaseInsensitive(name string) bool {
 	return folds
 }
 
-// existingName returns an existing path with a letter in the directory of name, or "": name
-// itself, if it exists.
+// existingName returns an existing path in the directory of name whose base has a letter: name
+// itself if it is such a path. It returns "" if there is none.
 func (b *resolver) existingName(name string) string {
 	if otherCase(path.Base(name)) != path.Base(name) && b.paths.Lstat(name).Err == nil {
 		return name

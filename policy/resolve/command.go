@@ -17,7 +17,7 @@ type CommandError struct {
 	Command string
 	Reason  string
 	Hint    string
-	Fix     string   // what to do about it; "" where it is installed or corrected
+	Fix     string   // advice; "" if the program must be installed or its name corrected
 	Path    []string // the directories that were searched; nil for a path
 }
 
@@ -54,19 +54,20 @@ type commandResolver struct {
 	mayWrite      func(string) bool // the server could write there: see Reach
 	searchPath    []string          // the directories of PATH, absolute and clean
 	neverWiden    []string          // a directory that holds one of these is never widened to: home, mcp-jail's own
-	sensitiveDirs []string          // nor is one that holds, or is inside of, one of these
+	sensitiveDirs []string          // nor is a directory that holds one of these, or lies inside of one
 
 	dependencies  []dependency
 	links         []policy.Link
-	files         []string          // canonical, in the order found: what has to be executable
+	files         []string          // the files that have to be executable, canonical, in the order found
 	loaders       []string          // those of files that run any program on request
 	startedAs     string            // the program that a shim given by its path stands for, "" otherwise
 	shimmed       map[string]string // a directory of shims -> the directory of the real programs
-	escapingLinks []policy.Link     // links of the server's that lead out of its places
+	escapingLinks []policy.Link     // links that a server may write, to places that none may write
 }
 
-// searchPath returns the directories of PATH. It leaves out relative and empty components:
-// they mean the current directory, from which no server may be started.
+// searchPath returns the directories of PATH, and after them the usual system directories. It
+// leaves out relative and empty components: they begin at the current directory, from which no
+// server may be started.
 func searchPath(h *hostfs.Host) (dirs []string) {
 	value, _ := h.Getenv("PATH")
 	for _, d := range append(strings.Split(value, ":"), "/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin") {
@@ -149,8 +150,9 @@ func (c *commandResolver) locatePath(command string) (string, error) {
 	return p, nil
 }
 
-// makeExecutable says how a file p that is not executable can be started; "" for any other reason. It
-// repeats nothing of the file: a server may have written that, for a user or an agent to run.
+// makeExecutable returns advice for a file p that is not executable, and "" for any other reason.
+// The advice contains no text of the file: a server may have written it, for a user or an agent to
+// run.
 func makeExecutable(p, reason string) string {
 	if !strings.HasPrefix(reason, notExecutable) {
 		return ""
@@ -246,8 +248,8 @@ func (c *commandResolver) resolveProgram(command, found string, args []string, d
 	case len(head) == 0:
 		return "", &CommandError{Command: command, Reason: "is an empty file"}
 	case c.h.OS == "linux" && !bytes.HasPrefix(head, []byte("\x7fELF")):
-		// A shell would run such a file with itself; execve answers ENOEXEC. A
-		// binfmt_misc handler could take it, which is not knowable from here.
+		// A shell would interpret such a file itself; execve returns ENOEXEC. A binfmt_misc
+		// handler could start a file that is no text; whether one does is not known here.
 		if isText(head) {
 			return "", &CommandError{Command: command, Reason: "is neither a binary nor a script with a #! line", Hint: "add one, or name the interpreter as the command"}
 		}

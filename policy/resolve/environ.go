@@ -19,8 +19,8 @@ func (e environment) set(name, value, rule string, secret bool) {
 	e[name] = policy.Variable{Name: name, Value: value, Secret: secret, Rule: rule}
 }
 
-// buildEnvironment builds the environment in the three steps of docs/policy.md "Environment
-// rules".
+// buildEnvironment builds the environment as docs/policy.md "Environment rules" defines, and
+// lists the variables that are withheld.
 func (b *resolver) buildEnvironment(out *policy.Profile, c *commandResolver) error {
 	host := make(map[string]string, len(b.h.Environ))
 	for _, e := range b.h.Environ {
@@ -50,7 +50,7 @@ func (b *resolver) buildEnvironment(out *policy.Profile, c *commandResolver) err
 	list := func() []policy.Variable {
 		return slices.SortedFunc(maps.Values(env), func(a, b policy.Variable) int { return strings.Compare(a.Name, b.Name) })
 	}
-	out.Env = list() // which the statement names
+	out.Env = list() // the statement names these variables
 	env.set(policy.StatementVar, string(out.Statement()), policy.OwnVariable+"what the server may use", false)
 	out.Env = list()
 	for _, name := range names {

@@ -11,7 +11,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// A git configuration may name files inside a grant that git runs or believes. They are
+// A git configuration may name files inside a grant that git runs or trusts. They are
 // protected too, as the configuration names them at the start. The configuration is read as
 // git reads it, with its includes.
 
@@ -27,8 +27,8 @@ var gitCommandSettings = map[string][]string{
 	"sendemail": {"tocmd", "cccmd", "headercmd", "sendmailcmd", "smtpserver"}, "lfs": {"path", "clean", "smudge"},
 }
 
-// gitPathSettings are the settings whose value is a file or directory that decides what git
-// runs or believes.
+// gitPathSettings are the settings whose value is a file or directory that decides which
+// programs git runs, or which keys and certificates it trusts.
 var gitPathSettings = map[string][]string{
 	"core": {"hookspath", "attributesfile"}, "init": {"templatedir"}, "gpg": {"allowedsignersfile", "revocationfile"}, "http": {"sslcainfo", "sslcapath", "proxysslcainfo"},
 }
@@ -39,14 +39,15 @@ var gitHooks = []string{
 	"pre-receive", "update", "proc-receive", "post-receive", "post-update", "reference-transaction", "push-to-checkout", "pre-auto-gc", "post-rewrite", "sendemail-validate", "fsmonitor-watchman", "post-index-change",
 }
 
-// The bounds of the files that are read. git itself gives up at the depth.
+// The bounds of the files that are read. git itself gives up at the same depth of includes.
 const (
 	maxGitConfig   = 1 << 20
 	maxGitIncludes = 10
 	maxGitConfigs  = 512
 )
 
-// A gitTree is a working tree and its git directory. Relative names begin there.
+// A gitTree is a working tree and its git directory. Relative names in settings begin at one of
+// them.
 type gitTree struct{ top, git string }
 
 // gitConfigs remembers the configurations of one resolution.
@@ -57,7 +58,8 @@ type gitConfigs struct {
 }
 
 // protectConfigured protects the files that the configurations of a repository name. git is its
-// directory. top is its working tree, or "" if core.worktree names that.
+// git directory. top is its working tree, or "" if it is bare or has core.worktree, which goes
+// before top.
 func (b *resolver) protectConfigured(git, top string) {
 	if !b.grantsWrite() {
 		return
@@ -71,7 +73,7 @@ func (b *resolver) protectConfigured(git, top string) {
 		}
 	}
 	if top == "" {
-		top = git // a bare one's hooks and filters run there
+		top = git // the hooks and filters of a bare repository run there
 	}
 	b.protectForTree(configs, gitTree{top, git})
 	for _, name := range b.list(path.Join(git, "worktrees")) {
@@ -82,8 +84,8 @@ func (b *resolver) protectConfigured(git, top string) {
 	}
 }
 
-// protectForTree does this for one working tree, with the configurations of the user and
-// the system.
+// protectForTree protects the files that configs, and the configurations of the user and the
+// system, name for one working tree.
 func (b *resolver) protectForTree(configs []string, tree gitTree) {
 	for _, cfg := range append(configs, b.userGitConfigs()...) {
 		b.protectFromConfig(cfg, tree, 0)
@@ -100,8 +102,8 @@ func (b *resolver) userGitConfigs() []string {
 	return []string{path.Join(b.h.Home, ".gitconfig"), path.Join(user, "git/config"), "/etc/gitconfig"}
 }
 
-// protectUserConfigured protects the absolute paths in these configurations. git runs them
-// in repositories that no rule grants.
+// protectUserConfigured protects the absolute paths in the configurations of the user and the
+// system. git also uses them in repositories that no rule grants.
 func (b *resolver) protectUserConfigured() {
 	if b.grantsWrite() {
 		b.protectForTree(nil, gitTree{})
@@ -162,9 +164,10 @@ func isCommand(s gitSetting) bool {
 	return s.section != "alias" && s.section != "submodule" || strings.HasPrefix(s.value, "!")
 }
 
-// protectSetting protects a file or directory that a setting names. If hooks are in the
-// root of the working tree, which a grant does name, it protects each hook. A push runs
-// hooks in the git directory, so names are also resolved there.
+// protectSetting protects a file or directory that a setting names. If core.hooksPath is or
+// contains the working tree or the git directory, protectSetting protects each hook by its name,
+// because the rest must stay writable. A push runs hooks in the git directory, so names are
+// also resolved there.
 func (b *resolver) protectSetting(s gitSetting, tree gitTree, named string) {
 	for _, base := range []string{tree.top, tree.git} {
 		p := b.expandGitPath(s.value, base)
@@ -241,7 +244,7 @@ func (b *resolver) expandGitPath(p, base string) string {
 		return path.Clean(p)
 	}
 	if base == "" {
-		return "" // in each repository another
+		return "" // names another file in each repository
 	}
 	return path.Join(base, p)
 }

@@ -67,9 +67,9 @@ func (c *commandResolver) addVirtualEnvironment(found string, at hostfs.Resolved
 	try(at.Path)
 }
 
-// isGuarded reports whether a dependency must not be widened to a directory: it is, or
-// contains, the home directory, a sensitive path or mcp-jail's own files, or lies inside
-// one of them.
+// isGuarded reports whether a dependency must not be widened to a directory: it is "/" or one
+// of sharedPlaces; it is or contains the home directory, a directory of mcp-jail or a sensitive
+// path; or it lies inside a sensitive path.
 func (c *commandResolver) isGuarded(dir string) bool {
 	if dir == "/" || slices.Contains(sharedPlaces, dir) {
 		return true
@@ -122,7 +122,7 @@ func (c *commandResolver) resolveArguments(name, found string, args []string, de
 	if !strings.HasPrefix(script, "/") {
 		script = path.Join(c.workDir, script)
 	}
-	if lang == "node" && !c.paths.Exists(script) { // node adds what is missing
+	if lang == "node" && !c.paths.Exists(script) { // node adds a missing extension
 		for _, try := range [...]string{script + ".js", script + ".cjs", script + ".mjs"} {
 			if c.paths.Exists(try) {
 				script = try

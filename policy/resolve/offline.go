@@ -8,11 +8,12 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// goOffline tells package managers that they cannot reach their registries. Without that they
-// retry in silence: npx for more than a minute, even if every package is present. Any server may
-// call one, so each gets these variables, unless a rule passes others.
+// goOffline tells package managers that they cannot reach their registries. Without these
+// variables, npx for instance retries in silence, even if every package is present. Any server
+// may start a package manager, so every server gets the variables that no rule sets.
 //
-// With some network, a package may still come from a registry that one of npm's files names.
+// A server that can reach other hosts may get a package from a registry that one of npm's files
+// names. So npm is not told to be offline then, only to prefer its cache.
 func (env environment) goOffline(net []policy.NetRule) {
 	set := func(rule string, variables ...[2]string) {
 		for _, v := range variables {

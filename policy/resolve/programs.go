@@ -80,7 +80,7 @@ func (b *resolver) warnWritable(out *policy.Profile) {
 }
 
 // starts returns the forms in which the kernel starts the file of a rule. A rule with args or
-// envs is about argv[0] too: some programs are many, and that name chooses one.
+// envs is about argv[0] too: a binary such as busybox is many programs, and argv[0] chooses one.
 func (c *commandResolver) starts(r policy.CommandRule, file string) []policy.Start {
 	head, _ := c.h.ReadHead(file, 4096)
 	line, script := bytes.CutPrefix(head, []byte("#!"))
@@ -127,8 +127,9 @@ func (c *commandResolver) starts(r policy.CommandRule, file string) []policy.Sta
 	return all
 }
 
-// argvPaths returns the paths that argv[0] may be for a program that is called name: name itself,
-// the file, and those in which PATH finds it. The server may not write to a directory of the last.
+// argvPaths returns the absolute paths that argv[0] may be for a program that is called name: name
+// itself, the file if it has the same base, and the paths by which PATH finds the file. It leaves
+// out directories of PATH to which a server may write.
 func (c *commandResolver) argvPaths(name, file string) (paths []string) {
 	if strings.HasPrefix(name, "/") {
 		paths = []string{name}

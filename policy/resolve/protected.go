@@ -141,9 +141,9 @@ func (b *resolver) protectName(dir, name string, typ fs.FileMode) {
 	switch {
 	case typ.IsDir():
 		for _, n := range below {
-			// A repository may be anywhere below the grant; workflows only run
-			// from the root of one, so absent ones are listed for grants' roots
-			// alone (a node_modules has a .github in every tenth package).
+			// Packages often contain a .github, but workflows only run from the root
+			// of a repository. So missing parts of .github are protected in the roots
+			// of grants only: see scan.
 			if name == ".github" && !b.paths.Exists(path.Join(abs, n)) {
 				continue
 			}
@@ -158,7 +158,8 @@ func (b *resolver) protectName(dir, name string, typ fs.FileMode) {
 		if err != nil {
 			return
 		}
-		b.protectPath(abs, name) // the link; its target follows by its parts
+		// The link is protected. Of its target, the parts are protected, not the whole.
+		b.protectPath(abs, name)
 		if e, ok := b.byPath[at.Path]; ok && e.Origin == policy.OriginProtected {
 			delete(b.byPath, at.Path)
 		}
@@ -235,7 +236,7 @@ func (b *resolver) protectGitFile(file string) {
 	}
 }
 
-// readGitLink returns the path behind a key in one of git's files, or "".
+// readGitLink returns the path behind a key in the first line of one of git's files, or "".
 func (b *resolver) readGitLink(file, key, base string) string {
 	at, err := b.paths.Resolve(file)
 	if err != nil || !at.Exists() || !at.Info.Mode.IsRegular() {

@@ -122,7 +122,7 @@ func (b *resolver) newProfile(net []policy.NetRule) *policy.Profile {
 func (b *resolver) findProgram(c *commandResolver, out *policy.Profile) (err error) {
 	args := b.p.Arguments
 	if b.p.Packages.Tree != "" {
-		args = nil // a #! line of the package may have put words there, and the tree is granted below
+		args = nil // words of a #! line of the package may be among them; the tree is granted below
 	}
 	if out.Program, err = c.start(b.p.Command, args); err != nil {
 		return err
@@ -161,7 +161,7 @@ type resolver struct {
 	reach           *policy.Reach
 	byPath          map[string]policy.Entry
 	searched        map[string]bool // baseline entries to search for .env files
-	targets         []ruleTarget    // what the rules name, for sensitive paths and protected names
+	targets         []ruleTarget    // the rules whose path exists or is made
 	unprotected     map[string]bool // Profile.Unprotected
 	caseInsensitive map[string]bool // directories: see isCaseInsensitive
 	missing         []missingRule
@@ -248,7 +248,7 @@ func (b *resolver) placeRules(workspace string) error {
 		abs, relative := b.expand(r.Path, workspace)
 		if relative && workspace == "" {
 			if r.Where == policy.DefaultSource {
-				continue // resolveWorkspace says it in one line
+				continue // resolveWorkspace has warned of it
 			}
 			return &RuleError{r.Label(), "is relative, and there is no workspace"}
 		}
@@ -304,8 +304,9 @@ func (b *resolver) placeRules(workspace string) error {
 	return b.checkWritableLinks()
 }
 
-// isWiderThanMeant reports whether a relative flag would grant the home directory, or more. A client
-// that runs a line in a project today may run it in the home directory tomorrow.
+// isWiderThanMeant reports whether a relative flag would grant the home directory or a directory
+// around it. A client that runs a line in a project today may run it in the home directory
+// tomorrow.
 func (b *resolver) isWiderThanMeant(r policy.FsRule, dir string) bool {
 	return b.p.FromCommandLine && b.p.Workspace == "" && r.Where != policy.DefaultSource && r.Rights() != 0 && policy.Within(b.canonical(b.h.Home), dir)
 }

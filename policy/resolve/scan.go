@@ -19,26 +19,28 @@ import (
 // it.
 const HostSocket = "**/socket"
 
-// hostFifo is the same for a fifo in a part that a mount makes read-only. Such a mount does
-// not keep a process from writing into a fifo.
+// hostFifo is the Entry.Named of a fifo in a part that only a mount makes read-only. Such a
+// mount does not keep a process from writing into a fifo.
 const hostFifo = "**/fifo"
 
 // linkPattern is the pattern of a match that is a symbolic link.
 const linkPattern = "**/link"
 
-// A match is a name that the scan found: sensitive by a pattern, protected, or a link.
+// A match is a name that the scan found: sensitive by a pattern, protected, a link, a socket or
+// a fifo.
 type match struct {
 	dir, name string
 	typ       fs.FileMode
-	pattern   string // "" for a protected name
+	pattern   string // a sensitive pattern, linkPattern, HostSocket or hostFifo; "" for a protected name
 }
 
 // scan searches the granted trees for sensitive and protected names at any depth, and turns
 // them into entries.
 //
-// It reads directories and looks at no file that it does not find by name. It does not
-// follow symbolic links, enter .git/objects, or enter another entry, which is a root of its
-// own if it has rights. It hides directories that cannot be read.
+// It lists directories. Of their files, it looks up only those that a name or type makes a
+// match, and those whose type the directory does not record. It does not enter the targets of
+// symbolic links, .git/objects, or another entry, which is a root of its own if it has rights.
+// It hides directories that cannot be read.
 func (b *resolver) scan() {
 	w := &scanner{host: b.h, patterns: b.patterns(), stop: b.byPath}
 	for _, e := range b.entries() {
@@ -185,7 +187,7 @@ type scanner struct {
 	mu      sync.Mutex
 	more    sync.Cond
 	tasks   []task
-	helped  bool // by workers of other goroutines
+	helped  bool // workers in other goroutines have been started
 	running int
 	matches []match
 	unread  []string // directories that could not be read to their end

@@ -42,7 +42,7 @@ func (b *resolver) resolveSecrets(out *policy.Profile, host map[string]string, e
 }
 
 // resolveSource completes the path of a secret's file, and returns what keeps the source
-// from being read. A file that a server could choose is an error: the launcher would send
+// from being read. A file that a server could choose or write is an error: mcp-jail would send
 // any file of the user.
 func (b *resolver) resolveSource(s *policy.Secret, host map[string]string) (missing string, err error) {
 	switch {
@@ -76,8 +76,8 @@ func (b *resolver) resolveSource(s *policy.Secret, host map[string]string) (miss
 	return "", nil
 }
 
-// siblingSecret returns where a variable is the source of a secret of another process of
-// the server, or "". Only a rule that names the variable forwards its value.
+// siblingSecret returns the place of the secret, of another process of the server, whose source
+// is this variable, or "". Only a rule that names such a variable forwards its value.
 func (b *resolver) siblingSecret(env string) string {
 	for _, p := range b.p.Others {
 		for _, r := range p.Net {

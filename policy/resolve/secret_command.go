@@ -22,20 +22,21 @@ type commandChecker struct {
 	*resolver
 	commands   *commandResolver
 	secret     *policy.Secret
-	searchPath []string // of PATH
-	safePath   []string // those of dirs that the command gets: what it starts by name is there
+	searchPath []string // the directories of PATH
+	safePath   []string // those of searchPath that no server may write to: the command's own PATH
 }
 
 // programSettings are the sensitive paths that programs which print secrets read by
-// default. They decide what is printed, and most of them what is run for it.
+// default. They decide which secret is printed, and most of them which programs are run for it.
 var programSettings = map[string][]string{
 	"aws": {"~/.aws"}, "az": {"~/.azure"}, "gcloud": {"~/.config/gcloud"}, "gh": {"~/.config/gh"}, "op": {"~/.config/op"},
 	"pass": {"~/.password-store", "~/.gnupg"}, "gopass": {"~/.password-store", "~/.gnupg"}, "gpg": {"~/.gnupg"},
 	"kubectl": {"~/.kube"}, "docker": {"~/.docker/config.json"}, "npm": {"~/.npmrc"}, "ssh": {"~/.ssh"}, "git": {"~/.git-credentials", "~/.config/git/credentials"},
 }
 
-// resolveSecretCommand finds the program of a secret's command, and the PATH that it gets.
-// A missing program stays "", and the start fails.
+// resolveSecretCommand finds the program of a secret's command, the PATH that it gets, and the
+// variables that it does not get. The Program of a command that is not found stays "": the
+// command then fails when it is run.
 func (b *resolver) resolveSecretCommand(s *policy.Secret) error {
 	dirs := searchPath(b.h)
 	safe := slices.DeleteFunc(slices.Clone(dirs), b.isChangeable)
@@ -87,7 +88,7 @@ func (k *commandChecker) checkInterpreter(program string, depth int) error {
 	head, err := k.h.ReadHead(program, 4096)
 	line, script := bytes.CutPrefix(head, []byte("#!"))
 	if err != nil || !script || depth > maxChain {
-		return nil // the kernel says what is wrong
+		return nil // if something is wrong with it, the kernel refuses to start it
 	}
 	line, _, _ = bytes.Cut(line, []byte("\n"))
 	words := strings.Fields(string(line))
@@ -166,7 +167,7 @@ func (k *commandChecker) checkPath(p string) error {
 	return &RuleError{k.secret.Where + ": secret", fmt.Sprintf("the command needs %s, and %s: it could choose what is run outside of its jail, or what is sent as the secret; keep that where no server may write", abs, why)}
 }
 
-// isChangeable reports whether a server could write what is at a path.
+// isChangeable reports whether a server could write or replace the file at a path.
 func (b *resolver) isChangeable(p string) bool {
 	abs, _ := b.expand(p, "/")
 	at, err := b.paths.Resolve(abs)

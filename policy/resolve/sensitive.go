@@ -107,7 +107,7 @@ func (b *resolver) hideSensitive() {
 			b.hideLinks(at.Links, s) // also where they lead out of every grant
 		}
 	}
-	if strings.HasPrefix(b.h.StateDir, "/") { // the HOMEs of other servers, and what was said in their sessions
+	if strings.HasPrefix(b.h.StateDir, "/") { // the HOMEs of other servers, and the records of their sessions
 		b.hideSensitivePath(b.h.StateDir, path.Clean(b.h.StateDir))
 	}
 	for _, dir := range []string{b.h.CacheDir, b.h.DataDir} {
@@ -135,10 +135,10 @@ func (b *resolver) hidePattern(written, abs string) {
 	}
 }
 
-// hideOwn masks the cached answers of servers, and the installed packages. A server that could
-// write them would answer in the name of others, or be run in their place. If the directory
-// does not exist, it is created before the start, because another session may create it inside
-// the grant while this one runs.
+// hideOwn masks the cache directory, which has cached answers of servers, or the data directory,
+// which has the installed packages. A server that could write there would answer in the name of
+// others, or be run in their place. If the directory does not exist, it is created before the
+// start, because another session may create it inside the grant while this one runs.
 func (b *resolver) hideOwn(dir string) {
 	b.hideSensitivePath(dir, dir)
 	at, err := b.paths.Resolve(dir)
@@ -196,7 +196,7 @@ func (b *resolver) hideSensitivePath(written, abs string) {
 			b.warn("sensitive-granted", n.rule.Where, "path = %s names a sensitive path (%s): the server will be able to %s %s", policy.QuoteTOML(n.rule.Path), written, rightsText(n.rule.Rights()), n.canonical)
 			continue
 		}
-		// The rule is about another name that leads here: it does not name this.
+		// The rule names another path, from which a symbolic link leads here.
 		b.warn("sensitive-masked", n.rule.Where, "path = %s leads to the sensitive path %s, which only a rule that names it grants: it stays hidden", policy.QuoteTOML(n.rule.Path), written)
 		b.empty(n.canonical, written)
 	}

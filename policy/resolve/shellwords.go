@@ -11,9 +11,9 @@ type shellWord struct {
 	afterExpansion bool
 }
 
-// splitShellWords splits a command as a shell does, without running anything. Substituted
-// commands are split like others. Expansions are left out, except HOME. With apart, quotes
-// do not count, as in a script that is itself an argument (sh -c '...').
+// splitShellWords splits a command as a shell does, without running anything. Commands in
+// $(...) and backquotes are split like others. Other expansions than that of HOME are left out.
+// With apart, quotes do not count, as in a script that is itself an argument (sh -c '...').
 func splitShellWords(command, home string, apart bool) (words []shellWord) {
 	var text strings.Builder
 	quote, behind := byte(0), false

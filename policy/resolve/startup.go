@@ -1,8 +1,8 @@
 package resolve
 
-// startupFiles returns what a user's session, shells, tools and editors run or obey when
-// they start (docs/protected.md "Protected names"). A grant of the home directory, or of the
-// directory of dotfiles to which these are links, does not extend to them. Files that are
+// startupFiles returns the files that a user's session, shells, tools and editors run or obey
+// when they start (docs/protected.md "Protected names"). A grant of the home directory, or of a
+// directory of dotfiles to which they are links, does not extend to them. Files that are
 // hidden as sensitive (.ssh, .npmrc, .docker/config.json) are not repeated.
 func startupFiles(os string) []string {
 	list := []string{

@@ -11,8 +11,8 @@ import (
 
 // hideUnreadable hides a directory that cannot be searched. Its content cannot be judged,
 // but the server could reach it by chmod, as its owner, or by guessing names. Otherwise a
-// server could close a directory in one session and open it in the next, whose scan found
-// nothing there to hide.
+// server could close a directory in one session and open it in the next: the scan of the next
+// start would find nothing there to hide.
 func (b *resolver) hideUnreadable(dir string) {
 	for ; ; dir = path.Dir(dir) {
 		e, ok := b.entryFor(dir)
@@ -31,7 +31,7 @@ func (b *resolver) hideUnreadable(dir string) {
 		case errors.Is(err, fs.ErrNotExist), dir == "/", !errors.Is(err, syscall.ENAMETOOLONG) && b.isSearchable(path.Dir(dir)):
 			return // gone, or unreachable for every process, such as a dead mount
 		}
-		// It can only be hidden together with the directory above.
+		// dir can only be hidden together with the directory above it.
 	}
 }
 

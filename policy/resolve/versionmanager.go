@@ -8,11 +8,10 @@ import (
 	"strings"
 )
 
-// unshim resolves the stand-ins that version managers put into PATH to the
-// program they would start; a shim itself runs a shell script of a thousand
-// file accesses and needs the manager's whole directory. It returns "" for a
-// file that is no shim, or a shim that says "the next one in PATH" without one
-// there.
+// unshim resolves a shim, which a version manager puts into PATH, to the program that the shim
+// would start: the shim itself would need the manager's whole directory. It returns "" for a
+// file that is no shim, and a [CommandError] for a shim without an installed program. rest are
+// the directories of PATH behind that of the shim.
 func (c *commandResolver) unshim(p string, rest []string) (string, error) {
 	dir, name := path.Dir(p), path.Base(p)
 	root := path.Dir(dir)
@@ -34,8 +33,8 @@ func (c *commandResolver) unshim(p string, rest []string) (string, error) {
 	return real, nil
 }
 
-// versions resolves pyenv and its relatives: by variable, by a file in the
-// working directory or above it, by the global file, in this order.
+// versions resolves a shim of pyenv and its relatives. The version comes from a variable, else
+// from a file in the working directory or above it, else from the global file.
 func (c *commandResolver) versions(root, name string, rest []string) (string, bool) {
 	manager := strings.TrimPrefix(path.Base(root), ".")
 	language := strings.TrimSuffix(map[string]string{"pyenv": "python", "rbenv": "ruby", "nodenv": "node", "goenv": "go", "plenv": "perl", "phpenv": "php", "jenv": "java"}[manager], "env")
@@ -72,8 +71,8 @@ func (c *commandResolver) versions(root, name string, rest []string) (string, bo
 	return "", false
 }
 
-// installs resolves asdf, whose shims are scripts that list plugin and version,
-// and mise, whose shims are links to mise itself.
+// installs resolves a shim of asdf, which is a script that lists plugin and version, or of mise,
+// which is a link to mise itself.
 func (c *commandResolver) installs(root, shim, name string) (string, bool) {
 	type candidate struct{ plugin, version string }
 	var candidates []candidate
@@ -133,7 +132,7 @@ func (c *commandResolver) installs(root, shim, name string) (string, bool) {
 	return "", false
 }
 
-// volta resolves to the default platform, or to the image of a global package.
+// volta resolves a shim of volta to the default platform, or to the image of a global package.
 func (c *commandResolver) volta(root, name string) (string, bool) {
 	var platform struct {
 		Node struct{ Runtime string }

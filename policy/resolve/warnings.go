@@ -19,7 +19,7 @@ func (b *resolver) warnUseless() {
 			}
 			continue
 		}
-		if n.rule.Rights() != 0 || policy.Within(n.canonical, "/tmp") || policy.Within(n.canonical, "/dev/shm") { // which are the jail's own
+		if n.rule.Rights() != 0 || policy.Within(n.canonical, "/tmp") || policy.Within(n.canonical, "/dev/shm") { // the jail has its own
 			continue
 		}
 		if e, ok := b.entryFor(path.Dir(n.canonical)); !ok || e.Rights == 0 {

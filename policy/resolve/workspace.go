@@ -115,13 +115,15 @@ func (b *resolver) canonical(p string) string {
 	return at.Path
 }
 
-// collectGuarded collects the directories to which no dependency is widened.
+// collectGuarded collects the directories to which no dependency is widened, and lists the
+// directories about which a start asks most.
 func (b *resolver) collectGuarded() {
 	home := b.canonical(b.h.Home)
 	b.neverWiden = []string{home}
 	b.paths.ReadAhead("/etc")
 	b.paths.ReadAhead(home)
-	// Unless it is a link into a grant, or names in it cannot be asked about.
+	// .config is listed unless it is a symbolic link, which may lead into a grant, or cannot be
+	// searched.
 	if cfg := path.Join(home, ".config"); b.paths.Lstat(cfg).Info.Mode&(fs.ModeDir|0o100) == fs.ModeDir|0o100 {
 		b.paths.ReadAhead(cfg)
 	}
@@ -185,8 +187,8 @@ func (b *resolver) addPrivateHome(out *policy.Profile) {
 	b.byPath[out.Home] = e
 }
 
-// hiddenByTmpfs reports whether a path of an entry is below /tmp or /dev/shm. They are
-// private to the jail, except for entries inside them.
+// hiddenByTmpfs reports whether a path, which entry covers, is hidden because /tmp or /dev/shm is
+// private to the jail. Only entries inside of these are visible there.
 func hiddenByTmpfs(p, entry string) bool {
 	for _, own := range [...]string{"/tmp", "/dev/shm"} {
 		if p != own && policy.Within(p, own) && !policy.Within(entry, own) {

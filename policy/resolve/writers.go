@@ -12,7 +12,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// collectWriters builds the Reach: what this policy and all others may write.
+// collectWriters builds the Reach: the paths that this policy and all others may write.
 func (b *resolver) collectWriters(out *policy.Profile) {
 	b.reach = &policy.Reach{}
 	home := policy.WriteGrant{Rights: policy.AllRights, Rule: "its private HOME", InHome: true}
@@ -116,8 +116,9 @@ func (b *resolver) writerInside(dir string, rights policy.Rights) (policy.Writer
 	return b.writerOf(dir, rights)
 }
 
-// collectProtected lists what is hidden or protected in every policy that does not name it.
-// It runs only if a path seems to be writable, which most starts do not have.
+// collectProtected lists the paths that are hidden or protected in every policy that does not name
+// them. It runs only if a path seems to be writable, or if connections are intercepted: most starts
+// do not need it.
 func (b *resolver) collectProtected() {
 	kept := append(append([]string{}, b.ownDirs()...), b.h.PseudoMounts...)
 	kept = append(kept, b.trustedFiles()...)
@@ -147,8 +148,9 @@ func (b *resolver) writableLink(links []policy.Link) (policy.Link, policy.Writer
 	return policy.Link{}, policy.Writer{}, false
 }
 
-// whyChangeable returns why a path could lead to another file tomorrow, or "": a server may
-// replace a link on the way, write the file, or move a directory above it.
+// whyChangeable returns why the file of a path could be another one at the next start: a server
+// may replace a link on the way, write the file, or move a directory above it. It returns "" if no
+// server may.
 func (b *resolver) whyChangeable(at hostfs.ResolvedPath) string {
 	if l, w, ok := b.writableLink(at.Links); ok {
 		return fmt.Sprintf("%s may replace the symbolic link %s (%s)", w.Name, l.Path, w.Rule)
