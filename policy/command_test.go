@@ -29,7 +29,7 @@ func TestMatchArguments(t *testing.T) {
 		{"* x", "x", false},
 		{"**", "", true},
 		{"**", "a b", true},
-		{"** x", "a x", false}, // refused when the file is read: here it stands for itself
+		{"** x", "a x", false}, // the decoder refuses it: here "**" stands for itself
 		{"** x", "** x", true},
 		{"--format=*", "--format=%H", false},
 		{"--format=*", "--format=*", true},
@@ -43,8 +43,8 @@ func TestMatchArguments(t *testing.T) {
 	}
 }
 
-// TestMatchStart: rules for one file add up, and what no rule is about is the server's own or
-// nothing.
+// TestMatchStart checks that rules for one file add up, and that a file that no rule is about may
+// be started only if it belongs to the server's own program.
 func TestMatchStart(t *testing.T) {
 	git := []Start{{File: "/usr/bin/git", Name: "git", Paths: []string{"/usr/bin/git"}}}
 	cargo := []Start{
@@ -118,8 +118,9 @@ func TestMatchStart(t *testing.T) {
 	}
 }
 
-// TestMatchStartOfScriptAndInterpreter: a rule for the one does not refuse what a rule for the other
-// allows, in any order, and the one for the script counts.
+// TestMatchStartOfScriptAndInterpreter checks that a start which a rule for a script or a rule for
+// its interpreter allows is allowed, in any order of the rules. If both allow it, the rule for the
+// script counts.
 func TestMatchStartOfScriptAndInterpreter(t *testing.T) {
 	rules := []Command{
 		{Name: "/bin/sh", Args: [][]string{{"-c", "true"}, {"/opt/ztool", "both"}}, Starts: []Start{{File: "/bin/dash", Name: "sh"}}},
@@ -181,7 +182,8 @@ func TestCheckArguments(t *testing.T) {
 	}
 }
 
-// TestLiteralWildcard: a word that looks like a pattern and is none is a remark.
+// TestLiteralWildcard checks that there is a remark about a word that looks like a pattern and is
+// none.
 func TestLiteralWildcard(t *testing.T) {
 	for word, want := range map[string]bool{"--format=*": true, "*.go": true, "a**": true, "*": false, "**": false, "x": false} {
 		p := &Policy{Commands: []CommandRule{{Name: "git", Args: [][]string{{"log", word}}}}}

@@ -117,8 +117,8 @@ func TestMediateRename(t *testing.T) {
 	}
 }
 
-// TestMediateIsNoWider checks that Mediate never grants an operation that Allows refuses.
-// The mounts and Landlock are compared with Allows.
+// TestMediateIsNoWider checks that, on paths that an entry covers, Mediate never grants an
+// operation that Allows refuses. Other tests compare the mounts and Landlock with Allows.
 func TestMediateIsNoWider(t *testing.T) {
 	p := mediated()
 	for _, path := range []string{"/w/x", "/w/ro/x", "/w/.envrc", "/w/repo/.git/hooks/x", "/w/later/y", "/home/.private/x"} {

@@ -34,8 +34,8 @@ func withText(g *rand.Rand, p *Profile) {
 	p.Loaders = list()
 }
 
-// TestKeyStays holds the key of an older version. Files on users' disks have keys in their
-// names.
+// TestKeyStays checks that a profile has the same key as in an older version: files on users'
+// disks have keys in their names.
 func TestKeyStays(t *testing.T) {
 	p := &Profile{}
 	withText(rand.New(rand.NewSource(7)), p)
@@ -49,8 +49,8 @@ func TestKeyStays(t *testing.T) {
 	}
 }
 
-// TestKeyCoversProfile tests that each field of a profile that decides what a jail is changes
-// its key.
+// TestKeyCoversProfile tests that each field of a profile that decides about a jail changes the
+// profile's key.
 func TestKeyCoversProfile(t *testing.T) {
 	apart := map[string]string{
 		"Parts":               "where to look for a change of the program; the catalogue digests them itself",

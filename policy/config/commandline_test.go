@@ -116,7 +116,8 @@ func TestFromCommandLine(t *testing.T) {
 	}
 }
 
-// TestDeny: --deny alone takes away from the default policy, and stays in the declaration.
+// TestDeny checks that --deny alone takes away from the default policy, and stays in the
+// declaration.
 func TestDeny(t *testing.T) {
 	o := CommandLineOptions{Command: []string{"node"}, Deny: []string{"secret"}, Dir: "/p"}
 	p, err := FromCommandLine(o)

@@ -55,7 +55,7 @@ func TestLayers(t *testing.T) {
 	}
 }
 
-// TestDedupNet checks that rules that differ in their place only are kept once.
+// TestDedupNet checks that of rules that differ only in their place, one is kept.
 func TestDedupNet(t *testing.T) {
 	layer := func(file, secret string) *Config {
 		c, ps := decodeLayer([]byte("[servers.s.access]\nnet = { strategy = \"dedup\", value = [{ host = \"a\", allow = true, methods = [\"GET\"], secret = { env = \""+secret+"\" } }] }\n"), file)

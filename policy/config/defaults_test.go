@@ -9,8 +9,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestDefaults tests what a server gets from [defaults] of two layers, and that its own table and
-// its preset come first.
+// TestDefaults tests the settings and rules that a server gets from [defaults] of two layers, and
+// that the settings of its own table and of its preset replace the defaults.
 func TestDefaults(t *testing.T) {
 	o, _ := layersIn(t)
 	o.System, o.User = testkitFile(t, "[defaults]\npin_tools = \"enforce\"\ncall_timeout_secs = 5\nlimits.memory_mb = 100\nsensitive_paths = [\"~/mail\"]\n"),
@@ -71,7 +71,7 @@ preset = "p"
 	if got, want := strings.Join(origins, " "), `call_timeout_secs=3:13 false limits.memory_mb=200:14 false limits.processes=9:3 true max_concurrent_calls=2:4 true pin_tools="enforce":2 true env={ name = "LC_TIME", read = true }:6 true env={ name = "EDITOR_*", read = false }:6 true sensitive_paths=["~/mail", "~/photos"]:1 true`; got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
-	// A server behind -- has them too.
+	// A server that is given on the command line has the defaults too.
 	d, err := LoadDefaults(o)
 	must(t, err)
 	p, err := FromCommandLine(CommandLineOptions{Command: []string{"x"}, Limit: []string{"processes=77"}, Defaults: d})
@@ -88,8 +88,8 @@ func testkitFile(t *testing.T, text string) string {
 	return name
 }
 
-// TestDefaultsGrantNothing: a key that would grant something to every server is refused, and so are
-// the defaults of a project.
+// TestDefaultsGrantNothing checks that [defaults] is refused if it has a key that would grant
+// something to every server, or if it is in a project's file.
 func TestDefaultsGrantNothing(t *testing.T) {
 	for _, line := range []string{"access.fs = []", `command = "x"`, `arguments = []`, `variables = ["A"]`, `workspace = "/"`, `home = "real"`, `preset = "github"`, `waive = ["net"]`, "stateful = false", "tools.a.warm = 1"} {
 		_, err := Decode([]byte("[defaults]\n"+line+"\n"), "c.toml")
@@ -105,8 +105,8 @@ func TestDefaultsGrantNothing(t *testing.T) {
 	}
 }
 
-// TestDefaultsOfProject: a program that a project's file names does not get what the user's
-// defaults grant, and is refused what they refuse.
+// TestDefaultsOfProject checks that a program that a project's file names does not get the grants
+// of the user's defaults, and that their refusals hold for it.
 func TestDefaultsOfProject(t *testing.T) {
 	o, project := layersIn(t)
 	o.User = testkitFile(t, `[defaults]
@@ -140,7 +140,8 @@ command = "x"
 	}
 }
 
-// TestDefaultsOfBrokenFile: a mistake stops servers behind -- only if the file may have defaults.
+// TestDefaultsOfBrokenFile checks that a mistake in a file stops servers that are given on the
+// command line only if the file may have defaults.
 func TestDefaultsOfBrokenFile(t *testing.T) {
 	for text, want := range map[string]string{
 		"[servers.a]\nnonsense = 1\n":                          "",

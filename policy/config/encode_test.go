@@ -52,7 +52,8 @@ func forget(c *Config) *Config {
 	return c
 }
 
-// What was decoded survives being encoded (docs/policy.md "Properties").
+// checkRoundTrip checks that a decoded configuration is the same after it is encoded and decoded
+// again (docs/policy.md "Properties").
 func checkRoundTrip(t *testing.T, data []byte) {
 	first, ps := decodeLayer(data, "f")
 	if len(ps) > 0 {

@@ -7,8 +7,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestForeignKeys decodes configurations of other programs. The messages say how to write
-// the same here.
+// TestForeignKeys decodes configurations of other programs. It checks that the messages say how
+// mcp-jail's configuration expresses the same.
 func TestForeignKeys(t *testing.T) {
 	const server = "version = 1\n[servers.memory]\ncommand = \"node\"\n"
 	for _, tt := range []struct{ name, file, want string }{

@@ -41,7 +41,8 @@ warm = 0
 	}
 }
 
-// TestToolWhere checks that messages name the line to look at.
+// TestToolWhere checks that the policy of a tool has the place of the tool's access table, or of
+// the server's table without one.
 func TestToolWhere(t *testing.T) {
 	c := decoded(t, "[servers.s]\ncommand = \"x\"\nstateful = false\n[servers.s.tools.a]\nwarm = 1\n[servers.s.tools.a.access]\n[servers.s.tools.b]\nwarm = 1\n")
 	for tool, want := range map[string]string{"": "f:1", "a": "f:6", "b": "f:1"} {

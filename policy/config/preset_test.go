@@ -32,8 +32,8 @@ net = [{ host = "api.test", allow = true, secret = { env = "TOKEN" } }]
 fs = [{ path = "cache", read = true }]
 `
 
-// TestLayBelow tests what a server has that names a preset: lists that join those of the
-// preset, and its own values.
+// TestLayBelow tests that the lists of a server that names a preset join those of the preset by
+// their strategies.
 func TestLayBelow(t *testing.T) {
 	for _, c := range []struct {
 		name, preset, layers string // layers are separated by ---
@@ -78,7 +78,7 @@ func TestLayBelow(t *testing.T) {
 	}
 }
 
-// TestLayBelowValues tests that values of the user's table win, also one that was decoded and
+// TestLayBelowValues tests that values of the user's table win, also if the table was decoded and
 // not merged.
 func TestLayBelowValues(t *testing.T) {
 	c, err := Decode([]byte("[servers.s]\npreset = \"p\"\ncommand = \"x\"\nstartup_timeout_secs = 5\nlimits = { processes = 9 }\n"), "c.toml")
@@ -123,8 +123,9 @@ func TestLayBelowTools(t *testing.T) {
 	}
 }
 
-// TestProjectPreset tests that a preset is a grant: that of the user's own layer does not go to a
-// server that runs what a project says, and one of the project makes the server the project's.
+// TestProjectPreset tests that a preset is a grant. A server whose program a project changes does
+// not get the preset of the user's layer. A preset in the project's file makes the server the
+// project's.
 func TestProjectPreset(t *testing.T) {
 	const users = "[servers.s]\npreset = \"mine\"\ncommand = \"/usr/bin/mine\"\n[servers.s.access]\nnet = [{ host = \"user.test\", allow = true }, { host = \"never.test\" }]\n"
 	for project, want := range map[string][]string{
@@ -156,7 +157,7 @@ func TestProjectPreset(t *testing.T) {
 	}
 }
 
-// TestLayerGrantsPreset tests that the words of a file's grants have those of its preset.
+// TestLayerGrantsPreset tests that the grants of a file include those of its preset.
 func TestLayerGrantsPreset(t *testing.T) {
 	text := []byte("[servers.s]\npreset = \"p\"\ncommand = \"x\"\n[servers.plain]\ncommand = \"x\"\n")
 	for body, want := range map[string]string{

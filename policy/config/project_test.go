@@ -102,7 +102,7 @@ func TestProjectTakesNothingOver(t *testing.T) {
 		if memory := p.Limits.MemoryMB; memory != policy.DefaultLimits.MemoryMB && !strings.Contains(project, "9001") {
 			t.Errorf("%s: memory_mb = %d", project, memory)
 		}
-		// The refusals are taken over.
+		// The user's refusals stay.
 		var refused []string
 		for _, r := range p.Fs {
 			if r.Rights() == 0 {

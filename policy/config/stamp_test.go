@@ -73,7 +73,8 @@ func replaceFile(t *testing.T, file, text string) {
 	must(t, os.Rename(file+".new", file))
 }
 
-// TestDigest tests that only what a file says about the server itself counts.
+// TestDigest tests that the digest of a server depends on its table and on the defaults, and not
+// on other servers or on lines.
 func TestDigest(t *testing.T) {
 	const file = "[defaults]\npin_tools = \"warn\"\n[servers.s]\ncommand = \"x\"\naccess.fs = [{ path = \"a\", read = true }]\n"
 	digest := func(text string) string { return decoded(t, text).Digest("s") }

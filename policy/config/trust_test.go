@@ -31,7 +31,7 @@ func TestTrustStore(t *testing.T) {
 	if err := store.Check(filepath.Join(dir, "other"), []byte("x")); err == nil {
 		t.Error("content was accepted under another name")
 	}
-	// Another path to the file leads to the same entry.
+	// The file has the same entry under another path that leads to it.
 	if err := os.Symlink(dir, filepath.Join(dir, "link")); err != nil {
 		t.Fatal(err)
 	}

@@ -188,7 +188,8 @@ func TestCommandOneWord(t *testing.T) {
 }
 
 // TestFromCommandLineElsewhere checks that the command of a server given on the command line is
-// relative to the user's working directory, and its arguments to the server's.
+// relative to the user's working directory. Its arguments are relative to the server's working
+// directory.
 func TestFromCommandLineElsewhere(t *testing.T) {
 	h := newFake(aSystem, "x /home/u/proj/node\nf /home/u/other/app/x.js\nf /home/u/proj/app/x.js")
 	p, err := config.FromCommandLine(config.CommandLineOptions{Command: []string{"./node", "app/x.js"}, Workspace: "/home/u/other", Net: []string{"a"}})
@@ -228,8 +229,8 @@ func TestPackageIsSearched(t *testing.T) {
 	}
 }
 
-// TestOffline checks that npx gets the variables for a registry that it cannot reach, and
-// other programs do not.
+// TestOffline checks that every server gets the variables for a registry that it cannot reach,
+// unless a rule passes others.
 func TestOffline(t *testing.T) {
 	h := newFake(aSystem)
 	told := func(o config.CommandLineOptions, environ ...string) (out string) {

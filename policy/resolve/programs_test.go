@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestStarts: the forms in which the kernel starts the program of a rule with arguments.
+// TestStarts checks the forms in which the kernel starts the program of a rule with arguments.
 func TestStarts(t *testing.T) {
 	const files = `x /usr/bin/git
 x /usr/bin/bash
@@ -58,7 +58,7 @@ l /opt/link plain
 	}
 }
 
-// TestStartPaths: the paths that argv[0] of a program may be.
+// TestStartPaths checks the paths that argv[0] of a program may be.
 func TestStartPaths(t *testing.T) {
 	const files = `x /usr/bin/git
 x /usr/bin/dash
@@ -95,7 +95,8 @@ l /usr/bin/wc box
 	}
 }
 
-// TestWritableCommand: a program that the server can replace is no program with arguments.
+// TestWritableCommand checks that a rule with arguments leads to a warning if the server can
+// replace its program.
 func TestWritableCommand(t *testing.T) {
 	const files = "x /home/u/proj/tool\nx /usr/bin/git\n"
 	for rule, want := range map[string]bool{"write = true": true, "read = true": false} {

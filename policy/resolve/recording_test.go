@@ -82,7 +82,7 @@ func (g *generator) change(h fakeHost) {
 	}
 }
 
-// TestRecordingNotices checks that a changed answer to each method of Host is noticed.
+// TestRecordingNotices checks that a changed answer of each recorded function of Host is noticed.
 func TestRecordingNotices(t *testing.T) {
 	for name, c := range map[string]struct {
 		ask  func(hostfs.Host)
@@ -100,7 +100,7 @@ func TestRecordingNotices(t *testing.T) {
 			t.Errorf("%s: unchanged, although nothing was asked", name)
 		}
 		through := l.Record(h.host())
-		for range 300 { // enough for several threads
+		for range 300 { // enough for several goroutines
 			c.ask(through)
 		}
 		if !l.Unchanged() {

@@ -32,8 +32,8 @@ func TestHostSockets(t *testing.T) {
 	}
 }
 
-// TestFifosInReadOnlyParts checks that fifos in read-only parts are hidden: a read-only
-// mount does not prevent writes to a fifo, unless Landlock does.
+// TestFifosInReadOnlyParts checks that a fifo is hidden in a part that only a mount makes
+// read-only: such a mount does not prevent writes to a fifo.
 func TestFifosInReadOnlyParts(t *testing.T) {
 	h := newFake(aSystem, "p /home/u/proj/run/ctl\np /home/u/proj/free")
 	for _, tt := range []struct {

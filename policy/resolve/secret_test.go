@@ -95,7 +95,7 @@ func TestMissingSecret(t *testing.T) {
 }
 
 // TestSecretFile checks that the file of a secret is hidden in every grant. A file that
-// the server could choose or write is refused, because the launcher reads it with the
+// the server could choose or write is refused, because mcp-jail reads it with the
 // user's rights.
 func TestSecretFile(t *testing.T) {
 	const rw = "\n[[servers.s.access.fs]]\npath = \".\"\nread = true\nwrite = true\n"

@@ -55,8 +55,9 @@ func TestUnsafeWorkspace(t *testing.T) {
 	}
 }
 
-// TestHomeByRelativeFlag: a flag such as --write . grants nothing where the working directory is the
-// home directory, or contains it. A flag that names the home directory, and --workspace, do.
+// TestHomeByRelativeFlag checks that a flag such as --write . grants nothing where the working
+// directory is or contains the home directory. With --workspace, or with a flag that names the home
+// directory, it grants the home directory.
 func TestHomeByRelativeFlag(t *testing.T) {
 	h := newFake(aSystem, "d /home/u/proj", "f /home/u/x", "d /home/u/.local/state/mcp-jail/servers")
 	for _, c := range []struct {

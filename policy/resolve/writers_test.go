@@ -158,8 +158,9 @@ func TestReachOfBaseline(t *testing.T) {
 	}
 }
 
-// TestReachDoesNotFollow checks that a link that a server may have made does not count as
-// its right to write the target. Otherwise a server could keep all others from starting.
+// TestReachDoesNotFollow checks that a rule through a link that a server may have made does not
+// count as a right to write the link's target. Otherwise a server could keep all others from
+// starting.
 func TestReachDoesNotFollow(t *testing.T) {
 	const more = "[servers.o]\ncommand = \"server\"\n[[servers.o.access.fs]]\npath = \"~/notes\"\nread = true\nwrite = true\n[[servers.o.access.fs]]\npath = \"~/notes/in\"\nread = true\nwrite = true\n"
 	h := newFake(aSystem, "x /opt/op\nl /home/u/notes/in /\nl /home/u/mine /srv/mine\nf /srv/mine/x")

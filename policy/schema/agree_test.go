@@ -37,7 +37,7 @@ func compile(t *testing.T) *jsonschema.Schema {
 	return s
 }
 
-// validate returns what the schema has against a document.
+// validate returns the error with which the schema refuses a document, or nil.
 func validate(t *testing.T, s *jsonschema.Schema, doc map[string]any) error {
 	t.Helper()
 	b, err := json.Marshal(doc)
@@ -51,7 +51,7 @@ func validate(t *testing.T, s *jsonschema.Schema, doc map[string]any) error {
 	return s.Validate(v)
 }
 
-// decode returns what the decoder has against a document.
+// decode returns the error with which the decoder refuses a document, or nil.
 func decode(t *testing.T, doc map[string]any) error {
 	t.Helper()
 	b, err := toml.Marshal(doc)
@@ -174,7 +174,8 @@ func (tr *tree) sample(s object) any {
 	return "A"
 }
 
-// beside adds to a table what the decoder wants beside a key. The schema does not know it.
+// beside adds to a table the keys that the decoder requires beside a key. The schema does not
+// require them.
 func beside(table, key string, to map[string]any) {
 	add := func(key string, v any) {
 		if _, ok := to[key]; !ok {
@@ -223,8 +224,8 @@ func (tr *tree) values(s object) []any {
 }
 
 // TestAgree decodes many values at every place that the schema knows, and asks the schema about
-// the same values. Where the schema refuses, the decoder does. Where the decoder refuses, the
-// schema does too, but for texts and for what keys mean together.
+// the same values. The decoder must refuse every value that the schema refuses. The schema must
+// refuse every value that the decoder refuses, except for those that match beyond.
 func TestAgree(t *testing.T) {
 	s := compile(t)
 	accepted, refused := 0, 0
@@ -255,7 +256,7 @@ func TestAgree(t *testing.T) {
 	}
 }
 
-// beyond matches what the decoder alone refuses of these values.
+// beyond matches the decoder's errors for values that only the decoder refuses.
 var beyond = regexp.MustCompile(`is not a host name|the command of the secret A is empty|has no command`)
 
 // TestUnknownKeys asks the decoder which keys it knows in each table, and compares them with

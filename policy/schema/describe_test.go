@@ -46,8 +46,8 @@ func TestDescriptions(t *testing.T) {
 	}
 }
 
-// TestDefaults tests that a server has the same policy with a default as without the key, and
-// another one with another value.
+// TestDefaults tests that a server has the same policy with the default of a key as without the
+// key, and another policy with another value.
 func TestDefaults(t *testing.T) {
 	found := 0
 	for _, p := range plant(t).places {
@@ -88,8 +88,8 @@ func other(s object, preset any) any {
 
 var positions = regexp.MustCompile(`f:[0-9]+`)
 
-// policyOf returns the policy of a server with a value at a place, as text without lines; with
-// nil the key is missing.
+// policyOf returns the policy of a server with a value at a place, as text without line numbers.
+// If v is nil, the key is missing.
 func policyOf(t *testing.T, p place, v any) string {
 	t.Helper()
 	const missing = "this value goes"
@@ -103,7 +103,7 @@ func policyOf(t *testing.T, p place, v any) string {
 		doc["servers"] = map[string]any{server: map[string]any{"command": "x"}}
 	}
 	table := doc["servers"].(map[string]any)[server].(map[string]any)
-	switch key := p.name[strings.LastIndexByte(p.name, '.')+1:]; { // the others mean nothing without these
+	switch key := p.name[strings.LastIndexByte(p.name, '.')+1:]; { // these keys have no effect without the settings below
 	case key == "warm", key == "max_concurrent_calls":
 		table["stateful"] = false
 	case strings.HasPrefix(key, "undo_"):

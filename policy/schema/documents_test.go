@@ -27,7 +27,7 @@ var (
 )
 
 // documents returns the examples, the blocks of the documentation, the tables of presets, and
-// what the importer writes.
+// the files that the importer writes.
 func documents(t *testing.T) (all []document) {
 	t.Helper()
 	root := filepath.Join("..", "..")

@@ -9,7 +9,7 @@ import (
 // file is the schema in the repository, which URL leads to.
 const file = "../../docs/mcp-jail.schema.json"
 
-// TestFile compares the file with what the program prints. With -update it writes the file.
+// TestFile compares the file with the schema that Text returns. With -update it writes the file.
 func TestFile(t *testing.T) {
 	text, err := Text()
 	if err != nil {
