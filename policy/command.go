@@ -20,7 +20,7 @@ const (
 type Command struct {
 	Name     string     // as the rule has it
 	Where    string     // the rule's place
-	Args     [][]string // what the arguments may be; nil: anything
+	Args     [][]string // lists, one of which the arguments must match; nil: any arguments
 	Envs     []string   // names, and prefixes with a "*" at their end
 	OnlyEnvs bool       // the program gets the minimal set and Envs, and no other variable
 	Starts   []Start    // the forms in which the kernel starts it
@@ -61,8 +61,8 @@ type CommandMatch struct {
 // has to be looked at.
 func (p *Profile) ConstrainsStarts() bool { return len(p.CommandArgs) > 0 }
 
-// MatchStart decides about a start. Rules for one file add up. Where the start is that of a
-// script and of its interpreter, rules for either allow it, those for the script first. A file
+// MatchStart decides about a start. Rules for one file add up. The start of a script is a start
+// of its interpreter too: rules for either allow it, and a rule for the script goes first. A file
 // that no rule is about may be started if it belongs to the server's own program.
 func (p *Profile) MatchStart(s ProgramStart) CommandMatch {
 	m := CommandMatch{}

@@ -8,14 +8,14 @@ import (
 )
 
 // ConflictError is a pair of rules that no kernel mechanism can enforce
-// together. Landlock adds up what the rules along a path grant; only a mount can
-// reduce that, to nothing, to reading, or by the right to execute (docs/policy.md
+// together. Landlock adds up the rights of all rules along a path. Only a mount can reduce
+// them: to nothing, to read-only, or by the right to execute (docs/policy.md
 // "Filesystem rules", What can be enforced). Rules that would need a finer mount are not
 // approximated: check, plan and run all refuse them.
 type ConflictError struct {
 	Narrow, Wide string // the two rules, as file:line: path = "..."
-	Keep         Rights // what the narrow rule keeps
-	Lost         Rights // what it takes away and a mount cannot
+	Keep         Rights // the rights that the narrow rule keeps
+	Lost         Rights // rights that the narrow rule takes away, and no mount can
 	WideRights   Rights
 }
 

@@ -7,6 +7,6 @@ import "time"
 type HostFailure struct {
 	Host   string
 	Port   int    // 0 if the name could not be resolved
-	Answer string // what the machine answered, in words
+	Answer string // the machine's answer, in words
 	Time   time.Time
 }

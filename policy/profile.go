@@ -10,8 +10,7 @@ import (
 
 // Profile is a policy resolved against one host: absolute canonical paths,
 // concrete variables, nothing left to look up. It is immutable; every later
-// stage (what is enforced, shown, told to the server and diagnosed) reads the
-// same one.
+// stage (enforcement, plan, statement, diagnoses) reads the same one.
 type Profile struct {
 	Server string // the server's name in the configuration or from --name
 	Tool   string // the tool this profile is for; "" for the whole server
@@ -97,8 +96,8 @@ func (p *Profile) RedactedVariables() []Variable {
 	return append(slices.Clone(p.Env), p.RegistryCredentials...)
 }
 
-// Part is a path that belongs to what is started: the file of the command, an
-// interpreter, a script, or the package, environment or installation around it.
+// Part is a path that belongs to the program: the file of the command, an interpreter, a
+// script, or the package, environment or installation around it.
 type Part struct {
 	Path string // canonical
 	// Work is a directory with the program's own files (a package, a project) and
@@ -106,7 +105,7 @@ type Part struct {
 	Work bool
 }
 
-// Kind is what a path was when it was resolved.
+// Kind is the kind of object that was at a path when it was resolved.
 type Kind uint8
 
 const (
@@ -119,7 +118,7 @@ const (
 type Origin uint8
 
 const (
-	OriginBaseline  Origin = iota + 1 // what every program needs to run
+	OriginBaseline  Origin = iota + 1 // needed by every program, or by this server's
 	OriginRule                        // a rule of the user, or the default policy's workspace
 	OriginHome                        // the server's own HOME
 	OriginSensitive                   // masked inside a wider grant

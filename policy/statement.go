@@ -198,7 +198,7 @@ func rightList(r Rights) []string {
 // out a directory inside another of them, unless a path between the two cannot be read.
 // Clients show the result as roots.
 func (p *Profile) RootsIn(dir string) (dirs []string) {
-	for _, e := range p.Entries { // sorted: what is wider comes first
+	for _, e := range p.Entries { // sorted: wider directories come first
 		if e.Origin != OriginRule || e.Kind != KindDir || !e.Rights.Has(Read) || !Within(e.Path, dir) {
 			continue
 		}

@@ -24,8 +24,8 @@ func Decode(data []byte, file string) (*Config, error) {
 	return c, nil
 }
 
-// decodeLayer reads one of several files. It does not check what only the merged
-// configuration can tell, such as a missing command.
+// decodeLayer reads one of several files. It leaves out the checks that need the merged
+// configuration, such as that for a missing command.
 func decodeLayer(data []byte, file string) (*Config, policy.Problems) {
 	if text := strings.TrimLeft(string(data[:min(len(data), 1<<10)]), "\ufeff \t\r\n"); strings.HasPrefix(text, "{") {
 		return &Config{}, policy.Problems{{File: file, Line: 1, Message: "is JSON, like a client's configuration, but must be TOML: write [servers.NAME] with command, arguments and variables"}}

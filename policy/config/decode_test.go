@@ -11,7 +11,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// everyKey has every key of docs/reference.md "Configuration".
+// everyKey has most keys of docs/reference.md "Configuration". Encode writes each of its settings
+// to the same line.
 const everyKey = `version = 1
 
 [servers.github]

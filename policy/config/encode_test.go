@@ -9,7 +9,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// forget removes the places, which an encoding cannot keep.
+// forget removes Files and the places of tables and rules, which an encoding cannot keep.
 func forget(c *Config) *Config {
 	c.Files = nil
 	strip := func(a *Access) {

@@ -81,7 +81,7 @@ func (c *Config) others(server, tool string) (out []*policy.Policy) {
 // process returns the policy of one process of a server, not validated.
 func (c *Config) process(s *Server, tool string) *policy.Policy {
 	d := c.Defaults
-	if s.Project != "" { // the program is the project's, and what is granted was meant for others
+	if s.Project != "" { // the grants of the defaults were not meant for a project's program
 		d = d.refusals()
 	}
 	with := d.below(s)

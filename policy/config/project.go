@@ -62,8 +62,8 @@ func (c *Config) applyProject(layer *Config, file string) {
 	}
 }
 
-// withoutGrants returns s without what it grants. What it refuses stays. The program and
-// how it is run stay unless later names another program.
+// withoutGrants returns s without its grants. Its refusals stay. The program and the settings
+// that say how it is run stay unless later names another program.
 func (s *Server) withoutGrants(later *Server) *Server {
 	out := &Server{Name: s.Name, Where: s.Where}
 	if later.Command == "" {

@@ -20,9 +20,9 @@ import (
 
 // OwnerError reports a file or directory over which another user has control.
 type OwnerError struct {
-	File   string // what is not used
-	At     string // what is wrong on the way to it, or File itself
-	Reason string // of At
+	File   string // the file that is not used
+	At     string // the object with the problem: File itself, or one on the way to it
+	Reason string // the problem of At
 	Fix    string
 }
 

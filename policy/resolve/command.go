@@ -51,7 +51,7 @@ type commandResolver struct {
 	workDir       string            // where the server will be, and read its arguments
 	workspace     string            // the workspace, "" without one
 	tree          string            // the installed package, whose publisher chose its content; "" without one
-	mayWrite      func(string) bool // the server could write there: see Reach
+	mayWrite      func(string) bool // a server could write there: see Reach
 	searchPath    []string          // the directories of PATH, absolute and clean
 	neverWiden    []string          // a directory that holds one of these is never widened to: home, mcp-jail's own
 	sensitiveDirs []string          // nor is a directory that holds one of these, or lies inside of one

@@ -145,7 +145,7 @@ func (p *gitParser) key(first byte) string {
 	return strings.ToLower(string(name))
 }
 
-// setting reads what follows a key. Without a "=" the value is true.
+// setting reads the rest of a line behind a key, and returns the value. Without a "=" it is true.
 func (p *gitParser) setting() (string, error) {
 	p.skip(" \t")
 	switch c := p.next(); c {

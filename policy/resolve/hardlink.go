@@ -12,7 +12,7 @@ import (
 // HardLinks returns warnings about files below the writable grants of a profile that have
 // another name: writing to them writes there too (docs/policy.md "Hard links").
 //
-// check uses it, and no start: it looks at every file, and gives up after limit files. It
+// Only the command check uses it: it looks at every file, and gives up after limit files. It
 // reports only files of the user, with one warning for each grant.
 func HardLinks(p *policy.Profile, host hostfs.Host, limit int) (ws []policy.Warning) {
 	for _, e := range p.Entries {

@@ -98,7 +98,7 @@ func (c *commandResolver) resolveArguments(name, found string, args []string, de
 		if program := envProgram(args); program != "" {
 			i := slices.Index(args, program)
 			if file, err := c.locate(program); err == nil && i >= 0 {
-				_, _ = c.resolveProgram(program, file, args[i+1:], depth+1, false) // env reports what is missing
+				_, _ = c.resolveProgram(program, file, args[i+1:], depth+1, false) // env reports a missing program
 			}
 		}
 		return

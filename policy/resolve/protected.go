@@ -96,8 +96,8 @@ func (b *resolver) protectPath(abs, named string) {
 }
 
 // protectBaseline takes the write rights from baseline entries that lie below something
-// protected. Such an entry has the rights of the rule around both, and would give back what
-// the protection took: a server's own file may lie in .claude/hooks.
+// protected. Such an entry has the rights of the rule around both, and would give back the rights
+// that the protection took: a server's own file may lie in .claude/hooks.
 func (b *resolver) protectBaseline() {
 	var below []string
 	for p, e := range b.byPath {
@@ -105,7 +105,7 @@ func (b *resolver) protectBaseline() {
 			below = append(below, p)
 		}
 	}
-	slices.Sort(below) // directories before what is in them
+	slices.Sort(below) // directories before their content
 	for _, p := range below {
 		e := b.byPath[p]
 		near, _ := b.entryFor(path.Dir(p))

@@ -276,7 +276,7 @@ func TestInbound(t *testing.T) {
 	}
 }
 
-// The value of a secret is nowhere in what can be printed.
+// The value of a secret is in no printed form of a profile.
 func TestProfileJSON(t *testing.T) {
 	p, _ := mustResolve(t, newFake(aSystem), aServer+"variables = [\"GH_TOKEN\"]\n")
 	text, err := json.Marshal(p)
