@@ -194,8 +194,8 @@ func InPackage(entries []Entry, file string) bool {
 	return false
 }
 
-// isExempt reports whether a path is or lies below a node_modules, and not in a git directory
-// below it. No package contains a git directory, and a prompt that calls git would run the
+// isExempt reports whether a path is or lies below a node_modules, unless it is or lies below a
+// .git there. No package contains a git directory, and a prompt that calls git would run the
 // programs that the directory's configuration names.
 func isExempt(p string) bool {
 	_, below, found := strings.Cut(p+"/", "/node_modules/")

@@ -75,9 +75,9 @@ type Tool struct {
 }
 
 // Access is one access table. A table replaces the default policy, also if it is empty. A table
-// with nothing but sensitive paths does not. A file does not mention a list that is nil, and
-// mentions one that is empty. Access that a table does not list is refused, except that any
-// program may start where Commands is nil.
+// with nothing but sensitive paths does not. A nil list is not in the table; an empty list is.
+// Access that a table does not list is refused, except that any program may start where Commands
+// is nil.
 type Access struct {
 	Fs             []policy.FsRule
 	Net            []policy.NetRule

@@ -165,9 +165,9 @@ func isCommand(s gitSetting) bool {
 }
 
 // protectSetting protects a file or directory that a setting names. If core.hooksPath is or
-// contains the working tree or the git directory, protectSetting protects each hook by its name,
-// because the rest must stay writable. A push runs hooks in the git directory, so names are
-// also resolved there.
+// contains the working tree or the git directory, protectSetting protects each hook by its name
+// and not the whole directory. A push runs hooks in the git directory, so names are also resolved
+// there.
 func (b *resolver) protectSetting(s gitSetting, tree gitTree, named string) {
 	for _, base := range []string{tree.top, tree.git} {
 		p := b.expandGitPath(s.value, base)

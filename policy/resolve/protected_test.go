@@ -10,8 +10,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/policytest"
 )
 
-// TestProtectedProgram checks that a server may not write to a protected directory because its own
-// file lies there or beside it. A rule that names a path in the directory lets it write.
+// TestProtectedProgram checks that a server whose own file lies in a protected directory may not
+// write there, unless a rule names that directory or a path in it.
 func TestProtectedProgram(t *testing.T) {
 	h := newFake(aSystem, `
 		f /home/u/proj/.claude/settings.json

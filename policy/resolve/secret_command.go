@@ -23,7 +23,7 @@ type commandChecker struct {
 	commands   *commandResolver
 	secret     *policy.Secret
 	searchPath []string // the directories of PATH
-	safePath   []string // those of searchPath that no server may write to: the command's own PATH
+	safePath   []string // those of searchPath that no server could change: the command's own PATH
 }
 
 // programSettings are the sensitive paths that programs which print secrets read by
