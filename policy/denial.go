@@ -2,8 +2,8 @@ package policy
 
 import "time"
 
-// Denial is an access that a jail refused and recorded. It is one type from where the
-// refusal happens to where it is shown. The JSON form is that of docs/diagnoses.md.
+// Denial is an access that a jail refused and recorded. All stages from the refusal to its
+// display use this type. Its JSON form is that of docs/diagnoses.md.
 type Denial struct {
 	Axis      Axis         `json:"axis"`
 	Operation string       `json:"operation"` // "write", "exec", "connect", "resolve", "memory", …

@@ -11,7 +11,7 @@ import (
 // with all defaults filled in. It does not know the host. Package policy/config makes it.
 type Policy struct {
 	Server string
-	Tool   string // "" for the whole server, or for the discovery of a stateless one
+	Tool   string // "" for the whole server, or for the process that lists the tools of a stateless one
 
 	Command     string
 	Arguments   []string

@@ -33,8 +33,8 @@ var GitParts = []string{"hooks", "config", "config.worktree", "commondir", "remo
 // and its settings.
 var WorktreeParts = []string{"commondir", "gitdir", "config.worktree"}
 
-// ProtectedPaths returns the protected names that are given an entry in the root of each grant,
-// as relative paths. They are a subset of what ProtectedParts names.
+// ProtectedPaths returns, as relative paths, the names that are protected in the root of each
+// grant with create even if they do not exist. They are a subset of the names of ProtectedParts.
 func ProtectedPaths() []string {
 	return []string{
 		".git/hooks", ".git/config", ".git/config.worktree", ".git/commondir", ".gitmodules", ".mcp.json", ".mcp-jail.toml", ".envrc", ".vscode", ".cursor", ".claude",

@@ -35,7 +35,7 @@ type Statement struct {
 	Net       StatementNet  `json:"net"`
 	// Commands are the programs that may be started; null is any.
 	Commands  []StatementCommand `json:"commands"`
-	Variables []string           `json:"variables"` // names of those that rules grant and that are set
+	Variables []string           `json:"variables"` // names of the set ones, beyond the minimal set and mcp-jail's own
 	Limits    limitsJSON         `json:"limits"`
 	// Truncated: a list is incomplete, because MaxStatement leaves no room for an item, or a
 	// path is not valid UTF-8.

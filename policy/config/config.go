@@ -25,7 +25,7 @@ type Server struct {
 	Arguments          []string
 	Workspace          string
 	Stateful           *bool
-	Variables          []policy.EnvRule // all exact, all with Read
+	Variables          []policy.EnvRule // all with Read; exact in a file, prefixes too on the command line
 	Home               string           // "", "private" or "real"
 	StartupTimeoutSecs *int
 	CallTimeoutSecs    *int
@@ -69,7 +69,7 @@ type Server struct {
 type Tool struct {
 	Name   string
 	Access *Access
-	Warm   *int // nil: the server's
+	Warm   *int // nil: that of the table AnyTool, else the server's
 	Where  string
 	below  bool // only a preset has the table: see Config.LayBelow
 }

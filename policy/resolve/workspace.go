@@ -95,7 +95,8 @@ func isSystemPlace(dir string) bool {
 	}, dir)
 }
 
-// ownDirs returns mcp-jail's configuration, state, cache and data directories.
+// ownDirs returns mcp-jail's configuration, state, cache and data directories, and the
+// administrator's configuration directory.
 func (b *resolver) ownDirs() (dirs []string) {
 	for _, d := range []string{b.h.ConfigDir, b.h.StateDir, b.h.CacheDir, b.h.DataDir, policy.SystemConfigDir} {
 		if strings.HasPrefix(d, "/") {
