@@ -58,7 +58,8 @@ type CommandRule struct {
 	Where string
 }
 
-// Limits bounds what the processes of one jail use together.
+// Limits bounds the resources of one jail. OpenFiles is for one process, FileSizeMB for one file,
+// and MessageMB for one message. The others are for all processes together.
 type Limits struct {
 	MemoryMB   int
 	Processes  int
