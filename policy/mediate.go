@@ -183,11 +183,11 @@ func isGitInternal(names []string) bool {
 }
 
 // InPackage reports whether a file is exempt as part of a package: in a granted
-// node_modules, or in one below a grant. It starts at the widest rule, so a workspace
-// inside a node_modules directory is still a workspace. entries must be sorted.
+// node_modules, or in one below a grant. It starts at the widest rule that lets the server write,
+// so a workspace inside a node_modules directory is still a workspace. entries must be sorted.
 func InPackage(entries []Entry, file string) bool {
 	for _, e := range entries {
-		if e.Origin == OriginRule && e.Path != "/" && Within(file, e.Path) {
+		if e.Origin == OriginRule && e.Rights&Write != 0 && e.Path != "/" && Within(file, e.Path) {
 			return isExempt("/" + path.Base(e.Path) + file[len(e.Path):])
 		}
 	}

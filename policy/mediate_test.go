@@ -138,6 +138,10 @@ func TestPackaged(t *testing.T) {
 	p := &Profile{Entries: []Entry{
 		{Path: "/deep/node_modules/w", Kind: KindDir, Rights: rw, Origin: OriginRule},
 		{Path: "/n/node_modules", Kind: KindDir, Rights: rw, Origin: OriginRule},
+		{Path: "/none/node_modules", Kind: KindDir, Origin: OriginRule},
+		{Path: "/none/node_modules/w", Kind: KindDir, Rights: rw, Origin: OriginRule},
+		{Path: "/read/node_modules", Kind: KindDir, Rights: Read, Origin: OriginRule},
+		{Path: "/read/node_modules/w", Kind: KindDir, Rights: rw, Origin: OriginRule},
 		{Path: "/w", Kind: KindDir, Rights: rw, Origin: OriginRule},
 		{Path: "/w/node_modules", Kind: KindDir, Rights: rw | Execute, Origin: OriginRule},
 		{Path: "/w/node_modules/p/q", Kind: KindDir, Rights: rw, Origin: OriginRule},
@@ -148,6 +152,7 @@ func TestPackaged(t *testing.T) {
 		"/n/node_modules/p/.idea": false, "/n/node_modules/p/.github/workflows": false,
 		"/w/node_modules/p/.git": true, "/w/node_modules/p/.GIT/hooks": true, "/n/node_modules/p/.git/config": true,
 		"/deep/node_modules/w/.vscode": true, "/deep/node_modules/w/node_modules/p/.vscode": false,
+		"/none/node_modules/w/sub/.vscode": true, "/read/node_modules/w/sub/.vscode": true,
 	} {
 		if got := p.Protects(OpMkdir, name); got != guarded {
 			t.Errorf("%s is guarded: %v", name, got)

@@ -107,7 +107,7 @@ func MatchNet(rules []NetRule, host, scheme string, port int, path, method strin
 				continue
 			}
 		}
-		if best < 0 || !rules[best].yieldsTo(r) {
+		if best < 0 || !rules[best].outranks(r) {
 			best = i
 		}
 	}
@@ -130,12 +130,12 @@ func AnyNeedsInterception(rules []NetRule, host, scheme string, port int) bool {
 	var others []NetRule
 	for _, r := range rules {
 		switch {
-		case !r.matchesConnection(host, scheme, port) || certain.Host != "" && certain.yieldsTo(r):
+		case !r.matchesConnection(host, scheme, port) || certain.Host != "" && certain.outranks(r):
 		case r.conditional():
 			others = append(others, r)
 		default:
 			certain = r
-			others = slices.DeleteFunc(others, func(o NetRule) bool { return !o.yieldsTo(r) })
+			others = slices.DeleteFunc(others, func(o NetRule) bool { return !o.outranks(r) })
 		}
 	}
 	return slices.ContainsFunc(append(others, certain), func(r NetRule) bool {
@@ -207,9 +207,9 @@ func (r NetRule) matchesPath(segments []string) bool {
 	return true
 }
 
-// yieldsTo reports whether r is more specific than a later rule: if both match, r decides then,
+// outranks reports whether r is more specific than a later rule: if both match, r decides then,
 // and otherwise later does.
-func (r NetRule) yieldsTo(later NetRule) bool {
+func (r NetRule) outranks(later NetRule) bool {
 	a, b := r.specificity(), later.specificity()
 	return a[0] > b[0] || a[0] == b[0] && a[1] > b[1]
 }

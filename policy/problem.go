@@ -79,7 +79,7 @@ func (ps Problems) Err() error {
 		out = append(out, p)
 	}
 	if more := len(out) - MaxProblems; more > 0 {
-		out = append(out[:MaxProblems:MaxProblems], Problem{File: out[0].File, Message: fmt.Sprintf("and %d more problems", more)})
+		out = append(out[:MaxProblems:MaxProblems], Problem{File: out[MaxProblems].File, Message: fmt.Sprintf("and %d more problems", more)})
 	}
 	return out
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -153,11 +154,9 @@ func (s TrustStore) read() (map[string]string, error) {
 	if !info.Mode().IsRegular() {
 		return nil, &TrustStoreError{store, "it is not a regular file"}
 	}
-	data := make([]byte, min(info.Size(), 16*maxFileSize))
-	if n, err := f.Read(data); err != nil && n == 0 && len(data) > 0 {
+	data, err := io.ReadAll(io.LimitReader(f, maxFileSize+1)) // parseDocument refuses a larger one
+	if err != nil {
 		return nil, err
-	} else {
-		data = data[:n]
 	}
 	// The table [trusted] has one line for each file: "PATH" = "SHA-256 in hexadecimal".
 	root, problems := parseDocument(data, store)

@@ -46,7 +46,7 @@ func HardLinks(p *policy.Profile, host hostfs.Host, limit int) (ws []policy.Warn
 			}
 		}
 		if n > 0 {
-			ws = append(ws, policy.Warning{Code: "hard-links", Message: fmt.Sprintf("%s holds %d files that have another name elsewhere (%s): writing to them writes there too", e.Path, n, example), Where: e.Rule})
+			ws = append(ws, policy.Warning{Code: "hard-links", Message: fmt.Sprintf("files in %s have another name elsewhere (%d of them, such as %s): writing to them writes there too", e.Path, n, example), Where: e.Rule})
 		}
 	}
 	return ws

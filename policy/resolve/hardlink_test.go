@@ -23,7 +23,7 @@ func TestHardLinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := &policy.Profile{Entries: []policy.Entry{{Path: dir, Kind: policy.KindDir, Rights: policy.Read | policy.Write, Origin: policy.OriginRule, Rule: "f:1"}, {Path: filepath.Join(dir, "sub"), Kind: policy.KindDir, Rights: policy.Read, Origin: policy.OriginRule}}}
-	if ws := HardLinks(p, h, 100); len(ws) != 1 || !strings.Contains(ws[0].Message, "holds 1 files that have another name elsewhere ("+filepath.Join(dir, "one")+")") {
+	if ws := HardLinks(p, h, 100); len(ws) != 1 || !strings.Contains(ws[0].Message, "have another name elsewhere (1 of them, such as "+filepath.Join(dir, "one")+")") {
 		t.Errorf("%v", ws)
 	}
 	if ws := HardLinks(p, h, 0); len(ws) != 0 {

@@ -26,7 +26,7 @@ var tables = map[string]string{
 	"server":   "One MCP server: how it is started, and what it may touch.",
 	"tool":     "One tool of a server with stateful = false. The name \"*\" stands for every tool without a table of its own.",
 	"access":   "What the server may touch. The table replaces the default policy, which grants the workspace, unless it has sensitive_paths alone.",
-	"limits":   "What all processes of the server may use together.",
+	"limits":   "What the server may use: all its processes together, but open_files counts for each process, file_size_mb for each file and message_mb for each message.",
 	"fs":       "A rule for one path and everything below it. The rule with the longest path decides alone. Rights that it does not name are refused.",
 	"net":      "A rule for one host. Hosts that no rule allows cannot be reached.",
 	"inbound":  "A port on which the host reaches the server.",
