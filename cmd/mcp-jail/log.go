@@ -52,12 +52,28 @@ func openLog(name string) (*os.File, error) {
 		flags |= noFollow
 	}
 	f, err := os.OpenFile(file, flags, 0o600)
+	if err == nil && isStdout(file, f) {
+		f.Close()
+		return nil, fmt.Errorf("%s is standard output, which belongs to MCP: use /dev/stderr, or a file", file)
+	}
 	if err != nil {
 		if to, linkErr := os.Readlink(file); linkErr == nil && flags&noFollow != 0 {
 			return nil, fmt.Errorf("%s is a symbolic link (to %s). It is not followed, because a server may have made it: remove it, or name the target itself", file, terminal.Printable(to))
 		}
 	}
 	return f, err
+}
+
+// isStdout reports whether a path names this process's standard output, or a pipe or file that only
+// standard output leads to. A terminal is also that of standard error.
+func isStdout(file string, f *os.File) bool {
+	if slices.Contains([]string{"/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"}, file) {
+		return true
+	}
+	at, err := f.Stat()
+	out, outErr := os.Stdout.Stat()
+	errs, errsErr := os.Stderr.Stat()
+	return err == nil && outErr == nil && os.SameFile(at, out) && (errsErr != nil || !os.SameFile(at, errs))
 }
 
 // isDescriptorPath reports whether a path may name an open descriptor of this process, as
