@@ -177,7 +177,7 @@ func TestUndoOddObjects(t *testing.T) {
 	s.mustRun("sh", "-c", "cat fifo > got & echo through > fifo; wait; rm fifo2; echo x >> b; echo mine > $HOME/own; echo t > /tmp/t")
 	s.close()
 	w.noneLeft(t)
-	if !strings.Contains(s.stderr.String(), "/work/b\": its 3 MB are more than are kept of a file") {
+	if !strings.Contains(s.stderr.String(), "/work/b\": it has 3072 KB, and at most 1024 are kept of a file") {
 		t.Errorf("stderr does not tell of the large file: %s", s.stderr.String())
 	}
 	if got, want := w.operations(t), "changed b; removed fifo2; made got"; got != want {

@@ -36,7 +36,8 @@ or its package. rm shows what it is about to remove, with sizes, and asks.
 
     the private HOME   what the server has written for itself: its own data, which
                        nothing brings back
-    the records        of its sessions, which mcp-jail why shows
+    the records        of its sessions, which mcp-jail why shows, and what undo keeps:
+                       mcp-jail undo cannot put back anything afterwards
     the pin            its section of mcp-jail.lock, if no other server uses it
     the package        its files, if no other pin names them
 

@@ -111,7 +111,11 @@ func Execute(name string, args []string) error {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%s is missing: mcp-jail needs it for every command but run; %s", path, install)
+		need := "mcp-jail needs it for every command but run"
+		if name != Companion {
+			need = Companion + " needs it for run"
+		}
+		return fmt.Errorf("%s is missing: %s; %s", path, need, install)
 	case err != nil:
 		return err
 	case !info.Mode().IsRegular():
