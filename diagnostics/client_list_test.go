@@ -48,6 +48,18 @@ func TestAddMissing(t *testing.T) {
 	}
 }
 
+// TestIsDefault tests that the arguments of a server are not taken for flags of mcp-jail.
+func TestIsDefault(t *testing.T) {
+	for line, want := range map[string]bool{
+		"j run -- x": true, "j run -- x --preset a --write b": true, "j run --deny a -- x": true,
+		"j run --preset a -- x": false, "j run --preset=a -- x": false, "j run --write a -- x": false,
+	} {
+		if got := isDefault(strings.Fields(line)); got != want {
+			t.Errorf("%s: %t", line, got)
+		}
+	}
+}
+
 // TestShellWords tests that shellWords reverts shellWord.
 func TestShellWords(t *testing.T) {
 	words := []string{"--read", "~/it's here", "'", "a'b'c", "~/'", "", "[::1]:80", "~", "a b", `\`, "a*"}

@@ -184,7 +184,7 @@ func TestUndoOddObjects(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 	out, err := w.mcpJail("undo", "agent", "--yes").CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "fifo2: it was a FIFO") || !strings.Contains(string(out), "b: its content was not kept: its 3 MB") {
+	if err == nil || !strings.Contains(string(out), "fifo2: it was a FIFO") || !strings.Contains(string(out), "b: its content was not kept: it has 3072 KB") {
 		t.Errorf("%v %s", err, out)
 	}
 }
