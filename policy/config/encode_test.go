@@ -9,9 +9,10 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// forget removes Files and the places of tables and rules, which an encoding cannot keep.
+// forget removes Files, Defaults, and the places of tables, rules and settings, which an encoding
+// does not keep.
 func forget(c *Config) *Config {
-	c.Files = nil
+	c.Files, c.Defaults = nil, nil
 	strip := func(a *Access) {
 		if a == nil {
 			return
@@ -39,7 +40,7 @@ func forget(c *Config) *Config {
 		}
 	}
 	for _, s := range c.Servers {
-		s.Where, s.PresetWhere = "", ""
+		s.Where, s.PresetWhere, s.places = "", "", nil
 		for i := range s.Variables {
 			s.Variables[i].Where = ""
 		}
@@ -75,7 +76,7 @@ func checkRoundTrip(t *testing.T, data []byte) {
 func TestRoundTrip(t *testing.T) {
 	checkRoundTrip(t, []byte(everyKey))
 	for _, toml := range []string{
-		"", "[servers]", "[servers.x]\n", "[servers.x]\narguments = []\nwaive = []\nvariables = []\n[servers.x.access]\nfs = []\nnet = []\nsensitive_paths = []\n[servers.x.access.commands]\n[servers.x.tools]\n",
+		"", "\n[servers.x]\n\n# a remark\nundo = \"session\"\n", "[defaults]\nundo = \"session\"\n[servers.x]\n", "[servers]", "[servers.x]\n", "[servers.x]\narguments = []\nwaive = []\nvariables = []\n[servers.x.access]\nfs = []\nnet = []\nsensitive_paths = []\n[servers.x.access.commands]\n[servers.x.tools]\n",
 		"[servers.x]\narguments = { strategy = \"append\", value = [\"\\u0001\\n\\\"\"] }\n[servers.x.tools.\"a b.c\"]\n",
 		"[servers.x.access]\nenv = { strategy = \"replace\", value = [] }\n[[servers.x.access.net]]\nhost = \"BÜCHER.example.\"\nport = 8080\n",
 		"[servers.x.access]\ninbound = { strategy = \"dedup\", value = [{ port = 1 }] }\nnet = [{ host = \"a\", allow = true, path_prefix = \"/x\", secret = [{ env = \"A\", file = \"~/a b\" }, { env = \"B\", command = [\"op\", \"re ad\"] }] }]\n",
