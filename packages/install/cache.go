@@ -16,20 +16,19 @@ import (
 )
 
 const (
-	// maxCacheEntries bounds the entries of the user's cache that an installation makes
-	// visible. Each costs some ten microseconds.
+	// maxCacheEntries bounds the entries of the user's cache that an installation looks at.
 	maxCacheEntries = 200_000
-	// seedTime bounds the time for content, and for the index. The registry is asked for what is missing then, and the
-	// next installation that continues this one goes on.
+	// seedTime bounds the time for the content, and again for the index. npm asks the registry
+	// for the rest. If this installation is interrupted, the next one continues the seeding.
 	seedTime = 2 * time.Second
 	// maxIndexFile bounds a file of the index, which has a few hundred bytes.
 	maxIndexFile = 1 << 20
 )
 
-// seedCache makes the user's cache of npm part of the installer's: it makes a link for each file
-// of content, and copies the index as far as its content is there. npm replaces links and never
-// writes through them. It checks what it reads there against the integrity that it expects. What
-// cannot be read is left out: npm asks the registry for it.
+// seedCache makes the user's cache of npm part of the installer's. It makes a link for each file
+// of content, and copies the entries of the index whose content is there. It leaves out files that
+// cannot be read: npm asks the registry for them. npm replaces links and never writes through
+// them. npm checks the content against the integrity that it expects.
 func seedCache(ctx context.Context, user, own string) error {
 	marker := filepath.Join(own, ".seeded")
 	if _, err := os.Lstat(marker); err == nil {
@@ -90,8 +89,9 @@ func seedEntry(name, own, rel string, d fs.DirEntry, isIndex bool) error {
 	return nil
 }
 
-// copyIndex copies the entries of a file of the index whose content the installer's cache has:
-// npm fails with ENOENT for others. A file that the installer has already is kept.
+// copyIndex copies the entries of a file of the index whose content the installer's cache has: for
+// an entry without content, npm fails with ENOENT. A file of the index that the installer's cache
+// has already is kept.
 func copyIndex(from, to, own string) error {
 	in, err := os.Open(from)
 	if err != nil {
@@ -146,7 +146,7 @@ func parseIndex(line []byte) (e indexEntry, ok bool) {
 	return e, ok && json.Unmarshal(text, &e) == nil
 }
 
-// contentFile returns where npm's cache has the content with an integrity.
+// contentFile returns the path of the content with an integrity in npm's cache.
 func contentFile(cache, integrity string) (string, error) {
 	kind, text, _ := strings.Cut(integrity, "-")
 	sum, err := base64.StdEncoding.DecodeString(text)

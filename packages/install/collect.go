@@ -21,8 +21,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/packages/npm"
 )
 
-// collect makes an entry of what npm has installed, runs the scripts if they are to run, and
-// seals the files.
+// collect makes an entry for the tree that npm has installed, runs the scripts if scripts is true,
+// and seals the files.
 func (r *npmRun) collect(ctx context.Context, scripts bool) (*fetched, error) {
 	lock, err := os.ReadFile(filepath.Join(r.work, "package-lock.json"))
 	if err != nil {
@@ -38,7 +38,8 @@ func (r *npmRun) collect(ctx context.Context, scripts bool) (*fetched, error) {
 	if err := describe(e, r.line, r.work, packages); err != nil {
 		return nil, err
 	}
-	// Publishers can change what npm's lock files say of a package, such as its deprecation.
+	// npm's lock files are not sealed: a publisher can change later what they say of a package,
+	// such as its deprecation.
 	for _, name := range []string{"package-lock.json", filepath.Join("node_modules", ".package-lock.json")} {
 		if err := os.Remove(filepath.Join(r.work, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
@@ -89,7 +90,8 @@ func describe(e *lockfile.Entry, line *launcher.Line, work string, packages []np
 	return nil
 }
 
-// rootPackage returns the name, below node_modules, of the package that was asked for first.
+// rootPackage returns the name, below node_modules, of the first dependency in npm's package.json.
+// For a line with one package, it is that package.
 func rootPackage(work string) (string, error) {
 	names, err := dependencies(filepath.Join(work, "package.json"))
 	switch {
@@ -101,8 +103,8 @@ func rootPackage(work string) (string, error) {
 	return names[0], nil
 }
 
-// withScripts returns the packages of a tree that have scripts for their installation. Those
-// for other systems are in the lock file and not in the tree.
+// withScripts returns the packages of a tree that have scripts for their installation. It leaves
+// out packages for other systems, which are in the lock file and not in the tree.
 func withScripts(packages []npm.Package, work string) (with []npm.Package) {
 	for _, p := range packages {
 		if _, err := os.Lstat(filepath.Join(work, filepath.FromSlash(p.Path))); p.HasInstallScript && err == nil {

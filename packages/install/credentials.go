@@ -31,8 +31,8 @@ func (c *npmConfig) addCredential(name, value string) {
 	}
 }
 
-// sameHost reports whether a registry has a host, which may have a port. The port of the scheme
-// may be left out on both sides.
+// sameHost reports whether host, which may have a port, is the host of a registry. The usual port
+// of the registry's scheme may be left out on both sides.
 func sameHost(r *url.URL, host string) bool {
 	usual := map[string]string{"http": ":80", "https": ":443"}[r.Scheme]
 	return strings.EqualFold(strings.TrimSuffix(r.Host, usual), strings.TrimSuffix(host, usual))
@@ -55,8 +55,8 @@ func (c *npmConfig) addCredentials(file string, host *hostfs.Host) {
 	}
 }
 
-// addVariables adds what variables of the user say: credentials, and authorities that
-// node trusts.
+// addVariables adds the credentials in the user's variables, and the files of authorities that
+// variables or the setting cafile name. It then drops the files that do not exist.
 func (c *npmConfig) addVariables(host *hostfs.Host) {
 	const prefix = "npm_config_"
 	for _, v := range host.Environ {

@@ -13,8 +13,8 @@
 // there.
 //
 // Scripts of packages run only if Installer.Scripts is set: each package's in a jail of its
-// own without a network, without credentials and without npm's cache. What the jail refuses is
-// part of the Result, with the package.
+// own without a network, without credentials and without npm's cache. The Result lists the
+// attempts that the jail refused, with the package that made them.
 //
 // An installation works in a stage of package store. If it is interrupted, the next one goes on
 // with the files that this one has fetched. The user's own cache of npm is visible in the jail,
@@ -22,28 +22,30 @@
 // changes before the tree is complete, and before it is known that it is the pinned one.
 //
 // Packages of a Python index are resolved and fetched by uv if the user has it, and otherwise by
-// the pip of his Python. The jail reaches the indexes of the user's configuration, and the hosts
-// that their pages name for files. Wheels are installed, which runs none of their code. A source
-// distribution is built only if scripts may run, in a jail of its own without a network. The
-// modules are compiled when they are installed, because a server cannot write beside them.
+// the pip of the user's Python. The jail reaches the indexes of the user's configuration, and the
+// hosts that their pages name for files. Wheels are installed, which runs none of their code. pip
+// builds a source distribution only if scripts may run, in a jail of its own without a network.
+// With uv, none is built. The modules are compiled when they are installed, because a server
+// cannot write beside them.
 //
 // # Limits
 //
 //   - npm 7 or newer. `npm config list` runs without a jail, in the user's HOME.
 //   - A jail does not record refused reads: a script that looks for keys finds none, and is not
 //     named for it.
-//   - A proxy of npm's configuration is used by the egress of the jail, for which it becomes a
-//     variable of this process. A proxy that needs another form than a URL is not used.
-//   - pip and uv use no proxy and no keyring. uv is tested with a stand-in only. With pip, all
-//     indexes count alike, also those that uv would ask one after the other.
+//   - The egress of the jail uses the proxy of npm's configuration, which becomes a variable of
+//     this process. A proxy that needs another form than a URL is not used.
+//   - A proxy or a keyring in the configuration of pip or uv is not used. uv is tested with a
+//     stand-in only. With pip, all indexes count alike, also those that uv would ask one after
+//     the other.
 //   - Packages from git are not fetched: the jail reaches registries only.
 //   - Metadata in the user's cache may be old. An installation then takes the version that was
-//     the newest when they were fetched; an update always asks the registry.
-//   - The versions that Repair installs are those that were published when the package was
-//     pinned. A registry that does not tell when that was gives the newest ones, which are
-//     refused if they differ.
+//     the newest when the metadata were fetched; an update always asks the registry.
+//   - For a package that is pinned, npm takes only versions that were published before the pin. If
+//     a registry does not tell when they were published, npm takes the newest ones, and the
+//     installation is refused if they differ from the pinned ones.
 //
-// The package has some 3,300 lines. What npm and pip need to fetch are two halves of it, but
-// they share the stage, the jail, the scripts, and how a failure is told; a package of each
-// would export all of that.
+// The package has some 3,300 lines. It has two halves, one for npm and one for pip and uv. The
+// halves share the stage, the jail and the messages about failures; a package for each would
+// export all of that.
 package install

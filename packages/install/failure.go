@@ -59,7 +59,7 @@ const (
 	certificate = ": the registry's certificate is not one that npm trusts. If your organisation has its own authority: npm config set cafile FILE"
 )
 
-// known has what npm's errors mean, by their names.
+// known maps npm's name of an error to its meaning, as it continues the name of the package.
 var known = map[string]string{
 	"E404":       " is not in the registry, or a package that it needs is not. Check the spelling",
 	"ETARGET":    ": the registry has no such version, of it or of a package that it needs",
@@ -69,7 +69,7 @@ var known = map[string]string{
 	"ENOSPC":       ": the disk is full. What was installed before is as it was. The variable XDG_DATA_HOME names another place for packages",
 	"EDQUOT":       ": your quota of the disk is used up. What was installed before is as it was",
 	"EBADENGINE":   ": it does not run on this version of node",
-	"ENOTDIR":      repository, // of the setting git
+	"ENOTDIR":      repository, // npm cannot start the program of the setting git: see ownSettings
 	"EBADPLATFORM": ": it, or a package that it needs, is not for this system",
 	"EAI_AGAIN":    unreachable, "ENOTFOUND": unreachable, "ECONNREFUSED": unreachable, "ECONNRESET": unreachable, "ETIMEDOUT": unreachable,
 	"ERR_SOCKET_TIMEOUT": unreachable, "ENETUNREACH": unreachable, "EHOSTUNREACH": unreachable, "EIDLETIMEOUT": unreachable, "ERR_SOCKET_CONNECTION_TIMEOUT": unreachable,
@@ -95,7 +95,8 @@ func (e *FetchError) more() string {
 // npmRequest finds the address of a request that failed.
 var npmRequest = regexp.MustCompile(`\brequest to (https?://[^/\s]+/)`)
 
-// foreign returns the address of a host that is no registry and that npm was refused, or "".
+// foreign returns the address of a host that is no registry and that the jail refused to npm, or
+// "".
 func (e *FetchError) foreign() string {
 	refused := slices.IndexFunc(e.Refused, func(r Refusal) bool {
 		return r.Axis == policy.AxisNet && (r.Operation == "connect" || r.Operation == "resolve") && r.Target != ""
@@ -117,7 +118,7 @@ func (e *FetchError) foreign() string {
 	return "https://" + strings.TrimSuffix(r.Target, ":443") + "/"
 }
 
-// attempts returns what the jail refused, in sentences.
+// attempts returns a sentence for each attempt that the jail refused, for maxChanges at most.
 func (e *FetchError) attempts() string {
 	var all []string
 	for _, r := range e.Refused {

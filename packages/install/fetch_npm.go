@@ -26,7 +26,7 @@ type fetched struct {
 	sealed  *store.Sealed
 	refused []Refusal
 	skipped []string
-	run     *npmRun // that fetched it
+	run     *npmRun // that fetched it; nil for a package of Python
 }
 
 // npmRun is what the steps of one installation share.
@@ -42,8 +42,9 @@ type npmRun struct {
 	began     time.Time
 }
 
-// fetch lets npm install the packages of a line, and seals them in the stage. If pinned is not
-// nil, the same versions are asked for. newest asks the registry also for what npm's cache has.
+// fetch lets npm, uv or pip install the packages of a line, and seals the tree in the stage. If
+// pinned is not nil, it asks for the pinned versions. If newest is true, npm asks the registry
+// also for metadata that its cache has.
 func (i *Installer) fetch(ctx context.Context, stage *store.Stage, line *launcher.Line, pinned *lockfile.Entry, newest bool) (*fetched, error) {
 	if line.Ecosystem() == launcher.PyPI {
 		return i.fetchPython(ctx, stage, line, pinned)
@@ -99,7 +100,7 @@ func fetchable(line *launcher.Line) error {
 	return nil
 }
 
-// newRun finds npm, reads its configuration and makes the jail's directories.
+// newRun finds npm, reads its configuration, makes the jail's directories and seeds its cache.
 func (i *Installer) newRun(ctx context.Context, stage *store.Stage, line *launcher.Line) (*npmRun, error) {
 	r := &npmRun{installer: i, line: line, stage: stage, began: time.Now()}
 	paths := i.searchPath()
@@ -140,10 +141,11 @@ func (i *Installer) newRun(ctx context.Context, stage *store.Stage, line *launch
 	return r, nil
 }
 
-// installOnce lets npm resolve, fetch and unpack the packages. cached allows what npm's cache
-// has to be used without asking whether it is the newest.
+// installOnce lets npm resolve, fetch and unpack the packages. If cached is true, npm uses the
+// metadata of its cache without asking the registry for newer ones.
 func (r *npmRun) installOnce(ctx context.Context, specs []string, cached bool) ([]Refusal, error) {
-	// What an interrupted installation has unpacked goes; what it has fetched stays in the cache.
+	// The files that an interrupted installation has unpacked are removed. The files that it has
+	// fetched stay in the cache.
 	for _, dir := range []string{r.work, filepath.Join(r.stage.Dir, "servers", scriptsName), filepath.Join(r.jail.home(), "cache", "_cacache", "tmp")} {
 		if err := r.stage.Remove(dir); err != nil {
 			return nil, err
@@ -162,7 +164,8 @@ func (r *npmRun) installOnce(ctx context.Context, specs []string, cached bool) (
 	return r.runNPM(ctx, r.jail, w, "", append([]string{"install", "--prefix", r.work, "--ignore-scripts", "--"}, specs...)...)
 }
 
-// forgetCache empties the cache of the jail, and does not use the user's.
+// forgetCache empties the cache of the jail, and marks it as seeded, so that the user's cache is
+// not used again.
 func (r *npmRun) forgetCache() error {
 	cache := filepath.Join(r.jail.home(), "cache", "_cacache")
 	if err := r.stage.Remove(cache); err != nil {
@@ -179,7 +182,7 @@ func specsOf(line *launcher.Line) (specs []string) {
 	return specs
 }
 
-// runNPM runs npm in a jail. script is the package whose scripts run, if any do.
+// runNPM runs npm in a jail. script is the package whose scripts run, or "".
 func (r *npmRun) runNPM(ctx context.Context, j *fetchJail, w *watch, script string, args ...string) ([]Refusal, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -212,7 +215,8 @@ func (r *npmRun) runNPM(ctx context.Context, j *fetchJail, w *watch, script stri
 	return refused, failed
 }
 
-// sigXFSZ is the status of a program that has made a file larger than its limit.
+// sigXFSZ is the status of a program that SIGXFSZ ended, because it made a file larger than its
+// limit.
 const sigXFSZ = 128 + 25
 
 func (i *Installer) told() io.Writer {
@@ -227,7 +231,7 @@ func (j *fetchJail) set(name, value string) {
 	j.variables["npm_config_"+strings.ReplaceAll(name, "-", "_")] = value
 }
 
-// ownSettings are those of every npm in a jail.
+// ownSettings returns the settings of every npm in a jail. runScripts replaces some of them.
 func ownSettings(cache string) map[string]string {
 	return map[string]string{
 		"cache": cache, "audit": "false", "fund": "false", "update-notifier": "false", "ignore-scripts": "true", "logs-max": "0",
@@ -236,8 +240,8 @@ func ownSettings(cache string) map[string]string {
 	}
 }
 
-// setNPM sets the variables that configure the npm that fetches. A name with a slash, which is
-// that of a credential, is kept as it is.
+// setNPM sets the variables that configure the npm that fetches. Unlike set, it keeps the names of
+// credentials as they are.
 func (j *fetchJail) setNPM(config *npmConfig, cache string) {
 	settings := maps.Clone(config.settings)
 	maps.Copy(settings, ownSettings(cache))

@@ -24,10 +24,10 @@ import (
 
 // A pythonFetch installs packages of a Python index.
 //
-// uv resolves and fetches if the user has it, otherwise pip. It takes wheels only: a wheel
-// runs nothing when it is installed. What pip has downloaded is unpacked in a jail without
-// a network. The jail of the download reaches the indexes, and the hosts that their pages
-// name for the files. No code of a package runs there.
+// uv resolves and fetches if the user has it, otherwise pip. Both take wheels only: a wheel runs
+// nothing when it is installed. With pip, fromSource may build a wheel first. pip unpacks the
+// wheels in a jail without a network. The jail of the download reaches the indexes, and the hosts
+// that their pages name for the files. No code of a package runs there.
 type pythonFetch struct {
 	*Installer
 	line    *launcher.Line
@@ -46,8 +46,8 @@ type pythonFetch struct {
 func (p *pythonFetch) work() string { return filepath.Join(p.jail.home(), "work") }
 func (p *pythonFetch) site() string { return filepath.Join(p.work(), "site") }
 
-// fetchPython installs the packages of a line from a Python index, and moves them to the
-// store.
+// fetchPython installs the packages of a line from a Python index, and seals the tree in the
+// stage.
 func (i *Installer) fetchPython(ctx context.Context, stage *store.Stage, line *launcher.Line, pinned *lockfile.Entry) (*fetched, error) {
 	p := &pythonFetch{Installer: i, line: line, pinned: pinned, jail: i.pythonJail(stage.Dir)}
 	p.uv = lookPath(p.jail.path, "uv")
@@ -67,8 +67,8 @@ func (i *Installer) fetchPython(ctx context.Context, stage *store.Stage, line *l
 	return nil, errors.New("no Python was tried") // interpreters returns one or an error
 }
 
-// interpreters returns the Pythons to try: the one that the start would choose, and the
-// newest.
+// interpreters returns the Pythons to try: the one that the start would choose, and the newest. It
+// returns only one for a --python with a path, and for a pinned package whose Python is there.
 func (p *pythonFetch) interpreters(ctx context.Context) ([]runtime.Interpreter, error) {
 	found, err := p.findPython(ctx)
 	if err != nil {
@@ -126,7 +126,7 @@ func (p *pythonFetch) fetch(ctx context.Context, stage *store.Stage) (*fetched, 
 	return p.collect(ctx, stage, packages)
 }
 
-// run runs a command in the jail. script is the package whose code runs, if any does.
+// run runs a command in the jail. script is the package whose code runs, or "".
 func (p *pythonFetch) run(ctx context.Context, network bool, step Step, script string, argv ...string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -166,8 +166,8 @@ func (p *pythonFetch) run(ctx context.Context, network bool, step Step, script s
 // maxLog bounds what is read of pip's log.
 const maxLog = 16 << 20
 
-// readLog returns a log in a directory that a package's code may have written: it may be a fifo,
-// or a link out of there.
+// readLog returns the text of a log, or "" if it cannot be read. A package's code may have written
+// the directory: readLog refuses a FIFO, and a link out of the directory.
 func readLog(dir, name string) string {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -182,7 +182,7 @@ func readLog(dir, name string) string {
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 		return ""
 	}
-	text, _ := io.ReadAll(io.LimitReader(f, maxLog)) // what can be read of it
+	text, _ := io.ReadAll(io.LimitReader(f, maxLog)) // as far as it can be read
 	return string(text)
 }
 
@@ -193,7 +193,7 @@ func (p *pythonFetch) installer() string {
 	return "pip"
 }
 
-// maxFileHosts bounds the hosts that an index may name for its files.
+// maxFileHosts bounds how often a command runs again with further hosts for files.
 const maxFileHosts = 4
 
 // online runs a command in the jail with the network. If an index names a host for its files
@@ -243,8 +243,8 @@ func (p *pythonFetch) withPip(ctx context.Context) ([]python.Package, error) {
 	return packages, p.run(ctx, false, Fetching, "", append([]string{p.python.Path}, python.PipInstall(p.site(), files)...)...)
 }
 
-// sameVersions returns the request with the versions of the pinned packages. Another Python
-// may need other packages, and other files of the same versions.
+// sameVersions returns the request, constrained to the versions of the pinned packages. Another
+// Python may need other packages, and other files of these versions.
 func (p *pythonFetch) sameVersions() python.Request {
 	r := p.request
 	r.Constraints = append(slices.Clone(r.Constraints), p.versionsFile())
@@ -344,7 +344,7 @@ func (i *Installer) runs(ctx context.Context, e *lockfile.Entry) bool {
 	}
 	found, err := i.findPython(ctx)
 	if err != nil {
-		return true // the start tells
+		return true // the start reports the error
 	}
 	_, err = found.Choose(e.Engines, runtime.PythonFits)
 	var missing *runtime.MissingError

@@ -13,7 +13,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/packages/python"
 )
 
-// configure asks the user's configuration for the indexes, and prepares the jail.
+// configure reads the indexes from the user's configuration, and prepares the jail.
 func (p *pythonFetch) configure(ctx context.Context) error {
 	config, err := p.readConfig(ctx)
 	if err != nil {
@@ -46,8 +46,8 @@ func (p *pythonFetch) configure(ctx context.Context) error {
 	return nil
 }
 
-// readConfig returns the configuration of the installer. For a line of uvx that pip installs,
-// that of uv counts if it names an index.
+// readConfig returns the configuration of the installer. If pip installs for a line of uvx, the
+// configuration of uv is used if it says where packages come from.
 func (p *pythonFetch) readConfig(ctx context.Context) (python.Config, error) {
 	getenv := func(name string) string { v, _ := p.Host.Getenv(name); return v }
 	if p.uv != "" || p.line.Launcher == launcher.Uvx {
@@ -78,7 +78,8 @@ func (p *pythonFetch) readConfig(ctx context.Context) (python.Config, error) {
 	return python.PipConfig(string(out))
 }
 
-// uvFiles returns the user's and the system's configuration file of uv.
+// uvFiles returns the paths of uv's configuration files: the user's and the system's, or the one
+// that UV_CONFIG_FILE names.
 func (p *pythonFetch) uvFiles(getenv func(string) string) []string {
 	if file := getenv("UV_CONFIG_FILE"); file != "" {
 		return []string{file}
@@ -110,7 +111,8 @@ func (p *pythonFetch) writeNetrc(home string) error {
 	return os.WriteFile(filepath.Join(home, "netrc"), []byte(python.Netrc(string(text), hosts)), 0o600)
 }
 
-// grantFiles makes the files readable in the jail that the configuration and the line name.
+// grantFiles makes readable in the jail: the files that the configuration and the line name, and
+// for uv the interpreter.
 func (p *pythonFetch) grantFiles() {
 	p.jail.readable = nil
 	add := func(name string) {
@@ -126,7 +128,7 @@ func (p *pythonFetch) grantFiles() {
 			add(name)
 		}
 	}
-	if p.uv != "" { // uv asks the interpreter
+	if p.uv != "" { // uv runs the interpreter to learn about it
 		add(p.python.Path)
 		if prefix := filepath.Dir(filepath.Dir(p.python.Path)); filepath.Base(filepath.Dir(p.python.Path)) == "bin" && prefix != "/usr" && prefix != "/" {
 			add(prefix)

@@ -16,7 +16,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/packages/store"
 )
 
-// collect makes an entry of what was unpacked, and moves the files to the store.
+// collect makes an entry for the unpacked tree, compares it with the pinned one, and seals the
+// files in the stage.
 func (p *pythonFetch) collect(ctx context.Context, stage *store.Stage, packages []python.Package) (*fetched, error) {
 	tree, err := finishTree(p.work())
 	if err != nil {
@@ -71,9 +72,10 @@ func (p *pythonFetch) entry(tree *pythonTree, packages []python.Package) (*lockf
 	return e, p.compare(e, packages)
 }
 
-// compare compares what was fetched with the pinned packages, and makes it the pinned tree if
-// it is. Another version of Python may have other packages, but none that is the same file
-// for all and differs.
+// compare returns a *MovedError if the fetched packages are not the pinned ones. If they are, e
+// takes over the pinned tree, packages and integrity. For another version of Python, compare looks
+// only at packages that are in both lists, and a wheel for one version of Python may be another
+// file; e then keeps its own tree, packages and integrity.
 func (p *pythonFetch) compare(e *lockfile.Entry, packages []python.Package) error {
 	if p.pinned == nil {
 		return nil
@@ -94,8 +96,9 @@ func (p *pythonFetch) compare(e *lockfile.Entry, packages []python.Package) erro
 	return nil
 }
 
-// otherPython reports whether the pinned tree was made for another version of Python, which
-// this machine has no longer. Then packages with machine code are other files.
+// otherPython reports whether the pinned tree does not run on the version of Python that installs
+// now, because this machine has no Python for it any more. Then packages with machine code are
+// other files.
 func (p *pythonFetch) otherPython() bool {
 	if p.pinned == nil {
 		return false

@@ -14,7 +14,7 @@ import (
 
 // PythonError reports that pip or uv failed.
 type PythonError struct {
-	What      string // the package that the line names
+	What      string // the package that the line names first
 	Installer string // pip or uv
 	Python    string // the version for which it was to install
 	Status    int
@@ -24,11 +24,11 @@ type PythonError struct {
 
 var (
 	noDistribution = regexp.MustCompile(`No matching distribution found for ([^\n;]+)`)
-	// What pip's log, sdist.py and uv say of the address of a file.
+	// The address of a file in the output of pip's log, sdist.py and uv.
 	fileLink = regexp.MustCompile("(?:Found link |Downloading |Failed to (?:fetch|download):? `?)(https?://[^\\s/\"'<>#`]+)")
 )
 
-// Words that pip and uv use for one reason.
+// Each expression finds the words that pip and uv use for one reason.
 var (
 	noConnection  = regexp.MustCompile(`NewConnectionError|Failed to establish|NameResolutionError|name resolution|ConnectTimeout|ReadTimeout|Read timed out|Network is noConnection|Connection refused|Connection reset|Connection aborted|ProtocolError|error sending request|dns error|Remote end closed`)
 	noAccess      = regexp.MustCompile(`\b(401|403)\b[^\n]*(Unauthorized|Forbidden|Client Error)|status code 40[13]`)
@@ -95,8 +95,9 @@ func (e *PythonError) needsSource() bool {
 }
 
 // fileHosts returns the hosts that the installer could not reach, that are not granted yet, and
-// that a page of the index names for its files. Only the installer itself has run in the jail.
-// An address of a machine, such as one of the user's own network, has to be that of an index.
+// that a page of the index names for its files. Only the installer itself has run in the jail. A
+// host that is an IP address or has no dot, such as a machine of the user's own network, is
+// returned only if it is the host of an address that is granted already.
 func (e *PythonError) fileHosts(granted []*url.URL) (out []*url.URL) {
 	if !noConnection.MatchString(e.Output + e.log) {
 		return nil
@@ -116,7 +117,7 @@ func (e *PythonError) fileHosts(granted []*url.URL) (out []*url.URL) {
 	return out
 }
 
-// forget removes what the jail refused before a host was granted.
+// forget removes the refusals of hosts that are granted now.
 func (p *pythonFetch) forget(hosts []*url.URL) {
 	p.refused = slices.DeleteFunc(p.refused, func(d Refusal) bool {
 		return d.Axis == policy.AxisNet && slices.ContainsFunc(hosts, func(u *url.URL) bool {

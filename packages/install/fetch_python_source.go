@@ -109,7 +109,7 @@ func (p *pythonFetch) build(ctx context.Context, name, source, needs string) err
 	return errors.Join(os.MkdirAll(p.local[0], 0o700), copyWheel(file, filepath.Join(p.local[0], filepath.Base(file))))
 }
 
-// copyWheel copies what a build has made. A link that a build has made is not followed.
+// copyWheel copies a wheel that a build has made. A link out of its directory is not followed.
 func copyWheel(from, to string) error {
 	root, err := os.OpenRoot(filepath.Dir(from))
 	if err != nil {

@@ -17,12 +17,12 @@ import (
 	"github.com/mcp-jail/mcp-jail/packages/python"
 )
 
-// pythonTree is what an unpacked tree has.
+// pythonTree describes an unpacked tree.
 type pythonTree struct {
 	metadata map[string]python.Metadata     // by the packages' names
 	programs map[string][]python.EntryPoint // by the packages' names
 	others   []string                       // programs in bin/ that are no entry points
-	bound    bool                           // it runs on one minor version of Python
+	bound    bool                           // the tree runs on one minor version of Python only
 }
 
 // maxMetadata bounds a file that describes a package.
@@ -54,8 +54,8 @@ func finishTree(work string) (*pythonTree, error) {
 	return t, t.writePrograms(root)
 }
 
-// addPackage reads what the directory of a package's metadata says, and removes what the
-// installer has noted there.
+// addPackage reads the metadata of a package from its directory, and removes the installer's own
+// notes there.
 func (t *pythonTree) addPackage(site *os.Root, dir string) error {
 	text, err := readSmall(site, filepath.Join(dir, "METADATA"))
 	if err != nil {
@@ -99,8 +99,8 @@ func readSmall(root *os.Root, name string) (string, error) {
 	return string(text), err
 }
 
-// writePrograms moves the programs of site/bin to bin, and writes starters over those of
-// entry points.
+// writePrograms moves the programs of site/bin to bin, replaces the programs of entry points by
+// starters, and writes python.ChildrenFile.
 func (t *pythonTree) writePrograms(root *os.Root) error {
 	if err := root.Rename("site/bin", "bin"); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -139,7 +139,7 @@ func (t *pythonTree) writePrograms(root *os.Root) error {
 	return nil
 }
 
-// makePortable rewrites the first line of a program of Python.
+// makePortable rewrites the #! line of a program of Python.
 func makePortable(root *os.Root, name string) error {
 	info, err := root.Lstat(name)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > maxMetadata {
@@ -171,8 +171,8 @@ func (t *pythonTree) list() (out []python.Metadata) {
 	return out
 }
 
-// program returns the name of the program that a line runs. Package root is what it names
-// first.
+// program returns the name of the program that a line runs. root is the package that the line
+// names first.
 func (t *pythonTree) program(line *launcher.Line, root string) (string, error) {
 	var own, all []string
 	for name, programs := range t.programs {
@@ -222,7 +222,7 @@ func hashOf(name string) (string, error) {
 	return "sha256:" + hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// indent is for messages of several lines.
+// indent indents each line of a text.
 func indent(text string) string {
 	return "  " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n  ")
 }

@@ -24,7 +24,7 @@ type Installer struct {
 	LockFile  string
 	Host      hostfs.Host
 	Untrusted []string       // directories in which servers may write, beside the working directory: no npm and no node is run from there
-	Asked     string         // what stands behind "mcp-jail install" for this line, for advice: a server's name, or "-- npx -y …"; "" if that is not known
+	Asked     string         // the words after "mcp-jail install" for this line, for advice: a server's name, or "-- npx -y …"; "" if that is not known
 	Scripts   bool           // scripts of packages run, without a network
 	Limits    Limits         // the zero Limits are the usual ones
 	Told      io.Writer      // what npm and the scripts print, without secrets; may be nil
@@ -40,10 +40,11 @@ type Result struct {
 	Skipped []string        // NAME@VERSION of the packages whose scripts did not run
 }
 
-// Install installs the package of a line and pins it, unless the lock file and the store have
-// it already. Scripts that were skipped then, and may run now, make it install again. The error is a
-// *ChangedError if they do, and the files are not the pinned ones. If something else was fetched than is pinned, it is a *MovedError, and the Result tells what was
-// refused on the way.
+// Install installs the package of a line and pins it, unless the lock file and the store have it
+// already. It installs an installed package again if its scripts were skipped and may run now, or
+// if this machine has no Python for it any more. The error is a *ChangedError if the installed
+// files are not the pinned ones. The error is a *MovedError if the fetched tree is not the pinned
+// one; for npm, the Result then tells what was refused on the way.
 func (i *Installer) Install(ctx context.Context, line *launcher.Line) (*Result, error) {
 	key := installed.Key(line, i.Host.Dir)
 	if r, err := i.ready(ctx, key); r != nil || err != nil {
@@ -64,9 +65,9 @@ func (i *Installer) Install(ctx context.Context, line *launcher.Line) (*Result, 
 	return i.install(ctx, stage, line, pinned)
 }
 
-// Repair installs the pinned versions of a line's packages again. The tree that is there is
-// replaced if it is not the pinned one. The error is a *MovedError if the registry does not
-// give the pinned files any more.
+// Repair installs the pinned versions of a line's packages again. It replaces an installed tree
+// that is not the pinned one. The error is a *MovedError if the registry does not give the pinned
+// files any more. If nothing is pinned, Repair pins what it installs.
 func (i *Installer) Repair(ctx context.Context, line *launcher.Line) (*Result, error) {
 	stage, err := i.stage(ctx, line)
 	if err != nil {
@@ -80,8 +81,8 @@ func (i *Installer) Repair(ctx context.Context, line *launcher.Line) (*Result, e
 	return i.install(ctx, stage, line, pinned)
 }
 
-// install fetches a package, compares it with its pin if there is one, and moves it to the
-// store.
+// install fetches a package, compares it with its pin if there is one, moves it to the store, and
+// pins it.
 func (i *Installer) install(ctx context.Context, stage *store.Stage, line *launcher.Line, pinned *lockfile.Entry) (*Result, error) {
 	f, err := i.fetch(ctx, stage, line, pinned, false)
 	if err != nil {
@@ -107,13 +108,15 @@ func (i *Installer) install(ctx context.Context, stage *store.Stage, line *launc
 // keepStages is how long an interrupted installation keeps what it has fetched.
 const keepStages = 7 * 24 * time.Hour
 
-// tidy removes what an installation has left. What cannot be removed now is removed later.
+// tidy removes the stage, and the remains of earlier installations. A later installation removes
+// those that cannot be removed now.
 func (i *Installer) tidy(stage *store.Stage) {
 	stage.Discard()
 	i.Store.Sweep(keepStages)
 }
 
-// ready returns the package of a key if it is installed, and nil if it is not.
+// ready returns the package of a key if it is installed, and nil if it has to be installed or
+// installed again.
 func (i *Installer) ready(ctx context.Context, key lockfile.Key) (*Result, error) {
 	pinned, err := i.pinned(key)
 	if pinned == nil || err != nil {
@@ -136,8 +139,8 @@ func (i *Installer) ready(ctx context.Context, key lockfile.Key) (*Result, error
 	return &Result{Entry: pinned}, nil
 }
 
-// stage takes the stage of a line, and waits as long as another installation has it. Nothing is
-// fetched that could not be pinned.
+// stage takes the stage of a line, and waits as long as another installation has it. It fails if
+// the lock file cannot be updated, so that nothing is fetched that could not be pinned.
 func (i *Installer) stage(ctx context.Context, line *launcher.Line) (*store.Stage, error) {
 	if err := lockfile.CanUpdate(i.LockFile); err != nil {
 		return nil, err
@@ -165,7 +168,7 @@ func (i *Installer) stage(ctx context.Context, line *launcher.Line) (*store.Stag
 
 var notInKey = regexp.MustCompile(`[^A-Za-z0-9._+@-]`)
 
-// stageKey returns a text as the name of a stage.
+// stageKey returns the name of the stage for the key of a line.
 func stageKey(text string) string { return "s-" + notInKey.ReplaceAllString(text, "_") }
 
 // pinned returns the entry of a key, or nil.
@@ -177,8 +180,8 @@ func (i *Installer) pinned(key lockfile.Key) (*lockfile.Entry, error) {
 	return file.Find(key), nil
 }
 
-// pin writes an entry to the lock file, in place of another one. What a session, or the user,
-// has changed meanwhile in the tool definitions and the note is kept, and is then in e, too.
+// pin writes e to the lock file, in place of the entry before. It keeps the note, and the tool
+// definitions that a session or the user has changed meanwhile; e then has them, too.
 func (i *Installer) pin(before, e *lockfile.Entry) error {
 	return lockfile.Update(i.LockFile, func(f *lockfile.File) error {
 		now := f.Find(e.Key)
@@ -197,8 +200,8 @@ func (i *Installer) pin(before, e *lockfile.Entry) error {
 	})
 }
 
-// mergePins returns the tool definitions that own has changed since before, and otherwise those
-// of now.
+// mergePins returns for each name the tool definitions of own if they differ from those of before,
+// and otherwise those of now.
 func mergePins(before, now, own map[string]*pin.Pin) map[string]*pin.Pin {
 	merged := maps.Clone(own)
 	if merged == nil {
@@ -229,7 +232,7 @@ func samePins(a, b *pin.Pin) bool {
 	return len(pin.Compare(a, b)) == 0
 }
 
-// inStore adds what to do to an error of the store.
+// inStore adds advice to an error of the store about a tree in use.
 func inStore(e *lockfile.Entry, err error) error {
 	if errors.Is(err, store.ErrInUse) {
 		return fmt.Errorf("%s@%s is to be replaced in the store and is %w: end that server and try again", e.Name, e.Version, store.ErrInUse)

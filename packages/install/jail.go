@@ -18,14 +18,14 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
-// A fetchJail is where an installer runs: it has a HOME below dir, the registries, and nothing
-// else.
+// A fetchJail is the jail of an installer: it has a HOME below dir, the registries and the
+// readable files.
 type fetchJail struct {
 	host       hostfs.Host
 	dir        string   // the stage's; HOME is below
 	name       string   // of the jail, which is part of the path of its HOME
 	path       []string // the directories of PATH
-	readable   []string // what the installer may read beside its own installation
+	readable   []string // files and directories of the user that the installer may read
 	registries []*url.URL
 	variables  map[string]string
 	fileMB     int
@@ -98,7 +98,7 @@ func (j *fetchJail) profile(argv []string) (*policy.Profile, error) {
 	return profile, nil
 }
 
-// registryRule is the rule that lets the installer reach a registry.
+// registryRule returns the rule that lets the installer reach a registry.
 func registryRule(u *url.URL) policy.NetRule {
 	port, err := strconv.Atoi(u.Port())
 	if err != nil {

@@ -28,7 +28,7 @@ type npmConfig struct {
 	registry     []*url.URL        // each registry once
 	credentials  map[string]string // //host/path/:_authToken and its relatives; secret
 	certificates map[string]string // variables of node that name authorities
-	files        []string          // which npm reads because of a setting
+	files        []string          // that npm or node reads because of a setting or a variable
 	proxy        map[string]string // variables of the proxy: HTTPS_PROXY, ...
 }
 
@@ -40,8 +40,8 @@ const (
 	maxConfig  = 4 << 20          // bytes of its output
 )
 
-// readNpmConfig asks npm for its configuration. It runs npm in the user's home directory, so
-// that no .npmrc of a project has a part in it.
+// readNpmConfig asks npm for its configuration. It runs npm in the user's home directory, so that
+// npm reads no .npmrc of a project.
 func readNpmConfig(ctx context.Context, npm string, host *hostfs.Host, path []string) (*npmConfig, error) {
 	out, err := askNPM(ctx, npm, host, path)
 	if err != nil {
@@ -83,9 +83,9 @@ func readNpmConfig(ctx context.Context, npm string, host *hostfs.Host, path []st
 	return c, nil
 }
 
-// withoutLoaders returns the variables that have a program load no code of a file that they
-// name. An entry of an MCP client sets variables for mcp-jail itself, and a project may have
-// brought the entry.
+// withoutLoaders returns environ without the variables that can make a program load code from a
+// file. The entry of an MCP client sets variables for mcp-jail itself, and a project may have
+// brought that entry.
 func withoutLoaders(environ []string) (kept []string) {
 	for _, v := range environ {
 		name, _, _ := strings.Cut(v, "=")
@@ -97,8 +97,7 @@ func withoutLoaders(environ []string) (kept []string) {
 	return kept
 }
 
-// askNPM runs `npm config list`, outside of any jail. The only variables are those of the user
-// that load no code.
+// askNPM runs `npm config list`, outside of any jail, with the user's variables that load no code.
 func askNPM(ctx context.Context, npm string, host *hostfs.Host, path []string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, configWait)
 	defer cancel()
@@ -186,7 +185,7 @@ func (c *npmConfig) addRegistries() error {
 	return nil
 }
 
-// useOptions applies what the line itself says about fetching.
+// useOptions applies the options of the line that concern fetching.
 func (c *npmConfig) useOptions(line *launcher.Line) error {
 	for _, o := range line.Options {
 		switch o.Name {
@@ -216,7 +215,7 @@ func (c *npmConfig) useProxy() error {
 	return nil
 }
 
-// redactor knows the secrets of the configuration.
+// redactor returns a redactor of the secrets of the configuration.
 func (c *npmConfig) redactor() *diagnostics.Redactor {
 	var secret []policy.Variable
 	add := func(name, value string) {

@@ -47,7 +47,7 @@ func (i *Installer) samePin(pinned, e *lockfile.Entry) error {
 	return &MovedError{Pinned: pinned, Found: e, LockFile: i.LockFile, Asked: i.asked(pinned)}
 }
 
-// MovedError reports that what the registry gives today is not what the lock file pins.
+// MovedError reports that the tree that was fetched is not the one that the lock file pins.
 type MovedError struct {
 	Pinned, Found *lockfile.Entry
 	LockFile      string
@@ -103,7 +103,7 @@ func (e *ChangedError) Error() string {
 
 func (e *ChangedError) Unwrap() error { return e.Err }
 
-// asked returns what stands behind "mcp-jail install" for an entry.
+// asked returns the words after "mcp-jail install" for an entry.
 func (i *Installer) asked(e *lockfile.Entry) string {
 	switch {
 	case i.Asked != "":

@@ -29,8 +29,8 @@ const (
 // Limits bound what an installation uses of the disk. 0 is the usual limit.
 type Limits struct {
 	FileMB  int // of one file: 512
-	TotalMB int // of all that is fetched and unpacked: 2048. It is watched, and can be exceeded for a second
-	Files   int // that are unpacked: 300,000. Watched, too
+	TotalMB int // of all that is fetched and unpacked: 2048. It is measured now and then, so it can be exceeded shortly
+	Files   int // that are unpacked: 300,000. They are counted now and then, too
 }
 
 func (l Limits) file() int    { return cmp.Or(l.FileMB, 512) }
@@ -40,9 +40,9 @@ func (l Limits) files() int   { return cmp.Or(l.Files, 300_000) }
 // TooLargeError reports that an installation was ended because of its size.
 type TooLargeError struct {
 	Package string
-	File    bool // one file is too large; false: all together
+	File    bool // true: one file is too large; false: all files together are
 	MB      int  // the limit
-	Files   int  // not 0: there are more files than that, and MB does not count
+	Files   int  // if not 0, the limit of the number of files was exceeded; File and MB do not count
 }
 
 func (e *TooLargeError) Error() string {
@@ -61,12 +61,12 @@ func (i *Installer) progress(p Progress) {
 	}
 }
 
-// A watch measures what an installation writes, a few times a second.
+// A watch measures the files that an installation writes, a few times a second or less often.
 type watch struct {
 	installer *Installer
 	step      Step
-	work      string // where npm unpacks
-	cache     string // where npm keeps what it has fetched
+	work      string // the directory in which the installer unpacks
+	cache     string // npm's cache; "" for pip and uv
 	tooLarge  context.CancelCauseFunc
 	pkg       string
 }

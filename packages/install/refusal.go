@@ -10,7 +10,7 @@ import (
 // Refusal is an attempt that the jail of an installation has refused.
 type Refusal struct {
 	Installer string // "npm", "pip" or "uv", which made the attempt if no script did
-	Package   string // NAME@VERSION whose script it was; "" if it was none
+	Package   string // NAME@VERSION, of Python only NAME, whose script it was; "" if it was none
 	policy.Denial
 }
 
@@ -27,8 +27,8 @@ func (r Refusal) String() string {
 	return subject + " tried " + attempt(r.Denial) + times + ": refused"
 }
 
-// attempt returns what was attempted. Targets are quoted: they are names that a package has
-// chosen, and a terminal shows them.
+// attempt returns the attempt in words. It quotes the target: a package has chosen that name, and a
+// terminal shows it.
 func attempt(d policy.Denial) string {
 	target := strconv.Quote(d.Target)
 	if d.Target == "" {

@@ -10,9 +10,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// searchPath returns the directories of PATH from which npm and node may be run: npm runs
-// without a jail when it tells its configuration. Relative directories and those in which
-// servers may write are left out.
+// searchPath returns the directories of PATH from which npm, node and uv may be run. It leaves out
+// relative directories, and directories in which servers may write: npm runs without a jail when it
+// tells its configuration.
 func (i *Installer) searchPath() (dirs []string) {
 	path, _ := i.Host.Getenv("PATH")
 	for dir := range strings.SplitSeq(path, string(filepath.ListSeparator)) {
@@ -41,7 +41,8 @@ func (i *Installer) trusted(dir string) bool {
 	})
 }
 
-// ignoredPaths returns, for an error, which directories of PATH were left out.
+// ignoredPaths returns a remark for an error that names the first directory of PATH that was left
+// out, or "".
 func (i *Installer) ignoredPaths() string {
 	path, _ := i.Host.Getenv("PATH")
 	for dir := range strings.SplitSeq(path, string(filepath.ListSeparator)) {

@@ -21,8 +21,8 @@ import (
 // maxPackument bounds the metadata of a package.
 const maxPackument = 64 << 20
 
-// signals returns what the registry's metadata say against a new version. `npm view` fetches
-// them whole, with the publishers, and leaves them in its cache.
+// signals returns what the registry's metadata say against a new version. `npm view` fetches the
+// metadata in the whole form, with the publishers, and leaves them in its cache.
 func (r *npmRun) signals(ctx context.Context, old, e *lockfile.Entry) ([]npm.Signal, error) {
 	w := &watch{installer: r.installer, step: Fetching, pkg: e.Name}
 	if _, err := r.runNPM(ctx, r.jail, w, "", "view", "--json", "--", e.Name, "name"); err != nil {
@@ -40,7 +40,7 @@ func (r *npmRun) signals(ctx context.Context, old, e *lockfile.Entry) ([]npm.Sig
 }
 
 // cachedPackument returns the metadata of a package from npm's cache (cacache, version 5 of its
-// index): the whole form if it is there.
+// index), in the whole form if the cache has it.
 func cachedPackument(cache string, registry *url.URL, name string) ([]byte, error) {
 	address := strings.TrimSuffix(registry.String(), "/") + "/" + strings.ReplaceAll(name, "/", "%2f")
 	key := "make-fetch-happen:request-cache:" + address

@@ -116,8 +116,8 @@ func (i *Installer) Accept(u *Update) error {
 	return nil
 }
 
-// Close gives an update up. What it has fetched is kept for the next installation, unless it is
-// what is pinned already. After Accept it does nothing.
+// Close gives an update up. The stage keeps the fetched files for the next installation, unless the
+// update changes nothing. After Accept it does nothing.
 func (u *Update) Close() error {
 	if !u.done && u.Old != nil && len(u.Changes()) == 0 {
 		u.done = true

@@ -17,8 +17,9 @@
 //
 // # Limits
 //
-//   - A package that npm or uv has installed globally is not preferred to the pinned one, as npx
-//     and uvx would do. Only what lies in the project around the working directory is.
-//   - Lines with several packages, and those whose packages come from git, addresses or files,
-//     are pinned like others, by the files that their installation made.
+//   - A program that npm or uv has installed globally is no shadow, although npx and uvx would run
+//     it. Only files of the project around the working directory are shadows.
+//   - Lines with several packages, and lines of Python with wheels from addresses or files, are
+//     pinned like others, by the files that their installation made. A line with another source,
+//     such as a git repository, runs as it is given: see ErrAsGiven.
 package installed

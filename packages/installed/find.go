@@ -114,7 +114,7 @@ func (f Finder) Find(ctx context.Context, line *launcher.Line) (*Program, error)
 	return p, nil
 }
 
-// checkOwners returns an error if another user could have made a tree, with a seal that fits.
+// checkOwners returns an error if another user could have made a tree together with its seal.
 func (f Finder) checkOwners(tree *store.Tree) error {
 	name, err := filepath.Rel(f.Store.Dir, tree.Dir)
 	if err != nil {
@@ -123,7 +123,7 @@ func (f Finder) checkOwners(tree *store.Tree) error {
 	return hostfs.CheckPrivate(f.Store.Dir, name)
 }
 
-// ID returns the tree of an entry.
+// ID returns the name of an entry's tree in the store.
 func ID(e *lockfile.Entry) store.ID {
 	return store.ID{Ecosystem: string(e.Ecosystem), Name: e.Name, Version: e.Version, Digest: strings.TrimPrefix(e.Tree, "sha256:")}
 }
@@ -174,8 +174,8 @@ func (f Finder) shadow(line *launcher.Line) string {
 	return ""
 }
 
-// places returns where a shadow may lie. Places outside of the project are not looked at: see
-// the package comment.
+// places returns the paths at which a shadow may lie. It leaves out global installations: see the
+// package comment.
 func (f Finder) places(s launcher.Shadow) (paths []string) {
 	switch s.Place {
 	case launcher.AtPath:

@@ -39,8 +39,8 @@ func (f Finder) node(ctx context.Context, p *Program, line *launcher.Line) error
 }
 
 // userInterpreter returns the interpreter of a #! line. If its path is not in a directory of the
-// system, only the file name counts, and PATH says where it is: the publisher of a package does not
-// choose among the user's files.
+// system, only the file name counts, and PATH says where it is: the publisher of a package does
+// not choose among the user's files.
 func userInterpreter(name string) string {
 	for _, dir := range [...]string{"/usr/", "/bin/", "/sbin/"} {
 		if strings.HasPrefix(filepath.Clean(name), dir) {
@@ -50,8 +50,8 @@ func userInterpreter(name string) string {
 	return filepath.Base(name)
 }
 
-// interpreter returns the interpreter for a range of versions: its plain name if PATH gives the
-// right one, otherwise its path.
+// interpreter returns the interpreter for a range of versions: its plain name if the one that PATH
+// gives fits or rng is "", and otherwise its path.
 func (f Finder) interpreter(ctx context.Context, lang runtime.Language, rng string, fits func(rng, version string) (bool, error)) (string, error) {
 	versions := openVersions(f.Host)
 	defer versions.save()

@@ -14,7 +14,7 @@ import (
 )
 
 // versions remembers the versions of interpreters, because asking one takes tens of
-// milliseconds. A file in the cache directory holds them, with what tells a replaced file.
+// milliseconds. A file in the cache directory holds them, each with the stamp of its interpreter.
 type versions struct {
 	host    *hostfs.Host
 	file    string
@@ -22,13 +22,13 @@ type versions struct {
 	changed bool
 }
 
-// version is the version of an interpreter whose file looked like that.
+// version is the version of an interpreter, and the stamp that its file had when it told it.
 type version struct {
 	Version string `json:"version"`
 	Stamp   string `json:"stamp"`
 }
 
-// openVersions reads what is remembered. A file that cannot be read is an empty one.
+// openVersions reads the remembered versions. A file that cannot be read counts as empty.
 func openVersions(host *hostfs.Host) *versions {
 	v := &versions{host: host, known: map[string]version{}}
 	if host.CacheDir == "" {
@@ -43,7 +43,7 @@ func openVersions(host *hostfs.Host) *versions {
 	return v
 }
 
-// save writes what was learnt. Errors are of no consequence: the next start asks again.
+// save writes the versions if one was added. Errors are of no consequence: the next start asks again.
 func (v *versions) save() {
 	if !v.changed || v.file == "" {
 		return
@@ -95,7 +95,7 @@ func (v *versions) locate(name string) (file, version string) {
 	return "", ""
 }
 
-// ask returns the version of an interpreter.
+// ask returns the version of an interpreter: the remembered one, or else the one that it tells.
 func (v *versions) ask(ctx context.Context, file string) (string, error) {
 	stamp := v.stamp(file)
 	if known, ok := v.known[file]; ok && stamp != "" && known.Stamp == stamp {

@@ -21,12 +21,12 @@ const (
 	Identity     Kind = "identity"     // the server's name or version
 )
 
-// A Difference is one thing that is not as in the old pin.
+// A Difference is a change of one tool, or of the server, since the old pin.
 type Difference struct {
 	Tool string // "" for Instructions and Identity
 	Kind Kind
-	// Fields are the places where the definitions differ, at most 20. For Added it is the
-	// description. It is empty if a text that was pinned is not at hand.
+	// Fields are the places where the definitions differ, at most 20. For Added it has only the
+	// description. It is empty if one of the two texts is not kept, or was edited.
 	Fields []Field
 	// Times is how often a changed or added tool is listed, if more than once.
 	Times int
@@ -105,7 +105,8 @@ func compareServers(old, s Server) (out []Difference) {
 	return out
 }
 
-// hasText reports whether the instructions are kept, and are those that were hashed.
+// hasText reports whether the instructions are kept, and are those that were hashed. It is true
+// also for a server without instructions.
 func (s Server) hasText() bool {
 	return s.Hash == "" && s.Instructions == "" || hash(s.Instructions) == s.Hash
 }
@@ -136,8 +137,8 @@ func compareTools(old, t *Tool) (d Difference, differ bool) {
 	return d, true
 }
 
-// fieldsOf appends the places where two canonical JSON values differ. It goes down into
-// objects, and into arrays of one length.
+// fieldsOf appends the places where two canonical JSON values differ. It goes down into objects,
+// and into arrays of equal length.
 func fieldsOf(out []Field, path, old, value string) []Field {
 	if old == value || len(out) >= maxFields {
 		return out

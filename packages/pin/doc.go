@@ -20,5 +20,6 @@
 //   - JSON that programs read differently is refused: two members of one name, members that
 //     differ from a pinned one by their case, and invalid UTF-8.
 //   - A definition of more than [MaxDefinition] bytes, and those that go beyond [MaxKept]
-//     bytes in total, are kept as a hash only. Their change is seen, and its text is not.
+//     bytes in total, are kept as a hash only. [Compare] notices a change of them, but cannot show
+//     it.
 package pin

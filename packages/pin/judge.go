@@ -8,8 +8,9 @@ import (
 	"strconv"
 )
 
-// MaxVariants is how many pins a server gets by itself. A server may list other tools for
-// other arguments and other clients, and each such list has a pin of its own.
+// MaxVariants is the number of a server's pins from which on Judge calls no other list new. A
+// server may list other tools for other arguments and other clients, and each such list has a pin
+// of its own.
 const MaxVariants = 32
 
 // Name returns the name of the pin for a server with these arguments and a client with
@@ -46,12 +47,12 @@ func shortHash(data []byte) string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// A Verdict says how a list of tools stands to the pins of its server. The zero Verdict is
-// a list that is pinned.
+// A Verdict says how a list of tools stands to the pins of its server. The zero Verdict says that
+// the list differs from no pin and becomes none: usually, it is pinned.
 type Verdict struct {
-	// New means that the list becomes the pin of its name: it is the first one, or nothing
-	// is pinned by this name and no tool differs from a pinned one of the same name. A list
-	// without tools never is: a server that could not start properly often has none.
+	// New means that the list becomes the pin of its name. It is the server's first list, or
+	// nothing is pinned by this name and each tool that a pin has is in some pin as it is here. A
+	// list without tools is never new: a server that could not start properly often has none.
 	New bool
 	// Differences are those from the closest pin.
 	Differences []Difference
@@ -65,7 +66,7 @@ func (v Verdict) Refused() bool {
 // Judge compares a list with the pins of a server. name is that of the list's own pin. A
 // list that equals any pin is pinned. part says that the list is one page of several: then
 // tools may be missing, a tool that is pinned several times is not compared, and the list
-// is never new. A server of which nothing is known equals every other.
+// is never new. A pin or a list with the zero Server is compared by its tools only.
 func Judge(pins map[string]*Pin, name string, p *Pin, part bool) Verdict {
 	whole := !part && len(p.Tools) > 0
 	if len(pins) == 0 {
@@ -81,8 +82,8 @@ func Judge(pins map[string]*Pin, name string, p *Pin, part bool) Verdict {
 	return Verdict{Differences: closest}
 }
 
-// Closest returns the differences of a whole list from the closest of the pins, as Judge does
-// also where the list is new. There are none without pins.
+// Closest returns the differences of a whole list from the closest of the pins. Unlike Judge, it
+// returns them for a new list, too. Without pins there are none.
 func Closest(pins map[string]*Pin, name string, p *Pin) []Difference {
 	return closestTo(pins, name, p, false)
 }
@@ -100,8 +101,8 @@ func closestTo(pins map[string]*Pin, name string, p *Pin, part bool) (closest []
 	return closest
 }
 
-// JudgeServer compares the instructions of a server with its pins, before the tools are
-// known. Those for a name without a pin may be new.
+// JudgeServer compares the instructions of a server with its pins, before the tools are known. It
+// finds no differences if nothing is pinned by this name: the list may be new.
 func JudgeServer(pins map[string]*Pin, name string, s Server) Verdict {
 	own := pins[name]
 	if own == nil {

@@ -10,8 +10,8 @@ import (
 // Visible returns a text for one line on a terminal, of at most max characters and a note of
 // how many were left out. Each character that does not show, or that changes how others
 // show, is replaced by its number: controls, direction marks, zero-width characters,
-// variation selectors, tags. So are « and », with which this package quotes. A newline is \n,
-// and a backslash stays as it is.
+// variation selectors, tags. So are « and », with which this package quotes. A newline becomes
+// \n and a tab \t. A backslash stays as it is.
 func Visible(text string, max int) string {
 	var b strings.Builder
 	width, left := 0, 0

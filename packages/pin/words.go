@@ -75,8 +75,8 @@ func atLeast(n, fields int) string {
 	return fmt.Sprint(n)
 }
 
-// named returns a name for a sentence of ours. One that could be taken for words of ours
-// stands in quotation marks, which [Visible] does not let it end.
+// named returns a name for a sentence of this package. A name that could be taken for words of the
+// sentence stands in quotation marks, which it cannot end because of [Visible].
 func named(name string) string {
 	plain := len(name) <= maxShownName
 	for i := 0; i < len(name); i++ {
@@ -109,7 +109,7 @@ func (f Field) change(isJSON bool) string {
 	return "changed: «" + Visible(old, maxShownText) + "» → «" + Visible(value, maxShownText) + "»"
 }
 
-// quoted returns a canonical JSON value in quotation marks for people.
+// quoted returns a canonical JSON value for people to read, in quotation marks.
 func quoted(value string) string {
 	if text, ok := Unquote(value); ok {
 		value = text
@@ -117,8 +117,8 @@ func quoted(value string) string {
 	return "«" + Visible(value, maxShownText) + "»"
 }
 
-// window cuts what two long texts begin with alike, apart from some characters, so that the
-// first difference shows.
+// window cuts the common beginning of two texts, if one of them is too long, so that the first
+// difference shows. It keeps the last characters of that beginning.
 func window(a, b string) (string, string) {
 	if fits(a) && fits(b) {
 		return a, b

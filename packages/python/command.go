@@ -89,7 +89,7 @@ func (r *Request) add(o launcher.Option, config *Config, dir string, uv bool) bo
 		r.Constraints = append(r.Constraints, below(dir, o.Value))
 	case "no-build", "no-build-package", "refresh", "refresh-package", "reinstall", "reinstall-package", "upgrade", "upgrade-package",
 		"no-sources", "no-config", "managed-python", "no-managed-python", "no-python-downloads", "python-preference":
-		// What is fetched anew has no earlier versions, and wheels only.
+		// These change nothing here: the tree is new, and of wheels only.
 	case "index-strategy", "resolution", "exclude-newer", "fork-strategy":
 		r.Extra = append(r.Extra, "--"+o.Name, o.Value)
 		return uv

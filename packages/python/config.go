@@ -25,10 +25,11 @@ type Config struct {
 	Proxy      string
 }
 
-// DefaultIndex is the index of those who have configured none.
+// DefaultIndex is the index if the configuration names none.
 const DefaultIndex = "https://pypi.org/simple"
 
-// FileHosts returns the hosts, beside its own, from which an index is known to serve files.
+// FileHosts returns the addresses of the hosts, beside its own, from which an index is known to
+// serve files.
 func FileHosts(index string) []string {
 	u, err := url.Parse(index)
 	if err != nil {
@@ -43,8 +44,8 @@ func FileHosts(index string) []string {
 	return nil
 }
 
-// PipConfig reads what `pip config list` prints. Settings of variables count before those of
-// the command install, and those before the ones for all commands.
+// PipConfig reads the output of `pip config list`. A setting of a variable wins over one of the
+// command install, which wins over one for all commands.
 func PipConfig(text string) (c Config, err error) {
 	settings := map[string]string{}
 	for _, section := range []string{"global", "install", ":env:"} {
@@ -98,7 +99,7 @@ func pythonString(text string) (string, error) {
 	return out.String(), nil
 }
 
-// uvFile is what counts of a uv.toml.
+// uvFile has the settings of a uv.toml that count.
 type uvFile struct {
 	uvIndexes
 	Pip  uvIndexes `toml:"pip"`
@@ -120,8 +121,8 @@ type uvIndexes struct {
 }
 
 // UvConfig returns what the user's configuration of uv says: the files uv.toml, the user's
-// before the system's, and the variables. configured is false if nothing names an index or a
-// place with files.
+// before the system's, and the variables. configured reports whether they name an index or a place
+// with files, or say that no index is used.
 func UvConfig(files [][]byte, getenv func(string) string) (c Config, configured bool, err error) {
 	for _, text := range files {
 		var f uvFile
@@ -192,7 +193,8 @@ func withCredentials(address, name string, getenv func(string) string) string {
 	return u.String()
 }
 
-// Addresses returns all addresses that a configuration names and that are not files.
+// Addresses returns the addresses from which a configuration has packages fetched, one for each
+// host, with those of FileHosts. Files are left out.
 func (c Config) Addresses() (out []*url.URL, err error) {
 	names := slices.Clone(c.Extra)
 	if !c.NoIndex {

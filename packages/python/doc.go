@@ -11,7 +11,7 @@
 //
 //	site/          the packages, as `pip install --target` unpacks them
 //	bin/NAME       a starter for each console script, and other programs of the packages
-//	children/      what Python programs load that a program of the tree starts
+//	children/      a sitecustomize.py for Python programs that a program of the tree starts
 //
 // A starter makes the environment of a virtual environment: the standard library, then site/.
 // Packages of the machine are not visible. The tree names no interpreter and no path of the

@@ -16,8 +16,8 @@ var (
 	identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$`)
 )
 
-// EntryPoints returns the programs in an entry_points.txt: its console_scripts, gui_scripts,
-// and what only pipx runs. A line that has another form is left out, as pip does.
+// EntryPoints returns the programs in an entry_points.txt: its console_scripts and gui_scripts, and
+// those that only pipx runs (pipx.run). Like pip, it leaves out a line that has another form.
 func EntryPoints(text string) (programs, pipx []EntryPoint) {
 	section := ""
 	for line := range strings.Lines(text) {
@@ -45,7 +45,8 @@ func EntryPoints(text string) (programs, pipx []EntryPoint) {
 	return programs, pipx
 }
 
-// ChildrenFile is the file of a tree that Python programs load which its programs start.
+// ChildrenFile is the file of a tree that a Python program loads if a program of the tree has
+// started it.
 const ChildrenFile = "children/sitecustomize.py"
 
 // setup is the part that starters and Children share. tree is the directory of the tree.
@@ -81,8 +82,9 @@ func (e EntryPoint) Starter() string {
 	return fmt.Sprintf(starter, e.Module, first, e.Function)
 }
 
-// Children returns the text of ChildrenFile. It shows the tree's packages to programs that run
-// on the interpreter of the tree's program, and to no other, such as that of a user's project.
+// Children returns the text of ChildrenFile. It shows the tree's packages to programs that run on
+// the interpreter of the tree's program. It does not show them to others, such as programs that run
+// on the interpreter of a user's project.
 func Children() string {
 	return "import os, site, sys\n" + setup + `
 if os.environ.get("MCP_JAIL_PYTHON") == sys.executable:
@@ -96,8 +98,8 @@ func IsStarter(head []byte) bool {
 	return strings.HasPrefix(line, "#!") && strings.Contains(line, "python")
 }
 
-// Portable returns a program that an installer has put into bin/ with its interpreter in a
-// form that names none of this machine. It reports false if the program is not one of Python.
+// Portable returns a program of bin/ with a #! line that names no interpreter of this machine by
+// its path. It reports false if the program is not one of Python.
 func Portable(program []byte) ([]byte, bool) {
 	first, rest, _ := strings.Cut(string(program), "\n")
 	switch second, after, _ := strings.Cut(rest, "\n"); {
@@ -112,7 +114,7 @@ func Portable(program []byte) ([]byte, bool) {
 // A ProgramError says that a package has no program of the name that a line asks for.
 type ProgramError struct {
 	Package, Program string
-	Names            []string // that there are
+	Names            []string // the programs that the package has
 }
 
 func (e *ProgramError) Error() string {

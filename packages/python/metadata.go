@@ -43,7 +43,8 @@ func ReadMetadata(text string) (m Metadata) {
 // pythonMarker finds a condition of a dependency about the interpreter (PEP 508).
 var pythonMarker = regexp.MustCompile(`\b(python_version|python_full_version|implementation_name|implementation_version|platform_python_implementation)\b`)
 
-// Bound reports whether which other packages are needed depends on the version of Python.
+// Bound reports whether the dependencies of the package depend on the version or implementation of
+// Python.
 func (m Metadata) Bound() bool {
 	return slices.ContainsFunc(m.Requires, func(r string) bool {
 		_, marker, _ := strings.Cut(r, ";")
@@ -53,10 +54,10 @@ func (m Metadata) Bound() bool {
 
 var clause = regexp.MustCompile(`^(~=|==|!=|<=|>=|<|>)\s*([0-9]+(?:\.[0-9]+)*)(\.\*)?$`)
 
-// Range returns the versions of Python on which a tree runs: those that all its packages
-// accept, and, if bound, of those only the minor version that it was installed with. The form
-// is that of requires-python. A condition of a form that is rare and cannot be compared is
-// left out; the installer has obeyed it.
+// Range returns the versions of Python on which a tree runs, in the form of requires-python. All
+// packages of the tree accept them. If bound, only the minor version that installed the tree is
+// among them. Range leaves out a condition of a rare form, which it cannot compare; the installer
+// has obeyed it.
 func Range(packages []Metadata, bound bool, installed string) string {
 	var low, clauses []string
 	for _, m := range packages {
@@ -103,8 +104,8 @@ func number(parts []string, i int) int {
 	return n
 }
 
-// PortableRecord returns a RECORD without the files that an installer makes for its machine:
-// the programs, and its own notes.
+// PortableRecord returns a RECORD without the files that an installer makes for its machine: the
+// programs, the compiled files, and its own notes.
 func PortableRecord(text string) string {
 	var out strings.Builder
 	for line := range strings.Lines(text) {
@@ -118,7 +119,8 @@ func PortableRecord(text string) string {
 	return out.String()
 }
 
-// InstallerFiles returns the names of the files in a dist-info that say how it was installed.
+// InstallerFiles returns the names of the files in a dist-info that say how the package was
+// installed.
 func InstallerFiles() []string {
 	return []string{"INSTALLER", "REQUESTED", "direct_url.json", "uv_cache.json"}
 }

@@ -40,8 +40,8 @@ func Build(source, needs, to string) []string {
 // maxProject bounds a pyproject.toml.
 const maxProject = 1 << 20
 
-// BuildRequires returns what the build of a source distribution needs: what its pyproject.toml
-// says (PEP 518), or setuptools.
+// BuildRequires returns the requirements of the build of a source distribution: those that its
+// pyproject.toml names (PEP 518), or else setuptools and wheel.
 func BuildRequires(archive io.Reader) ([]string, error) {
 	unzipped, err := gzip.NewReader(archive)
 	if err != nil {

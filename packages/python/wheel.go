@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// A Wheel is what the name of a wheel's file says.
+// A Wheel holds the parts of the name of a wheel's file.
 type Wheel struct {
 	File    string
 	Name    string // normalised
@@ -44,15 +44,16 @@ func (w Wheel) Bound() bool {
 // A Package is one package of a tree.
 type Package struct {
 	Name, Version string
-	// Hashes are those of the files that the package may be installed from: "sha256:HEX",
-	// sorted. pip names the file that it has chosen, uv all that the index has.
+	// Hashes are those of the files that the package may be installed from: "sha256:HEX", sorted.
+	// With pip, it is the hash of the chosen file. With uv, they are those of all files of the
+	// version in the index.
 	Hashes []string
 }
 
 // Integrity returns the hashes as the lock file has them.
 func (p Package) Integrity() string { return strings.Join(p.Hashes, " ") }
 
-// Digest returns a hash over which packages a tree has. Their order does not count.
+// Digest returns a hash of the list of a tree's packages. Their order does not count.
 func Digest(packages []Package) string {
 	lines := make([]string, len(packages))
 	for i, p := range packages {
@@ -149,7 +150,7 @@ func Common(a, b []Package) (inA, inB []Package) {
 	return in(a, b), in(b, a)
 }
 
-// BoundTags is Wheel.Bound for the file WHEEL of an installed package.
+// BoundTags reports the same as Wheel.Bound from the file WHEEL of an installed package.
 func BoundTags(text string) bool {
 	tagged, free := false, false
 	for line := range strings.Lines(text) {

@@ -19,9 +19,9 @@ import (
 // chunkBytes is about how many bytes of a seal one digest covers.
 const chunkBytes = 32 << 10
 
-// attributesDigest returns the digest of the mode, size, times and inode of everything that
-// the lines of a seal name below dir, and of dir itself. It opens nothing: a name that was
-// added or removed changes the times of its directory.
+// attributesDigest returns the digest of the mode, size, times, inode and owner of all files that
+// the lines of a seal name below dir, and of dir itself. It opens no file and lists no directory: a
+// name that was added or removed changes the times of its directory.
 func attributesDigest(dir string, lines []byte) (string, error) {
 	root, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -96,7 +96,8 @@ func chunkDigest(root int, lines []byte) (out [sha256.Size]byte, err error) {
 	return out, nil
 }
 
-// appendAttributes appends what a change of a file alters, the mere reading of it apart.
+// appendAttributes appends the attributes that a change of a file alters. The time of the last
+// access is not one of them.
 func appendAttributes(b []byte, st *unix.Stat_t) []byte {
 	for _, v := range [...]uint64{uint64(st.Mode), uint64(st.Size), uint64(st.Mtim.Nano()), uint64(st.Ctim.Nano()), st.Ino, uint64(st.Uid)} {
 		b = binary.LittleEndian.AppendUint64(b, v)

@@ -43,8 +43,8 @@ func (e *ChangedError) Error() string {
 // maxSeal bounds the bytes of a seal: a million files.
 const maxSeal = 256 << 20
 
-// Check returns a *ChangedError unless the files of the tree are those with the digest
-// contents, which Commit returned. It usually takes a few milliseconds, and reads no file.
+// Check returns nil if the files of the tree have the digest contents, which Stage.Seal has
+// computed, and a *ChangedError if they do not. It usually reads no file of the tree.
 func (t *Tree) Check(contents string) error {
 	seal, err := readAll(t.seal)
 	var h head
@@ -75,8 +75,8 @@ func readAll(f *os.File) ([]byte, error) {
 	return b[:n], err
 }
 
-// checkContents reads all files. If they are those that were pinned, it seals them anew, so
-// that the next check is fast.
+// checkContents reads all files. If they are the pinned ones, it seals them anew, so that the next
+// check is fast.
 func (t *Tree) checkContents(h head, contents string) error {
 	now, err := readTree(t.Dir)
 	if err != nil {
@@ -95,7 +95,7 @@ func (t *Tree) checkContents(h head, contents string) error {
 	return nil
 }
 
-// changed compares the files with those of the seal.
+// changed returns a *ChangedError with the files that differ from those in the seal.
 func (t *Tree) changed(now []file) error {
 	e := &ChangedError{ID: t.ID, Dir: t.Dir}
 	text, err := os.ReadFile(t.seal.Name())

@@ -4,23 +4,23 @@
 // # Layout
 //
 //	DIR/npm/@scope+name/1.2.3-0123456789abcdef/tree/     the files, read-only
-//	DIR/npm/@scope+name/1.2.3-0123456789abcdef/seal      what they were when they were installed
+//	DIR/npm/@scope+name/1.2.3-0123456789abcdef/seal      the files as they were installed
 //	DIR/staging/KEY/                                     an installation that is not finished
 //	DIR/staging/KEY.lock                                 is locked as long as it works
 //	DIR/trash/                                           removed trees that are being deleted
 //
-// The digits are those of the digest of the whole tree's lock, so two trees with the same
-// version and other dependencies stand beside one another. A tree is the same for all servers
-// and all arguments.
+// The digits are the first ones of a digest of the list of the tree's packages. So two trees with
+// one version of a package and different dependencies stand beside one another. All servers and all
+// arguments use the same tree.
 //
 // # A start
 //
 // Store.Open takes a shared lock on a tree, so that it is not removed while a server runs.
 // Tree.Check reports whether the files are those that were sealed. It reads no file: it
-// compares the name, mode, size, times and inode of each with the seal. It lists no directory:
-// a name that was added or removed changes the times of its directory. If they differ, for
-// example after a backup was restored, it reads them all and compares their contents. Then
-// only a difference in contents, names or modes is one.
+// compares the name, mode, size, times, inode and owner of each with the seal. It lists no
+// directory: a name that was added or removed changes the times of its directory. If one of them
+// differs, for example after a backup was restored, Tree.Check reads all files. Then only other
+// names, contents or kinds are a difference: directory, link, executable file or other file.
 //
 // # An installation
 //

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Leftover is what an interrupted installation or removal has left, or what a running one has
-// so far.
+// Leftover is the stage of an interrupted or running installation, or the trash with the trees that
+// are being deleted.
 type Leftover struct {
 	Path  string
 	Bytes int64
@@ -17,14 +17,14 @@ type Leftover struct {
 	Busy  bool      // an installation works in it
 }
 
-// Leftovers returns the stages of the store, and its trash. Sweep removes them.
+// Leftovers returns the stages of the store, and its trash. Sweep removes the trash and old stages.
 func (s Store) Leftovers() (all []Leftover) {
 	locks, _ := filepath.Glob(filepath.Join(globQuote(s.Dir), "staging", "*.lock"))
 	for _, name := range locks {
 		dir := strings.TrimSuffix(name, ".lock")
 		info, err := os.Lstat(dir)
 		if err != nil {
-			continue // it has no files
+			continue // the stage has no files
 		}
 		l := Leftover{Path: dir, Bytes: treeBytes(dir), Used: info.ModTime()}
 		if lock, err := os.Open(name); err == nil {

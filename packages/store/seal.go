@@ -27,8 +27,8 @@ var errSeal = errors.New("the seal is damaged")
 
 type head struct {
 	id         ID
-	attributes string // digest of names, modes, sizes, times and inodes
-	contents   string // digest of names, modes and contents
+	attributes string // see attributesDigest; "" if it is not known
+	contents   string // digest of names, kinds and contents: see file.line
 	count      int
 	bytes      int64
 }
@@ -58,7 +58,7 @@ func readHead(f io.ReaderAt) (head, error) {
 	return parseHead(b[:n])
 }
 
-// parseHead returns the head of a seal, or of its beginning.
+// parseHead returns the head of a seal. b is the seal or its first maxHead bytes.
 func parseHead(b []byte) (head, error) {
 	lines := strings.SplitN(string(b[:min(len(b), maxHead)]), "\n", headLines+1)
 	if len(lines) <= headLines || lines[0] != sealFormat {
@@ -113,8 +113,8 @@ type file struct {
 	digest string // of the contents, or of a link's target; "" for a directory
 }
 
-// line is the file as the contents digest and the seal have it. The permissions are reduced to
-// whether the owner may execute, because that is what npm and a copy keep.
+// line returns the line for the file in a seal, which the digest of the contents covers. Of the
+// permissions, it says only whether the owner may execute the file: npm and a copy keep only that.
 func (f file) line() string {
 	kind := "file"
 	switch {

@@ -18,14 +18,14 @@ var ErrBusy = errors.New("another mcp-jail is installing it")
 
 // Stage is an unfinished installation.
 type Stage struct {
-	Dir   string // the installer's; kept until Commit or Discard
+	Dir   string // for the installer; kept until Discard, or until Sweep removes it
 	store Store
 	lock  *os.File
 }
 
 // Stage returns the directory in which a package is installed before it is complete. key
-// names the package: letters, digits, '.', '_', '-', '+' and '@'. What an interrupted
-// installation with the same key has left is still there. The error is ErrBusy if another
+// names the package: letters, digits, '.', '_', '-', '+' and '@'. The directory still has the files
+// that an interrupted installation with this key has fetched. The error is ErrBusy if another
 // process installs under this key now.
 func (s Store) Stage(key string) (*Stage, error) {
 	dir := filepath.Join(s.Dir, "staging", key)
@@ -68,7 +68,7 @@ func (g *Stage) Remove(name string) error {
 	return removeReadOnly(name)
 }
 
-// Commit is Seal and Sealed.Commit.
+// Commit does Seal and Sealed.Commit, and returns Sealed.Contents.
 func (g *Stage) Commit(id ID, tree string) (contents string, err error) {
 	s, err := g.Seal(id, tree)
 	if err != nil {
@@ -122,8 +122,8 @@ func (g *Stage) Seal(id ID, tree string) (*Sealed, error) {
 }
 
 // Commit moves the tree to the store. A tree that is there already is kept if its contents are
-// the same, and replaced otherwise. The error is ErrInUse if a server runs from one that would
-// have to be replaced. The stage stays; Close or Discard it.
+// the same, and replaced otherwise. The error is ErrInUse if a server runs from the tree to be
+// replaced. The stage stays: the caller has to Close or Discard it.
 func (s *Sealed) Commit() error {
 	place := s.to.place(s.ID)
 	for try := 0; ; try++ {
@@ -149,8 +149,9 @@ func (s *Sealed) Commit() error {
 	}
 }
 
-// Sweep deletes what interrupted installations and removals have left: the trash, and stages
-// that nothing has used for that long. It returns no error, because nothing depends on it.
+// Sweep deletes the remains of interrupted installations and removals: the trash, and each stage
+// that no process works in and that has not changed for the duration unused. It returns no error,
+// because nothing depends on it.
 func (s Store) Sweep(unused time.Duration) {
 	removeReadOnly(filepath.Join(s.Dir, "trash"))
 	locks, _ := filepath.Glob(filepath.Join(globQuote(s.Dir), "staging", "*.lock"))
@@ -180,7 +181,7 @@ func writeSeal(dir string, h head, lines []byte) error {
 	return os.Rename(f.Name(), filepath.Join(dir, sealName))
 }
 
-// makeReadOnly takes the right to write from everyone, and makes everything readable for all.
+// makeReadOnly makes all files and directories readable for all users, and writable for none.
 func makeReadOnly(dir string) error {
 	return filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.Type()&fs.ModeSymlink != 0 {

@@ -18,7 +18,7 @@ type ID struct {
 	Ecosystem string // "npm" or "pypi"
 	Name      string // as the registry writes it: @scope/name
 	Version   string
-	Digest    string // hexadecimal digest of the tree's lock
+	Digest    string // hexadecimal digest of the list of the tree's packages
 }
 
 func (id ID) String() string { return id.Name + "@" + id.Version }
