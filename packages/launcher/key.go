@@ -40,7 +40,7 @@ func (l *Line) Key(dir string) string {
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
 	text := string(l.Ecosystem()) + "\x00" + strings.Join(ids, "\x00")
-	// The program of the same name as its package needs no name.
+	// A program with the name of its package adds nothing to the text.
 	if p := l.Packages[0]; l.Program != "" && (l.Program != p.baseName() && !samePythonName(l, p)) || len(ids) > 1 {
 		text += "\x00\x00" + first + "\x00" + l.Program
 	}
@@ -48,10 +48,10 @@ func (l *Line) Key(dir string) string {
 	return l.Display() + "-" + hex.EncodeToString(sum[:8])
 }
 
-// Wanted returns what the line has fetched, as readable text: the packages with the versions
-// that they are asked for in, and what else decides which versions are found. Two lines with
-// the same text can share one pinned installation. Names and passwords in addresses are left
-// out: the text is shown, and stands in the lock file.
+// Wanted returns, as readable text, the packages that the line asks for, with their versions,
+// ranges or tags, and the options that decide which versions are found. Two lines with the same text
+// can share one pinned installation. Wanted leaves out user names and passwords in addresses: the
+// text is shown, and stands in the lock file.
 func (l *Line) Wanted(dir string) string {
 	var parts []string
 	for _, p := range l.Packages {

@@ -35,12 +35,13 @@ func (l Launcher) Ecosystem() Ecosystem {
 // Line is what a launcher's command line asks for.
 type Line struct {
 	Launcher Launcher
-	// Packages are installed together, in the order of the line. There is at least one. The
-	// first provides the program if Program is "".
+	// Packages are installed together. There is at least one. The package of --from, or the one
+	// that the word for the program names, is the first; the others are in the order of the line.
+	// The first provides the program if Program is "".
 	Packages []Spec
 	// Program is the name of the program among those of Packages. It is "" if the launcher
 	// chooses the program of the first package by its own rule. If no package has a program
-	// of that name, the launcher would look for it in PATH: then the line runs as given.
+	// of that name, the launcher would look for it in PATH.
 	Program string
 	// Args are the program's arguments.
 	Args []string

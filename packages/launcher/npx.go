@@ -4,7 +4,7 @@ import "strings"
 
 // npx parses the words after npx. npx reads options up to the first other word, and passes
 // everything after that word on unread. Where npx does not know whether an option has a
-// value, it takes the next word for one; that is refused here.
+// value, it takes the next word for the value; this package refuses such a line.
 func (p *parser) npx() error {
 	p.line.Launcher = Npx
 	words := p.words

@@ -191,7 +191,7 @@ func variableOption(l Launcher, name string) (option, bool) {
 		rest = strings.ReplaceAll(rest, "_", "-")
 		switch prefix {
 		case "npm_config_":
-			// Bun and pnpm read some of them.
+			// Bun and pnpm read some of these variables, too.
 			if o := npmOption(rest); (l == Npx || l == NpmExec) && o.name == rest { // --reg has no variable
 				return o, true
 			}

@@ -19,7 +19,7 @@ func Parse(argv []string) (Line, error) {
 	return Line{}, ErrNotLauncher
 }
 
-// parse takes a line apart whose program has a name that Parse looks for.
+// parse takes apart a line whose program has a name that Parse looks for.
 func parse(name string, argv []string) (Line, error) {
 	p := parser{words: argv[1:]}
 	var err error
@@ -41,7 +41,8 @@ func parse(name string, argv []string) (Line, error) {
 	return p.line, nil
 }
 
-// parser takes one line apart. A wrapper replaces its words by those that are inside.
+// parser takes one line apart. If the line begins with a wrapper, the words that the wrapper runs
+// replace words.
 type parser struct {
 	words []string
 	line  Line
@@ -49,8 +50,8 @@ type parser struct {
 	depth int    // the wrappers around these words
 }
 
-// launcher takes a line apart whose program is name, written as word. It returns
-// ErrNotLauncher for another program.
+// launcher takes apart a line whose program is name, written as word. It returns ErrNotLauncher if
+// the line is not one of a launcher.
 func (p *parser) launcher(name, word string) error {
 	user := p.find(name)
 	if user == "" {
@@ -101,8 +102,8 @@ func (p *parser) start() error {
 	return p.pipx()
 }
 
-// find returns the launcher that a program is with these words, as a user calls it, or "".
-// After node it removes the word that names the launcher's script.
+// find returns the launcher that the program name is with the words after it, as a user calls it,
+// or "". After node, it removes the word that names the launcher's script.
 func (p *parser) find(name string) string {
 	if name == "node" || name == "nodejs" {
 		if len(p.words) == 0 || p.words[0] == "" || !absolute(p.words[0]) {

@@ -2,7 +2,7 @@ package launcher
 
 import "strings"
 
-// pnpm parses the words after pnpm, up to and with dlx.
+// pnpm parses the words after pnpm: its options, dlx, and the words of pnpm dlx.
 func (p *parser) pnpm() error {
 	for i, word := range p.words {
 		if word == "dlx" {

@@ -26,15 +26,15 @@ const (
 	AtPath Place = "file"
 )
 
-// Shadow is a thing that a launcher runs instead of the package that its line names, if it
-// is there.
+// Shadow is a file or program that a launcher runs instead of the package that its line names, if
+// it exists.
 type Shadow struct {
 	Place Place
 	Name  string
 }
 
-// Shadows returns what the caller has to look for before it runs a package from a store. If
-// one of them is there, the launcher would run that, and the line runs as it is given.
+// Shadows returns the shadows of the line. The caller looks for them before it runs a package from
+// a store: if one of them exists, the launcher would run it instead of the package.
 func (l *Line) Shadows() []Shadow {
 	var out []Shadow
 	add := func(place Place, name string) { out = append(out, Shadow{place, name}) }

@@ -25,8 +25,9 @@ type Spec struct {
 	// Target is the package that an Alias installs.
 	Target string
 
-	// Of a registry's package at most one of the three is set. A Git spec may have a Range,
-	// which chooses among its tags. None: the newest version, as the launcher sees it.
+	// For a package of a registry, at most one of Version, Range and Tag is set. If none is set,
+	// the spec asks for the newest version, as the launcher sees it. A Git spec may have a Range,
+	// which chooses among the tags of its repository.
 	Version string // one exact version
 	Range   string // bounds: "^1.2", ">=1,<2"
 	Tag     string // "latest", "next"
@@ -71,7 +72,7 @@ func (s Spec) Want() string {
 	return "latest"
 }
 
-// identity returns what is asked for, but for its version.
+// identity returns the package that the spec asks for, without its version.
 func (s Spec) identity() string {
 	switch {
 	case s.Kind == Alias:
@@ -96,7 +97,7 @@ func (s Spec) baseName() string {
 	return name[strings.LastIndexAny(name, `/\:`)+1:]
 }
 
-// parseSpec takes a package apart as the launcher does. It returns why it cannot.
+// parseSpec takes a package apart as the launcher does. why says why it cannot, or is "".
 func parseSpec(l Launcher, raw string) (s Spec, why string) {
 	switch {
 	case raw == "":

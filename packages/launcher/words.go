@@ -65,8 +65,8 @@ func splitShell(text string) (words []string, assignments int, part, why string)
 }
 
 // harmless reports whether a special character stands where no shell cares for it: "#", "~",
-// "^" and "%" inside of a word, as in pkg@^1.2 and github:u/r#v1. zsh with its extended
-// globbing does, but reads this option from no command line.
+// "^" and "%" inside of a word, as in pkg@^1.2 and github:u/r#v1. zsh cares for some of them only
+// with extended globbing, which no option that shell accepts turns on.
 func harmless(text string, i int, inWord bool) bool {
 	switch text[i] {
 	case '#', '%':

@@ -2,8 +2,8 @@ package launcher
 
 import "strings"
 
-// yarn parses the words after yarn. dlx has to be the first, and reads options up to the
-// program.
+// yarn parses the words after yarn. dlx has to be the first of them. yarn dlx reads options up to
+// the first other word.
 func (p *parser) yarn() error {
 	if p.words[0] != "dlx" {
 		if strings.HasPrefix(p.words[0], "-") {

@@ -10,7 +10,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/packages/pin"
 )
 
-// A decoder reads a tree of nodes. Its methods do nothing after the first fault.
+// A decoder reads a tree of nodes. It keeps the first fault only.
 type decoder struct{ err error }
 
 func (d *decoder) fail(n *node, format string, args ...any) {
@@ -188,7 +188,8 @@ func (e *VersionError) Error() string {
 	return fmt.Sprintf("%s has format version %s, and this mcp-jail reads version %d; install %s", file, pin.Visible(e.Version, 20), formatVersion, pin.Visible(needs, 80))
 }
 
-// checkVersion looks at the version first: in a newer file, nothing else is certain.
+// checkVersion returns an error unless the file has this format version. In a file of a newer
+// version, nothing else is certain.
 func checkVersion(root *node) error {
 	v := root.table["version"]
 	if v == nil || v.kind != isInteger {

@@ -31,8 +31,8 @@ const (
 	Tool      ChangeKind = "tool"      // tool definitions
 )
 
-// Diff returns what an update changes, the most important things first in each kind's turn:
-// the package, its program, its tree, its tools. Dates and notes do not count.
+// Diff returns the changes of an update, in this order: the package, its program, its tree, its
+// tools. Dates and notes do not count.
 func Diff(old, e *Entry) []Change {
 	d := &differ{root: e.root()}
 	if old.root() != d.root {
@@ -65,7 +65,7 @@ type differ struct {
 	root    string // the place of the package itself, of which Diff has told already
 }
 
-// root returns the place of the package itself, or "" if what is there is another one.
+// root returns the place of the package itself, or "" if no package with its version is there.
 func (e *Entry) root() string {
 	place := e.Name
 	if e.Ecosystem == NPM {
@@ -83,7 +83,7 @@ func (d *differ) add(kind ChangeKind, format string, args ...any) {
 	d.changes = append(d.changes, Change{Kind: kind, Text: fmt.Sprintf(format, args...)})
 }
 
-// trees compares the digests, for changes that show in nothing else.
+// trees compares the digests if no other change was found.
 func (d *differ) trees(old, e *Entry) {
 	if len(d.changes) > 0 {
 		return

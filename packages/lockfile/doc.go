@@ -1,5 +1,5 @@
-// Package lockfile reads and writes mcp-jail.lock: which package mcp-jail installed for what
-// the user wrote, exactly, with its whole tree and the definitions of its tools.
+// Package lockfile reads and writes mcp-jail.lock. For each spec of a launcher's line, the file
+// names the exact package that mcp-jail installed, its whole tree and the definitions of its tools.
 //
 // The file is TOML. Each package has a section [ECOSYSTEM."SPEC"], in a stable order, and
 // each package of its tree has one line, so that a merge or a comparison of two versions
@@ -30,8 +30,8 @@
 //     another section is reported by [Load]. When a line is not as [File.Encode] writes it,
 //     Find parses the whole file.
 //   - A file has at most [MaxSize] bytes.
-//   - [Update] takes an advisory lock of the directory. On a filesystem without such locks
-//     it compares the file before it replaces it, which leaves a window of microseconds.
+//   - [Update] takes an advisory lock of the directory. Without such locks, it only compares the
+//     file shortly before it replaces it, and a change in between is lost.
 //   - On Windows, owners and modes are not checked.
 //   - Whether a jailed server could write the file is for the caller to decide.
 package lockfile

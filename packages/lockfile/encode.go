@@ -112,7 +112,7 @@ func (w *writer) json(name, canonical string) {
 	}
 }
 
-// heading returns how every heading of an entry begins. What follows is "]" or ".".
+// heading returns the beginning of all headings of an entry. "]" or "." follows it.
 func heading(k Key) string { return "[" + string(k.Ecosystem) + "." + quoteBasic(k.Spec) }
 
 // quoteKey returns a part of a key, quoted if TOML requires it.

@@ -16,7 +16,7 @@ const MaxSize = 8 << 20
 // FileName is the name of the lock file, in the directory of the user's configuration.
 const FileName = "mcp-jail.lock"
 
-// Ecosystem is a registry's world of names.
+// Ecosystem is a kind of registry, with its own names of packages.
 type Ecosystem string
 
 const (
@@ -24,8 +24,9 @@ const (
 	PyPI Ecosystem = "pypi"
 )
 
-// A Key finds an entry. Spec is what the user wrote: "@scope/pkg", "pkg@latest", "pkg@^1",
-// "pkg==1.2". It may name several packages, separated by spaces.
+// A Key finds an entry. Spec is what a launcher's line asks for, as launcher.Line.Wanted writes it
+// without the ecosystem: "@scope/pkg@latest", "pkg@^1". It may name several packages, and options,
+// separated by spaces.
 type Key struct {
 	Ecosystem Ecosystem
 	Spec      string

@@ -44,8 +44,8 @@ func fault(line int, format string, args ...any) error {
 	return &SyntaxError{Line: line, Reason: fmt.Sprintf(format, args...)}
 }
 
-// full parses a file. In a file of another version, that is the error: its faults may be
-// none.
+// full parses a file. For a file of another format version, the error is a *VersionError, also if
+// the file has faults: in that version, they may be none.
 func full(data []byte) (*node, error) {
 	root, err := build(data)
 	if root != nil && (err == nil || root.table["version"] != nil) {
@@ -119,7 +119,7 @@ func (d *document) key(it unstable.Iterator) (parts []string) {
 	return parts
 }
 
-// child returns the table under a name for one that extends it.
+// child returns the table under a name, to be extended. It makes the table if there is none.
 func (d *document) child(at *node, name string) (*node, error) {
 	next := at.table[name]
 	if next == nil {

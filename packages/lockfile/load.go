@@ -53,7 +53,8 @@ func Read(name string) ([]byte, error) {
 	return data, nil
 }
 
-// readlink returns where a lock file is, which may be a symbolic link to another directory.
+// readlink returns the path of a lock file without symbolic links: name may be a link to a file in
+// another directory.
 func readlink(name string) (string, error) {
 	real, err := filepath.EvalSymlinks(name)
 	if errors.Is(err, fs.ErrNotExist) {

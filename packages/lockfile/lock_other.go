@@ -12,10 +12,10 @@ import (
 
 var errBusy = errors.New("the directory is locked")
 
-// stale is the age of a lock whose process has died.
+// stale is the age from which on the process of a lock counts as dead.
 const stale = 20 * time.Second
 
-// lockDir creates a file that only one process can create.
+// lockDir takes a lock on a directory: it creates a file that only one process can create.
 func lockDir(dir string, wait time.Duration) (unlock func(), err error) {
 	name := filepath.Join(dir, "."+FileName+".busy")
 	for end := time.Now().Add(wait); ; time.Sleep(5 * time.Millisecond) {

@@ -11,7 +11,7 @@ import (
 // Encode writes it, and another reading of the file is possible. n is nil if the file has no
 // such section.
 //
-// The answer is that of the full parser, for a file which that one accepts:
+// For a file that the full parser accepts, quick gives the same answer:
 //   - No line lies in a string of several lines, because the file has none. No element of an
 //     array is written like a heading, so every line that begins like one is one.
 //   - Every heading begins with an ecosystem and a spec in basic quotes without an escape.
@@ -78,7 +78,7 @@ func isForeignHeading(text []byte) bool {
 	return false
 }
 
-// open makes the table of a heading whose end, from behind the spec, is given. It returns
+// open makes the table of a heading. end is the part of the heading after the spec. open returns
 // nil if the heading is not as Encode writes it.
 func (n *node) open(end []byte, line int) *node {
 	l := &lineReader{in: end, line: line}

@@ -13,16 +13,17 @@ import (
 // written like a lock file. A server must not be able to write it.
 const ProposedName = "proposed-tools.lock"
 
-// ToolPins is where the tools of one package are pinned. Entry is as at the start of the
-// session; of an entry that was updated since nothing changes.
+// ToolPins reads and changes the pins of the tools of one package. Entry is the entry of the package
+// at the start of the session. Add changes nothing if the lock file's entry has another version or
+// other files now.
 type ToolPins struct {
 	File     string // the lock file
 	Proposed string // the file of proposals
 	Entry    *Entry
 }
 
-// Pinned returns the pins of the entry, as they were at the start or are now. They must not
-// be changed.
+// Pinned returns the pins of Entry or, if fresh is true, those in the lock file now; there are none
+// if its entry has another version or other files. The caller must not change them.
 func (t ToolPins) Pinned(fresh bool) (map[string]*pin.Pin, error) {
 	if !fresh {
 		return t.Entry.Pins, nil
@@ -60,12 +61,12 @@ func (t ToolPins) Propose(name string, p *pin.Pin) error {
 	})
 }
 
-// isSame reports whether an entry is of the same package with the same content.
+// isSame reports whether e has the version and the files of t.Entry.
 func (t ToolPins) isSame(e *Entry) bool {
 	return e != nil && e.Version == t.Entry.Version && e.Files == t.Entry.Files
 }
 
-// withPin returns a copy of the entry with one more pin, or with another one of that name.
+// withPin returns a copy of the entry with the pin p under a name, in place of an older one.
 func (e *Entry) withPin(name string, p *pin.Pin) *Entry {
 	c := *e
 	c.Pins = maps.Clone(e.Pins)
@@ -76,11 +77,10 @@ func (e *Entry) withPin(name string, p *pin.Pin) *Entry {
 	return &c
 }
 
-// AcceptTools makes the tools that were proposed for a package the pinned ones. name is what
-// the user wrote for the package, or the package's own name. Of a package without a
-// proposal, as when the session was refused before its list was complete, the pins are
-// removed: the next session pins what it lists. AcceptTools returns what it changed, a line
-// each, safe on a terminal.
+// AcceptTools pins the tools that were proposed for a package. name is the spec of its entries, or
+// the package's own name. If there is no proposal, for example because the session was refused
+// before its list was complete, AcceptTools removes the pins: the next session pins the tools that
+// it lists. AcceptTools returns its changes, a line each, safe on a terminal.
 func AcceptTools(file, proposed, name string) (changes []string, err error) {
 	kept, err := Load(proposed)
 	if err != nil {

@@ -49,11 +49,10 @@ func expand(text string, getenv func(name string) (string, bool)) string {
 	})
 }
 
-// Credential is what lets its reader log in to a registry: a token, or a password with the forms
-// in which it is written.
+// Credential is a token or a password for a registry.
 type Credential struct {
-	Secret  string
-	Written string // Secret, or its form in base64
+	Secret  string // the token or password
+	Written string // the value of the setting: Secret, or base64 that contains it
 }
 
 // Credentials returns the credentials among settings. npm keeps passwords in base64.

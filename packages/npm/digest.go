@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// Digest returns a hash over which packages a tree has: their places, names, versions and
-// integrities, and for which systems they are left out. The order of the list does not
-// count, nor do the addresses that packages came from, nor what publishers can change
-// afterwards (deprecation). The result has the form sha256:HEX.
+// Digest returns a hash of the list of a tree's packages: their places, names, versions and
+// integrities, the systems that they are for, and whether they are bundled or optional. The order
+// of the list does not count, nor do the addresses of the packages, nor the fields that publishers
+// can change afterwards (deprecation). The result has the form sha256:HEX.
 //
 // Two lists with one digest lead npm ci to the same files on one system. The digest says
 // nothing about files that were changed after the installation.

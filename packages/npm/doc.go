@@ -18,8 +18,8 @@
 //     a [Start] of kind [Node] can be started as it is.
 //   - A bin that leads out of its package is an error; npm cuts the ".." off and goes on.
 //   - [Signals] knows the publisher, attestations and signatures by the form that the public
-//     registry gives them. A mirror may leave them out of all versions: then no signal is one
-//     of these.
+//     registry gives them. A mirror may leave them out of all versions: then Signals returns no
+//     signal about them.
 //   - Field names are compared exactly, as JavaScript does. A symbolic link in a package is
 //     followed as far as the caller's fs.FS follows it; npm itself unpacks none.
 package npm

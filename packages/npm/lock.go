@@ -69,9 +69,9 @@ func (e *UnpinnedError) Unwrap() []error {
 	return out
 }
 
-// ReadLock returns the packages that a package-lock.json names, ordered by path, without
-// the root. If it cannot be read, there are none. If some packages are not fixed by it, the
-// error is an [*UnpinnedError], and the list is whole.
+// ReadLock returns the packages that a package-lock.json names, ordered by path, without the root.
+// If the lock file does not fix the content of all packages, the error is an [*UnpinnedError], and
+// the list is whole. With any other error, the list is empty.
 func ReadLock(data []byte) ([]Package, error) {
 	lock, err := readObject(data)
 	if err != nil {

@@ -118,7 +118,7 @@ func Program(pkg fs.FS, wanted string) (Start, error) {
 // A bin is one entry of the field bin.
 type bin struct{ name, file string }
 
-// choose applies the rule of npx. own is the name of the package without its scope.
+// choose returns the program by the rule of npx. own is the name of the package without its scope.
 func choose(bins []bin, own, wanted string) (bin, error) {
 	if wanted != "" {
 		own = wanted
@@ -185,8 +185,9 @@ func programs(pkg fs.FS, manifest object) ([]bin, error) {
 	return bins, nil
 }
 
-// clean returns a path of package.json relative to the package. npm reads "/x" as "x". It
-// also cuts off ".." that leads out of the package, which has no honest use: it is an error.
+// clean returns a path of package.json relative to the package. Like npm, it reads "/x" as "x". npm
+// also cuts off a ".." that leads out of the package; for clean it is an error, because it has no
+// honest use.
 func clean(target string) (string, error) {
 	file := path.Clean(strings.TrimLeft(strings.ReplaceAll(target, `\`, "/"), "/"))
 	if !fs.ValidPath(file) || strings.ContainsRune(file, 0) {
@@ -223,7 +224,7 @@ func directoryPrograms(pkg fs.FS, dir string) ([]bin, error) {
 	return bins, err
 }
 
-// start reads how a file is started.
+// start returns how a file of a package is started.
 func start(pkg fs.FS, entry string) (Start, error) {
 	f, err := pkg.Open(entry)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -246,7 +247,7 @@ func start(pkg fs.FS, entry string) (Start, error) {
 	return s, err
 }
 
-// startOf decides by the name of a file and its first bytes.
+// startOf returns how a file is started, by its name and its first bytes.
 func startOf(entry string, head []byte) (Start, error) {
 	suffix := strings.ToLower(path.Ext(entry))
 	switch {

@@ -53,8 +53,8 @@ func has(set []comparator, v version, prereleases bool) bool {
 }
 
 // parseRange returns the sets of a range, of which one has to hold. An empty set holds for
-// every version. prereleases moves the lower bounds that no number was written for down to
-// their first prerelease.
+// every version. If prereleases is true, the lower bounds of versions with open parts and of hyphen
+// ranges begin with the first prerelease.
 func parseRange(text string, prereleases bool) ([][]comparator, error) {
 	var sets [][]comparator
 	for part := range strings.SplitSeq(text, "||") {
@@ -168,8 +168,8 @@ func xRange(op string, p partial, prereleases bool) []comparator {
 	return between(p, p.upper(p.x-1), prereleases)
 }
 
-// between returns the bounds from p up to, without, an upper version. Both belong to a
-// partial version of which the first number is written; otherwise all versions fit.
+// between returns the bounds from p to upper, which is not included. If even the first number of p
+// is open, it returns no bounds: all versions fit.
 func between(p partial, upper version, prereleases bool) []comparator {
 	if p.x == 0 {
 		return nil
@@ -193,8 +193,8 @@ func (p partial) floor() version {
 	return v
 }
 
-// upper returns the next version after all that share the parts of p up to and with the
-// given one (0 is the major). An open part cannot be raised: then the last written one is.
+// upper returns the first version after all versions that share the parts of p from the major (0)
+// to the given part. If that part of p is open, upper raises the last written part.
 func (p partial) upper(part int) version {
 	switch min(part, max(p.x-1, 0)) {
 	case 0:
@@ -205,7 +205,7 @@ func (p partial) upper(part int) version {
 	return version{major: p.major, minor: p.minor, patch: p.patch + 1}
 }
 
-// caret returns the part that "^" keeps: the first that is not 0. upper sees to open parts.
+// caret returns the last part that "^" keeps: the first that is not 0. upper handles open parts.
 func (p partial) caret() int {
 	switch {
 	case p.major > 0:
@@ -224,8 +224,8 @@ func first(v version, prereleases bool) version {
 	return v
 }
 
-// hyphenRange returns the bounds of "from - to". An open part of the upper one includes all
-// versions that begin so.
+// hyphenRange returns the bounds of "from - to". If parts of to are open, all versions that begin
+// with its written parts are included.
 func hyphenRange(from, to string, prereleases bool) ([]comparator, error) {
 	f, err := parsePartial(from)
 	if err != nil {

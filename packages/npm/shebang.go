@@ -58,8 +58,8 @@ func interpreted(name string, args, env []string) (Start, error) {
 	return Start{Kind: Interpreter, Interpreter: name, InterpreterArgs: args, Env: env}, nil
 }
 
-// cutSplit returns what env is to split: the text after -S or --split-string. "-S" may
-// stand without a space, and after v, which prints.
+// cutSplit returns the text that env is to split: the text after -S or --split-string. The text may
+// follow -S without a space, and S may follow the option v, which makes env print.
 func cutSplit(argument string) (string, bool) {
 	for _, option := range [...]string{"--split-string=", "--split-string ", "-S", "-vS"} {
 		if rest, ok := strings.CutPrefix(argument, option); ok {

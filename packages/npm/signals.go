@@ -14,7 +14,7 @@ const (
 	ProvenanceLost   SignalKind = "provenance-lost"   // the old version has an attestation
 	PublisherChanged SignalKind = "publisher-changed" // another account published it
 	ScriptsAdded     SignalKind = "scripts-added"     // it runs scripts when it is installed
-	OldWithdrawn     SignalKind = "old-withdrawn"     // the registry has the old one no more
+	OldWithdrawn     SignalKind = "old-withdrawn"     // the registry does not have the old version any more
 	SignaturesLost   SignalKind = "signatures-lost"   // the old version is signed by the registry
 )
 

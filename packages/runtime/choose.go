@@ -8,9 +8,9 @@ import (
 
 // A MissingError says that no interpreter of this machine fits.
 type MissingError struct {
-	Range string // what the package asks; "" if it asks for nothing
+	Range string // the versions that the package asks for; "" for any
 	Found Found
-	// Version is one to get, such as 24 or 3.13; "" if none of the usual ones fits.
+	// Version is a version to install, such as 24 or 3.13; "" if none of the usual ones fits.
 	Version string
 }
 
@@ -35,7 +35,7 @@ func (e *MissingError) Error() string {
 	return out.String() + "; " + e.get(name)
 }
 
-// get returns what the user can do.
+// get returns advice on how to install a version that fits.
 func (e *MissingError) get(name string) string {
 	if e.Version == "" {
 		return "install a version that fits"
@@ -53,9 +53,9 @@ func (e *MissingError) get(name string) string {
 }
 
 // Choose returns the interpreter for a range: the one that PATH gives if it fits, otherwise
-// the newest that fits. fits reports whether a version is in the range, or why the range
-// cannot be read; an empty range is not asked about. The error is a [*MissingError], or
-// that of fits.
+// the newest that fits. fits reports whether a version is in the range; its error says why the
+// range cannot be read. Choose does not call fits for an empty range, which every version fits. The
+// error is a [*MissingError], or the error of fits.
 func (f Found) Choose(rng string, fits func(rng, version string) (bool, error)) (Interpreter, error) {
 	in := func(version string) (bool, error) {
 		if strings.TrimSpace(rng) == "" {

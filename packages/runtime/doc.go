@@ -5,9 +5,9 @@
 //
 // # Which programs are run
 //
-// A version is read from the directory where its manager says it. Only otherwise the
-// interpreter itself is asked, by --version, outside of any jail. That happens under these
-// conditions, and an interpreter that does not meet them is no candidate at all:
+// If the path of an interpreter in the directory of a version manager names its version, Find reads
+// it from there. Otherwise Find runs the interpreter itself with --version, outside of any jail. An
+// interpreter has to meet these conditions, and is no candidate at all if it does not:
 //
 //   - Its path is absolute. Relative entries of PATH do not count.
 //   - Only the user or root could have put it there: every directory and link on the way,
@@ -17,8 +17,8 @@
 //   - Its name, after all links, is that of an interpreter. Shims of version managers are
 //     never run; the program that they would start is looked up in their files.
 //
-// It runs in the directory / with an environment of its own, so NODE_OPTIONS and the like
-// have no effect, without input, and for ten seconds at most.
+// AskVersion runs the interpreter in the directory / with an environment of its own, so that
+// NODE_OPTIONS and the like have no effect, without input, and for ten seconds at most.
 //
 // # Limits
 //

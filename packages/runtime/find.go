@@ -55,9 +55,9 @@ type search struct {
 	found         Found
 }
 
-// ownerHost returns a resolver that tells which accounts could replace a program. Two more kinds of
-// owners count as root: on macOS the group of administrators, who own Homebrew,
-// and in a user namespace that does not know root the owner of the system's directories.
+// ownerHost returns a resolver that tells whether another account could replace a program. It trusts
+// two more kinds of owners: on macOS the group of administrators, who own Homebrew, and in a user
+// namespace that does not map root, the unmapped owner of the system's directories.
 func ownerHost(h *hostfs.Host) *hostfs.LinkResolver {
 	o := *h
 	o.OwnGroup = func(gid int) bool {
@@ -75,8 +75,8 @@ func ownerHost(h *hostfs.Host) *hostfs.LinkResolver {
 	return hostfs.NewLinkResolver(&o)
 }
 
-// fromPath returns the places in PATH. The first is the default; shims are replaced by what
-// they would start.
+// fromPath returns the places in PATH. The first is the default. It replaces a shim by the program
+// that the shim would start.
 func (s *search) fromPath(lang Language) (out []place) {
 	value, _ := s.Host.Getenv("PATH")
 	var dirs []string
@@ -97,7 +97,7 @@ func (s *search) fromPath(lang Language) (out []place) {
 				p.file = s.unshim(manager, file, dirs[i+1:])
 			}
 			if p.file == "" && len(out) > before {
-				continue // one word for all the shims of a directory
+				continue // one refusal for all shims of a directory
 			}
 			if p.file == "" {
 				s.refuse(file, "PATH", "it is a shim of a version manager, and the version that it would start is not known")
@@ -139,7 +139,7 @@ func (s *search) add(ctx context.Context, p place) {
 	if !s.isProgram(p.file) || ctx.Err() != nil {
 		return
 	}
-	at, _ := s.paths.Resolve(p.file) // isProgram has asked
+	at, _ := s.paths.Resolve(p.file) // isProgram has resolved it
 	if i := slices.IndexFunc(s.found.Interpreters, func(i Interpreter) bool { return i.Path == at.Path }); i >= 0 {
 		have := &s.found.Interpreters[i]
 		if have.Default = have.Default || p.isDefault; !slices.Contains(have.Sources, p.source) {
@@ -210,7 +210,8 @@ func isInterpreter(lang Language, name string) bool {
 	return false
 }
 
-// list returns the names in a directory, "" names and errors left out.
+// list returns the names in a directory, without hidden ones. It returns none for a directory that
+// cannot be read.
 func (s *search) list(dir string) (names []string) {
 	at, err := s.paths.Resolve(dir)
 	if err != nil || !at.Exists() || !at.Info.Mode.IsDir() {

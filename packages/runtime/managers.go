@@ -6,7 +6,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// A manager is a directory in which a version manager keeps one directory a version.
+// A manager is a directory in which a version manager keeps one directory for each version.
 type manager struct {
 	name    string
 	root    string // the directory of versions

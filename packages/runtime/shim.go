@@ -66,7 +66,7 @@ func (s *search) unshim(kind, file string, after []string) string {
 	return ""
 }
 
-// installed returns the versions that a wanted one means, newest first: 3.11 is any 3.11.x.
+// installed returns the versions that wanted stands for, newest first: 3.11 stands for all 3.11.x.
 func installed(versions []string, wanted string) []string {
 	wanted = strings.TrimPrefix(wanted, "v")
 	return newestFirst(slices.DeleteFunc(versions, func(v string) bool {
@@ -124,7 +124,7 @@ func (s *search) voltaVersion(root string) []string {
 		return []string{project.Volta.Node}
 	}
 	var platform struct{ Node struct{ Runtime string } }
-	_ = json.Unmarshal([]byte(s.read(path.Join(root, "tools/user/platform.json"))), &platform) // then there is no default
+	_ = json.Unmarshal([]byte(s.read(path.Join(root, "tools/user/platform.json"))), &platform) // if it cannot be read, there is no default
 	if platform.Node.Runtime == "" {
 		return nil
 	}
