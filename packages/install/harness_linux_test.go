@@ -57,8 +57,9 @@ func (b *lockedBuffer) String() string {
 	return b.b.String()
 }
 
-// newUser returns a user whose directories are not below /tmp, of which each jail has its own, and whose npm asks a registry. HOME has a space and a letter that is not
-// ASCII in its name.
+// newUser returns a user whose npm asks a registry. The directories of the user are not below
+// /tmp, because each jail has a /tmp of its own. The path of HOME has a space and a letter that is
+// not ASCII.
 func newUser(t testing.TB, url string) *user {
 	t.Helper()
 	for _, program := range []string{"node", "npm"} {

@@ -139,7 +139,8 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// TestWithoutLoaders: what npm is asked with, outside of a jail, loads no code that a variable names.
+// TestWithoutLoaders: npm config list, which runs outside of a jail, gets no variable that can
+// make it load code.
 func TestWithoutLoaders(t *testing.T) {
 	given := []string{"HOME=/h", "LD_PRELOAD=/e.so", "LD_LIBRARY_PATH=/e", "DYLD_INSERT_LIBRARIES=/e", "NODE_OPTIONS=-r /e", "NODE_PATH=/e", "BASH_ENV=/e", "ENV=/e", "OPENSSL_CONF=/e", "BASH_FUNC_x%%=() { :; }", "SHELLOPTS=xtrace", "NODE_COMPILE_CACHE=/e", "npm_config_registry=x", "NODE_EXTRA_CA_CERTS=/c"}
 	if got := withoutLoaders(given); !slices.Equal(got, []string{"HOME=/h", "npm_config_registry=x", "NODE_EXTRA_CA_CERTS=/c"}) {

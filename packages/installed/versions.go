@@ -43,7 +43,8 @@ func openVersions(host *hostfs.Host) *versions {
 	return v
 }
 
-// save writes the versions if one was added. Errors are of no consequence: the next start asks again.
+// save writes the versions if one was added. Errors are of no consequence: the next start asks
+// again.
 func (v *versions) save() {
 	if !v.changed || v.file == "" {
 		return

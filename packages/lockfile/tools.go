@@ -13,9 +13,9 @@ import (
 // written like a lock file. A server must not be able to write it.
 const ProposedName = "proposed-tools.lock"
 
-// ToolPins reads and changes the pins of the tools of one package. Entry is the entry of the package
-// at the start of the session. Add changes nothing if the lock file's entry has another version or
-// other files now.
+// ToolPins reads and changes the pins of the tools of one package. Entry is the entry of the
+// package at the start of the session. Add changes nothing if the lock file's entry has another
+// version or other files now.
 type ToolPins struct {
 	File     string // the lock file
 	Proposed string // the file of proposals

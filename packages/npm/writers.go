@@ -1,7 +1,7 @@
 package npm
 
-// A Writer is a program that keeps data of its user in its own folder, or beside it, when npx starts
-// it. In a read-only tree it cannot write them, and after an update it does not find them.
+// A Writer is a program that keeps data of its user in its own folder, or beside it, when npx
+// starts it. In a read-only tree it cannot write them, and after an update it does not find them.
 type Writer struct {
 	Package  string // its name
 	Versions string // those of which the code was read, as a range

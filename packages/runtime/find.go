@@ -55,9 +55,9 @@ type search struct {
 	found         Found
 }
 
-// ownerHost returns a resolver that tells whether another account could replace a program. It trusts
-// two more kinds of owners: on macOS the group of administrators, who own Homebrew, and in a user
-// namespace that does not map root, the unmapped owner of the system's directories.
+// ownerHost returns a resolver that tells whether another account could replace a program. It
+// trusts two more kinds of owners: on macOS the group of administrators, who own Homebrew, and in a
+// user namespace that does not map root, the unmapped owner of the system's directories.
 func ownerHost(h *hostfs.Host) *hostfs.LinkResolver {
 	o := *h
 	o.OwnGroup = func(gid int) bool {

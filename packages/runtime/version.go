@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// versionOfPath returns the version in the path of an interpreter, or "". Only directories of version managers and of Homebrew count: the 1.2.3 of
-// /opt/app/1.2.3/bin/node is that of the application.
+// versionOfPath returns the version in the path of an interpreter, or "". Only directories of
+// version managers and of Homebrew count: the 1.2.3 of /opt/app/1.2.3/bin/node is the version of
+// the application.
 func versionOfPath(real string) string {
 	dir, bin := path.Split(path.Dir(real))
 	if bin != "bin" {
