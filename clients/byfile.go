@@ -6,10 +6,9 @@ import (
 	"strings"
 )
 
-// ByFile returns the client and the place that an absolute path belongs to. A file that is
-// where a client looks for it on this host counts first. After that, one counts that lies
-// below any directory as a client's file lies below a project. Of several clients the first
-// in All is returned.
+// ByFile returns the client and the place to which the absolute path of a file belongs. It prefers
+// a place that is this file on this host. Otherwise it takes a place of a project whose path below
+// the project ends the path of the file. Of several clients, it returns the first in All.
 func ByFile(file string, h Host) (Client, Place, bool) {
 	all := All()
 	for _, c := range all {

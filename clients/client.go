@@ -7,8 +7,8 @@ import (
 
 // Client is an MCP client.
 //
-// Its names in Hello come from messages of clients and from public lists of them. They serve
-// messages and patience; nothing is granted because of them.
+// Its names in Hello come from messages of clients and from public lists of them. mcp-jail uses
+// them for messages and for its patience, and grants nothing because of them.
 type Client struct {
 	Name     string   // as a person types it: lower case, with dashes
 	Title    string   // as its makers write it
@@ -24,11 +24,11 @@ type Client struct {
 	OnlyCmd  bool     // it replaces Forms in the program's name, and not in the arguments
 	Tilde    bool     // it replaces a "~" at the start of a command or an argument
 	PathKept bool     // a server gets the PATH of a terminal; false for clients started from a desktop
-	Allowed  []string // where a file lists the servers that may start, if it does; all others are switched off
-	Excluded []string // where a file lists servers that are switched off
+	Allowed  []string // the keys of a file's list of servers that may start; with it, all others are switched off
+	Excluded []string // the keys of a file's list of servers that are switched off
 	Rewrites bool     // it writes its file by itself, even if the user changes no setting
 	Reload   string   // what a person does to make a changed file count
-	Quirks   []string // what else has surprised, a sentence or two each
+	Quirks   []string // its other surprising properties, a sentence or two each
 }
 
 // Patience is how long a client waits for the first answer of a server.

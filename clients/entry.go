@@ -93,7 +93,8 @@ func (e Entry) EnvNames() []string {
 	return names
 }
 
-// Entry reads an entry of c's file. It never fails: Left says if the entry cannot be used.
+// Entry returns the meaning of an entry of c's file. It never fails: Left says why an entry cannot
+// be used.
 func (c Client) Entry(item Item) Entry {
 	e := Entry{Client: c.Name, Path: item.Path, Line: item.Line}
 	for i, key := range item.Table.Path {
@@ -127,8 +128,8 @@ func (c Client) Entry(item Item) Entry {
 	return e
 }
 
-// shapeOf returns the first shape whose command an entry has, or else the first one of which
-// it has the inner table.
+// shapeOf returns the first shape whose command an entry has, or else one whose inner table it has,
+// or else the first shape.
 func (c Client) shapeOf(table map[string]any) Shape {
 	fallback := -1
 	for i, s := range c.Shapes {

@@ -82,8 +82,8 @@ type Location struct {
 	Pattern string
 }
 
-// Locate returns where the place is. It is false if there is no such place on this host, or
-// if the place belongs to a project and there is none.
+// Locate returns where the place is. It reports false if there is no such place on this host, or
+// if the place belongs to a project and h has none.
 func (p Place) Locate(h Host) (Location, bool) {
 	written := p.Linux
 	switch h.OS {

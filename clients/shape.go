@@ -19,7 +19,7 @@ type Shape struct {
 
 	// The rest stands in the entry itself.
 	Off       string // true: the client does not start the server
-	On        string // false: the same
+	On        string // false: the client does not start the server
 	Sandbox   string // true: the client confines the server itself
 	Checksum  string // the client compares the program with this
 	Elsewhere string // names an environment, other than "local", in which the server is started
@@ -51,7 +51,7 @@ func tables(names ...string) []Table {
 	return out
 }
 
-// everywhere is a place with the same path on all systems.
+// everywhere returns a place with the same path on all systems.
 func everywhere(scope Scope, file string, format Format, found []Table) Place {
 	return Place{Scope: scope, Linux: file, MacOS: file, Windows: file, Format: format, Tables: found}
 }

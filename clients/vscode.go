@@ -53,7 +53,7 @@ func editors() []editor {
 	return []editor{{"", "Code"}, {"Insiders", "Code - Insiders"}, {"VSCodium", "VSCodium"}, {"Cursor", "Cursor"}, {"Windsurf", "Windsurf"}}
 }
 
-// place is a file below the editor's directory for the user.
+// place returns the place of a file below the editor's directory for the user.
 func (e editor) place(scope Scope, file string, format Format, found []Table) Place {
 	below := e.dir + "/User/" + file
 	return Place{

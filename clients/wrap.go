@@ -14,8 +14,8 @@ import (
 // is moved as it is spelt in the file, with its quotes and escapes. Nothing else changes.
 //
 // The command line is the value at Shape.Command followed by the list at Shape.Args, or the
-// list at Shape.Command alone. An editor that adds or empties the list at Shape.Args sees to
-// it that a Drop undoes it.
+// list at Shape.Command alone. If an editor adds or empties the list at Shape.Args, a later Drop
+// has to undo that.
 type Edit struct {
 	Path  []string // of the entry
 	Shape Shape    // the keys of the entry
@@ -89,7 +89,8 @@ func (d Edit) Apply(argv []string) []string {
 	return slices.Concat(d.Words, argv[min(d.Drop, len(argv)):])
 }
 
-// ParseWrapped takes a command line apart that starts mcp-jail. It is false for every other.
+// ParseWrapped takes apart a command line that starts mcp-jail. It reports false for every other
+// one.
 func ParseWrapped(argv []string) (Wrapped, bool) {
 	if len(argv) < 3 || !isOurs(argv[0]) || argv[1] != "run" {
 		return Wrapped{}, false
@@ -127,9 +128,9 @@ func isOurs(program string) bool {
 	return base == "mcp-jail" || strings.EqualFold(base, "mcp-jail.exe")
 }
 
-// JailName returns the name under which mcp-jail keeps a server. Clients allow names with
-// blanks and other letters, which mcp-jail does not: such a name is changed, and gets a hash
-// that tells it from others that look alike.
+// JailName returns the name under which mcp-jail keeps a server. Clients allow names with blanks
+// and other characters that mcp-jail does not allow. JailName changes such a name, and appends a
+// hash that tells it from similar names.
 func JailName(server string) string {
 	if policy.ValidServerName(server) && server[0] != '-' {
 		return server

@@ -59,7 +59,7 @@ func (f *File) Apply(changes ...Change) ([]byte, error) {
 	return result, nil
 }
 
-// verify compares what the second parser reads with what is wanted.
+// verify compares the values that the second parser reads in result with the wanted ones.
 func (f *File) verify(result []byte, want any, changes []Change) error {
 	got, err := f.format.decode(result)
 	c := &changes[0]
@@ -72,7 +72,7 @@ func (f *File) verify(result []byte, want any, changes []Change) error {
 	return nil
 }
 
-// verifyInverse removes the words again and compares the bytes.
+// verifyInverse removes the new words again, and compares the bytes with those of f.
 func (f *File) verifyInverse(result []byte, changes []Change) error {
 	g, err := Parse(f.format, result)
 	if err != nil {

@@ -112,9 +112,9 @@ func compareLines(a, b []string) (lines []diffLine) {
 	return lines
 }
 
-// shortestEdit is the algorithm of Myers, "An O(ND) Difference Algorithm" (1986): reach[d]
-// holds, for each diagonal k = x-y from -d to d, how far in a the furthest path with d
-// removals and additions comes.
+// shortestEdit returns the shortest edit by the algorithm of Myers, "An O(ND) Difference
+// Algorithm" (1986): reach[d] holds, for each diagonal k = x-y from -d to d, how far in a the
+// furthest path with d removals and additions comes.
 func shortestEdit(a, b []string) []diffLine {
 	var reach [][]int
 	for d := 0; d <= len(a)+len(b); d++ {

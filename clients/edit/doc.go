@@ -23,8 +23,8 @@
 // A list that was empty keeps its blanks behind the new words. Where there was no list, one
 // is inserted right after command, and its first word stands one blank behind the bracket.
 // Those two forms differ, so removing the words restores the file byte for byte without a
-// record of what it was. Apply proves that for each change with Drop 0: it removes the words
-// from its result again and refuses the change if that is not the file it began with.
+// record of its old form. If all changes have Drop 0, Apply proves that: it removes the words
+// from its result again, and refuses the changes if that does not give the original file.
 //
 // Apply also reads its result with a second parser and compares every value of the file with
 // the expected one. The second parser is encoding/json with a remover of comments, and

@@ -64,7 +64,8 @@ func endOfLine(src []byte, offset int) int {
 	return end
 }
 
-// newline returns the line end at an offset, or that before the line.
+// newline returns the line end at an offset or, at the end of the file, the one before the line
+// that begins at lineStart.
 func (p *planner) newline(end, lineStart int) string {
 	if bytes.HasPrefix(p.src()[end:], []byte("\r\n")) || end == len(p.src()) && lineEnd(p.src(), lineStart) == "\r\n" {
 		return "\r\n"
@@ -91,7 +92,7 @@ func (p *planner) isInserted() bool {
 	return !p.server.args.lines && strings.Trim(between, " \t\r\n") == ","
 }
 
-// gap returns what stands between the program's member and the list's key.
+// gap returns the offsets of the bytes between the program's member and the list's key.
 func (p *planner) gap() (from, to int) {
 	m := p.server.command
 	if m.lines {

@@ -147,8 +147,8 @@ func (p *planner) front(list *node, drop int, texts []string) *RefusedError {
 	return nil
 }
 
-// separators returns what stands between the new words and the first one that stays, and
-// between the new words: the style of the list.
+// separators returns the text before the first word that stays, and the text between the new
+// words, in the style of the list.
 func (p *planner) separators(list *node) (before, between string) {
 	src, first := p.src(), list.items[0].start
 	if space := src[len(bytes.TrimRight(src[:first], " \t")):first]; first > len(space) && src[first-len(space)-1] == '\n' {
@@ -214,7 +214,7 @@ func (p *planner) blockFront(list *node, drop int, texts []string) *RefusedError
 	return nil
 }
 
-// linePrefix returns what stands in a line before an offset.
+// linePrefix returns the text of a line before an offset.
 func linePrefix(src []byte, offset int) string {
 	return string(src[bytes.LastIndexByte(src[:offset], '\n')+1 : offset])
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// parseTOML builds the tree of a TOML file from the ranges of go-toml's parser. Whether
-// tables are defined twice is left to decodeTOML.
+// parseTOML builds the tree of a TOML file from the ranges of go-toml's parser. decodeTOML then
+// finds tables that are defined twice.
 func (f *File) parseTOML() (*node, error) {
 	b := &tomlBuilder{file: f, skipped: f.skipped(), lines: lineCounter{src: f.src}, index: map[tomlKey]int{}}
 	root := &node{kind: isMap, line: 1}

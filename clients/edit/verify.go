@@ -146,7 +146,7 @@ func lineOf(err error) (line int) {
 	return line
 }
 
-// sameValue reports whether two files say the same. NaN equals itself.
+// sameValue reports whether two values of second parsers are equal. NaN equals itself.
 func sameValue(a, b any) bool {
 	switch a := a.(type) {
 	case object:

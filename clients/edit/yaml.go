@@ -97,7 +97,8 @@ func (b *yamlBuilder) member(n *node, key, value *yaml.Node) {
 	n.members = append(n.members, member{key: k.text, line: k.line, keyStart: k.start, nameStart: k.start, nameEnd: k.end, lines: !n.flow, value: v})
 }
 
-// alias returns what the alias stands for, and marks both as not to be changed.
+// alias makes n a copy of the value that the alias stands for, and gives both a fault, so that
+// neither is changed.
 func (b *yamlBuilder) alias(n *node, y *yaml.Node) *node {
 	target := b.anchors[y.Alias]
 	if target.fault == nil {
@@ -120,7 +121,7 @@ func yamlScalar(y *yaml.Node) (kind, string) {
 	return isText, y.Value
 }
 
-// scalarEnd returns where a scalar ends that stands in one line, else -1.
+// scalarEnd returns the end of a scalar that stands in one line, or else -1.
 func scalarEnd(src []byte, start int, y *yaml.Node) int {
 	if start < 0 || start >= len(src) {
 		return -1

@@ -17,9 +17,10 @@
 //
 // # Limits
 //
-//   - Another program may write the file between the last comparison and the rename, some
-//     microseconds. What it wrote is lost then.
-//   - A Backup that is killed may leave a file of that name in its directory for good.
+//   - Another program may write the file between the last comparison and the rename. Its content
+//     is lost then.
+//   - A process that is killed during Backup may leave such an unfinished file in the directory of
+//     the backup. Replace removes it only if that is the directory of the file.
 //   - Access control lists and extended attributes are not copied.
 //   - A file that is read-only or has several hard links is refused.
 //   - On Windows, owners, groups and hard links are not checked, the directory gives the new

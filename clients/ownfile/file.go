@@ -136,8 +136,8 @@ func (f *File) refuse(reason, fix string) error {
 	return &RefusedError{File: name, Reason: reason, Fix: fix}
 }
 
-// Unchanged returns nil if the file is still what Read saw, and an error that is
-// [ErrChanged] if it is not or is gone.
+// Unchanged returns nil if the file is still as Read saw it. The error matches [ErrChanged] if the
+// file has changed or is gone.
 func (f *File) Unchanged() error {
 	now, err := Read(f.Name)
 	switch {
@@ -159,7 +159,7 @@ func (f *File) changed(reason string) error {
 	return &RefusedError{File: f.Name, Reason: reason, Fix: "close the client that writes it, and try again", Err: ErrChanged}
 }
 
-// Replaceable returns an error if Replace refuses the file for any content.
+// Replaceable returns an error if Replace refuses the file whatever the new content is.
 func (f *File) Replaceable() error {
 	switch {
 	case f.info.Mode()&0o200 == 0:

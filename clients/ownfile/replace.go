@@ -17,7 +17,7 @@ import (
 var ErrBusy = errors.New("another mcp-jail is changing it")
 
 // Replace puts data in the place of the file, and f becomes the new file. The error is a
-// [*RefusedError], or that of the system; the file is what it was then.
+// [*RefusedError], or that of the system; with an error, the file stays as it was.
 func (f *File) Replace(data []byte) error {
 	if len(data) > MaxSize {
 		return f.tooLarge(int64(len(data)))
@@ -116,7 +116,7 @@ func (f *File) cannotWrite(dir string, err error) error {
 	return &RefusedError{File: f.Name, Reason: fmt.Sprintf("no file can be made in %s: %v", dir, errors.Unwrap(err)), Fix: "make the directory writable for you", Err: err}
 }
 
-// Backup keeps what Read saw in a new file in dir, with mode 0600, and returns its name. dir
+// Backup writes f.Data to a new file in dir, with mode 0600, and returns its path. dir
 // is created with mode 0700 if it is missing; "" is the directory of the file. The name
 // holds the time and, in another directory, a hash of the file's path.
 func (f *File) Backup(dir string, now time.Time) (string, error) {

@@ -33,8 +33,8 @@ func keepGroup(file *os.File, like fs.FileInfo) error {
 	return errors.Unwrap(file.Chown(-1, int(gid)))
 }
 
-// lockFile takes the lock of a file, or returns ErrBusy. A filesystem without locks has none
-// to take.
+// lockFile takes the lock of a file, or returns ErrBusy. On a filesystem without locks, it takes
+// none and returns no error.
 func lockFile(name string) (unlock func(), err error) {
 	file, err := os.OpenFile(name, os.O_RDONLY|openFlags, 0)
 	if err != nil {
@@ -47,8 +47,8 @@ func lockFile(name string) (unlock func(), err error) {
 	return func() { file.Close() }, nil
 }
 
-// syncDir makes a rename in a directory survive a loss of power. A filesystem that cannot
-// do that for a directory has done what it can.
+// syncDir makes a rename in a directory survive a loss of power. It ignores errors: some
+// filesystems cannot do that for a directory.
 func syncDir(dir string) {
 	if d, err := os.Open(dir); err == nil {
 		_ = d.Sync()
