@@ -11,8 +11,8 @@ type givenArgument struct {
 	word     string
 }
 
-// arguments finds what the preset knows among the words of an entry. The value of a flag that
-// the preset does not know counts as a position if it stands in a word of its own.
+// arguments returns the words of an entry that the preset knows. The value of a flag that the
+// preset does not know counts as a position if it stands in a word of its own.
 func (p *Preset) arguments(words []string) (out []givenArgument) {
 	position := 0
 	for i := 0; i < len(words); i++ {

@@ -49,10 +49,10 @@
 // # Process for each call
 //
 // With stateful = false in [preset], a server answers a call the same way whether or not the
-// process has seen another call, and it lists its tools without network. If this
-// was not tried, the preset says stateful = true.
-// The second part is that of a stateful server all the same: [servers.NAME.access] of a
-// stateless one would be an error. The caller moves the table to [servers.NAME.tools.TOOL].
+// process has seen another call, and it lists its tools without network. If this was not tried,
+// the preset says stateful = true. The second part is that of a stateful server all the same:
+// [servers.NAME.access] of a stateless one would be an error. The caller moves the table to
+// [servers.NAME.tools.TOOL].
 //
 // # Limits
 //

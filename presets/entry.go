@@ -71,8 +71,8 @@ type maker struct {
 	open     []Open
 }
 
-// variable forwards a variable or makes it a secret, and takes out what is required and not
-// there because something else is given instead of it.
+// variable forwards a variable, or makes it a secret of net rules. It removes a required variable
+// that is not set from the server if the entry gives one of its Unless instead.
 func (m *maker) variable(v Variable, set bool, given []givenArgument) {
 	instead := slices.ContainsFunc(v.Unless, func(name string) bool {
 		_, ok := m.entry.Env[name]
@@ -113,8 +113,8 @@ func (m *maker) rulesFor(hosts []string) (rules []int) {
 	return rules
 }
 
-// addSecrets reports whether the value can be put in on the way to each of the hosts: only
-// over TLS.
+// addSecrets makes a variable a secret of the rules. It reports false and changes nothing if one
+// of the rules is not for https: a value can be put in only over TLS.
 func (m *maker) addSecrets(v Variable, rules []int) bool {
 	net := m.net()
 	if slices.ContainsFunc(rules, func(i int) bool { return net[i].Scheme != "https" }) {
@@ -141,7 +141,7 @@ func (m *maker) remove(name string) {
 	}
 }
 
-// dropReplacedHosts takes out the preset's hosts where the entry has its own.
+// dropReplacedHosts removes the rules for the preset's hosts that hosts of the entry replace.
 func (m *maker) dropReplacedHosts() {
 	if len(m.replaced) == 0 {
 		return
@@ -213,7 +213,8 @@ func (v Value) rule(path string) policy.FsRule {
 	return policy.FsRule{Path: path, Read: v.Read, Create: v.Create, Update: v.Update, Delete: v.Delete, Execute: v.Execute}
 }
 
-// grantHost adds a rule, or takes one of the preset that is about the same.
+// grantHost adds a rule, or takes one that is there for the same host. A scheme or port that one of
+// the two rules does not name counts as the same.
 func (m *maker) grantHost(label string, r policy.NetRule) {
 	i := slices.IndexFunc(m.net(), func(p policy.NetRule) bool {
 		return p.Allow && p.Host == r.Host && cmp.Or(p.Scheme, r.Scheme) == r.Scheme && cmp.Or(p.Port, r.Port) == cmp.Or(r.Port, p.Port)

@@ -47,9 +47,9 @@ func Find(name string) (*Preset, error) {
 	return Decode(name, data, "preset "+name)
 }
 
-// ForPackage returns the preset that is for a package, image or program. A name of PyPI is
-// compared in its normal form, an image without registry of Docker Hub, tag and digest, a
-// command by its file name. That a preset fits grants nothing: see the package comment.
+// ForPackage returns the preset that is for a package, image or program. It compares names of PyPI
+// in their normal form, images without tag, digest and the registry of Docker Hub, and commands by
+// their file names. That a preset fits grants nothing: see the package comment.
 func ForPackage(ecosystem Ecosystem, name string) (*Preset, bool) {
 	preset, ok := byPackage()[Package{Ecosystem: ecosystem, Name: normal(ecosystem, name)}.key()]
 	if !ok {

@@ -64,7 +64,7 @@ const (
 	Host      Kind = "host"      // it needs a net rule
 	Port      Kind = "port"      // of such a host
 	File      Kind = "file"      // it needs a rule of fs
-	Directory Kind = "directory" // the same
+	Directory Kind = "directory" // it needs a rule of fs
 )
 
 // A Value is what is known about a variable's or argument's value.
@@ -96,16 +96,16 @@ type Variable struct {
 	// which are variables and flags, is given instead.
 	Required bool     `toml:"required"`
 	Unless   []string `toml:"unless"`
-	// Header are the fields that a secret is sent in. Hosts are those to which, each with a
-	// net rule in the preset. HostsFrom are variables, flags and positions that name other
-	// hosts in place of these.
+	// Header are the header fields that a secret is sent in. Hosts are the hosts that it is sent
+	// to, each with a net rule in the preset. HostsFrom are variables, flags and positions that
+	// name other hosts in place of these.
 	Header    []string `toml:"header"`
 	Hosts     []string `toml:"hosts"`
 	HostsFrom []string `toml:"hosts_from"`
 	Value
 }
 
-// An Argument is one that names a path, a host or a secret.
+// An Argument is an argument of the server that names a path or a host, or is a secret.
 type Argument struct {
 	Flag     string `toml:"flag"`     // the word before the value, or before "="
 	Position int    `toml:"position"` // or its place among the words that are not flags, from 1

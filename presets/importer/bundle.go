@@ -70,7 +70,7 @@ func inBundle(word string) string {
 	return strings.NewReplacer("${__dirname}", "/fill/in/bundle", "${/}", "/", "${pathSeparator}", "/").Replace(word)
 }
 
-// userKey returns the name of the question whose answer a word has.
+// userKey returns the key of the user_config whose value a word contains.
 func userKey(word string) (string, bool) {
 	_, rest, ok := strings.Cut(word, "${user_config.")
 	key, _, closed := strings.Cut(rest, "}")

@@ -17,7 +17,7 @@
 //
 // # Limits
 //
-//   - A file has at most 1 MiB, and 200 variables and arguments.
+//   - A file has at most 1 MiB, and at most 200 variables, arguments, paths and hosts together.
 //   - Of several packages the first that mcp-jail can confine is taken: npm, then PyPI, then a
 //     bundle, then a container, which is not confined.
 //   - server.json does not say which hosts a server reaches, and a manifest does not either.

@@ -36,7 +36,8 @@ type variable struct {
 	fixed              bool // value is the publisher's, and not only a default
 }
 
-// A host is one that the file names. Without a scheme it is https at port 443, and tcp elsewhere.
+// A host is one that the file names. Without a scheme, it is https if port is 0 or 443, and tcp
+// otherwise.
 type host struct {
 	name, scheme string
 	port         int
@@ -61,7 +62,7 @@ func (h host) rule() (policy.NetRule, error) {
 	return r, err
 }
 
-// A grant is a path to fill in, or that the file names.
+// A grant is a path that the file names, or one to fill in if path is "".
 type grant struct {
 	path, about string
 	write       bool
@@ -77,7 +78,7 @@ func (d *draft) note(format string, args ...any) {
 	d.notes = append(d.notes, fmt.Sprintf(format, args...))
 }
 
-// preset names the preset that knows the package.
+// preset adds notes that name the preset for one of the packages.
 func (d *draft) preset() {
 	for _, pkg := range d.packages {
 		if p, ok := presets.ForPackage(pkg.Ecosystem, pkg.Name); ok {

@@ -82,7 +82,7 @@ func parse(data []byte) (table, error) {
 	return root, nil
 }
 
-// read finds out what the file is.
+// read finds out the form of the file, and returns its draft.
 func read(root table, pick string) (*draft, error) {
 	if inner := root.table("server"); inner != nil && (inner.has("packages") || inner.has("remotes")) {
 		root = inner // an answer of the registry

@@ -161,8 +161,8 @@ func readRemote(d *draft, root table) (*draft, error) {
 	return nil, refuse("the file has neither a package nor a remote server with an https URL")
 }
 
-// header sends a header field to a server elsewhere. What is secret and required in it
-// becomes a secret of the rule for its host; mcp-remote then has placeholders alone.
+// header has mcp-remote send a header field to a server elsewhere. A secret and required variable
+// in it becomes a secret of the rule for its host; mcp-remote then has only a placeholder.
 func (d *draft) header(to *host, h table) {
 	field := inputVariable(h)
 	value, asked := h.text("value"), h.table("variables")
