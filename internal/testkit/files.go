@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// Plant makes a tree on the host: a name with a slash at its end is a directory,
-// "a -> b" a symlink, "a = b" a hard link, every other a file with its name as
-// content. It returns the directory, which is not below /tmp.
+// Plant makes a tree on the host: a name with a slash at its end is a directory, "a -> b" a
+// symlink, "a = b" a hard link, every other an executable file with its base name as content. It
+// returns the directory, a t.TempDir: it is not below /tmp if TMPDIR names another directory.
 func Plant(t testing.TB, names ...string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -19,7 +19,7 @@ func Plant(t testing.TB, names ...string) string {
 	return dir
 }
 
-// PlantBelow does the same below a given directory.
+// PlantBelow makes the tree of Plant below a given directory.
 func PlantBelow(t testing.TB, dir string, names ...string) {
 	t.Helper()
 	for _, name := range names {

@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// Fault is something that goes wrong with some answers. The first fault that matches a
-// request decides; a fault without an effect lets a request pass all others.
+// Fault is something that goes wrong with some answers. Of the faults that match a request, the
+// first that is due by Skip and Times decides. A fault without an effect lets a request pass all
+// others.
 type Fault struct {
 	// Path matches the decoded path of a request as [path.Match] does; "" matches all.
 	// A pattern without a slash matches the last element: "*.tgz".

@@ -30,9 +30,9 @@ const (
 	LogVariable    = "MCPJAIL_REGISTRY_LOG"    // a file to which each request is appended as a line of JSON
 )
 
-// Main is a process that serves a stock. Its first line on stdout is its URL; it ends
-// when its stdin does. The stock is read again when its file changes, but not when a file
-// inside a directory of stocks does.
+// Main serves a stock in a process of its own. Its first line on stdout is its URL. It ends when
+// its stdin ends. It reads the stock again when its file changes, but not when a file inside of a
+// directory of stocks does.
 func Main() {
 	if err := serveProcess(os.Stdin, os.Stdout, os.Getenv); err != nil {
 		fmt.Fprintln(os.Stderr, ProgramName+":", err)

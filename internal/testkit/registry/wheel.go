@@ -58,7 +58,7 @@ func (w Wheel) stem() string { return strings.ReplaceAll(normal(w.Name), "-", "_
 // wheelName returns the name of the wheel, also if the wheel is built from source.
 func (w Wheel) wheelName() string { return w.stem() + "-py3-none-any.whl" }
 
-// filename returns the name of what the index offers.
+// filename returns the name of the file that the index offers.
 func (w Wheel) filename() string {
 	if w.Build != "" {
 		return w.stem() + ".tar.gz"
