@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// This file has the Keeper of package undo record what stands at a path before a call changes
-// it. Each of its functions does nothing where nothing is kept. The callers hold m.names, and
-// have judged the call. A call that fails afterwards has changed nothing, and its record says
-// what stands there still.
+// The functions keepContent to keepAttributes have the Keeper of package undo record the object
+// at a path before a call changes it. They do nothing where nothing is kept. Their callers hold
+// m.names, and have judged the call. If the call then fails, it has changed nothing, and the
+// record describes the object that is still there.
 
 // keepChanges makes the keeper, if the spec asks for one.
 func (m *Mediator) keepChanges(o Options) {
@@ -33,7 +33,8 @@ func (m *Mediator) keepChanges(o Options) {
 	}
 }
 
-// openInodes looks which inodes the server's processes have open for writing.
+// openInodes returns a function that reports whether a process of the server has an inode open
+// for writing. If that cannot be told, the function reports true.
 func (m *Mediator) openInodes() func(uint64) bool {
 	list := proc.JailProcesses(proc.Dir)
 	if m.hostNS {
@@ -44,9 +45,10 @@ func (m *Mediator) openInodes() func(uint64) bool {
 	return func(inode uint64) bool { return err != nil || all || inodes[inode] }
 }
 
-// keeps reports whether changes at a path are kept: where a rule of the user grants it. What is
-// the jail's own or the server's private HOME is not. No object moves from one to the other, or gets a
-// name there, as if a mount were between them: else it could be changed where nothing is kept.
+// keeps reports whether changes at a path are kept: a rule of the user grants the path. Changes
+// in the jail's own files and in the server's private HOME are not kept. Between a path that is
+// kept and one that is not, renames and links fail as between two mounts. Else the server could
+// change an object at a path where nothing is kept.
 func (m *Mediator) keeps(full string) bool {
 	if m.keeper == nil {
 		return false
@@ -62,7 +64,7 @@ func (m *Mediator) keepContent(o *object) {
 	}
 }
 
-// keepName keeps what stands at a name that is about to be made or, with removed, removed.
+// keepName keeps the object at a name that is about to be made or, with removed, removed.
 func (m *Mediator) keepName(at *pathRef, full string, removed bool) {
 	if !at.special() && m.keeps(full) {
 		m.keeper.Name(at.dir, at.name, full, removed)
@@ -80,15 +82,15 @@ func (m *Mediator) keepMade(fd int, full string, errno syscall.Errno) {
 	}
 }
 
-// keepRename keeps what stands at both names of a rename.
+// keepRename keeps the objects at both names of a rename.
 func (m *Mediator) keepRename(from *pathRef, src string, to *pathRef, dst string, flags uint) {
 	if (m.keeps(src) || m.keeps(dst)) && exists(from) {
 		m.keeper.Rename(from.dir, from.name, src, to.dir, to.name, dst, flags&unix.RENAME_EXCHANGE != 0)
 	}
 }
 
-// keepLink keeps the present name of a file that gets another one, since the file may then
-// change by that name.
+// keepLink keeps the attributes of a file that gets another name, and the absence of that name.
+// The file may then change by the new name.
 func (m *Mediator) keepLink(source int, to *pathRef, full string) {
 	if !m.keeps(full) {
 		return

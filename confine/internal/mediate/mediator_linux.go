@@ -2,35 +2,40 @@
 // cannot decide.
 //
 // The server's second seccomp filter hands these calls over (seccomp_unotify(2)): opens that
-// write or create, changes of names, changes of modes, owners and times. The mediator copies
-// the arguments, resolves the names, asks policy.Profile for a verdict, performs the call on
-// its own descriptors, and answers with a result, a descriptor or an errno. Calls that the
-// kernel decides (connect, exec, umask) are only observed, and then continue. Refusals go to
-// the launcher through the Reporter, each before its call is answered. Package sockets
-// answers the socket calls where there is no network namespace. Package starts looks at what an
-// exec has loaded, where a command rule has arguments or variables.
+// write or create, truncate(2), and changes of names. Under some plans the filter also hands over
+// changes of modes, owners and times, and opens that only read. The mediator copies the
+// arguments, resolves the names, asks policy.Profile for a verdict, performs the call on its own
+// descriptors, and answers with a result, a descriptor or an errno. Calls that the kernel decides
+// (connect, exec, umask) are only observed, and then continue. Refusals go to the launcher
+// through the Reporter, each before its call is answered. Package sockets answers the socket
+// calls where there is no network namespace. Package starts looks at the program that an exec has
+// loaded, where a command rule has arguments or variables.
 //
-// The caller is package supervisor: it calls New before it restricts itself, stores the
-// listener, closes Open, and calls Reporter.Flush at the end of the server.
+// The caller is package supervisor: it calls New, stores the listener, closes Open, and calls
+// Reporter.Flush at the end of the server. In the host's namespaces it calls New before it
+// restricts itself.
 //
 // Threads: one receiver and up to MaxWorkers workers, each locked to an OS thread. The
-// receiver reads the caller's memory, so it stays outside of the server's Landlock domain
-// and keeps CAP_SYS_PTRACE in the jail's user namespace. It changes no file. Workers hold no
-// capability and are under a ruleset with the server's rules. So the kernel decides about
-// their calls as it would about the server's: a mistake here can let a name come into being
-// that should not exist, and nothing else.
+// receiver reads the caller's memory, so it stays outside of the server's Landlock domain. With
+// namespaces it also keeps CAP_SYS_PTRACE in the jail's user namespace. It changes no file.
+// Workers hold no capability and are under a ruleset with the server's rules. So the kernel
+// decides about their calls as it would about the server's. With mounts, a mistake here can let a
+// name come into being that should not exist, and nothing else. Without mounts, and where a mount
+// can be bypassed, the mediator alone holds the entries that take rights away inside of a grant,
+// and the rules about modes, owners and times.
 //
 // Locks: every operation on names holds Mediator.names for reading from its verdict to its
-// act, and rename holds it for writing. It is taken before Reporter.mu. workerPool.mu is held
-// with no other lock.
+// act, and rename holds it for writing. Mediator.names is taken before Reporter.mu. workerPool.mu
+// is held with no other lock.
 //
-// Where Spec.Keep is on, a worker has the Keeper of package undo record what stands at a path
-// before it changes it (keep_linux.go), with the names locked. Its sweeps run on other threads.
+// Where Spec.Keep is on, a worker has the Keeper of package undo record the object at a path
+// before the worker changes it (keep_linux.go), with the names locked. The Keeper's sweeps run on
+// other threads.
 //
 // Limits: MaxWorkers calls run at once and maxHeld wait; one more gets EAGAIN. Another jail
-// can move a directory between the verdict and the call. The result is then checked again
-// and undone, except for RENAME_EXCHANGE into a protected name, which is refused. When the
-// supervisor ends, mediated calls fail with ENOSYS.
+// can move a directory between the verdict and the call. The mediator then checks the result
+// again and undoes it. It cannot undo RENAME_EXCHANGE into a protected name, so it refuses that.
+// When the supervisor ends, mediated calls fail with ENOSYS.
 package mediate
 
 import (
@@ -84,7 +89,7 @@ const MaxWorkers = 4
 type Options struct {
 	Spec          *spec.Spec
 	WorkerRuleset int   // the Landlock ruleset of the workers
-	Umask         int   // the server's at its start
+	Umask         int   // the server's umask at its start
 	Broker        int   // the socket of the network broker, where Spec.Network.Asked is set
 	Kept          []int // the journal and the data file, where Spec.Keep is on
 	Send          func(spec.Event)
@@ -92,8 +97,9 @@ type Options struct {
 	Failed        func(step string, err error) // reports a step that failed
 }
 
-// New returns a mediator and starts its receiver and its first worker. Both start while the
-// jail is still being built, in parallel with the later steps. The receiver waits for Open.
+// New returns a mediator and starts its receiver and its first worker. In the host's namespaces
+// both start while the jail is still being built, in parallel with the later steps. The receiver
+// waits for Open.
 func New(o Options) *Mediator {
 	arch, _ := seccomp.ArchOf(runtime.GOARCH)
 	profile := &o.Spec.Profile
@@ -148,7 +154,7 @@ func (m *Mediator) receive() {
 	}
 }
 
-// Stopped takes what wait(2) returned for a traced process: see package starts.
+// Stopped passes a status that wait(2) returned to the tracer: see starts.Tracer.Stopped.
 func (m *Mediator) Stopped(pid int, ws syscall.WaitStatus) {
 	if m.starts != nil {
 		m.starts.Stopped(pid, ws)
@@ -160,7 +166,7 @@ func (m *Mediator) receiveOne() {
 	switch m.Listener.Receive(&n) {
 	case 0:
 		m.dispatch(&n)
-	case unix.ENOENT, unix.EINTR: // the caller was killed before it was received
+	case unix.ENOENT, unix.EINTR: // the caller was killed, or a signal came
 	default:
 		m.end() // mediated calls can no longer be answered
 	}
@@ -213,7 +219,8 @@ func (m *Mediator) dispatch(n *seccomp.Notification) {
 	m.pass(r)
 }
 
-// pass hands a request to a worker. It never blocks, because other calls need no worker.
+// pass hands a request to a worker. It never blocks: the receiver goes on to the next call, which
+// may need no worker.
 func (m *Mediator) pass(r *Request) {
 	switch m.pool.assign(r, m.stale) {
 	case startWorker:

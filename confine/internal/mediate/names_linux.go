@@ -14,9 +14,9 @@ import (
 )
 
 // nameLock keeps a path valid between its verdict and its use. A rename, which may move a
-// directory, takes it for writing, all other calls for reading. Each jail has a lock of its
-// own, so another jail can still move a directory: undoIfMoved and undoRename check again
-// after the call.
+// directory, takes the lock for writing. All other operations take it for reading. Each jail has
+// a lock of its own, so another jail can still move a directory: undoIfMoved and undoRename check
+// again after the call.
 type nameLock struct{ sync.RWMutex }
 
 // perform decides a call, performs it and answers it. It returns false, without an answer,

@@ -95,7 +95,7 @@ func (m *Mediator) observeSocket(r *Request, name string) {
 	}
 }
 
-// outsideResolver returns a resolver for the caller of a request, for the receiver's thread.
+// outsideResolver returns a resolver for the caller of a request. The receiver's thread uses it.
 func (m *Mediator) outsideResolver(r *Request) *resolver {
 	return &resolver{tid: int(r.N.Tid), open: openOutside, process: func() int { tgid, _, _ := proc.ThreadStatus(int(r.N.Tid)); return tgid }}
 }

@@ -71,7 +71,7 @@ const (
 )
 
 // resolver resolves names as the kernel would for one thread of the jail. In /proc, "self"
-// means that thread, not the supervisor.
+// means the process of that thread, not the supervisor.
 type resolver struct {
 	tid     int
 	private bool // see pathRef

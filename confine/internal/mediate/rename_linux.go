@@ -81,8 +81,8 @@ func (m *Mediator) undoRename(r *Request, from, to *pathRef, src string) syscall
 }
 
 // checkMove returns EXDEV, as at the boundary of a mount, for a move to a path where the file
-// would have more rights. Landlock does the same, but does not know of the entries that take
-// rights away inside of a grant.
+// would have more rights. Landlock refuses such a move too, but does not know of the entries that
+// take rights away inside of a grant.
 func (m *Mediator) checkMove(from, to *pathRef) syscall.Errno {
 	if !m.unmasked || from.special() || to.special() {
 		return 0
@@ -138,7 +138,7 @@ const maxScan = 20000
 func protectedBelow(dir int, name string, left *int) bool {
 	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return err != unix.ENOTDIR && err != unix.ELOOP // what is not a directory contains nothing
+		return err != unix.ENOTDIR && err != unix.ELOOP // a file contains no name, nor does a symlink
 	}
 	f := os.NewFile(uintptr(fd), name)
 	defer f.Close()

@@ -18,7 +18,7 @@ import (
 type Reporter struct {
 	Say           func(spec.Event)
 	Self          int  // the thread of the self-test, whose refusals are not reported
-	ResolvesHosts bool // not to report /etc/hosts, which every resolver tries and can do without
+	ResolvesHosts bool // reads of /etc/hosts are not reported: a resolver can do without it
 
 	mu       sync.Mutex // guards the fields below, and the order of the events
 	window   window
@@ -51,8 +51,8 @@ func operationName(op seccomp.Op) string {
 	return policy.OpCreate.String()
 }
 
-// Report reports a refusal. absent marks a target that the jail does not have. It leaves out
-// what no policy grants, and what the C library tries and can do without.
+// Report reports a refusal. absent marks a target that the jail does not have. Report leaves out
+// paths that no policy grants, and files that the C library tries and can do without.
 func (r *Reporter) Report(req *Request, axis policy.Axis, operation, target string, absent bool) {
 	if int(req.N.Tid) == r.Self {
 		return
@@ -75,7 +75,7 @@ func (r *Reporter) Report(req *Request, axis policy.Axis, operation, target stri
 }
 
 // refusedStart reports a program whose arguments no rule allows. The process has become that
-// program already, so its parent is named as the one that tried.
+// program already, so the report names the program of its parent.
 func (r *Reporter) refusedStart(pid int, target string, argv []string) {
 	s := spec.Refusal{Axis: policy.AxisProcess, Operation: "exec", Target: clip(target), Arguments: spec.UnknownArguments}
 	if argv != nil {
@@ -88,7 +88,7 @@ func (r *Reporter) refusedStart(pid int, target string, argv []string) {
 }
 
 // count counts a refusal, and reports it now or at the end of the window. by returns the thread
-// that was refused something, and its program.
+// whose call was refused, and the program that made the attempt.
 func (r *Reporter) count(s spec.Refusal, by func() (tid int, program string)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

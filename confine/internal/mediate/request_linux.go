@@ -129,8 +129,8 @@ func openBase(tid, arg int, value uint64) (int, syscall.Errno) {
 	return fd, step.ErrnoOrEIO(err)
 }
 
-// readString reads a NUL-terminated name of at most PATH_MAX bytes from another process. It
-// reads no further than needed at a page boundary, because the next page may not be mapped.
+// readString reads a NUL-terminated name of at most PATH_MAX bytes from another process. No
+// single read crosses a page boundary, because the next page may not be mapped.
 func readString(tid int, addr uint64) (string, syscall.Errno) {
 	buf := make([]byte, 0, 256)
 	for len(buf) < unix.PathMax {

@@ -60,7 +60,7 @@ const (
 )
 
 // assign gives a request to an idle worker or queues it. It never blocks. stale reports
-// whether the caller of a request is gone: when the queue is full, assign drops those.
+// whether the caller of a request is gone: when the queue is full, assign drops such requests.
 func (c *workerPool) assign(r *Request, stale func(*Request) bool) assignment {
 	c.mu.Lock()
 	if n := len(c.idle); n > 0 {
@@ -105,7 +105,7 @@ func (c *workerPool) sleep() bool {
 	return true
 }
 
-// wake ends what sleep began.
+// wake counts one request less that is retried later.
 func (c *workerPool) wake() {
 	c.mu.Lock()
 	c.asleep--

@@ -1,17 +1,20 @@
 // Package sockets answers a server's socket calls where the jail has no network namespace.
 //
-// The mediator makes the server's TCP and UDP sockets, and performs connect and every other
-// call that names a peer, on a duplicate of the socket and with its own copy of the address.
-// The kernel never performs these calls with arguments of the server.
+// The mediator makes the server's TCP and UDP sockets. It answers connect and bind by its own
+// copy of the address, and connects a duplicate of the socket. The kernel never performs these
+// two calls with arguments of the server. A send on a UDP socket continues in the kernel, which
+// ignores the address there.
 //
 //   - A TCP socket is bound to the interface lo (only CAP_NET_RAW can undo that), and Landlock
-//     refuses its own connect and bind (from ABI 4 on). To connect it, the mediator opens a
-//     listener for this one connection and passes the accepted end to the launcher's gateway.
+//     refuses connect and bind by the server itself (from ABI 4 on). To connect the socket, the
+//     mediator opens a listener for this one connection and passes the accepted end to the
+//     launcher's gateway.
 //   - A UDP socket is one end of a pair of UNIX sockets: see udp_linux.go and receive_linux.go.
 //
 // Some calls are mediated only to answer as a real socket would (getsockname, getpeername,
 // getsockopt). For other sockets, such as a pair of UNIX sockets, they continue in the kernel.
-// The caller may replace the descriptor meanwhile: no socket that it has leads to the network.
+// The caller may replace the descriptor meanwhile. That does no harm, because no socket of the
+// caller leads to the network.
 //
 // The caller is package mediate, which passes a notification to Handler.Handle.
 //
@@ -20,8 +23,9 @@
 // Handler.turn, which admits one such goroutine at a time, is taken before socketState.mu.
 //
 // Limits: the server cannot listen. UDP carries DNS only. recvmmsg returns one message.
-// A socket that is not used while 4096 others are is forgotten: its getpeername then shows
-// the internal address. A blocking connect can hold up the receiver for joinTimeout.
+// The handler forgets a socket that is not used for long, while recentSockets others are: its
+// getpeername then shows the internal address. A connect can hold up the receiver for twice
+// joinTimeout.
 package sockets
 
 import (
@@ -209,7 +213,7 @@ func (s *Handler) address(n *seccomp.Notification, at, size uint64) (raw []byte,
 	return raw, s.read(n, at, raw)
 }
 
-// read copies memory of the caller and fills into. A part is an error.
+// read fills into with memory of the caller. If it can read a part only, it fails.
 func (s *Handler) read(n *seccomp.Notification, at uint64, into []byte) syscall.Errno {
 	switch got, errno := proc.ReadMemory(int(n.Tid), at, into); {
 	case errno != 0:

@@ -2,7 +2,7 @@ package sockets
 
 import "sync"
 
-// socketState is what the server believes about a socket and the kernel does not know.
+// socketState holds the facts about a socket that the server sees and the kernel does not know.
 type socketState struct {
 	family   int
 	peer     []byte // struct sockaddr, as the server passed it; nil when not connected
@@ -36,8 +36,8 @@ func (s *socketState) setPeer(peer, last []byte) {
 func (s *socketState) datagrams() bool { return s != nil && s.isUDP }
 
 // socketTable stores the states of sockets by their cookie (SO_COOKIE), which is unique. The
-// mediator does not see a close, so the table forgets the sockets that were not used lately:
-// recent is full at recentSockets and becomes older, and the previous older is dropped.
+// mediator does not see a close, so the table forgets the sockets that were not used lately. When
+// recent holds recentSockets entries, it becomes older, and the previous older is dropped.
 type socketTable struct {
 	recent, older map[uint64]*socketState
 }

@@ -1,5 +1,5 @@
-// Package starts holds the arguments and variables of command rules: it looks at every program
-// that a jailed server starts, before its first instruction.
+// Package starts enforces the arguments and variables of command rules: it looks at every program
+// that a jailed server starts, before the program's first instruction.
 //
 // The server's second filter holds each execve (package mediate). The [Tracer] then traces the
 // calling thread (ptrace(2), PTRACE_SEIZE) and lets the call continue. If the kernel loads a
@@ -15,7 +15,8 @@
 // thread at most: see groups_linux.go.
 //
 // The caller is package mediate: Begin takes each held execve. Package supervisor waits for all
-// processes and passes what has stopped or ended to Stopped.
+// processes, and passes the status of a thread that has stopped, or of a process that has ended,
+// to Stopped.
 //
 // Threads: one, which makes all calls of ptrace. Lock: Tracer.mu, held with no other.
 //
@@ -25,7 +26,7 @@
 // canonical path, so that the interpreter opens the script that was judged; $0 of the script is
 // that path then. A program that cannot be read (mode 0111) and a 32-bit program are refused.
 //
-// While an execve of one thread hangs in the kernel (a dead network filesystem), those of the
-// other threads of that process wait. The kernel has them wait too, a step later. An execve of a
-// file on FUSE can fail with EINTR, if the filesystem answers interrupts.
+// While an execve of one thread hangs in the kernel (a dead network filesystem), the execves of
+// the other threads of that process wait. Without the tracer the kernel has them wait too, a step
+// later. An execve of a file on FUSE can fail with EINTR, if the filesystem answers interrupts.
 package starts

@@ -11,8 +11,8 @@ import (
 
 // This file lets the held execves of a process continue one after the other. When a thread
 // executes a program, it takes the number of the thread that leads its process. So if the leader
-// were traced then, a stop of the leader that is still queued would be taken for one of the new
-// program, and the new program would be let go unjudged. Therefore a process has one traced
+// were traced then, a stop of the leader that is still queued would be taken for a stop of the
+// new program, and the new program would be let go unjudged. Therefore a process has one traced
 // thread at most while an execve of it runs, and the next one is traced when that thread has been
 // let go, or has ended. The kernel runs the execves of a process one after the other too
 // (cred_guard_mutex).
@@ -42,17 +42,17 @@ func (t *Tracer) begin(n *seccomp.Notification) {
 	}
 }
 
-// letContinue traces the caller of a held execve, and lets the call continue. The thread will
-// stop when the call has failed, before it returns (PTRACE_INTERRUPT): the filter has the caller
-// wait for the answer undisturbed by that (SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV). No thread of
-// the process tgid is traced.
+// letContinue traces the caller of a held execve, and lets the call continue. When it is called,
+// no thread of the process tgid is traced. If the call fails, the thread stops before the call
+// returns (PTRACE_INTERRUPT). The interrupt does not disturb the caller's wait for the answer
+// (SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV).
 func (t *Tracer) letContinue(tgid int, n *seccomp.Notification) {
 	tid := int(n.Tid)
 	err := seize(tid)
 	if !t.o.Listener.Valid(n.Id) {
-		// It has ended. Another thread may have the number: it stops, and is let go.
+		// The caller has ended. Another thread may have its number: it stops, and is let go.
 		if other := proc.ThreadGroup(tid); err == nil && other != 0 {
-			if t.groups[other] == nil { // else it does not lead that process: it is younger
+			if t.groups[other] == nil { // else tid is younger than the process, so it does not lead it
 				t.groups[other] = &group{tid: tid}
 			}
 			interrupt(tid)
@@ -116,8 +116,8 @@ func (t *Tracer) ended(pid int) {
 }
 
 // stopped handles a stop of a traced thread. The stop at the end of an execve is judged. At any
-// other stop the thread is in no execve, and is let go. What the kernel says of the thread now
-// decides, so that no other stop can be mistaken for that one.
+// other stop the thread is in no execve, and is let go. stopped asks the kernel where the thread
+// is now, so that no other stop can be mistaken for the stop at the end of an execve.
 func (t *Tracer) stopped(pid int, ws syscall.WaitStatus) {
 	exec, err := stopsAtExec(pid)
 	switch {
@@ -127,7 +127,7 @@ func (t *Tracer) stopped(pid int, ws syscall.WaitStatus) {
 		if t.groups[pid] != nil {
 			t.settle(pid)
 		}
-	case ws.StopSignal() == unix.SIGTRAP && ws.TrapCause() == unix.PTRACE_EVENT_EXEC: // that was judged
+	case ws.StopSignal() == unix.SIGTRAP && ws.TrapCause() == unix.PTRACE_EVENT_EXEC: // judged already
 	case ws>>16 == unix.PTRACE_EVENT_STOP:
 		detach(pid, 0) // the kernel resumes a stop by job control
 		t.released(pid)

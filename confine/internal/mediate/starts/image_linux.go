@@ -9,8 +9,8 @@ import (
 )
 
 // image is the stack of a program before its first instruction. From the stack pointer on it
-// holds: argc, the pointers of argv, 0, those of the environment, 0, the auxiliary vector, and
-// further up the strings (fs/binfmt_elf.c, create_elf_tables).
+// holds: argc, the pointers of argv, 0, the pointers of the environment, 0, the auxiliary vector,
+// and further up the strings (fs/binfmt_elf.c, create_elf_tables).
 type image struct {
 	pid  int
 	regs []byte // the registers
@@ -29,8 +29,9 @@ var errImage = errors.New("the stack of a new program cannot be read")
 // word is the size of a pointer. Programs of other sizes cannot run under the jail's filter.
 const word = 8
 
-// Sizes of what is read. The kernel limits arguments and environment to 6 MiB, their vectors
-// included, and one string to 128 KiB (execve(2), "Limits on size of arguments and environment").
+// Sizes of reads and of the longest string, in bytes. The kernel limits arguments and environment
+// to 6 MiB, their vectors included, and one string to 128 KiB (execve(2), "Limits on size of
+// arguments and environment").
 const (
 	firstRead = 16 << 10
 	lastRead  = 8 << 20
@@ -66,8 +67,9 @@ func readImage(pid int) (*image, error) {
 	return nil, errImage
 }
 
-// needed returns how much has to be read where that is not enough: twice as much while the vectors
-// are not complete, and then up to the end of the last string, which can be the longest.
+// needed returns how many bytes have to be read when data is not enough: twice as many while the
+// vectors are not complete, and then up to the end of the last string, which may have maxString
+// bytes.
 func (im *image) needed() int {
 	if im.pointers == 0 {
 		return 2 * len(im.data)
@@ -81,7 +83,7 @@ func (im *image) needed() int {
 	return int(min(last, lastRead)) + maxString
 }
 
-// parse reads what data holds, and reports whether that is all.
+// parse decodes data, and reports whether data holds all of the image.
 func (im *image) parse() bool {
 	at := 0
 	next := func() (v uint64, ok bool) {
@@ -130,7 +132,7 @@ func (im *image) parse() bool {
 	return ok
 }
 
-// strings returns the strings at some addresses.
+// strings returns the strings at the addresses, and reports whether data holds all of them.
 func (im *image) strings(at []uint64) ([]string, bool) {
 	all := make([]string, len(at))
 	for i, addr := range at {
@@ -148,7 +150,8 @@ func (im *image) strings(at []uint64) ([]string, bool) {
 }
 
 // rewrite removes the variables that keep does not keep, from the vector and from memory, and
-// replaces argument n by text, unless n is 0. It changes nothing where that changes nothing.
+// replaces argument n by text, unless n is 0. If keep keeps all variables and n is 0, it writes
+// nothing.
 func (im *image) rewrite(keep func(string) bool, n int, text string) error {
 	kept := make([]uint64, 0, len(im.envAt))
 	strings := make([]byte, 0, im.envEnd-im.envFrom)
@@ -169,8 +172,8 @@ func (im *image) rewrite(keep func(string) bool, n int, text string) error {
 	return im.place(kept, n, text)
 }
 
-// place writes the vectors with another environment, and with the argument n if it is not 0.
-// A new string goes behind the vectors, which move down for it.
+// place writes the vectors with another environment, and with text as argument n if n is not 0. A
+// new string goes behind the vectors, which move down for it.
 func (im *image) place(env []uint64, n int, text string) error {
 	argv := append([]uint64(nil), im.argvAt...)
 	sp, tail := im.sp, im.pointers
@@ -191,7 +194,7 @@ func (im *image) place(env []uint64, n int, text string) error {
 	if n > 0 {
 		b = append(append(b, text...), 0)
 	}
-	b = append(b, make([]byte, tail-len(b))...) // also over what was there
+	b = append(b, make([]byte, tail-len(b))...) // zeros, also over the rest of the old vectors
 	if err := im.write(sp, b); err != nil || n == 0 {
 		return err
 	}

@@ -28,7 +28,7 @@ func seize(tid int) error {
 // interrupt makes a traced thread stop.
 func interrupt(tid int) { ptrace(unix.PTRACE_INTERRUPT, tid, 0, 0) }
 
-// detach lets a thread go, with a signal that it stopped for.
+// detach lets a thread go, and delivers a signal that it stopped for, or 0 for none.
 func detach(pid int, signal syscall.Signal) {
 	ptrace(unix.PTRACE_DETACH, pid, 0, uintptr(signal))
 }
@@ -50,7 +50,7 @@ const prStatus = 1
 // registers returns the registers of a thread. A program with registers of another size, a
 // 32-bit one, is an error: the jail's filter refuses all of its calls anyway.
 func registers(pid int) ([]byte, error) {
-	b := make([]byte, registersSize+word) // longer, to see that there are no more
+	b := make([]byte, registersSize+word) // one word more, to notice a larger set
 	iov := unix.Iovec{Base: &b[0]}
 	iov.SetLen(len(b))
 	err := ptrace(unix.PTRACE_GETREGSET, pid, prStatus, uintptr(unsafe.Pointer(&iov)))
@@ -69,7 +69,7 @@ func setRegisters(pid int, b []byte) error {
 	return err
 }
 
-// readMemory reads the memory of a process up to the end of what is mapped.
+// readMemory reads the memory of a process, and stops where no memory is mapped.
 func readMemory(pid int, addr uint64, into []byte) (int, error) {
 	n, errno := proc.ReadMemory(pid, addr, into)
 	if errno != 0 {

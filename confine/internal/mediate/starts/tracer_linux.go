@@ -20,8 +20,8 @@ type Options struct {
 	Profile  *policy.Profile
 	Env      []string // the server's environment
 	Listener *seccomp.Listener
-	// Report reports a refused start: the file, and the arguments with the name of the program in
-	// front. They are nil where they could not be read.
+	// Report reports a refused start: the file of the program, and argv, with the name of the
+	// program in front. argv is nil where the arguments could not be read.
 	Report func(pid int, program string, argv []string)
 }
 
@@ -85,8 +85,8 @@ func (t *Tracer) Begin(n *seccomp.Notification) {
 	}
 }
 
-// Stopped takes what wait(2) returned for a process that is no child of this one, or one that
-// has stopped or ended.
+// Stopped takes a status that wait(2) returned: a traced thread has stopped, or a process or a
+// thread has ended.
 func (t *Tracer) Stopped(pid int, ws syscall.WaitStatus) { t.add(event{pid: pid, ws: ws}) }
 
 // add queues an event and reports whether there was room for it. There always is for a
@@ -106,7 +106,7 @@ func (t *Tracer) add(e event) bool {
 }
 
 // run is the loop of the tracer. It runs until the jail ends. When its thread ends, the kernel
-// kills what it traces (PTRACE_O_EXITKILL).
+// kills the processes that it traces (PTRACE_O_EXITKILL).
 func (t *Tracer) run(ready chan<- struct{}) {
 	runtime.LockOSThread()
 	t.tid = unix.Gettid()
@@ -207,5 +207,6 @@ func (t *Tracer) leadsTo(pid int, name, script string) bool {
 	return unix.Fstatat(base, name, &st, 0) == nil && want == inode{st.Dev, st.Ino}
 }
 
-// ownFiles are names that lead each process to its own files, with those below /proc/PID.
+// ownFiles maps prefixes of names that lead each process to its own files to the prefixes below
+// /proc/PID.
 var ownFiles = map[string]string{"/dev/fd/": "fd/", "/proc/self/": "", "/proc/thread-self/": ""}
