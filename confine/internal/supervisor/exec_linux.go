@@ -42,7 +42,7 @@ func (s *Process) startProgram() {
 }
 
 // releaseStdio replaces this process's standard descriptors by /dev/null, so that the client
-// sees end-of-file when the server closes its own.
+// sees end-of-file when the server closes its standard descriptors.
 func (s *Process) releaseStdio() {
 	s.openNull()
 	if s.null < 0 {
@@ -62,7 +62,8 @@ func (s *Process) openNull() {
 }
 
 // reap reaps the children of this process until the server exits. Then it reports the exit,
-// kills what the server left and ends this process. It passes on what a traced process stops for.
+// kills the processes that the server left, and ends this process. It passes every other status
+// to the mediator, for the traced threads.
 func (s *Process) reap(program int) {
 	for {
 		var ws syscall.WaitStatus

@@ -20,8 +20,9 @@ import (
 )
 
 // Steps returns the steps that build a jail in the host's namespaces, in their order. There
-// the death of the supervisor kills no other process. So it is the subreaper of the server's
-// processes (a daemon becomes its child), and when the launcher dies it kills them all first.
+// the kernel kills only the server's first process when the supervisor dies. So the supervisor is
+// the subreaper of the server's processes (a daemon becomes its child). When the launcher dies,
+// the supervisor kills them all before it ends.
 func (s *Process) Steps() []jail.Step {
 	return []jail.Step{
 		{Name: sys.StepPoller, Task: nil, Run: sys.CheckPoller},
@@ -37,7 +38,7 @@ func (s *Process) Steps() []jail.Step {
 		{Name: step.Capabilities, Task: nil, Run: s.dropCapabilities},
 		{Name: "limits", Task: nil, Run: s.LimitSignals}, // after dropCapabilities, which sends a signal to each thread
 		{Name: "descriptors", Task: nil, Run: s.hideDescriptors},
-		{Name: "parent", Task: nil, Run: s.adoptOrphans}, // the change of credentials reset the dumpable flag and the death signal
+		{Name: "parent", Task: nil, Run: s.adoptOrphans}, // the change of credentials may have reset the dumpable flag
 		{Name: "no_new_privs", Task: nil, Run: func() error { return jail.SetNoNewPrivs(s.Server) }},
 		{Name: "landlock", Task: nil, Run: s.landlock},
 		{Name: "seccomp", Task: nil, Run: s.seccomp},
@@ -51,7 +52,8 @@ func (s *Process) Steps() []jail.Step {
 	}
 }
 
-// adoptOrphans makes this process a subreaper, and keeps other processes from tracing it.
+// adoptOrphans makes this process a subreaper, keeps other processes from tracing it, and checks
+// that the launcher lives.
 func (s *Process) adoptOrphans() error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return step.On("subreaper", err)
@@ -194,8 +196,9 @@ func (s *Process) checkScope() error {
 	return s.guardScoped(unix.Gettid())
 }
 
-// guardScoped installs a filter that refuses signals to this thread. It is in the server's
-// Landlock domain, so Landlock allows them, and a fatal signal to a thread ends its process.
+// guardScoped installs a filter that refuses signals to this thread. The thread is in the
+// server's Landlock domain, so Landlock allows such signals, and a fatal signal to a thread ends
+// its process.
 func (s *Process) guardScoped(tid int) error {
 	arch, _ := seccomp.ArchOf(runtime.GOARCH)
 	filter, err := seccomp.CompileSignalGuard(arch, uint32(tid))
@@ -212,8 +215,8 @@ func (s *Process) guardScoped(tid int) error {
 	return nil
 }
 
-// signal sends a signal to the server's process by its pidfd, because its ID may be in use
-// again after its end.
+// signal sends a signal to the server's process by its pidfd: after the end of that process
+// another one may have its ID.
 func (s *Process) signal(sig syscall.Signal) { unix.PidfdSendSignal(s.pidfd, sig, nil, 0) }
 
 // killAll ends the jail. The caller is not the thread that reaps.
@@ -226,7 +229,8 @@ func (s *Process) killAll() {
 }
 
 // killHostNS kills and reaps the server's processes until this process has no child, and
-// removes the private directory. It is for the host's namespaces only.
+// removes the private directory. It is for the host's namespaces: a jail with namespaces ends
+// with this process.
 func (s *Process) killHostNS() {
 	for {
 		if s.scopedThread != 0 && s.scopedThread == unix.Gettid() {

@@ -17,7 +17,7 @@ import (
 func (s *Process) makeThreads() {
 	n := 1 + mediate.MaxWorkers + 2*spec.MaxProcs // the receiver, the workers, and the goroutines that run
 	if s.HostNS {
-		n += 2 // the goroutine that receives a datagram, one at a time; the tracer, if the spec, which is not read yet, asks for it
+		n += 2 // the goroutine that retries a receive; the tracer, if the spec, not read yet, asks for it
 	} else if s.Spec.Profile.ConstrainsStarts() {
 		n++ // the tracer
 	}
@@ -28,12 +28,13 @@ func (s *Process) makeThreads() {
 	close(s.threadsReady)
 }
 
-// maxFailedSamples is how many samples in a row may fail before the jail is ended.
+// maxFailedSamples is how many samples fail in a row before watchLimits ends the jail.
 const maxFailedSamples = 5
 
-// watchLimits samples what the jail uses until the jail ends. It ends the jail when all
-// processes together exceed the memory limit, unless a cgroup enforces that limit, and reports
-// to the launcher which limits were reached. The jail can exceed a limit between two samples.
+// watchLimits samples the memory and the threads of the jail until the jail ends. It ends the
+// jail when all processes together exceed the memory limit, unless a cgroup enforces that limit,
+// and reports to the launcher which limits were reached. The jail can exceed a limit between two
+// samples.
 func (s *Process) watchLimits() {
 	l := s.Spec.Limits
 	if !s.Spec.FreshProc && !s.HostNS || l.MemoryMB <= 0 && l.Processes <= 0 {
@@ -84,11 +85,11 @@ func (s *Process) watchLimits() {
 	}
 }
 
-// eventQueue holds events while the pipe to the launcher is full: the launcher may be stopped.
-// The sampler queues them, because a blocked sampler would not enforce the limits.
+// eventQueue holds events while the pipe or socket to the launcher is full: the launcher may be
+// stopped. The sampler queues them, because a blocked sampler would not enforce the limits.
 type eventQueue []spec.Event
 
-// maxQueued bounds the queue. Later events only repeat it, and are dropped.
+// maxQueued bounds the queue. Later events only repeat the queued ones, and are dropped.
 const maxQueued = 16
 
 // add queues an event and flushes.
@@ -99,7 +100,7 @@ func (u *eventQueue) add(s *Process, m spec.Event) {
 	u.flush(s)
 }
 
-// flush sends events for as long as the pipe has room.
+// flush sends events for as long as the pipe or socket has room.
 func (u *eventQueue) flush(s *Process) {
 	for len(*u) > 0 && s.launcherReads() {
 		s.Send((*u)[0])
@@ -108,7 +109,8 @@ func (u *eventQueue) flush(s *Process) {
 }
 
 // processesLeft returns how many threads the server can have. RLIMIT_NPROC includes an allowance
-// of spec.SupervisorThreads for this process, of which it may not use all.
+// of spec.SupervisorThreads for this process. The server can have the part of it that this
+// process does not use.
 func (s *Process) processesLeft(processes int) int {
 	if s.Spec.PidMax || s.HostNS {
 		return processes

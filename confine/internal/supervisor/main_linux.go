@@ -1,5 +1,5 @@
-// Package supervisor is the process of mcp-jail that stays with a jail: it passes signals on,
-// mediates calls and samples the limits. In the host's namespaces it reaps as well.
+// Package supervisor is the program of the process that stays with a jail. The supervisor passes
+// signals on, mediates calls and samples the limits. In the host's namespaces it reaps as well.
 //
 // The launcher executes its own program again under the name spec.SupervisorName. Main, which
 // each program with a launcher calls first, recognises that name. There are two forms:
@@ -11,18 +11,19 @@
 //   - In the host's namespaces, there is no init. The supervisor takes the steps of Steps: it
 //     restricts itself, checks the restrictions, starts the server and reaps.
 //
-// The jail ends with its supervisor (supervisor_death_linux.go of package confine), and the
-// supervisor with its launcher (passSignals).
-// The launcher talks to it over two descriptors. With namespaces, spec.SpecFD carries one byte
-// for each signal, and spec.EventsFD is a socket that carries the spec, and events back. In the
-// host's namespaces, spec.SpecFD carries the spec and then the signals, and spec.EventsFD is a
-// pipe for events. No other package calls it but for RemoveTree.
+// A jail with namespaces ends with its supervisor (supervisor_death_linux.go of package confine),
+// and every supervisor ends with its launcher (passSignals). The launcher talks to the supervisor
+// over two descriptors. With namespaces, spec.SpecFD carries one byte for each signal, and
+// spec.EventsFD is a socket that carries the spec, and events back. In the host's namespaces,
+// spec.SpecFD carries the spec and then the signals, and spec.EventsFD is a pipe for events.
+// Package confine calls Main, and RemoveTree after a supervisor that could not remove the private
+// directory. No other package of the product calls this one.
 //
 // Threads: the main thread is outside of the server's Landlock domain and passes signals on.
 // In the host's namespaces a second, locked thread takes the steps, is restricted as the
-// server, starts it and reaps; with namespaces the tasks of the stub do that. A further thread
-// samples the limits. The mediator has its own. makeThreads starts all of them before
-// the server runs. The package has no lock: channels of Process order the threads.
+// server, starts the server and reaps. With namespaces the tasks of the stub do that. A further
+// thread samples the limits. The mediator has its own. makeThreads starts all of them before the
+// server runs. The package has no lock: channels of Process order the threads.
 //
 // Limits: memory is sampled, so a jail can exceed its limit for a short time unless a cgroup
 // enforces it. If the supervisor of a jail in the host's namespaces is killed with SIGKILL, only
@@ -54,7 +55,8 @@ func Main() {
 		return
 	}
 	// run starts the server from another locked thread. That thread restricts itself, and
-	// its children inherit it. The main thread stays outside of the server's Landlock domain.
+	// its children inherit the restrictions. The main thread stays outside of the server's Landlock
+	// domain.
 	runtime.LockOSThread()
 	if len(os.Args) > 2 && os.Args[2] == spec.ArgSupervise {
 		runInNamespaces()
@@ -161,8 +163,9 @@ func (s *Process) shutDown() {
 
 func (s *Process) sendEvent(m spec.Event) { s.status.Write(m.Encode()) }
 
-// launcherReads reports whether the pipe has room for an event of the sampler. These are
-// shorter than PIPE_BUF, so a write after it does not block (pipe(7)).
+// launcherReads reports whether a write of an event of the sampler would not block. Such an event
+// is shorter than PIPE_BUF, so it fits into a pipe that poll(2) calls writable (pipe(7)). A
+// writable socket has more room.
 func (s *Process) launcherReads() bool {
 	fds := []unix.PollFd{{Fd: int32(s.status.Fd()), Events: unix.POLLOUT}}
 	n, _ := unix.Poll(fds, 0)
@@ -170,14 +173,15 @@ func (s *Process) launcherReads() bool {
 }
 
 // fail reports the step that failed, and ends this process. In the host's namespaces the server has
-// not run. With namespaces it may be running, and the jail ends with this process.
+// not run. With namespaces the server may be running, and the jail ends with this process.
 func (s *Process) fail(err error) {
 	s.report(err)
 	unix.Exit(1)
 }
 
-// report sends the launcher the step that failed. In the host's namespaces it first kills what this
-// process has started. With namespaces the kernel does, when this process ends.
+// report sends the launcher the step that failed. In the host's namespaces it first kills the
+// processes that this process has started. With namespaces the kernel kills them when this
+// process ends.
 func (s *Process) report(err error) {
 	e := jail.WrapStep("init", err).(*steppkg.Error)
 	if s.HostNS && s.Spec != nil {
@@ -218,8 +222,8 @@ func (s *Process) readSpec() error {
 	return s.takeSpec(spec.SpecFD)
 }
 
-// takeSpec reads the length of the spec, which the descriptors of the files for undo may come
-// with, and the spec.
+// takeSpec reads the length of the spec, and then the spec. The descriptors of the files for
+// undo, if there are any, come with the length.
 func (s *Process) takeSpec(fd int) error {
 	var length [4]byte
 	rights := make([]byte, unix.CmsgSpace(2*4))
@@ -248,7 +252,7 @@ func (s *Process) takeSpec(fd int) error {
 }
 
 // readFull reads exactly len(b) bytes from the launcher's socket. It bypasses the runtime's
-// poller, because another thread reads what follows the spec.
+// poller, because another thread reads the bytes that follow the spec.
 func readFull(fd int, b []byte) error {
 	for len(b) > 0 {
 		n, err := syscall.Read(fd, b)

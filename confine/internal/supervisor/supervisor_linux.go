@@ -44,9 +44,9 @@ func runInNamespaces() {
 }
 
 // dieWithInit ends the supervisor when the jail's init, its only child, has ended. Otherwise
-// the launcher would wait for ever for the end of the events. It passes on what a traced process
-// stops for. If the init ends before running is closed, the launcher may be waiting for that end,
-// and never send the spec.
+// the launcher would wait for ever for the end of the events. It passes the stops of traced
+// threads to the mediator. If the init ends before running is closed, the launcher may be waiting
+// for that end, and never send the spec. So the supervisor then exits at once.
 func (s *Process) dieWithInit(running <-chan struct{}) {
 	for {
 		var ws syscall.WaitStatus
@@ -81,7 +81,8 @@ func (s *Process) bindToLauncher() error {
 	return s.launcherLives()
 }
 
-// limitSelf sets the server's limits for files on this process, which creates files for it.
+// limitSelf sets the server's limits for files on this process, which creates files for the
+// server.
 func (s *Process) limitSelf() error {
 	for resource, value := range map[int]int{unix.RLIMIT_CORE: 1, unix.RLIMIT_FSIZE: s.Spec.Limits.FileSizeMB << 20} {
 		var old syscall.Rlimit
