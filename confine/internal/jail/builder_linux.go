@@ -56,7 +56,7 @@ type Builder struct {
 	network     int         // the jail's network namespace
 	proc        int         // the supervisor's proc, or -1
 	nofile      unix.Rlimit // the limit of open files before raiseFiles
-	ExecAllowed *stub.Event // the server may execute its program
+	ExecAllowed *stub.Event // outer let the server's execve continue; without a listener: see StartServer
 	Pivoted     *stub.Event // the new root is in place
 	stdio       Stdio
 	null        int    // the jail's /dev/null, in place of nil files of stdio
@@ -237,8 +237,8 @@ func (b *Builder) sealProc() error {
 	return err
 }
 
-// forkServer forks the process that becomes the server. It shares the table of descriptors
-// with the other tasks until it executes the server, so that they get the filter's listener.
+// forkServer forks the process that becomes the server. That process shares the table of
+// descriptors with the other tasks until StartServer, so that they get the filter's listener.
 func (b *Builder) forkServer() (err error) {
 	b.pid, err = b.Init.Fork(b.Server, unix.CLONE_FILES, &b.pidfd)
 	return err

@@ -22,8 +22,8 @@
 // executes the server, and the supervisor when it is needed, or after a short delay.
 // [Builder.Reap] waits for the end of the server.
 //
-// The last step before the server is the self-test: it tries calls that must fail, and reads
-// back what was set. A jail that fails the self-test is not used.
+// The self-test runs when the server's process is restricted, but for the second filter. It tries
+// calls that must fail, and reads back what was set. A jail that fails the self-test is not used.
 //
 // # Files
 //
@@ -36,6 +36,6 @@
 //
 // # Limits
 //
-// The package decides nothing. Package plan compiles what it does, into a spec. It runs on
+// The package decides nothing: it carries out the spec that package plan compiles. It runs on
 // Linux only.
 package jail

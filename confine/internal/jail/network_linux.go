@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openNetwork routes every address to lo and opens the sockets of the gateway, which receive
-// what the server sends.
+// openNetwork opens the sockets of the gateway. If hosts are granted, it first routes every
+// address to lo, so that these sockets receive the packets of the server.
 func (b *Builder) openNetwork() error {
 	network := &b.Spec.Network
 	if !network.Any() {

@@ -31,7 +31,7 @@ func (b *Builder) mapIDs() error {
 }
 
 // bindToParent has the kernel kill the jail when the launcher dies. The stub checks that the
-// launcher was still alive then. It also sets the umask for building.
+// launcher was still alive then. bindToParent also sets the umask for building.
 func (b *Builder) bindToParent() error {
 	umask := b.Outer.Umask(0o022) // for the modes of the jail's own files
 	if b.Umask == spec.UnknownUmask {

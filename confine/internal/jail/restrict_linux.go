@@ -16,9 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// This file has the steps of a Restrictor: those that restrict one thread, which cannot undo
-// them and whose children inherit them, and those that prepare and check for them (OpenRuleset,
-// CheckMounts).
+// This file has the steps of a Restrictor. Most restrict one thread, which cannot undo them and
+// whose children inherit them. OpenRuleset prepares for them, and CheckMounts checks the mounts.
 
 // FreshKeyring joins a new session keyring. Otherwise a process shares the session keyring of
 // its parent (session-keyring(7)).
@@ -64,9 +63,10 @@ func (b *Restrictor) ApplyLimits() error {
 	return nil
 }
 
-// LimitSignals limits the server to a quarter of the user's queued signals. The kernel counts
-// the queued signals of all processes of a user together, and each timer (timer_create(2)) as
-// one. Without the limit a server could leave none for the user's other programs.
+// LimitSignals limits the server to a quarter of the signals that its user may have queued. The
+// kernel counts the queued signals of all processes of a user together, and each timer
+// (timer_create(2)) as one. Without the limit a server could leave none for the user's other
+// programs.
 func (b *Restrictor) LimitSignals() error {
 	old, err := b.limitOf(unix.RLIMIT_SIGPENDING)
 	if err == nil {
@@ -152,7 +152,8 @@ func SetNoNewPrivs(t *stub.Task) error {
 }
 
 // OpenRuleset makes the Landlock rulesets of the server and of the supervisor's workers. It
-// runs while the task may still open their paths. A later step enforces the server's.
+// runs while the task may still open the paths of the rules. A later step enforces the server's
+// ruleset.
 func (b *Restrictor) OpenRuleset() (err error) {
 	if b.Ruleset, err = b.openRules(&b.Spec.Landlock); err != nil {
 		return err

@@ -36,8 +36,9 @@ func (b *Restrictor) try(p check) error {
 	})
 }
 
-// CheckTracing checks that the server can trace no process, where only the second filter refuses
-// that because the supervisor traces. It follows that filter.
+// CheckTracing checks that the server can trace no process, if the supervisor traces the starts
+// of programs. Then only the second filter refuses ptrace to the server, so this check runs after
+// that filter is installed. Otherwise SelfTest has the check.
 func (b *Restrictor) CheckTracing() error {
 	if !b.Spec.Profile.ConstrainsStarts() {
 		return nil
@@ -156,7 +157,8 @@ var testNetAddrs = []netip.Addr{
 	netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8, 15: 1}),
 }
 
-// tryRoute looks for a route to such an address. Connecting a datagram socket sends nothing.
+// tryRoute looks for a route to the first of testNetAddrs. Connecting a datagram socket sends
+// nothing.
 func tryRoute(t *stub.Task) error {
 	fd, err := t.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -166,8 +168,9 @@ func tryRoute(t *stub.Task) error {
 	return t.Connect(fd, sys.Sockaddr(netip.AddrPortFrom(testNetAddrs[0], 9)))
 }
 
-// trySourceAddress connects to an address that the gateway serves, and fails if the source address
-// is the jail's own, which means that the packet stays in the jail.
+// trySourceAddress connects to an address that the gateway serves. It returns an error if the
+// source address shows that packets stay in the jail: it is the destination itself, or for IPv6 a
+// loopback address.
 func trySourceAddress(t *stub.Task, to netip.Addr) error {
 	family := unix.AF_INET
 	if to.Is6() {

@@ -21,8 +21,8 @@ type TestHooks struct {
 	Steps   func(*Builder, []Step) []Step // replaces the steps of one Run
 }
 
-// SetSpec sets the spec and the server's files. It copies what building changes, because other
-// starts may use the same plan.
+// SetSpec sets the spec and the server's files. It copies the mounts, which building changes,
+// because other starts may use the same plan.
 func (b *Builder) SetSpec(sp spec.Spec, stdio Stdio) {
 	b.stdio, b.Spec = stdio, &sp
 	b.Spec.Mounts = append([]spec.Mount(nil), b.Spec.Mounts...)
@@ -98,17 +98,17 @@ func endedEarly() error {
 	return &step.Error{Step: "init", Detail: "the jail was ended before its server was executed" + stub.EndedBy}
 }
 
-// execSupervisor has outer continue the server's execve and then execute the supervisor. It
-// does so when the first mediated call or message arrives, and at the latest after
-// supervisorDelay, because the supervisor samples the limits. The delay keeps the start of a
-// Go program away from the start of the server.
+// execSupervisor has outer continue the server's execve and then execute the supervisor. Outer
+// executes it when the next mediated call or a message of the launcher arrives, or the init ends.
+// At the latest it does so after supervisorDelay, because the supervisor samples the limits. The
+// delay keeps the start of a Go program away from the start of the server.
 func (b *Builder) execSupervisor() error {
 	t := b.Outer
 	t.BeginAlways()
 	events := []int{spec.ControlFD, b.initPidfd}
 	if b.Listener >= 0 {
 		events = append(events, b.Listener)
-		t.Poll(-1, b.Listener) // or the server ends first
+		t.Poll(-1, b.Listener) // for the server's execve, or the end of the server
 		t.ContinueNext(b.Listener, seccomp.NotifRecv, seccomp.NotifSend, int(unsafe.Sizeof(seccomp.Notification{})), seccomp.NotifContinue)
 		t.SetEvent(b.ExecAllowed)
 	} else {
