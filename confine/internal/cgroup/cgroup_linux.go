@@ -154,9 +154,10 @@ type limits struct{ memoryMB, tasks int }
 // LimitsOf returns the limits for a jail. The limit of tasks is one less than RLIMIT_NPROC, so
 // that the cgroup refuses first: RLIMIT_NPROC has no event.
 //
-// supervised says that the supervisor runs already. If it starts later, it will need its
-// threads, because Go's runtime dies without them. The server must not take them before. So the
-// cgroup then allows as many tasks more as only the supervisor can use under RLIMIT_NPROC.
+// supervised says that the supervisor runs already. A supervisor that starts later needs its
+// threads then, because Go's runtime dies without them. So the cgroup allows
+// spec.SupervisorThreads more tasks until then. The server cannot take these, because
+// RLIMIT_NPROC stops it before.
 func LimitsOf(l policy.Limits, supervised bool) limits {
 	c := limits{memoryMB: l.MemoryMB}
 	if l.Processes > 0 {
@@ -169,8 +170,8 @@ func LimitsOf(l policy.Limits, supervised bool) limits {
 }
 
 // Tighten lowers the limit of tasks once the supervisor has its threads (see LimitsOf). exceeded
-// reports whether the server has more tasks than its limit. No event tells that, because
-// RLIMIT_NPROC may have refused the others.
+// reports whether the jail has more tasks than that limit. The cgroup has no event for that,
+// because RLIMIT_NPROC may have refused further tasks.
 func (g *Cgroup) Tighten(l policy.Limits) (exceeded bool, err error) {
 	tight := LimitsOf(l, true)
 	if tight.tasks == 0 {
@@ -209,8 +210,8 @@ func (g *Cgroup) kill() error {
 	return os.WriteFile(filepath.Join(g.Dir, "cgroup.kill"), []byte("1"), 0) // Linux 5.14
 }
 
-// NewEvents reports whether the kernel ended a process for want of memory, or refused to create
-// one, since the previous call.
+// NewEvents reports whether, since the previous call, the kernel ended a process for want of
+// memory, and whether it refused to create a process.
 func (g *Cgroup) NewEvents() (memory, processes bool) {
 	var more [2]bool
 	for i, e := range events {
@@ -281,8 +282,8 @@ func (g *Cgroup) Remove() {
 	}
 }
 
-// Sweep removes the cgroups of launchers that were killed. They are empty, because the kernel
-// ended the jail with its launcher.
+// Sweep removes the cgroups of launchers that were killed. They are empty once the jail has
+// ended, which it does when its launcher ends.
 func Sweep(parent string) {
 	for _, name := range proc.ReadDirNames(parent) {
 		rest, ok := strings.CutPrefix(name, Name)

@@ -122,7 +122,7 @@ func dbusAuth(uid int) []byte {
 
 var errDBus = errors.New("the reply is not D-Bus")
 
-// dbusReply reads up to the reply to the one call. It skips signals.
+// dbusReply reads up to the reply to the one call, and returns its error. It skips signals.
 func dbusReply(r io.Reader) error {
 	for line := []byte(nil); ; { // the reply to AUTH: OK and an identifier
 		var b [1]byte

@@ -4,10 +4,11 @@
 // way of the user's systemd. [New] makes a cgroup in a directory, [MakeScope] asks systemd for a
 // scope. [Cgroup.Limit] sets the limits and reads them back, [Cgroup.Watch] and
 // [Cgroup.NewEvents] tell what the kernel refused or ended, and [Cgroup.Remove] ends and removes
-// the cgroup. [Sweep] removes those of launchers that were killed.
+// the cgroup. [Sweep] removes the cgroups of launchers that were killed.
 //
 // # Limits
 //
 // The package enables no controllers and moves no process other than the jail's. It does not use
-// cgroup v1, nor the system's own manager. Where there is no place, package oom samples memory.
+// cgroup v1, nor the system's own manager. Where no cgroup can be had, package oom samples
+// memory.
 package cgroup

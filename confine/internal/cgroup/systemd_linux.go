@@ -14,7 +14,7 @@ import (
 )
 
 // managerHere returns the private socket of the user's systemd and the cgroup of that manager.
-// The private socket is one hop shorter than the message bus. Root gets none: root uses a
+// The private socket is one hop shorter than the message bus. The user root gets none: it uses a
 // delegated cgroup, or package oom.
 func managerHere(mount string, uid int) (socket, root string) {
 	if uid == 0 {
@@ -50,7 +50,7 @@ func MakeScope(place Location, pid int, l limits) (*Cgroup, error) {
 		}
 		time.Sleep(200 * time.Microsecond)
 	}
-	// The kernel tells where the scope is.
+	// Ask the kernel for the cgroup of the scope.
 	mount, top := Mount(proc.ReadLine("/proc/self/mountinfo"))
 	own, _ := Path(proc.ReadLine("/proc/" + strconv.Itoa(pid) + "/cgroup"))
 	rel, err := filepath.Rel(top, own)

@@ -9,6 +9,6 @@
 //
 // The jail can exceed its limit between two samples: see [Watcher.Pause]. Not counted are a
 // memfd that no process has open (it is in a socket's queue, or mapped and untouched), and
-// memfds of a process that made itself undumpable. A process that shares its memory with
-// another (vfork, CLONE_VM) counts twice.
+// memfds of a process that made itself undumpable. Memory that two processes share as one address
+// space (vfork, CLONE_VM) counts twice.
 package oom

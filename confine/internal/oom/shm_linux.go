@@ -13,9 +13,10 @@ import (
 	procpkg "github.com/mcp-jail/mcp-jail/confine/internal/proc"
 )
 
-// unmappedShm counts shared memory that no process maps: a memfd that was only written to, a
-// SysV segment that is not attached. To find memfds it must look at every open file of the
-// jail. It does so only while the host's shared memory as a whole has grown.
+// unmappedShm counts the memory of memfds and SysV segments. The count of a process lacks those
+// that it does not map: a memfd that was only written to, a SysV segment that is not attached.
+// Mapped pages are in both counts (see usage.with). To find memfds unmappedShm must look at every
+// open file of the jail. It does so only while the host's shared memory as a whole has grown.
 type unmappedShm struct {
 	floor int64 // the least that the host had
 	known bool  // floor is set
@@ -25,8 +26,8 @@ type unmappedShm struct {
 	search *memfdSearch // an incomplete one, or nil
 }
 
-// grew reports whether the host's shared memory is more than some bytes above the least that
-// it was. before is what it was at the start, or 0.
+// grew reports whether the host's shared memory is more than some bytes above the least value
+// that grew has seen. before is its value before the jail, or 0.
 func (u *unmappedShm) grew(proc string, before, some int64) bool {
 	now, err := procpkg.SharedMemory(proc)
 	if err != nil {
@@ -41,8 +42,9 @@ func (u *unmappedShm) grew(proc string, before, some int64) bool {
 	return now-u.floor > some
 }
 
-// count returns the bytes of unmapped shared memory. One call searches for searchTime at most,
-// because the watcher counts nothing else meanwhile. Long searches are made less often.
+// count returns the bytes of the jail's memfds and SysV segments. One call searches for
+// searchTime at most, because the watcher counts nothing else meanwhile. Long searches are made
+// less often.
 func (u *unmappedShm) count(proc string, pids []string) (total int64) {
 	begun := time.Now()
 	if !begun.Before(u.next) {

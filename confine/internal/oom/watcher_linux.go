@@ -77,8 +77,8 @@ func (w *Watcher) Sample() (over bool, largest string, err error) {
 // maxLists is how often one sample lists the processes at most.
 const maxLists = 3
 
-// list lists the processes and counts them cheaply. If one ended before list counted it,
-// another may have taken its place. So list then looks again.
+// list lists the processes and counts them cheaply. If a process ended before list counted it,
+// another one may have taken its place. So list then looks again.
 func (w *Watcher) list() (processes []process, err error) {
 	counted := map[string]usage{}
 	for range maxLists {
@@ -121,7 +121,8 @@ func (w *Watcher) exact(processes []process, shared int64) (used int64) {
 	return all.with(shared)
 }
 
-// with adds shared memory. Mapped pages of shared files are in both numbers.
+// with returns the total together with shared memory. Mapped pages of shared files are in u.shmem
+// and in shared, so with takes the larger of the two.
 func (u usage) with(shared int64) int64 { return u.total - u.shmem + max(u.shmem, shared) }
 
 // setUsed records what is used and how fast that grew.
@@ -142,10 +143,9 @@ const (
 	ShareOfTime = 10
 )
 
-// Pause returns how long to wait before the next sample: half of the time in which the jail
-// could reach its limit, if it grows as fast as it did, or as fast as one thread can. The
-// server can make a sample take long, so a long sample lengthens the pause only up to
-// longPause.
+// Pause returns how long to wait before the next sample: the time in which the jail reaches its
+// limit if it grows twice as fast as it did, or by expectedGrowth if that is more. The server can
+// make a sample take long, so a long sample lengthens the pause only up to longPause.
 func (w *Watcher) Pause() time.Duration {
 	left := max(0, float64(w.Limit-w.used))
 	d := time.Duration(left / max(2*w.rate, expectedGrowth) * float64(time.Second))
@@ -188,7 +188,8 @@ func pidsOf(processes []process) []string {
 	return pids
 }
 
-// resident returns the cheap count of a process, from its status. Every process may read that.
+// resident returns the cheap count of a process, from its status file, which every process may
+// read.
 func (w *Watcher) resident(pid string) usage {
 	u, known := w.status(pid)
 	if known || u.threads < 2 {

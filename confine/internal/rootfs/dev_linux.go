@@ -16,7 +16,7 @@ import (
 type PrivateFS struct {
 	Task    *stub.Task
 	root    int            // a tmpfs, for the root
-	dev     int            // a tmpfs with all files of /dev but the mount on top of them
+	dev     int            // a tmpfs with the names of /dev, before the mounts on them
 	pts     int            // a devpts
 	Devices map[string]int // clones of the host's nodes, by path
 	proc    int            // -1 if procErr is set

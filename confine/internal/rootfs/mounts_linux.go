@@ -123,8 +123,8 @@ func sameObject(m *spec.Mount, t *stub.Task, target int) error {
 	})
 }
 
-// attachTmpfs attaches an empty tmpfs: a directory of the jail's own, or a mask that can be
-// passed through, to what is granted below it.
+// attachTmpfs attaches an empty tmpfs: a directory of the jail's own, or a traversable mask,
+// through which the server reaches the paths that are granted below it.
 func (b *Builder) attachTmpfs(m *spec.Mount, target int) error {
 	options := append(tmpfsLimits(b.Spec.Limits.MemoryMB), "mode=0777")
 	if !slices.Contains(spec.PrivateDirs, m.Path) {

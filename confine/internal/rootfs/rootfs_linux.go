@@ -26,7 +26,7 @@ type Builder struct {
 	SignalPivoted func() error // called after pivot, when the old root is stacked on the new one
 }
 
-// Build attaches everything and makes it the root. OpenSources comes before it.
+// Build makes the jail's root and attaches all mounts in it. MountOverlays comes before it.
 func (b *Builder) Build() error {
 	for _, step := range []func() error{b.attachRoot, b.openProc, b.pivot, b.attachDev, b.attachProc, b.attachAll, b.links, b.files, b.seal} {
 		if err := step(); err != nil {
@@ -50,8 +50,8 @@ func (b *Builder) attachRoot() error {
 	return steppkg.On("/tmp", b.Task.MoveMount(b.root, "", unix.AT_FDCWD, "/tmp", unix.MOVE_MOUNT_F_EMPTY_PATH))
 }
 
-// Modes of the jail's own directories. A shutDir can be passed through, to what is granted
-// below it, and not be listed, not even by its owner.
+// Modes of the jail's own directories. The server can pass through a shutDir, to the paths that
+// are granted below it. It cannot list a shutDir, not even as its owner.
 const openDir, shutDir = 0o755, 0o111
 
 // rel returns an absolute path as one relative to the new root.
