@@ -81,15 +81,15 @@ type Input struct {
 	// too, the rights of both hold.
 	Own []policy.Entry
 	// Programs are the files that may be executed if a rule about commands lists them,
-	// with the ELF and script interpreters that they need. If nil, each file may be
-	// executed that an entry lets execute.
+	// with the ELF and script interpreters that they need. If nil, every file may be executed whose
+	// entry has the right to execute.
 	Programs []string
 	// DenyPorts denies all TCP ports and, from ABI 10 on, all UDP ports. It is for a jail
 	// without a network namespace. In an empty namespace it must be false: a server talks to
 	// its children over 127.0.0.1.
 	DenyPorts bool
-	// Pin puts the identity of its entry's object into each rule, for a jail without mounts,
-	// which would check it.
+	// Pin puts the identity of its entry's object into each rule. It is for a jail without mounts:
+	// with mounts, package rootfs checks the identity.
 	Pin bool
 }
 
@@ -123,7 +123,7 @@ type Compiled struct {
 // Carve is an entry below a wider one that grants more.
 type Carve struct {
 	Entry policy.Entry
-	Taken policy.Rights // those of an ancestor that the entry lacks
+	Taken policy.Rights // the rights of an entry above that this one lacks
 }
 
 // Compile compiles for exactly one ABI. For ABI 0 it handles nothing and lists all
@@ -206,8 +206,8 @@ func EntryAccess(e policy.Entry, listedPrograms bool) uint64 {
 	return a
 }
 
-// carved lists the entries that have fewer rights than those above them, by path. For a
-// file, create and delete are rights on its directory.
+// carved lists the entries that lack a right of an entry above them, by path. For a file, create
+// and delete are rights on its directory.
 func carved(entries []policy.Entry) []Carve {
 	rights := make(map[string]policy.Rights)
 	for _, e := range entries {

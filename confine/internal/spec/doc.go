@@ -4,8 +4,8 @@
 // (package jail), and encodes it for the supervisor process. That process decodes it, and mediates
 // calls and samples limits by it. In a jail with host namespaces it also builds the jail by it.
 // [Event] is a message in the other direction: the start, a refusal, a limit that was reached, the
-// exit. [BrokerRequest] is what the supervisor of a jail with host namespaces asks the
-// launcher about a socket. The package also numbers the descriptors that these processes inherit.
+// exit. [BrokerRequest] is a message of the supervisor of a jail with host namespaces about a
+// socket of the server. The package also numbers the descriptors that these processes inherit.
 //
 // # Limits
 //

@@ -32,12 +32,13 @@ const (
 // supervisor_death_linux.go of package confine).
 const ArgSupervise = "supervise"
 
-// Further descriptors of the supervisor of a jail with namespaces. Its SpecFD carries signals only.
-// Its EventsFD is a socket that carries its Spec as well.
+// Further descriptors of the supervisor of a jail with namespaces. There SpecFD carries signals,
+// and RequestSocket with the sockets that answer it. EventsFD is a socket that carries the Spec
+// as well.
 const (
 	ListenerFD = EventsFD + 1 + iota // the seccomp listener of the server's filter, if there is one
-	RulesetFD                        // the Landlock ruleset of its workers
+	RulesetFD                        // the Landlock ruleset of the supervisor's workers
 	ServerFD                         // a pidfd of the server, for signals
-	ProcFD                           // a proc filesystem that shows the supervisor and the jail; its working directory
-	ExeFD                            // its own program
+	ProcFD                           // a proc filesystem that shows the supervisor and the jail
+	ExeFD                            // the supervisor's program
 )

@@ -11,9 +11,10 @@ const (
 // the receiver and a worker of mediated calls for the next request.
 const MaxProcs = 3
 
-// SupervisorThreads is how many threads of the supervisor count against RLIMIT_NPROC.
+// SupervisorThreads is how many threads the limits of processes allow for the supervisor.
 const SupervisorThreads = 20
 
 // UnknownUmask stands for the umask of a caller once any process of the jail has called
-// umask(2). The supervisor then reads the caller's umask from /proc.
+// umask(2). The supervisor then reads the caller's umask from /proc. For jail.Restrictor.Umask it
+// stands for the umask with which the stub was started.
 const UnknownUmask = -1

@@ -2,9 +2,9 @@ package spec
 
 // Network says which sockets the jail opens and passes to the launcher.
 //
-// A jail has an empty network namespace. If hosts are granted, every address is local there.
-// So a connection that would leave the jail arrives at a listener that the stub opened in
-// the namespace and passed to the launcher. A Gateway in the launcher decides about it
+// A jail with namespaces has an empty network namespace. If hosts are granted, every address is
+// local there. So a connection that would leave the jail arrives at a listener that the stub
+// opened in the namespace and passed to the launcher. A Gateway in the launcher decides about it
 // (package egress). The jail keeps no end of these sockets.
 type Network struct {
 	Open     bool     // hosts are granted, in a network namespace

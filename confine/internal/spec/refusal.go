@@ -45,8 +45,8 @@ const MaxArguments = 4096
 // UnknownArguments stands for arguments that could not be read.
 const UnknownArguments = "p"
 
-// JoinArguments returns the arguments of a refused start as one string. It leaves out those
-// behind the first that does not fit.
+// JoinArguments returns the arguments of a refused start as one string. It leaves out the first
+// argument that does not fit, and all after it.
 func JoinArguments(args []string) string {
 	joined := "a" // all of them
 	for _, a := range args {
@@ -58,7 +58,7 @@ func JoinArguments(args []string) string {
 	return joined
 }
 
-// SplitArguments returns what JoinArguments was given, and whether that is all of it.
+// SplitArguments returns the arguments in a result of JoinArguments, and whether they are all.
 func SplitArguments(joined string) (args []string, all bool) {
 	if joined == "" {
 		return nil, false

@@ -34,8 +34,8 @@ type Spec struct {
 	Profile     policy.Profile
 	WorkerRules landlock.Ruleset // of the supervisor's workers, if it differs from Landlock
 
-	// Keep tells the supervisor to keep what the server changes. It gets two descriptors with the
-	// spec then: see package undo.
+	// Keep tells the supervisor to keep the state before each change of the server, for package
+	// undo. The supervisor then gets two descriptors with the spec.
 	Keep Keep
 
 	Limits       policy.Limits
@@ -53,10 +53,10 @@ type Spec struct {
 	Home    string // HostNS: a directory in TempDir for HOME; "": HOME stays
 }
 
-// Keep says what the supervisor keeps of what the server changes.
+// Keep says whether the supervisor keeps the state before the server's changes, and how much of it.
 type Keep struct {
 	On              bool
-	PerCall         bool // anew for each call
+	PerCall         bool // the state is kept anew for each call
 	FileMB, TotalMB int
 	JournalKB       int // 0: as the total allows
 }

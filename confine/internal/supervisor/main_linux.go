@@ -13,11 +13,11 @@
 //
 // A jail with namespaces ends with its supervisor (supervisor_death_linux.go of package confine),
 // and every supervisor ends with its launcher (passSignals). The launcher talks to the supervisor
-// over two descriptors. With namespaces, spec.SpecFD carries one byte for each signal, and
-// spec.EventsFD is a socket that carries the spec, and events back. In the host's namespaces,
-// spec.SpecFD carries the spec and then the signals, and spec.EventsFD is a pipe for events.
-// Package confine calls Main, and RemoveTree after a supervisor that could not remove the private
-// directory. No other package of the product calls this one.
+// over two descriptors. With namespaces, spec.SpecFD carries one byte for each signal, or
+// spec.RequestSocket, and spec.EventsFD is a socket that carries the spec, and events back. In
+// the host's namespaces, spec.SpecFD carries the spec and then the signals, and spec.EventsFD is
+// a pipe for events. Package confine calls Main, and RemoveTree after a supervisor that could not
+// remove the private directory. No other package of the product calls this one.
 //
 // Threads: the main thread is outside of the server's Landlock domain and passes signals on.
 // In the host's namespaces a second, locked thread takes the steps, is restricted as the
