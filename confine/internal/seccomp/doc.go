@@ -14,7 +14,7 @@
 // # Where to look
 //
 //	refused.go         which calls the first filter refuses, and with which errno
-//	refused_sockets.go the rules for socket calls: what may be made, what is mediated
+//	refused_sockets.go which sockets may be made, and which calls on sockets are mediated
 //	mediated.go        which calls go to the supervisor, and where their arguments are
 //	guards.go          two small filters that protect the init, and a thread of the supervisor
 //	numbers.go         the numbers of all calls that rules name

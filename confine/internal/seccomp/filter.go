@@ -49,8 +49,8 @@ func (a Arch) audit() uint32 {
 // zero value gives the strictest filter.
 type Options struct {
 	// Unix allows AF_UNIX sockets. Mounts hide the host's socket files, and a network
-	// namespace or Landlock's scope hides its abstract names. Without Unix the filter
-	// allows connected pairs only.
+	// namespace or Landlock's scope hides the host's abstract names. Without Unix the filter allows
+	// connected pairs only.
 	Unix bool
 	// Inet allows TCP and UDP sockets. The network namespace or Landlock decides what
 	// they reach.
@@ -82,7 +82,7 @@ type Options struct {
 }
 
 // Notify passes one call to the supervisor if any of When holds, or if When is empty. It
-// does not pass the call if the argument has one of the values of Unless.
+// does not pass the call if Unless holds.
 type Notify struct {
 	Call   string
 	When   []bits

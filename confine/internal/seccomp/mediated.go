@@ -3,12 +3,13 @@ package seccomp
 // This file lists the mediated calls: those that the second filter passes to the
 // supervisor (package mediate). There are two kinds:
 //
-//   - Calls that make, change or remove a name, or that open a file for writing. The
-//     supervisor decides such a call by name and carries it out itself, so that the object
-//     it judged is the object that changes.
-//   - Observed calls. The supervisor lets the kernel decide them and records those that the
-//     kernel will refuse. To continue such a call grants nothing. From umask the supervisor
-//     learns that the server has changed its file mode mask.
+//   - Calls that make, change or remove a name, change attributes, truncate a file, or open
+//     it for writing. The supervisor decides such a call by name and carries it out itself,
+//     so that the object it judged is the object that changes.
+//   - Observed calls: connect, exec, umask and, with mounts, opens that only read. The
+//     supervisor lets the kernel decide them and records those that the kernel will refuse.
+//     To continue such a call grants nothing. From umask the supervisor learns that the
+//     server has changed its file mode mask.
 
 // An Op is the operation of a mediated call.
 type Op uint8
@@ -36,7 +37,7 @@ const NoArg = -1
 // AtCwd as a directory argument means that the name is relative to the working directory.
 const AtCwd = -2
 
-// A MediatedCall tells which arguments of a call hold what.
+// A MediatedCall has the positions of a call's arguments, or NoArg.
 type MediatedCall struct {
 	Call string
 	Op   Op
@@ -59,7 +60,7 @@ const (
 )
 
 // opens returns the condition under which an open is mediated. With O_PATH the kernel
-// ignores those bits, and the supervisor could not pass such a descriptor.
+// ignores the bits of WritesOrCreates, and the supervisor could not pass an O_PATH descriptor.
 func opens(arg int) []bits {
 	return []bits{{Arg: arg, Bits: WritesOrCreates, Not: oPath}}
 }
@@ -99,8 +100,8 @@ type mediatedConnects int
 
 const (
 	noConnects   mediatedConnects = iota
-	AllConnects                   // of all families
-	UnixConnects                  // the gateway sees the others: see internetLengths
+	AllConnects                   // connects of all families
+	UnixConnects                  // the gateway sees the other connects: see internetLengths
 )
 
 // internetLengths are the sizes of sockaddr_in and sockaddr_in6. A filter sees the length
@@ -109,7 +110,7 @@ const (
 var internetLengths = []uint32{16, 28}
 
 // NotifyRules returns the notifications for the mediated calls. With reads it includes
-// every open, so that the supervisor can record refused reads.
+// every open, so that the supervisor can record refused reads or, without mounts, decide reads.
 func NotifyRules(connects mediatedConnects, reads bool) []Notify {
 	calls := MediatedCalls()
 	out := make([]Notify, 0, len(calls))

@@ -1,13 +1,14 @@
 package seccomp
 
-// This file is the deny list: the calls that the first filter refuses. Which sockets may be made
-// is in refused_sockets.go. A call that no rule names is allowed, if its number is a known one:
-// segments in filter.go refuses all others with ENOSYS.
+// This file is the deny list: the calls that the first filter refuses. refused_sockets.go says
+// which sockets may be made. A call that no rule names is allowed if its number is at most
+// LastKnownCall. Calls with higher numbers get ENOSYS (segments in filter.go).
 //
 // Each rule covers a call in its old form and in its *at form. A rule for one form alone
 // would break programs that use the other one, or would not hold them.
 //
-// EPERM is the usual errno. A rule uses another one where runtimes fall back on it.
+// EPERM is the usual errno. A rule uses another errno where programs then fall back to another
+// way.
 
 // A rule decides one call.
 type rule struct {

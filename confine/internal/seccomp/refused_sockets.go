@@ -43,14 +43,15 @@ func socketpairRule(opts Options) *Node {
 // so calls that send and receive are harmless. They are mediated so that the program gets
 // the answers that a real UDP socket would give.
 
-// Socket options that the server may set. Every other option could lead a connection
-// elsewhere than connect was told to (source routes, Fast Open, routing headers), prevent
-// the connection, or is newer than this table.
+// ipOptions, ip6Options and tcpOptions are the options of these levels that the server may set.
+// Every other option of a level but SOL_SOCKET could lead a connection elsewhere than connect was
+// told to (source routes, Fast Open, routing headers), prevent the connection, or is newer than
+// this table. ownOptions are the options that getsockopt asks the supervisor for.
 var (
 	ipOptions  = []uint32{1, 2, 8, 10, 11, 12, 13, 15, 24, 33, 34}                   // IP_TOS to IP_MULTICAST_LOOP, linux/in.h
 	ip6Options = []uint32{16, 18, 19, 23, 25, 26, 49, 51, 62, 66, 67, 70, 72}        // linux/in6.h
 	tcpOptions = []uint32{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 16, 17, 18, 25, 36} // linux/tcp.h
-	ownOptions = []uint32{SoType, SoProtocol, SoDomain}                              // these tell what a socket is
+	ownOptions = []uint32{SoType, SoProtocol, SoDomain}                              // of getsockopt
 )
 
 const (

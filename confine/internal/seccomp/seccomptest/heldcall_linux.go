@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// HeldCall is a call that a filter has handed over to this process and that waits for
-// its answer, until it is let go.
+// HeldCall returns a call that a filter has handed over to this process. The call waits for its
+// answer until letGo, which the end of the test calls too.
 func HeldCall(t *testing.T) (l seccomp.Listener, id uint64, letGo func()) {
 	t.Helper()
 	probetest.Needs(t, "seccomp")
@@ -29,8 +29,8 @@ func HeldCall(t *testing.T) (l seccomp.Listener, id uint64, letGo func()) {
 	listening, back := make(chan opened), make(chan struct{})
 	go func() {
 		defer close(back)
-		runtime.LockOSThread()    // which ends the thread, and the filter with it
-		err := sys.BlockSignals() // one would have the kernel ask again, as another call
+		runtime.LockOSThread()    // for ever: the filter ends with this thread
+		err := sys.BlockSignals() // a signal would have the kernel notify once more
 		if err == nil {
 			err = unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 		}
