@@ -9,9 +9,9 @@ import (
 // started. Step Exec means the program: it is missing, not executable, in a wrong format, or
 // its interpreter is missing. Every other step is a failure of confinement.
 //
-// An upgrade of the host that replaces a file between resolve.Resolve and Start is such a
-// failure. The caller then resolves again. It starts the new profile if its Key differs and
-// what the profile's rules name is the same.
+// One such failure comes from an upgrade of the host that replaces a file between resolve.Resolve
+// and Start. The caller then resolves again. It starts the new profile if the Key differs and the
+// user's rules still lead to equal entries.
 type Error struct {
 	Step   string        // "namespaces", "mounts", "landlock", …, Exec
 	Errno  syscall.Errno // 0 if the error is not the kernel's
@@ -49,7 +49,7 @@ func (e *WrappedError) Error() string { return e.Detail + ": " + e.err.Error() }
 
 func (e *WrappedError) Unwrap() error { return e.err }
 
-// On wraps an error with what the step worked on. It returns nil for nil.
+// On wraps an error with the path or argument that the step worked on. It returns nil for nil.
 func On(detail string, err error) error {
 	if err == nil {
 		return nil
@@ -57,7 +57,7 @@ func On(detail string, err error) error {
 	return &WrappedError{detail, err}
 }
 
-// ErrNotEnforced is the error of a self-test that the kernel should have refused.
+// ErrNotEnforced is the error of a call of the self-test that succeeded but had to fail.
 var ErrNotEnforced = errors.New("the attempt succeeded: the jail does not enforce the policy")
 
 // Errno returns the system call error that err wraps, or 0.

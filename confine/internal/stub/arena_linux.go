@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// A task's arena holds what the arguments of calls point to, and what the kernel writes.
-// Each batch starts with an empty arena. Outside of a batch each call does.
+// A task's arena holds the memory to which the arguments of calls point, also the memory that the
+// kernel writes to. Each batch starts with an empty arena. Outside of a batch each call does.
 
 // prepareArena empties the arena for a new call. While a batch is recorded it does nothing.
 func (t *Task) prepareArena() {

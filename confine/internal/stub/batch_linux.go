@@ -207,7 +207,7 @@ func (t *Task) Resolve(n int) int {
 	return n
 }
 
-// futureOf returns what a number stands for, or nil if it is not a future.
+// futureOf returns the future that a number stands for, or nil.
 func (s *Stub) futureOf(n uintptr) *future {
 	if s == nil || n < futureBase || n-futureBase >= uintptr(len(s.futures)) {
 		return nil
@@ -261,8 +261,8 @@ func (t *Task) OnOptional(f func() error) error {
 // RepeatUntil makes the task repeat its next call until the call returns result.
 func (t *Task) RepeatUntil(result int) { t.repeatUntil = result }
 
-// ignoredErrno returns the error of a system call that all callers ignore, or 0. They cannot
-// ignore it themselves while a batch is recorded.
+// ignoredErrno returns the error of a system call that all callers ignore, or 0. The callers
+// cannot ignore the error themselves while a batch is recorded.
 func ignoredErrno(nr uintptr) syscall.Errno {
 	switch nr {
 	case unix.SYS_MKDIRAT, unix.SYS_SYMLINKAT, unix.SYS_MKNODAT:

@@ -5,13 +5,12 @@
 // from memory that it shares with this program (the launcher), makes the calls, stores the
 // results, and waits for more. So a process can start in new namespaces (clone(2)), and the
 // launcher can lead it through building a jail. Nothing that the launcher knows is in that
-// process's memory. The stub is ready in a fifth of the time that a Go program takes to reach
-// main, and takes some ten kilobytes of memory.
+// process's memory. The stub starts faster than a Go program, and takes less memory.
 //
 // A [Task] is one process of a stub. A stub starts as one task, [Stub.First], and tasks
-// fork others. They share memory. Each has its own credentials, seccomp filters, Landlock
-// domain, working directory and descriptors, unless the flags given to [Task.Fork] say
-// otherwise. A task may execute another program, and then it has ended.
+// fork others. The tasks share memory. Each has its own credentials, seccomp filters, Landlock
+// domain, working directory and descriptors, unless the flags given to [Task.Fork] say otherwise.
+// A task may execute another program, and then it has ended.
 //
 // The methods of a task have the names of functions of package unix and make one system
 // call each. The zero Task makes them in the calling thread, so that the same code builds a
@@ -23,8 +22,8 @@
 // Between [Task.Begin] and [Task.Submit] a task's methods make no call. They record it, and
 // return a future in place of the result: a number that later calls of any task accept as an
 // argument. Submit hands the batch to the task, which makes the calls up to the first that
-// fails. [Task.Wait] waits for that. What the kernel fills in, and what functions given to
-// [Task.OnComplete] see, is there after Wait.
+// fails. [Task.Wait] waits for the end of the batch, and then calls the functions given to
+// [Task.OnComplete]. Structures that the kernel fills in are set after Wait.
 //
 // An error of a batch ([CallError]) names a system call, and not the step that made it. A
 // caller that needs the step builds the jail again with a stub for which it called

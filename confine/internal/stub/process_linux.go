@@ -21,9 +21,9 @@ func (t *Task) Child(number int) *Task {
 	return child
 }
 
-// Fork starts child as a child process of the task. The two share their memory, and what the
-// flags of clone(2) say. The returned number is the child's in the task's PID namespace.
-// *pidfd is set when the call was made.
+// Fork starts child as a child process of the task, with flags of clone(2). The two always share
+// their memory. The returned number is the child's in the task's PID namespace. *pidfd is set
+// when the call has been made.
 func (t *Task) Fork(child *Task, flags uintptr, pidfd *int) (pid int, err error) {
 	t.prepareArena()
 	at := t.alloc(4)
@@ -47,9 +47,9 @@ func (t *Task) WaitEvent(m *Event) error {
 	return t.do(unix.SYS_FUTEX, uintptr(unsafe.Pointer(m)), futexWait, 0, 0)
 }
 
-// LauncherWaitEvent waits for an event in the launcher (this program), and reports whether it was set. It gives
-// up when the task's batch has ended, after eventGrace: the task that sets the event may
-// then still wait for a processor.
+// LauncherWaitEvent waits for an event in the launcher (this program), and reports whether it was
+// set. When the task's batch has ended, it waits for eventGrace longer and then gives up: the
+// task that sets the event may still wait for a processor.
 func (t *Task) LauncherWaitEvent(m *Event) bool {
 	soon := unix.Timespec{Nsec: minPoll / 2}
 	var ended time.Time
@@ -81,7 +81,7 @@ type Event uint32
 
 const futexWakeOp = 5
 
-// NewEvent returns an event. There are some hundred.
+// NewEvent returns an event. A stub has room for some hundred.
 func (s *Stub) NewEvent() *Event {
 	m := (*Event)(unsafe.Pointer(&s.memory[eventsAt+4*s.events]))
 	s.events++

@@ -11,10 +11,10 @@ import (
 
 // Descriptors that the stub's program must be started with. It maps MemoryFD. LifeFD is one
 // end of a pair, whose other end the launcher has. The kernel kills the program when the
-// thread that started it ends (PR_SET_PDEATHSIG). It sends no signal if that thread ended
-// before the program asked for one. So the program exits if the other end of LifeFD is
-// closed. It looks at the start, and each second while it waits: a process that is being
-// killed loses its threads before it closes its descriptors.
+// thread that started it ends (PR_SET_PDEATHSIG). The kernel sends no signal if that thread ended
+// before the program asked for one. So the program also exits if the other end of LifeFD is
+// closed. It looks at the start, and each second while it waits: a process that is being killed
+// loses its threads before it closes its descriptors.
 const (
 	MemoryFD = 3
 	LifeFD   = 4
@@ -37,7 +37,7 @@ type Stub struct {
 const (
 	maxTasks      = 3
 	mailboxSize   = 128
-	mailboxesAt   = mailboxSize // entry reads what is before
+	mailboxesAt   = mailboxSize // entry reads the words before it
 	eventsAt      = mailboxesAt + maxTasks*mailboxSize
 	headerSize    = 4096
 	arenaSize     = 1 << 20 // for a task's arguments

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The methods below make the system calls of the functions of package unix with their
-// names. Their comments only say what differs.
+// The methods below make the system calls of the functions of package unix that have the names of
+// the methods. Their comments only say what differs.
 
 // call makes a system call, or fails with ENOMEM if the arena is full.
 func (t *Task) call(nr uintptr, args ...uintptr) (int, error) {

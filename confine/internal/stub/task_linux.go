@@ -15,17 +15,17 @@ import (
 type mailbox struct {
 	owner           uint32 // a futex(2) word: the side that may use the mailbox
 	stubAsleep      uint32 // the task sleeps until owner changes
-	launcherWaiting uint32 // the launcher does
+	launcherWaiting uint32 // the launcher sleeps, or is about to, until owner changes
 	spin            uint32 // how often the task yields its processor before it sleeps
 	count           uintptr
 	first           uintptr       // the address of the first of count calls
-	remaining       uintptr       // of the count calls: those not made, and the one that failed
+	remaining       uintptr       // of count: the calls not made, and the one that failed
 	fatal           uint32        // not 0: the process exits if a call fails
 	life            unix.PollFd   // for LifeFD
 	lifeInterval    unix.Timespec // the time between two looks at LifeFD while the task sleeps
 }
 
-// emptyMailbox is what the mailbox of a new task has.
+// emptyMailbox is the content of a new task's mailbox.
 var emptyMailbox = mailbox{owner: ownerLauncher, life: unix.PollFd{Fd: LifeFD}, lifeInterval: unix.Timespec{Sec: 1}}
 
 // Values of owner. The kernel sets it to ownerNone when a forked task exits or executes
@@ -133,7 +133,7 @@ func (t *Task) post(calls []call, fatal uint32) {
 }
 
 // minPoll and maxPoll, in nanoseconds, bound the time between two looks at the other tasks:
-// the awaited batch may wait for one of theirs, which failed.
+// the awaited batch may wait for a batch of another task, and that batch may have failed.
 const minPoll, maxPoll = 2_000_000, 100_000_000
 
 // await waits until the task has made its calls or has exited, and returns the mailbox's
