@@ -112,8 +112,7 @@ func Outcomes(t testing.TB, attempts []attacker.Attempt, report []byte, how stri
 	return out
 }
 
-// Rounds returns how often a test repeats what it tests: short times in make test, long
-// times in make test-all.
+// Rounds returns how often a test repeats its attempt: short in make test, long in make test-all.
 func Rounds(short, long int) int {
 	if testkit.All() {
 		return long

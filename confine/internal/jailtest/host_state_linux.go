@@ -38,7 +38,8 @@ func HostTree(t testing.TB, dir string) string {
 	return b.String()
 }
 
-// accountFile matches what useradd and its likes make for a moment beside the files of accounts.
+// accountFile matches the files of accounts, and the files that useradd and similar programs make
+// beside them for a moment.
 var accountFile = regexp.MustCompile(`^/etc/\.?(passwd|shadow|group|gshadow|subuid|subgid)([+.-].*)?$`)
 
 // RootNames lists the directories of the host in which a careless mount leaves names. Of

@@ -19,8 +19,8 @@ type Grant struct {
 	Rights policy.Rights
 }
 
-// Profile returns the profile of the attacker: the grants, and what a program needs that is
-// linked to the C library.
+// Profile returns the profile of the attacker: the grants, and the directories that a program
+// linked to the C library needs.
 func Profile(t testing.TB, grants ...Grant) *policy.Profile {
 	t.Helper()
 	p := &policy.Profile{
@@ -41,7 +41,7 @@ func Profile(t testing.TB, grants ...Grant) *policy.Profile {
 		}
 	}
 	SortEntries(p)
-	// A "/" that is granted leaves no link outside of every entry.
+	// If "/" is granted, no link lies outside of the entries.
 	p.Links = slices.DeleteFunc(p.Links, func(l policy.Link) bool { return p.RightsAt(l.Path) != 0 })
 	return p
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // Started is a running jail. Errs collects its stderr and Out its stdout. Ends waits until no
-// process holds either.
+// process holds stdout or stderr.
 type Started struct {
 	*confine.Process
 	T    *testing.T

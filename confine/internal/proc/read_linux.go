@@ -23,8 +23,8 @@ func ReadLine(file string) string {
 	return strings.TrimSpace(string(b))
 }
 
-// ReadFile is os.ReadFile without the runtime's poller. In a new process setting that up
-// costs as much as reading.
+// ReadFile is os.ReadFile without the runtime's poller. In a new process it costs as much to set
+// the poller up as to read the file.
 func ReadFile(file string) ([]byte, error) {
 	fd, err := unix.Open(file, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -92,8 +92,8 @@ func TotalSwap(proc string) (total int64, known bool) {
 	return total, known
 }
 
-// SharedMemory returns the bytes of shared memory of the whole host, swapped out pages
-// included.
+// SharedMemory returns the bytes of shared memory of the whole host, and of all pages that are
+// swapped out, because some of these may be shared memory.
 func SharedMemory(proc string) (now int64, err error) {
 	b, err := os.ReadFile(path.Join(proc, "meminfo"))
 	ParseNumbers(b, func(name string, n int64) {

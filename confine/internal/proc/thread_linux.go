@@ -66,8 +66,8 @@ func Parent(pid int) int {
 // with many groups.
 const StatusSize = 4096
 
-// ThreadStatus returns the process of a thread, by its number in the jail, and its umask
-// (proc_pid_status(5)).
+// ThreadStatus returns the process of a thread, by the number that the process has in the jail,
+// and the umask of the thread (proc_pid_status(5)).
 func ThreadStatus(tid int) (tgid, umask int, errno syscall.Errno) {
 	b, err := ReadThread(tid, "status", make([]byte, StatusSize))
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// ParentPIDs maps every visible process to its parent.
+// ParentPIDs returns the parent of each visible process.
 func ParentPIDs() (map[int]int, error) {
 	dir, err := os.Open("/proc")
 	if err != nil {
@@ -92,11 +92,11 @@ func UserThreads(uid int) (n int) {
 	return n
 }
 
-// JailInit is the number of a jail's init in its PID namespace. The supervisor is 1.
+// JailInit is the number of a jail's init in the outer PID namespace. The supervisor is 1 there.
 const JailInit = 2
 
-// JailProcesses returns a function that lists all processes of a jail, given its proc
-// filesystem, without its supervisor and its init.
+// JailProcesses returns a function that lists all processes of a jail but the supervisor and the
+// init. proc is the supervisor's proc filesystem.
 func JailProcesses(proc string) func() ([]string, error) {
 	return func() ([]string, error) {
 		dir, err := os.Open(proc)

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// WritableInodes returns the inode numbers of the files that processes have open, or mapped, for
-// writing. all is true if that cannot be told, so that any file may be: where a descriptor is on its
-// way through a socket, or a process shows no descriptors.
+// WritableInodes returns the inode numbers of the files that processes have open for writing or
+// mapped shared. all is true if that cannot be told, so that any file may be among them: a
+// descriptor is on its way through a socket, or a process shows no descriptors.
 func WritableInodes(pids []string) (inodes map[uint64]bool, all bool) {
 	inodes = map[uint64]bool{}
 	for _, pid := range pids {
@@ -32,7 +32,7 @@ func isGone(err error) bool { return errors.Is(err, os.ErrNotExist) || errors.Is
 // errHidden is the error of a process whose descriptors cannot all be seen.
 var errHidden = errors.New("it has descriptors that are not shown")
 
-// threadInodes adds the files that the threads of a process have descriptors for. Each thread may
+// threadInodes adds the files that the threads of a process have open for writing. Each thread may
 // have a table of its own (unshare(2), CLONE_FILES), and the first one may have ended.
 func threadInodes(process string, inodes map[uint64]bool) error {
 	dir, err := os.Open(process + "/task")
@@ -56,7 +56,8 @@ func threadInodes(process string, inodes map[uint64]bool) error {
 }
 
 // sharesTable reports whether a thread has the table of descriptors of the first thread of its process,
-// so that it need not be read again. If that is not known, it is.
+// so that threadInodes need not read the table again. If that cannot be told, sharesTable returns
+// false.
 func sharesTable(process, tid string) bool {
 	pid := path.Base(process)
 	first, err := strconv.Atoi(pid)
@@ -69,7 +70,7 @@ func sharesTable(process, tid string) bool {
 	return errno == 0 && order == 0
 }
 
-// openInodes adds the files that a thread has descriptors for (proc_pid_fdinfo(5)).
+// openInodes adds the files that a thread has open for writing (proc_pid_fdinfo(5)).
 func openInodes(thread string, inodes map[uint64]bool) error {
 	dir, err := os.Open(thread + "/fdinfo")
 	if err != nil {
@@ -123,7 +124,8 @@ func hasEnded(thread string) bool {
 	return len(f) > 0 && (f[0] == "Z" || f[0] == "X")
 }
 
-// mappedInodes adds the files that a process has mapped shared and writable (proc_pid_maps(5)).
+// mappedInodes adds the files that a process has mapped shared (proc_pid_maps(5)), whatever its
+// present rights to the mapping are: mprotect could make it writable.
 func mappedInodes(process string, inodes map[uint64]bool) error {
 	b, err := ReadFile(process + "/maps")
 	if err != nil {
@@ -132,7 +134,7 @@ func mappedInodes(process string, inodes map[uint64]bool) error {
 	for line := range strings.Lines(string(b)) {
 		f := strings.Fields(line)
 		if len(f) < 5 || len(f[1]) < 4 || f[1][3] != 's' {
-			continue // mprotect could make it writable, so its present rights do not matter
+			continue // private: a write does not reach the file
 		}
 		if ino, err := strconv.ParseUint(f[4], 10, 64); err == nil && ino != 0 {
 			inodes[ino] = true

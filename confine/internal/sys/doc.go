@@ -1,5 +1,6 @@
-// Package sys holds what several packages need of the kernel and of Go's threads: socket
-// addresses, passed descriptors, poll, the size of the descriptor table, and threads.
+// Package sys has functions for the kernel's interface and for Go's threads that several packages
+// need: socket addresses, passed descriptors, poll, the size of the descriptor table, and
+// threads.
 //
-// It decides nothing about jails. What reads /proc is in package proc.
+// It decides nothing about jails. Functions that read /proc are in package proc.
 package sys

@@ -8,8 +8,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 )
 
-// WaitReadable waits until a descriptor is readable, or has an end or an error to be read.
-// It reports false after the timeout, in milliseconds; a negative timeout never ends.
+// WaitReadable waits until a read from a descriptor would return: data, the end, or an error. It
+// reports false after the timeout, in milliseconds; a negative timeout never ends.
 func WaitReadable(fd, timeout int) bool {
 	for {
 		fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
@@ -19,7 +19,7 @@ func WaitReadable(fd, timeout int) bool {
 	}
 }
 
-// StepPoller is the step that CheckPoller is.
+// StepPoller is the name of the step that runs CheckPoller.
 const StepPoller = "epoll"
 
 var errNoWatch = errors.New("the kernel gives your user no further epoll watch (fs.epoll.max_user_watches): " +

@@ -38,12 +38,14 @@ func OffMainThread(f func()) {
 }
 
 // StartIdleThreads makes n threads, which Go's runtime keeps until it needs them, and one
-// more that runs f. The program ends if a thread cannot be made, and with the supervisor the jail.
-// So threads are made before the server runs, which could take all that its user may have.
+// more that runs f. The program ends if a thread cannot be made, and a jail ends with its
+// supervisor. So the supervisor makes its threads before the server runs, which could take all
+// threads that its user may have.
 //
 // The supervisor's first thread, the one that builds a jail with host namespaces, and two of
 // the runtime exist already. In n, each goroutine that may run Go code at the same time as others
-// counts twice: a thread that hands its goroutine over is of no use to the runtime until it sleeps.
+// counts twice: a thread that hands its goroutine over is of no use to the runtime until the
+// thread sleeps.
 func StartIdleThreads(n int, f func()) {
 	n++
 	var started, done sync.WaitGroup
@@ -75,8 +77,8 @@ func Sleep(d time.Duration) {
 	}
 }
 
-// LongSpin is how often a thread yields its processor while it waits for something: some
-// hundred microseconds on an idle machine.
+// LongSpin is how often a thread yields its processor at most while it waits for something,
+// before it sleeps.
 const LongSpin = 1000
 
 // BusyWaitNs is how long, in nanoseconds, the supervisor's threads wait for something in a
