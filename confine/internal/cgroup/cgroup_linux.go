@@ -151,13 +151,13 @@ func (g *Cgroup) limits(l limits) (files []setting) {
 // limits are the values for memory.max and pids.max; 0 is no limit.
 type limits struct{ memoryMB, tasks int }
 
-// LimitsOf returns the limits for a jail. The limit of tasks is one less than RLIMIT_NPROC, so
-// that the cgroup refuses first: RLIMIT_NPROC has no event.
+// LimitsOf returns the limits for a jail. Once the supervisor runs, the limit of tasks is lower
+// than RLIMIT_NPROC, so that the cgroup refuses first: RLIMIT_NPROC has no event.
 //
 // supervised says that the supervisor runs already. A supervisor that starts later needs its
 // threads then, because Go's runtime dies without them. So the cgroup allows
-// spec.SupervisorThreads more tasks until then. The server cannot take these, because
-// RLIMIT_NPROC stops it before.
+// spec.SupervisorThreads more tasks until then. An ordinary user's server cannot take these,
+// because RLIMIT_NPROC stops it before.
 func LimitsOf(l policy.Limits, supervised bool) limits {
 	c := limits{memoryMB: l.MemoryMB}
 	if l.Processes > 0 {

@@ -49,7 +49,7 @@ func (p Location) Writable(profile *policy.Profile) bool {
 	return false
 }
 
-// facts are what the choice of a location depends on.
+// facts are the inputs of locate.
 type facts struct {
 	Own    string // the cgroup of this process, "/user.slice/…"; "": there is no v2 hierarchy
 	Older  bool   // cgroup v1 has memory or pids; the other fields are not set then

@@ -92,7 +92,7 @@ func (b *Builder) MountSteps() []Step {
 		{steppkg.Overlays, b.Init, b.Root.MountOverlays},
 		{"mounts", b.Init, b.mounts},
 		{"carve-outs", b.Init, b.CheckMounts},
-		{"landlock rules", b.Init, b.OpenRuleset}, // uses the descriptors of what was just attached
+		{"landlock rules", b.Init, b.OpenRuleset}, // uses the descriptors of the clones that were just attached
 		{steppkg.Spec, b.Outer, b.takeStdio},
 		{steppkg.Network, b.Outer, b.openNetwork},
 		{"mounts", b.Outer, b.detachOldRoot},

@@ -106,7 +106,7 @@ type Rule struct {
 	ID     policy.FileID // the object that must be at Path; zero: not checked
 }
 
-// Compiled is a compiled ruleset with what it does not hold.
+// Compiled is a compiled ruleset, with the rights and entries that it does not hold.
 type Compiled struct {
 	ABI int
 	Ruleset

@@ -75,7 +75,7 @@ func (m *Mediator) attributes(r *Request, w *resolver) syscall.Errno {
 	if errno != 0 {
 		return errno
 	}
-	// Where mounts hold the rules, the calls are here only because undo keeps what they change.
+	// Where mounts hold the rules, the filter hands the calls over only for m.keeper.
 	granted := !m.unmasked || m.profile.MediateAttributes(full) == policy.Granted && !(m.hostNS && device(&st))
 	if _, covered := m.profile.Find(full); !m.hostNS && !covered {
 		granted = true // made by the jail, and outside of the policy: the kernel decides

@@ -13,10 +13,10 @@ import (
 	procpkg "github.com/mcp-jail/mcp-jail/confine/internal/proc"
 )
 
-// unmappedShm counts the memory of memfds and SysV segments. The count of a process lacks those
-// that it does not map: a memfd that was only written to, a SysV segment that is not attached.
-// Mapped pages are in both counts (see usage.with). To find memfds unmappedShm must look at every
-// open file of the jail. It does so only while the host's shared memory as a whole has grown.
+// unmappedShm counts the memory of memfds and SysV segments. The count of a process lacks a memfd
+// that was only written to, and a SysV segment that is not attached. Mapped pages are in both
+// counts (see usage.with). To find memfds unmappedShm must look at every open file of the jail.
+// It does so only while the host's shared memory as a whole has grown.
 type unmappedShm struct {
 	floor int64 // the least that the host had
 	known bool  // floor is set
@@ -121,7 +121,7 @@ func (m *memfdSearch) add(fd string) {
 	}
 }
 
-// sysvSegments returns what the SysV segments of this IPC namespace take, resident and
+// sysvSegments returns the bytes that the SysV segments of this IPC namespace take, resident and
 // swapped: the last two columns of proc_sysvipc(5) shm, in bytes.
 func sysvSegments(proc string) (total int64) {
 	b, err := os.ReadFile(path.Join(proc, "sysvipc/shm"))

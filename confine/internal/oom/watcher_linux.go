@@ -155,7 +155,8 @@ func (w *Watcher) Pause() time.Duration {
 // inodeSize is about what the kernel keeps for a file besides its content.
 const inodeSize = 1 << 10
 
-// tmpfsUsage returns what the files of the jail's own filesystems take, and sets w.Full.
+// tmpfsUsage returns the bytes that the files of the jail's own filesystems take, and sets
+// w.Full.
 func (w *Watcher) tmpfsUsage() (total int64) {
 	w.Full = ""
 	for _, dir := range w.Tmpfs {

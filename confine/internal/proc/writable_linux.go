@@ -55,9 +55,9 @@ func threadInodes(process string, inodes map[uint64]bool) error {
 	return nil
 }
 
-// sharesTable reports whether a thread has the table of descriptors of the first thread of its process,
-// so that threadInodes need not read the table again. If that cannot be told, sharesTable returns
-// false.
+// sharesTable reports whether a thread has the table of descriptors of the first thread of its
+// process, so that threadInodes need not read the table again. If that cannot be told, sharesTable
+// returns false.
 func sharesTable(process, tid string) bool {
 	pid := path.Base(process)
 	first, err := strconv.Atoi(pid)

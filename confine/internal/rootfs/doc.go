@@ -2,10 +2,9 @@
 //
 // A [Builder] starts with an empty tmpfs and attaches only what the spec lists: clones of
 // granted files and directories, the jail's own /dev, /proc and temporary directories,
-// overlays, and masks over what is hidden. It works on descriptors. [Builder.OpenSources]
-// opens each source without following a symlink, checks that it is the object that the
-// profile was resolved to, and clones it, all before anything is attached. So no name is
-// looked up twice.
+// overlays, and masks over hidden paths. It works on descriptors. [Builder.OpenSources] opens
+// each source without following a symlink, checks that it is the object that the profile was
+// resolved to, and clones it, all before anything is attached. So no name is looked up twice.
 //
 // # Order
 //

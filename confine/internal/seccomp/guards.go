@@ -24,9 +24,9 @@ func CompileSchedulingGuard(arch Arch, last uint32) ([]bpf.RawInstruction, error
 }
 
 // CompileSignalGuard returns a filter that refuses to signal one thread of a supervisor in
-// the host's namespaces. That thread is in the server's Landlock domain, so that it can signal every
-// process in the domain when the jail ends. Without the guard the processes in the domain could
-// signal that thread too.
+// the host's namespaces. That thread is in the server's Landlock domain, so that it can signal
+// every process in the domain when the jail ends. Without the guard the processes in the domain
+// could signal that thread too.
 //
 // A signal reaches a thread by its number, by a pidfd, or as the owner of a file. The guard
 // refuses every call that sets an owner through a pointer.

@@ -82,9 +82,9 @@ func (l Listener) Receive(n *Notification) syscall.Errno {
 	return errno
 }
 
-// Valid reports whether the call still waits for an answer. Data that the supervisor read
-// through the thread's number before this check may come from another process: the number
-// may have been reused.
+// Valid reports whether the call still waits for an answer. If it does not, data that the
+// supervisor has read through the thread's number may come from another process: the number may
+// have been reused.
 func (l Listener) Valid(id uint64) bool {
 	return l.ioctl(notifIDValid, unsafe.Pointer(&id)) == 0
 }
