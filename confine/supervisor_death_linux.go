@@ -27,7 +27,8 @@ package confine
 // plan has that as a gap. runOnce then removes the jail's TMPDIR (cleanUpHostNS).
 //
 // The other way round, a supervisor ends when its launcher does: it reads the end of its socket
-// (passSignals in package supervisor), and the kernel kills it by its parent-death signal.
+// (passSignals in package supervisor). With namespaces the kernel also kills it by its parent-death
+// signal.
 //
 // Tests: integration/lifetime_supervisor_death_linux_test.go.
 

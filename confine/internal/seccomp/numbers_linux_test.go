@@ -33,7 +33,7 @@ func TestSyscallNumbers(t *testing.T) {
 				n, _ := strconv.Atoi(m[2])
 				want[strings.ToLower(m[1])] = uint32(n)
 				if n > LastKnownCall {
-					t.Errorf("%s: %s (%d) is newer than the rules: judge it and raise lastKnownCall", arch, m[1], n)
+					t.Errorf("%s: %s (%d) is newer than the rules: judge it and raise LastKnownCall", arch, m[1], n)
 				}
 			}
 		}

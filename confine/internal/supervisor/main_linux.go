@@ -276,7 +276,9 @@ func (s *Process) launcherLives() error {
 		return err
 	}
 	if fds[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0 {
-		s.killHostNS()
+		if s.HostNS {
+			s.killHostNS()
+		}
 		unix.Exit(1) // there is no launcher to report to
 	}
 	return nil
