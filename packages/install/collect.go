@@ -1,9 +1,7 @@
 package install
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -65,7 +63,7 @@ func (r *npmRun) collect(ctx context.Context, scripts bool) (*fetched, error) {
 
 // describe fills in the package of an entry and its program.
 func describe(e *lockfile.Entry, line *launcher.Line, work string, packages []npm.Package) error {
-	root, err := rootPackage(work)
+	root, program, err := npm.RootProgram(os.DirFS(work), line.Names(), line.Program)
 	if err != nil {
 		return err
 	}
@@ -74,10 +72,6 @@ func describe(e *lockfile.Entry, line *launcher.Line, work string, packages []np
 		return fmt.Errorf("npm's lock file does not have %s", root)
 	}
 	dir := filepath.Join(work, "node_modules", filepath.FromSlash(root))
-	program, err := npm.Program(os.DirFS(dir), line.Program)
-	if err != nil {
-		return err
-	}
 	manifest, err := os.ReadFile(filepath.Join(dir, "package.json"))
 	if err != nil {
 		return err
@@ -88,19 +82,6 @@ func describe(e *lockfile.Entry, line *launcher.Line, work string, packages []np
 	e.Name, e.Version, e.Integrity = root, packages[at].Version, packages[at].Integrity
 	e.Program, e.File = program.Name, path.Join("node_modules", root, program.Entry)
 	return nil
-}
-
-// rootPackage returns the name, below node_modules, of the first dependency in npm's package.json.
-// For a line with one package, it is that package.
-func rootPackage(work string) (string, error) {
-	names, err := dependencies(filepath.Join(work, "package.json"))
-	switch {
-	case err != nil:
-		return "", err
-	case len(names) == 0:
-		return "", errors.New("npm has installed no package")
-	}
-	return names[0], nil
 }
 
 // withScripts returns the packages of a tree that have scripts for their installation. It leaves
@@ -154,34 +135,4 @@ func withoutUser(address string) string {
 	}
 	u.User = nil
 	return u.String()
-}
-
-// dependencies returns the dependencies of a package.json, in the order of the file.
-func dependencies(file string) (names []string, err error) {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	var manifest struct {
-		Dependencies json.RawMessage `json:"dependencies"`
-	}
-	if err := json.Unmarshal(text, &manifest); err != nil || manifest.Dependencies == nil {
-		return nil, err
-	}
-	d := json.NewDecoder(bytes.NewReader(manifest.Dependencies))
-	if _, err := d.Token(); err != nil {
-		return nil, err
-	}
-	for d.More() {
-		name, err := d.Token()
-		if err != nil {
-			return nil, err
-		}
-		var value json.RawMessage
-		if err := d.Decode(&value); err != nil {
-			return nil, err
-		}
-		names = append(names, fmt.Sprint(name))
-	}
-	return names, nil
 }

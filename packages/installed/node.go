@@ -14,11 +14,16 @@ import (
 
 // node fills in how a program of npm is started.
 func (f Finder) node(ctx context.Context, p *Program, line *launcher.Line) error {
-	dir := filepath.Join(p.Dir, "node_modules", filepath.FromSlash(p.Entry.Name))
+	name := p.Entry.Name
+	dir := filepath.Join(p.Dir, "node_modules", filepath.FromSlash(name))
 	start, err := npm.Program(os.DirFS(dir), line.Program)
+	if err != nil && len(line.Packages) > 1 { // another line with the same packages has made the pin
+		name, start, err = npm.RootProgram(os.DirFS(p.Dir), line.Names(), line.Program)
+	}
 	if err != nil {
 		return err
 	}
+	dir = filepath.Join(p.Dir, "node_modules", filepath.FromSlash(name))
 	file := filepath.Join(dir, filepath.FromSlash(start.Entry))
 	p.OwnEnv = start.Env
 	p.Bin = filepath.Join(p.Dir, "node_modules", ".bin")

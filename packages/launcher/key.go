@@ -71,6 +71,14 @@ func (l *Line) Wanted(dir string) string {
 	return string(l.Ecosystem()) + ": " + strings.Join(parts, " ")
 }
 
+// Names returns the names of the packages in the order of the line.
+func (l *Line) Names() (names []string) {
+	for _, p := range l.Packages {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
 // place returns the spec's identity, in which a relative path stands below dir.
 func (s Spec) place(dir string) string {
 	if s.Kind == File || s.Kind == Directory {

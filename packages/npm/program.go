@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -113,6 +114,47 @@ func Program(pkg fs.FS, wanted string) (Start, error) {
 	}
 	fault.Reason = err
 	return Start{}, fault
+}
+
+// RootProgram returns the first of the packages that a tree was made for that has the wanted
+// program, and that program. asked are names of packages in the order of the command line, which
+// npm's own list does not keep. If wanted is "", the first package has to have the program.
+func RootProgram(tree fs.FS, asked []string, wanted string) (name string, s Start, err error) {
+	data, err := fs.ReadFile(tree, "package.json")
+	if err != nil {
+		return "", Start{}, err
+	}
+	manifest, err := readObject(data)
+	if err != nil {
+		return "", Start{}, err
+	}
+	names := slices.Sorted(maps.Keys(manifest.object("dependencies")))
+	if len(names) == 0 {
+		return "", Start{}, errors.New("npm has installed no package")
+	}
+	place := func(name string) int {
+		if at := slices.Index(asked, name); at >= 0 {
+			return at
+		}
+		return len(asked)
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return place(a) - place(b) })
+	if wanted == "" {
+		names = names[:1]
+	}
+	for _, name := range names {
+		pkg, failed := fs.Sub(tree, path.Join("node_modules", name))
+		if failed == nil {
+			s, failed = Program(pkg, wanted)
+		}
+		if failed == nil {
+			return name, s, nil
+		}
+		if err == nil {
+			err = failed
+		}
+	}
+	return "", Start{}, err
 }
 
 // A bin is one entry of the field bin.

@@ -166,3 +166,35 @@ func FuzzProgram(f *testing.F) {
 		}
 	})
 }
+
+// TestRootProgram tests that the program of a line with several packages is found in whichever of
+// them has it. npm sorts the list in package.json by name.
+func TestRootProgram(t *testing.T) {
+	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
+	tree := fstest.MapFS{
+		"package.json":                    file(`{"dependencies":{"@s/a":"1","b":"1","plain":"1"}}`),
+		"node_modules/@s/a/package.json":  file(`{"name":"@s/a","bin":{"one":"x.js","both":"x.js"}}`),
+		"node_modules/@s/a/x.js":          file("#!/usr/bin/env node\n"),
+		"node_modules/b/package.json":     file(`{"name":"b","bin":{"two":"y.js","both":"y.js"}}`),
+		"node_modules/b/y.js":             file("#!/usr/bin/env node\n"),
+		"node_modules/plain/package.json": file(`{"name":"plain"}`),
+	}
+	for _, c := range []struct{ asked, wanted, name, entry, err string }{
+		{"b @s/a", "one", "@s/a", "x.js", ""},
+		{"b @s/a", "two", "b", "y.js", ""},
+		{"@s/a b", "two", "b", "y.js", ""},
+		{"plain @s/a b", "two", "b", "y.js", ""},
+		{"b @s/a", "both", "b", "y.js", ""},
+		{"@s/a b", "both", "@s/a", "x.js", ""},
+		{"b @s/a", "none", "", "", "b: it has no program of that name (none)"},
+		{"plain b", "", "", "", "plain"},
+	} {
+		name, s, err := RootProgram(tree, strings.Fields(c.asked), c.wanted)
+		if name != c.name || s.Entry != c.entry || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), strings.Split(c.err, ":")[0]) {
+			t.Errorf("%s, %s: %q, %+v, %v", c.asked, c.wanted, name, s, err)
+		}
+	}
+	if _, _, err := RootProgram(fstest.MapFS{"package.json": file("{}")}, nil, "x"); err == nil {
+		t.Error("a tree without packages has a program")
+	}
+}
