@@ -30,7 +30,7 @@ var (
 
 // Each expression finds the words that pip and uv use for one reason.
 var (
-	noConnection  = regexp.MustCompile(`NewConnectionError|Failed to establish|NameResolutionError|name resolution|ConnectTimeout|ReadTimeout|Read timed out|Network is noConnection|Connection refused|Connection reset|Connection aborted|ProtocolError|error sending request|dns error|Remote end closed`)
+	noConnection  = regexp.MustCompile(`NewConnectionError|Failed to establish|NameResolutionError|name resolution|ConnectTimeout|ReadTimeout|Read timed out|Network is unreachable|Connection refused|Connection reset|Connection aborted|ProtocolError|error sending request|dns error|Remote end closed`)
 	noAccess      = regexp.MustCompile(`\b(401|403)\b[^\n]*(Unauthorized|Forbidden|Client Error)|status code 40[13]`)
 	wrongHash     = regexp.MustCompile(`DO NOT MATCH THE HASHES|Hash mismatch`)
 	wrongPython   = regexp.MustCompile(`require[sd]? a different [Pp]ython|Requires-Python|does not satisfy Python`)
@@ -64,6 +64,9 @@ func (e *PythonError) Error() string {
 	case e.needsPython():
 		return fmt.Sprintf("%s has no version for Python %s: install a newer Python\n%s", what, e.Python, indent(tail(e.Output)))
 	case e.needsSource():
+		if e.Installer == "uv" {
+			return what + " has no wheel for this machine, only a source distribution. With uv, mcp-jail takes wheels only: ask for a version that has one"
+		}
 		return what + " has no wheel for this machine, only a source distribution. To build it runs its code: install_scripts = true allows that, without a network"
 	case noSuchProject.MatchString(all) || noDistribution.MatchString(all) && !conflict.MatchString(all):
 		return what + " is not in the index, or not in this version: check the spelling of the package"

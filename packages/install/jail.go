@@ -108,5 +108,5 @@ func registryRule(u *url.URL) policy.NetRule {
 	if err != nil {
 		host = strings.ToLower(u.Hostname())
 	}
-	return policy.NetRule{Host: host, Port: port, Scheme: u.Scheme, Allow: true, Where: "the registry of npm's configuration"}
+	return policy.NetRule{Host: host, Port: port, Scheme: u.Scheme, Allow: true, Where: "a registry of the user's configuration"}
 }

@@ -45,7 +45,7 @@ func Import(data []byte, pick string) (Starter, error) {
 		return Starter{}, err
 	}
 	if n := len(d.variables) + len(d.args) + len(d.paths) + len(d.hosts); n > 200 {
-		return Starter{}, refuse("the file has %d variables, arguments and hosts; 200 are read", n)
+		return Starter{}, refuse("the file has %d variables, arguments, paths and hosts: more than 200 are refused", n)
 	}
 	for _, w := range append(d.args, argument{word: d.command}) {
 		if !w.open && strings.ContainsFunc(w.word, isHidden) {

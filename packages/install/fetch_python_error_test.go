@@ -1,0 +1,23 @@
+package install
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestPythonErrorReasons tests which reason an error names for the words of pip and uv.
+func TestPythonErrorReasons(t *testing.T) {
+	for _, c := range []struct{ installer, output, want string }{
+		{"pip", "OSError: [Errno 101] Network is unreachable", "the index cannot be reached"},
+		{"pip", "No space left on device", "the disk is full"},
+		{"pip", "ERROR: No matching distribution found for nothing", "is not in the index"},
+		{"pip", "No sources permitted for thing\nERROR: No matching distribution found for thing", "install_scripts = true allows that"},
+		{"uv", "thing has no usable wheels and building from source is disabled", "ask for a version that has one"},
+		{"pip", "anything else", "pip ended with status 1"},
+	} {
+		err := &PythonError{What: "thing", Installer: c.installer, Status: 1, Output: c.output}
+		if got := err.Error(); !strings.Contains(got, c.want) {
+			t.Errorf("%s: %s: %s", c.installer, c.output, got)
+		}
+	}
+}
