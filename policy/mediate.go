@@ -130,7 +130,7 @@ func InGitInternals(path string) bool {
 // that read these files. Paths below node_modules are exempt: packages contain such names,
 // and no tool looks for them there.
 func isProtectedPath(rel string, op Op) bool {
-	if isExempt(rel) {
+	if isPackaged(rel) {
 		return false
 	}
 	names := strings.Split(foldCase(rel), "/")[1:]
@@ -188,10 +188,16 @@ func isGitInternal(names []string) bool {
 func InPackage(entries []Entry, file string) bool {
 	for _, e := range entries {
 		if e.Origin == OriginRule && e.Rights&Write != 0 && e.Path != "/" && Within(file, e.Path) {
-			return isExempt("/" + path.Base(e.Path) + file[len(e.Path):])
+			return isPackaged("/" + path.Base(e.Path) + file[len(e.Path):])
 		}
 	}
 	return false
+}
+
+// isPackaged is isExempt for a path relative to a grant. A node_modules inside of a git directory is
+// not exempt: a submodule of that name has its git directory there.
+func isPackaged(rel string) bool {
+	return isExempt(rel) && !strings.Contains(foldCase(rel)+"/", "/.git/")
 }
 
 // isExempt reports whether a path is or lies below a node_modules, unless it is or lies below a

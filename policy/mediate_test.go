@@ -152,6 +152,8 @@ func TestPackaged(t *testing.T) {
 		"/n/node_modules/p/.idea": false, "/n/node_modules/p/.github/workflows": false,
 		"/w/node_modules/p/.git": true, "/w/node_modules/p/.GIT/hooks": true, "/n/node_modules/p/.git/config": true,
 		"/deep/node_modules/w/.vscode": true, "/deep/node_modules/w/node_modules/p/.vscode": false,
+		"/w/.git/modules/node_modules": true, "/w/.git/modules/node_modules/hooks/x": true, "/w/.GIT/modules/a/node_modules/config": true,
+		"/w/.git/worktrees/node_modules/commondir": true, "/w/.git/refs/heads/node_modules/x": false,
 		"/none/node_modules/w/sub/.vscode": true, "/read/node_modules/w/sub/.vscode": true,
 	} {
 		if got := p.Protects(OpMkdir, name); got != guarded {
