@@ -179,15 +179,29 @@ func (s *Process) fail(err error) {
 	unix.Exit(1)
 }
 
-// report sends the launcher the step that failed. In the host's namespaces it first kills the
-// processes that this process has started. With namespaces the kernel kills them when this
-// process ends.
+// report sends the launcher the step that failed, and then kills the processes of the server. It
+// sends first, because reap ends this process when the server is gone. It sends nothing if the pipe
+// is full, so that a launcher that does not read cannot hold up the kill.
 func (s *Process) report(err error) {
 	e := jail.WrapStep("init", err).(*steppkg.Error)
-	if s.HostNS && s.Spec != nil {
+	if s.launcherReads() {
+		s.sendEvent(spec.Event{Kind: spec.EventFailed, Step: e.Step, Num: int(e.Errno), Detail: e.Detail})
+	}
+	switch {
+	case !s.HostNS:
+		s.killNamespace()
+	case s.Spec != nil:
 		s.killHostNS()
 	}
-	s.sendEvent(spec.Event{Kind: spec.EventFailed, Step: e.Step, Num: int(e.Errno), Detail: e.Detail})
+}
+
+// killNamespace kills every other process of this PID namespace, which this process began. When
+// this process ends, the kernel closes the listener before it kills them, so they could run on for a
+// moment with calls that fail.
+func (s *Process) killNamespace() {
+	if unix.Getpid() == 1 { // else -1 means processes of the host
+		sys.OnUnrestrictedThread(func() { unix.Kill(-1, unix.SIGKILL) })
+	}
 }
 
 // readSpec waits for the launcher's message: one byte, whose bits say which of the server's
