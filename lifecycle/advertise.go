@@ -7,7 +7,8 @@ import (
 // metaPolicy is the member by which requests tell a server its policy.
 const metaPolicy = "dev.mcp-jail/policy"
 
-// advertise adds the statement of the policy and the roots to a request.
+// advertise adds the statement of the policy to a request, and the capability roots to an
+// initialize. It narrows the roots that a retried request carries.
 func (s *server) advertise(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	if s.statement == nil && s.rootsMode == rootsOff {
 		return
@@ -34,8 +35,7 @@ func (s *server) advertise(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	}
 }
 
-// canSplice reports whether a member can be added such that every reader of the message
-// sees the same.
+// canSplice reports whether a member can be added such that every reader of the message sees it.
 func (s *server) canSplice(f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
 	if !f.Flaws.IsStrict() || e.Params.Present() && e.Params.Kind != '{' {
 		s.client.log.Info().Str("method", string(e.Method)).Msg("passed an ambiguous message without adding the policy")
@@ -47,7 +47,7 @@ func (s *server) canSplice(f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
 // advertiseInitialize adds to an initialize (2025-11-25, "Lifecycle, Initialization") the
 // statement in _meta, which is legal but hidden from servers by SDKs; the statement as an
 // experimental capability, which all SDKs show; and the capability roots, if the client
-// has none and we answer for it.
+// has not declared it and we answer roots/list in its name.
 func (s *server) advertiseInitialize(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	ours := s.rootsMode == rootsAdvertise && !e.Roots.Present()
 	var experimental, capabilities []byte

@@ -141,8 +141,8 @@ func (c *client) hasLeft() bool {
 	return c.inputEnded == nil || isClosed(c.inputEnded) || peerClosed(c.config.In)
 }
 
-// readLastRequest gives our reader a moment to read a first request, or the end of stdin,
-// that is already in the pipe. It reports whether a signal came instead.
+// readLastRequest gives our reader a moment to read a first request, or the end of stdin, if that
+// is in the pipe already. It reports whether a signal came instead.
 func (c *client) readLastRequest(ends <-chan os.Signal) bool {
 	if c.requested.isSet() || c.inputEnded == nil || !readable(c.config.In) {
 		return false

@@ -20,8 +20,9 @@ type clientLogs struct {
 // maxUnsent bounds the messages that wait for a client to ask for them.
 const maxUnsent = 20
 
-// notify sends warnings to a client that asked for log messages (MCP, "Logging"). With asked
-// the request that is being answered has asked for them itself.
+// notify sends warnings to a client that asked for log messages (MCP, "Logging"). For another
+// client it keeps them until the client asks. asked says that the request that is being answered
+// has asked for log messages.
 func (c *client) notify(asked bool, warnings ...string) {
 	message := fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"warning","logger":"mcp-jail","data":%s}}`+"\n", jsonString(strings.Join(warnings, "\n")))
 	l := &c.logs
@@ -36,8 +37,8 @@ func (c *client) notify(asked bool, warnings ...string) {
 	}
 }
 
-// setLevel notes the level for which the client has asked, and returns the messages that
-// have waited for that.
+// setLevel notes whether the level that the client has set includes warnings. If it does, setLevel
+// returns the messages that have waited for that.
 func (l *clientLogs) setLevel(level string) (messages [][]byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

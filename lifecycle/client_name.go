@@ -44,8 +44,8 @@ func (c *client) introduceSoon() {
 	}
 }
 
-// introduce tells ClientNamed what the client said of itself, if it did and that was not told
-// before.
+// introduce passes the name and the version of the client to ClientNamed, at most once. It does
+// nothing before the client has said them.
 func (c *client) introduce() {
 	text := c.introduction.params.Load()
 	if text == nil || c.introduction.told.Swap(true) {

@@ -74,7 +74,7 @@ func (c *client) saveRecords() {
 	}
 }
 
-// noteChanges says what the session has changed.
+// noteChanges says which of the user's files the session has changed, on stderr and in the record.
 func (c *client) noteChanges() {
 	if c.config.Changed == nil {
 		return
@@ -87,10 +87,9 @@ func (c *client) noteChanges() {
 	}
 }
 
-// writeRecord passes a copy of the record to Sink. The slice Diagnoses is only appended to
-// or replaced, so the copy is never written to. The digest of the profile is computed here
-// and not at the start, since it takes longer than anything else that a start does before
-// the jail.
+// writeRecord passes a copy of the record to Sink. The slice Diagnoses is only appended to or
+// replaced, so the copy is never written to. The digest of the profile is computed here and not at
+// the start, so that the start does not wait for it.
 func (c *client) writeRecord() {
 	if c.config.Sink == nil {
 		return

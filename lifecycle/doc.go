@@ -9,8 +9,8 @@
 //
 //	client closes stdin   close the server's stdin, relay until it exits,
 //	                      SIGTERM after 5 s, SIGKILL of the jail 2 s later
-//	client closes stdout  the same, noticed at the next message; what the server
-//	                      still writes is discarded
+//	client closes stdout  as when it closes stdin, noticed at the next message;
+//	                      further output of the server is discarded
 //	client dies (the      SIGTERM at once, SIGKILL of the jail 2 s later
 //	other ends of both
 //	pipes, or of the
@@ -18,8 +18,8 @@
 //	SIGTERM, SIGINT,      forward it, SIGKILL of the jail after 600 ms,
 //	SIGHUP, ctx           return before 1 s
 //	server exits          drain its stdout, answer every open request with a
-//	                      classified error, return its status. A client that
-//	                      does not read is waited for until it leaves or signals
+//	                      classified error, return its status. If the client
+//	                      does not read, wait until it leaves or a signal comes
 //
 // If the server cannot be started, or ends or stays silent before its first
 // answer, the session goes on: most clients show only answers, and clients of both
@@ -32,48 +32,59 @@
 // of its own, called a worker. A worker runs under the policy of its tool, goes
 // through the client's handshake, gets one call, and ends after the answer.
 //
-//   - Lists are answered from a [catalog.Catalog]. All other requests go to one
-//     discovery worker, which runs under the profile of the Session.
+//   - Lists are answered from a [catalog.Catalog]. mcp-jail itself answers ping and
+//     subscriptions, and logging/setLevel for a server with the capability logging.
+//     All other requests go to a discovery worker, which runs under the policy of
+//     Stateless.Tool(""). Each protocol era has a discovery worker of its own.
 //   - Warm workers can be started before there is a call for them.
 //   - A message that two readers could read differently is refused, and so is a
 //     call of a tool that is neither listed nor declared: the jail has to be that
 //     of the tool that the server will run.
-//   - The client's end ends everything as above. A worker that has answered has
-//     half a second to end by itself.
+//   - When the client closes its stdin, open requests have 5 s for their answers. A
+//     signal, a client that has died and a client that has closed its stdout end
+//     the session at once.
+//   - A worker that has answered has half a second to end by itself. Then it gets
+//     SIGTERM, and SIGKILL 600 ms later.
 //
 // # The discover guard
 //
 // A client of both eras opens with server/discover. Some legacy servers end on
-// it, others never answer. If it is the first message of a session, mcp-jail
-// protects the server from it once:
+// it, others never answer it. If it is the first message of a stateful session,
+// mcp-jail protects the server from it once:
 //
 //   - If the server ends on it, mcp-jail answers in its name. When the client
 //     sends more, it starts the server again and replays the frames that followed.
 //   - If the server ignores it for two seconds after reading it, mcp-jail answers
 //     in its name and keeps the server.
 //
+// A stateless session also answers in the name of a discovery worker that ends on
+// server/discover or ignores it. It kills a worker that ignores it, and starts
+// another one for the next request.
+//
 // # Pinned tools
 //
 // With Session.Pins, the answers to initialize, server/discover and tools/list are
 // compared with the pinned definitions before the client gets them: see [Pins]. The first
 // complete list is pinned when the client has it. A difference is told once in a session.
-// With EnforcePins the client gets an error in place of the answer, and so does each later
-// list and call.
+// With EnforcePins the client gets an error in place of the answer, and in place of the
+// answer to each later list and call.
 //
 // # Leaks
 //
-// Unless Profile.Leaks is "off", each frame of a server is searched for the secrets of the session
-// before anything else sees it: see package leak. Frames are whole by then. Under "warn" the
-// frame goes its way, under "block" the side that waits for its answer gets an error. Answers from
-// the catalog of a stateless server are searched when they are sent. A session without a secret has
-// no search.
+// If Profile.Leaks is "warn" or "block", each message of a server is searched for the secrets of
+// the session before it is forwarded: see package leak. The search sees whole frames. Under
+// "warn" the frame is forwarded. Under "block" the side that waits for an answer gets an error.
+// Answers from the catalog of a stateless server are searched when they are sent. A session
+// without a secret has no search, unless Profile.LeakPatterns is set.
 //
 // # Changes to messages
 //
 // With Profile.Advertise, mcp-jail adds the profile's Statement to initialize,
-// server/discover and modern tools/call requests. With Profile.Roots it narrows
-// the client's answers to roots/list to what the server may read, or answers them
-// itself. It changes no other message of the client.
+// server/discover and modern tools/call requests. If Profile.Roots is "narrow" or
+// "advertise", mcp-jail leaves only the roots that the server may read in the
+// client's answers to roots/list. With "advertise" it declares the capability
+// roots for a client without it, and answers roots/list itself. A stateful session
+// changes no other message of the client.
 //
 // # The client's descriptors
 //

@@ -64,8 +64,8 @@ func (s *server) denials(since time.Time) []policy.Denial {
 	return out
 }
 
-// recordedDenials returns what the record keeps of a process: its denials, and the rules
-// that would grant them.
+// recordedDenials returns the denials of the server's processes for the record, and the rules that
+// would grant them.
 func (s *server) recordedDenials() (denials []policy.Denial, remedies []diagnostics.Hint) {
 	ev := s.evidence(diagnostics.StageCall, nil, time.Time{})
 	return s.redact.RedactDenials(ev.Denials), diagnostics.Remedies(ev)
@@ -103,9 +103,9 @@ func (s *server) startFailure(err error) (diagnostics.Diagnosis, int) {
 	return s.diagnose(ev), statusJail
 }
 
-// gapFailure returns the diagnosis of a start that was refused because of gaps. Clients
-// show one line, so it names one cause: missing namespaces if they are missing, else the
-// first gap. The other gaps follow. The fix is that of the gap.
+// gapFailure returns the diagnosis of a start that was refused because of gaps. Clients show one
+// line, so it names one cause: missing namespaces if they are missing, else the first gap. The
+// other gaps follow. The fix is that of the named cause.
 func gapFailure(server string, e *confine.GapError) diagnostics.Diagnosis {
 	line := func(g confine.Gap) string { return string(g.Axis) + ": " + g.What + ": " + g.Why }
 	gaps, cause, fix := e.Gaps, "", ""

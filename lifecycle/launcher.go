@@ -30,8 +30,9 @@ type Process interface {
 	Secrets() map[string]string         // values, by variable, that no output may show; the jail does not have them
 }
 
-// CallObserver is a Process that is to know which call it serves. CallBegins is called before the
-// process gets a tools/call. beside says that it has others which are neither answered nor cancelled.
+// CallObserver is a Process that has to know which call it serves. CallBegins is called before the
+// process gets a tools/call. beside says that the process has other calls, which are neither
+// answered nor cancelled.
 type CallObserver interface {
 	CallBegins(tool string, beside bool)
 }

@@ -42,8 +42,8 @@ func newLeakCheck(c *client) *leakCheck {
 	return l
 }
 
-// add adds the secrets of a process: those in its environment, those that only requests get, and the
-// credentials of registries. The session looks for them in what every process sends.
+// add adds the secrets of a process: those in its environment, those that only requests get, and
+// the credentials of registries. The session looks for them in the messages of every process.
 func (l *leakCheck) add(env []policy.Variable, held map[string]string, registries []policy.Variable) {
 	if l == nil {
 		return
@@ -62,8 +62,8 @@ func (l *leakCheck) add(env []policy.Variable, held map[string]string, registrie
 	}
 }
 
-// current returns the finder for the secrets that are known by now. It is made when the first
-// message comes, since a start has something better to do.
+// current returns the finder for the secrets that are known by now. The first message after a new
+// secret makes the finder, so that no start waits for it.
 func (l *leakCheck) current() *leak.Finder {
 	if l == nil {
 		return nil
@@ -124,7 +124,7 @@ func (l *leakCheck) checkValue(value []byte, tool string) *diagnostics.Diagnosis
 	return l.found(found, "an answer", tool)
 }
 
-// found tells of secrets in a place, or returns a diagnosis.
+// found tells of secrets in a place. Under "block" it tells nothing and returns a diagnosis.
 func (l *leakCheck) found(found []leak.Found, place, tool string) *diagnostics.Diagnosis {
 	about := diagnostics.Leak{Server: l.client.config.Profile.Server, Tool: tool, Place: place, Found: found, Declared: !l.client.config.FromCommandLine, Blocked: l.block}
 	if l.block {
@@ -166,7 +166,7 @@ func (l *leakCheck) inRequest(about confine.Leak, tool string) {
 	}
 }
 
-// dropped tells the user that a message was dropped for which no request is open.
+// dropped tells of the secrets in a message that was dropped and that no open request waits for.
 func (l *leakCheck) dropped(f *mcpproxy.Frame, tool string) {
 	if found := l.look(f); found != nil {
 		l.tell(diagnostics.Leak{Server: l.client.config.Profile.Server, Tool: tool, Place: placeOf(f), Found: found, Declared: !l.client.config.FromCommandLine, Blocked: true})

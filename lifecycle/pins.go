@@ -18,8 +18,8 @@ type Pins interface {
 	// Name returns the name of the pin for a client with these capabilities, which are
 	// JSON, or nil.
 	Name(capabilities []byte) string
-	// Pinned returns the pins by their names. fresh asks for those of now, and not for
-	// those of the start. The map and the pins must not change afterwards.
+	// Pinned returns the pins by their names. With fresh it reads them again; without it,
+	// it may return the pins of the start. The map and the pins must not change afterwards.
 	Pinned(fresh bool) (map[string]*pin.Pin, error)
 	// Add pins a list that is new.
 	Add(name string, p *pin.Pin) error
@@ -143,8 +143,8 @@ func (c *toolCheck) list(asked listRequest, page []byte) *diagnostics.Diagnosis 
 	return c.changed(asked, verdict)
 }
 
-// propose proposes the last list that was offered. Several of these may run at once, and begin
-// in any order.
+// propose proposes the last list that was offered. Several calls may run at once, and begin in any
+// order.
 func (c *toolCheck) propose(name string) error {
 	c.proposing.Lock()
 	defer c.proposing.Unlock()
@@ -195,8 +195,8 @@ func (c *toolCheck) read(name string, asked listRequest, page []byte) (p *pin.Pi
 	return p, l == nil || next != "", err
 }
 
-// judge compares with the pins of the session, and with those of now if that finds a
-// difference: another session, or the user, may have changed them. The caller holds mu.
+// judge compares with the pins of the session. If that finds a difference, it compares with the
+// pins of now: another session, or the user, may have changed them. The caller holds mu.
 func (c *toolCheck) judge(compare func(map[string]*pin.Pin) pin.Verdict) (pin.Verdict, error) {
 	if c.pinned == nil {
 		pinned, err := c.pins.Pinned(false)
@@ -247,7 +247,8 @@ func (c *toolCheck) unreadable(asked listRequest, what string, err error) *diagn
 	return c.tell(asked, []string{c.redact.Redact(text)}, "", c.enforce)
 }
 
-// tell tells the user and the client of differences, each one once in a session.
+// tell tells the user and the client of differences, each one once in a session. If refused is
+// set, it returns a diagnosis instead, which is announced once and answers every list and call.
 func (c *toolCheck) tell(asked listRequest, lines []string, accept string, refused bool) *diagnostics.Diagnosis {
 	about := diagnostics.Tools{Server: c.client.config.Profile.Server, Differences: lines, Accept: accept, Refused: refused}
 	if refused {

@@ -21,7 +21,8 @@ type listRequest struct {
 	logs         bool   // the client wants to be sent warnings that belong to the request
 }
 
-// unknownCursor is none that a server can have given.
+// unknownCursor stands for a cursor that is not known. It is not UTF-8, so no server can have
+// given it.
 const unknownCursor = "\xff"
 
 // cursorOf returns the cursor in the params of a tools/list. params is nil if they are not
@@ -41,8 +42,8 @@ func cursorOf(params []byte) string {
 	return *p.Cursor
 }
 
-// nextCursor returns the cursor of the next page, or "". Most servers have one page, and
-// decoding takes as long as the comparison.
+// nextCursor returns the cursor of the next page, or "". Most servers have one page, so it does
+// not decode a page that cannot have a cursor.
 func nextCursor(page []byte) string {
 	if !bytes.Contains(page, []byte("ursor")) && !bytes.Contains(page, []byte(`\u`)) {
 		return ""
@@ -82,7 +83,8 @@ func includesWarnings(level string) bool {
 	return false
 }
 
-// maxOpenLists bounds the requests that openLists keeps. Cancelled ones stay in it.
+// maxOpenLists bounds the requests that openLists keeps, since cancelled ones stay in it. At the
+// bound it forgets all of them.
 const maxOpenLists = 1000
 
 // openLists holds the requests of a stateful session whose answers are compared.
@@ -93,7 +95,7 @@ type openLists struct {
 	capabilities []byte                 // of the last initialize
 }
 
-// note records a request, before the server gets it.
+// note records a request on which the comparison of an answer depends, before the server gets it.
 func (o *openLists) note(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	var r listRequest
 	switch string(e.Method) {
@@ -135,7 +137,8 @@ func (o *openLists) put(e *mcpproxy.Envelope, put func()) {
 	put()
 }
 
-// take removes and returns a request. One that is not known asks for an unknown page.
+// take removes and returns a request. For an id that is not known it returns a request for an
+// unknown page.
 func (o *openLists) take(id []byte, method string) listRequest {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -69,15 +69,16 @@ type drainable struct {
 	drain atomic.Pointer[drainLimits]
 }
 
-// drainLimits bounds the reading after the server's end: each wait to idle, waits after
-// until to a millisecond, and the bytes to those that the largest pipe holds.
+// drainLimits bounds the reading after the server's end. A read waits for at most idle, and after
+// the time until for at most a millisecond. The reading ends after as many bytes as the largest
+// pipe holds.
 type drainLimits struct {
 	idle  time.Duration
 	until time.Time
 	left  atomic.Int64
 }
 
-const maxPipe = 1 << 20 // /proc/sys/fs/pipe-max-size
+const maxPipe = 1 << 20 // the default of /proc/sys/fs/pipe-max-size
 
 // Read implements io.Reader.
 func (d *drainable) Read(b []byte) (int, error) {
@@ -110,8 +111,8 @@ func (d *drainable) Read(b []byte) (int, error) {
 	}
 }
 
-// startDrain limits what is read from now on to what is in the pipe. It does not depend on
-// how slowly the client reads. It interrupts a read that waits.
+// startDrain sets the limits of all further reads, and interrupts a read that waits. However
+// slowly the client reads, it gets the bytes that are in the pipe.
 func (d *drainable) startDrain(idle, total time.Duration) {
 	e := &drainLimits{idle: idle, until: time.Now().Add(total)}
 	e.left.Store(maxPipe)

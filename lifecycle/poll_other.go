@@ -7,10 +7,11 @@ import (
 	"time"
 )
 
-// peerClosed always returns false: without a dependency there is no way to tell.
+// peerClosed always returns false: on these systems the standard library cannot tell whether the
+// other end is closed.
 func peerClosed(*os.File) bool { return false }
 
-// readable always returns false, for the same reason.
+// readable always returns false: on these systems the standard library cannot tell.
 func readable(*os.File) bool { return false }
 
 // unreadBytes always returns 0, so that everything counts as read.

@@ -37,8 +37,8 @@ func (c *client) tellRefreshed(r Refreshed, asked bool) {
 // whose calls may be many thousands a second.
 const refreshPause = time.Second
 
-// refresher looks at the configuration of a stateful session, whose jail stays as it is. It does so
-// on a goroutine of its own: neither the disk nor a slow client delays a call.
+// refresher looks at the configuration of a stateful session, whose jail stays as it is. It does
+// so on a goroutine of its own: neither the disk nor a slow client delays a call.
 type refresher struct {
 	wanted  chan bool // a call came; the value says that it asks for log messages
 	ended   chan struct{}
@@ -46,7 +46,7 @@ type refresher struct {
 	problem atomic.Bool  // the last look found one
 }
 
-// start starts the goroutine of a session that can look.
+// start starts the goroutine, if the session has a Refresh.
 func (r *refresher) start(c *client) {
 	r.wanted, r.ended = make(chan bool, 1), make(chan struct{})
 	if c.config.Refresh == nil {
@@ -71,7 +71,8 @@ func (r *refresher) start(c *client) {
 	})
 }
 
-// onCall is called for each call of a tool, on the goroutine that reads the client.
+// onCall asks the goroutine for a look, because of a call of a tool. The goroutine that reads the
+// client calls onCall.
 func (r *refresher) onCall(c *client, f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	if c.config.Refresh == nil || !r.problem.Load() && time.Now().UnixNano()-r.last.Load() < int64(refreshPause) {
 		return
@@ -79,7 +80,7 @@ func (r *refresher) onCall(c *client, f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	asked := e.Era() == mcpproxy.Modern && modernRequest("tools/call", f.Slice(e.ParamsMeta)).logs
 	select {
 	case r.wanted <- asked:
-	default: // it is told already
+	default: // an earlier call has asked for the look
 	}
 }
 
@@ -87,7 +88,7 @@ func (r *refresher) onCall(c *client, f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 func (r *refresher) stop() { close(r.ended) }
 
 // refresh has the configuration read again if it has changed. It is called before the policy of a
-// process is resolved.
+// call is resolved, and before each use of a discovery worker.
 func (s *statelessSession) refresh(asked bool) {
 	if s.client.config.Refresh == nil {
 		return
@@ -99,8 +100,9 @@ func (s *statelessSession) refresh(asked bool) {
 	}
 }
 
-// reloaded forgets what the server has said under the policy of discovery workers, if that is
-// another one now.
+// reloaded compares the policy of discovery workers with the one before. If they differ, it
+// forgets the server's answers, and stops the discovery workers under the old policy when they are
+// idle. It tells a legacy client that its lists have changed.
 func (s *statelessSession) reloaded() {
 	t, err := s.options.Tool("")
 	if err != nil {

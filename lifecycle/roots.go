@@ -19,7 +19,8 @@ const (
 	rootsAdvertise = "advertise"
 )
 
-// onClientResponse sees each answer of the client before the server gets it.
+// onClientResponse narrows and remembers the roots in an answer of the client, before the server
+// gets the answer.
 func (s *server) onClientResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
 	if string(c.Method) != "roots/list" || !e.Result.Present() || !f.Flaws.IsStrict() {
 		return

@@ -51,8 +51,8 @@ func (s *server) init(c *client, p *policy.Profile) {
 	s.tail = diagnostics.NewTail(s.redact)
 }
 
-// launch starts the program in its jail. That takes milliseconds. When it takes longer,
-// launch says on stderr that it waits for the jail.
+// launch starts the program in its jail. If that takes longer than times.slowNote, launch
+// says so on stderr, unless quiet is set.
 func (s *server) launch(ctx context.Context) (Process, error) {
 	atMost := ""
 	if limit := s.profile.Startup; limit > 0 {
@@ -97,8 +97,8 @@ func (s *server) callBegins(tool string, beside func() bool) {
 	}
 }
 
-// onNotice passes on what the jail says of itself: warnings to the user, everything to the
-// log.
+// onNotice handles a notice of the jail. A leak goes to the leak check. A warning goes to the user
+// and to the log, any other notice only to the log.
 func (s *server) onNotice(r confine.Notice) {
 	if r.Leak != nil {
 		s.client.leaks.inRequest(*r.Leak, s.profile.Tool)
@@ -180,7 +180,7 @@ func (h *processHistory) set(proc Process) {
 	h.current = proc
 }
 
-// now returns the process that runs, or nil.
+// now returns the current process, which may have ended, or nil before the start.
 func (h *processHistory) now() Process {
 	h.mu.Lock()
 	defer h.mu.Unlock()

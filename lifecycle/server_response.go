@@ -45,7 +45,8 @@ func failureText(f *mcpproxy.Frame, e *mcpproxy.Envelope) string {
 	return strings.ToValidUTF8(text[:min(len(text), maxText)], "\ufffd")
 }
 
-// burst is the silence after which another line that is no message is announced again.
+// burst is how long a server has to write only messages before the next line that is not a message
+// is announced again.
 const burst = 5 * time.Second
 
 // stripReserved removes members with our reserved names from an answer of the server.
@@ -53,9 +54,10 @@ func stripReserved(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	f.Cut(e.Reserved, &e.ResultMeta, &e.ErrorData)
 }
 
-// annotateResult adds to an answer to tools/call what docs/diagnoses.md, "Answers to tool
-// calls", promises: the denials, in _meta, if there are any, and a text block if the call
-// failed and we can say something about it. It adds nothing else.
+// annotateResult adds to an answer to tools/call the members that docs/diagnoses.md, "Answers to
+// tool calls", promises. To a result it adds the denials, in _meta, if there are any. To a failed
+// result it also adds a text block if we can say something about the failure. To an error it adds
+// the diagnosis, in data. It adds nothing else.
 func (s *server) annotateResult(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
 	failed := e.IsError || e.Error.Present()
 	if !failed && len(s.denials(c.Start)) == 0 {
@@ -118,9 +120,9 @@ func isDiscoveryMethod(method string) bool {
 	return false
 }
 
-// declinesMethod reports whether an error is an ordinary way to decline a method. That is
-// "Method not found". To server/discover it is also the answer of a legacy server to a
-// request before initialize, or of a modern server to an unsupported version.
+// declinesMethod reports whether the code of an error is an ordinary way to decline a method.
+// "Method not found" is one. For server/discover there are others: a legacy server refuses a
+// request before initialize, and a modern server refuses a version that it does not support.
 func declinesMethod(method, code string) bool {
 	switch code {
 	case "-32601":
@@ -131,7 +133,8 @@ func declinesMethod(method, code string) bool {
 	return false
 }
 
-// tooLargeDiagnosis returns the diagnosis of a message that exceeds message_mb.
+// tooLargeDiagnosis returns the diagnosis of a message that exceeds message_mb or could not be
+// kept until its end.
 func (s *server) tooLargeDiagnosis(from mcpproxy.Side, f *mcpproxy.Frame) diagnostics.Diagnosis {
 	const mb = 1 << 20
 	d := diagnostics.Diagnosis{
@@ -160,8 +163,8 @@ func (s *server) tooLargeDiagnosis(from mcpproxy.Side, f *mcpproxy.Frame) diagno
 	return d
 }
 
-// showNonMessage writes to stderr what a server wrote to its stdout and is not an MCP message.
-// The diagnosis gets the line too: it often says why nothing else follows.
+// showNonMessage writes a line of the server's stdout that is not an MCP message to stderr. The
+// diagnosis gets the line too: it often says why nothing else follows.
 func (s *server) showNonMessage(f *mcpproxy.Frame) {
 	now := time.Now()
 	if now.Sub(s.lastNonMessage) > burst && !f.Blank() {

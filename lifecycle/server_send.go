@@ -7,10 +7,10 @@ import (
 // maxPendingBytes bounds what sendAsync keeps for a server that does not read.
 const maxPendingBytes = 1 << 20
 
-// sendAsync sends a server a message of ours without waiting. The server may not read
-// before we have read what it sends, and the timeouts of other calls must not wait for a
-// server that hangs. What exceeds maxPendingBytes is dropped. Only a task of the session
-// may call it.
+// sendAsync sends a server a message of ours without waiting. The server may not read before we
+// have read its output, and the timeouts of other calls must not wait for a server that hangs. A
+// message that would exceed maxPendingBytes is dropped, unless no other message waits. Only a task
+// of the session may call sendAsync.
 func (s *server) sendAsync(server *mcpproxy.Conn, line []byte) {
 	n := int64(len(line))
 	if waiting := s.pendingBytes.Add(n); server == nil || waiting > maxPendingBytes && waiting > n {

@@ -21,8 +21,8 @@ type Session struct {
 
 	Warnings []string // printed to Err at the start, a line each, and recorded
 
-	// Sink gets the record of the session after each diagnosis and at the end. One
-	// goroutine at a time calls it. nil keeps no record.
+	// Sink gets the record of the session after diagnoses and warnings, and at the end. One goroutine
+	// at a time calls it. nil keeps no record.
 	Sink func(diagnostics.Record)
 
 	// Lost returns why the last record that Sink got could not be kept, or nil. It is
@@ -38,9 +38,9 @@ type Session struct {
 	// refused. It may be nil.
 	Earlier func() (diagnostics.Record, bool)
 
-	// ClientNamed gets what the client calls itself: the clientInfo of its initialize, or of
-	// its first modern request. It is called at most once, on a goroutine of its own after
-	// the server's first answer, or at the end. The text is the client's own. It may be nil.
+	// ClientNamed gets the name and the version of the client: the clientInfo of its initialize, or
+	// of its first modern request. It is called at most once, on a goroutine of its own after the
+	// server's first answer, or at the end. The client chooses both texts. It may be nil.
 	ClientNamed func(name, version string)
 
 	// Evidence that only the caller has: see diagnostics.Evidence.
@@ -60,14 +60,15 @@ type Session struct {
 	// they are.
 	Canonical func(path string) string
 
-	// Pins keeps the definitions of the server's tools. What the server says is compared
-	// with them. With EnforcePins the client does not see definitions that are not pinned.
+	// Pins keeps the definitions of the server's tools. The definitions that the server sends are
+	// compared with them. With EnforcePins the client does not see definitions that are not pinned.
 	// nil compares nothing.
 	Pins        Pins
 	EnforcePins bool
 
-	// Refresh looks whether the configuration has changed since it was read. It is called for
-	// calls of tools, by several goroutines. It may be nil.
+	// Refresh looks whether the configuration has changed since it was read. It is called for calls
+	// of tools and, in a stateless session, before each use of a discovery worker. Several goroutines
+	// may call it. It may be nil.
 	Refresh func() Refreshed
 
 	// Fold breaks the long lines of messages on Err. nil leaves them as they are.
@@ -92,7 +93,7 @@ type times struct {
 	leave        time.Duration // a signal from the client to our own exit
 	drainIdle    time.Duration // silence after the exit that ends the draining of a pipe
 	drainTotal   time.Duration // all of the draining
-	slowNote     time.Duration // first request to the line that says that the server is slow
+	slowNote     time.Duration // first request, or start of the jail, to the line that says that it is slow
 	slowRepeat   time.Duration // from one such line to the next
 	discover     time.Duration // how long a server may ignore an opening server/discover
 	afterRefusal time.Duration // from the last refused request to the end of a failed session

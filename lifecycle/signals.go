@@ -5,11 +5,12 @@ import (
 	"os/signal"
 )
 
-// listenForSignals catches SIGPIPE at once, before anything is written. It catches the
-// signals that end a session on a goroutine of its own, since each call costs two thread
-// switches that the start need not wait for. A signal before that ends this process, and
-// the kernel ends what it has started. caught waits for it: a session calls it before the client
-// hears a server. An ignored signal stays ignored, also in the server.
+// listenForSignals catches SIGPIPE at once, before anything is written. It catches the signals
+// that end a session on a goroutine of its own, since each call costs two thread switches that the
+// start need not wait for. A signal before that ends this process, and the kernel ends the
+// processes that it has started. caught waits until the signals are caught: a session calls it
+// before the client gets anything from a server. An ignored signal stays ignored, also in the
+// server.
 func listenForSignals() (ends chan os.Signal, caught, stop func()) {
 	dropped := make(chan os.Signal, 1)
 	if pipe := pipeSignals(); len(pipe) > 0 { // Notify without a signal catches all of them

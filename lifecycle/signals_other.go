@@ -4,8 +4,8 @@ package lifecycle
 
 import "os"
 
-// endSignals end a session.
+// endSignals returns the signals that end a session.
 func endSignals() []os.Signal { return []os.Signal{os.Interrupt} }
 
-// pipeSignals: a write to a closed pipe is only an error here.
+// pipeSignals returns nothing: a write to a closed pipe is only an error here.
 func pipeSignals() []os.Signal { return nil }

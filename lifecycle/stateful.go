@@ -11,9 +11,9 @@ import (
 
 // RunStateful runs one client session against one process. It returns how the program
 // should end: as the server did, by a signal that came before the server ran, with status
-// 1 if the server could not be started or gave no answer, or with status 3 if its jail
-// could not be built. err is the error of the launcher. The client, stderr and the record
-// have it already.
+// 1 if the server could not be started or gave no first answer in time, or with status 3 if
+// its jail could not be built. A DiagnosedError has a status of its own. err is the error of
+// the launcher. The client, stderr and the record have it already.
 func RunStateful(ctx context.Context, s Session) (exit confine.Exit, err error) {
 	ends, caught, stop := listenForSignals()
 	defer stop()

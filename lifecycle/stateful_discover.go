@@ -14,12 +14,13 @@ import (
 
 // discoverGuard protects a server from an opening server/discover. A client of both eras
 // sends it first, and takes any error as the answer of a legacy server (2026-07-28,
-// "Discovery"). A legacy server may end on it, or ignore it. Then we answer in its name,
-// and start a server that has ended again, once.
+// "Discovery"). A legacy server may end on it, or ignore it. Then we answer in its name. If
+// the server has ended, we start it again, once.
 //
-// Invariants. Until disabled is set, every frame after the discover is appended to
-// replayLog before it is sent, so that a restarted server gets what the dead one got. A
-// sender reads the server under mu, so that no frame reaches the restarted server twice.
+// Invariants. Until disabled is set, every frame after the discover, except answers, is
+// appended to replayLog before it is sent, so that a restarted server gets the frames of the
+// dead one. A sender reads the server under mu, so that no frame reaches the restarted
+// server twice.
 type discoverGuard struct {
 	disabled atomic.Bool // there is nothing to protect, or not any more
 
@@ -83,7 +84,7 @@ func (g *discoverGuard) beforeSend(f *mcpproxy.Frame, server *atomic.Pointer[mcp
 	return server.Load(), probe
 }
 
-// waitReady releases mu and waits for the restarted server.
+// waitReady releases mu, waits for the restarted server, and takes mu again.
 func (g *discoverGuard) waitReady() {
 	g.mu.Unlock()
 	<-g.ready.done
@@ -112,9 +113,9 @@ func (g *discoverGuard) awaitsAnswer() bool {
 	return g.sent && !g.answered
 }
 
-// diedOnDiscover reports whether a server that has ended did so on the discover: it did
-// not answer it, or with an error, and has answered nothing since. From then on frames
-// wait for the restarted server.
+// diedOnDiscover reports whether a server that has ended did so on the discover: it has given no
+// answer at all, except perhaps an error to the discover. From then on frames wait for the
+// restarted server.
 func (g *discoverGuard) diedOnDiscover() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -137,9 +138,9 @@ func (g *discoverGuard) inputUntouched(n int) bool {
 	return g.discoverSize > 0 && n >= g.discoverSize+len(g.replayLog)
 }
 
-// replay sends server what followed the discover, makes it the client's server, and
-// disables the guard. It writes without mu: a program that is being loaded does not read,
-// and the goroutine that waits for it calls awaitsAnswer.
+// replay sends server the frames that followed the discover, makes it the client's server, and
+// disables the guard. It writes without mu: a program that is being loaded does not read, and the
+// goroutine that waits for the program's end calls awaitsAnswer.
 func (g *discoverGuard) replay(server *mcpproxy.Conn, to *atomic.Pointer[mcpproxy.Conn]) {
 	g.mu.Lock()
 	kept := g.replayLog
@@ -172,10 +173,10 @@ func isResponse(f *mcpproxy.Frame) bool {
 	return len(f.Messages) > 0
 }
 
-// answerDiscover answers the opening discover in the server's name, unless the server has.
-// It makes no diagnosis: for a legacy server that does not know the method this is no
-// failure. dead says that the server has ended. Then no late answer of it can come, and the client's
-// answers to its requests are dropped, so that the next server does not get them.
+// answerDiscover answers the opening discover in the server's name, unless the server has. It
+// makes no diagnosis: for a legacy server that does not know the method this is no failure. dead
+// says that the server has ended. Then no late answer of it can come. The client's answers to its
+// requests are dropped, so that the next server does not get them.
 func (s *statefulSession) answerDiscover(why string, dead bool) {
 	guard := &s.upstream.guard
 	if dead {
@@ -240,9 +241,9 @@ func (s *statefulSession) openRequests() (n int) {
 	return n
 }
 
-// watchDiscover closes its channel when the server has ignored the discover for
-// times.discover. Where the system tells, the time starts when the server has read it,
-// since a program that is being loaded ignores nothing.
+// watchDiscover closes its channel when the server has ignored the discover for times.discover.
+// Where the system tells how much is unread, the time starts when the server has read the
+// discover, since a program that is being loaded ignores nothing.
 func (s *statefulSession) watchDiscover(quit <-chan struct{}) <-chan struct{} {
 	guard := &s.upstream.guard
 	ignored := make(chan struct{})

@@ -52,7 +52,8 @@ func (s *statefulSession) answerOpenCalls(how endCause, exit confine.Exit) {
 	diagnose := s.server.diagnose
 	if how.byClient && (exit.Code == 0 || how.killed) {
 		// The client has left during a request, as it always does during a
-		// subscriptions/listen (2026-07-28). It gets an answer, but nothing failed.
+		// subscriptions/listen (2026-07-28). The request gets an answer, but the diagnosis
+		// is not announced, since nothing failed.
 		diagnose = diagnostics.Diagnose
 	}
 	s.client.tasks.Go(func() { s.client.answerCalls(calls, s.endDiagnoses(diagnose, ended)) })

@@ -43,9 +43,9 @@ func (s *statefulSession) onFirstResponse(e *mcpproxy.Envelope, c *mcpproxy.Call
 	return true
 }
 
-// onServerResponse sees each answer before the client gets it. It adds a
-// diagnosis to an answer to tools/call if the jail refused something, or if the call failed and
-// the cause is known. It changes no other answer.
+// onServerResponse sees each answer before the client gets it. It adds a diagnosis to an answer to
+// tools/call if the jail refused something, or if the call failed and the cause is known. It
+// replaces an answer that the pins forbid. It changes no other answer.
 func (s *statefulSession) onServerResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
 	method := string(c.Method)
 	s.client.introduceSoon()
@@ -134,8 +134,8 @@ func (s *statefulSession) onOversized(from mcpproxy.Side, f *mcpproxy.Frame) {
 	}
 }
 
-// onRequest sees each request before the server gets it. With the default policy it
-// changes nothing.
+// onRequest sees each request before the server gets it, and reports whether it has answered the
+// request. With the default policy it changes nothing.
 func (s *statefulSession) onRequest(f *mcpproxy.Frame, e *mcpproxy.Envelope) (answered bool) {
 	s.client.requested.set()
 	s.client.noteIntroduction(f, e)
@@ -169,7 +169,7 @@ func (s *statefulSession) onRequest(f *mcpproxy.Frame, e *mcpproxy.Envelope) (an
 	return false
 }
 
-// othersRun reports whether the server has another call than that with an ID.
+// othersRun reports whether a tools/call other than the one with this id is open.
 func (s *statefulSession) othersRun(id []byte) (others bool) {
 	own := mcpproxy.IDKey(id)
 	s.client.proxy.Requests.Each(func(c *mcpproxy.Call) {

@@ -8,7 +8,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// onLevelSet notes the level of log messages that the server has accepted.
+// onLevelSet notes the level of log messages that the server has accepted, and sends the messages
+// that have waited for it.
 func (s *statefulSession) onLevelSet(e *mcpproxy.Envelope, c *mcpproxy.Call) {
 	if level := s.lists.takeLevel(c.ID); e.Result.Present() {
 		for _, m := range s.client.logs.setLevel(level) {
@@ -42,8 +43,8 @@ func (s *statefulSession) checkTools(f *mcpproxy.Frame, e *mcpproxy.Envelope, c 
 	return !e.Error.Present()
 }
 
-// onServerFrame refuses two kinds of frames. If pins are enforced, it refuses a frame that two JSON
-// readers could read differently. If leaks are blocked, it refuses a frame with a secret.
+// onServerFrame refuses two kinds of frames. If pins are enforced, it refuses a frame that two
+// JSON readers could read differently. If leaks are blocked, it refuses a frame with a secret.
 func (s *statefulSession) onServerFrame(f *mcpproxy.Frame) (drop bool) {
 	if s.client.tools.enforces() && f.Flaws.Ambiguous() {
 		d := diagnostics.Diagnosis{

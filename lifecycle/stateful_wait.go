@@ -14,14 +14,14 @@ import (
 type endCause struct {
 	byClient       bool                   // the client closed its end first
 	signalled      bool                   // a signal, or ctx, ended the session
-	killed         bool                   // the client had left, and the server ended only by a signal of ours
-	untouched      bool                   // the server has read nothing of what the client sent
+	killed         bool                   // we have sent SIGTERM of our own, not a signal that came to us
+	untouched      bool                   // the server has read nothing of an opening server/discover
 	startupTimeout *diagnostics.Diagnosis // the server gave no first answer in time; else nil
 }
 
 // wait waits until the process has ended, and ends it when the session is over (package
-// comment, "A stateful server"). ends delivers signals. replayed is closed once the
-// requests of an earlier process were sent again. serverEnded is closed when the server's
+// comment, "A stateful server"). ends delivers signals. replayed is closed once the process
+// has the frames that an earlier process got. serverEnded is closed when the server's
 // stdout is at its end.
 func (s *statefulSession) wait(ctx context.Context, ends <-chan os.Signal, proc Process, replayed, serverEnded <-chan struct{}) endCause {
 	w := processWait{session: s, proc: proc, startup: startupTimer{session: s}}
@@ -88,9 +88,9 @@ type processWait struct {
 	proc        Process
 	cause       endCause
 	startup     startupTimer
-	clientEnded <-chan struct{}  // closed when everything that the client sent was written; nil before and after
+	clientEnded <-chan struct{}  // client.inputEnded; nil until the replay is over, and after endInput
 	term, kill  <-chan time.Time // when to send SIGTERM, and when to kill the jail; nil if not planned
-	bytesSent   int64            // to the server, at the last checkStuck
+	bytesSent   int64            // how many frames had been begun at the last checkStuck: see sendStalled
 }
 
 // exited completes the cause after the process has ended.
@@ -107,8 +107,8 @@ func (w *processWait) exited(ends <-chan os.Signal) {
 	w.noteUntouched()
 }
 
-// noteUntouched records whether the server has read anything. It must be called before the
-// pipe to the server is closed.
+// noteUntouched records whether the server has left an opening server/discover unread. It must be
+// called before the pipe to the server is closed.
 func (w *processWait) noteUntouched() {
 	if s := w.session; !w.cause.byClient && !w.cause.untouched {
 		w.cause.untouched = s.upstream.guard.inputUntouched(unreadBytes(s.server.pipes.stdin))

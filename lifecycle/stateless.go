@@ -34,11 +34,11 @@ type Stateless struct {
 	// Catalog keeps the server's lists between sessions. With nil the session keeps
 	// them for itself.
 	Catalog *catalog.Catalog
-	// Version is the version of the program. What another version has kept is not used.
+	// Version is the version of mcp-jail. Lists that another version has kept are not used.
 	Version string
 }
 
-// Tool is what the processes of one tool run under.
+// Tool is the policy of the processes of one tool.
 type Tool struct {
 	Profile  *policy.Profile
 	Warnings []string
@@ -46,10 +46,10 @@ type Tool struct {
 }
 
 // RunStateless runs one client session in which each tools/call has a process of its own,
-// under the policy of its tool. Everything else is answered from the catalog or by a
-// discovery worker under s.Profile. It returns how the program should end: with 0 when the
-// client has left; by the signal that ended it; and with 1 or 3, as RunStateful does, if
-// no process could be started at all.
+// under the policy of its tool. Other requests are answered from the catalog, by a discovery
+// worker, or by mcp-jail itself. It returns how the program should end: with 0 when the
+// client has left; by the signal that ended it; and with the status of the last failed start,
+// as RunStateful does, if no process became ready at all.
 func RunStateless(ctx context.Context, s Session, o Stateless) confine.Exit {
 	return newStatelessSession(s, o).run(ctx)
 }
@@ -79,7 +79,7 @@ type statelessSession struct {
 	idPrefix   string // of the ids of our own requests
 
 	mu                  sync.Mutex
-	idle                sync.Cond // requests and answering have become empty
+	idle                sync.Cond // requests has become empty, and answering 0
 	requests            map[string]*clientRequest
 	answering           int                      // requests that were claimed and are not answered yet
 	queue               []queuedCall             // calls that wait for a slot
@@ -132,8 +132,8 @@ func newStatelessSession(s Session, o Stateless) *statelessSession {
 	return p
 }
 
-// wait waits for the end of the session. When the client closes its end, open calls get
-// the time that a stateful server would get.
+// wait waits for the end of the session. When the client closes its end, open requests get the
+// time that a stateful server would get.
 func (s *statelessSession) wait(ctx context.Context, ends <-chan os.Signal) (exit confine.Exit) {
 	var last *diagnostics.Diagnosis
 	dead, stopHangup := watchHangup(s.client.config.In, s.client.config.Out)
@@ -222,8 +222,8 @@ func (s *statelessSession) waitAnswered() {
 	}
 }
 
-// abandonRequests ends what is open at the end of the session: with d, or without an
-// answer if d is nil. It does not wait for a client that does not read; finish does.
+// abandonRequests answers the open requests with d at the end of the session, or drops them if d
+// is nil. It does not wait for a client that does not read; finish does.
 func (s *statelessSession) abandonRequests(d *diagnostics.Diagnosis) {
 	s.mu.Lock()
 	s.ended = true
@@ -292,7 +292,7 @@ func (s *statelessSession) removeWorker(w *worker) {
 	}
 }
 
-// appendHints appends the hints that are new. Workers of one tool are refused the same.
+// appendHints appends the hints that are new. Workers of one tool often yield the same hints.
 func appendHints(hints, more []diagnostics.Hint) []diagnostics.Hint {
 	for _, h := range more {
 		same := func(o diagnostics.Hint) bool { return o.Target == h.Target && slices.Equal(o.Grant, h.Grant) }

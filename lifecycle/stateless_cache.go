@@ -14,8 +14,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// listCache holds what the server has answered to a client's handshake and to requests for
-// lists, in this session or an earlier one.
+// listCache holds the server's answers to a client's handshake and to requests for lists, from
+// this session or an earlier one.
 type listCache struct {
 	mu           sync.Mutex
 	entries      map[string]*cacheEntry
@@ -35,7 +35,7 @@ type cacheEntry struct {
 	saving  bool // save is running
 
 	changed   bool      // the server has sent list_changed since rechecked
-	rechecked time.Time // when that last made the answers stale
+	rechecked time.Time // when a list_changed last made the answers stale
 }
 
 // cached is an answer from the cache.
@@ -94,8 +94,8 @@ func (l *listCache) entryFor(p *statelessSession, h *clientInfo) *cacheEntry {
 	return known
 }
 
-// lookup returns the cached answer to a request. It marks an answer of an earlier session
-// stale, so that it is revalidated.
+// lookup returns the cached answer to a request. If an earlier session stored the answer, without
+// a TTL, lookup marks it stale, so that it is revalidated.
 func (l *listCache) lookup(s *statelessSession, info *clientInfo, rq *clientRequest) (cached, bool) {
 	name, ok := rq.cacheName()
 	if info == nil || !ok {
@@ -168,12 +168,12 @@ func (l *listCache) invalidate(s *statelessSession, info *clientInfo) {
 	l.entryFor(s, info).entry.Answers = map[string]catalog.Answer{}
 }
 
-// reset forgets the answers to all clients, for this session, and returns which kinds of lists
-// there were. Answers to requests that came before are not kept any more.
+// reset forgets the answers to all clients, for this session, and returns the kinds of lists among
+// them. An answer to a request that came before the reset is not kept.
 func (l *listCache) reset() (kinds []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, kind := range []string{"tools", "prompts"} { // stripCapabilities leaves these two
+	for _, kind := range []string{"tools", "prompts"} { // stripCapabilities leaves listChanged to these two alone
 		listed := func(e *cacheEntry) bool { _, has := e.entry.Answers[kind+"/list"]; return has }
 		if slices.ContainsFunc(slices.Collect(maps.Values(l.entries)), listed) {
 			kinds = append(kinds, kind)

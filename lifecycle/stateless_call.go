@@ -16,7 +16,8 @@ const (
 	maxQueuedBytes = 64 << 20 // bytes
 )
 
-// queueCall gives a call a slot, or puts it at the end of the queue.
+// queueCall gives a call a slot, or puts it at the end of the queue. If the queue is full, it
+// refuses the call.
 func (s *statelessSession) queueCall(ctx context.Context, rq *clientRequest) {
 	// The timeout includes the time in the queue.
 	context.AfterFunc(ctx, s.limitCallTime(rq))
@@ -155,8 +156,9 @@ func (s *statelessSession) resolveTool(tool string) (Tool, *diagnostics.Diagnosi
 	return t, &d
 }
 
-// serveCall passes a call to a worker and waits for its end. again says that a warm worker
-// has ended before it read any of the call; that is no failure of the call.
+// serveCall passes a call to a worker, and waits until the call is answered or the worker has
+// ended. again says that a warm worker has ended before it read any of the call; that is no
+// failure of the call.
 func (s *statelessSession) serveCall(ctx context.Context, w *worker, rq *clientRequest) (again bool) {
 	at := w.assign(ctx, rq)
 	if at == nil {
@@ -191,7 +193,7 @@ func (s *statelessSession) limitCallTime(rq *clientRequest) (stop func()) {
 		s.mu.Lock()
 		queued := slices.ContainsFunc(s.queue, func(q queuedCall) bool { return q.rq == rq })
 		s.mu.Unlock()
-		if s.claim(rq) { // before its worker is told, whose answer would come first
+		if s.claim(rq) { // before the worker is told, whose answer to the cancellation could come first
 			s.respondClaimed(rq, s.callTimedOut(rq, queued, limit).ErrorFrame(rq.id))
 		}
 	})

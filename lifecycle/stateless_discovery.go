@@ -11,8 +11,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// discovery is a worker under the default policy that answers requests that are no calls
-// of tools. There is one for each era, since a server may settle for the era of its first
+// discovery is a worker under the policy of Stateless.Tool(""). It answers requests that are no
+// calls of tools. There is one for each era, since a server may settle for the era of its first
 // message. It is started when it is needed and stopped when it is idle.
 type discovery struct {
 	mu              sync.Mutex
@@ -53,7 +53,7 @@ func (s *statelessSession) discoveryWorker(ctx context.Context, era mcpproxy.Era
 	w, greeting, why := s.startDiscovery(ctx, info)
 	if why == nil {
 		d.worker, d.initializeReply = w, greeting
-	} else if ctx.Err() == nil { // the request was not just cancelled
+	} else if ctx.Err() == nil { // else the request was cancelled
 		d.failed = failedStart{time.Now(), info, greeting, why}
 		s.cache.invalidate(s, info) // before the failure is answered: a server that does not start offers nothing
 	}
@@ -157,8 +157,8 @@ func (w *worker) idleTime(now time.Time) time.Duration {
 	return now.Sub(w.lastUsed)
 }
 
-// answerInitialize answers the client's initialize: from the cache, or with what the
-// discovery worker has answered to the same request.
+// answerInitialize answers the client's initialize: from the cache, or with the answer that the
+// discovery worker gave to a copy of it.
 func (s *statelessSession) answerInitialize(ctx context.Context, rq *clientRequest) {
 	info := rq.info
 	if info == nil {

@@ -163,7 +163,7 @@ func (s *statelessSession) onNotification(f *mcpproxy.Frame, e *mcpproxy.Envelop
 			return
 		}
 		f.Close()
-	default: // such as that the roots have changed: it goes to every worker
+	default: // such as notifications/roots/list_changed: it goes to every worker that is ready
 		if !strings.HasPrefix(string(e.Method), "notifications/") { // a call without an id, say
 			s.client.sayOnce(fmt.Sprintf("the client has sent a request %q without an id, which cannot be answered; it was dropped", e.Method))
 			f.Close()
@@ -180,8 +180,8 @@ func (s *statelessSession) onNotification(f *mcpproxy.Frame, e *mcpproxy.Envelop
 	}
 }
 
-// onCancelled handles the cancellation of a request. The worker of the request is told and
-// then stopped, since it works on nothing else.
+// onCancelled handles the cancellation of a request. The worker of the request is told. A worker
+// that has only this call is then stopped; a discovery worker goes on.
 func (s *statelessSession) onCancelled(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	s.mu.Lock()
 	rq := s.requests[mcpproxy.IDKey(e.Cancels)]
@@ -195,7 +195,7 @@ func (s *statelessSession) onCancelled(f *mcpproxy.Frame, e *mcpproxy.Envelope) 
 		return
 	}
 	if w != nil {
-		w.queue.tryEnqueue(f) // if the queue is full it is lost; the worker is stopped anyway
+		w.queue.tryEnqueue(f) // a full queue loses it; the worker of a call is stopped anyway
 	} else {
 		f.Close()
 	}

@@ -11,11 +11,11 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// clientInfo is what the client has said of itself. Each worker is given it in a
-// handshake.
+// clientInfo is the client's description of itself. A legacy worker gets it in a handshake; modern
+// requests carry it.
 type clientInfo struct {
 	era  mcpproxy.Era
-	key  []byte // the parts of it that a server's answers may depend on
+	key  []byte // the parts of the description that a server's answers may depend on
 	line []byte // legacy: the client's initialize; modern: a server/discover of ours
 }
 
@@ -40,8 +40,7 @@ func (i *clientInfo) eraName() string {
 	return "legacy"
 }
 
-// requestFor returns a request of ours in the client's name. name is what catalog.Request
-// returns.
+// requestFor returns a request of ours in the client's name. name is a result of catalog.Request.
 func (i *clientInfo) requestFor(name string) *mcpproxy.Frame {
 	method, params, _ := bytes.Cut([]byte(name), []byte(" "))
 	if params == nil {
@@ -74,7 +73,7 @@ func (s *statelessSession) recordInitialize(f *mcpproxy.Frame, e *mcpproxy.Envel
 	return info
 }
 
-// recordModern keeps what a modern request says of the client (2026-07-28, "Request
+// recordModern keeps the description of the client in a modern request (2026-07-28, "Request
 // metadata").
 func (s *statelessSession) recordModern(f *mcpproxy.Frame, e *mcpproxy.Envelope) *clientInfo {
 	const prefix = "io.modelcontextprotocol/"
@@ -111,8 +110,8 @@ func (s *statelessSession) infoFor(era mcpproxy.Era) *clientInfo {
 	return s.legacyInfo
 }
 
-// currentClient returns the clientInfo for a request that does not carry it: that of the
-// client's initialize, else that of its modern requests.
+// currentClient returns the clientInfo for a request that does not carry one: the clientInfo of
+// the client's initialize, else that of its modern requests.
 func (s *statelessSession) currentClient() (mcpproxy.Era, *clientInfo) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -177,7 +176,8 @@ func (w *worker) forTool() string {
 	return fmt.Sprintf(" for tool %q", w.tool)
 }
 
-// startupFailure returns the diagnosis of a worker that gave no first answer.
+// startupFailure returns the diagnosis for a request of ours to which the worker gave no answer,
+// or one that cannot be used.
 func (w *worker) startupFailure(ctx context.Context, err error) *diagnostics.Diagnosis {
 	var answer reply
 	if errors.As(err, &answer) {

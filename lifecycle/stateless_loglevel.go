@@ -11,8 +11,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// setLogLevel answers logging/setLevel in the server's name, if the server has the
-// capability logging, and passes the level to each worker that runs or is started later.
+// setLogLevel answers logging/setLevel in the server's name, if the server has the capability
+// logging, and passes the level to each legacy worker that runs or is started later. Otherwise the
+// discovery worker answers.
 func (s *statelessSession) setLogLevel(ctx context.Context, rq *clientRequest) {
 	e := &rq.frame.Messages[0]
 	params := bytes.Clone(rq.frame.Slice(e.Params))
@@ -89,7 +90,7 @@ func (l *logLevelUpdate) sent(id []byte) {
 	l.key = mcpproxy.IDKey(id)
 }
 
-// answered reports whether a message is the answer to it.
+// answered reports whether a message is the answer to the open logging/setLevel.
 func (l *logLevelUpdate) answered(e *mcpproxy.Envelope) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -5,8 +5,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// respondHandshake answers initialize or server/discover with what the server said, now or
-// in an earlier session, unless the client must not see it.
+// respondHandshake answers initialize or server/discover with an answer of the server, from now or
+// an earlier session, unless the client must not see it.
 func (s *statelessSession) respondHandshake(rq *clientRequest, name string, value []byte, modern bool) {
 	if name == "result" {
 		if d := s.client.tools.handshake(rq.asked(), value); d != nil {

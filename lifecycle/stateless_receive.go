@@ -10,7 +10,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// read reads what the worker writes, and passes it on.
+// read reads the worker's stdout, and passes on its messages.
 func (w *worker) read() {
 	hooks := mcpproxy.Hooks{
 		NonMessage: w.onNonMessage,
@@ -43,15 +43,15 @@ func (w *worker) read() {
 	})
 }
 
-// showsStderr reports whether the user sees the worker's stderr now. What workers write
-// while they start is the same for each, and is shown only when something fails.
+// showsStderr reports whether the user sees the worker's stderr now. Workers write the same lines
+// while they start, so the user sees these only when something fails.
 func (w *worker) showsStderr() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.active || w.tool == ""
 }
 
-// onNonMessage handles a line of the worker's stdout that is no message. A line that
+// onNonMessage handles a line of the worker's stdout that is no message. A line that several
 // workers write while they start is reported once.
 func (w *worker) onNonMessage(f *mcpproxy.Frame) {
 	if w.showsStderr() {
@@ -64,7 +64,8 @@ func (w *worker) onNonMessage(f *mcpproxy.Frame) {
 	}
 }
 
-// rejectReply answers requests with d, in place of an answer that cannot be passed on.
+// rejectReply refuses a frame of the worker. It answers with d the worker's requests in the frame,
+// and the requests to which the frame could be an answer.
 func (w *worker) rejectReply(f *mcpproxy.Frame, d diagnostics.Diagnosis) {
 	said := false
 	for i := range f.Messages {
@@ -187,10 +188,9 @@ func (w *worker) onServerResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	w.session.forwardResponse(rq, f)
 }
 
-// forwards reports whether the client gets a notification of the worker. It gets none from
-// before the worker has a request. It does get log messages after the answer, which some
-// libraries send concurrently. We send list_changed ourselves, after the lists were
-// compared.
+// forwards reports whether the client gets a notification of the worker. The client gets none that
+// the worker sends before it has a request. It does get log messages after the answer, which some
+// libraries send concurrently. We send list_changed ourselves, after the lists were compared.
 func (w *worker) forwards(f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
 	switch string(e.Method) {
 	case "notifications/cancelled":

@@ -19,7 +19,7 @@ type clientRequest struct {
 	frame        *mcpproxy.Frame
 	start        time.Time
 	batch        *mcpproxy.Batch // the batch that it came in, or nil
-	info         *clientInfo     // what the client had said of itself by then, or nil
+	info         *clientInfo     // of the client when the request came, or nil
 
 	done       chan struct{} // closed when it is answered or cancelled
 	onResponse func(f *mcpproxy.Frame, e *mcpproxy.Envelope)
@@ -46,8 +46,8 @@ func (r *clientRequest) cacheName() (name string, ok bool) {
 	return catalog.Request(r.method, r.frame.Slice(e.Params))
 }
 
-// addRequest enters a request into the table. ok is false if its id is in use: an answer
-// could not say which of the two requests it is for.
+// addRequest enters a request into the table. ok is false if the session is over, or if the id is
+// in use: an answer could not say which of the two requests it is for.
 func (s *statelessSession) addRequest(ctx context.Context, f *mcpproxy.Frame, batch *mcpproxy.Batch) (*clientRequest, context.Context, bool) {
 	e := &f.Messages[0]
 	rq := &clientRequest{

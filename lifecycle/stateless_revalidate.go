@@ -9,8 +9,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// revalidate asks the server again for stale answers, which the client was given from an
-// earlier session, and tells the client which lists have changed.
+// revalidate asks the server again for stale answers, and tells a legacy client which lists have
+// changed. An answer is stale if the client got it from an earlier session, or if the server has
+// sent list_changed.
 func (s *statelessSession) revalidate(ctx context.Context, era mcpproxy.Era) {
 	info := s.infoFor(era)
 	if info == nil {
@@ -44,7 +45,7 @@ func (s *statelessSession) revalidate(ctx context.Context, era mcpproxy.Era) {
 			changed[listKind(name)] = true
 		}
 	}
-	for _, kind := range []string{"tools", "prompts"} { // stripCapabilities leaves these two
+	for _, kind := range []string{"tools", "prompts"} { // stripCapabilities leaves listChanged to these two alone
 		if changed[kind] && era != mcpproxy.Modern {
 			s.notifyListChanged(kind)
 		}
@@ -56,8 +57,8 @@ func (s *statelessSession) notifyListChanged(kind string) {
 	s.noteSendError(s.client.proxy.Client.Inject([]byte(`{"jsonrpc":"2.0","method":"notifications/` + kind + `/list_changed"}`)))
 }
 
-// applyAnswer replaces a cached answer by the server's answer of now, or removes it if
-// that is nil. It reports whether they differ.
+// applyAnswer replaces a cached answer by the server's answer of now, or removes it if that is nil
+// or must not be kept. It reports whether the two answers differ.
 func (l *listCache) applyAnswer(s *statelessSession, entry *cacheEntry, name string, answer *mcpproxy.Frame) (changed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -83,14 +84,14 @@ func (l *listCache) applyAnswer(s *statelessSession, entry *cacheEntry, name str
 	return !ok || !bytes.Equal(before.Result, a.Result)
 }
 
-// listKind returns what a cached answer lists, such as "tools".
+// listKind returns the kind of list that a cached answer is, such as "tools".
 func listKind(name string) string {
 	kind, _, _ := bytes.Cut([]byte(name), []byte("/"))
 	return string(kind)
 }
 
-// onListChanged handles a list_changed of the server. A server may send it after each
-// request, or without end, so the lists are asked for once a tick.
+// onListChanged handles a list_changed of the server. A server may send it after each request, or
+// without end, so the lists are asked for at most once a tick.
 func (s *statelessSession) onListChanged(era mcpproxy.Era) {
 	info := s.infoFor(era)
 	if info == nil {

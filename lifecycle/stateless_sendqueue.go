@@ -29,8 +29,8 @@ type queuedFrame struct {
 	delivery *delivery // nil if the sender does not ask
 }
 
-// delivery tells where in the stream to a worker a frame begins. It is set when the frame
-// is begun.
+// delivery tells where in the stream to a worker a frame begins. startsAfter is 0 until the frame
+// is begun, and then one more than the bytes before the frame.
 type delivery struct{ startsAfter atomic.Int64 }
 
 // offset returns how many bytes precede the frame. ok is false if none of the frame was
@@ -62,7 +62,8 @@ func (q *sendQueue) enqueue(ctx context.Context, f *mcpproxy.Frame, at *delivery
 	q.append(f, at)
 }
 
-// tryEnqueue queues a frame without waiting. It reports false if there is no room.
+// tryEnqueue queues a frame without waiting. If there is no room, it closes the frame and returns
+// false.
 func (q *sendQueue) tryEnqueue(f *mcpproxy.Frame) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -41,7 +41,7 @@ type worker struct {
 	unreadInput int // bytes of its stdin that it has not read
 }
 
-// startWorker starts a worker. If that fails, d is what the client is to be told.
+// startWorker starts a worker. If that fails, d is the answer for the client.
 func (s *statelessSession) startWorker(ctx context.Context, tool string, t Tool, info *clientInfo, warm bool) (w *worker, d *diagnostics.Diagnosis) {
 	w = &worker{session: s, client: s.client, tool: tool, info: info, warm: warm, startedAt: time.Now(), requests: map[string]*clientRequest{}, waiters: map[string]chan reply{}, ended: make(chan struct{})}
 	w.server.init(s.client, t.Profile)
@@ -90,7 +90,7 @@ func (s *statelessSession) startWorker(ctx context.Context, tool string, t Tool,
 	return w, nil
 }
 
-// run reads what the process writes, until it has ended.
+// run reads the output of the process, and writes its input, until the process has ended.
 func (w *worker) run() {
 	s := w.session
 	var pumps sync.WaitGroup
@@ -122,8 +122,8 @@ func (w *worker) run() {
 	close(w.ended)
 }
 
-// waitExit waits until the process has ended. It stops a process that has closed its
-// stdout and goes on, since that can answer nothing any more.
+// waitExit waits until the process has ended. It stops a process that has closed its stdout and
+// runs on, since such a process can no longer answer.
 func (w *worker) waitExit(said <-chan struct{}) {
 	select {
 	case <-w.proc.Done():
@@ -249,8 +249,8 @@ func (w *worker) notRead(at *delivery) bool {
 }
 
 // watchIgnored closes its channel when the worker has read everything that it was sent and
-// has been silent for times.discover after that. A program that is being loaded reads
-// nothing, and so ignores nothing.
+// times.discover has passed since then. A program that is being loaded reads nothing, and so
+// ignores nothing.
 func (w *worker) watchIgnored(quit <-chan struct{}) <-chan struct{} {
 	limit := w.client.times.discover
 	ignored := make(chan struct{})
