@@ -13,7 +13,7 @@ const (
 	FlawMalformed Flaw = 1 << iota // not JSON, or cut off
 	FlawTrailing                   // text follows the first value
 	FlawDuplicate                  // an object has two members of the same name
-	FlawCase                       // a name equals another or a known one but for its case, or the method tools/call: see SameName
+	FlawCase                       // a name equals another or a known one but for its case, or the method is not tools/call but SameName as it
 	FlawText                       // invalid UTF-8, a byte order mark, or a lone surrogate or NUL in a name, id, token or method
 	FlawID                         // the id is neither string, number nor null
 	FlawBounds                     // more names, members or text than the scanner records
@@ -32,9 +32,9 @@ func (f Flaw) Has(g Flaw) bool { return f&g != 0 }
 // a method or an id that the envelope does not hold. Every flaw but FlawNumber has that
 // effect. A reader either accepts such a number as a value or rejects the whole frame.
 //
-// Ambiguous concerns frames of a client and the frame as a whole. Other requirements of a
-// single message (Trackable, a Kind other than Other) are checked on its Envelope. It does
-// not cover elements of a batch that are not messages.
+// Ambiguous concerns the frame as a whole. Other requirements of a single message
+// (Trackable, a Kind other than Other) are checked on its Envelope. Ambiguous does not cover
+// elements of a batch that are not messages.
 func (f Flaw) Ambiguous() bool { return f&^FlawNumber != 0 }
 
 // SameName reports whether a reader that ignores case, or white space around a name, could
@@ -83,8 +83,8 @@ func (e *Envelope) messageFlaws() Flaw {
 	return 0
 }
 
-// isPlainMethod reports whether a method consists of lower-case ASCII letters and slashes,
-// as most do. SameName holds for such a method and itself only.
+// isPlainMethod reports whether a method consists of lower-case ASCII letters and slashes, as most
+// do. Two different methods of this kind are never SameName.
 func isPlainMethod(method []byte) bool {
 	for _, c := range method {
 		if (c < 'a' || c > 'z') && c != '/' {

@@ -9,7 +9,7 @@ import (
 
 var (
 	// ErrBatchFull is in the chain of the error of a Batch that cannot keep a response:
-	// all responses together exceed the limit, or the file that holds them cannot be read.
+	// all responses together exceed the limit, or a file that holds one cannot be read.
 	// The Batch still waits for that response. Inject an error in its place.
 	ErrBatchFull = errors.New("the response cannot be stored with the others of its batch")
 	// ErrNotWaited means that a frame is not a single response, or that all responses have
@@ -68,7 +68,7 @@ func (b *Batch) Inject(line []byte) error {
 	})
 }
 
-// Drop counts a request that will have no response, because it was cancelled.
+// Drop counts a request that will have no response, for example because it was cancelled.
 func (b *Batch) Drop() error { return b.add(0, nil) }
 
 // add appends the bytes that write writes, if write is not nil. limit 0 means no limit.

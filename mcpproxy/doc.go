@@ -31,15 +31,16 @@
 // temporary file until its end is known. A frame beyond the limit of the Reader
 // is dropped while it is scanned. It is reported as Oversized, with its id even
 // if the id is its last member. So a line of 1 GiB needs about 4 MiB. When no
-// temporary file can be made, or it takes no more bytes, the rest of the frame
-// is held in memory, up to the limit for each frame.
+// temporary file can be made, or the file takes no more bytes, the rest of the
+// frame is held in memory, up to the limit for each frame.
 //
 // # Limits
 //
 //   - Ids are compared as strings (with escapes decoded) or as raw number
 //     tokens. A response with id 1 does not match a request with id 1.0.
 //   - A cancelled request is removed from the table. A late response to it is
-//     forwarded, and the hooks do not learn which request it belongs to.
+//     forwarded, unless [Hooks].UnmatchedResponse drops it. The hooks do not learn
+//     which request it belongs to.
 //   - The table of a server's requests does not record which server process sent
 //     them. A caller that replaces the process marks them by [Pending.Answer].
 //   - The requests of a server that wait for the client's responses may take
@@ -49,8 +50,9 @@
 //     all texts that are captured from a frame (ids, methods, names), 1 MiB is
 //     kept.
 //   - Duplicate names are detected in the envelope, in params, result and error,
-//     and in the _meta of params and result. Deeper values are only checked for
-//     being JSON.
+//     in the _meta of params and result, in params.capabilities and its
+//     experimental, and in error.data. Other objects are only checked for being
+//     JSON.
 //   - A line ends with a newline, and for some readers with a carriage return
 //     (FlawLine). A reader that cuts lines elsewhere, for example at the size of
 //     its buffer, may see a message inside of another.

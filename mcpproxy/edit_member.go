@@ -69,10 +69,10 @@ func (f *Frame) Wrap(s Span, before, after []byte) bool {
 	return true
 }
 
-// Cut removes members from objects (spans from name to value, as in Envelope.Reserved) or
-// elements from arrays, each with one of the commas around it. spans must be in the order
-// of the frame. Each of containers that becomes empty is marked Empty. Cut may be called
-// once per frame.
+// Cut removes members from objects (spans from name to value, as in Envelope.Reserved) or elements
+// from arrays, each with one of the commas around it. spans must be in the order of the frame.
+// Each of containers that becomes empty is marked Empty. Cut may be called once for each
+// container.
 func (f *Frame) Cut(spans []*Span, containers ...*Span) {
 	for i := 0; i < len(spans); {
 		from, to := spans[i].Start, spans[i].End

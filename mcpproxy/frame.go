@@ -13,8 +13,8 @@ type Frame struct {
 	Flaws    Flaw
 	Size     int64 // bytes, line end included
 
-	// Oversized means that the frame exceeds the limit and its bytes are gone. With Err
-	// set, the bytes could not be kept for that reason. Such a frame cannot be sent.
+	// Oversized means that the frame is dropped: it exceeds the limit, or Err is set. Err says why
+	// the bytes could not be kept or must not be forwarded. Such a frame must not be sent.
 	Oversized bool
 	Err       error
 

@@ -42,8 +42,8 @@ type Hooks struct {
 	// TooManyPending is called for every request of the server that is not forwarded
 	// because too many of its requests wait for responses.
 	TooManyPending func(e *Envelope)
-	// Oversized is called for every frame that is dropped because of its size. Requests in
-	// it were not added to a table, and responses in it were not removed from theirs.
+	// Oversized is called for every frame that is dropped because it is Oversized: see Frame.
+	// Requests in it were not added to a table, and responses in it were not removed from theirs.
 	Oversized func(from Side, f *Frame)
 	// NonMessage is called for every line of the server that is not forwarded because it is not
 	// an MCP message.

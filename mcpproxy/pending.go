@@ -93,11 +93,13 @@ func (p *Pending) Add(e *Envelope, start time.Time, batch uint64) bool {
 	return true
 }
 
-// Take removes the request with the id and copies it into c. The buffers of c are reused.
+// Take removes the oldest request with the id, copies it into c, and reports whether there was
+// one. The buffers of c are reused.
 func (p *Pending) Take(id []byte, c *Call) bool { return p.take(id, c, nil) }
 
-// Drop removes the request with the id if match returns true for it. A request that is
-// Answered stays, because a late response to it must not be forwarded.
+// Drop removes the oldest request with the id for which match returns true, and reports whether
+// there was one. A request that is Answered stays, because a late response to it must not be
+// forwarded.
 func (p *Pending) Drop(id []byte, match func(*Call) bool) bool {
 	var c Call
 	return p.take(id, &c, func(c *Call) bool { return !c.Answered && match(c) })

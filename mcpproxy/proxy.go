@@ -10,8 +10,8 @@ import (
 // ErrClientGone is in the chain of the error of RunServer when the client no longer reads.
 var ErrClientGone = errors.New("the client no longer reads")
 
-// Proxy relays between one client and its servers. The two directions run independently,
-// each on the goroutine that called it.
+// Proxy relays between one client and its servers. RunClient and RunServer each relay one
+// direction, independently, on the goroutine that calls them.
 type Proxy struct {
 	Client *Conn
 	Hooks  Hooks
@@ -33,9 +33,9 @@ func NewProxy(client *Conn, hooks Hooks) *Proxy {
 // responses. The client may never respond to them.
 const maxServerRequests = 4 << 20
 
-// RunClient forwards the client's frames to up until the client ends, which is not an
-// error. Lines that are not JSON are forwarded unchanged, so that the server responds to
-// them. An error of up ends RunClient.
+// RunClient forwards the client's frames to up until the client ends, which is not an error. Lines
+// that are not MCP messages are forwarded unchanged, so that the server responds to them. An error
+// of up ends RunClient.
 func (p *Proxy) RunClient(up Upstream) error {
 	var call Call
 	for {
@@ -91,7 +91,7 @@ func (p *Proxy) trackClient(f *Frame, call *Call) bool {
 		case Notification:
 			if e.Cancels != nil && string(e.Method) == methodCancelled {
 				// 2025-11-25, "Cancellation, Behavior Requirements": a cancelled request
-				// has no response. A response that is sent anyway is forwarded.
+				// has no response. A response that is sent anyway matches no request.
 				p.Requests.Drop(e.Cancels, func(*Call) bool { return true })
 			}
 		}

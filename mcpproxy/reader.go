@@ -9,9 +9,9 @@ const (
 	// DefaultLimit is the largest frame of a Reader whose limit is 0.
 	DefaultLimit = 64 << 20
 
-	readSize    = 64 << 10  // bytes of one read: the capacity of a pipe
+	readSize    = 64 << 10  // bytes of the first buffer: the default capacity of a pipe
 	maxInMemory = 4 << 20   // larger frames go to a file
-	keepBuffer  = 256 << 10 // a larger buffer is released when it is no longer needed
+	keepBuffer  = 256 << 10 // most bytes of one read; a larger buffer is released when it is no longer needed
 	shrinkAfter = 64        // small frames in a row before a larger buffer is released
 )
 

@@ -31,12 +31,12 @@ func (h *Hooks) Receive(server *Reader, message func(*Frame) error) error {
 	}
 }
 
-// ErrTooManyReserved is the Err of a frame with more reserved members than are recorded.
-// No server has a reason to write such a frame.
+// ErrTooManyReserved is the Err of a frame that has a message with MaxReserved reserved members or
+// more. No server has a reason to write such a frame.
 var ErrTooManyReserved = errors.New("the frame has too many members whose names begin with " + ReservedPrefix)
 
-// exceedsReserved marks a frame with too many reserved members as oversized, because
-// members that are not recorded could not be removed.
+// exceedsReserved marks a frame with too many reserved members as Oversized, because members that
+// are not recorded could not be removed. It reports whether it has.
 func exceedsReserved(f *Frame) bool {
 	for i := range f.Messages {
 		if len(f.Messages[i].Reserved) == MaxReserved {

@@ -1,7 +1,7 @@
 package mcpproxy
 
-// Scan scans one whole line, with or without its line end, and returns the envelopes of
-// its messages. Result and line are valid until the next use of s.
+// Scan scans one whole line, with or without its line end, and returns the envelopes of its
+// messages. They are valid until the next use of s.
 func (s *Scanner) Scan(line []byte) ([]Envelope, Flaw) {
 	s.Reset()
 	s.Feed(line)

@@ -3,7 +3,7 @@ package mcpproxy
 // target returns the span of the envelope that records the member m of the scope p, if
 // any, and the scope that the member opens as a container. It also starts the capture of a
 // wanted token. Of two values for one name the last one counts, as in encoding/json and
-// JavaScript: what was recorded of the first is cleared.
+// JavaScript: the record of the first one is cleared.
 func (s *Scanner) target(p scope, m key, c byte) (*Span, scope) {
 	e, t := s.envelope()
 	switch p {

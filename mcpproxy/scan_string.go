@@ -123,9 +123,9 @@ func (s *Scanner) checkUTF8(b []byte) {
 	}
 }
 
-// skipPlain returns the index of the first byte at or after i that ends the plain part of
-// a string: a quote, a backslash or a control character, or len(b). It checks eight bytes
-// at a time. The lowest marked byte of each mask is exact.
+// skipPlain returns the index of the first byte at or after i that ends the plain part of a
+// string: a quote, a backslash or a control character, or len(b). It checks eight bytes at a time.
+// Only the lowest marked byte of a mask is sure to be a hit: a borrow can mark the bytes after it.
 func skipPlain(b []byte, i int) int {
 	const ones, tops = 0x0101010101010101, 0x8080808080808080
 	for ; i+8 <= len(b); i += 8 {

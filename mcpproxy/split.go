@@ -3,9 +3,9 @@ package mcpproxy
 import "io"
 
 // Split returns the messages of a batch as detached frames: the bytes of each followed by
-// a newline, with the edits that lie within. Messages that were cut out are left out. Each
+// a newline, with the edits that lie within it. Messages that were cut out are left out. Each
 // frame has the flaws of the whole batch, because a flaw that makes one message ambiguous
-// may affect another. skipped counts the missing elements: those that are not objects, to
+// may affect another. stray counts the missing elements: those that are not objects, to
 // which JSON-RPC responds without an id, and those after the first 4096. A malformed or
 // oversized batch has no messages. For a frame that is not a batch, Split returns the
 // frame itself, detached.

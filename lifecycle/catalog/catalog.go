@@ -10,8 +10,9 @@ import (
 // programs may use the directory: of two that put the same entry the last one wins. A nil
 // Catalog keeps nothing.
 type Catalog struct {
-	// Dir is created by the first Put: policy.Host.CacheDir + "/catalog". "" keeps
-	// everything in memory, for the life of the Catalog.
+	// Dir is created by the first Put: policy.Host.CacheDir + "/catalog". "" keeps the
+	// files in memory, for the life of the Catalog. A Put that finds maxFiles of them
+	// there drops them all.
 	Dir string
 	Now func() time.Time // nil is time.Now
 

@@ -1,24 +1,24 @@
-// Package catalog keeps what a server answered to initialize, server/discover and
+// Package catalog keeps the answers of a server to initialize, server/discover and
 // requests for lists. A session with a process for each call can then list the
 // tools without starting a process.
 //
 // A [Catalog] is a directory with one file for each server and [Key]. The key
 // digests everything that such answers may depend on: the version of mcp-jail, the
 // profile of the discovery process with the values of its variables, the
-// [Fingerprint] of the program and its package, the era of the protocol, and what
-// the client says of itself. If one of them changes, another file is used, so no
-// file has to be invalidated. Within an [Entry], [Request] names an answer by its
+// [Fingerprint] of the program and its package, the era of the protocol, and the
+// client's description of itself. If one of them changes, another file is used, so
+// no file has to be invalidated. Within an [Entry], [Request] names an answer by its
 // method and params, and [TTL] says whether and how long a result may be kept.
 //
 //	print, err := catalog.Fingerprint(profile) // before the process is started
 //	key := catalog.Key(catalog.Facts{Version: version, Profile: profile, Fingerprint: print, Era: "legacy", Client: params})
-//	entry, ok := c.Get(server, key)            // only what is fresh
-//	err = c.Put(server, key, entry)            // whole, and prunes
+//	entry, ok := c.Get(server, key)            // only the fresh answers
+//	err = c.Put(server, key, entry)            // replaces the whole entry, and prunes
 //
 // # What is trusted
 //
 // A file is used only if it and its directory belong to the user, no other user may
-// write them, neither is a symbolic link, and the content is exactly what
+// write them, neither is a symbolic link, and the content has the form that
 // [Catalog.Put] writes for this name. Any other file counts as missing, without an
 // error, and the server is asked again. resolve.Resolve keeps the directory out of
 // every server's reach. Files are replaced by a rename, so that a reader sees the
@@ -28,8 +28,8 @@
 //
 //	file       8 MiB, mode 0600; the directory has 0700
 //	files      32 a server, 256 and 64 MiB in all; the least recently used go first
-//	time       a day for what has a TTL, 30 days for what has none; a clock that
-//	           was set back makes everything expire
+//	time       at most a day for an answer with a TTL, 30 days for one without; a
+//	           clock that was set back makes everything expire
 //	scan       4096 files and 3 s for a fingerprint
 //
 // The server may have chosen the names that a fingerprint is made of. The scan does
@@ -38,18 +38,18 @@
 //
 // # Limits
 //
-//   - A fingerprint digests what is on this machine: path, size, times and inode of
-//     each file. The dependencies of a package are digested by their lock file, or
+//   - A fingerprint digests files of this machine: path, size, times and inode of
+//     each. The dependencies of a package are digested by their lock file, or
 //     by the directory and package.json of each. An edit by hand inside a dependency
 //     is not seen. Neither are libraries that a binary loads, code behind a symbolic
-//     link to a directory, and what a registry would deliver today to npx or uvx.
-//   - What a server reads beside its program (the network, a directory of data, the
+//     link to a directory, and the package that a registry would now give npx or uvx.
+//   - Data that a server reads beside its program (the network, a directory, the
 //     workspace) may change its answers too. So the caller has to revalidate answers
 //     without a TTL in the background.
 //   - Programs that load code from an unknown place (shells, containers, Ruby, deno
 //     and others) are not cacheable: [ErrNotCacheable].
-//   - Answers keep their bytes, a ttlMs in them included. A client counts it from
-//     when it gets the answer.
+//   - Answers keep their bytes, a ttlMs in them included. A client counts a ttlMs
+//     from when it gets the answer, so the caller has to lower it.
 //   - A key depends on the values of secret variables. A reader of the directory who
 //     knows all other facts can test a guess of such a value.
 //   - On systems other than Linux, macOS and FreeBSD nothing is cacheable.

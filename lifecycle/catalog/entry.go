@@ -114,7 +114,8 @@ func (w storedAnswer) check() error {
 	return nil
 }
 
-// decode reads the content of a file. It refuses everything that encode does not write.
+// decode reads the content of a file. It refuses unknown members, another format, server or key,
+// and answers that encode refuses.
 func decode(server, key string, text []byte) (*Entry, error) {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()

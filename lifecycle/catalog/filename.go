@@ -9,8 +9,8 @@ import (
 
 const (
 	suffix    = ".json"
-	temporary = ".new-" // and digits: a file that is being written
-	maxName   = 120     // bytes of a server's name in that of a file
+	temporary = ".new-" // and random letters and digits: a file that is being written
+	maxName   = 120     // bytes of an encoded server name
 )
 
 // encodeName returns a file name for a server's name; different names get different file

@@ -15,13 +15,14 @@ import (
 var ErrNotCacheable = errors.New("no fingerprint can be taken of the program")
 
 // Fingerprint digests the files that a server's program consists of now: the command, the
-// interpreters, the package, project and environment around them, and the files that
-// arguments name. Each is digested by path, size, times and inode. The caller takes the
-// fingerprint before it starts the process whose answers it keeps, so that a change in
-// between leads to a fingerprint that no later session has.
+// interpreters, the package, project and environment around them, and the files that arguments
+// name. Each is digested by path, mode, size, times and inode, a directory without size and times.
+// The caller takes the fingerprint before it starts the process whose answers it keeps, so that a
+// change in between leads to a fingerprint that no later session has.
 //
-// The error matches ErrNotCacheable: the program runs code from an unknown place (a shell,
-// a container, a language whose packages are not known), or there are too many files.
+// The error matches ErrNotCacheable. For example, the program runs code from an unknown place (a
+// shell, a container, a language whose packages are not known), there are too many files, or the
+// scan takes too long.
 func Fingerprint(p *policy.Profile) (string, error) {
 	s := newScanner(p)
 	kinds := s.addProgram()
@@ -139,8 +140,8 @@ func (s *scanner) addPackageOf(file string) {
 	s.addHoistedModules(filepath.Dir(file))
 }
 
-// parents returns a directory and its parents, up to the home directory or the root, which
-// it leaves out.
+// parents returns a directory and its parents, without the home directory, the root, and the
+// directories above them. It returns at most 32.
 func (s *scanner) parents(dir string) (dirs []string) {
 	for ; len(dirs) < 32 && dir != "/" && dir != "." && !policy.Within(s.profile.Home, dir); dir = filepath.Dir(dir) {
 		dirs = append(dirs, dir)

@@ -19,9 +19,9 @@ type Facts struct {
 	Profile     *policy.Profile // of the discovery process
 	Fingerprint string          // of [Fingerprint], taken before that process is started
 	Era         string          // "legacy" or "modern"
-	// Client is what the server knows of the client, as JSON: the params of
-	// initialize without _meta, or protocolVersion, clientCapabilities and clientInfo
-	// of a modern request's _meta.
+	// Client is the client's description of itself, as JSON: the params of initialize
+	// without _meta, or protocolVersion, clientCapabilities and clientInfo of a modern
+	// request's _meta.
 	Client []byte
 }
 
@@ -55,10 +55,10 @@ func Key(f Facts) string {
 // maxParams bounds the params of a request whose answer is kept, in bytes.
 const maxParams = 64 << 10
 
-// Request returns the name of a request in an Entry: its method and the params that the
-// result depends on, which are all but _meta. ok is false for requests whose answers must
-// not be kept: later rounds of a request that asked for input, and params that readers
-// could take for different ones.
+// Request returns the name of a request in an Entry: its method and the params that the result
+// depends on, which are all but _meta. ok is false for requests whose answers must not be kept:
+// requests that carry input which the server has asked for, and params that readers could take for
+// different ones.
 func Request(method string, params []byte) (name string, ok bool) {
 	if len(params) > maxParams || !utf8.ValidString(method) || method == "" {
 		return "", false

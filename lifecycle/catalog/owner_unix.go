@@ -14,9 +14,9 @@ func owned(fi os.FileInfo) bool {
 	return ok && int(st.Uid) == os.Geteuid()
 }
 
-// A name may stand for a fifo or a terminal by the time it is opened. readFlags keep
-// open from waiting, and a terminal from becoming that of this process. dirFlags open
-// directories only. openFlags open no symbolic link.
+// A name may stand for a fifo or a terminal by the time it is opened. readFlags keep open from
+// waiting, and keep a terminal from becoming the controlling terminal of this process. dirFlags
+// open directories only. openFlags open no symbolic link.
 const (
 	readFlags = syscall.O_NONBLOCK | syscall.O_NOCTTY
 	dirFlags  = readFlags | syscall.O_DIRECTORY

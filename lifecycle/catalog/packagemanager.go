@@ -106,8 +106,8 @@ func (s *scanner) addPythonModule(name string) {
 	}
 }
 
-// addPackageManagers digests what the programs that fetch packages may run: the project of
-// the working directory, and packages that they have fetched into the server's home.
+// addPackageManagers digests the code that the programs that fetch packages may run: the project
+// of the working directory, and packages that they have fetched into the server's home.
 func (s *scanner) addPackageManagers(kinds []string) {
 	for _, kind := range kinds {
 		switch kind {
@@ -125,11 +125,11 @@ func (s *scanner) addPackageManagers(kinds []string) {
 	}
 }
 
-// addNPM digests what npm and npx may run.
+// addNPM digests the code that npm and npx may run.
 func (s *scanner) addNPM(runs bool) {
 	s.addProject("package.json", runs)
 	if i := strings.LastIndex(s.profile.Program, "/node_modules/npm/"); i >= 0 {
-		s.addNodeModules(s.profile.Program[:i+len("/node_modules")]) // what was installed with -g
+		s.addNodeModules(s.profile.Program[:i+len("/node_modules")]) // packages that were installed with -g
 	}
 	fetched := filepath.Join(s.envOr("npm_config_cache", filepath.Join(s.profile.Home, ".npm")), "_npx")
 	for _, name := range s.readDir(fetched) {
@@ -138,7 +138,7 @@ func (s *scanner) addNPM(runs bool) {
 	}
 }
 
-// addUV digests what uv and uvx may run.
+// addUV digests the code that uv and uvx may run.
 func (s *scanner) addUV(runs bool) {
 	if runs {
 		s.addProject("pyproject.toml", true)

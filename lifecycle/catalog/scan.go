@@ -100,8 +100,8 @@ func (s *scanner) lstat(path string) (os.FileInfo, bool) {
 	return fi, true
 }
 
-// addFile digests the state of the file at a path, or its absence. For a link it returns the
-// target.
+// addFile digests the state of the file at a path, or its absence. For a link it also digests and
+// returns the target.
 func (s *scanner) addFile(path string) (os.FileInfo, bool) {
 	fi, ok := s.lstat(path)
 	if !ok {

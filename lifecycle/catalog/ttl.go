@@ -11,12 +11,13 @@ import (
 // the next day.
 const MaxTTL = 24 * time.Hour
 
-// TTL returns for how long a result may be used (MCP 2026-07-28, "Caching"). has reports
-// whether the server has set a TTL, store whether the result may be kept at all. Not kept
-// are results with a ttlMs that is less than 1 or no number, results that ask for input,
-// and modern results (with a resultType) without a ttlMs, which means 0. A result of the
-// legacy era has no ttlMs; it may be used and has to be revalidated. cacheScope needs no
-// attention: the catalog belongs to one user, and its keys distinguish clients.
+// TTL returns for how long a result may be used (MCP 2026-07-28, "Caching"). has reports whether
+// the server has set a TTL, store whether the result may be kept at all. These results are not
+// kept: those with a ttlMs that is less than 1 or no number, those that ask for input, modern
+// results (with a resultType) without a ttlMs, which means 0, and those whose members readers
+// could take for different ones. A result of the legacy era has no ttlMs; it may be used and has
+// to be revalidated. cacheScope needs no attention: the catalog belongs to one user, and its keys
+// distinguish clients.
 func TTL(result []byte) (d time.Duration, has, store bool) {
 	members, err := membersOf(result)
 	if err != nil {
