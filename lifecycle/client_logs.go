@@ -21,8 +21,8 @@ type clientLogs struct {
 const maxUnsent = 20
 
 // notify sends warnings to a client that asked for log messages (MCP, "Logging"). For another
-// client it keeps them until the client asks. asked says that the request that is being answered
-// has asked for log messages.
+// client it keeps at most maxUnsent of them until the client sends logging/setLevel. asked says
+// that the request that is being answered has asked for log messages.
 func (c *client) notify(asked bool, warnings ...string) {
 	message := fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"warning","logger":"mcp-jail","data":%s}}`+"\n", jsonString(strings.Join(warnings, "\n")))
 	l := &c.logs

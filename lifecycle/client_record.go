@@ -74,7 +74,7 @@ func (c *client) saveRecords() {
 	}
 }
 
-// noteChanges says which of the user's files the session has changed, on stderr and in the record.
+// noteChanges writes the sentence of Changed to stderr and to the record.
 func (c *client) noteChanges() {
 	if c.config.Changed == nil {
 		return

@@ -14,7 +14,7 @@ import (
 type endCause struct {
 	byClient       bool                   // the client closed its end first
 	signalled      bool                   // a signal, or ctx, ended the session
-	killed         bool                   // we have sent SIGTERM of our own, not a signal that came to us
+	killed         bool                   // we have sent SIGTERM, and not because of a signal to us
 	untouched      bool                   // the server has read nothing of an opening server/discover
 	startupTimeout *diagnostics.Diagnosis // the server gave no first answer in time; else nil
 }

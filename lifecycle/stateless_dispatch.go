@@ -180,8 +180,8 @@ func (s *statelessSession) onNotification(f *mcpproxy.Frame, e *mcpproxy.Envelop
 	}
 }
 
-// onCancelled handles the cancellation of a request. The worker of the request is told. A worker
-// that has only this call is then stopped; a discovery worker goes on.
+// onCancelled handles the cancellation of a request. The worker of the request is told. The worker
+// of a call is then stopped, since it works on nothing else; a discovery worker goes on.
 func (s *statelessSession) onCancelled(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	s.mu.Lock()
 	rq := s.requests[mcpproxy.IDKey(e.Cancels)]
