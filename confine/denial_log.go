@@ -73,7 +73,8 @@ func newDenial(s spec.Refusal, now time.Time) policy.Denial {
 	return d
 }
 
-// list returns all denials. One that is still repeated was last refused now.
+// list returns all denials. While the supervisor holds repetitions of a denial back, list takes
+// the present for their time.
 func (l *denialLog) list(now time.Time) []policy.Denial {
 	out := make([]policy.Denial, len(l.all))
 	for i, d := range l.all {

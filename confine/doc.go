@@ -13,25 +13,27 @@
 //
 // [Launcher.Start] returns once the program was executed, or once it is certain that it never
 // will be. The error is a [*GapError] if this host cannot hold the profile, and a
-// [*StartError] if a step failed. [Launcher.Compile] answers the same question without a
-// start, with a [Plan] of [Enforcement] and [Gap]. The zero Launcher accepts no gap that the
-// profile does not waive. Fatal gaps cannot be waived. The [Process] ends with the program,
-// by Kill, or when the calling program dies. All processes of the jail end with it.
+// [*StartError] if a step failed. [Launcher.Compile] tells without a start what this host can
+// enforce: it returns a [Plan], which lists each [Enforcement] and each [Gap]. The zero Launcher
+// accepts only the gaps that the profile waives. Fatal gaps cannot be waived. The [Process] ends
+// with the program, by Kill, or when the calling program dies. All processes of the jail end
+// with it.
 //
 // # Processes of a jail
 //
 // A small program without Go's runtime, the stub (package stub), builds a jail. It starts in
-// new namespaces and makes the system calls that Start writes into memory that both share. It
-// has three tasks. The outer process is the launcher's child: it forks the init, makes the
-// network, and executes the supervisor in the end. The init is PID 1 of the jail: it makes the
-// root and the rulesets, gives up every capability, forks the server, and stays to reap. The
-// server enforces Landlock and the filter, runs the self-test, and executes the program.
-// [Launcher.Prepare] starts the outer process and the init ahead, while the caller still
-// resolves the profile.
+// new namespaces, and shares memory with the launcher. Start writes system calls into that
+// memory, and the stub makes them. It has three tasks. The outer process is the launcher's child:
+// it forks the init, makes the network, and executes the supervisor in the end. The init is PID 1
+// of the jail: it makes the root and the rulesets, gives up every capability, forks the server,
+// and stays to reap. The server enforces Landlock and the filter, runs the self-test, and
+// executes the program. [Launcher.Prepare] starts the outer process and the init ahead, while the
+// caller still resolves the profile.
 //
-// The supervisor decides mediated calls: those that make, change or remove names. It also
-// passes signals on and samples the memory. It is the running binary, executed again under the
-// name "mcp-jail: supervisor" when it is first needed, in a PID namespace around the jail's.
+// The supervisor decides the mediated calls that make, change or remove names or open files for
+// writing. It also passes signals on and samples the memory. It is the running binary, executed
+// again under the name "mcp-jail: supervisor" when it is first needed, in a PID namespace around
+// the jail's.
 // [RunSupervisor] recognises that name and then does not return; in every other process it
 // returns at once. So a program that uses a Launcher calls it before anything else, or names
 // another program that does in Launcher.SupervisorPath. [CanPoll] reports in advance whether
@@ -45,9 +47,9 @@
 //
 // The kernel then kills every process of the jail: no process of a server runs on without its
 // supervisor. The [Exit] is that of SIGKILL, and Exit.Why tells what ended the jail. In a jail
-// with host namespaces only the server's first process is killed with the supervisor; processes that
-// it detached survive, under the same Landlock rules and filter, and the plan has that as a
-// [Gap]. The file supervisor_death_linux.go has the whole story.
+// with host namespaces only the server's first process is killed with the supervisor; processes
+// that it detached survive, under the same Landlock rules and filter, and the plan has that as a
+// [Gap]. The file supervisor_death_linux.go describes all cases.
 //
 // # What holds, and by what
 //
@@ -72,14 +74,15 @@
 //
 //   - Linux on amd64 and arm64, with Landlock and seccomp. On other systems Start refuses,
 //     also if every gap is waived. If user namespaces are forbidden, the plan is one with host
-//     namespaces (Plan.HostNamespaces): what only namespaces hold is a gap of the axes fs,
-//     process and limits, and nothing starts until each is waived.
+//     namespaces (Plan.HostNamespaces). It has a gap for each promise that only namespaces can
+//     keep, on the axes fs, process and limits, and nothing starts until each gap is waived.
 //   - The network is TCP to granted hosts and ports, and lookups of their names. If that
 //     cannot be held and is waived, the program has the whole network of the host.
-//   - [Process.Denials] holds what the supervisor refused or saw refused, and which limits
-//     were reached. Of refused reads it has those of opens that go to the supervisor: all do
-//     if a link in a grant leads to a sensitive path (policy.Profile.LinksAstray), and else
-//     those that write.
+//   - [Process.Denials] holds the calls that the supervisor refused or saw refused, the
+//     connections and names that the gateway refused, and the limits that were reached. It has
+//     a refused open only if the filter passes that open to the supervisor. It passes every
+//     open if a link in a grant leads to a sensitive path (policy.Profile.LinksAstray), and
+//     otherwise only opens that write or create.
 //   - A file that the host replaces by a rename loses its mask. It stays unwritable.
 //   - Before ABI 9, sockets in a granted directory can be connected to. Files can be reached
 //     by their other hard links.

@@ -12,9 +12,9 @@ import (
 )
 
 // eventReader reads the events that a jail's supervisor writes: to a socket with namespaces,
-// and to a pipe without. Two goroutines read: the one that owns the supervisor process, as soon
-// as there is an event, and the callers of drain. An event that the supervisor writes before it
-// answers a call can be read before the server sees the answer.
+// and to a pipe without. The goroutine of run reads as soon as there is an event. The callers of
+// drain read too: the supervisor writes the event of a refusal before it answers the call, so
+// drain finds the event of each answer that the server has seen.
 type eventReader struct {
 	conn    syscall.RawConn
 	onEvent func(spec.Event)

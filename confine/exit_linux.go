@@ -16,7 +16,8 @@ func (e Exit) Die() {
 	os.Exit(e.Code)
 }
 
-// dieBySignal returns if the signal cannot end the process, such as PID 1 of a PID namespace.
+// dieBySignal ends this process by the signal. It returns if the signal cannot do that, for
+// example because this process is PID 1 of a PID namespace.
 func dieBySignal(sig syscall.Signal) {
 	runtime.LockOSThread()
 	if Undumpable() != nil { // a core_pattern with a pipe ignores RLIMIT_CORE

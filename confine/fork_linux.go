@@ -66,8 +66,8 @@ func connected() (ours *os.File, theirs int, err error) {
 	return os.NewFile(uintptr(pair[0]), "socket of a supervisor process"), pair[1], nil
 }
 
-// forkStub starts the stub that builds a jail with namespaces. It executes the program at path
-// as its supervisor later.
+// forkStub starts the stub that builds a jail with namespaces. The stub later executes the program
+// at path as the jail's supervisor.
 func (p *Prepared) forkStub(path string, attr *syscall.ProcAttr, control int) (pid int, events *os.File, err error) {
 	failed := func(step, detail string, err error) (int, *os.File, error) {
 		return 0, nil, &steppkg.Error{Step: step, Errno: steppkg.Errno(err), Detail: detail}
@@ -111,7 +111,7 @@ func (p *Prepared) forkStub(path string, attr *syscall.ProcAttr, control int) (p
 	return pid, events, nil
 }
 
-// forkHostNS starts this program again, as the supervisor of a jail with host namespaces.
+// forkHostNS starts the program at path as the supervisor of a jail with host namespaces.
 func (p *Prepared) forkHostNS(path string, attr *syscall.ProcAttr, control int) (pid int, events *os.File, err error) {
 	var pipe [2]int // not os.Pipe: the supervisor would have to set up a poller for its end
 	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
@@ -120,7 +120,7 @@ func (p *Prepared) forkHostNS(path string, attr *syscall.ProcAttr, control int) 
 	events = os.NewFile(uintptr(pipe[0]), "events")
 	defer unix.Close(pipe[1])
 	attr.Files = sys.PadFDTable(append(attr.Files, uintptr(control), uintptr(pipe[1]))...)
-	attr.Env = []string{"GOMAXPROCS=" + strconv.Itoa(spec.MaxProcs), "GOGC=off"} // see startProgram
+	attr.Env = []string{"GOMAXPROCS=" + strconv.Itoa(spec.MaxProcs), "GOGC=off"} // see startProgram in package supervisor
 	if pid, err = p.forkIntoCgroup(path, []string{spec.SupervisorName, p.umaskText()}, attr); err != nil {
 		events.Close()
 		return 0, nil, &steppkg.Error{Step: "init", Errno: steppkg.Errno(err)}
@@ -130,10 +130,11 @@ func (p *Prepared) forkHostNS(path string, attr *syscall.ProcAttr, control int) 
 
 // attributes returns the attributes that the supervisor process is forked with.
 //
-// With namespaces it maps its IDs itself, as its first step. So the fork need not wait for this
-// process, and can use CLONE_VFORK and CLONE_VM, which copy no page tables. Package syscall adds these
-// flags only without CLONE_NEWUSER, so they are set here. After a fork that copies, each page
-// that this process writes to interrupts the other processors that run its threads.
+// With namespaces the supervisor process maps its IDs itself, as its first step. So the fork need
+// not wait for the launcher, and can use CLONE_VFORK and CLONE_VM, which copy no page tables.
+// Package syscall adds these flags only without CLONE_NEWUSER, so they are set here. After a fork
+// that copies, each page that the launcher writes to interrupts the other processors that run its
+// threads.
 func (p *Prepared) attributes() *syscall.SysProcAttr {
 	if p.kind == kindHostNS {
 		return &syscall.SysProcAttr{Setsid: true}

@@ -30,19 +30,20 @@ type Launcher struct {
 	// because a mask that takes rights from the owner would make them unusable.
 	Umask *int
 
-	// BeforeExec, if it is not nil, is called when a jail is built and its program is not
-	// executed yet. If it returns an error, the program is not executed, and Start returns that
-	// error. A start that has to build the jail again calls it again. It gets the context of
-	// Start, and Start waits for it.
+	// BeforeExec, if it is not nil, is called before the program is executed: with namespaces
+	// when the jail is built, with host namespaces before the supervisor builds it. If
+	// BeforeExec returns an error, the program is not executed, and Start returns that error. A
+	// start that has to build the jail again may call it again. It gets the context of Start,
+	// and Start waits for it.
 	BeforeExec func(context.Context) error
 
-	// Unmediated leaves the decisions about files to the kernel alone where the jail has
-	// namespaces. A program that makes thousands of files is then a quarter faster, and calls
-	// that are refused are not recorded. A profile whose rules need mediation is refused.
+	// Unmediated leaves the decisions about files to the kernel alone if the jail has
+	// namespaces. A program that makes many files is then faster, and refused calls are not
+	// recorded. Start refuses a profile whose rules need mediation.
 	Unmediated bool
 
-	// Kept are the files in which the jail's supervisor keeps what the program changes in the
-	// files of the user, if the profile asks for that (policy.Undo). Each Start needs files of its own.
+	// Kept are the files in which the jail's supervisor keeps the user's files before the program
+	// changes them, if the profile asks for that (policy.Undo). Each Start needs files of its own.
 	// nil keeps nothing.
 	Kept *Kept
 
@@ -55,14 +56,15 @@ type Launcher struct {
 // until Start has returned.
 type Kept struct {
 	Journal, Data *os.File
-	// Bytes is how much this start may keep, if it is less than the profile says; 0: as much as that.
-	// JournalBytes is how long its journal may become.
+	// Bytes is how much this start may keep, if that is less than the profile allows. 0 means as
+	// much as the profile allows. JournalBytes is how long the journal may become.
 	Bytes, JournalBytes int64
 }
 
-// Compile returns the plan that Start would carry out. If a gap is waived neither by the
-// profile nor by the launcher, the error is a *GapError, and the plan is returned too. The
-// plan is nil if the host could not be probed for lack of descriptors or memory.
+// Compile returns the plan that Start would carry out, but for Unmediated, which it does not
+// read. If a gap is waived neither by the profile nor by the launcher, the error is a *GapError,
+// and the plan is returned too. The plan is nil if the host could not be probed for lack of
+// descriptors or memory.
 func (l Launcher) Compile(p *policy.Profile) (*Plan, error) {
 	f := probe.Detect().WithUserNS(probe.UserNamespaces())
 	if f.UserNamespaces.Answer == probe.Yes {
@@ -106,10 +108,9 @@ func refuseGaps(plan *Plan) error {
 // this host cannot enforce the profile, a *StartError when a step failed. In
 // both cases nothing of the program has run and nothing is left behind.
 //
-// The process ends when it ends itself, by Kill, or when the calling program
-// dies, however that dies. Cancelling ctx ends a start that is under way, not a
-// process that runs. When its deadline passes the error is a *StartError
-// that gives its cause.
+// The process ends when the program ends, by Kill, or when the calling program dies in any way.
+// Cancelling ctx ends a start that is under way, not a process that runs. If the deadline of ctx
+// passes, the error is a *StartError that gives the cause of ctx (context.Cause).
 func (l Launcher) Start(ctx context.Context, p *policy.Profile, stdio Stdio) (*Process, error) {
 	// A start finds out by itself whether there are namespaces and overlays, which costs
 	// nothing where there are. So a plan is compiled once for each kind of jail that is tried.
@@ -137,8 +138,8 @@ func (l Launcher) Start(ctx context.Context, p *policy.Profile, stdio Stdio) (*P
 	return l.start(ctx, l.claim(true), p, host.WithUserNS(refused), stdio)
 }
 
-// StartPlan is Start with a plan that Compile returned. It builds the kind of jail that the plan is
-// for and tries no other. The error is a *GapError if a gap of the plan is not waived.
+// StartPlan is Start with a plan that Compile returned. It builds the kind of jail that the plan
+// is for and tries no other. The error is a *GapError if a gap of the plan is not waived.
 func (l Launcher) StartPlan(ctx context.Context, p *Plan, stdio Stdio) (*Process, error) {
 	if err := refuseGaps(p); err != nil {
 		return nil, err
@@ -147,8 +148,8 @@ func (l Launcher) StartPlan(ctx context.Context, p *Plan, stdio Stdio) (*Process
 }
 
 // start compiles the plan for one kind of jail and carries it out with prepared, a supervisor
-// process of that kind. It ends that process if the profile cannot be compiled, or if the plan has a
-// gap that is not waived.
+// process of that kind. It ends that process if the profile cannot be compiled, or if the plan
+// has a gap that is not waived.
 func (l Launcher) start(ctx context.Context, prepared *Prepared, p *policy.Profile, host probe.Facts, stdio Stdio) (*Process, error) {
 	plan, err := l.compileOn(p, host)
 	if err != nil {

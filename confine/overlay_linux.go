@@ -12,7 +12,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// probeOverlay reports whether the HOME of a tool's process can be an overlay, by having an
+// probeOverlay reports whether the HOME of a tool's process can be an overlay, by having a
 // stub mount it. For a directory that does not exist yet the answer is Unknown.
 func (l Launcher) probeOverlay(p *policy.Profile) probe.Feature {
 	dir := plan.Ephemeral(p)

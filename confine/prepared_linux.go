@@ -22,11 +22,11 @@ import (
 
 // setupCapabilities are the capabilities that building the jail needs inside its own user
 // namespace. The init and the server give up all of them before the program is executed. The
-// supervisor process keeps CAP_SYS_PTRACE.
+// supervisor process keeps CAP_SYS_PTRACE if calls are mediated, and otherwise none.
 var setupCapabilities = []uintptr{
 	unix.CAP_SYS_ADMIN, // mounts, pivot_root, hostname
 	unix.CAP_NET_ADMIN, // lo
-	unix.CAP_NET_RAW,   // to see what the jail's own network refuses
+	unix.CAP_NET_RAW,   // the packet socket that shows refused packets
 	unix.CAP_NET_BIND_SERVICE,
 	unix.CAP_SETPCAP,      // to give capabilities up for good
 	unix.CAP_SYS_RESOURCE, // max_user_namespaces
@@ -34,10 +34,10 @@ var setupCapabilities = []uintptr{
 	unix.CAP_SYS_PTRACE,   // the supervisor's, which reads arguments
 }
 
-// Prepared is the supervisor process of a jail that is not built yet, and what the launcher
-// needs to build that jail. The process has its namespaces, and waits until it is known what
-// to build. With namespaces it is the stub's outer process, which executes the supervisor
-// later. Starting it ahead hides the time of its start behind the resolving of the profile.
+// Prepared is the supervisor process of a jail that is not built yet, and the launcher's state
+// for building that jail. The process waits for a plan. With namespaces it is the stub's outer
+// process, which is in the new namespaces already and executes the supervisor later. If it is
+// started ahead, it starts while the caller resolves the profile.
 type Prepared struct {
 	process   *Process
 	kind      string     // kindNamespaced or kindHostNS
@@ -46,8 +46,8 @@ type Prepared struct {
 	testHooks jail.TestHooks
 	gone      chan struct{} // closed when no goroutine waits for the stub any more
 	requests  chan startRequest
-	pending   *startRequest // the one received; nil before
-	mounts    int           // the jail's mount namespace
+	pending   *startRequest // the received request; nil before
+	mounts    int           // a descriptor of the jail's mount namespace, or -1
 	started   chan error
 	cgroup    *cgroup.Cgroup // nil where there is none
 	mu        sync.Mutex
@@ -57,10 +57,10 @@ type Prepared struct {
 // The kinds of supervisor processes.
 const (
 	kindNamespaced = "namespaced"      // in new namespaces: a stub
-	kindHostNS     = "host-namespaces" // in the host's namespaces: this program again, see RunSupervisor
+	kindHostNS     = "host-namespaces" // in the host's namespaces: the supervisor itself, see RunSupervisor
 )
 
-// startRequest is a spec with the three descriptors of the server.
+// startRequest is a plan for the goroutine of run, with the three descriptors of the server.
 type startRequest struct {
 	plan  *plan.Plan
 	spec  spec.Spec
@@ -104,7 +104,8 @@ func (l Launcher) claim(hostNS bool) *Prepared {
 	return l.spawn(kind)
 }
 
-// Close ends a supervisor process that no Start has used. It may be called at any time, also on nil.
+// Close ends a supervisor process that no Start has used. It may be called at any time, also on
+// nil.
 func (p *Prepared) Close() {
 	if taken := p.claim(kindNamespaced); taken != nil {
 		taken.cancel()
@@ -148,11 +149,11 @@ func (l Launcher) spawn(kind string) *Prepared {
 	return s
 }
 
-// run owns the supervisor process from start to end. It stays on one thread, because the kernel sends
-// the parent-death signal when the thread that forked ends.
+// run owns the supervisor process from start to end. It stays on one thread, because the kernel
+// sends the parent-death signal when the thread that forked ends.
 //
-// If a jail with namespaces cannot be built in batches of calls, run builds it again
-// stepwise: it then does without what an older kernel lacks, and a failure names its step.
+// If a jail with namespaces cannot be built in batches of calls, run builds it again stepwise.
+// Stepwise it can do without a call that an older kernel lacks, and a failure names its step.
 func (p *Prepared) run(path string) {
 	process := p.process
 	defer func() {
@@ -192,9 +193,9 @@ func (p *Prepared) runOnce(path string, stepwise bool) error {
 	if err != nil {
 		return err
 	}
-	// The process that holds the mounts last waits for all processors when it releases
-	// them. This descriptor keeps the supervisor process, whose end is waited for, from being
-	// the last.
+	// The last process that holds the mount namespace waits for all processors when it releases
+	// the mounts. With this descriptor the launcher is that process. Otherwise it would be the
+	// supervisor process, for whose end the launcher waits.
 	unix.Close(p.mounts)
 	p.mounts, _ = unix.Open("/proc/"+strconv.Itoa(process.pid)+"/ns/mnt", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	life := p.runNamespaced
@@ -282,9 +283,8 @@ func (r *startRequest) keptRights() []byte {
 	return unix.UnixRights(int(r.kept.Journal.Fd()), int(r.kept.Data.Fd()))
 }
 
-// awaitRequest waits for the request of a start. It returns false if the jail was
-// cancelled.
-// If the jail is built again, it returns the same request.
+// awaitRequest waits for the request of a start. It returns false if the jail was cancelled. If
+// the jail is built again, it returns the same request.
 func (p *Prepared) awaitRequest() (*startRequest, bool) {
 	if p.pending == nil {
 		todo, used := <-p.requests
@@ -349,6 +349,6 @@ func (p *Prepared) watchExit(pidfd int) {
 			conn.Read(func(fd uintptr) bool { return sys.WaitReadable(int(fd), 0) })
 		}
 	}
-	sys.WaitReadable(pidfd, -1) // at once, where the runtime could wait
+	sys.WaitReadable(pidfd, -1) // returns at once if the runtime's poller has waited
 	p.stub.MarkExited()
 }

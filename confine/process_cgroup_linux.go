@@ -11,9 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// forkIntoCgroup forks the supervisor process into a cgroup of its own if this process can make one.
-// So no process of the jail was ever outside of it. Moving a process later can take
-// milliseconds.
+// forkIntoCgroup forks the supervisor process into a cgroup of its own if the launcher can make
+// one. So no process of the jail was ever outside of that cgroup. To move a process later is slow.
 func (p *Prepared) forkIntoCgroup(path string, argv []string, attr *syscall.ProcAttr) (pid int, err error) {
 	parent := cgroup.Locate().Parent
 	if parent == "" {
@@ -21,13 +20,13 @@ func (p *Prepared) forkIntoCgroup(path string, argv []string, attr *syscall.Proc
 	}
 	g, err := cgroup.New(parent)
 	if err != nil {
-		return syscall.ForkExec(path, argv, attr) // the plan finds out, if it counts on it
+		return syscall.ForkExec(path, argv, attr) // limitCgroup returns an error if the plan counts on a cgroup
 	}
 	attr.Sys.UseCgroupFD, attr.Sys.CgroupFD = true, g.Fd
 	pid, err = syscall.ForkExec(path, argv, attr)
 	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) || errors.Is(err, unix.EINVAL) {
-		// A container's filter hides clone3, or the kernel is older than 5.7; or it is
-		// something else, which then shows again.
+		// A container's filter hides clone3, or the kernel is older than 5.7. If the error has
+		// another cause, the second fork fails too.
 		attr.Sys.UseCgroupFD = false
 		if pid, err = syscall.ForkExec(path, argv, attr); err == nil && g.Adopt(pid) != nil {
 			g.Remove()
@@ -42,8 +41,8 @@ func (p *Prepared) forkIntoCgroup(path string, argv []string, attr *syscall.Proc
 	return pid, nil
 }
 
-// limitCgroup enforces the limits of a plan before the supervisor gets the spec. A plan that counts
-// on a cgroup is not carried out without one.
+// limitCgroup enforces the limits of a plan before the supervisor gets the spec. A plan that
+// counts on a cgroup is not carried out without one.
 func (p *Prepared) limitCgroup(plan *planpkg.Plan) (err error) {
 	defer func() {
 		if err != nil {
@@ -100,7 +99,7 @@ func (p *Process) superviseCgroup() {
 	}
 }
 
-// watchCgroup records which processes the cgroup's limits end, and what they refuse, until stop is
+// watchCgroup records that a limit of the cgroup ended a process or refused one, until stop is
 // called.
 func (p *Prepared) watchCgroup() (stop func()) {
 	if p.process.cgroup == nil {
@@ -132,8 +131,8 @@ func (p *Process) lookIntoCgroup() {
 	}
 }
 
-// leaveCgroup removes the jail's cgroup after the jail has ended, and those that killed
-// launchers have left.
+// leaveCgroup removes the jail's cgroup after the jail has ended. It also removes the cgroups
+// that killed launchers have left behind.
 func (p *Prepared) leaveCgroup() {
 	p.process.mu.Lock()
 	p.process.lookIntoCgroup()

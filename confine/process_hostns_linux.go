@@ -8,15 +8,16 @@ import (
 )
 
 // useHostNS prepares for a jail with host namespaces. Its supervisor is not a PID 1: if it were
-// killed, the other processes would live on. It ends them itself when its socket is closed.
+// killed, the other processes would live on. So the supervisor itself ends them when its socket
+// is closed.
 func (p *Process) useHostNS(tmp string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.hostNS, p.tmp = true, tmp
 }
 
-// endGrace is how long the supervisor may take to end the other processes before it is killed. It
-// takes long only if another process stops it again and again.
+// endGrace is how long the supervisor may take to end the other processes before the launcher
+// kills it. The supervisor takes long only if another process stops it again and again.
 const endGrace = 5 * time.Second
 
 // killHostNS makes the supervisor end all processes. p.mu is held.
@@ -25,7 +26,7 @@ func (p *Process) killHostNS() error {
 		return nil // under way
 	}
 	unix.Shutdown(int(p.control.Fd()), unix.SHUT_WR)
-	unix.PidfdSendSignal(p.pidfd, unix.SIGCONT, nil, 0) // before Landlock's scopes the server may have stopped it
+	unix.PidfdSendSignal(p.pidfd, unix.SIGCONT, nil, 0) // without Landlock's scopes the server may have stopped it
 	p.last = time.AfterFunc(endGrace, func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()

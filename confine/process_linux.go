@@ -47,7 +47,7 @@ type Process struct {
 	broker      *gateway.Broker      // nil unless the supervisor makes the server's sockets
 	interceptor *gateway.Interceptor // nil if no rule concerns requests
 	inbound     *gateway.Inbound     // nil if no port leads into the jail
-	packets     []int                // keep its packet socket open: see gateway.CloseInKernel
+	packets     []int                // sockets that keep the jail's packet socket open: see gateway.CloseInKernel
 
 	cgroup *cgroup.Cgroup // nil once the jail has ended
 	limits policy.Limits  // those that the cgroup enforces
@@ -83,8 +83,8 @@ func (p *Process) listen(events *os.File, started chan<- error) error {
 	return failed
 }
 
-// handleEvent records one event of the jail: of the supervisor, or of the launcher itself,
-// which waits for the init.
+// handleEvent records one event of the jail. The supervisor sent it, or the launcher itself made
+// it while it built the jail or when the server ended.
 func (p *Process) handleEvent(m spec.Event) {
 	if m.Kind == spec.EventAbsent && !p.isRefusal(m) {
 		return
@@ -132,8 +132,9 @@ func (p *Process) isDone() bool {
 	}
 }
 
-// isRefusal reports whether a name is missing because of the jail. For names that were not
-// recorded one by one that is unknown, and the record says so.
+// isRefusal reports whether a name is missing because of the jail. For the sum of the names that
+// are not recorded one by one (policy.DenialOthers) that is unknown. It then returns true, and
+// the record says so.
 func (p *Process) isRefusal(m spec.Event) bool {
 	p.mu.Lock()
 	known := p.refused.knows(m)
@@ -141,8 +142,8 @@ func (p *Process) isRefusal(m spec.Event) bool {
 	return known || m.Target == policy.DenialOthers || withTimeout(func() bool { return onHost(m) })
 }
 
-// onHost reports whether a name that is missing in the jail exists on the host. Only then did
-// the jail refuse it. The server chooses the name.
+// onHost reports whether the jail, and not the host, lacks what a call needs: for a connect the
+// name itself, and for every other call the directory of the name. The server chooses the name.
 func onHost(m spec.Event) bool {
 	if _, err := os.Lstat(path.Dir(m.Target)); err != nil {
 		return false
@@ -159,8 +160,9 @@ var pendingLookups atomic.Int32
 
 const maxPendingLookups = 8
 
-// withTimeout returns the result of f, or false if f takes long. A name can lead to a network
-// filesystem whose server is gone, and the events of the supervisor wait for the answer.
+// withTimeout returns the result of f. It returns false if f takes long, or if maxPendingLookups
+// lookups are pending. A name can lead to a network filesystem whose server is gone, and the
+// events of the supervisor wait for the answer.
 func withTimeout(f func() bool) bool {
 	if pendingLookups.Load() >= maxPendingLookups {
 		return false
@@ -211,12 +213,11 @@ func (p *Process) Signal(sig os.Signal) error {
 	return err
 }
 
-// Plan returns the plan the process was started with: what holds for it, and which gaps were
-// accepted.
+// Plan returns the plan with which the process was started.
 func (p *Process) Plan() *Plan { return p.plan }
 
 // Kill ends every process of the jail at once. With namespaces it kills the supervisor process,
-// which is PID 1 of the outer PID namespace: the kernel then ends all others
+// which is PID 1 of the outer PID namespace: the kernel then ends all other processes
 // (pid_namespaces(7)). With host namespaces the supervisor ends them.
 func (p *Process) Kill() error {
 	p.mu.Lock()
@@ -270,8 +271,8 @@ func (p *Process) HostFailures() []policy.HostFailure {
 	return gateway.HostFailures()
 }
 
-// OnNotice calls f for each notice of the jail: first for those that came already, then for
-// new ones.
+// OnNotice calls f for each notice of the jail: first for the notices that came already, then
+// for new ones.
 func (p *Process) OnNotice(f func(Notice)) {
 	p.mu.Lock()
 	earlier := p.notices

@@ -14,8 +14,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// openGateway receives the sockets that the jail hands over, serves them, and calls goOn. A
-// supervisor that ends instead reports the reason as an event.
+// openGateway receives the sockets that the jail hands over, serves them, and calls goOn. If the
+// jail ends before it has handed over all of them, openGateway returns nil: an event or the exit
+// of the jail tells the reason.
 func (p *Process) openGateway(goOn func()) error {
 	network := &p.plan.Spec.Network
 	if !network.Any() {
@@ -77,8 +78,8 @@ func (p *Process) makeGateway(profile *policy.Profile) error {
 	return nil
 }
 
-// closeGateway closes the gateway and the interceptor of a jail whose supervisor has ended. What was
-// recorded stays.
+// closeGateway closes the gateway and the interceptor of a jail whose supervisor has ended. The
+// recorded refusals stay.
 func (p *Process) closeGateway() {
 	p.mu.Lock()
 	network, inbound, broker, interceptor := p.gateway, p.inbound, p.broker, p.interceptor
@@ -103,8 +104,8 @@ func (p *Process) closeGateway() {
 	}
 }
 
-// networkDenials returns the refusals of the gateway, without those of connections to the
-// jail's own ports: we connect there before the server listens.
+// networkDenials returns the refusals of the gateway. It leaves out refused connections to the
+// jail's inbound ports: the launcher makes these before the server listens.
 func networkDenials(g *egress.Gateway, inbound []int) []policy.Denial {
 	return slices.DeleteFunc(g.Denials(), func(d policy.Denial) bool {
 		host, port, err := net.SplitHostPort(d.Target)

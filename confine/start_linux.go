@@ -30,8 +30,8 @@ func checkUnusedTempDir(dir string) error {
 	return nil
 }
 
-// start sends the plan to the goroutine that builds the jail (run), and waits until the program was
-// executed or a step failed.
+// start sends the plan to the goroutine that builds the jail (run), and waits until the program
+// was executed or a step failed.
 func (p *Prepared) start(ctx context.Context, plan *planpkg.Plan, stdio jail.Stdio, beforeExec func(context.Context) error, kept *Kept) (*Process, error) {
 	made, err := makeDirs(plan.Profile)
 	if err != nil {
@@ -108,9 +108,9 @@ func queuedSignals() (queued, limit int) {
 	return queued, limit
 }
 
-// makeDirs creates the directories that the profile asks for, with their
-// parents, and returns those that did not exist, deepest last. Directories that no rule
-// asked for (the private HOME, mcp-jail's own) and their new parents have mode 0700.
+// makeDirs creates the directories that the profile asks for, with their parents. It returns the
+// directories that did not exist, each after its parent. Directories that no rule asked for (the
+// private HOME, mcp-jail's own) and their new parents have mode 0700.
 func makeDirs(p *policy.Profile) (made []string, err error) {
 	for _, e := range p.Entries {
 		if !e.Make {
@@ -180,9 +180,9 @@ func removeDirs(made []string) {
 }
 
 // refusedNamespaces reports whether a start failed, or would have failed, because this host
-// forbids user namespaces. The answer is No only if making one is refused again now, so that
-// a temporary shortage is not taken for a prohibition. The error is the one to report for any
-// other answer.
+// forbids user namespaces. The answer is No only if the kernel refuses one again now, so that a
+// temporary shortage is not taken for a prohibition. For any other answer, Start returns the
+// error.
 func refusedNamespaces(err error) (probe.Feature, error) {
 	var gaps *planpkg.GapError
 	var se *step.Error
@@ -192,7 +192,7 @@ func refusedNamespaces(err error) (probe.Feature, error) {
 	case !errors.As(err, &se) || se.Step == step.Exec || !probe.IsRefusal(se.Errno):
 		return probe.Feature{}, err
 	}
-	// With AppArmor they can be made, and nothing be done inside them.
+	// AppArmor can let a process make a user namespace and then refuse every use of it.
 	f := probe.RefreshUserNamespaces()
 	if f.Answer == probe.Unknown && se.Step == step.Namespaces {
 		err = planpkg.UserNamespaceGap(f)

@@ -31,8 +31,8 @@ type Policy struct {
 	Name string // "" is "command-" and the name of the program
 }
 
-// invocation is what the process of a command is told: its words are processName, the JSON of
-// this, and those of the command.
+// invocation is the command line of the process of a command. Its words are processName, the JSON
+// of the invocation, and the words of the command.
 type invocation struct {
 	Policy Policy
 	Parent int // the process that made the command
@@ -66,8 +66,8 @@ func Command(ctx context.Context, p Policy, name string, args ...string) *exec.C
 	return cmd
 }
 
-// encode returns the JSON of an invocation. JSON cannot say what is not UTF-8: it would be another
-// path.
+// encode returns the JSON of an invocation. It refuses text that is not UTF-8, because JSON would
+// change such a path.
 func (c invocation) encode() ([]byte, error) {
 	p := c.Policy
 	for _, list := range [][]string{p.Read, p.Write, p.Execute, p.Deny, p.Net, p.Env, p.Limit, p.Waive, {p.Home, p.Name}} {

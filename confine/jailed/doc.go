@@ -18,9 +18,9 @@
 //
 // # Errors
 //
-// A policy that is wrong in itself is the error of Start. What only the host can tell is written
-// to the command's Stderr, and its exit status is 2 if a path or a host of the policy is wrong, 3
-// if this host cannot hold the policy, and 1 if the program cannot be started.
+// If the policy is wrong in itself, Start returns an error. An error that depends on the host is
+// written to the command's Stderr. The exit status is then 2 if a path or a host of the policy is
+// wrong, 3 if this host cannot hold the policy, and 1 if the program cannot be started.
 //
 // Warnings about the policy are written to the command's Stderr too.
 //
@@ -32,7 +32,7 @@
 //   - SIGTERM, SIGINT, SIGHUP and SIGQUIT are passed on, and no other signal.
 //   - ExtraFiles do not reach the program.
 //   - The program must be built without cgo: see package confine.
-//   - It costs a process of the running program, some 10 ms and 10 MB. A [confine.Launcher] does
-//     without it, and tells what was refused.
+//   - Each command costs a further process of the running program. A [confine.Launcher] needs no
+//     such process, and reports the refusals.
 //   - The arguments of the command and the policy stand in the process's command line.
 package jailed

@@ -15,7 +15,7 @@ func watchParent(pid int) (<-chan struct{}, error) {
 		return died, nil
 	}
 	fd, err := unix.PidfdOpen(pid, 0)
-	if err != nil || os.Getppid() != pid { // it died, and the number may be another's
+	if err != nil || os.Getppid() != pid { // the parent died, and another process may have its ID
 		return nil, errors.New("the program that has made the command is gone")
 	}
 	go func() {
