@@ -6,9 +6,9 @@ import (
 	"syscall"
 )
 
-// acceptPending accepts the connections that wait in the kernel's queue of a listener. A
-// program that has connected, written and ended may be one of these, and what it sent would
-// be lost if the listener were closed.
+// acceptPending accepts the connections that wait in the kernel's queue of a listener. The
+// program of such a connection may have written and ended already. If the listener were closed,
+// the bytes that it wrote would be lost.
 func (g *Gateway) acceptPending(l *net.TCPListener) {
 	raw, err := l.SyscallConn()
 	if err != nil {

@@ -32,8 +32,9 @@ const (
 	StatusDenied     Status = "denied"    // no rule allows it, or it is not supported here
 )
 
-// Check connects to a host as it would for a program in the jail, and closes the connection.
-// It sends nothing and records nothing. It gives up when ctx ends.
+// Check connects to a host as it would for a program in the jail, and closes the connection. It
+// sends the host no data. It records no refusal; HostFailures has its failures. It gives up when
+// ctx ends.
 func (g *Gateway) Check(ctx context.Context, host string, port int) (r CheckResult) {
 	d := g.destinationOf(host, port)
 	if !d.granted() {

@@ -4,8 +4,8 @@ import "errors"
 
 const (
 	recordHandshake  = 0x16
-	minRecordType    = 0x14 // of the kinds that there are
-	maxRecordType    = 0x18
+	minRecordType    = 0x14 // the first record type of TLS
+	maxRecordType    = 0x18 // the last
 	typeClientHello  = 1
 	extServerName    = 0
 	maxHead          = 32 << 10 // held back until a handshake or request head is complete

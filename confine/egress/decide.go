@@ -45,7 +45,7 @@ func (g *Gateway) decide(to netip.AddrPort) destination {
 		d.verdict[p], d.rules[p] = g.evaluate(d.host, p.scheme(), port)
 		d.opaque = d.opaque && d.verdict[p] == verdictPass && d.rules[p].Scheme == "tcp"
 	}
-	// What is not HTTP has no requests to decide about.
+	// Bytes that are not HTTP have no requests to decide about.
 	if d.verdict[protoOther] == verdictIntercept {
 		d.verdict[protoOther] = verdictDeny
 	}
@@ -97,7 +97,7 @@ func (g *Gateway) evaluate(host, scheme string, port int) (verdict, policy.NetRu
 	return verdictDeny, rule
 }
 
-// checkAddress decides whether an address may be dialled, and says why not.
+// checkAddress reports whether an address may be dialled, and the reason if not.
 func (g *Gateway) checkAddress(addr netip.Addr, port int) (reason string, ok bool) {
 	own, err := g.hostAddrs()
 	if err != nil {
@@ -119,8 +119,8 @@ func (g *Gateway) grantedPorts(host string) (ports []int) {
 	return ports
 }
 
-// checkNames decides about the hosts that a handshake or request names. A host of "" means
-// that it names none. The result is 0 if all are fine.
+// checkNames decides about the hosts that a handshake or request names. A host of "" means that
+// it names no host. why is "" if no host is refused.
 func (g *Gateway) checkNames(d *destination, p protocol, hosts []string) (why policy.DenialReason, detail string) {
 	for _, host := range hosts {
 		name := ""

@@ -99,8 +99,8 @@ func (g *Gateway) record(operation, host string, port int, why policy.DenialReas
 	}, len(s.all) < pinnedDenials}
 }
 
-// countLost counts a replaced Denial. It keeps the time of the first: later refusals are
-// closer to a failure that is being diagnosed.
+// countLost counts a replaced Denial. It keeps the time of the first replaced one, so that
+// Denials lists the sum before later refusals, which are closer to a failure under diagnosis.
 func (s *denialLog) countLost(d policy.Denial) {
 	if s.lost == nil {
 		s.lost = &policy.Denial{

@@ -85,7 +85,8 @@ func (g *Gateway) resolve(q dnsmessage.Question) (dnsmessage.ResourceBody, dnsme
 	return &dnsmessage.AResource{A: addr.As4()}, dnsmessage.RCodeSuccess
 }
 
-// assignAddress returns the address of a granted name in the jail.
+// assignAddress returns the address that a granted name has in the jail. It assigns one if the
+// name has none.
 func (g *Gateway) assignAddress(host string, ports []int) (netip.Addr, error) {
 	if !g.fakeIPs.has(host) && !g.lookups.has(host) {
 		if err := g.limitNewName(host); err != nil {

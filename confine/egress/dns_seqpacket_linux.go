@@ -11,8 +11,8 @@ import (
 
 const seqpacketWriteTimeout = time.Second // if the program does not read
 
-// ServeSeqpacket takes over a SOCK_SEQPACKET connection, on which each message is what a
-// program sent by UDP. It answers the DNS queries. It returns at once.
+// ServeSeqpacket takes over a SOCK_SEQPACKET connection, on which each message is a datagram that
+// a program sent by UDP. It answers the DNS queries. It returns at once.
 func (g *Gateway) ServeSeqpacket(c *net.UnixConn) {
 	select {
 	case g.seqpacketSlots <- struct{}{}:

@@ -19,23 +19,24 @@
 //	name         A name is looked up only if some rule allows it on some port. Other names
 //	             do not exist. Each name gets one address, which identifies it while it is
 //	             in use: its real IPv4 address, or one of 127.64.0.0/10.
-//	connection   A connection is to the name that has its address, or else to the address.
-//	             It is reset if no rule can grant it.
+//	connection   A connection is to the name that has its destination address, or else to
+//	             that address. The Gateway resets it if no rule can grant it.
 //	dial         The Gateway dials only addresses that [policy.CheckAddress] accepts. It
 //	             checks each socket again. Lookups are cached for 30 seconds.
 //	first bytes  Except for rules with scheme = "tcp", the first bytes are held back until
 //	             they are a TLS handshake with the granted name, an HTTP/1 request to it, or
-//	             certainly neither. What upstream sends meanwhile is forwarded.
+//	             certainly neither. Bytes from upstream are forwarded meanwhile.
 //	request      Every cleartext HTTP/1 request is checked, because a connection to one host
-//	             can carry requests to another. Requests must be strictly written: as all
-//	             servers read them alike (RFC 9112).
+//	             can carry requests to another. Requests must be written strictly, so that
+//	             all servers read them alike (RFC 9112).
 //
 // A rule that grants an address or localhost grants every name there. Under the rule "*", a
 // name in the first bytes has to be granted as well.
 //
-// A refusal is on record before the program can notice it. Failures are not recorded: a name
-// that does not exist, or a port without a listener. The program sees these as they are, as
-// far as an accepted connection can show them.
+// A refusal is on record before the program can notice it. A failure is no refusal, for example a
+// name that does not exist or a port without a listener. [Gateway.HostFailures] lists the latest
+// failures at granted hosts. The program sees a failure as it is, as far as an accepted connection
+// can show it.
 //
 // # The host's proxy
 //
@@ -45,13 +46,13 @@
 //
 // # Limits
 //
-//   - The contents of TLS are not visible. These are a Host field other than the server name,
-//     an encrypted server name (ECH; its keys are not handed out, but a program can bring
-//     them), and another name in a second ClientHello. Some servers refuse such requests.
+//   - Without an Interceptor, the Gateway cannot see a Host field other than the server name, an
+//     encrypted server name (ECH; its keys are not handed out, but a program can bring them), or
+//     another name in a second ClientHello. Some servers refuse such requests.
 //   - Data can leave through any granted host, and slowly through lookups below a wildcard:
 //     at most 100 characters each, and 5 new names a second after the first 200.
-//   - TXT, MX, SRV, SVCB and HTTPS records and IPv6 addresses do not exist for a jail. Hosts
-//     with only IPv6 addresses can still be reached.
+//   - TXT, MX, SRV, SVCB, HTTPS and AAAA records do not exist for a jail, but for the AAAA record
+//     of localhost. Hosts with only IPv6 addresses can still be reached by name.
 //   - A connection whose client has closed its side, and whose server does not, keeps its
 //     place among Limits.Connections until one of them ends it.
 //   - A line protocol without scheme = "tcp" is held back until the end of its first line if

@@ -13,8 +13,8 @@ import (
 // the kernel delivers what they sent before they exit, so the Gateway forwards it.
 type drainLimits struct {
 	timeout time.Duration // for all connections together
-	// idle without a byte means that a client has nothing more: what it sent is already in
-	// this host's kernel and arrives as soon as there is room.
+	// A client that sends no byte for idle has nothing more: every byte that it sent is already
+	// in this host's kernel and arrives as soon as there is room.
 	idle time.Duration
 	// bytes is more than one connection can hold in flight (tcp_rmem and tcp_wmem in tcp(7)).
 	// A client that sends more is still alive.
@@ -25,7 +25,7 @@ var defaultDrainLimits = drainLimits{timeout: time.Second, idle: 50 * time.Milli
 
 var errNotDrained = errors.New("the jail has ended and its connection still sends")
 
-// drainAll lets the connections deliver what was sent, then ends them.
+// drainAll lets the connections deliver the bytes that were sent, and then ends them.
 func (g *Gateway) drainAll() {
 	g.endJail()
 	late := time.AfterFunc(g.drain.timeout, g.cancel)
@@ -46,10 +46,11 @@ func (r *relay) dial() (*net.TCPConn, error) {
 	return r.g.dial(ctx, r.d)
 }
 
-// stopReading ends reading from upstream. Once the jail has ended, nothing reads it.
+// stopReading ends reading from upstream. Once the jail has ended, no program reads the bytes.
 func (r *relay) stopReading() { r.upstream.SetReadDeadline(time.Unix(1, 0)) }
 
-// setIdleDeadline ends the pending read from the client. drain then tests for more data.
+// setIdleDeadline lets reads from the client wait no longer than drainLimits.idle. relayRest then
+// calls drain.
 func (r *relay) setIdleDeadline() { r.client.SetReadDeadline(time.Now().Add(r.g.drain.idle)) }
 
 // isShutdown reports whether err ended a read from the client because the jail has ended.
@@ -57,7 +58,8 @@ func (r *relay) isShutdown(err error) bool {
 	return errors.Is(err, os.ErrDeadlineExceeded) && r.g.jailCtx.Err() != nil
 }
 
-// drain forwards what the client has sent, until nothing arrives for drainLimits.idle.
+// drain forwards the bytes that the client has sent, until none arrives for drainLimits.idle or
+// drainLimits.bytes are forwarded.
 func (r *relay) drain() error {
 	left := &io.LimitedReader{R: r.client, N: r.g.drain.bytes}
 	for {

@@ -33,7 +33,7 @@ type hostAttempt struct {
 	began time.Time
 }
 
-// tryHost begins an attempt. The function that it returns ends it with its result.
+// tryHost begins an attempt. It returns a function that ends the attempt with its result.
 func (g *Gateway) tryHost(host string, port int) func(error) {
 	l := &g.failures
 	a := &hostAttempt{host, port, time.Now()}
@@ -70,7 +70,7 @@ func (g *Gateway) HostFailures() []policy.HostFailure {
 	return out
 }
 
-// noAnswer returns the answer of a DNS, or of the port of a host, that gives none.
+// noAnswer returns the text for a host that does not answer on a port. Port 0 stands for the DNS.
 func noAnswer(port int) string {
 	if port == 0 {
 		return "the DNS does not answer"
@@ -78,7 +78,7 @@ func noAnswer(port int) string {
 	return "it does not answer"
 }
 
-// hostAnswer returns what the machine answered to an attempt that failed.
+// hostAnswer describes why an attempt failed. port is that of the attempt.
 func hostAnswer(err error, port int) string {
 	var dns *net.DNSError
 	isDNS := errors.As(err, &dns)

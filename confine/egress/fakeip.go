@@ -31,7 +31,7 @@ type fakeIP struct {
 }
 
 const (
-	fakeIPBits  = 22               // size of 127.64.0.0/10
+	fakeIPBits  = 22               // bits of an offset in 127.64.0.0/10
 	minNameIdle = 10 * time.Minute // unused for this long, a name may be evicted
 	fakeIPBase  = 127<<24 | 64<<16 // 127.64.0.0
 )

@@ -88,7 +88,7 @@ type Target struct {
 	ReportSent func(n int64) bool
 	ReportStep int64
 	// MaxBytes is the session's limit; 0 means none. An Interceptor that cannot wait for the
-	// result of ReportSent compares with it.
+	// result of ReportSent compares its own count with MaxBytes.
 	MaxBytes int64
 	// Deny records a refusal of the connection.
 	Deny func(why policy.DenialReason, detail string)
@@ -204,8 +204,8 @@ func (g *Gateway) closeAtEnd(c io.Closer) bool {
 	return true
 }
 
-// Close ends the Gateway after its jail has ended. It forwards what the jail's programs
-// have sent until then, for at most a second, and resets the connections that are left.
+// Close ends the Gateway after its jail has ended. For at most a second it forwards the bytes
+// that the jail's programs sent before their end. Then it resets the connections that are left.
 // It closes the sockets and waits for all goroutines. Denials stays usable.
 func (g *Gateway) Close() {
 	g.readRefusals()
@@ -219,7 +219,7 @@ func (g *Gateway) Close() {
 	for _, l := range listeners {
 		l.Close()
 	}
-	g.accepting.Wait() // what was accepted is served
+	g.accepting.Wait() // afterwards every accepted connection is served or reset
 	g.mu.Lock()
 	shut := g.closers
 	g.closed, g.closers = true, nil

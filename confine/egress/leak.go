@@ -2,14 +2,14 @@ package egress
 
 import "github.com/mcp-jail/mcp-jail/diagnostics/leak"
 
-// Leaks is what an Interceptor looks for in requests. The zero value is nothing.
+// Leaks lists the secrets for which an Interceptor searches requests. The zero value lists none.
 type Leaks struct {
 	Secrets []leak.Secret
-	// Held are the names of those secrets that the jail does not have. No field of a request
-	// is for their values.
+	// Held are the names of the secrets that the jail does not have. Their values may stand only
+	// in a request whose rule puts them in.
 	Held   []string
-	Tokens bool // well-known kinds of tokens, too
-	Block  bool // requests with one are refused
+	Tokens bool // search for well-known kinds of tokens too
+	Block  bool // refuse a request with a secret or token
 }
 
 // IsZero reports whether there is nothing to look for.

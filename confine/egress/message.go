@@ -32,8 +32,8 @@ func parseQuery(b []byte) (q query, err error) {
 	return q, nil
 }
 
-// isSpelledOut reports whether the name of the first question contains no compression
-// pointer. No name before it could be its target. b must hold a question.
+// isSpelledOut reports whether the first question spells its name out, without a compression
+// pointer. There is no earlier name to which a pointer could lead. b must hold a question.
 func isSpelledOut(b []byte) bool {
 	at := 12 // length of the header
 	for b[at] != 0 && b[at] < 0xc0 {

@@ -12,8 +12,8 @@ const (
 )
 
 // parseRefusal parses a packet, from its IP header on, by which the jail's kernel refused
-// something: an RST in answer to a SYN, or an ICMP unreachable message. The packet quoted in
-// the latter may be cut off after the ports.
+// something: an RST in answer to a SYN, or an ICMP unreachable message. An ICMP message may cut
+// off the packet that it quotes after the ports.
 func parseRefusal(b []byte) (network string, to netip.AddrPort, ok bool) {
 	src, _, protocol, payload, ok := parseIPHeader(b)
 	if !ok {

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// refusalSocket reads a packet socket that shows the jail's kernel refusing packets. It reads
-// as packets arrive, and before Denials returns, so that Denials includes what a program has
-// noticed.
+// refusalSocket reads a packet socket that shows the jail's kernel refusing packets. It reads as
+// packets arrive, and before Denials returns, so that Denials includes each refusal that a program
+// has noticed.
 type refusalSocket struct {
 	raw syscall.RawConn
 	mu  sync.Mutex

@@ -74,7 +74,8 @@ type relay struct {
 	responded  chan struct{}             // closed when statusLine is complete
 }
 
-// run forwards what each side sends and the way it ends: half-closed, closed or reset.
+// run forwards the bytes that each side sends, and the way in which the side ends: half-closed,
+// closed or reset.
 func (r *relay) run() {
 	stop := context.AfterFunc(r.g.ctx, r.abort)
 	defer stop()

@@ -40,7 +40,7 @@ func (r *relay) relayRequests() error {
 		case req.websocket && !first:
 			return &refusal{policy.DeniedAmbiguous, "an upgrade to WebSocket has to be the first request of its connection"}
 		case req.websocket:
-			// Until the server agrees, it reads what follows as requests.
+			// Until the server agrees, it reads the following bytes as requests.
 			agreed := false
 			if agreed, err = r.awaitUpgrade(b); agreed {
 				return r.relayUpgraded(b)

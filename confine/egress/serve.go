@@ -95,7 +95,8 @@ func (g *Gateway) serveInSlot(c *net.TCPConn, to netip.AddrPort) {
 	g.serveConn(c, to)
 }
 
-// acceptLoop accepts connections. Connections without a slot wait in the kernel's queue.
+// acceptLoop accepts connections. While one waits for a slot, the next ones wait in the kernel's
+// queue.
 func (g *Gateway) acceptLoop(l *net.TCPListener) {
 	for {
 		c, err := l.AcceptTCP()

@@ -49,8 +49,8 @@ func sniffProtocol(b []byte) protocol {
 	if len(b) == 0 {
 		return protoUnknown
 	}
-	// TLS begins with a handshake record, and clientHello refuses any other. Some servers
-	// skip a record of another type, so those are TLS too.
+	// TLS begins with a handshake record, and clientHello refuses any other record. Some servers
+	// skip a record of another type, so such a record counts as TLS too.
 	if b[0] >= minRecordType && b[0] <= maxRecordType {
 		switch {
 		case len(b) == 1:

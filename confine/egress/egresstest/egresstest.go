@@ -2,7 +2,7 @@
 // the benchmark. So the same hosts exist on every machine.
 //
 // The caller chooses the names ([Certify], [ServeNames]) and starts the services; HTTPS is
-// [net/http.ServeTLS] with the files of Certify. There are two forms:
+// [net/http.ServeTLS] with the files of Certify. The hosts can be in two places:
 //
 //	apart    a namespace of its own, joined to the host's by a pair of interfaces. The
 //	         end in that namespace is called "inside" ([Join])

@@ -8,14 +8,15 @@
 // For TLS, the jail is shown a certificate of an authority that was made for this session.
 // The authority's key never leaves the process. Its certificate is limited to the hosts in
 // question by critical name constraints. The certificate of the upstream is verified with the
-// host's roots. Both sides speak the protocol that the upstream chose from the client's
+// roots of [Options]. Both sides speak the protocol that the upstream chose from the client's
 // offer: HTTP/1.1 or HTTP/2.
 //
 // # Refused
 //
 // A request that the rules do not allow gets status 403 and a text that names the rule. A
-// request that names another host gets 421. A request that two servers could read in two
-// ways also gets 403:
+// request that names another host gets 421. A TRACE request gets 403, because its response would
+// contain the secrets. So does a request with a leaked secret, if [egress.Leaks] has Block. A
+// request that two servers could read in two ways also gets 403:
 //
 //   - an absolute URI as target, CONNECT, or an upgrade to anything but WebSocket
 //   - both Transfer-Encoding and Content-Length, or a name such as Transfer_Encoding
@@ -31,8 +32,9 @@
 // A Destination field (WebDAV) is decided like the path.
 //
 // A TLS handshake that names another host or none fails. An upstream whose certificate cannot
-// be verified results in status 502 with the reason. An upstream that cannot be reached, or
-// that ends early, looks like that to the jail.
+// be verified results in status 502 with the reason. If an upstream cannot be reached or ends
+// early, the Interceptor makes up no response. It ends the jail's connection, or in HTTP/2 the
+// stream.
 //
 // # Forwarded
 //
@@ -43,10 +45,10 @@
 //
 // # Secrets
 //
-// In a request over TLS that a rule with a secret allows, the secret's placeholder is
-// replaced by its value. That happens in header fields for credentials or those that the
-// rule names, also inside Basic credentials. It does not happen in paths, queries and bodies.
-// A request with the placeholder in another field is refused. A request with a value loses
+// In a request over TLS that a rule with a secret allows, the secret's placeholder is replaced by
+// the secret's value. That happens in the header fields for credentials or, if the rule names
+// fields, in those; also inside Basic credentials. It does not happen in paths, queries and
+// bodies. A request with the placeholder in another field is refused. A request with a value loses
 // the fields that name another host to some servers (X-Forwarded-Host and the like), and its
 // Destination has to be allowed.
 //

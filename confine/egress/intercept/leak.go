@@ -13,7 +13,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// leaks looks for secrets in requests that are not meant for their host.
+// leaks finds secrets that are not meant for the host of the request.
 type leaks struct {
 	egress.Leaks
 	finder *leak.Finder
@@ -22,13 +22,14 @@ type leaks struct {
 	told map[egress.Leak]bool
 }
 
-// SetLeaks sets what is looked for in requests. It must be called before Serve.
+// SetLeaks sets the secrets to find in requests. It must be called before Serve.
 func (i *Interceptor) SetLeaks(l egress.Leaks) {
 	i.leaks = leaks{Leaks: l, finder: leak.New(l.Secrets, l.Tokens), told: map[egress.Leak]bool{}}
 }
 
-// isMeant reports whether a secret that was found belongs into a request: its rule puts that value
-// in, or the field is for credentials and the secret is one that the jail was given.
+// isMeant reports whether a found secret belongs in a request. A secret that the jail does not
+// have (Held) belongs there if the request's rule puts it in. Every other secret, and a token,
+// belongs in a field for credentials.
 func (l *leaks) isMeant(found leak.Found, rule policy.NetRule, credential bool) bool {
 	if found.Form != leak.Token && slices.Contains(l.Held, found.Name) {
 		return slices.Contains(rule.SecretNames(), found.Name)
@@ -41,8 +42,8 @@ func isCredential(name string) bool {
 	return strings.EqualFold(name, "Cookie") || slices.ContainsFunc(policy.CredentialFields, func(f string) bool { return strings.EqualFold(f, name) })
 }
 
-// checkLeaks looks at the URL and the header of a request. It tells of what it finds, or refuses
-// the request.
+// checkLeaks searches the URL and the header of a request. It tells of each leak, or refuses the
+// request.
 func (c *jailConn) checkLeaks(r *http.Request, rule policy.NetRule) *refusal {
 	l := &c.t.leaks
 	if l.finder == nil {
@@ -111,7 +112,7 @@ type leakReader struct {
 	rule   policy.NetRule
 }
 
-// Read implements io.Reader. What completes a secret that is refused is not returned.
+// Read implements io.Reader. It does not return the bytes that complete a refused secret.
 func (l *leakReader) Read(p []byte) (int, error) {
 	if l.state.leak.Load() != nil {
 		return 0, errLeak

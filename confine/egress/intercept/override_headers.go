@@ -43,8 +43,8 @@ func canonicalHeader(name string) string {
 	}, name)
 }
 
-// checkDestination checks the second resource that a request names (RFC 4918, 10.3) like the
-// first.
+// checkDestination checks the resource in the Destination field (RFC 4918, 10.3) by the same rules
+// as the target of the request.
 func (c *jailConn) checkDestination(r *http.Request) *refusal {
 	values := r.Header.Values("Destination")
 	if len(values) == 0 {

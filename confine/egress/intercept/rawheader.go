@@ -42,8 +42,8 @@ func (w *headerRecorder) CloseWrite() error {
 	return w.Conn.(interface{ CloseWrite() error }).CloseWrite()
 }
 
-// takeHeader returns the header of a request that has just begun to be served. No request may
-// follow a chunked body, because its beginning would be unknown.
+// takeHeader returns the header of a request that has just begun to be served. It returns nil for
+// a request after a chunked body or an upgrade, because the beginning of that header is unknown.
 func (w *headerRecorder) takeHeader(r *http.Request) []byte {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -66,8 +66,8 @@ func (w *headerRecorder) takeHeader(r *http.Request) []byte {
 	return head
 }
 
-// ambiguity describes how a header could be read as two different ones. It returns "" if it
-// cannot (RFC 9112, sections 2.2, 5.2, 6.1). first is the request line as net/http read it.
+// ambiguity describes how servers could read a header in two ways. It returns "" if they cannot
+// (RFC 9112, sections 2.2, 5.2, 6.1). first is the request line as net/http read it.
 func ambiguity(head []byte, first string) string {
 	lines := strings.Split(string(head), "\r\n")
 	var length, encoding bool

@@ -23,9 +23,9 @@ func checkSecrets(values map[string]string) (secrets, error) {
 	return maps.Clone(values), nil
 }
 
-// replace replaces the placeholders of the named secrets in the fields where they may occur.
-// If it replaced one, it removes the fields that could make a host forward the value to
-// another, from the trailers as well.
+// replace replaces the placeholders of the named secrets in the fields where they may occur. If
+// it replaced one, it removes the fields that could make a host forward the value to another
+// host, from the trailers as well.
 func (s secrets) replace(header http.Header, named []policy.Secret, behind ...http.Header) {
 	sent := false
 	for name, values := range header {
@@ -55,8 +55,8 @@ func isReplacedIn(n policy.Secret, field string) bool {
 	return slices.ContainsFunc(n.HeaderFields(), func(f string) bool { return strings.EqualFold(f, field) })
 }
 
-// misplaced finds a placeholder in a field where it is not replaced. Otherwise the host would
-// receive the placeholder, and its error would not show the reason.
+// misplaced refuses a request with a placeholder in a field where it is not replaced. Otherwise
+// the host would receive the placeholder, and its error would not show the reason.
 func (s secrets) misplaced(header http.Header, named []policy.Secret) *refusal {
 	for _, n := range named {
 		all := s.replacer([]policy.Secret{n}, func(policy.Secret) bool { return true })

@@ -8,7 +8,7 @@ import (
 	"net/http"
 )
 
-// upstream is one connection to the host of a jailConn. It counts what is sent.
+// upstream is one connection to the host of a jailConn. It counts the bytes that are sent.
 type upstream struct {
 	net.Conn
 	jail *jailConn
@@ -69,7 +69,8 @@ func (u *upstream) Write(p []byte) (int, error) {
 	return u.Conn.Write(p)
 }
 
-// flushSent reports what was sent. It returns false if the session has used up its limit.
+// flushSent reports the bytes sent since the last report. It returns false if the session has
+// used up its limit.
 func (c *jailConn) flushSent() bool {
 	n := c.sent.Swap(0)
 	return n == 0 || c.target.ReportSent == nil || c.target.ReportSent(n)
@@ -159,7 +160,7 @@ func (c *jailConn) closeIdle() {
 		}
 		return c.client
 	}
-	// l.mu is not held here, because an upstream can block Go's client forever.
+	// c.mu is not held here, because an upstream can block Go's client forever.
 	client := idle()
 	if client != nil && client.Err() != nil && idle() == client {
 		c.Close()

@@ -21,7 +21,8 @@
 //	  serve, with the jail's connection ─>
 //	    <─────────────────────────── dial   for that connection
 //	  upstream, with a connection ──────>
-//	    <──────────── denied, sent, done
+//	    <────── denied, leak, sent, done
+//	  end, of a connection ────────────>
 //
 // The process never dials. The launcher dials the address that it has checked. The process
 // reports a refusal before it answers the jail, and the launcher receives the reports before

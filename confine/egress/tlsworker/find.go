@@ -13,7 +13,7 @@ import (
 // ErrMissing means that the program is not installed.
 var ErrMissing = errors.New("mcp-jail-tls is missing")
 
-// WriterFunc returns what may write to a path, like policy.Profile.Writer.
+// WriterFunc returns a policy that may write to a path, like policy.Profile.Writer.
 type WriterFunc func(path string, rights policy.Rights) (policy.Writer, bool)
 
 // Find returns the path of the program. It looks beside self, the path of mcp-jail, and then in
@@ -66,11 +66,12 @@ func (writer WriterFunc) threat(found string, links []policy.Link, fileOnly bool
 	}
 }
 
-// rootsVariables name the host's roots. The process gets them in its environment.
+// rootsVariables are the variables that name the host's roots to crypto/x509. The process gets
+// them in its environment.
 var rootsVariables = []string{"SSL_CERT_FILE", "SSL_CERT_DIR"}
 
-// CheckRoots returns an error if a server could write the host's roots. It could then choose the
-// certificates that the process trusts.
+// CheckRoots returns an error if a server could write or replace a file that rootsVariables name.
+// Such a server could choose the certificates that the process trusts.
 func CheckRoots(writer WriterFunc) error {
 	for _, name := range rootsVariables {
 		for _, file := range filepath.SplitList(os.Getenv(name)) {

@@ -10,9 +10,9 @@ import (
 )
 
 // enterLandlockDomain puts all threads of the process into a Landlock domain without
-// rules. The domain denies all that this kernel's Landlock handles: opening files, ports,
-// UNIX sockets of others, and signals to others. It backs up the seccomp filter. A kernel
-// without Landlock leaves the filter alone.
+// rules. The domain denies all that this kernel's Landlock handles: opening files, ports, UNIX
+// sockets of other processes, and signals to them. It is a second layer behind the seccomp filter.
+// On a kernel without Landlock, enterLandlockDomain does nothing.
 func enterLandlockDomain() error {
 	abi, err := ll.LandlockGetABIVersion()
 	if err != nil {
@@ -40,14 +40,14 @@ func enterLandlockDomain() error {
 const (
 	// threadSyncABI is the first ABI in which the kernel itself restricts all threads.
 	threadSyncABI = 8
-	// scopeErratum is erratum 2, which lets threads in different domains signal one
-	// another if they belong to one process (landlock(7)).
+	// scopeErratum is the bit of erratum 2. Its fix lets threads in different domains signal
+	// one another if they belong to one process (landlock(7)).
 	scopeErratum = 1 << (2 - 1)
 )
 
-// domain returns the accesses that are denied. Below threadSyncABI each thread has a
-// domain of its own. Without the erratum a scope of signals would then keep Go from
-// interrupting its own threads, so the scopes are left out.
+// domain returns the accesses that are denied. Below threadSyncABI each thread has a domain of
+// its own. Without the fix of scopeErratum a scope of signals would then keep Go from interrupting
+// its own threads, so domain leaves the scopes out.
 func domain(abi, errata int) landlock.Config {
 	if abi < threadSyncABI && errata&scopeErratum == 0 {
 		return landlock.V5
@@ -56,8 +56,8 @@ func domain(abi, errata int) landlock.Config {
 }
 
 // checkSignalQueue returns an error if the kernel may be unable to queue one signal for
-// each thread. Below threadSyncABI Go reaches its threads by real-time signals, and waits
-// forever for one that was not queued (EAGAIN of tgkill(2)). The argument is the text of
+// each thread. Below threadSyncABI Go reaches its threads by real-time signals, and waits forever
+// for a signal that was not queued (EAGAIN of tgkill(2)). The argument is the text of
 // /proc/self/status.
 func checkSignalQueue(status string) error {
 	var threads, queued, limit int

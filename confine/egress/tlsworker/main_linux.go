@@ -139,8 +139,8 @@ func (s *server) serve(m serveMessage, c *net.TCPConn, end <-chan struct{}) {
 			return s.sent.Add(n) <= m.MaxBytes || m.MaxBytes == 0
 		},
 		Done: end,
-		// It returns when the message is in the launcher's queue; only then is the jail
-		// answered. It may block, but the launcher always reads.
+		// Deny returns when the message is in the launcher's queue; only then is the jail
+		// answered. Deny may block, but the launcher always reads.
 		Deny: func(why policy.DenialReason, detail string) {
 			s.socket.send(message{Denied: &deniedMessage{m.ID, why, clip(detail)}}, nil)
 		},

@@ -83,7 +83,7 @@ type deniedMessage struct {
 	Detail string              `json:"detail"`
 }
 
-// leaksMessage says what is looked for in requests. Values need not be valid UTF-8.
+// leaksMessage carries egress.Leaks. Values need not be valid UTF-8.
 type leaksMessage struct {
 	Names  []string `json:"names"`
 	Values [][]byte `json:"values"`
@@ -92,7 +92,7 @@ type leaksMessage struct {
 	Block  bool     `json:"block,omitempty"`
 }
 
-// newLeaksMessage returns nil if nothing is looked for.
+// newLeaksMessage returns the message for l, or nil if l lists nothing.
 func newLeaksMessage(l egress.Leaks) *leaksMessage {
 	if l.IsZero() {
 		return nil

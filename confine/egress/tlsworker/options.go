@@ -15,7 +15,7 @@ type Options struct {
 	// Secrets are values by variable. The process receives them after it has entered its
 	// sandbox.
 	Secrets map[string]string
-	Leaks   egress.Leaks // what it looks for in requests; it receives them with Secrets
+	Leaks   egress.Leaks // the secrets to find in requests; the process receives them with Secrets
 	// Roots are certificates (PEM) that verify upstreams, in addition to the host's roots.
 	Roots       []byte
 	Connections int // at once; 0 means policy.DefaultLimits

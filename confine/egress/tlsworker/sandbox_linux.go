@@ -47,7 +47,7 @@ func enterSandbox(connections int) error {
 			return fmt.Errorf("limit %d: %w", r.resource, err)
 		}
 	}
-	// What Prepare read is in memory. From here on the process needs no file.
+	// The files that Prepare read are in memory. From here on the process opens no file.
 	if err := enterLandlockDomain(); err != nil {
 		return err
 	}

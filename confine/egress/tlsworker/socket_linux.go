@@ -105,7 +105,8 @@ func (s *socket) tryReceive(fd int) (m message, c *net.TCPConn, err error) {
 	return m, c, err
 }
 
-// parseConn returns the connection in a control message. It closes all other descriptors.
+// parseConn returns the connection in a control message. If the message has more than one
+// descriptor, parseConn closes all of them and returns an error.
 func parseConn(rights []byte) (*net.TCPConn, error) {
 	messages, err := unix.ParseSocketControlMessage(rights)
 	if err != nil {

@@ -34,8 +34,8 @@ type Worker struct {
 	exited  chan struct{}
 	state   *os.ProcessState // set when it has exited
 
-	// receiving is held from reading a message until it was handled. Nothing that is done
-	// while it is held waits for the process.
+	// receiving is locked from the read of a message until that message is handled. No code that
+	// runs under this lock waits for the process.
 	receiving  sync.Mutex
 	failure    error                  // the error that the process reported at its end
 	replies    chan struct{}          // one element for each answer in progress
@@ -91,8 +91,8 @@ func (w *Worker) spawn(o Options) error {
 	if err != nil {
 		return err
 	}
-	// The process must not send descriptors: closing one can block. Linux 6.16 can refuse them;
-	// before, the launcher closes received descriptors at once.
+	// The process must not send descriptors: closing one can block. Since Linux 6.16 the kernel
+	// can refuse them. On an older kernel the launcher closes received descriptors at once.
 	unix.SetsockoptInt(pair[0], unix.SOL_SOCKET, unix.SO_PASSRIGHTS, 0)
 	ours, theirs := os.NewFile(uintptr(pair[0]), "mcp-jail-tls"), os.NewFile(uintptr(pair[1]), "launcher")
 	defer theirs.Close()
