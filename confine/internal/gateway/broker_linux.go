@@ -12,8 +12,8 @@ import (
 )
 
 // Broker is the launcher's end of a jail whose supervisor makes the server's sockets. It puts the
-// supervisor's requests to the gateway. A connection of the server arrives as a descriptor: the
-// other end of one that the supervisor made itself. So it cannot be a connection of another process.
+// supervisor's requests to the gateway. A connection of the server arrives as a descriptor. The
+// supervisor itself made both ends of that connection, so it cannot be one of another process.
 type Broker struct {
 	socket  *os.File // SOCK_SEQPACKET
 	gateway *egress.Gateway
@@ -34,8 +34,8 @@ func (b *Broker) Close() {
 	b.socket.Close()
 }
 
-// serve answers requests until the supervisor ends. It blocks a thread, because the server waits for
-// the answer and a wake-up by the runtime's poller would take longer.
+// serve answers requests until the supervisor ends. It blocks a thread, because the server waits
+// for the answer and a wake-up by the runtime's poller would take longer.
 func (b *Broker) serve() {
 	fd := int(b.socket.Fd())
 	defer unix.Shutdown(fd, unix.SHUT_RDWR) // further requests then fail

@@ -4,7 +4,7 @@
 // connections on them. Around that, this package has three parts:
 //
 //   - [Broker] serves a jail without a network namespace: its supervisor makes the server's
-//     sockets and asks here what each may reach.
+//     sockets and asks the Broker which addresses each may reach.
 //   - [Inbound] joins connections to ports of the host's loopback to the same ports in the jail.
 //   - [StartTLS] starts mcp-jail-tls (package tlsworker) if rules concern requests, reads the
 //     secrets for it, and writes its certificate authority into the jail's files.

@@ -17,8 +17,8 @@ import (
 // Inbound listens on ports of the host's loopback. It joins each connection to a connection
 // to the same port in the jail.
 //
-// The jail's side of that is a socket that was made in the jail. Each socket serves one
-// connection. The supervisor makes a new one for each that is used.
+// The connection in the jail uses a socket that was made in the jail. Each socket serves one
+// connection. The supervisor makes a new socket for each used one.
 type Inbound struct {
 	control *os.File      // a socket to the supervisor
 	sockets chan *os.File // unused sockets of the jail
@@ -190,8 +190,8 @@ func (in *Inbound) connect(to unix.Sockaddr) (*net.TCPConn, error) {
 	return c.(*net.TCPConn), nil
 }
 
-// join relays both directions, ends and resets included. When the jail has ended, it still
-// delivers what the server sent before, as the kernel does for a program that ends.
+// join relays both directions, ends and resets included. When the jail has ended, join still
+// delivers the bytes that the server sent before, as the kernel does for a program that ends.
 func (in *Inbound) join(c, server *net.TCPConn) {
 	stop := context.AfterFunc(in.ctx, func() {
 		end := time.Now().Add(spec.InboundEnd)
@@ -212,7 +212,7 @@ func (in *Inbound) join(c, server *net.TCPConn) {
 			reset(c)
 			reset(server)
 		}
-		// Otherwise the server's side failed. The other direction still reads what it sent.
+		// Otherwise the server's side failed. The other direction still reads its last bytes.
 	}()
 	if _, err := c.ReadFrom(server); err != nil {
 		reset(c)

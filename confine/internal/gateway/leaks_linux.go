@@ -10,12 +10,12 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// maxLeaks bounds the values that mcp-jail-tls looks for, in bytes: they have to fit into one
-// message with the secrets. Longer ones are not looked for in requests.
+// maxLeaks bounds the names and values that mcp-jail-tls looks for, in bytes: they have to fit
+// into one message with the secrets. A value that no longer fits is not looked for in requests.
 const maxLeaks = 32 << 10
 
-// leaksOf returns what is looked for in the requests of a profile. If the profile grants exactly one
-// host, the values that the jail was given may go there, and are left out.
+// leaksOf returns the secrets to find in the requests of a profile. If the profile grants exactly
+// one host, the values that the jail was given may go there, and are left out.
 func leaksOf(p *policy.Profile, held map[string]string) (l egress.Leaks) {
 	if p.Leaks != policy.LeaksWarn && p.Leaks != policy.LeaksBlock {
 		return l

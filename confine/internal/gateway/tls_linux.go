@@ -50,7 +50,7 @@ func FindTLS(f *probe.Facts, p *policy.Profile) {
 // Interceptor is the process mcp-jail-tls of one jail.
 type Interceptor struct {
 	*tlsworker.Worker
-	Secrets map[string]string // the values that it got, by variable
+	Secrets map[string]string // the values that the process got, by variable
 	End     func()            // calls Close, once
 }
 
@@ -108,10 +108,10 @@ func authorities(p *policy.Profile, own []byte, files, variables []string) strin
 	return all.String()
 }
 
-// maxBundle is the largest bundle that is read. Those of systems are smaller.
+// maxBundle is the largest bundle that is read, in bytes. The bundles of systems are smaller.
 const maxBundle = 16 << 20
 
-// certificates writes the certificates in text (RFC 7468) to w, and nothing else of it.
+// certificates writes the certificates in text (RFC 7468) to w, and nothing else of text.
 func certificates(w *bytes.Buffer, text string) {
 	const begin, end = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
 	at := -1 // where the current certificate begins in w
@@ -140,7 +140,8 @@ func certificates(w *bytes.Buffer, text string) {
 	}
 }
 
-// readSmall reads a regular file of at most so many bytes. Opening a pipe does not block it.
+// readSmall reads a regular file of at most so many bytes. It returns an error for any other file,
+// and does not block on a pipe.
 func readSmall(name string, most int64) ([]byte, error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
 	if err != nil {

@@ -203,9 +203,9 @@ func (c *compiler) processes(o *spec.Spec) {
 	c.addEnforced(policy.AxisEnv, "an environment made anew", "%d variables, %d of the host's withheld", len(c.p.Env), len(c.p.Withheld))
 }
 
-// ipc records what hides the host's IPC objects. Namespaces hide those without a path. A
-// socket is a file: before Landlock ABI 9 a server can connect to each one that it can name.
-// The policy masks those that exist at the start.
+// ipc records how the jail hides the host's IPC objects. Namespaces hide objects without a path.
+// A UNIX socket can be a file: before Landlock ABI 9 a server can connect to each socket that it
+// can name. The policy masks the sockets that exist at the start.
 func (c *compiler) ipc() {
 	what := "no process, queue, shared memory or socket of the host can be reached"
 	if c.f.LandlockABI < 9 {
@@ -214,8 +214,8 @@ func (c *compiler) ipc() {
 	c.addEnforced(policy.AxisIPC, "ipc, pid, network and mount namespaces, Landlock scopes", "%s", what)
 }
 
-// mustFail picks up to four directories that the self-test tries to list and must not be
-// able to. Each costs a system call.
+// mustFail picks up to four directories. The self-test tries to list each, with a system call,
+// and must fail.
 func mustFail(p *policy.Profile) []string {
 	var dirs []string
 	for _, d := range []string{"/", "/run", "/var", "/home", "/root", "/boot"} {

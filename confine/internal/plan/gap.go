@@ -19,11 +19,11 @@ type Gap struct {
 	Fix    string      `json:"fix"`    // what the user can do about it
 	Fatal  bool        `json:"fatal"`  // true: cannot be waived, there is nothing to start with
 	Waived bool        `json:"waived"` // set by the launcher
-	// Paths are all that What stands for, where it names only the first.
+	// Paths are all paths of the gap, where What names only the first of them.
 	Paths []string `json:"paths,omitempty"`
 }
 
-// Enforcement is one thing that holds, and by which mechanism.
+// Enforcement is one promise that the jail keeps, and the mechanism that keeps it.
 type Enforcement struct {
 	Axis policy.Axis `json:"axis"`
 	What string      `json:"what"` // "only the listed paths exist"
@@ -36,7 +36,7 @@ var ErrGaps = errors.New("this host cannot enforce the policy")
 // GapError refuses a start. It lists the gaps that are not waived.
 type GapError struct {
 	Gaps []Gap
-	// HostNamespaces is that of the Plan. With the answer No, most gaps have one cause: user
+	// HostNamespaces is the field of the Plan. With the answer No, most gaps have one cause: user
 	// namespaces are refused.
 	HostNamespaces probe.Feature
 	// Waive lists the axes that must be waived for a start, including those that are waived

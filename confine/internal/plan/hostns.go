@@ -53,8 +53,8 @@ func (c *compiler) compileHostNS() {
 	}
 }
 
-// hostNSEnv sets the environment. Its paths are those of this jail, which has a TMPDIR
-// of its own and, for a tool whose HOME is the directory home of the profile, a HOME in it.
+// hostNSEnv sets the environment. It replaces TMPDIR by the TMPDIR of this jail and, if home is
+// not "", HOME by a directory in it. home is the profile's ephemeral directory.
 func (c *compiler) hostNSEnv(o *spec.Spec, home string) {
 	for _, v := range c.p.Env {
 		value := v.Value
@@ -73,7 +73,7 @@ func (c *compiler) hostNSEnv(o *spec.Spec, home string) {
 	}
 }
 
-// hostNSStatement returns what the server is told of its limits in this jail.
+// hostNSStatement returns the statement that tells the server its limits in this jail.
 func (c *compiler) hostNSStatement(o *spec.Spec, home string) []byte {
 	s := policy.NewStatement(c.plan.Profile)
 	s.Temporary = o.TempDir
@@ -167,7 +167,7 @@ func builtinEntriesHostNS(f probe.Facts, o *spec.Spec) []policy.Entry {
 	}
 	names := f.HostNames
 	if o.Network.Brokered {
-		names = f.Resolver // the launcher knows the host's names, and by them what is granted
+		names = f.Resolver // not /etc/hosts: the launcher looks the names up, and decides by them
 	}
 	if o.Network.Brokered || o.HostNames {
 		for _, file := range names {
@@ -217,7 +217,7 @@ func (c *compiler) hostNSFiles(o *spec.Spec) {
 	}
 }
 
-// grantsProc reports whether a rule, one for "/", grants /proc. No mount covers it here.
+// grantsProc reports whether a rule grants /proc. Only a rule for "/" can. No mount covers it here.
 func (c *compiler) grantsProc() bool { return c.p.RightsAt("/proc") != 0 }
 
 // entriesHostNS returns the entries without the baseline's right to execute in /etc. Nothing

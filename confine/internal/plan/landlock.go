@@ -13,8 +13,8 @@ import (
 func builtinEntries(o *spec.Spec) []policy.Entry {
 	own := make([]policy.Entry, 0, 4+len(o.Devices)+len(o.Files))
 	if !slices.ContainsFunc(o.Mounts, func(m spec.Mount) bool { return m.Path == "/dev" || m.Path == "/dev/pts" }) {
-		// Else it is the host's: to read and write the user's terminals is the rule's
-		// business.
+		// Otherwise /dev/pts is the host's, and the rule decides whether the server may read and
+		// write the user's terminals.
 		own = append(own, policy.Entry{Path: "/dev/pts", Kind: policy.KindDir, Rights: policy.Read | policy.Update})
 	}
 	if o.FreshProc {
@@ -30,7 +30,7 @@ func builtinEntries(o *spec.Spec) []policy.Entry {
 	}
 	for _, f := range o.Files {
 		if f.Over {
-			continue // its directory has a rule
+			continue // the rule of its directory covers it
 		}
 		own = append(own, policy.Entry{Path: f.Path, Kind: policy.KindFile, Rights: policy.Read})
 	}

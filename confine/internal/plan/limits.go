@@ -107,8 +107,8 @@ func ownTmpfs(o *spec.Spec) string {
 	return strings.Join(names, " and ")
 }
 
-// inotifyLimit limits what the jail can watch. The kernel counts its watches as the user's, so
-// a jail could leave none for the user's other programs.
+// inotifyLimit limits the inotify watches of the jail. The kernel counts them as the user's, so a
+// jail could leave none for the user's other programs.
 func (c *compiler) inotifyLimit(o *spec.Spec) {
 	f := c.f.Inotify
 	if !o.FreshProc || f.Instances <= 0 || f.Watches <= 0 {

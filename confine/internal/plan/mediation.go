@@ -23,8 +23,9 @@ func (c *compiler) decideMediation(o *spec.Spec) {
 	c.decideTracing()
 }
 
-// mediation gives the supervisor what it decides by. Without it protected names can be made,
-// files that are made cannot be filled, and no refusal is recorded.
+// mediation gives the supervisor the part of the profile by which it decides. Without mediated
+// calls, the server can make protected names, files made under create without update stay empty,
+// and no refusal is recorded.
 func (c *compiler) mediation(o *spec.Spec) {
 	if c.mediated {
 		o.Profile = policy.Profile{
@@ -39,8 +40,8 @@ func (c *compiler) mediation(o *spec.Spec) {
 	c.unmediated(c.canMediate)
 }
 
-// keep has the supervisor keep what the server changes. It can do that only where the calls that
-// change something are mediated.
+// keep has the supervisor keep files before the server changes them. The supervisor can do that
+// only if the calls that change files are mediated.
 func (c *compiler) keep(o *spec.Spec) {
 	u := c.p.Undo
 	if !u.On() {
@@ -94,8 +95,8 @@ func (c *compiler) unmediated(missing probe.Feature) {
 	})
 }
 
-// mediatedEntries returns the entries by which calls are decided. The jail's own places count
-// as a home: no other process sees what is made there.
+// mediatedEntries returns the entries by which calls are decided. The jail's own places count as
+// a home: no process outside of the jail uses the files that are made there.
 func mediatedEntries(granted, own []policy.Entry) []policy.Entry {
 	all := make([]policy.Entry, 0, len(granted)+len(own))
 	for _, e := range granted {
@@ -122,8 +123,9 @@ func fillsOnly(e policy.Entry) bool {
 	return e.Kind == policy.KindDir && e.Rights.Has(policy.Create) && !e.Rights.Has(policy.Update)
 }
 
-// workerRuleset returns the ruleset of the supervisor's workers if it differs from the
-// server's. They may open for writing what they make, and open nothing else for writing.
+// workerRuleset returns the ruleset of the supervisor's workers if it differs from the server's.
+// It lets the workers open files for writing where the server may only create them. The workers
+// do so only with files that they have just made.
 func workerRuleset(server landlock.Input) landlock.Ruleset {
 	if server.ABI < 1 || !slices.ContainsFunc(server.Entries, fillsOnly) {
 		return landlock.Ruleset{}

@@ -20,21 +20,21 @@ var parentsOfOwnPlaces = []string{"/", "/dev"}
 //
 //	rights(Landlock rules of all ancestors) ∩ rights(mount) = rights(entry)
 //
-// What cannot hold all the same (a grant of the host's that lies below the
-// jail's own /tmp, where Landlock grants everything) comes back as a Gap.
+// An entry that does not fit all the same comes back as a Gap, for example a grant below the
+// jail's own /tmp, where Landlock grants everything.
 //
 // Directories between a grant and a carve-out below it are bound onto
-// themselves (pins): renaming them fails with EBUSY, so that a protected name
-// cannot be moved out of the way and made anew, nor anything to where the search
-// of the next start does not find it.
+// themselves (pins): renaming them fails with EBUSY. So the server cannot move a
+// protected name out of the way and make it anew. It also cannot move a file to a
+// place where the search for protected names at the next start does not find it.
 //
-// An ephemeral entry is mounted as a copy, or as an empty directory where copies
-// says that there are none.
+// An ephemeral entry is mounted as a copy, or as an empty directory if copies is
+// false.
 func CompileMounts(entries []policy.Entry, copies bool) ([]spec.Mount, []Gap) {
 	entries = slices.Clone(entries)
 	for i := range entries {
 		if entries[i].Kind != policy.KindDir {
-			// Making and removing a file is its directory's business.
+			// The rights of its directory decide whether a file can be made or removed.
 			entries[i].Rights &^= policy.Create | policy.Delete
 		}
 	}
@@ -67,8 +67,8 @@ func CompileMounts(entries []policy.Entry, copies bool) ([]spec.Mount, []Gap) {
 	return c.mounts, c.gaps
 }
 
-// neverProc is why no rule can grant the host's /proc in any jail: it describes all processes,
-// and what a path in it means depends on the process that opens it.
+// neverProc is why a rule for a path in /proc is a fatal gap in both kinds of jail: /proc describes
+// all processes, and the meaning of a path in it depends on the process that opens it.
 const neverProc = "the host's /proc is never shown to a server"
 
 // mountState is what holds at a path after the mounts so far.
@@ -185,7 +185,7 @@ func (c *mountCompiler) pin(e policy.Entry, cover mountState, coverPath string) 
 	}
 	kind := spec.MountBind
 	if cover.copied {
-		kind = spec.MountPin // the host's object of that name is not what is there
+		kind = spec.MountPin // the copy has another object at that path than the host
 	}
 	for i := len(between) - 1; i >= 0; i-- {
 		c.add(spec.Mount{

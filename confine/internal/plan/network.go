@@ -11,7 +11,7 @@ import (
 )
 
 // gatewayResolver is the resolver's address. It is assigned to lo but is no loopback address,
-// because some programs refuse those as a resolver.
+// because some programs refuse a loopback address as a resolver.
 const gatewayResolver = "192.0.0.2"
 
 // gatewayFiles returns the files by which a program behind a gateway looks names up. There
@@ -59,17 +59,16 @@ func (c *compiler) within(path string) bool {
 	return ok && e.Path != path && e.Rights.Has(policy.Read)
 }
 
-// RefusedBytes is how much the packet socket shows of each packet: two IP headers and
-// what follows them.
+// RefusedBytes is how many bytes of each packet the packet socket shows: enough for two IP headers
+// and the ports.
 const RefusedBytes = 128
 
-// CompileRefused returns the filter of a packet socket of type SOCK_DGRAM, which sees
-// packets from their IP header on. It lets those pass by which the kernel itself
-// refuses: the reset that answers a SYN to a port without a listener, and ICMP's "destination
-// unreachable". Among resets it is the one with sequence number 0 and an
-// acknowledgement (RFC 9293, 3.10.7.1). None of these has IP options or extension
-// headers, unless the server put some in the packet that was refused, which then is
-// not recorded.
+// CompileRefused returns the filter of a packet socket of type SOCK_DGRAM, which sees packets from
+// their IP header on. The filter passes the packets by which the kernel itself refuses another
+// packet: the reset that answers a SYN to a port without a listener, and ICMP's "destination
+// unreachable". That reset has sequence number 0 and an acknowledgement (RFC 9293, 3.10.7.1). The
+// filter passes no packet with IP options or extension headers. The kernel adds these only if the
+// refused packet of the server had some. Such a refusal is not recorded.
 func CompileRefused() ([]bpf.RawInstruction, error) {
 	yes, no := &seccomp.Node{Verdict: RefusedBytes}, &seccomp.Node{}
 	is := func(off, mask, value uint32, yes, no *seccomp.Node) *seccomp.Node {

@@ -12,7 +12,7 @@ import (
 )
 
 // brokeredNetwork compiles for a supervisor that makes the server's sockets and asks the
-// gateway what they may reach.
+// gateway which addresses they may reach.
 func (c *compiler) brokeredNetwork(o *spec.Spec, granted []string) {
 	if missing := c.canBroker(); missing.Answer != probe.Yes {
 		c.hostNetwork(o, missing)

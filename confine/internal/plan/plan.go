@@ -9,8 +9,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// Plan is a profile compiled for one kernel: what will hold, by which mechanism,
-// and what will not.
+// Plan is a profile compiled for one host: what will hold, by which mechanism, and what will not.
 type Plan struct {
 	Profile  *policy.Profile
 	Enforced []Enforcement

@@ -13,15 +13,15 @@ import (
 // Rules about requests, and secrets, need an interceptor: a separate program that terminates
 // TLS (package tlsworker), with an authority that only this jail trusts.
 
-// tlsPlan is what the interceptor of a plan needs.
+// tlsPlan names the program and the files of a plan's interceptor.
 type tlsPlan struct {
-	Program   string   // to be started; "" if no rule needs it
+	Program   string   // its path; "" if no rule needs it
 	CABundles []string // files with all authorities, including the jail's own
-	CAFile    string   // a file with the jail's own alone; one of CABundles; or ""
+	CAFile    string   // a file with only the jail's own authority, or one of CABundles, or ""
 }
 
-// Variables that name a file of authorities to a program. The first adds to those
-// that the program has, the others replace them.
+// NodeAuthorities and AuthorityVariables name a file of authorities to a program. The file of
+// NodeAuthorities adds to the authorities that the program has. The others replace them.
 const NodeAuthorities = "NODE_EXTRA_CA_CERTS"
 
 var AuthorityVariables = []string{"SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO"}
@@ -70,7 +70,7 @@ func (c *compiler) interceptTLS(o *spec.Spec) {
 	t := tlsPlan{Program: c.f.TLSProgram.Detail, CAFile: ownAuthority}
 	for _, name := range c.f.Bundles {
 		if e, decided := c.p.Find(name); decided && e.Path == name {
-			continue // the user's own
+			continue // a rule of the user names this bundle
 		}
 		t.CABundles = append(t.CABundles, name)
 	}
@@ -78,7 +78,7 @@ func (c *compiler) interceptTLS(o *spec.Spec) {
 		t.CABundles = []string{ownBundle}
 	}
 	if c.within(ownAuthority) {
-		t.CAFile = t.CABundles[0] // no name can be made there
+		t.CAFile = t.CABundles[0] // the jail can make no name in a granted directory
 	}
 	for _, name := range append(slices.Clone(t.CABundles), t.CAFile) {
 		if !slices.ContainsFunc(o.Files, func(f spec.MadeFile) bool { return f.Path == name }) {

@@ -6,8 +6,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 )
 
-// Facts is what compiling a plan must know about the kernel, the host and this process. Facts
-// about the host enter a plan only by it.
+// Facts are the facts about the kernel, the host and this process that compiling a plan needs. A
+// plan depends on the host only through them.
 type Facts struct {
 	Features
 	Supported bool // this operating system has a backend
@@ -15,8 +15,8 @@ type Facts struct {
 	UID       int
 	PID       int
 	Devices   []string     // the device nodes that can be lent to a jail
-	Inotify   spec.Inotify // what the kernel lets each user have; zero: not known
-	// What only a jail without namespaces needs to know:
+	Inotify   spec.Inotify // the kernel's limits for each user; zero: not known
+	// The fields from KernelFiles to TempDir are set only for a jail with host namespaces.
 	KernelFiles []string // files of /proc about the kernel, none about a process
 	HostNames   []string // the canonical paths of /etc/hosts and /etc/resolv.conf
 	Resolver    []string // of these, that of /etc/resolv.conf

@@ -46,7 +46,7 @@ func Unavailable(why, fix string) Feature { return Feature{Answer: No, Detail: w
 // Undetermined returns a feature whose probe failed.
 func Undetermined(why string) Feature { return Feature{Detail: why} }
 
-// Features is what this host offers to this process.
+// Features are the features that this host offers to this process.
 type Features struct {
 	OS     string `json:"os"`
 	Arch   string `json:"arch"`
@@ -264,7 +264,7 @@ func tracesFeature(err error) Feature {
 // errNoProcess is ESRCH, as Linux counts.
 const errNoProcess = syscall.Errno(3)
 
-// tracesOwn evaluates it for a supervisor without CAP_SYS_PTRACE.
+// tracesOwn evaluates kernel.yama.ptrace_scope for a supervisor without CAP_SYS_PTRACE.
 func tracesOwn(scope string) Feature {
 	switch scope {
 	case "", "0", "1":

@@ -33,8 +33,8 @@ func Probe() Features {
 	return f
 }
 
-// ProbeForStart asks what compiling a plan needs: a few system calls and one file. It leaves user
-// namespaces out, because the start tries them.
+// ProbeForStart asks what compiling a plan needs, with a few system calls and two files of /proc.
+// It leaves user namespaces out, because the start tries them.
 func ProbeForStart() Features {
 	f := Features{OS: runtime.GOOS, Arch: runtime.GOARCH, Kernel: kernelRelease()}
 	f.LandlockErrata, f.LandlockABI, f.Landlock = probeLandlock()
@@ -60,10 +60,11 @@ func isTransient(err error) bool {
 	return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) || errors.Is(err, unix.ENOMEM)
 }
 
-// UserNamespaces reports whether this process can make user namespaces. It asks once.
+// UserNamespaces reports whether this process can make user namespaces. It probes until an answer
+// is certain, and then keeps that answer.
 func UserNamespaces() Feature { return Cache.Get("userns", ProbeUserNamespaces) }
 
-// RefreshUserNamespaces is UserNamespaces, but asks again.
+// RefreshUserNamespaces is UserNamespaces, but always probes.
 func RefreshUserNamespaces() Feature { return Cache.Refresh("userns", ProbeUserNamespaces) }
 
 // Cache keeps the certain answers of expensive probes.

@@ -7,7 +7,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// Kernel is a host on which everything works.
+// Kernel returns the facts of a host that supports jails with namespaces and mediated calls.
 func Kernel() probe.Facts {
 	return probe.Facts{
 		Features: probe.Features{

@@ -7,9 +7,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
-// Needs skips a test where the host lacks one of the features, named as in
-// Features.Has. What MCPJAIL_REQUIRE lists ("landlock:6,seccomp,userns") is a
-// failure instead: there a skip has to be earned.
+// Needs skips a test if the host lacks one of the features, named as in Features.Has. The test
+// fails instead if MCPJAIL_REQUIRE ("landlock:6,seccomp,userns") lists that feature.
 func Needs(t testing.TB, names ...string) {
 	t.Helper()
 	have := probe.Probe()
