@@ -171,11 +171,31 @@ func (r *Restorer) wasSeen(c *Change, now *State) bool {
 	})
 }
 
-// ownChange reports whether an interrupted undo has put back the attributes of an object that has
-// another name here.
+// ownChange reports whether an interrupted undo has put back attributes of a file, or some of
+// them: those of the state wanted at the path, or those that the file had first under another name.
 func (r *Restorer) ownChange(c *Change, now *State) bool {
+	if now.Kind != File || !c.Known {
+		return false
+	}
+	want := r.history.before(c)
+	if want.ID == now.ID && want.Data == NoData {
+		left, ok := r.history.left[now.ID] // at the path from which the undo moved the file back
+		return ok && now.between(&left, &want)
+	}
+	if c.After.ID != now.ID {
+		return false
+	}
 	node, ok := r.history.nodes[now.ID]
-	return ok && now.Kind == File && c.Known && c.After.ID == now.ID && now.sameLook(&node)
+	return ok && now.sameLook(&node) || now.between(&c.After, &want)
+}
+
+// between reports whether a file has the content that was left, and each attribute either as it was
+// left or as it is wanted. Undo adds the right to read, and chown(2) removes the set-id bits.
+func (s *State) between(left, want *State) bool {
+	const added, removed = 0o400, 0o6000
+	return s.Size == left.Size && s.Mtime == left.Mtime &&
+		(s.UID == left.UID || s.UID == want.UID) && (s.GID == left.GID || s.GID == want.GID) &&
+		(s.Mode == want.Mode || s.Mode|added|removed == left.Mode|added|removed)
 }
 
 // choose decides what to do with a path that may be changed.

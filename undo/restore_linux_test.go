@@ -249,6 +249,34 @@ func TestUndoRefusesUsersChanges(t *testing.T) {
 	}
 }
 
+// TestUndoInterruptedAttributes tests that an undo finishes what another one began that was killed
+// between two of the calls that put attributes back. The control is a mode that no undo has given.
+func TestUndoInterruptedAttributes(t *testing.T) {
+	w := newWorld(t)
+	w.fill()
+	w.check(os.Chmod(w.at("d0/f0"), 0o750))
+	before := w.tree()
+	w.begin()
+	w.remove("d0/f0")
+	w.write("d0/f0", "file 0 of d0", 0) // the same content again, as a checkout leaves it
+	w.chmod("d0/f0", 0o755)
+	w.check(w.rename("d1/f0", "d1/g", 0))
+	w.chmod("d1/g", 0o755)
+	w.end()
+	w.check(os.Link(w.at("d1/g"), w.at("d1/f0")))
+	for mode, refused := range map[fs.FileMode]int{0o700: 1, 0o750: 0} {
+		w.check(os.Chmod(w.at("d0/f0"), mode))
+		r, err := NewRestorer(w.session(), Selection{})
+		w.check(err)
+		if steps := Refused(r.Steps); len(steps) != refused {
+			t.Errorf("mode %o: %d refused, want %d: %+v", mode, len(steps), refused, steps)
+		}
+	}
+	w.check(os.Chmod(w.at("d0/f0"), 0o750))
+	w.mustUndo(w.session(), 0)
+	w.same("undone", before)
+}
+
 // TestUndoFollowsNoLink tests that a path is refused if its directory is a symbolic link now, and
 // that the target of the link stays as it is.
 func TestUndoFollowsNoLink(t *testing.T) {

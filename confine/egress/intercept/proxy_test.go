@@ -164,6 +164,9 @@ func TestKeepAlive(t *testing.T) {
 		})
 		w := newWorld(t, s, Options{Rules: []policy.NetRule{only("GET", "POST")}})
 		c := w.client(t, http2)
+		// Without this limit, Go's client may dial again at a second request: it hands out a new HTTP/2
+		// connection before it shares it.
+		c.Transport.(*http.Transport).MaxConnsPerHost = 1
 		_, first := do(t, c, "GET", w.url("/"), nil)
 		for range 5 {
 			_, again := do(t, c, "POST", w.url("/"), func(r *http.Request) {
