@@ -23,6 +23,7 @@ func (r *Restorer) otherNames(paths []string) {
 	if len(wanted) == 0 {
 		return
 	}
+	r.finishedNames(wanted)
 	r.scan = scanLinks(r.Session.Head.Roots, wanted)
 	for id, names := range r.scan {
 		for _, name := range names {
@@ -42,5 +43,26 @@ func (r *Restorer) otherNames(paths []string) {
 	slices.SortFunc(r.Steps, func(a, b Step) int { return strings.Compare(a.Path, b.Path) })
 	for i := range r.Steps {
 		r.paths[r.Steps[i].Path] = i
+	}
+}
+
+// finishedNames adds to made the names that an undo which was killed has put back, and that this one
+// leaves as they are. They do not lead to the file that the server changed any more, so scanLinks
+// does not find them.
+func (r *Restorer) finishedNames(wanted map[ID]*Step) {
+	for _, l := range r.laterSessions() {
+		if l.Head.Undoes != r.Session.ID {
+			continue
+		}
+		for path, c := range l.changes {
+			id := c.Before.ID
+			step, planned := r.paths[path]
+			if wanted[id] == nil || r.made[id] != "" || planned && step >= 0 {
+				continue
+			}
+			if now, err := lookPath(path); err == nil && r.matches(&wanted[id].want, &now, path) {
+				r.made[id] = path
+			}
+		}
 	}
 }

@@ -180,7 +180,7 @@ func (r *Restorer) ownChange(c *Change, now *State) bool {
 	want := r.history.before(c)
 	if want.ID == now.ID && want.Data == NoData {
 		left, ok := r.history.left[now.ID] // at the path from which the undo moved the file back
-		return ok && now.between(&left, &want)
+		return now.sameLook(&want) || ok && now.between(&left, &want)
 	}
 	if c.After.ID != now.ID {
 		return false
@@ -240,14 +240,14 @@ func (r *Restorer) chooseFile(step *Step) {
 	}
 }
 
-// unchangedSince reports whether the server was the last to change a path.
+// unchangedSince reports whether the server, or an undo, was the last to change a path.
 func (r *Restorer) unchangedSince(path string) bool {
 	c := r.changes[path]
 	if c == nil {
 		return false
 	}
 	now, err := lookPath(path)
-	return err == nil && c.changedSince(&now) == ""
+	return err == nil && (c.changedSince(&now) == "" || r.ownChange(c, &now) || r.wasSeen(c, &now))
 }
 
 // matches reports whether what stands at a path is what is wanted there.

@@ -108,18 +108,12 @@ func (r *Restorer) makeDir(s *Step, p *place) error {
 	if err := r.keep(s, p); err != nil {
 		return err
 	}
-	if s.now.Kind == None {
-		return unix.Mkdirat(p.dir, p.name, 0o700)
+	if s.now.Kind != None {
+		if err := unix.Unlinkat(p.dir, p.name, 0); err != nil {
+			return err
+		}
 	}
-	r.vacate(s, p)
-	if err := unix.Mkdirat(p.dir, p.temp, 0o700); err != nil {
-		return err
-	}
-	if err := unix.Renameat2(p.dir, p.temp, p.dir, p.name, unix.RENAME_EXCHANGE); err != nil {
-		p.clear()
-		return err
-	}
-	return unix.Unlinkat(p.dir, p.temp, 0)
+	return unix.Mkdirat(p.dir, p.name, 0o700)
 }
 
 // prepare gives an object that moves back a temporary name beside its old one.
@@ -162,22 +156,17 @@ func (r *Restorer) putFile(s *Step, p *place) error {
 			return err
 		}
 	}
-	if s.now.Kind != Dir {
-		if err := unix.Renameat(p.dir, p.temp, p.dir, p.name); err != nil {
-			return err
-		}
-		if temp, err := look(p.dir, p.temp); err == nil && temp.Nlink > 1 {
-			p.clear() // two names of one file: the rename did nothing
-		}
-	} else {
-		if err := unix.Renameat2(p.dir, p.temp, p.dir, p.name, unix.RENAME_EXCHANGE); err != nil {
-			return err
-		}
-		if err := unix.Unlinkat(p.dir, p.temp, unix.AT_REMOVEDIR); err != nil { // something else is in it
-			unix.Renameat2(p.dir, p.temp, p.dir, p.name, unix.RENAME_EXCHANGE)
+	if s.now.Kind == Dir {
+		if err := unix.Unlinkat(p.dir, p.name, unix.AT_REMOVEDIR); err != nil { // something else is in it
 			p.clear()
 			return err
 		}
+	}
+	if err := unix.Renameat(p.dir, p.temp, p.dir, p.name); err != nil {
+		return err
+	}
+	if temp, err := look(p.dir, p.temp); err == nil && temp.Nlink > 1 {
+		p.clear() // two names of one file: the rename did nothing
 	}
 	if s.want.Kind == File && s.want.Nlink > 1 {
 		r.made[s.want.ID] = s.Path

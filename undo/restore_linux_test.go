@@ -249,9 +249,9 @@ func TestUndoRefusesUsersChanges(t *testing.T) {
 	}
 }
 
-// TestUndoInterruptedAttributes tests that an undo finishes what another one began that was killed
-// between two of the calls that put attributes back. The control is a mode that no undo has given.
-func TestUndoInterruptedAttributes(t *testing.T) {
+// TestUndoHalfAttributes tests that an undo goes on where another one was killed after one of the
+// calls that put attributes back. The control is a mode that no undo has given.
+func TestUndoHalfAttributes(t *testing.T) {
 	w := newWorld(t)
 	w.fill()
 	w.check(os.Chmod(w.at("d0/f0"), 0o750))
