@@ -75,7 +75,25 @@ func walkFaults(t *testing.T, row []string) (faults []string) {
 	return faults
 }
 
-// TestWalks looks for each file and function of the walks in docs/architecture.md.
+// packageReturns lists the packages to which the rows of a walk come back after they have left
+// them.
+func packageReturns(rows [][]string) (back []string) {
+	left, at := map[string]bool{}, ""
+	for _, row := range rows {
+		for _, name := range words(row[1]) {
+			if dir := path.Dir(name); dir != "." && dir != at {
+				if left[at] = true; left[dir] {
+					back = append(back, "row "+strings.TrimSpace(row[0])+" comes back to "+dir)
+				}
+				at = dir
+			}
+		}
+	}
+	return back
+}
+
+// TestWalks looks for each file and function of the walks in docs/architecture.md, and tests that a
+// walk comes to each package once.
 func TestWalks(t *testing.T) {
 	page, err := os.ReadFile(architecture)
 	if err != nil {
@@ -89,6 +107,13 @@ func TestWalks(t *testing.T) {
 		for _, fault := range walkFaults(t, row) {
 			t.Error(fault)
 		}
+	}
+	second := slices.IndexFunc(rows[1:], func(row []string) bool { return strings.TrimSpace(row[0]) == "1" }) + 1
+	for _, back := range append(packageReturns(rows[:second]), packageReturns(rows[second:])...) {
+		t.Error(back)
+	}
+	if back := packageReturns([][]string{{"1", "`a/x.go`"}, {"2", "`b/x.go`, `y.go`"}, {"3", "`a/y.go`"}}); len(back) != 1 {
+		t.Errorf("control: %q", back)
 	}
 	if faults := walkFaults(t, []string{"1", " `policy/allows.go` ", " `NoSuchFunction` "}); len(faults) != 1 {
 		t.Errorf("control: %q", faults)
