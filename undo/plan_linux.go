@@ -144,7 +144,7 @@ func (c *Change) changedSince(now *State) string {
 	case now.Ctime <= c.Alive+int64(heartbeat):
 		return ""
 	}
-	return "it was changed after the session was killed (at " + time.Unix(0, c.Alive).Format(time.DateTime) + ")"
+	return "it was changed after the session was killed (at " + time.Unix(0, c.Alive).UTC().Format(time.DateTime) + " UTC)"
 }
 
 // belowOwnLink reports whether a directory of a path is a symbolic link that the server made, and

@@ -65,7 +65,7 @@ func openLog(name string) (*os.File, error) {
 }
 
 // isStdout reports whether a path names this process's standard output, or a pipe or file that only
-// standard output leads to. A terminal is also that of standard error.
+// standard output leads to. A device, such as a terminal or /dev/null, may have both.
 func isStdout(file string, f *os.File) bool {
 	if slices.Contains([]string{"/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"}, file) {
 		return true
@@ -73,7 +73,7 @@ func isStdout(file string, f *os.File) bool {
 	at, err := f.Stat()
 	out, outErr := os.Stdout.Stat()
 	errs, errsErr := os.Stderr.Stat()
-	return err == nil && outErr == nil && os.SameFile(at, out) && (errsErr != nil || !os.SameFile(at, errs))
+	return err == nil && outErr == nil && at.Mode()&os.ModeDevice == 0 && os.SameFile(at, out) && (errsErr != nil || !os.SameFile(at, errs))
 }
 
 // isDescriptorPath reports whether a path may name an open descriptor of this process, as

@@ -65,7 +65,7 @@ host, and writes no file of yours.`
 	f := cmd.Flags()
 	f.BoolVar(&i.update, "update", false, "Fetch the newest version, show what it changes, and ask.")
 	f.BoolVar(&i.repair, "repair", false, "Install the pinned version again, in place of files that differ.")
-	f.BoolVar(&i.acceptTools, "accept-tools", false, "Accept the tools that a server listed last in place of the pinned ones. SERVER may also be the name of its package.")
+	f.BoolVar(&i.acceptTools, "accept-tools", false, "Pin the tools that a server listed last in place of the pinned ones; if none are known, remove the pins, so that the next session pins what it lists. SERVER may also be the name of its package.")
 	f.BoolVar(&i.yes, "yes", false, "Accept updates without asking, for scripts.")
 	f.BoolVar(&i.scripts, "install-scripts", false, "Run the scripts that packages bring for their installation, in a jail without a network.")
 	f.BoolVar(&i.forSession, "for-session", false, "")
@@ -284,7 +284,11 @@ func (i *installCmd) acceptAll(c terminal.Console, host hostfs.Host) error {
 		if err != nil {
 			return err
 		}
-		c.Printf("the tools of %s are accepted\n", terminal.Printable(name))
+		if len(changes) == 0 {
+			c.Printf("%s: no other tools wait to be accepted\n", terminal.Printable(name))
+			continue
+		}
+		c.Printf("the pinned tools of %s:\n", terminal.Printable(name))
 		for _, change := range changes {
 			c.Printf("  %s\n", terminal.Printable(change))
 		}
