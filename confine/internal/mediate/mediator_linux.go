@@ -58,7 +58,8 @@ import (
 // mount namespace, so it sees the server's files under the server's names.
 type Mediator struct {
 	Listener seccomp.Listener
-	Open     chan struct{} // closed when Listener is set
+	open     chan struct{} // closed when Listener is set
+	received chan struct{} // closed when the receiver has it
 	profile  *policy.Profile
 	calls    map[uint32]seccomp.MediatedCall
 	ruleset  int  // Landlock ruleset of the workers
@@ -116,7 +117,8 @@ func New(o Options) *Mediator {
 		Reporter: Reporter{Say: o.Send, Self: unix.Gettid()},
 		umask:    o.Umask,
 		pool:     workerPool{started: 1},
-		Open:     make(chan struct{}),
+		open:     make(chan struct{}),
+		received: make(chan struct{}),
 	}
 	if o.Spec.Network.Brokered {
 		v.sockets = sockets.New(&v.Listener, v.end, o.Broker)
@@ -138,6 +140,15 @@ func New(o Options) *Mediator {
 	return v
 }
 
+// Serve hands the listener to the receiver, and returns when the receiver has it. A caller that did
+// not wait could make a mediated call at once. If Go's scheduler does not know of that call, its
+// thread would keep the receiver in its own queue for ever.
+func (m *Mediator) Serve(listener seccomp.Listener) {
+	m.Listener = listener
+	close(m.open)
+	<-m.received
+}
+
 // receive is the receiver's loop. It runs until the jail ends. It is locked to its thread,
 // so that the caller wakes exactly this thread.
 func (m *Mediator) receive() {
@@ -145,7 +156,8 @@ func (m *Mediator) receive() {
 	if m.sockets != nil {
 		sys.BlockSignals() // see seccomp.Listener.AddFD
 	}
-	<-m.Open
+	<-m.open
+	close(m.received)
 	m.Listener.WaitFirst()
 	m.receiveOne()
 	m.Listener.SetSyncWakeup() // after the server's own exec, which it would only slow down

@@ -22,7 +22,6 @@ func (s *Process) startProgram() {
 		Pdeathsig: syscall.SIGKILL, // in case the supervisor is killed
 		PidFD:     &s.pidfd,
 	}
-	unix.Umask(s.Umask)
 	release := sys.ReserveFDTable()
 	pid, err := syscall.ForkExec(s.Spec.Program, s.Spec.Argv, &syscall.ProcAttr{
 		Env:   s.Spec.Env,

@@ -44,6 +44,7 @@ func (s *Process) Steps() []jail.Step {
 		{Name: "seccomp", Task: nil, Run: s.seccomp},
 		{Name: "self-test", Task: nil, Run: s.SelfTest},
 		{Name: step.Network, Task: nil, Run: s.awaitGateway},
+		{Name: "umask", Task: nil, Run: func() error { unix.Umask(s.Umask); return nil }}, // later it would be mediated
 		{Name: "supervision", Task: nil, Run: s.handOver},
 		{Name: step.Network, Task: nil, Run: s.checkSockets},
 		{Name: "supervision", Task: nil, Run: s.CheckTracing},
@@ -178,8 +179,7 @@ func (s *Process) handOver() error {
 	if err != nil {
 		return err
 	}
-	s.mediator.Listener = seccomp.Listener(fd)
-	close(s.mediator.Open)
+	s.mediator.Serve(seccomp.Listener(fd))
 	return nil
 }
 

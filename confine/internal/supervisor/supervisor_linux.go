@@ -34,8 +34,8 @@ func runInNamespaces() {
 	s.Send(spec.Event{Kind: spec.EventSupervisor})
 	if len(s.Spec.ListenerFilter) > 0 {
 		s.mediator = mediate.New(s.mediatorOptions())
-		s.mediator.Listener, s.mediator.Running = spec.ListenerFD, true
-		close(s.mediator.Open)
+		s.mediator.Running = true
+		s.mediator.Serve(spec.ListenerFD)
 	}
 	close(s.watch)
 	close(running)
