@@ -44,7 +44,6 @@ func (s *Process) Steps() []jail.Step {
 		{Name: "seccomp", Task: nil, Run: s.seccomp},
 		{Name: "self-test", Task: nil, Run: s.SelfTest},
 		{Name: step.Network, Task: nil, Run: s.awaitGateway},
-		{Name: "umask", Task: nil, Run: func() error { unix.Umask(s.Umask); return nil }}, // later it would be mediated
 		{Name: "supervision", Task: nil, Run: s.handOver},
 		{Name: step.Network, Task: nil, Run: s.checkSockets},
 		{Name: "supervision", Task: nil, Run: s.CheckTracing},
@@ -169,8 +168,10 @@ func (s *Process) landlock() error {
 
 // handOver installs the filter with the mediated calls on this thread only, which starts the
 // server. It runs after the self-test, whose calls are not mediated. The filter itself refuses
-// only the calls that would bypass the mediator.
+// only the calls that would bypass the mediator. The server's umask is set before, because umask(2)
+// is a mediated call.
 func (s *Process) handOver() error {
+	unix.Umask(s.Umask)
 	if len(s.Spec.ListenerFilter) == 0 {
 		return nil
 	}
