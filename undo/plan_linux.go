@@ -192,10 +192,10 @@ func (r *Restorer) ownChange(c *Change, now *State) bool {
 // between reports whether a file has the content that was left, and each attribute either as it was
 // left or as it is wanted. Undo adds the right to read, and chown(2) removes the set-id bits.
 func (s *State) between(left, want *State) bool {
-	const added, removed = 0o400, 0o6000
+	const read, setID = 0o400, 0o6000
 	return s.Size == left.Size && s.Mtime == left.Mtime &&
 		(s.UID == left.UID || s.UID == want.UID) && (s.GID == left.GID || s.GID == want.GID) &&
-		(s.Mode == want.Mode || s.Mode|added|removed == left.Mode|added|removed)
+		slices.Contains([]uint32{want.Mode, left.Mode, left.Mode | read, left.Mode &^ setID}, s.Mode)
 }
 
 // choose decides what to do with a path that may be changed.

@@ -250,7 +250,7 @@ func TestUndoRefusesUsersChanges(t *testing.T) {
 }
 
 // TestUndoHalfAttributes tests that an undo goes on where another one was killed after one of the
-// calls that put attributes back. The control is a mode that no undo has given.
+// calls that put attributes back. The controls are modes that no undo has given.
 func TestUndoHalfAttributes(t *testing.T) {
 	w := newWorld(t)
 	w.fill()
@@ -264,7 +264,7 @@ func TestUndoHalfAttributes(t *testing.T) {
 	w.chmod("d1/g", 0o755)
 	w.end()
 	w.check(os.Link(w.at("d1/g"), w.at("d1/f0")))
-	for mode, refused := range map[fs.FileMode]int{0o700: 1, 0o750: 0} {
+	for mode, refused := range map[fs.FileMode]int{0o700: 1, 0o355: 1, 0o755 | fs.ModeSetuid: 1, 0o755: 0, 0o750: 0} {
 		w.check(os.Chmod(w.at("d0/f0"), mode))
 		r, err := NewRestorer(w.session(), Selection{})
 		w.check(err)
