@@ -46,11 +46,15 @@ func (w *world) mounts() (found []string) {
 	return found
 }
 
+// kill ends all processes of this world. A shell may start another one while it is killed.
 func (w *world) kill() {
-	for _, p := range w.processes() {
-		pid, _, _ := strings.Cut(p, " ")
-		if n, err := strconv.Atoi(pid); err == nil {
-			syscall.Kill(n, syscall.SIGKILL)
+	end := time.Now().Add(testkit.Patience)
+	for left := w.processes(); len(left) > 0 && time.Now().Before(end); left = w.processes() {
+		for _, p := range left {
+			pid, _, _ := strings.Cut(p, " ")
+			if n, err := strconv.Atoi(pid); err == nil {
+				syscall.Kill(n, syscall.SIGKILL)
+			}
 		}
 	}
 }

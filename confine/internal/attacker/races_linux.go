@@ -167,16 +167,26 @@ func attemptRaceMaker(a []string) (string, error) {
 	return "", nil
 }
 
+// remains reports whether a name exists and is not removed again within some seconds. A supervisor
+// removes it a moment after it has made it, which takes long on a busy machine.
+func remains(name string) bool {
+	for end := time.Now().Add(5 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		if _, err := os.Lstat(name); err != nil {
+			return false
+		}
+		if time.Now().After(end) {
+			return true
+		}
+	}
+}
+
 // attemptRaceMover moves a tree away and back, and looks for a protected name in it.
 func attemptRaceMover(a []string) (string, error) {
 	p, q := a[0]+"/node_modules/p", a[0]+"/q"
 	for end := time.Now().Add(2 * time.Second); time.Now().Before(end); {
 		unix.Rename(p, q)
-		if _, err := os.Lstat(q + "/.vscode"); err == nil {
-			time.Sleep(50 * time.Millisecond) // what is taken back shows for a moment
-			if _, err := os.Lstat(q + "/.vscode"); err == nil {
-				return "left", nil
-			}
+		if remains(q + "/.vscode") {
+			return "left", nil
 		}
 		unix.Rename(q, p)
 	}
