@@ -11,7 +11,7 @@
 // calls where there is no network namespace. Package starts looks at the program that an exec has
 // loaded, where a command rule has arguments or variables.
 //
-// The caller is package supervisor: it calls New, stores the listener, closes Open, and calls
+// The caller is package supervisor: it calls New, hands it the listener with Serve, and calls
 // Reporter.Flush at the end of the server. In the host's namespaces it calls New before it
 // restricts itself.
 //
@@ -100,7 +100,7 @@ type Options struct {
 
 // New returns a mediator and starts its receiver and its first worker. In the host's namespaces
 // both start while the jail is still being built, in parallel with the later steps. The receiver
-// waits for Open.
+// waits for Serve.
 func New(o Options) *Mediator {
 	arch, _ := seccomp.ArchOf(runtime.GOARCH)
 	profile := &o.Spec.Profile
