@@ -46,6 +46,10 @@ func TestUndoInterrupted(t *testing.T) {
 			w.chmod("d0/f0", 0o755)
 			w.check(w.rename("d1/f0", "d1/g", 0))
 			w.chmod("d1/g", 0o755)
+			w.times("d1/g")
+			w.check(w.rename("d3", "e", 0))
+			w.chmod("e/sub/hard", 0o600)
+			w.times("e/sub/hard")
 			w.write("d2/f0", "x", os.O_TRUNC)
 			w.chmod("d2/f0", 0)
 			w.chmod("d2", 0o500)
@@ -61,6 +65,7 @@ func TestUndoInterrupted(t *testing.T) {
 		},
 		"names of one file": func(w *world) {
 			w.write("d0/f1", "x", os.O_TRUNC) // also sub/hard
+			w.chmod("d0/f1", 0)
 			w.write("d1/f1", "x", os.O_TRUNC)
 			w.check(w.rename("d1/sub", "away", 0))
 			w.check(w.rename("d2/f1", "n1", 0))

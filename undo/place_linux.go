@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -22,15 +23,30 @@ type place struct {
 // tempPrefix begins the names of temporary files.
 const tempPrefix = ".mcp-jail-undo."
 
-// openPlace opens the directory of a path without following a link. The temporary name is the same
-// in each run, so the next run finds the file that an interrupted run has left.
+// openPlace opens the directory of a path without following a link.
 func openPlace(path string) (*place, error) {
 	dir, name, err := openParent(path)
 	if err != nil {
 		return nil, err
 	}
-	sum := sha256.Sum256([]byte(name))
-	return &place{dir, name, tempPrefix + hex.EncodeToString(sum[:6])}, nil
+	return &place{dir: dir, name: name}, nil
+}
+
+// openPlace opens a place that has a temporary name.
+func (r *Restorer) openPlace(path string) (*place, error) {
+	p, err := openPlace(path)
+	if err == nil {
+		p.temp = r.tempName(p.name)
+	}
+	return p, err
+}
+
+// tempName returns the temporary name beside a name. It is the same in each undo of the session, so
+// the next run finds the file that an interrupted run has left. It depends on the nanosecond in
+// which the session began, so no server or user makes a file of that name by chance.
+func (r *Restorer) tempName(name string) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d/%s", r.Session.Started.UnixNano(), name))
+	return tempPrefix + hex.EncodeToString(sum[:6])
 }
 
 func (p *place) close() { unix.Close(p.dir) }
@@ -68,8 +84,8 @@ func (r *Restorer) vacate(s *Step, p *place) {
 // tempOf returns the path of the temporary file beside a path.
 func (p *place) tempOf(path string) string { return filepath.Join(filepath.Dir(path), p.temp) }
 
-// knows reports whether the session touched a path. A server may have moved a file of the user to
-// the temporary name of another one.
+// knows reports whether the session touched a path. A server that still runs has seen the temporary
+// names of an earlier undo, and may have moved a file of the user to one.
 func (r *Restorer) knows(path string) bool {
 	if r.touched == nil {
 		r.touched = map[string]bool{}
@@ -230,7 +246,7 @@ func (s *Session) sameContent(want *State, path string) bool {
 // isPrepared reports whether an interrupted undo has left the object that moves back beside its
 // place.
 func (r *Restorer) isPrepared(s *Step) bool {
-	p, err := openPlace(s.Path)
+	p, err := r.openPlace(s.Path)
 	if err != nil {
 		return false
 	}

@@ -18,6 +18,7 @@ type Restorer struct {
 	paths   map[string]int    // the index of a step, or -1 where nothing has to be done
 	at      map[ID]string     // where an inode is now, of the paths of the history
 	made    map[ID]string     // files with several names: one path where each is as it was
+	wanted  map[ID][]string   // files that were moved: the paths that they are to have again
 	scan    map[ID][]string   // further names of files with several, below the roots
 	own     map[ID]bool       // inodes whose attributes this undo has changed
 	done    map[string]string // what became of a path: "" or an error
@@ -32,7 +33,7 @@ const heartbeat = lastSweep + 200*time.Millisecond
 
 // NewRestorer plans to undo a selection of what a session did. It changes nothing.
 func NewRestorer(s *Session, sel Selection) (*Restorer, error) {
-	r := &Restorer{Session: s, history: s.History(sel), changes: map[string]*Change{}, paths: map[string]int{}, at: map[ID]string{}, made: map[ID]string{}, own: map[ID]bool{}, done: map[string]string{}}
+	r := &Restorer{Session: s, history: s.History(sel), changes: map[string]*Change{}, paths: map[string]int{}, at: map[ID]string{}, made: map[ID]string{}, wanted: map[ID][]string{}, own: map[ID]bool{}, done: map[string]string{}}
 	if !s.Running && !s.Ended {
 		r.settle()
 	}
@@ -44,6 +45,10 @@ func NewRestorer(s *Session, sel Selection) (*Restorer, error) {
 		if nows[i], errs[i] = lookPath(path); errs[i] == nil && nows[i].Kind != None {
 			r.at[nows[i].ID] = path
 		}
+		want := r.history.before(&r.history.Changes[i])
+		if want.Kind == File && want.Data == NoData && want.ID != nows[i].ID {
+			r.wanted[want.ID] = append(r.wanted[want.ID], path)
+		}
 	}
 	for i := range r.history.Changes {
 		c := &r.history.Changes[i]
@@ -51,8 +56,40 @@ func NewRestorer(s *Session, sel Selection) (*Restorer, error) {
 			r.plan(c, nows[i], errs[i])
 		}
 	}
+	r.keepMoved()
 	r.otherNames(sel.Paths)
 	return r, nil
+}
+
+// keepMoved refuses the steps that would remove a file that moved, if no other step moves it back.
+// A refused step may be the one that would have moved another file.
+func (r *Restorer) keepMoved() {
+	for again := true; again; {
+		again = false
+		for i := range r.Steps {
+			s := &r.Steps[i]
+			if s.Action == Refuse || s.Action == Attributes {
+				continue
+			}
+			if err := r.notMovedBack(&s.now); err != nil {
+				s.refuse(err.Error())
+				again = true
+			}
+		}
+	}
+}
+
+// notMovedBack returns an error if a file moved, and this undo moves it back to none of its names.
+func (r *Restorer) notMovedBack(now *State) error {
+	if now.Kind != File || len(r.wanted[now.ID]) == 0 {
+		return nil
+	}
+	for _, path := range r.wanted[now.ID] {
+		if i, ok := r.paths[path]; ok && i >= 0 && r.Steps[i].Action == MoveBack && r.done[path] == "" {
+			return nil
+		}
+	}
+	return fmt.Errorf("it is the file that stood at %s, and that is not put back there", r.wanted[now.ID][0])
 }
 
 // plan adds the step of a change, if there is anything to do.
@@ -174,7 +211,7 @@ func (r *Restorer) wasSeen(c *Change, now *State) bool {
 // ownChange reports whether an interrupted undo has put back attributes of a file, or some of
 // them: those of the state wanted at the path, or those that the file had first under another name.
 func (r *Restorer) ownChange(c *Change, now *State) bool {
-	if now.Kind != File || !c.Known {
+	if now.Kind != File || !c.Known || c.Later != 0 {
 		return false
 	}
 	want := r.history.before(c)
@@ -186,7 +223,15 @@ func (r *Restorer) ownChange(c *Change, now *State) bool {
 		return false
 	}
 	node, ok := r.history.nodes[now.ID]
-	return ok && now.sameLook(&node) || now.between(&c.After, &want)
+	switch {
+	case ok && now.sameLook(&node):
+		return true
+	case want.Kind != File && ok:
+		want = node
+	case want.Kind != File: // it has no attributes that a file could get
+		want = c.After
+	}
+	return now.between(&c.After, &want)
 }
 
 // between reports whether a file has the content that was left, and each attribute either as it was

@@ -56,7 +56,7 @@ func (r *Restorer) each(steps []*Step, concerns func(*Step) bool, do func(*Step,
 		if !concerns(s) || r.done[s.Path] != "" {
 			continue
 		}
-		p, err := openPlace(s.Path)
+		p, err := r.openPlace(s.Path)
 		if err == nil {
 			err = do(s, p)
 			p.close()
@@ -77,10 +77,14 @@ func (r *Restorer) keep(s *Step, p *place) error {
 	if !now.sameObject(&s.now) && !(now.ID == s.now.ID && r.own[now.ID]) {
 		return errChanged
 	}
+	if err := r.notMovedBack(&now); err != nil {
+		return err
+	}
 	r.keeper.lost = ""
 	if now.Kind == File && unix.Faccessat(p.dir, p.name, unix.R_OK, 0) == unix.EACCES { // its owner may give himself the right to read it
 		r.keeper.Name(p.dir, p.name, s.Path, false)
 		p.onObject(func(name string) error { return unix.Fchmodat(unix.AT_FDCWD, name, now.Mode|0o400, 0) })
+		r.own[now.ID] = true
 	}
 	r.keeper.Name(p.dir, p.name, s.Path, true)
 	if r.keeper.lost != "" {
@@ -158,6 +162,9 @@ func (r *Restorer) putFile(s *Step, p *place) error {
 	}
 	if s.now.Kind == Dir {
 		if err := unix.Unlinkat(p.dir, p.name, unix.AT_REMOVEDIR); err != nil { // something else is in it
+			if s.linked { // its other name may be gone
+				return fmt.Errorf("%w: until the next undo, the file that stood there is %s", err, p.tempOf(s.Path))
+			}
 			p.clear()
 			return err
 		}

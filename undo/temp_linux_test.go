@@ -2,7 +2,6 @@ package undo
 
 import (
 	"os"
-	"path/filepath"
 	"testing"
 )
 
@@ -24,13 +23,8 @@ func TestTemporaryNameOfFile(t *testing.T) {
 			w := newWorld(t)
 			w.fill()
 			want := w.tree()
-			temp := func(name string) string {
-				p, err := openPlace(w.at(name))
-				w.check(err)
-				p.close()
-				return filepath.Join(filepath.Dir(name), p.temp)
-			}
 			w.begin()
+			temp := w.temp
 			w.write("d0/f0", "server", os.O_TRUNC)
 			w.check(w.rename("d0/f2", temp("d0/f0"), 0))
 			w.write("d0/made", "server", 0)
@@ -53,10 +47,7 @@ func TestTemporaryNameOfLater(t *testing.T) {
 	w.begin()
 	w.write("d0/f0", "server", os.O_TRUNC)
 	w.end()
-	p, err := openPlace(w.at("d0/f0"))
-	w.check(err)
-	p.close()
-	temp := filepath.Join("d0", p.temp)
+	temp := w.temp("d0/f0")
 	w.check(os.WriteFile(w.at(temp), []byte("the only one"), 0o644))
 	before := w.tree()
 	dir := w.mustUndo(w.session(), 0)

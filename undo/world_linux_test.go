@@ -87,6 +87,13 @@ func (w *world) end() {
 
 func (w *world) at(name string) string { return filepath.Join(w.root, name) }
 
+// temp returns the temporary name that the undo of the last session uses beside a name.
+func (w *world) temp(name string) string {
+	w.t.Helper()
+	r := Restorer{Session: w.session()}
+	return filepath.Join(filepath.Dir(name), r.tempName(filepath.Base(name)))
+}
+
 func (w *world) parent(name string) (dir int, base string) {
 	dir, base, err := openParent(w.at(name))
 	w.check(err)
