@@ -295,7 +295,8 @@ func replayOn(t *testing.T, s *site, tr *transcript, sv server, how side) *repla
 }
 
 // TestTranscripts replays each transcript twice with the bare server, to show that the
-// server is deterministic, and once through the jail.
+// server is deterministic, and once through the jail. In the short form, the servers that node runs
+// have one transcript each.
 func TestTranscripts(t *testing.T) {
 	s := here(t)
 	files, err := filepath.Glob("transcripts/*.txt")
@@ -308,6 +309,9 @@ func TestTranscripts(t *testing.T) {
 		must(t, err)
 		for _, name := range tr.servers {
 			sv := serverNamed(t, name)
+			if !allForms() && sv.made == "TypeScript SDK 1.x" && tr.name != "2025-11-25" {
+				continue // node takes long to start
+			}
 			t.Run(tr.name+"/"+name, func(t *testing.T) {
 				t.Parallel()
 				direct := replayOn(t, s, tr, sv, plain)

@@ -212,14 +212,12 @@ run_as_user() {
 	return 1
 }
 
-# each JOB... runs jobs, each a function and a package, as many at a time as there are
-# processors, and one more in the long form, whose jobs also wait.
+# each JOB... runs jobs, each a function and a package. One more runs at a time than there are
+# processors, since jobs also wait.
 each() {
-	local job running=0 bad=0 most
-	most=$(nproc)
-	[ -z "${MCPJAIL_ALL:-}" ] || most=$((most + 1))
+	local job running=0 bad=0
 	for job; do
-		if [ "$running" -ge "$most" ]; then
+		if [ "$running" -gt "$(nproc)" ]; then
 			wait -n || bad=1
 			running=$((running - 1))
 		fi
