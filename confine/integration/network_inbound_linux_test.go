@@ -36,7 +36,9 @@ func call(address, word string) (string, error) {
 	}
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(testkit.Patience))
-	io.WriteString(c, word)
+	if _, err := io.WriteString(c, word); err != nil {
+		return "", err // a reset is reported once, so the read would find an end
+	}
 	c.(*net.TCPConn).CloseWrite()
 	b, err := io.ReadAll(c)
 	return string(b), err
