@@ -33,7 +33,7 @@ func (r *Restorer) otherNames(paths []string) {
 				continue
 			}
 			step := Step{Path: name, Action: Restore, want: want, now: now}
-			if left := r.history.left[id]; !left.sameObject(&now) && !now.between(&left, &want) {
+			if left, known := r.history.left[id]; !known || !left.sameObject(&now) && !now.between(&left, &want) {
 				step.refuse("it is another name of " + wanted[id].Path + ", and it is not known that the server changed it last")
 			}
 			r.paths[name] = len(r.Steps)

@@ -18,7 +18,7 @@ type Restorer struct {
 	paths   map[string]int    // the index of a step, or -1 where nothing has to be done
 	at      map[ID]string     // where an inode is now, of the paths of the history
 	made    map[ID]string     // files with several names: one path where each is as it was
-	wanted  map[ID][]string   // files that were moved: the paths that they are to have again
+	moved   map[ID][]string   // files that were moved: the paths that they are to have again
 	scan    map[ID][]string   // further names of files with several, below the roots
 	own     map[ID]bool       // inodes whose attributes this undo has changed
 	done    map[string]string // what became of a path: "" or an error
@@ -33,7 +33,7 @@ const heartbeat = lastSweep + 200*time.Millisecond
 
 // NewRestorer plans to undo a selection of what a session did. It changes nothing.
 func NewRestorer(s *Session, sel Selection) (*Restorer, error) {
-	r := &Restorer{Session: s, history: s.History(sel), changes: map[string]*Change{}, paths: map[string]int{}, at: map[ID]string{}, made: map[ID]string{}, wanted: map[ID][]string{}, own: map[ID]bool{}, done: map[string]string{}}
+	r := &Restorer{Session: s, history: s.History(sel), changes: map[string]*Change{}, paths: map[string]int{}, at: map[ID]string{}, made: map[ID]string{}, moved: map[ID][]string{}, own: map[ID]bool{}, done: map[string]string{}}
 	if !s.Running && !s.Ended {
 		r.settle()
 	}
@@ -47,7 +47,7 @@ func NewRestorer(s *Session, sel Selection) (*Restorer, error) {
 		}
 		want := r.history.before(&r.history.Changes[i])
 		if want.Kind == File && want.Data == NoData && want.ID != nows[i].ID {
-			r.wanted[want.ID] = append(r.wanted[want.ID], path)
+			r.moved[want.ID] = append(r.moved[want.ID], path)
 		}
 	}
 	for i := range r.history.Changes {
@@ -81,15 +81,15 @@ func (r *Restorer) keepMoved() {
 
 // notMovedBack returns an error if a file moved, and this undo moves it back to none of its names.
 func (r *Restorer) notMovedBack(now *State) error {
-	if now.Kind != File || len(r.wanted[now.ID]) == 0 {
+	if now.Kind != File || len(r.moved[now.ID]) == 0 {
 		return nil
 	}
-	for _, path := range r.wanted[now.ID] {
+	for _, path := range r.moved[now.ID] {
 		if i, ok := r.paths[path]; ok && i >= 0 && r.Steps[i].Action == MoveBack && r.done[path] == "" {
 			return nil
 		}
 	}
-	return fmt.Errorf("it is the file that stood at %s, and that is not put back there", r.wanted[now.ID][0])
+	return fmt.Errorf("it is the file that stood at %s, which has to be put back first", r.moved[now.ID][0])
 }
 
 // plan adds the step of a change, if there is anything to do.

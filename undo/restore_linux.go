@@ -163,7 +163,7 @@ func (r *Restorer) putFile(s *Step, p *place) error {
 	if s.now.Kind == Dir {
 		if err := unix.Unlinkat(p.dir, p.name, unix.AT_REMOVEDIR); err != nil { // something else is in it
 			if s.linked { // its other name may be gone
-				return fmt.Errorf("%w: until the next undo, the file that stood there is %s", err, p.tempOf(s.Path))
+				return fmt.Errorf("%w: move away what is in it, and run undo again; until then the file that stood there is %s", err, p.tempOf(s.Path))
 			}
 			p.clear()
 			return err
