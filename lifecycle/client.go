@@ -184,5 +184,5 @@ func (c *client) finish(ctx context.Context, ends <-chan os.Signal, last func())
 	last()
 	close(c.finished)
 	<-c.saved
-	c.stderr.close(c.remaining(300 * time.Millisecond))
+	c.stderr.close(c.remaining(500*time.Millisecond), c.remaining(c.times.drainTotal))
 }

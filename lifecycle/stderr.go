@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -12,6 +13,7 @@ const (
 	maxServerStderr = 256 << 10 // of the server's stderr
 	maxOwnStderr    = 64 << 10  // on top of that, for lines of mcp-jail
 	maxKeptLine     = 4 << 10   // a longer line may be cut
+	stderrPiece     = 16 << 10  // of one write, so that close sees that the client reads
 )
 
 // stderrQueue forwards to the client's stderr and never blocks its writers: some clients
@@ -29,7 +31,8 @@ type stderrQueue struct {
 	dropped  int  // lines that noteDropped has not reported yet
 	closed   bool
 
-	done chan struct{} // closed when the forwarding goroutine has ended
+	written atomic.Int64  // bytes that the client's stderr took
+	done    chan struct{} // closed when the forwarding goroutine has ended
 }
 
 func newStderrQueue(dst *os.File, fold func(text string) string) *stderrQueue {
@@ -133,21 +136,32 @@ func (q *stderrQueue) forward() {
 		}
 		out, q.buf = q.buf, out[:0]
 		q.mu.Unlock()
-		if !broken {
-			_, err := blockingFile{q.dst}.Write(out)
-			broken = err != nil
+		for rest := out; len(rest) > 0 && !broken; {
+			n, err := blockingFile{q.dst}.Write(rest[:min(stderrPiece, len(rest))])
+			q.written.Add(int64(n))
+			rest, broken = rest[n:], err != nil
 		}
 	}
 }
 
-// close writes the rest of the queue, for at most wait.
-func (q *stderrQueue) close(wait time.Duration) {
+// close writes the rest of the queue. It gives up when the client has made no room for a piece
+// within idle, and after total.
+func (q *stderrQueue) close(idle, total time.Duration) {
 	q.mu.Lock()
 	q.noteDropped()
 	q.closed = true
 	q.filled.Signal()
 	q.mu.Unlock()
-	waitOrInterrupt(q.done, wait, func() func() {
+	end := time.Now().Add(total)
+	for before := int64(-1); q.written.Load() != before && time.Now().Before(end); {
+		before = q.written.Load()
+		select {
+		case <-q.done:
+			return
+		case <-time.After(min(idle, time.Until(end))):
+		}
+	}
+	waitOrInterrupt(q.done, 0, func() func() {
 		q.dst.SetWriteDeadline(time.Now())
 		return func() { q.dst.SetWriteDeadline(time.Time{}) }
 	})

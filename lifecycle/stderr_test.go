@@ -40,7 +40,7 @@ func TestStderrQueue(t *testing.T) {
 			b, _ := io.ReadAll(r)
 			read <- string(b)
 		}()
-		q.close(10 * time.Second)
+		q.close(testkit.Patience, testkit.Patience)
 		w.Close()
 		got, dropped := 0, 0
 		out := <-read
@@ -64,6 +64,35 @@ func TestStderrQueue(t *testing.T) {
 	}
 }
 
+// TestStderrQueueSlowClient: close waits for a client that reads slowly.
+func TestStderrQueueSlowClient(t *testing.T) {
+	t.Parallel()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	q := newStderrQueue(w, nil)
+	q.Write([]byte(strings.Repeat("x\n", maxServerStderr/2)))
+	const idle = 3 * time.Second
+	got := make(chan int)
+	go func() {
+		n := 0
+		for piece := make([]byte, stderrPiece); ; time.Sleep(idle / 8) {
+			m, err := r.Read(piece)
+			if n += m; err != nil {
+				got <- n
+				return
+			}
+		}
+	}()
+	q.close(idle, testkit.Patience)
+	w.Close()
+	if n := <-got; n != maxServerStderr {
+		t.Errorf("%d bytes of %d came", n, maxServerStderr)
+	}
+}
+
 // TestStderrQueueGivesUp: close does not wait for a client that does not read. It does not
 // run beside other tests, since the interrupted write has 50 ms to return.
 func TestStderrQueueGivesUp(t *testing.T) {
@@ -77,10 +106,10 @@ func TestStderrQueueGivesUp(t *testing.T) {
 	if runtime.GOOS == "linux" { // elsewhere unreadBytes does not tell
 		testkit.Eventually(t, "the pipe is full", func() bool { return unreadBytes(r) >= 64<<10 })
 	}
-	q.close(10 * time.Millisecond)
+	q.close(10*time.Millisecond, testkit.Patience)
 	select {
 	case <-q.done:
-	case <-time.After(10 * time.Second):
+	case <-time.After(testkit.Patience):
 		t.Error("the goroutine is left")
 	}
 }
