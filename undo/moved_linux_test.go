@@ -124,6 +124,15 @@ func TestUndoKeepsLaterCall(t *testing.T) {
 	w.mustUndo(w.session(), 3)
 }
 
+// otherGroups returns groups that this process may give to its files, beside its own.
+func otherGroups() []int {
+	if os.Geteuid() == 0 {
+		return []int{1234}
+	}
+	groups, _ := os.Getgroups()
+	return slices.DeleteFunc(groups, func(g int) bool { return g == os.Getgid() })
+}
+
 // TestUndoLeavesUsersAttributes tests that a file that the server made, and to which the user gave
 // other attributes, stays, even if those are the attributes of no file.
 func TestUndoLeavesUsersAttributes(t *testing.T) {
@@ -131,7 +140,10 @@ func TestUndoLeavesUsersAttributes(t *testing.T) {
 		"mode 0": func(w *world) error { return os.Chmod(w.at("n"), 0) },
 	}
 	if os.Getuid() == 0 {
-		changes["root's"] = func(w *world) error { return os.Chown(w.at("n"), 0, 0) }
+		changes["root's"] = func(w *world) error { return os.Chown(w.at("n"), 0, -1) }
+	}
+	if groups := otherGroups(); len(groups) > 0 { // a user without a second group has "mode 0" only
+		changes["another group"] = func(w *world) error { return os.Chown(w.at("n"), -1, groups[0]) }
 	}
 	for name, change := range changes {
 		t.Run(name, func(t *testing.T) {
@@ -139,7 +151,7 @@ func TestUndoLeavesUsersAttributes(t *testing.T) {
 			w.begin()
 			w.write("n", "made", 0)
 			if os.Getuid() == 0 {
-				w.check(os.Chown(w.at("n"), 65534, 65534))
+				w.check(os.Chown(w.at("n"), 1236, 1236))
 			}
 			w.end()
 			w.check(change(w))

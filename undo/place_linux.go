@@ -96,22 +96,22 @@ func (r *Restorer) knows(path string) bool {
 	return r.touched[path]
 }
 
-// onObject calls f with a name of the object at the place that no rename can redirect. The object
-// is no symbolic link.
-func (p *place) onObject(f func(name string) error) error {
+// onObject calls f with a name of the object at the place that no rename can redirect, and with its
+// state. The object is no symbolic link.
+func (p *place) onObject(f func(name string, now State) error) error {
 	fd, err := unix.Openat(p.dir, p.name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(fd)
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
+	now, err := look(fd, "")
+	if err != nil {
 		return err
 	}
-	if st.Mode&unix.S_IFMT == unix.S_IFLNK {
+	if now.Kind == Link {
 		return errChanged
 	}
-	return f("/proc/self/fd/" + strconv.Itoa(fd))
+	return f("/proc/self/fd/"+strconv.Itoa(fd), now)
 }
 
 // writeFile writes the content that was kept to the temporary file.
@@ -184,7 +184,7 @@ func copyOut(data, to int, at, size int64) error {
 // copyAttributes copies the extended attributes of what stands at a place to the file that replaces
 // it. The journal has none, so these are the best there are.
 func copyAttributes(p *place, to int) {
-	p.onObject(func(name string) error {
+	p.onObject(func(name string, _ State) error {
 		list := make([]byte, 4096)
 		n, err := unix.Listxattr(name, list)
 		if err != nil {

@@ -83,7 +83,7 @@ func (r *Restorer) keep(s *Step, p *place) error {
 	r.keeper.lost = ""
 	if now.Kind == File && unix.Faccessat(p.dir, p.name, unix.R_OK, 0) == unix.EACCES { // its owner may give himself the right to read it
 		r.keeper.Name(p.dir, p.name, s.Path, false)
-		p.onObject(func(name string) error { return unix.Fchmodat(unix.AT_FDCWD, name, now.Mode|0o400, 0) })
+		p.onObject(func(name string, _ State) error { return unix.Fchmodat(unix.AT_FDCWD, name, now.Mode|0o400, 0) })
 		r.own[now.ID] = true
 	}
 	r.keeper.Name(p.dir, p.name, s.Path, true)
@@ -98,7 +98,7 @@ func (r *Restorer) unlockDir(s *Step, p *place) error {
 	if err := r.keep(s, p); err != nil {
 		return err
 	}
-	return p.onObject(func(name string) error {
+	return p.onObject(func(name string, _ State) error {
 		err := unix.Fchmodat(unix.AT_FDCWD, name, s.now.Mode|0o700, 0)
 		if err == nil {
 			s.now.Mode |= 0o700
@@ -117,7 +117,12 @@ func (r *Restorer) makeDir(s *Step, p *place) error {
 			return err
 		}
 	}
-	return unix.Mkdirat(p.dir, p.name, 0o700)
+	if err := unix.Mkdirat(p.dir, p.name, 0o700); err != nil {
+		return err
+	}
+	var err error
+	s.now, err = look(p.dir, p.name)
+	return err
 }
 
 // prepare gives an object that moves back a temporary name beside its old one.
@@ -137,7 +142,7 @@ func (r *Restorer) prepare(s *Step, p *place) error {
 		return errChanged
 	}
 	r.keeper.Name(from.dir, from.name, s.From, false) // before its attributes change
-	err = from.onObject(func(name string) error {
+	err = from.onObject(func(name string, _ State) error {
 		return unix.Linkat(unix.AT_FDCWD, name, p.dir, p.temp, unix.AT_SYMLINK_FOLLOW)
 	})
 	s.linked = err == nil
@@ -200,7 +205,7 @@ func (r *Restorer) fill(s *Step, p *place) error {
 			return err
 		}
 		defer from.close()
-		return from.onObject(func(name string) error {
+		return from.onObject(func(name string, _ State) error {
 			return unix.Linkat(unix.AT_FDCWD, name, p.dir, p.temp, unix.AT_SYMLINK_FOLLOW)
 		})
 	}
@@ -259,13 +264,13 @@ func (r *Restorer) attributes(s *Step, p *place) error {
 }
 
 func (r *Restorer) setAttributes(s *Step, p *place) error {
-	return p.onObject(func(name string) error {
-		now, err := look(p.dir, p.name)
-		if err != nil {
-			return err
-		}
-		if s.linked && now.ID != s.want.ID {
-			return errChanged
+	object := s.now.ID
+	if s.linked {
+		object = s.want.ID
+	}
+	return p.onObject(func(name string, now State) error {
+		if now.ID != object || now.Kind != s.want.Kind {
+			return errChanged // a server that still runs has put something else there
 		}
 		r.own[now.ID] = true
 		if now.UID != s.want.UID || now.GID != s.want.GID {

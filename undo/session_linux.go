@@ -91,7 +91,7 @@ func contentOf(path string) ([]byte, string) {
 		return nil, "it is too large to be shown"
 	}
 	var b []byte
-	err = p.onObject(func(name string) error {
+	err = p.onObject(func(name string, _ State) error {
 		fd, err := unix.Open(name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 		if err != nil {
 			return err

@@ -2,6 +2,7 @@ package undo
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -88,6 +89,43 @@ func TestUnchangedSession(t *testing.T) {
 	w.end()
 	if got, _ := os.ReadDir(w.store.Dir); len(got) != 0 {
 		t.Errorf("there is %v", got)
+	}
+}
+
+// TestFinishCloses tests that the first Finish closes both files and gives up their room, also if
+// the jail has changed nothing, and if its journal cannot be read.
+func TestFinishCloses(t *testing.T) {
+	for name, c := range map[string]struct {
+		jail    func(w *world)
+		changed bool
+	}{
+		"changed":    {func(w *world) { w.write("f", "x", 0) }, true},
+		"unchanged":  {func(*world) {}, false},
+		"unreadable": {func(w *world) { w.check(w.files.Journal.Truncate(1)); w.write("f", "x", 0) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.begin()
+			defer w.writer.Close()
+			c.jail(w)
+			if w.files.Finished() || !w.writer.live[w.files] {
+				t.Error("the control: it counts as finished before")
+			}
+			if changed := w.files.Finish(); changed != c.changed {
+				t.Errorf("changed is %v", changed)
+			}
+			for _, f := range []*os.File{w.files.Journal, w.files.Data} {
+				if _, err := f.Stat(); !errors.Is(err, os.ErrClosed) {
+					t.Errorf("%s is open: %v", f.Name(), err)
+				}
+			}
+			if !w.files.Finished() || w.writer.live[w.files] {
+				t.Errorf("finished %v, still counted with the files that grow %v", w.files.Finished(), w.writer.live[w.files])
+			}
+			if w.files.Finish() {
+				t.Error("the second Finish reports a change")
+			}
+		})
 	}
 }
 

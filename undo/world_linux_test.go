@@ -182,7 +182,7 @@ func (w *world) tree() string {
 			out.WriteString(" -> " + target)
 		case info.Mode().IsRegular():
 			text := w.read(path, info.Mode())
-			fmt.Fprintf(&out, " %d:%d %q", st.Uid, info.ModTime().UnixNano(), text)
+			fmt.Fprintf(&out, " %d:%d %d %q", st.Uid, st.Gid, info.ModTime().UnixNano(), text)
 			if st.Nlink > 1 {
 				if first[st.Ino] == "" {
 					first[st.Ino] = rel
