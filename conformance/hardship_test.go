@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -171,7 +172,7 @@ func TestStdoutClosedWhileStderrFloods(t *testing.T) {
 	}
 }
 
-// TestKilled kills the proxy at a hundred moments. The kernel has to end all processes of
+// TestKilled kills the proxy at many moments. The kernel has to end all processes of
 // the jail.
 func TestKilled(t *testing.T) {
 	s := here(t)
@@ -186,27 +187,42 @@ func TestKilled(t *testing.T) {
 		// A child in another session, which no signal to a process group reaches.
 		return []string{"sh", "-c", "setsid sh -c 'while :; do sleep 1; done' " + file + " & exec python3 " + file}
 	}}
-	most := 0
-	for i := range 100 {
+	begin := func() *exec.Cmd {
 		cmd := s.command(jailed(s, victim)...)
 		in, err := cmd.StdinPipe()
 		must(t, err)
 		must(t, cmd.Start())
 		io.WriteString(in, handshake)
-		time.Sleep(time.Duration(i) * 1200 * time.Microsecond)
-		most = max(most, len(processesWith(file)))
+		return cmd
+	}
+	end := func(cmd *exec.Cmd) {
 		must(t, cmd.Process.Kill())
 		cmd.Wait()
 	}
-	if most < 3 {
-		t.Errorf("never more than %d processes were seen: none of the moments was late enough", most)
+	// The moments spread over the time that a start takes here, and a third more.
+	start, cmd := time.Now(), begin()
+	for len(processesWith(file)) < 3 {
+		if time.Since(start) > patience {
+			t.Fatalf("never more than %d processes", len(processesWith(file)))
+		}
+		time.Sleep(time.Millisecond)
+	}
+	whole := time.Since(start)
+	end(cmd)
+	moments := 40
+	if allForms() {
+		moments = 100
+	}
+	for i := range moments {
+		cmd := begin()
+		time.Sleep(whole * 4 / 3 * time.Duration(i) / time.Duration(moments))
+		end(cmd)
 	}
 	var left []string
-	for range 100 {
+	for last := time.Now().Add(patience); time.Now().Before(last); time.Sleep(100 * time.Millisecond) {
 		if left = processesWith(file); len(left) == 0 {
 			return
 		}
-		time.Sleep(100 * time.Millisecond)
 	}
 	t.Errorf("left behind: %q", left)
 }

@@ -23,7 +23,7 @@ import (
 var update = flag.Bool("update", false, "rewrite RESULTS.md")
 
 // patience bounds every wait. No test measures time by it.
-const patience = 3 * time.Minute
+const patience = 5 * time.Minute
 
 // A site has the programs and the workspace of all tests.
 type site struct {

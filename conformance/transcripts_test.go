@@ -181,6 +181,13 @@ func (l *listener) listen(r io.Reader) {
 	}
 }
 
+// wrote returns the beginning of the output, for a message.
+func (l *listener) wrote() []byte {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return clip(l.all)
+}
+
 // until waits for a condition on the output.
 func (l *listener) until(deadline <-chan time.Time, met func() bool) error {
 	for {
@@ -205,8 +212,7 @@ func (l *listener) until(deadline <-chan time.Time, met func() bool) error {
 	}
 }
 
-// play sends a transcript to a command. If the server does not exit after the end of its
-// stdin, play sends SIGTERM.
+// play sends a transcript to a command, which has to exit after the end of its stdin.
 func (tr *transcript) play(cmd *exec.Cmd) (*replay, error) {
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -250,7 +256,7 @@ func (tr *transcript) play(cmd *exec.Cmd) (*replay, error) {
 		for _, id := range st.answers {
 			waited[id]++
 			if err := l.until(deadline, func() bool { return l.ids[id] >= waited[id] }); err != nil {
-				return nil, fmt.Errorf("waiting for the answer to %s: %w; it wrote %q", clip(st.send), err, clip(l.all))
+				return nil, fmt.Errorf("waiting for the answer to %s: %w; it wrote %q", clip(st.send), err, l.wrote())
 			}
 		}
 		if st.hear != "" {
@@ -262,7 +268,7 @@ func (tr *transcript) play(cmd *exec.Cmd) (*replay, error) {
 				return i >= 0
 			})
 			if err != nil {
-				return nil, fmt.Errorf("waiting for %q: %w; it wrote %q", st.hear, err, clip(l.all))
+				return nil, fmt.Errorf("waiting for %q: %w; it wrote %q", st.hear, err, l.wrote())
 			}
 		}
 	}
@@ -271,9 +277,8 @@ func (tr *transcript) play(cmd *exec.Cmd) (*replay, error) {
 	go func() { cmd.Wait(); close(exited) }()
 	select {
 	case <-exited:
-	case <-time.After(10 * time.Second):
-		cmd.Process.Signal(syscall.SIGTERM)
-		<-exited
+	case <-deadline:
+		return nil, fmt.Errorf("it did not exit after the end of its stdin; it wrote %q", l.wrote())
 	}
 	<-l.ended
 	ws := cmd.ProcessState.Sys().(syscall.WaitStatus)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -233,7 +234,7 @@ func TestSignal(t *testing.T) {
 			p.line()
 			cmd.Process.Signal(tt.sig)
 			ended := make(chan struct{})
-			time.AfterFunc(20*time.Second, func() {
+			time.AfterFunc(testkit.Patience, func() {
 				select {
 				case <-ended:
 				default:

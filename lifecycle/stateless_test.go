@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -189,7 +190,7 @@ func TestClientLeavesUnread(t *testing.T) {
 				leave(p)
 				select {
 				case <-p.status:
-				case <-time.After(10 * time.Second):
+				case <-time.After(testkit.Patience):
 					p.out.Close()
 					t.Error("the session does not end")
 				}
@@ -204,7 +205,7 @@ func idleSession(t *testing.T, s Session, o Stateless) *statelessSession {
 	t.Cleanup(func() {
 		close(session.client.finished)
 		<-session.client.saved
-		session.client.stderr.close(time.Second)
+		session.client.stderr.close(time.Second, time.Second)
 	})
 	return session
 }

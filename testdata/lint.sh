@@ -4,6 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export CGO_ENABLED=0
+export GOFLAGS="${GOFLAGS:+$GOFLAGS }-trimpath" # a checkout in another directory finds what was compiled
 
 # tool NAME prints the path of a tool, which it builds for this host.
 tool() { go tool -modfile=testdata/lint/go.mod -n "$1"; }
@@ -54,8 +55,10 @@ go test -count=1 -run '^Test(Document|SourceNamesDocuments|ReadmeFigures)' . ./c
 
 echo "staticcheck"
 staticcheck=$(tool staticcheck)
-# check OS PACKAGE... runs staticcheck, whose status is 1 if it has findings.
-check() { GOOS=$1 "$staticcheck" "${@:2}" || [ $? = 1 ]; }
+# check OS PACKAGE... runs staticcheck, whose status is 1 if it has findings. It keeps findings
+# with their absolute paths under the hash of what was compiled: with -trimpath, a checkout in
+# another directory would be given the paths of the first.
+check() { GOOS=$1 GOFLAGS=${GOFLAGS//-trimpath/} "$staticcheck" "${@:2}" || [ $? = 1 ]; }
 found=$(check linux ./... ./testdata/vm/...)
 report "staticcheck on Linux" "$found"
 found=$(check darwin ./...)

@@ -7,10 +7,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"sync"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
@@ -101,19 +99,6 @@ const (
 	memory        = "@modelcontextprotocol/server-memory"
 	thinking      = "@modelcontextprotocol/server-sequential-thinking"
 )
-
-// buildBinary builds mcp-jail and mcp-jail-cli as users have them and returns the path of
-// mcp-jail. Without the sources it is the test binary under that name, as in scripts.
-var buildBinary = sync.OnceValue(func() string {
-	dir := filepath.Join(os.TempDir(), "bin", "real") // TestMain removes it
-	cmd := exec.Command("go", "build", "-trimpath", "-o", dir+"/", ".", "../"+programs.Companion)
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOPROXY=off")
-	if cmd.Run() != nil {
-		file, _ := exec.LookPath(programs.Main)
-		return file
-	}
-	return filepath.Join(dir, programs.Main)
-})
 
 // pathExists reports whether path exists.
 func pathExists(path string) bool {

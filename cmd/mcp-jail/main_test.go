@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -110,6 +111,19 @@ func (c cleaned) Run() int {
 	return c.M.Run()
 }
 
+// buildBinary builds mcp-jail and mcp-jail-cli as users have them and returns the path of
+// mcp-jail. Without the sources it is the test binary under that name, as in scripts.
+var buildBinary = sync.OnceValue(func() string {
+	dir := filepath.Join(os.TempDir(), "bin", "real") // TestMain removes it
+	cmd := exec.Command("go", "build", "-trimpath", "-o", dir+"/", ".", "../"+programs.Companion)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOPROXY=off")
+	if cmd.Run() != nil {
+		file, _ := exec.LookPath(programs.Main)
+		return file
+	}
+	return filepath.Join(dir, programs.Main)
+})
+
 func TestScripts(t *testing.T) {
 	p := scriptParams(filepath.Join("testdata", "script"))
 	setup := p.Setup
@@ -131,6 +145,7 @@ func scriptParams(dir string) testscript.Params {
 		Setup: func(env *testscript.Env) error {
 			// The script starts in a project, beside a home.
 			home := filepath.Join(env.WorkDir, "home")
+			env.Setenv("PATH", filepath.Dir(buildBinary())+string(os.PathListSeparator)+env.Getenv("PATH"))
 			env.Setenv("HOME", home)
 			env.Setenv("USER", "tester")
 			env.Setenv("STATE", filepath.Join(home, ".local", "state", "mcp-jail"))

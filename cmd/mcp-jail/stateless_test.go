@@ -89,7 +89,7 @@ func TestStatelessToolsNeverShare(t *testing.T) {
 		{"warm and hurried", "warm = 4\n", 600, 8, 0},
 		{"warm", "warm = 4\n", 400, 2, 40 * time.Millisecond},
 	} {
-		mode.calls /= rounds(10, 2)
+		mode.calls /= rounds(10, 4)
 		s := w.statelessSession(t, program, mode.keys+`
 [[servers.s.tools.granted.access.fs]]
 path = "granted"

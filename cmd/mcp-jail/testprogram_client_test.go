@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -11,6 +12,8 @@ import (
 	"os/exec"
 	"syscall"
 	"time"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // clientMain is an MCP client for scripts:
@@ -19,13 +22,21 @@ import (
 //
 // It starts PROGRAM and sends the lines of FILE. After each request it waits for the
 // response, and at the end it closes the program's stdin. It copies the output of the program
-// and exits with its status.
+// and exits with its status. If the program answers after 20 s that its package is still being fetched,
+// as on a slow machine, the client does what the answer says, and starts it again.
 func clientMain() {
+	once := flag.Bool("once", false, "copy the answer that the package is still being fetched, too")
+	together := flag.Bool("together", false, "send all that follows the first response at once")
 	deaf := flag.Bool("deaf", false, "close the program's stdout before anything is sent")
 	sig := flag.Int("signal", 0, "at the end send this signal instead of closing stdin")
 	pause := flag.Duration("pause", 0, "before each line")
 	flag.Parse()
-	if err := client(*deaf, syscall.Signal(*sig), *pause, flag.Args()); err != nil {
+	begin := time.Now()
+	fetching, err := client(*once, *together, *deaf, syscall.Signal(*sig), *pause, flag.Args())
+	for fetching && !*once && time.Since(begin) < testkit.Patience {
+		fetching, err = client(*once, *together, *deaf, syscall.Signal(*sig), *pause, flag.Args())
+	}
+	if err != nil {
 		var exit *exec.ExitError
 		if errors.As(err, &exit) {
 			os.Exit(statusAfter(exit.ProcessState))
@@ -35,25 +46,27 @@ func clientMain() {
 	}
 }
 
-func client(deaf bool, sig syscall.Signal, pause time.Duration, args []string) error {
+// client reports whether the program answered, in its time, that its package is still being fetched.
+func client(once, together, deaf bool, sig syscall.Signal, pause time.Duration, args []string) (fetching bool, err error) {
 	script, err := os.Open(args[0])
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer script.Close()
 	cmd := exec.Command(args[1], args[2:]...)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
-		return err
+		return false, err
 	}
 	out, theirs, err := os.Pipe()
 	if err != nil {
-		return err
+		return false, err
 	}
 	cmd.Stdout = theirs
+	begin := time.Now()
 	if err := cmd.Start(); err != nil {
-		return err
+		return false, err
 	}
 	theirs.Close()
 	answered := make(chan string, 100)
@@ -67,7 +80,11 @@ func client(deaf bool, sig syscall.Signal, pause time.Duration, args []string) e
 			lines := bufio.NewReader(out)
 			for {
 				line, err := lines.ReadBytes('\n')
-				os.Stdout.Write(line)
+				if !once && time.Since(begin) > 20*time.Second && bytes.Contains(line, []byte(" is still being fetched (")) {
+					fetching = true
+				} else {
+					os.Stdout.Write(line)
+				}
 				if err != nil {
 					return
 				}
@@ -82,26 +99,36 @@ func client(deaf bool, sig syscall.Signal, pause time.Duration, args []string) e
 		}()
 	}
 	requests := bufio.NewReader(script)
-	for {
+	for asked := false; ; {
 		line, err := requests.ReadBytes('\n')
 		if len(line) == 0 || err != nil {
 			break
 		}
 		time.Sleep(pause)
+		if together && asked {
+			rest, err := io.ReadAll(requests)
+			if err != nil {
+				return false, err
+			}
+			line = append(line, rest...)
+		}
 		if _, err := in.Write(line); err != nil {
 			break
 		}
-		var m struct {
-			ID     json.RawMessage `json:"id"`
-			Method string          `json:"method"`
-		}
-		if json.Unmarshal(line, &m) != nil || m.ID == nil || m.Method == "" {
-			continue
-		}
-		if err := wait(string(m.ID), answered, gone); err != nil {
-			cmd.Process.Kill()
-			cmd.Wait()
-			return err
+		for one := range bytes.Lines(line) {
+			var m struct {
+				ID     json.RawMessage `json:"id"`
+				Method string          `json:"method"`
+			}
+			if json.Unmarshal(one, &m) != nil || m.ID == nil || m.Method == "" {
+				continue
+			}
+			asked = true
+			if err := wait(string(m.ID), answered, gone); err != nil {
+				cmd.Process.Kill()
+				cmd.Wait()
+				return false, err
+			}
 		}
 	}
 	if sig != 0 {
@@ -112,11 +139,11 @@ func client(deaf bool, sig syscall.Signal, pause time.Duration, args []string) e
 	err = cmd.Wait()
 	<-gone
 	io.Copy(io.Discard, out)
-	return err
+	return fetching, err
 }
 
 func wait(id string, answered <-chan string, gone <-chan struct{}) error {
-	timeout := time.After(30 * time.Second)
+	timeout := time.After(testkit.Patience)
 	for {
 		select {
 		case got := <-answered:
@@ -126,7 +153,7 @@ func wait(id string, answered <-chan string, gone <-chan struct{}) error {
 		case <-gone:
 			return nil
 		case <-timeout:
-			return fmt.Errorf("request %s was not answered within 30 s", id)
+			return fmt.Errorf("request %s was not answered within %v", id, testkit.Patience)
 		}
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // ttyMain runs a program with a terminal as its standard input, output and error, and copies
@@ -71,7 +73,7 @@ func inTTY(keys, after string, args []string) error {
 		case <-screen.ready:
 			master.WriteString(keys)
 		case <-shown:
-		case <-time.After(20 * time.Second):
+		case <-time.After(testkit.Patience):
 			cmd.Process.Kill()
 			err = fmt.Errorf("the terminal never showed %q", after)
 		}

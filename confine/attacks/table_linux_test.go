@@ -104,7 +104,7 @@ func attacksAs(t *testing.T, who string) []finding {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(jailtest.Binary, "-test.run=^TestAttackTable$", "-test.v", "-test.timeout=20m", "-test.parallel=8")
+	cmd := exec.Command(jailtest.Binary, "-test.run=^TestAttackTable$", "-test.v", "-test.timeout=60m", "-test.parallel=8")
 	if who == "user" {
 		cmd.Args = append([]string{attacker.AsUserName, jailtest.Binary}, cmd.Args[1:]...)
 		if err := os.Chown(dir, jailtest.OrdinaryUser, jailtest.OrdinaryUser); err != nil {
@@ -161,7 +161,7 @@ func compareTable(t *testing.T, table string) {
 		return
 	}
 	host := func(s string) string { head, _, _ := strings.Cut(s, ":"); return head }
-	same := host(table) == host(committed)
+	same := host(table) == host(committed) && !attacker.LacksI386()
 	old := strings.Split(committed, "\n")
 	for i, line := range strings.Split(table, "\n") {
 		switch {

@@ -38,7 +38,7 @@ func TestCloseAcceptsPending(t *testing.T) {
 		if n != 100<<10 {
 			t.Errorf("%d bytes came", n)
 		}
-	case <-time.After(time.Second):
+	case <-time.After(patience):
 		t.Errorf("nothing came; denied: %+v", g.Denials())
 	}
 }

@@ -48,7 +48,7 @@ func TestJailSurvivors(t *testing.T) {
 	}
 	jailtest.Needs(t)
 	if os.Getenv(reaperEnv) == "" {
-		cmd := exec.Command(jailtest.Binary, "-test.run=^TestJailSurvivors$", "-test.v", "-test.timeout=10m")
+		cmd := exec.Command(jailtest.Binary, "-test.run=^TestJailSurvivors$", "-test.v", "-test.timeout=30m")
 		cmd.Env = append(os.Environ(), "MCPJAIL_TEST_BINARY="+jailtest.Binary, reaperEnv+"=1")
 		if os.Getuid() == 0 {
 			cmd.Env = append(cmd.Env, ownProcEnv+"=1")

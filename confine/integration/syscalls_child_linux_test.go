@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // Kernel tests run their attempts in a copy of the test binary, which reports
@@ -84,7 +86,7 @@ func tryChild(as user, args ...string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	timer := time.AfterFunc(20*time.Second, func() { cmd.Process.Kill() })
+	timer := time.AfterFunc(testkit.Patience, func() { cmd.Process.Kill() })
 	b, _ := io.ReadAll(r)
 	err = cmd.Wait()
 	timer.Stop()

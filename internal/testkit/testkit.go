@@ -67,7 +67,7 @@ func Golden[T string | []byte](t testing.TB, name string, got T) {
 
 // Patience bounds every wait for something that has to happen. It is generous: a test
 // that reaches it has failed, and no test measures time by it.
-const Patience = 90 * time.Second
+const Patience = 5 * time.Minute
 
 // Eventually waits until a condition holds. The text says which.
 func Eventually(t testing.TB, condition string, holds func() bool) {

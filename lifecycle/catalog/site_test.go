@@ -113,7 +113,7 @@ func fingerprintOf(t *testing.T, s *site, command ...string) (string, error) {
 	select {
 	case r := <-done:
 		return r.print, r.err
-	case <-time.After(20 * time.Second):
+	case <-time.After(testkit.Patience):
 		t.Fatal("it waits")
 		return "", nil
 	}

@@ -173,9 +173,13 @@ func TestUpdateShowsToolsOfOtherClients(t *testing.T) {
 	site := registry.Start(t, registry.Stock{Packages: []registry.Package{registry.MCPServer{Name: "files", Version: "1.0.0"}.Package()}})
 	u := newNPMUser(t, site)
 	u.types(0, []string{"install", "--", "npx", "-y", "files"})
+	installed := u.entry("files@latest")
+	if installed.Pins["default"] == nil {
+		t.Fatalf("pinned is %v", installed.Pins)
+	}
 	const client = "client-0123456789ab"
 	must(t, lockfile.Update(filepath.Join(u.home, ".config/mcp-jail", lockfile.FileName), func(f *lockfile.File) error {
-		e := *f.Find(lockfile.Key{Ecosystem: lockfile.NPM, Spec: "files@latest"})
+		e := *installed
 		e.Pins = map[string]*pin.Pin{client: e.Pins["default"]}
 		return f.Set(&e)
 	}))

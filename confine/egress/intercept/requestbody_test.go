@@ -129,7 +129,7 @@ func TestLateBody(t *testing.T) {
 		})
 		w := newWorld(t, s, Options{Rules: []policy.NetRule{only("POST")}})
 		c := w.connect(t)
-		c.SetDeadline(time.Now().Add(20 * time.Second))
+		c.SetDeadline(time.Now().Add(testkit.Patience))
 		io.WriteString(c, "POST / HTTP/1.1\r\nHost: api.example.com\r\nContent-Length: 10\r\n\r\n01")
 		res, err := http.ReadResponse(bufio.NewReader(c), nil)
 		if err != nil {

@@ -239,7 +239,7 @@ func TestRapidReset(t *testing.T) {
 	if err := conn.Handshake(); err != nil {
 		t.Fatal(err)
 	}
-	conn.SetDeadline(time.Now().Add(30 * time.Second))
+	conn.SetDeadline(time.Now().Add(testkit.Patience))
 	go io.Copy(io.Discard, conn)
 	io.WriteString(conn, http2.ClientPreface)
 	framer := http2.NewFramer(conn, nil)

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine/egress"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -229,7 +230,7 @@ func (w *world) raw(t *testing.T, text string) string {
 	if _, err := io.WriteString(c, text); err != nil {
 		t.Fatal(err)
 	}
-	c.SetReadDeadline(time.Now().Add(20 * time.Second))
+	c.SetReadDeadline(time.Now().Add(testkit.Patience))
 	out, _ := io.ReadAll(c)
 	return string(out)
 }

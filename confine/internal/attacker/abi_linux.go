@@ -58,6 +58,31 @@ func x32ABI(name string, args [6]uintptr) syscall.Errno {
 	return RawCall(uintptr(nr)|0x40000000, args[:]...)
 }
 
+// LacksI386 reports whether this is an amd64 machine on which int 0x80 makes no system call.
+func LacksI386() bool {
+	return runtime.GOARCH == "amd64" && i386ABI("socket", [6]uintptr{}) == unix.ENOEXEC
+}
+
+// refusesFault makes a fault of int 0x80 the answer ENOEXEC, until the function that it returns is
+// called: some virtual machines have no such gate, and raise SIGSEGV. No attack takes ENOEXEC for a
+// call that the kernel made, as one does ENOSYS. The handler is in the second half of code.
+func refusesFault(code []byte) (restore func()) {
+	handler, restorer := code[2048:], code[3072:]
+	copy(handler, []byte{
+		0x48, 0x83, 0x82, 168, 0, 0, 0, 2, // add qword [rdx+168], 2: the saved rip
+		0x48, 0xc7, 0x82, 144, 0, 0, 0, 0xf8, 0xff, 0xff, 0xff, // mov qword [rdx+144], -ENOEXEC: the saved rax
+		0xc3, // ret
+	})
+	copy(restorer, []byte{0xb8, 15, 0, 0, 0, 0x0f, 0x05}) // rt_sigreturn
+	const siginfo, restorerFlag, onStack = 0x4, 0x04000000, 0x08000000
+	action := [4]uintptr{uintptr(unsafe.Pointer(&handler[0])), siginfo | restorerFlag | onStack, uintptr(unsafe.Pointer(&restorer[0])), 0}
+	var before [4]uintptr
+	unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(unix.SIGSEGV), uintptr(unsafe.Pointer(&action)), uintptr(unsafe.Pointer(&before)), 8, 0, 0)
+	return func() {
+		unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(unix.SIGSEGV), uintptr(unsafe.Pointer(&before)), 0, 8, 0, 0)
+	}
+}
+
 // i386ABI is int 0x80 with six arguments. Go passes an address in AX.
 func i386ABI(name string, args [6]uintptr) syscall.Errno {
 	nr, ok := i386Calls[name]
@@ -82,6 +107,7 @@ func i386ABI(name string, args [6]uintptr) syscall.Errno {
 		0x5d, // pop rbp
 		0xc3, // ret
 	})
+	defer refusesFault(code)()
 	words := [7]uint32{nr}
 	for i, a := range args {
 		words[i+1] = uint32(a)

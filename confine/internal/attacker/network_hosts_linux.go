@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -80,11 +81,24 @@ func streamVerbs() map[string]func([]string) (string, error) {
 // attemptSlowMemory receives many datagrams at a time into memory that is locked most of the
 // time.
 func attemptSlowMemory(a []string) error {
-	memory, err := unix.Mmap(-1, 0, 4<<30, unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
+	memory, err := unix.Mmap(-1, 0, 4<<30, unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
 	if err != nil {
 		return err
 	}
-	unix.Madvise(memory, unix.MADV_NOHUGEPAGE)
+	// The time of mprotect(2) is that of page table entries, so the same pages can be everywhere.
+	const part = 64 << 20
+	pages, err := unix.MemfdCreate("slow-memory", unix.MFD_CLOEXEC)
+	if err != nil {
+		return err
+	}
+	if err := unix.Ftruncate(pages, part); err != nil {
+		return err
+	}
+	for at := 0; at < len(memory); at += part {
+		if _, err := unix.MmapPtr(pages, 0, unsafe.Pointer(&memory[at]), part, unix.PROT_READ, unix.MAP_SHARED|unix.MAP_FIXED); err != nil {
+			return err
+		}
+	}
 	if err := unix.Madvise(memory, unix.MADV_POPULATE_READ); err != nil {
 		return err
 	}

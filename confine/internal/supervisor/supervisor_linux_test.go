@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -15,6 +16,7 @@ import (
 
 func TestMain(m *testing.M) {
 	Main()
+	testkit.Programs{runReporter: reporterMain}.Dispatch()
 	os.Exit(m.Run())
 }
 
@@ -52,5 +54,46 @@ func TestSupervisorEndsWithInit(t *testing.T) {
 	testkit.Eventually(t, "the end of the supervisor", func() bool { return len(ended) > 0 })
 	if err := <-ended; err != nil {
 		t.Errorf("%v\n%s", err, &stderr)
+	}
+}
+
+// runReporter is the argv[0] that makes the test binary report a failed step as the first process of
+// a PID namespace.
+const runReporter = "mcp-jail-test-reporter"
+
+// reporterMain starts a program that ends when its input does. It reports a step that failed, ends
+// that input, and prints how the program ended.
+func reporterMain() {
+	if unix.Getpid() != 1 {
+		fmt.Println("it is not the first process of its namespace")
+		return
+	}
+	_, status, err := os.Pipe()
+	cmd := exec.Command("cat")
+	input, inputErr := cmd.StdinPipe()
+	if err = errors.Join(err, inputErr, cmd.Start()); err != nil {
+		fmt.Println(err)
+		return
+	}
+	(&Process{status: status}).report(errors.New("it failed"))
+	input.Close()
+	cmd.Wait()
+	fmt.Print(cmd.ProcessState)
+}
+
+// TestReportKillsNamespace tests that a report kills the other processes of the namespace itself.
+// The end of the reporting process kills them too, but only after it has closed the listener.
+func TestReportKillsNamespace(t *testing.T) {
+	cmd := testkit.Self(runReporter)
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWPID,
+		UidMappings: []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}}, GidMappings: []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}},
+	}
+	out, err := cmd.CombinedOutput()
+	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EINVAL) {
+		testkit.Skip(t, "userns", "%v", err)
+	}
+	if string(out) != "signal: killed" || err != nil {
+		t.Errorf("%v, the program ended so: %s", err, out)
 	}
 }
