@@ -45,6 +45,7 @@ var mayImport = map[string][]string{
 	"confine/egress/intercept":  {module + "policy", module + "diagnostics/leak", module + "confine/egress"},
 	"lifecycle/catalog":         {module + "policy", module + "policy/hostfs"},
 	"internal/testkit":          {}, // for tests: no other line has it
+	"internal/private":          {module + "policy/hostfs", "golang.org/x/sys/unix"},
 
 	"clients": {module + "policy", module + "policy/config"}, // and neither os nor syscall: see pure
 
