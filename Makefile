@@ -1,7 +1,7 @@
-# Six targets; `make test` is what a contributor runs.
+# Seven targets; `make test` is what a contributor runs.
 export CGO_ENABLED = 0
 
-.PHONY: build demo test test-all bench lint
+.PHONY: build demo test test-all test-long bench lint
 
 build: ## bin/mcp-jail, and beside it what it starts: mcp-jail-cli, mcp-jail-tls
 	go build -trimpath -ldflags='-s -w' -o bin/ ./cmd/...
@@ -12,8 +12,11 @@ demo: ## two servers in two jails: what works, what is refused, the line that gr
 test: ## install what the tests need; every package, as the user who runs it
 	bash testdata/test.sh
 
-test-all: ## lint, the long forms of all tests, conformance, an ordinary user
+test-all: ## lint, more tests and rounds, conformance, an ordinary user
 	bash testdata/test.sh all
+
+test-long: ## every attack, every client, every pair of a client and a server
+	bash testdata/test.sh long
 
 bench: ## side by side with a bare start
 	go run ./bench

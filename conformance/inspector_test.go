@@ -26,12 +26,17 @@ var inspections = map[string][][]string{
 
 var inspectedAll = [][]string{{"tools/list"}, {"resources/list"}, {"prompts/list"}, {"resources/templates/list"}}
 
-// TestInspector compares the output of the Inspector's command line.
+// TestInspector compares the output of the Inspector's command line. In make test-all it asks each
+// server once.
 func TestInspector(t *testing.T) {
 	needsAll(t)
 	s := here(t)
 	for _, sv := range servers {
-		for _, method := range append(inspectedAll, inspections[sv.name]...) {
+		methods := append(inspectedAll, inspections[sv.name]...)
+		if !longForms() {
+			methods = inspections[sv.name][:1]
+		}
+		for _, method := range methods {
 			t.Run(sv.name+"/"+strings.Join(method, " "), func(t *testing.T) {
 				t.Parallel()
 				want, got := inspect(t, s, sv, plain, method), inspect(t, s, sv, jailed, method)

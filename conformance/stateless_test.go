@@ -104,13 +104,13 @@ func (all *departing) stateless(t *testing.T, s *site, c client, sv server, want
 }
 
 // playsStateless reports whether a client also meets a server that has a process for every call.
-// In the short form one client does. In the long form each library meets the odd server in this
-// way; -update plays all.
+// One client does, and in make test-long each library meets the odd server in this way; -update
+// plays all.
 func playsStateless(c client, sv server) bool {
 	switch {
 	case *update:
 		return true
-	case !allForms():
+	case !longForms():
 		return c.name == "gosdk"
 	}
 	return sv.name != "odd" || slices.Contains([]string{"ts2 auto", "mcpgo legacy", "gosdk"}, c.name)
@@ -146,7 +146,7 @@ func waysOf(c client, sv server) []int {
 // check reports the departures that no session showed.
 func (all *departing) check(t *testing.T) {
 	t.Helper()
-	if all.sessions < all.due || !allForms() {
+	if all.sessions < all.due || !longForms() {
 		return // not all of them were played
 	}
 	for _, d := range departures {

@@ -1,10 +1,12 @@
 #!/bin/bash
-# make test and make test-all.
+# make test, make test-all and make test-long.
 #
-#   test.sh      every package, as the user who runs it, in the short form of its tests
-#   test.sh all  lint; every package in the long form. If root runs it, the packages that
-#                build jails run as an ordinary user whose bounding set is empty. Root has
-#                their short form in test.sh, and nothing is repeated here
+#   test.sh       every package, as the user who runs it, in the short form of its tests
+#   test.sh all   lint; every package with more tests and rounds. If root runs it, the packages
+#                 that build jails run as an ordinary user whose bounding set is empty. Root has
+#                 their short form in test.sh, and nothing is repeated here
+#   test.sh long  the packages in which more is long, or repeats a test with another program:
+#                 every attack, every client, every pair of a client and a server
 #
 # It installs real servers and clients from npm into a cache outside of the checkout.
 # MCPJAIL_REQUIRE lists what must not be skipped (see CONTRIBUTING.md).
@@ -17,8 +19,9 @@ export GOFLAGS="${GOFLAGS:+$GOFLAGS }-trimpath" # a checkout in another director
 case ${1:-} in
 "") unset MCPJAIL_ALL ;;
 all) export MCPJAIL_ALL=1 ;;
+long) export MCPJAIL_ALL=long ;;
 *)
-	echo "usage: $0 [all]" >&2
+	echo "usage: $0 [all | long]" >&2
 	exit 2
 	;;
 esac
@@ -38,7 +41,7 @@ if [ "$(head -c 2 "$(command -v python3)")" = '#!' ]; then
 	PATH=$(python3 -c 'import os, sys; print(os.path.dirname(sys.executable))'):$PATH
 fi
 
-if [ -n "${MCPJAIL_ALL:-}" ]; then
+if [ "${MCPJAIL_ALL:-}" = 1 ]; then
 	say "lint"
 	bash testdata/lint.sh
 fi
@@ -120,7 +123,7 @@ failures() {
 # verdict REASON LOG... fails if MCPJAIL_REQUIRE is set and the first log has a test that was
 # skipped without a good reason. Four reasons are good: it passed in a process that another
 # test started, for example on a host without namespaces, or in another of the logs; only
-# make test-all runs it; it needs a second version of Python, which distributions do not
+# make test-all or make test-long runs it; it needs a second version of Python, which distributions do not
 # have; or it gave REASON, a regular expression, for it.
 verdict() {
 	local name unearned= reason=$1
@@ -128,7 +131,7 @@ verdict() {
 	[ -n "${MCPJAIL_REQUIRE:-}" ] || return 0
 	while read -r name; do
 		grep -aqF -- "--- PASS: $name " "$@" || unearned="$unearned $name"
-	done < <(awk -v good="MCPJAIL_ALL=1|one version of Python with pip${reason:+|$reason}" '
+	done < <(awk -v good="MCPJAIL_ALL=|one version of Python with pip${reason:+|$reason}" '
 		/^=== RUN|^=== CONT|^=== NAME/ { name = $3; next } $0 ~ good { excused[name] = 1 }
 		match($0, /--- SKIP: [^ ]+/) { skipped = substr($0, RSTART+10, RLENGTH-10); if (!(skipped in excused)) print skipped }' "$1")
 	if [ -n "$unearned" ]; then
@@ -151,10 +154,15 @@ ok() {
 		END { printf "ok  \t%s\t%d s, %d s of a processor\n", name, wall, cpu }' "$3.times"
 }
 
-parallel() { # tests that mostly wait: more of them at a time than there are processors
+# The load of all jobs together is at most one more than there are processors: a test that waits
+# leaves its processor to another, and a client that gives up after 10 s gets one in time.
+room=$(($(nproc) + 1))
+
+# parallel PACKAGE prints how many of its tests run at a time. Many tests of the first two wait.
+parallel() {
 	case $1 in
-	cmd/mcp-jail | conformance) [ -n "${MCPJAIL_ALL:-}" ] && echo 4 || echo 6 ;;
-	*) nproc ;;
+	cmd/mcp-jail | conformance) echo 2 ;;
+	*) echo 1 ;;
 	esac
 }
 
@@ -169,7 +177,7 @@ run() {
 	return 1
 }
 
-# run_worlds runs the tests of granted hosts in the long form. Root runs them, in worlds of their
+# run_worlds runs the tests of granted hosts in make test-long. Root runs them, in worlds of their
 # own and as several users.
 run_worlds() {
 	local log=$work/log/$1/log.worlds begin=$SECONDS
@@ -194,7 +202,7 @@ ended() {
 	done
 }
 
-# as_user PACKAGE reports whether root tests a package as an ordinary user in the long form.
+# as_user PACKAGE reports whether root tests a package as an ordinary user: not in make test.
 as_user() {
 	[ -n "${MCPJAIL_ALL:-}" ] && [ "$(id -u)" = 0 ] || return
 	case $1 in
@@ -205,13 +213,17 @@ as_user() {
 }
 
 # run_as_user PACKAGE compiles the tests of a package, and runs them as the ordinary user.
-# Tests that need root are skipped: make test has them.
+# Tests that need root are skipped: make test has them. make test-all repeats those of
+# confine/integration in the short form.
 run_as_user() {
-	local log=$work/log/$1/log others=() begin=$SECONDS
+	local log=$work/log/$1/log others=() begin=$SECONDS all=$MCPJAIL_ALL
 	mkdir -p "${log%/*}"
-	[ "$1" != confine/integration ] || others=("$log.worlds")
+	case $1,$all in
+	confine/integration,1) all= ;;
+	confine/integration,long) others=("$log.worlds") ;;
+	esac
 	compile "$1" user >"$log" 2>&1 && (cd "$work/src/$1" && exec setpriv --reuid "$user" --regid "$(id -g "$user")" --init-groups --bounding-set=-all \
-		"${defaults[@]}" env -i PATH="$PATH" HOME="$work/home" USER="$user" LANG=C.UTF-8 MCPJAIL_ALL=1 \
+		"${defaults[@]}" env -i PATH="$PATH" HOME="$work/home" USER="$user" LANG=C.UTF-8 MCPJAIL_ALL="$all" \
 		MCPJAIL_REQUIRE="${MCPJAIL_REQUIRE:-}" MCPJAIL_SERVERS="$work/servers" MCPJAIL_CLIENTS="$work/clients" MCPJAIL_PRESETS="$work/presets" MCPJAIL_PRESETS_NATIVE="$work/presets-native" \
 		"$work/tests/$1/user" -test.v -test.timeout 75m -test.parallel "$(parallel "$1")") >"$log" 2>&1 </dev/null &&
 		ended "${others[@]}" && verdict '[Rr]oot[ :]|sources of golang.org/x/sys cannot be read' "$log" "${others[@]}" && ok "$1" "$begin" "$log" && return
@@ -219,23 +231,29 @@ run_as_user() {
 	return 1
 }
 
-# each JOB... runs jobs, each a function and a package. One more runs at a time than there are
-# processors, since jobs also wait.
+# each JOB... runs jobs, each a function and a package, in the order in which there is room for
+# them.
 each() {
-	local job running=0 bad=0
+	local job need pid bad=0 used=0
+	local -A takes=()
 	for job; do
-		if [ "$running" -gt "$(nproc)" ]; then
-			wait -n || bad=1
-			running=$((running - 1))
-		fi
+		need=$(parallel "${job#* }")
+		while [ "$used" -gt 0 ] && [ $((used + need)) -gt "$room" ]; do
+			one_ended
+		done
 		${job} &
-		running=$((running + 1))
+		takes[$!]=$need used=$((used + need))
 	done
-	while [ "$running" -gt 0 ]; do
-		wait -n || bad=1
-		running=$((running - 1))
+	while [ "$used" -gt 0 ]; do
+		one_ended
 	done
 	return "$bad"
+}
+
+# one_ended waits for a job of each.
+one_ended() {
+	wait -n -p pid || bad=1
+	used=$((used - takes[$pid]))
 }
 
 # Packages in the order in which they start, those that take longest first.
@@ -253,11 +271,13 @@ order() {
 	done
 }
 
+packages=("${all[@]}" conformance)
+[ "${MCPJAIL_ALL:-}" != long ] || packages=(cmd/mcp-jail confine/integration confine/attacks conformance)
 jobs=() jails=0
-for package in $(order "${all[@]}" conformance); do
+for package in $(order "${packages[@]}"); do
 	if as_user "$package"; then
 		jails=$((jails + 1))
-		[ "$package" != confine/integration ] || jobs+=("run_worlds $package")
+		[ "$package,$MCPJAIL_ALL" != confine/integration,long ] || jobs+=("run_worlds $package")
 		jobs+=("run_as_user $package")
 	else
 		jobs+=("run $package")

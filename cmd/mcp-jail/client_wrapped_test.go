@@ -31,7 +31,7 @@ func TestClientsWrapped(t *testing.T) {
 		t.Parallel()
 	}
 	for _, c := range realClients {
-		if c.optional && !testkit.All() {
+		if !c.due() {
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) { c.testWrapped(t) }) // one at a time: some wait for 10 s only

@@ -37,11 +37,11 @@ func (c *leakyCorpus) add(what string, m message) {
 }
 
 // corpusFiles returns the files below directories that a server is asked for: text and images of
-// less than a megabyte. It is half of them, and without MCPJAIL_ALL a small part.
+// less than a megabyte. It is half of them in make test-long, else a small part.
 func corpusFiles(t *testing.T, dirs ...string) (files []string) {
 	t.Helper()
 	every := 50
-	if testkit.All() {
+	if testkit.Long() {
 		every = 2
 	}
 	n := 0
@@ -107,7 +107,7 @@ func TestLeaksCorpus(t *testing.T) {
 		}
 	})
 	least := 300
-	if testkit.All() {
+	if testkit.Long() {
 		least = 10000
 	}
 	if all.results < least {
@@ -206,7 +206,7 @@ func askThinking(ask func(string, map[string]any)) {
 
 // corpusCalls returns how many rounds of calls there are.
 func corpusCalls(all int) int {
-	if testkit.All() {
+	if testkit.Long() {
 		return all
 	}
 	return max(1, all/30)

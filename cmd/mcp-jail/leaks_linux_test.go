@@ -78,7 +78,7 @@ func TestLeaksFound(t *testing.T) {
 						t.Errorf("%s, %s: %s", name, form, got)
 					}
 					call["other"] = true
-					if k == 0 || testkit.All() {
+					if k == 0 || testkit.Long() {
 						if r := s.tool("leak", call); strings.Contains(string(r.raw), "-31008") {
 							t.Errorf("%s, %s, another value: %s", name, form, r.raw)
 						}

@@ -69,7 +69,7 @@ func TestClientsEndSessions(t *testing.T) {
 	for name, c := range map[string]struct {
 		pushes   []endingStep
 		ordinary []int // exit statuses
-		only     bool  // only with MCPJAIL_ALL=1
+		only     bool  // only in make test-long
 	}{
 		"TypeScript SDK":         {[]endingStep{{0, closeStdin}, {2 * s, syscall.SIGTERM}, {2 * s, syscall.SIGKILL}}, []int{0}, false},
 		"its probe sibling":      {[]endingStep{{0, closeStdin}, {0, syscall.SIGTERM}, {1 * s, syscall.SIGKILL}}, []int{0, 143}, false},
@@ -80,7 +80,7 @@ func TestClientsEndSessions(t *testing.T) {
 		"Claude Code in a hurry": {[]endingStep{{0, syscall.SIGKILL}}, []int{137}, false},
 		"a terminal that closes": {[]endingStep{{0, syscall.SIGHUP}, {1 * s, syscall.SIGKILL}}, []int{129}, false},
 	} {
-		if c.only && !testkit.All() {
+		if c.only && !testkit.Long() {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {

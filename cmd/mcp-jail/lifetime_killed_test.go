@@ -119,7 +119,7 @@ func (b *busySession) kill() {
 }
 
 // TestKilledProxyLeavesNothing kills mcp-jail with SIGKILL at random moments, about half of
-// them during the start and half during calls: a hundred with MCPJAIL_ALL=1, else twenty.
+// them during the start and half during calls: a hundred in make test-long, else twenty.
 // The kernel ends the jail. No process, mount or file is left that an orderly session does
 // not leave.
 func TestKilledProxyLeavesNothing(t *testing.T) {
@@ -162,7 +162,7 @@ func TestKilledProxyLeavesNothing(t *testing.T) {
 	var mu sync.Mutex
 	var most, during, calling int
 	rounds := 5
-	if testkit.All() {
+	if testkit.Long() {
 		rounds = 25
 	}
 	var lanes sync.WaitGroup

@@ -47,7 +47,7 @@ func removeStore(t *testing.T, w *world) {
 // next start that is not killed succeeds.
 func TestFirstStartKilled(t *testing.T) {
 	t.Parallel()
-	if !testkit.All() {
+	if !testkit.Long() {
 		killFirstStarts(t, 2, 2)
 		return
 	}

@@ -196,7 +196,7 @@ func TestStatelessKilledLeavesNothing(t *testing.T) {
 	allowed := snapshot(t, w.base)
 
 	step := 4
-	if testkit.All() {
+	if testkit.Long() {
 		step = 1
 	}
 	for moment := 0; moment < 10; moment += step {

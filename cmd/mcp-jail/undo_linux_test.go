@@ -196,9 +196,9 @@ func eachUser(t *testing.T, rounds int, mode string, test func(t *testing.T, w *
 	}
 }
 
-// rounds returns a number for the short form of a test, or one for the long form.
+// rounds returns how often a test repeats something: short, and in make test-long long.
 func rounds(short, long int) int {
-	if testkit.All() {
+	if testkit.Long() {
 		return long
 	}
 	return short

@@ -104,7 +104,7 @@ func runAttacks(t *testing.T, known []finding) []*finding {
 				}
 				for _, form := range forms {
 					abis := attacker.ABIs(form)
-					if !testkit.All() {
+					if !testkit.Long() {
 						abis = abis[:1]
 					}
 					for _, gated := range abis {
@@ -157,7 +157,7 @@ func (s *suite) start(t *testing.T, a attack, fs ...*finding) {
 				t.Errorf("OPEN without namespaces as user %d: %s", os.Getuid(), f.Form)
 			}
 		}
-		if f.gated() || s.known[f.Form] || !testkit.All() {
+		if f.gated() || s.known[f.Form] || !testkit.Long() {
 			return // of the walls, the ABI matters to seccomp alone
 		}
 		ws := a.walls

@@ -10,6 +10,7 @@
 // granted hosts; TestEgress makes an Internet of network namespaces and runs them there. Each test
 // of a refusal has a control: the same attempt outside of a jail succeeds.
 //
-// The short form, of make test, takes fewer rounds and fewer combinations than the long form
-// (MCPJAIL_ALL=1). make test-all runs the long form as root and as an ordinary user.
+// The short form takes fewer rounds and fewer combinations than the long form (MCPJAIL_ALL=long).
+// make test runs the short form, and make test-all runs it again as an ordinary user. make test-long
+// runs the long form as an ordinary user.
 package integration

@@ -7,8 +7,9 @@
 //
 //   - MCPJAIL_REQUIRE lists features and programs ("landlock:6,userns,npm"). A test that
 //     would be skipped because one of them is missing fails instead.
-//   - MCPJAIL_ALL=1 selects the long form of every test that has one: more rounds, more
-//     users, more kinds of jail.
+//   - MCPJAIL_ALL=1 adds the tests of make test-all to those of make test: more rounds, more
+//     users, more kinds of jail. MCPJAIL_ALL=long adds those of make test-long, which are long or
+//     repeat a test with another program.
 //
 // A test binary that imports testkit has the flag -update, which rewrites golden files.
 package testkit
@@ -28,15 +29,25 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// All reports whether the long forms of the tests run. Golden files are rewritten by
-// the long forms.
-func All() bool { return os.Getenv("MCPJAIL_ALL") == "1" || Update() }
+// All reports whether the tests of make test-all run.
+func All() bool { return os.Getenv("MCPJAIL_ALL") == "1" || Long() }
+
+// Long reports whether the tests of make test-long run. They also rewrite golden files.
+func Long() bool { return os.Getenv("MCPJAIL_ALL") == "long" || Update() }
 
 // NeedsAll skips a test that has no short form.
 func NeedsAll(t testing.TB) {
 	t.Helper()
 	if !All() {
 		t.Skip("make test-all runs it (MCPJAIL_ALL=1)")
+	}
+}
+
+// NeedsLong skips a test that only make test-long runs.
+func NeedsLong(t testing.TB) {
+	t.Helper()
+	if !Long() {
+		t.Skip("make test-long runs it (MCPJAIL_ALL=long)")
 	}
 }
 

@@ -112,7 +112,7 @@ func Outcomes(t testing.TB, attempts []attacker.Attempt, report []byte, how stri
 	return out
 }
 
-// Rounds returns how often a test repeats its attempt: short in make test, long in make test-all.
+// Rounds returns how often a test repeats its attempt: short in make test, long elsewhere.
 func Rounds(short, long int) int {
 	if testkit.All() {
 		return long
