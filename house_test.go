@@ -61,7 +61,7 @@ var mayImport = map[string][]string{
 	"packages/python":    {module + "policy", module + "packages/launcher", "github.com/pelletier/go-toml/v2"}, // and neither os nor syscall: see pure
 	"packages/runtime":   {module + "policy", module + "policy/hostfs"},
 	"packages/store":     {"golang.org/x/sys/unix"},
-	"packages/installed": {module + "policy/hostfs", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/python", module + "packages/runtime", module + "packages/store"},
+	"packages/installed": {module + "internal/private", module + "policy/hostfs", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/python", module + "packages/runtime", module + "packages/store"},
 	"packages/install":   {module + "policy", module + "policy/hostfs", module + "policy/resolve", module + "confine", module + "diagnostics", module + "packages/installed", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/pin", module + "packages/python", module + "packages/runtime", module + "packages/store"},
 
 	"clients/edit":     {"github.com/BurntSushi/toml", "github.com/pelletier/go-toml/v2/unstable", "github.com/tailscale/hujson", "go.yaml.in/yaml/v3"}, // and neither os nor syscall: see pure
