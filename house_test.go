@@ -29,7 +29,7 @@ const landlockCalls = "github.com/landlock-lsm/go-landlock/landlock/syscall"
 // modules it may import beside the standard library. Tests are free.
 var mayImport = map[string][]string{
 	"policy":         {"golang.org/x/net/idna"}, // and neither os nor syscall: see pure
-	"policy/config":  {module + "packages/launcher", module + "policy", module + "policy/hostfs", "github.com/pelletier/go-toml/v2", "github.com/pelletier/go-toml/v2/unstable"},
+	"policy/config":  {module + "internal/private", module + "packages/launcher", module + "policy", module + "policy/hostfs", "github.com/pelletier/go-toml/v2", "github.com/pelletier/go-toml/v2/unstable"},
 	"policy/schema":  {module + "policy", module + "policy/config"},
 	"policy/hostfs":  {module + "policy", "golang.org/x/sys/unix"},
 	"policy/resolve": {module + "policy", module + "policy/hostfs"},
