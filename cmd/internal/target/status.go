@@ -7,7 +7,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
-	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
@@ -78,7 +77,6 @@ func ExitStatus(err error) int {
 	var quiet ReportedStatus
 	var missing *resolve.CommandError
 	var host *HostError
-	var owner *hostfs.OwnerError
 	switch {
 	case err == nil:
 		return ExitOK
@@ -88,7 +86,7 @@ func ExitStatus(err error) int {
 		return ExitFailure // the server could not be started
 	case errors.As(err, &host):
 		return ExitHost
-	case isUserError(err), errors.As(err, &owner):
+	case isUserError(err):
 		return ExitUsage
 	}
 	return ExitFailure
