@@ -47,6 +47,8 @@ var mayImport = map[string][]string{
 	"internal/testkit":          {}, // for tests: no other line has it
 	"internal/private":          {module + "policy/hostfs", "golang.org/x/sys/unix"},
 
+	"internal/environ": {}, // the table of variables; and neither os nor syscall: see pure
+
 	"clients": {module + "policy", module + "policy/config"}, // and neither os nor syscall: see pure
 
 	"undo": {"golang.org/x/sys/unix"},
@@ -62,7 +64,7 @@ var mayImport = map[string][]string{
 	"packages/runtime":   {module + "policy", module + "policy/hostfs"},
 	"packages/store":     {"golang.org/x/sys/unix"},
 	"packages/installed": {module + "policy/hostfs", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/python", module + "packages/runtime", module + "packages/store"},
-	"packages/install":   {module + "policy", module + "policy/hostfs", module + "policy/resolve", module + "confine", module + "diagnostics", module + "packages/installed", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/pin", module + "packages/python", module + "packages/runtime", module + "packages/store"},
+	"packages/install":   {module + "internal/environ", module + "policy", module + "policy/hostfs", module + "policy/resolve", module + "confine", module + "diagnostics", module + "packages/installed", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/pin", module + "packages/python", module + "packages/runtime", module + "packages/store"},
 
 	"clients/edit":     {"github.com/BurntSushi/toml", "github.com/pelletier/go-toml/v2/unstable", "github.com/tailscale/hujson", "go.yaml.in/yaml/v3"}, // and neither os nor syscall: see pure
 	"clients/ownfile":  {},
@@ -81,7 +83,7 @@ var mayImport = map[string][]string{
 		module + "cmd/internal/programs", module + "cmd/internal/target", module + "cmd/internal/terminal", module + "confine", module + "diagnostics", module + "lifecycle", module + "packages/pin",
 		"github.com/mark3labs/mcp-go/client", "github.com/mark3labs/mcp-go/client/transport", "github.com/mark3labs/mcp-go/mcp",
 	},
-	"cmd/internal/wrapping": {module + "cmd/internal/cmdline", module + "clients", module + "clients/edit", module + "clients/ownfile", module + "packages/launcher", module + "policy", module + "policy/config", module + "policy/resolve", module + "presets"},
+	"cmd/internal/wrapping": {module + "internal/environ", module + "cmd/internal/cmdline", module + "clients", module + "clients/edit", module + "clients/ownfile", module + "packages/launcher", module + "policy", module + "policy/config", module + "policy/resolve", module + "presets"},
 	"cmd/internal/commands": { // mcp-jail-cli
 		module + "clients", module + "clients/ownfile", module + "cmd/internal/wrapping",
 		module + "packages/install", module + "packages/installed", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/pin", module + "packages/store",
@@ -118,7 +120,7 @@ var inside = map[string][]string{
 }
 
 // insideModules are the other packages and modules that those of inside may import.
-var insideModules = []string{module + "undo", module + "policy", module + "policy/hostfs", module + "diagnostics/leak", landlockCalls, "golang.org/x/sys/unix", "golang.org/x/net/bpf"}
+var insideModules = []string{module + "internal/environ", module + "undo", module + "policy", module + "policy/hostfs", module + "diagnostics/leak", landlockCalls, "golang.org/x/sys/unix", "golang.org/x/net/bpf"}
 
 // forTests are packages that only tests import: no line of the product has them.
 var forTests = []string{
@@ -128,7 +130,7 @@ var forTests = []string{
 }
 
 // pure packages decide from what they are given: they import neither os nor syscall.
-var pure = []string{"diagnostics/leak", "clients", "clients/edit", "policy", "packages/launcher", "packages/npm", "packages/pin", "packages/python", "presets", "presets/importer"}
+var pure = []string{"internal/environ", "diagnostics/leak", "clients", "clients/edit", "policy", "packages/launcher", "packages/npm", "packages/pin", "packages/python", "presets", "presets/importer"}
 
 // freeTrees are not part of the product: they may import what they like, but
 // nothing of the product imports them.

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/internal/environ"
 	"github.com/mcp-jail/mcp-jail/packages/launcher"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -83,27 +84,14 @@ func readNpmConfig(ctx context.Context, npm string, host *hostfs.Host, path []st
 	return c, nil
 }
 
-// withoutLoaders returns environ without the variables that can make a program load code from a
-// file. The entry of an MCP client sets variables for mcp-jail itself, and a project may have
-// brought that entry.
-func withoutLoaders(environ []string) (kept []string) {
-	for _, v := range environ {
-		name, _, _ := strings.Cut(v, "=")
-		if policy.IsDangerousVariable(name) || strings.HasPrefix(name, "NODE_") && name != "NODE_EXTRA_CA_CERTS" {
-			continue
-		}
-		kept = append(kept, v)
-	}
-	return kept
-}
-
-// askNPM runs `npm config list`, outside of any jail, with the user's variables that load no code.
+// askNPM runs `npm config list`, outside of any jail, with the variables that
+// package environ has for npm.
 func askNPM(ctx context.Context, npm string, host *hostfs.Host, path []string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, configWait)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, npm, "config", "list", "--json", "--long")
 	cmd.Dir, cmd.WaitDelay = host.Home, time.Second
-	cmd.Env = append(withoutLoaders(host.Environ), "PATH="+strings.Join(path, string(filepath.ListSeparator)), "npm_config_update_notifier=false", "npm_config_loglevel=silent", "npm_config_logs_max=0")
+	cmd.Env = environ.Build(environ.NPM, host.Environ, "PATH="+strings.Join(path, string(filepath.ListSeparator)), "npm_config_update_notifier=false", "npm_config_loglevel=silent", "npm_config_logs_max=0")
 	out := &limited{left: maxConfig}
 	cmd.Stdout = out
 	if err := cmd.Run(); err != nil {
