@@ -138,7 +138,6 @@ func (p *fakeProcess) OnNotice(whom func(confine.Notice)) {
 
 func (p *fakeProcess) Plan() *confine.Plan { return nil }
 
-func (p *fakeProcess) Secrets() map[string]string { return p.fake.secrets }
 
 func (p *fakeProcess) HostFailures() []policy.HostFailure { return p.fake.failures }
 

@@ -158,12 +158,11 @@ func TestLeaksOff(t *testing.T) {
 		t.Error(stderr)
 	}
 	l := newLeakCheck(&client{config: Session{Profile: &policy.Profile{Leaks: policy.LeaksWarn}}})
-	l.add([]policy.Variable{{Name: "A_TOKEN", Value: "true", Secret: true}, {Name: "OPEN", Value: leaked}}, nil, nil)
-	if l.current() != nil {
+	of := func(env ...policy.Variable) *leak.Finder { return l.of(&policy.Profile{Env: env}).current() }
+	if of(policy.Variable{Name: "A_TOKEN", Value: "true", Secret: true}, policy.Variable{Name: "OPEN", Value: leaked}) != nil {
 		t.Error("there is a finder without a secret")
 	}
-	l.add(nil, map[string]string{"B": leaked}, nil)
-	if l.current() == nil {
+	if of(policy.Variable{Name: "B_TOKEN", Value: leaked, Secret: true}) == nil {
 		t.Error("there is no finder")
 	}
 }

@@ -20,7 +20,7 @@ func TestMessageEncoding(t *testing.T) {
 	for _, m := range []message{
 		{Rules: &rulesMessage{Version: version, Rules: []policy.NetRule{rule}, Roots: []byte("r"), Connections: 2}},
 		{Secrets: map[string][]byte{"T": []byte("v")}},
-		{Secrets: map[string][]byte{"": nil}, Leaks: newLeaksMessage(egress.Leaks{Secrets: []leak.Secret{{Name: "T", Value: "v"}}, Held: []string{"T"}, Tokens: true, Block: true})},
+		{Secrets: map[string][]byte{"": nil}, Leaks: newLeaksMessage(egress.Leaks{Secrets: []leak.Secret{{Name: "T", Value: "v"}}, Tokens: true, Block: true})},
 		{Serve: &serveMessage{ID: 1, Head: []byte("h"), Name: "a.test", Port: 443, TLS: true, Addr: netip.MustParseAddrPort("1.2.3.4:5"), ReportStep: 3, MaxBytes: 4}},
 		{Upstream: &upstreamMessage{Dial: 1, Error: "e"}},
 		{End: 1},
