@@ -133,7 +133,7 @@ func paired(c client, sv server) bool {
 	case *update || longForms() && sv.name == "odd":
 		return true
 	case allForms() && !longForms() && sv.name != "odd":
-		return c.name == "mcpgo legacy" && sv.made != "TypeScript SDK 1.x" || c.name == "ts1" && sv.name == "everything"
+		return c.name == "mcpgo legacy" && sv.made != "TypeScript SDK 1.x" || c.name == "ts1" && sv.made == "TypeScript SDK 1.x"
 	case !longForms():
 		return sv.name == "odd" && slices.Contains([]string{"ts2 auto", "mcpgo legacy", "gosdk"}, c.name)
 	case sv.made == "TypeScript SDK 1.x":

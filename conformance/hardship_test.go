@@ -172,7 +172,7 @@ func TestStdoutClosedWhileStderrFloods(t *testing.T) {
 	}
 }
 
-// TestKilled kills the proxy at many moments. The kernel has to end all processes of
+// TestKilled kills the proxy at many moments. The kernel must end all processes of
 // the jail.
 func TestKilled(t *testing.T) {
 	s := here(t)

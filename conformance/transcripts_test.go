@@ -212,7 +212,7 @@ func (l *listener) until(deadline <-chan time.Time, met func() bool) error {
 	}
 }
 
-// play sends a transcript to a command, which has to exit after the end of its stdin.
+// play sends a transcript to a command, which must exit after the end of its stdin.
 func (tr *transcript) play(cmd *exec.Cmd) (*replay, error) {
 	in, err := cmd.StdinPipe()
 	if err != nil {
