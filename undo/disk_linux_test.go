@@ -132,7 +132,9 @@ func TestJournalIsBounded(t *testing.T) {
 	w.begin()
 	told := ""
 	w.keeper.TotalBytes, w.keeper.Tell = 1<<20, func(text string) { told += text }
+	settled := w.sweeps()
 	w.write("d0/f0", "server", os.O_TRUNC)
+	settled()
 	for range 10000 {
 		w.name("d0/sub", false)
 		w.keeper.NotMade(w.at("d0/sub")) // no longer pending

@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Change is what happened to a path.
@@ -29,10 +30,37 @@ type Change struct {
 
 // History is the sum of what the jails of a session did.
 type History struct {
-	Changes []Change     // sorted by path
-	nodes   map[ID]State // each file as it was first seen, with its content if that was kept
-	left    map[ID]State // each file as the server is known to have left it last
-	others  bool         // see Selection.Others
+	Changes []Change          // sorted by path
+	nodes   map[ID]State      // each file as it was first seen, with its content if that was kept
+	left    map[ID]left       // each file as the server is known to have left it last
+	others  bool              // see Selection.Others
+	gap     string            // why any change can be missing, or ""
+	gaps    map[string]string // why a change at a path can be missing
+}
+
+// lastSweep is the longest pause between two looks at what the server leaves.
+const lastSweep = time.Second
+
+// left is a file as the server left it. Up to the time until, in nanoseconds since 1970, a call of
+// the server that is on record has changed the time of the inode: it removed a name of the file.
+type left struct {
+	State
+	until int64
+}
+
+// is reports whether nothing has changed the file since the server did.
+func (l *left) is(now *State) bool {
+	return l.sameObject(now) || l.sameButTime(now) && l.Ctime <= now.Ctime && now.Ctime <= l.until
+}
+
+// isLeft reports whether what stands at the path of a change is what the server left there. It may
+// have changed the file by another name since.
+func (h *History) isLeft(c *Change, now *State) bool {
+	if !c.Known {
+		return false
+	}
+	l := h.left[now.ID]
+	return now.sameObject(&c.After) || c.After.Kind == File && c.After.ID == now.ID && l.is(now)
 }
 
 // Selection says which changes of a session are meant.
@@ -49,7 +77,14 @@ type jail struct {
 	records []Record
 	alive   int64 // the last moment at which it is known to have lived
 	running bool
+	damaged bool // a record is missing, or cannot be read
 }
+
+// Why changes can be missing from a journal.
+const (
+	whyDamaged  = "a part of its journal could not be written or read"
+	whyOverfull = "the server has changed so much that no more was kept"
+)
 
 // entry is a record in the order of all jails.
 type entry struct {
@@ -69,34 +104,12 @@ func selected(path string, paths []string) bool {
 // others.
 func history(jails []*jail, sel Selection) *History {
 	call := sel.Call
-	n := 0
-	for _, j := range jails {
-		n += len(j.records)
-	}
-	all := make([]entry, 0, n)
-	for _, j := range jails {
-		at, current := int64(0), 0
-		for i := range j.records {
-			r := &j.records[i]
-			at = max(at, r.At) // a record follows those before it, even if the clock was set back
-			r.At = at
-			if r.word == wordCall {
-				current = r.Call.Number
-			}
-			if r.Path != "" {
-				all = append(all, entry{r, j, current})
-			}
-		}
-	}
-	slices.SortStableFunc(all, func(a, b entry) int { return cmp.Compare(a.At, b.At) })
-	h := &History{nodes: map[ID]State{}, left: map[ID]State{}, others: sel.Others}
+	h := &History{nodes: map[ID]State{}, left: map[ID]left{}, others: sel.Others, gaps: map[string]string{}}
 	paths := map[string]*Change{}
 	owner := map[string]int{} // the call that has touched a path last
-	for _, e := range all {
-		if (e.word == wordNow || e.word == wordLeft) && e.State.Kind == File {
-			h.left[e.State.ID] = e.State
-		}
+	for _, e := range h.entries(jails) {
 		if e.word == wordLeft {
+			h.leaves(e, call)
 			continue
 		}
 		if e.word != wordNow {
@@ -106,7 +119,11 @@ func history(jails []*jail, sel Selection) *History {
 		if c != nil && e.State.Kind != 0 && e.word != wordNow {
 			c.seen = append(c.seen, e.State)
 		}
-		switch e.call = owner[e.Path]; {
+		e.call = owner[e.Path]
+		if e.word == wordNow {
+			h.leaves(e, call)
+		}
+		switch {
 		case call == 0 || call == e.call:
 			h.add(paths, e)
 		case c != nil && c.Later == 0:
@@ -119,6 +136,55 @@ func history(jails []*jail, sel Selection) *History {
 	return h
 }
 
+// entries returns the records of jails that are about paths, in their order, and notes the gaps.
+func (h *History) entries(jails []*jail) (all []entry) {
+	for _, j := range jails {
+		if j.damaged {
+			h.gap = whyDamaged
+		}
+		at, current := int64(0), 0
+		for i := range j.records {
+			r := &j.records[i]
+			at = max(at, r.At) // a record follows those before it, even if the clock was set back
+			r.At = at
+			switch {
+			case r.word == wordCall:
+				current = r.Call.Number
+			case r.word == wordGap && r.Gap.Path == "":
+				h.gap = r.Gap.Why
+			case r.word == wordGap:
+				h.gaps[r.Gap.Path] = r.Gap.Why
+			}
+			if r.Path != "" {
+				all = append(all, entry{r, j, current})
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b entry) int { return cmp.Compare(a.At, b.At) })
+	return all
+}
+
+// leaves notes how the server left a file. What it did in calls after the one that is to be undone
+// does not count.
+func (h *History) leaves(e entry, call int) {
+	if e.State.Kind != File || call != 0 && e.call > call {
+		return
+	}
+	l := left{State: e.State}
+	if e.word == wordLeft { // the state is from before the call that changes the time
+		l.until = e.At + int64(lastSweep)
+	}
+	h.left[e.State.ID] = l
+}
+
+// missing returns why a change at a path can be missing from the journals, or "".
+func (h *History) missing(path string) string {
+	if h.gap != "" {
+		return h.gap
+	}
+	return h.gaps[path]
+}
+
 func (h *History) add(paths map[string]*Change, e entry) {
 	c := paths[e.Path]
 	switch {
@@ -128,14 +194,14 @@ func (h *History) add(paths map[string]*Change, e entry) {
 		// If the server left this file in another state, other programs have changed it since,
 		// and have given it this name.
 		left, known := h.left[e.State.ID]
-		others := e.word == wordAnew || known && e.State.Data != NoData && !left.sameObject(&e.State)
+		others := e.word == wordAnew || known && e.State.Data != NoData && !left.is(&e.State)
 		c = &Change{Path: e.Path, Before: e.State, seen: []State{e.State}, own: others, Others: others}
 		paths[e.Path] = c
 		h.see(e.State, h.others && c.own)
 	case e.word == wordWas || e.word == wordAnew:
 		// If this is not the state that the server left, others left it. The first state stays all the
 		// same: a server can write through a descriptor that is not seen.
-		foreign := e.word == wordAnew || c.Known && !c.After.sameObject(&e.State)
+		foreign := e.word == wordAnew || c.Known && !h.isLeft(c, &e.State)
 		if c.Others = c.Others || foreign; foreign && h.others {
 			c.Before, c.own = e.State, e.word == wordAnew
 		}

@@ -29,20 +29,18 @@ func (k *Keeper) full(path string) bool {
 		k.overflow()
 	}
 	if k.overfull {
-		k.lost = whyOverfull
+		k.lost = "the server has changed so much that no more is kept in this session"
 	}
 	return k.overfull
 }
-
-const whyOverfull = "the server has changed so much that no more is kept in this session"
 
 // overflow notes down that nothing is kept from now on.
 func (k *Keeper) overflow() {
 	k.overfull = true
 	k.lines, k.batch = k.lines[:0], nil
 	clear(k.pending)
-	k.append((&Record{word: wordGap, At: time.Now().UnixNano(), Gap: &Gap{Why: "the server has changed so much that no more was kept"}}).append(nil))
-	k.tell(whyOverfull)
+	k.append((&Record{word: wordGap, At: time.Now().UnixNano(), Gap: &Gap{Why: whyOverfull}}).append(nil))
+	k.tell("the server has changed so much that no more is kept in this session")
 }
 
 // missing notes down that something at a path is not on record.

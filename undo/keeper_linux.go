@@ -65,15 +65,14 @@ type mark struct {
 
 // node is what the keeper knows of a file whose content it need not keep.
 type node struct {
-	settled     bool // it was left with this size and time
-	size, mtime int64
+	settled bool
+	last    State // what was left; valid if settled
 }
 
 const (
 	maxTold    = 3
 	maxRunning = 64
 	firstSweep = 20 * time.Millisecond
-	lastSweep  = time.Second // the longest pause between two sweeps
 )
 
 // start prepares the keeper at its first use. With PerCall, start also notices the beginning of a
@@ -141,7 +140,7 @@ func (k *Keeper) content(fd int, path string, st State) {
 	}
 	m, foreign := k.marked(path, &st)
 	n := k.inodes[st.ID]
-	edited := n != nil && n.settled && (n.size != st.Size || n.mtime != st.Mtime) // perhaps by another name
+	edited := n != nil && n.settled && !n.last.isLeftAs(&st) // perhaps by another name
 	if n != nil {
 		n.settled = false
 	}
@@ -281,7 +280,13 @@ func (k *Keeper) marked(path string, st *State) (m *mark, foreign bool) {
 		m = &mark{}
 		k.paths[path] = m
 	}
-	return m, m.kept && !m.pending && !m.unknown && !m.last.sameObject(st)
+	return m, m.kept && !m.pending && !m.unknown && !m.last.isLeftAs(st)
+}
+
+// isLeftAs reports whether nobody but the server has changed an object since it was left. The server
+// gives and takes names of a file under other paths than that of the mark, which changes the time.
+func (s *State) isLeftAs(now *State) bool {
+	return s.sameObject(now) || max(s.Nlink, now.Nlink) > 1 && s.sameButTime(now)
 }
 
 // maxMay bounds the objects that are remembered of a path.

@@ -102,11 +102,12 @@ func (k *Keeper) openDir(dir int, name string) (fd int, lock func(), err error) 
 }
 
 // unlock gives the owner of an open object rights to it that he lacks, until lock is called. If the
-// object is another user's, it does nothing.
+// object is another user's, it does nothing. Nor does it if the object is a file with set-id bits: a
+// server that writes the file meanwhile takes these away, and lock would set them again.
 func (k *Keeper) unlock(fd int, rights uint32) (lock func()) {
 	nothing := func() {}
 	var st unix.Stat_t
-	if unix.Fstat(fd, &st) != nil || st.Mode&rights == rights || int(st.Uid) != unix.Geteuid() {
+	if unix.Fstat(fd, &st) != nil || st.Mode&rights == rights || int(st.Uid) != unix.Geteuid() || kindOf(st.Mode) == File && st.Mode&setID != 0 {
 		return nothing
 	}
 	object, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)

@@ -39,22 +39,49 @@ func (r *Restorer) laterChange(c *Change, now *State) (session string, known boo
 	if !c.Known {
 		return "", false
 	}
-	same := []State{c.After} // states that are as good as what this session left
-	has := func(s *State) bool {
-		return slices.ContainsFunc(same, func(one State) bool { return one.sameObject(s) })
-	}
+	id := c.After.ID
+	same := asLeft{{State: c.After}, r.history.left[id]}
 	for _, t := range r.laterSessions() {
+		first, l := t.history.nodes[id], t.history.left[id]
 		change := t.changes[c.Path]
-		if change == nil || !has(&change.Before) {
-			continue
+		switch {
+		case change == nil && !same.has(&first):
+		case change == nil: // it changed the file by another name
+			if t.Head.Undoes == "" && !l.sameButTime(&c.After) && !same.has(now) {
+				return t.ID, true
+			}
+			same = append(same, l)
+		case !same.has(&change.Before) && (change.Others || change.Before.ID != id || !same.has(&first)):
+		case change.Known && change.Before.Kind == File && change.Before.sameButTime(&change.After):
+			same = append(same, left{State: change.After}) // only the names of the file changed
+		default:
+			undone := r.undoneBy(t, change, now)
+			if undone == nil {
+				return t.ID, true
+			}
+			same = append(same, left{State: *undone})
 		}
-		undone := r.undoneBy(t, change, now)
-		if undone == nil {
-			return t.ID, true
-		}
-		same = append(same, *undone)
 	}
-	return "", has(now)
+	return "", same.has(now)
+}
+
+// asLeft are states of a path or a file that are as good as the one that a session left.
+type asLeft []left
+
+func (a asLeft) has(s *State) bool {
+	return slices.ContainsFunc(a, func(one left) bool { return one.is(s) })
+}
+
+// stillLeft reports whether a file is as it was left, but for names that later sessions, or undos,
+// have given to it or taken from it.
+func (r *Restorer) stillLeft(l left, now *State) bool {
+	same := asLeft{l}
+	for _, t := range r.laterSessions() {
+		if first := t.history.nodes[now.ID]; same.has(&first) {
+			same = append(same, t.history.left[now.ID])
+		}
+	}
+	return same.has(now) && now.sameButTime(&l.State)
 }
 
 // undoneBy returns what the undo of a session left at a path, or nil if it was not undone there.
@@ -65,7 +92,7 @@ func (r *Restorer) undoneBy(t later, change *Change, now *State) *State {
 			continue
 		}
 		c := u.changes[change.Path]
-		if c == nil || !c.Known || !want.sameLook(&c.After) {
+		if c == nil || !c.Known || !want.isRestored(&c.After) {
 			continue
 		}
 		if kept := want.Kind == File && want.Data != NoData; kept && c.After.sameObject(now) && !t.sameContent(&want, change.Path) {
@@ -74,4 +101,41 @@ func (r *Restorer) undoneBy(t later, change *Change, now *State) *State {
 		return &c.After
 	}
 	return nil
+}
+
+// undoLeft reports whether an undo of this session was the last to change what stands at a path.
+func (r *Restorer) undoLeft(path string, now *State) bool {
+	own := map[string]bool{r.Session.ID: true}
+	for _, t := range r.laterSessions() {
+		if !own[t.Head.Undoes] {
+			continue
+		}
+		own[t.ID] = true // and so is an undo of that undo
+		if t.leaves(path, now) {
+			return true
+		}
+	}
+	return false
+}
+
+// leaves reports whether an undo was the last to change what stands at a path. If it was killed, the
+// last change to the inode has to be from the time of its life.
+func (t *later) leaves(path string, now *State) bool {
+	c, l := t.changes[path], t.history.left[now.ID]
+	if l.is(now) || c != nil && c.Known && now.sameObject(&c.After) {
+		return true
+	}
+	_, touched := t.history.nodes[now.ID]
+	if touched = touched || c != nil; !touched || t.Ended || t.Running {
+		return false
+	}
+	return now.Ctime >= t.Started.UnixNano() && now.Ctime <= t.alive()+int64(heartbeat)
+}
+
+// alive returns the last moment at which a session is known to have lived.
+func (s *Session) alive() (at int64) {
+	for _, j := range s.jails {
+		at = max(at, j.alive)
+	}
+	return at
 }

@@ -33,7 +33,8 @@ func (r *Restorer) otherNames(paths []string) {
 				continue
 			}
 			step := Step{Path: name, Action: Restore, want: want, now: now}
-			if left, known := r.history.left[id]; !known || !left.sameObject(&now) && !now.between(&left, &want) {
+			left, known := r.history.left[id]
+			if !known || !r.stillLeft(left, &now) && !(now.between(&left.State, &want) && r.undoLeft(name, &now)) {
 				step.refuse("it is another name of " + wanted[id].Path + ", and it is not known that the server changed it last")
 			}
 			r.paths[name] = len(r.Steps)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -129,13 +130,11 @@ func (r *Restorer) writeFile(s *Step, p *place) error {
 	if err := copyOut(int(data.Fd()), fd, s.want.Data, s.want.Size); err != nil {
 		return err
 	}
-	mode := s.want.Mode
 	if unix.Fchown(fd, int(s.want.UID), int(s.want.GID)) != nil {
-		mode &= 0o777 // the set-id bits were for another owner or group than the file gets
 		unix.Fchown(fd, -1, int(s.want.GID))
 	}
-	copyAttributes(p, fd)
-	if err := unix.Fchmod(fd, mode); err != nil {
+	copyAttributes(p, s.want.ID, fd)
+	if err := unix.Fchmod(fd, s.want.Mode&^setID); err != nil {
 		return err
 	}
 	if err := unix.UtimesNanoAt(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(fd), s.want.times(), 0); err != nil {
@@ -181,28 +180,25 @@ func copyOut(data, to int, at, size int64) error {
 	return unix.Ftruncate(to, size)
 }
 
-// copyAttributes copies the extended attributes of what stands at a place to the file that replaces
-// it. The journal has none, so these are the best there are.
-func copyAttributes(p *place, to int) {
-	p.onObject(func(name string, _ State) error {
-		list := make([]byte, 4096)
+// copyAttributes copies extended attributes and the access list of the file at a place to the one
+// that replaces it. The journal has none, so these are the best there are. They have to be those of
+// the same file: a server may have put a file of its own there, with an access list for others.
+// Nothing that gives a program rights is copied, such as security.capability.
+func copyAttributes(p *place, id ID, to int) {
+	p.onObject(func(name string, now State) error {
+		list := make([]byte, 64<<10)
 		n, err := unix.Listxattr(name, list)
-		if err != nil {
+		if err != nil || now.ID != id {
 			return err
 		}
-		for len(list[:n]) > 0 {
-			end := 0
-			for end < n && list[end] != 0 {
-				end++
+		for attr := range strings.SplitSeq(string(list[:n]), "\x00") {
+			if attr != "system.posix_acl_access" && !strings.HasPrefix(attr, "user.") {
+				continue
 			}
-			value := make([]byte, 4096)
-			if size, err := unix.Getxattr(name, string(list[:end]), value); err == nil {
-				unix.Fsetxattr(to, string(list[:end]), value[:size], 0)
+			value := make([]byte, 64<<10)
+			if size, err := unix.Getxattr(name, attr, value); err == nil {
+				unix.Fsetxattr(to, attr, value[:size], 0)
 			}
-			if end == n {
-				break
-			}
-			list, n = list[end+1:], n-end-1
 		}
 		return nil
 	})

@@ -107,30 +107,25 @@ func (r *Restorer) plan(c *Change, now State, err error) {
 		step.refuse("it cannot be reached: " + pathError(err))
 	case !r.Session.within(c.Path):
 		step.refuse("it is outside of what the server could write")
+	case want.Kind == File && want.Data == NoData && want.Lost == "" && r.history.missing(c.Path) != "":
+		step.refuse("its content was not kept, and it is not known that it is still the same: " + r.history.missing(c.Path))
 	case r.matches(&want, &now, c.Path):
 		if want.Kind == File && want.Nlink > 1 {
 			r.made[want.ID] = c.Path
 		}
-		return
-	default:
-		// A directory that is to stay one loses nothing: an interrupted undo may have made it.
-		stays := want.Kind == Dir && now.Kind == Dir
-		why := c.changedSince(&now)
-		if why != "" && !stays && !r.ownChange(c, &now) && !r.wasSeen(c, &now) {
-			switch id, known := r.laterChange(c, &now); {
-			case known && id == "":
-				why = ""
-			case known:
-				why = "it was changed by a later session (" + id + "): undo that one first"
-			}
-		} else {
-			why = ""
+		if want.Kind != File || want.Mode == now.Mode {
+			return
 		}
-		if why != "" {
+		step.refuse(step.withoutSetID())
+	default:
+		if why := r.belongsToOthers(c, &now); why != "" {
 			step.refuse(why)
 		} else {
 			r.choose(&step)
 		}
+	}
+	if step.Action == Restore && want.Kind == File && want.Mode&setID != 0 {
+		step.Partly = step.withoutSetID()
 	}
 	r.paths[c.Path] = len(r.Steps)
 	r.Steps = append(r.Steps, step)
@@ -150,6 +145,29 @@ func (r *Restorer) closedAbove(path string, err error) string {
 	return ""
 }
 
+// belongsToOthers returns why what stands at a path must not be replaced, or "" if the server or an
+// undo left it there.
+func (r *Restorer) belongsToOthers(c *Change, now *State) string {
+	why := r.changedSince(c, now)
+	// A directory that is to stay one loses nothing: an interrupted undo may have made it.
+	stays := c.Before.Kind == Dir && now.Kind == Dir
+	if why == "" || stays || r.ownChange(c, now) || r.wasSeen(c, now) {
+		return ""
+	}
+	switch id, known := r.laterChange(c, now); {
+	case known && id == "":
+		return ""
+	case known:
+		return "it was changed by a later session (" + id + "): undo that one first"
+	}
+	return why
+}
+
+// withoutSetID says that undo does not set the set-id bits of the wanted file.
+func (s *Step) withoutSetID() string {
+	return fmt.Sprintf("undo sets no set-user-ID and set-group-ID bits: if it is the file that you know, chmod %o does", s.want.Mode)
+}
+
 func (s *Step) refuse(why string) { s.Action, s.Why = Refuse, why }
 
 // pathError explains why a path cannot be opened.
@@ -166,18 +184,22 @@ func (s *Session) within(path string) bool {
 }
 
 // changedSince returns why what stands at a path is not what the server left there, or "".
-func (c *Change) changedSince(now *State) string {
+func (r *Restorer) changedSince(c *Change, now *State) string {
 	switch {
-	case now.Kind == None, c.Known && now.sameObject(&c.After):
+	case now.Kind == None, r.history.isLeft(c, now):
 		return "" // what was removed cannot be overwritten
 	case c.Later != 0:
 		return fmt.Sprintf("it was changed by a later call (%d): undo that one first", c.Later)
 	case c.Known && c.After.Kind == None:
 		return "it was made after the server had removed it"
+	case c.Known && now.Kind == File && now.sameButTime(&c.After):
+		return "it may have been changed after the server's last change: its inode was, as by a write, a new name or an attribute"
 	case c.Known:
 		return "it was changed after the server's last change"
 	case c.Running:
 		return "the server has it open for writing: try again when the call has ended"
+	case r.history.gap != "":
+		return "it is not known what the server left there: " + r.history.gap
 	case now.Ctime <= c.Alive+int64(heartbeat):
 		return ""
 	}
@@ -189,7 +211,7 @@ func (c *Change) changedSince(now *State) string {
 func (r *Restorer) belowOwnLink(path string) bool {
 	for dir := filepath.Dir(path); dir != "/"; dir = filepath.Dir(dir) {
 		if c := r.changes[dir]; c != nil && c.Before.Kind != Link {
-			if now, err := lookPath(dir); err == nil && now.Kind == Link && c.changedSince(&now) == "" {
+			if now, err := lookPath(dir); err == nil && now.Kind == Link && r.changedSince(c, &now) == "" {
 				return true
 			}
 		}
@@ -201,30 +223,33 @@ func (r *Restorer) belowOwnLink(path string) bool {
 // kept: the undo of a later call has put it back.
 func (r *Restorer) wasSeen(c *Change, now *State) bool {
 	return slices.ContainsFunc(c.seen, func(s State) bool {
-		if s.Kind == File && s.Data == NoData {
-			return now.sameObject(&s)
+		switch {
+		case !s.isRestored(now):
+			return false
+		case s.Kind == File && s.Data == NoData:
+			return now.ID == s.ID && (now.sameObject(&s) || r.undoLeft(c.Path, now))
 		}
-		return s.sameLook(now) && (s.Kind != File || r.Session.sameContent(&s, c.Path))
+		return s.Kind != File || r.Session.sameContent(&s, c.Path)
 	})
 }
 
 // ownChange reports whether an interrupted undo has put back attributes of a file, or some of
 // them: those of the state wanted at the path, or those that the file had first under another name.
 func (r *Restorer) ownChange(c *Change, now *State) bool {
-	if now.Kind != File || !c.Known || c.Later != 0 {
+	if now.Kind != File || !c.Known || c.Later != 0 || !r.undoLeft(c.Path, now) {
 		return false
 	}
 	want := r.history.before(c)
 	if want.ID == now.ID && want.Data == NoData {
 		left, ok := r.history.left[now.ID] // at the path from which the undo moved the file back
-		return now.sameLook(&want) || ok && now.between(&left, &want)
+		return want.isRestored(now) || ok && now.between(&left.State, &want)
 	}
 	if c.After.ID != now.ID {
 		return false
 	}
 	node, ok := r.history.nodes[now.ID]
 	switch {
-	case ok && now.sameLook(&node):
+	case ok && node.isRestored(now):
 		return true
 	case want.Kind != File && ok:
 		want = node
@@ -237,10 +262,10 @@ func (r *Restorer) ownChange(c *Change, now *State) bool {
 // between reports whether a file has the content that was left, and each attribute either as it was
 // left or as it is wanted. Undo adds the right to read, and chown(2) removes the set-id bits.
 func (s *State) between(left, want *State) bool {
-	const read, setID = 0o400, 0o6000
+	const read = 0o400
 	return s.Size == left.Size && s.Mtime == left.Mtime &&
 		(s.UID == left.UID || s.UID == want.UID) && (s.GID == left.GID || s.GID == want.GID) &&
-		slices.Contains([]uint32{want.Mode, left.Mode, left.Mode | read, left.Mode &^ setID}, s.Mode)
+		slices.Contains([]uint32{want.Mode, want.Mode &^ setID, left.Mode, left.Mode | read, left.Mode &^ setID}, s.Mode)
 }
 
 // choose decides what to do with a path that may be changed.
@@ -292,12 +317,12 @@ func (r *Restorer) unchangedSince(path string) bool {
 		return false
 	}
 	now, err := lookPath(path)
-	return err == nil && (c.changedSince(&now) == "" || r.ownChange(c, &now) || r.wasSeen(c, &now))
+	return err == nil && (r.changedSince(c, &now) == "" || r.ownChange(c, &now) || r.wasSeen(c, &now))
 }
 
 // matches reports whether what stands at a path is what is wanted there.
 func (r *Restorer) matches(want, now *State, path string) bool {
-	if !want.sameLook(now) {
+	if !want.isRestored(now) {
 		return false
 	}
 	switch {
@@ -322,11 +347,11 @@ func (r *Restorer) settle() {
 	for i := range full.Changes {
 		c := &full.Changes[i]
 		now, err := lookPath(c.Path)
-		if c.Known || err != nil || c.changedSince(&now) != "" {
+		if c.Known || err != nil || r.changedSince(c, &now) != "" {
 			continue
 		}
 		r.settled[c.Before.Jail] = (&Record{word: wordNow, At: c.Alive, Path: c.Path, State: now}).append(r.settled[c.Before.Jail])
-		r.history.left[now.ID] = now
+		r.history.left[now.ID] = left{State: now}
 		if one := changes[c.Path]; one != nil {
 			one.Known, one.After = true, now
 		}

@@ -74,23 +74,29 @@ func (r *Restorer) keep(s *Step, p *place) error {
 	if err != nil {
 		return err
 	}
-	if !now.sameObject(&s.now) && !(now.ID == s.now.ID && r.own[now.ID]) {
+	if !r.isPlanned(s, &now) {
 		return errChanged
 	}
 	if err := r.notMovedBack(&now); err != nil {
 		return err
 	}
 	r.keeper.lost = ""
-	if now.Kind == File && unix.Faccessat(p.dir, p.name, unix.R_OK, 0) == unix.EACCES { // its owner may give himself the right to read it
+	if now.Kind == File && now.Mode&0o400 == 0 { // its owner may give himself the right to read it
 		r.keeper.Name(p.dir, p.name, s.Path, false)
-		p.onObject(func(name string, _ State) error { return unix.Fchmodat(unix.AT_FDCWD, name, now.Mode|0o400, 0) })
-		r.own[now.ID] = true
+		p.onObject(func(name string, _ State) error { return unix.Fchmodat(unix.AT_FDCWD, name, now.Mode&^setID|0o400, 0) })
 	}
 	r.keeper.Name(p.dir, p.name, s.Path, true)
 	if r.keeper.lost != "" {
 		return fmt.Errorf("what stands there cannot be kept, so it is left: %s", r.keeper.lost)
 	}
+	r.own[now.ID] = true // also under its other names: it is about to lose this one
 	return nil
+}
+
+// isPlanned reports whether the object at the path of a step is what the plan saw there, but for what
+// this undo has done to it.
+func (r *Restorer) isPlanned(s *Step, now *State) bool {
+	return now.sameObject(&s.now) || now.ID == s.now.ID && now.Kind == s.now.Kind && r.own[now.ID]
 }
 
 // unlockDir gives the user the right to change a directory, which its present mode denies.
@@ -142,6 +148,7 @@ func (r *Restorer) prepare(s *Step, p *place) error {
 		return errChanged
 	}
 	r.keeper.Name(from.dir, from.name, s.From, false) // before its attributes change
+	r.own[s.want.ID] = true
 	err = from.onObject(func(name string, _ State) error {
 		return unix.Linkat(unix.AT_FDCWD, name, p.dir, p.temp, unix.AT_SYMLINK_FOLLOW)
 	})
@@ -174,6 +181,7 @@ func (r *Restorer) putFile(s *Step, p *place) error {
 			return err
 		}
 	}
+	r.keeper.live()
 	if err := unix.Renameat(p.dir, p.temp, p.dir, p.name); err != nil {
 		return err
 	}
@@ -205,7 +213,9 @@ func (r *Restorer) fill(s *Step, p *place) error {
 			return err
 		}
 		defer from.close()
-		return from.onObject(func(name string, _ State) error {
+		r.keeper.Name(from.dir, from.name, other, false) // a new name changes the time of the inode
+		return from.onObject(func(name string, now State) error {
+			r.own[now.ID] = true
 			return unix.Linkat(unix.AT_FDCWD, name, p.dir, p.temp, unix.AT_SYMLINK_FOLLOW)
 		})
 	}
@@ -255,7 +265,7 @@ func (r *Restorer) remove(s *Step, p *place) error {
 func (r *Restorer) attributes(s *Step, p *place) error {
 	if s.Action == Attributes {
 		now, err := look(p.dir, p.name)
-		if err != nil || now.ID != s.now.ID {
+		if err != nil || !r.isPlanned(s, &now) {
 			return errChanged
 		}
 		r.keeper.Name(p.dir, p.name, s.Path, false)
@@ -278,11 +288,23 @@ func (r *Restorer) setAttributes(s *Step, p *place) error {
 				return fmt.Errorf("its owner cannot be put back: %w", err)
 			}
 		}
-		if err := unix.Fchmodat(unix.AT_FDCWD, name, s.want.Mode, 0); err != nil {
+		if err := giveMode(name, s.want.Mode, now); err != nil {
 			return err
 		}
 		return unix.UtimesNanoAt(unix.AT_FDCWD, name, s.want.times(), 0)
 	})
+}
+
+// giveMode gives an object a mode, if it has another one. It never sets the set-id bits of a file: a
+// server may have written the content a moment ago.
+func giveMode(name string, mode uint32, now State) error {
+	if now.Kind == File {
+		if mode == now.Mode {
+			return nil
+		}
+		mode &^= setID
+	}
+	return unix.Fchmodat(unix.AT_FDCWD, name, mode, 0)
 }
 
 func (s *State) times() []unix.Timespec {

@@ -263,7 +263,28 @@ func TestUndoHalfAttributes(t *testing.T) {
 	w.check(w.rename("d1/f0", "d1/g", 0))
 	w.chmod("d1/g", 0o755)
 	w.end()
+	// An undo that was killed notes down what it is about to change.
+	undo, err := w.store.Begin(Head{Server: "test", Undoes: w.session().ID})
+	w.check(err)
+	files, err := undo.Jail([]string{w.root})
+	w.check(err)
+	w.keeper = keeperOf(t, files)
+	for _, name := range []string{"d0/f0", "d1/g", "d1/f0"} {
+		w.name(name, false)
+	}
 	w.check(os.Link(w.at("d1/g"), w.at("d1/f0")))
+	undo.Close()
+	life := func(end time.Time) {
+		w.check(os.Chtimes(files.name+journalSuffix, end, end))
+		w.check(os.Chtimes(files.name+dataSuffix, end, end))
+	}
+	life(time.Now().Add(-time.Hour))
+	r, err := NewRestorer(w.session(), Selection{})
+	w.check(err)
+	if steps := Refused(r.Steps); len(steps) != 2 {
+		t.Errorf("the control: what changed long after the undo was killed is not refused: %+v", r.Steps)
+	}
+	life(time.Now().Add(time.Hour))
 	for mode, refused := range map[fs.FileMode]int{0o700: 1, 0o355: 1, 0o755 | fs.ModeSetuid: 1, 0o755: 0, 0o750: 0} {
 		w.check(os.Chmod(w.at("d0/f0"), mode))
 		r, err := NewRestorer(w.session(), Selection{})

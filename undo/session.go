@@ -75,9 +75,9 @@ func ReadSession(dir string) (*Session, error) {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
 		if damaged {
-			s.Gaps = append(s.Gaps, Gap{Why: "a part of its journal could not be written or read"})
+			s.Gaps = append(s.Gaps, Gap{Why: whyDamaged})
 		}
-		s.addJail(&jail{records: records, running: s.Running, alive: lastSign(file, s.DataFile(i))})
+		s.addJail(&jail{records: records, running: s.Running, alive: lastSign(file, s.DataFile(i)), damaged: damaged})
 	}
 	return s, nil
 }

@@ -68,8 +68,7 @@ func (k *Keeper) sweep() {
 		k.timer = false
 		return
 	}
-	now := []unix.Timespec{{Nsec: unix.UTIME_OMIT}, {Nsec: unix.UTIME_NOW}}
-	unix.UtimesNanoAt(k.SelfFD, strconv.Itoa(k.Data), now, 0)
+	k.live()
 	k.pause = min(2*k.pause, lastSweep)
 	time.AfterFunc(k.pause, k.sweep)
 }
@@ -100,9 +99,15 @@ func (k *Keeper) settle(path string, m *mark, open func(inode uint64) bool) {
 			m.seen, m.last = true, st
 			return
 		}
-		*n = node{true, st.Size, st.Mtime}
+		*n = node{true, st}
 	}
 	*m = mark{kept: m.kept, missed: m.missed, last: st}
 	delete(k.pending, path)
 	k.lines = (&Record{word: wordNow, At: time.Now().UnixNano(), Path: path, State: st}).append(k.lines)
+}
+
+// live notes in the time of the data file that the session lives.
+func (k *Keeper) live() {
+	now := []unix.Timespec{{Nsec: unix.UTIME_OMIT}, {Nsec: unix.UTIME_NOW}}
+	unix.UtimesNanoAt(k.SelfFD, strconv.Itoa(k.Data), now, 0)
 }

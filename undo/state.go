@@ -38,10 +38,26 @@ type State struct {
 // NoData is the State.Data of a file whose content was not kept.
 const NoData = -1
 
-// sameObject reports whether two states are of one object that was not changed between them.
-// A hard link or a rename changes nothing of it. A change of the content changes the time. Of a
-// directory only its identity counts.
+// setID are the bits of a mode that let a program run with the rights of its file's owner or group.
+const setID = 0o6000
+
+// sameObject reports whether two states are of one object that was not changed between them. For a
+// file, the time of its inode decides: a process can set the size and the other times, but not that
+// one. A hard link or a rename changes it too, so this can be false though the content is the same.
+// Of a directory only its identity counts.
 func (s *State) sameObject(o *State) bool {
+	switch {
+	case s.Kind != File:
+		return s.sameButTime(o)
+	case s.Ctime == 0: // not on record
+		return false
+	}
+	return s.Ctime == o.Ctime && s.sameButTime(o)
+}
+
+// sameButTime is sameObject without the time of the inode. Where a process may have set the other
+// times, it proves nothing of a file.
+func (s *State) sameButTime(o *State) bool {
 	switch {
 	case s.Kind != o.Kind:
 		return false
@@ -68,4 +84,14 @@ func (s *State) sameLook(o *State) bool {
 		return false
 	}
 	return s.Kind == Dir || s.Size == o.Size && s.Mtime == o.Mtime
+}
+
+// isRestored reports whether now looks as undo leaves a path where s is to stand. Undo sets no
+// set-id bits of a file.
+func (s *State) isRestored(now *State) bool {
+	want := *s
+	if s.Kind == File && now.Mode&setID == 0 {
+		want.Mode &^= setID
+	}
+	return want.sameLook(now)
 }

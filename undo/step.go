@@ -18,6 +18,7 @@ type Step struct {
 	Action Action `json:"action"`
 	From   string `json:"from,omitempty"`   // of MoveBack: where it is now
 	Why    string `json:"why,omitempty"`    // of Refuse
+	Partly string `json:"partly,omitempty"` // what the step does not put back, with the reason
 	Others bool   `json:"others,omitempty"` // others changed it between two changes of the server
 	want   State
 	now    State

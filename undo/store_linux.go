@@ -155,8 +155,9 @@ func (f *Files) Finish() (changed bool) {
 			return
 		}
 		var lines []byte
-		for _, c := range history([]*jail{{records: records}}, Selection{}).Changes {
-			if c.Known {
+		h := history([]*jail{{records: records}}, Selection{})
+		for _, c := range h.Changes {
+			if c.Known || h.gap != "" { // others can have changed it since the journal was full
 				continue
 			}
 			st, err := lookPath(c.Path)

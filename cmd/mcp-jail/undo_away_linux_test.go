@@ -60,3 +60,26 @@ func TestUndoOfNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestUndoGivesNoPrivilege: a server takes the set-id bits from a program, fills the journal, and
+// then writes a program of its own of the same size and time. Undo gives that no bits, and does not
+// call it done. The control is the jail, in which the server cannot set the bits itself.
+func TestUndoGivesNoPrivilege(t *testing.T) {
+	t.Parallel()
+	w, config := execWorld(t, "undo = \"session\"\nundo_total_mb = 1\n")
+	text := read(t, config) + fmt.Sprintf("[[servers.agent.access.fs]]\npath = %q\nread = true\ncreate = true\nupdate = true\ndelete = true\nexecute = true\n", w.work)
+	must(t, os.WriteFile(config, []byte(text), 0o644))
+	file := filepath.Join(w.work, "a")
+	must(t, os.Chmod(file, 0o755|os.ModeSetuid))
+	s := open(t, w.jail("--config", config, "agent"), nil)
+	s.mustRun("sh", "-c", "touch -r a $HOME/time && chmod 755 a && ! chmod 4755 a && sleep 2.5")
+	s.mustRun("sh", "-c", "i=0; while [ $i -lt 3000 ]; do : > d/n$i; i=$((i + 1)); done; printf 'S\\n' 1<>a; touch -r $HOME/time a")
+	s.close()
+	out, err := w.mcpJail("undo", "agent", "--yes").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "not known that it is still the same") {
+		t.Errorf("%v %s", err, out)
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode() != 0o755 || read(t, file) != "S\n" {
+		t.Errorf("%v, it has mode %v and %q", err, info.Mode(), read(t, file))
+	}
+}

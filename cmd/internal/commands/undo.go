@@ -51,8 +51,10 @@ What undo replaces is kept as a session of its own: --session with its name, whi
 undo prints at the end, takes the undo back. A session from before another one can
 be undone when the later one is.
 
-The exit status is 1 if a path was left as it was found, or if not everything is
-known of the session.
+It sets no set-user-ID and set-group-ID bits of files, and no capabilities.
+
+The exit status is 1 if a path was left as it was found or has lost such bits, or
+if not everything is known of the session.
 
 With --format json, undo does not ask. Without --yes it only tells what it would
 do: an object with session, steps, and done.`
@@ -160,6 +162,9 @@ func (u *undoCmd) show(c terminal.Console, s *undo.Session, steps []undo.Step) {
 		if step.Others {
 			text += "  (changed by others meanwhile)"
 		}
+		if step.Partly != "" {
+			text += "  (" + step.Partly + ")"
+		}
 		if step.Action == undo.Refuse {
 			c.Printf("  %s %s\n", c.Paint(terminal.Yellow, fmt.Sprintf("%-10s", "leave")), terminal.Printable(text+": "+step.Why))
 			continue
@@ -213,9 +218,17 @@ func (u *undoCmd) report(c terminal.Console, s *undo.Session, r *undo.Restorer, 
 		return fmt.Errorf("%s left as found: see above. To put one back, mend the cause\n(of one that was changed: move away what stands there), and run undo again", plural(refused+failed, "path"))
 	case len(s.Gaps) > 0:
 		return errUnknown
+	case slices.ContainsFunc(r.Steps, partly):
+		return errPartly
 	}
 	return nil
 }
+
+// partly reports whether a step leaves out something.
+func partly(step undo.Step) bool { return step.Partly != "" }
+
+// errPartly is the error of an undo that did all its steps, and one of them not as a whole.
+var errPartly = errors.New("set-user-ID and set-group-ID bits were not put back: see above")
 
 // undoResult is the output of undo --format json.
 type undoResult struct {
@@ -255,8 +268,11 @@ func (u *undoCmd) runJSON(c terminal.Console, host hostfs.Host, s *undo.Session,
 	if left := len(undo.Refused(r.Steps)) + len(errs); left > 0 && u.yes {
 		return fmt.Errorf("%s left as found", plural(left, "path"))
 	}
-	if len(s.Gaps) > 0 && u.yes {
+	switch {
+	case len(s.Gaps) > 0 && u.yes:
 		return errUnknown
+	case u.yes && slices.ContainsFunc(r.Steps, partly):
+		return errPartly
 	}
 	return nil
 }
