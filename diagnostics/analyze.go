@@ -27,6 +27,9 @@ type finding struct {
 	// host either, or the policy grants the host), or what a possible cause is.
 	note string
 	fix  string
+	// inTable means that the configuration has the table of the grant's lines already, so that they
+	// cannot be pasted at its end.
+	inTable bool
 	// aboutPolicy means that note concerns the policy or the session, and is shown even
 	// though the server has responded.
 	aboutPolicy bool

@@ -99,10 +99,10 @@ func (a *analyzer) analyze(lines []string) (candidates, *finding) {
 	if a.ev.Start != nil {
 		f := a.analyzeStart(*a.ev.Start)
 		if !f.refused {
-			return all.ranked(own), &f // the program did not run, so any text is not its own
+			return a.ranked(all, own), &f // the program did not run, so any text is not its own
 		}
 		all.add(candidate{finding: f, named: true})
-		return all.ranked(own), nil
+		return a.ranked(all, own), nil
 	}
 	likely, cleared := a.analyzeText(lines)
 	likely = slices.DeleteFunc(likely, a.reachedBySocket)
@@ -115,12 +115,8 @@ func (a *analyzer) analyze(lines []string) (candidates, *finding) {
 	for i := range all {
 		all[i].incidental = all[i].hint.Axis == policy.AxisNet && !all[i].named && all[i].hint.Attribution == Certain &&
 			(namesAnotherCause(likely, lines, own) || all[i].hint.Target == "" && len(likely) > 0)
-		if a.revealsSecret(all[i].grant) {
-			all[i].grant, all[i].hint.Warning = grant{}, ""
-			all[i].fix = "the name contains the value of a secret variable, which is not shown: grant the directory or domain around it"
-		}
 	}
-	return all.ranked(own), cleared
+	return a.ranked(all, own), cleared
 }
 
 // reachedBySocket reports whether a host in the text was never looked up: the server connected to a
@@ -144,7 +140,14 @@ func (d *Diagnosis) setCauses(a *analyzer, found candidates) {
 	first := d.Hints[0]
 	d.Attribution, d.Cause, d.Fix, d.Explain = first.Attribution, first.Cause, first.Fix, first.Explain
 	grants := found.grants(a.ownLines)
-	d.Grant = a.writer.toml(grants)
+	err := a.try(grants)
+	for len(grants) > 1 && err != nil { // each of them can be added alone
+		grants = grants[:len(grants)-1]
+		err = a.try(grants)
+	}
+	if err == nil {
+		d.Grant = a.writer.toml(grants)
+	}
 	d.Flags, _ = a.writer.flags(grants)
 	d.Line, d.Declare = a.writer.commandLine(grants)
 	if len(d.Grant) > 0 && needsAccessTable(grants) && len(a.writer.preserved()) > 0 {
@@ -174,6 +177,7 @@ func (d *Diagnosis) fallback(a *analyzer, lines []string, cleared *finding) {
 			f = *cleared
 		}
 	}
+	f = a.proposable(f)
 	d.Cause = cut(f.note, maxCause)
 	f.hint.Attribution = d.Attribution
 	f.hint.Cause = d.Cause
@@ -231,7 +235,9 @@ func (a *analyzer) hint(f finding) Hint {
 	}
 	if !f.grant.isZero() {
 		grants := []grant{f.grant}
-		h.Grant = a.writer.toml(grants)
+		if !f.inTable {
+			h.Grant = a.writer.toml(grants)
+		}
 		flags, ok := a.writer.flags(grants)
 		h.Flags = flags
 		switch {
@@ -241,6 +247,8 @@ func (a *analyzer) hint(f finding) Hint {
 			fixes = append(fixes, "start it with "+strings.Join(flags, " "))
 		case a.ev.FromCommandLine:
 			fixes = append(fixes, "no flag grants this: declare the server in a configuration file ("+a.whereWhole()+"), with "+a.phrase(f.grant))
+		case f.inTable:
+			fixes = append(fixes, "the file has such a table or list already: put in "+a.phrase(f.grant)+" there")
 		case len(h.Grant) > 0:
 			fixes = append(fixes, "add "+a.phrase(f.grant))
 		}

@@ -1,6 +1,7 @@
 package diagnostics
 
 import (
+	"errors"
 	"syscall"
 	"time"
 
@@ -73,7 +74,19 @@ type Evidence struct {
 	// Canonical resolves the symbolic links of a path on the host, also when its last
 	// components do not exist. With nil, paths stay unresolved.
 	Canonical func(path string) string
+	// Guarded returns what a grant of a path would give the server a hold on: what mcp-jail itself
+	// believes or runs and, with write, what clients and the user's session do. "" is nothing. No
+	// such grant is proposed. With nil, nothing is known.
+	Guarded func(path string, write bool) string
+	// Try returns why the server, or one of its tools, would not start if lines were pasted at the
+	// end of its configuration, or flags were added to its command line. Lines that are right, but
+	// whose table the file has already, give [ErrTable]. What would not start is not proposed. With
+	// nil, nothing is tried.
+	Try func(tool string, lines, flags []string) error
 }
+
+// ErrTable says that lines cannot be pasted, because the configuration has their table already.
+var ErrTable = errors.New("the configuration has the table already")
 
 // Start tells why the jail or the program could not be started. Its fields are those of
 // confine.StartError, so that one type converts to the other.

@@ -16,10 +16,7 @@ func Remedies(ev Evidence) []Hint {
 	ev.Denials = slices.DeleteFunc(slices.Clone(ev.Denials), func(d policy.Denial) bool { return d.Axis != policy.AxisNet })
 	a := newAnalyzer(&ev)
 	var hints []Hint
-	for _, f := range a.analyzeDenials(nil).ranked(0) {
-		if a.revealsSecret(f.grant) {
-			f.grant, f.hint.Warning = grant{}, ""
-		}
+	for _, f := range a.ranked(a.analyzeDenials(nil), 0) {
 		hints = append(hints, a.hint(f.finding))
 	}
 	return hints

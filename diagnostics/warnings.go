@@ -33,8 +33,9 @@ func Arguments(ev Evidence, tools ...*policy.Profile) string {
 			careful = append(careful, "grant what the server needs in "+a.show(path)+", not all of it")
 			continue
 		}
-		f := a.attributePath(Certain, path, policy.Read, false, "")
+		f := a.proposable(a.attributePath(Certain, path, policy.Read, false, ""))
 		if f.grant.isZero() {
+			careful = append(careful, f.fix)
 			continue
 		}
 		grants = append(grants, f.grant)

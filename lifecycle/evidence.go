@@ -41,6 +41,8 @@ func (s *server) evidence(stage diagnostics.Stage, c *mcpproxy.Call, since time.
 		Exists:          s.client.config.Exists,
 		Executable:      s.client.config.Executable,
 		Canonical:       s.client.config.Canonical,
+		Guarded:         s.client.config.Guarded,
+		Try:             s.client.config.Try,
 	}
 	if given := s.clientRoots.Load(); given != nil {
 		ev.Roots = *given

@@ -54,6 +54,8 @@ type Session struct {
 	SearchPath      string
 	Exists          func(path string) bool
 	Executable      func(path string) bool
+	Guarded         func(path string, write bool) string
+	Try             func(tool string, lines, flags []string) error
 
 	// Canonical resolves the symbolic links of a path: of roots, which clients may name
 	// by other paths than the profile, and of paths in evidence. nil leaves paths as

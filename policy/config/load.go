@@ -27,6 +27,9 @@ type LoadOptions struct {
 	// Project is the content of the project's file that the user is about to trust. It
 	// replaces the file's content and needs no trust.
 	Project []byte
+	// Pasted are lines that the user is about to paste at the end of the file Into. Load reads that
+	// file as if it had them. Without Into, they are a last file of their own.
+	Pasted, Into string
 }
 
 // Load reads and merges the layers (docs/reference.md "Layers"): the system's, the user's
@@ -60,6 +63,9 @@ func Load(o LoadOptions) (*Config, error) {
 				return nil, err
 			}
 		}
+		if o.Into != "" && l.path == o.Into {
+			data = append(data, "\n"+o.Pasted...)
+		}
 		c, ps := decodeLayer(data, l.path)
 		if l.project {
 			ps = append(ps, c.refuseDefaults()...)
@@ -71,6 +77,11 @@ func Load(o LoadOptions) (*Config, error) {
 			}
 			merged.overlay(c)
 		}
+	}
+	if o.Pasted != "" && o.Into == "" {
+		c, ps := decodeLayer([]byte(o.Pasted), "the lines to add")
+		problems = append(problems, ps...)
+		merged.overlay(c)
 	}
 	if len(problems) == 0 {
 		problems = merged.validate()

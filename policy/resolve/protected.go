@@ -35,11 +35,19 @@ func (b *resolver) protectFixed() {
 		}
 	}
 	b.protectUserConfigured()
-	for _, own := range b.ownDirs() {
+	for _, own := range append(b.ownDirs(), b.trustedFiles()...) {
 		b.protectPath(own, own)
+		b.warnOwn(own)
 	}
-	for _, file := range b.trustedFiles() {
-		b.protectPath(file, file)
+}
+
+// warnOwn warns of rules that let the server write to a file or directory of mcp-jail itself. A rule
+// that names one grants it, as with every protected name.
+func (b *resolver) warnOwn(own string) {
+	for _, n := range b.targets {
+		if n.rule.Rights()&policy.Write != 0 && policy.Within(n.canonical, b.canonical(own)) {
+			b.warn("own-granted", n.rule.Where, "path = %s is mcp-jail's own (%s): the server can decide there what mcp-jail grants, to itself and to all other servers", policy.QuoteTOML(n.rule.Path), own)
+		}
 	}
 }
 

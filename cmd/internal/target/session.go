@@ -40,6 +40,10 @@ func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecy
 		Exists:          pathExists,
 		Executable:      isExecutable,
 		Canonical:       resolveLinks,
+		Guarded:         t.guarded,
+		Try: func(tool string, lines, flags []string) error {
+			return f.Target().Attempt(tool, lines, flags)
+		},
 		Launcher: lifecycle.LauncherFunc(func(ctx context.Context, p *policy.Profile, stdio confine.Stdio) (lifecycle.Process, error) {
 			start := func(l confine.Launcher) (*confine.Process, error) {
 				return f.Target().Start(ctx, p, func(p *policy.Profile) (*confine.Process, error) { return l.Start(ctx, p, stdio) })

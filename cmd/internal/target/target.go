@@ -11,7 +11,11 @@
 //   - [LoadConfig] lays the preset that a server names below the server's table.
 //   - undo.go keeps the files that a server changes.
 //   - [Refuse] and [Misuse] answer the client if there is no session.
+//   - [Target.Attempt] tries lines or flags that a diagnosis is about to propose.
 //   - status.go has the exit statuses, and the errors that lead to them.
+//
+// The package has some 2,550 lines: each way to a target needs the configuration, the preset and
+// the package of a server.
 //
 // The package prints errors, and lines about packages, private HOMEs and undo. It prints them to
 // standard error. To standard output it writes only MCP messages: answers of Refuse and Misuse,
@@ -98,6 +102,7 @@ func (t *Target) evidence() diagnostics.Evidence {
 	return diagnostics.Evidence{
 		Server: t.Profile.Server, Profile: t.Profile, FromCommandLine: t.Policy.FromCommandLine, Stateless: !t.Policy.Stateful, CommandLine: t.invocation, Declare: t.declaration,
 		UserHome: t.Host.Home, SearchPath: os.Getenv("PATH"), Exists: pathExists, Executable: isExecutable, Canonical: resolveLinks,
+		Guarded: t.guarded, Try: t.Attempt,
 	}
 }
 
