@@ -36,13 +36,16 @@ func (f Finder) Find(ctx context.Context, lang Language) (Found, error) {
 	for _, p := range s.fromPath(lang) {
 		s.add(ctx, p)
 	}
-	for _, m := range managers(f.Host, lang) {
-		versions := newestFirst(s.list(m.root))
+	for _, m := range f.Host.VersionManagers() {
+		if m.Language != string(lang) {
+			continue
+		}
+		versions := newestFirst(s.list(m.Versions))
 		if len(versions) > 0 {
-			s.found.managers = append(s.found.managers, m.name)
+			s.found.managers = append(s.found.managers, m.Name)
 		}
 		for _, v := range versions {
-			s.add(ctx, place{file: path.Join(m.root, v, m.program), source: m.name})
+			s.add(ctx, place{file: path.Join(m.Versions, v, m.Program), source: m.Name})
 		}
 	}
 	return s.found, ctx.Err()

@@ -26,6 +26,10 @@ type Host struct {
 	// not.
 	SameName func(a, b string) bool
 
+	// Ancestors returns the files of the programs that this process descends from, such as its MCP
+	// client. A nil function returns none.
+	Ancestors func() []string
+
 	OS  string // runtime.GOOS
 	UID int    // of the user; -1 where there is none
 	// OwnGroup reports whether the user is the only member of a group. Unmapped reports

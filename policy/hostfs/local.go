@@ -22,6 +22,8 @@ func LocalHost() (Host, error) {
 		OS:       runtime.GOOS,
 		Environ:  os.Environ(),
 
+		Ancestors: ancestors,
+
 		PseudoMounts: pseudoMounts(),
 	}
 	h.setOwners()

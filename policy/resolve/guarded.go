@@ -11,8 +11,7 @@ import (
 
 // Guarded returns what a grant of an absolute path would give a server a hold on, or "": mcp-jail's
 // configuration, state, cache, packages and programs. With write, it also returns the files of
-// clients and the files that the user's session and tools run at their start. The path leads to such
-// a place, lies in it, or contains it. Guarded compares objects, and names without regard to case,
+// clients, and what the user's session and tools run outside of the jail. The path leads to such a place, lies in it, or contains it. Guarded compares objects, and names without regard to case,
 // so that no link, mount or other spelling hides a place.
 func Guarded(h *hostfs.Host, p string, write bool) string {
 	g := guard{h: h, paths: hostfs.NewLinkResolver(h)}
@@ -21,9 +20,11 @@ func Guarded(h *hostfs.Host, p string, write bool) string {
 	dirs := append(b.ownDirs(), defaultDirs(h)...)
 	if write {
 		dirs = append(dirs, b.trustedFiles()...)
-		for _, s := range append(clientFiles(h.OS), startupFiles(h.OS)...) {
-			abs, _ := b.expand(s, "/")
-			dirs = append(dirs, abs)
+		b.collectDeciding()
+		for _, d := range b.deciding {
+			if d.risk != packagesRisk { // a server may have a reason to write it: see warnDeciding
+				dirs = append(dirs, d.abs)
+			}
 		}
 	}
 	for _, place := range dirs {

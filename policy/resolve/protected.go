@@ -12,7 +12,7 @@ import (
 
 // clientFiles returns the configurations of the supported clients. A server that could
 // write one would choose what the client starts next. Those of editors are among the
-// startupFiles.
+// decidingFiles.
 func clientFiles(os string) []string {
 	list := []string{
 		"~/.claude.json", "~/.claude", "~/.cursor/mcp.json", "~/.codex/config.toml", "~/.gemini/settings.json", "~/.mcp.json",
@@ -28,12 +28,7 @@ func clientFiles(os string) []string {
 // protectFixed protects the files with a fixed place: clients' configurations, files that
 // the user's session and tools run at their start, and mcp-jail's own files.
 func (b *resolver) protectFixed() {
-	for _, list := range [...][]string{clientFiles(b.h.OS), startupFiles(b.h.OS)} {
-		for _, s := range list {
-			abs, _ := b.expand(s, "/")
-			b.protectPath(abs, s)
-		}
-	}
+	b.protectDeciding()
 	b.protectUserConfigured()
 	for _, own := range append(b.ownDirs(), b.trustedFiles()...) {
 		b.protectPath(own, own)

@@ -196,7 +196,7 @@ func TestStartupFiles(t *testing.T) {
 			t.Errorf("%s: %s", name, p.RightsAt(name))
 		}
 	}
-	for _, s := range startupFiles("linux") {
+	for _, s := range decidingPaths("linux") {
 		name := "/home/u" + strings.TrimPrefix(s, "~")
 		if p.Allows(policy.OpCreate, name) || p.Allows(policy.OpWrite, name) || policytest.AllowsRename(p, "/home/u/x", name) {
 			t.Errorf("%s can be made", name)
@@ -228,7 +228,7 @@ func TestStartupFiles(t *testing.T) {
 	if !p.Allows(policy.OpWrite, "/home/u/.config/systemd/user/x") || !p.Allows(policy.OpWrite, "/home/u/.bashrc") || p.Allows(policy.OpWrite, "/home/u/.config/git/config") {
 		t.Error("a rule that names one does not grant it, or grants more")
 	}
-	for _, list := range [][]string{startupFiles("darwin"), clientFiles("darwin")} {
+	for _, list := range [][]string{decidingPaths("linux"), decidingPaths("darwin"), clientFiles("darwin")} {
 		for i, s := range list {
 			if !strings.HasPrefix(s, "~/") || slices.Contains(list[i+1:], s) {
 				t.Errorf("%s", s)

@@ -55,6 +55,7 @@ func Resolve(p *policy.Policy, host hostfs.Host) (*policy.Profile, []policy.Warn
 	}
 	b := &resolver{p: p, h: &host, paths: hostfs.NewLinkResolver(&host), byPath: make(map[string]policy.Entry, 56), searched: map[string]bool{}, unprotected: map[string]bool{}, caseInsensitive: map[string]bool{}}
 	b.collectGuarded()
+	b.collectDeciding()
 	b.warnSpecialHosts(net)
 	out := b.newProfile(net)
 	if out.Workspace, err = b.resolveWorkspace(); err != nil {
@@ -85,6 +86,7 @@ func Resolve(p *policy.Policy, host hostfs.Host) (*policy.Profile, []policy.Warn
 	}
 	b.denyMissing()
 	b.warnUseless()
+	b.warnDeciding()
 	out.Entries = b.entries()
 	if err := policy.FindConflict(entryGrants(out.Entries)); err != nil {
 		return nil, b.warnings, err
@@ -168,6 +170,7 @@ type resolver struct {
 	neverWiden      []string
 	linksAstray     bool // see Profile.LinksAstray
 	builtin         []sensitivePath
+	deciding        []decidingPath // what decides outside of the jail
 	sensitiveDirs   []string
 	links           []policy.Link
 	workspaceLinks  []policy.Link // crossed on the way to the workspace

@@ -127,7 +127,12 @@ func (b *resolver) collectProtected() {
 			kept = append(kept, s.abs)
 		}
 	}
-	for _, s := range append(clientFiles(b.h.OS), b.p.SecretFiles()...) {
+	for _, d := range b.deciding {
+		if !d.ofEnvironment {
+			kept = append(kept, d.abs)
+		}
+	}
+	for _, s := range b.p.SecretFiles() {
 		abs, _ := b.expand(s, "/")
 		kept = append(kept, abs)
 	}

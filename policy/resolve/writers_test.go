@@ -179,21 +179,21 @@ func TestReachDoesNotFollow(t *testing.T) {
 // hidden or protected files in it.
 func TestReachSparesProtected(t *testing.T) {
 	const wide = "[servers.o]\ncommand = \"server\"\n[[servers.o.access.fs]]\npath = \"~\"\nread = true\nwrite = true\n"
-	h := newFake(aSystem, "f /home/u/.config/op/t\nf /home/u/t\nf /home/u/.claude.json\nx /home/u/.local/bin/mcp-jail")
-	own := func(h *hostfs.Host) { h.Executable = "/home/u/.local/bin/mcp-jail" }
+	h := newFake(aSystem, "f /home/u/.config/op/t\nf /home/u/t\nf /home/u/.claude.json\nx /home/u/opt/mcp-jail")
+	own := func(h *hostfs.Host) { h.Executable = "/home/u/opt/mcp-jail" }
 	p, _ := mustResolve(t, h, api+`{ env = "T", file = "~/.config/op/t" }`+"\n"+wide, own)
 	for path, writer := range map[string]bool{
-		"/home/u/x": true, "/home/u/t": true, "/home/u/.config/x": true, "/home/u/.local/bin/mcp-jail-x": true,
-		"/home/u/.config/op/t": false, "/home/u/.ssh/id": false, "/home/u/.claude.json": false, "/home/u/.local/bin/mcp-jail-tls": false, "/home/u/.config/mcp-jail/config.toml": false,
+		"/home/u/x": true, "/home/u/t": true, "/home/u/.config/x": true, "/home/u/opt/mcp-jail-x": true, "/home/u/.local/bin/x": false, "/home/u/.npm/_cacache/x": false,
+		"/home/u/.config/op/t": false, "/home/u/.ssh/id": false, "/home/u/.claude.json": false, "/home/u/opt/mcp-jail-tls": false, "/home/u/.config/mcp-jail/config.toml": false,
 		"/opt/x": false, "/home/u/.local/state/mcp-jail/servers/o/home/x": true, "/home/u/.local/state/mcp-jail/servers/s/home/x": true,
 	} {
 		if w, ok := p.Writer(path, policy.Write); ok != writer {
 			t.Errorf("%s: %v, %+v", path, ok, w)
 		}
 	}
-	named := "[[servers.o.access.fs]]\npath = \"~/.ssh/x\"\nwrite = true\n[[servers.o.access.fs]]\npath = \"~/.local/bin/mcp-jail-tls\"\nwrite = true\n"
+	named := "[[servers.o.access.fs]]\npath = \"~/.ssh/x\"\nwrite = true\n[[servers.o.access.fs]]\npath = \"~/opt/mcp-jail-tls\"\nwrite = true\n"
 	p, _ = mustResolve(t, h, api+`{ env = "T", file = "~/t" }`+"\n"+wide+named, own)
-	for path, rule := range map[string]string{"/home/u/.ssh/x/y": `path = "~/.ssh/x"`, "/home/u/.local/bin/mcp-jail-tls": `path = "~/.local/bin/mcp-jail-tls"`} {
+	for path, rule := range map[string]string{"/home/u/.ssh/x/y": `path = "~/.ssh/x"`, "/home/u/opt/mcp-jail-tls": `path = "~/opt/mcp-jail-tls"`} {
 		if w, ok := p.Writer(path, policy.Write); !ok || w.Name != `the server "o"` || !strings.HasSuffix(w.Rule, rule) {
 			t.Errorf("%s: %v, %+v", path, ok, w)
 		}
