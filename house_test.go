@@ -34,16 +34,17 @@ var mayImport = map[string][]string{
 	"policy/hostfs":  {module + "policy", "golang.org/x/sys/unix"},
 	"policy/resolve": {module + "policy", module + "policy/hostfs"},
 	"mcpproxy":       {},
-	"diagnostics":    {module + "policy", module + "diagnostics/leak"},
+	"diagnostics":    {module + "internal/show", module + "policy", module + "diagnostics/leak"},
 	"confine/jailed": {module + "confine", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", "golang.org/x/sys/unix"},
 	"confine/egress": {module + "policy", module + "diagnostics/leak", "golang.org/x/net/dns/dnsmessage", "golang.org/x/net/http/httpproxy", "golang.org/x/time/rate"},
-	"lifecycle":      {module + "packages/pin", module + "policy", module + "mcpproxy", module + "confine", module + "diagnostics", module + "diagnostics/leak", module + "lifecycle/catalog", "github.com/mattn/go-isatty", "github.com/rs/zerolog"},
+	"lifecycle":      {module + "internal/show", module + "packages/pin", module + "policy", module + "mcpproxy", module + "confine", module + "diagnostics", module + "diagnostics/leak", module + "lifecycle/catalog", "github.com/mattn/go-isatty", "github.com/rs/zerolog"},
 
 	"confine/egress/egresstest": {"golang.org/x/net/dns/dnsmessage", "golang.org/x/sys/unix"}, // for tests: no other line has it
 	"confine/egress/tlsworker":  {module + "policy", module + "diagnostics/leak", module + "policy/hostfs", module + "confine/egress", "github.com/landlock-lsm/go-landlock/landlock", landlockCalls, "golang.org/x/sys/unix", "golang.org/x/net/bpf"},
 	"cmd/mcp-jail-tls":          {module + "policy", module + "confine/egress/tlsworker", module + "confine/egress/intercept"},
 	"confine/egress/intercept":  {module + "policy", module + "diagnostics/leak", module + "confine/egress"},
 	"lifecycle/catalog":         {module + "policy", module + "policy/hostfs"},
+	"internal/show":             {}, // and neither os nor syscall: see pure
 	"internal/testkit":          {}, // for tests: no other line has it
 
 	"clients": {module + "policy", module + "policy/config"}, // and neither os nor syscall: see pure
@@ -82,6 +83,7 @@ var mayImport = map[string][]string{
 	},
 	"cmd/internal/wrapping": {module + "cmd/internal/cmdline", module + "clients", module + "clients/edit", module + "clients/ownfile", module + "packages/launcher", module + "policy", module + "policy/config", module + "policy/resolve", module + "presets"},
 	"cmd/internal/commands": { // mcp-jail-cli
+		module + "internal/show",
 		module + "clients", module + "clients/ownfile", module + "cmd/internal/wrapping",
 		module + "packages/install", module + "packages/installed", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/pin", module + "packages/store",
 		module + "cmd/internal/cmdline", module + "cmd/internal/handshake", module + "cmd/internal/kept", module + "cmd/internal/programs", module + "cmd/internal/records", module + "cmd/internal/target", module + "cmd/internal/terminal",
@@ -127,7 +129,7 @@ var forTests = []string{
 }
 
 // pure packages decide from what they are given: they import neither os nor syscall.
-var pure = []string{"diagnostics/leak", "clients", "clients/edit", "policy", "packages/launcher", "packages/npm", "packages/pin", "packages/python", "presets", "presets/importer"}
+var pure = []string{"internal/show", "diagnostics/leak", "clients", "clients/edit", "policy", "packages/launcher", "packages/npm", "packages/pin", "packages/python", "presets", "presets/importer"}
 
 // freeTrees are not part of the product: they may import what they like, but
 // nothing of the product imports them.

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -76,11 +77,11 @@ func (a *analyzer) show(path string) string { return a.quote(a.writer.display(pa
 
 // quote quotes s without the values of secrets. The analyzer works on unredacted names,
 // because a redacted name would match another rule.
-func (a *analyzer) quote(s string) string { return quote(a.ev.Redactor.Redact(s)) }
+func (a *analyzer) quote(s string) string { return show.Quote(a.ev.Redactor.Redact(s)) }
 
 // serverSaid returns a shortened quotation of a server's line.
 func (a *analyzer) serverSaid(line string) string {
-	return "the server said " + quote(cut(a.ev.Redactor.Redact(line), 200))
+	return "the server said " + show.Quote(cut(a.ev.Redactor.Redact(line), 200))
 }
 
 // revealsSecret reports whether the lines for a grant would contain the value of a secret.

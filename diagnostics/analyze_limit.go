@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -54,11 +55,11 @@ func (a *analyzer) analyzeLimitDenial(d policy.Denial, cause string) finding {
 	limit := key + " = " + value
 	switch where, full := strings.CutPrefix(d.Operation, "space in "); {
 	case full:
-		f.hint.Cause = sanitize(where) + " is full: it holds at most half of " + limit
+		f.hint.Cause = show.Line(where) + " is full: it holds at most half of " + limit
 	case key == keyMemory && d.PID > 0:
 		f.hint.Cause = "the server's processes together used more than " + limit + ", so mcp-jail ended them all"
 		if d.Program != "" {
-			f.hint.Cause += "; the largest was " + quote(filepath.Base(d.Program))
+			f.hint.Cause += "; the largest was " + show.Quote(filepath.Base(d.Program))
 		}
 	case key == keyProcesses:
 		f.hint.Cause = "the server reached the limit " + limit + ": the kernel starts no further process or thread (EAGAIN)"

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -34,7 +35,7 @@ func (a *analyzer) causeOfNetDenial(d policy.Denial, cause string) finding {
 	}
 	host = loopbackName(host)
 	if d.Detail != "" && d.Reason != "" && d.Reason != policy.DeniedNotGranted {
-		cause += ": " + cut(sanitize(a.ev.Redactor.Redact(d.Detail)), maxCause/2)
+		cause += ": " + cut(show.Line(a.ev.Redactor.Redact(d.Detail)), maxCause/2)
 	}
 	refusal := func(fix string) finding {
 		f := a.attribute(Certain, d.Axis, endpoint(host, port), "connect", cause, grant{})
@@ -123,7 +124,7 @@ func (a *analyzer) analyzeAddressDenial(d policy.Denial, host string, port int, 
 		return f
 	}
 	f.grant = n
-	f.hint.Warning = name + " " + sanitize(reason) + ", and the owner of the name " + a.quote(host) + " decides which address it leads to"
+	f.hint.Warning = name + " " + show.Line(reason) + ", and the owner of the name " + a.quote(host) + " decides which address it leads to"
 	f.fix = "a name alone does not grant this address: to allow it, name the address in a rule"
 	return f
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -57,7 +58,7 @@ func (a *analyzer) analyzeStart(s Start) finding {
 	detail := s.Detail
 	switch {
 	case s.Errno == 0 && detail != "": // the detail is a sentence and not a path
-		detail = ": " + sanitize(detail)
+		detail = ": " + show.Line(detail)
 	case s.Errno != 0 && detail != "":
 		detail = " at " + a.quote(detail) + ": " + s.Errno.Error()
 	case s.Errno != 0:

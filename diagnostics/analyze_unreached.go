@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -45,7 +46,7 @@ func (a *analyzer) unreachedHost(lines []string) (f finding, ok bool) {
 	}
 	target := a.quote(endpoint(latest.Host, latest.Port))
 	return finding{
-		note: target + " is granted; this machine could not " + verb + ": " + sanitize(a.ev.Redactor.Redact(latest.Answer)),
+		note: target + " is granted; this machine could not " + verb + ": " + show.Line(a.ev.Redactor.Redact(latest.Answer)),
 		fix:  "no line of a policy changes this: see whether this machine reaches " + target + " without mcp-jail",
 		hint: Hint{Explain: PageNetUnreachable}, aboutPolicy: true,
 	}, true

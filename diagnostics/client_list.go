@@ -3,6 +3,8 @@ package diagnostics
 import (
 	"strconv"
 	"strings"
+
+	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
 // ClientList says how the file of a client writes the arguments of a server.
@@ -39,11 +41,7 @@ func (l ClientList) text(line []string) string {
 func (l ClientList) items(line []string) string {
 	words := make([]string, len(line))
 	for i, w := range line {
-		if l.Format == "json" {
-			words[i] = string(EscapeJSON(encode(w)))
-		} else {
-			words[i] = tomlString(strings.ToValidUTF8(w, "\ufffd")) // which YAML reads the same
-		}
+		words[i] = show.Item(l.Format, w)
 	}
 	return strings.Join(words, ", ")
 }
@@ -51,9 +49,9 @@ func (l ClientList) items(line []string) string {
 // heading says where the list belongs.
 func (l ClientList) heading() string {
 	if l.Secret {
-		return "  for " + sanitize(inWords(l.Where)) + ", before the \"--\" of the list " + l.Key + ", which has a secret and is not shown:\n\n"
+		return "  for " + show.Line(inWords(l.Where)) + ", before the \"--\" of the list " + l.Key + ", which has a secret and is not shown:\n\n"
 	}
-	return "  for " + sanitize(inWords(l.Where)) + ", in place of the whole list " + l.Key + "; if a comma stands behind that, keep it:\n\n"
+	return "  for " + show.Line(inWords(l.Where)) + ", in place of the whole list " + l.Key + "; if a comma stands behind that, keep it:\n\n"
 }
 
 // addition is what a client's command line needs for some grants.
@@ -97,7 +95,7 @@ func (a addition) write(b *strings.Builder, lists []ClientList) {
 			b.WriteString(l.granted())
 			continue
 		}
-		if text := typedLine(line); typed == "" && !l.Secret && sanitize(text) == text {
+		if text, ok := typedLine(line); ok && typed == "" && !l.Secret {
 			b.WriteString("  the new command line, for a shell:\n\n" + text + "\n")
 			typed = text
 		}
@@ -117,20 +115,22 @@ const maxLists = 5
 
 // granted says that the file has the flags.
 func (l ClientList) granted() string {
-	text := "  granted by now for " + sanitize(inWords(l.Where)) + ": the next session has it"
+	text := "  granted by now for " + show.Line(inWords(l.Where)) + ": the next session has it"
 	if l.Reload != "" {
-		text += ". " + sanitize(strings.TrimSuffix(l.Reload, "."))
+		text += ". " + show.Line(strings.TrimSuffix(l.Reload, "."))
 	}
 	return text + "\n"
 }
 
-// typedLine returns a command line for a POSIX shell.
-func typedLine(line []string) string {
+// typedLine returns a command line for a shell. ok is false if none can be typed.
+func typedLine(line []string) (text string, ok bool) {
 	words := make([]string, len(line))
 	for i, w := range line {
-		words[i] = shellWord(w)
+		if words[i], ok = show.Path(w); !ok {
+			return "", false
+		}
 	}
-	return strings.Join(words, " ")
+	return strings.Join(words, " "), len(line) > 0
 }
 
 // addition returns what the client's command line needs for the grants of a diagnosis.
@@ -138,5 +138,5 @@ func (d Diagnosis) addition() addition {
 	if len(d.Declare) > 0 {
 		return addition{line: d.Line}
 	}
-	return addition{line: d.Line, flags: shellWords(d.Flags)}
+	return addition{line: d.Line, flags: show.Unquoted(d.Flags)}
 }

@@ -60,18 +60,6 @@ func TestIsDefault(t *testing.T) {
 	}
 }
 
-// TestShellWords tests that shellWords reverts shellWord.
-func TestShellWords(t *testing.T) {
-	words := []string{"--read", "~/it's here", "'", "a'b'c", "~/'", "", "[::1]:80", "~", "a b", `\`, "a*"}
-	var quoted []string
-	for _, w := range words {
-		quoted = append(quoted, shellWord(w))
-	}
-	if got := shellWords(quoted); !slices.Equal(got, words) {
-		t.Errorf("%q: %q", quoted, got)
-	}
-}
-
 // TestClientListLine tests that the present flags of a client's file are kept, and that the text
 // says which grants the file has already.
 func TestClientListLine(t *testing.T) {

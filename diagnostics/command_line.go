@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -87,7 +88,7 @@ func (r Record) notCombined() (lines []string) {
 	var unneeded []string
 	for _, h := range r.unreported() {
 		if h.Axis == policy.AxisNet {
-			unneeded = append(unneeded, quote(h.Target))
+			unneeded = append(unneeded, show.Quote(h.Target))
 		}
 	}
 	if unneeded != nil {

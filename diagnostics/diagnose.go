@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -218,7 +219,7 @@ func timeoutHint(ev *Evidence) string {
 	case ev.FromCommandLine:
 		return "if it needs longer, declare the server in a configuration file with a larger " + key
 	}
-	return "if it needs longer, raise " + key + " = " + strconv.Itoa(int(ev.Timeout.Seconds())) + " under [servers." + tomlKey(ev.Server) + "]"
+	return "if it needs longer, raise " + key + " = " + strconv.Itoa(int(ev.Timeout.Seconds())) + " under [servers." + show.Key(ev.Server) + "]"
 }
 
 // hint returns the hint of a finding, completed by the remedy.
@@ -335,13 +336,13 @@ func shownDenials(denials []policy.Denial) []policy.Denial {
 	var out []policy.Denial
 	for _, d := range denials {
 		d.Target = cut(strings.ToValidUTF8(d.Target, "\ufffd"), maxTarget)
-		d.Operation = cut(sanitize(d.Operation), maxTarget)
+		d.Operation = cut(show.Line(d.Operation), maxTarget)
 		d.Arguments = slices.Clone(d.Arguments[:min(len(d.Arguments), maxShownArguments)])
 		for i, arg := range d.Arguments {
 			d.Arguments[i] = cut(strings.ToValidUTF8(arg, "\ufffd"), maxTarget)
 		}
 		d.Program = cut(strings.ToValidUTF8(d.Program, "\ufffd"), maxTarget)
-		d.Reason, d.Detail = policy.DenialReason(cut(sanitize(string(d.Reason)), maxTarget)), cut(sanitize(d.Detail), maxTarget)
+		d.Reason, d.Detail = policy.DenialReason(cut(show.Line(string(d.Reason)), maxTarget)), cut(show.Line(d.Detail), maxTarget)
 		out = append(out, d)
 	}
 	return out
@@ -356,7 +357,7 @@ func lastQuoted(lines []string, n int) []string { return quoted(lines[max(0, len
 // quoted returns lines of the server, sanitized and each cut to maxStderrB bytes.
 func quoted(lines []string) (out []string) {
 	for _, l := range lines {
-		out = append(out, cut(sanitize(strings.TrimRight(l, "\r\n")), maxStderrB))
+		out = append(out, cut(show.Line(strings.TrimRight(l, "\r\n")), maxStderrB))
 	}
 	return out
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -67,7 +68,7 @@ func orderByRelevance(text string, stderr []string) []string {
 	var lines []string
 	add := func(from []string) {
 		for i := len(from) - 1; i >= 0 && len(lines) < maxLines; i-- {
-			if line := strings.TrimSpace(stripEscapes(cut(from[i], maxLine))); line != "" {
+			if line := strings.TrimSpace(show.Bare(cut(from[i], maxLine))); line != "" {
 				lines = append(lines, line)
 			}
 		}
@@ -78,23 +79,6 @@ func orderByRelevance(text string, stderr []string) []string {
 	add(strings.Split(text, "\n"))
 	add(stderr)
 	return lines
-}
-
-// stripEscapes removes terminal sequences. Colours often stand inside of messages.
-func stripEscapes(s string) string {
-	if !strings.ContainsAny(s, "\x1b\u009b\u009d") {
-		return s
-	}
-	var b strings.Builder
-	for i := 0; i < len(s); {
-		if n := escapeLen(s[i:]); n > 0 {
-			i += n
-			continue
-		}
-		b.WriteByte(s[i])
-		i++
-	}
-	return b.String()
 }
 
 // extractReferences extracts the names in lines, which orderByRelevance has sorted.

@@ -1,6 +1,10 @@
 package diagnostics
 
-import "cmp"
+import (
+	"cmp"
+
+	"github.com/mcp-jail/mcp-jail/internal/show"
+)
 
 import "strings"
 
@@ -27,8 +31,8 @@ func UsageFailure(server, message string) Diagnosis {
 func ExecFailure(server, message, fix string) Diagnosis {
 	d := ownFailure(CodeExec, server, message)
 	d.Attribution = None // the jail has no part in it
-	d.What = "server " + quote(server) + " could not be started"
-	d.Fix = sanitize(cmp.Or(fix, "install the program, or correct `command`"))
+	d.What = "server " + show.Quote(server) + " could not be started"
+	d.Fix = show.Line(cmp.Or(fix, "install the program, or correct `command`"))
 	return d
 }
 
@@ -36,7 +40,7 @@ func ExecFailure(server, message, fix string) Diagnosis {
 // one line for each gap that is not waived.
 func JailFailure(server, message string, gaps []string) Diagnosis {
 	d := ownFailure(CodeJail, server, message)
-	d.What = "server " + quote(server) + " was not started"
+	d.What = "server " + show.Quote(server) + " was not started"
 	if server == "" {
 		d.What = "the server was not started"
 	}
@@ -70,7 +74,7 @@ func ownLines(s string) []string {
 	var lines []string
 	for _, l := range strings.Split(strings.TrimSpace(s), "\n") {
 		if l = strings.TrimRight(l, "\r "); l != "" && len(lines) < maxDetail {
-			lines = append(lines, cut(sanitize(l), maxCause))
+			lines = append(lines, cut(show.Line(l), maxCause))
 		}
 	}
 	return lines

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
@@ -50,7 +51,7 @@ func FuzzDiagnose(f *testing.F) {
 func check(t *testing.T, d Diagnosis) {
 	t.Helper()
 	for _, l := range strings.Split(strings.TrimSuffix(d.Text(), "\n"), "\n") {
-		if !strings.HasPrefix(l, "mcp-jail: ") || sanitize(l) != l {
+		if !strings.HasPrefix(l, "mcp-jail: ") || show.Line(l) != l {
 			t.Fatalf("not harmless: %q", l)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -49,7 +50,7 @@ func (a *analyzer) analyzeGitSearch(edge string) finding {
 	if dir == "" || a.rightsAt(dir).Has(policy.Read) || a.exists(filepath.Join(dir, ".git")) != present {
 		return finding{}
 	}
-	return a.attributePath(Likely, dir, policy.Read, false, "the policy does not let the server read the workspace "+quote(dir))
+	return a.attributePath(Likely, dir, policy.Read, false, "the policy does not let the server read the workspace "+show.Quote(dir))
 }
 
 // repositoryAbove returns the finding that a directory above the working directory is a

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -67,9 +68,9 @@ func newGrantWriter(ev *Evidence) grantWriter {
 
 // table returns the dotted name of the access table.
 func (w grantWriter) table() string {
-	t := "servers." + tomlKey(w.server)
+	t := "servers." + show.Key(w.server)
 	if w.tool != "" {
-		t += ".tools." + tomlKey(w.tool)
+		t += ".tools." + show.Key(w.tool)
 	}
 	return t + ".access"
 }
@@ -175,7 +176,7 @@ func (w grantWriter) block(n grant) []string {
 	t := w.table()
 	switch {
 	case n.path != "":
-		lines := []string{"[[" + t + ".fs]]", "path = " + tomlString(w.ruleText(n))}
+		lines := []string{"[[" + t + ".fs]]", "path = " + show.TOML(w.ruleText(n))}
 		for _, right := range strings.Fields(n.rights.String()) {
 			if n.rights != 0 {
 				lines = append(lines, right+" = true")
@@ -186,15 +187,15 @@ func (w grantWriter) block(n grant) []string {
 		}
 		return lines
 	case n.host != "":
-		lines := []string{"[[" + t + ".net]]", "host = " + tomlString(n.host)}
+		lines := []string{"[[" + t + ".net]]", "host = " + show.TOML(n.host)}
 		if n.scheme != "" {
-			lines = append(lines, "scheme = "+tomlString(n.scheme))
+			lines = append(lines, "scheme = "+show.TOML(n.scheme))
 		}
 		if n.port != 0 {
 			lines = append(lines, "port = "+strconv.Itoa(n.port))
 		}
 		if n.prefix != "" {
-			lines = append(lines, "path_prefix = "+tomlString(n.prefix))
+			lines = append(lines, "path_prefix = "+show.TOML(n.prefix))
 		}
 		if n.methods != "" {
 			lines = append(lines, `methods = ["`+strings.Join(strings.Fields(n.methods), `", "`)+`"]`)
@@ -204,11 +205,11 @@ func (w grantWriter) block(n grant) []string {
 		}
 		return append(lines, "allow = true")
 	case n.variable != "":
-		return []string{"[[" + t + ".env]]", "name = " + tomlString(n.variable), "read = true"}
+		return []string{"[[" + t + ".env]]", "name = " + show.TOML(n.variable), "read = true"}
 	case n.program != "":
-		return w.commandBlock(t+".commands."+tomlKey(n.program), n)
+		return w.commandBlock(t+".commands."+show.Key(n.program), n)
 	case n.limit != "":
-		return []string{"[servers." + tomlKey(w.server) + ".limits]", n.limit + " = " + strconv.Itoa(n.value)}
+		return []string{"[servers." + show.Key(w.server) + ".limits]", n.limit + " = " + strconv.Itoa(n.value)}
 	}
 	return nil
 }
@@ -231,7 +232,7 @@ func (w grantWriter) display(path string) string {
 	if p := w.ev.Profile; p != nil && p.Workspace != "" && policy.Within(path, p.Workspace) && (home == "" || !policy.Within(home, p.Workspace)) {
 		rel, err := filepath.Rel(p.Workspace, path)
 		if err == nil {
-			if strings.HasPrefix(rel, "~") || strings.HasPrefix(rel, "$") || rel == "*" {
+			if strings.HasPrefix(rel, "~") || strings.HasPrefix(rel, "$") || strings.HasPrefix(rel, "-") || rel == "*" {
 				rel = "./" + rel
 			}
 			return rel
@@ -251,7 +252,8 @@ func (w grantWriter) display(path string) string {
 func (w grantWriter) flags(grants []grant) (flags []string, ok bool) {
 	words, ok := w.flagWords(grants)
 	for _, w := range words {
-		flags = append(flags, shellWord(w))
+		word, _ := show.Path(w) // flagWords has looked
+		flags = append(flags, word)
 	}
 	return flags, ok
 }
@@ -299,8 +301,8 @@ func (w grantWriter) flagWords(grants []grant) (flags []string, ok bool) {
 		}
 	}
 	for _, f := range flags {
-		if sanitize(f) != f {
-			return nil, false // a shell cannot write it safely
+		if show.Line(f) != f || show.Expands(f) {
+			return nil, false // no line of a shell, or no list of a client, would hold it as it is
 		}
 	}
 	return flags, true

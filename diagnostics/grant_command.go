@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -35,7 +36,7 @@ func (w grantWriter) commandBlock(table string, n grant) []string {
 		return append(lines, args)
 	}
 	if where := rules[0].Where; where != "" {
-		lines = append(lines, "# in place of the table at "+sanitize(where))
+		lines = append(lines, "# in place of the table at "+show.Line(where))
 	}
 	fields := rules[0].TOMLFields()
 	if i := slices.IndexFunc(fields, func(f string) bool { return strings.HasPrefix(f, "args = ") }); i >= 0 {
@@ -63,10 +64,10 @@ func (a *analyzer) analyzeStartArguments(d policy.Denial) finding {
 		f.fix = "start it under the name or the path in its rule: the one that it got decides where some programs take their code from"
 	case a.unnamed(d, name):
 		f.grant = grant{}
-		f.fix = "no rule is for that name: start it as " + a.show(filepath.Base(name)) + ", and allow that in [" + newGrantWriter(a.ev).table() + ".commands." + tomlKey(name) + "]"
+		f.fix = "no rule is for that name: start it as " + a.show(filepath.Base(name)) + ", and allow that in [" + newGrantWriter(a.ev).table() + ".commands." + show.Key(name) + "]"
 	case !ok:
 		f.grant = grant{}
-		f.fix = "allow it by hand, in [" + newGrantWriter(a.ev).table() + ".commands." + tomlKey(name) + "]: no line can be offered that says these arguments word for word"
+		f.fix = "allow it by hand, in [" + newGrantWriter(a.ev).table() + ".commands." + show.Key(name) + "]: no line can be offered that says these arguments word for word"
 	default:
 		f.grant.args = list
 	}
@@ -144,9 +145,9 @@ func (a *analyzer) exactArguments(d policy.Denial) (list string, ok bool) {
 		return "", false
 	}
 	for _, arg := range d.Arguments[1:] {
-		if a.ev.Redactor.Redact(arg) != arg || sanitize(arg) != arg || arg == policy.AnyArguments || arg == policy.AnyArgument {
+		if a.ev.Redactor.Redact(arg) != arg || show.Line(arg) != arg || arg == policy.AnyArguments || arg == policy.AnyArgument {
 			return "", false
 		}
 	}
-	return policy.QuoteTOMLList(d.Arguments[1:]), true
+	return show.List(d.Arguments[1:]), true
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics/leak"
+
+	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
 // Leak describes secrets in something that a server sends. It has their names only.
@@ -23,7 +25,7 @@ func (l Leak) text() string {
 		if f.Form == leak.Token {
 			all = append(all, "what looks like a token ("+f.Name+")")
 		} else {
-			all = append(all, "the value of "+sanitize(f.Name)+" ("+string(f.Form)+")")
+			all = append(all, "the value of "+show.Line(f.Name)+" ("+string(f.Form)+")")
 		}
 	}
 	return strings.Join(all, ", and ")
@@ -33,7 +35,7 @@ func (l Leak) text() string {
 func (l Leak) Diagnosis() Diagnosis {
 	return Diagnosis{
 		Code: CodeLeak, Stage: StageCall, Attribution: Certain, Server: l.Server, Tool: l.Tool, Explain: PageLeak,
-		What:  fmt.Sprintf(`server %s: %s was not passed on, since leaks is "block"`, quote(l.Server), sanitize(l.Place)),
+		What:  fmt.Sprintf(`server %s: %s was not passed on, since leaks is "block"`, show.Quote(l.Server), show.Line(l.Place)),
 		Cause: "it has " + l.text(),
 		Fix:   "have the server send it without that; " + l.line("warn") + " passes such messages on, with a warning",
 	}
@@ -41,7 +43,7 @@ func (l Leak) Diagnosis() Diagnosis {
 
 // Warning returns a line about a leak: that it was sent on, or that it was dropped.
 func (l Leak) Warning() string {
-	said := fmt.Sprintf("warning: server %s sends %s in %s", quote(l.Server), l.text(), sanitize(l.Place))
+	said := fmt.Sprintf("warning: server %s sends %s in %s", show.Quote(l.Server), l.text(), show.Line(l.Place))
 	if l.Blocked {
 		return said + `; it was dropped, since leaks is "block"` + PageLeak.Reference()
 	}
@@ -52,7 +54,7 @@ func (l Leak) Warning() string {
 func (l Leak) line(value string) string {
 	table := "[defaults]"
 	if l.Declared {
-		table = "[servers." + tomlKey(l.Server) + "]"
+		table = "[servers." + show.Key(l.Server) + "]"
 	}
 	return fmt.Sprintf("leaks = %q under %s", value, table)
 }

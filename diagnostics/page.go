@@ -1,6 +1,7 @@
 package diagnostics
 
 import (
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -68,7 +69,7 @@ func (p Page) Reference() string {
 	if p == "" {
 		return ""
 	}
-	return " (mcp-jail explain " + sanitize(string(p)) + ")"
+	return " (mcp-jail explain " + show.Line(string(p)) + ")"
 }
 
 // PageOfReason returns the page about refusals with a reason. Refusals without a reason, and

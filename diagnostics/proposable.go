@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -26,7 +27,7 @@ func (a *analyzer) proposable(f finding) finding {
 	default:
 		err := a.try([]grant{f.grant})
 		if f.inTable = errors.Is(err, ErrTable); err != nil && !f.inTable {
-			why = "no line is proposed for it, because the server would not start with it: " + sanitize(a.ev.Redactor.Redact(err.Error()))
+			why = "no line is proposed for it, because the server would not start with it: " + show.Line(a.ev.Redactor.Redact(err.Error()))
 		}
 	}
 	if why == "" {

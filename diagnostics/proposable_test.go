@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
@@ -48,7 +49,7 @@ func adviceHost() hostfs.Host {
 
 // fsRule returns the lines of a rule.
 func fsRule(at string, rights ...string) string {
-	lines := "\n[[servers.s.access.fs]]\npath = " + tomlString(at) + "\n"
+	lines := "\n[[servers.s.access.fs]]\npath = " + show.TOML(at) + "\n"
 	for _, r := range rights {
 		lines += r + " = true\n"
 	}

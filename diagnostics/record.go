@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -48,7 +49,7 @@ func (u LostRecord) Text() string {
 	if u.Cause == "" {
 		return words + " yet: it is still running, or mcp-jail was killed or could not write it, or a session that began earlier ended later"
 	}
-	return words + ": it could not be written: " + sanitize(u.Cause)
+	return words + ": it could not be written: " + show.Line(u.Cause)
 }
 
 const timeFormat = "2006-01-02 15:04:05 -07:00"
@@ -71,7 +72,7 @@ func (r Record) Encode() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode the session record of %q: %w", r.Server, err)
 	}
-	return append(EscapeJSON(data), '\n'), nil
+	return append(show.JSON(data), '\n'), nil
 }
 
 // DecodeRecord decodes the output of Encode.
@@ -95,9 +96,9 @@ func (r Record) Text(lists ...ClientList) string {
 	if r.Newer != nil {
 		b.WriteString(r.Newer.Text() + "\nThis is the session before it.\n\n")
 	}
-	b.WriteString("server " + quote(r.Server))
+	b.WriteString("server " + show.Quote(r.Server))
 	if r.Tool != "" {
-		b.WriteString(", tool " + quote(r.Tool))
+		b.WriteString(", tool " + show.Quote(r.Tool))
 	}
 	if !r.Time.IsZero() {
 		b.WriteString(", session of " + r.Time.Format(timeFormat))
@@ -109,16 +110,16 @@ func (r Record) Text(lists ...ClientList) string {
 		}
 		b.WriteString("\n" + title + "\n")
 		for _, l := range lines {
-			b.WriteString("  " + sanitize(l) + "\n")
+			b.WriteString("  " + show.Line(l) + "\n")
 		}
 	}
 	if r.Incomplete != "" {
-		b.WriteString("\nThe last part of the record could not be written: " + sanitize(r.Incomplete) + "\n")
+		b.WriteString("\nThe last part of the record could not be written: " + show.Line(r.Incomplete) + "\n")
 	}
 	section("Not enforced, accepted by --waive:", r.Waived)
 	section("Warnings:", r.Warnings)
 	if r.Changes != "" {
-		b.WriteString("\n" + sanitize(r.Changes) + "\n")
+		b.WriteString("\n" + show.Line(r.Changes) + "\n")
 	}
 	var refused []string
 	for _, d := range r.Denials {
@@ -164,30 +165,30 @@ func (r Record) unreported() (hints []Hint) {
 // writeText appends the rule that would grant something that was refused without a
 // failure.
 func (h Hint) writeText(b *strings.Builder) {
-	b.WriteString("\n" + quote(h.Target) + " would be granted by")
+	b.WriteString("\n" + show.Quote(h.Target) + " would be granted by")
 	if len(h.Flags) > 0 {
-		b.WriteString("  " + sanitize(strings.Join(h.Flags, " ")))
+		b.WriteString("  " + show.Line(strings.Join(h.Flags, " ")))
 	}
 	b.WriteString("\n")
 	if h.Warning != "" {
-		b.WriteString("  careful: " + sanitize(h.Warning) + "\n")
+		b.WriteString("  careful: " + show.Line(h.Warning) + "\n")
 	}
 	for i, l := range h.Grant {
 		if i == 0 {
 			b.WriteString("\n")
 		}
-		b.WriteString(sanitize(l) + "\n")
+		b.WriteString(show.Line(l) + "\n")
 	}
 }
 
 // denialText returns a denial in one line.
 func denialText(d policy.Denial) string {
-	words := string(d.Axis) + ": " + operation(d) + " " + quote(d.Target) + argumentsOf(d) + programAndCount(d)
+	words := string(d.Axis) + ": " + operation(d) + " " + show.Quote(d.Target) + argumentsOf(d) + programAndCount(d)
 	if isNamelessLookup(d) {
 		words = string(d.Axis) + ": " + lookupPhrase + programAndCount(d)
 	}
 	if d.Tool != "" {
-		words += ", tool " + quote(d.Tool)
+		words += ", tool " + show.Quote(d.Tool)
 	}
 	if d.Detail != "" && d.Reason != policy.DeniedNotGranted {
 		words += ": " + d.Detail
@@ -200,10 +201,10 @@ func denialText(d policy.Denial) string {
 
 // writeText appends a diagnosis. The lines to paste stand alone on their lines.
 func (d Diagnosis) writeText(b *strings.Builder, lists []ClientList) {
-	b.WriteString("\n" + sanitize(d.What) + "\n")
+	b.WriteString("\n" + show.Line(d.What) + "\n")
 	put := func(head, s string) {
 		if s != "" {
-			b.WriteString("  " + head + sanitize(s) + "\n")
+			b.WriteString("  " + head + show.Line(s) + "\n")
 		}
 	}
 	switch {
@@ -229,12 +230,12 @@ func (d Diagnosis) writeText(b *strings.Builder, lists []ClientList) {
 	}
 	put("flags to add: ", strings.Join(d.Flags, " "))
 	if word := d.LastError(); word != "" {
-		b.WriteString("  server said: " + quote(word) + "\n")
+		b.WriteString("  server said: " + show.Quote(word) + "\n")
 	}
 	if len(d.Grant) > 0 {
 		b.WriteString("  lines to add:\n\n")
 		for _, l := range append(d.Declare[:len(d.Declare):len(d.Declare)], d.Grant...) {
-			b.WriteString(sanitize(l) + "\n")
+			b.WriteString(show.Line(l) + "\n")
 		}
 	}
 	d.addition().write(b, lists)

@@ -3,6 +3,8 @@ package diagnostics
 import (
 	"encoding/hex"
 	"strings"
+
+	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
 const (
@@ -28,7 +30,7 @@ func hexForms(v string) (all []string) {
 		digits := hex.EncodeToString([]byte(row))
 		half := digits[:min(dumpRow, len(digits))]
 		add(spaced(digits, 2, " "), spaced(digits, 4, " "), strings.TrimSpace(spaced(half, 2, " ")+"  "+spaced(digits[len(half):], 2, " ")))
-		if isPrintable(row) {
+		if show.IsPlain(row) {
 			all = append(all, "|"+row+"|", "  "+row, ">"+row+"<") // hexdump, xxd, od
 		}
 	}

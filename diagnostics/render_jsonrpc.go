@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -101,7 +102,7 @@ func (d Diagnosis) Message() string {
 	if d.Cause != "" {
 		b.WriteString(": " + d.causePrefix() + d.Cause)
 	} else if line := d.LastError(); line != "" {
-		b.WriteString("; server said: " + quote(cut(line, 300)))
+		b.WriteString("; server said: " + show.Quote(cut(line, 300)))
 	}
 	if d.Fix != "" {
 		if s := b.String(); !strings.HasSuffix(s, "?") && !strings.HasSuffix(s, ".") {

@@ -1,6 +1,10 @@
 package diagnostics
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/internal/show"
+)
 
 // textStderr is the number of stderr lines in a text. It is small because the server's
 // stderr is forwarded as well.
@@ -57,7 +61,7 @@ func (d Diagnosis) Text() string {
 	}
 	for _, l := range said {
 		if strings.TrimSpace(l) != "" {
-			line("  server said: ", quote(l))
+			line("  server said: ", show.Quote(l))
 		}
 	}
 	return b.String()

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"io"
 	"strings"
+
+	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
 // StderrFilter copies a server's stderr line by line to a writer that people read. It
@@ -23,7 +25,7 @@ type StderrFilter struct {
 	dst    io.Writer
 	redact *Redactor
 	line   []byte
-	row    terminalRow
+	row    show.Row
 	tail   string // the end of an unfinished line that was too long to hold
 }
 
@@ -69,48 +71,29 @@ func (f *StderrFilter) appendLine(out []byte) []byte {
 	line := f.redact.Redact(string(f.line))
 	f.line = f.line[:0]
 	text := strings.TrimRight(line, "\r\n")
-	said := imitatesPrefix(text)
+	said := show.Imitates(text)
 	switch {
 	case said:
-		line = "server said: " + quote(text) + "\n"
-	case movesCursor(text) || hasInvisible(text):
-		line = sanitize(text) + line[len(text):]
+		line = "server said: " + show.Quote(text) + "\n"
+	case !show.Passes(text):
+		line = show.Line(text) + line[len(text):]
 	}
 	shown := strings.TrimRight(line, "\r\n")
-	if !said && (f.row.wouldImitate(shown) || f.tail != "" && imitatesPrefix(f.tail+shown)) {
+	if !said && (f.row.WouldImitate(shown) || f.tail != "" && show.Imitates(f.tail+shown)) {
 		out = append(out, '\n')
-		f.row = terminalRow{}
+		f.row.Clear()
 	}
 	f.tail = ""
 	if strings.HasSuffix(line, "\n") {
-		f.row = terminalRow{cells: f.row.cells[:0]}
+		f.row.Clear()
 	} else {
 		if shown == line {
 			f.tail = shown[max(0, len(shown)-256):]
 		}
-		f.row.write(shown)
+		f.row.Write(shown)
 		if strings.HasSuffix(line, "\r") {
-			f.row.at = 0
+			f.row.Return()
 		}
 	}
 	return append(out, line...)
-}
-
-// movesCursor reports whether s has an escape sequence other than a colour ("select
-// graphic rendition", ECMA-48 8.3.117), or another control that moves text.
-func movesCursor(s string) bool {
-	for i := 0; i < len(s); i++ {
-		n := escapeLen(s[i:])
-		if n == 0 {
-			if s[i] == '\b' || s[i] == '\v' || s[i] == '\f' {
-				return true
-			}
-			continue
-		}
-		if seq := s[i : i+n]; seq[n-1] != 'm' || !strings.HasPrefix(seq, "\x1b[") || strings.Trim(seq[2:n-1], "0123456789;:") != "" {
-			return true
-		}
-		i += n - 1
-	}
-	return false
 }

@@ -4,11 +4,13 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
 // summary tells in one line what happened, without the cause.
 func summary(ev *Evidence) string {
-	server := "server " + quote(ev.Server)
+	server := "server " + show.Quote(ev.Server)
 	switch ev.Stage {
 	case StageExec:
 		if ev.Start != nil && ev.Start.Step != StepExec {
@@ -27,9 +29,9 @@ func summary(ev *Evidence) string {
 	during := ""
 	switch {
 	case ev.Tool != "":
-		during = " during the call of " + quote(ev.Tool)
+		during = " during the call of " + show.Quote(ev.Tool)
 	case ev.Method != "":
-		during = " during " + quote(ev.Method)
+		during = " during " + show.Quote(ev.Method)
 	}
 	switch {
 	case ev.Timeout > 0:
@@ -39,7 +41,7 @@ func summary(ev *Evidence) string {
 	case onlyDenials(ev):
 		return "the jail refused something" + during + " of " + server
 	case ev.Tool != "":
-		return "the tool " + quote(ev.Tool) + " of " + server + " failed"
+		return "the tool " + show.Quote(ev.Tool) + " of " + server + " failed"
 	case ev.Method != "":
 		return server + " failed" + during
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -51,7 +52,7 @@ func (a *analyzer) tildeText(args []string) string {
 func (a *analyzer) tildeFix(args []string) string {
 	var whole []string
 	for _, arg := range args {
-		whole = append(whole, "'"+sanitize(a.ev.redactor().Redact(a.ev.UserHome+strings.TrimPrefix(arg, "~")))+"'") // in single quotation marks, terminal.ShortHome leaves a path whole
+		whole = append(whole, "'"+show.Line(a.ev.redactor().Redact(a.ev.UserHome+strings.TrimPrefix(arg, "~")))+"'") // in single quotation marks, terminal.ShortHome leaves a path whole
 	}
 	return "write " + inWords(whole)
 }

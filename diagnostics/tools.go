@@ -3,6 +3,8 @@ package diagnostics
 import (
 	"fmt"
 	"strings"
+
+	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
 // Bounds of what is said about changed tools.
@@ -22,15 +24,15 @@ type Tools struct {
 // Diagnosis returns the diagnosis of changed tools.
 func (t Tools) Diagnosis() Diagnosis {
 	d := Diagnosis{Code: CodeTools, Stage: StageList, Attribution: Certain, Server: t.Server, Explain: PagePinTools}
-	d.What = "the tools of server " + quote(t.Server) + " are not those that mcp-jail.lock pins"
+	d.What = "the tools of server " + show.Quote(t.Server) + " are not those that mcp-jail.lock pins"
 	if t.Accept == "" {
-		d.What = "the tools of server " + quote(t.Server) + " cannot be compared with those that mcp-jail.lock pins"
+		d.What = "the tools of server " + show.Quote(t.Server) + " cannot be compared with those that mcp-jail.lock pins"
 	}
 	if t.Refused {
 		d.What += `, and pin_tools is "enforce"`
 	}
 	for i, line := range t.Differences {
-		switch line = cut(sanitize(line), maxDifference); {
+		switch line = cut(show.Line(line), maxDifference); {
 		case i == 0:
 			d.Cause = line
 		case i < maxDifferences:
@@ -44,9 +46,9 @@ func (t Tools) Diagnosis() Diagnosis {
 	case t.Accept == "":
 		d.Fix = `report it to the authors of the server; pin_tools = "off" for this server compares nothing`
 	case t.Refused:
-		d.Fix = "if you trust the new ones, run `" + sanitize(t.Accept) + "` and start the server again"
+		d.Fix = "if you trust the new ones, run `" + show.Line(t.Accept) + "` and start the server again"
 	default:
-		d.Fix = "if you trust the new ones, run `" + sanitize(t.Accept) + "`"
+		d.Fix = "if you trust the new ones, run `" + show.Line(t.Accept) + "`"
 	}
 	return d
 }
@@ -55,7 +57,7 @@ func (t Tools) Diagnosis() Diagnosis {
 func (d Diagnosis) Warnings() []string {
 	lines := []string{"warning: " + d.What + ": " + d.Cause}
 	for _, l := range d.Detail {
-		lines = append(lines, "warning: and of server "+quote(d.Server)+": "+strings.TrimLeft(l, " "))
+		lines = append(lines, "warning: and of server "+show.Quote(d.Server)+": "+strings.TrimLeft(l, " "))
 	}
 	return append(lines, "warning: "+d.Fix+d.Explain.Reference())
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -48,7 +49,7 @@ func Arguments(ev Evidence, tools ...*policy.Profile) string {
 	}
 	said := "the server cannot reach what its arguments name, since that is not granted: " + strings.Join(names, ", ")
 	if ev.Stateless {
-		return said + "; grant it to the tools that need it, in [[servers." + tomlKey(ev.Server) + ".tools.TOOL.access.fs]]" + PagePathArg.Reference()
+		return said + "; grant it to the tools that need it, in [[servers." + show.Key(ev.Server) + ".tools.TOOL.access.fs]]" + PagePathArg.Reference()
 	}
 	for _, part := range append([]string{a.grantPhrase(grants)}, careful...) {
 		if part != "" {

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -14,7 +15,7 @@ const lookupPhrase = "to look up the name of a host"
 // operation returns the attempted operation, as a phrase that the target follows: "to write".
 // analyzeDenial and denialText put the sentences together.
 func operation(d policy.Denial) string {
-	switch op := sanitize(d.Operation); op {
+	switch op := show.Line(d.Operation); op {
 	case "":
 		return "access to"
 	case "connect":
@@ -49,18 +50,14 @@ func argumentsOf(d policy.Denial) string {
 	if d.Reason != policy.DeniedArguments || len(d.Arguments) == 0 {
 		return ""
 	}
-	words := make([]string, len(d.Arguments))
-	for i, arg := range d.Arguments {
-		words[i] = shellWord(sanitize(arg))
-	}
-	return " as " + strings.Join(words, " ")
+	return " as " + show.Spelled(d.Arguments)
 }
 
 // programAndCount returns which program was refused, and how often.
 func programAndCount(d policy.Denial) string {
 	var parts []string
 	if d.Program != "" {
-		parts = append(parts, "by "+quote(filepath.Base(d.Program)))
+		parts = append(parts, "by "+show.Quote(filepath.Base(d.Program)))
 	}
 	if d.Count > 1 {
 		parts = append(parts, strconv.Itoa(d.Count)+" times")

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
@@ -60,7 +61,7 @@ func (w *worker) onNonMessage(f *mcpproxy.Frame) {
 	}
 	if line := f.Bytes(); !f.Blank() && line != nil {
 		w.server.tail.Write(line)
-		w.session.client.sayOnce(fmt.Sprintf("server %q writes lines to its stdout that are not MCP messages, such as %s", w.session.serverName, w.server.redact.Redact(strings.TrimSpace(string(line[:min(len(line), 200)])))))
+		w.session.client.sayOnce(fmt.Sprintf("server %q writes lines to its stdout that are not MCP messages, such as %s", w.session.serverName, show.Quote(w.server.redact.Redact(strings.TrimSpace(string(line[:min(len(line), 200)]))))))
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 	"github.com/mcp-jail/mcp-jail/undo"
 )
@@ -80,7 +81,7 @@ func (l *changesCmd) Run(c terminal.Console) error {
 	switch {
 	case l.format == "json":
 		b, _ := json.MarshalIndent(append([]sessionChanges{}, out...), "", "  ")
-		c.Printf("%s\n", diagnostics.EscapeJSON(b))
+		c.Printf("%s\n", show.JSON(b))
 	case len(out) == 0 && l.server+l.session == "":
 		c.PrintText("nothing is kept of any server: undo = \"session\" in its table of the configuration keeps what it changes\n")
 	case len(out) == 0:

@@ -17,7 +17,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
-	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -173,7 +173,7 @@ func (k *checkCmd) show(c terminal.Console, home string, files []string, reports
 			Servers []serverReport `json:"servers"`
 		}{files, reports}
 		b, _ := json.MarshalIndent(out, "", "  ")
-		c.Printf("%s\n", diagnostics.EscapeJSON(b))
+		c.Printf("%s\n", show.JSON(b))
 		return
 	}
 	for _, r := range reports {
@@ -230,7 +230,7 @@ func (k *checkCmd) reportBroken(c terminal.Console, err error) error {
 		out.Problems = append(out.Problems, problem{p.File, p.Line, p.Key, p.Message})
 	}
 	b, _ := json.MarshalIndent(out, "", "  ")
-	c.Printf("%s\n", diagnostics.EscapeJSON(b))
+	c.Printf("%s\n", show.JSON(b))
 	return target.ReportedStatus(target.ExitStatus(err))
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -123,7 +124,13 @@ func proposeTools(f *cmdline.ConfigFlags) cobra.CompletionFunc {
 		if err != nil || cfg.Servers[firstOf(args)] == nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		return cfg.DeclaredTools(firstOf(args)), cobra.ShellCompDirectiveNoFileComp
+		var names []string
+		for _, tool := range cfg.DeclaredTools(firstOf(args)) {
+			if name, ok := show.Candidate(tool, ""); ok {
+				names = append(names, name)
+			}
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
@@ -154,7 +161,9 @@ func (x *front) proposeServers(f *cmdline.ConfigFlags) cobra.CompletionFunc {
 		}
 		var names []string
 		for _, name := range cfg.ServerNames() {
-			names = append(names, cobra.CompletionWithDesc(name, terminal.Printable(cfg.Servers[name].Command)))
+			if line, ok := show.Candidate(name, cfg.Servers[name].Command); ok {
+				names = append(names, line)
+			}
 		}
 		return names, cobra.ShellCompDirectiveNoFileComp
 	}

@@ -160,3 +160,23 @@ func TestFlagsComplete(t *testing.T) {
 		})
 	}
 }
+
+// TestCompleteHostileTools: a cloned repository's names of tools and servers reach the script of a
+// shell only if it does not act on them.
+func TestCompleteHostileTools(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("HOME", dir)
+	t.Setenv("XDG_CONFIG_HOME", "")
+	file := filepath.Join(dir, "mcp-jail.toml")
+	text := "version = 1\n[servers.s]\ncommand = \"/bin/true\"\nstateful = false\n"
+	for _, tool := range []string{`_activeHelp_ \u001b]0;PWN\u0007`, `_activeHelp_x`, `a\tb`, `--write`, `ok_tool`} {
+		text += "[servers.s.tools.\"" + tool + "\".access]\n"
+	}
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, _ := said(t, "__complete", "plan", "--config", file, "s", "--tool", "")
+	if !strings.HasPrefix(out, "ok_tool\n:") {
+		t.Errorf("%q", out)
+	}
+}

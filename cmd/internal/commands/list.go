@@ -12,7 +12,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/kept"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
-	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/packages/store"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -63,7 +63,7 @@ func (l *listCmd) Run(c terminal.Console) error {
 	}
 	if l.format == "json" {
 		b, _ := json.MarshalIndent(listOf(all), "", "  ")
-		c.Printf("%s\n", diagnostics.EscapeJSON(b))
+		c.Printf("%s\n", show.JSON(b))
 		return nil
 	}
 	if all.ConfigErr != nil {

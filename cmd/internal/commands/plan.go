@@ -14,7 +14,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
-	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
@@ -135,7 +135,7 @@ func planJSON(t *target.Target, plan *confine.Plan, tools []toolReport) []byte {
 	if err != nil {
 		panic(err) // it has no types that cannot be encoded
 	}
-	return append(diagnostics.EscapeJSON(b), '\n')
+	return append(show.JSON(b), '\n')
 }
 
 // nonNil returns s, or an empty slice for nil, which JSON shows as [] and not null.

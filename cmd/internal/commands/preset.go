@@ -10,7 +10,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
-	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/presets"
 )
@@ -98,7 +98,7 @@ func (p *presetCmd) one(c terminal.Console) error {
 func printJSON(c terminal.Console, v any) error {
 	b, err := json.MarshalIndent(v, "", "  ")
 	if err == nil {
-		c.Printf("%s\n", diagnostics.EscapeJSON(b))
+		c.Printf("%s\n", show.JSON(b))
 	}
 	return err
 }

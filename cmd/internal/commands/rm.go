@@ -14,7 +14,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/kept"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
-	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -192,7 +192,7 @@ func (r *rmCmd) runJSON(c terminal.Console, removal *kept.Removal) error {
 		out.Removed = true
 	}
 	b, _ := json.MarshalIndent(out, "", "  ")
-	c.Printf("%s\n", diagnostics.EscapeJSON(b))
+	c.Printf("%s\n", show.JSON(b))
 	return nil
 }
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
-	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 	"github.com/mcp-jail/mcp-jail/undo"
 )
@@ -264,7 +264,7 @@ func (u *undoCmd) runJSON(c terminal.Console, host hostfs.Host, s *undo.Session,
 		result.Steps = append(result.Steps, undoStep{step, errs[step.Path]})
 	}
 	b, _ := json.MarshalIndent(result, "", "  ")
-	c.Printf("%s\n", diagnostics.EscapeJSON(b))
+	c.Printf("%s\n", show.JSON(b))
 	if left := len(undo.Refused(r.Steps)) + len(errs); left > 0 && u.yes {
 		return fmt.Errorf("%s left as found", plural(left, "path"))
 	}

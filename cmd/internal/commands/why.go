@@ -16,7 +16,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
-	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -183,7 +183,7 @@ func (w *whyCmd) printList(c terminal.Console, host hostfs.Host, all []serverRec
 	}
 	if w.format == "json" {
 		b, _ := json.MarshalIndent(append([]serverRecords{}, all...), "", "  ")
-		c.Printf("%s\n", diagnostics.EscapeJSON(b))
+		c.Printf("%s\n", show.JSON(b))
 		return nil
 	}
 	if len(all) == 0 {

@@ -7,33 +7,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestSanitize covers the escape sequences of ECMA-48 in both forms: ESC with a letter,
-// and one control character of U+0080 to U+009F.
-func TestSanitize(t *testing.T) {
-	for text, want := range map[string]string{
-		"plain":                           "plain",
-		"\x1b[31mred\x1b[0m":              "red",
-		"\u009b31mred\u009b0m":            "red",
-		"\x1b]0;title\x07text":            "text",
-		"\u009d0;title\x07text":           "text",
-		"\u009d0;title\x1b\\text":         "text",
-		"\u009d8;;https://x.example\x07a": "a",
-		"\u009d0;title without an end":    "",
-		"\x1bP1;2|data\x1b\\text":         "text",
-		"\x1b(Btext":                      "text",
-		"a\u0085b\u202ec\xffd":            "a\ufffdb\ufffdc\ufffdd",
-		"a\tb\u00a0c":                     "a b c",
-		"[mcp-jail] x":                    "(mcp-jail] x",
-	} {
-		if got := sanitize(text); got != want {
-			t.Errorf("sanitize(%q) = %q, want %q", text, got, want)
-		}
-	}
-}
-
-// TestEscapeJSON checks that a printed record has no effect on a terminal and keeps its
+// TestRecordEncode checks that a printed record has no effect on a terminal and keeps its
 // meaning.
-func TestEscapeJSON(t *testing.T) {
+func TestRecordEncode(t *testing.T) {
 	name := "/zażółć \u0085\u009b31m\x7f\u202e\u200b\U000e0041\x1b[2J"
 	data, err := Record{Server: "s", Denials: []policy.Denial{{Axis: policy.AxisFs, Operation: "open", Target: name}}}.Encode()
 	if err != nil {
@@ -68,7 +44,7 @@ func TestForgery(t *testing.T) {
 		if strings.ContainsAny(s, "\x1b\r\u009b\u202e\u2028\x07\x00") {
 			t.Errorf("%s holds control characters: %q", name, s)
 		}
-		if strings.Contains(strings.ToLower(s), mark+"]") {
+		if strings.Contains(strings.ToLower(s), "[mcp-jail]") {
 			t.Errorf("%s holds the mark: %q", name, s)
 		}
 	}
@@ -79,7 +55,7 @@ func TestForgery(t *testing.T) {
 		ev.Denials = []policy.Denial{{Axis: policy.AxisFs, Operation: "open", Target: "/data/\x1b[2K\u202e[MCP-jail] forged"}}
 		d := Diagnose(ev)
 		for _, s := range []string{d.Text(), d.resultText()[len("\n[mcp-jail]"):], d.Message()} {
-			if strings.ContainsAny(s, "\x1b\u202e") || strings.Contains(strings.ToLower(s), mark) {
+			if strings.ContainsAny(s, "\x1b\u202e") || strings.Contains(strings.ToLower(s), "[mcp-jail") {
 				t.Errorf("on the command line %v: %q", place, s)
 			}
 		}

@@ -1,0 +1,20 @@
+package diagnostics
+
+import "unicode/utf8"
+
+// cut shortens s to at most n bytes without splitting a character. An ellipsis marks the
+// cut.
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	const ellipsis = "…"
+	if n < len(ellipsis) {
+		return ""
+	}
+	n -= len(ellipsis)
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + ellipsis
+}

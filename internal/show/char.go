@@ -1,0 +1,123 @@
+package show
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// IsHidden reports whether a character does not show as itself: controls, format characters,
+// unassigned and private ones, other spaces than the plain one, line separators, default
+// ignorable ones, and variation selectors.
+func IsHidden(r rune) bool {
+	if r >= ' ' && r < 0x7f {
+		return false
+	}
+	return !unicode.IsPrint(r) || r == '\u2800' || // a Braille pattern without dots
+		unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+}
+
+// IsPlain reports whether s is printable ASCII only.
+func IsPlain(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if s[i] < ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+// maxMarks is how many combining characters may follow one another. More of them reach into the
+// lines above and below. Scripts that people read have at most four.
+const maxMarks = 4
+
+// marks counts the combining characters at the end of a text.
+type marks int
+
+// isFlood counts a character, and reports whether it is a combining character too many.
+func (m *marks) isFlood(r rune) bool {
+	if r < 0x300 || !unicode.In(r, unicode.Mn, unicode.Me) {
+		*m = 0
+		return false
+	}
+	*m++
+	return *m > maxMarks
+}
+
+// Bare removes terminal escape sequences from a text, to search in it.
+func Bare(s string) string {
+	if !strings.ContainsAny(s, "\x1b\u0090\u0098\u009b\u009d\u009e\u009f") {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		if n := escapeLen(s[i:]); n > 0 {
+			i += n
+			continue
+		}
+		b.WriteByte(s[i])
+		i++
+	}
+	return b.String()
+}
+
+// escapeKind returns which sequence (ECMA-48) s begins, as its final byte of the two-byte form, and
+// the length of the introducer. The length is 0 if s begins none. Sequences have two forms: ESC
+// with a letter, and one control character of U+0080 to U+009F.
+func escapeKind(s string) (kind byte, introducer int) {
+	switch {
+	case len(s) > 1 && s[0] == 0x1b:
+		return s[1], 2
+	case len(s) > 0 && s[0] == 0x1b:
+		return 0, 1
+	case len(s) > 1 && s[0] == 0xc2 && strings.IndexByte("\x90\x98\x9b\x9d\x9e\x9f", s[1]) >= 0:
+		return s[1] - 0x40, 2
+	}
+	return 0, 0
+}
+
+// escapeLen returns the length of the terminal escape sequence at the start of s, or 0. An
+// unfinished sequence takes the rest of s, as it does on a terminal.
+func escapeLen(s string) int {
+	kind, body := escapeKind(s)
+	switch {
+	case body < 2:
+		return body
+	case kind == '[': // control sequence: parameters, intermediates, one final byte
+		for i := body; i < len(s); i++ {
+			if s[i] >= 0x40 && s[i] <= 0x7e {
+				return i + 1
+			}
+			if s[i] < 0x20 || s[i] > 0x7e {
+				return i // the sequence breaks off, and text follows
+			}
+		}
+		return len(s)
+	case strings.IndexByte("]PX^_", kind) >= 0: // string: up to BEL or ST
+		for i := body; i < len(s); i++ {
+			if s[i] == 0x07 {
+				return i + 1
+			}
+			if s[i] == 0x1b && i+1 < len(s) && s[i+1] == '\\' {
+				return i + 2
+			}
+			if s[i] == 0xc2 && i+1 < len(s) && s[i+1] == 0x9c {
+				return i + 2
+			}
+		}
+		return len(s)
+	case kind >= 0x20 && kind <= 0x2f && len(s) > 2: // designation of a character set
+		return 3
+	case kind < utf8.RuneSelf:
+		return 2
+	}
+	return 1
+}
+
+// isColour reports whether an escape sequence only sets colours and weights: "select graphic
+// rendition", ECMA-48 8.3.117.
+func isColour(seq string) bool {
+	body, ok := strings.CutPrefix(seq, "\x1b[")
+	body, ended := strings.CutSuffix(body, "m")
+	return ok && ended && strings.Trim(body, "0123456789;:") == ""
+}

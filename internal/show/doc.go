@@ -1,0 +1,16 @@
+// Package show writes text for its receivers. Each receiver acts on some characters, and the text
+// may come from a server, a package, a registry or a cloned repository. There is one function for
+// each receiver, and none of them trusts the text:
+//
+//   - [Line] writes one line for a terminal, and [Screen] is the last step before a terminal.
+//     [Named] writes a line in which each hidden character has its number, for comparisons.
+//   - [Typed] proposes a line for a shell. [Spelled] shows a command line that nobody has to type.
+//   - [TOML], [Key] and [List] write TOML, [JSON] writes JSON, and [Item] writes a word of the list
+//     in a client's file. [Expands] tells which words a client may replace in that list.
+//   - [Candidate] writes a proposal for a shell's completion.
+//
+// A text that cannot be written so that it arrives as it was meant is not proposed: [Word], [Typed]
+// and [Candidate] say so.
+//
+// Nothing here decides what is said, and nothing here prints.
+package show

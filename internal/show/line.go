@@ -1,0 +1,135 @@
+package show
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Line returns untrusted text for one line on a terminal. It removes escape sequences, writes a
+// space for a tab and for other spaces, and U+FFFD for each other character that does not show as
+// one character on one line: controls, line ends, direction marks, zero-width characters, tags, a
+// flood of combining characters, invalid UTF-8. It breaks up mcp-jail's own mark.
+//
+// A second Line changes nothing more.
+func Line(s string) string {
+	if !IsPlain(s) {
+		s = visible(s, func(string) bool { return false })
+	}
+	return escapeMark(s)
+}
+
+// Quote returns untrusted text for one line in quotes, which the text cannot end.
+func Quote(s string) string { return strconv.Quote(Line(s)) }
+
+// Lines applies [Line] to each line of a text.
+func Lines(s string) string {
+	l := strings.Split(s, "\n")
+	for i := range l {
+		l[i] = Line(l[i])
+	}
+	return strings.Join(l, "\n")
+}
+
+// Screen is the last step before a terminal, for text that has several lines and mcp-jail's own
+// colours. It does what [Line] does, but keeps line ends, tabs and the mark, and the colours
+// that colours lists as whole sequences.
+func Screen(s string, colours ...string) string {
+	keep := func(seq string) bool {
+		if seq == "\n" || seq == "\t" {
+			return true
+		}
+		for _, c := range colours {
+			if c == seq {
+				return true
+			}
+		}
+		return false
+	}
+	return visible(s, keep)
+}
+
+// visible replaces what a terminal acts on. keep reports whether an escape sequence, a line end or
+// a tab stays.
+func visible(s string, keep func(string) bool) string {
+	var b strings.Builder
+	b.Grow(len(s))
+	var open marks
+	for i := 0; i < len(s); {
+		if n := escapeLen(s[i:]); n > 0 {
+			if keep(s[i : i+n]) {
+				b.WriteString(s[i : i+n])
+			}
+			i += n
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case (r == '\n' || r == '\t') && keep(s[i:i+n]):
+			open = 0
+			b.WriteByte(byte(r))
+		case r == '\t' || unicode.Is(unicode.Zs, r):
+			open = 0
+			b.WriteByte(' ')
+		case open.isFlood(r) || IsHidden(r):
+			b.WriteRune(utf8.RuneError)
+		default:
+			b.WriteRune(r)
+		}
+		i += n
+	}
+	return b.String()
+}
+
+// Named returns a text for one line on a terminal, of at most max characters and a note of how many
+// were left out. Each character that does not show, or that changes how others show, is replaced by
+// its number, so that two texts that differ look different. So are « and », with which callers
+// quote. A newline becomes \n and a tab \t. A backslash stays as it is.
+func Named(text string, max int) string {
+	var b strings.Builder
+	var open marks
+	width, left := 0, 0
+	for i := 0; i < len(text); {
+		r, n := utf8.DecodeRuneInString(text[i:])
+		shown := name(r, n)
+		if open.isFlood(r) {
+			shown = number(r)
+		}
+		i += n
+		if width += utf8.RuneCountInString(shown); width > max {
+			left = 1 + utf8.RuneCountInString(text[i:])
+			break
+		}
+		b.WriteString(shown)
+	}
+	if left > 0 {
+		fmt.Fprintf(&b, "… (%d more characters)", left)
+	}
+	return b.String()
+}
+
+// NamedWidth returns how many characters [Named] takes for the first character of a text, without
+// those before it, and how many bytes that character has.
+func NamedWidth(text string) (width, bytes int) {
+	r, n := utf8.DecodeRuneInString(text)
+	return utf8.RuneCountInString(name(r, n)), n
+}
+
+// name returns what stands for a character of n bytes.
+func name(r rune, n int) string {
+	switch {
+	case r == utf8.RuneError && n == 1:
+		return "<invalid>"
+	case r == '\n':
+		return `\n`
+	case r == '\t':
+		return `\t`
+	case IsHidden(r), r == '«', r == '»':
+		return number(r)
+	}
+	return string(r)
+}
+
+func number(r rune) string { return fmt.Sprintf("<U+%04X>", r) }

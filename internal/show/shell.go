@@ -1,0 +1,101 @@
+package show
+
+import "strings"
+
+// bare are the characters that no shell acts on behind the first one of a word. At the beginning,
+// zsh acts on "=", and fish on "%".
+const bare = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+,:@%="
+
+// Word returns a text as one word for a shell: sh, bash, zsh and fish read it alike. ok is false if
+// the text has characters that do not show, since a terminal changes them before the user copies
+// the line. Quotes do not hide a leading "-": see [Typed].
+func Word(s string) (word string, ok bool) {
+	return quoteWord(s), Line(s) == s
+}
+
+// quoteWord quotes a word. A backslash stands outside of the quotes, since fish acts on it inside.
+func quoteWord(s string) string {
+	if s != "" && strings.Trim(s, bare) == "" && s[0] != '=' && s[0] != '%' {
+		return s
+	}
+	return "'" + strings.NewReplacer("'", `'\''`, `\`, `'\\'`).Replace(s) + "'"
+}
+
+// NoLine stands where no line can be proposed.
+const NoLine = "(there is no line that a shell would read as meant: the name begins with \"-\", or has characters that do not show)"
+
+// Typed proposes a line for a shell: a command that the caller knows, and operands that it does not.
+// If an operand cannot be written, or the command would read it as a flag, it returns [NoLine].
+// After a command that ends with " --" no operand is a flag.
+func Typed(command string, operands ...string) string {
+	line, ok := TypedOK(command, operands...)
+	if !ok {
+		return NoLine
+	}
+	return line
+}
+
+// TypedOK is Typed for callers that say it in other words when there is no line.
+func TypedOK(command string, operands ...string) (line string, ok bool) {
+	line = command
+	for _, o := range operands {
+		word, ok := Word(o)
+		if !ok || strings.HasPrefix(o, "-") && !strings.HasSuffix(command, " --") {
+			return "", false
+		}
+		line += " " + word
+	}
+	return line, true
+}
+
+// Spelled shows a command line, quoted as a shell would need it. It is for people to read: what
+// does not show is replaced as [Line] does.
+func Spelled(words []string) string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		out[i] = Line(quoteWord(w))
+	}
+	return strings.Join(out, " ")
+}
+
+// Flag shows a flag with its path as a user types it into a shell. A "~" at the start, which
+// mcp-jail and the shell both replace, stays outside of the quotes.
+func Flag(flag, path string) string {
+	return flag + " " + Line(quotePath(path))
+}
+
+// Path is [Word] for a path whose "~/" at the start mcp-jail and the shell both replace.
+func Path(path string) (word string, ok bool) {
+	return quotePath(path), Line(path) == path
+}
+
+func quotePath(path string) string {
+	switch rest, isHome := strings.CutPrefix(path, "~/"); {
+	case path == "~" || path == "~/":
+		return path
+	case isHome:
+		return "~/" + quoteWord(rest)
+	}
+	return quoteWord(path)
+}
+
+// Unquoted returns the words that [Word] or [Path] has quoted.
+func Unquoted(quoted []string) (words []string) {
+	for _, q := range quoted {
+		var b strings.Builder
+		inside := false
+		for i := 0; i < len(q); i++ {
+			switch {
+			case q[i] == '\'':
+				inside = !inside
+			case q[i] == '\\' && !inside && i+1 < len(q):
+				i++
+				b.WriteByte(q[i])
+			default:
+				b.WriteByte(q[i])
+			}
+		}
+		words = append(words, b.String())
+	}
+	return words
+}

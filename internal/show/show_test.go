@@ -1,0 +1,125 @@
+package show_test
+
+import (
+	"encoding/json"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/mcp-jail/mcp-jail/internal/show"
+)
+
+// TestLine covers the escape sequences of ECMA-48 in both forms, what does not show, and the mark.
+func TestLine(t *testing.T) {
+	for text, want := range map[string]string{
+		"plain":                           "plain",
+		"\x1b[31mred\x1b[0m":              "red",
+		"\u009b31mred\u009b0m":            "red",
+		"\x1b]0;title\x07text":            "text",
+		"\u009d0;title\x07text":           "text",
+		"\u009d0;title\u009ctext":         "text",
+		"\u009d8;;https://x.example\x07a": "a",
+		"\u009d0;title without an end":    "",
+		"\u00901;2|data\x1b\\text":        "text",
+		"\x1b(Btext":                      "text",
+		"a\u0085b\u202ec\xffd\x9be":       "a\ufffdb\ufffdc\ufffdd\ufffde",
+		"a\tb\u00a0c":                     "a b c",
+		"a\r\nb":                          "a\ufffd\ufffdb",
+		"m\u3164\u2800\u200b\U000e0041":   "m\ufffd\ufffd\ufffd\ufffd",
+		"e\u0301\u0301\u0301\u0301\u0301": "e\u0301\u0301\u0301\u0301\ufffd",
+		"[mcp-jail] x":                    "(mcp-jail] x",
+		"see mcp-jail: x":                 "see mcp-jail: x",
+	} {
+		got := show.Line(text)
+		if got != want {
+			t.Errorf("Line(%q) = %q, want %q", text, got, want)
+		}
+		if again := show.Line(got); again != got {
+			t.Errorf("Line(%q) = %q", got, again)
+		}
+	}
+}
+
+// FuzzLine: whatever the text, no character of a line is hidden, and none looks like the mark.
+func FuzzLine(f *testing.F) {
+	f.Add("\x1b[2J\r\u202emcp-jail: [mcp-jail] x\n\x9b1A")
+	f.Fuzz(func(t *testing.T, text string) {
+		got := show.Line(text)
+		if strings.ContainsFunc(got, func(r rune) bool { return show.IsHidden(r) || unicode.IsControl(r) }) || strings.Contains(strings.ToLower(got), "[mcp-jail") || show.Line(got) != got {
+			t.Errorf("%q: %q", text, got)
+		}
+		var back string
+		if err := json.Unmarshal([]byte(show.Item("json", got)), &back); err != nil || back != got {
+			t.Errorf("%q: %q %v", got, back, err)
+		}
+	})
+}
+
+// TestWord: a real shell reads each word that is proposed as the text that was meant.
+func TestWord(t *testing.T) {
+	words := []string{"/a/b", "a b", "", "$(id)", "x'y", "a~b", "~/x", "~", "/a/[b]", `a\b`, `\'`, "!!", "=ls", "%self", "A=b", "{a,b}", "*", "#", "a\tb", "é", "--", "-n"}
+	var line []string
+	var typed []string
+	for _, w := range append(slices.Clone(words), "a\rb", "a\nb", "a\u200bb", "\x1b[2J", "\u202e", "[mcp-jail] x") {
+		word, ok := show.Word(w)
+		if ok != (show.Line(w) == w) {
+			t.Errorf("%q: %v", w, ok)
+		}
+		if ok {
+			line, typed = append(line, word), append(typed, w)
+		}
+	}
+	if got := show.Unquoted(line); !slices.Equal(got, typed) {
+		t.Errorf("%q\n%q", got, typed)
+	}
+	for _, shell := range []string{"sh", "bash"} {
+		out, err := exec.Command(shell, "-c", `printf '%s\0' `+strings.Join(line, " ")).Output()
+		if err != nil {
+			t.Skipf("%s: %v", shell, err)
+		}
+		if got := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00"); !slices.Equal(got, typed) {
+			t.Errorf("%s read %q, want %q", shell, got, typed)
+		}
+	}
+}
+
+// TestTyped: no line is proposed whose operand the command would take for a flag.
+func TestTyped(t *testing.T) {
+	for _, c := range []struct{ command, operand, want string }{
+		{"cat -v", "/a b", "cat -v '/a b'"}, {"cat -v", "-x", show.NoLine}, {"mcp-jail run --", "-x", "mcp-jail run -- -x"}, {"cat -v", "a\x1b[2J", show.NoLine},
+	} {
+		if got := show.Typed(c.command, c.operand); got != c.want {
+			t.Errorf("%q %q: %q", c.command, c.operand, got)
+		}
+	}
+}
+
+func TestExpands(t *testing.T) {
+	for word, want := range map[string]bool{
+		"~/${A:-.ssh}/": true, "${env:A}": true, "$A": true, "$(id)": true, "{env:A}": true, "{file:a}": true, "%A%": true, "${{ secrets.A }}": true,
+		"a$": false, "100%": false, "/a/{b}": false, "~/x": false, "%41": false,
+	} {
+		if got := show.Expands(word); got != want {
+			t.Errorf("%q: %v", word, got)
+		}
+	}
+}
+
+func TestCandidate(t *testing.T) {
+	for word, want := range map[string]bool{
+		"read_file": true, "_x": true, "memory_mb=": true, "a b": true,
+		"_activeHelp_ x": false, "a\x1b]0;P\x07": false, "--write": false, "a:b": false, "a\tb": false, ":4": false, "": false, "a\u202e": false,
+	} {
+		if _, got := show.Candidate(word, "about\x1b[2J"); got != want {
+			t.Errorf("%q: %v", word, got)
+		}
+	}
+}
+
+func TestTOML(t *testing.T) {
+	if got, want := show.TOML("a\"\\\n\u202e\U000e0041[mcp-jail]"), `"a\"\\\n\u202E\U000E0041\u005Bmcp-jail]"`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
