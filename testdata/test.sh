@@ -158,10 +158,10 @@ ok() {
 # leaves its processor to another, and a client that gives up after 10 s gets one in time.
 room=$(($(nproc) + 1))
 
-# parallel PACKAGE prints how many of its tests run at a time. Many tests of the first two wait.
+# parallel PACKAGE prints how many of its tests run at a time. Many tests of these three wait.
 parallel() {
 	case $1 in
-	cmd/mcp-jail | conformance) echo 2 ;;
+	cmd/mcp-jail | conformance | confine/attacks) echo 2 ;;
 	*) echo 1 ;;
 	esac
 }

@@ -109,7 +109,7 @@ func attacksAs(t *testing.T, who string) []finding {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(jailtest.Binary, "-test.run=^TestAttackTable$", "-test.v", "-test.timeout=60m", "-test.parallel=8")
+	cmd := exec.Command(jailtest.Binary, "-test.run=^TestAttackTable$", "-test.v", "-test.timeout=60m", testkit.AtATime())
 	if who == "user" {
 		cmd.Args = append([]string{attacker.AsUserName, jailtest.Binary}, cmd.Args[1:]...)
 		if err := os.Chown(dir, jailtest.OrdinaryUser, jailtest.OrdinaryUser); err != nil {

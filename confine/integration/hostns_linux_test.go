@@ -42,7 +42,7 @@ func TestWithoutNamespaces(t *testing.T) {
 			if err := os.Mkdir(home, 0o700); err != nil {
 				t.Fatal(err)
 			}
-			cmd := exec.Command(jailtest.Binary, "-test.run=^TestHostNS", "-test.v", "-test.timeout=60m")
+			cmd := exec.Command(jailtest.Binary, "-test.run=^TestHostNS", "-test.v", "-test.timeout=60m", testkit.AtATime())
 			if w.unshare {
 				cmd = exec.Command("unshare", append([]string{"--user", "--map-root-user"}, append(cmd.Args, "-test.skip=^TestHostNS(Commands|BlockedCalls)")...)...)
 			}

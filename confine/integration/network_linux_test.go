@@ -75,7 +75,7 @@ func TestEgress(t *testing.T) {
 			if err := os.Chown(home, c.user, c.user); err != nil {
 				t.Fatal(err)
 			}
-			args := []string{jailtest.Binary, "-test.run=^TestNetwork", "-test.timeout=30m"}
+			args := []string{jailtest.Binary, "-test.run=^TestNetwork", "-test.timeout=30m", testkit.AtATime()}
 			if testing.Verbose() {
 				args = append(args, "-test.v")
 			}

@@ -35,6 +35,9 @@ func All() bool { return os.Getenv("MCPJAIL_ALL") == "1" || Long() }
 // Long reports whether the tests of make test-long run. They also rewrite golden files.
 func Long() bool { return os.Getenv("MCPJAIL_ALL") == "long" || Update() }
 
+// AtATime returns the option with which a test program runs as many tests at a time as this one.
+func AtATime() string { return "-test.parallel=" + flag.Lookup("test.parallel").Value.String() }
+
 // NeedsAll skips a test that has no short form.
 func NeedsAll(t testing.TB) {
 	t.Helper()
