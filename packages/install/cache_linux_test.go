@@ -2,37 +2,66 @@ package install
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/internal/testkit/registry"
 )
 
-// TestInstallOffline tests that a registry that cannot be reached is told at once, and that the
-// user's cache of npm replaces it.
+// TestInstallOffline tests that a registry that cannot be reached is told at once, with the reason
+// why a full cache of npm does not replace it.
 func TestInstallOffline(t *testing.T) {
 	t.Parallel()
 	site := registry.Start(t, registry.Stock{Packages: []registry.Package{plain("1.0.0"), server("1.0.0")}})
 	filled, empty, lost := newUser(t, site.URL), newUser(t, site.URL), newUser(t, "http://registry.invalid")
 	filled.fillCache()
 	site.Close()
-	for _, u := range []*user{empty, lost} {
+	for _, u := range []*user{empty, lost, filled} {
 		begin := time.Now()
-		u.fails(u.installer(), "@scope/server", "cannot be reached", "the next start continues")
+		u.fails(u.installer(), "@scope/server", "cannot be reached", "what npm's cache has is not enough", "the next start continues")
 		t.Logf("told after %v", time.Since(begin))
 	}
-	c := filled.command(installerName, "@scope/server")
-	if os.Getuid() == 0 {
-		c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET} // there is no network at all
+}
+
+// TestInstallFullCache tests that a full cache of npm saves the downloads of archives, and never
+// decides what a package is: a server may have written another answer of the registry there.
+func TestInstallFullCache(t *testing.T) {
+	t.Parallel()
+	packages := []registry.Package{plain("1.0.0"), server("1.0.0")}
+	forged := server("1.0.0")
+	forged.Files = map[string]string{"evil.js": "// forged\n"}
+	maps.Copy(forged.Files, server("1.0.0").Files)
+	for name, cached := range map[string]registry.Package{"honest": packages[1], "forged": forged} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			site := registry.Start(t, registry.Stock{Packages: []registry.Package{plain("1.0.0"), cached}})
+			u := newUser(t, site.URL)
+			u.fillCache()
+			site.Publish(packages[1])
+			site.Forget()
+			u.installs(u.installer(), "@scope/server")
+			u.runs(u.installer(), "@scope/server", "1.0.0")
+			if file := has(t, u.installer().Store.Dir, "forged"); file != "" {
+				t.Errorf("npm's cache decided what the package is: %s", file)
+			}
+			var archives, answers int
+			for _, r := range site.Requests() {
+				if strings.HasSuffix(r.Path, ".tgz") {
+					archives++
+				} else {
+					answers++
+				}
+			}
+			if want := map[string]int{"honest": 0, "forged": 1}[name]; archives != want || answers < 2 {
+				t.Errorf("npm asked for %d archives and %d answers, want %d archives and the metadata of each package", archives, answers, want)
+			}
+		})
 	}
-	if out, err := c.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	filled.runs(filled.installer(), "@scope/server", "1.0.0")
 }
 
 // TestInstallDamagedCache tests that damage in the user's cache of npm costs no more than

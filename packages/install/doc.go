@@ -17,9 +17,13 @@
 // attempts that the jail refused, with the package that made them.
 //
 // An installation works in a stage of package store. If it is interrupted, the next one goes on
-// with the files that this one has fetched. The user's own cache of npm is visible in the jail,
-// read-only, and npm looks there before it asks the registry. Nothing outside of the stage
-// changes before the tree is complete, and before it is known that it is the pinned one.
+// with the files that this one has fetched. Nothing outside of the stage changes before the tree is
+// complete, and before it is known that it is the pinned one.
+//
+// The user's own cache of npm may save the download of an archive, and decides nothing: a server
+// may have written it. The jail sees its content, read-only, and no index. npm asks the registry
+// for the metadata of each package, and takes an archive from the cache only by the integrity in
+// them. The caches of pip and uv are not used.
 //
 // Packages of a Python index are resolved and fetched by uv if the user has it, and otherwise by
 // the pip of the user's Python. The jail reaches the indexes of the user's configuration, and the
@@ -39,8 +43,9 @@
 //     stand-in only. With pip, all indexes count alike, also those that uv would ask one after
 //     the other.
 //   - Packages from git are not fetched: the jail reaches registries only.
-//   - Metadata in the user's cache may be old. An installation then takes the version that was
-//     the newest when the metadata were fetched; an update always asks the registry.
+//   - Metadata that an interrupted installation has fetched may be old. The next one then takes the
+//     version that was the newest at that time; an update always asks the registry.
+//   - Without a network nothing is installed, also if the user's cache has everything.
 //   - For a package that is pinned, npm takes only versions that were published before the pin. If
 //     a registry does not tell when they were published, npm takes the newest ones, and the
 //     installation is refused if they differ from the pinned ones.

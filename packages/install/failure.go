@@ -51,7 +51,7 @@ func (e *FetchError) Error() string {
 }
 
 const (
-	unreachable = ": the registry cannot be reached. What was fetched is kept, and the next start continues"
+	unreachable = ": the registry cannot be reached. It alone says what gets pinned, so what npm's cache has is not enough. What was fetched is kept, and the next start continues"
 	forbidden   = ": the registry refuses access. Log in with npm login, or check the registry of your npm configuration (npm config get registry)"
 	// The installer's npm has no git: a repository could bring a configuration along that runs
 	// code although scripts are off.

@@ -124,29 +124,32 @@ func (i *Installer) newRun(ctx context.Context, stage *store.Stage, line *launch
 	r.redactor = r.config.redactor()
 	r.jail = &fetchJail{host: i.Host, dir: stage.Dir, name: "installer", path: paths, registries: r.config.registry, variables: map[string]string{}, launcher: confine.Launcher{Unmediated: true}, fileMB: i.Limits.file()}
 	r.work = filepath.Join(r.jail.home(), "work")
-	cache := filepath.Join(r.jail.home(), "cache")
-	if err := os.MkdirAll(filepath.Join(cache, "_cacache"), 0o700); err != nil {
+	if err := os.MkdirAll(r.cache(), 0o700); err != nil {
 		return nil, fmt.Errorf("the store of packages cannot be written: %w", err)
 	}
 	if r.config.cache != "" {
-		if err := seedCache(ctx, r.config.cache, filepath.Join(cache, "_cacache")); err != nil {
+		if err := seedCache(ctx, r.config.cache, r.cache()); err != nil {
 			return nil, fmt.Errorf("npm's cache cannot be used: %w", err)
 		}
-		content := filepath.Join(r.config.cache, "content-v2")
+		content := filepath.Join(r.config.cache, cacheContent)
 		if _, err := os.ReadDir(content); err == nil {
 			r.jail.readable = append(r.jail.readable, content)
 		}
 	}
-	r.jail.setNPM(r.config, cache)
+	r.jail.setNPM(r.config, filepath.Dir(r.cache()))
 	return r, nil
 }
+
+// cache returns the cache of the npm in the jail. Its metadata come from the registries. The
+// directory that older versions of mcp-jail used in a stage has some of the user's cache.
+func (r *npmRun) cache() string { return filepath.Join(r.jail.home(), "fetched", "_cacache") }
 
 // installOnce lets npm resolve, fetch and unpack the packages. If cached is true, npm uses the
 // metadata of its cache without asking the registry for newer ones.
 func (r *npmRun) installOnce(ctx context.Context, specs []string, cached bool) ([]Refusal, error) {
 	// The files that an interrupted installation has unpacked are removed. The files that it has
 	// fetched stay in the cache.
-	for _, dir := range []string{r.work, filepath.Join(r.stage.Dir, "servers", scriptsName), filepath.Join(r.jail.home(), "cache", "_cacache", "tmp")} {
+	for _, dir := range []string{r.work, filepath.Join(r.stage.Dir, "servers", scriptsName), filepath.Join(r.cache(), "tmp")} {
 		if err := r.stage.Remove(dir); err != nil {
 			return nil, err
 		}
@@ -160,18 +163,17 @@ func (r *npmRun) installOnce(ctx context.Context, specs []string, cached bool) (
 	delete(r.jail.variables, "npm_config_prefer_online")
 	delete(r.jail.variables, "npm_config_prefer_offline")
 	r.jail.set(map[bool]string{true: "prefer-offline", false: "prefer-online"}[cached], "true")
-	w := &watch{installer: r.installer, step: Fetching, work: r.work, cache: filepath.Join(r.jail.home(), "cache", "_cacache"), pkg: r.line.Packages[0].String()}
+	w := &watch{installer: r.installer, step: Fetching, work: r.work, cache: r.cache(), pkg: r.line.Packages[0].String()}
 	return r.runNPM(ctx, r.jail, w, "", append([]string{"install", "--prefix", r.work, "--ignore-scripts", "--"}, specs...)...)
 }
 
 // forgetCache empties the cache of the jail, and marks it as seeded, so that the user's cache is
 // not used again.
 func (r *npmRun) forgetCache() error {
-	cache := filepath.Join(r.jail.home(), "cache", "_cacache")
-	if err := r.stage.Remove(cache); err != nil {
+	if err := r.stage.Remove(r.cache()); err != nil {
 		return err
 	}
-	return errors.Join(os.Mkdir(cache, 0o700), os.WriteFile(filepath.Join(cache, ".seeded"), nil, 0o600))
+	return errors.Join(os.Mkdir(r.cache(), 0o700), os.WriteFile(filepath.Join(r.cache(), ".seeded"), nil, 0o600))
 }
 
 // specsOf returns the packages of a line as npm takes them.

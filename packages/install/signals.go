@@ -32,7 +32,7 @@ func (r *npmRun) signals(ctx context.Context, old, e *lockfile.Entry) ([]npm.Sig
 	if err != nil {
 		return nil, err
 	}
-	text, err := cachedPackument(filepath.Join(r.jail.home(), "cache", "_cacache"), registry, e.Name)
+	text, err := cachedPackument(r.cache(), registry, e.Name)
 	if err != nil {
 		return nil, fmt.Errorf("the metadata of %s are not in npm's cache: %w", e.Name, err)
 	}
