@@ -29,7 +29,7 @@ const landlockCalls = "github.com/landlock-lsm/go-landlock/landlock/syscall"
 // modules it may import beside the standard library. Tests are free.
 var mayImport = map[string][]string{
 	"policy":         {"golang.org/x/net/idna"}, // and neither os nor syscall: see pure
-	"policy/config":  {module + "packages/launcher", module + "policy", module + "policy/hostfs", "github.com/pelletier/go-toml/v2", "github.com/pelletier/go-toml/v2/unstable"},
+	"policy/config":  {module + "internal/private", module + "packages/launcher", module + "policy", module + "policy/hostfs", "github.com/pelletier/go-toml/v2", "github.com/pelletier/go-toml/v2/unstable"},
 	"policy/schema":  {module + "policy", module + "policy/config"},
 	"policy/hostfs":  {module + "policy", "golang.org/x/sys/unix"},
 	"policy/resolve": {module + "policy", module + "policy/hostfs"},
@@ -46,6 +46,7 @@ var mayImport = map[string][]string{
 	"lifecycle/catalog":         {module + "policy", module + "policy/hostfs"},
 	"internal/show":             {}, // and neither os nor syscall: see pure
 	"internal/testkit":          {}, // for tests: no other line has it
+	"internal/private":          {module + "policy/hostfs", "golang.org/x/sys/unix"},
 
 	"clients": {module + "policy", module + "policy/config"}, // and neither os nor syscall: see pure
 
@@ -61,7 +62,7 @@ var mayImport = map[string][]string{
 	"packages/python":    {module + "policy", module + "packages/launcher", "github.com/pelletier/go-toml/v2"}, // and neither os nor syscall: see pure
 	"packages/runtime":   {module + "policy", module + "policy/hostfs"},
 	"packages/store":     {"golang.org/x/sys/unix"},
-	"packages/installed": {module + "policy/hostfs", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/python", module + "packages/runtime", module + "packages/store"},
+	"packages/installed": {module + "internal/private", module + "policy/hostfs", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/python", module + "packages/runtime", module + "packages/store"},
 	"packages/install":   {module + "policy", module + "policy/hostfs", module + "policy/resolve", module + "confine", module + "diagnostics", module + "packages/installed", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/pin", module + "packages/python", module + "packages/runtime", module + "packages/store"},
 
 	"clients/edit":     {"github.com/BurntSushi/toml", "github.com/pelletier/go-toml/v2/unstable", "github.com/tailscale/hujson", "go.yaml.in/yaml/v3"}, // and neither os nor syscall: see pure
@@ -81,8 +82,9 @@ var mayImport = map[string][]string{
 		module + "cmd/internal/programs", module + "cmd/internal/target", module + "cmd/internal/terminal", module + "confine", module + "diagnostics", module + "lifecycle", module + "packages/pin",
 		"github.com/mark3labs/mcp-go/client", "github.com/mark3labs/mcp-go/client/transport", "github.com/mark3labs/mcp-go/mcp",
 	},
-	"cmd/internal/wrapping": {module + "cmd/internal/cmdline", module + "clients", module + "clients/edit", module + "clients/ownfile", module + "packages/launcher", module + "policy", module + "policy/config", module + "policy/resolve", module + "presets"},
+	"cmd/internal/wrapping": {module + "internal/private", module + "cmd/internal/cmdline", module + "clients", module + "clients/edit", module + "clients/ownfile", module + "packages/launcher", module + "policy", module + "policy/config", module + "policy/resolve", module + "presets"},
 	"cmd/internal/commands": { // mcp-jail-cli
+		module + "internal/private",
 		module + "internal/show",
 		module + "clients", module + "clients/ownfile", module + "cmd/internal/wrapping",
 		module + "packages/install", module + "packages/installed", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/pin", module + "packages/store",

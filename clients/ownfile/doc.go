@@ -1,5 +1,5 @@
 // Package ownfile replaces a file of the user that other programs read and write at the same
-// time: the configuration of an MCP client. [Read] reads it, [File.Backup] keeps a copy, and
+// time: the configuration of an MCP client. [Read] reads it, and
 // [File.Replace] puts other content in its place.
 //
 // # What holds
@@ -19,8 +19,6 @@
 //
 //   - Another program may write the file between the last comparison and the rename. Its content
 //     is lost then.
-//   - A process that is killed during Backup may leave such an unfinished file in the directory of
-//     the backup. Replace removes it only if that is the directory of the file.
 //   - Access control lists and extended attributes are not copied.
 //   - A file that is read-only or has several hard links is refused.
 //   - On Windows, owners, groups and hard links are not checked, the directory gives the new

@@ -170,29 +170,3 @@ func TestReplaceRefused(t *testing.T) {
 		t.Errorf("%q", b)
 	}
 }
-
-func TestBackup(t *testing.T) {
-	name := place(t, "old")
-	f := read(t, name)
-	now := time.Date(2026, 11, 23, 1, 2, 3, 0, time.UTC)
-	state := filepath.Join(t.TempDir(), "state", "backups")
-	for _, c := range []struct{ dir, wantDir, want string }{
-		{"", filepath.Dir(name), "mcp.json.20261123T010203Z.mcp-jail-backup"},
-		{"", filepath.Dir(name), "mcp.json.20261123T010203Z-2.mcp-jail-backup"},
-		{state, state, "-mcp.json.20261123T010203Z.mcp-jail-backup"},
-		{state, state, "-mcp.json.20261123T010203Z-2.mcp-jail-backup"},
-	} {
-		got, err := f.Backup(c.dir, now)
-		if err != nil || filepath.Dir(got) != c.wantDir || !strings.HasSuffix(got, c.want) {
-			t.Fatalf("%s, %v, want %s in %s", got, err, c.want, c.wantDir)
-		}
-		b, err := os.ReadFile(got)
-		info, _ := os.Stat(got)
-		if string(b) != "old" || info.Mode() != 0o600 {
-			t.Errorf("%s: %q, %v, %v", got, b, info.Mode(), err)
-		}
-	}
-	if info, err := os.Stat(state); err != nil || info.Mode().Perm() != 0o700 {
-		t.Errorf("%v, %v", info.Mode(), err)
-	}
-}

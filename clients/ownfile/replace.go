@@ -3,14 +3,12 @@ package ownfile
 import (
 	"cmp"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 )
 
 // ErrBusy is the error of a file that another mcp-jail is replacing.
@@ -34,7 +32,7 @@ func (f *File) Replace(data []byte) error {
 		return err
 	}
 	f.removeStale()
-	temp, info, err := f.write(filepath.Dir(f.Real), data, f.info.Mode().Perm())
+	temp, info, err := f.write(data, f.info.Mode().Perm())
 	if err != nil {
 		return err
 	}
@@ -80,8 +78,9 @@ func (f *File) removeStale() {
 	}
 }
 
-// write writes an unfinished file, with the group of f if it is beside f.
-func (f *File) write(dir string, data []byte, mode fs.FileMode) (temp string, info fs.FileInfo, err error) {
+// write writes an unfinished file beside f, with its group.
+func (f *File) write(data []byte, mode fs.FileMode) (temp string, info fs.FileInfo, err error) {
+	dir := filepath.Dir(f.Real)
 	file, err := os.CreateTemp(dir, f.tempPrefix()+"*")
 	if err != nil {
 		return "", nil, f.cannotWrite(dir, err)
@@ -94,10 +93,8 @@ func (f *File) write(dir string, data []byte, mode fs.FileMode) (temp string, in
 			_ = os.Remove(file.Name())
 		}
 	}()
-	if dir == filepath.Dir(f.Real) {
-		if err := keepGroup(file, f.info); err != nil {
-			return "", nil, f.refuse("the new file cannot have its group: "+err.Error(), "change its group to one of yours with chgrp")
-		}
+	if err := keepGroup(file, f.info); err != nil {
+		return "", nil, f.refuse("the new file cannot have its group: "+err.Error(), "change its group to one of yours with chgrp")
 	}
 	if err := file.Chmod(mode); err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		return "", nil, err
@@ -114,40 +111,4 @@ func (f *File) write(dir string, data []byte, mode fs.FileMode) (temp string, in
 
 func (f *File) cannotWrite(dir string, err error) error {
 	return &RefusedError{File: f.Name, Reason: fmt.Sprintf("no file can be made in %s: %v", dir, errors.Unwrap(err)), Fix: "make the directory writable for you", Err: err}
-}
-
-// Backup writes f.Data to a new file in dir, with mode 0600, and returns its path. dir
-// is created with mode 0700 if it is missing; "" is the directory of the file. The name
-// holds the time and, in another directory, a hash of the file's path.
-func (f *File) Backup(dir string, now time.Time) (string, error) {
-	name := filepath.Base(f.Real)
-	if dir == "" {
-		dir = filepath.Dir(f.Real)
-	} else {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return "", f.cannotWrite(dir, err)
-		}
-		hash := sha256.Sum256([]byte(f.Real))
-		name = hex.EncodeToString(hash[:4]) + "-" + name
-	}
-	temp, _, err := f.write(dir, f.Data, 0o600)
-	if err != nil {
-		return "", err
-	}
-	stem := filepath.Join(dir, name+"."+now.UTC().Format("20060102T150405Z"))
-	for i := 1; ; i++ {
-		backup := stem + ".mcp-jail-backup"
-		if i > 1 {
-			backup = fmt.Sprintf("%s-%d.mcp-jail-backup", stem, i)
-		}
-		if _, err := os.Lstat(backup); !errors.Is(err, fs.ErrNotExist) && i < 1000 {
-			continue
-		}
-		if err := os.Rename(temp, backup); err != nil {
-			_ = os.Remove(temp)
-			return "", err
-		}
-		syncDir(dir)
-		return backup, nil
-	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/internal/private"
 	"github.com/mcp-jail/mcp-jail/packages/runtime"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -17,7 +18,6 @@ import (
 // milliseconds. A file in the cache directory holds them, each with the stamp of its interpreter.
 type versions struct {
 	host    *hostfs.Host
-	file    string
 	known   map[string]version
 	changed bool
 }
@@ -28,14 +28,19 @@ type version struct {
 	Stamp   string `json:"stamp"`
 }
 
-// openVersions reads the remembered versions. A file that cannot be read counts as empty.
+const (
+	versionsFile    = "interpreters.json" // in the cache directory
+	maxVersionsFile = 1 << 20
+)
+
+// openVersions reads the remembered versions. A file that cannot be read, or over which another
+// user has control, counts as empty.
 func openVersions(host *hostfs.Host) *versions {
 	v := &versions{host: host, known: map[string]version{}}
 	if host.CacheDir == "" {
 		return v
 	}
-	v.file = filepath.Join(host.CacheDir, "interpreters.json")
-	if text, err := os.ReadFile(v.file); err == nil {
+	if text, err := private.ReadFile(host.CacheDir, versionsFile, maxVersionsFile); err == nil {
 		if json.Unmarshal(text, &v.known) != nil {
 			v.known = map[string]version{}
 		}
@@ -46,16 +51,16 @@ func openVersions(host *hostfs.Host) *versions {
 // save writes the versions if one was added. Errors are of no consequence: the next start asks
 // again.
 func (v *versions) save() {
-	if !v.changed || v.file == "" {
+	if !v.changed || v.host.CacheDir == "" {
 		return
 	}
 	text, err := json.MarshalIndent(v.known, "", "  ")
-	if err != nil || os.MkdirAll(filepath.Dir(v.file), 0o700) != nil {
+	if err != nil {
 		return
 	}
-	tmp := fmt.Sprintf("%s.%d", v.file, os.Getpid())
-	if os.WriteFile(tmp, append(text, '\n'), 0o600) != nil || os.Rename(tmp, v.file) != nil {
-		os.Remove(tmp)
+	if dir, err := private.Make(v.host.CacheDir, "."); err == nil {
+		_ = dir.Replace(versionsFile, append(text, '\n'), private.How{})
+		dir.Close()
 	}
 }
 

@@ -5,14 +5,13 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/internal/private"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -119,10 +118,9 @@ func (s TrustStore) path() (string, error) {
 	return filepath.Join(state, trustFile), err
 }
 
-// checkOwner checks that no other user has control over the store.
-func (s TrustStore) checkOwner(store string) error {
+// refusal returns the error of a store over which another user has control.
+func refusal(store string, err error) error {
 	var owner *hostfs.OwnerError
-	err := hostfs.CheckPrivate(filepath.Dir(store), filepath.Base(store))
 	if errors.As(err, &owner) {
 		return &TrustStoreError{store, owner.Detail() + ", and trust your files again"}
 	}
@@ -136,27 +134,14 @@ func (s TrustStore) read() (map[string]string, error) {
 		return nil, err
 	}
 	accepted := map[string]string{}
-	if err := s.checkOwner(store); err != nil {
-		return nil, err
-	}
-	f, err := os.OpenFile(store, os.O_RDONLY|hostfs.OpenFlags, 0)
-	if errors.Is(err, fs.ErrNotExist) {
+	data, err := private.ReadFile(filepath.Dir(store), filepath.Base(store), maxFileSize)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return accepted, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, &TrustStoreError{store, "it is not a regular file"}
-	}
-	data, err := io.ReadAll(io.LimitReader(f, maxFileSize+1)) // parseDocument refuses a larger one
-	if err != nil {
-		return nil, err
+	case errors.Is(err, private.ErrIrregular):
+		return nil, &TrustStoreError{store, private.ErrIrregular.Error()}
+	case err != nil:
+		return nil, refusal(store, err)
 	}
 	// The table [trusted] has one line for each file: "PATH" = "SHA-256 in hexadecimal".
 	root, problems := parseDocument(data, store)
@@ -170,8 +155,7 @@ func (s TrustStore) read() (map[string]string, error) {
 	return accepted, d.problems.Err()
 }
 
-// change rewrites the store by a rename, so that a reader sees either the old or the new
-// store, and a crash leaves the old one.
+// change rewrites the store.
 func (s TrustStore) change(file string, edit func(accepted map[string]string, name string) error) error {
 	name, err := trustName(file)
 	if err != nil {
@@ -193,26 +177,10 @@ func (s TrustStore) change(file string, edit func(accepted map[string]string, na
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(store), 0o700); err != nil {
-		return err
-	}
-	if err := s.checkOwner(store); err != nil {
-		return err
-	}
-	tmp, err := os.CreateTemp(filepath.Dir(store), "."+trustFile+".*") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name()) // of no effect after the rename
-	_, err = tmp.WriteString(b.String())
+	dir, err := private.Make(filepath.Dir(store), ".")
 	if err == nil {
-		err = tmp.Sync()
+		defer dir.Close()
+		err = dir.Replace(filepath.Base(store), []byte(b.String()), private.How{Sync: true})
 	}
-	if closed := tmp.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), store)
+	return refusal(store, err)
 }

@@ -11,7 +11,8 @@ import (
 	"syscall"
 )
 
-// LocalHost returns this machine as the user of this process sees it.
+// LocalHost returns this machine as the user of this process sees it. The error is an
+// [*OwnerError] if another user has control over one of mcp-jail's own directories.
 func LocalHost() (Host, error) {
 	h := Host{
 		Lstat:    lstat,
@@ -40,7 +41,7 @@ func LocalHost() (Host, error) {
 	if exe, err := os.Executable(); err == nil {
 		h.Executable = filepath.Clean(exe)
 	}
-	return h, nil
+	return h, h.checkOwnDirs()
 }
 
 func HomeDir() (string, error) {

@@ -69,10 +69,5 @@ func lstatPlain(path string) (FileInfo, error) {
 	if err != nil {
 		return FileInfo{}, err
 	}
-	info := FileInfo{Mode: fi.Mode()}
-	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
-		info.ID = policy.FileID{Dev: uint64(st.Dev), Ino: st.Ino}
-		info.Links, info.UID, info.GID = uint64(st.Nlink), int(st.Uid), int(st.Gid)
-	}
-	return info, nil
+	return infoOf(fi), nil
 }

@@ -12,5 +12,5 @@ func lstat(path string) (FileInfo, error) {
 	if err != nil {
 		return FileInfo{}, err
 	}
-	return FileInfo{Mode: fi.Mode()}, nil
+	return infoOf(fi), nil
 }

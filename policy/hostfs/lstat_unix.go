@@ -2,22 +2,12 @@
 
 package hostfs
 
-import (
-	"os"
-	"syscall"
-
-	"github.com/mcp-jail/mcp-jail/policy"
-)
+import "os"
 
 func lstat(path string) (FileInfo, error) {
 	fi, err := os.Lstat(path)
 	if err != nil {
 		return FileInfo{}, err
 	}
-	info := FileInfo{Mode: fi.Mode()}
-	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
-		info.ID = policy.FileID{Dev: uint64(st.Dev), Ino: uint64(st.Ino)}
-		info.Links, info.UID, info.GID = uint64(st.Nlink), int(st.Uid), int(st.Gid)
-	}
-	return info, nil
+	return infoOf(fi), nil
 }

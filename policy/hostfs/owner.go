@@ -1,6 +1,7 @@
 package hostfs
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -20,13 +21,16 @@ import (
 
 // OwnerError reports a file or directory over which another user has control.
 type OwnerError struct {
+	Role   string // what the file is to mcp-jail; may be empty
 	File   string // the file that is not used
 	At     string // the object with the problem: File itself, or one on the way to it
 	Reason string // the problem of At
 	Fix    string
 }
 
-func (e *OwnerError) Error() string { return e.File + " is refused: " + e.Detail() }
+func (e *OwnerError) Error() string {
+	return strings.TrimPrefix(e.Role+" ", " ") + e.File + " is refused: " + e.Detail()
+}
 
 // Detail returns the message without the file's name.
 func (e *OwnerError) Detail() string {
@@ -56,35 +60,104 @@ func (h *Host) setOwners() { h.UID, h.OwnGroup, h.Unmapped = os.Getuid(), isOwnG
 
 // CheckPrivate is the function CheckPrivate on another host.
 func (f *LinkResolver) CheckPrivate(dir, name string) error {
-	if f.host.UID < 0 {
-		return nil // access control lists, which are not read
-	}
-	end, err := f.checkOwners("/", dir, true, path.Join(dir, name))
-	if err == nil && end != "" {
-		_, err = f.checkOwners(end, name, false, path.Join(dir, name))
-	}
+	_, err := f.PrivateWay(dir, name)
 	return err
 }
 
-// CheckTrusted is CheckPrivate for a configuration file, which may itself be a symbolic
-// link of the user or of root.
+// A Way is a path that only the user and root control. If At is replaced later, the object
+// there has another ID than Info has.
+type Way struct {
+	At   string // the last object on the way that exists, without symbolic links
+	Info FileInfo
+	Rest string // what is missing below At; "" if nothing is
+}
+
+// PrivateWay checks what CheckPrivate checks, and returns where it ends.
+func (f *LinkResolver) PrivateWay(dir, name string) (Way, error) {
+	if f.host.UID < 0 { // access control lists, which are not read
+		return f.unchecked(filepath.Join(dir, name)), nil
+	}
+	way, err := f.checkOwners("/", dir, true, path.Join(dir, name))
+	if err != nil || path.Clean(name) == "." {
+		return way, err
+	}
+	if way.Rest != "" {
+		way.Rest = path.Join(way.Rest, name)
+		return way, nil
+	}
+	return f.checkOwners(way.At, name, false, path.Join(dir, name))
+}
+
+// TrustedWay is PrivateWay for a file that may itself be a symbolic link of the user or of root,
+// as a configuration may.
+func (f *LinkResolver) TrustedWay(file string) (Way, error) {
+	abs, err := filepath.Abs(file)
+	switch {
+	case err != nil:
+		return Way{}, err
+	case f.host.UID < 0:
+		return f.unchecked(abs), nil
+	}
+	return f.checkOwners("/", abs, true, abs)
+}
+
+// CheckTrusted checks what TrustedWay checks.
 func (f *LinkResolver) CheckTrusted(file string) error {
-	if f.host.UID < 0 {
+	_, err := f.TrustedWay(file)
+	return err
+}
+
+// unchecked returns a way of which no owner is known.
+func (f *LinkResolver) unchecked(file string) Way {
+	at, rest := filepath.Clean(file), ""
+	for f.Lstat(at).Err != nil && at != filepath.Dir(at) {
+		at, rest = filepath.Dir(at), filepath.Join(filepath.Base(at), rest)
+	}
+	return Way{At: at, Info: f.Lstat(at).Info, Rest: rest}
+}
+
+// checkOwnDirs returns an [*OwnerError] if another user has control over one of mcp-jail's own
+// directories, or chooses where it will be. A directory that cannot be looked at is another matter:
+// what needs it says so.
+func (h *Host) checkOwnDirs() error {
+	if h.UID < 0 {
 		return nil
 	}
-	abs, err := filepath.Abs(file)
-	if err == nil {
-		_, err = f.checkOwners("/", abs, true, abs)
+	f := NewLinkResolver(h)
+	for _, own := range [...]struct{ dir, role string }{{h.ConfigDir, "configuration"}, {h.StateDir, "state"}, {h.CacheDir, "cache"}, {h.DataDir, "data"}} {
+		var owner *OwnerError
+		if err := f.CheckPrivate(own.dir, "."); errors.As(err, &owner) {
+			owner.Role = "mcp-jail's " + own.role + " directory"
+			return owner
+		}
 	}
-	return err
+	return nil
+}
+
+// CheckOwner returns an [*OwnerError] if another user has control over an open file, or over one
+// that was looked at. last reports that the file itself is wanted, and no object below it.
+func (h *Host) CheckOwner(file string, info os.FileInfo, last bool) error {
+	if h.UID < 0 {
+		return nil
+	}
+	if reason, fix := h.ownerProblem(file, infoOf(info), last); reason != "" {
+		return &OwnerError{File: file, At: file, Reason: reason, Fix: fix}
+	}
+	return nil
+}
+
+// Is reports whether info is that of the object at the end of the way.
+func (w Way) Is(info os.FileInfo) bool {
+	opened := infoOf(info)
+	return opened.ID.Dev == w.Info.ID.Dev && opened.ID.Ino == w.Info.ID.Ino && opened.Mode.Type() == w.Info.Mode.Type()
 }
 
 // checkOwners examines every component of todo, beginning in the directory at, which has
-// been examined. It returns the path where todo ends, or "" if that does not exist. Each
-// component decides whether the next one can be replaced, so one look at each is enough.
-func (f *LinkResolver) checkOwners(at, todo string, links bool, file string) (end string, err error) {
-	refuse := func(at, reason, fix string) (string, error) {
-		return "", &OwnerError{File: file, At: at, Reason: reason, Fix: fix}
+// been examined. Each component decides whether the next one can be replaced, so one look at each
+// is enough.
+func (f *LinkResolver) checkOwners(at, todo string, links bool, file string) (way Way, err error) {
+	refuse := func(at, reason, fix string) (Way, error) {
+		return Way{}, &OwnerError{File: file, At: at, Reason: reason, Fix: fix}
 	}
 	todo = strings.Trim(path.Clean(todo), "/")
 	for crossed := 0; todo != ""; {
@@ -101,9 +174,9 @@ func (f *LinkResolver) checkOwners(at, todo string, links bool, file string) (en
 		s := f.Lstat(next)
 		switch {
 		case s.Err == fs.ErrNotExist:
-			return "", nil
+			return Way{At: at, Info: f.Lstat(at).Info, Rest: path.Join(name, todo)}, nil
 		case s.Err != nil:
-			return "", fmt.Errorf("%s cannot be looked at: %w", next, s.Err)
+			return Way{}, fmt.Errorf("%s cannot be looked at: %w", next, s.Err)
 		}
 		if reason, fix := f.host.ownerProblem(next, s.Info, todo == ""); reason != "" {
 			return refuse(next, reason, fix)
@@ -113,17 +186,26 @@ func (f *LinkResolver) checkOwners(at, todo string, links bool, file string) (en
 			continue
 		}
 		if !links {
-			return refuse(next, "is a symbolic link (to "+s.target+"), and none is followed there", "remove it")
+			return refuse(next, linkReason(s.target), "remove it")
 		}
 		if crossed++; crossed > maxLinks {
-			return "", errLoop
+			return Way{}, errLoop
 		}
 		if todo = s.target + "/" + todo; strings.HasPrefix(s.target, "/") {
 			at = "/"
 		}
 		todo = strings.TrimRight(todo, "/")
 	}
-	return at, nil
+	return Way{At: at, Info: f.Lstat(at).Info}, nil
+}
+
+func linkReason(target string) string {
+	return "is a symbolic link (to " + target + "), and none is followed there"
+}
+
+// LinkError returns the error about a symbolic link below one of mcp-jail's own directories.
+func LinkError(file, target string) error {
+	return &OwnerError{File: file, At: file, Reason: linkReason(target), Fix: "remove it"}
 }
 
 // ownerProblem returns why another user has control over an object, and how to change that,
@@ -135,7 +217,7 @@ func (h *Host) ownerProblem(p string, info FileInfo, last bool) (reason, fix str
 	switch {
 	case !own:
 		return fmt.Sprintf("belongs to %s, and you are %s: that user decides what stands there", describeUser(info.UID), describeUser(h.UID)),
-			"name a place of your own (HOME, XDG_CONFIG_HOME and XDG_STATE_HOME say where mcp-jail's are; sudo -H sets HOME), or make it yours with chown"
+			"name a place of your own (HOME, XDG_CONFIG_HOME, XDG_STATE_HOME, XDG_CACHE_HOME and XDG_DATA_HOME say where mcp-jail's are; sudo -H sets HOME), or make it yours with chown"
 	case info.Mode&fs.ModeSymlink != 0 || info.Mode.IsDir() && info.Mode&fs.ModeSticky != 0 && !last:
 		return "", ""
 	case info.Mode&0o002 != 0, info.Mode&0o020 != 0 && (h.OwnGroup == nil || !h.OwnGroup(info.GID)):

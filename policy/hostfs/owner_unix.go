@@ -8,12 +8,24 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // OwnedByUser reports whether a file belongs to the user or to root.
 func OwnedByUser(fi os.FileInfo) bool {
 	st, ok := fi.Sys().(*syscall.Stat_t)
 	return ok && (st.Uid == 0 || int(st.Uid) == os.Getuid())
+}
+
+// infoOf translates what package os knows of a file.
+func infoOf(fi os.FileInfo) FileInfo {
+	info := FileInfo{Mode: fi.Mode()}
+	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
+		info.ID = policy.FileID{Dev: uint64(st.Dev), Ino: uint64(st.Ino)}
+		info.Links, info.UID, info.GID = uint64(st.Nlink), int(st.Uid), int(st.Gid)
+	}
+	return info
 }
 
 // OpenFlags keep a fifo from blocking the open, and a terminal from becoming that of

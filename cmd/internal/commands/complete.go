@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"errors"
 	"os"
 	"regexp"
 	"slices"
@@ -72,6 +73,10 @@ For all users of the host the files are, as root:
 
 // complete answers a request of the script of a shell for proposals.
 func complete(args []string, c terminal.Console) int {
+	var owner *hostfs.OwnerError
+	if _, err := hostfs.LocalHost(); errors.As(err, &owner) {
+		return target.Report(c, err) // proposals would come from files of another user
+	}
 	x := &front{console: c}
 	x.server.Given = slices.Contains(args[:len(args)-1], "--") // the last word is being typed
 	root := x.root()

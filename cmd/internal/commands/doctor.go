@@ -73,6 +73,10 @@ func (d *doctorCmd) Run(c terminal.Console) error {
 	if d.apparmor {
 		return printApparmorProfile(c)
 	}
+	var owner *hostfs.OwnerError
+	if _, err := hostfs.LocalHost(); errors.As(err, &owner) {
+		return err // other errors are part of the report
+	}
 	features := confine.Probe()
 	trial, egress := tryJail(confine.Launcher{}), tryEgress()
 	if d.format == "json" {

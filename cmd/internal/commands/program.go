@@ -13,6 +13,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
+	"github.com/mcp-jail/mcp-jail/internal/private"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -87,12 +88,14 @@ func (p startedProgram) keep() error {
 	if p.cached == "" {
 		return nil
 	}
-	dir := filepath.Dir(p.Path)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	// The directory is that of keptProgram.
+	dir, err := private.Make(filepath.Dir(filepath.Dir(p.Path)), filepath.Base(filepath.Dir(p.Path)))
+	if err != nil {
 		return fmt.Errorf("no copy of mcp-jail could be made for the clients: %w", err)
 	}
+	defer dir.Close()
 	for _, name := range []string{"mcp-jail-tls", programs.Companion, programs.Main} {
-		err := copyProgram(filepath.Join(p.cached, name), filepath.Join(dir, name))
+		err := copyProgram(filepath.Join(p.cached, name), dir, name)
 		if err != nil && !(errors.Is(err, fs.ErrNotExist) && name == "mcp-jail-tls") { // which is optional
 			return fmt.Errorf("no copy of %s could be made for the clients: %w", name, err)
 		}
@@ -100,11 +103,20 @@ func (p startedProgram) keep() error {
 	return nil
 }
 
+// maxProgram bounds what is read of a copy, in bytes.
+const maxProgram = 256 << 20
+
 // refresh replaces an older copy of mcp-jail by this program.
 func (p startedProgram) refresh(c terminal.Console, home string) error {
-	there, err := os.ReadFile(p.Path)
-	if p.cached == "" || err != nil {
+	if p.cached == "" {
 		return nil // no client starts a copy
+	}
+	bin := filepath.Dir(p.Path)
+	there, err := private.ReadFile(filepath.Dir(bin), filepath.Join(filepath.Base(bin), filepath.Base(p.Path)), maxProgram)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // the same
+	} else if err != nil {
+		return err
 	}
 	own, err := os.ReadFile(filepath.Join(p.cached, filepath.Base(p.Path)))
 	if err != nil || bytes.Equal(own, there) {
@@ -117,27 +129,16 @@ func (p startedProgram) refresh(c terminal.Console, home string) error {
 	return nil
 }
 
-// copyProgram puts a copy of a program in the place of another file. If that file has the same
-// content, it stays.
-func copyProgram(from, to string) error {
+// copyProgram puts a copy of a program into a directory, in the place of another file. If that file
+// has the same content and mode, it stays.
+func copyProgram(from string, dir *private.Dir, name string) error {
 	content, err := os.ReadFile(from)
 	if err != nil {
 		return err
 	}
-	if there, err := os.ReadFile(to); err == nil && bytes.Equal(there, content) {
-		return os.Chmod(to, 0o755)
+	there, err := dir.ReadFile(name, int64(len(content)))
+	if info, looked := dir.Lstat(name); err == nil && looked == nil && info.Mode() == 0o755 && bytes.Equal(there, content) {
+		return nil
 	}
-	f, err := os.CreateTemp(filepath.Dir(to), "."+filepath.Base(to)+".")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(content)
-	err = errors.Join(err, f.Chmod(0o755), f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), to)
-	}
-	if err != nil {
-		os.Remove(f.Name())
-	}
-	return err
+	return dir.Replace(name, content, private.How{Mode: 0o755, Sync: true})
 }

@@ -178,6 +178,9 @@ func (u *untrustCmd) Run(c terminal.Console) error {
 	if err != nil {
 		return err
 	}
+	if _, err := hostfs.LocalHost(); err != nil {
+		return err
+	}
 	err = config.TrustStore{}.Untrust(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		c.Printf("%s was not trusted\n", file)

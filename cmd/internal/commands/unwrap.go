@@ -64,7 +64,7 @@ func (w *changeCmd) unwrap(c terminal.Console) error {
 func printDiffering(c terminal.Console, host hostfs.Host, written []*wrapping.Change) {
 	for _, ch := range written {
 		r, _ := ch.File.Recorded(host.StateDir)
-		if original := ch.File.Original(r); ch.Differs(original) {
+		if original := ch.File.Original(host.StateDir, r); ch.Differs(host.StateDir, original) {
 			c.PrintText(fmt.Sprintf("  no server in it is wrapped now, and it differs from the file as it was before the first wrap: %s\n", terminal.Printable(shortPath(original, host.Home))))
 		}
 	}

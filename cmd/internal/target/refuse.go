@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/lifecycle"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
@@ -43,6 +44,7 @@ func (t *Target) diagnosisOf(server string, err error) diagnostics.Diagnosis {
 	var install *installError
 	var untrusted *config.UntrustedError
 	var conflict *policy.ConflictError
+	var owner *hostfs.OwnerError
 	switch {
 	case errors.As(err, &unknown):
 		d := diagnostics.ConfigFailure(server, err.Error())
@@ -56,6 +58,10 @@ func (t *Target) diagnosisOf(server string, err error) diagnostics.Diagnosis {
 	case errors.As(err, &conflict):
 		d := diagnostics.ConfigFailure(server, err.Error())
 		d.Explain = diagnostics.PageConflict
+		return d
+	case errors.As(err, &owner) && owner.Role != "":
+		d := diagnostics.ConfigFailure(server, err.Error())
+		d.What, d.Fix = "another user has control over a directory of mcp-jail's own", "" // the cause says what to do
 		return d
 	case errors.As(err, &usage):
 		return diagnostics.UsageFailure(server, err.Error())

@@ -7,6 +7,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
@@ -77,6 +78,7 @@ func ExitStatus(err error) int {
 	var quiet ReportedStatus
 	var missing *resolve.CommandError
 	var host *HostError
+	var owner *hostfs.OwnerError
 	switch {
 	case err == nil:
 		return ExitOK
@@ -86,7 +88,7 @@ func ExitStatus(err error) int {
 		return ExitFailure // the server could not be started
 	case errors.As(err, &host):
 		return ExitHost
-	case isUserError(err):
+	case isUserError(err), errors.As(err, &owner):
 		return ExitUsage
 	}
 	return ExitFailure

@@ -134,7 +134,11 @@ func Load(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool stri
 		return nil, err
 	}
 	host, err := hostfs.LocalHost()
-	if err != nil {
+	var owner *hostfs.OwnerError
+	switch {
+	case errors.As(err, &owner):
+		return nil, err
+	case err != nil:
 		return nil, &HostError{err}
 	}
 	t := &Target{Host: host}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/clients/edit"
+	"github.com/mcp-jail/mcp-jail/internal/private"
 )
 
 // Planned says what becomes of one server.
@@ -230,14 +231,20 @@ func (c *Change) Write(dir string, now time.Time) (backup string, err error) {
 	if err := own.Replaceable(); err != nil {
 		return "", err
 	}
-	backup, err = own.Backup(backupsDir(dir), now)
+	// What cannot be recorded safely is not begun.
+	records, err := private.Make(dir, recordsDir)
+	if err != nil {
+		return "", fmt.Errorf("the change could not be recorded, so the file was not changed: %w", err)
+	}
+	defer records.Close()
+	backup, err = c.File.backup(dir, now)
 	if err != nil {
 		return "", fmt.Errorf("no copy of the file could be kept, so it was not changed: %w", err)
 	}
 	if err := own.Replace(c.After); err != nil {
 		return backup, err
 	}
-	if err := c.record(dir, backup, now); err != nil {
+	if err := c.record(records, dir, backup, now); err != nil {
 		return backup, &RecordError{err}
 	}
 	return backup, nil

@@ -247,17 +247,21 @@ func checkServers(files []*File, names []string) error {
 // read reads a file and its servers.
 func read(c clients.Client, p clients.Place, path string) *File {
 	f := &File{Client: c, Place: p, Path: path}
-	if f.own, f.Err = ownfile.Read(path); f.Err != nil {
-		return f
-	}
-	if f.parsed, f.Err = edit.Parse(editFormat(p.Format), f.own.Data); f.Err != nil {
-		f.Err = fmt.Errorf("%s: %w", path, f.Err)
-		return f
-	}
-	if f.Entries, f.Err = f.entries(); f.Err != nil {
-		f.Err = fmt.Errorf("%s: %w", path, f.Err)
+	if f.own, f.Err = ownfile.Read(path); f.Err == nil {
+		f.parse()
 	}
 	return f
+}
+
+// parse finds the servers of a file that was read.
+func (f *File) parse() {
+	if f.parsed, f.Err = edit.Parse(editFormat(f.Place.Format), f.own.Data); f.Err != nil {
+		f.Err = fmt.Errorf("%s: %w", f.Path, f.Err)
+		return
+	}
+	if f.Entries, f.Err = f.entries(); f.Err != nil {
+		f.Err = fmt.Errorf("%s: %w", f.Path, f.Err)
+	}
 }
 
 // maxServers bounds the servers of a file. A person has some ten. A project may come with a file

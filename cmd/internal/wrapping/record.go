@@ -1,20 +1,19 @@
 package wrapping
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/internal/private"
 )
 
 // Record is what mcp-jail wrote into a client's file.
@@ -38,15 +37,19 @@ func (e *RecordError) Unwrap() error { return e.Err }
 // Key identifies an entry of a file.
 func (s Entry) Key() string { return strings.Join(s.Path, "/") }
 
-func backupsDir(dir string) string { return filepath.Join(dir, "backups") }
+const (
+	recordsDir = "wrapped" // in the state directory
+	maxRecord  = 16 << 20  // a file of clients has at most 5 MB
+)
 
-func recordPath(dir, file string) string {
+// recordName returns the name of the record of a file.
+func recordName(file string) string {
 	sum := sha256.Sum256([]byte(file))
-	return filepath.Join(dir, "wrapped", hex.EncodeToString(sum[:8])+".json")
+	return hex.EncodeToString(sum[:8]) + ".json"
 }
 
 // record writes the record of the servers that the file has now.
-func (c *Change) record(dir, backup string, now time.Time) error {
+func (c *Change) record(records *private.Dir, dir, backup string, now time.Time) error {
 	r := Record{File: c.File.own.Real, Time: now.UTC().Truncate(time.Second), Backup: backup, Servers: map[string][]string{}}
 	r.First = c.File.first(dir, backup)
 	after := read(c.File.Client, c.File.Place, c.File.Path)
@@ -60,20 +63,7 @@ func (c *Change) record(dir, backup string, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	path := recordPath(dir, r.File)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	temporary, err := os.CreateTemp(filepath.Dir(path), ".new-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(temporary.Name())
-	_, err = temporary.Write(append(text, '\n'))
-	if err = errors.Join(err, temporary.Close()); err != nil {
-		return err
-	}
-	return os.Rename(temporary.Name(), path)
+	return records.Replace(recordName(r.File), append(text, '\n'), private.How{})
 }
 
 // first returns the copy of a file from before it had any entry of mcp-jail, or "" if that is not
@@ -86,7 +76,7 @@ func (f *File) first(dir, backup string) string {
 	case r == nil || !f.hasWrapped():
 		return backup
 	}
-	return f.Original(r)
+	return f.Original(dir, r)
 }
 
 // hasWrapped reports whether an entry of the file starts mcp-jail.
@@ -95,36 +85,6 @@ func (f *File) hasWrapped() bool {
 		_, is := clients.ParseWrapped(e.Argv())
 		return is
 	})
-}
-
-// Original returns the path of the copy of the file from before mcp-jail first wrote it, which a
-// record names. It is "" if that copy is gone or not known.
-func (f *File) Original(r *Record) string {
-	if r == nil {
-		return ""
-	}
-	name := r.First
-	if name == "" { // an older mcp-jail has recorded the newest copy alone
-		name = r.Backup
-		if read(f.Client, f.Place, name).hasWrapped() {
-			return ""
-		}
-	}
-	if _, err := os.Stat(name); err != nil {
-		return ""
-	}
-	return name
-}
-
-// Differs reports whether the file, which was written, has no entry of mcp-jail any more and
-// still differs from original, its copy from before mcp-jail first wrote it.
-func (c *Change) Differs(original string) bool {
-	after := read(c.File.Client, c.File.Place, c.File.Path)
-	if original == "" || after.Err != nil || after.hasWrapped() {
-		return false
-	}
-	before, err := os.ReadFile(original)
-	return err == nil && !bytes.Equal(before, after.own.Data)
 }
 
 // hashes returns short hashes of the words of a command line, and of the other parts of an entry
@@ -139,12 +99,13 @@ func hashes(s Entry) []string {
 	return out
 }
 
-// Recorded returns the record of a file, or nil if mcp-jail has not written it.
+// Recorded returns the record of a file, or nil if mcp-jail has not written it. dir is the state
+// directory.
 func (f *File) Recorded(dir string) (*Record, error) {
 	if f.own == nil {
 		return nil, nil
 	}
-	text, err := os.ReadFile(recordPath(dir, f.own.Real))
+	text, err := private.ReadFile(dir, filepath.Join(recordsDir, recordName(f.own.Real)), maxRecord)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -55,22 +55,22 @@ func TestOriginal(t *testing.T) {
 		{"a new file", func(w *world) { write(t, w.path, newer); wrap(w) }, false, newer},
 		{"an older record", func(w *world) {
 			paste(w)
-			record := recordPath(w.state, file(w).own.Real)
+			record := filepath.Join(w.state, recordsDir, recordName(file(w).own.Real))
 			write(t, record, strings.Replace(text(record), `"first"`, `"ignored"`, 1))
 		}, true, original},
 		{"an older record of a later change", func(w *world) {
 			unwrap(w, "more")
-			record := recordPath(w.state, file(w).own.Real)
+			record := filepath.Join(w.state, recordsDir, recordName(file(w).own.Real))
 			write(t, record, strings.Replace(text(record), `"first"`, `"ignored"`, 1))
 		}, false, ""},
-		{"the copies are gone", func(w *world) { paste(w); must(t, os.RemoveAll(backupsDir(w.state))) }, false, ""},
+		{"the copies are gone", func(w *world) { paste(w); must(t, os.RemoveAll(filepath.Join(w.state, backupsDir))) }, false, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := &world{host: newHost(t)}
 			w.path, w.state = filepath.Join(w.host.Home, ".codex/config.toml"), filepath.Join(w.host.Home, "state")
 			write(t, w.path, original)
 			wrap(w)
-			if r, err := file(w).Recorded(w.state); err != nil || w.last.Differs(w.last.File.Original(r)) {
+			if r, err := file(w).Recorded(w.state); err != nil || w.last.Differs(w.state, w.last.File.Original(w.state, r)) {
 				t.Error("a wrapped file is compared")
 			}
 			tt.do(w)
@@ -78,11 +78,11 @@ func TestOriginal(t *testing.T) {
 			f := file(w)
 			r, err := f.Recorded(w.state)
 			must(t, err)
-			copied := f.Original(r)
+			copied := f.Original(w.state, r)
 			if got := copied; tt.want == "" && got != "" || tt.want != "" && text(got) != tt.want {
 				t.Errorf("the original is %q", got)
 			}
-			if got := w.last.Differs(copied); got != tt.differs {
+			if got := w.last.Differs(w.state, copied); got != tt.differs {
 				t.Errorf("differs: %t:\n%s", got, text(w.path))
 			}
 		})

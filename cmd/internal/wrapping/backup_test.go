@@ -1,0 +1,118 @@
+package wrapping
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// codexFile makes a home directory with a file of Codex, and returns the file's path.
+func codexFile(t *testing.T) (host clients.Host, path string) {
+	t.Helper()
+	host = newHost(t)
+	path = filepath.Join(host.Home, ".codex/config.toml")
+	write(t, path, "[mcp_servers.notes]\ncommand = \"/bin/cat\"\n[mcp_servers.notes.env]\nTOKEN = \"s3cret\"\n")
+	return host, path
+}
+
+// TestBackups tests the names of copies in one second, and their modes.
+func TestBackups(t *testing.T) {
+	host, path := codexFile(t)
+	f := only(t, host, Selection{Files: []string{path}})
+	state := filepath.Join(host.Home, "state")
+	now := time.Date(2026, 11, 23, 1, 2, 3, 0, time.UTC)
+	for _, number := range []string{"", "-2", "-3"} {
+		got, err := f.backup(state, now)
+		must(t, err)
+		if want := "-config.toml.20261123T010203Z" + number + ".mcp-jail-backup"; filepath.Dir(got) != filepath.Join(state, backupsDir) || !strings.HasSuffix(got, want) {
+			t.Errorf("%s, want …%s", got, want)
+		}
+		if b, err := copied(state, got); err != nil || string(b) != string(f.own.Data) {
+			t.Errorf("%q, %v", b, err)
+		}
+		if info, err := os.Lstat(got); err != nil || info.Mode() != 0o600 {
+			t.Errorf("%v, %v", info, err)
+		}
+	}
+	if info, err := os.Lstat(state); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("%v, %v", info, err)
+	}
+	if _, err := copied(state, path); err == nil {
+		t.Error("a file that is no copy is read as one")
+	}
+}
+
+// TestForeignState tests that wrap changes no file where its copy, with the tokens in it, or the
+// record of the change would go to another user: through a link, or into a directory of theirs.
+func TestForeignState(t *testing.T) {
+	for name, spoil := range map[string]func(state, elsewhere string) error{
+		"control":                  func(string, string) error { return nil },
+		"backups is a link":        func(state, elsewhere string) error { return os.Symlink(elsewhere, filepath.Join(state, backupsDir)) },
+		"wrapped is a link":        func(state, elsewhere string) error { return os.Symlink(elsewhere, filepath.Join(state, recordsDir)) },
+		"others write the state":   func(state, _ string) error { return os.Chmod(state, 0o777) },
+		"others write the backups": func(state, _ string) error { return openDir(filepath.Join(state, backupsDir)) },
+		"others write the records": func(state, _ string) error { return openDir(filepath.Join(state, recordsDir)) },
+		"another user has it": func(state, _ string) error {
+			if os.Geteuid() != 0 {
+				return os.Chmod(state, 0o777)
+			}
+			return os.Chown(state, 12345, 12345)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			host, path := codexFile(t)
+			state, elsewhere := filepath.Join(host.Home, "state"), filepath.Join(host.Home, "elsewhere")
+			must(t, errors.Join(os.Mkdir(state, 0o700), os.Mkdir(elsewhere, 0o700), spoil(state, elsewhere)))
+			before, err := os.ReadFile(path)
+			must(t, err)
+			f := only(t, host, Selection{Files: []string{path}})
+			_, err = f.Wrap(Program{Path: program}, Selection{}, host, NewNames(nil, nil)).Write(state, time.Now())
+			after, _ := os.ReadFile(path)
+			if name == "control" {
+				if r, recorded := f.Recorded(state); err != nil || string(after) == string(before) || recorded != nil || r == nil {
+					t.Fatalf("%v, %v, %+v", err, recorded, r)
+				}
+				return
+			}
+			var owner *hostfs.OwnerError
+			if !errors.As(err, &owner) || string(after) != string(before) {
+				t.Errorf("%v; the file is %q", err, after)
+			}
+			if there, err := os.ReadDir(elsewhere); err != nil || len(there) != 0 {
+				t.Errorf("%v, %v", there, err)
+			}
+		})
+	}
+}
+
+// TestForeignRecord tests that no record or copy of another user is believed.
+func TestForeignRecord(t *testing.T) {
+	host, path := codexFile(t)
+	state := filepath.Join(host.Home, "state")
+	f := only(t, host, Selection{Files: []string{path}})
+	_, err := f.Wrap(Program{Path: program}, Selection{}, host, NewNames(nil, nil)).Write(state, time.Now())
+	must(t, err)
+	r, err := f.Recorded(state)
+	if err != nil || f.Original(state, r) == "" {
+		t.Fatalf("control: %v, %+v", err, r)
+	}
+	records, backups := filepath.Join(state, recordsDir), filepath.Join(state, backupsDir)
+	must(t, os.Chmod(records, 0o777))
+	var owner *hostfs.OwnerError
+	if _, err := f.Recorded(state); !errors.As(err, &owner) {
+		t.Errorf("a record that others may write: %v", err)
+	}
+	must(t, errors.Join(os.Rename(backups, backups+"2"), os.Symlink(backups+"2", backups)))
+	if got := f.Original(state, r); got != "" {
+		t.Errorf("a copy behind a link: %s", got)
+	}
+}
+
+// openDir makes a directory that everybody may write.
+func openDir(dir string) error { return errors.Join(os.Mkdir(dir, 0o700), os.Chmod(dir, 0o777)) }

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// usesOwnFiles are command lines that need mcp-jail's own directories.
+var usesOwnFiles = [][]string{
+	{"run", "--", "true"}, {"plan", "--", "true"}, {"check"}, {"check", "--probe", "s"}, {"doctor"},
+	{"wrap", "--dry-run"}, {"wrap", "--yes"}, {"unwrap", "--yes"}, {"status"}, {"install", "--", "npx", "-y", "p"}, {"list"}, {"rm", "s"}, {"rm", "--unused", "1d"},
+	{"trust", "project.toml"}, {"untrust", "project.toml"}, {"why", "s"}, {"why", "--list"}, {"undo", "s"}, {"changes", "s"}, {"changes"},
+	{"__complete", "why", ""}, {"__complete", "undo", "s", ""}, {"__complete", "rm", ""},
+}
+
+// TestForeignDirectories tests that each command refuses each of its own directories with the same
+// error if another user has control over it, and does nothing there. As root, the directory
+// belongs to another user. For an ordinary user, others may write it.
+func TestForeignDirectories(t *testing.T) {
+	w := newWorld(t)
+	w.plant(t, w.work, map[string]string{"project.toml": "", ".mcp.json": `{"mcpServers": {"m": {"command": "true"}}}`})
+	shared := filepath.Join(w.base, "shared")
+	must(t, os.Mkdir(shared, 0o755))
+	why := map[string]func() error{"may be written by other users": func() error { return os.Chmod(shared, 0o777) }}
+	if os.Geteuid() == 0 {
+		why["belongs to user 12345"] = func() error { return errors.Join(os.Chmod(shared, 0o755), os.Chown(shared, 12345, 12345)) }
+	}
+	own := w.env
+	for variable, role := range map[string]string{"XDG_CONFIG_HOME": "configuration", "XDG_STATE_HOME": "state", "XDG_CACHE_HOME": "cache", "XDG_DATA_HOME": "data"} {
+		w.env = append(slices.Clip(own), variable+"="+shared, "COLUMNS=10000")
+		for reason, spoil := range why {
+			must(t, spoil())
+			for _, args := range usesOwnFiles {
+				out, err := w.mcpJail(args...).CombinedOutput()
+				want := "mcp-jail's " + role + " directory " + shared + "/mcp-jail is refused: " + shared + " " + reason
+				if err == nil || !strings.Contains(string(out), want) {
+					t.Errorf("%s, %q: %v, %s\nwant %s", variable, args, err, out, want)
+				}
+			}
+			if entries, err := os.ReadDir(shared); err != nil || len(entries) != 0 {
+				t.Errorf("%s: %v, %v", variable, entries, err)
+			}
+			must(t, errors.Join(os.Chown(shared, os.Geteuid(), os.Getegid()), os.Chmod(shared, 0o755)))
+		}
+		for _, args := range usesOwnFiles {
+			if out, _ := w.mcpJail(args...).CombinedOutput(); strings.Contains(string(out), "is refused: ") {
+				t.Errorf("control: %s, %q: %s", variable, args, out)
+			}
+		}
+		must(t, os.RemoveAll(shared))
+		must(t, os.Mkdir(shared, 0o755))
+	}
+}

@@ -1,0 +1,161 @@
+package private
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// Dir is an open directory of mcp-jail's own. Names of its methods are single names.
+type Dir struct {
+	root *os.Root
+	path string
+	host *hostfs.Host
+}
+
+// Open opens the directory below, a path below base. The error matches fs.ErrNotExist if there is
+// none.
+func Open(base, below string) (*Dir, error) { return open(base, below, false) }
+
+// Make is Open for a directory that is created, with mode 0700, if it does not exist. So are its
+// parents, also those of base.
+func Make(base, below string) (*Dir, error) { return open(base, below, true) }
+
+func open(base, below string, create bool) (*Dir, error) {
+	named := filepath.Join(base, below)
+	if !filepath.IsAbs(base) || !filepath.IsLocal(below) {
+		return nil, &fs.PathError{Op: "open", Path: named, Err: fs.ErrInvalid}
+	}
+	host := hostfs.OwnerHost()
+	way, err := hostfs.NewLinkResolver(host).PrivateWay(base, below)
+	if err != nil {
+		return nil, err
+	}
+	if way.Rest != "" && !create {
+		return nil, &fs.PathError{Op: "open", Path: named, Err: fs.ErrNotExist}
+	}
+	return openWay(host, way, named, way.Rest)
+}
+
+// openWay opens the directory at the end of a way, and makes what is missing below it. named is its
+// name for errors.
+func openWay(host *hostfs.Host, way hostfs.Way, named, missing string) (*Dir, error) {
+	if !way.Info.Mode.IsDir() {
+		return nil, fmt.Errorf("%s is not a directory", way.At)
+	}
+	if missing != "" && !filepath.IsLocal(missing) {
+		return nil, &fs.PathError{Op: "open", Path: named, Err: fs.ErrNotExist}
+	}
+	root, err := os.OpenRoot(way.At)
+	if err != nil {
+		return nil, err
+	}
+	d := &Dir{root, way.At, host}
+	if opened, err := root.Stat("."); err != nil || !way.Is(opened) {
+		d.Close()
+		return nil, errors.Join(err, fmt.Errorf("%s was replaced while it was opened", way.At))
+	}
+	for name := range strings.SplitSeq(filepath.ToSlash(missing), "/") {
+		if name == "" {
+			continue
+		}
+		next, err := d.Make(name)
+		d.Close()
+		if err != nil {
+			return nil, err
+		}
+		d = next
+	}
+	return d, nil
+}
+
+// Close closes the directory.
+func (d *Dir) Close() error { return d.root.Close() }
+
+// Open opens a directory in this one.
+func (d *Dir) Open(name string) (*Dir, error) {
+	info, err := d.look(name, false)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, fmt.Errorf("%s is not a directory", d.at(name))
+	}
+	root, err := d.root.OpenRoot(name)
+	if err != nil {
+		return nil, err
+	}
+	next := &Dir{root, d.at(name), d.host}
+	if opened, err := root.Stat("."); err != nil || !os.SameFile(info, opened) {
+		next.Close()
+		return nil, errors.Join(err, fmt.Errorf("%s was replaced while it was opened", next.path))
+	}
+	return next, nil
+}
+
+// Make is Open for a directory that is created, with mode 0700, if it does not exist.
+func (d *Dir) Make(name string) (*Dir, error) {
+	if err := single(name); err != nil {
+		return nil, err
+	}
+	if err := d.root.Mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, d.full(err, name)
+	}
+	return d.Open(name)
+}
+
+// at returns the path of a name, for messages.
+func (d *Dir) at(name string) string { return filepath.Join(d.path, name) }
+
+// full puts whole paths into an error of package os about a name.
+func (d *Dir) full(err error, name string) error {
+	var at *fs.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &at):
+		return &fs.PathError{Op: strings.TrimSuffix(at.Op, "at"), Path: d.at(name), Err: at.Err}
+	case errors.As(err, &link):
+		return &os.LinkError{Op: strings.TrimSuffix(link.Op, "at"), Old: d.at(link.Old), New: d.at(link.New), Err: link.Err}
+	}
+	return err
+}
+
+// single returns an error unless a name is one name.
+func single(name string) error {
+	if name == "" || name == "." || !filepath.IsLocal(name) || filepath.Base(name) != name {
+		return &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
+	}
+	return nil
+}
+
+// look returns what a name is, and an error for a link and for what others control. last reports
+// that the object itself is wanted, and none below it.
+func (d *Dir) look(name string, last bool) (fs.FileInfo, error) {
+	if err := single(name); err != nil {
+		return nil, err
+	}
+	info, err := d.root.Lstat(name)
+	if err != nil {
+		return nil, d.full(err, name)
+	}
+	if info.Mode()&fs.ModeSymlink != 0 {
+		target, _ := d.root.Readlink(name)
+		return nil, hostfs.LinkError(d.at(name), target)
+	}
+	return info, d.host.CheckOwner(d.at(name), info, last)
+}
+
+// Lstat returns what a name is. It is the one method that neither refuses a link nor looks at
+// owners.
+func (d *Dir) Lstat(name string) (fs.FileInfo, error) {
+	info, err := d.root.Lstat(name)
+	return info, d.full(err, name)
+}
+
+// Names returns what the directory holds, in the order of the names.
+func (d *Dir) Names() ([]fs.DirEntry, error) { return fs.ReadDir(d.root.FS(), ".") }

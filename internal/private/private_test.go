@@ -1,0 +1,220 @@
+package private
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// refused tests that an error is an *OwnerError that names a path and has a text.
+func refused(t *testing.T, err error, at, text string) {
+	t.Helper()
+	var owner *hostfs.OwnerError
+	if !errors.As(err, &owner) || owner.At != at || !strings.Contains(err.Error(), text) {
+		t.Errorf("%v, want a refusal of %s that says %q", err, at, text)
+	}
+}
+
+// TestDir goes through the door: what is made, written and read.
+func TestDir(t *testing.T) {
+	base := filepath.Join(t.TempDir(), "config")
+	if _, err := Open(base, "a/b"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("nothing is there: %v", err)
+	}
+	d, err := Make(base, "a/b")
+	must(t, err)
+	defer d.Close()
+	for _, dir := range []string{base, base + "/a", base + "/a/b"} {
+		if info, err := os.Lstat(dir); err != nil || info.Mode() != fs.ModeDir|0o700 {
+			t.Errorf("%s: %v, %v", dir, info, err)
+		}
+	}
+	must(t, d.Replace("f", []byte("1"), How{}))
+	must(t, d.Replace("f", []byte("two"), How{Mode: 0o644, Sync: true}))
+	if info, err := os.Lstat(base + "/a/b/f"); err != nil || info.Mode() != 0o644 {
+		t.Errorf("%v, %v", info, err)
+	}
+	if b, err := ReadFile(base, "a/b/f", 3); err != nil || string(b) != "two" {
+		t.Errorf("%q, %v", b, err)
+	}
+	if _, err := d.ReadFile("f", 2); err == nil || !strings.Contains(err.Error(), base+"/a/b/f is larger than 2 bytes") {
+		t.Errorf("too large: %v", err)
+	}
+	if err := d.Replace("f", nil, How{Before: func() error { return fs.ErrClosed }}); !errors.Is(err, fs.ErrClosed) {
+		t.Errorf("Before: %v", err)
+	}
+	names, err := d.Names()
+	if err != nil || len(names) != 1 {
+		t.Errorf("%v, %v", names, err)
+	}
+}
+
+// TestNames tests that a name cannot lead out of its directory.
+func TestNames(t *testing.T) {
+	base := t.TempDir()
+	must(t, os.WriteFile(base+"/outside", nil, 0o600))
+	d, err := Make(base, "own")
+	must(t, err)
+	defer d.Close()
+	for _, name := range []string{"", ".", "..", "../outside", "/etc/passwd", "a/b"} {
+		_, opened := d.OpenFile(name, os.O_RDONLY, 0)
+		_, made := d.Make(name)
+		for what, err := range map[string]error{
+			"Replace": d.Replace(name, nil, How{}), "OpenFile": opened, "Make": made,
+		} {
+			if !errors.Is(err, fs.ErrInvalid) {
+				t.Errorf("%s %q: %v", what, name, err)
+			}
+		}
+	}
+	for _, below := range []string{"..", "../x", "/etc"} {
+		if _, err := Make(base, below); !errors.Is(err, fs.ErrInvalid) {
+			t.Errorf("%q: %v", below, err)
+		}
+	}
+}
+
+// TestLinks tests that no link below the base is followed, read, replaced or written through, and
+// that links of the user may lead to the base.
+func TestLinks(t *testing.T) {
+	top := t.TempDir()
+	elsewhere, own := top+"/elsewhere", top+"/own"
+	must(t, errors.Join(os.MkdirAll(own+"/kept", 0o700), os.Mkdir(elsewhere, 0o700), os.WriteFile(elsewhere+"/file", []byte("victim"), 0o600)))
+	must(t, errors.Join(os.Symlink(elsewhere, own+"/dir"), os.Symlink(elsewhere+"/file", own+"/kept/file"), os.Symlink(elsewhere+"/none", own+"/kept/none")))
+	_, err := Open(own, "dir")
+	refused(t, err, own+"/dir", "symbolic link (to "+elsewhere+")")
+	_, err = Make(own, "dir/deeper")
+	refused(t, err, own+"/dir", "none is followed")
+	_, err = ReadFile(own, "kept/file", 100)
+	refused(t, err, own+"/kept/file", "remove it")
+	d, err := Open(own, "kept")
+	must(t, err)
+	defer d.Close()
+	for _, name := range []string{"file", "none"} {
+		at := own + "/kept/" + name
+		refused(t, d.Replace(name, []byte("new"), How{}), at, "symbolic link")
+		_, err := d.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o600)
+		refused(t, err, at, "symbolic link")
+		_, err = d.Make(name)
+		refused(t, err, at, "symbolic link")
+	}
+	if b, err := os.ReadFile(elsewhere + "/file"); err != nil || string(b) != "victim" {
+		t.Errorf("%q, %v", b, err)
+	}
+	must(t, os.Symlink(own, top+"/base"))
+	if d, err := Open(top+"/base", "kept"); err != nil || d.path != own+"/kept" {
+		t.Errorf("a link of the user to the base: %v", err)
+	}
+}
+
+// TestOthers tests that nothing is used which others may write, or could replace.
+func TestOthers(t *testing.T) {
+	top := t.TempDir()
+	for _, c := range []struct{ wide, below, text string }{
+		{"home", "home/state", "may be written by other users (mode 0777)"},
+		{"home/state", "home/state", "chmod go-w"},
+		{"home/state/servers", "home/state", "may be written"},
+	} {
+		must(t, os.MkdirAll(filepath.Join(top, "home/state/servers"), 0o700))
+		must(t, os.WriteFile(filepath.Join(top, "home/state/servers/f"), nil, 0o600))
+		must(t, os.Chmod(filepath.Join(top, c.wide), 0o777))
+		base := filepath.Join(top, c.below)
+		_, err := Open(base, "servers")
+		refused(t, err, filepath.Join(top, c.wide), c.text)
+		_, err = Make(base, "servers/new")
+		refused(t, err, filepath.Join(top, c.wide), c.text)
+		_, err = ReadFile(base, "servers/f", 10)
+		refused(t, err, filepath.Join(top, c.wide), c.text)
+		must(t, os.Chmod(filepath.Join(top, c.wide), 0o700))
+	}
+	must(t, os.Chmod(top+"/home/state/servers/f", 0o666))
+	_, err := ReadFile(top+"/home/state", "servers/f", 10)
+	refused(t, err, top+"/home/state/servers/f", "mode 0666")
+	must(t, os.Chmod(top+"/home/state/servers/f", 0o600))
+	must(t, os.Chmod(top+"/home", 0o777|fs.ModeSticky)) // as /tmp: others replace only what is theirs
+	if _, err := ReadFile(top+"/home/state", "servers/f", 10); err != nil {
+		t.Errorf("control: %v", err)
+	}
+}
+
+// TestReplaced tests that work goes on in the directory that was checked when another one takes its
+// place.
+func TestReplaced(t *testing.T) {
+	top := t.TempDir()
+	d, err := Make(top, "state")
+	must(t, err)
+	defer d.Close()
+	must(t, errors.Join(os.Rename(top+"/state", top+"/moved"), os.Mkdir(top+"/state", 0o700)))
+	must(t, d.Replace("f", []byte("x"), How{}))
+	if _, err := os.Lstat(top + "/state/f"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the file is in the other directory: %v", err)
+	}
+	if _, err := os.Lstat(top + "/moved/f"); err != nil {
+		t.Error(err)
+	}
+	host := hostfs.OwnerHost()
+	way, err := hostfs.NewLinkResolver(host).PrivateWay(top, "moved")
+	must(t, err)
+	must(t, errors.Join(os.Rename(top+"/moved", top+"/away"), os.Mkdir(top+"/moved", 0o700)))
+	if _, err := openWay(host, way, way.At, ""); err == nil || !strings.Contains(err.Error(), "was replaced while it was opened") {
+		t.Errorf("another directory than was checked: %v", err)
+	}
+}
+
+// TestUnfinished tests that a killed Replace leaves nothing for long, and that a running one keeps
+// its file.
+func TestUnfinished(t *testing.T) {
+	d, err := Make(t.TempDir(), "d")
+	must(t, err)
+	defer d.Close()
+	old := time.Now().Add(-time.Hour)
+	for name, at := range map[string]time.Time{".f.new-killed": old, ".f.new-running": time.Now(), ".g.new-other": old, "f.new-not": old} {
+		must(t, os.WriteFile(d.at(name), nil, 0o600))
+		must(t, os.Chtimes(d.at(name), at, at))
+	}
+	must(t, d.Replace("f", []byte("x"), How{}))
+	entries, err := d.Names()
+	must(t, err)
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	if want := []string{".f.new-running", ".g.new-other", "f", "f.new-not"}; !slices.Equal(names, want) {
+		t.Errorf("%q, want %q", names, want)
+	}
+}
+
+// TestCreate tests that Create takes the first free name, and that a link takes a name too.
+func TestCreate(t *testing.T) {
+	top := t.TempDir()
+	d, err := Make(top, "d")
+	must(t, err)
+	defer d.Close()
+	must(t, os.Symlink(top+"/victim", d.at("a")))
+	for _, want := range []string{"b", "c", ""} {
+		got, err := d.Create([]byte(want), How{}, slices.Values([]string{"a", "b", "c"}))
+		if got != want || (err == nil) != (want != "") {
+			t.Errorf("%q, %v, want %q", got, err, want)
+		}
+	}
+	if _, err := os.Lstat(top + "/victim"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("written through a link: %v", err)
+	}
+	if entries, _ := d.Names(); len(entries) != 3 {
+		t.Errorf("%v", entries)
+	}
+}
