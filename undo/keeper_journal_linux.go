@@ -22,10 +22,10 @@ func (k *Keeper) journalBytes() int64 {
 	return most
 }
 
-// full reports whether nothing more is kept. It overflows the keeper if path is one path too many:
-// a server could name ever new ones.
+// full reports whether nothing more is kept. It overflows the keeper if path is one path too many,
+// or if there are too many files: a server could name and make ever new ones.
 func (k *Keeper) full(path string) bool {
-	if !k.overfull && k.paths[path] == nil && len(k.paths) >= maxPaths {
+	if !k.overfull && (k.paths[path] == nil && len(k.paths) >= maxPaths || len(k.inodes) > maxPaths) {
 		k.overflow()
 	}
 	if k.overfull {

@@ -32,7 +32,7 @@ type Keeper struct {
 
 	mu      sync.Mutex
 	paths   map[string]*mark
-	inodes  map[ID]*node // files whose content is kept, or that were made since
+	inodes  map[ID]*node // files that the server has opened for writing, or made
 	pending map[string]*mark
 	size    int64 // of the data file
 	logged  int64 // the size of the journal, as far as it is known
@@ -63,8 +63,9 @@ type mark struct {
 	any     bool    // the server may have left any object
 }
 
-// node is what the keeper knows of a file whose content it need not keep.
+// node is what the keeper knows of a file that the server has opened for writing, or made.
 type node struct {
+	kept    bool // its content is on record, or need not be
 	settled bool
 	last    State // what was left; valid if settled
 }
@@ -94,9 +95,11 @@ func (k *Keeper) start() {
 		var st unix.Stat_t
 		if unix.Fstat(k.Journal, &st) == nil && st.Size != k.logged {
 			k.logged, k.torn = st.Size, true
-			clear(k.inodes)
 			for _, m := range k.paths {
 				m.kept = false
+			}
+			for _, n := range k.inodes { // the server can still have one open
+				n.kept = false
 			}
 		}
 	}
@@ -144,18 +147,19 @@ func (k *Keeper) content(fd int, path string, st State) {
 	if n != nil {
 		n.settled = false
 	}
-	if foreign = foreign || edited; n != nil && m.kept && !foreign {
+	if n == nil {
+		n = &node{}
+		k.inodes[st.ID] = n
+	}
+	if foreign = foreign || edited; n.kept && m.kept && !foreign {
 		k.again(path, m)
 		m.mayBe(st)
 		return
 	}
-	if n == nil || foreign {
+	if !n.kept || foreign {
 		st.Data, st.Lost = k.copy(fd, &st)
-		k.inodes[st.ID] = &node{}
 	}
-	if !k.record(path, m, st, foreign) {
-		delete(k.inodes, st.ID)
-	}
+	n.kept = k.record(path, m, st, foreign)
 	m.mayBe(st)
 }
 
@@ -254,7 +258,7 @@ func (k *Keeper) Made(fd int, path string) {
 	if err != nil {
 		return
 	}
-	k.inodes[st.ID] = &node{}
+	k.inodes[st.ID] = &node{kept: true}
 	if m := k.paths[path]; m != nil && m.pending && st.Nlink > 0 { // O_TMPFILE: path is that of its directory
 		m.any = false
 		m.mayBe(st)

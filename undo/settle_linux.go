@@ -99,7 +99,7 @@ func (k *Keeper) settle(path string, m *mark, open func(inode uint64) bool) {
 			m.seen, m.last = true, st
 			return
 		}
-		*n = node{true, st}
+		n.settled, n.last = true, st
 	}
 	*m = mark{kept: m.kept, missed: m.missed, last: st}
 	delete(k.pending, path)
