@@ -63,6 +63,19 @@ func TestUndoInterrupted(t *testing.T) {
 			w.remove("d2/link")
 			w.mkdir("d2/link")
 		},
+		"a file where a directory was": func(w *world) {
+			w.check(w.rename("d0/f0", "t", 0))
+			w.check(w.rename("d0/sub", "d0/f0", 0))
+			w.check(w.rename("t", "d0/sub", 0))
+			w.check(w.rename("d1/f0", "d1/sub", unix.RENAME_EXCHANGE))
+			w.check(w.rename("d2/sub/deep", "t", 0)) // a file for its own directory
+			w.remove("d2/sub/hard")
+			w.rmdir("d2/sub")
+			w.check(w.rename("t", "d2/sub", 0))
+			w.check(w.rename("d3/sub/hard", "t", 0)) // it has another name, which moves too
+			w.check(w.rename("d3", "e", 0))
+			w.check(w.rename("t", "d3", 0))
+		},
 		"names of one file": func(w *world) {
 			w.write("d0/f1", "x", os.O_TRUNC) // also sub/hard
 			w.chmod("d0/f1", 0)

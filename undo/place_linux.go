@@ -251,6 +251,25 @@ func (r *Restorer) isPrepared(s *Step) bool {
 	return err == nil && !r.knows(p.tempOf(s.Path)) && temp.Kind == File && temp.ID == s.want.ID
 }
 
+// findAside finds the files to which an interrupted undo has given temporary names beside directories.
+func (r *Restorer) findAside() {
+	for i := 0; i < len(r.history.Changes) && len(r.moved) > 0; i++ {
+		c := &r.history.Changes[i]
+		if r.history.before(c).Kind != Dir {
+			continue
+		}
+		p, err := r.openPlace(c.Path)
+		if err != nil {
+			continue
+		}
+		temp, err := look(p.dir, p.temp)
+		if err == nil && temp.Kind == File && len(r.moved[temp.ID]) > 0 && !r.knows(p.tempOf(c.Path)) {
+			r.aside[temp.ID] = p.tempOf(c.Path)
+		}
+		p.close()
+	}
+}
+
 // maxScan bounds the names that are looked at to find hard links.
 const maxScan = 500000
 

@@ -19,6 +19,7 @@ type Restorer struct {
 	at      map[ID]string     // where an inode is now, of the paths of the history
 	made    map[ID]string     // files with several names: one path where each is as it was
 	moved   map[ID][]string   // files that were moved: the paths that they are to have again
+	aside   map[ID]string     // files that moved to the path of a directory: their temporary names
 	scan    map[ID][]string   // further names of files with several, below the roots
 	own     map[ID]bool       // inodes whose attributes this undo has changed
 	done    map[string]string // what became of a path: "" or an error
@@ -33,7 +34,7 @@ const heartbeat = lastSweep + 200*time.Millisecond
 
 // NewRestorer plans to undo a selection of what a session did. It changes nothing.
 func NewRestorer(s *Session, sel Selection) (*Restorer, error) {
-	r := &Restorer{Session: s, history: s.History(sel), changes: map[string]*Change{}, paths: map[string]int{}, at: map[ID]string{}, made: map[ID]string{}, moved: map[ID][]string{}, own: map[ID]bool{}, done: map[string]string{}}
+	r := &Restorer{Session: s, history: s.History(sel), changes: map[string]*Change{}, paths: map[string]int{}, at: map[ID]string{}, made: map[ID]string{}, moved: map[ID][]string{}, aside: map[ID]string{}, own: map[ID]bool{}, done: map[string]string{}}
 	if !s.Running && !s.Ended {
 		r.settle()
 	}
@@ -50,6 +51,7 @@ func NewRestorer(s *Session, sel Selection) (*Restorer, error) {
 			r.moved[want.ID] = append(r.moved[want.ID], path)
 		}
 	}
+	r.findAside()
 	for i := range r.history.Changes {
 		c := &r.history.Changes[i]
 		if selected(c.Path, sel.Paths) {
@@ -305,6 +307,8 @@ func (r *Restorer) chooseFile(step *Step) {
 		step.refuse("it is " + from + " now, which was changed after the server's last change")
 	case r.isPrepared(step):
 		step.Action = MoveBack
+	case r.aside[want.ID] != "":
+		step.Action, step.From = MoveBack, r.aside[want.ID]
 	default:
 		step.refuse("its content was not kept, since the server only moved it, and it is at none of the places to which the server moved files")
 	}

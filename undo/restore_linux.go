@@ -15,10 +15,11 @@ var errChanged = errors.New("it was changed a moment ago")
 // and repeated with a new plan.
 //
 // The order lets each step find what it needs. First come the rights to change directories, and
-// missing directories, so that there is a place for files. Then come links to objects that move
-// back, beside their old names, so that none of them is lost when another takes its name. Then come
-// files, and then removals, from the deepest path up. At the end come files that take the place of
-// a directory, and attributes, from the deepest path up.
+// missing directories, so that there is a place for files. A file that moves back, and has the name
+// of such a directory, gets a temporary one. Then come links to objects that move back, beside their
+// old names, so that none of them is lost when another takes its name. Then come files, and then
+// removals, from the deepest path up. At the end come files that take the place of a directory, and
+// attributes, from the deepest path up.
 func (r *Restorer) Do(keeper *Keeper) []Outcome {
 	r.keeper = keeper
 	all := make([]*Step, 0, len(r.Steps))
@@ -31,6 +32,7 @@ func (r *Restorer) Do(keeper *Keeper) []Outcome {
 	r.each(all, func(s *Step) bool { return isDir(&s.now) && s.now.Mode&0o300 != 0o300 }, r.unlockDir)
 	r.each(all, func(s *Step) bool { return s.Action == Remake }, r.makeDir)
 	r.each(all, func(s *Step) bool { return s.Action == MoveBack }, r.prepare)
+	r.clearAside()
 	r.each(all, func(s *Step) bool { return r.putsFile(s) && !isDir(&s.now) }, r.putFile)
 	deepest := slices.Clone(all)
 	slices.Reverse(deepest)
@@ -118,17 +120,51 @@ func (r *Restorer) makeDir(s *Step, p *place) error {
 	if err := r.keep(s, p); err != nil {
 		return err
 	}
-	if s.now.Kind != None {
-		if err := unix.Unlinkat(p.dir, p.name, 0); err != nil {
-			return err
-		}
+	var err error
+	switch {
+	case s.now.Kind == File && len(r.moved[s.now.ID]) > 0:
+		err = r.setAside(s, p)
+	case s.now.Kind != None:
+		err = unix.Unlinkat(p.dir, p.name, 0)
+	}
+	if err != nil {
+		return err
 	}
 	if err := unix.Mkdirat(p.dir, p.name, 0o700); err != nil {
 		return err
 	}
-	var err error
 	s.now, err = look(p.dir, p.name)
 	return err
+}
+
+// setAside gives a file that moves back a temporary name, because a directory is to have its name.
+// It may move back into that directory, so prepare comes later.
+func (r *Restorer) setAside(s *Step, p *place) error {
+	r.vacate(s, p)
+	err := unix.Renameat(p.dir, p.name, p.dir, p.temp)
+	if err == nil {
+		r.aside[s.now.ID] = p.tempOf(s.Path)
+	}
+	return err
+}
+
+// clearAside removes the temporary names of setAside from the files that prepare has given others.
+func (r *Restorer) clearAside() {
+	prepared := func(path string) bool {
+		i, ok := r.paths[path]
+		return ok && (i < 0 || r.Steps[i].linked)
+	}
+	for id, path := range r.aside {
+		p, err := openPlace(path)
+		if err != nil {
+			continue
+		}
+		now, err := look(p.dir, p.name)
+		if err == nil && now.ID == id && now.Nlink > 1 && slices.ContainsFunc(r.moved[id], prepared) {
+			unix.Unlinkat(p.dir, p.name, 0)
+		}
+		p.close()
+	}
 }
 
 // prepare gives an object that moves back a temporary name beside its old one.
@@ -139,17 +175,23 @@ func (r *Restorer) prepare(s *Step, p *place) error {
 	}
 	r.vacate(s, p)
 	s.temp = p.temp
-	from, err := openPlace(s.From)
+	path := s.From
+	if aside, ok := r.aside[s.want.ID]; ok {
+		path = aside
+	}
+	from, err := openPlace(path)
 	if err != nil {
 		return err
 	}
 	defer from.close()
-	if now, err := look(from.dir, from.name); err != nil || now.ID != s.want.ID {
-		return errChanged
+	if path == s.From {
+		r.keeper.Name(from.dir, from.name, path, false) // before its attributes change
 	}
-	r.keeper.Name(from.dir, from.name, s.From, false) // before its attributes change
-	r.own[s.want.ID] = true
-	err = from.onObject(func(name string, _ State) error {
+	err = from.onObject(func(name string, now State) error {
+		if now.ID != s.want.ID {
+			return errChanged
+		}
+		r.own[now.ID] = true
 		return unix.Linkat(unix.AT_FDCWD, name, p.dir, p.temp, unix.AT_SYMLINK_FOLLOW)
 	})
 	s.linked = err == nil

@@ -131,6 +131,11 @@ func (w *world) remove(name string) {
 	w.check(os.Remove(w.at(name)))
 }
 
+func (w *world) rmdir(name string) {
+	w.name(name, false)
+	w.check(os.Remove(w.at(name)))
+}
+
 func (w *world) mkdir(name string) {
 	w.name(name, false)
 	w.check(os.Mkdir(w.at(name), 0o755))
