@@ -9,6 +9,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path"
@@ -62,8 +63,9 @@ var mayImport = map[string][]string{
 	"packages/python":    {module + "policy", module + "packages/launcher", "github.com/pelletier/go-toml/v2"}, // and neither os nor syscall: see pure
 	"packages/runtime":   {module + "policy", module + "policy/hostfs"},
 	"packages/store":     {"golang.org/x/sys/unix"},
-	"packages/installed": {module + "internal/private", module + "policy/hostfs", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/python", module + "packages/runtime", module + "packages/store"},
-	"packages/install":   {module + "policy", module + "policy/hostfs", module + "policy/resolve", module + "confine", module + "diagnostics", module + "packages/installed", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/pin", module + "packages/python", module + "packages/runtime", module + "packages/store"},
+	"packages/jail":      {module + "policy", module + "policy/hostfs", module + "policy/resolve", module + "confine"},
+	"packages/installed": {module + "internal/private", module + "policy/hostfs", module + "packages/jail", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/python", module + "packages/runtime", module + "packages/store"},
+	"packages/install":   {module + "policy", module + "policy/hostfs", module + "confine", module + "diagnostics", module + "packages/installed", module + "packages/jail", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/pin", module + "packages/python", module + "packages/runtime", module + "packages/store"},
 
 	"clients/edit":     {"github.com/BurntSushi/toml", "github.com/pelletier/go-toml/v2/unstable", "github.com/tailscale/hujson", "go.yaml.in/yaml/v3"}, // and neither os nor syscall: see pure
 	"clients/ownfile":  {},
@@ -147,11 +149,42 @@ var longFunctions = []string{"mcpproxy/Feed"}
 // one says how many it has, and why it is not cut.
 const largestPackage = 2500
 
+// starts lists the files of the product that start a program outside of a jail, or put one in the
+// place of this process, each with its reason. Nothing else of the product does: what a package,
+// a place or a variable brings runs in a jail (package packages/jail), or not at all.
+var starts = map[string]string{
+	"packages/install/npmconfig.go":             "npm config list, with the user's variables that load no code",
+	"packages/install/fetch_python_config.go":   "pip config list, the same",
+	"confine/egress/egresstest/egresstest.go":   "tests only: no line of mayImport has it",
+	"confine/egress/egresstest/start_linux.go":  "the same",
+	"internal/testkit/testkit.go":               "the same",
+	"cmd/internal/programs/execute_unix.go":     "mcp-jail-cli, from the directory of mcp-jail",
+	"cmd/internal/programs/execute_other.go":    "the same",
+	"cmd/internal/target/install.go":            "the same, which fetches a package",
+	"confine/egress/tlsworker/worker_linux.go":  "mcp-jail-tls, from the directory of mcp-jail",
+	"confine/internal/gateway/secrets_linux.go": "the command of a secret, which the user has configured",
+	"confine/jailed/command.go":                 "the running program, again",
+	"confine/process_cgroup_linux.go":           "the running program, as the supervisor of a jail",
+	"confine/internal/probe/probe_linux.go":     "no program: the path does not exist",
+	"confine/internal/supervisor/exec_linux.go": "the program of a jail, from inside",
+	"confine/internal/stub/process_linux.go":    "the same",
+	"confine/internal/jail/start_linux.go":      "no program: it names the call in an error",
+}
+
+// startingCalls are what starts a program, for each package that has it. The constants are those
+// of system calls.
+var startingCalls = map[string][]string{
+	"os/exec":               {"Command", "CommandContext", "Cmd"},
+	"os":                    {"StartProcess"},
+	"syscall":               {"ForkExec", "StartProcess", "Exec", "SYS_EXECVE", "SYS_EXECVEAT"},
+	"golang.org/x/sys/unix": {"Exec", "SYS_EXECVE", "SYS_EXECVEAT"},
+}
+
 var emptyNames = []string{"util", "utils", "common", "helpers", "helper", "base", "types", "misc", "shared"}
 
 // TestHouse reads every Go file of the checkout, whatever its build tags.
 func TestHouse(t *testing.T) {
-	seen, lines, comments := map[string]bool{}, map[string]int{}, map[string]string{}
+	seen, lines, comments, started := map[string]bool{}, map[string]int{}, map[string]string{}, maps.Clone(starts)
 	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -169,6 +202,12 @@ func TestHouse(t *testing.T) {
 		for _, fault := range faults(t, filepath.ToSlash(name), nil) {
 			t.Errorf("%s: %s", name, fault)
 		}
+		if found := startsOf(t, filepath.ToSlash(name), nil); found != nil {
+			if starts[filepath.ToSlash(name)] == "" {
+				t.Errorf("%s starts a program outside of a jail, and is not on the list of those that may: %s", name, found)
+			}
+			delete(started, filepath.ToSlash(name))
+		}
 		return nil
 	})
 	if err != nil {
@@ -178,6 +217,9 @@ func TestHouse(t *testing.T) {
 		if fault := largeFault(dir, count, comments[dir]); fault != "" {
 			t.Error(fault)
 		}
+	}
+	for name := range started {
+		t.Errorf("%s is on the list of those that start a program, and starts none", name)
 	}
 	for dir := range mayImport {
 		if !seen[dir] {
@@ -256,6 +298,60 @@ func TestProxyLinksNothingHeavy(t *testing.T) {
 	}
 	if got := linked("./cmd/mcp-jail-cli"); !slices.Contains(got, "github.com/spf13/cobra") {
 		t.Errorf("control: mcp-jail-cli has %v", got)
+	}
+}
+
+// startsOf returns what a file of the product uses to start programs; src replaces its content.
+func startsOf(t *testing.T, name string, src any) (found []string) {
+	t.Helper()
+	if isFree(path.Dir(name)) {
+		return nil
+	}
+	file, err := parser.ParseFile(token.NewFileSet(), name, src, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	imported := map[string][]string{}
+	for _, spec := range file.Imports {
+		from, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		as := path.Base(from)
+		if spec.Name != nil {
+			as = spec.Name.Name
+		}
+		if imported[as] = startingCalls[from]; as == "." && imported[as] != nil {
+			found = append(found, "all of "+from)
+		}
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if s, ok := n.(*ast.SelectorExpr); ok {
+			if x, ok := s.X.(*ast.Ident); ok && slices.Contains(imported[x.Name], s.Sel.Name) {
+				found = append(found, x.Name+"."+s.Sel.Name)
+			}
+		}
+		return true
+	})
+	return found
+}
+
+// TestStartsOf shows that a start of a program is found, however it is written.
+func TestStartsOf(t *testing.T) {
+	for _, c := range []struct{ name, src, want string }{
+		{"policy/a.go", "import \"os/exec\"\nvar _ = exec.Command(\"npm\").Run()", "exec.Command"},
+		{"policy/b_darwin.go", "import run \"os/exec\"\nfunc f() { run.CommandContext(nil, \"npm\") }", "run.CommandContext"},
+		{"policy/c.go", "import \"os/exec\"\nvar c = exec.Cmd{Path: \"npm\"}", "exec.Cmd"},
+		{"policy/d.go", "import . \"os/exec\"\nvar c = Command(\"npm\")", "all of os/exec"},
+		{"policy/e.go", "import \"os\"\nvar start = os.StartProcess", "os.StartProcess"},
+		{"policy/f.go", "import \"syscall\"\nfunc f() { syscall.ForkExec(\"\", nil, nil) }", "syscall.ForkExec"},
+		{"policy/g.go", "import \"golang.org/x/sys/unix\"\nvar n = unix.SYS_EXECVEAT", "unix.SYS_EXECVEAT"},
+		{"policy/h.go", "import \"os/exec\"\nvar f, _ = exec.LookPath(\"npm\")", ""},
+		{"examples/i.go", "import \"os/exec\"\nvar c = exec.Command(\"npm\")", ""},
+	} {
+		if got := strings.Join(startsOf(t, c.name, "package x\n"+c.src), " "); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
 	}
 }
 

@@ -64,7 +64,7 @@ func (i *Installer) fetch(ctx context.Context, stage *store.Stage, line *launche
 			return nil, fmt.Errorf("%s was pinned with its install scripts, which are off now: set install_scripts = true, or pin it without them: mcp-jail install --update %s", pinned.Key, i.asked(pinned))
 		}
 		r.jail.set("before", pinned.Pinned.UTC().Format(time.RFC3339))
-		delete(r.jail.variables, "npm_config_min_release_age")
+		delete(r.jail.Variables, "npm_config_min_release_age")
 	}
 	refused, err := r.installOnce(ctx, specs, !newest)
 	var failed *FetchError
@@ -122,8 +122,9 @@ func (i *Installer) newRun(ctx context.Context, stage *store.Stage, line *launch
 		return nil, err
 	}
 	r.redactor = r.config.redactor()
-	r.jail = &fetchJail{host: i.Host, dir: stage.Dir, name: "installer", path: paths, registries: r.config.registry, variables: map[string]string{}, launcher: confine.Launcher{Unmediated: true}, fileMB: i.Limits.file()}
-	r.work = filepath.Join(r.jail.home(), "work")
+	r.jail = i.jail(stage.Dir, "installer", paths)
+	r.jail.Registries, r.jail.Launcher = r.config.registry, confine.Launcher{Unmediated: true}
+	r.work = filepath.Join(r.jail.Home(), "work")
 	if err := os.MkdirAll(r.cache(), 0o700); err != nil {
 		return nil, fmt.Errorf("the store of packages cannot be written: %w", err)
 	}
@@ -133,7 +134,7 @@ func (i *Installer) newRun(ctx context.Context, stage *store.Stage, line *launch
 		}
 		content := filepath.Join(r.config.cache, cacheContent)
 		if _, err := os.ReadDir(content); err == nil {
-			r.jail.readable = append(r.jail.readable, content)
+			r.jail.Readable = append(r.jail.Readable, content)
 		}
 	}
 	r.jail.setNPM(r.config, filepath.Dir(r.cache()))
@@ -142,7 +143,7 @@ func (i *Installer) newRun(ctx context.Context, stage *store.Stage, line *launch
 
 // cache returns the cache of the npm in the jail. Its metadata come from the registries. The
 // directory that older versions of mcp-jail used in a stage has some of the user's cache.
-func (r *npmRun) cache() string { return filepath.Join(r.jail.home(), "fetched", "_cacache") }
+func (r *npmRun) cache() string { return filepath.Join(r.jail.Home(), "fetched", "_cacache") }
 
 // installOnce lets npm resolve, fetch and unpack the packages. If cached is true, npm uses the
 // metadata of its cache without asking the registry for newer ones.
@@ -160,8 +161,8 @@ func (r *npmRun) installOnce(ctx context.Context, specs []string, cached bool) (
 	if err := os.WriteFile(filepath.Join(r.work, "package.json"), []byte("{\"private\": true}\n"), 0o600); err != nil {
 		return nil, err
 	}
-	delete(r.jail.variables, "npm_config_prefer_online")
-	delete(r.jail.variables, "npm_config_prefer_offline")
+	delete(r.jail.Variables, "npm_config_prefer_online")
+	delete(r.jail.Variables, "npm_config_prefer_offline")
 	r.jail.set(map[bool]string{true: "prefer-offline", false: "prefer-online"}[cached], "true")
 	w := &watch{installer: r.installer, step: Fetching, work: r.work, cache: r.cache(), pkg: r.line.Packages[0].String()}
 	return r.runNPM(ctx, r.jail, w, "", append([]string{"install", "--prefix", r.work, "--ignore-scripts", "--"}, specs...)...)
@@ -193,7 +194,7 @@ func (r *npmRun) runNPM(ctx context.Context, j *fetchJail, w *watch, script stri
 	tail := diagnostics.NewTail(nil)
 	archives := &archiveWatch{}
 	out := diagnostics.NewStderrFilter(io.MultiWriter(tail, archives, r.installer.told()), r.redactor)
-	exit, denials, err := j.run(ctx, out, append([]string{r.npm}, args...)...)
+	exit, denials, err := j.Run(ctx, out, append([]string{r.npm}, args...)...)
 	stop()
 	out.Flush()
 	refused := refusals("npm", script, r.redactor.RedactDenials(denials))
@@ -212,7 +213,7 @@ func (r *npmRun) runNPM(ctx context.Context, j *fetchJail, w *watch, script stri
 		failed.Code = outsideCode
 	}
 	if failed.Code == "EFBIG" || exit.Code == sigXFSZ {
-		return refused, &TooLargeError{Package: w.pkg, File: true, MB: j.fileMB}
+		return refused, &TooLargeError{Package: w.pkg, File: true, MB: j.Limits.FileSizeMB}
 	}
 	return refused, failed
 }
@@ -230,7 +231,7 @@ func (i *Installer) told() io.Writer {
 
 // set sets a setting of npm.
 func (j *fetchJail) set(name, value string) {
-	j.variables["npm_config_"+strings.ReplaceAll(name, "-", "_")] = value
+	j.Variables["npm_config_"+strings.ReplaceAll(name, "-", "_")] = value
 }
 
 // ownSettings returns the settings of every npm in a jail. runScripts replaces some of them.
@@ -251,12 +252,12 @@ func (j *fetchJail) setNPM(config *npmConfig, cache string) {
 		j.set(name, value)
 	}
 	for name, value := range config.credentials {
-		j.variables["npm_config_"+name] = value
+		j.Variables["npm_config_"+name] = value
 	}
 	for name, value := range config.certificates {
-		j.variables[name] = value
+		j.Variables[name] = value
 	}
-	j.readable = append(j.readable, config.files...)
+	j.Readable = append(j.Readable, config.files...)
 }
 
 // hosts returns the hosts of the registries.

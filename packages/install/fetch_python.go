@@ -11,8 +11,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/packages/installed"
 	"github.com/mcp-jail/mcp-jail/packages/launcher"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
 	"github.com/mcp-jail/mcp-jail/packages/python"
@@ -43,14 +43,14 @@ type pythonFetch struct {
 	refused []Refusal
 }
 
-func (p *pythonFetch) work() string { return filepath.Join(p.jail.home(), "work") }
+func (p *pythonFetch) work() string { return filepath.Join(p.jail.Home(), "work") }
 func (p *pythonFetch) site() string { return filepath.Join(p.work(), "site") }
 
 // fetchPython installs the packages of a line from a Python index, and seals the tree in the
 // stage.
 func (i *Installer) fetchPython(ctx context.Context, stage *store.Stage, line *launcher.Line, pinned *lockfile.Entry) (*fetched, error) {
 	p := &pythonFetch{Installer: i, line: line, pinned: pinned, jail: i.pythonJail(stage.Dir)}
-	p.uv = lookPath(p.jail.path, "uv")
+	p.uv = lookPath(p.jail.Path, "uv")
 	interpreters, err := p.interpreters(ctx)
 	if err != nil {
 		return nil, err
@@ -131,18 +131,18 @@ func (p *pythonFetch) run(ctx context.Context, network bool, step Step, script s
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	what := p.line.Packages[0].String()
-	w := &watch{installer: p.Installer, step: step, work: p.jail.home(), tooLarge: cancel, pkg: what}
-	log := filepath.Join(p.jail.home(), "pip.log")
+	w := &watch{installer: p.Installer, step: step, work: p.jail.Home(), tooLarge: cancel, pkg: what}
+	log := filepath.Join(p.jail.Home(), "pip.log")
 	os.Remove(log)
 	jail := *p.jail
 	if !network {
-		jail.registries = nil
+		jail.Registries = nil
 	}
 	stop := w.run()
 	redactor := diagnostics.NewRedactor(p.config.Secrets())
 	tail := diagnostics.NewTail(nil)
 	out := diagnostics.NewStderrFilter(io.MultiWriter(tail, p.told()), redactor)
-	exit, denials, err := jail.run(ctx, out, argv...)
+	exit, denials, err := jail.Run(ctx, out, argv...)
 	stop()
 	out.Flush()
 	p.refused = append(p.refused, refusals(p.installer(), script, redactor.RedactDenials(denials))...)
@@ -157,9 +157,9 @@ func (p *pythonFetch) run(ctx context.Context, network bool, step Step, script s
 	case err != nil || exit.Code == 0:
 		return err
 	case exit.Code == sigXFSZ:
-		return &TooLargeError{Package: what, File: true, MB: jail.fileMB}
+		return &TooLargeError{Package: what, File: true, MB: jail.Limits.FileSizeMB}
 	}
-	text := readLog(jail.home(), filepath.Base(log)) // uv and compileall write none
+	text := readLog(jail.Home(), filepath.Base(log)) // uv and compileall write none
 	return &PythonError{What: what, Installer: p.installer(), Python: p.python.Version, Status: exit.Code, Output: strings.Join(tail.Lines(tail.LineCount()), "\n"), log: text}
 }
 
@@ -205,11 +205,11 @@ func (p *pythonFetch) online(ctx context.Context, argv ...string) error {
 		if !errors.As(err, &failed) {
 			return err
 		}
-		hosts := failed.fileHosts(p.jail.registries)
+		hosts := failed.fileHosts(p.jail.Registries)
 		if hosts == nil {
 			return err
 		}
-		p.jail.registries = append(p.jail.registries, hosts...)
+		p.jail.Registries = append(p.jail.Registries, hosts...)
 		p.forget(hosts)
 	}
 	return p.run(ctx, true, Fetching, "", argv...)
@@ -217,7 +217,7 @@ func (p *pythonFetch) online(ctx context.Context, argv ...string) error {
 
 // withPip lets pip download wheels, and unpacks them without a network.
 func (p *pythonFetch) withPip(ctx context.Context) ([]python.Package, error) {
-	home := p.jail.home()
+	home := p.jail.Home()
 	dir := filepath.Join(home, "wheels")
 	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o700)); err != nil {
 		return nil, err
@@ -251,7 +251,7 @@ func (p *pythonFetch) sameVersions() python.Request {
 	return r
 }
 
-func (p *pythonFetch) versionsFile() string { return filepath.Join(p.jail.home(), "versions.txt") }
+func (p *pythonFetch) versionsFile() string { return filepath.Join(p.jail.Home(), "versions.txt") }
 
 func (p *pythonFetch) writeVersions(pinned []python.Package) error {
 	text := ""
@@ -291,7 +291,7 @@ func (p *pythonFetch) readWheels(dir string) (packages []python.Package, files [
 
 // withUv lets uv resolve, and then install exactly the files whose hashes it has written.
 func (p *pythonFetch) withUv(ctx context.Context) ([]python.Package, error) {
-	home := p.jail.home()
+	home := p.jail.Home()
 	in, out := filepath.Join(home, "wanted.txt"), filepath.Join(home, "resolved.txt")
 	text := strings.Join(p.request.Requirements, "\n") + "\n"
 	pinned, request := pinnedPackages(p.pinned), p.request
@@ -325,16 +325,16 @@ func (p *pythonFetch) withUv(ctx context.Context) ([]python.Package, error) {
 
 // findPython returns the interpreters of this machine, except those that servers may write.
 func (i *Installer) findPython(ctx context.Context) (runtime.Found, error) {
-	f := runtime.Finder{Host: &i.Host, Untrusted: i.Untrusted}
+	untrusted := i.Untrusted
 	if !policy.Within(i.Host.Home, i.Host.Dir) {
-		f.Untrusted = append(slices.Clone(f.Untrusted), i.Host.Dir)
+		untrusted = append(slices.Clone(untrusted), i.Host.Dir)
 	}
-	return f.Find(ctx, runtime.Python)
+	return installed.Interpreters(ctx, &i.Host, untrusted, runtime.Python)
 }
 
 // pythonJail returns a jail that reaches nothing yet.
 func (i *Installer) pythonJail(dir string) *fetchJail {
-	return &fetchJail{host: i.Host, dir: dir, name: "installer", path: i.searchPath(), variables: map[string]string{}, launcher: confine.Launcher{}, fileMB: i.Limits.file()}
+	return i.jail(dir, "installer", i.searchPath())
 }
 
 // runs reports whether this machine has an interpreter for an installed package.

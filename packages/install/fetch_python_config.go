@@ -26,21 +26,21 @@ func (p *pythonFetch) configure(ctx context.Context) error {
 	if p.config.Index == "" {
 		p.config.Index = python.DefaultIndex
 	}
-	if p.jail.registries, err = p.config.Addresses(); err != nil {
+	if p.jail.Registries, err = p.config.Addresses(); err != nil {
 		return err
 	}
-	home := p.jail.home()
+	home := p.jail.Home()
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		return err
 	}
 	if err := p.writeNetrc(home); err != nil {
 		return err
 	}
-	clear(p.jail.variables)
+	clear(p.jail.Variables)
 	if p.uv != "" {
-		maps.Copy(p.jail.variables, p.config.UvVariables(home))
+		maps.Copy(p.jail.Variables, p.config.UvVariables(home))
 	} else {
-		maps.Copy(p.jail.variables, p.config.PipVariables(home))
+		maps.Copy(p.jail.Variables, p.config.PipVariables(home))
 	}
 	p.grantFiles()
 	return nil
@@ -101,7 +101,7 @@ func (p *pythonFetch) writeNetrc(home string) error {
 		file = filepath.Join(p.Host.Home, ".netrc")
 	}
 	var hosts []string
-	for _, u := range p.jail.registries {
+	for _, u := range p.jail.Registries {
 		hosts = append(hosts, u.Hostname())
 	}
 	text, err := os.ReadFile(file)
@@ -114,12 +114,12 @@ func (p *pythonFetch) writeNetrc(home string) error {
 // grantFiles makes readable in the jail: the files that the configuration and the line name, and
 // for uv the interpreter.
 func (p *pythonFetch) grantFiles() {
-	p.jail.readable = nil
+	p.jail.Readable = nil
 	add := func(name string) {
 		name = strings.TrimPrefix(name, "file://")
 		if filepath.IsAbs(name) {
 			if _, err := os.Stat(name); err == nil {
-				p.jail.readable = append(p.jail.readable, name)
+				p.jail.Readable = append(p.jail.Readable, name)
 			}
 		}
 	}

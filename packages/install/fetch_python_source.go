@@ -45,7 +45,7 @@ func (p *pythonFetch) fromSource(ctx context.Context, failed error) ([]python.Pa
 
 // downloadSource downloads a source distribution and the wheels that its build needs.
 func (p *pythonFetch) downloadSource(ctx context.Context, requirement string) (source, needs string, err error) {
-	at := filepath.Join(p.jail.home(), fmt.Sprintf("source-%d", len(p.built)))
+	at := filepath.Join(p.jail.Home(), fmt.Sprintf("source-%d", len(p.built)))
 	to, needs := filepath.Join(at, "archive"), filepath.Join(at, "needs")
 	if err := errors.Join(os.RemoveAll(at), os.MkdirAll(to, 0o700), os.MkdirAll(needs, 0o700)); err != nil {
 		return "", "", err
@@ -80,14 +80,14 @@ func (p *pythonFetch) build(ctx context.Context, name, source, needs string) err
 	}
 	fetch := p.jail
 	defer func() { p.jail = fetch }()
-	p.jail = p.pythonJail(filepath.Join(fetch.dir, "build", name))
-	p.jail.name, p.jail.readable = scriptsName, []string{source, needs}
-	wheel := filepath.Join(p.jail.home(), "wheel")
-	if err := errors.Join(os.RemoveAll(p.jail.dir), os.MkdirAll(wheel, 0o700)); err != nil {
+	p.jail = p.pythonJail(filepath.Join(fetch.Dir, "build", name))
+	p.jail.Name, p.jail.Readable = scriptsName, []string{source, needs}
+	wheel := filepath.Join(p.jail.Home(), "wheel")
+	if err := errors.Join(os.RemoveAll(p.jail.Dir), os.MkdirAll(wheel, 0o700)); err != nil {
 		return err
 	}
-	p.jail.variables = python.Config{Index: p.config.Index}.PipVariables(p.jail.home())
-	delete(p.jail.variables, "PIP_INDEX_URL") // it may have credentials
+	p.jail.Variables = python.Config{Index: p.config.Index}.PipVariables(p.jail.Home())
+	delete(p.jail.Variables, "PIP_INDEX_URL") // it may have credentials
 	if err := p.run(ctx, false, Scripts, name, append([]string{p.python.Path}, python.Build(source, needs, wheel)...)...); err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (p *pythonFetch) build(ctx context.Context, name, source, needs string) err
 	}
 	if p.built == nil {
 		p.built = map[string]string{}
-		p.local = []string{filepath.Join(fetch.home(), "built")}
+		p.local = []string{filepath.Join(fetch.Home(), "built")}
 		if err := os.RemoveAll(p.local[0]); err != nil {
 			return err
 		}

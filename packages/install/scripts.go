@@ -24,18 +24,19 @@ func nowhere() *url.URL { return &url.URL{Scheme: "https", Host: "nowhere.invali
 // runScripts runs the scripts of packages, those of each package in a jail of its own, which
 // has neither a network nor credentials. The tree is moved to the HOME of that jail.
 func (r *npmRun) runScripts(ctx context.Context, packages []npm.Package) (refused []Refusal, err error) {
-	j := &fetchJail{host: r.jail.host, dir: r.jail.dir, name: scriptsName, path: r.jail.path, registries: []*url.URL{nowhere()}, variables: map[string]string{}, fileMB: r.jail.fileMB}
-	work := filepath.Join(j.home(), "work")
-	if err := os.MkdirAll(j.home(), 0o700); err != nil {
+	j := r.installer.jail(r.jail.Dir, scriptsName, r.jail.Path)
+	j.Registries = []*url.URL{nowhere()}
+	work := filepath.Join(j.Home(), "work")
+	if err := os.MkdirAll(j.Home(), 0o700); err != nil {
 		return nil, err
 	}
 	if err := os.Rename(r.work, work); err != nil {
 		return nil, err
 	}
 	r.work = work
-	settings := ownSettings(filepath.Join(j.home(), "cache"))
+	settings := ownSettings(filepath.Join(j.Home(), "cache"))
 	maps.Copy(settings, map[string]string{"offline": "true", "ignore-scripts": "false", "foreground-scripts": "true"})
-	if dir := nodeHeaders(r.jail.path); dir != "" {
+	if dir := nodeHeaders(r.jail.Path); dir != "" {
 		settings["nodedir"] = dir
 	}
 	for name, value := range settings {

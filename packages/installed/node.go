@@ -68,7 +68,7 @@ func (f Finder) interpreter(ctx context.Context, lang runtime.Language, rng stri
 			return string(lang), nil
 		}
 	}
-	found, err := runtime.Finder{Host: f.Host, Untrusted: f.Untrusted, Version: versions.ask}.Find(ctx, lang)
+	found, err := versions.find(ctx, f.Untrusted, lang)
 	if err != nil {
 		return "", err
 	}

@@ -106,7 +106,7 @@ func (f Finder) pythonFor(ctx context.Context, rng string) (string, error) {
 			return file, nil
 		}
 	}
-	found, err := runtime.Finder{Host: f.Host, Untrusted: f.Untrusted, Version: versions.ask}.Find(ctx, runtime.Python)
+	found, err := versions.find(ctx, f.Untrusted, runtime.Python)
 	if err != nil {
 		return "", err
 	}

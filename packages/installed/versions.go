@@ -10,11 +10,12 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/internal/private"
+	"github.com/mcp-jail/mcp-jail/packages/jail"
 	"github.com/mcp-jail/mcp-jail/packages/runtime"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// versions remembers the versions of interpreters, because asking one takes tens of
+// versions remembers the versions of interpreters, because asking one in a jail takes tens of
 // milliseconds. A file in the cache directory holds them, each with the stamp of its interpreter.
 type versions struct {
 	host    *hostfs.Host
@@ -64,7 +65,8 @@ func (v *versions) save() {
 	}
 }
 
-// stamp returns what distinguishes a file from one that replaces it.
+// stamp returns what distinguishes a file from one that replaces it, and from itself with another
+// content: no program can set the time of change.
 func (v *versions) stamp(file string) string {
 	info, err := os.Stat(file)
 	if err != nil {
@@ -74,7 +76,7 @@ func (v *versions) stamp(file string) string {
 	if err != nil {
 		return ""
 	}
-	return fmt.Sprintf("%d:%d %d %s", at.ID.Dev, at.ID.Ino, info.Size(), info.ModTime().UTC().Format(time.RFC3339Nano))
+	return fmt.Sprintf("%d:%d %d %s", at.ID.Dev, at.ID.Ino, info.Size(), hostfs.ChangeTime(info).UTC().Format(time.RFC3339Nano))
 }
 
 // inPath returns the remembered version of the interpreter that PATH gives, or "".
@@ -101,15 +103,26 @@ func (v *versions) locate(name string) (file, version string) {
 	return "", ""
 }
 
-// ask returns the version of an interpreter: the remembered one, or else the one that it tells.
+// ask returns the version of an interpreter: the remembered one, else the one that its header
+// files give, else the one that it tells in a jail.
 func (v *versions) ask(ctx context.Context, file string) (string, error) {
 	stamp := v.stamp(file)
 	if known, ok := v.known[file]; ok && stamp != "" && known.Stamp == stamp {
 		return known.Version, nil
 	}
-	told, err := runtime.AskVersion(ctx, file)
-	if err == nil && stamp != "" {
+	text, err := runtime.HeaderVersion(v.host, file), error(nil)
+	if text == "" {
+		text, err = jail.AskVersion(ctx, v.host, file)
+	}
+	if err != nil {
+		return "", err
+	}
+	told := runtime.VersionIn(text)
+	if told == "" {
+		return text, nil // the search says what is wrong with it
+	}
+	if stamp != "" {
 		v.known[file], v.changed = version{told, stamp}, true
 	}
-	return told, err
+	return told, nil
 }

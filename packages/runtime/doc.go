@@ -3,11 +3,12 @@
 // managers (nvm, fnm, volta, asdf, mise, nodenv and n for node; pyenv, asdf, mise and uv for
 // python); [Found.Choose] prefers the one that PATH gives, which npx would have used.
 //
-// # Which programs are run
+// # Which interpreters are used
 //
-// If the path of an interpreter in the directory of a version manager names its version, Find reads
-// it from there. Otherwise Find runs the interpreter itself with --version, outside of any jail. An
-// interpreter has to meet these conditions, and is no candidate at all if it does not:
+// The package runs no program. If the path of an interpreter in the directory of a version manager
+// names its version, Find reads it from there. Otherwise it asks Finder.Version, which may use
+// [HeaderVersion]. An interpreter has to meet these conditions, and is no candidate at all if it
+// does not:
 //
 //   - Its path is absolute. Relative entries of PATH do not count.
 //   - Only the user or root could have put it there: every directory and link on the way,
@@ -15,10 +16,7 @@
 //   - It lies in no directory that the caller names as untrusted, such as a workspace in
 //     which a server may write.
 //   - Its name, after all links, is that of an interpreter. Shims of version managers are
-//     never run; the program that they would start is looked up in their files.
-//
-// AskVersion runs the interpreter in the directory / with an environment of its own, so that
-// NODE_OPTIONS and the like have no effect, without input, and for ten seconds at most.
+//     no candidates; the program that they would start is looked up in their files.
 //
 // # Limits
 //

@@ -14,10 +14,10 @@ import (
 // A Finder looks for interpreters on a host.
 type Finder struct {
 	Host *hostfs.Host
-	// Untrusted are directories, absolute, in which no program is run or chosen: workspaces,
+	// Untrusted are directories, absolute, in which no program is chosen: workspaces,
 	// and all else that servers may write.
 	Untrusted []string
-	// Version asks an interpreter for its version. If it is nil, the interpreter is run.
+	// Version returns the version of an interpreter, or its answer to --version.
 	Version func(ctx context.Context, file string) (string, error)
 }
 
@@ -27,7 +27,7 @@ type place struct {
 	isDefault    bool
 }
 
-// Find returns the interpreters of a language. The package comment says which are run.
+// Find returns the interpreters of a language. The package comment says which are used.
 func (f Finder) Find(ctx context.Context, lang Language) (Found, error) {
 	if f.Host.OS == "windows" {
 		return Found{}, ErrWindows
@@ -159,12 +159,8 @@ func (s *search) add(ctx context.Context, p place) {
 	}
 	version := versionOfPath(at.Path)
 	if version == "" {
-		ask := s.Version
-		if ask == nil {
-			ask = AskVersion
-		}
-		text, err := ask(ctx, at.Path)
-		if version = versionIn(text); err != nil || version == "" {
+		text, err := s.Version(ctx, at.Path)
+		if version = VersionIn(text); err != nil || version == "" {
 			reason := "its version is not known: it answers --version with " + policy.QuoteShell(firstLine(text))
 			if err != nil {
 				reason = "its version is not known: " + err.Error()
@@ -176,7 +172,7 @@ func (s *search) add(ctx context.Context, p place) {
 	s.found.Interpreters = append(s.found.Interpreters, Interpreter{Language: s.found.Language, Path: at.Path, Version: version, Sources: []string{p.source}, Default: p.isDefault})
 }
 
-// fault returns why a program is not run, or "".
+// fault returns why a program is not used, or "".
 func (s *search) fault(file string, at hostfs.ResolvedPath) string {
 	for _, dir := range s.Untrusted {
 		names := []string{file, at.Path}

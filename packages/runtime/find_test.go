@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -269,31 +268,6 @@ func TestFindRefusesFilesOfOtherUsers(t *testing.T) {
 		if got := m.find(Node, answers); len(m.list(got)) != c.found {
 			t.Errorf("%s: %v %v", c.name, m.list(got), got.Refused)
 		}
-	}
-}
-
-// TestFindOnThisMachine runs the interpreters of this machine.
-func TestFindOnThisMachine(t *testing.T) {
-	host, err := hostfs.LocalHost()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, lang := range []Language{Node, Python} {
-		got, err := Finder{Host: &host}.Find(context.Background(), lang)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(got.Interpreters) == 0 {
-			testkit.Skip(t, string(lang), "no %s: %v", lang, got.Refused)
-		}
-		for _, i := range got.Interpreters {
-			answer, err := AskVersion(context.Background(), i.Path)
-			if v := versionIn(answer); v != i.Version || err != nil {
-				t.Errorf("%s is %s, not %s: %v", i.Path, v, i.Version, err)
-			}
-			t.Log(i)
-		}
-		t.Log(got.Refused)
 	}
 }
 

@@ -1,13 +1,9 @@
 package runtime
 
 import (
-	"context"
-	"fmt"
-	"os/exec"
 	"path"
 	"slices"
 	"strings"
-	"time"
 )
 
 // versionOfPath returns the version in the path of an interpreter, or "". Only directories of
@@ -45,9 +41,9 @@ func bareVersion(name string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(name, "python"), "v")
 }
 
-// versionIn returns the version in what an interpreter answers to --version: "v20.1.0" or
+// VersionIn returns the version in what an interpreter answers to --version: "v20.1.0" or
 // "Python 3.12.3", "" if there is none.
-func versionIn(answer string) string {
+func VersionIn(answer string) string {
 	answer = strings.TrimPrefix(firstLine(answer), "Python ")
 	word, _, _ := strings.Cut(answer, " ")
 	word = strings.TrimPrefix(strings.TrimSuffix(word, "+"), "v")
@@ -66,30 +62,4 @@ func versionIn(answer string) string {
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	return strings.TrimSpace(line)
-}
-
-// patience is the longest time that an interpreter may take to tell its version.
-const patience = 10 * time.Second
-
-// AskVersion asks an interpreter for its version by running it. The caller has to trust the file.
-func AskVersion(ctx context.Context, file string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, file, "--version")
-	cmd.Env, cmd.Dir = []string{"PATH=/usr/bin:/bin", "LC_ALL=C"}, "/"
-	cmd.WaitDelay = time.Second
-	out := &firstBytes{}
-	cmd.Stdout = out
-	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("%s --version: %w", file, err)
-	}
-	return string(out.kept), nil
-}
-
-// firstBytes keeps the first bytes that are written to it.
-type firstBytes struct{ kept []byte }
-
-func (b *firstBytes) Write(p []byte) (int, error) {
-	b.kept = append(b.kept, p[:min(len(p), 256-len(b.kept))]...)
-	return len(p), nil
 }

@@ -1,0 +1,123 @@
+package installed
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/packages/jail"
+	"github.com/mcp-jail/mcp-jail/packages/runtime"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+func TestMain(m *testing.M) {
+	confine.RunSupervisor()
+	os.Exit(m.Run())
+}
+
+// localHost returns this machine, with nothing remembered.
+func localHost(t testing.TB) *hostfs.Host {
+	host, err := hostfs.LocalHost()
+	if err != nil {
+		t.Fatal(err)
+	}
+	host.CacheDir = t.TempDir()
+	return &host
+}
+
+// TestInterpreters: what is read from files, and what interpreters tell in a jail, is what they
+// tell without one.
+func TestInterpreters(t *testing.T) {
+	host := localHost(t)
+	for _, lang := range []runtime.Language{runtime.Node, runtime.Python} {
+		got, err := Interpreters(t.Context(), host, nil, lang)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(got.Interpreters) == 0 {
+			testkit.Skip(t, string(lang), "no %s: %v", lang, got.Refused)
+		}
+		for _, i := range got.Interpreters {
+			answer, err := exec.Command(i.Path, "--version").Output()
+			if v := runtime.VersionIn(string(answer)); v != i.Version || err != nil {
+				t.Errorf("%s is %s, not %s: %v", i.Path, v, i.Version, err)
+			}
+			jailed, err := jail.AskVersion(t.Context(), host, i.Path)
+			if jailed != string(answer) || err != nil {
+				t.Errorf("%s in a jail: %q, %v", i.Path, jailed, err)
+			}
+			t.Log(i)
+		}
+		t.Log(got.Refused)
+	}
+}
+
+// TestRemembered: a version is told once, and again when the file is another one or has changed.
+func TestRemembered(t *testing.T) {
+	host := localHost(t)
+	host.Home = testkit.ShortDir(t)
+	bin := filepath.Join(host.Home, "bin")
+	host.Environ = []string{"PATH=" + bin}
+	told := func() (version string) {
+		t.Helper()
+		got, err := Interpreters(t.Context(), host, nil, runtime.Node)
+		if err != nil || len(got.Interpreters) != 1 {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		if v := openVersions(host).inPath("node"); v != got.Interpreters[0].Version {
+			t.Errorf("%q is remembered of %q", v, got.Interpreters[0].Version)
+		}
+		return got.Interpreters[0].Version
+	}
+	program := func(version string) {
+		t.Helper()
+		if err := testkit.WriteProgram(filepath.Join(bin, "node"), []byte("#!/bin/sh\necho v"+version+"\n")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.MkdirAll(bin, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	program("20.1.0")
+	if got := told(); got != "20.1.0" {
+		t.Errorf("at first: %s", got)
+	}
+	text, err := os.ReadFile(filepath.Join(host.CacheDir, "interpreters.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	testkit.WriteFile(t, filepath.Join(host.CacheDir, "interpreters.json"), strings.ReplaceAll(string(text), "20.1.0", "20.1.9"))
+	if got := told(); got != "20.1.9" {
+		t.Errorf("it was asked again: %s", got)
+	}
+	// The same size and the same time of modification, which a server that writes it could set.
+	file := filepath.Join(bin, "node")
+	before, err := os.Stat(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	program("22.1.0")
+	if err := os.Chtimes(file, before.ModTime(), before.ModTime()); err != nil {
+		t.Fatal(err)
+	}
+	if got := told(); got != "22.1.0" {
+		t.Errorf("after a change: %s", got)
+	}
+}
+
+// BenchmarkRemembered is what a later start pays for the version of the node in PATH.
+func BenchmarkRemembered(b *testing.B) {
+	host := localHost(b)
+	if _, err := Interpreters(b.Context(), host, nil, runtime.Node); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if openVersions(host).inPath("node") == "" {
+			b.Fatal("nothing is remembered")
+		}
+	}
+}

@@ -1,0 +1,115 @@
+package jail
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
+)
+
+// A Jail is what a program that works for mcp-jail may touch, beside what every program may
+// read: policy.md, "Runtime baseline".
+type Jail struct {
+	Host       hostfs.Host
+	Dir        string     // HOME is below
+	Name       string     // of the jail, which is part of the path of its HOME
+	Purpose    string     // in messages: "the installation of a package"
+	Path       []string   // the directories of PATH
+	Readable   []string   // files and directories of the user
+	Registries []*url.URL // the only hosts that can be reached
+	Variables  map[string]string
+	Limits     policy.Limits
+	Launcher   confine.Launcher
+}
+
+// Home returns HOME, the working directory and the only place of the host that can be written.
+func (j *Jail) Home() string { return filepath.Join(j.Dir, "servers", j.Name, "home") }
+
+// Run runs a command in the jail until it ends, or until ctx is cancelled. It returns how the
+// command ended, and what the jail refused. out gets stdout and stderr.
+func (j *Jail) Run(ctx context.Context, out io.Writer, argv ...string) (confine.Exit, []policy.Denial, error) {
+	profile, err := j.profile(argv)
+	if err != nil {
+		return confine.Exit{}, nil, err
+	}
+	read, write, err := os.Pipe()
+	if err != nil {
+		return confine.Exit{}, nil, err
+	}
+	copied := make(chan struct{})
+	go func() {
+		defer close(copied)
+		io.Copy(out, read)
+		io.Copy(io.Discard, read) // if out fails, the program must not wait for it
+		read.Close()
+	}()
+	process, err := j.Launcher.Start(ctx, profile, confine.Stdio{Out: write, Err: write})
+	write.Close()
+	if err != nil {
+		<-copied
+		var gaps *confine.GapError
+		if errors.As(err, &gaps) {
+			err = &HostError{j.Purpose, gaps}
+		}
+		return confine.Exit{}, nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { process.Kill() })
+	defer stop()
+	exit, err := process.Wait()
+	<-copied
+	if err == nil && exit.Why != "" {
+		err = errors.New("the jail of " + j.Purpose + " ended: " + exit.Why)
+	}
+	return exit, process.Denials(), err
+}
+
+// profile resolves the policy of the jail.
+func (j *Jail) profile(argv []string) (*policy.Profile, error) {
+	host := j.Host
+	host.StateDir, host.Dir = j.Dir, j.Home()
+	host.Environ = append(slices.Clone(host.Environ), "PATH="+strings.Join(j.Path, string(filepath.ListSeparator)))
+	p := &policy.Policy{
+		Server: j.Name, Command: argv[0], Arguments: argv[1:], Stateful: true, FromCommandLine: true,
+		Roots: "off", MaxConcurrentCalls: 1, Startup: policy.DefaultStartup, Limits: j.Limits,
+		Where: j.Purpose, Net: []policy.NetRule{},
+	}
+	for name, value := range j.Variables {
+		host.Environ = append(host.Environ, name+"="+value)
+		p.Env = append(p.Env, policy.EnvRule{Name: name, Read: true, Where: p.Where})
+	}
+	for _, path := range j.Readable {
+		p.Fs = append(p.Fs, policy.FsRule{Path: path, Read: true, Where: p.Where})
+	}
+	for _, u := range j.Registries {
+		p.Net = append(p.Net, registryRule(u))
+	}
+	profile, _, err := resolve.Resolve(p, host)
+	if err != nil {
+		return nil, fmt.Errorf("the jail of %s cannot be made: %w", j.Purpose, err)
+	}
+	return profile, nil
+}
+
+// registryRule returns the rule for a registry.
+func registryRule(u *url.URL) policy.NetRule {
+	port, err := strconv.Atoi(u.Port())
+	if err != nil {
+		port = map[string]int{"http": 80, "https": 443}[u.Scheme]
+	}
+	host, err := policy.NormalizeHost(u.Hostname())
+	if err != nil {
+		host = strings.ToLower(u.Hostname())
+	}
+	return policy.NetRule{Host: host, Port: port, Scheme: u.Scheme, Allow: true, Where: "a registry of the user's configuration"}
+}

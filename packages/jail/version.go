@@ -1,0 +1,57 @@
+package jail
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+const (
+	patience   = 10 * time.Second // for an interpreter that is asked for its version
+	maxVersion = 256              // bytes of its answer
+)
+
+// AskVersion runs an interpreter with --version in a jail without a network, and returns the
+// beginning of its answer. The interpreter reads its installation, and writes only a directory
+// that is removed afterwards.
+func AskVersion(ctx context.Context, host *hostfs.Host, file string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	dir, err := os.MkdirTemp("", "mcp-jail-version-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(dir)
+	j := &Jail{
+		Host: *host, Dir: dir, Name: "version", Purpose: "asking " + file + " for its version", Path: []string{"/usr/bin", "/bin"},
+		Limits:   policy.Limits{MemoryMB: 1024, Processes: 64, OpenFiles: 256, FileSizeMB: 1, MessageMB: 1, Connections: 1},
+		Launcher: confine.Launcher{Unmediated: true},
+	}
+	if err := os.MkdirAll(j.Home(), 0o700); err != nil {
+		return "", err
+	}
+	out := &firstBytes{}
+	exit, _, err := j.Run(ctx, out, file, "--version")
+	switch {
+	case ctx.Err() != nil:
+		return "", fmt.Errorf("%s --version: it did not end within %v", file, patience)
+	case err != nil:
+		return "", err
+	case exit.Code != 0:
+		return "", fmt.Errorf("%s --version: exit status %d", file, exit.Code)
+	}
+	return string(out.kept), nil
+}
+
+// firstBytes keeps the first bytes that are written to it.
+type firstBytes struct{ kept []byte }
+
+func (b *firstBytes) Write(p []byte) (int, error) {
+	b.kept = append(b.kept, p[:min(len(p), maxVersion-len(b.kept))]...)
+	return len(p), nil
+}

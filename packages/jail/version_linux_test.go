@@ -1,0 +1,88 @@
+package jail
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+func TestMain(m *testing.M) {
+	confine.RunSupervisor()
+	os.Exit(m.Run())
+}
+
+// an interpreter is a shell script in a HOME, and the host of that HOME.
+func interpreter(t *testing.T, text string) (host *hostfs.Host, file string) {
+	t.Helper()
+	local, err := hostfs.LocalHost()
+	if err != nil {
+		t.Fatal(err)
+	}
+	local.Home = testkit.ShortDir(t)
+	local.Environ = append(local.Environ, "NODE_OPTIONS=--require=/evil", "TOKEN=secret")
+	file = filepath.Join(local.Home, ".fnm/node-versions/x/installation/bin/node")
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := testkit.WriteProgram(file, []byte("#!/bin/sh\n"+text)); err != nil {
+		t.Fatal(err)
+	}
+	return &local, file
+}
+
+// TestAskVersion: an interpreter answers in its jail, which it does not leave: it has none of the
+// user's variables and files, no network, and nothing to write that is there afterwards.
+func TestAskVersion(t *testing.T) {
+	host, file := interpreter(t, `
+echo "$1 $NODE_OPTIONS$TOKEN$(cat ~/../secret HOME/secret 2>/dev/null)"
+echo x >HOME/planted; echo x >"$0"; echo x >~/kept
+grep -c . /proc/net/dev
+`)
+	t.Setenv("TMPDIR", t.TempDir())
+	testkit.WriteFile(t, filepath.Join(host.Home, "secret"), "a secret\n")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := testkit.WriteProgram(file, []byte(strings.ReplaceAll(string(text), "HOME", "'"+host.Home+"'"))); err != nil {
+		t.Fatal(err)
+	}
+	got, err := AskVersion(t.Context(), host, file)
+	if err != nil || !strings.HasPrefix(got, "--version \n") {
+		t.Errorf("%q, %v", got, err)
+	}
+	if _, err := os.Lstat(filepath.Join(host.Home, "planted")); err == nil {
+		t.Error("it wrote into HOME")
+	}
+	if left, err := os.ReadDir(os.TempDir()); len(left) > 0 || err != nil {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+	control := exec.Command(file, "--version")
+	control.Env = append(host.Environ, "HOME="+host.Home)
+	if out, _ := control.Output(); !strings.HasPrefix(string(out), "--version --require=/evilsecreta secret\n") {
+		t.Errorf("control: without a jail it says %q", out)
+	}
+	if _, err := os.Lstat(filepath.Join(host.Home, "planted")); err != nil {
+		t.Errorf("control: %v", err)
+	}
+}
+
+// TestAskVersionLimits tests what an interpreter cannot do to mcp-jail.
+func TestAskVersionLimits(t *testing.T) {
+	for text, want := range map[string]string{"exit 3": "/node --version: exit status 3", "kill -9 $$": "/node --version: exit status 137"} {
+		host, file := interpreter(t, text)
+		if _, err := AskVersion(t.Context(), host, file); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+	host, file := interpreter(t, "yes | head -c 100000")
+	if got, err := AskVersion(t.Context(), host, file); len(got) != maxVersion || err != nil {
+		t.Error(len(got), err)
+	}
+}
