@@ -71,4 +71,3 @@ func (*Process) OnNotice(func(Notice)) {}
 func (*Process) Plan() *Plan { return nil }
 
 // Secrets returns nil: there are no secrets without an interceptor.
-func (*Process) Secrets() map[string]string { return nil }

@@ -1,7 +1,6 @@
 package confine
 
 import (
-	"maps"
 	"net"
 	"slices"
 	"strconv"
@@ -112,15 +111,4 @@ func networkDenials(g *egress.Gateway, inbound []int) []policy.Denial {
 		n, _ := strconv.Atoi(port)
 		return err == nil && host == "localhost" && slices.Contains(inbound, n)
 	})
-}
-
-// Secrets returns the values, by variable, that the interceptor puts into the requests of the
-// process. They were never in the jail and must not be shown.
-func (p *Process) Secrets() map[string]string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.interceptor == nil {
-		return nil
-	}
-	return maps.Clone(p.interceptor.Secrets)
 }

@@ -112,7 +112,7 @@ func (ev *Evidence) redactor() *Redactor {
 	case ev.Redactor != nil:
 		return ev.Redactor
 	case ev.Profile != nil:
-		return NewRedactor(ev.Profile.RedactedVariables())
+		return NewRedactor(ev.Profile.Env)
 	}
 	return nil
 }

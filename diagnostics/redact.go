@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
-	"maps"
 	"net/url"
 	"slices"
 	"sort"
@@ -65,16 +64,6 @@ func NewRedactor(env []policy.Variable) *Redactor {
 	r := &Redactor{}
 	r.add(env)
 	return r
-}
-
-// AddSecrets adds secrets that are not in the server's environment, by the name of the
-// variable that holds the placeholder.
-func (r *Redactor) AddSecrets(values map[string]string) {
-	var env []policy.Variable
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		env = append(env, policy.Variable{Name: name, Value: values[name], Secret: true})
-	}
-	r.add(env)
 }
 
 func (r *Redactor) add(env []policy.Variable) {

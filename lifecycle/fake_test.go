@@ -68,9 +68,8 @@ type fake struct {
 	err      error           // instead
 	block    bool            // until ctx is cancelled
 	denials  []policy.Denial // after the first request for them
-	secrets  map[string]string
-	last     func() // before its end is told
-	why      string // its jail ended it
+	last     func()          // before its end is told
+	why      string          // its jail ended it
 	remarks  []confine.Notice
 	failures []policy.HostFailure
 
@@ -137,8 +136,6 @@ func (p *fakeProcess) OnNotice(whom func(confine.Notice)) {
 }
 
 func (p *fakeProcess) Plan() *confine.Plan { return nil }
-
-func (p *fakeProcess) Secrets() map[string]string { return p.fake.secrets }
 
 func (p *fakeProcess) HostFailures() []policy.HostFailure { return p.fake.failures }
 

@@ -27,7 +27,6 @@ type Process interface {
 	HostFailures() []policy.HostFailure // granted hosts that this machine could not reach
 	OnNotice(func(confine.Notice))      // registers a function for the jail's remarks, past and future
 	Plan() *confine.Plan                // what the jail enforces; nil if that is not known
-	Secrets() map[string]string         // values, by variable, that no output may show; the jail does not have them
 }
 
 // CallObserver is a Process that has to know which call it serves. CallBegins is called before the

@@ -3,7 +3,6 @@ package lifecycle
 import (
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
@@ -12,71 +11,68 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// leakCheck looks for the secrets of a session's servers in what they send to the client. The
-// methods of a nil leakCheck find nothing.
+// leakCheck looks for the secrets of a server in what it sends to the client: those that its
+// processes hold, and no other. A search takes a time that depends on the text and on the secrets, so
+// a server could read a secret that it lacks from that time. The methods of a nil leakCheck find
+// nothing.
 type leakCheck struct {
+	*leakTeller
+	finder func() *leak.Finder
+}
+
+// leakTeller tells the leaks of a session.
+type leakTeller struct {
 	client *client
 	block  bool
 	tokens bool // well-known kinds of tokens are looked for too
 
-	finder atomic.Pointer[leak.Finder] // nil: there is nothing to look for, or it has to be made
-	stale  atomic.Bool                 // it has to be made
-
-	mu      sync.Mutex
-	secrets []leak.Secret
-	told    map[string]bool
+	mu     sync.Mutex
+	told   map[string]bool
+	checks map[*policy.Profile]*leakCheck
 }
 
-// maxSecrets bounds the values that a session looks for; the latest are kept.
-const maxSecrets = 200
+// maxChecks bounds the profiles whose checks a session keeps.
+const maxChecks = 100
 
-// newLeakCheck returns the leakCheck of a session, or nil if nothing is to be looked for.
+// newLeakCheck returns the leakCheck of what a session's profile holds, or nil if nothing is to be
+// looked for.
 func newLeakCheck(c *client) *leakCheck {
 	p := c.config.Profile
 	if p.Leaks != policy.LeaksWarn && p.Leaks != policy.LeaksBlock {
 		return nil
 	}
-	l := &leakCheck{client: c, block: p.Leaks == policy.LeaksBlock, tokens: p.LeakPatterns, told: map[string]bool{}}
-	l.stale.Store(l.tokens)
-	l.add(p.Env, nil, nil) // a catalog may have answers before a process starts
-	return l
+	t := &leakTeller{client: c, block: p.Leaks == policy.LeaksBlock, tokens: p.LeakPatterns, told: map[string]bool{}, checks: map[*policy.Profile]*leakCheck{}}
+	return (&leakCheck{leakTeller: t}).of(p)
 }
 
-// add adds the secrets of a process: those in its environment, those that only requests get, and
-// the credentials of registries. The session looks for them in the messages of every process.
-func (l *leakCheck) add(env []policy.Variable, held map[string]string, registries []policy.Variable) {
+// of returns the leakCheck of what another profile of the session holds.
+func (l *leakCheck) of(p *policy.Profile) *leakCheck {
 	if l == nil {
-		return
+		return nil
 	}
-	secrets, _ := leak.Sought(env, held, registries)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, s := range secrets {
-		if !slices.Contains(l.secrets, s) {
-			if len(l.secrets) == maxSecrets { // the value of a command may be another at each start
-				l.secrets = slices.Delete(l.secrets, 0, 1)
-			}
-			l.secrets = append(l.secrets, s)
-			l.stale.Store(true)
-		}
+	if known := l.checks[p]; known != nil {
+		return known
 	}
+	if len(l.checks) >= maxChecks {
+		clear(l.checks)
+	}
+	// The first message makes the finder, so that no start waits for it.
+	check := &leakCheck{leakTeller: l.leakTeller, finder: sync.OnceValue(func() *leak.Finder {
+		secrets, _ := leak.Sought(p.Env)
+		return leak.New(secrets, l.tokens)
+	})}
+	l.checks[p] = check
+	return check
 }
 
-// current returns the finder for the secrets that are known by now. The first message after a new
-// secret makes the finder, so that no start waits for it.
+// current returns the finder, or nil if there is nothing to look for.
 func (l *leakCheck) current() *leak.Finder {
 	if l == nil {
 		return nil
 	}
-	if l.stale.Load() {
-		l.mu.Lock()
-		if l.stale.Load() {
-			l.finder.Store(leak.New(l.secrets, l.tokens))
-			l.stale.Store(false)
-		}
-		l.mu.Unlock()
-	}
-	return l.finder.Load()
+	return l.finder()
 }
 
 // look returns the secrets in a frame.

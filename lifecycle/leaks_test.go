@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics/leak"
 	"github.com/mcp-jail/mcp-jail/lifecycle/catalog"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -149,6 +150,30 @@ func TestLeaksInCatalog(t *testing.T) {
 	}
 }
 
+// TestLeaksOfOthers: of a process the values are looked for that it holds itself, and those of another
+// process of the same session are not.
+func TestLeaksOfOthers(t *testing.T) {
+	t.Parallel()
+	p := beginStateless(t, newShop(), func(s *Session, o *Stateless) {
+		s.Profile.Leaks = policy.LeaksBlock
+		s.Profile.Env = []policy.Variable{{Name: "MY_TOKEN", Value: leaked, Secret: true}}
+		o.Declared = func() []string { return []string{"hidden"} }
+		o.Tool = func(name string) (Tool, error) {
+			profile := *s.Profile
+			if profile.Tool = name; name == "echo" {
+				profile.Env = nil
+			}
+			return Tool{Profile: &profile}, nil
+		}
+	})
+	p.greet()
+	arguments := `{"x":"` + leaked + `"}`
+	p.send(callOf("1", "echo", arguments))
+	has(t, p.answer("1").line, "tool=echo")
+	p.send(callOf("2", "hidden", arguments)) // the control
+	has(t, p.answer("2").line, "-31008", "MY_TOKEN")
+}
+
 // TestLeaksOff: nothing is looked for, and without a secret nothing is made.
 func TestLeaksOff(t *testing.T) {
 	p := openLeaky(t, "stateful", policy.LeaksOff)
@@ -158,12 +183,11 @@ func TestLeaksOff(t *testing.T) {
 		t.Error(stderr)
 	}
 	l := newLeakCheck(&client{config: Session{Profile: &policy.Profile{Leaks: policy.LeaksWarn}}})
-	l.add([]policy.Variable{{Name: "A_TOKEN", Value: "true", Secret: true}, {Name: "OPEN", Value: leaked}}, nil, nil)
-	if l.current() != nil {
+	of := func(env ...policy.Variable) *leak.Finder { return l.of(&policy.Profile{Env: env}).current() }
+	if of(policy.Variable{Name: "A_TOKEN", Value: "true", Secret: true}, policy.Variable{Name: "OPEN", Value: leaked}) != nil {
 		t.Error("there is a finder without a secret")
 	}
-	l.add(nil, map[string]string{"B": leaked}, nil)
-	if l.current() == nil {
+	if of(policy.Variable{Name: "B_TOKEN", Value: leaked, Secret: true}) == nil {
 		t.Error("there is no finder")
 	}
 }

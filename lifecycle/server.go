@@ -25,6 +25,7 @@ type server struct {
 	processes processHistory
 	redact    *diagnostics.Redactor
 	tail      *diagnostics.Tail
+	leaks     atomic.Pointer[leakCheck] // of what the current process holds; nil: nothing is looked for
 
 	firstCallMark  atomic.Int64             // lines of stderr before the first call: see Tail.LineCount
 	firstCall      onceTime                 // when the first call was sent
@@ -47,7 +48,8 @@ func (s *server) init(c *client, p *policy.Profile) {
 	if p.Advertise {
 		s.statement = p.Statement()
 	}
-	s.redact = diagnostics.NewRedactor(p.RedactedVariables())
+	s.leaks.Store(c.leaks.of(p))
+	s.redact = diagnostics.NewRedactor(p.Env)
 	s.tail = diagnostics.NewTail(s.redact)
 }
 
@@ -81,11 +83,9 @@ func (s *server) launch(ctx context.Context) (Process, error) {
 	return s.client.config.Launcher.Start(ctx, s.profile, s.pipes.serverEnds)
 }
 
-// adopt makes proc the current process. It hides the secrets of proc before any output is
-// shown.
+// adopt makes proc the current process, before any of its output is shown.
 func (s *server) adopt(proc Process) {
-	s.redact.AddSecrets(proc.Secrets())
-	s.client.leaks.add(s.profile.Env, proc.Secrets(), s.profile.RegistryCredentials)
+	s.leaks.Store(s.client.leaks.of(s.profile))
 	s.processes.set(proc)
 	proc.OnNotice(s.onNotice)
 }

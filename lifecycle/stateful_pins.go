@@ -56,14 +56,14 @@ func (s *statefulSession) onServerFrame(f *mcpproxy.Frame) (drop bool) {
 		s.refuseAnswers(f, d)
 		return true
 	}
-	d := s.client.leaks.check(f, "")
+	d := s.server.leaks.Load().check(f, "")
 	if d == nil {
 		return false
 	}
 	if s.refuseAnswers(f, *d)+s.refuseRequests(f, *d) > 0 {
 		s.client.announce(*d)
 	} else {
-		s.client.leaks.dropped(f, "")
+		s.server.leaks.Load().dropped(f, "")
 	}
 	return true
 }

@@ -127,7 +127,7 @@ func newStatelessSession(s Session, o Stateless) *statelessSession {
 	p.pool.maxStarting = max(1, runtime.GOMAXPROCS(0)/2)
 	p.client = newClient(s, mcpproxy.Hooks{}, p.allDenials)
 	if p.client.tools != nil {
-		p.client.tools.redact = diagnostics.NewRedactor(s.Profile.RedactedVariables())
+		p.client.tools.redact = diagnostics.NewRedactor(s.Profile.Env)
 	}
 	return p
 }

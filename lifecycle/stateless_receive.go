@@ -20,7 +20,7 @@ func (w *worker) read() {
 		},
 	}
 	hooks.Receive(w.conn.Reader, func(f *mcpproxy.Frame) error {
-		leak := w.client.leaks.check(f, w.tool)
+		leak := w.server.leaks.Load().check(f, w.tool)
 		switch {
 		case leak != nil:
 			w.rejectLeak(f, *leak)
@@ -100,7 +100,7 @@ func (w *worker) rejectLeak(f *mcpproxy.Frame, d diagnostics.Diagnosis) {
 	if slices.ContainsFunc(f.Messages, func(e mcpproxy.Envelope) bool { return e.Kind() != mcpproxy.Notification }) {
 		w.rejectReply(f, d)
 	} else {
-		w.client.leaks.dropped(f, w.tool)
+		w.server.leaks.Load().dropped(f, w.tool)
 	}
 }
 

@@ -156,7 +156,7 @@ func (s *statelessSession) fail(rq *clientRequest, d diagnostics.Diagnosis) {
 
 // respondWith answers with a "result" or an "error" from the cache or of our own.
 func (s *statelessSession) respondWith(rq *clientRequest, name string, value []byte) {
-	if d := s.client.leaks.checkValue(value, rq.tool); d != nil {
+	if d := s.client.leaks.of(s.currentProfile()).checkValue(value, rq.tool); d != nil {
 		s.client.announce(*d)
 		s.fail(rq, *d)
 		return

@@ -2,7 +2,6 @@ package policy
 
 import (
 	"path/filepath"
-	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -72,10 +71,6 @@ type Profile struct {
 
 	Env      []Variable // complete and sorted by name
 	Withheld []string   // names that are set on the host and were not granted, sorted
-	// RegistryCredentials are the user's passwords and tokens of package registries. No server
-	// gets them. mcp-jail looks for them in the data that a server sends. They are part of no
-	// output.
-	RegistryCredentials []Variable
 
 	Limits  Limits
 	Waive   []Axis        // axes whose gaps the user accepted, sorted
@@ -89,11 +84,6 @@ type Profile struct {
 	// LeaksBlock. LeakPatterns: well-known kinds of tokens are looked for too.
 	Leaks        string
 	LeakPatterns bool
-}
-
-// RedactedVariables returns the variables whose values, if they are secret, belong in no message.
-func (p *Profile) RedactedVariables() []Variable {
-	return append(slices.Clone(p.Env), p.RegistryCredentials...)
 }
 
 // Part is a path that belongs to the program: the file of the command, an interpreter, a

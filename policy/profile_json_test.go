@@ -53,10 +53,9 @@ func TestKeyStays(t *testing.T) {
 // profile's key.
 func TestKeyCoversProfile(t *testing.T) {
 	apart := map[string]string{
-		"Parts":               "where to look for a change of the program; the catalogue digests them itself",
-		"LinksAstray":         "follows from the disk: which opens are recorded, not which are allowed",
-		"RegistryCredentials": "looked for in what the server sends",
-		"Reach":               "what others may write, which is part of no output",
+		"Parts":       "where to look for a change of the program; the catalogue digests them itself",
+		"LinksAstray": "follows from the disk: which opens are recorded, not which are allowed",
+		"Reach":       "what others may write, which is part of no output",
 	}
 	empty := (&Profile{}).Key()
 	fields := reflect.TypeFor[Profile]()

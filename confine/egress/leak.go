@@ -4,12 +4,9 @@ import "github.com/mcp-jail/mcp-jail/diagnostics/leak"
 
 // Leaks lists the secrets for which an Interceptor searches requests. The zero value lists none.
 type Leaks struct {
-	Secrets []leak.Secret
-	// Held are the names of the secrets that the jail does not have. Their values may stand only
-	// in a request whose rule puts them in.
-	Held   []string
-	Tokens bool // search for well-known kinds of tokens too
-	Block  bool // refuse a request with a secret or token
+	Secrets []leak.Secret // that the jail holds
+	Tokens  bool          // search for well-known kinds of tokens too
+	Block   bool          // refuse a request with a secret or token
 }
 
 // IsZero reports whether there is nothing to look for.

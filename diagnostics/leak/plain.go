@@ -49,10 +49,3 @@ func holdsToken(s string) bool {
 	}
 	return false
 }
-
-// IsToken reports whether a value looks as if a program had made it at random: it has 20 characters
-// or more, all of them such as tokens have. A value of that kind occurs in no text by chance, and
-// no server can guess it.
-func IsToken(value string) bool {
-	return len(value) >= 20 && len(value) <= longToken && value[0] != '/' && strings.Trim(value, urlSafe+".~+/=") == "" && !IsPlainValue(value) && isRandom(value)
-}

@@ -1,9 +1,7 @@
 package leak
 
 import (
-	"maps"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -15,16 +13,11 @@ type Unsought struct{ Name, Why string }
 // Sought returns the secrets to look for in the messages and requests of a server. env are its
 // variables. Those that were granted as secrets are looked for, but for others, whose values are
 // short, or occur in texts that show no secret. Of a URL with a password, the URL and the password
-// are each looked for, of a value of several lines each longer line. held are values, by name, that
-// the user has declared to be secret: requests get them, and the server gets placeholders.
-// registries are credentials that the server was not granted. A credential whose value was granted
-// after all, by itself or in a longer value, is left out.
-func Sought(env []policy.Variable, held map[string]string, registries []policy.Variable) (secrets []Secret, others []Unsought) {
-	for _, name := range slices.Sorted(maps.Keys(held)) {
-		if value := strings.TrimSpace(held[name]); len(value) >= Shortest && !isNumeric(value) && !isWords(value) {
-			secrets = append(secrets, Secret{name, value})
-		}
-	}
+// are each looked for, of a value of several lines each longer line.
+//
+// A value that the server does not hold is no secret to look for: the time of a search, or a refused
+// answer, would tell the server whether it has guessed a part of the value.
+func Sought(env []policy.Variable) (secrets []Secret, others []Unsought) {
 	for _, v := range env {
 		if !v.Secret || v.Value == policy.Placeholder(v.Name) {
 			continue
@@ -35,13 +28,6 @@ func Sought(env []policy.Variable, held map[string]string, registries []policy.V
 		}
 		for _, value := range values {
 			secrets = append(secrets, Secret{Name: v.Name, Value: value})
-		}
-	}
-	for _, v := range registries {
-		known := slices.ContainsFunc(secrets, func(s Secret) bool { return strings.Contains(s.Value, v.Value) }) ||
-			slices.ContainsFunc(env, func(e policy.Variable) bool { return strings.Contains(e.Value, v.Value) })
-		if !known {
-			secrets = append(secrets, Secret{v.Name, v.Value})
 		}
 	}
 	return secrets, others

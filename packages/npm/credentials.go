@@ -1,7 +1,6 @@
 package npm
 
 import (
-	"encoding/base64"
 	"regexp"
 	"strings"
 )
@@ -47,32 +46,4 @@ func expand(text string, getenv func(name string) (string, bool)) string {
 		}
 		return value
 	})
-}
-
-// Credential is a token or a password for a registry.
-type Credential struct {
-	Secret  string // the token or password
-	Written string // the value of the setting: Secret, or base64 that contains it
-}
-
-// Credentials returns the credentials among settings. npm keeps passwords in base64.
-func Credentials(settings []Setting) (all []Credential) {
-	for _, s := range settings {
-		kind := s.Name[strings.LastIndex(s.Name, ":")+1:] // older files have settings without a registry
-		if s.Value == "" || reference.MatchString(s.Value) {
-			continue
-		}
-		decoded, err := base64.StdEncoding.DecodeString(s.Value)
-		switch {
-		case kind == "_authToken":
-			all = append(all, Credential{s.Value, s.Value})
-		case kind == "_password" && err == nil:
-			all = append(all, Credential{string(decoded), s.Value})
-		case kind == "_auth" && err == nil:
-			if _, password, ok := strings.Cut(string(decoded), ":"); ok {
-				all = append(all, Credential{password, s.Value})
-			}
-		}
-	}
-	return all
 }

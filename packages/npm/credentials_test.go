@@ -17,22 +17,28 @@ func variables(list ...string) func(string) (string, bool) {
 	}
 }
 
-// TestCredentials tests which lines of an .npmrc are credentials.
-func TestCredentials(t *testing.T) {
+// TestSettings tests which lines of an .npmrc are settings, and what their variables become.
+func TestSettings(t *testing.T) {
 	settings := Settings(`registry=https://a.test/
 ; a comment
 //a.test/:_authToken=${TOKEN}
 "//b.test/x/:_auth" = 'dXNlcjpwYTU1LXdvcmQ='
-//c.test/:_password=cGE1NS13b3Jk
-//c.test/:username=user
 //d.test/:_authToken=${UNSET}
 //e.test/:_authToken=${UNSET?}
 _auth=not*base64
 email=a@b
 `, variables("TOKEN=t0ken"))
-	want := []Credential{{"t0ken", "t0ken"}, {"pa55-word", "dXNlcjpwYTU1LXdvcmQ="}, {"pa55-word", "cGE1NS13b3Jk"}}
-	if got := Credentials(settings); !slices.Equal(got, want) {
-		t.Errorf("%q", got)
+	want := []Setting{
+		{"registry", "https://a.test/"},
+		{"//a.test/:_authToken", "t0ken"},
+		{"//b.test/x/:_auth", "dXNlcjpwYTU1LXdvcmQ="},
+		{"//d.test/:_authToken", "${UNSET}"},
+		{"//e.test/:_authToken", ""},
+		{"_auth", "not*base64"},
+		{"email", "a@b"},
+	}
+	if !slices.Equal(settings, want) {
+		t.Errorf("%q", settings)
 	}
 }
 
@@ -46,6 +52,6 @@ func FuzzExpand(f *testing.F) {
 		if !strings.Contains(text, "${") && got != unquote(text) {
 			t.Errorf("%q became %q", text, got)
 		}
-		Credentials(Settings(text, variables("A=value")))
+		Settings(text, variables("A=value"))
 	})
 }

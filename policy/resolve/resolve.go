@@ -35,8 +35,7 @@ func (e *WorkspaceError) Error() string {
 var ErrPlatform = errors.New("paths of this operating system are not supported")
 
 // Resolve turns a policy into the profile of this host, once, at the start of a server. All
-// that a profile has from the host comes from here, except for RegistryCredentials, which
-// package target adds. Resolve changes nothing on the host.
+// that a profile has from the host comes from here. Resolve changes nothing on the host.
 //
 // Invariants of the profile: Entries is sorted by Path without duplicates. Each Path is
 // canonical. No two entries contradict each other in a way that a mount cannot express

@@ -13,7 +13,7 @@ import (
 // writes nothing.
 func (x *planPage) leaks() {
 	p := x.target.Profile
-	sought, others := leak.Sought(p.Env, nil, p.RegistryCredentials)
+	sought, others := leak.Sought(p.Env)
 	var names, lines []string
 	add := func(name string) {
 		if !slices.Contains(names, name) {
@@ -22,9 +22,6 @@ func (x *planPage) leaks() {
 	}
 	for _, s := range sought {
 		add(s.Name)
-	}
-	for _, s := range p.Secrets {
-		add(s.Env)
 	}
 	if p.LeakPatterns {
 		add("tokens of well-known kinds (leak_patterns)")

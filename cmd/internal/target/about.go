@@ -11,7 +11,7 @@ import (
 func (t *Target) About() (a records.About) {
 	var redact *diagnostics.Redactor
 	if t.Profile != nil {
-		redact = diagnostics.NewRedactor(t.Profile.RedactedVariables())
+		redact = diagnostics.NewRedactor(t.Profile.Env)
 	}
 	given := t.given
 	if given == nil && t.Policy != nil {

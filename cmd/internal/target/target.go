@@ -227,8 +227,7 @@ func (t *Target) setConfig(cfg *config.Config, name, workspace string, axes []po
 	}
 }
 
-// resolveProfile resolves a policy on a host, and appends the warnings to those before. Unless
-// leaks are not looked for, the profile gets the tokens of package registries.
+// resolveProfile resolves a policy on a host, and appends the warnings to those before.
 func resolveProfile(p *policy.Policy, host hostfs.Host, before []policy.Warning) (*policy.Profile, []policy.Warning, error) {
 	profile, warnings, err := resolve.Resolve(p, host)
 	var missing *resolve.CommandError
@@ -237,9 +236,6 @@ func resolveProfile(p *policy.Policy, host hostfs.Host, before []policy.Warning)
 	}
 	if err != nil && !isUserError(err) && missing == nil {
 		err = &HostError{err}
-	}
-	if profile != nil && profile.Leaks != policy.LeaksOff {
-		profile.RegistryCredentials = registryCredentials(host)
 	}
 	return profile, append(before, warnings...), err
 }

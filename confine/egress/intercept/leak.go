@@ -27,16 +27,6 @@ func (i *Interceptor) SetLeaks(l egress.Leaks) {
 	i.leaks = leaks{Leaks: l, finder: leak.New(l.Secrets, l.Tokens), told: map[egress.Leak]bool{}}
 }
 
-// isMeant reports whether a found secret belongs in a request. A secret that the jail does not
-// have (Held) belongs there if the request's rule puts it in. Every other secret, and a token,
-// belongs in a field for credentials.
-func (l *leaks) isMeant(found leak.Found, rule policy.NetRule, credential bool) bool {
-	if found.Form != leak.Token && slices.Contains(l.Held, found.Name) {
-		return slices.Contains(rule.SecretNames(), found.Name)
-	}
-	return credential
-}
-
 // isCredential reports whether a header field is for credentials.
 func isCredential(name string) bool {
 	return strings.EqualFold(name, "Cookie") || slices.ContainsFunc(policy.CredentialFields, func(f string) bool { return strings.EqualFold(f, name) })
@@ -44,21 +34,21 @@ func isCredential(name string) bool {
 
 // checkLeaks searches the URL and the header of a request. It tells of each leak, or refuses the
 // request.
-func (c *jailConn) checkLeaks(r *http.Request, rule policy.NetRule) *refusal {
+func (c *jailConn) checkLeaks(r *http.Request) *refusal {
 	l := &c.t.leaks
 	if l.finder == nil {
 		return nil
 	}
-	if no := c.judgeLeaks(l.finder.Find([]byte(r.Method+" "+r.RequestURI)), rule, egress.PlaceURL, false); no != nil {
+	if no := c.judgeLeaks(l.finder.Find([]byte(r.Method+" "+r.RequestURI)), egress.PlaceURL, false); no != nil {
 		return no
 	}
 	for name, values := range r.Header {
 		credential := isCredential(name)
-		if no := c.judgeLeaks(l.finder.Find([]byte(name)), rule, egress.PlaceHeader, false); no != nil {
+		if no := c.judgeLeaks(l.finder.Find([]byte(name)), egress.PlaceHeader, false); no != nil {
 			return no
 		}
 		for _, v := range values {
-			if no := c.judgeLeaks(l.finder.Find([]byte(v)), rule, egress.PlaceHeader, credential); no != nil {
+			if no := c.judgeLeaks(l.finder.Find([]byte(v)), egress.PlaceHeader, credential); no != nil {
 				return no
 			}
 		}
@@ -66,13 +56,14 @@ func (c *jailConn) checkLeaks(r *http.Request, rule policy.NetRule) *refusal {
 	return nil
 }
 
-// judgeLeaks tells of secrets in a part of a request, or returns a refusal.
-func (c *jailConn) judgeLeaks(found []leak.Found, rule policy.NetRule, place egress.Place, credential bool) *refusal {
+// judgeLeaks tells of secrets in a part of a request, or returns a refusal. Secrets and tokens belong
+// in a field for credentials.
+func (c *jailConn) judgeLeaks(found []leak.Found, place egress.Place, credential bool) *refusal {
 	l := &c.t.leaks
+	if credential {
+		return nil
+	}
 	for _, f := range found {
-		if l.isMeant(f, rule, credential) {
-			continue
-		}
 		if l.Block {
 			what := "the value of " + f.Name + " (" + string(f.Form) + ")"
 			if f.Form == leak.Token {
@@ -109,7 +100,6 @@ type leakReader struct {
 	conn   *jailConn
 	state  *requestState
 	stream *leak.Stream
-	rule   policy.NetRule
 }
 
 // Read implements io.Reader. It does not return the bytes that complete a refused secret.
@@ -118,7 +108,7 @@ func (l *leakReader) Read(p []byte) (int, error) {
 		return 0, errLeak
 	}
 	n, err := l.ReadCloser.Read(p)
-	if no := l.conn.judgeLeaks(l.stream.Find(p[:n]), l.rule, egress.PlaceBody, false); no != nil {
+	if no := l.conn.judgeLeaks(l.stream.Find(p[:n]), egress.PlaceBody, false); no != nil {
 		l.state.leak.Store(no)
 		return 0, errLeak
 	}

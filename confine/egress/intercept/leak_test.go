@@ -36,9 +36,9 @@ func (b *inPieces) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestLeaks: a secret in a request that is not meant for its host is told, or the request is
-// refused. In the fields for credentials, variables are meant for every host. A secret that only
-// requests get is meant for the host of its rule.
+// TestLeaks: a secret of the jail in a request is told, or the request is refused. In the fields for
+// credentials it is meant for every host. The value of a secret that only requests get is not looked
+// for, since a jail could learn it from the answer.
 func TestLeaks(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, kind string, http2 bool, _ string) {
@@ -70,11 +70,11 @@ func TestLeaks(t *testing.T) {
 					r.Body = io.NopCloser(&inPieces{[]string{"a=1&k=", given[:9], given[9:20], given[20:] + "&", "z=2"}})
 				}},
 				{"field name", "a header field", only("POST"), func(r *http.Request) { r.Header["x-"+hex.EncodeToString([]byte(given))] = []string{"1"} }},
-				{"held elsewhere", "a header field", only("POST"), func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+held) }},
+				{"held elsewhere", "", only("POST"), func(r *http.Request) { r.Header.Set("X-Trace", held) }},
 				{"held at its host", "", withSecret("HELD"), func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+held) }},
 			} {
 				w := newWorld(t, s, Options{Rules: []policy.NetRule{c.rule}, Secrets: map[string]string{"HELD": held}})
-				w.SetLeaks(egress.Leaks{Secrets: []leak.Secret{{Name: "GIVEN", Value: given}, {Name: "HELD", Value: held}}, Held: []string{"HELD"}, Block: block})
+				w.SetLeaks(egress.Leaks{Secrets: []leak.Secret{{Name: "GIVEN", Value: given}}, Block: block})
 				got = ""
 				client := w.client(t, http2)
 				var status int

@@ -39,7 +39,7 @@ func (i *Interceptor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.secrets = rule.Secrets
 	}
 	if no == nil {
-		no = c.checkLeaks(r, rule)
+		no = c.checkLeaks(r)
 	}
 	if no == nil && len(p.secrets) > 0 {
 		if no = i.secrets.misplaced(r.Header, p.secrets); no == nil {
@@ -171,7 +171,7 @@ func (i *Interceptor) rewrite(p *httputil.ProxyRequest) {
 		return
 	}
 	if finder := i.leaks.finder; finder != nil {
-		p.Out.Body = &leakReader{ReadCloser: p.Out.Body, conn: c, state: passing, stream: finder.Stream(), rule: passing.rule}
+		p.Out.Body = &leakReader{ReadCloser: p.Out.Body, conn: c, state: passing, stream: finder.Stream()}
 	}
 	passing.body.ReadCloser = p.Out.Body
 	p.Out.Body = &passing.body

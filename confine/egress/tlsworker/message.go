@@ -12,7 +12,7 @@ import (
 
 // version is the version of the protocol. Programs of different versions refuse to work together.
 // It changes with the encoding of any message, which TestMessageEncoding compares.
-const version = 5
+const version = 6
 
 // maxMessage bounds a packet. The kernel's limit for a socket is a little higher.
 const maxMessage = 160 << 10
@@ -87,7 +87,6 @@ type deniedMessage struct {
 type leaksMessage struct {
 	Names  []string `json:"names"`
 	Values [][]byte `json:"values"`
-	Held   []string `json:"held,omitempty"`
 	Tokens bool     `json:"tokens,omitempty"`
 	Block  bool     `json:"block,omitempty"`
 }
@@ -97,7 +96,7 @@ func newLeaksMessage(l egress.Leaks) *leaksMessage {
 	if l.IsZero() {
 		return nil
 	}
-	m := &leaksMessage{Held: l.Held, Tokens: l.Tokens, Block: l.Block}
+	m := &leaksMessage{Tokens: l.Tokens, Block: l.Block}
 	for _, s := range l.Secrets {
 		m.Names, m.Values = append(m.Names, s.Name), append(m.Values, []byte(s.Value))
 	}
@@ -105,7 +104,7 @@ func newLeaksMessage(l egress.Leaks) *leaksMessage {
 }
 
 func (m *leaksMessage) leaks() egress.Leaks {
-	l := egress.Leaks{Held: m.Held, Tokens: m.Tokens, Block: m.Block}
+	l := egress.Leaks{Tokens: m.Tokens, Block: m.Block}
 	for i := range min(len(m.Names), len(m.Values)) {
 		l.Secrets = append(l.Secrets, leak.Secret{Name: m.Names[i], Value: string(m.Values[i])})
 	}

@@ -20,7 +20,7 @@ func TestMessageEncoding(t *testing.T) {
 	for _, m := range []message{
 		{Rules: &rulesMessage{Version: version, Rules: []policy.NetRule{rule}, Roots: []byte("r"), Connections: 2}},
 		{Secrets: map[string][]byte{"T": []byte("v")}},
-		{Secrets: map[string][]byte{"": nil}, Leaks: newLeaksMessage(egress.Leaks{Secrets: []leak.Secret{{Name: "T", Value: "v"}}, Held: []string{"T"}, Tokens: true, Block: true})},
+		{Secrets: map[string][]byte{"": nil}, Leaks: newLeaksMessage(egress.Leaks{Secrets: []leak.Secret{{Name: "T", Value: "v"}}, Tokens: true, Block: true})},
 		{Serve: &serveMessage{ID: 1, Head: []byte("h"), Name: "a.test", Port: 443, TLS: true, Addr: netip.MustParseAddrPort("1.2.3.4:5"), ReportStep: 3, MaxBytes: 4}},
 		{Upstream: &upstreamMessage{Dial: 1, Error: "e"}},
 		{End: 1},
@@ -39,13 +39,13 @@ func TestMessageEncoding(t *testing.T) {
 		}
 		got.Write(append(b, '\n'))
 	}
-	const want = `{"rules":{"version":5,"rules":[{"Host":"a.test","Scheme":"https","Port":443,"PathPrefix":"/x","Methods":["GET"],"Secrets":[{"Env":"T","File":"/f","Command":null,"Header":["Authorization"],"Where":"f:2"}],"Allow":true,"Where":"f:1"}],"roots":"cg==","connections":2}}
+	const want = `{"rules":{"version":6,"rules":[{"Host":"a.test","Scheme":"https","Port":443,"PathPrefix":"/x","Methods":["GET"],"Secrets":[{"Env":"T","File":"/f","Command":null,"Header":["Authorization"],"Where":"f:2"}],"Allow":true,"Where":"f:1"}],"roots":"cg==","connections":2}}
 {"secrets":{"T":"dg=="}}
-{"secrets":{"":null},"leaks":{"names":["T"],"values":["dg=="],"held":["T"],"tokens":true,"block":true}}
+{"secrets":{"":null},"leaks":{"names":["T"],"values":["dg=="],"tokens":true,"block":true}}
 {"serve":{"id":1,"head":"aA==","name":"a.test","port":443,"tls":true,"addr":"1.2.3.4:5","step":3,"most":4}}
 {"upstream":{"dial":1,"error":"e"}}
 {"end":1}
-{"hello":{"version":5,"ca":"Yw=="}}
+{"hello":{"version":6,"ca":"Yw=="}}
 {"ready":true}
 {"failed":"f"}
 {"dial":{"id":1,"dial":2}}

@@ -1,8 +1,6 @@
 package gateway
 
 import (
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/confine/egress"
@@ -14,26 +12,19 @@ import (
 // into one message with the secrets. A value that no longer fits is not looked for in requests.
 const maxLeaks = 32 << 10
 
-// leaksOf returns the secrets to find in the requests of a profile. If the profile grants exactly
-// one host, the values that the jail was given may go there, and are left out.
-func leaksOf(p *policy.Profile, held map[string]string) (l egress.Leaks) {
+// leaksOf returns the secrets to find in the requests of a profile: those that the jail was given. If
+// the profile grants exactly one host, they may go there, and none is looked for.
+func leaksOf(p *policy.Profile) (l egress.Leaks) {
 	if p.Leaks != policy.LeaksWarn && p.Leaks != policy.LeaksBlock {
 		return l
 	}
 	l.Tokens, l.Block = p.LeakPatterns, p.Leaks == policy.LeaksBlock
-	l.Held = slices.Sorted(maps.Keys(held))
-	for _, v := range p.RegistryCredentials {
-		if !slices.Contains(l.Held, v.Name) {
-			l.Held = append(l.Held, v.Name)
-		}
+	if hasOneHost(p.Net) {
+		return l
 	}
-	all, _ := leak.Sought(p.Env, held, p.RegistryCredentials)
-	own := hasOneHost(p.Net)
+	all, _ := leak.Sought(p.Env)
 	size := 0
 	for _, s := range all {
-		if own && !slices.Contains(l.Held, s.Name) {
-			continue
-		}
 		if size+len(s.Name)+len(s.Value) <= maxLeaks {
 			size += len(s.Name) + len(s.Value)
 			l.Secrets = append(l.Secrets, s)

@@ -17,21 +17,19 @@ func TestLeaksOf(t *testing.T) {
 		{Name: "OPEN_TOKEN", Value: "q7Zr-41bc-9Xw3"},
 		{Name: "LONG_TOKEN", Value: strings.Repeat("x1", maxLeaks), Secret: true},
 	}
-	registries := []policy.Variable{{Name: "a token", Value: "r3g1-stry-T0ken"}, {Name: "a token", Value: "q7Zr-41bc-9Xw2"}} // the second was granted
-	held := map[string]string{"HELD": "h3ld-V4lue-of-a-secret"}
 	for _, c := range []struct {
 		name  string
 		leaks string
 		net   []policy.NetRule
 		want  string
 	}{
-		{"off", policy.LeaksOff, []policy.NetRule{host("a.test"), host("b.test")}, "[] [] false"},
-		{"two hosts", policy.LeaksWarn, []policy.NetRule{host("a.test"), host("b.test")}, "[{HELD h3ld-V4lue-of-a-secret} {A_TOKEN q7Zr-41bc-9Xw2} {a token r3g1-stry-T0ken}] [HELD a token] false"},
-		{"one host", policy.LeaksBlock, []policy.NetRule{host("a.test"), host("a.test"), {Host: "b.test"}}, "[{HELD h3ld-V4lue-of-a-secret} {a token r3g1-stry-T0ken}] [HELD a token] true"},
-		{"a pattern", policy.LeaksWarn, []policy.NetRule{host("*.a.test")}, "[{HELD h3ld-V4lue-of-a-secret} {A_TOKEN q7Zr-41bc-9Xw2} {a token r3g1-stry-T0ken}] [HELD a token] false"},
+		{"off", policy.LeaksOff, []policy.NetRule{host("a.test"), host("b.test")}, "[] false"},
+		{"two hosts", policy.LeaksWarn, []policy.NetRule{host("a.test"), host("b.test")}, "[{A_TOKEN q7Zr-41bc-9Xw2}] false"},
+		{"one host", policy.LeaksBlock, []policy.NetRule{host("a.test"), host("a.test"), {Host: "b.test"}}, "[] true"},
+		{"a pattern", policy.LeaksWarn, []policy.NetRule{host("*.a.test")}, "[{A_TOKEN q7Zr-41bc-9Xw2}] false"},
 	} {
-		l := leaksOf(&policy.Profile{Leaks: c.leaks, Net: c.net, Env: env, RegistryCredentials: registries}, held)
-		if got := fmt.Sprint(l.Secrets, l.Held, l.Block); got != strings.ReplaceAll(c.want, "] [", "][") && got != c.want {
+		l := leaksOf(&policy.Profile{Leaks: c.leaks, Net: c.net, Env: env})
+		if got := fmt.Sprint(l.Secrets, l.Block); got != c.want {
 			t.Errorf("%s: %s", c.name, got)
 		}
 	}

@@ -68,7 +68,7 @@ func StartTLS(ctx context.Context, plan *planpkg.Plan, s *spec.Spec) (*Intercept
 	if err != nil {
 		return refused(err)
 	}
-	program, err := tlsworker.Start(tlsworker.Options{Program: t.Program, Rules: p.Net, Secrets: secrets, Leaks: leaksOf(p, secrets), Connections: p.Limits.Connections})
+	program, err := tlsworker.Start(tlsworker.Options{Program: t.Program, Rules: p.Net, Secrets: secrets, Leaks: leaksOf(p), Connections: p.Limits.Connections})
 	if err != nil {
 		return refused(err)
 	}
