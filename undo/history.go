@@ -197,7 +197,7 @@ func (h *History) add(paths map[string]*Change, e entry) {
 		others := e.word == wordAnew || known && e.State.Data != NoData && !left.is(&e.State)
 		c = &Change{Path: e.Path, Before: e.State, seen: []State{e.State}, own: others, Others: others}
 		paths[e.Path] = c
-		h.see(e.State, h.others && c.own)
+		h.see(e.State, c.own)
 	case e.word == wordWas || e.word == wordAnew:
 		// If this is not the state that the server left, others left it. The first state stays all the
 		// same: a server can write through a descriptor that is not seen.
@@ -205,7 +205,7 @@ func (h *History) add(paths map[string]*Change, e entry) {
 		if c.Others = c.Others || foreign; foreign && h.others {
 			c.Before, c.own = e.State, e.word == wordAnew
 		}
-		h.see(e.State, foreign && h.others)
+		h.see(e.State, foreign)
 	}
 	if n := len(c.Calls); e.call > 0 && (n == 0 || c.Calls[n-1] != e.call) {
 		c.Calls = append(c.Calls, e.call)
@@ -217,21 +217,28 @@ func (h *History) add(paths map[string]*Change, e entry) {
 	c.Alive, c.Running = e.jail.alive, e.jail.running
 }
 
-// see notes the first state of a file, with its content if that was kept then or later. With anew,
-// the state replaces the first one.
-func (h *History) see(s State, anew bool) {
+// see notes the first state of a file, with the content that it had when the server was first about
+// to change it. Others may have changed the content until then. If others left the state, and theirs
+// is wanted, it replaces the first one.
+func (h *History) see(s State, others bool) {
 	if s.Kind != File {
 		return
 	}
 	node, known := h.nodes[s.ID]
 	switch {
-	case !known || anew:
+	case !known || others && h.others:
 		h.nodes[s.ID] = s
-	case node.Data == NoData:
-		node.Data, node.Jail, node.Lost = s.Data, s.Jail, s.Lost
+	case !node.isOpened() && s.isOpened():
+		if others {
+			node.Mtime = s.Mtime
+		}
+		node.Size, node.Data, node.Jail, node.Lost = s.Size, s.Data, s.Jail, s.Lost
 		h.nodes[s.ID] = node
 	}
 }
+
+// isOpened reports whether the server was about to change the content of a file, or to remove it.
+func (s *State) isOpened() bool { return s.Kind == File && (s.Data != NoData || s.Lost != "") }
 
 // before returns what is to stand at the path of a change, with the content of a file if it was
 // kept through another name or at another time.
@@ -307,7 +314,7 @@ func (h *History) Events(after func(path string) State) (out []Event) {
 			e.Operation, e.Kind = Made, now.Kind
 		case now.Kind == None && c.Before.Kind != None:
 			e.Operation = Removed
-		case target[i] || c.Before.sameLook(now):
+		case target[i] || h.isUnchanged(c, now):
 			continue
 		default:
 			e.Operation = Changed
@@ -315,6 +322,13 @@ func (h *History) Events(after func(path string) State) (out []Event) {
 		out = append(out, e)
 	}
 	return out
+}
+
+// isUnchanged reports whether a change changed nothing. A server that may have written a file can
+// give it the size and the time that it had.
+func (h *History) isUnchanged(c *Change, now *State) bool {
+	before := h.before(c)
+	return c.Before.sameLook(now) && (!before.isOpened() || c.Before.sameObject(now))
 }
 
 // movedTo returns the index of the change to whose path the object from the path of change i has

@@ -133,6 +133,7 @@ func (r *Restorer) writeFile(s *Step, p *place) error {
 	if unix.Fchown(fd, int(s.want.UID), int(s.want.GID)) != nil {
 		unix.Fchown(fd, -1, int(s.want.GID))
 	}
+	dropAccessLists("/proc/self/fd/" + strconv.Itoa(fd))
 	copyAttributes(p, s.want.ID, fd)
 	if err := unix.Fchmod(fd, s.want.Mode&^setID); err != nil {
 		return err
@@ -202,6 +203,13 @@ func copyAttributes(p *place, id ID, to int) {
 		}
 		return nil
 	})
+}
+
+// dropAccessLists removes the access lists of an object. A new one has those that its directory
+// gives, and a server may have chosen these.
+func dropAccessLists(name string) {
+	unix.Removexattr(name, "system.posix_acl_access")
+	unix.Removexattr(name, "system.posix_acl_default")
 }
 
 // sameContent reports whether the file at a path has the content that was kept.

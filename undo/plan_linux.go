@@ -151,9 +151,8 @@ func (r *Restorer) closedAbove(path string, err error) string {
 // undo left it there.
 func (r *Restorer) belongsToOthers(c *Change, now *State) string {
 	why := r.changedSince(c, now)
-	// A directory that is to stay one loses nothing: an interrupted undo may have made it.
-	stays := c.Before.Kind == Dir && now.Kind == Dir
-	if why == "" || stays || r.ownChange(c, now) || r.wasSeen(c, now) {
+	made := c.Before.Kind == Dir && now.Kind == Dir && r.undoLeft(c.Path, now) // by an interrupted undo
+	if why == "" || made || r.ownChange(c, now) || r.wasSeen(c, now) {
 		return ""
 	}
 	switch id, known := r.laterChange(c, now); {
@@ -332,6 +331,8 @@ func (r *Restorer) matches(want, now *State, path string) bool {
 	switch {
 	case want.Kind != File:
 		return true
+	case want.Lost != "":
+		return want.sameObject(now)
 	case want.Data == NoData:
 		return want.ID == now.ID
 	}

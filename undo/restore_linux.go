@@ -325,6 +325,9 @@ func (r *Restorer) setAttributes(s *Step, p *place) error {
 			return errChanged // a server that still runs has put something else there
 		}
 		r.own[now.ID] = true
+		if now.ID != s.want.ID {
+			dropAccessLists(name)
+		}
 		if now.UID != s.want.UID || now.GID != s.want.GID {
 			if err := unix.Fchownat(unix.AT_FDCWD, name, int(s.want.UID), int(s.want.GID), 0); err != nil {
 				return fmt.Errorf("its owner cannot be put back: %w", err)
