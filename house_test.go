@@ -44,7 +44,7 @@ var mayImport = map[string][]string{
 	"confine/egress/tlsworker":  {module + "policy", module + "diagnostics/leak", module + "policy/hostfs", module + "confine/egress", "github.com/landlock-lsm/go-landlock/landlock", landlockCalls, "golang.org/x/sys/unix", "golang.org/x/net/bpf"},
 	"cmd/mcp-jail-tls":          {module + "policy", module + "confine/egress/tlsworker", module + "confine/egress/intercept"},
 	"confine/egress/intercept":  {module + "policy", module + "diagnostics/leak", module + "confine/egress"},
-	"lifecycle/catalog":         {module + "policy", module + "policy/hostfs"},
+	"lifecycle/catalog":         {module + "internal/private", module + "policy"},
 	"internal/show":             {}, // and neither os nor syscall: see pure
 	"internal/testkit":          {}, // for tests: no other line has it
 	"internal/private":          {module + "policy/hostfs", "golang.org/x/sys/unix"},
@@ -59,7 +59,7 @@ var mayImport = map[string][]string{
 	"packages/npm":       {},                  // the same
 	"packages/pin":       {},                  // the same
 	"diagnostics/leak":   {module + "policy"}, // and neither os nor syscall: see pure
-	"packages/lockfile":  {module + "policy/hostfs", module + "packages/pin", "github.com/pelletier/go-toml/v2/unstable"},
+	"packages/lockfile":  {module + "internal/private", module + "packages/pin", "github.com/pelletier/go-toml/v2/unstable"},
 	"packages/python":    {module + "policy", module + "packages/launcher", "github.com/pelletier/go-toml/v2"}, // and neither os nor syscall: see pure
 	"packages/runtime":   {module + "policy", module + "policy/hostfs"},
 	"packages/store":     {"golang.org/x/sys/unix"},
@@ -77,9 +77,9 @@ var mayImport = map[string][]string{
 	"cmd/internal/programs": {}, // how the two above find each other
 	"cmd/internal/terminal": {"github.com/mattn/go-isatty", "golang.org/x/sys/unix"},
 	"cmd/internal/cmdline":  {module + "policy", module + "policy/config"},
-	"cmd/internal/records":  {module + "diagnostics", module + "policy/hostfs"},
+	"cmd/internal/records":  {module + "internal/private", module + "diagnostics", module + "policy/hostfs"},
 	"cmd/internal/target":   {module + "presets", module + "undo", module + "diagnostics/leak", module + "packages/python", module + "packages/installed", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/pin", module + "packages/store", "golang.org/x/sys/unix", module + "cmd/internal/cmdline", module + "cmd/internal/programs", module + "cmd/internal/records", module + "cmd/internal/terminal", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", module + "confine", module + "diagnostics", module + "lifecycle", module + "lifecycle/catalog"},
-	"cmd/internal/kept":     {module + "cmd/internal/records", module + "cmd/internal/target", module + "packages/installed", module + "packages/launcher", module + "packages/lockfile", module + "packages/store", module + "policy/config", module + "policy/hostfs"},
+	"cmd/internal/kept":     {module + "diagnostics", module + "internal/private", module + "cmd/internal/records", module + "cmd/internal/target", module + "packages/installed", module + "packages/launcher", module + "packages/lockfile", module + "packages/store", module + "policy/config", module + "policy/hostfs"},
 	"cmd/internal/handshake": { // mcp-jail-cli as a client
 		module + "cmd/internal/programs", module + "cmd/internal/target", module + "cmd/internal/terminal", module + "confine", module + "diagnostics", module + "lifecycle", module + "packages/pin",
 		"github.com/mark3labs/mcp-go/client", "github.com/mark3labs/mcp-go/client/transport", "github.com/mark3labs/mcp-go/mcp",

@@ -7,11 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// Dir is an open directory of mcp-jail's own. Names of its methods are single names.
+// Dir is an open directory of mcp-jail's own. Names of its methods are single names, except where a
+// method says otherwise.
 type Dir struct {
 	root *os.Root
 	path string
@@ -74,6 +76,40 @@ func openWay(host *hostfs.Host, way hostfs.Way, named, missing string) (*Dir, er
 	return d, nil
 }
 
+// Follow opens the directory that holds a file, and returns the name of the file there. Links of the
+// user and of root are followed, also one with the name of the file. The file need not exist.
+func Follow(file string) (d *Dir, name string, err error) {
+	host := hostfs.OwnerHost()
+	way, err := hostfs.NewLinkResolver(host).TrustedWay(file)
+	if err != nil {
+		return nil, "", err
+	}
+	if way.Rest == "" {
+		way = hostfs.Way{At: filepath.Dir(way.At), Rest: filepath.Base(way.At)}
+		if way.Info, err = host.Lstat(way.At); err != nil {
+			return nil, "", err
+		}
+	}
+	if filepath.Base(way.Rest) != way.Rest {
+		return nil, "", &fs.PathError{Op: "open", Path: file, Err: fs.ErrNotExist}
+	}
+	d, err = openWay(host, way, file, "")
+	return d, way.Rest, err
+}
+
+// MakeFollow is Follow for a file whose directory is created, with mode 0700, if it does not exist.
+func MakeFollow(file string) (d *Dir, name string, err error) {
+	d, name, err = Follow(file)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return d, name, err
+	}
+	file, err = filepath.Abs(file)
+	if err == nil {
+		d, err = Make(filepath.Dir(file), ".")
+	}
+	return d, filepath.Base(file), err
+}
+
 // Close closes the directory.
 func (d *Dir) Close() error { return d.root.Close() }
 
@@ -107,6 +143,12 @@ func (d *Dir) Make(name string) (*Dir, error) {
 		return nil, d.full(err, name)
 	}
 	return d.Open(name)
+}
+
+// MakeTemp creates a directory with a name that cannot be foreseen, which it returns.
+func (d *Dir) MakeTemp() (name string, err error) {
+	name = unforeseen()
+	return name, d.full(d.root.Mkdir(name, 0o700), name)
 }
 
 // at returns the path of a name, for messages.
@@ -159,3 +201,23 @@ func (d *Dir) Lstat(name string) (fs.FileInfo, error) {
 
 // Names returns what the directory holds, in the order of the names.
 func (d *Dir) Names() ([]fs.DirEntry, error) { return fs.ReadDir(d.root.FS(), ".") }
+
+// Walk calls a function for a name and all that is below it, as fs.WalkDir does. It follows no link.
+func (d *Dir) Walk(name string, do fs.WalkDirFunc) error { return fs.WalkDir(d.root.FS(), name, do) }
+
+// Writable returns an error if no file can be made in the directory.
+func (d *Dir) Writable() error {
+	temp, err := d.writeTemp(".", nil, How{})
+	if temp != "" {
+		err = errors.Join(err, d.root.Remove(temp))
+	}
+	return err
+}
+
+// Touch sets the times of a file.
+func (d *Dir) Touch(name string, at time.Time) error {
+	if _, err := d.look(name, true); err != nil {
+		return err
+	}
+	return d.full(d.root.Chtimes(name, at, at), name)
+}

@@ -2,8 +2,10 @@
 // configuration, state, cache and data directories ([hostfs.StandardDirs]).
 //
 //   - [Open] opens a directory there, and [Make] creates it first if it is missing. The methods of
-//     [Dir] open and replace what is in it.
-//   - [ReadFile] reads one file.
+//     [Dir] open, replace, rename, lock and remove what is in it.
+//   - [Follow] and [MakeFollow] are for a file that may be a symbolic link of the user, as a
+//     configuration may.
+//   - [ReadFile] reads one file, and [ReadFollowed] one that Follow finds.
 //
 // A directory is opened only if the user and root alone control the whole way to it: nobody else
 // owns or may write a component, from / on (the rules are those of package hostfs). Links of the

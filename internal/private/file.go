@@ -1,11 +1,13 @@
 package private
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,6 +22,16 @@ const maxTries = 20
 // ErrIrregular is in the chain of an error about a name that is no regular file.
 var ErrIrregular = errors.New("it is not a regular file")
 
+// LargeError is the error of a file with more bytes than it may have.
+type LargeError struct {
+	File        string
+	Bytes, Most int64
+}
+
+func (e *LargeError) Error() string {
+	return fmt.Sprintf("%s has %d bytes, and may have at most %d", e.File, e.Bytes, e.Most)
+}
+
 // ReadFile reads a file, of at most limit bytes, whose path below base may have several names.
 func ReadFile(base, below string, limit int64) ([]byte, error) {
 	d, err := Open(base, filepath.Dir(below))
@@ -30,6 +42,16 @@ func ReadFile(base, below string, limit int64) ([]byte, error) {
 	return d.ReadFile(filepath.Base(below), limit)
 }
 
+// ReadFollowed reads a file as ReadFile does, and finds it as Follow does.
+func ReadFollowed(file string, limit int64) ([]byte, error) {
+	d, name, err := Follow(file)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	return d.ReadFile(name, limit)
+}
+
 // ReadFile reads a file of at most limit bytes.
 func (d *Dir) ReadFile(name string, limit int64) ([]byte, error) {
 	f, err := d.OpenFile(name, os.O_RDONLY, 0)
@@ -37,14 +59,22 @@ func (d *Dir) ReadFile(name string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > limit {
+		return nil, &LargeError{d.at(name), info.Size(), limit}
+	}
 	data, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err == nil && int64(len(data)) > limit {
-		err = fmt.Errorf("%s is larger than %d bytes", d.at(name), limit)
+	if err == nil && int64(len(data)) > limit { // it grew meanwhile
+		err = &LargeError{d.at(name), int64(len(data)), limit}
 	}
 	return data, err
 }
 
-// OpenFile opens a regular file, as os.OpenFile does.
+// OpenFile opens a regular file, as os.OpenFile does. It opens no file for writing that has another
+// name (hard link), since that could be any file of the user.
 func (d *Dir) OpenFile(name string, flag int, perm fs.FileMode) (*os.File, error) {
 	for range maxTries {
 		f, again, err := d.openOnce(name, flag|hostfs.OpenFlags, perm)
@@ -70,6 +100,10 @@ func (d *Dir) openOnce(name string, flag int, perm fs.FileMode) (f *os.File, aga
 		return nil, false, &fs.PathError{Op: "open", Path: d.at(name), Err: fs.ErrExist}
 	case !info.Mode().IsRegular():
 		return nil, false, &fs.PathError{Op: "open", Path: d.at(name), Err: ErrIrregular}
+	case flag&(os.O_WRONLY|os.O_RDWR) != 0:
+		if err := hostfs.CheckSingle(d.at(name), info); err != nil {
+			return nil, false, err
+		}
 	}
 	f, err = d.root.OpenFile(name, flag&^(os.O_CREATE|os.O_EXCL), 0)
 	if err != nil {
@@ -94,12 +128,12 @@ type How struct {
 
 // Replace puts a new file in the place of another, or of none, in one step: a reader, or a crash,
 // finds either the old file or the new one. It replaces no link, directory or file that others
-// control. It removes the unfinished files of others that were killed in Replace.
+// control. It removes the unfinished files of processes that were killed in Replace.
 func (d *Dir) Replace(name string, data []byte, how How) error {
 	if _, err := d.look(name, true); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	d.removeUnfinished(name)
+	d.removeUnfinished()
 	temp, err := d.writeTemp(name, data, how)
 	if err == nil && how.Before != nil {
 		err = how.Before()
@@ -120,18 +154,16 @@ func (d *Dir) Replace(name string, data []byte, how How) error {
 }
 
 // writeTemp writes a file with a name that cannot be foreseen. It returns the name also with an
-// error, unless there is no file.
+// error, unless there is no file. name is for errors.
 func (d *Dir) writeTemp(name string, data []byte, how How) (temp string, err error) {
-	temp = unfinished(name) + unforeseen()
+	temp = unfinished + unforeseen()
 	f, err := d.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL|hostfs.OpenFlags, 0o600)
 	if err != nil {
 		return "", d.full(err, name)
 	}
-	if how.Mode != 0 {
-		err = f.Chmod(how.Mode)
-		if errors.Is(err, errors.ErrUnsupported) {
-			err = nil
-		}
+	err = f.Chmod(cmp.Or(how.Mode, 0o600))
+	if errors.Is(err, errors.ErrUnsupported) {
+		err = nil
 	}
 	if err == nil {
 		_, err = f.Write(data)
@@ -145,25 +177,23 @@ func (d *Dir) writeTemp(name string, data []byte, how How) (temp string, err err
 	return temp, d.full(err, name)
 }
 
-// Create writes a new file with a name that cannot be foreseen, and moves it to the first of the
-// names that nothing has. It returns that name.
-func (d *Dir) Create(data []byte, how How, names func(yield func(string) bool)) (string, error) {
-	temp, err := d.writeTemp("new", data, how)
-	if err == nil {
+// Create writes a new file under the first of the names that nothing has, in one step as Replace
+// does. It returns that name.
+func (d *Dir) Create(data []byte, how How, names iter.Seq[string]) (string, error) {
+	d.removeUnfinished()
+	temp, err := d.writeTemp(".", data, how)
+	if temp != "" {
 		defer d.root.Remove(temp) // of no effect after a rename
 	}
+	if err != nil {
+		return "", err
+	}
 	for name := range names {
-		if err != nil {
-			return "", err
-		}
-		if err = single(name); err != nil {
+		if err := single(name); err != nil {
 			return "", err
 		}
 		// A link is refused where the name is taken. Some filesystems have no hard links.
 		linked := d.root.Link(temp, name)
-		if errors.Is(linked, fs.ErrExist) {
-			continue
-		}
 		if _, taken := d.root.Lstat(name); linked != nil && taken == nil {
 			continue
 		}
@@ -175,23 +205,29 @@ func (d *Dir) Create(data []byte, how How, names func(yield func(string) bool)) 
 		}
 		return name, err
 	}
-	return "", errors.Join(err, fmt.Errorf("%s has no free name for another file", d.path))
+	return "", fmt.Errorf("%s has no free name for another file", d.path)
 }
 
 // unforeseen returns a name that nobody can foresee.
 func unforeseen() string { return strings.ToLower(rand.Text()) }
 
-// unfinished begins the names of the files that Replace writes.
-func unfinished(name string) string { return "." + name + ".new-" }
+// unfinished begins the names of the files that Replace and Create write.
+const unfinished = ".new-"
+
+// isUnfinished reports whether a name is one that Replace or Create has given.
+func isUnfinished(name string) bool {
+	random, ok := strings.CutPrefix(name, unfinished)
+	return ok && len(random) == len(rand.Text()) && strings.Trim(random, "abcdefghijklmnopqrstuvwxyz234567") == ""
+}
 
 // patience is the age from which on an unfinished file belongs to nobody.
 const patience = time.Minute
 
-// removeUnfinished removes the files that a killed Replace has left.
-func (d *Dir) removeUnfinished(name string) {
+// removeUnfinished removes the files that a killed Replace or Create has left.
+func (d *Dir) removeUnfinished() {
 	entries, _ := d.Names()
 	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), unfinished(name)) {
+		if !isUnfinished(e.Name()) {
 			continue
 		}
 		if info, err := d.root.Lstat(e.Name()); err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) > patience {

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -29,7 +30,7 @@ func refused(t *testing.T, err error, at, text string) {
 	}
 }
 
-// TestDir goes through the door: what is made, written and read.
+// TestDir goes through the door: what is made, written, read, moved and removed.
 func TestDir(t *testing.T) {
 	base := filepath.Join(t.TempDir(), "config")
 	if _, err := Open(base, "a/b"); !errors.Is(err, fs.ErrNotExist) {
@@ -51,7 +52,7 @@ func TestDir(t *testing.T) {
 	if b, err := ReadFile(base, "a/b/f", 3); err != nil || string(b) != "two" {
 		t.Errorf("%q, %v", b, err)
 	}
-	if _, err := d.ReadFile("f", 2); err == nil || !strings.Contains(err.Error(), base+"/a/b/f is larger than 2 bytes") {
+	if _, err := d.ReadFile("f", 2); err == nil || !strings.Contains(err.Error(), base+"/a/b/f has 3 bytes, and may have at most 2") {
 		t.Errorf("too large: %v", err)
 	}
 	if err := d.Replace("f", nil, How{Before: func() error { return fs.ErrClosed }}); !errors.Is(err, fs.ErrClosed) {
@@ -59,6 +60,15 @@ func TestDir(t *testing.T) {
 	}
 	names, err := d.Names()
 	if err != nil || len(names) != 1 {
+		t.Errorf("%v, %v", names, err)
+	}
+	top, err := Open(base, ".")
+	must(t, err)
+	defer top.Close()
+	must(t, top.Rename("a/b/f", "a/g"))
+	must(t, os.Chmod(base+"/a/b", 0o500))
+	must(t, top.RemoveAll("a"))
+	if names, err := top.Names(); err != nil || len(names) != 0 {
 		t.Errorf("%v, %v", names, err)
 	}
 }
@@ -74,12 +84,16 @@ func TestNames(t *testing.T) {
 		_, opened := d.OpenFile(name, os.O_RDONLY, 0)
 		_, made := d.Make(name)
 		for what, err := range map[string]error{
-			"Replace": d.Replace(name, nil, How{}), "OpenFile": opened, "Make": made,
+			"Replace": d.Replace(name, nil, How{}), "Remove": d.Remove(name), "RemoveAll": d.RemoveAll(name),
+			"OpenFile": opened, "Make": made, "Touch": d.Touch(name, time.Now()),
 		} {
 			if !errors.Is(err, fs.ErrInvalid) {
 				t.Errorf("%s %q: %v", what, name, err)
 			}
 		}
+	}
+	if err := d.Rename("../outside", "in"); err == nil {
+		t.Error("Rename leads out")
 	}
 	for _, below := range []string{"..", "../x", "/etc"} {
 		if _, err := Make(base, below); !errors.Is(err, fs.ErrInvalid) {
@@ -107,17 +121,75 @@ func TestLinks(t *testing.T) {
 	for _, name := range []string{"file", "none"} {
 		at := own + "/kept/" + name
 		refused(t, d.Replace(name, []byte("new"), How{}), at, "symbolic link")
+		refused(t, d.Touch(name, time.Now()), at, "symbolic link")
 		_, err := d.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o600)
 		refused(t, err, at, "symbolic link")
 		_, err = d.Make(name)
 		refused(t, err, at, "symbolic link")
 	}
+	parent, err := Open(own, ".")
+	must(t, err)
+	defer parent.Close()
+	refused(t, parent.Rename("dir/file", "file"), own+"/dir", "symbolic link")
+	refused(t, parent.Rename("kept", "dir/kept"), own+"/dir", "symbolic link")
+	must(t, parent.RemoveAll("dir")) // the link, and not what it leads to
 	if b, err := os.ReadFile(elsewhere + "/file"); err != nil || string(b) != "victim" {
 		t.Errorf("%q, %v", b, err)
 	}
 	must(t, os.Symlink(own, top+"/base"))
 	if d, err := Open(top+"/base", "kept"); err != nil || d.path != own+"/kept" {
 		t.Errorf("a link of the user to the base: %v", err)
+	}
+}
+
+// TestHardLinks tests that a file with another name is never written in place, and that Replace
+// leaves the other name as it is.
+func TestHardLinks(t *testing.T) {
+	top := t.TempDir()
+	d, err := Make(top, "own")
+	must(t, err)
+	defer d.Close()
+	must(t, os.WriteFile(top+"/victim", []byte("mine"), 0o600))
+	if err := os.Link(top+"/victim", d.at("f")); err != nil {
+		t.Skip(err)
+	}
+	if runtime.GOOS != "windows" { // where the number of names is not read
+		_, err = d.OpenFile("f", os.O_WRONLY|os.O_CREATE, 0o600)
+		refused(t, err, d.at("f"), "another name")
+	}
+	must(t, d.Replace("f", []byte("new"), How{}))
+	if b, err := os.ReadFile(top + "/victim"); err != nil || string(b) != "mine" {
+		t.Errorf("%q, %v", b, err)
+	}
+	f, err := d.OpenFile("f", os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		t.Fatalf("control: %v", err)
+	}
+	f.Close()
+}
+
+// TestFollow tests that the user's link to a file is followed, and its directory made if there is
+// none.
+func TestFollow(t *testing.T) {
+	top := t.TempDir()
+	must(t, errors.Join(os.Mkdir(top+"/dotfiles", 0o700), os.Mkdir(top+"/config", 0o700), os.Symlink("../dotfiles/lock", top+"/config/lock")))
+	if _, err := ReadFollowed(top+"/config/lock", 9); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("of no file: %v", err)
+	}
+	for _, file := range []string{top + "/config/lock", top + "/none/lock"} {
+		d, name, err := MakeFollow(file)
+		must(t, err)
+		defer d.Close()
+		must(t, errors.Join(d.Writable(), d.Replace(name, []byte("x"), How{})))
+		if b, err := ReadFollowed(file, 9); err != nil || string(b) != "x" {
+			t.Errorf("%s: %q, %v", file, b, err)
+		}
+	}
+	if entries, err := os.ReadDir(top + "/dotfiles"); err != nil || len(entries) != 1 || entries[0].Name() != "lock" {
+		t.Errorf("%v, %v", entries, err)
+	}
+	if info, err := os.Lstat(top + "/config/lock"); err != nil || info.Mode()&fs.ModeSymlink == 0 {
+		t.Errorf("the link: %v, %v", info, err)
 	}
 }
 
@@ -138,6 +210,8 @@ func TestOthers(t *testing.T) {
 		_, err = Make(base, "servers/new")
 		refused(t, err, filepath.Join(top, c.wide), c.text)
 		_, err = ReadFile(base, "servers/f", 10)
+		refused(t, err, filepath.Join(top, c.wide), c.text)
+		_, _, err = Follow(base + "/servers/f")
 		refused(t, err, filepath.Join(top, c.wide), c.text)
 		must(t, os.Chmod(filepath.Join(top, c.wide), 0o700))
 	}
@@ -181,8 +255,9 @@ func TestUnfinished(t *testing.T) {
 	d, err := Make(t.TempDir(), "d")
 	must(t, err)
 	defer d.Close()
-	old := time.Now().Add(-time.Hour)
-	for name, at := range map[string]time.Time{".f.new-killed": old, ".f.new-running": time.Now(), ".g.new-other": old, "f.new-not": old} {
+	old, now := time.Now().Add(-time.Hour), time.Now()
+	killed, running := unfinished+unforeseen(), unfinished+unforeseen()
+	for name, at := range map[string]time.Time{killed: old, running: now, ".new-other": old, "f" + killed: old} {
 		must(t, os.WriteFile(d.at(name), nil, 0o600))
 		must(t, os.Chtimes(d.at(name), at, at))
 	}
@@ -193,7 +268,9 @@ func TestUnfinished(t *testing.T) {
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
-	if want := []string{".f.new-running", ".g.new-other", "f", "f.new-not"}; !slices.Equal(names, want) {
+	want := []string{running, ".new-other", "f", "f" + killed}
+	slices.Sort(want)
+	if !slices.Equal(names, want) {
 		t.Errorf("%q, want %q", names, want)
 	}
 }
@@ -217,4 +294,32 @@ func TestCreate(t *testing.T) {
 	if entries, _ := d.Names(); len(entries) != 3 {
 		t.Errorf("%v", entries)
 	}
+}
+
+// TestLock tests the two kinds of locks of a directory.
+func TestLock(t *testing.T) {
+	base := t.TempDir()
+	lock := func(kind Kind) (func(), error) {
+		d, err := Make(base, "d")
+		must(t, err)
+		defer d.Close()
+		return d.Lock(kind)
+	}
+	unlock, err := lock(Shared)
+	if err != nil {
+		t.Skip(err) // no locks here
+	}
+	second, err := lock(Shared)
+	must(t, err)
+	if _, err := lock(Exclusive); !errors.Is(err, ErrLocked) {
+		t.Errorf("while it is shared: %v", err)
+	}
+	unlock()
+	second()
+	unlock, err = lock(Exclusive)
+	must(t, err)
+	if _, err := lock(Shared); !errors.Is(err, ErrLocked) {
+		t.Errorf("while another has it: %v", err)
+	}
+	unlock()
 }

@@ -44,6 +44,8 @@ func TestStranger(t *testing.T) {
 			err = d.Replace("file", []byte("mine"), How{})
 		}
 		refused(t, err, at, "belongs to user 12345")
+		_, _, err = Follow(filepath.Join(base, "kept/file"))
+		refused(t, err, at, "belongs to user 12345")
 		if b, err := os.ReadFile(top + "/xdg/mcp-jail/kept/file"); err != nil || string(b) != "forged" {
 			t.Errorf("%s: %q, %v", owned, b, err)
 		}
@@ -86,7 +88,7 @@ func TestUmask(t *testing.T) {
 }
 
 // TestFull tests that a full disk, here a limit on the size of files, leaves the old file, and no
-// other.
+// other. The log of package testing has to stay below the limit.
 func TestFull(t *testing.T) {
 	d, err := Make(t.TempDir(), "d")
 	must(t, err)
@@ -94,8 +96,8 @@ func TestFull(t *testing.T) {
 	must(t, d.Replace("f", []byte("old"), How{}))
 	var before syscall.Rlimit
 	must(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &before))
-	must(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 1000, Max: before.Max}))
-	err = d.Replace("f", make([]byte, 5000), How{})
+	must(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 1 << 20, Max: before.Max}))
+	err = d.Replace("f", make([]byte, 2<<20), How{})
 	must(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &before))
 	if err == nil || !strings.Contains(err.Error(), d.at("f")) {
 		t.Errorf("%v", err)

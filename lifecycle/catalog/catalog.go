@@ -2,8 +2,11 @@ package catalog
 
 import (
 	"fmt"
+	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/mcp-jail/mcp-jail/internal/private"
 )
 
 // Catalog keeps entries in a directory. Several goroutines may use it, and several
@@ -75,12 +78,12 @@ func (c *Catalog) load(name string) ([]byte, error) {
 		defer c.mu.Unlock()
 		return c.memory[name], nil // a missing file does not decode
 	}
-	d, err := openDir(c.Dir)
+	d, err := private.Open(filepath.Dir(c.Dir), filepath.Base(c.Dir))
 	if err != nil {
 		return nil, err
 	}
-	defer d.close()
-	return d.read(name, c.now())
+	defer d.Close()
+	return read(d, name, c.now())
 }
 
 func (c *Catalog) store(name string, text []byte) error {
@@ -93,15 +96,15 @@ func (c *Catalog) store(name string, text []byte) error {
 		c.memory[name] = text
 		return nil
 	}
-	d, err := makeDir(c.Dir)
+	d, err := private.Make(filepath.Dir(c.Dir), filepath.Base(c.Dir))
 	if err != nil {
 		return err
 	}
-	defer d.close()
+	defer d.Close()
 	now := c.now()
-	if err := d.write(name, text, now); err != nil {
+	if err := write(d, name, text, now); err != nil {
 		return err
 	}
-	d.prune(name, now)
+	prune(d, name, now)
 	return nil
 }

@@ -17,12 +17,12 @@
 //
 // # What is trusted
 //
-// A file is used only if it and its directory belong to the user, no other user may
-// write them, neither is a symbolic link, and the content has the form that
-// [Catalog.Put] writes for this name. Any other file counts as missing, without an
-// error, and the server is asked again. resolve.Resolve keeps the directory out of
-// every server's reach. Files are replaced by a rename, so that a reader sees the
-// old or the new one, and of two writers the last one wins.
+// A file is used only if package private opens it, it belongs to the user and not to
+// root, and the content has the form that [Catalog.Put] writes for this name. Any other
+// file counts as missing, without an error, and the server is asked again.
+// resolve.Resolve keeps the directory out of every server's reach. Files are replaced by
+// a rename, so that a reader sees the old or the new one, and of two writers the last one
+// wins.
 //
 // # Bounds
 //

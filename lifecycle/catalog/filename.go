@@ -8,9 +8,8 @@ import (
 )
 
 const (
-	suffix    = ".json"
-	temporary = ".new-" // and random letters and digits: a file that is being written
-	maxName   = 120     // bytes of an encoded server name
+	suffix  = ".json"
+	maxName = 120 // bytes of an encoded server name
 )
 
 // encodeName returns a file name for a server's name; different names get different file

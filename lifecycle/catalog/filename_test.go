@@ -20,7 +20,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("%q: %s, %v", server, back, ok)
 		}
 	}
-	for _, name := range []string{"", ".json", "s.json", aKey, "s." + aKey, "s." + aKey + ".json2", "s." + strings.ToUpper(aKey) + ".json", "s.x." + aKey + ".json", temporary + aKey} {
+	for _, name := range []string{"", ".json", "s.json", aKey, "s." + aKey, "s." + aKey + ".json2", "s." + strings.ToUpper(aKey) + ".json", "s.x." + aKey + ".json", ".new-" + aKey} {
 		if _, ok := splitName(name); ok {
 			t.Errorf("%s is taken for ours", name)
 		}

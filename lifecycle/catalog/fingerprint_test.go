@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-const private = "home/.local/state/mcp-jail/servers/s/home/"
+const privateHome = "home/.local/state/mcp-jail/servers/s/home/"
 
 // packaged is a package with everything that does and does not belong to it.
 func packaged(root string) []string {
@@ -75,15 +75,15 @@ var fingerprintRows = map[string]struct {
 	},
 	"python -m": {
 		[]string{"opt/py/bin/python3.11 !", "opt/py/lib/python3.11/site-packages/a.py", "home/ws/pkg/__main__.py"}, []string{"ROOT/opt/py/bin/python3.11", "-m", "pkg.sub"},
-		[]string{"home/ws/pkg/__main__.py", "opt/py/lib/python3.11/site-packages/b.py", private + ".local/lib/python3.11/site-packages/c.py", "home/ws/pkg.py"}, []string{"home/ws/a.py", "home/ws/pkg/__pycache__/x"},
+		[]string{"home/ws/pkg/__main__.py", "opt/py/lib/python3.11/site-packages/b.py", privateHome + ".local/lib/python3.11/site-packages/c.py", "home/ws/pkg.py"}, []string{"home/ws/a.py", "home/ws/pkg/__pycache__/x"},
 	},
 	"a Python script": {
 		[]string{"bin/python3 !", "opt/s/server.py", "opt/s/part.py"}, []string{"python3", "ROOT/opt/s/server.py"}, []string{"opt/s/server.py", "opt/s/part.py"}, []string{"opt/t.py"},
 	},
 	"npx": {
-		[]string{"bin/node !", "opt/lib/node_modules/npm/bin/npx-cli.js = #!/usr/bin/env node", "opt/lib/node_modules/npm/lib/x.js", `opt/lib/node_modules/npm/package.json = {"name":"npm"}`, "opt/lib/node_modules/server/package.json", "bin/npx -> ../opt/lib/node_modules/npm/bin/npx-cli.js", private + ".npm/_npx/1/package.json", private + ".npm/_npx/1/node_modules/.package-lock.json", private + ".npm/_logs/1", "home/ws/package.json", "home/ws/index.js"}, []string{"npx", "-y", "server"},
-		[]string{private + ".npm/_npx/1/node_modules/.package-lock.json", private + ".npm/_npx/2/package.json", private + ".npm/_npx/1/package.json", "opt/lib/node_modules/server/package.json", "home/ws/package.json", "home/ws/node_modules/.package-lock.json", "opt/lib/node_modules/npm/bin/npx-cli.js = #!/usr/bin/env node\n"},
-		[]string{private + ".npm/_logs/2", "home/ws/index.js", "opt/lib/node_modules/npm/lib/x.js"},
+		[]string{"bin/node !", "opt/lib/node_modules/npm/bin/npx-cli.js = #!/usr/bin/env node", "opt/lib/node_modules/npm/lib/x.js", `opt/lib/node_modules/npm/package.json = {"name":"npm"}`, "opt/lib/node_modules/server/package.json", "bin/npx -> ../opt/lib/node_modules/npm/bin/npx-cli.js", privateHome + ".npm/_npx/1/package.json", privateHome + ".npm/_npx/1/node_modules/.package-lock.json", privateHome + ".npm/_logs/1", "home/ws/package.json", "home/ws/index.js"}, []string{"npx", "-y", "server"},
+		[]string{privateHome + ".npm/_npx/1/node_modules/.package-lock.json", privateHome + ".npm/_npx/2/package.json", privateHome + ".npm/_npx/1/package.json", "opt/lib/node_modules/server/package.json", "home/ws/package.json", "home/ws/node_modules/.package-lock.json", "opt/lib/node_modules/npm/bin/npx-cli.js = #!/usr/bin/env node\n"},
+		[]string{privateHome + ".npm/_logs/2", "home/ws/index.js", "opt/lib/node_modules/npm/lib/x.js"},
 	},
 	"npx in the package itself": {
 		[]string{"bin/node !", "opt/lib/node_modules/npm/bin/npx-cli.js = #!/usr/bin/env node", "bin/npx -> ../opt/lib/node_modules/npm/bin/npx-cli.js", `home/ws/package.json = {"name":"server"}`, "home/ws/index.js"}, []string{"npx", "server@latest"},
@@ -96,8 +96,8 @@ var fingerprintRows = map[string]struct {
 		[]string{"bin/npm !", "home/ws/package.json", "home/ws/index.js"}, []string{"npm", "start"}, []string{"home/ws/index.js", "home/ws/package.json"}, []string{"home/x"},
 	},
 	"uvx": {
-		[]string{"bin/uvx !", private + ".cache/uv/archive-v0/a/x", private + ".local/share/uv/tools/t/pyvenv.cfg", "home/ws/pyproject.toml"}, []string{"uvx", "server"},
-		[]string{private + ".cache/uv/archive-v0/b/", private + ".cache/uv/environments-v2/e/", private + ".local/share/uv/tools/t/pyvenv.cfg", private + ".local/share/uv/tools/t/lib/python3.12/site-packages/x.py", "bin/uvx !"}, []string{private + ".cache/uv/wheels/x", "home/ws/pyproject.toml"},
+		[]string{"bin/uvx !", privateHome + ".cache/uv/archive-v0/a/x", privateHome + ".local/share/uv/tools/t/pyvenv.cfg", "home/ws/pyproject.toml"}, []string{"uvx", "server"},
+		[]string{privateHome + ".cache/uv/archive-v0/b/", privateHome + ".cache/uv/environments-v2/e/", privateHome + ".local/share/uv/tools/t/pyvenv.cfg", privateHome + ".local/share/uv/tools/t/lib/python3.12/site-packages/x.py", "bin/uvx !"}, []string{privateHome + ".cache/uv/wheels/x", "home/ws/pyproject.toml"},
 	},
 	"uv run": {
 		[]string{"bin/uv !", "opt/p/pyproject.toml", "opt/p/server.py", "opt/p/.venv/pyvenv.cfg", "opt/p/.venv/lib/python3.12/site-packages/a.py"}, []string{"uv", "--directory", "ROOT/opt/p", "run", "server.py"},
@@ -107,7 +107,7 @@ var fingerprintRows = map[string]struct {
 		[]string{"bin/uv !", "home/ws/pyproject.toml", "home/ws/pkg/server.py"}, []string{"uv", "run", "server"}, []string{"home/ws/pkg/server.py"}, []string{"home/x"},
 	},
 	"bunx": {
-		[]string{"bin/bunx !", private + ".bun/install/cache/a/x", "home/ws/index.ts"}, []string{"bunx", "server"}, []string{private + ".bun/install/cache/b/", "bin/bunx !"}, []string{"home/ws/index.ts"},
+		[]string{"bin/bunx !", privateHome + ".bun/install/cache/a/x", "home/ws/index.ts"}, []string{"bunx", "server"}, []string{privateHome + ".bun/install/cache/b/", "bin/bunx !"}, []string{"home/ws/index.ts"},
 	},
 	"java": {
 		[]string{"bin/java !", "opt/a.jar"}, []string{"java", "-jar", "ROOT/opt/a.jar"}, []string{"opt/a.jar", "bin/java !"}, []string{"other/b.jar"},

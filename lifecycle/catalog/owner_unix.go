@@ -16,9 +16,8 @@ func owned(fi os.FileInfo) bool {
 
 // A name may stand for a fifo or a terminal by the time it is opened. readFlags keep open from
 // waiting, and keep a terminal from becoming the controlling terminal of this process. dirFlags
-// open directories only. openFlags open no symbolic link.
+// open directories only.
 const (
 	readFlags = syscall.O_NONBLOCK | syscall.O_NOCTTY
 	dirFlags  = readFlags | syscall.O_DIRECTORY
-	openFlags = readFlags | syscall.O_NOFOLLOW
 )

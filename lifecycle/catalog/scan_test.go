@@ -29,16 +29,16 @@ func TestNothingIsWaitedFor(t *testing.T) {
 		"a lock file":          {append(nodeServer, "home/ws2/node_modules/"), runNode, "home/ws2/node_modules/.package-lock.json", ""},
 		"beside a Python file": {pythonServer, runPython, "opt/s/node_modules", ""},
 		"lib":                  {pythonServer, runPython, "opt/py/lib", ""},
-		"lib in HOME":          {pythonServer, runPython, private + ".local/lib", ""},
-		"a version":            {append(pythonServer, private+".local/lib/"), runPython, private + ".local/lib/python3.11", ""},
-		"site-packages":        {append(pythonServer, private+".local/lib/python3.11/"), runPython, private + ".local/lib/python3.11/site-packages", ""},
-		"a path file":          {append(pythonServer, private+".local/lib/python3.11/site-packages/"), runPython, private + ".local/lib/python3.11/site-packages/x.pth", "not a small file"},
-		"where it leads":       {append(pythonServer, private+".local/lib/python3.11/site-packages/x.pth = ROOT/home/ws/x"), runPython, "home/ws/x", ""},
+		"lib in HOME":          {pythonServer, runPython, privateHome + ".local/lib", ""},
+		"a version":            {append(pythonServer, privateHome+".local/lib/"), runPython, privateHome + ".local/lib/python3.11", ""},
+		"site-packages":        {append(pythonServer, privateHome+".local/lib/python3.11/"), runPython, privateHome + ".local/lib/python3.11/site-packages", ""},
+		"a path file":          {append(pythonServer, privateHome+".local/lib/python3.11/site-packages/"), runPython, privateHome + ".local/lib/python3.11/site-packages/x.pth", "not a small file"},
+		"where it leads":       {append(pythonServer, privateHome+".local/lib/python3.11/site-packages/x.pth = ROOT/home/ws/x"), runPython, "home/ws/x", ""},
 		"an argument":          {append(nodeServer, "home/ws/"), append(runNode[:2:2], "x"), "home/ws/x", ""},
 		"pyvenv.cfg":           {append(nodeServer, "home/ws2/sub/"), runNode, "home/ws2/sub/pyvenv.cfg", ""},
-		"npx":                  {append(nodeServer, "bin/npx !", private+".npm/"), []string{"npx", "x"}, private + ".npm/_npx", ""},
+		"npx":                  {append(nodeServer, "bin/npx !", privateHome+".npm/"), []string{"npx", "x"}, privateHome + ".npm/_npx", ""},
 		"a project":            {append(nodeServer, "bin/npx !"), []string{"npx", "x"}, "home/ws/package.json", ""},
-		"uv's tools":           {[]string{"bin/uvx !", private + ".local/share/uv/"}, []string{"uvx", "x"}, private + ".local/share/uv/tools", ""},
+		"uv's tools":           {[]string{"bin/uvx !", privateHome + ".local/share/uv/"}, []string{"uvx", "x"}, privateHome + ".local/share/uv/tools", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t, row.files...)
@@ -133,7 +133,7 @@ func TestTooSlow(t *testing.T) {
 // server names them in path files or makes links to them.
 func TestOutOfReach(t *testing.T) {
 	t.Parallel()
-	const packages = private + ".local/lib/python3.11/site-packages/"
+	const packages = privateHome + ".local/lib/python3.11/site-packages/"
 	for name, row := range map[string]struct {
 		files   []string
 		command []string

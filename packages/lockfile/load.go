@@ -3,12 +3,9 @@ package lockfile
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
-	"path/filepath"
 
-	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/internal/private"
 )
 
 // Load reads a lock file. A file that does not exist is an empty one. It refuses a file over
@@ -24,44 +21,28 @@ func Load(name string) (*File, error) {
 // Read returns the text of a lock file for [Find], after the checks of [Load]. A file that
 // does not exist has no text.
 func Read(name string) ([]byte, error) {
-	if err := hostfs.NewLinkResolver(hostfs.OwnerHost()).CheckTrusted(name); err != nil {
-		return nil, err
-	}
-	f, err := os.OpenFile(name, os.O_RDONLY|hostfs.OpenFlags, 0)
+	d, base, err := private.Follow(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, &SyntaxError{File: name, Reason: "it is not a regular file"}
-	case !hostfs.OwnedByUser(info): // replaced since it was looked at
-		return nil, &SyntaxError{File: name, Reason: "it belongs to another user"}
-	case info.Size() > MaxSize:
-		return nil, &SyntaxError{File: name, Reason: fmt.Sprintf("it has %d bytes, and a lock file has at most %d", info.Size(), MaxSize)}
-	}
-	data := make([]byte, info.Size())
-	if _, err := io.ReadFull(f, data); err != nil {
-		return nil, fmt.Errorf("%s was changed while it was read: %w", name, err)
-	}
-	return data, nil
+	defer d.Close()
+	return read(d, base, name)
 }
 
-// readlink returns the path of a lock file without symbolic links: name may be a link to a file in
-// another directory.
-func readlink(name string) (string, error) {
-	real, err := filepath.EvalSymlinks(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		if _, err := os.Lstat(name); err == nil {
-			return "", fmt.Errorf("%s is a symbolic link to a file that does not exist; create that file, or remove the link", name)
-		}
-		return filepath.Abs(name)
+// read reads the lock file with this name in a directory. path is its name for errors.
+func read(d *private.Dir, name, path string) ([]byte, error) {
+	data, err := d.ReadFile(name, MaxSize)
+	var large *private.LargeError
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case errors.Is(err, private.ErrIrregular):
+		return nil, &SyntaxError{File: path, Reason: private.ErrIrregular.Error()}
+	case errors.As(err, &large):
+		return nil, &SyntaxError{File: path, Reason: fmt.Sprintf("it has %d bytes, and a lock file has at most %d", large.Bytes, MaxSize)}
 	}
-	return real, err
+	return data, err
 }

@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"time"
+
+	"github.com/mcp-jail/mcp-jail/internal/private"
 )
 
 const (
@@ -20,18 +20,13 @@ const (
 // its directory (0700) if necessary, and writes nothing if the text stays the same or change
 // returns an error. change may be called several times, each time with the file as it is.
 func Update(name string, change func(*File) error) error {
-	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-		return err
-	}
-	if _, err := Read(name); err != nil { // before anything is done in a directory of another user
-		return err
-	}
-	real, err := readlink(name)
+	d, base, err := private.MakeFollow(name)
 	if err != nil {
 		return err
 	}
-	unlock, err := lockDir(filepath.Dir(real), lockWait)
-	if errors.Is(err, errBusy) {
+	defer d.Close()
+	unlock, err := lock(d, lockWait)
+	if errors.Is(err, private.ErrLocked) {
 		return fmt.Errorf("%s was not changed: another process has held the lock of its directory for %s; end that process, or try again", name, lockWait)
 	}
 	if err != nil {
@@ -39,7 +34,8 @@ func Update(name string, change func(*File) error) error {
 	}
 	defer unlock()
 	for range maxRetries {
-		if done, err := updateOnce(name, real, change); done || err != nil {
+		err := updateOnce(d, base, name, change)
+		if !errors.Is(err, errChanged) {
 			return err
 		}
 	}
@@ -49,75 +45,67 @@ func Update(name string, change func(*File) error) error {
 // CanUpdate returns an error if Update could not change a lock file now, because it is not valid
 // or its directory cannot be written. It creates the directory if necessary.
 func CanUpdate(name string) error {
-	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+	d, base, err := private.MakeFollow(name)
+	if err != nil {
 		return fmt.Errorf("%s cannot be written: %w", name, err)
 	}
-	if _, err := Load(name); err != nil {
-		return err
+	defer d.Close()
+	data, err := read(d, base, name)
+	if err == nil {
+		_, err = Parse(data, name)
 	}
-	real, err := readlink(name)
 	if err != nil {
 		return err
 	}
-	tmp, err := createTemp(name, real)
-	if err != nil {
-		return err
+	if err := d.Writable(); err != nil {
+		return fmt.Errorf("%s cannot be written: %w", name, err)
 	}
-	return errors.Join(tmp.Close(), os.Remove(tmp.Name()))
+	return nil
 }
 
-// createTemp creates the file that replaces a lock file.
-func createTemp(name, real string) (*os.File, error) {
-	tmp, err := os.CreateTemp(filepath.Dir(real), "."+FileName+".*")
-	if err != nil {
-		return nil, fmt.Errorf("%s cannot be written: %w", name, err)
-	}
-	return tmp, nil
-}
+// errChanged reports that a file was changed meanwhile, by a program without the lock.
+var errChanged = errors.New("it was changed meanwhile")
 
-// updateOnce does one round. done is false if the file was changed meanwhile, by a program
-// without the lock.
-func updateOnce(name, real string, change func(*File) error) (done bool, err error) {
-	before, err := Read(name)
+// updateOnce does one round.
+func updateOnce(d *private.Dir, base, name string, change func(*File) error) error {
+	before, err := read(d, base, name)
 	if err != nil {
-		return false, err
+		return err
 	}
 	f, err := Parse(before, name)
 	if err != nil {
-		return false, err
+		return err
 	}
 	if err := change(f); err != nil {
-		return false, err
+		return err
 	}
 	after, err := f.Encode()
-	if err != nil {
-		return false, err
+	if err != nil || bytes.Equal(before, after) {
+		return err
 	}
-	if bytes.Equal(before, after) {
-		return true, nil
+	err = d.Replace(base, after, private.How{Mode: 0o644, Sync: true, Before: func() error {
+		if now, err := read(d, base, name); err != nil || !bytes.Equal(now, before) {
+			return errors.Join(err, errChanged)
+		}
+		return nil
+	}})
+	if err != nil && !errors.Is(err, errChanged) {
+		return fmt.Errorf("%s was not changed: %w", name, err)
 	}
-	tmp, err := createTemp(name, real)
-	if err != nil {
-		return false, err
-	}
-	defer os.Remove(tmp.Name()) // of no effect after the rename
-	_, err = tmp.Write(after)
-	for _, step := range []func() error{func() error { return tmp.Chmod(0o644) }, tmp.Sync} {
-		if err == nil {
-			err = step()
+	return err
+}
+
+// lock takes the lock of a directory. It waits for a process that has it.
+func lock(d *private.Dir, wait time.Duration) (unlock func(), err error) {
+	for end := time.Now().Add(wait); ; time.Sleep(5 * time.Millisecond) {
+		unlock, err := d.Lock(private.Exclusive)
+		switch {
+		case err == nil:
+			return unlock, nil
+		case !errors.Is(err, private.ErrLocked):
+			return func() {}, nil // no locks here (NFS): the comparison before the rename remains
+		case time.Now().After(end):
+			return nil, err
 		}
 	}
-	if closed := tmp.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
-		return false, fmt.Errorf("%s was not changed: %w", name, err)
-	}
-	if now, err := Read(name); err != nil || !bytes.Equal(now, before) {
-		return false, err
-	}
-	if err := os.Rename(tmp.Name(), real); err != nil {
-		return false, err
-	}
-	return true, syncDir(filepath.Dir(real))
 }

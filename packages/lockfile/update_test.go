@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/internal/private"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -136,16 +137,18 @@ func TestUpdateWithoutLock(t *testing.T) {
 	}
 }
 
-// TestLockDir: a lock that is held is waited for, and not for ever.
-func TestLockDir(t *testing.T) {
-	dir := t.TempDir()
-	unlock, err := lockDir(dir, 0)
+// TestLock: a lock that is held is waited for, and not for ever.
+func TestLock(t *testing.T) {
+	d, err := private.Make(t.TempDir(), ".")
 	must(t, err)
-	if _, err := lockDir(dir, 20*time.Millisecond); err != errBusy {
+	defer d.Close()
+	unlock, err := lock(d, 0)
+	must(t, err)
+	if _, err := lock(d, 20*time.Millisecond); !errors.Is(err, private.ErrLocked) {
 		t.Errorf("held: %v", err)
 	}
 	unlock()
-	unlock, err = lockDir(dir, 0)
+	unlock, err = lock(d, 0)
 	must(t, err)
 	unlock()
 }
@@ -183,8 +186,8 @@ func TestLoadRefuses(t *testing.T) {
 	must(t, os.Mkdir(name, 0o700))
 	try("a directory", "not a regular file")
 	must(t, os.Remove(name))
-	must(t, os.Symlink("absent", name))
-	if err := addEntry(name, "b"); err == nil || !strings.Contains(err.Error(), "link to a file that does not exist") {
+	must(t, os.Symlink("absent/lock", name))
+	if err := addEntry(name, "b"); err == nil || !strings.Contains(err.Error(), "symbolic link (to absent/lock)") {
 		t.Errorf("%v", err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/internal/private"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -141,15 +142,24 @@ func (o *LoadOptions) read(l layer) ([]byte, error) {
 	if l.project && o.Project != nil {
 		return o.Project, nil
 	}
-	if !l.project { // the content of a project file was trusted, so its owner does not matter
-		var owner *hostfs.OwnerError
-		if err := hostfs.NewLinkResolver(hostfs.OwnerHost()).CheckTrusted(l.path); errors.As(err, &owner) {
-			return nil, policy.Problems{{File: l.path, Message: "is refused: " + owner.Detail()}}
-		} else if err != nil {
-			return nil, err
-		}
+	if l.project { // its content was trusted, so its owner does not matter
+		return ReadConfigFile(l.path)
 	}
-	return ReadConfigFile(l.path)
+	data, err := private.ReadFollowed(l.path, maxFileSize)
+	var owner *hostfs.OwnerError
+	var large *private.LargeError
+	refuse := func(reason string) error {
+		return policy.Problems{{File: l.path, Message: "is refused: " + reason}}
+	}
+	switch {
+	case errors.As(err, &owner):
+		return nil, refuse(owner.Detail())
+	case errors.As(err, &large):
+		return nil, refuse(tooLarge(large.Bytes))
+	case errors.Is(err, private.ErrIrregular):
+		return nil, refuse(private.ErrIrregular.Error())
+	}
+	return data, err
 }
 
 // userDirs returns mcp-jail's configuration and state directories of this user.
@@ -162,7 +172,12 @@ func userDirs() (config, state string, err error) {
 	return config, state, nil
 }
 
-// ReadConfigFile reads a configuration file once. It refuses a file over 1 MiB, one that is
+func tooLarge(size int64) string {
+	return fmt.Sprintf("%d bytes are more than a configuration may have (%d)", size, maxFileSize)
+}
+
+// ReadConfigFile reads a configuration file of a project once, which is nobody's secret and may
+// belong to another user: its content has to be trusted. It refuses a file over 1 MiB, one that is
 // not a regular file, and a symbolic link to a place that the user does not own
 // (docs/reference.md "Configuration").
 func ReadConfigFile(name string) ([]byte, error) {
@@ -187,7 +202,7 @@ func ReadConfigFile(name string) ([]byte, error) {
 		return nil, refuse(odd)
 	}
 	if info.Size() > maxFileSize {
-		return nil, refuse("is refused: %d bytes are more than a configuration may have (%d)", info.Size(), maxFileSize)
+		return nil, refuse("is refused: %s", tooLarge(info.Size()))
 	}
 	if err := checkLink(name, info); err != nil {
 		return nil, refuse("is refused: %s", err)

@@ -96,6 +96,9 @@ func (f *LinkResolver) TrustedWay(file string) (Way, error) {
 	case err != nil:
 		return Way{}, err
 	case f.host.UID < 0:
+		if real, err := filepath.EvalSymlinks(abs); err == nil {
+			abs = real
+		}
 		return f.unchecked(abs), nil
 	}
 	return f.checkOwners("/", abs, true, abs)
@@ -206,6 +209,14 @@ func linkReason(target string) string {
 // LinkError returns the error about a symbolic link below one of mcp-jail's own directories.
 func LinkError(file, target string) error {
 	return &OwnerError{File: file, At: file, Reason: linkReason(target), Fix: "remove it"}
+}
+
+// CheckSingle returns an [*OwnerError] for a file with several names (hard links).
+func CheckSingle(file string, info os.FileInfo) error {
+	if infoOf(info).Links <= 1 {
+		return nil
+	}
+	return &OwnerError{File: file, At: file, Reason: "has another name elsewhere (hard link)", Fix: "remove it"}
 }
 
 // ownerProblem returns why another user has control over an object, and how to change that,

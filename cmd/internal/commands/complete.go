@@ -11,7 +11,6 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -236,9 +235,7 @@ func proposeRecords(_ *cobra.Command, args []string, _ string) (names []string, 
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	for _, s := range listRecords(host) {
-		if records.CheckPrivate(host, s.Server) == nil {
-			names = append(names, s.Server)
-		}
+		names = append(names, s.Server)
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp
 }

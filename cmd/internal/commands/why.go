@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -13,9 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/kept"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -65,13 +65,14 @@ func (w *whyCmd) Run(c terminal.Console) error {
 	}
 	s, others, err := findServer(sessions, w.server)
 	if err != nil {
+		var owner *hostfs.OwnerError
+		if _, refused := records.Load(host, w.server); errors.As(refused, &owner) {
+			return refused
+		}
 		return err
 	}
 	if len(others) > 0 {
 		c.Notef("showing the latest of %d servers that match %q; the others: %s", len(others)+1, w.server, terminal.Printable(strings.Join(others, ", ")))
-	}
-	if err := records.CheckPrivate(host, s.Server); err != nil {
-		return err
 	}
 	record, err := records.Load(host, s.Server)
 	if err != nil {
@@ -94,21 +95,27 @@ type serverRecords struct {
 	Server string     `json:"server"`
 	Last   time.Time  `json:"last"`             // when the last session ended, or when a session without a record started
 	Failed *time.Time `json:"failed,omitempty"` // when the last session with a failure started
-
-	file string
 }
 
 // listRecords returns the servers that have records, the latest session first.
 func listRecords(host hostfs.Host) (all []serverRecords) {
-	dirs, _ := filepath.Glob(filepath.Dir(records.File(host, "*")))
-	for _, dir := range dirs {
-		s := serverRecords{Server: filepath.Base(dir), file: filepath.Join(dir, filepath.Base(records.File(host, "")))}
-		if st, err := os.Stat(s.file); err == nil {
-			s.Last = st.ModTime()
+	names, _ := kept.Names(host)
+	for _, name := range names {
+		d, err := records.Open(host, name)
+		if err != nil {
+			continue
 		}
-		if m, ok := records.MarkerBeside(s.file).Read(); ok && m.LastActivity().After(s.Last) {
+		s := serverRecords{Server: name, Last: d.Written()}
+		if m, ok := d.Marker(); ok && m.LastActivity().After(s.Last) {
 			s.Last = m.LastActivity()
 		}
+		for _, read := range []func() (diagnostics.Record, bool){d.Last, d.Failed} {
+			if r, ok := read(); ok && len(r.Diagnoses) > 0 {
+				s.Failed = &r.Time
+				break
+			}
+		}
+		d.Close()
 		if !s.Last.IsZero() {
 			all = append(all, s)
 		}
@@ -170,17 +177,6 @@ func withoutHashes(names []string) (out []string) {
 
 // printList prints the recorded servers.
 func (w *whyCmd) printList(c terminal.Console, host hostfs.Host, all []serverRecords) error {
-	for i, s := range all {
-		if records.CheckPrivate(host, s.Server) != nil {
-			continue // why SERVER gives the reason
-		}
-		for _, file := range []string{s.file, records.FailedFile(s.file)} {
-			if r, ok := records.Read(file); ok && len(r.Diagnoses) > 0 {
-				all[i].Failed = &r.Time
-				break
-			}
-		}
-	}
 	if w.format == "json" {
 		b, _ := json.MarshalIndent(append([]serverRecords{}, all...), "", "  ")
 		c.Printf("%s\n", show.JSON(b))

@@ -83,7 +83,7 @@ func keepAbout(t *testing.T, server, client string, command ...string) {
 		t.Fatal(err)
 	}
 	text, _ := json.Marshal(records.About{Command: command, Client: records.Client{Name: client}})
-	testkit.WriteFile(t, records.AboutFile(records.File(host, server)), string(text))
+	testkit.WriteFile(t, filepath.Join(records.Path(host, server), "about.json"), string(text))
 }
 
 // clientHome makes a home with files of clients, for the test to run in.

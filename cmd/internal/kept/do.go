@@ -4,13 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/internal/private"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
 	"github.com/mcp-jail/mcp-jail/packages/store"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -22,19 +22,21 @@ import (
 // is gone.
 func (r *Removal) Do() error {
 	for _, s := range r.Servers {
-		if s.dir == "" {
+		if !s.started {
 			continue
 		}
-		if err := hostfs.CheckPrivate(r.host.StateDir, filepath.Join("servers", s.Name)); err != nil {
+		d, err := records.Open(r.host, s.Name)
+		if err != nil {
 			return err
 		}
-		unlock, free := records.Lock(s.dir)
+		defer d.Close()
+		unlock, free := d.Lock()
 		if !free {
 			return fmt.Errorf("server %s was started meanwhile, or another mcp-jail rm removes it. Nothing was removed", s.Name)
 		}
 		defer unlock()
-		now := &Server{Name: s.Name, Homes: s.Homes, dir: s.dir}
-		if now.readTimes(r.host, records.File(r.host, s.Name)); now.Used.After(s.Used) {
+		now := &Server{Homes: s.Homes}
+		if now.readTimes(d); now.Used.After(s.Used) {
 			return fmt.Errorf("server %s was used in the meantime. Nothing was removed; look at it again with mcp-jail list", s.Name)
 		}
 	}
@@ -48,8 +50,8 @@ func (r *Removal) Do() error {
 	}
 	errs := []error{r.removeTrees()}
 	for _, s := range r.Servers {
-		if s.dir != "" {
-			errs = append(errs, removeDir(r.host, s.dir))
+		if s.started {
+			errs = append(errs, removeDir(r.host, s.Name))
 		}
 	}
 	if len(r.Leftovers) > 0 {
@@ -76,8 +78,8 @@ func (r *Removal) removePins() error {
 		return err
 	}
 	proposed := target.ProposedTools(r.host)
-	if _, err := os.Lstat(proposed); err != nil {
-		return nil
+	if text, err := lockfile.Read(proposed); err != nil || text == nil {
+		return err
 	}
 	return lockfile.Update(proposed, func(f *lockfile.File) error {
 		for _, e := range r.Pins {
@@ -112,49 +114,37 @@ func (r *Removal) removeTrees() (err error) {
 }
 
 // removeDir moves the directory of a server aside in one step, and deletes it.
-func removeDir(host hostfs.Host, dir string) error {
-	if err := os.MkdirAll(removedDir(host), 0o700); err != nil {
-		return err
-	}
-	if err := hostfs.CheckPrivate(host.StateDir, filepath.Base(removedDir(host))); err != nil {
-		return err
-	}
-	at, err := os.MkdirTemp(removedDir(host), "")
+func removeDir(host hostfs.Host, server string) error {
+	state, err := private.Open(host.StateDir, ".")
 	if err != nil {
 		return err
 	}
-	if err := os.Rename(dir, filepath.Join(at, filepath.Base(dir))); err != nil {
-		os.Remove(at)
+	defer state.Close()
+	removed, err := state.Make(removedDir)
+	if err != nil {
 		return err
 	}
-	return deleteAll(at)
+	defer removed.Close()
+	at, err := removed.MakeTemp()
+	if err != nil {
+		return err
+	}
+	err = state.Rename(filepath.Join(records.ServersDir, server), filepath.Join(removedDir, at, server))
+	return errors.Join(err, removed.RemoveAll(at))
 }
 
 // emptyRemoved deletes the directories that earlier removals moved aside and did not delete,
 // because they failed or were killed.
 func emptyRemoved(host hostfs.Host) error {
-	if _, err := os.Lstat(removedDir(host)); err != nil {
+	state, err := private.Open(host.StateDir, ".")
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err := hostfs.CheckPrivate(host.StateDir, filepath.Base(removedDir(host))); err != nil {
+	if err != nil {
 		return err
 	}
-	return deleteAll(removedDir(host))
-}
-
-// deleteAll deletes a directory. Directories in it may be read-only.
-func deleteAll(dir string) error {
-	err := os.RemoveAll(dir)
-	if err == nil {
-		return nil
-	}
-	filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
-		if d != nil && d.IsDir() {
-			os.Chmod(name, 0o700)
-		}
-		return nil
-	})
-	return os.RemoveAll(dir)
+	defer state.Close()
+	return state.RemoveAll(removedDir)
 }
 
 // isStage reports whether a leftover is an installation that the next one continues.

@@ -88,7 +88,7 @@ func (u *user) installs(spec, name, version string) *lockfile.Entry {
 // HOME.
 func (u *user) runs(server string, age time.Duration, e *lockfile.Entry) {
 	u.t.Helper()
-	file := records.File(u.host, server)
+	file := filepath.Join(records.Path(u.host, server), "last.json")
 	u.plant(filepath.Join(filepath.Dir(file), "home", "data"), "12345")
 	k := records.New(u.host, server)
 	k.About = func() (a records.About) {
@@ -106,7 +106,7 @@ func (u *user) runs(server string, age time.Duration, e *lockfile.Entry) {
 func (u *user) ages(server string, age time.Duration) {
 	u.t.Helper()
 	at := time.Now().Add(-age)
-	must(u.t, filepath.WalkDir(filepath.Dir(records.File(u.host, server)), func(name string, _ fs.DirEntry, err error) error {
+	must(u.t, filepath.WalkDir(records.Path(u.host, server), func(name string, _ fs.DirEntry, err error) error {
 		return errors.Join(err, os.Chtimes(name, at, at))
 	}))
 }

@@ -39,7 +39,6 @@ import (
 	"cmp"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -47,6 +46,8 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/internal/private"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
 	"github.com/mcp-jail/mcp-jail/packages/store"
 	"github.com/mcp-jail/mcp-jail/policy/config"
@@ -79,8 +80,8 @@ type Server struct {
 	Homes   []Home // private HOMEs that have files
 	Records int64  // bytes of the records, and of what undo keeps
 
-	dir          string // "" if there was no session
-	lacksProgram bool   // the session of Failure ended because there is no such program
+	started      bool // there was a session
+	lacksProgram bool // the session of Failure ended because there is no such program
 }
 
 // Failure is the last known failure of a server.
@@ -118,9 +119,10 @@ func Look(host hostfs.Host) (*All, error) {
 	all.joinPins()
 	all.joinTrees()
 	all.Leftovers = target.PackageStore(host).Leftovers()
-	if info, err := os.Lstat(removedDir(host)); err == nil {
-		_, size := measure(removedDir(host))
-		all.Leftovers = append(all.Leftovers, Leftover{Path: removedDir(host), Bytes: size, Used: info.ModTime()})
+	if removed, err := private.Open(host.StateDir, removedDir); err == nil {
+		defer removed.Close()
+		_, size := measure(removed, ".")
+		all.Leftovers = append(all.Leftovers, Leftover{Path: filepath.Join(host.StateDir, removedDir), Bytes: size, Used: changed(removed, ".")})
 	}
 	slices.SortStableFunc(all.Servers, func(a, b *Server) int { return cmp.Or(b.Used.Compare(a.Used), cmp.Compare(a.Name, b.Name)) })
 	return all, nil
@@ -128,10 +130,15 @@ func Look(host hostfs.Host) (*All, error) {
 
 // Names returns the names of the servers that had a session.
 func Names(host hostfs.Host) (names []string, err error) {
-	entries, err := os.ReadDir(ServersDir(host))
+	d, err := private.Open(host.StateDir, records.ServersDir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	entries, err := d.Names()
 	for _, e := range entries {
 		if !strings.HasPrefix(e.Name(), ".") {
 			names = append(names, e.Name())
@@ -153,7 +160,7 @@ func Known(host hostfs.Host) (*All, error) {
 	}
 	all := &All{host: host, lock: lock, uses: map[lockfile.Key][]string{}}
 	for _, name := range names {
-		all.Servers = append(all.Servers, &Server{Name: name, About: records.ReadAbout(host, name), dir: "-"})
+		all.Servers = append(all.Servers, &Server{Name: name, About: records.ReadAbout(host, name), started: true})
 	}
 	all.joinPins()
 	return all, nil
@@ -174,61 +181,75 @@ func Completions(host hostfs.Host) []string {
 }
 
 // ServersDir returns the directory that has a directory for each server.
-func ServersDir(host hostfs.Host) string { return filepath.Dir(filepath.Dir(records.File(host, "x"))) }
+func ServersDir(host hostfs.Host) string { return filepath.Join(host.StateDir, records.ServersDir) }
 
-// removedDir returns the directory into which the directories of servers are moved to be deleted.
-func removedDir(host hostfs.Host) string { return filepath.Join(host.StateDir, "removed") }
+// removedDir is the directory, in the state directory, into which the directories of servers are
+// moved to be deleted.
+const removedDir = "removed"
 
 // readServer returns a server as its directory describes it.
 func readServer(host hostfs.Host, name string) *Server {
-	file := records.File(host, name)
-	s := &Server{Name: name, About: records.ReadAbout(host, name), dir: filepath.Dir(file), Running: records.Running(host, name)}
-	entries, _ := os.ReadDir(s.dir)
+	s := &Server{Name: name, started: true}
+	d, err := records.Open(host, name)
+	if err != nil {
+		return s // what another user may have written tells nothing
+	}
+	defer d.Close()
+	s.About, s.Running = d.About(), d.Running()
+	entries, _ := d.Names()
 	for _, e := range entries {
-		at := filepath.Join(s.dir, e.Name())
-		files, size := measure(at)
+		files, size := measure(d.Dir, e.Name())
 		switch {
 		case e.Name() != "home" && !strings.HasPrefix(e.Name(), "home-"):
 			s.Records += size
 		case files > 0:
-			s.Homes = append(s.Homes, Home{at, files, size})
+			s.Homes = append(s.Homes, Home{filepath.Join(records.Path(host, name), e.Name()), files, size})
 		}
 	}
-	s.readTimes(host, file)
+	s.readTimes(d)
 	return s
 }
 
 // readTimes finds the last use and the last failure of a server.
-func (s *Server) readTimes(host hostfs.Host, file string) {
-	for _, at := range append([]string{file}, homesOf(s.Homes)...) {
-		if st, err := os.Stat(at); err == nil && st.ModTime().After(s.Used) {
-			s.Used = st.ModTime()
-		}
+func (s *Server) readTimes(d records.Dir) {
+	s.use(d.Written())
+	for _, h := range s.Homes {
+		s.use(changed(d.Dir, filepath.Base(h.Path)))
 	}
-	if m, ok := records.MarkerBeside(file).Read(); ok && m.LastActivity().After(s.Used) {
-		s.Used = m.LastActivity()
+	if m, ok := d.Marker(); ok {
+		s.use(m.LastActivity())
 	}
 	if s.Used.IsZero() { // nothing but an empty HOME
-		if st, err := os.Lstat(s.dir); err == nil {
-			s.Used = st.ModTime()
-		}
-	}
-	if records.CheckPrivate(host, s.Name) != nil {
-		return
+		s.use(changed(d.Dir, "."))
 	}
 	var last time.Time // the start of the session that a record without a failure is about
-	for _, f := range []string{file, records.FailedFile(file)} {
-		r, ok := records.Read(f)
+	for _, read := range []func() (diagnostics.Record, bool){d.Last, d.Failed} {
+		r, ok := read()
 		if ok && len(r.Diagnoses) > 0 {
 			what, _, _ := strings.Cut(r.Diagnoses[len(r.Diagnoses)-1].What, "\n")
 			s.lacksProgram = records.LacksProgram(r)
-			s.Failure = &Failure{r.Time, what, last.After(r.Time) || records.BegunSince(file, r.Time)}
+			s.Failure = &Failure{r.Time, what, last.After(r.Time) || d.BegunSince(r.Time)}
 			return
 		}
 		if ok {
 			last = r.Time
 		}
 	}
+}
+
+// use notes a sign of a session.
+func (s *Server) use(at time.Time) {
+	if at.After(s.Used) {
+		s.Used = at
+	}
+}
+
+// changed returns the time of a file, or the zero time if there is none.
+func changed(d *private.Dir, name string) (at time.Time) {
+	if info, err := d.Lstat(name); err == nil {
+		at = info.ModTime()
+	}
+	return at
 }
 
 // Failed returns the failure of the last session, or nil if that had none.
@@ -257,22 +278,15 @@ func (a *All) Trees() (trees []store.Info) {
 	return append(trees, a.Unpinned...)
 }
 
-func homesOf(homes []Home) (paths []string) {
-	for _, h := range homes {
-		paths = append(paths, h.Path)
-	}
-	return paths
-}
-
-// measure returns the number of files below a path, and the bytes of the regular ones. It leaves
+// measure returns the number of files below a name, and the bytes of the regular ones. It leaves
 // out what it cannot read, and follows no link.
-func measure(path string) (files int, size int64) {
-	filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
+func measure(d *private.Dir, name string) (files int, size int64) {
+	d.Walk(name, func(_ string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
 			return nil
 		}
 		files++
-		if info, err := d.Info(); err == nil && info.Mode().IsRegular() {
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
 			size += info.Size()
 		}
 		return nil

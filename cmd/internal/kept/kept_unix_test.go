@@ -33,7 +33,7 @@ func TestLook(t *testing.T) {
 	u.runs("mem", 40*day, e)
 	failed, err := diagnostics.Record{Server: "mem", Time: time.Now().Add(-41 * day), Diagnoses: []diagnostics.Diagnosis{{What: "it failed\nbadly"}}}.Encode()
 	must(t, err)
-	u.plant(records.FailedFile(records.File(u.host, "mem")), string(failed))
+	u.plant(filepath.Join(records.Path(u.host, "mem"), "failed.json"), string(failed))
 	u.ages("mem", 40*day)
 	running := records.New(u.host, "busy")
 	running.MarkStart()
@@ -106,9 +106,9 @@ func TestFailurePast(t *testing.T) {
 	u.ages("srv", time.Hour)
 	session(nil)
 	now := time.Now().Add(time.Minute) // of the marker, which is later than any record
-	marker := records.MarkerBeside(records.File(u.host, "srv"))
+	marker := filepath.Join(records.Path(u.host, "srv"), "begun")
 	note, err := json.Marshal(records.LossNote{Session: now.Add(time.Second), At: now, Why: "the disk is full"})
-	must(t, err, os.WriteFile(string(marker), note, 0o600), os.Chtimes(string(marker), now, now))
+	must(t, err, os.WriteFile(marker, note, 0o600), os.Chtimes(marker, now, now))
 	is("the record of a later session was lost", true)
 }
 

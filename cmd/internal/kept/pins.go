@@ -40,7 +40,7 @@ func (a *All) joinPins() {
 	}
 	for _, e := range a.lock.Entries() {
 		name := nameOf(e, a.host.Dir)
-		if s := a.server(name); len(a.uses[e.Key]) == 0 || s != nil && s.dir != "" && s.About.Command == nil {
+		if s := a.server(name); len(a.uses[e.Key]) == 0 || s != nil && s.started && s.About.Command == nil {
 			a.use(e.Key, name)
 		}
 		for _, name := range a.uses[e.Key] {
@@ -50,7 +50,7 @@ func (a *All) joinPins() {
 				a.Servers = append(a.Servers, s)
 			}
 			s.Pins = append(s.Pins, e)
-			if s.dir == "" && e.Pinned.After(s.Used) {
+			if !s.started && e.Pinned.After(s.Used) {
 				s.Used = e.Pinned
 			}
 		}

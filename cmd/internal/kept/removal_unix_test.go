@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/internal/private"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
 )
@@ -61,7 +62,9 @@ func TestRemove(t *testing.T) {
 		t.Errorf("in the end: %s", got)
 	}
 	for _, dir := range []string{ServersDir(u.host), target.PackageStore(u.host).Dir} {
-		if files, _ := measure(dir); files != 0 && !strings.Contains(dir, "packages") {
+		d, err := private.Make(dir, ".")
+		must(t, err)
+		if files, _ := measure(d, "."); files != 0 && !strings.Contains(dir, "packages") {
 			t.Errorf("%d files are left in %s", files, dir)
 		}
 	}
@@ -72,18 +75,18 @@ func TestRemove(t *testing.T) {
 func TestRemoveHome(t *testing.T) {
 	u := newUser(t)
 	u.runs("s", day, nil)
-	home := filepath.Join(filepath.Dir(records.File(u.host, "s")), "home")
+	home := filepath.Join(records.Path(u.host, "s"), "home")
 	u.plant(filepath.Join(home, "mod", "deep", "f"), "x")
 	mine := filepath.Join(u.host.Home, "mine")
 	u.plant(filepath.Join(mine, "f"), "x")
 	must(t, os.Symlink(mine, filepath.Join(home, "link")), os.Symlink(mine, filepath.Join(home, "mod", "deep", "link")))
 	must(t, os.Chmod(mine, 0o500), os.Chmod(filepath.Join(home, "mod", "deep"), 0o500), os.Chmod(filepath.Join(home, "mod"), 0o500))
-	u.plant(filepath.Join(removedDir(u.host), "123", "s", "home", "old"), "x")
+	u.plant(filepath.Join(filepath.Join(u.host.StateDir, removedDir), "123", "s", "home", "old"), "x")
 	if l := u.look().Leftovers; len(l) != 1 || l[0].Bytes != 1 {
 		t.Errorf("leftovers: %+v", l)
 	}
 	u.removes("s")
-	for _, gone := range []string{home, removedDir(u.host)} {
+	for _, gone := range []string{home, filepath.Join(u.host.StateDir, removedDir)} {
 		if _, err := os.Lstat(gone); err == nil {
 			t.Errorf("%s is left", gone)
 		}

@@ -3,9 +3,8 @@ package records
 import (
 	"bytes"
 	"encoding/json"
-	"os"
-	"path/filepath"
 
+	"github.com/mcp-jail/mcp-jail/internal/private"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -45,20 +44,20 @@ type Package struct {
 // maxClientText bounds the bytes that are kept of a client's name, and of its version.
 const maxClientText = 200
 
-// AboutFile returns the file of an About, beside a record.
-func AboutFile(file string) string { return filepath.Join(filepath.Dir(file), "about.json") }
-
 // ReadAbout returns the About of a server. It is zero if there is no readable file, or if another
 // user could have written it.
-func ReadAbout(host hostfs.Host, server string) (a About) {
-	if CheckPrivate(host, server) != nil {
+func ReadAbout(host hostfs.Host, server string) About {
+	d, err := Open(host, server)
+	if err != nil {
 		return About{}
 	}
-	return readAbout(AboutFile(File(host, server)))
+	defer d.Close()
+	return d.About()
 }
 
-func readAbout(file string) (a About) {
-	text, err := os.ReadFile(file)
+// About returns the About of the server, as ReadAbout does.
+func (d Dir) About() (a About) {
+	text, err := d.ReadFile(aboutFile, maxFile)
 	if err != nil || json.Unmarshal(text, &a) != nil {
 		return About{}
 	}
@@ -72,30 +71,33 @@ func (k *Recorder) ClientNamed(name, version string) {
 	k.client = Client{name[:min(len(name), maxClientText)], version[:min(len(version), maxClientText)]}
 	k.described = false
 	k.aboutMu.Unlock()
-	k.describe()
+	if d, err := makeDir(k.host, k.server); err == nil {
+		defer d.Close()
+		k.describe(d)
+	}
 }
 
 // describe writes the About of the server, unless the file has it already. It reports no error:
 // no session depends on the file. Without it, the commands of mcp-jail-cli know less of the
 // server.
-func (k *Recorder) describe() {
+func (k *Recorder) describe(d Dir) {
 	k.aboutMu.Lock()
 	defer k.aboutMu.Unlock()
 	if k.described || k.unsafe != nil || k.About == nil {
 		return
 	}
 	k.described = true
-	file, about := AboutFile(k.file), k.About()
+	about := k.About()
 	if about.Client = k.client; about.Client.Name == "" {
-		about.Client = readAbout(file).Client
+		about.Client = d.About().Client
 	}
 	text, err := json.MarshalIndent(about, "", "  ")
 	if err != nil {
 		return
 	}
 	text = append(text, '\n')
-	if now, err := os.ReadFile(file); err == nil && bytes.Equal(now, text) {
+	if now, err := d.ReadFile(aboutFile, maxFile); err == nil && bytes.Equal(now, text) {
 		return
 	}
-	replaceFile(file, text, nil)
+	_ = d.Replace(aboutFile, text, private.How{})
 }

@@ -30,7 +30,7 @@ func TestAbout(t *testing.T) {
 	if got := ReadAbout(host, "s"); !reflect.DeepEqual(got, want) {
 		t.Errorf("after the handshake: %+v", got)
 	}
-	file := AboutFile(File(host, "s"))
+	file := filepath.Join(Path(host, "s"), aboutFile)
 	before, err := os.Stat(file)
 	must(t, err)
 	session("1.0").Save(diagnostics.Record{Server: "s", Time: time.Now()})
@@ -45,14 +45,6 @@ func TestAbout(t *testing.T) {
 	session("1.1").ClientNamed(strings.Repeat("x", 9999), "1")
 	if got := ReadAbout(host, "s").Client; len(got.Name) != maxClientText {
 		t.Errorf("a name of %d bytes", len(got.Name))
-	}
-	unfinished, now := filepath.Join(filepath.Dir(file), ".last-1"), filepath.Join(filepath.Dir(file), ".last-2")
-	must(t, os.WriteFile(unfinished, nil, 0o600))
-	must(t, os.WriteFile(now, nil, 0o600))
-	must(t, os.Chtimes(unfinished, time.Time{}, time.Now().Add(-time.Hour)))
-	session("1.2").ClientNamed("code", "3")
-	if left, err := filepath.Glob(filepath.Join(filepath.Dir(file), ".last-*")); err != nil || len(left) != 1 || left[0] != now {
-		t.Errorf("left of sessions that were killed: %q, %v", left, err)
 	}
 	must(t, os.WriteFile(file, []byte(`{"command": 7`), 0o600))
 	if got := ReadAbout(host, "s"); !reflect.DeepEqual(got, About{}) {

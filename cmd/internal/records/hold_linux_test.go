@@ -12,21 +12,21 @@ import (
 // several sessions at once.
 func TestLock(t *testing.T) {
 	host := hostfs.Host{StateDir: filepath.Join(t.TempDir(), "mcp-jail")}
-	dir := filepath.Dir(File(host, "s"))
-	if unlock, free := Lock(dir); !free || Running(host, "s") {
+	must(t, os.MkdirAll(Path(host, "s"), 0o700))
+	d, err := Open(host, "s")
+	must(t, err)
+	defer d.Close()
+	if d.Running() {
 		t.Error("a server without a session runs")
-	} else {
-		unlock()
 	}
-	must(t, os.MkdirAll(dir, 0o700))
-	if unlock, free := Lock(dir); !free {
+	if unlock, free := d.Lock(); !free {
 		t.Error("held by no session")
 	} else {
 		unlock()
 	}
 	New(host, "s").MarkStart()
 	New(host, "s").MarkStart()
-	if _, free := Lock(dir); free || !Running(host, "s") {
+	if _, free := d.Lock(); free || !d.Running() {
 		t.Error("not held by two sessions")
 	}
 }

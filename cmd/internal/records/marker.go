@@ -4,26 +4,20 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 )
 
-// Marker is the path of a file beside the record of a server. It reveals sessions that have no
-// record. Its modification time is the start of the latest session: setting it costs one system
-// call. Its content says why a record could not be written. The file has its full size from the
-// beginning and is overwritten in place, which works on a full disk.
-type Marker string
+// The marker is a file beside the record of a server. It reveals sessions that have no record. Its
+// modification time is the start of the latest session: setting it costs two system calls. Its
+// content says why a record could not be written. The file has its full size from the beginning and
+// is overwritten in place, which works on a full disk.
 
 const markerSize = 512
-
-// MarkerBeside returns the marker of the server that has this file for its record.
-func MarkerBeside(record string) Marker {
-	return Marker(filepath.Join(filepath.Dir(record), "begun"))
-}
 
 // MarkerState is the content of a marker.
 type MarkerState struct {
@@ -38,21 +32,22 @@ type LossNote struct {
 	Why     string    `json:"why"`
 }
 
-// touch marks the start of a session. It returns no error: if it fails, writing the record
-// fails too, and the session warns of that.
-func (m Marker) touch() {
+// touch marks the start of a session. If it fails, writing the record fails too, and the session
+// warns of that.
+func (d Dir) touch() error {
 	now := time.Now()
-	if err := os.Chtimes(string(m), now, now); !errors.Is(err, fs.ErrNotExist) {
-		return
+	err := d.Touch(markerFile, now)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
-	if os.MkdirAll(filepath.Dir(string(m)), 0o700) != nil || m.overwrite(nil) != nil {
-		return
+	if err := d.overwrite(nil); err != nil {
+		return err
 	}
-	os.Chtimes(string(m), now, now)
+	return d.Touch(markerFile, now)
 }
 
 // saveLoss saves why the record of a session could not be written.
-func (m Marker) saveLoss(session time.Time, cause error) error {
+func (d Dir) saveLoss(session time.Time, cause error) error {
 	// The marker has no room for paths.
 	var path *fs.PathError
 	var link *os.LinkError
@@ -65,26 +60,26 @@ func (m Marker) saveLoss(session time.Time, cause error) error {
 	if err != nil {
 		return err
 	}
-	return m.replace(content)
+	return d.replaceNote(content)
 }
 
 // clearLoss removes the note, because a later save has written the record.
-func (m Marker) clearLoss() { m.replace(nil) }
+func (d Dir) clearLoss() { d.replaceNote(nil) }
 
-// replace overwrites the content and keeps the modification time: another session may
+// replaceNote overwrites the content and keeps the modification time: another session may
 // have started since.
-func (m Marker) replace(content []byte) error {
-	begun, err := os.Stat(string(m))
+func (d Dir) replaceNote(content []byte) error {
+	begun, err := d.Lstat(markerFile)
 	if err != nil {
 		return err
 	}
-	err = m.overwrite(content)
-	return errors.Join(err, os.Chtimes(string(m), begun.ModTime(), begun.ModTime()))
+	err = d.overwrite(content)
+	return errors.Join(err, d.Touch(markerFile, begun.ModTime()))
 }
 
 // overwrite writes the content in place, padded to markerSize.
-func (m Marker) overwrite(content []byte) error {
-	f, err := os.OpenFile(string(m), os.O_WRONLY|os.O_CREATE, 0o600)
+func (d Dir) overwrite(content []byte) error {
+	f, err := d.OpenFile(markerFile, os.O_WRONLY|os.O_CREATE, 0o600)
 	if err != nil {
 		return err
 	}
@@ -94,19 +89,19 @@ func (m Marker) overwrite(content []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-func (m Marker) exists() bool {
-	_, err := os.Stat(string(m))
-	return err == nil
-}
-
-// Read reads a marker. ok reports whether there is one.
-func (m Marker) Read() (out MarkerState, ok bool) {
-	st, err := os.Stat(string(m))
+// Marker reads the marker. ok reports whether there is one.
+func (d Dir) Marker() (out MarkerState, ok bool) {
+	f, err := d.OpenFile(markerFile, os.O_RDONLY, 0)
+	if err != nil {
+		return out, false
+	}
+	defer f.Close()
+	st, err := f.Stat()
 	if err != nil {
 		return out, false
 	}
 	out.Time = st.ModTime()
-	b, err := os.ReadFile(string(m))
+	b, err := io.ReadAll(io.LimitReader(f, markerSize))
 	if err != nil || json.Unmarshal(b, &out.LossNote) != nil {
 		out.LossNote = LossNote{} // no note, or a partial one
 	}
@@ -118,12 +113,12 @@ func (m Marker) Read() (out MarkerState, ok bool) {
 
 // BegunSince reports whether a session began after the last record was written, and has not
 // failed: a failure is recorded at once. It does not count a session whose record was lost.
-// session is the Time of the record in file. The time of the file can be some milliseconds too
-// early, and so before the marker of its own session.
-func BegunSince(file string, session time.Time) bool {
-	written, err := os.Stat(file)
-	m, marked := MarkerBeside(file).Read()
-	return err == nil && marked && m.Time.After(session) && m.Time.After(written.ModTime()) && m.Cause == ""
+// session is the Time of the record. The time of its file can be some milliseconds too early, and so
+// before the marker of its own session.
+func (d Dir) BegunSince(session time.Time) bool {
+	written := d.Written()
+	m, marked := d.Marker()
+	return !written.IsZero() && marked && m.Time.After(session) && m.Time.After(written) && m.Cause == ""
 }
 
 // LastActivity returns the time of the latest known event.

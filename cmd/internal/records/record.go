@@ -3,12 +3,12 @@
 //
 //   - [New] returns the Recorder of a session: its Save is the Sink of lifecycle.Session.
 //   - [About] says what runs and for which client, for mcp-jail list.
-//   - [Running] reports whether a session has a server's directory, and [Lock] locks it.
-//   - [Marker] reveals sessions that have no record.
+//   - [Open] opens the directory of a server's records. [Dir.Marker] reveals sessions that have no
+//     record, and [Dir.Running] reports whether a session has the
+//     directory.
 //   - [Load] returns the record of a server's last session, and facts about other sessions.
 //
-// A record is never written through a symbolic link, and none is read that another user
-// could have written ([CheckPrivate]). Two sessions of one server may write at the same time;
+// All files are opened by package private. Two sessions of one server may write at the same time;
 // the last one wins.
 package records
 
@@ -16,19 +16,48 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/internal/private"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// File returns the file of a server's last record, StateDir/servers/NAME/last.json.
-// The private HOME of the server is its sibling, so the server cannot see the record.
-func File(host hostfs.Host, server string) string {
-	return filepath.Join(host.StateDir, "servers", server, "last.json")
+// ServersDir is the directory, in the state directory, that has a directory for each server.
+const ServersDir = "servers"
+
+// The files of a server. The private HOME of the server is their sibling, so the server cannot see
+// them.
+const (
+	lastFile   = "last.json"   // the record of the last session
+	failedFile = "failed.json" // the record of the last failed session before it
+	aboutFile  = "about.json"
+	markerFile = "begun"
+)
+
+// maxFile bounds what is read of a file, in bytes.
+const maxFile = 64 << 20
+
+// Path returns the directory of a server's records, which is also that of its private HOMEs.
+func Path(host hostfs.Host, server string) string {
+	return filepath.Join(host.StateDir, ServersDir, server)
+}
+
+// Dir is the open directory of a server's records.
+type Dir struct{ *private.Dir }
+
+// Open opens the directory of a server's records. The error matches fs.ErrNotExist if the server
+// had no session.
+func Open(host hostfs.Host, server string) (Dir, error) {
+	own, err := private.Open(host.StateDir, filepath.Join(ServersDir, server))
+	return Dir{own}, err
+}
+
+func makeDir(host hostfs.Host, server string) (Dir, error) {
+	own, err := private.Make(host.StateDir, filepath.Join(ServersDir, server))
+	return Dir{own}, err
 }
 
 // Recorder writes the record of one session. If it cannot, the session continues and
@@ -42,40 +71,27 @@ type Recorder struct {
 	client    Client
 	described bool // About and client are in their file
 
-	file    string
-	marker  Marker
+	host    hostfs.Host
+	server  string
 	unsafe  error // why nothing may be written; nil if it may
 	saveErr error // of the last save
-	saved   bool  // file has a record of this session
+	saved   bool  // there is a record of this session
 }
 
 // New returns the recorder of a session of a server.
-func New(host hostfs.Host, server string) *Recorder {
-	file := File(host, server)
-	return &Recorder{file: file, marker: MarkerBeside(file), unsafe: CheckPrivate(host, server)}
-}
-
-// CheckPrivate returns an error if another user could change the record of a server
-// or the files beside it, or redirect them by a symbolic link.
-func CheckPrivate(host hostfs.Host, server string) error {
-	file := File(host, server)
-	for _, name := range []string{file, string(MarkerBeside(file)), FailedFile(file), AboutFile(file)} {
-		below, err := filepath.Rel(host.StateDir, name)
-		if err == nil {
-			err = hostfs.CheckPrivate(host.StateDir, below)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
+func New(host hostfs.Host, server string) *Recorder { return &Recorder{host: host, server: server} }
 
 // MarkStart marks the start of a session. Until this process ends, Running reports that it runs.
 func (k *Recorder) MarkStart() {
-	if k.unsafe == nil {
-		k.marker.touch()
-		hold(filepath.Dir(k.file))
+	d, err := makeDir(k.host, k.server)
+	if err == nil {
+		defer d.Close()
+		err = d.touch()
+		d.hold()
+	}
+	var owner *hostfs.OwnerError
+	if errors.As(err, &owner) {
+		k.unsafe = err
 	}
 }
 
@@ -85,110 +101,91 @@ func (k *Recorder) Save(r diagnostics.Record) {
 		k.saveErr = k.unsafe
 		return
 	}
-	k.describe()
+	d, err := makeDir(k.host, k.server)
+	if err != nil {
+		k.saveErr = err
+		return
+	}
+	defer d.Close()
+	k.describe(d)
 	before := k.saveErr
-	switch k.saveErr = k.write(r); {
+	switch k.saveErr = k.write(d, r); {
 	case k.saveErr != nil:
-		k.noteLoss(r.Time, k.saveErr)
+		d.noteLoss(r.Time, k.saveErr)
 	case before != nil:
-		k.marker.clearLoss()
+		d.clearLoss()
 	}
 }
 
-func (k *Recorder) noteLoss(session time.Time, cause error) {
-	if k.marker.saveLoss(session, cause) != nil && !k.marker.exists() {
-		os.Remove(k.file) // an older record would be taken for that of this session
+func (d Dir) noteLoss(session time.Time, cause error) {
+	if _, begun := d.Marker(); d.saveLoss(session, cause) != nil && !begun {
+		d.Remove(lastFile) // an older record would be taken for that of this session
 	}
 }
 
 // LastError returns the error of the last save. It is the Lost of the session.
 func (k *Recorder) LastError() error { return k.saveErr }
 
-func (k *Recorder) write(r diagnostics.Record) error {
+func (k *Recorder) write(d Dir, r diagnostics.Record) error {
 	b, err := r.Encode()
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(k.file), 0o700); err != nil {
-		return err
-	}
-	err = replaceFile(k.file, b, k.preserveFailure)
+	err = d.Replace(lastFile, b, private.How{Before: func() error {
+		if !k.saved {
+			d.preserveFailure()
+		}
+		return nil
+	}})
 	k.saved = k.saved || err == nil
 	return err
 }
 
-// replaceFile replaces a file in one step. Two sessions of a server may end at the same time:
-// each writes a file of its own, and the last rename wins. before, unless it is nil, runs
-// before the rename.
-func replaceFile(name string, text []byte, before func()) error {
-	removeUnfinished(filepath.Dir(name))
-	tmp, err := os.CreateTemp(filepath.Dir(name), ".last-*")
+// preserveFailure keeps a copy of the record of an earlier session if that session failed: this
+// session is about to replace it.
+func (d Dir) preserveFailure() {
+	b, err := d.ReadFile(lastFile, maxFile)
 	if err != nil {
-		return err
-	}
-	_, err = tmp.Write(text)
-	if closeErr := tmp.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
-		if before != nil {
-			before()
-		}
-		err = os.Rename(tmp.Name(), name)
-	}
-	if err != nil {
-		os.Remove(tmp.Name())
-	}
-	return err
-}
-
-// removeUnfinished removes the temporary files of sessions that were killed in replaceFile.
-func removeUnfinished(dir string) {
-	left, _ := filepath.Glob(filepath.Join(dir, ".last-*"))
-	for _, file := range left {
-		if info, err := os.Lstat(file); err == nil && time.Since(info.ModTime()) > time.Minute {
-			os.Remove(file)
-		}
-	}
-}
-
-// FailedFile returns the file beside a record that holds the record of the last
-// failed session before it.
-func FailedFile(file string) string { return filepath.Join(filepath.Dir(file), "failed.json") }
-
-// preserveFailure moves the record of an earlier session aside if that session failed and
-// this session is about to replace it.
-func (k *Recorder) preserveFailure() {
-	if k.saved {
 		return
 	}
-	if r, ok := Read(k.file); !ok || len(r.Diagnoses) == 0 {
-		return
-	}
-	os.Remove(FailedFile(k.file))
-	if os.Link(k.file, FailedFile(k.file)) != nil { // some filesystems have no hard links
-		os.Rename(k.file, FailedFile(k.file))
+	if r, err := diagnostics.DecodeRecord(b); err == nil && len(r.Diagnoses) > 0 {
+		_ = d.Replace(failedFile, b, private.How{})
 	}
 }
 
 // Reader returns a function that reads the record of a server's last session.
 func Reader(host hostfs.Host, server string) func() (diagnostics.Record, bool) {
 	return func() (diagnostics.Record, bool) {
-		if CheckPrivate(host, server) != nil {
+		d, err := Open(host, server)
+		if err != nil {
 			return diagnostics.Record{}, false
 		}
-		return Read(File(host, server))
+		defer d.Close()
+		return d.Last()
 	}
 }
 
-// Read reads a record. ok reports whether there is a readable one.
-func Read(file string) (r diagnostics.Record, ok bool) {
-	b, err := os.ReadFile(file)
+// Last returns the record of the last session. ok reports whether there is a readable one.
+func (d Dir) Last() (r diagnostics.Record, ok bool) { return d.read(lastFile) }
+
+// Failed returns the record of the last failed session before the last one.
+func (d Dir) Failed() (r diagnostics.Record, ok bool) { return d.read(failedFile) }
+
+func (d Dir) read(name string) (r diagnostics.Record, ok bool) {
+	b, err := d.ReadFile(name, maxFile)
 	if err != nil {
 		return r, false
 	}
 	r, err = diagnostics.DecodeRecord(b)
 	return r, err == nil
+}
+
+// Written returns when the last record was written, or the zero time if there is none.
+func (d Dir) Written() (at time.Time) {
+	if info, err := d.Lstat(lastFile); err == nil {
+		at = info.ModTime()
+	}
+	return at
 }
 
 // LacksProgram reports whether the session of a record ended because there is no such program.
@@ -199,20 +196,28 @@ func LacksProgram(r diagnostics.Record) bool {
 
 // Load reads the record of a server's last session and adds what is known of other sessions.
 func Load(host hostfs.Host, server string) (record diagnostics.Record, err error) {
-	file := File(host, server)
-	newer, marked := MarkerBeside(file).Read()
-	b, err := os.ReadFile(file)
+	none := fmt.Errorf("there is no record of a session of server %q", server)
+	d, err := Open(host, server)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return record, none
+	case err != nil:
+		return record, err
+	}
+	defer d.Close()
+	newer, marked := d.Marker()
+	b, err := d.ReadFile(lastFile, maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		if marked {
 			return record, fmt.Errorf("server %q: %s", server, newer.Text())
 		}
-		return record, fmt.Errorf("there is no record of a session of server %q", server)
+		return record, none
 	}
 	if err != nil {
 		return record, err
 	}
 	if record, err = diagnostics.DecodeRecord(b); err != nil {
-		return record, fmt.Errorf("%s: %w", file, err)
+		return record, fmt.Errorf("%s: %w", filepath.Join(Path(host, server), lastFile), err)
 	}
 	if record.Newer = nil; marked && record.Time.Before(newer.Time) {
 		record.Newer = &newer.LostRecord
@@ -221,7 +226,7 @@ func Load(host hostfs.Host, server string) (record diagnostics.Record, err error
 		record.Incomplete = newer.Why
 	}
 	if record.Failed = nil; len(record.Diagnoses) == 0 {
-		if failed, ok := Read(FailedFile(file)); ok {
+		if failed, ok := d.Failed(); ok {
 			failed.Failed, failed.Newer, failed.Incomplete = nil, nil, ""
 			record.Failed = &failed
 		}
@@ -229,9 +234,9 @@ func Load(host hostfs.Host, server string) (record diagnostics.Record, err error
 	return record, nil
 }
 
-// Running reports whether a session of a server runs now.
-func Running(host hostfs.Host, server string) bool {
-	unlock, free := Lock(filepath.Dir(File(host, server)))
+// Running reports whether a session of the server runs now.
+func (d Dir) Running() bool {
+	unlock, free := d.Lock()
 	if free {
 		unlock()
 	}

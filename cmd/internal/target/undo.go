@@ -19,7 +19,7 @@ import (
 // UndoStore returns the store for the changes of a server. It lies beside the record of its last
 // session, where the server cannot see it.
 func UndoStore(host hostfs.Host, server string) undo.Store {
-	return undo.Store{Dir: filepath.Join(filepath.Dir(records.File(host, server)), "undo")}
+	return undo.Store{Dir: filepath.Join(records.Path(host, server), "undo")}
 }
 
 // keeping keeps the changes of a session, for mcp-jail undo. Only processes whose policy has undo

@@ -15,21 +15,28 @@ import (
 // TestSessionMarker tests that a lost record is reported for its own session, whatever
 // other sessions did meanwhile.
 func TestSessionMarker(t *testing.T) {
-	m := MarkerBeside(File(hostfs.Host{StateDir: t.TempDir()}, "s"))
-	if _, ok := m.Read(); ok {
+	host := hostfs.Host{StateDir: t.TempDir()}
+	m, err := makeDir(host, "s")
+	must(t, err)
+	defer m.Close()
+	file := filepath.Join(Path(host, "s"), markerFile)
+	if _, ok := m.Marker(); ok {
 		t.Fatal("there is one before the first session")
 	}
 	full := &os.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}
-	if m.saveLoss(time.Now(), full) == nil || m.exists() {
+	if m.saveLoss(time.Now(), full) == nil {
+		t.Error("a loss of no session is marked")
+	}
+	if _, ok := m.Marker(); ok {
 		t.Error("a loss makes a mark, of no session")
 	}
 	m.touch()
 	first := time.Now()
-	if got, ok := m.Read(); !ok || got.Cause != "" || got.Time.After(first) || first.Sub(got.Time) > time.Minute {
+	if got, ok := m.Marker(); !ok || got.Cause != "" || got.Time.After(first) || first.Sub(got.Time) > time.Minute {
 		t.Errorf("begun: %+v, %v", got, ok)
 	}
 	size := func() int64 {
-		st, err := os.Stat(string(m))
+		st, err := os.Stat(file)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,11 +45,11 @@ func TestSessionMarker(t *testing.T) {
 	if size() != markerSize {
 		t.Errorf("%d bytes: a loss would need a block of the disk", size())
 	}
-	before, _ := m.Read()
+	before, _ := m.Marker()
 	if err := m.saveLoss(first, full); err != nil {
 		t.Fatal(err)
 	}
-	got, _ := m.Read()
+	got, _ := m.Marker()
 	if got.Cause != "no space left on device" || !got.Time.Equal(before.Time) || got.LastActivity().Before(first) || size() != markerSize {
 		t.Errorf("lost: %+v, %d bytes", got, size())
 	}
@@ -50,14 +57,14 @@ func TestSessionMarker(t *testing.T) {
 	// A next session has started, and the first one loses its record again.
 	time.Sleep(2 * time.Millisecond)
 	m.touch()
-	next, _ := m.Read()
+	next, _ := m.Marker()
 	if next.Cause != "" || !next.Time.After(first) {
 		t.Errorf("the next: %+v", next)
 	}
 	if err := m.saveLoss(first, full); err != nil {
 		t.Fatal(err)
 	}
-	if got, _ = m.Read(); got.Cause != "" || !got.Time.Equal(next.Time) {
+	if got, _ = m.Marker(); got.Cause != "" || !got.Time.Equal(next.Time) {
 		t.Errorf("a loss of the session before passes for the next one's: %+v", got)
 	}
 
@@ -68,15 +75,15 @@ func TestSessionMarker(t *testing.T) {
 	if m.clearLoss(); size() != markerSize {
 		t.Errorf("%d bytes", size())
 	}
-	if got, _ = m.Read(); got.Why != "" || !got.Time.Equal(next.Time) {
+	if got, _ = m.Marker(); got.Why != "" || !got.Time.Equal(next.Time) {
 		t.Errorf("found: %+v", got)
 	}
 
 	// A crash during a write left a partial note.
-	if err := os.WriteFile(string(m), []byte(`{"session":"20`+strings.Repeat(" ", markerSize)), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(`{"session":"20`+strings.Repeat(" ", markerSize)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got, ok := m.Read(); !ok || got.Cause != "" || got.Time.IsZero() {
+	if got, ok := m.Marker(); !ok || got.Cause != "" || got.Time.IsZero() {
 		t.Errorf("torn: %+v, %v", got, ok)
 	}
 }
@@ -85,16 +92,20 @@ func TestSessionMarker(t *testing.T) {
 // written. It would be taken for the latest.
 func TestRecordWithoutMarker(t *testing.T) {
 	for _, begun := range []bool{true, false} {
-		k := New(hostfs.Host{StateDir: t.TempDir()}, "s")
+		host := hostfs.Host{StateDir: t.TempDir()}
+		k := New(host, "s")
 		k.Save(diagnostics.Record{Server: "s", Time: time.Now()})
 		if k.saveErr != nil {
 			t.Fatal(k.saveErr)
 		}
+		d, err := Open(host, "s")
+		must(t, err)
+		defer d.Close()
 		if begun {
-			k.marker.touch()
+			must(t, d.touch())
 		}
-		k.noteLoss(time.Now(), syscall.ENOSPC)
-		if _, err := os.Stat(k.file); (err == nil) != begun {
+		d.noteLoss(time.Now(), syscall.ENOSPC)
+		if _, err := os.Stat(filepath.Join(Path(host, "s"), lastFile)); (err == nil) != begun {
 			t.Errorf("begun %v: the record before: %v", begun, err)
 		}
 	}
@@ -105,9 +116,8 @@ func TestRecordWithoutMarker(t *testing.T) {
 func TestRecordIncomplete(t *testing.T) {
 	host := hostfs.Host{StateDir: filepath.Join(t.TempDir(), "mcp-jail")}
 	k := New(host, "s")
-	k.marker.touch()
+	k.MarkStart()
 	r := diagnostics.Record{Server: "s", Time: time.Now()}
-	dir := filepath.Dir(k.file)
 	why := func() string {
 		t.Helper()
 		r, err := Load(host, "s")
@@ -121,13 +131,17 @@ func TestRecordIncomplete(t *testing.T) {
 	if got := why(); strings.Contains(got, incomplete) {
 		t.Error(got)
 	}
-	// A directory in place of the file makes writing fail for root, too.
-	file := k.file
-	k.file = dir
-	if k.Save(r); k.LastError() == nil {
+	// A limit on the size of files makes writing fail for root, too.
+	var limit syscall.Rlimit
+	must(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit))
+	must(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 1 << 20, Max: limit.Max}))
+	long := r
+	long.Server = strings.Repeat("s", 2<<20)
+	k.Save(long)
+	must(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit))
+	if k.LastError() == nil {
 		t.Fatal("it was written")
 	}
-	k.file = file
 	if got := why(); !strings.Contains(got, incomplete) || strings.Contains(got, "has no record") {
 		t.Error(got)
 	}
@@ -138,9 +152,14 @@ func TestRecordIncomplete(t *testing.T) {
 
 // BenchmarkSessionMarker measures what marking a session adds to a start.
 func BenchmarkSessionMarker(b *testing.B) {
-	m := MarkerBeside(File(hostfs.Host{StateDir: b.TempDir()}, "s"))
-	m.touch()
+	k := New(hostfs.Host{StateDir: b.TempDir()}, "s")
+	k.MarkStart()
 	for b.Loop() {
-		m.touch()
+		d, err := makeDir(k.host, k.server)
+		if err != nil {
+			b.Fatal(err)
+		}
+		d.touch()
+		d.Close()
 	}
 }

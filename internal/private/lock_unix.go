@@ -1,0 +1,59 @@
+//go:build unix && !solaris && !aix
+
+package private
+
+import (
+	"errors"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Lock takes the advisory lock of the directory, and does not wait for it. The kernel drops the lock
+// when unlock is called, or when the process ends. An error that does not match [ErrLocked] means
+// that this filesystem has no locks.
+func (d *Dir) Lock(kind Kind) (unlock func(), err error) {
+	f, err := d.root.Open(".")
+	if err != nil {
+		return nil, d.full(err, ".")
+	}
+	defer f.Close()
+	// The lock belongs to the open file, not to a descriptor. A number has no finalizer that could
+	// close it during the session.
+	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "lock", Path: d.path, Err: err}
+	}
+	how := syscall.LOCK_SH
+	if kind == Exclusive {
+		how = syscall.LOCK_EX
+	}
+	for {
+		err = syscall.Flock(fd, how|syscall.LOCK_NB)
+		if !errors.Is(err, syscall.EINTR) {
+			break
+		}
+	}
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		err = ErrLocked
+	}
+	if err != nil {
+		syscall.Close(fd)
+		return nil, &os.PathError{Op: "lock", Path: d.path, Err: err}
+	}
+	return func() { syscall.Close(fd) }, nil
+}
+
+// sync makes a rename in the directory survive a loss of power, where the filesystem can do that.
+func (d *Dir) sync() error {
+	f, err := d.root.Open(".")
+	if err != nil {
+		return d.full(err, ".")
+	}
+	defer f.Close()
+	if err := f.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) && !errors.Is(err, syscall.ENOTSUP) {
+		return err
+	}
+	return nil
+}
