@@ -33,6 +33,7 @@ type History struct {
 	Changes []Change          // sorted by path
 	nodes   map[ID]State      // each file as it was first seen, with its content if that was kept
 	left    map[ID]left       // each file as the server is known to have left it last
+	stands  map[ID]ID         // of an undo: the files that it made, and those for which they stand
 	others  bool              // see Selection.Others
 	gap     string            // why any change can be missing, or ""
 	gaps    map[string]string // why a change at a path can be missing
@@ -104,12 +105,16 @@ func selected(path string, paths []string) bool {
 // others.
 func history(jails []*jail, sel Selection) *History {
 	call := sel.Call
-	h := &History{nodes: map[ID]State{}, left: map[ID]left{}, others: sel.Others, gaps: map[string]string{}}
+	h := &History{nodes: map[ID]State{}, left: map[ID]left{}, stands: map[ID]ID{}, others: sel.Others, gaps: map[string]string{}}
 	paths := map[string]*Change{}
 	owner := map[string]int{} // the call that has touched a path last
 	for _, e := range h.entries(jails) {
-		if e.word == wordLeft {
+		switch e.word {
+		case wordLeft:
 			h.leaves(e, call)
+			continue
+		case wordFor:
+			h.stands[e.State.ID] = e.For
 			continue
 		}
 		if e.word != wordNow {

@@ -25,6 +25,7 @@ const (
 	wordEnd  = "end"             // the jail has ended, and what it left is on record
 	wordLeft = "left"            // the state of a file with several names, when the server removes one of them
 	wordGap  = "gap"             // something is not on record
+	wordFor  = "for"             // undo makes a file that stands for another one from now on
 )
 
 // Record is one line of a journal.
@@ -32,7 +33,8 @@ type Record struct {
 	word  string
 	At    int64 // when, in nanoseconds since 1970; not of wordOpen
 	Path  string
-	State State // of wordWas, wordAnew, wordNow and wordLeft
+	State State // of wordWas, wordAnew, wordNow, wordLeft and wordFor
+	For   ID    // of wordFor
 	Call  *Call // of wordCall
 	Head  *Head // of wordHead
 	Gap   *Gap  // of wordGap
@@ -72,6 +74,13 @@ func (r *Record) append(b []byte) []byte {
 	case wordWas, wordAnew, wordNow, wordLeft:
 		b = appendInt(b, r.At)
 		b = appendText(b, r.Path)
+		b = r.State.append(b)
+	case wordFor:
+		b = appendInt(b, r.At)
+		b = appendText(b, r.Path)
+		for _, n := range []int64{int64(r.For.Dev), int64(r.For.Ino), r.For.Birth} {
+			b = appendInt(b, n)
+		}
 		b = r.State.append(b)
 	case wordOpen:
 		b = appendText(b, r.Path)
@@ -191,6 +200,10 @@ func parseRecord(line string, jail int) (r Record, ok bool) {
 		}
 	case wordWas, wordAnew, wordNow, wordLeft:
 		r.At, r.Path = f.int(), f.text()
+		r.State = f.state(jail)
+	case wordFor:
+		r.At, r.Path = f.int(), f.text()
+		r.For = ID{uint64(f.int()), uint64(f.int()), f.int()}
 		r.State = f.state(jail)
 	case wordOpen:
 		r.Path = f.text()

@@ -265,6 +265,16 @@ func (k *Keeper) Made(fd int, path string) {
 	}
 }
 
+// StandsFor says that a file, which has the name path or is to get it, stands for another one from
+// now on.
+func (k *Keeper) StandsFor(file State, path string, other ID) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.start()
+	k.flush()
+	k.write((&Record{word: wordFor, At: time.Now().UnixNano(), Path: path, State: file, For: other}).append(nil))
+}
+
 // NotMade says that a name that was about to be made exists already: another process has made
 // it since Name.
 func (k *Keeper) NotMade(path string) {

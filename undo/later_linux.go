@@ -1,6 +1,7 @@
 package undo
 
 import (
+	"maps"
 	"path/filepath"
 	"slices"
 )
@@ -31,6 +32,29 @@ func (r *Restorer) laterSessions() []later {
 	}
 	return r.later
 }
+
+// findStands notes which files later undos have made for which.
+func (r *Restorer) findStands() {
+	for _, t := range r.laterSessions() {
+		maps.Copy(r.stands, t.history.stands)
+	}
+}
+
+// fileOf returns the file of this session for which a file stands. An undo that puts content back
+// makes a new file.
+func (r *Restorer) fileOf(id ID) ID {
+	for range r.stands {
+		of, ok := r.stands[id]
+		if !ok {
+			break
+		}
+		id = of
+	}
+	return id
+}
+
+// is reports whether a file is another one, or stands for it.
+func (r *Restorer) is(file, other ID) bool { return file == other || r.fileOf(file) == other }
 
 // laterChange explains a path by what later sessions did. session is the first of them that changed
 // the path and was not undone there, or "". known reports whether there is one, or else whether the
@@ -75,19 +99,24 @@ func (a asLeft) has(s *State) bool {
 // stillLeft reports whether a file is as it was left, but for names that later sessions, or undos,
 // have given to it or taken from it.
 func (r *Restorer) stillLeft(l left, now *State) bool {
-	same := asLeft{l}
+	same, undone := asLeft{l}, map[string]bool{}
 	for _, t := range r.laterSessions() {
-		if first := t.history.nodes[now.ID]; same.has(&first) {
+		if first := t.history.nodes[l.ID]; same.has(&first) {
+			same = append(same, t.history.left[l.ID])
+			undone[t.ID] = true
+		}
+		if _, made := t.history.stands[now.ID]; made && undone[t.Head.Undoes] {
 			same = append(same, t.history.left[now.ID])
 		}
 	}
-	return same.has(now) && now.sameButTime(&l.State)
+	return same.has(now) && now.sameLook(&l.State)
 }
 
-// undoneBy returns what the undo of a session left at a path, or nil if it was not undone there.
+// undoneBy returns what the last undo of a session left at a path, or nil if the session was not
+// undone there.
 func (r *Restorer) undoneBy(t later, change *Change, now *State) *State {
 	want := t.history.before(change)
-	for _, u := range r.laterSessions() {
+	for _, u := range slices.Backward(r.laterSessions()) {
 		if u.Head.Undoes != t.ID {
 			continue
 		}

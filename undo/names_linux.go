@@ -24,12 +24,12 @@ func (r *Restorer) otherNames(paths []string) {
 		return
 	}
 	r.finishedNames(wanted)
-	r.scan = scanLinks(r.Session.Head.Roots, wanted)
+	r.scan = r.scanLinks(r.Session.Head.Roots, wanted)
 	for id, names := range r.scan {
 		for _, name := range names {
 			now, err := lookPath(name)
 			want := wanted[id].want
-			if _, known := r.paths[name]; known || !selected(name, paths) || err != nil || now.ID != id || r.matches(&want, &now, name) {
+			if _, known := r.paths[name]; known || !selected(name, paths) || err != nil || !r.is(now.ID, id) || r.matches(&want, &now, name) {
 				continue
 			}
 			step := Step{Path: name, Action: Restore, want: want, now: now}
@@ -56,7 +56,7 @@ func (r *Restorer) finishedNames(wanted map[ID]*Step) {
 			continue
 		}
 		for path, c := range l.changes {
-			id := c.Before.ID
+			id := r.fileOf(c.Before.ID)
 			step, planned := r.paths[path]
 			if wanted[id] == nil || r.made[id] != "" || planned && step >= 0 {
 				continue

@@ -134,13 +134,18 @@ func (r *Restorer) writeFile(s *Step, p *place) error {
 		unix.Fchown(fd, -1, int(s.want.GID))
 	}
 	dropAccessLists("/proc/self/fd/" + strconv.Itoa(fd))
-	copyAttributes(p, s.want.ID, fd)
+	r.copyAttributes(p, s.want.ID, fd)
 	if err := unix.Fchmod(fd, s.want.Mode&^setID); err != nil {
 		return err
 	}
 	if err := unix.UtimesNanoAt(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(fd), s.want.times(), 0); err != nil {
 		return err
 	}
+	now, err := look(fd, "")
+	if err != nil {
+		return err
+	}
+	r.keeper.StandsFor(now, s.Path, s.want.ID)
 	return unix.Fsync(fd)
 }
 
@@ -185,11 +190,11 @@ func copyOut(data, to int, at, size int64) error {
 // that replaces it. The journal has none, so these are the best there are. They have to be those of
 // the same file: a server may have put a file of its own there, with an access list for others.
 // Nothing that gives a program rights is copied, such as security.capability.
-func copyAttributes(p *place, id ID, to int) {
+func (r *Restorer) copyAttributes(p *place, id ID, to int) {
 	p.onObject(func(name string, now State) error {
 		list := make([]byte, 64<<10)
 		n, err := unix.Listxattr(name, list)
-		if err != nil || now.ID != id {
+		if err != nil || !r.is(now.ID, id) {
 			return err
 		}
 		for attr := range strings.SplitSeq(string(list[:n]), "\x00") {
@@ -256,7 +261,7 @@ func (r *Restorer) isPrepared(s *Step) bool {
 	}
 	defer p.close()
 	temp, err := look(p.dir, p.temp)
-	return err == nil && !r.knows(p.tempOf(s.Path)) && temp.Kind == File && temp.ID == s.want.ID
+	return err == nil && !r.knows(p.tempOf(s.Path)) && temp.Kind == File && r.is(temp.ID, s.want.ID)
 }
 
 // findAside finds the files to which an interrupted undo has given temporary names beside directories.
@@ -271,8 +276,8 @@ func (r *Restorer) findAside() {
 			continue
 		}
 		temp, err := look(p.dir, p.temp)
-		if err == nil && temp.Kind == File && len(r.moved[temp.ID]) > 0 && !r.knows(p.tempOf(c.Path)) {
-			r.aside[temp.ID] = p.tempOf(c.Path)
+		if err == nil && temp.Kind == File && len(r.moved[r.fileOf(temp.ID)]) > 0 && !r.knows(p.tempOf(c.Path)) {
+			r.aside[r.fileOf(temp.ID)] = p.tempOf(c.Path)
 		}
 		p.close()
 	}
@@ -282,7 +287,7 @@ func (r *Restorer) findAside() {
 const maxScan = 500000
 
 // scanLinks returns the paths below the roots at which wanted files stand, by file.
-func scanLinks(roots []string, wanted map[ID]*Step) map[ID][]string {
+func (r *Restorer) scanLinks(roots []string, wanted map[ID]*Step) map[ID][]string {
 	found := map[ID][]string{}
 	left := maxScan
 	for _, root := range roots {
@@ -293,8 +298,8 @@ func scanLinks(roots []string, wanted map[ID]*Step) map[ID][]string {
 			if err != nil || !d.Type().IsRegular() {
 				return nil
 			}
-			if st, err := lookPath(path); err == nil && wanted[st.ID] != nil {
-				found[st.ID] = append(found[st.ID], path)
+			if st, err := lookPath(path); err == nil && wanted[r.fileOf(st.ID)] != nil {
+				found[r.fileOf(st.ID)] = append(found[r.fileOf(st.ID)], path)
 			}
 			return nil
 		})

@@ -23,6 +23,7 @@ type Restorer struct {
 	scan    map[ID][]string   // further names of files with several, below the roots
 	own     map[ID]bool       // inodes whose attributes this undo has changed
 	done    map[string]string // what became of a path: "" or an error
+	stands  map[ID]ID         // the files that later undos have made, and those for which they stand
 	later   []later           // the sessions after this one; nil: not looked for yet
 	settled map[int][]byte    // of a session that was killed: what is still to be written to its journals
 	touched map[string]bool   // the paths of the whole session; nil: not looked for yet
@@ -34,20 +35,21 @@ const heartbeat = lastSweep + 200*time.Millisecond
 
 // NewRestorer plans to undo a selection of what a session did. It changes nothing.
 func NewRestorer(s *Session, sel Selection) (*Restorer, error) {
-	r := &Restorer{Session: s, history: s.History(sel), changes: map[string]*Change{}, paths: map[string]int{}, at: map[ID]string{}, made: map[ID]string{}, moved: map[ID][]string{}, aside: map[ID]string{}, own: map[ID]bool{}, done: map[string]string{}}
+	r := &Restorer{Session: s, history: s.History(sel), changes: map[string]*Change{}, paths: map[string]int{}, at: map[ID]string{}, made: map[ID]string{}, moved: map[ID][]string{}, aside: map[ID]string{}, stands: map[ID]ID{}, own: map[ID]bool{}, done: map[string]string{}}
 	if !s.Running && !s.Ended {
 		r.settle()
 	}
+	r.findStands()
 	nows := make([]State, len(r.history.Changes))
 	errs := make([]error, len(r.history.Changes))
 	for i := range r.history.Changes {
 		path := r.history.Changes[i].Path
 		r.changes[path] = &r.history.Changes[i]
 		if nows[i], errs[i] = lookPath(path); errs[i] == nil && nows[i].Kind != None {
-			r.at[nows[i].ID] = path
+			r.at[r.fileOf(nows[i].ID)] = path
 		}
 		want := r.history.before(&r.history.Changes[i])
-		if want.Kind == File && want.Data == NoData && want.ID != nows[i].ID {
+		if want.Kind == File && want.Data == NoData && !r.is(nows[i].ID, want.ID) {
 			r.moved[want.ID] = append(r.moved[want.ID], path)
 		}
 	}
@@ -73,7 +75,11 @@ func (r *Restorer) keepMoved() {
 			if s.Action == Refuse || s.Action == Attributes {
 				continue
 			}
-			if err := r.notMovedBack(&s.now); err != nil {
+			err := r.notMovedBack(s.now.ID)
+			if c := r.changes[s.Path]; err == nil && s.now.Kind == File && c != nil && c.Known {
+				err = r.notMovedBack(c.After.ID) // an undo may have made this file for that one
+			}
+			if err != nil {
 				s.refuse(err.Error())
 				again = true
 			}
@@ -82,16 +88,17 @@ func (r *Restorer) keepMoved() {
 }
 
 // notMovedBack returns an error if a file moved, and this undo moves it back to none of its names.
-func (r *Restorer) notMovedBack(now *State) error {
-	if now.Kind != File || len(r.moved[now.ID]) == 0 {
+func (r *Restorer) notMovedBack(id ID) error {
+	moved := r.moved[r.fileOf(id)]
+	if len(moved) == 0 {
 		return nil
 	}
-	for _, path := range r.moved[now.ID] {
+	for _, path := range moved {
 		if i, ok := r.paths[path]; ok && i >= 0 && r.Steps[i].Action == MoveBack && r.done[path] == "" {
 			return nil
 		}
 	}
-	return fmt.Errorf("it is the file that stood at %s, which has to be put back first", r.moved[now.ID][0])
+	return fmt.Errorf("it is the file that stood at %s, which has to be put back first", moved[0])
 }
 
 // plan adds the step of a change, if there is anything to do.
@@ -228,7 +235,7 @@ func (r *Restorer) wasSeen(c *Change, now *State) bool {
 		case !s.isRestored(now):
 			return false
 		case s.Kind == File && s.Data == NoData:
-			return now.ID == s.ID && (now.sameObject(&s) || r.undoLeft(c.Path, now))
+			return r.is(now.ID, s.ID) && (now.sameObject(&s) || r.undoLeft(c.Path, now))
 		}
 		return s.Kind != File || r.Session.sameContent(&s, c.Path)
 	})
@@ -241,14 +248,14 @@ func (r *Restorer) ownChange(c *Change, now *State) bool {
 		return false
 	}
 	want := r.history.before(c)
-	if want.ID == now.ID && want.Data == NoData {
-		left, ok := r.history.left[now.ID] // at the path from which the undo moved the file back
+	if r.is(now.ID, want.ID) && want.Data == NoData {
+		left, ok := r.history.left[want.ID] // at the path from which the undo moved the file back
 		return want.isRestored(now) || ok && now.between(&left.State, &want)
 	}
-	if c.After.ID != now.ID {
+	if !r.is(now.ID, c.After.ID) {
 		return false
 	}
-	node, ok := r.history.nodes[now.ID]
+	node, ok := r.history.nodes[c.After.ID]
 	switch {
 	case ok && node.isRestored(now):
 		return true
@@ -293,8 +300,8 @@ func (r *Restorer) chooseFile(step *Step) {
 	kept := want.Data != NoData
 	from, moved := r.at[want.ID]
 	switch {
-	case kept && now.Kind == File && r.Session.sameContent(want, step.Path) && want.Nlink < 2,
-		!kept && want.Lost == "" && now.ID == want.ID:
+	case kept && now.Kind == File && want.Nlink < 2 && len(r.moved[r.fileOf(now.ID)]) == 0 && r.Session.sameContent(want, step.Path),
+		!kept && want.Lost == "" && r.is(now.ID, want.ID):
 		step.Action = Attributes
 	case kept:
 		step.Action = Restore
@@ -320,7 +327,7 @@ func (r *Restorer) unchangedSince(path string) bool {
 		return false
 	}
 	now, err := lookPath(path)
-	return err == nil && (r.changedSince(c, &now) == "" || r.ownChange(c, &now) || r.wasSeen(c, &now))
+	return err == nil && r.belongsToOthers(c, &now) == ""
 }
 
 // matches reports whether what stands at a path is what is wanted there.
@@ -334,7 +341,7 @@ func (r *Restorer) matches(want, now *State, path string) bool {
 	case want.Lost != "":
 		return want.sameObject(now)
 	case want.Data == NoData:
-		return want.ID == now.ID
+		return r.is(now.ID, want.ID)
 	}
 	return r.Session.sameContent(want, path)
 }

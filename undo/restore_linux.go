@@ -79,7 +79,7 @@ func (r *Restorer) keep(s *Step, p *place) error {
 	if !r.isPlanned(s, &now) {
 		return errChanged
 	}
-	if err := r.notMovedBack(&now); err != nil {
+	if err := r.notMovedBack(now.ID); err != nil {
 		return err
 	}
 	r.keeper.lost = ""
@@ -122,7 +122,7 @@ func (r *Restorer) makeDir(s *Step, p *place) error {
 	}
 	var err error
 	switch {
-	case s.now.Kind == File && len(r.moved[s.now.ID]) > 0:
+	case s.now.Kind == File && len(r.moved[r.fileOf(s.now.ID)]) > 0:
 		err = r.setAside(s, p)
 	case s.now.Kind != None:
 		err = unix.Unlinkat(p.dir, p.name, 0)
@@ -143,7 +143,7 @@ func (r *Restorer) setAside(s *Step, p *place) error {
 	r.vacate(s, p)
 	err := unix.Renameat(p.dir, p.name, p.dir, p.temp)
 	if err == nil {
-		r.aside[s.now.ID] = p.tempOf(s.Path)
+		r.aside[r.fileOf(s.now.ID)] = p.tempOf(s.Path)
 	}
 	return err
 }
@@ -160,7 +160,7 @@ func (r *Restorer) clearAside() {
 			continue
 		}
 		now, err := look(p.dir, p.name)
-		if err == nil && now.ID == id && now.Nlink > 1 && slices.ContainsFunc(r.moved[id], prepared) {
+		if err == nil && r.is(now.ID, id) && now.Nlink > 1 && slices.ContainsFunc(r.moved[id], prepared) {
 			unix.Unlinkat(p.dir, p.name, 0)
 		}
 		p.close()
@@ -169,7 +169,7 @@ func (r *Restorer) clearAside() {
 
 // prepare gives an object that moves back a temporary name beside its old one.
 func (r *Restorer) prepare(s *Step, p *place) error {
-	if temp, err := look(p.dir, p.temp); err == nil && temp.ID == s.want.ID && temp.Kind == File && !r.knows(p.tempOf(s.Path)) {
+	if temp, err := look(p.dir, p.temp); err == nil && r.is(temp.ID, s.want.ID) && temp.Kind == File && !r.knows(p.tempOf(s.Path)) {
 		s.linked, s.temp = true, p.temp // of an undo that was interrupted
 		return nil
 	}
@@ -188,7 +188,7 @@ func (r *Restorer) prepare(s *Step, p *place) error {
 		r.keeper.Name(from.dir, from.name, path, false) // before its attributes change
 	}
 	err = from.onObject(func(name string, now State) error {
-		if now.ID != s.want.ID {
+		if !r.is(now.ID, s.want.ID) {
 			return errChanged
 		}
 		r.own[now.ID] = true
@@ -275,7 +275,7 @@ func (r *Restorer) sameFile(s *Step) string {
 	}
 	for _, name := range r.scan[s.want.ID] {
 		now, err := lookPath(name)
-		if name != s.Path && err == nil && now.ID == s.want.ID && r.matches(&s.want, &now, name) {
+		if name != s.Path && err == nil && r.is(now.ID, s.want.ID) && r.matches(&s.want, &now, name) {
 			return name
 		}
 	}
@@ -316,17 +316,20 @@ func (r *Restorer) attributes(s *Step, p *place) error {
 }
 
 func (r *Restorer) setAttributes(s *Step, p *place) error {
-	object := s.now.ID
+	planned := func(id ID) bool { return id == s.now.ID }
 	if s.linked {
-		object = s.want.ID
+		planned = func(id ID) bool { return r.is(id, s.want.ID) }
 	}
 	return p.onObject(func(name string, now State) error {
-		if now.ID != object || now.Kind != s.want.Kind {
+		if !planned(now.ID) || now.Kind != s.want.Kind {
 			return errChanged // a server that still runs has put something else there
 		}
 		r.own[now.ID] = true
-		if now.ID != s.want.ID {
+		if !r.is(now.ID, s.want.ID) {
 			dropAccessLists(name)
+			if now.Kind == File {
+				r.keeper.StandsFor(now, s.Path, s.want.ID)
+			}
 		}
 		if now.UID != s.want.UID || now.GID != s.want.GID {
 			if err := unix.Fchownat(unix.AT_FDCWD, name, int(s.want.UID), int(s.want.GID), 0); err != nil {

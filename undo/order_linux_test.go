@@ -1,0 +1,158 @@
+package undo
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+// inOrder are pairs of changes, of which the second one makes the undo replace a file of the first.
+var inOrder = map[string][2]func(w *world){
+	"renamed, written": {
+		func(w *world) { w.check(w.rename("d0/f0", "d0/g", 0)) },
+		func(w *world) { w.write("d0/g", "server", os.O_TRUNC) },
+	},
+	"renamed, removed": {
+		func(w *world) { w.check(w.rename("d0/f0", "d0/g", 0)) },
+		func(w *world) { w.remove("d0/g") },
+	},
+	"renamed, replaced": {
+		func(w *world) { w.check(w.rename("d0/f0", "d0/g", 0)) },
+		func(w *world) { w.write("t", "server", 0); w.check(w.rename("t", "d0/g", 0)) },
+	},
+	"renamed, replaced by a copy": {
+		func(w *world) { w.check(w.rename("d0/f0", "d0/g", 0)) },
+		func(w *world) { w.remove("d0/g"); w.write("d0/g", "file 0 of d0", 0) },
+	},
+	"its directory renamed, written": {
+		func(w *world) { w.check(w.rename("d0", "e", 0)) },
+		func(w *world) { w.write("e/f0", "server", os.O_TRUNC) },
+	},
+	"its mode changed, written": {
+		func(w *world) { w.chmod("d0/f0", 0o600) },
+		func(w *world) { w.write("d0/f0", "server", os.O_TRUNC) },
+	},
+	"of two names, written twice": {
+		func(w *world) { w.write("d0/f1", "server", os.O_TRUNC) },
+		func(w *world) { w.write("d0/f1", "again", os.O_TRUNC) },
+	},
+	"written, renamed": { // the control
+		func(w *world) { w.write("d0/f0", "server", os.O_TRUNC) },
+		func(w *world) { w.check(w.rename("d0/f0", "d0/g", 0)) },
+	},
+}
+
+// TestUndoInOrder tests that two sessions, or two calls, are undone one after the other, though the
+// undo of the later one has made another file of one that the earlier one moved or changed.
+func TestUndoInOrder(t *testing.T) {
+	for name, change := range inOrder {
+		t.Run(name+", in two sessions", func(t *testing.T) {
+			w := newWorld(t)
+			w.fill()
+			before := w.tree()
+			first := w.does(change[0])
+			between := w.tree()
+			second := w.does(change[1])
+			for range 2 {
+				undo := w.mustUndo(second, 0)
+				w.same("the second undone", between)
+				if again, err := ReadSession(undo); err != nil {
+					t.Fatal(err)
+				} else {
+					w.mustUndo(again, 0)
+				}
+			}
+			w.mustUndo(second, 0)
+			w.mustUndo(first, 0)
+			w.same("undone", before)
+		})
+		t.Run(name+", in two calls", func(t *testing.T) {
+			w := newWorld(t)
+			w.fill()
+			before := w.tree()
+			w.begin()
+			settled := w.sweeps()
+			for i := range change {
+				w.nextCall(i + 1)
+				w.during(change[i])
+				settled()
+			}
+			w.end()
+			w.mustUndo(w.session(), 2)
+			w.mustUndo(w.session(), 1)
+			w.same("undone", before)
+		})
+	}
+}
+
+// during makes a change, of which no sweep sees a part.
+func (w *world) during(change func(*world)) {
+	end := w.keeper.Begin()
+	defer end()
+	change(w)
+}
+
+// does makes a session with a change.
+func (w *world) does(change func(*world)) *Session {
+	w.begin()
+	settled := w.sweeps()
+	w.during(change)
+	settled()
+	w.end()
+	return w.session()
+}
+
+// TestUndoKeepsUnknownMoved tests that undo removes no file that may be the one that it cannot find:
+// here the undo of the later session has not told which file it has made for which.
+func TestUndoKeepsUnknownMoved(t *testing.T) {
+	for name, change := range inOrder {
+		if !strings.Contains(name, "renamed, ") {
+			continue
+		}
+		for _, known := range []bool{true, false} {
+			t.Run(fmt.Sprint(name, ", known ", known), func(t *testing.T) {
+				w := newWorld(t)
+				w.fill()
+				before := w.tree()
+				first := w.does(change[0])
+				between := w.tree()
+				undo, err := ReadSession(w.mustUndo(w.does(change[1]), 0))
+				w.check(err)
+				if known {
+					w.mustUndo(first, 0)
+					w.same("undone", before)
+					return
+				}
+				text, err := os.ReadFile(undo.journalFile(0))
+				w.check(err)
+				var lines []string
+				for line := range strings.Lines(string(text)) {
+					if !strings.HasPrefix(line, wordFor+" ") {
+						lines = append(lines, line)
+					}
+				}
+				w.check(os.WriteFile(undo.journalFile(0), []byte(strings.Join(lines, "")), 0o600))
+				r, out, _ := w.undo(first, 0)
+				if text := said(r, out); !strings.Contains(text, "which has to be put back first") {
+					t.Errorf("the undo said %q", text)
+				}
+				if !strings.Contains(w.tree(), "file 0 of d0") {
+					t.Errorf("the file is lost: %s", diffLines(between, w.tree()))
+				}
+			})
+		}
+	}
+}
+
+// TestUndoOfMovedCopy tests that two files with the same content stay two files, though the server
+// has removed one and given its name to the other.
+func TestUndoOfMovedCopy(t *testing.T) {
+	w := newWorld(t)
+	w.fill()
+	w.check(os.WriteFile(w.at("d0/copy"), []byte("file 0 of d0"), 0o644))
+	before := w.tree()
+	w.does(func(w *world) { w.remove("d0/f0"); w.check(w.rename("d0/copy", "d0/f0", 0)) })
+	w.mustUndo(w.session(), 0)
+	w.same("undone", before)
+}
