@@ -1,5 +1,13 @@
 // Package leak finds known secrets in bytes that leave a server: in its messages, and in its
-// requests to hosts. Sought says which values are secrets, and a Finder looks for them.
+// requests to hosts. Sought says which values are secrets, and a Finder looks for them. A Mask hides
+// secrets in bytes that come to a server.
+//
+// # Who holds a secret
+//
+// The time that a Finder takes depends on the parts of a secret that a text has. So it may look only
+// for what the side holds that writes the text, which is what Sought returns: another side would
+// learn the secret by guessing parts. A Mask is for the values that its receiver must not get. Its
+// time tells nothing of parts.
 //
 // # Forms
 //

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 
 	"github.com/mcp-jail/mcp-jail/confine/egress"
+	"github.com/mcp-jail/mcp-jail/diagnostics/leak"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -25,6 +26,7 @@ type jailConn struct {
 	dial     func(context.Context) (*net.TCPConn, error)
 	// conditional means that the rules tell the requests of this connection apart.
 	conditional bool
+	mask        *leak.Mask   // of what its responses must not show; nil: nothing
 	sent        atomic.Int64 // bytes sent upstream and not yet reported
 
 	once   sync.Once

@@ -38,7 +38,7 @@
 //
 // # Forwarded
 //
-// Everything else is forwarded unchanged: header fields (and their absence), valid paths and
+// Everything else is forwarded unchanged, but for secrets: header fields (and their absence), valid paths and
 // queries byte for byte, announced trailer fields, 1xx responses, streams, uploads of any
 // size, WebSocket. Redirects are forwarded and not followed. Fields about one connection
 // (Connection, Keep-Alive, Proxy-*) are not forwarded. Chunked bodies are chunked anew.
@@ -52,6 +52,15 @@
 // the fields that name another host to some servers (X-Forwarded-Host and the like), and its
 // Destination has to be allowed.
 //
-// Responses are not changed: an upstream that echoes a header field shows the secret to the
-// jail.
+// A host may send a value back. So each byte of a value becomes a "*" in all responses of the hosts
+// whose rules have the secret: in header fields, bodies, trailer fields, 1xx responses and WebSockets,
+// in the forms of [leak.Mask]. A value that can be guessed is not replaced, because the jail could try
+// which text becomes stars. A response has to be readable for that:
+//
+//   - A request loses Range, If-Range, Sec-WebSocket-Extensions and what offers compression, but for
+//     gzip. A response in gzip is decompressed. One with another encoding is refused with status 502.
+//   - The end of a body is kept back until more comes, as many bytes as the longest form has, unless
+//     it is a line end. How much does not depend on the text: otherwise the jail could learn of parts.
+//   - The messages of gRPC and WebSockets are passed on at once. A value in several pieces, of which
+//     some were passed on, ends the stream.
 package intercept

@@ -150,6 +150,7 @@ func (i *Interceptor) Serve(conn *net.TCPConn, head []byte, target egress.Target
 	conn.SetDeadline(time.Time{}) // the deadline was for reading head
 	c := &jailConn{Conn: conn, t: i, head: head, target: target, dial: dial, closed: make(chan struct{}), upstreams: map[*upstream]struct{}{}}
 	c.conditional = hasConditions(i.rules, c.scheme(), target)
+	c.mask = i.maskOf(c)
 	if !i.add(c) {
 		c.Close()
 		return

@@ -1,7 +1,9 @@
 package intercept
 
 import (
+	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -16,6 +18,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics/leak"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -52,7 +55,9 @@ func (i *Interceptor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	// The response may begin before the body has ended.
 	http.NewResponseController(w).EnableFullDuplex()
-	i.proxy.ServeHTTP(&responseWriter{w, r.ProtoMajor, c.isLastRequest(r), &p.body}, r.WithContext(context.WithValue(r.Context(), stateKey{}, p)))
+	out := &responseWriter{ResponseWriter: w, major: r.ProtoMajor, last: c.isLastRequest(r), body: &p.body, mask: c.mask}
+	i.proxy.ServeHTTP(out, r.WithContext(context.WithValue(r.Context(), stateKey{}, p)))
+	out.finish()
 }
 
 // requestState is the state of a request that is being forwarded.
@@ -139,7 +144,7 @@ func (i *Interceptor) newProxy() *httputil.ReverseProxy {
 		}),
 		FlushInterval:  -1,
 		BufferPool:     &bufferPool{},
-		ModifyResponse: keepClose,
+		ModifyResponse: modify,
 		ErrorHandler:   abort,
 		ErrorLog:       log.New(io.Discard, "", 0),
 	}
@@ -166,6 +171,9 @@ func (i *Interceptor) rewrite(p *httputil.ProxyRequest) {
 	p.Out.Trailer = p.In.Trailer // net/http fills it in when the body was read
 	passing := p.In.Context().Value(stateKey{}).(*requestState)
 	i.secrets.replace(p.Out.Header, passing.secrets, p.Out.Trailer, passing.body.announced)
+	if c.mask != nil {
+		askReadable(p.Out.Header)
+	}
 	if p.Out.Body == nil {
 		passing.body.end()
 		return
@@ -177,17 +185,26 @@ func (i *Interceptor) rewrite(p *httputil.ProxyRequest) {
 	p.Out.Body = &passing.body
 }
 
-// keepClose closes the jail's connection if the upstream closes its own.
-func keepClose(r *http.Response) error {
+// modify closes the jail's connection if the upstream closes its own, and makes a response readable in
+// which secrets are hidden.
+func modify(r *http.Response) error {
 	if r.Close && r.ProtoMajor == 1 {
 		r.Header.Set("Connection", "close")
 	}
-	return nil
+	if r.Request.Context().Value(jailConnKey{}).(*jailConn).mask == nil {
+		return nil
+	}
+	return makeReadable(r)
 }
 
 // abort ends a request after a failure of the upstream without a response, as the upstream
 // did. It also ends an HTTP/1 connection, where the rest of the body would still arrive.
 func abort(w http.ResponseWriter, r *http.Request, err error) {
+	var refused unreadable
+	if errors.As(err, &refused) {
+		r.Context().Value(jailConnKey{}).(*jailConn).refuse(w, r, refused.refusal)
+		return
+	}
 	if no := r.Context().Value(stateKey{}).(*requestState).leak.Load(); no != nil {
 		r.Context().Value(jailConnKey{}).(*jailConn).refuse(w, r, no)
 		return
@@ -198,13 +215,17 @@ func abort(w http.ResponseWriter, r *http.Request, err error) {
 	panic(http.ErrAbortHandler)
 }
 
-// responseWriter adds no fields to the upstream's response. net/http would add a date and
-// guess a content type.
+// responseWriter is the one way to the jail. It hides the secrets of the host in header fields, in the
+// body, in trailer fields, in 1xx responses and after an upgrade. It adds no fields to the upstream's
+// response. net/http would add a date and guess a content type.
 type responseWriter struct {
 	http.ResponseWriter
-	major int // major version of HTTP
-	last  bool
-	body  *requestBody
+	major  int // major version of HTTP
+	last   bool
+	body   *requestBody
+	mask   *leak.Mask       // nil: nothing is to be hidden
+	stream *leak.MaskStream // of the body, once it has begun
+	out    []byte
 }
 
 func (a *responseWriter) WriteHeader(status int) {
@@ -219,7 +240,42 @@ func (a *responseWriter) WriteHeader(status int) {
 			h.Set("Connection", "close")
 		}
 	}
+	hide(a.mask, h)
 	a.ResponseWriter.WriteHeader(status)
+}
+
+// Write sends what of the body may be sent.
+func (a *responseWriter) Write(p []byte) (n int, err error) {
+	if a.mask == nil {
+		return a.ResponseWriter.Write(p)
+	}
+	if a.stream == nil {
+		a.stream = a.mask.Stream(isLive(a.Header()))
+	}
+	if a.out, err = a.stream.Next(a.out[:0], p); err == nil && len(a.out) > 0 {
+		_, err = a.ResponseWriter.Write(a.out)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// finish sends the rest of the body. The trailer fields follow.
+func (a *responseWriter) finish() {
+	if a.stream != nil {
+		a.ResponseWriter.Write(a.stream.Rest())
+	}
+	hide(a.mask, a.Header())
+}
+
+// Hijack takes over the connection after an upgrade.
+func (a *responseWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, rest, err := http.NewResponseController(a.ResponseWriter).Hijack()
+	if err == nil && a.mask != nil {
+		conn, rest = newMaskedConn(conn, rest, a.mask)
+	}
+	return conn, rest, err
 }
 
 // cutShort reports whether the upstream responds without having read the body. The rest of
@@ -236,7 +292,7 @@ func (a *responseWriter) cutShort() bool {
 	}
 }
 
-// Unwrap lets http.ResponseController flush and hijack.
+// Unwrap lets http.ResponseController flush.
 func (a *responseWriter) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
 // bufferPool reuses buffers for copying responses.

@@ -26,13 +26,13 @@ func TestWorker(t *testing.T) {
 	t.Parallel()
 	s, root := upstream(t, func(w http.ResponseWriter, r *http.Request) {
 		n, _ := io.Copy(io.Discard, r.Body)
-		fmt.Fprintf(w, "%s %d %s", r.Proto, n, r.Header.Get("Authorization"))
+		fmt.Fprintf(w, "%s %d %t %s", r.Proto, n, r.Header.Get("Authorization") == "token "+secret, secret)
 	})
 	w := start(t, func(o *tlsworker.Options) { o.Roots = root })
 	g := newGate(t, w, s.Listener.Addr().String())
 	for _, http2 := range []bool{false, true} {
 		c := g.client(t, w.CA(), http2)
-		want := map[bool]string{false: "HTTP/1.1", true: "HTTP/2.0"}[http2] + " 0 token " + secret
+		want := map[bool]string{false: "HTTP/1.1", true: "HTTP/2.0"}[http2] + " 0 true " + strings.Repeat("*", len(secret))
 		if status, body := fetch(t, c, "GET", nil); status != 200 || body != want {
 			t.Errorf("%d %s", status, body)
 		}
