@@ -135,7 +135,7 @@ func (a *analyzer) isUnremovable(path string) bool {
 // a database.
 func (a *analyzer) attributeParent(sure Attribution, path string, missing policy.Rights, cause string) finding {
 	dir := filepath.Dir(path)
-	if e, ok := a.profile.Find(path); ok && e.Path == path && !e.Rights.Has(policy.Update) || a.exists(dir) != present || a.isTooWide(dir) {
+	if e, ok := a.profile.Find(path); ok && e.Path == path && !e.Rights.Has(policy.Update) || a.exists(dir) != present || a.whyShared(dir) != "" {
 		return a.attributePath(sure, path, missing, false, cause)
 	}
 	f := a.attributePath(sure, dir, missing, false, cause)

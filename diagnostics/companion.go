@@ -73,12 +73,8 @@ func (a *analyzer) attributeCompanion(sure Attribution, path string, missing pol
 		missing |= policy.Read // mkstemp also opens the new file for reading
 	}
 	f = a.attribute(sure, policy.AxisFs, path, rightWord(missing), cause, grant{})
-	if !expressible(dir) || a.isTooWide(dir) {
-		why := " is not used by the server alone"
-		if place := a.programIn(dir); place != "" {
-			why = " holds " + a.show(place) + ", which the server is started from"
-		}
-		f.fix = "files beside another need a rule for the directory, but " + a.show(dir) + why + ": configure the server to keep the file in a directory of its own (its documentation names the argument, or the variable to grant)"
+	if why := a.whyShared(dir); why != "" {
+		f.fix = "files beside another need a rule for the directory, but " + a.show(dir) + " " + why + ": configure the server to keep the file in a directory of its own (its documentation names the argument, or the variable to grant)"
 		return f, true
 	}
 	f.grant, _ = a.pathGrant(dir, missing, false)

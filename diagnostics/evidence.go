@@ -78,6 +78,9 @@ type Evidence struct {
 	// believes or runs and, with write, what clients and the user's session do. "" is nothing. No
 	// such grant is proposed. With nil, nothing is known.
 	Guarded func(path string, write bool) string
+	// Shared returns why a directory is not for one server alone, or "". None is proposed for the
+	// sake of one file in it. With nil, only a few directories are known.
+	Shared func(dir string) string
 	// Try returns why the server, or one of its tools, would not start if lines were pasted at the
 	// end of its configuration, or flags were added to its command line. Lines that are right, but
 	// whose table the file has already, give [ErrTable]. What would not start is not proposed. With

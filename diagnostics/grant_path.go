@@ -39,7 +39,7 @@ func (a *analyzer) pathGrant(path string, missing policy.Rights, makes bool) (gr
 	switch {
 	case makes:
 		dir = path
-	case a.isReserved(path), a.exists(dir) == present && a.isTooWide(dir):
+	case a.isReserved(path), a.exists(dir) == present && a.whyShared(dir) != "":
 		return n, "create " + a.show(path) + first
 	}
 	n.path, n.rights = dir, missing|a.ruleRights(dir)
@@ -84,6 +84,22 @@ func (a *analyzer) packageDir(path string) (dir string, ok bool) {
 func (a *analyzer) isTooWide(dir string) bool {
 	return dir == "/" || a.programIn(dir) != "" || a.ev.UserHome != "" && policy.Within(a.ev.UserHome, dir) ||
 		!a.inWorkspace(dir) && (systemDir(dir) || a.isShared(dir)) || filepath.Dir(dir) == "/"
+}
+
+// whyShared returns why a directory must not be granted for the sake of one file in it, or "".
+func (a *analyzer) whyShared(dir string) string {
+	if place := a.programIn(dir); place != "" {
+		return "holds " + a.show(place) + ", which the server is started from"
+	}
+	if a.ev.Shared != nil && !a.inWorkspace(dir) {
+		if why := a.ev.Shared(dir); why != "" {
+			return why
+		}
+	}
+	if !expressible(dir) || a.isTooWide(dir) {
+		return "is not used by the server alone"
+	}
+	return ""
 }
 
 // isReserved reports whether path is a protected name that does not exist yet, or leads to

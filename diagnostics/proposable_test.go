@@ -154,6 +154,37 @@ func TestRefusedProposal(t *testing.T) {
 	}
 }
 
+// TestSharedProposal tests that the directory around one file is proposed only if it is for one server
+// alone, as the same function says that judges the rules of presets.
+func TestSharedProposal(t *testing.T) {
+	host := adviceHost()
+	profile, err := startWith(adviceBases()["workspace"], false, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]string{
+		"/home/u/memory.json.tmp": "is the home directory", "/home/u/app.db-journal": "is the home directory", "/home/u/Downloads/app.db-wal": "holds the files of many programs",
+		"/home/u/.config/app.db-wal": "mcp-jail's own files", "/srv/app.db-journal": "is a system directory", "/home/u/Downloads/new.txt": "first: a rule for a path that does not exist",
+		"/home/u/docs/own/app.db-journal": "", "/home/u/docs/own/new.txt": "", "/home/u/docs/own/m.json.tmp": "", "/home/u/work/data/app.db-wal": "",
+	} {
+		for _, ev := range []Evidence{
+			{Denials: []policy.Denial{{Axis: policy.AxisFs, Operation: "create", Target: file}}},
+			{Text: "EACCES: permission denied, open '" + file + "'"},
+		} {
+			ev.Stage, ev.Server, ev.Profile, ev.UserHome = StageCall, "s", profile, "/home/u"
+			ev.Exists = func(p string) bool { return strings.TrimSuffix(p, "/.") != file }
+			ev.Shared = func(dir string) string { return resolve.Shared(&host, dir) }
+			d := Diagnose(ev)
+			if shared := want != ""; !strings.Contains(d.Fix, want) || shared && len(d.Grant) > 0 && !strings.Contains(d.Grant[1], path.Base(file)) {
+				t.Errorf("%s: %q\n%s", file, d.Grant, d.Text())
+			}
+			if dir := path.Dir(file); want == "" && !strings.HasPrefix(dir, "/home/u/work") && !strings.Contains(strings.Join(d.Grant, " "), `"~/docs/own"`) {
+				t.Errorf("%s: %q\n%s", file, d.Grant, d.Text())
+			}
+		}
+	}
+}
+
 // refusedAccesses returns what the jail records of each refused access to a path, and the messages of
 // servers about it.
 func refusedAccesses(target string) (all []Evidence) {
@@ -184,6 +215,7 @@ func propose(t *testing.T, base string, given bool, ev Evidence) int {
 	ev.UserHome, ev.SearchPath = "/home/u", "/usr/bin:/opt/tools/bin"
 	ev.Exists = func(p string) bool { _, err := host.Lstat(strings.TrimSuffix(p, "/.")); return err == nil }
 	ev.Guarded = func(p string, write bool) string { return resolve.Guarded(&host, p, write) }
+	ev.Shared = func(dir string) string { return resolve.Shared(&host, dir) }
 	ev.Try = func(_ string, lines, flags []string) error {
 		_, err := start(lines, flags)
 		if err != nil && strings.Contains(base, "fs = [") && !errors.As(err, new(*policy.ConflictError)) {

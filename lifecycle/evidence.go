@@ -42,6 +42,7 @@ func (s *server) evidence(stage diagnostics.Stage, c *mcpproxy.Call, since time.
 		Executable:      s.client.config.Executable,
 		Canonical:       s.client.config.Canonical,
 		Guarded:         s.client.config.Guarded,
+		Shared:          s.client.config.Shared,
 		Try:             s.client.config.Try,
 	}
 	if given := s.clientRoots.Load(); given != nil {

@@ -55,6 +55,7 @@ type Session struct {
 	Exists          func(path string) bool
 	Executable      func(path string) bool
 	Guarded         func(path string, write bool) string
+	Shared          func(dir string) string
 	Try             func(tool string, lines, flags []string) error
 
 	// Canonical resolves the symbolic links of a path: of roots, which clients may name

@@ -13,6 +13,12 @@ type FsRule struct {
 	Delete  bool
 	Execute bool
 	Where   string // file and line, for messages
+	// Preset says that a preset made the rule. Unlike a rule of the user, it never grants a place
+	// that the default policy does not grant, such as a workspace that is the home directory.
+	Preset bool
+	// Beside is the file that the user named, if a preset made the rule for the directory around
+	// it. Such a rule is refused where the directory is not the server's alone.
+	Beside string
 }
 
 // NetRule is one entry of access.net, its host normalised.

@@ -143,6 +143,11 @@ func decodeSecond(name string, part []byte, line int, file string) (*config.Serv
 	}
 	s := c.Servers[name]
 	s.Command = ""
+	if s.Access != nil {
+		for i := range s.Access.Fs {
+			s.Access.Fs[i].Preset = true
+		}
+	}
 	var ps policy.Problems
 	for key, set := range map[string]bool{
 		"arguments": s.Arguments != nil, "workspace": s.Workspace != "", "waive": s.Waive != nil, "description": s.Description != "",

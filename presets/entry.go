@@ -171,8 +171,9 @@ func (m *maker) value(label string, v Value, value string) {
 			}
 		}
 	case File, Directory:
+		beside := ""
 		if v.Beside && !strings.HasPrefix(value, "$") {
-			value = path.Dir(value)
+			beside, value = value, path.Dir(value)
 		}
 		switch {
 		case strings.HasPrefix(value, "$"):
@@ -184,7 +185,7 @@ func (m *maker) value(label string, v Value, value string) {
 		}
 		if err == nil {
 			r := v.rule(value)
-			r.Where = m.place(label)
+			r.Where, r.Beside = m.place(label), beside
 			m.access().Fs = append(m.access().Fs, r)
 		}
 	}
@@ -210,7 +211,7 @@ func (m *maker) place(label string) string {
 
 // rule returns the rule for a file or directory.
 func (v Value) rule(path string) policy.FsRule {
-	return policy.FsRule{Path: path, Read: v.Read, Create: v.Create, Update: v.Update, Delete: v.Delete, Execute: v.Execute}
+	return policy.FsRule{Path: path, Preset: true, Read: v.Read, Create: v.Create, Update: v.Update, Delete: v.Delete, Execute: v.Execute}
 }
 
 // grantHost adds a rule, or takes one that is there for the same host. A scheme or port that one of

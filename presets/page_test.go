@@ -32,8 +32,9 @@ The columns of the table:
   behind the name says why: it is the place in which the server sends the value. *Checked* means
   that the server tests the value's form and would refuse a placeholder. ` + "`*`" + ` means required.
 - **files** are the preset's own rules. Below them are the arguments and variables that name a file
-  or directory, with the rights that it needs. *Workspace* is the default policy, which ends with
-  the first rule.
+  or directory, with the rights that it needs. *Beside* means in the directory around the file: that
+  must be [for this server alone](policy.md#default-and-explicit-policy). *Workspace* is the default
+  policy, which ends with the first rule.
 - **per call** says whether ` + "`stateful = false`" + ` fits ([per-call.md](per-call.md)). *Yes* means that
   no call depends on another, and that the tools can be listed without network. *No* also stands
   where this is not known.
@@ -138,15 +139,24 @@ func filesCell(p *Preset) string {
 	}
 	for _, v := range p.Variables {
 		if v.Kind == File || v.Kind == Directory {
-			lines = append(lines, fmt.Sprintf("`%s` %s", v.Name, v.rule("x").Rights()))
+			lines = append(lines, fmt.Sprintf("`%s` %s", v.Name, v.rights()))
 		}
 	}
 	for _, a := range p.Arguments {
 		if a.Kind == File || a.Kind == Directory {
-			lines = append(lines, fmt.Sprintf("%s %s", a.place(), a.rule("x").Rights()))
+			lines = append(lines, fmt.Sprintf("%s %s", a.place(), a.rights()))
 		}
 	}
 	return strings.Join(lines, "<br>")
+}
+
+// rights returns the rights that a file or directory needs, and where.
+func (v Value) rights() string {
+	text := v.rule("x").Rights().String()
+	if v.Beside {
+		text += " beside"
+	}
+	return text
 }
 
 // labels returns the variables and arguments that name something of these kinds.

@@ -219,6 +219,17 @@ func CheckSingle(file string, info os.FileInfo) error {
 	return &OwnerError{File: file, At: file, Reason: "has another name elsewhere (hard link)", Fix: "remove it"}
 }
 
+// Others returns why other users have control over a directory, or "". Nothing is known of one that
+// does not exist.
+func (f *LinkResolver) Others(dir string) string {
+	s := f.Lstat(dir)
+	if s.Err != nil || f.host.UID < 0 {
+		return ""
+	}
+	reason, _ := f.host.ownerProblem(dir, s.Info, true)
+	return reason
+}
+
 // ownerProblem returns why another user has control over an object, and how to change that,
 // or "". last reports that the object is the file that was asked for, not a directory or
 // link on the way.

@@ -246,27 +246,16 @@ func (b *resolver) expand(p, workspace string) (abs string, relative bool) {
 // placeRules adds the entries of the fs rules. If two rules lead to the same object, the
 // last one decides in full.
 func (b *resolver) placeRules(workspace string) error {
-	for _, r := range b.p.Fs {
-		abs, relative := b.expand(r.Path, workspace)
-		if relative && workspace == "" {
-			if r.Where == policy.DefaultSource {
-				continue // resolveWorkspace has warned of it
-			}
-			return &RuleError{r.Label(), "is relative, and there is no workspace"}
-		}
-		at, err := b.paths.Resolve(abs)
+	for i, r := range b.p.Fs {
+		abs, at, err := b.locate(r, workspace)
 		if err != nil {
-			return &RuleError{r.Label(), err.Error()}
+			return err
 		}
-		if relative && !policy.Within(abs, workspace) {
-			return &RuleError{r.Label(), fmt.Sprintf("leaves the workspace %s (it is %s); write it as an absolute path or with ~/ to grant an outside place", workspace, abs)}
-		}
-		if relative && !policy.Within(at.Path, workspace) {
-			return &RuleError{r.Label(), fmt.Sprintf("leaves the workspace %s through a symbolic link (%s -> %s); write it as an absolute path or with ~/ to grant an outside place", workspace, abs, at.Path)}
-		}
-		if relative && b.isWiderThanMeant(r, at.Path) {
-			b.warn("home-workspace", r.Where, "%s is %s, where this server was started: it grants nothing; name a directory with --workspace DIR, or write ~ if you mean all of your home", r.Path, at.Path)
+		if at.Path == "" {
 			continue
+		}
+		if err := b.checkBeside(r, at.Path); err != nil && !b.isNamedIn(b.p.Fs[i+1:], at.Path, workspace) {
+			return err
 		}
 		rights := r.Rights()
 		e := policy.Entry{Path: at.Path, Rights: rights, Origin: policy.OriginRule, Named: r.Path, Rule: r.Label()}
@@ -299,18 +288,49 @@ func (b *resolver) placeRules(workspace string) error {
 		b.links = append(b.links, at.Links...)
 		b.byPath[e.Path] = e
 		b.targets = append(b.targets, ruleTarget{r, abs, at.Path, at.Links})
-		if rights&policy.Write != 0 && r.Where != policy.DefaultSource && policy.Within(b.h.Home, e.Path) {
-			b.warn("wide-grant", r.Where, "path = %s grants %s to everything below %s but sensitive paths and protected names", policy.QuoteTOML(r.Path), rights, e.Path)
+		if wide := wideGrant(r, e.Path, b.canonical(b.h.Home)); wide != "" && r.Where != policy.DefaultSource {
+			b.warn("wide-grant", r.Where, "%s", wide)
 		}
 	}
 	return b.checkWritableLinks()
 }
 
-// isWiderThanMeant reports whether a relative flag would grant the home directory or a directory
-// around it. A client that runs a line in a project today may run it in the home directory
-// tomorrow.
+// locate follows the path of a rule. abs is the path before symbolic links are followed. Without an
+// error, a result without a path is that of a rule that grants nothing here.
+func (b *resolver) locate(r policy.FsRule, workspace string) (abs string, at hostfs.ResolvedPath, err error) {
+	none := hostfs.ResolvedPath{}
+	abs, relative := b.expand(r.Path, workspace)
+	if relative && workspace == "" {
+		if r.Where == policy.DefaultSource {
+			return abs, none, nil // resolveWorkspace has warned of it
+		}
+		return abs, none, &RuleError{r.Label(), "is relative, and there is no workspace"}
+	}
+	if at, err = b.paths.Resolve(abs); err != nil {
+		return abs, none, &RuleError{r.Label(), err.Error()}
+	}
+	if relative && !policy.Within(abs, workspace) {
+		return abs, none, &RuleError{r.Label(), fmt.Sprintf("leaves the workspace %s (it is %s); write it as an absolute path or with ~/ to grant an outside place", workspace, abs)}
+	}
+	if relative && !policy.Within(at.Path, workspace) {
+		return abs, none, &RuleError{r.Label(), fmt.Sprintf("leaves the workspace %s through a symbolic link (%s -> %s); write it as an absolute path or with ~/ to grant an outside place", workspace, abs, at.Path)}
+	}
+	if relative && b.isWiderThanMeant(r, at.Path) {
+		b.warn("home-workspace", r.Where, "%s is %s, where this server was started: it grants nothing; name a directory with --workspace DIR, or write ~ if you mean all of your home", r.Path, at.Path)
+		return abs, none, nil
+	}
+	if why := b.whyUnsafe(at.Path); relative && r.Preset && r.Beside == "" && why != "" {
+		b.warn("no-workspace", r.Where, "path = %s is %s, which %s, and no preset grants that: it grants nothing; name another directory with --workspace DIR or workspace = \"DIR\"", policy.QuoteTOML(r.Path), at.Path, why)
+		return abs, none, nil
+	}
+	return abs, at, nil
+}
+
+// isWiderThanMeant reports whether a relative flag, or a relative rule of a preset, would grant the
+// home directory or a directory around it. A client that runs a line in a project today may run it in
+// the home directory tomorrow.
 func (b *resolver) isWiderThanMeant(r policy.FsRule, dir string) bool {
-	return b.p.FromCommandLine && b.p.Workspace == "" && r.Where != policy.DefaultSource && r.Rights() != 0 && policy.Within(b.canonical(b.h.Home), dir)
+	return (b.p.FromCommandLine || r.Preset) && b.p.Workspace == "" && r.Where != policy.DefaultSource && r.Rights() != 0 && policy.Within(b.canonical(b.h.Home), dir)
 }
 
 // checkWritableLinks refuses rules whose path leads through a symbolic link that a server

@@ -131,6 +131,11 @@ func (b *resolver) collectGuarded() {
 	for _, own := range b.ownDirs() {
 		b.neverWiden = append(b.neverWiden, b.canonical(own))
 	}
+	b.listBuiltin()
+}
+
+// listBuiltin lists the built-in sensitive paths that have a fixed place.
+func (b *resolver) listBuiltin() {
 	for _, s := range builtinSensitive(b.h.OS) {
 		if !strings.HasPrefix(s, "**/") {
 			abs, _ := b.expand(s, "/")

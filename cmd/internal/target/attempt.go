@@ -34,6 +34,9 @@ func (t *Target) guarded(path string, write bool) string {
 	return resolve.Guarded(&t.Host, path, write)
 }
 
+// shared returns why a directory is not for one server alone: see [resolve.Shared].
+func (t *Target) shared(dir string) string { return resolve.Shared(&t.Host, dir) }
+
 // starts returns why a policy cannot be resolved on this host, or not enforced by this kernel.
 func (t *Target) starts(p *policy.Policy, err error) error {
 	if err != nil {

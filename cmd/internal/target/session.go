@@ -41,6 +41,7 @@ func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecy
 		Executable:      isExecutable,
 		Canonical:       resolveLinks,
 		Guarded:         t.guarded,
+		Shared:          t.shared,
 		Try: func(tool string, lines, flags []string) error {
 			return f.Target().Attempt(tool, lines, flags)
 		},

@@ -109,6 +109,9 @@ func (f *File) Wrap(program Program, sel Selection, host clients.Host, names *Na
 			fromFile = nil
 		}
 		p.Grant = grantOf(f.Client, s, host, fromFile, note)
+		if p.refused != "" {
+			return clients.Edit{}, p.refused
+		}
 		p.Name = names.of(f, s)
 		edit, err := s.Wrap(clients.Wrapping{Program: program.Path, Name: p.Name, Flags: p.Flags})
 		if err != nil {

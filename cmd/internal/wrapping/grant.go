@@ -16,6 +16,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/packages/launcher"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
 	"github.com/mcp-jail/mcp-jail/presets"
 )
 
@@ -27,7 +29,8 @@ type Grant struct {
 	Loses  []string // in words
 	Notes  []string // what the user has to know or decide
 
-	script string // the program's file that the entry names, or ""
+	script  string         // the program's file that the entry names, or ""
+	refused clients.Reason // why the server would not start with the preset, or ""
 }
 
 // grantOf returns what an entry gets, from what the entry itself shows. fromFile are the
@@ -80,6 +83,7 @@ func grantOf(c clients.Client, s Entry, host clients.Host, fromFile []string, no
 	} else {
 		g.addPaths(server, pathsIn(c, args, host))
 	}
+	g.checkPaths(server.Access, host)
 	g.addNames(server, names)
 	if word := slices.IndexFunc(args, func(a string) bool { return a == "~" || strings.HasPrefix(a, "~/") }); word >= 0 && !c.Tilde {
 		g.Notes = append(g.Notes, "~ is not replaced in arguments: the server gets "+args[word]+" as it is written; a server that replaces it itself finds its private HOME; write '"+host.Home+strings.TrimPrefix(args[word], "~")+"' into the entry before you wrap it")
@@ -89,6 +93,32 @@ func grantOf(c clients.Client, s Entry, host clients.Host, fromFile []string, no
 	}
 	g.describe(server, s)
 	return g
+}
+
+// checkPaths adds the warnings of a start about rules for files, and finds a rule that it would
+// refuse. It skips relative paths: a start knows the directory that they are taken from.
+func (g *Grant) checkPaths(access *config.Access, host clients.Host) {
+	if access == nil {
+		return
+	}
+	local, err := hostfs.LocalHost()
+	if err != nil {
+		g.refused = clients.Reason("is not known to be safe: " + err.Error())
+		return
+	}
+	local.Home = host.Home
+	local.ConfigDir, local.StateDir, local.CacheDir, local.DataDir = hostfs.StandardDirs(&local)
+	for _, r := range access.Fs {
+		if !strings.HasPrefix(r.Path, "/") && !strings.HasPrefix(r.Path, "~") {
+			continue
+		}
+		if err := resolve.CheckBeside(&local, r); err != nil && g.refused == "" {
+			g.refused = clients.Reason("would not start in the jail: " + err.Error())
+		}
+		if wide := resolve.WideGrant(&local, r); wide != "" {
+			g.Notes = append(g.Notes, wide)
+		}
+	}
 }
 
 // isMissing reports whether a program is neither in PATH nor, if it is an absolute path, there.

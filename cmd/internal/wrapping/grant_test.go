@@ -72,6 +72,51 @@ func TestGrants(t *testing.T) {
 	}
 }
 
+// TestSharedDirectory: an entry is left if its preset would grant the shared directory around a file.
+// Other grants of the home directory, or of one around it, have the warning of a start.
+func TestSharedDirectory(t *testing.T) {
+	h := newHost(t)
+	link := filepath.Join(h.Home, "link")
+	must(t, os.Symlink(h.Home, link))
+	must(t, os.Mkdir(filepath.Join(h.Home, "own"), 0o700))
+	memory := func(file string) string {
+		return `{"command": "npx", "args": ["-y", "@modelcontextprotocol/server-memory"], "env": {"MEMORY_FILE_PATH": "` + file + `"}}`
+	}
+	sqlite := func(file string) string {
+		return `{"command": "uvx", "args": ["mcp-server-sqlite", "--db-path", "` + file + `"]}`
+	}
+	const left, wide, neither = "left", "wide", "neither"
+	for entry, want := range map[string]string{
+		memory(h.Home + "/m.json"): left, memory("${userHome}/m.json"): left, memory("~/m.json"): left, memory(link + "/m.json"): left, memory("/tmp/m.json"): left, memory(h.Home + "/own/../m.json"): left,
+		sqlite(h.Home + "/t.db"): left, sqlite("~/t.db"): left, sqlite("/t.db"): left, sqlite(h.Home + "/.config/t.db"): left,
+		memory(h.Home + "/own/m.json"): neither, sqlite(h.Home + "/own/t.db"): neither, sqlite("t.db"): neither,
+		`{"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "` + h.Home + `"]}`:     wide,
+		`{"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "/"]}`:                  wide,
+		`{"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "` + link + `"]}`:       wide,
+		`{"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "` + h.Home + `/own"]}`: neither,
+		`{"command": "npx", "args": ["-y", "mcp-obsidian", "` + filepath.Dir(h.Home) + `"]}`:                  wide,
+		`{"command": "mine", "args": ["--dir=` + h.Home + `"]}`:                                               wide,
+		`{"command": "mine", "args": ["--dir=` + h.Home + `/own"]}`:                                           neither,
+	} {
+		file := filepath.Join(h.Home, ".cursor/mcp.json")
+		write(t, file, `{"mcpServers": {"s": `+entry+`}}`)
+		change := only(t, h, Selection{Clients: []string{"cursor"}, Files: []string{file}}).Wrap(Program{Path: program}, Selection{}, h, NewNames(nil, nil))
+		p, got := change.Servers[0], neither
+		switch {
+		case strings.Contains(p.Left, "would not start in the jail: preset "):
+			got = left
+		case strings.Contains(strings.Join(p.Notes, "\n"), "to everything below "):
+			got = wide
+		}
+		if got != want || (p.Left != "") != (want == left) || (len(change.Changed()) == 0) != (want == left) {
+			t.Errorf("%s: %s, want %s; left %q, notes %q", entry, got, want, p.Left, p.Notes)
+		}
+		if want == left && (!strings.Contains(p.Left, "mkdir ~/mcp-") || string(change.After) != string(change.File.own.Data)) {
+			t.Errorf("%s: %s\n%s", entry, p.Left, change.After)
+		}
+	}
+}
+
 // tomlOf writes the texts and lists of an entry as TOML.
 func tomlOf(t *testing.T, entry string) (text string) {
 	t.Helper()

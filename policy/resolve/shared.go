@@ -1,0 +1,130 @@
+package resolve
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// sharedDirs are the directories of a home in which many programs, or all of the user's work, have
+// their files. The names of the user's own are in user-dirs.dirs, too.
+var sharedDirs = []string{
+	".config", ".local", ".local/share", ".local/state", ".local/lib", ".cache", ".var", ".var/app", "snap",
+	"Desktop", "Documents", "Downloads", "Music", "Pictures", "Videos", "Movies", "Public", "Templates",
+	"Library", "Library/Application Support", "Library/Caches", "Library/Containers", "Library/Preferences",
+}
+
+// Shared returns why a directory is not for one server alone, or "". Its path is absolute, and
+// symbolic links are followed. Nothing grants such a directory for the sake of one file in it.
+func Shared(h *hostfs.Host, dir string) string {
+	b := &resolver{p: &policy.Policy{}, h: h, paths: hostfs.NewLinkResolver(h)}
+	b.listBuiltin()
+	b.collectDeciding()
+	return b.whyShared(b.canonical(dir))
+}
+
+// CheckBeside refuses a rule that a preset made for the directory around one file, if that directory
+// is shared. The path of the rule is absolute, or begins with "~".
+func CheckBeside(h *hostfs.Host, r policy.FsRule) error {
+	b := &resolver{p: &policy.Policy{}, h: h, paths: hostfs.NewLinkResolver(h)}
+	b.listBuiltin()
+	b.collectDeciding()
+	abs, _ := b.expand(r.Path, "/")
+	return b.checkBeside(r, b.canonical(abs))
+}
+
+func (b *resolver) checkBeside(r policy.FsRule, dir string) error {
+	if r.Beside == "" {
+		return nil
+	}
+	if why := b.whyShared(dir); why != "" {
+		return b.besideError(r, dir, why)
+	}
+	return nil
+}
+
+// whyShared is Shared for a canonical path.
+func (b *resolver) whyShared(dir string) string {
+	if reason := b.whyUnsafe(dir); reason != "" {
+		return reason
+	}
+	for _, s := range b.builtin {
+		if policy.Within(b.canonical(strings.TrimSuffix(s.abs, "*")), dir) {
+			return fmt.Sprintf("holds a sensitive path (%s)", s.written)
+		}
+	}
+	for _, d := range b.deciding {
+		// A variable such as PATH may name a directory of the user's own work.
+		if at := b.canonical(d.abs); policy.Within(dir, at) || !d.ofEnvironment && policy.Within(at, dir) {
+			return fmt.Sprintf("is, or holds, %s: %s, outside of the jail", d.named, d.risk)
+		}
+	}
+	home := b.canonical(b.h.Home)
+	if slices.ContainsFunc(append(b.userDirs(), sharedDirs...), func(name string) bool { return dir == b.canonical(path.Join(home, name)) }) {
+		return "holds the files of many programs"
+	}
+	return b.paths.Others(dir)
+}
+
+// userDirs returns the names of the user's directories in his language, relative to the home
+// directory, as xdg-user-dirs keeps them.
+func (b *resolver) userDirs() (names []string) {
+	head, _ := b.h.ReadHead(path.Join(path.Dir(b.h.ConfigDir), "user-dirs.dirs"), 4096)
+	for line := range strings.Lines(string(head)) {
+		if _, value, ok := strings.Cut(strings.TrimSpace(line), `="$HOME/`); ok && strings.HasPrefix(line, "XDG_") {
+			names = append(names, strings.TrimSuffix(value, `"`))
+		}
+	}
+	return names
+}
+
+// isNamedIn reports whether one of some rules names a path, so that it decides in full.
+func (b *resolver) isNamedIn(rules []policy.FsRule, p, workspace string) bool {
+	return slices.ContainsFunc(rules, func(r policy.FsRule) bool {
+		abs, _ := b.expand(r.Path, workspace)
+		return r.Beside == "" && b.canonical(abs) == p
+	})
+}
+
+// besideError refuses the rule for the directory around one file, and says how to move that file.
+func (b *resolver) besideError(r policy.FsRule, dir, why string) error {
+	file := path.Join(dir, path.Base(r.Beside))
+	name := strings.TrimPrefix(path.Base(file), ".")
+	own := "~/mcp-" + strings.TrimSuffix(name, path.Ext(name))
+	line := policy.QuoteFlag("mkdir", own)
+	var files []string
+	for _, end := range [...]string{"", "-wal", "-shm", "-journal"} { // the files of one SQLite database
+		if b.paths.Exists(file + end) {
+			files = append(files, policy.QuoteFlag("", b.abbreviate(file+end)))
+		}
+	}
+	if files != nil {
+		line += " && mv" + strings.Join(files, "") + policy.QuoteFlag("", own+"/")
+	}
+	return &RuleError{r.Where, fmt.Sprintf("%s: the server makes other files beside it, so it would need all of %s (%s), which %s. Give the server the path of a directory of its own, and move the file there:  %s",
+		policy.QuoteTOML(r.Beside), dir, r.Rights(), why, line)}
+}
+
+// WideGrant returns the warning about a rule that grants the home directory or a directory around
+// it, or "". The path of the rule is absolute, or begins with "~".
+func WideGrant(h *hostfs.Host, r policy.FsRule) string {
+	b := &resolver{h: h, paths: hostfs.NewLinkResolver(h)}
+	abs, _ := b.expand(r.Path, "/")
+	return wideGrant(r, b.canonical(abs), b.canonical(h.Home))
+}
+
+// wideGrant is WideGrant for a canonical path and home directory.
+func wideGrant(r policy.FsRule, at, home string) string {
+	if r.Rights() == 0 || !policy.Within(home, at) {
+		return ""
+	}
+	but := "sensitive paths"
+	if r.Rights()&policy.Write != 0 {
+		but += " and protected names"
+	}
+	return fmt.Sprintf("path = %s grants %s to everything below %s but %s", policy.QuoteTOML(r.Path), r.Rights(), at, but)
+}

@@ -1,0 +1,211 @@
+package resolve
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"path"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// sharedHost is a host with directories of one server's own, and with shared ones of each kind.
+func sharedHost() hostfs.Host {
+	h := newFake(aSystem, `
+		d /home/u/notes/deep
+		d /home/u/.ssh
+		d /home/u/.local/share/app
+		d /home/u/.config/app
+		d /home/u/Documents/notes
+		d /home/u/Dokumente/notes
+		f /home/u/.config/user-dirs.dirs # a comment\nXDG_DOCUMENTS_DIR="$HOME/Dokumente"\nXDG_DESKTOP_DIR="/elsewhere"\n
+		d /home/u/proj/.venv/bin
+		d /home/u/dotfiles
+		l /home/u/.bashrc dotfiles/bashrc
+		l /home/u/link /home/u
+		l /home/u/away /home/u/notes
+		d /tmp/mine
+		d /srv/team
+		d /srv/group
+		d /srv/owngroup
+		d /srv/sticky
+		d /srv/theirs
+		d /srv/mine
+		d /data/homes`).host()
+	h.Environ = append(h.Environ, "PATH=/home/u/proj/.venv/bin:/usr/bin")
+	h.OwnGroup = func(gid int) bool { return gid == 1000 }
+	lstat := h.Lstat
+	h.Lstat = func(p string) (hostfs.FileInfo, error) {
+		info, err := lstat(p)
+		switch p {
+		case "/srv/team":
+			info.Mode = fs.ModeDir | 0o777
+		case "/srv/sticky":
+			info.Mode = fs.ModeDir | fs.ModeSticky | 0o777
+		case "/srv/group", "/srv/owngroup":
+			info.Mode = fs.ModeDir | 0o775
+			if info.GID = 50; p == "/srv/owngroup" {
+				info.GID = 1000
+			}
+		case "/srv/theirs":
+			info.UID = 1001
+		}
+		return info, err
+	}
+	return h
+}
+
+// TestShared tests which directories are for one server alone, by what they lead to.
+func TestShared(t *testing.T) {
+	h := sharedHost()
+	for dir, want := range map[string]string{
+		"/": "root of the filesystem", "/home": "holds the home directory", "/home/u": "is the home directory", "/home/u/link": "is the home directory", "/home/u/notes/..": "is the home directory",
+		"/tmp": "system directory", "/var/tmp": "system directory", "/usr/share/app": "system directory", "/etc": "mcp-jail's own", "/srv": "system directory", "/opt": "system directory",
+		"/home/u/.ssh": "sensitive path (~/.ssh)", "/home/u/.ssh/deep": "sensitive path", "/home/u/.docker": "holds a sensitive path (~/.docker/config.json)", "/home/u/.cargo": "sensitive path",
+		"/home/u/.config": "mcp-jail's own", "/home/u/.cache": "mcp-jail's own", "/home/u/.local/state/mcp-jail/servers/x": "mcp-jail's own", "/home/u/.local/share": "sensitive path",
+		"/home/u/bin": "~/bin", "/home/u/.local/bin": "~/.local/bin", "/home/u/.npm": "~/.npm", "/home/u/dotfiles": "~/.bashrc", "/home/u/.vim/x": "~/.vim", "/home/u/proj/.venv/bin": "in PATH",
+		"/home/u/Documents": "many programs", "/home/u/Downloads": "many programs", "/home/u/.local/lib": "~/.local/lib", "/home/u/Dokumente": "many programs", "/home/u/.var": "sensitive path", "/home/u/.local": "mcp-jail's own",
+		"/srv/team": "may be written by other users", "/srv/sticky": "may be written by other users", "/srv/group": "may be written by other users", "/srv/theirs": "belongs to user 1001",
+
+		"/home/u/notes": "", "/home/u/notes/deep": "", "/home/u/away": "", "/home/u/.local/share/app": "", "/home/u/.config/app": "", "/home/u/Documents/notes": "", "/home/u/Dokumente/notes": "",
+		"/home/u/proj": "", "/tmp/mine": "", "/srv/mine": "", "/srv/owngroup": "", "/srv/missing": "", "/data/homes": "",
+	} {
+		if got := Shared(&h, dir); (got == "") != (want == "") || !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q", dir, got, want)
+		}
+	}
+	h.Home = "/data/homes/u"
+	if got := Shared(&h, "/data/homes"); got != "holds the home directory" {
+		t.Errorf("a directory around another home: %q", got)
+	}
+}
+
+// TestBeside tests that the rule of a preset for the directory around a named file is refused where
+// the directory is shared, from wherever the path is taken, and that a rule of the user for the same
+// directory decides in its place.
+func TestBeside(t *testing.T) {
+	user := func(path string) policy.FsRule { return policy.FsRule{Path: path, Read: true, Where: "c.toml:1"} }
+	for _, c := range []struct {
+		dir, file, workspace, cwd string
+		then                      []policy.FsRule
+		refused, warned           string
+	}{
+		{dir: "/home/u", file: "/home/u/m.db", refused: "which is the home directory"},
+		{dir: "~", file: "~/m.db", refused: "which is the home directory"},
+		{dir: "/home/u/link", file: "/home/u/link/m.db", refused: "which is the home directory"},
+		{dir: "/", file: "/m.db", refused: "root of the filesystem"},
+		{dir: "/tmp", file: "/tmp/m.db", refused: "all of /tmp (read write), which is a system directory"},
+		{dir: "/srv/team", file: "/srv/team/m.db", refused: "other users"},
+		{dir: ".", file: "m.db", workspace: "/home/u", refused: "which is the home directory"},
+		{dir: ".", file: "m.db", workspace: "/tmp", refused: "system directory"},
+		{dir: ".", file: "m.db", cwd: "/tmp", refused: "system directory"},
+		{dir: ".", file: "m.db", cwd: "/home/u", warned: "home-workspace"}, // it grants nothing
+		{dir: ".", file: "m.db"},
+		{dir: "/home/u/notes", file: "/home/u/notes/m.db"},
+		{dir: "/home/u/away", file: "/home/u/away/m.db"},
+		{dir: "/tmp/mine", file: "/tmp/mine/m.db"},
+		{dir: "/home/u/later", file: "/home/u/later/m.db", warned: "missing-path"},
+		{dir: "/home/u", file: "/home/u/m.db", then: []policy.FsRule{user("/home/u/notes")}, refused: "home directory"},
+		{dir: "/home/u", file: "/home/u/m.db", then: []policy.FsRule{user("~")}, warned: "wide-grant"},
+		{dir: "/home/u/link", file: "/home/u/link/m.db", then: []policy.FsRule{user("/home")}, refused: "home directory"},
+	} {
+		h := sharedHost()
+		if c.cwd != "" {
+			h.Dir = c.cwd
+		}
+		rule := policy.FsRule{Path: c.dir, Read: true, Create: true, Update: true, Delete: true, Where: "preset x: --db", Preset: true, Beside: c.file}
+		p := &policy.Policy{Server: "s", Command: "server", Workspace: c.workspace, Fs: append([]policy.FsRule{rule}, c.then...), Limits: policy.DefaultLimits}
+		out, ws, err := Resolve(p, h)
+		var refused *RuleError
+		if !errors.As(err, &refused) && (err != nil || c.refused != "") || refused != nil && (c.refused == "" || !strings.Contains(err.Error(), c.refused)) {
+			t.Errorf("%+v: %v", c, err)
+		}
+		if !strings.Contains(codes(ws), c.warned) {
+			t.Errorf("%+v: %v", c, ws)
+		}
+		if err == nil && len(c.then) > 0 && out.RightsAt("/home/u/x") != policy.Read {
+			t.Errorf("%+v: %s", c, out.RightsAt("/home/u/x"))
+		}
+		if c.dir != "." { // then a client's entry is judged alike
+			if err := CheckBeside(&h, rule); (err != nil) != (c.refused != "" || c.then != nil) {
+				t.Errorf("%+v: CheckBeside: %v", c, err)
+			}
+		}
+	}
+}
+
+// TestPresetWorkspace tests that a relative rule of a preset, such as that for ".", never grants what
+// the default policy does not grant, and that the user's own rule does.
+func TestPresetWorkspace(t *testing.T) {
+	for _, c := range []struct {
+		path, workspace, cwd string
+		granted              bool
+	}{
+		{".", "", "/home/u", false}, {".", "", "/", false}, {".", "", "/tmp", false}, {".", "", "/home/u/.config", false}, {"u", "", "/home", false},
+		{".", "/home/u", "/", false}, {".", "/home/u/link", "/", false}, {".", "/home", "/", false}, {".", "/home/u/.ssh", "/", false}, {"..", "", "/home/u/proj", false},
+		{".", "", "/home/u/proj", true}, {".", "/home/u/notes", "/home/u", true}, {"notes", "", "/home/u", true}, {"mine", "", "/tmp", true},
+	} {
+		h := sharedHost()
+		h.Dir = c.cwd
+		for _, preset := range []bool{true, false} {
+			rule := policy.FsRule{Path: c.path, Read: true, Update: true, Where: "preset x:3", Preset: preset}
+			p := &policy.Policy{Server: "s", Command: "server", Workspace: c.workspace, Fs: []policy.FsRule{rule}, Limits: policy.DefaultLimits}
+			out, ws, err := Resolve(p, h)
+			var refused *RuleError
+			if c.path == ".." && errors.As(err, &refused) {
+				continue
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			at := hostfs.NewLinkResolver(&h)
+			dir, _ := at.Resolve(path.Join(cmp.Or(c.workspace, c.cwd), c.path))
+			if e, ok := out.Find(dir.Path); (ok && e.Origin == policy.OriginRule) != (c.granted || !preset) {
+				t.Errorf("%+v, preset %v: %+v", c, preset, e)
+			}
+			if warned := strings.Contains(codes(ws), "-workspace"); warned != (preset && !c.granted) {
+				t.Errorf("%+v, preset %v: %v", c, preset, ws)
+			}
+		}
+	}
+}
+
+// TestBesideLine tests the line that moves a file, with what SQLite keeps beside it.
+func TestBesideLine(t *testing.T) {
+	h := newFake(aSystem, "f /home/u/a.db\nf /home/u/a.db-wal\nf /home/u/a.db-other\nf /home/u/it's%20mine.db\nf /tmp/.hidden").host()
+	for file, want := range map[string]string{
+		"/home/u/a.db":         "  mkdir ~/mcp-a && mv ~/a.db ~/a.db-wal ~/mcp-a/",
+		"/home/u/new.json":     "  mkdir ~/mcp-new",
+		"/home/u/it's mine.db": `  mkdir ~/'mcp-it'\''s mine' && mv ~/'it'\''s mine.db' ~/'mcp-it'\''s mine/'`,
+		"/tmp/.hidden":         "  mkdir ~/mcp-hidden && mv /tmp/.hidden ~/mcp-hidden/",
+	} {
+		dir := file[:strings.LastIndex(file, "/")]
+		err := CheckBeside(&h, policy.FsRule{Path: dir, Beside: file, Read: true})
+		if err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+}
+
+// TestWideGrant tests the warning about a rule that grants the home directory or more.
+func TestWideGrant(t *testing.T) {
+	h := newFake(aSystem, "d /data/u/notes\nl /home/me /data/u\nl /home/u/up /home").host()
+	for path, wide := range map[string]bool{"~": true, "~/": true, "/": true, "/home": true, "/home/u/up": true, "~/proj": false, "/tmp": false} {
+		for _, write := range []bool{false, true} {
+			got := WideGrant(&h, policy.FsRule{Path: path, Read: true, Update: write})
+			if (got != "") != wide || wide && strings.Contains(got, "protected names") != write {
+				t.Errorf("%s, write %v: %q", path, write, got)
+			}
+		}
+		if got := WideGrant(&h, policy.FsRule{Path: path}); got != "" {
+			t.Errorf("%s without rights: %q", path, got)
+		}
+	}
+	h.Home = "/home/me" // a link
+	if WideGrant(&h, policy.FsRule{Path: "~", Read: true}) == "" || WideGrant(&h, policy.FsRule{Path: "/data", Read: true}) == "" {
+		t.Error("a home directory that is a link")
+	}
+}
