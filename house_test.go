@@ -41,13 +41,15 @@ var mayImport = map[string][]string{
 	"lifecycle":      {module + "internal/show", module + "packages/pin", module + "policy", module + "mcpproxy", module + "confine", module + "diagnostics", module + "diagnostics/leak", module + "lifecycle/catalog", "github.com/mattn/go-isatty", "github.com/rs/zerolog"},
 
 	"confine/egress/egresstest": {"golang.org/x/net/dns/dnsmessage", "golang.org/x/sys/unix"}, // for tests: no other line has it
-	"confine/egress/tlsworker":  {module + "policy", module + "diagnostics/leak", module + "policy/hostfs", module + "confine/egress", "github.com/landlock-lsm/go-landlock/landlock", landlockCalls, "golang.org/x/sys/unix", "golang.org/x/net/bpf"},
+	"confine/egress/tlsworker":  {module + "internal/environ", module + "policy", module + "diagnostics/leak", module + "policy/hostfs", module + "confine/egress", "github.com/landlock-lsm/go-landlock/landlock", landlockCalls, "golang.org/x/sys/unix", "golang.org/x/net/bpf"},
 	"cmd/mcp-jail-tls":          {module + "policy", module + "confine/egress/tlsworker", module + "confine/egress/intercept"},
 	"confine/egress/intercept":  {module + "policy", module + "diagnostics/leak", module + "confine/egress"},
 	"lifecycle/catalog":         {module + "internal/private", module + "policy"},
 	"internal/show":             {}, // and neither os nor syscall: see pure
 	"internal/testkit":          {}, // for tests: no other line has it
 	"internal/private":          {module + "policy/hostfs", "golang.org/x/sys/unix"},
+
+	"internal/environ": {}, // the table of variables; and neither os nor syscall: see pure
 
 	"clients": {module + "policy", module + "policy/config"}, // and neither os nor syscall: see pure
 
@@ -65,7 +67,7 @@ var mayImport = map[string][]string{
 	"packages/store":     {"golang.org/x/sys/unix"},
 	"packages/jail":      {module + "policy", module + "policy/hostfs", module + "policy/resolve", module + "confine"},
 	"packages/installed": {module + "internal/private", module + "policy/hostfs", module + "packages/jail", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/python", module + "packages/runtime", module + "packages/store"},
-	"packages/install":   {module + "policy", module + "policy/hostfs", module + "confine", module + "diagnostics", module + "packages/installed", module + "packages/jail", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/pin", module + "packages/python", module + "packages/runtime", module + "packages/store"},
+	"packages/install":   {module + "internal/environ", module + "policy", module + "policy/hostfs", module + "confine", module + "diagnostics", module + "packages/installed", module + "packages/jail", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/pin", module + "packages/python", module + "packages/runtime", module + "packages/store"},
 
 	"clients/edit":     {"github.com/BurntSushi/toml", "github.com/pelletier/go-toml/v2/unstable", "github.com/tailscale/hujson", "go.yaml.in/yaml/v3"}, // and neither os nor syscall: see pure
 	"clients/ownfile":  {},
@@ -84,7 +86,7 @@ var mayImport = map[string][]string{
 		module + "cmd/internal/programs", module + "cmd/internal/target", module + "cmd/internal/terminal", module + "confine", module + "diagnostics", module + "lifecycle", module + "packages/pin",
 		"github.com/mark3labs/mcp-go/client", "github.com/mark3labs/mcp-go/client/transport", "github.com/mark3labs/mcp-go/mcp",
 	},
-	"cmd/internal/wrapping": {module + "internal/private", module + "cmd/internal/cmdline", module + "clients", module + "clients/edit", module + "clients/ownfile", module + "packages/launcher", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", module + "presets"},
+	"cmd/internal/wrapping": {module + "internal/environ", module + "internal/private", module + "cmd/internal/cmdline", module + "clients", module + "clients/edit", module + "clients/ownfile", module + "packages/launcher", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", module + "presets"},
 	"cmd/internal/commands": { // mcp-jail-cli
 		module + "internal/private",
 		module + "internal/show",
@@ -123,7 +125,7 @@ var inside = map[string][]string{
 }
 
 // insideModules are the other packages and modules that those of inside may import.
-var insideModules = []string{module + "undo", module + "policy", module + "policy/hostfs", module + "diagnostics/leak", landlockCalls, "golang.org/x/sys/unix", "golang.org/x/net/bpf"}
+var insideModules = []string{module + "internal/environ", module + "undo", module + "policy", module + "policy/hostfs", module + "diagnostics/leak", landlockCalls, "golang.org/x/sys/unix", "golang.org/x/net/bpf"}
 
 // forTests are packages that only tests import: no line of the product has them.
 var forTests = []string{
@@ -133,7 +135,7 @@ var forTests = []string{
 }
 
 // pure packages decide from what they are given: they import neither os nor syscall.
-var pure = []string{"internal/show", "diagnostics/leak", "clients", "clients/edit", "policy", "packages/launcher", "packages/npm", "packages/pin", "packages/python", "presets", "presets/importer"}
+var pure = []string{"internal/environ", "internal/show", "diagnostics/leak", "clients", "clients/edit", "policy", "packages/launcher", "packages/npm", "packages/pin", "packages/python", "presets", "presets/importer"}
 
 // freeTrees are not part of the product: they may import what they like, but
 // nothing of the product imports them.

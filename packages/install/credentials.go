@@ -41,18 +41,24 @@ func sameHost(r *url.URL, host string) bool {
 // addCredentials reads the credentials of the registries from a file in npm's format. npm
 // itself does not print them.
 func (c *npmConfig) addCredentials(file string, host *hostfs.Host) {
+	for _, s := range npm.Settings(readSettings(file), host.Getenv) {
+		c.addCredential(s.Name, s.Value)
+	}
+}
+
+// readSettings returns the text of a file in npm's format, or "": most users have no such file, and
+// npm ignores one that it cannot read.
+func readSettings(file string) string {
 	f, err := os.Open(file)
 	if err != nil {
-		return // most users have no such file, and npm ignores one that it cannot read
+		return ""
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, 1<<20))
 	if err != nil {
-		return
+		return ""
 	}
-	for _, s := range npm.Settings(string(text), host.Getenv) {
-		c.addCredential(s.Name, s.Value)
-	}
+	return string(text)
 }
 
 // addVariables adds the credentials in the user's variables, and the files of authorities that

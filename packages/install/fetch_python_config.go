@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/internal/environ"
 	"github.com/mcp-jail/mcp-jail/packages/launcher"
 	"github.com/mcp-jail/mcp-jail/packages/python"
 )
@@ -65,7 +66,7 @@ func (p *pythonFetch) readConfig(ctx context.Context) (python.Config, error) {
 	// In the directory /, no file of a workspace is loaded in place of pip.
 	cmd := exec.CommandContext(ctx, p.python.Path, "-E", "-s", "-m", "pip", "config", "list")
 	cmd.Dir = "/"
-	cmd.Env = append(withoutLoaders(os.Environ()), "PIP_DISABLE_PIP_VERSION_CHECK=1")
+	cmd.Env = environ.Build(environ.Pip, os.Environ(), "PIP_DISABLE_PIP_VERSION_CHECK=1")
 	var failed strings.Builder
 	cmd.Stderr = &failed
 	out, err := cmd.Output()

@@ -16,7 +16,9 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/internal/environ"
 	"github.com/mcp-jail/mcp-jail/packages/launcher"
+	"github.com/mcp-jail/mcp-jail/packages/npm"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -83,27 +85,14 @@ func readNpmConfig(ctx context.Context, npm string, host *hostfs.Host, path []st
 	return c, nil
 }
 
-// withoutLoaders returns environ without the variables that can make a program load code from a
-// file. The entry of an MCP client sets variables for mcp-jail itself, and a project may have
-// brought that entry.
-func withoutLoaders(environ []string) (kept []string) {
-	for _, v := range environ {
-		name, _, _ := strings.Cut(v, "=")
-		if policy.IsDangerousVariable(name) || strings.HasPrefix(name, "NODE_") && name != "NODE_EXTRA_CA_CERTS" {
-			continue
-		}
-		kept = append(kept, v)
-	}
-	return kept
-}
-
-// askNPM runs `npm config list`, outside of any jail, with the user's variables that load no code.
+// askNPM runs `npm config list`, outside of any jail, with the variables that package environ has
+// for npm, and those that the user's own .npmrc names.
 func askNPM(ctx context.Context, npm string, host *hostfs.Host, path []string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, configWait)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, npm, "config", "list", "--json", "--long")
 	cmd.Dir, cmd.WaitDelay = host.Home, time.Second
-	cmd.Env = append(withoutLoaders(host.Environ), "PATH="+strings.Join(path, string(filepath.ListSeparator)), "npm_config_update_notifier=false", "npm_config_loglevel=silent", "npm_config_logs_max=0")
+	cmd.Env = environ.Build(environ.NPM, host.Environ, append(namedByUser(host), "PATH="+strings.Join(path, string(filepath.ListSeparator)), "npm_config_update_notifier=false", "npm_config_loglevel=silent", "npm_config_logs_max=0")...)
 	out := &limited{left: maxConfig}
 	cmd.Stdout = out
 	if err := cmd.Run(); err != nil {
@@ -113,6 +102,18 @@ func askNPM(ctx context.Context, npm string, host *hostfs.Host, path []string) (
 		return nil, err
 	}
 	return out.Bytes(), nil
+}
+
+// namedByUser returns the variables that the .npmrc in the home directory names: npm replaces them
+// there. It leaves out those that would act on npm in another way.
+func namedByUser(host *hostfs.Host) (pairs []string) {
+	for _, name := range npm.References(readSettings(filepath.Join(host.Home, ".npmrc"))) {
+		value, set := host.Getenv(name)
+		if row, known := environ.Find(name); set && (!known || !row.Reads(environ.Loader) && !row.Reads(environ.Refused)) {
+			pairs = append(pairs, name+"="+value)
+		}
+	}
+	return pairs
 }
 
 // limited keeps the first bytes of what is written to it.

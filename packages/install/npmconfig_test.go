@@ -139,11 +139,34 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// TestWithoutLoaders: npm config list, which runs outside of a jail, gets no variable that can
-// make it load code.
-func TestWithoutLoaders(t *testing.T) {
-	given := []string{"HOME=/h", "LD_PRELOAD=/e.so", "LD_LIBRARY_PATH=/e", "DYLD_INSERT_LIBRARIES=/e", "NODE_OPTIONS=-r /e", "NODE_PATH=/e", "BASH_ENV=/e", "ENV=/e", "OPENSSL_CONF=/e", "BASH_FUNC_x%%=() { :; }", "SHELLOPTS=xtrace", "NODE_COMPILE_CACHE=/e", "npm_config_registry=x", "NODE_EXTRA_CA_CERTS=/c"}
-	if got := withoutLoaders(given); !slices.Equal(got, []string{"HOME=/h", "npm_config_registry=x", "NODE_EXTRA_CA_CERTS=/c"}) {
-		t.Error(got)
+// TestNPMEnvironment: npm config list, which runs outside of a jail, gets no variable that can make
+// it load code, or read a configuration of another place.
+func TestNPMEnvironment(t *testing.T) {
+	given := []string{"HOME=/h", "LD_PRELOAD=/e.so", "LD_LIBRARY_PATH=/e", "DYLD_INSERT_LIBRARIES=/e", "NODE_OPTIONS=-r /e", "NODE_PATH=/e", "BASH_ENV=/e", "ENV=/e", "OPENSSL_CONF=/e", "BASH_FUNC_x%%=() { :; }", "SHELLOPTS=xtrace", "NODE_COMPILE_CACHE=/e",
+		"PREFIX=/e", "DESTDIR=/e", "npm_config_userconfig=/e", "npm-config_globalconfig=/e", "npm_config_node_options=-r /e", "OTHER=/e", "NPM_NODE_EXECPATH=/e", "npm_config_registry=x", "NAMED=n", "npm_config_a=1", "npm_config_a=2", "NODE_EXTRA_CA_CERTS=/c", "PATH=/e"}
+	dir := fakeNPM(t, "")
+	said := filepath.Join(dir, "said")
+	testkit.WriteFile(t, filepath.Join(dir, "npm"), "#!/bin/sh\n/usr/bin/env > "+said+"\n")
+	testkit.WriteFile(t, filepath.Join(dir, ".npmrc"), "@own:registry=https://${NAMED}.test/${NODE_OPTIONS}${LD_PRELOAD?}${UNSET}\n")
+	if _, err := askNPM(t.Context(), filepath.Join(dir, "npm"), &hostfs.Host{Home: dir, Environ: given}, []string{"/p"}); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(said)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]bool{}
+	for _, line := range strings.Fields(string(text)) {
+		got[line] = true
+	}
+	for _, own := range []string{"HOME=/h", "npm_config_registry=x", "NODE_EXTRA_CA_CERTS=/c", "PATH=/p", "NAMED=n", "npm_config_a=2"} {
+		if !got[own] {
+			t.Errorf("npm does not get %s", own)
+		}
+	}
+	for pair := range got {
+		if strings.Contains(pair, "/e") {
+			t.Errorf("npm gets %s", pair)
+		}
 	}
 }

@@ -47,3 +47,11 @@ func expand(text string, getenv func(name string) (string, bool)) string {
 		return value
 	})
 }
+
+// References returns the names of the variables in a file in npm's format.
+func References(text string) (names []string) {
+	for _, m := range reference.FindAllStringSubmatch(text, -1) {
+		names = append(names, m[1])
+	}
+	return names
+}

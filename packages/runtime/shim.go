@@ -96,8 +96,8 @@ func (s *search) envVersions(root string) []string {
 // toolVersions returns what asdf or mise is set to for a plugin, as far as variables and
 // .tool-versions say.
 func (s *search) toolVersions(plugin string) []string {
-	for _, manager := range [...]string{"ASDF", "MISE"} {
-		if v, _ := s.Host.Getenv(manager + "_" + strings.ToUpper(plugin) + "_VERSION"); v != "" {
+	for _, name := range [...]string{"ASDF_*_VERSION", "MISE_*_VERSION"} {
+		if v, _ := s.Host.Getenv(strings.Replace(name, "*", strings.ToUpper(plugin), 1)); v != "" {
 			return strings.Fields(v)
 		}
 	}

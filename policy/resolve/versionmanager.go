@@ -33,18 +33,23 @@ func (c *commandResolver) unshim(p string, rest []string) (string, error) {
 	return real, nil
 }
 
+// versionVariables are pyenv and its relatives, with the variable that chooses a version.
+var versionVariables = map[string]struct{ language, variable string }{
+	"pyenv": {"python", "PYENV_VERSION"}, "rbenv": {"ruby", "RBENV_VERSION"}, "nodenv": {"node", "NODENV_VERSION"}, "goenv": {"go", "GOENV_VERSION"},
+	"plenv": {"perl", "PLENV_VERSION"}, "phpenv": {"php", "PHPENV_VERSION"}, "jenv": {"java", "JENV_VERSION"},
+}
+
 // versions resolves a shim of pyenv and its relatives. The version comes from a variable, else
 // from a file in the working directory or above it, else from the global file.
 func (c *commandResolver) versions(root, name string, rest []string) (string, bool) {
-	manager := strings.TrimPrefix(path.Base(root), ".")
-	language := strings.TrimSuffix(map[string]string{"pyenv": "python", "rbenv": "ruby", "nodenv": "node", "goenv": "go", "plenv": "perl", "phpenv": "php", "jenv": "java"}[manager], "env")
-	if language == "" {
-		manager, language = "pyenv", "python"
+	m, known := versionVariables[strings.TrimPrefix(path.Base(root), ".")]
+	if !known {
+		m = versionVariables["pyenv"]
 	}
 	var wanted []string
-	if v, _ := c.h.Getenv(strings.ToUpper(manager) + "_VERSION"); v != "" {
+	if v, _ := c.h.Getenv(m.variable); v != "" {
 		wanted = strings.Split(v, ":")
-	} else if text := c.nearestFile("." + language + "-version"); text != "" {
+	} else if text := c.nearestFile("." + m.language + "-version"); text != "" {
 		wanted = strings.Fields(text)
 	} else {
 		wanted = strings.Fields(c.read(path.Join(root, "version")))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/clients/edit"
+	"github.com/mcp-jail/mcp-jail/internal/environ"
 	"github.com/mcp-jail/mcp-jail/internal/private"
 )
 
@@ -99,7 +100,7 @@ func (f *File) Wrap(program Program, sel Selection, host clients.Host, names *Na
 		}
 		project := f.Place.Scope == clients.Project
 		fromFile, note, err := s.fileNames(f.Client, host)
-		if slices.ContainsFunc(fromFile, func(name string) bool { return changesLauncher(name, project) }) {
+		if slices.ContainsFunc(fromFile, func(name string) bool { return !environ.MaySet(name, project) }) {
 			return clients.Edit{}, Environment
 		}
 		if err != nil && project {

@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/clients/edit"
 	"github.com/mcp-jail/mcp-jail/clients/ownfile"
+	"github.com/mcp-jail/mcp-jail/internal/environ"
 	"github.com/mcp-jail/mcp-jail/packages/launcher"
 )
 
@@ -348,7 +349,7 @@ func (f *File) reasonToLeave(e clients.Entry) (why clients.Reason, detail string
 		return Container, ""
 	}
 	for _, name := range e.EnvNames() {
-		if changesLauncher(name, f.Place.Scope == clients.Project) {
+		if !environ.MaySet(name, f.Place.Scope == clients.Project) {
 			return Environment, "it sets " + name
 		}
 	}
@@ -364,26 +365,12 @@ const Environment clients.Reason = "has a variable that would change what mcp-ja
 // directory are replaced.
 func (f *File) ServerEnv(e Entry, home string) (env []clients.Variable) {
 	for _, v := range e.Env {
-		if !v.Unset && !changesLauncher(v.Name, f.Place.Scope == clients.Project) {
+		if !v.Unset && environ.MaySet(v.Name, f.Place.Scope == clients.Project) {
 			v.Value = replacedValue(f.Client, v.Value, clients.Host{Home: home})
 			env = append(env, v)
 		}
 	}
 	return env
-}
-
-// changesLauncher reports whether a variable acts on mcp-jail, or on the installers that it
-// starts outside of the jail. A file of the user may set variables that act on the installers
-// alone; a file of a project may not.
-func changesLauncher(name string, project bool) bool {
-	upper := strings.ToUpper(name)
-	has := func(prefixes ...string) bool {
-		return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(upper, p) })
-	}
-	if slices.Contains([]string{"HOME", "BASH_ENV", "ENV", "GCONV_PATH", "USERPROFILE"}, upper) || has("LD_", "DYLD_", "XDG_", "MCP_JAIL_", "MCPJAIL_") {
-		return true
-	}
-	return project && (upper == "PATH" || has("OPENSSL_", "BASH_FUNC_", "BASHOPTS", "SHELLOPTS", "PS4", "GLIBC_TUNABLES", "LOCPATH", "NODE_", "NPM_CONFIG_", "YARN_", "PNPM_", "BUN_", "PYTHON", "UV_", "PIP_", "PIPX_", "PYENV_", "NVM_", "VOLTA_", "SSL_CERT_", "GIT_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "GODEBUG"))
 }
 
 // wordsOf returns the command line of an entry, as the editor found it under the keys of the

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
+	"github.com/mcp-jail/mcp-jail/internal/environ"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -66,15 +68,13 @@ func (writer WriterFunc) threat(found string, links []policy.Link, fileOnly bool
 	}
 }
 
-// rootsVariables are the variables that name the host's roots to crypto/x509. The process gets
-// them in its environment.
-var rootsVariables = []string{"SSL_CERT_FILE", "SSL_CERT_DIR"}
-
-// CheckRoots returns an error if a server could write or replace a file that rootsVariables name.
-// Such a server could choose the certificates that the process trusts.
+// CheckRoots returns an error if a server could write or replace a file that a variable of the
+// process names: the host's roots, for crypto/x509. Such a server could choose the certificates that
+// the process trusts.
 func CheckRoots(writer WriterFunc) error {
-	for _, name := range rootsVariables {
-		for _, file := range filepath.SplitList(os.Getenv(name)) {
+	for _, pair := range environ.Build(environ.TLS, os.Environ()) {
+		name, value, _ := strings.Cut(pair, "=")
+		for _, file := range filepath.SplitList(value) {
 			if !filepath.IsAbs(file) {
 				continue
 			}

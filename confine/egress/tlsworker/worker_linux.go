@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mcp-jail/mcp-jail/confine/egress"
+	"github.com/mcp-jail/mcp-jail/internal/environ"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -135,13 +136,7 @@ func startProcess(o Options, theirs *os.File) (*os.Process, error) {
 // environment returns the whole environment of the process. With GOMAXPROCS set, Go's runtime
 // does not read the cgroup's limits, which the sandbox would forbid.
 func environment() []string {
-	env := []string{fmt.Sprintf("GOMAXPROCS=%d", min(runtime.NumCPU(), 4)), "GOTRACEBACK=none"}
-	for _, name := range rootsVariables {
-		if v, ok := os.LookupEnv(name); ok {
-			env = append(env, name+"="+v)
-		}
-	}
-	return env
+	return environ.Build(environ.TLS, os.Environ(), fmt.Sprintf("GOMAXPROCS=%d", min(runtime.NumCPU(), 4)), "GOTRACEBACK=none")
 }
 
 // sendRules sends the rules and receives the certificate of the authority.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/internal/environ"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"golang.org/x/sys/unix"
 )
@@ -89,10 +90,7 @@ func runSecret(ctx context.Context, s policy.Secret) (string, error) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, s.Program, s.Command[1:]...)
 	cmd.Args[0], cmd.Dir, cmd.WaitDelay = s.Command[0], "/", time.Second
-	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(e string) bool {
-		name, _, _ := strings.Cut(e, "=")
-		return name == "PATH" || slices.Contains(s.Unset, name)
-	}), "PATH="+s.Path)
+	cmd.Env = secretEnvironment(s, os.Environ())
 	out, err := cmd.Output()
 	switch {
 	case ctx.Err() != nil:
@@ -105,4 +103,28 @@ func runSecret(ctx context.Context, s policy.Secret) (string, error) {
 		return "", fmt.Errorf("its output is larger than %d KiB", maxSecret>>10)
 	}
 	return string(out), nil
+}
+
+// secretEnvironment returns the environment of a secret's command: what package environ has for
+// it, and each variable that the command itself names. It has none of s.Unset.
+func secretEnvironment(s policy.Secret, inherited []string) []string {
+	var named []string
+	for _, pair := range inherited {
+		name, _, _ := strings.Cut(pair, "=")
+		if slices.ContainsFunc(s.Command[1:], func(word string) bool { return names(word, name) }) {
+			named = append(named, pair)
+		}
+	}
+	all := environ.Build(environ.Secret, inherited, named...)
+	return append(slices.DeleteFunc(all, func(pair string) bool {
+		name, _, _ := strings.Cut(pair, "=")
+		return name == "PATH" || slices.Contains(s.Unset, name)
+	}), "PATH="+s.Path)
+}
+
+// names reports whether a text has the name of a variable as a word.
+func names(text, name string) bool {
+	return slices.Contains(strings.FieldsFunc(text, func(r rune) bool {
+		return r != '_' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+	}), name)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -49,5 +50,16 @@ func TestOpenPlain(t *testing.T) {
 				t.Errorf("%s: %q, %v", name, b, err)
 			}
 		}
+	}
+}
+
+// TestSecretEnvironment: a secret's command gets what keepers of secrets need and what it names. It
+// gets nothing that loads code, even if it names it, and no other variable.
+func TestSecretEnvironment(t *testing.T) {
+	s := policy.Secret{Command: []string{"sh", "-c", "vault $VAULT_NAME ${OTHER_NAME-} $GONE"}, Path: "/usr/bin", Unset: []string{"GONE"}}
+	inherited := []string{"HOME=/h", "PATH=/e", "GNUPGHOME=/g", "VAULT_ADDR=a", "VAULT_NAME=v", "OTHER_NAME=o", "NAME=n", "GONE=g", "LD_PRELOAD=l", "NODE_OPTIONS=o", "npm_config_prefix=p"}
+	want := []string{"HOME=/h", "GNUPGHOME=/g", "VAULT_ADDR=a", "VAULT_NAME=v", "OTHER_NAME=o", "PATH=/usr/bin"}
+	if got := secretEnvironment(s, inherited); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

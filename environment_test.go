@@ -1,0 +1,310 @@
+package house_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/environ"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+)
+
+// wholeEnvironment are the files that read every variable, with the reason.
+var wholeEnvironment = map[string]string{
+	"policy/hostfs/local.go":                    "Host.Environ: what is read of it is read by name",
+	"policy/config/load.go":                     "the same",
+	"policy/hostfs/host.go":                     "Host.Getenv itself",
+	"cmd/internal/programs/programs.go":         "mcp-jail becomes mcp-jail-cli",
+	"cmd/internal/commands/complete.go":         "names of variables for a shell to propose",
+	"cmd/internal/target/package.go":            "the variables that a launcher's line sets for its server are added",
+	"packages/install/credentials.go":           "variables that begin with npm_config_",
+	"packages/jail/jail.go":                     "the variables of a small jail are added, and its policy has these by name",
+	"packages/install/npmconfig.go":             "environ.Build",
+	"packages/install/fetch_python_config.go":   "environ.Build",
+	"confine/internal/gateway/secrets_linux.go": "environ.Build, and what the command names",
+	"confine/egress/tlsworker/worker_linux.go":  "environ.Build",
+	"confine/egress/tlsworker/find.go":          "environ.Build",
+	"policy/resolve/environ.go":                 "the variables of a server, by its rules",
+	"policy/resolve/secret_command.go":          "variables that a secret's command does not get",
+}
+
+// variableByName are the files that read a variable whose name is not written there, or hand on a
+// function that does, with the reason. The names of variables that stand in these files are read.
+var variableByName = map[string]string{
+	"policy/hostfs/host.go":                     "Host.Getenv itself",
+	"policy/hostfs/local.go":                    "USER, LOGNAME and the XDG variables",
+	"policy/hostfs/manager.go":                  "places of version managers",
+	"policy/resolve/deciding.go":                "places that variables move",
+	"policy/resolve/versionmanager.go":          "the version that a version manager starts",
+	"packages/runtime/shim.go":                  "the same; ASDF_…_VERSION and MISE_…_VERSION are in the table as patterns",
+	"packages/install/credentials.go":           "authorities, and what the user's .npmrc names",
+	"packages/install/npmconfig.go":             "proxies, and what the user's .npmrc names",
+	"packages/install/fetch_python_config.go":   "what package python names",
+	"packages/npm/credentials.go":               "what the user's .npmrc names",
+	"packages/python/config.go":                 "indexes",
+	"confine/internal/gateway/secrets_linux.go": "the variable of a secret, which the user's configuration names",
+	"clients/place.go":                          "files of clients, which the other files of that package name",
+	"cmd/internal/target/package.go":            "the variable of a package's data, for its jail",
+	"cmd/internal/target/preset.go":             "what a preset names, for its server",
+	"cmd/internal/wrapping/grant.go":            "what a preset names, for its server",
+	"cmd/internal/commands/wrap.go":             "the function for package clients",
+	"cmd/internal/commands/plan_wrapped.go":     "what environ.MaySet lets an entry set",
+	"policy/resolve/secret_command.go":          "what the words of a secret's command name",
+	"policy/resolve/environ.go":                 "the variables of a server",
+	"lifecycle/catalog/packagemanager.go":       "the server's variables, from its profile",
+}
+
+// startsPrograms are the files that start a program outside of a server's jail, with what is in its
+// environment. The names of variables that stand in these files are handed on.
+var startsPrograms = map[string]string{
+	"packages/install/npmconfig.go":             "environ.Build",
+	"packages/install/fetch_python_config.go":   "environ.Build",
+	"confine/internal/gateway/secrets_linux.go": "environ.Build, and what the command names",
+	"confine/egress/tlsworker/worker_linux.go":  "environ.Build",
+	"cmd/internal/programs/execute_unix.go":     "everything: mcp-jail becomes mcp-jail-cli",
+	"cmd/internal/programs/execute_other.go":    "the same",
+	"cmd/internal/target/install.go":            "everything: mcp-jail starts mcp-jail-cli",
+	"confine/jailed/command.go":                 "everything: a program that uses mcp-jail's packages starts itself",
+	"confine/process_cgroup_linux.go":           "what fork_linux.go says: mcp-jail starts itself",
+	"confine/fork_linux.go":                     "what is written there",
+	"confine/internal/supervisor/exec_linux.go": "the server's, in its jail",
+	"confine/internal/probe/probe_linux.go":     "nothing, and no program: the kernel is probed",
+}
+
+// readers are functions that read a variable which their argument names. implied are functions that
+// read variables without an argument.
+var (
+	readers = []string{"Getenv", "getenv", "LookupEnv", "Env", "Setenv", "Unsetenv"}
+	implied = map[string][]string{
+		"FromEnvironment": {"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "REQUEST_METHOD"}, "ProxyFromEnvironment": {"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "REQUEST_METHOD"},
+		"UserHomeDir": {"HOME", "USERPROFILE"}, "UserConfigDir": {"XDG_CONFIG_HOME", "APPDATA"}, "UserCacheDir": {"XDG_CACHE_HOME", "LOCALAPPDATA"},
+		"TempDir": {"TMPDIR", "TMP", "TEMP"}, "MkdirTemp": {"TMPDIR"}, "CreateTemp": {"TMPDIR"}, "LookPath": {"PATH"},
+	}
+	starters = []string{"Command", "CommandContext", "StartProcess", "ForkExec", "Exec"}
+)
+
+// environmentReads returns what a file reads of the environment, or hands on: names, and faults.
+func environmentReads(t *testing.T, name string, src any) (found []string, faults []string) {
+	t.Helper()
+	set := token.NewFileSet()
+	file, err := parser.ParseFile(set, name, src, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fault := func(at ast.Node, format string, args ...any) {
+		faults = append(faults, fmt.Sprintf("%s: %s", set.Position(at.Pos()), fmt.Sprintf(format, args...)))
+	}
+	var called []ast.Node // selectors that a call has
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CallExpr:
+			called = append(called, n.Fun)
+			function, owner := nameOf(n.Fun)
+			switch {
+			case slices.Contains(starters, function) && slices.Contains([]string{"os", "exec", "syscall", "unix"}, owner) && startsPrograms[name] == "":
+				fault(n, "a program is started: say in startsPrograms what is in its environment")
+			case !slices.Contains(readers, function) || len(n.Args) == 0:
+			default:
+				if text, ok := writtenText(file, n.Args[0]); ok {
+					found = append(found, text)
+				} else if variableByName[name] == "" {
+					fault(n, "the name of a variable is not written here: give the reason in variableByName")
+				}
+			}
+		case *ast.SelectorExpr:
+			function, owner := nameOf(n)
+			found = append(found, implied[function]...)
+			switch {
+			case function == "ExpandEnv":
+				fault(n, "ExpandEnv reads variables that a text names")
+			case function == "Environ" && wholeEnvironment[name] == "":
+				fault(n, "the whole environment is read: give the reason in wholeEnvironment")
+			case slices.Contains([]string{"Getenv", "LookupEnv"}, function) && !slices.Contains(called, ast.Node(n)) && variableByName[name] == "":
+				fault(n, "%s.%s is handed on: give the reason in variableByName", owner, function)
+			case owner == "exec" && function == "Cmd" && startsPrograms[name] == "":
+				fault(n, "a program is started: say in startsPrograms what is in its environment")
+			}
+		}
+		return true
+	})
+	if variableByName[name] != "" || startsPrograms[name] != "" {
+		found = append(found, literalNames(file)...)
+	}
+	for _, v := range found {
+		if _, known := environ.Find(v); !known {
+			faults = append(faults, name+": the table of package environ lacks "+v)
+		}
+	}
+	return found, faults
+}
+
+// nameOf returns the name of a function, and of the package or value before its dot.
+func nameOf(x ast.Node) (function, owner string) {
+	switch x := x.(type) {
+	case *ast.SelectorExpr:
+		if id, ok := x.X.(*ast.Ident); ok {
+			owner = id.Name
+		}
+		return x.Sel.Name, owner
+	case *ast.Ident:
+		return x.Name, ""
+	}
+	return "", ""
+}
+
+// writtenText returns the value of a text, or of a constant of the same file.
+func writtenText(file *ast.File, x ast.Expr) (text string, ok bool) {
+	if lit, is := x.(*ast.BasicLit); is {
+		text, err := strconv.Unquote(lit.Value)
+		return text, err == nil
+	}
+	id, isName := x.(*ast.Ident)
+	if !isName {
+		return "", false
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		spec, is := n.(*ast.ValueSpec)
+		if is && len(spec.Values) == 1 && spec.Names[0].Name == id.Name {
+			if lit, is := spec.Values[0].(*ast.BasicLit); is {
+				var err error
+				text, err = strconv.Unquote(lit.Value)
+				ok = err == nil
+			}
+		}
+		return true
+	})
+	return text, ok
+}
+
+// variableName matches a text that is the name of a variable, or one with a value.
+var variableName = regexp.MustCompile(`^([A-Z][A-Z0-9]{3,}|[A-Z][A-Z0-9]*(_[A-Z0-9*]+)+|[A-Za-z_]{3,}=.*)$`)
+
+// placeholders stand for a name or a file in usage lines, among the texts of such a file.
+var placeholders = []string{"NAME", "FILE"}
+
+// literalNames returns the names of variables among the texts of a file.
+func literalNames(file *ast.File) (found []string) {
+	ast.Inspect(file, func(n ast.Node) bool {
+		if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+			if text, err := strconv.Unquote(lit.Value); err == nil && variableName.MatchString(text) && !slices.Contains(placeholders, text) {
+				text, _, _ = strings.Cut(text, "=")
+				found = append(found, text)
+			}
+		}
+		return true
+	})
+	return found
+}
+
+// TestEnvironment reads every Go file of the product: each variable that it reads, and each that
+// it gives to a program, is in the table of package environ.
+func TestEnvironment(t *testing.T) {
+	all := map[string]bool{}
+	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+		name = filepath.ToSlash(name)
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == "node_modules" || d.Name() == ".git" || d.Name() == "bin" || name == "internal/testkit" || strings.HasSuffix(name, "test") || isFree(name)):
+			return filepath.SkipDir
+		case d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || isFree(path.Dir(name)):
+			return nil
+		}
+		found, faults := environmentReads(t, name, nil)
+		for _, v := range found {
+			all[v] = true
+		}
+		for _, f := range faults {
+			t.Error(f)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, named := range []map[string]string{wholeEnvironment, variableByName, startsPrograms} {
+		for name := range named {
+			if _, err := os.Stat(name); err != nil {
+				t.Errorf("a reason is given for a file that is gone: %v", err)
+			}
+		}
+	}
+	if len(all) < 70 || !all["FNM_DIR"] || !all["GOPATH"] || !all["RBENV_VERSION"] || !all["XDG_CONFIG_HOME"] || !all["PIP_DISABLE_PIP_VERSION_CHECK"] {
+		t.Errorf("control: only %d variables were found: %v", len(all), all)
+	}
+}
+
+// TestEnvironmentFaults shows that the rule can fail.
+func TestEnvironmentFaults(t *testing.T) {
+	for src, want := range map[string]string{
+		`var _ = os.Getenv("NEW_THING")`:                        "lacks NEW_THING",
+		`var _ = os.Getenv("HOME")`:                             "",
+		`func f(h Host) { h.Getenv("NEW_THING") }`:              "lacks NEW_THING",
+		`func f(n string) { os.LookupEnv(n) }`:                  "not written here",
+		"const c = \"NEW_THING\"\nfunc f() { os.LookupEnv(c) }": "lacks NEW_THING",
+		`var _ = os.ExpandEnv("$X")`:                            "ExpandEnv",
+		`var _ = os.Environ()`:                                  "whole environment",
+		`func f(h Host) { for range h.Environ { } }`:            "whole environment",
+		`func f(h Host) string { return h.Env("NEW_THING") }`:   "lacks NEW_THING",
+		`var f = os.Getenv`:                                     "os.Getenv is handed on",
+		`var _ = exec.Command("x")`:                             "a program is started",
+		`var _ = exec.Cmd{Path: "x"}`:                           "a program is started",
+	} {
+		_, got := environmentReads(t, "policy/x.go", "package policy\n"+src)
+		if text := strings.Join(got, "; "); want == "" && text != "" || !strings.Contains(text, want) {
+			t.Errorf("%s: %q, want %q", src, text, want)
+		}
+	}
+	for src, want := range map[string]string{
+		`func f(cmd C) { cmd.Env = []string{"NEW_THING=1"} }`: "lacks NEW_THING",
+		`var names = []string{"NEWTHING"}`:                    "lacks NEWTHING",
+		`var _ = httpproxy.FromEnvironment()`:                 "",
+	} {
+		if _, got := environmentReads(t, "packages/install/npmconfig.go", "package install\n"+src); !strings.Contains(strings.Join(got, "; "), want) {
+			t.Errorf("%s: %q, want %q", src, got, want)
+		}
+	}
+}
+
+// TestEnvironmentPage compares docs/reference.md with the table. -update writes the page.
+func TestEnvironmentPage(t *testing.T) {
+	const file = "docs/reference.md"
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin, rest, ok := strings.Cut(string(text), "-args -update -->\n")
+	_, end, closed := strings.Cut(rest, "<!-- /environ -->")
+	if !ok || !closed {
+		t.Fatal(file + " has no place for the table")
+	}
+	var b strings.Builder
+	b.WriteString("| variable | reader | for | entry |\n|---|---|---|---|\n")
+	for _, row := range environ.Rows() {
+		var readers []string
+		for _, r := range row.Readers {
+			readers = append(readers, string(r))
+		}
+		who := map[environ.Setter]string{environ.Nobody: "nobody", environ.User: "user", environ.Project: "project"}[row.May]
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", strings.Join(row.Names, "`, `"), strings.Join(readers, ", "), row.For, who)
+	}
+	if want := begin + "-args -update -->\n" + b.String() + "<!-- /environ -->" + end; want != string(text) {
+		if testkit.Update() {
+			if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			return
+		}
+		t.Error(file + " is not the table of package environ: go test . -run EnvironmentPage -args -update")
+	}
+}

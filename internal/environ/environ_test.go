@@ -1,0 +1,72 @@
+package environ_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/environ"
+)
+
+// TestMaySet: a project's entry sets nothing that steers what runs outside of a jail, and nobody's
+// entry sets what loads code or moves mcp-jail's own files. Any entry sets what only a server reads.
+func TestMaySet(t *testing.T) {
+	for _, c := range []struct {
+		names         string
+		user, project bool
+	}{
+		{"LD_PRELOAD ld_preload DYLD_INSERT_LIBRARIES BASH_ENV ENV GCONV_PATH HOME USERPROFILE XDG_CONFIG_HOME XDG_STATE_HOME XDG_NEW MCP_JAIL_CALLER", false, false},
+		{"PATH FNM_DIR N_PREFIX MISE_DATA_DIR ASDF_DATA_DIR NODENV_ROOT NVM_DIR VOLTA_HOME PYENV_VERSION RBENV_VERSION PREFIX DESTDIR", true, false},
+		{"npm_config_registry NPM_CONFIG_REGISTRY npm_config_@a:registry npm-config-userconfig NODE_OPTIONS NODE_EXTRA_CA_CERTS UV_INDEX_URL PIP_INDEX_URL NETRC", true, false},
+		{"HTTPS_PROXY https_proxy no_proxy SSL_CERT_FILE GODEBUG GIT_SSH_COMMAND PYTHONPATH CARGO_HOME GOPATH FPATH BASH_FUNC_x%%", true, false},
+		{"API_KEY GITHUB_TOKEN NODE_ENV PYTHONUNBUFFERED NO_COLOR LANG LC_ALL TZ HOMEPAGE PATHS EN", true, true},
+	} {
+		for _, name := range strings.Fields(c.names) {
+			if user, project := environ.MaySet(name, false), environ.MaySet(name, true); user != c.user || project != c.project {
+				t.Errorf("%s: the user's entry may set it: %v, a project's: %v; want %v, %v", name, user, project, c.user, c.project)
+			}
+		}
+	}
+}
+
+// TestBuild: a program gets the variables of its reader once each, the last value of each, and what
+// is set for it in place of the user's.
+func TestBuild(t *testing.T) {
+	all := []string{"HOME=/a", "HOME=/h", "npm_config_registry=r", "NPM_TOKEN=t", "PIP_INDEX_URL=p", "SSL_CERT_FILE=c", "LD_PRELOAD=l", "NODE_OPTIONS=o", "OTHER=x", "=y", "z"}
+	for _, c := range []struct {
+		reader environ.Reader
+		set    []string
+		want   string
+	}{
+		{environ.NPM, nil, "HOME=/h npm_config_registry=r NPM_TOKEN=t"},
+		{environ.NPM, []string{"npm_config_registry=s", "PATH=/p"}, "HOME=/h npm_config_registry=s NPM_TOKEN=t PATH=/p"},
+		{environ.Pip, nil, "HOME=/h PIP_INDEX_URL=p"},
+		{environ.TLS, []string{"GOMAXPROCS=1"}, "SSL_CERT_FILE=c GOMAXPROCS=1"},
+	} {
+		if got := strings.Join(environ.Build(c.reader, all, c.set...), " "); got != c.want {
+			t.Errorf("%s: %s, want %s", c.reader, got, c.want)
+		}
+	}
+}
+
+// TestRows: each name is written as it is compared, once, and no program gets what loads code.
+func TestRows(t *testing.T) {
+	seen := map[string]bool{}
+	for _, row := range environ.Rows() {
+		for _, name := range row.Names {
+			if name != strings.ToUpper(strings.ReplaceAll(name, "-", "_")) || strings.Count(name, "*") > 1 || seen[name] {
+				t.Errorf("%s: another spelling of a name, or there twice", name)
+			}
+			seen[name] = true
+			if got, _ := environ.Find(strings.ReplaceAll(name, "*", "X")); !slices.Equal(got.Names, row.Names) {
+				t.Errorf("%s is found in the row of %s", name, got.Names[0])
+			}
+		}
+		if row.May == environ.Nobody && row.Reads(environ.Loader) && len(row.Readers) > 1 {
+			t.Errorf("a program gets %s", row.Names)
+		}
+		if len(row.Readers) == 0 || row.For == "" || strings.Contains(row.For, "|") {
+			t.Errorf("%s: no reader or purpose", row.Names)
+		}
+	}
+}

@@ -1,0 +1,75 @@
+package environ
+
+import (
+	"slices"
+	"strings"
+)
+
+// Find returns the row of a variable. ok is false if the table does not have it.
+func Find(name string) (row Row, ok bool) { return find(Rows(), name) }
+
+func find(rows []Row, name string) (row Row, ok bool) {
+	name = fold(name)
+	best := -1
+	for _, r := range rows {
+		for _, pattern := range r.Names {
+			if literal := len(pattern) - strings.Count(pattern, "*"); literal > best && matches(pattern, name) {
+				best, row = literal, r
+			}
+		}
+	}
+	return row, best >= 0
+}
+
+// fold returns a name as the table writes it.
+func fold(name string) string { return strings.ReplaceAll(strings.ToUpper(name), "-", "_") }
+
+// matches reports whether a folded name has a pattern. A "*" stands for any text.
+func matches(pattern, name string) bool {
+	begin, end, wild := strings.Cut(pattern, "*")
+	if !wild {
+		return name == pattern
+	}
+	return len(name) >= len(begin)+len(end) && strings.HasPrefix(name, begin) && strings.HasSuffix(name, end)
+}
+
+// MaySet reports whether an entry may set a variable: an entry of a project's file, or else one of
+// the user's own.
+func MaySet(name string, project bool) bool {
+	row, known := Find(name)
+	switch {
+	case !known:
+		return true
+	case project:
+		return row.May == Project
+	}
+	return row.May != Nobody
+}
+
+// Reads reports whether a reader reads the variables of a row.
+func (r Row) Reads(reader Reader) bool { return slices.Contains(r.Readers, reader) }
+
+// Build returns the environment of a program: the variables of environ that its reader reads, and
+// then set. If a name is there several times, the last one counts. A name of set counts before
+// those of environ.
+func Build(reader Reader, environ []string, set ...string) (built []string) {
+	rows, at := Rows(), map[string]int{}
+	add := func(pair string) {
+		name, _, _ := strings.Cut(pair, "=")
+		if i, there := at[name]; there {
+			built[i] = pair
+			return
+		}
+		at[name], built = len(built), append(built, pair)
+	}
+	for _, pair := range environ {
+		name, _, ok := strings.Cut(pair, "=")
+		if row, known := find(rows, name); ok && known && row.Reads(reader) {
+			add(pair)
+		}
+	}
+	for _, pair := range set {
+		add(pair)
+	}
+	return built
+}

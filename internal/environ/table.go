@@ -1,0 +1,87 @@
+package environ
+
+// A Reader is what reads a variable outside of a server's jail.
+type Reader string
+
+// Readers.
+const (
+	Jail    Reader = "mcp-jail"              // mcp-jail and mcp-jail-cli, with Go's runtime
+	TLS     Reader = "mcp-jail-tls"          // which gets its environment by Build
+	Loader  Reader = "the loader or a shell" // what starts a program, and may load code into it
+	NPM     Reader = "npm"                   // asked for the user's configuration
+	Pip     Reader = "pip"                   // the same
+	Secret  Reader = "a secret's command"    // see policy.Secret
+	Files   Reader = "wrap and status"       // where the files of clients are
+	Refused Reader = "none"                  // no program gets it, though some would obey it
+)
+
+// Setter says whose entries may set a variable.
+type Setter int
+
+// Setters. Each includes those before it.
+const (
+	Nobody  Setter = iota
+	User           // an entry of the user's own file
+	Project        // an entry of a project's file too
+)
+
+// A Row is a line of the table.
+type Row struct {
+	// Names are names of variables, or beginnings of names that end in "*". Letter case does not
+	// count, and "-" is the same as "_": npm reads its variables so, and Windows all.
+	Names   []string
+	Readers []Reader
+	May     Setter
+	For     string // what the readers use the variables for
+}
+
+// Rows returns the table. The row with the longest matching name counts.
+func Rows() []Row {
+	return []Row{
+		{names("HOME", "USERPROFILE"), readers(Jail, NPM, Pip, Secret), Nobody, "the user's files"},
+		{names("USER", "LOGNAME"), readers(Jail, Secret), User, "the name of the user"},
+		{names("PATH"), readers(Jail, NPM, Pip, Secret), User, "programs. The commands get only directories that no server may write"},
+		{names("XDG_CONFIG_HOME"), readers(Jail, Pip, Secret, Files), Nobody, "configurations: mcp-jail's own, where the value is absolute, and those of git, pip and uv"},
+		{names("XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME"), readers(Jail, Secret, Files), Nobody, "mcp-jail's own directories, where they are absolute, and what version managers installed"},
+		{names("XDG_RUNTIME_DIR"), readers(Jail, Secret), Nobody, "systemd's manager of the user"},
+		{names("XDG_*"), readers(Secret), Nobody, "the desktop"},
+		{names("TMPDIR"), readers(Jail, Secret), User, "long messages, and without user namespaces the server's `TMPDIR`"},
+		{names("TMP", "TEMP"), readers(Jail), User, "the same on Windows"},
+		{names("NO_COLOR", "TERM"), readers(Jail, Secret), Project, "colours"},
+		{names("COLUMNS"), readers(Jail), Project, "the width of text, 100 by default: a large number keeps each message on one line"},
+		{names("LANG", "LANGUAGE", "LC_*", "TZ"), readers(Secret), Project, "language and time"},
+		{names("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "REQUEST_METHOD"), readers(Jail, NPM, Secret), User, "the way to [granted hosts](policy.md#network-rules) and registries"},
+		{names("SSL_CERT_FILE", "SSL_CERT_DIR"), readers(Jail, TLS, Secret), User, "authorities of `mcp-jail-tls`, unless a server could write them, and of registries"},
+		{names("GODEBUG", "GOTRACEBACK", "GOGC", "GOMEMLIMIT", "GOMAXPROCS", "GORACE", "GOCOVERDIR", "ZONEINFO", "LOCALDOMAIN", "RES_OPTIONS"), readers(Jail), User, "Go's runtime"},
+		{names("MCP_JAIL_*", "MCPJAIL_*"), readers(Jail), Nobody, "mcp-jail's programs among themselves, and its tests"},
+
+		{names("LD_*", "DYLD_*", "GCONV_PATH", "BASH_ENV", "ENV"), readers(Loader), Nobody, "code that is loaded before a program begins. No command gets them"},
+		{names("BASH_FUNC_*", "BASHOPTS", "SHELLOPTS", "PS4", "IFS", "CDPATH", "GLIBC_TUNABLES", "LOCPATH", "NLSPATH", "GETCONF_DIR", "MALLOC_*", "HOSTALIASES", "RESOLV_HOST_CONF", "TZDIR", "TERMINFO*", "TERMCAP", "SYSTEMROOT", "WINDIR", "COMSPEC", "PATHEXT"), readers(Loader), User, "settings of the loader, the C library and shells. No command gets them"},
+
+		{names("PYENV_VERSION", "NODENV_VERSION", "RBENV_VERSION", "GOENV_VERSION", "PLENV_VERSION", "PHPENV_VERSION", "JENV_VERSION", "ASDF_*_VERSION", "MISE_*_VERSION"), readers(Jail), User, "the version that a version manager would start"},
+		{names("NVM_DIR", "FNM_DIR", "VOLTA_HOME", "ASDF_DATA_DIR", "MISE_DATA_DIR", "NODENV_ROOT", "N_PREFIX", "PYENV_ROOT", "UV_PYTHON_INSTALL_DIR"), readers(Jail), User, "what version managers installed"},
+		{names("ZDOTDIR", "FPATH", "CARGO_HOME", "RUSTUP_HOME", "GOPATH", "GOBIN", "BUN_INSTALL", "DENO_INSTALL", "PNPM_HOME", "UV_CACHE_DIR"), readers(Jail), User, "programs, caches and start-up files that are [protected](protected.md) there too"},
+		{names("NVM_*", "FNM_*", "VOLTA_*", "ASDF_*", "MISE_*", "RTX_*", "NODENV_*", "PYENV_*", "RBENV_*", "GOENV_*", "PLENV_*", "PHPENV_*", "JENV_*", "PROTO_*"), readers(Refused), User, "version managers, which mcp-jail does not start"},
+
+		{names("NPM_*"), readers(Jail, NPM), User, "[fetching packages](packages.md#the-first-start): registries, their credentials and authorities"},
+		{names("NPM_CONFIG_USERCONFIG", "NPM_CONFIG_GLOBALCONFIG", "NPM_CONFIG_NODE_OPTIONS", "NPM_CONFIG_SCRIPT_SHELL", "NPM_CONFIG_SHELL", "NPM_CONFIG_VIEWER", "NPM_CONFIG_EDITOR", "NPM_CONFIG_GIT", "NPM_EXECPATH", "NPM_NODE_EXECPATH", "PREFIX", "DESTDIR"), readers(Refused), User, "other files of npm's configuration, and programs that npm starts"},
+		{names("NODE_EXTRA_CA_CERTS"), readers(Jail, NPM), User, "authorities of npm's registries"},
+		{names("NODE_ENV"), readers(Refused), Project, "node's libraries"},
+		{names("NODE_*", "OPENSSL_*", "COREPACK_*", "BUN_*", "YARN_*", "PNPM_*", "DENO_*"), readers(Refused), User, "node and the launchers beside npm"},
+
+		{names("UV_INDEX", "UV_INDEX_*", "UV_DEFAULT_INDEX", "UV_EXTRA_INDEX_URL", "UV_FIND_LINKS", "UV_NO_INDEX", "UV_INSECURE_HOST", "UV_PRERELEASE", "UV_CONFIG_FILE", "UV_NO_CONFIG"), readers(Jail), User, "the same for uv's packages. mcp-jail reads uv's configuration itself"},
+		{names("PIP_*", "NETRC"), readers(Jail, Pip), User, "the same for pip's packages, and logins"},
+		{names("PIP_PYTHON", "PIP_LOG", "PIP_LOG_FILE"), readers(Refused), User, "programs that pip starts, and files that it writes"},
+		{names("UV_*", "PIPX_*", "PYTHON*", "VIRTUAL_ENV", "CONDA_*", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"), readers(Refused), User, "Python and its installers"},
+		{names("PYTHONUNBUFFERED", "PYTHONIOENCODING", "PYTHONUTF8", "PYTHONDONTWRITEBYTECODE"), readers(Refused), Project, "Python's output"},
+		{names("GIT_*"), readers(Refused), User, "git"},
+
+		{names("SHELL", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "DBUS_SESSION_BUS_ADDRESS", "SSH_AUTH_SOCK", "SSH_TTY"), readers(Secret), Project, "asking the user, and the keys of the session"},
+		{names("GNUPGHOME", "GPG_*", "PINENTRY_*", "PASSWORD_STORE_*", "GOPASS_*", "OP_*", "BW_*", "BWS_*", "KEEPASS*", "LPASS_*", "AWS_*", "AZURE_*", "CLOUDSDK_*", "GOOGLE_*", "VAULT_*", "BAO_*", "GH_*", "GITHUB_*", "GITLAB_*", "DOPPLER_*", "INFISICAL_*", "SOPS_*", "AGE_*", "KUBECONFIG", "DOCKER_CONFIG"), readers(Secret), Project, "keepers of secrets. An entry of a project's file that starts a server of your configuration may not set them"},
+
+		{names("CLAUDE_CONFIG_DIR", "CLINE_*", "CODEX_HOME", "COPILOT_HOME", "CRUSH_GLOBAL_*", "GEMINI_CLI_HOME", "GOOSE_PATH_ROOT", "JP_GLOBAL_CONFIG_DIR", "OPENCODE_CONFIG", "APPDATA", "LOCALAPPDATA"), readers(Files), User, "the files of clients"},
+	}
+}
+
+func names(names ...string) []string     { return names }
+func readers(readers ...Reader) []Reader { return readers }
