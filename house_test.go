@@ -72,7 +72,7 @@ var mayImport = map[string][]string{
 	"clients/edit":     {"github.com/BurntSushi/toml", "github.com/pelletier/go-toml/v2/unstable", "github.com/tailscale/hujson", "go.yaml.in/yaml/v3"}, // and neither os nor syscall: see pure
 	"clients/ownfile":  {},
 	"presets":          {module + "policy", module + "policy/config", "github.com/pelletier/go-toml/v2"},
-	"presets/importer": {module + "packages/pin", module + "policy", module + "policy/config", module + "policy/schema", module + "presets", "go.yaml.in/yaml/v3"}, // and neither os nor syscall: see pure
+	"presets/importer": {module + "internal/show", module + "policy", module + "policy/config", module + "policy/schema", module + "presets", "go.yaml.in/yaml/v3"}, // and neither os nor syscall: see pure
 
 	"cmd/mcp-jail":          {module + "cmd/internal/cmdline", module + "cmd/internal/programs", module + "cmd/internal/records", module + "cmd/internal/target", module + "cmd/internal/terminal", module + "confine", module + "lifecycle", "github.com/rs/zerolog"},
 	"cmd/mcp-jail-cli":      {module + "cmd/internal/commands"},

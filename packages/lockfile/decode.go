@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/packages/pin"
 )
 
@@ -41,9 +42,9 @@ func (d *decoder) texts(n *node, into func(name string) *string) {
 func (d *decoder) text(name string, v *node, into *string) {
 	switch {
 	case into == nil:
-		d.fail(v, "the key %s is not known to this mcp-jail; remove it, or install a newer mcp-jail", pin.Visible(name, 80))
+		d.fail(v, "the key %s is not known to this mcp-jail; remove it, or install a newer mcp-jail", show.Named(name, 80))
 	case v.kind != isString:
-		d.fail(v, "%s is %s, and has to be a string", pin.Visible(name, 80), v.kind)
+		d.fail(v, "%s is %s, and has to be a string", show.Named(name, 80), v.kind)
 	default:
 		*into = v.text
 	}
@@ -74,7 +75,7 @@ func (d *decoder) entry(key Key, n *node) *Entry {
 	}
 	var err error
 	if e.Pinned, err = time.Parse(time.RFC3339, pinned); err != nil {
-		d.fail(n, "pinned is %q, and has to be a date and time like 2026-11-22T20:00:00Z", pin.Visible(pinned, 40))
+		d.fail(n, "pinned is %q, and has to be a date and time like 2026-11-22T20:00:00Z", show.Named(pinned, 40))
 	} else {
 		e.Pinned = e.Pinned.UTC()
 	}
@@ -102,7 +103,7 @@ func (d *decoder) pkg(path string, n *node) Package {
 		return nil
 	})
 	if d.err == nil && (p.Version == "" || !p.Scripts.valid()) {
-		d.fail(n, "the package %s has no version, or install_scripts is neither run nor skipped", pin.Visible(path, 120))
+		d.fail(n, "the package %s has no version, or install_scripts is neither run nor skipped", show.Named(path, 120))
 	}
 	return p
 }
@@ -164,7 +165,7 @@ func (d *decoder) tool(name string, n *node) pin.Tool {
 		}
 	})
 	if d.err == nil && t.Hash == "" {
-		d.fail(n, "the tool %s has no hash", pin.Visible(name, 80))
+		d.fail(n, "the tool %s has no hash", show.Named(name, 80))
 	}
 	return t
 }
@@ -185,7 +186,7 @@ func (e *VersionError) Error() string {
 	if file == "" {
 		file = FileName
 	}
-	return fmt.Sprintf("%s has format version %s, and this mcp-jail reads version %d; install %s", file, pin.Visible(e.Version, 20), formatVersion, pin.Visible(needs, 80))
+	return fmt.Sprintf("%s has format version %s, and this mcp-jail reads version %d; install %s", file, show.Named(e.Version, 20), formatVersion, show.Named(needs, 80))
 }
 
 // checkVersion returns an error unless the file has this format version. In a file of a newer

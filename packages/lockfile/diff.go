@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/packages/pin"
 )
 
@@ -38,7 +39,7 @@ func Diff(old, e *Entry) []Change {
 	if old.root() != d.root {
 		d.root = ""
 	}
-	name := pin.Visible(e.Name, 120)
+	name := show.Named(e.Name, 120)
 	switch {
 	case old.Name != e.Name:
 		d.add(Version, "%s %s → %s %s", shown(old.Name), shown(old.Version), name, shown(e.Version))
@@ -160,7 +161,7 @@ func (p Package) describe() string {
 	if nested {
 		name += " (in " + strings.ReplaceAll(outer, "/"+folder, " > ") + ")"
 	}
-	return pin.Visible(name, 200)
+	return show.Named(name, 200)
 }
 
 func (d *differ) pins(old, now map[string]*pin.Pin) {
@@ -186,5 +187,5 @@ func shown(s string) string {
 	if s == "" {
 		return "(none)"
 	}
-	return pin.Visible(s, 120)
+	return show.Named(s, 120)
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/packages/pin"
 )
 
@@ -78,7 +79,7 @@ func (w *writer) entry(e *Entry) {
 		w.text(" }\n")
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.Pins)) {
-		w.pin(section+".pins."+quoteKey(name), e.Pins[name])
+		w.pin(section+".pins."+show.Key(name), e.Pins[name])
 	}
 }
 
@@ -89,7 +90,7 @@ func (w *writer) pin(section string, p *pin.Pin) {
 	w.pair("instructions", p.Server.Instructions)
 	w.pair("instructions_hash", p.Server.Hash)
 	for _, t := range p.Tools {
-		w.text("\n" + section + ".tools." + quoteKey(t.Name) + "]\n")
+		w.text("\n" + section + ".tools." + show.Key(t.Name) + "]\n")
 		w.pair("hash", t.Hash)
 		if t.Times > 1 {
 			w.text("times = " + strconv.Itoa(t.Times) + "\n")
@@ -113,51 +114,12 @@ func (w *writer) json(name, canonical string) {
 }
 
 // heading returns the beginning of all headings of an entry. "]" or "." follows it.
-func heading(k Key) string { return "[" + string(k.Ecosystem) + "." + quoteBasic(k.Spec) }
-
-// quoteKey returns a part of a key, quoted if TOML requires it.
-func quoteKey(s string) string {
-	for i := range len(s) {
-		if !isBare(s[i]) {
-			return quoteBasic(s)
-		}
-	}
-	if s == "" {
-		return quoteBasic(s)
-	}
-	return s
-}
+func heading(k Key) string { return "[" + string(k.Ecosystem) + "." + show.TOML(k.Spec) }
 
 // quote returns a TOML string: a literal one where that saves escapes, as for JSON.
 func quote(s string) string {
-	if strings.ContainsAny(s, `"\`) && !strings.Contains(s, "'") && !strings.ContainsFunc(s, pin.IsHidden) {
+	if strings.ContainsAny(s, `"\`) && !strings.Contains(s, "'") && !strings.ContainsFunc(s, show.IsHidden) {
 		return "'" + s + "'"
 	}
-	return quoteBasic(s)
-}
-
-// quoteBasic returns a TOML basic string, in which every character shows.
-func quoteBasic(s string) string {
-	var b strings.Builder
-	b.Grow(len(s) + 2)
-	b.WriteByte('"')
-	for _, r := range s {
-		switch {
-		case r == '"' || r == '\\':
-			b.WriteByte('\\')
-			b.WriteRune(r)
-		case r == '\n':
-			b.WriteString(`\n`)
-		case r == '\t':
-			b.WriteString(`\t`)
-		case r >= ' ' && r < 0x7f || !pin.IsHidden(r):
-			b.WriteRune(r)
-		case r <= 0xffff:
-			fmt.Fprintf(&b, `\u%04X`, r)
-		default:
-			fmt.Fprintf(&b, `\U%08X`, r)
-		}
-	}
-	b.WriteByte('"')
-	return b.String()
+	return show.TOML(s)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/packages/pin"
 )
 
@@ -32,7 +33,7 @@ type Key struct {
 	Spec      string
 }
 
-func (k Key) String() string { return string(k.Ecosystem) + " " + pin.Visible(k.Spec, 120) }
+func (k Key) String() string { return string(k.Ecosystem) + " " + show.Named(k.Spec, 120) }
 
 // An Entry is what was installed for a key. Only Name, Version and Pinned are always there.
 type Entry struct {
@@ -88,7 +89,7 @@ func (e *Entry) check() error {
 	case e.Pinned.IsZero():
 		return fail("it has no date")
 	case e.File != "" && !isLocal(e.File):
-		return fail("the file %s is not inside of the tree", pin.Visible(e.File, 120))
+		return fail("the file %s is not inside of the tree", show.Named(e.File, 120))
 	}
 	texts := []string{e.Spec, e.Note, e.Name, e.Version, e.Integrity, e.Program, e.File, e.Engines, e.Tree, e.Files}
 	for i, p := range e.Packages {
@@ -96,31 +97,31 @@ func (e *Entry) check() error {
 			return fail("a package has no path or no version")
 		}
 		if !isLocal(p.Path) {
-			return fail("the package %s is not inside of the tree", pin.Visible(p.Path, 120))
+			return fail("the package %s is not inside of the tree", show.Named(p.Path, 120))
 		}
 		if !p.Scripts.valid() {
-			return fail("the scripts of %s are %q", pin.Visible(p.Path, 120), string(p.Scripts))
+			return fail("the scripts of %s are %q", show.Named(p.Path, 120), string(p.Scripts))
 		}
 		if i > 0 && e.Packages[i-1].Path >= p.Path {
-			return fail("the package %s is not in order, or is there twice", pin.Visible(p.Path, 120))
+			return fail("the package %s is not in order, or is there twice", show.Named(p.Path, 120))
 		}
 		texts = append(texts, p.Path, p.Name, p.Version, p.Integrity, p.Resolved)
 	}
 	for name, p := range e.Pins {
 		if p == nil {
-			return fail("the pin %s is nil", pin.Visible(name, 80))
+			return fail("the pin %s is nil", show.Named(name, 80))
 		}
 		texts = append(texts, name, p.Server.Name, p.Server.Version, p.Server.Instructions, p.Server.Hash)
 		for i, t := range p.Tools {
 			if t.Hash == "" || i > 0 && p.Tools[i-1].Name >= t.Name {
-				return fail("the pin %s has a tool without a hash, or its tools are not in order", pin.Visible(name, 80))
+				return fail("the pin %s has a tool without a hash, or its tools are not in order", show.Named(name, 80))
 			}
 			texts = append(texts, t.Name, t.Hash, t.Title, t.Description, t.InputSchema, t.OutputSchema, t.Annotations)
 		}
 	}
 	for _, text := range texts {
 		if !utf8.ValidString(text) || strings.Contains(text, "\x00") {
-			return fail("the text %s is not valid UTF-8, or contains a NUL", pin.Visible(text, 80))
+			return fail("the text %s is not valid UTF-8, or contains a NUL", show.Named(text, 80))
 		}
 	}
 	return nil

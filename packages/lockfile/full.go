@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/mcp-jail/mcp-jail/packages/pin"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
@@ -97,7 +97,7 @@ func build(data []byte) (root *node, err error) {
 		if errors.As(err, &pe) && len(pe.Highlight) > 0 {
 			d.seek(int(p.Range(pe.Highlight).Offset))
 		}
-		return root, fault(d.line, "it is not valid TOML: %s%s", pin.Visible(err.Error(), 200), mend)
+		return root, fault(d.line, "it is not valid TOML: %s%s", show.Named(err.Error(), 200), mend)
 	}
 	return root, nil
 }
@@ -127,7 +127,7 @@ func (d *document) child(at *node, name string) (*node, error) {
 		at.put(name, next)
 	}
 	if next.kind != isTable || next.inline {
-		return nil, fault(d.line, "%s is %s in line %d, and cannot be extended", pin.Visible(name, 80), next.kind, next.line)
+		return nil, fault(d.line, "%s is %s in line %d, and cannot be extended", show.Named(name, 80), next.kind, next.line)
 	}
 	return next, nil
 }
@@ -140,7 +140,7 @@ func (d *document) open(at *node, parts []string) (_ *node, err error) {
 		}
 	}
 	if at.header || at.dotted {
-		return nil, fault(d.line, "the section %s is there twice, first in line %d", pin.Visible(strings.Join(parts, "."), 120), at.line)
+		return nil, fault(d.line, "the section %s is there twice, first in line %d", show.Named(strings.Join(parts, "."), 120), at.line)
 	}
 	at.header, at.line = true, d.line
 	return at, nil
@@ -155,7 +155,7 @@ func (d *document) assign(at *node, e *unstable.Node) (err error) {
 			return err
 		}
 		if !fresh && !at.dotted {
-			return fault(d.line, "%s has a section in line %d, and cannot be extended here", pin.Visible(name, 80), at.line)
+			return fault(d.line, "%s has a section in line %d, and cannot be extended here", show.Named(name, 80), at.line)
 		}
 		at.dotted = true
 	}
@@ -164,7 +164,7 @@ func (d *document) assign(at *node, e *unstable.Node) (err error) {
 		return err
 	}
 	if name := parts[len(parts)-1]; !at.put(name, v) {
-		return fault(d.line, "%s is there twice, first in line %d", pin.Visible(name, 80), at.table[name].line)
+		return fault(d.line, "%s is there twice, first in line %d", show.Named(name, 80), at.table[name].line)
 	}
 	return nil
 }

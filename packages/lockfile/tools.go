@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/packages/pin"
 )
 
@@ -100,7 +101,7 @@ func AcceptTools(file, proposed, name string) (changes []string, err error) {
 			changes, accepted = append(changes, lines...), append(accepted, e.Key)
 		}
 		if accepted == nil {
-			return fmt.Errorf("no package %s is in %s%s", pin.Visible(name, 120), file, f.known())
+			return fmt.Errorf("no package %s is in %s%s", show.Named(name, 120), file, f.known())
 		}
 		return nil
 	})
@@ -137,7 +138,7 @@ func acceptEntry(f *File, e, kept *Entry) (lines []string, err error) {
 func (f *File) known() string {
 	var names []string
 	for _, e := range f.Entries() {
-		names = append(names, pin.Visible(e.Spec, 120))
+		names = append(names, show.Named(e.Spec, 120))
 	}
 	if names == nil {
 		return ", which has none"

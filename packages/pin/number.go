@@ -3,6 +3,8 @@ package pin
 import (
 	"math"
 	"strconv"
+
+	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
 // number appends a number as ECMAScript prints the double that it stands for (RFC 8785,
@@ -20,7 +22,7 @@ func (s *scanner) number() error {
 	}
 	f, err := strconv.ParseFloat(string(text), 64)
 	if err != nil || math.IsInf(f, 0) {
-		return s.fail("the number %s is beyond the range of a double", Visible(string(text), 40))
+		return s.fail("the number %s is beyond the range of a double", show.Named(string(text), 40))
 	}
 	s.out = appendNumber(s.out, f)
 	s.pos += n

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
 const tool = `{"name":"read_file","description":"Reads a file.","inputSchema":{"type":"object","properties":{"path":{"type":"string","description":"A path."}},"required":["path"]},"annotations":{"readOnlyHint":true}}`
@@ -200,7 +202,7 @@ func FuzzNew(f *testing.F) {
 			t.Fatalf("%v, %v", err, Compare(p, again))
 		}
 		for _, d := range append(Compare(p, q), Compare(q, p)...) {
-			if s := d.String(); len(s) > 8000 || strings.ContainsFunc(s, IsHidden) {
+			if s := d.String(); len(s) > 8000 || strings.ContainsFunc(s, show.IsHidden) {
 				t.Fatalf("%q", s)
 			}
 		}

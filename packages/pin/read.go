@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
 const maxAnnotations = 4 << 10
@@ -128,7 +130,7 @@ func (r *reader) definition() error {
 // checkCase refuses a name that some programs, which ignore case, take for want.
 func (r *reader) checkCase(name []byte, want string) error {
 	if sameButCase(name, want) {
-		return r.fail("the member %s differs from %s by its case, and some programs read it as %s", Visible(string(name), 60), want, want)
+		return r.fail("the member %s differs from %s by its case, and some programs read it as %s", show.Named(string(name), 60), want, want)
 	}
 	return nil
 }

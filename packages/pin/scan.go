@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
 // maxDepth is the deepest nesting of a result. Schemas need about 20 levels.
@@ -190,7 +192,7 @@ func (s *scanner) sort(members []member, start int) error {
 	}
 	for i := 1; i < len(members); i++ {
 		if compare(members[i-1], members[i]) == 0 {
-			return s.fail("the member %s is there twice, and programs differ in which one they read", Visible(string(s.name(members[i])), 60))
+			return s.fail("the member %s is there twice, and programs differ in which one they read", show.Named(string(s.name(members[i])), 60))
 		}
 	}
 	if len(s.scratch) > 0 {

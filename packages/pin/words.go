@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
 // Bounds of one line of words, in characters.
@@ -15,7 +17,7 @@ const (
 )
 
 // String returns the difference in one line. Everything that a server wrote is bounded and
-// shown as [Visible] shows it.
+// shown as [show.Named] shows it.
 func (d Difference) String() string {
 	tool := "tool " + named(d.Tool) + ": "
 	times := ""
@@ -76,7 +78,7 @@ func atLeast(n, fields int) string {
 }
 
 // named returns a name for a sentence of this package. A name that could be taken for words of the
-// sentence stands in quotation marks, which it cannot end because of [Visible].
+// sentence stands in quotation marks, which it cannot end because of [show.Named].
 func named(name string) string {
 	plain := len(name) <= maxShownName
 	for i := 0; i < len(name); i++ {
@@ -86,7 +88,7 @@ func named(name string) string {
 	if plain && name != "" {
 		return name
 	}
-	return "«" + Visible(name, maxShownName) + "»"
+	return "«" + show.Named(name, maxShownName) + "»"
 }
 
 // change says how a field changed. isJSON tells that its values are canonical JSON.
@@ -101,12 +103,12 @@ func (f Field) change(isJSON bool) string {
 	}
 	switch {
 	case f.Old == "":
-		return "is new: «" + Visible(value, maxShownText) + "»"
+		return "is new: «" + show.Named(value, maxShownText) + "»"
 	case f.New == "":
-		return "is gone: it was «" + Visible(old, maxShownText) + "»"
+		return "is gone: it was «" + show.Named(old, maxShownText) + "»"
 	}
 	old, value = window(old, value)
-	return "changed: «" + Visible(old, maxShownText) + "» → «" + Visible(value, maxShownText) + "»"
+	return "changed: «" + show.Named(old, maxShownText) + "» → «" + show.Named(value, maxShownText) + "»"
 }
 
 // quoted returns a canonical JSON value for people to read, in quotation marks.
@@ -114,7 +116,7 @@ func quoted(value string) string {
 	if text, ok := Unquote(value); ok {
 		value = text
 	}
-	return "«" + Visible(value, maxShownText) + "»"
+	return "«" + show.Named(value, maxShownText) + "»"
 }
 
 // window cuts the common beginning of two texts, if one of them is too long, so that the first
@@ -131,8 +133,9 @@ func window(a, b string) (string, string) {
 		same--
 	}
 	for width := 0; same > 0; {
-		r, n := utf8.DecodeLastRuneInString(a[:same])
-		if width += utf8.RuneCountInString(show(r, n)); width > contextWidth {
+		_, n := utf8.DecodeLastRuneInString(a[:same])
+		one, _ := show.NamedWidth(a[same-n:])
+		if width += one; width > contextWidth {
 			break
 		}
 		same -= n
@@ -145,15 +148,12 @@ func window(a, b string) (string, string) {
 
 // fits reports whether a text is shown as a whole.
 func fits(text string) bool {
-	width := 0
-	for i, r := range text {
-		n := 1
-		if r == utf8.RuneError {
-			_, n = utf8.DecodeRuneInString(text[i:])
-		}
-		if width += utf8.RuneCountInString(show(r, n)); width > maxShownText {
+	for width := 0; text != ""; {
+		one, n := show.NamedWidth(text)
+		if width += one; width > maxShownText {
 			return false
 		}
+		text = text[n:]
 	}
 	return true
 }

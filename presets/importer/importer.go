@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/mcp-jail/mcp-jail/packages/pin"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"go.yaml.in/yaml/v3"
 )
@@ -186,4 +186,4 @@ func oneLine(text string) string {
 }
 
 // isHidden reports whether a character cannot be seen, ends a line, or turns the text around it.
-func isHidden(r rune) bool { return r == unicode.ReplacementChar || pin.IsHidden(r) }
+func isHidden(r rune) bool { return r == unicode.ReplacementChar || show.IsHidden(r) }
