@@ -29,11 +29,11 @@ const landlockCalls = "github.com/landlock-lsm/go-landlock/landlock/syscall"
 // mayImport lists, for each package of the product, the other packages and
 // modules it may import beside the standard library. Tests are free.
 var mayImport = map[string][]string{
-	"policy":         {"golang.org/x/net/idna"}, // and neither os nor syscall: see pure
-	"policy/config":  {module + "internal/private", module + "packages/launcher", module + "policy", module + "policy/hostfs", "github.com/pelletier/go-toml/v2", "github.com/pelletier/go-toml/v2/unstable"},
+	"policy":         {module + "internal/show", "golang.org/x/net/idna"}, // and neither os nor syscall: see pure
+	"policy/config":  {module + "internal/show", module + "internal/private", module + "packages/launcher", module + "policy", module + "policy/hostfs", "github.com/pelletier/go-toml/v2", "github.com/pelletier/go-toml/v2/unstable"},
 	"policy/schema":  {module + "policy", module + "policy/config"},
-	"policy/hostfs":  {module + "policy", "golang.org/x/sys/unix"},
-	"policy/resolve": {module + "policy", module + "policy/hostfs"},
+	"policy/hostfs":  {module + "internal/show", module + "policy", "golang.org/x/sys/unix"},
+	"policy/resolve": {module + "internal/show", module + "policy", module + "policy/hostfs"},
 	"mcpproxy":       {},
 	"diagnostics":    {module + "internal/show", module + "policy", module + "diagnostics/leak"},
 	"confine/jailed": {module + "confine", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", "golang.org/x/sys/unix"},
@@ -63,7 +63,7 @@ var mayImport = map[string][]string{
 	"diagnostics/leak":   {module + "policy"}, // and neither os nor syscall: see pure
 	"packages/lockfile":  {module + "internal/private", module + "packages/pin", "github.com/pelletier/go-toml/v2/unstable"},
 	"packages/python":    {module + "policy", module + "packages/launcher", "github.com/pelletier/go-toml/v2"}, // and neither os nor syscall: see pure
-	"packages/runtime":   {module + "policy", module + "policy/hostfs"},
+	"packages/runtime":   {module + "internal/show", module + "policy", module + "policy/hostfs"},
 	"packages/store":     {"golang.org/x/sys/unix"},
 	"packages/jail":      {module + "policy", module + "policy/hostfs", module + "policy/resolve", module + "confine"},
 	"packages/installed": {module + "internal/private", module + "policy/hostfs", module + "packages/jail", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/python", module + "packages/runtime", module + "packages/store"},
@@ -71,10 +71,10 @@ var mayImport = map[string][]string{
 
 	"clients/edit":     {"github.com/BurntSushi/toml", "github.com/pelletier/go-toml/v2/unstable", "github.com/tailscale/hujson", "go.yaml.in/yaml/v3"}, // and neither os nor syscall: see pure
 	"clients/ownfile":  {},
-	"presets":          {module + "policy", module + "policy/config", "github.com/pelletier/go-toml/v2"},
+	"presets":          {module + "internal/show", module + "policy", module + "policy/config", "github.com/pelletier/go-toml/v2"},
 	"presets/importer": {module + "internal/show", module + "policy", module + "policy/config", module + "policy/schema", module + "presets", "go.yaml.in/yaml/v3"}, // and neither os nor syscall: see pure
 
-	"cmd/mcp-jail":          {module + "cmd/internal/cmdline", module + "cmd/internal/programs", module + "cmd/internal/records", module + "cmd/internal/target", module + "cmd/internal/terminal", module + "confine", module + "lifecycle", "github.com/rs/zerolog"},
+	"cmd/mcp-jail":          {module + "internal/show", module + "cmd/internal/cmdline", module + "cmd/internal/programs", module + "cmd/internal/records", module + "cmd/internal/target", module + "cmd/internal/terminal", module + "confine", module + "lifecycle", "github.com/rs/zerolog"},
 	"cmd/mcp-jail-cli":      {module + "cmd/internal/commands"},
 	"cmd/internal/programs": {}, // how the two above find each other
 	"cmd/internal/terminal": {"github.com/mattn/go-isatty", "golang.org/x/sys/unix"},

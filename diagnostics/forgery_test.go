@@ -74,7 +74,7 @@ func TestForgery(t *testing.T) {
 // from them.
 func TestExecFailureIsPrintable(t *testing.T) {
 	d := ExecFailure("s", "x", "did you mean a\x1b]52;c;eA==\x07b\u202e?")
-	if d.Fix != "did you mean ab\ufffd?" {
+	if d.Fix != "did you mean a\ufffdb\ufffd?" {
 		t.Errorf("%q", d.Fix)
 	}
 }

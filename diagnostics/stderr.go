@@ -76,7 +76,7 @@ func (f *StderrFilter) appendLine(out []byte) []byte {
 	case said:
 		line = "server said: " + show.Quote(text) + "\n"
 	case !show.Passes(text):
-		line = show.Line(text) + line[len(text):]
+		line = show.Line(show.Bare(text)) + line[len(text):]
 	}
 	shown := strings.TrimRight(line, "\r\n")
 	if !said && (f.row.WouldImitate(shown) || f.tail != "" && show.Imitates(f.tail+shown)) {

@@ -160,7 +160,7 @@ func TestWorkerStderr(t *testing.T) {
 	has(t, p.answer("3").line, `"tool":"crash"`, "starting") // for whom it is of use
 	stderr := p.nothing()
 	has(t, stderr, "working on it", "panic: out of luck", "[servers.test.tools.fail")
-	if n := strings.Count(stderr, "such as banner"); n != 1 {
+	if n := strings.Count(stderr, `such as "banner"`); n != 1 {
 		t.Errorf("the banner is told %d times: %q", n, stderr)
 	}
 	var diagnosed []string

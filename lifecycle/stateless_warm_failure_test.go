@@ -114,7 +114,7 @@ func TestFailingWarmWorkers(t *testing.T) {
 		p.send(callOf("1", "echo", "{}"))
 		failureOf(t, p.answer("1").line)
 		rest, stderr, _ := p.close()
-		if rest != "" || strings.Count(stderr, `"echo"`)+strings.Count(stderr, "such as y") == 0 && option != "exec" && option != "error-boot" {
+		if rest != "" || strings.Count(stderr, `"echo"`)+strings.Count(stderr, `such as "y"`) == 0 && option != "exec" && option != "error-boot" {
 			t.Errorf("%s: %q, stderr %q", option, rest, stderr)
 		}
 	}

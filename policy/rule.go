@@ -2,6 +2,8 @@ package policy
 
 import (
 	"strings"
+
+	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
 // FsRule is one entry of access.fs as it was written.
@@ -86,7 +88,7 @@ func (r EnvRule) Label() string {
 	if _, line := SplitPosition(r.Where); strings.HasPrefix(r.Where, "--") || line == 0 && r.Where != "" {
 		return r.Where
 	}
-	return strings.TrimPrefix(r.Where+": ", ": ") + "name = " + QuoteTOML(r.Name)
+	return strings.TrimPrefix(r.Where+": ", ": ") + "name = " + show.TOML(r.Name)
 }
 
 // Rights returns the rights that the rule grants.
@@ -108,5 +110,5 @@ func (r FsRule) Label() string {
 	if _, line := SplitPosition(r.Where); strings.HasPrefix(r.Where, "--") || line == 0 && r.Where != "" {
 		return r.Where
 	}
-	return strings.TrimPrefix(r.Where+": ", ": ") + "path = " + QuoteTOML(r.Path)
+	return strings.TrimPrefix(r.Where+": ", ": ") + "path = " + show.TOML(r.Path)
 }

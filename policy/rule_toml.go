@@ -3,11 +3,13 @@ package policy
 import (
 	"strconv"
 	"strings"
+
+	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
 // TOMLFields returns the rule's fields as TOML assignments.
 func (r FsRule) TOMLFields() []string {
-	out := []string{"path = " + QuoteTOML(r.Path)}
+	out := []string{"path = " + show.TOML(r.Path)}
 	flag := func(name string, set bool) {
 		if set {
 			out = append(out, name+" = true")
@@ -27,18 +29,18 @@ func (r FsRule) TOMLFields() []string {
 
 // TOMLFields returns the rule's fields as TOML assignments.
 func (r NetRule) TOMLFields() []string {
-	out := []string{"host = " + QuoteTOML(r.Host)}
+	out := []string{"host = " + show.TOML(r.Host)}
 	if r.Scheme != "" {
-		out = append(out, "scheme = "+QuoteTOML(r.Scheme))
+		out = append(out, "scheme = "+show.TOML(r.Scheme))
 	}
 	if r.Port != 0 {
 		out = append(out, "port = "+strconv.Itoa(r.Port))
 	}
 	if r.PathPrefix != "" {
-		out = append(out, "path_prefix = "+QuoteTOML(r.PathPrefix))
+		out = append(out, "path_prefix = "+show.TOML(r.PathPrefix))
 	}
 	if len(r.Methods) > 0 {
-		out = append(out, "methods = "+QuoteTOMLList(r.Methods))
+		out = append(out, "methods = "+show.List(r.Methods))
 	}
 	secrets := make([]string, len(r.Secrets))
 	for i, s := range r.Secrets {
@@ -56,17 +58,17 @@ func (r NetRule) TOMLFields() []string {
 }
 
 func (s Secret) toml() string {
-	out := "{ env = " + QuoteTOML(s.Env)
+	out := "{ env = " + show.TOML(s.Env)
 	if s.File != "" {
-		out += ", file = " + QuoteTOML(s.File)
+		out += ", file = " + show.TOML(s.File)
 	}
 	if s.Command != nil {
-		out += ", command = " + QuoteTOMLList(s.Command)
+		out += ", command = " + show.List(s.Command)
 	}
 	if len(s.Header) == 1 {
-		out += ", header = " + QuoteTOML(s.Header[0])
+		out += ", header = " + show.TOML(s.Header[0])
 	} else if s.Header != nil {
-		out += ", header = " + QuoteTOMLList(s.Header)
+		out += ", header = " + show.List(s.Header)
 	}
 	return out + " }"
 }
@@ -76,7 +78,7 @@ func (r InboundRule) TOMLFields() []string { return []string{"port = " + strconv
 
 // TOMLFields returns the rule's fields as TOML assignments.
 func (r EnvRule) TOMLFields() []string {
-	out := []string{"name = " + QuoteTOML(r.Name)}
+	out := []string{"name = " + show.TOML(r.Name)}
 	if r.Read {
 		out = append(out, "read = true")
 	}
@@ -88,12 +90,12 @@ func (r CommandRule) TOMLFields() (out []string) {
 	if r.Args != nil {
 		lists := make([]string, len(r.Args))
 		for i, list := range r.Args {
-			lists[i] = QuoteTOMLList(list)
+			lists[i] = show.List(list)
 		}
 		out = append(out, "args = ["+strings.Join(lists, ", ")+"]")
 	}
 	if r.Envs != nil {
-		out = append(out, "envs = "+QuoteTOMLList(r.Envs))
+		out = append(out, "envs = "+show.List(r.Envs))
 	}
 	return out
 }

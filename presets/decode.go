@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/pelletier/go-toml/v2"
@@ -80,7 +81,7 @@ func Decode(name string, data []byte, file string) (*Preset, error) {
 // split cuts a file at the line that begins its second part, and returns the number of that
 // line, or 0 where there is none.
 func split(name string, data []byte) (first, second []byte, line int) {
-	header := "[servers." + policy.QuoteKey(name) + "]"
+	header := "[servers." + show.Key(name) + "]"
 	for start := 0; start < len(data); {
 		line++
 		end := len(data)
@@ -121,7 +122,7 @@ func problem(e toml.DecodeError, file, message string) policy.Problem {
 		if key != "" {
 			key += "."
 		}
-		key += policy.QuoteKey(part)
+		key += show.Key(part)
 	}
 	return policy.Problem{File: file, Line: line, Key: key, Message: message}
 }
@@ -135,7 +136,7 @@ func decodeSecond(name string, part []byte, line int, file string) (*config.Serv
 	for range line - 2 {
 		text.WriteByte('\n')
 	}
-	fmt.Fprintf(&text, "%s\ncommand = %s\n", bytes.TrimRight(header, "\r"), policy.QuoteTOML("a-preset-has-none"))
+	fmt.Fprintf(&text, "%s\ncommand = %s\n", bytes.TrimRight(header, "\r"), show.TOML("a-preset-has-none"))
 	text.Write(rest)
 	c, err := config.Decode(text.Bytes(), file)
 	if err != nil {

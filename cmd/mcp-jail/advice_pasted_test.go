@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
@@ -53,7 +53,7 @@ func TestAdviceWholeLine(t *testing.T) {
 		if args, ok := strings.CutPrefix(l, `"args": `); ok {
 			must(t, json.Unmarshal([]byte(args), &list))
 		}
-		if l = strings.TrimSpace(l); strings.HasSuffix(l, cmdline.ShellWords(argv[2:])) && strings.Contains(l, " run ") {
+		if l = strings.TrimSpace(l); strings.HasSuffix(l, show.Spelled(argv[2:])) && strings.Contains(l, " run ") {
 			out, err := w.plain("/bin/sh", "-c", `printf '%s\n' `+l).Output()
 			must(t, err)
 			typed = strings.Split(strings.TrimSpace(string(out)), "\n")

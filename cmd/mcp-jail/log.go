@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
 // logger returns the log that the flags ask for, and a function that closes it. The log goes to
@@ -58,7 +59,7 @@ func openLog(name string) (*os.File, error) {
 	}
 	if err != nil {
 		if to, linkErr := os.Readlink(file); linkErr == nil && flags&noFollow != 0 {
-			return nil, fmt.Errorf("%s is a symbolic link (to %s). It is not followed, because a server may have made it: remove it, or name the target itself", file, terminal.Printable(to))
+			return nil, fmt.Errorf("%s is a symbolic link (to %s). It is not followed, because a server may have made it: remove it, or name the target itself", file, show.Line(to))
 		}
 	}
 	return f, err

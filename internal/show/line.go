@@ -8,10 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// Line returns untrusted text for one line on a terminal. It removes escape sequences, writes a
-// space for a tab and for other spaces, and U+FFFD for each other character that does not show as
-// one character on one line: controls, line ends, direction marks, zero-width characters, tags, a
-// flood of combining characters, invalid UTF-8. It breaks up mcp-jail's own mark.
+// Line returns untrusted text for one line on a terminal. It removes colours, writes a space for a
+// tab and for other spaces, and U+FFFD for each other escape sequence, and for each character that
+// does not show as one character on one line: controls, line ends, direction marks, zero-width
+// characters, tags, a flood of combining characters, invalid UTF-8. It breaks up mcp-jail's own mark.
 //
 // A second Line changes nothing more.
 func Line(s string) string {
@@ -59,8 +59,11 @@ func visible(s string, keep func(string) bool) string {
 	var open marks
 	for i := 0; i < len(s); {
 		if n := escapeLen(s[i:]); n > 0 {
-			if keep(s[i : i+n]) {
-				b.WriteString(s[i : i+n])
+			switch seq := s[i : i+n]; {
+			case keep(seq):
+				b.WriteString(seq)
+			case !isColour(seq): // without a trace, the text would pass for another
+				b.WriteRune(utf8.RuneError)
 			}
 			i += n
 			continue

@@ -21,6 +21,17 @@ func quoteWord(s string) string {
 	return "'" + strings.NewReplacer("'", `'\''`, `\`, `'\\'`).Replace(s) + "'"
 }
 
+// Words is [Word] for the words of a whole command line.
+func Words(words []string) (line string, ok bool) {
+	out := make([]string, len(words))
+	for i, w := range words {
+		if out[i], ok = Word(w); !ok {
+			return "", false
+		}
+	}
+	return strings.Join(out, " "), true
+}
+
 // NoLine stands where no line can be proposed.
 const NoLine = "(there is no line that a shell would read as meant: the name begins with \"-\", or has characters that do not show)"
 

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -179,7 +180,7 @@ func (o CommandLineOptions) fsRules(bad *flagProblems) (rules []policy.FsRule) {
 		if err := policy.CheckPath(p); err != nil {
 			bad.add(flag, p, "%s", err)
 		}
-		r := policy.FsRule{Path: p, Read: true, Create: write, Update: write, Delete: write, Execute: execute, Where: policy.QuoteFlag(flag, p)}
+		r := policy.FsRule{Path: p, Read: true, Create: write, Update: write, Delete: write, Execute: execute, Where: show.Flag(flag, p)}
 		if i := slices.IndexFunc(rules, func(e policy.FsRule) bool { return e.Path == p }); i >= 0 {
 			write = write || rules[i].Update
 			r.Create, r.Update, r.Delete, r.Execute = write, write, write, execute || rules[i].Execute
@@ -205,7 +206,7 @@ func (o CommandLineOptions) fsRules(bad *flagProblems) (rules []policy.FsRule) {
 		}
 		switch i := slices.IndexFunc(rules, func(e policy.FsRule) bool { return e.Path == p }); {
 		case i < 0:
-			rules = append(rules, policy.FsRule{Path: p, Where: policy.QuoteFlag("--deny", p)})
+			rules = append(rules, policy.FsRule{Path: p, Where: show.Flag("--deny", p)})
 		case rules[i].Rights() != 0:
 			bad.add("--deny", p, "%s grants the same path: leave one of them out", rules[i].Where)
 		default:

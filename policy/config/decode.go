@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -108,9 +109,9 @@ func (d *decoder) table(n *node, key string, known fields) {
 
 func childKey(key, name string) string {
 	if key == "" {
-		return policy.QuoteKey(policy.Abbreviate(name))
+		return show.Key(policy.Abbreviate(name))
 	}
-	return key + "." + policy.QuoteKey(policy.Abbreviate(name))
+	return key + "." + show.Key(policy.Abbreviate(name))
 }
 
 // each reads a table whose keys are names that the user chose. The names must be of the form f.

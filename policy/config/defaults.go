@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -104,11 +105,11 @@ func settingsOf(with, own *Server, d *Defaults) (out []policy.Setting) {
 		return out
 	}
 	for _, r := range d.Env {
-		rule := fmt.Sprintf("{ name = %s, read = %v }", policy.QuoteTOML(r.Name), r.Read)
+		rule := fmt.Sprintf("{ name = %s, read = %v }", show.TOML(r.Name), r.Read)
 		out = append(out, policy.Setting{Key: "env", Value: rule, Where: r.Where, Default: true})
 	}
 	if d.SensitivePaths != nil {
-		out = append(out, policy.Setting{Key: "sensitive_paths", Value: policy.QuoteTOMLList(d.SensitivePaths), Where: d.Where, Default: true})
+		out = append(out, policy.Setting{Key: "sensitive_paths", Value: show.List(d.SensitivePaths), Where: d.Where, Default: true})
 	}
 	return out
 }

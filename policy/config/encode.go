@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -47,12 +48,12 @@ func (e *encoder) limits(key string, l LimitsTable) {
 }
 
 func (e *encoder) server(s *Server) {
-	key := "servers." + policy.QuoteKey(s.Name)
+	key := "servers." + show.Key(s.Name)
 	e.header("[%s]", key)
 	e.text("preset", s.Preset)
 	e.text("command", s.Command)
 	if s.Arguments != nil {
-		e.list("arguments", policy.QuoteTOMLList(s.Arguments), s.Merge["arguments"])
+		e.list("arguments", show.List(s.Arguments), s.Merge["arguments"])
 	}
 	e.text("workspace", s.Workspace)
 	e.flag("stateful", s.Stateful)
@@ -61,7 +62,7 @@ func (e *encoder) server(s *Server) {
 		for _, v := range s.Variables {
 			names = append(names, v.Name)
 		}
-		e.list("variables", policy.QuoteTOMLList(names), s.Merge["variables"])
+		e.list("variables", show.List(names), s.Merge["variables"])
 	}
 	e.text("home", s.Home)
 	e.number("startup_timeout_secs", s.StartupTimeoutSecs)
@@ -83,7 +84,7 @@ func (e *encoder) server(s *Server) {
 		for _, a := range s.Waive {
 			names = append(names, string(a))
 		}
-		e.list("waive", policy.QuoteTOMLList(names), s.Merge["waive"])
+		e.list("waive", show.List(names), s.Merge["waive"])
 	}
 	e.number("warm", s.Warm)
 	e.number("max_concurrent_calls", s.MaxConcurrentCalls)
@@ -95,7 +96,7 @@ func (e *encoder) server(s *Server) {
 		e.header("[%s]", key+".tools")
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Tools)) {
-		tool := key + ".tools." + policy.QuoteKey(name)
+		tool := key + ".tools." + show.Key(name)
 		e.header("[%s]", tool)
 		e.number("warm", s.Tools[name].Warm)
 		if a := s.Tools[name].Access; a != nil {
@@ -109,7 +110,7 @@ func (e *encoder) server(s *Server) {
 func (e *encoder) access(key string, a *Access) {
 	e.header("[%s]", key)
 	if a.SensitivePaths != nil {
-		e.line("sensitive_paths = %s", policy.QuoteTOMLList(a.SensitivePaths))
+		e.line("sensitive_paths = %s", show.List(a.SensitivePaths))
 	}
 	lists := []struct {
 		name  string
@@ -150,7 +151,7 @@ func (e *encoder) access(key string, a *Access) {
 			header = "[[%s]]"
 		}
 		for _, r := range a.Commands[name] {
-			e.header(header, key+".commands."+policy.QuoteKey(name))
+			e.header(header, key+".commands."+show.Key(name))
 			for _, line := range r.TOMLFields() {
 				e.line("%s", line)
 			}
@@ -168,7 +169,7 @@ func pairs[T any](rules []T, fields func(T) []string) [][]string {
 
 func (e *encoder) text(key, value string) {
 	if value != "" {
-		e.line("%s = %s", key, policy.QuoteTOML(value))
+		e.line("%s = %s", key, show.TOML(value))
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -87,7 +88,7 @@ func firstName(n *node) string {
 	if n.kind == nodeTable {
 		for _, name := range n.keys {
 			if policy.ValidServerName(name) && n.table[name].kind == nodeTable {
-				return policy.QuoteKey(name)
+				return show.Key(name)
 			}
 		}
 	}

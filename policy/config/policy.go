@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -48,7 +49,7 @@ func (c *Config) Policy(server, tool string) (*policy.Policy, error) {
 	}
 	if tool != "" && s.IsStateful() {
 		file, line := policy.SplitPosition(s.Where)
-		return nil, policy.Problems{{File: file, Line: line, Key: "servers." + policy.QuoteKey(server), Message: fmt.Sprintf(
+		return nil, policy.Problems{{File: file, Line: line, Key: "servers." + show.Key(server), Message: fmt.Sprintf(
 			"server %q is stateful: one process serves all of its tools, so tool %q has no policy of its own", server, tool)}}
 	}
 	p := c.process(s, tool)
@@ -245,7 +246,7 @@ func (s *Server) unusedKeys() (ws []policy.Warning) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Tools)) {
 		if t := s.Tools[name]; t.Warm != nil && *t.Warm > 0 {
-			add("tools."+policy.QuoteKey(name)+".warm", t.Where)
+			add("tools."+show.Key(name)+".warm", t.Where)
 		}
 	}
 	return ws

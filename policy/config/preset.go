@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -63,5 +64,5 @@ func (c *Config) Warnings(server string) []policy.Warning {
 // PresetProblem returns an error about the preset that a server names, with its place.
 func (s *Server) PresetProblem(err error) policy.Problem {
 	file, line := policy.SplitPosition(s.PresetWhere)
-	return policy.Problem{File: file, Line: line, Key: "servers." + policy.QuoteKey(s.Name) + ".preset", Message: err.Error()}
+	return policy.Problem{File: file, Line: line, Key: "servers." + show.Key(s.Name) + ".preset", Message: err.Error()}
 }

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/internal/private"
-	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -43,9 +43,9 @@ func (e *UntrustedError) Error() string {
 	}
 	return fmt.Sprintf("%s is not used: %s.\n"+
 		"  A project's policy file can grant access, so it is used only after you accepted its content.\n"+
-		"  Read it:   cat %s\n"+
-		"  Trust it:  mcp-jail trust %s\n"+
-		"  or leave it out by naming the files to use with --config FILE.", e.File, what, policy.QuoteShell(e.File), policy.QuoteShell(e.File))
+		"  Read it:   %s\n"+
+		"  Trust it:  %s\n"+
+		"  or leave it out by naming the files to use with --config FILE.", show.Line(e.File), what, show.Typed("cat -v", e.File), show.Typed("mcp-jail trust", e.File)) // cat alone lets the file write to the terminal
 }
 
 // TrustStoreError reports a trust store that another user may have written.
@@ -171,7 +171,7 @@ func (s TrustStore) change(file string, edit func(accepted map[string]string, na
 	var b strings.Builder
 	b.WriteString("# Written by mcp-jail trust: project files and the SHA-256 that was accepted.\nversion = 1\n\n[trusted]\n")
 	for _, name := range slices.Sorted(maps.Keys(accepted)) {
-		fmt.Fprintf(&b, "%s = %s\n", policy.QuoteTOML(name), policy.QuoteTOML(accepted[name]))
+		fmt.Fprintf(&b, "%s = %s\n", show.TOML(name), show.TOML(accepted[name]))
 	}
 	store, err := s.path()
 	if err != nil {

@@ -79,3 +79,17 @@ func TestTrustStore(t *testing.T) {
 		t.Errorf("a broken store: %v", err)
 	}
 }
+
+// TestUntrustedLines: the advice opens a project's file with a command that shows its control
+// characters, and names no file that the shell would read in another way.
+func TestUntrustedLines(t *testing.T) {
+	if got := (&UntrustedError{File: "/w/a b/.mcp-jail.toml"}).Error(); !strings.Contains(got, "cat -v '/w/a b/.mcp-jail.toml'\n") || !strings.Contains(got, "mcp-jail trust '/w/a b/.mcp-jail.toml'\n") {
+		t.Error(got)
+	}
+	for _, name := range []string{"\x1b]0;P\x07", "\u009b2J", "\u202e", "a\nb", "a\tb"} {
+		got := (&UntrustedError{File: "/w/" + name + "/.mcp-jail.toml"}).Error()
+		if strings.Contains(got, "cat") || strings.Contains(got, name) || strings.Count(got, "\n") != 4 {
+			t.Errorf("%q", got)
+		}
+	}
+}

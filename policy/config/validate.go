@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -19,7 +20,7 @@ func (c *Config) validate() (ps policy.Problems) {
 
 func (s *Server) validate() policy.Problems {
 	var ps policy.Problems
-	key := "servers." + policy.QuoteKey(s.Name)
+	key := "servers." + show.Key(s.Name)
 	if s.Command == "" {
 		file, line := policy.SplitPosition(s.Where)
 		ps = append(ps, policy.Problem{File: file, Line: line, Key: key + ".command", Message: fmt.Sprintf("[%s] has no command", key)})
@@ -36,7 +37,7 @@ func (s *Server) checkScope(key string) (ps policy.Problems) {
 			if !a.isDeclared() {
 				continue
 			}
-			table := key + ".tools." + policy.QuoteKey(name) + ".access"
+			table := key + ".tools." + show.Key(name) + ".access"
 			file, line := policy.SplitPosition(a.Where)
 			ps = append(ps, policy.Problem{File: file, Line: line, Key: table, Message: fmt.Sprintf("[%s] cannot be enforced: server %q is stateful.\n"+
 				"  The server runs as one shared process, so a policy for one tool cannot be applied.\n"+
@@ -49,7 +50,7 @@ func (s *Server) checkScope(key string) (ps policy.Problems) {
 		table := key + ".access"
 		tool := "TOOL"
 		if names := slices.Sorted(maps.Keys(s.Tools)); len(names) > 0 {
-			tool = policy.QuoteKey(names[len(names)-1]) // not "*"
+			tool = show.Key(names[len(names)-1]) // not "*"
 		}
 		file, line := policy.SplitPosition(s.Access.Where)
 		ps = append(ps, policy.Problem{File: file, Line: line, Key: table, Message: fmt.Sprintf("[%s] cannot be enforced: server %q is stateless.\n"+

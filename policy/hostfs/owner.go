@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -243,7 +244,7 @@ func (h *Host) ownerProblem(p string, info FileInfo, last bool) (reason, fix str
 	case info.Mode&fs.ModeSymlink != 0 || info.Mode.IsDir() && info.Mode&fs.ModeSticky != 0 && !last:
 		return "", ""
 	case info.Mode&0o002 != 0, info.Mode&0o020 != 0 && (h.OwnGroup == nil || !h.OwnGroup(info.GID)):
-		return fmt.Sprintf("may be written by other users (mode %#o)", info.Mode.Perm()), "look at what it holds, then: chmod go-w " + policy.QuoteShell(p)
+		return fmt.Sprintf("may be written by other users (mode %#o)", info.Mode.Perm()), "look at what it holds, then: " + show.Typed("chmod go-w", p)
 	}
 	return "", ""
 }

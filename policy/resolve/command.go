@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -157,7 +158,7 @@ func makeExecutable(p, reason string) string {
 	if !strings.HasPrefix(reason, notExecutable) {
 		return ""
 	}
-	return "make it executable: chmod +x " + policy.QuoteShell(p) + "; or put its interpreter in front of it in this command line"
+	return "make it executable: " + show.Typed("chmod +x", p) + "; or put its interpreter in front of it in this command line"
 }
 
 const (

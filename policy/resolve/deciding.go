@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -214,7 +215,7 @@ func (b *resolver) warnDeciding() {
 		if n.rule.Rights()&policy.Write == 0 || n.rule.Where == policy.DefaultSource {
 			continue
 		}
-		written := policy.QuoteTOML(n.rule.Path)
+		written := show.TOML(n.rule.Path)
 		if d, ok := b.decidingAround(n.canonical); ok {
 			b.warn("deciding-granted", n.rule.Where, "path = %s lets the server write %s: %s, outside of the jail. Grant a directory of its own instead, unless you trust this server with that", written, d.named, d.risk)
 		} else if caches := b.cachesBelow(n.canonical); caches != nil {

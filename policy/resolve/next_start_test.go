@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
@@ -64,7 +65,7 @@ func TestNextStart(t *testing.T) {
 			h := newFake(aSystem, "d /home/u/proj\nx /usr/bin/env", test.files)
 			words := strings.Fields(test.command)
 			for i := range words {
-				words[i] = policy.QuoteTOML(words[i])
+				words[i] = show.TOML(words[i])
 			}
 			cfg := "[servers.s]\ncommand = " + words[0] + "\narguments = [" + strings.Join(words[1:], ", ") + "]\n"
 			if test.policy != "" {
@@ -92,7 +93,7 @@ func TestNextStartOfAnEnvironment(t *testing.T) {
 		f /home/u/proj/.venv/pyvenv.cfg
 		x /home/u/py/bin/python3`)
 	for _, command := range []string{".venv/bin/server", ".venv/bin/python"} {
-		p, ws := mustResolve(t, h, "[servers.s]\ncommand = "+policy.QuoteTOML(command)+"\n")
+		p, ws := mustResolve(t, h, "[servers.s]\ncommand = "+show.TOML(command)+"\n")
 		if p.RightsAt("/home/u/py/lib/x") == 0 || p.RightsAt("/home/u/proj/.venv/lib/x") == 0 || strings.Contains(codes(ws), "stray") {
 			t.Errorf("%s: %v, warnings %v", command, p.Entries, ws)
 		}

@@ -8,6 +8,7 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -42,7 +43,7 @@ func (b *resolver) listPrograms(c *commandResolver, out *policy.Profile) {
 		file, err := c.start(r.Name, nil)
 		if err != nil {
 			if program, args, ok := strings.Cut(r.Name, " "); ok {
-				b.warn("missing-command", r.Where, "the command rule %q allows nothing: no program has that name; call it %s, with args = %s", r.Name, policy.QuoteKey(program), policy.QuoteTOMLList(append(strings.Fields(args), "**")))
+				b.warn("missing-command", r.Where, "the command rule %q allows nothing: no program has that name; call it %s, with args = %s", r.Name, show.Key(program), show.List(append(strings.Fields(args), "**")))
 				continue
 			}
 			b.warn("missing-command", r.Where, "the command rule %q allows nothing: %s", r.Name, err)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -41,7 +42,7 @@ func (b *resolver) protectFixed() {
 func (b *resolver) warnOwn(own string) {
 	for _, n := range b.targets {
 		if n.rule.Rights()&policy.Write != 0 && policy.Within(n.canonical, b.canonical(own)) {
-			b.warn("own-granted", n.rule.Where, "path = %s is mcp-jail's own (%s): the server can decide there what mcp-jail grants, to itself and to all other servers", policy.QuoteTOML(n.rule.Path), own)
+			b.warn("own-granted", n.rule.Where, "path = %s is mcp-jail's own (%s): the server can decide there what mcp-jail grants, to itself and to all other servers", show.TOML(n.rule.Path), own)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -262,7 +263,7 @@ func (b *resolver) placeRules(workspace string) error {
 		slash := strings.HasSuffix(r.Path, "/")
 		switch {
 		case at.Exists() && slash && !at.Info.Mode.IsDir():
-			b.warn("not-a-directory", r.Where, "path = %s ends with a slash, but %s is not a directory: it grants nothing", policy.QuoteTOML(r.Path), at.Path)
+			b.warn("not-a-directory", r.Where, "path = %s ends with a slash, but %s is not a directory: it grants nothing", show.TOML(r.Path), at.Path)
 			continue
 		case at.Exists():
 			e.Kind, e.ID = hostfs.KindOf(at.Info.Mode), at.Info.ID
@@ -280,7 +281,7 @@ func (b *resolver) placeRules(workspace string) error {
 			case strings.ContainsAny(r.Path, "*?["):
 				tail += "; a path is literal, there are no globs"
 			}
-			b.warn("missing-path", r.Where, "path = %s: %s %s: %s", policy.QuoteTOML(r.Path), at.Path, why, tail)
+			b.warn("missing-path", r.Where, "path = %s: %s %s: %s", show.TOML(r.Path), at.Path, why, tail)
 			b.missing = append(b.missing, missingRule{at.Path, at.Unsearchable, e})
 			delete(b.byPath, at.Path)
 			continue
@@ -320,7 +321,7 @@ func (b *resolver) locate(r policy.FsRule, workspace string) (abs string, at hos
 		return abs, none, nil
 	}
 	if why := b.whyUnsafe(at.Path); relative && r.Preset && r.Beside == "" && why != "" {
-		b.warn("no-workspace", r.Where, "path = %s is %s, which %s, and no preset grants that: it grants nothing; name another directory with --workspace DIR or workspace = \"DIR\"", policy.QuoteTOML(r.Path), at.Path, why)
+		b.warn("no-workspace", r.Where, "path = %s is %s, which %s, and no preset grants that: it grants nothing; name another directory with --workspace DIR or workspace = \"DIR\"", show.TOML(r.Path), at.Path, why)
 		return abs, none, nil
 	}
 	return abs, at, nil

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -23,7 +24,7 @@ func fsRules(specs ...string) string {
 	b.WriteString(aServer + "[servers.s.access]\n")
 	for _, s := range specs {
 		i := strings.LastIndexByte(s, ':')
-		b.WriteString("[[servers.s.access.fs]]\npath = " + policy.QuoteTOML(s[:i]) + "\n")
+		b.WriteString("[[servers.s.access.fs]]\npath = " + show.TOML(s[:i]) + "\n")
 		for _, c := range s[i+1:] {
 			b.WriteString(map[rune]string{'r': "read", 'c': "create", 'u': "update", 'd': "delete", 'x': "execute", 'w': "write"}[c] + " = true\n")
 		}

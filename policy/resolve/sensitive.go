@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -193,11 +194,11 @@ func (b *resolver) hideSensitivePath(written, abs string) {
 			continue
 		}
 		if policy.Within(n.lexical, abs) || policy.Within(n.lexical, at.Path) {
-			b.warn("sensitive-granted", n.rule.Where, "path = %s names a sensitive path (%s): the server will be able to %s %s", policy.QuoteTOML(n.rule.Path), written, rightsText(n.rule.Rights()), n.canonical)
+			b.warn("sensitive-granted", n.rule.Where, "path = %s names a sensitive path (%s): the server will be able to %s %s", show.TOML(n.rule.Path), written, rightsText(n.rule.Rights()), n.canonical)
 			continue
 		}
 		// The rule names another path, from which a symbolic link leads here.
-		b.warn("sensitive-masked", n.rule.Where, "path = %s leads to the sensitive path %s, which only a rule that names it grants: it stays hidden", policy.QuoteTOML(n.rule.Path), written)
+		b.warn("sensitive-masked", n.rule.Where, "path = %s leads to the sensitive path %s, which only a rule that names it grants: it stays hidden", show.TOML(n.rule.Path), written)
 		b.empty(n.canonical, written)
 	}
 	e, ok := b.entryFor(at.Path)
@@ -247,7 +248,7 @@ func (b *resolver) warnNamedSensitive() {
 		}
 		for _, p := range patterns {
 			if p.matches(path.Dir(n.canonical), path.Base(n.canonical)) {
-				b.warn("sensitive-granted", n.rule.Where, "path = %s names a sensitive path (%s): the server will be able to %s %s", policy.QuoteTOML(n.rule.Path), p.text, rightsText(n.rule.Rights()), n.canonical)
+				b.warn("sensitive-granted", n.rule.Where, "path = %s names a sensitive path (%s): the server will be able to %s %s", show.TOML(n.rule.Path), p.text, rightsText(n.rule.Rights()), n.canonical)
 				break
 			}
 		}

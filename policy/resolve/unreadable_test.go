@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -136,7 +137,7 @@ func TestStrayScripts(t *testing.T) {
 	server := func(line string) string {
 		words := strings.Fields(line)
 		for i := range words {
-			words[i] = policy.QuoteTOML(words[i])
+			words[i] = show.TOML(words[i])
 		}
 		return "[servers.s]\ncommand = " + words[0] + "\narguments = [" + strings.Join(words[1:], ", ") + "]\n"
 	}

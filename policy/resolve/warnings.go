@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -15,7 +16,7 @@ func (b *resolver) warnUseless() {
 	for _, n := range b.targets {
 		if denied := strings.HasPrefix(n.rule.Where, "--deny "); denied && n.rule.Rights() == 0 {
 			if e, ok := b.entryFor(path.Dir(n.canonical)); !ok || e.Rights == 0 || e.Origin == policy.OriginBaseline || policy.Within(n.canonical, "/tmp") || policy.Within(n.canonical, "/dev/shm") {
-				b.warn("useless-rule", n.rule.Where, "%s takes nothing away: the server has no more there than every jail has", policy.QuoteTOML(n.rule.Path))
+				b.warn("useless-rule", n.rule.Where, "%s takes nothing away: the server has no more there than every jail has", show.TOML(n.rule.Path))
 			}
 			continue
 		}
@@ -23,13 +24,13 @@ func (b *resolver) warnUseless() {
 			continue
 		}
 		if e, ok := b.entryFor(path.Dir(n.canonical)); !ok || e.Rights == 0 {
-			b.warn("useless-rule", n.rule.Where, granted, "path = "+policy.QuoteTOML(n.rule.Path), "read = true, or write = true as well")
+			b.warn("useless-rule", n.rule.Where, granted, "path = "+show.TOML(n.rule.Path), "read = true, or write = true as well")
 		}
 	}
 	for _, r := range b.p.Net {
 		takes := func(wider policy.NetRule) bool { return wider.Allow && hostsOverlap(wider.Host, r.Host) }
 		if !r.Allow && !slices.ContainsFunc(b.p.Net, takes) {
-			b.warn("useless-rule", r.Where, granted, "host = "+policy.QuoteTOML(r.Host), "allow = true")
+			b.warn("useless-rule", r.Where, granted, "host = "+show.TOML(r.Host), "allow = true")
 		}
 	}
 }
@@ -50,9 +51,9 @@ func (b *resolver) warnSpecialHosts(rules []policy.NetRule) {
 		switch what := r.SpecialTarget(); {
 		case !r.Allow || what == "":
 		case what == policy.ReasonMetadata:
-			b.warn("metadata-host", r.Where, "host = %s %s: the server can get them, and act as this machine", policy.QuoteTOML(r.Host), what)
+			b.warn("metadata-host", r.Where, "host = %s %s: the server can get them, and act as this machine", show.TOML(r.Host), what)
 		default:
-			b.warn("private-host", r.Where, "host = %s %s: services there may trust all connections from this machine", policy.QuoteTOML(r.Host), what)
+			b.warn("private-host", r.Where, "host = %s %s: services there may trust all connections from this machine", show.TOML(r.Host), what)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/schema"
 	"github.com/mcp-jail/mcp-jail/presets"
@@ -86,7 +87,7 @@ func (d *draft) preset() {
 			if pkg.Ecosystem == presets.Image {
 				return // the command is docker, whose container no rule confines
 			}
-			d.note("To use it, write  preset = %s  into the table, and remove the access table.", policy.QuoteTOML(p.Name))
+			d.note("To use it, write  preset = %s  into the table, and remove the access table.", show.TOML(p.Name))
 			return
 		}
 	}
@@ -103,14 +104,14 @@ func (d *draft) render() string {
 	for _, n := range d.notes {
 		line("# %s", oneLine(n))
 	}
-	line("[servers.%s]", policy.QuoteKey(d.name))
+	line("[servers.%s]", show.Key(d.name))
 	if d.about != "" {
-		line("description = %s", policy.QuoteTOML(oneLine(d.about)))
+		line("description = %s", show.TOML(oneLine(d.about)))
 	}
 	if d.command == "" {
 		line("command = \"fill-in\" # fill in: the program")
 	} else {
-		line("command = %s", policy.QuoteTOML(d.command))
+		line("command = %s", show.TOML(d.command))
 	}
 	d.renderArguments(line)
 	d.renderVariables(line)
@@ -129,10 +130,10 @@ func (d *draft) renderArguments(line func(string, ...any)) {
 			about = " # " + oneLine(a.about)
 		}
 		if a.open {
-			line("  # %s,%s", policy.QuoteTOML(oneLine(a.word)), strings.Replace(about, "# ", "# fill in: ", 1))
+			line("  # %s,%s", show.TOML(oneLine(a.word)), strings.Replace(about, "# ", "# fill in: ", 1))
 			continue
 		}
-		line("  %s,%s", policy.QuoteTOML(a.word), about)
+		line("  %s,%s", show.TOML(a.word), about)
 	}
 	line("]")
 }
@@ -146,12 +147,12 @@ func (d *draft) renderVariables(line func(string, ...any)) {
 	line("variables = [ # set them where mcp-jail is started, for example in the client's entry")
 	for _, v := range d.variables {
 		if err := policy.CheckVariable(v.name); err != nil {
-			line("  # refused: a variable called %s", policy.QuoteTOML(oneLine(v.name)))
+			line("  # refused: a variable called %s", show.TOML(oneLine(v.name)))
 			continue
 		}
 		comment := []string{}
 		if v.secret {
-			comment = append(comment, "a secret: where it goes out in a header field, put it into the net rule instead, as secret = { env = "+policy.QuoteTOML(v.name)+" }")
+			comment = append(comment, "a secret: where it goes out in a header field, put it into the net rule instead, as secret = { env = "+show.TOML(v.name)+" }")
 		}
 		switch {
 		case v.fixed:
@@ -171,15 +172,15 @@ func (d *draft) renderVariables(line func(string, ...any)) {
 		if len(comment) > 0 {
 			text = " # " + oneLine(strings.Join(comment, "; "))
 		}
-		line("  %s%s,%s", off, policy.QuoteTOML(v.name), text)
+		line("  %s%s,%s", off, show.TOML(v.name), text)
 	}
 	line("]")
 }
 
 func (d *draft) renderAccess(line func(string, ...any)) {
 	line("")
-	line("[servers.%s.access] # replaces the default policy: no file, no host but these", policy.QuoteKey(d.name))
-	key := "servers." + policy.QuoteKey(d.name) + ".access"
+	line("[servers.%s.access] # replaces the default policy: no file, no host but these", show.Key(d.name))
+	key := "servers." + show.Key(d.name) + ".access"
 	for _, g := range d.paths {
 		off := "# "
 		if g.path != "" && policy.CheckPath(g.path) == nil {
@@ -187,7 +188,7 @@ func (d *draft) renderAccess(line func(string, ...any)) {
 		}
 		line("")
 		line("%s[[%s.fs]] # %s", off, key, oneLine(g.about))
-		line("%spath = %s", off, policy.QuoteTOML(oneLine(orElse(g.path, "/fill/in"))))
+		line("%spath = %s", off, show.TOML(oneLine(orElse(g.path, "/fill/in"))))
 		line("%sread = true", off)
 		if g.write {
 			line("%swrite = true", off)
@@ -197,7 +198,7 @@ func (d *draft) renderAccess(line func(string, ...any)) {
 		rule, err := h.rule()
 		line("")
 		if err != nil {
-			line("# refused: a host called %s", policy.QuoteTOML(oneLine(h.name)))
+			line("# refused: a host called %s", show.TOML(oneLine(h.name)))
 			continue
 		}
 		line("[[%s.net]]", key)

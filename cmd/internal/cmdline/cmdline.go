@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
@@ -83,7 +84,7 @@ func IsInPath(word string) bool {
 func MissingDashes(args []string, server Server) string {
 	switch {
 	case server.Given && len(args) == 0:
-		return "the subcommand is missing; type  mcp-jail run -- " + ShellWords(server.Argv)
+		return "the subcommand is missing; type  " + show.Typed("mcp-jail run --", server.Argv...)
 	case len(args) == 0, server.Given && isCommand(args[0]):
 		return ""
 	case server.Given: // "--" was one of the server's own arguments
@@ -97,7 +98,7 @@ func MissingDashes(args []string, server Server) string {
 		if strings.HasPrefix(args[0], "-") || isCommand(args[0]) || slices.ContainsFunc(Commands(), misspelt) {
 			return ""
 		}
-		return fmt.Sprintf("%s is not a subcommand of mcp-jail; to start it as a server, type  mcp-jail run -- %s", args[0], ShellWords(args))
+		return fmt.Sprintf("%s is not a subcommand of mcp-jail; to start it as a server, type  %s", show.Line(args[0]), show.Typed("mcp-jail run --", args...))
 	}
 	for i := 1; i < len(args); i++ {
 		switch a := args[i]; {
@@ -107,7 +108,7 @@ func MissingDashes(args []string, server Server) string {
 			}
 		case strings.HasPrefix(a, "-"):
 		case i+1 < len(args):
-			return fmt.Sprintf("put -- before the command of the server: type  mcp-jail %s -- %s", ShellWords(args[:i]), ShellWords(args[i:]))
+			return dashesBefore(args[:i], args[i:])
 		}
 	}
 	return ""
@@ -118,20 +119,18 @@ func MissingDashes(args []string, server Server) string {
 func missingInstallDashes(args []string) string {
 	for i, a := range args[1:] {
 		if slices.Contains([]string{"npx", "npm", "bunx", "pnpm", "yarn", "uvx", "uv", "pipx"}, a) && len(args) > i+2 {
-			return fmt.Sprintf("put -- before the command of the server: type  mcp-jail %s -- %s", ShellWords(args[:i+1]), ShellWords(args[i+1:]))
+			return dashesBefore(args[:i+1], args[i+1:])
 		}
 	}
 	return ""
 }
 
-// ShellWords quotes arguments for a POSIX shell.
-func ShellWords(args []string) string {
-	words := make([]string, len(args))
-	for i, a := range args {
-		words[i] = a
-		if a == "" || strings.ContainsAny(a, " \t\n\"'`$&|;<>()*?[]{}~#!\\") {
-			words[i] = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
-		}
+// dashesBefore returns the advice to put "--" between arguments of mcp-jail and a server's command.
+func dashesBefore(own, server []string) string {
+	const advice = "put -- before the command of the server"
+	line, ok := show.Words(slices.Concat([]string{"mcp-jail"}, own, []string{"--"}, server))
+	if !ok {
+		return advice
 	}
-	return strings.Join(words, " ")
+	return advice + ": type  " + line
 }

@@ -162,7 +162,7 @@ func (l *changesCmd) of(s *undo.Session) sessionChanges {
 const maxShown = 25
 
 func (l *changesCmd) show(c terminal.Console, s sessionChanges) {
-	c.Printf("%s  session %s", c.Paint(terminal.Bold, terminal.Printable(s.Server)), s.Session)
+	c.Printf("%s  session %s", c.Paint(terminal.Bold, show.Line(s.Server)), s.Session)
 	switch {
 	case s.Undoes != "":
 		c.Printf(", the undo of %s", s.Undoes)
@@ -176,7 +176,7 @@ func (l *changesCmd) show(c terminal.Console, s sessionChanges) {
 			if call.Beside {
 				beside = "  (others ran meanwhile: its changes may be theirs)"
 			}
-			c.Printf("  call %d  %s%s\n", call.Number, terminal.Printable(call.Tool), beside)
+			c.Printf("  call %d  %s%s\n", call.Number, show.Line(call.Tool), beside)
 		}
 	}
 	shown := s.Changes
@@ -184,14 +184,14 @@ func (l *changesCmd) show(c terminal.Console, s sessionChanges) {
 		shown = shown[:maxShown]
 	}
 	for _, one := range shown {
-		c.Printf("  %-8s %s\n", one.Operation, terminal.Printable(one.text()))
+		c.Printf("  %-8s %s\n", one.Operation, show.Line(one.text()))
 		if one.Diff != "" {
-			c.Printf("%s", terminal.PrintableLines(one.Diff))
+			c.Printf("%s", show.Lines(one.Diff))
 		}
 	}
 	showUnknown(c, s.Unknown)
 	if more := len(s.Changes) - len(shown); more > 0 {
-		c.Printf("  and %d more: mcp-jail changes %s --session %s\n", more, terminal.Printable(s.Server), s.Session)
+		c.Printf("  and %d more: mcp-jail changes %s --session %s\n", more, show.Line(s.Server), s.Session)
 	}
 }
 
@@ -209,7 +209,7 @@ func showUnknown(c terminal.Console, gaps []undo.Gap) {
 		if gap.Path != "" {
 			text = gap.Path + ": " + text
 		}
-		c.Printf("    %s\n", terminal.Printable(text))
+		c.Printf("    %s\n", show.Line(text))
 	}
 	if more := len(gaps) - maxUnknown; more > 0 {
 		c.Printf("    and %d more\n", more)
@@ -251,7 +251,7 @@ func keptSessions(c terminal.Console, host hostfs.Host, server string) (all []*u
 		}
 		sessions, err := store.Sessions()
 		if err != nil {
-			c.Errorf("%s", terminal.Printable(err.Error()))
+			c.Errorf("%s", show.Line(err.Error()))
 		}
 		all = append(all, sessions...)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine/egress"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -212,14 +213,14 @@ func hostTable(c terminal.Console, indent, prefix string, hosts []hostReport, se
 	for i := range hosts {
 		h := &hosts[i]
 		fmt.Fprintf(w, "%s%s\t%shost %s\t%s\n", indent, mark(h.Outcome == egress.StatusConnected, h.Outcome != notTried), prefix,
-			terminal.Printable(net.JoinHostPort(h.Host, strconv.Itoa(h.Port))), terminal.Printable(h.text()))
+			show.Line(net.JoinHostPort(h.Host, strconv.Itoa(h.Port))), show.Line(h.text()))
 	}
 	for _, s := range secrets {
 		words := s.Source
 		if s.Detail != "" {
 			words += ": " + s.Detail
 		}
-		fmt.Fprintf(w, "%s%s\t%ssecret %s\t%s\n", indent, mark(s.Available, true), prefix, terminal.Printable(s.Env), terminal.Printable(words))
+		fmt.Fprintf(w, "%s%s\t%ssecret %s\t%s\n", indent, mark(s.Available, true), prefix, show.Line(s.Env), show.Line(words))
 	}
 	w.Flush()
 	return b.String()

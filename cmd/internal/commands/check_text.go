@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
 // text returns the lines of check about a server.
@@ -14,9 +15,9 @@ func (r serverReport) text(c terminal.Console) string {
 	if !r.OK {
 		mark = c.Paint(terminal.Red, "failed")
 	}
-	fmt.Fprintf(&b, "%s  %s  %s\n", mark, c.Paint(terminal.Bold, r.Server), terminal.Printable(r.Policy))
+	fmt.Fprintf(&b, "%s  %s  %s\n", mark, c.Paint(terminal.Bold, r.Server), show.Line(r.Policy))
 	line := func(code, what, msg string) {
-		fmt.Fprintf(&b, "    %s %s\n", c.Paint(code, what), strings.ReplaceAll(terminal.PrintableLines(msg), "\n", "\n      "))
+		fmt.Fprintf(&b, "    %s %s\n", c.Paint(code, what), strings.ReplaceAll(show.Lines(msg), "\n", "\n      "))
 	}
 	for _, e := range r.Errors {
 		line(terminal.Red, "error:", e)
@@ -41,7 +42,7 @@ func (r serverReport) text(c terminal.Console) string {
 		case 1:
 			plural = ":"
 		}
-		fmt.Fprintf(&b, "    %s offers %d tool%s\n", terminal.Printable(r.Probed), len(r.Tools), plural)
+		fmt.Fprintf(&b, "    %s offers %d tool%s\n", show.Line(r.Probed), len(r.Tools), plural)
 	}
 	if !r.stateless {
 		writeWrapped(&b, "      ", toolNames(r.Tools))
@@ -52,7 +53,7 @@ func (r serverReport) text(c terminal.Console) string {
 	}
 	b.WriteString(toolTable("      ", r.Tools))
 	for _, t := range r.Tools {
-		tool := "tool " + terminal.Printable(t.Name) + ": "
+		tool := "tool " + show.Line(t.Name) + ": "
 		b.WriteString(hostTable(c, "      ", tool, t.Hosts, t.Secrets))
 		for _, e := range t.Errors {
 			line(terminal.Red, "error:", tool+e)
@@ -72,7 +73,7 @@ func (r serverReport) text(c terminal.Console) string {
 func toolNames(tools []toolReport) []string {
 	names := make([]string, len(tools))
 	for i, t := range tools {
-		names[i] = terminal.Printable(t.Name)
+		names[i] = show.Line(t.Name)
 	}
 	return names
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/kept"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -58,7 +59,7 @@ func (s *keptSize) add(bytes int64) {
 // print prints the sizes, unless nothing is kept.
 func (s keptSizes) print(c terminal.Console) {
 	if s.Error != "" {
-		c.Printf("\nwhat is kept of servers cannot be told: %s\n", terminal.PrintableLines(s.Error))
+		c.Printf("\nwhat is kept of servers cannot be told: %s\n", show.Lines(s.Error))
 		return
 	}
 	line := func(what string, size keptSize) {
@@ -69,7 +70,7 @@ func (s keptSizes) print(c terminal.Console) {
 		if size.Dir != "" {
 			where = "  " + size.Dir
 		}
-		c.Printf("%s\n", terminal.Printable(fmt.Sprintf("%-14s %4d  %8s%s", what, size.Count, sizeText(size.Bytes), where)))
+		c.Printf("%s\n", show.Line(fmt.Sprintf("%-14s %4d  %8s%s", what, size.Count, sizeText(size.Bytes), where)))
 	}
 	if s.Packages.Count+s.Homes.Count+s.Leftovers.Count > 0 {
 		c.Printf("\nkept of servers (mcp-jail list):\n")

@@ -13,6 +13,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 	"github.com/mcp-jail/mcp-jail/presets/importer"
@@ -53,7 +54,7 @@ func (i *importCmd) Run(c terminal.Console) error {
 	if i.file == "" {
 		return target.UsageErrorf("name a file that describes a server, or - for standard input\n  mcp-jail import FILE")
 	}
-	name := terminal.Printable(i.file)
+	name := show.Line(i.file)
 	if i.file == "-" {
 		name = "standard input"
 	}
@@ -71,7 +72,7 @@ func (i *importCmd) Run(c terminal.Console) error {
 		if strings.HasPrefix(format.Message, "the catalogue has") {
 			format.Message += ": --server NAME"
 		}
-		return target.ConfigErrorf("%s: %s", name, terminal.Printable(format.Message))
+		return target.ConfigErrorf("%s: %s", name, show.Line(format.Message))
 	}
 	if err != nil {
 		return err
@@ -117,7 +118,7 @@ func (i *importCmd) hint(c terminal.Console, s importer.Starter) {
 	if todo > 0 {
 		text += fmt.Sprintf(" %s to fill in.", pluralHas(todo, "line"))
 	}
-	c.Notef("%s\nRead it, add it to %s, and try it with  mcp-jail check", text, terminal.Printable(file))
+	c.Notef("%s\nRead it, add it to %s, and try it with  mcp-jail check", text, show.Line(file))
 }
 
 // pluralHas returns "1 line has something" or "2 lines have something".

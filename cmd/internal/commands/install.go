@@ -17,6 +17,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/packages/install"
 	"github.com/mcp-jail/mcp-jail/packages/launcher"
 	"github.com/mcp-jail/mcp-jail/policy/config"
@@ -128,7 +129,7 @@ func (i *installCmd) run(ctx context.Context, c terminal.Console, host hostfs.Ho
 	all, failed, err := i.wanted(c, host)
 	var unknown *config.UnknownServerError
 	if errors.As(err, &unknown) {
-		return target.UsageErrorf("%s\nA package that was not installed yet: mcp-jail install -- npx -y %s", err, cmdline.ShellWords([]string{unknown.Server}))
+		return target.UsageErrorf("%s\nA package that was not installed yet: %s", err, show.Typed("mcp-jail install -- npx -y", unknown.Server))
 	}
 	if err != nil {
 		return err
@@ -206,7 +207,7 @@ func (i *installCmd) wanted(c terminal.Console, host hostfs.Host) (all []wanted,
 			return nil, false, err
 		case errors.Is(err, launcher.ErrNotLauncher):
 		case errors.As(err, &unclear):
-			c.Notef("mcp-jail: not installed: server %s: %s", name, terminal.Printable(unclear.Error()))
+			c.Notef("mcp-jail: not installed: server %s: %s", name, show.Line(unclear.Error()))
 		default:
 			c.Errorf("%s", withName(name, err))
 			failed = true
@@ -285,12 +286,12 @@ func (i *installCmd) acceptAll(c terminal.Console, host hostfs.Host) error {
 			return err
 		}
 		if len(changes) == 0 {
-			c.Printf("%s: no other tools wait to be accepted\n", terminal.Printable(name))
+			c.Printf("%s: no other tools wait to be accepted\n", show.Line(name))
 			continue
 		}
-		c.Printf("the pinned tools of %s:\n", terminal.Printable(name))
+		c.Printf("the pinned tools of %s:\n", show.Line(name))
 		for _, change := range changes {
-			c.Printf("  %s\n", terminal.Printable(change))
+			c.Printf("  %s\n", show.Line(change))
 		}
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/kept"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
 	"github.com/mcp-jail/mcp-jail/packages/launcher"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
@@ -85,5 +86,5 @@ func (i *installCmd) typed(argv []string) (wanted, error) {
 		return target.Load(cmdline.ConfigFlags{Waive: i.Waive}, i.flags, "", "", cmdline.Server{Given: true, Argv: argv})
 	}
 	_, err = load()
-	return wanted{line.Packages[0].String(), "-- " + cmdline.ShellWords(argv), line, load}, err
+	return wanted{line.Packages[0].String(), "-- " + show.Spelled(argv), line, load}, err
 }

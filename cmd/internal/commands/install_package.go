@@ -6,6 +6,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/packages/install"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
 	"github.com/mcp-jail/mcp-jail/packages/launcher"
@@ -36,7 +37,7 @@ func (i *installCmd) one(ctx context.Context, c terminal.Console, host hostfs.Ho
 	p.done()
 	if r != nil {
 		for _, refused := range r.Refused {
-			c.Printf("  %s\n", terminal.Printable(refused.String()))
+			c.Printf("  %s\n", show.Line(refused.String()))
 		}
 	}
 	if err != nil {
@@ -48,7 +49,7 @@ func (i *installCmd) one(ctx context.Context, c terminal.Console, host hostfs.Ho
 	}
 	i.ready(ctx, c, host, p, what, w, r.Entry)
 	for _, name := range r.Skipped {
-		c.Printf("  the script that %s brings for its installation did not run (--install-scripts runs it)\n", terminal.Printable(name))
+		c.Printf("  the script that %s brings for its installation did not run (--install-scripts runs it)\n", show.Line(name))
 	}
 	return nil
 }
@@ -71,7 +72,7 @@ func (i *installCmd) ready(ctx context.Context, c terminal.Console, host hostfs.
 	}
 	c.Printf("%s\n", line)
 	for _, more := range found.more {
-		c.Printf("  %s\n", terminal.Printable(more))
+		c.Printf("  %s\n", show.Line(more))
 	}
 }
 
@@ -95,25 +96,25 @@ func (i *installCmd) updateOne(ctx context.Context, c terminal.Console, in *inst
 	}
 	c.Printf("%s\n", c.Paint(terminal.Bold, u.New.Name+" "+u.New.Version))
 	for _, change := range changes {
-		c.Printf("  %s\n", terminal.Printable(change.Text))
+		c.Printf("  %s\n", show.Line(change.Text))
 	}
 	for _, s := range u.Signals {
-		c.Printf("  %s %s\n", c.Paint(terminal.Yellow, "note:"), terminal.Printable(s.String()))
+		c.Printf("  %s %s\n", c.Paint(terminal.Yellow, "note:"), show.Line(s.String()))
 	}
 	if u.SignalsErr != nil {
-		c.Printf("  %s what the registry says against this version could not be found out: %s\n", c.Paint(terminal.Yellow, "note:"), terminal.PrintableLines(u.SignalsErr.Error()))
+		c.Printf("  %s what the registry says against this version could not be found out: %s\n", c.Paint(terminal.Yellow, "note:"), show.Lines(u.SignalsErr.Error()))
 	}
 	for _, name := range u.Scripts {
-		c.Printf("  %s brings a script for its installation\n", terminal.Printable(name))
+		c.Printf("  %s brings a script for its installation\n", show.Line(name))
 	}
 	for _, refused := range u.Refused {
-		c.Printf("  %s\n", terminal.Printable(refused.String()))
+		c.Printf("  %s\n", show.Line(refused.String()))
 	}
 	for _, text := range tools.more {
-		c.Printf("  %s\n", terminal.Printable(text))
+		c.Printf("  %s\n", show.Line(text))
 	}
 	if tools.remark != "" {
-		c.Printf("  %s %s\n", c.Paint(terminal.Yellow, "note:"), terminal.Printable(tools.remark))
+		c.Printf("  %s %s\n", c.Paint(terminal.Yellow, "note:"), show.Line(tools.remark))
 	}
 	if !i.yes {
 		if err := confirm(ctx, c, "Use "+u.New.Name+" "+u.New.Version+" from now on?"); err != nil {
@@ -131,7 +132,7 @@ func (i *installCmd) updateOne(ctx context.Context, c terminal.Console, in *inst
 // exist. It returns "" for other lines.
 func allowed(line *launcher.Line) string {
 	if p := line.Packages[0]; p.Version != "" || p.Range != "" {
-		return " that the line allows: " + terminal.Printable(p.String())
+		return " that the line allows: " + show.Line(p.String())
 	}
 	return ""
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/packages/install"
 )
 
@@ -27,7 +28,7 @@ type installProgress struct {
 const progressEvery = 10 * time.Second
 
 func newInstallProgress(c terminal.Console, name string) *installProgress {
-	return &installProgress{console: c, name: terminal.Printable(name)}
+	return &installProgress{console: c, name: show.Line(name)}
 }
 
 // show shows the progress that package install reports. It may be called in another goroutine.

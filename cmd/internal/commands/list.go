@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/kept"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
@@ -92,7 +91,7 @@ func neverStartedText(all *kept.All) string {
 	var names []string
 	for _, s := range all.Servers {
 		if s.NeverStarted() {
-			names = append(names, cmdline.ShellWords([]string{terminal.Printable(all.ShortName(s))}))
+			names = append(names, show.Spelled([]string{all.ShortName(s)}))
 		}
 	}
 	if names == nil {
@@ -148,7 +147,7 @@ func serverTable(all *kept.All, now time.Time, width int) string {
 		client := strings.TrimSpace(s.About.Client.Name + " " + s.About.Client.Version)
 		row := []string{all.ShortName(s), runsText(s), pinnedText(s), orDash(client), used, failed, sizeText(s.Bytes())}
 		for i := range row {
-			row[i] = terminal.Printable(row[i])
+			row[i] = show.Line(row[i])
 		}
 		rows = append(rows, row)
 	}
@@ -241,7 +240,7 @@ func runsText(s *kept.Server) string {
 	case s.Asked != "":
 		name = s.Asked
 	case len(s.About.Command) > 0:
-		return cmdline.ShellWords(s.About.Command)
+		return show.Spelled(s.About.Command)
 	}
 	return orDash(name)
 }

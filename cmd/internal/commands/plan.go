@@ -150,7 +150,7 @@ func nonNil[T any](s []T) []T {
 func writeWrapped(b *strings.Builder, indent string, items []string) {
 	room := 0
 	for i, item := range items {
-		item = terminal.Printable(item)
+		item = show.Line(item)
 		switch {
 		case i == 0, room < len(item)+2:
 			if i > 0 {

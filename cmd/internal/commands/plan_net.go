@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -25,13 +25,13 @@ func networkText(p *policy.Profile, gaps bool) string {
 		default:
 			words += "; TLS is intercepted outside the jail, and each request is inspected there"
 		}
-		fmt.Fprintf(&b, "  %s\n", terminal.Printable(words))
+		fmt.Fprintf(&b, "  %s\n", show.Line(words))
 	}
 	for _, port := range p.Inbound {
 		fmt.Fprintf(&b, "  connections to port %d of the host's loopback reach the server\n", port)
 	}
 	for _, s := range p.Secrets {
-		fmt.Fprintf(&b, "  secret %s: %s\n", s.Env, terminal.Printable(s.Source()))
+		fmt.Fprintf(&b, "  secret %s: %s\n", s.Env, show.Line(s.Source()))
 	}
 	return b.String()
 }

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
@@ -29,7 +29,7 @@ type planPage struct {
 func (x *planPage) text(open *confine.GapError, tools []toolReport) string {
 	t, plan := x.target, x.plan
 	if len(plan.Enforced) == 0 && len(plan.Gaps) > 0 {
-		fmt.Fprintf(x, "%s %s. The policy is:\n\n", x.console.Paint(terminal.Red, "nothing below is enforced here:"), terminal.Printable(plan.Gaps[0].Why))
+		fmt.Fprintf(x, "%s %s. The policy is:\n\n", x.console.Paint(terminal.Red, "nothing below is enforced here:"), show.Line(plan.Gaps[0].Why))
 	}
 	x.server()
 	x.heading("files", x.enforcedBy(policy.AxisFs))
@@ -85,7 +85,7 @@ func (x *planPage) section(title, code string, items []string) {
 		if i == 0 {
 			fmt.Fprintf(x, "\n%s\n", x.console.Paint(code, title))
 		}
-		fmt.Fprintf(x, "  %s\n", strings.ReplaceAll(terminal.PrintableLines(l), "\n", "\n    "))
+		fmt.Fprintf(x, "  %s\n", strings.ReplaceAll(show.Lines(l), "\n", "\n    "))
 	}
 }
 
@@ -93,9 +93,9 @@ func (x *planPage) columns() *tabwriter.Writer { return tabwriter.NewWriter(x, 0
 
 func (x *planPage) server() {
 	p := x.target.Profile
-	fmt.Fprintf(x, "%s  %s\n", x.console.Paint(terminal.Bold, p.Server), terminal.Printable(describePolicy(x.target.Policy)))
+	fmt.Fprintf(x, "%s  %s\n", x.console.Paint(terminal.Bold, p.Server), show.Line(describePolicy(x.target.Policy)))
 	w := x.columns()
-	row := func(name, value string) { fmt.Fprintf(w, "  %s\t%s\n", name, terminal.Printable(value)) }
+	row := func(name, value string) { fmt.Fprintf(w, "  %s\t%s\n", name, show.Line(value)) }
 	if text := x.target.PackageText(); text != "" {
 		row("package", text)
 	}
@@ -103,7 +103,7 @@ func (x *planPage) server() {
 		row("preset", name)
 	}
 	row("program", x.short(p.Program))
-	row("arguments", cmdline.ShellWords(p.Argv))
+	row("arguments", show.Spelled(p.Argv))
 	row("workspace", cmp.Or(x.short(p.Workspace), "none"))
 	if p.Dir != p.Workspace || x.verbose {
 		row("directory", x.short(p.Dir))
@@ -132,7 +132,7 @@ func (x *planPage) short(path string) string { return shortPath(path, x.target.H
 func (x *planPage) files() {
 	p := x.target.Profile
 	row := func(rights, name, origin string) {
-		fmt.Fprintf(x, "  %-18s  %s  %s\n", rights, terminal.Printable(name), x.console.Paint(terminal.Dim, terminal.Printable(origin)))
+		fmt.Fprintf(x, "  %-18s  %s  %s\n", rights, show.Line(name), x.console.Paint(terminal.Dim, show.Line(origin)))
 	}
 	var runtime []string // in one paragraph
 	isRule := func(e policy.Entry) bool { return e.Origin == policy.OriginRule }
@@ -181,7 +181,7 @@ func (x *planPage) environment() {
 		case v.Name == policy.StatementVar:
 			value = "(this policy, for the server to read)"
 		}
-		fmt.Fprintf(x, "  %s=%s\n", v.Name, terminal.Printable(truncate(value, 120)))
+		fmt.Fprintf(x, "  %s=%s\n", v.Name, show.Line(truncate(value, 120)))
 	}
 	if usual > 0 {
 		fmt.Fprintf(x, "  %s of every server, such as PATH and HOME\n", plural(usual, "variable"))
@@ -198,10 +198,10 @@ func (x *planPage) programs() {
 	if programs := x.target.Profile.Programs; programs == nil {
 		fmt.Fprintln(x, "  any program that the filesystem rules let the server execute")
 	} else {
-		fmt.Fprintf(x, "  only: %s\n", terminal.Printable(strings.Join(programs, " ")))
+		fmt.Fprintf(x, "  only: %s\n", show.Line(strings.Join(programs, " ")))
 	}
 	for _, c := range x.target.Profile.Commands {
-		fmt.Fprintf(x, "  %s\n", terminal.Printable(commandText(c)))
+		fmt.Fprintf(x, "  %s\n", show.Line(commandText(c)))
 	}
 	for _, axes := range [][]policy.Axis{{policy.AxisLimits}, {policy.AxisIPC, policy.AxisProcess}} {
 		for _, e := range x.plan.Enforced {
@@ -221,7 +221,7 @@ func ruleWords(list []string) string {
 	words := make([]string, len(list))
 	for i, w := range list {
 		if words[i] = w; w == "" || strings.ContainsAny(w, " ,\t\r\n\"\\") {
-			words[i] = policy.QuoteTOML(w)
+			words[i] = show.TOML(w)
 		}
 	}
 	return strings.Join(words, " ")

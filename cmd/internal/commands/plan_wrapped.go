@@ -12,8 +12,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
@@ -132,12 +132,12 @@ func listed(names []string) string {
 // flags.
 func (w *wrappedServer) planLine(more []string) string {
 	words := slices.Concat([]string{"mcp-jail", "plan"}, w.line.Flags, more, []string{"--"}, w.line.Argv)
-	return cmdline.ShellWords(wrapping.Shown(words))
+	return show.Spelled(wrapping.Shown(words))
 }
 
 // place returns the file of the entry, with its line.
 func (w *wrappedServer) place() string {
-	return fmt.Sprintf("%s, line %d", terminal.Printable(shortPath(w.file.Path, w.home)), w.entry.Line)
+	return fmt.Sprintf("%s, line %d", show.Line(shortPath(w.file.Path, w.home)), w.entry.Line)
 }
 
 // load loads the policy that the server gets from its client. It sets the variables of the entry

@@ -82,9 +82,9 @@ func (p *presetCmd) one(c terminal.Console) error {
 	var unknown *presets.UnknownError
 	switch {
 	case errors.As(err, &unknown) && unknown.Near == "":
-		return target.UsageErrorf("%s; mcp-jail preset  lists them", terminal.Printable(err.Error()))
+		return target.UsageErrorf("%s; mcp-jail preset  lists them", show.Line(err.Error()))
 	case errors.As(err, &unknown):
-		return target.UsageErrorf("%s", terminal.Printable(err.Error()))
+		return target.UsageErrorf("%s", show.Line(err.Error()))
 	case err != nil:
 		return err
 	case p.format == "json":

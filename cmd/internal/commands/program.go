@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/internal/private"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -68,7 +69,7 @@ func (p startedProgram) announce(c terminal.Console, home string) {
 	switch {
 	case p.cached != "":
 		c.Printf("\n")
-		c.PrintText(fmt.Sprintf("The clients will start %s, a copy of this program: the one that npx fetched may go. For the command mcp-jail itself: npm install -g mcp-jail\n", terminal.Printable(shortPath(p.Path, home))))
+		c.PrintText(fmt.Sprintf("The clients will start %s, a copy of this program: the one that npx fetched may go. For the command mcp-jail itself: npm install -g mcp-jail\n", show.Line(shortPath(p.Path, home))))
 	case strings.HasPrefix(p.Path, filepath.Clean(os.TempDir())+string(filepath.Separator)):
 		c.Notef("%s the clients will start %s, which may be removed with other temporary files: install mcp-jail to a lasting place first", c.Paint(terminal.Yellow, "warning:"), p.Path)
 	case isBuild(p.Path):
@@ -125,7 +126,7 @@ func (p startedProgram) refresh(c terminal.Console, home string) error {
 	if err := p.keep(); err != nil {
 		return err
 	}
-	c.Printf("replaced: %s, which the clients start, is now version %s\n", terminal.Printable(shortPath(p.Path, home)), programs.Version())
+	c.Printf("replaced: %s, which the clients start, is now version %s\n", show.Line(shortPath(p.Path, home)), programs.Version())
 	return nil
 }
 

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/kept"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
@@ -92,7 +91,7 @@ func (r *rmCmd) Run(c terminal.Console) error {
 	}
 	if removal.Empty() {
 		for _, text := range removal.Stays {
-			c.Printf("%s\n", terminal.Printable(text))
+			c.Printf("%s\n", show.Line(text))
 		}
 		c.Printf("nothing to remove\n")
 		return nil
@@ -135,22 +134,22 @@ func (r *rmCmd) removal(all *kept.All) (*kept.Removal, error) {
 // showRemoval prints what is to be removed.
 func showRemoval(c terminal.Console, host hostfs.Host, removal *kept.Removal) {
 	line := func(size int64, format string, args ...any) {
-		c.Printf("  %8s  %s\n", sizeText(size), terminal.Printable(fmt.Sprintf(format, args...)))
+		c.Printf("  %8s  %s\n", sizeText(size), show.Line(fmt.Sprintf(format, args...)))
 	}
 	for _, s := range removal.Servers {
-		c.Printf("%s, used %s\n", c.Paint(terminal.Bold, terminal.Printable(s.Name)), agoText(time.Now(), s.Used))
+		c.Printf("%s, used %s\n", c.Paint(terminal.Bold, show.Line(s.Name)), agoText(time.Now(), s.Used))
 		if len(s.About.Command) > 0 {
-			c.Printf("  %8s  %s\n", "", shorten(terminal.Printable(cmdline.ShellWords(s.About.Command)), 80))
+			c.Printf("  %8s  %s\n", "", shorten(show.Spelled(s.About.Command), 80))
 		}
 		for _, h := range s.Homes {
-			c.Printf("  %8s  %s, %s: %s\n", sizeText(h.Bytes), c.Paint(terminal.Yellow, "its own data"), plural(h.Files, "file"), terminal.Printable(shortPath(h.Path, host.Home)))
+			c.Printf("  %8s  %s, %s: %s\n", sizeText(h.Bytes), c.Paint(terminal.Yellow, "its own data"), plural(h.Files, "file"), show.Line(shortPath(h.Path, host.Home)))
 		}
 		if s.Records > 0 {
 			line(s.Records, "records of its sessions")
 		}
 	}
 	for _, e := range removal.Pins {
-		c.Printf("  %8s  %s\n", "", terminal.Printable(fmt.Sprintf("the pin of %s %s in %s", e.Spec, e.Version, shortPath(target.LockFile(host), host.Home))))
+		c.Printf("  %8s  %s\n", "", show.Line(fmt.Sprintf("the pin of %s %s in %s", e.Spec, e.Version, shortPath(target.LockFile(host), host.Home))))
 	}
 	for _, t := range removal.Trees {
 		line(t.Bytes, "the package %s: %s", t.ID, shortPath(t.Path(), host.Home))
@@ -159,7 +158,7 @@ func showRemoval(c terminal.Console, host hostfs.Host, removal *kept.Removal) {
 		line(l.Bytes, "left by interrupted work: %s", shortPath(l.Path, host.Home))
 	}
 	for _, text := range removal.Stays {
-		c.Printf("%s\n", terminal.Printable(text))
+		c.Printf("%s\n", show.Line(text))
 	}
 }
 

@@ -278,7 +278,7 @@ func runsOf(argv []string) string {
 func (f fileStatus) print(c terminal.Console, now time.Time) (bare int) {
 	c.PrintText(f.title + "\n")
 	if f.Problem != "" {
-		c.PrintText(fmt.Sprintf("  %s %s\n", c.Paint(terminal.Yellow, "problem:"), terminal.Printable(f.Problem)))
+		c.PrintText(fmt.Sprintf("  %s %s\n", c.Paint(terminal.Yellow, "problem:"), show.Line(f.Problem)))
 	}
 	if len(f.Servers) == 0 {
 		return 0
@@ -305,7 +305,7 @@ func (f fileStatus) print(c terminal.Console, now time.Time) (bare int) {
 		if s.LastFailure != nil && !s.LastFailure.Past {
 			failed = agoText(now, s.LastFailure.Time)
 			what := strings.Replace(s.LastFailure.What, " of server "+strconv.Quote(s.Kept), "", 1)
-			notes = append(notes, s.Name+": "+what+" (more: mcp-jail why "+cmdline.ShellWords([]string{s.Kept})+")")
+			notes = append(notes, s.Name+": "+what+" (more: "+show.Typed("mcp-jail why", s.Kept)+")")
 		}
 		if s.Problem != "" {
 			notes = append(notes, s.Name+" cannot start: "+s.Problem)
@@ -318,7 +318,7 @@ func (f fileStatus) print(c terminal.Console, now time.Time) (bare int) {
 		}
 		row := []string{"  " + orDash(s.Name), jail, orDash(runsOf(s.Command)), orDash(s.Policy), orDash(s.Pinned), used, failed}
 		for i := range row {
-			row[i] = terminal.Printable(row[i])
+			row[i] = show.Line(row[i])
 		}
 		rows = append(rows, row)
 	}
@@ -327,7 +327,7 @@ func (f fileStatus) print(c terminal.Console, now time.Time) (bare int) {
 	}
 	c.Printf("%s", columns(rows, c.TextColumns(), map[int]int{0: nameWidth, 2: 30, 3: otherWidth, 4: otherWidth}, []int{2, 3, 0, 4}))
 	for _, n := range notes {
-		c.PrintText(fmt.Sprintf("  %s %s\n", c.Paint(terminal.Yellow, "note:"), terminal.Printable(n)))
+		c.PrintText(fmt.Sprintf("  %s %s\n", c.Paint(terminal.Yellow, "note:"), show.Line(n)))
 	}
 	return bare
 }

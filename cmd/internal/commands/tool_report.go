@@ -7,8 +7,8 @@ import (
 	"text/tabwriter"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
@@ -123,7 +123,7 @@ func toolTable(indent string, tools []toolReport) string {
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	warm := slices.ContainsFunc(tools, func(t toolReport) bool { return t.Warm > 0 })
 	for _, t := range tools {
-		fmt.Fprintf(w, "%s%s\t%s", indent, terminal.Printable(t.Name), terminal.Printable(truncate(t.Policy, 80)))
+		fmt.Fprintf(w, "%s%s\t%s", indent, show.Line(t.Name), show.Line(truncate(t.Policy, 80)))
 		switch {
 		case t.Warm > 0:
 			fmt.Fprintf(w, "\t%d warm", t.Warm)
@@ -131,7 +131,7 @@ func toolTable(indent string, tools []toolReport) string {
 			fmt.Fprint(w, "\t")
 		}
 		if t.Where != "" {
-			fmt.Fprintf(w, "\t%s", terminal.Printable(t.Where))
+			fmt.Fprintf(w, "\t%s", show.Line(t.Where))
 		}
 		fmt.Fprintln(w)
 	}

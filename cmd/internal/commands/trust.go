@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -67,7 +67,7 @@ func (t *trustCmd) Run(c terminal.Console) error {
 	c.Printf("%s\n", printableText(string(data)))
 	for _, name := range cfg.ServerNames() {
 		for _, w := range cfg.DroppedGrants(name) {
-			c.Printf("%s %s\n", c.Paint(terminal.Yellow, "warning:"), terminal.Printable(w.String()))
+			c.Printf("%s %s\n", c.Paint(terminal.Yellow, "warning:"), show.Line(w.String()))
 		}
 	}
 	c.Printf("%s", grantSummary(config.LayerGrants(data, file, presetsOf(cfg, host))))
@@ -93,7 +93,7 @@ func (t *trustCmd) confirm(c terminal.Console, file string) error {
 	case t.yes:
 		return nil
 	case !terminal.IsTerminal(c.In) || !terminal.IsTerminal(c.Out):
-		return target.UsageErrorf("%s is not trusted: there is no terminal to ask on; in a script, after you have read what it grants, use mcp-jail trust --yes %s", file, cmdline.ShellWords([]string{file}))
+		return target.UsageErrorf("%s is not trusted: there is no terminal to ask on; in a script, after you have read what it grants, use %s", file, show.Typed("mcp-jail trust --yes", file))
 	}
 	if !askYes(c, "Trust "+file+"?") {
 		return fmt.Errorf("%s is not trusted: the answer was not yes", file)
@@ -107,14 +107,14 @@ func grantSummary(all []config.LayerGrant) string {
 	var b strings.Builder
 	for _, g := range all {
 		if g.Starts != nil {
-			fmt.Fprintf(&b, "Server %s starts  %s  with", g.Server, terminal.Printable(cmdline.ShellWords(g.Starts)))
+			fmt.Fprintf(&b, "Server %s starts  %s  with", g.Server, show.Spelled(g.Starts))
 		} else if g.Arguments != nil {
-			fmt.Fprintf(&b, "Server %s, which is declared elsewhere, is started with the arguments  %s  and gets", g.Server, terminal.Printable(cmdline.ShellWords(g.Arguments)))
+			fmt.Fprintf(&b, "Server %s, which is declared elsewhere, is started with the arguments  %s  and gets", g.Server, show.Spelled(g.Arguments))
 		} else {
 			fmt.Fprintf(&b, "Server %s, which is declared elsewhere, also gets", g.Server)
 		}
 		for _, line := range g.Gets {
-			fmt.Fprintf(&b, "\n  %s", terminal.Printable(line))
+			fmt.Fprintf(&b, "\n  %s", show.Line(line))
 		}
 		if g.Gets == nil {
 			b.WriteString("\n  nothing")
@@ -153,7 +153,7 @@ func loadWithLayers(file string, data []byte) (*config.Config, error) {
 func printableText(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, l := range lines {
-		lines[i] = terminal.Printable(strings.ReplaceAll(strings.TrimSuffix(l, "\r"), "\t", "    "))
+		lines[i] = show.Line(strings.ReplaceAll(strings.TrimSuffix(l, "\r"), "\t", "    "))
 	}
 	return strings.Join(lines, "\n")
 }

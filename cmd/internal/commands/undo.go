@@ -153,7 +153,7 @@ func (u *undoCmd) find(c terminal.Console, host hostfs.Host) (*undo.Session, err
 
 // show prints the steps.
 func (u *undoCmd) show(c terminal.Console, s *undo.Session, steps []undo.Step) {
-	c.Printf("%s  session %s\n", c.Paint(terminal.Bold, terminal.Printable(s.Head.Server)), s.ID)
+	c.Printf("%s  session %s\n", c.Paint(terminal.Bold, show.Line(s.Head.Server)), s.ID)
 	for _, step := range steps {
 		text := step.Path
 		if step.From != "" {
@@ -166,10 +166,10 @@ func (u *undoCmd) show(c terminal.Console, s *undo.Session, steps []undo.Step) {
 			text += "  (" + step.Partly + ")"
 		}
 		if step.Action == undo.Refuse {
-			c.Printf("  %s %s\n", c.Paint(terminal.Yellow, fmt.Sprintf("%-10s", "leave")), terminal.Printable(text+": "+step.Why))
+			c.Printf("  %s %s\n", c.Paint(terminal.Yellow, fmt.Sprintf("%-10s", "leave")), show.Line(text+": "+step.Why))
 			continue
 		}
-		c.Printf("  %-10s %s\n", step.Action, terminal.Printable(text))
+		c.Printf("  %-10s %s\n", step.Action, show.Line(text))
 	}
 	showUnknown(c, s.Gaps)
 	if slices.ContainsFunc(steps, func(step undo.Step) bool { return step.Others }) {
@@ -203,14 +203,14 @@ func (u *undoCmd) report(c terminal.Console, s *undo.Session, r *undo.Restorer, 
 	for _, o := range out {
 		if o.Err != nil {
 			failed++
-			c.Errorf("%s", terminal.Printable(fmt.Sprintf("%s: not done: %s", o.Path, o.Err)))
+			c.Errorf("%s", show.Line(fmt.Sprintf("%s: not done: %s", o.Path, o.Err)))
 		}
 	}
 	if failed < len(out) {
 		c.Printf("done: %s\n", plural(len(out)-failed, "path"))
 	}
 	if kept != "" {
-		c.Printf("to undo the undo: mcp-jail undo %s --session %s\n", terminal.Printable(s.Head.Server), kept)
+		c.Printf("to undo the undo: mcp-jail undo %s --session %s\n", show.Line(s.Head.Server), kept)
 	}
 	refused := len(undo.Refused(r.Steps))
 	switch {

@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/kept"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -46,7 +47,7 @@ func (w *changeCmd) unwrap(c terminal.Console) error {
 		c.Printf("no server is wrapped: nothing to do\n")
 		for _, f := range files {
 			if f.Err != nil {
-				c.Printf("%s\n  %s %s\n", fileTitle(c, f, host.Home), c.Paint(terminal.Yellow, "left:"), terminal.Printable(f.Err.Error()))
+				c.Printf("%s\n  %s %s\n", fileTitle(c, f, host.Home), c.Paint(terminal.Yellow, "left:"), show.Line(f.Err.Error()))
 			}
 		}
 		return unread(files, host.Home)
@@ -65,7 +66,7 @@ func printDiffering(c terminal.Console, host hostfs.Host, written []*wrapping.Ch
 	for _, ch := range written {
 		r, _ := ch.File.Recorded(host.StateDir)
 		if original := ch.File.Original(host.StateDir, r); ch.Differs(host.StateDir, original) {
-			c.PrintText(fmt.Sprintf("  no server in it is wrapped now, and it differs from the file as it was before the first wrap: %s\n", terminal.Printable(shortPath(original, host.Home))))
+			c.PrintText(fmt.Sprintf("  no server in it is wrapped now, and it differs from the file as it was before the first wrap: %s\n", show.Line(shortPath(original, host.Home))))
 		}
 	}
 }
@@ -107,7 +108,7 @@ func printOwnFiles(c terminal.Console, host hostfs.Host, written []*wrapping.Cha
 			}
 			for _, home := range all.Servers[at].Homes {
 				said[w.Name] = true
-				c.Printf("%s %s does not see the %s any more that it wrote in the jail: %s\n", c.Paint(terminal.Yellow, "note:"), terminal.Printable(s.Server), plural(home.Files, "file"), shortPath(home.Path, host.Home))
+				c.Printf("%s %s does not see the %s any more that it wrote in the jail: %s\n", c.Paint(terminal.Yellow, "note:"), show.Line(s.Server), plural(home.Files, "file"), shortPath(home.Path, host.Home))
 			}
 		}
 	}

@@ -72,7 +72,7 @@ func (w *whyCmd) Run(c terminal.Console) error {
 		return err
 	}
 	if len(others) > 0 {
-		c.Notef("showing the latest of %d servers that match %q; the others: %s", len(others)+1, w.server, terminal.Printable(strings.Join(others, ", ")))
+		c.Notef("showing the latest of %d servers that match %q; the others: %s", len(others)+1, w.server, show.Line(strings.Join(others, ", ")))
 	}
 	record, err := records.Load(host, s.Server)
 	if err != nil {
@@ -192,7 +192,7 @@ func (w *whyCmd) printList(c terminal.Console, host hostfs.Host, all []serverRec
 		if s.Failed != nil {
 			failed = "last failure in the session of " + s.Failed.Local().Format(time.DateTime)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\n", terminal.Printable(s.Server), s.Last.Local().Format(time.DateTime), failed)
+		fmt.Fprintf(t, "%s\t%s\t%s\n", show.Line(s.Server), s.Last.Local().Format(time.DateTime), failed)
 	}
 	t.Flush()
 	c.Printf("%s", b.String())

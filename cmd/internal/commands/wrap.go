@@ -23,6 +23,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/packages/launcher"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -87,9 +88,18 @@ func selectionHint(cmd *cobra.Command, word string) string {
 		return ", did you mean --client " + c.Name + "?"
 	}
 	if _, err := os.Stat(word); err == nil || strings.ContainsAny(word, "/.") {
-		return ", did you mean --file " + cmdline.ShellWords([]string{word}) + "?"
+		return didYouMean("--file", word, "?")
 	}
-	return ", did you mean --server " + cmdline.ShellWords([]string{word}) + "? A client: --client NAME"
+	return didYouMean("--server", word, "? A client: --client NAME")
+}
+
+// didYouMean proposes a flag for a word, if the two can be typed.
+func didYouMean(flag, word, more string) string {
+	line, ok := show.TypedOK(flag, word)
+	if !ok {
+		return ""
+	}
+	return ", did you mean " + line + more
 }
 
 // Run shows the changes of the files, asks, and makes them.
@@ -249,7 +259,7 @@ func (w *changeCmd) write(c terminal.Console, host hostfs.Host, changes []*wrapp
 			continue
 		}
 		written = append(written, ch)
-		c.PrintText(fmt.Sprintf("%s %s  (%s; before: %s)\n", c.Paint(terminal.Green, "changed:"), terminal.Printable(shortPath(ch.File.Path, host.Home)), plural(len(ch.Changed()), "server"), terminal.Printable(shortPath(backup, host.Home))))
+		c.PrintText(fmt.Sprintf("%s %s  (%s; before: %s)\n", c.Paint(terminal.Green, "changed:"), show.Line(shortPath(ch.File.Path, host.Home)), plural(len(ch.Changed()), "server"), show.Line(shortPath(backup, host.Home))))
 	}
 	return written, errors.Join(failed...)
 }
@@ -281,7 +291,7 @@ func (w *wrapCmd) offerInstall(c terminal.Console, host hostfs.Host, changes []*
 			err = i.Run(c)
 		}
 		if err != nil {
-			failed = append(failed, fmt.Errorf("%s: %w", cmdline.ShellWords(line.argv), err))
+			failed = append(failed, fmt.Errorf("%s: %w", show.Spelled(line.argv), err))
 		}
 	}
 	return errors.Join(failed...)

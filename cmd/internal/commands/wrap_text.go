@@ -8,6 +8,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
 // printWrap prints what wrap or unwrap does with each server, a table for each file.
@@ -22,7 +23,7 @@ func printWrap(c terminal.Console, files []*wrapping.File, changes []*wrapping.C
 		}
 		c.PrintText(fileTitle(c, f, home) + "\n")
 		if f.Err != nil {
-			c.PrintText(fmt.Sprintf("  %s %s\n", c.Paint(terminal.Yellow, "left:"), terminal.Printable(f.Err.Error())))
+			c.PrintText(fmt.Sprintf("  %s %s\n", c.Paint(terminal.Yellow, "left:"), show.Line(f.Err.Error())))
 			continue
 		}
 		at := slices.IndexFunc(changes, func(ch *wrapping.Change) bool { return ch.File == f })
@@ -62,11 +63,11 @@ func printPlanned(c terminal.Console, ch *wrapping.Change, home string) {
 		}
 		title := fmt.Sprintf("  %-*s  ", width, serverTitle(s.Entry))
 		if s.Left != "" {
-			c.PrintText(fmt.Sprintf("%s%s it %s\n", title, c.Paint(terminal.Yellow, "left:"), terminal.Printable(s.Left)))
+			c.PrintText(fmt.Sprintf("%s%s it %s\n", title, c.Paint(terminal.Yellow, "left:"), show.Line(s.Left)))
 			continue
 		}
 		room := c.TextColumns() - len([]rune(title))
-		c.Printf("%s%s\n", title, terminal.Printable(clip(wrapping.ShownLine(s.Argv()), room)))
+		c.Printf("%s%s\n", title, show.Line(clip(wrapping.ShownLine(s.Argv()), room)))
 		if s.Loses == nil {
 			continue // it is unwrapped
 		}
@@ -89,7 +90,7 @@ func printList(c terminal.Console, indent, label string, lines []string, none st
 		lines = []string{none}
 	}
 	room := c.TextColumns() - len(indent) - 11
-	folded := strings.Split(terminal.Fold(terminal.PrintableLines(strings.Join(lines, "\n")), room), "\n")
+	folded := strings.Split(terminal.Fold(show.Lines(strings.Join(lines, "\n")), room), "\n")
 	if len(lines) == 0 {
 		folded = nil
 	}
@@ -120,7 +121,7 @@ func stripPaint(s string) string {
 
 // serverTitle returns the name that the client has for a server.
 func serverTitle(e wrapping.Entry) string {
-	title := terminal.Printable(e.Server)
+	title := show.Line(e.Server)
 	if title == "" {
 		title = "(no name)"
 	}
@@ -143,7 +144,7 @@ func diffText(c terminal.Console, ch *wrapping.Change) string {
 	}
 	var b strings.Builder
 	for line := range strings.Lines(diff) {
-		line = terminal.Printable(clip(strings.ReplaceAll(strings.TrimRight(line, "\r\n"), "\t", "    "), 2*longLine))
+		line = show.Line(clip(strings.ReplaceAll(strings.TrimRight(line, "\r\n"), "\t", "    "), 2*longLine))
 		switch {
 		case strings.HasPrefix(line, "+"):
 			line = c.Paint(terminal.Green, line)

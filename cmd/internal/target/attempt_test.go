@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -34,7 +35,7 @@ func TestAttempt(t *testing.T) {
 	}
 	defer socket.Close()
 	rule := func(path string, rights ...string) []string {
-		return append([]string{"[[servers.s.access.fs]]", "path = " + policy.QuoteTOML(path)}, rights...)
+		return append([]string{"[[servers.s.access.fs]]", "path = " + show.TOML(path)}, rights...)
 	}
 	all := rule(".", "read = true", "write = true")
 	right := rule("~/notes", "read = true")
@@ -42,7 +43,7 @@ func TestAttempt(t *testing.T) {
 	file := filepath.Join(home, "c.toml")
 	load := func(lines ...string) *Target {
 		t.Helper()
-		text := "version = 1\n[servers.s]\ncommand = \"sh\"\nworkspace = " + policy.QuoteTOML(work) + "\n" + strings.Join(lines, "\n") + "\n"
+		text := "version = 1\n[servers.s]\ncommand = \"sh\"\nworkspace = " + show.TOML(work) + "\n" + strings.Join(lines, "\n") + "\n"
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/lifecycle"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
@@ -90,7 +91,7 @@ func (f *Followed) Refresh() lifecycle.Refreshed {
 			err = f.prepare(after)
 		}
 	}
-	server := policy.QuoteTOML(before.Policy.Server)
+	server := show.TOML(before.Policy.Server)
 	if f.problem = ""; err != nil {
 		if after != nil {
 			after.Close()
@@ -138,7 +139,7 @@ func (t *Target) canBecome(after *Target) error {
 	case after.NeedsInstall():
 		return fmt.Errorf("%s: mcp-jail install %s", after.pkg.notInstalled(), after.Asked())
 	case t.Policy.Packages.PinTools != after.Policy.Packages.PinTools:
-		return errors.New("pin_tools = " + policy.QuoteTOML(after.Policy.Packages.PinTools) + next)
+		return errors.New("pin_tools = " + show.TOML(after.Policy.Packages.PinTools) + next)
 	case t.Policy.Leaks != after.Policy.Leaks, t.Policy.LeakPatterns != after.Policy.LeakPatterns:
 		return fmt.Errorf("leaks = %q, leak_patterns = %v"+next, after.Policy.Leaks, after.Policy.LeakPatterns)
 	case (was == nil) != (is == nil), was != nil && (was.Name != is.Name || was.Version != is.Version):
@@ -177,5 +178,5 @@ func oneLine(err error) string {
 	if errors.As(err, &problems) && len(problems) > 1 {
 		text += fmt.Sprintf(" (and %d more: mcp-jail check)", len(problems)-1)
 	}
-	return terminal.Printable(text)
+	return show.Line(text)
 }

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
 	"github.com/mcp-jail/mcp-jail/packages/launcher"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
@@ -181,10 +181,10 @@ func (t *Target) Asked() string {
 		for _, file := range t.Host.Configs {
 			words = append(words, "--config", file)
 		}
-		return cmdline.ShellWords(append(words, t.Policy.Server))
+		return show.Spelled(append(words, t.Policy.Server))
 	}
 	if t.pkg == nil {
-		return "-- " + cmdline.ShellWords(t.given)
+		return "-- " + show.Spelled(t.given)
 	}
 	return AskedLine(t.given, &t.pkg.line)
 }
@@ -194,7 +194,7 @@ func AskedLine(words []string, line *launcher.Line) string {
 	if n := len(words) - len(line.Args); n > 0 && slices.Equal(words[n:], line.Args) {
 		words = words[:n]
 	}
-	return "-- " + cmdline.ShellWords(words)
+	return "-- " + show.Spelled(words)
 }
 
 // Close releases what a target holds.

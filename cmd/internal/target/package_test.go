@@ -14,7 +14,7 @@ func TestAsked(t *testing.T) {
 	for line, want := range map[string]string{
 		"npx -y files /data":             "-- npx -y files",
 		"uvx --from files serve key=abc": "-- uvx --from files serve",
-		"env A=1 npx -y files@^1 a b":    "-- env A=1 npx -y files@^1",
+		"env A=1 npx -y files@^1 a b":    "-- env A=1 npx -y 'files@^1'",
 		"npx -y files":                   "-- npx -y files",
 	} {
 		words := strings.Fields(line)

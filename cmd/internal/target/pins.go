@@ -3,6 +3,7 @@ package target
 import (
 	"path/filepath"
 
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/lifecycle"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
 	"github.com/mcp-jail/mcp-jail/packages/pin"
@@ -21,7 +22,7 @@ func (p packagePins) Name(capabilities []byte) string { return pin.Name(p.argume
 
 // Accept implements lifecycle.Pins.
 func (p packagePins) Accept() string {
-	return "mcp-jail install --accept-tools " + policy.QuoteShell(p.Entry.Spec)
+	return show.Typed("mcp-jail install --accept-tools", p.Entry.Spec)
 }
 
 // PinTools has the session compare the tools of the target with those that are pinned.

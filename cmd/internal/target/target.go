@@ -29,9 +29,9 @@ import (
 	"slices"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -64,14 +64,14 @@ func (t *Target) WarningTexts() []string {
 		if t.Policy.FromCommandLine && w.Where == t.Policy.Where {
 			out[i] = w.Message // its place would be "the command line"
 		}
-		out[i] = terminal.Printable(out[i]) // it may contain file names
+		out[i] = show.Line(out[i]) // it may contain file names
 	}
 	if w := t.unreachableArguments(); w != "" {
-		out = append(out, terminal.Printable(w))
+		out = append(out, show.Line(w))
 	}
 	if t.Profile != nil && !t.isTool {
 		if w := diagnostics.Tildes(t.evidence()); w != "" {
-			out = append(out, terminal.Printable(w))
+			out = append(out, show.Line(w))
 		}
 	}
 	return out

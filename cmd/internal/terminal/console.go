@@ -10,9 +10,10 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"unicode"
 
 	"github.com/mattn/go-isatty"
+
+	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
 // Rules for terminal output:
@@ -58,6 +59,12 @@ const (
 	Dim    = "2"
 )
 
+// screen is the last step before a stream: it lets through what Paint writes, and no other escape
+// sequence or hidden character.
+func screen(s string) string {
+	return show.Screen(s, "\x1b[0m", "\x1b["+Bold+"m", "\x1b["+Red+"m", "\x1b["+Green+"m", "\x1b["+Yellow+"m", "\x1b["+Dim+"m")
+}
+
 func paint(on bool, code, s string) string {
 	if !on {
 		return s
@@ -70,24 +77,24 @@ func (c Console) Paint(code, s string) string { return paint(c.Colour, code, s) 
 
 // Printf prints to Out. The first error is kept in WriteErr.
 func (c Console) Printf(format string, args ...any) {
-	if _, err := fmt.Fprintf(c.Out, format, args...); err != nil && c.WriteErr != nil && *c.WriteErr == nil {
+	if _, err := fmt.Fprint(c.Out, screen(fmt.Sprintf(format, args...))); err != nil && c.WriteErr != nil && *c.WriteErr == nil {
 		*c.WriteErr = err
 	}
 }
 
 // Notef prints a remark for people to Err, folded. A newline is added.
 func (c Console) Notef(format string, args ...any) {
-	fmt.Fprintln(c.Err, Fold(ShortHome(fmt.Sprintf(format, args...), os.Getenv("HOME")), textColumns(c.Err)))
+	fmt.Fprintln(c.Err, screen(Fold(ShortHome(fmt.Sprintf(format, args...), os.Getenv("HOME")), textColumns(c.Err))))
 }
 
 // Ask prints a question to Err, folded, with its two answers.
 func (c Console) Ask(question string) {
-	fmt.Fprint(c.Err, Fold(Printable(question)+" [y/N]", textColumns(c.Err))+" ")
+	fmt.Fprint(c.Err, Fold(show.Line(question)+" [y/N]", textColumns(c.Err))+" ")
 }
 
 // Errorf prints an error to Err, folded. Its second and later lines are indented.
 func (c Console) Errorf(format string, args ...any) {
-	msg := ShortHome(PrintableLines(strings.TrimRight(fmt.Sprintf(format, args...), "\n")), os.Getenv("HOME"))
+	msg := ShortHome(show.Lines(strings.TrimRight(fmt.Sprintf(format, args...), "\n")), os.Getenv("HOME"))
 	for i, line := range strings.Split(msg, "\n") {
 		switch {
 		case i == 0:
@@ -97,24 +104,4 @@ func (c Console) Errorf(format string, args ...any) {
 		}
 		fmt.Fprintln(c.Err, Fold(line, textColumns(c.Err)))
 	}
-}
-
-// PrintableLines applies Printable to each line.
-func PrintableLines(s string) string {
-	l := strings.Split(s, "\n")
-	for i := range l {
-		l[i] = Printable(l[i])
-	}
-	return strings.Join(l, "\n")
-}
-
-// Printable replaces the characters that do not print in untrusted text, such as the output of a
-// server or the names of files. Among them are line ends.
-func Printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, s)
 }

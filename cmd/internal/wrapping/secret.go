@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/clients"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
 // hidden stands in place of a secret.
@@ -36,7 +36,7 @@ func Shown(argv []string) []string {
 }
 
 // ShownLine returns a command line as Shown does, as a line for a shell.
-func ShownLine(argv []string) string { return cmdline.ShellWords(Shown(argv)) }
+func ShownLine(argv []string) string { return show.Spelled(Shown(argv)) }
 
 // ShowsSecret reports whether the command line of an entry has a word that Shown changes, or the
 // value of a variable of the entry.
