@@ -57,11 +57,11 @@ var mayImport = map[string][]string{
 
 	"docs/explain": {}, // the pages; only mcp-jail-cli has them
 
-	"packages/launcher":  {},                  // and neither os nor syscall: see pure
-	"packages/npm":       {},                  // the same
-	"packages/pin":       {},                  // the same
-	"diagnostics/leak":   {module + "policy"}, // and neither os nor syscall: see pure
-	"packages/lockfile":  {module + "internal/private", module + "packages/pin", "github.com/pelletier/go-toml/v2/unstable"},
+	"packages/launcher":  {},                         // and neither os nor syscall: see pure
+	"packages/npm":       {},                         // the same
+	"packages/pin":       {module + "internal/show"}, // the same
+	"diagnostics/leak":   {module + "policy"},        // and neither os nor syscall: see pure
+	"packages/lockfile":  {module + "internal/show", module + "internal/private", module + "packages/pin", "github.com/pelletier/go-toml/v2/unstable"},
 	"packages/python":    {module + "policy", module + "packages/launcher", "github.com/pelletier/go-toml/v2"}, // and neither os nor syscall: see pure
 	"packages/runtime":   {module + "internal/show", module + "policy", module + "policy/hostfs"},
 	"packages/store":     {"golang.org/x/sys/unix"},
@@ -77,10 +77,10 @@ var mayImport = map[string][]string{
 	"cmd/mcp-jail":          {module + "internal/show", module + "cmd/internal/cmdline", module + "cmd/internal/programs", module + "cmd/internal/records", module + "cmd/internal/target", module + "cmd/internal/terminal", module + "confine", module + "lifecycle", "github.com/rs/zerolog"},
 	"cmd/mcp-jail-cli":      {module + "cmd/internal/commands"},
 	"cmd/internal/programs": {}, // how the two above find each other
-	"cmd/internal/terminal": {"github.com/mattn/go-isatty", "golang.org/x/sys/unix"},
-	"cmd/internal/cmdline":  {module + "policy", module + "policy/config"},
+	"cmd/internal/terminal": {module + "internal/show", "github.com/mattn/go-isatty", "golang.org/x/sys/unix"},
+	"cmd/internal/cmdline":  {module + "internal/show", module + "policy", module + "policy/config"},
 	"cmd/internal/records":  {module + "internal/private", module + "diagnostics", module + "policy/hostfs"},
-	"cmd/internal/target":   {module + "presets", module + "undo", module + "diagnostics/leak", module + "packages/python", module + "packages/installed", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/pin", module + "packages/store", "golang.org/x/sys/unix", module + "cmd/internal/cmdline", module + "cmd/internal/programs", module + "cmd/internal/records", module + "cmd/internal/terminal", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", module + "confine", module + "diagnostics", module + "lifecycle", module + "lifecycle/catalog"},
+	"cmd/internal/target":   {module + "internal/show", module + "presets", module + "undo", module + "diagnostics/leak", module + "packages/python", module + "packages/installed", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/pin", module + "packages/store", "golang.org/x/sys/unix", module + "cmd/internal/cmdline", module + "cmd/internal/programs", module + "cmd/internal/records", module + "cmd/internal/terminal", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", module + "confine", module + "diagnostics", module + "lifecycle", module + "lifecycle/catalog"},
 	"cmd/internal/kept":     {module + "diagnostics", module + "internal/private", module + "cmd/internal/records", module + "cmd/internal/target", module + "packages/installed", module + "packages/launcher", module + "packages/lockfile", module + "packages/store", module + "policy/config", module + "policy/hostfs"},
 	"cmd/internal/handshake": { // mcp-jail-cli as a client
 		module + "cmd/internal/programs", module + "cmd/internal/target", module + "cmd/internal/terminal", module + "confine", module + "diagnostics", module + "lifecycle", module + "packages/pin",

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -161,7 +162,7 @@ func (s *search) add(ctx context.Context, p place) {
 	if version == "" {
 		text, err := s.Version(ctx, at.Path)
 		if version = VersionIn(text); err != nil || version == "" {
-			reason := "its version is not known: it answers --version with " + policy.QuoteShell(firstLine(text))
+			reason := "its version is not known: it answers --version with " + show.Quote(firstLine(text))
 			if err != nil {
 				reason = "its version is not known: " + err.Error()
 			}
