@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -95,18 +96,18 @@ func (b *resolver) besideError(r policy.FsRule, dir, why string) error {
 	file := path.Join(dir, path.Base(r.Beside))
 	name := strings.TrimPrefix(path.Base(file), ".")
 	own := "~/mcp-" + strings.TrimSuffix(name, path.Ext(name))
-	line := policy.QuoteFlag("mkdir", own)
+	line := show.Flag("mkdir", own)
 	var files []string
 	for _, end := range [...]string{"", "-wal", "-shm", "-journal"} { // the files of one SQLite database
 		if b.paths.Exists(file + end) {
-			files = append(files, policy.QuoteFlag("", b.abbreviate(file+end)))
+			files = append(files, show.Flag("", b.abbreviate(file+end)))
 		}
 	}
 	if files != nil {
-		line += " && mv" + strings.Join(files, "") + policy.QuoteFlag("", own+"/")
+		line += " && mv" + strings.Join(files, "") + show.Flag("", own+"/")
 	}
 	return &RuleError{r.Where, fmt.Sprintf("%s: the server makes other files beside it, so it would need all of %s (%s), which %s. Give the server the path of a directory of its own, and move the file there:  %s",
-		policy.QuoteTOML(r.Beside), dir, r.Rights(), why, line)}
+		show.TOML(r.Beside), dir, r.Rights(), why, line)}
 }
 
 // WideGrant returns the warning about a rule that grants the home directory or a directory around
@@ -126,5 +127,5 @@ func wideGrant(r policy.FsRule, at, home string) string {
 	if r.Rights()&policy.Write != 0 {
 		but += " and protected names"
 	}
-	return fmt.Sprintf("path = %s grants %s to everything below %s but %s", policy.QuoteTOML(r.Path), r.Rights(), at, but)
+	return fmt.Sprintf("path = %s grants %s to everything below %s but %s", show.TOML(r.Path), r.Rights(), at, but)
 }
