@@ -27,10 +27,9 @@ var wholeEnvironment = map[string]string{
 	"cmd/internal/programs/programs.go":         "mcp-jail becomes mcp-jail-cli",
 	"cmd/internal/commands/complete.go":         "names of variables for a shell to propose",
 	"cmd/internal/target/package.go":            "the variables that a launcher's line sets for its server are added",
-	"packages/install/credentials.go":           "variables that begin with npm_config_",
+	"packages/install/npmprogram.go":            "variables that begin with npm_config_",
+	"packages/install/fetch_python_config.go":   "variables that begin with PIP_",
 	"packages/jail/jail.go":                     "the variables of a small jail are added, and its policy has these by name",
-	"packages/install/npmconfig.go":             "environ.Build",
-	"packages/install/fetch_python_config.go":   "environ.Build",
 	"confine/internal/gateway/secrets_linux.go": "environ.Build, and what the command names",
 	"confine/egress/tlsworker/worker_linux.go":  "environ.Build",
 	"confine/egress/tlsworker/find.go":          "environ.Build",
@@ -47,10 +46,11 @@ var variableByName = map[string]string{
 	"policy/resolve/deciding.go":                "places that variables move",
 	"policy/resolve/versionmanager.go":          "the version that a version manager starts",
 	"packages/runtime/shim.go":                  "the same; ASDF_…_VERSION and MISE_…_VERSION are in the table as patterns",
-	"packages/install/credentials.go":           "authorities, and what the user's .npmrc names",
-	"packages/install/npmconfig.go":             "proxies, and what the user's .npmrc names",
+	"packages/install/credentials.go":           "authorities",
+	"packages/install/npmconfig.go":             "proxies",
+	"packages/install/npmprogram.go":            "what npm's files name",
 	"packages/install/fetch_python_config.go":   "what package python names",
-	"packages/npm/credentials.go":               "what the user's .npmrc names",
+	"packages/npm/settings.go":                  "what npm's files name",
 	"packages/python/config.go":                 "indexes",
 	"confine/internal/gateway/secrets_linux.go": "the variable of a secret, which the user's configuration names",
 	"clients/place.go":                          "files of clients, which the other files of that package name",
@@ -67,8 +67,6 @@ var variableByName = map[string]string{
 // startsPrograms are the files that start a program outside of a server's jail, with what is in its
 // environment. The names of variables that stand in these files are handed on.
 var startsPrograms = map[string]string{
-	"packages/install/npmconfig.go":             "environ.Build",
-	"packages/install/fetch_python_config.go":   "environ.Build",
 	"confine/internal/gateway/secrets_linux.go": "environ.Build, and what the command names",
 	"confine/egress/tlsworker/worker_linux.go":  "environ.Build",
 	"cmd/internal/programs/execute_unix.go":     "everything: mcp-jail becomes mcp-jail-cli",
@@ -239,7 +237,7 @@ func TestEnvironment(t *testing.T) {
 			}
 		}
 	}
-	if len(all) < 70 || !all["FNM_DIR"] || !all["GOPATH"] || !all["RBENV_VERSION"] || !all["XDG_CONFIG_HOME"] || !all["PIP_DISABLE_PIP_VERSION_CHECK"] {
+	if len(all) < 70 || !all["FNM_DIR"] || !all["GOPATH"] || !all["RBENV_VERSION"] || !all["XDG_CONFIG_HOME"] || !all["XDG_CONFIG_DIRS"] {
 		t.Errorf("control: only %d variables were found: %v", len(all), all)
 	}
 }

@@ -67,7 +67,7 @@ var mayImport = map[string][]string{
 	"packages/store":     {"golang.org/x/sys/unix"},
 	"packages/jail":      {module + "policy", module + "policy/hostfs", module + "policy/resolve", module + "confine"},
 	"packages/installed": {module + "internal/private", module + "policy/hostfs", module + "packages/jail", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/python", module + "packages/runtime", module + "packages/store"},
-	"packages/install":   {module + "internal/environ", module + "policy", module + "policy/hostfs", module + "confine", module + "diagnostics", module + "packages/installed", module + "packages/jail", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/pin", module + "packages/python", module + "packages/runtime", module + "packages/store"},
+	"packages/install":   {module + "policy", module + "policy/hostfs", module + "confine", module + "diagnostics", module + "packages/installed", module + "packages/jail", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/pin", module + "packages/python", module + "packages/runtime", module + "packages/store"},
 
 	"clients/edit":     {"github.com/BurntSushi/toml", "github.com/pelletier/go-toml/v2/unstable", "github.com/tailscale/hujson", "go.yaml.in/yaml/v3"}, // and neither os nor syscall: see pure
 	"clients/ownfile":  {},
@@ -155,8 +155,6 @@ const largestPackage = 2500
 // place of this process, each with its reason. Nothing else of the product does: what a package,
 // a place or a variable brings runs in a jail (package packages/jail), or not at all.
 var starts = map[string]string{
-	"packages/install/npmconfig.go":             "npm config list, with the user's variables that load no code",
-	"packages/install/fetch_python_config.go":   "pip config list, the same",
 	"confine/egress/egresstest/egresstest.go":   "tests only: no line of mayImport has it",
 	"confine/egress/egresstest/start_linux.go":  "the same",
 	"internal/testkit/testkit.go":               "the same",

@@ -38,9 +38,8 @@ func TestBuild(t *testing.T) {
 		set    []string
 		want   string
 	}{
-		{environ.NPM, nil, "HOME=/h npm_config_registry=r NPM_TOKEN=t"},
-		{environ.NPM, []string{"npm_config_registry=s", "PATH=/p"}, "HOME=/h npm_config_registry=s NPM_TOKEN=t PATH=/p"},
-		{environ.Pip, nil, "HOME=/h PIP_INDEX_URL=p"},
+		{environ.Secret, nil, "HOME=/h SSL_CERT_FILE=c"},
+		{environ.Secret, []string{"SSL_CERT_FILE=s", "PATH=/p"}, "HOME=/h SSL_CERT_FILE=s PATH=/p"},
 		{environ.TLS, []string{"GOMAXPROCS=1"}, "SSL_CERT_FILE=c GOMAXPROCS=1"},
 	} {
 		if got := strings.Join(environ.Build(c.reader, all, c.set...), " "); got != c.want {

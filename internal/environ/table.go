@@ -8,8 +8,6 @@ const (
 	Jail    Reader = "mcp-jail"              // mcp-jail and mcp-jail-cli, with Go's runtime
 	TLS     Reader = "mcp-jail-tls"          // which gets its environment by Build
 	Loader  Reader = "the loader or a shell" // what starts a program, and may load code into it
-	NPM     Reader = "npm"                   // asked for the user's configuration
-	Pip     Reader = "pip"                   // the same
 	Secret  Reader = "a secret's command"    // see policy.Secret
 	Files   Reader = "wrap and status"       // where the files of clients are
 	Refused Reader = "none"                  // no program gets it, though some would obey it
@@ -38,10 +36,10 @@ type Row struct {
 // Rows returns the table. The row with the longest matching name counts.
 func Rows() []Row {
 	return []Row{
-		{names("HOME", "USERPROFILE"), readers(Jail, NPM, Pip, Secret), Nobody, "the user's files"},
+		{names("HOME", "USERPROFILE"), readers(Jail, Secret), Nobody, "the user's files"},
 		{names("USER", "LOGNAME"), readers(Jail, Secret), User, "the name of the user"},
-		{names("PATH"), readers(Jail, NPM, Pip, Secret), User, "programs. The commands get only directories that no server may write"},
-		{names("XDG_CONFIG_HOME"), readers(Jail, Pip, Secret, Files), Nobody, "configurations: mcp-jail's own, where the value is absolute, and those of git, pip and uv"},
+		{names("PATH"), readers(Jail, Secret), User, "programs. The commands get only directories that no server may write"},
+		{names("XDG_CONFIG_HOME", "XDG_CONFIG_DIRS"), readers(Jail, Secret, Files), Nobody, "configurations: mcp-jail's own, where the value is absolute, and those of git, pip and uv"},
 		{names("XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME"), readers(Jail, Secret, Files), Nobody, "mcp-jail's own directories, where they are absolute, and what version managers installed"},
 		{names("XDG_RUNTIME_DIR"), readers(Jail, Secret), Nobody, "systemd's manager of the user"},
 		{names("XDG_*"), readers(Secret), Nobody, "the desktop"},
@@ -50,7 +48,7 @@ func Rows() []Row {
 		{names("NO_COLOR", "TERM"), readers(Jail, Secret), Project, "colours"},
 		{names("COLUMNS"), readers(Jail), Project, "the width of text, 100 by default: a large number keeps each message on one line"},
 		{names("LANG", "LANGUAGE", "LC_*", "TZ"), readers(Secret), Project, "language and time"},
-		{names("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "REQUEST_METHOD"), readers(Jail, NPM, Secret), User, "the way to [granted hosts](policy.md#network-rules) and registries"},
+		{names("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "REQUEST_METHOD"), readers(Jail, Secret), User, "the way to [granted hosts](policy.md#network-rules) and registries"},
 		{names("SSL_CERT_FILE", "SSL_CERT_DIR"), readers(Jail, TLS, Secret), User, "authorities of `mcp-jail-tls`, unless a server could write them, and of registries"},
 		{names("GODEBUG", "GOTRACEBACK", "GOGC", "GOMEMLIMIT", "GOMAXPROCS", "GORACE", "GOCOVERDIR", "ZONEINFO", "LOCALDOMAIN", "RES_OPTIONS"), readers(Jail), User, "Go's runtime"},
 		{names("MCP_JAIL_*", "MCPJAIL_*"), readers(Jail), Nobody, "mcp-jail's programs among themselves, and its tests"},
@@ -63,14 +61,14 @@ func Rows() []Row {
 		{names("ZDOTDIR", "FPATH", "CARGO_HOME", "RUSTUP_HOME", "GOPATH", "GOBIN", "BUN_INSTALL", "DENO_INSTALL", "PNPM_HOME", "UV_CACHE_DIR"), readers(Jail), User, "programs, caches and start-up files that are [protected](protected.md) there too"},
 		{names("NVM_*", "FNM_*", "VOLTA_*", "ASDF_*", "MISE_*", "RTX_*", "NODENV_*", "PYENV_*", "RBENV_*", "GOENV_*", "PLENV_*", "PHPENV_*", "JENV_*", "PROTO_*"), readers(Refused), User, "version managers, which mcp-jail does not start"},
 
-		{names("NPM_*"), readers(Jail, NPM), User, "[fetching packages](packages.md#the-first-start): registries, their credentials and authorities"},
-		{names("NPM_CONFIG_USERCONFIG", "NPM_CONFIG_GLOBALCONFIG", "NPM_CONFIG_NODE_OPTIONS", "NPM_CONFIG_SCRIPT_SHELL", "NPM_CONFIG_SHELL", "NPM_CONFIG_VIEWER", "NPM_CONFIG_EDITOR", "NPM_CONFIG_GIT", "NPM_EXECPATH", "NPM_NODE_EXECPATH", "PREFIX", "DESTDIR"), readers(Refused), User, "other files of npm's configuration, and programs that npm starts"},
-		{names("NODE_EXTRA_CA_CERTS"), readers(Jail, NPM), User, "authorities of npm's registries"},
+		{names("NPM_*"), readers(Jail), User, "[fetching packages](packages.md#the-first-start): registries, their credentials and authorities"},
+		{names("NPM_CONFIG_NODE_OPTIONS", "NPM_CONFIG_SCRIPT_SHELL", "NPM_CONFIG_SHELL", "NPM_CONFIG_VIEWER", "NPM_CONFIG_EDITOR", "NPM_CONFIG_GIT", "NPM_EXECPATH", "NPM_NODE_EXECPATH", "PREFIX", "DESTDIR"), readers(Refused), User, "programs that npm starts, and another file of its configuration"},
+		{names("NODE_EXTRA_CA_CERTS"), readers(Jail), User, "authorities of npm's registries"},
 		{names("NODE_ENV"), readers(Refused), Project, "node's libraries"},
 		{names("NODE_*", "OPENSSL_*", "COREPACK_*", "BUN_*", "YARN_*", "PNPM_*", "DENO_*"), readers(Refused), User, "node and the launchers beside npm"},
 
 		{names("UV_INDEX", "UV_INDEX_*", "UV_DEFAULT_INDEX", "UV_EXTRA_INDEX_URL", "UV_FIND_LINKS", "UV_NO_INDEX", "UV_INSECURE_HOST", "UV_PRERELEASE", "UV_CONFIG_FILE", "UV_NO_CONFIG"), readers(Jail), User, "the same for uv's packages. mcp-jail reads uv's configuration itself"},
-		{names("PIP_*", "NETRC"), readers(Jail, Pip), User, "the same for pip's packages, and logins"},
+		{names("PIP_*", "NETRC"), readers(Jail), User, "the same for pip's packages, and logins"},
 		{names("PIP_PYTHON", "PIP_LOG", "PIP_LOG_FILE"), readers(Refused), User, "programs that pip starts, and files that it writes"},
 		{names("UV_*", "PIPX_*", "PYTHON*", "VIRTUAL_ENV", "CONDA_*", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"), readers(Refused), User, "Python and its installers"},
 		{names("PYTHONUNBUFFERED", "PYTHONIOENCODING", "PYTHONUTF8", "PYTHONDONTWRITEBYTECODE"), readers(Refused), Project, "Python's output"},

@@ -1,14 +1,12 @@
 package install
 
 import (
-	"io"
 	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/packages/npm"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -38,39 +36,9 @@ func sameHost(r *url.URL, host string) bool {
 	return strings.EqualFold(strings.TrimSuffix(r.Host, usual), strings.TrimSuffix(host, usual))
 }
 
-// addCredentials reads the credentials of the registries from a file in npm's format. npm
-// itself does not print them.
-func (c *npmConfig) addCredentials(file string, host *hostfs.Host) {
-	for _, s := range npm.Settings(readSettings(file), host.Getenv) {
-		c.addCredential(s.Name, s.Value)
-	}
-}
-
-// readSettings returns the text of a file in npm's format, or "": most users have no such file, and
-// npm ignores one that it cannot read.
-func readSettings(file string) string {
-	f, err := os.Open(file)
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, 1<<20))
-	if err != nil {
-		return ""
-	}
-	return string(text)
-}
-
-// addVariables adds the credentials in the user's variables, and the files of authorities that
-// variables or the setting cafile name. It then drops the files that do not exist.
-func (c *npmConfig) addVariables(host *hostfs.Host) {
-	const prefix = "npm_config_"
-	for _, v := range host.Environ {
-		name, value, _ := strings.Cut(v, "=")
-		if len(name) > len(prefix) && strings.EqualFold(name[:len(prefix)], prefix) {
-			c.addCredential(name[len(prefix):], value)
-		}
-	}
+// addFiles adds the files of authorities that variables or the setting cafile name. It then drops
+// the files that do not exist.
+func (c *npmConfig) addFiles(host *hostfs.Host) {
 	for _, name := range []string{"NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE"} {
 		if file, _ := host.Getenv(name); filepath.IsAbs(file) {
 			c.certificates[name] = file

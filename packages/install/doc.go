@@ -34,7 +34,9 @@
 //
 // # Limits
 //
-//   - npm 7 or newer. `npm config list` runs without a jail, in the user's HOME.
+//   - npm 7 or newer. Its configuration and pip's are read from their files and variables, as these
+//     programs read them in HOME. For npm, the variables PREFIX and DESTDIR do not count: they would
+//     name another global file.
 //   - A jail does not record refused reads: a script that looks for keys finds none, and is not
 //     named for it.
 //   - The egress of the jail uses the proxy of npm's configuration, which becomes a variable of

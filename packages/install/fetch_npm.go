@@ -104,15 +104,12 @@ func fetchable(line *launcher.Line) error {
 func (i *Installer) newRun(ctx context.Context, stage *store.Stage, line *launcher.Line) (*npmRun, error) {
 	r := &npmRun{installer: i, line: line, stage: stage, began: time.Now()}
 	paths := i.searchPath()
-	r.npm = lookPath(paths, "npm")
-	switch {
-	case r.npm == "":
-		return nil, errors.New("npm was not found in PATH" + i.ignoredPaths() + ": it fetches the packages of npm. Install Node.js with npm, for example from your distribution (nodejs, npm)")
-	case lookPath(paths, "node") == "":
-		return nil, fmt.Errorf("node was not found in PATH%s: %s, which fetches packages, is a program for it. Install Node.js", i.ignoredPaths(), r.npm)
+	npm, err := i.findNPM(ctx, paths)
+	if err != nil {
+		return nil, err
 	}
-	var err error
-	if r.config, err = readNpmConfig(ctx, r.npm, &i.Host, paths); err != nil {
+	r.npm = npm.file
+	if r.config, err = npmConfigOf(npm, &i.Host); err != nil {
 		return nil, err
 	}
 	if err := r.config.useOptions(line); err != nil {

@@ -107,7 +107,7 @@ func (p *pythonFetch) interpreters(ctx context.Context) ([]runtime.Interpreter, 
 
 // fetch installs the packages with one interpreter.
 func (p *pythonFetch) fetch(ctx context.Context, stage *store.Stage) (*fetched, error) {
-	if err := p.configure(ctx); err != nil {
+	if err := p.configure(); err != nil {
 		return nil, err
 	}
 	if err := errors.Join(os.RemoveAll(p.work()), os.MkdirAll(p.site(), 0o700)); err != nil {

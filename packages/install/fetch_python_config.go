@@ -1,22 +1,20 @@
 package install
 
 import (
-	"context"
-	"fmt"
+	"cmp"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/internal/environ"
 	"github.com/mcp-jail/mcp-jail/packages/launcher"
 	"github.com/mcp-jail/mcp-jail/packages/python"
 )
 
 // configure reads the indexes from the user's configuration, and prepares the jail.
-func (p *pythonFetch) configure(ctx context.Context) error {
-	config, err := p.readConfig(ctx)
+func (p *pythonFetch) configure() error {
+	config, err := p.readConfig()
 	if err != nil {
 		return err
 	}
@@ -49,34 +47,45 @@ func (p *pythonFetch) configure(ctx context.Context) error {
 
 // readConfig returns the configuration of the installer. If pip installs for a line of uvx, the
 // configuration of uv is used if it says where packages come from.
-func (p *pythonFetch) readConfig(ctx context.Context) (python.Config, error) {
+func (p *pythonFetch) readConfig() (python.Config, error) {
 	getenv := func(name string) string { v, _ := p.Host.Getenv(name); return v }
 	if p.uv != "" || p.line.Launcher == launcher.Uvx {
 		var files [][]byte
 		for _, name := range p.uvFiles(getenv) {
-			if text, err := os.ReadFile(name); err == nil {
-				files = append(files, text)
-			}
+			files = append(files, []byte(readText(name)))
 		}
 		config, configured, err := python.UvConfig(files, getenv)
 		if err != nil || configured || p.uv != "" {
 			return config, err
 		}
 	}
-	// In the directory /, no file of a workspace is loaded in place of pip.
-	cmd := exec.CommandContext(ctx, p.python.Path, "-E", "-s", "-m", "pip", "config", "list")
-	cmd.Dir = "/"
-	cmd.Env = environ.Build(environ.Pip, os.Environ(), "PIP_DISABLE_PIP_VERSION_CHECK=1")
-	var failed strings.Builder
-	cmd.Stderr = &failed
-	out, err := cmd.Output()
-	if err != nil && noPip.MatchString(failed.String()) {
-		return python.Config{}, &PythonError{What: p.line.Packages[0].String(), Installer: "pip", Python: p.python.Version, Output: failed.String()}
+	var files []string
+	for _, name := range p.pipFiles(getenv) {
+		files = append(files, readText(name))
 	}
-	if err != nil {
-		return python.Config{}, fmt.Errorf("pip does not tell its configuration (%s -m pip config list): %w\n%s", p.python.Path, err, indent(tail(failed.String())))
+	return python.PipConfig(files, p.Host.Environ)
+}
+
+// pipFiles returns the paths of pip's configuration files, of which a later one counts more: the
+// system's, the user's, that of the Python, and the one that PIP_CONFIG_FILE names.
+func (p *pythonFetch) pipFiles(getenv func(string) string) (files []string) {
+	own := getenv("PIP_CONFIG_FILE")
+	if own == os.DevNull {
+		return nil
 	}
-	return python.PipConfig(string(out))
+	for dir := range strings.SplitSeq(cmp.Or(getenv("XDG_CONFIG_DIRS"), "/etc/xdg"), string(filepath.ListSeparator)) {
+		files = append(files, filepath.Join(dir, "pip/pip.conf"))
+	}
+	files = append(files, "/etc/pip.conf")
+	if _, err := os.Stat(own); own == "" || err != nil {
+		config := cmp.Or(getenv("XDG_CONFIG_HOME"), filepath.Join(p.Host.Home, ".config"))
+		files = append(files, filepath.Join(p.Host.Home, ".pip/pip.conf"), filepath.Join(config, "pip/pip.conf"))
+	}
+	files = append(files, filepath.Join(filepath.Dir(filepath.Dir(p.python.Path)), "pip.conf"))
+	if own != "" {
+		files = append(files, own)
+	}
+	return slices.DeleteFunc(files, func(file string) bool { return !filepath.IsAbs(file) })
 }
 
 // uvFiles returns the paths of uv's configuration files: the user's and the system's, or the one
@@ -105,11 +114,7 @@ func (p *pythonFetch) writeNetrc(home string) error {
 	for _, u := range p.jail.Registries {
 		hosts = append(hosts, u.Hostname())
 	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		text = nil // most users have none
-	}
-	return os.WriteFile(filepath.Join(home, "netrc"), []byte(python.Netrc(string(text), hosts)), 0o600)
+	return os.WriteFile(filepath.Join(home, "netrc"), []byte(python.Netrc(readText(file), hosts)), 0o600)
 }
 
 // grantFiles makes readable in the jail: the files that the configuration and the line name, and

@@ -3,6 +3,7 @@ package install
 import (
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -14,37 +15,65 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// fakeNPM makes a directory with a program npm that prints a text, and one that is node.
-func fakeNPM(t *testing.T, says string) string {
+// fakeNPM makes a directory of PATH with an npm of a version, and a node. files are more files of
+// their installation, by their names below the directory.
+func fakeNPM(t *testing.T, version string, files map[string]string) string {
 	t.Helper()
 	if runtime.GOOS == "windows" {
-		t.Skip("the programs are shell scripts")
+		t.Skip("npm is not looked up on Windows")
 	}
-	dir := t.TempDir()
-	for name, text := range map[string]string{"npm": "#!/bin/sh\ncat <<'END'\n" + says + "\nEND\n", "node": "#!/bin/sh\n"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
+	dir := testkit.ShortDir(t)
+	all := map[string]string{"lib/node_modules/npm/bin/npm-cli.js": "#!/bin/sh\n", "lib/node_modules/npm/package.json": `{"name": "npm", "version": "` + version + `"}`, "bin/node": "#!/bin/sh\necho v20.1.0\n"}
+	maps.Copy(all, files)
+	for name, text := range all {
+		name = filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return dir
+	if err := os.Symlink("../lib/node_modules/npm/bin/npm-cli.js", filepath.Join(dir, "bin/npm")); err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(dir, "bin")
 }
 
+// hostWith returns this machine with variables, and a HOME without files.
 func hostWith(t *testing.T, env ...string) *hostfs.Host {
-	return &hostfs.Host{Home: t.TempDir(), Dir: t.TempDir(), Environ: append(env, "PATH="+os.Getenv("PATH"))}
+	t.Helper()
+	host, err := hostfs.LocalHost()
+	if err != nil {
+		t.Fatal(err)
+	}
+	host.Home, host.Dir, host.CacheDir = testkit.ShortDir(t), testkit.ShortDir(t), testkit.ShortDir(t)
+	host.Environ = append(env, "PATH="+os.Getenv("PATH"), "HOME="+host.Home)
+	return &host
+}
+
+// configOf returns what a user's configuration says to the npm of a directory of PATH.
+func configOf(t *testing.T, dir string, host *hostfs.Host) (*npmConfig, error) {
+	t.Helper()
+	host.Environ = append(host.Environ, "PATH="+dir+":/usr/bin:/bin")
+	i := &Installer{Host: *host}
+	npm, err := i.findNPM(t.Context(), i.searchPath())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return npmConfigOf(npm, host)
 }
 
 // TestReadNpmConfig tests which settings and credentials reach the jail.
 func TestReadNpmConfig(t *testing.T) {
-	host := hostWith(t, "TOKEN=fromenv", "NPM_CONFIG_//b.test/:_authToken=b-token", "npm_config_//other.test/:_authToken=other")
-	rc := filepath.Join(host.Home, ".npmrc")
-	testkit.WriteFile(t, rc, strings.Join([]string{
-		"; a comment", "registry=https://a.test/npm/", "//a.test/npm/:_authToken=${TOKEN}", `//b.test:443/:username = "me"`, "//b.test/:_password='pa$TOKEN'",
-		"//evil.test/:_authToken=not-for-you", "//c.test/:_authToken=${MISSING}", "//c.test/:email=${MISSING?}", "_authToken=nobody's", "//a.test/:unknown=1",
+	host := hostWith(t, "TOKEN=fromenv", "NPM_CONFIG_//b.test/:_authToken=b-token", "npm_config_//other.test/:_authToken=other", "npm_config_min_release_age=3", "NPM_CONFIG_CA=one\n\ntwo")
+	testkit.WriteFile(t, filepath.Join(host.Home, ".npmrc"), strings.Join([]string{
+		"; a comment", "registry=https://a.test/npm/ # ours", "@b:registry=https://b.test", "//a.test/npm/:_authToken=${TOKEN}", `//b.test:443/:username = "me"`, "//b.test/:_password='pa$TOKEN'",
+		"//evil.test/:_authToken=not-for-you", "//c.test/:_authToken=${MISSING}", "//c.test/:email=${MISSING?}", "_authToken=nobody's", "//a.test/:unknown=1", "init-author-name=x",
+		"min-release-age=9", "https-proxy=http://proxy.test:8080", "noproxy[]=a", "noproxy[]=b", "@n:registry=null", "[section]", "registry=https://section.test/",
 	}, "\n"))
-	dir := fakeNPM(t, `{"registry": "https://a.test/npm/", "@b:registry": "https://b.test", "@c:registry": "http://c.test", "@n:registry": null, "npm-version": "11.0.0",
-		"userconfig": "`+rc+`", "globalconfig": "/nonexistent", "cache": "/nonexistent", "strict-ssl": false, "ca": ["one", "two"], "cafile": null, "min-release-age": 3,
-		"https-proxy": "http://proxy.test:8080", "noproxy": ["a", "b"], "init-author-name": "x"}`)
-	c, err := readNpmConfig(t.Context(), filepath.Join(dir, "npm"), host, []string{dir, "/usr/bin", "/bin"})
+	dir := fakeNPM(t, "11.0.0", map[string]string{"etc/npmrc": "registry=https://global.test\n@c:registry=http://c.test\n", "lib/node_modules/npm/npmrc": "strict-ssl=false\n@n:registry=http://n.test"})
+	c, err := configOf(t, dir, host)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +90,7 @@ func TestReadNpmConfig(t *testing.T) {
 	if got := c.hosts(); !slices.Equal(got, []string{"c.test", "a.test", "b.test"}) {
 		t.Errorf("the hosts are %q", got)
 	}
-	if c.proxy["HTTPS_PROXY"] != "http://proxy.test:8080" || c.settings["https-proxy"] != "" {
+	if c.proxy["HTTPS_PROXY"] != "http://proxy.test:8080" || c.proxy["NO_PROXY"] != "a,b" || c.settings["https-proxy"] != "" {
 		t.Errorf("the proxy is %q", c.proxy)
 	}
 	if said := c.redactor().Redact("npm error fromenv b-token"); strings.Contains(said, "fromenv") || strings.Contains(said, "b-token") {
@@ -78,26 +107,74 @@ func TestReadNpmConfig(t *testing.T) {
 
 // TestReadNpmConfigRefused tests what is said of an npm that cannot be used.
 func TestReadNpmConfigRefused(t *testing.T) {
-	for _, c := range []struct{ name, says, want string }{
-		{"npm 6", `{"user-agent": "npm/6.14.18 node/v14.21.3 linux x64", "registry": "https://a.test/"}`, "is npm 6.14.18"},
-		{"not JSON", "hello", "is not JSON"},
-		{"no registry", `{"npm-version": "11.0.0"}`, "names no registry"},
-		{"no address", `{"npm-version": "11.0.0", "registry": "a.test"}`, "npm config set registry URL"},
-		{"file", `{"npm-version": "11.0.0", "@a:registry": "file:///etc/passwd"}`, "@a:registry is not the address"},
+	for _, c := range []struct{ name, version, rc, want string }{
+		{"npm 6", "6.14.18", "", "is npm 6.14.18"},
+		{"no address", "11.0.0", "registry=a.test", "npm config set registry URL"},
+		{"file", "11.0.0", "@a:registry=file:///etc/passwd", "@a:registry is not the address"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			dir := fakeNPM(t, c.says)
-			_, err := readNpmConfig(t.Context(), filepath.Join(dir, "npm"), hostWith(t), []string{dir, "/usr/bin", "/bin"})
-			if err == nil || !strings.Contains(err.Error(), c.want) {
+			host := hostWith(t)
+			testkit.WriteFile(t, filepath.Join(host.Home, ".npmrc"), c.rc)
+			if _, err := configOf(t, fakeNPM(t, c.version, nil), host); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v, want %q", err, c.want)
 			}
 		})
 	}
 }
 
+// TestConfigRunsNothing: neither npm nor a file of the user makes a program run or wait.
+func TestConfigRunsNothing(t *testing.T) {
+	host := hostWith(t)
+	mark := filepath.Join(host.Home, "ran")
+	dir := fakeNPM(t, "11.0.0", map[string]string{"lib/node_modules/npm/bin/npm-cli.js": "#!/bin/sh\ntouch '" + mark + "'\n", "bin/node": "#!/bin/sh\ntouch '" + mark + "'\necho v20.1.0\n"})
+	if c, err := configOf(t, dir, host); err != nil || c.settings["registry"] != defaultRegistry {
+		t.Errorf("%+v, %v", c, err)
+	}
+	if _, err := os.Lstat(mark); err == nil {
+		t.Error("a program ran outside of a jail")
+	}
+	for _, program := range []string{"npm", "node"} { // the control
+		os.Remove(mark)
+		if err := exec.Command(filepath.Join(dir, program)).Run(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Lstat(mark); err != nil {
+			t.Errorf("control: %s: %v", program, err)
+		}
+	}
+}
+
+// TestConfigOfPlaces tests which files count.
+func TestConfigOfPlaces(t *testing.T) {
+	dir := fakeNPM(t, "11.0.0", map[string]string{"etc/npmrc": "registry=https://global.test/"})
+	kit := testkit.ShortDir(t)
+	if err := os.Mkdir(filepath.Join(kit, "etc"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	testkit.WriteFile(t, filepath.Join(kit, "etc/npmrc"), "registry=https://kit.test/")
+	testkit.WriteFile(t, filepath.Join(kit, "rc"), "registry=https://rc.test/")
+	for _, c := range []struct{ env, rc, want string }{
+		{"X=", "", "https://global.test/"},
+		{"PREFIX=" + kit, "", "https://global.test/"}, // a variable of many makefiles, which npm uses
+		{"DESTDIR=" + kit, "", "https://global.test/"},
+		{"npm_config_prefix=" + kit, "", "https://kit.test/"},
+		{"NPM_CONFIG_GLOBALCONFIG=" + kit + "/rc", "", "https://rc.test/"},
+		{"npm_config_userconfig=" + kit + "/rc", "", "https://rc.test/"},
+		{"npm_config_userconfig=", "prefix=" + kit, "https://kit.test/"},
+		{"npm_config_registry=https://env.test/", "registry=https://user.test/", "https://env.test/"},
+	} {
+		host := hostWith(t, c.env)
+		testkit.WriteFile(t, filepath.Join(host.Home, ".npmrc"), c.rc)
+		testkit.WriteFile(t, filepath.Join(host.Dir, ".npmrc"), "registry=https://project.test/")
+		if got, err := configOf(t, dir, host); err != nil || got.settings["registry"] != c.want {
+			t.Errorf("%s: %+v, %v, want %s", c.env, got, err, c.want)
+		}
+	}
+}
+
 // TestPrograms tests that npm and node are not taken from where servers may write.
 func TestPrograms(t *testing.T) {
-	dir := fakeNPM(t, "")
+	dir := fakeNPM(t, "6.0.0", nil)
 	project := t.TempDir()
 	bin := filepath.Join(project, "node_modules", ".bin")
 	link := filepath.Join(t.TempDir(), "link")
@@ -122,7 +199,7 @@ func TestPrograms(t *testing.T) {
 		{"project only", bin + ":" + link + ":node_modules/.bin", "npm was not found in PATH (" + bin + " and its like are left out: servers may write there)"},
 		{"empty", "", "npm was not found in PATH:"},
 		{"no node", only, "node was not found in PATH:"},
-		{"project first", bin + ":" + dir, "is not JSON"}, // so dir's npm was asked
+		{"project first", bin + ":" + dir, "is npm 6.0.0"}, // so dir's npm was asked
 	} {
 		host := hostWith(t)
 		host.Environ = []string{"PATH=" + c.path}
@@ -130,43 +207,11 @@ func TestPrograms(t *testing.T) {
 		if c.name == "project first" {
 			i.Host.Dir, i.Untrusted = project, nil
 		}
-		if c.want == "is not JSON" {
+		if c.want == "is npm 6.0.0" {
 			i.Host.Environ = []string{"PATH=" + c.path + ":/usr/bin:/bin"}
 		}
 		if _, err := i.newRun(t.Context(), nil, &line); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
-		}
-	}
-}
-
-// TestNPMEnvironment: npm config list, which runs outside of a jail, gets no variable that can make
-// it load code, or read a configuration of another place.
-func TestNPMEnvironment(t *testing.T) {
-	given := []string{"HOME=/h", "LD_PRELOAD=/e.so", "LD_LIBRARY_PATH=/e", "DYLD_INSERT_LIBRARIES=/e", "NODE_OPTIONS=-r /e", "NODE_PATH=/e", "BASH_ENV=/e", "ENV=/e", "OPENSSL_CONF=/e", "BASH_FUNC_x%%=() { :; }", "SHELLOPTS=xtrace", "NODE_COMPILE_CACHE=/e",
-		"PREFIX=/e", "DESTDIR=/e", "npm_config_userconfig=/e", "npm-config_globalconfig=/e", "npm_config_node_options=-r /e", "OTHER=/e", "NPM_NODE_EXECPATH=/e", "npm_config_registry=x", "NAMED=n", "npm_config_a=1", "npm_config_a=2", "NODE_EXTRA_CA_CERTS=/c", "PATH=/e"}
-	dir := fakeNPM(t, "")
-	said := filepath.Join(dir, "said")
-	testkit.WriteFile(t, filepath.Join(dir, "npm"), "#!/bin/sh\n/usr/bin/env > "+said+"\n")
-	testkit.WriteFile(t, filepath.Join(dir, ".npmrc"), "@own:registry=https://${NAMED}.test/${NODE_OPTIONS}${LD_PRELOAD?}${UNSET}\n")
-	if _, err := askNPM(t.Context(), filepath.Join(dir, "npm"), &hostfs.Host{Home: dir, Environ: given}, []string{"/p"}); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(said)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := map[string]bool{}
-	for _, line := range strings.Fields(string(text)) {
-		got[line] = true
-	}
-	for _, own := range []string{"HOME=/h", "npm_config_registry=x", "NODE_EXTRA_CA_CERTS=/c", "PATH=/p", "NAMED=n", "npm_config_a=2"} {
-		if !got[own] {
-			t.Errorf("npm does not get %s", own)
-		}
-	}
-	for pair := range got {
-		if strings.Contains(pair, "/e") {
-			t.Errorf("npm gets %s", pair)
 		}
 	}
 }

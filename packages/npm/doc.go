@@ -3,6 +3,7 @@
 // ([Engines], [EngineFits]), and which packages a lock file names ([ReadLock],
 // [Digest]). It also tells what registry metadata says against an update ([Signals]), and
 // which packages keep a user's data in their own folder ([Writers]).
+// [Settings] and [Config] read npm's configuration.
 //
 // The package reads what its callers hand it, bytes or an fs.FS. It starts nothing, asks no
 // registry, and imports neither os nor syscall. The facts about npm are those of npm

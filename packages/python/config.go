@@ -44,61 +44,6 @@ func FileHosts(index string) []string {
 	return nil
 }
 
-// PipConfig reads the output of `pip config list`. A setting of a variable wins over one of the
-// command install, which wins over one for all commands.
-func PipConfig(text string) (c Config, err error) {
-	settings := map[string]string{}
-	for _, section := range []string{"global", "install", ":env:"} {
-		for line := range strings.Lines(text) {
-			name, value, ok := strings.Cut(strings.TrimSpace(line), "=")
-			if name, inSection := strings.CutPrefix(name, section+"."); ok && inSection {
-				if settings[name], err = pythonString(value); err != nil {
-					return c, fmt.Errorf("pip's setting %s.%s: %w", section, name, err)
-				}
-			}
-		}
-	}
-	c = Config{
-		Index: settings["index-url"], Extra: strings.Fields(settings["extra-index-url"]), FindLinks: strings.Fields(settings["find-links"]),
-		Cert: settings["cert"], ClientCert: settings["client-cert"], Trusted: strings.Fields(settings["trusted-host"]), Proxy: settings["proxy"],
-		NoIndex: isTrue(settings["no-index"]), Pre: isTrue(settings["pre"]),
-	}
-	return c, nil
-}
-
-func isTrue(text string) bool {
-	return slices.Contains([]string{"1", "true", "yes", "on", "y", "t"}, strings.ToLower(text))
-}
-
-// pythonString reads a string as Python's repr writes it.
-func pythonString(text string) (string, error) {
-	if len(text) < 2 || text[0] != text[len(text)-1] || text[0] != '\'' && text[0] != '"' {
-		return "", fmt.Errorf("%q is not a string", text)
-	}
-	var out strings.Builder
-	body := text[1 : len(text)-1]
-	for i := 0; i < len(body); i++ {
-		if body[i] != '\\' {
-			out.WriteByte(body[i])
-			continue
-		}
-		if i++; i == len(body) {
-			return "", fmt.Errorf("%q is not a string", text)
-		}
-		switch body[i] {
-		case 'n':
-			out.WriteByte('\n')
-		case 't':
-			out.WriteByte('\t')
-		case '\\', '\'', '"':
-			out.WriteByte(body[i])
-		default:
-			return "", fmt.Errorf("%q has an escape that no address has", text)
-		}
-	}
-	return out.String(), nil
-}
-
 // uvFile has the settings of a uv.toml that count.
 type uvFile struct {
 	uvIndexes

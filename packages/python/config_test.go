@@ -10,24 +10,38 @@ import (
 )
 
 func TestPipConfig(t *testing.T) {
-	got, err := PipConfig(`:env:.disable-pip-version-check='1'
-:env:.find-links='/opt/wheels https://files.example/x'
-global.cert='/etc/ssl/ca.crt'
-global.extra-index-url='\nhttps://a.example/simple\nhttps://b.example/simple'
-global.index-url='https://global.example/simple'
-install.index-url="https://user:it's@index.example/simple"
-download.index-url='https://other.example/simple'
-global.trusted-host='a.example'
-`)
+	got, err := PipConfig([]string{`# the system's
+[global]
+index-url = https://system.example/simple
+cert: /etc/ssl/ca.crt
+[list]
+index-url = https://list.example/simple
+`, `[global]
+INDEX_URL = https://global.example/simple
+; a comment
+extra-index-url =
+    https://a.example/simple
+
+    # another comment
+    https://b.example/simple
+trusted-host = a.example
+find-links=
+[install]
+  index-url = https://user:it's@index.example/simple#x ; y
+[download]
+index-url = https://other.example/simple
+`}, []string{"PIP_DISABLE_PIP_VERSION_CHECK=1", "PIP_FIND_LINKS=/opt/wheels https://files.example/x", "PIP_CERT=", "pip_index_url=https://no.example", "PIP_PRE=1"})
 	want := Config{
-		Index: "https://user:it's@index.example/simple", Extra: []string{"https://a.example/simple", "https://b.example/simple"}, FindLinks: []string{"/opt/wheels", "https://files.example/x"},
-		Cert: "/etc/ssl/ca.crt", Trusted: []string{"a.example"},
+		Index: "https://user:it's@index.example/simple#x ; y", Extra: []string{"https://a.example/simple", "https://b.example/simple"}, FindLinks: []string{"/opt/wheels", "https://files.example/x"},
+		Cert: "/etc/ssl/ca.crt", Trusted: []string{"a.example"}, Pre: true,
 	}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if _, err := PipConfig("global.index-url=https://x"); err == nil {
-		t.Error("a value without quotes is read")
+	for _, text := range []string{"index-url = https://x", "[global]\nindex-url", "[global]\n= x"} {
+		if _, err := PipConfig([]string{text}, nil); err == nil {
+			t.Errorf("%q is read", text)
+		}
 	}
 }
 
@@ -187,7 +201,7 @@ func FuzzEntryPoints(f *testing.F) {
 func FuzzParsers(f *testing.F) {
 	f.Add("global.index-url='x'\n", "machine a login b password c")
 	f.Fuzz(func(t *testing.T, config, netrc string) {
-		PipConfig(config)
+		PipConfig([]string{config}, nil)
 		UvConfig([][]byte{[]byte(config)}, func(string) string { return "" })
 		ParseWheel(config)
 		VersionRange(config)

@@ -1,0 +1,195 @@
+package install
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/packages/installed"
+	"github.com/mcp-jail/mcp-jail/packages/launcher"
+	"github.com/mcp-jail/mcp-jail/packages/runtime"
+)
+
+// TestConfigAsNPM compares what is read of npm's configuration with what npm reads.
+func TestConfigAsNPM(t *testing.T) {
+	if _, err := exec.LookPath("npm"); err != nil {
+		testkit.Skip(t, "npm", "%v", err)
+	}
+	kit := testkit.ShortDir(t)
+	if err := os.Mkdir(filepath.Join(kit, "etc"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	testkit.WriteFile(t, filepath.Join(kit, "etc/npmrc"), "registry=https://kit.test/\nproxy=http://kit.test:1/\ncafile=~/kit.pem\n")
+	testkit.WriteFile(t, filepath.Join(kit, "rc"), "registry = https://rc.test/\n@c:registry=https://c.test/\n")
+	for _, c := range []struct {
+		name string
+		env  []string
+		rc   string
+	}{
+		{"nothing", nil, ""},
+		{"quotes and comments", []string{"A=https://a.test/", "E="}, strings.Join([]string{
+			"#registry=https://no.test/", "  ; @x:registry=https://no.test/", "registry=${A} # a remark", `@b:registry="https://b.test/#x"`, `@c:registry='https://c.test/'`, `"@d:registry" = https://d.test/x\;y\#z`,
+			`@e:registry=https://e.test/${E?}${NO?}`, `@f:registry=https://f.test/\${A}`, "@g:registry", "=x", "@h:registry=", "cafile=ca.pem;x", "strict-ssl=false", "min-release-age = 3 ", "@${NO}:registry=https://i.test/",
+			"[section]", "registry=https://section.test/",
+		}, "\n")},
+		{"lists", []string{"npm_config_noproxy=a,b"}, "ca[]=one\nca[]=two\nca=three\nnoproxy[]=x\nnoproxy[]=y\r\nregistry=https://r.test/\r\n"},
+		{"null", nil, "proxy=null\nhttps-proxy=\nca=null\n"},
+		{"variables", []string{"NPM_CONFIG_REGISTRY=https://env.test/", "npm_config_strict_ssl=false", "npm_config_@z:registry=https://z.test/", "npm_config_cafile=~/env.pem", "npm_config_https_proxy=", "npm_config_replace_registry_host=always"}, "registry=https://user.test/\nhttps-proxy=http://p.test:1/\n"},
+		{"prefix of the user", nil, "prefix=" + kit},
+		{"prefix of a variable", []string{"npm_config_prefix=" + kit}, "cache=~/.cache/npm\n"},
+		{"other files", []string{"npm_config_globalconfig=" + kit + "/rc", "npm_config_userconfig=~/mine"}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			host := hostWith(t, c.env...)
+			for _, name := range []string{".npmrc", "mine"} {
+				testkit.WriteFile(t, filepath.Join(host.Home, name), c.rc)
+			}
+			i := &Installer{Host: *host}
+			p, err := i.findNPM(t.Context(), i.searchPath())
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.Command(p.file, "config", "list", "--json", "--long")
+			cmd.Dir, cmd.Env = host.Home, host.Environ
+			out, err := cmd.Output()
+			var all map[string]any
+			if err != nil || json.Unmarshal(out, &all) != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			if got := settingText(all["npm-version"]); got != p.version {
+				t.Errorf("npm is %q, and %q was read", got, p.version)
+			}
+			config := p.readConfig(host)
+			defaults := map[string]string{"registry": defaultRegistry, "strict-ssl": "true", "cache": filepath.Join(host.Home, ".npm"), "replace-registry-host": "npmjs", "maxsockets": "15"}
+			names := append(config.Names(), forwarded...)
+			for name := range all {
+				if strings.HasPrefix(name, "@") {
+					names = append(names, name)
+				}
+			}
+			for _, name := range append(names, "cache", "proxy", "https-proxy", "noproxy") {
+				if _, ours := defaults[name]; !ours && name[0] != '@' && !slices.Contains(append(forwarded, "proxy", "https-proxy", "noproxy"), name) {
+					continue
+				}
+				got := config.Get(name)
+				if name == "cache" || name == "cafile" {
+					got = config.Path(name, host.Home, host.Home)
+				}
+				if got == "" {
+					got = defaults[name]
+				}
+				if want := settingText(all[name]); got != want {
+					t.Errorf("%s: %q, and npm has %q", name, got, want)
+				}
+			}
+		})
+	}
+}
+
+// settingText returns a setting as a variable holds it, or "" if it is not set.
+func settingText(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case bool:
+		return strconv.FormatBool(v)
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	case []any:
+		var all []string
+		for _, e := range v {
+			all = append(all, settingText(e))
+		}
+		return strings.Join(all, "\n\n")
+	}
+	return ""
+}
+
+// TestConfigAsPip compares what is read of pip's configuration with what pip reads.
+func TestConfigAsPip(t *testing.T) {
+	host := hostWith(t)
+	found, err := installed.Interpreters(t.Context(), host, nil, runtime.Python)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := slices.IndexFunc(found.Interpreters, func(i runtime.Interpreter) bool {
+		return exec.Command(i.Path, "-I", "-m", "pip", "--version").Run() == nil
+	})
+	if at < 0 {
+		testkit.Skip(t, "pip", "no Python has it")
+	}
+	kit := testkit.ShortDir(t)
+	testkit.WriteFile(t, filepath.Join(kit, "own.conf"), "[install]\nindex-url = https://own.test/\n")
+	const user = "[global]\n# a remark\nindex-url: https://user.test/simple#x ; y\nextra_index_url =\n  https://a.test/\n\n  # another\n  https://b.test/\ntrusted-host =\nproxy = http://global.test:1\n[download]\ncert = /no\n[install]\nPRE=1\nproxy = http://install.test:1\n"
+	cases := map[string][]string{
+		"files":       nil,
+		"variables":   {"PIP_INDEX_URL=https://env.test/", "PIP_EXTRA_INDEX_URL=", "PIP_NO_INDEX=true"},
+		"own file":    {"PIP_CONFIG_FILE=" + kit + "/own.conf"},
+		"no file":     {"PIP_CONFIG_FILE=/dev/null", "PIP_CERT=/c.pem"},
+		"other HOME":  {"XDG_CONFIG_HOME=" + kit},
+		"gone file":   {"PIP_CONFIG_FILE=" + kit + "/none"},
+		"other roots": {"XDG_CONFIG_DIRS=" + kit + "/a:" + kit + "/b"},
+	}
+	environs, ours := map[string]map[string]string{}, map[string][]string{}
+	for name, env := range cases {
+		host := hostWith(t, env...)
+		for file, text := range map[string]string{
+			filepath.Join(host.Home, ".pip/pip.conf"): "[global]\nindex-url=https://legacy.test/\nproxy=http://legacy.test:1\n", filepath.Join(host.Home, ".config/pip/pip.conf"): user,
+			filepath.Join(kit, "pip/pip.conf"): "[global]\nindex-url=https://kit.test/\n", filepath.Join(kit, "a/pip/pip.conf"): "[global]\nfind-links=/a\ncert=/a.pem\n", filepath.Join(kit, "b/pip/pip.conf"): "[global]\nfind-links=/b\n",
+		} {
+			if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			testkit.WriteFile(t, file, text)
+		}
+		p := &pythonFetch{Installer: &Installer{Host: *host}, line: &launcher.Line{Launcher: launcher.PipxRun}, python: found.Interpreters[at]}
+		got, err := p.readConfig()
+		if err != nil {
+			t.Fatal(err)
+		}
+		ours[name] = []string{cmp.Or(got.Index, "https://pypi.org/simple"), strings.Join(got.Extra, " "), strings.Join(got.FindLinks, " "), got.Cert, strconv.FormatBool(got.NoIndex), strconv.FormatBool(got.Pre), strings.Join(got.Trusted, " "), got.Proxy}
+		environs[name] = map[string]string{}
+		for _, v := range host.Environ {
+			variable, value, _ := strings.Cut(v, "=")
+			environs[name][variable] = value
+		}
+	}
+	// pip itself pools sections and variables when it makes the parser of a command.
+	const ask = `
+import json, os, sys
+from pip._internal.commands import create_command
+told = {}
+for name, env in json.load(sys.stdin).items():
+    os.environ.clear()
+    os.environ.update(env)
+    o, _ = create_command("install").parse_args(["x"])
+    told[name] = [o.index_url, " ".join(o.extra_index_urls), " ".join(o.find_links), o.cert or "", "true" if o.no_index else "false", "true" if o.pre else "false", " ".join(o.trusted_hosts), o.proxy or ""]
+print(json.dumps(told))`
+	given, err := json.Marshal(environs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(found.Interpreters[at].Path, "-I", "-c", ask)
+	cmd.Dir, cmd.Stdin = "/", bytes.NewReader(given)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pips map[string][]string
+	if err := json.Unmarshal(out, &pips); err != nil {
+		t.Fatal(err)
+	}
+	for name := range cases {
+		if !slices.Equal(ours[name], pips[name]) {
+			t.Errorf("%s: read\n%q\nand pip has\n%q", name, ours[name], pips[name])
+		}
+	}
+}

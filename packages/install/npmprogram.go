@@ -1,0 +1,117 @@
+package install
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/packages/installed"
+	"github.com/mcp-jail/mcp-jail/packages/npm"
+	"github.com/mcp-jail/mcp-jail/packages/runtime"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+const (
+	oldestNPM       = 7 // the first major version whose lock file names the whole tree
+	defaultRegistry = "https://registry.npmjs.org/"
+	maxText         = 1 << 20 // bytes that are read of a configuration file
+)
+
+// An npmProgram is the npm of PATH.
+type npmProgram struct {
+	file    string // its path in PATH
+	dir     string // of its package; "" if that is not known, behind a shim of a version manager
+	version string // "" if that is not known
+	prefix  string // of the node that runs it: npm's global prefix, unless it is set
+}
+
+// findNPM returns the npm and the node of some directories.
+func (i *Installer) findNPM(ctx context.Context, paths []string) (*npmProgram, error) {
+	p, node := &npmProgram{file: lookPath(paths, "npm")}, lookPath(paths, "node")
+	switch {
+	case p.file == "":
+		return nil, errors.New("npm was not found in PATH" + i.ignoredPaths() + ": it fetches the packages of npm. Install Node.js with npm, for example from your distribution (nodejs, npm)")
+	case node == "":
+		return nil, fmt.Errorf("node was not found in PATH%s: %s, which fetches packages, is a program for it. Install Node.js", i.ignoredPaths(), p.file)
+	}
+	found, err := installed.Interpreters(ctx, &i.Host, i.Untrusted, runtime.Node)
+	if err != nil {
+		return nil, err
+	}
+	if at := slices.IndexFunc(found.Interpreters, func(n runtime.Interpreter) bool { return n.Default }); at >= 0 {
+		node = found.Interpreters[at].Path // of a shim: the one that it starts
+	} else if real, err := filepath.EvalSymlinks(node); err == nil {
+		node = real
+	}
+	p.prefix = filepath.Dir(filepath.Dir(node))
+	dirs := []string{filepath.Join(p.prefix, "lib/node_modules/npm")}
+	if real, err := filepath.EvalSymlinks(p.file); err == nil {
+		dirs = append([]string{filepath.Dir(filepath.Dir(real))}, dirs...) // npm/bin/npm-cli.js
+	}
+	for _, dir := range dirs {
+		var manifest struct{ Name, Version string }
+		if json.Unmarshal([]byte(readText(filepath.Join(dir, "package.json"))), &manifest) == nil && manifest.Name == "npm" {
+			p.dir, p.version = dir, manifest.Version
+			break
+		}
+	}
+	return p, nil
+}
+
+// newEnough returns an error for a version of npm that is too old.
+func (p *npmProgram) newEnough() error {
+	major, err := strconv.Atoi(strings.SplitN(p.version, ".", 2)[0])
+	if err == nil && major < oldestNPM {
+		return fmt.Errorf("%s is npm %s: packages are installed with npm %d or newer, whose lock file names the whole tree. Update it: npm install --global npm", p.file, p.version, oldestNPM)
+	}
+	return nil
+}
+
+// readConfig reads npm's configuration as this npm does when it runs in HOME, except that no
+// .npmrc of a project counts, and neither do the variables PREFIX and DESTDIR, which say for npm
+// where its global file is.
+func (p *npmProgram) readConfig(host *hostfs.Host) npm.Config {
+	read := func(file string) []npm.Setting {
+		if file == "" {
+			return nil
+		}
+		return npm.Settings(readText(file), host.Getenv)
+	}
+	var builtin []npm.Setting
+	if p.dir != "" {
+		builtin = read(filepath.Join(p.dir, "npmrc"))
+	}
+	config := npm.Config{npm.VariableSettings(host.Environ, host.Getenv), builtin}
+	path := func(name, otherwise string) string {
+		if file := config.Path(name, host.Home, host.Home); file != "" {
+			return file
+		}
+		return otherwise
+	}
+	config = slices.Insert(config, 1, read(path("userconfig", filepath.Join(host.Home, ".npmrc"))))
+	return slices.Insert(config, 2, read(path("globalconfig", filepath.Join(path("prefix", p.prefix), "etc/npmrc"))))
+}
+
+// readText returns a regular file, or "" if it cannot be read: most users have no such file.
+func readText(name string) string {
+	f, err := os.OpenFile(name, os.O_RDONLY|hostfs.OpenFlags, 0)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxText))
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}

@@ -1,0 +1,80 @@
+package python
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// PipConfig returns what the user's configuration of pip says: the files in pip's format, of which
+// a later one counts more, and the variables, which are NAME=value. A setting of a variable wins
+// over one of the command install, which wins over one for all commands. An empty one does not
+// count.
+func PipConfig(files []string, environ []string) (c Config, err error) {
+	sections := map[string]map[string]string{"global": {}, "install": {}, "variables": {}}
+	for _, text := range files {
+		if err := readPipFile(text, sections); err != nil {
+			return c, err
+		}
+	}
+	for _, v := range environ {
+		name, value, _ := strings.Cut(v, "=")
+		if name, ok := strings.CutPrefix(name, "PIP_"); ok {
+			sections["variables"][pipName(name)] = value
+		}
+	}
+	get := func(name string) string {
+		for _, section := range [...]string{"variables", "install", "global"} {
+			if value := sections[section][name]; value != "" {
+				return value
+			}
+		}
+		return ""
+	}
+	return Config{
+		Index: get("index-url"), Extra: strings.Fields(get("extra-index-url")), FindLinks: strings.Fields(get("find-links")),
+		Cert: get("cert"), ClientCert: get("client-cert"), Trusted: strings.Fields(get("trusted-host")), Proxy: get("proxy"),
+		NoIndex: isTrue(get("no-index")), Pre: isTrue(get("pre")),
+	}, nil
+}
+
+// pipName returns the name of a setting as the words of pip's options have it.
+func pipName(name string) string {
+	return strings.TrimPrefix(strings.ReplaceAll(strings.ToLower(name), "_", "-"), "--")
+}
+
+// readPipFile adds the settings of a file to those sections that are there already. The format is
+// that of Python's RawConfigParser: a line that is indented more than its setting continues it.
+func readPipFile(text string, sections map[string]map[string]string) error {
+	var section map[string]string
+	name, indent, begun := "", 0, false
+	n := 0
+	for line := range strings.Lines(text) {
+		n++
+		words := strings.TrimSpace(line)
+		if words == "" || words[0] == '#' || words[0] == ';' {
+			continue
+		}
+		at := strings.Index(line, words)
+		header, isHeader := strings.CutPrefix(words, "[")
+		switch delimiter := strings.IndexAny(words, "=:"); {
+		case name != "" && at > indent:
+			if section != nil {
+				section[name] = strings.TrimSpace(section[name] + "\n" + words)
+			}
+		case isHeader && strings.Contains(header, "]"):
+			section, name, indent, begun = sections[header[:strings.LastIndex(header, "]")]], "", at, true
+		case !begun || delimiter <= 0:
+			return fmt.Errorf("line %d of pip's configuration is neither [SECTION] nor NAME = VALUE: correct it, or see pip config debug for the files", n)
+		default:
+			if name, indent = pipName(strings.TrimSpace(words[:delimiter])), at; section != nil {
+				section[name] = strings.TrimSpace(words[delimiter+1:])
+			}
+		}
+	}
+	return nil
+}
+
+func isTrue(text string) bool {
+	return slices.Contains([]string{"1", "true", "yes", "on", "y", "t"}, strings.ToLower(text))
+}
