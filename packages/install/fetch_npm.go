@@ -182,7 +182,9 @@ func specsOf(line *launcher.Line) (specs []string) {
 	return specs
 }
 
-// runNPM runs npm in a jail. script is the package whose scripts run, or "".
+// runNPM runs npm in a jail. script is the package whose scripts run, or "". Such a jail has no
+// credentials. So none are looked for in what it prints: the time of that would tell the scripts of
+// them.
 func (r *npmRun) runNPM(ctx context.Context, j *fetchJail, w *watch, script string, args ...string) ([]Refusal, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -190,11 +192,15 @@ func (r *npmRun) runNPM(ctx context.Context, j *fetchJail, w *watch, script stri
 	stop := w.run()
 	tail := diagnostics.NewTail(nil)
 	archives := &archiveWatch{}
-	out := diagnostics.NewStderrFilter(io.MultiWriter(tail, archives, r.installer.told()), r.redactor)
+	redactor := r.redactor
+	if script != "" {
+		redactor = nil
+	}
+	out := diagnostics.NewStderrFilter(io.MultiWriter(tail, archives, r.installer.told()), redactor)
 	exit, denials, err := j.Run(ctx, out, append([]string{r.npm}, args...)...)
 	stop()
 	out.Flush()
-	refused := refusals("npm", script, r.redactor.RedactDenials(denials))
+	refused := refusals("npm", script, redactor.RedactDenials(denials))
 	if cause := context.Cause(ctx); cause != nil {
 		var large *TooLargeError
 		if errors.As(cause, &large) {

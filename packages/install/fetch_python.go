@@ -126,7 +126,8 @@ func (p *pythonFetch) fetch(ctx context.Context, stage *store.Stage) (*fetched, 
 	return p.collect(ctx, stage, packages)
 }
 
-// run runs a command in the jail. script is the package whose code runs, or "".
+// run runs a command in the jail. script is the package whose code runs, or "". Such a jail has no
+// credentials, so none are looked for in what it prints: see runNPM.
 func (p *pythonFetch) run(ctx context.Context, network bool, step Step, script string, argv ...string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -139,7 +140,10 @@ func (p *pythonFetch) run(ctx context.Context, network bool, step Step, script s
 		jail.Registries = nil
 	}
 	stop := w.run()
-	redactor := diagnostics.NewRedactor(p.config.Secrets())
+	var redactor *diagnostics.Redactor
+	if script == "" {
+		redactor = diagnostics.NewRedactor(p.config.Secrets())
+	}
 	tail := diagnostics.NewTail(nil)
 	out := diagnostics.NewStderrFilter(io.MultiWriter(tail, p.told()), redactor)
 	exit, denials, err := jail.Run(ctx, out, argv...)

@@ -69,6 +69,24 @@ func TestScripts(t *testing.T) {
 	}
 }
 
+// TestScriptsOutput tests that the user's token is not looked for in what a script prints: a script,
+// which does not have it, could learn it from the time.
+func TestScriptsOutput(t *testing.T) {
+	t.Parallel()
+	site := registry.Start(t, registry.Stock{Token: token})
+	u := newUser(t, site.URL)
+	p := registry.MCPServer{Name: "server", OnInstall: &registry.Attack{}}.Package()
+	p.Scripts["postinstall"] = "echo I guess " + token
+	site.Publish(p)
+	testkit.WriteFile(t, filepath.Join(u.host.Home, ".npmrc"), strings.TrimPrefix(site.URL, "http:")+"/:_authToken="+token+"\n")
+	i := u.installer()
+	i.Scripts = true
+	u.installs(i, "server")
+	if told := u.told.String(); !strings.Contains(told, "I guess "+token) {
+		t.Errorf("the script was told of: %s", told)
+	}
+}
+
 // triedAll checks that an attack's attempts have failed, and that the refused ones are named.
 func (u *user) triedAll(r *Result, attack registry.Attack) {
 	u.t.Helper()
