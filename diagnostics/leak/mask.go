@@ -119,30 +119,48 @@ func (m *Mask) add(form string) {
 	m.lengths[i].hashes = append(m.lengths[i].hashes, hash)
 }
 
+// block is how many bytes of a text are hashed at once, so that the hashes stay near the processor.
+const block = 4 << 10
+
 // each calls found for each form in a text that ends behind place from.
 func (m *Mask) each(text []byte, from int, found func(begin, end int)) {
-	for i := range m.lengths {
-		l := &m.lengths[i]
-		begin := max(0, from+1-l.n)
-		if begin+l.n > len(text) {
-			continue
-		}
-		hash := uint64(0)
-		for _, c := range text[begin : begin+l.n] {
-			hash = hash*m.base + m.digit[c]
-		}
-		for end := begin + l.n; ; end++ {
-			for _, h := range l.hashes {
-				if h == hash {
-					found(end-l.n, end)
+	sums := make([]uint64, 0, min(len(text)-from, block)+m.longest)
+	for from < len(text) {
+		begin, end := max(0, from+1-m.longest), min(len(text), from+block)
+		sums = m.appendSums(sums[:0], text[begin:end])
+		for i := range m.lengths {
+			l := &m.lengths[i]
+			first := max(0, from+1-l.n-begin) // of the first form
+			if first+l.n >= len(sums) {
+				continue
+			}
+			ends := sums[first+l.n:]
+			begins := sums[first:][:len(ends)]
+			weight, hashes := l.weight, l.hashes
+			for at, sum := range ends {
+				hash := sum - begins[at]*weight
+				for _, h := range hashes {
+					if h == hash {
+						found(begin+first+at, begin+first+at+l.n)
+					}
 				}
 			}
-			if end == len(text) {
-				break
-			}
-			hash = hash*m.base + (m.digit[text[end]] - m.digit[text[end-l.n]]*l.weight)
 		}
+		from = end
 	}
+}
+
+// appendSums appends the hash of the first bytes of a text, for each number of them. The hash of n
+// bytes in the middle is the hash up to their end, without the one before them times base to the power
+// of n.
+func (m *Mask) appendSums(sums []uint64, text []byte) []uint64 {
+	sum := uint64(0)
+	sums = append(sums, sum)
+	for _, c := range text {
+		sum = sum*m.base + m.digit[c]
+		sums = append(sums, sum)
+	}
+	return sums
 }
 
 // Hide returns a text without the values.
