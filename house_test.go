@@ -302,7 +302,14 @@ func TestProxyLinksNothingHeavy(t *testing.T) {
 }
 
 // startsOf returns what a file of the product uses to start programs; src replaces its content.
-func startsOf(t *testing.T, name string, src any) (found []string) {
+func startsOf(t *testing.T, name string, src any) []string {
+	t.Helper()
+	return usesOf(t, name, src, startingCalls)
+}
+
+// usesOf returns the calls, for each package that has them, that a file of the product uses; src
+// replaces its content.
+func usesOf(t *testing.T, name string, src any, calls map[string][]string) (found []string) {
 	t.Helper()
 	if isFree(path.Dir(name)) {
 		return nil
@@ -321,7 +328,7 @@ func startsOf(t *testing.T, name string, src any) (found []string) {
 		if spec.Name != nil {
 			as = spec.Name.Name
 		}
-		if imported[as] = startingCalls[from]; as == "." && imported[as] != nil {
+		if imported[as] = calls[from]; as == "." && imported[as] != nil {
 			found = append(found, "all of "+from)
 		}
 	}
