@@ -53,7 +53,7 @@ var mayImport = map[string][]string{
 
 	"clients": {module + "policy", module + "policy/config"}, // and neither os nor syscall: see pure
 
-	"undo": {"golang.org/x/sys/unix"},
+	"undo": {module + "internal/private", "golang.org/x/sys/unix"},
 
 	"docs/explain": {}, // the pages; only mcp-jail-cli has them
 
@@ -64,7 +64,7 @@ var mayImport = map[string][]string{
 	"packages/lockfile":  {module + "internal/show", module + "internal/private", module + "packages/pin", "github.com/pelletier/go-toml/v2/unstable"},
 	"packages/python":    {module + "policy", module + "packages/launcher", "github.com/pelletier/go-toml/v2"}, // and neither os nor syscall: see pure
 	"packages/runtime":   {module + "internal/show", module + "policy", module + "policy/hostfs"},
-	"packages/store":     {"golang.org/x/sys/unix"},
+	"packages/store":     {module + "internal/private", "golang.org/x/sys/unix"},
 	"packages/jail":      {module + "policy", module + "policy/hostfs", module + "policy/resolve", module + "confine"},
 	"packages/installed": {module + "internal/private", module + "policy/hostfs", module + "packages/jail", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/python", module + "packages/runtime", module + "packages/store"},
 	"packages/install":   {module + "policy", module + "policy/hostfs", module + "confine", module + "diagnostics", module + "packages/installed", module + "packages/jail", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/pin", module + "packages/python", module + "packages/runtime", module + "packages/store"},

@@ -202,8 +202,19 @@ func (d *Dir) Lstat(name string) (fs.FileInfo, error) {
 // Names returns what the directory holds, in the order of the names.
 func (d *Dir) Names() ([]fs.DirEntry, error) { return fs.ReadDir(d.root.FS(), ".") }
 
-// Walk calls a function for a name and all that is below it, as fs.WalkDir does. It follows no link.
-func (d *Dir) Walk(name string, do fs.WalkDirFunc) error { return fs.WalkDir(d.root.FS(), name, do) }
+// Root returns the directory for files in it that are not mcp-jail's own: those of a package, or of
+// a server's HOME. Their owners and links are not checked, but no link leads out.
+func (d *Dir) Root() *os.Root { return d.root }
+
+// InPlace reports whether the directory still has the path by which it was opened.
+func (d *Dir) InPlace() bool {
+	opened, err := d.root.Stat(".")
+	if err != nil {
+		return false
+	}
+	now, err := os.Lstat(d.path)
+	return err == nil && os.SameFile(opened, now)
+}
 
 // Writable returns an error if no file can be made in the directory.
 func (d *Dir) Writable() error {

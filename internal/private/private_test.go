@@ -84,12 +84,17 @@ func TestNames(t *testing.T) {
 		_, opened := d.OpenFile(name, os.O_RDONLY, 0)
 		_, made := d.Make(name)
 		for what, err := range map[string]error{
-			"Replace": d.Replace(name, nil, How{}), "Remove": d.Remove(name), "RemoveAll": d.RemoveAll(name),
+			"Replace":  d.Replace(name, nil, How{}),
 			"OpenFile": opened, "Make": made, "Touch": d.Touch(name, time.Now()),
 		} {
 			if !errors.Is(err, fs.ErrInvalid) {
 				t.Errorf("%s %q: %v", what, name, err)
 			}
+		}
+	}
+	for _, name := range []string{"", ".", "..", "../outside", "/etc/passwd"} {
+		if one, all := d.Remove(name), d.RemoveAll(name); !errors.Is(one, fs.ErrInvalid) || !errors.Is(all, fs.ErrInvalid) {
+			t.Errorf("Remove %q: %v, %v", name, one, all)
 		}
 	}
 	if err := d.Rename("../outside", "in"); err == nil {

@@ -6,31 +6,33 @@ import (
 	"strings"
 )
 
-// Remove removes a file, a link, or an empty directory.
-func (d *Dir) Remove(name string) error {
-	if err := single(name); err != nil {
+// Remove removes a file, a link, or an empty directory. The path may have several names, as those of
+// Rename.
+func (d *Dir) Remove(below string) error {
+	if err := d.checkParents(below); err != nil {
 		return err
 	}
-	return d.full(d.root.Remove(name), name)
+	return d.full(d.root.Remove(below), below)
 }
 
 // RemoveAll removes a file or a directory with all that is in it, also directories that are
-// read-only. It follows no link. It returns no error if there is nothing with this name.
-func (d *Dir) RemoveAll(name string) error {
-	if err := single(name); err != nil {
-		return err
+// read-only. The path may have several names. It follows no link out of the directory. It returns no
+// error if there is nothing with this name.
+func (d *Dir) RemoveAll(below string) error {
+	if below == "." || !filepath.IsLocal(below) {
+		return &fs.PathError{Op: "remove", Path: below, Err: fs.ErrInvalid}
 	}
-	err := d.root.RemoveAll(name)
+	err := d.root.RemoveAll(below)
 	for try := 0; err != nil && try < 3; try++ { // another process may delete the same files
-		fs.WalkDir(d.root.FS(), name, func(at string, e fs.DirEntry, _ error) error {
+		fs.WalkDir(d.root.FS(), filepath.ToSlash(below), func(at string, e fs.DirEntry, _ error) error {
 			if e != nil && e.IsDir() {
 				_ = d.root.Chmod(filepath.FromSlash(at), 0o700)
 			}
 			return nil
 		})
-		err = d.root.RemoveAll(name)
+		err = d.root.RemoveAll(below)
 	}
-	return d.full(err, name)
+	return d.full(err, below)
 }
 
 // Rename moves a file or directory. Both paths may have several names: their directories are

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"path/filepath"
 	"regexp"
 	"time"
 
@@ -146,9 +145,6 @@ func (i *Installer) stage(ctx context.Context, line *launcher.Line) (*store.Stag
 		return nil, err
 	}
 	key := stageKey(line.Key(i.Host.Dir))
-	if err := hostfs.CheckPrivate(i.Store.Dir, filepath.Join("staging", key)); err != nil {
-		return nil, fmt.Errorf("the store of packages is not used: %w", err)
-	}
 	for {
 		stage, err := i.Store.Stage(key)
 		if err != nil && !errors.Is(err, store.ErrBusy) {

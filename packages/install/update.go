@@ -2,9 +2,7 @@ package install
 
 import (
 	"context"
-	"errors"
 	"maps"
-	"os"
 	"path/filepath"
 
 	"github.com/mcp-jail/mcp-jail/packages/installed"
@@ -123,8 +121,6 @@ func (u *Update) Close() error {
 		u.done = true
 		return u.stage.Discard()
 	}
-	if err := u.stage.Close(); !errors.Is(err, os.ErrClosed) {
-		return err
-	}
+	u.stage.Close()
 	return nil
 }

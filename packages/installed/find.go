@@ -89,10 +89,6 @@ func (f Finder) Find(ctx context.Context, line *launcher.Line) (*Program, error)
 	if err != nil {
 		return nil, err
 	}
-	if err := f.checkOwners(tree); err != nil {
-		tree.Close()
-		return nil, err
-	}
 	p := &Program{Entry: entry, Dir: tree.Dir, Shadow: shadow, tree: tree, checked: make(chan error, 1)}
 	go func() { p.checked <- tree.Check(entry.Files) }()
 	switch line.Ecosystem() {
@@ -112,15 +108,6 @@ func (f Finder) Find(ctx context.Context, line *launcher.Line) (*Program, error)
 		p.Env = append(p.Env, "NODE_OPTIONS="+line.NodeOptions)
 	}
 	return p, nil
-}
-
-// checkOwners returns an error if another user could have made a tree together with its seal.
-func (f Finder) checkOwners(tree *store.Tree) error {
-	name, err := filepath.Rel(f.Store.Dir, tree.Dir)
-	if err != nil {
-		return err
-	}
-	return hostfs.CheckPrivate(f.Store.Dir, name)
 }
 
 // ID returns the name of an entry's tree in the store.

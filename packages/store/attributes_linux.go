@@ -20,18 +20,19 @@ import (
 const chunkBytes = 32 << 10
 
 // attributesDigest returns the digest of the mode, size, times, inode and owner of all files that
-// the lines of a seal name below dir, and of dir itself. It opens no file and lists no directory: a
+// the lines of a seal name in a tree, and of its root. It opens no file and lists no directory: a
 // name that was added or removed changes the times of its directory.
-func attributesDigest(dir string, lines []byte) (string, error) {
-	root, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+func attributesDigest(tree *os.Root, lines []byte) (string, error) {
+	dir, err := tree.Open(".")
 	if err != nil {
-		return "", &os.PathError{Op: "open", Path: dir, Err: err}
+		return "", err
 	}
-	defer unix.Close(root)
+	defer dir.Close()
+	root := int(dir.Fd())
 	all := sha256.New()
 	var st unix.Stat_t
 	if err := unix.Fstat(root, &st); err != nil {
-		return "", &os.PathError{Op: "stat", Path: dir, Err: err}
+		return "", &os.PathError{Op: "stat", Path: dir.Name(), Err: err}
 	}
 	all.Write(appendAttributes(nil, &st))
 	chunks := cutLines(lines, chunkBytes)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 )
@@ -55,7 +54,7 @@ func (t *Tree) Check(contents string) error {
 		return fmt.Errorf("%s: %w: mcp-jail install --repair  installs the pinned version again", t.seal.Name(), err)
 	}
 	if h.contents == contents {
-		if now, err := attributesDigest(t.Dir, sealLines(seal)); err == nil && now != "" && now == h.attributes {
+		if now, err := attributesDigest(t.tree.Root(), sealLines(seal)); err == nil && now != "" && now == h.attributes {
 			return nil
 		}
 	}
@@ -78,7 +77,7 @@ func readAll(f *os.File) ([]byte, error) {
 // checkContents reads all files. If they are the pinned ones, it seals them anew, so that the next
 // check is fast.
 func (t *Tree) checkContents(h head, contents string) error {
-	now, err := readTree(t.Dir)
+	now, err := readTree(t.tree.Root())
 	if err != nil {
 		return err
 	}
@@ -86,11 +85,11 @@ func (t *Tree) checkContents(h head, contents string) error {
 	if digestOf(lines) != contents {
 		return t.changed(now)
 	}
-	attributes, err := attributesDigest(t.Dir, lines)
+	attributes, err := attributesDigest(t.tree.Root(), lines)
 	if err == nil && (attributes != h.attributes || contents != h.contents) {
 		h.attributes, h.contents = attributes, contents
 		h.count, h.bytes = totals(now)
-		writeSeal(filepath.Dir(t.Dir), h, lines) // a store that cannot be written is checked slowly each time
+		writeSeal(t.place, h, lines) // a store that cannot be written is checked slowly each time
 	}
 	return nil
 }
@@ -98,7 +97,7 @@ func (t *Tree) checkContents(h head, contents string) error {
 // changed returns a *ChangedError with the files that differ from those in the seal.
 func (t *Tree) changed(now []file) error {
 	e := &ChangedError{ID: t.ID, Dir: t.Dir}
-	text, err := os.ReadFile(t.seal.Name())
+	text, err := readAll(t.seal)
 	if err != nil {
 		return err
 	}

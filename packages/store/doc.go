@@ -5,8 +5,7 @@
 //
 //	DIR/npm/@scope+name/1.2.3-0123456789abcdef/tree/     the files, read-only
 //	DIR/npm/@scope+name/1.2.3-0123456789abcdef/seal      the files as they were installed
-//	DIR/staging/KEY/                                     an installation that is not finished
-//	DIR/staging/KEY.lock                                 is locked as long as it works
+//	DIR/staging/KEY/                                     an installation that is not finished; locked as long as it works
 //	DIR/trash/                                           removed trees that are being deleted
 //
 // The digits are the first ones of a digest of the list of the tree's packages. So two trees with

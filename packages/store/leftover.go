@@ -2,10 +2,10 @@ package store
 
 import (
 	"io/fs"
-	"os"
 	"path/filepath"
-	"strings"
 	"time"
+
+	"github.com/mcp-jail/mcp-jail/internal/private"
 )
 
 // Leftover is the stage of an interrupted or running installation, or the trash with the trees that
@@ -18,31 +18,45 @@ type Leftover struct {
 }
 
 // Leftovers returns the stages of the store, and its trash. Sweep removes the trash and old stages.
-func (s Store) Leftovers() (all []Leftover) {
-	locks, _ := filepath.Glob(filepath.Join(globQuote(s.Dir), "staging", "*.lock"))
-	for _, name := range locks {
-		dir := strings.TrimSuffix(name, ".lock")
-		info, err := os.Lstat(dir)
-		if err != nil {
-			continue // the stage has no files
-		}
-		l := Leftover{Path: dir, Bytes: treeBytes(dir), Used: info.ModTime()}
-		if lock, err := os.Open(name); err == nil {
-			l.Busy = lockFile(lock, exclusive) != nil
-			lock.Close()
-		}
-		all = append(all, l)
+func (s Store) Leftovers() []Leftover {
+	top, err := private.Open(s.Dir, ".")
+	if err != nil {
+		return nil
 	}
-	trash := filepath.Join(s.Dir, "trash")
-	if info, err := os.Lstat(trash); err == nil && treeBytes(trash) > 0 {
-		all = append(all, Leftover{Path: trash, Bytes: treeBytes(trash), Used: info.ModTime()})
+	defer top.Close()
+	all := s.stages(top)
+	for i, l := range all {
+		stage, err := s.Stage(filepath.Base(l.Path))
+		if err == nil {
+			stage.Close()
+		}
+		all[i].Bytes, all[i].Busy = treeBytes(top, stagingName+"/"+filepath.Base(l.Path)), err != nil
+	}
+	if info, err := top.Lstat(trashName); err == nil && treeBytes(top, trashName) > 0 {
+		all = append(all, Leftover{Path: filepath.Join(s.Dir, trashName), Bytes: treeBytes(top, trashName), Used: info.ModTime()})
 	}
 	return all
 }
 
-// treeBytes returns the bytes of the files below a directory, as far as they can be read.
-func treeBytes(dir string) (n int64) {
-	filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+// stages returns the stages of the store, without their sizes.
+func (s Store) stages(top *private.Dir) (all []Leftover) {
+	staging, err := top.Open(stagingName)
+	if err != nil {
+		return nil
+	}
+	defer staging.Close()
+	entries, _ := staging.Names()
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && info.IsDir() {
+			all = append(all, Leftover{Path: filepath.Join(s.Dir, stagingName, e.Name()), Used: info.ModTime()})
+		}
+	}
+	return all
+}
+
+// treeBytes returns the bytes of the files below a name, as far as they can be read.
+func treeBytes(top *private.Dir, name string) (n int64) {
+	fs.WalkDir(top.Root().FS(), name, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return nil
 		}

@@ -39,16 +39,6 @@ const maxHead = 4096
 // headLines is the number of lines of a head.
 const headLines = 5
 
-// readSeal reads the head of a seal.
-func readSeal(file string) (head, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return head{}, err
-	}
-	defer f.Close()
-	return readHead(f)
-}
-
 func readHead(f io.ReaderAt) (head, error) {
 	b := make([]byte, maxHead)
 	n, err := f.ReadAt(b, 0)
@@ -130,32 +120,22 @@ func (f file) line() string {
 
 // readTree reads all files of a tree, in the order of their paths. A link out of the tree is an
 // error: programs that start servers, and have no jail, follow the links of a tree.
-func readTree(dir string) ([]file, error) {
+func readTree(root *os.Root) ([]file, error) {
 	var files []file
-	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
+	err := fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || name == "." {
 			return err
-		case name != dir:
-		case !d.IsDir(): // a script may have put a link there
-			return fmt.Errorf("%s, the root of the tree, is no directory", name)
-		default:
-			return nil
 		}
 		info, err := d.Info()
 		if err != nil {
 			return err
 		}
-		rel, err := filepath.Rel(dir, name)
-		if err != nil {
-			return err
-		}
-		f := file{path: filepath.ToSlash(rel), mode: info.Mode(), size: info.Size()}
+		f := file{path: name, mode: info.Mode(), size: info.Size()}
 		switch {
 		case f.mode.IsDir():
 			f.size = 0
 		case f.mode&fs.ModeSymlink != 0:
-			target, err := os.Readlink(name)
+			target, err := root.Readlink(filepath.FromSlash(name))
 			if err != nil {
 				return err
 			}
@@ -172,7 +152,7 @@ func readTree(dir string) ([]file, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := digestFiles(dir, files); err != nil {
+	if err := digestFiles(root, files); err != nil {
 		return nil, err
 	}
 	slices.SortFunc(files, func(a, b file) int { return strings.Compare(a.path, b.path) })
@@ -202,7 +182,7 @@ func staysInside(path, target string) bool {
 }
 
 // digestFiles fills in the digests of regular files.
-func digestFiles(dir string, files []file) error {
+func digestFiles(root *os.Root, files []file) error {
 	next := make(chan *file)
 	var mu sync.Mutex
 	var failed error
@@ -210,7 +190,7 @@ func digestFiles(dir string, files []file) error {
 	for range runtime.NumCPU() {
 		wg.Go(func() {
 			for f := range next {
-				sum, err := digestFile(filepath.Join(dir, filepath.FromSlash(f.path)))
+				sum, err := digestFile(root, filepath.FromSlash(f.path))
 				if err != nil {
 					mu.Lock()
 					failed = err
@@ -230,8 +210,8 @@ func digestFiles(dir string, files []file) error {
 	return failed
 }
 
-func digestFile(name string) (string, error) {
-	f, err := os.Open(name)
+func digestFile(root *os.Root, name string) (string, error) {
+	f, err := root.Open(name)
 	if err != nil {
 		return "", err
 	}

@@ -7,8 +7,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
+	"sync"
 	"time"
+
+	"github.com/mcp-jail/mcp-jail/internal/private"
 )
 
 func sortAll(names []string) { slices.Sort(names) }
@@ -18,54 +20,76 @@ var ErrBusy = errors.New("another mcp-jail is installing it")
 
 // Stage is an unfinished installation.
 type Stage struct {
-	Dir   string // for the installer; kept until Discard, or until Sweep removes it
-	store Store
-	lock  *os.File
+	Dir    string // for the installer; kept until Discard, or until Sweep removes it
+	key    string
+	store  Store
+	dir    *private.Dir // Dir
+	unlock func()
+	once   sync.Once
 }
+
+const stagingName = "staging"
 
 // Stage returns the directory in which a package is installed before it is complete. key
 // names the package: letters, digits, '.', '_', '-', '+' and '@'. The directory still has the files
 // that an interrupted installation with this key has fetched. The error is ErrBusy if another
 // process installs under this key now.
 func (s Store) Stage(key string) (*Stage, error) {
-	dir := filepath.Join(s.Dir, "staging", key)
-	if filepath.Base(dir) != key || key == "" || key[0] == '.' {
+	if filepath.Base(key) != key || key == "" || key[0] == '.' {
 		return nil, fmt.Errorf("%q cannot be the name of a stage", key)
 	}
-	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
-		return nil, fmt.Errorf("the store of packages cannot be made: %w. The variable XDG_DATA_HOME names another place", err)
-	}
-	name := dir + ".lock"
-	lock, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
+	dir, err := private.Make(s.Dir, filepath.Join(stagingName, key))
 	if err != nil {
 		return nil, fmt.Errorf("the store of packages cannot be written: %w", err)
 	}
-	if lockFile(lock, exclusive) != nil || !isAt(lock, name) { // or Discard has just removed it
-		lock.Close()
+	unlock, err := dir.Lock(private.Exclusive)
+	if err != nil {
+		dir.Close()
+		return nil, errors.Join(ErrBusy, err)
+	}
+	if !dir.InPlace() { // Discard has just removed it
+		unlock()
+		dir.Close()
 		return nil, ErrBusy
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		lock.Close()
-		return nil, fmt.Errorf("the store of packages cannot be written: %w", err)
-	}
-	return &Stage{Dir: dir, store: s, lock: lock}, nil
+	return &Stage{Dir: filepath.Join(s.Dir, stagingName, key), key: key, store: s, dir: dir, unlock: unlock}, nil
 }
 
-// Close keeps the directory for the next Stage with the same key.
-func (g *Stage) Close() error { return g.lock.Close() }
+// Close keeps the directory for the next Stage with the same key. A second call does nothing.
+func (g *Stage) Close() {
+	g.once.Do(func() {
+		g.unlock()
+		g.dir.Close()
+	})
+}
 
 // Discard removes the directory.
 func (g *Stage) Discard() error {
-	defer g.lock.Close()
-	return errors.Join(removeReadOnly(g.Dir), os.Remove(g.lock.Name()))
+	defer g.Close()
+	staging, err := private.Open(g.store.Dir, stagingName)
+	if err != nil {
+		return err
+	}
+	defer staging.Close()
+	return staging.RemoveAll(g.key)
 }
 
 // Remove removes a file or directory of the stage, also a read-only one.
 func (g *Stage) Remove(name string) error {
-	if rel, err := filepath.Rel(g.Dir, name); err != nil || !filepath.IsLocal(rel) || rel == "." {
-		return fmt.Errorf("%s is not below %s", name, g.Dir)
+	below, err := g.below(name)
+	if err != nil {
+		return err
 	}
-	return removeReadOnly(name)
+	return g.dir.RemoveAll(below)
+}
+
+// below returns the path of a file of the stage, below Dir.
+func (g *Stage) below(name string) (string, error) {
+	below, err := filepath.Rel(g.Dir, name)
+	if err != nil || !filepath.IsLocal(below) || below == "." {
+		return "", fmt.Errorf("%s is not below %s", name, g.Dir)
+	}
+	return below, nil
 }
 
 // Commit does Seal and Sealed.Commit, and returns Sealed.Contents.
@@ -85,47 +109,83 @@ type Sealed struct {
 	to       Store
 }
 
+// Names in a stage.
+const (
+	readyName  = "ready"
+	sealedName = "sealed"
+)
+
 // Seal makes the files of tree, a directory below Dir, read-only, seals them, and moves them to
 // a store of their own in the stage. It replaces the tree that an earlier Seal has left there.
 func (g *Stage) Seal(id ID, tree string) (*Sealed, error) {
 	if err := id.validate(); err != nil {
 		return nil, err
 	}
-	ready, own := filepath.Join(g.Dir, "ready"), Store{filepath.Join(g.Dir, "sealed")}
-	if err := errors.Join(removeReadOnly(ready), removeReadOnly(own.Dir), os.Mkdir(ready, 0o755)); err != nil {
-		return nil, err
+	below, err := g.below(tree)
+	if err == nil {
+		err = errors.Join(g.dir.RemoveAll(readyName), g.dir.RemoveAll(sealedName))
 	}
-	moved := filepath.Join(ready, treeName)
-	if err := os.Rename(tree, moved); err != nil {
-		return nil, err
-	}
-	if err := makeReadOnly(moved); err != nil {
-		return nil, err
-	}
-	files, err := readTree(moved)
 	if err != nil {
 		return nil, err
+	}
+	ready, err := g.dir.Make(readyName)
+	if err != nil {
+		return nil, err
+	}
+	defer ready.Close()
+	moved := filepath.Join(readyName, treeName)
+	if err := g.dir.Root().Rename(below, moved); err != nil {
+		return nil, err
+	}
+	if err := makeReadOnly(g.dir.Root(), moved); err != nil {
+		return nil, err
+	}
+	contents, err := sealTree(ready, id)
+	if err != nil {
+		return nil, err
+	}
+	own := Store{filepath.Join(g.Dir, sealedName)}
+	parent, err := private.Make(own.Dir, filepath.Dir(id.below()))
+	if err != nil {
+		return nil, err
+	}
+	parent.Close()
+	return &Sealed{ID: id, Contents: contents, Store: own, to: g.store}, g.dir.Rename(readyName, filepath.Join(sealedName, id.below()))
+}
+
+// sealTree writes the seal of a tree beside it, and returns the digest of the contents.
+func sealTree(place *private.Dir, id ID) (contents string, err error) {
+	tree, err := place.Open(treeName)
+	if err != nil {
+		return "", err
+	}
+	defer tree.Close()
+	files, err := readTree(tree.Root())
+	if err != nil {
+		return "", err
 	}
 	lines := fileLines(files)
 	h := head{id: id, contents: digestOf(lines)}
 	h.count, h.bytes = totals(files)
-	if h.attributes, err = attributesDigest(moved, lines); err != nil {
-		return nil, err
+	if h.attributes, err = attributesDigest(tree.Root(), lines); err != nil {
+		return "", err
 	}
-	if err := writeSeal(ready, h, lines); err != nil {
-		return nil, err
-	}
-	if err := os.MkdirAll(filepath.Dir(own.place(id)), 0o755); err != nil {
-		return nil, err
-	}
-	return &Sealed{ID: id, Contents: h.contents, Store: own, to: g.store}, os.Rename(ready, own.place(id))
+	return h.contents, writeSeal(place, h, lines)
 }
 
 // Commit moves the tree to the store. A tree that is there already is kept if its contents are
 // the same, and replaced otherwise. The error is ErrInUse if a server runs from the tree to be
 // replaced. The stage stays: the caller has to Close or Discard it.
 func (s *Sealed) Commit() error {
-	place := s.to.place(s.ID)
+	from, err := filepath.Rel(s.to.Dir, filepath.Join(s.Store.Dir, s.ID.below()))
+	if err != nil {
+		return err
+	}
+	top, err := private.Open(s.to.Dir, ".")
+	if err != nil {
+		return err
+	}
+	defer top.Close()
 	for try := 0; ; try++ {
 		if old, err := s.to.Open(s.ID); err == nil {
 			same := old.Check(s.Contents) == nil
@@ -134,14 +194,15 @@ func (s *Sealed) Commit() error {
 				return nil
 			}
 		}
-		if _, err := os.Lstat(place); err == nil {
-			if err := s.to.Remove(Info{ID: s.ID, place: place}); err != nil {
+		if old, there := s.to.Lookup(s.ID); there {
+			if err := s.to.Remove(old); err != nil {
 				return err
 			}
 		}
-		err := os.MkdirAll(filepath.Dir(place), 0o755)
+		parent, err := private.Make(s.to.Dir, filepath.Dir(s.ID.below()))
 		if err == nil {
-			err = os.Rename(s.Store.place(s.ID), place)
+			parent.Close()
+			err = top.Rename(from, s.ID.below())
 		}
 		if err == nil || try == 3 { // otherwise another process was there between two calls
 			return err
@@ -153,37 +214,31 @@ func (s *Sealed) Commit() error {
 // that no process works in and that has not changed for the duration unused. It returns no error,
 // because nothing depends on it.
 func (s Store) Sweep(unused time.Duration) {
-	removeReadOnly(filepath.Join(s.Dir, "trash"))
-	locks, _ := filepath.Glob(filepath.Join(globQuote(s.Dir), "staging", "*.lock"))
-	for _, name := range locks {
-		info, err := os.Lstat(strings.TrimSuffix(name, ".lock"))
-		if err == nil && time.Since(info.ModTime()) < unused {
+	top, err := private.Open(s.Dir, ".")
+	if err != nil {
+		return
+	}
+	defer top.Close()
+	_ = top.RemoveAll(trashName)
+	for _, l := range s.stages(top) {
+		if time.Since(l.Used) < unused {
 			continue
 		}
-		if stage, err := s.Stage(strings.TrimSuffix(filepath.Base(name), ".lock")); err == nil {
+		if stage, err := s.Stage(filepath.Base(l.Path)); err == nil {
 			stage.Discard()
 		}
 	}
 }
 
 // writeSeal replaces the seal beside a tree.
-func writeSeal(dir string, h head, lines []byte) error {
-	f, err := os.CreateTemp(dir, ".seal")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(append(h.encode(), lines...))
-	err = errors.Join(err, f.Chmod(0o444), f.Sync(), f.Close())
-	if err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), filepath.Join(dir, sealName))
+func writeSeal(place *private.Dir, h head, lines []byte) error {
+	return place.Replace(sealName, append(h.encode(), lines...), private.How{Mode: 0o444, Sync: true})
 }
 
-// makeReadOnly makes all files and directories readable for all users, and writable for none.
-func makeReadOnly(dir string) error {
-	return filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+// makeReadOnly makes all files and directories below a name readable for all users, and writable for
+// none.
+func makeReadOnly(root *os.Root, name string) error {
+	return fs.WalkDir(root.FS(), filepath.ToSlash(name), func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.Type()&fs.ModeSymlink != 0 {
 			return err
 		}
@@ -195,6 +250,6 @@ func makeReadOnly(dir string) error {
 		if d.IsDir() || info.Mode()&0o100 != 0 {
 			mode = 0o555
 		}
-		return os.Chmod(name, mode)
+		return root.Chmod(filepath.FromSlash(name), mode)
 	})
 }

@@ -17,7 +17,7 @@ func TestDamagedTree(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, contents := installed(t)
-			if err := damage(filepath.Join(s.place(id()), sealName)); err != nil {
+			if err := damage(filepath.Join(s.Dir, id().below(), sealName)); err != nil {
 				t.Fatal(err)
 			}
 			if tree, err := s.Open(id()); err == nil {
@@ -72,7 +72,7 @@ func TestLockSurvivesNewSeal(t *testing.T) {
 // kept.
 func TestSeal(t *testing.T) {
 	s := Store{filepath.Join(t.TempDir(), "store")}
-	t.Cleanup(func() { removeReadOnly(s.Dir) })
+	t.Cleanup(func() { removeAll(s) })
 	stage, err := s.Stage("k")
 	if err != nil {
 		t.Fatal(err)
@@ -128,8 +128,8 @@ func TestSweep(t *testing.T) {
 		plant(t, stage.Dir, map[string]string{"x": "x"})
 		if key == "used" {
 			defer stage.Close()
-		} else if err := stage.Close(); err != nil {
-			t.Fatal(err)
+		} else {
+			stage.Close()
 		}
 		if long := time.Now().Add(-48 * time.Hour); key != "new" {
 			if err := os.Chtimes(stage.Dir, long, long); err != nil {
@@ -150,7 +150,7 @@ func TestSweep(t *testing.T) {
 	for i := range left {
 		left[i] = filepath.Base(left[i])
 	}
-	if got := strings.Join(left, " "); got != "new new.lock used used.lock" {
+	if got := strings.Join(left, " "); got != "new used" {
 		t.Errorf("%s is left", got)
 	}
 }

@@ -7,7 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
+
+	"github.com/mcp-jail/mcp-jail/internal/private"
 )
 
 // Store is the directory of one user's packages. The directory need not exist.
@@ -46,66 +47,67 @@ func (id ID) validate() error {
 	return nil
 }
 
-// place returns the directory of a tree and its seal.
-func (s Store) place(id ID) string {
-	return filepath.Join(s.Dir, id.Ecosystem, strings.ReplaceAll(id.Name, "/", "+"), id.Version+"-"+id.Digest[:digestDigits])
+// below returns the path of the directory of a tree and its seal, below that of the store.
+func (id ID) below() string {
+	return filepath.Join(id.Ecosystem, strings.ReplaceAll(id.Name, "/", "+"), id.Version+"-"+id.Digest[:digestDigits])
 }
 
 // ErrNotInstalled is in the chain of an error about a tree that the store does not have.
 var ErrNotInstalled = errors.New("not installed")
 
 // Open returns an installed tree, with a shared lock on it. The error is ErrNotInstalled if
-// the store does not have it.
+// the store does not have it, and a *hostfs.OwnerError if another user could have made it.
 func (s Store) Open(id ID) (*Tree, error) {
 	if err := id.validate(); err != nil {
 		return nil, err
 	}
-	place := s.place(id)
-	lock, err := lockDir(place, shared)
+	t, err := s.open(id)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = ErrNotInstalled
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", id, err)
 	}
-	seal, err := os.Open(filepath.Join(place, sealName))
-	if err != nil {
-		lock.Close()
-		if errors.Is(err, fs.ErrNotExist) {
-			err = ErrNotInstalled
-		}
-		return nil, fmt.Errorf("%s: %w", id, err)
-	}
-	return &Tree{ID: id, Dir: filepath.Join(place, treeName), seal: seal, lock: lock}, nil
+	return t, nil
 }
 
-// lockDir locks the directory of a tree and its seal. The directory is locked, and not the
-// seal, because a slow check replaces the seal. The error is ErrNotInstalled if the directory
-// does not exist or is being removed.
-func lockDir(place string, how int) (*os.File, error) {
-	f, err := os.Open(place)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, ErrNotInstalled
-	case err != nil:
+func (s Store) open(id ID) (*Tree, error) {
+	place, unlock, err := s.lock(id.below(), private.Shared)
+	if err != nil {
 		return nil, err
 	}
-	err = lockFile(f, how)
-	if errors.Is(err, syscall.EWOULDBLOCK) || err == nil && !isAt(f, place) {
+	t := &Tree{ID: id, Dir: filepath.Join(s.Dir, id.below(), treeName), place: place, unlock: unlock}
+	t.tree, err = place.Open(treeName)
+	if err == nil {
+		t.seal, err = place.OpenFile(sealName, os.O_RDONLY, 0)
+	}
+	if err != nil {
+		t.Close()
+		return nil, err
+	}
+	return t, nil
+}
+
+// lock opens and locks the directory of a tree and its seal. The directory is locked, and not the
+// seal, because a slow check replaces the seal. The error is ErrNotInstalled if the directory is
+// being removed.
+func (s Store) lock(below string, kind private.Kind) (place *private.Dir, unlock func(), err error) {
+	place, err = private.Open(s.Dir, below)
+	if err != nil {
+		return nil, nil, err
+	}
+	unlock, err = place.Lock(kind)
+	if err == nil && !place.InPlace() {
+		unlock()
+		err = ErrNotInstalled
+	}
+	if err != nil {
+		place.Close()
+	}
+	if errors.Is(err, private.ErrLocked) && kind == private.Shared {
 		err = fmt.Errorf("it is being removed: %w", ErrNotInstalled)
 	}
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	return f, nil
-}
-
-// isAt reports whether an open file is still the one with that name.
-func isAt(f *os.File, name string) bool {
-	open, err := f.Stat()
-	if err != nil {
-		return false
-	}
-	now, err := os.Lstat(name)
-	return err == nil && os.SameFile(open, now)
+	return place, unlock, err
 }
 
 const (
@@ -115,88 +117,123 @@ const (
 
 // Tree is an installed tree. Close releases its lock.
 type Tree struct {
-	ID   ID
-	Dir  string // the directory of its files
-	seal *os.File
-	lock *os.File
+	ID     ID
+	Dir    string // the directory of its files
+	place  *private.Dir
+	tree   *private.Dir // Dir
+	seal   *os.File
+	unlock func()
 }
 
 // Close releases the tree. The kernel does so when the program ends.
-func (t *Tree) Close() error { return errors.Join(t.seal.Close(), t.lock.Close()) }
+func (t *Tree) Close() error {
+	if t.tree != nil {
+		t.tree.Close()
+	}
+	if t.seal != nil {
+		t.seal.Close()
+	}
+	t.unlock()
+	return t.place.Close()
+}
 
 // Trees returns the trees of the store, in the order of their paths. A tree whose seal cannot
 // be read is left out, and the error names it.
-func (s Store) Trees() ([]Info, error) {
-	seals, err := filepath.Glob(filepath.Join(globQuote(s.Dir), "*", "*", "*", sealName))
+func (s Store) Trees() (all []Info, err error) {
+	top, err := private.Open(s.Dir, ".")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}
-	var out []Info
+	defer top.Close()
+	seals, err := fs.Glob(top.Root().FS(), "*/*/*/"+sealName)
 	for _, file := range seals {
-		h, fault := readSeal(file)
+		below := filepath.Dir(filepath.FromSlash(file))
+		h, fault := s.readSeal(below)
 		switch {
 		case errors.Is(fault, fs.ErrNotExist): // removed since
 		case fault != nil:
-			err = errors.Join(err, fmt.Errorf("%s: %w", file, fault))
+			err = errors.Join(err, fmt.Errorf("%s: %w", filepath.Join(s.Dir, below, sealName), fault))
 		default:
-			out = append(out, Info{ID: h.id, Files: h.count, Bytes: h.bytes, place: filepath.Dir(file)})
+			all = append(all, Info{ID: h.id, Files: h.count, Bytes: h.bytes, dir: s.Dir, below: below})
 		}
 	}
-	return out, err
+	return all, err
 }
 
-// globQuote escapes what filepath.Glob would expand.
-func globQuote(dir string) string {
-	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(dir)
+// readSeal reads the head of a seal.
+func (s Store) readSeal(below string) (head, error) {
+	place, err := private.Open(s.Dir, below)
+	if err != nil {
+		return head{}, err
+	}
+	defer place.Close()
+	f, err := place.OpenFile(sealName, os.O_RDONLY, 0)
+	if err != nil {
+		return head{}, err
+	}
+	defer f.Close()
+	return readHead(f)
 }
 
 // Info describes an installed tree.
 type Info struct {
-	ID    ID
-	Files int
-	Bytes int64
-	place string
+	ID         ID
+	Files      int
+	Bytes      int64
+	dir, below string
 }
 
 // Path returns the directory of the tree and its seal.
-func (i Info) Path() string { return i.place }
+func (i Info) Path() string { return filepath.Join(i.dir, i.below) }
 
 // ErrInUse is returned for a tree that a running server uses.
 var ErrInUse = errors.New("in use by a running server")
 
+const trashName = "trash"
+
 // Remove deletes a tree. It returns ErrInUse if a server runs from it.
 func (s Store) Remove(info Info) error {
-	lock, err := os.Open(info.place)
+	place, unlock, err := s.lock(info.below, private.Exclusive)
+	switch {
+	case errors.Is(err, private.ErrLocked):
+		return fmt.Errorf("%s: %w", info.ID, ErrInUse)
+	case err != nil:
+		return fmt.Errorf("%s: %w", info.ID, err)
+	}
+	defer place.Close()
+	defer unlock()
+	top, err := private.Open(s.Dir, ".")
 	if err != nil {
 		return err
 	}
-	defer lock.Close()
-	if err := lockFile(lock, exclusive); err != nil {
-		return fmt.Errorf("%s: %w", info.ID, ErrInUse)
-	}
-	if !isAt(lock, info.place) {
-		return fmt.Errorf("%s: %w", info.ID, ErrNotInstalled)
-	}
-	trash := filepath.Join(s.Dir, "trash")
-	var at string
-	for range 3 { // another process may just have emptied and removed the trash
-		if err = os.MkdirAll(trash, 0o700); err == nil {
-			at, err = os.MkdirTemp(trash, "")
-		}
-		if err == nil {
+	defer top.Close()
+	for try := 0; ; try++ {
+		err = throwAway(top, info.below)
+		if err == nil || try == 3 { // otherwise another process may just have removed the trash
 			break
 		}
 	}
+	_ = top.Remove(filepath.Dir(info.below)) // the package's directory, if this was its last tree
+	_ = top.Remove(trashName)
+	return err
+}
+
+// throwAway moves a tree to the trash in one step, and deletes it there.
+func throwAway(top *private.Dir, below string) error {
+	trash, err := top.Make(trashName)
 	if err != nil {
 		return err
 	}
-	if err := os.Rename(info.place, filepath.Join(at, "removed")); err != nil {
+	defer trash.Close()
+	at, err := trash.MakeTemp()
+	if err != nil {
 		return err
 	}
-	os.Remove(filepath.Dir(info.place)) // the package's directory, if this was its last tree
-	err = removeReadOnly(at)
-	os.Remove(trash)
-	return err
+	err = top.Rename(below, filepath.Join(trashName, at, "removed"))
+	return errors.Join(err, trash.RemoveAll(at))
 }
 
 // Lookup returns the place of a tree, also of one whose seal is damaged, so that it can be
@@ -205,32 +242,20 @@ func (s Store) Lookup(id ID) (info Info, ok bool) {
 	if id.validate() != nil {
 		return info, false
 	}
-	info = Info{ID: id, place: s.place(id)}
-	st, err := os.Lstat(info.place)
-	return info, err == nil && st.IsDir()
+	info = Info{ID: id, dir: s.Dir, below: id.below()}
+	place, err := private.Open(s.Dir, info.below)
+	if err == nil {
+		place.Close()
+	}
+	return info, err == nil
 }
 
 // InUse reports whether a server runs from a tree.
 func (s Store) InUse(info Info) bool {
-	lock, err := os.Open(info.place)
-	if err != nil {
-		return false
+	place, unlock, err := s.lock(info.below, private.Exclusive)
+	if err == nil {
+		unlock()
+		place.Close()
 	}
-	defer lock.Close()
-	return lockFile(lock, exclusive) != nil
-}
-
-// removeReadOnly deletes a file, or a directory whose directories may be read-only.
-func removeReadOnly(dir string) error {
-	err := os.RemoveAll(dir)
-	for try := 0; err != nil && try < 3; try++ { // another process may delete the same files
-		filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
-			if d != nil && d.IsDir() {
-				os.Chmod(name, 0o700)
-			}
-			return nil
-		})
-		err = os.RemoveAll(dir)
-	}
-	return err
+	return errors.Is(err, private.ErrLocked)
 }

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/private"
 )
 
 const digest = "00112233445566778899aabbccddeeff"
@@ -26,11 +28,19 @@ func plant(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
+// removeAll removes a store.
+func removeAll(s Store) {
+	if d, err := private.Open(filepath.Dir(s.Dir), "."); err == nil {
+		defer d.Close()
+		d.RemoveAll(filepath.Base(s.Dir))
+	}
+}
+
 // installed returns a store with one tree, and the digest of its contents.
 func installed(t *testing.T) (Store, string) {
 	t.Helper()
 	s := Store{filepath.Join(t.TempDir(), "store")}
-	t.Cleanup(func() { removeReadOnly(s.Dir) })
+	t.Cleanup(func() { removeAll(s) })
 	stage, err := s.Stage("name")
 	if err != nil {
 		t.Fatal(err)
@@ -167,7 +177,7 @@ func TestRestoredTree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	now, err := attributesDigest(again.Dir, sealLines(seal))
+	now, err := attributesDigest(again.tree.Root(), sealLines(seal))
 	if err != nil || now != after.attributes {
 		t.Errorf("%v: the new seal does not fit", err)
 	}
@@ -254,7 +264,7 @@ func TestID(t *testing.T) {
 // BenchmarkCheck measures the check of a tree with 5,000 files in 250 packages.
 func BenchmarkCheck(b *testing.B) {
 	s := Store{b.TempDir()}
-	b.Cleanup(func() { removeReadOnly(s.Dir) })
+	b.Cleanup(func() { removeAll(s) })
 	stage, err := s.Stage("k")
 	if err != nil {
 		b.Fatal(err)

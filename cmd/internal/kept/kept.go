@@ -281,7 +281,7 @@ func (a *All) Trees() (trees []store.Info) {
 // measure returns the number of files below a name, and the bytes of the regular ones. It leaves
 // out what it cannot read, and follows no link.
 func measure(d *private.Dir, name string) (files int, size int64) {
-	d.Walk(name, func(_ string, e fs.DirEntry, err error) error {
+	fs.WalkDir(d.Root().FS(), name, func(_ string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return nil
 		}
