@@ -23,7 +23,7 @@ func (w *world) onSmallDisk() (leave func(free int64)) {
 	dir := w.t.TempDir()
 	w.check(unix.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"))
 	w.t.Cleanup(func() { unix.Unmount(dir, unix.MNT_DETACH) })
-	w.store = Store{filepath.Join(dir, "store")}
+	w.store = Store{Dir: filepath.Join(dir, "store")}
 	filler := filepath.Join(dir, "filler")
 	return func(free int64) {
 		os.Remove(filler)
@@ -142,7 +142,7 @@ func TestJournalIsBounded(t *testing.T) {
 	w.write("d0/f2", "server", os.O_TRUNC)
 	w.end()
 	s := w.session()
-	info, err := os.Stat(s.journalFile(0))
+	info, err := os.Stat(s.file(0, journalSuffix))
 	w.check(err)
 	if info.Size() > 1<<17+1024 {
 		t.Errorf("it has %d bytes", info.Size())

@@ -6,7 +6,7 @@
 //   - The [Keeper] writes both. The jail's supervisor calls it before each change that it
 //     carries out for the server. It has the two descriptors and no name of the store, so nothing
 //     that the server names leads into it.
-//   - [ReadSession] reads the journals, and [Session.History] adds them up: what stood at each
+//   - [Store.Session] reads the journals, and [Session.History] adds them up: what stood at each
 //     path before ([Change.Before]) and after ([Change.After]), and what is not known
 //     ([Session.Gaps]).
 //   - [Restorer] compares that with what stands there now, and puts back what it may.

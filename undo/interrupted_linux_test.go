@@ -21,11 +21,11 @@ const runUndo = "mcp-jail-test-undo"
 
 func TestMain(m *testing.M) {
 	testkit.Programs{runUndo: func() {
-		s, err := ReadSession(os.Args[1])
+		s, err := readSession(os.Args[1])
 		if err == nil {
 			var r *Restorer
 			if r, err = NewRestorer(s, Selection{}); err == nil {
-				_, _, err = r.Run(Store{filepath.Dir(s.Dir)})
+				_, _, err = r.Run(s.store)
 			}
 		}
 		if err != nil {
@@ -119,7 +119,7 @@ func interrupt(t *testing.T, n int, change func(*world)) bool {
 	if before == w.tree() {
 		t.Fatal("nothing was changed")
 	}
-	killed := killBefore(t, n, testkit.Self(runUndo, w.session().Dir))
+	killed := killBefore(t, n, testkit.Self(runUndo, filepath.Join(w.store.Dir, w.session().ID)))
 	if !killed && n == 1 {
 		t.Fatal("the undo made no change")
 	}

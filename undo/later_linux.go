@@ -2,7 +2,6 @@ package undo
 
 import (
 	"maps"
-	"path/filepath"
 	"slices"
 )
 
@@ -19,7 +18,7 @@ func (r *Restorer) laterSessions() []later {
 		return r.later
 	}
 	r.later = []later{}
-	all, _ := Store{filepath.Dir(r.Session.Dir)}.Sessions() // a session that cannot be read is left out
+	all, _ := r.Session.store.Sessions() // a session that cannot be read is left out
 	for _, s := range slices.Backward(all) {
 		if !s.Started.After(r.Session.Started) {
 			continue

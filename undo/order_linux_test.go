@@ -57,7 +57,7 @@ func TestUndoInOrder(t *testing.T) {
 			for range 2 {
 				undo := w.mustUndo(second, 0)
 				w.same("the second undone", between)
-				if again, err := ReadSession(undo); err != nil {
+				if again, err := readSession(undo); err != nil {
 					t.Fatal(err)
 				} else {
 					w.mustUndo(again, 0)
@@ -117,14 +117,14 @@ func TestUndoKeepsUnknownMoved(t *testing.T) {
 				before := w.tree()
 				first := w.does(change[0])
 				between := w.tree()
-				undo, err := ReadSession(w.mustUndo(w.does(change[1]), 0))
+				undo, err := readSession(w.mustUndo(w.does(change[1]), 0))
 				w.check(err)
 				if known {
 					w.mustUndo(first, 0)
 					w.same("undone", before)
 					return
 				}
-				text, err := os.ReadFile(undo.journalFile(0))
+				text, err := os.ReadFile(undo.file(0, journalSuffix))
 				w.check(err)
 				var lines []string
 				for line := range strings.Lines(string(text)) {
@@ -132,7 +132,7 @@ func TestUndoKeepsUnknownMoved(t *testing.T) {
 						lines = append(lines, line)
 					}
 				}
-				w.check(os.WriteFile(undo.journalFile(0), []byte(strings.Join(lines, "")), 0o600))
+				w.check(os.WriteFile(undo.file(0, journalSuffix), []byte(strings.Join(lines, "")), 0o600))
 				r, out, _ := w.undo(first, 0)
 				if text := said(r, out); !strings.Contains(text, "which has to be put back first") {
 					t.Errorf("the undo said %q", text)

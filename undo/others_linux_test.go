@@ -179,7 +179,7 @@ func TestTwoSessions(t *testing.T) {
 		w.write("d0/f0", text, os.O_TRUNC)
 		w.write("d0/new", text, os.O_TRUNC)
 		w.end()
-		s, err := ReadSession(w.writer.Dir)
+		s, err := readSession(w.writer.Dir)
 		w.check(err)
 		sessions = append(sessions, s)
 	}
@@ -224,11 +224,11 @@ func TestPlanWritesNothing(t *testing.T) {
 	w.files.Journal.Close()
 	w.writer.Close()
 	s := w.session()
-	text, err := os.ReadFile(s.journalFile(0))
+	text, err := os.ReadFile(s.file(0, journalSuffix))
 	w.check(err)
 	r, err := NewRestorer(s, Selection{})
 	w.check(err)
-	if again, err := os.ReadFile(s.journalFile(0)); err != nil || string(again) != string(text) {
+	if again, err := os.ReadFile(s.file(0, journalSuffix)); err != nil || string(again) != string(text) {
 		t.Errorf("%v, it has now %q", err, again)
 	}
 	if _, _, err := r.Run(w.store); err != nil {

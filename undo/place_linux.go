@@ -122,7 +122,7 @@ func (r *Restorer) writeFile(s *Step, p *place) error {
 		return err
 	}
 	defer unix.Close(fd)
-	data, err := os.Open(r.Session.DataFile(s.want.Jail))
+	data, err := r.Session.open(s.want.Jail, dataSuffix, os.O_RDONLY)
 	if err != nil {
 		return err
 	}
@@ -233,7 +233,7 @@ func (s *Session) sameContent(want *State, path string) bool {
 	if unix.Fstat(fd, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Size != want.Size {
 		return false
 	}
-	data, err := os.Open(s.DataFile(want.Jail))
+	data, err := s.open(want.Jail, dataSuffix, os.O_RDONLY)
 	if err != nil {
 		return false
 	}
@@ -305,12 +305,4 @@ func (r *Restorer) scanLinks(roots []string, wanted map[ID]*Step) map[ID][]strin
 		})
 	}
 	return found
-}
-
-func appendTo(file string, text []byte) error {
-	f, err := os.OpenFile(file, os.O_WRONLY|os.O_APPEND, 0)
-	if err != nil {
-		return err
-	}
-	return errors.Join(appendLines(f, text), f.Close())
 }

@@ -1,7 +1,9 @@
 package undo
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -376,8 +378,12 @@ func (r *Restorer) settle() {
 // writeSettled writes what settle found to the journals.
 func (r *Restorer) writeSettled() error {
 	for i := range r.settled {
-		if err := appendTo(r.Session.journalFile(i), r.settled[i]); err != nil {
-			return fmt.Errorf("%s: %w", r.Session.journalFile(i), err)
+		journal, err := r.Session.open(i, journalSuffix, os.O_WRONLY|os.O_APPEND)
+		if err == nil {
+			err = errors.Join(appendLines(journal, r.settled[i]), journal.Close())
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil

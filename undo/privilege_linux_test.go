@@ -204,7 +204,7 @@ func TestJournalWithoutTime(t *testing.T) {
 	w.begin()
 	w.write("d0/f0", "server", os.O_TRUNC)
 	w.end()
-	file := w.session().journalFile(0)
+	file := w.session().file(0, journalSuffix)
 	text, err := os.ReadFile(file)
 	w.check(err)
 	st, err := lookPath(w.at("d0/f0"))

@@ -102,7 +102,7 @@ func TestUndoEachOperation(t *testing.T) {
 			if _, err := os.Stat(undone); err != nil {
 				return // there was nothing to do
 			}
-			s, err := ReadSession(undone)
+			s, err := readSession(undone)
 			w.check(err)
 			w.mustUndo(s, 0)
 			w.same("the undo undone", after)
@@ -133,7 +133,7 @@ func TestUndoRandom(t *testing.T) {
 		undone := w.mustUndo(w.session(), 0)
 		w.same(fmt.Sprintf("seed %d undone", seed), before)
 		if _, err := os.Stat(undone); err == nil {
-			s, err := ReadSession(undone)
+			s, err := readSession(undone)
 			w.check(err)
 			w.mustUndo(s, 0)
 			w.same(fmt.Sprintf("seed %d, the undo undone", seed), after)
@@ -275,8 +275,8 @@ func TestUndoHalfAttributes(t *testing.T) {
 	w.check(os.Link(w.at("d1/g"), w.at("d1/f0")))
 	undo.Close()
 	life := func(end time.Time) {
-		w.check(os.Chtimes(files.name+journalSuffix, end, end))
-		w.check(os.Chtimes(files.name+dataSuffix, end, end))
+		w.check(os.Chtimes(filepath.Join(undo.Dir, files.name+journalSuffix), end, end))
+		w.check(os.Chtimes(filepath.Join(undo.Dir, files.name+dataSuffix), end, end))
 	}
 	life(time.Now().Add(-time.Hour))
 	r, err := NewRestorer(w.session(), Selection{})

@@ -114,7 +114,7 @@ func TestUnreachable(t *testing.T) {
 		w.keeper.mu.Unlock()
 	}()
 	<-done
-	text, err := os.ReadFile(w.files.name + journalSuffix)
+	text, err := os.ReadFile(filepath.Join(w.writer.Dir, w.files.name+journalSuffix))
 	w.check(err)
 	for line := range strings.Lines(string(text)) {
 		if strings.HasPrefix(line, "now") && strings.Contains(line, "deep") && strings.HasSuffix(line, "n\n") {
@@ -142,7 +142,6 @@ func TestForeignGroup(t *testing.T) {
 	w.fill()
 	w.check(os.Lchown(w.at("d0/f3"), 65534, 0))
 	w.check(os.Chmod(w.at("d0/f3"), 0o755|os.ModeSetgid))
-	w.check(os.Chmod(filepath.Dir(w.root), 0o777))
 	w.begin()
 	done := make(chan struct{})
 	go func() {
@@ -152,11 +151,11 @@ func TestForeignGroup(t *testing.T) {
 		s := w.session()
 		r, err := NewRestorer(s, Selection{})
 		w.check(err)
-		w.check(filepath.Walk(w.store.Dir, func(path string, _ os.FileInfo, _ error) error { return os.Lchown(path, 65534, 65534) }))
 		writer, err := w.store.Begin(Head{Server: "test", Undoes: s.ID})
 		w.check(err)
 		files, err := writer.Jail(s.Head.Roots)
 		w.check(err)
+		w.check(filepath.Walk(w.store.Dir, func(path string, _ os.FileInfo, _ error) error { return os.Lchown(path, 65534, 65534) }))
 		keeper := keeperOf(t, files)
 		w.asUser()
 		for _, o := range r.Do(keeper) {
@@ -202,7 +201,7 @@ func TestUndoKeepsAll(t *testing.T) {
 			out := r.Do(keeper)
 			files.Finish()
 			writer.Close()
-			kept, err := ReadSession(writer.Dir)
+			kept, err := readSession(writer.Dir)
 			w.check(err)
 			for _, o := range out {
 				one := Selection{Paths: []string{o.Path}}

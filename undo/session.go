@@ -1,6 +1,7 @@
 package undo
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -8,12 +9,13 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/mcp-jail/mcp-jail/internal/private"
 )
 
 // Session is what was kept of one session of a server.
 type Session struct {
 	ID      string
-	Dir     string
 	Head    Head
 	Started time.Time
 	Running bool
@@ -22,6 +24,7 @@ type Session struct {
 	Gaps    []Gap // what is not known of it
 	jails   []*jail
 	numbers []int // of the jails' files
+	store   Store
 }
 
 // Empty reports whether the session has changed nothing so far.
@@ -35,13 +38,14 @@ func (s *Session) Touches(sel Selection) bool {
 // History adds up what the session did.
 func (s *Session) History(sel Selection) *History { return history(s.jails, sel) }
 
-// DataFile returns the file that has the contents of a jail's states.
-func (s *Session) DataFile(jail int) string {
-	return filepath.Join(s.Dir, strconv.Itoa(s.numbers[jail])+dataSuffix)
-}
-
-func (s *Session) journalFile(jail int) string {
-	return filepath.Join(s.Dir, strconv.Itoa(s.numbers[jail])+journalSuffix)
+// open opens one of the two files of a jail.
+func (s *Session) open(jail int, suffix string, flag int) (*os.File, error) {
+	dir, err := s.store.open(private.Open, s.ID)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	return dir.OpenFile(strconv.Itoa(s.numbers[jail])+suffix, flag, 0)
 }
 
 const (
@@ -53,10 +57,32 @@ const (
 // the disk.
 const damagedMode = 0o700
 
-// ReadSession reads the journals of a session.
-func ReadSession(dir string) (*Session, error) {
-	s := &Session{ID: filepath.Base(dir), Dir: dir, Ended: true, Running: isHeld(dir)}
-	entries, err := os.ReadDir(dir)
+// Store is the directory with the kept sessions of a server.
+type Store struct {
+	Dir string
+	// Base is a directory above Dir, below which no symbolic link is followed. "" is Dir.
+	Base string
+}
+
+// open opens or makes the directory of the store, or one below it.
+func (s Store) open(how func(base, below string) (*private.Dir, error), names ...string) (*private.Dir, error) {
+	base := cmp.Or(s.Base, s.Dir)
+	below, err := filepath.Rel(base, filepath.Join(s.Dir, filepath.Join(names...)))
+	if err != nil {
+		return nil, err
+	}
+	return how(base, below)
+}
+
+// Session reads the journals of a session.
+func (s Store) Session(id string) (*Session, error) {
+	dir, err := s.open(private.Open, id)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	out := &Session{ID: id, Ended: true, Running: isHeld(dir), store: s}
+	entries, err := dir.Names()
 	if err != nil {
 		return nil, err
 	}
@@ -64,27 +90,47 @@ func ReadSession(dir string) (*Session, error) {
 		name, isJournal := strings.CutSuffix(e.Name(), journalSuffix)
 		n, err := strconv.Atoi(name)
 		if isJournal && err == nil {
-			s.numbers = append(s.numbers, n)
+			out.numbers = append(out.numbers, n)
 		}
 	}
-	slices.Sort(s.numbers)
-	for i, n := range s.numbers {
-		file := filepath.Join(dir, strconv.Itoa(n)+journalSuffix)
-		records, damaged, err := readJournal(file, i)
+	slices.Sort(out.numbers)
+	for i, n := range out.numbers {
+		name := strconv.Itoa(n)
+		records, damaged, err := readJournal(dir, name+journalSuffix, i)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
+			return nil, fmt.Errorf("%s: %w", filepath.Join(s.Dir, id, name+journalSuffix), err)
 		}
 		if damaged {
-			s.Gaps = append(s.Gaps, Gap{Why: whyDamaged})
+			out.Gaps = append(out.Gaps, Gap{Why: whyDamaged})
 		}
-		s.addJail(&jail{records: records, running: s.Running, alive: lastSign(file, s.DataFile(i)), damaged: damaged})
+		out.addJail(&jail{records: records, running: out.Running, alive: lastSign(dir, name+journalSuffix, name+dataSuffix), damaged: damaged})
 	}
-	return s, nil
+	return out, nil
+}
+
+// hold locks the directory of a session.
+func hold(dir *private.Dir, kind private.Kind) (unlock func(), err error) {
+	for try := 0; ; try++ { // isHeld holds it for a moment
+		if unlock, err = dir.Lock(kind); err == nil || try == 3 {
+			return unlock, err
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// isHeld reports whether a session runs.
+func isHeld(dir *private.Dir) bool {
+	unlock, err := hold(dir, private.Exclusive)
+	if err != nil {
+		return true
+	}
+	unlock()
+	return false
 }
 
 // readJournal reads a journal. damaged reports whether a record is missing.
-func readJournal(file string, jail int) (records []Record, damaged bool, err error) {
-	f, err := os.Open(file)
+func readJournal(dir *private.Dir, name string, jail int) (records []Record, damaged bool, err error) {
+	f, err := dir.OpenFile(name, os.O_RDONLY, 0)
 	if err != nil {
 		return nil, false, err
 	}
@@ -127,9 +173,9 @@ func (s *Session) addJail(j *jail) {
 }
 
 // lastSign returns when files were written last, in nanoseconds since 1970.
-func lastSign(files ...string) (at int64) {
-	for _, f := range files {
-		if info, err := os.Stat(f); err == nil {
+func lastSign(dir *private.Dir, names ...string) (at int64) {
+	for _, name := range names {
+		if info, err := dir.Lstat(name); err == nil {
 			at = max(at, info.ModTime().UnixNano())
 		}
 	}

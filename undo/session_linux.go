@@ -60,7 +60,7 @@ func (s *Session) kept(want *State) ([]byte, string) {
 	case want.Size > maxDiff:
 		return nil, "it is too large to be shown"
 	}
-	data, err := os.Open(s.DataFile(want.Jail))
+	data, err := s.open(want.Jail, dataSuffix, os.O_RDONLY)
 	if err != nil {
 		return nil, err.Error()
 	}

@@ -30,7 +30,7 @@ func TestUndoSparse(t *testing.T) {
 	if w.tree() != before { // too long to be shown
 		t.Error("it was not put back")
 	}
-	for _, name := range []string{w.at("sparse"), s.DataFile(0)} {
+	for _, name := range []string{w.at("sparse"), s.file(0, dataSuffix)} {
 		info, err := os.Stat(name)
 		w.check(err)
 		if used := info.Sys().(*syscall.Stat_t).Blocks * 512; used > 1<<20 {

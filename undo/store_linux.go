@@ -14,43 +14,47 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-)
 
-// Store is the directory with the kept sessions of a server.
-type Store struct{ Dir string }
+	"github.com/mcp-jail/mcp-jail/internal/private"
+)
 
 // Writer adds a session to a store. The session counts as running until Close.
 type Writer struct {
-	Dir  string
-	head Head
-	lock int
-	mu   sync.Mutex
-	jail int
-	used room            // room of the files of jails that have ended
-	live map[*Files]bool // the files of the other jails
+	Dir    string
+	head   Head
+	store  Store
+	dir    *private.Dir
+	unlock func()
+	mu     sync.Mutex
+	jail   int
+	used   room            // room of the files of jails that have ended
+	live   map[*Files]bool // the files of the other jails
 }
 
 // Begin makes the directory of a session. The names of sessions sort in the order in which they
 // began, unless the clock was set back. They are times in UTC; the last part is the fraction of the
 // second.
 func (s Store) Begin(head Head) (*Writer, error) {
-	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
+	top, err := s.open(private.Make)
+	if err != nil {
 		return nil, err
 	}
+	defer top.Close()
 	for {
 		now := time.Now().UTC()
 		fraction := uint64(now.Nanosecond()) << 16 / 1e9
-		dir := filepath.Join(s.Dir, fmt.Sprintf("%s-%04x", now.Format("20060102-150405"), fraction))
-		err := os.Mkdir(dir, 0o700)
+		name := fmt.Sprintf("%s-%04x", now.Format("20060102-150405"), fraction)
+		dir, err := top.MakeNew(name)
 		if errors.Is(err, fs.ErrExist) {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		w := &Writer{Dir: dir, head: head, live: map[*Files]bool{}}
-		if w.lock, err = hold(dir, syscall.LOCK_SH); err != nil {
-			os.Remove(dir)
+		w := &Writer{Dir: filepath.Join(s.Dir, name), head: head, store: s, dir: dir, live: map[*Files]bool{}}
+		if w.unlock, err = hold(dir, private.Shared); err != nil {
+			dir.Close()
+			_ = top.Remove(name)
 			return nil, err
 		}
 		return w, nil
@@ -74,15 +78,15 @@ type Files struct {
 func (w *Writer) Jail(roots []string) (*Files, error) {
 	w.mu.Lock()
 	w.jail++
-	name := filepath.Join(w.Dir, strconv.Itoa(w.jail))
+	name := strconv.Itoa(w.jail)
 	w.mu.Unlock()
 	const flags = os.O_RDWR | os.O_CREATE | os.O_EXCL
-	journal, err := os.OpenFile(name+journalSuffix, flags|os.O_APPEND, 0o600)
+	journal, err := w.dir.OpenFile(name+journalSuffix, flags|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	f := &Files{Journal: journal, name: name, writer: w}
-	if f.Data, err = os.OpenFile(name+dataSuffix, flags, 0o600); err == nil {
+	if f.Data, err = w.dir.OpenFile(name+dataSuffix, flags, 0o600); err == nil {
 		head := w.head
 		head.Roots = roots
 		err = f.write(&Record{word: wordHead, At: time.Now().UnixNano(), Head: &head})
@@ -100,10 +104,10 @@ func (w *Writer) Jail(roots []string) (*Files, error) {
 // discard closes and removes the files.
 func (f *Files) discard() {
 	f.Journal.Close()
-	os.Remove(f.name + journalSuffix)
+	_ = f.writer.dir.Remove(f.name + journalSuffix)
 	if f.Data != nil {
 		f.Data.Close()
-		os.Remove(f.name + dataSuffix)
+		_ = f.writer.dir.Remove(f.name + dataSuffix)
 	}
 }
 
@@ -146,7 +150,7 @@ func (f *Files) Finish() (changed bool) {
 		defer f.writer.ended(f)
 		defer f.Data.Close()
 		defer f.Journal.Close()
-		records, _, err := readJournal(f.name+journalSuffix, 0)
+		records, _, err := readJournal(f.writer.dir, f.name+journalSuffix, 0)
 		if err != nil {
 			return
 		}
@@ -179,19 +183,24 @@ func (f *Files) Finished() bool { return f.finished.Load() }
 
 // Close ends the session. A session without changes leaves nothing.
 func (w *Writer) Close() {
-	os.Remove(w.Dir) // if it is empty
-	syscall.Close(w.lock)
+	if top, err := w.store.open(private.Open); err == nil {
+		_ = top.Remove(w.ID()) // if it is empty
+		top.Close()
+	}
+	w.unlock()
+	w.dir.Close()
 }
 
 // Sessions returns the sessions of the store, the latest first, and errors of those that cannot
 // be read.
 func (s Store) Sessions() (out []*Session, err error) {
-	dirs, err := s.dirs()
-	if err != nil {
+	top, names, err := s.names()
+	if top == nil {
 		return nil, err
 	}
-	for _, dir := range slices.Backward(dirs) {
-		one, e := ReadSession(dir)
+	top.Close()
+	for _, name := range slices.Backward(names) {
+		one, e := s.Session(name)
 		if e != nil {
 			err = errors.Join(err, e)
 			continue
@@ -203,41 +212,65 @@ func (s Store) Sessions() (out []*Session, err error) {
 	return out, err
 }
 
-// dirs returns the directories of all sessions, the oldest first.
-func (s Store) dirs() (dirs []string, err error) {
-	entries, err := os.ReadDir(s.Dir)
+// names opens the store and returns the names of all sessions, the oldest first. Without a store,
+// top is nil.
+func (s Store) names() (top *private.Dir, names []string, err error) {
+	top, err = s.open(private.Open)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		err = nil
 	}
+	if top == nil {
+		return nil, nil, err
+	}
+	entries, err := top.Names()
 	for _, e := range entries {
 		if e.IsDir() {
-			dirs = append(dirs, filepath.Join(s.Dir, e.Name()))
+			names = append(names, e.Name())
 		}
 	}
-	return dirs, err
+	return top, names, err
+}
+
+// Empty reports whether nothing is kept.
+func (s Store) Empty() bool {
+	top, names, _ := s.names()
+	if top != nil {
+		top.Close()
+	}
+	return len(names) == 0
 }
 
 // Expire removes the sessions that are empty or older than age, and then the oldest until the
 // others take at most total bytes. It leaves the sessions that run, and the newest one unless that
 // is too old. It returns the names of the removed sessions that were not empty.
 func (s Store) Expire(age time.Duration, total int64) (gone []string) {
-	dirs, _ := s.dirs()
+	top, names, _ := s.names()
+	if top == nil {
+		return nil
+	}
+	defer top.Close()
 	newest := true
-	for _, dir := range slices.Backward(dirs) {
+	for _, name := range slices.Backward(names) {
+		dir, err := top.Open(name)
+		if err != nil {
+			continue
+		}
 		size, last, files := usage(dir)
 		total -= size
 		if fits := total >= 0 || newest; files > 0 && fits && time.Since(last) < age {
 			newest = false
+			dir.Close()
 			continue
 		}
-		lock, err := hold(dir, syscall.LOCK_EX)
+		unlock, err := hold(dir, private.Exclusive)
+		dir.Close()
 		if err != nil {
 			continue
 		}
-		os.RemoveAll(dir)
-		syscall.Close(lock)
+		_ = top.RemoveAll(name)
+		unlock()
 		if files > 0 {
-			gone = append(gone, filepath.Base(dir))
+			gone = append(gone, name)
 		}
 	}
 	return gone
@@ -271,21 +304,21 @@ func (w *Writer) ended(f *Files) {
 
 func (r *room) add(f *Files) {
 	for _, suffix := range []string{journalSuffix, dataSuffix} {
-		var st unix.Stat_t
-		if unix.Stat(f.name+suffix, &st) != nil {
+		info, err := f.writer.dir.Lstat(f.name + suffix)
+		if err != nil {
 			continue
 		}
-		if r.all += st.Blocks * 512; suffix == journalSuffix {
-			r.journals += st.Size
+		if r.all += onDisk(info); suffix == journalSuffix {
+			r.journals += info.Size()
 		}
 	}
 }
 
 // usage returns what a session takes on the disk, when it was written last, and how many files it
 // has.
-func usage(dir string) (size int64, last time.Time, files int) {
-	entries, _ := os.ReadDir(dir)
-	if info, err := os.Stat(dir); err == nil {
+func usage(dir *private.Dir) (size int64, last time.Time, files int) {
+	entries, _ := dir.Names()
+	if info, err := dir.Lstat("."); err == nil {
 		last = info.ModTime()
 	}
 	for _, e := range entries {
@@ -293,9 +326,7 @@ func usage(dir string) (size int64, last time.Time, files int) {
 		if err != nil {
 			continue
 		}
-		if st, ok := info.Sys().(*syscall.Stat_t); ok {
-			size += st.Blocks * 512
-		}
+		size += onDisk(info)
 		if info.ModTime().After(last) {
 			last = info.ModTime()
 		}
@@ -303,31 +334,10 @@ func usage(dir string) (size int64, last time.Time, files int) {
 	return size, last, len(entries)
 }
 
-// hold locks a directory until the descriptor is closed.
-func hold(dir string, how int) (int, error) {
-	fd, err := syscall.Open(dir, syscall.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0)
-	if err != nil {
-		return -1, err
+// onDisk returns the bytes that a file takes on the disk.
+func onDisk(info fs.FileInfo) int64 {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return st.Blocks * 512
 	}
-	for try := 0; ; try++ { // isHeld holds it for a moment
-		err = syscall.Flock(fd, how|syscall.LOCK_NB)
-		if err == nil {
-			return fd, nil
-		}
-		if try == 3 {
-			syscall.Close(fd)
-			return -1, err
-		}
-		time.Sleep(time.Millisecond)
-	}
-}
-
-// isHeld reports whether a session runs.
-func isHeld(dir string) bool {
-	fd, err := hold(dir, syscall.LOCK_EX)
-	if err != nil {
-		return true
-	}
-	syscall.Close(fd)
-	return false
+	return 0
 }

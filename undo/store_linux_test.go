@@ -72,7 +72,7 @@ func TestExpire(t *testing.T) {
 	if gone := w.store.Expire(48*time.Hour, 1); len(gone) != 0 || left() != dirs(small, running) {
 		t.Errorf("the last one was removed: %v", gone)
 	}
-	if s, err := ReadSession(running.Dir); err != nil || !s.Running {
+	if s, err := readSession(running.Dir); err != nil || !s.Running {
 		t.Errorf("%v, running: %+v", err, s)
 	}
 	running.Close()

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -31,7 +32,7 @@ func newWorld(t testing.TB) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, root: filepath.Join(dir, "work"), store: Store{filepath.Join(dir, "store")}, random: rand.New(rand.NewPCG(1, 2))}
+	w := &world{t: t, root: filepath.Join(dir, "work"), store: Store{Dir: filepath.Join(dir, "store")}, random: rand.New(rand.NewPCG(1, 2))}
 	w.check(os.Mkdir(w.root, 0o755))
 	t.Cleanup(func() { // so that an ordinary user can remove the tree
 		filepath.WalkDir(w.root, func(path string, d fs.DirEntry, _ error) error {
@@ -295,4 +296,14 @@ func diffLines(a, b string) string {
 		}
 	}
 	return strings.Join(out, "\n")
+}
+
+// readSession reads the session in a directory.
+func readSession(dir string) (*Session, error) {
+	return Store{Dir: filepath.Dir(dir)}.Session(filepath.Base(dir))
+}
+
+// file returns the path of one of the two files of a jail.
+func (s *Session) file(jail int, suffix string) string {
+	return filepath.Join(s.store.Dir, s.ID, strconv.Itoa(s.numbers[jail])+suffix)
 }

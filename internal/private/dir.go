@@ -145,6 +145,18 @@ func (d *Dir) Make(name string) (*Dir, error) {
 	return d.Open(name)
 }
 
+// MakeNew creates a directory. The error matches fs.ErrExist if there is one, or something else with
+// this name.
+func (d *Dir) MakeNew(name string) (*Dir, error) {
+	if err := single(name); err != nil {
+		return nil, err
+	}
+	if err := d.root.Mkdir(name, 0o700); err != nil {
+		return nil, d.full(err, name)
+	}
+	return d.Open(name)
+}
+
 // MakeTemp creates a directory with a name that cannot be foreseen, which it returns.
 func (d *Dir) MakeTemp() (name string, err error) {
 	name = unforeseen()

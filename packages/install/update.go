@@ -58,14 +58,14 @@ func (i *Installer) update(ctx context.Context, stage *store.Stage, line *launch
 	if err != nil {
 		return nil, err
 	}
-	u := &Update{Old: old, New: f.entry, Refused: f.refused, Skipped: f.skipped, Scripts: entryScripts(f.entry), Store: f.sealed.Store, LockFile: filepath.Join(stage.Dir, lockfile.FileName), stage: stage, sealed: f.sealed}
+	u := &Update{Old: old, New: f.entry, Refused: f.refused, Skipped: f.skipped, Scripts: entryScripts(f.entry), Store: f.sealed.Store, LockFile: filepath.Join(stage.Dir, "update", lockfile.FileName), stage: stage, sealed: f.sealed}
 	if old != nil {
 		u.New.Note, u.New.Pins = old.Note, maps.Clone(old.Pins)
 		if f.run != nil && old.Name == f.entry.Name && old.Version != f.entry.Version {
 			u.Signals, u.SignalsErr = f.run.signals(ctx, old, f.entry)
 		}
 	}
-	if err := stage.Remove(u.LockFile); err != nil {
+	if err := stage.Remove(filepath.Dir(u.LockFile)); err != nil {
 		return nil, err
 	}
 	return u, lockfile.Update(u.LockFile, func(file *lockfile.File) error { return file.Set(u.New) })

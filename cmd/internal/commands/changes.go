@@ -4,13 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/kept"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
@@ -242,14 +242,11 @@ func keptSessions(c terminal.Console, host hostfs.Host, server string) (all []*u
 	}
 	for _, name := range names {
 		store := target.UndoStore(host, name)
-		below, err := filepath.Rel(host.StateDir, store.Dir)
-		if err == nil {
-			err = hostfs.CheckPrivate(host.StateDir, below)
-		}
-		if err != nil {
+		sessions, err := store.Sessions()
+		var owner *hostfs.OwnerError
+		if errors.As(err, &owner) {
 			return nil, err
 		}
-		sessions, err := store.Sessions()
 		if err != nil {
 			c.Errorf("%s", show.Line(err.Error()))
 		}
@@ -272,12 +269,13 @@ func errNothingKept(host hostfs.Host, server string) error {
 
 // undoServers returns the servers of which something is kept, sorted.
 func undoServers(host hostfs.Host) (names []string) {
-	journals, _ := filepath.Glob(filepath.Join(target.UndoStore(host, "*").Dir, "*", "*"))
-	for _, file := range journals {
-		names = append(names, filepath.Base(filepath.Dir(filepath.Dir(filepath.Dir(file)))))
+	all, _ := kept.Names(host)
+	for _, name := range all {
+		if !target.UndoStore(host, name).Empty() {
+			names = append(names, name)
+		}
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	return names
 }
 
 // proposeUndo proposes the servers of which something is kept.

@@ -19,7 +19,7 @@ import (
 // UndoStore returns the store for the changes of a server. It lies beside the record of its last
 // session, where the server cannot see it.
 func UndoStore(host hostfs.Host, server string) undo.Store {
-	return undo.Store{Dir: filepath.Join(records.Path(host, server), "undo")}
+	return undo.Store{Dir: filepath.Join(records.Path(host, server), "undo"), Base: host.StateDir}
 }
 
 // keeping keeps the changes of a session, for mcp-jail undo. Only processes whose policy has undo
@@ -45,13 +45,8 @@ func (k *keeping) jail(p *policy.Profile) (*undo.Files, error) {
 	defer k.mu.Unlock()
 	k.undo = p.Undo
 	if k.writer == nil {
-		below, err := filepath.Rel(k.host.StateDir, k.store.Dir)
-		if err == nil {
-			err = hostfs.CheckPrivate(k.host.StateDir, below)
-		}
-		if err == nil {
-			k.writer, err = k.store.Begin(undo.Head{Server: k.server})
-		}
+		var err error
+		k.writer, err = k.store.Begin(undo.Head{Server: k.server})
 		if err != nil {
 			return nil, fmt.Errorf("undo = %q: what server %q changes cannot be kept in %s: %w", k.undo.Mode, k.server, k.store.Dir, err)
 		}
@@ -169,7 +164,7 @@ func (k *keeping) changes() string {
 	if k.writer == nil {
 		return ""
 	}
-	s, err := undo.ReadSession(k.writer.Dir)
+	s, err := k.store.Session(k.writer.ID())
 	if err != nil {
 		return ""
 	}
