@@ -31,6 +31,7 @@ func BenchmarkKeep(b *testing.B) {
 				b.StopTimer()
 				w.keeper = keeperOf(b, w.files)
 				w.check(w.files.Data.Truncate(0))
+				w.check(w.files.Journal.Truncate(0))
 				b.StartTimer()
 			}
 			w.keeper.Content(fds[i%files], names[i%files])
