@@ -63,6 +63,9 @@ func (r *Restorer) laterChange(c *Change, now *State) (session string, known boo
 		return "", false
 	}
 	id := c.After.ID
+	if l, ok := r.history.left[id]; ok && r.stillLeft(l, now) {
+		return "", true
+	}
 	same := asLeft{{State: c.After}, r.history.left[id]}
 	for _, t := range r.laterSessions() {
 		first, l := t.history.nodes[id], t.history.left[id]
@@ -95,24 +98,31 @@ func (a asLeft) has(s *State) bool {
 	return slices.ContainsFunc(a, func(one left) bool { return one.is(s) })
 }
 
-// stillLeft reports whether a file is as it was left, but for names that later sessions, or undos,
-// have given to it or taken from it.
+// stillLeft reports whether a file is as it was left, or stands for it and is: what later sessions
+// did to it was undone, or was only about its names.
 func (r *Restorer) stillLeft(l left, now *State) bool {
-	same, undone := asLeft{l}, map[string]bool{}
+	if !r.is(now.ID, l.ID) || !now.sameLook(&l.State) {
+		return false
+	}
+	same, changedBy := asLeft{l}, map[string]bool{}
 	for _, t := range r.laterSessions() {
-		if first := t.history.nodes[l.ID]; same.has(&first) {
-			same = append(same, t.history.left[l.ID])
-			undone[t.ID] = true
-		}
-		if _, made := t.history.stands[now.ID]; made && undone[t.Head.Undoes] {
-			same = append(same, t.history.left[now.ID])
+		for id := now.ID; ; id = r.stands[id] {
+			first := t.history.nodes[id]
+			_, made := t.history.stands[id]
+			if same.has(&first) || made && changedBy[t.Head.Undoes] {
+				same = append(same, t.history.left[id])
+				changedBy[t.ID] = true
+			}
+			if id == l.ID {
+				break
+			}
 		}
 	}
-	return same.has(now) && now.sameLook(&l.State)
+	return same.has(now)
 }
 
 // undoneBy returns what the last undo of a session left at a path, or nil if the session was not
-// undone there.
+// undone there. A directory or a link that looks as before needs no undo.
 func (r *Restorer) undoneBy(t later, change *Change, now *State) *State {
 	want := t.history.before(change)
 	for _, u := range slices.Backward(r.laterSessions()) {
@@ -127,6 +137,9 @@ func (r *Restorer) undoneBy(t later, change *Change, now *State) *State {
 			continue
 		}
 		return &c.After
+	}
+	if (want.Kind == Dir || want.Kind == Link) && want.isRestored(now) {
+		return now
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package undo
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"strings"
 	"testing"
@@ -155,4 +156,35 @@ func TestUndoOfMovedCopy(t *testing.T) {
 	w.does(func(w *world) { w.remove("d0/f0"); w.check(w.rename("d0/copy", "d0/f0", 0)) })
 	w.mustUndo(w.session(), 0)
 	w.same("undone", before)
+}
+
+// TestUndoRandomInOrder tests that random changes of two sessions are undone one after the other.
+func TestUndoRandomInOrder(t *testing.T) {
+	seeds := uint64(10)
+	if os.Getenv("MCPJAIL_ALL") != "" {
+		seeds = 200
+	}
+	for seed := range seeds {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.fill()
+			w.random = rand.New(rand.NewPCG(seed, 3))
+			var trees []string
+			var sessions []*Session
+			for range 2 {
+				trees = append(trees, w.tree())
+				w.begin()
+				for range 3 + w.random.IntN(12) {
+					w.randomOperation()
+				}
+				w.end()
+				sessions = append(sessions, w.session())
+			}
+			for i := 1; i >= 0 && !t.Failed(); i-- {
+				w.mustUndo(sessions[i], 0)
+				w.same(fmt.Sprintf("session %d undone", i+1), trees[i])
+			}
+		})
+	}
 }

@@ -193,6 +193,9 @@ func (w *world) randomOperation() {
 		w.chmod(file, 0o600|uint32(w.random.IntN(0o100)))
 	case n == 10:
 		other := dirs[w.random.IntN(len(dirs))]
+		if w.random.IntN(2) == 0 {
+			other = file
+		}
 		if other != "." && dir != "." {
 			w.rename(dir, other, unix.RENAME_EXCHANGE)
 		}
