@@ -80,7 +80,7 @@ var mayImport = map[string][]string{
 	"cmd/internal/terminal": {module + "internal/show", "github.com/mattn/go-isatty", "golang.org/x/sys/unix"},
 	"cmd/internal/cmdline":  {module + "internal/show", module + "policy", module + "policy/config"},
 	"cmd/internal/records":  {module + "internal/private", module + "diagnostics", module + "policy/hostfs"},
-	"cmd/internal/target":   {module + "internal/show", module + "presets", module + "undo", module + "diagnostics/leak", module + "packages/python", module + "packages/installed", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/pin", module + "packages/store", "golang.org/x/sys/unix", module + "cmd/internal/cmdline", module + "cmd/internal/programs", module + "cmd/internal/records", module + "cmd/internal/terminal", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", module + "confine", module + "diagnostics", module + "lifecycle", module + "lifecycle/catalog"},
+	"cmd/internal/target":   {module + "internal/private", module + "internal/show", module + "presets", module + "undo", module + "diagnostics/leak", module + "packages/python", module + "packages/installed", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/pin", module + "packages/store", "golang.org/x/sys/unix", module + "cmd/internal/cmdline", module + "cmd/internal/programs", module + "cmd/internal/records", module + "cmd/internal/terminal", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", module + "confine", module + "diagnostics", module + "lifecycle", module + "lifecycle/catalog"},
 	"cmd/internal/kept":     {module + "diagnostics", module + "internal/private", module + "cmd/internal/records", module + "cmd/internal/target", module + "packages/installed", module + "packages/launcher", module + "packages/lockfile", module + "packages/store", module + "policy/config", module + "policy/hostfs"},
 	"cmd/internal/handshake": { // mcp-jail-cli as a client
 		module + "cmd/internal/programs", module + "cmd/internal/target", module + "cmd/internal/terminal", module + "confine", module + "diagnostics", module + "lifecycle", module + "packages/pin",
@@ -125,7 +125,7 @@ var inside = map[string][]string{
 }
 
 // insideModules are the other packages and modules that those of inside may import.
-var insideModules = []string{module + "internal/environ", module + "undo", module + "policy", module + "policy/hostfs", module + "diagnostics/leak", landlockCalls, "golang.org/x/sys/unix", "golang.org/x/net/bpf"}
+var insideModules = []string{module + "internal/environ", module + "internal/private", module + "undo", module + "policy", module + "policy/hostfs", module + "diagnostics/leak", landlockCalls, "golang.org/x/sys/unix", "golang.org/x/net/bpf"}
 
 // forTests are packages that only tests import: no line of the product has them.
 var forTests = []string{

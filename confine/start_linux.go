@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/probe"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
+	"github.com/mcp-jail/mcp-jail/internal/private"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 	"golang.org/x/sys/unix"
@@ -110,15 +111,12 @@ func queuedSignals() (queued, limit int) {
 
 // makeDirs creates the directories that the profile asks for, with their parents. It returns the
 // directories that did not exist, each after its parent. Directories that no rule asked for (the
-// private HOME, mcp-jail's own) and their new parents have mode 0700.
+// private HOME, mcp-jail's own) and their new parents have mode 0700, and no other user may have
+// made them first, as is possible in a directory like /tmp.
 func makeDirs(p *policy.Profile) (made []string, err error) {
 	for _, e := range p.Entries {
 		if !e.Make {
 			continue
-		}
-		mode := fs.FileMode(0o777)
-		if e.Origin != policy.OriginRule {
-			mode = 0o700
 		}
 		var missing []string
 		for dir := e.Path; ; dir = path.Dir(dir) {
@@ -129,20 +127,31 @@ func makeDirs(p *policy.Profile) (made []string, err error) {
 		}
 		slices.Reverse(missing)
 		made = append(made, missing...)
-		if err := makeDir(e.Path, mode); err != nil {
-			removeDirs(made)
-			return nil, &step.Error{Step: "create directory", Detail: e.Path + " (" + e.Rule + ")", Errno: step.Errno(err)}
+		if e.Origin == policy.OriginRule {
+			err = makeDir(e.Path, 0o777)
+		} else {
+			err = makeOwn(e.Path)
 		}
-		if e.Origin != policy.OriginHome {
+		if err == nil {
 			continue
 		}
-		// In a directory like /tmp another user may have made it first.
-		if err := hostfs.CheckPrivate("/", e.Path); err != nil {
-			removeDirs(made)
+		removeDirs(made)
+		var owner *hostfs.OwnerError
+		if errors.As(err, &owner) {
 			return nil, &step.Error{Step: "create directory", Detail: err.Error()}
 		}
+		return nil, &step.Error{Step: "create directory", Detail: e.Path + " (" + e.Rule + ")", Errno: step.Errno(err)}
 	}
 	return made, nil
+}
+
+// makeOwn makes a directory of mcp-jail's own and its missing parents.
+func makeOwn(p string) error {
+	d, err := private.Make("/", strings.TrimPrefix(p, "/"))
+	if err != nil {
+		return err
+	}
+	return d.Close()
 }
 
 // makeDir makes a directory and its missing parents. It follows no symbolic link.

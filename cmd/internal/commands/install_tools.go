@@ -3,7 +3,6 @@ package commands
 import (
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/handshake"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/internal/private"
 	"github.com/mcp-jail/mcp-jail/packages/install"
 	"github.com/mcp-jail/mcp-jail/packages/pin"
 )
@@ -87,14 +87,19 @@ func (i *installCmd) pinTools(ctx context.Context, c terminal.Console, p *instal
 // tools with those that are pinned. The tools that it lists become part of the update.
 func (i *installCmd) tryUpdate(ctx context.Context, p *installProgress, w wanted, u *install.Update) toolsFound {
 	later := "its tools are compared at its next session"
-	dir, err := os.MkdirTemp(filepath.Dir(u.LockFile), "trial-")
+	beside, err := private.Open(filepath.Dir(u.LockFile), ".")
 	if err != nil {
 		return toolsFound{remark: later + ": " + err.Error()}
 	}
-	defer os.RemoveAll(dir)
+	defer beside.Close()
+	dir, err := beside.MakeTemp()
+	if err != nil {
+		return toolsFound{remark: later + ": " + err.Error()}
+	}
+	defer beside.RemoveAll(dir)
 	t, err := w.load()
 	if err == nil {
-		t.Try(target.Trial{Store: u.Store, LockFile: u.LockFile, StateDir: dir})
+		t.Try(target.Trial{Store: u.Store, LockFile: u.LockFile, StateDir: filepath.Join(filepath.Dir(u.LockFile), dir)})
 		err = t.Resolve()
 	}
 	if err == nil {

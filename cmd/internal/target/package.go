@@ -11,7 +11,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/internal/private"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
 	"github.com/mcp-jail/mcp-jail/packages/launcher"
@@ -272,18 +274,16 @@ func (t *Target) privateHome() string {
 	if t.Policy.Project != "" {
 		name += "-" + policy.ShortHash(t.Policy.Project)
 	}
-	return filepath.Join(t.Host.StateDir, "servers", t.Policy.Server, name)
+	return filepath.Join(records.Path(t.Host, t.Policy.Server), name)
 }
 
 // takeOver moves or copies the data that an older mcp-jail, or npx itself, has kept for this
 // server to where mcp-jail keeps them now. It returns a sentence for each thing that it moved or
 // left.
 func (t *Target) takeOver(argv []string) (told []string, err error) {
-	servers := filepath.Join(t.Host.StateDir, "servers")
 	former := config.FormerName(argv, t.Host.Dir)
 	if t.Policy.FromCommandLine && t.commandLine.Name == "" && former != t.Policy.Server {
-		from, to := filepath.Join(servers, former), filepath.Join(servers, t.Policy.Server)
-		text, err := moveHome(from, to)
+		text, err := moveHome(t.Host, former, t.Policy.Server)
 		if text != "" {
 			told = append(told, text)
 		}
@@ -294,40 +294,51 @@ func (t *Target) takeOver(argv []string) (told []string, err error) {
 	if t.pkg == nil || t.pkg.data == nil {
 		return told, nil
 	}
-	text, err := t.pkg.data.takeOver(t.privateHome(), t.Host.Home)
+	text, err := t.pkg.data.takeOver(t.Host, t.privateHome())
 	if text != "" {
 		told = append(told, text)
 	}
 	return told, err
 }
 
-// moveHome moves the directory of a server to its present place, unless that place has one. It
-// returns a sentence about the directory that it moved or left.
-func moveHome(from, to string) (told string, err error) {
-	if _, err := os.Lstat(from); errors.Is(err, fs.ErrNotExist) {
+// moveHome moves the directory of a server to its present name, unless that has one. It returns a
+// sentence about the directory that it moved or left.
+func moveHome(host hostfs.Host, from, to string) (told string, err error) {
+	servers, err := private.Open(host.StateDir, records.ServersDir)
+	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
-	if _, err := os.Lstat(to); err == nil {
-		return fmt.Sprintf("an older private HOME of this server is left in %s, since its package has one in %s: copy what you need of it, and remove it", from, to), nil
+	if err != nil {
+		return "", err
 	}
-	if err := os.Rename(from, to); err != nil {
-		return "", fmt.Errorf("the server's private HOME %s cannot be moved to %s: %w", from, to, err)
+	defer servers.Close()
+	if _, err := servers.Lstat(from); errors.Is(err, fs.ErrNotExist) {
+		return "", nil
 	}
-	return fmt.Sprintf("this server's private HOME belongs to its package now, and was moved from %s to %s", from, to), nil
+	before, now := records.Path(host, from), records.Path(host, to)
+	if _, err := servers.Lstat(to); err == nil {
+		return fmt.Sprintf("an older private HOME of this server is left in %s, since its package has one in %s: copy what you need of it, and remove it", before, now), nil
+	}
+	if err := servers.Rename(from, to); err != nil {
+		return "", fmt.Errorf("the server's private HOME %s cannot be moved to %s: %w", before, now, err)
+	}
+	return fmt.Sprintf("this server's private HOME belongs to its package now, and was moved from %s to %s", before, now), nil
 }
 
 // takeOver copies the newest file that npx has kept inside of the package, from the private HOME
 // or else from the user's. The server can write its HOME, so takeOver follows no link out of it.
-func (d *packageData) takeOver(private, user string) (string, error) {
-	if err := os.MkdirAll(private, 0o700); err != nil {
-		return "", err
-	}
-	home, err := os.OpenRoot(private)
+func (d *packageData) takeOver(host hostfs.Host, own string) (string, error) {
+	below, err := filepath.Rel(host.StateDir, own)
 	if err != nil {
 		return "", err
 	}
-	defer home.Close()
-	name, err := filepath.Rel(private, d.file)
+	dir, err := private.Make(host.StateDir, below)
+	if err != nil {
+		return "", err
+	}
+	defer dir.Close()
+	home := dir.Root()
+	name, err := filepath.Rel(own, d.file)
 	if err != nil {
 		return "", err
 	}
@@ -337,14 +348,14 @@ func (d *packageData) takeOver(private, user string) (string, error) {
 	if err := home.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 		return "", err
 	}
-	text, from := d.newest(home), private
+	text, from := d.newest(home), own
 	if text == nil {
-		root, err := os.OpenRoot(user)
+		root, err := os.OpenRoot(host.Home)
 		if err != nil {
 			return "", err
 		}
 		defer root.Close()
-		text, from = d.newest(root), user
+		text, from = d.newest(root), host.Home
 	}
 	if text == nil {
 		return "", nil
