@@ -1,6 +1,6 @@
 // Package hostfs is the only way by which facts about this machine reach a policy. A [Host]
 // holds the functions and values that resolution may use; [LocalHost] is this machine, and
-// tests use a map. [LinkResolver] follows symbolic links, [CheckPrivate] checks owners and
+// tests use a map. [LinkResolver] follows symbolic links, [LinkResolver.CheckPrivate] checks owners and
 // modes, and a [Recording] tells whether earlier answers of a host still hold.
 //
 // # Limits

@@ -42,14 +42,6 @@ func (e *OwnerError) Detail() string {
 	return at + " " + e.Reason + "; " + e.Fix
 }
 
-// CheckPrivate checks a file that mcp-jail keeps for itself or is about to create: name, a
-// path below dir. Symbolic links of the user or of root may lead to dir; below it there
-// must be none. The error is an [*OwnerError], or the reason why a path could not be
-// examined.
-func CheckPrivate(dir, name string) error {
-	return NewLinkResolver(OwnerHost()).CheckPrivate(dir, name)
-}
-
 // OwnerHost returns a host that only answers questions about owners.
 func OwnerHost() *Host {
 	h := &Host{Lstat: lstat, Readlink: os.Readlink, OS: runtime.GOOS}
@@ -59,7 +51,10 @@ func OwnerHost() *Host {
 
 func (h *Host) setOwners() { h.UID, h.OwnGroup, h.Unmapped = os.Getuid(), isOwnGroup, isUnmapped }
 
-// CheckPrivate is the function CheckPrivate on another host.
+// CheckPrivate checks a file that mcp-jail keeps for itself or is about to create: name, a
+// path below dir. Symbolic links of the user or of root may lead to dir; below it there
+// must be none. The error is an [*OwnerError], or the reason why a path could not be
+// examined.
 func (f *LinkResolver) CheckPrivate(dir, name string) error {
 	_, err := f.PrivateWay(dir, name)
 	return err

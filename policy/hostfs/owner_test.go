@@ -26,13 +26,13 @@ func TestCheckPrivate(t *testing.T) {
 		{"state", "servers/y/last.json", "is a symbolic link (to x)"},
 		{"absent", "servers/y", ""},
 	} {
-		err := CheckPrivate(filepath.Join(dir, c.dir), c.name)
+		err := NewLinkResolver(OwnerHost()).CheckPrivate(filepath.Join(dir, c.dir), c.name)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s %s: %v", c.dir, c.name, err)
 		}
 	}
 	must(t, os.Chmod(dir+"/state", 0o702))
-	if err := CheckPrivate(dir+"/state", "trust.toml"); err == nil || !strings.Contains(err.Error(), "chmod go-w") {
+	if err := NewLinkResolver(OwnerHost()).CheckPrivate(dir+"/state", "trust.toml"); err == nil || !strings.Contains(err.Error(), "chmod go-w") {
 		t.Errorf("a directory of all: %v", err)
 	}
 }
