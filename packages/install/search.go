@@ -11,8 +11,8 @@ import (
 )
 
 // searchPath returns the directories of PATH from which npm, node and uv may be run. It leaves out
-// relative directories, and directories in which servers may write: npm runs without a jail when it
-// tells its configuration.
+// relative directories, and directories in which servers may write: what runs from there decides what
+// is pinned.
 func (i *Installer) searchPath() (dirs []string) {
 	path, _ := i.Host.Getenv("PATH")
 	for dir := range strings.SplitSeq(path, string(filepath.ListSeparator)) {

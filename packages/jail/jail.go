@@ -31,13 +31,15 @@ type Jail struct {
 	Variables  map[string]string
 	Limits     policy.Limits
 	Launcher   confine.Launcher
+	// NoStderr drops what the program writes to stderr.
+	NoStderr bool
 }
 
 // Home returns HOME, the working directory and the only place of the host that can be written.
 func (j *Jail) Home() string { return filepath.Join(j.Dir, "servers", j.Name, "home") }
 
 // Run runs a command in the jail until it ends, or until ctx is cancelled. It returns how the
-// command ended, and what the jail refused. out gets stdout and stderr.
+// command ended, and what the jail refused. out gets stdout, and stderr unless NoStderr is set.
 func (j *Jail) Run(ctx context.Context, out io.Writer, argv ...string) (confine.Exit, []policy.Denial, error) {
 	profile, err := j.profile(argv)
 	if err != nil {
@@ -54,7 +56,11 @@ func (j *Jail) Run(ctx context.Context, out io.Writer, argv ...string) (confine.
 		io.Copy(io.Discard, read) // if out fails, the program must not wait for it
 		read.Close()
 	}()
-	process, err := j.Launcher.Start(ctx, profile, confine.Stdio{Out: write, Err: write})
+	stdio := confine.Stdio{Out: write, Err: write}
+	if j.NoStderr {
+		stdio.Err = nil
+	}
+	process, err := j.Launcher.Start(ctx, profile, stdio)
 	write.Close()
 	if err != nil {
 		<-copied

@@ -81,7 +81,11 @@ func TestAskVersionLimits(t *testing.T) {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
 	}
-	host, file := interpreter(t, "yes | head -c 100000")
+	host, file := interpreter(t, "echo a warning >&2; echo v20.1.0")
+	if got, err := AskVersion(t.Context(), host, file); got != "v20.1.0\n" || err != nil {
+		t.Errorf("with a warning: %q, %v", got, err)
+	}
+	host, file = interpreter(t, "yes | head -c 100000")
 	if got, err := AskVersion(t.Context(), host, file); len(got) != maxVersion || err != nil {
 		t.Error(len(got), err)
 	}
