@@ -210,10 +210,23 @@ func (r *Restorer) changedSince(c *Change, now *State) string {
 		return "the server has it open for writing: try again when the call has ended"
 	case r.history.gap != "":
 		return "it is not known what the server left there: " + r.history.gap
+	case r.clockWasSetBack(c, now):
+		return "it is not known when it was changed: the clock was set back"
 	case now.Ctime <= c.Alive+int64(heartbeat):
 		return ""
 	}
 	return "it was changed after the session was killed (at " + time.Unix(0, c.Alive).UTC().Format(time.DateTime) + " UTC)"
+}
+
+// clockWasSetBack reports whether the clock shows a time from before the last sign of a session that
+// was killed, or the inode of a file has one from before the session, though the session has not
+// seen the file like that. The file may have been changed later.
+func (r *Restorer) clockWasSetBack(c *Change, now *State) bool {
+	if time.Now().UnixNano() < c.Alive-int64(heartbeat) {
+		return true
+	}
+	seen, known := r.history.nodes[now.ID]
+	return now.Kind == File && now.Ctime < r.Session.Started.UnixNano()-int64(heartbeat) && !(known && seen.sameObject(now))
 }
 
 // belowOwnLink reports whether a directory of a path is a symbolic link that the server made, and
@@ -291,7 +304,9 @@ func (r *Restorer) choose(step *Step) {
 	case Link:
 		step.Action = Restore
 	case Other:
-		step.refuse("it was a FIFO, a socket or a device, which undo does not make")
+		if step.Action = Attributes; now.ID != want.ID {
+			step.refuse("it was a FIFO, a socket or a device, which undo does not make")
+		}
 	case File:
 		r.chooseFile(step)
 	}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -186,6 +187,77 @@ func TestUsersDirectoryKeepsMode(t *testing.T) {
 			w.mustLeave("d0/sub", "it was made after the server had removed it")
 			w.mustHaveMode("d0/sub", os.ModeDir|0o700)
 			w.mustHave("d0/sub/deep", "deep d0")
+		})
+	}
+}
+
+// TestClockSetBack tests that a change after a session was killed is not taken for the server's
+// because the clock was set back meanwhile.
+func TestClockSetBack(t *testing.T) {
+	for name, c := range map[string]struct {
+		start, alive time.Duration // by which the start and the last sign of the session lie ahead
+		named        bool
+	}{
+		"before the session":   {10 * time.Second, 0, true},
+		"before its last sign": {0, time.Hour, true},
+		"":                     {0, 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.fill()
+			w.begin()
+			w.write("d0/f0", "server", os.O_TRUNC)
+			w.check(w.rename("d1", "e", 0))
+			w.files.Journal.Close()
+			w.writer.Close()
+			file := w.session().file(0, journalSuffix)
+			text, err := os.ReadFile(file)
+			w.check(err)
+			head, rest, _ := strings.Cut(string(text), "\n")
+			r, ok := parseRecord(head, 0)
+			if !ok {
+				t.Fatal("the journal has no head")
+			}
+			r.At += int64(c.start)
+			w.check(os.WriteFile(file, append(r.append(nil), rest...), 0o600))
+			sign := time.Now().Add(c.alive)
+			w.check(os.Chtimes(file, sign, sign))
+			if !c.named {
+				w.mustUndo(w.session(), 0)
+				w.mustHave("d0/f0", "file 0 of d0")
+				w.mustHave("d1/f0", "file 0 of d1")
+				return
+			}
+			w.mustLeave("d0/f0", "the clock was set back")
+			w.mustHave("d0/f0", "server")
+			if c.alive == 0 { // what only moved with its directory is from before the session
+				w.mustHave("d1/f0", "file 0 of d1")
+			}
+		})
+	}
+}
+
+// TestOtherKinds tests that undo puts back the mode of a FIFO, and names one that is another one now.
+func TestOtherKinds(t *testing.T) {
+	for name, replaced := range map[string]bool{"the same": false, "another": true} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.check(unix.Mkfifo(w.at("p"), 0o600))
+			w.begin()
+			if replaced {
+				w.remove("p")
+				w.name("p", false)
+				w.check(unix.Mkfifo(w.at("p"), 0o600))
+			} else {
+				w.chmod("p", 0o644)
+			}
+			w.end()
+			if replaced {
+				w.mustLeave("p", "which undo does not make")
+				return
+			}
+			w.mustUndo(w.session(), 0)
+			w.mustHaveMode("p", os.ModeNamedPipe|0o600)
 		})
 	}
 }

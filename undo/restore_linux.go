@@ -343,10 +343,10 @@ func (r *Restorer) setAttributes(s *Step, p *place) error {
 	})
 }
 
-// giveMode gives an object a mode, if it has another one. It never sets the set-id bits of a file: a
-// server may have written the content a moment ago.
+// giveMode gives an object a mode, if it has another one. It sets set-id bits of directories only: a
+// server may have written the content of a file a moment ago.
 func giveMode(name string, mode uint32, now State) error {
-	if now.Kind == File {
+	if now.Kind != Dir {
 		if mode == now.Mode {
 			return nil
 		}

@@ -76,12 +76,15 @@ func (s *State) sameLook(o *State) bool {
 	switch {
 	case s.Kind != o.Kind:
 		return false
-	case s.Kind == None || s.Kind == Other:
+	case s.Kind == None:
 		return true
 	case s.Kind == Link:
 		return s.Target == o.Target
 	case s.Mode != o.Mode || s.UID != o.UID || s.GID != o.GID:
 		return false
+	}
+	if s.Kind == Other { // it cannot be made again, so another one is not the same
+		return s.ID == o.ID
 	}
 	return s.Kind == Dir || s.Size == o.Size && s.Mtime == o.Mtime
 }
