@@ -36,7 +36,7 @@ func (w grantWriter) commandBlock(table string, n grant) []string {
 		return append(lines, args)
 	}
 	if where := rules[0].Where; where != "" {
-		lines = append(lines, "# in place of the table at "+show.Line(where))
+		lines = append(lines, inPlaceOf+show.Line(where))
 	}
 	fields := rules[0].TOMLFields()
 	if i := slices.IndexFunc(fields, func(f string) bool { return strings.HasPrefix(f, "args = ") }); i >= 0 {
@@ -44,6 +44,14 @@ func (w grantWriter) commandBlock(table string, n grant) []string {
 		return append(lines, fields...)
 	}
 	return append(append(lines, args), fields...)
+}
+
+// inPlaceOf begins the line that says which table the lines replace.
+const inPlaceOf = "# in place of the table at "
+
+// isReplacement reports whether the lines of a grant say which table of the file they replace.
+func (w grantWriter) isReplacement(n grant) bool {
+	return slices.ContainsFunc(w.block(n), func(line string) bool { return strings.HasPrefix(line, inPlaceOf) })
 }
 
 // analyzeStartArguments analyzes the denial of a start whose arguments no rule allows, or of a

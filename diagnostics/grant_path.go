@@ -88,13 +88,13 @@ func (a *analyzer) isTooWide(dir string) bool {
 
 // whyShared returns why a directory must not be granted for the sake of one file in it, or "".
 func (a *analyzer) whyShared(dir string) string {
-	if place := a.programIn(dir); place != "" {
-		return "holds " + a.show(place) + ", which the server is started from"
-	}
 	if a.ev.Shared != nil && !a.inWorkspace(dir) {
 		if why := a.ev.Shared(dir); why != "" {
 			return why
 		}
+	}
+	if place := a.programIn(dir); place != "" {
+		return "holds " + a.show(place) + ", which the server is started from"
 	}
 	if !expressible(dir) || a.isTooWide(dir) {
 		return "is not used by the server alone"

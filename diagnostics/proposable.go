@@ -79,6 +79,7 @@ func (a *analyzer) try(grants []grant) error {
 	if a.ev.Try == nil || a.ev.Profile == nil {
 		return nil
 	}
+	grants = slices.DeleteFunc(slices.Clone(grants), a.writer.isReplacement) // not pasted beside the table
 	flags, _ := a.writer.flagWords(grants)
 	lines := a.writer.toml(grants)
 	if len(flags)+len(lines) == 0 {
