@@ -65,7 +65,7 @@ func newClient(s Session, hooks mcpproxy.Hooks, denied func() ([]policy.Denial, 
 	c.tools, c.leaks = newToolCheck(c), newLeakCheck(c)
 	go c.saveRecords()
 	for _, line := range c.config.Warnings {
-		c.stderr.Say("mcp-jail: " + line + "\n")
+		c.stderr.SayLine(line)
 	}
 	return c
 }

@@ -27,7 +27,7 @@ func (c *client) sayOnce(line string) {
 	}
 	c.recordMu.Unlock()
 	if !known {
-		c.stderr.Say("mcp-jail: " + line + "\n")
+		c.stderr.SayLine(line)
 	}
 }
 
@@ -105,6 +105,6 @@ func (c *client) writeRecord() {
 	}
 	if err := c.config.Lost(); err != nil && !c.warnedLost {
 		c.warnedLost = true
-		c.stderr.Say(fmt.Sprintf("mcp-jail: warning: the record of this session cannot be written, so `mcp-jail why` will not have all of it: %s%s\n", err, diagnostics.PageRecord.Reference()))
+		c.stderr.SayLine(fmt.Sprintf("warning: the record of this session cannot be written, so `mcp-jail why` will not have all of it: %s%s", err, diagnostics.PageRecord.Reference()))
 	}
 }

@@ -28,7 +28,7 @@ func (c *client) tellRefreshed(r Refreshed, asked bool) {
 		c.notify(asked, r.Notice)
 	}
 	if r.Problem != "" {
-		c.stderr.Say("mcp-jail: " + r.Problem + "\n")
+		c.stderr.SayLine(r.Problem)
 		c.notify(asked, r.Problem)
 	}
 }

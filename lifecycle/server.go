@@ -71,7 +71,7 @@ func (s *server) launch(ctx context.Context) (Process, error) {
 	defer close(over)
 	note := time.AfterFunc(s.client.times.slowNote, func() {
 		for !s.quiet.Load() {
-			s.client.stderr.Say(fmt.Sprintf("mcp-jail: building the jail of server %q%s; %v so far\n", s.profile.Server, atMost, time.Since(begun).Round(100*time.Millisecond)))
+			s.client.stderr.SayLine(fmt.Sprintf("building the jail of server %q%s; %v so far", s.profile.Server, atMost, time.Since(begun).Round(100*time.Millisecond)))
 			select {
 			case <-over:
 				return
@@ -119,7 +119,7 @@ func (s *server) warnWaived(plan *confine.Plan) {
 	s.client.record.Waived = lines
 	s.client.recordMu.Unlock()
 	for _, line := range lines {
-		s.client.stderr.Say("mcp-jail: " + line + "\n")
+		s.client.stderr.SayLine(line)
 		s.client.log.Warn().Str("server", s.profile.Server).Msg(strings.TrimPrefix(line, "warning: "))
 	}
 }

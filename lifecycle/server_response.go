@@ -168,14 +168,14 @@ func (s *server) tooLargeDiagnosis(from mcpproxy.Side, f *mcpproxy.Frame) diagno
 func (s *server) showNonMessage(f *mcpproxy.Frame) {
 	now := time.Now()
 	if now.Sub(s.lastNonMessage) > burst && !f.Blank() {
-		s.client.stderr.Say(fmt.Sprintf("mcp-jail: server %q writes lines to its stdout that are not MCP messages; they are shown here instead%s:\n", s.profile.Server, diagnostics.PageStdout.Reference()))
+		s.client.stderr.SayLine(fmt.Sprintf("server %q writes lines to its stdout that are not MCP messages; they are shown here instead%s:", s.profile.Server, diagnostics.PageStdout.Reference()))
 	}
 	if !f.Blank() {
 		s.lastNonMessage = now
 	}
 	line := f.Bytes()
 	if line == nil {
-		s.client.stderr.Say(fmt.Sprintf("mcp-jail: (a line of %d bytes)\n", f.Size))
+		s.client.stderr.SayLine(fmt.Sprintf("(a line of %d bytes)", f.Size))
 		return
 	}
 	s.tail.Write(line)

@@ -130,7 +130,7 @@ func (s *statefulSession) onOversized(from mcpproxy.Side, f *mcpproxy.Frame) {
 		}
 	}
 	if !told { // it has no id that anything waits for
-		s.client.stderr.Say(fmt.Sprintf("mcp-jail: %s; it was dropped\n", d.What))
+		s.client.stderr.SayLine(fmt.Sprintf("%s; it was dropped", d.What))
 	}
 }
 

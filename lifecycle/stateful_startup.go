@@ -48,6 +48,6 @@ func (t *startupTimer) sayWaiting() {
 	if s.server.profile.Startup > 0 {
 		limit = fmt.Sprintf(", for at most %v", s.server.profile.Startup)
 	}
-	s.client.stderr.Say(fmt.Sprintf("mcp-jail: waiting for the first answer of server %q%s; %v so far\n", s.server.profile.Server, limit, time.Since(t.since).Round(100*time.Millisecond)))
+	s.client.stderr.SayLine(fmt.Sprintf("waiting for the first answer of server %q%s; %v so far", s.server.profile.Server, limit, time.Since(t.since).Round(100*time.Millisecond)))
 	t.slow = time.After(s.client.times.slowRepeat)
 }

@@ -37,7 +37,7 @@ func (s *statefulSession) warnSlow(now time.Time) {
 	s.client.proxy.Requests.Each(func(c *mcpproxy.Call) {
 		if waited := now.Sub(c.Start); !c.Noted && string(c.Method) == "tools/call" && 2*waited >= limit && waited < limit {
 			c.Noted = true
-			s.client.stderr.Say(fmt.Sprintf("mcp-jail: waiting for the answer of server %q to a call of tool %q, for at most %v\n", s.server.profile.Server, c.Tool, limit))
+			s.client.stderr.SayLine(fmt.Sprintf("waiting for the answer of server %q to a call of tool %q, for at most %v", s.server.profile.Server, c.Tool, limit))
 		}
 	})
 }

@@ -198,7 +198,7 @@ func (s *statelessSession) limitCallTime(rq *clientRequest) (stop func()) {
 		}
 	})
 	slow := time.AfterFunc(limit/2, func() {
-		s.client.stderr.Say(fmt.Sprintf("mcp-jail: waiting for the answer of server %q to a call of tool %q, for at most %v\n", s.serverName, rq.tool, limit))
+		s.client.stderr.SayLine(fmt.Sprintf("waiting for the answer of server %q to a call of tool %q, for at most %v", s.serverName, rq.tool, limit))
 	})
 	return func() { late.Stop(); slow.Stop() }
 }

@@ -135,7 +135,7 @@ func (w *worker) handshake(ctx context.Context) (answer *mcpproxy.Frame, d *diag
 		if w.server.quiet.Load() {
 			return
 		}
-		w.client.stderr.Say(fmt.Sprintf("mcp-jail: waiting for the first answer of server %q%s; %v so far\n", w.session.serverName, w.forTool(), w.client.times.slowNote))
+		w.client.stderr.SayLine(fmt.Sprintf("waiting for the first answer of server %q%s; %v so far", w.session.serverName, w.forTool(), w.client.times.slowNote))
 	})
 	defer slow.Stop()
 	answer, err := w.request(ctx, f, w.server.profile.Startup)

@@ -91,7 +91,7 @@ func (w *worker) rejectReply(f *mcpproxy.Frame, d diagnostics.Diagnosis) {
 		}
 	}
 	if !said {
-		w.client.stderr.Say("mcp-jail: " + d.What + "; it was dropped\n")
+		w.client.stderr.SayLine(d.What + "; it was dropped")
 	}
 }
 

@@ -139,7 +139,7 @@ func (w *worker) waitExit(said <-chan struct{}) {
 	}
 	if !w.queue.isClosed() { // else it is being stopped
 		if !w.server.quiet.Load() {
-			w.client.stderr.Say(fmt.Sprintf("mcp-jail: server %q%s has closed its stdout and can no longer answer, so it was ended\n", w.session.serverName, w.forTool()))
+			w.client.stderr.SayLine(fmt.Sprintf("server %q%s has closed its stdout and can no longer answer, so it was ended", w.session.serverName, w.forTool()))
 		}
 		w.client.tasks.Go(w.stop)
 	}

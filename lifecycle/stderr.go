@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
 const (
@@ -77,11 +79,15 @@ func (q *stderrQueue) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// Say queues lines of mcp-jail.
+// SayLine queues one line of mcp-jail: no text in it can begin another.
+func (q *stderrQueue) SayLine(line string) { q.Say("mcp-jail: " + show.Line(line) + "\n") }
+
+// Say queues lines of mcp-jail that package diagnostics has written.
 func (q *stderrQueue) Say(text string) {
 	if text == "" {
 		return
 	}
+	text = show.Screen(text)
 	if q.fold != nil {
 		text = q.fold(text)
 	}

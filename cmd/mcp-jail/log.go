@@ -29,7 +29,7 @@ func logger(c terminal.Console, r *cmdline.RunFlags) (log zerolog.Logger, done f
 		return zerolog.Nop(), done, nil
 	}
 	zerolog.TimeFieldFormat = "2006-01-02T15:04:05.000Z07:00" // RFC 3339 with milliseconds: the default drops them
-	var to io.Writer = zerolog.ConsoleWriter{Out: c.Err, NoColor: !c.ErrTTY, TimeFormat: "15:04:05.000"}
+	var to io.Writer = zerolog.ConsoleWriter{Out: c.ErrWriter(), NoColor: !c.ErrTTY, TimeFormat: "15:04:05.000"}
 	if r.LogFile != "" {
 		f, err := openLog(r.LogFile)
 		if err != nil {

@@ -15,7 +15,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"os"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
@@ -27,11 +26,12 @@ import (
 
 func main() {
 	confine.RunSupervisor()
+	c := terminal.New(os.Stdin, os.Stdout, os.Stderr)
 	if err := confine.CanPoll(); err != nil {
-		fmt.Fprintln(os.Stderr, "mcp-jail:", err)
+		c.Errorf("%s", err)
 		os.Exit(target.ExitFailure)
 	}
-	c := terminal.Console{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}.WithColours()
+	c = c.WithColours()
 	args := os.Args[1:]
 	executed, err := programs.Caller()
 	switch {

@@ -24,7 +24,7 @@ func TestLogTimes(t *testing.T) {
 	defer stderr.Close()
 	file := filepath.Join(dir, "log")
 	for _, r := range []cmdline.RunFlags{{LogLevel: "info"}, {LogFile: file}} {
-		log, done, err := logger(terminal.Console{Err: stderr}, &r)
+		log, done, err := logger(terminal.New(nil, nil, stderr), &r)
 		if err != nil {
 			t.Fatal(err)
 		}

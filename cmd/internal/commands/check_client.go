@@ -2,7 +2,6 @@ package commands
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
@@ -14,7 +13,7 @@ import (
 // tryServer starts the server in its jail and adds its tools to the report.
 func tryServer(t *target.Target, c terminal.Console, r *serverReport, timeout time.Duration) error {
 	trial := handshake.Trial{Target: t, Umask: c.Umask, Name: "mcp-jail check", Timeout: timeout}
-	trial.Slow = func() { fmt.Fprintf(c.Err, "mcp-jail: starting %s ...\n", r.Server) }
+	trial.Slow = func() { c.Sayf("starting %s ...", r.Server) }
 	answer, err := trial.Run(context.Background())
 	if err != nil {
 		return err

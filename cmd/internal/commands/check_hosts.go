@@ -192,7 +192,7 @@ func checkHosts(t *target.Target, c terminal.Console, r *serverReport, timeout t
 			n += len(r.Tools[i].Hosts)
 		}
 	}
-	slow := time.AfterFunc(time.Second, func() { fmt.Fprintf(c.Err, "mcp-jail: connecting to %d hosts of %s ...\n", n, r.Server) })
+	slow := time.AfterFunc(time.Second, func() { c.Sayf("connecting to %d hosts of %s ...", n, r.Server) })
 	defer slow.Stop()
 	s.wait()
 }

@@ -65,7 +65,7 @@ func TestCheckRetriesAfterHostChange(t *testing.T) {
 			t.Error("the control: the change is not noticed")
 		}
 		r := serverReport{Server: "s"}
-		if err := tryServer(found, terminal.Console{Err: os.Stderr}, &r, time.Minute); err != nil || len(r.Tools) != 1 {
+		if err := tryServer(found, terminal.New(nil, nil, os.Stderr), &r, time.Minute); err != nil || len(r.Tools) != 1 {
 			t.Errorf("%q: %d tools, %v", keys, len(r.Tools), err)
 		}
 	}

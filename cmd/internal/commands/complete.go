@@ -21,9 +21,9 @@ import (
 // completion returns the command that prints the script for a shell.
 func (x *front) completion() *cobra.Command {
 	shells := map[string]func(root *cobra.Command) error{
-		"bash": func(root *cobra.Command) error { return root.GenBashCompletionV2(x.console.Out, true) },
-		"zsh":  func(root *cobra.Command) error { return root.GenZshCompletion(x.console.Out) },
-		"fish": func(root *cobra.Command) error { return root.GenFishCompletion(x.console.Out, true) },
+		"bash": func(root *cobra.Command) error { return root.GenBashCompletionV2(x.console.Writer(), true) },
+		"zsh":  func(root *cobra.Command) error { return root.GenZshCompletion(x.console.Writer()) },
+		"fish": func(root *cobra.Command) error { return root.GenFishCompletion(x.console.Writer(), true) },
 	}
 	names := []string{"bash", "zsh", "fish"}
 	var cmd *cobra.Command

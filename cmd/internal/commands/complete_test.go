@@ -28,7 +28,7 @@ func said(t *testing.T, args ...string) (stdout string, status int) {
 		t.Fatal(err)
 	}
 	defer null.Close()
-	status = Main(args, terminal.Console{In: null, Out: out, Err: null})
+	status = Main(args, terminal.New(null, out, null))
 	b, err := os.ReadFile(out.Name())
 	if err != nil {
 		t.Fatal(err)

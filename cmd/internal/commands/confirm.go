@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 
@@ -15,14 +14,14 @@ import (
 // confirm asks a question on the terminal, until ctx is cancelled. It returns nil if the answer
 // is yes.
 func confirm(ctx context.Context, c terminal.Console, question string) error {
-	if !terminal.IsTerminal(c.In) || !terminal.IsTerminal(c.Out) {
+	if !c.Asks() {
 		return target.UsageErrorf("there is no terminal to ask on: %s In a script, use --yes", question)
 	}
 	answer := make(chan bool, 1)
 	go func() { answer <- askYes(c, question) }() // a read of a terminal cannot be interrupted
 	select {
 	case <-ctx.Done():
-		fmt.Fprintln(c.Err)
+		c.Notef("")
 		return ctx.Err()
 	case yes := <-answer:
 		if yes {
@@ -35,7 +34,7 @@ func confirm(ctx context.Context, c terminal.Console, question string) error {
 // askYes asks a question and reports whether the answer is yes.
 func askYes(c terminal.Console, question string) bool {
 	c.Ask(question)
-	answer, _ := bufio.NewReader(io.LimitReader(c.In, 100)).ReadString('\n')
+	answer, _ := bufio.NewReader(io.LimitReader(c.Input(), 100)).ReadString('\n')
 	switch strings.ToLower(strings.TrimSpace(answer)) {
 	case "y", "yes":
 		return true

@@ -85,10 +85,10 @@ func (i *importCmd) Run(c terminal.Console) error {
 // read returns the content of the file.
 func (i *importCmd) read(c terminal.Console) ([]byte, error) {
 	if i.file == "-" {
-		if terminal.IsTerminal(c.In) {
-			fmt.Fprintf(c.Err, "mcp-jail: reading the description from the terminal; Ctrl-D ends it\n")
+		if c.InputIsTerminal() {
+			c.Sayf("reading the description from the terminal; Ctrl-D ends it")
 		}
-		return io.ReadAll(io.LimitReader(c.In, maxImport))
+		return io.ReadAll(io.LimitReader(c.Input(), maxImport))
 	}
 	path, err := target.AbsolutePath(i.file)
 	if err != nil {

@@ -306,7 +306,7 @@ func (i *installCmd) serveSession(ctx context.Context, c terminal.Console, host 
 	signal.Ignore(syscall.SIGPIPE)
 	alone := &background{end: cancel}
 	go func() {
-		io.Copy(io.Discard, c.In)
+		io.Copy(io.Discard, c.Input())
 		alone.left()
 	}()
 	say := func(m target.InstallMessage) {

@@ -20,7 +20,9 @@ import (
 
 // commandsMain is mcp-jail-cli, for tests.
 func commandsMain() {
-	os.Exit(Main(os.Args[1:], terminal.Console{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Umask: programs.ClearOwnerUmask()}))
+	c := terminal.New(os.Stdin, os.Stdout, os.Stderr)
+	c.Umask = programs.ClearOwnerUmask()
+	os.Exit(Main(os.Args[1:], c))
 }
 
 const commandsName = "mcp-jail-test-cli"

@@ -53,7 +53,7 @@ func (p *installProgress) starting() { p.print("starting", "") }
 func (p *installProgress) print(step, size string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !terminal.IsTerminal(p.console.Err) {
+	if !p.console.ErrIsTerminal() {
 		if step != p.step || time.Since(p.said) >= progressEvery {
 			if step == p.step {
 				step += " " + p.name + size
@@ -62,12 +62,13 @@ func (p *installProgress) print(step, size string) {
 				step += " " + p.name
 			}
 			p.said = time.Now()
-			fmt.Fprintf(p.console.Err, "mcp-jail: %s ...\n", step)
+			p.console.Sayf("%s ...", step)
 		}
 		return
 	}
 	if p.bar == nil {
-		p.bar = progressbar.NewOptions64(-1, progressbar.OptionSetWriter(p.console.Err), progressbar.OptionClearOnFinish(),
+		_, _, errs := p.console.Raw()
+		p.bar = progressbar.NewOptions64(-1, progressbar.OptionSetWriter(errs), progressbar.OptionClearOnFinish(),
 			progressbar.OptionSpinnerType(14), progressbar.OptionSetElapsedTime(true), progressbar.OptionFullWidth())
 	}
 	p.bar.Describe(step + " " + p.name + size)

@@ -46,11 +46,11 @@ type front struct {
 // Program is mcp-jail-cli: it runs the command line of this process and exits.
 func Program() {
 	confine.RunSupervisor() // check, doctor, install and wrap build jails
+	c := terminal.New(os.Stdin, os.Stdout, os.Stderr)
 	if err := confine.CanPoll(); err != nil {
-		fmt.Fprintln(os.Stderr, "mcp-jail:", err)
+		c.Errorf("%s", err)
 		os.Exit(target.ExitFailure)
 	}
-	c := terminal.Console{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
 	if _, err := programs.Caller(); err != nil {
 		c.WithColours().Errorf("%s", err)
 		os.Exit(target.ExitFailure)
@@ -141,8 +141,8 @@ func (x *front) root() *cobra.Command {
 
 		DisableFlagsInUseLine: true,
 	}
-	root.SetOut(x.console.Out)
-	root.SetErr(x.console.Err)
+	root.SetOut(x.console.Writer())
+	root.SetErr(x.console.ErrWriter())
 	root.SetFlagErrorFunc(flagError)
 	root.CompletionOptions.DisableDefaultCmd = true // complete.go has one
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { x.console.Printf("%s", helpText(cmd)) })

@@ -92,7 +92,7 @@ func (t *trustCmd) confirm(c terminal.Console, file string) error {
 	switch {
 	case t.yes:
 		return nil
-	case !terminal.IsTerminal(c.In) || !terminal.IsTerminal(c.Out):
+	case !c.Asks():
 		return target.UsageErrorf("%s is not trusted: there is no terminal to ask on; in a script, after you have read what it grants, use %s", file, show.Typed("mcp-jail trust --yes", file))
 	}
 	if !askYes(c, "Trust "+file+"?") {

@@ -124,7 +124,7 @@ func noted(t *testing.T, args ...string) string {
 		t.Fatal(err)
 	}
 	defer null.Close()
-	Main(args, terminal.Console{In: null, Out: null, Err: file})
+	Main(args, terminal.New(null, null, file))
 	text, _ := os.ReadFile(file.Name())
 	return strings.Join(strings.Fields(string(text)), " ")
 }

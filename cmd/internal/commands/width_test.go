@@ -85,9 +85,9 @@ func printedTo(t *testing.T, args []string, errs bool) string {
 		t.Fatal(err)
 	}
 	defer out.Close()
-	c := terminal.Console{In: os.Stdin, Out: out, Err: os.Stderr}
+	c := terminal.New(os.Stdin, out, os.Stderr)
 	if errs {
-		c.Out, c.Err = os.Stdout, out
+		c = terminal.New(os.Stdin, os.Stdout, out)
 	}
 	Main(args, c)
 	b, err := os.ReadFile(out.Name())

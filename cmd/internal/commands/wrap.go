@@ -276,7 +276,7 @@ func (w *wrapCmd) offerInstall(c terminal.Console, host hostfs.Host, changes []*
 	case len(lines) == 0:
 		return nil
 	case w.install:
-	case w.yes || !terminal.IsTerminal(c.In) || !terminal.IsTerminal(c.Out):
+	case w.yes || !c.Asks():
 		c.Printf("The first start of each server fetches its package. Ahead of time: mcp-jail wrap --install\n")
 		return nil
 	case !askYes(c, fmt.Sprintf("Fetch and pin the packages of %s now? Else the first start does it, and the client may give up before.", plural(len(lines), "server"))):

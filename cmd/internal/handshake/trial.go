@@ -75,9 +75,9 @@ func (t Trial) Run(ctx context.Context) (*Answer, error) {
 
 	timed, cancel := context.WithTimeout(ctx, t.Timeout)
 	defer cancel()
-	f := t.Target.Follow(terminal.Console{Err: null})
+	f := t.Target.Follow(terminal.New(nil, nil, null))
 	defer f.EndTrial()
-	s := f.Session(terminal.Console{In: sessionIn, Out: sessionOut, Err: null}, confine.Launcher{Umask: t.Umask})
+	s := f.Session(terminal.New(sessionIn, sessionOut, null), confine.Launcher{Umask: t.Umask})
 	var record diagnostics.Record
 	s.Sink = func(r diagnostics.Record) { record = r }
 	s.Linger = time.Second

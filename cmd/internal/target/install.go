@@ -87,7 +87,7 @@ func (t *Target) Install(c terminal.Console) error {
 		args = append(args, "--untrusted", dir)
 	}
 	cmd := exec.Command(companion, append(append(args, "--"), t.given...)...)
-	cmd.Stderr = struct{ io.Writer }{c.Err} // through a pipe, even if Err is a file
+	cmd.Stderr = c.ErrWriter() // through a pipe
 	cmd.Dir, cmd.SysProcAttr = t.workspaceDir(), ownSession()
 	alive, err := cmd.StdinPipe() // its end tells the companion that the client has left
 	if err != nil {
@@ -100,10 +100,11 @@ func (t *Target) Install(c terminal.Console) error {
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("%s cannot be started, which fetches packages: %w", companion, err)
 	}
-	fmt.Fprintf(c.Err, "[mcp-jail] %s: fetching it once\n", t.pkg.notInstalled())
+	c.Ownf("%s: fetching it once", t.pkg.notInstalled())
+	in, stdout, _ := c.Raw()
 	messages := make(chan InstallMessage)
 	go readMessages(out, messages)
-	w := waiter{client: newClientPeek(c.In), out: c.Out, begin: time.Now(), name: name, asked: t.Asked()}
+	w := waiter{client: newClientPeek(in), out: stdout, begin: time.Now(), name: name, asked: t.Asked()}
 	if err = w.wait(messages); w.left {
 		out.Close()
 	}

@@ -154,7 +154,7 @@ func (t *Target) PreparePackage(c terminal.Console) error {
 		told, err = t.takeOver(t.given)
 	}
 	for _, text := range told {
-		fmt.Fprintf(c.Err, "[mcp-jail] %s\n", text)
+		c.Ownf("%s", text)
 	}
 	return err
 }

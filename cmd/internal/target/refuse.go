@@ -20,8 +20,9 @@ import (
 // error and, if the server is known, to its record, and answers the client's requests
 // with it: most clients never show standard error.
 func Refuse(c terminal.Console, t *Target, name string, err error) {
-	s := lifecycle.Session{In: c.In, Out: c.Out, Err: c.Err}
-	if terminal.IsTerminal(c.Err) {
+	in, out, errs := c.Raw()
+	s := lifecycle.Session{In: in, Out: out, Err: errs}
+	if c.ErrIsTerminal() {
 		s.Fold = terminal.FoldMessages
 	}
 	if t != nil && t.Policy != nil {
@@ -87,7 +88,7 @@ func Misuse(c terminal.Console, args []string, server cmdline.Server, err error)
 	if hint := cmdline.MissingDashes(args, server); hint != "" {
 		msg = hint
 		// An executable in place of a subcommand: the user forgot run and --.
-		client = client || args[0] != "plan" && args[0] != "install" && cmdline.IsInPath(args[0]) && !terminal.IsTerminal(c.In)
+		client = client || args[0] != "plan" && args[0] != "install" && cmdline.IsInPath(args[0]) && !c.InputIsTerminal()
 	}
 	if client {
 		Refuse(c, nil, "", UsageErrorf("%s", msg))

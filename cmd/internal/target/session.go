@@ -25,11 +25,12 @@ func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecy
 		}
 		return err
 	}
+	in, out, errs := c.Raw()
 	s := lifecycle.Session{
 		Profile:         t.Profile,
-		In:              c.In,
-		Out:             c.Out,
-		Err:             c.Err,
+		In:              in,
+		Out:             out,
+		Err:             errs,
 		FromCommandLine: t.Policy.FromCommandLine,
 		Line:            t.invocation,
 		Declare:         t.declaration,
@@ -67,7 +68,7 @@ func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecy
 	for _, w := range t.WarningTexts() {
 		s.Warnings = append(s.Warnings, "warning: "+w)
 	}
-	if terminal.IsTerminal(c.Err) { // a client's log is easier to search with whole lines
+	if c.ErrIsTerminal() { // a client's log is easier to search with whole lines
 		s.Fold = terminal.FoldMessages
 	}
 	s.Changed = f.keeping.changes

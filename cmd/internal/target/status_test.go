@@ -26,7 +26,7 @@ func TestProblemsOfTwoFiles(t *testing.T) {
 		t.Fatal(failed)
 	}
 	defer out.Close()
-	if status := Report(terminal.Console{Err: out}, err); status != ExitUsage {
+	if status := Report(terminal.New(nil, nil, out), err); status != ExitUsage {
 		t.Errorf("the status is %d", status)
 	}
 	want := []string{policy.Position(first, 3), policy.Position(first, 6), policy.Position(second, 1), policy.Position(second, 4)}

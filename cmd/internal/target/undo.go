@@ -153,7 +153,7 @@ func (k *keeping) end() {
 	}
 	gone := k.store.Expire(time.Duration(k.undo.Days)*24*time.Hour, int64(k.undo.TotalMB)<<20)
 	for _, id := range gone {
-		fmt.Fprintf(k.console.Err, "mcp-jail: undo: what was kept of session %s of server %q was removed (undo_days = %d, undo_total_mb = %d)\n", id, k.server, k.undo.Days, k.undo.TotalMB)
+		k.console.Sayf("undo: what was kept of session %s of server %q was removed (undo_days = %d, undo_total_mb = %d)", id, k.server, k.undo.Days, k.undo.TotalMB)
 	}
 }
 

@@ -1,6 +1,7 @@
 // Package terminal writes what mcp-jail and mcp-jail-cli say to people: to a terminal, a pipe
-// or a file. A [Console] has the three streams of the process, and knows their width.
-// [Printable] makes text safe that comes from a server or names a file.
+// or a file. A [Console] has the three streams of the process, and knows their width. Its methods
+// are the only way to print: they let no escape sequence through but mcp-jail's own colours. Text
+// that comes from a server or names a file is made one line by show.Line first.
 //
 // Nothing here decides what is said. Under run, standard output belongs to MCP: package lifecycle
 // writes to it, and package target tells a client there how far an installation is.
@@ -8,6 +9,7 @@ package terminal
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -26,7 +28,7 @@ import (
 
 // Console is the three standard streams, and the umask that the process inherited.
 type Console struct {
-	In, Out, Err *os.File
+	in, out, err *os.File
 
 	Colour   bool   // Out gets colours
 	ErrTTY   bool   // Err gets colours
@@ -34,12 +36,54 @@ type Console struct {
 	Umask    *int   // the inherited umask, if this process uses another
 }
 
+// New returns a console of three streams, without colours.
+func New(in, out, err *os.File) Console { return Console{in: in, out: out, err: err} }
+
+// Raw returns the streams themselves: for MCP, and for a program that draws on the terminal. What
+// is for people goes through the other methods.
+func (c Console) Raw() (in, out, err *os.File) { return c.in, c.out, c.err }
+
+// Input returns what the user types or hands over.
+func (c Console) Input() io.Reader { return c.in }
+
+// Asks reports whether a question can be asked: the input and the output are terminals.
+func (c Console) Asks() bool { return IsTerminal(c.in) && IsTerminal(c.out) }
+
+// InputIsTerminal and ErrIsTerminal report whether a stream is a terminal.
+func (c Console) InputIsTerminal() bool { return IsTerminal(c.in) }
+func (c Console) ErrIsTerminal() bool   { return IsTerminal(c.err) }
+
+// screened writes to a stream what the screen may show.
+type screened struct{ to *os.File }
+
+func (s screened) Write(p []byte) (int, error) {
+	if _, err := io.WriteString(s.to, screen(string(p))); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// Writer and ErrWriter return Out and Err for packages that print by themselves. They must write
+// whole characters.
+func (c Console) Writer() io.Writer    { return screened{c.out} }
+func (c Console) ErrWriter() io.Writer { return screened{c.err} }
+
+// Ownf prints a line under run to Err, with the mark of mcp-jail's own words. A newline is added.
+func (c Console) Ownf(format string, args ...any) {
+	fmt.Fprintln(c.err, "[mcp-jail] "+show.Line(fmt.Sprintf(format, args...)))
+}
+
+// Sayf prints a line of progress to Err, with the prefix of mcp-jail's own lines. A newline is added.
+func (c Console) Sayf(format string, args ...any) {
+	fmt.Fprintln(c.err, messagePrefix+show.Line(fmt.Sprintf(format, args...)))
+}
+
 // WithColours returns c with colours for the streams that are terminals. There are none if
 // NO_COLOR has a value (no-color.org) or TERM is "dumb".
 func (c Console) WithColours() Console {
 	plain := os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb"
-	c.Colour = !plain && IsTerminal(c.Out)
-	c.ErrTTY = !plain && IsTerminal(c.Err)
+	c.Colour = !plain && IsTerminal(c.out)
+	c.ErrTTY = !plain && IsTerminal(c.err)
 	return c
 }
 
@@ -59,10 +103,13 @@ const (
 	Dim    = "2"
 )
 
+// colours are the sequences of Paint, and those of the lines of the log.
+var colours = []string{"\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[34m", "\x1b[35m", "\x1b[36m", "\x1b[90m"}
+
 // screen is the last step before a stream: it lets through what Paint writes, and no other escape
 // sequence or hidden character.
 func screen(s string) string {
-	return show.Screen(s, "\x1b[0m", "\x1b["+Bold+"m", "\x1b["+Red+"m", "\x1b["+Green+"m", "\x1b["+Yellow+"m", "\x1b["+Dim+"m")
+	return show.Screen(s, colours...)
 }
 
 func paint(on bool, code, s string) string {
@@ -77,19 +124,19 @@ func (c Console) Paint(code, s string) string { return paint(c.Colour, code, s) 
 
 // Printf prints to Out. The first error is kept in WriteErr.
 func (c Console) Printf(format string, args ...any) {
-	if _, err := fmt.Fprint(c.Out, screen(fmt.Sprintf(format, args...))); err != nil && c.WriteErr != nil && *c.WriteErr == nil {
+	if _, err := fmt.Fprint(c.out, screen(fmt.Sprintf(format, args...))); err != nil && c.WriteErr != nil && *c.WriteErr == nil {
 		*c.WriteErr = err
 	}
 }
 
 // Notef prints a remark for people to Err, folded. A newline is added.
 func (c Console) Notef(format string, args ...any) {
-	fmt.Fprintln(c.Err, screen(Fold(ShortHome(fmt.Sprintf(format, args...), os.Getenv("HOME")), textColumns(c.Err))))
+	fmt.Fprintln(c.err, screen(Fold(ShortHome(fmt.Sprintf(format, args...), os.Getenv("HOME")), textColumns(c.err))))
 }
 
 // Ask prints a question to Err, folded, with its two answers.
 func (c Console) Ask(question string) {
-	fmt.Fprint(c.Err, Fold(show.Line(question)+" [y/N]", textColumns(c.Err))+" ")
+	fmt.Fprint(c.err, Fold(show.Line(question)+" [y/N]", textColumns(c.err))+" ") // show.Line has done what screen does
 }
 
 // Errorf prints an error to Err, folded. Its second and later lines are indented.
@@ -102,6 +149,6 @@ func (c Console) Errorf(format string, args ...any) {
 		case !strings.HasPrefix(line, "  "):
 			line = "  " + line
 		}
-		fmt.Fprintln(c.Err, Fold(line, textColumns(c.Err)))
+		fmt.Fprintln(c.err, Fold(line, textColumns(c.err)))
 	}
 }

@@ -171,7 +171,7 @@ func TextColumns() int {
 
 // TextColumns returns the width of text for Out: that of its terminal, but at most TextWidth. If
 // COLUMNS is set, or Out is no terminal, it returns the result of the function of that name.
-func (c Console) TextColumns() int { return textColumns(c.Out) }
+func (c Console) TextColumns() int { return textColumns(c.out) }
 
 func textColumns(f *os.File) int {
 	if n := columns(f); n > 0 && os.Getenv("COLUMNS") == "" {

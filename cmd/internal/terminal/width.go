@@ -10,7 +10,7 @@ const (
 // Width returns how many characters a line of Out may have: the width of the terminal within
 // bounds, and 80 if there is none.
 func (c Console) Width() int {
-	if n := columns(c.Out); n > 0 {
+	if n := columns(c.out); n > 0 {
 		return max(minWidth, min(n, maxWidth))
 	}
 	return plainWidth
