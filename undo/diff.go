@@ -3,8 +3,9 @@ package undo
 import (
 	"bytes"
 	"fmt"
-	"strconv"
 	"strings"
+
+	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
 // maxEdits bounds the removed and added lines of a difference. Two texts that differ in more are
@@ -19,9 +20,7 @@ func Diff(path string, before, after []byte) string {
 	if bytes.Equal(before, after) {
 		return ""
 	}
-	if quoted := strconv.Quote(path); quoted != `"`+path+`"` { // the server chose the path: it must not look like lines of the difference
-		path = quoted
-	}
+	path = show.Name(path) // the server chose the path: it must not look like lines of the difference
 	head := "--- " + path + "\n+++ " + path + "\n"
 	if bytes.IndexByte(before, 0) >= 0 || bytes.IndexByte(after, 0) >= 0 {
 		return head + fmt.Sprintf("(%d and %d bytes that are no text)\n", len(before), len(after))

@@ -18,7 +18,7 @@ func (p *planner) insertArgs(texts []string) *RefusedError {
 	}
 	name := p.server.argsName
 	if c := src[m.nameStart]; c == '"' || p.file.format == JSON {
-		name = quote(name)
+		name = p.file.quote(name)
 	}
 	assign := string(src[m.nameEnd:m.value.start])
 	if strings.Trim(assign, " \t:=") != "" {

@@ -45,7 +45,7 @@ func (p *planner) words() *RefusedError {
 		if program.plain && isPlain(word) {
 			texts = append(texts, word)
 		} else {
-			texts = append(texts, quote(word))
+			texts = append(texts, p.file.quote(word))
 		}
 	}
 	if s.List {

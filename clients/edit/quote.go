@@ -1,34 +1,17 @@
 package edit
 
 import (
-	"fmt"
 	"strings"
+
+	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
-// quote spells a word as a string that JSON, TOML and YAML all read alike: between double
-// quotes, with the escapes that the three have in common.
-func quote(word string) string {
-	var b strings.Builder
-	b.WriteByte('"')
-	for _, r := range word {
-		switch {
-		case r == '"' || r == '\\':
-			b.WriteByte('\\')
-			b.WriteRune(r)
-		case r == '\n':
-			b.WriteString(`\n`)
-		case r == '\r':
-			b.WriteString(`\r`)
-		case r == '\t':
-			b.WriteString(`\t`)
-		case r < 0x20 || r >= 0x7f && r < 0xa0 || r == 0x2028 || r == 0x2029 || r == 0xfeff || r == 0xfffe || r == 0xffff:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		default:
-			b.WriteRune(r)
-		}
+// quote spells a word as a string of the file's language.
+func (f *File) quote(word string) string {
+	if f.format == JSON {
+		return show.Item("json", word)
 	}
-	b.WriteByte('"')
-	return b.String()
+	return show.TOML(word) // which YAML reads alike
 }
 
 // isPlain reports whether a word may stand in YAML without quotes, so that every reader of

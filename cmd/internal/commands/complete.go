@@ -3,7 +3,6 @@ package commands
 import (
 	"errors"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -13,7 +12,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
-	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -128,13 +126,7 @@ func proposeTools(f *cmdline.ConfigFlags) cobra.CompletionFunc {
 		if err != nil || cfg.Servers[firstOf(args)] == nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		var names []string
-		for _, tool := range cfg.DeclaredTools(firstOf(args)) {
-			if name, ok := show.Candidate(tool, ""); ok {
-				names = append(names, name)
-			}
-		}
-		return names, cobra.ShellCompDirectiveNoFileComp
+		return cfg.DeclaredTools(firstOf(args)), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
@@ -165,9 +157,7 @@ func (x *front) proposeServers(f *cmdline.ConfigFlags) cobra.CompletionFunc {
 		}
 		var names []string
 		for _, name := range cfg.ServerNames() {
-			if line, ok := show.Candidate(name, cfg.Servers[name].Command); ok {
-				names = append(names, line)
-			}
+			names = append(names, cobra.CompletionWithDesc(name, cfg.Servers[name].Command))
 		}
 		return names, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -184,21 +174,13 @@ func (x *front) proposePlanned(f *cmdline.ConfigFlags) cobra.CompletionFunc {
 		}
 		servers, _ := wrappedServers() // plan says what is wrong
 		for _, w := range servers {
-			if name := w.entry.Server; w.file.Place.Scope != clients.Project && isProposable(name) {
+			if name := w.entry.Server; w.file.Place.Scope != clients.Project {
 				names = addNames(names, []string{cobra.CompletionWithDesc(name, w.file.Client.Title)})
 			}
 		}
 		return names, directive
 	}
 }
-
-// proposable matches the names that are proposed. None of them is a flag, or a directive to the
-// script of the shell.
-var proposable = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9 ._@/-]*$`)
-
-// isProposable reports whether the name of an entry of a file is proposed. Others may have
-// written the file.
-func isProposable(name string) bool { return proposable.MatchString(name) }
 
 // proposeChecked proposes the servers that check takes, and files.
 func (x *front) proposeChecked(f *cmdline.ConfigFlags) cobra.CompletionFunc {

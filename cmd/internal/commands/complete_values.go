@@ -2,19 +2,36 @@ package commands
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 // propose has a shell propose words for the value of a flag.
 func propose(cmd *cobra.Command, flag string, words cobra.CompletionFunc) {
-	if err := cmd.RegisterFlagCompletionFunc(flag, words); err != nil {
+	if err := cmd.RegisterFlagCompletionFunc(flag, candidates(words)); err != nil {
 		panic(err) // the flag has just been added
+	}
+}
+
+// candidates leaves out the proposals that the script of a shell would act on. The names may come
+// from a cloned repository or from a server. Every proposal passes it: see root and propose.
+func candidates(words cobra.CompletionFunc) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, typed string) (lines []string, directive cobra.ShellCompDirective) {
+		found, directive := words(cmd, args, typed)
+		for _, f := range found {
+			word, about, _ := strings.Cut(f, "\t")
+			if line, ok := show.Candidate(word, about); ok {
+				lines = append(lines, line)
+			}
+		}
+		return lines, directive
 	}
 }
 
@@ -36,7 +53,7 @@ func (w *changeCmd) proposeEntries(*cobra.Command, []string, string) (names []st
 	}
 	for _, f := range files {
 		for _, e := range f.Entries {
-			if name := e.Server; isProposable(name) && !slices.Contains(w.Servers, name) {
+			if name := e.Server; !slices.Contains(w.Servers, name) {
 				names = addNames(names, []string{cobra.CompletionWithDesc(name, f.Client.Title)})
 			}
 		}

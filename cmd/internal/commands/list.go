@@ -10,7 +10,6 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/kept"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/packages/store"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -69,7 +68,7 @@ func (l *listCmd) Run(c terminal.Console) error {
 		c.Notef("%s the configuration cannot be read, so servers that only it names may be missing: mcp-jail check  says why", c.Paint(terminal.Yellow, "warning:"))
 	}
 	if all.Untrusted != nil {
-		c.Notef("%s %s is ignored, because it is not trusted: servers that only it names are missing", c.Paint(terminal.Yellow, "warning:"), wrapping.Quoted(all.Untrusted.File))
+		c.Notef("%s %s is ignored, because it is not trusted: servers that only it names are missing", c.Paint(terminal.Yellow, "warning:"), show.Name(all.Untrusted.File))
 	}
 	if len(all.Servers) == 0 {
 		c.Printf("no server was run or installed yet\n")

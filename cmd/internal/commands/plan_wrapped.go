@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/clients"
@@ -117,8 +116,8 @@ func listed(names []string) string {
 	const most = 20
 	var shown []string
 	for _, name := range names[:min(most, len(names))] {
-		if !isProposable(name) || strings.Contains(name, ". ") {
-			name = strconv.Quote(name)
+		if _, ok := show.Candidate(name, ""); !ok || strings.Contains(name, ". ") {
+			name = show.Quote(name)
 		}
 		shown = append(shown, name)
 	}

@@ -157,6 +157,9 @@ func (x *front) root() *cobra.Command {
 		if cmd.ValidArgsFunction == nil && !strings.Contains(cmd.Use, "FILE") {
 			cmd.ValidArgsFunction = cobra.NoFileCompletions
 		}
+		if f := cmd.ValidArgsFunction; f != nil {
+			cmd.ValidArgsFunction = candidates(f)
+		}
 		root.AddCommand(cmd)
 	}
 	return root

@@ -10,6 +10,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -41,7 +42,7 @@ func clientLists(host hostfs.Host, server string) (lists []diagnostics.ClientLis
 				if !jailed || slices.Equal(w.Argv, about.Command) != isSame || w.Name != server && (w.Name != "" || !isSame) {
 					continue
 				}
-				where := fmt.Sprintf("%s (%s, line %d)", f.Client.Title, wrapping.Quoted(shortPath(f.Path, host.Home)), e.Line)
+				where := fmt.Sprintf("%s (%s, line %d)", f.Client.Title, show.Name(shortPath(f.Path, host.Home)), e.Line)
 				l := clientList(f.Place.Format, e.Shape, where)
 				l.Home, l.Reload = host.Home, f.Client.Reload
 				if about.Configuration != nil && e.For == "" {

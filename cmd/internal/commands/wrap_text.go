@@ -43,7 +43,7 @@ func fileTitle(c terminal.Console, f *wrapping.File, home string) string {
 	for _, also := range f.Also {
 		title += ", " + also.Title
 	}
-	title = c.Paint(terminal.Bold, title) + "  " + wrapping.Quoted(shortPath(f.Path, home))
+	title = c.Paint(terminal.Bold, title) + "  " + show.Name(shortPath(f.Path, home))
 	if f.Place.Scope == clients.Project {
 		title += "\n  a file of this project: others who use it need mcp-jail too"
 	}
@@ -136,7 +136,7 @@ const longLine = 400
 func diffText(c terminal.Console, ch *wrapping.Change) string {
 	diff := ch.Diff()
 	if slices.ContainsFunc(strings.Split(diff, "\n"), func(l string) bool { return len(l) > longLine }) {
-		path := wrapping.Quoted(ch.File.Path)
+		path := show.Name(ch.File.Path)
 		diff = fmt.Sprintf("--- %s\n+++ %s\n", path, path)
 		for _, s := range ch.Changed() {
 			diff += "-" + serverTitle(s.Entry) + ": " + wrapping.ShownLine(s.Argv()) + "\n+" + serverTitle(s.Entry) + ": " + wrapping.ShownLine(s.After) + "\n"

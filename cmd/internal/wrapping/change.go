@@ -13,6 +13,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/clients/edit"
 	"github.com/mcp-jail/mcp-jail/internal/environ"
 	"github.com/mcp-jail/mcp-jail/internal/private"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
 // Planned says what becomes of one server.
@@ -44,7 +45,7 @@ func (c *Change) Changed() (all []Planned) {
 // Diff returns the unified diff of the file, or "". It has no lines around the changes. It has
 // "***" in place of the values of variables and of probable secrets in command lines.
 func (c *Change) Diff() string {
-	diff := edit.Diff(Quoted(c.File.Path), c.File.own.Data, c.After, 0)
+	diff := edit.Diff(show.Name(c.File.Path), c.File.own.Data, c.After, 0)
 	values, arguments := map[string]bool{}, map[string]bool{}
 	for _, s := range c.File.Entries {
 		for _, v := range s.Env {

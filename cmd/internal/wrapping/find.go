@@ -8,9 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/clients/edit"
@@ -43,16 +41,6 @@ type File struct {
 
 	own    *ownfile.File
 	parsed *edit.File
-}
-
-// Quoted returns a path in one line that can be told from the words around it. It is the path
-// itself, or the path in quotes with escapes if it has unprintable characters, quotes, or marks
-// of a sentence.
-func Quoted(path string) string {
-	if strings.ContainsAny(path, "\"\\(),;") || strings.ContainsFunc(path, func(r rune) bool { return !strconv.IsPrint(r) }) || !utf8.ValidString(path) {
-		return strconv.Quote(path)
-	}
-	return path
 }
 
 // Entry is a server as a file declares it.
