@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
 // TestReferences tests which variables a client finds in a text.
@@ -49,6 +51,9 @@ func FuzzReferences(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, c := range All() {
+			if len(c.References(text)) > 0 && !show.Expands(text) {
+				t.Fatalf("%s would replace a part of %q, and show.Expands does not know it", c.Name, text)
+			}
 			rest := text
 			for _, r := range c.References(text) {
 				_, after, found := strings.Cut(rest, r.Text)
@@ -59,4 +64,19 @@ func FuzzReferences(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestExpands: what some client replaces, show.Expands knows, so that no line is proposed with it.
+func TestExpands(t *testing.T) {
+	for _, c := range All() {
+		for _, f := range c.Forms {
+			text := f.Open + f.Close
+			if f.Named {
+				text = f.Open + "a" + f.Close
+			}
+			if len(c.References(text)) == 0 || !show.Expands("/x/"+text+"/y") {
+				t.Errorf("%s: %q: %v", c.Name, text, c.References(text))
+			}
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package diagnostics
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -90,6 +91,9 @@ func (a addition) write(b *strings.Builder, lists []ClientList) {
 		line, more := a.in(l)
 		switch {
 		case line == nil:
+			continue
+		case l.Line == nil && slices.ContainsFunc(line, show.Expands): // the words as they are after the client
+			b.WriteString("  for " + show.Line(inWords(l.Where)) + " no list is proposed: a client could replace a part of it, such as ${NAME}\n")
 			continue
 		case more == nil && a.flags != nil:
 			b.WriteString(l.granted())

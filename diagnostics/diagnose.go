@@ -262,7 +262,9 @@ func (a *analyzer) hint(f finding) Hint {
 }
 
 // whereWhole tells where to find a whole new command line or block.
-func (a *analyzer) whereWhole() string { return "`mcp-jail why " + a.ev.Server + "` prints it whole" }
+func (a *analyzer) whereWhole() string {
+	return "`" + show.Typed("mcp-jail why", a.ev.Server) + "` prints it whole"
+}
 
 // phrase returns a grant as a phrase: path = "x", read = true under [[…]].
 func (a *analyzer) phrase(n grant) string {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -100,7 +101,7 @@ func (a *analyzer) planCommand() string {
 	case a.ev.Server == "":
 		return "`mcp-jail plan`"
 	}
-	return "`mcp-jail plan " + a.ev.Server + "`"
+	return "`" + show.Typed("mcp-jail plan", a.ev.Server) + "`"
 }
 
 // analyzeSignal analyzes the signals by which limits and filters end a process.

@@ -53,7 +53,7 @@ func (d Diagnosis) Text() string {
 		line("  flags to add: ", strings.Join(d.Flags, " "))
 	}
 	if len(d.Line) > 0 {
-		line("  the client's whole new command line: `mcp-jail why ", d.Server, "`")
+		line("  the client's whole new command line: `", show.Typed("mcp-jail why", d.Server), "`")
 	}
 	said := d.Said
 	if len(said) == 0 {

@@ -113,3 +113,22 @@ func TestStderrQueueGivesUp(t *testing.T) {
 		t.Error("the goroutine is left")
 	}
 }
+
+// TestSayLine: no text of a server, a client or a policy begins a line of its own, or acts on the
+// terminal.
+func TestSayLine(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	q := newStderrQueue(w, nil)
+	q.SayLine("server x: \x1b]0;T\x07\x1b[2J\r\nmcp-jail: FORGED [mcp-jail] Cause")
+	q.Say("mcp-jail: a\nmcp-jail:   \u009b2Jb\n")
+	q.close(time.Second, time.Second)
+	w.Close()
+	got, err := io.ReadAll(r)
+	if want := "mcp-jail: server x: \ufffd\ufffd\ufffd\ufffdmcp-jail: FORGED (mcp-jail] Cause\nmcp-jail: a\nmcp-jail:   \ufffdb\n"; err != nil || string(got) != want {
+		t.Errorf("%q, want %q, %v", got, want, err)
+	}
+}

@@ -11,24 +11,24 @@ import (
 // Line returns untrusted text for one line on a terminal. It removes colours, writes a space for a
 // tab and for other spaces, and U+FFFD for each other escape sequence, and for each character that
 // does not show as one character on one line: controls, line ends, direction marks, zero-width
-// characters, tags, a flood of combining characters, invalid UTF-8. It breaks up mcp-jail's own mark,
-// and its own prefix at the start.
+// characters, tags, a flood of combining characters, invalid UTF-8. It breaks up mcp-jail's own mark.
 //
 // A second Line changes nothing more.
 func Line(s string) string {
 	if !IsPlain(s) {
 		s = visible(s, func(string) bool { return false })
 	}
-	return escapeOwn(s)
+	return escapeMark(s)
 }
 
 // Quote returns untrusted text for one line in quotes, which the text cannot end.
 func Quote(s string) string { return strconv.Quote(Line(s)) }
 
-// Name returns the name of a file or an entry in a sentence: the name itself, or if that does not show
-// as it is or could be taken for words of the sentence, the name in quotes with escapes.
+// Name returns the name of a file, a server or a tool in a sentence or a table: the name itself, or
+// in quotes with escapes if it does not show as it is, or could be taken for words of the sentence
+// or for a line of mcp-jail's own.
 func Name(s string) string {
-	if s != "" && Line(s) == s && !strings.ContainsAny(s, "\"\\(),;") && strings.TrimSpace(s) == s {
+	if s != "" && Line(s) == s && !strings.ContainsAny(s, "\"\\(),;") && strings.TrimSpace(s) == s && !Imitates(s) {
 		return s
 	}
 	var b strings.Builder

@@ -22,16 +22,6 @@ const mark = "[mcp-jail"
 // isMark reports whether r, which s begins with, looks like the bracket of the mark.
 func isMark(r rune, s string) bool { return confusable(r) == '[' && imitatesMark(s) }
 
-// escapeOwn breaks up what could pass for mcp-jail's own words: it writes "(" before a text that
-// shows as if it began with ownPrefix.
-func escapeOwn(s string) string {
-	if t := strings.TrimLeft(s, " "); t != "" && (t[0] >= utf8.RuneSelf || confusable(rune(t[0])) == 'm') &&
-		strings.HasPrefix(strings.TrimLeft(skeleton(t[:min(len(t), 32*len(ownPrefix))]), " "), prefixSkeleton) {
-		s = "(" + s
-	}
-	return escapeMark(s)
-}
-
 // escapeMark replaces the bracket by "(" wherever s shows as "[mcp-jail".
 func escapeMark(s string) string {
 	if IsPlain(s) && !strings.Contains(s, "[") {

@@ -123,3 +123,17 @@ func TestTOML(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
+
+// TestName: a name that does not show as it is, or could be words or a line of mcp-jail's own, is in
+// quotes.
+func TestName(t *testing.T) {
+	for name, want := range map[string]string{
+		"files": "files", "/a b/c": "/a b/c", "é": "é", "~": "~", "": `""`, " a": `" a"`, "a (b)": `"a (b)"`,
+		"a\nb": `"a\nb"`, "a\u202eb": `"a\u202eb"`, "m\u3164y": `"m\U00003164y"`, "\xff": `"\xff"`, "\u0085": `"\u0085"`,
+		"mcp-jail: ok": `"mcp-jail: ok"`, "MCP‑JAIL: ok": `"MCP‑JAIL: ok"`, "[mcp-jail] x": `"\U0000005bmcp-jail] x"`,
+	} {
+		if got := show.Name(name); got != want {
+			t.Errorf("Name(%q) = %s, want %s", name, got, want)
+		}
+	}
+}

@@ -116,7 +116,7 @@ func ofSession(all []*undo.Session, id, server string) ([]*undo.Session, error) 
 			return []*undo.Session{s}, nil
 		}
 	}
-	return nil, fmt.Errorf("there is no session %q: %s  shows them", id, strings.TrimSpace("mcp-jail changes "+server))
+	return nil, fmt.Errorf("there is no session %q: %s  shows them", id, changesLine(server))
 }
 
 // withCall returns the sessions that have a call of that number.
@@ -128,9 +128,9 @@ func withCall(all []*undo.Session, call int, server string) ([]*undo.Session, er
 	case len(has) > 0:
 		return has, nil
 	case len(all) == 1:
-		return nil, fmt.Errorf("session %s has no call %d:\nmcp-jail changes %s --session %s  shows its calls", all[0].ID, call, all[0].Head.Server, all[0].ID)
+		return nil, fmt.Errorf("session %s has no call %d:\n%s  shows its calls", all[0].ID, call, sessionLine("changes", all[0].Head.Server, all[0].ID))
 	}
-	return nil, fmt.Errorf("no session has a call %d: %s  shows the calls", call, strings.TrimSpace("mcp-jail changes "+server))
+	return nil, fmt.Errorf("no session has a call %d: %s  shows the calls", call, changesLine(server))
 }
 
 // change is a change with its difference.
@@ -162,7 +162,7 @@ func (l *changesCmd) of(s *undo.Session) sessionChanges {
 const maxShown = 25
 
 func (l *changesCmd) show(c terminal.Console, s sessionChanges) {
-	c.Printf("%s  session %s", c.Paint(terminal.Bold, show.Line(s.Server)), s.Session)
+	c.Printf("%s  session %s", c.Paint(terminal.Bold, show.Name(s.Server)), s.Session)
 	switch {
 	case s.Undoes != "":
 		c.Printf(", the undo of %s", s.Undoes)
@@ -176,7 +176,7 @@ func (l *changesCmd) show(c terminal.Console, s sessionChanges) {
 			if call.Beside {
 				beside = "  (others ran meanwhile: its changes may be theirs)"
 			}
-			c.Printf("  call %d  %s%s\n", call.Number, show.Line(call.Tool), beside)
+			c.Printf("  call %d  %s%s\n", call.Number, show.Name(call.Tool), beside)
 		}
 	}
 	shown := s.Changes
@@ -191,7 +191,7 @@ func (l *changesCmd) show(c terminal.Console, s sessionChanges) {
 	}
 	showUnknown(c, s.Unknown)
 	if more := len(s.Changes) - len(shown); more > 0 {
-		c.Printf("  and %d more: mcp-jail changes %s --session %s\n", more, show.Line(s.Server), s.Session)
+		c.Printf("  and %d more: %s\n", more, sessionLine("changes", s.Server, s.Session))
 	}
 }
 
@@ -285,4 +285,17 @@ func proposeUndo(_ *cobra.Command, args []string, _ string) ([]string, cobra.She
 		return nil, cobra.ShellCompDirectiveDefault
 	}
 	return undoServers(host), cobra.ShellCompDirectiveNoFileComp
+}
+
+// changesLine is the command that shows the sessions of a server, or of all.
+func changesLine(server string) string {
+	if server == "" {
+		return "mcp-jail changes"
+	}
+	return show.Typed("mcp-jail changes", server)
+}
+
+// sessionLine is a command about one session of a server.
+func sessionLine(command, server, id string) string {
+	return show.Typed("mcp-jail "+command+" --session "+id, server)
 }

@@ -15,7 +15,7 @@ func (r serverReport) text(c terminal.Console) string {
 	if !r.OK {
 		mark = c.Paint(terminal.Red, "failed")
 	}
-	fmt.Fprintf(&b, "%s  %s  %s\n", mark, c.Paint(terminal.Bold, r.Server), show.Line(r.Policy))
+	fmt.Fprintf(&b, "%s  %s  %s\n", mark, c.Paint(terminal.Bold, show.Name(r.Server)), show.Line(r.Policy))
 	line := func(code, what, msg string) {
 		fmt.Fprintf(&b, "    %s %s\n", c.Paint(code, what), strings.ReplaceAll(show.Lines(msg), "\n", "\n      "))
 	}
@@ -53,7 +53,7 @@ func (r serverReport) text(c terminal.Console) string {
 	}
 	b.WriteString(toolTable("      ", r.Tools))
 	for _, t := range r.Tools {
-		tool := "tool " + show.Line(t.Name) + ": "
+		tool := "tool " + show.Name(t.Name) + ": "
 		b.WriteString(hostTable(c, "      ", tool, t.Hosts, t.Secrets))
 		for _, e := range t.Errors {
 			line(terminal.Red, "error:", tool+e)
@@ -73,7 +73,7 @@ func (r serverReport) text(c terminal.Console) string {
 func toolNames(tools []toolReport) []string {
 	names := make([]string, len(tools))
 	for i, t := range tools {
-		names[i] = show.Line(t.Name)
+		names[i] = show.Name(t.Name)
 	}
 	return names
 }

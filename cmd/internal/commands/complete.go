@@ -126,7 +126,11 @@ func proposeTools(f *cmdline.ConfigFlags) cobra.CompletionFunc {
 		if err != nil || cfg.Servers[firstOf(args)] == nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		return cfg.DeclaredTools(firstOf(args)), cobra.ShellCompDirectiveNoFileComp
+		var names []string
+		for _, tool := range cfg.DeclaredTools(firstOf(args)) {
+			names = append(names, described(tool, ""))
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
@@ -134,7 +138,7 @@ func proposeTools(f *cmdline.ConfigFlags) cobra.CompletionFunc {
 func variableNames() (names []string) {
 	for _, v := range os.Environ() {
 		name, _, _ := strings.Cut(v, "=")
-		names = append(names, name)
+		names = append(names, described(name, ""))
 	}
 	slices.Sort(names)
 	return names
@@ -157,7 +161,7 @@ func (x *front) proposeServers(f *cmdline.ConfigFlags) cobra.CompletionFunc {
 		}
 		var names []string
 		for _, name := range cfg.ServerNames() {
-			names = append(names, cobra.CompletionWithDesc(name, cfg.Servers[name].Command))
+			names = append(names, described(name, cfg.Servers[name].Command))
 		}
 		return names, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -175,7 +179,7 @@ func (x *front) proposePlanned(f *cmdline.ConfigFlags) cobra.CompletionFunc {
 		servers, _ := wrappedServers() // plan says what is wrong
 		for _, w := range servers {
 			if name := w.entry.Server; w.file.Place.Scope != clients.Project {
-				names = addNames(names, []string{cobra.CompletionWithDesc(name, w.file.Client.Title)})
+				names = addNames(names, []string{described(name, w.file.Client.Title)})
 			}
 		}
 		return names, directive
@@ -217,7 +221,7 @@ func proposeRecords(_ *cobra.Command, args []string, _ string) (names []string, 
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	for _, s := range listRecords(host) {
-		names = append(names, s.Server)
+		names = append(names, described(s.Server, ""))
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp
 }

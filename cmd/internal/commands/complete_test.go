@@ -8,10 +8,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
@@ -178,5 +180,63 @@ func TestCompleteHostileTools(t *testing.T) {
 	out, _ := said(t, "__complete", "plan", "--config", file, "s", "--tool", "")
 	if !strings.HasPrefix(out, "ok_tool\n:") {
 		t.Errorf("%q", out)
+	}
+}
+
+// TestEveryCompletion: whatever a function for completion returns, a shell gets candidates only.
+// Names that a repository, a client's file or the environment chooses are hostile here.
+func TestEveryCompletion(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	for _, name := range []string{"XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME"} {
+		t.Setenv(name, "")
+	}
+	t.Setenv("A\x1b]0;PWN\x07", "x")
+	t.Setenv("_activeHelp_ A", "x")
+	t.Chdir(home)
+	hostile := []string{`_activeHelp_ \u001b]0;PWN\u0007`, `--write`, `a\tb`, `a\u202e`, `$(id)`, "a`b`", `mcp-jail: x`}
+	config, file := "version = 1\n", ""
+	for _, name := range append(hostile, "good") {
+		config += "[servers.\"" + name + "\"]\ncommand = \"/bin/true\"\nstateful = false\n[servers.good.tools.\"" + name + "\".access]\n"
+		file += `, "` + name + `": {"command": "mcp-jail", "args": ["run", "--", "x"]}`
+	}
+	config = strings.ReplaceAll(config, "[servers.\"good\"]\ncommand = \"/bin/true\"\nstateful = false\n", "") + "[servers.good]\ncommand = \"/bin/true\"\nstateful = false\n"
+	if err := os.MkdirAll(".config/mcp-jail", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	testkit.WriteFile(t, ".config/mcp-jail/config.toml", config)
+	testkit.WriteFile(t, ".claude.json", `{"mcpServers": {`+strings.TrimPrefix(file, ", ")+`}}`)
+	testkit.PlantBelow(t, filepath.Join(home, ".local/state/mcp-jail/servers"), "_activeHelp_ x/last.json")
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	x := &front{console: terminal.New(null, null, null)}
+	seen := map[string]bool{}
+	ask := func(cmd *cobra.Command, what string, f cobra.CompletionFunc) {
+		for _, args := range [][]string{nil, {"good"}} {
+			lines, _ := f(cmd, args, "")
+			for _, line := range lines {
+				word, about, _ := strings.Cut(line, "\t")
+				if again, ok := show.Candidate(word, about); !ok || again != line {
+					t.Errorf("%s %s: %q", cmd.Name(), what, line)
+				}
+				seen[word] = true
+			}
+		}
+	}
+	for _, cmd := range x.root().Commands() {
+		if cmd.ValidArgsFunction != nil {
+			ask(cmd, "", cmd.ValidArgsFunction)
+		}
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if words, ok := cmd.GetFlagCompletionFunc(f.Name); ok {
+				ask(cmd, "--"+f.Name, words)
+			}
+		})
+	}
+	if !seen["good"] || !seen["HOME"] || !seen["github"] {
+		t.Errorf("the control: %v", seen)
 	}
 }

@@ -35,6 +35,15 @@ func candidates(words cobra.CompletionFunc) cobra.CompletionFunc {
 	}
 }
 
+// described returns a proposal for a name, which may be hostile, with text about it. A name with a tab
+// would be read as another one: it is no candidate.
+func described(name, about string) string {
+	if strings.Contains(name, "\t") {
+		return ""
+	}
+	return name + "\t" + about
+}
+
 // proposeClients proposes the names of clients.
 func proposeClients(*cobra.Command, []string, string) (names []string, _ cobra.ShellCompDirective) {
 	for _, c := range clients.All() {
@@ -54,7 +63,7 @@ func (w *changeCmd) proposeEntries(*cobra.Command, []string, string) (names []st
 	for _, f := range files {
 		for _, e := range f.Entries {
 			if name := e.Server; !slices.Contains(w.Servers, name) {
-				names = addNames(names, []string{cobra.CompletionWithDesc(name, f.Client.Title)})
+				names = addNames(names, []string{described(name, f.Client.Title)})
 			}
 		}
 	}

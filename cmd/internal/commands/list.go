@@ -90,13 +90,17 @@ func neverStartedText(all *kept.All) string {
 	var names []string
 	for _, s := range all.Servers {
 		if s.NeverStarted() {
-			names = append(names, show.Spelled([]string{all.ShortName(s)}))
+			names = append(names, all.ShortName(s))
 		}
 	}
 	if names == nil {
 		return ""
 	}
-	return "never started, because the program was not found: " + strings.Join(names, ", ") + "; mcp-jail rm " + strings.Join(names, " ") + "  removes what is kept"
+	shown := make([]string, len(names))
+	for i, name := range names {
+		shown[i] = show.Name(name)
+	}
+	return "never started, because the program was not found: " + strings.Join(shown, ", ") + "; " + show.Typed("mcp-jail rm", names...) + "  removes what is kept"
 }
 
 // unneededText tells how many packages and leftovers no server needs, or returns "".
@@ -144,7 +148,7 @@ func serverTable(all *kept.All, now time.Time, width int) string {
 			failed = agoText(now, f.Time)
 		}
 		client := strings.TrimSpace(s.About.Client.Name + " " + s.About.Client.Version)
-		row := []string{all.ShortName(s), runsText(s), pinnedText(s), orDash(client), used, failed, sizeText(s.Bytes())}
+		row := []string{show.Name(all.ShortName(s)), runsText(s), pinnedText(s), orDash(client), used, failed, sizeText(s.Bytes())}
 		for i := range row {
 			row[i] = show.Line(row[i])
 		}

@@ -93,7 +93,7 @@ func (x *planPage) columns() *tabwriter.Writer { return tabwriter.NewWriter(x, 0
 
 func (x *planPage) server() {
 	p := x.target.Profile
-	fmt.Fprintf(x, "%s  %s\n", x.console.Paint(terminal.Bold, p.Server), show.Line(describePolicy(x.target.Policy)))
+	fmt.Fprintf(x, "%s  %s\n", x.console.Paint(terminal.Bold, show.Name(p.Server)), show.Line(describePolicy(x.target.Policy)))
 	w := x.columns()
 	row := func(name, value string) { fmt.Fprintf(w, "  %s\t%s\n", name, show.Line(value)) }
 	if text := x.target.PackageText(); text != "" {

@@ -137,7 +137,7 @@ func showRemoval(c terminal.Console, host hostfs.Host, removal *kept.Removal) {
 		c.Printf("  %8s  %s\n", sizeText(size), show.Line(fmt.Sprintf(format, args...)))
 	}
 	for _, s := range removal.Servers {
-		c.Printf("%s, used %s\n", c.Paint(terminal.Bold, show.Line(s.Name)), agoText(time.Now(), s.Used))
+		c.Printf("%s, used %s\n", c.Paint(terminal.Bold, show.Name(s.Name)), agoText(time.Now(), s.Used))
 		if len(s.About.Command) > 0 {
 			c.Printf("  %8s  %s\n", "", shorten(show.Spelled(s.About.Command), 80))
 		}

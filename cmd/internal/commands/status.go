@@ -290,7 +290,7 @@ func (f fileStatus) print(c terminal.Console, now time.Time) (bare int) {
 		switch {
 		case s.Left == string(wrapping.OtherProgram):
 			jail = "?"
-			notes = append(notes, s.Name+" "+s.Left)
+			notes = append(notes, show.Name(s.Name)+" "+s.Left)
 		case !s.Wrapped && s.Left == "":
 			jail = "no"
 			bare++
@@ -305,29 +305,37 @@ func (f fileStatus) print(c terminal.Console, now time.Time) (bare int) {
 		if s.LastFailure != nil && !s.LastFailure.Past {
 			failed = agoText(now, s.LastFailure.Time)
 			what := strings.Replace(s.LastFailure.What, " of server "+strconv.Quote(s.Kept), "", 1)
-			notes = append(notes, s.Name+": "+what+" (more: "+show.Typed("mcp-jail why", s.Kept)+")")
+			notes = append(notes, show.Name(s.Name)+": "+what+" (more: "+show.Typed("mcp-jail why", s.Kept)+")")
 		}
 		if s.Problem != "" {
-			notes = append(notes, s.Name+" cannot start: "+s.Problem)
+			notes = append(notes, show.Name(s.Name)+" cannot start: "+s.Problem)
 		}
 		if s.Outdated != "" {
-			notes = append(notes, s.Name+" runs now: "+s.Outdated)
+			notes = append(notes, show.Name(s.Name)+" runs now: "+s.Outdated)
 		}
 		if s.Since != "" {
-			notes = append(notes, s.Name+" was "+s.Since+" since mcp-jail wrote the file")
+			notes = append(notes, show.Name(s.Name)+" was "+s.Since+" since mcp-jail wrote the file")
 		}
-		row := []string{"  " + orDash(s.Name), jail, orDash(runsOf(s.Command)), orDash(s.Policy), orDash(s.Pinned), used, failed}
+		row := []string{"  " + orDash(shownName(s.Name)), jail, orDash(runsOf(s.Command)), orDash(s.Policy), orDash(s.Pinned), used, failed}
 		for i := range row {
 			row[i] = show.Line(row[i])
 		}
 		rows = append(rows, row)
 	}
 	for _, key := range f.Removed {
-		notes = append(notes, key+" was removed since mcp-jail wrote the file")
+		notes = append(notes, show.Name(key)+" was removed since mcp-jail wrote the file")
 	}
 	c.Printf("%s", columns(rows, c.TextColumns(), map[int]int{0: nameWidth, 2: 30, 3: otherWidth, 4: otherWidth}, []int{2, 3, 0, 4}))
 	for _, n := range notes {
 		c.PrintText(fmt.Sprintf("  %s %s\n", c.Paint(terminal.Yellow, "note:"), show.Line(n)))
 	}
 	return bare
+}
+
+// shownName is show.Name for an entry that may have no name.
+func shownName(name string) string {
+	if name == "" {
+		return ""
+	}
+	return show.Name(name)
 }

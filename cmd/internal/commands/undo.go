@@ -153,11 +153,11 @@ func (u *undoCmd) find(c terminal.Console, host hostfs.Host) (*undo.Session, err
 
 // show prints the steps.
 func (u *undoCmd) show(c terminal.Console, s *undo.Session, steps []undo.Step) {
-	c.Printf("%s  session %s\n", c.Paint(terminal.Bold, show.Line(s.Head.Server)), s.ID)
+	c.Printf("%s  session %s\n", c.Paint(terminal.Bold, show.Name(s.Head.Server)), s.ID)
 	for _, step := range steps {
-		text := step.Path
+		text := show.Name(step.Path)
 		if step.From != "" {
-			text = step.From + " -> " + step.Path
+			text = show.Name(step.From) + " -> " + text
 		}
 		if step.Others {
 			text += "  (changed by others meanwhile)"
@@ -190,7 +190,7 @@ func (u *undoCmd) checkPaths(s *undo.Session, sel undo.Selection) error {
 		one := sel
 		one.Paths = []string{path}
 		if !s.Touches(one) {
-			return fmt.Errorf("session %s changed nothing at or below %q:\nmcp-jail changes %s --session %s  shows what", s.ID, path, s.Head.Server, s.ID)
+			return fmt.Errorf("session %s changed nothing at or below %q:\n%s  shows what", s.ID, path, sessionLine("changes", s.Head.Server, s.ID))
 		}
 	}
 	return nil
@@ -210,7 +210,7 @@ func (u *undoCmd) report(c terminal.Console, s *undo.Session, r *undo.Restorer, 
 		c.Printf("done: %s\n", plural(len(out)-failed, "path"))
 	}
 	if kept != "" {
-		c.Printf("to undo the undo: mcp-jail undo %s --session %s\n", show.Line(s.Head.Server), kept)
+		c.Printf("to undo the undo: %s\n", sessionLine("undo", s.Head.Server, kept))
 	}
 	refused := len(undo.Refused(r.Steps))
 	switch {

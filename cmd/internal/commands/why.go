@@ -192,7 +192,7 @@ func (w *whyCmd) printList(c terminal.Console, host hostfs.Host, all []serverRec
 		if s.Failed != nil {
 			failed = "last failure in the session of " + s.Failed.Local().Format(time.DateTime)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\n", show.Line(s.Server), s.Last.Local().Format(time.DateTime), failed)
+		fmt.Fprintf(t, "%s\t%s\t%s\n", show.Name(s.Server), s.Last.Local().Format(time.DateTime), failed)
 	}
 	t.Flush()
 	c.Printf("%s", b.String())

@@ -121,11 +121,10 @@ func stripPaint(s string) string {
 
 // serverTitle returns the name that the client has for a server.
 func serverTitle(e wrapping.Entry) string {
-	title := show.Line(e.Server)
-	if title == "" {
-		title = "(no name)"
+	if e.Server == "" {
+		return "(no name)"
 	}
-	return title
+	return show.Name(e.Server)
 }
 
 // longLine is the length of a line above which a diff is hard to read.

@@ -10,6 +10,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/lifecycle"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -176,5 +177,5 @@ func (k *keeping) changes() string {
 	if n > 1 {
 		changes = fmt.Sprintf("%d changes", n)
 	}
-	return fmt.Sprintf("server %q made %s in your files (mcp-jail changes %s  shows them, mcp-jail undo %s  puts back what was there)", k.server, changes, k.server, k.server)
+	return fmt.Sprintf("server %q made %s in your files (%s  shows them, %s  puts back what was there)", k.server, changes, show.Typed("mcp-jail changes", k.server), show.Typed("mcp-jail undo", k.server))
 }
