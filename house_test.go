@@ -53,7 +53,7 @@ var mayImport = map[string][]string{
 
 	"clients": {module + "policy", module + "policy/config"}, // and neither os nor syscall: see pure
 
-	"undo": {module + "internal/private", "golang.org/x/sys/unix"},
+	"undo": {module + "internal/show", module + "internal/private", "golang.org/x/sys/unix"},
 
 	"docs/explain": {}, // the pages; only mcp-jail-cli has them
 
