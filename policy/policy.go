@@ -52,7 +52,9 @@ type Policy struct {
 
 	// Others are the policies of the server's other processes, and of the other servers
 	// of the configuration: see Reach.
-	Others     []*Policy
+	Others []*Policy
+	// Noted are the rights of servers that no configuration has, as their last starts noted.
+	Noted      []WriterRules
 	UnusedKeys []Warning // of keys in the configuration that have no effect on this policy
 	Settings   []Setting // the written values that are no rules, with their places
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/packages/python"
 	"github.com/mcp-jail/mcp-jail/packages/runtime"
 	"github.com/mcp-jail/mcp-jail/packages/store"
-	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -50,7 +49,7 @@ func (p *pythonFetch) site() string { return filepath.Join(p.work(), "site") }
 // stage.
 func (i *Installer) fetchPython(ctx context.Context, stage *store.Stage, line *launcher.Line, pinned *lockfile.Entry) (*fetched, error) {
 	p := &pythonFetch{Installer: i, line: line, pinned: pinned, jail: i.pythonJail(stage.Dir)}
-	p.uv = lookPath(p.jail.Path, "uv")
+	p.uv = p.lookPath(p.jail.Path, "uv")
 	interpreters, err := p.interpreters(ctx)
 	if err != nil {
 		return nil, err
@@ -329,11 +328,7 @@ func (p *pythonFetch) withUv(ctx context.Context) ([]python.Package, error) {
 
 // findPython returns the interpreters of this machine, except those that servers may write.
 func (i *Installer) findPython(ctx context.Context) (runtime.Found, error) {
-	untrusted := i.Untrusted
-	if !policy.Within(i.Host.Home, i.Host.Dir) {
-		untrusted = append(slices.Clone(untrusted), i.Host.Dir)
-	}
-	return installed.Interpreters(ctx, &i.Host, untrusted, runtime.Python)
+	return installed.Interpreters(ctx, &i.Host, i.untrusted, runtime.Python)
 }
 
 // pythonJail returns a jail that reaches nothing yet.

@@ -22,12 +22,12 @@ type Installer struct {
 	Store     store.Store
 	LockFile  string
 	Host      hostfs.Host
-	Untrusted []string       // directories in which servers may write, beside the working directory: no npm and no node is run from there
-	Asked     string         // the words after "mcp-jail install" for this line, for advice: a server's name, or "-- npx -y …"; "" if that is not known
-	Scripts   bool           // scripts of packages run, without a network
-	Limits    Limits         // the zero Limits are the usual ones
-	Told      io.Writer      // what npm and the scripts print, without secrets; may be nil
-	Progress  func(Progress) // called a few times a second, in another goroutine; may be nil
+	Untrusted func(file string) string // why no npm, node or Python is run from a place outside of the working directory: see runtime.Finder
+	Asked     string                   // the words after "mcp-jail install" for this line, for advice: a server's name, or "-- npx -y …"; "" if that is not known
+	Scripts   bool                     // scripts of packages run, without a network
+	Limits    Limits                   // the zero Limits are the usual ones
+	Told      io.Writer                // what npm and the scripts print, without secrets; may be nil
+	Progress  func(Progress)           // called a few times a second, in another goroutine; may be nil
 }
 
 // Result is a package that is installed and pinned.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/packages/launcher"
+	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -196,14 +197,19 @@ func TestPrograms(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ name, path, want string }{
-		{"project only", bin + ":" + link + ":node_modules/.bin", "npm was not found in PATH (" + bin + " and its like are left out: servers may write there)"},
+		{"project only", bin + ":" + link + ":node_modules/.bin", "npm was not found in PATH (" + bin + " is left out: a server may write there)"},
 		{"empty", "", "npm was not found in PATH:"},
 		{"no node", only, "node was not found in PATH:"},
 		{"project first", bin + ":" + dir, "is npm 6.0.0"}, // so dir's npm was asked
 	} {
 		host := hostWith(t)
 		host.Environ = []string{"PATH=" + c.path}
-		i := &Installer{Host: *host, Untrusted: []string{project}}
+		i := &Installer{Host: *host, Untrusted: func(file string) string {
+			if real, err := filepath.EvalSymlinks(file); err == nil && policy.Within(real, project) {
+				return "a server may write there"
+			}
+			return ""
+		}}
 		if c.name == "project first" {
 			i.Host.Dir, i.Untrusted = project, nil
 		}

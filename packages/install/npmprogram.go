@@ -34,14 +34,14 @@ type npmProgram struct {
 
 // findNPM returns the npm and the node of some directories.
 func (i *Installer) findNPM(ctx context.Context, paths []string) (*npmProgram, error) {
-	p, node := &npmProgram{file: lookPath(paths, "npm")}, lookPath(paths, "node")
+	p, node := &npmProgram{file: i.lookPath(paths, "npm")}, i.lookPath(paths, "node")
 	switch {
 	case p.file == "":
 		return nil, errors.New("npm was not found in PATH" + i.ignoredPaths() + ": it fetches the packages of npm. Install Node.js with npm, for example from your distribution (nodejs, npm)")
 	case node == "":
 		return nil, fmt.Errorf("node was not found in PATH%s: %s, which fetches packages, is a program for it. Install Node.js", i.ignoredPaths(), p.file)
 	}
-	found, err := installed.Interpreters(ctx, &i.Host, i.Untrusted, runtime.Node)
+	found, err := installed.Interpreters(ctx, &i.Host, i.untrusted, runtime.Node)
 	if err != nil {
 		return nil, err
 	}

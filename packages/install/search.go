@@ -10,54 +10,59 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// searchPath returns the directories of PATH from which npm, node and uv may be run. It leaves out
-// relative directories, and directories in which servers may write: what runs from there decides what
-// is pinned.
+// searchPath returns the directories of PATH from which npm, node and uv may be run: what
+// they say and do decides what is installed.
 func (i *Installer) searchPath() (dirs []string) {
-	path, _ := i.Host.Getenv("PATH")
-	for dir := range strings.SplitSeq(path, string(filepath.ListSeparator)) {
-		if dir != "" && i.trusted(dir) {
+	for _, dir := range i.pathDirs() {
+		if i.untrusted(dir) == "" {
 			dirs = append(dirs, filepath.Clean(dir))
 		}
 	}
 	return dirs
 }
 
-// trusted reports whether no server may write a directory, as far as that is known here.
-func (i *Installer) trusted(dir string) bool {
-	if !filepath.IsAbs(dir) {
-		return false
+// pathDirs returns the directories of PATH.
+func (i *Installer) pathDirs() []string {
+	path, _ := i.Host.Getenv("PATH")
+	return slices.DeleteFunc(strings.Split(path, string(filepath.ListSeparator)), func(dir string) bool { return dir == "" })
+}
+
+// untrusted returns why nothing is run from a place, or "". The working directory is the workspace
+// of most servers.
+func (i *Installer) untrusted(file string) string {
+	if !filepath.IsAbs(file) {
+		return "it is relative"
 	}
-	real, err := filepath.EvalSymlinks(dir)
+	real, err := filepath.EvalSymlinks(file)
 	if err != nil {
-		real = filepath.Clean(dir)
+		real = filepath.Clean(file)
 	}
-	places := slices.Clone(i.Untrusted)
-	if work := i.Host.Dir; filepath.IsAbs(work) && !policy.Within(i.Host.Home, work) {
-		places = append(places, work) // the workspace of most servers
+	if work := i.Host.Dir; filepath.IsAbs(work) && !policy.Within(i.Host.Home, work) && (policy.Within(filepath.Clean(file), work) || policy.Within(real, work)) {
+		return "servers may write to the working directory " + work
 	}
-	return !slices.ContainsFunc(places, func(place string) bool {
-		return policy.Within(filepath.Clean(dir), place) || policy.Within(real, place)
-	})
+	if i.Untrusted == nil {
+		return ""
+	}
+	return i.Untrusted(file)
 }
 
 // ignoredPaths returns a remark for an error that names the first directory of PATH that was left
-// out, or "".
+// out, and why, or "".
 func (i *Installer) ignoredPaths() string {
-	path, _ := i.Host.Getenv("PATH")
-	for dir := range strings.SplitSeq(path, string(filepath.ListSeparator)) {
-		if dir != "" && !i.trusted(dir) {
-			return fmt.Sprintf(" (%s and its like are left out: servers may write there)", dir)
+	for _, dir := range i.pathDirs() {
+		if why := i.untrusted(dir); why != "" {
+			return fmt.Sprintf(" (%s is left out: %s)", dir, why)
 		}
 	}
 	return ""
 }
 
-// lookPath returns the program of a name in some directories, or "".
-func lookPath(dirs []string, name string) string {
+// lookPath returns the program of a name in the directories of searchPath, or "". It leaves out a
+// link to what a server may write.
+func (i *Installer) lookPath(dirs []string, name string) string {
 	for _, dir := range dirs {
 		file := filepath.Join(dir, name)
-		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 && i.untrusted(file) == "" {
 			return file
 		}
 	}

@@ -20,7 +20,7 @@ type Finder struct {
 	Store     store.Store
 	LockFile  string
 	Host      *hostfs.Host
-	Untrusted []string // directories in which servers may write: no interpreter is chosen there
+	Untrusted func(file string) string // why a file is not chosen as interpreter: see runtime.Finder
 }
 
 // Program is what runs in place of a launcher.
@@ -33,6 +33,7 @@ type Program struct {
 	Entry     *lockfile.Entry
 	Dir       string // the directory of the tree
 	Shadow    string // what the launcher would run in place of the pinned package; usually ""
+	NotUsed   string // the interpreter of PATH that is not used, and which server may write it; usually ""
 
 	tree    *store.Tree
 	checked chan error

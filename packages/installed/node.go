@@ -29,7 +29,7 @@ func (f Finder) node(ctx context.Context, p *Program, line *launcher.Line) error
 	p.Bin = filepath.Join(p.Dir, "node_modules", ".bin")
 	switch start.Kind {
 	case npm.Node:
-		p.Command, err = f.interpreter(ctx, runtime.Node, p.Entry.Engines, npm.EngineFits)
+		p.Command, err = f.interpreter(ctx, p, runtime.Node, p.Entry.Engines, npm.EngineFits)
 		p.Arguments = append(append(p.Arguments, start.NodeArgs...), file)
 	case npm.Direct:
 		p.Command = file
@@ -56,15 +56,15 @@ func userInterpreter(name string) string {
 }
 
 // interpreter returns the interpreter for a range of versions: its plain name if the one that PATH
-// gives fits or rng is "", and otherwise its path.
-func (f Finder) interpreter(ctx context.Context, lang runtime.Language, rng string, fits func(rng, version string) (bool, error)) (string, error) {
+// gives fits or rng is "", and otherwise its path. One that a server may write never fits.
+func (f Finder) interpreter(ctx context.Context, p *Program, lang runtime.Language, rng string, fits func(rng, version string) (bool, error)) (string, error) {
 	versions := openVersions(f.Host)
 	defer versions.save()
-	if rng == "" {
-		return string(lang), nil
-	}
-	if version := versions.inPath(string(lang)); version != "" {
-		if ok, err := fits(rng, version); ok && err == nil {
+	if named, _, version := versions.locate(string(lang)); f.trusts(named, p) {
+		if rng == "" {
+			return string(lang), nil
+		}
+		if ok, err := fits(rng, version); version != "" && ok && err == nil {
 			return string(lang), nil
 		}
 	}

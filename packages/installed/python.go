@@ -35,7 +35,7 @@ func (f Finder) python(ctx context.Context, p *Program, line *launcher.Line) (er
 	}
 	// -s and -B: neither the user's own packages, nor files written beside the modules.
 	p.Arguments = append([]string{"-s", "-B", file}, line.Args...)
-	p.Command, err = f.pythonFor(ctx, p.Entry.Engines)
+	p.Command, err = f.pythonFor(ctx, p, p.Entry.Engines)
 	return err
 }
 
@@ -68,12 +68,17 @@ func readHead(name string) ([]byte, error) {
 	return head[:n], err
 }
 
-// isUntrusted reports whether a file lies where servers may write.
-func (f Finder) isUntrusted(file string) bool {
-	return slices.ContainsFunc(f.Untrusted, func(dir string) bool {
-		rel, err := filepath.Rel(dir, file)
-		return err == nil && filepath.IsLocal(rel)
-	})
+// trusts reports whether no server may write the interpreter that PATH gives. Otherwise it sets
+// p.NotUsed.
+func (f Finder) trusts(named string, p *Program) bool {
+	if named == "" || f.Untrusted == nil {
+		return true
+	}
+	why := f.Untrusted(named)
+	if why != "" {
+		p.NotUsed = named + " is not used: " + why
+	}
+	return why == ""
 }
 
 // ErrAsGiven says that a line asks for something that is not installed from a registry, such as
@@ -98,10 +103,10 @@ func fromRegistry(line *launcher.Line) error {
 
 // pythonFor returns the path of the Python for a range of versions, without links: a tree
 // does not take part in a virtual environment that PATH leads into.
-func (f Finder) pythonFor(ctx context.Context, rng string) (string, error) {
+func (f Finder) pythonFor(ctx context.Context, p *Program, rng string) (string, error) {
 	versions := openVersions(f.Host)
 	defer versions.save()
-	if file, version := versions.locate("python3"); version != "" && !f.isUntrusted(file) {
+	if named, file, version := versions.locate("python3"); f.trusts(named, p) && version != "" {
 		if ok, err := runtime.PythonFits(rng, version); ok && err == nil {
 			return file, nil
 		}

@@ -79,28 +79,23 @@ func (v *versions) stamp(file string) string {
 	return fmt.Sprintf("%d:%d %d %s", at.ID.Dev, at.ID.Ino, info.Size(), hostfs.ChangeTime(info).UTC().Format(time.RFC3339Nano))
 }
 
-// inPath returns the remembered version of the interpreter that PATH gives, or "".
-func (v *versions) inPath(name string) string {
-	_, version := v.locate(name)
-	return version
-}
-
-// locate returns the interpreter that PATH gives, without links, and its remembered version or
-// "".
-func (v *versions) locate(name string) (file, version string) {
+// locate returns the interpreter that PATH gives, as PATH names it and without links, and its
+// remembered version or "".
+func (v *versions) locate(name string) (named, file, version string) {
 	path, _ := v.host.Getenv("PATH")
 	for dir := range strings.SplitSeq(path, ":") {
 		if !filepath.IsAbs(dir) {
 			continue
 		}
-		if file, err := filepath.EvalSymlinks(filepath.Join(dir, name)); err == nil {
+		named := filepath.Join(dir, name)
+		if file, err := filepath.EvalSymlinks(named); err == nil {
 			if known, ok := v.known[file]; ok && known.Stamp == v.stamp(file) {
-				return file, known.Version
+				version = known.Version
 			}
-			return file, ""
+			return named, file, version
 		}
 	}
-	return "", ""
+	return "", "", ""
 }
 
 // ask returns the version of an interpreter: the remembered one, else the one that its header

@@ -13,8 +13,7 @@
 //   - Its path is absolute. Relative entries of PATH do not count.
 //   - Only the user or root could have put it there: every directory and link on the way,
 //     and the file, belong to one of them, and no other user may write them.
-//   - It lies in no directory that the caller names as untrusted, such as a workspace in
-//     which a server may write.
+//   - The caller knows no server that may write it: see [Finder].
 //   - Its name, after all links, is that of an interpreter. Shims of version managers are
 //     no candidates; the program that they would start is looked up in their files.
 //

@@ -15,9 +15,9 @@ import (
 // A Finder looks for interpreters on a host.
 type Finder struct {
 	Host *hostfs.Host
-	// Untrusted are directories, absolute, in which no program is chosen: workspaces,
-	// and all else that servers may write.
-	Untrusted []string
+	// Untrusted returns why a file may not be chosen: which server may write it. It returns "" if
+	// none may. A nil function trusts all files.
+	Untrusted func(file string) string
 	// Version returns the version of an interpreter, or its answer to --version.
 	Version func(ctx context.Context, file string) (string, error)
 }
@@ -175,15 +175,9 @@ func (s *search) add(ctx context.Context, p place) {
 
 // fault returns why a program is not used, or "".
 func (s *search) fault(file string, at hostfs.ResolvedPath) string {
-	for _, dir := range s.Untrusted {
-		names := []string{file, at.Path}
-		for _, l := range at.Links {
-			names = append(names, l.Path)
-		}
-		for _, name := range names {
-			if policy.Within(name, dir) {
-				return "it lies in " + dir + ", where servers may write"
-			}
+	if s.Untrusted != nil {
+		if why := s.Untrusted(file); why != "" {
+			return why
 		}
 	}
 	if !isInterpreter(s.found.Language, path.Base(at.Path)) {

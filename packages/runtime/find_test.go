@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -76,10 +77,23 @@ func (m *machine) at(name string) string { return filepath.Join(m.dir, name) }
 // without an answer must not be run.
 func (m *machine) find(lang Language, answers map[string]string, untrusted ...string) Found {
 	m.t.Helper()
-	for i := range untrusted {
-		untrusted[i] = m.at(untrusted[i])
+	why := func(file string) string {
+		at, err := hostfs.NewLinkResolver(&m.host).Resolve(file)
+		if err != nil {
+			return err.Error()
+		}
+		names := []string{file, at.Path}
+		for _, l := range at.Links {
+			names = append(names, l.Path)
+		}
+		for _, dir := range untrusted {
+			if slices.ContainsFunc(names, func(name string) bool { return policy.Within(name, m.at(dir)) }) {
+				return "a server may write there"
+			}
+		}
+		return ""
 	}
-	found, err := Finder{Host: &m.host, Untrusted: untrusted, Version: func(_ context.Context, file string) (string, error) {
+	found, err := Finder{Host: &m.host, Untrusted: why, Version: func(_ context.Context, file string) (string, error) {
 		text, ok := answers[strings.TrimPrefix(file, m.dir+"/")]
 		if !ok {
 			m.t.Errorf("%s was run", file)
@@ -210,10 +224,10 @@ func TestFindRunsNoProgramOfOthers(t *testing.T) {
 	for _, c := range []struct{ name, environ, file, chmod, want string }{
 		{"a program that others may write", "PATH=@/a", "x a/node", "a/node", "may be written by other users"},
 		{"in a directory that others may write", "PATH=@/a/b", "x a/b/node", "a", "may be written by other users"},
-		{"in a workspace", "PATH=@/work/bin", "x work/bin/node", "", "where servers may write"},
-		{"a link in a workspace", "PATH=@/work/bin", "l work/bin/node -> ../../usr/bin/node", "", "where servers may write"},
-		{"a link into a workspace", "PATH=@/bin", "l bin/node -> ../work/x/node", "", "where servers may write"},
-		{"a link by way of a workspace", "PATH=@/home", "l home/node -> ../work/n", "", "where servers may write"},
+		{"in a workspace", "PATH=@/work/bin", "x work/bin/node", "", "a server may write there"},
+		{"a link in a workspace", "PATH=@/work/bin", "l work/bin/node -> ../../usr/bin/node", "", "a server may write there"},
+		{"a link into a workspace", "PATH=@/bin", "l bin/node -> ../work/x/node", "", "a server may write there"},
+		{"a link by way of a workspace", "PATH=@/home", "l home/node -> ../work/n", "", "a server may write there"},
 		{"a stand-in", "PATH=@/snap", "l snap/node -> ../usr/bin/snap", "", "it is a stand-in"},
 		{"a version manager that others may write", "PATH=@/none", "x home/.nvm/versions/node/v20.1.0/bin/node", "home/.nvm/versions", "may be written by other users"},
 		{"an answer that is no version", "PATH=@/usr/bin", "x none/x", "", "its version is not known"},

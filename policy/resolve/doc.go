@@ -23,5 +23,5 @@
 // through the same resolver, so a further cut would export the resolver's fields. The files
 // belong to four topics: command, interpreter and versionmanager find the program; sensitive,
 // scan and unreadable mask files; protected, gitconfig and gitprotect protect names; writers,
-// secret and secret_command decide which files to trust.
+// changeable, secret and secret_command decide which files to trust.
 package resolve

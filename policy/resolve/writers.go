@@ -67,6 +67,7 @@ func (b *resolver) collectWriters(out *policy.Profile) {
 	for _, w := range b.reach.Writers {
 		b.widenReplaceable(w)
 	}
+	b.reach.Writers = append(b.reach.Writers, b.p.Noted...) // their own starts have widened them
 }
 
 // widenReplaceable gives a file that can be replaced ([policy.Profile.MinimalEntries]) the

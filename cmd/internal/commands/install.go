@@ -20,6 +20,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/packages/install"
 	"github.com/mcp-jail/mcp-jail/packages/launcher"
+	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -35,7 +36,6 @@ type installCmd struct {
 	acceptTools bool
 	yes         bool
 	forSession  bool
-	untrusted   []string // directories in which the server of a session may write
 }
 
 func (x *front) install() *cobra.Command {
@@ -70,10 +70,7 @@ host, and writes no file of yours.`
 	f.BoolVar(&i.yes, "yes", false, "Accept updates without asking, for scripts.")
 	f.BoolVar(&i.scripts, "install-scripts", false, "Run the scripts that packages bring for their installation, in a jail without a network.")
 	f.BoolVar(&i.forSession, "for-session", false, "")
-	f.StringArrayVar(&i.untrusted, "untrusted", nil, "")
-	for _, name := range []string{"for-session", "untrusted"} { // mcp-jail run asks with them
-		f.MarkHidden(name)
-	}
+	f.MarkHidden("for-session") // mcp-jail run asks with it
 	one := x.proposeServers(&i.ConfigFlags)
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		names, directive := one(cmd, nil, word)
@@ -297,14 +294,19 @@ func (i *installCmd) acceptAll(c terminal.Console, host hostfs.Host) error {
 	return nil
 }
 
-// serveSession installs for mcp-jail run, which waits in front of a client. It prints a line of
-// JSON for each step. When its standard input ends, the client has left. It then goes on for at
-// most target.AfterClient, as long as there is progress. No process reads its output then.
+// serveSession installs for mcp-jail run, which waits in front of a client. The standard input has
+// the policy.Reach of the server. serveSession prints a line of JSON for each step. When the
+// standard input ends, the client has left. serveSession then goes on for at most
+// target.AfterClient, as long as there is progress. No process reads its output then.
 func (i *installCmd) serveSession(ctx context.Context, c terminal.Console, host hostfs.Host) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	signal.Ignore(syscall.SIGPIPE)
 	alone := &background{end: cancel}
+	reach := &policy.Reach{}
+	if err := json.NewDecoder(c.Input()).Decode(reach); err != nil {
+		return fmt.Errorf("it is not said where servers may write: %w", err)
+	}
 	go func() {
 		io.Copy(io.Discard, c.Input())
 		alone.left()
@@ -316,7 +318,7 @@ func (i *installCmd) serveSession(ctx context.Context, c terminal.Console, host 
 	}
 	line, err := launcher.Parse(i.given.Argv)
 	if err == nil {
-		in := &install.Installer{Store: target.PackageStore(host), LockFile: target.LockFile(host), Host: host, Asked: target.AskedLine(i.given.Argv, &line), Scripts: i.scripts, Untrusted: i.untrusted}
+		in := &install.Installer{Store: target.PackageStore(host), LockFile: target.LockFile(host), Host: host, Asked: target.AskedLine(i.given.Argv, &line), Scripts: i.scripts, Untrusted: target.Untrusted(reach, host)}
 		in.Progress = func(p install.Progress) {
 			alone.progress(p)
 			say(target.InstallMessage{Step: string(p.Step), Files: p.Files, Bytes: p.Bytes})

@@ -23,7 +23,7 @@ func (i *installCmd) one(ctx context.Context, c terminal.Console, host hostfs.Ho
 	p := newInstallProgress(c, w.name)
 	defer p.done()
 	in := &install.Installer{
-		Store: target.PackageStore(host), LockFile: target.LockFile(host), Host: host, Untrusted: t.WritablePlaces(), Asked: w.asked,
+		Store: target.PackageStore(host), LockFile: target.LockFile(host), Host: host, Untrusted: t.Untrusted, Asked: w.asked,
 		Scripts: i.scripts || t.Policy.Packages.InstallScripts, Progress: p.show,
 	}
 	if i.update {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/kept"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -57,7 +58,20 @@ func (w *changeCmd) unwrap(c terminal.Console) error {
 	printDiffering(c, host, written)
 	printReload(c, written)
 	printOwnFiles(c, host, written)
-	return errors.Join(err, unread(files, host.Home))
+	return errors.Join(err, forgetWrites(host, written), unread(files, host.Home))
+}
+
+// forgetWrites removes the notes about where the unwrapped servers may write: no jail holds them to
+// that any more.
+func forgetWrites(host hostfs.Host, written []*wrapping.Change) (err error) {
+	for _, ch := range written {
+		for _, s := range ch.Changed() {
+			if w, is := clients.ParseWrapped(s.Argv()); is && w.Name != "" {
+				err = errors.Join(err, records.ForgetWrites(host, w.Name))
+			}
+		}
+	}
+	return err
 }
 
 // printDiffering names the copies of files from before the first wrap, for files that are

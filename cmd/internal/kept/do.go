@@ -51,7 +51,7 @@ func (r *Removal) Do() error {
 	errs := []error{r.removeTrees()}
 	for _, s := range r.Servers {
 		if s.started {
-			errs = append(errs, removeDir(r.host, s.Name))
+			errs = append(errs, removeDir(r.host, s.Name), records.ForgetWrites(r.host, s.Name))
 		}
 	}
 	if len(r.Leftovers) > 0 {

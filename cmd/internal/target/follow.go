@@ -46,6 +46,7 @@ type Followed struct {
 // Follow returns the followed target of a session that begins with t.
 func (t *Target) Follow(c terminal.Console) *Followed {
 	f := &Followed{stamp: t.source.stamp, prepare: func(t *Target) error { return t.PreparePackage(c) }}
+	t.noteWrites()
 	f.now.Store(t)
 	f.keeping = keeping{store: UndoStore(t.Host, t.Policy.Server), host: t.Host, server: t.Policy.Server, stateful: t.Policy.Stateful, console: c}
 	return f
@@ -108,6 +109,7 @@ func (f *Followed) Refresh() lifecycle.Refreshed {
 		return lifecycle.Refreshed{Notice: fmt.Sprintf("warning: %s has changed (%s), and server %s keeps the policy that it started with: restart it to give it the new one%s", file, at.Format(time.TimeOnly), server, diagnostics.PageReload.Reference())}
 	}
 	f.old = append(f.old, before)
+	after.noteWrites()
 	f.now.Store(after)
 	return lifecycle.Refreshed{Changed: true, Notice: fmt.Sprintf("%s has changed (%s): calls of server %s are under its new policy now", file, at.Format(time.TimeOnly), server)}
 }
@@ -165,7 +167,7 @@ func (t *Target) digest() string {
 // process.
 func enforced(p *policy.Policy) *policy.Policy {
 	out := *p
-	out.Others, out.UnusedKeys, out.Settings = nil, nil, nil
+	out.Others, out.Noted, out.UnusedKeys, out.Settings = nil, nil, nil, nil
 	out.MaxConcurrentCalls = 0
 	return &out
 }

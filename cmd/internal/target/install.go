@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
@@ -83,13 +84,14 @@ func (t *Target) Install(c terminal.Console) error {
 	if t.Policy.Packages.InstallScripts {
 		args = append(args, "--install-scripts")
 	}
-	for _, dir := range t.WritablePlaces() {
-		args = append(args, "--untrusted", dir)
+	reach, err := t.Reach()
+	if err != nil {
+		return err
 	}
 	cmd := exec.Command(companion, append(append(args, "--"), t.given...)...)
 	cmd.Stderr = c.ErrWriter() // through a pipe
 	cmd.Dir, cmd.SysProcAttr = t.workspaceDir(), ownSession()
-	alive, err := cmd.StdinPipe() // its end tells the companion that the client has left
+	alive, err := cmd.StdinPipe() // it brings the Reach, and its end tells that the client has left
 	if err != nil {
 		return err
 	}
@@ -99,6 +101,9 @@ func (t *Target) Install(c terminal.Console) error {
 	}
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("%s cannot be started, which fetches packages: %w", companion, err)
+	}
+	if err := json.NewEncoder(alive).Encode(reach); err != nil && !errors.Is(err, syscall.EPIPE) { // if it has ended, it says why
+		return err
 	}
 	c.Ownf("%s: fetching it once", t.pkg.notInstalled())
 	in, stdout, _ := c.Raw()

@@ -69,6 +69,9 @@ func (t *Target) findPackage(ctx context.Context) error {
 	if program.Shadow != "" {
 		t.Warnings = append(t.Warnings, policy.Warning{Code: "shadow", Message: fmt.Sprintf("the pinned %s %s runs; %s would run %s instead. To use that, start its program by its path", program.Entry.Name, program.Entry.Version, line.Launcher, program.Shadow), Where: t.Policy.Where})
 	}
+	if program.NotUsed != "" {
+		t.Warnings = append(t.Warnings, policy.Warning{Code: "interpreter-not-used", Message: program.NotUsed, Where: t.Policy.Where})
+	}
 	t.useEnvironment(program)
 	return nil
 }
@@ -79,7 +82,7 @@ func (t *Target) packageFinder() installed.Finder {
 	host.Dir = t.workspaceDir() // the launcher would look for programs of the project there
 	f := installed.Finder{
 		Store: PackageStore(t.Host), LockFile: LockFile(t.Host), Host: &host,
-		Untrusted: t.WritablePlaces(),
+		Untrusted: t.Untrusted,
 	}
 	if t.trial != nil {
 		f.Store, f.LockFile = t.trial.Store, t.trial.LockFile
@@ -204,23 +207,6 @@ func (t *Target) Close() {
 	if t.pkg != nil && t.pkg.program != nil {
 		t.pkg.program.Close()
 	}
-}
-
-// WritablePlaces returns the directories in which the server may write, but for those that
-// contain the home directory. No interpreter is chosen from them.
-func (t *Target) WritablePlaces() (dirs []string) {
-	add := func(path string) {
-		if !policy.Within(t.Host.Home, path) { // a workspace that holds HOME is not granted as a whole
-			dirs = append(dirs, path)
-		}
-	}
-	add(t.workspaceDir())
-	for _, r := range t.Policy.Fs {
-		if r.Create || r.Update || r.Delete {
-			add(t.expand(r.Path, t.workspaceDir()))
-		}
-	}
-	return dirs
 }
 
 // useEnvironment adds the variables that the launcher's line sets, and those of the package's

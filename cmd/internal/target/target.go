@@ -55,6 +55,7 @@ type Target struct {
 	pkg         *installedPackage         // nil if the command is no package launcher
 	given       []string                  // the command before a program of a package replaced it
 	trial       *Trial                    // the packages that are tried; nil for those of the user
+	untrusted   func(file string) string  // see Untrusted; nil before it is asked
 }
 
 // WarningTexts returns the warnings of the target as text.
@@ -202,6 +203,9 @@ func Configured(host hostfs.Host, cfg *config.Config, name string, axes []policy
 
 // Resolve resolves the policy of t on its host.
 func (t *Target) Resolve() (err error) {
+	if err := t.findWriters(); err != nil {
+		return err
+	}
 	if err := t.findPackage(context.Background()); err != nil {
 		return err
 	}
@@ -222,6 +226,9 @@ func (t *Target) setConfig(cfg *config.Config, name, workspace string, axes []po
 			return nil, err
 		}
 		p.Waive = append(p.Waive, axes...)
+		if t.Policy != nil {
+			p.Noted = t.Policy.Noted
+		}
 		t.usePackage(p)
 		return p, nil
 	}

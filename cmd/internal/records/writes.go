@@ -1,0 +1,160 @@
+package records
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/internal/private"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// A server that has a command behind -- is in no configuration. So each start notes where the
+// server may write, StateDir/writes/NAME.KEY.json, and the starts of other servers read that. Flags
+// that change replace the note of the same command in the same workspace.
+const (
+	writesDir = "writes"
+	// maxPlaces bounds the notes of one server: it may be started in many workspaces, and every
+	// start of a server reads all notes.
+	maxPlaces = 16
+)
+
+// writesName returns the name of the note about a server.
+func writesName(server, key string) string {
+	return server + "." + policy.ShortHash(key) + ".json"
+}
+
+// note is the content of a file.
+type note struct {
+	Configured bool                 `json:"configured,omitempty"` // the server is one of a configuration
+	Writes     []policy.WriterRules `json:"writes"`
+}
+
+// NoteWrites notes where a server may write. The key tells its command and workspace.
+func NoteWrites(host hostfs.Host, server, key string, configured bool, rules []policy.WriterRules) error {
+	name := writesName(server, key)
+	if len(rules) == 0 {
+		return forget(host, func(n string) bool { return n == name })
+	}
+	text, err := json.Marshal(note{configured, rules})
+	if err != nil {
+		return err
+	}
+	d, err := private.Make(host.StateDir, writesDir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if now, err := d.ReadFile(name, maxFile); err == nil && bytes.Equal(now, text) {
+		return nil
+	}
+	if err := d.Replace(name, text, private.How{}); err != nil {
+		return err
+	}
+	return forgetOld(d, server)
+}
+
+// forgetOld removes the oldest notes of a server, if there are more than maxPlaces.
+func forgetOld(d *private.Dir, server string) error {
+	entries, err := d.Names()
+	if err != nil {
+		return err
+	}
+	written := map[string]int64{}
+	var notes []string
+	for _, e := range entries {
+		if of, ok := serverOfNote(e.Name()); !ok || of != server {
+			continue
+		}
+		if info, err := d.Lstat(e.Name()); err == nil {
+			notes, written[e.Name()] = append(notes, e.Name()), info.ModTime().UnixNano()
+		}
+	}
+	slices.SortFunc(notes, func(a, b string) int { return cmp.Compare(written[a], written[b]) })
+	for _, n := range notes[:max(0, len(notes)-maxPlaces)] {
+		err = errors.Join(err, d.Remove(n))
+	}
+	return err
+}
+
+// serverOfNote returns the server of a note.
+func serverOfNote(name string) (server string, ok bool) {
+	rest, ok := strings.CutSuffix(name, ".json")
+	at := strings.LastIndexByte(rest, '.')
+	if !ok || at <= 0 {
+		return "", false
+	}
+	return rest[:at], true
+}
+
+// ForgetWrites removes the notes about a server.
+func ForgetWrites(host hostfs.Host, server string) error {
+	return forget(host, func(name string) bool {
+		of, ok := serverOfNote(name)
+		return ok && of == server
+	})
+}
+
+// forget removes the notes with some names.
+func forget(host hostfs.Host, which func(name string) bool) error {
+	d, err := private.Open(host.StateDir, writesDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	entries, err := d.Names()
+	for _, e := range entries {
+		if which(e.Name()) {
+			err = errors.Join(err, d.Remove(e.Name()))
+		}
+	}
+	return err
+}
+
+// Writes returns where servers may write, as their last starts noted. It leaves out the note of the
+// server with own as its key, and those of configured servers: their configuration says it.
+func Writes(host hostfs.Host, server, own string, configured func(server string) bool) (all []policy.WriterRules, err error) {
+	d, err := private.Open(host.StateDir, writesDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	entries, err := d.Names()
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		of, ok := serverOfNote(e.Name())
+		if !ok || e.Name() == writesName(server, own) {
+			continue
+		}
+		var n note
+		text, err := d.ReadFile(e.Name(), maxFile)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // forgotten meanwhile
+		}
+		if err == nil {
+			err = json.Unmarshal(text, &n)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s, which says where the server %q may write, cannot be read: %w. Remove it; the next start of that server writes it anew", filepath.Join(host.StateDir, writesDir, e.Name()), of, err)
+		}
+		if !n.Configured || !configured(of) {
+			all = append(all, n.Writes...)
+		}
+	}
+	return all, nil
+}
