@@ -59,6 +59,7 @@ func run(args []string, c terminal.Console) confine.Exit {
 	record := records.New(t.Host, t.Profile.Server)
 	record.About = t.About
 	record.MarkStart()
+	t.Recheck()
 	session.ClientNamed = record.ClientNamed
 	session.Sink, session.Lost = record.Save, record.LastError
 	if !t.Policy.Stateful {

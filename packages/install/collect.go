@@ -79,7 +79,7 @@ func describe(e *lockfile.Entry, line *launcher.Line, work string, packages []np
 	if e.Engines, err = npm.Engines(manifest); err != nil {
 		e.Engines = "" // npm ignores what it cannot read
 	}
-	e.Name, e.Version, e.Integrity = root, packages[at].Version, packages[at].Integrity
+	e.Name, e.Version, e.Integrity, e.Source = root, packages[at].Version, packages[at].Integrity, lockfile.FromRegistry
 	e.Program, e.File = program.Name, path.Join("node_modules", root, program.Entry)
 	return nil
 }

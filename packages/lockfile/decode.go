@@ -54,7 +54,7 @@ func (d *decoder) entry(key Key, n *node) *Entry {
 	e := &Entry{Key: key}
 	var pinned string
 	fields := map[string]*string{
-		"note": &e.Note, "name": &e.Name, "version": &e.Version, "integrity": &e.Integrity, "program": &e.Program,
+		"note": &e.Note, "name": &e.Name, "version": &e.Version, "integrity": &e.Integrity, "source": (*string)(&e.Source), "program": &e.Program,
 		"file": &e.File, "engines": &e.Engines, "pinned": &pinned, "tree": &e.Tree, "files": &e.Files,
 	}
 	d.members(n, func(name string, v *node) {
@@ -196,7 +196,7 @@ func checkVersion(root *node) error {
 	if v == nil || v.kind != isInteger {
 		return fault(1, "there is no version = %d; this is not a lock file of mcp-jail", formatVersion)
 	}
-	if v.text == strconv.Itoa(formatVersion) {
+	if v.text == "1" || v.text == strconv.Itoa(formatVersion) {
 		return nil
 	}
 	e := &VersionError{Version: v.text}

@@ -13,11 +13,12 @@ import (
 	"github.com/mcp-jail/mcp-jail/packages/pin"
 )
 
-const formatVersion = 1
+// Version 2 of the format has the source of an entry. Files of version 1 are read too.
+const formatVersion = 2
 
 const header = `# The packages that mcp-jail installed, and what their tools said of themselves.
 # mcp-jail writes this file, and keeps no comments; note = "…" in a section is kept.
-version = 1
+version = 2
 `
 
 // Encode returns the file's text. Equal files have equal texts.
@@ -58,6 +59,7 @@ func (w *writer) entry(e *Entry) {
 	w.pair("name", e.Name)
 	w.pair("version", e.Version)
 	w.pair("integrity", e.Integrity)
+	w.pair("source", string(e.Source))
 	w.pair("program", e.Program)
 	w.pair("file", e.File)
 	w.pair("engines", e.Engines)

@@ -42,6 +42,7 @@ type Entry struct {
 	Name      string // of the package
 	Version   string // resolved
 	Integrity string // of the package, as its registry writes it
+	Source    Source
 	Program   string // the chosen program's name
 	File      string // the program's file, relative to the tree's root, with slashes
 	Engines   string // the range of interpreters that the package asks for
@@ -54,6 +55,20 @@ type Entry struct {
 	// for other arguments and other capabilities of the client.
 	Pins map[string]*pin.Pin
 }
+
+// Source tells what decided about the integrities of an entry. Up to version 1 of the format, that
+// may have been npm's cache, which a server may have written.
+type Source string
+
+const (
+	FromCache    Source = ""         // npm's cache or the registry: an older mcp-jail has written the entry
+	FromRegistry Source = "registry" // the registry
+	Disputed     Source = "disputed" // the registry has something else now
+)
+
+// Proven reports whether the registry decided about the integrities of an entry. The caches of pip
+// and uv never counted.
+func (e *Entry) Proven() bool { return e.Ecosystem != NPM || e.Source == FromRegistry }
 
 // A Package is one package of a tree.
 type Package struct {
@@ -88,6 +103,8 @@ func (e *Entry) check() error {
 		return fail("it has no name or no version")
 	case e.Pinned.IsZero():
 		return fail("it has no date")
+	case e.Source != FromCache && e.Source != FromRegistry && e.Source != Disputed:
+		return fail("its source is %q", show.Named(string(e.Source), 40))
 	case e.File != "" && !isLocal(e.File):
 		return fail("the file %s is not inside of the tree", show.Named(e.File, 120))
 	}

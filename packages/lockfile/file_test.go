@@ -19,6 +19,7 @@ func TestEncode(t *testing.T) {
 note = 'it"s ours'
 name = "@a/files"
 version = "1.2.3"
+source = "registry"
 program = "files"
 file = "node_modules/@a/files/index.js"
 pinned = "2026-11-22T20:43:20Z"
@@ -156,7 +157,7 @@ func TestParseRefuses(t *testing.T) {
 	const good = "version = 1\n[npm.\"a\"]\n" + entry
 	var newer *VersionError
 	for text, want := range map[string]string{
-		"\n":                                    "f:1: there is no version = 1",
+		"\n":                                    "f:1: there is no version = 2",
 		"version = \"1\"\n":                     "f:1: there is no version",
 		"version = 1\nx = 1\n":                  "f:2: the key x is not known",
 		"version = 1\n[cargo.\"a\"]\n":          "f:2: the key cargo is not known",
@@ -195,13 +196,13 @@ func TestParseRefuses(t *testing.T) {
 			t.Errorf("%.200q: Find took it", text)
 		}
 	}
-	if _, err := Find([]byte(strings.Replace(good, "version = 1", "version = 2", 1)), Key{NPM, "a"}, "f"); !errors.As(err, &newer) {
+	if _, err := Find([]byte(strings.Replace(good, "version = 1", "version = 3", 1)), Key{NPM, "a"}, "f"); !errors.As(err, &newer) {
 		t.Errorf("a newer file: %v", err)
 	}
-	for _, text := range []string{"version = 2\nneeds = \"mcp-jail 1.4\"\n[[new]]\nx = [1]\n", "version = 2\nneeds = \"mcp-jail 1.4\"\nx = <1>\n", strings.Replace(good, "version = 1", "version = 2\nneeds = \"mcp-jail 1.4\"", 1), "version = 2\nneeds = \"mcp-jail 1.4\"\n[npm.\"a\"]\nname = 1\n"} {
+	for _, text := range []string{"version = 3\nneeds = \"mcp-jail 1.4\"\n[[new]]\nx = [1]\n", "version = 3\nneeds = \"mcp-jail 1.4\"\nx = <1>\n", strings.Replace(good, "version = 1", "version = 3\nneeds = \"mcp-jail 1.4\"", 1), "version = 3\nneeds = \"mcp-jail 1.4\"\n[npm.\"a\"]\nname = 1\n"} {
 		_, errA := Parse([]byte(text), "f")
 		_, errB := Find([]byte(text), Key{NPM, "a"}, "f")
-		if !errors.As(errA, &newer) || !errors.As(errB, &newer) || newer.Error() != "f has format version 2, and this mcp-jail reads version 1; install mcp-jail 1.4" {
+		if !errors.As(errA, &newer) || !errors.As(errB, &newer) || newer.Error() != "f has format version 3, and this mcp-jail reads version 2; install mcp-jail 1.4" {
 			t.Errorf("%v, %v", errA, errB)
 		}
 	}

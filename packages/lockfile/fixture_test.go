@@ -23,7 +23,7 @@ func mustPin(t testing.TB, tools string) *pin.Pin {
 // anEntry has every kind of value.
 func anEntry(t testing.TB, spec string) *Entry {
 	return &Entry{
-		Key: Key{NPM, spec}, Note: "it's \"ours\"", Name: "@a/files", Version: "1.2.3", Integrity: "sha512-AAAA==", Program: "files",
+		Key: Key{NPM, spec}, Note: "it's \"ours\"", Name: "@a/files", Version: "1.2.3", Integrity: "sha512-AAAA==", Source: FromRegistry, Program: "files",
 		File: "node_modules/@a/files/dist/index.js", Engines: ">=18", Pinned: someDay, Tree: "sha256:aa", Files: "sha256:bb",
 		Packages: []Package{
 			{Path: "node_modules/@a/files", Version: "1.2.3", Integrity: "sha512-AAAA=="},

@@ -49,7 +49,7 @@ func quick(data []byte, key Key) (n *node, ok bool) {
 				return nil, false
 			}
 		case headings == 0:
-			if version || string(text) != "version = 1" {
+			if version || string(text) != "version = 1" && string(text) != "version = 2" {
 				return nil, false
 			}
 			version = true

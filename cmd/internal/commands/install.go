@@ -36,6 +36,7 @@ type installCmd struct {
 	acceptTools bool
 	yes         bool
 	forSession  bool
+	recheck     bool // with forSession: see install.Installer.Recheck
 }
 
 func (x *front) install() *cobra.Command {
@@ -70,7 +71,10 @@ host, and writes no file of yours.`
 	f.BoolVar(&i.yes, "yes", false, "Accept updates without asking, for scripts.")
 	f.BoolVar(&i.scripts, "install-scripts", false, "Run the scripts that packages bring for their installation, in a jail without a network.")
 	f.BoolVar(&i.forSession, "for-session", false, "")
-	f.MarkHidden("for-session") // mcp-jail run asks with it
+	f.BoolVar(&i.recheck, "recheck", false, "")
+	for _, name := range []string{"for-session", "recheck"} { // mcp-jail run asks with them
+		f.MarkHidden(name)
+	}
 	one := x.proposeServers(&i.ConfigFlags)
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		names, directive := one(cmd, nil, word)
@@ -322,6 +326,9 @@ func (i *installCmd) serveSession(ctx context.Context, c terminal.Console, host 
 		in.Progress = func(p install.Progress) {
 			alone.progress(p)
 			say(target.InstallMessage{Step: string(p.Step), Files: p.Files, Bytes: p.Bytes})
+		}
+		if i.recheck {
+			return in.Recheck(ctx, &line)
 		}
 		var r *install.Result
 		if r, err = in.Install(ctx, &line); err == nil {

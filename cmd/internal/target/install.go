@@ -80,17 +80,12 @@ func (t *Target) Install(c terminal.Console) error {
 		return err
 	}
 	name := t.pkg.line.Packages[0].String()
-	args := []string{"install", "--for-session"}
-	if t.Policy.Packages.InstallScripts {
-		args = append(args, "--install-scripts")
-	}
 	reach, err := t.Reach()
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(companion, append(append(args, "--"), t.given...)...)
-	cmd.Stderr = c.ErrWriter() // through a pipe
-	cmd.Dir, cmd.SysProcAttr = t.workspaceDir(), ownSession()
+	cmd := t.companion(companion)
+	cmd.Stderr = c.ErrWriter()    // through a pipe
 	alive, err := cmd.StdinPipe() // it brings the Reach, and its end tells that the client has left
 	if err != nil {
 		return err
@@ -123,6 +118,67 @@ func (t *Target) Install(c terminal.Console) error {
 		err = &installError{name, "the installation of " + name + " failed: " + status.Error()}
 	}
 	return err
+}
+
+// companion returns the command that installs the package of a target for a session.
+func (t *Target) companion(program string, flags ...string) *exec.Cmd {
+	args := append([]string{"install", "--for-session"}, flags...)
+	if t.Policy.Packages.InstallScripts {
+		args = append(args, "--install-scripts")
+	}
+	cmd := exec.Command(program, append(append(args, "--"), t.given...)...)
+	cmd.Dir, cmd.SysProcAttr = t.workspaceDir(), ownSession()
+	return cmd
+}
+
+// Recheck has the companion ask the registry for the pinned package of a target, if npm's cache may
+// have decided what is pinned, and does not wait for it. Without a network nothing changes, and the
+// next start tries it again.
+func (t *Target) Recheck() {
+	e := t.Package()
+	if t.trial != nil || e == nil || e.Source != lockfile.FromCache || !t.rechecks() {
+		return
+	}
+	program, err := programs.Beside(programs.Companion)
+	if err != nil {
+		return // the warning has the command
+	}
+	reach, err := t.Reach()
+	if err != nil {
+		return
+	}
+	cmd := t.companion(program, "--recheck")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return
+	}
+	defer in.Close()
+	if cmd.Start() == nil {
+		json.NewEncoder(in).Encode(reach)
+		go cmd.Wait()
+	}
+}
+
+// rechecks reports whether a start may ask the registry for a target's package.
+func (t *Target) rechecks() bool {
+	return t.Policy.Packages.AutoInstall && !t.pkg.line.NoInstall && !t.pkg.line.Offline
+}
+
+// sourceWarning returns a warning about a pinned package of which npm's cache may have decided what
+// it is, or "".
+func (t *Target) sourceWarning() string {
+	e := t.Package()
+	if e == nil || e.Proven() {
+		return ""
+	}
+	named := e.Name + " " + e.Version
+	switch {
+	case e.Source == lockfile.Disputed:
+		return fmt.Sprintf("%s is kept as it was pinned, and the registry does not give the same: npm's cache may have decided, which a server may have written. To see it, and to accept what the registry has: mcp-jail install --update %s", named, t.Asked())
+	case t.rechecks():
+		return fmt.Sprintf("%s was pinned when npm's cache could still decide what it is, which a server may have written. It is kept, and compared with the registry in the background when the network is there", named)
+	}
+	return fmt.Sprintf("%s was pinned when npm's cache could still decide what it is, which a server may have written. It is kept. To compare it with the registry: mcp-jail install --repair %s", named, t.Asked())
 }
 
 // readMessages sends the messages of the companion, and closes the channel at the end.

@@ -72,6 +72,9 @@ func (t *Target) findPackage(ctx context.Context) error {
 	if program.NotUsed != "" {
 		t.Warnings = append(t.Warnings, policy.Warning{Code: "interpreter-not-used", Message: program.NotUsed, Where: t.Policy.Where})
 	}
+	if w := t.sourceWarning(); w != "" {
+		t.Warnings = append(t.Warnings, policy.Warning{Code: "package-source", Message: w, Where: t.Policy.Where})
+	}
 	t.useEnvironment(program)
 	return nil
 }
