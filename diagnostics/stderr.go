@@ -74,7 +74,7 @@ func (f *StderrFilter) appendLine(out []byte) []byte {
 	said := show.Imitates(text)
 	switch {
 	case said:
-		line = "server said: " + show.Quote(text) + "\n"
+		line = "server said: " + show.Quote(show.Bare(text)) + "\n"
 	case !show.Passes(text):
 		line = show.Line(show.Bare(text)) + line[len(text):]
 	}

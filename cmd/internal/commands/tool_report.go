@@ -123,7 +123,7 @@ func toolTable(indent string, tools []toolReport) string {
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	warm := slices.ContainsFunc(tools, func(t toolReport) bool { return t.Warm > 0 })
 	for _, t := range tools {
-		fmt.Fprintf(w, "%s%s\t%s", indent, show.Name(t.Name), show.Line(truncate(t.Policy, 80)))
+		fmt.Fprintf(w, "%s%s\t%s", indent, show.Line(t.Name), show.Line(truncate(t.Policy, 80)))
 		switch {
 		case t.Warm > 0:
 			fmt.Fprintf(w, "\t%d warm", t.Warm)
