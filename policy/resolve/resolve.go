@@ -320,9 +320,11 @@ func (b *resolver) locate(r policy.FsRule, workspace string) (abs string, at hos
 		b.warn("home-workspace", r.Where, "%s is %s, where this server was started: it grants nothing; name a directory with --workspace DIR, or write ~ if you mean all of your home", r.Path, at.Path)
 		return abs, none, nil
 	}
-	if why := b.whyUnsafe(at.Path); relative && r.Preset && r.Beside == "" && why != "" {
-		b.warn("no-workspace", r.Where, "path = %s is %s, which %s, and no preset grants that: it grants nothing; name another directory with --workspace DIR or workspace = \"DIR\"", show.TOML(r.Path), at.Path, why)
-		return abs, none, nil
+	if relative && r.Preset && r.Beside == "" {
+		if why := b.whyUnsafe(at.Path); why != "" {
+			b.warn("no-workspace", r.Where, "path = %s is %s, which %s, and no preset grants that: it grants nothing; name another directory with --workspace DIR or workspace = \"DIR\"", show.TOML(r.Path), at.Path, why)
+			return abs, none, nil
+		}
 	}
 	return abs, at, nil
 }
