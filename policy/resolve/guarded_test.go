@@ -23,6 +23,8 @@ func TestGuarded(t *testing.T) {
 		f /srv/jail.toml
 		f /home/u/.bashrc
 		d /home/u/.claude
+		x /home/u/.nvm/versions/node/v20/bin/node
+		d /home/u/.npm
 		d /mnt/alias/state/mcp-jail`).host()
 	h.DataDir, h.Configs = "/home/u/.local/share/mcp-jail", []string{"/srv/jail.toml"}
 	lstat := h.Lstat
@@ -52,6 +54,8 @@ func TestGuarded(t *testing.T) {
 		{"/usr/local/bin/mcp-jail", read, h}, {"/srv/jail.toml", read, h},
 		{"/usr/local/bin", write, h}, {"/usr/local/bin/mcp-jail-tls", read, h}, {"/srv", write, h},
 		{"/home/u/.bashrc", write, h}, {"/home/u/.claude/settings.json", write, h},
+		{"/home/u/.nvm/versions/node/v20/bin", write, h}, {"/home/u/.fnm/node-versions", write, h}, {"/home/u/.local/bin", write, h},
+		{"/home/u/.npm", never, h}, {"/home/u/.cache/uv", never, h}, // a server may have a reason to write caches
 		{"/home/u/notes", never, h}, {"/home/u/.config/app", never, h}, {"/home/u/.local/state/mcp-jail-notes", never, h},
 		{"/home/u/.local/state/other", never, h}, {"/home/u/.local/share/app/x.db", never, h}, {"/moved", never, h}, {"/home/u/proj/mcp-jail", never, h},
 	} {
