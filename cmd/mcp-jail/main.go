@@ -28,7 +28,7 @@ func main() {
 	confine.RunSupervisor()
 	c := terminal.New(os.Stdin, os.Stdout, os.Stderr)
 	if err := confine.CanPoll(); err != nil {
-		c.Errorf("%s", err)
+		c.Sayf("%s", err)
 		os.Exit(target.ExitFailure)
 	}
 	c = c.WithColours()

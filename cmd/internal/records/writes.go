@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/mcp-jail/mcp-jail/internal/private"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -125,8 +126,8 @@ func forget(host hostfs.Host, which func(name string) bool) error {
 // server with own as its key, and those of configured servers: their configuration says it.
 func Writes(host hostfs.Host, server, own string, configured func(server string) bool) (all []policy.WriterRules, err error) {
 	d, err := private.Open(host.StateDir, writesDir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return nil, nil // there are no notes
 	}
 	if err != nil {
 		return nil, err
