@@ -189,8 +189,8 @@ func (s *statusCmd) fileStatus(c terminal.Console, host hostfs.Host, f *wrapping
 func entryStatus(host hostfs.Host, e wrapping.Entry, all *kept.All) serverStatus {
 	out := serverStatus{Name: e.Server, Project: e.For, Command: wrapping.Shown(e.Argv())}
 	w, wrapped := clients.ParseWrapped(e.Argv())
-	if !wrapped {
-		out.Left = string(e.Left)
+	if !wrapped || e.Left != clients.Jailed {
+		out.Left = leftText(e)
 		return out
 	}
 	out.Wrapped, out.Policy, out.Kept, out.Command = true, policyText(w), w.Name, wrapping.Shown(w.Argv)
@@ -219,6 +219,14 @@ func entryStatus(host hostfs.Host, e wrapping.Entry, all *kept.All) serverStatus
 	}
 	out.LastFailure = failureOf(s)
 	return out
+}
+
+// leftText says why an entry is left, or "".
+func leftText(e wrapping.Entry) string {
+	if e.Left == clients.Ambiguous {
+		return string(e.Left) + ": " + e.Detail
+	}
+	return string(e.Left)
 }
 
 // checkFlags returns the error with which each start of a wrapped server ends because of its

@@ -90,16 +90,19 @@ const shortestSecret = 6
 
 // Wrap returns the change that puts the selected servers of a file into the jail.
 func (f *File) Wrap(program Program, sel Selection, host clients.Host, names *Names) *Change {
-	host.Project = f.project(host)
 	return f.change(sel, func(s Entry, p *Planned) (clients.Edit, clients.Reason) {
+		host := host
+		if !s.isProject() {
+			host.Project = ""
+		}
 		switch {
 		case s.Left == clients.Jailed && s.Foreign(program, host.Project):
 			return clients.Edit{}, OtherProgram
 		case s.Left != "":
 			return clients.Edit{}, s.Left
 		}
-		project := f.Place.Scope == clients.Project
-		fromFile, note, err := s.fileNames(f.Client, host)
+		project := s.isProject()
+		fromFile, note, err := s.fileNames(s.by.client, host)
 		if slices.ContainsFunc(fromFile, func(name string) bool { return !environ.MaySet(name, project) }) {
 			return clients.Edit{}, Environment
 		}
@@ -109,7 +112,7 @@ func (f *File) Wrap(program Program, sel Selection, host clients.Host, names *Na
 		if note != "" {
 			fromFile = nil
 		}
-		p.Grant = grantOf(f.Client, s, host, fromFile, note)
+		p.Grant = grantOf(s.by.client, s, host, fromFile, note)
 		if p.refused != "" {
 			return clients.Edit{}, p.refused
 		}
@@ -127,15 +130,6 @@ const OtherProgram clients.Reason = "starts a program called mcp-jail that is no
 
 // NotWrapped is the reason why unwrap leaves an entry.
 const NotWrapped clients.Reason = "is not wrapped"
-
-// project returns the directory of the project that a file belongs to, or "" for a file of the
-// user.
-func (f *File) project(host clients.Host) string {
-	if f.Place.Scope != clients.Project {
-		return ""
-	}
-	return host.Project
-}
 
 // Unwrap returns the change that takes the selected servers of a file out of the jail. configured
 // returns the command line for an entry that starts a server of mcp-jail's configuration.
