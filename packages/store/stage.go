@@ -137,6 +137,10 @@ func (g *Stage) Seal(id ID, tree string) (*Sealed, error) {
 	if err := g.dir.Root().Rename(below, moved); err != nil {
 		return nil, err
 	}
+	// A script of a package may have put a link in place of the tree.
+	if info, err := g.dir.Root().Lstat(moved); err != nil || !info.IsDir() {
+		return nil, errors.Join(err, fmt.Errorf("%s, the root of the tree, is no directory", tree))
+	}
 	if err := makeReadOnly(g.dir.Root(), moved); err != nil {
 		return nil, err
 	}
