@@ -3,23 +3,16 @@ package leak
 import (
 	"bytes"
 	"crypto/rand"
-	"encoding/base64"
 	"encoding/binary"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
-	"html"
-	"net/url"
 	"slices"
-	"strings"
 )
 
 // Mask hides values that the receiver of a text must not get. Each byte of a value becomes a "*", so
 // the text keeps its length. A nil Mask changes nothing. A Mask may be used by several goroutines at
 // once.
 //
-// A value is found as it is, with the escapes of JSON, URLs or HTML, in base64 and in hexadecimal
-// digits, and not across line ends.
+// A value is found in its spellings, and not across line ends.
 //
 // The receiver may have written the text, and may measure how long it takes. So the time depends on
 // the length of the text and on whole forms that are found, and not on parts of them: a rolling hash
@@ -83,25 +76,6 @@ func NewMask(values []string) *Mask {
 		m.add(form)
 	}
 	return m
-}
-
-// spellings returns the texts that stand for a value.
-func spellings(value string) (all []string) {
-	digits := hex.EncodeToString([]byte(value))
-	all = append(all, value, digits, strings.ToUpper(digits))
-	for phase := range 3 {
-		all = append(all, within(base64.RawStdEncoding, value, phase), within(base64.RawURLEncoding, value, phase))
-	}
-	var plain bytes.Buffer
-	e := json.NewEncoder(&plain)
-	e.SetEscapeHTML(false)
-	e.Encode(value)
-	safe, _ := json.Marshal(value)
-	for _, quoted := range []string{strings.TrimSuffix(plain.String(), "\n"), string(safe)} {
-		text := quoted[1 : len(quoted)-1]
-		all = append(all, text, strings.ReplaceAll(text, "/", `\/`))
-	}
-	return append(all, url.QueryEscape(value), url.PathEscape(value), html.EscapeString(value))
 }
 
 func (m *Mask) add(form string) {

@@ -29,6 +29,32 @@ func echoes() map[string]string {
 	return all
 }
 
+// TestMaskEscapes: what programs make of a value with much punctuation is hidden as a whole. The texts
+// are theirs.
+func TestMaskEscapes(t *testing.T) {
+	t.Parallel()
+	const value = "aB3+dE6/gH9=kL2&mN5\"oP8'qR1<sT4!u~V7(x)*@:z"
+	m := NewMask([]string{value})
+	for form, text := range map[string]string{
+		"encodeURIComponent":          `aB3%2BdE6%2FgH9%3DkL2%26mN5%22oP8'qR1%3CsT4!u~V7(x)*%40%3Az`,
+		"encodeURI":                   `aB3+dE6/gH9=kL2&mN5%22oP8'qR1%3CsT4!u~V7(x)*@:z`,
+		"quote of Python":             `aB3%2BdE6/gH9%3DkL2%26mN5%22oP8%27qR1%3CsT4%21u~V7%28x%29%2A%40%3Az`,
+		"URLs with small digits":      `aB3%2bdE6%2fgH9%3dkL2%26mN5%22oP8%27qR1%3csT4%21u~V7%28x%29%2a%40%3az`,
+		"JSON of .NET":                `aB3\u002BdE6/gH9=kL2\u0026mN5\u0022oP8\u0027qR1\u003CsT4!u~V7(x)*@:z`,
+		"JSON of PHP with JSON_HEX":   `aB3+dE6\/gH9=kL2\u0026mN5\u0022oP8\u0027qR1\u003CsT4!u~V7(x)*@:z`,
+		"JSON of JavaScript":          `aB3+dE6/gH9=kL2&mN5\"oP8'qR1<sT4!u~V7(x)*@:z`,
+		"JSON of Go":                  `aB3+dE6/gH9=kL2\u0026mN5\"oP8'qR1\u003csT4!u~V7(x)*@:z`,
+		"escape of Python's html":     `aB3+dE6/gH9=kL2&amp;mN5&quot;oP8&#x27;qR1&lt;sT4!u~V7(x)*@:z`,
+		"htmlspecialchars of PHP":     `aB3+dE6/gH9=kL2&amp;mN5&quot;oP8&#039;qR1&lt;sT4!u~V7(x)*@:z`,
+		"text of XML":                 `aB3+dE6/gH9=kL2&amp;mN5"oP8'qR1&lt;sT4!u~V7(x)*@:z`,
+		"escape of Go's html package": `aB3+dE6/gH9=kL2&amp;mN5&#34;oP8&#39;qR1&lt;sT4!u~V7(x)*@:z`,
+	} {
+		if got := m.Hide(text); got != strings.Repeat("*", len(text)) {
+			t.Errorf("%s: %s", form, got)
+		}
+	}
+}
+
 // TestMask tests that each form of a value is replaced and nothing else is, however the text is cut,
 // and that the length stays.
 func TestMask(t *testing.T) {
