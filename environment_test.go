@@ -38,7 +38,7 @@ var wholeEnvironment = map[string]string{
 }
 
 // variableByName are the files that read a variable whose name is not written there, or hand on a
-// function that does, with the reason. The names of variables that stand in these files are read.
+// function that does, with the reason. The collector takes all names in these files for read.
 var variableByName = map[string]string{
 	"policy/hostfs/host.go":                     "Host.Getenv itself",
 	"policy/hostfs/local.go":                    "USER, LOGNAME and the XDG variables",
@@ -65,7 +65,7 @@ var variableByName = map[string]string{
 }
 
 // startsPrograms are the files that start a program outside of a server's jail, with what is in its
-// environment. The names of variables that stand in these files are handed on.
+// environment. The collector takes all names in these files for handed on.
 var startsPrograms = map[string]string{
 	"confine/internal/gateway/secrets_linux.go": "environ.Build, and what the command names",
 	"confine/egress/tlsworker/worker_linux.go":  "environ.Build",

@@ -113,8 +113,8 @@ func TestProposalsStart(t *testing.T) {
 	}
 }
 
-// TestSocketProposal tests that the lines for a socket inside of a writable workspace are lines that
-// can be enforced there, also where nothing is known of the host, and that they grant it.
+// TestSocketProposal tests that the lines for a socket in a writable workspace can be enforced, with
+// and without knowledge of the host, and that they grant the socket.
 func TestSocketProposal(t *testing.T) {
 	for name, base := range adviceBases() {
 		before, err := startWith(base, false, nil, nil)

@@ -297,7 +297,7 @@ func (k *Keeper) marked(path string, st *State) (m *mark, foreign bool) {
 	return m, m.kept && !m.pending && !m.unknown && !m.last.isLeftAs(st)
 }
 
-// isLeftAs reports whether nobody but the server has changed an object since it was left. The server
+// isLeftAs reports whether the server alone has changed an object since it was left. The server
 // gives and takes names of a file under other paths than that of the mark, which changes the time.
 func (s *State) isLeftAs(now *State) bool {
 	return s.sameObject(now) || max(s.Nlink, now.Nlink) > 1 && s.sameButTime(now)

@@ -12,8 +12,9 @@ import (
 	fixture "github.com/mcp-jail/mcp-jail/internal/testkit/registry"
 )
 
-// TestWithoutNamespacesNothingRuns: where no jail can be made for them, neither npm nor an
-// interpreter runs for mcp-jail, whatever is waived for the server. The error names the cause.
+// TestWithoutNamespacesNothingRuns tests that mcp-jail starts no npm and no interpreter for itself on
+// a host that can make no jail for them, also if the user waives the server's jail, and that the
+// error names the cause.
 func TestWithoutNamespacesNothingRuns(t *testing.T) {
 	w, _ := newShop(t, fixture.Stock{Packages: []fixture.Package{fixture.MCPServer{Name: "server"}.Package()}})
 	t.Parallel()

@@ -161,7 +161,7 @@ type MaskStream struct {
 	mask *Mask
 	live bool
 	// The end of the text, as it came: enough to hold all but the last byte of the longest form, and
-	// without live what stands behind the last line end.
+	// unless the stream is live, all after the last line end.
 	text  []byte
 	shown []byte // the same without values, if it is not passed on yet
 }

@@ -8,8 +8,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/environ"
 )
 
-// TestMaySet: a project's entry sets nothing that steers what runs outside of a jail, and nobody's
-// entry sets what loads code or moves mcp-jail's own files. Any entry sets what only a server reads.
+// TestMaySet tests three kinds of variables: those that load code or move mcp-jail's own files, which
+// no entry may set; those that steer programs outside of a jail, which a project's entry may not set;
+// and those that only a server reads, which every entry may set.
 func TestMaySet(t *testing.T) {
 	for _, c := range []struct {
 		names         string

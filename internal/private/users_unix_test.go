@@ -88,7 +88,7 @@ func TestUmask(t *testing.T) {
 }
 
 // TestFull tests that a full disk, here a limit on the size of files, leaves the old file, and no
-// other. The log of package testing has to stay below the limit.
+// other. The log of package testing counts against the limit.
 func TestFull(t *testing.T) {
 	d, err := Make(t.TempDir(), "d")
 	must(t, err)

@@ -42,7 +42,7 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// FuzzLine: whatever the text, no character of a line is hidden, and none looks like the mark.
+// FuzzLine looks for texts of which Line leaves a hidden character, or one that looks like the mark.
 func FuzzLine(f *testing.F) {
 	f.Add("\x1b[2J\r\u202emcp-jail: [mcp-jail] x\n\x9b1A")
 	f.Fuzz(func(t *testing.T, text string) {

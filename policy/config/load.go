@@ -176,8 +176,8 @@ func tooLarge(size int64) string {
 	return fmt.Sprintf("%d bytes are more than a configuration may have (%d)", size, maxFileSize)
 }
 
-// ReadConfigFile reads a configuration file of a project once, which is nobody's secret and may
-// belong to another user: its content has to be trusted. It refuses a file over 1 MiB, one that is
+// ReadConfigFile reads a configuration file of a project once. The file may belong to another user:
+// the user trusts its content. It refuses a file over 1 MiB, one that is
 // not a regular file, and a symbolic link to a place that the user does not own
 // (docs/reference.md "Configuration").
 func ReadConfigFile(name string) ([]byte, error) {

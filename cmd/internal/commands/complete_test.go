@@ -183,7 +183,7 @@ func TestCompleteHostileTools(t *testing.T) {
 	}
 }
 
-// TestEveryCompletion: whatever a function for completion returns, a shell gets candidates only.
+// TestEveryCompletion tests that a shell gets only candidates from each function for completion.
 // Names that a repository, a client's file or the environment chooses are hostile here.
 func TestEveryCompletion(t *testing.T) {
 	home := t.TempDir()

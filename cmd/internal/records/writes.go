@@ -17,9 +17,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// A server that has a command behind -- is in no configuration. So each start notes where the
-// server may write, StateDir/writes/NAME.KEY.json, and the starts of other servers read that. Flags
-// that change replace the note of the same command in the same workspace.
+// A server that is declared on the command line is in no configuration. So each start notes in
+// StateDir/writes/NAME.KEY.json where the server may write, and the starts of other servers read
+// that. A start with other flags replaces the note of the same command in the same workspace.
 const (
 	writesDir = "writes"
 	// maxPlaces bounds the notes of one server: it may be started in many workspaces, and every

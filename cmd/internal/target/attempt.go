@@ -52,7 +52,7 @@ func (t *Target) starts(p *policy.Policy, err error) error {
 	return err
 }
 
-// withFlags returns the policy of a server behind -- with more flags.
+// withFlags returns the policy of a server that is declared on the command line, with more flags.
 func (t *Target) withFlags(_ string, flags []string) (*policy.Policy, error) {
 	o := t.commandLine
 	lists := map[string]*[]string{"--read": &o.Read, "--write": &o.Write, "--execute": &o.Execute, "--net": &o.Net, "--env": &o.Env, "--limit": &o.Limit}
@@ -71,7 +71,7 @@ func (t *Target) withFlags(_ string, flags []string) (*policy.Policy, error) {
 }
 
 // withLines returns the policy of a server or tool with lines at the end of the file that declares
-// the server. For a server behind --, that is the file of its declaration alone.
+// the server. If the command line declares it, that file has its declaration alone.
 func (t *Target) withLines(tool string, lines []string) (*policy.Policy, error) {
 	text := strings.Join(lines, "\n")
 	if t.Config == nil {

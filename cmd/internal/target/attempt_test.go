@@ -14,8 +14,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestAttempt tests which lines and flags are told apart from those with which a server would not
-// start, for a server of a file and for one behind --.
+// TestAttempt tests that lines and flags with which a server would not start are found, for a server
+// of a file and for one that the command line declares.
 func TestAttempt(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)

@@ -10,8 +10,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
-// TestConsole: whatever a text has, a console writes no escape sequence but mcp-jail's own colours,
-// and no hidden character.
+// TestConsole tests that a console writes mcp-jail's own colours, and no other escape sequence or
+// hidden character of a text.
 func TestConsole(t *testing.T) {
 	hostile := "a\x1b]0;PWN\x07b\u009b2Jc\rd\u202ee\u200bf\u2028g\x00h\u3164i"
 	for name, write := range map[string]func(c Console, text string){

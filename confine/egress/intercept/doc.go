@@ -55,7 +55,7 @@
 // A host may send a value back. So each byte of a value becomes a "*" in all responses of the hosts
 // whose rules have the secret: in header fields, bodies, trailer fields, 1xx responses and WebSockets,
 // in the forms of [leak.Mask]. A value that can be guessed is not replaced, because the jail could try
-// which text becomes stars. A response has to be readable for that:
+// which text becomes stars. The proxy must be able to read the response:
 //
 //   - A request loses Range, If-Range, Sec-WebSocket-Extensions and what offers compression, but for
 //     gzip. A response in gzip is decompressed. One with another encoding is refused with status 502.
