@@ -3,6 +3,7 @@ package undo
 import (
 	"maps"
 	"slices"
+	"time"
 )
 
 // later is a session that began after the one to undo.
@@ -170,8 +171,12 @@ func (t *later) leaves(path string, now *State) bool {
 	if touched = touched || c != nil; !touched || t.Ended || t.Running {
 		return false
 	}
-	return now.Ctime >= t.Started.UnixNano() && now.Ctime <= t.alive()+int64(heartbeat)
+	return now.Ctime >= t.Started.UnixNano()-int64(clockTick) && now.Ctime <= t.alive()+int64(heartbeat)
 }
+
+// clockTick is more than the time by which the kernel's clock for inodes is behind the one that a
+// session takes its start from.
+const clockTick = 10 * time.Millisecond
 
 // alive returns the last moment at which a session is known to have lived.
 func (s *Session) alive() (at int64) {
