@@ -151,35 +151,6 @@ var longFunctions = []string{"mcpproxy/Feed"}
 // one says how many it has, and why it is not cut.
 const largestPackage = 2500
 
-// starts lists the files of the product that start a program outside of a jail, or put one in the
-// place of this process, each with its reason. Nothing else of the product does: what a package,
-// a place or a variable brings runs in a jail (package packages/jail), or not at all.
-var starts = map[string]string{
-	"confine/egress/egresstest/egresstest.go":   "tests only: no line of mayImport has it",
-	"confine/egress/egresstest/start_linux.go":  "the same",
-	"internal/testkit/testkit.go":               "the same",
-	"cmd/internal/programs/execute_unix.go":     "mcp-jail-cli, from the directory of mcp-jail",
-	"cmd/internal/programs/execute_other.go":    "the same",
-	"cmd/internal/target/install.go":            "the same, which fetches a package",
-	"confine/egress/tlsworker/worker_linux.go":  "mcp-jail-tls, from the directory of mcp-jail",
-	"confine/internal/gateway/secrets_linux.go": "the command of a secret, which the user has configured",
-	"confine/jailed/command.go":                 "the running program, again",
-	"confine/process_cgroup_linux.go":           "the running program, as the supervisor of a jail",
-	"confine/internal/probe/probe_linux.go":     "no program: the path does not exist",
-	"confine/internal/supervisor/exec_linux.go": "the program of a jail, from inside",
-	"confine/internal/stub/process_linux.go":    "the same",
-	"confine/internal/jail/start_linux.go":      "no program: it names the call in an error",
-}
-
-// startingCalls are what starts a program, for each package that has it. The constants are those
-// of system calls.
-var startingCalls = map[string][]string{
-	"os/exec":               {"Command", "CommandContext", "Cmd"},
-	"os":                    {"StartProcess"},
-	"syscall":               {"ForkExec", "StartProcess", "Exec", "SYS_EXECVE", "SYS_EXECVEAT"},
-	"golang.org/x/sys/unix": {"Exec", "SYS_EXECVE", "SYS_EXECVEAT"},
-}
-
 var emptyNames = []string{"util", "utils", "common", "helpers", "helper", "base", "types", "misc", "shared"}
 
 // TestHouse reads every Go file of the checkout, whatever its build tags.
@@ -301,67 +272,6 @@ func TestProxyLinksNothingHeavy(t *testing.T) {
 	}
 }
 
-// startsOf returns what a file of the product uses to start programs; src replaces its content.
-func startsOf(t *testing.T, name string, src any) []string {
-	t.Helper()
-	return usesOf(t, name, src, startingCalls)
-}
-
-// usesOf returns the calls, for each package that has them, that a file of the product uses; src
-// replaces its content.
-func usesOf(t *testing.T, name string, src any, calls map[string][]string) (found []string) {
-	t.Helper()
-	if isFree(path.Dir(name)) {
-		return nil
-	}
-	file, err := parser.ParseFile(token.NewFileSet(), name, src, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
-	imported := map[string][]string{}
-	for _, spec := range file.Imports {
-		from, err := strconv.Unquote(spec.Path.Value)
-		if err != nil {
-			t.Fatal(err)
-		}
-		as := path.Base(from)
-		if spec.Name != nil {
-			as = spec.Name.Name
-		}
-		if imported[as] = calls[from]; as == "." && imported[as] != nil {
-			found = append(found, "all of "+from)
-		}
-	}
-	ast.Inspect(file, func(n ast.Node) bool {
-		if s, ok := n.(*ast.SelectorExpr); ok {
-			if x, ok := s.X.(*ast.Ident); ok && slices.Contains(imported[x.Name], s.Sel.Name) {
-				found = append(found, x.Name+"."+s.Sel.Name)
-			}
-		}
-		return true
-	})
-	return found
-}
-
-// TestStartsOf shows that a start of a program is found, however it is written.
-func TestStartsOf(t *testing.T) {
-	for _, c := range []struct{ name, src, want string }{
-		{"policy/a.go", "import \"os/exec\"\nvar _ = exec.Command(\"npm\").Run()", "exec.Command"},
-		{"policy/b_darwin.go", "import run \"os/exec\"\nfunc f() { run.CommandContext(nil, \"npm\") }", "run.CommandContext"},
-		{"policy/c.go", "import \"os/exec\"\nvar c = exec.Cmd{Path: \"npm\"}", "exec.Cmd"},
-		{"policy/d.go", "import . \"os/exec\"\nvar c = Command(\"npm\")", "all of os/exec"},
-		{"policy/e.go", "import \"os\"\nvar start = os.StartProcess", "os.StartProcess"},
-		{"policy/f.go", "import \"syscall\"\nfunc f() { syscall.ForkExec(\"\", nil, nil) }", "syscall.ForkExec"},
-		{"policy/g.go", "import \"golang.org/x/sys/unix\"\nvar n = unix.SYS_EXECVEAT", "unix.SYS_EXECVEAT"},
-		{"policy/h.go", "import \"os/exec\"\nvar f, _ = exec.LookPath(\"npm\")", ""},
-		{"examples/i.go", "import \"os/exec\"\nvar c = exec.Command(\"npm\")", ""},
-	} {
-		if got := strings.Join(startsOf(t, c.name, "package x\n"+c.src), " "); got != c.want {
-			t.Errorf("%s: %q, want %q", c.name, got, c.want)
-		}
-	}
-}
-
 // faults lists what is against the rules in one file; src replaces its content.
 func faults(t *testing.T, name string, src any) []string {
 	t.Helper()
@@ -472,78 +382,6 @@ func TestLargeFaults(t *testing.T) {
 		got := largeFault(c.dir, c.lines, c.comment)
 		if c.want == "" && got != "" || !strings.Contains(got, c.want) {
 			t.Errorf("%s, %d lines, %q: %q, want %q", c.dir, c.lines, c.comment, got, c.want)
-		}
-	}
-}
-
-// rawOutput lists the files of cmd that reach a standard stream by themselves, each with its reason.
-// All others print through terminal.Console, whose methods let no escape sequence through.
-var rawOutput = map[string]string{
-	"cmd/mcp-jail/main.go":                      "makes the console",
-	"cmd/mcp-jail/log.go":                       "compares a file with standard output, and does not write",
-	"cmd/mcp-jail-tls/main.go":                  "the error of a worker, which has no console",
-	"cmd/internal/commands/root.go":             "makes the console",
-	"cmd/internal/commands/install_progress.go": "the bar, which draws on the terminal",
-	"cmd/internal/programs/execute_other.go":    "hands its streams to the other program",
-	"cmd/internal/target/install.go":            "MCP",
-	"cmd/internal/target/refuse.go":             "MCP",
-	"cmd/internal/target/session.go":            "MCP",
-}
-
-// rawOutputs returns what in a file of cmd writes to a standard stream by another way than the
-// methods of a console.
-func rawOutputs(t *testing.T, name string, src any) (out []string) {
-	set := token.NewFileSet()
-	file, err := parser.ParseFile(set, name, src, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ast.Inspect(file, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.SelectorExpr:
-			text := n.Sel.Name
-			if x, ok := n.X.(*ast.Ident); ok {
-				text = x.Name + "." + text
-			}
-			if slices.Contains([]string{"os.Stdout", "os.Stderr", "os.NewFile", "fmt.Print", "fmt.Printf", "fmt.Println", "syscall.Write", "unix.Write", "log.Print", "log.Printf", "log.Println", "log.Fatal", "log.Fatalf"}, text) || n.Sel.Name == "Raw" {
-				out = append(out, text)
-			}
-		case *ast.CallExpr:
-			if f, ok := n.Fun.(*ast.Ident); ok && (f.Name == "print" || f.Name == "println") && f.Obj == nil && len(n.Args) > 0 {
-				if _, isText := n.Args[0].(*ast.BasicLit); isText {
-					out = append(out, f.Name)
-				}
-			}
-		}
-		return true
-	})
-	return out
-}
-
-// TestOneExitForText: what the programs write to a terminal goes through terminal.Console.
-func TestOneExitForText(t *testing.T) {
-	used := map[string]bool{}
-	err := filepath.WalkDir("cmd", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "cmd/internal/terminal/") {
-			return err
-		}
-		found := rawOutputs(t, name, nil)
-		if used[name] = len(found) > 0; used[name] && rawOutput[name] == "" {
-			t.Errorf("%s: %s: print with the methods of terminal.Console", name, strings.Join(found, ", "))
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name := range rawOutput {
-		if !used[name] {
-			t.Errorf("%s reaches no stream: take it out of rawOutput", name)
-		}
-	}
-	for _, line := range []string{"fmt.Println(1)", "fmt.Fprint(os.Stderr, 1)", "println(\"x\")", "_, out, _ := c.Raw(); out.Write(nil)"} {
-		if rawOutputs(t, "x.go", "package x\nfunc f() { "+line+" }") == nil {
-			t.Errorf("%s is not found", line)
 		}
 	}
 }
