@@ -1,9 +1,11 @@
 package target
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
@@ -37,7 +39,8 @@ func (t *Target) guarded(path string, write bool) string {
 // shared returns why a directory is not for one server alone: see [resolve.Shared].
 func (t *Target) shared(dir string) string { return resolve.Shared(&t.Host, dir) }
 
-// starts returns why a policy cannot be resolved on this host, or not enforced by this kernel.
+// starts returns why a policy cannot be resolved on this host, or not enforced by this kernel. What
+// this host cannot enforce of any policy does not count: a running mcp-jail cannot find that out again.
 func (t *Target) starts(p *policy.Policy, err error) error {
 	if err != nil {
 		return err
@@ -47,8 +50,10 @@ func (t *Target) starts(p *policy.Policy, err error) error {
 	if err != nil {
 		return err
 	}
-	again := Target{Profile: profile}
-	_, err = again.Compile()
+	var gaps *confine.GapError
+	if _, err = (confine.Launcher{}).Compile(profile); errors.As(err, &gaps) {
+		return nil
+	}
 	return err
 }
 
