@@ -133,8 +133,16 @@ func (r *Restorer) makeDir(s *Step, p *place) error {
 	if err := unix.Mkdirat(p.dir, p.name, 0o700); err != nil {
 		return err
 	}
-	s.now, err = look(p.dir, p.name)
-	return err
+	return p.onObject(func(name string, now State) (err error) {
+		if now.Kind == Dir && now.Mode&0o700 != 0o700 { // by the access list of the directory around it
+			dropAccessLists(name)
+			err = unix.Fchmodat(unix.AT_FDCWD, name, 0o700, 0)
+		}
+		if err == nil {
+			s.now, err = look(p.dir, p.name)
+		}
+		return err
+	})
 }
 
 // setAside gives a file that moves back a temporary name, because a directory is to have its name.
