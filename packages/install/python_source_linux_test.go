@@ -92,12 +92,12 @@ func TestPythonIndexFailures(t *testing.T) {
 	}
 	u.fails("has no version for Python", "uvx", "future")
 	u.fails("refuses access", "uvx", "private")
-	t.Setenv("PIP_INDEX_URL", strings.Replace(u.site.URL, "://", "://__token__:t0ken@", 1)+"/simple")
+	u.Host.Environ = append(u.Host.Environ, "PIP_INDEX_URL="+strings.Replace(u.site.URL, "://", "://__token__:t0ken@", 1)+"/simple")
 	u.install("uvx", "private")
 	if text, err := os.ReadFile(u.LockFile); err != nil || strings.Contains(string(text), "t0ken") {
 		t.Errorf("the lock file: %v\n%s", err, text)
 	}
-	t.Setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
+	u.Host.Environ = append(u.Host.Environ, "PIP_INDEX_URL=http://127.0.0.1:9/simple")
 	u.fails("cannot be reached", "uvx", "fixture-server")
 }
 
