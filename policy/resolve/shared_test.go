@@ -51,7 +51,7 @@ func sharedHost() hostfs.Host {
 				info.GID = 1000
 			}
 		case "/srv/theirs":
-			info.UID = 1001
+			info.UID = 2_000_000_001
 		}
 		return info, err
 	}
@@ -68,7 +68,7 @@ func TestShared(t *testing.T) {
 		"/home/u/.config": "mcp-jail's own", "/home/u/.cache": "mcp-jail's own", "/home/u/.local/state/mcp-jail/servers/x": "mcp-jail's own", "/home/u/.local/share": "sensitive path",
 		"/home/u/bin": "~/bin", "/home/u/.local/bin": "~/.local/bin", "/home/u/.npm": "~/.npm", "/home/u/dotfiles": "~/.bashrc", "/home/u/.vim/x": "~/.vim", "/home/u/proj/.venv/bin": "in PATH",
 		"/home/u/Documents": "many programs", "/home/u/Downloads": "many programs", "/home/u/.local/lib": "~/.local/lib", "/home/u/Dokumente": "many programs", "/home/u/.var": "sensitive path", "/home/u/.local": "mcp-jail's own",
-		"/srv/team": "may be written by other users", "/srv/sticky": "may be written by other users", "/srv/group": "may be written by other users", "/srv/theirs": "belongs to user 1001",
+		"/srv/team": "may be written by other users", "/srv/sticky": "may be written by other users", "/srv/group": "may be written by other users", "/srv/theirs": "belongs to user 2000000001",
 
 		"/home/u/notes": "", "/home/u/notes/deep": "", "/home/u/away": "", "/home/u/.local/share/app": "", "/home/u/.config/app": "", "/home/u/Documents/notes": "", "/home/u/Dokumente/notes": "",
 		"/home/u/proj": "", "/tmp/mine": "", "/srv/mine": "", "/srv/owngroup": "", "/srv/missing": "", "/data/homes": "",
