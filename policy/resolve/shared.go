@@ -103,11 +103,14 @@ func (b *resolver) besideError(r policy.FsRule, dir, why string) error {
 			files = append(files, show.Flag("", b.abbreviate(file+end)))
 		}
 	}
+	do := "make that directory"
 	if files != nil {
+		do = "move the file there"
 		line += " && mv" + strings.Join(files, "") + show.Flag("", own+"/")
 	}
-	return &RuleError{r.Where, fmt.Sprintf("%s: the server makes other files beside it, so it would need all of %s (%s), which %s. Give the server the path of a directory of its own, and move the file there:  %s",
-		show.TOML(r.Beside), dir, r.Rights(), why, line)}
+	to := path.Join(b.h.Home, strings.TrimPrefix(own, "~/"), path.Base(file))
+	return &RuleError{r.Where, fmt.Sprintf("%s: the server makes other files beside it, so it would need all of %s (%s), which %s. Give it a file in a directory of its own, such as %s, and %s:  %s",
+		show.TOML(r.Beside), dir, r.Rights(), why, show.Name(to), do, line)}
 }
 
 // WideGrant returns the warning about a rule that grants the home directory or a directory around
