@@ -66,8 +66,8 @@ var mayImport = map[string][]string{
 	"packages/runtime":   {module + "internal/show", module + "policy", module + "policy/hostfs"},
 	"packages/store":     {module + "internal/private", "golang.org/x/sys/unix"},
 	"packages/jail":      {module + "policy", module + "policy/hostfs", module + "policy/resolve", module + "confine"},
-	"packages/installed": {module + "internal/private", module + "policy/hostfs", module + "packages/jail", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/python", module + "packages/runtime", module + "packages/store"},
-	"packages/install":   {module + "policy", module + "policy/hostfs", module + "confine", module + "diagnostics", module + "packages/installed", module + "packages/jail", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/pin", module + "packages/python", module + "packages/runtime", module + "packages/store"},
+	"packages/installed": {module + "internal/environ", module + "internal/private", module + "policy/hostfs", module + "packages/jail", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/python", module + "packages/runtime", module + "packages/store"},
+	"packages/install":   {module + "internal/environ", module + "policy", module + "policy/hostfs", module + "confine", module + "diagnostics", module + "packages/installed", module + "packages/jail", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/pin", module + "packages/python", module + "packages/runtime", module + "packages/store"},
 
 	"clients/edit":     {module + "internal/show", "github.com/BurntSushi/toml", "github.com/pelletier/go-toml/v2/unstable", "github.com/tailscale/hujson", "go.yaml.in/yaml/v3"}, // and neither os nor syscall: see pure
 	"clients/ownfile":  {},
@@ -86,7 +86,7 @@ var mayImport = map[string][]string{
 		module + "cmd/internal/programs", module + "cmd/internal/target", module + "cmd/internal/terminal", module + "confine", module + "diagnostics", module + "lifecycle", module + "packages/pin",
 		"github.com/mark3labs/mcp-go/client", "github.com/mark3labs/mcp-go/client/transport", "github.com/mark3labs/mcp-go/mcp",
 	},
-	"cmd/internal/wrapping": {module + "internal/show", module + "internal/environ", module + "internal/private", module + "cmd/internal/cmdline", module + "clients", module + "clients/edit", module + "clients/ownfile", module + "packages/launcher", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", module + "presets"},
+	"cmd/internal/wrapping": {module + "packages/npm", module + "internal/show", module + "internal/environ", module + "internal/private", module + "cmd/internal/cmdline", module + "clients", module + "clients/edit", module + "clients/ownfile", module + "packages/launcher", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", module + "presets"},
 	"cmd/internal/commands": { // mcp-jail-cli
 		module + "internal/private",
 		module + "internal/show",

@@ -61,7 +61,7 @@ func TestKeptPackage(t *testing.T) {
 		t.Fatalf("after a session: %+v", l)
 	}
 	s := l.Servers[0]
-	if s.Package.Name != "mcp-fixture" || s.Package.Version != "1.0.0" || s.Package.Spec != "mcp-fixture@latest" || !s.Package.Pinned || s.Client.Name != "inspector" ||
+	if s.Package.Name != "mcp-fixture" || s.Package.Version != "1.0.0" || !strings.HasPrefix(s.Package.Spec, "mcp-fixture@latest --registry=http://") || !s.Package.Pinned || s.Client.Name != "inspector" ||
 		strings.Join(s.Command, " ") != "npx -y mcp-fixture" || s.PackageBytes < 1000 || s.Bytes <= s.PackageBytes || l.Bytes != s.Bytes {
 		t.Errorf("after a session: %+v", s)
 	}

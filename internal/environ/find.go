@@ -13,6 +13,9 @@ func find(rows []Row, name string) (row Row, ok bool) {
 	best := -1
 	for _, r := range rows {
 		for _, pattern := range r.Names {
+			if name == "" || pattern[0] != name[0] { // this is quick, and rules out most
+				continue
+			}
 			if literal := len(pattern) - strings.Count(pattern, "*"); literal > best && matches(pattern, name) {
 				best, row = literal, r
 			}
@@ -44,6 +47,14 @@ func MaySet(name string, project bool) bool {
 		return row.May == Project
 	}
 	return row.May != Nobody
+}
+
+// Steers reports whether a variable acts on the command of a secret. A server of the user's
+// configuration may have one, so an entry of a project's file that starts it may not set the
+// variable.
+func Steers(name string) bool {
+	row, known := Find(name)
+	return known && row.Reads(Secret)
 }
 
 // Reads reports whether a reader reads the variables of a row.

@@ -9,6 +9,7 @@ const (
 	TLS     Reader = "mcp-jail-tls"          // which gets its environment by Build
 	Loader  Reader = "the loader or a shell" // what starts a program, and may load code into it
 	Secret  Reader = "a secret's command"    // see policy.Secret
+	Lock    Reader = "the lock file's keys"  // a package is pinned for the registry that they choose
 	Files   Reader = "wrap and status"       // where the files of clients are
 	Refused Reader = "none"                  // no program gets it, though some would obey it
 )
@@ -62,13 +63,16 @@ func Rows() []Row {
 		{names("NVM_*", "FNM_*", "VOLTA_*", "ASDF_*", "MISE_*", "RTX_*", "NODENV_*", "PYENV_*", "RBENV_*", "GOENV_*", "PLENV_*", "PHPENV_*", "JENV_*", "PROTO_*"), readers(Refused), User, "version managers, which mcp-jail does not start"},
 
 		{names("NPM_*"), readers(Jail), User, "[fetching packages](packages.md#the-first-start): registries, their credentials and authorities"},
+		{names("NPM_CONFIG_REGISTRY", "NPM_CONFIG_@*:REGISTRY", "NPM_CONFIG_USERCONFIG", "NPM_CONFIG_GLOBALCONFIG", "NPM_CONFIG_PREFIX"), readers(Jail, Lock), User, "the registry of npm's packages, or of a scope, and files that name one"},
 		{names("NPM_CONFIG_NODE_OPTIONS", "NPM_CONFIG_SCRIPT_SHELL", "NPM_CONFIG_SHELL", "NPM_CONFIG_VIEWER", "NPM_CONFIG_EDITOR", "NPM_CONFIG_GIT", "NPM_EXECPATH", "NPM_NODE_EXECPATH", "PREFIX", "DESTDIR"), readers(Refused), User, "programs that npm starts, and another file of its configuration"},
 		{names("NODE_EXTRA_CA_CERTS"), readers(Jail), User, "authorities of npm's registries"},
 		{names("NODE_ENV"), readers(Refused), Project, "node's libraries"},
 		{names("NODE_*", "OPENSSL_*", "COREPACK_*", "BUN_*", "YARN_*", "PNPM_*", "DENO_*"), readers(Refused), User, "node and the launchers beside npm"},
 
-		{names("UV_INDEX", "UV_INDEX_*", "UV_DEFAULT_INDEX", "UV_EXTRA_INDEX_URL", "UV_FIND_LINKS", "UV_NO_INDEX", "UV_INSECURE_HOST", "UV_PRERELEASE", "UV_CONFIG_FILE", "UV_NO_CONFIG"), readers(Jail), User, "the same for uv's packages. mcp-jail reads uv's configuration itself"},
-		{names("PIP_*", "NETRC"), readers(Jail), User, "the same for pip's packages, and logins"},
+		{names("UV_INDEX", "UV_INDEX_URL", "UV_DEFAULT_INDEX", "UV_EXTRA_INDEX_URL", "UV_FIND_LINKS", "UV_NO_INDEX", "UV_CONFIG_FILE", "UV_NO_CONFIG"), readers(Jail, Lock), User, "the same for uv's packages"},
+		{names("UV_INDEX_*", "UV_INSECURE_HOST", "UV_PRERELEASE"), readers(Jail), User, "logins and other settings of uv"},
+		{names("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "PIP_NO_INDEX", "PIP_CONFIG_FILE"), readers(Jail, Lock), User, "the same for pip's packages"},
+		{names("PIP_*", "NETRC"), readers(Jail), User, "other settings of pip, and logins"},
 		{names("PIP_PYTHON", "PIP_LOG", "PIP_LOG_FILE"), readers(Refused), User, "programs that pip starts, and files that it writes"},
 		{names("UV_*", "PIPX_*", "PYTHON*", "VIRTUAL_ENV", "CONDA_*", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"), readers(Refused), User, "Python and its installers"},
 		{names("PYTHONUNBUFFERED", "PYTHONIOENCODING", "PYTHONUTF8", "PYTHONDONTWRITEBYTECODE"), readers(Refused), Project, "Python's output"},

@@ -31,7 +31,7 @@ func (r *npmRun) collect(ctx context.Context, scripts bool) (*fetched, error) {
 	if err != nil && !errors.As(err, &unpinned) {
 		return nil, err
 	}
-	e := &lockfile.Entry{Key: installed.Key(r.line, r.installer.Host.Dir), Pinned: r.began.UTC().Truncate(time.Second), Tree: npm.Digest(packages)}
+	e := &lockfile.Entry{Key: installed.Key(r.line, &r.installer.Host), Pinned: r.began.UTC().Truncate(time.Second), Tree: npm.Digest(packages)}
 	f := &fetched{entry: e, run: r}
 	if err := describe(e, r.line, r.work, packages); err != nil {
 		return nil, err

@@ -57,7 +57,7 @@ func (p *pythonFetch) entry(tree *pythonTree, packages []python.Package) (*lockf
 		return nil, err
 	}
 	e := &lockfile.Entry{
-		Key: installed.Key(p.line, p.Host.Dir), Name: root, Version: packages[at].Version, Integrity: packages[at].Integrity(),
+		Key: installed.Key(p.line, &p.Host), Name: root, Version: packages[at].Version, Integrity: packages[at].Integrity(),
 		Program: program, File: path.Join("bin", program), Pinned: time.Now().UTC().Truncate(time.Second), Tree: python.Digest(packages),
 	}
 	asked, _ := python.VersionRange(p.line.Python) // interpreters has read it

@@ -45,7 +45,7 @@ type Result struct {
 // files are not the pinned ones. The error is a *MovedError if the fetched tree is not the pinned
 // one; for npm, the Result then tells what was refused on the way.
 func (i *Installer) Install(ctx context.Context, line *launcher.Line) (*Result, error) {
-	key := installed.Key(line, i.Host.Dir)
+	key := installed.Key(line, &i.Host)
 	if r, err := i.ready(ctx, key); r != nil || err != nil {
 		return r, err
 	}
@@ -73,7 +73,7 @@ func (i *Installer) Repair(ctx context.Context, line *launcher.Line) (*Result, e
 		return nil, err
 	}
 	defer stage.Close()
-	pinned, err := i.pinned(installed.Key(line, i.Host.Dir))
+	pinned, err := i.pinned(installed.Key(line, &i.Host))
 	if err != nil {
 		return nil, err
 	}

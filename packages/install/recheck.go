@@ -14,7 +14,7 @@ import (
 // is pinned, and notes in the lock file whether they are the same. It changes no installed file: a
 // server may run from them.
 func (i *Installer) Recheck(ctx context.Context, line *launcher.Line) error {
-	key := installed.Key(line, i.Host.Dir)
+	key := installed.Key(line, &i.Host)
 	stage, err := i.stage(ctx, line)
 	if err != nil {
 		return err

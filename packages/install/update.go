@@ -50,7 +50,7 @@ func (i *Installer) Update(ctx context.Context, line *launcher.Line) (*Update, e
 }
 
 func (i *Installer) update(ctx context.Context, stage *store.Stage, line *launcher.Line) (*Update, error) {
-	old, err := i.pinned(installed.Key(line, i.Host.Dir))
+	old, err := i.pinned(installed.Key(line, &i.Host))
 	if err != nil {
 		return nil, err
 	}

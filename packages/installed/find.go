@@ -64,11 +64,6 @@ func (e *GoneError) Error() string {
 // Is reports whether target is ErrNotInstalled.
 func (e *GoneError) Is(target error) bool { return target == ErrNotInstalled }
 
-// Key returns the key of a line in the lock file.
-func Key(line *launcher.Line, dir string) lockfile.Key {
-	return lockfile.Key{Ecosystem: lockfile.Ecosystem(line.Ecosystem()), Spec: strings.TrimPrefix(line.Wanted(dir), string(line.Ecosystem())+": ")}
-}
-
 // Find returns the program of a line. The caller closes it.
 func (f Finder) Find(ctx context.Context, line *launcher.Line) (*Program, error) {
 	shadow := f.shadow(line)
@@ -122,7 +117,7 @@ func (f Finder) entry(line *launcher.Line) (*lockfile.Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	entry, err := lockfile.Find(text, Key(line, f.Host.Dir), f.LockFile)
+	entry, err := lockfile.Find(text, Key(line, f.Host), f.LockFile)
 	switch {
 	case err != nil:
 		return nil, err

@@ -55,18 +55,18 @@ func (l *Line) Key(dir string) string {
 func (l *Line) Wanted(dir string) string {
 	var parts []string
 	for _, p := range l.Packages {
-		parts = append(parts, withoutUser(p.place(dir))+"@"+p.Want())
+		parts = append(parts, WithoutUser(p.place(dir))+"@"+p.Want())
 	}
 	slices.Sort(parts)
 	parts = slices.Compact(parts)
 	for _, o := range l.Options {
-		parts = append(parts, "--"+o.Name+"="+withoutUser(o.Value))
+		parts = append(parts, "--"+o.Name+"="+WithoutUser(o.Value))
 	}
 	if l.Python != "" {
 		parts = append(parts, "--python="+l.Python)
 	}
 	for _, file := range l.Requirements {
-		parts = append(parts, "--with-requirements="+withoutUser(join(dir, file)))
+		parts = append(parts, "--with-requirements="+WithoutUser(join(dir, file)))
 	}
 	return string(l.Ecosystem()) + ": " + strings.Join(parts, " ")
 }
@@ -100,9 +100,9 @@ func samePythonName(l *Line, p Spec) bool {
 	return l.Ecosystem() == PyPI && ok && name == p.Name
 }
 
-// withoutUser returns a text without the user and the password of the address in it. The user
+// WithoutUser returns a text without the user and the password of the address in it. The user
 // of an address for ssh stays: it is part of the place.
-func withoutUser(text string) string {
+func WithoutUser(text string) string {
 	before, rest, found := strings.Cut(text, "://")
 	if !found {
 		return text

@@ -92,3 +92,23 @@ func expand(text string, getenv func(name string) (string, bool)) string {
 		return m[1][len(m[1])/2:] + value
 	})
 }
+
+// References returns the names of the variables in a file in npm's format.
+func References(text string) (names []string) {
+	for _, m := range reference.FindAllStringSubmatch(text, -1) {
+		names = append(names, m[2])
+	}
+	return names
+}
+
+// ReferredRegistries returns the settings of a file in npm's format that name a registry by a
+// variable.
+func ReferredRegistries(text string, getenv func(name string) (string, bool)) (all []Setting) {
+	written := Settings(text, func(string) (string, bool) { return "", false })
+	for i, s := range Settings(text, getenv) {
+		if (s.Name == "registry" || strings.HasSuffix(s.Name, ":registry")) && s != written[i] {
+			all = append(all, s)
+		}
+	}
+	return all
+}

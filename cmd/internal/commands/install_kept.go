@@ -54,7 +54,7 @@ func (i *installCmd) pinned(host hostfs.Host, others []wanted) (more []wanted, e
 	}
 	var known []lockfile.Key
 	for _, w := range others {
-		known = append(known, installed.Key(&w.line, host.Dir))
+		known = append(known, installed.Key(&w.line, &host))
 	}
 	for _, s := range all.Servers {
 		for _, e := range s.Pins {

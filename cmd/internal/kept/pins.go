@@ -9,13 +9,14 @@ import (
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
 	"github.com/mcp-jail/mcp-jail/packages/store"
 	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 // joinPins gives each pin to the servers that use it. For a pin that no server uses it adds a
 // server, under the name with which the package would run.
 func (a *All) joinPins() {
 	for _, s := range a.Servers {
-		key, asked := keyOf(s.About.Command, a.host.Dir)
+		key, asked := keyOf(s.About.Command, &a.host)
 		s.Asked = asked
 		if p := s.About.Package; p != nil {
 			key = lockfile.Key{Ecosystem: lockfile.Ecosystem(p.Ecosystem), Spec: p.Spec}
@@ -33,13 +34,13 @@ func (a *All) joinPins() {
 				a.ConfigErr = err
 				continue
 			}
-			if key, asked := keyOf(append([]string{p.Command}, p.Arguments...), a.host.Dir); asked != "" {
+			if key, asked := keyOf(append([]string{p.Command}, p.Arguments...), &a.host); asked != "" {
 				a.use(key, name)
 			}
 		}
 	}
 	for _, e := range a.lock.Entries() {
-		name := nameOf(e, a.host.Dir)
+		name := nameOf(e, &a.host)
 		if s := a.server(name); len(a.uses[e.Key]) == 0 || s != nil && s.started && s.About.Command == nil {
 			a.use(e.Key, name)
 		}
@@ -74,7 +75,7 @@ func (a *All) server(name string) *Server {
 
 // keyOf returns the key of a launcher's line, and the package that the line asks for. asked is ""
 // for any other command.
-func keyOf(argv []string, dir string) (key lockfile.Key, asked string) {
+func keyOf(argv []string, host *hostfs.Host) (key lockfile.Key, asked string) {
 	if len(argv) == 0 {
 		return key, ""
 	}
@@ -82,27 +83,27 @@ func keyOf(argv []string, dir string) (key lockfile.Key, asked string) {
 	if err != nil {
 		return key, ""
 	}
-	return installed.Key(&line, dir), line.Packages[0].String()
+	return installed.Key(&line, host), line.Packages[0].String()
 }
 
 // nameOf returns the name of a server that was started with nothing but the package of an entry.
-func nameOf(e *lockfile.Entry, dir string) string {
-	if argv := lineOf(e, dir); argv != nil {
-		return config.DefaultName(argv, dir)
+func nameOf(e *lockfile.Entry, host *hostfs.Host) string {
+	if argv := lineOf(e, host); argv != nil {
+		return config.DefaultName(argv, host.Dir)
 	}
 	return config.PackageName(e.Name)
 }
 
 // lineOf returns the shortest line that uses an entry, or nil if the key of the entry tells
 // only a part of the line that it is for.
-func lineOf(e *lockfile.Entry, dir string) []string {
+func lineOf(e *lockfile.Entry, host *hostfs.Host) []string {
 	launch := []string{"npx", "-y"}
 	if e.Ecosystem == lockfile.PyPI {
 		launch = []string{"uvx"}
 	}
 	for _, word := range []string{e.Name, e.Spec} {
 		argv := append(launch[:len(launch):len(launch)], word)
-		if key, asked := keyOf(argv, dir); asked != "" && key == e.Key {
+		if key, asked := keyOf(argv, host); asked != "" && key == e.Key {
 			return argv
 		}
 	}
@@ -112,15 +113,15 @@ func lineOf(e *lockfile.Entry, dir string) []string {
 // Line returns the launcher's line of a pin: the one of the server's last session, or the
 // shortest one. It is nil if neither is known.
 func (a *All) Line(s *Server, e *lockfile.Entry) []string {
-	if key, asked := keyOf(s.About.Command, a.host.Dir); asked != "" && key == e.Key {
+	if key, asked := keyOf(s.About.Command, &a.host); asked != "" && key == e.Key {
 		return s.About.Command
 	}
-	return lineOf(e, a.host.Dir)
+	return lineOf(e, &a.host)
 }
 
 // PinOf returns the pin of a launcher's line, or nil. The server may have had no session.
 func (a *All) PinOf(argv []string) *lockfile.Entry {
-	key, _ := keyOf(argv, a.host.Dir)
+	key, _ := keyOf(argv, &a.host)
 	return a.lock.Find(key)
 }
 

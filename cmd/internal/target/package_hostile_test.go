@@ -74,7 +74,7 @@ func hostileHome(t *testing.T, files map[string]string) (home string, line []str
 			t.Fatal(err)
 		}
 	}
-	e := &lockfile.Entry{Key: installed.Key(&parsed, host.Dir), Name: "hostile", Version: "1.0.0", Tree: "sha256:" + strings.Repeat("0123456789abcdef", 4), Pinned: time.Unix(1, 0)}
+	e := &lockfile.Entry{Key: installed.Key(&parsed, &host), Name: "hostile", Version: "1.0.0", Tree: "sha256:" + strings.Repeat("0123456789abcdef", 4), Pinned: time.Unix(1, 0)}
 	e.File, e.Program = "node_modules/hostile/main.js", "hostile"
 	e.Files, err = stage.Commit(store.ID{Ecosystem: "npm", Name: e.Name, Version: e.Version, Digest: strings.TrimPrefix(e.Tree, "sha256:")}, tree)
 	if err != nil {
