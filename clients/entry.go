@@ -34,6 +34,7 @@ type Entry struct {
 	Disabled  bool
 	off       string // Item.Off
 	Sandboxed bool
+	Elsewhere string // another machine or a container on which the client starts it; "" for this host
 
 	Left   Reason // why wrap leaves the entry; "" if it can be wrapped
 	Detail string // more about that, for a message
@@ -204,7 +205,9 @@ func (e *Entry) judge(c Client, table map[string]any) {
 	if e.Left != "" {
 		return
 	}
-	where := text(table, e.Shape.Elsewhere)
+	if e.Elsewhere = text(table, e.Shape.Elsewhere); e.Elsewhere == "local" {
+		e.Elsewhere = ""
+	}
 	_, jailed := ParseWrapped(e.Argv())
 	switch {
 	case jailed:
@@ -215,8 +218,8 @@ func (e *Entry) judge(c Client, table map[string]any) {
 		e.leave(Sandboxed, "remove "+e.Shape.Sandbox+" to use mcp-jail instead")
 	case e.Shape.Checksum != "" && table[e.Shape.Checksum] != nil:
 		e.leave(Checked, "remove "+e.Shape.Checksum+" to use mcp-jail")
-	case where != "" && where != "local":
-		e.leave(Elsewhere, e.Shape.Elsewhere+" is "+where)
+	case e.Elsewhere != "":
+		e.leave(Elsewhere, e.Shape.Elsewhere+" is "+e.Elsewhere)
 	case c.OnlyCmd && len(c.References(e.Command)) > 0:
 		e.leave(Replaced, "write the path of the program")
 	case e.Server == "":

@@ -40,9 +40,8 @@ func wrappedServers() (servers []wrappedServer, err error) {
 	})
 	for _, f := range files {
 		for _, e := range f.Entries {
-			w, wrapped := clients.ParseWrapped(e.Argv())
-			if wrapped && w.Argv != nil && !e.Foreign(program.Program, host.Dir) {
-				servers = append(servers, wrappedServer{f, e, w, host.Home})
+			if v := f.Judge(e, program.Program, clientsHost(host)); v.Jailed && v.Line.Argv != nil {
+				servers = append(servers, wrappedServer{f, e, v.Line, host.Home})
 			}
 		}
 	}

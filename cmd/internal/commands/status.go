@@ -35,7 +35,7 @@ func (x *front) status() *cobra.Command {
 		return s.Run(x.console)
 	})
 	cmd.Long = `Without a selection, the same files as for wrap are meant. JAIL says whether a server
-starts in mcp-jail ("?": in another program of that name), POLICY what it gets
+starts in mcp-jail ("?": that is not clear, and a note says why), POLICY what it gets
 there: a preset, flags, or the default policy. PINNED is the version in
 mcp-jail.lock, FAILED when the last session began, if something failed in it. Below
 a file stands what its client or you have changed since wrap wrote it.
@@ -48,8 +48,10 @@ configuration has an error. Of each file:
     client, path, problem       whose it is; problem is why it cannot be read
     wrapped                     when wrap or unwrap wrote it last; missing if never
     removed                     entries that are gone since then
-    servers                     name, project, command, wrapped, left, policy, kept (its
-                                name in mcp-jail list), pinned, last_used, last_client,
+    servers                     name, project, command, wrapped, left (why not), unclear
+                                (its command line starts mcp-jail, and left says what
+                                could make that untrue), policy, kept (its name in
+                                mcp-jail list), pinned, last_used, last_client,
                                 last_failure (time, what, and past: a later session
                                 had none), outdated (it runs, and not under the policy
                                 that the files have now), since (added or changed
@@ -82,6 +84,7 @@ type serverStatus struct {
 	Command     []string     `json:"command,omitempty"`
 	Wrapped     bool         `json:"wrapped"`
 	Left        string       `json:"left,omitempty"`
+	Unclear     bool         `json:"unclear,omitempty"`
 	Problem     string       `json:"problem,omitempty"`
 	Policy      string       `json:"policy,omitempty"`
 	Kept        string       `json:"kept,omitempty"`
@@ -174,10 +177,7 @@ func (s *statusCmd) fileStatus(c terminal.Console, host hostfs.Host, f *wrapping
 	}
 	for _, e := range f.Entries {
 		if s.Has(e.Server) {
-			one := entryStatus(host, e, all)
-			if e.Foreign(program, host.Dir) {
-				one.Wrapped, one.Left = false, string(wrapping.OtherProgram)
-			}
+			one := entryStatus(host, e, f.Judge(e, program, clientsHost(host)), all)
 			one.Since = string(since[e.Key()])
 			out.Servers = append(out.Servers, one)
 		}
@@ -186,14 +186,13 @@ func (s *statusCmd) fileStatus(c terminal.Console, host hostfs.Host, f *wrapping
 }
 
 // entryStatus returns how an entry starts, and what is kept of its server.
-func entryStatus(host hostfs.Host, e wrapping.Entry, all *kept.All) serverStatus {
-	out := serverStatus{Name: e.Server, Project: e.For, Command: wrapping.Shown(e.Argv())}
-	w, wrapped := clients.ParseWrapped(e.Argv())
-	if !wrapped {
-		out.Left = string(e.Left)
+func entryStatus(host hostfs.Host, e wrapping.Entry, v wrapping.Verdict, all *kept.All) serverStatus {
+	out := serverStatus{Name: e.Server, Project: e.For, Command: wrapping.Shown(e.Argv()), Wrapped: v.Jailed, Unclear: v.Unclear, Left: string(v.Why)}
+	if !v.Jailed && !v.Unclear {
 		return out
 	}
-	out.Wrapped, out.Policy, out.Kept, out.Command = true, policyText(w), w.Name, wrapping.Shown(w.Argv)
+	w := v.Line
+	out.Policy, out.Kept, out.Command = policyText(w), w.Name, wrapping.Shown(w.Argv)
 	if err := checkFlags(w); err != nil {
 		out.Problem = err.Error()
 	}
@@ -288,9 +287,9 @@ func (f fileStatus) print(c terminal.Console, now time.Time) (bare int) {
 	for _, s := range f.Servers {
 		jail := "yes"
 		switch {
-		case s.Left == string(wrapping.OtherProgram):
+		case s.Unclear:
 			jail = "?"
-			notes = append(notes, show.Name(s.Name)+" "+s.Left)
+			notes = append(notes, show.Name(s.Name)+" may start without this jail: it "+s.Left)
 		case !s.Wrapped && s.Left == "":
 			jail = "no"
 			bare++

@@ -11,7 +11,6 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/clients/edit"
-	"github.com/mcp-jail/mcp-jail/internal/environ"
 	"github.com/mcp-jail/mcp-jail/internal/private"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 )
@@ -91,20 +90,19 @@ const shortestSecret = 6
 
 // Wrap returns the change that puts the selected servers of a file into the jail.
 func (f *File) Wrap(program Program, sel Selection, host clients.Host, names *Names) *Change {
-	host.Project = f.project(host)
 	return f.change(sel, func(s Entry, p *Planned) (clients.Edit, clients.Reason) {
-		switch {
-		case s.Left == clients.Jailed && s.Foreign(program, host.Project):
-			return clients.Edit{}, OtherProgram
+		switch v := f.Judge(s, program, host); {
+		case v.Unclear:
+			return clients.Edit{}, v.Why
 		case s.Left != "":
 			return clients.Edit{}, s.Left
 		}
-		project := f.Place.Scope == clients.Project
+		host := f.within(host)
 		fromFile, note, err := s.fileNames(f.Client, host)
-		if slices.ContainsFunc(fromFile, func(name string) bool { return !environ.MaySet(name, project) }) {
+		if name, _ := f.steering(s, host); name != "" {
 			return clients.Edit{}, Environment
 		}
-		if err != nil && project {
+		if err != nil && f.Place.Scope == clients.Project {
 			return clients.Edit{}, clients.Reason("has a file of variables of which the names are not known, and some would act on mcp-jail itself: " + err.Error())
 		}
 		if note != "" {
@@ -122,9 +120,6 @@ func (f *File) Wrap(program Program, sel Selection, host clients.Host, names *Na
 		return edit, ""
 	})
 }
-
-// OtherProgram is the reason why an entry is left that starts another program called mcp-jail.
-const OtherProgram clients.Reason = "starts a program called mcp-jail that is not this one: which jail its server gets is not known"
 
 // NotWrapped is the reason why unwrap leaves an entry.
 const NotWrapped clients.Reason = "is not wrapped"

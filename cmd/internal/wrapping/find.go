@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -47,27 +46,6 @@ type File struct {
 type Entry struct {
 	clients.Entry
 	words edit.Server
-}
-
-// Foreign reports whether an entry starts another program called mcp-jail, whose jail is not
-// known. dir is the directory at which a relative path begins.
-func (e Entry) Foreign(program Program, dir string) bool {
-	w, ok := clients.ParseWrapped(e.Argv())
-	if !ok {
-		return false
-	}
-	path := w.Program
-	if !strings.ContainsAny(path, `/\\`) {
-		found, err := exec.LookPath(path)
-		if err != nil {
-			return true
-		}
-		path = found
-	}
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(dir, path)
-	}
-	return !program.is(path)
 }
 
 // Container is the reason why an entry that starts a container is left.
@@ -336,7 +314,7 @@ func (f *File) reasonToLeave(e clients.Entry) (why clients.Reason, detail string
 	if _, err := launcher.Parse(e.Argv()); errors.As(err, &container) {
 		return Container, ""
 	}
-	for _, name := range e.EnvNames() {
+	for _, name := range setNames(e) {
 		if !environ.MaySet(name, f.Place.Scope == clients.Project) {
 			return Environment, "it sets " + name
 		}

@@ -93,7 +93,7 @@ func replaced(c clients.Client, text string, host clients.Host) (path string, ok
 	for _, r := range c.References(text) {
 		value := ""
 		switch {
-		case r.Kind == clients.Workspace && host.Project != "":
+		case r.Kind == clients.Workspace && host.Project != "" && (r.Name == "" || r.Name == filepath.Base(host.Project)):
 			value = host.Project
 		case r.Kind == clients.Home:
 			value = host.Home

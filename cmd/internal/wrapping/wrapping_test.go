@@ -272,27 +272,6 @@ func TestInherited(t *testing.T) {
 // hashed matches the hash of a project in a name.
 var hashed = regexp.MustCompile(`-[0-9a-f]{16}$`)
 
-// TestForeign: another program called mcp-jail is not taken for this one.
-func TestForeign(t *testing.T) {
-	h := newHost(t)
-	ours := filepath.Join(h.Home, "bin", "mcp-jail")
-	write(t, ours, "ours")
-	write(t, filepath.Join(h.Home, "lasting", "mcp-jail"), "ours, elsewhere")
-	write(t, filepath.Join(h.Project, "mcp-jail"), "theirs")
-	write(t, filepath.Join(h.Project, ".mcp.json"), `{"mcpServers": {"a": {"command": "`+ours+`", "args": ["run", "--", "x"]}, "b": {"command": "./mcp-jail", "args": ["run", "--", "x"]},
-		"c": {"command": "/gone/mcp-jail", "args": ["run", "--", "x"]}, "d": {"command": "x"},
-		"e": {"command": "`+filepath.Join(h.Home, "lasting", "mcp-jail")+`", "args": ["run", "--", "x"]}}}`)
-	var got []string
-	for _, e := range only(t, h, Selection{}).Entries {
-		if e.Foreign(Program{Path: ours, Also: []string{filepath.Join(h.Home, "lasting", "mcp-jail")}}, h.Project) {
-			got = append(got, e.Server)
-		}
-	}
-	if fmt.Sprint(got) != "[b c]" {
-		t.Error(got)
-	}
-}
-
 // TestEnvironment: an entry whose variables would act on mcp-jail is left.
 func TestEnvironment(t *testing.T) {
 	for name, want := range map[string][2]bool{"LD_PRELOAD": {true, true}, "HOME": {true, true}, "XDG_STATE_HOME": {true, true}, "PATH": {false, true}, "npm_config_registry": {false, true}, "NODE_OPTIONS": {false, true}, "https_proxy": {false, true}, "TOKEN": {false, false}} {

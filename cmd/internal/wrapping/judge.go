@@ -1,0 +1,220 @@
+package wrapping
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/clients/ownfile"
+	"github.com/mcp-jail/mcp-jail/internal/environ"
+	"github.com/mcp-jail/mcp-jail/packages/npm"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// Verdict says how an entry starts its server.
+type Verdict struct {
+	Jailed  bool            // in a jail of this mcp-jail
+	Unclear bool            // its command line says so, and something else of the entry could make it untrue
+	Why     clients.Reason  // if it is not Jailed: why that is unclear, or why wrap leaves the entry
+	Line    clients.Wrapped // of an entry that is Jailed or Unclear
+}
+
+// Reasons why it is unclear how an entry starts.
+const (
+	OtherProgram clients.Reason = "starts a program called mcp-jail that is not this one: which jail its server gets is not known"
+	OwnProgram   clients.Reason = "starts a program in the project, which may become another one with the project"
+	UnknownStart clients.Reason = "has a program whose path only the client knows"
+	OwnConfig    clients.Reason = "names a configuration of its own with --config: the project decides what its server may do"
+	OwnWaiver    clients.Reason = "has --waive: the project accepts what this host cannot enforce"
+	UnknownFlag  clients.Reason = "has a flag for mcp-jail that only the client knows"
+	StartsAway   clients.Reason = "is started on another machine or in a container, and which mcp-jail is there is not known"
+)
+
+// Judge returns how an entry of the file starts its server. It looks at the whole entry: its
+// variables can make the command line start another program, or give mcp-jail another
+// configuration. An entry of a project's file may set less than the user's own.
+func (f *File) Judge(e Entry, program Program, host clients.Host) Verdict {
+	line, ok := clients.ParseWrapped(e.Argv())
+	if !ok {
+		return Verdict{Why: e.Left}
+	}
+	project := f.Place.Scope == clients.Project
+	why := f.judgeProgram(e, line, program, host)
+	if why == "" && e.Elsewhere != "" {
+		why = StartsAway
+	}
+	if why == "" {
+		why = f.judgeVariables(e, line, host)
+	}
+	if why == "" && project {
+		why = f.judgeFlags(line)
+	}
+	return Verdict{Jailed: why == "", Unclear: why != "", Why: why, Line: line}
+}
+
+// judgeVariables returns why the variables of an entry leave it unclear what it starts, or "".
+func (f *File) judgeVariables(e Entry, line clients.Wrapped, host clients.Host) clients.Reason {
+	project := f.Place.Scope == clients.Project
+	if name, err := f.steering(e, host); name != "" {
+		return clients.Reason("sets " + name + ", which acts on mcp-jail itself, outside of the jail")
+	} else if err != nil && project {
+		return clients.Reason("has a file of variables that is not known, and some would act on mcp-jail itself: " + err.Error())
+	}
+	if !project || line.Argv != nil {
+		return ""
+	}
+	fromFile, _, _ := e.fileNames(f.Client, f.within(host))
+	for _, name := range append(setNames(e.Entry), fromFile...) {
+		if environ.Steers(name) {
+			return clients.Reason("sets " + name + ", which can act on the command of a secret of your configuration")
+		}
+	}
+	return ""
+}
+
+// steering returns the first variable of an entry that it may not set, because it acts outside of
+// the jail. The error says that the entry may set further variables.
+func (f *File) steering(e Entry, host clients.Host) (name string, err error) {
+	project := f.Place.Scope == clients.Project
+	fromFile, _, err := e.fileNames(f.Client, f.within(host))
+	var named []string
+	if project {
+		named = npm.References(userSettings(host.Home))
+	}
+	for _, name := range append(setNames(e.Entry), fromFile...) {
+		if !environ.MaySet(name, project) || slices.Contains(named, name) {
+			return name, err
+		}
+	}
+	return "", err
+}
+
+// setNames returns the names of the variables that an entry sets or removes.
+func setNames(e clients.Entry) (names []string) {
+	for _, v := range e.Env {
+		names = append(names, v.Name)
+	}
+	return append(names, e.Names...)
+}
+
+// userSettings returns the text of the user's own .npmrc, or "". npm replaces the variables that it
+// names, so they can choose a registry.
+func userSettings(home string) string {
+	file, err := ownfile.Read(filepath.Join(home, ".npmrc"))
+	if err != nil {
+		return ""
+	}
+	return string(file.Data)
+}
+
+// within returns the host as the file sees it: one of the user has no project.
+func (f *File) within(host clients.Host) clients.Host {
+	host.Project = f.project(host)
+	return host
+}
+
+// judgeProgram returns why it is not this mcp-jail that an entry starts, or why that is unclear, or
+// "".
+func (f *File) judgeProgram(e Entry, line clients.Wrapped, program Program, host clients.Host) clients.Reason {
+	project := f.Place.Scope == clients.Project
+	if slices.Contains(append([]string{program.Path}, program.Also...), line.Program) && program.is(line.Program) {
+		return ""
+	}
+	path, known := f.replaced(line.Program, host)
+	if !known {
+		return UnknownStart
+	}
+	dir, dirKnown := host.Project, !project || f.Client.Dir == clients.DirProject || f.Client.Dir == clients.DirOpen
+	if e.Cwd != "" {
+		if dir, dirKnown = f.replaced(e.Cwd, host); !filepath.IsAbs(dir) {
+			dir = filepath.Join(host.Project, dir)
+		}
+	}
+	switch {
+	case filepath.IsAbs(path):
+	case strings.ContainsAny(path, `/\`):
+		if !dirKnown {
+			return UnknownStart
+		}
+		path = filepath.Join(dir, path)
+	default:
+		found, ok := f.search(e, path, dir, host)
+		if !ok {
+			return OtherProgram
+		}
+		path = found
+	}
+	switch {
+	case !program.is(path):
+		return OtherProgram
+	case project && host.Project != "" && policy.Within(path, host.Project):
+		return OwnProgram
+	}
+	return ""
+}
+
+// search returns the program that a client starts for a bare name: from the entry's own PATH if that
+// is known and has one, else from the PATH of this process.
+func (f *File) search(e Entry, name, dir string, host clients.Host) (path string, ok bool) {
+	for _, v := range e.Env {
+		value, known := f.replaced(v.Value, host)
+		if v.Name != "PATH" || v.Unset || !known {
+			continue
+		}
+		for _, d := range filepath.SplitList(value) {
+			if !filepath.IsAbs(d) {
+				d = filepath.Join(dir, d)
+			}
+			if info, err := os.Stat(filepath.Join(d, name)); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+				return filepath.Join(d, name), true
+			}
+		}
+	}
+	path, err := exec.LookPath(name)
+	return path, err == nil
+}
+
+// replaced returns a text as the clients that read the file replace its variables. ok is false if
+// one of them does what is not known here, or another thing than the others.
+func (f *File) replaced(text string, host clients.Host) (value string, ok bool) {
+	value, ok = replaced(f.Client, text, f.within(host))
+	for _, c := range f.Also {
+		if v, known := replaced(c, text, f.within(host)); !known || v != value {
+			return "", false
+		}
+	}
+	return value, ok
+}
+
+// clients returns the clients that read the file.
+func (f *File) clients() []clients.Client { return append([]clients.Client{f.Client}, f.Also...) }
+
+// replacesBefore reports whether a client replaces a variable that begins among the first bytes of a
+// word.
+func replacesBefore(c clients.Client, word string, n int) bool {
+	refs := c.References(word)
+	return len(refs) > 0 && strings.Index(word, refs[0].Text) < n
+}
+
+// judgeFlags returns why the flags of a project's entry leave it unclear what its server may do, or
+// "". Grants are no such reason: status shows them.
+func (f *File) judgeFlags(line clients.Wrapped) clients.Reason {
+	for i := 0; i < len(line.Flags); i++ {
+		word := line.Flags[i]
+		name, _, joined := strings.Cut(word, "=")
+		switch {
+		case name == "--config":
+			return OwnConfig
+		case name == "--waive":
+			return OwnWaiver
+		case slices.ContainsFunc(f.clients(), func(c clients.Client) bool { return replacesBefore(c, word, len(name)) }):
+			return UnknownFlag
+		case strings.HasPrefix(name, "--") && !joined:
+			i++
+		}
+	}
+	return ""
+}

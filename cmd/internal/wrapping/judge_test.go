@@ -1,0 +1,142 @@
+package wrapping
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/clients"
+)
+
+// judged is an entry in the form of a client, as a project's file and as the user's own. Its begin of
+// the reason is "yes" for an entry that starts in mcp-jail.
+type judged struct{ entry, project, user string }
+
+const (
+	acts   = "sets "
+	others = "starts a program called mcp-jail that is not this one"
+)
+
+// judgedEntries are the same for each client. OURS, BIN and REPO stand for the program, its
+// directory, and the project.
+var judgedEntries = map[string]judged{
+	"by its path":            {`"command": "OURS", "args": ["run", "--name", "a", "--", "x"]`, "yes", "yes"},
+	"by its name":            {`"command": "mcp-jail", "args": ["run", "--", "x"]`, "yes", "yes"},
+	"its other path":         {`"command": "HOME/lasting/mcp-jail", "args": ["run", "--", "x"]`, "yes", "yes"},
+	"a server's variable":    {`"command": "OURS", "args": ["run", "--", "x"], "env": {"TOKEN": "t", "GITHUB_TOKEN": "t"}`, "yes", "yes"},
+	"grants":                 {`"command": "OURS", "args": ["run", "--write", "~/data", "--net", "a.test", "--", "x", "--config", "y"]`, "yes", "yes"},
+	"no jail":                {`"command": "x"`, "", ""},
+	"env before it":          {`"command": "env", "args": ["OURS", "run", "--", "x"]`, "", ""},
+	"PATH":                   {`"command": "mcp-jail", "args": ["run", "--", "x"], "env": {"PATH": "REPO/bin:/usr/bin"}`, others, others},
+	"PATH without it":        {`"command": "mcp-jail", "args": ["run", "--", "x"], "env": {"PATH": "/nonexistent"}`, acts + "PATH", "yes"},
+	"PATH to it":             {`"command": "mcp-jail", "args": ["run", "--", "x"], "env": {"PATH": "BIN"}`, acts + "PATH", "yes"},
+	"no PATH":                {`"command": "mcp-jail", "args": ["run", "--", "x"], "env": {"PATH": null}`, acts + "PATH", "yes"},
+	"another's path":         {`"command": "REPO/bin/mcp-jail", "args": ["run", "--", "x"]`, others, others},
+	"a missing path":         {`"command": "/gone/mcp-jail", "args": ["run", "--", "x"]`, others, others},
+	"a path in the project":  {`"command": "REPO/link/mcp-jail", "args": ["run", "--", "x"]`, "starts a program in the project", "yes"},
+	"relative":               {`"command": "./link/mcp-jail", "args": ["run", "--", "x"]`, "", "yes"}, // of the project: see below
+	"relative to another":    {`"command": "bin/mcp-jail", "args": ["run", "--", "x"]`, "", others},
+	"relative to its cwd":    {`"command": "./mcp-jail", "args": ["run", "--", "x"], "cwd": "REPO/bin"`, others, others},
+	"configuration":          {`"command": "OURS", "args": ["run", "a"], "env": {"XDG_CONFIG_HOME": "/e"}`, acts + "XDG_CONFIG_HOME", acts + "XDG_CONFIG_HOME"},
+	"HOME":                   {`"command": "OURS", "args": ["run", "a"], "env": {"HOME": "/e"}`, acts + "HOME", acts + "HOME"},
+	"no HOME":                {`"command": "OURS", "args": ["run", "a"], "env": {"HOME": null}`, acts + "HOME", acts + "HOME"},
+	"code":                   {`"command": "OURS", "args": ["run", "--", "x"], "env": {"LD_PRELOAD": "/e"}`, acts + "LD_PRELOAD", acts + "LD_PRELOAD"},
+	"registry":               {`"command": "OURS", "args": ["run", "--", "npx", "x"], "env": {"npm_config_registry": "http://e"}`, acts + "npm_config_registry", "yes"},
+	"registry of .npmrc":     {`"command": "OURS", "args": ["run", "--", "npx", "x"], "env": {"OUR_REGISTRY": "http://e"}`, acts + "OUR_REGISTRY", "yes"},
+	"managers":               {`"command": "OURS", "args": ["run", "--", "npx", "x"], "env": {"FNM_DIR": "/e"}`, acts + "FNM_DIR", "yes"},
+	"a secret's command":     {`"command": "OURS", "args": ["run", "a"], "env": {"GNUPGHOME": "/e"}`, acts + "GNUPGHOME, which can act on the command of a secret", "yes"},
+	"no configured server":   {`"command": "OURS", "args": ["run", "--", "x"], "env": {"GNUPGHOME": "/e"}`, "yes", "yes"},
+	"its own configuration":  {`"command": "OURS", "args": ["run", "--config", "e.toml", "a"]`, "names a configuration", "yes"},
+	"in one word":            {`"command": "OURS", "args": ["run", "--config=e.toml", "a"]`, "names a configuration", "yes"},
+	"its own waiver":         {`"command": "OURS", "args": ["run", "--name", "a", "--waive", "fs", "--", "x"]`, "has --waive", "yes"},
+	"a value that is a name": {`"command": "OURS", "args": ["run", "--workspace", "--waive", "--", "x"]`, "yes", "yes"},
+}
+
+// judgedForms are entries that one client reads in its own way.
+var judgedForms = map[string]map[string]judged{
+	"vscode": {
+		"its place":      {`"command": "${workspaceFolder}/bin/mcp-jail", "args": ["run", "--", "x"]`, others, "has a program whose path"},
+		"other folder":   {`"command": "${workspaceFolder:other}/mcp-jail", "args": ["run", "--", "x"]`, "has a program whose path", "has a program whose path"},
+		"home":           {`"command": "${userHome}/own/mcp-jail", "args": ["run", "--", "x"]`, "yes", "yes"},
+		"asked for":      {`"command": "${input:a}/mcp-jail", "args": ["run", "--", "x"]`, "has a program whose path", "has a program whose path"},
+		"cwd":            {`"command": "./mcp-jail", "args": ["run", "--", "x"], "cwd": "${workspaceFolder}/bin"`, others, "has a program whose path"},
+		"unknown cwd":    {`"command": "./mcp-jail", "args": ["run", "--", "x"], "cwd": "${env:A}"`, "has a program whose path", "has a program whose path"},
+		"flag":           {`"command": "OURS", "args": ["run", "${input:a}", "--", "x"]`, "has a flag for mcp-jail that only", "yes"},
+		"value":          {`"command": "OURS", "args": ["run", "--workspace", "${workspaceFolder}", "--", "x"]`, "yes", "yes"},
+		"file":           {`"command": "OURS", "args": ["run", "--", "x"], "envFile": "REPO/bad.env"`, acts + "FNM_DIR", "yes"},
+		"harmless file":  {`"command": "OURS", "args": ["run", "--", "x"], "envFile": "REPO/good.env"`, "yes", "yes"},
+		"dangerous file": {`"command": "OURS", "args": ["run", "--", "x"], "envFile": "REPO/worse.env"`, acts + "LD_AUDIT", acts + "LD_AUDIT"},
+		"unknown file":   {`"command": "OURS", "args": ["run", "--", "x"], "envFile": "${env:A}"`, "has a file of variables that is not known", "yes"},
+	},
+	"claude-code": {
+		"default": {`"command": "OURS", "args": ["run", "${A:---config=e.toml}", "--", "x"]`, "has a flag for mcp-jail that only", "yes"},
+		"home":    {`"command": "${HOME}/own/mcp-jail", "args": ["run", "--", "x"]`, "has a program whose path", "yes"}, // others read that file, too
+		"path":    {`"command": "${A:-/usr}/mcp-jail", "args": ["run", "--", "x"]`, "has a program whose path", "has a program whose path"},
+	},
+}
+
+// TestJudge: an entry starts in mcp-jail only if nothing of it can make its command line start
+// another program, or give mcp-jail a configuration that is not the user's.
+func TestJudge(t *testing.T) {
+	h := newHost(t)
+	bin := filepath.Join(h.Home, "bin")
+	ours, lasting := filepath.Join(bin, "mcp-jail"), filepath.Join(h.Home, "lasting", "mcp-jail")
+	for _, file := range []string{ours, lasting, filepath.Join(h.Project, "bin", "mcp-jail")} {
+		write(t, file, file)
+		must(t, os.Chmod(file, 0o700))
+	}
+	for _, dir := range []string{filepath.Join(h.Project, "link"), filepath.Join(h.Home, "own")} {
+		must(t, os.Mkdir(dir, 0o700))
+		must(t, os.Symlink(ours, filepath.Join(dir, "mcp-jail")))
+	}
+	write(t, filepath.Join(h.Home, ".npmrc"), "registry=${OUR_REGISTRY}\n")
+	for name, text := range map[string]string{"good.env": "TOKEN=x\n", "bad.env": "FNM_DIR=x\n", "worse.env": "LD_AUDIT=x\n"} {
+		write(t, filepath.Join(h.Project, name), text)
+	}
+	t.Setenv("PATH", bin)
+	t.Chdir(h.Project)
+	program := Program{Path: ours, Also: []string{lasting}}
+	fill := strings.NewReplacer("OURS", ours, "BIN", bin, "REPO", h.Project, "HOME/", h.Home+"/")
+	places := map[string][3]string{ // the project's file, the user's, the table
+		"vscode": {".vscode/mcp.json", ".config/Code/User/mcp.json", "servers"}, "cursor": {".cursor/mcp.json", ".cursor/mcp.json", "mcpServers"}, "claude-code": {".mcp.json", ".claude.json", "mcpServers"},
+	}
+	for client, place := range places {
+		judge := func(name string, row judged) {
+			for i, root := range []string{h.Project, h.Home} {
+				path := filepath.Join(root, place[i])
+				write(t, path, `{"`+place[2]+`": {"a": {`+fill.Replace(row.entry)+`}}}`)
+				f := only(t, h, Selection{Files: []string{path}, Clients: []string{client}})
+				v := f.Judge(f.Entries[0], program, h)
+				want := [2]string{row.project, row.user}[i]
+				got := string(v.Why)
+				if v.Jailed {
+					got = "yes"
+				}
+				if v.Jailed && v.Unclear || !strings.HasPrefix(got, want) || (want == "") != (got == "") {
+					t.Errorf("%s, %s, %s's entry: %q, want %q", client, name, f.Place.Scope, got, want)
+				}
+				c := f.Wrap(program, Selection{}, h, NewNames(nil, nil)).Servers[0]
+				if wrapSays := map[bool]string{true: string(clients.Jailed), false: string(v.Why)}[v.Jailed]; got != "" && c.Left != wrapSays {
+					t.Errorf("%s, %s: wrap says %q, want %q", client, name, c.Left, wrapSays)
+				}
+				must(t, os.Remove(path))
+			}
+		}
+		for name, row := range judgedEntries {
+			if row.project == "" && row.user != "" { // where the client starts it counts
+				row.project = map[string]string{"vscode": "starts a program in the project", "claude-code": "starts a program in the project", "cursor": "has a program whose path"}[client]
+				if strings.Contains(row.entry, `"bin/`) && client != "cursor" {
+					row.project = others
+				}
+			}
+			if client != "vscode" && strings.Contains(row.entry, `"cwd"`) {
+				continue // the others know no cwd
+			}
+			judge(name, row)
+		}
+		for name, row := range judgedForms[client] {
+			judge(name, row)
+		}
+	}
+}
