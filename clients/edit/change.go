@@ -123,6 +123,8 @@ func (c *Change) check(f *File) *RefusedError {
 		return c.refuse(0, "it is not a server of this file", "read the servers of the file again")
 	case s.Refused != nil:
 		return s.Refused
+	case s.Ambiguous != nil && len(c.Words) > 0:
+		return c.refuse(s.Ambiguous.Line, s.Ambiguous.Reason, s.Ambiguous.Fix)
 	case c.Drop < 0 || c.Drop > len(s.Words) || c.Drop == len(s.Words) && len(c.Words) == 0:
 		return c.refuse(s.Line, fmt.Sprintf("%d words in front of its command line cannot be removed, because it has %d", c.Drop, len(s.Words)), "")
 	case len(c.Words) > 0 && c.Words[0] == "":

@@ -58,8 +58,8 @@ var forms = []struct {
 		after:  `{"servers": {"s": {"command": ["/opt/jail", "run", "--", "npx", "-y"], "args": 1}}}`,
 	}, {
 		name: "duplicate keys elsewhere, key with a slash", format: JSON,
-		before: `{"x": 1, "x": 2, "servers": {"s": {"env": {"A": "1", "A": "2"}, "a/b": 1, "command": "npx", "args": [1, true]}}}`,
-		after:  `{"x": 1, "x": 2, "servers": {"s": {"env": {"A": "1", "A": "2"}, "a/b": 1, "command": "/opt/jail", "args": ["run", "--", "npx", 1, true]}}}`,
+		before: `{"x": 1, "x": 2, "servers": {"s": {"env": {"A": "1", "B": "2"}, "a/b": 1, "command": "npx", "args": [1, true]}}}`,
+		after:  `{"x": 1, "x": 2, "servers": {"s": {"env": {"A": "1", "B": "2"}, "a/b": 1, "command": "/opt/jail", "args": ["run", "--", "npx", 1, true]}}}`,
 	}, {
 		name: "nested", format: JSON, table: Table{Path: []string{"servers"}, Nested: "transport"},
 		before: `{"servers": {"s": {"transport": {"command": "npx"}, "disabled": false}}}`,
@@ -126,8 +126,8 @@ var forms = []struct {
 		after:  "servers: {'é': 1, s: {\"command\": /opt/jail, \"args\": [ run, \"--\", npx] }}\n",
 	}, {
 		name: "anchors and aliases elsewhere", format: YAML,
-		before: "base: &base\n  A: \"1\"\nservers:\n  s:\n    command: \"np\\x78\"\n    args: [&a -y, *a, !!str 3]\n    env:\n      <<: *base\n    unused: &u [1]\n",
-		after:  "base: &base\n  A: \"1\"\nservers:\n  s:\n    command: \"/opt/jail\"\n    args: [\"run\", \"--\", \"np\\x78\", &a -y, *a, !!str 3]\n    env:\n      <<: *base\n    unused: &u [1]\n",
+		before: "base: &base\n  A: \"1\"\nservers:\n  s:\n    command: \"np\\x78\"\n    args: [&a -y, *a, 3]\n    env: *base\n    unused: &u [1]\n",
+		after:  "base: &base\n  A: \"1\"\nservers:\n  s:\n    command: \"/opt/jail\"\n    args: [\"run\", \"--\", \"np\\x78\", &a -y, *a, 3]\n    env: *base\n    unused: &u [1]\n",
 	},
 }
 

@@ -36,10 +36,15 @@
 //   - The file is UTF-8, of at most 5 MB, and JSON is at most 500 levels deep. A mapping of
 //     YAML has at most 2,000 keys.
 //   - JSON5 (single quotes, bare keys) and several YAML documents in one file are errors.
-//   - Refused, with line and reason: a key that stands twice on the way to a command line; in
-//     YAML an alias, an anchor that an alias uses, a merge key in an entry, and a program
-//     that is a block scalar, has a tag or an anchor, or continues on another line; an args
-//     that is no list of scalars, such as null.
+//   - What clients read in different ways is an [AmbiguousError] of the file, of a table
+//     ([File.Ambiguity]) or of an entry ([Server.Ambiguous]): characters that end a line for some
+//     parsers only, a key that stands twice, keys that each object of JavaScript has, keys that
+//     differ from those of the client in the case of their letters only, halves of surrogates, and
+//     in YAML directives, tags, merge keys and words without quotes that are no text. The functions
+//     in ambiguous.go name the parsers.
+//   - Refused, with line and reason: in YAML an alias, an anchor that an alias uses, and a program
+//     that is a block scalar, has an anchor, or continues on another line; an args that is no list
+//     of scalars, such as null.
 //   - Comments between words that are removed go with them. Apply adds none there.
 //   - After a client has formatted a wrapped file anew, removing the words restores the
 //     values. A list that was missing may then be there and empty.

@@ -73,7 +73,7 @@ func (e *SyntaxError) Error() string {
 const byteOrderMark = "\ufeff"
 
 // Parse reads a file. It keeps src, which must not change afterwards. An empty file has no
-// servers. The error is a [*SyntaxError].
+// servers. The error is a [*SyntaxError] or an [*AmbiguousError].
 func Parse(format Format, src []byte) (*File, error) {
 	f := &File{format: format, src: src}
 	if len(src) > MaxSize {
@@ -84,6 +84,9 @@ func Parse(format Format, src []byte) (*File, error) {
 	}
 	if len(bytes.TrimSpace(f.text())) == 0 {
 		return f, nil
+	}
+	if doubt := f.checkText(); doubt != nil {
+		return nil, doubt
 	}
 	var err error
 	switch format {

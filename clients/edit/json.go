@@ -44,6 +44,9 @@ func (b *jsonBuilder) node(v *hujson.Value) *node {
 			name := &v.Members[i].Name
 			m := member{keyStart: name.StartOffset + b.skipped, nameEnd: name.EndOffset + b.skipped}
 			m.key, m.nameStart, m.line = name.Value.(hujson.Literal).String(), m.keyStart, b.lines.at(m.keyStart)
+			if raw := name.Value.(hujson.Literal); lossy(raw, m.key) {
+				m.doubt = m.fault(halfPair, "remove it")
+			}
 			m.value = b.node(&v.Members[i].Value)
 			n.members = append(n.members, m)
 		}
@@ -53,10 +56,14 @@ func (b *jsonBuilder) node(v *hujson.Value) *node {
 			n.items = append(n.items, b.node(&v.Elements[i]))
 		}
 	case hujson.Literal:
-		n.kind, n.text = jsonScalar(v)
+		if n.kind, n.text = jsonScalar(v); n.kind == isText && lossy(v, n.text) {
+			n.doubt = &fault{line: n.line, offset: n.start, reason: halfPair, fix: "remove it", ambiguous: true}
+		}
 	}
 	return n
 }
+
+const halfPair = "a \\u escape is half of a pair of surrogates, and clients differ in what they make of it"
 
 func jsonScalar(l hujson.Literal) (kind, string) {
 	switch l.Kind() {

@@ -17,7 +17,10 @@ type node struct {
 	flow       bool   // a list that stands between brackets
 	plain      bool   // a YAML scalar without quotes
 	fault      *fault // why this value must not be changed
+	doubt      *fault // why clients may differ about this value
+	unsure     *fault // the same, if it is a word of a command line
 	merge      int    // the line of a merge key of YAML, or 0
+	mergeAt    int    // its offset
 	index      *index // see indexed
 }
 
@@ -61,12 +64,15 @@ type member struct {
 	keyStart, nameStart, nameEnd int
 	lines                        bool // it stands on lines of its own, and no comma follows
 	value                        *node
+	doubt                        *fault // why clients may differ about the key
 }
 
 // A fault says why a value must not be changed.
 type fault struct {
 	line        int
 	reason, fix string
+	ambiguous   bool // clients may differ about what the file says
+	offset      int  // if ambiguous: where
 }
 
 // find returns the last member of that name, and a fault if there are several.
@@ -98,7 +104,7 @@ func (n *node) duplicates() map[string]*fault {
 }
 
 func standsTwice(a, b *member) *fault {
-	return &fault{b.line, "the key " + strconv.Quote(b.key) + " stands twice, also in line " + strconv.Itoa(a.line) + ", and clients differ in which of the two they use", "remove one of them"}
+	return b.fault("the key "+strconv.Quote(b.key)+" stands twice, also in line "+strconv.Itoa(a.line)+", and clients differ in which of the two they use", "remove one of them")
 }
 
 // value returns what the node says: string, json.Number (every number and date, as it is

@@ -33,11 +33,11 @@ var refusals = []struct {
 	{"merge key", YAML, "a: &a {args: [x]}\nservers:\n  s:\n    <<: *a\n    command: npx\n", "line 4: the merge key << adds fields"},
 	{"block scalar", YAML, "servers:\n  s:\n    command: >-\n      npx\n", "line 3: the program is a block scalar"},
 	{"program of two lines", YAML, "servers:\n  s:\n    command: npx\n      -y\n", "goes on in another line"},
-	{"tagged program", YAML, "servers:\n  s:\n    command: !!str npx\n", "has a tag"},
+	{"tagged program", YAML, "servers:\n  s:\n    command: !!str npx\n", "has a tag, and clients differ"},
 	{"brackets without quotes", YAML, "servers:\n  s:\n    command: a[1],b\n", "line 3: the program has a bracket or comma"},
 	{"comment at the bracket", YAML, "servers:\n  s:\n    command: npx\n    args: [#\n    ]\n", "the changed file would not say what it should"},
 	{"args null in YAML", YAML, "servers:\n  s:\n    command: npx\n    args:\n", "args is null"},
-	{"key not on its line", YAML, "servers:\n  s: !!map\n    ? command\n    : npx\n", "the key of the program does not stand at the beginning"},
+	{"key not on its line", YAML, "servers:\n  s:\n    ? command\n    : npx\n", "the key of the program does not stand at the beginning"},
 	{"args no list", TOML, "[servers.s]\ncommand = \"a\"\nargs = 1\n", "line 3: args is a number"},
 }
 

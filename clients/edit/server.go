@@ -38,7 +38,11 @@ type Server struct {
 	// Refused is why the command line cannot be changed, or nil. Apply may refuse a
 	// change for more reasons.
 	Refused *RefusedError
+	// Ambiguous is why clients may read the entry in different ways, or nil. Apply puts no words
+	// in front then, and removes them.
+	Ambiguous *AmbiguousError
 
+	doubt, unsure         *fault
 	file                  *File
 	nested                string
 	entry                 *node
@@ -108,7 +112,10 @@ func (f *File) Servers(t Table) (servers []Server) {
 		}
 	})
 	for i := range servers {
-		servers[i].file = f
+		s := &servers[i]
+		if s.file = f; s.doubt != nil {
+			s.Ambiguous = f.ambiguous(max(s.doubt.offset, 0), s.doubt.fix, "%s", s.doubt.reason)
+		}
 	}
 	return servers
 }
@@ -118,6 +125,11 @@ func (f *File) Servers(t Table) (servers []Server) {
 func (f *File) Lookup(path ...string) (value any, line int, found bool) {
 	f.visit(path, func(_ []string, n *node, _ *fault) { value, line, found = n.value(), n.line, true })
 	return value, line, found
+}
+
+// keys returns the keys of an entry that clients look for.
+func (t Table) keys() []string {
+	return append([]string{t.Command, t.Args, t.Env, t.Nested, "name", "type", "cwd", "envFile", "disabled", "enabled"}, urls...)
 }
 
 func (t Table) withDefaults() Table {
@@ -184,8 +196,11 @@ func newServer(t Table, name string, path []string, line int, entry *node, found
 		}
 	}
 	s.read(t, s.entry, "")
+	if s.doubt = firstFault(entry.doubts(t.keys()...), s.entry.ownDoubt(t.keys()...)); found != nil && found.ambiguous {
+		s.doubt = found
+	}
 	found = firstFault(found, s.commandLine(t))
-	if found != nil {
+	if s.doubt = firstFault(s.doubt, s.unsure); found != nil {
 		s.Refused = &RefusedError{Server: name, Line: found.line, Reason: found.reason, Fix: found.fix}
 	}
 	return s
@@ -195,7 +210,7 @@ func (n *node) mergeFault() *fault {
 	if n.merge == 0 {
 		return nil
 	}
-	return &fault{n.merge, "the merge key << adds fields here, and clients differ in whether they read it", "write the fields out"}
+	return &fault{line: n.merge, reason: "the merge key << adds fields here, and clients differ in whether they read it", fix: "write the fields out", ambiguous: true, offset: n.mergeAt}
 }
 
 // read takes the fields that are no part of the command line.
@@ -227,11 +242,12 @@ func (s *Server) commandLine(t Table) *fault {
 	s.args, twiceArgs = s.entry.find(t.Args)
 	switch {
 	case s.command == nil && s.URL != "":
-		return &fault{s.Line, "it is a remote server, and has no " + t.Command, ""}
+		return &fault{line: s.Line, reason: "it is a remote server, and has no " + t.Command}
 	case s.command == nil:
-		return &fault{s.Line, "it has no " + t.Command, ""}
+		return &fault{line: s.Line, reason: "it has no " + t.Command}
 	}
 	program := s.command.value
+	s.unsure = program.unsure
 	found := firstFault(twice, twiceArgs, program.fault)
 	switch program.kind {
 	case isText:
@@ -240,14 +256,14 @@ func (s *Server) commandLine(t Table) *fault {
 		s.List = true
 		return firstFault(found, s.appendWords(program, t.Command))
 	default:
-		return firstFault(found, &fault{program.line, t.Command + " is " + program.kind.String() + ", and has to be a string or a list", ""})
+		return firstFault(found, &fault{line: program.line, reason: t.Command + " is " + program.kind.String() + ", and has to be a string or a list"})
 	}
 	if s.args == nil {
 		return found
 	}
 	list := s.args.value
 	if list.kind != isList {
-		return firstFault(found, &fault{list.line, t.Args + " is " + list.kind.String() + ", and has to be a list", "write " + t.Args + " as a list"})
+		return firstFault(found, &fault{line: list.line, reason: t.Args + " is " + list.kind.String() + ", and has to be a list", fix: "write " + t.Args + " as a list"})
 	}
 	return firstFault(found, list.fault, s.appendWords(list, t.Args))
 }
@@ -256,12 +272,13 @@ func (s *Server) appendWords(list *node, name string) *fault {
 	var found *fault
 	for _, item := range list.items {
 		s.Words = append(s.Words, item.text)
+		s.unsure = firstFault(s.unsure, item.unsure)
 		if item.kind == isList || item.kind == isMap || item.kind == isNull {
-			found = firstFault(found, &fault{item.line, name + " holds " + item.kind.String() + ", and has to hold strings", ""})
+			found = firstFault(found, &fault{line: item.line, reason: name + " holds " + item.kind.String() + ", and has to hold strings"})
 		}
 	}
 	if s.List && len(s.Words) == 0 {
-		found = firstFault(found, &fault{list.line, name + " is empty", ""})
+		found = firstFault(found, &fault{line: list.line, reason: name + " is empty"})
 	}
 	return found
 }

@@ -64,12 +64,18 @@ func (b *yamlBuilder) node(y *yaml.Node) *node {
 	if y.Anchor != "" {
 		b.anchors[y] = n
 	}
+	if y.Style&yaml.TaggedStyle != 0 && y.Kind != yaml.ScalarNode {
+		n.doubt = &fault{line: y.Line, offset: n.start, reason: "a table or list has a tag, and clients differ in which they know", fix: "remove the tag", ambiguous: true}
+	}
 	switch y.Kind {
 	case yaml.AliasNode:
 		return b.alias(n, y)
 	case yaml.ScalarNode:
 		n.kind, n.text = yamlScalar(y)
 		n.plain = y.Style == 0
+		if why := yamlDoubt(y); why != "" {
+			n.unsure = &fault{line: y.Line, offset: n.start, reason: why, fix: "write it between quotes", ambiguous: true}
+		}
 		if y.Anchor == "" && y.Style&yaml.TaggedStyle == 0 {
 			n.end = scalarEnd(b.src, n.start, y)
 		}
@@ -91,10 +97,14 @@ func (b *yamlBuilder) member(n *node, key, value *yaml.Node) {
 	k := b.node(key)
 	v := b.node(value)
 	if key.Kind == yaml.ScalarNode && key.ShortTag() == "!!merge" {
-		n.merge = key.Line
+		n.merge, n.mergeAt = key.Line, k.start
 		return
 	}
-	n.members = append(n.members, member{key: k.text, line: k.line, keyStart: k.start, nameStart: k.start, nameEnd: k.end, lines: !n.flow, value: v})
+	m := member{key: k.text, line: k.line, keyStart: k.start, nameStart: k.start, nameEnd: k.end, lines: !n.flow, value: v}
+	if key.Style&yaml.TaggedStyle != 0 {
+		m.doubt = m.fault("a key has a tag, and clients differ in which they know", "remove the tag")
+	}
+	n.members = append(n.members, m)
 }
 
 // alias makes n a copy of the value that the alias stands for, and gives both a fault, so that
@@ -102,10 +112,10 @@ func (b *yamlBuilder) member(n *node, key, value *yaml.Node) {
 func (b *yamlBuilder) alias(n *node, y *yaml.Node) *node {
 	target := b.anchors[y.Alias]
 	if target.fault == nil {
-		target.fault = &fault{target.line, "it has the anchor &" + y.Value + ", and line " + strconv.Itoa(y.Line) + " uses it", "write the value out in both places"}
+		target.fault = &fault{line: target.line, reason: "it has the anchor &" + y.Value + ", and line " + strconv.Itoa(y.Line) + " uses it", fix: "write the value out in both places"}
 	}
 	n.kind, n.text, n.items, n.members, n.merge = target.kind, target.text, target.items, target.members, target.merge
-	n.fault = &fault{y.Line, "*" + y.Value + " stands there for a value of line " + strconv.Itoa(target.line), "write the value out"}
+	n.fault = &fault{line: y.Line, reason: "*" + y.Value + " stands there for a value of line " + strconv.Itoa(target.line), fix: "write the value out"}
 	return n
 }
 
