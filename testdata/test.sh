@@ -75,7 +75,8 @@ export MCPJAIL_CLIENTS
 if [ -n "${MCPJAIL_ALL:-}" ]; then
 	MCPJAIL_PRESETS=$(packages testdata/presets presets --omit=optional)
 	MCPJAIL_PRESETS_NATIVE=$(packages testdata/presets/native presets-native)
-	export MCPJAIL_PRESETS MCPJAIL_PRESETS_NATIVE
+	MCPJAIL_READERS=$(packages testdata/readers readers)
+	export MCPJAIL_PRESETS MCPJAIL_PRESETS_NATIVE MCPJAIL_READERS
 fi
 
 work=$(mktemp -d /var/tmp/mcp-jail-test.XXXXXX)

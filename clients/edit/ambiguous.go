@@ -41,11 +41,14 @@ func (f *File) position(offset int) (line, column int) {
 // too; none does in the parsers of Go, Rust and Python. YAML 1.1 has U+0085, U+2028 and U+2029 as
 // line ends (section 4.2), YAML 1.2 has not (section 5.4). A byte order mark is a blank for some.
 func (f *File) checkText() *AmbiguousError {
-	src := f.src
+	src, comment := f.src, 0 // the end of the last comment of JSON
 	for i := f.skipped(); i < len(src); {
-		if f.format == JSON && src[i] == '"' {
-			i = endOfString(src, i)
-			continue
+		if f.format == JSON && i >= comment {
+			if src[i] == '"' {
+				i = endOfString(src, i)
+				continue
+			}
+			comment = endOfComment(src, i)
 		}
 		r, size := utf8.DecodeRune(src[i:])
 		switch {
@@ -172,6 +175,8 @@ func yamlDoubt(y *yaml.Node) string {
 	switch {
 	case y.Style&yaml.TaggedStyle != 0:
 		return "it has a tag, and clients differ in which they know"
+	case y.Kind == yaml.ScalarNode && y.Style == 0 && strings.HasSuffix(y.Value, ":"):
+		return strconv.Quote(y.Value) + " without quotes is a word for some clients, and a table for others"
 	case y.Kind == yaml.ScalarNode && y.Style == 0 && yamlOtherwise.MatchString(y.Value) && !wholeNumber.MatchString(y.Value):
 		return strconv.Quote(y.Value) + " without quotes is one value in YAML 1.1 and another in 1.2"
 	}

@@ -58,8 +58,8 @@ var forms = []struct {
 		after:  `{"servers": {"s": {"command": ["/opt/jail", "run", "--", "npx", "-y"], "args": 1}}}`,
 	}, {
 		name: "duplicate keys elsewhere, key with a slash", format: JSON,
-		before: `{"x": 1, "x": 2, "servers": {"s": {"env": {"A": "1", "B": "2"}, "a/b": 1, "command": "npx", "args": [1, true]}}}`,
-		after:  `{"x": 1, "x": 2, "servers": {"s": {"env": {"A": "1", "B": "2"}, "a/b": 1, "command": "/opt/jail", "args": ["run", "--", "npx", 1, true]}}}`,
+		before: `{"x": 1, "x": 2, "servers": {"s": {"env": {"A": "1", "B": "2"}, "a/b": 1, "command": "npx", "args": [1, "true"]}}}`,
+		after:  `{"x": 1, "x": 2, "servers": {"s": {"env": {"A": "1", "B": "2"}, "a/b": 1, "command": "/opt/jail", "args": ["run", "--", "npx", 1, "true"]}}}`,
 	}, {
 		name: "nested", format: JSON, table: Table{Path: []string{"servers"}, Nested: "transport"},
 		before: `{"servers": {"s": {"transport": {"command": "npx"}, "disabled": false}}}`,

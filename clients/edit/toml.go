@@ -144,6 +144,9 @@ func (b *tomlBuilder) value(v *unstable.Node, start, end int) *node {
 	switch v.Kind {
 	case unstable.String:
 		n.kind, n.text = isText, string(v.Data)
+		if start >= 0 && strings.Contains(n.text, "\r\n") && bytes.Contains(b.file.src[start:end], []byte("\r\n")) {
+			n.unsure = &fault{line: n.line, offset: start, reason: "it goes on in another line, and clients differ in how they read its line end", fix: "write it in one line", ambiguous: true}
+		}
 	case unstable.Bool:
 		n.kind, n.text = isBool, string(v.Data)
 	case unstable.Array:

@@ -36,7 +36,7 @@ func (f *File) parseYAML() (*node, error) {
 	if err := d.Decode(&next); !errors.Is(err, io.EOF) {
 		return nil, f.syntax(next.Line, "a second document begins here, and mcp-jail edits files with one")
 	}
-	b := &yamlBuilder{src: f.src, at: yamlCursor{src: f.src, offset: f.skipped(), line: 1, column: 1}, anchors: map[*yaml.Node]*node{}}
+	b := &yamlBuilder{src: f.src, at: yamlCursor{src: f.src, offset: f.skipped(), line: 1, column: 1}, anchors: map[*yaml.Node]*node{}, named: map[string]int{}}
 	return b.node(doc.Content[0]), nil
 }
 
@@ -57,12 +57,14 @@ type yamlBuilder struct {
 	src     []byte
 	at      yamlCursor
 	anchors map[*yaml.Node]*node
+	named   map[string]int // how many anchors have a name
 }
 
 func (b *yamlBuilder) node(y *yaml.Node) *node {
 	n := &node{line: y.Line, start: b.at.offsetOf(y.Line, y.Column), end: -1, flow: y.Style&yaml.FlowStyle != 0}
 	if y.Anchor != "" {
 		b.anchors[y] = n
+		b.named[y.Anchor]++
 	}
 	if y.Style&yaml.TaggedStyle != 0 && y.Kind != yaml.ScalarNode {
 		n.doubt = &fault{line: y.Line, offset: n.start, reason: "a table or list has a tag, and clients differ in which they know", fix: "remove the tag", ambiguous: true}
@@ -100,9 +102,9 @@ func (b *yamlBuilder) member(n *node, key, value *yaml.Node) {
 		n.merge, n.mergeAt = key.Line, k.start
 		return
 	}
-	m := member{key: k.text, line: k.line, keyStart: k.start, nameStart: k.start, nameEnd: k.end, lines: !n.flow, value: v}
-	if key.Style&yaml.TaggedStyle != 0 {
-		m.doubt = m.fault("a key has a tag, and clients differ in which they know", "remove the tag")
+	m := member{key: key.Value, line: k.line, keyStart: k.start, nameStart: k.start, nameEnd: k.end, lines: !n.flow, value: v}
+	if why := yamlDoubt(key); why != "" {
+		m.doubt = m.fault("of a key: "+why, "write it between quotes")
 	}
 	n.members = append(n.members, m)
 }
@@ -113,6 +115,9 @@ func (b *yamlBuilder) alias(n *node, y *yaml.Node) *node {
 	target := b.anchors[y.Alias]
 	if target.fault == nil {
 		target.fault = &fault{line: target.line, reason: "it has the anchor &" + y.Value + ", and line " + strconv.Itoa(y.Line) + " uses it", fix: "write the value out in both places"}
+	}
+	if b.named[y.Value] > 1 {
+		n.doubt = &fault{line: y.Line, offset: n.start, reason: "the anchor &" + y.Value + " stands twice, and clients differ in which of the two they use", fix: "write the value out", ambiguous: true}
 	}
 	n.kind, n.text, n.items, n.members, n.merge = target.kind, target.text, target.items, target.members, target.merge
 	n.fault = &fault{line: y.Line, reason: "*" + y.Value + " stands there for a value of line " + strconv.Itoa(target.line), fix: "write the value out"}
