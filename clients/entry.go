@@ -63,6 +63,7 @@ const (
 	Elsewhere Reason = "is started on another machine or in a container"
 	Replaced  Reason = "has a program whose name the client makes of a variable, which it would not do behind mcp-jail"
 	Jailed    Reason = "starts in mcp-jail already"
+	Ambiguous Reason = "can be read in two ways"
 )
 
 // Argv returns the command line: the program and its arguments, as the file has them.
@@ -125,15 +126,39 @@ func (c Client) Entry(item Item) Entry {
 	e.Disabled = item.Off != "" || table[e.Shape.Off] == true || e.Shape.On != "" && table[e.Shape.On] == false
 	e.Sandboxed = table[e.Shape.Sandbox] == true
 	e.readCommand(table, inner)
+	if at := c.commandsOf(table); len(at) > 1 && !e.Shape.Wins {
+		e.leave(Ambiguous, "it has a command line at "+strings.Join(at, " and at "))
+	}
 	e.judge(c, table)
 	return e
 }
 
-// shapeOf returns the first shape whose command an entry has, or else one whose inner table it has,
-// or else the first shape.
+// commandsOf returns the keys at which an entry has a command line in one of the client's shapes.
+func (c Client) commandsOf(table map[string]any) (at []string) {
+	for _, s := range c.Shapes {
+		inner, key := table, s.Command
+		if s.Within != "" {
+			inner, _ = table[s.Within].(map[string]any)
+			key = s.Within + "." + key
+		}
+		switch inner[s.Command].(type) {
+		case string, []any:
+			if !slices.Contains(at, key) {
+				at = append(at, key)
+			}
+		}
+	}
+	return at
+}
+
+// shapeOf returns the shape that wins, or else the first whose command an entry has, or else one
+// whose inner table it has, or else the first shape.
 func (c Client) shapeOf(table map[string]any) Shape {
 	fallback := -1
 	for i, s := range c.Shapes {
+		if s.Wins && table[s.Within] != nil {
+			return s
+		}
 		inner, ok := table, true
 		if s.Within != "" {
 			inner, ok = table[s.Within].(map[string]any)

@@ -21,12 +21,15 @@ func vscode() Client {
 	shared.Label, shared.Note = "portable", "Read by newer versions."
 	shape := standard()
 	shape.Cwd, shape.EnvFile, shape.Sandbox = "cwd", "envFile", "sandboxEnabled"
+	// mcpResourceScannerService.ts, sanitizeServer: only what stands in `config` counts, if that is there.
+	older := shape
+	older.Within, older.Wins = "config", true
 	return Client{
 		Name: "vscode", Title: "Visual Studio Code", Aliases: []string{"vs-code", "code", "code-insiders", "vscodium"},
 		Hello:  []string{"Visual Studio Code*"},
 		Basis:  "its source (mcpConfiguration.ts, extHostMcpNode.ts) and its documentation; not tried",
 		Places: append(places, remote, flatpak, portable, shared),
-		Shapes: []Shape{shape},
+		Shapes: []Shape{older, shape},
 		Forms: []Form{
 			named(Input, "${input:", "}"), named(FromEnv, "${env:", "}"), named(CommandText, "${command:", "}"),
 			fixed(Workspace, "${workspaceFolder}"), named(Workspace, "${workspaceFolder:", "}"), fixed(Home, "${userHome}"),
