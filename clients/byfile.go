@@ -49,7 +49,20 @@ func (h Host) matches(at Location, file string) bool {
 	if !ok {
 		return false
 	}
-	matched, err := path.Match(h.slashes(at.Pattern), rest)
+	return matches(h.slashes(at.Pattern), rest)
+}
+
+// matches reports whether a path matches a pattern of a place.
+func matches(pattern, name string) bool {
+	before, after, deep := strings.Cut(pattern, "**/")
+	if deep {
+		rest, ok := strings.CutPrefix(name, before)
+		if !ok || strings.Contains(before, Any) {
+			return false
+		}
+		pattern, name = after, path.Base(rest)
+	}
+	matched, err := path.Match(pattern, name)
 	return err == nil && matched
 }
 
@@ -57,11 +70,11 @@ func (h Host) matches(at Location, file string) bool {
 func (h Host) endsAs(p Place, file string) bool {
 	elements := strings.Split(h.slashes(file), "/")
 	n := strings.Count(p.Linux, "/") + 1
-	if len(elements) <= n {
-		return false
+	if dir, _, deep := strings.Cut(p.Linux, "/**/"); deep {
+		at := strings.LastIndex("/"+strings.Join(elements, "/"), "/"+dir+"/")
+		return at >= 0 && matches(h.slashes(p.Linux), ("/" + strings.Join(elements, "/"))[at+1:])
 	}
-	matched, err := path.Match(h.slashes(p.Linux), strings.Join(elements[len(elements)-n:], "/"))
-	return err == nil && matched
+	return len(elements) > n && matches(h.slashes(p.Linux), strings.Join(elements[len(elements)-n:], "/"))
 }
 
 // slashes makes paths of one host comparable. Windows does not tell upper from lower case.

@@ -8,11 +8,15 @@ func continueDev() Client {
 		scope Scope
 		dir   string
 	}{{User, "~/.continue/mcpServers/"}, {Project, ".continue/mcpServers/"}} {
-		blocks := everywhere(at.scope, at.dir+"*.yaml", YAML, list)
-		blocks.Label = "blocks"
-		dropped := everywhere(at.scope, at.dir+"*.json", JSON, tables("mcpServers"))
-		dropped.Label, dropped.Note = "files of other clients", "A file of Claude, Cursor or Cline can be put there."
-		places = append(places, blocks, dropped)
+		for _, ending := range []string{"yaml", "yml"} {
+			blocks := everywhere(at.scope, at.dir+"**/*."+ending, YAML, list)
+			blocks.Label = "blocks"
+			places = append(places, blocks)
+		}
+		dropped := everywhere(at.scope, at.dir+"**/*.json", JSONC, append(tables("mcpServers"), Table{Path: []string{"projects", Any, "mcpServers"}}))
+		dropped.Label, dropped.Note = "files of other clients", "A file of Claude, Cursor or Cline can be put there, or a file that is one entry."
+		dropped.Single = true
+		places = append(places, dropped)
 	}
 	shape := standard()
 	shape.Cwd = "cwd"

@@ -1,6 +1,7 @@
 package clients
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,6 +15,7 @@ type Item struct {
 	Line  int      // where its key stands, from 1
 	Value any      // nil, bool, a number, string, []any or map[string]any
 	Off   string   // why another part of the file switches the entry off; "" if none does
+	Name  string   // what the client calls the server, if no key says it
 }
 
 // Entry is a server as a client's file declares it.
@@ -115,6 +117,7 @@ func (c Client) Entry(item Item) Entry {
 	if item.Table.List {
 		e.Server, _ = table["name"].(string)
 	}
+	e.Server = cmp.Or(item.Name, e.Server)
 	e.Shape = c.shapeOf(table)
 	inner := table
 	if e.Shape.Within != "" {

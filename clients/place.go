@@ -10,7 +10,8 @@ import (
 //
 // The three paths are written as a person of that system would write them. They start with
 // "~/", with a variable ($NAME or %NAME%), with the root, or else in the directory of the
-// project. An element "*" stands for any one name. An empty path means that the client does
+// project. An element "*" stands for any one name, and "**" for any folders below each other, or
+// none. An empty path means that the client does
 // not exist on that system, or has no such file there.
 type Place struct {
 	Scope   Scope
@@ -22,6 +23,7 @@ type Place struct {
 	Format  Format
 	Tables  []Table
 	Bare    bool   // a file that has none of the tables is itself one
+	Single  bool   // a file that has none of the tables is an entry, named after the file
 	Note    string // what a person has to know about this file
 }
 

@@ -98,8 +98,7 @@ func (f *File) verifyInverse(result []byte, changes []Change) error {
 
 // again finds a server of another version of the file.
 func (f *File) again(s *Server) (Server, error) {
-	t := Table{Path: s.Path[:len(s.Path)-1], Command: s.commandName, Args: s.argsName, Nested: s.nested}
-	for _, other := range f.Servers(t) {
+	for _, other := range f.Servers(s.table) {
 		if slices.Equal(other.Path, s.Path) {
 			return other, nil
 		}

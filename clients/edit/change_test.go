@@ -21,6 +21,10 @@ var forms = []struct {
 		before: `{"servers": {"s": {"command": "npx", "args": ["-y", "pkg"]}}}`,
 		after:  `{"servers": {"s": {"command": "/opt/jail", "args": ["run", "--", "npx", "-y", "pkg"]}}}`,
 	}, {
+		name: "the file is the entry", format: JSON, table: Table{Path: []string{}, Single: true},
+		before: `{"command":"npx","args":["-y","pkg"]}`,
+		after:  `{"command":"/opt/jail","args":["run","--","npx","-y","pkg"]}`,
+	}, {
 		name: "minified", format: JSON,
 		before: `{"servers":{"s":{"command":"npx","args":["-y","pkg"]}}}`,
 		after:  `{"servers":{"s":{"command":"/opt/jail","args":["run","--","npx","-y","pkg"]}}}`,

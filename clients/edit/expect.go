@@ -106,8 +106,8 @@ func without(v any, name string) any {
 
 func expectEntry(entry any, c *Change, removed bool) (any, error) {
 	s := &c.Server
-	program, _ := lookup(entry, s.commandName)
-	list, hasList := lookup(entry, s.argsName)
+	program, _ := lookup(entry, s.table.Command)
+	list, hasList := lookup(entry, s.table.Args)
 	arguments, _ := list.([]any)
 	words := arguments
 	if whole, isList := program.([]any); isList && s.List {
@@ -128,11 +128,11 @@ func expectEntry(entry any, c *Change, removed bool) (any, error) {
 	changed = append(changed, words[c.Drop:]...)
 	switch {
 	case s.List:
-		return with(entry, s.commandName, changed, ""), nil
+		return with(entry, s.table.Command, changed, ""), nil
 	case removed:
-		entry = without(entry, s.argsName)
+		entry = without(entry, s.table.Args)
 	case hasList || len(changed) > 1:
-		entry = with(entry, s.argsName, append([]any{}, changed[1:]...), s.commandName)
+		entry = with(entry, s.table.Args, append([]any{}, changed[1:]...), s.table.Command)
 	}
-	return with(entry, s.commandName, changed[0], ""), nil
+	return with(entry, s.table.Command, changed[0], ""), nil
 }

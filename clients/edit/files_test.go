@@ -172,13 +172,13 @@ func compareIndependently(t *testing.T, format Format, before, after []byte, cha
 		for _, w := range words {
 			line = append(line, w)
 		}
-		if list, ok := entry[s.commandName].([]any); ok {
-			entry[s.commandName] = append(line, list...)
+		if list, ok := entry[s.table.Command].([]any); ok {
+			entry[s.table.Command] = append(line, list...)
 			continue
 		}
-		args, _ := entry[s.argsName].([]any)
-		entry[s.argsName] = append(append(line[1:], entry[s.commandName]), args...)
-		entry[s.commandName] = words[0]
+		args, _ := entry[s.table.Args].([]any)
+		entry[s.table.Args] = append(append(line[1:], entry[s.table.Command]), args...)
+		entry[s.table.Command] = words[0]
 	}
 	// Formatted, because NaN does not equal itself.
 	if g, w := fmt.Sprintf("%#v", got), fmt.Sprintf("%#v", want); g != w && !reflect.DeepEqual(got, want) {

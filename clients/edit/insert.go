@@ -16,7 +16,7 @@ func (p *planner) insertArgs(texts []string) *RefusedError {
 	if m.nameEnd < 0 || m.value.start < m.nameEnd {
 		return p.refuse(m.value, "the key of the program has a form that mcp-jail does not copy", "write it as a plain word")
 	}
-	name := p.server.argsName
+	name := p.server.table.Args
 	if c := src[m.nameStart]; c == '"' || p.file.format == JSON {
 		name = p.file.quote(name)
 	}

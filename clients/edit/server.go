@@ -16,6 +16,8 @@ type Table struct {
 	// Nested names a table inside an entry that holds these fields instead when it is
 	// there ("transport" of Cline).
 	Nested string
+	// Single reports that the value at Path is itself an entry.
+	Single bool
 }
 
 // urls are the names under which clients keep the address of a remote server.
@@ -42,12 +44,12 @@ type Server struct {
 	// in front then, and removes them.
 	Ambiguous *AmbiguousError
 
-	doubt, unsure         *fault
-	file                  *File
-	nested                string
-	entry                 *node
-	command, args         *member
-	commandName, argsName string
+	doubt, unsure *fault
+	file          *File
+	table         Table
+	nested        string
+	entry         *node
+	command, args *member
 }
 
 // A Variable is one of the environment of a server.
@@ -91,6 +93,12 @@ func (e *RefusedError) Error() string {
 func (f *File) Servers(t Table) (servers []Server) {
 	t = t.withDefaults()
 	f.visit(t.Path, func(path []string, table *node, fault *fault) {
+		if t.Single {
+			if table.kind == isMap {
+				servers = append(servers, newServer(t, "", path, table.line, table, fault))
+			}
+			return
+		}
 		duplicates := table.duplicates()
 		for i := range table.members {
 			m := &table.members[i]
@@ -186,7 +194,7 @@ func firstFault(faults ...*fault) *fault {
 }
 
 func newServer(t Table, name string, path []string, line int, entry *node, found *fault) Server {
-	s := Server{Name: name, Path: path, Line: line, entry: entry, argsName: t.Args, commandName: t.Command}
+	s := Server{Name: name, Path: path, Line: line, entry: entry, table: t}
 	found = firstFault(found, entry.fault, entry.mergeFault())
 	if t.Nested != "" {
 		if m, twice := entry.find(t.Nested); m != nil && m.value.kind == isMap {
