@@ -11,6 +11,9 @@ func Parse(argv []string) (Line, error) {
 		return Line{}, ErrNotLauncher
 	}
 	name := programName(argv[0])
+	if isWrapper(name) && relative(argv[0]) {
+		return Line{}, ErrNotLauncher
+	}
 	switch name {
 	case "npx", "npx-cli.js", "npm", "npm-cli.js", "bunx", "bun", "pnpx", "pnpm", "yarn", "yarnpkg", "uvx", "uv", "pipx",
 		"node", "nodejs", "env", "sh", "bash", "dash", "zsh", "ksh", "cmd", "docker", "podman", "nerdctl":
@@ -58,7 +61,7 @@ func (p *parser) launcher(name, word string) error {
 		return ErrNotLauncher
 	}
 	p.user = user
-	if strings.ContainsAny(word, `/\`) && !absolute(word) {
+	if relative(word) {
 		return p.bad(word, "a relative path names a program of this directory, which need not be "+user)
 	}
 	for _, w := range p.words {
@@ -76,6 +79,10 @@ func (p *parser) launcher(name, word string) error {
 	}
 	return p.check()
 }
+
+// relative reports whether a word is the path of a program of the working directory, which need not
+// be what it is called.
+func relative(word string) bool { return strings.ContainsAny(word, `/\`) && !absolute(word) }
 
 // start parses the words of the launcher that find has found.
 func (p *parser) start() error {

@@ -244,10 +244,20 @@ func TestNotUnderstood(t *testing.T) {
 func TestNotLauncher(t *testing.T) {
 	for _, line := range []string{
 		"", "node server.js", "/usr/bin/node --inspect x", "python -m mcp", "./server", "npm start", "npm run exec-it", "npm install exec", "npm --silent run x", "bun run x", "bun server.ts", "pnpm exec x", "pnpm run dlx", "yarn start", "yarn run dlx",
-		"uv run x", "uv tool install run", "pipx install run", "env A=1 node x", "env", "env A=1", "env -i node", "sh -c", "sh x.sh", "sh -c node", "bash -lc ls", "cmd /c dir", "cmd npx", "docker ps", "npxx a", "NPX a", "node bin/npx-cli.js a", "pipx", "uv",
+		"uv run x", "uv tool install run", "pipx install run", "env A=1 node x", "env", "env A=1", "env -i node", "sh -c", "sh x.sh", "sh -c node", "bash -lc ls", "cmd /c dir", "cmd npx", "docker ps", "npxx a", "NPX a", "node bin/npx-cli.js a", "pipx", "uv", "./env npx a", "bin/env A=1 npx a", "sh/env npx a", `.\cmd /c npx a`,
 	} {
 		if _, err := Parse(strings.Fields(line)); !errors.Is(err, ErrNotLauncher) {
 			t.Errorf("%s: %v", line, err)
+		}
+	}
+	for _, c := range []struct{ path, name, option string }{{"./sh", "sh", "-c"}, {"../bin/bash", "/bin/bash", "-c"}, {`bin\cmd.exe`, "cmd", "/c"}} {
+		for _, argv := range [][]string{{c.path, c.option, "npx a"}, {"env", c.path, c.option, "npx a"}} {
+			if _, err := Parse(argv); !errors.Is(err, ErrNotLauncher) {
+				t.Errorf("%q: %v", argv, err)
+			}
+		}
+		if _, err := Parse([]string{c.name, c.option, "npx a"}); err != nil {
+			t.Errorf("the control %s: %v", c.name, err)
 		}
 	}
 	for _, line := range []string{"docker run -i --rm mcp/x", "/usr/bin/podman --log-level x run y", "docker.exe mcp gateway", "env A=1 docker run x", "sh -c docker_run_x"} {

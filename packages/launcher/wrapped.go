@@ -11,6 +11,9 @@ func (p *parser) inside(words []string) error {
 		return p.bad(words[0], "there are too many wrappers around it")
 	}
 	name := programName(words[0])
+	if isWrapper(name) && relative(words[0]) {
+		return ErrNotLauncher
+	}
 	p.words = words[1:]
 	switch name {
 	case "docker", "podman", "nerdctl":
@@ -23,6 +26,15 @@ func (p *parser) inside(words []string) error {
 		return p.cmd()
 	}
 	return p.launcher(name, words[0])
+}
+
+// isWrapper reports whether a program runs the words behind it.
+func isWrapper(name string) bool {
+	switch name {
+	case "env", "sh", "bash", "dash", "zsh", "ksh", "cmd":
+		return true
+	}
+	return false
 }
 
 // env goes on with the command of `env NAME=VALUE... COMMAND`.
