@@ -52,13 +52,7 @@ func sniffProtocol(b []byte) protocol {
 	// TLS begins with a handshake record, and clientHello refuses any other record. Some servers
 	// skip a record of another type, so such a record counts as TLS too.
 	if b[0] >= minRecordType && b[0] <= maxRecordType {
-		switch {
-		case len(b) == 1:
-			return protoUnknown
-		case b[1] == 3:
-			return protoTLS
-		}
-		return protoOther
+		return sniffRecord(b)
 	}
 	switch old, more := isSSLv2Hello(b); {
 	case old:
@@ -96,6 +90,27 @@ func sniffProtocol(b []byte) protocol {
 		return protoHTTP
 	case path && (line[end] == 0 || strings.EqualFold(first[:method], "GET")):
 		return protoHTTP // an HTTP/0.9 request has no version
+	}
+	return protoOther
+}
+
+// sniffRecord returns the protocol of bytes that begin with the type of a TLS record. The servers of
+// Go take any version below 16.0 in the first record, which is then a ClientHello, or a warning
+// before it. Other servers take 3.x alone. Other protocols begin with a length that can have these
+// values, so more than the type is asked for.
+func sniffRecord(b []byte) protocol {
+	const handshake, alert = 0x16, 0x15
+	switch {
+	case len(b) == 1:
+		return protoUnknown
+	case b[1] == 3:
+		return protoTLS
+	case b[1] >= 0x10 || b[0] != handshake && b[0] != alert:
+		return protoOther
+	case len(b) < 6:
+		return protoUnknown
+	case b[0] == handshake && b[5] == typeClientHello, b[0] == alert && b[3] == 0 && b[4] == 2:
+		return protoTLS
 	}
 	return protoOther
 }

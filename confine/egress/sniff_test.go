@@ -10,12 +10,20 @@ func TestSniffProtocol(t *testing.T) {
 		"":                                     protoUnknown,
 		"\x16":                                 protoUnknown,
 		"\x16\x03":                             protoTLS,
-		"\x16\x02":                             protoOther,
+		"\x16\x02":                             protoUnknown,
+		"\x16\x02\x01\x00\x50\x01":             protoTLS, // servers of Go ignore this version
+		"\x16\x00\x00\x00\x50\x01":             protoTLS,
+		"\x16\x0f\xff\x00\x50\x01":             protoTLS,
+		"\x16\x10\x00\x00\x50\x01":             protoOther, // and not this one
+		"\x16\x02\x01\x00\x50\x02":             protoOther,
+		"\x16\x00\x00\x01\x85\xa6\xff":         protoOther, // MySQL: a length, a number, capabilities
+		"\x15\x00\x00\x00\x02\x01\x5a":         protoTLS,   // a warning, behind which they read on
+		"\x15\x00\x00\x01\x85\xa6\xff":         protoOther,
+		"\x17\x00\x00\x01\x85\xa6\xff":         protoOther,
 		"\x15":                                 protoUnknown,
 		"\x15\x03\x01\x00\x02\x01\x5a":         protoTLS, // an alert, behind which some servers read on
 		"\x14\x03":                             protoTLS,
 		"\x18\x03":                             protoTLS,
-		"\x15\x02":                             protoOther,
 		"\x80":                                 protoUnknown, // SSLv2's format, perhaps
 		"\x80\x2e\x01":                         protoUnknown,
 		"\x80\x2e\x01\x03":                     protoTLS,
