@@ -2,7 +2,6 @@ package clients
 
 import (
 	"path"
-	"slices"
 	"strings"
 )
 
@@ -28,17 +27,16 @@ func ByFile(file string, h Host) (Client, Place, bool) {
 	return Client{}, Place{}, false
 }
 
-// Readers returns all clients that look for servers in a file on this host, in the order of All.
-func Readers(file string, h Host) (readers []Client) {
+// EachReader calls a function for each client that looks for servers in a file on this host, in the
+// order of All, and for each of its places that is this file.
+func EachReader(file string, h Host, each func(Client, Place)) {
 	for _, c := range All() {
-		if slices.ContainsFunc(c.Places, func(p Place) bool {
-			at, ok := p.Locate(h)
-			return ok && h.matches(at, file)
-		}) {
-			readers = append(readers, c)
+		for _, p := range c.Places {
+			if at, ok := p.Locate(h); ok && h.matches(at, file) {
+				each(c, p)
+			}
 		}
 	}
-	return readers
 }
 
 func (h Host) matches(at Location, file string) bool {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Place is a file in which a client looks for servers. The same file can be a place of
-// several clients: what is wrapped for one is wrapped for all of them.
+// Place is a file in which a client looks for servers. The same file can be a place of several
+// clients, which may find different servers in it. An entry that several find is wrapped for all.
 //
 // The three paths are written as a person of that system would write them. They start with
 // "~/", with a variable ($NAME or %NAME%), with the root, or else in the directory of the

@@ -3,7 +3,8 @@ package clients
 // vscode is Visual Studio Code with its own agent. Extensions with files of their own are
 // clients of their own.
 func vscode() Client {
-	places := []Place{everywhere(Project, ".vscode/mcp.json", JSONC, tables("servers"))}
+	// Versions before 1.102 take over a table mcpServers.
+	places := []Place{everywhere(Project, ".vscode/mcp.json", JSONC, tables("servers", "mcpServers"))}
 	for _, e := range editors()[:3] {
 		p := e.place(User, "mcp.json", JSONC, tables("servers"))
 		places = append(places, p)
@@ -16,6 +17,7 @@ func vscode() Client {
 	flatpak := Place{Scope: User, Label: "Flatpak", Format: JSONC, Tables: tables("servers"), Linux: "~/.var/app/com.visualstudio.code/config/Code/User/mcp.json"}
 	portable := everywhere(Project, ".mcp.json", JSONC, tables("mcpServers"))
 	portable.Label, portable.Note = "portable", "Read by newer versions."
+	portable.Bare = true // mcpWorkspaceConfiguration.ts
 	shared := everywhere(User, "~/.copilot/mcp-config.json", JSONC, tables("mcpServers"))
 	shared.Moves = []Move{{"COPILOT_HOME", "$COPILOT_HOME/mcp-config.json"}}
 	shared.Label, shared.Note = "portable", "Read by newer versions."

@@ -140,7 +140,7 @@ func (n *node) doubts(known ...string) *fault {
 		return twice
 	}
 	for i := range n.members {
-		if d := n.members[i].value.doubts(); d != nil {
+		if d := firstFault(n.members[i].unsure, n.members[i].value.doubts()); d != nil {
 			return d
 		}
 	}

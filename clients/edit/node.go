@@ -65,6 +65,7 @@ type member struct {
 	lines                        bool // it stands on lines of its own, and no comma follows
 	value                        *node
 	doubt                        *fault // why clients may differ about the key
+	unsure                       *fault // the same, if it is no name of a server
 }
 
 // A fault says why a value must not be changed.

@@ -182,6 +182,12 @@ func compareReaders(r *readers, format Format, text []byte) error {
 
 func differs(inside map[string]Server, s started) string {
 	ours, known := inside[s.Name]
+	for _, other := range inside { // YAML 1.1 calls a server "off" false
+		known = known || slices.Equal(s.Words, append(slices.Clone(wrapper), other.Words...))
+	}
+	if _, named := inside[s.Name]; known && !named {
+		return ""
+	}
 	if !known {
 		return fmt.Sprintf("starts %q, and mcp-jail does not see it", s.Words)
 	}

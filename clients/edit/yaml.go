@@ -104,7 +104,10 @@ func (b *yamlBuilder) member(n *node, key, value *yaml.Node) {
 	}
 	m := member{key: key.Value, line: k.line, keyStart: k.start, nameStart: k.start, nameEnd: k.end, lines: !n.flow, value: v}
 	if why := yamlDoubt(key); why != "" {
-		m.doubt = m.fault("of a key: "+why, "write it between quotes")
+		m.unsure = m.fault("of a key: "+why, "write it between quotes")
+		if key.Style&yaml.TaggedStyle != 0 {
+			m.doubt = m.unsure
+		}
 	}
 	n.members = append(n.members, m)
 }

@@ -4,7 +4,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/policy/config"
@@ -26,7 +25,7 @@ func (k *checkCmd) checkWrapped(c terminal.Console, home, name string, unknown *
 	if err != nil {
 		return err
 	}
-	if k.probe && w.file.Place.Scope == clients.Project {
+	if k.probe && w.file.IsProject() {
 		return target.UsageErrorf("%s is in a file of this project (%s), which others may have written: --probe would start it, so give only check %s, or move the entry into a file of your own", name, w.place(), name)
 	}
 	reports, err := k.checkServers(c, []string{name}, func(string) (*target.Target, error) { return w.load(k.Waive) })

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
@@ -178,7 +177,7 @@ func (x *front) proposePlanned(f *cmdline.ConfigFlags) cobra.CompletionFunc {
 		}
 		servers, _ := wrappedServers() // plan says what is wrong
 		for _, w := range servers {
-			if name := w.entry.Server; w.file.Place.Scope != clients.Project {
+			if name := w.entry.Server; !w.file.IsProject() {
 				names = addNames(names, []string{described(name, w.file.Client.Title)})
 			}
 		}

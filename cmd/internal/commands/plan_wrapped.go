@@ -36,7 +36,7 @@ func wrappedServers() (servers []wrappedServer, err error) {
 		return nil, err
 	}
 	slices.SortStableFunc(files, func(a, b *wrapping.File) int {
-		return cmp.Compare(rank(a.Place.Scope == clients.Project), rank(b.Place.Scope == clients.Project))
+		return cmp.Compare(rank(a.IsProject()), rank(b.IsProject()))
 	})
 	for _, f := range files {
 		for _, e := range f.Entries {
@@ -78,7 +78,7 @@ func findWrapped(name string, unknown *config.UnknownServerError) (*wrappedServe
 	case 1:
 		return &found[0], nil
 	}
-	if found[0].file.Place.Scope != clients.Project && found[1].file.Place.Scope == clients.Project {
+	if !found[0].file.IsProject() && found[1].file.IsProject() {
 		return &found[0], nil
 	}
 	const most = 5

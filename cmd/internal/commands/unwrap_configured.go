@@ -32,7 +32,7 @@ func formerCommand(host hostfs.Host, f *wrapping.File, line clients.Wrapped) ([]
 // configuredCommand returns the command line of a server of the configuration as a client can
 // start it. The error says why a client cannot start it so, or should not.
 func configuredCommand(host hostfs.Host, f *wrapping.File, line clients.Wrapped) ([]string, error) {
-	if f.Place.Scope == clients.Project {
+	if f.IsProject() {
 		return nil, errors.New("others may have written the entry, since the file is a project's")
 	}
 	if !slices.Equal(line.Flags, []string{line.Name}) {
@@ -60,11 +60,10 @@ func configuredCommand(host hostfs.Host, f *wrapping.File, line clients.Wrapped)
 	}
 	script := policy.ScriptArgument(policy.InterpreterFamily(filepath.Base(command)), p.Arguments)
 	isRelative := script != "" && !filepath.IsAbs(script) && (policy.InterpreterFamily(filepath.Base(command)) != "" || policy.IsShell(filepath.Base(command)))
-	replaced := func(word string) bool { return len(f.Client.References(word)) > 0 }
 	switch {
 	case p.Workspace != "" || isRelative:
 		return nil, errors.New("its files are relative to a workspace that the client does not know")
-	case slices.ContainsFunc(p.Arguments, replaced) || replaced(command):
+	case slices.ContainsFunc(p.Arguments, f.References) || f.References(command):
 		return nil, errors.New("the client would replace a variable in its command line")
 	}
 	return append([]string{command}, p.Arguments...), nil

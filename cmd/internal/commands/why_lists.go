@@ -34,7 +34,7 @@ func clientLists(host hostfs.Host, server string) (lists []diagnostics.ClientLis
 			break // entries of that name with other commands are other servers
 		}
 		for _, f := range files {
-			if f.Place.Scope == clients.Project {
+			if f.IsProject() {
 				continue // others may have written its entries, and would get the user's grants
 			}
 			for _, e := range f.Entries {
@@ -42,9 +42,10 @@ func clientLists(host hostfs.Host, server string) (lists []diagnostics.ClientLis
 				if !jailed || slices.Equal(w.Argv, about.Command) != isSame || w.Name != server && (w.Name != "" || !isSame) {
 					continue
 				}
-				where := fmt.Sprintf("%s (%s, line %d)", f.Client.Title, show.Name(shortPath(f.Path, host.Home)), e.Line)
-				l := clientList(f.Place.Format, e.Shape, where)
-				l.Home, l.Reload = host.Home, f.Client.Reload
+				client, place := e.Reader()
+				where := fmt.Sprintf("%s (%s, line %d)", client.Title, show.Name(shortPath(f.Path, host.Home)), e.Line)
+				l := clientList(place.Format, e.Shape, where)
+				l.Home, l.Reload = host.Home, client.Reload
 				if about.Configuration != nil && e.For == "" {
 					l.Workspace = about.Configuration.Workspace
 				}

@@ -44,7 +44,10 @@ func fileTitle(c terminal.Console, f *wrapping.File, home string) string {
 		title += ", " + also.Title
 	}
 	title = c.Paint(terminal.Bold, title) + "  " + show.Name(shortPath(f.Path, home))
-	if f.Place.Scope == clients.Project {
+	if real := f.Real(); real != "" && real != f.Path {
+		title += "\n  it is a link to " + show.Name(shortPath(real, home))
+	}
+	if f.IsProject() {
 		title += "\n  a file of this project: others who use it need mcp-jail too"
 	}
 	return title

@@ -59,7 +59,7 @@ func (f *File) Original(dir string, r *Record) string {
 	}
 	// An older mcp-jail has recorded the newest copy alone.
 	data, err := copied(dir, r.Backup)
-	newest := &File{Client: f.Client, Place: f.Place, Path: r.Backup, own: &ownfile.File{Data: data}}
+	newest := &File{Client: f.Client, Place: f.Place, readings: f.readings, Path: r.Backup, own: &ownfile.File{Data: data}}
 	if err == nil {
 		newest.parse()
 	}
@@ -72,7 +72,7 @@ func (f *File) Original(dir string, r *Record) string {
 // Differs reports whether the file, which was written, has no entry of mcp-jail any more and
 // still differs from original, its copy from before mcp-jail first wrote it.
 func (c *Change) Differs(dir, original string) bool {
-	after := read(c.File.Client, c.File.Place, c.File.Path)
+	after := c.File.again()
 	if original == "" || after.Err != nil || after.hasWrapped() {
 		return false
 	}

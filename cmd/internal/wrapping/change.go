@@ -69,7 +69,7 @@ func (c *Change) Diff() string {
 	// Values within longer texts. A value that looks like a part of the file itself stays: hiding it
 	// could hide a change.
 	for value, hide := range values {
-		if hide && c.File.Place.Scope != clients.Project && !strings.ContainsAny(value, "\"',=[]{}") {
+		if hide && !c.File.IsProject() && !strings.ContainsAny(value, "\"',=[]{}") {
 			diff = strings.ReplaceAll(diff, value, hidden)
 		}
 	}
@@ -98,17 +98,17 @@ func (f *File) Wrap(program Program, sel Selection, host clients.Host, names *Na
 			return clients.Edit{}, s.Left
 		}
 		host := f.within(host)
-		fromFile, note, err := s.fileNames(f.Client, host)
+		fromFile, note, err := s.fileNames(s.by.client, host)
 		if name, _ := f.steering(s, host); name != "" {
 			return clients.Edit{}, Environment
 		}
-		if err != nil && f.Place.Scope == clients.Project {
+		if err != nil && f.IsProject() {
 			return clients.Edit{}, clients.Reason("has a file of variables of which the names are not known, and some would act on mcp-jail itself: " + err.Error())
 		}
 		if note != "" {
 			fromFile = nil
 		}
-		p.Grant = grantOf(f.Client, s, host, fromFile, note)
+		p.Grant = grantOf(s.by.client, s, host, fromFile, note)
 		if p.refused != "" {
 			return clients.Edit{}, p.refused
 		}
@@ -123,15 +123,6 @@ func (f *File) Wrap(program Program, sel Selection, host clients.Host, names *Na
 
 // NotWrapped is the reason why unwrap leaves an entry.
 const NotWrapped clients.Reason = "is not wrapped"
-
-// project returns the directory of the project that a file belongs to, or "" for a file of the
-// user.
-func (f *File) project(host clients.Host) string {
-	if f.Place.Scope != clients.Project {
-		return ""
-	}
-	return host.Project
-}
 
 // Unwrap returns the change that takes the selected servers of a file out of the jail. configured
 // returns the command line for an entry that starts a server of mcp-jail's configuration.

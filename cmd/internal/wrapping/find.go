@@ -38,14 +38,20 @@ type File struct {
 	Entries []Entry
 	Err     error // why it cannot be read or edited; it has no servers then
 
-	own    *ownfile.File
-	parsed *edit.File
+	ofUser, ofProject bool // see addScope
+
+	readings []reading
+	at       map[string]int // the indexes of Entries by Key
+	own      *ownfile.File
+	parsed   *edit.File
 }
 
 // Entry is a server as a file declares it.
 type Entry struct {
 	clients.Entry
 	words edit.Server
+	file  *File
+	by    reading
 }
 
 // Container is the reason why an entry that starts a container is left.
@@ -115,9 +121,13 @@ func named(host clients.Host, sel Selection, chosen []clients.Client) (files []*
 			return nil, &NotFoundError{What: "client whose servers are in", Name: path, Fix: "say which client's form it has: --client NAME, one of " + strings.Join(clients.Names(), ", ")}
 		}
 		f := read(c, place, path)
-		for _, also := range clients.Readers(path, host) {
-			f.addClient(also)
-		}
+		clients.EachReader(path, host, func(c clients.Client, p clients.Place) {
+			if f.addScope(p.Scope, path); len(sel.Clients) == 0 {
+				f.add(c, p, path)
+			} else { // its entries are not asked for, and it reads those that are
+				f.addClient(c)
+			}
+		})
 		files = append(files, f)
 	}
 	return files, nil
@@ -153,18 +163,17 @@ func lookFor(host clients.Host, all []clients.Client) (files []*File) {
 				if err != nil {
 					real = path
 				}
-				if f := known[real]; f != nil {
-					f.addClient(c)
+				key := fmt.Sprint(editFormat(p.Format), real)
+				if f := known[key]; f != nil {
+					f.add(c, p, path)
 					continue
 				}
-				f := read(c, p, path)
-				if known[real] = f; len(f.Entries) > 0 || f.Err != nil {
-					files = append(files, f)
-				}
+				known[key] = read(c, p, path)
+				files = append(files, known[key])
 			}
 		}
 	}
-	return files
+	return slices.DeleteFunc(files, func(f *File) bool { return len(f.Entries) == 0 && f.Err == nil })
 }
 
 // existing returns the files of a place that exist.
@@ -179,17 +188,14 @@ func existing(p clients.Place, host clients.Host) (paths []string) {
 		}
 		return paths
 	}
+	if pattern, deep := strings.CutPrefix(at.Pattern, "**/"); deep {
+		return inFolders(at.Dir, pattern)
+	}
 	matches, _ := fs.Glob(os.DirFS(at.Dir), at.Pattern) // a directory that cannot be read has none
 	for _, m := range matches {
 		paths = append(paths, filepath.Join(at.Dir, filepath.FromSlash(m)))
 	}
 	return paths
-}
-
-func (f *File) addClient(c clients.Client) {
-	if c.Name != f.Client.Name && !slices.ContainsFunc(f.Also, func(o clients.Client) bool { return o.Name == c.Name }) {
-		f.Also = append(f.Also, c)
-	}
 }
 
 // checkServers returns an error for a name that no file has.
@@ -213,8 +219,9 @@ func checkServers(files []*File, names []string) error {
 
 // read reads a file and its servers.
 func read(c clients.Client, p clients.Place, path string) *File {
-	f := &File{Client: c, Place: p, Path: path}
-	if f.own, f.Err = ownfile.Read(path); f.Err == nil {
+	f := &File{Client: c, Place: p, Path: path, readings: []reading{{c, p}}}
+	f.own, f.Err = ownfile.Read(path)
+	if f.addScope(p.Scope, path); f.Err == nil {
 		f.parse()
 	}
 	return f
@@ -226,8 +233,9 @@ func (f *File) parse() {
 		f.Err = fmt.Errorf("%s: %w", f.Path, f.Err)
 		return
 	}
-	if f.Entries, f.Err = f.entries(); f.Err != nil {
-		f.Err = fmt.Errorf("%s: %w", f.Path, f.Err)
+	f.at = map[string]int{}
+	for _, r := range f.readings {
+		f.find(r)
 	}
 }
 
@@ -245,40 +253,8 @@ func editFormat(f clients.Format) edit.Format {
 	return edit.JSON
 }
 
-// entries returns the entries of the file, in its order.
-func (f *File) entries() (all []Entry, err error) {
-	tables := f.Place.Tables
-	if f.Place.Bare && !slices.ContainsFunc(tables, func(t clients.Table) bool {
-		_, _, ok := f.parsed.Lookup(t.Path...)
-		return ok
-	}) {
-		tables = []clients.Table{{}}
-	}
-	switchedOff := f.switches()
-	for _, table := range tables {
-		byShape := map[string]map[string]edit.Server{}
-		servers := f.parsed.Servers(edit.Table{Path: table.Path})
-		if n := len(all) + len(servers); n > maxServers {
-			return nil, fmt.Errorf("the file has %d servers or more, and mcp-jail reads files with at most %d", n, maxServers)
-		}
-		for _, at := range servers {
-			value, _, _ := f.parsed.Lookup(at.Path...)
-			item := clients.Item{Table: table, Path: at.Path, Line: at.Line, Value: value}
-			if len(at.Path) > 0 {
-				item.Off = switchedOff(at.Path[len(at.Path)-1])
-			}
-			e := f.Client.Entry(item)
-			if e.Left == "" {
-				e.Left, e.Detail = f.reasonToLeave(e)
-			}
-			all = append(all, Entry{e, f.wordsOf(table, e, byShape)})
-		}
-	}
-	return all, nil
-}
-
 // switches returns a function that says which of the file's lists switches a server off, or "".
-func (f *File) switches() func(server string) string {
+func (f *File) switches(c clients.Client) func(server string) string {
 	names := func(path []string) (text string, has map[string]bool) {
 		if len(path) == 0 {
 			return "", nil
@@ -295,8 +271,8 @@ func (f *File) switches() func(server string) string {
 		}
 		return strings.Join(path, "."), has
 	}
-	excluded, isExcluded := names(f.Client.Excluded)
-	allowed, isAllowed := names(f.Client.Allowed)
+	excluded, isExcluded := names(c.Excluded)
+	allowed, isAllowed := names(c.Allowed)
 	return func(server string) string {
 		switch {
 		case isExcluded[server]:
@@ -309,13 +285,13 @@ func (f *File) switches() func(server string) string {
 }
 
 // reasonToLeave returns why wrap leaves an entry for which package clients has no reason.
-func (f *File) reasonToLeave(e clients.Entry) (why clients.Reason, detail string) {
+func (f *File) reasonToLeave(e Entry) (why clients.Reason, detail string) {
 	var container *launcher.ContainerError
 	if _, err := launcher.Parse(e.Argv()); errors.As(err, &container) {
 		return Container, ""
 	}
-	for _, name := range setNames(e) {
-		if !environ.MaySet(name, f.Place.Scope == clients.Project) {
+	for _, name := range setNames(e.Entry) {
+		if !environ.MaySet(name, e.isProject()) {
 			return Environment, "it sets " + name
 		}
 	}
@@ -331,8 +307,8 @@ const Environment clients.Reason = "has a variable that would change what mcp-ja
 // directory are replaced.
 func (f *File) ServerEnv(e Entry, home string) (env []clients.Variable) {
 	for _, v := range e.Env {
-		if !v.Unset && environ.MaySet(v.Name, f.Place.Scope == clients.Project) {
-			v.Value = replacedValue(f.Client, v.Value, clients.Host{Home: home})
+		if !v.Unset && environ.MaySet(v.Name, e.isProject()) {
+			v.Value = replacedValue(e.by.client, v.Value, clients.Host{Home: home})
 			env = append(env, v)
 		}
 	}
@@ -341,8 +317,8 @@ func (f *File) ServerEnv(e Entry, home string) (env []clients.Variable) {
 
 // wordsOf returns the command line of an entry, as the editor found it under the keys of the
 // entry's shape.
-func (f *File) wordsOf(table clients.Table, e clients.Entry, byShape map[string]map[string]edit.Server) edit.Server {
-	shape := edit.Table{Path: table.Path, Command: e.Shape.Command, Args: e.Shape.Args, Env: e.Shape.Env, Nested: e.Shape.Within}
+func (f *File) wordsOf(table edit.Table, e clients.Entry, byShape map[string]map[string]edit.Server) edit.Server {
+	shape := edit.Table{Path: table.Path, Single: table.Single, Command: e.Shape.Command, Args: e.Shape.Args, Env: e.Shape.Env, Nested: e.Shape.Within}
 	key := strings.Join([]string{shape.Command, shape.Args, shape.Env, shape.Nested}, "\x00")
 	if _, ok := byShape[key]; !ok {
 		byShape[key] = map[string]edit.Server{}

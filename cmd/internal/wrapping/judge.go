@@ -38,10 +38,13 @@ const (
 // configuration. An entry of a project's file may set less than the user's own.
 func (f *File) Judge(e Entry, program Program, host clients.Host) Verdict {
 	line, ok := clients.ParseWrapped(e.Argv())
-	if !ok {
-		return Verdict{Why: e.Left}
+	switch {
+	case !ok:
+		return Verdict{Why: e.left()}
+	case e.Left == clients.Ambiguous:
+		return Verdict{Unclear: true, Why: e.left(), Line: line}
 	}
-	project := f.Place.Scope == clients.Project
+	project := f.IsProject()
 	why := f.judgeProgram(e, line, program, host)
 	if why == "" && e.Elsewhere != "" {
 		why = StartsAway
@@ -55,9 +58,17 @@ func (f *File) Judge(e Entry, program Program, host clients.Host) Verdict {
 	return Verdict{Jailed: why == "", Unclear: why != "", Why: why, Line: line}
 }
 
+// left says why an entry is left, or "".
+func (s Entry) left() clients.Reason {
+	if s.Left == clients.Ambiguous {
+		return s.Left + ": " + clients.Reason(s.Detail)
+	}
+	return s.Left
+}
+
 // judgeVariables returns why the variables of an entry leave it unclear what it starts, or "".
 func (f *File) judgeVariables(e Entry, line clients.Wrapped, host clients.Host) clients.Reason {
-	project := f.Place.Scope == clients.Project
+	project := f.IsProject()
 	if name, err := f.steering(e, host); name != "" {
 		return clients.Reason("sets " + name + ", which acts on mcp-jail itself, outside of the jail")
 	} else if err != nil && project {
@@ -66,7 +77,7 @@ func (f *File) judgeVariables(e Entry, line clients.Wrapped, host clients.Host) 
 	if !project || line.Argv != nil {
 		return ""
 	}
-	fromFile, _, _ := e.fileNames(f.Client, f.within(host))
+	fromFile, _, _ := e.fileNames(e.by.client, f.within(host))
 	for _, name := range append(setNames(e.Entry), fromFile...) {
 		if environ.Steers(name) {
 			return clients.Reason("sets " + name + ", which can act on the command of a secret of your configuration")
@@ -78,8 +89,8 @@ func (f *File) judgeVariables(e Entry, line clients.Wrapped, host clients.Host) 
 // steering returns the first variable of an entry that it may not set, because it acts outside of
 // the jail. The error says that the entry may set further variables.
 func (f *File) steering(e Entry, host clients.Host) (name string, err error) {
-	project := f.Place.Scope == clients.Project
-	fromFile, _, err := e.fileNames(f.Client, f.within(host))
+	project := f.IsProject()
+	fromFile, _, err := e.fileNames(e.by.client, f.within(host))
 	var named []string
 	if project {
 		named = npm.References(userSettings(host.Home))
@@ -112,14 +123,16 @@ func userSettings(home string) string {
 
 // within returns the host as the file sees it: one of the user has no project.
 func (f *File) within(host clients.Host) clients.Host {
-	host.Project = f.project(host)
+	if !f.IsProject() {
+		host.Project = ""
+	}
 	return host
 }
 
 // judgeProgram returns why it is not this mcp-jail that an entry starts, or why that is unclear, or
 // "".
 func (f *File) judgeProgram(e Entry, line clients.Wrapped, program Program, host clients.Host) clients.Reason {
-	project := f.Place.Scope == clients.Project
+	project := f.IsProject()
 	if slices.Contains(append([]string{program.Path}, program.Also...), line.Program) && program.is(line.Program) {
 		return ""
 	}

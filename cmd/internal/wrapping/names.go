@@ -36,11 +36,11 @@ func NewNames(files []*File, kept map[string][]string) *Names {
 func (n *Names) of(f *File, s Entry) string {
 	id := identity(s.Argv())
 	base := clients.JailName(s.Server)
-	if _, err := launcher.Parse(s.Argv()); err != nil && (f.Place.Scope == clients.Project || s.For != "") {
+	if _, err := launcher.Parse(s.Argv()); err != nil && (s.isProject() || s.For != "") {
 		// "node server.js" is another program in each project.
 		base += "-" + policy.ShortHash(f.Path+" "+s.For)
 	}
-	for _, name := range []string{base, base + "-" + f.Client.Name} {
+	for _, name := range []string{base, base + "-" + s.by.client.Name} {
 		if was, taken := n.used[name]; !taken || was == id {
 			n.used[name] = id
 			return name

@@ -52,7 +52,7 @@ func recordName(file string) string {
 func (c *Change) record(records *private.Dir, dir, backup string, now time.Time) error {
 	r := Record{File: c.File.own.Real, Time: now.UTC().Truncate(time.Second), Backup: backup, Servers: map[string][]string{}}
 	r.First = c.File.first(dir, backup)
-	after := read(c.File.Client, c.File.Place, c.File.Path)
+	after := c.File.again()
 	if after.Err != nil {
 		return after.Err
 	}

@@ -1,0 +1,195 @@
+package wrapping
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/clients/edit"
+)
+
+// A reading is a way in which a client reads a file: where it looks for servers, and how they are
+// written. Two clients can find different servers in one file.
+type reading struct {
+	client clients.Client
+	place  clients.Place
+}
+
+// isSame reports whether two readings find the same servers.
+func (r reading) isSame(o reading) bool {
+	way := func(r reading) []any {
+		return []any{r.place.Tables, r.place.Bare, r.place.Single, r.client.Shapes, r.client.Excluded, r.client.Allowed, r.client.OnlyCmd}
+	}
+	return reflect.DeepEqual(way(r), way(o))
+}
+
+// add adds a client to those that read the file, and the servers that it alone finds. path is where
+// the client finds the file.
+func (f *File) add(c clients.Client, p clients.Place, path string) {
+	f.addScope(p.Scope, path)
+	r := reading{c, p}
+	if !slices.ContainsFunc(f.readings, r.isSame) {
+		f.readings = append(f.readings, r)
+		f.find(r)
+	}
+	f.addClient(c)
+}
+
+func (f *File) addClient(c clients.Client) {
+	if c.Name != f.Client.Name && !slices.ContainsFunc(f.Also, func(o clients.Client) bool { return o.Name == c.Name }) {
+		f.Also = append(f.Also, c)
+	}
+}
+
+// addScope notes whose file it is. A file at a place of the user's is the user's, also if a project
+// has a link to it. A link of the user's to a project's file does not change whose that is.
+func (f *File) addScope(scope clients.Scope, path string) {
+	f.ofProject = f.ofProject || scope == clients.Project
+	f.ofUser = f.ofUser || scope != clients.Project && path == f.Real()
+}
+
+// again reads the file anew, as all of its clients do.
+func (f *File) again() *File {
+	after := read(f.Client, f.Place, f.Path)
+	for _, r := range f.readings {
+		after.add(r.client, r.place, f.Path)
+	}
+	after.ofProject, after.ofUser = f.ofProject, f.ofUser
+	return after
+}
+
+// find adds the servers that a reading finds.
+func (f *File) find(r reading) {
+	if f.Err != nil {
+		return
+	}
+	found, err := f.entries(r)
+	if err != nil {
+		f.Err = fmt.Errorf("%s: %w", f.Path, err)
+		return
+	}
+	for _, e := range found {
+		f.merge(e)
+	}
+}
+
+// merge adds an entry. One that another client has found as well is there already, and is left if
+// that client starts something else.
+func (f *File) merge(e Entry) {
+	at, there := f.at[e.Key()]
+	if !there {
+		f.at[e.Key()] = len(f.Entries)
+		f.Entries = append(f.Entries, e)
+		return
+	}
+	switch old := &f.Entries[at]; {
+	case e.Command == "" || old.Left == clients.Ambiguous:
+	case old.Command == "", e.Left == clients.Ambiguous:
+		*old = e
+	case !slices.Equal(old.Argv(), e.Argv()) || !reflect.DeepEqual(old.Env, e.Env):
+		old.Left, old.Detail = clients.Ambiguous, fmt.Sprintf("%s and %s do not start the same there", old.by.client.Title, e.by.client.Title)
+	case old.Left != "" && old.Left != clients.Jailed:
+		*old = e // the other client does not start it
+	}
+}
+
+// entries returns the entries that a reading finds, in the order of the file.
+func (f *File) entries(r reading) (all []Entry, err error) {
+	tables, single := r.place.Tables, false
+	if (r.place.Bare || r.place.Single) && !slices.ContainsFunc(tables, func(t clients.Table) bool {
+		_, _, ok := f.parsed.Lookup(t.Path...)
+		return ok
+	}) {
+		tables, single = []clients.Table{{}}, r.place.Single
+	}
+	switchedOff := f.switches(r.client)
+	for _, table := range tables {
+		at := edit.Table{Path: table.Path, Single: single}
+		if err := f.parsed.Ambiguity(at); err != nil {
+			return nil, err
+		}
+		byShape := map[string]map[string]edit.Server{}
+		servers := f.parsed.Servers(at)
+		if n := len(all) + len(servers); n > maxServers {
+			return nil, fmt.Errorf("the file has %d servers or more, and mcp-jail reads files with at most %d", n, maxServers)
+		}
+		for _, s := range servers {
+			value, _, _ := f.parsed.Lookup(s.Path...)
+			item := clients.Item{Table: table, Path: s.Path, Line: s.Line, Value: value}
+			switch {
+			case single:
+				item.Name = strings.TrimSuffix(filepath.Base(f.Path), filepath.Ext(f.Path))
+			case len(s.Path) > 0:
+				item.Off = switchedOff(s.Path[len(s.Path)-1])
+			}
+			e := f.entry(r, item, at, byShape)
+			if len(table.Path) == 0 && e.Left == clients.NoCommand {
+				continue // another key of a file that has no table of servers
+			}
+			all = append(all, e)
+		}
+	}
+	return all, nil
+}
+
+// entry returns an entry as a reading finds it.
+func (f *File) entry(r reading, item clients.Item, at edit.Table, byShape map[string]map[string]edit.Server) Entry {
+	e := Entry{Entry: r.client.Entry(item), file: f, by: r}
+	e.words = f.wordsOf(at, e.Entry, byShape)
+	switch {
+	case e.words.Ambiguous != nil:
+		e.Left, e.Detail = clients.Ambiguous, e.words.Ambiguous.Error()
+	case e.Left == "":
+		e.Left, e.Detail = f.reasonToLeave(e)
+	}
+	return e
+}
+
+// isProject reports whether a project may have brought the entry.
+func (s Entry) isProject() bool { return s.file.IsProject() }
+
+// Reader returns the client that finds the entry, and its place.
+func (s Entry) Reader() (clients.Client, clients.Place) { return s.by.client, s.by.place }
+
+// below bounds the files that are looked at in the folders of a place.
+const below = 2000
+
+// inFolders returns the files in a directory, and in the folders below it, whose names match a
+// pattern. It follows links to files, and not to folders.
+func inFolders(dir, pattern string) (paths []string) {
+	seen := 0
+	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if seen++; err != nil || seen > below {
+			return fs.SkipDir
+		}
+		if ok, _ := filepath.Match(pattern, entry.Name()); !ok || entry.IsDir() {
+			return nil
+		}
+		if info, err := os.Stat(path); err != nil || !info.IsDir() {
+			paths = append(paths, path)
+		}
+		return nil
+	})
+	return paths
+}
+
+// IsProject reports whether a project may have brought the file.
+func (f *File) IsProject() bool { return f.ofProject && !f.ofUser }
+
+// Real returns the path of the file without links, or "" if the file could not be read.
+func (f *File) Real() string {
+	if f.own == nil {
+		return ""
+	}
+	return f.own.Real
+}
+
+// References reports whether one of the file's clients replaces a part of a word.
+func (f *File) References(word string) bool {
+	return slices.ContainsFunc(f.readings, func(r reading) bool { return len(r.client.References(word)) > 0 })
+}

@@ -1,0 +1,143 @@
+package wrapping
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/clients"
+)
+
+// found returns what each file says of its servers, in lines.
+func found(t *testing.T, h clients.Host, sel Selection) (lines []string) {
+	t.Helper()
+	files, err := Find(h, sel)
+	must(t, err)
+	for _, f := range files {
+		rel, _ := filepath.Rel(h.Project, f.Path)
+		if f.Err != nil {
+			lines = append(lines, fmt.Sprintf("%s: %v", rel, f.Err))
+		}
+		for _, e := range f.Entries {
+			reader, _ := e.Reader()
+			lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s %s: %s %s (%s) %s", rel, e.Server, reader.Name, e.Argv(), e.Left, e.Detail)))
+		}
+	}
+	return lines
+}
+
+// TestReadings: what each client finds in a file is shown and wrapped, whoever else reads it.
+func TestReadings(t *testing.T) {
+	const harmless = `"mcpServers": {"good": {"command": "good"}}`
+	for name, c := range map[string]struct {
+		files, links map[string]string
+		want         []string // lines, each with all of these words
+	}{
+		"a table for another client": {
+			files: map[string]string{".mcp.json": `{` + harmless + `, "servers": {"evil": {"command": "./evil.sh"}}}`},
+			links: map[string]string{".vscode/mcp.json": "../.mcp.json"},
+			want:  []string{"good: claude-code [good]", "evil: vscode [./evil.sh]"},
+		},
+		"a file without a table": {
+			files: map[string]string{".mcp.json": `{"notes": {"command": "./evil.sh"}}`},
+			want:  []string{"notes: copilot [./evil.sh]"},
+		},
+		"the table of older versions": {
+			files: map[string]string{".vscode/mcp.json": `{"servers": {"a": {"command": "x"}}, "mcpServers": {"b": {"command": "y"}}}`},
+			want:  []string{"a: vscode [x]", "b: vscode [y]"},
+		},
+		"one entry in two forms": {
+			files: map[string]string{".vscode/mcp.json": `{"servers": {"a": {"command": "good", "config": {"command": "./evil.sh", "args": ["x"]}}}}`},
+			want:  []string{"a: vscode [./evil.sh x]"},
+		},
+		"two clients that start different programs": {
+			files: map[string]string{".vscode/mcp.json": `{"servers": {}, "mcpServers": {"a": {"command": "good", "config": {"command": "./evil.sh"}}}}`},
+			links: map[string]string{".mcp.json": ".vscode/mcp.json"},
+			want:  []string{"a: ", "(can be read in two ways) Claude Code and Visual Studio Code do not start the same there"},
+		},
+		"folders below, both endings, files that are one entry": {
+			files: map[string]string{
+				".continue/mcpServers/a.yml": "mcpServers: [{name: a, command: a}]", ".continue/mcpServers/b/c/d.yaml": "mcpServers: [{name: d, command: d}]",
+				".continue/mcpServers/x/one.json": `{"command": "one"} // comment`, ".continue/mcpServers/p.json": `{"projects": {"/x": {"mcpServers": {"p": {"command": "p"}}}}}`,
+			},
+			want: []string{"d: continue [d]", "a: continue [a]", "p: continue [p]", "one: continue [one]"},
+		},
+		"a file that can be read in two ways": {
+			files: map[string]string{".mcp.json": "{" + harmless + "} // \r"},
+			want:  []string{".mcp.json: ", "line 1, column 50: a carriage return (CR) stands alone"},
+		},
+		"a table that can be read in two ways": {
+			files: map[string]string{".vscode/mcp.json": `{"servers": {"a": {"command": "x"}}, "__proto__": {"servers": {"b": {"command": "y"}}}}`},
+			want:  []string{`mcp.json: line 1, column 38: the key "__proto__" is special in JavaScript`},
+		},
+		"an entry that can be read in two ways, and says that it is wrapped": {
+			files: map[string]string{".vscode/mcp.json": `{"servers": {"a": {"command": "mcp-jail", "args": ["run", "--name", "a", "--", "x"], "__proto__": {"env": {"LD_PRELOAD": "y"}}}}}`},
+			want:  []string{"a: vscode", `(can be read in two ways) line 1, column 86: the key "__proto__"`},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHost(t)
+			for file, text := range c.files {
+				write(t, filepath.Join(h.Project, file), text)
+			}
+			for link, to := range c.links {
+				must(t, os.MkdirAll(filepath.Dir(filepath.Join(h.Project, link)), 0o700))
+				must(t, os.Symlink(to, filepath.Join(h.Project, link)))
+			}
+			got := strings.Join(found(t, h, Selection{}), "\n")
+			for _, want := range c.want {
+				if !strings.Contains(got, want) {
+					t.Errorf("no %q in\n%s", want, got)
+				}
+			}
+		})
+	}
+}
+
+// TestLinkHidesNothing: a link of a project to a file of the user's does not change what is found in
+// it, and whose file it is.
+func TestLinkHidesNothing(t *testing.T) {
+	h := newHost(t)
+	user := filepath.Join(h.Home, ".config/Code/User/mcp.json")
+	write(t, user, `{"servers": {"mine": {"command": "x", "env": {"PATH": "/p"}}}}`)
+	before := found(t, h, Selection{})
+	must(t, os.Symlink(user, filepath.Join(h.Project, ".mcp.json")))
+	files, err := Find(h, Selection{})
+	must(t, err)
+	if len(files) != 1 || len(files[0].Entries) != 1 || files[0].Entries[0].Left != "" || files[0].IsProject() || files[0].Real() != user {
+		t.Errorf("%q becomes %q", before, found(t, h, Selection{}))
+	}
+	must(t, os.Remove(filepath.Join(h.Project, ".mcp.json")))
+	theirs := filepath.Join(h.Project, ".mcp.json")
+	write(t, theirs, `{"servers": {"theirs": {"command": "x", "env": {"PATH": "/p"}}}}`)
+	must(t, os.Remove(user))
+	must(t, os.Symlink(theirs, user))
+	if files, err = Find(h, Selection{}); err != nil || len(files) != 1 || files[0].Entries[0].Left != Environment || !files[0].IsProject() {
+		t.Errorf("a link of the user's to a project's file: %q, %v", found(t, h, Selection{}), err)
+	}
+}
+
+// TestReadingsAreWrapped: the entries of all readings change in one file, are recorded together, and
+// come back.
+func TestReadingsAreWrapped(t *testing.T) {
+	h := newHost(t)
+	const text = `{"mcpServers": {"a": {"command": "x"}}, "servers": {"b": {"command": "y"}}}`
+	write(t, filepath.Join(h.Project, ".mcp.json"), text)
+	must(t, os.MkdirAll(filepath.Join(h.Project, ".vscode"), 0o700))
+	must(t, os.Symlink("../.mcp.json", filepath.Join(h.Project, ".vscode/mcp.json")))
+	change := only(t, h, Selection{}).Wrap(Program{Path: program}, Selection{}, h, NewNames(nil, nil))
+	if len(change.Changed()) != 2 {
+		t.Fatalf("%d change\n%s", len(change.Changed()), change.After)
+	}
+	must(t, os.WriteFile(filepath.Join(h.Project, ".mcp.json"), change.After, 0o600))
+	f := only(t, h, Selection{})
+	if lefts := []clients.Reason{f.Entries[0].Left, f.Entries[1].Left}; !slices.Equal(lefts, []clients.Reason{clients.Jailed, clients.Jailed}) {
+		t.Errorf("%q", lefts)
+	}
+	if back := f.Unwrap(Selection{}, nil); string(back.After) != text {
+		t.Errorf("back: %s", back.After)
+	}
+}
