@@ -13,6 +13,7 @@ type analyzer struct {
 	ev      *Evidence
 	profile *policy.Profile // never nil; empty when the evidence has none
 	writer  grantWriter
+	escaped escapes
 
 	ownLines       int  // number of lines that are text of the failure
 	mentionsSQLite bool // the text of the failure mentions SQLite
@@ -38,7 +39,7 @@ type finding struct {
 
 func newAnalyzer(ev *Evidence) *analyzer {
 	ev.Redactor = ev.redactor()
-	a := &analyzer{ev: ev, profile: ev.Profile, writer: newGrantWriter(ev)}
+	a := &analyzer{ev: ev, profile: ev.Profile, writer: newGrantWriter(ev), escaped: escapes{}}
 	if a.profile == nil {
 		a.profile = &policy.Profile{}
 	}
@@ -81,7 +82,12 @@ func (a *analyzer) quote(s string) string { return show.Quote(a.ev.Redactor.Reda
 
 // serverSaid returns a shortened quotation of a server's line.
 func (a *analyzer) serverSaid(line string) string {
-	return "the server said " + show.Quote(cut(a.ev.Redactor.Redact(line), 200))
+	said := a.ev.Redactor.Redact(line)
+	if marked, ok := a.escaped[line]; ok && said == line {
+		marked, _, _ = strings.Cut(marked, "\n")
+		said = strings.ReplaceAll(marked, "\x1b", "")
+	}
+	return "the server said " + show.Quote(cut(said, 200))
 }
 
 // revealsSecret reports whether the lines for a grant would contain the value of a secret.

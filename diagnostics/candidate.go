@@ -212,7 +212,7 @@ func hasPath(line, path string) bool {
 // name that the policy is known not to refuse.
 func (a *analyzer) analyzeText(lines []string) (all candidates, cleared *finding) {
 	vague := map[int]bool{} // lines that have a candidate
-	for _, ref := range extractReferences(lines) {
+	for _, ref := range extractReferences(lines, a.escaped) {
 		if ref.vague && ref.kind != refVariable && vague[ref.line] {
 			continue
 		}

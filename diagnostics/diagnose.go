@@ -57,7 +57,7 @@ func diagnose(ev Evidence) Diagnosis {
 		return d.endedByJail(ev.Exit.Why)
 	}
 	a := newAnalyzer(&ev)
-	lines := orderByRelevance(ev.Text, raw)
+	lines := orderByRelevance(ev.Text, raw, a.escaped)
 	if f, ok := a.missingPackage(lines); ok {
 		d.Attribution, d.Cause, d.Fix, d.Explain = Likely, cut(f.note, maxCause), cut(f.fix, 2*maxCause), PagePackageMissing
 		return d
@@ -92,7 +92,7 @@ func (d Diagnosis) endedByJail(why string) Diagnosis {
 func (a *analyzer) analyze(lines []string) (candidates, *finding) {
 	own := ownStderr // the last lines of a process concern its end
 	if strings.TrimSpace(a.ev.Text) != "" {
-		own = len(orderByRelevance(a.ev.Text, nil))
+		own = len(orderByRelevance(a.ev.Text, nil, escapes{}))
 	}
 	a.ownLines = own
 	a.mentionsSQLite = mentionsSQLite(lines[:min(own, len(lines))])

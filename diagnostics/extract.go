@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -63,12 +62,13 @@ const (
 )
 
 // orderByRelevance returns the lines of a failure, the closest first: the text of the
-// failing request before stderr, later lines before earlier ones.
-func orderByRelevance(text string, stderr []string) []string {
+// failing request before stderr, later lines before earlier ones. escaped gets the lines that had
+// escape sequences.
+func orderByRelevance(text string, stderr []string, escaped escapes) []string {
 	var lines []string
 	add := func(from []string) {
 		for i := len(from) - 1; i >= 0 && len(lines) < maxLines; i-- {
-			if line := strings.TrimSpace(show.Bare(cut(from[i], maxLine))); line != "" {
+			if line := escaped.remove(cut(from[i], maxLine)); line != "" {
 				lines = append(lines, line)
 			}
 		}
@@ -82,7 +82,7 @@ func orderByRelevance(text string, stderr []string) []string {
 }
 
 // extractReferences extracts the names in lines, which orderByRelevance has sorted.
-func extractReferences(lines []string) []reference {
+func extractReferences(lines []string, escaped escapes) []reference {
 	var all []reference
 	for i, line := range lines {
 		if isStackFrame(line) || refusedElsewhere(line) {
@@ -93,12 +93,12 @@ func extractReferences(lines []string) []reference {
 		if len(refs) == 0 {
 			refs = pathReferences(line, f)
 		}
-		if !slices.ContainsFunc(refs, func(ref reference) bool { return !ref.bare }) && (f == faultRefused || f == faultReadOnly || f == faultBusy) {
-			refs = append(refs, pathsBefore(lines, i, f)...)
+		named := slices.ContainsFunc(refs, func(ref reference) bool { return !ref.bare })
+		refs = escaped.whole(line, refs)
+		if !named && (f == faultRefused || f == faultReadOnly || f == faultBusy) {
+			refs = append(refs, pathsBefore(lines, i, f, escaped)...)
 		}
-		refs = append(refs, hostReferences(line, f)...)
-		refs = append(refs, programReferences(line)...)
-		refs = append(refs, variableReferences(line)...)
+		refs = append(refs, escaped.whole(line, slices.Concat(hostReferences(line, f), programReferences(line), variableReferences(line)))...)
 		for _, ref := range refs {
 			ref.line = i
 			all = append(all, ref)

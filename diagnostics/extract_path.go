@@ -222,13 +222,13 @@ func withoutSpeaker(line string) string {
 
 // pathsBefore returns the paths in the lines above a line that contains only the fault
 // ("Caused by: Permission denied (os error 13)").
-func pathsBefore(lines []string, i int, f fault) []reference {
+func pathsBefore(lines []string, i int, f fault, escaped escapes) []reference {
 	for j := i + 1; j < len(lines) && j <= i+4; j++ {
 		if isStackFrame(lines[j]) {
 			return nil
 		}
 		if refs := vaguePaths(lines[j], f); len(refs) > 0 {
-			return refs
+			return escaped.whole(lines[j], refs)
 		}
 	}
 	return nil

@@ -94,7 +94,7 @@ func (a *analyzer) refusedByServer(lines []string) string {
 		}
 		// The first path of such a line is the refused one.
 		for _, ref := range vaguePaths(line, faultRefused) {
-			if path, ok := a.absolute(ref.name); ok {
+			if path, ok := a.absolute(ref.name); ok && !a.escaped.breaks(line, ref) {
 				return path
 			}
 		}

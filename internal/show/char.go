@@ -45,13 +45,21 @@ func (m *marks) isFlood(r rune) bool {
 }
 
 // Bare removes terminal escape sequences from a text, to search in it.
-func Bare(s string) string {
+func Bare(s string) string { return replaced(s, "", "") }
+
+// replaced returns a text with others in place of its escape sequences.
+func replaced(s, colour, other string) string {
 	if !strings.ContainsAny(s, "\x1b\u0090\u0098\u009b\u009d\u009e\u009f") {
 		return s
 	}
 	var b strings.Builder
 	for i := 0; i < len(s); {
 		if n := escapeLen(s[i:]); n > 0 {
+			if isColour(s[i : i+n]) {
+				b.WriteString(colour)
+			} else {
+				b.WriteString(other)
+			}
 			i += n
 			continue
 		}
@@ -60,6 +68,10 @@ func Bare(s string) string {
 	}
 	return b.String()
 }
+
+// Marked returns a text with one character in place of each terminal escape sequence: ESC for a
+// colour, and U+FFFD for any other.
+func Marked(s string) string { return replaced(s, "\x1b", "\ufffd") }
 
 // escapeKind returns which sequence (ECMA-48) s begins, as its final byte of the two-byte form, and
 // the length of the introducer. The length is 0 if s begins none. Sequences have two forms: ESC

@@ -1,0 +1,63 @@
+package diagnostics
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/internal/show"
+)
+
+// escapes are the lines of a text that had terminal escape sequences: the line without them, and
+// the line with a character in place of each.
+//
+// Invariant: no name counts that the server wrote with an escape sequence inside, because without
+// the sequence it is the name of something else.
+type escapes map[string]string
+
+// remove returns a line without its escape sequences, and keeps where they were.
+func (e escapes) remove(line string) string {
+	bare := strings.TrimSpace(show.Bare(line))
+	if marked := show.Marked(line); marked != line {
+		e[bare] += marked + "\n" // two lines may be the same without the sequences
+	}
+	return bare
+}
+
+// whole returns the references that are in a line as the server wrote it.
+func (e escapes) whole(line string, refs []reference) []reference {
+	return slices.DeleteFunc(refs, func(ref reference) bool { return e.breaks(line, ref) })
+}
+
+// breaks reports whether a reference is not in a line as the server wrote it.
+func (e escapes) breaks(line string, ref reference) bool {
+	marked, had := e[line]
+	if !had || ref.authority || ref.name == "" { // such a name is not from the line
+		return false
+	}
+	for each := range strings.Lines(marked) {
+		if !hasWhole(each, ref.name) {
+			return true
+		}
+		if port := strconv.Itoa(ref.port); strings.Contains(line, port) && !hasWhole(each, port) {
+			return true
+		}
+	}
+	return false
+}
+
+// hasWhole reports whether a line has a name with no escape sequence inside of it, and none but a
+// colour beside it.
+func hasWhole(line, name string) bool {
+	line, name = strings.ToLower(line), strings.ToLower(name) // hosts are references in lower case
+	for {
+		before, after, ok := strings.Cut(line, name)
+		if !ok {
+			return false
+		}
+		if !strings.HasSuffix(before, "\ufffd") && !strings.HasPrefix(after, "\ufffd") {
+			return true
+		}
+		line = after
+	}
+}
