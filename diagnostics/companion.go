@@ -2,6 +2,7 @@ package diagnostics
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -73,6 +74,10 @@ func (a *analyzer) attributeCompanion(sure Attribution, path string, missing pol
 		missing |= policy.Read // mkstemp also opens the new file for reading
 	}
 	f = a.attribute(sure, policy.AxisFs, path, rightWord(missing), cause, grant{})
+	if name := a.protectedOf(path, of); name != "" { // no directory to which the file moves would help
+		f.fix = "no line is proposed for it: " + a.writeForbidden(name)
+		return f, true
+	}
 	if why := a.whyShared(dir); why != "" {
 		f.fix = "files beside another need a rule for the directory, but " + a.show(dir) + " " + why + ": configure the server to keep the file in a directory of its own (its documentation names the argument, or the variable to grant)"
 		return f, true
@@ -85,6 +90,18 @@ func (a *analyzer) attributeCompanion(sure Attribution, path string, missing pol
 	f.grant = a.alignFileRule(f.grant, of)
 	f.hint.Warning = a.risk(f.grant.path, f.grant.rights)
 	return f, true
+}
+
+// protectedOf returns the protected name among a file and the one that it belongs to, or "".
+func (a *analyzer) protectedOf(path, of string) string {
+	names := []string{path}
+	if of != "" {
+		names = append(names, of, filepath.Join(filepath.Dir(of), "."+filepath.Base(of))) // the dot of .x.tmp may be that of .x
+	}
+	if i := slices.IndexFunc(names, a.isProtectedName); i >= 0 {
+		return names[i]
+	}
+	return ""
 }
 
 // alignFileRule extends a grant for a directory, so that a file in it with a rule of its

@@ -37,6 +37,14 @@ func (a *analyzer) writeForbidden(path string) string {
 	return ""
 }
 
+// isProtectedName reports whether a file is one that programs outside of the jail run or obey. A grant
+// for the directory around it leaves it protected.
+func (a *analyzer) isProtectedName(path string) bool {
+	entry, _ := a.profile.Find(path)
+	place := a.autorunPlace(path)
+	return entry.Origin == policy.OriginProtected || policy.InGitInternals(path) || policy.HasProtectedName(path) || place != "" && policy.Within(path, place)
+}
+
 // inUserHome reports whether path is in the user's home, which may itself be in a system
 // directory.
 func (a *analyzer) inUserHome(path string) bool {
