@@ -21,6 +21,12 @@ type RuleError struct {
 
 func (e *RuleError) Error() string { return e.Rule + ": " + e.Reason }
 
+// BesideError reports a rule that a preset made for the directory around a file, where that directory
+// is not for one server alone.
+type BesideError struct{ *RuleError }
+
+func (e *BesideError) Unwrap() error { return e.RuleError }
+
 // WorkspaceError reports a workspace that was named and cannot be used.
 type WorkspaceError struct {
 	Workspace string // as written

@@ -60,8 +60,17 @@ func (b *resolver) whyShared(dir string) string {
 	}
 	for _, d := range b.deciding {
 		// A variable such as PATH may name a directory of the user's own work.
-		if at := b.canonical(d.abs); policy.Within(dir, at) || !d.ofEnvironment && policy.Within(at, dir) {
-			return fmt.Sprintf("is, or holds, %s: %s, outside of the jail", d.named, d.risk)
+		is := ""
+		switch at := b.canonical(d.abs); {
+		case dir == at:
+			is = "is"
+		case policy.Within(dir, at):
+			is = "is in"
+		case !d.ofEnvironment && policy.Within(at, dir):
+			is = "holds"
+		}
+		if is != "" {
+			return fmt.Sprintf("%s %s: %s, outside of the jail", is, d.named, d.risk)
 		}
 	}
 	home := b.canonical(b.h.Home)
@@ -109,8 +118,8 @@ func (b *resolver) besideError(r policy.FsRule, dir, why string) error {
 		line += " && mv" + strings.Join(files, "") + show.Flag("", own+"/")
 	}
 	to := path.Join(b.h.Home, strings.TrimPrefix(own, "~/"), path.Base(file))
-	return &RuleError{r.Where, fmt.Sprintf("%s: the server makes other files beside it, so it would need all of %s (%s), which %s. Give it a file in a directory of its own, such as %s, and %s:  %s",
-		show.TOML(r.Beside), dir, r.Rights(), why, show.Name(to), do, line)}
+	return &BesideError{&RuleError{r.Where, fmt.Sprintf("%s: the server makes other files beside it, so it would need all of %s (%s), which %s. Give it a file in a directory of its own, such as %s, and %s:  %s",
+		show.TOML(r.Beside), dir, r.Rights(), why, show.Name(to), do, line)}}
 }
 
 // WideGrant returns the warning about a rule that grants the home directory or a directory around

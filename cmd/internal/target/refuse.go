@@ -46,6 +46,7 @@ func (t *Target) diagnosisOf(server string, err error) diagnostics.Diagnosis {
 	var untrusted *config.UntrustedError
 	var conflict *policy.ConflictError
 	var owner *hostfs.OwnerError
+	var beside *resolve.BesideError
 	switch {
 	case errors.As(err, &unknown):
 		d := diagnostics.ConfigFailure(server, err.Error())
@@ -63,6 +64,10 @@ func (t *Target) diagnosisOf(server string, err error) diagnostics.Diagnosis {
 	case errors.As(err, &owner) && owner.Role != "":
 		d := diagnostics.ConfigFailure(server, err.Error())
 		d.What, d.Fix = "another user has control over a directory of mcp-jail's own", "" // the cause says what to do
+		return d
+	case errors.As(err, &beside):
+		d := diagnostics.ConfigFailure(server, err.Error())
+		d.What, d.Fix = "the preset does not grant a directory that is not for this server alone", "" // the cause says what to do
 		return d
 	case errors.As(err, &usage):
 		return diagnostics.UsageFailure(server, err.Error())

@@ -122,7 +122,8 @@ func Resolve(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool s
 		err = t.Resolve()
 	}
 	var defaults *DefaultsError
-	if server.Given && isUserError(err) && !errors.As(err, &defaults) {
+	var beside *resolve.BesideError
+	if server.Given && isUserError(err) && !errors.As(err, &defaults) && !errors.As(err, &beside) {
 		err = UsageErrorf("%s", err) // the whole policy comes from the command line
 	}
 	return t, err
