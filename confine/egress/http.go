@@ -104,8 +104,12 @@ func (r *request) parseField(line string, seen map[string]bool) error {
 		return errNotStrict
 	}
 	name, value = strings.ToLower(name), strings.Trim(value, " \t")
-	if IsFramingField(name) || name == "upgrade" {
-		if seen[name] || strings.Contains(name, "_") {
+	if why := CheckField(name, InHeader); why != "" {
+		return errors.New(why)
+	}
+	switch name {
+	case "host", "content-length", "transfer-encoding", "upgrade":
+		if seen[name] {
 			return errNotStrict
 		}
 		seen[name] = true
@@ -136,16 +140,6 @@ func (r *request) parseField(line string, seen map[string]bool) error {
 		r.websocket = strings.EqualFold(value, "websocket")
 	}
 	return nil
-}
-
-// IsFramingField reports whether a header field names the host of a message or determines
-// where the message ends. Some servers read "_" in a name as "-".
-func IsFramingField(name string) bool {
-	switch strings.ReplaceAll(strings.ToLower(name), "_", "-") {
-	case "host", "content-length", "transfer-encoding":
-		return true
-	}
-	return false
 }
 
 // cutPort returns the host of an authority, without the port.

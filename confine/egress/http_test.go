@@ -66,6 +66,9 @@ func TestParseRequestHead(t *testing.T) {
 		{"POST / HTTP/1.1\r\nHost: a.test\r\nTransfer-Encoding\x00: chunked\r\n\r\n", ""},
 		{"POST / HTTP/1.1\r\nHost: a.test\r\nTransfer_Encoding: chunked\r\n\r\n", ""},
 		{"POST / HTTP/1.1\r\nHost: a.test\r\nContent_Length: 12\r\n\r\n", ""},
+		{"POST / HTTP/1.1\r\nHost: a.test\r\nContent.Length: 12\r\n\r\n", ""},
+		{"POST / HTTP/1.1\r\nHost: a.test\r\nKeep_Alive: 12\r\n\r\n", ""},
+		{"GET / HTTP/1.1\r\nHost: a.test\r\nConnection: te\r\nTE: trailers\r\nTE: gzip\r\nKeep-Alive: 1\r\n\r\n", "a.test 0"},
 		{"GET / HTTP/1.1\r\nHost: a.test\r\nUpgrade: h2c\r\n\r\n", ""},
 		{"GET / HTTP/1.1\r\nHost: a.test\r\nUpgrade: foo, H2C\r\n\r\n", ""},
 	} {

@@ -153,9 +153,12 @@ func copyChunks(w io.Writer, b *bufio.Reader) error {
 		if err != nil {
 			return err
 		}
-		// Some servers treat trailer fields as header fields.
-		if name, _, ok := bytes.Cut(line, []byte(":")); len(line) > 2 && (!ok || !isToken(string(name)) || IsFramingField(string(name))) {
+		name, _, ok := bytes.Cut(line, []byte(":"))
+		if len(line) > 2 && (!ok || !isToken(string(name))) {
 			return &refusal{policy.DeniedAmbiguous, errNotStrict.Error()}
+		}
+		if why := CheckField(string(name), InTrailer); why != "" {
+			return &refusal{policy.DeniedAmbiguous, why}
 		}
 		if _, err := w.Write(line); err != nil || len(line) == 2 {
 			return err

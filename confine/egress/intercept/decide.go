@@ -25,7 +25,7 @@ func forbidden(why policy.DenialReason, format string, args ...any) *refusal {
 
 // decide returns the rule that allows a request, or a refusal.
 func (c *jailConn) decide(r *http.Request) (policy.NetRule, *refusal) {
-	for _, check := range []func(*http.Request) *refusal{c.checkHost, c.checkForm, c.checkOverrides} {
+	for _, check := range []func(*http.Request) *refusal{c.checkHost, checkFields, c.checkForm, c.checkOverrides} {
 		if no := check(r); no != nil {
 			return policy.NetRule{}, no
 		}
@@ -52,6 +52,21 @@ func (c *jailConn) checkHost(r *http.Request) *refusal {
 	normal, err := policy.NormalizeTarget(host)
 	if err != nil || normal != c.target.Name || port != "" && port != strconv.Itoa(c.target.Port) {
 		return &refusal{http.StatusMisdirectedRequest, policy.DeniedWrongName, "its host is " + strconv.Quote(quote(r.Host)) + ", on a connection to " + c.target.Name}
+	}
+	return nil
+}
+
+// checkFields refuses a request with a field that some servers read as another one.
+func checkFields(r *http.Request) *refusal {
+	for _, part := range []struct {
+		fields http.Header
+		in     egress.Section
+	}{{r.Header, egress.InHeader}, {r.Trailer, egress.InTrailer}} {
+		for name := range part.fields {
+			if why := egress.CheckField(name, part.in); why != "" {
+				return forbidden(policy.DeniedAmbiguous, "%s", why)
+			}
+		}
 	}
 	return nil
 }

@@ -19,7 +19,8 @@
 // request that two servers could read in two ways also gets 403:
 //
 //   - an absolute URI as target, CONNECT, or an upgrade to anything but WebSocket
-//   - both Transfer-Encoding and Content-Length, or a name such as Transfer_Encoding
+//   - both Transfer-Encoding and Content-Length, or a field that some servers read as one of them
+//     (see [egress.CheckField]), in the trailers too
 //   - header lines with an unusual end, folded lines, an empty line before the request
 //
 // If the rules for the host mention paths or methods, these get 403 as well:

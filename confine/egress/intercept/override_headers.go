@@ -7,11 +7,12 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/confine/egress"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // overrideHeaders are header fields that some servers take for the path or the method. The
-// names are in the form of canonicalHeader.
+// names are in the form of egress.CanonicalField.
 var overrideHeaders = map[string]bool{
 	"x-http-method-override": true, "x-http-method": true, "x-method-override": true, "x-method": true,
 	"x-original-method": true, "x-forwarded-method": true, "x-envoy-original-method": true,
@@ -25,22 +26,8 @@ var overrideHeaders = map[string]bool{
 // isOverrideHeader reports whether some servers take a field for the path or the method. That
 // includes the field that object stores use for the source of a copy.
 func isOverrideHeader(name string) bool {
-	name = canonicalHeader(name)
+	name = egress.CanonicalField(name)
 	return overrideHeaders[name] || strings.HasSuffix(name, "-copy-source")
-}
-
-// canonicalHeader returns the name of a field with every character except letters and digits
-// as "-". In CGI (RFC 3875, 4.1.18) and WSGI, "-" and "_" are the same; some servers go further.
-func canonicalHeader(name string) string {
-	return strings.Map(func(c rune) rune {
-		switch {
-		case c >= 'A' && c <= 'Z':
-			return c - 'A' + 'a'
-		case c >= 'a' && c <= 'z', c >= '0' && c <= '9':
-			return c
-		}
-		return '-'
-	}, name)
 }
 
 // checkDestination checks the resource in the Destination field (RFC 4918, 10.3) by the same rules

@@ -6,8 +6,6 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-
-	"github.com/mcp-jail/mcp-jail/confine/egress"
 )
 
 // headerRecorder is the connection that an HTTP/1 server reads from. It records the bytes of
@@ -82,8 +80,6 @@ func ambiguity(head []byte, first string) string {
 			length = true
 		case strings.EqualFold(name, "transfer-encoding"):
 			encoding = true
-		case egress.IsFramingField(name) && strings.Contains(name, "_"):
-			return "a field has a name that some servers read as " + strings.ReplaceAll(name, "_", "-")
 		}
 	}
 	switch {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/confine/egress"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -36,7 +37,7 @@ func (s secrets) replace(header http.Header, named []policy.Secret, behind ...ht
 		}
 	}
 	for _, fields := range append(behind, header) {
-		maps.DeleteFunc(fields, func(name string, _ []string) bool { return sent && policy.IsHostHeader(canonicalHeader(name)) })
+		maps.DeleteFunc(fields, func(name string, _ []string) bool { return sent && policy.IsHostHeader(egress.CanonicalField(name)) })
 	}
 }
 
