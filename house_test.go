@@ -29,7 +29,7 @@ const landlockCalls = "github.com/landlock-lsm/go-landlock/landlock/syscall"
 // mayImport lists, for each package of the product, the other packages and
 // modules it may import beside the standard library. Tests are free.
 var mayImport = map[string][]string{
-	"policy":         {module + "internal/show", "golang.org/x/net/idna"}, // and neither os nor syscall: see pure
+	"policy":         {module + "internal/show", "golang.org/x/net/idna", "golang.org/x/text/unicode/norm"}, // and neither os nor syscall: see pure
 	"policy/config":  {module + "internal/show", module + "internal/private", module + "packages/launcher", module + "policy", module + "policy/hostfs", "github.com/pelletier/go-toml/v2", "github.com/pelletier/go-toml/v2/unstable"},
 	"policy/schema":  {module + "policy", module + "policy/config"},
 	"policy/hostfs":  {module + "internal/show", module + "policy", "golang.org/x/sys/unix"},

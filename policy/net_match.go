@@ -103,7 +103,7 @@ func MatchNet(rules []NetRule, host, scheme string, port int, path, method strin
 				if r.Allow {
 					continue
 				}
-			case !r.matchesPath(segments):
+			case !r.matchesPath(path, segments):
 				continue
 			}
 		}
@@ -186,25 +186,25 @@ func (r NetRule) matchesConnection(host, scheme string, port int) bool {
 }
 
 // matchesMethod reports whether the rule matches a method; "" is one that is not visible: see
-// MatchNet.
+// MatchNet. Some servers ignore the case of a method, so a rule that refuses does.
 func (r NetRule) matchesMethod(method string) bool {
-	if method == "" {
-		return len(r.Methods) == 0 || !r.Allow
+	switch {
+	case len(r.Methods) == 0:
+		return true
+	case r.Allow:
+		return slices.Contains(r.Methods, method)
 	}
-	return len(r.Methods) == 0 || slices.Contains(r.Methods, method)
+	return method == "" || slices.ContainsFunc(r.Methods, func(m string) bool { return strings.EqualFold(m, method) })
 }
 
-func (r NetRule) matchesPath(segments []string) bool {
+// matchesPath reports whether the rule matches a path, which has these segments. A rule that refuses
+// is as wide as the most lenient server, and one that allows as narrow as the strictest.
+func (r NetRule) matchesPath(path string, segments []string) bool {
 	prefix := prefixSegments(r.PathPrefix)
-	if len(prefix) > len(segments) {
-		return false
+	if !r.Allow {
+		prefix, segments = wideSegments(r.PathPrefix), wideSegments(path)
 	}
-	for i, p := range prefix {
-		if segments[i] != p {
-			return false
-		}
-	}
-	return true
+	return len(prefix) <= len(segments) && slices.Equal(prefix, segments[:len(prefix)])
 }
 
 // outranks reports whether r is more specific than a later rule: if both match, r decides then,

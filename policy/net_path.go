@@ -1,10 +1,13 @@
 package policy
 
 import (
+	"cmp"
 	"net/url"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 // prefixSegments returns the segments of a path_prefix; a trailing slash adds none.
@@ -45,6 +48,43 @@ func pathSegments(path string) (segments []string, clean bool) {
 		segments = append(segments, u)
 	}
 	return segments, clean
+}
+
+// wideSegments splits the path of a request as the most lenient server does, for rules that refuse. It
+// ignores letter case, the form of characters, invisible ones, parameters, and the dots and blanks
+// at the end of a segment, and takes every separator for one.
+func wideSegments(path string) (segments []string) {
+	path, _, _ = strings.Cut(path, "?")
+	if u, err := url.PathUnescape(path); err == nil {
+		path = u
+	}
+	path = wideText(path)
+	if end := strings.IndexAny(path, "?#"); end >= 0 { // some unescape before they cut off the query
+		path = path[:end]
+	}
+	for _, p := range strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == '\\' }) {
+		name, _, _ := strings.Cut(p, ";")
+		segments = append(segments, cmp.Or(strings.TrimRight(strings.TrimSpace(name), ". "), p))
+	}
+	return segments
+}
+
+// wideText returns a text in a form that all of its spellings share: the compatible form of Unicode,
+// without invisible characters, and of each letter one case.
+func wideText(s string) string {
+	if !isASCII(s) {
+		s = norm.NFKC.String(strings.ReplaceAll(foldDots.Replace(s), "ß", "ss"))
+	}
+	return strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Cf, r) {
+			return -1
+		}
+		least := r
+		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
+			least = min(least, f)
+		}
+		return least
+	}, s)
 }
 
 // dots reports whether a segment, or its part before an escaped separator, is "." or "..".

@@ -1,6 +1,9 @@
 package policy
 
 import (
+	"net/url"
+	"path"
+	"strings"
 	"testing"
 )
 
@@ -36,4 +39,90 @@ func TestCleanPath(t *testing.T) {
 	if err := CheckNetRule(NetRule{Host: "a", PathPrefix: "/a/..\u200b", Allow: true}); err == nil {
 		t.Error("a prefix with a way up is taken")
 	}
+}
+
+// refusing are rules for a host of which one part is refused.
+var refusing = []NetRule{{Host: "a", Allow: true}, {Host: "a", PathPrefix: "/Repos/me/secret"}, {Host: "a", PathPrefix: "/Repos/me/secret/public", Allow: true}}
+
+// TestRefusedSpellings: what some server reads as a refused path is refused in each spelling, and
+// what is beside it is not.
+func TestRefusedSpellings(t *testing.T) {
+	spellings := map[string]bool{ // whether it is refused
+		"/Repos/me/secret": true, "/Repos/me/secret/x": true,
+		"/repos/ME/Secret/x": true, "/REPOS/ME/SECRET": true, "/Repos/me/\u017fecret": true, // a long s
+		"/Repos/me/secret./x": true, "/Repos/me/secret%20/x": true, "/Repos/me/secret.%20.": true, "/Repos/me./secret": true,
+		"/Repos/me/secret;v=1/x": true, "/Repos/me;x/secret": true, "/Repos/me/%73ecret": true, "/Repos%2fme%2fsecret": true, "/Repos/me/%2573ecret": true,
+		"/Repos\\me\\secret": true, "/Repos//me/secret": true, "/Repos/me/x/../secret": true, "/Repos/me/secret%3fx": true, "/Repos/me/secret%23": true,
+		"/Repos/me/\uff53ecret": true, "/Repos/me\uff0fsecret": true, "/Repos/me/sec\u200bret": true, "/Repos/me/secret\u3002": true,
+		"/repos/me/secret/public": true, // allowed in its own spelling alone
+
+		"/": false, "/Repos/me": false, "/Repos/me/secrets": false, "/Repos/me/secret-x": false, "/Repos/me/.secret": false, "/x/Repos/me/secret": false,
+		"/Repos/me/secret/public": false, "/Repos/me/secret/public/x": false,
+	}
+	for spelling, refused := range spellings {
+		if rule, ok := MatchNet(refusing, "a", "https", 443, spelling, "GET"); ok == refused {
+			t.Errorf("%q: %v, by %+v", spelling, ok, rule)
+		}
+		if _, ok := MatchNet(refusing[:1], "a", "https", 443, spelling, "GET"); !ok {
+			t.Errorf("control: %q is refused without a rule", spelling)
+		}
+	}
+	accented := []NetRule{{Host: "a", Allow: true}, {Host: "a", PathPrefix: "/caf\u00e9"}}
+	for _, spelling := range []string{"/caf\u00e9", "/cafe\u0301", "/caf%C3%89", "/CAFE%CC%81/x"} {
+		if _, ok := MatchNet(accented, "a", "https", 443, spelling, "GET"); ok {
+			t.Errorf("%q is allowed", spelling)
+		}
+	}
+	writes := []NetRule{{Host: "a", Allow: true}, {Host: "a", Methods: []string{"DELETE"}}}
+	for method, refused := range map[string]bool{"DELETE": true, "delete": true, "Delete": true, "GET": false} {
+		if _, ok := MatchNet(writes, "a", "https", 443, "/", method); ok == refused {
+			t.Errorf("%s: %v", method, ok)
+		}
+	}
+	for _, host := range []string{"A", "a.", "\uff41"} {
+		if _, ok := MatchNet(refusing, host, "https", 443, "/repos/me/secret", "GET"); ok {
+			t.Errorf("host %s is allowed", host)
+		}
+	}
+}
+
+// lenient returns a path as a server could read it that unescapes twice, ignores case, and takes off
+// what Windows does.
+func lenient(text string) string {
+	text, _, _ = strings.Cut(text, "?")
+	for range 2 {
+		if u, err := url.PathUnescape(text); err == nil {
+			text = u
+		}
+	}
+	var parts []string
+	for p := range strings.SplitSeq(strings.ReplaceAll(text, `\`, "/"), "/") {
+		p, _, _ = strings.Cut(p, ";")
+		if trimmed := strings.TrimRight(p, ". "); trimmed != "" {
+			p = trimmed
+		}
+		parts = append(parts, p)
+	}
+	return strings.ToLower(path.Clean("/" + strings.Join(parts, "/")))
+}
+
+// FuzzPaths: a path that a lenient server reads as a refused one is refused, and one that is allowed
+// by its prefix has that prefix also for a strict server.
+func FuzzPaths(f *testing.F) {
+	for _, seed := range []string{"/Repos/me/secret/x", "/repos/ME/Secret", "/Repos/me/secret.%20/x", "/Repos/me/%2573ecret", "/Repos/x/..\\me;a/secret", "/Repos/me/secret/public", "/%52epos//me/secret?x", "/Repos/me/%EF%BD%93ecret"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		const refused, public = "/repos/me/secret", "/Repos/me/secret/public"
+		rule, ok := MatchNet(refusing, "a", "https", 443, text, "GET")
+		if is := lenient(text); (is == refused || strings.HasPrefix(is, refused+"/")) && ok && rule.PathPrefix == "" {
+			t.Errorf("%q is allowed, and some read %q", text, is)
+		}
+		if ok && rule.PathPrefix != "" {
+			strict, err := url.PathUnescape(strings.Split(text, "?")[0])
+			if err != nil || path.Clean(strict) != strings.TrimSuffix(strict, "/") || strict != public && !strings.HasPrefix(strict, public+"/") {
+				t.Errorf("%q is allowed as public", text)
+			}
+		}
+	})
 }
