@@ -42,6 +42,7 @@ var wholeEnvironment = map[string]string{
 // function that does, with the reason. The collector takes all names in these files for read.
 var variableByName = map[string]string{
 	"policy/hostfs/host.go":                     "Host.Getenv itself",
+	"policy/hostfs/owner.go":                    "the XDG variables",
 	"policy/hostfs/local.go":                    "USER, LOGNAME and the XDG variables",
 	"policy/hostfs/manager.go":                  "places of version managers",
 	"policy/resolve/deciding.go":                "places that variables move",

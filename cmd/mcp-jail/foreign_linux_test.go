@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -17,8 +18,10 @@ var usesOwnFiles = [][]string{
 	{"__complete", "why", ""}, {"__complete", "undo", "s", ""}, {"__complete", "rm", ""},
 }
 
+var variables = regexp.MustCompile(`XDG_[A-Z]+_HOME`)
+
 // TestForeignDirectories tests that each command refuses each of its own directories with the same
-// error if another user has control over it, and does nothing there. As root, the directory
+// error if another user has control over it, names the variable that chose it, and does nothing there. As root, the directory
 // belongs to another user. For an ordinary user, others may write it.
 func TestForeignDirectories(t *testing.T) {
 	w := newWorld(t)
@@ -39,6 +42,9 @@ func TestForeignDirectories(t *testing.T) {
 				want := "mcp-jail's " + role + " directory " + shared + "/mcp-jail is refused: " + shared + " " + reason
 				if err == nil || !strings.Contains(string(out), want) {
 					t.Errorf("%s, %q: %v, %s\nwant %s", variable, args, err, out, want)
+				}
+				if named := variables.FindAllString(string(out), -1); strings.HasPrefix(reason, "belongs") && !slices.Equal(slices.Compact(named), []string{variable}) {
+					t.Errorf("%s, %q: names %q: %s", variable, args, named, out)
 				}
 			}
 			if entries, err := os.ReadDir(shared); err != nil || len(entries) != 0 {

@@ -75,7 +75,7 @@ func (f *LinkResolver) PrivateWay(dir, name string) (Way, error) {
 	}
 	way, err := f.checkOwners("/", dir, true, path.Join(dir, name))
 	if err != nil || path.Clean(name) == "." {
-		return way, err
+		return way, f.host.nameVariable(err, dir)
 	}
 	if way.Rest != "" {
 		way.Rest = path.Join(way.Rest, name)
@@ -123,7 +123,7 @@ func (h *Host) checkOwnDirs() error {
 		return nil
 	}
 	f := NewLinkResolver(h)
-	for _, own := range [...]struct{ dir, role string }{{h.ConfigDir, "configuration"}, {h.StateDir, "state"}, {h.CacheDir, "cache"}, {h.DataDir, "data"}} {
+	for _, own := range h.ownDirs() {
 		var owner *OwnerError
 		if err := f.CheckPrivate(own.dir, "."); errors.As(err, &owner) {
 			owner.Role = "mcp-jail's " + own.role + " directory"
@@ -131,6 +131,34 @@ func (h *Host) checkOwnDirs() error {
 		}
 	}
 	return nil
+}
+
+// ownDir is a directory of mcp-jail's own, and the variable that names where it is.
+type ownDir struct{ dir, role, variable string }
+
+func (h *Host) ownDirs() [4]ownDir {
+	return [...]ownDir{{h.ConfigDir, "configuration", "XDG_CONFIG_HOME"}, {h.StateDir, "state", "XDG_STATE_HOME"}, {h.CacheDir, "cache", "XDG_CACHE_HOME"}, {h.DataDir, "data", "XDG_DATA_HOME"}}
+}
+
+// nameVariable makes an error about one of mcp-jail's own directories name the variable that chose
+// it.
+func (h *Host) nameVariable(err error, dir string) error {
+	var owner *OwnerError
+	if !errors.As(err, &owner) {
+		return err
+	}
+	for _, own := range h.ownDirs() {
+		if own.dir != dir {
+			continue
+		}
+		names := own.variable + " names that place: let it name one of your own"
+		if v, _ := h.Getenv(own.variable); !filepath.IsAbs(v) {
+			names = "HOME names that place: let it name your own home directory (sudo -H does)"
+		}
+		owner.Fix = strings.Replace(owner.Fix, ownPlace, names, 1)
+		break
+	}
+	return err
 }
 
 // CheckOwner returns an [*OwnerError] if another user has control over an open file, or over one
@@ -226,6 +254,8 @@ func (f *LinkResolver) Others(dir string) string {
 	return reason
 }
 
+const ownPlace = "name a place of your own"
+
 // ownerProblem returns why another user has control over an object, and how to change that,
 // or "". last reports that the object is the file that was asked for, not a directory or
 // link on the way.
@@ -235,7 +265,7 @@ func (h *Host) ownerProblem(p string, info FileInfo, last bool) (reason, fix str
 	switch {
 	case !own:
 		return fmt.Sprintf("belongs to %s, and you are %s: that user decides what stands there", describeUser(info.UID), describeUser(h.UID)),
-			"name a place of your own (HOME, XDG_CONFIG_HOME, XDG_STATE_HOME, XDG_CACHE_HOME and XDG_DATA_HOME say where mcp-jail's are; sudo -H sets HOME), or make it yours with chown"
+			ownPlace + ", or make it yours with chown"
 	case info.Mode&fs.ModeSymlink != 0 || info.Mode.IsDir() && info.Mode&fs.ModeSticky != 0 && !last:
 		return "", ""
 	case info.Mode&0o002 != 0, info.Mode&0o020 != 0 && (h.OwnGroup == nil || !h.OwnGroup(info.GID)):

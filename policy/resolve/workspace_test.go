@@ -161,7 +161,7 @@ func TestPrivateHomeOwners(t *testing.T) {
 			changed: map[string]hostfs.FileInfo{"/tmp": {Mode: fs.ModeSticky | 0o777}, "/tmp/mcp-jail": {UID: 71001}}, want: "/tmp/mcp-jail belongs to user 71001"},
 		"root is not known here":      {files: "d " + state, changed: map[string]hostfs.FileInfo{"/": {UID: 65534}, "/home": {UID: 65534}}},
 		"the HOME's owner is unknown": {files: "d " + state + "/servers/s/home", changed: map[string]hostfs.FileInfo{state + "/servers/s/home": {UID: 65534}}, want: "belongs to user"},
-		"root with a user's HOME":     {files: "d " + state, edit: func(h *hostfs.Host) { h.UID = 0 }, changed: map[string]hostfs.FileInfo{"/home/u": {UID: 71000}}, want: "sudo -H sets HOME"},
+		"root with a user's HOME":     {files: "d " + state, edit: func(h *hostfs.Host) { h.UID = 0 }, changed: map[string]hostfs.FileInfo{"/home/u": {UID: 71000}}, want: "HOME names that place: let it name your own home directory (sudo -H does)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			edit := func(h *hostfs.Host) {

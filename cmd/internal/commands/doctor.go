@@ -33,8 +33,9 @@ func (x *front) doctor() *cobra.Command {
 	d := &doctorCmd{}
 	cmd := x.command("doctor [flags]", "Show which kernel features jails can use here, and build a jail to test them.", 0, false, func([]string) error { return d.Run(x.console) })
 	cmd.Long = `Asks the kernel for each feature that jails use, then builds a jail and runs a
-program in it. The exit status is 3 if that fails. At the end it says how much
-is kept of servers: packages, private HOMEs, leftovers of interrupted work.
+program in it. The exit status is 3 if that fails, or if mcp-jail cannot write
+in its state directory. At the end it says how much is kept of servers:
+packages, private HOMEs, leftovers of interrupted work.
 
 If AppArmor forbids user namespaces (Ubuntu 23.10 and newer), allow them for
 mcp-jail alone:
@@ -79,6 +80,7 @@ func (d *doctorCmd) Run(c terminal.Console) error {
 	}
 	features := confine.Probe()
 	trial, egress := tryJail(confine.Launcher{}), tryEgress()
+	dirs, needed := tryOwnDirs()
 	if d.format == "json" {
 		out := struct {
 			Features confine.Features `json:"features"`
@@ -88,8 +90,9 @@ func (d *doctorCmd) Run(c terminal.Console) error {
 			Holds    bool             `json:"holds"`
 			Waive    []policy.Axis    `json:"waive,omitempty"` // the axes to waive for a jail without namespaces
 			Gaps     []confine.Gap    `json:"gaps,omitempty"`
-			Kept     keptSizes        `json:"kept"` // the sizes on the disk of what is kept of servers
-		}{features, egress, findTLSProgram(), "a program ran in a jail that tested itself", trial == nil, nil, nil, lookKept()}
+			Dirs     []ownDir         `json:"unwritable,omitempty"` // directories of mcp-jail's own
+			Kept     keptSizes        `json:"kept"`                 // the sizes on the disk of what is kept of servers
+		}{features, egress, findTLSProgram(), "a program ran in a jail that tested itself", trial == nil, nil, nil, dirs, lookKept()}
 		if trial != nil {
 			out.Jail = trial.Error()
 			out.Waive, out.Gaps = tryHostNamespaces(trial)
@@ -98,9 +101,10 @@ func (d *doctorCmd) Run(c terminal.Console) error {
 		c.Printf("%s\n", b)
 	} else {
 		d.report(c, features, egress, trial)
+		printOwnDirs(c, dirs)
 		lookKept().print(c)
 	}
-	if trial != nil {
+	if trial != nil || needed {
 		return target.ReportedStatus(target.ExitHost)
 	}
 	return nil
