@@ -178,8 +178,8 @@ func (m *maker) value(label string, v Value, value string) {
 		switch {
 		case strings.HasPrefix(value, "$"):
 			err = fmt.Errorf("%q: variables are not replaced; write the whole path", policy.Abbreviate(whole))
-		case strings.HasPrefix(value, "~/") && m.isVariable(label): // an argument has a warning of its own
-			m.open = append(m.open, Open{label, fmt.Sprintf("%q: ~ is not replaced in a variable, and the server gets it as it is written; write the whole path", policy.Abbreviate(whole))})
+		case (whole == "~" || strings.HasPrefix(whole, "~/")) && m.isVariable(label): // an argument has a warning of its own
+			err = fmt.Errorf("%q: ~ is not replaced in a variable, and the server gets it as it is written: nothing is granted for it; write the whole path", policy.Abbreviate(whole))
 		default:
 			err = policy.CheckPath(value)
 		}

@@ -78,8 +78,8 @@ func home() *hostfs.Host {
 }
 
 // TestNamed tests every variable and argument of every preset: a rule is for exactly the file or
-// directory that the value names. A rule for the directory around a file says so, and is refused
-// where that directory is shared.
+// directory that the value names, and there is none for a variable that begins with "~". A rule for
+// the directory around a file says so, and is refused where that directory is shared.
 func TestNamed(t *testing.T) {
 	h, wide, kept := home(), 0, 0
 	for _, n := range allValues(t) {
@@ -89,6 +89,15 @@ func TestNamed(t *testing.T) {
 			if n.value.Kind != File && n.value.Kind != Directory {
 				if len(rules) > 0 {
 					t.Errorf("%s %s: %+v", n.preset.Name, n.label, rules)
+				}
+				continue
+			}
+			if isVariable := slices.ContainsFunc(n.preset.Variables, func(v Variable) bool { return v.Name == n.label }); dir == "~" && isVariable {
+				if len(rules) > 0 {
+					t.Errorf("%s %s = %s: %+v", n.preset.Name, n.label, value, rules)
+				}
+				if n.value.Beside {
+					wide++
 				}
 				continue
 			}
