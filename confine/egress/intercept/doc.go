@@ -58,8 +58,9 @@
 // in the forms of [leak.Mask]. A value that can be guessed is not replaced, because the jail could try
 // which text becomes stars. The proxy must be able to read the response:
 //
-//   - A request loses Range, If-Range, Sec-WebSocket-Extensions and what offers compression, but for
-//     gzip. A response in gzip is decompressed. One with another encoding is refused with status 502.
+//   - A request loses Range and fields like it, Sec-WebSocket-Extensions and what offers compression,
+//     but for gzip. A response in gzip is decompressed. One with another encoding, or in a charset
+//     that does not extend ASCII, is refused with status 502.
 //   - The end of a body is kept back until more comes, as many bytes as the longest form has, unless
 //     it is a line end. How much does not depend on the text: otherwise the jail could learn of parts.
 //   - The messages of gRPC and WebSockets are passed on at once. A value in several pieces, of which

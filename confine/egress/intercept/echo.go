@@ -3,6 +3,7 @@ package intercept
 import (
 	"bufio"
 	"compress/gzip"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -32,12 +33,25 @@ func (i *Interceptor) maskOf(c *jailConn) *leak.Mask {
 // askReadable changes a request so that its response can be read: whole, and not compressed but by
 // gzip.
 func askReadable(h http.Header) {
-	for _, name := range []string{"Range", "If-Range", "Sec-Websocket-Extensions", "Grpc-Accept-Encoding", "Connect-Accept-Encoding"} {
+	for name := range h {
+		if asksForPart(name) {
+			delete(h, name)
+		}
+	}
+	for _, name := range []string{"Sec-Websocket-Extensions", "Grpc-Accept-Encoding", "Connect-Accept-Encoding"} {
 		h.Del(name)
 	}
 	if values, ok := h["Accept-Encoding"]; ok {
 		h.Set("Accept-Encoding", acceptable(strings.Join(values, ",")))
 	}
+}
+
+// asksForPart reports whether some host sends a part of its response because of a request's field:
+// Range, Request-Range (Apache), X-Ms-Range (Azure). Other fields with such names are about the body
+// of the request (Content-Range), or about what the host is to copy (X-Amz-Copy-Source-Range).
+func asksForPart(field string) bool {
+	name := "-" + strings.ReplaceAll(strings.ToLower(field), "_", "-") // CGI reads both alike
+	return strings.HasSuffix(name, "-range") && !strings.HasSuffix(name, "-content-range") && !strings.HasSuffix(name, "-source-range")
 }
 
 // acceptable returns gzip if an Accept-Encoding allows it, otherwise identity.
@@ -62,6 +76,11 @@ func (u unreadable) Error() string { return u.refusal.text }
 
 // makeReadable decompresses a response, or returns an error.
 func makeReadable(r *http.Response) error {
+	for _, charset := range charsets(r.Header.Values("Content-Type")) {
+		if !extendsASCII(charset) {
+			return unreadable{&refusal{http.StatusBadGateway, "", "its response has the charset " + quote(charset) + ", in which a secret of this host is not searched for: ask for UTF-8"}}
+		}
+	}
 	for _, name := range []string{"Content-Encoding", "Grpc-Encoding", "Connect-Content-Encoding"} {
 		coding := strings.TrimSpace(strings.Join(r.Header.Values(name), ","))
 		switch {
@@ -78,8 +97,60 @@ func makeReadable(r *http.Response) error {
 			return unreadable{&refusal{http.StatusBadGateway, "", "its response has " + name + ": " + quote(coding) + ", although only gzip was asked for: so it cannot be searched for a secret of this host"}}
 		}
 	}
+	if r.StatusCode != http.StatusSwitchingProtocols {
+		r.Body = &unmarked{ReadCloser: r.Body}
+	}
 	return nil
 }
+
+// charsets returns all charsets that the values of Content-Type name.
+func charsets(kinds []string) (names []string) {
+	for part := range strings.FieldsFuncSeq(strings.Join(kinds, ";"), func(r rune) bool { return r == ';' || r == ',' }) {
+		key, value, _ := strings.Cut(part, "=")
+		if key, _, _ = strings.Cut(strings.TrimSpace(key), "*"); strings.EqualFold(key, "charset") {
+			names = append(names, strings.Trim(value, " \t\"'"))
+		}
+	}
+	return names
+}
+
+// extendsASCII reports whether a text of ASCII has the same bytes in a charset. None that is unknown
+// has.
+func extendsASCII(charset string) bool {
+	name := strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(charset))
+	for _, prefix := range [...]string{"utf8", "usascii", "iso8859", "latin", "windows12", "cp12", "koi8", "gb", "big5", "shiftjis", "sjis", "windows31j", "euc"} {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return name == "" || name == "ascii" || name == "binary"
+}
+
+// unmarked is a body that ends with an error if it begins with the byte order mark of UTF-16 or
+// UTF-32. It waits for no byte.
+type unmarked struct {
+	io.ReadCloser
+	head []byte // the first bytes, until they are known to be no mark
+	done bool
+}
+
+func (u *unmarked) Read(p []byte) (n int, err error) {
+	n, err = u.ReadCloser.Read(p)
+	if u.done {
+		return n, err
+	}
+	u.head = append(u.head, p[:min(n, 4)]...)
+	u.done = len(u.head) >= 4
+	for _, mark := range [...]string{"\xff\xfe", "\xfe\xff", "\x00\x00\xfe\xff"} {
+		if strings.HasPrefix(string(u.head), mark) {
+			return 0, errWide
+		}
+	}
+	return n, err
+}
+
+// errWide ends a response after its header, which no refusal can.
+var errWide = errors.New("the response is in UTF-16 or UTF-32, in which a secret of this host is not searched for")
 
 // gunzipped is a body without its compression.
 type gunzipped struct {

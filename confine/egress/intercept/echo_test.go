@@ -13,6 +13,7 @@ import (
 	"net/http/httptrace"
 	"net/textproto"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -124,6 +125,8 @@ func TestEchoUnreadable(t *testing.T) {
 			for coding, passes := range map[string]bool{
 				"Content-Encoding=br": false, "Content-Encoding=gzip, br": false, "Content-Encoding=zstd": false, "Content-Encoding=deflate": false,
 				"Grpc-Encoding=gzip": false, "Content-Encoding=identity": true, "Grpc-Encoding=identity": true, "X-Encoding=br": true,
+				"Content-Type=text/plain; charset=UTF-16": false, `Content-Type=text/plain; a=b; Charset="utf-32le"`: false, "Content-Type=text/plain;charset=utf-8;charset=IBM037": false, "Content-Type=a/b;charset=UTF-7": false,
+				"Content-Type=text/plain; charset=UTF-8": true, "Content-Type=a/b;charset=iso-8859-1": true, "Content-Type=a/b;charset=": true, "Content-Type=charset": true,
 			} {
 				field, name, _ := strings.Cut(coding, "=")
 				res, body := do(t, w.client(t, http2), "GET", w.url("/?field="+field+"&coding="+url.QueryEscape(name)), func(r *http.Request) {
@@ -131,7 +134,7 @@ func TestEchoUnreadable(t *testing.T) {
 					r.Header.Set("Range", "bytes=0-3")
 					r.Header.Set("Grpc-Accept-Encoding", "gzip")
 				})
-				if passes = passes || !guards; passes != (res.StatusCode == 200) || !passes && (res.StatusCode != 502 || !strings.Contains(body, field+": "+name)) {
+				if passes = passes || !guards; passes != (res.StatusCode == 200) || !passes && (res.StatusCode != 502 || field != "Content-Type" && !strings.Contains(body, field+": "+name) || field == "Content-Type" && !strings.Contains(body, "ask for UTF-8")) {
 					t.Errorf("%s: %d %s", coding, res.StatusCode, body)
 				}
 				want := "gzip;q=0, deflate, br bytes=0-3 gzip"
@@ -149,6 +152,68 @@ func TestEchoUnreadable(t *testing.T) {
 			t.Errorf("%q: %s", accepted, got)
 		}
 	}
+}
+
+// TestEchoParts tests that a request asks for no part of a response, in whatever field a host reads
+// that. Fields about the body of the request, and about what the host copies, stay. The control: so
+// does each field for a host without a secret.
+func TestEchoParts(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, kind string, http2 bool, _ string) {
+		var got http.Header
+		s := serve(t, kind, func(w http.ResponseWriter, r *http.Request) { got = r.Header })
+		for _, rule := range []policy.NetRule{withSecret("T"), only("GET")} {
+			w := newWorld(t, s, Options{Rules: []policy.NetRule{rule}, Secrets: map[string]string{"T": guarded}})
+			c := w.client(t, http2)
+			for name, asks := range map[string]bool{
+				"Range": true, "If-Range": true, "Request-Range": true, "X-Ms-Range": true, "x_range": true, "X-Goog-Range": true,
+				"Content-Range": false, "X-Content-Range": false, "X-Amz-Copy-Source-Range": false, "X-Ms-Source-Range": false, "Range-Unit": false, "X-Orange": false,
+			} {
+				do(t, c, "GET", w.url("/"), func(r *http.Request) { r.Header[name] = []string{"bytes=0-3"} })
+				if sent := strings.Contains(fmt.Sprint(got), "bytes=0-3"); sent == (asks && rule.Secrets != nil) {
+					t.Errorf("%s: sent: %v", name, sent)
+				}
+			}
+		}
+	})
+}
+
+// TestEchoWide tests that a response that begins with the mark of UTF-16 or UTF-32 ends there, in
+// whatever pieces it comes. The controls: it does not for a host without a secret, and no other
+// response does.
+func TestEchoWide(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, kind string, http2 bool, _ string) {
+		body, piece := "", 0
+		s := serve(t, kind, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "a/b") // net/http would name the charset
+			for part := range slices.Chunk([]byte(body), piece) {
+				w.Write(part)
+				http.NewResponseController(w).Flush()
+			}
+		})
+		for _, rule := range []policy.NetRule{withSecret("T"), only("GET")} {
+			w := newWorld(t, s, Options{Rules: []policy.NetRule{rule}, Secrets: map[string]string{"T": guarded}})
+			c := w.client(t, http2)
+			for text, wide := range map[string]bool{
+				"\xff\xfeg\x00h\x00p\x00": true, "\xfe\xff\x00g\x00h\x00p": true, "\xff\xfe\x00\x00g\x00\x00\x00": true, "\x00\x00\xfe\xff\x00\x00\x00g": true,
+				"\xef\xbb\xbfghp": false, "ghp\xff\xfe": false, "\xff": false, "\x00\x00\xfe": false, "\xff\xfb\x90": false,
+			} {
+				for _, piece = range []int{1, 3, 8} {
+					body = text
+					res, err := c.Get(w.url("/"))
+					var all []byte
+					if err == nil {
+						all, err = io.ReadAll(res.Body)
+						res.Body.Close()
+					}
+					if ended := err != nil; ended != (wide && rule.Secrets != nil) || !ended && string(all) != text || ended && strings.Contains(string(all), "g") {
+						t.Errorf("%q in pieces of %d: %q, %v", text, piece, all, err)
+					}
+				}
+			}
+		}
+	})
 }
 
 // TestEchoStreams tests that lines, and messages of gRPC, arrive while the response goes on, and that
