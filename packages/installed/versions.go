@@ -3,6 +3,7 @@ package installed
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -21,15 +22,26 @@ type versions struct {
 	host    *hostfs.Host
 	known   map[string]version
 	changed bool
+	run     func(ctx context.Context, host *hostfs.Host, file string) (string, error)
+	spent   time.Duration // on asking interpreters
 }
 
 // version is the version of an interpreter, and the stamp that its file had when it told it.
 type version struct {
-	Version string `json:"version"`
-	Stamp   string `json:"stamp"`
+	Version string    `json:"version"`
+	Stamp   string    `json:"stamp"`
+	Slow    time.Time `json:"slow,omitzero"` // when it did not tell its version in time; zero if it did
+}
+
+// isSlow reports whether an interpreter is not asked again yet. A machine may have been busy, so
+// that is not for ever.
+func (v version) isSlow() bool {
+	ago := time.Since(v.Slow)
+	return !v.Slow.IsZero() && ago >= 0 && ago < time.Hour
 }
 
 const (
+	maxSpent        = 5 * time.Second     // after which no more interpreters are asked
 	versionsFile    = "interpreters.json" // in the cache directory
 	maxVersionsFile = 1 << 20
 )
@@ -37,7 +49,7 @@ const (
 // openVersions reads the remembered versions. A file that cannot be read, or over which another
 // user has control, counts as empty.
 func openVersions(host *hostfs.Host) *versions {
-	v := &versions{host: host, known: map[string]version{}}
+	v := &versions{host: host, known: map[string]version{}, run: jail.AskVersion}
 	if host.CacheDir == "" {
 		return v
 	}
@@ -102,22 +114,38 @@ func (v *versions) locate(name string) (named, file, version string) {
 // files give, else the one that it tells in a jail.
 func (v *versions) ask(ctx context.Context, file string) (string, error) {
 	stamp := v.stamp(file)
-	if known, ok := v.known[file]; ok && stamp != "" && known.Stamp == stamp {
+	known, ok := v.known[file]
+	switch remembered := ok && stamp != "" && known.Stamp == stamp; {
+	case remembered && known.Version != "":
 		return known.Version, nil
+	case remembered && known.isSlow():
+		return "", fmt.Errorf("%w, and it is asked again an hour after that", &jail.SlowError{File: file})
 	}
 	text, err := runtime.HeaderVersion(v.host, file), error(nil)
 	if text == "" {
-		text, err = jail.AskVersion(ctx, v.host, file)
+		text, err = v.tell(ctx, file)
 	}
-	if err != nil {
+	told, slow := runtime.VersionIn(text), (*jail.SlowError)(nil)
+	switch {
+	case errors.As(err, &slow) && stamp != "":
+		v.known[file], v.changed = version{Stamp: stamp, Slow: time.Now()}, true
 		return "", err
-	}
-	told := runtime.VersionIn(text)
-	if told == "" {
+	case err != nil:
+		return "", err
+	case told == "":
 		return text, nil // the search says what is wrong with it
-	}
-	if stamp != "" {
-		v.known[file], v.changed = version{told, stamp}, true
+	case stamp != "":
+		v.known[file], v.changed = version{Version: told, Stamp: stamp}, true
 	}
 	return told, nil
+}
+
+// tell asks an interpreter in a jail, unless others have taken too long before it.
+func (v *versions) tell(ctx context.Context, file string) (string, error) {
+	if v.spent >= maxSpent {
+		return "", fmt.Errorf("%s was not asked, because those before it took too long: remove them, or start again", file)
+	}
+	began := time.Now()
+	defer func() { v.spent += time.Since(began) }()
+	return v.run(ctx, v.host, file)
 }

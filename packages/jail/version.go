@@ -12,15 +12,22 @@ import (
 )
 
 const (
-	patience   = 10 * time.Second // for an interpreter that is asked for its version
-	maxVersion = 256              // bytes of its answer
+	patience   = 3 * time.Second // for an interpreter that is asked for its version
+	maxVersion = 256             // bytes of its answer
 )
+
+// SlowError reports an interpreter that did not tell its version in time.
+type SlowError struct{ File string }
+
+func (e *SlowError) Error() string {
+	return fmt.Sprintf("%s --version: it did not end within %v", e.File, patience)
+}
 
 // AskVersion runs an interpreter with --version in a jail without a network, and returns the
 // beginning of its answer. The interpreter reads its installation, and writes only a directory
-// that is removed afterwards.
-func AskVersion(ctx context.Context, host *hostfs.Host, file string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+// that is removed afterwards. The error is a [*SlowError] if it does not end in time.
+func AskVersion(whole context.Context, host *hostfs.Host, file string) (string, error) {
+	ctx, cancel := context.WithTimeout(whole, patience)
 	defer cancel()
 	dir, err := os.MkdirTemp("", "mcp-jail-version-")
 	if err != nil {
@@ -38,8 +45,10 @@ func AskVersion(ctx context.Context, host *hostfs.Host, file string) (string, er
 	out := &firstBytes{}
 	exit, _, err := j.Run(ctx, out, file, "--version")
 	switch {
+	case whole.Err() != nil:
+		return "", whole.Err()
 	case ctx.Err() != nil:
-		return "", fmt.Errorf("%s --version: it did not end within %v", file, patience)
+		return "", &SlowError{file}
 	case err != nil:
 		return "", err
 	case exit.Code != 0:

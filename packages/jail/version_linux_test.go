@@ -1,6 +1,8 @@
 package jail
 
 import (
+	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -79,6 +81,17 @@ func TestAskVersionLimits(t *testing.T) {
 		host, file := interpreter(t, text)
 		if _, err := AskVersion(t.Context(), host, file); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+	var slow *SlowError
+	if host, file := interpreter(t, "sleep 1000"); true {
+		if _, err := AskVersion(t.Context(), host, file); !errors.As(err, &slow) || slow.File != file {
+			t.Errorf("one that sleeps: %v", err)
+		}
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := AskVersion(ended, host, file); err == nil || errors.As(err, &slow) {
+			t.Errorf("one whose caller has given up: %v", err)
 		}
 	}
 	host, file := interpreter(t, "echo a warning >&2; echo v20.1.0")
