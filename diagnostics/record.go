@@ -27,6 +27,8 @@ type Record struct {
 	Denials   []policy.Denial `json:"denials,omitempty"`
 	Diagnoses []Diagnosis     `json:"diagnoses,omitempty"`
 	Remedies  []Hint          `json:"remedies,omitempty"` // hints for refused hosts, also for those that a diagnosis names: see Remedies
+	// Unfinished says that the session went on when the record was written.
+	Unfinished bool `json:"unfinished,omitempty"`
 
 	// The following fields are not part of the stored record. `mcp-jail why` sets Newer
 	// when a later session of the server has no record, and Incomplete to the reason why
@@ -104,6 +106,9 @@ func (r Record) Text(lists ...ClientList) string {
 		b.WriteString(", session of " + r.Time.Format(timeFormat))
 	}
 	b.WriteString("\n")
+	if r.Unfinished {
+		b.WriteString("\nThe record ends before the session did: it is still running, or mcp-jail was killed.\n")
+	}
 	section := func(title string, lines []string) {
 		if len(lines) == 0 {
 			return
@@ -140,12 +145,20 @@ func (r Record) Text(lists ...ClientList) string {
 		all.write(&b, lists)
 	}
 	if len(r.Denials) == 0 && len(r.Diagnoses) == 0 {
-		b.WriteString("\nNothing was refused and nothing failed.\n")
+		b.WriteString("\n" + r.nothing() + "\n")
 	}
 	if r.Failed != nil {
 		b.WriteString("\nThe last session before it with a failure:\n\n" + r.Failed.Text(lists...))
 	}
 	return b.String()
+}
+
+// nothing says that a record has no refusal and no failure.
+func (r Record) nothing() string {
+	if r.Unfinished {
+		return "No refusal and no failure is on record so far."
+	}
+	return "Nothing was refused and nothing failed."
 }
 
 // unreported returns the remedies that no diagnosis contains.

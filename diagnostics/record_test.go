@@ -39,6 +39,9 @@ func TestRecord(t *testing.T) {
 	if w := (Record{Server: "x"}).Text(); !strings.Contains(w, "Nothing was refused") {
 		t.Error(w)
 	}
+	if w := (Record{Server: "x", Unfinished: true}).Text(); strings.Contains(w, "Nothing was refused") || !strings.Contains(w, "still running") {
+		t.Error(w)
+	}
 }
 
 func TestDigest(t *testing.T) {

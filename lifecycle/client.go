@@ -40,6 +40,7 @@ type client struct {
 	record        diagnostics.Record
 	saidLines     map[string]bool                              // see sayOnce
 	allDenials    func() ([]policy.Denial, []diagnostics.Hint) // of the whole session, for the record
+	countRefused  func() int                                   // of the different refusals among them
 	usual         usualHosts
 	unsavedRecord chan struct{} // record has changed
 	finished      chan struct{}
@@ -48,10 +49,10 @@ type client struct {
 }
 
 // newClient returns the client side of a session and starts saving its record. denied
-// returns the denials of the whole session.
-func newClient(s Session, hooks mcpproxy.Hooks, denied func() ([]policy.Denial, []diagnostics.Hint)) *client {
+// returns the denials of the whole session, and refused how many there are.
+func newClient(s Session, hooks mcpproxy.Hooks, denied func() ([]policy.Denial, []diagnostics.Hint), refused func() int) *client {
 	s = s.withDefaults()
-	c := &client{config: s, times: s.times, log: s.Log, started: time.Now(), allDenials: denied, saidLines: map[string]bool{}}
+	c := &client{config: s, times: s.times, log: s.Log, started: time.Now(), allDenials: denied, countRefused: refused, saidLines: map[string]bool{}}
 	c.usual.earlier = s.Earlier
 	c.unsavedRecord, c.finished, c.saved = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
 	c.requested.done, c.gone.done, c.shutdown.done = make(chan struct{}), make(chan struct{}), make(chan struct{})

@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 )
@@ -59,16 +60,23 @@ func (c *client) recordChanged() {
 }
 
 // saveRecords passes the record to Sink after each change, on a goroutine of its own, so
-// that answers to the client do not wait for a disk.
+// that answers to the client do not wait for a disk. It looks for new refusals once a second.
 func (c *client) saveRecords() {
 	defer close(c.saved)
-	for {
+	look := time.NewTicker(time.Second)
+	defer look.Stop()
+	for saved := 0; ; {
 		select {
 		case <-c.unsavedRecord:
-			c.writeRecord()
+			c.writeRecord(false)
+		case <-look.C:
+			if n := c.countRefused(); n > saved {
+				saved = n
+				c.writeRecord(false)
+			}
 		case <-c.finished:
 			c.noteChanges()
-			c.writeRecord()
+			c.writeRecord(true)
 			return
 		}
 	}
@@ -90,13 +98,14 @@ func (c *client) noteChanges() {
 // writeRecord passes a copy of the record to Sink. The slice Diagnoses is only appended to or
 // replaced, so the copy is never written to. The digest of the profile is computed here and not at
 // the start, so that the start does not wait for it.
-func (c *client) writeRecord() {
+func (c *client) writeRecord(finished bool) {
 	if c.config.Sink == nil {
 		return
 	}
 	c.recordMu.Lock()
 	record := c.record
 	c.recordMu.Unlock()
+	record.Unfinished = !finished
 	record.Profile = diagnostics.Digest(c.config.Profile)
 	record.Denials, record.Remedies = c.allDenials()
 	c.config.Sink(record)

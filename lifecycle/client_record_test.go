@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // TestSlowRecord: a Sink that is slow delays neither the answer to a failed call nor the
@@ -62,5 +63,28 @@ func TestLostRecord(t *testing.T) {
 	_, stderr := p.ended()
 	if n := strings.Count(stderr, "mcp-jail: warning: the record of this session cannot be written, so `mcp-jail why` will not have all of it: no space left (mcp-jail explain record)\n"); n != 1 || tried < 3 {
 		t.Errorf("told %d times of %d: %s", n, tried, stderr)
+	}
+}
+
+// TestRefusalsOnRecord: a refusal is on record while the session runs, and only the last record says
+// that the session has ended.
+func TestRefusalsOnRecord(t *testing.T) {
+	t.Parallel()
+	for name, denials := range map[string][]policy.Denial{
+		"refused": {{Axis: policy.AxisFs, Operation: "open", Target: "/x", Count: 1}}, "control": nil,
+	} {
+		records := make(chan diagnostics.Record, 8)
+		p := begin(t, &fake{server: "polite", denials: denials}, func(s *Session) { s.Sink = func(r diagnostics.Record) { records <- r } })
+		if denials != nil {
+			if r := <-records; len(r.Denials) != 1 || !r.Unfinished {
+				t.Errorf("%s: recorded %+v", name, r)
+			}
+		}
+		p.in.Close()
+		p.rest()
+		p.ended()
+		if r := <-records; len(r.Denials) != len(denials) || r.Unfinished || len(records) > 0 {
+			t.Errorf("%s: at the end, recorded %+v, and %d more", name, r, len(records))
+		}
 	}
 }

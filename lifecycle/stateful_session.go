@@ -35,7 +35,7 @@ func newStatefulSession(s Session) *statefulSession {
 	if s.Profile == nil {
 		s.Profile = &policy.Profile{}
 	}
-	r.client = newClient(s, r.hooks(), r.server.recordedDenials)
+	r.client = newClient(s, r.hooks(), r.server.recordedDenials, func() int { return len(r.server.processes.denials()) })
 	r.server.init(r.client, s.Profile)
 	r.refresh.start(r.client)
 	if r.client.tools != nil {

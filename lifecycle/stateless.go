@@ -125,7 +125,7 @@ func newStatelessSession(s Session, o Stateless) *statelessSession {
 	p.cache.tools = map[string]bool{}
 	p.pool.tools = map[string]*warmTool{}
 	p.pool.maxStarting = max(1, runtime.GOMAXPROCS(0)/2)
-	p.client = newClient(s, mcpproxy.Hooks{}, p.allDenials)
+	p.client = newClient(s, mcpproxy.Hooks{}, p.allDenials, p.countRefused)
 	if p.client.tools != nil {
 		p.client.tools.redact = diagnostics.NewRedactor(s.Profile.Env)
 	}
@@ -278,6 +278,17 @@ func (s *statelessSession) allDenials() ([]policy.Denial, []diagnostics.Hint) {
 		all, remedies = append(all, denials...), appendHints(remedies, more)
 	}
 	return all, remedies
+}
+
+// countRefused returns how many different refusals all workers had.
+func (s *statelessSession) countRefused() int {
+	s.mu.Lock()
+	n, children := len(s.pastDenials), slices.Collect(maps.Keys(s.workers))
+	s.mu.Unlock()
+	for _, w := range children { // as in allDenials
+		n += len(w.server.processes.denials())
+	}
+	return n
 }
 
 // removeWorker removes a worker that has ended, and keeps its denials.
