@@ -77,6 +77,8 @@ var ambiguities = []struct {
 	{"line end of Windows in a word", TOML, "[servers.s]\r\ncommand = \"\"\"a\r\nb\"\"\"\r\n", "line 2, column 11: it goes on in another line"},
 	{"anchor twice", YAML, "a: &a\n  b: &a {X: 1}\nservers:\n  s: {command: a, env: *a}\n", "line 4, column 24: the anchor &a stands twice"},
 	{"a date", TOML, "[servers.s]\ncommand = 'a'\nargs = [2001-01-01]\n", "line 3, column 9: args holds a number"},
+	{"a colon after an anchor", YAML, "servers:\n  &0:\n    s: {command: a}\n", "line 2, column 3: the name of an anchor ends earlier"},
+	{"a colon after an alias", YAML, "x: &a y\nservers:\n  *a: {command: a}\n", "line 3, column 3: the name of an anchor ends earlier"},
 	{"a list as a key", YAML, "servers:\n  ? [a]\n  : {command: b}\n  s: {command: a}\n", ""},
 }
 

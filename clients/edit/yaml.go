@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -69,6 +70,9 @@ func (b *yamlBuilder) node(y *yaml.Node) *node {
 	if y.Style&yaml.TaggedStyle != 0 && y.Kind != yaml.ScalarNode {
 		n.doubt = &fault{line: y.Line, offset: n.start, reason: "a table or list has a tag, and clients differ in which they know", fix: "remove the tag", ambiguous: true}
 	}
+	if n.start >= 0 && (y.Anchor != "" || y.Kind == yaml.AliasNode) && !anchorEnd.Match(b.src[n.start:]) {
+		n.doubt = &fault{line: y.Line, offset: n.start, reason: "the name of an anchor ends earlier for some clients", fix: "write a blank after it", ambiguous: true}
+	}
 	switch y.Kind {
 	case yaml.AliasNode:
 		return b.alias(n, y)
@@ -95,6 +99,10 @@ func (b *yamlBuilder) node(y *yaml.Node) *node {
 	return n
 }
 
+// anchorEnd matches an anchor or alias whose name is the same in YAML 1.1 (section 3.1.2), which has
+// letters and digits, and in YAML 1.2 (section 6.9.2), which has all but blanks and brackets.
+var anchorEnd = regexp.MustCompile(`^[&*][0-9A-Za-z_-]+(?:[ \t\r\n,\]}]|$)`)
+
 func (b *yamlBuilder) member(n *node, key, value *yaml.Node) {
 	k := b.node(key)
 	v := b.node(value)
@@ -102,7 +110,7 @@ func (b *yamlBuilder) member(n *node, key, value *yaml.Node) {
 		n.merge, n.mergeAt = key.Line, k.start
 		return
 	}
-	m := member{key: key.Value, line: k.line, keyStart: k.start, nameStart: k.start, nameEnd: k.end, lines: !n.flow, value: v}
+	m := member{key: key.Value, line: k.line, keyStart: k.start, nameStart: k.start, nameEnd: k.end, lines: !n.flow, value: v, doubt: k.doubt}
 	if why := yamlDoubt(key); why != "" {
 		m.unsure = m.fault("of a key: "+why, "write it between quotes")
 		if key.Style&yaml.TaggedStyle != 0 {
