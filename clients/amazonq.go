@@ -17,6 +17,7 @@ func amazonQ() Client {
 			everywhere(Project, ".amazonq/mcp.json", JSON, tables("mcpServers")),
 			agents, own,
 		},
+		Lookup:   Lookup{Read: "its last source (paths.rs, cli/agent/mod.rs)", Names: OneCounts, Order: "agent, project, user"},
 		Shapes:   []Shape{standardOff()},
 		Forms:    []Form{named(FromEnv, "${env:", "}"), named(FromEnv, "$", "")},
 		Start:    Patience{120 * time.Second, "`timeout` in the entry, in milliseconds, for every request"},

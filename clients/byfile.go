@@ -2,6 +2,7 @@ package clients
 
 import (
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -12,7 +13,7 @@ func ByFile(file string, h Host) (Client, Place, bool) {
 	all := All()
 	for _, c := range all {
 		for _, p := range c.Places {
-			if at, ok := p.Locate(h); ok && h.matches(at, file) {
+			if slices.ContainsFunc(p.LocateAll(h), func(at Location) bool { return h.matches(at, file) }) {
 				return c, p, true
 			}
 		}
@@ -32,7 +33,7 @@ func ByFile(file string, h Host) (Client, Place, bool) {
 func EachReader(file string, h Host, each func(Client, Place)) {
 	for _, c := range All() {
 		for _, p := range c.Places {
-			if at, ok := p.Locate(h); ok && h.matches(at, file) {
+			if slices.ContainsFunc(p.LocateAll(h), func(at Location) bool { return h.matches(at, file) }) {
 				each(c, p)
 			}
 		}

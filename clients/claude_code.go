@@ -10,12 +10,31 @@ func claudeCode() Client {
 	})
 	user.Moves = []Move{{"CLAUDE_CONFIG_DIR", "$CLAUDE_CONFIG_DIR/.claude.json"}}
 	user.Note = "It has the servers of the user, and below `projects` those of this user in one project, which `claude mcp add` makes by default."
-	project := everywhere(Project, ".mcp.json", JSON, tables("mcpServers"))
+	former := user
+	former.Label, former.Note = "former place", "If it exists, it counts in place of `~/.claude.json`."
+	former.Linux, former.MacOS, former.Windows = "~/.claude/.config.json", "~/.claude/.config.json", "~/.claude/.config.json"
+	former.Moves = []Move{{"CLAUDE_CONFIG_DIR", "$CLAUDE_CONFIG_DIR/.config.json"}}
+	project := above(everywhere(Project, ".mcp.json", JSON, tables("mcpServers")), InAll)
+	settings := everywhere(User, "~/.claude/settings.json", JSON, nil)
+	settings.Moves = []Move{{"CLAUDE_CONFIG_DIR", "$CLAUDE_CONFIG_DIR/settings.json"}}
+	plugins := unread(User, "~/.claude/plugins/installed_plugins.json", "@", whyPlugin)
+	plugins.Place.Moves = []Move{{"CLAUDE_CONFIG_DIR", "$CLAUDE_CONFIG_DIR/plugins/installed_plugins.json"}}
 	return Client{
 		Name: "claude-code", Title: "Claude Code", Aliases: []string{"claude-cli"},
 		Hello: []string{"claude-code"},
 		Basis: "trials with 2.1.330 on Linux; the managed file: its documentation",
-		Places: []Place{user, project, {
+		Lookup: Lookup{
+			Read:  "2.1.330: its system calls and trials with `claude mcp list` and `claude -p`",
+			Names: OneCounts, Order: "managed, the user's for this project, project from the nearest directory up, user, plugins",
+		},
+		Blind: []Blind{
+			plugins,
+			unread(User, "~/.claude/agents/**/*.md", "mcpServers", whyAgent),
+			unread(Project, ".claude/agents/**/*.md", "mcpServers", whyAgent),
+		},
+		Shared: settingsEnv(settings, above(everywhere(Project, ".claude/settings.json", JSON, nil), InRepository),
+			above(everywhere(Project, ".claude/settings.local.json", JSON, nil), InRepository)),
+		Places: []Place{user, former, project, {
 			Scope: Managed, Format: JSON, Tables: tables("mcpServers"),
 			Linux:   "/etc/claude-code/managed-mcp.json",
 			MacOS:   "/Library/Application Support/ClaudeCode/managed-mcp.json",

@@ -26,6 +26,7 @@ func cline() Client {
 		Hello:  []string{"Cline"},
 		Basis:  "its source (schemas.ts) and trials with its command line 3.0.65 on Linux",
 		Places: places,
+		Lookup: Lookup{Read: "its source (McpHub.ts, schemas.ts), not read again", Names: OneFile},
 		Shapes: []Shape{flat, nested},
 		Forms:  []Form{named(FromEnv, "${env:", "}")},
 		Start:  Patience{60 * time.Second, "`timeout` in the entry, in seconds"},

@@ -6,16 +6,25 @@ import "time"
 func codex() Client {
 	user := everywhere(User, "~/.codex/config.toml", TOML, tables("mcp_servers"))
 	user.Moves = []Move{{"CODEX_HOME", "$CODEX_HOME/config.toml"}}
-	project := everywhere(Project, ".codex/config.toml", TOML, tables("mcp_servers"))
+	project := above(everywhere(Project, ".codex/config.toml", TOML, tables("mcp_servers")), InRepository)
 	project.Note = "Read in projects that the user trusts."
-	system := Place{Scope: System, Linux: "/etc/codex/config.toml", MacOS: "/etc/codex/config.toml", Format: TOML, Tables: tables("mcp_servers")}
+	system := Place{Scope: System, Linux: "/etc/codex/config.toml", MacOS: "/etc/codex/config.toml", Windows: `%ProgramData%\OpenAI\Codex\config.toml`, Format: TOML, Tables: tables("mcp_servers")}
 	shape := standard()
 	shape.Cwd, shape.Names, shape.On, shape.Elsewhere = "cwd", "env_vars", "enabled", "environment_id"
 	return Client{
 		Name: "codex", Title: "Codex", Aliases: []string{"codex-cli", "openai-codex"},
-		Hello:    []string{"codex-mcp-client", "codex*"},
-		Basis:    "trials with 0.169.0 on Linux; the system's file: its documentation",
-		Places:   []Place{user, project, system},
+		Hello:  []string{"codex-mcp-client", "codex*"},
+		Basis:  "trials with 0.169.0 on Linux; the system's file: its documentation",
+		Places: []Place{user, project, system},
+		Lookup: Lookup{
+			Read:  "0.169.0: its system calls, trials with `codex app-server`, and codex-rs/config (loader, merge.rs)",
+			Names: Mixed, Order: "managed, flags, project from the nearest directory up, profile, user, system",
+		},
+		Blind: []Blind{
+			{Place: Place{Scope: Managed, Linux: "/etc/codex/managed_config.toml", MacOS: "/etc/codex/managed_config.toml"}, Word: "mcp_servers", Why: whyRemote},
+			unread(User, "~/.codex/*.config.toml", "mcp_servers", "it counts with --profile only"),
+			unread(User, "~/.codex/plugins/**/.mcp.json", "", whyPlugin),
+		},
 		Shapes:   []Shape{shape},
 		Start:    Patience{30 * time.Second, "`startup_timeout_sec` in the entry; older versions wait for 10 s"},
 		Dir:      DirProject,

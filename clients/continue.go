@@ -18,6 +18,18 @@ func continueDev() Client {
 		dropped.Single = true
 		places = append(places, dropped)
 	}
+	for _, dir := range []string{"agents", "assistants"} {
+		for _, ending := range []string{"yaml", "yml"} {
+			for _, at := range []struct {
+				scope Scope
+				dir   string
+			}{{User, "~/.continue/"}, {Project, ".continue/"}} {
+				p := everywhere(at.scope, at.dir+dir+"/**/*."+ending, YAML, list)
+				p.Label = dir
+				places = append(places, p)
+			}
+		}
+	}
 	shape := standard()
 	shape.Cwd = "cwd"
 	return Client{
@@ -25,6 +37,14 @@ func continueDev() Client {
 		Hello:  []string{"continue-client", "continue*"},
 		Basis:  "its source (schemas/mcp) and trials with its command line 1.5.47 on Linux",
 		Places: places,
+		Lookup: Lookup{Read: "main of November 2026: core/config (loadLocalAssistants.ts, ConfigHandler.ts)", Names: MergingUnknown},
+		Blind: []Blind{
+			unread(User, "~/.continue/config.json", "modelContextProtocolServers", whySetting),
+			unread(User, "~/.continue/config.ts", "", "it is a program"),
+			unread(Project, ".continuerc.json", "modelContextProtocolServers", whySetting),
+			unread(Project, ".continue/agents/**/*.md", "mcpServers", whyAgent),
+			unread(Project, ".continue/assistants/**/*.md", "mcpServers", whyAgent),
+		},
 		Shapes: []Shape{shape},
 		Forms:  []Form{named(Secret, "${{ secrets.", "}}"), named(Input, "${{ inputs.", "}}")},
 		Dir:    DirProject,

@@ -12,9 +12,15 @@ func copilot() Client {
 	shape.Cwd = "cwd"
 	return Client{
 		Name: "copilot", Title: "GitHub Copilot CLI", Aliases: []string{"copilot-cli", "github-copilot"},
-		Hello:    []string{"github-copilot-developer", "copilot*"},
-		Basis:    "trials with 1.0.102 on Linux; bare project files: its documentation",
-		Places:   []Place{user, project, github},
+		Hello:  []string{"github-copilot-developer", "copilot*"},
+		Basis:  "trials with 1.0.102 on Linux; bare project files: its documentation",
+		Places: []Place{user, project, github},
+		Lookup: Lookup{Read: "its documentation (“MCP server loading priority”)", Names: OneCounts, Order: "project, user, plugins"},
+		Blind: []Blind{
+			unread(User, "~/.copilot/installed-plugins/**/.mcp.json", "", whyPlugin),
+			unread(User, "~/.copilot/agents/*.md", "mcp-servers", whyAgent),
+			unread(Project, ".github/agents/*.md", "mcp-servers", whyAgent),
+		},
 		Shapes:   []Shape{shape},
 		Forms:    []Form{named(FromEnv, "${", "}"), named(FromEnv, "$", "")},
 		Dir:      DirProject,

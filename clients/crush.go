@@ -14,16 +14,33 @@ func crush() Client {
 		Linux: "$XDG_DATA_HOME/crush/crush.json", MacOS: "$XDG_DATA_HOME/crush/crush.json", Windows: `%LOCALAPPDATA%\crush\crush.json`,
 		Moves: []Move{{"CRUSH_GLOBAL_DATA", "$CRUSH_GLOBAL_DATA/crush.json"}},
 	}
+	workspace := above(everywhere(Project, ".crush/crush.json", JSON, tables("mcp")), InRepository)
+	workspace.Label, workspace.Note = "written by Crush", "Read last: it counts more than all other files."
+	script := unread(User, "~/.config/crush/crushrc", "mcp", "it is a shell script")
+	script.Place.Linux, script.Place.MacOS = "$XDG_CONFIG_HOME/crush/crushrc", "$XDG_CONFIG_HOME/crush/crushrc"
+	blind := []Blind{script}
+	for _, name := range []string{"crushrc", ".crushrc"} {
+		b := unread(Project, name, "mcp", "it is a shell script")
+		b.Place.Above = InRepository
+		blind = append(blind, b)
+	}
 	return Client{
 		Name: "crush", Title: "Crush",
 		Hello: []string{"crush"},
 		Basis: "its source (internal/config); not tried",
 		Places: []Place{
 			user, state,
-			everywhere(Project, ".crush.json", JSON, tables("mcp")),
-			everywhere(Project, "crush.json", JSON, tables("mcp")),
+			above(everywhere(Project, ".crush.json", JSON, tables("mcp")), InRepository),
+			above(everywhere(Project, "crush.json", JSON, tables("mcp")), InRepository),
+			workspace,
 			{Scope: System, Linux: "/etc/crush/crush.json", MacOS: "/etc/crush/crush.json", Format: JSON, Tables: tables("mcp")},
 		},
+		Lookup: Lookup{
+			Read:  "internal/config/load.go, the newest as a relative of it has it",
+			Names: Mixed, Order: "`.crush`, project from the nearest directory up (`crushrc` before `crush.json`), written by Crush, user",
+		},
+		Blind:    blind,
+		Shared:   settingsEnv(user, state, above(everywhere(Project, ".crush.json", JSON, nil), InRepository), above(everywhere(Project, "crush.json", JSON, nil), InRepository), workspace),
 		Shapes:   []Shape{standardOff()},
 		Forms:    []Form{named(CommandText, "$(", ")"), named(FromEnv, "${", "}"), named(FromEnv, "$", "")},
 		Start:    Patience{10 * time.Second, "`timeout` in the entry, in seconds"},

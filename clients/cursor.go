@@ -12,6 +12,8 @@ func cursor() Client {
 			everywhere(User, "~/.cursor/mcp.json", JSONC, tables("mcpServers")),
 			everywhere(Project, ".cursor/mcp.json", JSONC, tables("mcpServers")),
 		},
+		Lookup: Lookup{Read: "its documentation only", Names: OneCounts, Order: "project, user"},
+		Blind:  []Blind{unread(User, "~/.cursor/plugins/**/mcp.json", "", whyPlugin), unread(User, "~/.cursor/plugins/**/.mcp.json", "", whyPlugin)},
 		Shapes: []Shape{shape},
 		Forms:  []Form{named(FromEnv, "${env:", "}"), fixed(Workspace, "${workspaceFolder}"), fixed(Home, "${userHome}")},
 		Dir:    DirUnknown,

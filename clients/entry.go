@@ -301,3 +301,37 @@ func texts(value any) ([]string, bool) {
 	}
 	return out, ok
 }
+
+// Changes reports whether an entry of c can start otherwise if c mixes another one of the same name
+// into it. An entry that only switches it off, or says how its tools are used, does not.
+func (c Client) Changes(entry, other any) bool {
+	table, ok := other.(map[string]any)
+	mine, _ := entry.(map[string]any)
+	if !ok {
+		return true
+	}
+	for key, value := range table {
+		switched := slices.ContainsFunc(c.Shapes, func(s Shape) bool { return key == s.Off && value == true || key == s.On && value == false })
+		if !switched && !quietKeys[key] && !(c.isSwitch(key) && !c.isOff(mine)) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c Client) isSwitch(key string) bool {
+	return slices.ContainsFunc(c.Shapes, func(s Shape) bool { return key != "" && (key == s.Off || key == s.On) })
+}
+
+// isOff reports whether an entry is switched off.
+func (c Client) isOff(table map[string]any) bool {
+	return slices.ContainsFunc(c.Shapes, func(s Shape) bool {
+		return s.Off != "" && table[s.Off] == true || s.On != "" && table[s.On] == false
+	})
+}
+
+// quietKeys are keys of entries that do not change what starts.
+var quietKeys = map[string]bool{
+	"timeout": true, "startup_timeout_sec": true, "startup_timeout_ms": true, "tool_timeout_sec": true, "startup_timeout_secs": true,
+	"enabled_tools": true, "disabled_tools": true, "default_tools_approval_mode": true, "required": true, "optional": true,
+}

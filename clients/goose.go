@@ -16,6 +16,11 @@ func goose() Client {
 		Hello:  []string{"goose*"},
 		Basis:  "its source (extension.rs); not tried",
 		Places: []Place{user},
+		Lookup: Lookup{Read: "main of November 2026: crates/goose/src/config/base.rs", Names: OneFile},
+		Blind: []Blind{
+			{Place: Place{Scope: User, Linux: "$XDG_CONFIG_HOME/goose/recipes/*.yaml", MacOS: "~/.config/goose/recipes/*.yaml", Windows: `%APPDATA%\Block\goose\config\recipes\*.yaml`}, Word: "cmd:", Why: "a recipe can have servers of its own"},
+			unread(Project, ".goose/recipes/*.yaml", "cmd:", "a recipe can have servers of its own"),
+		},
 		Shapes: []Shape{{Command: "cmd", Args: "args", Env: "envs", Names: "env_keys", URL: []string{"uri", "url"}, On: "enabled"}},
 		Start:  Patience{300 * time.Second, "`timeout` in the entry, in seconds"},
 		Dir:    DirProject,

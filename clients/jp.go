@@ -1,10 +1,25 @@
 package clients
 
-import "time"
+import (
+	"strings"
+	"time"
+)
+
+// jpBlind returns the files that JP reads where there is no TOML file.
+func jpBlind(user Place) (all []Blind) {
+	for _, ending := range []string{"json", "json5", "yaml", "yml"} {
+		all = append(all, unread(Project, ".jp/config."+ending, "mcp", "it is no TOML"))
+		p := user
+		p.Linux, p.MacOS, p.Windows = strings.TrimSuffix(p.Linux, "toml")+ending, strings.TrimSuffix(p.MacOS, "toml")+ending, strings.TrimSuffix(p.Windows, "toml")+ending
+		p.Moves = []Move{{"JP_GLOBAL_CONFIG_DIR", "$JP_GLOBAL_CONFIG_DIR/config." + ending}}
+		all = append(all, Blind{Place: p, Word: "mcp", Why: "it is no TOML"})
+	}
+	return all
+}
 
 // jp is the command line JP.
 func jp() Client {
-	found := []Table{{Path: []string{"providers", "mcp"}}}
+	found := []Table{{Path: []string{"providers", "mcp"}}, {Path: []string{"providers", "mcp", "value"}}}
 	user := Place{
 		Scope: User, Format: TOML, Tables: found,
 		Linux:   "$XDG_CONFIG_HOME/jp/config.toml",
@@ -17,6 +32,8 @@ func jp() Client {
 		Hello:    []string{"jp"},
 		Basis:    "its source (jp_config/src/providers/mcp.rs) and its documentation; not tried",
 		Places:   []Place{everywhere(Project, ".jp/config.toml", TOML, found), user},
+		Lookup:   Lookup{Read: "main of November 2026: crates/jp_config (fs.rs, providers.rs, internal/merge/map.rs)", Names: Mixed, Order: "flags, project, user"},
+		Blind:    jpBlind(user),
 		Shapes:   []Shape{{Command: "command", Args: "arguments", Names: "variables", Checksum: "checksum"}},
 		Start:    Patience{60 * time.Second, "`startup_timeout_secs` in the entry; 0 waits for ever"},
 		Dir:      DirProject,
@@ -27,6 +44,7 @@ func jp() Client {
 			"The keys are `arguments`, and `variables` for the names that are passed; an entry has no values.",
 			"A `checksum` is that of the program at `command`. It would not match mcp-jail, so an entry with one is left.",
 			"It replaces no variables in an entry.",
+			"`providers.mcp` can be a table with a `strategy`, which has the servers at `value`.",
 			"Its file can be YAML or JSON too; `wrap` looks for the TOML file.",
 		},
 	}

@@ -10,6 +10,7 @@ func junie() Client {
 			everywhere(User, "~/.junie/mcp/mcp.json", JSON, tables("mcpServers")),
 			everywhere(Project, ".junie/mcp/mcp.json", JSON, tables("mcpServers")),
 		},
+		Lookup: Lookup{Read: "its documentation only", Names: MergingUnknown},
 		Shapes: []Shape{standardOff()},
 		Dir:    DirUnknown,
 		Hands:  "the environment of the IDE",

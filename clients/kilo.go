@@ -3,20 +3,28 @@ package clients
 // kilo is Kilo Code, whose newer versions share OpenCode's notation.
 func kilo() Client {
 	var places []Place
-	for _, ending := range []string{"jsonc", "json"} {
-		p := Place{
+	names := []string{"kilo.jsonc", "kilo.json", "opencode.jsonc", "opencode.json"}
+	for _, name := range append(names, "config.json") {
+		places = append(places, Place{
 			Scope: User, Format: JSONC, Tables: tables("mcp"),
-			Linux: "$XDG_CONFIG_HOME/kilo/kilo." + ending, MacOS: "~/.config/kilo/kilo." + ending, Windows: `~\.config\kilo\kilo.` + ending,
-		}
-		places = append(places, p)
+			Linux: "$XDG_CONFIG_HOME/kilo/" + name, MacOS: "~/.config/kilo/" + name, Windows: `~\.config\kilo\` + name,
+		})
 	}
-	for _, dir := range []string{"", ".kilo/", ".kilocode/"} {
-		for _, ending := range []string{"jsonc", "json"} {
-			places = append(places, everywhere(Project, dir+"kilo."+ending, JSONC, tables("mcp")))
+	pointed := everywhere(User, "$KILO_CONFIG", JSONC, tables("mcp"))
+	pointed.Label = "KILO_CONFIG"
+	places = append(places, pointed)
+	for _, name := range names {
+		own := everywhere(User, "$KILO_CONFIG_DIR/"+name, JSONC, tables("mcp"))
+		own.Label = "KILO_CONFIG_DIR"
+		places = append(places, own)
+		for _, dir := range []string{"", ".kilo/", ".kilocode/"} {
+			places = append(places, above(everywhere(Project, dir+name, JSONC, tables("mcp")), InRepository))
+			if dir != "" {
+				places = append(places, everywhere(User, "~/"+dir+name, JSONC, tables("mcp")))
+			}
 		}
 	}
-	older := everywhere(Project, ".kilocode/mcp.json", JSON, tables("mcpServers"))
-	older.Label = "older extension"
+	places = append(places, kiloOlder()...)
 	for _, e := range editors() {
 		p := e.place(User, "globalStorage/kilocode.kilo-code/settings/mcp_settings.json", JSON, tables("mcpServers"))
 		p.Label = joinLabels("older extension", e.label)
@@ -28,7 +36,13 @@ func kilo() Client {
 		Name: "kilo", Title: "Kilo Code", Aliases: []string{"kilocode"},
 		Hello:  []string{"Kilo Code", "kilo*"},
 		Basis:  "its documentation; not tried",
-		Places: append(places, older),
+		Places: places,
+		Lookup: Lookup{
+			Read:  "7.7.9: its system calls, its bundle (Config.loadInstanceState, mcp-migrator), trials with `kilo mcp list`; mcp-migrator.ts of main",
+			Names: Mixed, Order: "managed, `KILO_CONFIG_CONTENT`, `KILO_CONFIG_DIR`, directories `.kilo` and `.kilocode`, project from the nearest directory up, `KILO_CONFIG`, user, files of the older extension",
+		},
+		Blind:  managedBlind("kilo", names...),
+		AsText: true,
 		Shapes: []Shape{listed(), flat},
 		Forms:  []Form{named(FromEnv, "{env:", "}"), named(FileText, "{file:", "}")},
 		Dir:    DirProject,
@@ -36,4 +50,22 @@ func kilo() Client {
 		Reload: "Start a new session, or reload the window of the editor.",
 		Quirks: []string{"`command` is a list that begins with the program. The files of older versions of the extension have `command` and `args` instead."},
 	}
+}
+
+// kiloOlder returns the files of the older extension, which all versions read: a table, or a file for
+// each server.
+func kiloOlder() (all []Place) {
+	for _, dir := range []string{".kilocode/", ".kilo/"} {
+		for _, at := range []struct {
+			scope Scope
+			dir   string
+		}{{User, "~/" + dir}, {Project, dir}} {
+			file := everywhere(at.scope, at.dir+"mcp.json", JSON, tables("mcpServers"))
+			file.Label = "older extension"
+			one := everywhere(at.scope, at.dir+"mcp/*.json", JSON, nil)
+			one.Label, one.Single, one.Note = "older extension", true, "A file for each server, in newer versions."
+			all = append(all, file, one)
+		}
+	}
+	return all
 }

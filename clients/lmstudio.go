@@ -9,6 +9,7 @@ func lmStudio() Client {
 		Hello:  []string{"lmstudio*", "lm-studio*"},
 		Basis:  "its documentation; not tried",
 		Places: []Place{everywhere(User, "~/.lmstudio/mcp.json", JSON, tables("mcpServers")), older},
+		Lookup: Lookup{Read: "its documentation only", Names: OneFile},
 		Shapes: []Shape{standard()},
 		Dir:    DirUnknown,
 		Hands:  "the environment of the application",

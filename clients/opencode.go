@@ -6,25 +6,36 @@ import "time"
 func openCode() Client {
 	found := append(tables("mcp"), Table{Path: []string{"mcp", "servers"}})
 	var places []Place
-	for _, ending := range []string{"jsonc", "json"} {
+	for _, name := range []string{"opencode.jsonc", "opencode.json", "config.json"} {
 		places = append(places, Place{
 			Scope: User, Format: JSONC, Tables: found,
-			Linux: "$XDG_CONFIG_HOME/opencode/opencode." + ending, MacOS: "~/.config/opencode/opencode." + ending, Windows: `~\.config\opencode\opencode.` + ending,
+			Linux: "$XDG_CONFIG_HOME/opencode/" + name, MacOS: "~/.config/opencode/" + name, Windows: `~\.config\opencode\` + name,
 		})
 	}
 	pointed := everywhere(User, "$OPENCODE_CONFIG", JSONC, found)
 	pointed.Label = "OPENCODE_CONFIG"
 	places = append(places, pointed)
+	for _, ending := range []string{"jsonc", "json"} {
+		own := everywhere(User, "$OPENCODE_CONFIG_DIR/opencode."+ending, JSONC, found)
+		own.Label = "OPENCODE_CONFIG_DIR"
+		places = append(places, own, everywhere(User, "~/.opencode/opencode."+ending, JSONC, found))
+	}
 	for _, dir := range []string{"", ".opencode/"} {
 		for _, ending := range []string{"jsonc", "json"} {
-			places = append(places, everywhere(Project, dir+"opencode."+ending, JSONC, found))
+			places = append(places, above(everywhere(Project, dir+"opencode."+ending, JSONC, found), InRepository))
 		}
 	}
 	return Client{
 		Name: "opencode", Title: "OpenCode", Aliases: []string{"open-code"},
-		Hello:    []string{"opencode*"},
-		Basis:    "trials with 1.18.33 on Linux",
-		Places:   places,
+		Hello:  []string{"opencode*"},
+		Basis:  "trials with 1.18.33 on Linux",
+		Places: places,
+		Lookup: Lookup{
+			Read:  "1.18.33: its system calls, its bundle (Config.loadInstanceState), trials with `opencode mcp list`",
+			Names: Mixed, Order: "managed, `OPENCODE_CONFIG_CONTENT`, `OPENCODE_CONFIG_DIR`, `~/.opencode`, `.opencode` of the project from the farthest directory down, project from the nearest up, `OPENCODE_CONFIG`, user, remote",
+		},
+		Blind:    managedBlind("opencode", "opencode.jsonc", "opencode.json"),
+		AsText:   true,
 		Shapes:   []Shape{listed()},
 		Forms:    []Form{named(FromEnv, "{env:", "}"), named(FileText, "{file:", "}")},
 		Start:    Patience{30 * time.Second, "`timeout` in the entry, in milliseconds"},
@@ -38,4 +49,15 @@ func openCode() Client {
 			"Version 2 has the servers in `mcp.servers`.",
 		},
 	}
+}
+
+// managedBlind returns the files of administrators for OpenCode and its relatives.
+func managedBlind(program string, names ...string) (all []Blind) {
+	for _, name := range names {
+		all = append(all, Blind{Word: `"mcp"`, Why: whyRemote, Place: Place{
+			Scope: Managed, Linux: "/etc/" + program + "/" + name,
+			MacOS: "/Library/Application Support/" + program + "/" + name, Windows: `%ProgramData%\` + program + `\` + name,
+		}})
+	}
+	return all
 }

@@ -1,6 +1,7 @@
 package clients
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -101,10 +102,55 @@ func files(c Client) string {
 			notes.WriteString(fill("- "+firstFile(p)+" is also read by "+others+": what is wrapped there is wrapped for all of them.", "  ") + "\n")
 		}
 	}
-	for _, line := range layouts(c) {
+	for _, line := range slices.Concat(lookup(c), layouts(c)) {
 		notes.WriteString(fill("- "+line, "  ") + "\n")
 	}
+	if len(c.Blind) > 0 {
+		out.WriteString("\nmcp-jail does not read these, and `status` names those that exist:\n\n| file | why |\n|---|---|\n")
+		for _, b := range c.Blind {
+			fmt.Fprintf(&out, "| %s | %s |\n", firstFile(b.Place), b.Why)
+		}
+	}
 	return out.String() + "\n" + notes.String()
+}
+
+// lookup tells how a client puts its files together, and which of them mcp-jail does not read.
+func lookup(c Client) (out []string) {
+	if names := merging(c); names != "" {
+		out = append(out, "If a name stands in several files, "+names+".")
+	}
+	if c.Lookup.Order != "" {
+		out = append(out, "What counts more comes first: "+c.Lookup.Order+".")
+	}
+	for _, s := range c.Shared {
+		what := firstFile(s.Place)
+		if s.Path != nil {
+			what = "`" + strings.Join(s.Path, "`, `") + "` in " + what
+		}
+		out = append(out, "The variables of "+what+" reach every server, and so mcp-jail. If one acts on mcp-jail itself, `status` says so.")
+	}
+	for reach, where := range map[Reach]string{InRepository: "of the repository", InAll: "of the file system"} {
+		var files []string
+		for _, p := range c.Places {
+			if p.Above == reach {
+				files = append(files, firstFile(p))
+			}
+		}
+		if files != nil {
+			out = append(out, "Above the project, up to the root "+where+", it looks for "+strings.Join(files, ", ")+" too.")
+		}
+	}
+	return append(out, "Looked at: "+c.Lookup.Read+".")
+}
+
+func merging(c Client) string {
+	switch c.Lookup.Names {
+	case Mixed:
+		return "the entries are mixed: keys that only one of them has count too. Such entries are left"
+	case OneFile:
+		return ""
+	}
+	return string(c.Lookup.Names)
 }
 
 // alsoRead names the other clients that read a place.
@@ -162,6 +208,9 @@ func layouts(c Client) (out []string) {
 		}
 		format := map[Format]string{JSON: "JSON without comments", JSONC: "JSON with comments", TOML: "TOML", YAML: "YAML"}[p.Format]
 		line := format + ", servers at " + strings.Join(names, " and ")
+		if names == nil {
+			line = format + ", one server in each file"
+		}
 		if p.Bare {
 			line += ", or at the root"
 		}
@@ -226,6 +275,15 @@ func index() string {
 	out.WriteString("| client | `--client` | first file on Linux |\n|---|---|---|\n")
 	for _, c := range All() {
 		fmt.Fprintf(&out, "| [%s](%s.md) | `%s` | %s |\n", c.Title, c.Name, c.Name, firstFile(c.Places[0]))
+	}
+	out.WriteString("\n## How they put their files together\n\n")
+	out.WriteString("| client | one name in several files | what counts more comes first | looked at |\n|---|---|---|---|\n")
+	for _, c := range All() {
+		names := string(c.Lookup.Names)
+		if names == "" {
+			names = "not known"
+		}
+		fmt.Fprintf(&out, "| %s | %s | %s | %s |\n", c.Title, names, cmp.Or(c.Lookup.Order, "–"), c.Lookup.Read)
 	}
 	out.WriteString("\n" + fill("An entry stays as it is if it is reached by a URL, is switched off, has no command, is confined by the client itself, or starts in mcp-jail already. `wrap` says so for each.", "") + "\n")
 	out.WriteString("\nThe pages are made by `go test ./clients -run Pages -update`.\n")

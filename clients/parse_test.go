@@ -70,9 +70,11 @@ func tomlItems(t *testing.T, p Place, src []byte) (out []Item) {
 	for _, table := range p.Tables {
 		value := any(root)
 		for _, key := range table.Path {
-			value = value.(map[string]any)[key]
+			inner, _ := value.(map[string]any)
+			value = inner[key]
 		}
-		for name, entry := range value.(map[string]any) {
+		found, _ := value.(map[string]any)
+		for name, entry := range found {
 			header := regexp.MustCompile(`(?m)^\[` + regexp.QuoteMeta(strings.Join(table.Path, ".")) + `\."?` + regexp.QuoteMeta(name) + `"?\]`)
 			at := header.FindIndex(src)[0]
 			out = append(out, Item{Table: table, Path: append(slices.Clone(table.Path), name), Line: 1 + strings.Count(string(src[:at]), "\n"), Value: entry})

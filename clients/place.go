@@ -24,6 +24,7 @@ type Place struct {
 	Tables  []Table
 	Bare    bool   // a file that has none of the tables is itself one
 	Single  bool   // a file that has none of the tables is an entry, named after the file
+	Above   Reach  // how far up a place of a project also counts
 	Note    string // what a person has to know about this file
 }
 
@@ -72,6 +73,8 @@ type Host struct {
 	OS      string              // as in runtime.GOOS; the systems beside darwin and windows count as Linux
 	Home    string              // the home directory
 	Project string              // the directory of the project; "" for none
+	Above   []string            // the directories above it, from the nearest to the root
+	Repo    int                 // how many of Above belong to the repository of the project; -1 if there is none
 	Env     func(string) string // the environment; nil for an empty one
 }
 
@@ -82,6 +85,51 @@ type Location struct {
 
 	Dir     string
 	Pattern string
+}
+
+// Reach says in which directories above a project a client looks for a file.
+type Reach byte
+
+// Reaches.
+const (
+	InProject    Reach = iota // in none
+	InRepository              // in those of the repository; if there is no repository, in all
+	InAll
+)
+
+// Shared is a file with variables that a client gives to all of its servers.
+type Shared struct {
+	Place Place    // of the format JSON or JSONC, or of none: lines as in .env
+	Path  []string // of the table of variables
+}
+
+// A Blind is a file from which a client takes servers, and which mcp-jail does not read.
+type Blind struct {
+	Place Place
+	Word  string // the file counts if it has this word; "" for always
+	Why   string // it completes "it is not read: …"
+}
+
+// LocateAll returns where the place is: in the project, and in the directories above it if it counts
+// there. It returns nil as Locate reports false.
+func (p Place) LocateAll(h Host) (all []Location) {
+	if at, ok := p.Locate(h); ok {
+		all = append(all, at)
+	}
+	above := h.Above
+	switch {
+	case p.Scope != Project || p.Above == InProject:
+		return all
+	case p.Above == InRepository && h.Repo >= 0:
+		above = above[:h.Repo]
+	}
+	for _, dir := range above {
+		h.Project = dir
+		if at, ok := p.Locate(h); ok {
+			all = append(all, at)
+		}
+	}
+	return all
 }
 
 // Locate returns where the place is. It reports false if there is no such place on this host, or

@@ -47,7 +47,8 @@ func TestLocate(t *testing.T) {
 		{"zed", "user", "", mac, "", "/Users/me/.config/zed/settings.json"},
 		{"zed", "user", "Flatpak", linux, "FLATPAK_XDG_CONFIG_HOME=/f", "/f/zed/settings.json"},
 		{"zed", "user", "Flatpak", linux, "", ""},
-		{"codex", "system", "", windows, "", ""},
+		{"codex", "system", "", windows, "", `C:\ProgramData\OpenAI\Codex\config.toml`},
+		{"crush", "system", "", windows, "", ""},
 		{"crush", "user", "written by Crush", linux, "", "/home/me/.local/share/crush/crush.json"},
 		{"jp", "user", "", windows, "", `C:\Users\me\AppData\Roaming\jp\config\config.toml`},
 		{"cursor", "user", "", Host{OS: "linux"}, "", ""},
@@ -81,11 +82,51 @@ func TestLocate(t *testing.T) {
 	}
 }
 
+// TestAbove tests in which directories a file of a project is looked for.
+func TestAbove(t *testing.T) {
+	h := Host{OS: "linux", Home: "/home/me", Project: "/src/repo/a/b", Above: []string{"/src/repo/a", "/src/repo", "/src", "/"}, Repo: 2}
+	files := func(p Place) (all []string) {
+		for _, at := range p.LocateAll(h) {
+			all = append(all, at.File)
+		}
+		return all
+	}
+	p := everywhere(Project, ".x", JSON, nil)
+	for reach, want := range map[Reach][]string{
+		InProject: {"/src/repo/a/b/.x"}, InRepository: {"/src/repo/a/b/.x", "/src/repo/a/.x", "/src/repo/.x"},
+		InAll: {"/src/repo/a/b/.x", "/src/repo/a/.x", "/src/repo/.x", "/src/.x", "/.x"},
+	} {
+		if got := files(above(p, reach)); !slices.Equal(got, want) {
+			t.Errorf("%d: %q, want %q", reach, got, want)
+		}
+	}
+	if got := files(above(everywhere(User, "~/.x", JSON, nil), InAll)); !slices.Equal(got, []string{"/home/me/.x"}) {
+		t.Errorf("of the user: %q", got)
+	}
+	if h.Repo = -1; len(files(above(p, InRepository))) != 5 {
+		t.Errorf("without a repository: %q", files(above(p, InRepository)))
+	}
+	h.Repo = 2
+	for file, want := range map[string]string{"/src/repo/.mcp.json": "claude-code", "/src/.mcp.json": "claude-code", "/src/repo/a/.codex/config.toml": "codex"} {
+		var readers []string
+		EachReader(file, h, func(c Client, _ Place) { readers = append(readers, c.Name) })
+		if !slices.Equal(readers, []string{want}) {
+			t.Errorf("%s is read by %q, want %s", file, readers, want)
+		}
+	}
+}
+
 // TestProjectFilesAreProtected: a server in a jail cannot write the files in which clients look
 // for servers in a project (docs/protected.md "Protected names").
 func TestProjectFilesAreProtected(t *testing.T) {
 	for _, c := range All() {
-		for _, p := range c.Places {
+		places := slices.Clone(c.Places)
+		for _, s := range c.Shared {
+			if s.Path != nil { // files .env are hidden
+				places = append(places, s.Place)
+			}
+		}
+		for _, p := range places {
 			loc, ok := p.Locate(Host{OS: "linux", Home: "/home/u", Project: "/src/project"})
 			if !ok || p.Scope != Project {
 				continue

@@ -6,6 +6,9 @@ import "time"
 func qwen() Client {
 	shape := standard()
 	shape.Cwd, shape.URL = "cwd", []string{"url", "httpUrl"}
+	user := everywhere(User, "~/.qwen/settings.json", JSONC, tables("mcpServers"))
+	user.Moves = []Move{{"QWEN_HOME", "$QWEN_HOME/settings.json"}}
+	project := everywhere(Project, ".qwen/settings.json", JSONC, tables("mcpServers"))
 	portable := everywhere(Project, ".mcp.json", JSONC, tables("mcpServers"))
 	portable.Label, portable.Note = "portable", "Its servers wait for `qwen mcp approve`."
 	return Client{
@@ -13,10 +16,24 @@ func qwen() Client {
 		Hello: []string{"qwen-code*", "qwen-cli*"},
 		Basis: "trials with 0.24.4 on Linux",
 		Places: []Place{
-			everywhere(User, "~/.qwen/settings.json", JSONC, tables("mcpServers")),
-			everywhere(Project, ".qwen/settings.json", JSONC, tables("mcpServers")),
-			portable,
+			user, project, portable, {
+				Scope: System, Format: JSONC, Tables: tables("mcpServers"),
+				Moves:   []Move{{"QWEN_CODE_SYSTEM_SETTINGS_PATH", "$QWEN_CODE_SYSTEM_SETTINGS_PATH"}},
+				Linux:   "/etc/qwen-code/settings.json",
+				MacOS:   "/Library/Application Support/QwenCode/settings.json",
+				Windows: `%ProgramData%\qwen-code\settings.json`,
+			},
 		},
+		Lookup: Lookup{
+			Read:  "0.24.4: its system calls, its bundle, trials with `qwen mcp list`",
+			Names: OneCounts, Order: "system, project, `.mcp.json`, user, extensions",
+		},
+		Blind: []Blind{
+			{Place: Place{Scope: System, Linux: "/etc/qwen-code/system-defaults.json", MacOS: "/Library/Application Support/QwenCode/system-defaults.json", Windows: `%ProgramData%\qwen-code\system-defaults.json`}, Word: "mcpServers", Why: whyRemote},
+			unread(User, "~/.qwen/extensions/*/qwen-extension.json", "mcpServers", whyPlugin),
+			unread(User, "~/.qwen/extensions/*/.mcp.json", "", whyPlugin),
+		},
+		Shared:   append(dotEnv(".qwen"), settingsEnv(user, project)...),
 		Shapes:   []Shape{shape},
 		Forms:    []Form{named(FromEnv, "${", "}"), named(FromEnv, "$", "")},
 		Start:    Patience{600 * time.Second, "`timeout` in the entry, in milliseconds; `qwen mcp list` always waits for 10 s"},

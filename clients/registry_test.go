@@ -60,7 +60,7 @@ func TestAll(t *testing.T) {
 			}
 			owner[word] = c.Name
 		}
-		if c.Title == "" || c.Basis == "" || c.Reload == "" || c.Hands == "" || c.Dir == "" || len(c.Hello) == 0 || len(c.Places) == 0 || len(c.Shapes) == 0 {
+		if c.Title == "" || c.Basis == "" || c.Reload == "" || c.Hands == "" || c.Dir == "" || len(c.Hello) == 0 || len(c.Places) == 0 || len(c.Shapes) == 0 || c.Lookup.Read == "" {
 			t.Errorf("%s: something is not described", c.Name)
 		}
 		for _, text := range append(c.Quirks, c.Reload) {
@@ -77,8 +77,13 @@ func TestAll(t *testing.T) {
 					labels[label] = true
 				}
 			}
-			if len(p.Tables) == 0 || !slices.Contains([]Format{JSON, JSONC, TOML, YAML}, p.Format) || p.Linux+p.MacOS+p.Windows == "" {
+			if len(p.Tables) == 0 && !p.Single || !slices.Contains([]Format{JSON, JSONC, TOML, YAML}, p.Format) || p.Linux+p.MacOS+p.Windows == "" {
 				t.Errorf("%s: a place is not described: %+v", c.Name, p)
+			}
+		}
+		for _, b := range c.Blind {
+			if b.Why == "" || b.Place.Scope == "" || b.Place.Linux+b.Place.MacOS+b.Place.Windows == "" {
+				t.Errorf("%s: a file that is not read is not described: %+v", c.Name, b)
 			}
 		}
 		for _, s := range c.Shapes {

@@ -15,6 +15,7 @@ func roo() Client {
 		Hello:  []string{"Roo Code"},
 		Basis:  "its source (McpHub.ts); not tried",
 		Places: append(places, everywhere(Project, ".roo/mcp.json", JSON, tables("mcpServers"))),
+		Lookup: Lookup{Read: "its last source (McpHub.ts), not read again", Names: AllStart, Order: "project, user"},
 		Shapes: []Shape{shape},
 		Forms:  []Form{named(FromEnv, "${env:", "}"), fixed(Workspace, "${workspaceFolder}")},
 		Start:  Patience{60 * time.Second, "`timeout` in the entry, in seconds"},

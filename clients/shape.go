@@ -62,3 +62,39 @@ func windowsSlashes(file string) string { return strings.ReplaceAll(file, "/", `
 func joinLabels(labels ...string) string {
 	return strings.Join(slices.DeleteFunc(labels, func(l string) bool { return l == "" }), ", ")
 }
+
+// above returns a place that also counts in the directories above the project.
+func above(p Place, reach Reach) Place {
+	p.Above = reach
+	return p
+}
+
+// unread returns a file that is not read, with the same path on all systems.
+func unread(scope Scope, file, word, why string) Blind {
+	return Blind{Place: everywhere(scope, file, "", nil), Word: word, Why: why}
+}
+
+// perClient is why a file with more than servers is not read.
+const (
+	whyPlugin  = "a plugin brings servers of its own"
+	whyAgent   = "an agent can have servers of its own"
+	whyRemote  = "it comes from an administrator"
+	whySetting = "it has servers among other settings"
+)
+
+// dotEnv returns the files .env in a directory of the client and beside it, in the project, above
+// it, and in the home directory.
+func dotEnv(dir string) (all []Shared) {
+	for _, file := range []string{dir + "/.env", ".env"} {
+		all = append(all, Shared{Place: above(everywhere(Project, file, "", nil), InAll)}, Shared{Place: everywhere(User, "~/"+file, "", nil)})
+	}
+	return all
+}
+
+// settingsEnv returns files of settings that have variables at the key env.
+func settingsEnv(places ...Place) (all []Shared) {
+	for _, p := range places {
+		all = append(all, Shared{Place: p, Path: []string{"env"}})
+	}
+	return all
+}

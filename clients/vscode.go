@@ -31,6 +31,8 @@ func vscode() Client {
 		Hello:  []string{"Visual Studio Code*"},
 		Basis:  "its source (mcpConfiguration.ts, extHostMcpNode.ts) and its documentation; not tried",
 		Places: append(places, remote, flatpak, portable, shared),
+		Lookup: Lookup{Read: "workspaceDotMcpDiscovery.ts of November 2026; the rest not read again", Names: AllStart},
+		Blind:  vscodeBlind(),
 		Shapes: []Shape{older, shape},
 		Forms: []Form{
 			named(Input, "${input:", "}"), named(FromEnv, "${env:", "}"), named(CommandText, "${command:", "}"),
@@ -48,6 +50,17 @@ func vscode() Client {
 			"Servers that extensions bring are in no file.",
 		},
 	}
+}
+
+// vscodeBlind returns the settings that can have servers. Older versions have them at the key mcp.
+func vscodeBlind() (all []Blind) {
+	for _, e := range editors()[:3] {
+		all = append(all, Blind{Place: e.place(User, "settings.json", "", nil), Word: `"mcp"`, Why: whySetting})
+	}
+	for _, file := range []string{".vscode/settings.json", "*.code-workspace", ".devcontainer/devcontainer.json", ".devcontainer.json"} {
+		all = append(all, unread(Project, file, `"mcp"`, whySetting))
+	}
+	return all
 }
 
 // editor is a program that is built from the source of VS Code. Its extensions keep their

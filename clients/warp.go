@@ -12,6 +12,7 @@ func warp() Client {
 		Hello:  []string{"warp*"},
 		Basis:  "its documentation; not tried",
 		Places: []Place{user, project},
+		Lookup: Lookup{Read: "its documentation only", Names: MergingUnknown},
 		Shapes: []Shape{shape},
 		Dir:    DirUnknown,
 		Hands:  "the environment of the terminal",

@@ -11,6 +11,7 @@ func windsurf() Client {
 		Hello:  []string{"windsurf-client", "windsurf*"},
 		Basis:  "its documentation; not tried",
 		Places: []Place{everywhere(User, "~/.codeium/windsurf/mcp_config.json", JSON, tables("mcpServers")), plugin},
+		Lookup: Lookup{Read: "its documentation only", Names: OneFile},
 		Shapes: []Shape{shape},
 		Forms:  []Form{named(FromEnv, "${env:", "}")},
 		Dir:    DirUnknown,

@@ -100,6 +100,44 @@ func (f *File) Ambiguity(t Table) error {
 	return found
 }
 
+// OutsideValues returns an [*AmbiguousError] for the first text that begins with one of opens, ends
+// with end, and is not within the text of one value of a JSON file. why says what a client does.
+func (f *File) OutsideValues(opens []string, end, why string) error {
+	inside := make([]int, len(f.src)+1) // where the value ends that a byte belongs to
+	var walk func(n *node)
+	walk = func(n *node) {
+		if n == nil {
+			return
+		}
+		if n.kind == isText && n.end > n.start {
+			for i := n.start; i < n.end; i++ {
+				inside[i] = n.end
+			}
+		}
+		for _, item := range n.items {
+			walk(item)
+		}
+		for i := range n.members {
+			walk(n.members[i].value)
+		}
+	}
+	walk(f.root)
+	for _, open := range opens {
+		for from := 0; ; {
+			at := bytes.Index(f.src[from:], []byte(open))
+			if at < 0 {
+				break
+			}
+			at += from
+			from = at + 1
+			if length := bytes.Index(f.src[at:], []byte(end)); length >= 0 && at+length+len(end) > inside[at] {
+				return f.ambiguous(at, "remove it", "%q stands outside of a value: %s", open+"…"+end, why)
+			}
+		}
+	}
+	return nil
+}
+
 // ownDoubt returns why clients may differ about which members a value has, or nil. known are
 // keys that clients look for.
 func (n *node) ownDoubt(known ...string) *fault {

@@ -81,7 +81,7 @@ func Rows() []Row {
 		{names("SHELL", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "DBUS_SESSION_BUS_ADDRESS", "SSH_AUTH_SOCK", "SSH_TTY"), readers(Secret), Project, "asking the user, and the keys of the session"},
 		{names("GNUPGHOME", "GPG_*", "PINENTRY_*", "PASSWORD_STORE_*", "GOPASS_*", "OP_*", "BW_*", "BWS_*", "KEEPASS*", "LPASS_*", "AWS_*", "AZURE_*", "CLOUDSDK_*", "GOOGLE_*", "VAULT_*", "BAO_*", "GH_*", "GITHUB_*", "GITLAB_*", "DOPPLER_*", "INFISICAL_*", "SOPS_*", "AGE_*", "KUBECONFIG", "DOCKER_CONFIG"), readers(Secret), Project, "keepers of secrets. An entry of a project's file that starts a server of your configuration may not set them"},
 
-		{names("CLAUDE_CONFIG_DIR", "CLINE_*", "CODEX_HOME", "COPILOT_HOME", "CRUSH_GLOBAL_*", "GEMINI_CLI_HOME", "GOOSE_PATH_ROOT", "JP_GLOBAL_CONFIG_DIR", "OPENCODE_CONFIG", "APPDATA", "LOCALAPPDATA"), readers(Files), User, "the files of clients"},
+		{names("CLAUDE_CONFIG_DIR", "CLINE_*", "CODEX_HOME", "COPILOT_HOME", "CRUSH_GLOBAL_*", "GEMINI_CLI_HOME", "GEMINI_CLI_SYSTEM_*", "GOOSE_PATH_ROOT", "JP_GLOBAL_CONFIG_DIR", "KILO_CONFIG*", "OPENCODE_CONFIG*", "QWEN_HOME", "QWEN_CODE_SYSTEM_*", "APPDATA", "LOCALAPPDATA"), readers(Files), User, "the files of clients"},
 	}
 }
 

@@ -42,8 +42,11 @@ a file stands what its client or you have changed since wrap wrote it.
 
 If the configuration of mcp-jail has an error, a line says so, and the exit status is 2.
 
-With --format json, the output is an object with the list files, and config_problem if the
-configuration has an error. Of each file:
+Last come the files from which a client takes servers and which mcp-jail does not read:
+those of plugins, of all users, of administrators.
+
+With --format json, the output is an object with the lists files and unread (client, path,
+why), and config_problem if the configuration has an error. Of each file:
 
     client, path, problem       whose it is; problem is why it cannot be read
     wrapped                     when wrap or unwrap wrote it last; missing if never
@@ -114,12 +117,17 @@ func (s *statusCmd) Run(c terminal.Console) error {
 	for _, f := range files {
 		status = append(status, s.fileStatus(c, host, f, all, program.Program))
 	}
+	unread := []unreadFile{}
+	for _, b := range wrapping.Unread(clientsHost(host), s.Selection) {
+		unread = append(unread, unreadFile{b.Client.Name, b.Path, b.Why, b.More, b.Client.Title + "  " + show.Name(shortPath(b.Path, host.Home))})
+	}
 	broken := firstProblem(all.ConfigErr)
 	if s.format == "json" {
 		out := struct {
 			Files   []fileStatus `json:"files"`
+			Unread  []unreadFile `json:"unread"`
 			Problem string       `json:"config_problem,omitempty"`
-		}{Files: status}
+		}{Files: status, Unread: unread}
 		if broken != nil {
 			out.Problem = broken.Error()
 		}
@@ -128,7 +136,31 @@ func (s *statusCmd) Run(c terminal.Console) error {
 		return broken
 	}
 	s.print(c, status)
+	printUnread(c, unread)
 	return broken
+}
+
+// unreadFile is a file from which a client takes servers, and which mcp-jail does not read.
+type unreadFile struct {
+	Client string `json:"client"`
+	Path   string `json:"path"`
+	Why    string `json:"why"`
+	More   int    `json:"more,omitempty"` // of the same kind
+
+	title string
+}
+
+func printUnread(c terminal.Console, files []unreadFile) {
+	for i, f := range files {
+		if i == 0 {
+			c.Printf("\n")
+		}
+		more := ""
+		if f.More > 0 {
+			more = fmt.Sprintf(" (and %d more)", f.More)
+		}
+		c.PrintText(fmt.Sprintf("not read: %s%s: %s\n", f.title, more, f.Why))
+	}
 }
 
 // firstProblem returns the first error of a configuration, which also says how many more there

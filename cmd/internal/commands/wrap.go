@@ -188,7 +188,8 @@ func (w *changeCmd) find() (hostfs.Host, []*wrapping.File, error) {
 
 // clientsHost returns the host as package clients knows it.
 func clientsHost(host hostfs.Host) clients.Host {
-	return clients.Host{OS: runtime.GOOS, Home: host.Home, Project: host.Dir, Env: os.Getenv}
+	above, repo := wrapping.Above(host.Dir)
+	return clients.Host{OS: runtime.GOOS, Home: host.Home, Project: host.Dir, Above: above, Repo: repo, Env: os.Getenv}
 }
 
 // changesOf returns the change of each file that could be read.

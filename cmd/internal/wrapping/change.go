@@ -94,11 +94,17 @@ func (f *File) Wrap(program Program, sel Selection, host clients.Host, names *Na
 		switch v := f.Judge(s, program, host); {
 		case v.Unclear:
 			return clients.Edit{}, v.Why
+		case s.mixed != "":
+			return clients.Edit{}, s.mixed
 		case s.Left != "":
 			return clients.Edit{}, s.Left
 		}
+		project := host
 		host := f.within(host)
 		fromFile, note, err := s.fileNames(s.by.client, host)
+		if why := f.sharedVariable(project); why != "" {
+			return clients.Edit{}, why
+		}
 		if name, _ := f.steering(s, host); name != "" {
 			return clients.Edit{}, Environment
 		}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/clients/edit"
@@ -52,6 +53,7 @@ type Entry struct {
 	words edit.Server
 	file  *File
 	by    reading
+	mixed clients.Reason // why it is not what a client starts
 }
 
 // Container is the reason why an entry that starts a container is left.
@@ -100,6 +102,7 @@ func Find(host clients.Host, sel Selection) ([]*File, error) {
 	if err != nil {
 		return nil, err
 	}
+	leaveMixed(files, host)
 	return files, checkServers(files, sel.Servers)
 }
 
@@ -137,7 +140,7 @@ func named(host clients.Host, sel Selection, chosen []clients.Client) (files []*
 // format of the file.
 func placeFor(c clients.Client, path string, host clients.Host) (clients.Place, bool) {
 	for _, p := range c.Places {
-		if at, ok := p.Locate(host); ok && at.File == path {
+		if slices.ContainsFunc(p.LocateAll(host), func(at clients.Location) bool { return at.File == path }) {
 			return p, true
 		}
 	}
@@ -176,14 +179,34 @@ func lookFor(host clients.Host, all []clients.Client) (files []*File) {
 	return slices.DeleteFunc(files, func(f *File) bool { return len(f.Entries) == 0 && f.Err == nil })
 }
 
+// Above returns the directories above a project, from the nearest to the root, and how many of them
+// belong to its repository, or -1 if it is in none.
+func Above(project string) (dirs []string, repo int) {
+	repo = -1
+	for dir := project; ; {
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil && repo < 0 {
+			repo = len(dirs)
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir || project == "" {
+			return dirs, repo
+		}
+		dir = parent
+		dirs = append(dirs, dir)
+	}
+}
+
 // existing returns the files of a place that exist.
 func existing(p clients.Place, host clients.Host) (paths []string) {
-	at, ok := p.Locate(host)
-	switch {
-	case !ok:
-		return nil
-	case at.File != "":
-		if _, err := os.Stat(at.File); err == nil || !errors.Is(err, fs.ErrNotExist) {
+	for _, at := range p.LocateAll(host) {
+		paths = append(paths, existingAt(at)...)
+	}
+	return paths
+}
+
+func existingAt(at clients.Location) (paths []string) {
+	if at.File != "" {
+		if _, err := os.Stat(at.File); err == nil || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
 			paths = append(paths, at.File)
 		}
 		return paths

@@ -41,7 +41,7 @@ func (f *File) Judge(e Entry, program Program, host clients.Host) Verdict {
 	switch {
 	case !ok:
 		return Verdict{Why: e.left()}
-	case e.Left == clients.Ambiguous:
+	case e.Left == clients.Ambiguous || e.mixed != "":
 		return Verdict{Unclear: true, Why: e.left(), Line: line}
 	}
 	project := f.IsProject()
@@ -60,6 +60,9 @@ func (f *File) Judge(e Entry, program Program, host clients.Host) Verdict {
 
 // left says why an entry is left, or "".
 func (s Entry) left() clients.Reason {
+	if s.mixed != "" && s.Left != clients.Ambiguous {
+		return s.mixed
+	}
 	if s.Left == clients.Ambiguous {
 		return s.Left + ": " + clients.Reason(s.Detail)
 	}
@@ -69,6 +72,9 @@ func (s Entry) left() clients.Reason {
 // judgeVariables returns why the variables of an entry leave it unclear what it starts, or "".
 func (f *File) judgeVariables(e Entry, line clients.Wrapped, host clients.Host) clients.Reason {
 	project := f.IsProject()
+	if why := f.sharedVariable(host); why != "" {
+		return why
+	}
 	if name, err := f.steering(e, host); name != "" {
 		return clients.Reason("sets " + name + ", which acts on mcp-jail itself, outside of the jail")
 	} else if err != nil && project {
@@ -163,10 +169,15 @@ func (f *File) judgeProgram(e Entry, line clients.Wrapped, program Program, host
 	switch {
 	case !program.is(path):
 		return OtherProgram
-	case project && host.Project != "" && policy.Within(path, host.Project):
+	case project && host.Project != "" && slices.ContainsFunc(repository(host), func(dir string) bool { return policy.Within(path, dir) }):
 		return OwnProgram
 	}
 	return ""
+}
+
+// repository returns the directory of the project, and those above it that belong to its repository.
+func repository(host clients.Host) []string {
+	return append([]string{host.Project}, host.Above[:max(0, host.Repo)]...)
 }
 
 // search returns the program that a client starts for a bare name: from the entry's own PATH if that

@@ -107,6 +107,15 @@ func (f *File) entries(r reading) (all []Entry, err error) {
 	}) {
 		tables, single = []clients.Table{{}}, r.place.Single
 	}
+	if r.client.AsText {
+		var opens []string
+		for _, form := range r.client.Forms {
+			opens = append(opens, form.Open)
+		}
+		if err := f.parsed.OutsideValues(opens, "}", r.client.Title+" replaces it before it looks for keys and values"); err != nil {
+			return nil, err
+		}
+	}
 	switchedOff := f.switches(r.client)
 	for _, table := range tables {
 		at := edit.Table{Path: table.Path, Single: single}

@@ -1,0 +1,260 @@
+package wrapping
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/clients"
+)
+
+// plant writes files into the project or, if they begin with "~/", the home directory. It puts a
+// program for OURS.
+func plant(t *testing.T, h clients.Host, files map[string]string) {
+	t.Helper()
+	write(t, ours(h), "")
+	must(t, os.Chmod(ours(h), 0o700))
+	for file, text := range files {
+		dir := h.Project
+		if rest, is := strings.CutPrefix(file, "~/"); is {
+			dir, file = h.Home, rest
+		}
+		write(t, filepath.Join(dir, file), strings.ReplaceAll(text, "OURS", ours(h)))
+	}
+}
+
+func ours(h clients.Host) string { return filepath.Join(h.Home, "bin/mcp-jail") }
+
+// verdicts returns the verdict on each entry, in lines.
+func verdicts(t *testing.T, h clients.Host, sel Selection) (lines []string) {
+	t.Helper()
+	files, err := Find(h, sel)
+	must(t, err)
+	for _, f := range files {
+		rel := strings.TrimPrefix(strings.TrimPrefix(f.Path, h.Home+"/"), h.Project+"/")
+		if f.Err != nil {
+			lines = append(lines, rel+": "+f.Err.Error())
+		}
+		for _, e := range f.Entries {
+			v := f.Judge(e, Program{Path: ours(h)}, h)
+			said := "no: " + string(v.Why)
+			switch {
+			case v.Jailed:
+				said = "yes"
+			case v.Unclear:
+				said = "?: " + string(v.Why)
+			}
+			lines = append(lines, rel+" "+e.Server+" "+said)
+		}
+	}
+	return lines
+}
+
+// TestMixed: what a client makes out of two entries of one name is called jailed in neither of them,
+// and is not wrapped.
+func TestMixed(t *testing.T) {
+	const mixed = " is mixed by "
+	jailed := `["OURS", "run", "--", "x"]`
+	for name, c := range map[string]struct {
+		files map[string]string // "~/" for the user's
+		want  []string          // a line has each of these
+		not   []string
+	}{
+		"Codex": {files: map[string]string{
+			"~/.codex/config.toml": "[mcp_servers.a]\ncommand = 'OURS'\nargs = ['run', '--', 'x']\n[mcp_servers.b]\ncommand = 'b'\n",
+			".codex/config.toml":   "[mcp_servers.a.env]\nLD_PRELOAD = './evil.so'\n[mcp_servers.c]\ncommand = 'c'\n",
+		}, want: []string{"a ?:" + mixed + "Codex", ".codex/config.toml, line 1, and what it starts", "b no: ", "c no: "}},
+		"Codex, a program in place of it": {files: map[string]string{
+			"~/.codex/config.toml": "[mcp_servers.a]\ncommand = 'OURS'\nargs = ['run', '--', 'x']\n",
+			".codex/config.toml":   "[mcp_servers.a]\ncommand = './evil'\n",
+		}, want: []string{"a ?:" + mixed, "a no:" + mixed}},
+		"OpenCode": {files: map[string]string{
+			"~/.config/opencode/opencode.json": `{"mcp": {"a": {"type": "local", "command": ` + jailed + `}}}`,
+			"opencode.json":                    `{"mcp": {"a": {"type": "local", "command": ` + jailed + `, "environment": {"X": "1"}}}}`,
+		}, want: []string{"a ?:" + mixed + "OpenCode"}, not: []string{"a yes"}},
+		"two tables of one file": {files: map[string]string{
+			"opencode.json": `{"mcp": {"a": {"type": "local", "command": ` + jailed + `}, "servers": {"a": {"type": "local", "command": ["evil"]}}}}`,
+		}, want: []string{"a ?:" + mixed, "a no:" + mixed}},
+		"Crush, written by itself": {files: map[string]string{
+			"~/.config/crush/crush.json": `{"mcp": {"a": {"type": "stdio", "command": "OURS", "args": ["run", "--", "x"]}}}`,
+			".crush/crush.json":          `{"mcp": {"a": {"args": ["--config", "evil"]}}}`,
+		}, want: []string{"a ?:" + mixed + "Crush"}},
+		"Kilo, of the older extension": {files: map[string]string{
+			"~/.config/kilo/kilo.json": `{"mcp": {"a": {"type": "local", "command": ` + jailed + `}}}`,
+			".kilo/mcp.json":           `{"mcpServers": {"a": {"command": "evil", "env": {"LD_PRELOAD": "x"}}}}`,
+			".kilo/mcp/one.json":       `{"command": "one"}`,
+		}, want: []string{"a ?:" + mixed + "Kilo", "one no: "}},
+		"switched off in the project": {files: map[string]string{
+			"~/.config/opencode/opencode.json": `{"mcp": {"a": {"type": "local", "command": ` + jailed + `}}}`,
+			"opencode.json":                    `{"mcp": {"a": {"enabled": false, "timeout": 3}}}`,
+		}, want: []string{"a yes"}, not: []string{"a ?:"}},
+		"switched on in the project": {files: map[string]string{
+			"~/.config/opencode/opencode.json": `{"mcp": {"a": {"type": "local", "command": ["x"], "enabled": false}}}`,
+			"opencode.json":                    `{"mcp": {"a": {"enabled": true}}}`,
+		}, want: []string{"a no:" + mixed}},
+		"a client that mixes nothing": {files: map[string]string{
+			"~/.claude.json": `{"mcpServers": {"a": {"command": "OURS", "args": ["run", "--", "x"]}}}`,
+			".mcp.json":      `{"mcpServers": {"a": {"command": "evil"}}}`,
+		}, want: []string{".claude.json a yes", ".mcp.json a no: "}, not: []string{mixed}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHost(t)
+			plant(t, h, c.files)
+			got := strings.Join(verdicts(t, h, Selection{}), "\n")
+			for _, want := range c.want {
+				if !strings.Contains(got, want) {
+					t.Errorf("no %q in\n%s", want, got)
+				}
+			}
+			for _, not := range c.not {
+				if strings.Contains(got, not) {
+					t.Errorf("%q in\n%s", not, got)
+				}
+			}
+			files, err := Find(h, Selection{})
+			must(t, err)
+			for _, f := range files {
+				for _, p := range f.Wrap(Program{Path: ours(h)}, Selection{}, h, NewNames(nil, nil)).Changed() {
+					if p.mixed != "" {
+						t.Errorf("%s of %s is wrapped", p.Server, f.Path)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestMixedWithTheRest: a selection of one file knows the others of its client.
+func TestMixedWithTheRest(t *testing.T) {
+	h := newHost(t)
+	user := filepath.Join(h.Home, ".codex/config.toml")
+	plant(t, h, map[string]string{
+		"~/.codex/config.toml": "[mcp_servers.a]\ncommand = 'OURS'\nargs = ['run', '--', 'x']\n",
+		".codex/config.toml":   "[mcp_servers.a.env]\nX = '1'\n",
+	})
+	if got := verdicts(t, h, Selection{Files: []string{user}}); len(got) != 1 || !strings.Contains(got[0], "a ?: is mixed by Codex") {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestSharedVariables: a client gives mcp-jail the variables of files that a project brings.
+func TestSharedVariables(t *testing.T) {
+	claude := `{"mcpServers": {"a": {"command": "OURS", "args": ["run", "--", "x"]}}}`
+	gemini := map[string]string{"~/.gemini/settings.json": claude}
+	qwen := map[string]string{"~/.qwen/settings.json": claude}
+	code := map[string]string{"~/.claude.json": claude}
+	for name, c := range map[string]struct {
+		user map[string]string
+		file string
+		text string
+		want string
+	}{
+		"Gemini's .env":                  {gemini, ".gemini/.env", "X=1\nXDG_CONFIG_HOME=/evil\n", "?: gets XDG_CONFIG_HOME from "},
+		"above the project":              {gemini, "../.gemini/.env", "export npm_config_registry=http://e\n", "?: gets npm_config_registry from "},
+		"the project's .env":             {gemini, ".env", "NODE_OPTIONS=--import=data:text/javascript,1", "?: gets NODE_OPTIONS from "},
+		"a harmless .env":                {gemini, ".env", "OPENAI_API_KEY=1\nPORT=3000\n", "yes"},
+		"the user's own":                 {gemini, "~/.gemini/.env", "npm_config_registry=http://mine", "yes"},
+		"Qwen's settings":                {qwen, ".qwen/settings.json", `{"env": {"XDG_DATA_HOME": "/evil"}} // c`, "?: gets XDG_DATA_HOME from "},
+		"Claude Code's settings":         {code, ".claude/settings.json", `{"env": {"npm_config_registry": "http://e"}}`, "?: gets npm_config_registry from "},
+		"Claude Code's settings, twice":  {code, ".claude/settings.json", `{"env": {"X": "1"}, "env": {"npm_config_registry": "http://e"}}`, "?: "},
+		"Claude Code's harmless ones":    {code, ".claude/settings.json", `{"env": {"X": "1"}, "permissions": {}}`, "yes"},
+		"a client that does not read it": {code, ".env", "XDG_CONFIG_HOME=/evil", "yes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHost(t)
+			h.Project = filepath.Join(h.Project, "sub")
+			must(t, os.Mkdir(h.Project, 0o700))
+			h.Above, h.Repo = []string{filepath.Dir(h.Project)}, 1
+			files := maps.Clone(c.user)
+			files[c.file] = c.text
+			plant(t, h, files)
+			if got := verdicts(t, h, Selection{}); len(got) != 1 || !strings.Contains(got[0], " a "+c.want) {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// TestAbove: files above the project count for the clients that look there.
+func TestAbove(t *testing.T) {
+	h := newHost(t)
+	root := h.Project
+	h.Project = filepath.Join(root, "a", "b")
+	must(t, os.MkdirAll(h.Project, 0o700))
+	must(t, os.Mkdir(filepath.Join(root, "a", ".git"), 0o700))
+	h.Above, h.Repo = Above(h.Project)
+	if h.Repo != 1 || h.Above[0] != filepath.Join(root, "a") || h.Above[len(h.Above)-1] != "/" {
+		t.Fatalf("%q, %d", h.Above, h.Repo)
+	}
+	if dirs, repo := Above("/"); dirs != nil || repo != -1 {
+		t.Errorf("above the root: %q, %d", dirs, repo)
+	}
+	for _, dir := range []string{root, filepath.Join(root, "a")} {
+		write(t, filepath.Join(dir, ".mcp.json"), `{"mcpServers": {"mcp": {"command": "x"}}}`)
+		write(t, filepath.Join(dir, "opencode.json"), `{"mcp": {"open": {"type": "local", "command": ["x"]}}}`)
+		write(t, filepath.Join(dir, ".gemini/settings.json"), `{"mcpServers": {"gemini": {"command": "x"}}}`)
+	}
+	var got []string
+	files, err := Find(h, Selection{})
+	must(t, err)
+	for _, f := range files {
+		rel, _ := filepath.Rel(root, f.Path)
+		got = append(got, f.Client.Name+" "+rel)
+		if !f.IsProject() {
+			t.Errorf("%s is not a project's", rel)
+		}
+	}
+	if want := []string{"claude-code a/.mcp.json", "claude-code .mcp.json", "kilo a/opencode.json"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestUnread: files that are not read are named, if they exist and can have servers.
+func TestUnread(t *testing.T) {
+	h := newHost(t)
+	say := func(sel Selection) (all []string) {
+		for _, b := range Unread(h, sel) {
+			all = append(all, strings.TrimPrefix(strings.TrimPrefix(b.Path, h.Home+"/"), h.Project+"/"))
+		}
+		return all
+	}
+	before := say(Selection{})
+	write(t, filepath.Join(h.Home, ".gemini/extensions/a/gemini-extension.json"), `{"mcpServers": {}}`)
+	write(t, filepath.Join(h.Home, ".gemini/extensions/b/gemini-extension.json"), `{"mcpServers": {}}`)
+	write(t, filepath.Join(h.Home, ".gemini/extensions/c/gemini-extension.json"), `{"name": "c"}`)
+	write(t, filepath.Join(h.Project, ".claude/agents/x/y.md"), "---\nmcpServers:\n- a\n---\n")
+	write(t, filepath.Join(h.Project, ".claude/agents/z.md"), "no servers\n")
+	write(t, filepath.Join(h.Project, ".crushrc"), "mcp add x --command y\n")
+	write(t, filepath.Join(h.Project, "w.code-workspace"), `{"settings": {"mcp": {}}}`)
+	want := append([]string{".claude/agents/x/y.md", "w.code-workspace", ".gemini/extensions/a/gemini-extension.json", ".crushrc"}, before...)
+	if got := say(Selection{}); !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := Unread(h, Selection{Clients: []string{"gemini"}}); len(got) != 1 || got[0].More != 1 {
+		t.Errorf("Gemini: %+v", got)
+	}
+	if got := say(Selection{Files: []string{"/x"}}); got != nil {
+		t.Errorf("of a file: %q", got)
+	}
+}
+
+// TestReplacedAsText: OpenCode and Kilo replace variables in the text of the file, so they can make
+// keys and hide comments.
+func TestReplacedAsText(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"m{env:NOPE}cp": {"a": {"type": "local", "command": ["evil"]}}}`:                        `line 1, column 4: "{env:…}" stands outside`,
+		`{"mcp": {"a": {"type": "local", "command": ["x"], "{file:./k}": {"LD_PRELOAD": "y"}}}}`:  `"{file:…}" stands outside`,
+		`{/* {file:./end} "mcp": {"a": {"type": "local", "command": ["evil"]}}, /* */ "mcp": {}}`: `"{file:…}" stands outside`,
+		`{"mcp": {"a": {"type": "local", "command": ["x", "{env:"], "cwd": "}"}}}`:                `"{env:…}" stands outside`,
+		`{"mcp": {"a": {"type": "local", "command": ["x", "{env:A}"]}}}`:                          "a no: ",
+	} {
+		h := newHost(t)
+		write(t, filepath.Join(h.Project, "opencode.json"), text)
+		if got := strings.Join(verdicts(t, h, Selection{Clients: []string{"opencode"}}), "\n"); !strings.Contains(got, want) {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+}

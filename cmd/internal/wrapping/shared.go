@@ -1,0 +1,53 @@
+package wrapping
+
+import (
+	"errors"
+	"io/fs"
+
+	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/clients/edit"
+	"github.com/mcp-jail/mcp-jail/clients/ownfile"
+	"github.com/mcp-jail/mcp-jail/internal/environ"
+)
+
+// sharedVariable returns why a client gives mcp-jail a variable that acts on mcp-jail itself, out of
+// a file whose variables all of its servers get, or "".
+func (f *File) sharedVariable(host clients.Host) clients.Reason {
+	for _, c := range f.clients() {
+		for _, shared := range c.Shared {
+			for _, path := range existing(shared.Place, host) {
+				names, known := sharedNames(shared, path)
+				if !known {
+					return clients.Reason("gets variables from " + c.Title + " that are not known, because " + path + " cannot be read")
+				}
+				for _, name := range names {
+					if !environ.MaySet(name, shared.Place.Scope == clients.Project) {
+						return clients.Reason("gets " + name + " from " + path + " if " + c.Title + " starts it, which acts on mcp-jail itself, outside of the jail")
+					}
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// sharedNames returns the variables in a file that a client gives to all of its servers.
+func sharedNames(shared clients.Shared, path string) (names []string, known bool) {
+	file, err := ownfile.Read(path)
+	if err != nil {
+		return nil, errors.Is(err, fs.ErrNotExist)
+	}
+	if shared.Path == nil {
+		return variableNames(string(file.Data)), true
+	}
+	parsed, err := edit.Parse(edit.JSON, file.Data)
+	if err != nil || parsed.Ambiguity(edit.Table{Path: shared.Path}) != nil {
+		return nil, false
+	}
+	value, _, _ := parsed.Lookup(shared.Path...)
+	table, _ := value.(map[string]any)
+	for name := range table {
+		names = append(names, name)
+	}
+	return names, true
+}
