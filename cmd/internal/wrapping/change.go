@@ -91,40 +91,49 @@ const shortestSecret = 6
 // Wrap returns the change that puts the selected servers of a file into the jail.
 func (f *File) Wrap(program Program, sel Selection, host clients.Host, names *Names) *Change {
 	return f.change(sel, func(s Entry, p *Planned) (clients.Edit, clients.Reason) {
-		switch v := f.Judge(s, program, host); {
-		case v.Unclear:
-			return clients.Edit{}, v.Why
-		case s.mixed != "":
-			return clients.Edit{}, s.mixed
-		case s.Left != "":
-			return clients.Edit{}, s.Left
+		if _, wrapped := clients.ParseWrapped(s.Argv()); wrapped {
+			if v := f.Judge(s, program, host); v.Unclear {
+				return clients.Edit{}, v.Why
+			}
 		}
-		project := host
-		host := f.within(host)
-		fromFile, note, err := s.fileNames(s.by.client, host)
-		if why := f.sharedVariable(project); why != "" {
-			return clients.Edit{}, why
-		}
-		if name, _ := f.steering(s, host); name != "" {
-			return clients.Edit{}, Environment
-		}
-		if err != nil && f.IsProject() {
-			return clients.Edit{}, clients.Reason("has a file of variables of which the names are not known, and some would act on mcp-jail itself: " + err.Error())
-		}
-		if note != "" {
-			fromFile = nil
-		}
-		p.Grant = grantOf(s.by.client, s, host, fromFile, note)
-		if p.refused != "" {
-			return clients.Edit{}, p.refused
-		}
-		p.Name = names.of(f, s)
-		edit, err := s.Wrap(clients.Wrapping{Program: program.Path, Name: p.Name, Flags: p.Flags})
-		if err != nil {
-			return clients.Edit{}, clients.Reason("cannot be wrapped: " + err.Error())
-		}
-		return edit, ""
+		return f.plan(s, p, program, host, func() string { return names.of(f, s) })
 	})
+}
+
+// plan decides what wrap writes for an entry and what its server gets, or why wrap leaves it.
+func (f *File) plan(s Entry, p *Planned, program Program, host clients.Host, name func() string) (clients.Edit, clients.Reason) {
+	switch {
+	case s.mixed != "":
+		return clients.Edit{}, s.mixed
+	case s.Left != "":
+		return clients.Edit{}, s.Left
+	case s.words.Refused != nil:
+		return clients.Edit{}, clients.Reason("cannot be changed: " + s.words.Refused.Reason)
+	}
+	if why := f.sharedVariable(host); why != "" {
+		return clients.Edit{}, why
+	}
+	host = f.within(host)
+	fromFile, note, err := s.fileNames(s.by.client, host)
+	if names, _ := f.steering(s, host); names != nil {
+		return clients.Edit{}, Environment + " (" + clients.Reason("it sets "+listed(names)+": "+takeOut(names)) + ")"
+	}
+	if err != nil && f.IsProject() {
+		return clients.Edit{}, clients.Reason("has a file of variables of which the names are not known, and some would act on mcp-jail itself: " + err.Error())
+	}
+	if note != "" {
+		fromFile = nil
+	}
+	p.Grant = grantOf(s.by.client, s, host, fromFile, note)
+	if p.refused != "" {
+		return clients.Edit{}, p.refused
+	}
+	p.Name = name()
+	edit, err := s.Wrap(clients.Wrapping{Program: program.Path, Name: p.Name, Flags: p.Flags})
+	if err != nil {
+		return clients.Edit{}, clients.Reason("cannot be wrapped: " + err.Error())
+	}
+	return edit, ""
 }
 
 // NotWrapped is the reason why unwrap leaves an entry.

@@ -313,10 +313,9 @@ func (f *File) reasonToLeave(e Entry) (why clients.Reason, detail string) {
 	if _, err := launcher.Parse(e.Argv()); errors.As(err, &container) {
 		return Container, ""
 	}
-	for _, name := range setNames(e.Entry) {
-		if !environ.MaySet(name, e.isProject()) {
-			return Environment, "it sets " + name
-		}
+	names := slices.DeleteFunc(setNames(e.Entry), func(name string) bool { return environ.MaySet(name, e.isProject()) })
+	if len(names) > 0 {
+		return Environment, "it sets " + listed(names) + ": " + takeOut(names)
 	}
 	return "", ""
 }

@@ -87,7 +87,7 @@ func TestSharedDirectory(t *testing.T) {
 	}
 	const left, wide, neither = "left", "wide", "neither"
 	for entry, want := range map[string]string{
-		memory(h.Home + "/m.json"): left, memory("${userHome}/m.json"): left, memory("~/m.json"): left, memory(link + "/m.json"): left, memory("/tmp/m.json"): left, memory(h.Home + "/own/../m.json"): left,
+		memory(h.Home + "/m.json"): left, memory("${userHome}/m.json"): left, memory("~/m.json"): neither, memory(link + "/m.json"): left, memory("/tmp/m.json"): left, memory(h.Home + "/own/../m.json"): left,
 		sqlite(h.Home + "/t.db"): left, sqlite("~/t.db"): left, sqlite("/t.db"): left, sqlite(h.Home + "/.config/t.db"): left,
 		memory(h.Home + "/own/m.json"): neither, sqlite(h.Home + "/own/t.db"): neither, sqlite("t.db"): neither,
 		`{"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "` + h.Home + `"]}`:     wide,

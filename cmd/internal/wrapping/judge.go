@@ -1,6 +1,7 @@
 package wrapping
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -39,8 +40,11 @@ const (
 func (f *File) Judge(e Entry, program Program, host clients.Host) Verdict {
 	line, ok := clients.ParseWrapped(e.Argv())
 	switch {
-	case !ok:
+	case !ok && e.Left != "":
 		return Verdict{Why: e.left()}
+	case !ok:
+		_, why := f.plan(e, &Planned{Entry: e}, program, host, func() string { return "any" })
+		return Verdict{Why: why}
 	case e.Left == clients.Ambiguous || e.mixed != "":
 		return Verdict{Unclear: true, Why: e.left(), Line: line}
 	}
@@ -60,11 +64,13 @@ func (f *File) Judge(e Entry, program Program, host clients.Host) Verdict {
 
 // left says why an entry is left, or "".
 func (s Entry) left() clients.Reason {
-	if s.mixed != "" && s.Left != clients.Ambiguous {
+	switch {
+	case s.mixed != "" && s.Left != clients.Ambiguous:
 		return s.mixed
-	}
-	if s.Left == clients.Ambiguous {
+	case s.Left == clients.Ambiguous:
 		return s.Left + ": " + clients.Reason(s.Detail)
+	case s.Detail != "":
+		return s.Left + " (" + clients.Reason(s.Detail) + ")"
 	}
 	return s.Left
 }
@@ -75,8 +81,8 @@ func (f *File) judgeVariables(e Entry, line clients.Wrapped, host clients.Host) 
 	if why := f.sharedVariable(host); why != "" {
 		return why
 	}
-	if name, err := f.steering(e, host); name != "" {
-		return clients.Reason("sets " + name + ", which acts on mcp-jail itself, outside of the jail")
+	if names, err := f.steering(e, host); names != nil {
+		return clients.Reason("sets " + listed(names) + ", which acts on mcp-jail itself, outside of the jail: " + takeOut(names))
 	} else if err != nil && project {
 		return clients.Reason("has a file of variables that is not known, and some would act on mcp-jail itself: " + err.Error())
 	}
@@ -92,9 +98,9 @@ func (f *File) judgeVariables(e Entry, line clients.Wrapped, host clients.Host) 
 	return ""
 }
 
-// steering returns the first variable of an entry that it may not set, because it acts outside of
-// the jail. The error says that the entry may set further variables.
-func (f *File) steering(e Entry, host clients.Host) (name string, err error) {
+// steering returns the variables of an entry that it may not set, because they act outside of the
+// jail. The error says that the entry may set further variables.
+func (f *File) steering(e Entry, host clients.Host) (names []string, err error) {
 	project := f.IsProject()
 	fromFile, _, err := e.fileNames(e.by.client, f.within(host))
 	var named []string
@@ -102,11 +108,29 @@ func (f *File) steering(e Entry, host clients.Host) (name string, err error) {
 		named = npm.References(userSettings(host.Home))
 	}
 	for _, name := range append(setNames(e.Entry), fromFile...) {
-		if !environ.MaySet(name, project) || slices.Contains(named, name) {
-			return name, err
+		if (!environ.MaySet(name, project) || slices.Contains(named, name)) && !slices.Contains(names, name) {
+			names = append(names, name)
 		}
 	}
-	return "", err
+	return names, err
+}
+
+// takeOut says what to do with variables that an entry may not set.
+func takeOut(names []string) string {
+	them := "it"
+	if len(names) > 1 {
+		them = "them"
+	}
+	return "take " + them + " out there; where mcp-jail is to obey " + them + ", set " + them + " in the environment that starts the client"
+}
+
+// listed names the first of some things.
+func listed(names []string) string {
+	const most = 5
+	if more := len(names) - most; more > 0 {
+		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", more)
+	}
+	return strings.Join(names, ", ")
 }
 
 // setNames returns the names of the variables that an entry sets or removes.

@@ -11,7 +11,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/clients"
 )
 
-// TestVariablesFromFile: an entry is left if its file has a variable that acts on mcp-jail.
+// TestVariablesFromFile: an entry is left if its file has a variable that acts on mcp-jail. All of them
+// are named, with what to do, and status says the same.
 func TestVariablesFromFile(t *testing.T) {
 	h := newHost(t)
 	write(t, filepath.Join(h.Project, ".vscode/mcp.json"), `{"servers": {"a": {"command": "x", "envFile": "${workspaceFolder}/.env"}}}`)
@@ -20,8 +21,41 @@ func TestVariablesFromFile(t *testing.T) {
 		"export\tXDG_CONFIG_HOME=y": string(Environment), "\ufeffXDG_CONFIG_HOME=y": string(Environment), "XDG_CONFIG_HOME=y\n#-----BEGIN": string(Environment),
 	} {
 		write(t, filepath.Join(h.Project, ".env"), text)
-		if p := only(t, h, Selection{}).Wrap(Program{Path: program}, Selection{}, h, NewNames(nil, nil)).Servers[0]; p.Left != left {
+		f := only(t, h, Selection{})
+		p := f.Wrap(Program{Path: program}, Selection{}, h, NewNames(nil, nil)).Servers[0]
+		if !strings.HasPrefix(p.Left, left) || (p.Left == "") != (left == "") {
 			t.Errorf("%q: left %q, want %q", text, p.Left, left)
+		}
+		if v := f.Judge(f.Entries[0], Program{Path: program}, h); string(v.Why) != p.Left {
+			t.Errorf("%q: left %q, and judged %q", text, p.Left, v.Why)
+		}
+	}
+	const all = "sets LD_PRELOAD, XDG_CONFIG_HOME: take them out there; "
+	write(t, filepath.Join(h.Project, ".env"), "LD_PRELOAD=y\nTOKEN=x\nXDG_CONFIG_HOME=y\n")
+	for _, entry := range []string{`"envFile": "${workspaceFolder}/.env"`, `"env": {"LD_PRELOAD": "y", "TOKEN": "x", "XDG_CONFIG_HOME": "y"}`} {
+		write(t, filepath.Join(h.Project, ".vscode/mcp.json"), `{"servers": {"a": {"command": "x", `+entry+`}}}`)
+		if p := only(t, h, Selection{}).Wrap(Program{Path: program}, Selection{}, h, NewNames(nil, nil)).Servers[0]; !strings.Contains(p.Left, all) {
+			t.Errorf("%s: left %q", entry, p.Left)
+		}
+	}
+}
+
+// TestStatusAsWrap tests that an entry which wrap leaves, for whatever reason, does not count as one
+// that it could wrap.
+func TestStatusAsWrap(t *testing.T) {
+	h := newHost(t)
+	memory := `"command": "npx", "args": ["-y", "@modelcontextprotocol/server-memory"], "env": {"MEMORY_FILE_PATH": "` + h.Home
+	for entry, left := range map[string]string{
+		`"command": "x"`: "", memory + `/own/m.json"}`: "", memory + `/m.json"}`: "would not start in the jail", `"command": "docker", "args": ["run", "x"]`: string(Container), `"url": "http://x"`: "reached by a URL",
+		`"command": "x", "env": {"PATH": "/y", "LD_AUDIT": "y"}`: "sets LD_AUDIT", `"command": "x", "disabled": true`: "", `"command": "x", "command": "y"`: "twice",
+	} {
+		file := filepath.Join(h.Home, ".cursor/mcp.json")
+		write(t, file, `{"mcpServers": {"s": {`+entry+`}}}`)
+		f := only(t, h, Selection{Clients: []string{"cursor"}, Files: []string{file}})
+		p := f.Wrap(Program{Path: program}, Selection{}, h, NewNames(nil, nil)).Servers[0]
+		v := f.Judge(f.Entries[0], Program{Path: program}, h)
+		if (p.Left == "") != (v.Why == "") || !strings.Contains(p.Left, left) || (p.Left == "") != (left == "") {
+			t.Errorf("%s: left %q, judged %q; want %q", entry, p.Left, v.Why, left)
 		}
 	}
 }
