@@ -119,7 +119,7 @@ func (a *analyzer) analyzeAddressDenial(d policy.Denial, host string, port int, 
 		}
 	}
 	rule := n.netRule()
-	if _, ok := policy.CheckAddress(append(slices.Clone(a.profile.Net), rule), addr, rule.Ports()[0], nil); !ok {
+	if _, ok := policy.CheckAddress(append(slices.Clone(a.profile.Net), rule), addr, rule.Ports()[0], false); !ok {
 		f.fix = "a name does not grant this address, and no rule can grant it"
 		return f
 	}

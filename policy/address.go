@@ -2,7 +2,6 @@ package policy
 
 import (
 	"net/netip"
-	"slices"
 	"strings"
 	"sync"
 )
@@ -15,9 +14,9 @@ import (
 // address refuses it under every name.
 //
 // addr is the address to dial. An IPv4 address must be in its own form: an IPv4 address
-// embedded in an IPv6 address is refused. own are the addresses of this host's interfaces.
+// embedded in an IPv6 address is refused. own says that this host itself answers the address.
 // If ok is false, reason says what the address is, such as "is a private address".
-func CheckAddress(rules []NetRule, addr netip.Addr, port int, own []netip.Addr) (reason string, ok bool) {
+func CheckAddress(rules []NetRule, addr netip.Addr, port int, own bool) (reason string, ok bool) {
 	if !addr.IsValid() {
 		return "is no address", false
 	}
@@ -30,7 +29,7 @@ func CheckAddress(rules []NetRule, addr netip.Addr, port int, own []netip.Addr) 
 	if reason = specialAddress(addr); reason != "" {
 		return reason, false
 	}
-	if slices.ContainsFunc(own, func(o netip.Addr) bool { return o.Unmap().WithZone("") == addr.WithZone("") }) {
+	if own {
 		return "is one of this host's own", false
 	}
 	return "", true

@@ -235,7 +235,7 @@ func TestRefusalsOfEveryPort(t *testing.T) {
 	}
 	refused := []NetRule{{Host: "93.184.216.34"}, {Host: "*", Port: 8080, Allow: true}}
 	for addr, want := range map[string]bool{"93.184.216.34": false, "93.184.216.35": true} {
-		if reason, ok := CheckAddress(refused, netip.MustParseAddr(addr), 8080, nil); ok != want {
+		if reason, ok := CheckAddress(refused, netip.MustParseAddr(addr), 8080, false); ok != want {
 			t.Errorf("%s on port 8080: %v, %s", addr, ok, reason)
 		}
 	}

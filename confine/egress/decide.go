@@ -99,7 +99,7 @@ func (g *Gateway) evaluate(host, scheme string, port int) (verdict, policy.NetRu
 
 // checkAddress reports whether an address may be dialled, and the reason if not.
 func (g *Gateway) checkAddress(addr netip.Addr, port int) (reason string, ok bool) {
-	own, err := g.hostAddrs()
+	own, err := g.o.IsLocal(addr)
 	if err != nil {
 		return "cannot be compared with this host's own: " + err.Error(), false
 	}

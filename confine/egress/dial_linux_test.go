@@ -57,7 +57,7 @@ func TestOwnAddressesUnknown(t *testing.T) {
 	} else {
 		c.Close()
 	}
-	o.OwnAddrs = func() ([]netip.Addr, error) { return nil, unknown }
+	o.IsLocal = func(netip.Addr) (bool, error) { return false, unknown }
 	g := testGatewayWith(t, o)
 	var refused *refusal
 	c, err := g.dialOne(t.Context(), netip.MustParseAddrPort("198.51.100.7:80"))

@@ -74,8 +74,8 @@ func testGatewayWith(t testing.TB, o Options) *Gateway {
 	if o.Proxy == nil {
 		o.Proxy = noProxy
 	}
-	if o.OwnAddrs == nil {
-		o.OwnAddrs = func() ([]netip.Addr, error) { return []netip.Addr{netip.MustParseAddr("203.0.113.99")}, nil }
+	if o.IsLocal == nil {
+		o.IsLocal = func(a netip.Addr) (bool, error) { return a == netip.MustParseAddr("203.0.113.99"), nil }
 	}
 	g := New(o)
 	t.Cleanup(g.Close)

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"golang.org/x/net/http/httpproxy"
 	"golang.org/x/time/rate"
@@ -28,8 +27,8 @@ type Options struct {
 	// Proxy returns the proxy that the host uses for a URL, or nil, like
 	// http.Transport.Proxy. The Gateway only asks about https URLs. Optional.
 	Proxy func(*url.URL) (*url.URL, error)
-	// OwnAddrs lists the addresses of the host's interfaces. Optional.
-	OwnAddrs func() ([]netip.Addr, error)
+	// IsLocal reports whether the host itself answers an address. Optional.
+	IsLocal func(netip.Addr) (bool, error)
 	// Interceptor serves the connections whose requests the rules tell apart. Without an
 	// Interceptor, the Gateway refuses these connections.
 	Interceptor Interceptor
@@ -114,10 +113,6 @@ type Gateway struct {
 	sent           atomic.Int64
 	drain          drainLimits
 
-	ownMu    sync.Mutex
-	ownAddrs []netip.Addr
-	ownAt    time.Time
-
 	jailCtx  context.Context // ends when Close begins
 	endJail  context.CancelFunc
 	ctx      context.Context // ends when Close has drained the connections
@@ -141,8 +136,8 @@ func New(o Options) *Gateway {
 	if o.Proxy == nil {
 		o.Proxy = httpproxy.FromEnvironment().ProxyFunc()
 	}
-	if o.OwnAddrs == nil {
-		o.OwnAddrs = interfaceAddrs
+	if o.IsLocal == nil {
+		o.IsLocal = isLocal
 	}
 	if o.Limits.Connections <= 0 {
 		o.Limits.Connections = policy.DefaultLimits.Connections

@@ -162,35 +162,3 @@ func isNotFound(err error) bool {
 	var dns *net.DNSError
 	return errors.As(err, &dns) && dns.IsNotFound
 }
-
-// hostAddrs returns the addresses of the host's interfaces, at most five seconds old. Asking
-// the kernel each time would cost as much as the connection.
-func (g *Gateway) hostAddrs() ([]netip.Addr, error) {
-	g.ownMu.Lock()
-	defer g.ownMu.Unlock()
-	if now := time.Now(); g.ownAddrs == nil || now.Sub(g.ownAt) > 5*time.Second {
-		addrs, err := g.o.OwnAddrs()
-		if err != nil {
-			return nil, err
-		}
-		g.ownAddrs, g.ownAt = addrs, now
-	}
-	return g.ownAddrs, nil
-}
-
-// interfaceAddrs is the default of Options.OwnAddrs.
-func interfaceAddrs() ([]netip.Addr, error) {
-	addrs, err := net.InterfaceAddrs()
-	if err != nil {
-		return nil, err
-	}
-	out := make([]netip.Addr, 0, len(addrs))
-	for _, a := range addrs {
-		if n, ok := a.(*net.IPNet); ok {
-			if addr, ok := netip.AddrFromSlice(n.IP); ok {
-				out = append(out, addr.Unmap())
-			}
-		}
-	}
-	return out, nil
-}
