@@ -7,9 +7,9 @@
 //     to mcp-jail too, and not to the server alone. A project may have brought the file.
 //   - [Rows] is the table, for docs/reference.md.
 //
-// A name that the table does not have is read by nothing outside, so every entry may set it. The
-// table therefore also has families of variables that nothing reads today, such as DESTDIR: the
-// programs in question would obey them.
+// A name that the table does not have is read by nothing outside, so every entry may set it, if it
+// is one name for all programs: see [IsName]. The table therefore also has families of variables
+// that nothing reads today, such as DESTDIR: the programs in question would obey them.
 //
 // What a jail gives to its server is decided elsewhere, by the rules of docs/policy.md.
 package environ

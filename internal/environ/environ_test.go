@@ -20,9 +20,16 @@ func TestMaySet(t *testing.T) {
 		{"PATH FNM_DIR N_PREFIX MISE_DATA_DIR ASDF_DATA_DIR NODENV_ROOT NVM_DIR VOLTA_HOME PYENV_VERSION RBENV_VERSION PREFIX DESTDIR", true, false},
 		{"npm_config_registry NPM_CONFIG_REGISTRY npm_config_@a:registry npm-config-userconfig NODE_OPTIONS NODE_EXTRA_CA_CERTS UV_INDEX_URL PIP_INDEX_URL NETRC", true, false},
 		{"HTTPS_PROXY https_proxy no_proxy SSL_CERT_FILE GODEBUG GIT_SSH_COMMAND PYTHONPATH CARGO_HOME GOPATH FPATH BASH_FUNC_x%%", true, false},
+		{"A.B 1A a%b npm_config_@a:x //r/:_authToken", true, false},
+		{"HTTPS_PROXY=http://e/ A=B = =A \x00 A\x00 \ufeffHTTPS_PROXY HTTPS_PROXY\ufeff \u212AEY \x7f", false, false},
+		{"ProgramFiles(x86) A1 _ a", true, true},
 		{"API_KEY GITHUB_TOKEN NODE_ENV PYTHONUNBUFFERED NO_COLOR LANG LC_ALL TZ HOMEPAGE PATHS EN", true, true},
 	} {
-		for _, name := range strings.Fields(c.names) {
+		names := strings.Fields(c.names)
+		if !c.user {
+			names = append(names, "", "HTTPS_PROXY ", "A\n")
+		}
+		for _, name := range names {
 			if user, project := environ.MaySet(name, false), environ.MaySet(name, true); user != c.user || project != c.project {
 				t.Errorf("%s: the user's entry may set it: %v, a project's: %v; want %v, %v", name, user, project, c.user, c.project)
 			}

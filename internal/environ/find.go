@@ -36,11 +36,36 @@ func matches(pattern, name string) bool {
 	return len(name) >= len(begin)+len(end) && strings.HasPrefix(name, begin) && strings.HasSuffix(name, end)
 }
 
+// IsName reports whether all programs read a text as one name, and as the same one. An environment
+// is a list of texts NAME=VALUE, so in a name with a "=" other programs find another name. Readers
+// of files strip blanks that others keep, and systems differ in which letters are the same.
+//
+// In an entry of a project's file, a name has letters, digits and "_", as POSIX says, or is one of
+// Windows. An entry of the user's own may have npm's names too, such as npm_config_@scope:registry.
+func IsName(name string, project bool) bool {
+	if slices.Contains(ofWindows, name) {
+		return true
+	}
+	for i, c := range []byte(name) {
+		switch {
+		case c == '_', 'A' <= c && c <= 'Z', 'a' <= c && c <= 'z', '0' <= c && c <= '9' && i > 0:
+		case project || c <= ' ' || c == '=' || c > '~':
+			return false
+		}
+	}
+	return name != ""
+}
+
+// ofWindows are the names of Windows that have other characters. Nothing reads them outside.
+var ofWindows = []string{"ProgramFiles(x86)", "CommonProgramFiles(x86)"}
+
 // MaySet reports whether an entry may set a variable: an entry of a project's file, or else one of
 // the user's own.
 func MaySet(name string, project bool) bool {
 	row, known := Find(name)
 	switch {
+	case !IsName(name, project):
+		return false
 	case !known:
 		return true
 	case project:

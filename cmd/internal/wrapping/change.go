@@ -116,7 +116,8 @@ func (f *File) plan(s Entry, p *Planned, program Program, host clients.Host, nam
 	host = f.within(host)
 	fromFile, note, err := s.fileNames(s.by.client, host)
 	if names, _ := f.steering(s, host); names != nil {
-		return clients.Edit{}, Environment + " (" + clients.Reason("it sets "+listed(names)+": "+takeOut(names)) + ")"
+		why, detail := forbidden(names, f.IsProject())
+		return clients.Edit{}, why + " (" + clients.Reason(detail) + ")"
 	}
 	if err != nil && f.IsProject() {
 		return clients.Edit{}, clients.Reason("has a file of variables of which the names are not known, and some would act on mcp-jail itself: " + err.Error())

@@ -313,9 +313,8 @@ func (f *File) reasonToLeave(e Entry) (why clients.Reason, detail string) {
 	if _, err := launcher.Parse(e.Argv()); errors.As(err, &container) {
 		return Container, ""
 	}
-	names := slices.DeleteFunc(setNames(e.Entry), func(name string) bool { return environ.MaySet(name, e.isProject()) })
-	if len(names) > 0 {
-		return Environment, "it sets " + listed(names) + ": " + takeOut(names)
+	if names := slices.DeleteFunc(setNames(e.Entry), func(name string) bool { return environ.MaySet(name, e.isProject()) }); len(names) > 0 {
+		return forbidden(names, e.isProject())
 	}
 	return "", ""
 }

@@ -28,9 +28,6 @@ const (
 	OtherProgram clients.Reason = "starts a program called mcp-jail that is not this one: which jail its server gets is not known"
 	OwnProgram   clients.Reason = "starts a program in the project, which may become another one with the project"
 	UnknownStart clients.Reason = "has a program whose path only the client knows"
-	OwnConfig    clients.Reason = "names a configuration of its own with --config: the project decides what its server may do"
-	OwnWaiver    clients.Reason = "has --waive: the project accepts what this host cannot enforce"
-	UnknownFlag  clients.Reason = "has a flag for mcp-jail that only the client knows"
 	StartsAway   clients.Reason = "is started on another machine or in a container, and which mcp-jail is there is not known"
 )
 
@@ -48,16 +45,15 @@ func (f *File) Judge(e Entry, program Program, host clients.Host) Verdict {
 	case e.Left == clients.Ambiguous || e.mixed != "":
 		return Verdict{Unclear: true, Why: e.left(), Line: line}
 	}
-	project := f.IsProject()
 	why := f.judgeProgram(e, line, program, host)
 	if why == "" && e.Elsewhere != "" {
 		why = StartsAway
 	}
 	if why == "" {
-		why = f.judgeVariables(e, line, host)
+		why = f.judgeVariables(e, host)
 	}
-	if why == "" && project {
-		why = f.judgeFlags(line)
+	if why == "" && f.IsProject() {
+		why = f.judgeProject(e, line, host)
 	}
 	return Verdict{Jailed: why == "", Unclear: why != "", Why: why, Line: line}
 }
@@ -76,24 +72,18 @@ func (s Entry) left() clients.Reason {
 }
 
 // judgeVariables returns why the variables of an entry leave it unclear what it starts, or "".
-func (f *File) judgeVariables(e Entry, line clients.Wrapped, host clients.Host) clients.Reason {
+func (f *File) judgeVariables(e Entry, host clients.Host) clients.Reason {
 	project := f.IsProject()
 	if why := f.sharedVariable(host); why != "" {
 		return why
 	}
 	if names, err := f.steering(e, host); names != nil {
+		if why, detail := forbidden(names, project); why == OddName {
+			return why + ": " + clients.Reason(detail)
+		}
 		return clients.Reason("sets " + listed(names) + ", which acts on mcp-jail itself, outside of the jail: " + takeOut(names))
 	} else if err != nil && project {
 		return clients.Reason("has a file of variables that is not known, and some would act on mcp-jail itself: " + err.Error())
-	}
-	if !project || line.Argv != nil {
-		return ""
-	}
-	fromFile, _, _ := e.fileNames(e.by.client, f.within(host))
-	for _, name := range append(setNames(e.Entry), fromFile...) {
-		if environ.Steers(name) {
-			return clients.Reason("sets " + name + ", which can act on the command of a secret of your configuration")
-		}
 	}
 	return ""
 }
@@ -245,24 +235,4 @@ func (f *File) clients() []clients.Client { return append([]clients.Client{f.Cli
 func replacesBefore(c clients.Client, word string, n int) bool {
 	refs := c.References(word)
 	return len(refs) > 0 && strings.Index(word, refs[0].Text) < n
-}
-
-// judgeFlags returns why the flags of a project's entry leave it unclear what its server may do, or
-// "". Grants are no such reason: status shows them.
-func (f *File) judgeFlags(line clients.Wrapped) clients.Reason {
-	for i := 0; i < len(line.Flags); i++ {
-		word := line.Flags[i]
-		name, _, joined := strings.Cut(word, "=")
-		switch {
-		case name == "--config":
-			return OwnConfig
-		case name == "--waive":
-			return OwnWaiver
-		case slices.ContainsFunc(f.clients(), func(c clients.Client) bool { return replacesBefore(c, word, len(name)) }):
-			return UnknownFlag
-		case strings.HasPrefix(name, "--") && !joined:
-			i++
-		}
-	}
-	return ""
 }

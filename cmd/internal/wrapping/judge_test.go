@@ -3,10 +3,12 @@ package wrapping
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 )
 
 // judged is an entry in the form of a client, as a project's file and as the user's own. Its begin of
@@ -15,6 +17,7 @@ type judged struct{ entry, project, user string }
 
 const (
 	acts   = "sets "
+	odd    = string(OddName) + ": "
 	others = "starts a program called mcp-jail that is not this one"
 )
 
@@ -24,7 +27,19 @@ var judgedEntries = map[string]judged{
 	"by its path":            {`"command": "OURS", "args": ["run", "--name", "a", "--", "x"]`, "yes", "yes"},
 	"by its name":            {`"command": "mcp-jail", "args": ["run", "--", "x"]`, "yes", "yes"},
 	"its other path":         {`"command": "HOME/lasting/mcp-jail", "args": ["run", "--", "x"]`, "yes", "yes"},
-	"a server's variable":    {`"command": "OURS", "args": ["run", "--", "x"], "env": {"TOKEN": "t", "GITHUB_TOKEN": "t"}`, "yes", "yes"},
+	"a server's variable":    {`"command": "OURS", "args": ["run", "--env", "TOKEN", "--", "x"], "env": {"TOKEN": "t", "GITHUB_TOKEN": "t"}`, "yes", "yes"},
+	"variables of a prefix":  {`"command": "OURS", "args": ["run", "--env", "TO*", "--", "x"], "env": {"TOKEN": "t"}`, "yes", "yes"},
+	"variables of a preset":  {`"command": "OURS", "args": ["run", "--preset", "memory", "--", "x"], "env": {"MEMORY_FILE_PATH": "t"}`, "yes", "yes"},
+	"not the server's":       {`"command": "OURS", "args": ["run", "--env", "T", "--preset", "memory", "--", "x"], "env": {"TOKEN": "t"}`, acts + "TOKEN, which its server does not get", "yes"},
+	"removed":                {`"command": "OURS", "args": ["run", "--", "x"], "env": {"TOKEN": null}`, "yes", "yes"},
+	"a name with =":          {`"command": "OURS", "args": ["run", "--", "x"], "env": {"HTTPS_PROXY=http://e:1/": ""}`, odd + `"HTTPS_PROXY=http://e:1/"`, odd},
+	"a granted one with =":   {`"command": "OURS", "args": ["run", "--env", "A*", "--", "x"], "env": {"A=\u0000SSL_CERT_DIR=x": "/e"}`, odd, odd},
+	"HOME with =":            {`"command": "OURS", "args": ["run", "a"], "env": {"HOME=/proc/self/cwd/e": ""}`, odd, odd},
+	"no name":                {`"command": "OURS", "args": ["run", "--", "x"], "env": {"": "x"}`, odd, odd},
+	"a name with a blank":    {`"command": "OURS", "args": ["run", "--env", "*", "--", "x"], "env": {"\ufeffHTTPS_PROXY": "x"}`, odd, odd},
+	"a name with a letter":   {`"command": "OURS", "args": ["run", "--env", "*", "--", "x"], "env": {"\u212AUBECONFIG": "x"}`, odd, odd},
+	"a name with a sign":     {`"command": "OURS", "args": ["run", "--env", "*", "--", "x"], "env": {"a.b": "x"}`, odd, "yes"},
+	"a name of Windows":      {`"command": "OURS", "args": ["run", "--env", "ProgramFiles(x86)", "--", "x"], "env": {"ProgramFiles(x86)": "x"}`, "yes", "yes"},
 	"grants":                 {`"command": "OURS", "args": ["run", "--write", "~/data", "--net", "a.test", "--", "x", "--config", "y"]`, "yes", "yes"},
 	"no jail":                {`"command": "x"`, "", ""},
 	"env before it":          {`"command": "env", "args": ["OURS", "run", "--", "x"]`, "", ""},
@@ -45,12 +60,18 @@ var judgedEntries = map[string]judged{
 	"registry":               {`"command": "OURS", "args": ["run", "--", "npx", "x"], "env": {"npm_config_registry": "http://e"}`, acts + "npm_config_registry", "yes"},
 	"registry of .npmrc":     {`"command": "OURS", "args": ["run", "--", "npx", "x"], "env": {"OUR_REGISTRY": "http://e"}`, acts + "OUR_REGISTRY", "yes"},
 	"managers":               {`"command": "OURS", "args": ["run", "--", "npx", "x"], "env": {"FNM_DIR": "/e"}`, acts + "FNM_DIR", "yes"},
-	"a secret's command":     {`"command": "OURS", "args": ["run", "a"], "env": {"GNUPGHOME": "/e"}`, acts + "GNUPGHOME, which can act on the command of a secret", "yes"},
+	"a secret's command":     {`"command": "OURS", "args": ["run", "a"], "env": {"GNUPGHOME": "/e"}`, acts + "GNUPGHOME for a server of your configuration", "yes"},
+	"its variable":           {`"command": "OURS", "args": ["run", "a"], "env": {"TOKEN": "t"}`, acts + "TOKEN for a server of your configuration", "yes"},
+	"its variable, removed":  {`"command": "OURS", "args": ["run", "a"], "env": {"TOKEN": null}`, acts + "TOKEN for a server of your configuration", "yes"},
+	"the width of its text":  {`"command": "OURS", "args": ["run", "a"], "env": {"COLUMNS": "80"}`, "yes", "yes"},
 	"no configured server":   {`"command": "OURS", "args": ["run", "--", "x"], "env": {"GNUPGHOME": "/e"}`, "yes", "yes"},
 	"its own configuration":  {`"command": "OURS", "args": ["run", "--config", "e.toml", "a"]`, "names a configuration", "yes"},
 	"in one word":            {`"command": "OURS", "args": ["run", "--config=e.toml", "a"]`, "names a configuration", "yes"},
 	"its own waiver":         {`"command": "OURS", "args": ["run", "--name", "a", "--waive", "fs", "--", "x"]`, "has --waive", "yes"},
-	"a value that is a name": {`"command": "OURS", "args": ["run", "--workspace", "--waive", "--", "x"]`, "yes", "yes"},
+	"a value that is a name": {`"command": "OURS", "args": ["run", "--workspace", "--waive", "--", "x"]`, "has flags that mcp-jail does not accept", "yes"},
+	"its own log":            {`"command": "OURS", "args": ["run", "--name", "a", "--log-file", "e", "--", "x"]`, "has --log-file", "yes"},
+	"a log in one word":      {`"command": "OURS", "args": ["run", "--log-file=e", "--", "x"]`, "has --log-file", "yes"},
+	"an unknown flag":        {`"command": "OURS", "args": ["run", "--new", "e", "--", "x"]`, "has flags that mcp-jail does not accept", "yes"},
 }
 
 // judgedForms are entries that one client reads in its own way.
@@ -138,5 +159,61 @@ func TestJudge(t *testing.T) {
 		for name, row := range judgedForms[client] {
 			judge(name, row)
 		}
+	}
+}
+
+// TestFlagsOfProjects: each flag of run is one that a project's entry may have, or may not.
+func TestFlagsOfProjects(t *testing.T) {
+	seen := 0
+	for _, flag := range (&cmdline.RunFlags{}).Flags() {
+		seen++
+		if why := forbiddenFlags[flag.Name]; slices.Contains(allowedFlags, flag.Name) == (why != "") {
+			t.Errorf("--%s: it is in both lists, or in none", flag.Name)
+		}
+	}
+	if seen != len(allowedFlags)+len(forbiddenFlags) {
+		t.Errorf("%d flags, and the lists have others", seen)
+	}
+}
+
+// TestWrappedIsJudged: what wrap writes into a file of a project is judged to start in mcp-jail. The
+// files are those of TestEveryClient.
+func TestWrappedIsJudged(t *testing.T) {
+	files, wrapped := 0, 0
+	for _, c := range clients.All() {
+		fixtures, err := filepath.Glob(filepath.Join("..", "..", "..", "clients", "testdata", c.Name, "*.*"))
+		must(t, err)
+		for _, fixture := range fixtures {
+			ext := filepath.Ext(fixture)
+			scope, isOne := strings.CutSuffix(filepath.Base(fixture), ext)
+			if !isOne || ext == ".txt" || strings.Contains(scope, ".after") {
+				continue
+			}
+			text, err := os.ReadFile(fixture)
+			must(t, err)
+			h := newHost(t)
+			ours := Program{Path: filepath.Join(h.Home, "bin", "mcp-jail")}
+			write(t, ours.Path, "")
+			sel := Selection{Clients: []string{c.Name}, Files: []string{placeFile(t, h, c, clients.Scope(scope), string(text))}}
+			before := only(t, h, sel)
+			before.ofProject, before.ofUser = true, false
+			change := before.Wrap(ours, Selection{}, h, NewNames(nil, nil))
+			must(t, os.WriteFile(before.Path, change.After, 0o600))
+			after := only(t, h, sel)
+			after.ofProject, after.ofUser = true, false
+			for i, e := range after.Entries {
+				if change.Servers[i].Left != "" {
+					continue
+				}
+				wrapped++
+				if v := after.Judge(e, ours, h); !v.Jailed {
+					t.Errorf("%s: %s is wrapped, and judged: %s", fixture, e.Server, v.Why)
+				}
+			}
+			files++
+		}
+	}
+	if files < len(clients.All()) || wrapped < files {
+		t.Errorf("control: %d files, %d entries", files, wrapped)
 	}
 }

@@ -1,0 +1,125 @@
+package wrapping
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/internal/environ"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/presets"
+)
+
+// An entry of a project's file that starts in mcp-jail may have what a closed list has: flags that
+// ask for rights or take them away, and variables that its server gets. What everything else does
+// outside of the jail is unclear. What wrap writes is in the list.
+
+// allowedFlags are the flags of run that such an entry may have. status and plan show what they
+// grant.
+var allowedFlags = []string{"workspace", "preset", "read", "write", "deny", "execute", "net", "env", "limit", "home", "startup-timeout", "name", "log-level"}
+
+// forbiddenFlags are the other flags of run.
+var forbiddenFlags = map[string]clients.Reason{
+	"config":   "names a configuration of its own with --config: the project decides what its server may do",
+	"waive":    "has --waive: the project accepts what this host cannot enforce",
+	"log-file": "has --log-file: mcp-jail itself writes to the file that the project names",
+}
+
+// Reasons why it is unclear what a project's entry does.
+const (
+	UnknownFlag  clients.Reason = "has a flag for mcp-jail that only the client knows"
+	RefusedFlags clients.Reason = "has flags that mcp-jail does not accept"
+)
+
+// OddName is the reason why an entry is left whose variable has one name for some programs, and
+// another one for others.
+const OddName clients.Reason = "has a variable whose name programs read in different ways"
+
+// forbidden returns why an entry is left that has variables which it may not set.
+func forbidden(names []string, project bool) (why clients.Reason, detail string) {
+	var odd []string
+	for _, name := range names {
+		if !environ.IsName(name, project) {
+			odd = append(odd, strconv.Quote(policy.Abbreviate(name)))
+		}
+	}
+	if len(odd) > 0 {
+		return OddName, listed(odd)
+	}
+	return Environment, "it sets " + listed(names) + ": " + takeOut(names)
+}
+
+// judgeProject returns why a project's entry has something that is not in the list, or "".
+func (f *File) judgeProject(e Entry, line clients.Wrapped, host clients.Host) clients.Reason {
+	flags, why := f.judgeFlags(line)
+	if why != "" {
+		return why
+	}
+	fromFile, _, _ := e.fileNames(e.by.client, host)
+	return judgeNames(e, line, flags, fromFile)
+}
+
+// judgeFlags returns the flags of a project's entry, or why they leave it unclear what its server
+// may do. A client may make the value of a flag of a variable: mcp-jail refuses a value that looks
+// like a flag.
+func (f *File) judgeFlags(line clients.Wrapped) (*cmdline.RunFlags, clients.Reason) {
+	for i := 0; i < len(line.Flags); i++ {
+		word := line.Flags[i]
+		name, _, joined := strings.Cut(word, "=")
+		switch {
+		case slices.ContainsFunc(f.clients(), func(c clients.Client) bool { return replacesBefore(c, word, len(name)) }):
+			return nil, UnknownFlag
+		case strings.HasPrefix(name, "--") && !joined:
+			i++
+		}
+	}
+	flags, err := cmdline.ParseRun(append([]string{"run"}, line.Flags...))
+	if err != nil {
+		return nil, RefusedFlags
+	}
+	for _, flag := range flags.Flags() {
+		set := flag.One != nil && *flag.One != "" || flag.Many != nil && *flag.Many != nil
+		if set && !slices.Contains(allowedFlags, flag.Name) {
+			return nil, forbiddenFlags[flag.Name]
+		}
+	}
+	return flags, ""
+}
+
+// judgeNames returns why the variables that a project's entry sets leave it unclear what it does, or
+// "". Its own server gets them, by its flags. A server of the user's configuration gets none from a
+// project: the variables of a preset choose hosts for the user's secrets, and files.
+func judgeNames(e Entry, line clients.Wrapped, flags *cmdline.RunFlags, fromFile []string) clients.Reason {
+	names := fromFile
+	for _, v := range e.Env {
+		if line.Argv == nil || !v.Unset {
+			names = append(names, v.Name)
+		}
+	}
+	for _, name := range names {
+		row, known := environ.Find(name)
+		switch {
+		case line.Argv == nil && (!known || environ.Steers(name)):
+			return clients.Reason("sets " + policy.Abbreviate(name) + " for a server of your configuration: the project would choose what that server does")
+		case known && row.May == environ.Project, line.Argv == nil, slices.Contains(fromFile, name), grants(flags, name):
+		default:
+			return clients.Reason("sets " + policy.Abbreviate(name) + ", which its server does not get: it needs --env " + policy.Abbreviate(name))
+		}
+	}
+	return ""
+}
+
+// grants reports whether a server gets a variable by its flags.
+func grants(flags *cmdline.RunFlags, name string) bool {
+	if p, err := presets.Find(flags.Preset); err == nil {
+		if _, known := p.Variable(name); known {
+			return true
+		}
+	}
+	return slices.ContainsFunc(flags.Env, func(rule string) bool {
+		begin, isPrefix := strings.CutSuffix(rule, "*")
+		return rule == name || isPrefix && strings.HasPrefix(name, begin)
+	})
+}
