@@ -55,3 +55,30 @@ func HasProtectedName(path string) bool {
 	}
 	return false
 }
+
+// ProtectedAround returns the path of the protected name that a directory is, or lies in, or "". All
+// of a git directory counts: its parts are protected as seen from around it.
+func ProtectedAround(dir string) string {
+	names := strings.Split(dir, "/")
+	for i := range names {
+		name, rest := foldCase(names[i]), names[i+1:]
+		switch below, protected := ProtectedParts(name); {
+		case !protected:
+		case name == ".git" || name == ".hg" || below == nil && !IsClientsCopy(strings.Join(rest, "/")):
+			return strings.Join(names[:i+1], "/")
+		case len(rest) > 0 && slices.Contains(below, foldCase(rest[0])):
+			return strings.Join(names[:i+2], "/")
+		}
+	}
+	return ""
+}
+
+// IsClientsCopy reports whether a path, relative to the directory of a client, is or lies in a working
+// copy of a project that the client made there. That is the user's work, and decides nothing.
+func IsClientsCopy(rel string) bool {
+	names := strings.Split(strings.Trim(rel, "/"), "/")
+	if names[0] == "antigravity" {
+		names = names[1:]
+	}
+	return len(names) > 1 && slices.Contains([]string{"worktrees", "worktree", "playground", "scratch"}, names[0])
+}

@@ -65,11 +65,14 @@ func (b *resolver) collectDeciding() {
 	}
 }
 
-// addDeciding adds a path that a variable names, unless it is or contains the home directory or the
-// workspace.
+// addDeciding adds a path that a variable names. One around the workspace is not protected inside
+// grants, and see whyUnsafe.
 func (b *resolver) addDeciding(abs, risk string) {
-	if !b.isAroundWork(abs) {
-		b.deciding = append(b.deciding, decidingPath{abs, b.abbreviate(abs), risk, true})
+	d := decidingPath{abs, b.abbreviate(abs), risk, true}
+	if b.isAroundWork(abs) {
+		b.decidingWork = append(b.decidingWork, d)
+	} else {
+		b.deciding = append(b.deciding, d)
 	}
 }
 
@@ -222,16 +225,6 @@ func (b *resolver) warnDeciding() {
 			b.warn("deciding-kept", n.rule.Where, "path = %s does not let the server write %s: %s, outside of the jail. Only a rule that names it grants it", written, strings.Join(caches, ", "), packagesRisk)
 		}
 	}
-}
-
-// decidingAround returns the path that decides which p is, or lies below.
-func (b *resolver) decidingAround(p string) (decidingPath, bool) {
-	for _, d := range b.deciding {
-		if policy.Within(p, b.canonical(d.abs)) {
-			return d, true
-		}
-	}
-	return decidingPath{}, false
 }
 
 // cachesBelow returns the caches of packages in a directory, unless that holds the home directory.

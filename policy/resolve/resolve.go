@@ -177,6 +177,7 @@ type resolver struct {
 	linksAstray     bool // see Profile.LinksAstray
 	builtin         []sensitivePath
 	deciding        []decidingPath // what decides outside of the jail
+	decidingWork    []decidingPath // those around the workspace: see addDeciding
 	sensitiveDirs   []string
 	links           []policy.Link
 	workspaceLinks  []policy.Link // crossed on the way to the workspace

@@ -286,36 +286,8 @@ func (b *resolver) findLinksAstray(hits []match) {
 			continue
 		}
 		e, covered := b.entryFor(at.Path)
-		b.linksAstray = (!covered || e.Rights == 0) && (e.Origin == policy.OriginSensitive || b.isSensitive(at.Path))
+		b.linksAstray = (!covered || e.Rights == 0) && (e.Origin == policy.OriginSensitive || b.sensitiveAround(at.Path) != "")
 	}
-}
-
-// isSensitive reports whether a canonical path, or a directory above it, is sensitive.
-func (b *resolver) isSensitive(p string) bool {
-	patterns := b.patterns()
-	for ; p != "/"; p = path.Dir(p) {
-		dir, name := hostfs.Split(p)
-		for _, pattern := range patterns {
-			if pattern.matches(dir, name) {
-				return true
-			}
-		}
-		for _, s := range b.builtin {
-			if in, last := hostfs.Split(s.abs); matchName(last, name) && b.canonical(in) == dir {
-				return true
-			}
-		}
-		for _, s := range b.p.Sensitive {
-			if strings.HasPrefix(s, "**/") {
-				continue
-			}
-			abs, _ := b.expand(s, b.canonical(b.workspaceOrDir()))
-			if in, last := hostfs.Split(abs); matchName(last, name) && b.canonical(in) == dir {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // Sensitive returns the built-in sensitive path that an absolute path is, or lies below, as

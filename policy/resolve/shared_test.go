@@ -65,9 +65,9 @@ func TestShared(t *testing.T) {
 		"/": "root of the filesystem", "/home": "holds the home directory", "/home/u": "is the home directory", "/home/u/link": "is the home directory", "/home/u/notes/..": "is the home directory",
 		"/tmp": "system directory", "/var/tmp": "system directory", "/usr/share/app": "system directory", "/etc": "mcp-jail's own", "/srv": "system directory", "/opt": "system directory",
 		"/home/u/.ssh": "sensitive path (~/.ssh)", "/home/u/.ssh/deep": "sensitive path", "/home/u/.docker": "holds a sensitive path (~/.docker/config.json)", "/home/u/.cargo": "sensitive path",
-		"/home/u/.config": "mcp-jail's own", "/home/u/.cache": "mcp-jail's own", "/home/u/.local/state/mcp-jail/servers/x": "mcp-jail's own", "/home/u/.local/share": "sensitive path",
-		"/home/u/bin": "is ~/bin: ", "/home/u/.local/bin": "is ~/.local/bin: ", "/home/u/.npm": "is ~/.npm: ", "/home/u/dotfiles": "holds ~/.bashrc: ", "/home/u/.vim/x": "is in ~/.vim: ", "/home/u/proj/.venv/bin": "in PATH",
-		"/home/u/Documents": "many programs", "/home/u/Downloads": "many programs", "/home/u/.local/lib": "is ~/.local/lib: ", "/home/u/Dokumente": "many programs", "/home/u/.var": "sensitive path", "/home/u/.local": "mcp-jail's own",
+		"/home/u/.config": "mcp-jail's own", "/home/u/.cache": "mcp-jail's own", "/home/u/.local/state/mcp-jail/servers/x": "mcp-jail's own", "/home/u/.local/share": "mcp-jail's own",
+		"/home/u/bin": "is ~/bin (", "/home/u/.local/bin": "is ~/.local/bin (", "/home/u/.npm": "is ~/.npm (", "/home/u/dotfiles": "holds ~/.bashrc: ", "/home/u/.vim/x": "is in ~/.vim (", "/home/u/proj/.venv/bin": "in PATH",
+		"/home/u/Documents": "many programs", "/home/u/Downloads": "many programs", "/home/u/.local/lib": "is ~/.local/lib (", "/home/u/Dokumente": "many programs", "/home/u/.var": "sensitive path", "/home/u/.local": "mcp-jail's own",
 		"/srv/team": "may be written by other users", "/srv/sticky": "may be written by other users", "/srv/group": "may be written by other users", "/srv/theirs": "belongs to user 2000000001",
 
 		"/home/u/notes": "", "/home/u/notes/deep": "", "/home/u/away": "", "/home/u/.local/share/app": "", "/home/u/.config/app": "", "/home/u/Documents/notes": "", "/home/u/Dokumente/notes": "",

@@ -43,40 +43,17 @@ func (b *resolver) resolveWorkspace() (string, error) {
 		return fail("is not a directory" + which)
 	}
 	if b.p.Default {
+		which := "one"
+		if written != "" {
+			which = "another one"
+		}
 		if reason := b.whyUnsafe(at.Path); reason != "" {
-			b.warn("no-workspace", b.p.Where, "%s %s, which the default policy never grants: the server runs without a workspace; name one with --workspace DIR or workspace = \"DIR\"", at.Path, reason)
+			b.warn("no-workspace", b.p.Where, "%s %s, which the default policy never grants: the server runs without a workspace; name %s with --workspace DIR or workspace = \"DIR\"", at.Path, reason, which)
 			return "", nil
 		}
 	}
 	b.links, b.workspaceLinks = append(b.links, at.Links...), at.Links
 	return at.Path, nil
-}
-
-// whyUnsafe returns why the default policy does not grant a directory, or "".
-func (b *resolver) whyUnsafe(dir string) string {
-	home := b.canonical(b.h.Home)
-	switch {
-	case dir == "/":
-		return "is the root of the filesystem"
-	case dir == home:
-		return "is the home directory"
-	case policy.Within(home, dir):
-		return "holds the home directory"
-	}
-	for _, own := range b.ownDirs() {
-		if own = b.canonical(own); policy.Within(own, dir) || policy.Within(dir, own) {
-			return fmt.Sprintf("holds, or is inside of, mcp-jail's own files (%s)", own)
-		}
-	}
-	if isSystemPlace(dir) {
-		return "is a system directory"
-	}
-	for _, s := range b.builtin {
-		if !strings.HasSuffix(s.abs, "*") && policy.Within(dir, b.canonical(s.abs)) {
-			return fmt.Sprintf("is a sensitive path (%s)", s.written)
-		}
-	}
-	return ""
 }
 
 // isSystemPlace reports whether a directory belongs to the system and not to a user's work.
@@ -104,16 +81,6 @@ func (b *resolver) ownDirs() (dirs []string) {
 		}
 	}
 	return dirs
-}
-
-// canonical returns the canonical form of a path, or the path itself if its links form a
-// loop.
-func (b *resolver) canonical(p string) string {
-	at, err := b.paths.Resolve(p)
-	if err != nil {
-		return path.Clean(p)
-	}
-	return at.Path
 }
 
 // collectGuarded collects the directories to which no dependency is widened, and lists the

@@ -88,6 +88,9 @@ func (b *resolver) widenReplaceable(w policy.WriterRules) {
 // workspaceOf returns the workspace of another policy, for its relative rules.
 func (b *resolver) workspaceOf(p *policy.Policy) string {
 	other := &resolver{p: p, h: b.h, paths: b.paths, builtin: b.builtin}
+	if p.Default {
+		other.collectDeciding()
+	}
 	space, err := other.resolveWorkspace()
 	if err != nil {
 		space, _ = b.expand(cmp.Or(p.Workspace, "."), b.h.Dir)

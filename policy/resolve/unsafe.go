@@ -1,0 +1,172 @@
+package resolve
+
+import (
+	"fmt"
+	"iter"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// whyUnsafe returns why neither the default policy nor a preset grants a canonical path that nobody
+// named, or "". A project chooses the directory that its servers start in, so that directory is
+// judged as a grant. What lies in the path is not asked for: it stays protected inside the grant.
+func (b *resolver) whyUnsafe(dir string) string {
+	home := b.canonical(b.h.Home)
+	switch {
+	case dir == "/":
+		return "is the root of the filesystem"
+	case dir == home:
+		return "is the home directory"
+	case policy.Within(home, dir):
+		return "holds the home directory"
+	}
+	for _, own := range append(b.ownDirs(), defaultDirs(b.h)...) {
+		if own = b.canonical(own); policy.Within(own, dir) || b.liesIn(dir, own) {
+			return fmt.Sprintf("holds, or is inside of, mcp-jail's own files (%s)", own)
+		}
+	}
+	if isSystemPlace(dir) {
+		return "is a system directory"
+	}
+	if s := b.sensitiveAround(dir); s != "" {
+		return fmt.Sprintf("is a sensitive path (%s)", s)
+	}
+	in := func(place, named, risk string) string {
+		is := "is in"
+		if !b.liesIn(path.Dir(dir), place) {
+			is = "is"
+		}
+		return fmt.Sprintf("%s %s (%s, outside of the jail)", is, named, risk)
+	}
+	if d, ok := b.decidingAround(dir); ok {
+		return in(b.canonical(d.abs), d.named, d.risk)
+	}
+	for _, d := range b.decidingWork {
+		// A program is found in a directory of PATH itself. Directories in it are the user's work.
+		if at := b.canonical(d.abs); b.liesIn(dir, at) && (d.risk != pathRisk || !b.liesIn(path.Dir(dir), at)) {
+			return in(at, d.named, d.risk)
+		}
+	}
+	if name := b.protectedAround(dir); name != "" {
+		return in(name, b.abbreviate(name), "programs run or trust what is there")
+	}
+	return ""
+}
+
+// liesIn reports whether a canonical path that exists is a canonical place, or lies in it, under
+// whatever name: by a bind mount, or where names are compared without case. A place around the home
+// directory holds everything.
+func (b *resolver) liesIn(p, place string) bool {
+	if policy.Within(b.canonical(b.h.Home), place) {
+		return false
+	}
+	if policy.Within(p, place) {
+		return true
+	}
+	of := b.paths.Lstat(place)
+	if of.Err != nil || of.Info.ID == (policy.FileID{}) {
+		return false
+	}
+	for ; p != "/"; p = path.Dir(p) {
+		if s := b.paths.Lstat(p); s.Err == nil && s.Info.ID == of.Info.ID {
+			return true
+		}
+	}
+	return false
+}
+
+// sensitiveAround returns the sensitive path that a canonical path is, or lies in, as it is written,
+// or "".
+func (b *resolver) sensitiveAround(p string) string {
+	for written, place := range b.sensitivePlaces() {
+		if b.liesIn(p, place) {
+			return written
+		}
+	}
+	patterns := b.patterns()
+	for ; p != "/"; p = path.Dir(p) {
+		for _, pattern := range patterns {
+			if pattern.matches(path.Dir(p), path.Base(p)) {
+				return pattern.text
+			}
+		}
+	}
+	return ""
+}
+
+// sensitivePlaces yields the sensitive paths with a fixed place, as written, and the canonical paths
+// that they lead to now: for a wildcard, one of each name that is there.
+func (b *resolver) sensitivePlaces() iter.Seq2[string, string] {
+	return func(yield func(written, place string) bool) {
+		for _, s := range b.fixedSensitive() {
+			dir, base := hostfs.Split(s.abs)
+			names := []string{base}
+			if strings.ContainsAny(base, "*?[") {
+				dir = b.canonical(dir)
+				names = slices.DeleteFunc(b.entriesOf(dir), func(name string) bool { return !matchName(base, name) })
+			}
+			for _, name := range names {
+				if !yield(s.written, b.canonical(path.Join(dir, name))) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// fixedSensitive returns the sensitive paths with a fixed place, those of the policy too.
+func (b *resolver) fixedSensitive() []sensitivePath {
+	all := slices.Clone(b.builtin)
+	for _, s := range b.p.Sensitive {
+		if !strings.HasPrefix(s, "**/") {
+			abs, _ := b.expand(s, b.canonical(b.workspaceOrDir()))
+			all = append(all, sensitivePath{s, abs})
+		}
+	}
+	return all
+}
+
+// entriesOf returns the names in a canonical directory, or none if it cannot be listed.
+func (b *resolver) entriesOf(dir string) (names []string) {
+	entries, known := b.paths.Listings[dir]
+	if !known {
+		entries, _ = b.h.ReadDir(dir)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name)
+	}
+	return names
+}
+
+// decidingAround returns the path that decides which a canonical path is, or lies in.
+func (b *resolver) decidingAround(p string) (decidingPath, bool) {
+	for _, d := range b.deciding {
+		if at := b.canonical(d.abs); b.liesIn(p, at) && !policy.IsClientsCopy(strings.TrimPrefix(p, at)) {
+			return d, true
+		}
+	}
+	return decidingPath{}, false
+}
+
+// protectedAround returns the protected name that a canonical path is, or lies in, or "".
+func (b *resolver) protectedAround(p string) string {
+	// A repository may have the name .github. What is in one counts in the root of another.
+	if dir := path.Dir(p); strings.EqualFold(path.Base(p), ".github") && b.paths.Exists(path.Join(dir, ".git")) {
+		return p
+	}
+	return policy.ProtectedAround(p)
+}
+
+// canonical returns the canonical form of a path, or the path itself if its links form a
+// loop.
+func (b *resolver) canonical(p string) string {
+	at, err := b.paths.Resolve(p)
+	if err != nil {
+		return path.Clean(p)
+	}
+	return at.Path
+}
