@@ -103,6 +103,20 @@ func TestJailProtectedNames(t *testing.T) {
 	}
 }
 
+// TestJailExecWritten: a file can be executed as soon as the server has closed it. The supervisor,
+// which opened it, must have closed its own descriptor then (ETXTBSY).
+func TestJailExecWritten(t *testing.T) {
+	t.Parallel()
+	jailtest.Needs(t)
+	try := func(dir string) attacker.Attempt { return attacker.Try("exec-written", dir) }
+	jailtest.Expect(t, "unconfined", jailtest.Unconfined(t, "/", try(testkit.Plant(t, "a")))[0], attacker.Succeeded)
+	for what, want := range map[policy.Rights]attacker.Outcome{rw | policy.Execute: attacker.Succeeded, rw: "EACCES"} {
+		dir := testkit.Plant(t, "a")
+		p := jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: what})
+		jailtest.Expect(t, what.String(), jailtest.Attempts(t, p, try(dir))[0], want)
+	}
+}
+
 // supervises reports whether a profile lets a name be made, by the pure evaluation
 // that the supervisor goes by: an entry of a name that does not exist cannot be
 // mounted, so no real jail has one.

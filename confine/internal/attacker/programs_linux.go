@@ -22,10 +22,11 @@ var verbsOnPrograms = map[string]func(args []string) (string, error){
 		out, err := cmd.Output()
 		return string(out), err
 	},
-	"exec-in-tmp": attemptExecInTmp,
-	"execs":       silent(attemptExecutable),
-	"mapexec":     silent(attemptMapExec),
-	"memexec":     attemptMemExec,
+	"exec-in-tmp":  attemptExecInTmp,
+	"execs":        silent(attemptExecutable),
+	"exec-written": silent(attemptExecWritten),
+	"mapexec":      silent(attemptMapExec),
+	"memexec":      attemptMemExec,
 }
 
 func attemptExec(a []string) (string, error) {
@@ -82,6 +83,25 @@ func attemptExecutable(a []string) error {
 		}
 		return err
 	})
+}
+
+// attemptExecWritten writes files in a directory and executes each as soon as it is closed: see
+// attemptExecutable.
+func attemptExecWritten(a []string) error {
+	for i := range 1000 {
+		name := filepath.Join(a[0], fmt.Sprint("written", i))
+		fd, err := unix.Open(name, unix.O_WRONLY|unix.O_CREAT|unix.O_CLOEXEC, 0o700)
+		if err != nil {
+			return err
+		}
+		unix.Write(fd, []byte("no program"))
+		unix.Close(fd)
+		if err := syscall.Exec(name, []string{name}, nil); !errors.Is(err, syscall.ENOEXEC) {
+			return err
+		}
+		unix.Unlink(name)
+	}
+	return nil
 }
 
 // notBusy tries again while a file is open for writing. The test has closed it, but a process

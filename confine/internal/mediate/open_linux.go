@@ -24,6 +24,10 @@ func (m *Mediator) openFile(r *Request, w *resolver) (answered bool) {
 	fd, errno := m.openRef(r, w, &at, flags)
 	switch errno {
 	case 0:
+		if flags&unix.O_ACCMODE != unix.O_RDONLY {
+			m.Listener.MoveFD(r.N.Id, fd, flags&unix.O_CLOEXEC != 0)
+			break
+		}
 		m.Listener.AddFD(r.N.Id, fd, flags&unix.O_CLOEXEC != 0)
 		unix.Close(fd)
 	case errAgain:

@@ -118,11 +118,31 @@ func (l Listener) Send(a Response) { l.ioctl(NotifSend, unsafe.Pointer(&a)) }
 // has taken the descriptor. A signal would end the wait and take back the descriptor but
 // not the answer, so the caller would get 0 as the number of its file.
 func (l Listener) AddFD(id uint64, fd int, cloexec bool) {
-	a := addFD{id: id, flags: addFDSend, src: uint32(fd)}
+	if _, errno := l.addFD(id, fd, addFDSend, cloexec); errno != 0 {
+		l.Respond(id, errno) // EMFILE: the caller has reached its limit
+	}
+}
+
+// MoveFD is AddFD, and closes fd before the caller goes on. While anything has a file open for
+// writing, the kernel refuses to execute it: a caller that closes the file and executes it would
+// sometimes get ETXTBSY. It takes two calls, between which no signal but a fatal one wakes the
+// caller (SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV).
+func (l Listener) MoveFD(id uint64, fd int, cloexec bool) {
+	number, errno := l.addFD(id, fd, 0, cloexec)
+	unix.Close(fd)
+	if errno != 0 {
+		l.Respond(id, errno)
+		return
+	}
+	l.Send(Response{Id: id, Val: int64(number)})
+}
+
+// addFD gives the caller a copy of fd, and returns its number there.
+func (l Listener) addFD(id uint64, fd int, flags uint32, cloexec bool) (number uintptr, errno syscall.Errno) {
+	a := addFD{id: id, flags: flags, src: uint32(fd)}
 	if cloexec {
 		a.newFlags = unix.O_CLOEXEC
 	}
-	if _, _, errno := unix.RawSyscall(unix.SYS_IOCTL, uintptr(l), notifAddFD, uintptr(unsafe.Pointer(&a))); errno != 0 {
-		l.Respond(id, errno) // EMFILE: the caller has reached its limit
-	}
+	number, _, errno = unix.RawSyscall(unix.SYS_IOCTL, uintptr(l), notifAddFD, uintptr(unsafe.Pointer(&a)))
+	return number, errno
 }
