@@ -122,27 +122,42 @@ func (c realClient) argv() (argv []string) {
 	return append(argv, c.arguments...)
 }
 
-// run runs the client's command, and returns what it prints. It reaches no host but this one.
+// run runs the client's command, and returns what it prints.
 func (c realClient) run(t *testing.T, w *world) string {
 	t.Helper()
+	if c.session {
+		cmd, _ := c.cmd(t, w)
+		return appServer(t, cmd)
+	}
+	out, err := c.try(t, w)
+	if err != nil {
+		t.Errorf("%s: %v: %s", strings.Join(c.argv(), " "), err, out)
+	}
+	return out
+}
+
+// try runs the client's command, and returns what it prints.
+func (c realClient) try(t *testing.T, w *world) (string, error) {
+	t.Helper()
+	cmd, stderr := c.cmd(t, w)
+	out, err := cmd.Output()
+	return escapes.ReplaceAllString(string(out)+stderr.String(), ""), err // Gemini prints the list to stderr
+}
+
+// cmd returns the client's command, which reaches no host but this one.
+func (c realClient) cmd(t *testing.T, w *world) (*exec.Cmd, *lockedBuffer) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
-	defer cancel()
+	t.Cleanup(cancel)
 	argv := c.argv()
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Dir, cmd.WaitDelay = w.work, 5*time.Second
 	cmd.Env = append(w.env[:len(w.env):len(w.env)], "NO_COLOR=1", "HTTP_PROXY=http://127.0.0.1:1", "HTTPS_PROXY=http://127.0.0.1:1", "NO_PROXY=127.0.0.1,localhost")
 	cmd.Env = append(cmd.Env, c.env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	var stderr lockedBuffer
-	cmd.Stderr = &stderr
-	if c.session {
-		return appServer(t, cmd)
-	}
-	out, err := cmd.Output()
-	if err != nil {
-		t.Errorf("%s: %v: %s", strings.Join(argv, " "), err, &stderr)
-	}
-	return escapes.ReplaceAllString(string(out)+stderr.String(), "") // Gemini prints the list to stderr
+	stderr := &lockedBuffer{}
+	cmd.Stderr = stderr
+	return cmd, stderr
 }
 
 // escapes are the colours of a terminal.
