@@ -16,7 +16,7 @@ func ProtectedParts(name string) (below []string, protected bool) {
 		return []string{"hgrc", "hgrc-not-shared", "sharedpath"}, true
 	case ".github":
 		return []string{"workflows", "mcp.json"}, true
-	case ".qwen", ".roo", ".kilocode", ".kilo", "kilo.json", "kilo.jsonc", ".opencode", "opencode.json", "opencode.jsonc", ".crush.json", "crush.json", ".amazonq", ".kiro", ".junie", ".continue":
+	case ".qwen", ".roo", ".kilocode", ".kilo", "kilo.json", "kilo.jsonc", ".opencode", "opencode.json", "opencode.jsonc", ".crush", ".crush.json", "crush.json", ".crushrc", "crushrc", ".warp", ".amazonq", ".kiro", ".junie", ".continue":
 		return nil, true // of further MCP clients
 	case ".gitmodules", ".mcp.json", ".mcp-jail.toml", ".envrc", ".vscode", ".cursor", ".claude", ".codex", ".gemini", ".idea", ".husky", ".zed", ".jp", ".jp.toml", ".windsurf":
 		return nil, true
@@ -39,7 +39,7 @@ func ProtectedPaths() []string {
 	return []string{
 		".git/hooks", ".git/config", ".git/config.worktree", ".git/commondir", ".gitmodules", ".mcp.json", ".mcp-jail.toml", ".envrc", ".vscode", ".cursor", ".claude",
 		".codex", ".gemini", ".idea", ".husky", ".zed", ".jp", ".jp.toml", ".windsurf", ".github/workflows", ".github/mcp.json",
-		".qwen", ".roo", ".kilocode", ".kilo", "kilo.json", "kilo.jsonc", ".opencode", "opencode.json", "opencode.jsonc", ".crush.json", "crush.json", ".amazonq", ".kiro", ".junie", ".continue",
+		".qwen", ".roo", ".kilocode", ".kilo", "kilo.json", "kilo.jsonc", ".opencode", "opencode.json", "opencode.jsonc", ".crush", ".crush.json", "crush.json", ".crushrc", "crushrc", ".warp", ".amazonq", ".kiro", ".junie", ".continue",
 	}
 }
 
