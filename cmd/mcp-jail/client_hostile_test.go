@@ -95,6 +95,7 @@ var hostileMore = map[string]map[string]map[string]string{
 type hostileForm struct {
 	user, project, table string
 	listed               bool              // the command is a list
+	gated                bool              // the servers of a project wait for an approval: its files are planted as the user's
 	more                 map[string]string // files that make it start the servers of a project
 }
 
@@ -104,7 +105,7 @@ var hostileForms = map[string]hostileForm{
 	}},
 	"codex":    {user: ".codex/config.toml", project: ".codex/config.toml"},
 	"gemini":   {user: ".gemini/settings.json", project: ".gemini/settings.json", table: "mcpServers"},
-	"qwen":     {user: ".qwen/settings.json", project: ".qwen/settings.json", table: "mcpServers"},
+	"qwen":     {user: ".qwen/settings.json", project: ".qwen/settings.json", table: "mcpServers", gated: true},
 	"opencode": {user: ".config/opencode/opencode.json", project: "opencode.json", table: "mcp", listed: true},
 	"kilo":     {user: ".config/kilo/kilo.json", project: "kilo.json", table: "mcp", listed: true},
 }
@@ -149,7 +150,7 @@ func (c realClient) testHostile(t *testing.T, name string, files map[string]stri
 		}
 	}
 	t.Logf("started %q", text)
-	if strings.HasPrefix(name, "control") && len(text) == 0 && (c.name != "qwen" || name == "control") { // qwen mcp approve
+	if strings.HasPrefix(name, "control") && len(text) == 0 {
 		t.Errorf("the client starts nothing: %s", out)
 	}
 }
@@ -166,8 +167,12 @@ func (c realClient) plantHostile(t *testing.T, w *world, files map[string]string
 	if c.name == "codex" {
 		all["USER"] += fmt.Sprintf("[projects.%q]\ntrust_level = \"trusted\"\n", w.work)
 	}
+	_, hasUser := all["USER"]
 	for file, text := range all {
 		dir := w.work
+		if form.gated && !hasUser && file == "PROJECT" {
+			file = "USER"
+		}
 		switch rest, ofHome := strings.CutPrefix(file, "~/"); {
 		case ofHome:
 			dir, file = w.home, rest
