@@ -71,7 +71,7 @@ var mayImport = map[string][]string{
 
 	"clients/edit":     {module + "internal/show", "github.com/BurntSushi/toml", "github.com/pelletier/go-toml/v2/unstable", "github.com/tailscale/hujson", "go.yaml.in/yaml/v3"}, // and neither os nor syscall: see pure
 	"clients/ownfile":  {},
-	"presets":          {module + "internal/show", module + "policy", module + "policy/config", "github.com/pelletier/go-toml/v2"},
+	"presets":          {module + "internal/environ", module + "internal/show", module + "packages/launcher", module + "policy", module + "policy/config", "github.com/pelletier/go-toml/v2"},
 	"presets/importer": {module + "internal/show", module + "policy", module + "policy/config", module + "policy/schema", module + "presets", "go.yaml.in/yaml/v3"}, // and neither os nor syscall: see pure
 
 	"cmd/mcp-jail":          {module + "internal/show", module + "cmd/internal/cmdline", module + "cmd/internal/programs", module + "cmd/internal/records", module + "cmd/internal/target", module + "cmd/internal/terminal", module + "confine", module + "lifecycle", "github.com/rs/zerolog"},
@@ -86,7 +86,7 @@ var mayImport = map[string][]string{
 		module + "cmd/internal/programs", module + "cmd/internal/target", module + "cmd/internal/terminal", module + "confine", module + "diagnostics", module + "lifecycle", module + "packages/pin",
 		"github.com/mark3labs/mcp-go/client", "github.com/mark3labs/mcp-go/client/transport", "github.com/mark3labs/mcp-go/mcp",
 	},
-	"cmd/internal/wrapping": {module + "packages/npm", module + "internal/show", module + "internal/environ", module + "internal/private", module + "cmd/internal/cmdline", module + "clients", module + "clients/edit", module + "clients/ownfile", module + "packages/launcher", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", module + "presets"},
+	"cmd/internal/wrapping": {module + "packages/installed", module + "packages/npm", module + "internal/show", module + "internal/environ", module + "internal/private", module + "cmd/internal/cmdline", module + "clients", module + "clients/edit", module + "clients/ownfile", module + "packages/launcher", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", module + "presets"},
 	"cmd/internal/commands": { // mcp-jail-cli
 		module + "internal/private",
 		module + "internal/show",

@@ -5,6 +5,7 @@
 //     its reader, and no others.
 //   - [MaySet] reports whether an entry of a client's file may set a variable: the client gives it
 //     to mcp-jail too, and not to the server alone. A project may have brought the file.
+//   - [Loads] reports whether a variable brings code into a server, which a preset is not for.
 //   - [Rows] is the table, for docs/reference.md.
 //
 // A name that the table does not have is read by nothing outside, so every entry may set it, if it

@@ -82,6 +82,13 @@ func Steers(name string) bool {
 	return known && row.Reads(Secret)
 }
 
+// Loads reports whether a variable can make a program load code, or start other code than it would
+// without the variable.
+func Loads(name string) bool {
+	row, known := Find(name)
+	return known && row.Reads(Loader)
+}
+
 // Reads reports whether a reader reads the variables of a row.
 func (r Row) Reads(reader Reader) bool { return slices.Contains(r.Readers, reader) }
 

@@ -5,13 +5,13 @@ type Reader string
 
 // Readers.
 const (
-	Jail    Reader = "mcp-jail"              // mcp-jail and mcp-jail-cli, with Go's runtime
-	TLS     Reader = "mcp-jail-tls"          // which gets its environment by Build
-	Loader  Reader = "the loader or a shell" // what starts a program, and may load code into it
-	Secret  Reader = "a secret's command"    // see policy.Secret
-	Lock    Reader = "the lock file's keys"  // a package is pinned for the registry that they choose
-	Files   Reader = "wrap and status"       // where the files of clients are
-	Refused Reader = "none"                  // no program gets it, though some would obey it
+	Jail    Reader = "mcp-jail"                              // mcp-jail and mcp-jail-cli, with Go's runtime
+	TLS     Reader = "mcp-jail-tls"                          // which gets its environment by Build
+	Loader  Reader = "the loader, a shell or an interpreter" // what starts a program, and may load code into it
+	Secret  Reader = "a secret's command"                    // see policy.Secret
+	Lock    Reader = "the lock file's keys"                  // a package is pinned for the registry that they choose
+	Files   Reader = "wrap and status"                       // where the files of clients are
+	Refused Reader = "none"                                  // no program gets it, though some would obey it
 )
 
 // Setter says whose entries may set a variable.
@@ -56,6 +56,8 @@ func Rows() []Row {
 
 		{names("LD_*", "DYLD_*", "GCONV_PATH", "BASH_ENV", "ENV"), readers(Loader), Nobody, "code that is loaded before a program begins. No command gets them"},
 		{names("BASH_FUNC_*", "BASHOPTS", "SHELLOPTS", "PS4", "IFS", "CDPATH", "GLIBC_TUNABLES", "LOCPATH", "NLSPATH", "GETCONF_DIR", "MALLOC_*", "HOSTALIASES", "RESOLV_HOST_CONF", "TZDIR", "TERMINFO*", "TERMCAP", "SYSTEMROOT", "WINDIR", "COMSPEC", "PATHEXT"), readers(Loader), User, "settings of the loader, the C library and shells. No command gets them"},
+
+		{names("NODE_OPTIONS", "NODE_PATH", "NODE_REPL_EXTERNAL_MODULE", "BUN_OPTIONS", "PYTHONPATH", "PYTHONSTARTUP", "PYTHONHOME", "PYTHONUSERBASE", "PYTHONPLATLIBDIR", "PYTHONEXECUTABLE", "PYTHONPYCACHEPREFIX", "OPENSSL_CONF", "OPENSSL_MODULES", "OPENSSL_ENGINES"), readers(Loader), User, "code that node and Python load into a server. A [preset](#presets) does not hold beside it"},
 
 		{names("PYENV_VERSION", "NODENV_VERSION", "RBENV_VERSION", "GOENV_VERSION", "PLENV_VERSION", "PHPENV_VERSION", "JENV_VERSION", "ASDF_*_VERSION", "MISE_*_VERSION"), readers(Jail), User, "the version that a version manager would start"},
 		{names("NVM_DIR", "FNM_DIR", "VOLTA_HOME", "ASDF_DATA_DIR", "MISE_DATA_DIR", "NODENV_ROOT", "N_PREFIX", "PYENV_ROOT", "UV_PYTHON_INSTALL_DIR"), readers(Jail), User, "what version managers installed"},

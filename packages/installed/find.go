@@ -106,6 +106,27 @@ func (f Finder) Find(ctx context.Context, line *launcher.Line) (*Program, error)
 	return p, nil
 }
 
+// FinderFor returns the finder of the user's packages.
+func FinderFor(host *hostfs.Host) Finder {
+	return Finder{Store: store.Store{Dir: filepath.Join(host.DataDir, "packages")}, LockFile: filepath.Join(host.ConfigDir, lockfile.FileName), Host: host}
+}
+
+// Instead returns the file that the launcher of a line would run in place of its package, or "". If
+// the package is installed, that runs.
+func (f Finder) Instead(line *launcher.Line) string {
+	shadow := f.shadow(line)
+	if shadow == "" || fromRegistry(line) != nil {
+		return shadow
+	}
+	if entry, err := f.entry(line); err == nil {
+		if tree, err := f.Store.Open(ID(entry)); err == nil {
+			tree.Close()
+			return ""
+		}
+	}
+	return shadow
+}
+
 // ID returns the name of an entry's tree in the store.
 func ID(e *lockfile.Entry) store.ID {
 	return store.ID{Ecosystem: string(e.Ecosystem), Name: e.Name, Version: e.Version, Digest: strings.TrimPrefix(e.Tree, "sha256:")}

@@ -25,6 +25,7 @@ func Parse(argv []string) (Line, error) {
 // parse takes apart a line whose program has a name that Parse looks for.
 func parse(name string, argv []string) (Line, error) {
 	p := parser{words: argv[1:]}
+	p.starter(argv[0])
 	var err error
 	switch name {
 	case "docker", "podman", "nerdctl":
@@ -41,6 +42,7 @@ func parse(name string, argv []string) (Line, error) {
 	if err != nil {
 		return Line{}, err
 	}
+	p.line.Starters = append([]string(nil), p.starters[:p.started]...)
 	return p.line, nil
 }
 
@@ -51,6 +53,18 @@ type parser struct {
 	line  Line
 	user  string // the launcher as a user calls it, for messages
 	depth int    // the wrappers around these words
+
+	starters [maxWrappers + 2]string // see Line.Starters; an array, so that most lines allocate nothing
+	started  int
+}
+
+// maxWrappers is how many wrappers may be around a launcher's line.
+const maxWrappers = 4
+
+// starter notes a word that names a program.
+func (p *parser) starter(word string) {
+	p.starters[p.started] = word
+	p.started++
 }
 
 // launcher takes apart a line whose program is name, written as word. It returns ErrNotLauncher if
@@ -120,6 +134,7 @@ func (p *parser) find(name string) string {
 		if name != "npx-cli.js" && name != "npm-cli.js" {
 			return ""
 		}
+		p.starter(p.words[0])
 		p.words = p.words[1:]
 	}
 	switch {

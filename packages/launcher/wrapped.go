@@ -7,13 +7,14 @@ func (p *parser) inside(words []string) error {
 	if len(words) == 0 {
 		return ErrNotLauncher
 	}
-	if p.depth++; p.depth > 4 {
+	if p.depth++; p.depth > maxWrappers {
 		return p.bad(words[0], "there are too many wrappers around it")
 	}
 	name := programName(words[0])
 	if isWrapper(name) && relative(words[0]) {
 		return ErrNotLauncher
 	}
+	p.starter(words[0])
 	p.words = words[1:]
 	switch name {
 	case "docker", "podman", "nerdctl":

@@ -21,7 +21,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/packages/launcher"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
-	"github.com/mcp-jail/mcp-jail/presets"
 )
 
 type statusCmd struct {
@@ -97,6 +96,8 @@ type serverStatus struct {
 	LastFailure *keptFailure `json:"last_failure,omitempty"`
 	Outdated    string       `json:"outdated,omitempty"`
 	Since       string       `json:"since,omitempty"`
+
+	open bool // it starts without a jail, and wrap leaves it
 }
 
 // Run prints the state of the selected files.
@@ -209,7 +210,7 @@ func (s *statusCmd) fileStatus(c terminal.Console, host hostfs.Host, f *wrapping
 	}
 	for _, e := range f.Entries {
 		if s.Has(e.Server) {
-			one := entryStatus(host, e, f.Judge(e, program, clientsHost(host)), all)
+			one := entryStatus(host, f, e, f.Judge(e, program, clientsHost(host)), all)
 			one.Since = string(since[e.Key()])
 			out.Servers = append(out.Servers, one)
 		}
@@ -218,14 +219,14 @@ func (s *statusCmd) fileStatus(c terminal.Console, host hostfs.Host, f *wrapping
 }
 
 // entryStatus returns how an entry starts, and what is kept of its server.
-func entryStatus(host hostfs.Host, e wrapping.Entry, v wrapping.Verdict, all *kept.All) serverStatus {
-	out := serverStatus{Name: e.Server, Project: e.For, Command: wrapping.Shown(e.Argv()), Wrapped: v.Jailed, Unclear: v.Unclear, Left: string(v.Why)}
+func entryStatus(host hostfs.Host, f *wrapping.File, e wrapping.Entry, v wrapping.Verdict, all *kept.All) serverStatus {
+	out := serverStatus{Name: e.Server, Project: e.For, Command: wrapping.Shown(e.Argv()), Wrapped: v.Jailed, Unclear: v.Unclear, Left: string(v.Why), open: v.Open}
 	if !v.Jailed && !v.Unclear {
 		return out
 	}
 	w := v.Line
 	out.Policy, out.Kept, out.Command = policyText(w), w.Name, wrapping.Shown(w.Argv)
-	if err := checkFlags(w); err != nil {
+	if err := checkFlags(host, f, e, w); err != nil {
 		out.Problem = err.Error()
 	}
 	if e := all.PinOf(w.Argv); e != nil {
@@ -254,13 +255,13 @@ func entryStatus(host hostfs.Host, e wrapping.Entry, v wrapping.Verdict, all *ke
 
 // checkFlags returns the error with which each start of a wrapped server ends because of its
 // flags, or nil.
-func checkFlags(w clients.Wrapped) error {
+func checkFlags(host hostfs.Host, f *wrapping.File, e wrapping.Entry, w clients.Wrapped) error {
 	if w.Argv == nil {
 		return nil
 	}
 	flags, err := cmdline.ParseRun(append([]string{"run"}, w.Flags...))
 	if err == nil && flags.Preset != "" {
-		_, err = presets.Find(flags.Preset)
+		err = f.Unfit(e, w.Argv, flags.Preset, flags.Env, clientsHost(host))
 	}
 	return err
 }
@@ -326,7 +327,9 @@ func (f fileStatus) print(c terminal.Console, now time.Time) (bare int) {
 			jail = "no"
 			bare++
 		case !s.Wrapped:
-			jail = "-"
+			if jail = "-"; s.open {
+				jail = "no"
+			}
 			notes = append(notes, fmt.Sprintf("%s is left: it %s", s.Name, s.Left))
 		}
 		used, failed := "-", "-"

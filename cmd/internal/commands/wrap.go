@@ -123,15 +123,19 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 		return err
 	}
 	names := wrapping.NewNames(all, taken)
-	changes := changesOf(files, func(f *wrapping.File) *wrapping.Change {
+	wrap := func(f *wrapping.File) *wrapping.Change {
 		return f.Wrap(program.Program, w.Selection, clientsHost(host), names)
-	})
+	}
+	changes := changesOf(files, wrap)
 	if !w.dryRun && countChanged(changes) > 0 {
 		if err := tryJail(confine.Launcher{}); err != nil {
 			return fmt.Errorf("nothing was changed: no jail can be built on this host, so the servers would not start any more. mcp-jail doctor  says what is missing:\n%w", err)
 		}
 	}
 	printWrap(c, files, changes, host.Home)
+	if !w.dryRun && !w.yes && c.Asks() && askWithheld(c, changes) {
+		changes = changesOf(files, wrap)
+	}
 	if countChanged(changes) > 0 {
 		program.announce(c, host.Home)
 	}
@@ -148,6 +152,24 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 		return errors.Join(err, left)
 	}
 	return errors.Join(err, w.offerInstall(c, host, changes), left)
+}
+
+// askWithheld asks about each server that would be wrapped without the preset of its package, because
+// its entry brings code of its own. It reports whether one is to stay as it is.
+func askWithheld(c terminal.Console, changes []*wrapping.Change) (left bool) {
+	for _, ch := range changes {
+		for _, s := range ch.Changed() {
+			if s.Withheld == "" {
+				continue
+			}
+			question := fmt.Sprintf("%s brings code of its own: %s. Wrap it without the preset %s?", serverTitle(s.Entry), show.Line(strings.Join(s.Brings, ", ")), s.Withheld)
+			if !askYes(c, question) {
+				ch.File.Leave(s.Key(), wrapping.Declined)
+				left = true
+			}
+		}
+	}
+	return left
 }
 
 // keptCommands returns the command lines of the servers that had a session, by name.

@@ -83,10 +83,8 @@ func (t *Target) findPackage(ctx context.Context) error {
 func (t *Target) packageFinder() installed.Finder {
 	host := t.Host
 	host.Dir = t.workspaceDir() // the launcher would look for programs of the project there
-	f := installed.Finder{
-		Store: PackageStore(t.Host), LockFile: LockFile(t.Host), Host: &host,
-		Untrusted: t.Untrusted,
-	}
+	f := installed.FinderFor(&host)
+	f.Untrusted = t.Untrusted
 	if t.trial != nil {
 		f.Store, f.LockFile = t.trial.Store, t.trial.LockFile
 	}
@@ -109,11 +107,11 @@ func (t *Target) expand(path, base string) string {
 
 // PackageStore returns the store of the user's packages.
 func PackageStore(host hostfs.Host) store.Store {
-	return store.Store{Dir: filepath.Join(host.DataDir, "packages")}
+	return installed.FinderFor(&host).Store
 }
 
 // LockFile returns the lock file, which lies beside the user's configuration.
-func LockFile(host hostfs.Host) string { return filepath.Join(host.ConfigDir, lockfile.FileName) }
+func LockFile(host hostfs.Host) string { return installed.FinderFor(&host).LockFile }
 
 // notInstalled says that the package is not installed, or not any more.
 func (p *installedPackage) notInstalled() string {

@@ -2,12 +2,14 @@ package target
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/packages/installed"
 	"github.com/mcp-jail/mcp-jail/packages/launcher"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
@@ -165,8 +167,47 @@ func entryOf(p *presets.Preset, argv []string, host hostfs.Host) presets.Entry {
 	return e
 }
 
-// wrappers are programs that start another program, which their arguments name.
-var wrappers = []string{"env", "timeout", "nice", "ionice", "nohup", "setsid", "stdbuf", "sudo", "doas", "xvfb-run", "dbus-run-session"}
+// checkPreset returns an error if the rights of a target's preset would go to something else than
+// what the preset is for. profile is that of the server, or of one of its tools. checkPreset
+// is called after the package was found: a file of the project may run in its place.
+func (t *Target) checkPreset(profile *policy.Profile) error {
+	name := t.Preset()
+	if name == "" {
+		return nil
+	}
+	p, err := presets.Find(name)
+	if err != nil {
+		return err
+	}
+	start := presets.Start{Argv: t.given, Env: t.loadedVariables(profile), Project: profile.Workspace}
+	var shadow *installed.ShadowError
+	if t.pkg != nil && errors.As(t.pkg.asGiven, &shadow) {
+		start.Instead = shadow.Path
+	}
+	err = p.Fits(start)
+	switch {
+	case err == nil:
+		return nil
+	case shadow != nil:
+		err = fmt.Errorf("%w. To run the package itself: mcp-jail install %s", err, t.Asked())
+	}
+	if t.Config == nil {
+		return UsageErrorf("--preset %s: %s", policy.Abbreviate(name), err)
+	}
+	return policy.Problems{t.Config.Servers[t.Policy.Server].PresetProblem(err)}
+}
+
+// loadedVariables returns the variables of a profile of t, without those that its package
+// sets.
+func (t *Target) loadedVariables(profile *policy.Profile) map[string]string {
+	env := map[string]string{}
+	for _, v := range profile.Env {
+		if t.pkg == nil || t.pkg.program == nil || !slices.Contains(t.pkg.program.OwnEnv, v.Name+"="+v.Value) {
+			env[v.Name] = v.Value
+		}
+	}
+	return env
+}
 
 // serverWords returns the words of a command line that the server itself gets, and the variables
 // that the line sets. The words are those behind the package of a launcher, behind the script of
@@ -184,7 +225,7 @@ func serverWords(argv []string) (words []string, set []launcher.Assignment) {
 	program := path.Base(argv[0])
 	lang := policy.InterpreterFamily(program)
 	switch {
-	case slices.Contains(wrappers, program):
+	case presets.IsWrapper(program):
 		return nil, nil
 	case lang == "" && !policy.IsShell(program):
 		return argv[1:], nil

@@ -211,8 +211,10 @@ func (t *Target) Resolve() (err error) {
 		return err
 	}
 	t.usePackage(t.Policy)
-	t.Profile, t.Warnings, err = resolveProfile(t.Policy, t.Host, t.Warnings)
-	return err
+	if t.Profile, t.Warnings, err = resolveProfile(t.Policy, t.Host, t.Warnings); err != nil {
+		return err
+	}
+	return t.checkPreset(t.Profile)
 }
 
 // setConfig makes t a target for the configured server name.

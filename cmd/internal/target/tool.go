@@ -17,8 +17,10 @@ func (t *Target) toolOn(name string, host hostfs.Host) (*Target, error) {
 	if tool.Policy, err = t.PolicyOf(name); err != nil {
 		return tool, err
 	}
-	tool.Profile, tool.Warnings, err = resolveProfile(tool.Policy, host, nil)
-	return tool, err
+	if tool.Profile, tool.Warnings, err = resolveProfile(tool.Policy, host, nil); err != nil {
+		return tool, err
+	}
+	return tool, t.checkPreset(tool.Profile)
 }
 
 // toolCache caches the targets of tools. An entry is valid while the host gives the same

@@ -126,8 +126,11 @@ func (f *File) plan(s Entry, p *Planned, program Program, host clients.Host, nam
 		fromFile = nil
 	}
 	p.Grant = grantOf(s.by.client, s, host, fromFile, note)
-	if p.refused != "" {
+	switch {
+	case p.refused != "":
 		return clients.Edit{}, p.refused
+	case p.Withheld != "" && f.IsProject():
+		return clients.Edit{}, clients.Reason(fmt.Sprintf("names a package with the preset %s, and brings code of its own that would get its rights: %s", p.Withheld, strings.Join(p.Brings, ", ")))
 	}
 	p.Name = name()
 	edit, err := s.Wrap(clients.Wrapping{Program: program.Path, Name: p.Name, Flags: p.Flags})

@@ -29,6 +29,11 @@ type Grant struct {
 	Loses  []string // in words
 	Notes  []string // what the user has to know or decide
 
+	// Withheld is the preset that the name of the package or program has, and that the entry does
+	// not get, because it brings code of its own: Brings.
+	Withheld string
+	Brings   []string
+
 	script  string         // the program's file that the entry names, or ""
 	refused clients.Reason // why the server would not start with the preset, or ""
 }
@@ -60,27 +65,14 @@ func grantOf(c clients.Client, s Entry, host clients.Host, fromFile []string, no
 		}
 	}
 	server := &config.Server{Name: "server", Command: "x"}
-	if p, ok := presetOf(s, line, err, host); ok {
-		addInherited(e.Env, p, host)
-		applied := p.For(e)
-		server, names = applied.Server, applied.Unknown
-		server.Command = "x"
-		g.Preset, g.Flags = p.Name, []string{"--preset", p.Name}
-		for _, o := range applied.Open {
-			g.Notes = append(g.Notes, o.String())
-		}
-		g.addSecrets(p, e)
-		if a := server.Access; a != nil {
-			for _, r := range a.Fs {
-				if real, err := filepath.EvalSymlinks(r.Path); err == nil && real != r.Path {
-					g.Notes = append(g.Notes, r.Path+" is a link: it gets "+real)
-				}
-				if at := sensitive(r.Path, host); at != "" {
-					g.Notes = append(g.Notes, r.Path+" belongs to "+at+", which holds secrets: take it out of the arguments if the server is not to have it")
-				}
-			}
-		}
+	start := s.start(host, fromFile)
+	p, ok := presets.Named(start)
+	if g.Brings = start.Brings(); ok && len(g.Brings) == 0 {
+		server, names = g.usePreset(p, e, host)
 	} else {
+		if ok {
+			names = g.withhold(p, names)
+		}
 		g.addPaths(server, pathsIn(c, args, host))
 	}
 	g.checkPaths(server.Access, host)
@@ -93,6 +85,32 @@ func grantOf(c clients.Client, s Entry, host clients.Host, fromFile []string, no
 	}
 	g.describe(server, s)
 	return g
+}
+
+// usePreset grants what a preset says, made to fit the entry. It returns the preset's server, and the
+// variables of the entry that the preset does not know.
+func (g *Grant) usePreset(p *presets.Preset, e presets.Entry, host clients.Host) (server *config.Server, unknown []string) {
+	addInherited(e.Env, p, host)
+	applied := p.For(e)
+	server = applied.Server
+	server.Command = "x"
+	g.Preset, g.Flags = p.Name, []string{"--preset", p.Name}
+	for _, o := range applied.Open {
+		g.Notes = append(g.Notes, o.String())
+	}
+	g.addSecrets(p, e)
+	if server.Access == nil {
+		return server, applied.Unknown
+	}
+	for _, r := range server.Access.Fs {
+		if real, err := filepath.EvalSymlinks(r.Path); err == nil && real != r.Path {
+			g.Notes = append(g.Notes, r.Path+" is a link: it gets "+real)
+		}
+		if at := sensitive(r.Path, host); at != "" {
+			g.Notes = append(g.Notes, r.Path+" belongs to "+at+", which holds secrets: take it out of the arguments if the server is not to have it")
+		}
+	}
+	return server, applied.Unknown
 }
 
 // checkPaths adds the warnings of a start about rules for files, and finds a rule that it would
@@ -141,38 +159,6 @@ func isMissing(program string, host clients.Host) bool {
 		return err == nil
 	}
 	return len(dirs) > 0 && !slices.ContainsFunc(dirs, there)
-}
-
-// presetOf returns the preset of the package or program of an entry.
-func presetOf(s Entry, line launcher.Line, err error, host clients.Host) (*presets.Preset, bool) {
-	if err != nil {
-		// The author of a project chooses the names of its files.
-		if strings.ContainsAny(s.Command, `/\\`) && (!filepath.IsAbs(s.Command) || host.Project != "" && strings.HasPrefix(filepath.Clean(s.Command), host.Project+string(filepath.Separator))) {
-			return nil, false
-		}
-		name := filepath.Base(filepath.ToSlash(s.Command))
-		return presets.ForPackage(presets.Command, strings.TrimSuffix(name, ".exe"))
-	}
-	if len(line.Packages) > 1 || fromElsewhere(line) {
-		return nil, false // the program may be another one's
-	}
-	first := line.Packages[0]
-	name := first.Name
-	switch first.Kind {
-	case launcher.Registry:
-	case launcher.Alias:
-		name = first.Target
-	default:
-		return nil, false
-	}
-	return presets.ForPackage(presets.Ecosystem(line.Ecosystem()), name)
-}
-
-// fromElsewhere reports whether a line names the place that its package comes from.
-func fromElsewhere(line launcher.Line) bool {
-	return slices.ContainsFunc(line.Options, func(o launcher.Option) bool {
-		return strings.Contains(o.Name, "registry") || strings.Contains(o.Name, "config") || strings.Contains(o.Name, "index") || o.Name == "find-links"
-	})
 }
 
 // addInherited adds the variables of a preset that the user has set. Many clients pass on their

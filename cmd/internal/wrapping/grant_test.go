@@ -38,8 +38,6 @@ func TestGrants(t *testing.T) {
 		"sensitive, preset": {"claude-code", `{"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "` + h.Home + `/.ssh"]}`, "--preset filesystem", h.Home + "/.ssh (read write)", "belongs to ~/.ssh, which holds secrets"},
 		"replaced value":    {"claude-code", `{"command": "npx", "args": ["-y", "@modelcontextprotocol/server-memory"], "env": {"MEMORY_FILE_PATH": "${HOME}/docs/m.json"}}`, "--preset memory", "variable MEMORY_FILE_PATH, " + docs + " (read write)", ""},
 		"tilde, preset":     {"claude-code", `{"command": "npx", "args": ["-y", "@modelcontextprotocol/server-memory"], "env": {"MEMORY_FILE_PATH": "~/docs/m.json"}}`, "--preset memory", "variable MEMORY_FILE_PATH", "MEMORY_FILE_PATH: \"~/docs/m.json\": ~ is not replaced in a variable"},
-		"two packages":      {"claude-code", `{"command": "npx", "args": ["-p", "tavily-mcp", "-p", "evil", "evil"]}`, "", "the directory that it is started in (read write)", ""},
-		"another registry":  {"claude-code", `{"command": "npx", "args": ["--registry=https://evil.test", "-y", "tavily-mcp"]}`, "", "the directory that it is started in (read write)", ""},
 		"preset":            {"cursor", `{"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "` + docs + `"]}`, "--preset filesystem", docs + " (read write)", ""},
 		"preset and more":   {"cursor", `{"command": "npx", "args": ["-y", "tavily-mcp@1.2"], "env": {"TAVILY_API_KEY": "k", "PAGER": "less"}}`, "--preset tavily --env PAGER", "variable PAGER, api.tavily.com (with the secret, which the server does not see, TAVILY_API_KEY)", ""},
 	} {

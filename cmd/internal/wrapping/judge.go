@@ -19,6 +19,7 @@ import (
 type Verdict struct {
 	Jailed  bool            // in a jail of this mcp-jail
 	Unclear bool            // its command line says so, and something else of the entry could make it untrue
+	Open    bool            // it starts a program without a jail, and wrap leaves it all the same
 	Why     clients.Reason  // if it is not Jailed: why that is unclear, or why wrap leaves the entry
 	Line    clients.Wrapped // of an entry that is Jailed or Unclear
 }
@@ -38,10 +39,10 @@ func (f *File) Judge(e Entry, program Program, host clients.Host) Verdict {
 	line, ok := clients.ParseWrapped(e.Argv())
 	switch {
 	case !ok && e.Left != "":
-		return Verdict{Why: e.left()}
+		return Verdict{Why: e.left(), Open: e.Left == Environment || e.Left == clients.Ambiguous}
 	case !ok:
 		_, why := f.plan(e, &Planned{Entry: e}, program, host, func() string { return "any" })
-		return Verdict{Why: why}
+		return Verdict{Why: why, Open: why != ""}
 	case e.Left == clients.Ambiguous || e.mixed != "":
 		return Verdict{Unclear: true, Why: e.left(), Line: line}
 	}

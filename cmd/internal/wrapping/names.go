@@ -6,6 +6,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/packages/launcher"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/presets"
 )
 
 // Names chooses the names under which mcp-jail keeps servers. Two entries that start the same
@@ -49,9 +50,11 @@ func (n *Names) of(f *File, s Entry) string {
 	return clients.JailName(strings.Join([]string{s.Server, f.Path, id}, " ")) // with a hash
 }
 
-// identity tells programs apart: the packages of a launcher's line, or else the command line.
+// identity tells programs apart: the packages of a launcher's line, or else the command line. A line
+// that brings code of its own is not its package.
 func identity(argv []string) string {
-	if line, err := launcher.Parse(argv); err == nil {
+	line, err := launcher.Parse(argv)
+	if err == nil && len(presets.Start{Argv: argv}.Brings()) == 0 {
 		return line.Key("")
 	}
 	return strings.Join(argv, "\x00")
