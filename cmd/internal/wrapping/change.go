@@ -114,14 +114,17 @@ func (f *File) plan(s Entry, p *Planned, program Program, host clients.Host, nam
 		return clients.Edit{}, why
 	}
 	host = f.within(host)
-	fromFile, note, err := s.fileNames(s.by.client, host)
-	if names, _ := f.steering(s, host); names != nil {
-		why, detail := forbidden(names, f.IsProject())
-		return clients.Edit{}, why + " (" + clients.Reason(detail) + ")"
+	for _, s := range s.asRead() {
+		names, err := f.steering(s, host)
+		switch {
+		case names != nil:
+			why, detail := forbidden(names, f.IsProject())
+			return clients.Edit{}, why + " (" + clients.Reason(detail) + ")"
+		case err != nil && f.IsProject():
+			return clients.Edit{}, clients.Reason("has a file of variables of which the names are not known, and some would act on mcp-jail itself: " + err.Error())
+		}
 	}
-	if err != nil && f.IsProject() {
-		return clients.Edit{}, clients.Reason("has a file of variables of which the names are not known, and some would act on mcp-jail itself: " + err.Error())
-	}
+	fromFile, note, _ := s.fileNames(s.by.client, host)
 	if note != "" {
 		fromFile = nil
 	}

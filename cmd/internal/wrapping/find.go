@@ -53,7 +53,9 @@ type Entry struct {
 	words edit.Server
 	file  *File
 	by    reading
-	mixed clients.Reason // why it is not what a client starts
+
+	others []Entry        // the same, as other clients find it: see merge
+	mixed  clients.Reason // why it is not what a client starts
 }
 
 // Container is the reason why an entry that starts a container is left.

@@ -1,10 +1,7 @@
 package wrapping
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -12,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/clients"
-	"github.com/mcp-jail/mcp-jail/clients/ownfile"
 	"github.com/mcp-jail/mcp-jail/packages/launcher"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
@@ -185,56 +181,6 @@ func (s Entry) values(c clients.Client, host clients.Host) map[string]string {
 		}
 	}
 	return env
-}
-
-// fileNames returns the names in the entry's file of variables. note says why none of them is
-// granted. The error says that there may be a file whose names are not known.
-func (s Entry) fileNames(c clients.Client, host clients.Host) (names []string, note string, err error) {
-	if s.EnvFile == "" {
-		return nil, "", nil
-	}
-	path, ok := replaced(c, s.EnvFile, host)
-	if !ok {
-		return nil, "the variables of " + s.EnvFile + " are not granted, because only the client knows where it is: add --env NAME for each", errors.New("only the client knows where " + s.EnvFile + " is")
-	}
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(host.Project, path)
-	}
-	if at := sensitive(path, host); at != "" && filepath.Base(path) != ".env" {
-		return nil, "the variables of " + s.EnvFile + " are not granted, because it belongs to " + at, errors.New(s.EnvFile + " belongs to " + at)
-	}
-	file, err := ownfile.Read(path)
-	if err != nil {
-		note = fmt.Sprintf("the variables of its file are not granted: %s", err)
-		if errors.Is(err, fs.ErrNotExist) {
-			err = nil
-		}
-		return nil, note, err
-	}
-	if bytes.Contains(file.Data, []byte("-----BEGIN")) {
-		note = "the variables of " + s.EnvFile + " are not granted, because it holds a key"
-	}
-	return variableNames(string(file.Data)), note, nil
-}
-
-// variableNames returns all names that a client may find in a file of variables. Clients read
-// such files in different ways: a line may end with CR alone, and ":" may stand for "=".
-func variableNames(text string) (names []string) {
-	text = strings.TrimPrefix(text, "\ufeff")
-	for _, line := range strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }) {
-		end := strings.IndexAny(line, "=:")
-		if end < 0 {
-			continue
-		}
-		words := strings.Fields(line[:end])
-		if len(words) > 1 && words[0] == "export" {
-			words = words[1:]
-		}
-		if len(words) == 1 && policy.CheckVariable(words[0]) == nil {
-			names = append(names, words[0])
-		}
-	}
-	return names
 }
 
 // addNames grants variables.

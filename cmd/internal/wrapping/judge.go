@@ -46,6 +46,17 @@ func (f *File) Judge(e Entry, program Program, host clients.Host) Verdict {
 	case e.Left == clients.Ambiguous || e.mixed != "":
 		return Verdict{Unclear: true, Why: e.left(), Line: line}
 	}
+	var why clients.Reason
+	for _, s := range e.asRead() {
+		if why == "" {
+			why = f.judgeWrapped(s, line, program, host)
+		}
+	}
+	return Verdict{Jailed: why == "", Unclear: why != "", Why: why, Line: line}
+}
+
+// judgeWrapped returns why it is unclear how an entry starts that says it starts in mcp-jail, or "".
+func (f *File) judgeWrapped(e Entry, line clients.Wrapped, program Program, host clients.Host) clients.Reason {
 	why := f.judgeProgram(e, line, program, host)
 	if why == "" && e.Elsewhere != "" {
 		why = StartsAway
@@ -56,7 +67,7 @@ func (f *File) Judge(e Entry, program Program, host clients.Host) Verdict {
 	if why == "" && f.IsProject() {
 		why = f.judgeProject(e, line, host)
 	}
-	return Verdict{Jailed: why == "", Unclear: why != "", Why: why, Line: line}
+	return why
 }
 
 // left says why an entry is left, or "".

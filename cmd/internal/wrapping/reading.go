@@ -95,8 +95,14 @@ func (f *File) merge(e Entry) {
 		old.Left, old.Detail = clients.Ambiguous, fmt.Sprintf("%s and %s do not start the same there", old.by.client.Title, e.by.client.Title)
 	case old.Left != "" && old.Left != clients.Jailed:
 		*old = e // the other client does not start it
+	default:
+		old.others = append(old.others, e)
 	}
 }
+
+// asRead returns the entry as each client finds it that starts its command line. Some clients know
+// keys that others do not: a directory, a file of variables, another machine.
+func (s Entry) asRead() []Entry { return append([]Entry{s}, s.others...) }
 
 // entries returns the entries that a reading finds, in the order of the file.
 func (f *File) entries(r reading) (all []Entry, err error) {

@@ -16,9 +16,9 @@ func (f *File) sharedVariable(host clients.Host) clients.Reason {
 	for _, c := range f.clients() {
 		for _, shared := range c.Shared {
 			for _, path := range existing(shared.Place, host) {
-				names, known := sharedNames(shared, path)
-				if !known {
-					return clients.Reason("gets variables from " + c.Title + " that are not known, because " + path + " cannot be read")
+				names, err := sharedNames(shared, path)
+				if err != nil {
+					return clients.Reason("gets variables from " + c.Title + " that are not known, because " + path + " cannot be read: " + err.Error())
 				}
 				for _, name := range names {
 					if !environ.MaySet(name, shared.Place.Scope == clients.Project) {
@@ -32,22 +32,27 @@ func (f *File) sharedVariable(host clients.Host) clients.Reason {
 }
 
 // sharedNames returns the variables in a file that a client gives to all of its servers.
-func sharedNames(shared clients.Shared, path string) (names []string, known bool) {
+func sharedNames(shared clients.Shared, path string) (names []string, err error) {
 	file, err := ownfile.Read(path)
-	if err != nil {
-		return nil, errors.Is(err, fs.ErrNotExist)
-	}
-	if shared.Path == nil {
-		return variableNames(string(file.Data)), true
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case shared.Path == nil:
+		return variableNames(string(file.Data), shared.Place.Scope == clients.Project)
 	}
 	parsed, err := edit.Parse(edit.JSON, file.Data)
-	if err != nil || parsed.Ambiguity(edit.Table{Path: shared.Path}) != nil {
-		return nil, false
+	if err != nil {
+		return nil, err
+	}
+	if err := parsed.Ambiguity(edit.Table{Path: shared.Path}); err != nil {
+		return nil, err
 	}
 	value, _, _ := parsed.Lookup(shared.Path...)
 	table, _ := value.(map[string]any)
 	for name := range table {
 		names = append(names, name)
 	}
-	return names, true
+	return names, nil
 }

@@ -1,0 +1,80 @@
+package wrapping
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/clients"
+)
+
+// envFiles are files of variables. A file that begins with "line" in want is one that clients read in
+// different ways. In the others, a client finds the names of want, and those alone.
+var envFiles = map[string]struct{ text, want string }{
+	"usual":               {"# a comment: x\n\nexport A=1\n B = 'x'\nC: y\r\n", "A B C"},
+	"a text that goes on": {"A=\"one\n two three: x\nvier\u00e9\n\"\n", "A"},
+	"a key":               {"KEY=\"MIIa+b/c\nab+/cd==\n\"\n", "KEY"},
+	"a mark at the start": {"\ufeffA=1\n", "A"},
+	"a comment":           {"# \u00fc\ufeffA=1\n", ""},
+	"the last word":       {"declare -x HTTPS_PROXY=x\n", "HTTPS_PROXY"},
+	"in quotes":           {"'HTTPS_PROXY'=x\n", "HTTPS_PROXY"},
+	"after a CR":          {"A=1\rB=2", "A B"},
+
+	"a mark before a name":      {"A=1\n\ufeffHTTPS_PROXY=x\n", `line 2: U+FEFF before a "="`},
+	"a mark after a name":       {"A=1\r\nHTTPS_PROXY\ufeff: x\n", `line 2: U+FEFF before a ":"`},
+	"a mark after export":       {"export \ufeffHTTPS_PROXY=x\n", "line 1: U+FEFF"},
+	"two marks":                 {"\ufeff\ufeffHTTPS_PROXY=x\n", "line 1: U+FEFF"},
+	"a blank of JavaScript":     {"A=1\n\u3000HTTPS_PROXY=x\n", "line 2: U+3000"},
+	"a letter":                  {"HTTPS\u212a=x\n", "line 1: U+212A"},
+	"a comment with a line":     {"# x\u2028HTTPS_PROXY=x\n", "line 1: U+2028 ends a line"},
+	"a value with a line":       {"A='x'\u2029HTTPS_PROXY=x\n", "line 1: U+2029 ends a line"},
+	"a line end of Python":      {"# x\x1dHTTPS_PROXY=x\n", "line 1: U+001D ends a line"},
+	"a form feed":               {"A=1\n\fHTTPS_PROXY=x\n", "line 2: U+000C"},
+	"NUL":                       {"A=1\nHTTPS_PROXY\x00=x\n", "line 2: U+0000"},
+	"no UTF-8":                  {"A=1\n\xffHTTPS_PROXY=x\n", "line 2: U+FFFD"},
+	"a name on the line before": {"A=1\nHTTPS_PROXY\n =x\n", `line 3: "=" belongs`},
+	"the same with a colon":     {"HTTPS_PROXY\n\n: x\n", `line 3: ":" belongs`},
+	"a name on two lines":       {"HTTPS_\\\nPROXY=x\n", `line 1: "\" joins`},
+}
+
+// TestEnvFile tests which names a file of variables has. TestEnvFileJudged tests what becomes of it.
+func TestEnvFile(t *testing.T) {
+	for name, c := range envFiles {
+		names, err := variableNames(c.text, true)
+		if strings.HasPrefix(c.want, "line ") {
+			if err == nil || !strings.HasPrefix(err.Error(), c.want) {
+				t.Errorf("%s: %v, want %s", name, err, c.want)
+			}
+		} else if got := strings.Join(names, " "); got != c.want || err != nil {
+			t.Errorf("%s: %q, %v, want %q", name, got, err, c.want)
+		}
+	}
+	if names, _ := variableNames("A.B=1\n", false); len(names) != 1 {
+		t.Errorf("the user's own file: %q", names)
+	}
+}
+
+// TestEnvFileJudged: an entry of a project's file with a file that clients read in different ways is
+// left, and unclear if it starts in mcp-jail. The reason names the line.
+func TestEnvFileJudged(t *testing.T) {
+	for _, c := range []struct{ place, table string }{{".vscode/mcp.json", "servers"}, {".mcp.json", "mcpServers"}} { // the second is Claude Code's, which reads no such file, and VS Code's
+		h := newHost(t)
+		ours := Program{Path: filepath.Join(h.Home, "bin", "mcp-jail")}
+		write(t, ours.Path, "")
+		write(t, filepath.Join(h.Project, c.place), `{"`+c.table+`": {"a": {"command": "`+ours.Path+`", "args": ["run", "--", "x"], "envFile": "${workspaceFolder}/v.env"}, "b": {"command": "x", "envFile": "${workspaceFolder}/v.env"}}}`)
+		for text, want := range map[string]string{"A=1\n": "", "A=1\n\ufeffHTTPS_PROXY=x\n": "v.env, line 2: U+FEFF", "A=1\nHTTPS_PROXY=x\n": "HTTPS_PROXY"} {
+			write(t, filepath.Join(h.Project, "v.env"), text)
+			f := only(t, h, Selection{})
+			v, p := f.Judge(f.Entries[0], ours, h), f.Wrap(ours, Selection{}, h, NewNames(nil, nil)).Servers
+			if v.Jailed != (want == "") || !strings.Contains(string(v.Why), want) {
+				t.Errorf("%s, %q: judged %q, want %q", c.place, text, v.Why, want)
+			}
+			if p[0].Left == "" || !v.Jailed && p[0].Left != string(v.Why) || (p[1].Left == "") != (want == "") || !strings.Contains(p[1].Left, want) {
+				t.Errorf("%s, %q: left %q and %q, want %q", c.place, text, p[0].Left, p[1].Left, want)
+			}
+			if v.Jailed && p[0].Left != string(clients.Jailed) {
+				t.Errorf("%s, %q: left %q", c.place, text, p[0].Left)
+			}
+		}
+	}
+}
