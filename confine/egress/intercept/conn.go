@@ -26,6 +26,8 @@ type jailConn struct {
 	dial     func(context.Context) (*net.TCPConn, error)
 	// conditional means that the rules tell the requests of this connection apart.
 	conditional bool
+	wide        bool         // see wideConns
+	requests    int64        // what its open requests cost: see budget
 	mask        *leak.Mask   // of what its responses must not show; nil: nothing
 	sent        atomic.Int64 // bytes sent upstream and not yet reported
 
@@ -108,7 +110,7 @@ func (c *jailConn) reset() {
 // handshake performs the TLS handshakes and passes the connection to one of the servers.
 func (c *jailConn) handshake() error {
 	if !c.target.TLS {
-		return c.t.http1.deliver(&headerRecorder{Conn: c, jail: c})
+		return c.t.http1[c.wide].deliver(&headerRecorder{Conn: c, jail: c})
 	}
 	ctx, cancel := context.WithTimeout(c.t.ctx, helloTime)
 	defer cancel()
@@ -117,9 +119,9 @@ func (c *jailConn) handshake() error {
 		return err
 	}
 	if conn.ConnectionState().NegotiatedProtocol == "h2" {
-		return c.t.http2.deliver(conn)
+		return c.t.http2[c.wide].deliver(conn)
 	}
-	return c.t.http1.deliver(&headerRecorder{Conn: conn, jail: c})
+	return c.t.http1[c.wide].deliver(&headerRecorder{Conn: conn, jail: c})
 }
 
 // configureTLS chooses the certificate and protocol that the jail sees. It decides by the

@@ -24,9 +24,9 @@ const (
 	helloTime      = 30 * time.Second      // for the handshakes on both sides
 	headerTime     = time.Minute           // for the header of a request
 	idleTime       = 15 * time.Minute      // between two requests, unless the upstream closes earlier
-	maxHeader      = 256 << 10             // bytes in the header of a request
+	maxHeader      = 64 << 10              // bytes in the header of a request
 	maxAnswer      = 1 << 20               // bytes in the header of a response
-	maxStreams     = 250                   // at once in an HTTP/2 connection
+	maxStreams     = 100                   // at once in an HTTP/2 connection
 	maxDials       = 100                   // upstream connections for one connection of the jail
 	bodyTime       = 50 * time.Millisecond // for the rest of a body after its response
 	continueTime   = time.Second           // before a body is sent without 100 Continue
@@ -57,9 +57,12 @@ type Interceptor struct {
 	// sessions holds TLS sessions with upstreams, for resumption.
 	sessions tls.ClientSessionCache
 
-	transport    *http.Transport
-	proxy        *httputil.ReverseProxy
-	http1, http2 connListener // for connections that speak HTTP/1 and HTTP/2
+	proxy  *httputil.ReverseProxy
+	memory budget
+
+	// The two ways to carry a connection, by whether it is wide: see wideConns.
+	transports   map[bool]*http.Transport
+	http1, http2 map[bool]connListener // for connections that speak HTTP/1 and HTTP/2
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -90,21 +93,23 @@ func New(o Options) (*Interceptor, error) {
 		return nil, err
 	}
 	i.ctx, i.cancel = context.WithCancel(context.Background())
-	i.transport = newTransport()
 	i.proxy = i.newProxy()
-	// There are two servers because the TLS handshake has already chosen the protocol.
-	i.http1, i.http2 = newConnListener(i.ctx), newConnListener(i.ctx)
-	for _, s := range []struct {
-		queue connListener
-		set   func(*http.Protocols, bool)
-	}{{i.http1, (*http.Protocols).SetHTTP1}, {i.http2, (*http.Protocols).SetHTTP2}} {
-		server := i.server(s.set)
-		i.work.Go(func() { server.Serve(s.queue) })
+	i.transports, i.http1, i.http2 = map[bool]*http.Transport{}, map[bool]connListener{}, map[bool]connListener{}
+	for _, wide := range []bool{true, false} {
+		// There are two servers because the TLS handshake has already chosen the protocol.
+		i.transports[wide], i.http1[wide], i.http2[wide] = newTransport(wide), newConnListener(i.ctx), newConnListener(i.ctx)
+		for _, s := range []struct {
+			queue connListener
+			set   func(*http.Protocols, bool)
+		}{{i.http1[wide], (*http.Protocols).SetHTTP1}, {i.http2[wide], (*http.Protocols).SetHTTP2}} {
+			server := i.server(s.set, wide)
+			i.work.Go(func() { server.Serve(s.queue) })
+		}
 	}
 	return i, nil
 }
 
-func (i *Interceptor) server(set func(*http.Protocols, bool)) *http.Server {
+func (i *Interceptor) server(set func(*http.Protocols, bool), wide bool) *http.Server {
 	protocols := new(http.Protocols)
 	set(protocols, true)
 	return &http.Server{
@@ -115,7 +120,7 @@ func (i *Interceptor) server(set func(*http.Protocols, bool)) *http.Server {
 		IdleTimeout:       idleTime,
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          log.New(io.Discard, "", 0), // it would contain what peers sent
-		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
+		HTTP2:             http2Config(wide),
 		ConnState:         onStateChange,
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			if w, one := c.(*headerRecorder); one {
@@ -126,6 +131,15 @@ func (i *Interceptor) server(set func(*http.Protocols, bool)) *http.Server {
 		// OPTIONS * goes to the upstream like any other request.
 		DisableGeneralOptionsHandler: true,
 	}
+}
+
+// http2Config bounds what a connection of HTTP/2 holds.
+func http2Config(wide bool) *http.HTTP2Config {
+	c := &http.HTTP2Config{MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerConnection: narrowConn, MaxReceiveBufferPerStream: narrowStream}
+	if wide {
+		c.MaxReceiveBufferPerConnection, c.MaxReceiveBufferPerStream = wideConn, wideStream
+	}
+	return c
 }
 
 // SetSecrets replaces the secrets. It fails as New does. It must be called before Serve.
@@ -180,6 +194,13 @@ func (i *Interceptor) add(c *jailConn) bool {
 	if i.conns == nil {
 		return false
 	}
+	open := 0
+	for o := range i.conns {
+		if o.wide {
+			open++
+		}
+	}
+	c.wide = open < wideConns
 	i.conns[c] = struct{}{}
 	i.work.Add(1)
 	return true

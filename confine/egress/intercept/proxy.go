@@ -33,6 +33,12 @@ type (
 // ServeHTTP decides about one request of the jail and forwards or refuses it.
 func (i *Interceptor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := r.Context().Value(jailConnKey{}).(*jailConn)
+	cost := costOf(r)
+	if !i.memory.take(c, cost) {
+		c.refuseCost(w, r)
+		return
+	}
+	defer i.memory.give(c, cost)
 	rule, no := c.decide(r)
 	if no == nil && c.untrusted != nil {
 		no = &refusal{http.StatusBadGateway, "", "the certificate of the host cannot be verified: " + c.untrusted.Error()}

@@ -86,12 +86,13 @@ func (u *upstream) Close() error {
 
 // newTransport returns a transport that connects to the upstream of the jailConn in the
 // context. It keeps no idle connections; the jailConn does.
-func newTransport() *http.Transport {
+func newTransport(wide bool) *http.Transport {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	protocols.SetHTTP2(true)
 	return &http.Transport{
 		Protocols: protocols,
+		HTTP2:     http2Config(wide),
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return ctx.Value(jailConnKey{}).(*jailConn).dialUpstream(ctx)
 		},
@@ -139,7 +140,7 @@ func (c *jailConn) clientConn(ctx context.Context) (*http.ClientConn, error) {
 		return c.client, nil
 	}
 	host := net.JoinHostPort(c.target.Name, "0") // only for error messages
-	client, err := c.t.transport.NewClientConn(context.WithValue(ctx, jailConnKey{}, c), c.scheme(), host)
+	client, err := c.t.transports[c.wide].NewClientConn(context.WithValue(ctx, jailConnKey{}, c), c.scheme(), host)
 	if err != nil {
 		return nil, err
 	}

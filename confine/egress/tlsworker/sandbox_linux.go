@@ -16,8 +16,8 @@ import (
 // Resources of the process: the memory above which Go collects more often, the limit of its
 // memory, and descriptors beside those of its connections.
 const (
-	softMemory  = 256 << 20
-	hardMemory  = 2 << 30
+	softMemory  = 64 << 20
+	hardMemory  = 256 << 20
 	descriptors = 64
 )
 
