@@ -160,9 +160,13 @@ func TestMaskTellsNothing(t *testing.T) {
 	if tells(20000, func(text []byte) { m.Stream(false).Next(nil, text) }) {
 		t.Error("the time of a mask tells a right guess from a wrong one")
 	}
-	if !tells(200, func(text []byte) { f.Find(text) }) {
-		t.Error("the control: that of a search does not")
+	// Load that comes with one kind of round only can hide a difference, and cannot make one.
+	for range 100 {
+		if tells(200, func(text []byte) { f.Find(text) }) {
+			return
+		}
 	}
+	t.Error("the control: that of a search does not")
 }
 
 // BenchmarkMask measures a mask of one value with an answer of 1 MB in pieces of 32 KB.
