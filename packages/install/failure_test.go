@@ -52,6 +52,16 @@ func TestMovedError(t *testing.T) {
 	}
 }
 
+// TestAskedWords tests that advice for a package whose line is not known is typed as it is meant: a
+// shell acts on ">" and "^".
+func TestAskedWords(t *testing.T) {
+	for want, e := range map[string]lockfile.Entry{"-- npx -y 'a@>=1 <2'": {Key: lockfile.Key{Spec: "a@>=1 <2"}}, "-- uvx 'a>=1'": {Key: lockfile.Key{Ecosystem: lockfile.PyPI, Spec: "a>=1"}}, "-- npx -y a@1": {Key: lockfile.Key{Spec: "a@1"}}} {
+		if got := (&Installer{}).asked(&e); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
 // TestPinnedSpecs tests which packages are asked for to get pinned ones again.
 func TestPinnedSpecs(t *testing.T) {
 	l, err := launcher.Parse([]string{"npx", "-y", "-p", "@s/a@^1", "-p", "b@npm:@t/c", "-p", "github:me/d", "-p", "new", "x"})

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/packages/launcher"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
 )
@@ -109,7 +110,7 @@ func (i *Installer) asked(e *lockfile.Entry) string {
 	case i.Asked != "":
 		return i.Asked
 	case e.Ecosystem == lockfile.PyPI:
-		return "-- uvx " + e.Spec
+		return "-- uvx " + show.Spelled([]string{e.Spec})
 	}
-	return "-- npx -y " + e.Spec
+	return "-- npx -y " + show.Spelled([]string{e.Spec})
 }
