@@ -67,7 +67,10 @@ func TestConfigAsNPM(t *testing.T) {
 			if got := settingText(all["npm-version"]); got != p.version {
 				t.Errorf("npm is %q, and %q was read", got, p.version)
 			}
-			config := p.readConfig(host)
+			config, err := p.readConfig(i)
+			if err != nil {
+				t.Fatal(err)
+			}
 			defaults := map[string]string{"registry": defaultRegistry, "strict-ssl": "true", "cache": filepath.Join(host.Home, ".npm"), "replace-registry-host": "npmjs", "maxsockets": "15"}
 			names := append(config.Names(), forwarded...)
 			for name := range all {

@@ -36,7 +36,7 @@
 //
 //   - npm 7 or newer. Its configuration and pip's are read from their files and variables, as these
 //     programs read them in HOME. For npm, the variables PREFIX and DESTDIR do not count: they would
-//     name another global file.
+//     name another global file. If a server may write one of the files, nothing is installed.
 //   - A jail does not record refused reads: a script that looks for keys finds none, and is not
 //     named for it.
 //   - The egress of the jail uses the proxy of npm's configuration, which becomes a variable of

@@ -109,11 +109,16 @@ func (i *Installer) newRun(ctx context.Context, stage *store.Stage, line *launch
 		return nil, err
 	}
 	r.npm = npm.file
-	if r.config, err = npmConfigOf(npm, &i.Host); err != nil {
+	if r.config, err = i.npmConfigOf(npm); err != nil {
 		return nil, err
 	}
 	if err := r.config.useOptions(line); err != nil {
 		return nil, err
+	}
+	for _, file := range r.config.files {
+		if err := i.believe("the file of npm's settings", file); err != nil {
+			return nil, err
+		}
 	}
 	if err := r.config.useProxy(); err != nil {
 		return nil, err

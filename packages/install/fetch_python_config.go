@@ -15,6 +15,9 @@ import (
 // configure reads the indexes from the user's configuration, and prepares the jail.
 func (p *pythonFetch) configure() error {
 	config, err := p.readConfig()
+	if err == nil {
+		err = p.believeFiles(&config)
+	}
 	if err != nil {
 		return err
 	}
@@ -52,7 +55,11 @@ func (p *pythonFetch) readConfig() (python.Config, error) {
 	if p.uv != "" || p.line.Launcher == launcher.Uvx {
 		var files [][]byte
 		for _, name := range p.uvFiles(getenv) {
-			files = append(files, []byte(readText(name)))
+			text, err := p.readBelieved("uv's configuration", name)
+			if err != nil {
+				return python.Config{}, err
+			}
+			files = append(files, []byte(text))
 		}
 		config, configured, err := python.UvConfig(files, getenv)
 		if err != nil || configured || p.uv != "" {
@@ -61,9 +68,28 @@ func (p *pythonFetch) readConfig() (python.Config, error) {
 	}
 	var files []string
 	for _, name := range p.pipFiles(getenv) {
-		files = append(files, readText(name))
+		text, err := p.readBelieved("pip's configuration", name)
+		if err != nil {
+			return python.Config{}, err
+		}
+		files = append(files, text)
 	}
 	return python.PipConfig(files, p.Host.Environ)
+}
+
+// believeFiles returns an error if a server may write what the configuration names: certificates,
+// or files of packages.
+func (p *pythonFetch) believeFiles(c *python.Config) error {
+	for _, name := range append([]string{c.Cert, c.ClientCert}, c.FindLinks...) {
+		name = strings.TrimPrefix(name, "file://")
+		if _, err := os.Stat(name); err != nil || !filepath.IsAbs(name) {
+			continue
+		}
+		if err := p.believe("the path in the settings of pip or uv", name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // pipFiles returns the paths of pip's configuration files, of which a later one counts more: the
@@ -110,11 +136,15 @@ func (p *pythonFetch) writeNetrc(home string) error {
 	if !filepath.IsAbs(file) {
 		file = filepath.Join(p.Host.Home, ".netrc")
 	}
+	text, err := p.readBelieved("the file of logins", file)
+	if err != nil {
+		return err
+	}
 	var hosts []string
 	for _, u := range p.jail.Registries {
 		hosts = append(hosts, u.Hostname())
 	}
-	return os.WriteFile(filepath.Join(home, "netrc"), []byte(python.Netrc(readText(file), hosts)), 0o600)
+	return os.WriteFile(filepath.Join(home, "netrc"), []byte(python.Netrc(text, hosts)), 0o600)
 }
 
 // grantFiles makes readable in the jail: the files that the configuration and the line name, and

@@ -12,7 +12,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/packages/launcher"
 	"github.com/mcp-jail/mcp-jail/policy"
-	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 // npmConfig is what the user's configuration of npm says about registries.
@@ -30,11 +29,15 @@ type npmConfig struct {
 var forwarded = []string{"registry", "cafile", "ca", "strict-ssl", "min-release-age", "before", "replace-registry-host", "maxsockets"}
 
 // npmConfigOf returns what the user's configuration says to an npm.
-func npmConfigOf(npm *npmProgram, host *hostfs.Host) (*npmConfig, error) {
+func (i *Installer) npmConfigOf(npm *npmProgram) (*npmConfig, error) {
 	if err := npm.newEnough(); err != nil {
 		return nil, err
 	}
-	all := npm.readConfig(host)
+	host := &i.Host
+	all, err := npm.readConfig(i)
+	if err != nil {
+		return nil, err
+	}
 	c := &npmConfig{settings: map[string]string{"registry": defaultRegistry}, credentials: map[string]string{}, certificates: map[string]string{}, proxy: map[string]string{}}
 	for _, name := range all.Names() {
 		if slices.Contains(forwarded, name) || strings.HasPrefix(name, "@") && strings.HasSuffix(name, ":registry") {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/packages/launcher"
+	"github.com/mcp-jail/mcp-jail/packages/store"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -62,7 +63,7 @@ func configOf(t *testing.T, dir string, host *hostfs.Host) (*npmConfig, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return npmConfigOf(npm, host)
+	return i.npmConfigOf(npm)
 }
 
 // TestReadNpmConfig tests which settings and credentials reach the jail.
@@ -219,5 +220,80 @@ func TestPrograms(t *testing.T) {
 		if _, err := i.newRun(t.Context(), nil, &line); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
+	}
+}
+
+// TestConfigBelieved tests that nothing is installed by a configuration that a server may write,
+// wherever it lies.
+func TestConfigBelieved(t *testing.T) {
+	dir := fakeNPM(t, "11.0.0", map[string]string{"lib/node_modules/npm/npmrc": "fund=false"})
+	loose := testkit.ShortDir(t) // a server may write there
+	for _, name := range []string{"etc", "pip", "uv"} {
+		if err := os.Mkdir(filepath.Join(loose, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const rc, index, uv = "registry=https://evil.test/\n", "[global]\nindex-url=https://evil.test/\n", "[[index]]\nurl=\"https://evil.test/\"\ndefault=true\n"
+	for name, text := range map[string]string{"etc/npmrc": rc, "rc": rc, "ca.pem": "x", "pip/pip.conf": index, "uv/uv.toml": uv, "netrc": "machine pypi.org login a password b\n"} {
+		testkit.WriteFile(t, filepath.Join(loose, name), text)
+	}
+	if err := os.Symlink(filepath.Join(loose, "rc"), filepath.Join(dir, "linked")); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ line, env, rc, want string }{
+		{"npx", "npm_config_prefix=" + loose, "", "npm's configuration " + loose + "/etc/npmrc"},
+		{"npx", "X=", "prefix=" + loose, "npm's configuration " + loose + "/etc/npmrc"},
+		{"npx", "NPM_CONFIG_USERCONFIG=" + loose + "/rc", "", "npm's configuration " + loose + "/rc"},
+		{"npx", "NPM_CONFIG_USERCONFIG=" + dir + "/linked", "", "npm's configuration " + dir + "/linked"},
+		{"npx", "npm_config_globalconfig=" + loose + "/rc", "", "npm's configuration " + loose + "/rc"},
+		{"npx", "X=", "cafile=" + loose + "/ca.pem", "the file of npm's settings " + loose + "/ca.pem"},
+		{"npx", "NODE_EXTRA_CA_CERTS=" + loose + "/ca.pem", "", "the file of npm's settings " + loose + "/ca.pem"},
+		{"npx", "X=", "//registry.npmjs.org/:certfile=" + loose + "/ca.pem", "the file of npm's settings " + loose + "/ca.pem"},
+		{"pipx run", "PIP_CONFIG_FILE=" + loose + "/pip/pip.conf", "", "pip's configuration " + loose + "/pip/pip.conf"},
+		{"pipx run", "XDG_CONFIG_DIRS=" + loose, "", "pip's configuration " + loose + "/pip/pip.conf"},
+		{"pipx run", "XDG_CONFIG_HOME=" + loose, "", "pip's configuration " + loose + "/pip/pip.conf"},
+		{"pipx run", "PIP_CERT=" + loose + "/ca.pem", "", "the path in the settings of pip or uv " + loose + "/ca.pem"},
+		{"pipx run", "PIP_FIND_LINKS=" + loose, "", "the path in the settings of pip or uv " + loose},
+		{"pipx run", "PIP_FIND_LINKS=file://" + loose, "", "the path in the settings of pip or uv " + loose},
+		{"pipx run", "NETRC=" + loose + "/netrc", "", "the file of logins " + loose + "/netrc"},
+		{"uvx", "UV_CONFIG_FILE=" + loose + "/uv/uv.toml", "", "uv's configuration " + loose + "/uv/uv.toml"},
+		{"uvx", "XDG_CONFIG_HOME=" + loose, "", "uv's configuration " + loose + "/uv/uv.toml"},
+	} {
+		t.Run(c.line+" "+c.want, func(t *testing.T) {
+			line, err := launcher.Parse(strings.Fields(c.line + " pkg"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			host := hostWith(t, "PATH="+dir+":/usr/bin:/bin", c.env)
+			testkit.WriteFile(t, filepath.Join(host.Home, ".npmrc"), c.rc)
+			for _, untrusted := range []bool{true, false} {
+				i := &Installer{Host: *host, Store: store.Store{Dir: filepath.Join(testkit.ShortDir(t), "store")}}
+				if untrusted {
+					i.Untrusted = func(file string) string {
+						if real, err := filepath.EvalSymlinks(file); err == nil && policy.Within(real, loose) {
+							return `the server "a" may write there`
+						}
+						return ""
+					}
+				}
+				stage, err := i.Store.Stage("s-test")
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer stage.Close()
+				if line.Ecosystem() == launcher.NPM {
+					_, err = i.newRun(t.Context(), stage, &line)
+				} else {
+					p := &pythonFetch{Installer: i, line: &line, jail: i.pythonJail(stage.Dir)}
+					err = p.configure()
+				}
+				switch {
+				case !untrusted && err != nil:
+					t.Errorf("control: %v", err)
+				case untrusted && (err == nil || !strings.Contains(err.Error(), c.want+` is not used: the server "a" may write there`)):
+					t.Errorf("%v, want %q", err, c.want)
+				}
+			}
+		})
 	}
 }

@@ -77,12 +77,16 @@ func (p *npmProgram) newEnough() error {
 // readConfig reads npm's configuration as this npm does when it runs in HOME, except that no
 // .npmrc of a project counts, and neither do the variables PREFIX and DESTDIR, which say for npm
 // where its global file is.
-func (p *npmProgram) readConfig(host *hostfs.Host) npm.Config {
+func (p *npmProgram) readConfig(i *Installer) (npm.Config, error) {
+	host := &i.Host
+	var faults []error
 	read := func(file string) []npm.Setting {
 		if file == "" {
 			return nil
 		}
-		return npm.Settings(readText(file), host.Getenv)
+		text, err := i.readBelieved("npm's configuration", file)
+		faults = append(faults, err)
+		return npm.Settings(text, host.Getenv)
 	}
 	var builtin []npm.Setting
 	if p.dir != "" {
@@ -96,7 +100,8 @@ func (p *npmProgram) readConfig(host *hostfs.Host) npm.Config {
 		return otherwise
 	}
 	config = slices.Insert(config, 1, read(path("userconfig", filepath.Join(host.Home, ".npmrc"))))
-	return slices.Insert(config, 2, read(path("globalconfig", filepath.Join(path("prefix", p.prefix), "etc/npmrc"))))
+	config = slices.Insert(config, 2, read(path("globalconfig", filepath.Join(path("prefix", p.prefix), "etc/npmrc"))))
+	return config, errors.Join(faults...)
 }
 
 // readText returns a regular file, or "" if it cannot be read: most users have no such file.

@@ -46,6 +46,24 @@ func (i *Installer) untrusted(file string) string {
 	return i.Untrusted(file)
 }
 
+// believe returns an error if a server may write a file that decides what is installed. what is the
+// beginning of the error.
+func (i *Installer) believe(what, file string) error {
+	if why := i.untrusted(file); why != "" {
+		return fmt.Errorf("%s %s is not used: %s, and could choose there what is installed. So nothing is installed. Take that grant from the server, or keep the file where no server may write", what, file, why)
+	}
+	return nil
+}
+
+// readBelieved returns a configuration file, or "" if it cannot be read: see believe.
+func (i *Installer) readBelieved(what, file string) (string, error) {
+	text := readText(file)
+	if text == "" {
+		return "", nil
+	}
+	return text, i.believe(what, file)
+}
+
 // ignoredPaths returns a remark for an error that names the first directory of PATH that was left
 // out, and why, or "".
 func (i *Installer) ignoredPaths() string {

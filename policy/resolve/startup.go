@@ -54,7 +54,7 @@ func decidingFiles(os string) []decidingGroup {
 			"~/.local/share/JetBrains", "~/.local/share/zed", "~/.local/share/code-server", "~/.vscode-server", "~/.vscode-oss", "~/.cursor-server", "~/.windsurf-server",
 		}},
 		{"interpreters, build tools and debuggers obey it", []string{ // Languages, their package managers and debuggers
-			"~/.local/lib", "~/.config/pip", "~/.pip", "~/.condarc", "~/.config/uv", "~/.pdbrc", "~/.pythonrc", "~/.node_modules", "~/.node_libraries", "~/.yarnrc", "~/.yarnrc.yml", "~/.config/pnpm", "~/.bunfig.toml",
+			"~/.local/lib", "~/.local/etc/npmrc", "~/.config/pip", "~/.pip", "~/.condarc", "~/.config/uv", "~/.pdbrc", "~/.pythonrc", "~/.node_modules", "~/.node_libraries", "~/.yarnrc", "~/.yarnrc.yml", "~/.config/pnpm", "~/.bunfig.toml",
 			"~/.cargo/env", "~/.cargo/config", "~/.cargo/config.toml", "~/.gemrc", "~/.irbrc", "~/.pryrc", "~/.Rprofile", "~/.Renviron", "~/.julia/config", "~/.iex.exs", "~/.ipython/profile_default/startup", "~/.ipython/profile_default/ipython_config.py", "~/.ipython/extensions", "~/.jupyter", "~/.local/share/jupyter/kernels", "~/.ghci", "~/.gdbinit", "~/.config/gdb", "~/.lldbinit",
 			"~/.config/go", "~/.gradle/init.gradle", "~/.gradle/init.d", "~/.gradle/gradle.properties", "~/.m2/settings.xml", "~/.sbt",
 			"~/.asdfrc", "~/.tool-versions", "~/.config/mise", "~/.sqliterc", "~/.psqlrc", "~/.my.cnf", "~/.curlrc", "~/.config/curlrc", "~/.wgetrc", "~/.mailcap", "~/.ansible.cfg", "~/.terraformrc",
