@@ -41,6 +41,7 @@ var wholeEnvironment = map[string]string{
 // variableByName are the files that read a variable whose name is not written there, or hand on a
 // function that does, with the reason. The collector takes all names in these files for read.
 var variableByName = map[string]string{
+	"confine/fork_linux.go":                     "the environment of the process that it starts, which is written there",
 	"policy/hostfs/host.go":                     "Host.Getenv itself",
 	"policy/hostfs/owner.go":                    "the XDG variables",
 	"policy/hostfs/local.go":                    "USER, LOGNAME and the XDG variables",
@@ -65,21 +66,6 @@ var variableByName = map[string]string{
 	"policy/resolve/secret_command.go":          "what the words of a secret's command name",
 	"policy/resolve/environ.go":                 "the variables of a server",
 	"lifecycle/catalog/packagemanager.go":       "the server's variables, from its profile",
-}
-
-// startsPrograms are the files that start a program outside of a server's jail, with what is in its
-// environment. The collector takes all names in these files for handed on.
-var startsPrograms = map[string]string{
-	"confine/internal/gateway/secrets_linux.go": "environ.Build, and what the command names",
-	"confine/egress/tlsworker/worker_linux.go":  "environ.Build",
-	"cmd/internal/programs/execute_unix.go":     "everything: mcp-jail becomes mcp-jail-cli",
-	"cmd/internal/programs/execute_other.go":    "the same",
-	"cmd/internal/target/install.go":            "everything: mcp-jail starts mcp-jail-cli",
-	"confine/jailed/command.go":                 "everything: a program that uses mcp-jail's packages starts itself",
-	"confine/process_cgroup_linux.go":           "what fork_linux.go says: mcp-jail starts itself",
-	"confine/fork_linux.go":                     "what is written there",
-	"confine/internal/supervisor/exec_linux.go": "the server's, in its jail",
-	"confine/internal/probe/probe_linux.go":     "nothing, and no program: the kernel is probed",
 }
 
 // readers are functions that read a variable which their argument names. implied are functions that
@@ -112,8 +98,8 @@ func environmentReads(t *testing.T, name string, src any) (found []string, fault
 			called = append(called, n.Fun)
 			function, owner := nameOf(n.Fun)
 			switch {
-			case slices.Contains(starters, function) && slices.Contains([]string{"os", "exec", "syscall", "unix"}, owner) && startsPrograms[name] == "":
-				fault(n, "a program is started: say in startsPrograms what is in its environment")
+			case slices.Contains(starters, function) && slices.Contains([]string{"os", "exec", "syscall", "unix"}, owner) && starts[name].environment == "":
+				fault(n, "a program is started: say in starts what is in its environment")
 			case !slices.Contains(readers, function) || len(n.Args) == 0:
 			default:
 				if text, ok := writtenText(file, n.Args[0]); ok {
@@ -132,13 +118,13 @@ func environmentReads(t *testing.T, name string, src any) (found []string, fault
 				fault(n, "the whole environment is read: give the reason in wholeEnvironment")
 			case slices.Contains([]string{"Getenv", "LookupEnv"}, function) && !slices.Contains(called, ast.Node(n)) && variableByName[name] == "":
 				fault(n, "%s.%s is handed on: give the reason in variableByName", owner, function)
-			case owner == "exec" && function == "Cmd" && startsPrograms[name] == "":
-				fault(n, "a program is started: say in startsPrograms what is in its environment")
+			case owner == "exec" && function == "Cmd" && starts[name].environment == "":
+				fault(n, "a program is started: say in starts what is in its environment")
 			}
 		}
 		return true
 	})
-	if variableByName[name] != "" || startsPrograms[name] != "" {
+	if variableByName[name] != "" || starts[name].environment != "" {
 		found = append(found, literalNames(file)...)
 	}
 	for _, v := range found {
@@ -233,7 +219,7 @@ func TestEnvironment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, named := range []map[string]string{wholeEnvironment, variableByName, startsPrograms} {
+	for _, named := range []map[string]string{wholeEnvironment, variableByName} {
 		for name := range named {
 			if _, err := os.Stat(name); err != nil {
 				t.Errorf("a reason is given for a file that is gone: %v", err)

@@ -174,7 +174,7 @@ func TestHouse(t *testing.T) {
 			t.Errorf("%s: %s", name, fault)
 		}
 		if found := startsOf(t, filepath.ToSlash(name), nil); found != nil {
-			if starts[filepath.ToSlash(name)] == "" {
+			if starts[filepath.ToSlash(name)].why == "" {
 				t.Errorf("%s starts a program outside of a jail, and is not on the list of those that may: %s", name, found)
 			}
 			delete(started, filepath.ToSlash(name))

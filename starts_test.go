@@ -12,23 +12,24 @@ import (
 )
 
 // starts lists the files of the product that start a program outside of a jail, or put one in the
-// place of this process, each with its reason. Nothing else of the product does: what a package,
-// a place or a variable brings runs in a jail (package packages/jail), or not at all.
-var starts = map[string]string{
-	"confine/egress/egresstest/egresstest.go":   "tests only: no line of mayImport has it",
-	"confine/egress/egresstest/start_linux.go":  "the same",
-	"internal/testkit/testkit.go":               "the same",
-	"cmd/internal/programs/execute_unix.go":     "mcp-jail-cli, from the directory of mcp-jail",
-	"cmd/internal/programs/execute_other.go":    "the same",
-	"cmd/internal/target/install.go":            "the same, which fetches a package",
-	"confine/egress/tlsworker/worker_linux.go":  "mcp-jail-tls, from the directory of mcp-jail",
-	"confine/internal/gateway/secrets_linux.go": "the command of a secret, which the user has configured",
-	"confine/jailed/command.go":                 "the running program, again",
-	"confine/process_cgroup_linux.go":           "the running program, as the supervisor of a jail",
-	"confine/internal/probe/probe_linux.go":     "no program: the path does not exist",
-	"confine/internal/supervisor/exec_linux.go": "the program of a jail, from inside",
-	"confine/internal/stub/process_linux.go":    "the same",
-	"confine/internal/jail/start_linux.go":      "no program: it names the call in an error",
+// place of this process, each with its reason, and with what is in its environment ("" where none is
+// chosen there). Nothing else of the product does: what a package, a place or a variable brings runs
+// in a jail (package packages/jail), or not at all.
+var starts = map[string]struct{ why, environment string }{
+	"confine/egress/egresstest/egresstest.go":   {"tests only: no line of mayImport has it", ""},
+	"confine/egress/egresstest/start_linux.go":  {"the same", ""},
+	"internal/testkit/testkit.go":               {"the same", ""},
+	"cmd/internal/programs/execute_unix.go":     {"mcp-jail-cli, from the directory of mcp-jail", "everything: mcp-jail becomes mcp-jail-cli"},
+	"cmd/internal/programs/execute_other.go":    {"the same", "the same"},
+	"cmd/internal/target/install.go":            {"the same, which fetches a package", "everything: mcp-jail starts mcp-jail-cli"},
+	"confine/egress/tlsworker/worker_linux.go":  {"mcp-jail-tls, from the directory of mcp-jail", "environ.Build"},
+	"confine/internal/gateway/secrets_linux.go": {"the command of a secret, which the user has configured", "environ.Build, and what the command names"},
+	"confine/jailed/command.go":                 {"the running program, again", "everything: a program that uses mcp-jail's packages starts itself"},
+	"confine/process_cgroup_linux.go":           {"the running program, as the supervisor of a jail", "what fork_linux.go says: mcp-jail starts itself"},
+	"confine/internal/probe/probe_linux.go":     {"no program: the path does not exist", "nothing, and no program: the kernel is probed"},
+	"confine/internal/supervisor/exec_linux.go": {"the program of a jail, from inside", "the server's, in its jail"},
+	"confine/internal/stub/process_linux.go":    {"the same", ""},
+	"confine/internal/jail/start_linux.go":      {"no program: it names the call in an error", ""},
 }
 
 // startingCalls are what starts a program, for each package that has it. The constants are those
