@@ -2,15 +2,14 @@ package records
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/mcp-jail/mcp-jail/internal/private"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -20,11 +19,16 @@ import (
 // A server that is declared on the command line is in no configuration. So each start notes in
 // StateDir/writes/NAME.KEY.json where the server may write, and the starts of other servers read
 // that. A start with other flags replaces the note of the same command in the same workspace.
+//
+// A repository chooses names and commands, too. So no note is dropped for another one: the oldest
+// of a name are merged into one, which has all of their places.
 const (
 	writesDir = "writes"
 	// maxPlaces bounds the notes of one server: it may be started in many workspaces, and every
 	// start of a server reads all notes.
 	maxPlaces = 16
+	// maxMerged bounds the paths of a merged note. A directory takes the place of those inside.
+	maxMerged = 100
 )
 
 // writesName returns the name of the note about a server.
@@ -54,35 +58,12 @@ func NoteWrites(host hostfs.Host, server, key string, configured bool, rules []p
 	}
 	defer d.Close()
 	if now, err := d.ReadFile(name, maxFile); err == nil && bytes.Equal(now, text) {
-		return nil
+		return d.Touch(name, time.Now()) // it is none of the oldest
 	}
 	if err := d.Replace(name, text, private.How{}); err != nil {
 		return err
 	}
-	return forgetOld(d, server)
-}
-
-// forgetOld removes the oldest notes of a server, if there are more than maxPlaces.
-func forgetOld(d *private.Dir, server string) error {
-	entries, err := d.Names()
-	if err != nil {
-		return err
-	}
-	written := map[string]int64{}
-	var notes []string
-	for _, e := range entries {
-		if of, ok := serverOfNote(e.Name()); !ok || of != server {
-			continue
-		}
-		if info, err := d.Lstat(e.Name()); err == nil {
-			notes, written[e.Name()] = append(notes, e.Name()), info.ModTime().UnixNano()
-		}
-	}
-	slices.SortFunc(notes, func(a, b string) int { return cmp.Compare(written[a], written[b]) })
-	for _, n := range notes[:max(0, len(notes)-maxPlaces)] {
-		err = errors.Join(err, d.Remove(n))
-	}
-	return err
+	return mergeOld(d, server)
 }
 
 // serverOfNote returns the server of a note.
@@ -142,14 +123,7 @@ func Writes(host hostfs.Host, server, own string, configured func(server string)
 		if !ok || e.Name() == writesName(server, own) {
 			continue
 		}
-		var n note
-		text, err := d.ReadFile(e.Name(), maxFile)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // forgotten meanwhile
-		}
-		if err == nil {
-			err = json.Unmarshal(text, &n)
-		}
+		n, err := readNote(d, e.Name())
 		if err != nil {
 			return nil, fmt.Errorf("%s, which says where the server %q may write, cannot be read: %w. Remove it; the next start of that server writes it anew", filepath.Join(host.StateDir, writesDir, e.Name()), of, err)
 		}
@@ -158,4 +132,16 @@ func Writes(host hostfs.Host, server, own string, configured func(server string)
 		}
 	}
 	return all, nil
+}
+
+// readNote returns a note. It is empty if there is none: it may have been forgotten meanwhile.
+func readNote(d *private.Dir, name string) (n note, err error) {
+	text, err := d.ReadFile(name, maxFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return n, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &n)
+	}
+	return n, err
 }

@@ -2,8 +2,10 @@ package records
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -71,18 +73,78 @@ func TestWrites(t *testing.T) {
 	}
 }
 
-// TestWritesBounded tests that a server in many workspaces has its newest notes alone.
-func TestWritesBounded(t *testing.T) {
+// TestWritesMerged tests that the oldest notes of a server become one, which has all their places,
+// and that a note which a start repeats is none of the oldest.
+func TestWritesMerged(t *testing.T) {
 	host := hostfs.Host{StateDir: filepath.Join(t.TempDir(), "mcp-jail")}
-	for i := range maxPlaces + 3 {
-		key := fmt.Sprint(i)
-		must(t, NoteWrites(host, "a", key, false, writesOf("a", "/w"+key+".")))
-		at := time.Now().Add(time.Duration(i-100) * time.Second)
+	age := func(key string, seconds int) {
+		at := time.Now().Add(time.Duration(-seconds) * time.Second)
 		must(t, os.Chtimes(filepath.Join(host.StateDir, writesDir, writesName("a", key)), at, at))
 	}
-	got := read(t, host)
-	if n := strings.Count(got, "a /w"); n != maxPlaces || strings.Contains(got, "/w2.") || !strings.Contains(got, "/w3.") {
-		t.Errorf("%d notes: %s", n, got)
+	must(t, NoteWrites(host, "a", "steady", false, writesOf("a", "/steady")))
+	for i := range 3 * maxPlaces {
+		age("steady", 1000)
+		must(t, NoteWrites(host, "a", "steady", false, writesOf("a", "/steady")))
+		key := fmt.Sprint(i)
+		must(t, NoteWrites(host, "a", key, false, writesOf("a", "/w"+key)))
+		age(key, 500-i)
+	}
+	must(t, NoteWrites(host, "a", "c", true, writesOf("a", "/configured")))
+	got := read(t, host) + ", "
+	for i := range 3 * maxPlaces {
+		if !strings.Contains(got, fmt.Sprintf(" /w%d, ", i)) {
+			t.Errorf("/w%d is forgotten: %s", i, got)
+		}
+	}
+	if !strings.Contains(got, "a /steady, ") || strings.Contains(got, `server "a" /steady`) || !strings.Contains(got, `an earlier start of the server "a" /w1, `) {
+		t.Error(got)
+	}
+	files, err := os.ReadDir(filepath.Join(host.StateDir, writesDir))
+	if must(t, err); len(files) != maxPlaces+1 {
+		t.Errorf("%d notes, want %d", len(files), maxPlaces+1)
+	}
+	// Exceptions of one start are none of another. A configuration says what its server may write.
+	exception := writesOf("a", "/w0")
+	exception[0].Rules["/w0/kept"] = policy.WriteGrant{Rule: "--deny /w0/kept"}
+	must(t, NoteWrites(host, "b", "0", true, exception))
+	for i := range maxPlaces {
+		must(t, NoteWrites(host, "b", fmt.Sprint(i+1), false, writesOf("b", "/v")))
+	}
+	for _, isConfigured := range []bool{true, false} {
+		rules, err := Writes(host, "me", "", func(server string) bool { return server == "b" && isConfigured })
+		must(t, err)
+		_, writable := (&policy.Reach{Writers: rules}).Writer("/w0/kept/x", policy.Update)
+		if at := slices.IndexFunc(rules, func(w policy.WriterRules) bool { return w.Name == `an earlier start of the server "b"` }); at >= 0 == isConfigured || !writable {
+			t.Errorf("configured %t: %v", isConfigured, rules)
+		}
+	}
+	if must(t, ForgetWrites(host, "a")); strings.Contains(read(t, host), "/w1") {
+		t.Error("not forgotten")
+	}
+}
+
+// TestCoverPaths tests that a merged note has few paths, and that they cover all that were noted.
+func TestCoverPaths(t *testing.T) {
+	grant := func(rights policy.Rights) policy.WriteGrant { return policy.WriteGrant{Rights: rights, Rule: "r"} }
+	all := map[string]policy.WriteGrant{"/a": grant(policy.Update), "/a/b": grant(policy.Create), "/a/b/c": grant(policy.Update), "/a-b": grant(policy.Write), "/a/d": grant(policy.Update)}
+	if got := fmt.Sprint(slices.Sorted(maps.Keys(coverPaths(maps.Clone(all), 9)))); got != "[/a /a-b /a/b]" {
+		t.Error(got)
+	}
+	for i := range 30 {
+		all[fmt.Sprintf("/home/u/src/p%d/out", i)], all[fmt.Sprintf("/home/u/src/q/w%d", i)] = grant(policy.Write), grant(policy.Create)
+	}
+	for limit, want := range map[int]string{1: "[/]", 2: "[/]", 4: "[/a /a-b /a/b /home/u/src]", 34: ""} {
+		rules := coverPaths(maps.Clone(all), limit)
+		for p, g := range all {
+			for _, p := range []string{p, p + "/x"} {
+				if _, place := (policy.WriterRules{Rules: rules}).Find(p); g.Rights&^place.Rights != 0 {
+					t.Errorf("%d: %s is not covered: %v", limit, p, rules)
+				}
+			}
+		}
+		if got := fmt.Sprint(slices.Sorted(maps.Keys(rules))); len(rules) > limit || want != "" && got != want {
+			t.Errorf("%d: %s, want %s", limit, got, want)
+		}
 	}
 }
 
