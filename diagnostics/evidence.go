@@ -81,6 +81,9 @@ type Evidence struct {
 	// Shared returns why a directory is not for one server alone, or "". None is proposed for the
 	// sake of one file in it. With nil, only a few directories are known.
 	Shared func(dir string) string
+	// Sensitive returns the sensitive path that a path is, leads to or lies in, or "". No grant of one
+	// is proposed for a mere message of the server. With nil, only those in grants are known.
+	Sensitive func(path string) string
 	// Try returns why the server, or one of its tools, would not start if lines were pasted at the
 	// end of its configuration, or flags were added to its command line. Lines that are right, but
 	// whose table the file has already, give [ErrTable]. What would not start is not proposed. With

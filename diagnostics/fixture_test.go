@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
 // host is a fake host: the set of its paths.
@@ -72,6 +73,12 @@ func fixture(change func(*policy.Profile)) *policy.Profile {
 func evidence(text string) Evidence {
 	return Evidence{
 		Stage: StageCall, Server: "github", Tool: "search", Method: "tools/call", Profile: fixture(nil), Text: text,
-		UserHome: "/home/u", SearchPath: "/usr/bin:/bin:/opt/tools/bin", Exists: someHost.exists,
+		UserHome: "/home/u", SearchPath: "/usr/bin:/bin:/opt/tools/bin", Exists: someHost.exists, Sensitive: sensitive(&policy.Policy{}),
 	}
+}
+
+// sensitive returns Evidence.Sensitive of a policy on a host with few files.
+func sensitive(p *policy.Policy) func(string) string {
+	host := fakeHost(hostFiles)
+	return func(path string) string { return resolve.Sensitive(&host, p, path) }
 }

@@ -174,7 +174,7 @@ func TestSharedProposal(t *testing.T) {
 		} {
 			ev.Stage, ev.Server, ev.Profile, ev.UserHome = StageCall, "s", profile, "/home/u"
 			ev.Exists = func(p string) bool { return strings.TrimSuffix(p, "/.") != file }
-			ev.Shared = func(dir string) string { return resolve.Shared(&host, dir) }
+			ev.Shared = func(dir string) string { return resolve.Shared(&host, &policy.Policy{}, dir) }
 			d := Diagnose(ev)
 			if shared := want != ""; !strings.Contains(d.Fix, want) || strings.Contains(want, "no line") && strings.Contains(d.Fix, "of its own") || shared && len(d.Grant) > 0 && !strings.Contains(d.Grant[1], path.Base(file)) {
 				t.Errorf("%s: %q\n%s", file, d.Grant, d.Text())
@@ -216,7 +216,7 @@ func propose(t *testing.T, base string, given bool, ev Evidence) int {
 	ev.UserHome, ev.SearchPath = "/home/u", "/usr/bin:/opt/tools/bin"
 	ev.Exists = func(p string) bool { _, err := host.Lstat(strings.TrimSuffix(p, "/.")); return err == nil }
 	ev.Guarded = func(p string, write bool) string { return resolve.Guarded(&host, p, write) }
-	ev.Shared = func(dir string) string { return resolve.Shared(&host, dir) }
+	ev.Shared = func(dir string) string { return resolve.Shared(&host, &policy.Policy{}, dir) }
 	ev.Try = func(_ string, lines, flags []string) error {
 		_, err := start(lines, flags)
 		if err != nil && strings.Contains(base, "fs = [") && !errors.As(err, new(*policy.ConflictError)) {

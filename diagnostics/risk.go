@@ -1,9 +1,6 @@
 package diagnostics
 
 import (
-	"path/filepath"
-	"strings"
-
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -17,7 +14,7 @@ func (a *analyzer) risk(path string, rights policy.Rights) string {
 	switch {
 	case entry.Origin == policy.OriginSensitive && entry.Kind == policy.KindSpecial:
 		return a.hostSocket(path)
-	case entry.Origin == policy.OriginSensitive || isSensitiveName(path, home):
+	case a.isSensitive(path):
 		return a.show(path) + " is a sensitive path: the line lets the server read what it holds (keys, tokens, passwords)"
 	case writes && (entry.Origin == policy.OriginProtected || a.isReservedFile(path) || policy.InGitInternals(path) || policy.HasProtectedName(path)):
 		return a.show(path) + " is a protected name: programs outside of the jail run or trust what is written there"
@@ -62,43 +59,6 @@ func systemDir(path string) bool {
 		"/var/cache", "/var/lib", "/var/log", "/var/mail", "/var/run", "/var/spool", "/Applications", "/Library", "/System", "/private/etc",
 	} {
 		if policy.Within(path, dir) {
-			return true
-		}
-	}
-	return false
-}
-
-// isSensitiveName implements the built-in list of docs/protected.md "Sensitive paths" for
-// paths outside of every grant. The profile has entries only inside of grants.
-func isSensitiveName(path, home string) bool {
-	if base := filepath.Base(path); base == ".env" || strings.HasPrefix(base, ".env.") {
-		switch base {
-		case ".env.example", ".env.sample", ".env.template":
-		default:
-			return true
-		}
-	}
-	for _, place := range []string{"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssl/private", "/etc/ssh", "/etc/krb5.keytab", "/etc/wireguard", "/var/lib/sss"} {
-		if policy.Within(path, place) {
-			return true
-		}
-	}
-	for _, name := range []string{".ssh", ".gnupg", ".gpg", ".aws", ".azure", ".kube", ".password-store", ".netrc", ".git-credentials"} { // also of other users
-		if strings.Contains(path+"/", "/"+name+"/") {
-			return true
-		}
-	}
-	if home == "" || !policy.Within(path, home) {
-		return false
-	}
-	for _, name := range []string{
-		".ssh", ".gnupg", ".gpg", ".aws", ".azure", ".config/gcloud", ".kube", ".docker/config.json", ".netrc",
-		".npmrc", ".pypirc", ".git-credentials", ".config/git/credentials", ".config/gh", ".config/op", ".password-store",
-		".local/share/keyrings", ".terraform.d", ".cargo/credentials", ".cargo/credentials.toml",
-		".mozilla", ".config/google-chrome", ".config/chromium", ".config/BraveSoftware", "Library/Keychains",
-		".bash_history", ".zsh_history", ".python_history", ".node_repl_history", ".psql_history",
-	} {
-		if policy.Within(path, filepath.Join(home, name)) {
 			return true
 		}
 	}

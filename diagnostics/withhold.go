@@ -97,8 +97,12 @@ func (a *analyzer) withhold(f finding, dials bool) finding {
 	if !dials && (n.rights&^a.profile.RightsAt(n.path)&policy.Write != 0 || n.rights&policy.Write != 0 && a.isReserved(n.path)) {
 		why = a.writeForbidden(n.path)
 	}
-	if why == "" && f.hint.Attribution != Certain && !dials && a.isSensitive(n.path) {
-		why = a.show(n.path) + " is a sensitive path; mcp-jail proposes no such grant for a mere message of the server. " + a.grantByHand()
+	if why == "" && (f.hint.Attribution != Certain || dials) && a.isSensitive(n.path) {
+		of := "a mere message of the server"
+		if dials {
+			of = "a socket there, behind which keys are used"
+		}
+		why = a.show(n.path) + " is a sensitive path; mcp-jail proposes no such grant for " + of + ". " + a.grantByHand()
 	}
 	if why == "" && f.hint.Attribution != Certain && a.isWholeHome(n.path) {
 		why = a.show(n.path) + " is a whole home directory or more; mcp-jail proposes no such grant for a mere message of the server. " + a.grantByHand()
@@ -121,7 +125,7 @@ func (a *analyzer) isWholeHome(path string) bool {
 // them.
 func (a *analyzer) isSensitive(path string) bool {
 	entry, _ := a.profile.Find(path)
-	return entry.Origin == policy.OriginSensitive && entry.Kind != policy.KindSpecial || isSensitiveName(path, a.ev.UserHome)
+	return entry.Origin == policy.OriginSensitive && entry.Kind != policy.KindSpecial || a.ev.Sensitive != nil && a.ev.Sensitive(path) != ""
 }
 
 // grantByHand says how a user grants a path for which no line is proposed.

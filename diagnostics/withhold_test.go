@@ -110,11 +110,33 @@ func TestTextGetsNoSecrets(t *testing.T) {
 			t.Errorf("%s\n%s", text, d.Text())
 		}
 	}
+	secrets := []policy.NetRule{{Secrets: []policy.Secret{{Env: "T", File: "~/.config/gitlab-token"}}}}
+	all := &policy.Policy{Sensitive: []string{"~/vault", "~/keys/*.pem"}, Others: []*policy.Policy{{Net: secrets}}}
+	for path, secret := range map[string]bool{
+		"/home/u/.config/gitlab-token": true, "/home/u/vault/my.kdbx": true, "/home/u/keys/a.pem": true, "/home/u/.thunderbird/p": true, "/home/u/.config/google-chrome-beta/Default": true, "/home/u/.mysql_history": true,
+		"/home/u/.local/share/fish/fish_history": true, "/home/u/.config/mcp-jail/config.toml": true, "/home/u/docs/a/b.txt": false, "/home/u/keys/a.txt": false,
+	} {
+		for _, text := range []string{"EACCES: permission denied, open '%s'", "connect EACCES %s", "EROFS: read-only file system, open '%s'"} {
+			ev := evidence(fmt.Sprintf(text, path))
+			ev.Exists, ev.Sensitive = func(string) bool { return true }, sensitive(all)
+			if d := Diagnose(ev); d.Attribution != Likely || (len(d.Grant) == 0) != secret || secret && !strings.Contains(d.Fix, "no line is proposed") {
+				t.Errorf("%s\n%s", ev.Text, d.Text())
+			}
+		}
+	}
 	for _, text := range []string{"ls: cannot open directory '/home/u': Permission denied", "ls: cannot access '/root': No such file or directory", "EACCES: permission denied, scandir '/'"} {
 		ev := evidence(text)
 		ev.Exists = func(string) bool { return true }
 		if d := Diagnose(ev); d.Attribution != Likely || len(d.Grant) > 0 || !strings.Contains(d.Fix, "whole home directory") {
 			t.Errorf("%s\n%s", text, d.Text())
+		}
+	}
+	for socket, secret := range map[string]bool{"/home/u/.gnupg/S.gpg-agent": true, "/home/u/docs/z.sock": false} {
+		ev := evidence("it failed")
+		ev.Exists = func(path string) bool { return !strings.HasSuffix(path, "/.") }
+		ev.Denials = []policy.Denial{{Axis: policy.AxisIPC, Operation: "connect", Target: socket}}
+		if d := Diagnose(ev); (len(d.Grant) == 0) != secret || secret && !strings.Contains(d.Fix, "sensitive path") {
+			t.Errorf("%s", d.Text())
 		}
 	}
 	ev := evidence("it failed")

@@ -43,6 +43,7 @@ func (s *server) evidence(stage diagnostics.Stage, c *mcpproxy.Call, since time.
 		Canonical:       s.client.config.Canonical,
 		Guarded:         s.client.config.Guarded,
 		Shared:          s.client.config.Shared,
+		Sensitive:       s.client.config.Sensitive,
 		Try:             s.client.config.Try,
 	}
 	if given := s.clientRoots.Load(); given != nil {

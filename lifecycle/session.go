@@ -56,6 +56,7 @@ type Session struct {
 	Executable      func(path string) bool
 	Guarded         func(path string, write bool) string
 	Shared          func(dir string) string
+	Sensitive       func(path string) string
 	Try             func(tool string, lines, flags []string) error
 
 	// Canonical resolves the symbolic links of a path: of roots, which clients may name

@@ -55,6 +55,7 @@ type Policy struct {
 	Others []*Policy
 	// Noted are the rights of servers that no configuration has, as their last starts noted.
 	Noted      []WriterRules
+	Kept       []string  // files of secrets of a configuration that this server is not in
 	UnusedKeys []Warning // of keys in the configuration that have no effect on this policy
 	Settings   []Setting // the written values that are no rules, with their places
 }

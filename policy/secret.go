@@ -194,6 +194,7 @@ func (p *Policy) AllSecrets() (out []Secret, ps Problems) {
 // SecretFiles returns the files of all secrets of this and the other policies. They are
 // sensitive paths, even if a rule grants the directory around them.
 func (p *Policy) SecretFiles() (files []string) {
+	files = slices.Clone(p.Kept)
 	for _, p := range append([]*Policy{p}, p.Others...) {
 		for _, r := range p.Net {
 			for _, s := range r.Secrets {

@@ -105,7 +105,7 @@ func TestNamed(t *testing.T) {
 				t.Fatalf("%s %s = %s: %+v", n.preset.Name, n.label, value, rules)
 			}
 			r := rules[0]
-			err := resolve.CheckBeside(h, r)
+			err := resolve.CheckBeside(h, &policy.Policy{}, r)
 			switch own := dir == "/home/u/notes"; {
 			case r.Path == value && r.Beside == "" && !n.value.Beside:
 				if err != nil {
@@ -177,7 +177,7 @@ func TestFixedPaths(t *testing.T) {
 		for _, r := range p.Server.Access.Fs {
 			tried++
 			abs := path.Join("/home/u/proj", strings.Replace(r.Path, "~", "../", 1))
-			if why := resolve.Shared(h, abs); !r.Preset || why != "" && r.Rights()&policy.Write != 0 {
+			if why := resolve.Shared(h, &policy.Policy{}, abs); !r.Preset || why != "" && r.Rights()&policy.Write != 0 {
 				t.Errorf("%s: %s, which %s", name, r.Path, why)
 			}
 		}

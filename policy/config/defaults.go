@@ -18,6 +18,7 @@ import (
 type Defaults struct {
 	Env            []policy.EnvRule
 	SensitivePaths []string
+	Kept           []string // see LoadDefaults and policy.Policy.Kept
 	Where          string
 	settings       Server // has settings only
 }
@@ -51,7 +52,7 @@ func (d *Defaults) refusals() *Defaults {
 	if d == nil {
 		return nil
 	}
-	out := &Defaults{SensitivePaths: d.SensitivePaths, Where: d.Where, settings: d.settings}
+	out := &Defaults{SensitivePaths: d.SensitivePaths, Kept: d.Kept, Where: d.Where, settings: d.settings}
 	for _, r := range d.Env {
 		if !r.Read {
 			out.Env = append(out.Env, r)
@@ -87,6 +88,7 @@ func (d *Defaults) apply(p *policy.Policy) {
 	}
 	p.Env = append(slices.Clone(d.Env), p.Env...)
 	p.Sensitive = append(slices.Clone(d.SensitivePaths), p.Sensitive...)
+	p.Kept = d.Kept
 }
 
 // settingsOf returns the settings of with, which is the server own with the defaults d below it,
@@ -145,7 +147,7 @@ func (d *Defaults) Digest() string {
 	if d == nil {
 		return ""
 	}
-	return Digest([]any{d.Env, d.SensitivePaths, d.settings.settingTexts()})
+	return Digest([]any{d.Env, d.SensitivePaths, d.Kept, d.settings.settingTexts()})
 }
 
 // refuseDefaults returns the problem of a project's file that has defaults.
@@ -158,14 +160,15 @@ func (c *Config) refuseDefaults() policy.Problems {
 }
 
 // LoadDefaults returns the defaults of the system's and the user's file, for servers that no file
-// declares; nil if there are none. A file with neither the word "defaults" nor a backslash is
-// not decoded, so a mistake in it stops no such server.
+// declares; nil if there are none. They have the files of secrets, too, which are kept from those
+// servers. A file with neither the word "defaults", nor "secret", nor a backslash is not decoded, so
+// a mistake in it stops no such server.
 func LoadDefaults(o LoadOptions) (*Defaults, error) {
 	layers, err := o.layers()
 	if err != nil {
 		return nil, err
 	}
-	merged := &Config{}
+	merged := &Config{Servers: map[string]*Server{}}
 	var problems policy.Problems
 	for _, l := range layers {
 		if l.project {
@@ -182,7 +185,7 @@ func LoadDefaults(o LoadOptions) (*Defaults, error) {
 			}
 			problems = append(problems, ps...)
 			continue
-		case !bytes.Contains(data, []byte("defaults")) && !bytes.ContainsRune(data, '\\'): // an escape may be in a key
+		case !bytes.Contains(data, []byte("defaults")) && !bytes.Contains(data, []byte("secret")) && !bytes.ContainsRune(data, '\\'): // an escape may be in a key
 			continue
 		}
 		c, ps := decodeLayer(data, l.path)
@@ -190,5 +193,29 @@ func LoadDefaults(o LoadOptions) (*Defaults, error) {
 			merged.overlay(c)
 		}
 	}
+	if kept := merged.secretFiles(); len(kept) > 0 {
+		if merged.Defaults == nil {
+			merged.Defaults = &Defaults{}
+		}
+		merged.Defaults.Kept = kept
+	}
 	return merged.Defaults, problems.Err()
+}
+
+// secretFiles returns the files of the secrets of all servers, sorted.
+func (c *Config) secretFiles() (files []string) {
+	for _, name := range c.ServerNames() {
+		s := c.Servers[name]
+		tables := []*Access{s.Access}
+		for _, t := range s.Tools {
+			tables = append(tables, t.Access)
+		}
+		for _, a := range tables {
+			if a != nil {
+				files = append(files, (&policy.Policy{Net: a.Net}).SecretFiles()...)
+			}
+		}
+	}
+	slices.Sort(files)
+	return slices.Compact(files)
 }

@@ -140,11 +140,32 @@ command = "x"
 	}
 }
 
+// TestKeptSecrets checks that the files of the secrets of all servers and tools are kept from a server
+// that is given on the command line, with and without defaults.
+func TestKeptSecrets(t *testing.T) {
+	const rule = "host = \"a.test\"\nallow = true\nsecret = { env = \"T\", file = %q }\n"
+	servers := fmt.Sprintf("[servers.a]\ncommand = \"x\"\nstateful = false\n[[servers.a.access.net]]\n"+rule+"[[servers.a.tools.t.access.net]]\n"+rule, "~/one", "~/two")
+	for text, want := range map[string]string{
+		servers: "[~/one ~/two]", "[defaults]\nleaks = \"block\"\n" + servers: "[~/one ~/two]", "[servers.a]\ncommand = \"secret\"\n": "[]",
+	} {
+		o, _ := layersIn(t)
+		o.User = testkitFile(t, text)
+		d, err := LoadDefaults(o)
+		must(t, err)
+		p, err := FromCommandLine(CommandLineOptions{Command: []string{"x"}, Defaults: d})
+		must(t, err)
+		if got := fmt.Sprint(p.SecretFiles()); got != want || (p.Leaks == policy.LeaksBlock) != strings.Contains(text, "block") {
+			t.Errorf("%s: %s, want %s; leaks %s", text, got, want, p.Leaks)
+		}
+	}
+}
+
 // TestDefaultsOfBrokenFile checks that a mistake in a file stops servers that are given on the
-// command line only if the file may have defaults.
+// command line only if the file may have defaults, or files of secrets.
 func TestDefaultsOfBrokenFile(t *testing.T) {
 	for text, want := range map[string]string{
 		"[servers.a]\nnonsense = 1\n":                          "",
+		"[servers.a]\nsecrets = 1\n":                           "secrets is not a known key",
 		"[defaults]\n[servers.a]\nnonsense = 1\n":              "nonsense is not a known key",
 		"[\"d\\u0065faults\"]\nlimits.memory_mb = 0\n":         "limits.memory_mb",
 		"[\"\\x64\\x65\\x66\\x61ults\"]\nlimits.memory_mb = 0": "limits.memory_mb",

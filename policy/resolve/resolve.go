@@ -176,8 +176,9 @@ type resolver struct {
 	neverWiden      []string
 	linksAstray     bool // see Profile.LinksAstray
 	builtin         []sensitivePath
-	deciding        []decidingPath // what decides outside of the jail
-	decidingWork    []decidingPath // those around the workspace: see addDeciding
+	deciding        []decidingPath   // what decides outside of the jail
+	decidingWork    []decidingPath   // those around the workspace: see addDeciding
+	places          *sensitivePlaces // nil before sensitiveAround is asked
 	sensitiveDirs   []string
 	links           []policy.Link
 	workspaceLinks  []policy.Link // crossed on the way to the workspace
@@ -193,9 +194,12 @@ type ruleTarget struct {
 	links     []policy.Link // crossed on the way
 }
 
-// A sensitivePath is a built-in sensitive path on this host. The last component of abs may
-// end with a "*".
-type sensitivePath struct{ written, abs string }
+// A sensitivePath is a sensitive path on this host. The last component of abs may be a pattern,
+// unless it is the file of a secret.
+type sensitivePath struct {
+	written, abs string
+	secret       bool
+}
 
 type missingRule struct {
 	path         string

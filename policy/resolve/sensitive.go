@@ -48,6 +48,7 @@ var sampleEnv = []string{".env.example", ".env.sample", ".env.template"}
 // pattern is a sensitive path of the form **/x/y, split.
 type pattern struct {
 	text    string
+	dir     string // the only directory of such names; "" for any
 	parts   []string
 	builtin bool
 }
@@ -57,7 +58,7 @@ func (b *resolver) patterns() (out []pattern) {
 	for i, list := range [][]string{builtinSensitive(b.h.OS), b.p.Sensitive} {
 		for _, s := range list {
 			if rest, ok := strings.CutPrefix(s, "**/"); ok {
-				out = append(out, pattern{s, strings.Split(rest, "/"), i == 0})
+				out = append(out, pattern{text: s, parts: strings.Split(rest, "/"), builtin: i == 0})
 			}
 		}
 	}
@@ -67,7 +68,7 @@ func (b *resolver) patterns() (out []pattern) {
 // matches reports whether dir/name is sensitive by this pattern.
 func (p pattern) matches(dir, name string) bool {
 	n := len(p.parts)
-	if !matchName(p.parts[n-1], name) {
+	if !matchName(p.parts[n-1], name) || p.dir != "" && p.dir != dir {
 		return false
 	}
 	if p.builtin && slices.Contains(sampleEnv, name) {
@@ -90,22 +91,29 @@ func matchName(pattern, name string) bool {
 	return ok
 }
 
-// hideSensitive masks the sensitive paths that have a fixed place.
-func (b *resolver) hideSensitive() {
-	for _, s := range b.builtin {
-		b.hidePattern(s.written, s.abs)
-	}
+// listSensitive returns the sensitive paths that have a fixed place: those that are built in, those
+// of the user, and the files of secrets.
+func (b *resolver) listSensitive() []sensitivePath {
+	all := slices.Clone(b.builtin)
 	for _, s := range b.p.Sensitive {
 		if !strings.HasPrefix(s, "**/") {
 			abs, _ := b.expand(s, b.canonical(b.workspaceOrDir()))
-			b.hidePattern(s, abs)
+			all = append(all, sensitivePath{written: s, abs: abs})
 		}
 	}
 	for _, s := range b.p.SecretFiles() {
 		abs, _ := b.expand(s, "/")
-		b.hideSensitivePath(s, abs)
-		if at, err := b.paths.Resolve(abs); err == nil {
-			b.hideLinks(at.Links, s) // also where they lead out of every grant
+		all = append(all, sensitivePath{written: s, abs: abs, secret: true})
+	}
+	return all
+}
+
+// hideSensitive masks the sensitive paths that have a fixed place.
+func (b *resolver) hideSensitive() {
+	for _, s := range b.listSensitive() {
+		b.hidePattern(s)
+		if at, err := b.paths.Resolve(s.abs); err == nil && s.secret {
+			b.hideLinks(at.Links, s.written) // also where they lead out of every grant
 		}
 	}
 	if strings.HasPrefix(b.h.StateDir, "/") { // the HOMEs of other servers, and the records of their sessions
@@ -123,15 +131,15 @@ func (b *resolver) hideSensitive() {
 }
 
 // hidePattern calls hideSensitivePath for each name that matches the last component.
-func (b *resolver) hidePattern(written, abs string) {
-	dir, base := hostfs.Split(abs)
-	if !strings.ContainsAny(base, "*?[") {
-		b.hideSensitivePath(written, abs)
+func (b *resolver) hidePattern(s sensitivePath) {
+	dir, base, ok := s.pattern()
+	if !ok {
+		b.hideSensitivePath(s.written, s.abs)
 		return
 	}
 	for _, name := range b.list(dir) {
 		if matchName(base, name) {
-			b.hideSensitivePath(written, path.Join(dir, name))
+			b.hideSensitivePath(s.written, path.Join(dir, name))
 		}
 	}
 }
@@ -288,26 +296,4 @@ func (b *resolver) findLinksAstray(hits []match) {
 		e, covered := b.entryFor(at.Path)
 		b.linksAstray = (!covered || e.Rights == 0) && (e.Origin == policy.OriginSensitive || b.sensitiveAround(at.Path) != "")
 	}
-}
-
-// Sensitive returns the built-in sensitive path that an absolute path is, or lies below, as
-// it is written in the list. "" means none. It compares names and looks at no file.
-func Sensitive(name, home, os string) string {
-	for p := path.Clean(name); p != "/" && p != "."; p = path.Dir(p) {
-		dir, last := path.Dir(p), path.Base(p)
-		for _, s := range builtinSensitive(os) {
-			at := s
-			if rest, ok := strings.CutPrefix(s, "~/"); ok {
-				at = path.Join(home, rest)
-			}
-			if rest, ok := strings.CutPrefix(s, "**/"); ok {
-				if (pattern{text: s, parts: strings.Split(rest, "/"), builtin: true}).matches(dir, last) {
-					return s
-				}
-			} else if path.Dir(at) == dir && matchName(path.Base(at), last) {
-				return s
-			}
-		}
-	}
-	return ""
 }

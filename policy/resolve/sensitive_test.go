@@ -87,6 +87,14 @@ func TestSensitive(t *testing.T) {
 	if codes(ws) != "sensitive-masked" {
 		t.Errorf("warnings %v", ws)
 	}
+	// So do the files of secrets, of a configuration that the server is not in, too.
+	for _, kept := range []string{"~/proj/keys/a.pem", ""} {
+		rule := policy.FsRule{Path: "~/proj", Read: true, Where: "--read"}
+		p, _, err := Resolve(&policy.Policy{Server: "s", Command: "server", Kept: []string{kept}, Fs: []policy.FsRule{rule}, Limits: policy.DefaultLimits}, h.host())
+		if err != nil || p.Allows(policy.OpRead, "/home/u/proj/keys/a.pem") != (kept == "") || !p.Allows(policy.OpRead, "/home/u/proj/.environment") {
+			t.Errorf("kept %q: %v", kept, err)
+		}
+	}
 	// The user's list extends the built-in one.
 	p, _ = mustResolve(t, h, strings.Replace(fsRules(".:r"), "access]\n", "access]\nsensitive_paths = [\"**/*.pem\", \"config\", \"**/deep/er\", \"/home/u/proj/.environment\"]\n", 1))
 	for _, path := range []string{"keys/a.pem", "config/prod.env", "deep/er/x", ".environment"} {
@@ -173,19 +181,49 @@ func TestLinksAstray(t *testing.T) {
 	}
 }
 
-// TestSensitiveName tests which names belong to a sensitive path, before there is a policy.
+// TestSensitiveName tests which paths belong to a sensitive path: those of each list, of the user, of
+// secrets and of mcp-jail itself, and what leads there.
 func TestSensitiveName(t *testing.T) {
+	h := newFake(aSystem, `
+		f /home/u/.ssh/id
+		f /home/u/.config/google-chrome-beta/Default/Cookies
+		f /data/chrome/Cookies
+		l /home/u/.config/google-chrome /data/chrome
+		l /home/u/proj/data ../.ssh
+		d /home/u/vault
+		f /home/u/.config/gitlab-token
+		f /data/token
+		l /home/u/other-token /data/token`).host()
+	with := func(file string) []policy.NetRule {
+		return []policy.NetRule{{Secrets: []policy.Secret{{Env: "T", File: file}}}}
+	}
+	p := &policy.Policy{Sensitive: []string{"~/vault", "keys/*.pem", "**/*.kdbx"}, Net: with("~/.config/gitlab-token"), Others: []*policy.Policy{{Net: with("~/other-token")}}, Kept: []string{"~/kept-token"}}
+	for name, want := range map[string]string{
+		"/home/u/.config/gitlab-token": "~/.config/gitlab-token", "/home/u/.config/gitlab-token2": "", "/home/u/other-token": "~/other-token", "/data/token": "~/other-token", "/home/u/kept-token": "~/kept-token",
+		"/home/u/vault": "~/vault", "~/vault/my.kdbx": "**/*.kdbx", "~/vault/x/y": "~/vault", "/home/u/my.kdbx": "**/*.kdbx", "/home/u/proj/keys/a.pem": "keys/*.pem", "keys/a.pem": "keys/*.pem", "/home/u/keys/a.pem": "",
+		"/home/u/proj/data": "~/.ssh", "/home/u/proj/data/id": "~/.ssh", "/home/u/.SSH/id": "~/.ssh", "/home/u/proj/../.ssh": "~/.ssh",
+		"/home/u/.config/google-chrome-beta/Default": "~/.config/google-chrome*", "/data/chrome/Cookies": "~/.config/google-chrome*", "/home/u/.config/google-chrome-new": "~/.config/google-chrome*", "/home/u/.config/googlex": "",
+		"/home/u/.local/state/mcp-jail/trust.toml": "~/.local/state/mcp-jail", "/home/u/.config/mcp-jail": "~/.config/mcp-jail", "/home/u/.cache/mcp-jail/x": "~/.cache/mcp-jail", "/etc/mcp-jail/config.toml": "/etc/mcp-jail",
+		"/home/v/.ssh": "**/.ssh", "/backup/u/.aws/credentials": "**/.aws", "/etc/shadow": "/etc/shadow", "/etc/shells": "", "/home/u/proj": "", "/home": "",
+		"/home/u/.thunderbird": "~/.thunderbird", "/home/u/.zhistory": "~/.zhistory",
+	} {
+		if got := Sensitive(&h, p, name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	p = &policy.Policy{}
 	for name, want := range map[string]string{
 		"/home/u/.ssh": "~/.ssh", "/home/u/.ssh/id": "~/.ssh", "/home/u/.sshfoo": "", "/home/u": "", "/": "",
 		"/home/u/.cargo/credentials.toml": "~/.cargo/credentials*", "/home/u/p/.env": "**/.env", "/home/u/p/.env/x": "**/.env",
 		"/home/u/p/.env.example": "", "/home/u/p/../.aws/x": "~/.aws", "/etc/ssl/private/key": "/etc/ssl/private",
-		"/home/v/.ssh": "", "/home/u/Library/Cookies": "",
+		"/home/u/Library/Cookies": "",
 	} {
-		if got := Sensitive(name, "/home/u", "linux"); got != want {
+		if got := Sensitive(&h, p, name); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
-	if got := Sensitive("/home/u/Library/Cookies/x", "/home/u", "darwin"); got != "~/Library/Cookies" {
+	h.OS = "darwin"
+	if got := Sensitive(&h, p, "/home/u/Library/Cookies/x"); got != "~/Library/Cookies" {
 		t.Error(got)
 	}
 }

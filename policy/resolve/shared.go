@@ -21,19 +21,15 @@ var sharedDirs = []string{
 
 // Shared returns why a directory is not for one server alone, or "". Its path is absolute, and
 // symbolic links are followed. Nothing grants such a directory for the sake of one file in it.
-func Shared(h *hostfs.Host, dir string) string {
-	b := &resolver{p: &policy.Policy{}, h: h, paths: hostfs.NewLinkResolver(h)}
-	b.listBuiltin()
-	b.collectDeciding()
+func Shared(h *hostfs.Host, p *policy.Policy, dir string) string {
+	b := newAdviser(h, p)
 	return b.whyShared(b.canonical(dir))
 }
 
 // CheckBeside refuses a rule that a preset made for the directory around one file, if that directory
 // is shared. The path of the rule is absolute, or begins with "~".
-func CheckBeside(h *hostfs.Host, r policy.FsRule) error {
-	b := &resolver{p: &policy.Policy{}, h: h, paths: hostfs.NewLinkResolver(h)}
-	b.listBuiltin()
-	b.collectDeciding()
+func CheckBeside(h *hostfs.Host, p *policy.Policy, r policy.FsRule) error {
+	b := newAdviser(h, p)
 	abs, _ := b.expand(r.Path, "/")
 	return b.checkBeside(r, b.canonical(abs))
 }
@@ -53,7 +49,7 @@ func (b *resolver) whyShared(dir string) string {
 	if reason := b.whyUnsafe(dir); reason != "" {
 		return reason
 	}
-	for _, s := range b.builtin {
+	for _, s := range b.builtin { // those of the user stay hidden in a grant
 		if policy.Within(b.canonical(strings.TrimSuffix(s.abs, "*")), dir) {
 			return fmt.Sprintf("holds a sensitive path (%s)", s.written)
 		}

@@ -73,12 +73,12 @@ func TestShared(t *testing.T) {
 		"/home/u/notes": "", "/home/u/notes/deep": "", "/home/u/away": "", "/home/u/.local/share/app": "", "/home/u/.config/app": "", "/home/u/Documents/notes": "", "/home/u/Dokumente/notes": "",
 		"/home/u/proj": "", "/tmp/mine": "", "/srv/mine": "", "/srv/owngroup": "", "/srv/missing": "", "/data/homes": "",
 	} {
-		if got := Shared(&h, dir); (got == "") != (want == "") || !strings.Contains(got, want) {
+		if got := Shared(&h, &policy.Policy{}, dir); (got == "") != (want == "") || !strings.Contains(got, want) {
 			t.Errorf("%s: %q, want %q", dir, got, want)
 		}
 	}
 	h.Home = "/data/homes/u"
-	if got := Shared(&h, "/data/homes"); got != "holds the home directory" {
+	if got := Shared(&h, &policy.Policy{}, "/data/homes"); got != "holds the home directory" {
 		t.Errorf("a directory around another home: %q", got)
 	}
 }
@@ -130,7 +130,7 @@ func TestBeside(t *testing.T) {
 			t.Errorf("%+v: %s", c, out.RightsAt("/home/u/x"))
 		}
 		if c.dir != "." { // then a client's entry is judged alike
-			if err := CheckBeside(&h, rule); (err != nil) != (c.refused != "" || c.then != nil) {
+			if err := CheckBeside(&h, &policy.Policy{}, rule); (err != nil) != (c.refused != "" || c.then != nil) {
 				t.Errorf("%+v: CheckBeside: %v", c, err)
 			}
 		}
@@ -183,7 +183,7 @@ func TestBesideLine(t *testing.T) {
 		"/tmp/.hidden":         "  mkdir ~/mcp-hidden && mv /tmp/.hidden ~/mcp-hidden/",
 	} {
 		dir := file[:strings.LastIndex(file, "/")]
-		err := CheckBeside(&h, policy.FsRule{Path: dir, Beside: file, Read: true})
+		err := CheckBeside(&h, &policy.Policy{}, policy.FsRule{Path: dir, Beside: file, Read: true})
 		if err == nil || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("%s: %v", file, err)
 		}

@@ -2,13 +2,10 @@ package resolve
 
 import (
 	"fmt"
-	"iter"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/policy"
-	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 // whyUnsafe returns why neither the default policy nor a preset grants a canonical path that nobody
@@ -77,57 +74,6 @@ func (b *resolver) liesIn(p, place string) bool {
 		}
 	}
 	return false
-}
-
-// sensitiveAround returns the sensitive path that a canonical path is, or lies in, as it is written,
-// or "".
-func (b *resolver) sensitiveAround(p string) string {
-	for written, place := range b.sensitivePlaces() {
-		if b.liesIn(p, place) {
-			return written
-		}
-	}
-	patterns := b.patterns()
-	for ; p != "/"; p = path.Dir(p) {
-		for _, pattern := range patterns {
-			if pattern.matches(path.Dir(p), path.Base(p)) {
-				return pattern.text
-			}
-		}
-	}
-	return ""
-}
-
-// sensitivePlaces yields the sensitive paths with a fixed place, as written, and the canonical paths
-// that they lead to now: for a wildcard, one of each name that is there.
-func (b *resolver) sensitivePlaces() iter.Seq2[string, string] {
-	return func(yield func(written, place string) bool) {
-		for _, s := range b.fixedSensitive() {
-			dir, base := hostfs.Split(s.abs)
-			names := []string{base}
-			if strings.ContainsAny(base, "*?[") {
-				dir = b.canonical(dir)
-				names = slices.DeleteFunc(b.entriesOf(dir), func(name string) bool { return !matchName(base, name) })
-			}
-			for _, name := range names {
-				if !yield(s.written, b.canonical(path.Join(dir, name))) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// fixedSensitive returns the sensitive paths with a fixed place, those of the policy too.
-func (b *resolver) fixedSensitive() []sensitivePath {
-	all := slices.Clone(b.builtin)
-	for _, s := range b.p.Sensitive {
-		if !strings.HasPrefix(s, "**/") {
-			abs, _ := b.expand(s, b.canonical(b.workspaceOrDir()))
-			all = append(all, sensitivePath{s, abs})
-		}
-	}
-	return all
 }
 
 // entriesOf returns the names in a canonical directory, or none if it cannot be listed.

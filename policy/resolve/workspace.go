@@ -106,7 +106,7 @@ func (b *resolver) listBuiltin() {
 	for _, s := range builtinSensitive(b.h.OS) {
 		if !strings.HasPrefix(s, "**/") {
 			abs, _ := b.expand(s, "/")
-			b.builtin = append(b.builtin, sensitivePath{s, abs})
+			b.builtin = append(b.builtin, sensitivePath{written: s, abs: abs})
 			b.sensitiveDirs = append(b.sensitiveDirs, strings.TrimSuffix(abs, "*"))
 		}
 	}

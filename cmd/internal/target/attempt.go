@@ -37,7 +37,10 @@ func (t *Target) guarded(path string, write bool) string {
 }
 
 // shared returns why a directory is not for one server alone: see [resolve.Shared].
-func (t *Target) shared(dir string) string { return resolve.Shared(&t.Host, dir) }
+func (t *Target) shared(dir string) string { return resolve.Shared(&t.Host, t.Policy, dir) }
+
+// sensitive returns the sensitive path that a path belongs to: see [resolve.Sensitive].
+func (t *Target) sensitive(path string) string { return resolve.Sensitive(&t.Host, t.Policy, path) }
 
 // starts returns why a policy cannot be resolved on this host, or not enforced by this kernel. What
 // this host cannot enforce of any policy does not count: a running mcp-jail cannot find that out again.

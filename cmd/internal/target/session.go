@@ -43,6 +43,7 @@ func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecy
 		Canonical:       resolveLinks,
 		Guarded:         t.guarded,
 		Shared:          t.shared,
+		Sensitive:       t.sensitive,
 		Try: func(tool string, lines, flags []string) error {
 			return f.Target().Attempt(tool, lines, flags)
 		},

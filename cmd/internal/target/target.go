@@ -103,7 +103,7 @@ func (t *Target) evidence() diagnostics.Evidence {
 	return diagnostics.Evidence{
 		Server: t.Profile.Server, Profile: t.Profile, FromCommandLine: t.Policy.FromCommandLine, Stateless: !t.Policy.Stateful, CommandLine: t.invocation, Declare: t.declaration,
 		UserHome: t.Host.Home, SearchPath: os.Getenv("PATH"), Exists: pathExists, Executable: isExecutable, Canonical: resolveLinks,
-		Guarded: t.guarded, Shared: t.shared, Try: t.Attempt,
+		Guarded: t.guarded, Shared: t.shared, Sensitive: t.sensitive, Try: t.Attempt,
 	}
 }
 

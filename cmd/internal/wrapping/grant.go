@@ -12,7 +12,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/packages/launcher"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
-	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
 	"github.com/mcp-jail/mcp-jail/presets"
 )
@@ -115,18 +114,16 @@ func (g *Grant) checkPaths(access *config.Access, host clients.Host) {
 	if access == nil {
 		return
 	}
-	local, err := hostfs.LocalHost()
+	local, p, err := localPolicy(host)
 	if err != nil {
 		g.refused = clients.Reason("is not known to be safe: " + err.Error())
 		return
 	}
-	local.Home = host.Home
-	local.ConfigDir, local.StateDir, local.CacheDir, local.DataDir = hostfs.StandardDirs(&local)
 	for _, r := range access.Fs {
 		if !strings.HasPrefix(r.Path, "/") && !strings.HasPrefix(r.Path, "~") {
 			continue
 		}
-		if err := resolve.CheckBeside(&local, r); err != nil && g.refused == "" {
+		if err := resolve.CheckBeside(&local, p, r); err != nil && g.refused == "" {
 			g.refused = clients.Reason("would not start in the jail: " + err.Error())
 		}
 		if wide := resolve.WideGrant(&local, r); wide != "" {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -135,5 +136,35 @@ func TestDiffHidesValues(t *testing.T) {
 	diff := only(t, h, Selection{}).Wrap(Program{Path: program}, Selection{}, h, NewNames(nil, nil)).Diff()
 	if strings.Contains(diff, "ecret") || strings.Contains(diff, `sec`) || !strings.Contains(diff, `"--env", "TOKEN"`) {
 		t.Error(diff)
+	}
+}
+
+// TestWrapSensitive tests that an entry gets no file of a secret of the user's configuration, no
+// sensitive path of the user's defaults, and nothing of mcp-jail's own, by links either.
+func TestWrapSensitive(t *testing.T) {
+	h := newHost(t)
+	write(t, filepath.Join(h.Home, ".config/mcp-jail/config.toml"), `version = 1
+[defaults]
+sensitive_paths = ["~/vault"]
+[servers.lab]
+command = "x"
+[[servers.lab.access.net]]
+host = "gitlab.example"
+allow = true
+secret = { env = "T", file = "~/token" }
+`)
+	for _, file := range []string{"token", "vault/a.txt", ".local/state/mcp-jail/trust.toml", "notes/a.txt"} {
+		write(t, filepath.Join(h.Home, file), "x")
+	}
+	must(t, os.Symlink(filepath.Join(h.Home, ".local/state"), filepath.Join(h.Project, "state")))
+	for file, why := range map[string]string{
+		filepath.Join(h.Home, "token"): "belongs to ~/token", filepath.Join(h.Home, "vault/a.txt"): "belongs to ~/vault", filepath.Join(h.Project, "state/mcp-jail"): "belongs to ~/.local/state/mcp-jail",
+		filepath.Join(h.Home, ".config/mcp-jail"): "belongs to ~/.config/mcp-jail", filepath.Join(h.Home, "notes/a.txt"): "",
+	} {
+		write(t, filepath.Join(h.Home, ".cursor/mcp.json"), `{"mcpServers": {"s": {"command": "mine", "args": ["`+file+`"]}}}`)
+		p := only(t, h, Selection{Clients: []string{"cursor"}}).Wrap(Program{Path: program}, Selection{}, h, NewNames(nil, nil)).Servers[0]
+		if got := slices.Contains(p.Flags, file); got != (why == "") || !strings.Contains(strings.Join(p.Notes, "\n"), why) {
+			t.Errorf("%s: %q, %q", file, p.Flags, p.Notes)
+		}
 	}
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
@@ -120,16 +122,31 @@ func replacedValue(c clients.Client, value string, host clients.Host) string {
 	return value
 }
 
-// sensitive returns the sensitive path that a path belongs to, or "".
+// sensitive returns the sensitive path that a path belongs to, or "". A path that cannot be judged
+// counts as one.
 func sensitive(name string, host clients.Host) string {
-	real, err := filepath.EvalSymlinks(name)
+	local, p, err := localPolicy(host)
 	if err != nil {
-		real = name
+		return "what may be sensitive (" + err.Error() + ")"
 	}
-	for _, p := range []string{name, real} {
-		if s := resolve.Sensitive(filepath.ToSlash(p), host.Home, host.OS); s != "" {
-			return s
-		}
+	return resolve.Sensitive(&local, p, name)
+}
+
+// localPolicy returns this host, and what holds for each server that no configuration declares: the
+// sensitive paths of the user's defaults, and the files of secrets.
+func localPolicy(host clients.Host) (local hostfs.Host, p *policy.Policy, err error) {
+	if local, err = hostfs.LocalHost(); err != nil {
+		return local, nil, err
 	}
-	return ""
+	local.Home = host.Home
+	local.ConfigDir, local.StateDir, local.CacheDir, local.DataDir = hostfs.StandardDirs(&local)
+	if host.Project != "" {
+		local.Dir = host.Project
+	}
+	defaults, err := config.LoadDefaults(config.LoadOptions{User: filepath.Join(local.ConfigDir, "config.toml")})
+	if err != nil {
+		return local, nil, err
+	}
+	p, err = config.FromCommandLine(config.CommandLineOptions{Command: []string{"x"}, Defaults: defaults, Dir: local.Dir})
+	return local, p, err
 }
