@@ -41,6 +41,7 @@ type Evidence struct {
 	Started bool          // with StageStartup: the server responds, and has complained on stderr
 	Start   *Start        // the program could not be started
 	Exit    *Exit         // the process ended
+	Unread  bool          // it was ended because it did not read what it had asked for
 	Timeout time.Duration // the limit that passed; 0 when the failure is no time-out
 
 	Stderr []string // the last lines of the server's stderr, oldest first; if possible, only those since the request

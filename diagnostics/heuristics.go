@@ -109,6 +109,9 @@ func (a *analyzer) analyzeSignal() (f finding, ok bool) {
 	if a.ev.Exit == nil || a.ev.Profile == nil {
 		return f, false
 	}
+	if a.ev.Unread {
+		return finding{note: "it was ended by mcp-jail: it did not read the answers to its own requests, of which 64 MB were waiting"}, true
+	}
 	limits := a.profile.Limits
 	switch sig := a.ev.Exit.Signal; {
 	case sig == syscall.SIGKILL && limits.MemoryMB > 0 && a.ev.Timeout == 0:

@@ -176,7 +176,7 @@ func (s *statelessSession) serveCall(ctx context.Context, w *worker, rq *clientR
 		return true
 	}
 	ev := w.server.evidence(diagnostics.StageCall, rq.call(), rq.start)
-	ev.Exit = (*diagnostics.Exit)(&w.exit)
+	w.addExit(&ev)
 	if !isClosed(rq.done) {
 		s.fail(rq, w.server.diagnose(ev))
 	}

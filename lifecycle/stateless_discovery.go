@@ -307,7 +307,7 @@ func (s *statelessSession) answerFromDiscovery(ctx context.Context, rq *clientRe
 			stage = diagnostics.StageList
 		}
 		ev := w.server.evidence(stage, rq.call(), rq.start)
-		ev.Exit = (*diagnostics.Exit)(&w.exit)
+		w.addExit(&ev)
 		s.fail(rq, w.server.diagnose(ev))
 		return
 	}

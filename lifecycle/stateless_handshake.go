@@ -193,7 +193,7 @@ func (w *worker) startupFailure(ctx context.Context, err error) *diagnostics.Dia
 	case err == errTimeout:
 		ev.Timeout = w.server.profile.Startup
 	default:
-		ev.Exit = (*diagnostics.Exit)(&w.exit)
+		w.addExit(&ev)
 	}
 	d := w.server.diagnose(ev)
 	return &d

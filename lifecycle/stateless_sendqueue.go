@@ -8,9 +8,12 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// maxSendQueue bounds the bytes that wait for a worker that does not read. Beyond it,
-// enqueue waits.
-const maxSendQueue = 64 << 20
+// maxSendQueue bounds the memory of what waits for a worker that does not read. Beyond it,
+// enqueue waits. A frame costs its bytes and frameBytes, for what is known of it.
+const (
+	maxSendQueue = 64 << 20
+	frameBytes   = 2 << 10
+)
 
 // sendQueue holds the frames for a worker, so that the senders do not wait while the
 // worker reads one of them.
@@ -19,7 +22,7 @@ type sendQueue struct {
 	mu      sync.Mutex
 	changed sync.Cond
 	frames  []queuedFrame
-	size    int64
+	size    int64 // the cost of all
 	closed  bool
 }
 
@@ -77,7 +80,7 @@ func (q *sendQueue) tryEnqueue(f *mcpproxy.Frame) bool {
 
 // full reports whether a frame would exceed the bound. A frame that is alone may be
 // larger.
-func (q *sendQueue) full(f *mcpproxy.Frame) bool { return q.size > 0 && q.size+f.Size > maxSendQueue }
+func (q *sendQueue) full(f *mcpproxy.Frame) bool { return q.size > 0 && q.size+f.Size+frameBytes > maxSendQueue }
 
 // append queues a frame. The caller holds mu.
 func (q *sendQueue) append(f *mcpproxy.Frame, at *delivery) {
@@ -86,7 +89,7 @@ func (q *sendQueue) append(f *mcpproxy.Frame, at *delivery) {
 		return
 	}
 	q.frames = append(q.frames, queuedFrame{f, at})
-	q.size += f.Size
+	q.size += f.Size + frameBytes
 	q.changed.Broadcast()
 }
 
@@ -125,7 +128,7 @@ func (q *sendQueue) writeTo(to *mcpproxy.Conn) {
 		to.Send(next.frame) // an error means that the worker is about to end
 		to.EndLine()
 		q.mu.Lock()
-		q.size -= next.frame.Size
+		q.size -= next.frame.Size + frameBytes
 		q.changed.Broadcast()
 		q.mu.Unlock()
 		next.frame.Close()

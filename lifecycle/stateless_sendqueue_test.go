@@ -21,6 +21,15 @@ func TestSendQueue(t *testing.T) {
 	if o.tryEnqueue(&mcpproxy.Frame{Size: 1}) {
 		t.Error("there is room for more")
 	}
+	var small sendQueue
+	small.init(&countingWriter{})
+	n := 0
+	for small.tryEnqueue(&mcpproxy.Frame{Size: 50}) {
+		n++
+	}
+	if most := maxSendQueue / frameBytes; n > most || n < most/2 {
+		t.Errorf("%d small frames wait, want %d at most", n, most)
+	}
 	done := make(chan struct{})
 	go func() {
 		o.enqueue(t.Context(), &mcpproxy.Frame{Size: 1}, nil)

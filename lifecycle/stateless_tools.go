@@ -44,7 +44,7 @@ func (s *statelessSession) addToolsPage(result []byte, first bool) (next string)
 		l.partialTools = []string{}
 	}
 	for _, t := range part.Tools {
-		if len(l.tools) == maxTools && !l.tools[t.Name] {
+		if len(l.tools) == maxTools && !l.tools[t.Name] || len(t.Name) > maxToolName || len(l.partialTools) == maxTools {
 			continue
 		}
 		l.tools[t.Name] = true
@@ -71,6 +71,9 @@ func (s *statelessSession) addToolsPage(result []byte, first bool) (next string)
 // maxTools bounds the tools that are known by name, since a server may list others each
 // time. Those beyond count as not listed.
 const maxTools = 10000
+
+// maxToolName bounds the bytes of the name of a tool. The specification asks for 128 at most.
+const maxToolName = 1 << 10
 
 // maxPages bounds the pages of a list of tools, since a server may page without end.
 const maxPages = 100

@@ -100,4 +100,10 @@ func TestManyTools(t *testing.T) {
 	if n, tools := len(s.cache.tools), s.pool.order; n != maxTools || !s.cache.tools["0 1"] || len(tools) != 1 || tools[0] != "echo" {
 		t.Errorf("%d tools, %d with warm workers", n, len(tools))
 	}
+	s = idleSession(t, Session{}, Stateless{})
+	long := strings.Repeat("x", maxToolName)
+	s.addToolsPage([]byte(`{"tools":[{"name":"`+long+`"},{"name":"`+long+`x"}]}`), true)
+	if len(s.cache.tools) != 1 || !s.cache.tools[long] {
+		t.Errorf("%d tools with long names, want the shorter of two", len(s.cache.tools))
+	}
 }

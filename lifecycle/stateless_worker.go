@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -38,7 +39,8 @@ type worker struct {
 	queue       sendQueue
 	ended       chan struct{} // closed when the process is gone and all of its output was read
 	exit        confine.Exit
-	unreadInput int // bytes of its stdin that it has not read
+	unreadInput int         // bytes of its stdin that it has not read
+	unread      atomic.Bool // see onQueueFull
 }
 
 // startWorker starts a worker. If that fails, d is the answer for the client.
@@ -157,8 +159,14 @@ func (w *worker) trySend(f *mcpproxy.Frame) {
 // onQueueFull kills a worker that has asked for more than it reads.
 func (w *worker) onQueueFull() {
 	w.session.client.sayOnce(fmt.Sprintf("a process of server %q%s does not read the answers to its requests; it was ended", w.session.serverName, w.forTool()))
+	w.unread.Store(true)
 	w.queue.close()
 	w.proc.Kill()
+}
+
+// addExit says how the worker has ended.
+func (w *worker) addExit(ev *diagnostics.Evidence) {
+	ev.Exit, ev.Unread = (*diagnostics.Exit)(&w.exit), w.unread.Load()
 }
 
 // assign gives a request to the worker and sends it. It returns nil if the request was
