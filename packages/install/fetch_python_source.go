@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/mcp-jail/mcp-jail/packages/python"
 )
@@ -57,12 +58,7 @@ func (p *pythonFetch) downloadSource(ctx context.Context, requirement string) (s
 	if source, err = onlyFile(to); err != nil {
 		return "", "", err
 	}
-	f, err := os.Open(source)
-	if err != nil {
-		return "", "", err
-	}
-	defer f.Close()
-	requires, err := python.BuildRequires(f)
+	requires, err := p.buildRequires(ctx, source)
 	if err != nil {
 		return "", "", fmt.Errorf("%s: %w", filepath.Base(source), err)
 	}
@@ -70,6 +66,42 @@ func (p *pythonFetch) downloadSource(ctx context.Context, requirement string) (s
 		err = p.online(ctx, append([]string{p.python.Path}, python.BuildDownload(requires, needs)...)...)
 	}
 	return source, needs, err
+}
+
+// Bounds for reading a source distribution. Its publisher chooses how much it is when unpacked.
+const (
+	maxSource    = 1 << 30 // bytes
+	sourceMemory = 512     // megabytes
+	sourceTime   = time.Minute
+)
+
+// buildRequires returns what the build of a source distribution needs. The archive is read in a jail
+// without a network, which cannot write it.
+func (p *pythonFetch) buildRequires(ctx context.Context, source string) ([]string, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, sourceTime, fmt.Errorf("reading the source distribution took more than %v", sourceTime))
+	defer cancel()
+	fetch := p.jail
+	defer func() { p.jail = fetch }()
+	p.jail = p.pythonJail(filepath.Join(fetch.Dir, "read"))
+	p.jail.Readable = []string{source}
+	p.jail.Limits.MemoryMB, p.jail.Limits.FileSizeMB = sourceMemory, 1
+	if err := errors.Join(os.RemoveAll(p.jail.Dir), os.MkdirAll(p.jail.Home(), 0o700)); err != nil {
+		return nil, err
+	}
+	to := filepath.Join(p.jail.Home(), "pyproject.toml")
+	if err := p.run(ctx, false, Fetching, "", append([]string{p.python.Path}, python.ReadProject(source, to, maxSource)...)...); err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(p.jail.Home())
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	text, err := readSmall(root, filepath.Base(to))
+	if err != nil {
+		return nil, err
+	}
+	return python.BuildRequires([]byte(text))
 }
 
 // build builds a wheel in a jail without a network, and notes the hash of its sources.

@@ -41,6 +41,9 @@ func finishTree(work string) (*pythonTree, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := checkPaths(site, infos); err != nil {
+		return nil, err
+	}
 	for _, dir := range infos {
 		if err := t.addPackage(site, dir); err != nil {
 			return nil, fmt.Errorf("%s: %w", dir, err)

@@ -1,11 +1,19 @@
 package install
 
 import (
+	"archive/tar"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/internal/testkit/registry"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
 )
@@ -89,5 +97,109 @@ func TestPythonAddress(t *testing.T) {
 		if q.Path == "/-/loot" {
 			t.Error("the code of a package has run, with the network of the index")
 		}
+	}
+}
+
+// TestSamePath: two packages that write one file are not installed together, whichever of them is
+// written last. A file that both have in the same form is none.
+func TestSamePath(t *testing.T) {
+	for name, c := range map[string]struct {
+		files, scripts map[string]string // of the dependency
+		want           string
+	}{
+		"nothing in common":  {map[string]string{"dep.py": ""}, nil, ""},
+		"a common namespace": {map[string]string{"shared/__init__.py": "# both\n"}, nil, ""},
+		"a module":           {map[string]string{"shared/__init__.py": "EVIL = 1\n"}, nil, "shared/__init__.py"},
+		"by way of its data": {map[string]string{"dep-1.0.data/purelib/shared/__init__.py": "EVIL = 1\n"}, nil, "shared/__init__.py"},
+		"entry points":       {map[string]string{"dep-1.0.data/purelib/good-1.0.dist-info/entry_points.txt": "[console_scripts]\ngood = dep:evil\n"}, nil, "good-1.0.dist-info/entry_points.txt"},
+		"metadata":           {map[string]string{"dep-1.0.data/purelib/good-1.0.dist-info/new": ""}, nil, "good-1.0.dist-info/new"},
+		"a program":          {map[string]string{"dep.py": "def main(): pass\n"}, map[string]string{"good": "dep:main"}, "bin/good"},
+		"another program":    {map[string]string{"dep.py": "def main(): pass\n"}, map[string]string{"dep": "dep:main"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			good := serverWheel("good", "dep")
+			good.Version, good.Files["shared/__init__.py"] = "1.0", "# both\n"
+			u := newPythonUser(t, good, registry.Wheel{Name: "dep", Version: "1.0", Files: c.files, Scripts: c.scripts})
+			_, err := u.Install(t.Context(), u.line("uvx", "good"))
+			var same *SamePathError
+			switch {
+			case c.want == "" && err != nil:
+				t.Error(err)
+			case c.want != "" && (!errors.As(err, &same) || same.Path != c.want || !strings.Contains(err.Error(), "good-1.0") || !strings.Contains(err.Error(), "dep-1.0")):
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+// TestSameSums: a package that lists the sum of another's file, and has other content, has written it
+// all the same.
+func TestSameSums(t *testing.T) {
+	dir := t.TempDir()
+	const usual = "# both\n"
+	sum := sha256.Sum256([]byte(usual))
+	row := "shared/__init__.py,sha256=" + base64.RawURLEncoding.EncodeToString(sum[:]) + ",7\n"
+	for _, info := range []string{"a-1.dist-info", "b-1.dist-info"} {
+		testkit.WriteFile(t, filepath.Join(dir, info+".RECORD"), row)
+		if err := errors.Join(os.Mkdir(filepath.Join(dir, info), 0o700), os.Rename(filepath.Join(dir, info+".RECORD"), filepath.Join(dir, info, "RECORD"))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(dir, "shared"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	for text, want := range map[string]bool{usual: true, "EVIL = 1\n": false} {
+		testkit.WriteFile(t, filepath.Join(dir, "shared", "__init__.py"), text)
+		if err := checkPaths(root, []string{"a-1.dist-info", "b-1.dist-info"}); (err == nil) != want {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+// TestSourceBomb: a source distribution is read in a jail, under limits of its size.
+func TestSourceBomb(t *testing.T) {
+	u := newPythonUser(t)
+	p := &pythonFetch{Installer: u.Installer, line: u.line("uvx", "x"), jail: u.pythonJail(t.TempDir())}
+	interpreters, err := p.interpreters(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.python = interpreters[0]
+	archive := func(zeros int64) string {
+		file := filepath.Join(t.TempDir(), "x-1.0.tar.gz")
+		out, err := os.Create(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		z := gzip.NewWriter(out)
+		w := tar.NewWriter(z)
+		w.WriteHeader(&tar.Header{Name: "x-1.0/zeros", Size: zeros, Mode: 0o644, Typeflag: tar.TypeReg})
+		block := make([]byte, 1<<20)
+		for n := int64(0); n < zeros; n += int64(len(block)) {
+			w.Write(block)
+		}
+		text := "[build-system]\nrequires = [\"hatchling\"]\n"
+		w.WriteHeader(&tar.Header{Name: "x-1.0/pyproject.toml", Size: int64(len(text)), Mode: 0o644, Typeflag: tar.TypeReg})
+		w.Write([]byte(text))
+		if err := errors.Join(w.Close(), z.Close(), out.Close()); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	if got, err := p.buildRequires(t.Context(), archive(8<<20)); err != nil || fmt.Sprint(got) != "[hatchling]" {
+		t.Errorf("the control: %q, %v", got, err)
+	}
+	if got, err := p.buildRequires(t.Context(), archive(maxSource+1<<20)); err == nil || !strings.Contains(err.Error(), "larger than it may be") {
+		t.Errorf("%q, %v", got, err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("time is up"))
+	if _, err := p.buildRequires(ctx, archive(1<<20)); err == nil || !strings.Contains(err.Error(), "time is up") {
+		t.Errorf("stopped: %v", err)
 	}
 }

@@ -2,6 +2,10 @@ package python
 
 import (
 	"cmp"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -117,6 +121,31 @@ func PortableRecord(text string) string {
 		out.WriteString(line)
 	}
 	return out.String()
+}
+
+// A Recorded file is a line of a RECORD: a file that a package has written, and its SHA-256 as the
+// RECORD has it, "" if it has none. The path is that below the tree's site.
+type Recorded struct{ Path, Sum string }
+
+// ReadRecord returns the lines of a RECORD ("Recording installed projects").
+func ReadRecord(text string) (files []Recorded, err error) {
+	lines := csv.NewReader(strings.NewReader(text))
+	lines.FieldsPerRecord, lines.ReuseRecord = -1, true
+	for {
+		fields, err := lines.Read()
+		if err == io.EOF {
+			return files, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("RECORD cannot be read: %w", err)
+		}
+		// Programs and data lie above the directory that pip thinks of: ../../bin/NAME.
+		r := Recorded{Path: strings.TrimPrefix(path.Clean("/"+fields[0]), "/")}
+		if len(fields) > 1 {
+			r.Sum, _ = strings.CutPrefix(fields[1], "sha256=")
+		}
+		files = append(files, r)
+	}
 }
 
 // InstallerFiles returns the names of the files in a dist-info that say how the package was

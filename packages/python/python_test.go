@@ -4,10 +4,15 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/packages/launcher"
 )
 
@@ -178,33 +183,76 @@ func TestNetrc(t *testing.T) {
 }
 
 func TestBuildRequires(t *testing.T) {
-	pack := func(files map[string]string) *bytes.Buffer {
-		var b bytes.Buffer
-		z := gzip.NewWriter(&b)
-		w := tar.NewWriter(z)
-		for name, text := range files {
-			w.WriteHeader(&tar.Header{Name: name, Size: int64(len(text)), Mode: 0o644, Typeflag: tar.TypeReg})
-			w.Write([]byte(text))
-		}
-		w.Close()
-		z.Close()
-		return &b
-	}
 	for text, want := range map[string]string{
 		"[build-system]\nrequires = [\"hatchling\"]\n":      "hatchling",
 		"[build-system]\nrequires = [\"setuptools>=61\"]\n": "setuptools>=61 wheel",
 		"[build-system]\nrequires = []\n":                   "",
 		"[project]\nname = \"x\"\n":                         "setuptools>=40.8.0 wheel",
+		"":                                                  "setuptools>=40.8.0 wheel",
 	} {
-		got, err := BuildRequires(pack(map[string]string{"x-1/pyproject.toml": text, "x-1/sub/pyproject.toml": "["}))
+		got, err := BuildRequires([]byte(text))
 		if err != nil || strings.Join(got, " ") != want {
 			t.Errorf("%q: %q, %v", text, got, err)
 		}
 	}
-	if _, err := BuildRequires(pack(map[string]string{"x-1/pyproject.toml": "["})); err == nil {
+	if _, err := BuildRequires([]byte("[")); err == nil {
 		t.Error("a broken file is read")
 	}
-	if _, err := BuildRequires(strings.NewReader("PK")); err == nil {
-		t.Error("a zip is read")
+}
+
+// TestReadProject runs the script, which needs nothing but Python's own library.
+func TestReadProject(t *testing.T) {
+	if _, err := exec.LookPath("python3"); err != nil {
+		testkit.Skip(t, "python3", "%v", err)
+	}
+	dir := t.TempDir()
+	pack := func(files map[string]string, zeros int) string {
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		w := tar.NewWriter(z)
+		for _, name := range slices.Sorted(maps.Keys(files)) {
+			w.WriteHeader(&tar.Header{Name: name, Size: int64(len(files[name]) + zeros), Mode: 0o644, Typeflag: tar.TypeReg})
+			w.Write([]byte(files[name]))
+			w.Write(make([]byte, zeros))
+		}
+		w.Close()
+		z.Close()
+		file := filepath.Join(dir, "x.tar.gz")
+		if err := os.WriteFile(file, b.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	read := func(archive string, most int64) (text, failed string) {
+		to := filepath.Join(dir, "text")
+		os.Remove(to)
+		out, err := exec.Command("python3", ReadProject(archive, to, most)...).CombinedOutput()
+		if err != nil {
+			return "", string(out)
+		}
+		b, err := os.ReadFile(to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b), ""
+	}
+	project := map[string]string{"x-1/a": "", "x-1/pyproject.toml": "text", "x-1/sub/pyproject.toml": "["}
+	if text, failed := read(pack(project, 0), 1<<20); text != "text" || failed != "" {
+		t.Errorf("%q %s", text, failed)
+	}
+	if text, failed := read(pack(map[string]string{"x-1/sub/pyproject.toml": "["}, 0), 1<<20); text != "" || failed != "" {
+		t.Errorf("without one: %q %s", text, failed)
+	}
+	if _, failed := read(pack(map[string]string{"x-1/a": "", "x-1/pyproject.toml": "text"}, 100<<10), 50<<10); !strings.Contains(failed, "larger than it may be") {
+		t.Errorf("a large archive: %q", failed)
+	}
+	if _, failed := read(pack(map[string]string{"x-1/pyproject.toml": "text"}, 300<<10), 1<<20); !strings.Contains(failed, "pyproject.toml of the source distribution is larger") {
+		t.Errorf("a large file: %q", failed)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "x.tar.gz"), []byte("PK"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, failed := read(filepath.Join(dir, "x.tar.gz"), 1<<20); !strings.Contains(failed, "ERROR: the source distribution is no .tar.gz") {
+		t.Errorf("a zip: %q", failed)
 	}
 }

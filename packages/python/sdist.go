@@ -1,14 +1,10 @@
 package python
 
 import (
-	"archive/tar"
-	"compress/gzip"
-	_ "embed" // sdist.py
-	"errors"
+	_ "embed" // sdist.py, project.py
 	"fmt"
-	"io"
-	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
@@ -37,45 +33,31 @@ func Build(source, needs, to string) []string {
 	return []string{"-I", "-m", "pip", "wheel", "--no-index", "--no-deps", "--find-links", needs, "--wheel-dir", to, "--verbose", "--", source}
 }
 
-// maxProject bounds a pyproject.toml.
-const maxProject = 1 << 20
+//go:embed project.py
+var project string
 
-// BuildRequires returns the requirements of the build of a source distribution: those that its
-// pyproject.toml names (PEP 518), or else setuptools and wheel.
-func BuildRequires(archive io.Reader) ([]string, error) {
-	unzipped, err := gzip.NewReader(archive)
-	if err != nil {
-		return nil, fmt.Errorf("the source distribution is no .tar.gz: %w", err)
-	}
+// ReadProject returns the words after `python` that write the pyproject.toml of a source distribution
+// to a file. The archive may have up to most bytes when it is unpacked.
+func ReadProject(archive, to string, most int64) []string {
+	return []string{"-I", "-c", project, archive, to, strconv.FormatInt(most, 10)}
+}
+
+// BuildRequires returns the requirements of the build of a source distribution: those that the text
+// of its pyproject.toml names (PEP 518), or else setuptools and wheel.
+func BuildRequires(text []byte) ([]string, error) {
 	usual := []string{"setuptools>=40.8.0", "wheel"}
-	for files := tar.NewReader(unzipped); ; {
-		h, err := files.Next()
-		if errors.Is(err, io.EOF) {
-			return usual, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("the source distribution cannot be read: %w", err)
-		}
-		if dir, name := path.Split(path.Clean(h.Name)); name != "pyproject.toml" || strings.Count(dir, "/") != 1 {
-			continue
-		}
-		text, err := io.ReadAll(io.LimitReader(files, maxProject))
-		if err != nil {
-			return nil, fmt.Errorf("the source distribution cannot be read: %w", err)
-		}
-		var project struct {
-			Build *struct{ Requires []string } `toml:"build-system"`
-		}
-		if err := toml.Unmarshal(text, &project); err != nil {
-			return nil, fmt.Errorf("its pyproject.toml cannot be read: %w", err)
-		}
-		if project.Build == nil {
-			return usual, nil
-		}
-		requires := project.Build.Requires
-		if slices.ContainsFunc(requires, func(r string) bool { return strings.HasPrefix(r, "setuptools") }) {
-			requires = append(requires, "wheel") // some versions of setuptools ask for it later
-		}
-		return requires, nil
+	var project struct {
+		Build *struct{ Requires []string } `toml:"build-system"`
 	}
+	if err := toml.Unmarshal(text, &project); err != nil {
+		return nil, fmt.Errorf("its pyproject.toml cannot be read: %w", err)
+	}
+	if project.Build == nil {
+		return usual, nil
+	}
+	requires := project.Build.Requires
+	if slices.ContainsFunc(requires, func(r string) bool { return strings.HasPrefix(r, "setuptools") }) {
+		requires = append(requires, "wheel") // some versions of setuptools ask for it later
+	}
+	return requires, nil
 }

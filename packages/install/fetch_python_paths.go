@@ -1,0 +1,79 @@
+package install
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/packages/python"
+)
+
+// A SamePathError says that two packages of a tree have written one file, so that a part of one
+// would run as the other.
+type SamePathError struct {
+	Path     string // below site-packages
+	Packages [2]string
+}
+
+func (e *SamePathError) Error() string {
+	return fmt.Sprintf("the packages %s and %s both write %s, and only one of the two files could be there: mcp-jail does not install them together", e.Packages[0], e.Packages[1], e.Path)
+}
+
+// checkPaths returns a *SamePathError if two packages have written one file, or one has written into
+// the dist-info of another. infos are the directories dist-info in site. A file that both packages
+// have in the same form, such as the __init__.py of a common namespace, is no such file.
+func checkPaths(site *os.Root, infos []string) error {
+	first := map[string]python.Recorded{}
+	owner := map[string]string{}
+	for _, dir := range infos {
+		text, err := readSmall(site, filepath.Join(dir, "RECORD"))
+		if err != nil {
+			return fmt.Errorf("%s: %w", dir, err)
+		}
+		files, err := python.ReadRecord(text)
+		if err != nil {
+			return fmt.Errorf("%s: %w", dir, err)
+		}
+		for _, f := range files {
+			top, _, below := strings.Cut(f.Path, "/")
+			if below && top != dir && strings.HasSuffix(top, ".dist-info") {
+				return samePath(f.Path, top, dir)
+			}
+			other, there := first[f.Path]
+			if there && owner[f.Path] != dir && !isSameFile(site, f, other) {
+				return samePath(f.Path, owner[f.Path], dir)
+			}
+			first[f.Path], owner[f.Path] = f, dir
+		}
+	}
+	return nil
+}
+
+func samePath(path, a, b string) error {
+	return &SamePathError{path, [2]string{strings.TrimSuffix(a, ".dist-info"), strings.TrimSuffix(b, ".dist-info")}}
+}
+
+// isSameFile reports whether two packages have the same content for a file: that which is there. The
+// packages themselves have written the sums.
+func isSameFile(site *os.Root, a, b python.Recorded) bool {
+	if a.Sum == "" || a.Sum != b.Sum {
+		return false
+	}
+	f, err := site.Open(filepath.FromSlash(a.Path))
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return false
+	}
+	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)) == a.Sum
+}
