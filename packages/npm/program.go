@@ -118,7 +118,8 @@ func Program(pkg fs.FS, wanted string) (Start, error) {
 
 // RootProgram returns the first of the packages that a tree was made for that has the wanted
 // program, and that program. asked are names of packages in the order of the command line, which
-// npm's own list does not keep. If wanted is "", the first package has to have the program.
+// npm's own list does not keep. If wanted is "", the first package has to have the program. If two of
+// them have it, they write one path, node_modules/.bin/NAME, and the error names both.
 func RootProgram(tree fs.FS, asked []string, wanted string) (name string, s Start, err error) {
 	data, err := fs.ReadFile(tree, "package.json")
 	if err != nil {
@@ -142,19 +143,27 @@ func RootProgram(tree fs.FS, asked []string, wanted string) (name string, s Star
 	if wanted == "" {
 		names = names[:1]
 	}
+	var found string
+	var none error
 	for _, name := range names {
+		var start Start
 		pkg, failed := fs.Sub(tree, path.Join("node_modules", name))
 		if failed == nil {
-			s, failed = Program(pkg, wanted)
+			start, failed = Program(pkg, wanted)
 		}
-		if failed == nil {
-			return name, s, nil
-		}
-		if err == nil {
-			err = failed
+		switch {
+		case failed != nil && none == nil:
+			none = failed
+		case failed == nil && found != "":
+			return "", Start{}, fmt.Errorf("the packages %s and %s both write node_modules/.bin/%s, and only one of the two files could be there: mcp-jail does not install them together", found, name, wanted)
+		case failed == nil:
+			found, s = name, start
 		}
 	}
-	return "", Start{}, err
+	if found == "" {
+		return "", Start{}, none
+	}
+	return found, s, nil
 }
 
 // A bin is one entry of the field bin.

@@ -184,8 +184,8 @@ func TestRootProgram(t *testing.T) {
 		{"b @s/a", "two", "b", "y.js", ""},
 		{"@s/a b", "two", "b", "y.js", ""},
 		{"plain @s/a b", "two", "b", "y.js", ""},
-		{"b @s/a", "both", "b", "y.js", ""},
-		{"@s/a b", "both", "@s/a", "x.js", ""},
+		{"b @s/a", "both", "", "", "the packages b and @s/a both write node_modules/.bin/both"},
+		{"@s/a b", "both", "", "", "the packages @s/a and b both write node_modules/.bin/both"},
 		{"b @s/a", "none", "", "", "b: it has no program of that name (none)"},
 		{"plain b", "", "", "", "plain"},
 	} {
