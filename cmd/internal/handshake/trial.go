@@ -56,6 +56,9 @@ func (e *Failure) Unwrap() error { return e.Err }
 // Run starts the server, asks it, and waits until it has ended. If the server does not list its
 // tools, the error is a *Failure.
 func (t Trial) Run(ctx context.Context) (*Answer, error) {
+	if err := t.Target.ClaimHome(); err != nil {
+		return nil, err
+	}
 	clientIn, sessionOut, err := os.Pipe()
 	if err != nil {
 		return nil, err

@@ -13,11 +13,7 @@ func (t *Target) About() (a records.About) {
 	if t.Profile != nil {
 		redact = diagnostics.NewRedactor(t.Profile.Env)
 	}
-	given := t.given
-	if given == nil && t.Policy != nil {
-		given = append([]string{t.Policy.Command}, t.Policy.Arguments...)
-	}
-	for _, word := range given {
+	for _, word := range t.givenCommand() {
 		a.Command = append(a.Command, redact.Redact(word))
 	}
 	if t.pkg != nil && t.pkg.program != nil {
@@ -26,6 +22,14 @@ func (t *Target) About() (a records.About) {
 	}
 	a.Configuration = t.configuration()
 	return a
+}
+
+// givenCommand returns the command of the target as the user gave it.
+func (t *Target) givenCommand() []string {
+	if t.given == nil && t.Policy != nil {
+		return append([]string{t.Policy.Command}, t.Policy.Arguments...)
+	}
+	return t.given
 }
 
 // configuration returns the source of the policy of a target, or nil if the target was not loaded

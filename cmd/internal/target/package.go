@@ -150,7 +150,7 @@ func (t *Target) Package() *lockfile.Entry {
 }
 
 // PreparePackage moves and copies the data of earlier sessions to where the server finds them,
-// and prints what it did. For a trial it does nothing.
+// and prints what it did. It calls ClaimHome. For a trial it does nothing.
 func (t *Target) PreparePackage(c terminal.Console) error {
 	var told []string
 	var err error
@@ -278,8 +278,8 @@ func (t *Target) takeOver(argv []string) (told []string, err error) {
 			return told, err
 		}
 	}
-	if t.pkg == nil || t.pkg.data == nil {
-		return told, nil
+	if err := t.ClaimHome(); err != nil || t.pkg == nil || t.pkg.data == nil {
+		return told, err
 	}
 	text, err := t.pkg.data.takeOver(t.Host, t.privateHome())
 	if text != "" {

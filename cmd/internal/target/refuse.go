@@ -17,7 +17,7 @@ import (
 )
 
 // Refuse reports why no server was started. It writes the diagnosis to standard
-// error and, if the server is known, to its record, and answers the client's requests
+// error and, if the server is known, to its own record, and answers the client's requests
 // with it: most clients never show standard error.
 func Refuse(c terminal.Console, t *Target, name string, err error) {
 	in, out, errs := c.Raw()
@@ -27,6 +27,8 @@ func Refuse(c terminal.Console, t *Target, name string, err error) {
 	}
 	if t != nil && t.Policy != nil {
 		name = t.Policy.Server
+	}
+	if t != nil && t.Policy != nil && !errors.Is(t.claimHome(), records.ErrOtherOwner) {
 		record := records.New(t.Host, name)
 		record.About = t.About
 		record.MarkStart()

@@ -1,0 +1,82 @@
+package records
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+
+	"github.com/mcp-jail/mcp-jail/internal/private"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// ownerFile says for what the directory of a server was made: an [Owner].
+const ownerFile = "owner.json"
+
+// Owner says what has the directory of a server, and so its private HOME. A repository can give any
+// name to what it starts, and must not get the HOME of the user's server of that name.
+type Owner struct {
+	Configured bool     `json:"configured,omitempty"` // a server of a configuration; else a command line
+	Files      []string `json:"files,omitempty"` // of --config
+	Program    string   `json:"program"`         // a digest of its config.Identity
+}
+
+// gives reports whether the directory of one owner may be had by another: a server of a
+// configuration whose program the user has changed, or one that the user has moved there from the
+// command line.
+func (o Owner) gives(to Owner) bool {
+	if o.Program == to.Program {
+		return to.Configured || !o.Configured
+	}
+	return o.Configured && to.Configured && slices.Equal(o.Files, to.Files)
+}
+
+// ErrOtherOwner is the error of Claim for a directory that another owner has.
+var ErrOtherOwner = errors.New("the private HOME of that name was made for another server")
+
+// Claim makes the directory of a server for an owner, or checks that the owner may have the one that
+// is there. The error matches ErrOtherOwner if it may not.
+//
+// An older mcp-jail has noted no owner. Then former tells it from the About of the last session. If
+// that says nothing, the directory belongs to its next start. A directory in which nothing can be
+// noted, as on a full disk, stays without an owner.
+func Claim(host hostfs.Host, server string, own Owner, former func(About) (o Owner, known bool)) error {
+	d, err := makeDir(host, server)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	text, err := json.Marshal(own)
+	if err != nil {
+		return err
+	}
+	noted, err := d.ReadFile(ownerFile, maxFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		if before, known := former(d.About()); known && !before.gives(own) {
+			return ErrOtherOwner
+		}
+		if name, _ := d.Create(text, private.How{}, slices.Values([]string{ownerFile})); name != "" {
+			return nil
+		}
+		if noted, err = d.ReadFile(ownerFile, maxFile); errors.Is(err, fs.ErrNotExist) {
+			return nil // nothing can be written here
+		}
+	}
+	var before Owner
+	if err == nil && !bytes.Equal(noted, text) {
+		err = json.Unmarshal(noted, &before)
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s, which says for what the private HOME was made, cannot be read: %w", filepath.Join(Path(host, server), ownerFile), err)
+	case bytes.Equal(noted, text):
+		return nil
+	case !before.gives(own):
+		return ErrOtherOwner
+	}
+	_ = d.Replace(ownerFile, text, private.How{}) // else the next start does it
+	return nil
+}

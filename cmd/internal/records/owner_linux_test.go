@@ -1,0 +1,70 @@
+package records
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// TestClaim tests which owner gets the directory of a name that another has had.
+func TestClaim(t *testing.T) {
+	line := func(program string) Owner { return Owner{Program: program} }
+	of := func(program string, files ...string) Owner { return Owner{true, files, program} }
+	unknown := func(About) (Owner, bool) { return Owner{}, false }
+	for _, c := range []struct {
+		name   string
+		before []Owner
+		now    Owner
+		want   error
+	}{
+		{"new", nil, line("a"), nil},
+		{"the same line", []Owner{line("a")}, line("a"), nil},
+		{"another line", []Owner{line("a")}, line("b"), ErrOtherOwner},
+		{"a line for a configured server", []Owner{of("a")}, line("b"), ErrOtherOwner},
+		{"the same program, not configured", []Owner{of("a")}, line("a"), ErrOtherOwner},
+		{"moved to the configuration", []Owner{line("a")}, of("a"), nil},
+		{"moved, and then another line", []Owner{line("a"), of("a")}, line("a"), ErrOtherOwner},
+		{"a configured server after another line", []Owner{line("b")}, of("a"), ErrOtherOwner},
+		{"an edited configuration", []Owner{of("a")}, of("b"), nil},
+		{"an edited configuration twice", []Owner{of("a"), of("b")}, of("c"), nil},
+		{"another file", []Owner{of("a")}, of("b", "/f"), ErrOtherOwner},
+		{"another file, the same program", []Owner{of("a")}, of("a", "/f"), nil},
+	} {
+		host := hostfs.Host{StateDir: filepath.Join(t.TempDir(), "mcp-jail")}
+		for _, o := range c.before {
+			must(t, Claim(host, "s", o, unknown))
+		}
+		file := filepath.Join(Path(host, "s"), ownerFile)
+		noted, _ := os.ReadFile(file)
+		if err := Claim(host, "s", c.now, unknown); !errors.Is(err, c.want) || err != nil && c.want == nil {
+			t.Errorf("%s: %v, want %v", c.name, err, c.want)
+		} else if after, err := os.ReadFile(file); c.want != nil && (err != nil || !slices.Equal(noted, after)) {
+			t.Errorf("%s: the owner is now %s, %v", c.name, after, err)
+		}
+	}
+	// A directory of an older mcp-jail has a record of what ran, or nothing.
+	host := hostfs.Host{StateDir: filepath.Join(t.TempDir(), "mcp-jail")}
+	must(t, os.MkdirAll(filepath.Join(Path(host, "s"), "home"), 0o700))
+	ran := func(About) (Owner, bool) { return line("a"), true }
+	if err := Claim(host, "s", line("b"), ran); !errors.Is(err, ErrOtherOwner) {
+		t.Errorf("of another line before: %v", err)
+	}
+	must(t, Claim(host, "s", line("a"), ran))
+	must(t, os.WriteFile(filepath.Join(Path(host, "s"), ownerFile), []byte("{"), 0o600))
+	if err := Claim(host, "s", line("a"), ran); err == nil || errors.Is(err, ErrOtherOwner) {
+		t.Errorf("a broken note: %v", err)
+	}
+}
+
+func BenchmarkClaim(b *testing.B) {
+	host := hostfs.Host{StateDir: filepath.Join(b.TempDir(), "mcp-jail")}
+	for b.Loop() {
+		if err := Claim(host, "s", Owner{Program: "a"}, func(About) (Owner, bool) { return Owner{}, false }); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
