@@ -38,6 +38,9 @@ func (b *resolver) checkBeside(r policy.FsRule, dir string) error {
 	if r.Beside == "" {
 		return nil
 	}
+	if at, err := b.paths.Resolve(path.Join(dir, path.Base(r.Beside))); err == nil && at.Exists() && at.Info.Mode.IsDir() {
+		return &BesideError{&RuleError{r.Where, fmt.Sprintf("%s is a directory: name a file, in a directory of its own", show.TOML(r.Beside))}}
+	}
 	if why := b.whyShared(dir); why != "" {
 		return b.besideError(r, dir, why)
 	}
@@ -56,18 +59,15 @@ func (b *resolver) whyShared(dir string) string {
 	}
 	for _, d := range b.deciding {
 		// A variable such as PATH may name a directory of the user's own work.
-		is := ""
-		switch at := b.canonical(d.abs); {
-		case dir == at:
-			is = "is"
-		case policy.Within(dir, at):
-			is = "is in"
-		case !d.ofEnvironment && policy.Within(at, dir):
-			is = "holds"
+		if !d.ofEnvironment && policy.Within(b.canonical(d.abs), dir) {
+			return fmt.Sprintf("holds %s: %s, outside of the jail", d.named, d.risk)
 		}
-		if is != "" {
-			return fmt.Sprintf("%s %s: %s, outside of the jail", is, d.named, d.risk)
-		}
+	}
+	if policy.Within(b.canonical(b.workspaceOrDir()), dir) {
+		return "is or holds the workspace"
+	}
+	if why := b.whyRepository(dir); why != "" {
+		return why
 	}
 	home := b.canonical(b.h.Home)
 	if slices.ContainsFunc(append(b.userDirs(), sharedDirs...), func(name string) bool { return dir == b.canonical(path.Join(home, name)) }) {
@@ -96,26 +96,62 @@ func (b *resolver) isNamedIn(rules []policy.FsRule, p, workspace string) bool {
 	})
 }
 
-// besideError refuses the rule for the directory around one file, and says how to move that file.
+// whyRepository says which working copy a directory is or holds, or which directory of git it is or
+// lies in, or returns "". A directory inside a working copy may be a server's own.
+func (b *resolver) whyRepository(dir string) string {
+	for in := dir; in != "/"; in = path.Dir(in) {
+		if b.paths.Exists(path.Join(in, "HEAD")) && b.paths.Exists(path.Join(in, "objects")) && b.paths.Exists(path.Join(in, "refs")) {
+			return "is or is in the repository " + b.abbreviate(in)
+		}
+	}
+	names := b.entriesOf(dir)
+	slices.Sort(names)
+	for _, name := range append([]string{"."}, names...) {
+		at := path.Join(dir, name)
+		if slices.ContainsFunc([]string{".git", ".hg", ".svn", ".jj"}, func(kept string) bool { return b.paths.Exists(path.Join(b.canonical(at), kept)) }) {
+			return "is or holds the repository " + b.abbreviate(at)
+		}
+	}
+	return ""
+}
+
+// besideError refuses the rule for the directory around one file. It says how to move that file, if
+// that is safe.
 func (b *resolver) besideError(r policy.FsRule, dir, why string) error {
 	file := path.Join(dir, path.Base(r.Beside))
+	text := fmt.Sprintf("%s: the server makes other files beside it, so it would need all of %s (%s), which %s. Give it a file in a directory of its own",
+		show.TOML(r.Beside), dir, r.Rights(), why)
 	name := strings.TrimPrefix(path.Base(file), ".")
 	own := "~/mcp-" + strings.TrimSuffix(name, path.Ext(name))
-	line := show.Flag("mkdir", own)
+	line, ok := show.FlagOK("mkdir", own)
 	var files []string
 	for _, end := range [...]string{"", "-wal", "-shm", "-journal"} { // the files of one SQLite database
-		if b.paths.Exists(file + end) {
-			files = append(files, show.Flag("", b.abbreviate(file+end)))
+		at := b.paths.Lstat(file + end)
+		if at.Err != nil {
+			continue
 		}
+		word, written := show.FlagOK("", b.abbreviate(file+end))
+		ok = ok && written && at.Info.Mode.IsRegular() && b.mayMove(file+end)
+		files = append(files, word)
 	}
 	do := "make that directory"
 	if files != nil {
 		do = "move the file there"
-		line += " && mv" + strings.Join(files, "") + show.Flag("", own+"/")
+		to, _ := show.FlagOK("", own+"/")
+		line += " && mv" + strings.Join(files, "") + to
 	}
-	to := path.Join(b.h.Home, strings.TrimPrefix(own, "~/"), path.Base(file))
-	return &BesideError{&RuleError{r.Where, fmt.Sprintf("%s: the server makes other files beside it, so it would need all of %s (%s), which %s. Give it a file in a directory of its own, such as %s, and %s:  %s",
-		show.TOML(r.Beside), dir, r.Rights(), why, show.Name(to), do, line)}}
+	if to := path.Join(b.h.Home, strings.TrimPrefix(own, "~/"), path.Base(file)); ok {
+		text += fmt.Sprintf(", such as %s, and %s:  %s", show.Name(to), do, line)
+	}
+	return &BesideError{&RuleError{r.Where, text}}
+}
+
+// mayMove reports whether a file may be moved into the directory of a server. A project's file may
+// have named it.
+func (b *resolver) mayMove(file string) bool {
+	dir := path.Dir(file)
+	return Sensitive(b.h, b.p, file) == "" && Guarded(b.h, file, true) == "" && b.protectedAround(file) == "" && b.whyRepository(file) == "" &&
+		(!isSystemPlace(dir) || dir == "/tmp" || dir == "/var/tmp") && b.paths.Others(file) == ""
 }
 
 // WideGrant returns the warning about a rule that grants the home directory or a directory around

@@ -34,6 +34,14 @@ func sharedHost() hostfs.Host {
 		d /srv/sticky
 		d /srv/theirs
 		d /srv/mine
+		d /home/u/ws/a/.git/hooks
+		l /home/u/ws/a/cache .git/hooks
+		f /home/u/ws/b/.git
+		f /home/u/bare.git/HEAD
+		d /home/u/bare.git/objects
+		d /home/u/bare.git/refs
+		d /home/u/linked
+		l /home/u/linked/w ../ws/b
 		d /data/homes`).host()
 	h.Environ = append(h.Environ, "PATH=/home/u/proj/.venv/bin:/usr/bin")
 	h.OwnGroup = func(gid int) bool { return gid == 1000 }
@@ -71,7 +79,9 @@ func TestShared(t *testing.T) {
 		"/srv/team": "may be written by other users", "/srv/sticky": "may be written by other users", "/srv/group": "may be written by other users", "/srv/theirs": "belongs to user 2000000001",
 
 		"/home/u/notes": "", "/home/u/notes/deep": "", "/home/u/away": "", "/home/u/.local/share/app": "", "/home/u/.config/app": "", "/home/u/Documents/notes": "", "/home/u/Dokumente/notes": "",
-		"/home/u/proj": "", "/tmp/mine": "", "/srv/mine": "", "/srv/owngroup": "", "/srv/missing": "", "/data/homes": "",
+		"/home/u/proj": "is or holds the workspace", "/home/u/ws": "repository ~/ws/a", "/home/u/ws/a": "repository ~/ws/a", "/home/u/ws/b": "repository ~/ws/b", "/home/u/bare.git": "repository ~/bare.git", "/home/u/bare.git/objects/x": "repository ~/bare.git", "/home/u/linked": "repository ~/linked/w",
+		"/home/u/ws/a/data": "", "/home/u/ws/a/.git/hooks": "is in ~/ws/a/.git", "/home/u/ws/a/.vscode": "is ~/ws/a/.vscode", "/home/u/ws/a/.claude/x": "is in ~/ws/a/.claude", "/home/u/ws/a/.husky": "is ~/ws/a/.husky", "/home/u/ws/a/.github/workflows": "is ~/ws/a/.github/workflows", "/home/u/ws/a/.cursor": "is ~/ws/a/.cursor", "/home/u/ws/a/cache": "is in ~/ws/a/.git",
+		"/home/u/ws/a/.git/modules/m": "is in ~/ws/a/.git", "/tmp/mine": "", "/srv/mine": "", "/srv/owngroup": "", "/srv/missing": "", "/data/homes": "",
 	} {
 		if got := Shared(&h, &policy.Policy{}, dir); (got == "") != (want == "") || !strings.Contains(got, want) {
 			t.Errorf("%s: %q, want %q", dir, got, want)
@@ -103,7 +113,15 @@ func TestBeside(t *testing.T) {
 		{dir: ".", file: "m.db", workspace: "/tmp", refused: "system directory"},
 		{dir: ".", file: "m.db", cwd: "/tmp", refused: "system directory"},
 		{dir: ".", file: "m.db", cwd: "/home/u", warned: "home-workspace"}, // it grants nothing
-		{dir: ".", file: "m.db"},
+		{dir: ".", file: "m.db", refused: "is or holds the workspace"},
+		{dir: ".", file: "m.db", then: []policy.FsRule{{Path: ".", Read: true, Where: "c.toml:1"}}},
+		{dir: "data", file: "data/m.db", workspace: "/home/u/ws/a", warned: "missing-path"},
+		{dir: ".git/hooks", file: ".git/hooks/m.db", workspace: "/home/u/ws/a", refused: "is in ~/ws/a/.git"},
+		{dir: ".vscode", file: ".vscode/m.db", refused: "~/proj/.vscode"},
+		{dir: "/home/u/ws", file: "/home/u/ws/m.db", refused: "repository ~/ws/a"},
+		{dir: "/home/u/notes", file: "/home/u/notes/deep", refused: "is a directory: name a file"},
+		{dir: "/home/u/ws/a", file: "/home/u/ws/a/cache", refused: "is a directory: name a file"},
+		{dir: "/home/u/notes", file: "/home/u/notes/..", refused: "is a directory: name a file"},
 		{dir: "/home/u/notes", file: "/home/u/notes/m.db"},
 		{dir: "/home/u/away", file: "/home/u/away/m.db"},
 		{dir: "/tmp/mine", file: "/tmp/mine/m.db"},
@@ -126,8 +144,12 @@ func TestBeside(t *testing.T) {
 		if !strings.Contains(codes(ws), c.warned) {
 			t.Errorf("%+v: %v", c, ws)
 		}
-		if err == nil && len(c.then) > 0 && out.RightsAt("/home/u/x") != policy.Read {
-			t.Errorf("%+v: %s", c, out.RightsAt("/home/u/x"))
+		at := "/home/u/x"
+		if c.dir == "." {
+			at = "/home/u/proj/x"
+		}
+		if err == nil && len(c.then) > 0 && out.RightsAt(at) != policy.Read {
+			t.Errorf("%+v: %s", c, out.RightsAt(at))
 		}
 		if c.dir != "." { // then a client's entry is judged alike
 			if err := CheckBeside(&h, &policy.Policy{}, rule); (err != nil) != (c.refused != "" || c.then != nil) {
@@ -175,7 +197,29 @@ func TestPresetWorkspace(t *testing.T) {
 
 // TestBesideLine tests the line that moves a file, with what SQLite keeps beside it.
 func TestBesideLine(t *testing.T) {
-	h := newFake(aSystem, "f /home/u/a.db\nf /home/u/a.db-wal\nf /home/u/a.db-other\nf /home/u/it's%20mine.db\nf /tmp/.hidden").host()
+	h := newFake(aSystem, `
+		f /home/u/.ssh/id
+		l /home/u/keys .ssh
+		l /home/u/linked a.db
+		f /home/u/dir.db-wal/x
+		f /home/u/dir.db
+		f /home/u/.bashrc
+		f /home/u/proj/.mcp.json
+		f /home/u/.local/state/mcp-jail/trust.toml
+		f /home/u/.config/mcp-jail/config.toml
+		f /home/u/vault.json
+		f /home/u/token
+		f /home/u/x\x1by.json`, "f /home/u/a.db\nf /home/u/a.db-wal\nf /home/u/a.db-other\nf /home/u/it's%20mine.db\nf /tmp/.hidden").host()
+	for _, file := range []string{
+		"/home/u/.ssh/id", "/home/u/keys/id", "/home/u/.ssh/..", "/etc/passwd", "/home", "/", "/home/u/linked", "/home/u/dir.db", "/home/u/.bashrc", "/home/u/proj/.mcp.json",
+		"/home/u/.local/state/mcp-jail/trust.toml", "/home/u/.config/mcp-jail/config.toml", "/home/u/vault.json", "/home/u/token", "/home/u/x\x1by.json", "/home/u/new\u202e.json",
+	} {
+		p := &policy.Policy{Sensitive: []string{"~/vault.json"}, Kept: []string{"~/token"}}
+		err := CheckBeside(&h, p, policy.FsRule{Path: path.Dir(file), Beside: file, Read: true})
+		if err == nil || strings.Contains(err.Error(), "mkdir") || strings.Contains(err.Error(), " mv ") || !strings.Contains(err.Error(), "a directory of its own") {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
 	for file, want := range map[string]string{
 		"/home/u/a.db":         "  mkdir ~/mcp-a && mv ~/a.db ~/a.db-wal ~/mcp-a/",
 		"/home/u/new.json":     "  mkdir ~/mcp-new",
