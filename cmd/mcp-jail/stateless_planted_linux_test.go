@@ -60,6 +60,8 @@ func TestStatelessPlantedFiles(t *testing.T) {
 		calls      []call
 	}{
 		{"a rule, and no link", reads(notes), []call{use(notes+"/notes.txt", "used a note")}},
+		{"what the listing process has read", reads(notes), []call{use("token", "no such file|permission denied"), use("$HOME/carried", "no such file")}},
+		{"the same, by the grant of the tool", reads("token"), []call{use("$HOME/carried", "used the value")}},
 		{"a link in the place of a rule's directory", reads(notes), []call{
 			plant(notes, w.home), use(notes+"/notes.txt", "leads through the symbolic link "+notes)}},
 		{"the same by a relative path", reads("notes"), []call{

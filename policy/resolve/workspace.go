@@ -146,15 +146,15 @@ func (b *resolver) resolveHome() (string, error) {
 // addPrivateHome adds the entry of the private HOME. With home = "real" there is none: HOME
 // is only a variable, and rules decide what is reachable.
 //
-// The call of one tool must leave nothing in HOME for the call of another, which may have
-// more rights. Where each call has its own process, each has its own copy of HOME. The
-// process that lists the tools writes what the server keeps.
+// A process of one tool must leave nothing in HOME for that of another, which may have the network
+// where the first has files. Where each call has its own process, each has its own copy of HOME, and
+// so has the process that lists the tools: it may read what a tool may not.
 func (b *resolver) addPrivateHome(out *policy.Profile) {
 	if !out.HomePrivate {
 		return
 	}
 	e := policy.Entry{Path: out.Home, Kind: policy.KindDir, Rights: policy.AllRights, Origin: policy.OriginHome, Named: out.Home, Rule: "the server's private HOME", Make: true}
-	if !b.p.Stateful && b.p.Tool != "" {
+	if !b.p.Stateful {
 		e.Ephemeral, e.Rule = true, "the server's private HOME, as a copy that is thrown away"
 	}
 	b.byPath[out.Home] = e
