@@ -139,11 +139,13 @@ func internetMain() {
 }
 
 func makeInternet(dir string) error {
-	if err := egresstest.IP("link set lo up", "route add local 198.51.100.0/24 dev lo"); err != nil {
+	away := &exec.Cmd{Path: "/proc/self/exe", Args: []string{hostName, dir}, SysProcAttr: &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET}}
+	up, err := egresstest.Start(dir, away)
+	if err != nil {
 		return err
 	}
-	up, err := egresstest.Start(dir, &exec.Cmd{Path: "/proc/self/exe", Args: []string{hostName, dir}})
-	if err != nil {
+	if err := egresstest.IP("link set lo up", fmt.Sprint("link add outside type veth peer name inside netns ", away.Process.Pid),
+		"addr add 192.0.2.1/24 dev outside", "link set outside up", "route add default via 192.0.2.2"); err != nil {
 		return err
 	}
 	return up()
@@ -162,6 +164,9 @@ func remoteServer() http.Handler {
 }
 
 func serveInternet(dir string) error {
+	if err := egresstest.Join(); err != nil {
+		return err
+	}
 	names := map[string][]string{internetHost: {internetAddr}, readOnlyHost: {internetAddr}, privateHost: {"10.0.0.7"}}
 	others, err := os.ReadFile(filepath.Join(dir, "names"))
 	for _, name := range strings.Fields(string(others)) {

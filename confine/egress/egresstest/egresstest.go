@@ -2,11 +2,9 @@
 // the benchmark. So the same hosts exist on every machine.
 //
 // The caller chooses the names ([Certify], [ServeNames]) and starts the services; HTTPS is
-// [net/http.ServeTLS] with the files of Certify. The hosts can be in two places:
-//
-//	apart    a namespace of its own, joined to the host's by a pair of interfaces. The
-//	         end in that namespace is called "inside" ([Join])
-//	within   the host's namespace, with addresses that a route makes local ([IP])
+// [net/http.ServeTLS] with the files of Certify. The hosts are in a namespace of their own, joined to
+// the host's by a pair of interfaces. The end in that namespace is called "inside" ([Join]). An
+// address that the host answers itself would be refused as its own.
 //
 // [Start] starts a serving process, whose main function is [Run]. The benchmark does not use
 // these two. Its jails' supervisor is a copy of the benchmark's binary, which therefore avoids
