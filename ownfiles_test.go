@@ -60,7 +60,7 @@ var openFiles = map[string]string{
 	"confine/internal/proc": ofSystem, "confine/internal/stub": ofJail, "confine/internal/supervisor": ofJail,
 
 	"undo/keeper_content_linux.go": ofChanges, "undo/keeper_journal_linux.go": ofChanges, "undo/keeper_linux.go": ofChanges, "undo/keeper_tree_linux.go": ofChanges,
-	"undo/look_linux.go": ofChanges, "undo/place_linux.go": ofChanges, "undo/restore_linux.go": ofChanges, "undo/run_linux.go": ofSystem,
+	"undo/look_linux.go": ofChanges, "undo/moveback_linux.go": ofChanges, "undo/place_linux.go": ofChanges, "undo/restore_linux.go": ofChanges, "undo/run_linux.go": ofSystem,
 	"undo/session_linux.go": ofChanges, "undo/settle_linux.go": ofChanges,
 
 	"packages/install/collect.go": ofInstaller, "packages/install/fetch_npm.go": ofInstaller, "packages/install/fetch_python.go": ofInstaller,

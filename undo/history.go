@@ -24,7 +24,7 @@ type Change struct {
 	Running bool
 	Calls   []int   // the calls that touched the path, in their order
 	Later   int     // the first call after the selected one that touched it; 0: none
-	seen    []State // what stood there before each change that is on record
+	seen    []State // what stood there before each change that is on record, without what others left
 	own     bool    // the content of Before is that of this path, and not the first one of its inode
 }
 
@@ -33,7 +33,8 @@ type History struct {
 	Changes []Change          // sorted by path
 	nodes   map[ID]State      // each file as it was first seen, with its content if that was kept
 	left    map[ID]left       // each file as the server is known to have left it last
-	stands  map[ID]ID         // of an undo: the files that it made, and those for which they stand
+	stands  map[ID]ID         // of an undo: the objects that it made, and those for which they stand
+	alike   map[ID]ID         // those of them that are no files, and so have no content
 	others  bool              // see Selection.Others
 	gap     string            // why any change can be missing, or ""
 	gaps    map[string]string // why a change at a path can be missing
@@ -105,7 +106,7 @@ func selected(path string, paths []string) bool {
 // others.
 func history(jails []*jail, sel Selection) *History {
 	call := sel.Call
-	h := &History{nodes: map[ID]State{}, left: map[ID]left{}, stands: map[ID]ID{}, others: sel.Others, gaps: map[string]string{}}
+	h := &History{nodes: map[ID]State{}, left: map[ID]left{}, stands: map[ID]ID{}, alike: map[ID]ID{}, others: sel.Others, gaps: map[string]string{}}
 	paths := map[string]*Change{}
 	owner := map[string]int{} // the call that has touched a path last
 	for _, e := range h.entries(jails) {
@@ -115,13 +116,16 @@ func history(jails []*jail, sel Selection) *History {
 			continue
 		case wordFor:
 			h.stands[e.State.ID] = e.For
+			if e.State.Kind != File {
+				h.alike[e.State.ID] = e.For
+			}
 			continue
 		}
 		if e.word != wordNow {
 			owner[e.Path] = e.call
 		}
 		c := paths[e.Path]
-		if c != nil && e.State.Kind != 0 && e.word != wordNow {
+		if c != nil && e.State.Kind != 0 && e.word == wordWas && (!c.Known || h.isLeft(c, &e.State)) {
 			c.seen = append(c.seen, e.State)
 		}
 		e.call = owner[e.Path]

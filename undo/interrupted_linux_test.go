@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"syscall"
 	"testing"
 	"unsafe"
@@ -24,7 +25,11 @@ func TestMain(m *testing.M) {
 		s, err := readSession(os.Args[1])
 		if err == nil {
 			var r *Restorer
-			if r, err = NewRestorer(s, Selection{}); err == nil {
+			call := 0
+			if len(os.Args) > 2 {
+				call, _ = strconv.Atoi(os.Args[2])
+			}
+			if r, err = NewRestorer(s, Selection{Call: call}); err == nil {
 				_, _, err = r.Run(s.store)
 			}
 		}
@@ -147,7 +152,7 @@ var changing = map[uint64]bool{
 
 // killBefore runs a program and kills it when it enters its nth changing call. It returns false if
 // the program ended before that.
-func killBefore(t *testing.T, n int, cmd *exec.Cmd) bool {
+func killBefore(t testing.TB, n int, cmd *exec.Cmd) bool {
 	runtime.LockOSThread() // ptrace(2) serves one thread
 	defer runtime.UnlockOSThread()
 	cmd.Stderr = os.Stderr

@@ -208,7 +208,7 @@ func (k *Keeper) Attributes(fd int, path string) {
 	defer k.mu.Unlock()
 	k.start()
 	st, err := look(fd, "")
-	if err == nil && st.Kind != Link && st.Nlink > 0 { // the target of a link would have to be read through fd
+	if err == nil && st.Nlink > 0 {
 		k.state(path, st)
 		if m := k.paths[path]; m != nil {
 			m.mayBe(st)
@@ -239,12 +239,8 @@ func (k *Keeper) Rename(fromDir int, fromName, from string, toDir int, toName, t
 	if exchange && replaced.Kind == Dir {
 		belowOther = k.tree(toDir, toName, to)
 	}
-	for _, rest := range below {
-		k.absent(to + rest)
-	}
-	for _, rest := range belowOther {
-		k.absent(from + rest)
-	}
+	k.targets(to, below, replaced.Kind)
+	k.targets(from, belowOther, moved.Kind)
 	k.flush()
 }
 
@@ -339,22 +335,40 @@ func (k *Keeper) state(path string, st State) {
 	}
 }
 
-// absent records that nothing stood at a path.
-func (k *Keeper) absent(path string) {
-	if k.full(path) {
-		return
+// targets records what stands at the new paths of what moves with a directory. Something does where
+// the new name is that of a directory: then the rename fails, unless it is an exchange.
+func (k *Keeper) targets(to string, below []string, kind Kind) {
+	for _, rest := range below {
+		path := to + rest
+		if k.full(path) {
+			return
+		}
+		st := State{Kind: None}
+		if kind == Dir {
+			var err error
+			if st, err = lookPath(path); err == unix.ELOOP { // a link stands in the way
+				st = State{Kind: None}
+			} else if err != nil {
+				k.missing(path, "it cannot be looked at: "+err.Error())
+				continue
+			}
+		}
+		m, foreign := k.marked(path, &st)
+		if m.kept && !foreign {
+			k.again(path, m)
+		} else {
+			k.add(path, m, Record{word: wordOf(foreign), At: time.Now().UnixNano(), Path: path, State: st})
+		}
+		m.any = true
 	}
-	m := k.paths[path]
-	if m == nil {
-		m = &mark{}
-		k.paths[path] = m
+}
+
+// wordOf returns the word of a record of what stood at a path.
+func wordOf(foreign bool) string {
+	if foreign {
+		return wordAnew
 	}
-	if m.kept {
-		k.again(path, m)
-	} else {
-		k.add(path, m, Record{word: wordWas, At: time.Now().UnixNano(), Path: path, State: State{Kind: None}})
-	}
-	m.any = true
+	return wordWas
 }
 
 // again notes that a path that has a record changes once more.
@@ -366,10 +380,7 @@ func (k *Keeper) again(path string, m *mark) {
 }
 
 func (k *Keeper) record(path string, m *mark, st State, foreign bool) bool {
-	r := Record{word: wordWas, At: time.Now().UnixNano(), Path: path, State: st}
-	if foreign {
-		r.word = wordAnew
-	}
+	r := Record{word: wordOf(foreign), At: time.Now().UnixNano(), Path: path, State: st}
 	if m.missed && st.Kind != None {
 		r.State.Data, r.State.Lost = NoData, "what stood there at first is not on record"
 	}

@@ -59,11 +59,7 @@ func (k *Keeper) walk(dir int, name, path, rest string, left *int, out []string)
 		case m.kept && !foreign:
 			k.again(path+below, m)
 		default:
-			r := Record{word: wordWas, At: time.Now().UnixNano(), Path: path + below, State: st}
-			if foreign {
-				r.word = wordAnew
-			}
-			k.add(path+below, m, r)
+			k.add(path+below, m, Record{word: wordOf(foreign), At: time.Now().UnixNano(), Path: path + below, State: st})
 		}
 		m.mayBe(st)
 		if st.Kind == Dir {

@@ -6,9 +6,10 @@ import (
 )
 
 // settle is for a session that was killed. Where the journal does not say what the session left at
-// a path, settle takes what stands there now, unless changedSince speaks against it. Run writes
+// a path, settle takes what the next session found there, or what stands there now, unless changedSince speaks against it. Run writes
 // that to the journals, so that an undo that is interrupted can tell it from its own changes.
 func (r *Restorer) settle() {
+	r.laterSessions()
 	s, changes := r.Session, map[string]*Change{}
 	for i := range r.history.Changes {
 		changes[r.history.Changes[i].Path] = &r.history.Changes[i]
@@ -17,7 +18,7 @@ func (r *Restorer) settle() {
 	r.settled = map[int][]byte{}
 	for i := range full.Changes {
 		c := &full.Changes[i]
-		now, err := lookPath(c.Path)
+		now, err := r.foundAfter(-1, c.Path)
 		if c.Known || err != nil || r.changedSince(c, &now) != "" {
 			continue
 		}

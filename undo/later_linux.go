@@ -30,27 +30,91 @@ func (r *Restorer) laterSessions() []later {
 		}
 		r.later = append(r.later, l)
 	}
+	for i := range r.later {
+		r.settleKilled(i)
+	}
 	return r.later
 }
 
-// findStands notes which files later undos have made for which.
+// settleKilled finds out what a later session left that was killed: what the next session found
+// there, or what stands there now, unless that was changed after the session.
+func (r *Restorer) settleKilled(i int) {
+	t := &r.later[i]
+	if t.Ended || t.Running {
+		return
+	}
+	for path, c := range t.changes {
+		if c.Known {
+			continue
+		}
+		if st, err := r.foundAfter(i, path); err == nil && t.outlives(&st) {
+			if c.Known, c.After = true, st; st.Kind == File {
+				t.history.left[st.ID] = left{State: st}
+			}
+		}
+	}
+}
+
+// foundAfter returns what stood at a path after a later session, or after this one if i is -1. The
+// next session may have found the file there by another name.
+func (r *Restorer) foundAfter(i int, path string) (State, error) {
+	now, err := lookPath(path)
+	for _, t := range r.later[i+1:] {
+		first, ok := t.history.nodes[now.ID]
+		if c := t.changes[path]; c != nil {
+			first, ok = c.Before, true
+		}
+		if ok {
+			first.Data, first.Lost = NoData, ""
+			return first, nil
+		}
+	}
+	return now, err
+}
+
+// outlives reports whether a session that was killed lived when an object was changed last. What is
+// made in a directory changes its times, so the time at which it was made counts.
+func (t *later) outlives(st *State) bool {
+	at := st.Ctime
+	if st.Kind == Dir && st.ID.Birth != 0 {
+		at = st.ID.Birth
+	}
+	return st.Kind == None || at <= t.alive()+int64(heartbeat)
+}
+
+// findStands notes which files later undos have made for which. If the session is an undo itself,
+// its own files have another content than those for which they stand; its links have no content.
 func (r *Restorer) findStands() {
+	maps.Copy(r.stands, r.history.alike)
 	for _, t := range r.laterSessions() {
 		maps.Copy(r.stands, t.history.stands)
 	}
 }
 
 // fileOf returns the file of this session for which a file stands. An undo that puts content back
-// makes a new file.
+// makes a new file. If that undo came before the end of this session, this session may know the new
+// file: then the new one stands for itself.
 func (r *Restorer) fileOf(id ID) ID {
 	for range r.stands {
 		of, ok := r.stands[id]
-		if !ok {
+		if !ok || r.wanted[id] {
 			break
 		}
 		id = of
 	}
 	return id
+}
+
+// standsFor reports whether a file is another one, or a later undo has made it for that one.
+func (r *Restorer) standsFor(id, other ID) bool {
+	for range r.stands {
+		of, ok := r.stands[id]
+		if !ok || id == other {
+			break
+		}
+		id = of
+	}
+	return id == other
 }
 
 // is reports whether a file is another one, or stands for it.
@@ -67,18 +131,23 @@ func (r *Restorer) laterChange(c *Change, now *State) (session string, known boo
 	if l, ok := r.history.left[id]; ok && r.stillLeft(l, now) {
 		return "", true
 	}
-	same := asLeft{{State: c.After}, r.history.left[id]}
+	same := asLeft{{State: c.After}}
+	if l, ok := r.history.left[id]; ok {
+		same = append(same, l)
+	}
 	for _, t := range r.laterSessions() {
-		first, l := t.history.nodes[id], t.history.left[id]
+		first, touched := t.history.nodes[id]
+		l := t.history.left[id]
 		change := t.changes[c.Path]
 		switch {
-		case change == nil && !same.has(&first):
+		case change == nil && !(touched && same.has(&first)):
 		case change == nil: // it changed the file by another name
 			if t.Head.Undoes == "" && !l.sameButTime(&c.After) && !same.has(now) {
 				return t.ID, true
 			}
 			same = append(same, l)
 		case !same.has(&change.Before) && (change.Others || change.Before.ID != id || !same.has(&first)):
+		case change.Known && same.has(&change.After): // a directory, of which only the attributes changed
 		case change.Known && change.Before.Kind == File && change.Before.sameButTime(&change.After):
 			same = append(same, left{State: change.After}) // only the names of the file changed
 		default:
@@ -134,6 +203,9 @@ func (r *Restorer) undoneBy(t later, change *Change, now *State) *State {
 		if c == nil || !c.Known || !want.isRestored(&c.After) {
 			continue
 		}
+		if want.Kind == File && !r.standsFor(c.After.ID, want.ID) { // it only looks like that file
+			continue
+		}
 		if kept := want.Kind == File && want.Data != NoData; kept && c.After.sameObject(now) && !t.sameContent(&want, change.Path) {
 			continue
 		}
@@ -171,7 +243,7 @@ func (t *later) leaves(path string, now *State) bool {
 	if touched = touched || c != nil; !touched || t.Ended || t.Running {
 		return false
 	}
-	return now.Ctime >= t.Started.UnixNano()-int64(clockTick) && now.Ctime <= t.alive()+int64(heartbeat)
+	return now.Ctime >= t.Started.UnixNano()-int64(clockTick) && t.outlives(now)
 }
 
 // clockTick is more than the time by which the kernel's clock for inodes is behind the one that a

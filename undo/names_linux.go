@@ -1,16 +1,11 @@
 package undo
 
-import (
-	"slices"
-	"strings"
-)
-
 // otherNames adds steps for further names (hard links) of files of which the undo puts back one
 // name. These names still have the file that the server has changed.
 func (r *Restorer) otherNames(paths []string) {
 	wanted := map[ID]*Step{}
 	for i := range r.Steps {
-		if s := &r.Steps[i]; s.Action == Restore && s.want.Kind == File && s.want.Nlink > 1 {
+		if s := &r.Steps[i]; r.putsFile(s) && s.want.Kind == File && s.want.Data != NoData && s.want.Nlink > 1 {
 			wanted[s.want.ID] = s
 		}
 	}
@@ -32,6 +27,9 @@ func (r *Restorer) otherNames(paths []string) {
 			if _, known := r.paths[name]; known || !selected(name, paths) || err != nil || !r.is(now.ID, id) || r.matches(&want, &now, name) {
 				continue
 			}
+			if from := wanted[id].From; from != "" && r.isObject(now.ID, from) {
+				continue // it gets back what it had with the name that moves back
+			}
 			step := Step{Path: name, Action: Restore, want: want, now: now}
 			left, known := r.history.left[id]
 			if !known || !r.stillLeft(left, &now) && !(now.between(&left.State, &want) && r.undoLeft(name, &now)) {
@@ -41,9 +39,22 @@ func (r *Restorer) otherNames(paths []string) {
 			r.Steps = append(r.Steps, step)
 		}
 	}
-	slices.SortFunc(r.Steps, func(a, b Step) int { return strings.Compare(a.Path, b.Path) })
+	r.sortSteps()
+}
+
+// isObject reports whether an object is at a path, and no other one that stands for it.
+func (r *Restorer) isObject(id ID, path string) bool {
+	now, err := lookPath(path)
+	return err == nil && now.ID == id
+}
+
+// joinNames has files with several names restored from what was kept, and not moved back, where one
+// of their names has another file with that content already: the others get that one.
+func (r *Restorer) joinNames() {
 	for i := range r.Steps {
-		r.paths[r.Steps[i].Path] = i
+		if s := &r.Steps[i]; s.Action == MoveBack && s.want.Data != NoData && s.want.Nlink > 1 && r.made[s.want.ID] != "" {
+			s.Action, s.From = Restore, ""
+		}
 	}
 }
 

@@ -252,21 +252,25 @@ func (s *Session) sameContent(want *State, path string) bool {
 	return true
 }
 
-// isPrepared reports whether an interrupted undo has left the object that moves back beside its
-// place.
-func (r *Restorer) isPrepared(s *Step) bool {
+// prepared returns the temporary name at which an interrupted undo has left the object that moves
+// back, or "".
+func (r *Restorer) prepared(s *Step) string {
 	p, err := r.openPlace(s.Path)
 	if err != nil {
-		return false
+		return ""
 	}
 	defer p.close()
 	temp, err := look(p.dir, p.temp)
-	return err == nil && !r.knows(p.tempOf(s.Path)) && temp.Kind == File && r.is(temp.ID, s.want.ID)
+	if err != nil || r.knows(p.tempOf(s.Path)) || temp.Kind != s.want.Kind || !r.is(temp.ID, s.want.ID) {
+		return ""
+	}
+	return p.tempOf(s.Path)
 }
 
-// findAside finds the files to which an interrupted undo has given temporary names beside directories.
+// findAside finds the objects to which an interrupted undo has given temporary names beside
+// directories.
 func (r *Restorer) findAside() {
-	for i := 0; i < len(r.history.Changes) && len(r.moved) > 0; i++ {
+	for i := range r.history.Changes {
 		c := &r.history.Changes[i]
 		if r.history.before(c).Kind != Dir {
 			continue
@@ -276,7 +280,7 @@ func (r *Restorer) findAside() {
 			continue
 		}
 		temp, err := look(p.dir, p.temp)
-		if err == nil && temp.Kind == File && len(r.moved[r.fileOf(temp.ID)]) > 0 && !r.knows(p.tempOf(c.Path)) {
+		if err == nil && temp.Kind != None && temp.Kind != Dir && r.wanted[r.fileOf(temp.ID)] && !r.knows(p.tempOf(c.Path)) {
 			r.aside[r.fileOf(temp.ID)] = p.tempOf(c.Path)
 		}
 		p.close()

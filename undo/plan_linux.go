@@ -18,9 +18,10 @@ type Restorer struct {
 	paths   map[string]int    // the index of a step, or -1 where nothing has to be done
 	at      map[ID]string     // where an inode is now, of the paths of the history
 	made    map[ID]string     // files with several names: one path where each is as it was
-	moved   map[ID][]string   // files that were moved: the paths that they are to have again
-	aside   map[ID]string     // files that moved to the path of a directory: their temporary names
+	moved   map[ID][]string   // objects that were moved: the paths that they are to have again
+	aside   map[ID]string     // objects that moved to the path of a directory: their temporary names
 	scan    map[ID][]string   // further names of files with several, below the roots
+	wanted  map[ID]bool       // the objects that are to stand somewhere
 	own     map[ID]bool       // inodes whose attributes this undo has changed
 	done    map[string]string // what became of a path: "" or an error
 	stands  map[ID]ID         // the files that later undos have made, and those for which they stand
@@ -35,11 +36,14 @@ const heartbeat = lastSweep + 200*time.Millisecond
 
 // NewRestorer plans to undo a selection of what a session did. It changes nothing.
 func NewRestorer(s *Session, sel Selection) (*Restorer, error) {
-	r := &Restorer{Session: s, history: s.History(sel), changes: map[string]*Change{}, paths: map[string]int{}, at: map[ID]string{}, made: map[ID]string{}, moved: map[ID][]string{}, aside: map[ID]string{}, stands: map[ID]ID{}, own: map[ID]bool{}, done: map[string]string{}}
+	r := &Restorer{Session: s, history: s.History(sel), changes: map[string]*Change{}, paths: map[string]int{}, at: map[ID]string{}, made: map[ID]string{}, moved: map[ID][]string{}, aside: map[ID]string{}, stands: map[ID]ID{}, wanted: map[ID]bool{}, own: map[ID]bool{}, done: map[string]string{}}
 	if !s.Running && !s.Ended {
 		r.settle()
 	}
 	r.findStands()
+	for i := range r.history.Changes {
+		r.wanted[r.history.before(&r.history.Changes[i]).ID] = true
+	}
 	nows := make([]State, len(r.history.Changes))
 	errs := make([]error, len(r.history.Changes))
 	for i := range r.history.Changes {
@@ -48,25 +52,45 @@ func NewRestorer(s *Session, sel Selection) (*Restorer, error) {
 		if nows[i], errs[i] = lookPath(path); errs[i] == nil && nows[i].Kind != None {
 			r.at[r.fileOf(nows[i].ID)] = path
 		}
-		want := r.history.before(&r.history.Changes[i])
-		if want.Kind == File && want.Data == NoData && !r.is(nows[i].ID, want.ID) {
+	}
+	r.findAside()
+	for i := range r.history.Changes {
+		path, want := r.history.Changes[i].Path, r.history.before(&r.history.Changes[i])
+		if r.isMoved(&want, &nows[i], path) {
 			r.moved[want.ID] = append(r.moved[want.ID], path)
 		}
 	}
-	r.findAside()
 	for i := range r.history.Changes {
 		c := &r.history.Changes[i]
 		if selected(c.Path, sel.Paths) {
 			r.plan(c, nows[i], errs[i])
 		}
 	}
+	r.joinNames()
 	r.keepMoved()
+	r.leftovers()
 	r.otherNames(sel.Paths)
 	return r, nil
 }
 
-// keepMoved refuses the steps that would remove a file that moved, if no other step moves it back.
-// A refused step may be the one that would have moved another file.
+// isMoved reports whether what is to stand at a path was moved away from there. A file that has
+// another content since was not moved.
+func (r *Restorer) isMoved(want, now *State, path string) bool {
+	switch {
+	case want.Kind == None, r.is(now.ID, want.ID), want.Kind == Dir && now.Kind == Dir, r.matches(want, now, path):
+		return false
+	case want.Kind != File || want.Data == NoData:
+		return true
+	}
+	from, ok := r.at[want.ID]
+	if !ok {
+		from, ok = r.aside[want.ID]
+	}
+	return ok && from != path && r.Session.sameContent(want, from)
+}
+
+// keepMoved refuses the steps that would remove an object that moved, if no other step puts it back.
+// A refused step may be the one that would have moved another object.
 func (r *Restorer) keepMoved() {
 	for again := true; again; {
 		again = false
@@ -75,9 +99,9 @@ func (r *Restorer) keepMoved() {
 			if s.Action == Refuse || s.Action == Attributes {
 				continue
 			}
-			err := r.notMovedBack(s.now.ID)
+			err := r.notMovedBack(&s.now)
 			if c := r.changes[s.Path]; err == nil && s.now.Kind == File && c != nil && c.Known {
-				err = r.notMovedBack(c.After.ID) // an undo may have made this file for that one
+				err = r.notMovedBack(&c.After) // an undo may have made this file for that one
 			}
 			if err != nil {
 				s.refuse(err.Error())
@@ -87,18 +111,20 @@ func (r *Restorer) keepMoved() {
 	}
 }
 
-// notMovedBack returns an error if a file moved, and this undo moves it back to none of its names.
-func (r *Restorer) notMovedBack(id ID) error {
-	moved := r.moved[r.fileOf(id)]
-	if len(moved) == 0 {
+var kindNames = map[Kind]string{File: "file", Dir: "directory", Link: "link", Other: "object"}
+
+// notMovedBack returns an error if an object moved, and this undo puts it back at none of its paths.
+func (r *Restorer) notMovedBack(st *State) error {
+	moved := r.moved[r.fileOf(st.ID)]
+	if st.Kind == None || len(moved) == 0 {
 		return nil
 	}
 	for _, path := range moved {
-		if i, ok := r.paths[path]; ok && i >= 0 && r.Steps[i].Action == MoveBack && r.done[path] == "" {
+		if i, ok := r.paths[path]; ok && i >= 0 && r.Steps[i].putsBack() && r.done[path] == "" {
 			return nil
 		}
 	}
-	return fmt.Errorf("it is the file that stood at %s, which has to be put back first", moved[0])
+	return fmt.Errorf("it is the %s that stood at %s, which has to be put back first", kindNames[st.Kind], moved[0])
 }
 
 // plan adds the step of a change, if there is anything to do.
@@ -302,9 +328,7 @@ func (r *Restorer) choose(step *Step) {
 	case Link:
 		step.Action = Restore
 	case Other:
-		if step.Action = Attributes; now.ID != want.ID {
-			step.refuse("it was a FIFO, a socket or a device, which undo does not make")
-		}
+		r.chooseOther(step)
 	case File:
 		r.chooseFile(step)
 	}
@@ -313,26 +337,60 @@ func (r *Restorer) choose(step *Step) {
 func (r *Restorer) chooseFile(step *Step) {
 	want, now := &step.want, &step.now
 	kept := want.Data != NoData
-	from, moved := r.at[want.ID]
 	switch {
-	case kept && now.Kind == File && want.Nlink < 2 && len(r.moved[r.fileOf(now.ID)]) == 0 && r.Session.sameContent(want, step.Path),
+	case kept && now.Kind == File && (r.is(now.ID, want.ID) || want.Nlink < 2 && len(r.moved[r.fileOf(now.ID)]) == 0) && r.Session.sameContent(want, step.Path),
 		!kept && want.Lost == "" && r.is(now.ID, want.ID):
 		step.Action = Attributes
-	case kept:
-		step.Action = Restore
 	case want.Lost != "":
 		step.refuse("its content was not kept: " + want.Lost)
-	case moved && r.unchangedSince(from):
-		step.Action, step.From = MoveBack, from
-	case moved:
-		step.refuse("it is " + from + " now, which was changed after the server's last change")
-	case r.isPrepared(step):
-		step.Action = MoveBack
-	case r.aside[want.ID] != "":
-		step.Action, step.From = MoveBack, r.aside[want.ID]
+	case r.chooseMoveBack(step):
+	case kept:
+		step.Action = Restore
 	default:
-		step.refuse("its content was not kept, since the server only moved it, and it is at none of the places to which the server moved files")
+		step.refuse("its content was not kept, since the server only moved it, and " + r.whereMoved(want))
 	}
+}
+
+// chooseOther is for FIFOs, sockets and devices.
+func (r *Restorer) chooseOther(step *Step) {
+	switch {
+	case r.is(step.now.ID, step.want.ID):
+		step.Action = Attributes
+	case !r.chooseMoveBack(step):
+		step.refuse("it was a FIFO, a socket or a device, which undo does not make, and " + r.whereMoved(&step.want))
+	}
+}
+
+// chooseMoveBack has a step move an object back that is elsewhere now. It returns false if the object
+// is not found, or may not be moved.
+func (r *Restorer) chooseMoveBack(step *Step) bool {
+	want := &step.want
+	is := func(path string) bool {
+		return want.Kind != File || want.Data == NoData || r.Session.sameContent(want, path)
+	}
+	from, moved := r.at[want.ID]
+	aside, isAside := r.aside[want.ID]
+	switch temp := r.prepared(step); {
+	case moved && from != step.Path && r.unchangedSince(from) && is(from):
+		step.From = from
+	case moved && want.Data == NoData:
+		return false
+	case temp != "" && is(temp):
+	case isAside && is(aside):
+		step.From = aside
+	default:
+		return false
+	}
+	step.Action = MoveBack
+	return true
+}
+
+// whereMoved says why an object is not moved back.
+func (r *Restorer) whereMoved(want *State) string {
+	if from, ok := r.at[want.ID]; ok {
+		return "it is " + from + " now, which was changed after the server's last change"
+	}
+	return "it is at none of the places to which the server moved files"
 }
 
 // unchangedSince reports whether the server, or an undo, was the last to change a path.

@@ -31,7 +31,7 @@ func (r *Restorer) Do(keeper *Keeper) []Outcome {
 	isDir := func(s *State) bool { return s.Kind == Dir }
 	r.each(all, func(s *Step) bool { return isDir(&s.now) && s.now.Mode&0o300 != 0o300 }, r.unlockDir)
 	r.each(all, func(s *Step) bool { return s.Action == Remake }, r.makeDir)
-	r.each(all, func(s *Step) bool { return s.Action == MoveBack }, r.prepare)
+	r.each(all, r.isPutBack, r.prepare)
 	r.clearAside()
 	r.each(all, func(s *Step) bool { return r.putsFile(s) && !isDir(&s.now) }, r.putFile)
 	deepest := slices.Clone(all)
@@ -39,6 +39,7 @@ func (r *Restorer) Do(keeper *Keeper) []Outcome {
 	r.each(deepest, func(s *Step) bool { return s.Action == Remove }, r.remove)
 	r.each(all, func(s *Step) bool { return r.putsFile(s) && isDir(&s.now) }, r.putFile)
 	r.each(deepest, func(s *Step) bool { return s.Action == Attributes || s.Action == Remake }, r.attributes)
+	r.leaveNoTemps(all)
 	var out []Outcome
 	for _, s := range all {
 		o := Outcome{Step: *s}
@@ -79,7 +80,7 @@ func (r *Restorer) keep(s *Step, p *place) error {
 	if !r.isPlanned(s, &now) {
 		return errChanged
 	}
-	if err := r.notMovedBack(now.ID); err != nil {
+	if err := r.notMovedBack(&now); err != nil {
 		return err
 	}
 	r.keeper.lost = ""
@@ -122,7 +123,7 @@ func (r *Restorer) makeDir(s *Step, p *place) error {
 	}
 	var err error
 	switch {
-	case s.now.Kind == File && len(r.moved[r.fileOf(s.now.ID)]) > 0:
+	case s.now.Kind != None && len(r.moved[r.fileOf(s.now.ID)]) > 0:
 		err = r.setAside(s, p)
 	case s.now.Kind != None:
 		err = unix.Unlinkat(p.dir, p.name, 0)
@@ -131,6 +132,7 @@ func (r *Restorer) makeDir(s *Step, p *place) error {
 		return err
 	}
 	if err := unix.Mkdirat(p.dir, p.name, 0o700); err != nil {
+		r.takeBack(s, p)
 		return err
 	}
 	return p.onObject(func(name string, now State) (err error) {
@@ -139,71 +141,11 @@ func (r *Restorer) makeDir(s *Step, p *place) error {
 			err = unix.Fchmodat(unix.AT_FDCWD, name, 0o700, 0)
 		}
 		if err == nil {
+			r.keeper.StandsFor(now, s.Path, s.want.ID)
 			s.now, err = look(p.dir, p.name)
 		}
 		return err
 	})
-}
-
-// setAside gives a file that moves back a temporary name, because a directory is to have its name.
-// It may move back into that directory, so prepare comes later.
-func (r *Restorer) setAside(s *Step, p *place) error {
-	r.vacate(s, p)
-	err := unix.Renameat(p.dir, p.name, p.dir, p.temp)
-	if err == nil {
-		r.aside[r.fileOf(s.now.ID)] = p.tempOf(s.Path)
-	}
-	return err
-}
-
-// clearAside removes the temporary names of setAside from the files that prepare has given others.
-func (r *Restorer) clearAside() {
-	prepared := func(path string) bool {
-		i, ok := r.paths[path]
-		return ok && (i < 0 || r.Steps[i].linked)
-	}
-	for id, path := range r.aside {
-		p, err := openPlace(path)
-		if err != nil {
-			continue
-		}
-		now, err := look(p.dir, p.name)
-		if err == nil && r.is(now.ID, id) && now.Nlink > 1 && slices.ContainsFunc(r.moved[id], prepared) {
-			unix.Unlinkat(p.dir, p.name, 0)
-		}
-		p.close()
-	}
-}
-
-// prepare gives an object that moves back a temporary name beside its old one.
-func (r *Restorer) prepare(s *Step, p *place) error {
-	if temp, err := look(p.dir, p.temp); err == nil && r.is(temp.ID, s.want.ID) && temp.Kind == File && !r.knows(p.tempOf(s.Path)) {
-		s.linked, s.temp = true, p.temp // of an undo that was interrupted
-		return nil
-	}
-	r.vacate(s, p)
-	s.temp = p.temp
-	path := s.From
-	if aside, ok := r.aside[s.want.ID]; ok {
-		path = aside
-	}
-	from, err := openPlace(path)
-	if err != nil {
-		return err
-	}
-	defer from.close()
-	if path == s.From {
-		r.keeper.Name(from.dir, from.name, path, false) // before its attributes change
-	}
-	err = from.onObject(func(name string, now State) error {
-		if !r.is(now.ID, s.want.ID) {
-			return errChanged
-		}
-		r.own[now.ID] = true
-		return unix.Linkat(unix.AT_FDCWD, name, p.dir, p.temp, unix.AT_SYMLINK_FOLLOW)
-	})
-	s.linked = err == nil
-	return err
 }
 
 // putFile puts a file or a symbolic link back in one step.
@@ -224,11 +166,10 @@ func (r *Restorer) putFile(s *Step, p *place) error {
 	}
 	if s.now.Kind == Dir {
 		if err := unix.Unlinkat(p.dir, p.name, unix.AT_REMOVEDIR); err != nil { // something else is in it
-			if s.linked { // its other name may be gone
-				return fmt.Errorf("%w: move away what is in it, and run undo again; until then the file that stood there is %s", err, p.tempOf(s.Path))
+			if !s.linked {
+				p.clear()
 			}
-			p.clear()
-			return err
+			return fmt.Errorf("%w: move away what is in it, and run undo again", err)
 		}
 	}
 	r.keeper.live()
@@ -241,7 +182,7 @@ func (r *Restorer) putFile(s *Step, p *place) error {
 	if s.want.Kind == File && s.want.Nlink > 1 {
 		r.made[s.want.ID] = s.Path
 	}
-	if s.linked {
+	if s.linked && s.want.Kind != Link {
 		return r.setAttributes(s, p)
 	}
 	return nil
@@ -255,7 +196,14 @@ func (r *Restorer) fill(s *Step, p *place) error {
 			return err
 		}
 		unix.Fchownat(p.dir, p.temp, int(s.want.UID), int(s.want.GID), unix.AT_SYMLINK_NOFOLLOW)
-		return unix.UtimesNanoAt(p.dir, p.temp, s.want.times(), unix.AT_SYMLINK_NOFOLLOW)
+		if err := unix.UtimesNanoAt(p.dir, p.temp, s.want.times(), unix.AT_SYMLINK_NOFOLLOW); err != nil {
+			return err
+		}
+		now, err := look(p.dir, p.temp)
+		if err == nil {
+			r.keeper.StandsFor(now, s.Path, s.want.ID)
+		}
+		return err
 	}
 	if other := r.sameFile(s); other != "" {
 		from, err := openPlace(other)
@@ -297,6 +245,9 @@ func (r *Restorer) remove(s *Step, p *place) error {
 		now, err := look(p.dir, p.name)
 		if err != nil || now.ID != s.now.ID {
 			return errChanged
+		}
+		if err := r.notMovedBack(&now); err != nil {
+			return err
 		}
 		r.keeper.Name(p.dir, p.name, s.Path, false)
 		if err := unix.Unlinkat(p.dir, p.name, unix.AT_REMOVEDIR); err == unix.ENOTEMPTY {

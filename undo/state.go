@@ -44,7 +44,7 @@ const setID = 0o6000
 // sameObject reports whether two states are of one object that was not changed between them. For a
 // file, the time of its inode decides: a process can set the size and the other times, but not that
 // one. A hard link or a rename changes it too, so this can be false though the content is the same.
-// Of a directory only its identity counts.
+// Of a directory only its identity counts, and of a symbolic link only its look: it has nothing else.
 func (s *State) sameObject(o *State) bool {
 	switch {
 	case s.Kind != File:
@@ -63,12 +63,14 @@ func (s *State) sameButTime(o *State) bool {
 		return false
 	case s.Kind == None:
 		return true
+	case s.Kind == Link:
+		return s.sameLook(o) && s.UID == o.UID && s.GID == o.GID
 	case s.ID != o.ID:
 		return false
 	case s.Kind == Dir:
 		return true
 	}
-	return s.Size == o.Size && s.Mtime == o.Mtime && s.Mode == o.Mode && s.UID == o.UID && s.GID == o.GID && s.Target == o.Target
+	return s.Size == o.Size && s.Mtime == o.Mtime && s.Mode == o.Mode && s.UID == o.UID && s.GID == o.GID
 }
 
 // sameLook reports whether two states look the same. Their inodes may differ.
@@ -79,7 +81,7 @@ func (s *State) sameLook(o *State) bool {
 	case s.Kind == None:
 		return true
 	case s.Kind == Link:
-		return s.Target == o.Target
+		return s.Target == o.Target && s.Mtime == o.Mtime
 	case s.Mode != o.Mode || s.UID != o.UID || s.GID != o.GID:
 		return false
 	}

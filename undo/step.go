@@ -26,6 +26,11 @@ type Step struct {
 	linked bool // its temporary file is a link to the object that moves back
 }
 
+// putsBack reports whether a step puts an object where it stood.
+func (s *Step) putsBack() bool {
+	return s.Action == MoveBack || s.Action == Restore || s.Action == Remake
+}
+
 // Outcome is what became of a step.
 type Outcome struct {
 	Step
