@@ -14,6 +14,9 @@ func (a *analyzer) pathGrant(path string, missing policy.Rights, makes bool) (gr
 	if (filepath.Base(path) == ".git" || policy.InGitInternals(path) && a.profile.Protects(policy.OpCreate, path)) && a.exists(path) != present {
 		return grant{}, newRepositoryFix
 	}
+	if around := policy.ProtectedAround(path); missing&policy.Write != 0 && filepath.Base(around) == ".git" && a.exists(around) == absent {
+		return grant{}, newRepositoryFix // the directory around it would become a repository
+	}
 	if dir, ok := a.gitDir(path); ok && a.exists(dir) == present {
 		path, makes = dir, false
 	}

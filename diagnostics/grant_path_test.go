@@ -14,3 +14,22 @@ func TestDirectoryAboveUnprotected(t *testing.T) {
 		t.Errorf("%s", d.Text())
 	}
 }
+
+// TestNewRepository tests that no line lets a server make a directory into a repository. The control: a
+// directory of git that exists.
+func TestNewRepository(t *testing.T) {
+	for _, text := range []string{"EACCES: permission denied, open '/home/u/.git/x'", "EACCES: permission denied, mkdir '/home/u/docs/.git/objects'", "EROFS: read-only file system, open '/home/u/docs/.git/a/b'"} {
+		for _, there := range []bool{false, true} {
+			ev := evidence(text)
+			ev.Exists = func(path string) bool {
+				if strings.Contains(path, "/.git") {
+					return there && strings.HasSuffix(strings.TrimSuffix(path, "/."), "/.git")
+				}
+				return someHost.exists(path)
+			}
+			if d := Diagnose(ev); len(d.Grant) > 0 && !there {
+				t.Errorf("%s: %v\n%s", text, there, d.Text())
+			}
+		}
+	}
+}
