@@ -42,7 +42,8 @@ func logger(c terminal.Console, r *cmdline.RunFlags) (log zerolog.Logger, done f
 
 // openLog opens a log file. A server may be able to write to its directory, so openLog
 // does not wait for a reader of a FIFO and does not follow a symbolic link: otherwise the
-// server could choose a file of the user's that gets log lines with text of its own.
+// server could choose a file of the user's that gets log lines with text of its own. For the same
+// reason, it appends to no file that is not a log of mcp-jail.
 func openLog(name string) (*os.File, error) {
 	file, err := target.AbsolutePath(name)
 	if err != nil {
@@ -50,6 +51,9 @@ func openLog(name string) (*os.File, error) {
 	}
 	flags := os.O_CREATE | os.O_APPEND | os.O_WRONLY | syscall.O_NONBLOCK | syscall.O_NOCTTY
 	if !isDescriptorPath(file) {
+		if err := target.CheckLog(file); err != nil {
+			return nil, err
+		}
 		flags |= noFollow
 	}
 	f, err := os.OpenFile(file, flags, 0o600)
@@ -62,7 +66,35 @@ func openLog(name string) (*os.File, error) {
 			return nil, fmt.Errorf("%s is a symbolic link (to %s). It is not followed, because a server may have made it: remove it, or name the target itself", file, show.Line(to))
 		}
 	}
+	if err == nil && !isLog(file, f) {
+		f.Close()
+		return nil, fmt.Errorf("%s is not a log of mcp-jail: name a file that is new, or remove it", file)
+	}
 	return f, err
+}
+
+// logBegin is how each line of a log begins.
+const logBegin = `{"level":"`
+
+// isLog reports whether an open file can be a log: it is no regular file, or it is empty, standard
+// error, or begins as a log does.
+func isLog(file string, f *os.File) bool {
+	at, err := f.Stat()
+	if err != nil || !at.Mode().IsRegular() || at.Size() == 0 {
+		return err == nil
+	}
+	if errs, err := os.Stderr.Stat(); err == nil && os.SameFile(at, errs) {
+		return true
+	}
+	r, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK|noFollow, 0)
+	if err != nil {
+		return false
+	}
+	defer r.Close()
+	same, err := r.Stat()
+	begin := make([]byte, len(logBegin))
+	_, readErr := io.ReadFull(r, begin)
+	return err == nil && os.SameFile(at, same) && readErr == nil && string(begin) == logBegin
 }
 
 // isStdout reports whether a path names this process's standard output, or a pipe or file that only

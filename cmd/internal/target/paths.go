@@ -1,10 +1,16 @@
 package target
 
 import (
+	"cmp"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
 // ExpandHome replaces a leading ~/ of each file: MCP clients start programs without a shell that
@@ -30,6 +36,27 @@ func AbsolutePath(file string) (string, error) {
 		return "", err
 	}
 	return filepath.Abs(files[0])
+}
+
+// CheckLog returns why mcp-jail does not write its log to a file, or nil. The log has text of the
+// server and of its client in it, and the command line may be a project's. So it is not written into
+// what decides what runs outside of the jail, or what it may do.
+func CheckLog(file string) error {
+	if !strings.HasPrefix(file, "/") {
+		return nil // of Windows, where no server starts
+	}
+	host, err := hostfs.LocalHost()
+	if err != nil {
+		return err
+	}
+	place := cmp.Or(resolve.Guarded(&host, file, true), resolve.Sensitive(&host, &policy.Policy{}, file))
+	if real := resolveLinks(file); place == "" && (policy.HasProtectedName(file) || policy.HasProtectedName(real)) {
+		place = file
+	}
+	if place == "" {
+		return nil
+	}
+	return fmt.Errorf("%s: programs outside of the jail believe what is in %s. Name another file", file, place)
 }
 
 // AbsolutePaths returns the absolute paths of files, for code that has no working directory.
