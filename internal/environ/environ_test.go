@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/internal/environ"
+	"github.com/mcp-jail/mcp-jail/presets"
 )
 
 // TestMaySet tests three kinds of variables: those that load code or move mcp-jail's own files, which
@@ -74,6 +75,40 @@ func TestRows(t *testing.T) {
 		}
 		if len(row.Readers) == 0 || row.For == "" || strings.Contains(row.For, "|") {
 			t.Errorf("%s: no reader or purpose", row.Names)
+		}
+	}
+}
+
+// TestPresets: each variable that a preset reads is in a row of presets. A project's own server may
+// have it. A project may not set it for a server of the user's configuration.
+func TestPresets(t *testing.T) {
+	seen := map[string]bool{}
+	for _, name := range presets.Names() {
+		p, err := presets.Find(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range p.Variables {
+			seen[v.Name] = true
+			row, _ := environ.Find(v.Name)
+			if !row.Reads(environ.Presets) || !environ.Steers(v.Name) || !environ.MaySet(v.Name, true) {
+				t.Errorf("preset %s: the table of presets lacks %s", name, v.Name)
+			}
+		}
+	}
+	if len(seen) < 180 || !seen["GRAFANA_URL"] || environ.Steers("NODE_ENV") {
+		t.Errorf("control: %d variables", len(seen))
+	}
+	for _, row := range environ.Rows() {
+		for _, pattern := range row.Names {
+			used := len(row.Readers) > 1 || !row.Reads(environ.Presets)
+			for name := range seen {
+				begin, end, wild := strings.Cut(pattern, "*")
+				used = used || name == pattern || wild && strings.HasPrefix(name, begin) && strings.HasSuffix(name, end)
+			}
+			if !used {
+				t.Errorf("no preset reads %s", pattern)
+			}
 		}
 	}
 }

@@ -74,12 +74,12 @@ func MaySet(name string, project bool) bool {
 	return row.May != Nobody
 }
 
-// Steers reports whether a variable acts on the command of a secret. A server of the user's
-// configuration may have one, so an entry of a project's file that starts it may not set the
-// variable.
+// Steers reports whether a variable acts on a server of the user's configuration outside of its jail:
+// on the command of a secret, or on the rules of a preset, which send secrets to the hosts that
+// variables name. So an entry of a project's file that starts such a server may not set it.
 func Steers(name string) bool {
 	row, known := Find(name)
-	return known && row.Reads(Secret)
+	return known && (row.Reads(Secret) || row.Reads(Presets))
 }
 
 // Loads reports whether a variable can make a program load code, or start other code than it would

@@ -11,6 +11,7 @@ const (
 	Secret  Reader = "a secret's command"                    // see policy.Secret
 	Lock    Reader = "the lock file's keys"                  // a package is pinned for the registry that they choose
 	Files   Reader = "wrap and status"                       // where the files of clients are
+	Presets Reader = "presets"                               // hosts and files of a preset\'s server, and its secrets
 	Refused Reader = "none"                                  // no program gets it, though some would obey it
 )
 
@@ -32,6 +33,19 @@ type Row struct {
 	Readers []Reader
 	May     Setter
 	For     string // what the readers use the variables for
+}
+
+// ofPresets are the variables of presets that no other row has. A test compares them with the
+// presets.
+var ofPresets = []string{
+	"AIRTABLE_*", "ANTHROPIC_*", "BRAVE_*", "CONFLUENCE_*", "CONTEXT7_*", "EXA_*", "FIGMA_*", "FIRECRAWL_*", "GDRIVE_*", "GRAFANA_*", "GZIP_*",
+	"JIRA_*", "K8S_*", "LINEAR_*", "MDB_MCP_*", "MYSQL_*", "NOTION_*", "OBSIDIAN_*", "OPENAI_*", "OPENAPI_*", "PERPLEXITY_*", "PUPPETEER_*",
+	"REDIS_*", "SENTRY_*", "SLACK_*", "STRIPE_*", "SUPABASE_*", "TAVILY_*",
+	"ALLOWED_TOOLS", "ALLOW_DANGEROUS", "ALLOW_*_OPERATION", "ALLOW_ONLY_*_TOOLS", "AUTH_HEADER", "AUTH_TOKEN", "DATABASE_URI", "DEBUG", "DEFAULT_PARAMETERS",
+	"DESKTOP_COMMANDER_*", "DISABLE_THOUGHT_LOGGING", "DOCKER_CONTAINER", "DSN", "EMBEDDED_AGENT_PROVIDER", "ENABLED_TOOLS", "ENABLE_PII_REDACTION",
+	"FASTMCP_*", "KUBECONFIG_*", "MASK_SECRETS", "MCP_DISABLE_SKILLS", "MCP_REMOTE_*", "MCP_USER_AGENT", "MEMORY_FILE_PATH", "MULTI_DB_WRITE_MODE",
+	"READ_ONLY_MODE", "READ_OPERATIONS_ONLY", "REQUIRE_MUTATION_CONSENT", "SCHEMA_*_PERMISSIONS", "SPAWN_MAX_BUFFER", "TOOLSETS",
+	"USE_GITLAB_WIKI", "USE_MILESTONE", "USE_PIPELINE",
 }
 
 // Rows returns the table. The row with the longest matching name counts.
@@ -81,7 +95,9 @@ func Rows() []Row {
 		{names("GIT_*"), readers(Refused), User, "git"},
 
 		{names("SHELL", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "DBUS_SESSION_BUS_ADDRESS", "SSH_AUTH_SOCK", "SSH_TTY"), readers(Secret), Project, "asking the user, and the keys of the session"},
-		{names("GNUPGHOME", "GPG_*", "PINENTRY_*", "PASSWORD_STORE_*", "GOPASS_*", "OP_*", "BW_*", "BWS_*", "KEEPASS*", "LPASS_*", "AWS_*", "AZURE_*", "CLOUDSDK_*", "GOOGLE_*", "VAULT_*", "BAO_*", "GH_*", "GITHUB_*", "GITLAB_*", "DOPPLER_*", "INFISICAL_*", "SOPS_*", "AGE_*", "KUBECONFIG", "DOCKER_CONFIG"), readers(Secret), Project, "keepers of secrets. An entry of a project's file that starts a server of your configuration may not set them"},
+		{names("GNUPGHOME", "GPG_*", "PINENTRY_*", "PASSWORD_STORE_*", "GOPASS_*", "OP_*", "BW_*", "BWS_*", "KEEPASS*", "LPASS_*", "AWS_*", "AZURE_*", "CLOUDSDK_*", "GOOGLE_*", "VAULT_*", "BAO_*", "GH_*", "GITHUB_*", "GITLAB_*", "DOPPLER_*", "INFISICAL_*", "SOPS_*", "AGE_*", "KUBECONFIG", "DOCKER_CONFIG"), readers(Secret, Presets), Project, "keepers of secrets, and [presets](presets.md) of their services. An entry of a project's file that starts a server of your configuration may not set them"},
+
+		{names(ofPresets...), readers(Presets), Project, "hosts, files and secrets of a server with a [preset](presets.md), and what it is told. An entry of a project's file that starts a server of your configuration may not set them"},
 
 		{names("CLAUDE_CONFIG_DIR", "CLINE_*", "CODEX_HOME", "COPILOT_HOME", "CRUSH_GLOBAL_*", "GEMINI_CLI_HOME", "GEMINI_CLI_SYSTEM_*", "GOOSE_PATH_ROOT", "JP_GLOBAL_CONFIG_DIR", "KILO_CONFIG*", "OPENCODE_CONFIG*", "QWEN_HOME", "QWEN_CODE_SYSTEM_*", "APPDATA", "LOCALAPPDATA"), readers(Files), User, "the files of clients"},
 	}

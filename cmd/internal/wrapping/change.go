@@ -110,7 +110,7 @@ func (f *File) plan(s Entry, p *Planned, program Program, host clients.Host, nam
 	case s.words.Refused != nil:
 		return clients.Edit{}, clients.Reason("cannot be changed: " + s.words.Refused.Reason)
 	}
-	if why := f.sharedVariable(host); why != "" {
+	if why := f.sharedVariable(host, false); why != "" {
 		return clients.Edit{}, why
 	}
 	host = f.within(host)

@@ -62,7 +62,7 @@ func (f *File) judgeWrapped(e Entry, line clients.Wrapped, program Program, host
 		why = StartsAway
 	}
 	if why == "" {
-		why = f.judgeVariables(e, host)
+		why = f.judgeVariables(e, line, host)
 	}
 	if why == "" && f.IsProject() {
 		why = f.judgeProject(e, line, host)
@@ -84,9 +84,9 @@ func (s Entry) left() clients.Reason {
 }
 
 // judgeVariables returns why the variables of an entry leave it unclear what it starts, or "".
-func (f *File) judgeVariables(e Entry, host clients.Host) clients.Reason {
+func (f *File) judgeVariables(e Entry, line clients.Wrapped, host clients.Host) clients.Reason {
 	project := f.IsProject()
-	if why := f.sharedVariable(host); why != "" {
+	if why := f.sharedVariable(host, line.Argv == nil); why != "" {
 		return why
 	}
 	if names, err := f.steering(e, host); names != nil {

@@ -61,6 +61,8 @@ var judgedEntries = map[string]judged{
 	"registry of .npmrc":     {`"command": "OURS", "args": ["run", "--", "npx", "x"], "env": {"OUR_REGISTRY": "http://e"}`, acts + "OUR_REGISTRY", "yes"},
 	"managers":               {`"command": "OURS", "args": ["run", "--", "npx", "x"], "env": {"FNM_DIR": "/e"}`, acts + "FNM_DIR", "yes"},
 	"a secret's command":     {`"command": "OURS", "args": ["run", "a"], "env": {"GNUPGHOME": "/e"}`, acts + "GNUPGHOME for a server of your configuration", "yes"},
+	"its host":               {`"command": "OURS", "args": ["run", "a"], "env": {"GRAFANA_URL": "http://e"}`, acts + "GRAFANA_URL for a server of your configuration", "yes"},
+	"a host of its own":      {`"command": "OURS", "args": ["run", "--preset", "grafana", "--", "x"], "env": {"GRAFANA_URL": "http://e"}`, "yes", "yes"},
 	"its variable":           {`"command": "OURS", "args": ["run", "a"], "env": {"TOKEN": "t"}`, acts + "TOKEN for a server of your configuration", "yes"},
 	"its variable, removed":  {`"command": "OURS", "args": ["run", "a"], "env": {"TOKEN": null}`, acts + "TOKEN for a server of your configuration", "yes"},
 	"the width of its text":  {`"command": "OURS", "args": ["run", "a"], "env": {"COLUMNS": "80"}`, "yes", "yes"},

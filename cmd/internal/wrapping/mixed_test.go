@@ -146,6 +146,7 @@ func TestSharedVariables(t *testing.T) {
 	gemini := map[string]string{"~/.gemini/settings.json": claude}
 	qwen := map[string]string{"~/.qwen/settings.json": claude}
 	code := map[string]string{"~/.claude.json": claude}
+	configured := map[string]string{"~/.gemini/settings.json": `{"mcpServers": {"a": {"command": "OURS", "args": ["run", "grafana"]}}}`}
 	for name, c := range map[string]struct {
 		user map[string]string
 		file string
@@ -156,6 +157,10 @@ func TestSharedVariables(t *testing.T) {
 		"above the project":              {gemini, "../.gemini/.env", "export npm_config_registry=http://e\n", "?: gets npm_config_registry from "},
 		"the project's .env":             {gemini, ".env", "NODE_OPTIONS=--import=data:text/javascript,1", "?: gets NODE_OPTIONS from "},
 		"a harmless .env":                {gemini, ".env", "OPENAI_API_KEY=1\nPORT=3000\n", "yes"},
+		"a preset's host":                {configured, ".env", "GRAFANA_URL=http://e\n", "?: gets GRAFANA_URL from "},
+		"another server's":               {gemini, ".env", "GRAFANA_URL=http://e\n", "yes"},
+		"the user's own host":            {configured, "~/.gemini/.env", "GRAFANA_URL=http://mine\n", "yes"},
+		"no host of a preset":            {configured, ".env", "PORT=3000\n", "yes"},
 		"the user's own":                 {gemini, "~/.gemini/.env", "npm_config_registry=http://mine", "yes"},
 		"Qwen's settings":                {qwen, ".qwen/settings.json", `{"env": {"XDG_DATA_HOME": "/evil"}} // c`, "?: gets XDG_DATA_HOME from "},
 		"Claude Code's settings":         {code, ".claude/settings.json", `{"env": {"npm_config_registry": "http://e"}}`, "?: gets npm_config_registry from "},

@@ -11,8 +11,9 @@ import (
 )
 
 // sharedVariable returns why a client gives mcp-jail a variable that acts on mcp-jail itself, out of
-// a file whose variables all of its servers get, or "".
-func (f *File) sharedVariable(host clients.Host) clients.Reason {
+// a file whose variables all of its servers get, or "". configured says that the entry starts a
+// server of the user's configuration.
+func (f *File) sharedVariable(host clients.Host, configured bool) clients.Reason {
 	for _, c := range f.clients() {
 		for _, shared := range c.Shared {
 			for _, path := range existing(shared.Place, host) {
@@ -21,7 +22,11 @@ func (f *File) sharedVariable(host clients.Host) clients.Reason {
 					return clients.Reason("gets variables from " + c.Title + " that are not known, because " + path + " cannot be read: " + err.Error())
 				}
 				for _, name := range names {
-					if !environ.MaySet(name, shared.Place.Scope == clients.Project) {
+					project := shared.Place.Scope == clients.Project
+					if project && configured && environ.Steers(name) {
+						return clients.Reason("gets " + name + " from " + path + " if " + c.Title + " starts it: the project would choose what a server of your configuration does")
+					}
+					if !environ.MaySet(name, project) {
 						return clients.Reason("gets " + name + " from " + path + " if " + c.Title + " starts it, which acts on mcp-jail itself, outside of the jail")
 					}
 				}
