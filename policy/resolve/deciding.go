@@ -193,15 +193,21 @@ func (b *resolver) protectProgram(file, named string) {
 }
 
 // protectParts protects a directory of programs, and those from which the programs take their
-// parts: the node_modules around it, and the libraries beside a bin. In a working copy of git, the
-// directories beside bin are the user's work.
+// parts: the node_modules around it, and all that is beside a bin. In a working copy of git, the
+// directories beside bin are the user's work. In ~/.local and the like, most of them are no part of
+// a program.
 func (b *resolver) protectParts(dir, named string) {
 	dirs := []string{dir}
+	prefix, base := hostfs.Split(dir)
 	if before, _, ok := strings.Cut(dir+"/", "/node_modules/"); ok {
 		dirs = append(dirs, before+"/node_modules")
-	} else if prefix, base := hostfs.Split(dir); base == "bin" && !b.isAroundWork(prefix) && !b.paths.Exists(path.Join(prefix, ".git")) {
-		for _, name := range [...]string{"lib", "lib64", "libexec", "pyvenv.cfg"} {
-			dirs = append(dirs, path.Join(prefix, name))
+	} else if (base == "bin" || base == "sbin") && !b.isAroundWork(prefix) && !b.paths.Exists(path.Join(prefix, ".git")) {
+		if !b.isShared(prefix) {
+			dirs = append(dirs, prefix)
+		} else {
+			for _, name := range [...]string{"lib", "lib64", "libexec", "etc", "pyvenv.cfg"} {
+				dirs = append(dirs, path.Join(prefix, name))
+			}
 		}
 	}
 	for _, dir := range dirs {
@@ -209,6 +215,14 @@ func (b *resolver) protectParts(dir, named string) {
 			b.protectPath(dir, named)
 		}
 	}
+}
+
+// isShared reports whether a directory with a bin holds more than the programs and their parts: data
+// of other programs, or the source of the user's own.
+func (b *resolver) isShared(prefix string) bool {
+	gopath, _ := b.h.Getenv("GOPATH")
+	within := func(dir string) bool { return strings.HasPrefix(dir, "/") && policy.Within(b.canonical(dir), prefix) }
+	return slices.ContainsFunc([]string{b.h.ConfigDir, b.h.StateDir, b.h.CacheDir, b.h.DataDir, path.Join(b.h.Home, ".local"), path.Join(b.h.Home, "go"), gopath}, within)
 }
 
 // warnDeciding warns of rules that name a path that decides, which grants it, and of rules for a

@@ -126,6 +126,52 @@ f /home/u/proj/main.py`)
 	}
 }
 
+// TestProgramsOfTrees checks that a program in PATH keeps all of the tree around its bin, where that
+// is a tree of its own.
+func TestProgramsOfTrees(t *testing.T) {
+	h := newFake(aSystem, `x /home/u/sdk/go/bin/go
+x /home/u/sdk/go/pkg/tool/linux_amd64/compile
+f /home/u/sdk/go/go.env
+x /home/u/VSC/bin/code
+x /home/u/VSC/code
+f /home/u/VSC/resources/app/out/main.js
+l /home/u/.local/bin/code /home/u/VSC/bin/code
+x /home/u/.local/bin/own
+f /home/u/.local/lib/own.py
+f /home/u/.local/share/data
+x /home/u/jdk/bin/java
+f /home/u/jdk/conf/security/java.security
+x /home/u/go/bin/tool
+f /home/u/go/src/mine/main.go
+x /home/u/ws/bin/script
+f /home/u/ws/data
+x /home/u/copy/bin/script
+f /home/u/copy/src/main.go
+d /home/u/copy/.git
+x /home/u/mine/bin/script
+f /home/u/mine/data`)
+	env := func(h *hostfs.Host) {
+		h.Environ = append(h.Environ, "PATH=/home/u/sdk/go/bin:/home/u/.local/bin:/home/u/jdk/bin:/home/u/go/bin:/home/u/ws/bin:/home/u/copy/bin:/home/u/mine/bin:/usr/bin:/bin")
+		h.Dir = "/home/u/ws"
+	}
+	p, _ := mustResolve(t, h, fsRules("~:rw", "~/mine:rw"), env)
+	for _, name := range []string{
+		"sdk/go/bin/go", "sdk/go/pkg/tool/linux_amd64/compile", "sdk/go/go.env", "sdk/go/new", "VSC/code", "VSC/resources/app/out/main.js", "VSC/new", "jdk/conf/security/java.security",
+		".local/bin/new", ".local/lib/own.py", ".local/etc/npmrc", "go/bin/new", "ws/bin/script", "copy/bin/script", "mine/bin/script",
+	} {
+		if fault := refuses(p, "/home/u/"+name); fault != "" {
+			t.Error(fault)
+		}
+	}
+	// Control: what is beside a tree, data of others, source, the workspace, a working copy, and what
+	// a rule names.
+	for _, name := range []string{"sdk/new", ".local/share/data", ".local/share/new", "go/src/mine/main.go", "ws/data", "ws/new", "copy/src/main.go", "mine/data", "mine/new"} {
+		if name = "/home/u/" + name; !p.Allows(policy.OpWrite, name) || !p.Allows(policy.OpCreate, name) {
+			t.Errorf("control: %s is out of reach", name)
+		}
+	}
+}
+
 // TestDecidingGranted checks the warnings for rules that name what decides outside of the jail.
 func TestDecidingGranted(t *testing.T) {
 	h := newFake(aSystem, "d /home/u/.npm/_cacache\nd /home/u/.cache/pip\nd /home/u/.cache/app\nd /home/u/tools/bin\nd /home/u/tools/data")
