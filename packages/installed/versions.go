@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -57,6 +58,7 @@ func openVersions(host *hostfs.Host) *versions {
 		if json.Unmarshal(text, &v.known) != nil {
 			v.known = map[string]version{}
 		}
+		maps.DeleteFunc(v.known, func(_ string, k version) bool { return k.Version != runtime.VersionIn(k.Version) }) // of an older mcp-jail
 	}
 	return v
 }

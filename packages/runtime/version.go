@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -47,17 +48,14 @@ func VersionIn(answer string) string {
 	answer = strings.TrimPrefix(firstLine(answer), "Python ")
 	word, _, _ := strings.Cut(answer, " ")
 	word = strings.TrimPrefix(strings.TrimSuffix(word, "+"), "v")
-	parts := strings.SplitN(word, ".", 3)
-	if len(parts) < 3 || strings.ContainsFunc(word, func(r rune) bool { return r < '!' || r > '~' }) {
+	if !isVersion.MatchString(word) {
 		return ""
-	}
-	for _, p := range parts {
-		if p == "" || p[0] < '0' || p[0] > '9' {
-			return ""
-		}
 	}
 	return word
 }
+
+// isVersion is a version as interpreters tell it. It is kept, compared, and shown to users.
+var isVersion = regexp.MustCompile(`^[0-9]{1,6}\.[0-9]{1,6}\.[0-9]{1,6}([-+.]?[0-9A-Za-z]{1,40}){0,4}$`)
 
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
