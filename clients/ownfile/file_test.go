@@ -170,3 +170,42 @@ func TestReplaceRefused(t *testing.T) {
 		t.Errorf("%q", b)
 	}
 }
+
+// TestReplaceInItsDirectory tests that the unfinished file is written and removed in the directory
+// that has the file, whatever has that directory's name meanwhile.
+func TestReplaceInItsDirectory(t *testing.T) {
+	name := place(t, "{}")
+	dir := filepath.Dir(name)
+	f := read(t, name)
+	open, err := f.openDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer open.Close()
+	if err := os.Rename(dir, dir+"-moved"); err != nil {
+		t.Skip(err) // Windows moves no open directory
+	}
+	stale := filepath.Join(dir, f.tempPrefix()+"x")
+	for _, err := range []error{os.Mkdir(dir, 0o755), os.WriteFile(stale, nil, 0o600), os.WriteFile(name, []byte("{}"), 0o600)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.removeStale(open)
+	temp, _, err := f.write(open, []byte("new"), 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(filepath.Join(dir+"-moved", temp)); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Lstat(stale); err != nil {
+		t.Error("a file of another directory was removed")
+	}
+	if err := f.Replace([]byte("new")); !errors.Is(err, ErrChanged) {
+		t.Errorf("Replace: %v", err)
+	}
+	if _, err := f.openDir(); !errors.Is(err, ErrChanged) {
+		t.Errorf("openDir: %v", err)
+	}
+}

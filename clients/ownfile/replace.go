@@ -2,6 +2,7 @@ package ownfile
 
 import (
 	"cmp"
+	"crypto/rand"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -31,16 +32,24 @@ func (f *File) Replace(data []byte) error {
 	if err := f.Unchanged(); err != nil {
 		return err
 	}
-	f.removeStale()
-	temp, info, err := f.write(data, f.info.Mode().Perm())
+	dir, err := f.openDir()
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	f.removeStale(dir)
+	temp, info, err := f.write(dir, data, f.info.Mode().Perm())
 	if err != nil {
 		return err
 	}
 	if err = f.Unchanged(); err == nil {
-		err = os.Rename(temp, f.Real)
+		err = f.in(dir)
+	}
+	if err == nil {
+		err = dir.Rename(temp, filepath.Base(f.Real))
 	}
 	if err != nil {
-		_ = os.Remove(temp)
+		_ = dir.Remove(temp)
 		return err
 	}
 	f.Data, f.info, f.hash = data, info, sha256.Sum256(data)
@@ -60,37 +69,58 @@ func (f *File) lock() (unlock func(), err error) {
 	return unlock, nil
 }
 
+// openDir opens the directory of the file. Its owner may be another user, and put another directory
+// in its place at any time. So all is done in the one that has the file.
+func (f *File) openDir() (*os.Root, error) {
+	dir, err := os.OpenRoot(filepath.Dir(f.Real))
+	if err != nil {
+		return nil, err
+	}
+	if err := f.in(dir); err != nil {
+		dir.Close()
+		return nil, err
+	}
+	return dir, nil
+}
+
+// in returns an error unless an open directory has the file that Read saw.
+func (f *File) in(dir *os.Root) error {
+	if now, err := dir.Lstat(filepath.Base(f.Real)); err != nil || !os.SameFile(now, f.info) {
+		return f.changed("its directory has been replaced since mcp-jail read it")
+	}
+	return nil
+}
+
 // tempPrefix begins the names of unfinished files.
 func (f *File) tempPrefix() string { return "." + filepath.Base(f.Real) + ".mcp-jail-" }
 
 // removeStale removes unfinished files that a Replace has left behind. The lock is held, and
 // a Replace that has lost its file to another one fails at the latest at its rename.
-func (f *File) removeStale() {
-	dir := filepath.Dir(f.Real)
-	entries, _ := os.ReadDir(dir)
+func (f *File) removeStale(dir *os.Root) {
+	entries, _ := fs.ReadDir(dir.FS(), ".")
 	for _, e := range entries {
 		if !e.Type().IsRegular() || !strings.HasPrefix(e.Name(), f.tempPrefix()) {
 			continue
 		}
 		if info, err := e.Info(); err == nil && owner(info) == self() {
-			_ = os.Remove(filepath.Join(dir, e.Name()))
+			_ = dir.Remove(e.Name())
 		}
 	}
 }
 
 // write writes an unfinished file beside f, with its group.
-func (f *File) write(data []byte, mode fs.FileMode) (temp string, info fs.FileInfo, err error) {
-	dir := filepath.Dir(f.Real)
-	file, err := os.CreateTemp(dir, f.tempPrefix()+"*")
+func (f *File) write(dir *os.Root, data []byte, mode fs.FileMode) (temp string, info fs.FileInfo, err error) {
+	temp = f.tempPrefix() + strings.ToLower(rand.Text())
+	file, err := dir.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return "", nil, f.cannotWrite(dir, err)
+		return "", nil, f.cannotWrite(filepath.Dir(f.Real), err)
 	}
 	defer func() {
 		if closed := file.Close(); err == nil {
 			err = closed
 		}
 		if err != nil {
-			_ = os.Remove(file.Name())
+			_ = dir.Remove(temp)
 		}
 	}()
 	if err := keepGroup(file, f.info); err != nil {
@@ -106,7 +136,7 @@ func (f *File) write(data []byte, mode fs.FileMode) (temp string, info fs.FileIn
 		return "", nil, err
 	}
 	info, err = file.Stat()
-	return file.Name(), info, err
+	return temp, info, err
 }
 
 func (f *File) cannotWrite(dir string, err error) error {
