@@ -86,6 +86,17 @@ func (c Client) reference(text string) (found Reference, ok bool) {
 	return found, ok
 }
 
+// Runs reports whether the client may run a command to replace a part of a text. The form of a
+// command counts in any place: clients nest forms, and a shell reads "`" as it does "$(".
+func (c Client) Runs(text string) bool {
+	for _, f := range c.Forms {
+		if f.Kind == CommandText && (strings.Contains(text, f.Open) || f.Open == "$(" && strings.Contains(text, "`")) {
+			return true
+		}
+	}
+	return false
+}
+
 // nameLength returns how many bytes at the start of a text are the name of a variable.
 func nameLength(s string) int {
 	for i, r := range s {

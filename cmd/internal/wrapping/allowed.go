@@ -57,8 +57,30 @@ func (f *File) judgeProject(e Entry, line clients.Wrapped, host clients.Host) cl
 	if why != "" {
 		return why
 	}
+	if why = f.runsCommand(e); why != "" {
+		return why
+	}
 	fromFile, _, _ := e.fileNames(e.by.client, host)
 	return judgeNames(e, line, flags, fromFile)
+}
+
+// runsCommand returns why a client that reads a project's entry runs a command of the project, outside
+// of the jail, to make a text of it, or "". An entry of the user's own may have a command: it reads a
+// secret, as a rule.
+func (f *File) runsCommand(e Entry) clients.Reason {
+	if !f.IsProject() {
+		return ""
+	}
+	texts := append(e.Argv(), e.Cwd, e.EnvFile)
+	for _, v := range e.Env {
+		texts = append(texts, v.Name, v.Value)
+	}
+	for _, c := range f.clients() {
+		if slices.ContainsFunc(texts, c.Runs) {
+			return clients.Reason("has a command in a text, which " + c.Title + " runs itself, outside of the jail")
+		}
+	}
+	return ""
 }
 
 // judgeFlags returns the flags of a project's entry, or why they leave it unclear what its server

@@ -115,6 +115,9 @@ func (f *File) plan(s Entry, p *Planned, program Program, host clients.Host, nam
 	}
 	host = f.within(host)
 	for _, s := range s.asRead() {
+		if why := f.runsCommand(s); why != "" {
+			return clients.Edit{}, why
+		}
 		names, err := f.steering(s, host)
 		switch {
 		case names != nil:

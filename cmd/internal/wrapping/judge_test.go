@@ -90,7 +90,17 @@ var judgedForms = map[string]map[string]judged{
 		"file":           {`"command": "OURS", "args": ["run", "--", "x"], "envFile": "REPO/bad.env"`, acts + "FNM_DIR", "yes"},
 		"harmless file":  {`"command": "OURS", "args": ["run", "--", "x"], "envFile": "REPO/good.env"`, "yes", "yes"},
 		"dangerous file": {`"command": "OURS", "args": ["run", "--", "x"], "envFile": "REPO/worse.env"`, acts + "LD_AUDIT", acts + "LD_AUDIT"},
+		"command":        {`"command": "OURS", "args": ["run", "--", "x", "${command:e}"]`, "has a command in a text, which Visual Studio Code runs", "yes"},
 		"unknown file":   {`"command": "OURS", "args": ["run", "--", "x"], "envFile": "${env:A}"`, "has a file of variables that is not known", "yes"},
+	},
+	"crush": {
+		"command":        {`"command": "OURS", "args": ["run", "--", "x", "a$(./e)"]`, "has a command in a text, which Crush runs", "yes"},
+		"in a value":     {`"command": "OURS", "args": ["run", "--env", "A", "--", "x"], "env": {"A": "${B:-$(./e)}"}`, "has a command in a text, which Crush runs", "yes"},
+		"with backticks": {`"command": "OURS", "args": ["run", "--", "x", "` + "`./e`" + `"]`, "has a command in a text, which Crush runs", "yes"},
+		"arithmetic":     {`"command": "OURS", "args": ["run", "--", "x", "$((1+1))"]`, "has a command in a text, which Crush runs", "yes"},
+		"a variable":     {`"command": "OURS", "args": ["run", "--env", "A", "--", "x"], "env": {"A": "$B (c)"}`, "yes", "yes"},
+		"letter case":    {`"command": "OURS", "args": ["run", "--", "x"], "Command": "./e"`, "can be read in two ways", "can be read in two ways"},
+		"its variables":  {`"command": "OURS", "args": ["run", "--", "x"], "ENV": {"LD_AUDIT": "e"}`, "can be read in two ways", "can be read in two ways"},
 	},
 	"claude-code": {
 		"default": {`"command": "OURS", "args": ["run", "${A:---config=e.toml}", "--", "x"]`, "has a flag for mcp-jail that only", "yes"},
@@ -122,7 +132,7 @@ func TestJudge(t *testing.T) {
 	program := Program{Path: ours, Also: []string{lasting}}
 	fill := strings.NewReplacer("OURS", ours, "BIN", bin, "REPO", h.Project, "HOME/", h.Home+"/")
 	places := map[string][3]string{ // the project's file, the user's, the table
-		"vscode": {".vscode/mcp.json", ".config/Code/User/mcp.json", "servers"}, "cursor": {".cursor/mcp.json", ".cursor/mcp.json", "mcpServers"}, "claude-code": {".mcp.json", ".claude.json", "mcpServers"},
+		"crush": {"crush.json", ".config/crush/crush.json", "mcp"}, "vscode": {".vscode/mcp.json", ".config/Code/User/mcp.json", "servers"}, "cursor": {".cursor/mcp.json", ".cursor/mcp.json", "mcpServers"}, "claude-code": {".mcp.json", ".claude.json", "mcpServers"},
 	}
 	for client, place := range places {
 		judge := func(name string, row judged) {
@@ -148,7 +158,7 @@ func TestJudge(t *testing.T) {
 		}
 		for name, row := range judgedEntries {
 			if row.project == "" && row.user != "" { // where the client starts it counts
-				row.project = map[string]string{"vscode": "starts a program in the project", "claude-code": "starts a program in the project", "cursor": "has a program whose path"}[client]
+				row.project = map[string]string{"vscode": "starts a program in the project", "claude-code": "starts a program in the project", "crush": "starts a program in the project", "cursor": "has a program whose path"}[client]
 				if strings.Contains(row.entry, `"bin/`) && client != "cursor" {
 					row.project = others
 				}
