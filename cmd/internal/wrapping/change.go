@@ -115,9 +115,6 @@ func (f *File) plan(s Entry, p *Planned, program Program, host clients.Host, nam
 	}
 	host = f.within(host)
 	for _, s := range s.asRead() {
-		if why := f.runsCommand(s); why != "" {
-			return clients.Edit{}, why
-		}
 		names, err := f.steering(s, host)
 		switch {
 		case names != nil:
@@ -132,6 +129,9 @@ func (f *File) plan(s Entry, p *Planned, program Program, host clients.Host, nam
 		fromFile = nil
 	}
 	p.Grant = grantOf(s.by.client, s, host, fromFile, note)
+	if why := f.runsCommand(s); why != "" {
+		p.Notes = append(p.Notes, "it "+string(why))
+	}
 	switch {
 	case p.refused != "":
 		return clients.Edit{}, p.refused

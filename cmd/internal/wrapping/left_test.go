@@ -118,15 +118,18 @@ func TestTooManyServers(t *testing.T) {
 	}
 }
 
-// TestClientRuns: an entry of a project's file is left if its client runs a command of it: that would
-// stay outside of the jail.
+// TestClientRuns: if the client of a project's entry runs a command of it, wrap says so: that stays
+// outside of the jail. TestJudge tests that the entry does not count as one in the jail.
 func TestClientRuns(t *testing.T) {
-	for path, left := range map[string]string{"project/crush.json": "has a command in a text, which Crush runs", "home/.config/crush/crush.json": ""} {
+	for path, note := range map[string]string{"project/crush.json": "it has a command in a text, which Crush runs itself", "home/.config/crush/crush.json": ""} {
 		h := newHost(t)
 		write(t, filepath.Join(filepath.Dir(h.Home), path), `{"mcp": {"a": {"command": "x", "args": ["$(./e)"]}, "b": {"command": "x", "args": ["$E"]}}}`)
 		servers := only(t, h, Selection{}).Wrap(Program{Path: program}, Selection{}, h, NewNames(nil, nil)).Servers
-		if !strings.HasPrefix(servers[0].Left, left) || (servers[0].Left == "") != (left == "") || servers[1].Left != "" {
-			t.Errorf("%s: left %q and %q, want %q", path, servers[0].Left, servers[1].Left, left)
+		for i, want := range []string{note, ""} {
+			notes := strings.Join(servers[i].Notes, "; ")
+			if servers[i].Left != "" || !strings.Contains(notes, want) || want == "" && strings.Contains(notes, "has a command") {
+				t.Errorf("%s, %s: left %q, notes %q, want %q", path, servers[i].Server, servers[i].Left, notes, want)
+			}
 		}
 	}
 }

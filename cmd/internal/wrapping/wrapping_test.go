@@ -116,7 +116,7 @@ func wrapAndUnwrap(t *testing.T, h clients.Host, sel Selection) {
 	state := filepath.Join(h.Home, "state")
 	change := before.Wrap(Program{Path: program}, Selection{}, h, NewNames(nil, nil))
 	if len(change.Changed()) == 0 {
-		t.Fatal("nothing changes")
+		t.Fatalf("nothing changes: %q", change.Servers[0].Left)
 	}
 	backup, err := change.Write(state, time.Now())
 	must(t, err)
