@@ -97,6 +97,9 @@ func (a *analyzer) withhold(f finding, dials bool) finding {
 	if !dials && (n.rights&^a.profile.RightsAt(n.path)&policy.Write != 0 || n.rights&policy.Write != 0 && a.isReserved(n.path)) {
 		why = a.writeForbidden(n.path)
 	}
+	if why == "" {
+		why = a.guarded(n) // no way to grant it is told
+	}
 	if why == "" && (f.hint.Attribution != Certain || dials) && a.isSensitive(n.path) {
 		of := "a mere message of the server"
 		if dials {

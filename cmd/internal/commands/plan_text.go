@@ -113,7 +113,7 @@ func (x *planPage) server() {
 		home = "private, kept between sessions"
 	}
 	if e, _ := p.Find(p.Home); e.Ephemeral {
-		home = "private, a copy that is discarded when the call ends"
+		home = "private, a copy that is discarded at the end"
 	}
 	row("home", x.short(p.Home)+"  ("+home+")")
 	switch p.Startup {
