@@ -82,7 +82,8 @@ func home() *hostfs.Host {
 // directory that the value names, and there is none for a variable that begins with "~". A rule for
 // the directory around a file says so, and is refused where that directory is shared.
 func TestNamed(t *testing.T) {
-	h, wide, kept := home(), 0, 0
+	h, wide, kept := *home(), 0, 0
+	h.Dir = "" // for paths that are not relative
 	for _, n := range allValues(t) {
 		for _, dir := range []string{"/home/u", "~", "/", "/home", "/tmp", "/home/u/.config", "/home/u/.local/share", "/home/u/.cache", "/home/u/Documents", "/etc", "/usr/lib", "/home/u/.ssh", "/home/u/notes"} {
 			value := path.Join(dir, "m.json")
@@ -106,7 +107,7 @@ func TestNamed(t *testing.T) {
 				t.Fatalf("%s %s = %s: %+v", n.preset.Name, n.label, value, rules)
 			}
 			r := rules[0]
-			err := resolve.CheckBeside(h, &policy.Policy{}, r)
+			_, _, err := resolve.CheckFiles(&policy.Policy{Server: "s", Command: "server", Fs: []policy.FsRule{r}}, h)
 			switch own := dir == "/home/u/notes"; {
 			case r.Path == value && r.Beside == "" && !n.value.Beside:
 				if err != nil {

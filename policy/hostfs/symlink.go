@@ -183,6 +183,26 @@ func (f *LinkResolver) Resolve(p string) (ResolvedPath, error) {
 	return out, nil
 }
 
+// UpFromLink returns the first symbolic link in an absolute path behind which ".." leads elsewhere
+// than the text says, or "". Resolve, and most programs, take ".." out of the text. The kernel goes up
+// from where the link leads.
+func (f *LinkResolver) UpFromLink(p string) string {
+	at := "/"
+	for name := range strings.SplitSeq(p, "/") {
+		if name != ".." {
+			at = path.Join(at, name)
+			continue
+		}
+		from, err := f.Resolve(at)
+		up, errUp := f.Resolve(path.Dir(at))
+		if err != nil || errUp != nil || path.Dir(from.Path) != up.Path {
+			return at
+		}
+		at = path.Dir(at)
+	}
+	return ""
+}
+
 // Exists reports whether a path leads to an object.
 func (f *LinkResolver) Exists(p string) bool {
 	at, err := f.Resolve(p)
@@ -192,9 +212,16 @@ func (f *LinkResolver) Exists(p string) bool {
 // ResolveLinks follows a path of this machine. It returns the canonical path and every
 // symbolic link on the way.
 func ResolveLinks(p string) (real string, links []policy.Link, err error) {
-	at, err := NewLinkResolver(&Host{Lstat: lstat, Readlink: os.Readlink, OS: runtime.GOOS}).Resolve(p)
+	at, err := localLinks().Resolve(p)
 	if err == nil && !at.Exists() {
 		err = fs.ErrNotExist
 	}
 	return at.Path, at.Links, err
+}
+
+// UpFromLink is [LinkResolver.UpFromLink] on this machine.
+func UpFromLink(p string) string { return localLinks().UpFromLink(p) }
+
+func localLinks() *LinkResolver {
+	return NewLinkResolver(&Host{Lstat: lstat, Readlink: os.Readlink, OS: runtime.GOOS})
 }

@@ -237,6 +237,8 @@ func (b *resolver) warnDeciding() {
 			b.warn("deciding-granted", n.rule.Where, "path = %s lets the server write %s: %s, outside of the jail. Grant a directory of its own instead, unless you trust this server with that", written, d.named, d.risk)
 		} else if caches := b.cachesBelow(n.canonical); caches != nil {
 			b.warn("deciding-kept", n.rule.Where, "path = %s does not let the server write %s: %s, outside of the jail. Only a rule that names it grants it", written, strings.Join(caches, ", "), packagesRisk)
+		} else if name := b.protectedAround(n.canonical); name != "" && n.rule.Preset {
+			b.warn("protected-granted", n.rule.Where, "path = %s lets the server write %s, which programs run or trust outside of the jail: a rule that names it grants it. Take it out of the command line, unless you trust this server with that", written, b.abbreviate(name))
 		}
 	}
 }

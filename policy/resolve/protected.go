@@ -33,16 +33,18 @@ func (b *resolver) protectFixed() {
 	b.protectUserConfigured()
 	for _, own := range append(b.ownDirs(), b.trustedFiles()...) {
 		b.protectPath(own, own)
-		b.warnOwn(own)
 	}
+	b.warnOwn()
 }
 
-// warnOwn warns of rules that let the server write to a file or directory of mcp-jail itself. A rule
+// warnOwn warns of rules that let the server write to files or directories of mcp-jail itself. A rule
 // that names one grants it, as with every protected name.
-func (b *resolver) warnOwn(own string) {
-	for _, n := range b.targets {
-		if n.rule.Rights()&policy.Write != 0 && policy.Within(n.canonical, b.canonical(own)) {
-			b.warn("own-granted", n.rule.Where, "path = %s is mcp-jail's own (%s): the server can decide there what mcp-jail grants, to itself and to all other servers", show.TOML(n.rule.Path), own)
+func (b *resolver) warnOwn() {
+	for _, own := range append(b.ownDirs(), b.trustedFiles()...) {
+		for _, n := range b.targets {
+			if n.rule.Rights()&policy.Write != 0 && policy.Within(n.canonical, b.canonical(own)) {
+				b.warn("own-granted", n.rule.Where, "path = %s is mcp-jail's own (%s): the server can decide there what mcp-jail grants, to itself and to all other servers", show.TOML(n.rule.Path), own)
+			}
 		}
 	}
 }

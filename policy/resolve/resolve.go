@@ -59,7 +59,7 @@ func Resolve(p *policy.Policy, host hostfs.Host) (*policy.Profile, []policy.Warn
 	if err != nil {
 		return nil, nil, err
 	}
-	b := &resolver{p: p, h: &host, paths: hostfs.NewLinkResolver(&host), byPath: make(map[string]policy.Entry, 56), searched: map[string]bool{}, unprotected: map[string]bool{}, caseInsensitive: map[string]bool{}}
+	b := newResolver(p, &host)
 	b.collectGuarded()
 	b.collectDeciding()
 	b.warnSpecialHosts(net)
@@ -110,6 +110,10 @@ func Resolve(p *policy.Policy, host hostfs.Host) (*policy.Profile, []policy.Warn
 	}
 	out.Reach = b.reach
 	return out, b.warnings, nil
+}
+
+func newResolver(p *policy.Policy, h *hostfs.Host) *resolver {
+	return &resolver{p: p, h: h, paths: hostfs.NewLinkResolver(h), byPath: make(map[string]policy.Entry, 56), searched: map[string]bool{}, unprotected: map[string]bool{}, caseInsensitive: map[string]bool{}}
 }
 
 // newProfile returns the profile with the parts that do not depend on the host.
@@ -255,6 +259,25 @@ func (b *resolver) expand(p, workspace string) (abs string, relative bool) {
 	return path.Join(workspace, p), true
 }
 
+// whyTwoWays returns why a path as written can be read in two ways, or "": ".." behind a symbolic link
+// means another directory to the kernel than to most programs, and to [hostfs.LinkResolver.Resolve].
+func (b *resolver) whyTwoWays(written, base string) string {
+	if !strings.Contains(written, "..") {
+		return ""
+	}
+	switch {
+	case strings.HasPrefix(written, "~/"):
+		written = b.h.Home + written[1:]
+	case !strings.HasPrefix(written, "/"):
+		written = base + "/" + written
+	}
+	link := b.paths.UpFromLink(written)
+	if link == "" {
+		return ""
+	}
+	return fmt.Sprintf("has .. behind %s, which leads through a symbolic link to %s: the kernel goes up from there, and other programs go up in the text. Write the path that is meant, without ..", link, b.canonical(link))
+}
+
 // placeRules adds the entries of the fs rules. If two rules lead to the same object, the
 // last one decides in full.
 func (b *resolver) placeRules(workspace string) error {
@@ -317,6 +340,11 @@ func (b *resolver) locate(r policy.FsRule, workspace string) (abs string, at hos
 			return abs, none, nil // resolveWorkspace has warned of it
 		}
 		return abs, none, &RuleError{r.Label(), "is relative, and there is no workspace"}
+	}
+	for _, written := range []string{r.Path, r.Beside} {
+		if why := b.whyTwoWays(written, workspace); why != "" {
+			return abs, none, &RuleError{r.Label(), why}
+		}
 	}
 	if at, err = b.paths.Resolve(abs); err != nil {
 		return abs, none, &RuleError{r.Label(), err.Error()}

@@ -26,14 +26,8 @@ func Shared(h *hostfs.Host, p *policy.Policy, dir string) string {
 	return b.whyShared(b.canonical(dir))
 }
 
-// CheckBeside refuses a rule that a preset made for the directory around one file, if that directory
-// is shared. The path of the rule is absolute, or begins with "~".
-func CheckBeside(h *hostfs.Host, p *policy.Policy, r policy.FsRule) error {
-	b := newAdviser(h, p)
-	abs, _ := b.expand(r.Path, "/")
-	return b.checkBeside(r, b.canonical(abs))
-}
-
+// checkBeside refuses a rule that a preset made for the directory around one file, if that directory
+// is shared. dir is that directory, canonical.
 func (b *resolver) checkBeside(r policy.FsRule, dir string) error {
 	if r.Beside == "" {
 		return nil
@@ -154,15 +148,8 @@ func (b *resolver) mayMove(file string) bool {
 		(!isSystemPlace(dir) || dir == "/tmp" || dir == "/var/tmp") && b.paths.Others(file) == ""
 }
 
-// WideGrant returns the warning about a rule that grants the home directory or a directory around
-// it, or "". The path of the rule is absolute, or begins with "~".
-func WideGrant(h *hostfs.Host, r policy.FsRule) string {
-	b := &resolver{h: h, paths: hostfs.NewLinkResolver(h)}
-	abs, _ := b.expand(r.Path, "/")
-	return wideGrant(r, b.canonical(abs), b.canonical(h.Home))
-}
-
-// wideGrant is WideGrant for a canonical path and home directory.
+// wideGrant returns the warning about a rule that grants the home directory or a directory around
+// it, or "". Both paths are canonical.
 func wideGrant(r policy.FsRule, at, home string) string {
 	if r.Rights() == 0 || !policy.Within(home, at) {
 		return ""

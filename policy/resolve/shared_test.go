@@ -151,9 +151,9 @@ func TestBeside(t *testing.T) {
 		if err == nil && len(c.then) > 0 && out.RightsAt(at) != policy.Read {
 			t.Errorf("%+v: %s", c, out.RightsAt(at))
 		}
-		if c.dir != "." { // then a client's entry is judged alike
-			if err := CheckBeside(&h, &policy.Policy{}, rule); (err != nil) != (c.refused != "" || c.then != nil) {
-				t.Errorf("%+v: CheckBeside: %v", c, err)
+		if strings.IndexByte("~/", c.dir[0]) >= 0 { // then a client's entry is judged alike
+			if _, err := checkRule(h, rule); (err != nil) != (c.refused != "" || c.then != nil) {
+				t.Errorf("%+v: CheckFiles: %v", c, err)
 			}
 		}
 	}
@@ -214,8 +214,8 @@ func TestBesideLine(t *testing.T) {
 		"/home/u/.ssh/id", "/home/u/keys/id", "/home/u/.ssh/..", "/etc/passwd", "/home", "/", "/home/u/linked", "/home/u/dir.db", "/home/u/.bashrc", "/home/u/proj/.mcp.json",
 		"/home/u/.local/state/mcp-jail/trust.toml", "/home/u/.config/mcp-jail/config.toml", "/home/u/vault.json", "/home/u/token", "/home/u/x\x1by.json", "/home/u/new\u202e.json",
 	} {
-		p := &policy.Policy{Sensitive: []string{"~/vault.json"}, Kept: []string{"~/token"}}
-		err := CheckBeside(&h, p, policy.FsRule{Path: path.Dir(file), Beside: file, Read: true})
+		p := &policy.Policy{Server: "s", Command: "server", Sensitive: []string{"~/vault.json"}, Kept: []string{"~/token"}, Fs: []policy.FsRule{{Path: path.Dir(file), Beside: file, Read: true}}}
+		_, _, err := CheckFiles(p, h)
 		if err == nil || strings.Contains(err.Error(), "mkdir") || strings.Contains(err.Error(), " mv ") || !strings.Contains(err.Error(), "a directory of its own") {
 			t.Errorf("%s: %v", file, err)
 		}
@@ -227,7 +227,7 @@ func TestBesideLine(t *testing.T) {
 		"/tmp/.hidden":         "  mkdir ~/mcp-hidden && mv /tmp/.hidden ~/mcp-hidden/",
 	} {
 		dir := file[:strings.LastIndex(file, "/")]
-		err := CheckBeside(&h, &policy.Policy{}, policy.FsRule{Path: dir, Beside: file, Read: true})
+		_, err := checkRule(h, policy.FsRule{Path: dir, Beside: file, Read: true})
 		if err == nil || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("%s: %v", file, err)
 		}
@@ -239,17 +239,19 @@ func TestWideGrant(t *testing.T) {
 	h := newFake(aSystem, "d /data/u/notes\nl /home/me /data/u\nl /home/u/up /home").host()
 	for path, wide := range map[string]bool{"~": true, "~/": true, "/": true, "/home": true, "/home/u/up": true, "~/proj": false, "/tmp": false} {
 		for _, write := range []bool{false, true} {
-			got := WideGrant(&h, policy.FsRule{Path: path, Read: true, Update: write})
+			got, _ := checkRule(h, policy.FsRule{Path: path, Read: true, Update: write})
 			if (got != "") != wide || wide && strings.Contains(got, "protected names") != write {
 				t.Errorf("%s, write %v: %q", path, write, got)
 			}
 		}
-		if got := WideGrant(&h, policy.FsRule{Path: path}); got != "" {
+		if got, _ := checkRule(h, policy.FsRule{Path: path}); got != "" {
 			t.Errorf("%s without rights: %q", path, got)
 		}
 	}
 	h.Home = "/home/me" // a link
-	if WideGrant(&h, policy.FsRule{Path: "~", Read: true}) == "" || WideGrant(&h, policy.FsRule{Path: "/data", Read: true}) == "" {
-		t.Error("a home directory that is a link")
+	for _, path := range []string{"~", "/data"} {
+		if got, _ := checkRule(h, policy.FsRule{Path: path, Read: true}); got == "" {
+			t.Errorf("%s: a home directory that is a link", path)
+		}
 	}
 }

@@ -32,9 +32,11 @@ func (b *resolver) resolveWorkspace() (string, error) {
 		}
 		return "", &WorkspaceError{written, reason, where}
 	}
-	switch {
+	switch why := b.whyTwoWays(written, b.h.Dir); {
 	case err != nil:
 		return fail(err.Error())
+	case why != "":
+		return fail(why)
 	case at.Reason != "":
 		return fail("cannot be reached: " + at.Reason)
 	case !at.Exists():

@@ -20,8 +20,8 @@ const ownerFile = "owner.json"
 // name to what it starts, and must not get the HOME of the user's server of that name.
 type Owner struct {
 	Configured bool     `json:"configured,omitempty"` // a server of a configuration; else a command line
-	Files      []string `json:"files,omitempty"` // of --config
-	Program    string   `json:"program"`         // a digest of its config.Identity
+	Files      []string `json:"files,omitempty"`      // of --config
+	Program    string   `json:"program"`              // a digest of its config.Identity
 }
 
 // gives reports whether the directory of one owner may be had by another: a server of a

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/packages/launcher"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
@@ -59,6 +60,7 @@ func grantOf(c clients.Client, s Entry, host clients.Host, fromFile []string, no
 			names = append(names, name)
 		}
 	}
+	dir := g.startDir(c, s, host)
 	server := &config.Server{Name: "server", Command: "x"}
 	start := s.start(host, fromFile)
 	p, ok := presets.Named(start)
@@ -70,15 +72,15 @@ func grantOf(c clients.Client, s Entry, host clients.Host, fromFile []string, no
 		}
 		g.addPaths(server, pathsIn(c, args, host))
 	}
-	g.checkPaths(server.Access, host)
 	g.addNames(server, names)
 	if word := slices.IndexFunc(args, func(a string) bool { return a == "~" || strings.HasPrefix(a, "~/") }); word >= 0 && !c.Tilde {
 		g.Notes = append(g.Notes, "~ is not replaced in arguments: the server gets "+args[word]+" as it is written; a server that replaces it itself finds its private HOME; write '"+host.Home+strings.TrimPrefix(args[word], "~")+"' into the entry before you wrap it")
 	}
 	if server.Access == nil && host.Project != "" && c.Workspace() != "" && (c.Dir == clients.DirUnknown || c.Dir == clients.DirNone) {
 		g.Flags = append(g.Flags, "--workspace", c.Workspace()) // the default policy grants it
+		dir = host.Project
 	}
-	g.describe(server, s)
+	g.describe(server, s, g.checkFiles(server, dir, host), dir != "")
 	return g
 }
 
@@ -98,38 +100,14 @@ func (g *Grant) usePreset(p *presets.Preset, e presets.Entry, host clients.Host)
 		return server, applied.Unknown
 	}
 	for _, r := range server.Access.Fs {
+		if !filepath.IsAbs(r.Path) {
+			continue // it is shown with its target
+		}
 		if real, err := filepath.EvalSymlinks(r.Path); err == nil && real != r.Path {
 			g.Notes = append(g.Notes, r.Path+" is a link: it gets "+real)
 		}
-		if at := sensitive(r.Path, host); at != "" {
-			g.Notes = append(g.Notes, r.Path+" belongs to "+at+", which holds secrets: take it out of the arguments if the server is not to have it")
-		}
 	}
 	return server, applied.Unknown
-}
-
-// checkPaths adds the warnings of a start about rules for files, and finds a rule that it would
-// refuse. It skips relative paths: a start knows the directory that they are taken from.
-func (g *Grant) checkPaths(access *config.Access, host clients.Host) {
-	if access == nil {
-		return
-	}
-	local, p, err := localPolicy(host)
-	if err != nil {
-		g.refused = clients.Reason("is not known to be safe: " + err.Error())
-		return
-	}
-	for _, r := range access.Fs {
-		if !strings.HasPrefix(r.Path, "/") && !strings.HasPrefix(r.Path, "~") {
-			continue
-		}
-		if err := resolve.CheckBeside(&local, p, r); err != nil && g.refused == "" {
-			g.refused = clients.Reason("would not start in the jail: " + err.Error())
-		}
-		if wide := resolve.WideGrant(&local, r); wide != "" {
-			g.Notes = append(g.Notes, wide)
-		}
-	}
 }
 
 // isMissing reports whether a program is neither in PATH nor, if it is an absolute path, there.
@@ -219,19 +197,47 @@ func (g *Grant) addPaths(server *config.Server, found []foundPath) {
 		if server.Access == nil {
 			server.Access = &config.Access{}
 		}
-		server.Access.Fs = append(server.Access.Fs, policy.FsRule{Path: p.path, Read: true})
+		server.Access.Fs = append(server.Access.Fs, policy.FsRule{Path: p.path, Read: true, Where: show.Flag("--read", p.word)})
 	}
 }
 
-// describe writes in words what a server gets, and what it loses.
-func (g *Grant) describe(server *config.Server, s Entry) {
-	server.Name = "server"
-	c := config.Config{Servers: map[string]*config.Server{server.Name: server}}
+// describe writes in words what a server gets, and what it loses. placed are the rules for files that
+// grant something, and dirKnown says whether that holds for relative ones.
+func (g *Grant) describe(server *config.Server, s Entry, placed []resolve.PlacedRule, dirKnown bool) {
+	const started = "the directory that it is started in"
+	shown, workspace := *server, started
+	shown.Name = "server"
+	if server.Access != nil {
+		access := *server.Access
+		access.Fs = nil
+		for _, r := range server.Access.Fs {
+			if relative := !strings.HasPrefix(r.Path, "/") && !strings.HasPrefix(r.Path, "~"); relative && dirKnown {
+				at := slices.IndexFunc(placed, func(p resolve.PlacedRule) bool { return p.FsRule == r })
+				if at < 0 {
+					continue // a note says why it grants nothing
+				}
+				r.Path = placed[at].At
+			} else if relative {
+				r.Path = strings.TrimPrefix(filepath.Clean(r.Path)+" in ", ". in ") + started
+			}
+			access.Fs = append(access.Fs, r)
+		}
+		shown.Access = &access
+	} else if dirKnown && len(placed) == 0 {
+		workspace = ""
+	} else if dirKnown && s.Cwd != "" {
+		workspace = placed[0].At + ", where it is started,"
+	} else if s.Cwd != "" {
+		workspace = s.Cwd + ", where it is started,"
+	}
+	c := config.Config{Servers: map[string]*config.Server{shown.Name: &shown}}
 	for _, l := range config.LayerGrants(c.Encode(), "", nil) {
 		for _, text := range l.Gets {
-			text = strings.Replace(text, "the default policy: the workspace", "the directory that it is started in", 1)
-			if s.Cwd != "" {
-				text = strings.Replace(text, "the directory that it is started in", s.Cwd+", where it is started,", 1)
+			if rest, is := strings.CutPrefix(text, "the default policy: the workspace"); is {
+				if workspace == "" {
+					continue
+				}
+				text = workspace + rest
 			}
 			text = strings.Replace(text, "(with the secret ", "(with the secret, which the server does not see, ", 1)
 			if rest, ok := strings.CutPrefix(text, "*"); ok {

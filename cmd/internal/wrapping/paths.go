@@ -35,6 +35,10 @@ func pathsIn(c clients.Client, args []string, host clients.Host) (found []foundP
 		if !ok || !filepath.IsAbs(path) || i == 0 && isScript(path) {
 			continue
 		}
+		if why := twoWays(path); why != "" {
+			found = append(found, foundPath{word, path, word + " is not granted, because " + why})
+			continue
+		}
 		path = filepath.Clean(path)
 		if slices.ContainsFunc(found, func(f foundPath) bool { return f.path == path }) {
 			continue

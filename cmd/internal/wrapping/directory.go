@@ -1,0 +1,87 @@
+package wrapping
+
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
+)
+
+// startDir returns the directory in which a client starts the server of an entry, or "" if only the
+// client knows. It adds a note if a symbolic link leads there, and refuses a path that can be read in
+// two ways.
+func (g *Grant) startDir(c clients.Client, s Entry, host clients.Host) string {
+	if s.Cwd == "" {
+		if c.Dir == clients.DirProject || c.Dir == clients.DirOpen {
+			return host.Project
+		}
+		return ""
+	}
+	dir, known := replaced(c, s.Cwd, host)
+	if known && !filepath.IsAbs(dir) {
+		known, dir = host.Project != "", host.Project+"/"+dir
+	}
+	if !known || !strings.HasPrefix(dir, "/") {
+		return ""
+	}
+	if why := twoWays(dir); why != "" {
+		g.refused = clients.Reason("has the cwd " + s.Cwd + ", and " + why)
+		return ""
+	}
+	real, links, err := hostfs.ResolveLinks(dir)
+	if err != nil {
+		return filepath.Clean(dir)
+	}
+	if len(links) > 0 && real != filepath.Clean(dir) {
+		g.Notes = append(g.Notes, "it is started in "+s.Cwd+", which leads to "+real+" by a symbolic link")
+	}
+	return real
+}
+
+// checkFiles adds the warnings of a start about files, and finds what a start would refuse. It returns
+// the rules that grant something. dir is the directory that the server starts in: "" is unknown.
+func (g *Grant) checkFiles(server *config.Server, dir string, host clients.Host) (placed []resolve.PlacedRule) {
+	local, defaults, err := localPolicy(host)
+	if err != nil {
+		g.refuse("is not known to be safe", err)
+		return nil
+	}
+	local.Dir = dir
+	if local.OS == "windows" || !strings.HasPrefix(local.Home, "/") {
+		return nil // a start there has no files to check: resolve.ErrPlatform
+	}
+	c := config.Config{Servers: map[string]*config.Server{"server": server}}
+	server.Name = "server"
+	p, err := c.Policy("server", "")
+	if err != nil {
+		g.refuse("would not start in the jail", err)
+		return nil
+	}
+	p.FromCommandLine, p.Where, p.Sensitive, p.Kept = true, "", append(p.Sensitive, defaults.Sensitive...), append(p.Kept, defaults.Kept...)
+	placed, warnings, err := resolve.CheckFiles(p, local)
+	if err != nil {
+		g.refuse("would not start in the jail", err)
+	}
+	for _, w := range warnings {
+		g.Notes = append(g.Notes, w.String())
+	}
+	return placed
+}
+
+// refuse says why the entry is left, unless there is a reason already.
+func (g *Grant) refuse(what string, err error) {
+	if g.refused == "" {
+		g.refused = clients.Reason(what + ": " + err.Error())
+	}
+}
+
+// twoWays returns why a path can be read in two ways, or "".
+func twoWays(path string) string {
+	if link := hostfs.UpFromLink(path); link != "" {
+		return "it can be read in two ways: " + link + " is a symbolic link, and .. comes after it"
+	}
+	return ""
+}
