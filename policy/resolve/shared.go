@@ -57,8 +57,11 @@ func (b *resolver) whyShared(dir string) string {
 			return fmt.Sprintf("holds %s: %s, outside of the jail", d.named, d.risk)
 		}
 	}
-	if policy.Within(b.canonical(b.workspaceOrDir()), dir) {
-		return "is or holds the workspace"
+	switch work := b.canonical(b.workspaceOrDir()); {
+	case dir == work: // the default policy grants it, too
+		return b.paths.Others(dir)
+	case policy.Within(work, dir):
+		return "holds the workspace"
 	}
 	if why := b.whyRepository(dir); why != "" {
 		return why

@@ -79,7 +79,7 @@ func TestShared(t *testing.T) {
 		"/srv/team": "may be written by other users", "/srv/sticky": "may be written by other users", "/srv/group": "may be written by other users", "/srv/theirs": "belongs to user 2000000001",
 
 		"/home/u/notes": "", "/home/u/notes/deep": "", "/home/u/away": "", "/home/u/.local/share/app": "", "/home/u/.config/app": "", "/home/u/Documents/notes": "", "/home/u/Dokumente/notes": "",
-		"/home/u/proj": "is or holds the workspace", "/home/u/ws": "repository ~/ws/a", "/home/u/ws/a": "repository ~/ws/a", "/home/u/ws/b": "repository ~/ws/b", "/home/u/bare.git": "repository ~/bare.git", "/home/u/bare.git/objects/x": "repository ~/bare.git", "/home/u/linked": "repository ~/linked/w",
+		"/home/u/proj": "", "/home/u/ws": "repository ~/ws/a", "/home/u/ws/a": "repository ~/ws/a", "/home/u/ws/b": "repository ~/ws/b", "/home/u/bare.git": "repository ~/bare.git", "/home/u/bare.git/objects/x": "repository ~/bare.git", "/home/u/linked": "repository ~/linked/w",
 		"/home/u/ws/a/data": "", "/home/u/ws/a/.git/hooks": "is in ~/ws/a/.git", "/home/u/ws/a/.vscode": "is ~/ws/a/.vscode", "/home/u/ws/a/.claude/x": "is in ~/ws/a/.claude", "/home/u/ws/a/.husky": "is ~/ws/a/.husky", "/home/u/ws/a/.github/workflows": "is ~/ws/a/.github/workflows", "/home/u/ws/a/.cursor": "is ~/ws/a/.cursor", "/home/u/ws/a/cache": "is in ~/ws/a/.git",
 		"/home/u/ws/a/.git/modules/m": "is in ~/ws/a/.git", "/tmp/mine": "", "/srv/mine": "", "/srv/owngroup": "", "/srv/missing": "", "/data/homes": "",
 	} {
@@ -113,7 +113,8 @@ func TestBeside(t *testing.T) {
 		{dir: ".", file: "m.db", workspace: "/tmp", refused: "system directory"},
 		{dir: ".", file: "m.db", cwd: "/tmp", refused: "system directory"},
 		{dir: ".", file: "m.db", cwd: "/home/u", warned: "home-workspace"}, // it grants nothing
-		{dir: ".", file: "m.db", refused: "is or holds the workspace"},
+		{dir: ".", file: "m.db"},
+		{dir: ".", file: "m.db", workspace: "/home/u/ws/a"},
 		{dir: ".", file: "m.db", then: []policy.FsRule{{Path: ".", Read: true, Where: "c.toml:1"}}},
 		{dir: "data", file: "data/m.db", workspace: "/home/u/ws/a", warned: "missing-path"},
 		{dir: ".git/hooks", file: ".git/hooks/m.db", workspace: "/home/u/ws/a", refused: "is in ~/ws/a/.git"},
@@ -204,14 +205,14 @@ func TestBesideLine(t *testing.T) {
 		f /home/u/dir.db-wal/x
 		f /home/u/dir.db
 		f /home/u/.bashrc
-		f /home/u/proj/.mcp.json
+		f /home/u/.mcp.json
 		f /home/u/.local/state/mcp-jail/trust.toml
 		f /home/u/.config/mcp-jail/config.toml
 		f /home/u/vault.json
 		f /home/u/token
 		f /home/u/x\x1by.json`, "f /home/u/a.db\nf /home/u/a.db-wal\nf /home/u/a.db-other\nf /home/u/it's%20mine.db\nf /tmp/.hidden").host()
 	for _, file := range []string{
-		"/home/u/.ssh/id", "/home/u/keys/id", "/home/u/.ssh/..", "/etc/passwd", "/home", "/", "/home/u/linked", "/home/u/dir.db", "/home/u/.bashrc", "/home/u/proj/.mcp.json",
+		"/home/u/.ssh/id", "/home/u/keys/id", "/home/u/.ssh/..", "/etc/passwd", "/home", "/", "/home/u/linked", "/home/u/dir.db", "/home/u/.bashrc", "/home/u/.mcp.json",
 		"/home/u/.local/state/mcp-jail/trust.toml", "/home/u/.config/mcp-jail/config.toml", "/home/u/vault.json", "/home/u/token", "/home/u/x\x1by.json", "/home/u/new\u202e.json",
 	} {
 		p := &policy.Policy{Server: "s", Command: "server", Sensitive: []string{"~/vault.json"}, Kept: []string{"~/token"}, Fs: []policy.FsRule{{Path: path.Dir(file), Beside: file, Read: true}}}
