@@ -79,7 +79,7 @@ var mayImport = map[string][]string{
 	"cmd/internal/programs": {}, // how the two above find each other
 	"cmd/internal/terminal": {module + "internal/show", "github.com/mattn/go-isatty", "golang.org/x/sys/unix"},
 	"cmd/internal/cmdline":  {module + "internal/show", module + "policy", module + "policy/config"},
-	"cmd/internal/records":  {module + "internal/private", module + "diagnostics", module + "policy", module + "policy/hostfs"},
+	"cmd/internal/records":  {module + "internal/show", module + "internal/private", module + "diagnostics", module + "policy", module + "policy/hostfs"},
 	"cmd/internal/target":   {module + "internal/private", module + "internal/show", module + "presets", module + "undo", module + "diagnostics/leak", module + "packages/python", module + "packages/installed", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/pin", module + "packages/store", "golang.org/x/sys/unix", module + "cmd/internal/cmdline", module + "cmd/internal/programs", module + "cmd/internal/records", module + "cmd/internal/terminal", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", module + "confine", module + "diagnostics", module + "lifecycle", module + "lifecycle/catalog"},
 	"cmd/internal/kept":     {module + "diagnostics", module + "internal/private", module + "cmd/internal/records", module + "cmd/internal/target", module + "packages/installed", module + "packages/launcher", module + "packages/lockfile", module + "packages/store", module + "policy/config", module + "policy/hostfs"},
 	"cmd/internal/handshake": { // mcp-jail-cli as a client

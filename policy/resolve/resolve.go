@@ -355,15 +355,13 @@ func (b *resolver) locate(r policy.FsRule, workspace string) (abs string, at hos
 	if relative && !policy.Within(at.Path, workspace) {
 		return abs, none, &RuleError{r.Label(), fmt.Sprintf("leaves the workspace %s through a symbolic link (%s -> %s); write it as an absolute path or with ~/ to grant an outside place", workspace, abs, at.Path)}
 	}
-	if relative && b.isWiderThanMeant(r, at.Path) {
+	if relative && b.isWiderThanMeant(b.p, r, at.Path) {
 		b.warn("home-workspace", r.Where, "%s is %s, where this server was started: it grants nothing; name a directory with --workspace DIR, or write ~ if you mean all of your home", r.Path, at.Path)
 		return abs, none, nil
 	}
-	if relative && r.Preset && r.Beside == "" {
-		if why := b.whyUnsafe(at.Path); why != "" {
-			b.warn("no-workspace", r.Where, "path = %s is %s, which %s, and no preset grants that: it grants nothing; name another directory with --workspace DIR or workspace = \"DIR\"", show.TOML(r.Path), at.Path, why)
-			return abs, none, nil
-		}
+	if why := b.whyNoPreset(r, at.Path); relative && why != "" {
+		b.warn("no-workspace", r.Where, "path = %s is %s, which %s, and no preset grants that: it grants nothing; name another directory with --workspace DIR or workspace = \"DIR\"", show.TOML(r.Path), at.Path, why)
+		return abs, none, nil
 	}
 	return abs, at, nil
 }
@@ -371,8 +369,16 @@ func (b *resolver) locate(r policy.FsRule, workspace string) (abs string, at hos
 // isWiderThanMeant reports whether a relative flag, or a relative rule of a preset, would grant the
 // home directory or a directory around it. A client that runs a line in a project today may run it in
 // the home directory tomorrow.
-func (b *resolver) isWiderThanMeant(r policy.FsRule, dir string) bool {
-	return (b.p.FromCommandLine || r.Preset) && b.p.Workspace == "" && r.Where != policy.DefaultSource && r.Rights() != 0 && policy.Within(b.canonical(b.h.Home), dir)
+func (b *resolver) isWiderThanMeant(p *policy.Policy, r policy.FsRule, dir string) bool {
+	return (p.FromCommandLine || r.Preset) && p.Workspace == "" && r.Where != policy.DefaultSource && r.Rights() != 0 && policy.Within(b.canonical(b.h.Home), dir)
+}
+
+// whyNoPreset returns why a relative rule of a preset grants nothing at a canonical path, or "".
+func (b *resolver) whyNoPreset(r policy.FsRule, dir string) string {
+	if !r.Preset || r.Beside != "" {
+		return ""
+	}
+	return b.whyUnsafe(dir)
 }
 
 // checkWritableLinks refuses rules whose path leads through a symbolic link that a server

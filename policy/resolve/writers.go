@@ -41,6 +41,9 @@ func (b *resolver) collectWriters(out *policy.Profile) {
 			}
 			is := policy.WriteGrant{Rights: r.Rights(), Rule: r.Label(), InHome: false}
 			at, err := b.paths.Resolve(abs)
+			if err == nil && relative && (b.isWiderThanMeant(p, r, at.Path) || b.whyNoPreset(r, at.Path) != "") {
+				continue // its start grants nothing for it
+			}
 			if err == nil && len(at.Links) == 0 || is.Rights != 0 {
 				w.Rules[abs] = is
 			}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/internal/private"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -128,6 +129,12 @@ func Writes(host hostfs.Host, server, own string, configured func(server string)
 			return nil, fmt.Errorf("%s, which says where the server %q may write, cannot be read: %w. Remove it; the next start of that server writes it anew", filepath.Join(host.StateDir, writesDir, e.Name()), of, err)
 		}
 		if !n.Configured || !configured(of) {
+			for _, w := range n.Writes {
+				for at, place := range w.Rules {
+					place.Rule += ", when it was last started; if it is gone: " + show.Typed("mcp-jail rm", of)
+					w.Rules[at] = place
+				}
+			}
 			all = append(all, n.Writes...)
 		}
 	}

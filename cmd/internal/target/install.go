@@ -250,7 +250,11 @@ func (w *waiter) progress() string {
 		}
 		return fmt.Sprintf("%s, after %d s", step, int(time.Since(w.begin).Seconds()))
 	}
-	return fmt.Sprintf("%s, %d files, %.1f MB after %d s", w.last.Step, w.last.Files, float64(w.last.Bytes)/1e6, int(time.Since(w.begin).Seconds()))
+	files := "files"
+	if w.last.Files == 1 {
+		files = "file"
+	}
+	return fmt.Sprintf("%s, %d %s, %.1f MB after %d s", w.last.Step, w.last.Files, files, float64(w.last.Bytes)/1e6, int(time.Since(w.begin).Seconds()))
 }
 
 // notify tells the client how far the installation is, if it asked for that.

@@ -14,7 +14,7 @@
 //   - [Target.Attempt] tries lines or flags that a diagnosis is about to propose.
 //   - status.go has the exit statuses, and the errors that lead to them.
 //
-// The package has some 2,500 lines: each way to a target needs the configuration, the preset and
+// The package has some 2,800 lines: each way to a target needs the configuration, the preset and
 // the package of a server.
 //
 // The package prints errors, and lines about packages, private HOMEs and undo. It prints them to
