@@ -14,6 +14,8 @@ func claudeCode() Client {
 	former.Label, former.Note = "former place", "If it exists, it counts in place of `~/.claude.json`."
 	former.Linux, former.MacOS, former.Windows = "~/.claude/.config.json", "~/.claude/.config.json", "~/.claude/.config.json"
 	former.Moves = []Move{{"CLAUDE_CONFIG_DIR", "$CLAUDE_CONFIG_DIR/.config.json"}}
+	shape := standard()
+	shape.Helpers = []string{"headersHelper"}
 	project := above(everywhere(Project, ".mcp.json", JSON, tables("mcpServers")), InAll)
 	settings := everywhere(User, "~/.claude/settings.json", JSON, nil)
 	settings.Moves = []Move{{"CLAUDE_CONFIG_DIR", "$CLAUDE_CONFIG_DIR/settings.json"}}
@@ -41,7 +43,8 @@ func claudeCode() Client {
 			Windows: `%ProgramFiles%\ClaudeCode\managed-mcp.json`,
 			Note:    "If it exists, Claude Code ignores the other files.",
 		}},
-		Shapes:   []Shape{standard()},
+		Shapes:   []Shape{shape},
+		ByType:   true,
 		Forms:    []Form{named(FromEnv, "${", "}")},
 		Start:    Patience{30 * time.Second, "`MCP_TIMEOUT` in its environment, in milliseconds"},
 		Dir:      DirProject,

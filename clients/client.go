@@ -26,6 +26,7 @@ type Client struct {
 	Hands    string   // which environment a server gets, beside what its entry says
 	OnlyCmd  bool     // it replaces Forms in the program's name, and not in the arguments
 	AsText   bool     // it replaces Forms in the text of a file, before it looks for keys and values
+	ByType   bool     // the type of an entry decides whether it has a program, and not its other keys
 	Tilde    bool     // it replaces a "~" at the start of a command or an argument
 	PathKept bool     // a server gets the PATH of a terminal; false for clients started from a desktop
 	Allowed  []string // the keys of a file's list of servers that may start; with it, all others are switched off

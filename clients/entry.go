@@ -33,6 +33,7 @@ type Entry struct {
 	EnvFile   string
 	Cwd       string
 	URL       string
+	Headers   []string // the values of those that the client sends to URL
 	Disabled  bool
 	off       string // Item.Off
 	Sandboxed bool
@@ -66,6 +67,7 @@ const (
 	Replaced  Reason = "has a program whose name the client makes of a variable, which it would not do behind mcp-jail"
 	Jailed    Reason = "starts in mcp-jail already"
 	Ambiguous Reason = "can be read in two ways"
+	Beside    Reason = "has a command that its client runs itself, outside of the jail"
 )
 
 // Argv returns the command line: the program and its arguments, as the file has them.
@@ -125,12 +127,24 @@ func (c Client) Entry(item Item) Entry {
 	}
 	e.readEnv(inner)
 	e.EnvFile, e.Cwd = text(inner, e.Shape.EnvFile), text(inner, e.Shape.Cwd)
+	headers, _ := inner["headers"].(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(headers)) {
+		e.Headers = append(e.Headers, text(headers, name))
+	}
 	e.off = item.Off
 	e.Disabled = item.Off != "" || table[e.Shape.Off] == true || e.Shape.On != "" && table[e.Shape.On] == false
 	e.Sandboxed = table[e.Shape.Sandbox] == true
 	e.readCommand(table, inner)
 	if at := c.commandsOf(table); len(at) > 1 && !e.Shape.Wins {
 		e.leave(Ambiguous, "it has a command line at "+strings.Join(at, " and at "))
+	}
+	if kind := cmp.Or(text(inner, "type"), text(table, "type")); c.ByType && e.Command != "" && !isLocal(kind) {
+		e.leave(Ambiguous, "it has a command, and its type is "+kind)
+	}
+	for _, key := range e.Shape.Helpers {
+		if table[key] != nil && !e.Disabled {
+			e.leave(Beside, "take out "+key)
+		}
 	}
 	e.judge(c, table)
 	return e
@@ -193,7 +207,7 @@ func (e *Entry) readCommand(table, inner map[string]any) {
 	case value == nil && (isRemote(kind) || e.URL != ""):
 		e.leave(Remote, "")
 		return
-	case value == nil && kind != "" && kind != "stdio" && kind != "local":
+	case value == nil && !isLocal(kind):
 		e.leave(NoCommand, "its type is "+kind)
 		return
 	case value == nil:
@@ -221,6 +235,9 @@ func (e *Entry) readCommand(table, inner map[string]any) {
 	}
 	e.Command, e.Args = command, words
 }
+
+// isLocal reports whether a type of an entry is one of a program, or none.
+func isLocal(kind string) bool { return slices.Contains([]string{"", "stdio", "local"}, kind) }
 
 // isRemote reports whether a type of an entry is one without a program.
 func isRemote(kind string) bool {

@@ -65,6 +65,17 @@ func TestEntryReasons(t *testing.T) {
 		{"amazon-q", `{"command":"~/y","args":["$X"]}`, ""},
 		{"gemini", `{"command":"$X/y"}`, ""},
 		{"goose", `{"type":"builtin"}`, NoCommand},
+		{"goose", `{"type":"inline_python","code":"x"}`, Beside},
+		{"goose", `{"type":"inline_python","code":"x","enabled":false}`, NoCommand},
+		{"claude-code", `{"type":"http","url":"https://h"}`, Remote},
+		{"claude-code", `{"type":"http","url":"https://h","headersHelper":"x"}`, Beside},
+		{"claude-code", `{"type":"ws","url":"https://h","headersHelper":"x","command":"y"}`, Beside},
+		{"claude-code", `{"headersHelper":"x","command":"mcp-jail","args":["run","--name","s","--","y"]}`, Beside},
+		{"claude-code", `{"type":"http","url":"https://h","command":"y"}`, Ambiguous},
+		{"claude-code", `{"type":"stdio","url":"https://h","command":"y"}`, ""},
+		{"vscode", `{"type":"sse","command":"y"}`, Ambiguous},
+		{"vscode", `{"config":{"type":"sse","command":"y"}}`, Ambiguous},
+		{"opencode", `{"type":"remote","command":["y"]}`, Ambiguous},
 	} {
 		client, err := ByName(c.client)
 		if err != nil {

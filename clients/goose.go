@@ -21,7 +21,7 @@ func goose() Client {
 			{Place: Place{Scope: User, Linux: "$XDG_CONFIG_HOME/goose/recipes/*.yaml", MacOS: "~/.config/goose/recipes/*.yaml", Windows: `%APPDATA%\Block\goose\config\recipes\*.yaml`}, Word: "cmd:", Why: "a recipe can have servers of its own"},
 			unread(Project, ".goose/recipes/*.yaml", "cmd:", "a recipe can have servers of its own"),
 		},
-		Shapes: []Shape{{Command: "cmd", Args: "args", Env: "envs", Names: "env_keys", URL: []string{"uri", "url"}, On: "enabled"}},
+		Shapes: []Shape{{Command: "cmd", Args: "args", Env: "envs", Names: "env_keys", URL: []string{"uri", "url"}, On: "enabled", Helpers: []string{"code"}}},
 		Start:  Patience{300 * time.Second, "`timeout` in the entry, in seconds"},
 		Dir:    DirProject,
 		Hands:  "its whole environment, with a PATH of its own",

@@ -36,6 +36,7 @@ func openCode() Client {
 		},
 		Blind:    managedBlind("opencode", "opencode.jsonc", "opencode.json"),
 		AsText:   true,
+		ByType:   true,
 		Shapes:   []Shape{listed()},
 		Forms:    []Form{named(FromEnv, "{env:", "}"), named(FileText, "{file:", "}")},
 		Start:    Patience{30 * time.Second, "`timeout` in the entry, in milliseconds"},

@@ -24,6 +24,8 @@ type Shape struct {
 	Sandbox   string // true: the client confines the server itself
 	Checksum  string // the client compares the program with this
 	Elsewhere string // names an environment, other than "local", in which the server is started
+
+	Helpers []string // the client runs the command or the code at these keys itself, beside a server
 }
 
 // standard is the shape that most clients share.

@@ -33,7 +33,7 @@ func vscode() Client {
 		Places: append(places, remote, flatpak, portable, shared),
 		Lookup: Lookup{Read: "workspaceDotMcpDiscovery.ts of November 2026; the rest not read again", Names: AllStart},
 		Blind:  vscodeBlind(),
-		Shapes: []Shape{older, shape},
+		Shapes: []Shape{older, shape}, ByType: true,
 		Forms: []Form{
 			named(Input, "${input:", "}"), named(FromEnv, "${env:", "}"), named(CommandText, "${command:", "}"),
 			fixed(Workspace, "${workspaceFolder}"), named(Workspace, "${workspaceFolder:", "}"), fixed(Home, "${userHome}"),

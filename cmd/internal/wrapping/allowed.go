@@ -71,7 +71,7 @@ func (f *File) runsCommand(e Entry) clients.Reason {
 	if !f.IsProject() {
 		return ""
 	}
-	texts := append(e.Argv(), e.Cwd, e.EnvFile)
+	texts := slices.Concat(e.Argv(), e.Headers, []string{e.Cwd, e.EnvFile, e.URL})
 	for _, v := range e.Env {
 		texts = append(texts, v.Name, v.Value)
 	}

@@ -32,18 +32,23 @@ const (
 	StartsAway   clients.Reason = "is started on another machine or in a container, and which mcp-jail is there is not known"
 )
 
+// openReasons are the reasons for which an entry is left that starts a program all the same.
+var openReasons = []clients.Reason{Environment, clients.Ambiguous, clients.Beside}
+
 // Judge returns how an entry of the file starts its server. It looks at the whole entry: its
 // variables can make the command line start another program, or give mcp-jail another
 // configuration. An entry of a project's file may set less than the user's own.
 func (f *File) Judge(e Entry, program Program, host clients.Host) Verdict {
 	line, ok := clients.ParseWrapped(e.Argv())
 	switch {
+	case !ok && e.Left == clients.Remote && f.runsCommand(e) != "":
+		return Verdict{Why: f.runsCommand(e), Open: true}
 	case !ok && e.Left != "":
-		return Verdict{Why: e.left(), Open: e.Left == Environment || e.Left == clients.Ambiguous}
+		return Verdict{Why: e.left(), Open: slices.Contains(openReasons, e.Left)}
 	case !ok:
 		_, why := f.plan(e, &Planned{Entry: e}, program, host, func() string { return "any" })
 		return Verdict{Why: why, Open: why != ""}
-	case e.Left == clients.Ambiguous || e.mixed != "":
+	case e.Left == clients.Ambiguous || e.Left == clients.Beside || e.mixed != "":
 		return Verdict{Unclear: true, Why: e.left(), Line: line}
 	}
 	var why clients.Reason

@@ -133,3 +133,54 @@ func TestClientRuns(t *testing.T) {
 		}
 	}
 }
+
+// TestBesides: an entry for which its client runs a command beside the server is left, wrapped or
+// not, and counts as one that is not in the jail, whichever client finds it first. The controls have
+// no such command.
+func TestBesides(t *testing.T) {
+	ours := filepath.Join(t.TempDir(), "mcp-jail")
+	write(t, ours, "x")
+	must(t, os.Chmod(ours, 0o700))
+	wrapped := `"command": "` + ours + `", "args": ["run", "--name", "a", "--", "x"]`
+	for entry, want := range map[string]string{
+		`"type": "http", "url": "https://h"`:                                         "-",
+		`"type": "http", "url": "https://h", "headersHelper": "./e"`:                 "no",
+		`"type": "http", "url": "https://h", "headersHelper": "./e", "command": "x"`: "no",
+		`"type": "http", "url": "https://h", "command": "x"`:                         "no",
+		`"headersHelper": "./e", ` + wrapped:                                         "?",
+		`"type": "http", ` + wrapped:                                                 "?",
+		wrapped:                                                                      "yes",
+		`"type": "stdio", "url": "https://h", ` + wrapped:                            "yes",
+		`"type": "http", "url": "https://h", "headers": {"A": "$(./e)"}`:             "-",
+		`"crush": 1, "type": "http", "url": "https://h", "headers": {"A": "$(./e)"}`: "no",
+		`"crush": 1, "type": "http", "url": "https://h", "headers": {"A": "$A (b)"}`: "-",
+		`"crush": 1, "type": "http", "url": "https://$(./e)"`:                        "no",
+	} {
+		for _, first := range []string{"", "gemini"} {
+			h := newHost(t)
+			file, table := filepath.Join(h.Project, ".mcp.json"), "mcpServers"
+			if strings.Contains(entry, "crush") {
+				file, table = filepath.Join(h.Project, "crush.json"), "mcp"
+			}
+			write(t, file, `{"`+table+`": {"a": {`+entry+`}}}`)
+			f := only(t, h, Selection{})
+			if first != "" {
+				c, err := clients.ByName(first)
+				must(t, err)
+				f.add(c, f.Place, f.Path)
+			}
+			v := f.Judge(f.Entries[0], Program{Path: ours}, h)
+			got := map[bool]string{true: "no", false: "-"}[v.Open]
+			switch {
+			case v.Jailed:
+				got = "yes"
+			case v.Unclear:
+				got = "?"
+			}
+			p := f.Wrap(Program{Path: ours}, Selection{}, h, NewNames(nil, nil)).Servers[0]
+			if got != want || p.Left == "" {
+				t.Errorf("%s: JAIL %s (%s), want %s; left %q", entry, got, v.Why, want, p.Left)
+			}
+		}
+	}
+}

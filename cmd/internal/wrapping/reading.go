@@ -88,6 +88,10 @@ func (f *File) merge(e Entry) {
 		return
 	}
 	switch old := &f.Entries[at]; {
+	case old.Left == clients.Beside || e.Left == clients.Beside:
+		if e.Left == clients.Beside {
+			*old = e
+		}
 	case e.Command == "" || old.Left == clients.Ambiguous:
 	case old.Command == "", e.Left == clients.Ambiguous:
 		*old = e
