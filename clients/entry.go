@@ -67,6 +67,7 @@ const (
 	Replaced  Reason = "has a program whose name the client makes of a variable, which it would not do behind mcp-jail"
 	Jailed    Reason = "starts in mcp-jail already"
 	Ambiguous Reason = "can be read in two ways"
+	AsLine    Reason = "is a line of text, in which mcp-jail changes nothing"
 	Beside    Reason = "has a command that its client runs itself, outside of the jail"
 )
 

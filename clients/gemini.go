@@ -12,23 +12,23 @@ func gemini() Client {
 		Name: "gemini", Title: "Gemini CLI", Aliases: []string{"gemini-cli"},
 		Hello: []string{"gemini-cli*"},
 		Basis: "trials with 0.61.0 on Linux; the system's file: its documentation",
-		Places: []Place{
+		Places: withLine([]string{"mcp", "serverCommand"},
 			user,
 			everywhere(Project, ".gemini/settings.json", JSONC, tables("mcpServers")),
-			{
+			Place{
 				Moves: []Move{{"GEMINI_CLI_SYSTEM_SETTINGS_PATH", "$GEMINI_CLI_SYSTEM_SETTINGS_PATH"}},
 				Scope: System, Format: JSONC, Tables: tables("mcpServers"),
 				Linux:   "/etc/gemini-cli/settings.json",
 				MacOS:   "/Library/Application Support/GeminiCli/settings.json",
 				Windows: `%ProgramData%\gemini-cli\settings.json`,
 			},
-		},
+		),
 		Lookup: Lookup{
 			Read:  "0.61.0: its system calls, its bundle (mergeSettings, findEnvFile), trials with `gemini mcp list`",
 			Names: OneCounts, Order: "system, project, user, defaults of the system, extensions",
 		},
 		Blind: []Blind{
-			{Place: Place{Scope: System, Linux: "/etc/gemini-cli/system-defaults.json", MacOS: "/Library/Application Support/GeminiCli/system-defaults.json", Windows: `%ProgramData%\gemini-cli\system-defaults.json`}, Word: "mcpServers", Why: whyRemote},
+			{Place: Place{Scope: System, Linux: "/etc/gemini-cli/system-defaults.json", MacOS: "/Library/Application Support/GeminiCli/system-defaults.json", Windows: `%ProgramData%\gemini-cli\system-defaults.json`}, Word: `"mcp`, Why: whyRemote},
 			unread(User, "~/.gemini/extensions/*/gemini-extension.json", "mcpServers", whyPlugin),
 			unread(User, "~/.gemini/agents/*.md", "mcp", whyAgent),
 			unread(Project, ".gemini/agents/*.md", "mcp", whyAgent),
@@ -43,6 +43,7 @@ func gemini() Client {
 		Allowed: []string{"mcp", "allowed"}, Excluded: []string{"mcp", "excluded"},
 		Reload: "Start a new session. `gemini mcp list` starts every server and says which answered.",
 		Quirks: []string{
+			"A text at `mcp.serverCommand` is the command line of a server `mcp`. It is left: write it as an entry of `mcpServers`.",
 			"A server that `mcp.excluded` names, or `mcp.allowed` does not, is switched off, and is left.",
 			"Comments are accepted; a comma before a closing bracket makes it exit with status 52.",
 			"In a folder that is not trusted no server starts, also none of the user's file.",

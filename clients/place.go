@@ -22,10 +22,11 @@ type Place struct {
 	Moves   []Move // the first whose variable is set decides
 	Format  Format
 	Tables  []Table
-	Bare    bool   // a file that has none of the tables is itself one
-	Single  bool   // a file that has none of the tables is an entry, named after the file
-	Above   Reach  // how far up a place of a project also counts
-	Note    string // what a person has to know about this file
+	Bare    bool     // a file that has none of the tables is itself one
+	Single  bool     // a file that has none of the tables is an entry, named after the file
+	Line    []string // the keys of a text that is the command line of one more server
+	Above   Reach    // how far up a place of a project also counts
+	Note    string   // what a person has to know about this file
 }
 
 // Move is an environment variable that moves a file on every system.

@@ -15,21 +15,19 @@ func qwen() Client {
 		Name: "qwen", Title: "Qwen Code",
 		Hello: []string{"qwen-code*", "qwen-cli*"},
 		Basis: "trials with 0.24.4 on Linux",
-		Places: []Place{
-			user, project, portable, {
-				Scope: System, Format: JSONC, Tables: tables("mcpServers"),
-				Moves:   []Move{{"QWEN_CODE_SYSTEM_SETTINGS_PATH", "$QWEN_CODE_SYSTEM_SETTINGS_PATH"}},
-				Linux:   "/etc/qwen-code/settings.json",
-				MacOS:   "/Library/Application Support/QwenCode/settings.json",
-				Windows: `%ProgramData%\qwen-code\settings.json`,
-			},
-		},
+		Places: append(withLine([]string{"mcp", "serverCommand"}, user, project, Place{
+			Scope: System, Format: JSONC, Tables: tables("mcpServers"),
+			Moves:   []Move{{"QWEN_CODE_SYSTEM_SETTINGS_PATH", "$QWEN_CODE_SYSTEM_SETTINGS_PATH"}},
+			Linux:   "/etc/qwen-code/settings.json",
+			MacOS:   "/Library/Application Support/QwenCode/settings.json",
+			Windows: `%ProgramData%\qwen-code\settings.json`,
+		}), portable),
 		Lookup: Lookup{
 			Read:  "0.24.4: its system calls, its bundle, trials with `qwen mcp list`",
 			Names: OneCounts, Order: "system, project, `.mcp.json`, user, extensions",
 		},
 		Blind: []Blind{
-			{Place: Place{Scope: System, Linux: "/etc/qwen-code/system-defaults.json", MacOS: "/Library/Application Support/QwenCode/system-defaults.json", Windows: `%ProgramData%\qwen-code\system-defaults.json`}, Word: "mcpServers", Why: whyRemote},
+			{Place: Place{Scope: System, Linux: "/etc/qwen-code/system-defaults.json", MacOS: "/Library/Application Support/QwenCode/system-defaults.json", Windows: `%ProgramData%\qwen-code\system-defaults.json`}, Word: `"mcp`, Why: whyRemote},
 			unread(User, "~/.qwen/extensions/*/qwen-extension.json", "mcpServers", whyPlugin),
 			unread(User, "~/.qwen/extensions/*/.mcp.json", "", whyPlugin),
 		},
@@ -43,6 +41,7 @@ func qwen() Client {
 		Allowed: []string{"mcp", "allowed"}, Excluded: []string{"mcp", "excluded"},
 		Reload: "Start a new session. `qwen mcp list` starts every server and says which answered.",
 		Quirks: []string{
+			"A text at `mcp.serverCommand` is the command line of a server `mcp`. It is left: write it as an entry of `mcpServers`.",
 			"A server that `mcp.excluded` names, or `mcp.allowed` does not, is switched off, and is left.",
 			"Servers of a project's file start after `qwen mcp approve`.",
 			"`qwen mcp add` replaces `$NAME` in all entries by the values, so it writes secrets to the disk.",

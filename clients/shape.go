@@ -65,6 +65,14 @@ func joinLabels(labels ...string) string {
 	return strings.Join(slices.DeleteFunc(labels, func(l string) bool { return l == "" }), ", ")
 }
 
+// withLine returns places that also have the command line of a server at some keys.
+func withLine(line []string, places ...Place) []Place {
+	for i := range places {
+		places[i].Line = line
+	}
+	return places
+}
+
 // above returns a place that also counts in the directories above the project.
 func above(p Place, reach Reach) Place {
 	p.Above = reach

@@ -33,7 +33,7 @@ const (
 )
 
 // openReasons are the reasons for which an entry is left that starts a program all the same.
-var openReasons = []clients.Reason{Environment, clients.Ambiguous, clients.Beside}
+var openReasons = []clients.Reason{Environment, clients.Ambiguous, clients.Beside, clients.AsLine}
 
 // Judge returns how an entry of the file starts its server. It looks at the whole entry: its
 // variables can make the command line start another program, or give mcp-jail another

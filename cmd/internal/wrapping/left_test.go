@@ -184,3 +184,34 @@ func TestBesides(t *testing.T) {
 		}
 	}
 }
+
+// TestServerLine: a line of text that a client starts as a server is listed, left, and counts as one
+// that is not in the jail, also in a file without other servers.
+func TestServerLine(t *testing.T) {
+	for _, path := range []string{"project/.gemini/settings.json", "home/.gemini/settings.json", "project/.qwen/settings.json", "home/.qwen/settings.json"} {
+		for value, open := range map[string]bool{`"./e x"`: true, `"/usr/local/bin/mcp-jail run --name a -- x"`: true, `["./e"]`: true, `""`: false, `null`: false} {
+			h := newHost(t)
+			write(t, filepath.Join(filepath.Dir(h.Home), path), `{"mcp": {"serverCommand": `+value+`}}`)
+			files, err := Find(h, Selection{})
+			must(t, err)
+			if !open && len(files) == 0 {
+				continue
+			}
+			if len(files) != 1 || len(files[0].Entries) != 1 {
+				t.Errorf("%s: %s: %d files, want one with a server", path, value, len(files))
+				continue
+			}
+			f := files[0]
+			change := f.Wrap(Program{Path: program}, Selection{}, h, NewNames(nil, nil))
+			v, p := f.Judge(f.Entries[0], Program{Path: program}, h), change.Servers[0]
+			if !open || !v.Open || v.Jailed || p.Server != "mcp" || !strings.Contains(p.Left, "write it as an entry of mcpServers") {
+				t.Errorf("%s: %s: %+v, server %s, left %q", path, value, v, p.Server, p.Left)
+			}
+		}
+	}
+	h := newHost(t)
+	write(t, filepath.Join(h.Project, ".gemini/settings.json"), `{"mcp": {"__proto__": {"serverCommand": "./e"}}}`)
+	if files, err := Find(h, Selection{}); err != nil || len(files) != 1 || files[0].Err == nil {
+		t.Errorf("a key that some readers inherit: %d files, %v", len(files), err)
+	}
+}

@@ -23,7 +23,7 @@ type reading struct {
 // isSame reports whether two readings find the same servers.
 func (r reading) isSame(o reading) bool {
 	way := func(r reading) []any {
-		return []any{r.place.Tables, r.place.Bare, r.place.Single, r.client.Shapes, r.client.Excluded, r.client.Allowed, r.client.OnlyCmd}
+		return []any{r.place.Tables, r.place.Bare, r.place.Single, r.place.Line, r.client.Shapes, r.client.Excluded, r.client.Allowed, r.client.OnlyCmd}
 	}
 	return reflect.DeepEqual(way(r), way(o))
 }
@@ -124,6 +124,16 @@ func (f *File) entries(r reading) (all []Entry, err error) {
 		}
 		if err := f.parsed.OutsideValues(opens, "}", r.client.Title+" replaces it before it looks for keys and values"); err != nil {
 			return nil, err
+		}
+	}
+	if line := r.place.Line; line != nil {
+		if err := f.parsed.Ambiguity(edit.Table{Path: line}); err != nil {
+			return nil, err
+		}
+		if value, at, _ := f.parsed.Lookup(line...); value != nil && value != "" {
+			e := clients.Entry{Client: r.client.Name, Server: "mcp", Path: line, Line: at, Left: clients.AsLine}
+			e.Detail = "write it as an entry of " + strings.Join(r.place.Tables[0].Path, ".") + ", and take out " + strings.Join(line, ".")
+			all = append(all, Entry{Entry: e, file: f, by: r})
 		}
 	}
 	switchedOff := f.switches(r.client)
