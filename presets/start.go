@@ -4,6 +4,7 @@ import (
 	"errors"
 	"maps"
 	"path"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -21,6 +22,9 @@ type Start struct {
 	// Project is the directory of the project, whose author need not be the user; "" if there is
 	// none. A relative path begins there.
 	Project string
+	// Through reports whether a path leads through a directory: hostfs.Through. Without it every
+	// absolute path is one of the project, if there is a project.
+	Through func(path, dir string) bool
 	// Instead is the file of the project that the launcher would run in place of its package, or
 	// "".
 	Instead string
@@ -166,16 +170,27 @@ func ofLine(line launcher.Line) (what []string) {
 	return append(what, line.Brings()...)
 }
 
-// owns reports whether a word is the path of a file that the project may have brought.
+// owns reports whether a word is the path of a file that the project may have brought. What lies
+// in /proc or /dev may be: a path through there can lead into any directory.
 func (s Start) owns(word string) bool {
-	word = strings.ReplaceAll(word, `\`, "/")
+	slashes, windows := strings.ReplaceAll(word, `\`, "/"), runtime.GOOS == "windows"
+	clean := path.Clean(slashes)
 	switch {
-	case !strings.Contains(word, "/"), strings.HasPrefix(word, "~/"), len(word) > 2 && word[1] == ':':
+	case !strings.Contains(slashes, "/"), strings.HasPrefix(slashes, "~/"), windows && len(word) > 2 && word[1] == ':':
 		return false
-	case !path.IsAbs(word): // also one that begins with a variable of the client
+	case !path.IsAbs(slashes), !windows && !path.IsAbs(word): // also one that begins with a variable of the client
 		return true
+	case policy.Within(clean, "/proc"), policy.Within(clean, "/dev"), s.Project != "" && policy.Within(clean, s.Project):
+		return true
+	case s.Through == nil:
+		return s.Project != ""
 	}
-	return s.Project != "" && policy.Within(path.Clean(word), s.Project)
+	dirs := []string{"/proc", "/dev"}
+	if s.Project != "" {
+		dirs = append(dirs, s.Project)
+	}
+	// Some programs take ".." out of a path before they follow its links.
+	return slices.ContainsFunc(dirs, func(dir string) bool { return s.Through(word, dir) || s.Through(slashes, dir) || s.Through(clean, dir) })
 }
 
 func baseName(word string) string { return path.Base(strings.ReplaceAll(word, `\`, "/")) }

@@ -179,7 +179,7 @@ func (t *Target) checkPreset(profile *policy.Profile) error {
 	if err != nil {
 		return err
 	}
-	start := presets.Start{Argv: t.given, Env: t.loadedVariables(profile), Project: profile.Workspace}
+	start := presets.Start{Argv: t.given, Env: t.loadedVariables(profile), Project: profile.Workspace, Through: hostfs.Through}
 	var shadow *installed.ShadowError
 	if t.pkg != nil && errors.As(t.pkg.asGiven, &shadow) {
 		start.Instead = shadow.Path

@@ -22,7 +22,7 @@ func (s Entry) start(host clients.Host, fromFile []string) presets.Start {
 
 // startOf is start for a command line in the place of the entry's own.
 func (s Entry) startOf(argv []string, host clients.Host, fromFile []string) presets.Start {
-	start := presets.Start{Argv: slices.Clone(argv), Env: s.values(s.by.client, host), Project: host.Project}
+	start := presets.Start{Argv: slices.Clone(argv), Env: s.values(s.by.client, host), Project: host.Project, Through: hostfs.Through}
 	if len(start.Argv) > 0 {
 		if program, ok := replaced(s.by.client, start.Argv[0], host); ok {
 			start.Argv[0] = program
