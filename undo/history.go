@@ -23,6 +23,7 @@ type Change struct {
 	Alive   int64
 	Running bool
 	Calls   []int   // the calls that touched the path, in their order
+	unsure  bool    // it may belong to another call than the selected one: a record is missing
 	Later   int     // the first call after the selected one that touched it; 0: none
 	seen    []State // what stood there before each change that is on record, without what others left
 	own     bool    // the content of Before is that of this path, and not the first one of its inode
@@ -137,6 +138,9 @@ func history(jails []*jail, sel Selection) *History {
 			h.add(paths, e)
 		case c != nil && c.Later == 0:
 			c.Later = e.call
+		}
+		if c := paths[e.Path]; c != nil && call != 0 && e.jail.damaged {
+			c.unsure = true
 		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(paths)) {

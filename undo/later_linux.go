@@ -55,21 +55,23 @@ func (r *Restorer) settleKilled(i int) {
 	}
 }
 
-// foundAfter returns what stood at a path after a later session, or after this one if i is -1. The
-// next session may have found the file there by another name.
+// foundAfter returns what stood at a path after a later session, or after this one if i is -1: what
+// the next session found there, or else what stands there now. An earlier one of these sessions may
+// have found the file by another name. If the file had only that name then, it came here later.
 func (r *Restorer) foundAfter(i int, path string) (State, error) {
-	now, err := lookPath(path)
-	for _, t := range r.later[i+1:] {
-		first, ok := t.history.nodes[now.ID]
-		if c := t.changes[path]; c != nil {
-			first, ok = c.Before, true
-		}
-		if ok {
-			first.Data, first.Lost = NoData, ""
-			return first, nil
+	after := r.later[i+1:]
+	found, err := lookPath(path)
+	if n := slices.IndexFunc(after, func(t later) bool { return t.changes[path] != nil }); n >= 0 {
+		found, err, after = after[n].changes[path].Before, nil, after[:n]
+	}
+	for _, t := range after {
+		if first, ok := t.history.nodes[found.ID]; ok && first.Nlink > 1 {
+			found = first
+			break
 		}
 	}
-	return now, err
+	found.Data, found.Lost = NoData, ""
+	return found, err
 }
 
 // outlives reports whether a session that was killed lived when an object was changed last. What is

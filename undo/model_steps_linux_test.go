@@ -460,15 +460,14 @@ func (m *model) newSpan(a *actor, call int) *span {
 func (m *model) nextCall(a *actor) {
 	last := a.spans[len(a.spans)-1]
 	m.endSpan(last, last.call > 0)
-	if err := a.files.BeginCall(Call{Number: len(a.spans)}); err != nil {
-		last.lost = true
-	}
+	err := a.files.BeginCall(Call{Number: len(a.spans)})
+	last.lost = last.lost || err != nil
 	a.spans = append(a.spans, m.newSpan(a, len(a.spans)))
 	if len(a.held) > 0 { // what it writes there belongs to an earlier call
 		a.spans[len(a.spans)-1].weak = true
 		last.weak = true
 	}
-	m.note("call %d", len(a.spans)-1)
+	m.note("call %d of %s, on record: %v", len(a.spans)-1, a.name, err == nil)
 }
 
 func (m *model) endSpan(sp *span, ends bool) {
@@ -523,13 +522,13 @@ func (m *model) end(a *actor) {
 
 // lived gives the files of a session that was killed times by which what follows is no longer in
 // the moment after its last sign of life.
-func (m *model) lived(id string) {
-	files, err := filepath.Glob(filepath.Join(m.store.Dir, id, "*"))
-	m.check(err)
+func (w *world) lived(id string) {
+	files, err := filepath.Glob(filepath.Join(w.store.Dir, id, "*"))
+	w.check(err)
 	tick()
 	at := time.Now().Add(-heartbeat)
 	for _, name := range files {
-		m.check(os.Chtimes(name, at, at))
+		w.check(os.Chtimes(name, at, at))
 	}
 	tick()
 }

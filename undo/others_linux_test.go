@@ -239,3 +239,89 @@ func TestPlanWritesNothing(t *testing.T) {
 	}
 	w.same("undone", before)
 }
+
+// TestCallNotOnRecord tests that undo leaves what may belong to a call whose beginning could not be
+// recorded. In the control it could, and the path was changed by that later call.
+func TestCallNotOnRecord(t *testing.T) {
+	for name, lost := range map[string]bool{"lost": true, "recorded": false} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.fill()
+			w.begin()
+			settled := w.sweeps()
+			w.nextCall(1)
+			w.write("d0/f0", "server", os.O_TRUNC)
+			w.write("d0/new", "server", 0)
+			settled()
+			w.check(os.WriteFile(w.at("d0/f0"), []byte("the user's"), 0o644))
+			journal := w.files.Journal
+			if lost { // as on a full disk
+				readOnly, err := os.Open(journal.Name())
+				w.check(err)
+				defer readOnly.Close()
+				w.files.Journal = readOnly
+				if w.files.BeginCall(Call{Number: 2}) == nil {
+					t.Fatal("it is on record")
+				}
+				w.files.Journal = journal
+			} else {
+				w.nextCall(2)
+			}
+			w.check(w.rename("d0/f0", "d0/f0", 0))
+			settled()
+			w.end()
+			why := "a later call"
+			if lost {
+				why = "not known which call"
+			}
+			r, out, _ := w.undo(w.session(), 1)
+			if text := said(r, out); !strings.Contains(text, why) {
+				t.Errorf("undo said %q", text)
+			}
+			w.mustHave("d0/f0", "the user's")
+			if _, err := os.Lstat(w.at("d0/new")); (err == nil) != lost {
+				t.Errorf("d0/new: %v", err)
+			}
+		})
+	}
+}
+
+// TestFoundElsewhere tests that a file does not count as what a killed session left at a path because
+// a later session knows it, which found it at another path.
+func TestFoundElsewhere(t *testing.T) {
+	for name, c := range map[string]struct {
+		move func(w *world)
+		why  string
+	}{
+		"moved by a session": {func(w *world) {
+			w.does(func(w *world) { w.check(w.rename("d0/f1", "d0/f0", 0)) })
+		}, "later session"},
+		"moved by the user": {func(w *world) { w.check(os.Rename(w.at("d0/f1"), w.at("d0/f0"))) }, "changed after"},
+		"not moved":         {func(*world) {}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.fill()
+			w.begin()
+			w.write("d0/f0", "server", os.O_TRUNC)
+			id := w.writer.ID()
+			w.files.Journal.Close()
+			w.files.Data.Close()
+			w.writer.Close()
+			w.lived(id)
+			w.does(func(w *world) { w.name("d0/f1", false) })
+			c.move(w)
+			s, err := w.store.Session(id)
+			w.check(err)
+			r, out, _ := w.undo(s, 0)
+			if text := said(r, out); !strings.Contains(text, c.why) || c.why == "" && text != "" {
+				t.Errorf("undo said %q", text)
+			}
+			if c.why == "" {
+				w.mustHave("d0/f0", "file 0 of d0")
+			} else {
+				w.mustHave("d0/f0", "file 1 of d0")
+			}
+		})
+	}
+}

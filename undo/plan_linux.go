@@ -183,6 +183,9 @@ func (r *Restorer) closedAbove(path string, err error) string {
 // belongsToOthers returns why what stands at a path must not be replaced, or "" if the server or an
 // undo left it there.
 func (r *Restorer) belongsToOthers(c *Change, now *State) string {
+	if c.unsure && now.Kind != None {
+		return "it is not known which call changed it last: " + whyDamaged
+	}
 	why := r.changedSince(c, now)
 	made := c.Before.Kind == Dir && now.Kind == Dir && r.undoLeft(c.Path, now) // by an interrupted undo
 	if why == "" || made || r.ownChange(c, now) || r.wasSeen(c, now) {
