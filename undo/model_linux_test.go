@@ -84,6 +84,7 @@ func (w workspace) places(text string) (out []string) {
 			out = append(out, p)
 		}
 	}
+	slices.Sort(out)
 	return out
 }
 
@@ -282,7 +283,8 @@ func (m *model) judge(u *undone) {
 	if u.killed {
 		return
 	}
-	for p, was := range u.from {
+	for _, p := range slices.Sorted(maps.Keys(u.from)) {
+		was := u.from[p]
 		now, stands := u.to[p]
 		_, touched := u.paths[p]
 		_, object := u.inodes[was.inode]
@@ -295,7 +297,7 @@ func (m *model) judge(u *undone) {
 			m.fail(u, "the session did not touch %s, and it is gone or another one", p)
 		}
 	}
-	for p := range u.to {
+	for _, p := range slices.Sorted(maps.Keys(u.to)) {
 		_, was := u.from[p]
 		if _, touched := u.paths[p]; !was && !touched && u.of.undoes == nil && strings.HasPrefix(path.Base(p), tempPrefix) && !strings.Contains(u.said, p) {
 			m.fail(u, "%s is left", p)
@@ -304,7 +306,7 @@ func (m *model) judge(u *undone) {
 	if u.mixed || u.weak || u.lost || u.span.lost || u.ended == 0 || u.of.undoes != nil {
 		return
 	}
-	for p := range u.paths {
+	for _, p := range slices.Sorted(maps.Keys(u.paths)) {
 		if want, now := u.before[p], u.to[p]; !want.has(u.after[p]) && !want.has(now) && !u.names(p) {
 			m.fail(u, "%s is %q, and should be %q, and is not named", p, now.text, want.text)
 		}
@@ -334,7 +336,7 @@ func (u *undone) names(p string) bool {
 
 // texts fails unless each text of the user's is where it was before the undo or before the session.
 func (m *model) texts(u *undone) {
-	for text := range m.users {
+	for _, text := range slices.Sorted(maps.Keys(m.users)) {
 		from := u.from.places(text)
 		if len(from) == 0 || m.copied[text] {
 			continue

@@ -1,6 +1,8 @@
 package undo
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -22,26 +24,39 @@ func newSmallDisk(t *testing.T) *smallDisk {
 	d := &smallDisk{dir: t.TempDir(), small: os.Geteuid() == 0}
 	if d.small {
 		runtime.LockOSThread() // the thread ends with the test, and its mounts with it
-		for _, err := range []error{
-			unix.Unshare(unix.CLONE_NEWNS), unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""),
-			unix.Mount("tmpfs", d.dir, "tmpfs", 0, "size=4m"),
-		} {
-			if err != nil {
-				t.Fatal(err)
-			}
+		if err := errors.Join(unix.Unshare(unix.CLONE_NEWNS), unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")); err != nil {
+			t.Fatal(err)
 		}
-		t.Cleanup(func() { unix.Unmount(d.dir, unix.MNT_DETACH) })
 	}
-	d.fine = d.hasFineTimes()
 	return d
 }
 
+// mount begins with an empty disk. A check then finds the same inode numbers each time, so the
+// journals become as long as before, and the disk is full at the same moment.
+func (d *smallDisk) mount() (err error) {
+	if d.small {
+		err = unix.Mount("tmpfs", d.dir, "tmpfs", 0, "size=4m")
+	}
+	d.fine = d.hasFineTimes()
+	return err
+}
+
+func (d *smallDisk) unmount() {
+	if d.small {
+		unix.Unmount(d.dir, unix.MNT_DETACH)
+	}
+}
+
 func newModel(rt *rapid.T, t *testing.T, disk *smallDisk) *model {
-	dir, err := os.MkdirTemp(disk.dir, "")
+	if err := disk.mount(); err != nil {
+		t.Fatal(err)
+	}
+	dir, err := filepath.EvalSymlinks(disk.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if dir, err = filepath.EvalSymlinks(dir); err != nil {
+	dir = filepath.Join(dir, "model")
+	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	m := &model{
@@ -70,6 +85,7 @@ func (m *model) close() {
 	}
 	m.disk.leave(-1)
 	os.RemoveAll(filepath.Dir(m.root))
+	m.disk.unmount()
 }
 
 // text returns a new text. Without an actor it is the user's.
@@ -101,12 +117,25 @@ func (m *model) pick(name string, of int) int { return rapid.IntRange(0, of-1).D
 // path draws a path at which something stands, or any of some.
 func (m *model) path(name string) string {
 	some := []string{"a", "b", "c", "d", "d/a", "d/c", "d/d", "e", "e/a", "e/c", "t"}
-	there := slices.Sorted(maps.Keys(m.tree))
+	there := slices.SortedFunc(maps.Keys(m.tree), m.inOrder)
 	if i := rapid.IntRange(0, 2*len(there)+len(some)-1).Draw(m.rt, name); i < 2*len(there) {
 		return there[i/2]
 	} else {
 		return some[i-2*len(there)]
 	}
+}
+
+// inOrder compares paths. Temporary names depend on the clock, so what stands there decides.
+func (m *model) inOrder(a, b string) int {
+	key := func(p string) string {
+		above, temp, is := strings.Cut(p, tempPrefix)
+		if !is {
+			return p
+		}
+		_, below, _ := strings.Cut(temp, "/")
+		return above + tempPrefix + below + m.tree[p].text
+	}
+	return cmp.Or(strings.Compare(key(a), key(b)), strings.Compare(a, b))
 }
 
 func (m *model) newName(kind string) string {

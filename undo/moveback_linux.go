@@ -1,6 +1,7 @@
 package undo
 
 import (
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -33,8 +34,9 @@ func (r *Restorer) clearAside() {
 		i, ok := r.paths[path]
 		return ok && (i < 0 || r.Steps[i].linked)
 	}
-	for id, path := range r.aside {
-		p, err := openPlace(path)
+	byPath := func(a, b ID) int { return strings.Compare(r.aside[a], r.aside[b]) }
+	for _, id := range slices.SortedFunc(maps.Keys(r.aside), byPath) {
+		p, err := openPlace(r.aside[id])
 		if err != nil {
 			continue
 		}

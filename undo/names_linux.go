@@ -66,7 +66,9 @@ func (r *Restorer) finishedNames(wanted map[ID]*Step) {
 		if l.Head.Undoes != r.Session.ID {
 			continue
 		}
-		for path, c := range l.changes {
+		for i := range l.history.Changes {
+			c := &l.history.Changes[i]
+			path := c.Path
 			id := r.fileOf(c.Before.ID)
 			step, planned := r.paths[path]
 			if wanted[id] == nil || r.made[id] != "" || planned && step >= 0 {
