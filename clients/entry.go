@@ -114,7 +114,7 @@ func (c Client) Entry(item Item) Entry {
 	}
 	table, ok := item.Value.(map[string]any)
 	if !ok {
-		e.leave(Malformed, "it is no table")
+		e.leave(NoCommand, "it is no table")
 		return e
 	}
 	if item.Table.List {

@@ -182,8 +182,13 @@ func (s *statusCmd) print(c terminal.Console, status []fileStatus) {
 		c.Printf("no client with servers was found: looked for the files of %d clients, and in the working directory\n", len(clients.All()))
 		return
 	}
-	bare := 0
+	bare, open := 0, 0
 	for i, f := range status {
+		for _, s := range f.Servers {
+			if s.open || s.Unclear {
+				open++
+			}
+		}
 		if i > 0 {
 			c.Printf("\n")
 		}
@@ -191,6 +196,9 @@ func (s *statusCmd) print(c terminal.Console, status []fileStatus) {
 	}
 	if bare > 0 {
 		c.Printf("\n%s without a jail: mcp-jail wrap  puts them into one\n", plural(bare, "server"))
+	}
+	if open > 0 {
+		c.Printf("\n%s\n", staysOpen(open))
 	}
 }
 

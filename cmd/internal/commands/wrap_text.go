@@ -29,12 +29,33 @@ func printWrap(c terminal.Console, files []*wrapping.File, changes []*wrapping.C
 		at := slices.IndexFunc(changes, func(ch *wrapping.Change) bool { return ch.File == f })
 		printPlanned(c, changes[at], home)
 	}
+	printOpen(c, changes)
 	if slices.ContainsFunc(changes, func(ch *wrapping.Change) bool {
 		return slices.ContainsFunc(ch.Changed(), func(s wrapping.Planned) bool { return s.Loses != nil && s.Preset == "" })
 	}) {
 		c.Printf("\n")
 		c.PrintText("Servers without a preset get what their entries show: directories to read (--write in place of --read lets them write), variables, no network. If one needs more, its first failure names the flag to add.\n")
 	}
+}
+
+// printOpen counts the servers that stay without a jail.
+func printOpen(c terminal.Console, changes []*wrapping.Change) {
+	open := 0
+	for _, ch := range changes {
+		for _, s := range ch.Servers {
+			if s.Open {
+				open++
+			}
+		}
+	}
+	if open > 0 {
+		c.Printf("\n%s\n", staysOpen(open))
+	}
+}
+
+// staysOpen says that servers start without a jail, although wrap saw them.
+func staysOpen(servers int) string {
+	return plural(servers, "server") + " left as above may start without a jail"
 }
 
 // fileTitle names a file and the clients that read it, in one line or two.

@@ -21,6 +21,7 @@ type Planned struct {
 	Grant
 	Name  string // under which mcp-jail keeps it
 	Left  string // why the entry stays as it is; "" if it changes
+	Open  bool   // it stays, and may start without a jail
 	After []string
 }
 
@@ -90,7 +91,7 @@ const shortestSecret = 6
 
 // Wrap returns the change that puts the selected servers of a file into the jail.
 func (f *File) Wrap(program Program, sel Selection, host clients.Host, names *Names) *Change {
-	return f.change(sel, func(s Entry, p *Planned) (clients.Edit, clients.Reason) {
+	c := f.change(sel, func(s Entry, p *Planned) (clients.Edit, clients.Reason) {
 		if _, wrapped := clients.ParseWrapped(s.Argv()); wrapped {
 			if v := f.Judge(s, program, host); v.Unclear {
 				return clients.Edit{}, v.Why
@@ -98,6 +99,10 @@ func (f *File) Wrap(program Program, sel Selection, host clients.Host, names *Na
 		}
 		return f.plan(s, p, program, host, func() string { return names.of(f, s) })
 	})
+	for i, s := range c.Servers {
+		c.Servers[i].Open = s.Left != "" && s.Left != string(clients.Jailed) && !f.startsNothing(s.Entry)
+	}
+	return c
 }
 
 // plan decides what wrap writes for an entry and what its server gets, or why wrap leaves it.

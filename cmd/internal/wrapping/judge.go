@@ -32,8 +32,17 @@ const (
 	StartsAway   clients.Reason = "is started on another machine or in a container, and which mcp-jail is there is not known"
 )
 
-// openReasons are the reasons for which an entry is left that starts a program all the same.
-var openReasons = []clients.Reason{Environment, clients.Ambiguous, clients.Beside, clients.AsLine}
+// startsNothing reports whether an entry is known to start no program. One that is not understood
+// may start: a client can be more patient than mcp-jail is.
+func (f *File) startsNothing(e Entry) bool {
+	switch e.Left {
+	case clients.NoCommand, clients.Disabled:
+		return true
+	case clients.Remote:
+		return f.runsCommand(e) == ""
+	}
+	return false
+}
 
 // Judge returns how an entry of the file starts its server. It looks at the whole entry: its
 // variables can make the command line start another program, or give mcp-jail another
@@ -44,7 +53,7 @@ func (f *File) Judge(e Entry, program Program, host clients.Host) Verdict {
 	case !ok && e.Left == clients.Remote && f.runsCommand(e) != "":
 		return Verdict{Why: f.runsCommand(e), Open: true}
 	case !ok && e.Left != "":
-		return Verdict{Why: e.left(), Open: slices.Contains(openReasons, e.Left)}
+		return Verdict{Why: e.left(), Open: !f.startsNothing(e)}
 	case !ok:
 		_, why := f.plan(e, &Planned{Entry: e}, program, host, func() string { return "any" })
 		return Verdict{Why: why, Open: why != ""}

@@ -229,3 +229,33 @@ func TestWrappedIsJudged(t *testing.T) {
 		t.Errorf("control: %d files, %d entries", files, wrapped)
 	}
 }
+
+// TestJudgeOpen: only an entry that is known to start nothing counts as one that needs no jail.
+func TestJudgeOpen(t *testing.T) {
+	h := newHost(t)
+	file := filepath.Join(h.Home, "x", ".vscode", "mcp.json")
+	for entry, open := range map[string]bool{
+		`"a": {"command": "./e", "args": null}`:                      true,
+		`"a": {"command": "./e", "args": [1]}`:                       true,
+		`"a": {"command": "./e", "args": "c"}`:                       true,
+		`"a": {"command": ["./e"]}`:                                  true,
+		`"": {"command": "./e"}`:                                     true,
+		`"a": {"command": "./e", "sandboxEnabled": true}`:            true,
+		`"a": {"command": "docker", "args": ["run", "-i", "image"]}`: true,
+		`"a": {"url": "https://h"}`:                                  false,
+		`"a": {"command": null}`:                                     false,
+		`"a": null`:                                                  false,
+		`"a": {}`:                                                    false,
+	} {
+		write(t, file, `{"servers": {`+entry+`}}`)
+		f := only(t, h, Selection{Files: []string{file}})
+		if len(f.Entries) == 0 && !open {
+			continue
+		}
+		v := f.Judge(f.Entries[0], Program{Path: program}, h)
+		p := f.Wrap(Program{Path: program}, Selection{}, h, NewNames(nil, nil)).Servers[0]
+		if v.Open != open || p.Open != open || v.Why == "" || v.Jailed {
+			t.Errorf("%s: %+v, and wrap says %v, want %v", entry, v, p.Open, open)
+		}
+	}
+}
