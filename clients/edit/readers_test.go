@@ -313,6 +313,7 @@ func TestReaders(t *testing.T) {
 
 // FuzzReaders does the same with files that the fuzzer makes.
 func FuzzReaders(f *testing.F) {
+	testkit.NeedsAll(f)
 	all := readersOf(f)
 	for _, format := range []Format{JSON, TOML, YAML} {
 		for _, text := range readerFiles(f, format) {
