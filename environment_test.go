@@ -60,6 +60,7 @@ var variableByName = map[string]string{
 	"clients/place.go":                          "files of clients, which the other files of that package name",
 	"cmd/internal/target/package.go":            "the variable of a package's data, for its jail",
 	"cmd/internal/target/preset.go":             "what a preset names, for its server",
+	"cmd/internal/wrapping/hosts.go":            "what a preset names",
 	"cmd/internal/wrapping/grant.go":            "what a preset names, for its server",
 	"cmd/internal/commands/wrap.go":             "the function for package clients",
 	"cmd/internal/commands/plan_wrapped.go":     "what environ.MaySet lets an entry set",

@@ -138,16 +138,19 @@ func (p *Preset) checkSecret(v Variable, key string, add func(key, format string
 }
 
 // kind returns what the value of a variable, flag or position names.
-func (p *Preset) kind(label string) Kind {
+func (p *Preset) kind(label string) Kind { return p.valueOf(label).Kind }
+
+// valueOf returns what is known about the value that a label has.
+func (p *Preset) valueOf(label string) Value {
 	if v, ok := p.Variable(label); ok {
-		return v.Kind
+		return v.Value
 	}
 	for _, a := range p.Arguments {
 		if a.Label() == label {
-			return a.Kind
+			return a.Value
 		}
 	}
-	return PlainText
+	return Value{Kind: PlainText}
 }
 
 func (p *Preset) rules() []policy.NetRule {

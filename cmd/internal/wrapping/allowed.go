@@ -61,6 +61,11 @@ func (f *File) judgeProject(e Entry, line clients.Wrapped, host clients.Host) cl
 		return why
 	}
 	fromFile, _, _ := e.fileNames(e.by.client, host)
+	if p, err := presets.Find(flags.Preset); err == nil {
+		if why := e.choosesHost(p, line.Argv, fromFile, host); why != "" {
+			return why
+		}
+	}
 	return judgeNames(e, line, flags, fromFile)
 }
 

@@ -66,6 +66,9 @@ func grantOf(c clients.Client, s Entry, host clients.Host, fromFile []string, no
 	p, ok := presets.Named(start)
 	if g.Brings = start.Brings(); ok && len(g.Brings) == 0 {
 		server, names = g.usePreset(p, e, host)
+		if why := s.choosesHost(p, s.Argv(), fromFile, host); why != "" && g.refused == "" {
+			g.refused = why
+		}
 	} else {
 		if ok {
 			names = g.withhold(p, names)
