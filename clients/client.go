@@ -29,8 +29,6 @@ type Client struct {
 	ByType   bool     // the type of an entry decides whether it has a program, and not its other keys
 	Tilde    bool     // it replaces a "~" at the start of a command or an argument
 	PathKept bool     // a server gets the PATH of a terminal; false for clients started from a desktop
-	Allowed  []string // the keys of a file's list of servers that may start; with it, all others are switched off
-	Excluded []string // the keys of a file's list of servers that are switched off
 	Rewrites bool     // it writes its file by itself, even if the user changes no setting
 	Reload   string   // what a person does to make a changed file count
 	Quirks   []string // its other surprising properties, a sentence or two each

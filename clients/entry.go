@@ -14,7 +14,6 @@ type Item struct {
 	Path  []string // from the root of the file to the entry; the elements of lists are numbers from 0
 	Line  int      // where its key stands, from 1
 	Value any      // nil, bool, a number, string, []any or map[string]any
-	Off   string   // why another part of the file switches the entry off; "" if none does
 	Name  string   // what the client calls the server, if no key says it
 }
 
@@ -35,7 +34,6 @@ type Entry struct {
 	URL       string
 	Headers   []string // the values of those that the client sends to URL
 	Disabled  bool
-	off       string // Item.Off
 	Sandboxed bool
 	Elsewhere string // another machine or a container on which the client starts it; "" for this host
 
@@ -132,8 +130,7 @@ func (c Client) Entry(item Item) Entry {
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
 		e.Headers = append(e.Headers, text(headers, name))
 	}
-	e.off = item.Off
-	e.Disabled = item.Off != "" || table[e.Shape.Off] == true || e.Shape.On != "" && table[e.Shape.On] == false
+	e.Disabled = table[e.Shape.Off] == true || e.Shape.On != "" && table[e.Shape.On] == false
 	e.Sandboxed = table[e.Shape.Sandbox] == true
 	e.readCommand(table, inner)
 	if at := c.commandsOf(table); len(at) > 1 && !e.Shape.Wins {
@@ -259,7 +256,7 @@ func (e *Entry) judge(c Client, table map[string]any) {
 	case jailed:
 		e.leave(Jailed, "")
 	case e.Disabled:
-		e.leave(Disabled, e.off)
+		e.leave(Disabled, "")
 	case e.Sandboxed:
 		e.leave(Sandboxed, "remove "+e.Shape.Sandbox+" to use mcp-jail instead")
 	case e.Shape.Checksum != "" && table[e.Shape.Checksum] != nil:

@@ -40,11 +40,10 @@ func gemini() Client {
 		Dir:      DirProject,
 		Hands:    "its environment without names that look like secrets (TOKEN, KEY, AUTH, …); what `env` sets is passed whatever its name is",
 		PathKept: true, Rewrites: true,
-		Allowed: []string{"mcp", "allowed"}, Excluded: []string{"mcp", "excluded"},
 		Reload: "Start a new session. `gemini mcp list` starts every server and says which answered.",
 		Quirks: []string{
 			"A text at `mcp.serverCommand` is the command line of a server `mcp`. It is left: write it as an entry of `mcpServers`.",
-			"A server that `mcp.excluded` names, or `mcp.allowed` does not, is switched off, and is left.",
+			"`mcp.allowed` and `mcp.excluded` switch servers off. Other files and flags can switch them on, so `wrap` wraps all.",
 			"Comments are accepted; a comma before a closing bracket makes it exit with status 52.",
 			"In a folder that is not trusted no server starts, also none of the user's file.",
 			"`gemini mcp add` replaces `$NAME` in all entries by the values, so it writes secrets to the disk.",

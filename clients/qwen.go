@@ -38,11 +38,10 @@ func qwen() Client {
 		Dir:      DirProject,
 		Hands:    "its whole environment",
 		PathKept: true, Rewrites: true,
-		Allowed: []string{"mcp", "allowed"}, Excluded: []string{"mcp", "excluded"},
 		Reload: "Start a new session. `qwen mcp list` starts every server and says which answered.",
 		Quirks: []string{
 			"A text at `mcp.serverCommand` is the command line of a server `mcp`. It is left: write it as an entry of `mcpServers`.",
-			"A server that `mcp.excluded` names, or `mcp.allowed` does not, is switched off, and is left.",
+			"`mcp.allowed` and `mcp.excluded` switch servers off. Other files and flags can switch them on, so `wrap` wraps all.",
 			"Servers of a project's file start after `qwen mcp approve`.",
 			"`qwen mcp add` replaces `$NAME` in all entries by the values, so it writes secrets to the disk.",
 			"After a session it only closes the server's input. A server that does not end then stays behind.",

@@ -278,37 +278,6 @@ func editFormat(f clients.Format) edit.Format {
 	return edit.JSON
 }
 
-// switches returns a function that says which of the file's lists switches a server off, or "".
-func (f *File) switches(c clients.Client) func(server string) string {
-	names := func(path []string) (text string, has map[string]bool) {
-		if len(path) == 0 {
-			return "", nil
-		}
-		value, _, _ := f.parsed.Lookup(path...)
-		list, found := value.([]any)
-		if found {
-			has = map[string]bool{}
-		}
-		for _, item := range list {
-			if name, is := item.(string); is {
-				has[name] = true
-			}
-		}
-		return strings.Join(path, "."), has
-	}
-	excluded, isExcluded := names(c.Excluded)
-	allowed, isAllowed := names(c.Allowed)
-	return func(server string) string {
-		switch {
-		case isExcluded[server]:
-			return excluded + " names it"
-		case isAllowed != nil && !isAllowed[server]:
-			return allowed + " does not name it"
-		}
-		return ""
-	}
-}
-
 // reasonToLeave returns why wrap leaves an entry for which package clients has no reason.
 func (f *File) reasonToLeave(e Entry) (why clients.Reason, detail string) {
 	var container *launcher.ContainerError

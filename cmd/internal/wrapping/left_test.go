@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -78,25 +77,17 @@ func TestUnreadVariables(t *testing.T) {
 	}
 }
 
-// TestSwitchedOff tests that a server is left that another part of a client's file switches off.
-func TestSwitchedOff(t *testing.T) {
-	for _, c := range []struct{ lists, a, b string }{
-		{`"mcp":{}`, "", ""},
-		{`"mcp":{"excluded":["a"]}`, "mcp.excluded names it", ""},
-		{`"mcp":{"allowed":["a"]}`, "", "mcp.allowed does not name it"},
-		{`"mcp":{"allowed":["a","b"],"excluded":["b"]}`, "", "mcp.excluded names it"},
-	} {
-		h := newHost(t)
-		write(t, filepath.Join(h.Home, ".gemini", "settings.json"), `{"mcpServers":{"a":{"command":"x"},"b":{"command":"y"}},`+c.lists+`}`)
-		var got []string
-		for _, e := range only(t, h, Selection{Clients: []string{"gemini"}}).Entries {
-			if e.Left != "" && e.Left != clients.Disabled {
-				t.Errorf("%s: %s", c.lists, e.Left)
+// TestListsOfServers: a list of a file that switches a server off does not keep it from being wrapped.
+// Another file or a flag can switch it on.
+func TestListsOfServers(t *testing.T) {
+	for _, client := range []string{"gemini", "qwen"} {
+		for _, lists := range []string{`{}`, `{"excluded":["a"]}`, `{"allowed":["b"]}`} {
+			h := newHost(t)
+			write(t, filepath.Join(h.Home, "."+client, "settings.json"), `{"mcpServers":{"a":{"command":"x"}},"mcp":`+lists+`}`)
+			f := only(t, h, Selection{Clients: []string{client}})
+			if p := f.Wrap(Program{Path: program}, Selection{}, h, NewNames(nil, nil)).Servers[0]; p.Left != "" {
+				t.Errorf("%s: %s: left %q", client, lists, p.Left)
 			}
-			got = append(got, e.Detail)
-		}
-		if !slices.Equal(got, []string{c.a, c.b}) {
-			t.Errorf("%s: %q", c.lists, got)
 		}
 	}
 }

@@ -23,7 +23,7 @@ type reading struct {
 // isSame reports whether two readings find the same servers.
 func (r reading) isSame(o reading) bool {
 	way := func(r reading) []any {
-		return []any{r.place.Tables, r.place.Bare, r.place.Single, r.place.Line, r.client.Shapes, r.client.Excluded, r.client.Allowed, r.client.OnlyCmd}
+		return []any{r.place.Tables, r.place.Bare, r.place.Single, r.place.Line, r.client.Shapes, r.client.OnlyCmd}
 	}
 	return reflect.DeepEqual(way(r), way(o))
 }
@@ -136,7 +136,6 @@ func (f *File) entries(r reading) (all []Entry, err error) {
 			all = append(all, Entry{Entry: e, file: f, by: r})
 		}
 	}
-	switchedOff := f.switches(r.client)
 	for _, table := range tables {
 		at := edit.Table{Path: table.Path, Single: single}
 		if err := f.parsed.Ambiguity(at); err != nil {
@@ -150,11 +149,8 @@ func (f *File) entries(r reading) (all []Entry, err error) {
 		for _, s := range servers {
 			value, _, _ := f.parsed.Lookup(s.Path...)
 			item := clients.Item{Table: table, Path: s.Path, Line: s.Line, Value: value}
-			switch {
-			case single:
+			if single {
 				item.Name = strings.TrimSuffix(filepath.Base(f.Path), filepath.Ext(f.Path))
-			case len(s.Path) > 0:
-				item.Off = switchedOff(s.Path[len(s.Path)-1])
 			}
 			e := f.entry(r, item, at, byShape)
 			if len(table.Path) == 0 && e.Left == clients.NoCommand {
