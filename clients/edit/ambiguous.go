@@ -138,6 +138,26 @@ func (f *File) OutsideValues(opens []string, end, why string) error {
 	return nil
 }
 
+// Named returns an [*AmbiguousError] for the first name between open and end, anywhere in the text of
+// the file, about which doubt has something to say.
+func (f *File) Named(open, end string, doubt func(name string) string) error {
+	for from := 0; ; {
+		at := bytes.Index(f.src[from:], []byte(open))
+		if at < 0 {
+			return nil
+		}
+		at += from
+		from = at + len(open)
+		length := bytes.Index(f.src[from:], []byte(end))
+		if length < 0 {
+			return nil
+		}
+		if why := doubt(string(f.src[from : from+length])); why != "" {
+			return f.ambiguous(at, "remove it", "%q stands here: %s", open+"…"+end, why)
+		}
+	}
+}
+
 // ownDoubt returns why clients may differ about which members a value has, or nil. known are
 // keys that clients look for.
 func (n *node) ownDoubt(known ...string) *fault {

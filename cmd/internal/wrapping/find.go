@@ -41,6 +41,7 @@ type File struct {
 
 	ofUser, ofProject bool // see addScope
 
+	env      func(string) string
 	readings []reading
 	at       map[string]int // the indexes of Entries by Key
 	own      *ownfile.File
@@ -125,7 +126,7 @@ func named(host clients.Host, sel Selection, chosen []clients.Client) (files []*
 		if !ok {
 			return nil, &NotFoundError{What: "client whose servers are in", Name: path, Fix: "say which client's form it has: --client NAME, one of " + strings.Join(clients.Names(), ", ")}
 		}
-		f := read(c, place, path)
+		f := read(host.Env, c, place, path)
 		clients.EachReader(path, host, func(c clients.Client, p clients.Place) {
 			if f.addScope(p.Scope, path); len(sel.Clients) == 0 {
 				f.add(c, p, path)
@@ -173,7 +174,7 @@ func lookFor(host clients.Host, all []clients.Client) (files []*File) {
 					f.add(c, p, path)
 					continue
 				}
-				known[key] = read(c, p, path)
+				known[key] = read(host.Env, c, p, path)
 				files = append(files, known[key])
 			}
 		}
@@ -242,9 +243,9 @@ func checkServers(files []*File, names []string) error {
 	return nil
 }
 
-// read reads a file and its servers.
-func read(c clients.Client, p clients.Place, path string) *File {
-	f := &File{Client: c, Place: p, Path: path, readings: []reading{{c, p}}}
+// read reads a file and its servers. env is the environment that its clients are thought to have.
+func read(env func(string) string, c clients.Client, p clients.Place, path string) *File {
+	f := &File{Client: c, Place: p, Path: path, env: env, readings: []reading{{c, p}}}
 	f.own, f.Err = ownfile.Read(path)
 	if f.addScope(p.Scope, path); f.Err == nil {
 		f.parse()

@@ -263,3 +263,35 @@ func TestReplacedAsText(t *testing.T) {
 		}
 	}
 }
+
+// TestReplacedByQuotes: what a variable has can end the text that it stands in, for OpenCode and
+// Kilo, and add servers.
+func TestReplacedByQuotes(t *testing.T) {
+	env := map[string]string{"QUOTE": `x"},"command":["evil"],"z":{"q":"`, "BACK": `x\`, "LINE": "x\ny", "PLAIN": "it's {a}: $x // é", "PWD": "/plain"}
+	file := func(name string) string {
+		return `{"theme": "THEME", "mcp": {"a": {"type": "local", "command": ["x"], "environment": {"A": "{env:` + name + `}"}}}}`
+	}
+	for text, bad := range map[string]bool{
+		file("QUOTE"): true, file("BACK"): true, file("LINE"): true, file("PWD"): true, file("OLDPWD"): true, file("npm_package_name"): true,
+		file("PLAIN"): false, file("NOPE"): false, file("XPWD"): false,
+		strings.Replace(file("PLAIN"), "THEME", "{env:QUOTE}", 1):   true, // outside of entries
+		`{"theme": "{env:QUOTE}"}`:                                  true, // it can bring all of them
+		strings.Replace(file("QUOTE"), "{env:QUOTE}", "{QUOTE}", 1): false,
+	} {
+		for client, path := range map[string]string{"opencode": "opencode.json", "kilo": "kilo.json"} {
+			h := newHost(t)
+			h.Env = func(name string) string { return env[name] }
+			write(t, filepath.Join(h.Project, path), text)
+			got := strings.Join(verdicts(t, h, Selection{Clients: []string{client}}), "\n")
+			if !strings.Contains(got, map[bool]string{true: `"{env:…}" stands here: `, false: " a no: "}[bad]) {
+				t.Errorf("%s: %s: %s", client, text, got)
+			}
+		}
+	}
+	h := newHost(t) // another client does not replace it in the text
+	h.Env = func(name string) string { return env[name] }
+	write(t, filepath.Join(h.Project, ".roo/mcp.json"), `{"mcpServers": {"a": {"command": "x", "env": {"A": "${env:QUOTE} {env:QUOTE}"}}}}`)
+	if got := strings.Join(verdicts(t, h, Selection{Clients: []string{"roo"}}), "\n"); !strings.Contains(got, " a no: ") {
+		t.Errorf("Roo Code: %s", got)
+	}
+}

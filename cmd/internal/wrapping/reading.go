@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/clients/edit"
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // A reading is a way in which a client reads a file: where it looks for servers, and how they are
@@ -55,7 +56,7 @@ func (f *File) addScope(scope clients.Scope, path string) {
 
 // again reads the file anew, as all of its clients do.
 func (f *File) again() *File {
-	after := read(f.Client, f.Place, f.Path)
+	after := read(f.env, f.Client, f.Place, f.Path)
 	for _, r := range f.readings {
 		after.add(r.client, r.place, f.Path)
 	}
@@ -117,14 +118,8 @@ func (f *File) entries(r reading) (all []Entry, err error) {
 	}) {
 		tables, single = []clients.Table{{}}, r.place.Single
 	}
-	if r.client.AsText {
-		var opens []string
-		for _, form := range r.client.Forms {
-			opens = append(opens, form.Open)
-		}
-		if err := f.parsed.OutsideValues(opens, "}", r.client.Title+" replaces it before it looks for keys and values"); err != nil {
-			return nil, err
-		}
+	if err := f.checkReplaced(r.client); err != nil {
+		return nil, err
 	}
 	if line := r.place.Line; line != nil {
 		if err := f.parsed.Ambiguity(edit.Table{Path: line}); err != nil {
@@ -160,6 +155,45 @@ func (f *File) entries(r reading) (all []Entry, err error) {
 		}
 	}
 	return all, nil
+}
+
+// checkReplaced returns an error if a client replaces variables in the text of the file before it
+// looks for keys and values, and could find others by that than stand there.
+func (f *File) checkReplaced(c clients.Client) error {
+	if !c.AsText {
+		return nil
+	}
+	var opens []string
+	for _, form := range c.Forms {
+		opens = append(opens, form.Open)
+	}
+	if err := f.parsed.OutsideValues(opens, "}", c.Title+" replaces it before it looks for keys and values"); err != nil {
+		return err
+	}
+	for _, form := range c.Forms {
+		if form.Kind != clients.FromEnv { // the text of a file is escaped
+			continue
+		}
+		err := f.parsed.Named(form.Open, form.Close, func(name string) string {
+			switch {
+			case namesDirectory(name):
+				return c.Title + " puts the name of a directory in its place before it looks for keys and values, and that can have quotes"
+			case f.env != nil && strings.ContainsFunc(f.env(name), func(r rune) bool { return r < ' ' || r == '"' || r == '\\' }):
+				return c.Title + " puts the value of " + policy.Abbreviate(name) + " in its place before it looks for keys and values, and that has a quote, a backslash or a control character"
+			}
+			return ""
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// namesDirectory reports whether the value of a variable follows from the project: shells and
+// package managers set it to the name of a directory, or to what its files say.
+func namesDirectory(name string) bool {
+	return slices.Contains([]string{"PWD", "OLDPWD", "INIT_CWD", "PROJECT_CWD", "VIRTUAL_ENV", "DIRENV_DIR", "DIRENV_FILE", "_"}, name) || strings.HasPrefix(strings.ToLower(name), "npm_")
 }
 
 // entry returns an entry as a reading finds it.
