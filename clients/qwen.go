@@ -30,6 +30,8 @@ func qwen() Client {
 			{Place: Place{Scope: System, Linux: "/etc/qwen-code/system-defaults.json", MacOS: "/Library/Application Support/QwenCode/system-defaults.json", Windows: `%ProgramData%\qwen-code\system-defaults.json`}, Word: `"mcp`, Why: whyRemote},
 			unread(User, "~/.qwen/extensions/*/qwen-extension.json", "mcpServers", whyPlugin),
 			unread(User, "~/.qwen/extensions/*/.mcp.json", "", whyPlugin),
+			movedBy("QWEN_HOME", "agents/**/*.md", unread(User, "~/.qwen/agents/**/*.md", "mcpServers", whyAgent)),
+			unread(Project, ".qwen/agents/**/*.md", "mcpServers", whyAgent),
 		},
 		Shared:   append(dotEnv(".qwen"), settingsEnv(user, project)...),
 		Shapes:   []Shape{shape},

@@ -84,12 +84,20 @@ func unread(scope Scope, file, word, why string) Blind {
 	return Blind{Place: everywhere(scope, file, "", nil), Word: word, Why: why}
 }
 
+// movedBy returns a file that a variable moves to a path below its value.
+func movedBy(variable, to string, b Blind) Blind {
+	b.Place.Moves = []Move{{variable, "$" + variable + "/" + to}}
+	return b
+}
+
 // perClient is why a file with more than servers is not read.
 const (
-	whyPlugin  = "a plugin brings servers of its own"
-	whyAgent   = "an agent can have servers of its own"
-	whyRemote  = "it comes from an administrator"
-	whySetting = "it has servers among other settings"
+	whyPlugin = "a plugin brings servers of its own"
+	whyAgent  = "an agent can have servers of its own"
+
+	whyAgentFile = "its own servers are read, and those of the file at an agent's `config_file` are not"
+	whyRemote    = "it comes from an administrator"
+	whySetting   = "it has servers among other settings"
 )
 
 // dotEnv returns the files .env in a directory of the client and beside it, in the project, above

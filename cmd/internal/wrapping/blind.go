@@ -3,6 +3,7 @@ package wrapping
 import (
 	"bytes"
 	"path/filepath"
+	"slices"
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/clients/ownfile"
@@ -29,7 +30,7 @@ func Unread(host clients.Host, sel Selection) (all []Blind) {
 		for _, b := range blindOf(c) {
 			var found *Blind
 			for _, path := range existing(b.Place, host) {
-				if !mentions(path, b.Word) {
+				if !mentions(path, b.Word, b.Place.Scope == clients.Project) {
 					continue
 				}
 				if found == nil {
@@ -68,11 +69,16 @@ func blindOf(c clients.Client) []clients.Blind {
 	return all
 }
 
-// mentions reports whether a file has a word. One that cannot be read may have it.
-func mentions(path, word string) bool {
+// escapes are how YAML, TOML and JSON begin the code of a character.
+var escapes = [][]byte{[]byte(`\u`), []byte(`\U`), []byte(`\x`), []byte("\\\n"), []byte("\\\r")}
+
+// mentions reports whether a file has a word. One that cannot be read may have it, and so may one of
+// a project that spells characters by their codes.
+func mentions(path, word string, project bool) bool {
 	if word == "" {
 		return true
 	}
 	file, err := ownfile.Read(filepath.Clean(path))
-	return err != nil || bytes.Contains(file.Data, []byte(word))
+	return err != nil || bytes.Contains(file.Data, []byte(word)) ||
+		project && slices.ContainsFunc(escapes, func(code []byte) bool { return bytes.Contains(file.Data, code) })
 }

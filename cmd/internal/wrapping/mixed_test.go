@@ -246,6 +246,32 @@ func TestUnread(t *testing.T) {
 	}
 }
 
+// TestUnreadAgents: files of agents, and those that another file names, are named if they can have
+// servers, also if a project's file spells the word with escapes.
+func TestUnreadAgents(t *testing.T) {
+	for path, texts := range map[string][2]string{ // one with servers, one without
+		"project/.qwen/agents/a.md":    {"---\nmcpServers:\n  a: {command: ./e}\n---\n", "---\nname: a\n---\n"},
+		"project/.qwen/agents/x/a.md":  {"---\n\"mcp\\x53ervers\":\n  a: {command: ./e}\n---\n", "---\nname: a\n---\n"},
+		"project/.claude/agents/a.md":  {"---\n\"mcp\\u0053ervers\":\n  a: {command: ./e}\n---\n", "---\nname: a\n---\n"},
+		"home/.qwen/agents/a.md":       {"---\nmcpServers:\n  a: {command: ./e}\n---\n", "---\nname: a\n---\n"},
+		"project/.codex/agents/a.toml": {"[mcp_servers.a]\ncommand = './e'\n", "name = 'a'\n"},
+		"home/.codex/agents/a.toml":    {"[mcp_servers.a]\ncommand = './e'\n", "name = 'a'\n"},
+		"project/.codex/config.toml":   {"[agents.a]\nconfig_file = 'a.toml'\n", "model = 'a'\n"},
+		"home/.codex/config.toml":      {"[agents.a]\nconfig_file = 'a.toml'\n", "model = 'a'\n"},
+		"home/.codex/./config.toml":    {"project_root_markers = ['.hg']\n", "model = 'a'\n"},
+		"home/.gemini/agents/a.md":     {"---\nmcp_servers:\n  a: {command: ./e}\n---\n", "---\nname: a\n---\n"},
+	} {
+		for i, text := range texts {
+			h := newHost(t)
+			before := len(Unread(h, Selection{}))
+			write(t, filepath.Join(filepath.Dir(h.Home), path), text)
+			if got := len(Unread(h, Selection{})) - before; got != 1-i {
+				t.Errorf("%s: %q: %d files are not read, want %d", path, text, got, 1-i)
+			}
+		}
+	}
+}
+
 // TestReplacedAsText: OpenCode and Kilo replace variables in the text of the file, so they can make
 // keys and hide comments.
 func TestReplacedAsText(t *testing.T) {
