@@ -80,7 +80,9 @@ func (q *sendQueue) tryEnqueue(f *mcpproxy.Frame) bool {
 
 // full reports whether a frame would exceed the bound. A frame that is alone may be
 // larger.
-func (q *sendQueue) full(f *mcpproxy.Frame) bool { return q.size > 0 && q.size+f.Size+frameBytes > maxSendQueue }
+func (q *sendQueue) full(f *mcpproxy.Frame) bool {
+	return q.size > 0 && q.size+f.Size+frameBytes > maxSendQueue
+}
 
 // append queues a frame. The caller holds mu.
 func (q *sendQueue) append(f *mcpproxy.Frame, at *delivery) {

@@ -170,6 +170,8 @@ type resolver struct {
 	h     *hostfs.Host
 	paths *hostfs.LinkResolver
 
+	canonicals      map[string]string // the answers of canonical
+	unsafe          map[string]string // those of whyUnsafe
 	reach           *policy.Reach
 	byPath          map[string]policy.Entry
 	searched        map[string]bool // baseline entries to search for .env files

@@ -12,6 +12,19 @@ import (
 // named, or "". A project chooses the directory that its servers start in, so that directory is
 // judged as a grant. What lies in the path is not asked for: it stays protected inside the grant.
 func (b *resolver) whyUnsafe(dir string) string {
+	why, known := b.unsafe[dir]
+	if !known {
+		if b.unsafe == nil {
+			b.unsafe = map[string]string{}
+		}
+		why = b.judgeUnsafe(dir)
+		b.unsafe[dir] = why
+	}
+	return why
+}
+
+// judgeUnsafe is whyUnsafe for the first question about a path.
+func (b *resolver) judgeUnsafe(dir string) string {
 	home := b.canonical(b.h.Home)
 	switch {
 	case dir == "/":
@@ -110,9 +123,16 @@ func (b *resolver) protectedAround(p string) string {
 // canonical returns the canonical form of a path, or the path itself if its links form a
 // loop.
 func (b *resolver) canonical(p string) string {
+	if known, ok := b.canonicals[p]; ok {
+		return known
+	}
 	at, err := b.paths.Resolve(p)
 	if err != nil {
-		return path.Clean(p)
+		at.Path = path.Clean(p)
 	}
+	if b.canonicals == nil {
+		b.canonicals = make(map[string]string, 300)
+	}
+	b.canonicals[p] = at.Path
 	return at.Path
 }

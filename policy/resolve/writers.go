@@ -91,7 +91,10 @@ func (b *resolver) widenReplaceable(w policy.WriterRules) {
 // workspaceOf returns the workspace of another policy, for its relative rules.
 func (b *resolver) workspaceOf(p *policy.Policy) string {
 	other := &resolver{p: p, h: b.h, paths: b.paths, builtin: b.builtin}
-	if p.Default {
+	switch {
+	case p == b.p: // what is known of it holds
+		other.deciding, other.decidingWork, other.places, other.unsafe = b.deciding, b.decidingWork, b.places, b.unsafe
+	case p.Default:
 		other.collectDeciding()
 	}
 	space, err := other.resolveWorkspace()
