@@ -98,6 +98,23 @@ func (w workspace) below(top string) (out []string) {
 	return out
 }
 
+// withoutTemps leaves out the temporary names of undos. They are nobody's, so an undo that removes one
+// which an earlier undo has left does not record it.
+func (w workspace) withoutTemps() workspace {
+	out, names := workspace{}, map[uint64]uint64{}
+	for p, o := range w {
+		if !strings.HasPrefix(path.Base(p), tempPrefix) {
+			out[p] = o
+			names[o.inode]++
+		}
+	}
+	for p, o := range out {
+		o.names = names[o.inode]
+		out[p] = o
+	}
+	return out
+}
+
 // String has a line for each path. Names of one object have the first of them.
 func (w workspace) String() string {
 	first := map[uint64]string{}

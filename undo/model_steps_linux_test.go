@@ -696,8 +696,9 @@ func (m *model) undo(sp *span, sel Selection) {
 	done.lost = len(sel.Paths) > 0 || sel.Others || len(s.Gaps) > 0 || err != nil
 	m.judge(&done)
 	m.disk.tick()
-	if want := sp.before.String(); complete && (text != "" || m.tree.String() != want) {
-		m.note("%s", diffLines(want, m.tree.String()))
+	want, got := sp.before.withoutTemps().String(), m.tree.withoutTemps().String()
+	if complete && (text != "" || got != want) {
+		m.note("%s", diffLines(want, got))
 		m.fail(&done, "the undo is not complete")
 	}
 	if complete {
