@@ -188,3 +188,24 @@ func TestUndoRandomInOrder(t *testing.T) {
 		})
 	}
 }
+
+// TestUndoKeepsStandIn tests that an undo does not remove a file which stands for one that its user
+// has given another content since, and of which it is now the only copy.
+func TestUndoKeepsStandIn(t *testing.T) {
+	w := newWorld(t)
+	w.fill()
+	first := w.does(func(w *world) { w.check(w.rename("d0/f0", "d0/f1", 0)) })
+	open := func(id string) *Session {
+		s, err := readSession(id)
+		w.check(err)
+		return s
+	}
+	undo := w.mustUndo(first, 0)
+	again := w.mustUndo(open(undo), 0)
+	w.check(os.WriteFile(w.at("d0/f1"), []byte("the user's"), 0o644)) // the file that was moved
+	w.undo(open(again), 0)
+	w.mustHave("d0/f0", "file 0 of d0")
+	w.undo(open(undo), 0)
+	w.mustHave("d0/f0", "file 0 of d0")
+	w.mustHave("d0/f1", "the user's")
+}

@@ -50,7 +50,10 @@ func NewRestorer(s *Session, sel Selection) (*Restorer, error) {
 		path := r.history.Changes[i].Path
 		r.changes[path] = &r.history.Changes[i]
 		if nows[i], errs[i] = lookPath(path); errs[i] == nil && nows[i].Kind != None {
-			r.at[r.fileOf(nows[i].ID)] = path
+			id := r.fileOf(nows[i].ID)
+			if r.at[id] == "" || r.history.before(&r.history.Changes[i]).ID != id { // rather where it moved
+				r.at[id] = path
+			}
 		}
 	}
 	r.findAside()
@@ -74,12 +77,13 @@ func NewRestorer(s *Session, sel Selection) (*Restorer, error) {
 }
 
 // isMoved reports whether what is to stand at a path was moved away from there. A file that has
-// another content since was not moved.
+// another content since was not moved, but one that stands for it may have been.
 func (r *Restorer) isMoved(want, now *State, path string) bool {
+	kept := want.Kind == File && want.Data != NoData
 	switch {
-	case want.Kind == None, r.is(now.ID, want.ID), want.Kind == Dir && now.Kind == Dir, r.matches(want, now, path):
+	case want.Kind == None, r.is(now.ID, want.ID) && !(kept && !r.Session.sameContent(want, path)), want.Kind == Dir && now.Kind == Dir, r.matches(want, now, path):
 		return false
-	case want.Kind != File || want.Data == NoData:
+	case !kept:
 		return true
 	}
 	from, ok := r.at[want.ID]
