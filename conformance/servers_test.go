@@ -59,7 +59,7 @@ func jailed(s *site, sv server) []string {
 // policy, and the given number of warm workers for each tool.
 func stateless(warm int) side {
 	return func(s *site, sv server) []string {
-		return []string{s.jail, "run", "--config", filepath.Join(s.base, fmt.Sprintf("warm-%d.toml", warm)), "conformance-" + sv.name}
+		return []string{s.jail, "run", "--config", filepath.Join(s.base, fmt.Sprintf("warm-%d.toml", warm)), fmt.Sprintf("conformance-%s-%d", sv.name, warm)}
 	}
 }
 
@@ -73,8 +73,8 @@ func (s *site) configure() error {
 			for _, a := range argv[1:] {
 				arguments = append(arguments, strconv.Quote(a))
 			}
-			fmt.Fprintf(&b, "[servers.conformance-%s]\nstateful = false\nwarm = %d\nworkspace = %q\ncommand = %q\narguments = [%s]\n",
-				sv.name, warm, s.work, argv[0], strings.Join(arguments, ", "))
+			fmt.Fprintf(&b, "[servers.conformance-%s-%d]\nstateful = false\nwarm = %d\nworkspace = %q\ncommand = %q\narguments = [%s]\n",
+				sv.name, warm, warm, s.work, argv[0], strings.Join(arguments, ", "))
 		}
 		if err := os.WriteFile(filepath.Join(s.base, fmt.Sprintf("warm-%d.toml", warm)), []byte(b.String()), 0o644); err != nil {
 			return err
