@@ -247,6 +247,9 @@ func checkServers(files []*File, names []string) error {
 func read(env func(string) string, c clients.Client, p clients.Place, path string) *File {
 	f := &File{Client: c, Place: p, Path: path, env: env, readings: []reading{{c, p}}}
 	f.own, f.Err = ownfile.Read(path)
+	if info, err := os.Stat(path); err == nil && info.IsDir() && strings.Contains(p.Linux, "**/") {
+		f.Err = fmt.Errorf("%s: mcp-jail does not look at all files there, and %s may. It looks at the first %d, and follows no symbolic link to a directory. Move the files with servers up, or take the others away", path, c.Title, below)
+	}
 	if f.addScope(p.Scope, path); f.Err == nil {
 		f.parse()
 	}

@@ -219,17 +219,23 @@ func (s Entry) Reader() (clients.Client, clients.Place) { return s.by.client, s.
 const below = 2000
 
 // inFolders returns the files in a directory, and in the folders below it, whose names match a
-// pattern. It follows links to files, and not to folders.
+// pattern. In place of what it does not look at it returns the folder: it looks at a bounded number
+// of files, and follows links to files alone. A folder that mcp-jail may not read has no files for a
+// client of the same user either.
 func inFolders(dir, pattern string) (paths []string) {
 	seen := 0
 	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		if seen++; err != nil || seen > below {
+		if err != nil {
 			return fs.SkipDir
 		}
-		if ok, _ := filepath.Match(pattern, entry.Name()); !ok || entry.IsDir() {
-			return nil
+		if seen++; seen > below {
+			paths = append(paths, dir)
+			return fs.SkipAll
 		}
-		if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		matches, _ := filepath.Match(pattern, entry.Name())
+		info, err := os.Stat(path)
+		isDir := err == nil && info.IsDir()
+		if isDir && entry.Type()&fs.ModeSymlink != 0 || matches && !isDir {
 			paths = append(paths, path)
 		}
 		return nil

@@ -97,6 +97,29 @@ func TestReadings(t *testing.T) {
 	}
 }
 
+// TestFoldersWithMore: a folder of which not all files are looked at is named.
+func TestFoldersWithMore(t *testing.T) {
+	const server = "mcpServers: [{name: d, command: d}]"
+	h := newHost(t)
+	folder := filepath.Join(h.Project, ".continue/mcpServers/b")
+	write(t, filepath.Join(folder, "z.yaml"), server)
+	if got := strings.Join(found(t, h, Selection{}), "\n"); !strings.Contains(got, "d: continue [d]") || strings.Contains(got, "does not look") {
+		t.Errorf("control: %s", got)
+	}
+	must(t, os.Mkdir(filepath.Join(h.Project, "elsewhere"), 0o700))
+	must(t, os.Symlink("../../elsewhere", filepath.Join(h.Project, ".continue/mcpServers/link")))
+	if got := strings.Join(found(t, h, Selection{}), "\n"); !strings.Contains(got, "mcpServers/link: mcp-jail does not look at all") {
+		t.Errorf("a link to a folder: %s", got)
+	}
+	must(t, os.Remove(filepath.Join(h.Project, ".continue/mcpServers/link")))
+	for i := range below {
+		write(t, filepath.Join(folder, fmt.Sprint(i)), "")
+	}
+	if got := strings.Join(found(t, h, Selection{}), "\n"); !strings.Contains(got, ".continue/mcpServers: mcp-jail does not look at all") {
+		t.Errorf("many files: %s", got)
+	}
+}
+
 // TestLinkHidesNothing: a link of a project to a file of the user's does not change what is found in
 // it, and whose file it is.
 func TestLinkHidesNothing(t *testing.T) {
