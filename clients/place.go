@@ -26,7 +26,7 @@ type Place struct {
 	Single  bool     // a file that has none of the tables is an entry, named after the file
 	Line    []string // the keys of a text that is the command line of one more server
 	Above   Reach    // how far up a place of a project also counts
-	Note    string   // what a person has to know about this file
+	Note    string   // what users should know about this file
 }
 
 // Move is an environment variable that moves a file on every system.

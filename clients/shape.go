@@ -9,7 +9,7 @@ import (
 // client has no such thing.
 type Shape struct {
 	Within  string // the table inside of the entry that has Command, Args, Env, Cwd and URL
-	Wins    bool   // if the table Within is there, nothing counts that stands beside it
+	Wins    bool   // if an entry has the table Within, the client ignores its other keys
 	Command string
 	Args    string // "" if the list at Command begins with the program
 	Env     string // a table of names and values

@@ -68,8 +68,8 @@ func (f *File) checkText() *AmbiguousError {
 	return nil
 }
 
-// Ambiguity returns an [*AmbiguousError] if clients differ about what stands at the path of a
-// table, or nil.
+// Ambiguity returns an [*AmbiguousError] if clients find different values at the path of
+// a table, or nil.
 func (f *File) Ambiguity(t Table) error {
 	if f.root == nil {
 		return nil

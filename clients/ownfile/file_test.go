@@ -171,8 +171,8 @@ func TestReplaceRefused(t *testing.T) {
 	}
 }
 
-// TestReplaceInItsDirectory tests that the unfinished file is written and removed in the directory
-// that has the file, whatever has that directory's name meanwhile.
+// TestReplaceInItsDirectory tests that Replace writes and removes the unfinished file in the directory
+// of the file, also if another directory has got that directory's name meanwhile.
 func TestReplaceInItsDirectory(t *testing.T) {
 	name := place(t, "{}")
 	dir := filepath.Dir(name)

@@ -9,8 +9,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// TestKey: what variables choose as the registry is pinned under a key of its own, in which no
-// credential is. A line without such variables has the plain key, whatever else is set.
+// TestKey: if variables choose a registry, mcp-jail pins the package under a key of its own, which
+// holds no credential. A line without such variables has the plain key.
 func TestKey(t *testing.T) {
 	lstat := func(path string) (hostfs.FileInfo, error) {
 		if strings.HasPrefix(path, "/there/") {

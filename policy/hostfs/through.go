@@ -12,8 +12,8 @@ import (
 const mostLinks = 255
 
 // Through reports whether an absolute path leads through a directory, or to it. It follows links one
-// by one, because whoever may write to the directory can change each that lies there. dir may be
-// spelled in another way than the path spells it.
+// by one: a program that may write to dir can change each link in it. The path may spell dir in
+// another way.
 func Through(name, dir string) bool {
 	info, err := os.Stat(dir)
 	at, todo := "/", strings.Split(name, "/")

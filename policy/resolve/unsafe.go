@@ -8,8 +8,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// whyUnsafe returns why neither the default policy nor a preset grants a canonical path that nobody
-// named, or "". A project chooses the directory that its servers start in, so that directory is
+// whyUnsafe returns why the default policy and presets do not grant a canonical path that the user
+// did not name, or "". A project chooses the directory that its servers start in, so that directory is
 // judged as a grant. What lies in the path is not asked for: it stays protected inside the grant.
 func (b *resolver) whyUnsafe(dir string) string {
 	why, known := b.unsafe[dir]
@@ -67,8 +67,8 @@ func (b *resolver) judgeUnsafe(dir string) string {
 	return ""
 }
 
-// liesIn reports whether a canonical path that exists is a canonical place, or lies in it, under
-// whatever name: by a bind mount, or where names are compared without case. A place around the home
+// liesIn reports whether a canonical path that exists is a canonical place, or lies in it. It finds
+// the place under other names, too: a bind mount, or another letter case. A place around the home
 // directory holds everything.
 func (b *resolver) liesIn(p, place string) bool {
 	if policy.Within(b.canonical(b.h.Home), place) {

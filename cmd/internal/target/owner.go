@@ -11,7 +11,7 @@ import (
 )
 
 // ClaimHome returns an error if the directory with the private HOME and the records of the target's
-// name was made for another server. It has to be called before anything there is used.
+// name was made for another server. Callers call it before they use anything there.
 func (t *Target) ClaimHome() error {
 	err, name := t.claimHome(), show.Name(t.Policy.Server)
 	switch {

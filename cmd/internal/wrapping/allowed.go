@@ -46,7 +46,7 @@ func forbidden(names []string, project bool) (why clients.Reason, detail string)
 		}
 	}
 	if len(odd) > 0 {
-		return OddName, listed(odd)
+		return OddName, listed(odd) + `: give it a name of letters, digits and "_", or take it out`
 	}
 	return Environment, "it sets " + listed(names) + ": " + takeOut(names)
 }

@@ -39,8 +39,8 @@ func TestVariablesFromFile(t *testing.T) {
 	}
 }
 
-// TestStatusAsWrap tests that an entry which wrap leaves, for whatever reason, does not count as one
-// that it could wrap.
+// TestStatusAsWrap tests that status does not count an entry that wrap leaves, for any reason, as one
+// that wrap could change.
 func TestStatusAsWrap(t *testing.T) {
 	h := newHost(t)
 	memory := `"command": "npx", "args": ["-y", "@modelcontextprotocol/server-memory"], "env": {"MEMORY_FILE_PATH": "` + h.Home

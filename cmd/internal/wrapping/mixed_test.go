@@ -290,8 +290,8 @@ func TestReplacedAsText(t *testing.T) {
 	}
 }
 
-// TestReplacedByQuotes: what a variable has can end the text that it stands in, for OpenCode and
-// Kilo, and add servers.
+// TestReplacedByQuotes: OpenCode and Kilo put the value of a variable into the text of the file.
+// A quote in that value can end the text around it, and add servers.
 func TestReplacedByQuotes(t *testing.T) {
 	env := map[string]string{"QUOTE": `x"},"command":["evil"],"z":{"q":"`, "BACK": `x\`, "LINE": "x\ny", "PLAIN": "it's {a}: $x // é", "PWD": "/plain"}
 	file := func(name string) string {

@@ -158,7 +158,7 @@ func (f *File) entries(r reading) (all []Entry, err error) {
 }
 
 // checkReplaced returns an error if a client replaces variables in the text of the file before it
-// looks for keys and values, and could find others by that than stand there.
+// parses that, and so could find other keys and values than mcp-jail does.
 func (f *File) checkReplaced(c clients.Client) error {
 	if !c.AsText {
 		return nil

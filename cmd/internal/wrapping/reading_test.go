@@ -29,7 +29,7 @@ func found(t *testing.T, h clients.Host, sel Selection) (lines []string) {
 	return lines
 }
 
-// TestReadings: what each client finds in a file is shown and wrapped, whoever else reads it.
+// TestReadings: status shows and wrap changes what each client finds in a file that several read.
 func TestReadings(t *testing.T) {
 	const harmless = `"mcpServers": {"good": {"command": "good"}}`
 	for name, c := range map[string]struct {

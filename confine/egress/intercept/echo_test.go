@@ -154,8 +154,8 @@ func TestEchoUnreadable(t *testing.T) {
 	}
 }
 
-// TestEchoParts tests that a request asks for no part of a response, in whatever field a host reads
-// that. Fields about the body of the request, and about what the host copies, stay. The control: so
+// TestEchoParts tests that mcp-jail-tls removes each field by which a request asks for a part of a
+// response. Fields about the body of the request, and about what the host copies, stay. The control: so
 // does each field for a host without a secret.
 func TestEchoParts(t *testing.T) {
 	t.Parallel()

@@ -1,0 +1,164 @@
+package resolve
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// placeRules adds the entries of the fs rules. If two rules lead to the same object, the
+// last one decides in full.
+func (b *resolver) placeRules(workspace string) error {
+	for i, r := range b.p.Fs {
+		abs, at, err := b.locate(r, workspace)
+		if err != nil {
+			return err
+		}
+		if at.Path == "" {
+			continue
+		}
+		if err := b.checkBeside(r, at.Path); err != nil && !b.isNamedIn(b.p.Fs[i+1:], at.Path, workspace) {
+			return err
+		}
+		rights := r.Rights()
+		e := policy.Entry{Path: at.Path, Rights: rights, Origin: policy.OriginRule, Named: r.Path, Rule: r.Label()}
+		slash := strings.HasSuffix(r.Path, "/")
+		switch {
+		case at.Exists() && slash && !at.Info.Mode.IsDir():
+			b.warn("not-a-directory", r.Where, "path = %s ends with a slash, but %s is not a directory: it grants nothing", show.TOML(r.Path), at.Path)
+			continue
+		case at.Exists():
+			e.Kind, e.ID = hostfs.KindOf(at.Info.Mode), at.Info.ID
+		case slash && r.Create && at.Reason == "":
+			e.Kind, e.Make = policy.KindDir, true
+		default:
+			why := "does not exist"
+			if at.Reason != "" {
+				why = "cannot be reached (" + at.Reason + ")"
+			}
+			tail := "it grants nothing"
+			switch {
+			case rights == 0 && at.Unsearchable == "":
+				tail = "there is nothing to take away, and nothing can be made there"
+			case strings.ContainsAny(r.Path, "*?["):
+				tail += "; a path is literal, there are no globs"
+			}
+			b.warn("missing-path", r.Where, "path = %s: %s %s: %s", show.TOML(r.Path), at.Path, why, tail)
+			b.missing = append(b.missing, missingRule{at.Path, at.Unsearchable, e})
+			delete(b.byPath, at.Path)
+			continue
+		}
+		b.links = append(b.links, at.Links...)
+		b.byPath[e.Path] = e
+		b.targets = append(b.targets, ruleTarget{r, abs, at.Path, at.Links})
+		if wide := wideGrant(r, e.Path, b.canonical(b.h.Home)); wide != "" && r.Where != policy.DefaultSource {
+			b.warn("wide-grant", r.Where, "%s", wide)
+		}
+	}
+	return b.checkWritableLinks()
+}
+
+// locate follows the path of a rule. abs is the path before symbolic links are followed. Without an
+// error, a result without a path is that of a rule that grants nothing here.
+func (b *resolver) locate(r policy.FsRule, workspace string) (abs string, at hostfs.ResolvedPath, err error) {
+	none := hostfs.ResolvedPath{}
+	abs, relative := b.expand(r.Path, workspace)
+	if relative && workspace == "" {
+		if r.Where == policy.DefaultSource {
+			return abs, none, nil // resolveWorkspace has warned of it
+		}
+		return abs, none, &RuleError{r.Label(), "is relative, and there is no workspace"}
+	}
+	for _, written := range []string{r.Path, r.Beside} {
+		if why := b.whyTwoWays(written, workspace); why != "" {
+			return abs, none, &RuleError{r.Label(), why}
+		}
+	}
+	if at, err = b.paths.Resolve(abs); err != nil {
+		return abs, none, &RuleError{r.Label(), err.Error()}
+	}
+	if relative && !policy.Within(abs, workspace) {
+		return abs, none, &RuleError{r.Label(), fmt.Sprintf("leaves the workspace %s (it is %s); write it as an absolute path or with ~/ to grant an outside place", workspace, abs)}
+	}
+	if relative && !policy.Within(at.Path, workspace) {
+		return abs, none, &RuleError{r.Label(), fmt.Sprintf("leaves the workspace %s through a symbolic link (%s -> %s); write it as an absolute path or with ~/ to grant an outside place", workspace, abs, at.Path)}
+	}
+	if relative && b.isWiderThanMeant(b.p, r, at.Path) {
+		b.warn("home-workspace", r.Where, "%s is %s, where this server was started: it grants nothing; name a directory with --workspace DIR, or write ~ if you mean all of your home", r.Path, at.Path)
+		return abs, none, nil
+	}
+	if !relative {
+		return abs, at, nil
+	}
+	if why := b.whyNoPreset(r, at.Path); why != "" {
+		b.warn("no-workspace", r.Where, "path = %s is %s, which %s, and no preset grants that: it grants nothing; name another directory with --workspace DIR or workspace = \"DIR\"", show.TOML(r.Path), at.Path, why)
+		return abs, none, nil
+	}
+	return abs, at, nil
+}
+
+// isWiderThanMeant reports whether a relative flag, or a relative rule of a preset, would grant the
+// home directory or a directory around it. A client that runs a line in a project today may run it in
+// the home directory tomorrow.
+func (b *resolver) isWiderThanMeant(p *policy.Policy, r policy.FsRule, dir string) bool {
+	return (p.FromCommandLine || r.Preset) && p.Workspace == "" && r.Where != policy.DefaultSource && r.Rights() != 0 && policy.Within(b.canonical(b.h.Home), dir)
+}
+
+// whyNoPreset returns why a relative rule of a preset grants nothing at a canonical path, or "".
+func (b *resolver) whyNoPreset(r policy.FsRule, dir string) string {
+	if !r.Preset || r.Beside != "" {
+		return ""
+	}
+	return b.whyUnsafe(dir)
+}
+
+// checkWritableLinks refuses rules whose path leads through a symbolic link that a server
+// could replace. The server would choose what the rule grants at the next start.
+func (b *resolver) checkWritableLinks() error {
+	for _, n := range b.targets {
+		links := n.links
+		if !strings.HasPrefix(n.rule.Path, "/") && !strings.HasPrefix(n.rule.Path, "~") {
+			links = append(slices.Clone(links), b.workspaceLinks...) // it is relative
+		}
+		if l, w, ok := b.writableLink(links); ok {
+			return &RuleError{n.rule.Label(), fmt.Sprintf("leads through the symbolic link %s (-> %s), which %s could replace (%s): if that link is yours, write the path that is meant, %s; if not, remove it", l.Path, l.Target, w.Name, w.Rule, n.canonical)}
+		}
+	}
+	return nil
+}
+
+// denyMissing handles rules for missing paths that would take rights away from a path once
+// it exists. No mount can do that, so the path must not be created.
+func (b *resolver) denyMissing() {
+	for _, m := range b.missing {
+		e, ok := b.entryFor(m.path)
+		if ok && e.Path != m.path && e.Rights&^m.entry.Rights != 0 {
+			if m.unsearchable != "" {
+				b.hideUnreadable(m.unsearchable)
+				continue
+			}
+			b.denyCreate(m.entry, e)
+		}
+	}
+}
+
+// visibleLinks returns the symbolic links outside all entries. Links inside an entry exist
+// in the jail already, or are masked.
+func (b *resolver) visibleLinks(out *policy.Profile) []policy.Link {
+	at := map[string]string{}
+	for _, l := range b.links {
+		if _, inside := out.Find(l.Path); !inside {
+			at[l.Path] = l.Target
+		}
+	}
+	links := []policy.Link{}
+	for _, p := range slices.Sorted(maps.Keys(at)) {
+		links = append(links, policy.Link{Path: p, Target: at[p]})
+	}
+	return links
+}
