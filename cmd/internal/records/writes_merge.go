@@ -3,7 +3,6 @@ package records
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"path"
@@ -30,12 +29,10 @@ func mergeOld(d *private.Dir, server string) error {
 		return err
 	}
 	unlock, err := d.Lock(private.Exclusive)
-	switch {
-	case errors.Is(err, private.ErrLocked):
-		return nil // another start merges; the notes stay until the next one
-	case err == nil:
-		defer unlock()
+	if err != nil {
+		return nil // another start merges, or no lock can be had here: the notes stay, and all count
 	}
+	defer unlock()
 	for _, name := range old {
 		n, err := readNote(d, name)
 		if err != nil {
