@@ -294,9 +294,11 @@ func (r *Restorer) ownChange(c *Change, now *State) bool {
 		return false
 	}
 	want := r.history.before(c)
-	if r.is(now.ID, want.ID) && want.Data == NoData {
+	if r.is(now.ID, want.ID) {
 		left, ok := r.history.left[want.ID] // at the path from which the undo moved the file back
-		return want.isRestored(now) || ok && now.between(&left.State, &want)
+		if want.isRestored(now) || ok && now.between(&left.State, &want) {
+			return true
+		}
 	}
 	if !r.is(now.ID, c.After.ID) {
 		return false
