@@ -91,6 +91,42 @@ func (r *Restorer) findStands() {
 	for _, t := range r.laterSessions() {
 		maps.Copy(r.stands, t.history.stands)
 	}
+	if len(r.history.alike) > 0 {
+		r.joinAlike()
+	}
+}
+
+// joinAlike is for the undo of an undo. Earlier undos may have made a link or a directory several
+// times, so that what stands there now and what is wanted are made for the same object, and neither
+// for the other. The one that stands there then stands for the wanted one.
+func (r *Restorer) joinAlike() {
+	alike, wanted := map[ID]ID{}, map[ID]ID{}
+	all, _ := r.Session.store.Sessions() // a session that cannot be read is left out
+	for _, s := range all {
+		maps.Copy(alike, s.History(Selection{}).alike)
+	}
+	first := func(id ID) ID {
+		for range alike {
+			of, ok := alike[id]
+			if !ok {
+				break
+			}
+			id = of
+		}
+		return id
+	}
+	for i := range r.history.Changes {
+		if want := r.history.before(&r.history.Changes[i]); want.Kind != None && want.Kind != File {
+			wanted[first(want.ID)] = want.ID
+		}
+	}
+	for id, of := range alike {
+		for _, id := range []ID{id, of} {
+			if want, ok := wanted[first(id)]; ok && !r.wanted[r.fileOf(id)] {
+				r.stands[id] = want
+			}
+		}
+	}
 }
 
 // fileOf returns the file of this session for which a file stands. An undo that puts content back

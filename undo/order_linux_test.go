@@ -209,3 +209,36 @@ func TestUndoKeepsStandIn(t *testing.T) {
 	w.mustHave("d0/f0", "file 0 of d0")
 	w.mustHave("d0/f1", "the user's")
 }
+
+// TestUndoKeepsRemadeLink tests that an undo removes no link or directory which cannot get the name
+// back that it had, though earlier undos have made it again and again.
+func TestUndoKeepsRemadeLink(t *testing.T) {
+	for _, kind := range []string{"link", "empty"} {
+		for _, taken := range []bool{true, false} {
+			t.Run(fmt.Sprint(kind, ", taken ", taken), func(t *testing.T) {
+				w := newWorld(t)
+				w.fill()
+				w.check(os.Mkdir(w.at("d0/empty"), 0o755))
+				s := w.does(func(w *world) { w.check(w.rename("d0/"+kind, "d0/moved", 0)) })
+				after := w.tree()
+				for range 3 { // undone, undone again, and undone once more
+					var err error
+					s, err = readSession(w.mustUndo(s, 0))
+					w.check(err)
+				}
+				if !taken {
+					w.mustUndo(s, 0) // the control
+					w.same("undone four times", after)
+					return
+				}
+				w.check(os.WriteFile(w.at("d0/moved"), []byte("the user's"), 0o644))
+				before := w.tree()
+				r, out, _ := w.undo(s, 0)
+				if text := said(r, out); !strings.Contains(text, "which has to be put back first") {
+					t.Errorf("the undo said %q", text)
+				}
+				w.same("not undone", before)
+			})
+		}
+	}
+}

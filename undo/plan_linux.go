@@ -40,10 +40,10 @@ func NewRestorer(s *Session, sel Selection) (*Restorer, error) {
 	if !s.Running && !s.Ended {
 		r.settle()
 	}
-	r.findStands()
 	for i := range r.history.Changes {
 		r.wanted[r.history.before(&r.history.Changes[i]).ID] = true
 	}
+	r.findStands()
 	nows := make([]State, len(r.history.Changes))
 	errs := make([]error, len(r.history.Changes))
 	for i := range r.history.Changes {
