@@ -84,7 +84,7 @@ var mayImport = map[string][]string{
 	"cmd/internal/kept":     {module + "diagnostics", module + "internal/private", module + "cmd/internal/records", module + "cmd/internal/target", module + "packages/installed", module + "packages/launcher", module + "packages/lockfile", module + "packages/store", module + "policy/config", module + "policy/hostfs"},
 	"cmd/internal/handshake": { // mcp-jail-cli as a client
 		module + "cmd/internal/programs", module + "cmd/internal/target", module + "cmd/internal/terminal", module + "confine", module + "diagnostics", module + "lifecycle", module + "packages/pin",
-		"github.com/mark3labs/mcp-go/client", "github.com/mark3labs/mcp-go/client/transport", "github.com/mark3labs/mcp-go/mcp",
+		"github.com/mark3labs/mcp-go/mcp",
 	},
 	"cmd/internal/wrapping": {module + "packages/installed", module + "packages/npm", module + "internal/show", module + "internal/environ", module + "internal/private", module + "cmd/internal/cmdline", module + "clients", module + "clients/edit", module + "clients/ownfile", module + "packages/launcher", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", module + "presets"},
 	"cmd/internal/commands": { // mcp-jail-cli

@@ -2,6 +2,7 @@ package handshake
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -67,7 +68,7 @@ func TestAsk(t *testing.T) {
 		`"inputSchema":{"type":"object","x-own":[1]},"errors":["e"],"gaps":[{"axis":"fs"}],"Policy":"nothing"}],"nextCursor":"two"}`
 	const second = `{"tools":[{"name":"another","inputSchema":{"type":"object"}}]}`
 	a, sent, err := asked(t, "+no message", `+{"jsonrpc":"2.0","method":"notifications/message","params":{}}`, hello,
-		`+{"jsonrpc":"2.0","id":"1","method":"roots/list"}`, first, second)
+		`+{"jsonrpc":"2.0","id":"1","method":"roots/list"}`, `+{"jsonrpc":"2.0","id":1,"method":"ping"}`, first, second)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +80,8 @@ func TestAsk(t *testing.T) {
 		t.Errorf("%s %s: %s\nwant %s", a.Name, a.Version, got, want)
 	}
 	all := strings.Join(sent, "\n")
-	for _, want := range []string{`"protocolVersion":"2025-06-18"`, `"capabilities":{}`, `"name":"test"`, `notifications/initialized`, `"cursor":"two"`} {
+	for _, want := range []string{`"protocolVersion":"2025-06-18"`, `"capabilities":{}`, `"name":"test"`, `notifications/initialized`, `"cursor":"two"`,
+		`"id":"1","error":{"code":-32601`, `"id":1,"result":{}`} {
 		if !strings.Contains(all, want) {
 			t.Errorf("the server was not sent %s:\n%s", want, all)
 		}
@@ -122,13 +124,19 @@ func TestAskFails(t *testing.T) {
 			t.Errorf("%s: %v\nwant %s", name, err, c.want)
 		}
 	}
-	chatter := &bounded{from: endlessly{}}
-	if n, err := io.Copy(io.Discard, chatter); err != nil || n < maxBytes || !chatter.full() {
-		t.Errorf("a server said %d bytes, %v", n, err)
+	talks, in := io.Pipe()
+	go io.Copy(io.Discard, talks)
+	_, err := Ask(t.Context(), "test", endlessly{}, in)
+	if err == nil || err.Error() != "the server said more than 64 MiB before it had listed its tools" {
+		t.Errorf("a server that never stops: %v", err)
 	}
 }
 
 // endlessly is a server that never stops to speak.
 type endlessly struct{}
 
-func (endlessly) Read(b []byte) (int, error) { return len(b), nil }
+func (endlessly) Read(b []byte) (int, error) {
+	copy(b, bytes.Repeat([]byte(" "), len(b)-1))
+	b[len(b)-1] = '\n'
+	return len(b), nil
+}

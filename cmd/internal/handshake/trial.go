@@ -6,9 +6,9 @@
 //	p, err := a.Pin()
 //
 // [Trial.Run] is a client of a normal session, so a server that fails gets the same diagnosis as
-// under run. [Ask] needs only the two ends of a connection. The client is that of
-// mark3labs/mcp-go. It declares no capabilities, so it gets the tools that a session pins for such
-// a client.
+// under run. [Ask] needs only the two ends of a connection. The messages are mark3labs/mcp-go's
+// types; its client would cost each command 4 ms. It declares no capabilities, so it gets the tools
+// that a session pins for such a client.
 //
 // # Limits
 //

@@ -1,0 +1,152 @@
+package handshake
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+const (
+	maxBytes  = 64 << 20 // that a server may say
+	maxUnread = 256      // messages that a server may leave unread
+)
+
+// server is the other end of a connection. It answers one request at a time.
+type server struct {
+	ctx   context.Context
+	out   chan []byte // what the server is sent
+	lines chan []byte // closed when the server has said its last; tooMuch is set before
+	stop  context.CancelFunc
+
+	lastID  int64
+	tooMuch bool
+}
+
+func newServer(ctx context.Context, from io.Reader, to io.Writer) *server {
+	ctx, stop := context.WithCancel(ctx)
+	s := &server{ctx: ctx, out: make(chan []byte, maxUnread), lines: make(chan []byte), stop: stop}
+	go s.read(from)
+	go s.write(to)
+	return s
+}
+
+// write sends what is in s.out, until stop. What the server says shows whether it has ended, so an
+// error of writing tells nothing more.
+func (s *server) write(to io.Writer) {
+	for {
+		select {
+		case b := <-s.out:
+			to.Write(b)
+		case <-s.ctx.Done():
+			return
+		}
+	}
+}
+
+// read sends the lines of the server to s.lines, until stop.
+func (s *server) read(from io.Reader) {
+	defer close(s.lines)
+	limited := &io.LimitedReader{R: from, N: maxBytes}
+	r := bufio.NewReader(limited)
+	for {
+		line, err := r.ReadBytes('\n')
+		if err != nil {
+			s.tooMuch = limited.N <= 0
+			return
+		}
+		select {
+		case s.lines <- line:
+		case <-s.ctx.Done():
+			return
+		}
+	}
+}
+
+// message is a message of the server. Members are read as they are, for a pin covers all.
+type message struct {
+	ID     json.RawMessage          `json:"id"`
+	Method *string                  `json:"method"`
+	Result json.RawMessage          `json:"result"`
+	Error  *mcp.JSONRPCErrorDetails `json:"error"`
+}
+
+// request returns the result of a request. Meanwhile, requests of the server are answered: a ping
+// as it must be, others by an error, because the handshake declares no capability.
+func (s *server) request(method mcp.MCPMethod, params any) ([]byte, error) {
+	s.lastID++
+	id := mcp.NewRequestId(s.lastID)
+	err := s.send(mcp.JSONRPCRequest{JSONRPC: mcp.JSONRPC_VERSION, ID: id, Params: params, Request: mcp.Request{Method: string(method)}})
+	for err == nil {
+		var m message
+		if m, err = s.next(method); err != nil {
+			break
+		}
+		switch {
+		case m.Method != nil && m.ID != nil:
+			err = s.answer(m)
+		case m.Method != nil || string(m.ID) != fmt.Sprint(s.lastID):
+		case m.Error != nil:
+			return nil, fmt.Errorf("the server answered %s with an error: %q", method, m.Error.Message)
+		default:
+			return m.Result, nil
+		}
+	}
+	return nil, err
+}
+
+// next returns the next line of the server that is a message.
+func (s *server) next(method mcp.MCPMethod) (m message, err error) {
+	for {
+		select {
+		case <-s.ctx.Done():
+			return m, s.ctx.Err()
+		case line, ok := <-s.lines:
+			switch {
+			case ok:
+				m = message{}
+				if json.Unmarshal(bytes.TrimSpace(line), &m) == nil {
+					return m, nil
+				}
+			case s.tooMuch:
+				return m, fmt.Errorf("the server said more than %d MiB before it had listed its tools", maxBytes>>20)
+			default:
+				return m, errors.New("the server ended before it answered " + string(method))
+			}
+		}
+	}
+}
+
+func (s *server) answer(m message) error {
+	var id mcp.RequestId
+	if json.Unmarshal(m.ID, &id) != nil {
+		return nil
+	}
+	if *m.Method == string(mcp.MethodPing) {
+		return s.send(mcp.JSONRPCResponse{JSONRPC: mcp.JSONRPC_VERSION, ID: id, Result: struct{}{}})
+	}
+	details := mcp.JSONRPCErrorDetails{Code: mcp.METHOD_NOT_FOUND, Message: "Method not found"}
+	return s.send(mcp.JSONRPCError{JSONRPC: mcp.JSONRPC_VERSION, ID: id, Error: details})
+}
+
+func (s *server) notify(method mcp.MCPMethod) error {
+	return s.send(mcp.JSONRPCNotification{JSONRPC: mcp.JSONRPC_VERSION, Notification: mcp.Notification{Method: string(method)}})
+}
+
+func (s *server) send(m any) error {
+	b, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	select {
+	case s.out <- append(b, '\n'):
+		return nil
+	default:
+		return fmt.Errorf("the server left %d messages unread", maxUnread)
+	}
+}
