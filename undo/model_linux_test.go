@@ -1,21 +1,12 @@
 package undo
 
 import (
-	"bytes"
 	"flag"
 	"fmt"
-	"io/fs"
-	"maps"
 	"os"
-	"path"
 	"path/filepath"
-	"slices"
-	"strings"
-	"syscall"
 	"testing"
-	"time"
 
-	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
@@ -63,80 +54,6 @@ func (tb modelTB) Fatalf(format string, a ...any) { tb.rt.Fatalf(format, a...) }
 func (tb modelTB) Error(a ...any)                 { tb.rt.Error(a...) }
 func (tb modelTB) Fatal(a ...any)                 { tb.rt.Fatal(a...) }
 func (tb modelTB) Cleanup(f func())               { tb.rt.Cleanup(f) }
-
-// object is what stands at a path of the workspace.
-type object struct {
-	kind  Kind
-	text  string // the content of a file, or the target of a link
-	inode uint64
-	names uint64
-	mode  fs.FileMode
-	mtime int64
-}
-
-// has reports whether an object looks like another one.
-func (o object) has(other object) bool { return o.kind == other.kind && o.text == other.text }
-
-// workspace has the objects by their paths below the root.
-type workspace map[string]object
-
-func (w workspace) places(text string) (out []string) {
-	for p, o := range w {
-		if o.text == text {
-			out = append(out, p)
-		}
-	}
-	slices.Sort(out)
-	return out
-}
-
-// below returns a path and what is below it.
-func (w workspace) below(top string) (out []string) {
-	for p := range w {
-		if p == top || strings.HasPrefix(p, top+"/") {
-			out = append(out, p)
-		}
-	}
-	return out
-}
-
-// withoutTemps leaves out the temporary names of undos. They are nobody's, so an undo that removes one
-// which an earlier undo has left does not record it.
-func (w workspace) withoutTemps() workspace {
-	out, names := workspace{}, map[uint64]uint64{}
-	for p, o := range w {
-		if !strings.HasPrefix(path.Base(p), tempPrefix) {
-			out[p] = o
-			names[o.inode]++
-		}
-	}
-	for p, o := range out {
-		o.names = names[o.inode]
-		out[p] = o
-	}
-	return out
-}
-
-// String has a line for each path. Names of one object have the first of them.
-func (w workspace) String() string {
-	first := map[uint64]string{}
-	var out strings.Builder
-	for _, p := range slices.Sorted(maps.Keys(w)) {
-		o := w[p]
-		fmt.Fprintf(&out, "%s %c %v", p, o.kind, o.mode)
-		if o.kind != Dir {
-			fmt.Fprintf(&out, " %q %d", o.text, o.mtime)
-		}
-		if o.kind == File && o.names > 1 {
-			if first[o.inode] == "" {
-				first[o.inode] = p
-			}
-			out.WriteString(" = " + first[o.inode])
-		}
-		out.WriteString("\n")
-	}
-	return out.String()
-}
 
 // span is a session or one of its calls, as the model knows it. An undo is a session, too.
 type span struct {
@@ -186,32 +103,6 @@ type model struct {
 	stack   []*span             // what is in effect, in the order in which it began
 	weak    int                 // what began until then need not be undone completely
 	history []string
-}
-
-// scan reads the workspace.
-func (m *model) scan() workspace {
-	out := workspace{}
-	m.check(filepath.WalkDir(m.root, func(full string, d fs.DirEntry, err error) error {
-		m.check(err)
-		info, err := d.Info()
-		m.check(err)
-		st := info.Sys().(*syscall.Stat_t)
-		o := object{kind: kindOf(st.Mode), inode: st.Ino, names: uint64(st.Nlink), mode: info.Mode(), mtime: info.ModTime().UnixNano()}
-		switch o.kind {
-		case File:
-			b, err := os.ReadFile(full)
-			m.check(err)
-			o.text = string(b)
-		case Link:
-			o.text, err = os.Readlink(full)
-			m.check(err)
-		}
-		if rel, _ := filepath.Rel(m.root, full); rel != "." {
-			out[rel] = o
-		}
-		return nil
-	}))
-	return out
 }
 
 // disturb says that nothing that has begun so far need be undone completely.
@@ -287,173 +178,54 @@ func (m *model) touches(a *actor, paths ...string) {
 	}
 }
 
-// undone is what an undo did.
-type undone struct {
-	lost bool // it cannot say everything
-	*span
-	from, to workspace
-	said     string // what it left, with the reasons
-	killed   bool
+func newModel(rt *rapid.T, t *testing.T, disk *smallDisk) *model {
+	if err := disk.mount(); err != nil {
+		t.Fatal(err)
+	}
+	dir, err := filepath.EvalSymlinks(disk.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir = filepath.Join(dir, "model")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	m := &model{
+		world: &world{t: modelTB{t, rt}, root: filepath.Join(dir, "work"), store: Store{Dir: filepath.Join(dir, "store")}},
+		rt:    rt, disk: disk, users: map[string]bool{}, been: map[string][]string{}, copied: map[string]bool{}, placed: map[string]int{}, maker: map[string]*actor{}, named: map[string]int{},
+	}
+	m.alone = rapid.IntRange(0, 2).Draw(rt, "alone") == 0
+	for _, name := range []string{"", "d", "d/d", "e"} {
+		m.check(os.Mkdir(m.at(name), 0o755))
+	}
+	for _, name := range []string{"a", "b", "d/a", "d/b", "d/d/a", "e/a"} {
+		m.check(os.WriteFile(m.at(name), []byte(m.text(nil)), 0o644))
+	}
+	m.check(os.Link(m.at("d/b"), m.at("e/b")))
+	m.check(os.Symlink(m.text(nil), m.at("l")))
+	m.check(os.Symlink("d", m.at("e/l")))
+	m.tree = m.scan()
+	m.disk.tick()
+	return m
 }
 
-// judge fails unless the user still has everything.
-func (m *model) judge(u *undone) {
-	m.texts(u)
-	if u.killed {
-		return
+func (m *model) close() {
+	for _, a := range m.live {
+		a.files.Finish()
+		a.writer.Close()
 	}
-	for _, p := range slices.Sorted(maps.Keys(u.from)) {
-		was := u.from[p]
-		now, stands := u.to[p]
-		_, touched := u.paths[p]
-		_, object := u.inodes[was.inode]
-		touched = touched || object || was.names > 1 || u.before[p].names > 1 || u.below(p)
-		switch {
-		case strings.HasPrefix(path.Base(p), tempPrefix):
-		case m.maker[p] == nil && !u.exposed[p] && (!stands || now.kind != was.kind):
-			m.fail(u, "%s has the user's name and is %q now", p, now.kind)
-		case !touched && (!stands || !now.has(was)):
-			m.fail(u, "the session did not touch %s, and it is gone or another one", p)
-		}
-	}
-	for _, p := range slices.Sorted(maps.Keys(u.to)) {
-		_, was := u.from[p]
-		if _, touched := u.paths[p]; !was && !touched && u.of.undoes == nil && strings.HasPrefix(path.Base(p), tempPrefix) && !strings.Contains(u.said, p) {
-			m.fail(u, "%s is left", p)
-		}
-	}
-	if u.mixed || u.weak || u.lost || u.span.lost || u.ended == 0 || u.of.undoes != nil {
-		return
-	}
-	for _, p := range slices.Sorted(maps.Keys(u.paths)) {
-		if want, now := u.before[p], u.to[p]; !want.has(u.after[p]) && !want.has(now) && !u.names(p) {
-			m.fail(u, "%s is %q, and should be %q, and is not named", p, now.text, want.text)
-		}
-	}
+	m.disk.leave(-1)
+	os.RemoveAll(filepath.Dir(m.root))
+	m.disk.unmount()
 }
 
-// below reports whether a directory above a path was touched.
-func (u *undone) below(p string) bool {
-	for dir := path.Dir(p); dir != "."; dir = path.Dir(dir) {
-		if _, ok := u.paths[dir]; ok {
-			return true
-		}
+// text returns a new text. Without an actor it is the user's.
+func (m *model) text(a *actor) string {
+	m.next++
+	text := fmt.Sprintf("s%05d", m.next)
+	if a == nil {
+		text = "u" + text[1:]
+		m.users[text] = true
 	}
-	return false
-}
-
-// names reports whether the undo names a path, or one above or below it.
-func (u *undone) names(p string) bool {
-	for line := range strings.Lines(u.said) {
-		said, _, _ := strings.Cut(line, ": ")
-		if said == p || strings.HasPrefix(said, p+"/") || strings.HasPrefix(p, said+"/") {
-			return true
-		}
-	}
-	return false
-}
-
-// texts fails unless each text of the user's is where it was before the undo or before the session.
-func (m *model) texts(u *undone) {
-	for _, text := range slices.Sorted(maps.Keys(m.users)) {
-		from := u.from.places(text)
-		if len(from) == 0 || m.copied[text] {
-			continue
-		}
-		may := append(from, u.before.places(text)...)
-		if m.placed[text] > u.began { // the user has written it meanwhile
-			may = append(may, m.been[text]...)
-		}
-		if slices.ContainsFunc(u.to.places(text), func(p string) bool {
-			temp := strings.HasPrefix(path.Base(p), tempPrefix)
-			return slices.Contains(may, p) || temp && (u.killed || strings.Contains(u.said, p))
-		}) {
-			continue
-		}
-		// The user asked for it: what an undo has put back is gone when that undo is undone. And what
-		// others write between two changes of the server is replaced. Both are kept.
-		asked := u.of.undoes != nil && u.made(text, from)
-		if !asked && !u.exposed[text] {
-			slices.Sort(may)
-			m.fail(u, "%q was at %v, and is at %v", text, slices.Compact(may), u.to.places(text))
-		}
-		if u.from[from[0]].kind == File && !m.isStored(text) {
-			m.fail(u, "%q is gone, and not kept", text)
-		}
-	}
-}
-
-// made reports whether an undo has put a text where it is, and did not take it from another place.
-func (sp *span) made(text string, at []string) bool {
-	had := sp.before.places(text)
-	return !slices.ContainsFunc(at, func(p string) bool { return slices.Contains(had, p) || sp.after[p].text != text }) &&
-		(len(had) == 0 || slices.ContainsFunc(had, func(p string) bool { return sp.after[p].text == text }))
-}
-
-// isStored reports whether the store has a text.
-func (m *model) isStored(text string) (found bool) {
-	filepath.WalkDir(m.store.Dir, func(name string, d fs.DirEntry, err error) error {
-		if b, _ := os.ReadFile(name); bytes.Contains(b, []byte(text)) {
-			found = true
-		}
-		return nil
-	})
-	return found
-}
-
-func (m *model) fail(u *undone, format string, a ...any) {
-	m.rt.Helper()
-	m.rt.Logf("%s\nbefore the session:\n%s\nbefore the undo:\n%s\nafter it:\n%s", strings.Join(m.history, "\n"), u.before, u.from, u.to)
-	m.rt.Fatalf(format, a...) // without times: rapid compares the texts of failures
-}
-
-// smallDisk is a filesystem that can be filled, or a directory where nobody can mount one.
-type smallDisk struct {
-	dir   string
-	small bool
-	fine  bool
-}
-
-// leave fills the disk but for free bytes. With -1 it makes room.
-func (d *smallDisk) leave(free int64) {
-	filler := filepath.Join(d.dir, "filler")
-	os.Remove(filler)
-	var st unix.Statfs_t
-	if free < 0 || unix.Statfs(d.dir, &st) != nil {
-		return
-	}
-	if size := int64(st.Bavail)*st.Bsize - free; size > 0 {
-		os.WriteFile(filler, make([]byte, size), 0o600)
-	}
-}
-
-// tick waits until the clock of inodes has gone on.
-func tick() {
-	var was, now unix.Timespec
-	unix.ClockGettime(unix.CLOCK_REALTIME_COARSE, &was)
-	for now = was; now == was; unix.ClockGettime(unix.CLOCK_REALTIME_COARSE, &now) {
-		time.Sleep(time.Millisecond)
-	}
-}
-
-// tick waits until a change gives an inode another time than the changes so far. Where the kernel
-// gives an inode that was looked at a finer time, nothing has to be waited for.
-func (d *smallDisk) tick() {
-	if !d.fine {
-		tick()
-	}
-}
-
-// hasFineTimes reports whether the kernel does so.
-func (d *smallDisk) hasFineTimes() bool {
-	var was unix.Timespec
-	for range 20 {
-		var st unix.Stat_t
-		unix.Chmod(d.dir, 0o700)
-		if unix.Stat(d.dir, &st) != nil || st.Ctim == was {
-			return false
-		}
-		was = st.Ctim
-	}
-	return true
+	return text
 }

@@ -1,0 +1,105 @@
+package undo
+
+// choose decides what to do with a path that may be changed.
+func (r *Restorer) choose(step *Step) {
+	want, now := &step.want, &step.now
+	switch want.Kind {
+	case None:
+		step.Action = Remove
+	case Dir:
+		if step.Action = Remake; now.Kind == Dir {
+			step.Action = Attributes
+		}
+	case Link:
+		step.Action = Restore
+	case Other:
+		r.chooseOther(step)
+	case File:
+		r.chooseFile(step)
+	}
+}
+
+func (r *Restorer) chooseFile(step *Step) {
+	want, now := &step.want, &step.now
+	kept := want.Data != NoData
+	switch {
+	case kept && now.Kind == File && (r.is(now.ID, want.ID) || want.Nlink < 2 && len(r.moved[r.fileOf(now.ID)]) == 0) && r.Session.sameContent(want, step.Path),
+		!kept && want.Lost == "" && r.is(now.ID, want.ID):
+		step.Action = Attributes
+	case want.Lost != "":
+		step.refuse("its content was not kept: " + want.Lost)
+	case r.chooseMoveBack(step):
+	case kept:
+		step.Action = Restore
+	default:
+		step.refuse("its content was not kept, since the server only moved it, and " + r.whereMoved(want))
+	}
+}
+
+// chooseOther is for FIFOs, sockets and devices.
+func (r *Restorer) chooseOther(step *Step) {
+	switch {
+	case r.is(step.now.ID, step.want.ID):
+		step.Action = Attributes
+	case !r.chooseMoveBack(step):
+		step.refuse("it was a FIFO, a socket or a device, which undo does not make, and " + r.whereMoved(&step.want))
+	}
+}
+
+// chooseMoveBack has a step move an object back that is elsewhere now. It returns false if the object
+// is not found, or may not be moved.
+func (r *Restorer) chooseMoveBack(step *Step) bool {
+	want := &step.want
+	is := func(path string) bool {
+		return want.Kind != File || want.Data == NoData || r.Session.sameContent(want, path)
+	}
+	from, moved := r.at[want.ID]
+	aside, isAside := r.aside[want.ID]
+	switch temp := r.prepared(step); {
+	case moved && from != step.Path && r.unchangedSince(from) && is(from):
+		step.From = from
+	case moved && want.Data == NoData:
+		return false
+	case temp != "" && is(temp):
+	case isAside && is(aside):
+		step.From = aside
+	default:
+		return false
+	}
+	step.Action = MoveBack
+	return true
+}
+
+// whereMoved says why an object is not moved back.
+func (r *Restorer) whereMoved(want *State) string {
+	if from, ok := r.at[want.ID]; ok {
+		return "it is " + from + " now, which was changed after the server's last change"
+	}
+	return "it is at none of the places to which the server moved files"
+}
+
+// unchangedSince reports whether the server, or an undo, was the last to change a path.
+func (r *Restorer) unchangedSince(path string) bool {
+	c := r.changes[path]
+	if c == nil {
+		return false
+	}
+	now, err := lookPath(path)
+	return err == nil && r.belongsToOthers(c, &now) == ""
+}
+
+// matches reports whether what stands at a path is what is wanted there.
+func (r *Restorer) matches(want, now *State, path string) bool {
+	if !want.isRestored(now) {
+		return false
+	}
+	switch {
+	case want.Kind != File:
+		return true
+	case want.Lost != "":
+		return want.sameObject(now)
+	case want.Data == NoData:
+		return r.is(now.ID, want.ID)
+	}
+	return r.Session.sameContent(want, path)
+}
