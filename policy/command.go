@@ -91,18 +91,18 @@ func (p *Profile) MatchStart(s ProgramStart) CommandMatch {
 	}
 	m.Args = s.Argv[1:]
 	for _, own := range p.OwnPrograms {
-		if s.IsFile(own) && !p.isBinary(own) {
+		if s.IsFile(own) && !p.isBinary(s) {
 			m.Allowed, m.Program = true, own
 		}
 	}
 	return m
 }
 
-// isBinary reports whether a rule is about the file as a binary, and not about a script that
-// it runs.
-func (p *Profile) isBinary(file string) bool {
+// isBinary reports whether a rule is about the started file as a binary, by whatever name, and not
+// about a script that it runs.
+func (p *Profile) isBinary(s ProgramStart) bool {
 	for _, c := range p.Commands {
-		if slices.ContainsFunc(c.Starts, func(s Start) bool { return s.Script == "" && s.File == file }) {
+		if slices.ContainsFunc(c.Starts, func(form Start) bool { return form.Script == "" && s.IsFile(form.File) }) {
 			return true
 		}
 	}

@@ -113,6 +113,14 @@ func TestMatchStart(t *testing.T) {
 			t.Errorf("%s: %s, want %s", c.argv, got, c.want)
 		}
 	}
+	// Hard links: the server's own program has the name perl5, and a rule is about perl.
+	two := &Profile{CommandArgs: []string{"perl"}, OwnPrograms: []string{"/usr/bin/perl5"}, Commands: []Command{{Name: "perl", Args: [][]string{{"-v"}}, Starts: []Start{{File: "/usr/bin/perl", Name: "perl"}}}}}
+	for argv, want := range map[string]bool{"perl -v": true, "perl -e x": false, "perl5 -e x": false} {
+		linked := func(f string) bool { return f == "/usr/bin/perl" || f == "/usr/bin/perl5" }
+		if m := two.MatchStart(ProgramStart{Argv: strings.Fields(argv), IsFile: linked}); m.Allowed != want {
+			t.Errorf("%s, whose file has a second name: %t", argv, m.Allowed)
+		}
+	}
 	if p.MatchStart(ProgramStart{IsFile: func(string) bool { return true }}).Allowed {
 		t.Error("a start without argv[0] is allowed")
 	}

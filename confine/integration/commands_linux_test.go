@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -147,6 +148,75 @@ func TestJailCommands(t *testing.T) {
 func TestHostNSCommands(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	newCommands(t).check(t, jailtest.AttemptsHostNS)
+}
+
+// TestJailCommandsOwnProgram: a rule for the server's own program holds for the file, by whatever
+// name or call it is started.
+func TestJailCommandsOwnProgram(t *testing.T) {
+	jailtest.Needs(t)
+	ownProgram(t, jailtest.Attempts)
+}
+
+func TestHostNSCommandsOwnProgram(t *testing.T) {
+	jailtest.NeedsHostNS(t)
+	ownProgram(t, jailtest.AttemptsHostNS)
+}
+
+func ownProgram(t *testing.T, run func(testing.TB, *policy.Profile, ...attacker.Attempt) []attacker.Outcome) {
+	t.Helper()
+	c := newCommands(t)
+	rule, own, other := c.dir+"/one", c.dir+"/two", c.dir+"/link-of-two"
+	program, err := os.ReadFile(c.echo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(testkit.WriteProgram(rule, program), os.Link(rule, own), os.Symlink("two", other)); err != nil {
+		t.Fatal(err)
+	}
+	p := *c.profile
+	p.Programs = append(slices.Clone(p.Programs), rule, own)
+	p.OwnPrograms = append(slices.Clone(p.OwnPrograms), own)
+	free := p
+	p.Commands = append(slices.Clone(p.Commands), policy.Command{Name: rule, Args: [][]string{{"good"}}, Starts: []policy.Start{{File: rule, Name: "one", Paths: []string{rule}}}})
+	i386 := attacker.Outcome("EPERM")
+	if attacker.LacksI386() {
+		i386 = "ENOEXEC"
+	}
+	for _, c := range []struct {
+		attempt    attacker.Attempt
+		want, free attacker.Outcome // free: without a rule for the program
+	}{
+		{attacker.Try("start-program", rule, c.dir, "", "one", "good"), "ok good", "ok good"},
+		{attacker.Try("start-program", rule, c.dir, "", "one", "evil"), "killed", "ok evil"},
+		{attacker.Try("start-program", own, c.dir, "", "one", "good"), "ok good", "ok good"},
+		{attacker.Try("start-program", own, c.dir, "", "two", "evil"), "killed", "ok evil"},
+		{attacker.Try("start-program", own, c.dir, "", own, "evil"), "killed", "ok evil"},
+		{attacker.Try("start-program", other, c.dir, "", "two", "evil"), "killed", "ok evil"},
+		{attacker.Try("start-program", "/proc/self/cwd/two", c.dir, "", "two", "evil"), "killed", "ok evil"},
+		{attacker.Try("start-descriptor", own, "two", "evil"), "killed", "ok evil"},
+		{attacker.Try("start-from-thread", own, "two", "evil"), "killed", "ok evil"},
+		{attacker.Try("start-copy", own, "two", "evil"), "ENOSYS", "ENOSYS"}, // a copy is another file
+		{attacker.Try("uring"), "ENOSYS", "ENOSYS"},
+		{attacker.Try("reaches", "EINVAL", "clone3", "#88", "8"), "ENOSYS", "ENOSYS"},
+		{attacker.Try("i386-reaches", "EBADF", "execveat", "-1", "@two", "0", "0", "0"), i386, i386},
+		{attacker.Try("x32-reaches", "EBADF", "execveat", "-1", "@two", "0", "0", "0"), "EPERM", "EPERM"},
+	} {
+		if c.attempt[0][0] == 'i' || c.attempt[0][0] == 'x' {
+			if runtime.GOARCH != "amd64" {
+				continue
+			}
+		}
+		if got := run(t, &p, c.attempt)[0]; got != c.want {
+			t.Errorf("%s: %s, want %s", c.attempt, got, c.want)
+		}
+		if got := run(t, &free, c.attempt)[0]; got != c.free {
+			t.Errorf("control, without a rule for it: %s: %s, want %s", c.attempt, got, c.free)
+		}
+	}
+	free.CommandArgs, free.Commands, free.OwnPrograms, free.Programs, free.Loaders = nil, nil, nil, nil, nil
+	if got := run(t, &free, attacker.Try("start-copy", own, "two", "evil"))[0]; got != "ok evil" {
+		t.Errorf("control, without command rules: a copy: %s", got)
+	}
 }
 
 // TestJailCommandsThreads: a thread that executes a program takes the number of its process's first

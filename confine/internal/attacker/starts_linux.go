@@ -33,6 +33,7 @@ var verbsOnStarts = map[string]func(args []string) (string, error){
 	"wait-after-failure":  attemptWaitAfterFailure,
 	"start-descriptor":    attemptStartDescriptor,
 	"become-descriptor":   silent(attemptBecomeDescriptor),
+	"start-copy":          attemptStartCopy,
 }
 
 // attemptStart starts the program a[0] in the directory a[1], with the environment a[2], which
@@ -41,6 +42,24 @@ var verbsOnStarts = map[string]func(args []string) (string, error){
 func attemptStart(a []string) (string, error) {
 	cmd := exec.Cmd{Path: a[0], Dir: a[1], Env: strings.Fields(a[2]), Args: a[3:]}
 	return outcomeOf(&cmd)
+}
+
+// attemptStartCopy starts a copy of the program a[0] that is only in memory, with the argv that
+// follows. It answers as attemptStart does.
+func attemptStartCopy(a []string) (string, error) {
+	program, err := os.ReadFile(a[0])
+	if err != nil {
+		return "", err
+	}
+	fd, err := unix.MemfdCreate("copy", 0)
+	if err != nil {
+		return "", err
+	}
+	defer unix.Close(fd)
+	if _, err := unix.Write(fd, program); err != nil {
+		return "", err
+	}
+	return outcomeOf(&exec.Cmd{Path: fmt.Sprintf("/proc/self/fd/%d", fd), Args: a[1:]})
 }
 
 func outcomeOf(cmd *exec.Cmd) (string, error) {
