@@ -15,7 +15,7 @@ const (
 	maxServerStderr = 256 << 10 // of the server's stderr
 	maxOwnStderr    = 64 << 10  // on top of that, for lines of mcp-jail
 	maxKeptLine     = 4 << 10   // a longer line may be cut
-	stderrPiece     = 16 << 10  // of one write, so that close sees that the client reads
+	stderrPiece     = 4 << 10   // of one write, so that close sees that the client reads
 )
 
 // stderrQueue forwards to the client's stderr and never blocks its writers: some clients
@@ -150,8 +150,8 @@ func (q *stderrQueue) forward() {
 	}
 }
 
-// close writes the rest of the queue. It gives up when the client has made no room for a piece
-// within idle, and after total.
+// close writes the rest of the queue. It gives up when the client has read nothing within idle, and
+// after total.
 func (q *stderrQueue) close(idle, total time.Duration) {
 	q.mu.Lock()
 	q.noteDropped()
@@ -159,8 +159,8 @@ func (q *stderrQueue) close(idle, total time.Duration) {
 	q.filled.Signal()
 	q.mu.Unlock()
 	end := time.Now().Add(total)
-	for before := int64(-1); q.written.Load() != before && time.Now().Before(end); {
-		before = q.written.Load()
+	for before := int64(-1); q.read() != before && time.Now().Before(end); {
+		before = q.read()
 		select {
 		case <-q.done:
 			return
@@ -172,3 +172,7 @@ func (q *stderrQueue) close(idle, total time.Duration) {
 		return func() { q.dst.SetWriteDeadline(time.Time{}) }
 	})
 }
+
+// read returns how many bytes the client has read. Where the kernel does not say what is left in
+// the pipe, that is how many it has room for.
+func (q *stderrQueue) read() int64 { return q.written.Load() - int64(unreadBytes(q.dst)) }
