@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"regexp"
 	"strconv"
+	"syscall"
 	"testing"
 	"time"
 
@@ -63,7 +64,11 @@ func TestStderrFlood(t *testing.T) {
 			io.WriteString(in, handshake)
 			out.Read(make([]byte, 1000))
 			if mode == "stderr-until-eof" {
-				out.Close() // the next response cannot be written
+				// The next response cannot be written. No fork happens meanwhile: a child would hold
+				// the pipe open until it executes its own program, and could take that response.
+				syscall.ForkLock.RLock()
+				out.Close()
+				syscall.ForkLock.RUnlock()
 			}
 			in.Write(bytes.TrimPrefix(calls([]string{"1"}, "\n"), []byte(handshake)))
 			ended := make(chan struct{})
