@@ -148,14 +148,21 @@ func (all candidates) grants(own int) []grant {
 
 // analyzeDenials turns the recorded denials into candidates. A denial that the text names
 // gets the distance of that line. The others follow in order of time, because later
-// denials often come from cleaning up.
+// denials often come from cleaning up. If the server ended during a request, the latest
+// comes first: it went on after the earlier ones.
 func (a *analyzer) analyzeDenials(lines []string) candidates {
 	var all candidates
+	n := len(a.ev.Denials)
+	ended := a.ev.Exit != nil && (a.ev.Stage == StageCall || a.ev.Stage == StageList)
 	for i, d := range a.ev.Denials {
 		if a.cleansUp(d, a.ev.Denials[:i]) {
 			continue
 		}
-		f := candidate{finding: a.analyzeDenial(d), distance: len(lines) + i, background: d.Background || d.Operation == "send"}
+		order := i
+		if ended {
+			order = n - 1 - i
+		}
+		f := candidate{finding: a.analyzeDenial(d), distance: len(lines) + order, background: d.Background || d.Operation == "send"}
 		for at, line := range lines {
 			if a.namesTarget(line, d) {
 				f.distance, f.named = at, true

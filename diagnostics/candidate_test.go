@@ -20,6 +20,23 @@ func TestCandidateOrder(t *testing.T) {
 	}
 }
 
+// TestEndOrder: a server that ended during a call is said to have ended of the latest refusal. A call
+// that failed is said to have failed of the first, as later ones often come from cleaning up.
+func TestEndOrder(t *testing.T) {
+	ev := evidence("")
+	ev.Denials = refusals("open /data/notes/x.md", "open /srv/models/m.bin")
+	for want, exit := range map[string]*Exit{"/data/notes/x.md": nil, "/srv/models/m.bin": {Code: 1}} {
+		ev.Exit = exit
+		if d := Diagnose(ev); len(d.Hints) != 2 || d.Hints[0].Target != want || !strings.Contains(d.Cause, want) {
+			t.Errorf("ended %t: %s, %+v", exit != nil, d.Cause, d.Hints)
+		}
+	}
+	ev.Stderr = []string{"EACCES: permission denied, open '/data/notes/x.md'"}
+	if d := Diagnose(ev); d.Hints[0].Target != "/data/notes/x.md" {
+		t.Errorf("its last line names the first refusal: %s", d.Cause)
+	}
+}
+
 // refusals returns denials of files, each given as "operation path".
 func refusals(all ...string) (denials []policy.Denial) {
 	for _, a := range all {

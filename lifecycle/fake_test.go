@@ -140,6 +140,8 @@ func (p *fakeProcess) Plan() *confine.Plan { return nil }
 func (p *fakeProcess) HostFailures() []policy.HostFailure { return p.fake.failures }
 
 func (p *fakeProcess) Denials() []policy.Denial {
+	p.fake.mu.Lock()
+	defer p.fake.mu.Unlock()
 	var out []policy.Denial
 	for _, d := range p.fake.denials {
 		if d.Time.IsZero() {
@@ -151,6 +153,13 @@ func (p *fakeProcess) Denials() []policy.Denial {
 		out = append(out, d)
 	}
 	return out
+}
+
+// refuse adds the refusal of a program, now.
+func (f *fake) refuse(program string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.denials = append(f.denials, policy.Denial{Time: time.Now(), Axis: policy.AxisProcess, Operation: "execute", Target: program, Count: 1})
 }
 
 // play is a session under test, seen from the client.

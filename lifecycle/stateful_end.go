@@ -56,12 +56,13 @@ func (s *statefulSession) answerOpenCalls(how endCause, exit confine.Exit) {
 		// is not announced, since nothing failed.
 		diagnose = diagnostics.Diagnose
 	}
-	s.client.tasks.Go(func() { s.client.answerCalls(calls, s.endDiagnoses(diagnose, ended)) })
+	s.client.tasks.Go(func() { s.client.answerCalls(calls, s.endDiagnoses(diagnose, ended, calls[0].Start)) })
 }
 
 // endDiagnoses returns a function that says why a call got no answer from a server that has
-// ended. Calls of the same method and tool share one diagnosis.
-func (s *statefulSession) endDiagnoses(diagnose func(diagnostics.Evidence) diagnostics.Diagnosis, ended diagnostics.Exit) func(*mcpproxy.Call) diagnostics.Diagnosis {
+// ended. The first of the open calls began at since: what was refused during any of them can have
+// ended the server. Calls of the same method and tool share one diagnosis.
+func (s *statefulSession) endDiagnoses(diagnose func(diagnostics.Evidence) diagnostics.Diagnosis, ended diagnostics.Exit, since time.Time) func(*mcpproxy.Call) diagnostics.Diagnosis {
 	type request struct{ method, tool string }
 	known := map[request]diagnostics.Diagnosis{}
 	return func(c *mcpproxy.Call) diagnostics.Diagnosis {
@@ -72,7 +73,7 @@ func (s *statefulSession) endDiagnoses(diagnose func(diagnostics.Evidence) diagn
 			if isDiscoveryMethod(key.method) {
 				stage = diagnostics.StageList
 			}
-			ev := s.server.evidence(stage, c, c.Start)
+			ev := s.server.evidence(stage, c, since)
 			ev.Exit = &ended
 			d = diagnose(ev)
 			known[key] = d

@@ -305,3 +305,30 @@ func TestUnansweredAtEnd(t *testing.T) {
 		t.Errorf("status %d", status)
 	}
 }
+
+// TestEndOfOpenCalls: an end is explained by what was refused during the calls that were open, the
+// latest first, and by nothing of the calls before them.
+func TestEndOfOpenCalls(t *testing.T) {
+	t.Parallel()
+	f := &fake{server: "forgetful"}
+	p := begin(t, f, nil)
+	p.send(initialize)
+	p.line()
+	f.refuse("/bin/earlier")
+	p.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"first"}}`, `{"jsonrpc":"2.0","id":"p","method":"ping"}`)
+	p.line()
+	f.refuse("/bin/git")
+	f.refuse("/bin/id")
+	p.send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"second"}}`, `{"jsonrpc":"2.0","id":"p","method":"ping"}`)
+	p.line()
+	p.in.Close()
+	for range 2 {
+		line := p.line()
+		git, id := strings.Index(line, "/bin/git"), strings.Index(line, "/bin/id")
+		if id < 0 || git < id || strings.Contains(line, "/bin/earlier") {
+			t.Errorf("%s", line)
+		}
+	}
+	p.rest()
+	p.ended()
+}
