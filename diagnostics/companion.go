@@ -2,9 +2,11 @@ package diagnostics
 
 import (
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/internal/lazy"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -12,20 +14,20 @@ import (
 // rename or remove. Such a program needs rights on the directory. The first group is the
 // name of the other file.
 var (
-	databaseFile = lazyRegexp{text: `^(.+)-(?:journal|wal|shm)$`} // SQLite
-	companions   = []*lazyRegexp{
-		&databaseFile,
-		{text: `^\.(.+)\.sw[a-z]$`}, // vim
-		{text: `^(.+)~$`},           // backups
-		{text: `^\.#(.+)$`},         // Emacs
-		{text: `^\.~lock\.(.+)#$`},  // LibreOffice
-		{text: `^(.+)\.lock$`},      // locks
-		{text: `^\.?(.+?)\.(?:[0-9A-Za-z_-]+\.)?te?mp(?:[.-]?[0-9A-Za-z_-]+)?$`}, // m.json.1234.tmp, m.json.tmp-x
-		{text: `^(.+\.[a-z]+)\.(?:\d{3,}|[0-9a-f]{6,})$`},                        // write-file-atomic
-		{text: `^\.(.+)\.[0-9A-Za-z]{6}$`},                                       // rsync
-		{text: `^()\.?(?:te?mp|sed|goutputstream)[-_]?[0-9A-Za-z_]{4,}$`},        // names that belong to no other file
+	databaseFile = lazy.Regexp(`^(.+)-(?:journal|wal|shm)$`) // SQLite
+	companions   = []func() *regexp.Regexp{
+		databaseFile,
+		lazy.Regexp(`^\.(.+)\.sw[a-z]$`), // vim
+		lazy.Regexp(`^(.+)~$`),           // backups
+		lazy.Regexp(`^\.#(.+)$`),         // Emacs
+		lazy.Regexp(`^\.~lock\.(.+)#$`),  // LibreOffice
+		lazy.Regexp(`^(.+)\.lock$`),      // locks
+		lazy.Regexp(`^\.?(.+?)\.(?:[0-9A-Za-z_-]+\.)?te?mp(?:[.-]?[0-9A-Za-z_-]+)?$`), // m.json.1234.tmp, m.json.tmp-x
+		lazy.Regexp(`^(.+\.[a-z]+)\.(?:\d{3,}|[0-9a-f]{6,})$`),                        // write-file-atomic
+		lazy.Regexp(`^\.(.+)\.[0-9A-Za-z]{6}$`),                                       // rsync
+		lazy.Regexp(`^()\.?(?:te?mp|sed|goutputstream)[-_]?[0-9A-Za-z_]{4,}$`),        // names that belong to no other file
 	}
-	databaseName = lazyRegexp{text: `(?i)\.(?:db3?|sqlite3?|sdb)$`}
+	databaseName = lazy.Regexp(`(?i)\.(?:db3?|sqlite3?|sdb)$`)
 )
 
 // companionOf reports whether path has the name of a companion file, and returns the file
@@ -33,7 +35,7 @@ var (
 func companionOf(path string) (of string, ok bool) {
 	name := filepath.Base(path)
 	for _, c := range companions {
-		if m := c.re().FindStringSubmatch(name); m != nil {
+		if m := c().FindStringSubmatch(name); m != nil {
 			if m[1] == "" {
 				return "", true
 			}
@@ -57,7 +59,7 @@ func mentionsSQLite(lines []string) bool {
 // isSQLiteFile reports whether path is a file of SQLite, which keeps others beside it.
 func (a *analyzer) isSQLiteFile(path string) bool {
 	name := filepath.Base(path)
-	return databaseFile.re().MatchString(name) || a.mentionsSQLite && databaseName.re().MatchString(name)
+	return databaseFile().MatchString(name) || a.mentionsSQLite && databaseName().MatchString(name)
 }
 
 // attributeCompanion returns the finding that a right to write path is missing, where a

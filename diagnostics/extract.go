@@ -1,10 +1,8 @@
 package diagnostics
 
 import (
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -41,19 +39,6 @@ const (
 	refProgram
 	refRepository // without a name: git found no repository
 )
-
-// lazyRegexp is a pattern that is compiled on first use, because most sessions need none
-// of them.
-type lazyRegexp struct {
-	text     string
-	once     sync.Once
-	compiled *regexp.Regexp
-}
-
-func (l *lazyRegexp) re() *regexp.Regexp {
-	l.once.Do(func() { l.compiled = regexp.MustCompile(l.text) })
-	return l.compiled
-}
 
 const (
 	maxLines      = 400     // lines of text that are analyzed

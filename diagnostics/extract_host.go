@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+
+	"github.com/mcp-jail/mcp-jail/internal/lazy"
 )
 
 const (
@@ -14,25 +16,25 @@ const (
 
 var (
 	// getaddrinfo ENOTFOUND api.x.com, queryA EAI_AGAIN host:443   (node)
-	nodeName = lazyRegexp{text: `\b(?:ENOTFOUND|EAI_AGAIN|EAI_FAIL|EAI_NODATA|EAI_NONAME|ESERVFAIL)\s+(` + hostChars + `)(?::(\d{1,5}))?`}
+	nodeName = lazy.Regexp(`\b(?:ENOTFOUND|EAI_AGAIN|EAI_FAIL|EAI_NODATA|EAI_NONAME|ESERVFAIL)\s+(` + hostChars + `)(?::(\d{1,5}))?`)
 	// connect ECONNREFUSED 1.2.3.4:443   (node)
-	nodeAddr = lazyRegexp{text: `\bconnect (?:ECONNREFUSED|ENETUNREACH|EHOSTUNREACH|ETIMEDOUT|EACCES|EPERM|EADDRNOTAVAIL|ECONNRESET) (` + addrChars + `):(\d{1,5})\b`}
+	nodeAddr = lazy.Regexp(`\bconnect (?:ECONNREFUSED|ENETUNREACH|EHOSTUNREACH|ETIMEDOUT|EACCES|EPERM|EADDRNOTAVAIL|ECONNRESET) (` + addrChars + `):(\d{1,5})\b`)
 	// Could not resolve host: x; Failed to resolve 'x'; could not translate host name "x"
-	resolveName = lazyRegexp{text: `(?i)(?:resolve|resolving|translate|find|unknown|reach)(?: the)?(?: host(?: ?name)?(?: address)?| proxy)?:?\s+['"‘` + "`" + `]?(` + hostChars + `)['"’` + "`" + `]?`}
+	resolveName = lazy.Regexp(`(?i)(?:resolve|resolving|translate|find|unknown|reach)(?: the)?(?: host(?: ?name)?(?: address)?| proxy)?:?\s+['"‘` + "`" + `]?(` + hostChars + `)['"’` + "`" + `]?`)
 	// dial tcp: lookup x on 127.0.0.53:53: no such host   (Go)
-	goName = lazyRegexp{text: `\blookup (` + hostChars + `)(?: on [^\s]+)?:`}
+	goName = lazy.Regexp(`\blookup (` + hostChars + `)(?: on [^\s]+)?:`)
 	// dial tcp 1.2.3.4:443: connect: …   (Go)
-	goAddr = lazyRegexp{text: `\bdial (?:tcp|udp)[46]? (?:\S+->)?\[?(` + hostChars + `|` + addrChars + `)\]?:(\d{1,5}): `}
+	goAddr = lazy.Regexp(`\bdial (?:tcp|udp)[46]? (?:\S+->)?\[?(` + hostChars + `|` + addrChars + `)\]?:(\d{1,5}): `)
 	// HTTPSConnectionPool(host='x', port=443)   (urllib3)
-	poolHost = lazyRegexp{text: `(?:(HTTPS?)ConnectionPool\()?host='([^']+)', port=(\d{1,5})`}
+	poolHost = lazy.Regexp(`(?:(HTTPS?)ConnectionPool\()?host='([^']+)', port=(\d{1,5})`)
 	// Failed to connect to x port 443; connect to host x port 22   (curl, ssh)
-	portHost = lazyRegexp{text: `(?i)connect to (?:host |server at )?['"]?(` + hostChars + `)['"]?(?: \([^)]*\))?,? port (\d{1,5})`}
+	portHost = lazy.Regexp(`(?i)connect to (?:host |server at )?['"]?(` + hostChars + `)['"]?(?: \([^)]*\))?,? port (\d{1,5})`)
 	// UnknownHostException: x   (Java); connection to server at "x", port 5432   (libpq)
-	javaName = lazyRegexp{text: `UnknownHostException: (` + hostChars + `)`}
-	pgHost   = lazyRegexp{text: `server at "([^"]+)"(?: \([^)]*\))?, port (\d{1,5})`}
+	javaName = lazy.Regexp(`UnknownHostException: (` + hostChars + `)`)
+	pgHost   = lazy.Regexp(`server at "([^"]+)"(?: \([^)]*\))?, port (\d{1,5})`)
 	// host:port after a word of connecting, or in parentheses (.NET)
-	pairHost = lazyRegexp{text: `(?i)(?:(?:connect(?:ing|ion)?(?: to| at)?|reach|host|address)[ :'"]+|\()(` + hostChars + `):(\d{1,5})\b`}
-	anyURL   = lazyRegexp{text: `\b(https?|wss?|postgres(?:ql)?|mysql|mongodb|redis|rediss|amqp|tcp)://[^\s'"<>)\]},` + "`" + `]+`}
+	pairHost = lazy.Regexp(`(?i)(?:(?:connect(?:ing|ion)?(?: to| at)?|reach|host|address)[ :'"]+|\()(` + hostChars + `):(\d{1,5})\b`)
+	anyURL   = lazy.Regexp(`\b(https?|wss?|postgres(?:ql)?|mysql|mongodb|redis|rediss|amqp|tcp)://[^\s'"<>)\]},` + "`" + `]+`)
 )
 
 // hostReferences extracts the hosts in a line with a network fault.
@@ -46,35 +48,35 @@ func hostReferences(line string, f fault) []reference {
 			refs = append(refs, ref)
 		}
 	}
-	for _, m := range nodeAddr.re().FindAllStringSubmatch(line, 4) {
+	for _, m := range nodeAddr().FindAllStringSubmatch(line, 4) {
 		add(m[1], m[2], "")
 	}
 	if f != faultNetwork {
 		return refs
 	}
-	for _, m := range nodeName.re().FindAllStringSubmatch(line, 4) {
+	for _, m := range nodeName().FindAllStringSubmatch(line, 4) {
 		add(m[1], m[2], "")
 	}
-	for _, m := range goName.re().FindAllStringSubmatch(line, 2) {
+	for _, m := range goName().FindAllStringSubmatch(line, 2) {
 		add(m[1], "", "")
 	}
-	for _, m := range goAddr.re().FindAllStringSubmatch(line, 2) {
+	for _, m := range goAddr().FindAllStringSubmatch(line, 2) {
 		add(m[1], m[2], "")
 	}
-	for _, m := range poolHost.re().FindAllStringSubmatch(line, 2) {
+	for _, m := range poolHost().FindAllStringSubmatch(line, 2) {
 		add(m[2], m[3], strings.ToLower(m[1]))
 	}
-	for _, m := range portHost.re().FindAllStringSubmatch(line, 2) {
+	for _, m := range portHost().FindAllStringSubmatch(line, 2) {
 		add(m[1], m[2], "")
 	}
-	for _, m := range pgHost.re().FindAllStringSubmatch(line, 2) {
+	for _, m := range pgHost().FindAllStringSubmatch(line, 2) {
 		add(m[1], m[2], "tcp")
 	}
-	for _, m := range javaName.re().FindAllStringSubmatch(line, 2) {
+	for _, m := range javaName().FindAllStringSubmatch(line, 2) {
 		add(m[1], "", "")
 	}
 	if len(refs) == 0 {
-		for _, m := range resolveName.re().FindAllStringSubmatch(line, 2) {
+		for _, m := range resolveName().FindAllStringSubmatch(line, 2) {
 			// "could not resolve dependency" names no host: a host needs a dot or the word.
 			if strings.Contains(m[1], ".") || strings.Contains(strings.ToLower(m[0]), "host") {
 				add(m[1], "", "")
@@ -82,7 +84,7 @@ func hostReferences(line string, f fault) []reference {
 		}
 	}
 	if len(refs) == 0 {
-		for _, m := range pairHost.re().FindAllStringSubmatch(line, 2) {
+		for _, m := range pairHost().FindAllStringSubmatch(line, 2) {
 			add(m[1], m[2], "")
 		}
 	}
@@ -93,7 +95,7 @@ func hostReferences(line string, f fault) []reference {
 // else names a host, the URL itself is a vague reference.
 func withURLs(line string, refs []reference) []reference {
 	exact := len(refs) > 0
-	for _, raw := range anyURL.re().FindAllString(line, 4) {
+	for _, raw := range anyURL().FindAllString(line, 4) {
 		u, err := url.Parse(strings.TrimRight(raw, ".,;:!?"))
 		if err != nil {
 			continue

@@ -3,28 +3,30 @@ package diagnostics
 import (
 	"slices"
 	"strings"
+
+	"github.com/mcp-jail/mcp-jail/internal/lazy"
 )
 
 var (
 	// sh: 1: git: not found; bash: line 1: git: command not found; zsh: command not found: git
-	shellProgram = lazyRegexp{text: `(?:^|[:\s])([A-Za-z0-9_.+/~-]+): (?:command )?not found\s*$`}
+	shellProgram = lazy.Regexp(`(?:^|[:\s])([A-Za-z0-9_.+/~-]+): (?:command )?not found\s*$`)
 	// ./build: 12: …, ./build: line 12: …   (a script of a shell)
-	shellLine = lazyRegexp{text: `^\S+: (?:line )?\d+: `}
+	shellLine = lazy.Regexp(`^\S+: (?:line )?\d+: `)
 	// sh: 1: tsc: Permission denied
-	shellRefused = lazyRegexp{text: `(?:^|[:\s])([A-Za-z0-9_.+-]+): Permission denied\s*$`}
-	zshProgram   = lazyRegexp{text: `command not found: ([A-Za-z0-9_.+/~-]+)`}
+	shellRefused = lazy.Regexp(`(?:^|[:\s])([A-Za-z0-9_.+-]+): Permission denied\s*$`)
+	zshProgram   = lazy.Regexp(`command not found: ([A-Za-z0-9_.+/~-]+)`)
 	// spawn git ENOENT   (node)
-	nodeProgram = lazyRegexp{text: `\b(?:spawn|spawnSync|execvp|posix_spawn) (.+?) (ENOENT|EACCES|EPERM)\b`}
+	nodeProgram = lazy.Regexp(`\b(?:spawn|spawnSync|execvp|posix_spawn) (.+?) (ENOENT|EACCES|EPERM)\b`)
 	// exec: "git": executable file not found in $PATH   (Go)
-	goProgram = lazyRegexp{text: `exec: "([^"]+)": (executable file not found|permission denied|no such file or directory|stat )`}
+	goProgram = lazy.Regexp(`exec: "([^"]+)": (executable file not found|permission denied|no such file or directory|stat )`)
 	// env: ‘node’: No such file or directory
-	envProgram = lazyRegexp{text: `\benv: ['"‘]?([^'"’:\s]+)['"’]?: (No such file or directory|Permission denied)`}
+	envProgram = lazy.Regexp(`\benv: ['"‘]?([^'"’:\s]+)['"’]?: (No such file or directory|Permission denied)`)
 	// Executable doesn't exist at /x   (playwright); Failed to spawn: `x`   (uv)
-	otherProgram = lazyRegexp{text: "(?i)(?:executable (?:doesn't|does not) exist at|failed to (?:spawn|execute|start):?|cannot execute|cannot run program) ['\"`]?([A-Za-z0-9_.+/~@-]+)"}
+	otherProgram = lazy.Regexp("(?i)(?:executable (?:doesn't|does not) exist at|failed to (?:spawn|execute|start):?|cannot execute|cannot run program) ['\"`]?([A-Za-z0-9_.+/~@-]+)")
 
-	nameToken = lazyRegexp{text: `[A-Za-z_][A-Za-z0-9_]*`}
-	askAfter  = lazyRegexp{text: `(?i)\b([A-Z_][A-Z0-9_]+)['"` + "`" + `]?\s+(?:environment variables?|env(?:ironment)? vars?|is required|is not set|not set|is missing|is undefined|must be (?:set|provided|defined)|(?:is|was) not (?:defined|provided|found)|required)`}
-	askBefore = lazyRegexp{text: `(?:(?i:environment variables?|env vars?|environment key|missing required(?: configuration)?|missing|please (?:set|provide|export)|must set|set the|KeyError|required variable|required env)(?: is| are)?(?: not set| missing| required)?)[:=(\s]+(?:the )?['"` + "`" + `$]*([A-Z_][A-Z0-9_]+)`}
+	nameToken = lazy.Regexp(`[A-Za-z_][A-Za-z0-9_]*`)
+	askAfter  = lazy.Regexp(`(?i)\b([A-Z_][A-Z0-9_]+)['"` + "`" + `]?\s+(?:environment variables?|env(?:ironment)? vars?|is required|is not set|not set|is missing|is undefined|must be (?:set|provided|defined)|(?:is|was) not (?:defined|provided|found)|required)`)
+	askBefore = lazy.Regexp(`(?:(?i:environment variables?|env vars?|environment key|missing required(?: configuration)?|missing|please (?:set|provide|export)|must set|set the|KeyError|required variable|required env)(?: is| are)?(?: not set| missing| required)?)[:=(\s]+(?:the )?['"` + "`" + `$]*([A-Z_][A-Z0-9_]+)`)
 )
 
 // contextWords mark a line that is about variables. A line that only contains a name is no
@@ -41,27 +43,27 @@ func programReferences(line string) []reference {
 		}
 	}
 	if strings.Contains(line, "not found") {
-		if m := zshProgram.re().FindStringSubmatch(line); m != nil {
+		if m := zshProgram().FindStringSubmatch(line); m != nil {
 			add(m[1], faultAbsent)
-		} else if m := shellProgram.re().FindStringSubmatch(line); m != nil && looksLikeShell(line) {
+		} else if m := shellProgram().FindStringSubmatch(line); m != nil && looksLikeShell(line) {
 			add(m[1], faultAbsent)
 		}
 	}
-	if m := shellRefused.re().FindStringSubmatch(line); m != nil && looksLikeShell(line) {
+	if m := shellRefused().FindStringSubmatch(line); m != nil && looksLikeShell(line) {
 		add(m[1], faultRefused)
 	}
-	for _, m := range nodeProgram.re().FindAllStringSubmatch(line, 2) {
+	for _, m := range nodeProgram().FindAllStringSubmatch(line, 2) {
 		add(m[1], faultOfErrno(m[2]))
 	}
-	for _, m := range goProgram.re().FindAllStringSubmatch(line, 2) {
+	for _, m := range goProgram().FindAllStringSubmatch(line, 2) {
 		f, _ := matchFault(m[2])
 		add(m[1], max(f, faultAbsent))
 	}
-	for _, m := range envProgram.re().FindAllStringSubmatch(line, 2) {
+	for _, m := range envProgram().FindAllStringSubmatch(line, 2) {
 		f, _ := matchFault(m[2])
 		add(m[1], f)
 	}
-	for _, m := range otherProgram.re().FindAllStringSubmatch(line, 2) {
+	for _, m := range otherProgram().FindAllStringSubmatch(line, 2) {
 		add(m[1], faultAbsent)
 	}
 	return refs
@@ -73,7 +75,7 @@ func looksLikeShell(line string) bool {
 	if strings.Contains(line, "command not found") {
 		return true
 	}
-	if shellLine.re().MatchString(line) {
+	if shellLine().MatchString(line) {
 		return true
 	}
 	head, _, _ := strings.Cut(line, ":")
@@ -132,15 +134,15 @@ func variableReferences(line string) []reference {
 		return nil
 	}
 	strict := map[string]bool{}
-	for _, m := range askAfter.re().FindAllStringSubmatch(line, 4) {
+	for _, m := range askAfter().FindAllStringSubmatch(line, 4) {
 		strict[m[1]] = true
 	}
-	for _, m := range askBefore.re().FindAllStringSubmatch(line, 4) {
+	for _, m := range askBefore().FindAllStringSubmatch(line, 4) {
 		strict[m[1]] = true
 	}
 	var refs []reference
 	seen := map[string]bool{}
-	for _, name := range nameToken.re().FindAllString(line, 200) {
+	for _, name := range nameToken().FindAllString(line, 200) {
 		// A lower-case name needs an underscore, or it is a word of the sentence.
 		if seen[name] || len(name) < 3 || strings.ToUpper(name) != name && !strings.Contains(name, "_") {
 			continue

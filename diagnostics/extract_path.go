@@ -4,35 +4,36 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/internal/lazy"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 var (
 	// EACCES: permission denied, open '/x'   (libuv: node, bun, deno's node layer)
-	nodePath = lazyRegexp{text: `\b(E[A-Z]{3,})\b(?:\([^)]*\))?: [^,'"]*, ([a-z_]+) '(.*?)'(?: -> '(.*?)')?(?:$|[\s,;)\]}"\\])`}
+	nodePath = lazy.Regexp(`\b(E[A-Z]{3,})\b(?:\([^)]*\))?: [^,'"]*, ([a-z_]+) '(.*?)'(?: -> '(.*?)')?(?:$|[\s,;)\]}"\\])`)
 	// [Errno 13] Permission denied: '/x' -> '/y'   (Python)
-	pythonPath = lazyRegexp{text: `\[Errno (\d+)\] [^:]*: b?(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")(?: -> b?'((?:[^'\\]|\\.)*)')?`}
+	pythonPath = lazy.Regexp(`\[Errno (\d+)\] [^:]*: b?(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")(?: -> b?'((?:[^'\\]|\\.)*)')?`)
 	// open /x: permission denied   (Go)
-	goPath = lazyRegexp{text: `\b(open|openat|stat|lstat|mkdir|mkdirat|fork/exec|chdir|unlink|unlinkat|remove|rename|readlink|readdirent|fdopendir|link|symlink|chmod|chown|truncate|read|write|copy_file_range) ([^\s:"'][^:"']*?)(?: ([^\s:"'][^:"']*))?: (permission denied|operation not permitted|read-only file system|no such file or directory|device or resource busy)`}
+	goPath = lazy.Regexp(`\b(open|openat|stat|lstat|mkdir|mkdirat|fork/exec|chdir|unlink|unlinkat|remove|rename|readlink|readdirent|fdopendir|link|symlink|chmod|chown|truncate|read|write|copy_file_range) ([^\s:"'][^:"']*?)(?: ([^\s:"'][^:"']*))?: (permission denied|operation not permitted|read-only file system|no such file or directory|device or resource busy)`)
 	// cat: /x: Permission denied; mkdir: cannot create directory ‘/x’: …   (shells, coreutils, git)
-	shellPath = lazyRegexp{text: `(?i)(?:^|[:\s])(?:(cannot|can't|could not|couldn't|failed to|unable to) ([a-z]+)(?: config| temporary)?(?: file| directory)?(?: [a-z]+){0,5}? )?['"‘’` + "`" + `]?((?:~|\.{0,2})/?[^\s:'"‘’` + "`" + `][^:'"‘’` + "`" + `]*?)['"‘’` + "`" + `]?: (permission denied|operation not permitted|read-only file system|no such file(?: or directory)?|not a directory|directory nonexistent|device or resource busy|is not writable|access denied)`}
+	shellPath = lazy.Regexp(`(?i)(?:^|[:\s])(?:(cannot|can't|could not|couldn't|failed to|unable to) ([a-z]+)(?: config| temporary)?(?: file| directory)?(?: [a-z]+){0,5}? )?['"‘’` + "`" + `]?((?:~|\.{0,2})/?[^\s:'"‘’` + "`" + `][^:'"‘’` + "`" + `]*?)['"‘’` + "`" + `]?: (permission denied|operation not permitted|read-only file system|no such file(?: or directory)?|not a directory|directory nonexistent|device or resource busy|is not writable|access denied)`)
 	// Permission denied @ rb_sysopen - /x   (Ruby)
-	rubyPath = lazyRegexp{text: `(Permission denied|Operation not permitted|Read-only file system|No such file or directory) @ (\w+) - (?:\()?([^,)]+)`}
+	rubyPath = lazy.Regexp(`(Permission denied|Operation not permitted|Read-only file system|No such file or directory) @ (\w+) - (?:\()?([^,)]+)`)
 	// ./x.so: failed to map segment from shared object   (ld.so: no right to execute)
-	loadedPath = lazyRegexp{text: `(?:^|[\s:'"])([^\s:'"]+): failed to map segment from shared object`}
+	loadedPath = lazy.Regexp(`(?:^|[\s:'"])([^\s:'"]+): failed to map segment from shared object`)
 	// unable to open database "data/app.db"   (sqlite3)
-	databasePath = lazyRegexp{text: `unable to open database (?:file )?["']([^"']+)["']`}
+	databasePath = lazy.Regexp(`unable to open database (?:file )?["']([^"']+)["']`)
 	// Error: Cannot find module '/x/server.js'   (node)
-	modulePath = lazyRegexp{text: `Cannot find module '(/[^']+)'`}
+	modulePath = lazy.Regexp(`Cannot find module '(/[^']+)'`)
 	// sh: 1: cd: can't cd to /x (dash); curl: (37) Couldn't open file /x
-	wordedPath = lazyRegexp{text: `(?:can't cd to|Couldn't open file) (\S.*)$`}
+	wordedPath = lazy.Regexp(`(?:can't cd to|Couldn't open file) (\S.*)$`)
 	// connect EACCES /run/docker.sock   (node)
-	socketPath = lazyRegexp{text: `\bconnect (E[A-Z]{3,}) (/[^\s'",]+)`}
+	socketPath = lazy.Regexp(`\bconnect (E[A-Z]{3,}) (/[^\s'",]+)`)
 	// dial unix /run/docker.sock: connect: permission denied   (Go)
-	dialPath = lazyRegexp{text: `\bdial unix (/[^\s'",]+): connect: (permission denied|no such file or directory)`}
+	dialPath = lazy.Regexp(`\bdial unix (/[^\s'",]+): connect: (permission denied|no such file or directory)`)
 	// any absolute path in a line with a fault
-	quotedPath = lazyRegexp{text: "['\"‘“`(=]((?:file://)?(?:~/|/)[^'\"’”`]+?)['\"’”`)]"}
-	barePath   = lazyRegexp{text: "(?:^|[\\s=(:\\[,])((?:file://)?(?:~/|/)[^\\s'\"’”`,;(){}\\[\\]<>]+)"}
+	quotedPath = lazy.Regexp("['\"‘“`(=]((?:file://)?(?:~/|/)[^'\"’”`]+?)['\"’”`)]")
+	barePath   = lazy.Regexp("(?:^|[\\s=(:\\[,])((?:file://)?(?:~/|/)[^\\s'\"’”`,;(){}\\[\\]<>]+)")
 )
 
 // pathReferences extracts the paths that a line names together with the fault f.
@@ -54,12 +55,12 @@ func errnoPaths(line string) (refs []reference) {
 			refs = append(refs, pathReference(f, verb, path))
 		}
 	}
-	for _, m := range nodePath.re().FindAllStringSubmatch(line, 4) {
+	for _, m := range nodePath().FindAllStringSubmatch(line, 4) {
 		if nf := faultOfErrno(m[1]); nf != faultNone {
 			addPathPair(add, nf, m[2], m[3], m[4])
 		}
 	}
-	for _, m := range pythonPath.re().FindAllStringSubmatch(line, 4) {
+	for _, m := range pythonPath().FindAllStringSubmatch(line, 4) {
 		n, _ := strconv.Atoi(m[1])
 		path := m[2] + m[3]
 		switch pf := faultOfNumber(n); {
@@ -73,12 +74,12 @@ func errnoPaths(line string) (refs []reference) {
 			add(pf, "", unescape(path))
 		}
 	}
-	for _, m := range socketPath.re().FindAllStringSubmatch(line, 2) {
+	for _, m := range socketPath().FindAllStringSubmatch(line, 2) {
 		if sf := faultOfErrno(m[1]); sf != faultNone {
 			add(sf, "connect", m[2])
 		}
 	}
-	for _, m := range dialPath.re().FindAllStringSubmatch(line, 2) {
+	for _, m := range dialPath().FindAllStringSubmatch(line, 2) {
 		sf, _ := matchFault(m[2])
 		add(sf, "connect", m[1])
 	}
@@ -93,18 +94,18 @@ func messagePaths(line string, f fault) (refs []reference) {
 			refs = append(refs, pathReference(f, verb, path))
 		}
 	}
-	for _, m := range goPath.re().FindAllStringSubmatch(line, 4) {
+	for _, m := range goPath().FindAllStringSubmatch(line, 4) {
 		pf, _ := matchFault(m[4])
 		if m[3] != "" && m[1] != "rename" && m[1] != "link" && m[1] != "symlink" {
 			m[2], m[3] = m[2]+" "+m[3], "" // a name with a space
 		}
 		addPathPair(add, pf, m[1], m[2], m[3])
 	}
-	if m := rubyPath.re().FindStringSubmatch(line); m != nil && len(refs) == 0 {
+	if m := rubyPath().FindStringSubmatch(line); m != nil && len(refs) == 0 {
 		pf, _ := matchFault(m[1])
 		add(pf, m[2], m[3])
 	}
-	if m := shellPath.re().FindStringSubmatch(line); m != nil && len(refs) == 0 {
+	if m := shellPath().FindStringSubmatch(line); m != nil && len(refs) == 0 {
 		addShellPath(add, line, f, m)
 		if len(refs) == 0 && m[1] == "" && !strings.ContainsAny(m[3], " /.") && len(vaguePaths(line, f)) == 0 {
 			pf, _ := matchFault(m[4])
@@ -117,29 +118,29 @@ func messagePaths(line string, f fault) (refs []reference) {
 // wordedPaths extracts paths from sentences that are typical of one program.
 func wordedPaths(line string) (refs []reference) {
 	add := func(f fault, verb, path string) { refs = append(refs, pathReference(f, verb, path)) }
-	for _, m := range loadedPath.re().FindAllStringSubmatch(line, 2) {
+	for _, m := range loadedPath().FindAllStringSubmatch(line, 2) {
 		add(faultRefused, "exec", m[1])
 	}
-	for _, m := range databasePath.re().FindAllStringSubmatch(line, 2) {
+	for _, m := range databasePath().FindAllStringSubmatch(line, 2) {
 		name, _, _ := strings.Cut(strings.TrimPrefix(m[1], "file:"), "?")
 		d := pathReference(faultRefused, "open", name)
 		d.database = true
 		refs = append(refs, d)
 	}
-	if m := wordedPath.re().FindStringSubmatch(line); m != nil {
+	if m := wordedPath().FindStringSubmatch(line); m != nil {
 		add(faultAbsent, "read", m[1])
 	}
-	if m := modulePath.re().FindStringSubmatch(line); m != nil {
+	if m := modulePath().FindStringSubmatch(line); m != nil {
 		add(faultAbsent, "read", m[1])
 	}
 	return refs
 }
 
 // wordsBefore matches words of the sentence before a path: "temporary file ./sedXXXXXX".
-var wordsBefore = lazyRegexp{text: `^(?:[a-z]+ )+((?:~|\.{0,2})/.*)$`}
+var wordsBefore = lazy.Regexp(`^(?:[a-z]+ )+((?:~|\.{0,2})/.*)$`)
 
 func afterWords(path string) string {
-	if m := wordsBefore.re().FindStringSubmatch(path); m != nil {
+	if m := wordsBefore().FindStringSubmatch(path); m != nil {
 		return m[1]
 	}
 	return path
@@ -190,7 +191,7 @@ func vaguePaths(line string, f fault) []reference {
 	seen := map[string]bool{}
 	line = withoutSpeaker(line)
 	verb := verbIn(line)
-	for _, m := range append(quotedPath.re().FindAllStringSubmatch(line, 8), barePath.re().FindAllStringSubmatch(line, 8)...) {
+	for _, m := range append(quotedPath().FindAllStringSubmatch(line, 8), barePath().FindAllStringSubmatch(line, 8)...) {
 		path := strings.TrimRight(m[1], ".:!?")
 		if strings.HasPrefix(path, "///") { // unix:///run/x.sock
 			path = path[2:]
@@ -207,14 +208,14 @@ func vaguePaths(line string, f fault) []reference {
 }
 
 // speaker matches a line that begins with the path of the program that wrote it.
-var speaker = lazyRegexp{text: `^/[^\s:'"]+: (.+)$`}
+var speaker = lazy.Regexp(`^/[^\s:'"]+: (.+)$`)
 
 // withoutSpeaker returns line without the path of the program that wrote it, where the
 // line names something else: a shell writes the line number of its script, other programs
 // a path.
 func withoutSpeaker(line string) string {
-	m := speaker.re().FindStringSubmatch(line)
-	if m != nil && (shellLine.re().MatchString(line) || quotedPath.re().MatchString(m[1]) || barePath.re().MatchString(m[1])) {
+	m := speaker().FindStringSubmatch(line)
+	if m != nil && (shellLine().MatchString(line) || quotedPath().MatchString(m[1]) || barePath().MatchString(m[1])) {
 		return m[1]
 	}
 	return line

@@ -3,10 +3,10 @@ package diagnostics
 import (
 	"cmp"
 
+	"strings"
+
 	"github.com/mcp-jail/mcp-jail/internal/show"
 )
-
-import "strings"
 
 // ConfigFailure returns the diagnosis of an error in a configuration. message is
 // mcp-jail's own text of one or more lines. The frame's message contains its first line,

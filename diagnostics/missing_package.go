@@ -2,10 +2,11 @@ package diagnostics
 
 import (
 	"path/filepath"
-	"regexp"
 	"slices"
 
 	"github.com/mcp-jail/mcp-jail/policy"
+
+	"github.com/mcp-jail/mcp-jail/internal/lazy"
 )
 
 // missingPackage recognises that a package is not installed, and that its launcher has no network
@@ -32,11 +33,11 @@ func (a *analyzer) missingPackage(lines []string) (f finding, ok bool) {
 
 // unbuilt matches what programs say when a part is missing that an install script compiles or
 // downloads.
-var unbuilt = regexp.MustCompile(`(?i)bindings file|\.node['"]?: |cannot find module '[^']*\.node'|node-gyp|prebuil[dt]|post-?install|install script`)
+var unbuilt = lazy.Regexp(`(?i)bindings file|\.node['"]?: |cannot find module '[^']*\.node'|node-gyp|prebuil[dt]|post-?install|install script`)
 
 // skippedScripts recognises that a package needs its install scripts, which were skipped.
 func (a *analyzer) skippedScripts(lines []string) (f finding, ok bool) {
-	if a.ev.InstallScripts == "" || !slices.ContainsFunc(lines, unbuilt.MatchString) {
+	if a.ev.InstallScripts == "" || !slices.ContainsFunc(lines, unbuilt().MatchString) {
 		return f, false
 	}
 	return finding{

@@ -3,6 +3,7 @@ package diagnostics
 import (
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/internal/lazy"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -22,7 +23,7 @@ var remotePhrases = []string{
 }
 
 // httpStatus matches the status of an HTTP response.
-var httpStatus = lazyRegexp{text: `(?i)\b(?:http[/ 0-9.]*|status(?: code)?|statuscode|code|error|returned|response)["']?[:= (]*\b[45]\d\d\b|\b[45]\d\d:? (?:bad request|unauthorized|payment required|forbidden|not found|method not allowed|conflict|gone|too many requests|internal server error|bad gateway|service unavailable|gateway timeout)`}
+var httpStatus = lazy.Regexp(`(?i)\b(?:http[/ 0-9.]*|status(?: code)?|statuscode|code|error|returned|response)["']?[:= (]*\b[45]\d\d\b|\b[45]\d\d:? (?:bad request|unauthorized|payment required|forbidden|not found|method not allowed|conflict|gone|too many requests|internal server error|bad gateway|service unavailable|gateway timeout)`)
 
 // refusedElsewhere reports whether a line describes a refusal by the server itself or by a
 // service that it asked, and not by the kernel.
@@ -36,7 +37,7 @@ func refusedElsewhere(line string) bool {
 	case containsAny(lower, remotePhrases):
 		return true
 	}
-	return httpStatus.re().MatchString(line)
+	return httpStatus().MatchString(line)
 }
 
 // homeOfServer explains that the server itself refuses a path in its private HOME: the model wrote

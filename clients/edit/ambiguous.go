@@ -3,13 +3,14 @@ package edit
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/mcp-jail/mcp-jail/internal/lazy"
 )
 
 // An AmbiguousError reports a place of a file that clients read in different ways: what mcp-jail
@@ -222,11 +223,11 @@ func lossy(raw []byte, decoded string) bool {
 
 // yamlOtherwise matches the plain scalars that are no text in YAML 1.1 or 1.2, or in both with
 // other values, except for whole numbers.
-var yamlOtherwise = regexp.MustCompile(`^(?i:y|n|yes|no|on|off|true|false|null|~|=|<<|[-+]?\.(?:inf|nan)` +
+var yamlOtherwise = lazy.Regexp(`^(?i:y|n|yes|no|on|off|true|false|null|~|=|<<|[-+]?\.(?:inf|nan)` +
 	`|[-+]?0b[01_]+|[-+]?0o?[0-7_]+|[-+]?0x[0-9a-f_]+|[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?` +
 	`|[-+]?(?:[0-9][0-9_]*)?\.?[0-9_]*(?:e[-+]?[0-9]+)?|[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[t \t].*)?)$`)
 
-var wholeNumber = regexp.MustCompile(`^(?:0|-?[1-9][0-9]{0,14})$`)
+var wholeNumber = lazy.Regexp(`^(?:0|-?[1-9][0-9]{0,14})$`)
 
 // yamlDoubt returns why clients may read a scalar of YAML in different ways, or "".
 func yamlDoubt(y *yaml.Node) string {
@@ -235,7 +236,7 @@ func yamlDoubt(y *yaml.Node) string {
 		return "it has a tag, and clients differ in which they know"
 	case y.Kind == yaml.ScalarNode && y.Style == 0 && strings.HasSuffix(y.Value, ":"):
 		return strconv.Quote(y.Value) + " without quotes is a word for some clients, and a table for others"
-	case y.Kind == yaml.ScalarNode && y.Style == 0 && yamlOtherwise.MatchString(y.Value) && !wholeNumber.MatchString(y.Value):
+	case y.Kind == yaml.ScalarNode && y.Style == 0 && yamlOtherwise().MatchString(y.Value) && !wholeNumber().MatchString(y.Value):
 		return strconv.Quote(y.Value) + " without quotes is one value in YAML 1.1 and another in 1.2"
 	}
 	return ""

@@ -281,7 +281,7 @@ func (s *Server) appendWords(list *node, name string) *fault {
 	for _, item := range list.items {
 		s.Words = append(s.Words, item.text)
 		s.unsure = firstFault(s.unsure, item.unsure)
-		if item.kind == isBool || item.kind == isScalar && !wholeNumber.MatchString(item.text) {
+		if item.kind == isBool || item.kind == isScalar && !wholeNumber().MatchString(item.text) {
 			s.unsure = firstFault(s.unsure, &fault{line: item.line, offset: item.start, reason: name + " holds " + item.kind.String() + ", which clients write in different ways", fix: "write it as a string", ambiguous: true})
 		}
 		if item.kind == isList || item.kind == isMap || item.kind == isNull {

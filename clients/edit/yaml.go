@@ -4,12 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/mcp-jail/mcp-jail/internal/lazy"
 )
 
 // maxKeys bounds the keys of a mapping of YAML: the library's decoder compares each of them
@@ -70,7 +71,7 @@ func (b *yamlBuilder) node(y *yaml.Node) *node {
 	if y.Style&yaml.TaggedStyle != 0 && y.Kind != yaml.ScalarNode {
 		n.doubt = &fault{line: y.Line, offset: n.start, reason: "a table or list has a tag, and clients differ in which they know", fix: "remove the tag", ambiguous: true}
 	}
-	if n.start >= 0 && (y.Anchor != "" || y.Kind == yaml.AliasNode) && !anchorEnd.Match(b.src[n.start:]) {
+	if n.start >= 0 && (y.Anchor != "" || y.Kind == yaml.AliasNode) && !anchorEnd().Match(b.src[n.start:]) {
 		n.doubt = &fault{line: y.Line, offset: n.start, reason: "the name of an anchor ends earlier for some clients", fix: "write a blank after it", ambiguous: true}
 	}
 	switch y.Kind {
@@ -101,7 +102,7 @@ func (b *yamlBuilder) node(y *yaml.Node) *node {
 
 // anchorEnd matches an anchor or alias whose name is the same in YAML 1.1 (section 3.1.2), which has
 // letters and digits, and in YAML 1.2 (section 6.9.2), which has all but blanks and brackets.
-var anchorEnd = regexp.MustCompile(`^[&*][0-9A-Za-z_-]+(?:[ \t\r\n,\]}]|$)`)
+var anchorEnd = lazy.Regexp(`^[&*][0-9A-Za-z_-]+(?:[ \t\r\n,\]}]|$)`)
 
 func (b *yamlBuilder) member(n *node, key, value *yaml.Node) {
 	k := b.node(key)

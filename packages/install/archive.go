@@ -2,11 +2,12 @@ package install
 
 import (
 	"bytes"
-	"regexp"
+
+	"github.com/mcp-jail/mcp-jail/internal/lazy"
 )
 
 // outsideNames finds npm's warning about a name in an archive that leads out of its package.
-var outsideNames = regexp.MustCompile(`^npm (?:warn|WARN) tar TAR_ENTRY_ERROR path contains '\.\.'`)
+var outsideNames = lazy.Regexp(`^npm (?:warn|WARN) tar TAR_ENTRY_ERROR path contains '\.\.'`)
 
 // archiveWatch reads what npm prints, and notices an archive with a file outside of its package.
 // npm leaves that file out and goes on. Nothing but an attack makes such an archive.
@@ -20,7 +21,7 @@ func (w *archiveWatch) Write(p []byte) (int, error) {
 	for rest := p; len(rest) > 0; {
 		part, after, ended := bytes.Cut(rest, []byte("\n"))
 		w.line = append(w.line, part[:min(len(part), maxArchiveLine-len(w.line))]...)
-		w.outside = w.outside || outsideNames.Match(w.line)
+		w.outside = w.outside || outsideNames().Match(w.line)
 		if ended {
 			w.line = w.line[:0]
 		}

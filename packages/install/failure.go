@@ -3,11 +3,12 @@ package install
 import (
 	"fmt"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/policy"
+
+	"github.com/mcp-jail/mcp-jail/internal/lazy"
 )
 
 // FetchError reports that npm failed.
@@ -22,12 +23,12 @@ type FetchError struct {
 }
 
 // npmCode finds npm's name of an error.
-var npmCode = regexp.MustCompile(`^npm (?:error|ERR!) code (\S+)`)
+var npmCode = lazy.Regexp(`^npm (?:error|ERR!) code (\S+)`)
 
 // codeOf returns npm's name of an error, from the lines that it printed.
 func codeOf(lines []string) string {
 	for _, line := range lines {
-		if m := npmCode.FindStringSubmatch(line); m != nil {
+		if m := npmCode().FindStringSubmatch(line); m != nil {
 			return m[1]
 		}
 	}
@@ -78,12 +79,12 @@ var known = map[string]string{
 }
 
 // npmSaid finds the line in which npm says what the error is about.
-var npmSaid = regexp.MustCompile(`^npm (?:error|ERR!) (?:404|notarget|network request to|request to|Verification failed|sha512|[0-9]{3} )`)
+var npmSaid = lazy.Regexp(`^npm (?:error|ERR!) (?:404|notarget|network request to|request to|Verification failed|sha512|[0-9]{3} )`)
 
 // more returns what npm says of an error in its own words, in one line.
 func (e *FetchError) more() string {
 	for _, line := range e.Output {
-		if npmSaid.MatchString(line) {
+		if npmSaid().MatchString(line) {
 			_, text, _ := strings.Cut(line, " ")
 			_, text, _ = strings.Cut(text, " ")
 			return ". npm: " + strings.TrimSpace(text)
@@ -93,7 +94,7 @@ func (e *FetchError) more() string {
 }
 
 // npmRequest finds the address of a request that failed.
-var npmRequest = regexp.MustCompile(`\brequest to (https?://[^/\s]+/)`)
+var npmRequest = lazy.Regexp(`\brequest to (https?://[^/\s]+/)`)
 
 // foreign returns the address of a host that is no registry and that the jail refused to npm, or
 // "".
@@ -105,7 +106,7 @@ func (e *FetchError) foreign() string {
 		return ""
 	}
 	for _, line := range e.Output {
-		if m := npmRequest.FindStringSubmatch(line); m != nil {
+		if m := npmRequest().FindStringSubmatch(line); m != nil {
 			if u, err := url.Parse(m[1]); err == nil && !slices.Contains(e.Registry, u.Host) {
 				return m[1]
 			}

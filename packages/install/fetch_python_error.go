@@ -4,12 +4,13 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/packages/python"
 	"github.com/mcp-jail/mcp-jail/policy"
+
+	"github.com/mcp-jail/mcp-jail/internal/lazy"
 )
 
 // PythonError reports that pip or uv failed.
@@ -23,23 +24,23 @@ type PythonError struct {
 }
 
 var (
-	noDistribution = regexp.MustCompile(`No matching distribution found for ([^\n;]+)`)
+	noDistribution = lazy.Regexp(`No matching distribution found for ([^\n;]+)`)
 	// The address of a file in the output of pip's log, sdist.py and uv.
-	fileLink = regexp.MustCompile("(?:Found link |Downloading |Failed to (?:fetch|download):? `?)(https?://[^\\s/\"'<>#`]+)")
+	fileLink = lazy.Regexp("(?:Found link |Downloading |Failed to (?:fetch|download):? `?)(https?://[^\\s/\"'<>#`]+)")
 )
 
 // Each expression finds the words that pip and uv use for one reason.
 var (
-	noConnection  = regexp.MustCompile(`NewConnectionError|Failed to establish|NameResolutionError|name resolution|ConnectTimeout|ReadTimeout|Read timed out|Network is unreachable|Connection refused|Connection reset|Connection aborted|ProtocolError|error sending request|dns error|Remote end closed`)
-	noAccess      = regexp.MustCompile(`\b(401|403)\b[^\n]*(Unauthorized|Forbidden|Client Error)|status code 40[13]`)
-	wrongHash     = regexp.MustCompile(`DO NOT MATCH THE HASHES|Hash mismatch`)
-	wrongPython   = regexp.MustCompile(`require[sd]? a different [Pp]ython|Requires-Python|does not satisfy Python`)
-	diskFull      = regexp.MustCompile(`No space left on device`)
-	sourceOnly    = regexp.MustCompile(`No sources permitted for |has no usable wheels|building from source is disabled`)
-	startsProgram = regexp.MustCompile(`no program is started while packages are fetched`) // download.py
-	noPip         = regexp.MustCompile(`No module named pip`)
-	conflict      = regexp.MustCompile(`ResolutionImpossible|No solution found`)
-	noSuchProject = regexp.MustCompile(`404 Client Error|was not found in the package registry`)
+	noConnection  = lazy.Regexp(`NewConnectionError|Failed to establish|NameResolutionError|name resolution|ConnectTimeout|ReadTimeout|Read timed out|Network is unreachable|Connection refused|Connection reset|Connection aborted|ProtocolError|error sending request|dns error|Remote end closed`)
+	noAccess      = lazy.Regexp(`\b(401|403)\b[^\n]*(Unauthorized|Forbidden|Client Error)|status code 40[13]`)
+	wrongHash     = lazy.Regexp(`DO NOT MATCH THE HASHES|Hash mismatch`)
+	wrongPython   = lazy.Regexp(`require[sd]? a different [Pp]ython|Requires-Python|does not satisfy Python`)
+	diskFull      = lazy.Regexp(`No space left on device`)
+	sourceOnly    = lazy.Regexp(`No sources permitted for |has no usable wheels|building from source is disabled`)
+	startsProgram = lazy.Regexp(`no program is started while packages are fetched`) // download.py
+	noPip         = lazy.Regexp(`No module named pip`)
+	conflict      = lazy.Regexp(`ResolutionImpossible|No solution found`)
+	noSuchProject = lazy.Regexp(`404 Client Error|was not found in the package registry`)
 )
 
 func (e *PythonError) Error() string {
@@ -49,17 +50,17 @@ func (e *PythonError) Error() string {
 		what += ", which needs " + m + ","
 	}
 	switch {
-	case noPip.MatchString(all):
+	case noPip().MatchString(all):
 		return fmt.Sprintf("%s: Python %s has no pip, and uv was not found in PATH: packages of Python are fetched by one of them. Install uv, or pip for this Python (python3-pip)", what, e.Python)
-	case startsProgram.MatchString(all):
+	case startsProgram().MatchString(all):
 		return what + ": it, or a package that it needs, is an archive of sources at an address. Only wheels are taken from addresses, because to look into sources runs their code"
-	case diskFull.MatchString(all):
+	case diskFull().MatchString(all):
 		return what + ": the disk is full. What was installed before is as it was. The variable XDG_DATA_HOME names another place for packages"
-	case wrongHash.MatchString(all):
+	case wrongHash().MatchString(all):
 		return what + ": a file from the index is not the one that the index or the lock file names (SHA-256). Nothing was installed"
-	case noAccess.MatchString(all):
+	case noAccess().MatchString(all):
 		return what + ": the index refuses access: check the address and the credentials of the index in the configuration of " + e.Installer
-	case noConnection.MatchString(all):
+	case noConnection().MatchString(all):
 		return what + ": the index cannot be reached. The next start tries again"
 	case e.needsPython():
 		return fmt.Sprintf("%s has no version for Python %s: install a newer Python\n%s", what, e.Python, indent(tail(e.Output)))
@@ -68,7 +69,7 @@ func (e *PythonError) Error() string {
 			return what + " has no wheel for this machine, only a source distribution. With uv, mcp-jail takes wheels only: ask for a version that has one"
 		}
 		return what + " has no wheel for this machine, only a source distribution. To build it runs its code: install_scripts = true allows that, without a network"
-	case noSuchProject.MatchString(all) || noDistribution.MatchString(all) && !conflict.MatchString(all):
+	case noSuchProject().MatchString(all) || noDistribution().MatchString(all) && !conflict().MatchString(all):
 		return what + " is not in the index, or not in this version: check the spelling of the package"
 	}
 	return fmt.Sprintf("%s: %s ended with status %d\n%s", what, e.Installer, e.Status, indent(tail(e.Output)))
@@ -76,12 +77,12 @@ func (e *PythonError) Error() string {
 
 // needsPython reports whether the package exists, but not for this Python.
 func (e *PythonError) needsPython() bool {
-	return !e.needsSource() && (noDistribution.MatchString(e.Output) || e.Installer == "uv") && wrongPython.MatchString(e.Output+e.log)
+	return !e.needsSource() && (noDistribution().MatchString(e.Output) || e.Installer == "uv") && wrongPython().MatchString(e.Output+e.log)
 }
 
 // missing returns the requirement for which pip has found nothing.
 func (e *PythonError) missing() string {
-	m := noDistribution.FindStringSubmatch(e.Output)
+	m := noDistribution().FindStringSubmatch(e.Output)
 	if m == nil {
 		return ""
 	}
@@ -94,7 +95,7 @@ func (e *PythonError) needsSource() bool {
 	if e.Installer == "pip" && e.missing() == "" {
 		return false
 	}
-	return sourceOnly.MatchString(e.Output + e.log)
+	return sourceOnly().MatchString(e.Output + e.log)
 }
 
 // fileHosts returns the hosts that the installer could not reach, that are not granted yet, and
@@ -102,10 +103,10 @@ func (e *PythonError) needsSource() bool {
 // host that is an IP address or has no dot, such as a machine of the user's own network, is
 // returned only if it is the host of an address that is granted already.
 func (e *PythonError) fileHosts(granted []*url.URL) (out []*url.URL) {
-	if !noConnection.MatchString(e.Output + e.log) {
+	if !noConnection().MatchString(e.Output + e.log) {
 		return nil
 	}
-	for _, m := range fileLink.FindAllStringSubmatch(e.Output+e.log, -1) {
+	for _, m := range fileLink().FindAllStringSubmatch(e.Output+e.log, -1) {
 		u, err := url.Parse(m[1])
 		same := func(g *url.URL) bool { return g.Scheme == u.Scheme && g.Host == u.Host }
 		if err != nil || u.Hostname() == "" || slices.ContainsFunc(granted, same) || slices.ContainsFunc(out, same) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"regexp"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/packages/installed"
@@ -15,6 +14,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/packages/pin"
 	"github.com/mcp-jail/mcp-jail/packages/store"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+
+	"github.com/mcp-jail/mcp-jail/internal/lazy"
 )
 
 // Installer installs and pins packages.
@@ -162,10 +163,10 @@ func (i *Installer) stage(ctx context.Context, line *launcher.Line) (*store.Stag
 	}
 }
 
-var notInKey = regexp.MustCompile(`[^A-Za-z0-9._+@-]`)
+var notInKey = lazy.Regexp(`[^A-Za-z0-9._+@-]`)
 
 // stageKey returns the name of the stage for the key of a line.
-func stageKey(text string) string { return "s-" + notInKey.ReplaceAllString(text, "_") }
+func stageKey(text string) string { return "s-" + notInKey().ReplaceAllString(text, "_") }
 
 // pinned returns the entry of a key, or nil.
 func (i *Installer) pinned(key lockfile.Key) (*lockfile.Entry, error) {

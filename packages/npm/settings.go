@@ -2,8 +2,9 @@ package npm
 
 import (
 	"encoding/json"
-	"regexp"
 	"strings"
+
+	"github.com/mcp-jail/mcp-jail/internal/lazy"
 )
 
 // Setting is a line of an .npmrc, or a variable that npm reads.
@@ -74,14 +75,14 @@ func unquote(text string) string {
 
 // reference is a variable in an .npmrc. npm leaves one that is not set as it is, unless a
 // question mark follows its name. An odd number of backslashes makes it a text.
-var reference = regexp.MustCompile(`(\\*)\$\{([^${}?]+)(\?)?\}`)
+var reference = lazy.Regexp(`(\\*)\$\{([^${}?]+)(\?)?\}`)
 
 func expand(text string, getenv func(name string) (string, bool)) string {
 	if !strings.Contains(text, "${") {
 		return text
 	}
-	return reference.ReplaceAllStringFunc(text, func(found string) string {
-		m := reference.FindStringSubmatch(found)
+	return reference().ReplaceAllStringFunc(text, func(found string) string {
+		m := reference().FindStringSubmatch(found)
 		if n := len(m[1]); n%2 == 1 {
 			return found[(n+1)/2:]
 		}
@@ -95,7 +96,7 @@ func expand(text string, getenv func(name string) (string, bool)) string {
 
 // References returns the names of the variables in a file in npm's format.
 func References(text string) (names []string) {
-	for _, m := range reference.FindAllStringSubmatch(text, -1) {
+	for _, m := range reference().FindAllStringSubmatch(text, -1) {
 		names = append(names, m[2])
 	}
 	return names

@@ -2,18 +2,19 @@ package python
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/mcp-jail/mcp-jail/internal/lazy"
 )
 
 // An EntryPoint is a function that a console script calls.
 type EntryPoint struct{ Name, Module, Function string }
 
 var (
-	entryPoint = regexp.MustCompile(`^([A-Za-z0-9_.]+)\s*:\s*([A-Za-z0-9_.]+)(?:\s*\[.*\])?$`)
-	scriptName = regexp.MustCompile(`^[A-Za-z0-9_+][A-Za-z0-9_.+-]*$`)
-	identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$`)
+	entryPoint = lazy.Regexp(`^([A-Za-z0-9_.]+)\s*:\s*([A-Za-z0-9_.]+)(?:\s*\[.*\])?$`)
+	scriptName = lazy.Regexp(`^[A-Za-z0-9_+][A-Za-z0-9_.+-]*$`)
+	identifier = lazy.Regexp(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$`)
 )
 
 // EntryPoints returns the programs in an entry_points.txt: its console_scripts and gui_scripts, and
@@ -31,8 +32,8 @@ func EntryPoints(text string) (programs, pipx []EntryPoint) {
 		}
 		name, value, _ := strings.Cut(line, "=")
 		name = strings.TrimSpace(name)
-		m := entryPoint.FindStringSubmatch(strings.TrimSpace(value))
-		if m == nil || !scriptName.MatchString(name) || !identifier.MatchString(m[1]) || !identifier.MatchString(m[2]) {
+		m := entryPoint().FindStringSubmatch(strings.TrimSpace(value))
+		if m == nil || !scriptName().MatchString(name) || !identifier().MatchString(m[1]) || !identifier().MatchString(m[2]) {
 			continue
 		}
 		switch e := (EntryPoint{name, m[1], m[2]}); section {

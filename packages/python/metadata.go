@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"io"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/mcp-jail/mcp-jail/internal/lazy"
 )
 
 // Metadata is what METADATA of an installed package says.
@@ -45,18 +46,18 @@ func ReadMetadata(text string) (m Metadata) {
 }
 
 // pythonMarker finds a condition of a dependency about the interpreter (PEP 508).
-var pythonMarker = regexp.MustCompile(`\b(python_version|python_full_version|implementation_name|implementation_version|platform_python_implementation)\b`)
+var pythonMarker = lazy.Regexp(`\b(python_version|python_full_version|implementation_name|implementation_version|platform_python_implementation)\b`)
 
 // Bound reports whether the dependencies of the package depend on the version or implementation of
 // Python.
 func (m Metadata) Bound() bool {
 	return slices.ContainsFunc(m.Requires, func(r string) bool {
 		_, marker, _ := strings.Cut(r, ";")
-		return pythonMarker.MatchString(marker)
+		return pythonMarker().MatchString(marker)
 	})
 }
 
-var clause = regexp.MustCompile(`^(~=|==|!=|<=|>=|<|>)\s*([0-9]+(?:\.[0-9]+)*)(\.\*)?$`)
+var clause = lazy.Regexp(`^(~=|==|!=|<=|>=|<|>)\s*([0-9]+(?:\.[0-9]+)*)(\.\*)?$`)
 
 // Range returns the versions of Python on which a tree runs, in the form of requires-python. All
 // packages of the tree accept them. If bound, only the minor version that installed the tree is
@@ -66,7 +67,7 @@ func Range(packages []Metadata, bound bool, installed string) string {
 	var low, clauses []string
 	for _, m := range packages {
 		for c := range strings.SplitSeq(m.Python, ",") {
-			parts := clause.FindStringSubmatch(strings.TrimSpace(c))
+			parts := clause().FindStringSubmatch(strings.TrimSpace(c))
 			if parts == nil {
 				continue
 			}

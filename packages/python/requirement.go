@@ -3,10 +3,11 @@ package python
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/packages/launcher"
+
+	"github.com/mcp-jail/mcp-jail/internal/lazy"
 )
 
 // Requirement returns a package of a launcher's line as pip and uv take it (PEP 508). A
@@ -50,10 +51,10 @@ func (e *SourceError) Error() string {
 	return fmt.Sprintf("%s is %s: mcp-jail installs Python packages from an index, or from a wheel, because to install this one runs its code", e.Spec, from)
 }
 
-var separators = regexp.MustCompile(`[-_.]+`)
+var separators = lazy.Regexp(`[-_.]+`)
 
 // Normal returns a name as an index spells it (PEP 503).
-func Normal(name string) string { return strings.ToLower(separators.ReplaceAllString(name, "-")) }
+func Normal(name string) string { return strings.ToLower(separators().ReplaceAllString(name, "-")) }
 
 // VersionRange returns the range of versions that a launcher's --python asks for: "3.12",
 // "cpython@3.12" and "python3.12" are ==3.12.*, "3.12.4" is ==3.12.4, ">=3.11" is itself. It
@@ -89,9 +90,9 @@ func VersionRange(request string) (string, bool) {
 	return "==" + version, true
 }
 
-var leadingName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*`)
+var leadingName = lazy.Regexp(`^[A-Za-z0-9][A-Za-z0-9._-]*`)
 
 // RequirementName returns the normalised name of the package that a requirement names.
 func RequirementName(text string) string {
-	return Normal(strings.TrimRight(leadingName.FindString(strings.TrimSpace(text)), "-_."))
+	return Normal(strings.TrimRight(leadingName().FindString(strings.TrimSpace(text)), "-_."))
 }

@@ -2,16 +2,17 @@ package runtime
 
 import (
 	"path"
-	"regexp"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+
+	"github.com/mcp-jail/mcp-jail/internal/lazy"
 )
 
 var (
-	nodeVersion   = regexp.MustCompile(`(?m)^#define NODE_(MAJOR|MINOR|PATCH)_VERSION (\d+)\s*$`)
-	nodeRelease   = regexp.MustCompile(`(?m)^#define NODE_VERSION_IS_RELEASE 1\s*$`)
-	pythonVersion = regexp.MustCompile(`(?m)^#define PY_VERSION\s+"([^"]*)"`)
+	nodeVersion   = lazy.Regexp(`(?m)^#define NODE_(MAJOR|MINOR|PATCH)_VERSION (\d+)\s*$`)
+	nodeRelease   = lazy.Regexp(`(?m)^#define NODE_VERSION_IS_RELEASE 1\s*$`)
+	pythonVersion = lazy.Regexp(`(?m)^#define PY_VERSION\s+"([^"]*)"`)
 )
 
 // HeaderVersion returns the version of an interpreter without links as the header files of its
@@ -26,8 +27,8 @@ func HeaderVersion(h *hostfs.Host, file string) string {
 	include := path.Join(path.Dir(path.Clean(dir)), "include")
 	if name == "node" {
 		text := header(h, path.Join(include, "node/node_version.h"))
-		numbers := nodeVersion.FindAllStringSubmatch(text, -1)
-		if len(numbers) != 3 || !nodeRelease.MatchString(text) {
+		numbers := nodeVersion().FindAllStringSubmatch(text, -1)
+		if len(numbers) != 3 || !nodeRelease().MatchString(text) {
 			return ""
 		}
 		return VersionIn(numbers[0][2] + "." + numbers[1][2] + "." + numbers[2][2])
@@ -35,7 +36,7 @@ func HeaderVersion(h *hostfs.Host, file string) string {
 	if !strings.HasPrefix(name, "python3.") {
 		return ""
 	}
-	if found := pythonVersion.FindStringSubmatch(header(h, path.Join(include, name, "patchlevel.h"))); found != nil {
+	if found := pythonVersion().FindStringSubmatch(header(h, path.Join(include, name, "patchlevel.h"))); found != nil {
 		return VersionIn(found[1])
 	}
 	return ""

@@ -2,9 +2,10 @@ package runtime
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/mcp-jail/mcp-jail/internal/lazy"
 )
 
 // versionOfPath returns the version in the path of an interpreter, or "". Only directories of
@@ -48,14 +49,14 @@ func VersionIn(answer string) string {
 	answer = strings.TrimPrefix(firstLine(answer), "Python ")
 	word, _, _ := strings.Cut(answer, " ")
 	word = strings.TrimPrefix(strings.TrimSuffix(word, "+"), "v")
-	if !isVersion.MatchString(word) {
+	if !isVersion().MatchString(word) {
 		return ""
 	}
 	return word
 }
 
 // isVersion is a version as interpreters tell it. It is kept, compared, and shown to users.
-var isVersion = regexp.MustCompile(`^[0-9]{1,6}\.[0-9]{1,6}\.[0-9]{1,6}([-+.]?[0-9A-Za-z]{1,40}){0,4}$`)
+var isVersion = lazy.Regexp(`^[0-9]{1,6}\.[0-9]{1,6}\.[0-9]{1,6}([-+.]?[0-9A-Za-z]{1,40}){0,4}$`)
 
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")

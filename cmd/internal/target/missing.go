@@ -3,12 +3,13 @@ package target
 import (
 	"os"
 	"os/exec"
-	"regexp"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
+
+	"github.com/mcp-jail/mcp-jail/internal/lazy"
 )
 
 // execFailure returns the diagnosis of a program that cannot be started. If the error has no fix
@@ -22,7 +23,7 @@ func (t *Target) execFailure(server, message string, e *resolve.CommandError) di
 }
 
 // plainName matches the names of programs that are suggested. The user may copy them.
-var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]*$`)
+var plainName = lazy.Regexp(`^[A-Za-z0-9][A-Za-z0-9._+-]*$`)
 
 // suggestProgram sets e.Fix to a program in PATH whose name is like that of the missing one.
 func suggestProgram(e *resolve.CommandError) {
@@ -33,7 +34,7 @@ func suggestProgram(e *resolve.CommandError) {
 	for _, dir := range e.Path {
 		entries, _ := os.ReadDir(dir)
 		for _, f := range entries {
-			if plainName.MatchString(f.Name()) {
+			if plainName().MatchString(f.Name()) {
 				names = append(names, f.Name())
 			}
 		}

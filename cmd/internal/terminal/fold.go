@@ -3,11 +3,12 @@ package terminal
 import (
 	"bytes"
 	"os"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/mcp-jail/mcp-jail/internal/lazy"
 )
 
 // TextWidth is the greatest width of text for people, in characters. COLUMNS sets another: with a
@@ -16,10 +17,10 @@ const TextWidth = 100
 
 // wholeLine matches the lines that Fold does not break, because users copy them: commands, also
 // behind a label, flags, and lines of a configuration.
-var wholeLine = regexp.MustCompile(`^\s*((?:\S*/|'.*/)?mcp-jail'? |sudo |\[|"|[a-z_]+ = |[a-zA-Z]+: \[|[A-Z][a-z ]*:? {2,}|flags to add: )`)
+var wholeLine = lazy.Regexp(`^\s*((?:\S*/|'.*/)?mcp-jail'? |sudo |\[|"|[a-z_]+ = |[a-zA-Z]+: \[|[A-Z][a-z ]*:? {2,}|flags to add: )`)
 
 // escape matches the sequences that set a colour. They take no room on the screen.
-var escape = regexp.MustCompile("\x1b\\[[0-9;]*m")
+var escape = lazy.Regexp("\x1b\\[[0-9;]*m")
 
 // Fold breaks lines of more than width characters between words. The rest of a line stands four
 // columns further to the right than its beginning. A word that is too long for a line stays
@@ -31,7 +32,7 @@ var escape = regexp.MustCompile("\x1b\\[[0-9;]*m")
 func Fold(text string, width int) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
-		if visible(line) > width && !wholeLine.MatchString(line) {
+		if visible(line) > width && !wholeLine().MatchString(line) {
 			lines[i] = foldLine(line, width)
 		}
 	}
@@ -158,7 +159,7 @@ func FoldMessages(text string) string {
 }
 
 // visible returns how many characters of a line are seen.
-func visible(line string) int { return utf8.RuneCountInString(escape.ReplaceAllString(line, "")) }
+func visible(line string) int { return utf8.RuneCountInString(escape().ReplaceAllString(line, "")) }
 
 // TextColumns returns the width of text for people: COLUMNS if it is large enough, else
 // TextWidth.

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +12,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/clients/edit"
 	"github.com/mcp-jail/mcp-jail/internal/private"
 	"github.com/mcp-jail/mcp-jail/internal/show"
+
+	"github.com/mcp-jail/mcp-jail/internal/lazy"
 )
 
 // Planned says what becomes of one server.
@@ -60,7 +61,7 @@ func (c *Change) Diff() string {
 			arguments[word] = true
 		}
 	}
-	diff = quoted.ReplaceAllStringFunc(diff, func(text string) string {
+	diff = quoted().ReplaceAllStringFunc(diff, func(text string) string {
 		var value string
 		if json.Unmarshal([]byte(text), &value) == nil && (values[value] || arguments[value]) {
 			return `"` + hidden + `"`
@@ -83,7 +84,7 @@ func (c *Change) Diff() string {
 }
 
 // quoted matches a text between double quotes, which JSON, TOML and YAML spell alike.
-var quoted = regexp.MustCompile(`"(?:[^"\\\n]|\\.)*"`)
+var quoted = lazy.Regexp(`"(?:[^"\\\n]|\\.)*"`)
 
 // shortestSecret is the least length of a value that is hidden, in bytes. A shorter one could be
 // a part of any text.

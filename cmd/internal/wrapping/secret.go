@@ -1,34 +1,35 @@
 package wrapping
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/internal/show"
+
+	"github.com/mcp-jail/mcp-jail/internal/lazy"
 )
 
 // hidden stands in place of a secret.
 const hidden = "***"
 
 // password matches the password of a URL.
-var password = regexp.MustCompile(`(://[^/\s:@"']*:)([^@\s/"']+)@`)
+var password = lazy.Regexp(`(://[^/\s:@"']*:)([^@\s/"']+)@`)
 
 // secretFlag matches a flag whose value is probably a secret.
-var secretFlag = regexp.MustCompile(`(?i)^--?[a-z-]*(key|token|secret|password|passwd|credential)s?$`)
+var secretFlag = lazy.Regexp(`(?i)^--?[a-z-]*(key|token|secret|password|passwd|credential)s?$`)
 
 // Shown returns a command line for people: without passwords in URLs, and without the values
 // of flags that are named like secrets.
 func Shown(argv []string) []string {
 	shown := make([]string, len(argv))
 	for i, word := range argv {
-		shown[i] = password.ReplaceAllString(word, "${1}"+hidden+"@")
+		shown[i] = password().ReplaceAllString(word, "${1}"+hidden+"@")
 		flag, _, joined := strings.Cut(word, "=")
 		switch {
-		case joined && secretFlag.MatchString(flag):
+		case joined && secretFlag().MatchString(flag):
 			shown[i] = flag + "=" + hidden
-		case i > 0 && secretFlag.MatchString(argv[i-1]) && !strings.HasPrefix(word, "-"):
+		case i > 0 && secretFlag().MatchString(argv[i-1]) && !strings.HasPrefix(word, "-"):
 			shown[i] = hidden
 		}
 	}
@@ -53,10 +54,10 @@ func secretWords(argv []string) (words []string) {
 			continue
 		}
 		word := argv[i]
-		if flag, value, joined := strings.Cut(word, "="); joined && secretFlag.MatchString(flag) {
+		if flag, value, joined := strings.Cut(word, "="); joined && secretFlag().MatchString(flag) {
 			word = value
 		}
-		if m := password.FindStringSubmatch(word); m != nil {
+		if m := password().FindStringSubmatch(word); m != nil {
 			word = m[2]
 		}
 		words = append(words, word)
