@@ -3,10 +3,13 @@ package egress
 import "errors"
 
 const (
+	recordAlert      = 0x15
 	recordHandshake  = 0x16
+	recordData       = 0x17
 	minRecordType    = 0x14 // the first record type of TLS
 	maxRecordType    = 0x18 // the last
 	typeClientHello  = 1
+	typeServerHello  = 2
 	extServerName    = 0
 	maxHead          = 32 << 10 // held back until a handshake or request head is complete
 	tlsRecordHeader  = 5
@@ -28,41 +31,48 @@ func isSSLv2Hello(b []byte) (old, more bool) {
 }
 
 // clientHello returns the server name of the ClientHello (RFC 8446 4.1.2) at the beginning of
-// b, or "" if there is none. more means that b does not hold all of it.
-func clientHello(b []byte) (name string, more bool, err error) {
+// b, or "" if there is none. n is the length of its records, or 0 if b does not hold all of them.
+func clientHello(b []byte) (name string, n int, err error) {
 	if len(b) > 0 {
-		if old, more := isSSLv2Hello(b); old || more {
-			return "", more, nil
+		switch old, more := isSSLv2Hello(b); {
+		case old:
+			return "", len(b), nil
+		case more:
+			return "", 0, nil
 		}
 	}
 	var message []byte // the handshake message; records may split it anywhere
-	for {
-		if len(b) < tlsRecordHeader {
-			return "", true, nil
+	for rest := b; len(rest) >= tlsRecordHeader; {
+		n := recordSize(rest)
+		if rest[0] != recordHandshake || rest[1] != 3 || n == 0 || n > 1<<14 {
+			return "", 0, errClientHello
 		}
-		n := int(b[3])<<8 | int(b[4])
-		if b[0] != recordHandshake || b[1] != 3 || n == 0 || n > 1<<14 {
-			return "", false, errClientHello
-		}
-		b = b[tlsRecordHeader:]
-		whole := n <= len(b)
-		message = append(message, b[:min(n, len(b))]...)
+		rest = rest[tlsRecordHeader:]
+		message = append(message, rest[:min(n, len(rest))]...)
 		if len(message) >= tlsMessageHeader {
-			size := int(message[1])<<16 | int(message[2])<<8 | int(message[3])
-			if message[0] != typeClientHello || size > maxHead {
-				return "", false, errClientHello
-			}
-			if len(message) >= tlsMessageHeader+size {
-				name, err = helloName(message[tlsMessageHeader : tlsMessageHeader+size])
-				return name, false, err
+			size := tlsMessageHeader + (int(message[1])<<16 | int(message[2])<<8 | int(message[3]))
+			switch {
+			case message[0] != typeClientHello || size > maxHead:
+				return "", 0, errClientHello
+			case len(message) > size: // another message in the same record
+				return "", 0, errClientHello
+			case len(message) == size && n <= len(rest):
+				if name, err = helloName(message[tlsMessageHeader:]); err != nil {
+					return "", 0, err
+				}
+				return name, len(b) - len(rest) + n, nil
 			}
 		}
-		if !whole {
-			return "", true, nil
+		if n > len(rest) {
+			break
 		}
-		b = b[n:]
+		rest = rest[n:]
 	}
+	return "", 0, nil
 }
+
+// recordSize returns the length of what follows the header of a TLS record.
+func recordSize(b []byte) int { return int(b[3])<<8 | int(b[4]) }
 
 // helloName returns the host in the extensions of a ClientHello. It returns an error where
 // the server could read another name.

@@ -9,6 +9,9 @@ import (
 	"testing"
 )
 
+// oldTLS offers TLS 1.2 as programs did that could still speak SSLv2.
+const oldTLS = "\x80\x1c\x01\x03\x03\x00\x03\x00\x00\x00\x10\x00\x00\x2f0123456789abcdef"
+
 // hello is a ClientHello as crypto/tls writes it.
 func hello(t testing.TB, name string) []byte {
 	t.Helper()
@@ -35,11 +38,16 @@ func records(hello []byte, n int) (out []byte) {
 	return out
 }
 
+// oneRecord is a record of TLS 1.0.
+func oneRecord(message []byte) []byte {
+	return append([]byte{recordHandshake, 3, 1, byte(len(message) >> 8), byte(len(message))}, message...)
+}
+
 func TestClientHello(t *testing.T) {
 	whole := hello(t, "api.test")
 	for n := range len(whole) {
-		if name, more, err := clientHello(whole[:n]); name != "" || !more || err != nil {
-			t.Fatalf("the first %d octets: %q, %v, %v", n, name, more, err)
+		if name, size, err := clientHello(whole[:n]); name != "" || size != 0 || err != nil {
+			t.Fatalf("the first %d octets: %q, %d, %v", n, name, size, err)
 		}
 	}
 	// The name twice; another kind of name; a list of two; lengths that do not add up.
@@ -67,14 +75,15 @@ func TestClientHello(t *testing.T) {
 		{"a shorter list", change(5, 0x0a), "", true},
 		{"a longer extension", change(3, 0x0e), "", true},
 		{"a message of another kind", append([]byte("\x16\x03\x01\x00\x04\x02\x00\x00\x00"), whole...), "", true},
+		{"with another message in its record", oneRecord(append(bytes.Clone(whole[tlsRecordHeader:]), whole[tlsRecordHeader:]...)), "", true},
 		{"a huge message", []byte("\x16\x03\x01\x00\x04\x01\xff\xff\xff"), "", true},
 		{"an empty record", []byte("\x16\x03\x01\x00\x00"), "", true},
 		{"a record that is too long", []byte("\x16\x03\x01\xff\xff"), "", true},
 		{"an alert within", append(records(whole, 100)[:105], "\x15\x03\x01\x00\x02\x01\x00"...), "", true},
 	} {
-		name, more, err := clientHello(c.b)
-		if name != c.name || more || (err != nil) != c.bad {
-			t.Errorf("%s: %q, %v, %v", c.what, name, more, err)
+		name, n, err := clientHello(c.b)
+		if name != c.name || (err != nil) != c.bad || (n == 0) != c.bad {
+			t.Errorf("%s: %q, %d, %v", c.what, name, n, err)
 		}
 	}
 }
@@ -99,40 +108,15 @@ func TestClientHelloExtensions(t *testing.T) {
 		body := "\x03\x03" + strings.Repeat("r", 32) + vector(1, "") + vector(2, "\x13\x01") + vector(1, "\x00") + vector(2, extensions)
 		for behind, want := range map[string]string{"": want, "\x00\x00": "error"} {
 			message := "\x01\x00" + vector(2, body+behind)
-			got, more, err := clientHello([]byte("\x16\x03\x01" + vector(2, message)))
+			got, n, err := clientHello([]byte("\x16\x03\x01" + vector(2, message)))
 			if err != nil {
 				got = "error"
 			}
-			if got != want || more {
-				t.Errorf("%q and %q behind it: %q, %v, want %q", extensions, behind, got, more, want)
+			if got != want || (n == 0) != (want == "error") {
+				t.Errorf("%q and %q behind it: %q, %d, want %q", extensions, behind, got, n, want)
 			}
 		}
 	}
-}
-
-func FuzzClientHello(f *testing.F) {
-	f.Add(hello(f, "api.test"))
-	f.Add(records(hello(f, "api.test"), 7))
-	f.Add(hello(f, ""))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		if sniffProtocol(b) != protoTLS {
-			return
-		}
-		name, more, err := clientHello(b)
-		if more || err != nil {
-			return
-		}
-		// A server that accepts the handshake reads the same name.
-		got := "none"
-		server := tls.Server(readConn{Reader: bytes.NewReader(b)}, &tls.Config{GetConfigForClient: func(h *tls.ClientHelloInfo) (*tls.Config, error) {
-			got = h.ServerName
-			return nil, io.EOF
-		}})
-		server.Handshake()
-		if got != "none" && got != name {
-			t.Errorf("%q here, %q there", name, got)
-		}
-	})
 }
 
 // readConn is a connection of which only reading matters.

@@ -45,8 +45,9 @@ func (g *Gateway) decide(to netip.AddrPort) destination {
 		d.verdict[p], d.rules[p] = g.evaluate(d.host, p.scheme(), port)
 		d.opaque = d.opaque && d.verdict[p] == verdictPass && d.rules[p].Scheme == "tcp"
 	}
-	// Bytes that are not HTTP have no requests to decide about.
-	if d.verdict[protoOther] == verdictIntercept {
+	// Bytes that are not HTTP have no requests to decide about. On the port of HTTPS, a server may take
+	// for TLS what sniffProtocol does not.
+	if d.verdict[protoOther] == verdictIntercept || port == 443 && d.rules[protoOther].Scheme != "tcp" {
 		d.verdict[protoOther] = verdictDeny
 	}
 	if d.named || !d.granted() {

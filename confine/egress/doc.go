@@ -25,7 +25,8 @@
 //	             checks each socket again. Lookups are cached for 30 seconds.
 //	first bytes  Except for rules with scheme = "tcp", the first bytes are held back until
 //	             they are a TLS handshake with the granted name, an HTTP/1 request to it, or
-//	             certainly neither. Bytes from upstream are forwarded meanwhile.
+//	             certainly neither, which port 443 refuses. Bytes from upstream are forwarded
+//	             meanwhile. A second ClientHello has to have the name as well.
 //	request      Every cleartext HTTP/1 request is checked, because a connection to one host
 //	             can carry requests to another. Requests must be written strictly, so that
 //	             all servers read them alike (RFC 9112).
@@ -48,7 +49,7 @@
 //
 //   - Without an Interceptor, the Gateway cannot see a Host field other than the server name, an
 //     encrypted server name (ECH; its keys are not handed out, but a program can bring them), or
-//     another name in a second ClientHello. Some servers refuse such requests.
+//     another name where TLS 1.2 is negotiated again. Some servers refuse such requests.
 //   - Data can leave through any granted host, and slowly through lookups below a wildcard:
 //     at most 100 characters each, and 5 new names a second after the first 200.
 //   - TXT, MX, SRV, SVCB, HTTPS and AAAA records do not exist for a jail, but for the AAAA record

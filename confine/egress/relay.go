@@ -69,9 +69,10 @@ type relay struct {
 	client, upstream *net.TCPConn
 	protocol         protocol
 	head             []byte // read from the client and not yet sent upstream
+	hello            int    // length of the ClientHello in head; 0 if its name does not matter
 
-	statusLine [len("HTTP/1.1 101")]byte // the first bytes of upstream's response
-	responded  chan struct{}             // closed when statusLine is complete
+	first     answer        // how upstream's response begins
+	responded chan struct{} // closed when first is set
 }
 
 // run forwards the bytes that each side sends, and the way in which the side ends: half-closed,
@@ -117,16 +118,17 @@ func (r *relay) abort() {
 	reset(r.upstream)
 }
 
-// relayDown forwards what upstream sends. It keeps the beginning, for awaitUpgrade.
+// relayDown forwards what upstream sends. It notes how that begins, for awaitAnswer.
 func (r *relay) relayDown() error {
 	if !r.d.opaque {
-		b, n := make([]byte, sniffBuffer), 0
-		for n < len(r.statusLine) {
+		b, head := make([]byte, sniffBuffer), []byte(nil)
+		for r.first == answerUnknown {
 			m, err := r.upstream.Read(b)
 			if _, werr := r.client.Write(b[:m]); werr != nil {
 				err = werr
 			}
-			n += copy(r.statusLine[n:], b[:m])
+			head = append(head, b[:m]...)
+			r.first = readAnswer(head)
 			if err != nil {
 				close(r.responded)
 				if err == io.EOF {
@@ -151,8 +153,11 @@ func (r *relay) relayUp() error {
 			return err
 		}
 	}
-	if r.protocol == protoHTTP && r.d.needsNameCheck(protoHTTP) {
+	switch {
+	case r.protocol == protoHTTP && r.d.needsNameCheck(protoHTTP):
 		return r.relayRequests()
+	case r.hello > 0:
+		return r.relayHello()
 	}
 	if _, err := r.Write(r.head); err != nil {
 		return err
@@ -172,11 +177,11 @@ func (r *relay) readHead() error {
 		}
 		// An Interceptor checks the name of a handshake itself, except in SSLv2 format.
 		if p == protoTLS && r.d.needsNameCheck(p) && (r.d.verdict[p] == verdictPass || r.d.verdict[p] == verdictIntercept && r.head[0]&0x80 != 0) {
-			name, more, err := clientHello(r.head)
-			switch {
+			name, n, err := clientHello(r.head)
+			switch r.hello = n; {
 			case err != nil:
 				return &refusal{policy.DeniedAmbiguous, err.Error()}
-			case more:
+			case n == 0:
 				p = protoUnknown
 			default:
 				if why, detail := r.g.checkNames(r.d, p, []string{name}); why != "" {

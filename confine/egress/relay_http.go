@@ -5,9 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"os"
 	"strings"
-	"time"
 
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -41,9 +39,8 @@ func (r *relay) relayRequests() error {
 			return &refusal{policy.DeniedAmbiguous, "an upgrade to WebSocket has to be the first request of its connection"}
 		case req.websocket:
 			// Until the server agrees, it reads the following bytes as requests.
-			agreed := false
-			if agreed, err = r.awaitUpgrade(b); agreed {
-				return r.relayUpgraded(b)
+			if err = r.awaitAnswer(b); err == nil && r.first == answerUpgrade {
+				return r.relayBuffered(b)
 			}
 		}
 		if err != nil && err != io.EOF { // the server sees a truncated request as it is
@@ -52,39 +49,8 @@ func (r *relay) relayRequests() error {
 	}
 }
 
-// awaitUpgrade waits for the status line of the response and reports whether the connection
-// leaves HTTP. Meanwhile it reads from the client, to notice that the client has gone; the
-// server may never respond.
-func (r *relay) awaitUpgrade(b *bufio.Reader) (bool, error) {
-	due := make(chan struct{})
-	go func() {
-		<-r.responded
-		r.client.SetReadDeadline(time.Unix(1, 0))
-		close(due)
-	}()
-	var err error
-	for err == nil {
-		_, err = b.Peek(b.Buffered() + 1)
-	}
-	held := errors.Is(err, bufio.ErrBufferFull) || err == io.EOF && b.Buffered() > 0
-	if !held && !errors.Is(err, os.ErrDeadlineExceeded) {
-		return false, err
-	}
-	<-due
-	r.client.SetReadDeadline(time.Time{})
-	return string(r.statusLine[:]) == "HTTP/1.1 101", nil
-}
-
 // writerOnly hides all methods of a writer but Write.
 type writerOnly struct{ io.Writer }
-
-// relayUpgraded forwards a connection that has left HTTP.
-func (r *relay) relayUpgraded(b *bufio.Reader) error {
-	if _, err := io.CopyN(writerOnly{r}, b, int64(b.Buffered())); err != nil {
-		return err
-	}
-	return r.relayRest()
-}
 
 // readRequestHead waits for a complete head and leaves it in b. The error is io.EOF if the
 // client has no more requests.

@@ -18,9 +18,6 @@ import (
 
 const get = "GET / HTTP/1.1\r\nHost: "
 
-// oldTLS offers TLS 1.2 as programs did that could still speak SSLv2.
-const oldTLS = "\x80\x1c\x01\x03\x03\x00\x03\x00\x00\x00\x10\x00\x00\x2f0123456789abcdef"
-
 func TestConnections(t *testing.T) {
 	for _, at := range []string{"198.51.100.7:443", "198.51.100.7:80", "198.51.100.7:5432", "[2001:db8::7]:443", "127.0.0.1:8080", "10.99.0.5:80"} {
 		listen(t, at, echo(""))
@@ -44,7 +41,7 @@ func TestConnections(t *testing.T) {
 		{"TLS in the format of SSLv2", []rule{allow("api.test")}, "api.test:443", oldTLS, policy.DeniedWrongName},
 		{"https only, in the format of SSLv2", []rule{allowPort("sec.test", "https", 0)}, "sec.test:443", oldTLS, policy.DeniedWrongName},
 		{"requests, in the format of SSLv2", []rule{{Host: "api.test", PathPrefix: "/v1", Allow: true}}, "api.test:443", oldTLS, policy.DeniedWrongName},
-		{"the beginning of that", []rule{allow("api.test")}, "api.test:443", oldTLS[:3], ""},
+		{"the beginning of that", []rule{allow("api.test")}, "api.test:80", oldTLS[:3], ""},
 		{"tcp, in the format of SSLv2", []rule{allowPort("db.test", "tcp", 5432)}, "db.test:5432", oldTLS, ""},
 		{"an address, in the format of SSLv2", []rule{allow("198.51.100.7")}, "198.51.100.7:443", oldTLS, ""},
 		{"a broken handshake", []rule{allow("api.test")}, "api.test:443", "\x16\x03\x01\x00\x05\x02aaaa", policy.DeniedAmbiguous},
@@ -60,8 +57,12 @@ func TestConnections(t *testing.T) {
 		{"a tunnel", []rule{allow("api.test")}, "api.test:80", "CONNECT evil.test:443 HTTP/1.1\r\nHost: api.test\r\n\r\n", policy.DeniedAmbiguous},
 		{"HTTP/2 in the open", []rule{allow("api.test")}, "api.test:80", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", policy.DeniedAmbiguous},
 		{"a second request", []rule{allow("api.test")}, "api.test:80", get + "api.test\r\n\r\n" + get + "api.test\r\n\r\n", ""},
-		{"neither", []rule{allow("api.test")}, "api.test:443", "EHLO x\r\n", ""},
-		{"neither, and no end of it", []rule{allow("api.test")}, "api.test:443", "QUIT", ""},
+		{"neither", []rule{allow("api.test")}, "api.test:80", "EHLO x\r\n", ""},
+		{"neither, and no end of it", []rule{allow("api.test")}, "api.test:80", "QUIT", ""},
+		{"neither, on the port of HTTPS", []rule{allow("api.test")}, "api.test:443", "EHLO x\r\n", policy.DeniedWrongScheme},
+		{"neither, on the port of HTTPS of an address", []rule{allow("198.51.100.7")}, "198.51.100.7:443", "EHLO x\r\n", policy.DeniedWrongScheme},
+		{"neither, with tcp on the port of HTTPS", []rule{allow("api.test"), allowPort("api.test", "tcp", 443)}, "api.test:443", "EHLO x\r\n", ""},
+		{"TLS with that rule", []rule{allow("api.test"), allowPort("api.test", "tcp", 443)}, "api.test:443", tlsTo("api.test"), ""},
 		{"half a request", []rule{allow("api.test")}, "api.test:80", "GET http://evil.test/ HTTP/1.0", policy.DeniedAmbiguous},
 		{"half a head", []rule{allow("api.test")}, "api.test:80", get + "api.test\r\n", policy.DeniedAmbiguous},
 		{"nothing", []rule{allow("api.test")}, "api.test:443", "", ""},

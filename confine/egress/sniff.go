@@ -99,17 +99,16 @@ func sniffProtocol(b []byte) protocol {
 // before it. Other servers take 3.x alone. Other protocols begin with a length that can have these
 // values, so more than the type is asked for.
 func sniffRecord(b []byte) protocol {
-	const handshake, alert = 0x16, 0x15
 	switch {
 	case len(b) == 1:
 		return protoUnknown
 	case b[1] == 3:
 		return protoTLS
-	case b[1] >= 0x10 || b[0] != handshake && b[0] != alert:
+	case b[1] >= 0x10 || b[0] != recordHandshake && b[0] != recordAlert:
 		return protoOther
 	case len(b) < 6:
 		return protoUnknown
-	case b[0] == handshake && b[5] == typeClientHello, b[0] == alert && b[3] == 0 && b[4] == 2:
+	case b[0] == recordHandshake && b[5] == typeClientHello, b[0] == recordAlert && b[3] == 0 && b[4] == 2:
 		return protoTLS
 	}
 	return protoOther
