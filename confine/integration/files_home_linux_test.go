@@ -142,10 +142,10 @@ func TestJailHome(t *testing.T) {
 	if now := everything(t, filepath.Dir(home)); now != host {
 		t.Errorf("the host's tree has changed:\n%s\nto\n%s", host, now)
 	}
-	// The control, which is also what the listing process writes: it is there for all.
-	check("the listing process", kept(p), before, after)
+	// The control, which is also what a stateful server writes: it is there for all.
+	check("a stateful server", kept(p), before, after)
 	if now := everything(t, filepath.Dir(home)); now == host {
-		t.Error("what the listing process wrote is nowhere")
+		t.Error("what a stateful server wrote is nowhere")
 	}
 	if got := fmt.Sprint(jailtest.Attempts(t, p, looks...)); got != after {
 		t.Errorf("a call after that sees %s", got)

@@ -76,6 +76,7 @@ type serverReport struct {
 	Secrets  []secretReport `json:"secrets,omitempty"`
 
 	stateless bool
+	peers     []peer // of a stateless server
 	status    int
 }
 

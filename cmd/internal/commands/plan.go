@@ -62,6 +62,9 @@ func (p *planCmd) Run(c terminal.Console, server cmdline.Server) error {
 	if p.tool != "" && !slices.Contains(t.Config.ToolsWithTable(t.Policy.Server), p.tool) {
 		t.Warnings = append(t.Warnings, undeclaredToolWarning(t, p.tool))
 	}
+	if p.tool != "" {
+		t.Warnings = append(t.Warnings, passingWarnings(t.Profile, peersOf(t))...)
+	}
 	plan, err := t.Compile()
 	var gaps *confine.GapError // nil if no gap is open
 	if err != nil && !errors.As(err, &gaps) {

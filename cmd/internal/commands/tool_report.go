@@ -48,7 +48,7 @@ func reportTool(t *target.Target, name string, server *serverReport) (r toolRepo
 		r.Policy, r.Errors = "cannot be used", []string{err.Error()}
 		return r, target.ExitStatus(err)
 	}
-	r.Warnings = tool.WarningTexts()
+	r.Warnings = append(tool.WarningTexts(), target.WarningTexts(passingWarnings(tool.Profile, server.peers))...)
 	if r.Where != "" {
 		r.Warnings = append(r.Warnings, target.WarningTexts(resolve.HardLinks(tool.Profile, t.Host, maxHardLinkFiles))...)
 	}
@@ -69,6 +69,7 @@ func reportTool(t *target.Target, name string, server *serverReport) (r toolRepo
 // reportTools reports the tools that the server offers. If the server was not asked, it
 // reports the tools that the configuration names.
 func reportTools(t *target.Target, r *serverReport) (status int) {
+	r.peers = peersOf(t)
 	if r.Probed == "" {
 		for _, name := range t.Config.DeclaredTools(r.Server) {
 			r.Tools = append(r.Tools, toolReport{Name: name})
@@ -197,7 +198,7 @@ func declaredTools(t *target.Target) (tools []toolReport, status int) {
 	if t.Policy.Stateful || t.Policy.Tool != "" {
 		return nil, target.ExitOK
 	}
-	server := serverReport{Server: t.Policy.Server, Warnings: t.WarningTexts()}
+	server := serverReport{Server: t.Policy.Server, Warnings: t.WarningTexts(), peers: peersOf(t)}
 	declared, byPreset := t.Config.DeclaredTools(t.Policy.Server), false
 	for _, name := range t.Config.ToolsWithTable(t.Policy.Server) {
 		r, failed := reportTool(t, name, &server)
