@@ -281,6 +281,11 @@ func (t *later) leaves(path string, now *State) bool {
 	if touched = touched || c != nil; !touched || t.Ended || t.Running {
 		return false
 	}
+	return t.livedAt(now)
+}
+
+// livedAt reports whether a session that was killed lived when an object was changed last.
+func (t *later) livedAt(now *State) bool {
 	return now.Ctime >= t.Started.UnixNano()-int64(clockTick) && t.outlives(now)
 }
 

@@ -243,7 +243,7 @@ func (c change) writeHeld() {
 	c.check(unix.Fstat(int(f.Fd()), &st))
 	for p, o := range c.tree { // what the server still has open is about to change
 		if o.inode == st.Ino {
-			c.touches(c.a, p)
+			c.touch(c.a, false, p)
 		}
 	}
 	f.WriteString(c.text(c.a))

@@ -152,7 +152,10 @@ func (m *model) hidden(now workspace) {
 }
 
 // touches says that a server is about to touch paths.
-func (m *model) touches(a *actor, paths ...string) {
+func (m *model) touches(a *actor, paths ...string) { m.touch(a, true, paths...) }
+
+// touch says that a server is about to touch objects. Not by their paths, if it has them open.
+func (m *model) touch(a *actor, byPath bool, paths ...string) {
 	for _, sp := range a.spans {
 		if sp.ended != 0 {
 			continue
@@ -166,7 +169,7 @@ func (m *model) touches(a *actor, paths ...string) {
 			if in, ok := sp.inodes[o.inode]; stands && (known && at < m.placed[o.text] || ok && in < m.placed[o.text]) {
 				sp.exposed[o.text] = true
 			}
-			if !known {
+			if !known && byPath {
 				sp.paths[p] = m.step
 			}
 			if _, ok := sp.inodes[o.inode]; stands && !ok {

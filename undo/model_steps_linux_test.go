@@ -181,7 +181,7 @@ func (m *model) endSpan(sp *span, ends bool) {
 
 // sessionStep begins a session or a call, or ends one.
 func (m *model) sessionStep() {
-	if len(m.live) == 0 {
+	if len(m.live) == 0 || len(m.live) == 1 && !m.alone && rapid.Bool().Draw(m.rt, "second") {
 		m.begin()
 		return
 	}

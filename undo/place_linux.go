@@ -60,14 +60,14 @@ func (p *place) clear() {
 }
 
 // vacate makes sure that nothing has the temporary name of a step. A file that an interrupted undo
-// has left there is kept and removed. If the file may be another one, or cannot be removed, the
-// temporary name becomes a random one.
+// has left there is kept and removed. If the file may be another one, was changed since, or cannot be
+// removed, the temporary name becomes a random one.
 func (r *Restorer) vacate(s *Step, p *place) {
 	st, err := look(p.dir, p.temp)
 	if err == nil && st.Kind == None {
 		return
 	}
-	if err == nil && !r.knows(p.tempOf(s.Path)) {
+	if err == nil && !r.knows(p.tempOf(s.Path)) && r.isLeftover(p.tempOf(s.Path), &st) {
 		r.keeper.lost = ""
 		r.keeper.Name(p.dir, p.temp, p.tempOf(s.Path), true)
 		if r.keeper.lost == "" {
@@ -80,6 +80,16 @@ func (r *Restorer) vacate(s *Step, p *place) {
 		rand.Read(random)
 		p.temp = tempPrefix + hex.EncodeToString(random)
 	}
+}
+
+// isLeftover reports whether an undo of this session was the last to change what has a temporary name.
+func (r *Restorer) isLeftover(path string, st *State) bool {
+	for _, t := range r.laterSessions() {
+		if t.Head.Undoes == r.Session.ID && !t.Ended && !t.Running && t.livedAt(st) {
+			return true
+		}
+	}
+	return r.undoLeft(path, st)
 }
 
 // tempOf returns the path of the temporary file beside a path.

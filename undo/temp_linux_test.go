@@ -39,8 +39,8 @@ func TestTemporaryNameOfFile(t *testing.T) {
 	}
 }
 
-// TestTemporaryNameOfLater tests that undo keeps a file that got the name of a temporary file after
-// the session, before it removes that file.
+// TestTemporaryNameOfLater tests that undo leaves a file that got the name of a temporary file after
+// the session.
 func TestTemporaryNameOfLater(t *testing.T) {
 	w := newWorld(t)
 	w.fill()
@@ -52,6 +52,7 @@ func TestTemporaryNameOfLater(t *testing.T) {
 	before := w.tree()
 	dir := w.mustUndo(w.session(), 0)
 	w.mustHave("d0/f0", "file 0 of d0")
+	w.mustHave(temp, "the only one")
 	again, err := readSession(dir)
 	w.check(err)
 	w.mustUndo(again, 0)
