@@ -246,6 +246,7 @@ func (h *History) see(s State, others bool) {
 			node.Mtime = s.Mtime
 		}
 		node.Size, node.Data, node.Jail, node.Lost = s.Size, s.Data, s.Jail, s.Lost
+		node.Masked = cmp.Or(s.Masked, node.Masked)
 		h.nodes[s.ID] = node
 	}
 }

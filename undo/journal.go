@@ -108,7 +108,7 @@ func (s *State) append(b []byte) []byte {
 		return b
 	}
 	b = append(b, ' ')
-	b = strconv.AppendUint(b, uint64(s.Mode), 8)
+	b = strconv.AppendUint(b, uint64(s.Mode|s.Masked<<12), 8)
 	for _, n := range []int64{int64(s.UID), int64(s.GID), s.Size, s.Mtime, s.Ctime, int64(s.ID.Dev), int64(s.ID.Ino), s.ID.Birth, int64(s.Nlink), s.Data} {
 		b = appendInt(b, n)
 	}
@@ -236,7 +236,7 @@ func (f *fields) state(jail int) State {
 		n[i] = f.int()
 	}
 	return State{
-		Kind: Kind(kind[0]), Mode: uint32(mode), UID: uint32(n[0]), GID: uint32(n[1]), Size: n[2], Mtime: n[3], Ctime: n[4],
+		Kind: Kind(kind[0]), Mode: uint32(mode) & 0o7777, Masked: uint32(mode) >> 12, UID: uint32(n[0]), GID: uint32(n[1]), Size: n[2], Mtime: n[3], Ctime: n[4],
 		ID: ID{uint64(n[5]), uint64(n[6]), n[7]}, Nlink: uint64(n[8]), Data: n[9], Jail: jail,
 		Target: f.text(), Lost: f.text(),
 	}

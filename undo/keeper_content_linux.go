@@ -36,6 +36,7 @@ func (k *Keeper) copy(fd int, st *State) (at int64, lost string) {
 		return NoData, "it cannot be read: " + err.Error()
 	}
 	defer unix.Close(from)
+	st.Masked = maskedBy(from)
 	at = k.size
 	if st.Size >= minClone {
 		at = (at + block - 1) / block * block

@@ -198,6 +198,9 @@ func (k *Keeper) name(dir int, name, path string, content bool) State {
 		}
 		st.Lost = "it was replaced while it was being looked at"
 	}
+	if st.Kind == Dir {
+		st.Masked = k.maskedDir(dir, name)
+	}
 	k.state(path, st)
 	return st
 }

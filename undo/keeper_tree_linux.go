@@ -55,6 +55,9 @@ func (k *Keeper) walk(dir int, name, path, rest string, left *int, out []string)
 		}
 		out = append(out, below)
 		m, foreign := k.marked(path+below, &st)
+		if st.Kind == Dir && (!m.kept || foreign) {
+			st.Masked = k.maskedDir(fd, child)
+		}
 		switch {
 		case m.kept && !foreign:
 			k.again(path+below, m)

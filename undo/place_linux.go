@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -145,7 +144,7 @@ func (r *Restorer) writeFile(s *Step, p *place) error {
 	}
 	dropAccessLists("/proc/self/fd/" + strconv.Itoa(fd))
 	r.copyAttributes(p, s.want.ID, fd)
-	if err := unix.Fchmod(fd, s.want.Mode&^setID); err != nil {
+	if err := unix.Fchmod(fd, s.want.modeFor("/proc/self/fd/"+strconv.Itoa(fd))&^setID); err != nil {
 		return err
 	}
 	if err := unix.UtimesNanoAt(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(fd), s.want.times(), 0); err != nil {
@@ -194,37 +193,6 @@ func copyOut(data, to int, at, size int64) error {
 		off += int64(n)
 	}
 	return unix.Ftruncate(to, size)
-}
-
-// copyAttributes copies extended attributes and the access list of the file at a place to the one
-// that replaces it. The journal has none, so these are the best there are. They have to be those of
-// the same file: a server may have put a file of its own there, with an access list for others.
-// Nothing that gives a program rights is copied, such as security.capability.
-func (r *Restorer) copyAttributes(p *place, id ID, to int) {
-	p.onObject(func(name string, now State) error {
-		list := make([]byte, 64<<10)
-		n, err := unix.Listxattr(name, list)
-		if err != nil || !r.is(now.ID, id) {
-			return err
-		}
-		for attr := range strings.SplitSeq(string(list[:n]), "\x00") {
-			if attr != "system.posix_acl_access" && !strings.HasPrefix(attr, "user.") {
-				continue
-			}
-			value := make([]byte, 64<<10)
-			if size, err := unix.Getxattr(name, attr, value); err == nil {
-				unix.Fsetxattr(to, attr, value[:size], 0)
-			}
-		}
-		return nil
-	})
-}
-
-// dropAccessLists removes the access lists of an object. A new one has those that its directory
-// gives, and a server may have chosen these.
-func dropAccessLists(name string) {
-	unix.Removexattr(name, "system.posix_acl_access")
-	unix.Removexattr(name, "system.posix_acl_default")
 }
 
 // sameContent reports whether the file at a path has the content that was kept.

@@ -152,7 +152,7 @@ func (r *Restorer) plan(c *Change, now State, err error) {
 		if want.Kind == File && want.Nlink > 1 {
 			r.made[want.ID] = c.Path
 		}
-		if want.Kind != File || want.Mode == now.Mode {
+		if want.Kind != File || (want.Mode^now.Mode)&setID == 0 {
 			return
 		}
 		step.refuse(step.withoutSetID())
@@ -165,6 +165,9 @@ func (r *Restorer) plan(c *Change, now State, err error) {
 	}
 	if step.Action == Restore && want.Kind == File && want.Mode&setID != 0 {
 		step.Partly = step.withoutSetID()
+	}
+	if step.Partly == "" && want.Masked != 0 && (step.Action == Restore || step.Action == Remake) && !r.is(now.ID, want.ID) {
+		step.Partly = "its access list was not kept, so it gives others no rights: if you know the list, setfacl sets it"
 	}
 	r.paths[c.Path] = len(r.Steps)
 	r.Steps = append(r.Steps, step)
@@ -321,5 +324,5 @@ func (s *State) between(left, want *State) bool {
 	const read = 0o400
 	return s.Size == left.Size && s.Mtime == left.Mtime &&
 		(s.UID == left.UID || s.UID == want.UID) && (s.GID == left.GID || s.GID == want.GID) &&
-		slices.Contains([]uint32{want.Mode, want.Mode &^ setID, left.Mode, left.Mode | read, left.Mode &^ setID}, s.Mode)
+		slices.Contains([]uint32{want.Mode, want.Mode &^ setID, want.modeAlone() &^ setID, left.Mode, left.Mode | read, left.Mode &^ setID}, s.Mode)
 }

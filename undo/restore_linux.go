@@ -295,7 +295,7 @@ func (r *Restorer) setAttributes(s *Step, p *place) error {
 				return fmt.Errorf("its owner cannot be put back: %w", err)
 			}
 		}
-		if err := giveMode(name, s.want.Mode, now); err != nil {
+		if err := giveMode(name, s.want.modeFor(name), now); err != nil {
 			return err
 		}
 		return unix.UtimesNanoAt(unix.AT_FDCWD, name, s.want.times(), 0)

@@ -29,6 +29,9 @@ type State struct {
 	ID           ID
 	Nlink        uint64
 	Target       string // of a Link
+	// Masked is not 0 if an access list has the group's bits of Mode for its mask: then it is
+	// hasList, and the rights that the list gives the owner's group.
+	Masked uint32
 	// Data is where the content of a File lies in the data file of Jail, or NoData.
 	Data int64
 	Jail int
@@ -40,6 +43,17 @@ const NoData = -1
 
 // setID are the bits of a mode that let a program run with the rights of its file's owner or group.
 const setID = 0o6000
+
+const hasList = 0o10
+
+// modeAlone is the mode of an object that is to have no access list: its group gets no more rights
+// than the list gave it.
+func (s *State) modeAlone() uint32 {
+	if s.Masked == 0 {
+		return s.Mode
+	}
+	return s.Mode &^ (^s.Masked & 0o7 << 3)
+}
 
 // sameObject reports whether two states are of one object that was not changed between them. For a
 // file, the time of its inode decides: a process can set the size and the other times, but not that
@@ -97,6 +111,9 @@ func (s *State) isRestored(now *State) bool {
 	want := *s
 	if s.Kind == File && now.Mode&setID == 0 {
 		want.Mode &^= setID
+	}
+	if alone := want.modeAlone(); now.Mode == alone {
+		want.Mode = alone
 	}
 	return want.sameLook(now)
 }
