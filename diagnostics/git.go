@@ -95,7 +95,7 @@ func (a *analyzer) inGitWorktree(path string) bool {
 	case "commondir", "gitdir", "config.worktree", "config", "hooks":
 		return false
 	}
-	return policy.InGitInternals(path) && a.exists(filepath.Dir(path)) == present
+	return a.profile.InGitInternals(path) && a.exists(filepath.Dir(path)) == present
 }
 
 // gitDir returns the git directory that contains path, unless path is a protected name in

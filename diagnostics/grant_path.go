@@ -11,7 +11,7 @@ import (
 // pathGrant returns the rule for a right on a path, and what else the user has to do. A
 // single rule decides about a path, so the new one repeats the rights that it has already.
 func (a *analyzer) pathGrant(path string, missing policy.Rights, makes bool) (grant, string) {
-	if (filepath.Base(path) == ".git" || policy.InGitInternals(path) && a.profile.Protects(policy.OpCreate, path)) && a.exists(path) != present {
+	if (filepath.Base(path) == ".git" || a.profile.InGitInternals(path) && a.profile.Protects(policy.OpCreate, path)) && a.exists(path) != present {
 		return grant{}, newRepositoryFix
 	}
 	if around := policy.ProtectedAround(path); missing&policy.Write != 0 && filepath.Base(around) == ".git" && a.exists(around) == absent {

@@ -16,7 +16,7 @@ func (a *analyzer) risk(path string, rights policy.Rights) string {
 		return a.hostSocket(path)
 	case a.isSensitive(path):
 		return a.show(path) + " is a sensitive path: the line lets the server read what it holds (keys, tokens, passwords)"
-	case writes && (entry.Origin == policy.OriginProtected || a.isReservedFile(path) || policy.InGitInternals(path) || policy.HasProtectedName(path)):
+	case writes && (entry.Origin == policy.OriginProtected || a.isReservedFile(path) || a.profile.InGitInternals(path) || policy.HasProtectedName(path)):
 		return a.show(path) + " is a protected name: programs outside of the jail run or trust what is written there"
 	case path == "/":
 		return "this is the whole filesystem"

@@ -17,9 +17,9 @@ import (
 func (a *analyzer) writeForbidden(path string) string {
 	entry, _ := a.profile.Find(path)
 	switch {
-	case filepath.Base(path) == ".git" && a.exists(path+"/.") == present && !policy.InGitInternals(path):
+	case filepath.Base(path) == ".git" && a.exists(path+"/.") == present && !a.profile.InGitInternals(path):
 		// The protected names in it stay protected.
-	case entry.Origin == policy.OriginProtected, policy.InGitInternals(path), policy.HasProtectedName(path):
+	case entry.Origin == policy.OriginProtected, a.profile.InGitInternals(path), policy.HasProtectedName(path):
 		return a.show(path) + " is a protected name: programs outside of the jail run or trust what is written there"
 	case a.isServerProgram(path):
 		return a.show(path) + " is a file that the server is started from"
@@ -42,7 +42,7 @@ func (a *analyzer) writeForbidden(path string) string {
 func (a *analyzer) isProtectedName(path string) bool {
 	entry, _ := a.profile.Find(path)
 	place := a.autorunPlace(path)
-	return entry.Origin == policy.OriginProtected || policy.InGitInternals(path) || policy.HasProtectedName(path) || place != "" && policy.Within(path, place)
+	return entry.Origin == policy.OriginProtected || a.profile.InGitInternals(path) || policy.HasProtectedName(path) || place != "" && policy.Within(path, place)
 }
 
 // inUserHome reports whether path is in the user's home, which may itself be in a system

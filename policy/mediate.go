@@ -63,13 +63,21 @@ func (p *Profile) Protects(op Op, path string) bool {
 		}
 	}
 	e, ok := p.Find(path)
-	return ok && e.Origin != OriginHome && e.Path != path && isProtectedPath(path[len(strings.TrimSuffix(e.Path, "/")):], op) &&
-		!InPackage(p.Entries, path)
+	return ok && e.Origin != OriginHome && e.Path != path && p.hasProtectedPart(path, op) && !p.InPackage(path)
+}
+
+// ProtectsFromLink reports whether no symbolic link may be made at path: the directories in which
+// git keeps the git directories of worktrees and submodules. git would follow the link to a
+// directory in which the server may write each file.
+func (p *Profile) ProtectsFromLink(path string) bool {
+	e, ok := p.Find(path)
+	return ok && e.Origin != OriginHome && p.InGitInternals(path)
 }
 
 // MediateRename decides a rename from src, which exists, to dst. holds describes the object
-// that is moved: holds("") reports whether it is a directory, holds(name) whether it
-// contains that name, and holds("**") whether it contains a protected name at any depth.
+// that is moved: holds("") reports whether it is a directory, holds("@") whether it is a symbolic
+// link, holds(name) whether it contains that name, and holds("**") whether it contains a
+// protected name at any depth.
 func (p *Profile) MediateRename(src, dst string, holds func(name string) bool) Verdict {
 	if v := p.Mediate(OpRemove, src); v != Granted {
 		return v
@@ -87,17 +95,24 @@ func (p *Profile) MediateRename(src, dst string, holds func(name string) bool) V
 		}
 	}
 	e, ok := p.Find(dst)
-	if !ok || e.Origin == OriginHome || op == OpCreate {
+	switch {
+	case !ok || e.Origin == OriginHome:
+		return Granted
+	case op == OpCreate:
+		if holds("@") && p.ProtectsFromLink(dst) {
+			return Forbidden
+		}
 		return Granted
 	}
 	below, _ := ProtectedParts(foldCase(path.Base(dst)))
-	if e.Path != dst && slices.ContainsFunc(below, holds) || InGitInternals(dst[len(strings.TrimSuffix(e.Path, "/")):]) {
+	if e.Path != dst && slices.ContainsFunc(below, holds) || p.InGitInternals(dst) {
 		return Forbidden
 	}
 	// If the object has protected names below it, two moves are refused: out of a tree where such
 	// names may be created, and into a node_modules, where the server could change them. A move
 	// from one node_modules to another is neither.
-	if (p.isUnprotectedTree(src) || isExempt(dst)) && !(isExempt(src) && isExempt(dst)) && holds("**") {
+	from, into := p.InPackage(src), p.InPackage(dst)
+	if (p.isUnprotectedTree(src) || into) && !(from && into) && holds("**") {
 		return Forbidden
 	}
 	return Granted
@@ -106,7 +121,7 @@ func (p *Profile) MediateRename(src, dst string, holds func(name string) bool) V
 // isUnprotectedTree reports whether protected names may be created at path.
 func (p *Profile) isUnprotectedTree(path string) bool {
 	e, ok := p.Find(path)
-	return isExempt(path) || ok && e.Origin == OriginHome
+	return ok && e.Origin == OriginHome || p.InPackage(path)
 }
 
 // EntersProtected reports whether a rename leads from a tree where protected names may be
@@ -115,97 +130,20 @@ func (p *Profile) EntersProtected(src, dst string) bool {
 	return p.isUnprotectedTree(src) && !p.isUnprotectedTree(dst)
 }
 
-// InGitInternals reports whether path lies in a directory in which git keeps the git
-// directories of worktrees and submodules. A git directory that was made elsewhere must
-// not be moved there.
-func InGitInternals(path string) bool {
-	path = foldCase(path) + "/"
-	return strings.Contains(path, "/.git/modules/") || strings.Contains(path, "/.git/worktrees/")
-}
-
-// isProtectedPath reports whether a path is at or below a protected name. rel is relative
-// to the grant and begins with a slash.
-//
-// Names are compared without case: some filesystems ignore case, and so do the programs
-// that read these files. Paths below node_modules are exempt: packages contain such names,
-// and no tool looks for them there.
-func isProtectedPath(rel string, op Op) bool {
-	if isPackaged(rel) {
-		return false
-	}
-	names := strings.Split(foldCase(rel), "/")[1:]
-	for i, name := range names {
-		below, protected := ProtectedParts(name)
-		switch {
-		case !protected:
-		case name == ".git" && i < len(names)-1 && isGitInternal(names[i+1:]):
-			return true
-		case below == nil:
-			return true
-		case i == len(names)-1:
-			// A new .git is refused as a whole, so that no repository is left half made. Another
-			// such directory is harmless without its protected parts: it may be made and removed.
-			return name == ".git" || op != OpMkdir && op != OpRemove
-		case slices.Contains(below, names[i+1]):
-			return true
-		}
-	}
-	return false
-}
-
-// isGitInternal reports whether a path below a git directory is, or creates, a file that
-// git trusts in the directories of submodules and worktrees. names are the path's components
-// below the git directory. The directory of a new submodule is refused as a whole, because git
-// would take it for its own clone.
-func isGitInternal(names []string) bool {
-	parts := GitParts
-	switch names[0] {
-	case "modules":
-		if len(names) <= 2 {
-			return true
-		}
-	case "worktrees":
-		parts = WorktreeParts
-	default:
-		return false
-	}
-	for i, name := range names[min(2, len(names)):] {
-		if name == "heads" || name == "remotes" || name == "tags" {
-			if names[i+1] == "refs" {
-				return false // the name of a branch
-			}
-		}
-		if slices.Contains(parts, name) {
-			return true
-		}
-	}
-	return false
-}
-
 // InPackage reports whether a file is exempt as part of a package: in a granted
 // node_modules, or in one below a grant. It starts at the widest rule that lets the server write,
-// so a workspace inside a node_modules directory is still a workspace. entries must be sorted.
-func InPackage(entries []Entry, file string) bool {
-	for _, e := range entries {
+// so a workspace inside a node_modules directory is still a workspace.
+//
+// git directories are not exempt. No package contains one, and a prompt that calls git would run
+// the programs that its configuration names. In .git/modules, a submodule named node_modules has
+// its git directory.
+func (p *Profile) InPackage(file string) bool {
+	for _, e := range p.Entries {
 		if e.Origin == OriginRule && e.Rights&Write != 0 && e.Path != "/" && Within(file, e.Path) {
-			return isPackaged("/" + path.Base(e.Path) + file[len(e.Path):])
+			return strings.Contains("/"+path.Base(e.Path)+file[len(e.Path):]+"/", "/node_modules/") && !p.inGitDir(file)
 		}
 	}
 	return false
-}
-
-// isPackaged is isExempt for a path relative to a grant. A node_modules inside of a git directory is
-// not exempt: a submodule of that name has its git directory there.
-func isPackaged(rel string) bool {
-	return isExempt(rel) && !strings.Contains(foldCase(rel)+"/", "/.git/")
-}
-
-// isExempt reports whether a path is or lies below a node_modules, unless it is or lies below a
-// .git there. No package contains a git directory, and a prompt that calls git would run the
-// programs that the directory's configuration names.
-func isExempt(p string) bool {
-	_, below, found := strings.Cut(p+"/", "/node_modules/")
-	return found && !strings.Contains("/"+foldCase(below), "/.git/")
 }
 
 // ProtectedName reports whether the host executes a file of this name or trusts its

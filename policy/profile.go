@@ -38,6 +38,9 @@ type Profile struct {
 	// narrower rules whose path does not exist yet, and protected names that are
 	// symbolic links, which must not be replaced. Sorted.
 	Unprotected []string
+	// GitDirs are the git directories that have another name than .git: where a .git that is a file
+	// or a link leads, and grants that are one. Sorted. Their parts are protected like those of .git.
+	GitDirs []string
 	// Folded are names, of entries and in Unprotected, that their filesystem finds under
 	// other spellings as well. Sorted.
 	Folded []FoldedName

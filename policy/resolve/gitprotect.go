@@ -54,6 +54,7 @@ type gitTree struct{ top, git string }
 type gitConfigs struct {
 	settings map[string][]gitSetting
 	done     map[[2]string]bool
+	dirs     []string // canonical, of git directories that have another name than .git
 	failed   error
 }
 
@@ -197,10 +198,7 @@ func (b *resolver) protectRemote(s gitSetting, tree gitTree, named string) {
 	}
 	for _, dir := range []string{p, p + ".git"} { // p/.git is found by its name
 		if b.paths.Exists(path.Join(dir, "HEAD")) {
-			for _, n := range policy.GitParts {
-				b.protectPath(path.Join(dir, n), named)
-			}
-			b.protectGitInternals(dir)
+			b.protectGitDir(dir, named)
 			b.protectConfigured(dir, "")
 		}
 	}

@@ -211,3 +211,76 @@ func TestGitConfigUnread(t *testing.T) {
 		t.Errorf("too many: %v", err)
 	}
 }
+
+// TestGitDirectoryGrants tests that a rule for a git directory, or for a directory in one, leaves
+// protected what a rule for the workspace does, whatever the git directory is called, and whether
+// it is there at the start or made later.
+func TestGitDirectoryGrants(t *testing.T) {
+	h := newFake(aSystem, `
+		f /home/u/proj/.git/config
+		f /home/u/proj/.git/HEAD
+		f /home/u/proj/.git/worktrees/v/commondir ../..\n
+		f /home/u/proj/.git/modules/m/HEAD
+		f /home/u/proj/.git/modules/m/config
+		d /home/u/proj/.git/modules/m/objects
+		d /home/u/proj/.git/modules/m/refs
+		f /home/u/proj/.git/modules/m/modules/n/HEAD
+		f /home/u/proj/.git/modules/m/modules/n/hooks/post-checkout
+		f /home/u/proj/.hg/hgrc
+		f /home/u/proj/.github/workflows/ci.yml
+		f /home/u/proj/sub/.git gitdir: ../.git/modules/m\n
+		f /home/u/proj/far/.git gitdir: /home/u/proj/store/far\n
+		f /home/u/proj/store/far/HEAD
+		f /home/u/proj/store/far/config
+		f /home/u/proj/main.c
+		f /home/u/bare/HEAD
+		f /home/u/bare/config
+		d /home/u/bare/objects
+		d /home/u/bare/refs
+		f /home/u/bare/worktrees/v/HEAD
+		f /home/u/notbare/config`)
+	const proj = "/home/u/proj/"
+	for _, c := range []struct{ grants, held, writable string }{
+		{".git", ".git/config .git/hooks/x .git/modules/new .git/modules/m/config .git/modules/m/hooks/x .git/modules/m/modules/n/hooks/post-checkout .git/worktrees/v/commondir .git/worktrees/new/gitdir", ".git/index .git/modules/m/index .git/worktrees/v/HEAD"},
+		{".git/modules", ".git/modules/new .git/modules/m/config .git/modules/later/hooks/x", ".git/modules/m/HEAD"},
+		{".git/modules/m", ".git/modules/m/config .git/modules/m/hooks/x .git/modules/m/modules/n/hooks/post-checkout .git/modules/m/modules/later/config", ".git/modules/m/index"},
+		{".git/modules/m/modules/n", ".git/modules/m/modules/n/hooks/post-checkout .git/modules/m/modules/n/config", ".git/modules/m/modules/n/HEAD"},
+		{".git/worktrees/v", ".git/worktrees/v/commondir .git/worktrees/v/gitdir", ".git/worktrees/v/HEAD"},
+		{".hg", ".hg/hgrc .hg/sharedpath", ".hg/dirstate"},
+		{".github", ".github/workflows/ci.yml .github/mcp.json", ".github/x"},
+		{"sub .git/modules/m", ".git/modules/m/config sub/.git", ".git/modules/m/index"},
+		{"far store", "store/far/config store/far/hooks/x store/far/worktrees/new/commondir store/far/modules/new", "store/far/HEAD store/x/config"},
+		{"far store/far", "store/far/config store/far/hooks/x store/far/worktrees/new/commondir", "store/far/HEAD"},
+		{"~/bare", "~/bare/config ~/bare/hooks/x ~/bare/worktrees/v/commondir ~/bare/worktrees/new/commondir ~/bare/modules/new", "~/bare/HEAD"},
+		{"~/bare/worktrees", "~/bare/worktrees/v/gitdir ~/bare/worktrees/new/commondir", "~/bare/worktrees/v/HEAD"},
+		{"~/notbare", "", "~/notbare/config ~/notbare/hooks/x"},
+		// A rule that names it.
+		{".git .git/modules/m/config", ".git/modules/m/hooks/x", ".git/modules/m/config"},
+		{"~/bare ~/bare/config", "~/bare/hooks/x", "~/bare/config"},
+	} {
+		for _, letters := range []string{":rw", ":ru"} {
+			var rules []string
+			for _, g := range strings.Fields(c.grants) {
+				rules = append(rules, g+letters)
+			}
+			p, _ := mustResolve(t, h, fsRules(rules...))
+			writes := func(name string) bool {
+				file := proj + name
+				if rest, home := strings.CutPrefix(name, "~"); home {
+					file = "/home/u" + rest
+				}
+				return p.Allows(policy.OpWrite, file) || p.Allows(policy.OpCreate, file)
+			}
+			for _, name := range strings.Fields(c.held) {
+				if writes(name) {
+					t.Errorf("%s%s: the server writes to %s", c.grants, letters, name)
+				}
+			}
+			for _, name := range strings.Fields(c.writable) {
+				if !writes(name) {
+					t.Errorf("%s%s: the server does not write to %s", c.grants, letters, name)
+				}
+			}
+		}
+	}
+}

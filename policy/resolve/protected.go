@@ -4,7 +4,6 @@ import (
 	"io/fs"
 	"path"
 	"slices"
-	"strings"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -169,96 +168,16 @@ func (b *resolver) protectName(dir, name string, typ fs.FileMode) {
 		if e, ok := b.byPath[at.Path]; ok && e.Origin == policy.OriginProtected {
 			delete(b.byPath, at.Path)
 		}
+		if name == ".git" {
+			b.protectGitDir(at.Path, "")
+			b.protectConfigured(at.Path, dir)
+			return
+		}
 		for _, n := range below {
 			b.protectPath(path.Join(at.Path, n), path.Join(name, n))
-		}
-		if name == ".git" {
-			b.protectGitInternals(at.Path)
-			b.protectConfigured(at.Path, dir)
 		}
 	case name == ".git":
 		b.protectPath(abs, name)
 		b.protectGitFile(abs)
 	}
-}
-
-// protectGitInternals protects the files in a git directory that its worktrees and
-// submodules read, wherever they are checked out.
-func (b *resolver) protectGitInternals(git string) {
-	for _, name := range b.list(path.Join(git, "worktrees")) {
-		for _, n := range policy.WorktreeParts {
-			b.protectPath(path.Join(git, "worktrees", name, n), ".git/"+n)
-		}
-	}
-	todo := []string{path.Join(git, "modules")}
-	for len(todo) > 0 {
-		dir := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		for _, name := range b.list(dir) { // the name of a submodule may have slashes
-			sub := path.Join(dir, name)
-			if at, err := b.paths.Resolve(sub); err != nil || at.Path != sub || !at.Info.Mode.IsDir() {
-				continue
-			}
-			if !b.paths.Exists(path.Join(sub, "HEAD")) {
-				todo = append(todo, sub)
-				continue
-			}
-			for _, n := range policy.GitParts {
-				b.protectPath(path.Join(sub, n), ".git/"+n)
-			}
-			b.protectGitInternals(sub)
-			b.protectConfigured(sub, "")
-		}
-	}
-}
-
-// protectGitFile follows a .git that is a file, as in worktrees and submodules: "gitdir:
-// PATH" names the directory, whose commondir contains the hooks.
-func (b *resolver) protectGitFile(file string) {
-	dir := b.readGitLink(file, "gitdir:", path.Dir(file))
-	if dir == "" {
-		return
-	}
-	dirs := []string{dir}
-	if common := b.readGitLink(path.Join(dir, "commondir"), "", dir); common != "" {
-		dirs = append(dirs, common)
-	}
-	tree, configs := gitTree{path.Dir(file), dir}, []string{path.Join(dir, "config.worktree")}
-	for _, d := range dirs {
-		configs = append(configs, path.Join(d, "config"))
-	}
-	if b.grantsWrite() {
-		b.protectForTree(configs, tree)
-	}
-	for _, d := range dirs {
-		for _, n := range policy.GitParts {
-			b.protectPath(path.Join(d, n), ".git/"+n)
-		}
-		b.protectGitInternals(d)
-	}
-	// These files locate the hooks, so they must not change.
-	for _, n := range []string{"commondir", "gitdir"} {
-		b.protectPath(path.Join(dir, n), ".git/"+n)
-	}
-}
-
-// readGitLink returns the path behind a key in the first line of one of git's files, or "".
-func (b *resolver) readGitLink(file, key, base string) string {
-	at, err := b.paths.Resolve(file)
-	if err != nil || !at.Exists() || !at.Info.Mode.IsRegular() {
-		return ""
-	}
-	head, err := b.h.ReadHead(at.Path, 4096)
-	if err != nil {
-		return ""
-	}
-	line, _, _ := strings.Cut(string(head), "\n")
-	target, ok := strings.CutPrefix(strings.TrimSuffix(line, "\r"), key)
-	if target = strings.TrimSpace(target); !ok || target == "" || strings.ContainsRune(target, 0) {
-		return ""
-	}
-	if !strings.HasPrefix(target, "/") {
-		target = path.Join(base, target)
-	}
-	return path.Clean(target)
 }

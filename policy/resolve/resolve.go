@@ -96,7 +96,7 @@ func Resolve(p *policy.Policy, host hostfs.Host) (*policy.Profile, []policy.Warn
 	if err := policy.FindConflict(entryGrants(out.Entries)); err != nil {
 		return nil, b.warnings, err
 	}
-	out.Unprotected = b.unprotectedNames()
+	out.Unprotected, out.GitDirs = b.unprotectedNames(), b.gitDirs(out)
 	out.Folded = b.foldedNames(out.Unprotected)
 	out.LinksAstray = b.linksAstray
 	out.Dir = b.workingDirectory(out)

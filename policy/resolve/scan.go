@@ -71,12 +71,9 @@ func (b *resolver) scan() {
 		}
 	}
 	b.findLinksAstray(hits)
-	var entries []policy.Entry
+	granted := policy.Profile{Entries: b.entries()}
 	for _, h := range hits {
-		if entries == nil {
-			entries = b.entries()
-		}
-		if h.pattern == "" && !policy.InPackage(entries, path.Join(h.dir, h.name)) {
+		if h.pattern == "" && !granted.InPackage(path.Join(h.dir, h.name)) {
 			b.protectName(h.dir, h.name, h.typ)
 		}
 	}
@@ -84,27 +81,35 @@ func (b *resolver) scan() {
 		if e.Kind != policy.KindDir || !e.Rights.Has(policy.Create) || e.Origin == policy.OriginHome {
 			continue
 		}
-		switch path.Base(e.Path) { // a grant of .git itself
-		case ".git", ".github", ".hg":
-			b.protectName(path.Dir(e.Path), path.Base(e.Path), fs.ModeDir)
-		}
 		for _, name := range policy.ProtectedPaths() {
 			b.protectPath(path.Join(e.Path, name), name)
 		}
 	}
-	b.repositoriesAround()
+	b.namesAround()
 }
 
-// repositoriesAround protects files in grants that lie inside a repository, if the
-// repository's configuration names them.
-func (b *resolver) repositoriesAround() {
+// namesAround protects files in grants that lie inside a protected name or a repository: parts of
+// that name, and what the repository's configuration names.
+func (b *resolver) namesAround() {
 	seen := map[string]bool{}
 	for _, e := range b.entries() {
 		if e.Origin != policy.OriginRule || e.Rights&policy.Write == 0 {
 			continue
 		}
-		for dir := path.Dir(e.Path); !seen[dir]; dir = path.Dir(dir) {
+		for dir := e.Path; !seen[dir]; dir = path.Dir(dir) {
 			seen[dir] = true
+			if dir == e.Path && e.Kind != policy.KindDir {
+				continue
+			}
+			if below, _ := policy.ProtectedParts(path.Base(dir)); below != nil {
+				b.protectName(path.Dir(dir), path.Base(dir), fs.ModeDir)
+			} else if b.isGitDir(dir) {
+				b.protectGitDir(dir, "")
+				b.protectConfigured(dir, "")
+			}
+			if dir == e.Path {
+				continue // the scan has found what it holds
+			}
 			git := path.Join(dir, ".git")
 			at, err := b.paths.Resolve(git)
 			switch {

@@ -66,6 +66,11 @@ func (m *Mediator) checkLink(r *Request, source int, dst string) syscall.Errno {
 	if errno != 0 {
 		return errno
 	}
+	var st unix.Stat_t
+	if m.profile.ProtectsFromLink(dst) && (unix.Fstat(source, &st) != nil || st.Mode&unix.S_IFMT == unix.S_IFLNK) {
+		m.Reporter.Refused(r, policy.OpCreate.String(), dst)
+		return unix.EACCES
+	}
 	if m.profile.Mediate(policy.OpWrite, src) != policy.Granted && m.profile.Mediate(policy.OpWrite, dst) == policy.Granted {
 		m.Reporter.Refused(r, policy.OpWrite.String(), src)
 		return unix.EXDEV

@@ -111,7 +111,7 @@ func (m *Mediator) changeName(r *Request, w *resolver) syscall.Errno {
 // a path where the name must not exist.
 func (m *Mediator) undoIfMoved(r *Request, op policy.Op, at *pathRef, judged string) syscall.Errno {
 	full, errno := m.pathAt(at)
-	if errno == 0 && (full == judged || m.profile.Mediate(op, full) == policy.Granted) {
+	if errno == 0 && (full == judged || m.decide(op, full, isLink(at)) == policy.Granted) {
 		return 0
 	}
 	flags := 0
@@ -157,7 +157,7 @@ func (m *Mediator) judge(r *Request, op policy.Op, at *pathRef) (full string, er
 	if full, errno = m.pathAt(at); errno != 0 {
 		return "", errno
 	}
-	verdict := m.profile.Mediate(op, full)
+	verdict := m.decide(op, full, r.Op == seccomp.OpSymlink)
 	switch {
 	case verdict == policy.Granted:
 		return full, 0
@@ -167,6 +167,14 @@ func (m *Mediator) judge(r *Request, op policy.Op, at *pathRef) (full string, er
 		return full, unix.ENOENT
 	}
 	return full, m.verdict(r, op.String(), full, at, verdict)
+}
+
+// decide returns the verdict about a name. link is set if it is to be a symbolic link.
+func (m *Mediator) decide(op policy.Op, full string, link bool) policy.Verdict {
+	if link && op == policy.OpCreate && m.profile.ProtectsFromLink(full) {
+		return policy.Forbidden
+	}
+	return m.profile.Mediate(op, full)
 }
 
 // verdict returns the errno for a verdict, and reports a refusal. The errno is the one that a

@@ -109,13 +109,15 @@ func sameMount(a, b int) bool {
 }
 
 // holds answers the questions of policy.Profile.MediateRename about the object at p: whether
-// it is a directory (""), whether a protected name is below it ("**"), else whether it
-// contains name.
+// it is a directory (""), whether it is a symbolic link ("@"), whether a protected name is
+// below it ("**"), else whether it contains name.
 func (p *pathRef) holds(name string) bool {
 	switch name {
 	case "":
 		var st unix.Stat_t
 		return unix.Fstatat(p.dir, p.name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR
+	case "@":
+		return isLink(p)
 	case "**":
 		left := maxScan
 		return protectedBelow(p.dir, p.name, &left)

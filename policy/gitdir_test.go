@@ -1,0 +1,155 @@
+package policy
+
+import (
+	"math/rand"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// grantOf returns a profile whose rules let the server write to paths.
+func grantOf(paths ...string) *Profile {
+	p := &Profile{GitDirs: []string{"/w/bare"}}
+	slices.Sort(paths)
+	for _, at := range slices.Compact(paths) {
+		p.Entries = append(p.Entries, Entry{Path: at, Kind: KindDir, Rights: Read | Write, Origin: OriginRule})
+	}
+	return p
+}
+
+// namesProtected reports whether a path is or lies in what a rule has to name to grant it.
+func namesProtected(file string) bool {
+	names := strings.Split(strings.ToLower(file), "/")
+	for i, name := range names {
+		parts, protected := ProtectedParts(name)
+		if name == "bare" {
+			parts, protected = GitParts, true
+		}
+		parts = append(slices.Clip(parts), "gitdir")
+		switch rest := names[i+1:]; {
+		case !protected:
+		case len(parts) == 1:
+			return true
+		case len(rest) > 0 && slices.Contains(parts, rest[0]):
+			return true
+		case len(rest) > 0 && (rest[0] == "modules" || rest[0] == "worktrees") && slices.ContainsFunc(rest[1:], func(n string) bool { return slices.Contains(parts, n) }):
+			return true
+		}
+	}
+	return false
+}
+
+// TestJudgementIsOfThePath tests that a rule inside of another with the same rights changes the
+// judgement of no path, unless it names something protected.
+func TestJudgementIsOfThePath(t *testing.T) {
+	g := rand.New(rand.NewSource(1))
+	names := []string{"a", "m", ".git", "modules", "worktrees", "hooks", "config", "commondir", "gitdir", "refs", "heads", ".vscode", ".github", "workflows", ".hg", "hgrc", "node_modules", "bare", ".GIT", "Hooks"}
+	below := func(dir string, atMost int) string {
+		for range g.Intn(atMost + 1) {
+			dir = path.Join(dir, names[g.Intn(len(names))])
+		}
+		return dir
+	}
+	same, protected, renames := 0, 0, 0
+	for range 4000 {
+		outer := below("/w", 2)
+		inner := below(outer, 3)
+		file := below(path.Join(inner, "x"), 0)
+		if g.Intn(4) > 0 {
+			file = below(path.Join(inner, names[g.Intn(len(names))]), 4)
+		}
+		if namesProtected(inner) {
+			continue
+		}
+		wide, both := grantOf(outer), grantOf(outer, inner)
+		for op := OpWrite; op <= OpRemove; op++ {
+			got, want := both.Protects(op, file), wide.Protects(op, file)
+			if got != want {
+				t.Fatalf("%s %s by %s and %s: %v, by %s alone: %v", op, file, outer, inner, got, outer, want)
+			}
+			same++
+			if want {
+				protected++
+			}
+		}
+		held := []string{"", "@", "**", "hooks"}[g.Intn(4)]
+		holds := func(name string) bool { return name == held || held != "@" && name == "" }
+		src := path.Join(outer, "y")
+		if both.containsEntry(file) || both.containsEntry(src) || wide.containsEntry(file) {
+			continue
+		}
+		if got, want := both.MediateRename(src, file, holds), wide.MediateRename(src, file, holds); got != want {
+			t.Fatalf("a rename to %s by %s and %s: %d, by %s alone: %d", file, outer, inner, got, outer, want)
+		}
+		renames++
+	}
+	if protected < same/10 || same-protected < same/10 || renames < 500 {
+		t.Errorf("the paths test little: %d of %d are protected, %d renames", protected, same, renames)
+	}
+}
+
+// TestGrantsInGitDirectories tests what a rule for a git directory, or for a directory in one,
+// leaves protected, and what a rule grants that names it.
+func TestGrantsInGitDirectories(t *testing.T) {
+	for _, c := range []struct {
+		grant, path string
+		want        bool
+	}{
+		{"/w/.git", "/w/.git/modules/sub", true}, {"/w/.git", "/w/.git/modules", true}, {"/w/.git", "/w/.git/hooks/x", true}, {"/w/.git", "/w/.git/index", false},
+		{"/w/.git", "/w/.git/modules/a/modules/b/config", true}, {"/w/.git", "/w/.git/worktrees/v/commondir", true}, {"/w/.git", "/w/.git/worktrees/v/HEAD", false},
+		{"/w/.git/modules", "/w/.git/modules/new", true}, {"/w/.git/modules", "/w/.git/modules/m/config", true}, {"/w/.git/modules", "/w/.git/modules/m/HEAD", false},
+		{"/w/.git/modules", "/w/.git/modules/node_modules/hooks/x", true},
+		{"/w/.git/modules/m", "/w/.git/modules/m/config", true}, {"/w/.git/modules/m", "/w/.git/modules/m/hooks/x", true}, {"/w/.git/modules/m", "/w/.git/modules/m/index", false},
+		{"/w/.git/modules/m", "/w/.git/modules/m/modules/n/commondir", true}, {"/w/.git/modules/m", "/w/.git/modules/m/refs/heads/config", false},
+		{"/w/.git/worktrees/v", "/w/.git/worktrees/v/gitdir", true}, {"/w/.git/worktrees/v", "/w/.git/worktrees/v/index", false},
+		{"/w/.hg", "/w/.hg/hgrc", true}, {"/w/.hg", "/w/.hg/dirstate", false}, {"/w/.github", "/w/.github/workflows/ci.yml", true}, {"/w/.github", "/w/.github/x", false},
+		{"/w/bare", "/w/bare/config", true}, {"/w/bare", "/w/bare/worktrees/new/commondir", true}, {"/w/bare", "/w/bare/HEAD", false}, {"/w", "/w/bare/modules/m", true},
+		{"/w/other", "/w/other/config", false}, {"/w/other", "/w/other/worktrees/new/commondir", false},
+		// A rule that names it, or something in it.
+		{"/w/.git/hooks", "/w/.git/hooks/x", false}, {"/w/.git/modules/m/config", "/w/.git/modules/m/config", false}, {"/w/.git/modules/m/hooks/d", "/w/.git/modules/m/hooks/d/x", false},
+		{"/w/.vscode", "/w/.vscode/x", false}, {"/w/.vscode", "/w/.vscode/.envrc", true}, {"/w/bare/hooks", "/w/bare/hooks/x", false},
+		// A workspace in a node_modules.
+		{"/n/node_modules/w", "/n/node_modules/w/.vscode/x", true}, {"/n/node_modules/w", "/n/node_modules/w/node_modules/p/.vscode/x", false},
+	} {
+		if got := grantOf(c.grant).Protects(OpCreate, c.path); got != c.want {
+			t.Errorf("by %s, %s is protected: %v", c.grant, c.path, got)
+		}
+	}
+}
+
+// TestWorkspaceInNodeModules tests that a directory with protected names cannot be moved from an
+// inner node_modules into a workspace that itself lies in one.
+func TestWorkspaceInNodeModules(t *testing.T) {
+	const w = "/x/node_modules/pkg"
+	for _, dir := range []string{w, "/w"} {
+		p := grantOf(dir)
+		for held, want := range map[string]Verdict{"**": Forbidden, "other": Granted} {
+			holds := func(name string) bool { return name == "" || name == held }
+			if got := p.MediateRename(dir+"/node_modules/a", dir+"/b", holds); got != want {
+				t.Errorf("in %s, %s: %d", dir, held, got)
+			}
+		}
+		if !p.EntersProtected(dir+"/node_modules/a", dir+"/b") || p.EntersProtected(dir+"/a", dir+"/b") {
+			t.Errorf("%s: EntersProtected", dir)
+		}
+	}
+}
+
+// TestProtectsFromLink tests where no symbolic link may be made or moved to.
+func TestProtectsFromLink(t *testing.T) {
+	p := grantOf("/w")
+	p.Entries = append([]Entry{{Path: "/home", Kind: KindDir, Rights: Read | Write, Origin: OriginHome}}, p.Entries...)
+	isLink := func(name string) bool { return name == "@" }
+	for file, want := range map[string]bool{
+		"/w/.git/worktrees": true, "/w/.git/modules/a/b": true, "/w/.GIT/worktrees/v": true, "/w/bare/worktrees": true, "/w/bare/modules/m/x": true,
+		"/w/.git/x": false, "/w/worktrees": false, "/w/bare/x/modules": false, "/home/r/.git/worktrees": false, "/elsewhere/.git/worktrees": false,
+	} {
+		if p.ProtectsFromLink(file) != want || (p.MediateRename("/w/l", file, isLink) != Granted) != want {
+			t.Errorf("%s: want %v", file, want)
+		}
+		if strings.HasSuffix(file, "/b") && p.MediateRename("/w/l", file, func(string) bool { return false }) != Granted {
+			t.Errorf("control: a file to %s", file)
+		}
+	}
+}
