@@ -35,6 +35,7 @@ type History struct {
 	nodes   map[ID]State      // each file as it was first seen, with its content if that was kept
 	left    map[ID]left       // each file as the server is known to have left it last
 	stands  map[ID]ID         // of an undo: the objects that it made, and those for which they stand
+	seen    map[ID][]State    // each file as it was before changes that are on record, as in Change.seen
 	alike   map[ID]ID         // those of them that are no files, and so have no content
 	others  bool              // see Selection.Others
 	gap     string            // why any change can be missing, or ""
@@ -107,7 +108,7 @@ func selected(path string, paths []string) bool {
 // others.
 func history(jails []*jail, sel Selection) *History {
 	call := sel.Call
-	h := &History{nodes: map[ID]State{}, left: map[ID]left{}, stands: map[ID]ID{}, alike: map[ID]ID{}, others: sel.Others, gaps: map[string]string{}}
+	h := &History{nodes: map[ID]State{}, left: map[ID]left{}, stands: map[ID]ID{}, alike: map[ID]ID{}, seen: map[ID][]State{}, others: sel.Others, gaps: map[string]string{}}
 	paths := map[string]*Change{}
 	owner := map[string]int{} // the call that has touched a path last
 	for _, e := range h.entries(jails) {
@@ -128,6 +129,7 @@ func history(jails []*jail, sel Selection) *History {
 		c := paths[e.Path]
 		if c != nil && e.State.Kind != 0 && e.word == wordWas && (!c.Known || h.isLeft(c, &e.State)) {
 			c.seen = append(c.seen, e.State)
+			h.seen[e.State.ID] = append(h.seen[e.State.ID], e.State)
 		}
 		e.call = owner[e.Path]
 		if e.word == wordNow {

@@ -91,13 +91,13 @@ func (c change) rename(from, to string, flags uint) {
 	}
 	defer unix.Close(td)
 	if _, stands := c.tree[from]; c.a != nil && stands {
-		paths := append(c.tree.below(from), c.tree.below(to)...)
+		paths := c.tree.below(from)
 		for _, p := range c.tree.below(from) {
 			paths = append(paths, to+p[len(from):])
 		}
 		if flags == unix.RENAME_EXCHANGE {
 			for _, p := range c.tree.below(to) {
-				paths = append(paths, from+p[len(to):])
+				paths = append(paths, p, from+p[len(to):])
 			}
 		}
 		c.touches(c.a, append(paths, from, to)...)

@@ -38,6 +38,10 @@ var inOrder = map[string][2]func(w *world){
 		func(w *world) { w.write("d0/f1", "server", os.O_TRUNC) },
 		func(w *world) { w.write("d0/f1", "again", os.O_TRUNC) },
 	},
+	"written by both names, and again": {
+		func(w *world) { w.write("d0/f1", "server", os.O_TRUNC); w.write("d0/sub/hard", "x", os.O_APPEND) },
+		func(w *world) { w.write("d0/sub/hard", "once more", os.O_TRUNC); w.write("d0/f1", "x", os.O_APPEND) },
+	},
 	"written, renamed": { // the control
 		func(w *world) { w.write("d0/f0", "server", os.O_TRUNC) },
 		func(w *world) { w.check(w.rename("d0/f0", "d0/g", 0)) },

@@ -277,9 +277,13 @@ func (r *Restorer) belowOwnLink(path string) bool {
 }
 
 // wasSeen reports whether a path has what stood there at another moment of the session, and was
-// kept: the undo of a later call has put it back.
+// kept: the undo of a later call has put it back. The file may have been kept by another name.
 func (r *Restorer) wasSeen(c *Change, now *State) bool {
-	return slices.ContainsFunc(c.seen, func(s State) bool {
+	seen := c.seen
+	if c.Known && c.After.Kind == File && r.is(now.ID, c.After.ID) {
+		seen = slices.Concat(seen, r.history.seen[c.After.ID])
+	}
+	return slices.ContainsFunc(seen, func(s State) bool {
 		switch {
 		case !s.isRestored(now):
 			return false
