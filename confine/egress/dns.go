@@ -127,7 +127,8 @@ func (g *Gateway) usesProxy(host string, ports []int) bool {
 	return false
 }
 
-// limitNewName bounds names below a wildcard in length and rate: see maxBelowWildcard.
+// limitNewName bounds names below a wildcard in length and rate: see maxBelowWildcard. Their
+// characters count as bytes that are sent.
 func (g *Gateway) limitNewName(host string) error {
 	below := len(host)
 	for _, r := range g.o.Rules {
@@ -144,6 +145,9 @@ func (g *Gateway) limitNewName(host string) error {
 	}
 	if !g.newNames.Allow() {
 		return &refusal{policy.DeniedLimit, fmt.Sprintf("more than %d new names a second below wildcards", time.Second/newNameInterval)}
+	}
+	if !g.countSent(int64(below)) {
+		return errOutSpent
 	}
 	return nil
 }
