@@ -1,8 +1,10 @@
 package egress
 
 import (
+	"cmp"
 	"errors"
 	"net/netip"
+	"strings"
 	"testing"
 )
 
@@ -19,19 +21,52 @@ func TestIsLocal(t *testing.T) {
 	}
 }
 
-// TestLocalRoute: a granted name leads to no address that the host answers itself.
+// TestLocalRoute: a granted name leads to no address that the host answers itself, in no form of it.
+// The control asks no routes: what is no special form then passes.
 func TestLocalRoute(t *testing.T) {
-	listen(t, "198.51.100.7:80", echo("hello"))
-	o := Options{Rules: []rule{allowPort("api.test", "tcp", 80)}, Upstream: &fakeResolver{names: map[string][]string{"api.test": {"198.51.100.7"}}}}
-	to := netip.MustParseAddrPort("198.51.100.7:80")
-	if c, err := testGatewayWith(t, o).dialOne(t.Context(), to); err != nil {
-		t.Errorf("control: %v", err)
-	} else {
-		c.Close()
-	}
-	o.IsLocal = isLocal
-	var refused *refusal
-	if c, err := testGatewayWith(t, o).dialOne(t.Context(), to); !errors.As(err, &refused) {
-		t.Errorf("%v, %v", c, err)
+	listen(t, "[::]:80", echo(""))
+	for _, c := range []struct{ addr, form string }{
+		{"198.51.100.7", ""},
+		{"2001:db8::7", ""},
+		{"::ffff:198.51.100.7", ""}, // mapped; the DNS has it for the IPv4 address
+		{"::ffff:127.0.0.1", "loopback"},
+		{"::ffff:0:198.51.100.7", "in the form of"},       // translated
+		{"::198.51.100.7", "in the form of"},              // compatible
+		{"64:ff9b::198.51.100.7", "in the form of"},       // NAT64
+		{"64:ff9b:1::198.51.100.7", "in the form of"},     // of a local network
+		{"2002:c633:6407::1", "in the form of"},           // 6to4
+		{"2001:0:4136:e378::1", "in the form of"},         // Teredo
+		{"2001:db8::5efe:198.51.100.7", "in the form of"}, // ISATAP
+		{"2001:db8::7%lo", "link-local"},
+		{"fe80::1%lo", "link-local"},
+		{"fe80::1", "link-local"},
+		{"fec0::1", "private"},
+		{"fd00:99::7", "private"},
+		{"fd00:ec2::254", "credentials"},
+		{"::1", "loopback"},
+		{"::", "unspecified"},
+		{"ff02::1", "multicast"},
+	} {
+		for _, asks := range []bool{false, true} {
+			o := Options{Rules: []rule{allow("api.test")}, Upstream: &fakeResolver{names: map[string][]string{"api.test": {c.addr}}}}
+			want := c.form
+			if asks {
+				o.IsLocal = isLocal
+				want = cmp.Or(want, "this host's own")
+			}
+			g := testGatewayWith(t, o)
+			found := g.Check(t.Context(), "api.test", 80)
+			conn, err := g.dialOne(t.Context(), netip.AddrPortFrom(netip.MustParseAddr(c.addr), 80))
+			if err == nil {
+				conn.Close()
+			}
+			var refused *refusal
+			switch {
+			case want == "" && found.Status != StatusConnected:
+				t.Errorf("control: %s: %+v", c.addr, found)
+			case want != "" && (found.Status != StatusBadAddress || !strings.Contains(found.Detail, want) || !errors.As(err, &refused)):
+				t.Errorf("%s (asks the kernel: %v): %+v; at the socket %v", c.addr, asks, found, err)
+			}
+		}
 	}
 }
