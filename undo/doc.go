@@ -34,6 +34,6 @@
 // inode number that is used again within a session can be taken for the file that had it before.
 // The kept states survive the end of processes, and not a loss of power: they are not synced.
 //
-// The package has some 4,300 lines: what writes the journal and what reads it. Both use the same
+// The package has some 4,400 lines: what writes the journal and what reads it. Both use the same
 // entries, files and states, which a cut between them would export.
 package undo

@@ -35,6 +35,9 @@ func (r *Restorer) otherNames(paths []string) {
 			if !known || !r.stillLeft(left, &now) && !(now.between(&left.State, &want) && r.undoLeft(name, &now)) {
 				step.refuse("it is another name of " + wanted[id].Path + ", and it is not known that the server changed it last")
 			}
+			if why := step.fixed(); step.Action != Refuse && why != "" {
+				step.refuse(why)
+			}
 			r.paths[name] = len(r.Steps)
 			r.Steps = append(r.Steps, step)
 		}

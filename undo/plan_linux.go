@@ -70,6 +70,7 @@ func NewRestorer(s *Session, sel Selection) (*Restorer, error) {
 		}
 	}
 	r.joinNames()
+	r.refuseFixed()
 	r.keepMoved()
 	r.leftovers()
 	r.otherNames(sel.Paths)
