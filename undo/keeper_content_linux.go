@@ -60,7 +60,7 @@ func (k *Keeper) copyRange(from int, at int64, st *State) error {
 	for off := int64(0); off < st.Size; {
 		if st.Size >= minClone {
 			next, err := unix.Seek(from, off, unix.SEEK_DATA)
-			if err == unix.ENXIO { // a hole up to the end
+			if err == unix.ENXIO || err == nil && next >= st.Size { // a hole up to the end, which may grow
 				break
 			}
 			if err == nil {

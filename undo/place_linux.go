@@ -160,6 +160,13 @@ func (r *Restorer) writeFile(s *Step, p *place) error {
 
 // copyOut copies a part of a data file to a new file. Holes stay holes.
 func copyOut(data, to int, at, size int64) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(data, &st); err != nil {
+		return err
+	}
+	if st.Size < at+size { // beyond its end, the file looks like a hole
+		return errors.New("what was kept of it is not complete")
+	}
 	if size >= minClone {
 		whole := (size + block - 1) / block * block
 		clone := unix.FileCloneRange{Src_fd: int64(data), Src_offset: uint64(at), Src_length: uint64(whole)}
@@ -185,7 +192,7 @@ func copyOut(data, to int, at, size int64) error {
 		case err != nil:
 			return err
 		case n == 0:
-			return errors.New("what was kept of it is not complete")
+			return unix.EIO
 		}
 		if err := writeAt(to, buf[:n], off); err != nil {
 			return err
