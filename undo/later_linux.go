@@ -62,7 +62,7 @@ func (r *Restorer) foundAfter(i int, path string) (State, error) {
 	after := r.later[i+1:]
 	found, err := lookPath(path)
 	if n := slices.IndexFunc(after, func(t later) bool { return t.changes[path] != nil }); n >= 0 {
-		found, err, after = after[n].changes[path].Before, nil, after[:n]
+		found, err, after = after[n].changes[path].Before, nil, after[:n+1]
 	}
 	for _, t := range after {
 		if first, ok := t.history.nodes[found.ID]; ok && first.Nlink > 1 {

@@ -325,3 +325,28 @@ func TestFoundElsewhere(t *testing.T) {
 		})
 	}
 }
+
+// TestFoundByOtherName tests that a file counts as what a killed session left at a path, though the
+// next session took another name from the file before it changed that path.
+func TestFoundByOtherName(t *testing.T) {
+	w := newWorld(t)
+	w.fill()
+	before := w.tree()
+	w.begin()
+	w.write("d0/sub/hard", "server", os.O_TRUNC)
+	id := w.writer.ID()
+	w.files.Journal.Close()
+	w.files.Data.Close()
+	w.writer.Close()
+	w.lived(id)
+	next := w.does(func(w *world) {
+		w.write("d0/t", "server", 0)
+		w.check(w.rename("d0/t", "d0/f1", 0))
+		w.check(w.rename("d0/sub/hard", "d0/sub/g", 0))
+	})
+	w.mustUndo(next, 0)
+	s, err := w.store.Session(id)
+	w.check(err)
+	w.mustUndo(s, 0)
+	w.same("both undone", before)
+}
