@@ -2,6 +2,7 @@ package undo
 
 import (
 	"os"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -70,5 +71,41 @@ func (w *world) settles(name string) {
 		case time.Now().After(deadline):
 			w.t.Fatalf("the keeper does not come to an end with %s", name)
 		}
+	}
+}
+
+// TestOtherNameInLaterCall tests that undo of a call names the later call that changed a file by its
+// other name. The control is a file that its user has changed by that name.
+func TestOtherNameInLaterCall(t *testing.T) {
+	for why, change := range map[string]func(w *world){
+		"a later call (2), by another name": func(w *world) { w.write("d0/sub/hard", "call 2", os.O_TRUNC) },
+		"after the server's last change": func(w *world) {
+			w.check(os.WriteFile(w.at("d0/sub/hard"), []byte("the user's"), 0o644))
+		},
+	} {
+		t.Run(why, func(t *testing.T) {
+			w := newWorld(t)
+			w.fill()
+			before := w.tree()
+			w.begin()
+			settled := w.sweeps()
+			w.nextCall(1)
+			w.write("d0/f1", "call 1", os.O_TRUNC)
+			settled()
+			tick()
+			w.nextCall(2)
+			change(w)
+			settled()
+			w.end()
+			r, out, _ := w.undo(w.session(), 1)
+			if text := said(r, out); !strings.Contains(text, why) {
+				t.Errorf("undo said %q", text)
+			}
+			if strings.Contains(why, "later call") {
+				w.mustUndo(w.session(), 2)
+				w.mustUndo(w.session(), 1)
+				w.same("both undone", before)
+			}
+		})
 	}
 }

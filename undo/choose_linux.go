@@ -56,7 +56,7 @@ func (r *Restorer) chooseMoveBack(step *Step) bool {
 	from, moved := r.at[want.ID]
 	aside, isAside := r.aside[want.ID]
 	switch temp := r.prepared(step); {
-	case moved && from != step.Path && r.unchangedSince(from) && is(from):
+	case moved && from != step.Path && r.whyChanged(from) == "" && is(from):
 		step.From = from
 	case moved && want.Data == NoData:
 		return false
@@ -73,19 +73,25 @@ func (r *Restorer) chooseMoveBack(step *Step) bool {
 // whereMoved says why an object is not moved back.
 func (r *Restorer) whereMoved(want *State) string {
 	if from, ok := r.at[want.ID]; ok {
-		return "it is " + from + " now, which was changed after the server's last change"
+		if why := r.whyChanged(from); why != "" {
+			return "it is " + from + " now, and " + why
+		}
+		return "it is " + from + " now, with another content"
 	}
 	return "it is at none of the places to which the server moved files"
 }
 
-// unchangedSince reports whether the server, or an undo, was the last to change a path.
-func (r *Restorer) unchangedSince(path string) bool {
+// whyChanged returns why the server, or an undo, was not the last to change a path, or "".
+func (r *Restorer) whyChanged(path string) string {
 	c := r.changes[path]
 	if c == nil {
-		return false
+		return "the server did not change that path"
 	}
 	now, err := lookPath(path)
-	return err == nil && r.belongsToOthers(c, &now) == ""
+	if err != nil {
+		return "it cannot be reached: " + pathError(err)
+	}
+	return r.belongsToOthers(c, &now)
 }
 
 // matches reports whether what stands at a path is what is wanted there.

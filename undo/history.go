@@ -35,6 +35,7 @@ type History struct {
 	nodes   map[ID]State      // each file as it was first seen, with its content if that was kept
 	left    map[ID]left       // each file as the server is known to have left it last
 	stands  map[ID]ID         // of an undo: the objects that it made, and those for which they stand
+	after   map[ID]left       // each file that later calls than the selected one have left, likewise
 	seen    map[ID][]State    // each file as it was before changes that are on record, as in Change.seen
 	alike   map[ID]ID         // those of them that are no files, and so have no content
 	others  bool              // see Selection.Others
@@ -50,6 +51,7 @@ const lastSweep = time.Second
 type left struct {
 	State
 	until int64
+	call  int
 }
 
 // is reports whether nothing has changed the file since the server did.
@@ -108,7 +110,7 @@ func selected(path string, paths []string) bool {
 // others.
 func history(jails []*jail, sel Selection) *History {
 	call := sel.Call
-	h := &History{nodes: map[ID]State{}, left: map[ID]left{}, stands: map[ID]ID{}, alike: map[ID]ID{}, seen: map[ID][]State{}, others: sel.Others, gaps: map[string]string{}}
+	h := &History{nodes: map[ID]State{}, left: map[ID]left{}, stands: map[ID]ID{}, alike: map[ID]ID{}, seen: map[ID][]State{}, after: map[ID]left{}, others: sel.Others, gaps: map[string]string{}}
 	paths := map[string]*Change{}
 	owner := map[string]int{} // the call that has touched a path last
 	for _, e := range h.entries(jails) {
@@ -182,14 +184,18 @@ func (h *History) entries(jails []*jail) (all []entry) {
 // leaves notes how the server left a file. What it did in calls after the one that is to be undone
 // does not count.
 func (h *History) leaves(e entry, call int) {
-	if e.State.Kind != File || call != 0 && e.call > call {
+	if e.State.Kind != File {
 		return
 	}
-	l := left{State: e.State}
+	l := left{State: e.State, call: e.call}
 	if e.word == wordLeft { // the state is from before the call that changes the time
 		l.until = e.At + int64(lastSweep)
 	}
-	h.left[e.State.ID] = l
+	if call != 0 && e.call > call {
+		h.after[e.State.ID] = l
+	} else {
+		h.left[e.State.ID] = l
+	}
 }
 
 // missing returns why a change at a path can be missing from the journals, or "".

@@ -235,6 +235,8 @@ func (r *Restorer) changedSince(c *Change, now *State) string {
 		return "" // what was removed cannot be overwritten
 	case c.Later != 0:
 		return fmt.Sprintf("it was changed by a later call (%d): undo that one first", c.Later)
+	case c.Known && r.leftByLater(now) != 0:
+		return fmt.Sprintf("it was changed by a later call (%d), by another name: undo that one first", r.leftByLater(now))
 	case c.Known && c.After.Kind == None:
 		return "it was made after the server had removed it"
 	case c.Known && now.Kind == File && now.sameButTime(&c.After):
@@ -251,6 +253,14 @@ func (r *Restorer) changedSince(c *Change, now *State) string {
 		return ""
 	}
 	return "it was changed after the session was killed (at " + time.Unix(0, c.Alive).UTC().Format(time.DateTime) + " UTC)"
+}
+
+// leftByLater returns the call after the selected one that left a file like this, or 0.
+func (r *Restorer) leftByLater(now *State) int {
+	if l := r.history.after[now.ID]; l.is(now) {
+		return l.call
+	}
+	return 0
 }
 
 // clockWasSetBack reports whether the clock shows a time from before the last sign of a session that

@@ -227,7 +227,7 @@ func TestUndoRefusesUsersChanges(t *testing.T) {
 		refused[strings.TrimPrefix(s.Path, w.root+"/")] = s.Why
 	}
 	for name, want := range map[string]string{
-		"d0/f0": "changed after", "d0/f3": "made after", "d1/g": "changed after", "d1/f0": "which was changed after",
+		"d0/f0": "changed after", "d0/f3": "made after", "d1/g": "changed after", "d1/f0": "now, and it was changed after",
 	} {
 		if !strings.Contains(refused[name], want) {
 			t.Errorf("%s: %q, want a refusal with %q", name, refused[name], want)
