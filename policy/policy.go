@@ -58,6 +58,7 @@ type Policy struct {
 	Kept       []string  // files of secrets of a configuration that this server is not in
 	UnusedKeys []Warning // of keys in the configuration that have no effect on this policy
 	Settings   []Setting // the written values that are no rules, with their places
+	Lower      *Lower    // nil if no project's file has a table for the server
 }
 
 // A Setting is a value that a configuration has for a server, or for all servers.

@@ -53,9 +53,13 @@ type Server struct {
 	Where string
 	// Project is the project's file if it changes the program of the server. The server is
 	// then not the user's server of that name. Otherwise it is "". Load sets it.
-	Project       string
-	PresetWhere   string   // the place of the key preset
-	droppedGrants []string // see Config.DroppedGrants
+	Project string
+	// lower is what the layers below the project's say, and later what the project's file says.
+	// later is nil if that file has no table for the server, and lower if the others have none.
+	lower, later  *Server
+	heldSettings  []policy.Warning // of later: see keepStricter
+	PresetWhere   string           // the place of the key preset
+	droppedGrants []string         // see Config.DroppedGrants
 	// layers are the tables that were merged into this one, first layer first. There are none
 	// in a table that was only decoded.
 	layers   []*Server
@@ -85,6 +89,7 @@ type Access struct {
 	Env            []policy.EnvRule
 	Commands       map[string][]policy.CommandRule // nil: any program; empty: none but the server's own; several rules for one add up
 	SensitivePaths []string
+	sensitiveAt    map[string]string // their places, in a table that was decoded
 	// Merge is as in Server; the keys are "fs", "net", "inbound" and "env".
 	Merge map[string]Strategy
 	Where string

@@ -102,7 +102,7 @@ var serverOnly = []string{"access", "command", "arguments", "variables", "worksp
 func (d *decoder) defaults(n *node, key string) *Defaults {
 	out := &Defaults{Where: policy.Position(d.file, n.line)}
 	known := d.settings(&out.settings)
-	known["sensitive_paths"] = func(n *node, key string) { out.SensitivePaths = d.sensitivePaths(n, key) }
+	known["sensitive_paths"] = func(n *node, key string) { out.SensitivePaths, out.sensitiveAt = d.sensitivePaths(n, key) }
 	known["env"] = func(n *node, key string) {
 		d.items(n, key, func(n *node) { out.Env = append(out.Env, d.envRule(n, key)) })
 	}
@@ -170,15 +170,19 @@ func (d *decoder) access(n *node, key string) *Access {
 			a.Commands = map[string][]policy.CommandRule{}
 			d.each(n, key, commandForm(), func(name string, n *node, key string) { a.Commands[name] = d.commandRules(n, key, name) })
 		},
-		"sensitive_paths": func(n *node, key string) { a.SensitivePaths = d.sensitivePaths(n, key) },
+		"sensitive_paths": func(n *node, key string) { a.SensitivePaths, a.sensitiveAt = d.sensitivePaths(n, key) },
 	})
 	return a
 }
 
-func (d *decoder) sensitivePaths(n *node, key string) []string {
-	paths := []string{}
-	d.items(n, key, func(n *node) { paths = append(paths, d.like(n, key, sensitiveForm())) })
-	return paths
+// sensitivePaths reads a list of paths. at has their places.
+func (d *decoder) sensitivePaths(n *node, key string) (paths []string, at map[string]string) {
+	paths, at = []string{}, map[string]string{}
+	d.items(n, key, func(n *node) {
+		path := d.like(n, key, sensitiveForm())
+		paths, at[path] = append(paths, path), policy.Position(d.file, n.line)
+	})
+	return paths, at
 }
 
 // check turns the error of a validation into a problem.

@@ -18,7 +18,8 @@ import (
 type Defaults struct {
 	Env            []policy.EnvRule
 	SensitivePaths []string
-	Kept           []string // see LoadDefaults and policy.Policy.Kept
+	sensitiveAt    map[string]string // their places
+	Kept           []string          // see LoadDefaults and policy.Policy.Kept
 	Where          string
 	settings       Server // has settings only
 }
@@ -27,6 +28,10 @@ func (d *Defaults) overlay(l *Defaults) {
 	d.Where = l.Where
 	d.settings.overlaySettings(&l.settings)
 	d.Env = append(d.Env, l.Env...)
+	if d.sensitiveAt == nil {
+		d.sensitiveAt = map[string]string{}
+	}
+	maps.Copy(d.sensitiveAt, l.sensitiveAt)
 	d.SensitivePaths = append(d.SensitivePaths, l.SensitivePaths...)
 }
 

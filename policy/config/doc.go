@@ -7,7 +7,8 @@
 // are the system's, the user's and the project's file, in this order. Values of a later
 // layer replace earlier ones; rules are appended unless a strategy says otherwise. A project
 // file counts only if the user trusted exactly this content (see [TrustStore]), and a server
-// whose program it changes loses what the user's layers grant to its name.
+// whose program it changes loses what the user's layers grant to its name. What these layers
+// refuse is applied last to every server of a project's file (hold.go).
 //
 // [Describe] returns the shape of a file, for the schema that package schema writes. The decoder
 // itself notes the shape, with the functions that read a file. So a key that is added to a table
@@ -26,6 +27,6 @@
 //   - The package reads its own files and looks up their owners. It does not look at the
 //     paths, programs or variables that a policy names: package policy/resolve does.
 //
-// The package has some 3,700 lines because the decoder, the encoder and the
+// The package has some 4,000 lines because the decoder, the encoder and the
 // merge of layers each name every key once; to cut them apart would export all of them.
 package config

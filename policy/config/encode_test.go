@@ -17,7 +17,7 @@ func forget(c *Config) *Config {
 		if a == nil {
 			return
 		}
-		a.Where = ""
+		a.Where, a.sensitiveAt = "", nil
 		for i := range a.Fs {
 			a.Fs[i].Where = ""
 		}

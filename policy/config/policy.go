@@ -90,6 +90,7 @@ func (c *Config) process(s *Server, tool string) *policy.Policy {
 	p.Settings = settingsOf(with, s, d)
 	p.UnusedKeys = s.unusedKeys()
 	d.apply(p)
+	c.hold(p, s, tool)
 	return p
 }
 

@@ -24,13 +24,17 @@ func (c *Config) LayBelow(name string, below *Server, ws ...policy.Warning) {
 	}
 	s := &Server{Name: name}
 	s.overlay(below)
-	layers := own.layers
-	if layers == nil {
-		layers = []*Server{own} // it was decoded and not merged
-	}
-	for _, l := range layers {
+	for _, l := range own.laidTables() {
 		s.overlay(l)
 	}
+	if s.lower = own.lower; s.lower != nil && own.Project == "" { // the preset is the user's
+		s.lower = &Server{Name: name}
+		s.lower.overlay(below)
+		for _, l := range own.lower.laidTables() {
+			s.lower.overlay(l)
+		}
+	}
+	s.later, s.heldSettings = own.later, own.heldSettings
 	for tool, t := range s.Tools {
 		t.below = own.Tools[tool] == nil
 	}

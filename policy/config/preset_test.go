@@ -157,30 +157,35 @@ func TestProjectPreset(t *testing.T) {
 	}
 }
 
-// TestLayerGrantsPreset tests that the grants of a file include those of its preset.
-func TestLayerGrantsPreset(t *testing.T) {
+// TestChangesPreset checks that the changes of a file include the grants of its preset.
+func TestChangesPreset(t *testing.T) {
 	text := []byte("[servers.s]\npreset = \"p\"\ncommand = \"x\"\n[servers.plain]\ncommand = \"x\"\n")
 	for body, want := range map[string]string{
-		apiPreset:                            "by the preset p: variable KEY; by the preset p: cache (read); by the preset p: api.test (with the secret TOKEN); by the preset p: memory_mb = 9000",
-		"[servers.p]\nvariables = [\"KEY\"]": "by the preset p: variable KEY; the default policy: the workspace (read write)",
+		apiPreset:                            "preset p; variable KEY; cache (read); api.test (with the secret TOKEN); limits.memory_mb = 9000",
+		"[servers.p]\nvariables = [\"KEY\"]": "preset p; the default policy: the workspace (read write); variable KEY",
 	} {
-		asked := ""
-		all := LayerGrants(text, "f", func(server string) *Server { asked += server; return presetTable(t, body) })
-		if got := strings.Join(all[1].Gets, "; "); got != "preset p; "+want || asked != "s" {
-			t.Errorf("%s, asked for %s", got, asked)
+		c, err := Decode(text, "f")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.LayBelow("s", presetTable(t, body))
+		all, err := Changes(nil, c, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, ch := range all[1].Changes {
+			if ch.Loosens {
+				got = append(got, ch.Text)
+			}
+		}
+		if strings.Join(got, "; ") != want {
+			t.Errorf("%q, want %s", got, want)
 		}
 	}
 }
 
 func sorted(words []string) []string { return slices.Sorted(slices.Values(words)) }
-
-// TestLayerGrantsWithoutPresets tests that presets whose tables are not known are named.
-func TestLayerGrantsWithoutPresets(t *testing.T) {
-	all := LayerGrants([]byte("[servers.s]\npreset = \"p\"\ncommand = \"x\"\n"), "f", nil)
-	if got := strings.Join(all[0].Gets, "; "); got != "preset p; the default policy: the workspace (read write)" {
-		t.Error(got)
-	}
-}
 
 // TestCommandLinePreset tests that flags add to a preset, and that the declaration of the server
 // has the same policy as the flags.

@@ -38,34 +38,50 @@ func (a *Access) setsVariables() bool {
 }
 
 // applyProject prepares the layers below a project for the project's layer, which overlay adds
-// afterwards. A server whose program the project changes loses its grants. From the project's
-// tables, applyProject removes settings of leaks that are weaker than the user's.
+// afterwards. A server whose program the project changes loses its grants. What the lower layers
+// refuse is kept aside: see Config.hold. Weaker settings in the project's tables are replaced.
 func (c *Config) applyProject(layer *Config, file string) {
 	for name, later := range layer.Servers {
-		s := c.Servers[name]
-		if !later.changesProgram(s) {
-			c.keepLeaks(s, later)
-			continue
-		}
-		own := &Server{Name: name, Project: file}
-		if s != nil {
-			own = s.withoutGrants(later)
-			kept := *own
-			own.layers = []*Server{&kept}
-			own.Project, own.droppedGrants = file, s.describeGrants()
-			if later.Command != "" && later.Arguments == nil && len(s.Arguments) > 0 {
-				own.droppedGrants = append(own.droppedGrants, "its arguments")
+		lower := c.Servers[name]
+		s := &Server{Name: name}
+		if !later.changesProgram(lower) {
+			for _, l := range lower.laidTables() {
+				s.overlay(l)
 			}
+			s.heldSettings = c.keepStricter(lower, later)
+		} else {
+			if lower != nil {
+				kept := lower.withoutGrants(later)
+				s.overlay(kept)
+				s.droppedGrants = lower.describeGrants()
+				if later.Command != "" && later.Arguments == nil && len(lower.Arguments) > 0 {
+					s.droppedGrants = append(s.droppedGrants, "its arguments")
+				}
+			}
+			s.Project = file
+			s.heldSettings = c.keepStricter(lower, later)
 		}
-		c.keepLeaks(own, later)
-		c.Servers[name] = own
+		s.lower, s.later = lower, later
+		c.Servers[name] = s
 	}
 }
 
-// withoutGrants returns s without its grants. Its refusals stay. The program and the settings
-// that say how it is run stay unless later names another program.
+// laidTables returns the tables that were merged into this one, first layer first.
+func (s *Server) laidTables() []*Server {
+	switch {
+	case s == nil:
+		return nil
+	case s.layers == nil:
+		return []*Server{s} // it was decoded and not merged
+	}
+	return s.layers
+}
+
+// withoutGrants returns the settings of s that hold for a program of a project: those that refuse,
+// and unless later names another program, the program and the settings that say how it is run. The
+// rules that refuse are not among them: see Config.hold.
 func (s *Server) withoutGrants(later *Server) *Server {
-	out := &Server{Name: s.Name, Where: s.Where}
+	out := &Server{Name: s.Name, Where: s.Where, places: s.places}
 	if later.Command == "" {
 		out.Command, out.Arguments, out.Description = s.Command, slices.Clone(s.Arguments), s.Description
 		out.Stateful, out.Warm, out.MaxConcurrentCalls = s.Stateful, s.Warm, s.MaxConcurrentCalls
@@ -81,17 +97,9 @@ func (s *Server) withoutGrants(later *Server) *Server {
 		out.Leaks = s.Leaks
 	}
 	out.LeakPatterns = s.LeakPatterns
-	out.Access = s.Access.onlyRefusals(later.Access)
-	for name, t := range s.Tools {
-		var with *Access
-		if lt := later.Tools[name]; lt != nil {
-			with = lt.Access
-		}
-		if a := t.Access.onlyRefusals(with); a != nil {
-			if out.Tools == nil {
-				out.Tools = map[string]*Tool{}
-			}
-			out.Tools[name] = &Tool{Name: name, Access: a, Where: t.Where}
+	for _, f := range []struct{ from, to **bool }{{&s.AutoInstall, &out.AutoInstall}, {&s.InstallScripts, &out.InstallScripts}} {
+		if *f.from != nil && !**f.from {
+			*f.to = *f.from
 		}
 	}
 	out.Limits = s.Limits
@@ -99,37 +107,6 @@ func (s *Server) withoutGrants(later *Server) *Server {
 		if l.exceedsDefault() {
 			*l.value = nil
 		}
-	}
-	return out
-}
-
-// onlyRefusals returns the rules of a table that grant nothing, or nil. It keeps
-// the list of programs too, unless the later layer has a list of its own.
-func (a *Access) onlyRefusals(later *Access) *Access {
-	if a == nil {
-		return nil
-	}
-	out := &Access{SensitivePaths: a.SensitivePaths, Where: a.Where, onlyRefuses: true}
-	for _, r := range a.Fs {
-		if r.Rights() == 0 {
-			out.Fs = append(out.Fs, r)
-		}
-	}
-	for _, r := range a.Net {
-		if !r.Allow {
-			out.Net = append(out.Net, r)
-		}
-	}
-	for _, r := range a.Env {
-		if !r.Read {
-			out.Env = append(out.Env, r)
-		}
-	}
-	if later == nil || later.Commands == nil {
-		out.Commands = a.Commands
-	}
-	if len(out.SensitivePaths)+len(out.Fs)+len(out.Net)+len(out.Env) == 0 && out.Commands == nil {
-		return nil
 	}
 	return out
 }
@@ -186,6 +163,16 @@ func (a *Access) describeGrants(head string) (out []string) {
 		if r.Port != 0 {
 			host += fmt.Sprintf(":%d", r.Port)
 		}
+		var only []string
+		if r.Scheme != "" && !(r.Scheme == "https" && len(r.Secrets) > 0) { // a secret needs https
+			only = append(only, r.Scheme)
+		}
+		if r.PathPrefix != "" {
+			only = append(only, "the path "+r.PathPrefix)
+		}
+		if only = append(only, r.Methods...); len(only) > 0 {
+			host += " (only " + strings.Join(only, ", ") + ")"
+		}
 		if names := r.SecretNames(); len(names) > 0 {
 			host += " (with the secret " + strings.Join(names, ", ") + ")"
 		}
@@ -238,50 +225,21 @@ func (t *LimitsTable) list() []limit {
 // exceedsDefault reports whether a limit is set to more than its default.
 func (l limit) exceedsDefault() bool { return *l.value != nil && l.preset != 0 && **l.value > l.preset }
 
-// LayerGrant describes the table of one server in a file, in words: the program that is started,
-// and the grants that it gets beyond the baseline of every program.
-type LayerGrant struct {
-	Server    string
-	Starts    []string // nil where the file names no program
-	Arguments []string // for a program that another file names
-	Gets      []string
-}
-
-// LayerGrants lists what the content of one file grants by itself, without other layers. below
-// returns the table that the preset of a server would lay below it, or nil; it is called for
-// the servers that name a preset in this file. Without it, presets are named only.
-func LayerGrants(data []byte, file string, below func(server string) *Server) (all []LayerGrant) {
-	layer, _ := decodeLayer(data, file)
-	for _, name := range slices.Sorted(maps.Keys(layer.Servers)) {
-		s := layer.Servers[name]
-		g := LayerGrant{Server: name, Gets: s.describeGrants(), Arguments: s.Arguments}
-		if s.Command != "" {
-			g.Starts, g.Arguments = append([]string{s.Command}, s.Arguments...), nil
-		}
-		preset := &Server{}
-		if s.Preset != "" && below != nil {
-			if b := below(name); b != nil {
-				preset = b
-			}
-		}
-		for _, text := range preset.describeGrants() {
-			g.Gets = append(g.Gets, "by the preset "+s.Preset+": "+text)
-		}
-		const byDefault = "the default policy: the workspace (read write)"
-		if s.changesProgram(nil) && !s.Access.replacesDefault() && !preset.Access.replacesDefault() { // the grants of other layers do not count
-			g.Gets = append(g.Gets, byDefault)
-		}
-		g.Gets = append(g.Gets, s.Access.outsideGrants()...)
-		for _, tool := range slices.Sorted(maps.Keys(s.Tools)) {
-			a := s.Tools[tool].Access
-			if a.isDeclared() && !a.replacesDefault() {
-				g.Gets = append(g.Gets, "tool "+tool+": "+byDefault)
-			}
-			g.Gets = append(g.Gets, a.outsideGrants()...)
-		}
-		all = append(all, g)
+// Grants describes what the server's own table grants, in words: not what its preset grants.
+func (s *Server) Grants() []string {
+	out := s.describeGrants()
+	if !s.Access.replacesDefault() {
+		out = append(out, byDefault)
 	}
-	return all
+	out = append(out, s.Access.outsideGrants()...)
+	for _, tool := range slices.Sorted(maps.Keys(s.Tools)) {
+		a := s.Tools[tool].Access
+		if a.isDeclared() && !a.replacesDefault() {
+			out = append(out, "tool "+tool+": "+byDefault)
+		}
+		out = append(out, a.outsideGrants()...)
+	}
+	return out
 }
 
 // outsideGrants describes the files that mcp-jail reads, and the programs that it runs, outside

@@ -171,18 +171,21 @@ func TestProjectJoins(t *testing.T) {
 }
 
 // TestProjectOfTools checks that the tables of tools do not evade the rule of
-// TestProjectTakesNothingOver, and that the user's list of programs holds unless the
-// project has its own.
+// TestProjectTakesNothingOver, and that the user's list of programs holds also if the project has
+// one.
 func TestProjectOfTools(t *testing.T) {
 	users := "[servers.s]\ncommand = 'x'\nstateful = false\n[servers.s.tools.a.access]\nfs = [{ path = '~/notes', read = true }]\n" +
 		"commands = { git = {} }\n[servers.s.tools.b.access]\nenv = [{ name = 'TOK', read = true }]\n"
 	c, _ := mergedWith(t, users, "[servers.s]\narguments = ['x']\n")
-	if got := strings.Join(c.DeclaredTools("s"), " "); got != "a" {
+	if got := strings.Join(c.DeclaredTools("s"), " "); got != "" {
 		t.Errorf("tables of %s", got)
 	}
-	p, err := c.Policy("s", "a")
-	if err != nil || strings.Join(granted(p), " ") != "." || len(p.Commands) != 1 || !p.Default {
-		t.Errorf("%+v, %v", p, err)
+	var p *policy.Policy
+	for _, tool := range []string{"", "a", "b"} { // the refusals of one tool hold for all
+		var err error
+		if p, err = c.Policy("s", tool); err != nil || strings.Join(granted(p), " ") != "." || len(p.Commands) != 1 || !p.Default {
+			t.Errorf("%+v, %v", p, err)
+		}
 	}
 	if w := c.DroppedGrants("s"); len(w) != 1 || !strings.Contains(w[0].Message, "tool a: ~/notes (read), tool b: variable TOK;") {
 		t.Errorf("%v", w)
@@ -194,7 +197,7 @@ func TestProjectOfTools(t *testing.T) {
 	}
 	// A server with another program is stateful again, even if the user's server was stateless.
 	_, p = mergedWith(t, users, "[servers.s]\ncommand = 'y'\naccess.commands = { sh = {} }\n")
-	if !p.Stateful || len(p.Commands) != 1 || p.Commands[0].Name != "sh" {
+	if !p.Stateful || p.Commands == nil || len(p.Commands) != 0 || len(p.Lower.Refused) != 1 {
 		t.Errorf("%+v", p)
 	}
 }

@@ -106,6 +106,9 @@ func (c *Config) Digest(server string) string {
 	if s != nil && s.own != nil {
 		s = s.own
 	}
+	if s != nil && s.lower != nil { // it has refusals that the merged table can lack
+		return Digest([]any{s, c.Defaults.Digest(), s.lower})
+	}
 	return Digest([]any{s, c.Defaults.Digest()})
 }
 
@@ -117,6 +120,10 @@ func (c *Config) SetWorkspace(server, dir string) {
 			with.own = s
 		}
 		with.Workspace = dir
+		if with.lower != nil {
+			lower := *with.lower
+			lower.Workspace, with.lower = dir, &lower
+		}
 		c.Servers[server] = &with
 	}
 }

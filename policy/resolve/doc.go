@@ -19,7 +19,7 @@
 //     node_modules below it.
 //   - Only POSIX paths are understood; on Windows, Resolve returns [ErrPlatform].
 //
-// The package has some 4,800 lines. All its parts add to the same set of entries and warn
+// The package has some 5,400 lines. All its parts add to the same set of entries and warn
 // through the same resolver, so a further cut would export the resolver's fields. The files
 // belong to four topics: command, interpreter and versionmanager find the program; sensitive,
 // scan and unreadable mask files; protected, gitconfig and gitprotect protect names; writers,

@@ -14,12 +14,15 @@ import (
 // placeRules adds the entries of the fs rules. If two rules lead to the same object, the
 // last one decides in full.
 func (b *resolver) placeRules(workspace string) error {
+	if err := b.collectLower(); err != nil {
+		return err
+	}
 	for i, r := range b.p.Fs {
 		abs, at, err := b.locate(r, workspace)
 		if err != nil {
 			return err
 		}
-		if at.Path == "" {
+		if at.Path == "" || b.isHeld(r, at.Path) {
 			continue
 		}
 		if err := b.checkBeside(r, at.Path); err != nil && !b.isNamedIn(b.p.Fs[i+1:], at.Path, workspace) {
@@ -67,7 +70,7 @@ func (b *resolver) placeRules(workspace string) error {
 // error, a result without a path is that of a rule that grants nothing here.
 func (b *resolver) locate(r policy.FsRule, workspace string) (abs string, at hostfs.ResolvedPath, err error) {
 	none := hostfs.ResolvedPath{}
-	abs, relative := b.expand(r.Path, workspace)
+	abs, relative := b.expandRule(r, workspace)
 	if relative && workspace == "" {
 		if r.Where == policy.DefaultSource {
 			return abs, none, nil // resolveWorkspace has warned of it

@@ -145,6 +145,9 @@ func (b *resolver) findProgram(c *commandResolver, out *policy.Profile) (err err
 	if tree := b.p.Packages.Tree; tree != "" {
 		c.addDependency(tree, "the installed package", false)
 	}
+	if err := b.checkHeld(c, out); err != nil {
+		return err
+	}
 	for _, l := range c.escapingLinks {
 		b.warn("stray-script", b.p.Where, "%s leads out of the workspace to %s, which a link does not grant: name that path itself", l.Path, l.Target)
 	}
@@ -189,6 +192,8 @@ type resolver struct {
 	workspaceLinks  []policy.Link // crossed on the way to the workspace
 	warnings        []policy.Warning
 	git             gitConfigs
+	lower           []lowerRule     // see collectLower
+	held            []policy.FsRule // see isHeld
 }
 
 // A ruleTarget is a rule with the path that it leads to.

@@ -64,6 +64,11 @@ func (b *resolver) resolveSource(s *policy.Secret, host map[string]string) (miss
 	if w, ok := b.writerOf(at.Path, policy.Write); ok && at.Exists() {
 		return "", &RuleError{s.Where + ": secret", fmt.Sprintf("%s could write the file %s (%s): keep it where no server may write", w.Name, s.File, w.Rule)}
 	}
+	if b.p.Lower != nil && b.p.Lower.Own {
+		if refusal, where, ok := b.refusedBelow(at.Path); ok {
+			return "", &RuleError{s.Where + ": secret", fmt.Sprintf("the file %s is refused by %s (%s), and only that file can allow it", s.File, where, refusal)}
+		}
+	}
 	s.File = at.Path // no link leads another way when it is read
 	switch {
 	case at.Reason != "":

@@ -101,6 +101,7 @@ func (b *resolver) listSensitive() []sensitivePath {
 			all = append(all, sensitivePath{written: s, abs: abs})
 		}
 	}
+	all = append(all, b.lowerSensitive()...)
 	for _, s := range b.p.SecretFiles() {
 		abs, _ := b.expand(s, "/")
 		all = append(all, sensitivePath{written: s, abs: abs, secret: true})

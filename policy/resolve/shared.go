@@ -88,7 +88,7 @@ func (b *resolver) userDirs() (names []string) {
 // isNamedIn reports whether one of some rules names a path, so that it decides in full.
 func (b *resolver) isNamedIn(rules []policy.FsRule, p, workspace string) bool {
 	return slices.ContainsFunc(rules, func(r policy.FsRule) bool {
-		abs, _ := b.expand(r.Path, workspace)
+		abs, _ := b.expandRule(r, workspace)
 		return r.Beside == "" && b.canonical(abs) == p
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,8 +15,10 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
 type trustCmd struct {
@@ -34,8 +37,10 @@ func (x *front) trust() *cobra.Command {
 	cmd.Long = policyFileHelp + `
 
 A project's policy file has no effect until you have read and accepted it. trust
-prints the file, then what it grants, and then asks. It records the path and the
-SHA-256 of the content, so a changed file has to be accepted again. Scripts that
+prints the file, then what it changes, and then asks: what each server may do
+with it that it may not do without it, and then what it no longer may. Warnings
+name sensitive paths, and what your own configuration refuses to the project. It
+records the path and the SHA-256 of the content, so a changed file has to be accepted again. Scripts that
 the file names are not part of it: they get what it grants even if they change.`
 	cmd.Example = `    mcp-jail trust
     mcp-jail trust ~/src/project/.mcp-jail.toml`
@@ -57,20 +62,25 @@ func (t *trustCmd) Run(c terminal.Console) error {
 	if err != nil {
 		return err
 	}
-	cfg, err := loadWithLayers(file, data)
+	if filepath.Base(file) == config.ProjectFile {
+		host.Dir = filepath.Dir(file) // where its servers start
+	}
+	before, cfg, err := loadBoth(file, data, host)
+	var changes []config.ServerChange
 	if err == nil {
-		err = target.LayPresets(cfg, host)
+		changes, err = config.Changes(before, cfg, func(p *policy.Policy) *policy.Policy { return resolve.WithoutRefused(p, host) })
 	}
 	if err != nil {
 		return fmt.Errorf("the file is not trusted, because it cannot be used:\n%w", err)
 	}
 	c.Printf("%s\n", printableText(string(data)))
-	for _, name := range cfg.ServerNames() {
-		for _, w := range cfg.DroppedGrants(name) {
+	for _, ch := range changes {
+		ws := append(cfg.DroppedGrants(ch.Server), fileWarnings(before, cfg, ch, host)...)
+		for _, w := range ws {
 			c.Printf("%s %s\n", c.Paint(terminal.Yellow, "warning:"), show.Line(w.String()))
 		}
 	}
-	c.Printf("%s", grantSummary(config.LayerGrants(data, file, presetsOf(cfg, host))))
+	c.Printf("%s", changeSummary(changes))
 	if c.WriteErr != nil && *c.WriteErr != nil {
 		return fmt.Errorf("%s is not trusted, because it could not be printed completely", file)
 	}
@@ -101,23 +111,36 @@ func (t *trustCmd) confirm(c terminal.Console, file string) error {
 	return nil
 }
 
-// grantSummary returns what the servers of a file start and get. It is printed last, so that it
-// stays on the screen.
-func grantSummary(all []config.LayerGrant) string {
+// changeSummary returns what the servers of a file start, get and lose. It is printed last, so that
+// it stays on the screen.
+func changeSummary(all []config.ServerChange) string {
 	var b strings.Builder
-	for _, g := range all {
-		if g.Starts != nil {
-			fmt.Fprintf(&b, "Server %s starts  %s  with", g.Server, show.Spelled(g.Starts))
-		} else if g.Arguments != nil {
-			fmt.Fprintf(&b, "Server %s, which is declared elsewhere, is started with the arguments  %s  and gets", g.Server, show.Spelled(g.Arguments))
-		} else {
-			fmt.Fprintf(&b, "Server %s, which is declared elsewhere, also gets", g.Server)
+	for _, s := range all {
+		switch {
+		case s.Starts != nil:
+			fmt.Fprintf(&b, "Server %s starts  %s  with", s.Server, show.Spelled(s.Starts))
+		case s.Arguments != nil:
+			fmt.Fprintf(&b, "Server %s, which is declared elsewhere, is started with the arguments  %s  and gets", s.Server, show.Spelled(s.Arguments))
+		case s.Own:
+			fmt.Fprintf(&b, "Server %s, which is declared elsewhere, becomes this project's own, and gets", s.Server)
+		default:
+			fmt.Fprintf(&b, "Server %s, which is declared elsewhere, also gets", s.Server)
 		}
-		for _, line := range g.Gets {
-			fmt.Fprintf(&b, "\n  %s", show.Line(line))
+		loosened := 0
+		for _, ch := range s.Changes {
+			if ch.Loosens {
+				loosened++
+				fmt.Fprintf(&b, "\n  %s", show.Line(ch.Text))
+			}
 		}
-		if g.Gets == nil {
+		if loosened == 0 {
 			b.WriteString("\n  nothing")
+		}
+		if loosened < len(s.Changes) {
+			b.WriteString("\n and this, which gives it no right:")
+		}
+		for _, ch := range s.Changes[loosened:] {
+			fmt.Fprintf(&b, "\n  %s", show.Line(ch.Text))
 		}
 		b.WriteString("\n\n")
 	}
@@ -127,26 +150,52 @@ func grantSummary(all []config.LayerGrant) string {
 	return b.String()
 }
 
-// presetsOf returns the function that returns the table of a server's preset. The arguments of
-// the server may come from another layer.
-func presetsOf(cfg *config.Config, host hostfs.Host) func(server string) *config.Server {
-	return func(server string) *config.Server {
-		f, err := target.FitPreset(cfg.Servers[server], cfg.DeclaredTools(server), host)
-		if err != nil {
-			return nil // LayPresets has reported it
+// fileWarnings returns the warnings about the paths of a server that it does not have without the
+// file: those of sensitive paths, as check gives them, and those of what the file does not get.
+func fileWarnings(before, after *config.Config, s config.ServerChange, host hostfs.Host) (ws []policy.Warning) {
+	warnings := func(cfg *config.Config) (out []policy.Warning) {
+		if cfg == nil || cfg.Servers[s.Server] == nil {
+			return nil
 		}
-		return f.Server
+		for _, tool := range append([]string{"", config.AnyTool}, cfg.ToolsWithTable(s.Server)...) {
+			p, err := cfg.Policy(s.Server, tool)
+			if err != nil {
+				continue // a stateful server has no tools
+			}
+			_, found, err := resolve.CheckFiles(p, host)
+			if err != nil {
+				found = append(found, policy.Warning{Code: "rule", Message: "this server will not start: " + err.Error(), Where: p.Where})
+			}
+			out = append(out, found...)
+		}
+		return out
 	}
+	had := warnings(before)
+	for _, w := range warnings(after) {
+		if !slices.Contains(had, w) && !slices.Contains(ws, w) {
+			ws = append(ws, w)
+		}
+	}
+	return ws
 }
 
-// loadWithLayers decodes a project's file together with the layers below it. A file with a name
-// other than config.ProjectFile has no layers.
-func loadWithLayers(file string, data []byte) (*config.Config, error) {
+// loadBoth reads the configuration without a project's file and with it. For a file with a name
+// other than config.ProjectFile there are no other layers, and before is nil.
+func loadBoth(file string, data []byte, host hostfs.Host) (before, after *config.Config, err error) {
 	if filepath.Base(file) != config.ProjectFile {
-		return config.Decode(data, file)
+		after, err = config.Decode(data, file)
+	} else {
+		o := config.LoadOptions{Workspace: filepath.Dir(file), Project: []byte("version = 1\n")}
+		if before, err = target.LoadConfig(o, host); err != nil {
+			return nil, nil, err
+		}
+		o.Project = data
+		after, err = config.Load(o)
 	}
-	cfg, err := config.Load(config.LoadOptions{Workspace: filepath.Dir(file), Project: data})
-	return cfg, err
+	if err == nil {
+		err = target.LayPresets(after, host)
+	}
+	return before, after, err
 }
 
 // printableText makes control characters visible, which could hide or reorder text.

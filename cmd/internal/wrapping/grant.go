@@ -233,22 +233,19 @@ func (g *Grant) describe(server *config.Server, s Entry, placed []resolve.Placed
 	} else if s.Cwd != "" {
 		workspace = s.Cwd + ", where it is started,"
 	}
-	c := config.Config{Servers: map[string]*config.Server{shown.Name: &shown}}
-	for _, l := range config.LayerGrants(c.Encode(), "", nil) {
-		for _, text := range l.Gets {
-			if rest, is := strings.CutPrefix(text, "the default policy: the workspace"); is {
-				if workspace == "" {
-					continue
-				}
-				text = workspace + rest
+	for _, text := range shown.Grants() {
+		if rest, is := strings.CutPrefix(text, "the default policy: the workspace"); is {
+			if workspace == "" {
+				continue
 			}
-			text = strings.Replace(text, "(with the secret ", "(with the secret, which the server does not see, ", 1)
-			if rest, ok := strings.CutPrefix(text, "*"); ok {
-				text = "any host" + rest
-			}
-			if !slices.Contains(g.Gets, text) {
-				g.Gets = append(g.Gets, text)
-			}
+			text = workspace + rest
+		}
+		text = strings.Replace(text, "(with the secret ", "(with the secret, which the server does not see, ", 1)
+		if rest, ok := strings.CutPrefix(text, "*"); ok {
+			text = "any host" + rest
+		}
+		if !slices.Contains(g.Gets, text) {
+			g.Gets = append(g.Gets, text)
 		}
 	}
 	if g.script != "" {

@@ -1,0 +1,359 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// A Change is what a project's file makes of one thing in the policy of a server, in words.
+type Change struct {
+	Text    string
+	Loosens bool // the server may do more, or it is not certain that it may not
+}
+
+// ServerChange describes what a project's file changes of one server.
+type ServerChange struct {
+	Server    string
+	Starts    []string // the command line, if the file names the program
+	Arguments []string // for a program that another file names
+	Own       bool     // the server is the project's own, and is compared with one that may do nothing
+	Changes   []Change // loosenings first
+}
+
+// Changes compares the policies that the servers of a project's file have with and without it. after
+// is the configuration with the file, and before the one without it. If before is nil, after is that
+// file alone. Presets have been laid below both. counts returns a policy without the rules that have
+// no effect on this host; nil leaves them.
+func Changes(before, after *Config, counts func(*policy.Policy) *policy.Policy) (all []ServerChange, err error) {
+	for _, name := range after.ServerNames() {
+		s := after.Servers[name]
+		file := s.later
+		if before == nil {
+			file = s
+		}
+		if file == nil {
+			continue
+		}
+		c := ServerChange{Server: name, Own: before == nil || s.Project != "" || before.Servers[name] == nil}
+		switch {
+		case file.Command != "":
+			c.Starts = append([]string{s.Command}, s.Arguments...)
+		case file.Arguments != nil:
+			c.Arguments = s.Arguments
+		}
+		if s.Preset != "" && (c.Own || before.Servers[name].Preset != s.Preset) {
+			c.Changes = append(c.Changes, Change{"preset " + s.Preset, true})
+		}
+		for _, tool := range after.processes(before, name) {
+			p, err := after.Policy(name, tool)
+			if err != nil {
+				return nil, err
+			}
+			if counts != nil {
+				p = counts(p)
+			}
+			var from *policy.Policy
+			if !c.Own {
+				from = before.processOf(name, tool)
+			} else {
+				from = after.nothing(s, tool)
+			}
+			for _, ch := range ComparePolicies(from, p) {
+				if ch.Text = toolLabel(s, tool) + ch.Text; !slices.Contains(c.Changes, ch) {
+					c.Changes = append(c.Changes, ch)
+				}
+			}
+		}
+		slices.SortStableFunc(c.Changes, func(a, b Change) int { return cmp.Compare(strictness(a), strictness(b)) })
+		all = append(all, c)
+	}
+	return all, nil
+}
+
+func strictness(c Change) int {
+	if c.Loosens {
+		return 0
+	}
+	return 1
+}
+
+// processes returns the tools of a server whose policies are compared; "" is the whole server, or the
+// process for tools without a table.
+func (c *Config) processes(before *Config, name string) []string {
+	tools := map[string]bool{"": true}
+	for _, s := range []*Server{c.Servers[name], before.server(name)} {
+		if s != nil && !c.Servers[name].IsStateful() {
+			for tool := range s.Tools {
+				tools[tool] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(tools))
+}
+
+func (c *Config) server(name string) *Server {
+	if c == nil {
+		return nil
+	}
+	return c.Servers[name]
+}
+
+// processOf returns the policy of the process that serves a tool.
+func (c *Config) processOf(name, tool string) *policy.Policy {
+	s := c.Servers[name]
+	if s.IsStateful() {
+		tool = ""
+	}
+	return c.process(s, tool)
+}
+
+// nothing returns the policy of a server with which nothing is granted.
+func (c *Config) nothing(s *Server, tool string) *policy.Policy {
+	p := c.process(&Server{Name: s.Name, Project: cmp.Or(s.Project, s.Where)}, tool)
+	p.Default, p.Fs, p.Command, p.Arguments, p.Stateful = false, nil, s.Command, s.Arguments, s.IsStateful()
+	return p
+}
+
+func toolLabel(s *Server, tool string) string {
+	switch {
+	case s.IsStateful():
+		return ""
+	case tool == "":
+		return "tools without a table: "
+	case tool == AnyTool:
+		return "every other tool: "
+	}
+	return "tool " + tool + ": "
+}
+
+// ignoredFields are the fields of a policy that say nothing of what a server may do, and those that
+// follow from others.
+var ignoredFields = map[string]string{
+	"Server": "the name", "Tool": "the name", "Where": "a place", "FromCommandLine": "of flags", "Project": "see ServerChange.Own",
+	"Others": "other servers", "Noted": "other servers", "Kept": "other servers", "UnusedKeys": "warnings", "Lower": "what is refused is among the rules",
+	"Default": "its rule is in Fs",
+	// These are in Settings.
+	"MaxConcurrentCalls": "", "Startup": "", "Call": "", "Roots": "", "Advertise": "", "Packages": "", "Undo": "", "Leaks": "", "LeakPatterns": "", "Limits": "",
+}
+
+// comparedFields has the fields of a policy with a comparison of their own. Any other field that is
+// not ignored is shown as Go writes it.
+var comparedFields = map[string]func(a, b *policy.Policy) []Change{
+	"Fs": compareRules, "Net": compareNone, "Inbound": compareNone, "Env": compareNone, "Sensitive": compareNone, // compareRules has them all
+	"Commands": compareCommands, "Settings": compareSettings, "Waive": compareWaived, "HomeReal": compareHome,
+}
+
+// ComparePolicies returns what differs between two policies.
+func ComparePolicies(before, after *policy.Policy) (all []Change) {
+	a, b := reflect.ValueOf(*before), reflect.ValueOf(*after)
+	for i := range a.NumField() {
+		name := a.Type().Field(i).Name
+		if compare := comparedFields[name]; compare != nil {
+			all = append(all, compare(before, after)...)
+			continue
+		}
+		if _, ignored := ignoredFields[name]; ignored || reflect.DeepEqual(a.Field(i).Interface(), b.Field(i).Interface()) {
+			continue
+		}
+		text := strings.ToLower(name) + " " + valueText(b.Field(i))
+		if !a.Field(i).IsZero() {
+			text += " (was " + valueText(a.Field(i)) + ")"
+		}
+		all = append(all, Change{text, name != "Description" && name != "Warm"})
+	}
+	return all
+}
+
+func valueText(v reflect.Value) string {
+	if list, ok := v.Interface().([]string); ok {
+		return show.Spelled(list)
+	}
+	return fmt.Sprint(v.Interface())
+}
+
+func compareNone(_, _ *policy.Policy) []Change { return nil }
+
+// compareRules compares the rules of files, hosts, ports and variables, and sensitive paths.
+func compareRules(before, after *policy.Policy) (all []Change) {
+	had, has := grantTexts(before), grantTexts(after)
+	all = append(all, listChanges(had, has, true, "", "no longer: ")...)
+	return append(all, listChanges(refusalTexts(before), refusalTexts(after), false, "refuses ", "no longer refuses ")...)
+}
+
+// listChanges returns the changes of a list of texts. loosens says whether a new one loosens.
+func listChanges(had, has []string, loosens bool, gain, loss string) (all []Change) {
+	for _, text := range has {
+		if !slices.Contains(had, text) {
+			all = append(all, Change{gain + text, loosens})
+		}
+	}
+	for _, text := range had {
+		if !slices.Contains(has, text) {
+			all = append(all, Change{loss + text, !loosens})
+		}
+	}
+	return all
+}
+
+const byDefault = "the default policy: the workspace (read write)"
+
+func grantTexts(p *policy.Policy) (out []string) {
+	a := &Access{Net: p.Net, Inbound: p.Inbound, Env: p.Env}
+	for _, r := range p.Fs {
+		if r.Where == policy.DefaultSource {
+			out = append(out, byDefault)
+			continue
+		}
+		a.Fs = append(a.Fs, r)
+	}
+	return append(append(out, a.describeGrants("")...), a.outsideGrants()...)
+}
+
+func refusalTexts(p *policy.Policy) (out []string) {
+	for _, r := range p.Fs {
+		if r.Rights() == 0 {
+			out = append(out, r.Path)
+		}
+	}
+	for _, r := range p.Net {
+		if !r.Allow {
+			out = append(out, strings.Join(r.TOMLFields(), ", "))
+		}
+	}
+	for _, r := range p.Env {
+		if !r.Read {
+			out = append(out, "the variable "+r.Name)
+		}
+	}
+	for _, s := range p.Sensitive {
+		out = append(out, "the sensitive path "+s)
+	}
+	return out
+}
+
+func compareCommands(before, after *policy.Policy) (all []Change) {
+	texts := func(rules []policy.CommandRule) (out []string) {
+		for _, r := range rules {
+			text := "may start " + r.Name
+			for i, list := range r.Args {
+				text += []string{" with ", " or "}[min(i, 1)] + show.List(list)
+			}
+			if r.Envs != nil {
+				text += ", which gets the variables " + show.List(r.Envs)
+			}
+			out = append(out, text)
+		}
+		return out
+	}
+	switch {
+	case before.Commands == nil && after.Commands == nil:
+		return nil
+	case after.Commands == nil:
+		return []Change{{"may start any program", true}}
+	case before.Commands == nil:
+		all = []Change{{"may start no program but its own and those listed", false}}
+		for _, text := range texts(after.Commands) {
+			all = append(all, Change{text, false})
+		}
+		return all
+	}
+	return listChanges(texts(before.Commands), texts(after.Commands), true, "", "no longer: ")
+}
+
+func compareWaived(before, after *policy.Policy) []Change {
+	texts := func(axes []policy.Axis) (out []string) {
+		for _, axis := range axes {
+			out = append(out, "waived "+string(axis))
+		}
+		return out
+	}
+	return listChanges(texts(before.Waive), texts(after.Waive), true, "", "no longer: ")
+}
+
+func compareHome(before, after *policy.Policy) []Change {
+	switch {
+	case before.HomeReal == after.HomeReal:
+		return nil
+	case after.HomeReal:
+		return []Change{{`home = "real"`, true}}
+	}
+	return []Change{{`home = "private"`, false}}
+}
+
+// compareSettings compares the settings that were written.
+func compareSettings(before, after *policy.Policy) (all []Change) {
+	values := func(p *policy.Policy) map[string]string {
+		out := map[string]string{}
+		for _, s := range p.Settings {
+			if s.Key != "env" && s.Key != "sensitive_paths" { // their rules are compared
+				out[s.Key] = s.Value
+			}
+		}
+		return out
+	}
+	had, has := values(before), values(after)
+	keys := maps.Clone(had)
+	maps.Copy(keys, has)
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		if had[key] == has[key] {
+			continue
+		}
+		text := key + " = " + cmp.Or(has[key], "the default")
+		if had[key] != "" {
+			text += " (was " + had[key] + ")"
+		}
+		all = append(all, Change{text, loosens(key, had[key], has[key])})
+	}
+	return all
+}
+
+// settingOrders are settings whose values have an order, the strictest first. The second of each is
+// the default.
+var settingOrders = map[string][]string{
+	"leaks": {`"block"`, `"warn"`, `"off"`}, "pin_tools": {`"enforce"`, `"warn"`, `"off"`}, "undo": {`"call"`, `"session"`, `"off"`},
+	"install_scripts": {"false", "true"}, "auto_install": {"false", "true"}, "leak_patterns": {"true", "false"},
+}
+
+var settingDefaults = map[string]string{"leaks": `"warn"`, "pin_tools": `"warn"`, "undo": `"off"`, "install_scripts": "false", "auto_install": "true", "leak_patterns": "false"}
+
+// neutralSettings neither grant nor refuse.
+var neutralSettings = []string{"startup_timeout_secs", "call_timeout_secs", "warm", "max_concurrent_calls", "advertise"}
+
+// loosens reports whether a setting is weaker than before, or may be. "" is a setting that is not
+// written.
+func loosens(key, before, after string) bool {
+	if slices.Contains(neutralSettings, key) {
+		return false
+	}
+	if order := settingOrders[key]; order != nil {
+		return slices.Index(order, cmp.Or(after, settingDefaults[key])) > slices.Index(order, cmp.Or(before, settingDefaults[key]))
+	}
+	number := func(text string) (int, bool) {
+		for _, l := range (&LimitsTable{}).list() {
+			if text == "" && key == "limits."+l.name {
+				return l.preset, true
+			}
+		}
+		n, err := strconv.Atoi(text)
+		return n, err == nil
+	}
+	was, known := number(before)
+	is, ok := number(after)
+	switch {
+	case key == "limits.net_out_mb" && known && ok: // 0 is no limit
+		return is == 0 && was != 0 || was != 0 && is > was
+	case strings.HasPrefix(key, "limits.") && known && ok:
+		return is > was
+	case strings.HasPrefix(key, "undo_") && known && ok:
+		return is < was
+	}
+	return true
+}
