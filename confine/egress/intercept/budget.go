@@ -10,11 +10,11 @@ import (
 // The memory of all connections of a jail. A request costs its header three times, as it is read, as
 // it is changed and as it is written, and a fixed amount for its goroutines and buffers.
 const (
-	requestMemory = 24 << 20 // of all open requests
-	requestCost   = 16 << 10
+	requestMemory = 16 << 20 // of all open requests
+	requestCost   = 48 << 10
 	fieldCost     = 64
 	wideConns     = 8       // connections at once with wide windows
-	wideConn      = 2 << 20 // bytes of HTTP/2 that a wide connection takes before they are read
+	wideConn      = 1 << 20 // bytes of HTTP/2 that a wide connection takes before they are read
 	wideStream    = 1 << 20
 	narrowConn    = 128 << 10
 	narrowStream  = 64 << 10
