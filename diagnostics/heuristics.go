@@ -110,7 +110,7 @@ func (a *analyzer) analyzeSignal() (f finding, ok bool) {
 		return f, false
 	}
 	if a.ev.Unread {
-		return finding{note: "it was ended by mcp-jail: it did not read the answers to its own requests, of which 64 MB were waiting"}, true
+		return finding{note: "it was ended by mcp-jail: it did not read the answers to its own requests, and mcp-jail had no memory for more of them"}, true
 	}
 	limits := a.profile.Limits
 	switch sig := a.ev.Exit.Signal; {

@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
@@ -10,6 +11,7 @@ import (
 
 // warn says a line once on stderr and adds it to the record.
 func (c *client) warn(line string) {
+	line = cutLine(line)
 	c.recordMu.Lock()
 	if len(c.record.Warnings) < maxRecords && !slices.Contains(c.record.Warnings, line) {
 		c.record.Warnings = append(slices.Clip(c.record.Warnings), line)
@@ -18,9 +20,18 @@ func (c *client) warn(line string) {
 	c.sayOnce(line)
 }
 
+// cutLine cuts a line that a peer's text has made long.
+func cutLine(line string) string {
+	if len(line) > maxKeptLine {
+		return strings.ToValidUTF8(line[:maxKeptLine], "") + "…"
+	}
+	return line
+}
+
 // sayOnce writes a line to stderr unless this session has written it before. Many
 // processes of a server cause the same line.
 func (c *client) sayOnce(line string) {
+	line = cutLine(line)
 	c.recordMu.Lock()
 	known := c.saidLines[line]
 	if len(c.saidLines) < maxRecords {

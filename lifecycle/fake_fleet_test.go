@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/lifecycle/catalog"
+	"github.com/mcp-jail/mcp-jail/mcpproxy"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -169,8 +170,11 @@ func beginStateless(t testing.TB, f *fleet, change func(*Session, *Stateless)) *
 		}
 		session.mu.Lock()
 		defer session.mu.Unlock()
-		if left := fmt.Sprint(len(session.requests), session.answering, len(session.queue), session.queuedBytes, len(session.serverRequests), len(session.workers)); left != "0 0 0 0 0 0" {
+		if left := fmt.Sprint(len(session.requests), session.answering, len(session.queue), len(session.serverRequests), len(session.workers)); left != "0 0 0 0 0" {
 			t.Error("the tables are not empty: " + left)
+		}
+		if !session.client.proxy.Memory.Share(0).Take(mcpproxy.Memory / 2) { // there is room for half only if nothing is taken
+			t.Error("memory was not given back")
 		}
 	})
 	return p

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/mcpproxy"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -36,12 +37,12 @@ type server struct {
 	rootsMode      string                   // rootsOff, rootsNarrow or rootsAdvertise
 	clientRoots    atomic.Pointer[[]string] // the directories that the client has named as its roots
 	declaredRoots  atomic.Bool              // we have declared the capability in the client's name
-	pendingBytes   atomic.Int64             // bytes that sendAsync has not written yet
+	answers        *mcpproxy.Share          // of what sendAsync has not written yet
 	lastNonMessage time.Time                // used by the goroutine that reads the server
 }
 
 func (s *server) init(c *client, p *policy.Profile) {
-	s.client, s.profile, s.unset = c, p, c.config.Unset
+	s.client, s.profile, s.unset, s.answers = c, p, c.config.Unset, c.proxy.Memory.Share(shareFloor)
 	if s.rootsMode = p.Roots; s.rootsMode == "" {
 		s.rootsMode = rootsOff
 	}

@@ -163,7 +163,7 @@ func (s *statefulSession) onRequest(f *mcpproxy.Frame, e *mcpproxy.Envelope) (an
 		s.refresh.onCall(s.client, f, e)
 		s.server.firstCallMark.CompareAndSwap(0, int64(s.server.tail.LineCount()))
 		s.server.firstCall.set()
-		s.server.callBegins(string(e.Name), func() bool { return s.othersRun(e.ID) })
+		s.server.callBegins(string(e.Name[:min(len(e.Name), mcpproxy.MaxTool)]), func() bool { return s.othersRun(e.ID) })
 	}
 	s.server.advertise(f, e)
 	return false
@@ -178,8 +178,15 @@ func (s *statefulSession) othersRun(id []byte) (others bool) {
 	return others
 }
 
-// tooManyPending answers a request of the server with an error, since too many are open.
-func (s *statefulSession) tooManyPending(e *mcpproxy.Envelope) {
+// tooManyPending answers a request with an error, since too many are open.
+func (s *statefulSession) tooManyPending(from mcpproxy.Side, e *mcpproxy.Envelope) {
+	if from == mcpproxy.FromClient {
+		s.client.requested.set()
+		d := tooManyRequests(s.server.profile.Server, string(e.Name))
+		s.client.announce(d)
+		s.client.proxy.Client.Inject(d.ErrorFrame(e.ID))
+		return
+	}
 	answer := append([]byte(`{"jsonrpc":"2.0","id":`), e.ID...)
 	s.server.sendAsync(s.upstream.server.Load(), append(answer, `,"error":{"code":-32603,"message":"mcp-jail: too many requests wait for the client"}}`...))
 }

@@ -83,7 +83,7 @@ type statelessSession struct {
 	requests            map[string]*clientRequest
 	answering           int                      // requests that were claimed and are not answered yet
 	queue               []queuedCall             // calls that wait for a slot
-	queuedBytes         int64                    // their bytes
+	kept                *mcpproxy.Share          // what they take, and other requests
 	running             int                      // calls that have a slot
 	ended               bool                     // the session is over: requests that still come are dropped
 	serverRequests      map[int64]*serverRequest // of workers, by the ids that the client sees
@@ -126,6 +126,7 @@ func newStatelessSession(s Session, o Stateless) *statelessSession {
 	p.pool.tools = map[string]*warmTool{}
 	p.pool.maxStarting = max(1, runtime.GOMAXPROCS(0)/2)
 	p.client = newClient(s, mcpproxy.Hooks{}, p.allDenials, p.countRefused)
+	p.kept = p.client.proxy.Memory.Share(mcpproxy.Memory / 8)
 	if p.client.tools != nil {
 		p.client.tools.redact = diagnostics.NewRedactor(s.Profile.Env)
 	}

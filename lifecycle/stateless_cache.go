@@ -67,11 +67,31 @@ func (e *cacheEntry) markStale(name string) {
 	}
 }
 
+// maxCached bounds the memory of the answers that a session keeps, to all clients.
+const maxCached = catalog.MaxFile
+
+// answerCost is the memory of a kept answer and of an entry, without its bytes.
+const answerCost = 4 << 10
+
+// size returns the memory of all answers. The caller holds mu.
+func (l *listCache) size() (n int64) {
+	for id, e := range l.entries {
+		n += int64(len(id)) + answerCost
+		for name, a := range e.entry.Answers {
+			n += int64(len(name)+len(a.Result)+len(a.Error)) + answerCost
+		}
+	}
+	return n
+}
+
 // entryFor returns the entry of a client. The caller holds mu.
 func (l *listCache) entryFor(p *statelessSession, h *clientInfo) *cacheEntry {
 	id := h.eraName() + string(h.key)
 	if known := l.entries[id]; known != nil {
 		return known
+	}
+	if l.size()+int64(len(id)) > maxCached {
+		l.entries = nil
 	}
 	known := &cacheEntry{entry: &catalog.Entry{Answers: map[string]catalog.Answer{}}}
 	if l.entries == nil {
@@ -192,9 +212,13 @@ func isPartial(name string, result []byte) bool {
 	return part
 }
 
-// set puts an answer into the cache and starts writing it to the catalog. The caller holds
-// mu.
+// set puts an answer into the cache, if there is room, and starts writing it to the catalog. The
+// caller holds mu.
 func (l *listCache) set(s *statelessSession, entry *cacheEntry, name string, a catalog.Answer) {
+	delete(entry.entry.Answers, name)
+	if l.size()+int64(len(name)+len(a.Result)+len(a.Error)) > maxCached {
+		return
+	}
 	entry.entry.Answers[name] = a
 	if entry.key == "" {
 		return

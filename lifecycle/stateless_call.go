@@ -10,14 +10,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// Bounds of the calls that wait for a slot.
-const (
-	maxQueuedCalls = 4096
-	maxQueuedBytes = 64 << 20 // bytes
-)
-
-// queueCall gives a call a slot, or puts it at the end of the queue. If the queue is full, it
-// refuses the call.
+// queueCall gives a call a slot, or puts it at the end of the queue. If there is no memory for it,
+// queueCall refuses the call.
 func (s *statelessSession) queueCall(ctx context.Context, rq *clientRequest) {
 	// The timeout includes the time in the queue.
 	context.AfterFunc(ctx, s.limitCallTime(rq))
@@ -28,11 +22,11 @@ func (s *statelessSession) queueCall(ctx context.Context, rq *clientRequest) {
 		s.mu.Unlock()
 		s.goTask(func() { s.runCall(ctx, rq) })
 		return
-	case len(s.queue) == 0 || len(s.queue) < maxQueuedCalls && s.queuedBytes+rq.frame.Size <= maxQueuedBytes:
-		if s.requests[rq.key()] == rq { // not cancelled or timed out meanwhile
-			s.queue = append(s.queue, queuedCall{ctx, rq})
-			s.queuedBytes += rq.frame.Size
-		}
+	case s.requests[rq.key()] != rq: // cancelled or timed out meanwhile
+		s.mu.Unlock()
+		return
+	case s.keep(rq, len(s.queue) == 0):
+		s.queue = append(s.queue, queuedCall{ctx, rq})
 		s.mu.Unlock()
 		return
 	}
@@ -56,7 +50,7 @@ func (s *statelessSession) dequeue(rq *clientRequest) {
 	i := slices.IndexFunc(s.queue, func(w queuedCall) bool { return w.rq == rq })
 	if i >= 0 {
 		s.queue = slices.Delete(s.queue, i, i+1)
-		s.queuedBytes -= rq.frame.Size
+		s.forget(rq)
 	}
 }
 

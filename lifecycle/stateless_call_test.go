@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -262,9 +263,9 @@ func TestCallTimeoutOfWorker(t *testing.T) {
 	has(t, stderr, "waiting for the answer")
 }
 
-// TestQueueIsBoundedInBytes: calls that wait for a slot may take maxQueuedBytes together.
+// TestQueueIsBoundedInMemory: calls that wait for a slot may take half of the memory of the session.
 // The first one may be larger; calls beyond get an error.
-func TestQueueIsBoundedInBytes(t *testing.T) {
+func TestQueueIsBoundedInMemory(t *testing.T) {
 	t.Parallel()
 	out, err := os.Create(t.TempDir() + "/out")
 	if err != nil {
@@ -273,9 +274,8 @@ func TestQueueIsBoundedInBytes(t *testing.T) {
 	t.Cleanup(func() { out.Close() })
 	s := idleSession(t, Session{Out: out, Err: out}, Stateless{MaxCalls: 1})
 	s.running = 1
-	queue := func(id string, size int64) *clientRequest {
-		f := mcpproxy.Parse([]byte(callOf(id, "echo", "{}")))
-		f.Size = size
+	queue := func(id string, size int) *clientRequest {
+		f := mcpproxy.Parse([]byte(callOf(id, strings.Repeat("t", size), "{}")))
 		rq, ctx, ok := s.addRequest(t.Context(), f, nil)
 		if !ok {
 			t.Fatal("the id is taken")
@@ -283,8 +283,8 @@ func TestQueueIsBoundedInBytes(t *testing.T) {
 		s.queueCall(ctx, rq)
 		return rq
 	}
-	first := queue("1", maxQueuedBytes+1)
-	queue("2", 1)
+	first := queue("1", 4<<20)
+	queue("2", 4<<20)
 	if len(s.queue) != 1 || s.requests[first.key()] == nil {
 		t.Errorf("%d calls wait", len(s.queue))
 	}
@@ -292,10 +292,16 @@ func TestQueueIsBoundedInBytes(t *testing.T) {
 		t.Errorf("the second call was answered with %q", text)
 	}
 	s.dropRequest(first)
-	queue("3", maxQueuedBytes/2)
-	queue("4", maxQueuedBytes/2)
-	queue("5", 1)
-	if len(s.queue) != 2 || s.queuedBytes != maxQueuedBytes {
-		t.Errorf("%d calls of %d bytes wait", len(s.queue), s.queuedBytes)
+	const most = mcpproxy.Memory / 2 / requestCost
+	for i := range most {
+		queue(strconv.Itoa(3+i), 1)
+	}
+	if n := len(s.queue); n >= most || n < most/2 {
+		t.Errorf("%d small calls wait, want some less than %d", n, most)
+	}
+	other := mcpproxy.Parse([]byte(`{"jsonrpc":"2.0","id":"r","method":"resources/read"}`))
+	s.dispatchMessage(t.Context(), other, nil)
+	if text, _ := os.ReadFile(out.Name()); !strings.Contains(string(text), `"id":"r","error"`) || !strings.Contains(string(text), "too many requests wait") {
+		t.Error("a request that is no call was not refused")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
@@ -107,12 +108,25 @@ func (s *statelessSession) dispatchRequest(ctx context.Context, rq *clientReques
 	default: // the request does not describe the client; an earlier one did
 		rq.era, rq.info = s.currentClient()
 	}
+	if rq.method != "tools/call" && !s.keepRequest(rq) {
+		s.fail(rq, s.client.announce(tooManyRequests(s.serverName, "")))
+		return
+	}
 	switch rq.method {
 	case "tools/call":
 		if d := s.client.tools.refusal(); d != nil {
 			refused := *d
 			refused.Tool = rq.tool
 			s.fail(rq, refused)
+			return
+		}
+		if len(e.Name) > maxToolName { // no list has it, and each place that keeps it would hold it
+			s.fail(rq, s.client.announce(diagnostics.Diagnosis{
+				Code: -32602, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: s.serverName,
+				Explain: diagnostics.PagePerCall,
+				What:    fmt.Sprintf("server %q: a call of a tool whose name is longer than %d bytes", s.serverName, maxToolName),
+				Fix:     "have the client name a tool that the server lists",
+			}))
 			return
 		}
 		s.queueCall(ctx, rq)
@@ -131,6 +145,13 @@ func (s *statelessSession) dispatchRequest(ctx context.Context, rq *clientReques
 	default:
 		s.goTask(func() { s.answerFromDiscovery(ctx, rq) })
 	}
+}
+
+// keepRequest is keep for a request that is no call, and so has no slot to wait for.
+func (s *statelessSession) keepRequest(rq *clientRequest) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.requests[rq.key()] != rq || s.keep(rq, false)
 }
 
 // acknowledgeSubscription acknowledges a subscription to nothing: the acknowledgement

@@ -231,8 +231,9 @@ func TestReadyWithFullQueue(t *testing.T) {
 	s := idleSession(t, Session{Launcher: f, Err: errors}, Stateless{})
 	w := &worker{session: s, client: s.client, info: &clientInfo{era: mcpproxy.Legacy}, tool: "echo"}
 	w.server.init(s.client, s.client.config.Profile)
-	w.queue.init(&countingWriter{})
-	w.queue.size = maxSendQueue
+	w.queue.init(&countingWriter{}, w.server.answers)
+	w.queue.busy = true
+	w.server.answers.Add(mcpproxy.Memory)
 	killed := &killed{}
 	w.proc, s.logLevel = killed, []byte("{}")
 	w.markReady()

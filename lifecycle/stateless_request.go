@@ -25,7 +25,8 @@ type clientRequest struct {
 	onResponse func(f *mcpproxy.Frame, e *mcpproxy.Envelope)
 	worker     *worker // that works on it; under statelessSession.mu
 	cancel     context.CancelFunc
-	generation int // of the list cache when it came; under its mutex
+	cost       int64 // counted in statelessSession.kept; under its mutex
+	generation int   // of the list cache when it came; under its mutex
 }
 
 // key returns the key of the request in tables.
@@ -67,6 +68,39 @@ func (s *statelessSession) addRequest(ctx context.Context, f *mcpproxy.Frame, ba
 	return rq, ctx, true
 }
 
+// requestCost is the memory of a request that waits, without its frame: its goroutine above all.
+const requestCost = 8 << 10
+
+// keep counts the memory of a request that waits for a process. It returns false if there is none
+// left, unless the request is to be kept in any case. The caller holds mu.
+func (s *statelessSession) keep(rq *clientRequest, always bool) bool {
+	cost := requestCost + 2*rq.frame.Cost() // a process gets a copy
+	switch {
+	case always:
+		s.kept.Add(cost)
+	case !s.kept.Take(cost):
+		return false
+	}
+	rq.cost = cost
+	return true
+}
+
+// forget takes back what keep has counted. The caller holds mu.
+func (s *statelessSession) forget(rq *clientRequest) {
+	s.kept.Give(rq.cost)
+	rq.cost = 0
+}
+
+// tooManyRequests is the answer to a request for which there is no memory.
+func tooManyRequests(server, tool string) diagnostics.Diagnosis {
+	return diagnostics.Diagnosis{
+		Code: -32603, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: server, Tool: tool,
+		Explain: diagnostics.PageMessage,
+		What:    fmt.Sprintf("server %q: too many requests wait for an answer already, and mcp-jail keeps no more of them", server),
+		Fix:     "have the client wait for answers before it sends more",
+	}
+}
+
 // claim gives the first caller, and only that one, the right to answer a request.
 func (s *statelessSession) claim(rq *clientRequest) bool {
 	s.mu.Lock()
@@ -86,6 +120,7 @@ func (s *statelessSession) closeRequest(rq *clientRequest) {
 	rq.cancel()
 	s.mu.Lock()
 	w := rq.worker
+	s.forget(rq)
 	if s.answering--; len(s.requests)+s.answering == 0 {
 		s.idle.Broadcast()
 	}

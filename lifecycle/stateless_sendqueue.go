@@ -8,27 +8,22 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// maxSendQueue bounds the memory of what waits for a worker that does not read. Beyond it,
-// enqueue waits. A frame costs its bytes and frameBytes, for what is known of it.
-const (
-	maxSendQueue = 64 << 20
-	frameBytes   = 2 << 10
-)
-
-// sendQueue holds the frames for a worker, so that the senders do not wait while the
-// worker reads one of them.
+// sendQueue holds the frames for a worker, so that the senders do not wait while the worker reads
+// one of them. What it holds counts in the memory of the session. One frame may wait in any case.
 type sendQueue struct {
 	written *countingWriter // the worker's stdin
+	memory  *mcpproxy.Share
 	mu      sync.Mutex
 	changed sync.Cond
 	frames  []queuedFrame
-	size    int64 // the cost of all
+	busy    bool // a frame is queued or being sent
 	closed  bool
 }
 
 // queuedFrame is a frame in a sendQueue.
 type queuedFrame struct {
 	frame    *mcpproxy.Frame
+	cost     int64
 	delivery *delivery // nil if the sender does not ask
 }
 
@@ -43,7 +38,9 @@ func (d *delivery) offset() (at int64, ok bool) {
 	return n - 1, n > 0
 }
 
-func (q *sendQueue) init(written *countingWriter) { q.changed.L, q.written = &q.mu, written }
+func (q *sendQueue) init(written *countingWriter, memory *mcpproxy.Share) {
+	q.changed.L, q.written, q.memory = &q.mu, written, memory
+}
 
 // enqueue queues a frame, which belongs to the queue from then on. It waits for room until
 // ctx is done: a worker that does not read must not hold its senders for ever.
@@ -55,14 +52,13 @@ func (q *sendQueue) enqueue(ctx context.Context, f *mcpproxy.Frame, at *delivery
 	})()
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for q.full(f) && !q.closed && ctx.Err() == nil {
+	for !q.append(f, at) {
+		if ctx.Err() != nil {
+			f.Close()
+			return
+		}
 		q.changed.Wait()
 	}
-	if q.full(f) && !q.closed {
-		f.Close()
-		return
-	}
-	q.append(f, at)
 }
 
 // tryEnqueue queues a frame without waiting. If there is no room, it closes the frame and returns
@@ -70,29 +66,30 @@ func (q *sendQueue) enqueue(ctx context.Context, f *mcpproxy.Frame, at *delivery
 func (q *sendQueue) tryEnqueue(f *mcpproxy.Frame) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.full(f) && !q.closed {
+	if !q.append(f, nil) {
 		f.Close()
 		return false
 	}
-	q.append(f, nil)
 	return true
 }
 
-// full reports whether a frame would exceed the bound. A frame that is alone may be
-// larger.
-func (q *sendQueue) full(f *mcpproxy.Frame) bool {
-	return q.size > 0 && q.size+f.Size+frameBytes > maxSendQueue
-}
-
-// append queues a frame. The caller holds mu.
-func (q *sendQueue) append(f *mcpproxy.Frame, at *delivery) {
-	if q.closed {
+// append queues a frame, or closes it if the queue is closed. It returns false, and does neither, if
+// there is no room. The caller holds mu.
+func (q *sendQueue) append(f *mcpproxy.Frame, at *delivery) bool {
+	cost := f.Cost()
+	switch {
+	case q.closed:
 		f.Close()
-		return
+		return true
+	case !q.busy:
+		q.memory.Add(cost)
+	case !q.memory.Take(cost):
+		return false
 	}
-	q.frames = append(q.frames, queuedFrame{f, at})
-	q.size += f.Size + frameBytes
+	q.busy = true
+	q.frames = append(q.frames, queuedFrame{f, cost, at})
 	q.changed.Broadcast()
+	return true
 }
 
 // close makes the queue discard further frames. Those in the queue are still sent.
@@ -130,7 +127,8 @@ func (q *sendQueue) writeTo(to *mcpproxy.Conn) {
 		to.Send(next.frame) // an error means that the worker is about to end
 		to.EndLine()
 		q.mu.Lock()
-		q.size -= next.frame.Size + frameBytes
+		q.memory.Give(next.cost)
+		q.busy = len(q.frames) > 0
 		q.changed.Broadcast()
 		q.mu.Unlock()
 		next.frame.Close()
@@ -141,5 +139,5 @@ func (q *sendQueue) writeTo(to *mcpproxy.Conn) {
 func (q *sendQueue) isPending() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.size > 0
+	return q.busy
 }

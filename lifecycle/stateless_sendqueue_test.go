@@ -15,24 +15,21 @@ import (
 // queue is closed.
 func TestSendQueue(t *testing.T) {
 	t.Parallel()
-	var o sendQueue
-	o.init(&countingWriter{})
-	o.enqueue(t.Context(), &mcpproxy.Frame{Size: maxSendQueue + 1}, nil) // alone, it may be larger
-	if o.tryEnqueue(&mcpproxy.Frame{Size: 1}) {
+	o := queueOf(mcpproxy.NewBudget(1 << 20))
+	o.enqueue(t.Context(), frameOf(1<<20), nil) // alone, it may be larger
+	if o.tryEnqueue(frameOf(1)) {
 		t.Error("there is room for more")
 	}
-	var small sendQueue
-	small.init(&countingWriter{})
-	n := 0
-	for small.tryEnqueue(&mcpproxy.Frame{Size: 50}) {
+	small, n := queueOf(mcpproxy.NewBudget(1<<20)), 0
+	for small.tryEnqueue(frameOf(1)) {
 		n++
 	}
-	if most := maxSendQueue / frameBytes; n > most || n < most/2 {
-		t.Errorf("%d small frames wait, want %d at most", n, most)
+	if most := 1 << 19 / int(frameOf(1).Cost()); n != most {
+		t.Errorf("%d small frames wait, want %d", n, most)
 	}
 	done := make(chan struct{})
 	go func() {
-		o.enqueue(t.Context(), &mcpproxy.Frame{Size: 1}, nil)
+		o.enqueue(t.Context(), frameOf(1), nil)
 		close(done)
 	}()
 	select {
@@ -42,9 +39,19 @@ func TestSendQueue(t *testing.T) {
 	}
 	o.close()
 	<-done
-	if len(o.frames) != 1 || !o.tryEnqueue(&mcpproxy.Frame{Size: 1}) {
+	if len(o.frames) != 1 || !o.tryEnqueue(frameOf(1)) {
 		t.Error("something is queued after the end")
 	}
+}
+
+func queueOf(b *mcpproxy.Budget) *sendQueue {
+	o := new(sendQueue)
+	o.init(&countingWriter{}, b.Share(0))
+	return o
+}
+
+func frameOf(n int) *mcpproxy.Frame {
+	return mcpproxy.Parse([]byte(`{"method":"` + strings.Repeat("m", n) + `"}`))
 }
 
 // TestWorkerThatDoesNotRead: a worker that reads nothing delays no other, and its call can
@@ -70,16 +77,12 @@ func TestWorkerThatDoesNotRead(t *testing.T) {
 // TestEnqueueCancelled: enqueue returns when its context is done.
 func TestEnqueueCancelled(t *testing.T) {
 	t.Parallel()
-	var o sendQueue
-	o.init(&countingWriter{})
+	o := queueOf(mcpproxy.NewBudget(1 << 20))
 	ctx, cancel := context.WithCancel(t.Context())
-	frame := func() *mcpproxy.Frame {
-		return mcpproxy.Parse([]byte(`{"method":"` + strings.Repeat("m", maxSendQueue/2) + `"}`))
-	}
-	o.enqueue(ctx, frame(), nil)
+	o.enqueue(ctx, frameOf(1<<20), nil)
 	done := make(chan struct{})
 	go func() {
-		o.enqueue(ctx, frame(), nil)
+		o.enqueue(ctx, frameOf(1<<20), nil)
 		close(done)
 	}()
 	select {

@@ -18,17 +18,22 @@ type serverRequest struct {
 
 // Bounds of what workers can make us keep. A client may never answer.
 const (
-	maxServerRequests = 10000 // requests of all workers
-	maxWorkerRequests = 1000  // requests of one worker
-	maxRequestIDLen   = 4096  // bytes of a request's id and progress token
+	maxWorkerRequests = 1000 // requests of one worker
+	maxRequestIDLen   = 4096 // bytes of a request's id and progress token
+	serverRequestCost = 512  // bytes of memory, without its texts
 )
+
+// cost returns the memory of a request.
+func (r *serverRequest) cost() int64 {
+	return int64(serverRequestCost + len(r.id) + len(r.token) + len(r.call.Method))
+}
 
 // forwardServerRequest gives a worker's request an id for the client. It reports false if
 // too many requests wait for the client.
 func (s *statelessSession) forwardServerRequest(w *worker, f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
 	r := &serverRequest{worker: w, id: bytes.Clone(e.ID), token: bytes.Clone(e.Token), call: mcpproxy.Call{Method: bytes.Clone(e.Method)}}
 	s.mu.Lock()
-	if len(s.serverRequests) >= maxServerRequests || w.openRequests >= maxWorkerRequests {
+	if w.openRequests >= maxWorkerRequests || !w.asked.Take(r.cost()) {
 		s.mu.Unlock()
 		return false
 	}
@@ -75,6 +80,7 @@ func (s *statelessSession) takeServerRequest(id []byte) *serverRequest {
 func (s *statelessSession) dropPending(n int64) {
 	if r := s.serverRequests[n]; r != nil {
 		r.worker.openRequests--
+		r.worker.asked.Give(r.cost())
 		delete(s.serverRequests, n)
 	}
 }

@@ -149,7 +149,8 @@ func TestManyServerRequests(t *testing.T) {
 		f := mcpproxy.Parse(fmt.Appendf(nil, `{"id":%d,"method":"m"}`, id))
 		return s.forwardServerRequest(w, f, &f.Messages[0])
 	}
-	one, other := &worker{session: s}, &worker{session: s}
+	process := func() *worker { return &worker{session: s, asked: s.client.proxy.Memory.Share(0)} }
+	one, other := process(), process()
 	for i := range maxWorkerRequests {
 		if !pass(one, i) {
 			t.Fatalf("no room for %d", i)

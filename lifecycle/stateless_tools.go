@@ -73,7 +73,7 @@ func (s *statelessSession) addToolsPage(result []byte, first bool) (next string)
 const maxTools = 10000
 
 // maxToolName bounds the bytes of the name of a tool. The specification asks for 128 at most.
-const maxToolName = 1 << 10
+const maxToolName = mcpproxy.MaxTool
 
 // maxPages bounds the pages of a list of tools, since a server may page without end.
 const maxPages = 100

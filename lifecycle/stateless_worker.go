@@ -21,11 +21,12 @@ type worker struct {
 	proc         Process
 	conn         *mcpproxy.Conn
 	startedAt    time.Time
-	info         *clientInfo // the client that its handshake is for; nil: no handshake
-	tool         string      // "" for a discovery worker
-	warm         bool        // it was started before there was a call for it
-	ready        bool        // past its handshake; under statelessSession.mu
-	openRequests int         // its open requests to the client; under statelessSession.mu
+	info         *clientInfo     // the client that its handshake is for; nil: no handshake
+	tool         string          // "" for a discovery worker
+	warm         bool            // it was started before there was a call for it
+	ready        bool            // past its handshake; under statelessSession.mu
+	openRequests int             // its open requests to the client; under statelessSession.mu
+	asked        *mcpproxy.Share // what they take
 
 	mu       sync.Mutex
 	requests map[string]*clientRequest // the client's, by id
@@ -84,7 +85,8 @@ func (s *statelessSession) startWorker(ctx context.Context, tool string, t Tool,
 	s.warnWaived(w.proc.Plan())
 	written := &countingWriter{dst: pipes.stdin}
 	w.conn = mcpproxy.NewConn(pipes.stdout, written, messageLimit(t.Profile))
-	w.queue.init(written)
+	w.queue.init(written, w.server.answers)
+	w.asked = s.client.proxy.Memory.Share(shareFloor)
 	s.mu.Lock()
 	s.workers[w] = true
 	s.mu.Unlock()

@@ -57,7 +57,7 @@ func (h *usualHosts) learn(denials []policy.Denial) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, d := range denials {
-		if isHostDenial(d) && h.known != nil {
+		if isHostDenial(d) && h.known != nil && len(h.known) <= maxDenials {
 			h.known[d.Target] = true
 		}
 	}

@@ -39,9 +39,9 @@ type Hooks struct {
 	// ServerRequest is called for every request of the server. When it returns true, the
 	// request is not forwarded and the hook is responsible for the response.
 	ServerRequest func(e *Envelope) bool
-	// TooManyPending is called for every request of the server that is not forwarded
-	// because too many of its requests wait for responses.
-	TooManyPending func(e *Envelope)
+	// TooManyPending is called for every request that is not forwarded because there is no memory
+	// for more requests that wait for responses.
+	TooManyPending func(from Side, e *Envelope)
 	// Oversized is called for every frame that is dropped because it is Oversized: see Frame.
 	// Requests in it were not added to a table, and responses in it were not removed from theirs.
 	Oversized func(from Side, f *Frame)

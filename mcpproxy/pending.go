@@ -11,7 +11,7 @@ import (
 type Call struct {
 	ID     []byte // the raw token, as the response has to carry it
 	Method []byte
-	Tool   []byte // params.name of a tools/call
+	Tool   []byte // the first MaxTool bytes of params.name of a tools/call
 	Start  time.Time
 	Batch  uint64 // requests of one batch have the same number; 0 outside of one
 
@@ -25,16 +25,18 @@ type Call struct {
 // Pending is the table of the open requests of one direction. It is safe for concurrent
 // use. It allocates nothing once it is warm.
 type Pending struct {
-	mu         sync.Mutex
-	seed       maphash.Seed
-	hashMask   uint64           // applied to hashes; tests clear it to make them collide
-	heads      map[uint64]int32 // hash of the id → first of a chain in slots
-	slots      []slot
-	free       int32 // first unused slot, chained by next; 0 for none
-	count      int
-	heldBytes  int // memory that depends on the peer
-	limitBytes int // of heldBytes; 0 means no limit
+	mu       sync.Mutex
+	seed     maphash.Seed
+	hashMask uint64           // applied to hashes; tests clear it to make them collide
+	heads    map[uint64]int32 // hash of the id → first of a chain in slots
+	slots    []slot
+	free     int32 // first unused slot, chained by next; 0 for none
+	count    int
+	memory   *Share
 }
+
+// MaxTool is the number of bytes of a tool's name that are kept. MCP asks for 128 at most.
+const MaxTool = 256
 
 const (
 	slotBytes     = 256 // approximate memory of a request without its texts
@@ -45,12 +47,12 @@ type slot struct {
 	call Call
 	key  []byte // the comparable form of the id: see appendKey
 	next int32  // index of the next slot plus 1
-	used bool
+	cost int64  // that memory has counted; 0 for an unused slot
 }
 
-// NewPending returns an empty table.
-func NewPending() *Pending {
-	return &Pending{seed: maphash.MakeSeed(), hashMask: ^uint64(0), heads: map[uint64]int32{}}
+// NewPending returns an empty table, whose requests count in memory.
+func NewPending(memory *Share) *Pending {
+	return &Pending{seed: maphash.MakeSeed(), hashMask: ^uint64(0), heads: map[uint64]int32{}, memory: memory}
 }
 
 // Add records the request of an envelope that is Trackable. It returns false and records
@@ -58,7 +60,8 @@ func NewPending() *Pending {
 func (p *Pending) Add(e *Envelope, start time.Time, batch uint64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.limitBytes > 0 && p.heldBytes > p.limitBytes {
+	cost := int64(slotBytes + 2*len(e.ID) + len(e.Method) + min(len(e.Name), MaxTool))
+	if !p.memory.Take(cost) {
 		return false
 	}
 	if p.free == 0 {
@@ -68,14 +71,14 @@ func (p *Pending) Add(e *Envelope, start time.Time, batch uint64) bool {
 	at := p.free
 	s := &p.slots[at-1]
 	p.free = s.next
-	s.used = true
+	s.cost = cost
 	s.key = appendKey(s.key[:0], e.ID)
 	c := &s.call
 	c.ID = append(c.ID[:0], e.ID...)
 	c.Method = append(c.Method[:0], e.Method...)
 	c.Tool = c.Tool[:0]
 	if string(e.Method) == methodToolsCall {
-		c.Tool = append(c.Tool, e.Name...)
+		c.Tool = append(c.Tool, e.Name[:min(len(e.Name), MaxTool)]...)
 	}
 	c.Start, c.Batch, c.Answered, c.Noted = start, batch, false, false
 	h := maphash.Bytes(p.seed, s.key) & p.hashMask
@@ -89,7 +92,6 @@ func (p *Pending) Add(e *Envelope, start time.Time, batch uint64) bool {
 		p.heads[h] = at
 	}
 	p.count++
-	p.heldBytes += s.bytes()
 	return true
 }
 
@@ -132,20 +134,15 @@ func (p *Pending) take(id []byte, c *Call, match func(*Call) bool) bool {
 	return false
 }
 
-// bytes returns the memory that a request adds to Pending.heldBytes.
-func (s *slot) bytes() int {
-	return slotBytes + len(s.key) + len(s.call.ID) + len(s.call.Method) + len(s.call.Tool)
-}
-
 func (p *Pending) release(at int32) {
 	s := &p.slots[at-1]
-	p.heldBytes -= s.bytes()
+	p.memory.Give(s.cost)
 	for _, b := range []*[]byte{&s.key, &s.call.ID, &s.call.Method, &s.call.Tool} {
 		if cap(*b) > keepTextBytes {
 			*b = nil
 		}
 	}
-	s.used = false
+	s.cost = 0
 	s.next = p.free
 	p.free = at
 	p.count--
@@ -159,7 +156,7 @@ func (p *Pending) Answer(match func(*Call) bool) []Call {
 	var out []Call
 	for i := range p.slots {
 		s := &p.slots[i]
-		if s.used && !s.call.Answered && match(&s.call) {
+		if s.cost > 0 && !s.call.Answered && match(&s.call) {
 			s.call.Answered = true
 			out = append(out, Call{})
 			copyCall(&out[len(out)-1], &s.call)
@@ -174,7 +171,7 @@ func (p *Pending) Each(look func(c *Call)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i := range p.slots {
-		if s := &p.slots[i]; s.used && !s.call.Answered {
+		if s := &p.slots[i]; s.cost > 0 && !s.call.Answered {
 			look(&s.call)
 		}
 	}

@@ -14,7 +14,7 @@ func request(id string) *Envelope {
 
 func TestPendingKeys(t *testing.T) {
 	for _, mask := range []uint64{^uint64(0), 1, 0} {
-		p := NewPending()
+		p := NewPending(NewBudget(1 << 30).Share(0))
 		p.hashMask = mask
 		testKeys(t, p)
 	}
@@ -65,7 +65,7 @@ func TestIDKey(t *testing.T) {
 // TestPendingSameID checks that a client that uses an id twice gets both responses, in
 // order.
 func TestPendingSameID(t *testing.T) {
-	p := NewPending()
+	p := NewPending(NewBudget(1 << 30).Share(0))
 	for i := range uint64(3) {
 		p.Add(request("5"), time.Time{}, i+1)
 	}
@@ -81,7 +81,7 @@ func TestPendingSameID(t *testing.T) {
 }
 
 func TestPendingAnswer(t *testing.T) {
-	p := NewPending()
+	p := NewPending(NewBudget(1 << 30).Share(0))
 	for i := range 3 {
 		p.Add(request(fmt.Sprint(i)), time.Unix(int64(i), 0), 0)
 	}
@@ -102,7 +102,7 @@ func TestPendingAnswer(t *testing.T) {
 }
 
 func TestPendingConcurrently(t *testing.T) {
-	p := NewPending()
+	p := NewPending(NewBudget(1 << 30).Share(0))
 	var all sync.WaitGroup
 	for g := range 4 {
 		all.Go(func() {
@@ -127,7 +127,7 @@ func TestPendingConcurrently(t *testing.T) {
 }
 
 func TestPendingDoesNotAllocate(t *testing.T) {
-	p := NewPending()
+	p := NewPending(NewBudget(1 << 30).Share(0))
 	var c Call
 	e := request(`"an id of some length"`)
 	if n := testing.AllocsPerRun(100, func() { p.Add(e, time.Time{}, 0); p.Take(e.ID, &c) }); n != 0 {
@@ -138,13 +138,13 @@ func TestPendingDoesNotAllocate(t *testing.T) {
 // TestPendingReleasesBuffers sends requests with long texts: an unused slot keeps
 // room for short texts only.
 func TestPendingReleasesBuffers(t *testing.T) {
-	p := NewPending()
+	p := NewPending(NewBudget(1 << 30).Share(0))
 	long := strings.Repeat("x", 64<<10)
 	p.Add(&Envelope{ID: []byte(`"` + long + `"`), Method: []byte(methodToolsCall), Name: []byte(long)}, time.Time{}, 0)
 	p.Add(&Envelope{ID: []byte(`1`), Method: []byte(long)}, time.Time{}, 0)
 	var c Call
-	if !p.Take([]byte(`"`+long+`"`), &c) || !p.Take([]byte(`1`), &c) || p.heldBytes != 0 {
-		t.Fatalf("not taken, or %d bytes are held", p.heldBytes)
+	if !p.Take([]byte(`"`+long+`"`), &c) || !p.Take([]byte(`1`), &c) || p.memory.used != 0 {
+		t.Fatalf("not taken, or %d bytes are held", p.memory.used)
 	}
 	for i, s := range p.slots {
 		if n := max(cap(s.key), cap(s.call.ID), cap(s.call.Method), cap(s.call.Tool)); n > keepTextBytes {

@@ -15,6 +15,7 @@ var ErrClientGone = errors.New("the client no longer reads")
 type Proxy struct {
 	Client *Conn
 	Hooks  Hooks
+	Memory *Budget // of what the session keeps, by both and by our callers
 
 	Requests       *Pending // of the client
 	ServerRequests *Pending // of the server; ids of the two directions are unrelated
@@ -24,14 +25,9 @@ type Proxy struct {
 
 // NewProxy returns a Proxy for a client.
 func NewProxy(client *Conn, hooks Hooks) *Proxy {
-	p := &Proxy{Client: client, Hooks: hooks, Requests: NewPending(), ServerRequests: NewPending()}
-	p.ServerRequests.limitBytes = maxServerRequests
-	return p
+	m := NewBudget(Memory)
+	return &Proxy{Client: client, Hooks: hooks, Memory: m, Requests: NewPending(m.Share(Memory / 8)), ServerRequests: NewPending(m.Share(0))}
 }
-
-// maxServerRequests bounds the memory, in bytes, of the requests of a server that wait for
-// responses. The client may never respond to them.
-const maxServerRequests = 4 << 20
 
 // RunClient forwards the client's frames to up until the client ends, which is not an error. Lines
 // that are not MCP messages are forwarded unchanged, so that the server responds to them. An error
@@ -71,8 +67,12 @@ func (p *Proxy) trackClient(f *Frame, call *Call) bool {
 		e := &f.Messages[i]
 		switch e.Kind() {
 		case Request:
-			if e.Trackable() {
-				p.Requests.Add(e, time.Now(), batch)
+			if e.Trackable() && !p.Requests.Add(e, time.Now(), batch) {
+				cuts = append(cuts, &e.Self)
+				if p.Hooks.TooManyPending != nil {
+					p.Hooks.TooManyPending(FromClient, e)
+				}
+				break
 			}
 			if p.Hooks.ClientRequest != nil && p.Hooks.ClientRequest(f, e) {
 				if e.Trackable() {
@@ -154,7 +154,7 @@ func (t *serverTracker) track(f *Frame) bool {
 			} else if e.Trackable() && !p.ServerRequests.Add(e, time.Now(), 0) {
 				cuts = append(cuts, &e.Self)
 				if p.Hooks.TooManyPending != nil {
-					p.Hooks.TooManyPending(e)
+					p.Hooks.TooManyPending(FromServer, e)
 				}
 			}
 		case Notification:

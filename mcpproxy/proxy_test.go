@@ -278,19 +278,19 @@ func TestProxyServerRequest(t *testing.T) {
 // the client does not respond to.
 func TestProxyTooManyPending(t *testing.T) {
 	var in bytes.Buffer
-	const n, size = 3 * maxServerRequests / 100_000, 100_000
+	const n, size = Memory / 100_000, 100_000
 	for i := range n {
 		fmt.Fprintf(&in, `{"id":"%d%s","method":"m"}`+"\n", i, strings.Repeat("x", size))
 	}
 	refused := 0
 	var out bytes.Buffer
-	p := NewProxy(NewConn(strings.NewReader(""), &out, 0), Hooks{TooManyPending: func(*Envelope) { refused++ }})
+	p := NewProxy(NewConn(strings.NewReader(""), &out, 0), Hooks{TooManyPending: func(Side, *Envelope) { refused++ }})
 	if err := p.RunServer(NewConn(&in, io.Discard, 0)); err != nil {
 		t.Fatal(err)
 	}
 	passed := bytes.Count(out.Bytes(), []byte{'\n'})
-	if p.ServerRequests.heldBytes > maxServerRequests+4*size || p.ServerRequests.Len() != passed || passed == 0 || passed+refused != n {
-		t.Errorf("%d bytes are held for %d requests; %d passed, %d were refused", p.ServerRequests.heldBytes, p.ServerRequests.Len(), passed, refused)
+	if p.Memory.used > Memory/2 || p.ServerRequests.Len() != passed || passed == 0 || passed+refused != n {
+		t.Errorf("%d bytes are held for %d requests; %d passed, %d were refused", p.Memory.used, p.ServerRequests.Len(), passed, refused)
 	}
 	var c Call
 	for p.ServerRequests.Len() > 0 {
@@ -298,7 +298,7 @@ func TestProxyTooManyPending(t *testing.T) {
 			p.ServerRequests.Take(open.ID, &c)
 		}
 	}
-	if p.ServerRequests.heldBytes != 0 {
-		t.Errorf("%d bytes are held for nothing", p.ServerRequests.heldBytes)
+	if p.Memory.used != 0 {
+		t.Errorf("%d bytes are held for nothing", p.Memory.used)
 	}
 }

@@ -1,6 +1,9 @@
 package mcpproxy
 
-import "io"
+import (
+	"bytes"
+	"io"
+)
 
 // Split returns the messages of a batch as detached frames: the bytes of each followed by
 // a newline, with the edits that lie within it. Messages that were cut out are left out. Each
@@ -10,8 +13,7 @@ import "io"
 // oversized batch has no messages. For a frame that is not a batch, Split returns the
 // frame itself, detached.
 //
-// f must not be used afterwards, because the messages share its memory or its file. Close
-// each of them.
+// f must not be used afterwards. Close each of the messages: they may share its file.
 func (f *Frame) Split() (messages []*Frame, stray int) {
 	switch {
 	case !f.Batch:
@@ -19,21 +21,18 @@ func (f *Frame) Split() (messages []*Frame, stray int) {
 	case f.Flaws.Has(FlawMalformed) || f.line == nil && f.spill == nil:
 		return nil, f.skipped
 	}
-	whole := f.Detach()
 	var s Scanner
-	for i := range whole.Messages {
-		if m := whole.part(whole.Messages[i].Self, &s); m != nil {
+	for i := range f.Messages {
+		if m := f.part(f.Messages[i].Self, &s); m != nil {
 			messages = append(messages, m)
 		}
-	}
-	if whole != f {
-		whole.Close()
 	}
 	return messages, f.skipped
 }
 
-// part returns the message at a span as a frame, or nil when it was cut out. It overwrites
-// the byte after the message, which is a comma, a bracket or white space.
+// part returns the message at a span as a frame, or nil when it was cut out. It copies what is in
+// memory, so that one message does not keep the whole batch. In a file it overwrites the byte after
+// the message, which is a comma, a bracket or white space.
 func (f *Frame) part(at Span, s *Scanner) *Frame {
 	m := &Frame{Size: at.End - at.Start + 1, firstByte: '{', detached: true}
 	for _, e := range f.edits {
@@ -46,7 +45,7 @@ func (f *Frame) part(at Span, s *Scanner) *Frame {
 	}
 	s.Reset()
 	if f.spill == nil {
-		m.line = f.line[at.Start : at.End+1 : at.End+1]
+		m.line = bytes.Clone(f.line[at.Start : at.End+1])
 		m.line[m.Size-1] = '\n'
 		s.Feed(m.line)
 	} else {

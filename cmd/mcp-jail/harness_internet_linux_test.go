@@ -44,7 +44,7 @@ const (
 )
 
 // extraPrograms are the programs besides mcp-jail that the test binary is, by argv[0].
-var extraPrograms = map[string]func(){internetName: internetMain, hostName: internetHostMain, tlsName: tlsMain}
+var extraPrograms = map[string]func(){internetName: internetMain, hostName: internetHostMain, tlsName: tlsMain, "flood": floodMain}
 
 // tlsMain is mcp-jail-tls.
 func tlsMain() {
@@ -163,6 +163,16 @@ func remoteServer() http.Handler {
 	return mcpserver.NewStreamableHTTPServer(s)
 }
 
+// serveFlood answers the requests of TestOwnMemoryNetwork: not at all, or without end.
+func serveFlood(w http.ResponseWriter, r *http.Request) {
+	for piece := make([]byte, 64<<10); r.URL.Path == "/repos/endless"; {
+		if _, err := w.Write(piece); err != nil {
+			return
+		}
+	}
+	<-r.Context().Done()
+}
+
 func serveInternet(dir string) error {
 	if err := egresstest.Join(); err != nil {
 		return err
@@ -229,6 +239,11 @@ func serveInternet(dir string) error {
 		}
 		io.WriteString(w, `[{"sha":"c0ffee","commit":{"message":"a commit"}}]`)
 	})
+	many, err := tls.Listen("tcp", internetAddr+":8443", &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"h2"}})
+	if err != nil {
+		return err
+	}
+	go http.Serve(many, http.HandlerFunc(serveFlood))
 	go http.Serve(l, serve)
 	go http.Serve(cluster, serve)
 	return nil

@@ -22,6 +22,7 @@ import (
 //   - program_*: the recipes of docs/programs.md, with real programs
 //   - relay_*: difficult byte streams
 //   - lifetime_*: ends of sessions; nothing is left behind
+//   - memory: floods of every queue, and the memory of each process of ours
 //   - stateless_*: a process for each call
 //   - reload: configurations that change during a session
 //   - preset_*: real servers under their presets

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
@@ -14,9 +15,14 @@ import (
 	"github.com/mcp-jail/mcp-jail/lifecycle"
 )
 
+// softMemory is the memory above which Go collects more often. What a session holds is bounded below
+// that: see mcpproxy.Memory.
+const softMemory = 64 << 20
+
 // run serves one client session. Its arguments begin with "run". The result says how this process
 // has to end.
 func run(args []string, c terminal.Console) confine.Exit {
+	debug.SetMemoryLimit(softMemory)
 	launcher := confine.Launcher{Umask: c.Umask}
 	// The jail's init starts while the command line and the policy are read.
 	launcher.Prepared = launcher.Prepare()
