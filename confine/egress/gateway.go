@@ -86,9 +86,6 @@ type Target struct {
 	// ReportStep is 0, it may hold back everything.
 	ReportSent func(n int64) bool
 	ReportStep int64
-	// MaxBytes is the session's limit; 0 means none. An Interceptor that cannot wait for the
-	// result of ReportSent compares its own count with MaxBytes.
-	MaxBytes int64
 	// Deny records a refusal of the connection.
 	Deny func(why policy.DenialReason, detail string)
 	// Tell reports a secret in a request that is sent on. It may be nil.

@@ -238,7 +238,7 @@ func (r *relay) intercept() error {
 	}
 	t.Serve(r.client, r.head, Target{
 		Name: r.d.host, Port: int(r.d.to.Port()), TLS: r.protocol == protoTLS, Addr: r.d.to, Done: r.g.jailCtx.Done(),
-		ReportStep: r.g.reportStep(), MaxBytes: r.g.o.Limits.OutBytes,
+		ReportStep: r.g.reportStep(),
 		ReportSent: func(n int64) bool {
 			ok := r.g.countSent(n)
 			if !ok {

@@ -8,7 +8,6 @@ import (
 	"net"
 	"os"
 	"sync"
-	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -31,7 +30,7 @@ func Run(newHandler func(rules []policy.NetRule, roots []byte) (Handler, error))
 	if err != nil {
 		return fmt.Errorf("mcp-jail starts mcp-jail-tls; it cannot be started by hand: %w", err)
 	}
-	s := &server{socket: socket, conns: map[uint64]chan struct{}{}, dials: map[uint64]chan dialResult{}}
+	s := &server{socket: socket, conns: map[uint64]chan struct{}{}, dials: map[uint64]chan dialResult{}, counts: map[uint64]chan bool{}}
 	err = s.run(newHandler)
 	if err != nil && !errors.Is(err, io.EOF) {
 		socket.send(message{Failed: err.Error()}, nil)
@@ -43,12 +42,12 @@ func Run(newHandler func(rules []policy.NetRule, roots []byte) (Handler, error))
 type server struct {
 	socket  *socket
 	handler Handler
-	sent    atomic.Int64 // by all connections
 
-	mu    sync.Mutex
-	conns map[uint64]chan struct{}   // by ID; closed when the connection has to end
-	dials map[uint64]chan dialResult // by number; receive the results
-	last  uint64                     // the last number of a dial
+	mu     sync.Mutex
+	conns  map[uint64]chan struct{}   // by ID; closed when the connection has to end
+	dials  map[uint64]chan dialResult // by number; receive the results
+	counts map[uint64]chan bool       // the same
+	last   uint64                     // the last number of a dial or a count
 }
 
 type dialResult struct {
@@ -116,6 +115,13 @@ func (s *server) receiveLoop() error {
 				d.err = errors.New(m.Upstream.Error)
 			}
 			s.completeDial(m.Upstream.Dial, d)
+		case m.Counted != nil:
+			s.mu.Lock()
+			if answer := s.counts[m.Counted.Number]; answer != nil {
+				delete(s.counts, m.Counted.Number)
+				answer <- m.Counted.OK
+			}
+			s.mu.Unlock()
 		case m.End != 0:
 			s.mu.Lock()
 			if end := s.conns[m.End]; end != nil {
@@ -132,13 +138,9 @@ func (s *server) receiveLoop() error {
 func (s *server) serve(m serveMessage, c *net.TCPConn, end <-chan struct{}) {
 	s.handler.Serve(c, m.Head, egress.Target{
 		Name: m.Name, Port: m.Port, TLS: m.TLS, Addr: m.Addr, ReportStep: m.ReportStep,
-		// The launcher answers with the end of the connection. Other connections may send a
-		// lot until then, so the limit is also checked here.
-		ReportSent: func(n int64) bool {
-			s.socket.send(message{Sent: &sentMessage{m.ID, n}}, nil)
-			return s.sent.Add(n) <= m.MaxBytes || m.MaxBytes == 0
-		},
-		Done: end,
+		// The launcher counts for all connections, and for those that this process does not serve.
+		ReportSent: func(n int64) bool { return m.ReportStep == 0 || s.count(m.ID, n, end) },
+		Done:       end,
 		// Deny returns when the message is in the launcher's queue; only then is the jail
 		// answered. Deny may block, but the launcher always reads.
 		Deny: func(why policy.DenialReason, detail string) {
@@ -152,6 +154,25 @@ func (s *server) serve(m serveMessage, c *net.TCPConn, end <-chan struct{}) {
 	delete(s.conns, m.ID)
 	s.mu.Unlock()
 	s.socket.send(message{Done: m.ID}, nil)
+}
+
+// count asks the launcher whether bytes may be sent on a connection.
+func (s *server) count(id uint64, n int64, end <-chan struct{}) bool {
+	answer := make(chan bool, 1)
+	s.mu.Lock()
+	s.last++
+	number := s.last
+	s.counts[number] = answer
+	s.mu.Unlock()
+	if s.socket.send(message{Sent: &sentMessage{id, number, n}}, nil) != nil {
+		return false
+	}
+	select {
+	case ok := <-answer:
+		return ok
+	case <-end:
+		return false // the answer comes nevertheless
+	}
 }
 
 // dial asks the launcher for an upstream connection.

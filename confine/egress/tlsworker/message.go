@@ -12,7 +12,7 @@ import (
 
 // version is the version of the protocol. Programs of different versions refuse to work together.
 // It changes with the encoding of any message, which TestMessageEncoding compares.
-const version = 6
+const version = 7
 
 // maxMessage bounds a packet. The kernel's limit for a socket is a little higher.
 const maxMessage = 160 << 10
@@ -25,7 +25,8 @@ type message struct {
 	Leaks    *leaksMessage     `json:"leaks,omitempty"`    // nil: nothing is looked for
 	Serve    *serveMessage     `json:"serve,omitempty"`    // with a descriptor
 	Upstream *upstreamMessage  `json:"upstream,omitempty"` // with a descriptor or an error
-	End      uint64            `json:"end,omitempty"`      // a connection that has to end
+	Counted  *countedMessage   `json:"counted,omitempty"`
+	End      uint64            `json:"end,omitempty"` // a connection that has to end
 
 	// From mcp-jail-tls to the launcher:
 	Hello  *helloMessage  `json:"hello,omitempty"`
@@ -61,7 +62,6 @@ type serveMessage struct {
 	TLS        bool           `json:"tls"`
 	Addr       netip.AddrPort `json:"addr"`
 	ReportStep int64          `json:"step,omitempty"`
-	MaxBytes   int64          `json:"most,omitempty"`
 }
 
 // dialMessage asks for an upstream connection for the jail's connection ID.
@@ -119,9 +119,17 @@ type leakMessage struct {
 	Form  leak.Form    `json:"form"`
 }
 
+// sentMessage asks whether bytes may be sent on the jail's connection ID.
 type sentMessage struct {
-	ID    uint64 `json:"id"`
-	Bytes int64  `json:"bytes"`
+	ID     uint64 `json:"id"`
+	Number uint64 `json:"number"` // of this request
+	Bytes  int64  `json:"bytes"`
+}
+
+// countedMessage answers a sentMessage.
+type countedMessage struct {
+	Number uint64 `json:"number"`
+	OK     bool   `json:"ok"`
 }
 
 func (m message) encode() ([]byte, error) {

@@ -21,7 +21,7 @@ func TestMessageEncoding(t *testing.T) {
 		{Rules: &rulesMessage{Version: version, Rules: []policy.NetRule{rule}, Roots: []byte("r"), Connections: 2}},
 		{Secrets: map[string][]byte{"T": []byte("v")}},
 		{Secrets: map[string][]byte{"": nil}, Leaks: newLeaksMessage(egress.Leaks{Secrets: []leak.Secret{{Name: "T", Value: "v"}}, Tokens: true, Block: true})},
-		{Serve: &serveMessage{ID: 1, Head: []byte("h"), Name: "a.test", Port: 443, TLS: true, Addr: netip.MustParseAddrPort("1.2.3.4:5"), ReportStep: 3, MaxBytes: 4}},
+		{Serve: &serveMessage{ID: 1, Head: []byte("h"), Name: "a.test", Port: 443, TLS: true, Addr: netip.MustParseAddrPort("1.2.3.4:5"), ReportStep: 3}},
 		{Upstream: &upstreamMessage{Dial: 1, Error: "e"}},
 		{End: 1},
 		{Hello: &helloMessage{Version: version, CA: []byte("c")}},
@@ -31,6 +31,7 @@ func TestMessageEncoding(t *testing.T) {
 		{Denied: &deniedMessage{ID: 1, Why: policy.DeniedRequest, Detail: "d"}},
 		{Leak: &leakMessage{ID: 1, Place: egress.PlaceURL, Name: "T", Form: leak.Plain}},
 		{Sent: &sentMessage{}},
+		{Counted: &countedMessage{Number: 1, OK: true}},
 		{Done: 1},
 	} {
 		b, err := m.encode()
@@ -39,19 +40,20 @@ func TestMessageEncoding(t *testing.T) {
 		}
 		got.Write(append(b, '\n'))
 	}
-	const want = `{"rules":{"version":6,"rules":[{"Host":"a.test","Scheme":"https","Port":443,"PathPrefix":"/x","Methods":["GET"],"Secrets":[{"Env":"T","File":"/f","Command":null,"Header":["Authorization"],"Where":"f:2"}],"Allow":true,"Where":"f:1"}],"roots":"cg==","connections":2}}
+	const want = `{"rules":{"version":7,"rules":[{"Host":"a.test","Scheme":"https","Port":443,"PathPrefix":"/x","Methods":["GET"],"Secrets":[{"Env":"T","File":"/f","Command":null,"Header":["Authorization"],"Where":"f:2"}],"Allow":true,"Where":"f:1"}],"roots":"cg==","connections":2}}
 {"secrets":{"T":"dg=="}}
 {"secrets":{"":null},"leaks":{"names":["T"],"values":["dg=="],"tokens":true,"block":true}}
-{"serve":{"id":1,"head":"aA==","name":"a.test","port":443,"tls":true,"addr":"1.2.3.4:5","step":3,"most":4}}
+{"serve":{"id":1,"head":"aA==","name":"a.test","port":443,"tls":true,"addr":"1.2.3.4:5","step":3}}
 {"upstream":{"dial":1,"error":"e"}}
 {"end":1}
-{"hello":{"version":6,"ca":"Yw=="}}
+{"hello":{"version":7,"ca":"Yw=="}}
 {"ready":true}
 {"failed":"f"}
 {"dial":{"id":1,"dial":2}}
 {"denied":{"id":1,"why":"request","detail":"d"}}
 {"leak":{"id":1,"place":"the URL","name":"T","form":"as it is"}}
-{"sent":{"id":0,"bytes":0}}
+{"sent":{"id":0,"number":0,"bytes":0}}
+{"counted":{"number":1,"ok":true}}
 {"done":1}
 `
 	if got.String() != want {

@@ -168,10 +168,9 @@ func (w *Worker) handle(m message) {
 			c.target.Tell(egress.Leak{Host: c.target.Name, Place: m.Leak.Place, Found: leak.Found{Name: clip(m.Leak.Name), Form: m.Leak.Form}})
 		}
 	case m.Sent != nil:
-		if c := w.conn(m.Sent.ID); c != nil && c.target.ReportSent != nil && !c.target.ReportSent(max(0, m.Sent.Bytes)) && !c.spent {
-			c.spent = true
-			w.reply(func() { w.send(message{End: m.Sent.ID}, nil) })
-		}
+		c := w.conn(m.Sent.ID)
+		ok := c != nil && (c.target.ReportSent == nil || c.target.ReportSent(max(0, m.Sent.Bytes)))
+		w.reply(func() { w.send(message{Counted: &countedMessage{m.Sent.Number, ok}}, nil) })
 	case m.Done != 0:
 		if c := w.conn(m.Done); c != nil {
 			c.cancel()

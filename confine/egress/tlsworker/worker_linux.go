@@ -55,7 +55,6 @@ type workerConn struct {
 	dial   func(context.Context) (*net.TCPConn, error)
 	ctx    context.Context // ends with the connection
 	cancel context.CancelFunc
-	spent  bool // the process was told to end it
 }
 
 // Start starts the program and returns when it has created its authority. The process then
@@ -217,7 +216,7 @@ func (w *Worker) Serve(conn *net.TCPConn, head []byte, t egress.Target, dial fun
 		delete(w.conns, id)
 		w.mu.Unlock()
 	}()
-	if w.send(message{Serve: &serveMessage{id, head, t.Name, t.Port, t.TLS, t.Addr, t.ReportStep, t.MaxBytes}}, conn) != nil {
+	if w.send(message{Serve: &serveMessage{id, head, t.Name, t.Port, t.TLS, t.Addr, t.ReportStep}}, conn) != nil {
 		conn.SetLinger(0)
 		return
 	}

@@ -30,6 +30,7 @@ func TestWorker(t *testing.T) {
 	})
 	w := start(t, func(o *tlsworker.Options) { o.Roots = root })
 	g := newGate(t, w, s.Listener.Addr().String())
+	g.step = 100 << 10
 	for _, http2 := range []bool{false, true} {
 		c := g.client(t, w.CA(), http2)
 		want := map[bool]string{false: "HTTP/1.1", true: "HTTP/2.0"}[http2] + " 0 true " + strings.Repeat("*", len(secret))
@@ -134,6 +135,41 @@ func TestSentReported(t *testing.T) {
 	testkit.Eventually(t, "the count", func() bool { return g.sent.Load() > connections*(size-g.step) })
 	if n := g.open.Load(); n != connections {
 		t.Errorf("%d connections are open", n)
+	}
+}
+
+// TestSentElsewhere: what other connections of the session send, in another process, counts for an
+// open connection too.
+func TestSentElsewhere(t *testing.T) {
+	t.Parallel()
+	var received atomic.Int64
+	s, root := upstream(t, func(w http.ResponseWriter, r *http.Request) {
+		n, _ := io.Copy(io.Discard, r.Body)
+		received.Add(n)
+	})
+	w := start(t, func(o *tlsworker.Options) { o.Roots = root })
+	g := newGate(t, w, s.Listener.Addr().String())
+	g.step, g.most = 1000, 1<<20
+	c := g.client(t, w.CA(), false)
+	put := func(size int) error {
+		r, err := http.NewRequest("PUT", "https://"+host+"/x", strings.NewReader(strings.Repeat("x", size)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := c.Do(r)
+		if err == nil {
+			res.Body.Close()
+		}
+		return err
+	}
+	if err := put(100_000); err != nil || received.Load() != 100_000 {
+		t.Fatalf("control: %v, %d bytes", err, received.Load())
+	}
+	g.sent.Store(g.most)
+	err := put(100_000)
+	s.Close() // so that all has been received
+	if n := received.Load() - 100_000; err == nil || n > g.step {
+		t.Errorf("%v, %d bytes more", err, n)
 	}
 }
 

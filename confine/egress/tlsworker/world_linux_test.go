@@ -129,7 +129,7 @@ func (g *gate) serve(c *net.TCPConn) {
 	head := make([]byte, 100)
 	n, _ := c.Read(head)
 	g.program.Serve(c, head[:n], egress.Target{
-		Name: host, Port: 443, TLS: true, ReportStep: g.step, MaxBytes: g.most,
+		Name: host, Port: 443, TLS: true, ReportStep: g.step,
 		ReportSent: func(n int64) bool { return g.sent.Add(n) <= g.most || g.most == 0 },
 		Deny: func(why policy.DenialReason, detail string) {
 			g.mu.Lock()
