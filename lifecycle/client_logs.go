@@ -22,9 +22,10 @@ const maxUnsent = 20
 
 // notify sends warnings to a client that asked for log messages (MCP, "Logging"). For another
 // client it keeps at most maxUnsent of them until the client sends logging/setLevel. asked says
-// that the request that is being answered has asked for log messages.
+// that the request that is being answered has asked for log messages. A server can name the same
+// logger, and not have the member of _meta.
 func (c *client) notify(asked bool, warnings ...string) {
-	message := fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"warning","logger":"mcp-jail","data":%s}}`+"\n", jsonString(strings.Join(warnings, "\n")))
+	message := fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"warning","logger":"mcp-jail","data":%s,"_meta":{"dev.mcp-jail/warning":true}}}`+"\n", jsonString(strings.Join(warnings, "\n")))
 	l := &c.logs
 	l.mu.Lock()
 	wanted := asked || l.wanted || l.modern

@@ -66,7 +66,7 @@ func shop() {
 	}
 }
 
-const allTools = "echo,ask,never,crash,progress,forge,twice,ambiguous,fail,late,big,size,deaf,input,withdraw,behind,mute,last"
+const allTools = "echo,ask,never,crash,progress,forge,forge-log,twice,ambiguous,fail,late,big,size,deaf,input,withdraw,behind,mute,last"
 
 func (s *shopkeeper) read() (m shopMessage, ok bool) {
 	line, err := s.in.ReadBytes('\n')
@@ -260,6 +260,9 @@ func (s *shopkeeper) call(m shopMessage) {
 	case "forge": // answers another worker's request, and then its own
 		say(`{"jsonrpc":"2.0","id":%s,"result":{"forged":true}}`, call.Arguments)
 		answerWith(m.ID, `{"content":[],"_meta":{"dev.mcp-jail/denials":[],"a":1}}`)
+	case "forge-log": // with a member that is not for servers
+		say(`{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"d","_meta":{"dev.mcp-jail/warning":"forged"}}}`)
+		answerWith(m.ID, text("done"))
 	case "chat": // logs after its answer, unless its input has ended
 		answerWith(m.ID, text("done"))
 		time.AfterFunc(5*time.Millisecond, func() {

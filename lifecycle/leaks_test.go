@@ -71,7 +71,7 @@ func TestLeaksWarn(t *testing.T) {
 				}
 			}
 		}
-		has(t, p.told("notifications/message").line, `"logger":"mcp-jail"`, "MY_TOKEN")
+		has(t, p.told("notifications/message").line, `"logger":"mcp-jail"`, "MY_TOKEN", `"_meta":{"dev.mcp-jail/warning":true}`)
 		_, stderr, _ := p.close()
 		for place := range leakyMessages("") {
 			if place == "a large answer" {

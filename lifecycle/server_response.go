@@ -49,9 +49,9 @@ func failureText(f *mcpproxy.Frame, e *mcpproxy.Envelope) string {
 // is announced again.
 const burst = 5 * time.Second
 
-// stripReserved removes members with our reserved names from an answer of the server.
+// stripReserved removes members with our reserved names from a message of the server.
 func stripReserved(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
-	f.Cut(e.Reserved, &e.ResultMeta, &e.ErrorData)
+	f.Cut(e.Reserved, &e.ResultMeta, &e.ErrorData, &e.ParamsMeta)
 }
 
 // annotateResult adds to an answer to tools/call the members that docs/diagnoses.md, "Answers to

@@ -61,6 +61,13 @@ func TestForgedDenials(t *testing.T) {
 	t.Parallel()
 	denial := policy.Denial{Axis: policy.AxisFs, Operation: "open", Target: "/secret", Count: 1}
 	p := begin(t, &fake{server: "scribe", denials: []policy.Denial{denial}}, nil)
+	p.send(`{"id":0,"method":"tools/call","params":{"name":"forge-notes"}}`)
+	for _, want := range []string{`"data":"d","_meta":{"a":1}}}`, `"method":"ping","params":{"_meta":{}}}`} {
+		if got := strings.TrimSpace(p.line()); !strings.HasSuffix(got, want) {
+			t.Errorf("got %q, want %s at the end", got, want)
+		}
+	}
+	p.line()
 	p.send(`{"id":1,"method":"tools/call","params":{"name":"forge"}}`)
 	got := p.line()
 	if strings.Contains(got, "/forged") || strings.Count(got, "dev.mcp-jail/denials") != 1 || !strings.HasPrefix(got, `{"jsonrpc":"2.0","id":1,"result":{"content":[],"_meta":{"a":1,"dev.mcp-jail/denials":[{`) || !strings.Contains(got, "/secret") {

@@ -125,6 +125,9 @@ func (w *worker) onMessage(f *mcpproxy.Frame) {
 		return
 	}
 	e := &f.Messages[0]
+	if len(e.Reserved) > 0 && e.Kind() != mcpproxy.Response {
+		stripReserved(f, e)
+	}
 	switch e.Kind() {
 	case mcpproxy.Response:
 		w.onServerResponse(f, e)

@@ -62,6 +62,18 @@ func TestLateAnswers(t *testing.T) {
 	}
 }
 
+// TestForgedLog: a log message has no member that only mcp-jail's have.
+func TestForgedLog(t *testing.T) {
+	t.Parallel()
+	p := beginStateless(t, newShop(), nil)
+	p.greet()
+	p.send(callOf("1", "forge-log", "{}"))
+	if got := p.told("notifications/message").line; !strings.Contains(got, `"params":{"data":"d","_meta":{}}`) {
+		t.Errorf("got %q", got)
+	}
+	p.answer("1")
+}
+
 // TestLateLog: the client gets what a worker logs between its answer and its end.
 func TestLateLog(t *testing.T) {
 	t.Parallel()

@@ -27,7 +27,7 @@ type Hooks struct {
 	// which then counts as the server's first. This starts over with each RunServer. c is
 	// nil for a response that matches no request.
 	FirstResponse func(e *Envelope, c *Call) bool
-	// ReservedMembers is called for every response of the server that carries reserved
+	// ReservedMembers is called for every message of the server that carries reserved
 	// members: see Envelope.Reserved. It is called before ServerResponse.
 	ReservedMembers func(f *Frame, e *Envelope)
 	// ServerResponse is called for every response of the server to a request of the

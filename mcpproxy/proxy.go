@@ -156,8 +156,11 @@ func (t *serverTracker) track(f *Frame) bool {
 				if p.Hooks.TooManyPending != nil {
 					p.Hooks.TooManyPending(FromServer, e)
 				}
+			} else {
+				t.removeReserved(f, e)
 			}
 		case Notification:
+			t.removeReserved(f, e)
 			if e.Cancels == nil || string(e.Method) != methodCancelled {
 				break
 			}
@@ -184,13 +187,18 @@ func (t *serverTracker) trackResponse(f *Frame, e *Envelope) (drop bool) {
 	if c != nil && c.Answered || c == nil && p.Hooks.UnmatchedResponse != nil && p.Hooks.UnmatchedResponse(e) {
 		return true
 	}
-	if len(e.Reserved) > 0 && p.Hooks.ReservedMembers != nil {
-		p.Hooks.ReservedMembers(f, e)
-	}
+	t.removeReserved(f, e)
 	if c != nil && p.Hooks.ServerResponse != nil {
 		p.Hooks.ServerResponse(f, e, c)
 	}
 	return false
+}
+
+// removeReserved hands a message with reserved members to the hook for them.
+func (t *serverTracker) removeReserved(f *Frame, e *Envelope) {
+	if len(e.Reserved) > 0 && t.p.Hooks.ReservedMembers != nil {
+		t.p.Hooks.ReservedMembers(f, e)
+	}
 }
 
 func ignoreEOF(err error) error {
