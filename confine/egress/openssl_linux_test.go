@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -40,6 +41,7 @@ func startOpenSSL(t *testing.T) *openssl {
 	certificate, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	cmd := exec.Command("stdbuf", "-oL", "openssl", "s_server", "-accept", s.at, "-cert", certificate, "-key", key, "-cert2", certificate, "-key2", key,
 		"-servername", "bad.test", "-groups", "P-384", "-cipher", "ALL:@SECLEVEL=0", "-msg")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	in, err := cmd.StdinPipe() // it reads commands, and ends with them
 	if err != nil {
 		t.Fatal(err)
