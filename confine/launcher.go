@@ -64,7 +64,8 @@ type Kept struct {
 // Compile returns the plan that Start would carry out, but for Unmediated, which it does not
 // read. If a gap is waived neither by the profile nor by the launcher, the error is a *GapError,
 // and the plan is returned too. The plan is nil if the host could not be probed for lack of
-// descriptors or memory.
+// descriptors or memory, and if the profile has no program or a limit below 0. A limit of 0 stands
+// for its default (policy.DefaultLimits).
 func (l Launcher) Compile(p *policy.Profile) (*Plan, error) {
 	f := probe.Detect().WithUserNS(probe.UserNamespaces())
 	if f.UserNamespaces.Answer == probe.Yes {
@@ -76,6 +77,10 @@ func (l Launcher) Compile(p *policy.Profile) (*Plan, error) {
 
 // compileOn is Compile for a host that was probed already.
 func (l Launcher) compileOn(p *policy.Profile, f probe.Facts) (*Plan, error) {
+	p, err := complete(p)
+	if err != nil {
+		return nil, err
+	}
 	if f.Supported && f.FreshProc.Answer == probe.Unknown {
 		// The host could not be probed for lack of descriptors or memory. That is not a gap,
 		// which could be waived: the next probe may succeed.
@@ -87,6 +92,23 @@ func (l Launcher) compileOn(p *policy.Profile, f probe.Facts) (*Plan, error) {
 		g.Waived = !g.Fatal && (slices.Contains(p.Waive, g.Axis) || slices.Contains(l.Waive, g.Axis))
 	}
 	return plan, refuseGaps(plan)
+}
+
+// complete returns the profile with the defaults in place of limits that are 0. It refuses a profile
+// that no policy resolves to.
+func complete(p *policy.Profile) (*policy.Profile, error) {
+	if p.Program == "" {
+		return nil, &step.Error{Step: step.Spec, Detail: "the profile has no program"}
+	}
+	limits, err := p.Limits.OrDefault()
+	if err != nil {
+		return nil, &step.Error{Step: step.Spec, Detail: err.Error()}
+	}
+	if limits != p.Limits {
+		own := *p
+		own.Limits, p = limits, &own
+	}
+	return p, nil
 }
 
 // refuseGaps returns a *GapError if a gap of the plan is not waived.
@@ -105,7 +127,8 @@ func refuseGaps(plan *Plan) error {
 
 // Start builds the jail and starts the program in it. It returns once the
 // program was executed, or once it is certain that it was not: a *GapError when
-// this host cannot enforce the profile, a *StartError when a step failed. In
+// this host cannot enforce the profile, a *StartError when a step failed or the profile is one that
+// Compile refuses. In
 // both cases nothing of the program has run and nothing is left behind.
 //
 // The process ends when the program ends, by Kill, or when the calling program dies in any way.
@@ -141,6 +164,9 @@ func (l Launcher) Start(ctx context.Context, p *policy.Profile, stdio Stdio) (*P
 // StartPlan is Start with a plan that Compile returned. It builds the kind of jail that the plan
 // is for and tries no other. The error is a *GapError if a gap of the plan is not waived.
 func (l Launcher) StartPlan(ctx context.Context, p *Plan, stdio Stdio) (*Process, error) {
+	if p.Spec.Program == "" {
+		return nil, &step.Error{Step: step.Spec, Detail: "the plan has no program: Compile returns one that has"}
+	}
 	if err := refuseGaps(p); err != nil {
 		return nil, err
 	}

@@ -16,9 +16,9 @@ import (
 type Verdict uint8
 
 const (
-	Granted   Verdict = iota // as far as the profile is concerned
-	Forbidden                // a right is missing, or the name is one that must not change
+	Forbidden Verdict = iota // a right is missing, or the name is one that must not change
 	Pinned                   // the name carries an entry, or leads to one: it stays where it is
+	Granted                  // as far as the profile is concerned
 )
 
 // Mediate decides an operation that a server tries on a path. Unlike Allows, it grants

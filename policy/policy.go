@@ -265,6 +265,8 @@ func (p *Policy) Normalize() ([]NetRule, error) {
 	if !ValidServerName(p.Server) {
 		bad(p.Where, "server", fmt.Errorf("the server name %q is refused: a name consists of letters, digits, '.', '_' and '-', and does not begin with '.'", Abbreviate(p.Server)))
 	}
+	_, err := p.Limits.OrDefault()
+	bad(p.Where, "limits", err)
 	if err := ps.Err(); err != nil {
 		return nil, err
 	}

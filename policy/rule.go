@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -70,14 +71,15 @@ type CommandRule struct {
 }
 
 // Limits bounds the resources of one jail. OpenFiles is for one process, FileSizeMB for one file,
-// and MessageMB for one message. The others are for all processes together.
+// and MessageMB for one message. The others are for all processes together. 0 stands for the
+// default.
 type Limits struct {
 	MemoryMB   int
 	Processes  int
 	OpenFiles  int
 	FileSizeMB int
 	MessageMB  int
-	// NetOutMB is the MiB that a session may send (0: no limit). Connections is the
+	// NetOutMB is the MiB that a session may send. Its default, 0, is no limit. Connections is the
 	// number of connections at once.
 	NetOutMB    int
 	Connections int
@@ -85,6 +87,38 @@ type Limits struct {
 
 // DefaultLimits are the limits of a server that declares none.
 var DefaultLimits = Limits{MemoryMB: 4096, Processes: 512, OpenFiles: 4096, FileSizeMB: 1024, MessageMB: 64, Connections: 256}
+
+// keys returns pointers to the limits, with their names in a configuration.
+func (l *Limits) keys() []struct {
+	name  string
+	value *int
+} {
+	return []struct {
+		name  string
+		value *int
+	}{
+		{"memory_mb", &l.MemoryMB}, {"processes", &l.Processes}, {"open_files", &l.OpenFiles}, {"file_size_mb", &l.FileSizeMB}, {"message_mb", &l.MessageMB},
+		{"net_out_mb", &l.NetOutMB}, {"connections", &l.Connections},
+	}
+}
+
+// maxLimit bounds each limit, so that its bytes can be counted.
+const maxLimit = 1 << 24
+
+// OrDefault returns the limits with the defaults in place of those that are 0. The error names a
+// limit below 0 or above maxLimit.
+func (l Limits) OrDefault() (Limits, error) {
+	defaults := DefaultLimits
+	for i, k := range l.keys() {
+		switch {
+		case *k.value < 0 || *k.value > maxLimit:
+			return l, fmt.Errorf("the limit %s = %d is refused: write a number between 1 and %d, or 0 for the default", k.name, *k.value, maxLimit)
+		case *k.value == 0:
+			*k.value = *defaults.keys()[i].value
+		}
+	}
+	return l, nil
+}
 
 // Label returns the name of the rule in messages.
 func (r EnvRule) Label() string {

@@ -13,6 +13,8 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
 // Policy says what a command may do. Each field is a flag of mcp-jail run.
@@ -35,7 +37,9 @@ type Policy struct {
 // of the invocation, and the words of the command.
 type invocation struct {
 	Policy Policy
-	Parent int // the process that made the command
+	Parent int      // the process that made the command
+	Home   string   // the home directory of the user of that process
+	Places []string // see hostfs.Host
 
 	command []string
 }
@@ -46,8 +50,11 @@ const processName = "mcp-jail: command"
 // Command returns a command that runs a program in a jail. ctx ends it as in
 // [exec.CommandContext].
 func Command(ctx context.Context, p Policy, name string, args ...string) *exec.Cmd {
-	call := invocation{Policy: p, Parent: os.Getpid(), command: append([]string{name}, args...)}
+	call := invocation{Policy: p, Parent: os.Getpid(), Places: places(), command: append([]string{name}, args...)}
 	self, err := os.Executable()
+	if err == nil {
+		call.Home, err = hostfs.HomeDir()
+	}
 	cmd := exec.CommandContext(ctx, self)
 	var text []byte
 	switch {
@@ -66,11 +73,23 @@ func Command(ctx context.Context, p Policy, name string, args ...string) *exec.C
 	return cmd
 }
 
+// places returns the variables that decide which files are the user's. A command's Env, which is for
+// its program, has no say in that.
+func places() []string {
+	set := []string{}
+	for _, name := range resolve.PlaceVariables() {
+		if value, ok := os.LookupEnv(name); ok {
+			set = append(set, name+"="+value)
+		}
+	}
+	return set
+}
+
 // encode returns the JSON of an invocation. It refuses text that is not UTF-8, because JSON would
 // change such a path.
 func (c invocation) encode() ([]byte, error) {
 	p := c.Policy
-	for _, list := range [][]string{p.Read, p.Write, p.Execute, p.Deny, p.Net, p.Env, p.Limit, p.Waive, {p.Home, p.Name}} {
+	for _, list := range [][]string{p.Read, p.Write, p.Execute, p.Deny, p.Net, p.Env, p.Limit, p.Waive, {p.Home, p.Name}, {c.Home}, c.Places} {
 		for _, text := range list {
 			if !utf8.ValidString(text) {
 				return nil, fmt.Errorf("%q of the policy is not UTF-8", text)

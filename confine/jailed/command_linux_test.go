@@ -58,9 +58,11 @@ func TestCommand(t *testing.T) {
 	testkit.WriteFile(t, filepath.Join(dir, "in", "no", "f"), "denied")
 	testkit.WriteFile(t, filepath.Join(dir, "out"), "outside")
 	script := "cat f; cat no/f; cat ../out; echo y >made; echo $T$U"
+	t.Setenv("XDG_STATE_HOME", dir)
+	t.Setenv("XDG_CACHE_HOME", dir)
 	run := func(cmd *exec.Cmd) string {
 		t.Helper()
-		cmd.Dir, cmd.Env = filepath.Join(dir, "in"), append(os.Environ(), "T=t", "U=u", "XDG_STATE_HOME="+dir, "XDG_CACHE_HOME="+dir)
+		cmd.Dir, cmd.Env = filepath.Join(dir, "in"), append(os.Environ(), "T=t", "U=u")
 		cmd.Stderr = nil
 		out, err := cmd.Output()
 		if err != nil {
@@ -78,6 +80,49 @@ func TestCommand(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, "in", "made")); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestHome tests that the home directory and the XDG directories of the program that calls Command
+// decide what is sensitive, what is protected, and what "~" means, and that those in the command's Env
+// do not. They still reach the program if the policy names them.
+func TestHome(t *testing.T) {
+	home := testkit.Plant(t, ".ssh/KEY", ".npmrc", "PUBLIC", "deny/DENIED", "ws/", "other/x", "xdg/git/config")
+	t.Setenv("HOME", home)
+	t.Setenv("XDG_CONFIG_HOME", home+"/xdg")
+	t.Setenv("XDG_STATE_HOME", home+"/state")
+	script := "cd " + home + "; cat PUBLIC .ssh/KEY .npmrc deny/DENIED; echo x >>xdg/git/config || echo held; echo x >>PUBLIC || echo held; echo $XDG_CONFIG_HOME"
+	run := func(cmd *exec.Cmd) string {
+		t.Helper()
+		cmd.Dir = home + "/ws"
+		out, err := cmd.Output()
+		if err != nil {
+			t.Errorf("%v: %s", err, out)
+		}
+		return string(out)
+	}
+	p := jailed.Policy{Write: []string{home}, Deny: []string{"~/deny"}, Env: []string{"XDG_CONFIG_HOME"}}
+	if got, want := run(exec.Command("sh", "-c", script)), "PUBLICKEY.npmrcDENIED"+home+"/xdg\n"; got != want {
+		t.Errorf("control: %q, want %q", got, want)
+	}
+	for _, c := range []struct {
+		env  []string
+		told string
+	}{
+		{nil, home + "/xdg"},
+		{[]string{"PATH=/usr/bin:/bin", "HOME=" + home + "/other"}, ""},
+		{[]string{"PATH=/usr/bin:/bin"}, ""}, // no HOME at all
+		{append(os.Environ(), "HOME="+home+"/other", "XDG_CONFIG_HOME="+home+"/other", "XDG_STATE_HOME="+home+"/other", "XDG_DATA_HOME="+home+"/other"), home + "/other"},
+	} {
+		testkit.WriteFile(t, home+"/PUBLIC", "PUBLIC")
+		cmd := jailed.Command(t.Context(), p, "sh", "-c", script)
+		cmd.Env = c.env
+		if got, want := run(cmd), "PUBLICheld\n"+c.told+"\n"; got != want {
+			t.Errorf("with %q: %q, want %q", c.env, got, want)
+		}
+	}
+	if left, err := os.ReadDir(home + "/other"); err != nil || len(left) != 1 {
+		t.Errorf("mcp-jail's own directories are in that of the program: %v %v", left, err)
 	}
 }
 

@@ -16,6 +16,11 @@
 // on, and ends as the program ended. So it has its exit status. If the process is killed, or
 // the program that made the command dies, every process of the jail is killed.
 //
+// Which files are the user's is decided by the program that calls Command: its home directory, its
+// PATH, and its XDG directories and the like say what "~" means, what is sensitive or protected, and
+// where the private HOME is. HOME and its kind in the command's Env have no say in that. The program
+// gets its HOME from the policy, and the others from Env where the policy names them.
+//
 // # Errors
 //
 // If the policy is wrong in itself, Start returns an error. An error that depends on the host is

@@ -40,7 +40,10 @@ type Host struct {
 	User    string   // name of the user
 	Home    string   // the user's home directory
 	Dir     string   // the working directory of mcp-jail, which is the client's
-	Environ []string // "NAME=value"
+	Environ []string // "NAME=value", of which the server gets some
+	// Places has those of PlaceVariables that are set for the user, as "NAME=value". nil: those of
+	// Environ. They decide which files are the user's, and no server gets them.
+	Places []string
 	// PseudoMounts are the mount points of filesystems that contain no files (proc, sysfs,
 	// cgroup), outside /proc, /sys and /dev.
 	PseudoMounts []string
@@ -68,10 +71,20 @@ type DirEntry struct {
 	Type fs.FileMode
 }
 
-// Getenv returns the value of a variable of the user's environment.
-func (h *Host) Getenv(name string) (string, bool) {
-	for i := len(h.Environ) - 1; i >= 0; i-- { // the last one wins, as in os/exec
-		e := h.Environ[i]
+// Getenv returns the value of a variable of Environ.
+func (h *Host) Getenv(name string) (string, bool) { return lookup(h.Environ, name) }
+
+// Place returns the value of one of PlaceVariables.
+func (h *Host) Place(name string) (string, bool) {
+	if h.Places != nil {
+		return lookup(h.Places, name)
+	}
+	return lookup(h.Environ, name)
+}
+
+func lookup(environ []string, name string) (string, bool) {
+	for i := len(environ) - 1; i >= 0; i-- { // the last one wins, as in os/exec
+		e := environ[i]
 		if len(e) > len(name) && e[len(name)] == '=' && e[:len(name)] == name {
 			return e[len(name)+1:], true
 		}

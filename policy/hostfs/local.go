@@ -14,7 +14,19 @@ import (
 // LocalHost returns this machine as the user of this process sees it. The error is an
 // [*OwnerError] if another user has control over one of mcp-jail's own directories.
 func LocalHost() (Host, error) {
+	home, err := HomeDir()
+	if err != nil {
+		return Host{}, err
+	}
+	return LocalHostOf(home, nil)
+}
+
+// LocalHostOf is LocalHost for a process whose environment is not the user's own. home is the user's
+// home directory; see Host.Places.
+func LocalHostOf(home string, places []string) (Host, error) {
 	h := Host{
+		Home:     home,
+		Places:   places,
 		Lstat:    lstat,
 		Readlink: os.Readlink,
 		ReadDir:  readDir,
@@ -32,9 +44,6 @@ func LocalHost() (Host, error) {
 	// syscall.Getwd returns a path without symbolic links. os.Getwd may return $PWD, with links.
 	if h.Dir, err = syscall.Getwd(); err != nil {
 		return Host{}, fmt.Errorf("the working directory cannot be found: %w", err)
-	}
-	if h.Home, err = HomeDir(); err != nil {
-		return Host{}, err
 	}
 	h.User = userName(&h)
 	h.ConfigDir, h.StateDir, h.CacheDir, h.DataDir = StandardDirs(&h)
@@ -75,7 +84,7 @@ func userName(h *Host) string {
 // XDG variable is ignored, as the XDG Base Directory specification demands.
 func StandardDirs(h *Host) (cfg, state, cache, data string) {
 	dir := func(variable, preset string) string {
-		if v, ok := h.Getenv(variable); ok && filepath.IsAbs(v) {
+		if v, ok := h.Place(variable); ok && filepath.IsAbs(v) {
 			return filepath.Join(v, "mcp-jail")
 		}
 		return filepath.Join(h.Home, preset, "mcp-jail")

@@ -12,7 +12,8 @@ type VersionManager struct {
 	Root     string // what it keeps: no server may write it
 	Versions string // the directory with one directory for each version
 	Program  string // the interpreter, relative to that of a version
-	replaced bool   // a variable names another place
+	Variable string // a variable that names another place for it
+	replaced bool   // Variable does
 }
 
 // VersionManagers returns the places of all version managers for node and python, whether they
@@ -57,9 +58,9 @@ func (h *Host) managerPlaces() (all []VersionManager) {
 		{"uv", "UV_PYTHON_INSTALL_DIR", "python", "", "", "bin/python3", []string{path.Join(data, "uv/python")}},
 	} {
 		place := func(dir string, replaced bool) {
-			all = append(all, VersionManager{m.name, m.language, path.Join(dir, m.root), path.Join(dir, m.versions), m.program, replaced})
+			all = append(all, VersionManager{m.name, m.language, path.Join(dir, m.root), path.Join(dir, m.versions), m.program, m.variable, replaced})
 		}
-		v, set := h.Getenv(m.variable)
+		v, set := h.Place(m.variable)
 		if set = set && path.IsAbs(v); set {
 			place(v, false)
 		}
@@ -72,7 +73,7 @@ func (h *Host) managerPlaces() (all []VersionManager) {
 
 // dataHome returns the directory of programs' data (XDG Base Directory Specification).
 func (h *Host) dataHome() string {
-	if v, ok := h.Getenv("XDG_DATA_HOME"); ok && path.IsAbs(v) {
+	if v, ok := h.Place("XDG_DATA_HOME"); ok && path.IsAbs(v) {
 		return path.Clean(v)
 	}
 	return path.Join(h.Home, ".local/share")
