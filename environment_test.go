@@ -42,7 +42,8 @@ var wholeEnvironment = map[string]string{
 // function that does, with the reason. The collector takes all names in these files for read.
 var variableByName = map[string]string{
 	"confine/fork_linux.go":                     "the environment of the process that it starts, which is written there",
-	"policy/hostfs/host.go":                     "Host.Getenv itself",
+	"policy/hostfs/host.go":                     "Host.Getenv itself, and UserEnv",
+	"confine/jailed/command.go":                 "resolve.PlaceVariables",
 	"policy/hostfs/owner.go":                    "the XDG variables",
 	"policy/hostfs/local.go":                    "USER, LOGNAME and the XDG variables",
 	"policy/hostfs/manager.go":                  "places of version managers",
@@ -72,7 +73,7 @@ var variableByName = map[string]string{
 // readers are functions that read a variable which their argument names. implied are functions that
 // read variables without an argument.
 var (
-	readers = []string{"Getenv", "getenv", "LookupEnv", "Env", "Setenv", "Unsetenv"}
+	readers = []string{"Getenv", "getenv", "LookupEnv", "UserEnv", "Env", "Setenv", "Unsetenv"}
 	implied = map[string][]string{
 		"FromEnvironment": {"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "REQUEST_METHOD"}, "ProxyFromEnvironment": {"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "REQUEST_METHOD"},
 		"UserHomeDir": {"HOME", "USERPROFILE"}, "UserConfigDir": {"XDG_CONFIG_HOME", "APPDATA"}, "UserCacheDir": {"XDG_CACHE_HOME", "LOCALAPPDATA"},
@@ -117,7 +118,7 @@ func environmentReads(t *testing.T, name string, src any) (found []string, fault
 				fault(n, "ExpandEnv reads variables that a text names")
 			case function == "Environ" && wholeEnvironment[name] == "":
 				fault(n, "the whole environment is read: give the reason in wholeEnvironment")
-			case slices.Contains([]string{"Getenv", "LookupEnv"}, function) && !slices.Contains(called, ast.Node(n)) && variableByName[name] == "":
+			case slices.Contains([]string{"Getenv", "LookupEnv", "UserEnv"}, function) && !slices.Contains(called, ast.Node(n)) && variableByName[name] == "":
 				fault(n, "%s.%s is handed on: give the reason in variableByName", owner, function)
 			case owner == "exec" && function == "Cmd" && starts[name].environment == "":
 				fault(n, "a program is started: say in starts what is in its environment")
@@ -238,6 +239,7 @@ func TestEnvironmentFaults(t *testing.T) {
 		`var _ = os.Getenv("NEW_THING")`:                        "lacks NEW_THING",
 		`var _ = os.Getenv("HOME")`:                             "",
 		`func f(h Host) { h.Getenv("NEW_THING") }`:              "lacks NEW_THING",
+		`func f(h Host) { h.UserEnv("NEW_THING") }`:             "lacks NEW_THING",
 		`func f(n string) { os.LookupEnv(n) }`:                  "not written here",
 		"const c = \"NEW_THING\"\nfunc f() { os.LookupEnv(c) }": "lacks NEW_THING",
 		`var _ = os.ExpandEnv("$X")`:                            "ExpandEnv",

@@ -1,6 +1,7 @@
 package presets
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"path"
@@ -38,11 +39,12 @@ type UnfitError struct {
 }
 
 func (e *UnfitError) Error() string {
+	preset := cmp.Or(e.Preset, &Preset{})
 	text := "it does not hold for a line that brings code of its own (" + strings.Join(e.Brings, ", ") + ")"
 	if e.Runs != "" {
-		text = "it is for " + e.Preset.packages() + ", and the line runs " + e.Runs
+		text = "it is for " + preset.packages() + ", and the line runs " + e.Runs
 	}
-	return text + ". To grant the same to this line, copy the table that mcp-jail preset " + e.Preset.Name + " prints into your configuration"
+	return text + ". To grant the same to this line, copy the table that mcp-jail preset " + preset.Name + " prints into your configuration"
 }
 
 // isFor reports whether a preset is for a package.

@@ -41,8 +41,8 @@ type Host struct {
 	Home    string   // the user's home directory
 	Dir     string   // the working directory of mcp-jail, which is the client's
 	Environ []string // "NAME=value", of which the server gets some
-	// Places has those of PlaceVariables that are set for the user, as "NAME=value". nil: those of
-	// Environ. They decide which files are the user's, and no server gets them.
+	// Places are the variables of the user, as "NAME=value", that decide which files are the user's:
+	// resolve.PlaceVariables. No server gets them. nil: those of Environ.
 	Places []string
 	// PseudoMounts are the mount points of filesystems that contain no files (proc, sysfs,
 	// cgroup), outside /proc, /sys and /dev.
@@ -74,8 +74,8 @@ type DirEntry struct {
 // Getenv returns the value of a variable of Environ.
 func (h *Host) Getenv(name string) (string, bool) { return lookup(h.Environ, name) }
 
-// Place returns the value of one of PlaceVariables.
-func (h *Host) Place(name string) (string, bool) {
+// UserEnv returns the value of a variable that decides which files are the user's.
+func (h *Host) UserEnv(name string) (string, bool) {
 	if h.Places != nil {
 		return lookup(h.Places, name)
 	}

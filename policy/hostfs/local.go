@@ -84,7 +84,7 @@ func userName(h *Host) string {
 // XDG variable is ignored, as the XDG Base Directory specification demands.
 func StandardDirs(h *Host) (cfg, state, cache, data string) {
 	dir := func(variable, preset string) string {
-		if v, ok := h.Place(variable); ok && filepath.IsAbs(v) {
+		if v, ok := h.UserEnv(variable); ok && filepath.IsAbs(v) {
 			return filepath.Join(v, "mcp-jail")
 		}
 		return filepath.Join(h.Home, preset, "mcp-jail")

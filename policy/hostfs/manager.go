@@ -60,7 +60,7 @@ func (h *Host) managerPlaces() (all []VersionManager) {
 		place := func(dir string, replaced bool) {
 			all = append(all, VersionManager{m.name, m.language, path.Join(dir, m.root), path.Join(dir, m.versions), m.program, m.variable, replaced})
 		}
-		v, set := h.Place(m.variable)
+		v, set := h.UserEnv(m.variable)
 		if set = set && path.IsAbs(v); set {
 			place(v, false)
 		}
@@ -73,7 +73,7 @@ func (h *Host) managerPlaces() (all []VersionManager) {
 
 // dataHome returns the directory of programs' data (XDG Base Directory Specification).
 func (h *Host) dataHome() string {
-	if v, ok := h.Place("XDG_DATA_HOME"); ok && path.IsAbs(v) {
+	if v, ok := h.UserEnv("XDG_DATA_HOME"); ok && path.IsAbs(v) {
 		return path.Clean(v)
 	}
 	return path.Join(h.Home, ".local/share")

@@ -152,7 +152,7 @@ func (h *Host) nameVariable(err error, dir string) error {
 			continue
 		}
 		names := own.variable + " names that place: let it name one of your own"
-		if v, _ := h.Place(own.variable); !filepath.IsAbs(v) {
+		if v, _ := h.UserEnv(own.variable); !filepath.IsAbs(v) {
 			names = "HOME names that place: let it name your own home directory (sudo -H does)"
 		}
 		owner.Fix = strings.Replace(owner.Fix, ownPlace, names, 1)

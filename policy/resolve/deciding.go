@@ -51,7 +51,7 @@ func PlaceVariables() []string {
 func (b *resolver) collectDeciding() {
 	var places []struct{ prefix, dir string }
 	for _, m := range moved {
-		if v, _ := b.h.Place(m.variable); strings.HasPrefix(v, "/") {
+		if v, _ := b.h.UserEnv(m.variable); strings.HasPrefix(v, "/") {
 			places = append(places, struct{ prefix, dir string }{m.prefix, v})
 		}
 	}
@@ -103,7 +103,7 @@ func (b *resolver) abbreviate(abs string) string {
 // installs packages. Nothing is chosen from them: see Guard.
 func (b *resolver) userPath() (dirs []string) {
 	for _, name := range [...]string{"PATH", "FPATH"} {
-		value, _ := b.h.Place(name)
+		value, _ := b.h.UserEnv(name)
 		for dir := range strings.SplitSeq(value, ":") {
 			if dir = path.Clean(dir); strings.HasPrefix(dir, "/") && dir != "/" && !isSystemPath(dir) && !slices.Contains(strings.Split(dir, "/"), "node_modules") {
 				dirs = append(dirs, dir)
@@ -234,7 +234,7 @@ func (b *resolver) protectParts(dir, named string) {
 // isShared reports whether a directory with a bin holds more than the programs and their parts: data
 // of other programs, or the source of the user's own.
 func (b *resolver) isShared(prefix string) bool {
-	gopath, _ := b.h.Place("GOPATH")
+	gopath, _ := b.h.UserEnv("GOPATH")
 	within := func(dir string) bool { return strings.HasPrefix(dir, "/") && policy.Within(b.canonical(dir), prefix) }
 	return slices.ContainsFunc([]string{b.h.ConfigDir, b.h.StateDir, b.h.CacheDir, b.h.DataDir, path.Join(b.h.Home, ".local"), path.Join(b.h.Home, "go"), gopath}, within)
 }

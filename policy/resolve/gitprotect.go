@@ -96,7 +96,7 @@ func (b *resolver) protectForTree(configs []string, tree gitTree) {
 // userGitConfigs returns the configurations of the user and the system, which git reads in
 // every repository.
 func (b *resolver) userGitConfigs() []string {
-	user, _ := b.h.Place("XDG_CONFIG_HOME")
+	user, _ := b.h.UserEnv("XDG_CONFIG_HOME")
 	if !strings.HasPrefix(user, "/") {
 		user = path.Join(b.h.Home, ".config")
 	}

@@ -1,0 +1,402 @@
+package house_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/confine/jailed"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/lifecycle"
+	"github.com/mcp-jail/mcp-jail/mcpproxy"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
+	"github.com/mcp-jail/mcp-jail/presets"
+	"github.com/mcp-jail/mcp-jail/undo"
+)
+
+// A zeroValue is the zero value of an exported type. Each is tested: its texts can be asked for, and
+// holds tells what a Go program that forgets to set it may rely on. Without holds, it is a value that
+// mcp-jail returns, or a name, and grants nothing.
+type zeroValue struct {
+	value any // a pointer to it
+	holds func(t *testing.T)
+}
+
+var zeroValues = map[string]zeroValue{
+	// policy
+	"policy.Axis":             {value: new(policy.Axis)},
+	"policy.Command":          {value: new(policy.Command)},
+	"policy.CommandMatch":     {value: new(policy.CommandMatch)},
+	"policy.CommandRule":      {value: new(policy.CommandRule)},
+	"policy.ConflictError":    {value: new(policy.ConflictError)},
+	"policy.Denial":           {value: new(policy.Denial)},
+	"policy.DenialReason":     {value: new(policy.DenialReason)},
+	"policy.Entry":            {new(policy.Entry), func(t *testing.T) { is(t, policy.Entry{}.Rights == 0) }},
+	"policy.EnvRule":          {new(policy.EnvRule), func(t *testing.T) { is(t, !policy.EnvRule{}.Read && policy.CheckEnvName("") != nil) }},
+	"policy.FileID":           {value: new(policy.FileID)},
+	"policy.FoldedName":       {value: new(policy.FoldedName)},
+	"policy.FsRule":           {new(policy.FsRule), func(t *testing.T) { is(t, policy.FsRule{}.Rights() == 0) }},
+	"policy.Grant":            {value: new(policy.Grant)},
+	"policy.HostFailure":      {value: new(policy.HostFailure)},
+	"policy.InboundRule":      {value: new(policy.InboundRule)},
+	"policy.Kind":             {value: new(policy.Kind)},
+	"policy.Limits":           {new(policy.Limits), zeroPolicy},
+	"policy.Link":             {value: new(policy.Link)},
+	"policy.NetRule":          {new(policy.NetRule), func(t *testing.T) { _, err := policy.NormalizeHost(""); is(t, !policy.NetRule{}.Allow && err != nil) }},
+	"policy.Op":               {value: new(policy.Op)},
+	"policy.Origin":           {value: new(policy.Origin)},
+	"policy.Packages":         {new(policy.Packages), func(t *testing.T) { is(t, !policy.Packages{}.AutoInstall && !policy.Packages{}.InstallScripts) }},
+	"policy.Part":             {value: new(policy.Part)},
+	"policy.Policy":           {new(policy.Policy), zeroPolicy},
+	"policy.Problem":          {value: new(policy.Problem)},
+	"policy.Problems":         {value: new(policy.Problems)},
+	"policy.Profile":          {new(policy.Profile), zeroProfile},
+	"policy.ProgramStart":     {value: new(policy.ProgramStart)},
+	"policy.Reach":            {value: new(policy.Reach)},
+	"policy.Rights":           {new(policy.Rights), func(t *testing.T) { is(t, policy.Rights(0)&policy.AllRights == 0) }},
+	"policy.Secret":           {value: new(policy.Secret)},
+	"policy.Setting":          {value: new(policy.Setting)},
+	"policy.Start":            {value: new(policy.Start)},
+	"policy.Statement":        {value: new(policy.Statement)},
+	"policy.StatementCommand": {value: new(policy.StatementCommand)},
+	"policy.StatementFs":      {value: new(policy.StatementFs)},
+	"policy.StatementHost":    {value: new(policy.StatementHost)},
+	"policy.StatementNet":     {value: new(policy.StatementNet)},
+	"policy.Undo":             {new(policy.Undo), func(t *testing.T) { is(t, !policy.Undo{}.On()) }},
+	"policy.Variable":         {value: new(policy.Variable)},
+	"policy.Verdict":          {new(policy.Verdict), func(t *testing.T) { is(t, policy.Verdict(0) == policy.Forbidden) }},
+	"policy.Warning":          {value: new(policy.Warning)},
+	"policy.WriteGrant":       {value: new(policy.WriteGrant)},
+	"policy.Writer":           {value: new(policy.Writer)},
+	"policy.WriterRules":      {value: new(policy.WriterRules)},
+	// confine
+	"confine.Answer":       {value: new(confine.Answer)},
+	"confine.Enforcement":  {value: new(confine.Enforcement)},
+	"confine.Exit":         {value: new(confine.Exit)},
+	"confine.Feature":      {new(confine.Feature), func(t *testing.T) { is(t, confine.Feature{}.Answer != confine.Yes) }},
+	"confine.Features":     {value: new(confine.Features)},
+	"confine.Gap":          {new(confine.Gap), func(t *testing.T) { failsStart(t, &confine.Plan{Gaps: []confine.Gap{{}}}) }},
+	"confine.GapError":     {value: new(confine.GapError)},
+	"confine.Kept":         {value: new(confine.Kept)},
+	"confine.Launcher":     {new(confine.Launcher), zeroProfile},
+	"confine.Leak":         {value: new(confine.Leak)},
+	"confine.NamedFeature": {value: new(confine.NamedFeature)},
+	"confine.Notice":       {value: new(confine.Notice)},
+	"confine.Plan":         {new(confine.Plan), func(t *testing.T) { failsStart(t, &confine.Plan{}) }},
+	"confine.Prepared":     {new(confine.Prepared), func(t *testing.T) { new(confine.Prepared).Close() }},
+	"confine.Process":      {new(confine.Process), func(t *testing.T) { is(t, new(confine.Process).Kill() != nil && new(confine.Process).PID() == 0) }},
+	"confine.StartError":   {value: new(confine.StartError)},
+	"confine.Stdio":        {value: new(confine.Stdio)},
+	// confine/jailed
+	"confine/jailed.Policy": {new(jailed.Policy), func(t *testing.T) { is(t, jailed.Command(t.Context(), jailed.Policy{}, "true").Err == nil) } /* the default policy: see package jailed */},
+	// lifecycle
+	"lifecycle.CallObserver":   {value: new(lifecycle.CallObserver)},
+	"lifecycle.DiagnosedError": {value: new(lifecycle.DiagnosedError)},
+	"lifecycle.Launcher":       {value: new(lifecycle.Launcher)},
+	"lifecycle.LauncherFunc":   {value: new(lifecycle.LauncherFunc)},
+	"lifecycle.Pins":           {value: new(lifecycle.Pins)},
+	"lifecycle.Process":        {value: new(lifecycle.Process)},
+	"lifecycle.Refreshed":      {value: new(lifecycle.Refreshed)},
+	"lifecycle.Session":        {new(lifecycle.Session), zeroSession},
+	"lifecycle.Stateless":      {new(lifecycle.Stateless), zeroSession},
+	"lifecycle.Tool":           {new(lifecycle.Tool), zeroSession},
+	// mcpproxy
+	"mcpproxy.Batch":    {value: new(mcpproxy.Batch)},
+	"mcpproxy.Call":     {value: new(mcpproxy.Call)},
+	"mcpproxy.Conn":     {value: new(mcpproxy.Conn)},
+	"mcpproxy.Envelope": {value: new(mcpproxy.Envelope)},
+	"mcpproxy.Era":      {value: new(mcpproxy.Era)},
+	"mcpproxy.Flaw":     {value: new(mcpproxy.Flaw)},
+	"mcpproxy.Frame":    {value: new(mcpproxy.Frame)},
+	"mcpproxy.Hooks":    {value: new(mcpproxy.Hooks)},
+	"mcpproxy.Kind":     {value: new(mcpproxy.Kind)},
+	"mcpproxy.Pending":  {value: new(mcpproxy.Pending)},
+	"mcpproxy.Proxy":    {value: new(mcpproxy.Proxy)},
+	"mcpproxy.Reader":   {new(mcpproxy.Reader), func(t *testing.T) { panics(t, func() { new(mcpproxy.Reader).Next() }) }},
+	"mcpproxy.Scanner":  {value: new(mcpproxy.Scanner)},
+	"mcpproxy.Side":     {value: new(mcpproxy.Side)},
+	"mcpproxy.Span":     {value: new(mcpproxy.Span)},
+	"mcpproxy.Upstream": {value: new(mcpproxy.Upstream)},
+	"mcpproxy.Writer": {new(mcpproxy.Writer), func(t *testing.T) {
+		panics(t, func() { new(mcpproxy.Writer).Inject([]byte("{}")) })
+	}},
+	// diagnostics
+	"diagnostics.Attribution": {value: new(diagnostics.Attribution)},
+	"diagnostics.ClientList":  {value: new(diagnostics.ClientList)},
+	"diagnostics.Code":        {value: new(diagnostics.Code)},
+	"diagnostics.Diagnosis":   {value: new(diagnostics.Diagnosis)},
+	"diagnostics.Evidence":    {new(diagnostics.Evidence), func(t *testing.T) { is(t, len(diagnostics.Remedies(diagnostics.Evidence{})) == 0) }},
+	"diagnostics.Exit":        {value: new(diagnostics.Exit)},
+	"diagnostics.Hint":        {value: new(diagnostics.Hint)},
+	"diagnostics.Leak":        {value: new(diagnostics.Leak)},
+	"diagnostics.LostRecord":  {value: new(diagnostics.LostRecord)},
+	"diagnostics.Page":        {value: new(diagnostics.Page)},
+	"diagnostics.Record":      {value: new(diagnostics.Record)},
+	"diagnostics.Redactor": {new(diagnostics.Redactor), func(t *testing.T) {
+		panics(t, func() { new(diagnostics.Redactor).Redact("a text that is not redacted") })
+	}},
+	"diagnostics.Stage":        {value: new(diagnostics.Stage)},
+	"diagnostics.Start":        {value: new(diagnostics.Start)},
+	"diagnostics.StderrFilter": {value: new(diagnostics.StderrFilter)},
+	"diagnostics.Tail":         {value: new(diagnostics.Tail)},
+	"diagnostics.Tools":        {value: new(diagnostics.Tools)},
+	// undo
+	"undo.Action":    {value: new(undo.Action)},
+	"undo.Call":      {value: new(undo.Call)},
+	"undo.Change":    {value: new(undo.Change)},
+	"undo.Event":     {value: new(undo.Event)},
+	"undo.Files":     {value: new(undo.Files)},
+	"undo.Gap":       {value: new(undo.Gap)},
+	"undo.Head":      {value: new(undo.Head)},
+	"undo.History":   {value: new(undo.History)},
+	"undo.ID":        {value: new(undo.ID)},
+	"undo.Keeper":    {value: new(undo.Keeper)},
+	"undo.Kind":      {value: new(undo.Kind)},
+	"undo.Operation": {value: new(undo.Operation)},
+	"undo.Outcome":   {value: new(undo.Outcome)},
+	"undo.Record":    {value: new(undo.Record)},
+	"undo.Restorer":  {new(undo.Restorer), func(t *testing.T) { panics(t, func() { new(undo.Restorer).Run(undo.Store{}) }) }},
+	"undo.Selection": {value: new(undo.Selection)},
+	"undo.Session":   {value: new(undo.Session)},
+	"undo.State":     {value: new(undo.State)},
+	"undo.Step":      {value: new(undo.Step)},
+	"undo.Store":     {new(undo.Store), zeroStore},
+	"undo.Writer":    {value: new(undo.Writer)},
+	// clients
+	"clients.Blind":        {value: new(clients.Blind)},
+	"clients.Client":       {value: new(clients.Client)},
+	"clients.Dir":          {value: new(clients.Dir)},
+	"clients.Edit":         {value: new(clients.Edit)},
+	"clients.Entry":        {value: new(clients.Entry)},
+	"clients.Form":         {value: new(clients.Form)},
+	"clients.Format":       {value: new(clients.Format)},
+	"clients.Host":         {new(clients.Host), func(t *testing.T) { _, _, found := clients.ByFile("", clients.Host{}); is(t, !found) }},
+	"clients.Item":         {value: new(clients.Item)},
+	"clients.Kind":         {value: new(clients.Kind)},
+	"clients.Location":     {value: new(clients.Location)},
+	"clients.Lookup":       {value: new(clients.Lookup)},
+	"clients.Merging":      {value: new(clients.Merging)},
+	"clients.Move":         {value: new(clients.Move)},
+	"clients.Patience":     {value: new(clients.Patience)},
+	"clients.Place":        {value: new(clients.Place)},
+	"clients.Reach":        {value: new(clients.Reach)},
+	"clients.Reason":       {value: new(clients.Reason)},
+	"clients.Reference":    {value: new(clients.Reference)},
+	"clients.Scope":        {value: new(clients.Scope)},
+	"clients.Shape":        {value: new(clients.Shape)},
+	"clients.Shared":       {value: new(clients.Shared)},
+	"clients.Table":        {value: new(clients.Table)},
+	"clients.UnknownError": {value: new(clients.UnknownError)},
+	"clients.Variable":     {value: new(clients.Variable)},
+	"clients.Wrapped":      {value: new(clients.Wrapped)},
+	"clients.Wrapping":     {value: new(clients.Wrapping)},
+	// presets
+	"presets.Applied":      {value: new(presets.Applied)},
+	"presets.Argument":     {value: new(presets.Argument)},
+	"presets.Chosen":       {value: new(presets.Chosen)},
+	"presets.Ecosystem":    {value: new(presets.Ecosystem)},
+	"presets.Entry":        {value: new(presets.Entry)},
+	"presets.Kind":         {value: new(presets.Kind)},
+	"presets.Open":         {value: new(presets.Open)},
+	"presets.Package":      {value: new(presets.Package)},
+	"presets.Preset":       {value: new(presets.Preset)},
+	"presets.Sent":         {value: new(presets.Sent)},
+	"presets.Start":        {value: new(presets.Start)},
+	"presets.UnfitError":   {value: new(presets.UnfitError)},
+	"presets.UnknownError": {value: new(presets.UnknownError)},
+	"presets.Value":        {value: new(presets.Value)},
+	"presets.Variable":     {value: new(presets.Variable)},
+}
+
+func is(t *testing.T, strict bool) {
+	t.Helper()
+	if !strict {
+		t.Error("the zero value is not the strict one")
+	}
+}
+
+// panics tests that a type that only a constructor makes does nothing without it.
+func panics(t *testing.T, use func()) {
+	t.Helper()
+	defer func() {
+		if recover() == nil {
+			t.Error("it does something")
+		}
+	}()
+	use()
+}
+
+// zeroPolicy tests that limits of 0 are the defaults, and that limits below 0 are refused.
+func zeroPolicy(t *testing.T) {
+	host, err := hostfs.LocalHost()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := resolve.Resolve(&policy.Policy{}, host); err == nil {
+		t.Error("a policy without a server resolves")
+	}
+	p := policy.Policy{Server: "s", Command: "sh"}
+	profile, _, err := resolve.Resolve(&p, host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range profile.Entries {
+		if e.Origin == policy.OriginRule && e.Rights != 0 {
+			t.Errorf("a policy without rules grants %s %s", e.Rights, e.Path)
+		}
+	}
+	if profile.Limits != policy.DefaultLimits || len(profile.Net) != 0 || len(profile.Waive) != 0 {
+		t.Errorf("limits %+v, net %v, waive %v", profile.Limits, profile.Net, profile.Waive)
+	}
+	for _, l := range []policy.Limits{{MemoryMB: -1}, {Processes: -1}, {OpenFiles: -1}, {FileSizeMB: -1}, {MessageMB: -1}, {NetOutMB: -1}, {Connections: -1}, {MemoryMB: 1 << 40}} {
+		p.Limits = l
+		if _, _, err := resolve.Resolve(&p, host); err == nil {
+			t.Errorf("the limits %+v resolve", l)
+		}
+		if _, err := (confine.Launcher{}).Start(t.Context(), &policy.Profile{Program: "/bin/true", Limits: l}, confine.Stdio{}); !isStartError(err) {
+			t.Errorf("the limits %+v: %v", l, err)
+		}
+	}
+	plan, _ := confine.Launcher{}.Compile(&policy.Profile{Program: "/bin/true", Limits: policy.Limits{OpenFiles: 77}})
+	if want := (policy.Limits{MemoryMB: 4096, Processes: 512, OpenFiles: 77, FileSizeMB: 1024, MessageMB: 64, Connections: 256}); plan == nil || plan.Profile.Limits != want {
+		t.Errorf("a plan has the limits %+v", plan.Profile.Limits)
+	}
+}
+
+// zeroProfile tests that a profile without entries allows nothing, and that one without a program is
+// not started.
+func zeroProfile(t *testing.T) {
+	p := &policy.Profile{}
+	for op := policy.Op(0); op <= policy.OpRemove; op++ {
+		if p.Allows(op, "/tmp/x") || p.Allows(op, "/") {
+			t.Errorf("it allows to %s", op)
+		}
+	}
+	if _, err := (confine.Launcher{}).Compile(p); !isStartError(err) {
+		t.Errorf("Compile: %v", err)
+	}
+	if process, err := (confine.Launcher{}).Start(t.Context(), p, confine.Stdio{}); !isStartError(err) || process != nil {
+		t.Errorf("Start: %v", err)
+	}
+}
+
+func isStartError(err error) bool {
+	var failed *confine.StartError
+	return errors.As(err, &failed)
+}
+
+func failsStart(t *testing.T, p *confine.Plan) {
+	t.Helper()
+	if process, err := (confine.Launcher{}).StartPlan(t.Context(), p, confine.Stdio{}); err == nil || process != nil {
+		t.Errorf("it starts: %v", process)
+	}
+}
+
+// zeroSession tests that a session without a profile, and a tool without one, start nothing.
+func zeroSession(t *testing.T) {
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	started := false
+	s := lifecycle.Session{In: null, Out: null, Err: null}
+	if _, err := lifecycle.RunStateful(t.Context(), s); !isStartError(err) {
+		t.Errorf("a session: %v", err)
+	}
+	s.Launcher = lifecycle.LauncherFunc(func(context.Context, *policy.Profile, confine.Stdio) (lifecycle.Process, error) {
+		started = true
+		return nil, errors.New("it is started")
+	})
+	for _, o := range []lifecycle.Stateless{{}, {Tool: func(string) (lifecycle.Tool, error) { return lifecycle.Tool{}, nil }}} {
+		lifecycle.RunStateless(t.Context(), s, o)
+	}
+	if started {
+		t.Error("a stateless session without requests starts a process")
+	}
+}
+
+// zeroStore tests that a store without a directory is not the working directory.
+func zeroStore(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if w, err := (undo.Store{}).Begin(undo.Head{}); err == nil || w != nil {
+		t.Error("Begin makes a session")
+	}
+	if made, err := os.ReadDir("."); err != nil || len(made) != 0 {
+		t.Errorf("the working directory has %v %v", made, err)
+	}
+}
+
+// TestZeroValues tests the zero value of every exported type of the packages that Go programs import.
+func TestZeroValues(t *testing.T) {
+	for name, z := range zeroValues {
+		t.Run(name, func(t *testing.T) {
+			switch v := z.value.(type) { // its texts
+			case error:
+				_ = v.Error()
+			case fmt.Stringer:
+				_ = v.String()
+			}
+			if m, ok := z.value.(json.Marshaler); ok {
+				if _, err := m.MarshalJSON(); err != nil {
+					t.Error(err)
+				}
+			}
+			if z.holds != nil {
+				z.holds(t)
+			}
+		})
+	}
+}
+
+// TestZeroValuesAreAll tests that zeroValues has every exported type, on whatever system it exists,
+// and no other.
+func TestZeroValuesAreAll(t *testing.T) {
+	seen := map[string]bool{}
+	for _, dir := range []string{"policy", "confine", "confine/jailed", "lifecycle", "mcpproxy", "diagnostics", "undo", "clients", "presets"} {
+		files, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			if !strings.HasSuffix(f.Name(), ".go") || strings.HasSuffix(f.Name(), "_test.go") {
+				continue
+			}
+			parsed, err := parser.ParseFile(token.NewFileSet(), path.Join(dir, f.Name()), nil, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, d := range parsed.Decls {
+				types, ok := d.(*ast.GenDecl)
+				if !ok || types.Tok != token.TYPE {
+					continue
+				}
+				for _, s := range types.Specs {
+					if name := s.(*ast.TypeSpec).Name.Name; ast.IsExported(name) {
+						seen[dir+"."+name] = true
+						if _, ok := zeroValues[dir+"."+name]; !ok {
+							t.Errorf("%s.%s has no row in zeroValues: say what its zero value does", dir, name)
+						}
+					}
+				}
+			}
+		}
+	}
+	for name := range zeroValues {
+		if !seen[name] {
+			t.Errorf("zeroValues has %s, which does not exist", name)
+		}
+	}
+}
