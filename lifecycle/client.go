@@ -38,6 +38,7 @@ type client struct {
 
 	recordMu      sync.Mutex
 	record        diagnostics.Record
+	shownLater    []string                                     // see noteShown
 	saidLines     map[string]bool                              // see sayOnce
 	allDenials    func() ([]policy.Denial, []diagnostics.Hint) // of the whole session, for the record
 	countRefused  func() int                                   // of the different refusals among them

@@ -6,7 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
 // warn says a line once on stderr and adds it to the record.
@@ -81,15 +83,50 @@ func (c *client) saveRecords() {
 		case <-c.unsavedRecord:
 			c.writeRecord(false)
 		case <-look.C:
+			c.noteShown()
 			if n := c.countRefused(); n > saved {
 				saved = n
 				c.writeRecord(false)
 			}
 		case <-c.finished:
+			c.noteShown()
 			c.noteChanges()
 			c.writeRecord(true)
 			return
 		}
+	}
+}
+
+// watchHidden has noteShown look for the paths of a plan that the server can read if the host makes
+// them.
+func (c *client) watchHidden(plan *confine.Plan) {
+	if plan == nil || c.config.Exists == nil {
+		return
+	}
+	c.recordMu.Lock()
+	defer c.recordMu.Unlock()
+	for _, hidden := range plan.ShownLater {
+		if !slices.Contains(c.shownLater, hidden) {
+			c.shownLater = append(c.shownLater, hidden)
+		}
+	}
+}
+
+// noteShown warns of each path of watchHidden that has come into being.
+func (c *client) noteShown() {
+	c.recordMu.Lock()
+	var made []string
+	c.shownLater = slices.DeleteFunc(c.shownLater, func(hidden string) bool {
+		if !c.config.Exists(hidden) {
+			return false
+		}
+		made = append(made, hidden)
+		return true
+	})
+	c.recordMu.Unlock()
+	for _, hidden := range made {
+		c.warn("warning: " + show.Line(hidden) + " was made after the start of this server, which can read it until it is started again: a rule without rights, or the list of sensitive paths, hides only what exists at the start")
+		c.recordChanged()
 	}
 }
 

@@ -64,6 +64,7 @@ func eventuallyTrue(ok func() bool) bool {
 
 // fake starts a server of this binary, unconfined.
 type fake struct {
+	plan     *confine.Plan // may be nil
 	server   string
 	err      error           // instead
 	block    bool            // until ctx is cancelled
@@ -135,7 +136,7 @@ func (p *fakeProcess) OnNotice(whom func(confine.Notice)) {
 	}
 }
 
-func (p *fakeProcess) Plan() *confine.Plan { return nil }
+func (p *fakeProcess) Plan() *confine.Plan { return p.fake.plan }
 
 func (p *fakeProcess) HostFailures() []policy.HostFailure { return p.fake.failures }
 

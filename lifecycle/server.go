@@ -115,6 +115,7 @@ func (s *server) onNotice(r confine.Notice) {
 // warnWaived says on stderr which gaps of the plan the user has waived. It does so at each
 // start.
 func (s *server) warnWaived(plan *confine.Plan) {
+	s.client.watchHidden(plan)
 	lines := waivedWarnings(plan)
 	s.client.recordMu.Lock()
 	s.client.record.Waived = lines

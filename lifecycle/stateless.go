@@ -254,6 +254,7 @@ func (s *statelessSession) openRequests() (all []*clientRequest) {
 // warnWaived says which gaps of a plan the user has waived. It says each line once in a
 // session.
 func (s *statelessSession) warnWaived(plan *confine.Plan) {
+	s.client.watchHidden(plan)
 	for _, line := range waivedWarnings(plan) {
 		s.client.recordMu.Lock()
 		if !slices.Contains(s.client.record.Waived, line) {

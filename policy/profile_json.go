@@ -68,6 +68,7 @@ type profileJSON struct {
 	Links       []linkJSON     `json:"links"`
 	Unprotected []string       `json:"unprotected_names"`
 	GitDirs     []string       `json:"git_dirs,omitempty"`
+	HiddenLater []string       `json:"hidden_later,omitempty"`
 	Folded      []string       `json:"folded_names,omitempty"`
 	Programs    []string       `json:"programs"` // null: any
 	Loaders     []string       `json:"loaders,omitempty"`
@@ -153,7 +154,7 @@ func (p *Profile) document() profileJSON {
 		Server: p.Server, Tool: p.Tool, Program: p.Program, Argv: list(p.Argv), Dir: p.Dir, Workspace: p.Workspace,
 		Home: p.Home, HomePrivate: p.HomePrivate, Default: p.Default,
 		Entries: []entryJSON{}, Links: []linkJSON{}, Net: []netJSON{}, Env: []variableJSON{},
-		Unprotected: list(p.Unprotected), GitDirs: p.GitDirs, Programs: p.Programs, Loaders: p.Loaders, CommandArgs: p.CommandArgs, Withheld: list(p.Withheld),
+		Unprotected: list(p.Unprotected), GitDirs: p.GitDirs, HiddenLater: p.HiddenLater, Programs: p.Programs, Loaders: p.Loaders, CommandArgs: p.CommandArgs, Withheld: list(p.Withheld),
 		Inbound: p.Inbound, Limits: limitsJSON(p.Limits), Waive: list(p.Waive),
 		Startup: p.Startup.Seconds(), Call: p.Call.Seconds(), Roots: p.Roots, Advertise: p.Advertise, Patterns: p.LeakPatterns,
 	}

@@ -35,8 +35,13 @@ func (b *resolver) gitDirs(out *policy.Profile) (dirs []string) {
 			dirs = append(dirs, dir)
 		}
 	}
-	slices.Sort(dirs)
-	return slices.Compact(dirs)
+	return sorted(dirs)
+}
+
+// sorted returns paths in order, each once.
+func sorted(paths []string) []string {
+	slices.Sort(paths)
+	return slices.Compact(paths)
 }
 
 // protectGitInternals protects the files in a git directory that its worktrees and

@@ -47,7 +47,7 @@ func (b *resolver) placeRules(workspace string) error {
 			tail := "it grants nothing"
 			switch {
 			case rights == 0 && at.Unsearchable == "":
-				tail = "there is nothing to take away, and nothing can be made there"
+				tail = "there is nothing to take away, and the server can make nothing there. If the host makes it, only a jail without namespaces hides it before the next start"
 			case strings.ContainsAny(r.Path, "*?["):
 				tail += "; a path is literal, there are no globs"
 			}

@@ -120,7 +120,7 @@ func (b *resolver) protectBaseline() {
 }
 
 // denyCreate keeps a missing path inside holder from being created: it lists the path as
-// unprotected. If a directory below the path is created before the start, the path exists
+// unprotected. If it must not be read either, denyCreate lists it as hidden later. If a directory below the path is created before the start, the path exists
 // by then and becomes an entry.
 func (b *resolver) denyCreate(e, holder policy.Entry) {
 	for _, made := range b.byPath {
@@ -130,8 +130,14 @@ func (b *resolver) denyCreate(e, holder policy.Entry) {
 			return
 		}
 	}
-	if holder.Rights.Has(policy.Create) && holder.Origin != policy.OriginHome {
+	if holder.Origin == policy.OriginHome {
+		return
+	}
+	if holder.Rights.Has(policy.Create) {
 		b.unprotected[e.Path] = true
+	}
+	if holder.Rights.Has(policy.Read) && !e.Rights.Has(policy.Read) {
+		b.hiddenLater = append(b.hiddenLater, e.Path)
 	}
 }
 

@@ -96,7 +96,7 @@ func Resolve(p *policy.Policy, host hostfs.Host) (*policy.Profile, []policy.Warn
 	if err := policy.FindConflict(entryGrants(out.Entries)); err != nil {
 		return nil, b.warnings, err
 	}
-	out.Unprotected, out.GitDirs = b.unprotectedNames(), b.gitDirs(out)
+	out.Unprotected, out.HiddenLater, out.GitDirs = b.unprotectedNames(), sorted(b.hiddenLater), b.gitDirs(out)
 	out.Folded = b.foldedNames(out.Unprotected)
 	out.LinksAstray = b.linksAstray
 	out.Dir = b.workingDirectory(out)
@@ -183,7 +183,8 @@ type resolver struct {
 	caseInsensitive map[string]bool // directories: see isCaseInsensitive
 	missing         []missingRule
 	neverWiden      []string
-	linksAstray     bool // see Profile.LinksAstray
+	hiddenLater     []string // Profile.HiddenLater
+	linksAstray     bool     // see Profile.LinksAstray
 	builtin         []sensitivePath
 	deciding        []decidingPath   // what decides outside of the jail
 	decidingWork    []decidingPath   // those around the workspace: see addDeciding

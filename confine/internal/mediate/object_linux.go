@@ -156,9 +156,11 @@ func (m *Mediator) reopen(r *Request, o *object, flags int) (int, syscall.Errno)
 }
 
 // mayRead decides about reading where m.unmasked is set. There Landlock grants reading below
-// a granted directory, and no mount hides an entry that takes the right away.
+// a granted directory, and no mount hides an entry that takes the right away. It also hides what the
+// host has made since the start, as far as this mediator has Profile.HiddenLater.
 func (m *Mediator) mayRead(r *Request, full string, flags int) syscall.Errno {
-	if !m.unmasked || flags&seccomp.OAccMode == unix.O_WRONLY || m.profile.Mediate(policy.OpRead, full) == policy.Granted {
+	shown := !m.unmasked || m.profile.Mediate(policy.OpRead, full) == policy.Granted
+	if flags&seccomp.OAccMode == unix.O_WRONLY || shown && !m.profile.HidesLater(full) {
 		return 0
 	}
 	m.Reporter.Refused(r, policy.OpRead.String(), full)

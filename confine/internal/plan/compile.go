@@ -14,7 +14,7 @@ import (
 // Compile turns a profile into a plan for one host. It lists the gaps; the launcher decides
 // whether they are accepted. Compile is pure: it asks nothing of the host itself.
 func Compile(p *policy.Profile, f probe.Facts) *Plan {
-	c := compiler{p: ownProfile(p, f), f: f, plan: &Plan{Profile: p, Enforced: make([]Enforcement, 0, 16)}}
+	c := compiler{p: ownProfile(p, f), f: f, plan: &Plan{Profile: p, ShownLater: p.HiddenLater, Enforced: make([]Enforcement, 0, 16)}}
 	if !f.Supported {
 		for _, axis := range policy.Axes() {
 			c.addGap(Gap{

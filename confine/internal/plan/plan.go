@@ -15,6 +15,8 @@ type Plan struct {
 	Enforced []Enforcement
 	Gaps     []Gap
 	Notes    []string // other differences that the server sees
+	// ShownLater are those of Profile.HiddenLater that this jail shows if the host makes them.
+	ShownLater []string
 	// HostNamespaces has the answer No, and the reason, if this jail has host namespaces.
 	HostNamespaces probe.Feature
 

@@ -135,6 +135,8 @@ func (c *codec) profile(p *policy.Profile) {
 		e.Kind, e.Rights, e.Origin = policy.Kind(kind), policy.Rights(rights), policy.Origin(origin)
 	})
 	list(c, &p.Unprotected, c.str)
+	list(c, &p.GitDirs, c.str)
+	list(c, &p.HiddenLater, c.str)
 	list(c, &p.Folded, func(f *policy.FoldedName) {
 		c.str(&f.Path)
 		c.id(&f.ID)

@@ -52,6 +52,8 @@ var zeroValues = map[string]zeroValue{
 	"policy.HostFailure":      {value: new(policy.HostFailure)},
 	"policy.InboundRule":      {value: new(policy.InboundRule)},
 	"policy.Kind":             {value: new(policy.Kind)},
+	"policy.Lower":            {new(policy.Lower), func(t *testing.T) { is(t, !new(policy.Lower).Has(policy.FsRule{Path: "."})) }},
+	"policy.SensitivePath":    {value: new(policy.SensitivePath)},
 	"policy.Limits":           {new(policy.Limits), zeroPolicy},
 	"policy.Link":             {value: new(policy.Link)},
 	"policy.NetRule":          {new(policy.NetRule), func(t *testing.T) { _, err := policy.NormalizeHost(""); is(t, !policy.NetRule{}.Allow && err != nil) }},
@@ -113,6 +115,8 @@ var zeroValues = map[string]zeroValue{
 	"lifecycle.Stateless":      {new(lifecycle.Stateless), zeroSession},
 	"lifecycle.Tool":           {new(lifecycle.Tool), zeroSession},
 	// mcpproxy
+	"mcpproxy.Budget":   {new(mcpproxy.Budget), func(t *testing.T) { is(t, !new(mcpproxy.Budget).Share(0).Take(1)) }},
+	"mcpproxy.Share":    {new(mcpproxy.Share), func(t *testing.T) { panics(t, func() { new(mcpproxy.Share).Take(1) }) }},
 	"mcpproxy.Batch":    {value: new(mcpproxy.Batch)},
 	"mcpproxy.Call":     {value: new(mcpproxy.Call)},
 	"mcpproxy.Conn":     {value: new(mcpproxy.Conn)},
