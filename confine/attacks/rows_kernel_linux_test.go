@@ -81,6 +81,11 @@ func kernelAttacks() []attackGroup {
 			{what: "snapshots of btrfs, with what is hidden in them", forms: []string{
 				"reaches EBADF ioctl -1 0x50009401 0", "reaches EBADF ioctl -1 0x5000940e 0", "reaches EBADF ioctl -1 0x50009417 0", "reaches EBADF ioctl -1 0x50009418 0", "reaches EBADF ioctl -1 0x5000940f 0", "reaches EBADF ioctl -1 0x5000943f 0",
 			}},
+			{what: "keys of an encrypted directory (fscrypt), and flags of files and filesystems", forms: []string{
+				"reaches EBADF ioctl -1 0xc0506617 0", "reaches EBADF ioctl -1 0xc0406618 0", "reaches EBADF ioctl -1 0xc0406619 0", "reaches EBADF ioctl -1 0x800c6613 0", "reaches EBADF ioctl -1 0xc0096616 0",
+				"reaches EBADF ioctl -1 0x4008941a 0", "reaches EBADF ioctl -1 0xc0c09425 0", "reaches EBADF ioctl -1 0x401c5820 0", "reaches EBADF ioctl -1 0x40806685 0", "reaches EBADF ioctl -1 0xc0045877 0", "reaches EBADF ioctl -1 0xf501 0",
+			}},
+			{what: "a table of futexes, kernel memory that no limit counts", forms: []string{"call prctl 78 1 4096 0", "call prctl 78 1 16 0"}},
 			{what: "TIOCSTI, TIOCLINUX, TIOCSETD on any descriptor", forms: []string{"reaches EBADF ioctl -1 0x5412 0", "reaches EBADF ioctl -1 0x541c 0", "reaches EBADF ioctl -1 0x5423 0"}},
 		}},
 	}

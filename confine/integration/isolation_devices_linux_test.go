@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"golang.org/x/sys/unix"
 )
 
@@ -43,6 +44,32 @@ func TestJailHostDevices(t *testing.T) {
 	if _, err := os.Stat("/dev/shm/mcp-jail-test"); err == nil {
 		os.Remove("/dev/shm/mcp-jail-test")
 		t.Error("a file was made in the host's /dev/shm")
+	}
+}
+
+// TestJailDeviceCommands: a granted device takes the commands of its own driver. That opens no
+// filesystem's commands, and no other descriptor's.
+func TestJailDeviceCommands(t *testing.T) {
+	jailtest.Needs(t)
+	const version, removeKey = "44544", "3225445912" // KVM_GET_API_VERSION, FS_IOC_REMOVE_ENCRYPTION_KEY
+	tries := []attacker.Attempt{attacker.Try("command", "/dev/kvm", version), attacker.Try("command", "/dev/kvm", removeKey), attacker.Try("command", "/dev/zero", version)}
+	if got := jailtest.Unconfined(t, "/", tries[0]); fmt.Sprint(got) != "[ok]" {
+		testkit.Skip(t, "kvm", "%v", got)
+	}
+	for _, c := range []struct {
+		grant jailtest.Grant
+		want  string
+	}{
+		{jailtest.Grant{Path: "/dev/kvm", Rights: r | u}, "[ok ENOTTY ENOTTY]"},
+		{jailtest.Grant{Path: "/dev/vsock", Rights: r | u}, "[ENOENT ENOENT ENOTTY]"},
+		{jailtest.Grant{Path: "/dev", Rights: r}, "[ok ENOTTY ENOTTY]"},
+	} {
+		if _, err := os.Stat(c.grant.Path); err != nil {
+			continue
+		}
+		if got := jailtest.Attempts(t, jailtest.Profile(t, c.grant), tries...); fmt.Sprint(got) != c.want {
+			t.Errorf("%s of %s: %v, want %s", c.grant.Rights, c.grant.Path, got, c.want)
+		}
 	}
 }
 

@@ -175,10 +175,15 @@ func ownProcessRows(t *seccompTable) {
 	t.strict(eperm, "sched_setparam", self)
 	t.strict(eperm, "sched_setattr", self)
 
+	t.add(eperm, "lsm_set_self_attr", 100, 0, 0, 0)
 	t.add(eperm, "seccomp", 1, 8)
 	t.add(0, "seccomp", 1, 0)
 	t.add(eperm, "prctl", unix.PR_SET_MM, 99, 0, 0, 1)
 	t.add(0, "prctl", unix.PR_GET_DUMPABLE)
+	t.add(0, "prctl", unix.PR_SET_NAME|garbage, 0)
+	t.add(unix.EINVAL, "prctl", unix.PR_FUTEX_HASH, unix.PR_FUTEX_HASH_GET_SLOTS)
+	t.add(unix.EINVAL, "prctl", unix.PR_FUTEX_HASH|garbage, unix.PR_FUTEX_HASH_GET_SLOTS)
+	t.add(unix.EINVAL, "prctl", unix.PR_GET_TSC, 0)
 }
 
 func ioctlRows(t *seccompTable) {
@@ -186,11 +191,23 @@ func ioctlRows(t *seccompTable) {
 		t.add(eperm, "ioctl", badFD, cmd)
 		t.add(eperm, "ioctl", badFD, cmd|garbage)
 	}
-	t.add(0, "ioctl", badFD, unix.TCGETS)
-	for _, nr := range []uintptr{1, 14, 15, 23, 24, 63} { // subvolumes of btrfs
-		t.add(eperm, "ioctl", badFD, 0x50009400|nr)
+	for _, cmd := range []uintptr{
+		0x50009401, 0x5000940e, 0x5000940f, 0x50009417, 0x50009418, 0x5000943f, 0x4008941a, 0xc0c09425, // btrfs: subvolumes and their flags
+		unix.FS_IOC_ADD_ENCRYPTION_KEY, unix.FS_IOC_REMOVE_ENCRYPTION_KEY, unix.FS_IOC_REMOVE_ENCRYPTION_KEY_ALL_USERS, unix.FS_IOC_SET_ENCRYPTION_POLICY,
+		unix.FS_IOC_GET_ENCRYPTION_POLICY_EX, unix.FS_IOC_GET_ENCRYPTION_KEY_STATUS, unix.FS_IOC_ENABLE_VERITY, 0x401c5820, 0x40086604, 0xc0045877, 0xf501, 0x40047211,
+		unix.TIOCGSERIAL, unix.NS_GET_USERNS, unix.PIDFD_GET_PID_NAMESPACE, unix.BLKGETSIZE64, 0xae01, 0,
+	} {
+		t.add(unix.ENOTTY, "ioctl", badFD, cmd)
+		t.add(unix.ENOTTY, "ioctl", badFD, cmd|garbage)
+		t.strict(unix.ENOTTY, "ioctl", badFD, cmd)
 	}
-	t.add(0, "ioctl", badFD, unix.FICLONE)
+	t.add(eperm, "ioctl", badFD, unix.SIOCSIFFLAGS)
+	t.add(unix.EOPNOTSUPP, "ioctl", badFD, unix.SIOCETHTOOL)
+	for _, cmd := range []uintptr{unix.TCGETS, unix.FICLONE, unix.FICLONERANGE, unix.FS_IOC_GETFLAGS, unix.TIOCGWINSZ, unix.TIOCINQ, unix.SIOCGIFINDEX, 0x5421, 0x5451, 2} {
+		t.add(0, "ioctl", badFD, cmd)
+		t.add(0, "ioctl", badFD, cmd|garbage)
+		t.strict(0, "ioctl", badFD, cmd)
+	}
 }
 
 // modeRows are files with an identity of their owner, and devices.

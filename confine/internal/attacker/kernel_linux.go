@@ -50,6 +50,15 @@ func kernelVerbs() map[string]func([]string) (string, error) {
 		"set-mm": silent(func([]string) error {
 			return RawErr(unix.SYS_PRCTL, unix.PR_SET_MM, unix.PR_SET_MM_BRK, 1, 0, 0)
 		}),
+		// The command of ioctl(2) on a path that is opened for reading.
+		"command": silent(func(a []string) error {
+			fd, err := unix.Open(a[0], unix.O_RDONLY|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+			if err != nil {
+				return err
+			}
+			defer unix.Close(fd)
+			return RawErr(unix.SYS_IOCTL, uintptr(fd), uintptr(Number(a[1])), 0)
+		}),
 		"subreaper":      silent(func([]string) error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }),
 		"personality-of": silent(func(a []string) error { return RawErr(unix.SYS_PERSONALITY, uintptr(Number(a[0]))) }),
 		"kcore":          attemptKcore,

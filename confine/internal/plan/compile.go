@@ -176,7 +176,7 @@ func (c *compiler) processes(o *spec.Spec) {
 	}
 	options := seccomp.Options{
 		Unix: true, Inet: true, RouteNetlink: true, OwnPIDs: true, OwnIPC: true, Truncate: true, Attributes: !spec.BypassesMount(c.p.Folded),
-		Programs: c.p.Programs != nil, Supervised: c.mediated, Traced: c.traced,
+		Programs: c.p.Programs != nil, Supervised: c.mediated, Traced: c.traced, Devices: deviceTypes(c.p.Entries),
 	}
 	filter, err := seccomp.Compile(c.f.Machine, options)
 	if err == nil && c.mediated {

@@ -292,7 +292,7 @@ func (c *compiler) hostNSProcesses(o *spec.Spec) {
 	sockets := c.f.LandlockABI >= 9 && !o.Network.Brokered
 	options := seccomp.Options{
 		Unix: sockets, Inet: o.HostNames, Truncate: c.mediated || c.f.LandlockABI >= 3,
-		Programs: c.p.Programs != nil, Supervised: c.mediated, Sockets: o.Network.Brokered, Traced: c.traced,
+		Programs: c.p.Programs != nil, Supervised: c.mediated, Sockets: o.Network.Brokered, Traced: c.traced, Devices: deviceTypes(c.p.Entries),
 	}
 	filter, err := seccomp.Compile(c.f.Machine, options)
 	if err == nil && c.mediated {

@@ -41,30 +41,25 @@ const (
 
 	msgFastopen = 0x20000000
 
-	tiocSTI   = 0x5412
-	tiocLINUX = 0x541c
-	tiocSETD  = 0x5423
+	// Commands of ioctl(2) that rules name. ioctl.go has the lists.
+	tiocSTI      = 0x5412
+	tiocLINUX    = 0x541c
+	tiocCONS     = 0x541d
+	tiocSETD     = 0x5423
+	tiocVHANGUP  = 0x5437
+	siocEthtool  = 0x8946
+	fsGetFlags   = 0x80086601
+	FsSetFlags   = 0x40086602
+	fsSetFlags32 = 0x40046602
 
-	// Landlock does not restrict the ioctls that make, copy and remove subvolumes of
-	// btrfs. A snapshot of a subvolume also shows files that a mask hides.
-	btrfsSnapCreate     = 0x50009401
-	btrfsSubvolCreate   = 0x5000940e
-	btrfsSnapDestroy    = 0x5000940f
-	btrfsSnapCreateV2   = 0x50009417
-	btrfsSubvolCreateV2 = 0x50009418
-	btrfsSnapDestroyV2  = 0x5000943f
-	memfdNoExecSeal     = 0x8
+	// SECCOMP_IOCTL_NOTIF_*, the commands of a seccomp listener.
+	NotifRecv     = 0xc0502100
+	NotifSend     = 0xc0182101
+	notifIDValid  = 0x40082102
+	notifAddFD    = 0x40182103
+	notifSetFlags = 0x40082104
 
-	// ioctls that set flags of a file or make it immutable. A read-only descriptor is
-	// enough for them (linux/fs.h, linux/fsverity.h, linux/fscrypt.h, linux/msdos_fs.h).
-	FsSetFlags       = 0x40086602
-	fsSetFlags32     = 0x40046602
-	fsSetXattr       = 0x401c5820
-	fsSetVersion     = 0x40087602
-	ext4SetVersion   = 0x40086604
-	fsEnableVerity   = 0x40806685
-	fsSetEncryption  = 0x800c6613
-	fatSetAttributes = 0x40047211
+	memfdNoExecSeal = 0x8
 
 	// F_SETLEASE; F_SETDELEG of Linux 6.19.
 	fSetLease = 1024
@@ -101,6 +96,7 @@ const (
 	linuxENOMEM          = 12
 	linuxEACCES          = 13
 	linuxEINVAL          = 22
+	linuxENOTTY          = 25
 	LinuxENOSYS          = 38
 	linuxENOPROTOOPT     = 92
 	linuxEPROTONOSUPPORT = 93

@@ -14,6 +14,7 @@
 // # Where to look
 //
 //	refused.go         which calls the first filter refuses, and with which errno
+//	ioctl.go, prctl.go which commands and options pass; all others are refused
 //	refused_sockets.go which sockets may be made, and which calls on sockets are mediated
 //	mediated.go        which calls go to the supervisor, and where their arguments are
 //	guards.go          two small filters that protect the init, and a thread of the supervisor

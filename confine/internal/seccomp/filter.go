@@ -3,6 +3,7 @@ package seccomp
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"golang.org/x/net/bpf"
 )
@@ -76,6 +77,8 @@ type Options struct {
 	Programs bool
 	// Traced has the supervisor trace the starts of programs. It requires Supervised.
 	Traced bool
+	// Devices are the type bytes of the commands that the granted devices take.
+	Devices DeviceTypes
 	// Supervised leaves out the rules for calls that the supervisor makes on behalf of the
 	// server. The second filter, for the server alone, has them (CompileListener).
 	Supervised bool
@@ -234,7 +237,7 @@ func compileTree(arch Arch, rules []rule, notify []Notify) (*Node, error) {
 	}
 
 	foreign := ErrnoNode(LinuxEPERM)
-	numbers := searchNumbers(segments(arch, nodes, foreign))
+	numbers := search(Word{DataNr, AllBits}, segments(arch, nodes, foreign))
 	return WhenEqual(Word{dataArch, AllBits}, arch.audit(), numbers, foreign), nil
 }
 
@@ -256,7 +259,7 @@ func (n *Notify) node() *Node {
 	return WhenOneOf(Low(n.Unless.Arg), n.Unless.Values, AllowNode, ask)
 }
 
-// A segment is a run of call numbers with the same decision. It ends where the next one
+// A segment is a run of numbers with the same decision. It ends where the next one
 // begins.
 type segment struct {
 	from uint32
@@ -293,14 +296,40 @@ func segments(arch Arch, nodes []*Node, foreign *Node) []segment {
 	return segs
 }
 
-// searchNumbers returns a balanced binary search over segments.
-func searchNumbers(segs []segment) *Node {
+// overlay returns base with the nodes of single numbers in it.
+func overlay(base []segment, single map[uint32]*Node) []segment {
+	at := make([]uint32, 0, len(base)+2*len(single))
+	for _, s := range base {
+		at = append(at, s.from)
+	}
+	for n := range single {
+		at = append(at, n, n+1)
+	}
+	slices.Sort(at)
+	var segs []segment
+	for _, from := range slices.Compact(at) {
+		for len(base) > 1 && base[1].from <= from {
+			base = base[1:]
+		}
+		node := single[from]
+		if node == nil {
+			node = base[0].node
+		}
+		if len(segs) == 0 || segs[len(segs)-1].node != node {
+			segs = append(segs, segment{from, node})
+		}
+	}
+	return segs
+}
+
+// search returns a balanced binary search over segments of a word.
+func search(w Word, segs []segment) *Node {
 	if len(segs) == 1 {
 		return segs[0].node
 	}
 	mid := len(segs) / 2
 	return &Node{
-		word: Word{DataNr, AllBits}, op: bpf.JumpGreaterOrEqual, k: segs[mid].from,
-		yes: searchNumbers(segs[mid:]), no: searchNumbers(segs[:mid]),
+		word: w, op: bpf.JumpGreaterOrEqual, k: segs[mid].from,
+		yes: search(w, segs[mid:]), no: search(w, segs[:mid]),
 	}
 }

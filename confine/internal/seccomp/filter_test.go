@@ -19,8 +19,15 @@ var filterModes = map[string]Options{
 	"programs":   {Unix: true, Inet: true, OwnPIDs: true, OwnIPC: true, Truncate: true, Attributes: true, Programs: true},
 	"netlink":    {Unix: true, Inet: true, OwnPIDs: true, OwnIPC: true, Truncate: true, Attributes: true, RouteNetlink: true},
 	"sockets":    {Truncate: true, Supervised: true, Sockets: true},
+	"devices":    {Unix: true, Inet: true, OwnPIDs: true, OwnIPC: true, Truncate: true, Attributes: true, Devices: devices("\xaed\x00T")},
+	"all":        {Truncate: true, Supervised: true, Devices: devices("\x00\x12NTVd\xae\xff")},
 	"supervised": {Unix: true, Inet: true, OwnPIDs: true, OwnIPC: true, Truncate: true, Attributes: true, Supervised: true},
 	"traced":     {Unix: true, Inet: true, OwnPIDs: true, OwnIPC: true, Truncate: true, Attributes: true, Programs: true, Supervised: true, Traced: true},
+}
+
+func devices(types string) (d DeviceTypes) {
+	d.Add(types)
+	return d
 }
 
 var bothArchs = []Arch{ArchAMD64, ArchARM64}
@@ -110,7 +117,7 @@ func TestAssembleFarJumps(t *testing.T) {
 	for nr := uint32(0); nr < 470; nr += 2 {
 		nodes[nr] = WhenEqual(Low(0), nr, ErrnoNode(LinuxENOSYS), WhenEqual(high(1), nr, ErrnoNode(LinuxEPERM), AllowNode))
 	}
-	tree := searchNumbers(segments(ArchAMD64, nodes, ErrnoNode(LinuxEPERM)))
+	tree := search(Word{DataNr, AllBits}, segments(ArchAMD64, nodes, ErrnoNode(LinuxEPERM)))
 	raw, err := Assemble(tree)
 	if err != nil {
 		t.Fatal(err)

@@ -40,12 +40,6 @@ type addFD struct {
 }
 
 const (
-	NotifRecv     = 0xc0502100
-	NotifSend     = 0xc0182101
-	notifIDValid  = 0x40082102
-	notifAddFD    = 0x40182103
-	notifSetFlags = 0x40082104
-
 	NotifContinue   = 1      // SECCOMP_USER_NOTIF_FLAG_CONTINUE
 	notifSyncWakeUp = 1      // SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP
 	addFDSend       = 1 << 1 // SECCOMP_ADDFD_FLAG_SEND

@@ -117,8 +117,12 @@ func (s *ruleSet) kernel() {
 	// Only the query and the plain personality pass. Other values turn off address
 	// randomisation or lower the lowest mappable page.
 	s.add(WhenOneOf(Low(0), []uint32{personaQuery, personaLinux}, AllowNode, eperm), "personality")
-	// PR_SET_MM rewrites the command line that /proc shows for the process.
-	s.add(WhenEqual(Low(0), prSetMM, eperm, AllowNode), "prctl")
+	s.add(prctlRule(), "prctl")
+	// lsm_set_self_attr does what a write to /proc/self/attr does.
+	s.add(eperm, "lsm_set_self_attr")
+	// Only code that the kernel has placed makes these calls. Since 6.14 it passes the first
+	// one, and since 6.18 both, without asking a filter.
+	s.add(ErrnoNode(LinuxENOSYS), "uretprobe", "uprobe")
 }
 
 // memory refuses huge pages, which come from a pool of the host's and which no memory
@@ -149,24 +153,17 @@ func (s *ruleSet) priorities(opts Options) {
 	}
 }
 
-// ioctls refuses commands that type into the terminal from which the jail was started,
-// and commands on files that Landlock does not restrict. The kernel reads 32 bits of a
-// command.
+// ioctls allows the commands of ioctl.go. Landlock restricts neither reading nor writing
+// extended attributes, so they go where mounts do not decide about them.
 func (s *ruleSet) ioctls(opts Options) {
-	eperm, enosys := ErrnoNode(LinuxEPERM), ErrnoNode(LinuxENOSYS)
-	commands := []uint32{
-		tiocSTI, tiocLINUX, tiocSETD,
-		btrfsSnapCreate, btrfsSubvolCreate, btrfsSnapDestroy, btrfsSnapCreateV2, btrfsSubvolCreateV2, btrfsSnapDestroyV2,
+	s.add(commandRule(opts), "ioctl")
+	if opts.Attributes {
+		return
 	}
-	if !opts.Attributes {
-		// Programs that preserve attributes continue without them on EOPNOTSUPP. Landlock
-		// restricts neither reading nor writing attributes.
-		s.add(ErrnoNode(linuxEOPNOTSUPP), "setxattr", "lsetxattr", "fsetxattr", "removexattr", "lremovexattr", "fremovexattr",
-			"getxattr", "lgetxattr", "fgetxattr", "listxattr", "llistxattr", "flistxattr")
-		s.add(enosys, "setxattrat", "removexattrat", "getxattrat", "listxattrat", "file_setattr")
-		commands = append(commands, FsSetFlags, fsSetFlags32, fsSetXattr, fsSetVersion, ext4SetVersion, fsEnableVerity, fsSetEncryption, fatSetAttributes)
-	}
-	s.add(WhenOneOf(Low(1), commands, eperm, AllowNode), "ioctl")
+	// Programs that preserve attributes continue without them on EOPNOTSUPP.
+	s.add(ErrnoNode(linuxEOPNOTSUPP), "setxattr", "lsetxattr", "fsetxattr", "removexattr", "lremovexattr", "fremovexattr",
+		"getxattr", "lgetxattr", "fgetxattr", "listxattr", "llistxattr", "flistxattr")
+	s.add(ErrnoNode(LinuxENOSYS), "setxattrat", "removexattrat", "getxattrat", "listxattrat", "file_setattr")
 }
 
 // files refuses set-id files, device nodes, leases, and opens that Landlock does not

@@ -47,7 +47,7 @@ func oracle(arch Arch, o Options, audit, nr uint32, a [6]uint64) uint32 {
 			"kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module", "swapon", "swapoff",
 			"name_to_handle_at", "open_by_handle_at", "fanotify_init", "quotactl", "quotactl_fd", "syslog", "reboot",
 			"sethostname", "setdomainname", "settimeofday", "clock_settime", "adjtimex", "clock_adjtime", "acct", "iopl",
-			"ioperm", "modify_ldt", "vhangup", "lookup_dcookie", "nfsservctl", "uselib", "ustat", "kcmp", "mq_open", "mq_unlink":
+			"ioperm", "modify_ldt", "vhangup", "lookup_dcookie", "nfsservctl", "uselib", "ustat", "kcmp", "mq_open", "mq_unlink", "lsm_set_self_attr":
 			return refuse(eperm)
 		case "fcntl":
 			return yes(i(1) == 1024 || i(1) == 1040, eperm)
@@ -78,12 +78,11 @@ func oracle(arch Arch, o Options, audit, nr uint32, a [6]uint64) uint32 {
 		case "seccomp":
 			return yes(uint32(a[0]) == 1 && uint32(a[1])&8 != 0, eperm)
 		case "prctl":
-			return yes(i(0) == 35, eperm)
+			return prctlOracle(uint32(a[0]))
 		case "ioctl":
-			if !o.Attributes && slices.Contains([]uint32{0x40086602, 0x40046602, 0x401c5820, 0x40087602, 0x40086604, 0x40806685, 0x800c6613, 0x40047211}, uint32(a[1])) {
-				return refuse(eperm)
-			}
-			return yes(slices.Contains([]uint32{0x5412, 0x541c, 0x5423, 0x50009401, 0x5000940e, 0x5000940f, 0x50009417, 0x50009418, 0x5000943f}, uint32(a[1])), eperm)
+			return ioctlOracle(o, uint32(a[1]))
+		case "uretprobe", "uprobe":
+			return refuse(enosys)
 		case "chmod", "fchmod", "creat":
 			return yes(setid(a[1]), eperm)
 		case "fchmodat", "fchmodat2":
@@ -178,6 +177,68 @@ func oracle(arch Arch, o Options, audit, nr uint32, a [6]uint64) uint32 {
 	return ok
 }
 
+// prctlOracle returns the wanted verdict for an option of prctl.
+func prctlOracle(option uint32) uint32 {
+	switch option {
+	case 35: // PR_SET_MM
+		return 0x50000 | 1
+	case 1, 2, 3, 4, 7, 8, 15, 16, 21, 22, 23, 24, 27, 28, 29, 30, 36, 37, 38, 39, 41, 42, 47, 50, 51, 52, 53, 55, 56, 74, 75, 76,
+		0x41555856, 0x53564d41, 0x59616d61: // "AUXV", "SVMA", "Yama"
+		return 0x7fff0000
+	}
+	return 0x50000 | 22
+}
+
+// ioctlOracle returns the wanted verdict for a command of ioctl.
+func ioctlOracle(o Options, c uint32) uint32 {
+	const ok, eperm, enotty, eopnot = 0x7fff0000, 0x50000 | 1, 0x50000 | 25, 0x50000 | 95
+	switch c {
+	case 0x5412, 0x541c, 0x541d, 0x5423, 0x5437: // STI, LINUX, CONS, SETD, VHANGUP
+		return eperm
+	case 0x40086602, 0x40046602: // SETFLAGS
+		if o.Attributes {
+			return ok
+		}
+		return eperm
+	case 0x8946: // ETHTOOL
+		return eopnot
+	}
+	nr, size, dir := c&0xff, c>>16&0x3fff, c>>30
+	granted := false
+	for t := range 256 {
+		granted = granted || o.Devices.Has(byte(t)) && c>>8&0xff == uint32(t)
+	}
+	plain := c>>16 == 0
+	switch {
+	case granted, c == 2:
+		return ok
+	case c>>8&0xff == 0x21:
+		if o.Supervised && slices.Contains([]uint32{0xc0502100, 0xc0182101, 0x40082102, 0x40182103, 0x40082104}, c) {
+			return ok
+		}
+	case c>>8&0xff == 'T' && plain:
+		if nr >= 0x01 && nr <= 0x18 || nr == 0x1b || nr >= 0x20 && nr <= 0x25 || nr >= 0x27 && nr <= 0x29 || nr == 0x41 || nr >= 0x50 && nr <= 0x52 || nr == 0x60 {
+			return ok
+		}
+	case c>>8&0xff == 'T' && size == 44:
+		if dir == 2 && nr == 0x2a || dir == 1 && nr >= 0x2b && nr <= 0x2d {
+			return ok
+		}
+	case c>>8&0xff == 'T' && size == 4 && (dir == 1 || dir == 2):
+		if dir == 2 && slices.Contains([]uint32{0x30, 0x32, 0x38, 0x39, 0x40}, nr) || dir == 1 && (nr == 0x31 || nr == 0x36) {
+			return ok
+		}
+	case c>>8 == 0x89:
+		if nr >= 1 && nr <= 7 || slices.Contains([]uint32{0x4b, 0x10, 0x12, 0x13, 0x33, 0x38, 0x42, 0x15, 0x17, 0x19, 0x1b, 0x1d, 0x21, 0x27, 0x70}, nr) {
+			return ok
+		}
+		return eperm
+	case slices.Contains([]uint32{0x80108906, 0x80108907, 0x40049409, 0x4020940d, 0xc0189436, 0xc020660b, 0x80086601, 0x80046601, 0x801c581f, 0x80045200}, c):
+		return ok
+	}
+	return enotty
+}
+
 // socketsOracle returns the wanted verdict where the supervisor makes the sockets.
 func socketsOracle(name string, a [6]uint64) (verdict uint32, decided bool) {
 	const ok, ask, unknown, refused = 0x7fff0000, 0x7fc00000, 0x50000 | 92, 0x50000 | 13
@@ -211,7 +272,8 @@ func socketsOracle(name string, a [6]uint64) (verdict uint32, decided bool) {
 var interestingWords = []uint64{
 	0, 1, 2, 3, 4, 5, 6, 8, 10, 14, 16, 17, 23, 26, 29, 30, 31, 35, 38, 39, 40, 41, 57, 132, 136, 262, 0x80, 0xff, 0x40, 0x241, 0x400000, 0x410002,
 	0x200001, 0x200242, 0x800, 0x80000, 0x80001, 0x80802, 0o644, 0o4755, 0o2755, 0o6755, 0o1777, 0o100644, 0o104755, 0o20666, 0o60660, 0o10644, 0o140777,
-	0x5412, 0x541c, 0x5423, 0x50009401, 0x5000940e, 0x5000940f, 0x50009417, 0x50009418, 0x5000943f, 0x40049409, 0x40086602, 0x40046602, 0x401c5820, 0x40087602, 0x40086604, 0x40806685, 0x800c6613, 0x40047211, 0x40046603, 0x5413, 0x5401, 0x20000000, 0x20004000, 0x4000, 0x20000, 0x2000000, 0x10000000, 0x40000000,
+	0x40086602, 0x40046602, 0x401c5820, 0x40087602, 0x40086604, 0x40806685, 0x800c6613, 0x40047211, 0x40046603, 0x50009401, 0x4008941a, 0xc0506617, 0xc0406618, 0x4004f501,
+	0xae01, 0x8004ae02, 0xc0106440, 0x541e, 0x4e4a, 0x20000000, 0x20004000, 0x4000, 0x20000, 0x2000000, 0x10000000, 0x40000000,
 	0x40022, 0x78040022, 250, 251, 0o5600, 12, 1024, 1025, 1026, 1039, 1040,
 	0x3d0f00, 0x1200011, 0x50f00, 0x200, 0x400, 0x600, 0x100000, 0xffffffff, 0xfffffffe, 0x80000000, 0x20008,
 }
@@ -269,6 +331,7 @@ func TestRulesAgainstOracle(t *testing.T) {
 					}
 				}
 				checkSockets(arch, check)
+				checkListed(arch, opts.Devices != (DeviceTypes{}), check)
 				checkForeign(check)
 			})
 		}
@@ -288,6 +351,32 @@ func checkSockets(arch Arch, check func(audit, nr uint32, a [6]uint64)) {
 				}
 			}
 		}
+	}
+}
+
+// checkListed tries every listed option of prctl and command of ioctl, and those beside them.
+// With all it tries every command without a direction.
+func checkListed(arch Arch, all bool, check func(audit, nr uint32, a [6]uint64)) {
+	prctl, _ := CallNumber(arch, "prctl")
+	ioctl, _ := CallNumber(arch, "ioctl")
+	try := func(v uint64) {
+		for _, garbage := range []uint64{0, 0xdeadbeef << 32} {
+			check(arch.audit(), prctl, [6]uint64{v | garbage})
+			check(arch.audit(), ioctl, [6]uint64{0, v | garbage})
+		}
+	}
+	for v := range uint64(0x10000) {
+		if all || v < 256 || v>>8 == 'T' || v>>8 == 0x89 {
+			try(v)
+		}
+	}
+	for _, v := range slices.Concat(processOptions, fileCommands, terminalCommands, socketCommands, privilegedCommands, flagCommands, listenerCommands) {
+		for bit := range 32 {
+			try(uint64(v ^ 1<<bit))
+		}
+		try(uint64(v - 1))
+		try(uint64(v))
+		try(uint64(v + 1))
 	}
 }
 

@@ -44,6 +44,7 @@ func nodeText(n *Node) string {
 		return map[uint32]string{
 			LinuxEPERM: "EPERM", LinuxENOSYS: "ENOSYS", linuxEAFNOSUPPORT: "EAFNOSUPPORT",
 			linuxEPROTONOSUPPORT: "EPROTONOSUPPORT", linuxEOPNOTSUPP: "EOPNOTSUPP",
+			linuxENOTTY: "ENOTTY", linuxEINVAL: "EINVAL", linuxENOMEM: "ENOMEM",
 		}[n.Verdict&0xffff]
 	}
 	word := fmt.Sprintf("arg%d", (n.word.Off-dataArgs)/8)
@@ -53,7 +54,7 @@ func nodeText(n *Node) string {
 	if n.word.Mask != AllBits {
 		word += fmt.Sprintf("&%#x", n.word.Mask)
 	}
-	op := map[bpf.JumpTest]string{bpf.JumpBitsSet: "has any of", bpf.JumpEqual: "is"}[n.op]
+	op := map[bpf.JumpTest]string{bpf.JumpBitsSet: "has any of", bpf.JumpEqual: "is", bpf.JumpGreaterOrEqual: "from", bpf.JumpGreaterThan: "above"}[n.op]
 	return fmt.Sprintf("(%s %s %#x? %s: %s)", word, op, n.k, nodeText(n.yes), nodeText(n.no))
 }
 
