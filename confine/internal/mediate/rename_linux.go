@@ -1,6 +1,7 @@
 package mediate
 
 import (
+	"io"
 	"os"
 	"strconv"
 	"syscall"
@@ -135,6 +136,9 @@ func (p *pathRef) holds(name string) bool {
 // one that contains a protected name.
 const maxScan = 20000
 
+// readAtOnce bounds the names of one directory that are in memory at once.
+const readAtOnce = 256
+
 // protectedBelow reports whether a protected name is below name in dir. left is the number of
 // names that may still be scanned.
 func protectedBelow(dir int, name string, left *int) bool {
@@ -144,14 +148,15 @@ func protectedBelow(dir int, name string, left *int) bool {
 	}
 	f := os.NewFile(uintptr(fd), name)
 	defer f.Close()
-	entries, err := f.ReadDir(-1)
-	if err != nil {
-		return true
-	}
-	for _, e := range entries {
-		if *left--; *left < 0 || policy.ProtectedName(e.Name()) || e.IsDir() && protectedBelow(fd, e.Name(), left) {
-			return true
+	for {
+		entries, err := f.ReadDir(readAtOnce)
+		for _, e := range entries {
+			if *left--; *left < 0 || policy.ProtectedName(e.Name()) || e.IsDir() && protectedBelow(fd, e.Name(), left) {
+				return true
+			}
+		}
+		if err != nil {
+			return err != io.EOF
 		}
 	}
-	return false
 }

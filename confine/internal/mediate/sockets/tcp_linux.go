@@ -88,12 +88,9 @@ func (s *Handler) join(fd int, to netip.AddrPort, mapped bool) syscall.Errno {
 }
 
 // connectWithin connects and waits for at most joinTimeout. The server could attach a filter to
-// its socket that drops the answer, and the receiver would block with all mediated calls.
+// its socket that drops the answer, and the receiver would block with all mediated calls. Only the
+// kernel reads O_NONBLOCK: the server can clear it at any time.
 func connectWithin(fd int, name []byte) syscall.Errno {
-	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
-	if err != nil || flags&unix.O_NONBLOCK != 0 {
-		return connectRaw(fd, name)
-	}
 	before, err := unix.GetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO)
 	if err != nil {
 		return step.ErrnoOrEIO(err)
