@@ -67,6 +67,10 @@ func missingRows(t *seccompTable) {
 	t.add(enosys, "statmount")
 	t.add(enosys, "listmount")
 	t.add(enosys, "listns")
+	t.add(enosys, "vmsplice", badFD, 0, 0, 0)
+	for _, cmd := range []uintptr{unix.F_OFD_GETLK, unix.F_OFD_SETLK, unix.F_OFD_SETLKW} {
+		t.add(unix.EINVAL, "fcntl", badFD, cmd, faulting)
+	}
 	for _, call := range []string{"io_setup", "io_destroy", "io_submit", "io_getevents", "io_pgetevents", "io_cancel"} {
 		t.add(enosys, call, badFD)
 	}

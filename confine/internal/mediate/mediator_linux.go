@@ -77,6 +77,7 @@ type Mediator struct {
 	names    nameLock
 	umask    int // of every process of the server, or spec.UnknownUmask after one changed it
 	pool     workerPool
+	rules    ruleBudget
 	Running  bool // the server's own exec was seen, so that later ones are observed
 }
 
@@ -201,6 +202,14 @@ func (m *Mediator) dispatch(n *seccomp.Notification) {
 	if call.Op == seccomp.OpOpen && r.openFlags()&unix.O_PATH != 0 {
 		// O_PATH opens no object, so a name that changes meanwhile does no harm. An O_PATH
 		// descriptor cannot be handed over.
+		m.Listener.Continue(n.Id)
+		return
+	}
+	if call.Op == seccomp.OpRule && !m.rules.allow(time.Now()) {
+		m.Listener.Respond(n.Id, unix.ENOMEM)
+		return
+	}
+	if call.Op == seccomp.OpRule {
 		m.Listener.Continue(n.Id)
 		return
 	}

@@ -21,15 +21,17 @@ type Watcher struct {
 	Limit  int64                    // in bytes
 	Tmpfs  []string                 // the jail's own filesystems
 	Shared int64                    // the host's shared memory before the jail; 0: unknown
+	Locks  bool                     // record locks count
 
 	Full    string        // one of Tmpfs that has no space left, or ""
 	Threads int           // of all processes together
 	Took    time.Duration // by the latest sample
 
-	shm  unmappedShm
-	used int64
-	at   time.Time
-	rate float64 // growth up to the latest sample, in bytes a second
+	shm   unmappedShm
+	locks int64 // the memory of record locks
+	used  int64
+	at    time.Time
+	rate  float64 // growth up to the latest sample, in bytes a second
 }
 
 // usage is the memory of one process, or of several.
@@ -59,7 +61,14 @@ func (w *Watcher) Sample() (over bool, largest string, err error) {
 	if w.shm.grew(w.Proc, w.Shared, w.Limit/16) {
 		shared += w.shm.count(w.Proc, pidsOf(processes))
 	}
+	if w.Locks {
+		locks := recordLocks(w.Proc, pidsOf(processes))
+		if w.locks = int64(locks) * lockSize; locks == maxLocks {
+			w.locks = w.Limit + 1
+		}
+	}
 	all := sum(processes)
+	all.total += w.locks
 	w.Threads = all.threads
 	w.setUsed(all.total+shared, begun)
 	if w.used > w.Limit {
@@ -105,21 +114,33 @@ func (w *Watcher) list() (processes []process, err error) {
 }
 
 // exact replaces the cheap counts by exact ones, the largest process first, until all
-// together are known to be below the limit.
+// together are known to be below the limit. An exact count walks the page tables. A server could
+// fill those without using memory, and grow meanwhile, so processes with the largest ones keep
+// their cheap counts.
 func (w *Watcher) exact(processes []process, shared int64) (used int64) {
 	slices.SortFunc(processes, func(a, b process) int { return cmp.Compare(b.total, a.total) })
 	all := sum(processes)
+	all.total += w.locks
+	tables := max(w.Limit/16, leastTables) // to walk
 	for i := range processes {
 		if used = all.with(shared); used <= w.Limit {
 			return used
 		}
 		p := &processes[i]
+		if tables -= p.tables; tables < 0 {
+			tables += p.tables
+			continue
+		}
 		all.total, all.shmem = all.total-p.total, all.shmem-p.shmem
 		p.usage = w.proportional(p.pid, p.usage)
 		all.total, all.shmem = all.total+p.total, all.shmem+p.shmem
 	}
 	return all.with(shared)
 }
+
+// leastTables are the page tables that exact walks under the smallest limits: a few of the
+// largest programs have so much.
+const leastTables = 16 << 20
 
 // with returns the total together with shared memory. Mapped pages of shared files are in u.shmem
 // and in shared, so with takes the larger of the two.

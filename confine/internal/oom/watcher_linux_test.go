@@ -113,6 +113,24 @@ func TestSwapAndPageTables(t *testing.T) {
 	}
 }
 
+// TestLargePageTables checks that no process makes a sample walk large page tables: it counts in
+// full, though it shares its memory.
+func TestLargePageTables(t *testing.T) {
+	for _, c := range []struct {
+		tables int // of two processes, in MB; the limit is 100
+		over   bool
+	}{{7, false}, {9, true}, {40, true}} {
+		w, f := watch(t, 100)
+		for _, pid := range []string{"3", "4"} {
+			f.set(pid, 75, 10)
+			f.write(pid+"/status", fmt.Sprintf("VmRSS: %d kB\nVmPTE: %d kB\nThreads: 1\n", 75<<10, c.tables<<10))
+		}
+		if over, _, err := w.Sample(); over != c.over || err != nil {
+			t.Errorf("page tables of %d MB: %v, %v", c.tables, over, err)
+		}
+	}
+}
+
 // TestTmpfsUsage checks that empty files count. A child does it on a tmpfs of its own.
 func TestTmpfsUsage(t *testing.T) {
 	const variable = "MCPJAIL_TEST_TMPFS"

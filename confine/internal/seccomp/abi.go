@@ -65,6 +65,10 @@ const (
 	fSetLease = 1024
 	fSetDeleg = 1040
 
+	fOFDGetLock     = 36 // F_OFD_GETLK, F_OFD_SETLK, F_OFD_SETLKW
+	fOFDSetLock     = 37
+	fOFDSetLockWait = 38
+
 	mapHugetlb = 0x40000 // MAP_HUGETLB
 	mfdHugetlb = 0x4     // MFD_HUGETLB
 	ShmHugetlb = 0o4000  // SHM_HUGETLB

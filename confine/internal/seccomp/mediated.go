@@ -9,7 +9,7 @@ package seccomp
 //   - Observed calls: connect, exec, umask and, with mounts, opens that only read. The
 //     supervisor lets the kernel decide them and records those that the kernel will refuse.
 //     To continue such a call grants nothing. From umask the supervisor learns that the
-//     server has changed its file mode mask.
+//     server has changed its file mode mask. It counts the calls of landlock_add_rule.
 
 // An Op is the operation of a mediated call.
 type Op uint8
@@ -29,6 +29,7 @@ const (
 	OpOwner
 	OpTimes
 	OpUmask
+	OpRule
 )
 
 // NoArg marks an argument that a call does not have.
@@ -92,6 +93,7 @@ func MediatedCalls() []MediatedCall {
 		one("execve", OpExec, AtCwd, 0, NoArg, NoArg), one("execveat", OpExec, 0, 1, 4, NoArg),
 		one("connect", OpConnect, NoArg, 1, NoArg, NoArg),
 		one("umask", OpUmask, NoArg, NoArg, NoArg, NoArg),
+		one("landlock_add_rule", OpRule, NoArg, NoArg, NoArg, NoArg),
 	}
 }
 

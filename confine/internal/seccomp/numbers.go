@@ -83,6 +83,7 @@ var syscallTable = [...]syscallRow{
 	{"kexec_load", 246, 104},
 	{"keyctl", 250, 219},
 	{"kill", 62, 129},
+	{"landlock_add_rule", 445, 445},
 	{"lchown", 94, noSyscall},
 	{"lgetxattr", 192, 9},
 	{"link", 86, noSyscall},
@@ -196,6 +197,7 @@ var syscallTable = [...]syscallRow{
 	{"utimensat", 280, 88},
 	{"utimes", 235, noSyscall},
 	{"vhangup", 153, 58},
+	{"vmsplice", 278, 75},
 }
 
 func findCall(name string) (c syscallRow, ok bool) {

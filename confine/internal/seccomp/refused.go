@@ -126,10 +126,12 @@ func (s *ruleSet) kernel() {
 }
 
 // memory refuses huge pages, which come from a pool of the host's and which no memory
-// limit counts. With opts.Programs it also refuses memfds that can be executed.
+// limit counts, and vmsplice: a pipe keeps 2 MiB for each page that its process unmaps, and no
+// limit counts those. With opts.Programs it also refuses memfds that can be executed.
 func (s *ruleSet) memory(opts Options) {
 	noHugePages := ErrnoNode(linuxENOMEM)
 	s.add(WhenAny(Low(3), mapHugetlb, noHugePages, AllowNode), "mmap")
+	s.add(ErrnoNode(LinuxENOSYS), "vmsplice")
 	memfd := AllowNode
 	if opts.Programs {
 		memfd = WhenAny(Low(1), memfdNoExecSeal, AllowNode, ErrnoNode(LinuxENOSYS))
@@ -182,8 +184,11 @@ func (s *ruleSet) files(opts Options) {
 	s.add(nodeMode(2), "mknodat")
 	// A whiteout is a character device.
 	s.add(WhenAny(Low(4), renameWhiteout, eperm, AllowNode), "renameat2")
-	// A read-only descriptor is enough to take a lease, which delays writers on the host.
-	s.add(WhenOneOf(Low(1), []uint32{fSetLease, fSetDeleg}, eperm, AllowNode), "fcntl")
+	// A read-only descriptor is enough to take a lease, which delays writers on the host. Record
+	// locks of an open file belong to no process, so the sampler could not count them. Before
+	// Linux 3.15 there are none, and programs fall back on the others.
+	s.add(WhenOneOf(Low(1), []uint32{fSetLease, fSetDeleg}, eperm,
+		WhenOneOf(Low(1), []uint32{fOFDGetLock, fOFDSetLock, fOFDSetLockWait}, ErrnoNode(linuxEINVAL), AllowNode)), "fcntl")
 }
 
 // sockets refuses socket families and types that are not granted, and TCP Fast Open,

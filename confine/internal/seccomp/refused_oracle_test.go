@@ -50,6 +50,9 @@ func oracle(arch Arch, o Options, audit, nr uint32, a [6]uint64) uint32 {
 			"ioperm", "modify_ldt", "vhangup", "lookup_dcookie", "nfsservctl", "uselib", "ustat", "kcmp", "mq_open", "mq_unlink", "lsm_set_self_attr":
 			return refuse(eperm)
 		case "fcntl":
+			if i(1) >= 36 && i(1) <= 38 { // F_OFD_*
+				return refuse(einval)
+			}
 			return yes(i(1) == 1024 || i(1) == 1040, eperm)
 		case "mmap":
 			return yes(a[3]&0x40000 != 0, enomem)
@@ -81,7 +84,7 @@ func oracle(arch Arch, o Options, audit, nr uint32, a [6]uint64) uint32 {
 			return prctlOracle(uint32(a[0]))
 		case "ioctl":
 			return ioctlOracle(o, uint32(a[1]))
-		case "uretprobe", "uprobe":
+		case "uretprobe", "uprobe", "vmsplice":
 			return refuse(enosys)
 		case "chmod", "fchmod", "creat":
 			return yes(setid(a[1]), eperm)
@@ -171,7 +174,7 @@ func oracle(arch Arch, o Options, audit, nr uint32, a [6]uint64) uint32 {
 	case "openat":
 		return bits(a[2])
 	case "creat", "truncate", "mkdir", "mkdirat", "mknod", "mknodat", "symlink", "symlinkat", "link", "linkat", "rename",
-		"renameat", "renameat2", "unlink", "unlinkat", "rmdir", "execve", "execveat", "connect", "umask":
+		"renameat", "renameat2", "unlink", "unlinkat", "rmdir", "execve", "execveat", "connect", "umask", "landlock_add_rule":
 		return 0x7fc00000
 	}
 	return ok

@@ -1,0 +1,65 @@
+package oom
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestRecordLocks checks that the record locks of this process count, and those of others not.
+func TestRecordLocks(t *testing.T) {
+	f, err := os.CreateTemp(t.TempDir(), "locks")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	const n = 3000
+	for i := range int64(n) {
+		if err := unix.FcntlFlock(f.Fd(), unix.F_SETLK, &unix.Flock_t{Type: unix.F_WRLCK, Start: 2 * i, Len: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	self := strconv.Itoa(os.Getpid())
+	if got := recordLocks("/proc", []string{self}); got != n {
+		t.Errorf("%d locks, want %d", got, n)
+	}
+	if got := recordLocks("/proc", []string{"1x"}); got != 0 {
+		t.Errorf("%d locks of no process", got)
+	}
+}
+
+// TestRecordLocksCount checks that record locks count as memory, and that too many end the jail
+// whatever its limit.
+func TestRecordLocksCount(t *testing.T) {
+	line := func(i int, pid string) string {
+		return fmt.Sprintf("%d: POSIX  ADVISORY  WRITE %s fe:00:1 %d %d\n", i, pid, i, i)
+	}
+	for _, c := range []struct {
+		limit int64 // in MB
+		locks int
+		pid   string
+		over  bool
+	}{
+		{8, 100, "3", false},
+		{8, 45000, "3", true},
+		{8, 45000, "4", false}, // another process of the host
+		{1 << 20, 49000, "3", false},
+		{1 << 20, 51000, "3", true},
+	} {
+		w, f := watch(t, c.limit)
+		w.Locks = true
+		f.set("3", 1, 1)
+		var b strings.Builder
+		for i := range c.locks {
+			b.WriteString(line(i, c.pid))
+		}
+		f.write("locks", b.String())
+		if over, _, err := w.Sample(); over != c.over || err != nil {
+			t.Errorf("%d locks of %s, limit %d: %v, %v", c.locks, c.pid, c.limit, over, err)
+		}
+	}
+}
