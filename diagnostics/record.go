@@ -3,6 +3,7 @@ package diagnostics
 import (
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -20,7 +21,9 @@ type Record struct {
 	Time      time.Time       `json:"time"`
 	Server    string          `json:"server"`
 	Tool      string          `json:"tool,omitempty"`
-	Profile   string          `json:"profile"` // digest of the profile: see Digest
+	Project   string          `json:"project,omitempty"` // the project's file, if the server is the project's own
+	File      string          `json:"file,omitempty"`    // the file into which lines for the server belong
+	Profile   string          `json:"profile"`           // digest of the profile: see Digest
 	Warnings  []string        `json:"warnings,omitempty"`
 	Waived    []string        `json:"waived,omitempty"`  // one line for each gap that the user accepted
 	Changes   string          `json:"changes,omitempty"` // a sentence about what can be undone
@@ -98,14 +101,7 @@ func (r Record) Text(lists ...ClientList) string {
 	if r.Newer != nil {
 		b.WriteString(r.Newer.Text() + "\nThis is the session before it.\n\n")
 	}
-	b.WriteString("server " + show.Quote(r.Server))
-	if r.Tool != "" {
-		b.WriteString(", tool " + show.Quote(r.Tool))
-	}
-	if !r.Time.IsZero() {
-		b.WriteString(", session of " + r.Time.Format(timeFormat))
-	}
-	b.WriteString("\n")
+	b.WriteString(r.heading())
 	if r.Unfinished {
 		b.WriteString("\nThe record ends before the session did: it is still running, or mcp-jail was killed.\n")
 	}
@@ -132,10 +128,10 @@ func (r Record) Text(lists ...ClientList) string {
 	}
 	section("Refused by the jail:", refused)
 	for _, h := range r.unreported() {
-		h.writeText(&b)
+		h.writeText(&b, r.File)
 	}
 	for _, d := range r.Diagnoses {
-		d.writeText(&b, lists)
+		d.writeText(&b, r.File, lists)
 	}
 	if all, ok := r.combined(); ok {
 		b.WriteString("\nTo grant all of this at once:\n")
@@ -151,6 +147,21 @@ func (r Record) Text(lists ...ClientList) string {
 		b.WriteString("\nThe last session before it with a failure:\n\n" + r.Failed.Text(lists...))
 	}
 	return b.String()
+}
+
+// heading says whose session it was, and when.
+func (r Record) heading() string {
+	text := "server " + show.Quote(r.Server)
+	if r.Tool != "" {
+		text += ", tool " + show.Quote(r.Tool)
+	}
+	if r.Project != "" {
+		text += " of the project " + show.Line(filepath.Dir(r.Project)) + " (" + show.Line(r.Project) + ")"
+	}
+	if !r.Time.IsZero() {
+		text += ", session of " + r.Time.Format(timeFormat)
+	}
+	return text + "\n"
 }
 
 // nothing says that a record has no refusal and no failure.
@@ -177,10 +188,12 @@ func (r Record) unreported() (hints []Hint) {
 
 // writeText appends the rule that would grant something that was refused without a
 // failure.
-func (h Hint) writeText(b *strings.Builder) {
+func (h Hint) writeText(b *strings.Builder, file string) {
 	b.WriteString("\n" + show.Quote(h.Target) + " would be granted by")
 	if len(h.Flags) > 0 {
 		b.WriteString("  " + show.Line(strings.Join(h.Flags, " ")))
+	} else if file != "" {
+		b.WriteString(" these lines, added" + intoFile(file))
 	}
 	b.WriteString("\n")
 	if h.Warning != "" {
@@ -192,6 +205,17 @@ func (h Hint) writeText(b *strings.Builder) {
 		}
 		b.WriteString(show.Line(l) + "\n")
 	}
+}
+
+// intoFile names the file into which lines belong.
+func intoFile(file string) string {
+	switch {
+	case file == "":
+		return ""
+	case filepath.Base(file) == ".mcp-jail.toml":
+		return " to " + show.Line(file) + " (then: " + show.Typed("mcp-jail trust", file) + ")"
+	}
+	return " to " + show.Line(file)
 }
 
 // denialText returns a denial in one line.
@@ -213,7 +237,7 @@ func denialText(d policy.Denial) string {
 }
 
 // writeText appends a diagnosis. The lines to paste stand alone on their lines.
-func (d Diagnosis) writeText(b *strings.Builder, lists []ClientList) {
+func (d Diagnosis) writeText(b *strings.Builder, file string, lists []ClientList) {
 	b.WriteString("\n" + show.Line(d.What) + "\n")
 	put := func(head, s string) {
 		if s != "" {
@@ -246,7 +270,10 @@ func (d Diagnosis) writeText(b *strings.Builder, lists []ClientList) {
 		b.WriteString("  server said: " + show.Quote(word) + "\n")
 	}
 	if len(d.Grant) > 0 {
-		b.WriteString("  lines to add:\n\n")
+		if len(d.Declare) > 0 {
+			file = "" // the first line has it
+		}
+		b.WriteString("  lines to add" + intoFile(file) + ":\n\n")
 		for _, l := range append(d.Declare[:len(d.Declare):len(d.Declare)], d.Grant...) {
 			b.WriteString(show.Line(l) + "\n")
 		}

@@ -28,6 +28,6 @@
 //     case-insensitive filesystems compare them.
 //   - A hard link inside a granted tree reaches its inode, wherever its other names are.
 //
-// The package has about 3,600 lines because rules, profile and decisions share their types;
+// The package has about 4,000 lines because rules, profile and decisions share their types;
 // each decision lies in one file (allows, mediate, net_match, env_match, address, conflict).
 package policy

@@ -17,6 +17,19 @@ func ValidServerName(name string) bool {
 	}) < 0
 }
 
+// KeptName returns the name under which mcp-jail keeps what belongs to the server: its HOME, its
+// records and what can be undone. A project's server may have the name of one of the user's, and gets
+// the hash of the project's file.
+func (p *Policy) KeptName() string { return KeptName(p.Server, p.Project) }
+
+// KeptName is Policy.KeptName for a server of a project's file; "" is a server of the user's.
+func KeptName(server, project string) string {
+	if project == "" {
+		return server
+	}
+	return server + "-" + ShortHash(project)
+}
+
 // ShortHash returns a short digest. It is long enough (64 bits) that a text with the digest
 // of another one is not easily found.
 func ShortHash(text string) string {

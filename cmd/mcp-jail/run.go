@@ -62,7 +62,8 @@ func run(args []string, c terminal.Console) confine.Exit {
 	session := followed.Session(c, launcher)
 	session.Log, session.Refresh = log, followed.Refresh
 	t.PinTools(&session)
-	record := records.New(t.Host, t.Profile.Server)
+	record := records.New(t.Host, t.Policy.KeptName())
+	record.Project, record.File = t.Policy.Project, t.File()
 	record.About = t.About
 	record.MarkStart()
 	t.Recheck()

@@ -122,12 +122,7 @@ func (b *resolver) resolveHome() (string, error) {
 	if !strings.HasPrefix(b.h.StateDir, "/") {
 		return "", fmt.Errorf("mcp-jail has no state directory for the server's private HOME; set XDG_STATE_HOME, or home = \"real\"")
 	}
-	name := "home"
-	if b.p.Project != "" {
-		// A project may call its server like one of the user's.
-		name += "-" + policy.ShortHash(b.p.Project)
-	}
-	below := path.Join("servers", b.p.Server, name)
+	below := path.Join("servers", b.p.KeptName(), "home")
 	at, err := b.paths.Resolve(path.Join(b.h.StateDir, below))
 	if err == nil && at.Reason == "" {
 		if err := b.paths.CheckPrivate(b.h.StateDir, below); err != nil {

@@ -236,6 +236,7 @@ func (e change) text() string {
 // keptSessions returns the sessions that are kept of a server, or of all servers, the latest
 // first. It prints an error about journals that cannot be read.
 func keptSessions(c terminal.Console, host hostfs.Host, server string) (all []*undo.Session, err error) {
+	server = keptHere(host, server)
 	names := []string{server}
 	if server == "" {
 		names = undoServers(host)

@@ -28,6 +28,7 @@ With --format json, the output is an object with these members:
 
     servers     a list, as in the table. Of each server:
       name             its whole name
+      project          the project's file, if the server is the project's own
       command          the command as given; missing if no session is on record
       client           name and version of the last client, as it calls itself
       package          ecosystem, name, version, spec (as in mcp-jail.lock) and
@@ -75,6 +76,10 @@ func (l *listCmd) Run(c terminal.Console) error {
 	} else {
 		c.Printf("%s", serverTable(all, time.Now(), c.TextColumns()))
 	}
+	if text := projectText(all); text != "" {
+		c.Printf("\n")
+		c.PrintText(text)
+	}
 	if text := neverStartedText(all); text != "" {
 		c.Printf("\n")
 		c.PrintText(text + "\n")
@@ -83,6 +88,17 @@ func (l *listCmd) Run(c terminal.Console) error {
 		c.Printf("\n%s\n", text)
 	}
 	return nil
+}
+
+// projectText says which servers are a project's own, or returns "".
+func projectText(all *kept.All) string {
+	var b strings.Builder
+	for _, s := range all.Servers {
+		if s.About.Project != "" {
+			b.WriteString(show.Name(all.ShortName(s)) + " is a server of the project of " + show.Line(s.About.Project) + "\n")
+		}
+	}
+	return b.String()
 }
 
 // neverStartedText names the servers whose program does not exist, or returns "".
@@ -276,6 +292,7 @@ type keptList struct {
 
 type keptServer struct {
 	Name         string         `json:"name"`
+	Project      string         `json:"project,omitempty"`
 	Command      []string       `json:"command,omitempty"`
 	Client       *keptClient    `json:"client,omitempty"`
 	Package      *serverPackage `json:"package,omitempty"`
@@ -346,7 +363,7 @@ func listOf(all *kept.All) keptList {
 
 func serverOf(s *kept.Server) keptServer {
 	out := keptServer{
-		Name: s.Name, Command: s.About.Command, Running: s.Running, LastUsed: s.Used,
+		Name: s.Name, Project: s.About.Project, Command: s.About.Command, Running: s.Running, LastUsed: s.Used,
 		Bytes: s.Bytes(), HomeBytes: s.HomeBytes(), PackageBytes: s.PackageBytes(), RecordBytes: s.Records,
 	}
 	if cl := s.About.Client; cl.Name != "" {

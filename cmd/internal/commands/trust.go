@@ -39,9 +39,11 @@ func (x *front) trust() *cobra.Command {
 A project's policy file has no effect until you have read and accepted it. trust
 prints the file, then what it changes, and then asks: what each server may do
 with it that it may not do without it, and then what it no longer may. Warnings
-name sensitive paths, and what your own configuration refuses to the project. It
-records the path and the SHA-256 of the content, so a changed file has to be accepted again. Scripts that
-the file names are not part of it: they get what it grants even if they change.`
+name sensitive paths, and what your own configuration refuses to the project.
+
+It records the path and the SHA-256 of the content, so a changed file has to be
+accepted again. Scripts that the file names are not part of it: they get what it
+grants even if they change.`
 	cmd.Example = `    mcp-jail trust
     mcp-jail trust ~/src/project/.mcp-jail.toml`
 	cmd.Flags().BoolVar(&t.yes, "yes", false, "Accept the file without asking, for scripts.")

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -17,6 +19,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -40,7 +43,10 @@ A session is recorded when the server fails or is refused something, and when it
 ends. The record has names, the last lines of the server's stderr and, if it
 proposes a line for the client, the server's arguments, without the values of
 granted variables. If a later session has no record, why says so first. If
-nothing failed in the session, why also shows the last failure before it.`
+nothing failed in the session, why also shows the last failure before it.
+
+A project's own server has its own record. In the directory of the project, SERVER
+means that one, and elsewhere yours. Below, why names the others of that name.`
 	cmd.Example = `    mcp-jail why
     mcp-jail why github
     mcp-jail why @modelcontextprotocol/server-filesystem
@@ -63,7 +69,8 @@ func (w *whyCmd) Run(c terminal.Console) error {
 		}
 		return w.printList(c, host, sessions)
 	}
-	s, others, err := findServer(sessions, w.server)
+	name := keptHere(host, w.server)
+	s, others, err := findServer(sessions, name)
 	if err != nil {
 		var owner *hostfs.OwnerError
 		if _, refused := records.Load(host, w.server); errors.As(refused, &owner) {
@@ -87,14 +94,61 @@ func (w *whyCmd) Run(c terminal.Console) error {
 		return nil
 	}
 	c.PrintText(record.Text(clientLists(host, s.Server)...))
+	if more := namesakes(sessions, record, s.Server); len(more) > 0 {
+		c.PrintText("\nAlso on record:\n" + strings.Join(more, ""))
+	}
 	return nil
+}
+
+// namesakes says how to see the records of other servers with the name of that of a record.
+func namesakes(all []serverRecords, shown diagnostics.Record, kept string) (lines []string) {
+	for _, s := range all {
+		switch {
+		case s.Server == kept || s.name() != shown.Server:
+		case s.Project == "":
+			lines = append(lines, "  your own server "+show.Name(s.Server)+":  (cd && "+show.Typed("mcp-jail why", s.Server)+")\n")
+		default:
+			lines = append(lines, "  that of "+show.Line(s.Project)+":  "+show.Typed("mcp-jail why", s.Server)+"\n")
+		}
+	}
+	return lines
 }
 
 // serverRecords describes the records of one server.
 type serverRecords struct {
-	Server string     `json:"server"`
-	Last   time.Time  `json:"last"`             // when the last session ended, or when a session without a record started
-	Failed *time.Time `json:"failed,omitempty"` // when the last session with a failure started
+	Server  string     `json:"server"`
+	Project string     `json:"project,omitempty"` // the project's file, if the server is the project's own
+	Last    time.Time  `json:"last"`              // when the last session ended, or when a session without a record started
+	Failed  *time.Time `json:"failed,omitempty"`  // when the last session with a failure started
+}
+
+// name returns the name that the server has in its configuration.
+func (s serverRecords) name() string {
+	if s.Project == "" {
+		return s.Server
+	}
+	return strings.TrimSuffix(s.Server, "-"+policy.ShortHash(s.Project))
+}
+
+// keptHere returns the name under which the records of a server are kept, if it is one of the project
+// in the working directory. It returns every other name as it is.
+func keptHere(host hostfs.Host, name string) string {
+	dir, err := os.Getwd()
+	if err != nil || !policy.ValidServerName(name) {
+		return name
+	}
+	dirs := []string{dir}
+	if real, err := filepath.EvalSymlinks(dir); err == nil && real != dir {
+		dirs = append(dirs, real)
+	}
+	for _, dir := range dirs {
+		own := policy.KeptName(name, filepath.Join(dir, config.ProjectFile))
+		if d, err := records.Open(host, own); err == nil {
+			d.Close()
+			return own
+		}
+	}
+	return name
 }
 
 // listRecords returns the servers that have records, the latest session first.
@@ -105,7 +159,7 @@ func listRecords(host hostfs.Host) (all []serverRecords) {
 		if err != nil {
 			continue
 		}
-		s := serverRecords{Server: name, Last: d.Written()}
+		s := serverRecords{Server: name, Project: d.About().Project, Last: d.Written()}
 		if m, ok := d.Marker(); ok && m.LastActivity().After(s.Last) {
 			s.Last = m.LastActivity()
 		}
@@ -191,6 +245,9 @@ func (w *whyCmd) printList(c terminal.Console, host hostfs.Host, all []serverRec
 		failed := "no failure on record"
 		if s.Failed != nil {
 			failed = "last failure in the session of " + s.Failed.Local().Format(time.DateTime)
+		}
+		if s.Project != "" {
+			failed += ", of " + show.Line(s.Project)
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\n", show.Name(s.Server), s.Last.Local().Format(time.DateTime), failed)
 	}

@@ -8,7 +8,8 @@
 //
 // Of a server, mcp-jail keeps these things:
 //
-//	STATE/servers/NAME/home, home-…       its private HOMEs: the server's own data
+//	STATE/servers/NAME/home, home-…       its private HOMEs: the server's own data. A project's server
+//	                                      has NAME-HASH, and in older states NAME/home-HASH
 //	STATE/servers/NAME/last.json, …       the records of its sessions
 //	STATE/servers/NAME/undo               the files that mcp-jail undo can put back
 //	CONFIG/mcp-jail.lock                  the pin of its package

@@ -14,6 +14,7 @@ type About struct {
 	Command []string `json:"command"` // as the user gave it, without values of secret variables
 	Client  Client   `json:"client"`  // of the last session that named one
 	Package *Package `json:"package,omitempty"`
+	Project string   `json:"project,omitempty"` // the project's file whose own server it is
 	// Configuration says which files gave the last session its policy.
 	Configuration *Configuration `json:"configuration,omitempty"`
 }

@@ -34,6 +34,29 @@ func (o Owner) gives(to Owner) bool {
 	return o.Configured && to.Configured && slices.Equal(o.Files, to.Files)
 }
 
+// TakeProjectHome makes the directory of a project's server. An older mcp-jail kept the HOME of such a
+// server in the directory of the server's plain name: it is moved, unless there is a newer one.
+func TakeProjectHome(host hostfs.Host, server, name, former string) error {
+	d, err := makeDir(host, name)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	servers, err := private.Open(host.StateDir, ServersDir)
+	if err != nil {
+		return err
+	}
+	defer servers.Close()
+	from, to := filepath.Join(server, former), filepath.Join(name, "home")
+	if _, err := servers.Lstat(from); err != nil {
+		return nil // there is no former one
+	}
+	if _, err := servers.Lstat(to); err == nil {
+		return nil
+	}
+	return servers.Rename(from, to)
+}
+
 // ErrOtherOwner is the error of Claim for a directory that another owner has.
 var ErrOtherOwner = errors.New("the private HOME of that name was made for another server")
 

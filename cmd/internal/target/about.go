@@ -3,6 +3,7 @@ package target
 import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -21,7 +22,20 @@ func (t *Target) About() (a records.About) {
 		a.Package = &records.Package{Ecosystem: string(e.Ecosystem), Spec: e.Spec, Name: e.Name, Version: e.Version}
 	}
 	a.Configuration = t.configuration()
+	if t.Policy != nil {
+		a.Project = t.Policy.Project
+	}
 	return a
+}
+
+// File returns the file into which lines for the server belong: the last one that has a table for it.
+// It returns "" for a command behind --.
+func (t *Target) File() string {
+	if t.Config == nil || t.Policy == nil || t.Config.Servers[t.Policy.Server] == nil {
+		return ""
+	}
+	file, _ := policy.SplitPosition(t.Config.Servers[t.Policy.Server].Where)
+	return file
 }
 
 // givenCommand returns the command of the target as the user gave it.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
@@ -28,7 +29,7 @@ func (t *Target) ClaimHome() error {
 // claimHome calls records.Claim.
 func (t *Target) claimHome() error {
 	if t.Policy.Project != "" {
-		return nil // its HOME is that of the project's file: see privateHome
+		return records.TakeProjectHome(t.Host, t.Policy.Server, t.Policy.KeptName(), "home-"+policy.ShortHash(t.Policy.Project))
 	}
 	given, dir := t.givenCommand(), t.Host.Dir
 	if t.Config != nil {

@@ -257,11 +257,7 @@ type packageData struct {
 
 // privateHome returns the server's private HOME.
 func (t *Target) privateHome() string {
-	name := "home"
-	if t.Policy.Project != "" {
-		name += "-" + policy.ShortHash(t.Policy.Project)
-	}
-	return filepath.Join(records.Path(t.Host, t.Policy.Server), name)
+	return filepath.Join(records.Path(t.Host, t.Policy.KeptName()), "home")
 }
 
 // takeOver moves or copies the data that an older mcp-jail, or npx itself, has kept for this

@@ -29,7 +29,8 @@ func Refuse(c terminal.Console, t *Target, name string, err error) {
 		name = t.Policy.Server
 	}
 	if t != nil && t.Policy != nil && !errors.Is(t.claimHome(), records.ErrOtherOwner) {
-		record := records.New(t.Host, name)
+		record := records.New(t.Host, t.Policy.KeptName())
+		record.Project, record.File = t.Policy.Project, t.File()
 		record.About = t.About
 		record.MarkStart()
 		s.Sink, s.Lost, s.ClientNamed = record.Save, record.LastError, record.ClientNamed

@@ -64,7 +64,7 @@ func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecy
 			}
 			return process, nil
 		}),
-		Earlier: records.Reader(t.Host, t.Profile.Server),
+		Earlier: records.Reader(t.Host, t.Policy.KeptName()),
 	}
 	for _, w := range t.WarningTexts() {
 		s.Warnings = append(s.Warnings, "warning: "+w)
