@@ -23,8 +23,8 @@ func (r *Restorer) chooseFile(step *Step) {
 	want, now := &step.want, &step.now
 	kept := want.Data != NoData
 	switch {
-	case kept && now.Kind == File && (r.is(now.ID, want.ID) || want.Nlink < 2 && len(r.moved[r.fileOf(now.ID)]) == 0) && r.Session.sameContent(want, step.Path),
-		!kept && want.Lost == "" && r.is(now.ID, want.ID):
+	case kept && now.Kind == File && (r.is(now.ID, want.ID) || want.Nlink < 2 && !r.isAnother(want, now)) && r.Session.sameContent(want, step.Path),
+		!kept && want.Lost == "" && r.is(now.ID, want.ID) && !r.onlyStandsFor(want, now):
 		step.Action = Attributes
 	case want.Lost != "":
 		step.refuse("its content was not kept: " + want.Lost)
@@ -105,7 +105,13 @@ func (r *Restorer) matches(want, now *State, path string) bool {
 	case want.Lost != "":
 		return want.sameObject(now)
 	case want.Data == NoData:
-		return r.is(now.ID, want.ID)
+		return r.is(now.ID, want.ID) && !r.onlyStandsFor(want, now)
 	}
-	return r.Session.sameContent(want, path)
+	return !r.isAnother(want, now) && r.Session.sameContent(want, path)
+}
+
+// isAnother reports whether an object is not the wanted one, but one that is to stand elsewhere, such
+// as another file of the same content of which the server has made a hard link.
+func (r *Restorer) isAnother(want, now *State) bool {
+	return !r.is(now.ID, want.ID) && r.wanted[r.fileOf(now.ID)]
 }

@@ -38,6 +38,7 @@ type History struct {
 	after   map[ID]left       // each file that later calls than the selected one have left, likewise
 	seen    map[ID][]State    // each file as it was before changes that are on record, as in Change.seen
 	alike   map[ID]ID         // those of them that are no files, and so have no content
+	foreign map[ID]string     // what others left meanwhile, and the server has only moved since: its path
 	others  bool              // see Selection.Others
 	gap     string            // why any change can be missing, or ""
 	gaps    map[string]string // why a change at a path can be missing
@@ -110,7 +111,7 @@ func selected(path string, paths []string) bool {
 // others.
 func history(jails []*jail, sel Selection) *History {
 	call := sel.Call
-	h := &History{nodes: map[ID]State{}, left: map[ID]left{}, stands: map[ID]ID{}, alike: map[ID]ID{}, seen: map[ID][]State{}, after: map[ID]left{}, others: sel.Others, gaps: map[string]string{}}
+	h := &History{nodes: map[ID]State{}, left: map[ID]left{}, stands: map[ID]ID{}, alike: map[ID]ID{}, foreign: map[ID]string{}, seen: map[ID][]State{}, after: map[ID]left{}, others: sel.Others, gaps: map[string]string{}}
 	paths := map[string]*Change{}
 	owner := map[string]int{} // the call that has touched a path last
 	for _, e := range h.entries(jails) {
@@ -223,6 +224,9 @@ func (h *History) add(paths map[string]*Change, e entry) {
 		// If this is not the state that the server left, others left it. The first state stays all the
 		// same: a server can write through a descriptor that is not seen.
 		foreign := e.word == wordAnew || c.Known && !h.isLeft(c, &e.State)
+		if foreign && e.State.Kind != None {
+			h.foreign[e.State.ID] = e.Path
+		}
 		if c.Others = c.Others || foreign; foreign && h.others {
 			c.Before, c.own = e.State, e.word == wordAnew
 		}
@@ -244,6 +248,9 @@ func (h *History) add(paths map[string]*Change, e entry) {
 func (h *History) see(s State, others bool) {
 	if s.Kind != File {
 		return
+	}
+	if s.isOpened() {
+		delete(h.foreign, s.ID) // the content may be the server's from now on
 	}
 	node, known := h.nodes[s.ID]
 	switch {

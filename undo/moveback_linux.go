@@ -1,6 +1,7 @@
 package undo
 
 import (
+	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -147,4 +148,28 @@ func (r *Restorer) sortSteps() {
 	for i := range r.Steps {
 		r.paths[r.Steps[i].Path] = i
 	}
+}
+
+// replace gives the temporary file of a step its name. What stands there has to be what was kept: to
+// write the temporary file took a while.
+func (s *Step) replace(p *place) error {
+	now, err := look(p.dir, p.name)
+	if err != nil || !now.sameObject(&s.kept) {
+		return errChanged
+	}
+	if now.Kind == Dir {
+		if err := unix.Unlinkat(p.dir, p.name, unix.AT_REMOVEDIR); err != nil { // something else is in it
+			return fmt.Errorf("%w: move away what is in it, and run undo again", err)
+		}
+	}
+	if now.Kind == None || now.Kind == Dir {
+		err = unix.Renameat2(p.dir, p.temp, p.dir, p.name, unix.RENAME_NOREPLACE)
+		if err == unix.EEXIST {
+			return errChanged
+		}
+		if err != unix.EINVAL { // else the filesystem cannot do that
+			return err
+		}
+	}
+	return unix.Renameat(p.dir, p.temp, p.dir, p.name)
 }

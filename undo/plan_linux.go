@@ -24,6 +24,7 @@ type Restorer struct {
 	wanted  map[ID]bool       // the objects that are to stand somewhere
 	own     map[ID]bool       // inodes whose attributes this undo has changed
 	done    map[string]string // what became of a path: "" or an error
+	here    map[ID]bool       // the objects that stand at paths of the history
 	stands  map[ID]ID         // the files that later undos have made, and those for which they stand
 	later   []later           // the sessions after this one; nil: not looked for yet
 	settled map[int][]byte    // of a session that was killed: what is still to be written to its journals
@@ -36,7 +37,7 @@ const heartbeat = lastSweep + 200*time.Millisecond
 
 // NewRestorer plans to undo a selection of what a session did. It changes nothing.
 func NewRestorer(s *Session, sel Selection) (*Restorer, error) {
-	r := &Restorer{Session: s, history: s.History(sel), changes: map[string]*Change{}, paths: map[string]int{}, at: map[ID]string{}, made: map[ID]string{}, moved: map[ID][]string{}, aside: map[ID]string{}, stands: map[ID]ID{}, wanted: map[ID]bool{}, own: map[ID]bool{}, done: map[string]string{}}
+	r := &Restorer{Session: s, history: s.History(sel), changes: map[string]*Change{}, paths: map[string]int{}, at: map[ID]string{}, made: map[ID]string{}, moved: map[ID][]string{}, aside: map[ID]string{}, here: map[ID]bool{}, stands: map[ID]ID{}, wanted: map[ID]bool{}, own: map[ID]bool{}, done: map[string]string{}}
 	if !s.Running && !s.Ended {
 		r.settle()
 	}
@@ -50,6 +51,7 @@ func NewRestorer(s *Session, sel Selection) (*Restorer, error) {
 		path := r.history.Changes[i].Path
 		r.changes[path] = &r.history.Changes[i]
 		if nows[i], errs[i] = lookPath(path); errs[i] == nil && nows[i].Kind != None {
+			r.here[nows[i].ID] = true
 			id := r.fileOf(nows[i].ID)
 			if r.at[id] == "" || r.history.before(&r.history.Changes[i]).ID != id { // rather where it moved
 				r.at[id] = path
@@ -81,8 +83,11 @@ func NewRestorer(s *Session, sel Selection) (*Restorer, error) {
 // another content since was not moved, but one that stands for it may have been.
 func (r *Restorer) isMoved(want, now *State, path string) bool {
 	kept := want.Kind == File && want.Data != NoData
+	other := r.onlyStandsFor(want, now)
 	switch {
-	case want.Kind == None, r.is(now.ID, want.ID) && !(kept && !r.Session.sameContent(want, path)), want.Kind == Dir && now.Kind == Dir, r.matches(want, now, path):
+	case want.Kind == None, want.Kind == Dir && now.Kind == Dir:
+		return false
+	case !other && (r.is(now.ID, want.ID) && !(kept && !r.Session.sameContent(want, path)) || r.matches(want, now, path)):
 		return false
 	case !kept:
 		return true
@@ -92,6 +97,12 @@ func (r *Restorer) isMoved(want, now *State, path string) bool {
 		from, ok = r.aside[want.ID]
 	}
 	return ok && from != path && r.Session.sameContent(want, from)
+}
+
+// onlyStandsFor reports whether an undo has made a file for the wanted one, which is elsewhere and has
+// what was not kept of it.
+func (r *Restorer) onlyStandsFor(want, now *State) bool {
+	return want.Kind == File && want.Data == NoData && now.ID != want.ID && r.here[want.ID]
 }
 
 // keepMoved refuses the steps that would remove an object that moved, if no other step puts it back.
@@ -104,9 +115,9 @@ func (r *Restorer) keepMoved() {
 			if s.Action == Refuse || s.Action == Attributes {
 				continue
 			}
-			err := r.notMovedBack(&s.now)
+			err := r.notMovedBack(&s.now, s.Path)
 			if c := r.changes[s.Path]; err == nil && s.now.Kind == File && c != nil && c.Known {
-				err = r.notMovedBack(&c.After) // an undo may have made this file for that one
+				err = r.notMovedBack(&c.After, s.Path) // an undo may have made this file for that one
 			}
 			if err != nil {
 				s.refuse(err.Error())
@@ -118,11 +129,16 @@ func (r *Restorer) keepMoved() {
 
 var kindNames = map[Kind]string{File: "file", Dir: "directory", Link: "link", Other: "object"}
 
-// notMovedBack returns an error if an object moved, and this undo puts it back at none of its paths.
-func (r *Restorer) notMovedBack(st *State) error {
-	moved := r.moved[r.fileOf(st.ID)]
-	if st.Kind == None || len(moved) == 0 {
+// notMovedBack returns an error if an object has moved to a path, and this undo puts it back at none
+// of its own. What others left meanwhile is put back only if theirs is wanted.
+func (r *Restorer) notMovedBack(st *State, path string) error {
+	id := r.fileOf(st.ID)
+	moved, foreign := r.moved[id], r.history.foreign[id]
+	switch {
+	case st.Kind == None, len(moved) == 0 && (foreign == "" || foreign == path):
 		return nil
+	case len(moved) == 0:
+		return fmt.Errorf("it is the %s that others left at %s, from where the server moved it: --others puts it back", kindNames[st.Kind], foreign)
 	}
 	for _, path := range moved {
 		if i, ok := r.paths[path]; ok && i >= 0 && r.Steps[i].putsBack() && r.done[path] == "" {

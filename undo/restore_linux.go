@@ -80,7 +80,7 @@ func (r *Restorer) keep(s *Step, p *place) error {
 	if !r.isPlanned(s, &now) {
 		return errChanged
 	}
-	if err := r.notMovedBack(&now); err != nil {
+	if err := r.notMovedBack(&now, s.Path); err != nil {
 		return err
 	}
 	r.keeper.lost = ""
@@ -91,6 +91,10 @@ func (r *Restorer) keep(s *Step, p *place) error {
 	r.keeper.Name(p.dir, p.name, s.Path, true)
 	if r.keeper.lost != "" {
 		return fmt.Errorf("what stands there cannot be kept, so it is left: %s", r.keeper.lost)
+	}
+	s.kept, err = look(p.dir, p.name)
+	if err != nil || !s.kept.sameButMode(&now) { // changed while it was copied
+		return errChanged
 	}
 	r.own[now.ID] = true // also under its other names: it is about to lose this one
 	return nil
@@ -164,16 +168,11 @@ func (r *Restorer) putFile(s *Step, p *place) error {
 			return err
 		}
 	}
-	if s.now.Kind == Dir {
-		if err := unix.Unlinkat(p.dir, p.name, unix.AT_REMOVEDIR); err != nil { // something else is in it
-			if !s.linked {
-				p.clear()
-			}
-			return fmt.Errorf("%w: move away what is in it, and run undo again", err)
-		}
-	}
 	r.keeper.live()
-	if err := unix.Renameat(p.dir, p.temp, p.dir, p.name); err != nil {
+	if err := s.replace(p); err != nil {
+		if !s.linked {
+			p.clear()
+		}
 		return err
 	}
 	if temp, err := look(p.dir, p.temp); err == nil && temp.Nlink > 1 {
@@ -246,7 +245,7 @@ func (r *Restorer) remove(s *Step, p *place) error {
 		if err != nil || now.ID != s.now.ID {
 			return errChanged
 		}
-		if err := r.notMovedBack(&now); err != nil {
+		if err := r.notMovedBack(&now, s.Path); err != nil {
 			return err
 		}
 		r.keeper.Name(p.dir, p.name, s.Path, false)

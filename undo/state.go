@@ -87,6 +87,14 @@ func (s *State) sameButTime(o *State) bool {
 	return s.Size == o.Size && s.Mtime == o.Mtime && s.Mode == o.Mode && s.UID == o.UID && s.GID == o.GID
 }
 
+// sameButMode reports whether two states are of one object with one content. Undo may have given its
+// owner the right to read it between them.
+func (s *State) sameButMode(o *State) bool {
+	mode := *s
+	mode.Mode = o.Mode
+	return mode.sameButTime(o) && (s.Mode != o.Mode || s.sameObject(o))
+}
+
 // sameLook reports whether two states look the same. Their inodes may differ.
 func (s *State) sameLook(o *State) bool {
 	switch {

@@ -22,6 +22,7 @@ type Step struct {
 	Others bool   `json:"others,omitempty"` // others changed it between two changes of the server
 	want   State
 	now    State
+	kept   State // what stood there when that had been kept
 	temp   string
 	linked bool // its temporary file is a link to the object that moves back
 }
