@@ -148,7 +148,11 @@ func TestProjectsHome(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if users := "/home/u/.local/state/mcp-jail/servers/s/home"; (resolved.Home == users) == own || !strings.HasPrefix(resolved.Home, users) {
+		want := "/home/u/.local/state/mcp-jail/servers/s/home"
+		if own {
+			want = "/home/u/.local/state/mcp-jail/servers/s-" + policy.ShortHash(file) + "/home"
+		}
+		if resolved.Home != want {
 			t.Errorf("%s: HOME is %s", project, resolved.Home)
 		}
 	}
