@@ -224,7 +224,7 @@ func (h *History) add(paths map[string]*Change, e entry) {
 		// If this is not the state that the server left, others left it. The first state stays all the
 		// same: a server can write through a descriptor that is not seen.
 		foreign := e.word == wordAnew || c.Known && !h.isLeft(c, &e.State)
-		if foreign && e.State.Kind != None {
+		if foreign && e.State.Kind != None && !(h.others && e.State.Kind == Dir) { // undo makes another directory
 			h.foreign[e.State.ID] = e.Path
 		}
 		if c.Others = c.Others || foreign; foreign && h.others {

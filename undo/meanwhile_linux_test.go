@@ -66,6 +66,38 @@ func TestMovedMeanwhile(t *testing.T) {
 	}
 }
 
+// TestDirectoryMovedMeanwhile is TestMovedMeanwhile for an empty directory, which moves back as a new
+// one.
+func TestDirectoryMovedMeanwhile(t *testing.T) {
+	w := newWorld(t)
+	w.check(os.Mkdir(w.at("x"), 0o755))
+	w.begin()
+	settled := w.sweeps()
+	w.rmdir("x")
+	settled()
+	w.check(os.Mkdir(w.at("x"), 0o755))
+	w.check(w.rename("x", "y", 0))
+	settled()
+	w.end()
+	w.undo(w.session(), 0)
+	if _, err := os.Stat(w.at("y")); err != nil {
+		t.Error(err)
+	}
+	r, err := NewRestorer(w.session(), Selection{Others: true})
+	w.check(err)
+	if refused := Refused(r.Steps); len(refused) > 0 {
+		t.Errorf("refused: %+v", refused)
+	}
+	_, _, err = r.Run(w.store)
+	w.check(err)
+	if _, err := os.Stat(w.at("x")); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(w.at("y")); err == nil {
+		t.Error("it stands at both names")
+	}
+}
+
 // TestEarlierFirst tests that the undo of a later session keeps the file that the session moved, if
 // the undo of an earlier one has made another one for it meanwhile.
 func TestEarlierFirst(t *testing.T) {
