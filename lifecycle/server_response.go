@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -149,7 +150,9 @@ func (s *server) tooLargeDiagnosis(from mcpproxy.Side, f *mcpproxy.Frame) diagno
 			whose = "an answer"
 		}
 	}
-	if f.Err != nil {
+	if errors.Is(f.Err, mcpproxy.ErrTooManyReserved) || errors.Is(f.Err, mcpproxy.ErrTooManyNames) {
+		d.What = fmt.Sprintf("server %q: %s was not passed on, since mcp-jail cannot cut its own names out of it: %v", s.profile.Server, whose, f.Err)
+	} else if f.Err != nil {
 		d.What = fmt.Sprintf("server %q: %s of %d MiB could not be kept until its end: %v", s.profile.Server, whose, f.Size/mb, f.Err)
 	} else {
 		d.What = fmt.Sprintf("server %q: %s has %d MiB, and message_mb = %d is the limit", s.profile.Server, whose, (f.Size+mb-1)/mb, s.client.limit()/mb)

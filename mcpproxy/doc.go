@@ -48,7 +48,8 @@
 //     not forwarded.
 //   - Of a batch the first 4096 messages are scanned, and no nested arrays. Of
 //     all texts that are captured from a frame (ids, methods, names), 1 MiB is
-//     kept.
+//     kept. [Hooks].Receive does not forward a frame that has more of either,
+//     since reserved members could hide behind the bound.
 //   - Duplicate names are detected in the envelope, in params, result and error,
 //     in the _meta of params and result, in params.capabilities and its
 //     experimental, and in error.data. Other objects are only checked for being

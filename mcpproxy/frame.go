@@ -24,6 +24,7 @@ type Frame struct {
 	firstByte byte  // of the outermost value; 0 for a blank line
 	edits     []edit
 	skipped   int  // elements of a batch that are not in Messages
+	unread    bool // reserved members may be missing in Messages
 	detached  bool // line and Messages do not belong to a Reader: see Detach
 }
 

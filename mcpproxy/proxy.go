@@ -169,6 +169,8 @@ func (t *serverTracker) track(f *Frame) bool {
 			if !p.ServerRequests.Drop(e.Cancels, func(*Call) bool { return true }) {
 				p.Requests.Drop(e.Cancels, func(c *Call) bool { return string(c.Method) == "subscriptions/listen" })
 			}
+		default: // no message, but for a reader that ignores case
+			t.removeReserved(f, e)
 		}
 	}
 	return p.removeMessages(f, cuts)

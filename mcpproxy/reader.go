@@ -74,7 +74,7 @@ func (r *Reader) finish(to int) *Frame {
 	f := &r.frame
 	r.scan.Feed(r.buf[r.scanned:to])
 	f.Messages, f.Flaws = r.scan.Finish()
-	f.firstByte, f.skipped = r.scan.firstByte, r.scan.skipped
+	f.firstByte, f.skipped, f.unread = r.scan.firstByte, r.scan.skipped, r.scan.unread
 	f.Batch = f.firstByte == '['
 	r.scanned = to
 	switch {

@@ -1,6 +1,9 @@
 package mcpproxy
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // Receive reads the frames of one server until it ends, which is not an error. Lines that
 // are not MCP messages go to NonMessage, and frames that must not be forwarded go to Oversized.
@@ -35,9 +38,17 @@ func (h *Hooks) Receive(server *Reader, message func(*Frame) error) error {
 // more. No server has a reason to write such a frame.
 var ErrTooManyReserved = errors.New("the frame has too many members whose names begin with " + ReservedPrefix)
 
-// exceedsReserved marks a frame with too many reserved members as Oversized, because members that
-// are not recorded could not be removed. It reports whether it has.
+// ErrTooManyNames is the Err of a frame with more messages, or more text in names and ids, than the
+// scanner reads.
+var ErrTooManyNames = fmt.Errorf("the frame has more than %d messages, or names and ids of more than %d MiB", maxBatch, maxText>>20)
+
+// exceedsReserved marks a frame as Oversized that has, or may have, more reserved members than are
+// recorded, because the others could not be removed. It reports whether it has.
 func exceedsReserved(f *Frame) bool {
+	if f.unread {
+		f.Oversized, f.Err = true, ErrTooManyNames
+		return true
+	}
 	for i := range f.Messages {
 		if len(f.Messages[i].Reserved) == MaxReserved {
 			f.Oversized, f.Err = true, ErrTooManyReserved

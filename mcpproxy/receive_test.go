@@ -47,17 +47,39 @@ func TestReceive(t *testing.T) {
 	}
 }
 
-// TestReceiveTooManyReserved checks that a frame with too many reserved members is not
-// forwarded.
+// TestReceiveTooManyReserved checks that a frame is not forwarded if it can have more reserved
+// members than are found.
 func TestReceiveTooManyReserved(t *testing.T) {
-	in := `{"id":4,"result":{"_meta":{` + strings.Repeat(`"dev.mcp-jail/denials":[],`, 1000) + `"a":1}}}` + "\n{}\n"
-	var out bytes.Buffer
-	var why error
-	p := NewProxy(NewConn(strings.NewReader(""), &out, 0), Hooks{Oversized: func(_ Side, f *Frame) { why = f.Err }})
-	if err := p.RunServer(NewConn(strings.NewReader(in), io.Discard, 0)); err != nil {
-		t.Fatal(err)
-	}
-	if !errors.Is(why, ErrTooManyReserved) || out.String() != "{}\n" {
-		t.Errorf("error %v, forwarded %q", why, out.String())
+	forged := `"_meta":{"dev.mcp-jail/denials":[]}`
+	batch := func(n int) string { return "[" + strings.Repeat(`{"method":"m"},`, n) + `{"params":{` + forged + `}}]` }
+	name := func(n int) string { return `{"params":{"name":"` + strings.Repeat("x", n) + `",` + forged + `}}` }
+	for _, c := range []struct {
+		in   string
+		want error
+	}{
+		{`{"id":4,"result":{"_meta":{` + strings.Repeat(`"dev.mcp-jail/denials":[],`, 1000) + `"a":1}}}`, ErrTooManyReserved},
+		{batch(maxBatch - 1), nil},
+		{batch(maxBatch), ErrTooManyNames},
+		{name(maxText - 30), nil},
+		{name(maxText - 10), ErrTooManyNames}, // the name of the member has no room
+		{name(maxText - 4), ErrTooManyNames},  // nor has that of its container
+		{name(maxText + 1), nil},              // this name is not kept at all
+		{`{"method":"m","params":{"_meta":{"dev.mcp-jail/` + strings.Repeat("x", maxText) + `":1}}}`, ErrTooManyNames},
+		{`{"Method":"m","params":{` + forged + `}}`, nil}, // some readers ignore case
+		{`{"id":1,"Result":{` + forged + `}}`, nil},
+	} {
+		var out bytes.Buffer
+		var why error
+		p := NewProxy(NewConn(strings.NewReader(""), &out, 0), Hooks{
+			Oversized:       func(_ Side, f *Frame) { why = f.Err },
+			ReservedMembers: func(f *Frame, e *Envelope) { f.Cut(e.Reserved) },
+		})
+		if err := p.RunServer(NewConn(strings.NewReader(c.in+"\n{}\n"), io.Discard, 0)); err != nil {
+			t.Fatal(err)
+		}
+		got := out.String()
+		if !errors.Is(why, c.want) || strings.Contains(got, ReservedPrefix) || !strings.HasSuffix(got, "{}\n") || (len(got) == 3) != (c.want != nil) {
+			t.Errorf("%.60q of %d bytes: error %v, want %v; forwarded %d bytes: %.100q", c.in, len(c.in), why, c.want, len(got), got)
+		}
 	}
 }

@@ -81,7 +81,8 @@ type Scanner struct {
 
 	msgs    []Envelope
 	fields  []fields
-	skipped int // elements of a batch that are not messages, or are too many
+	skipped int  // elements of a batch that are not messages, or are too many
+	unread  bool // a name or a message was not read, because of a bound
 
 	scratch       Envelope // for members inside of shadowDepth
 	scratchFields fields
@@ -99,7 +100,7 @@ func (s *Scanner) Reset() {
 	s.state, s.off, s.flaws, s.firstByte, s.depth = sValue, 0, 0, 0, 0
 	s.nextKey, s.valueSpan, s.capturing, s.partialLen = keyUnknown, nil, false, 0
 	s.foldedKey, s.shadowDepth, s.bomBytes = false, 0, 0
-	s.msgs, s.fields, s.skipped = s.msgs[:0], s.fields[:0], 0
+	s.msgs, s.fields, s.skipped, s.unread = s.msgs[:0], s.fields[:0], 0, false
 	if cap(s.text) > keepTextCap {
 		s.text = nil
 	}

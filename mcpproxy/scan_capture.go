@@ -88,6 +88,7 @@ func (s *Scanner) beginMessage(at int64) scope {
 	if len(s.msgs) == maxBatch {
 		s.flaws |= FlawBounds
 		s.skipped++
+		s.unread = true
 		return scopeNone
 	}
 	if n := len(s.msgs); n < cap(s.msgs) && n < cap(s.fields) { // without a copy, since both are large

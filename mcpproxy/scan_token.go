@@ -5,6 +5,7 @@ func (s *Scanner) appendToken(part []byte) {
 	if len(s.text)+len(part) > maxText {
 		s.flaws |= FlawBounds
 		s.capturing = false
+		s.unread = s.unread || s.str == strKey
 		s.text = s.text[:s.tokenStart]
 		return
 	}
