@@ -94,21 +94,23 @@ func sniffProtocol(b []byte) protocol {
 	return protoOther
 }
 
-// sniffRecord returns the protocol of bytes that begin with the type of a TLS record. The servers of
-// Go take any version below 16.0 in the first record, which is then a ClientHello, or a warning
-// before it. Other servers take 3.x alone. Other protocols begin with a length that can have these
-// values, so more than the type is asked for.
+// sniffRecord returns the protocol of bytes that begin with the type of a TLS record. The first
+// record is a ClientHello, or a warning before it. In its version the servers of Go take any number
+// below 16.0, and those of Java any from 3.0, behind empty records too. Other servers take 3.x alone.
+// Other protocols begin with a length that can have these values, so more than the type is asked for.
 func sniffRecord(b []byte) protocol {
 	switch {
 	case len(b) == 1:
 		return protoUnknown
 	case b[1] == 3:
 		return protoTLS
-	case b[1] >= 0x10 || b[0] != recordHandshake && b[0] != recordAlert:
+	case b[0] != recordHandshake && b[0] != recordAlert:
 		return protoOther
 	case len(b) < 6:
 		return protoUnknown
-	case b[0] == recordHandshake && b[5] == typeClientHello, b[0] == recordAlert && b[3] == 0 && b[4] == 2:
+	case b[0] == recordAlert && recordSize(b) == 2:
+		return protoTLS
+	case b[0] == recordHandshake && (b[5] == typeClientHello || recordSize(b) == 0 && (b[5] == recordHandshake || b[5] == recordAlert)):
 		return protoTLS
 	}
 	return protoOther

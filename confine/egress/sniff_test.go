@@ -14,7 +14,13 @@ func TestSniffProtocol(t *testing.T) {
 		"\x16\x02\x01\x00\x50\x01":             protoTLS, // servers of Go ignore this version
 		"\x16\x00\x00\x00\x50\x01":             protoTLS,
 		"\x16\x0f\xff\x00\x50\x01":             protoTLS,
-		"\x16\x10\x00\x00\x50\x01":             protoOther, // and not this one
+		"\x16\x10\x00\x00\x50\x01":             protoTLS, // and those of Java this one
+		"\x16\xff\xff\x00\x50\x01":             protoTLS,
+		"\x16\x04\x00\x00\x00\x16":             protoTLS, // an empty record, which they skip
+		"\x16\xff\xff\x00\x00\x15":             protoTLS,
+		"\x15\xff\xff\x00\x02\x01\x5a":         protoTLS,
+		"\x16\xff\xff\x00\x50\x02":             protoOther,
+		"\x16\x10\x00\x00\x00\x03":             protoOther,
 		"\x16\x02\x01\x00\x50\x02":             protoOther,
 		"\x16\x00\x00\x01\x85\xa6\xff":         protoOther, // MySQL: a length, a number, capabilities
 		"\x15\x00\x00\x00\x02\x01\x5a":         protoTLS,   // a warning, behind which they read on
