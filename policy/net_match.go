@@ -203,6 +203,9 @@ func (r NetRule) matchesPath(path string, segments []string) bool {
 	prefix := prefixSegments(r.PathPrefix)
 	if !r.Allow {
 		prefix, segments = wideSegments(r.PathPrefix), wideSegments(path)
+		if n := len(prefix); n > 0 && n == len(segments) && strings.HasPrefix(segments[n-1], prefix[n-1]+".") {
+			segments[n-1] = prefix[n-1] // Rails and others take an extension for a format of the same
+		}
 	}
 	return len(prefix) <= len(segments) && slices.Equal(prefix, segments[:len(prefix)])
 }

@@ -70,13 +70,13 @@ func wideSegments(path string) (segments []string) {
 }
 
 // wideText returns a text in a form that all of its spellings share: the compatible form of Unicode,
-// without invisible characters, and of each letter one case.
+// without accents and invisible characters, and of each letter one case.
 func wideText(s string) string {
 	if !isASCII(s) {
-		s = norm.NFKC.String(strings.ReplaceAll(foldDots.Replace(s), "ß", "ss"))
+		s = norm.NFKD.String(foldLetters.Replace(foldDots.Replace(s)))
 	}
 	return strings.Map(func(r rune) rune {
-		if unicode.Is(unicode.Cf, r) {
+		if unicode.In(r, unicode.Mn, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point) {
 			return -1
 		}
 		least := r
@@ -86,6 +86,10 @@ func wideText(s string) string {
 		return least
 	}, s)
 }
+
+// foldLetters has the letters that become ASCII in the other case, and that unicode.SimpleFold leaves.
+// In Java, "\u0131" is "i" where case is ignored.
+var foldLetters = strings.NewReplacer("ß", "ss", "ẞ", "ss", "ı", "i")
 
 // dots reports whether a segment, or its part before an escaped separator, is "." or "..".
 // It also reports segments that some server turns into one of these: by removing invisible
