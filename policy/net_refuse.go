@@ -39,7 +39,7 @@ func RefuseNet(rules, refusals []NetRule, lifts func(NetRule) bool) (out []NetRu
 // useless, with dropped. A rule that meets a refusal with exceptions is dropped as a whole.
 func (r NetRule) heldBy(refusals, rules []NetRule, lifts func(NetRule) bool) (held []NetRule, dropped bool) {
 	for _, n := range refusals {
-		if !n.meets(r) || n.outranks(r) {
+		if !n.meets(r) || n.outranks(r) && !isLoopbackPair(n.Host, r.Host) {
 			continue
 		}
 		excepted := slices.ContainsFunc(rules, func(g NetRule) bool { return g.Allow && lifts(g) && n.meets(g) && !n.outranks(g) })
@@ -54,7 +54,7 @@ func (r NetRule) heldBy(refusals, rules []NetRule, lifts func(NetRule) bool) (he
 // meets reports whether there may be a request that both a refusal and a rule that allows are
 // about.
 func (n NetRule) meets(r NetRule) bool {
-	hosts := hostIncludes(n.Host, r.Host) || hostIncludes(r.Host, n.Host)
+	hosts := hostIncludes(n.Host, r.Host) || hostIncludes(r.Host, n.Host) || isLoopbackPair(n.Host, r.Host)
 	ports := n.Port == 0 || slices.Contains(r.Ports(), n.Port)
 	schemes := n.Scheme == "" || r.Scheme == "" || n.Scheme == "tcp" || r.Scheme == "tcp" || n.Scheme == r.Scheme
 	return hosts && ports && schemes && (pathIncludes(n, r) || pathIncludes(r, n)) && len(n.sharedMethods(r)) > 0
@@ -65,14 +65,16 @@ func (n NetRule) includes(r NetRule) bool {
 	ports := n.Port == 0 || slices.Equal(r.Ports(), []int{n.Port})
 	scheme := n.Scheme == "" || n.Scheme == "tcp" || n.Scheme == r.Scheme
 	methods := len(n.Methods) == 0 || len(r.Methods) > 0 && len(n.sharedMethods(r)) == len(r.Methods)
-	return hostIncludes(n.Host, r.Host) && ports && scheme && pathIncludes(n, r) && methods
+	host := hostIncludes(n.Host, r.Host) || n.Host == "localhost" && isLoopbackPair(n.Host, r.Host)
+	return host && ports && scheme && pathIncludes(n, r) && methods
 }
 
 // part returns the refusal for the requests that both are about. It has every condition of r, so r
 // is not more specific.
 func (n NetRule) part(r NetRule) NetRule {
 	out := NetRule{Host: n.Host, Scheme: n.Scheme, Port: max(n.Port, r.Port), PathPrefix: n.PathPrefix, Where: n.Where}
-	if hostIncludes(n.Host, r.Host) {
+	// An address is refused under every name, but not for some of its requests: see CheckAddress.
+	if hostIncludes(n.Host, r.Host) || isLoopbackPair(n.Host, r.Host) && (n.Host == "localhost" || n.conditional() || r.conditional()) {
 		out.Host = r.Host
 	}
 	if out.Scheme == "" || out.Scheme == "tcp" {
@@ -91,6 +93,12 @@ func (n NetRule) part(r NetRule) NetRule {
 func hostIncludes(wide, narrow string) bool {
 	suffix, wild := strings.CutPrefix(wide, "*")
 	return wide == narrow || wild && strings.HasSuffix(narrow, suffix)
+}
+
+// isLoopbackPair reports whether one host is localhost and the other an address of it.
+func isLoopbackPair(a, b string) bool {
+	isAddress := func(h string) bool { return h == "127.0.0.1" || h == "::1" }
+	return a == "localhost" && isAddress(b) || b == "localhost" && isAddress(a)
 }
 
 func pathIncludes(wide, narrow NetRule) bool {

@@ -30,9 +30,11 @@ type ServerChange struct {
 
 // Changes compares the policies that the servers of a project's file have with and without it. after
 // is the configuration with the file, and before the one without it. If before is nil, after is that
-// file alone. Presets have been laid below both. counts returns a policy without the rules that have
-// no effect on this host; nil leaves them.
-func Changes(before, after *Config, counts func(*policy.Policy) *policy.Policy) (all []ServerChange, err error) {
+// file alone. Presets have been laid below both. placed returns a policy as it is on this host.
+func Changes(before, after *Config, placed func(*policy.Policy) Placed) (all []ServerChange, err error) {
+	if placed == nil {
+		placed = asWritten
+	}
 	for _, name := range after.ServerNames() {
 		s := after.Servers[name]
 		file := s.later
@@ -57,16 +59,14 @@ func Changes(before, after *Config, counts func(*policy.Policy) *policy.Policy) 
 			if err != nil {
 				return nil, err
 			}
-			if counts != nil {
-				p = counts(p)
-			}
 			var from *policy.Policy
 			if !c.Own {
 				from = before.processOf(name, tool)
 			} else {
 				from = after.nothing(s, tool)
 			}
-			for _, ch := range ComparePolicies(from, p) {
+			was, is := placed(from), placed(p)
+			for _, ch := range filesChanged(was, is, ComparePolicies(was.Policy, is.Policy)) {
 				if ch.Text = toolLabel(s, tool) + ch.Text; !slices.Contains(c.Changes, ch) {
 					c.Changes = append(c.Changes, ch)
 				}

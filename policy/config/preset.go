@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"maps"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -23,6 +24,12 @@ func (c *Config) LayBelow(name string, below *Server, ws ...policy.Warning) {
 		return
 	}
 	s := &Server{Name: name}
+	if own.Project != "" { // the project chose the preset, so it holds as little as the file
+		held := *below
+		held.places = maps.Clone(below.places)
+		ws = append(ws, c.keepStricter(own.lower, &held)...)
+		below = &held
+	}
 	s.overlay(below)
 	for _, l := range own.laidTables() {
 		s.overlay(l)

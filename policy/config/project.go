@@ -152,7 +152,7 @@ func (a *Access) describeGrants(head string) (out []string) {
 	}
 	for _, r := range a.Fs {
 		if r.Rights() != 0 {
-			out = append(out, fmt.Sprintf("%s%s (%s)", head, r.Path, r.Rights()))
+			out = append(out, head+rightsText(r.Path, r.Rights()))
 		}
 	}
 	for _, r := range a.Net {

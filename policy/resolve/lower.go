@@ -175,6 +175,17 @@ func WithoutRefused(p *policy.Policy, host hostfs.Host) *policy.Policy {
 	return &out
 }
 
+// RulePaths returns the canonical path that each rule for files of a policy leads to.
+func RulePaths(p *policy.Policy, host hostfs.Host) (paths []string) {
+	b := newResolver(p, &host)
+	workspace, _ := b.resolveWorkspace()
+	for _, r := range p.Fs {
+		abs, _ := b.expandRule(r, cmp.Or(workspace, "/"))
+		paths = append(paths, b.canonical(abs))
+	}
+	return paths
+}
+
 // checkHeld returns an error if the program of a project's server lies where the layers below refuse.
 // The jail shows a program to itself, so it would have what they refuse.
 func (b *resolver) checkHeld(c *commandResolver, out *policy.Profile) error {

@@ -70,7 +70,10 @@ func (t *trustCmd) Run(c terminal.Console) error {
 	before, cfg, err := loadBoth(file, data, host)
 	var changes []config.ServerChange
 	if err == nil {
-		changes, err = config.Changes(before, cfg, func(p *policy.Policy) *policy.Policy { return resolve.WithoutRefused(p, host) })
+		changes, err = config.Changes(before, cfg, func(p *policy.Policy) config.Placed {
+			p = resolve.WithoutRefused(p, host)
+			return config.Placed{Policy: p, Paths: resolve.RulePaths(p, host)}
+		})
 	}
 	if err != nil {
 		return fmt.Errorf("the file is not trusted, because it cannot be used:\n%w", err)
@@ -117,6 +120,7 @@ func (t *trustCmd) confirm(c terminal.Console, file string) error {
 // it stays on the screen.
 func changeSummary(all []config.ServerChange) string {
 	var b strings.Builder
+	gains := 0
 	for _, s := range all {
 		switch {
 		case s.Starts != nil:
@@ -141,16 +145,31 @@ func changeSummary(all []config.ServerChange) string {
 		if loosened < len(s.Changes) {
 			b.WriteString("\n and this, which gives it no right:")
 		}
-		for _, ch := range s.Changes[loosened:] {
-			fmt.Fprintf(&b, "\n  %s", show.Line(ch.Text))
+		rest := s.Changes[loosened:]
+		for _, ch := range rest[:min(len(rest), maxRest)] {
+			fmt.Fprintf(&b, "\n  %s", show.Line(policy.Abbreviate(ch.Text)))
 		}
+		if more := len(rest) - maxRest; more > 0 {
+			fmt.Fprintf(&b, "\n  and %d more", more)
+		}
+		gains += loosened
 		b.WriteString("\n\n")
 	}
 	if all == nil {
 		b.WriteString("the file names no server and grants nothing\n\n")
 	}
+	if strings.Count(b.String(), "\n") > screenLines {
+		fmt.Fprintf(&b, "This is longer than a screen. In all, %d servers get %d things: read it from its beginning.\n\n", len(all), gains)
+	}
 	return b.String()
 }
+
+// maxRest bounds the lines of a server about what gives it no right, so that they do not push the
+// others off the screen. A summary with more than screenLines says how long it is.
+const (
+	maxRest     = 8
+	screenLines = 20
+)
 
 // fileWarnings returns the warnings about the paths of a server that it does not have without the
 // file: those of sensitive paths, as check gives them, and those of what the file does not get.
