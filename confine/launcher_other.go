@@ -56,6 +56,9 @@ func (*Process) PID() int { return 0 }
 
 func (*Process) Signal(os.Signal) error { return os.ErrProcessDone }
 
+// KeepOpen does nothing here.
+func (*Process) KeepOpen() error { return nil }
+
 func (*Process) Kill() error { return os.ErrProcessDone }
 
 func (*Process) Done() <-chan struct{} { return nil }

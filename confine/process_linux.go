@@ -40,6 +40,7 @@ type Process struct {
 	tmp        string      // its TMPDIR on the host, which a jail with host namespaces has
 	last       *time.Timer // ends a supervisor that did not end the other processes in time
 	done       chan struct{}
+	keeping    keptRequests
 	closeDone  sync.Once
 	inCgroup   bool // it has a cgroup, which this process removes
 
@@ -99,6 +100,11 @@ func (p *Process) handleEvent(m spec.Event) {
 	case spec.EventSupervisor:
 		p.supervised = true
 		p.superviseCgroup()
+	case spec.EventKept:
+		select {
+		case p.keeping.answers <- struct{}{}:
+		default: // after keptTimeout nobody waits
+		}
 	case spec.EventFailed: // of a supervisor, whose jail ends
 		p.why = (&step.Error{Step: m.Step, Errno: syscall.Errno(m.Num), Detail: m.Detail}).Error()
 	case spec.EventLimit:

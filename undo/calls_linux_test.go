@@ -2,6 +2,7 @@ package undo
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -108,4 +109,135 @@ func TestOtherNameInLaterCall(t *testing.T) {
 			}
 		})
 	}
+}
+
+// held is a file that the server of a world keeps open for writing.
+type held struct {
+	*world
+	f    *os.File
+	open atomic.Bool
+}
+
+// hold has the server open a file, and tells the keeper that it is open.
+func (w *world) hold(name string) *held {
+	w.t.Helper()
+	w.write(name, "", os.O_APPEND)
+	f, err := os.OpenFile(w.at(name), os.O_WRONLY|os.O_APPEND, 0)
+	w.check(err)
+	h := &held{world: w, f: f}
+	h.open.Store(true)
+	info, err := lookPath(w.at(name))
+	w.check(err)
+	w.keeper.timer = true // no sweep settles what else is pending
+	w.keeper.Open = func() func(uint64) bool {
+		return func(inode uint64) bool { return inode == info.ID.Ino && h.open.Load() }
+	}
+	return h
+}
+
+func (h *held) add(text string) {
+	h.t.Helper()
+	tick()
+	_, err := h.f.WriteString(text)
+	h.check(err)
+}
+
+func (h *held) close() {
+	h.check(h.f.Close())
+	h.open.Store(false)
+}
+
+// calls returns the calls to which the changes of a path belong, as mcp-jail changes shows them.
+func (w *world) calls(name string) []int {
+	for _, e := range w.session().Events(Selection{}) {
+		if e.Path == w.at(name) {
+			return e.Calls
+		}
+	}
+	return nil
+}
+
+// TestWrittenInLaterCall tests that what a server writes by a descriptor from an earlier call belongs
+// to the call in which it is written.
+func TestWrittenInLaterCall(t *testing.T) {
+	w := newWorld(t)
+	w.fill()
+	before := w.tree()
+	w.begin()
+	w.nextCall(1)
+	h := w.hold("d0/f0")
+	h.add(", 1")
+	w.nextCall(2) // writes nothing there
+	w.mkdir("other")
+	w.nextCall(3)
+	h.add(", 3")
+	w.nextCall(4)
+	w.nextCall(5)
+	h.add(", 5")
+	h.close()
+	w.end()
+	if got := w.calls("d0/f0"); !slices.Equal(got, []int{1, 3, 5}) {
+		t.Errorf("it belongs to the calls %v", got)
+	}
+	for call, want := range map[int]int{1: 1, 2: 1, 3: 1, 4: 0, 5: 1} {
+		if got := w.session().Events(Selection{Call: call}); len(got) != want {
+			t.Errorf("call %d: %v", call, got)
+		}
+	}
+	w.mustLeaveInCall(3, "d0/f0", "later call (5)")
+	w.mustLeaveInCall(1, "d0/f0", "later call (3)")
+	w.mustUndo(w.session(), 5)
+	w.mustHave("d0/f0", "file 0 of d0, 1, 3")
+	w.mustUndo(w.session(), 3)
+	w.mustHave("d0/f0", "file 0 of d0, 1")
+	w.mustUndo(w.session(), 2)
+	w.mustUndo(w.session(), 1)
+	w.same("undone", before)
+}
+
+// TestOpenUnchangedIsNotCopied tests that a file that stays open without being written is kept once.
+func TestOpenUnchangedIsNotCopied(t *testing.T) {
+	w := newWorld(t)
+	w.fill()
+	w.begin()
+	w.nextCall(1)
+	h := w.hold("d0/f0")
+	h.add(", 1")
+	w.nextCall(2)
+	size := w.keeper.size
+	w.nextCall(3)
+	if w.keeper.size != size {
+		t.Errorf("%d bytes more are kept of a file that has not changed", w.keeper.size-size)
+	}
+	h.add(", 3")
+	h.close()
+	w.nextCall(4)
+	w.end()
+	w.mustUndo(w.session(), 3)
+	w.mustHave("d0/f0", "file 0 of d0, 1")
+}
+
+// TestOpenTooLarge tests that a file is named that has become too large to be kept for a later call.
+func TestOpenTooLarge(t *testing.T) {
+	w := newWorld(t)
+	w.fill()
+	before := w.tree()
+	w.begin()
+	w.keeper.FileBytes = 20
+	told := ""
+	w.keeper.Tell = func(text string) { told += text }
+	w.nextCall(1)
+	h := w.hold("d0/f0")
+	h.add(strings.Repeat("1", 20))
+	w.nextCall(2)
+	h.add(", 2")
+	h.close()
+	w.end()
+	if !strings.Contains(told, "undo_file_mb") {
+		t.Errorf("it was told %q", told)
+	}
+	w.mustLeaveInCall(2, "d0/f0", "its content was not kept: it has")
+	w.mustLeaveInCall(1, "d0/f0", "later call (2)")
+	w.mustUndo(w.session(), 0)
+	w.same("the session", before)
 }

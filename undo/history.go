@@ -113,7 +113,7 @@ func history(jails []*jail, sel Selection) *History {
 	call := sel.Call
 	h := &History{nodes: map[ID]State{}, left: map[ID]left{}, stands: map[ID]ID{}, alike: map[ID]ID{}, foreign: map[ID]string{}, seen: map[ID][]State{}, after: map[ID]left{}, others: sel.Others, gaps: map[string]string{}}
 	paths := map[string]*Change{}
-	owner := map[string]int{} // the call that has touched a path last
+	owner := map[string]owned{}
 	for _, e := range h.entries(jails) {
 		switch e.word {
 		case wordLeft:
@@ -126,15 +126,15 @@ func history(jails []*jail, sel Selection) *History {
 			}
 			continue
 		}
-		if e.word != wordNow {
-			owner[e.Path] = e.call
+		if e.word != wordNow && owner[e.Path].call != e.call {
+			owner[e.Path] = owned{e.call, e.State}
 		}
 		c := paths[e.Path]
 		if c != nil && e.State.Kind != 0 && e.word == wordWas && (!c.Known || h.isLeft(c, &e.State)) {
 			c.seen = append(c.seen, e.State)
 			h.seen[e.State.ID] = append(h.seen[e.State.ID], e.State)
 		}
-		e.call = owner[e.Path]
+		e.call = owner[e.Path].call
 		if e.word == wordNow {
 			h.leaves(e, call)
 		}
@@ -144,6 +144,9 @@ func history(jails []*jail, sel Selection) *History {
 		case c != nil && c.Later == 0:
 			c.Later = e.call
 		}
+		if c := paths[e.Path]; c != nil && e.word == wordNow && owner[e.Path].isIdle(&e.State) {
+			c.leaveOut(e.call)
+		}
 		if c := paths[e.Path]; c != nil && call != 0 && e.jail.damaged {
 			c.unsure = true
 		}
@@ -152,6 +155,28 @@ func history(jails []*jail, sel Selection) *History {
 		h.Changes = append(h.Changes, *paths[path])
 	}
 	return h
+}
+
+// owned is the call that has touched a path last.
+type owned struct {
+	call  int
+	found State // what it found there
+}
+
+// isIdle reports whether the call has left a file as it had found it. A file that the server keeps
+// open is on record in each call.
+func (o owned) isIdle(left *State) bool {
+	return o.call != 0 && left.Kind == File && o.found.sameObject(left)
+}
+
+// leaveOut takes a call from those that touched a path.
+func (c *Change) leaveOut(call int) {
+	if n := len(c.Calls); n > 0 && c.Calls[n-1] == call {
+		c.Calls = c.Calls[:n-1]
+	}
+	if c.Later == call {
+		c.Later = 0
+	}
 }
 
 // entries returns the records of jails that are about paths, in their order, and notes the gaps.

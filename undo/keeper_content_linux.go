@@ -14,13 +14,10 @@ const block = 4096
 const minClone = 64 << 10
 
 // copy copies the content of the open file fd to the end of the data file. It returns the place of
-// the copy, or NoData and the reason.
-func (k *Keeper) copy(fd int, st *State) (at int64, lost string) {
+// the copy, or NoData and the reason. A content that was copied before is not copied again.
+func (k *Keeper) copy(fd int, st, copied *State) (at int64, lost string) {
 	if st.Size > k.FileBytes {
 		return NoData, fmt.Sprintf("it has %d KB, and at most %d are kept of a file (undo_file_mb = %d)", (st.Size+1023)>>10, k.FileBytes>>10, k.FileBytes>>20)
-	}
-	if left := k.TotalBytes - k.journalBytes() - k.size - block; st.Size > left {
-		return NoData, fmt.Sprintf("it has %d KB, and this session may keep %d KB more (undo_total_mb, limits.file_size_mb)", (st.Size+1023)>>10, max(left, 0)>>10)
 	}
 	lock := k.unlock(fd, 0o400)
 	from, err := k.open(func() (int, error) {
@@ -37,6 +34,12 @@ func (k *Keeper) copy(fd int, st *State) (at int64, lost string) {
 	}
 	defer unix.Close(from)
 	st.Masked = maskedBy(from)
+	if k.isCopied(from, st, copied) {
+		return copied.Data, ""
+	}
+	if left := k.TotalBytes - k.journalBytes() - k.size - block; st.Size > left {
+		return NoData, fmt.Sprintf("it has %d KB, and this session may keep %d KB more (undo_total_mb, limits.file_size_mb)", (st.Size+1023)>>10, max(left, 0)>>10)
+	}
 	at = k.size
 	if st.Size >= minClone {
 		at = (at + block - 1) / block * block

@@ -68,6 +68,7 @@ type node struct {
 	kept    bool // its content is on record, or need not be
 	settled bool
 	last    State // what was left; valid if settled
+	copied  State // with which its content was copied last
 }
 
 const (
@@ -157,7 +158,9 @@ func (k *Keeper) content(fd int, path string, st State) {
 		return
 	}
 	if !n.kept || foreign {
-		st.Data, st.Lost = k.copy(fd, &st)
+		if st.Data, st.Lost = k.copy(fd, &st, &n.copied); st.Data != NoData {
+			n.copied = st
+		}
 	}
 	n.kept = k.record(path, m, st, foreign)
 	m.mayBe(st)

@@ -164,11 +164,8 @@ func (m *model) nextCall(a *actor) {
 	m.endSpan(last, last.call > 0)
 	err := a.files.BeginCall(Call{Number: len(a.spans)})
 	last.lost = last.lost || err != nil
+	a.keeper.CallBegins()
 	a.spans = append(a.spans, m.newSpan(a, len(a.spans)))
-	if len(a.held) > 0 { // what it writes there belongs to an earlier call
-		a.spans[len(a.spans)-1].weak = true
-		last.weak = true
-	}
 	m.note("call %d of %s, on record: %v", len(a.spans)-1, a.name, err == nil)
 }
 

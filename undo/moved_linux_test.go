@@ -183,6 +183,7 @@ func TestUndoUnreadableNames(t *testing.T) {
 func (w *world) nextCall(number int) {
 	w.keeper.PerCall = true
 	w.check(w.files.BeginCall(Call{Number: number}))
+	w.keeper.CallBegins()
 }
 
 // times sets the time of a file.

@@ -29,7 +29,12 @@ func (w *world) unseen(name, text string) {
 // mustLeave undoes the last session, and requires that it leaves a path for a reason.
 func (w *world) mustLeave(name, why string) {
 	w.t.Helper()
-	r, out, _ := w.undo(w.session(), 0)
+	w.mustLeaveInCall(0, name, why)
+}
+
+func (w *world) mustLeaveInCall(call int, name, why string) {
+	w.t.Helper()
+	r, out, _ := w.undo(w.session(), call)
 	for _, o := range out {
 		if o.Path == w.at(name) {
 			w.t.Errorf("%s was not left: %+v", name, o)

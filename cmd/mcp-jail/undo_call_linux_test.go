@@ -282,3 +282,60 @@ func TestUndoTellsWhatGoes(t *testing.T) {
 		t.Errorf("b has %d bytes", len(got))
 	}
 }
+
+// TestUndoOpenOverCalls: what the server writes by a descriptor from an earlier call belongs to the
+// call in which it is written. The control is a file that it opens in each call.
+func TestUndoOpenOverCalls(t *testing.T) {
+	t.Parallel()
+	for name, keys := range map[string]string{
+		"namespaces":         "undo = \"call\"\n",
+		"without namespaces": "undo = \"call\"\nwaive = [\"fs\", \"process\", \"limits\"]\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, config := execWorld(t, keys)
+			if name == "without namespaces" {
+				w.around = withoutUserns
+			}
+			undoOpenOverCalls(t, w, config)
+		})
+	}
+}
+
+func undoOpenOverCalls(t *testing.T, w *world, config string) {
+	before := treeOf(t, w.work)
+	s := open(t, w.jail("--config", config, "agent"), nil)
+	s.tools()
+	// A process that keeps a open, and writes there what it reads from a FIFO of its own.
+	s.mustRun("sh", "-c", `mkfifo "$HOME/f"; (exec 3>>a 4<>"$HOME/f"; while read -r line <&4; do echo "$line" >&3; echo >"$HOME/$line"; done) >/dev/null 2>&1 & true`)
+	write := func(text string) {
+		s.mustRun("sh", "-c", fmt.Sprintf(`echo %s >"$HOME/f"; until [ -e "$HOME/%[1]s" ]; do sleep 0.01; done; echo %[1]s >> b`, text))
+	}
+	write("two")
+	settled()
+	s.mustRun("sh", "-c", "echo three >> c")
+	write("four")
+	s.close()
+	w.noneLeft(t)
+	for call, want := range []string{"changed a; changed b; changed c", "", "changed a; changed b", "changed c", "changed a; changed b"} {
+		if got := w.operations(t, "--call", fmt.Sprint(call)); call > 0 && got != want {
+			t.Errorf("call %d: %s, want %s", call, got, want)
+		}
+	}
+	out, err := w.mcpJail("undo", "agent", "--call", "2", "--yes").CombinedOutput()
+	for _, name := range []string{"a", "b"} {
+		if err == nil || !strings.Contains(string(out), "/"+name+": it was changed by a later call (4)") {
+			t.Errorf("the undo of call 2: %v %s", err, out)
+		}
+	}
+	for _, c := range []struct{ call, more string }{{"4", "two\n"}, {"2", ""}} {
+		w.output(t, "undo", "agent", "--call", c.call, "--yes")
+		for _, name := range []string{"a", "b"} {
+			if got, want := read(t, filepath.Join(w.work, name)), name+"\n"+c.more; got != want {
+				t.Errorf("after the undo of call %s, %s has %q, want %q", c.call, name, got, want)
+			}
+		}
+	}
+	w.output(t, "undo", "agent", "--yes")
+	w.mustBe(t, "undone", before)
+}

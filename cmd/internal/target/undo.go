@@ -1,7 +1,9 @@
 package target
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -128,7 +130,12 @@ func (p *keptProcess) CallBegins(tool string, beside bool) {
 	p.keeping.calls++
 	n := p.keeping.calls
 	p.keeping.mu.Unlock()
-	p.files.BeginCall(undo.Call{Number: n, Tool: tool, Beside: beside})
+	if p.files.BeginCall(undo.Call{Number: n, Tool: tool, Beside: beside}) != nil || p.mode != policy.UndoCall {
+		return
+	}
+	if err := p.KeepOpen(); errors.Is(err, os.ErrDeadlineExceeded) {
+		p.keeping.console.Sayf("undo: what call %d of server %q writes to files that it has open may count as an earlier call's: they could not be kept in time", n, p.keeping.server)
+	}
 }
 
 // close ends the keeping of the session. It reports whether there was one. The caller holds k.mu.

@@ -33,6 +33,13 @@ func (m *Mediator) keepChanges(o Options) {
 	}
 }
 
+// CallBegins keeps the files again that the server has open for writing: a call has begun.
+func (m *Mediator) CallBegins() {
+	if m.keeper != nil {
+		m.keeper.CallBegins()
+	}
+}
+
 // openInodes returns a function that reports whether a process of the server has an inode open
 // for writing. If that cannot be told, the function reports true.
 func (m *Mediator) openInodes() func(uint64) bool {

@@ -14,6 +14,7 @@ const (
 	EventLimit      = 'L' // a limit was exceeded: Step (its key), Detail (by what), Num (its value), Pid, Program
 	EventRefused    = 'R' // a call was refused: Step (axis), Detail (operation), Target, Arguments, Num (how often), Pid, Program
 	EventAbsent     = 'A' // as EventRefused; the jail has no such name, and perhaps the host has none either
+	EventKept       = 'K' // what RequestKeep asks for is done
 	EventExit       = 'X' // the program ended: Num (exit code), Pid (signal), Detail (ExitedAlone or "")
 )
 

@@ -12,6 +12,8 @@ const (
 	InboundEnd     = time.Second // to deliver what the server sent before the jail ended
 )
 
-// RequestSocket asks the supervisor for one more inbound socket. Every other
-// byte on that socket is a signal for the program.
-const RequestSocket = 0xff
+// Bytes on the socket to the supervisor. Every other one is a signal for the program.
+const (
+	RequestSocket = 0xff // for one more inbound socket
+	RequestKeep   = 0xfe // to keep what the server has open: a call has begun
+)

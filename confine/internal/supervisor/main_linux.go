@@ -13,8 +13,8 @@
 //
 // A jail with namespaces ends with its supervisor (supervisor_death_linux.go of package confine),
 // and every supervisor ends with its launcher (passSignals). The launcher talks to the supervisor
-// over two descriptors. With namespaces, spec.SpecFD carries one byte for each signal, or
-// spec.RequestSocket, and spec.EventsFD is a socket that carries the spec, and events back. In
+// over two descriptors. With namespaces, spec.SpecFD carries one byte for each signal,
+// spec.RequestSocket or spec.RequestKeep, and spec.EventsFD is a socket that carries the spec, and events back. In
 // the host's namespaces, spec.SpecFD carries the spec and then the signals, and spec.EventsFD is
 // a pipe for events. Package confine calls Main, and RemoveTree after a supervisor that could not
 // remove the private directory. No other package of the product calls this one.
@@ -110,10 +110,20 @@ func (s *Process) passSignals(program int) {
 			s.shutDown()
 		case sig[0] == spec.RequestSocket:
 			jail.PassInbound()
+		case sig[0] == spec.RequestKeep:
+			go s.keepOpen() // a filesystem may hang
 		default:
 			s.signal(syscall.Signal(sig[0]))
 		}
 	}
+}
+
+// keepOpen answers spec.RequestKeep.
+func (s *Process) keepOpen() {
+	if s.mediator != nil {
+		s.mediator.CallBegins()
+	}
+	s.Send(spec.Event{Kind: spec.EventKept})
 }
 
 // Process is the state of a supervisor process, in both forms.

@@ -1,0 +1,43 @@
+package confine
+
+import (
+	"os"
+	"sync"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+)
+
+// keptTimeout is how long KeepOpen waits, so that a filesystem that hangs stops no relay.
+const keptTimeout = 5 * time.Second
+
+// keptRequests counts the requests of KeepOpen to the supervisor, and its answers.
+type keptRequests struct {
+	mu      sync.Mutex
+	answers chan struct{}
+	open    int // requests without an answer
+}
+
+// KeepOpen has the supervisor keep the files again that the program has open for writing, and waits
+// for it. The journal of Launcher.Kept has to say already that a call has begun. The error is
+// os.ErrDeadlineExceeded if the supervisor takes too long.
+func (p *Process) KeepOpen() error {
+	k := &p.keeping
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if _, err := p.control.Write([]byte{spec.RequestKeep}); err != nil {
+		return err
+	}
+	late := time.NewTimer(keptTimeout)
+	defer late.Stop()
+	for k.open++; k.open > 0; k.open-- {
+		select {
+		case <-k.answers:
+		case <-p.done:
+			return os.ErrProcessDone
+		case <-late.C:
+			return os.ErrDeadlineExceeded
+		}
+	}
+	return nil
+}
