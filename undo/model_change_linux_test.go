@@ -130,14 +130,16 @@ func (c change) attributes(name string) {
 	}
 }
 
-// changes carries out a random change.
+// one carries out a random change.
 func (c change) one() {
 	ops := []string{"write", "write", "append", "overwrite", "save", "remove", "rename", "rename", "exchange", "mkdir", "symlink", "link", "attributes", "directory to link", "copy"}
 	if c.a != nil {
 		ops = append(ops, "hold", "hold", "held")
 	}
-	op := c.draw("change", ops...)
-	name := c.path("path")
+	c.do(c.draw("change", ops...), c.path("path"))
+}
+
+func (c change) do(op, name string) {
 	who := "user"
 	if c.a != nil {
 		who = c.a.name
@@ -239,16 +241,22 @@ func (c change) writeHeld() {
 	}
 	name := c.draw("held", names...)
 	f := c.a.held[name]
-	var st unix.Stat_t
-	c.check(unix.Fstat(int(f.Fd()), &st))
-	for p, o := range c.tree { // what the server still has open is about to change
-		if o.inode == st.Ino {
-			c.touch(c.a, false, p)
-		}
-	}
+	c.touch(c.a, false, c.namesOf(f)...) // what the server still has open is about to change
 	f.WriteString(c.text(c.a))
 	if rapid.Bool().Draw(c.rt, "close") {
 		f.Close()
 		delete(c.a.held, name)
 	}
+}
+
+// namesOf returns the paths of an open file.
+func (m *model) namesOf(f *os.File) (paths []string) {
+	var st unix.Stat_t
+	m.check(unix.Fstat(int(f.Fd()), &st))
+	for p, o := range m.tree {
+		if o.inode == st.Ino {
+			paths = append(paths, p)
+		}
+	}
+	return paths
 }

@@ -17,7 +17,7 @@ import (
 func (m *model) steps() map[string]func(*rapid.T) {
 	all := map[string]func(*rapid.T){}
 	for name, step := range map[string]func(){
-		"server 1": m.serverStep, "server 2": m.serverStep, "server 3": m.serverStep, "server 4": m.serverStep,
+		"server 1": m.serverStep, "server 2": m.serverStep, "server 3": m.serverStep, "server 4": m.serverStep, "earlier": m.earlierStep,
 		"user": m.userStep, "session": m.sessionStep, "undo 1": m.undoStep, "undo 2": m.undoStep, "disk": m.diskStep,
 	} {
 		all[name] = func(*rapid.T) { m.step++; step() }
@@ -68,6 +68,26 @@ func (m *model) serverStep() {
 	}
 	a := m.live[m.pick("server", len(m.live))]
 	change{m, a}.one()
+	m.became(a, false)
+	if len(m.live) > 1 || m.full {
+		m.disturb()
+	}
+}
+
+// earlierStep has a server write by a descriptor that it keeps from an earlier call.
+func (m *model) earlierStep() {
+	i := slices.IndexFunc(m.live, func(a *actor) bool { return a.keeper.PerCall })
+	if i < 0 {
+		m.serverStep()
+		return
+	}
+	a := m.live[i]
+	if len(a.held) == 0 {
+		change{m, a}.do("hold", m.path("path"))
+		m.became(a, false)
+	}
+	m.nextCall(a)
+	change{m, a}.do("held", "")
 	m.became(a, false)
 	if len(m.live) > 1 || m.full {
 		m.disturb()
@@ -166,6 +186,9 @@ func (m *model) nextCall(a *actor) {
 	last.lost = last.lost || err != nil
 	a.keeper.CallBegins()
 	a.spans = append(a.spans, m.newSpan(a, len(a.spans)))
+	for _, f := range a.held { // each call has them on record
+		m.touches(a, m.namesOf(f)...)
+	}
 	m.note("call %d of %s, on record: %v", len(a.spans)-1, a.name, err == nil)
 }
 
