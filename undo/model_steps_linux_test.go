@@ -186,8 +186,12 @@ func (m *model) nextCall(a *actor) {
 	last.lost = last.lost || err != nil
 	a.keeper.CallBegins()
 	a.spans = append(a.spans, m.newSpan(a, len(a.spans)))
-	for _, f := range a.held { // each call has them on record
-		m.touches(a, m.namesOf(f)...)
+	for _, f := range a.held { // each call has them on record, by the names that the server knows
+		for _, p := range m.namesOf(f) {
+			if _, known := a.spans[0].paths[p]; known {
+				m.touches(a, p)
+			}
+		}
 	}
 	m.note("call %d of %s, on record: %v", len(a.spans)-1, a.name, err == nil)
 }
