@@ -186,9 +186,9 @@ func (m *model) nextCall(a *actor) {
 	last.lost = last.lost || err != nil
 	a.keeper.CallBegins()
 	a.spans = append(a.spans, m.newSpan(a, len(a.spans)))
-	for _, f := range a.held { // each call has them on record, by the names that the server knows
+	for _, f := range a.held { // each call has them on record, by the names that the server has changed
 		for _, p := range m.namesOf(f) {
-			if _, known := a.spans[0].paths[p]; known {
+			if a.keeper.pending[m.at(p)] != nil {
 				m.touches(a, p)
 			}
 		}
