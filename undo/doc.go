@@ -20,7 +20,8 @@
 // changed since must not be overwritten. No supervisor sees writes to an open file. So the Keeper
 // looks at each touched path a moment later, and again until no process has it open for writing,
 // and records what it found. When a session is killed, the files that were still open have no such
-// record. Then a file whose inode changed last while the session lived counts as the server's.
+// record. Then a file whose inode changed last while the session lived counts as the server's. At the
+// beginning of each call, Keeper.CallBegins keeps what is open again.
 //
 // The first state of a path is never replaced. If the Keeper later finds a state that the server is
 // not known to have left, it keeps that one beside the first ([Selection.Others]). The server may
@@ -34,6 +35,6 @@
 // inode number that is used again within a session can be taken for the file that had it before.
 // The kept states survive the end of processes, and not a loss of power: they are not synced.
 //
-// The package has some 4,400 lines: what writes the journal and what reads it. Both use the same
+// The package has some 4,500 lines: what writes the journal and what reads it. Both use the same
 // entries, files and states, which a cut between them would export.
 package undo
