@@ -83,7 +83,11 @@ func gitInternalPart(names []string) int {
 			return len(names)
 		}
 	case "worktrees":
-		parts = WorktreeParts
+		if parts = WorktreeParts; len(names) > 2 { // a worktree has git directories of submodules of its own
+			if n := gitInternalPart(names[2:]); n > 0 {
+				return 2 + n
+			}
+		}
 	default:
 		return 0
 	}
@@ -94,7 +98,7 @@ func gitInternalPart(names []string) int {
 				return 0 // the name of a branch
 			}
 		}
-		if slices.Contains(parts, names[i]) {
+		if slices.Contains(parts, names[i]) || names[i-2] == "worktrees" && slices.Contains(WorktreeParts, names[i]) {
 			return i + 1
 		}
 	}

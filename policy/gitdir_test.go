@@ -102,6 +102,10 @@ func TestGrantsInGitDirectories(t *testing.T) {
 		{"/w/.git/modules", "/w/.git/modules/node_modules/hooks/x", true},
 		{"/w/.git/modules/m", "/w/.git/modules/m/config", true}, {"/w/.git/modules/m", "/w/.git/modules/m/hooks/x", true}, {"/w/.git/modules/m", "/w/.git/modules/m/index", false},
 		{"/w/.git/modules/m", "/w/.git/modules/m/modules/n/commondir", true}, {"/w/.git/modules/m", "/w/.git/modules/m/refs/heads/config", false},
+		// A worktree has git directories of its submodules, and a submodule has worktrees.
+		{"/w/.git", "/w/.git/worktrees/v/modules/m", true}, {"/w/.git", "/w/.git/worktrees/v/modules/m/config", true}, {"/w", "/w/.git/worktrees/v/modules/m/hooks/x", true},
+		{"/w", "/w/.git/worktrees/v/modules/m/index", false}, {"/w", "/w/bare/worktrees/v/modules/m/hooks/x", true}, {"/w", "/w/.git/worktrees/v/refs/heads/config", false},
+		{"/w", "/w/.git/modules/m/worktrees/v/gitdir", true}, {"/w", "/w/.git/modules/m/worktrees/v/modules/n/config", true}, {"/w", "/w/.git/modules/m/worktrees/v/index", false},
 		{"/w/.git/worktrees/v", "/w/.git/worktrees/v/gitdir", true}, {"/w/.git/worktrees/v", "/w/.git/worktrees/v/index", false},
 		{"/w/.hg", "/w/.hg/hgrc", true}, {"/w/.hg", "/w/.hg/dirstate", false}, {"/w/.github", "/w/.github/workflows/ci.yml", true}, {"/w/.github", "/w/.github/x", false},
 		{"/w/bare", "/w/bare/config", true}, {"/w/bare", "/w/bare/worktrees/new/commondir", true}, {"/w/bare", "/w/bare/HEAD", false}, {"/w", "/w/bare/modules/m", true},

@@ -51,6 +51,7 @@ func (b *resolver) protectGitInternals(git string) {
 		for _, n := range policy.WorktreeParts {
 			b.protectPath(path.Join(git, "worktrees", name, n), ".git/"+n)
 		}
+		b.protectGitInternals(path.Join(git, "worktrees", name)) // of submodules in that worktree
 	}
 	todo := []string{path.Join(git, "modules")}
 	for len(todo) > 0 {

@@ -220,6 +220,8 @@ func TestGitDirectoryGrants(t *testing.T) {
 		f /home/u/proj/.git/config
 		f /home/u/proj/.git/HEAD
 		f /home/u/proj/.git/worktrees/v/commondir ../..\n
+		f /home/u/proj/.git/worktrees/v/modules/s/HEAD
+		f /home/u/proj/.git/worktrees/v/modules/s/config
 		f /home/u/proj/.git/modules/m/HEAD
 		f /home/u/proj/.git/modules/m/config
 		d /home/u/proj/.git/modules/m/objects
@@ -241,7 +243,7 @@ func TestGitDirectoryGrants(t *testing.T) {
 		f /home/u/notbare/config`)
 	const proj = "/home/u/proj/"
 	for _, c := range []struct{ grants, held, writable string }{
-		{".git", ".git/config .git/hooks/x .git/modules/new .git/modules/m/config .git/modules/m/hooks/x .git/modules/m/modules/n/hooks/post-checkout .git/worktrees/v/commondir .git/worktrees/new/gitdir", ".git/index .git/modules/m/index .git/worktrees/v/HEAD"},
+		{".git", ".git/worktrees/v/modules/s/config .git/worktrees/v/modules/s/hooks/x .git/worktrees/v/modules/new .git/config .git/hooks/x .git/modules/new .git/modules/m/config .git/modules/m/hooks/x .git/modules/m/modules/n/hooks/post-checkout .git/worktrees/v/commondir .git/worktrees/new/gitdir", ".git/index .git/modules/m/index .git/worktrees/v/HEAD"},
 		{".git/modules", ".git/modules/new .git/modules/m/config .git/modules/later/hooks/x", ".git/modules/m/HEAD"},
 		{".git/modules/m", ".git/modules/m/config .git/modules/m/hooks/x .git/modules/m/modules/n/hooks/post-checkout .git/modules/m/modules/later/config", ".git/modules/m/index"},
 		{".git/modules/m/modules/n", ".git/modules/m/modules/n/hooks/post-checkout .git/modules/m/modules/n/config", ".git/modules/m/modules/n/HEAD"},
