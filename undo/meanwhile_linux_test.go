@@ -2,6 +2,7 @@ package undo
 
 import (
 	"os"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -95,6 +96,40 @@ func TestDirectoryMovedMeanwhile(t *testing.T) {
 	}
 	if _, err := os.Stat(w.at("y")); err == nil {
 		t.Error("it stands at both names")
+	}
+}
+
+// TestLinkedMeanwhile tests that undo removes the second name that a server gave what others had left,
+// if the first one stays, and keeps it if not.
+func TestLinkedMeanwhile(t *testing.T) {
+	for name, others := range map[string]bool{"theirs is wanted": true, "control": false} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.fill()
+			w.begin()
+			settled := w.sweeps()
+			w.write("d0/f0", "server", os.O_TRUNC)
+			settled()
+			w.save("d0/f0", "the user's")
+			w.link("d0/f0", "g")
+			settled()
+			w.end()
+			r, err := NewRestorer(w.session(), Selection{Others: others})
+			w.check(err)
+			_, _, err = r.Run(w.store)
+			w.check(err)
+			for _, s := range Refused(r.Steps) {
+				if others || !strings.Contains(s.Why, "--others") {
+					t.Errorf("%s is left: %s", s.Path, s.Why)
+				}
+			}
+			if others {
+				w.mustHave("d0/f0", "the user's")
+				w.mustHave("g", "")
+			} else {
+				w.mustHave("g", "the user's")
+			}
+		})
 	}
 }
 

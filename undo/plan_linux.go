@@ -135,10 +135,14 @@ func (r *Restorer) notMovedBack(st *State, path string) error {
 	id := r.fileOf(st.ID)
 	moved, foreign := r.moved[id], r.history.foreign[id]
 	switch {
-	case st.Kind == None, len(moved) == 0 && (foreign == "" || foreign == path):
+	case st.Kind == None, len(moved) == 0 && (foreign == "" || foreign == path || r.stays(st.ID, foreign)):
 		return nil
 	case len(moved) == 0:
-		return fmt.Errorf("it is the %s that others left at %s, from where the server moved it: --others puts it back", kindNames[st.Kind], foreign)
+		why := fmt.Errorf("it is the %s that others left at %s, to which the server gave this name", kindNames[st.Kind], foreign)
+		if !r.history.others {
+			why = fmt.Errorf("%w: --others puts it back", why)
+		}
+		return why
 	}
 	for _, path := range moved {
 		if i, ok := r.paths[path]; ok && i >= 0 && r.Steps[i].putsBack() && r.done[path] == "" {
@@ -148,9 +152,17 @@ func (r *Restorer) notMovedBack(st *State, path string) error {
 	return fmt.Errorf("it is the %s that stood at %s, which has to be put back first", kindNames[st.Kind], moved[0])
 }
 
+// stays reports whether an object is at a path, and this undo leaves it there.
+func (r *Restorer) stays(id ID, path string) bool {
+	if i, ok := r.paths[path]; ok && i >= 0 && r.Steps[i].Action != Attributes && r.Steps[i].Action != Refuse {
+		return false
+	}
+	return r.isObject(id, path)
+}
+
 // plan adds the step of a change, if there is anything to do.
 func (r *Restorer) plan(c *Change, now State, err error) {
-	want := r.history.before(c)
+	want := r.withOwner(r.history.before(c))
 	if err == unix.ELOOP && (want.Kind == None || r.belowOwnLink(c.Path)) {
 		now, err = State{Kind: None, Data: NoData}, nil // what the link leads to is not at this path
 	}
@@ -188,6 +200,28 @@ func (r *Restorer) plan(c *Change, now State, err error) {
 	}
 	r.paths[c.Path] = len(r.Steps)
 	r.Steps = append(r.Steps, step)
+}
+
+// unmapped is the owner or group of which the jail does not see who it is.
+const unmapped = 65534
+
+// withOwner returns the state of a directory with the owner that the jail could not see. Only the
+// owner can give a directory away, so it is the present one.
+func (r *Restorer) withOwner(want State) State {
+	if want.Kind != Dir || want.UID != unmapped && want.GID != unmapped {
+		return want
+	}
+	now, err := lookPath(r.at[want.ID])
+	if err != nil || now.ID != want.ID {
+		return want
+	}
+	if want.UID == unmapped {
+		want.UID = now.UID
+	}
+	if want.GID == unmapped {
+		want.GID = now.GID
+	}
+	return want
 }
 
 // closedAbove returns the first directory of a path that its owner may not enter, if that is why

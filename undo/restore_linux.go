@@ -61,7 +61,9 @@ func (r *Restorer) each(steps []*Step, concerns func(*Step) bool, do func(*Step,
 		}
 		p, err := r.openPlace(s.Path)
 		if err == nil {
-			err = do(s, p)
+			if err = do(s, p); err != nil {
+				s.takeRight(p)
+			}
 			p.close()
 		}
 		if err != nil {
@@ -86,6 +88,7 @@ func (r *Restorer) keep(s *Step, p *place) error {
 	r.keeper.lost = ""
 	if now.Kind == File && now.Mode&0o400 == 0 { // its owner may give himself the right to read it
 		r.keeper.Name(p.dir, p.name, s.Path, false)
+		s.unread = now.ID
 		p.onObject(func(name string, _ State) error { return unix.Fchmodat(unix.AT_FDCWD, name, now.Mode&^setID|0o400, 0) })
 	}
 	r.keeper.Name(p.dir, p.name, s.Path, true)
@@ -98,6 +101,19 @@ func (r *Restorer) keep(s *Step, p *place) error {
 	}
 	r.own[now.ID] = true // also under its other names: it is about to lose this one
 	return nil
+}
+
+// takeRight takes the right to read from a file to which keep gave it, and which stays.
+func (s *Step) takeRight(p *place) {
+	if s.unread == (ID{}) {
+		return
+	}
+	p.onObject(func(name string, now State) error {
+		if now.ID != s.unread {
+			return nil
+		}
+		return unix.Fchmodat(unix.AT_FDCWD, name, now.Mode&^(setID|0o400), 0)
+	})
 }
 
 // isPlanned reports whether the object at the path of a step is what the plan saw there, but for what

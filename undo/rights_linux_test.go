@@ -221,3 +221,58 @@ func TestUndoKeepsAll(t *testing.T) {
 		})
 	}
 }
+
+// TestFailedKeepsMode tests that a file keeps its mode if undo gave itself the right to read it, and
+// could not put back what stood there.
+func TestFailedKeepsMode(t *testing.T) {
+	for name, cut := range map[string]bool{"control": false, "what was kept is cut": true} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.fill()
+			w.begin()
+			w.write("d0/f0", "server", os.O_TRUNC)
+			w.chmod("d0/f0", 0)
+			w.end()
+			s := w.session()
+			if cut {
+				w.check(os.Truncate(s.file(0, dataSuffix), 0))
+			}
+			_, out, _ := w.undo(s, 0)
+			if len(out) != 1 || (out[0].Err != nil) != cut {
+				t.Errorf("%+v", out)
+			}
+			if cut {
+				w.mustHaveMode("d0/f0", 0)
+			} else {
+				w.mustHave("d0/f0", "file 0 of d0")
+			}
+		})
+	}
+}
+
+// TestForeignDirectory tests that a directory of another user, whom the jail does not see, is made
+// again as that user's.
+func TestForeignDirectory(t *testing.T) {
+	if os.Geteuid() != 0 {
+		return // only root can make such a directory
+	}
+	for name, owner := range map[string]int{"the user's": 0, "another user's": 65533} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.check(os.Mkdir(w.at("d"), 0o755))
+			if owner != 0 { // as the jail sees it
+				w.check(os.Lchown(w.at("d"), unmapped, unmapped))
+			}
+			w.begin()
+			w.check(w.rename("d", "e", 0))
+			w.end()
+			w.check(os.Lchown(w.at("e"), owner, owner))
+			w.mustUndo(w.session(), 0)
+			st, err := lookPath(w.at("d"))
+			w.check(err)
+			if int(st.UID) != owner || int(st.GID) != owner {
+				t.Errorf("it belongs to %d:%d", st.UID, st.GID)
+			}
+		})
+	}
+}

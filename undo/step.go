@@ -23,6 +23,7 @@ type Step struct {
 	want   State
 	now    State
 	kept   State // what stood there when that had been kept
+	unread ID    // the file that stood there, if keep gave its owner the right to read it
 	temp   string
 	linked bool // its temporary file is a link to the object that moves back
 }

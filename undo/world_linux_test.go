@@ -110,6 +110,7 @@ func (w *world) name(name string, content bool) {
 
 // write writes to a file as open(2) with O_CREAT does.
 func (w *world) write(name, text string, flags int) {
+	defer w.keeper.Begin()()
 	fd, err := unix.Open(w.at(name), unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err == nil {
 		w.keeper.Content(fd, w.at(name))
@@ -128,32 +129,38 @@ func (w *world) write(name, text string, flags int) {
 }
 
 func (w *world) remove(name string) {
+	defer w.keeper.Begin()()
 	w.name(name, true)
 	w.check(os.Remove(w.at(name)))
 }
 
 func (w *world) rmdir(name string) {
+	defer w.keeper.Begin()()
 	w.name(name, false)
 	w.check(os.Remove(w.at(name)))
 }
 
 func (w *world) mkdir(name string) {
+	defer w.keeper.Begin()()
 	w.name(name, false)
 	w.check(os.Mkdir(w.at(name), 0o755))
 }
 
 func (w *world) symlink(target, name string) {
+	defer w.keeper.Begin()()
 	w.name(name, false)
 	w.check(os.Symlink(target, w.at(name)))
 }
 
 func (w *world) link(from, to string) {
+	defer w.keeper.Begin()()
 	w.name(from, false)
 	w.name(to, false)
 	w.check(os.Link(w.at(from), w.at(to)))
 }
 
 func (w *world) chmod(name string, mode uint32) {
+	defer w.keeper.Begin()()
 	fd, err := unix.Open(w.at(name), unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	w.check(err)
 	defer unix.Close(fd)
@@ -162,6 +169,7 @@ func (w *world) chmod(name string, mode uint32) {
 }
 
 func (w *world) rename(from, to string, flags uint) error {
+	defer w.keeper.Begin()()
 	fd, fb := w.parent(from)
 	defer unix.Close(fd)
 	td, tb := w.parent(to)
