@@ -98,7 +98,33 @@ func (f *Frame) byteAt(i int64) byte {
 // nextNonSpace returns the first offset at or after i that holds no white space. step is 1
 // or -1, the direction of the search.
 func (f *Frame) nextNonSpace(i, step int64) int64 {
+	if f.spill != nil {
+		return f.nextInFile(i, step)
+	}
 	for isSpace(f.byteAt(i)) {
+		i += step
+	}
+	return i
+}
+
+// nextInFile is nextNonSpace for a frame in a file. It reads blocks: a server can write millions of
+// blanks, and reading each by itself would take minutes.
+func (f *Frame) nextInFile(i, step int64) int64 {
+	block := make([]byte, 4<<10)
+	from, to := i, i // what block holds
+	for i >= 0 && i < f.Size {
+		if i < from || i >= to {
+			if from = i; step < 0 {
+				from = max(0, i+1-int64(len(block)))
+			}
+			n, _ := f.spill.ReadAt(block[:min(int64(len(block)), f.Size-from)], f.spillBase+from)
+			if to = from + int64(n); i >= to {
+				break
+			}
+		}
+		if !isSpace(block[i-from]) {
+			break
+		}
 		i += step
 	}
 	return i

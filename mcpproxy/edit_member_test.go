@@ -71,6 +71,37 @@ func TestAmendBoth(t *testing.T) {
 	}
 }
 
+// TestCutBlanks cuts members out of a frame in a file, with more blanks around them than are read
+// at once.
+func TestCutBlanks(t *testing.T) {
+	for _, n := range []int{1, 4096, 9000} {
+		blanks := strings.Repeat(" ", n)
+		b := func(s string) string { return strings.ReplaceAll(s, "_", blanks) }
+		pad := `"pad":"` + strings.Repeat("x", maxInMemory) + `"`
+		for in, want := range map[string]string{
+			`_"dev.mcp-jail/a":1_`:                              `__`,
+			`_"dev.mcp-jail/a":1_,_"dev.mcp-jail/b":{}_`:        `__`,
+			`_"a":1_,_"dev.mcp-jail/b":2_`:                      `_"a":1__`,
+			`_"dev.mcp-jail/b":2_,_"a":1_`:                      `_"a":1_`,
+			`_"a":1_,_"dev.mcp-jail/b":2_,_"c":"\ud83d\ude00"_`: `_"a":1_,_"c":"\ud83d\ude00"_`,
+		} {
+			message := func(members string) string {
+				return `{"params":{` + pad + `,"#meta":{` + b(members) + "}}}\n"
+			}
+			in, want = strings.ReplaceAll(message(in), "#", "_"), strings.ReplaceAll(message(want), "#", "_")
+			f, err := NewReader(strings.NewReader(in), 0).Next()
+			if err != nil || f.spill == nil {
+				t.Fatalf("%v, in a file: %v", err, f.spill != nil)
+			}
+			f.Cut(f.Messages[0].Reserved, &f.Messages[0].ParamsMeta)
+			var out bytes.Buffer
+			if err := NewWriter(&out).Send(f); err != nil || out.String() != want {
+				t.Errorf("%d blanks: %v, got %d bytes, want %d: %.200q", n, err, out.Len(), len(want), out.String()[maxInMemory:])
+			}
+		}
+	}
+}
+
 func TestAddTwice(t *testing.T) {
 	f, err := NewReader(strings.NewReader(`{"result":{"content":[]},"params":{}}`), 0).Next()
 	if err != nil {
