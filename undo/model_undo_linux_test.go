@@ -98,6 +98,25 @@ func (m *model) endUndo(u *actor, was workspace) {
 			}
 		}
 	}
+	for p, o := range m.tree {
+		if old, stood := was[p]; stood && old.inode != o.inode && o.kind == File {
+			m.standsFor(o.inode, old.inode)
+		}
+	}
+}
+
+// standsFor says that an undo has made an object in the place of another one. Who has touched that one
+// may touch this one.
+func (m *model) standsFor(made, other uint64) {
+	for _, a := range m.actors {
+		for _, sp := range a.spans {
+			if at, ok := sp.inodes[other]; ok {
+				if _, known := sp.inodes[made]; !known {
+					sp.inodes[made] = at
+				}
+			}
+		}
+	}
 }
 
 // afterUndo returns what is in effect after an undo that has to be complete, or false where it need
