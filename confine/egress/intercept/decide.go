@@ -102,6 +102,9 @@ func (c *jailConn) checkOverrides(r *http.Request) *refusal {
 	if r.Method != strings.ToUpper(r.Method) {
 		return forbidden(policy.DeniedAmbiguous, "its method is not in capitals, which servers read in different ways")
 	}
+	if r.Method == http.MethodPost && namesMethod(r.URL.RawQuery) {
+		return forbidden(policy.DeniedAmbiguous, "its query has the parameter _method, which names another method to some servers")
+	}
 	for _, fields := range []http.Header{r.Header, r.Trailer} { // some servers treat trailer fields as header fields
 		for name := range fields {
 			if isOverrideHeader(name) {

@@ -28,7 +28,8 @@
 //   - a path that is not canonical: dot segments and similar ones, empty segments, escaped
 //     separators, control characters, broken UTF-8
 //   - a method that is not in capitals
-//   - a header field that some servers take for another path or method, in any spelling
+//   - a header field that some servers take for another path or method, in any spelling, and the
+//     parameter _method in the query of a POST
 //
 // A Destination field (WebDAV) is decided like the path.
 //

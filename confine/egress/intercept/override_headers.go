@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -28,6 +29,18 @@ var overrideHeaders = map[string]bool{
 func isOverrideHeader(name string) bool {
 	name = egress.CanonicalField(name)
 	return overrideHeaders[name] || strings.HasSuffix(name, "-copy-source")
+}
+
+// namesMethod reports whether a query has the parameter that some frameworks take for the method of a
+// POST. PHP reads blanks and dots in a name as "_".
+func namesMethod(query string) bool {
+	return slices.ContainsFunc(strings.FieldsFunc(query, func(c rune) bool { return c == '&' || c == ';' }), func(part string) bool {
+		name, _, _ := strings.Cut(part, "=")
+		if u, err := url.QueryUnescape(name); err == nil {
+			name = u
+		}
+		return strings.EqualFold(strings.NewReplacer(" ", "_", ".", "_").Replace(strings.TrimSpace(name)), "_method")
+	})
 }
 
 // checkDestination checks the resource in the Destination field (RFC 4918, 10.3) by the same rules

@@ -45,6 +45,31 @@ func TestOverrideHeaders(t *testing.T) {
 	})
 }
 
+// TestOverrideParameter: a parameter that names another method is refused in a POST, where rules look
+// at methods.
+func TestOverrideParameter(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, kind string, http2 bool, _ string) {
+		s := serve(t, kind, func(w http.ResponseWriter, r *http.Request) {})
+		for _, c := range []struct {
+			rule   policy.NetRule
+			method string
+			query  string
+			status int
+		}{
+			{only("POST"), "POST", "_method=DELETE", 403}, {only("POST"), "POST", "a=1&_METHOD=x", 403}, {only("POST"), "POST", "%5fmethod", 403},
+			{only("POST"), "POST", "a;_method=DELETE", 403}, {only("POST"), "POST", "+.method=DELETE", 403},
+			{only("POST"), "POST", "method=DELETE", 200}, {only("POST"), "POST", "a=_method", 200}, {only("POST"), "POST", "x_method=a", 200},
+			{only("GET"), "GET", "_method=DELETE", 200}, {withSecret("T"), "POST", "_method=DELETE", 200},
+		} {
+			w := newWorld(t, s, Options{Rules: []policy.NetRule{c.rule}})
+			if res, body := do(t, w.client(t, http2), c.method, w.url("/x?"+c.query), nil); res.StatusCode != c.status {
+				t.Errorf("%s ?%s, %v: %d %s", c.method, c.query, c.rule, res.StatusCode, body)
+			}
+		}
+	})
+}
+
 // TestDestination: the resource to which another one is copied needs a rule as well.
 func TestDestination(t *testing.T) {
 	t.Parallel()
