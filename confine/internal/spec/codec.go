@@ -8,9 +8,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// specMagic changes with the encoding of a Spec and of an Event, so that a process of another
-// version refuses it.
-const specMagic = "mcp-jail-spec-12"
+// specMagic changes with the encoding of a Spec and of an Event, and with what a launcher may ask of
+// a supervisor, so that a process of another version refuses it.
+const specMagic = "mcp-jail-spec-13"
 
 // codec encodes or decodes. Both directions use the same list of fields (codec.fields,
 // codec.event), so they cannot disagree.
