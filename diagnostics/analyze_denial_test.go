@@ -58,3 +58,19 @@ func TestDenialOfOthers(t *testing.T) {
 		}
 	}
 }
+
+// TestDenialOfAStart checks that the text about a refused start of a file that the server may read
+// leads to no grant to write that file: the record says which right it lacks.
+func TestDenialOfAStart(t *testing.T) {
+	lines := func(target string) string {
+		ev := evidence("PermissionError: [Errno 13] Permission denied: '/home/u/work/src/lib.rs'")
+		ev.Denials = []policy.Denial{{Axis: policy.AxisProcess, Operation: "exec", Target: target}}
+		return strings.Join(Diagnose(ev).Grant, "; ")
+	}
+	if got := lines("/home/u/work/src/lib.rs"); !strings.Contains(got, `"src/lib.rs"; read = true; execute = true`) {
+		t.Errorf("lines %q", got)
+	}
+	if got := lines("/usr/bin/git"); !strings.Contains(got, "write = true") { // the start of another file says nothing
+		t.Errorf("lines %q beside another start", got)
+	}
+}

@@ -2,6 +2,7 @@ package diagnostics
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -246,12 +247,23 @@ func (a *analyzer) missingRights(path string, ref reference, here existence) pol
 	case ref.want == 0 && ref.fault == faultRefused && !ref.vague && !a.isSystem(path):
 		// The server may read and was refused, so it tried to write. For files of the
 		// system that is not likely enough.
+		if a.startRefused(path) {
+			return 0 // that is what the server was refused
+		}
 		if writes && !a.isUnremovable(path) && ref.fromShell {
 			return policy.Execute &^ a.rightsAt(path)
 		}
 		return allowed(writes && !a.isUnremovable(path), policy.Write)
 	}
 	return 0
+}
+
+// startRefused reports whether the jail recorded that it refused to start the file at path.
+func (a *analyzer) startRefused(path string) bool {
+	return slices.ContainsFunc(a.ev.Denials, func(d policy.Denial) bool {
+		target, ok := a.absolute(d.Target)
+		return d.Axis == policy.AxisProcess && rightsOf(d.Operation).Has(policy.Execute) && ok && target == path
+	})
 }
 
 // attributePath returns the finding that path lacks a right, with the rule to add.
