@@ -11,6 +11,7 @@ type Lower struct {
 	Sensitive []SensitivePath
 	// Own reports that the project's file changes the program, so Fs has rules without rights only.
 	Own     bool
+	Hosts   []string  // the places of the rules that refuse hosts
 	Refused []Warning // of what the project's file asks for and does not get
 }
 

@@ -125,6 +125,9 @@ func (h *holder) hosts() {
 			return sameNet(a, b)
 		})...)
 	}
+	for _, r := range refusals {
+		h.below.Hosts = append(h.below.Hosts, r.Where)
+	}
 	lifts := func(r policy.NetRule) bool {
 		return !h.below.Own && slices.ContainsFunc(h.tables[0].Net, func(own policy.NetRule) bool { return sameNet(r, own) && r.Where == own.Where })
 	}

@@ -10,7 +10,8 @@ import (
 )
 
 // warnUseless warns of rules that grant nothing and take nothing away. Most of them lack
-// the key that grants. A rule that refuses a part of another rule's grant is not useless.
+// the key that grants. A rule that refuses a part of another rule's grant is not useless, nor is a
+// refusal in the layers below a project's file, which holds for that file.
 func (b *resolver) warnUseless() {
 	const granted = "%s grants nothing, and there is no wider rule that it could take something away from: write %s"
 	for _, n := range b.targets {
@@ -18,6 +19,9 @@ func (b *resolver) warnUseless() {
 			if e, ok := b.entryFor(path.Dir(n.canonical)); !ok || e.Rights == 0 || e.Origin == policy.OriginBaseline || policy.Within(n.canonical, "/tmp") || policy.Within(n.canonical, "/dev/shm") {
 				b.warn("useless-rule", n.rule.Where, "%s takes nothing away: the server has no more there than every jail has", show.TOML(n.rule.Path))
 			}
+			continue
+		}
+		if l := b.p.Lower; l != nil && l.Has(n.rule) {
 			continue
 		}
 		if n.rule.Rights() != 0 || policy.Within(n.canonical, "/tmp") || policy.Within(n.canonical, "/dev/shm") { // the jail has its own
@@ -29,7 +33,8 @@ func (b *resolver) warnUseless() {
 	}
 	for _, r := range b.p.Net {
 		takes := func(wider policy.NetRule) bool { return wider.Allow && hostsOverlap(wider.Host, r.Host) }
-		if !r.Allow && !slices.ContainsFunc(b.p.Net, takes) {
+		below := b.p.Lower != nil && slices.Contains(b.p.Lower.Hosts, r.Where)
+		if !r.Allow && !below && !slices.ContainsFunc(b.p.Net, takes) {
 			b.warn("useless-rule", r.Where, granted, "host = "+show.TOML(r.Host), "allow = true")
 		}
 	}
