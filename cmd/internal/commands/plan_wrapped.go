@@ -16,7 +16,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
-// wrappedServer is a server that a client starts in mcp-jail.
+// wrappedServer is a server that a client starts in mcp-jail. Its line has the values of the
+// client's variables that are known here.
 type wrappedServer struct {
 	file  *wrapping.File
 	entry wrapping.Entry
@@ -41,6 +42,7 @@ func wrappedServers() (servers []wrappedServer, err error) {
 	for _, f := range files {
 		for _, e := range f.Entries {
 			if v := f.Judge(e, program.Program, clientsHost(host)); v.Jailed && v.Line.Argv != nil {
+				v.Line.Flags, v.Line.Argv = f.Started(e, v.Line.Flags, clientsHost(host)), f.Started(e, v.Line.Argv, clientsHost(host))
 				servers = append(servers, wrappedServer{f, e, v.Line, host.Home})
 			}
 		}

@@ -311,6 +311,11 @@ func (f *File) ServerEnv(e Entry, home string) (env []clients.Variable) {
 	return env
 }
 
+// Started returns words of an entry as its client gives them to the server that it starts.
+func (f *File) Started(e Entry, words []string, host clients.Host) []string {
+	return replacedAll(e.by.client, words, f.within(host))
+}
+
 // wordsOf returns the command line of an entry, as the editor found it under the keys of the
 // entry's shape.
 func (f *File) wordsOf(table edit.Table, e clients.Entry, byShape map[string]map[string]edit.Server) edit.Server {
