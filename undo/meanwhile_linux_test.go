@@ -133,6 +133,35 @@ func TestLinkedMeanwhile(t *testing.T) {
 	}
 }
 
+// TestEditedAfterUndo tests that undo keeps a file that an earlier undo of the session made, and that
+// others have changed and the server has moved since.
+func TestEditedAfterUndo(t *testing.T) {
+	for name, edited := range map[string]bool{"edited": true, "control": false} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.fill()
+			w.begin()
+			settled := w.sweeps()
+			w.write("d0/f0", "server", os.O_TRUNC)
+			settled()
+			w.undo(w.session(), 0)
+			if edited {
+				w.check(os.WriteFile(w.at("d0/f0"), []byte("the user's"), 0o644))
+			}
+			w.check(w.rename("d0/f0", "g", 0))
+			settled()
+			w.end()
+			w.undo(w.session(), 0)
+			w.mustHave("d0/f0", "file 0 of d0")
+			if edited {
+				w.mustHave("g", "the user's")
+			} else {
+				w.mustHave("g", "")
+			}
+		})
+	}
+}
+
 // TestEarlierFirst tests that the undo of a later session keeps the file that the session moved, if
 // the undo of an earlier one has made another one for it meanwhile.
 func TestEarlierFirst(t *testing.T) {

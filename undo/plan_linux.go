@@ -1,6 +1,7 @@
 package undo
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -133,7 +134,7 @@ var kindNames = map[Kind]string{File: "file", Dir: "directory", Link: "link", Ot
 // of its own. What others left meanwhile is put back only if theirs is wanted.
 func (r *Restorer) notMovedBack(st *State, path string) error {
 	id := r.fileOf(st.ID)
-	moved, foreign := r.moved[id], r.history.foreign[id]
+	moved, foreign := r.moved[id], cmp.Or(r.history.foreign[st.ID], r.history.foreign[id])
 	switch {
 	case st.Kind == None, len(moved) == 0 && (foreign == "" || foreign == path || r.stays(st.ID, foreign)):
 		return nil
