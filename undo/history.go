@@ -38,7 +38,7 @@ type History struct {
 	after   map[ID]left       // each file that later calls than the selected one have left, likewise
 	seen    map[ID][]State    // each file as it was before changes that are on record, as in Change.seen
 	alike   map[ID]ID         // those of them that are no files, and so have no content
-	foreign map[ID]string     // what others left meanwhile, and the server has only moved since: its path
+	foreign map[ID]string     // what others left meanwhile, or stood before if theirs is wanted, and the server has only moved since: its path
 	others  bool              // see Selection.Others
 	gap     string            // why any change can be missing, or ""
 	gaps    map[string]string // why a change at a path can be missing
@@ -253,6 +253,9 @@ func (h *History) add(paths map[string]*Change, e entry) {
 			h.foreign[e.State.ID] = e.Path
 		}
 		if c.Others = c.Others || foreign; foreign && h.others {
+			if first, ok := h.nodes[c.Before.ID]; c.Before.Kind != None && c.Before.Kind != Dir && !(ok && first.isOpened()) {
+				h.foreign[c.Before.ID] = e.Path // the server may have moved it
+			}
 			c.Before, c.own = e.State, e.word == wordAnew
 		}
 		h.see(e.State, foreign)

@@ -162,6 +162,39 @@ func TestEditedAfterUndo(t *testing.T) {
 	}
 }
 
+// TestFirstMovedMeanwhile tests that what stood first at a path is not removed, from where the server
+// moved it, when undo puts back what others left at that path.
+func TestFirstMovedMeanwhile(t *testing.T) {
+	for name, moved := range map[string]bool{"moved": true, "control": false} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.fill()
+			w.begin()
+			settled := w.sweeps()
+			w.check(w.rename("d0/f0", "g", 0))
+			if !moved {
+				w.write("g", "server", os.O_TRUNC)
+			}
+			settled()
+			w.save("d0/f0", "the user's")
+			w.check(w.rename("d0/f0", "h", 0))
+			settled()
+			w.end()
+			r, err := NewRestorer(w.session(), Selection{Others: true})
+			w.check(err)
+			_, _, err = r.Run(w.store)
+			w.check(err)
+			w.mustHave("d0/f0", "the user's")
+			w.mustHave("h", "")
+			if moved {
+				w.mustHave("g", "file 0 of d0")
+			} else {
+				w.mustHave("g", "")
+			}
+		})
+	}
+}
+
 // TestEarlierFirst tests that the undo of a later session keeps the file that the session moved, if
 // the undo of an earlier one has made another one for it meanwhile.
 func TestEarlierFirst(t *testing.T) {

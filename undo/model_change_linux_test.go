@@ -32,6 +32,9 @@ func (c change) keep(name string, removed bool) bool {
 	defer unix.Close(dir)
 	if c.a != nil {
 		c.touches(c.a, name)
+		if removed {
+			c.opens(c.a, name)
+		}
 		c.a.keeper.Name(dir, base, c.at(name), removed)
 	}
 	return true
@@ -50,6 +53,7 @@ func (c change) open(name string, flags int) *os.File {
 		return nil
 	case c.a != nil && stands:
 		c.touches(c.a, name)
+		c.opens(c.a, name)
 		fd, err := unix.Open(full, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 		c.check(err)
 		c.a.keeper.Content(fd, full)
@@ -101,6 +105,9 @@ func (c change) rename(from, to string, flags uint) {
 			}
 		}
 		c.touches(c.a, append(paths, from, to)...)
+		if flags != unix.RENAME_EXCHANGE {
+			c.opens(c.a, to)
+		}
 		c.a.keeper.Rename(fd, fb, c.at(from), td, tb, c.at(to), flags == unix.RENAME_EXCHANGE)
 	}
 	unix.Renameat2(fd, fb, td, tb, flags)
@@ -130,15 +137,30 @@ func (c change) attributes(name string) {
 	}
 }
 
+// theUsers returns the paths at which the user has put something since the beginning.
+func (c change) theUsers() (out []string) {
+	for _, p := range slices.SortedFunc(maps.Keys(c.tree), c.inOrder) {
+		if slices.Contains(c.put[c.tree[p].text], p) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
 // one carries out a random change.
 func (c change) one() {
 	ops := []string{"write", "write", "append", "overwrite", "save", "remove", "rename", "rename", "exchange", "mkdir", "symlink", "link", "attributes", "directory to link", "copy"}
 	if c.a != nil {
 		ops = append(ops, "hold", "hold", "held")
 	}
-	c.do(c.draw("change", ops...), c.path("path"))
+	op, name := c.draw("change", ops...), c.path("path")
+	if users := c.theUsers(); c.a != nil && len(users) > 0 && rapid.IntRange(0, 2).Draw(c.rt, "the user's") == 0 {
+		name = c.draw("user's", users...)
+	}
+	c.do(op, name)
 }
 
+// do carries out a change at a path.
 func (c change) do(op, name string) {
 	who := "user"
 	if c.a != nil {

@@ -18,6 +18,7 @@ type undone struct {
 	from, to workspace
 	said     string // what it left, with the reasons
 	killed   bool
+	others   bool // what others left is put back
 }
 
 // judge fails unless the user still has everything.
@@ -95,9 +96,12 @@ func (m *model) texts(u *undone) {
 			continue
 		}
 		// The user asked for it: what an undo has put back is gone when that undo is undone. And what
-		// others write between two changes of the server is replaced. Both are kept.
+		// others write between two changes of the server is replaced, where they left it, or if the
+		// server could write it since. Both are kept. Where a record is missing, undo cannot know.
 		asked := u.of.undoes != nil && u.made(text, from)
-		if !asked && !u.exposed[text] {
+		left := !slices.ContainsFunc(from, func(p string) bool { return !slices.Contains(m.put[text], p) })
+		replaced := u.touched[text] && (u.opened[text] || left && !u.others || u.span.lost)
+		if !asked && !u.exposed[text] && !replaced {
 			slices.Sort(may)
 			m.fail(u, "%q was at %v, and is at %v", text, slices.Compact(may), u.to.places(text))
 		}

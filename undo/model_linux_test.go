@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -63,7 +64,9 @@ type span struct {
 	lost          bool            // something was not kept
 	paths         map[string]int  // when it touched a path first
 	inodes        map[uint64]int  // when it touched an object first
-	exposed       map[string]bool // texts, and paths, of the user's that it touched once more
+	exposed       map[string]bool // paths of the user's that it touched once more, and texts that count as its own
+	touched       map[string]bool // texts of the user's that it touched once more
+	opened        map[string]bool // texts that it could write, or replaced
 	again, left   []*span         // of an undo: what was in effect before and after it
 	weak          bool            // its undo need not be complete
 }
@@ -96,6 +99,7 @@ type model struct {
 	been    map[string][]string // where each text has been
 	copied  map[string]bool     // those that a server has copied
 	placed  map[string]int      // when a text came to where it is, by the user or an undo
+	put     map[string][]string // where they put it
 	maker   map[string]*actor   // who gave a path its name last; nil: the user
 	named   map[string]int      // when
 	stack   []*span             // what is in effect, in the order in which it began
@@ -122,6 +126,7 @@ func (m *model) became(a *actor, byUndo bool) {
 		m.been[o.text] = append(m.been[o.text], p)
 		if was, ok := m.tree[p]; (a == nil || byUndo) && (!ok || was.text != o.text) {
 			m.placed[o.text] = m.step
+			m.put[o.text] = append(slices.DeleteFunc(m.put[o.text], func(p string) bool { return now[p].text != o.text }), p)
 		}
 	}
 	m.tree = now
@@ -167,7 +172,7 @@ func (m *model) touch(a *actor, byPath bool, paths ...string) {
 				sp.exposed[p] = true
 			}
 			if in, ok := sp.inodes[o.inode]; stands && (known && at < m.placed[o.text] || ok && in < m.placed[o.text]) {
-				sp.exposed[o.text] = true
+				sp.touched[o.text] = true
 			}
 			if !known && byPath {
 				sp.paths[p] = m.step
@@ -175,6 +180,15 @@ func (m *model) touch(a *actor, byPath bool, paths ...string) {
 			if _, ok := sp.inodes[o.inode]; stands && !ok {
 				sp.inodes[o.inode] = m.step
 			}
+		}
+	}
+}
+
+// opens says that a server opens a file for writing, or takes a name from it.
+func (m *model) opens(a *actor, name string) {
+	for _, sp := range a.spans {
+		if sp.ended == 0 {
+			sp.opened[m.tree[name].text] = true
 		}
 	}
 }
@@ -193,7 +207,7 @@ func newModel(rt *rapid.T, t *testing.T, disk *smallDisk) *model {
 	}
 	m := &model{
 		world: &world{t: modelTB{t, rt}, root: filepath.Join(dir, "work"), store: Store{Dir: filepath.Join(dir, "store")}},
-		rt:    rt, disk: disk, users: map[string]bool{}, been: map[string][]string{}, copied: map[string]bool{}, placed: map[string]int{}, maker: map[string]*actor{}, named: map[string]int{},
+		rt:    rt, disk: disk, users: map[string]bool{}, been: map[string][]string{}, copied: map[string]bool{}, placed: map[string]int{}, put: map[string][]string{}, maker: map[string]*actor{}, named: map[string]int{},
 	}
 	m.alone = rapid.IntRange(0, 2).Draw(rt, "alone") == 0
 	for _, name := range []string{"", "d", "d/d", "e"} {

@@ -18,7 +18,7 @@ func (m *model) steps() map[string]func(*rapid.T) {
 	all := map[string]func(*rapid.T){}
 	for name, step := range map[string]func(){
 		"server 1": m.serverStep, "server 2": m.serverStep, "server 3": m.serverStep, "server 4": m.serverStep, "earlier": m.earlierStep,
-		"user": m.userStep, "session": m.sessionStep, "undo 1": m.undoStep, "undo 2": m.undoStep, "disk": m.diskStep,
+		"user": m.userStep, "between": m.betweenStep, "session": m.sessionStep, "undo 1": m.undoStep, "undo 2": m.undoStep, "disk": m.diskStep,
 	} {
 		all[name] = func(*rapid.T) { m.step++; step() }
 	}
@@ -106,6 +106,29 @@ func (m *model) userStep() {
 	m.disk.tick()
 }
 
+// betweenStep has a user save a file that a server changes before, and moves after it.
+func (m *model) betweenStep() {
+	if m.alone || len(m.live) == 0 {
+		m.userStep()
+		return
+	}
+	a, name := m.live[m.pick("server", len(m.live))], m.path("path")
+	for range 2 {
+		change{m, a}.do(m.draw("first", "attributes", "write", "save", "rename", "remove"), name)
+		m.became(a, false)
+		m.settle()
+		m.step++
+		change{m, nil}.do(m.draw("between", "save", "save", "write", "rename"), name)
+		m.became(nil, false)
+		m.disk.tick()
+		m.step++
+	}
+	change{m, a}.do(m.draw("last", "rename", "rename", "exchange", "link", "remove"), name)
+	m.became(a, false)
+	m.disturb()
+	m.settle()
+}
+
 func (m *model) diskStep() {
 	if m.alone || !m.disk.small {
 		m.serverStep()
@@ -176,7 +199,7 @@ func (m *model) begin() *actor {
 }
 
 func (m *model) newSpan(a *actor, call int) *span {
-	return &span{of: a, call: call, began: m.step, before: m.tree, paths: map[string]int{}, inodes: map[uint64]int{}, exposed: map[string]bool{}}
+	return &span{of: a, call: call, began: m.step, before: m.tree, paths: map[string]int{}, inodes: map[uint64]int{}, exposed: map[string]bool{}, touched: map[string]bool{}, opened: map[string]bool{}}
 }
 
 func (m *model) nextCall(a *actor) {

@@ -41,7 +41,7 @@ func (m *model) undoStep() {
 		switch rapid.IntRange(0, 9).Draw(m.rt, "part") {
 		case 0:
 			sel.Paths = []string{m.at(m.path("part"))}
-		case 1:
+		case 1, 2:
 			// After another undo of the session it would ask for another version.
 			sel.Others = !slices.ContainsFunc(m.actors, func(a *actor) bool { return a.undoes != nil && a.undoes.of == sp.of })
 		}
@@ -161,7 +161,7 @@ func (m *model) undo(sp *span, sel Selection) {
 	u.spans = []*span{m.newSpan(u, 0)}
 	m.became(u, true)
 	m.endUndo(u, was)
-	done := undone{span: sp, from: was, to: m.tree, said: text}
+	done := undone{span: sp, from: was, to: m.tree, said: text, others: sel.Others}
 	done.lost = len(sel.Paths) > 0 || sel.Others || len(s.Gaps) > 0 || err != nil
 	m.judge(&done)
 	m.disk.tick()

@@ -131,7 +131,8 @@ func (r *Restorer) keepMoved() {
 var kindNames = map[Kind]string{File: "file", Dir: "directory", Link: "link", Other: "object"}
 
 // notMovedBack returns an error if an object has moved to a path, and this undo puts it back at none
-// of its own. What others left meanwhile is put back only if theirs is wanted.
+// of its own. What others left meanwhile is put back only if theirs is wanted, and then
+// not what stood there first.
 func (r *Restorer) notMovedBack(st *State, path string) error {
 	id := r.fileOf(st.ID)
 	moved, foreign := r.moved[id], cmp.Or(r.history.foreign[st.ID], r.history.foreign[id])
