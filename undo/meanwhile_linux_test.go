@@ -195,6 +195,38 @@ func TestFirstMovedMeanwhile(t *testing.T) {
 	}
 }
 
+// TestSecondMovedMeanwhile is TestFirstMovedMeanwhile for what others left first, if the server has
+// moved it back since, to where they have left something else then.
+func TestSecondMovedMeanwhile(t *testing.T) {
+	for name, back := range map[string]uint{"moved back": unix.RENAME_EXCHANGE, "control": 0} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.fill()
+			w.begin()
+			settled := w.sweeps()
+			w.chmod("d0/f0", 0o600)
+			for i, text := range []string{"first", "second"} {
+				settled()
+				w.save("d0/f0", text)
+				w.check(w.rename("d0/f0", "g", []uint{0, back}[i]))
+			}
+			settled()
+			w.end()
+			r, err := NewRestorer(w.session(), Selection{Others: true})
+			w.check(err)
+			_, _, err = r.Run(w.store)
+			w.check(err)
+			if back != 0 {
+				w.mustHave("d0/f0", "first")
+				w.mustHave("g", "second")
+			} else {
+				w.mustHave("d0/f0", "second")
+				w.mustHave("g", "")
+			}
+		})
+	}
+}
+
 // TestEarlierFirst tests that the undo of a later session keeps the file that the session moved, if
 // the undo of an earlier one has made another one for it meanwhile.
 func TestEarlierFirst(t *testing.T) {

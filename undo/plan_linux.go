@@ -137,10 +137,10 @@ func (r *Restorer) notMovedBack(st *State, path string) error {
 	id := r.fileOf(st.ID)
 	moved, foreign := r.moved[id], cmp.Or(r.history.foreign[st.ID], r.history.foreign[id])
 	switch {
-	case st.Kind == None, len(moved) == 0 && (foreign == "" || foreign == path || r.stays(st.ID, foreign)):
+	case st.Kind == None, len(moved) == 0 && (foreign == "" || foreign == path && !r.history.others || r.stays(st.ID, foreign)):
 		return nil
 	case len(moved) == 0:
-		why := fmt.Errorf("it is the %s that others left at %s, to which the server gave this name", kindNames[st.Kind], foreign)
+		why := fmt.Errorf("it is the %s that others left at %s, and that the server only moved or linked", kindNames[st.Kind], foreign)
 		if !r.history.others {
 			why = fmt.Errorf("%w: --others puts it back", why)
 		}
