@@ -84,6 +84,10 @@ func namespaceRows(t *seccompTable) {
 		t.add(eperm, "unshare", ns)
 	}
 	t.add(0, "clone", unix.CLONE_THREAD)
+	t.add(0, "clone", unix.CLONE_THREAD|unix.CLONE_FILES)
+	// CLONE_SIGHAND without CLONE_VM is EINVAL.
+	t.add(eperm, "clone", unix.CLONE_SIGHAND|unix.CLONE_FILES)
+	t.add(0, "clone", unix.CLONE_SIGHAND)
 	t.add(0, "clone", unix.CLONE_THREAD|unix.CLONE_NEWNS<<32)
 	t.add(eperm, "unshare", unix.CLONE_NEWTIME)
 	t.add(eperm, "unshare", 1<<20)

@@ -205,12 +205,12 @@ func (m *Mediator) dispatch(n *seccomp.Notification) {
 		m.Listener.Continue(n.Id)
 		return
 	}
-	if call.Op == seccomp.OpRule && !m.rules.allow(time.Now()) {
-		m.Listener.Respond(n.Id, unix.ENOMEM)
-		return
-	}
-	if call.Op == seccomp.OpRule {
-		m.Listener.Continue(n.Id)
+	if call.Op == seccomp.OpRule || call.Op == seccomp.OpRestrict {
+		if m.rules.allow(call.Op, time.Now()) {
+			m.Listener.Continue(n.Id)
+		} else {
+			m.Listener.Respond(n.Id, unix.ENOMEM)
+		}
 		return
 	}
 	if m.onlyReads(r) {

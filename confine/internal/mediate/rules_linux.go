@@ -1,24 +1,47 @@
 package mediate
 
-import "time"
+import (
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
+)
 
 // ruleBudget bounds the Landlock rules that the server makes for sandboxes of its own. The kernel
 // keeps some 70 bytes for a rule, 4 MB for a full ruleset, and a copy of all rules for each
-// restricted thread, and no limit of the jail counts them.
+// restricted thread, and no limit of the jail counts them. A copy lives as long as a descriptor that
+// the thread opened, so ending threads does not bound the copies.
 type ruleBudget struct {
-	since time.Time // the first rule
-	made  int
+	since  time.Time // the first rule
+	made   int
+	copied int // by landlock_restrict_self, at most
 }
 
-// firstRules are the rules that may be made at once. One more may be made each second.
-const firstRules = 2048
+const (
+	// firstRules are the rules that may be made at once. One more may be made each second.
+	firstRules = 2048
+	// firstCopies are the rules that may be copied at once, 35 MB: 244 times the first rules. A
+	// thousand more may be copied each second.
+	firstCopies = 500000
+)
 
-// allow counts a rule, and reports whether it may be made.
-func (b *ruleBudget) allow(now time.Time) bool {
+// allow counts a call, and reports whether it may be made. A copy counts as one of every rule made
+// so far, because the receiver does not see which rules a thread has.
+func (b *ruleBudget) allow(op seccomp.Op, now time.Time) bool {
+	seconds := 0
+	if b.made > 0 {
+		seconds = int(now.Sub(b.since) / time.Second)
+	}
+	if op == seccomp.OpRestrict {
+		if b.copied+b.made > firstCopies+1000*seconds {
+			return false
+		}
+		b.copied += b.made
+		return true
+	}
 	if b.made == 0 {
 		b.since = now
 	}
-	if b.made >= firstRules+int(now.Sub(b.since)/time.Second) {
+	if b.made >= firstRules+seconds {
 		return false
 	}
 	b.made++

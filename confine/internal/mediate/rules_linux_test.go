@@ -3,23 +3,34 @@ package mediate
 import (
 	"testing"
 	"time"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
 )
 
-// TestRuleBudget checks how many rules of Landlock a server can make at once, and later.
+// TestRuleBudget checks how many rules of Landlock a server can make and copy at once, and later.
 func TestRuleBudget(t *testing.T) {
 	var b ruleBudget
 	now := time.Now()
-	count := func() (n int) {
-		for n < 1<<20 && b.allow(now) {
+	count := func(op seccomp.Op) (n int) {
+		for n < 1<<20 && b.allow(op, now) {
 			n++
 		}
 		return n
 	}
-	if n := count(); n != firstRules {
+	if n := count(seccomp.OpRestrict); n != 1<<20 {
+		t.Errorf("%d threads restricted without a rule", n)
+	}
+	if n := count(seccomp.OpRule); n != firstRules {
 		t.Errorf("%d rules at once, want %d", n, firstRules)
 	}
+	if n := count(seccomp.OpRestrict); n != firstCopies/firstRules {
+		t.Errorf("%d threads restricted at once, want %d", n, firstCopies/firstRules)
+	}
 	now = now.Add(90 * time.Second)
-	if n := count(); n != 90 {
+	if n := count(seccomp.OpRule); n != 90 {
 		t.Errorf("%d rules after 90 seconds", n)
+	}
+	if n := count(seccomp.OpRestrict); n == 0 || n > 90 {
+		t.Errorf("%d threads restricted after 90 seconds", n)
 	}
 }

@@ -7,6 +7,8 @@ const (
 	// CLONE_NEW{NS,CGROUP,UTS,IPC,USER,PID,NET}. NEWTIME (0x80) does not exist
 	// in clone: those bits are the exit signal.
 	cloneNamespaces = 0x7e020000
+	cloneFiles      = 0x400   // CLONE_FILES
+	cloneThread     = 0x10000 // CLONE_THREAD
 	// CLONE_{VM,FS,FILES,SIGHAND,THREAD,SYSVSEM}: what unshare may be asked for.
 	// Every other bit is a namespace, or is newer than this table.
 	unshareHarmless = 0x00050f00

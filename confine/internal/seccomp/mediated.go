@@ -9,7 +9,8 @@ package seccomp
 //   - Observed calls: connect, exec, umask and, with mounts, opens that only read. The
 //     supervisor lets the kernel decide them and records those that the kernel will refuse.
 //     To continue such a call grants nothing. From umask the supervisor learns that the
-//     server has changed its file mode mask. It counts the calls of landlock_add_rule.
+//     server has changed its file mode mask. It counts the calls of
+//     landlock_add_rule and landlock_restrict_self.
 
 // An Op is the operation of a mediated call.
 type Op uint8
@@ -30,6 +31,7 @@ const (
 	OpTimes
 	OpUmask
 	OpRule
+	OpRestrict
 )
 
 // NoArg marks an argument that a call does not have.
@@ -94,6 +96,7 @@ func MediatedCalls() []MediatedCall {
 		one("connect", OpConnect, NoArg, 1, NoArg, NoArg),
 		one("umask", OpUmask, NoArg, NoArg, NoArg, NoArg),
 		one("landlock_add_rule", OpRule, NoArg, NoArg, NoArg, NoArg),
+		one("landlock_restrict_self", OpRestrict, NoArg, NoArg, NoArg, NoArg),
 	}
 }
 

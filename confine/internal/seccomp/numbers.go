@@ -84,6 +84,7 @@ var syscallTable = [...]syscallRow{
 	{"keyctl", 250, 219},
 	{"kill", 62, 129},
 	{"landlock_add_rule", 445, 445},
+	{"landlock_restrict_self", 446, 446},
 	{"lchown", 94, noSyscall},
 	{"lgetxattr", 192, 9},
 	{"link", 86, noSyscall},

@@ -80,11 +80,14 @@ func (s *ruleSet) unjudgeable() {
 	s.add(enosys, "io_setup", "io_destroy", "io_submit", "io_getevents", "io_pgetevents", "io_cancel")
 }
 
-// namespaces refuses new namespaces, mounts and roots.
+// namespaces refuses new namespaces, mounts and roots, and processes that share their descriptors.
 func (s *ruleSet) namespaces() {
 	eperm := ErrnoNode(LinuxEPERM)
 	// The kernel reads 32 bits of clone's flags, and all 64 of unshare's.
-	s.add(WhenAny(Low(0), cloneNamespaces, eperm, AllowNode), "clone")
+	// Record locks stay as long as a table of descriptors, under the number of the process that made
+	// them. Where another process shares the table, that number can be gone: see package oom.
+	table := WhenAny(Low(0), cloneFiles, WhenAny(Low(0), cloneThread, AllowNode, eperm), AllowNode)
+	s.add(WhenAny(Low(0), cloneNamespaces, eperm, table), "clone")
 	s.add(WhenAny(Low(0), ^uint32(unshareHarmless), eperm, WhenEqual(high(0), 0, AllowNode, eperm)), "unshare")
 	s.add(eperm, "setns")
 	s.add(eperm, "mount", "umount2", "move_mount", "open_tree", "open_tree_attr", "fsopen", "fsconfig", "fsmount",

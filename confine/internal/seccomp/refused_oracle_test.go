@@ -62,6 +62,7 @@ func oracle(arch Arch, o Options, audit, nr uint32, a [6]uint64) uint32 {
 					return refuse(eperm)
 				}
 			}
+			return yes(a[0]&0x400 != 0 && a[0]&0x10000 == 0, eperm)
 		case "unshare":
 			rest := a[0]
 			for _, f := range []uint64{0x100, 0x200, 0x400, 0x800, 0x10000, 0x40000} {
@@ -174,7 +175,7 @@ func oracle(arch Arch, o Options, audit, nr uint32, a [6]uint64) uint32 {
 	case "openat":
 		return bits(a[2])
 	case "creat", "truncate", "mkdir", "mkdirat", "mknod", "mknodat", "symlink", "symlinkat", "link", "linkat", "rename",
-		"renameat", "renameat2", "unlink", "unlinkat", "rmdir", "execve", "execveat", "connect", "umask", "landlock_add_rule":
+		"renameat", "renameat2", "unlink", "unlinkat", "rmdir", "execve", "execveat", "connect", "umask", "landlock_add_rule", "landlock_restrict_self":
 		return 0x7fc00000
 	}
 	return ok
