@@ -147,7 +147,7 @@ func (d *Diagnosis) setCauses(a *analyzer, found candidates) {
 		err = a.try(grants)
 	}
 	if err == nil {
-		d.Grant = a.writer.toml(grants)
+		d.Grant, d.File = a.writer.toml(grants), a.ev.File
 	}
 	d.Flags, _ = a.writer.flags(grants)
 	d.Line, d.Declare = a.writer.commandLine(grants)
@@ -249,7 +249,7 @@ func (a *analyzer) hint(f finding) Hint {
 		case a.ev.FromCommandLine:
 			fixes = append(fixes, "no flag grants this: declare the server in a configuration file ("+a.whereWhole()+"), with "+a.phrase(f.grant))
 		case f.inTable:
-			fixes = append(fixes, "the file has such a table or list already: put in "+a.phrase(f.grant)+" there")
+			fixes = append(fixes, a.file()+" has such a table or list already: put in "+a.phrase(f.grant)+" there"+andTrust(a.ev.File))
 		case len(h.Grant) > 0:
 			fixes = append(fixes, "add "+a.phrase(f.grant))
 		}
@@ -259,6 +259,14 @@ func (a *analyzer) hint(f finding) Hint {
 	}
 	h.Fix = cut(strings.Join(fixes, "; "), 2*maxCause)
 	return h
+}
+
+// file names the file into which lines belong.
+func (a *analyzer) file() string {
+	if a.ev.File == "" {
+		return "the file"
+	}
+	return show.Line(a.ev.File)
 }
 
 // whereWhole tells where to find a whole new command line or block.

@@ -38,6 +38,9 @@ type Diagnosis struct {
 	// keeps them.
 	Line    []string `json:"line,omitempty"`
 	Declare []string `json:"declare,omitempty"`
+
+	// File is the file into which Grant belongs; "" is unknown. A record has it once: see Record.File.
+	File string `json:"-"`
 }
 
 // Silent reports whether there is nothing to say: no cause is known and the jail refused

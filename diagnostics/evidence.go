@@ -27,6 +27,8 @@ type Evidence struct {
 	// diagnosis has no new command line.
 	CommandLine []string
 	Declare     func() []string
+	// File is the file of the configuration into which lines for the server belong. "" is unknown.
+	File string
 	// Install is the command that installs the package that the server's program, a launcher such as
 	// npx, would fetch. "" means that the program is no launcher, or that mcp-jail cannot install the
 	// package.

@@ -207,16 +207,31 @@ func (h Hint) writeText(b *strings.Builder, file string) {
 	}
 }
 
+// theConfiguration stands for the file into which lines belong, if it is not known.
+const theConfiguration = "the configuration"
+
 // intoFile names the file into which lines belong.
 func intoFile(file string) string {
 	switch {
 	case file == "":
 		return ""
-	case filepath.Base(file) == ".mcp-jail.toml":
-		return " to " + show.Line(file) + " (then: " + show.Typed("mcp-jail trust", file) + ")"
+	case isProjects(file):
+		return " to " + show.Line(file) + " (then: " + trustLine(file) + ")"
 	}
 	return " to " + show.Line(file)
 }
+
+// andTrust says that a project's file counts once it was trusted again.
+func andTrust(file string) string {
+	if !isProjects(file) {
+		return ""
+	}
+	return ", then: " + trustLine(file)
+}
+
+func isProjects(file string) bool { return filepath.Base(file) == ".mcp-jail.toml" }
+
+func trustLine(file string) string { return show.Typed("mcp-jail trust", file) }
 
 // denialText returns a denial in one line.
 func denialText(d policy.Denial) string {

@@ -33,6 +33,7 @@ type failureData struct {
 	StderrTail  []string        `json:"stderr_tail"`
 	Denials     []policy.Denial `json:"denials"`
 	Grant       []string        `json:"grant"`
+	File        string          `json:"file,omitempty"`
 	Hint        string          `json:"hint"`
 	Explain     Page            `json:"explain,omitempty"`
 }
@@ -81,6 +82,7 @@ func (d Diagnosis) failure() failureData {
 		StderrTail: notNull(lastN(d.Stderr, frameStderr)),
 		Denials:    notNull(lastN(d.Denials, frameDenials)),
 		Grant:      notNull(d.Grant),
+		File:       show.Line(d.File),
 		Hint:       d.hintText(),
 		Explain:    d.Explain,
 	}

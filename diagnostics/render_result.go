@@ -1,6 +1,9 @@
 package diagnostics
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // MetaDenials is the member of a result's _meta whose value ResultMeta returns.
 const MetaDenials = "dev.mcp-jail/denials"
@@ -58,7 +61,7 @@ func (d Diagnosis) resultText() string {
 		}
 	}
 	if len(d.Grant) > 0 {
-		b.WriteString("\nLines for the configuration:\n" + strings.Join(d.Grant, "\n"))
+		b.WriteString("\nLines to add" + intoFile(cmp.Or(d.File, theConfiguration)) + ":\n" + strings.Join(d.Grant, "\n"))
 	} else if len(d.Flags) > 0 {
 		b.WriteString("\nFlags for mcp-jail run: " + strings.Join(d.Flags, " "))
 	}

@@ -1,6 +1,7 @@
 package diagnostics
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -44,7 +45,7 @@ func (d Diagnosis) Text() string {
 		line("  more: mcp-jail explain ", string(d.Explain))
 	}
 	if len(d.Grant) > 0 {
-		line("  lines to add to the configuration:")
+		line("  lines to add", intoFile(cmp.Or(d.File, theConfiguration)), ":")
 		for _, l := range d.Grant {
 			line("    ", l)
 		}

@@ -29,6 +29,7 @@ func (s *server) evidence(stage diagnostics.Stage, c *mcpproxy.Call, since time.
 		Install:         s.client.config.Install,
 		InstallScripts:  s.client.config.InstallScripts,
 		Declare:         s.client.config.Declare,
+		File:            s.client.config.File,
 		Stateless:       s.stateless,
 		Stderr:          s.tail.Lines(tailLines),
 		RawStderr:       s.tail.RawLines(tailLines),

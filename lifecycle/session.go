@@ -47,6 +47,7 @@ type Session struct {
 	FromCommandLine bool
 	Line            []string
 	Declare         func() []string
+	File            string
 	Install         string
 	InstallScripts  string
 	Unset           []string

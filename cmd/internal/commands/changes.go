@@ -236,7 +236,8 @@ func (e change) text() string {
 // keptSessions returns the sessions that are kept of a server, or of all servers, the latest
 // first. It prints an error about journals that cannot be read.
 func keptSessions(c terminal.Console, host hostfs.Host, server string) (all []*undo.Session, err error) {
-	server = keptHere(host, server)
+	asked := server
+	server, project := kept.Here(host, workDir(host), server)
 	names := []string{server}
 	if server == "" {
 		names = undoServers(host)
@@ -255,6 +256,9 @@ func keptSessions(c terminal.Console, host hostfs.Host, server string) (all []*u
 	}
 	slices.SortStableFunc(all, func(a, b *undo.Session) int { return b.Started.Compare(a.Started) })
 	if server != "" && len(all) == 0 {
+		if project != "" {
+			return nil, notKeptHere("nothing is kept", "changes", asked, project)
+		}
 		return nil, errNothingKept(host, server)
 	}
 	return all, nil
@@ -285,7 +289,7 @@ func proposeUndo(_ *cobra.Command, args []string, _ string) ([]string, cobra.She
 	if err != nil || len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveDefault
 	}
-	return undoServers(host), cobra.ShellCompDirectiveNoFileComp
+	return proposedHere(host, undoServers(host)), cobra.ShellCompDirectiveNoFileComp
 }
 
 // changesLine is the command that shows the sessions of a server, or of all.

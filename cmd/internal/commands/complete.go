@@ -220,7 +220,7 @@ func proposeRecords(_ *cobra.Command, args []string, _ string) (names []string, 
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	for _, s := range listRecords(host) {
-		names = append(names, described(s.Server, ""))
+		names = append(names, s.Server)
 	}
-	return names, cobra.ShellCompDirectiveNoFileComp
+	return proposedHere(host, names), cobra.ShellCompDirectiveNoFileComp
 }

@@ -1,12 +1,15 @@
 package commands
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/kept"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy/config"
@@ -42,6 +45,27 @@ func described(name, about string) string {
 		return ""
 	}
 	return name + "\t" + about
+}
+
+// proposedHere returns proposals for names under which something is kept. In the directory of a project,
+// the name of its own server means that one, and the user's of that name is not proposed.
+func proposedHere(host hostfs.Host, names []string) (out []string) {
+	plain := map[string]string{} // the project's server of each name
+	for _, name := range names {
+		if project := records.ReadAbout(host, name).Project; project != "" {
+			of := kept.PlainName(name, project)
+			if own, _ := kept.Here(host, workDir(host), of); own == name {
+				plain[of] = name
+				out = append(out, described(of, project))
+			}
+		}
+	}
+	for _, name := range names {
+		if plain[name] == "" && !slices.Contains(slices.Collect(maps.Values(plain)), name) {
+			out = append(out, described(name, records.ReadAbout(host, name).Project))
+		}
+	}
+	return out
 }
 
 // proposeClients proposes the names of clients.

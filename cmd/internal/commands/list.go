@@ -76,7 +76,7 @@ func (l *listCmd) Run(c terminal.Console) error {
 	} else {
 		c.Printf("%s", serverTable(all, time.Now(), c.TextColumns()))
 	}
-	if text := projectText(all); text != "" {
+	if text := projectText(host, all); text != "" {
 		c.Printf("\n")
 		c.PrintText(text)
 	}
@@ -90,12 +90,18 @@ func (l *listCmd) Run(c terminal.Console) error {
 	return nil
 }
 
-// projectText says which servers are a project's own, or returns "".
-func projectText(all *kept.All) string {
+// projectText says which servers are a project's own, and what their names mean in the working
+// directory, or returns "".
+func projectText(host hostfs.Host, all *kept.All) string {
 	var b strings.Builder
 	for _, s := range all.Servers {
-		if s.About.Project != "" {
-			b.WriteString(show.Name(all.ShortName(s)) + " is a server of the project of " + show.Line(s.About.Project) + "\n")
+		if s.About.Project == "" {
+			continue
+		}
+		b.WriteString(show.Name(all.ShortName(s)) + " is a server of the project of " + show.Line(s.About.Project) + "\n")
+		name := ownNamesake(all, s)
+		if own, _ := kept.Here(host, workDir(host), name); name != "" && own == s.Name {
+			b.WriteString("  in this directory, " + show.Typed("mcp-jail why", name) + "  means that one, and  " + elsewhere("why", name) + "  yours\n")
 		}
 	}
 	return b.String()

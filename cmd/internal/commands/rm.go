@@ -31,7 +31,8 @@ func (x *front) rm() *cobra.Command {
 		return r.Run(x.console)
 	})
 	cmd.Long = `NAME is a server as mcp-jail list shows it: its name, the beginning of its name,
-or its package. rm shows what it is about to remove, with sizes, and asks.
+or its package. In the directory of a project, the name of the project's own
+server means that one, and elsewhere yours. rm shows what it is about to remove, with sizes, and asks.
 
     the private HOME   what the server has written for itself: its own data, which
                        nothing brings back
@@ -82,7 +83,7 @@ func (r *rmCmd) Run(c terminal.Console) error {
 	if err != nil {
 		return err
 	}
-	removal, err := r.removal(all)
+	removal, err := r.removal(host, all)
 	if err != nil {
 		return err
 	}
@@ -97,6 +98,11 @@ func (r *rmCmd) Run(c terminal.Console) error {
 		return nil
 	}
 	showRemoval(c, host, removal)
+	for _, s := range removal.Servers {
+		if name := ownNamesake(all, s); name != "" {
+			c.Printf("%s\n", show.Line("your own server "+show.Name(name)+" stays: "+elsewhere("rm", name)+"  removes that one"))
+		}
+	}
 	if !r.yes {
 		question := "Remove this, " + sizeText(removal.Bytes()) + "?"
 		if files, bytes := removal.Data(); files > 0 {
@@ -114,13 +120,17 @@ func (r *rmCmd) Run(c terminal.Console) error {
 }
 
 // removal returns the removal that the command line asks for.
-func (r *rmCmd) removal(all *kept.All) (*kept.Removal, error) {
+func (r *rmCmd) removal(host hostfs.Host, all *kept.All) (*kept.Removal, error) {
 	if r.unused > 0 {
 		return all.Unused(r.unused)
 	}
 	var servers []*kept.Server
 	for _, name := range r.servers {
-		s, err := all.Find(name)
+		own, project := kept.Here(host, workDir(host), name)
+		s, err := all.Find(own)
+		if err != nil && project != "" {
+			return nil, notKeptHere("nothing is kept", "rm", name, project)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -137,7 +147,7 @@ func showRemoval(c terminal.Console, host hostfs.Host, removal *kept.Removal) {
 		c.Printf("  %8s  %s\n", sizeText(size), show.Line(fmt.Sprintf(format, args...)))
 	}
 	for _, s := range removal.Servers {
-		c.Printf("%s, used %s\n", c.Paint(terminal.Bold, show.Name(s.Name)), agoText(time.Now(), s.Used))
+		c.Printf("%s%s, used %s\n", c.Paint(terminal.Bold, show.Name(s.Name)), ofProject(s), agoText(time.Now(), s.Used))
 		if len(s.About.Command) > 0 {
 			c.Printf("  %8s  %s\n", "", shorten(show.Spelled(s.About.Command), 80))
 		}
@@ -160,6 +170,23 @@ func showRemoval(c terminal.Console, host hostfs.Host, removal *kept.Removal) {
 	for _, text := range removal.Stays {
 		c.Printf("%s\n", show.Line(text))
 	}
+}
+
+// ofProject says that a server is a project's own, or returns "".
+func ofProject(s *kept.Server) string {
+	if s.About.Project == "" {
+		return ""
+	}
+	return ", a server of the project of " + show.Line(s.About.Project)
+}
+
+// ownNamesake returns the name of the user's own server that a project's server has, too, or "".
+func ownNamesake(all *kept.All, s *kept.Server) string {
+	name := kept.PlainName(s.Name, s.About.Project)
+	if name == s.Name || !slices.ContainsFunc(all.Servers, func(o *kept.Server) bool { return o.Name == name }) {
+		return ""
+	}
+	return name
 }
 
 // removalList is the output of rm --format json.
@@ -223,6 +250,6 @@ func proposeKept(_ *cobra.Command, args []string, _ string) ([]string, cobra.She
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	names := kept.Completions(host)
-	return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(args, name) }), cobra.ShellCompDirectiveNoFileComp
+	names := proposedHere(host, kept.Completions(host))
+	return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(args, proposed(name)) }), cobra.ShellCompDirectiveNoFileComp
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -97,7 +98,8 @@ type serverStatus struct {
 	Outdated    string       `json:"outdated,omitempty"`
 	Since       string       `json:"since,omitempty"`
 
-	open bool // it starts without a jail, and wrap leaves it
+	open  bool   // it starts without a jail, and wrap leaves it
+	plain string // the name that its session has
 }
 
 // Run prints the state of the selected files.
@@ -240,7 +242,10 @@ func entryStatus(host hostfs.Host, f *wrapping.File, e wrapping.Entry, v wrappin
 	if e := all.PinOf(w.Argv); e != nil {
 		out.Pinned = e.Version
 	}
-	at := slices.IndexFunc(all.Servers, func(s *kept.Server) bool { return s.Name == w.Name })
+	if out.plain = w.Name; w.Argv == nil {
+		out.Kept, _ = kept.Here(host, configDir(f, e, w.Flags, clientsHost(host)), w.Name)
+	}
+	at := slices.IndexFunc(all.Servers, func(s *kept.Server) bool { return s.Name == out.Kept })
 	if at < 0 {
 		return out
 	}
@@ -255,10 +260,30 @@ func entryStatus(host hostfs.Host, f *wrapping.File, e wrapping.Entry, v wrappin
 		}
 	}
 	if s.Running {
-		out.Outdated = target.Outdated(host, s.Name, s.About.Configuration)
+		out.Outdated = target.Outdated(host, w.Name, s.About.Configuration)
 	}
 	out.LastFailure = failureOf(s)
 	return out
+}
+
+// configDir returns the directory in which the start of an entry looks for a project's file, or "" if it
+// reads none or only the client knows.
+func configDir(f *wrapping.File, e wrapping.Entry, given []string, host clients.Host) string {
+	flags, err := cmdline.ParseRun(append([]string{"run"}, given...))
+	if err != nil || len(flags.Config) > 0 {
+		return ""
+	}
+	dir := f.StartDir(e, host)
+	switch w := flags.Workspace; {
+	case w == "":
+		return dir
+	case filepath.IsAbs(w) || w == "~" || strings.HasPrefix(w, "~/"):
+		return w
+	case dir == "":
+		return ""
+	default:
+		return filepath.Join(dir, w)
+	}
 }
 
 // checkFlags returns the error with which each start of a wrapped server ends because of its
@@ -346,7 +371,7 @@ func (f fileStatus) print(c terminal.Console, now time.Time) (bare int) {
 		}
 		if s.LastFailure != nil && !s.LastFailure.Past {
 			failed = agoText(now, s.LastFailure.Time)
-			what := strings.Replace(s.LastFailure.What, " of server "+strconv.Quote(s.Kept), "", 1)
+			what := strings.Replace(s.LastFailure.What, " of server "+strconv.Quote(s.plain), "", 1)
 			notes = append(notes, show.Name(s.Name)+": "+what+" (more: "+show.Typed("mcp-jail why", s.Kept)+")")
 		}
 		if s.Problem != "" {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -19,7 +18,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/internal/show"
-	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -69,8 +67,11 @@ func (w *whyCmd) Run(c terminal.Console) error {
 		}
 		return w.printList(c, host, sessions)
 	}
-	name := keptHere(host, w.server)
+	name, project := kept.Here(host, workDir(host), w.server)
 	s, others, err := findServer(sessions, name)
+	if err != nil && project != "" {
+		return notKeptHere("there is no record of a session", "why", w.server, project)
+	}
 	if err != nil {
 		var owner *hostfs.OwnerError
 		if _, refused := records.Load(host, w.server); errors.As(refused, &owner) {
@@ -101,17 +102,37 @@ func (w *whyCmd) Run(c terminal.Console) error {
 }
 
 // namesakes says how to see the records of other servers with the name of that of a record.
-func namesakes(all []serverRecords, shown diagnostics.Record, kept string) (lines []string) {
+func namesakes(all []serverRecords, shown diagnostics.Record, server string) (lines []string) {
 	for _, s := range all {
 		switch {
-		case s.Server == kept || s.name() != shown.Server:
+		case s.Server == server || s.name() != shown.Server:
 		case s.Project == "":
-			lines = append(lines, "  your own server "+show.Name(s.Server)+":  (cd && "+show.Typed("mcp-jail why", s.Server)+")\n")
+			lines = append(lines, "  your own server "+show.Name(s.Server)+":  "+elsewhere("why", s.Server)+"\n")
 		default:
 			lines = append(lines, "  that of "+show.Line(s.Project)+":  "+show.Typed("mcp-jail why", s.Server)+"\n")
 		}
 	}
 	return lines
+}
+
+// workDir returns the working directory as the other commands name it when they look for a project's
+// file.
+func workDir(host hostfs.Host) string {
+	dir, err := os.Getwd()
+	if err != nil {
+		return host.Dir
+	}
+	return dir
+}
+
+// elsewhere is a command about the user's own server of a name that a project's server has, too.
+func elsewhere(command, server string) string {
+	return "(cd && " + show.Typed("mcp-jail "+command, server) + ")"
+}
+
+// notKeptHere is the error for a name that is a project's in the working directory.
+func notKeptHere(what, command, server, project string) error {
+	return fmt.Errorf("%s of server %q of the project of %s\nfor your own server of that name:  %s", what, server, show.Line(project), elsewhere(command, server))
 }
 
 // serverRecords describes the records of one server.
@@ -123,33 +144,7 @@ type serverRecords struct {
 }
 
 // name returns the name that the server has in its configuration.
-func (s serverRecords) name() string {
-	if s.Project == "" {
-		return s.Server
-	}
-	return strings.TrimSuffix(s.Server, "-"+policy.ShortHash(s.Project))
-}
-
-// keptHere returns the name under which the records of a server are kept, if it is one of the project
-// in the working directory. It returns every other name as it is.
-func keptHere(host hostfs.Host, name string) string {
-	dir, err := os.Getwd()
-	if err != nil || !policy.ValidServerName(name) {
-		return name
-	}
-	dirs := []string{dir}
-	if real, err := filepath.EvalSymlinks(dir); err == nil && real != dir {
-		dirs = append(dirs, real)
-	}
-	for _, dir := range dirs {
-		own := policy.KeptName(name, filepath.Join(dir, config.ProjectFile))
-		if d, err := records.Open(host, own); err == nil {
-			d.Close()
-			return own
-		}
-	}
-	return name
-}
+func (s serverRecords) name() string { return kept.PlainName(s.Server, s.Project) }
 
 // listRecords returns the servers that have records, the latest session first.
 func listRecords(host hostfs.Host) (all []serverRecords) {

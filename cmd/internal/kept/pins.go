@@ -35,7 +35,7 @@ func (a *All) joinPins() {
 				continue
 			}
 			if key, asked := keyOf(append([]string{p.Command}, p.Arguments...), &a.host); asked != "" {
-				a.use(key, name)
+				a.use(key, p.KeptName())
 			}
 		}
 	}

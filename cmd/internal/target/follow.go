@@ -48,7 +48,7 @@ func (t *Target) Follow(c terminal.Console) *Followed {
 	f := &Followed{stamp: t.source.stamp, prepare: func(t *Target) error { return t.PreparePackage(c) }}
 	t.noteWrites()
 	f.now.Store(t)
-	f.keeping = keeping{store: UndoStore(t.Host, t.Policy.KeptName()), host: t.Host, server: t.Policy.KeptName(), stateful: t.Policy.Stateful, console: c}
+	f.keeping = keeping{store: UndoStore(t.Host, t.Policy.KeptName()), host: t.Host, server: t.Policy.KeptName(), name: t.Policy.Server, stateful: t.Policy.Stateful, console: c}
 	return f
 }
 

@@ -34,6 +34,7 @@ func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecy
 		FromCommandLine: t.Policy.FromCommandLine,
 		Line:            t.invocation,
 		Declare:         t.declaration,
+		File:            t.File(),
 		Install:         t.installCommand(),
 		InstallScripts:  t.scriptsCommand(),
 		UserHome:        t.Host.Home,

@@ -101,7 +101,7 @@ func (t *Target) unreachableArguments() string {
 // evidence returns what a diagnosis needs to know of the server and the host.
 func (t *Target) evidence() diagnostics.Evidence {
 	return diagnostics.Evidence{
-		Server: t.Profile.Server, Profile: t.Profile, FromCommandLine: t.Policy.FromCommandLine, Stateless: !t.Policy.Stateful, CommandLine: t.invocation, Declare: t.declaration,
+		Server: t.Profile.Server, Profile: t.Profile, FromCommandLine: t.Policy.FromCommandLine, Stateless: !t.Policy.Stateful, CommandLine: t.invocation, Declare: t.declaration, File: t.File(),
 		UserHome: t.Host.Home, SearchPath: os.Getenv("PATH"), Exists: pathExists, Executable: isExecutable, Canonical: resolveLinks,
 		Guarded: t.guarded, Shared: t.shared, Sensitive: t.sensitive, Try: t.Attempt,
 	}

@@ -30,7 +30,8 @@ func UndoStore(host hostfs.Host, server string) undo.Store {
 type keeping struct {
 	store  undo.Store
 	host   hostfs.Host
-	server string
+	server string // the name under which its things are kept
+	name   string // the name in its configuration
 
 	stateful bool // one process serves all calls
 	console  terminal.Console
@@ -184,5 +185,5 @@ func (k *keeping) changes() string {
 	if n > 1 {
 		changes = fmt.Sprintf("%d changes", n)
 	}
-	return fmt.Sprintf("server %q made %s in your files (%s  shows them, %s  puts back what was there)", k.server, changes, show.Typed("mcp-jail changes", k.server), show.Typed("mcp-jail undo", k.server))
+	return fmt.Sprintf("server %q made %s in your files (%s  shows them, %s  puts back what was there)", k.name, changes, show.Typed("mcp-jail changes", k.server), show.Typed("mcp-jail undo", k.server))
 }

@@ -17,7 +17,7 @@ func TestKeepingFinishes(t *testing.T) {
 	_, _, found := changingHost(t, "undo = \"session\"\n"+changingAccess)
 	state, err := filepath.EvalSymlinks(t.TempDir())
 	must(t, err)
-	k := &keeping{store: undo.Store{Dir: filepath.Join(state, "undo")}, host: hostfs.Host{StateDir: state}, server: "s"}
+	k := &keeping{store: undo.Store{Dir: filepath.Join(state, "undo")}, host: hostfs.Host{StateDir: state}, server: "s", name: "s"}
 	closed := func(what string, f *undo.Files, want bool) {
 		t.Helper()
 		_, journal := f.Journal.Stat()

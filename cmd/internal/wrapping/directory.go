@@ -10,6 +10,21 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
+// StartDir returns the directory in which the clients of a file start the server of an entry, or "" if
+// only they know. A file of a project is for servers of that project.
+func (f *File) StartDir(e Entry, host clients.Host) string {
+	if e.For != "" {
+		host.Project = e.For
+	}
+	if dir := (&Grant{}).startDir(f.Client, e, host); dir != "" || e.Cwd != "" {
+		return dir
+	}
+	if f.IsProject() || e.For != "" {
+		return host.Project
+	}
+	return ""
+}
+
 // startDir returns the directory in which a client starts the server of an entry, or "" if only the
 // client knows. It adds a note if a symbolic link leads there, and refuses a path that can be read in
 // two ways.
