@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
@@ -95,6 +96,25 @@ func TestRules(t *testing.T) {
 					t.Errorf("%s grants %s", p.Name, r.Path)
 				}
 			}
+		}
+	}
+}
+
+// TestRefusesNothing tests that presets only grant. What a preset refused would not hold for a project's
+// server that does not have the preset: see config.Config.LayBelow.
+func TestRefusesNothing(t *testing.T) {
+	for _, p := range all(t) {
+		s := *p.Server
+		if a := s.Access; a != nil {
+			refuses := len(a.SensitivePaths) > 0 || a.Commands != nil
+			refuses = refuses || slices.ContainsFunc(a.Fs, func(r policy.FsRule) bool { return r.Rights() == 0 })
+			refuses = refuses || slices.ContainsFunc(a.Env, func(r policy.EnvRule) bool { return !r.Read })
+			if refuses {
+				t.Errorf("%s refuses something", p.Name)
+			}
+		}
+		if s.Limits != (config.LimitsTable{}) || s.Undo != "" || s.Leaks != "" || s.PinTools != "" || s.InstallScripts != nil || s.AutoInstall != nil || s.LeakPatterns != nil || s.Home == "private" || len(s.Tools) > 0 {
+			t.Errorf("%s has a setting that can refuse, or a table of a tool", p.Name)
 		}
 	}
 }

@@ -144,7 +144,8 @@ func TestAdvicePasted(t *testing.T) {
 	}
 
 	// The result has the lines for the configuration.
-	_, lines, found := strings.Cut(raw.Content[1].Text, "Lines for the configuration:\n")
+	_, lines, _ := strings.Cut(raw.Content[1].Text, "\nLines to add to ")
+	_, lines, found := strings.Cut(lines, ":\n")
 	if !found {
 		t.Fatalf("no lines for the configuration: %s", raw.Content[1].Text)
 	}

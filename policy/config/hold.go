@@ -188,6 +188,11 @@ func (h *holder) programs() {
 			if at := slices.IndexFunc(t.Commands, func(b policy.CommandRule) bool { return b.Name == r.Name }); at >= 0 {
 				refusal, where = "commands."+show.Key(r.Name), t.Commands[at].Where
 			}
+			for _, b := range t.Commands { // this package knows no host, on which both may be one program
+				if b.Name != r.Name && path.Base(b.Name) == path.Base(r.Name) {
+					refusal, where = "it lists commands."+show.Key(b.Name)+", use that name", b.Where
+				}
+			}
 			h.tell("commands."+show.Key(r.Name), r.Where, refusal, where)
 			break
 		}

@@ -32,7 +32,8 @@ func (x *front) rm() *cobra.Command {
 	})
 	cmd.Long = `NAME is a server as mcp-jail list shows it: its name, the beginning of its name,
 or its package. In the directory of a project, the name of the project's own
-server means that one, and elsewhere yours. rm shows what it is about to remove, with sizes, and asks.
+server means that one, and elsewhere yours. rm shows what it is about to remove,
+with sizes, and asks.
 
     the private HOME   what the server has written for itself: its own data, which
                        nothing brings back

@@ -54,7 +54,11 @@ func TakeProjectHome(host hostfs.Host, server, name, former string) error {
 	if _, err := servers.Lstat(to); err == nil {
 		return nil
 	}
-	return servers.Rename(from, to)
+	err = servers.Rename(from, to)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) {
+		return nil // a session that started at the same time was first
+	}
+	return err
 }
 
 // ErrOtherOwner is the error of Claim for a directory that another owner has.

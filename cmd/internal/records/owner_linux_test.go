@@ -10,6 +10,50 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
+// TestTakeProjectHome tests that the HOME which an older mcp-jail kept for a project's server is moved
+// once, by one of several sessions that start at the same time.
+func TestTakeProjectHome(t *testing.T) {
+	host := hostfs.Host{StateDir: filepath.Join(t.TempDir(), "mcp-jail")}
+	at := func(name ...string) string {
+		return filepath.Join(append([]string{host.StateDir, ServersDir}, name...)...)
+	}
+	put := func(text string, name ...string) {
+		must(t, os.MkdirAll(filepath.Dir(at(name...)), 0o700))
+		must(t, os.WriteFile(at(name...), []byte(text), 0o600))
+	}
+	take := func() error { return TakeProjectHome(host, "s", "s-1", "home-1") }
+	must(t, take()) // there is no former one
+	if _, err := os.Lstat(at("s-1", "home")); err == nil {
+		t.Fatal("a HOME was made of none")
+	}
+	for round := range 50 { // the directory is there without a HOME, as when a start was killed
+		put("old", "s", "home-1", "data")
+		put("the user's", "s", "home", "data")
+		errs := make(chan error, 8)
+		for range cap(errs) {
+			go func() { errs <- take() }()
+		}
+		for range cap(errs) {
+			if err := <-errs; err != nil {
+				t.Fatalf("round %d: %v", round, err)
+			}
+		}
+		if b, err := os.ReadFile(at("s-1", "home", "data")); err != nil || string(b) != "old" {
+			t.Fatalf("round %d: %q, %v", round, b, err)
+		}
+		if b, _ := os.ReadFile(at("s", "home", "data")); string(b) != "the user's" {
+			t.Fatal("the user's own HOME was moved")
+		}
+		must(t, os.RemoveAll(at("s-1", "home")))
+	}
+	put("new", "s-1", "home", "data")
+	put("old", "s", "home-1", "data")
+	must(t, take())
+	if b, _ := os.ReadFile(at("s-1", "home", "data")); string(b) != "new" {
+		t.Error("the newer HOME was replaced")
+	}
+}
+
 // TestClaim tests which owner gets the directory of a name that another has had.
 func TestClaim(t *testing.T) {
 	line := func(program string) Owner { return Owner{Program: program} }
