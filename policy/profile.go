@@ -33,8 +33,8 @@ type Profile struct {
 	// Links are symbolic links outside every entry that have to exist for
 	// names to resolve as they do on the host (/bin, a shim, ~/notes).
 	Links []Link
-	// Unprotected are names inside a grant with create that the server should not
-	// be able to make, and that no mount can hold: protected names, sensitive paths and
+	// Unprotected are names inside a grant that writes which the server should not
+	// be able to make or change, and that no mount can hold: protected names, sensitive paths and
 	// narrower rules whose path does not exist yet, and protected names that are
 	// symbolic links, which must not be replaced. Sorted.
 	Unprotected []string

@@ -119,9 +119,10 @@ func (b *resolver) protectBaseline() {
 	}
 }
 
-// denyCreate keeps a missing path inside holder from being created: it lists the path as
-// unprotected. If it must not be read either, denyCreate lists it as hidden later. If a directory below the path is created before the start, the path exists
-// by then and becomes an entry.
+// denyCreate keeps a missing path inside holder from being created, and from being changed if the
+// host makes it: it lists the path as unprotected. If it must not be read either, denyCreate lists
+// it as hidden later. If a directory below the path is created before the start, the path exists by
+// then and becomes an entry.
 func (b *resolver) denyCreate(e, holder policy.Entry) {
 	for _, made := range b.byPath {
 		if made.Make && made.Path != e.Path && policy.Within(made.Path, e.Path) {
@@ -133,7 +134,7 @@ func (b *resolver) denyCreate(e, holder policy.Entry) {
 	if holder.Origin == policy.OriginHome {
 		return
 	}
-	if holder.Rights.Has(policy.Create) {
+	if holder.Rights&policy.Write != 0 {
 		b.unprotected[e.Path] = true
 	}
 	if holder.Rights.Has(policy.Read) && !e.Rights.Has(policy.Read) {

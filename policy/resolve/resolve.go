@@ -159,7 +159,7 @@ func (b *resolver) findProgram(c *commandResolver, out *policy.Profile) (err err
 // directory that turned out to be read-only it could not.
 func (b *resolver) unprotectedNames() (names []string) {
 	for _, u := range slices.Sorted(maps.Keys(b.unprotected)) {
-		if e, ok := b.entryFor(path.Dir(u)); ok && e.Rights.Has(policy.Create) {
+		if e, ok := b.entryFor(path.Dir(u)); ok && e.Rights&policy.Write != 0 {
 			names = append(names, u)
 		}
 	}

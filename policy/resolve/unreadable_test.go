@@ -1,6 +1,7 @@
 package resolve
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -209,6 +210,12 @@ func TestHiddenLater(t *testing.T) {
 			if p.HidesLater(name) {
 				t.Errorf("%v: %s is hidden later", c.rules, name)
 			}
+		}
+	}
+	for _, rights := range []string{"u", "d"} { // what the host makes there stays as it is
+		p, _ := mustResolve(t, h, fsRules(".:r"+rights, "private:"))
+		if !slices.Contains(p.Unprotected, "/home/u/proj/private") {
+			t.Errorf("r%s: the server may change private: %v", rights, p.Unprotected)
 		}
 	}
 }
