@@ -184,6 +184,12 @@ func fileWarnings(before, after *config.Config, s config.ServerChange, host host
 				continue // a stateful server has no tools
 			}
 			_, found, err := resolve.CheckFiles(p, host)
+			if err == nil && p.Lower != nil { // what the program and the secrets need may be refused below
+				_, _, err = resolve.Resolve(p, host)
+				if refused := (*resolve.RuleError)(nil); !errors.As(err, &refused) {
+					err = nil // trust does not ask whether the program is there
+				}
+			}
 			if err != nil {
 				found = append(found, policy.Warning{Code: "rule", Message: "this server will not start: " + err.Error(), Where: p.Where})
 			}
