@@ -113,7 +113,7 @@ func TestReloadStateful(t *testing.T) {
 	reads()
 	w.configure(t, head+reading("access", "a")+"[servers.other]\ncommand = \"x\"\n")
 	reads()
-	if text := status(); strings.Contains(text, "runs now") || strings.Contains(s.stderr.String(), file) {
+	if text := status(); strings.Contains(text, "runs now") || strings.Contains(s.stderr.String(), "warning: "+file) {
 		t.Errorf("another server's table: %s%s", text, &s.stderr)
 	}
 
@@ -144,9 +144,9 @@ func TestReloadStateful(t *testing.T) {
 	if text := status(); strings.Contains(text, "runs now") {
 		t.Errorf("status: %s", text)
 	}
-	said := strings.Count(s.stderr.String(), file)
+	said := strings.Count(s.stderr.String(), "warning: "+file)
 	reads()
-	if now := strings.Count(s.stderr.String(), file); now != said {
+	if now := strings.Count(s.stderr.String(), "warning: "+file); now != said {
 		t.Errorf("it is still said: %s", &s.stderr)
 	}
 	s.close()
