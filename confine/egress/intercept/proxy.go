@@ -64,6 +64,7 @@ func (i *Interceptor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	out := &responseWriter{ResponseWriter: w, major: r.ProtoMajor, last: c.isLastRequest(r), body: &p.body, mask: c.mask}
 	i.proxy.ServeHTTP(out, r.WithContext(context.WithValue(r.Context(), stateKey{}, p)))
 	out.finish()
+	p.body.stop(http.NewResponseController(w))
 }
 
 // requestState is the state of a request that is being forwarded.
@@ -85,9 +86,47 @@ type requestBody struct {
 
 	trailer   http.Header // net/http adds the fields after the body
 	announced http.Header // the names in the header, which were checked
+
+	mu      sync.Mutex
+	reading chan struct{} // closed when the present Read returns; nil without one
+	stopped bool
 }
 
 func (u *requestBody) Read(p []byte) (int, error) {
+	read := make(chan struct{})
+	u.mu.Lock()
+	if u.stopped {
+		u.mu.Unlock()
+		return 0, http.ErrBodyReadAfterClose
+	}
+	u.reading = read
+	u.mu.Unlock()
+	n, err := u.read(p)
+	u.mu.Lock()
+	u.reading = nil
+	u.mu.Unlock()
+	close(read)
+	return n, err
+}
+
+// stop ends the reading of a body of which the host wanted no more, before the handler returns. The
+// transport may still be in Read then, and net/http would wait for it: for ever, if the body ends in
+// that moment, because the end of a body clears the deadline by which net/http interrupts the read.
+func (u *requestBody) stop(c *http.ResponseController) {
+	u.mu.Lock()
+	u.stopped = true
+	reading := u.reading
+	u.mu.Unlock()
+	if reading == nil {
+		return
+	}
+	if c.SetReadDeadline(time.Unix(1, 0)) == nil {
+		<-reading
+		c.SetReadDeadline(time.Time{})
+	}
+}
+
+func (u *requestBody) read(p []byte) (int, error) {
 	if u.length == 0 {
 		return 0, io.EOF
 	}
