@@ -21,6 +21,10 @@ import (
 // that it has to hold.
 const maxOwnMemory = 88
 
+// maxBatches takes the place of maxOwnMemory where eight processes send batches, each a frame of up to
+// 4 MB with its parts. Without a bound, mcp-jail grew by 500 MB there.
+const maxBatches = 160
+
 // peaks adds the peak memory of a process and its descendants, in MB, if they are ours.
 func peaks(pid int, into map[string]int) {
 	dir := filepath.Join("/proc", strconv.Itoa(pid))
@@ -221,16 +225,20 @@ func ownMemory(t *testing.T, stateful bool, name, keys string, client func(int) 
 			config := filepath.Join(w.base, "flood.toml")
 			must(t, os.WriteFile(config, fmt.Appendf(nil, "version = 1\n[servers.s]\ncommand = %q\nstateful = %v\n%s",
 				w.copySelf(t, "flood"), stateful, strings.ReplaceAll(keys, "ACCESS", access)), 0o644))
-			judgePeaks(t, measureFlood(t, w.jail("--config", config, "s"), reads, client))
+			most := maxOwnMemory
+			if strings.HasSuffix(name, "ask-batch") {
+				most = maxBatches
+			}
+			judgePeaks(t, measureFlood(t, w.jail("--config", config, "s"), reads, client), most)
 		})
 	}
 }
 
-func judgePeaks(t *testing.T, peak map[string]int) {
+func judgePeaks(t *testing.T, peak map[string]int, most int) {
 	t.Helper()
 	t.Logf("grown by MB: %v", peak)
 	for who, mb := range peak {
-		if mb > maxOwnMemory {
+		if mb > most {
 			t.Errorf("%s grew by %d MB", who, mb)
 		}
 	}
@@ -267,7 +275,7 @@ allow = true
 			if name != "heads" && peak[tlsName] == 0 {
 				t.Errorf("no %s", tlsName)
 			}
-			judgePeaks(t, peak)
+			judgePeaks(t, peak, maxOwnMemory)
 		})
 	}
 }
