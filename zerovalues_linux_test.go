@@ -1,9 +1,7 @@
 package house_test
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -20,8 +18,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/lifecycle"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 	"github.com/mcp-jail/mcp-jail/policy"
-	"github.com/mcp-jail/mcp-jail/policy/hostfs"
-	"github.com/mcp-jail/mcp-jail/policy/resolve"
 	"github.com/mcp-jail/mcp-jail/presets"
 	"github.com/mcp-jail/mcp-jail/undo"
 )
@@ -222,125 +218,6 @@ var zeroValues = map[string]zeroValue{
 	"presets.UnknownError": {value: new(presets.UnknownError)},
 	"presets.Value":        {value: new(presets.Value)},
 	"presets.Variable":     {value: new(presets.Variable)},
-}
-
-func is(t *testing.T, strict bool) {
-	t.Helper()
-	if !strict {
-		t.Error("the zero value is not the strict one")
-	}
-}
-
-// panics tests that a type that only a constructor makes does nothing without it.
-func panics(t *testing.T, use func()) {
-	t.Helper()
-	defer func() {
-		if recover() == nil {
-			t.Error("it does something")
-		}
-	}()
-	use()
-}
-
-// zeroPolicy tests that limits of 0 are the defaults, and that limits below 0 are refused.
-func zeroPolicy(t *testing.T) {
-	host, err := hostfs.LocalHost()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := resolve.Resolve(&policy.Policy{}, host); err == nil {
-		t.Error("a policy without a server resolves")
-	}
-	p := policy.Policy{Server: "s", Command: "sh"}
-	profile, _, err := resolve.Resolve(&p, host)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range profile.Entries {
-		if e.Origin == policy.OriginRule && e.Rights != 0 {
-			t.Errorf("a policy without rules grants %s %s", e.Rights, e.Path)
-		}
-	}
-	if profile.Limits != policy.DefaultLimits || len(profile.Net) != 0 || len(profile.Waive) != 0 {
-		t.Errorf("limits %+v, net %v, waive %v", profile.Limits, profile.Net, profile.Waive)
-	}
-	for _, l := range []policy.Limits{{MemoryMB: -1}, {Processes: -1}, {OpenFiles: -1}, {FileSizeMB: -1}, {MessageMB: -1}, {NetOutMB: -1}, {Connections: -1}, {MemoryMB: 1 << 40}} {
-		p.Limits = l
-		if _, _, err := resolve.Resolve(&p, host); err == nil {
-			t.Errorf("the limits %+v resolve", l)
-		}
-		if _, err := (confine.Launcher{}).Start(t.Context(), &policy.Profile{Program: "/bin/true", Limits: l}, confine.Stdio{}); !isStartError(err) {
-			t.Errorf("the limits %+v: %v", l, err)
-		}
-	}
-	plan, _ := confine.Launcher{}.Compile(&policy.Profile{Program: "/bin/true", Limits: policy.Limits{OpenFiles: 77}})
-	if want := (policy.Limits{MemoryMB: 4096, Processes: 512, OpenFiles: 77, FileSizeMB: 1024, MessageMB: 64, Connections: 256}); plan == nil || plan.Profile.Limits != want {
-		t.Errorf("a plan has the limits %+v", plan.Profile.Limits)
-	}
-}
-
-// zeroProfile tests that a profile without entries allows nothing, and that one without a program is
-// not started.
-func zeroProfile(t *testing.T) {
-	p := &policy.Profile{}
-	for op := policy.Op(0); op <= policy.OpRemove; op++ {
-		if p.Allows(op, "/tmp/x") || p.Allows(op, "/") {
-			t.Errorf("it allows to %s", op)
-		}
-	}
-	if _, err := (confine.Launcher{}).Compile(p); !isStartError(err) {
-		t.Errorf("Compile: %v", err)
-	}
-	if process, err := (confine.Launcher{}).Start(t.Context(), p, confine.Stdio{}); !isStartError(err) || process != nil {
-		t.Errorf("Start: %v", err)
-	}
-}
-
-func isStartError(err error) bool {
-	var failed *confine.StartError
-	return errors.As(err, &failed)
-}
-
-func failsStart(t *testing.T, p *confine.Plan) {
-	t.Helper()
-	if process, err := (confine.Launcher{}).StartPlan(t.Context(), p, confine.Stdio{}); err == nil || process != nil {
-		t.Errorf("it starts: %v", process)
-	}
-}
-
-// zeroSession tests that a session without a profile, and a tool without one, start nothing.
-func zeroSession(t *testing.T) {
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer null.Close()
-	started := false
-	s := lifecycle.Session{In: null, Out: null, Err: null}
-	if _, err := lifecycle.RunStateful(t.Context(), s); !isStartError(err) {
-		t.Errorf("a session: %v", err)
-	}
-	s.Launcher = lifecycle.LauncherFunc(func(context.Context, *policy.Profile, confine.Stdio) (lifecycle.Process, error) {
-		started = true
-		return nil, errors.New("it is started")
-	})
-	for _, o := range []lifecycle.Stateless{{}, {Tool: func(string) (lifecycle.Tool, error) { return lifecycle.Tool{}, nil }}} {
-		lifecycle.RunStateless(t.Context(), s, o)
-	}
-	if started {
-		t.Error("a stateless session without requests starts a process")
-	}
-}
-
-// zeroStore tests that a store without a directory is not the working directory.
-func zeroStore(t *testing.T) {
-	t.Chdir(t.TempDir())
-	if w, err := (undo.Store{}).Begin(undo.Head{}); err == nil || w != nil {
-		t.Error("Begin makes a session")
-	}
-	if made, err := os.ReadDir("."); err != nil || len(made) != 0 {
-		t.Errorf("the working directory has %v %v", made, err)
-	}
 }
 
 // TestZeroValues tests the zero value of every exported type of the packages that Go programs import.

@@ -19,7 +19,7 @@ type keptRequests struct {
 }
 
 // KeepOpen has the supervisor keep the files again that the program has open for writing, and waits
-// for it. The journal of Launcher.Kept has to say already that a call has begun. The error is
+// for it. The caller has written the beginning of the call to the journal of Launcher.Kept. The error is
 // os.ErrDeadlineExceeded if the supervisor takes too long.
 func (p *Process) KeepOpen() error {
 	k := &p.keeping

@@ -103,7 +103,7 @@ func (p *Process) handleEvent(m spec.Event) {
 	case spec.EventKept:
 		select {
 		case p.keeping.answers <- struct{}{}:
-		default: // after keptTimeout nobody waits
+		default: // KeepOpen has stopped waiting after keptTimeout
 		}
 	case spec.EventFailed: // of a supervisor, whose jail ends
 		p.why = (&step.Error{Step: m.Step, Errno: syscall.Errno(m.Num), Detail: m.Detail}).Error()

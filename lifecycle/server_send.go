@@ -4,8 +4,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// shareFloor is how much of the memory of a session a process of the server gets for its answers,
-// and again for its requests, whatever the others take.
+// shareFloor is the memory that each process of the server can always use for its answers, and as
+// much again for its requests.
 const shareFloor = mcpproxy.Memory / 128
 
 // sendCost is the memory of a goroutine that waits to send.

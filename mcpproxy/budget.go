@@ -23,7 +23,8 @@ type Share struct {
 	used   int64 // under the mutex of the budget
 }
 
-// Share returns the share of one more party. Whatever the others take, it gets the floor.
+// Share returns the share of one more party. The party can always use floor bytes, even if the others
+// have used up the budget.
 func (b *Budget) Share(floor int64) *Share { return &Share{budget: b, floor: floor} }
 
 // Take counts n bytes. It returns false, and counts nothing, if all are used up, or if half are and

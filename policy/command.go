@@ -98,8 +98,8 @@ func (p *Profile) MatchStart(s ProgramStart) CommandMatch {
 	return m
 }
 
-// isBinary reports whether a rule is about the started file as a binary, by whatever name, and not
-// about a script that it runs.
+// isBinary reports whether a rule is about the started file as a binary, and not about a script that
+// it runs. It compares the file, because a file can have several names.
 func (p *Profile) isBinary(s ProgramStart) bool {
 	for _, c := range p.Commands {
 		if slices.ContainsFunc(c.Starts, func(form Start) bool { return form.Script == "" && s.IsFile(form.File) }) {

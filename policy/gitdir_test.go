@@ -18,7 +18,7 @@ func grantOf(paths ...string) *Profile {
 	return p
 }
 
-// namesProtected reports whether a path is or lies in what a rule has to name to grant it.
+// namesProtected reports whether a path is protected, or is in a protected directory.
 func namesProtected(file string) bool {
 	names := strings.Split(strings.ToLower(file), "/")
 	for i, name := range names {
@@ -40,8 +40,8 @@ func namesProtected(file string) bool {
 	return false
 }
 
-// TestJudgementIsOfThePath tests that a rule inside of another with the same rights changes the
-// judgement of no path, unless it names something protected.
+// TestJudgementIsOfThePath tests that a rule below another rule with the same rights changes no
+// verdict, unless the rule names a protected path.
 func TestJudgementIsOfThePath(t *testing.T) {
 	g := rand.New(rand.NewSource(1))
 	names := []string{"a", "m", ".git", "modules", "worktrees", "hooks", "config", "commondir", "gitdir", "refs", "heads", ".vscode", ".github", "workflows", ".hg", "hgrc", "node_modules", "bare", ".GIT", "Hooks"}

@@ -38,7 +38,7 @@ type Profile struct {
 	// narrower rules whose path does not exist yet, and protected names that are
 	// symbolic links, which must not be replaced. Sorted.
 	Unprotected []string
-	// HiddenLater are paths that do not exist and would be hidden inside of a grant that reads: those of
+	// HiddenLater are paths that do not exist and would be hidden below a grant that reads: those of
 	// rules without the right to read, and sensitive paths. If the host makes one, it stays hidden
 	// where the supervisor decides about reads, and elsewhere from the next start on. Sorted.
 	HiddenLater []string

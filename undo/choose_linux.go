@@ -94,7 +94,7 @@ func (r *Restorer) whyChanged(path string) string {
 	return r.belongsToOthers(c, &now)
 }
 
-// matches reports whether what stands at a path is what is wanted there.
+// matches reports whether the object at a path has the state that the step wants.
 func (r *Restorer) matches(want, now *State, path string) bool {
 	if !want.isRestored(now) {
 		return false

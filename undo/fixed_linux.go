@@ -20,7 +20,7 @@ func (r *Restorer) refuseFixed() {
 	}
 }
 
-// fixed returns why nobody may carry out a step, or "".
+// fixed returns why a file attribute (immutable, append-only) forbids a step, or "".
 func (s *Step) fixed() string {
 	paths := []string{s.Path}
 	if s.Action != Attributes {

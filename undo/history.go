@@ -3,7 +3,6 @@ package undo
 import (
 	"cmp"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -308,94 +307,4 @@ func (h *History) before(c *Change) State {
 	// The mode and the times are the first that were seen, under any name of the file.
 	node.Nlink = max(node.Nlink, s.Nlink)
 	return node
-}
-
-// Operation is what happened to a path, in a word.
-type Operation string
-
-const (
-	Unchanged Operation = ""
-	Made      Operation = "made"
-	Changed   Operation = "changed"
-	Removed   Operation = "removed"
-	Renamed   Operation = "renamed"
-)
-
-// Event is a change as people see it.
-type Event struct {
-	Operation Operation `json:"operation"`
-	Path      string    `json:"path"`
-	To        string    `json:"to,omitempty"` // of Renamed
-	Kind      Kind      `json:"-"`
-	Lost      string    `json:"lost,omitempty"`   // why it cannot be undone
-	Others    bool      `json:"others,omitempty"` // others changed it between two changes of the server
-	Calls     []int     `json:"calls,omitempty"`
-}
-
-// Events returns what happened, with renames as one event each, sorted by path. after returns
-// what stands at a path whose last state is not known.
-func (h *History) Events(after func(path string) State) (out []Event) {
-	afters := make([]State, len(h.Changes))
-	at := map[ID]int{} // the index of the change at whose path an object is that was elsewhere before
-	for i := range h.Changes {
-		c := &h.Changes[i]
-		if afters[i] = c.After; !c.Known {
-			afters[i] = after(c.Path)
-		}
-		if afters[i].Kind != None && afters[i].Kind != 0 && afters[i].ID != c.Before.ID {
-			at[afters[i].ID] = i
-		}
-	}
-	target, renamed := map[int]bool{}, map[string]string{}
-	for i := range h.Changes {
-		if to, ok := h.movedTo(i, afters, at); ok {
-			target[to] = true
-		}
-	}
-	for i := range h.Changes {
-		c, now := &h.Changes[i], &afters[i]
-		e := Event{Path: c.Path, Kind: c.Before.Kind, Calls: c.Calls, Lost: h.before(c).Lost, Others: c.Others}
-		to, moved := h.movedTo(i, afters, at)
-		switch {
-		case moved:
-			e.Operation, e.To = Renamed, h.Changes[to].Path
-			dir, name := path.Split(c.Path)
-			around, withDir := renamed[path.Clean(dir)]
-			if renamed[c.Path] = e.To; withDir && e.To == path.Join(around, name) && c.Before.sameLook(&afters[to]) {
-				continue // it moved with its directory
-			}
-		case c.Before.Kind == None && now.Kind != None:
-			if target[i] {
-				continue
-			}
-			e.Operation, e.Kind = Made, now.Kind
-		case now.Kind == None && c.Before.Kind != None:
-			e.Operation = Removed
-		case target[i] || h.isUnchanged(c, now):
-			continue
-		default:
-			e.Operation = Changed
-		}
-		out = append(out, e)
-	}
-	return out
-}
-
-// isUnchanged reports whether a change changed nothing. A server that may have written a file can
-// give it the size and the time that it had.
-func (h *History) isUnchanged(c *Change, now *State) bool {
-	before := h.before(c)
-	return c.Before.sameLook(now) && (!before.isOpened() || c.Before.sameObject(now))
-}
-
-// movedTo returns the index of the change to whose path the object from the path of change i has
-// moved. It returns false if the object has not moved, or if something stood at the new path
-// before.
-func (h *History) movedTo(i int, afters []State, at map[ID]int) (int, bool) {
-	before := &h.Changes[i].Before
-	if before.Kind == None || before.ID == afters[i].ID {
-		return 0, false
-	}
-	to, ok := at[before.ID]
-	return to, ok && h.Changes[to].Before.Kind == None
 }

@@ -1,7 +1,6 @@
 package undo
 
 import (
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -48,19 +47,6 @@ type Keeper struct {
 	buf      []byte
 	lines    []byte  // records that flush writes
 	batch    []*mark // the marks of the paths in lines
-}
-
-// mark is what the keeper knows of a path.
-type mark struct {
-	kept    bool // it has a record of what stood there
-	missed  bool // that record could not be written
-	pending bool // it may change; there is no record yet of what is left
-	unknown bool // it could not be looked at
-	touched time.Time
-	last    State   // what was left there; valid if !pending and !unknown, or seen
-	seen    bool    // it is pending, and was last when it was looked at
-	may     []State // while it is pending: the objects that the server may have left there
-	any     bool    // the server may have left any object
 }
 
 // node is what the keeper knows of a file that the server has opened for writing, or made.
@@ -299,33 +285,8 @@ func (k *Keeper) marked(path string, st *State) (m *mark, foreign bool) {
 	return m, m.kept && !m.pending && !m.unknown && !m.last.isLeftAs(st)
 }
 
-// isLeftAs reports whether the server alone has changed an object since it was left. The server
-// gives and takes names of a file under other paths than that of the mark, which changes the time.
-func (s *State) isLeftAs(now *State) bool {
-	return s.sameObject(now) || max(s.Nlink, now.Nlink) > 1 && s.sameButTime(now)
-}
-
 // maxMay bounds the objects that are remembered of a path.
 const maxMay = 8
-
-// mayBe notes an object that the server may leave at a path.
-func (m *mark) mayBe(st State) {
-	i := slices.IndexFunc(m.may, func(s State) bool { return s.ID == st.ID })
-	switch {
-	case !m.pending, m.any, st.Kind == None, st.Kind == 0:
-	case i >= 0:
-		m.may[i] = st
-	case len(m.may) == maxMay:
-		m.any = true
-	default:
-		m.may = append(m.may, st)
-	}
-}
-
-// isServers reports whether what stands at a pending path can be what the server left there.
-func (m *mark) isServers(st *State) bool {
-	return st.Kind == None || m.any || len(m.may) == 0 || slices.ContainsFunc(m.may, func(s State) bool { return s.ID == st.ID })
-}
 
 // state records a state without content, unless the path has a record and only the server has
 // changed the path since.

@@ -58,10 +58,7 @@ func TestMovedMeanwhile(t *testing.T) {
 				return
 			}
 			w.mustHave(c.left, "the user's")
-			r, err := NewRestorer(w.session(), Selection{Others: true})
-			w.check(err)
-			_, _, err = r.Run(w.store)
-			w.check(err)
+			w.run(Selection{Others: true})
 			w.mustHave(c.at, "the user's")
 		})
 	}
@@ -114,10 +111,7 @@ func TestLinkedMeanwhile(t *testing.T) {
 			w.link("d0/f0", "g")
 			settled()
 			w.end()
-			r, err := NewRestorer(w.session(), Selection{Others: others})
-			w.check(err)
-			_, _, err = r.Run(w.store)
-			w.check(err)
+			r := w.run(Selection{Others: others})
 			for _, s := range Refused(r.Steps) {
 				if others || !strings.Contains(s.Why, "--others") {
 					t.Errorf("%s is left: %s", s.Path, s.Why)
@@ -180,10 +174,7 @@ func TestFirstMovedMeanwhile(t *testing.T) {
 			w.check(w.rename("d0/f0", "h", 0))
 			settled()
 			w.end()
-			r, err := NewRestorer(w.session(), Selection{Others: true})
-			w.check(err)
-			_, _, err = r.Run(w.store)
-			w.check(err)
+			w.run(Selection{Others: true})
 			w.mustHave("d0/f0", "the user's")
 			w.mustHave("h", "")
 			if moved {
@@ -212,10 +203,7 @@ func TestSecondMovedMeanwhile(t *testing.T) {
 			}
 			settled()
 			w.end()
-			r, err := NewRestorer(w.session(), Selection{Others: true})
-			w.check(err)
-			_, _, err = r.Run(w.store)
-			w.check(err)
+			w.run(Selection{Others: true})
 			if back != 0 {
 				w.mustHave("d0/f0", "first")
 				w.mustHave("g", "second")

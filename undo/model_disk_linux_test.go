@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// smallDisk is a filesystem that can be filled, or a directory where nobody can mount one.
+// smallDisk is a small filesystem that the model fills. If the user cannot mount one, it is a directory.
 type smallDisk struct {
 	dir   string
 	small bool

@@ -293,10 +293,7 @@ func TestUsersUnseenChange(t *testing.T) {
 	w.write("d0/f0", "server again", os.O_TRUNC)
 	settled()
 	w.end()
-	r, err := NewRestorer(w.session(), Selection{Others: true})
-	w.check(err)
-	_, _, err = r.Run(w.store)
-	w.check(err)
+	w.run(Selection{Others: true})
 	w.mustHave("d0/f0", "yours!")
 }
 

@@ -268,6 +268,16 @@ func (w *world) undo(s *Session, call int, paths ...string) (*Restorer, []Outcom
 	return r, out, writer.Dir
 }
 
+// run undoes the last session as the command does, with the keeper of a process.
+func (w *world) run(sel Selection) *Restorer {
+	w.t.Helper()
+	r, err := NewRestorer(w.session(), sel)
+	w.check(err)
+	_, _, err = r.Run(w.store)
+	w.check(err)
+	return r
+}
+
 func (w *world) mustUndo(s *Session, call int, paths ...string) string {
 	w.t.Helper()
 	r, out, dir := w.undo(s, call, paths...)

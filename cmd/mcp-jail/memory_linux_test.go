@@ -17,8 +17,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
-// maxOwnMemory bounds by how much each process of ours grows in a flood, in MB: 64 MB, and the frames
-// that it has to hold.
+// maxOwnMemory is how many MB each process of mcp-jail may grow in a flood: 64, and the size of the
+// frames that it must hold.
 const maxOwnMemory = 88
 
 // maxBatches takes the place of maxOwnMemory where eight processes send batches, each a frame of up to

@@ -26,7 +26,7 @@
 //	first bytes  Except for rules with scheme = "tcp", the first bytes are held back until
 //	             they are a TLS handshake with the granted name, an HTTP/1 request to it, or
 //	             certainly neither, which port 443 refuses. Bytes from upstream are forwarded
-//	             meanwhile. A second ClientHello has to have the name as well.
+//	             meanwhile. A second ClientHello must have the same name.
 //	request      Every cleartext HTTP/1 request is checked, because a connection to one host
 //	             can carry requests to another. Requests must be written strictly, so that
 //	             all servers read them alike (RFC 9112).

@@ -141,8 +141,8 @@ func areWrong(names []string, answered bool) bool {
 	})
 }
 
-// TestOpenSSL: openssl reads no name through the Gateway but the granted one, whatever a client
-// sends. It reads others where the Gateway is not between.
+// TestOpenSSL tests that no client can make openssl read another name than the granted one through
+// the Gateway. Without the Gateway, openssl reads the other names.
 func TestOpenSSL(t *testing.T) {
 	s := startOpenSSL(t)
 	good, again := retries(t, "api.test")

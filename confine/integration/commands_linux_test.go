@@ -150,8 +150,8 @@ func TestHostNSCommands(t *testing.T) {
 	newCommands(t).check(t, jailtest.AttemptsHostNS)
 }
 
-// TestJailCommandsOwnProgram: a rule for the server's own program holds for the file, by whatever
-// name or call it is started.
+// TestJailCommandsOwnProgram tests that a rule for the server's own program holds for every name of
+// its file, and for every system call that starts it.
 func TestJailCommandsOwnProgram(t *testing.T) {
 	jailtest.Needs(t)
 	ownProgram(t, jailtest.Attempts)

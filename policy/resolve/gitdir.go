@@ -9,8 +9,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// protectGitDir protects the parts of a git directory, whatever its name, and those of its
-// submodules and worktrees. named is what names them, or "" for the parts' own names.
+// protectGitDir protects the parts of a git directory with any name, and the parts of its submodules
+// and worktrees. named is what names them, or "" for the parts' own names.
 func (b *resolver) protectGitDir(dir, named string) {
 	b.git.dirs = append(b.git.dirs, b.canonical(dir))
 	for _, n := range policy.GitParts {

@@ -212,9 +212,9 @@ func TestGitConfigUnread(t *testing.T) {
 	}
 }
 
-// TestGitDirectoryGrants tests that a rule for a git directory, or for a directory in one, leaves
-// protected what a rule for the workspace does, whatever the git directory is called, and whether
-// it is there at the start or made later.
+// TestGitDirectoryGrants tests that a rule for a git directory, or for a directory in one, protects
+// what a rule for the workspace protects. The git directory can have any name, and can be made after
+// the start.
 func TestGitDirectoryGrants(t *testing.T) {
 	h := newFake(aSystem, `
 		f /home/u/proj/.git/config

@@ -29,7 +29,7 @@ func (t *Target) About() (a records.About) {
 }
 
 // File returns the file into which lines for the server belong: the last one that has a table for it.
-// It returns "" for a command behind --.
+// It returns "" for a server that is given as a command after --.
 func (t *Target) File() string {
 	if t.Config == nil || t.Policy == nil || t.Config.Servers[t.Policy.Server] == nil {
 		return ""

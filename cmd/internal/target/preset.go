@@ -122,7 +122,7 @@ func forTools(s *config.Server, tools []string) *config.Server {
 	return s
 }
 
-// findPreset adds the preset that --preset names to the options of a command behind --.
+// findPreset adds the preset that --preset names to the options of a command after --.
 func (t *Target) findPreset(name string) error {
 	if name == "" || len(t.commandLine.Command) == 0 {
 		return nil

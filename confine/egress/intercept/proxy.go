@@ -324,7 +324,7 @@ func (a *responseWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 }
 
 // cutShort reports whether the upstream responds without having read the body. The rest of
-// the body cannot be skipped, so an HTTP/1 connection has to end.
+// the body cannot be skipped, so an HTTP/1 connection must end.
 func (a *responseWriter) cutShort() bool {
 	if a.major != 1 {
 		return false

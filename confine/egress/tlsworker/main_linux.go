@@ -44,7 +44,7 @@ type server struct {
 	handler Handler
 
 	mu     sync.Mutex
-	conns  map[uint64]chan struct{}   // by ID; closed when the connection has to end
+	conns  map[uint64]chan struct{}   // by ID; closed when the connection must end
 	dials  map[uint64]chan dialResult // by number; receive the results
 	counts map[uint64]chan bool       // the same
 	last   uint64                     // the last number of a dial or a count

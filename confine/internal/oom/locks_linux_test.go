@@ -32,8 +32,8 @@ func TestRecordLocks(t *testing.T) {
 	}
 }
 
-// TestRecordLocksCount checks that record locks count as memory, and that too many end the jail
-// whatever its limit.
+// TestRecordLocksCount checks that record locks count as memory, and that too many end a jail
+// with any memory limit.
 func TestRecordLocksCount(t *testing.T) {
 	line := func(i int, pid string) string {
 		return fmt.Sprintf("%d: POSIX  ADVISORY  WRITE %s fe:00:1 %d %d\n", i, pid, i, i)
