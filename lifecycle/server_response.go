@@ -150,7 +150,10 @@ func (s *server) tooLargeDiagnosis(from mcpproxy.Side, f *mcpproxy.Frame) diagno
 			whose = "an answer"
 		}
 	}
-	if errors.Is(f.Err, mcpproxy.ErrTooManyReserved) || errors.Is(f.Err, mcpproxy.ErrTooManyNames) {
+	if errors.Is(f.Err, mcpproxy.ErrTooManyNames) {
+		d.What = fmt.Sprintf("server %q: %s was not passed on, since mcp-jail has to look for its own names in all of it: %v", s.profile.Server, whose, f.Err)
+		d.Fix = "let the server send it in smaller messages"
+	} else if errors.Is(f.Err, mcpproxy.ErrTooManyReserved) {
 		d.What = fmt.Sprintf("server %q: %s was not passed on, since mcp-jail cannot cut its own names out of it: %v", s.profile.Server, whose, f.Err)
 	} else if f.Err != nil {
 		d.What = fmt.Sprintf("server %q: %s of %d MiB could not be kept until its end: %v", s.profile.Server, whose, f.Size/mb, f.Err)

@@ -185,7 +185,7 @@ func TestCutReserved(t *testing.T) {
 		`[{"id":1,"result":{"_meta":{"dev.mcp-jail/a":null}}},{"id":2,"result":{"_meta":{"a":1}}}]`:    `[{"id":1,"result":{"_meta":{}}},{"id":2,"result":{"_meta":{"a":1}}}]`,
 		`[{"params":{"capabilities":{"experimental":{"a":1,"dev.mcp-jail/x":{"b":2},"c":3}}}}]`:        `[{"params":{"capabilities":{"experimental":{"a":1,"c":3}}}}]`,
 		`{"id":1,"result":{"content":[{"_meta":{"dev.mcp-jail/a":1}}],"dev.mcp-jail/a":1}}`:            "",
-		`{"id":1,"result":{"_meta":{"dev.mcp-jail/":1,"dev.mcp-jai":2,"DEV.mcp-jail/x":3}}}`:           "",
+		`{"id":1,"result":{"_meta":{"dev.mcp-jail/":1,"dev.mcp-jai":2,"DEV.mcp-jail/x":3}}}`:           `{"id":1,"result":{"_meta":{"dev.mcp-jail/":1,"dev.mcp-jai":2}}}`,
 	} {
 		if want == "" {
 			want = in

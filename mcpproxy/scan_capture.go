@@ -1,5 +1,7 @@
 package mcpproxy
 
+import "bytes"
+
 const (
 	maxText     = 1 << 20 // bytes of text that are captured of one frame
 	keepTextCap = 1 << 16 // bytes of a text buffer that is kept from frame to frame
@@ -178,7 +180,7 @@ func (s *Scanner) endString(b []byte, mark, i int) state {
 		s.nextKey, flaw = s.keys[p].add(p, name)
 		s.foldedKey = flaw&FlawCase != 0 && s.nextKey != keyUnknown
 		s.flaws |= flaw
-		if s.nextKey == keyUnknown && len(name) > len(ReservedPrefix) && (p == scopeResultMeta || p == scopeParamsMeta || p == scopeErrorData || p == scopeExperimental) && string(name[:len(ReservedPrefix)]) == ReservedPrefix {
+		if s.nextKey == keyUnknown && len(name) > len(ReservedPrefix) && (p == scopeResultMeta || p == scopeParamsMeta || p == scopeErrorData || p == scopeExperimental) && bytes.EqualFold(name[:len(ReservedPrefix)], []byte(ReservedPrefix)) {
 			s.nextKey = keyReserved
 		}
 		s.text = s.text[:s.tokenStart]

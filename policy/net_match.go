@@ -200,14 +200,24 @@ func (r NetRule) matchesMethod(method string) bool {
 // matchesPath reports whether the rule matches a path, which has these segments. A rule that refuses
 // is as wide as the most lenient server, and one that allows as narrow as the strictest.
 func (r NetRule) matchesPath(path string, segments []string) bool {
-	prefix := prefixSegments(r.PathPrefix)
 	if !r.Allow {
-		prefix, segments = wideSegments(r.PathPrefix), wideSegments(path)
-		if n := len(prefix); n > 0 && n == len(segments) && strings.HasPrefix(segments[n-1], prefix[n-1]+".") {
-			segments[n-1] = prefix[n-1] // Rails and others take an extension for a format of the same
-		}
+		return beginsWide(wideSegments(r.PathPrefix), wideSegments(path))
 	}
+	return beginsWith(prefixSegments(r.PathPrefix), segments)
+}
+
+func beginsWith(prefix, segments []string) bool {
 	return len(prefix) <= len(segments) && slices.Equal(prefix, segments[:len(prefix)])
+}
+
+// beginsWide reports whether a path begins with the prefix of a refusal. The last segment may have an
+// extension, which Rails and others take for a format of the same.
+func beginsWide(prefix, segments []string) bool {
+	n := len(prefix)
+	if n > 0 && n == len(segments) && strings.HasPrefix(segments[n-1], prefix[n-1]+".") {
+		n--
+	}
+	return beginsWith(prefix[:n], segments)
 }
 
 // outranks reports whether r is more specific than a later rule: if both match, r decides then,

@@ -102,8 +102,7 @@ func isLoopbackPair(a, b string) bool {
 }
 
 func pathIncludes(wide, narrow NetRule) bool {
-	w, n := wideSegments(wide.PathPrefix), wideSegments(narrow.PathPrefix)
-	return len(w) <= len(n) && slices.Equal(w, n[:len(w)])
+	return beginsWide(wideSegments(wide.PathPrefix), wideSegments(narrow.PathPrefix))
 }
 
 // sharedMethods returns the methods that both are about; "" stands for any.

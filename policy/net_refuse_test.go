@@ -50,3 +50,16 @@ func TestRefuseLoopback(t *testing.T) {
 		}
 	}
 }
+
+// TestRefuseExtension checks that a rule of a project's file for a path with an extension does not lift
+// the refusal of the path without it.
+func TestRefuseExtension(t *testing.T) {
+	refusal := NetRule{Host: "*.example.com", PathPrefix: "/repos/secret"}
+	for path, want := range map[string]bool{"/repos/secret.json": false, "/repos/secrets": true, "/repos/secrets.json": true} {
+		asked := NetRule{Host: "api.example.com", Scheme: "https", PathPrefix: path, Methods: []string{"GET"}, Allow: true}
+		out, _ := RefuseNet([]NetRule{refusal, asked}, []NetRule{refusal}, func(NetRule) bool { return false })
+		if _, got := MatchNet(out, "api.example.com", "https", 443, "GET", path); got != want {
+			t.Errorf("%s is allowed: %v\n%+v", path, got, out)
+		}
+	}
+}

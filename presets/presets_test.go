@@ -109,6 +109,7 @@ func TestRefusesNothing(t *testing.T) {
 			refuses := len(a.SensitivePaths) > 0 || a.Commands != nil
 			refuses = refuses || slices.ContainsFunc(a.Fs, func(r policy.FsRule) bool { return r.Rights() == 0 })
 			refuses = refuses || slices.ContainsFunc(a.Env, func(r policy.EnvRule) bool { return !r.Read })
+			refuses = refuses || slices.ContainsFunc(a.Net, func(r policy.NetRule) bool { return !r.Allow })
 			if refuses {
 				t.Errorf("%s refuses something", p.Name)
 			}

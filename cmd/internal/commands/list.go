@@ -79,7 +79,7 @@ func (l *listCmd) Run(c terminal.Console) error {
 		c.Printf("\n")
 		c.PrintText(text)
 	}
-	if text := neverStartedText(all); text != "" {
+	if text := neverStartedText(host, all); text != "" {
 		c.Printf("\n")
 		c.PrintText(text + "\n")
 	}
@@ -107,21 +107,27 @@ func projectText(host hostfs.Host, all *kept.All) string {
 }
 
 // neverStartedText names the servers whose program does not exist, or returns "".
-func neverStartedText(all *kept.All) string {
-	var names []string
+func neverStartedText(host hostfs.Host, all *kept.All) string {
+	var shown, here, removes []string
 	for _, s := range all.Servers {
-		if s.NeverStarted() {
-			names = append(names, all.ShortName(s))
+		if !s.NeverStarted() {
+			continue
+		}
+		name := all.ShortName(s)
+		shown = append(shown, show.Name(name))
+		if meant, project := kept.Here(host, workDir(host), name); project == "" || meant == s.Name {
+			here = append(here, name)
+		} else { // in this directory, the name means a project's server
+			removes = append(removes, elsewhere("rm", name))
 		}
 	}
-	if names == nil {
+	if shown == nil {
 		return ""
 	}
-	shown := make([]string, len(names))
-	for i, name := range names {
-		shown[i] = show.Name(name)
+	if here != nil {
+		removes = append([]string{show.Typed("mcp-jail rm", here...)}, removes...)
 	}
-	return "never started, because the program was not found: " + strings.Join(shown, ", ") + "; " + show.Typed("mcp-jail rm", names...) + "  removes what is kept"
+	return "never started, because the program was not found: " + strings.Join(shown, ", ") + "; " + strings.Join(removes, "  and  ") + "  removes what is kept"
 }
 
 // unneededText tells how many packages and leftovers no server needs, or returns "".

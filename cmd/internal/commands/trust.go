@@ -120,11 +120,13 @@ func (t *trustCmd) confirm(c terminal.Console, file string) error {
 // it stays on the screen.
 func changeSummary(all []config.ServerChange) string {
 	var b strings.Builder
-	gains := 0
+	gains, gain := 0, 0
 	for _, s := range all {
 		switch {
 		case s.Starts != nil:
 			fmt.Fprintf(&b, "Server %s starts  %s  with", s.Server, show.Spelled(s.Starts))
+		case s.Arguments != nil && s.Own:
+			fmt.Fprintf(&b, "Server %s, which is declared elsewhere, becomes this project's own, is started with the arguments  %s  and gets", s.Server, show.Spelled(s.Arguments))
 		case s.Arguments != nil:
 			fmt.Fprintf(&b, "Server %s, which is declared elsewhere, is started with the arguments  %s  and gets", s.Server, show.Spelled(s.Arguments))
 		case s.Own:
@@ -152,14 +154,16 @@ func changeSummary(all []config.ServerChange) string {
 		if more := len(rest) - maxRest; more > 0 {
 			fmt.Fprintf(&b, "\n  and %d more", more)
 		}
-		gains += loosened
+		if loosened > 0 {
+			gains, gain = gains+loosened, gain+1
+		}
 		b.WriteString("\n\n")
 	}
 	if all == nil {
 		b.WriteString("the file names no server and grants nothing\n\n")
 	}
 	if strings.Count(b.String(), "\n") > screenLines {
-		fmt.Fprintf(&b, "This is longer than a screen. In all, %d servers get %d things: read it from its beginning.\n\n", len(all), gains)
+		fmt.Fprintf(&b, "This is longer than a screen. It gives %s to %s: read it from its beginning.\n\n", plural(gains, "thing"), plural(gain, "server"))
 	}
 	return b.String()
 }

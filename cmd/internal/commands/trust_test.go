@@ -33,7 +33,7 @@ func TestTrustFlood(t *testing.T) {
 	for i := range 100 {
 		many = append(many, server(fmt.Sprint("s", i), 3, 1))
 	}
-	if text := changeSummary(many); !strings.Contains(last(text), "100 servers get 300 things") {
+	if text := changeSummary(many); !strings.Contains(last(text), "300 things to 100 servers") {
 		t.Errorf("100 servers end with:\n%s", last(text))
 	}
 	if text := changeSummary([]config.ServerChange{server("a", 3, 3)}); strings.Contains(text, "In all") {

@@ -62,9 +62,9 @@ func (i *Interceptor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// The response may begin before the body has ended.
 	http.NewResponseController(w).EnableFullDuplex()
 	out := &responseWriter{ResponseWriter: w, major: r.ProtoMajor, last: c.isLastRequest(r), body: &p.body, mask: c.mask}
+	defer p.body.stop(http.NewResponseController(w))
 	i.proxy.ServeHTTP(out, r.WithContext(context.WithValue(r.Context(), stateKey{}, p)))
 	out.finish()
-	p.body.stop(http.NewResponseController(w))
 }
 
 // requestState is the state of a request that is being forwarded.

@@ -108,6 +108,7 @@ func New(o Options) *Mediator {
 	v := &Mediator{
 		ruleset:  o.WorkerRuleset,
 		hostNS:   o.Spec.HostNS,
+		rules:    ruleBudget{jail: len(o.Spec.Landlock.Rules) + 1},
 		unmasked: o.Spec.HostNS || spec.BypassesMount(profile.Folded),
 		network:  o.Spec.Network.Open,
 		calls:    seccomp.MediatedByNumber(arch),

@@ -11,7 +11,8 @@ import (
 // restricted thread, and no limit of the jail counts them. A copy lives as long as a descriptor that
 // the thread opened, so ending threads does not bound the copies.
 type ruleBudget struct {
-	since  time.Time // the first rule
+	jail   int       // rules of the jail itself, of which each restricted thread has a copy too
+	since  time.Time // the first call
 	made   int
 	copied int // by landlock_restrict_self, at most
 }
@@ -19,27 +20,25 @@ type ruleBudget struct {
 const (
 	// firstRules are the rules that may be made at once. One more may be made each second.
 	firstRules = 2048
-	// firstCopies are the rules that may be copied at once, 35 MB: 244 times the first rules. A
-	// thousand more may be copied each second.
+	// firstCopies are the rules that may be copied at once, 35 MB. A thousand more may be copied each
+	// second.
 	firstCopies = 500000
 )
 
 // allow counts a call, and reports whether it may be made. A copy counts as one of every rule made
 // so far, because the receiver does not see which rules a thread has.
 func (b *ruleBudget) allow(op seccomp.Op, now time.Time) bool {
-	seconds := 0
-	if b.made > 0 {
-		seconds = int(now.Sub(b.since) / time.Second)
+	if b.since.IsZero() {
+		b.since = now
 	}
+	seconds := int(now.Sub(b.since) / time.Second)
 	if op == seccomp.OpRestrict {
-		if b.copied+b.made > firstCopies+1000*seconds {
+		copies := b.jail + b.made
+		if b.copied+copies > firstCopies+1000*seconds {
 			return false
 		}
-		b.copied += b.made
+		b.copied += copies
 		return true
-	}
-	if b.made == 0 {
-		b.since = now
 	}
 	if b.made >= firstRules+seconds {
 		return false

@@ -9,7 +9,7 @@ import (
 
 // TestRuleBudget checks how many rules of Landlock a server can make and copy at once, and later.
 func TestRuleBudget(t *testing.T) {
-	var b ruleBudget
+	b := ruleBudget{jail: 100}
 	now := time.Now()
 	count := func(op seccomp.Op) (n int) {
 		for n < 1<<20 && b.allow(op, now) {
@@ -17,14 +17,15 @@ func TestRuleBudget(t *testing.T) {
 		}
 		return n
 	}
-	if n := count(seccomp.OpRestrict); n != 1<<20 {
-		t.Errorf("%d threads restricted without a rule", n)
+	if n := count(seccomp.OpRestrict); n != firstCopies/100 {
+		t.Errorf("%d threads restricted without a rule of their own, want %d", n, firstCopies/100)
 	}
+	b = ruleBudget{jail: 100}
 	if n := count(seccomp.OpRule); n != firstRules {
 		t.Errorf("%d rules at once, want %d", n, firstRules)
 	}
-	if n := count(seccomp.OpRestrict); n != firstCopies/firstRules {
-		t.Errorf("%d threads restricted at once, want %d", n, firstCopies/firstRules)
+	if n := count(seccomp.OpRestrict); n != firstCopies/(firstRules+100) {
+		t.Errorf("%d threads restricted at once, want %d", n, firstCopies/(firstRules+100))
 	}
 	now = now.Add(90 * time.Second)
 	if n := count(seccomp.OpRule); n != 90 {

@@ -40,7 +40,7 @@ func (s *Process) watchLimits() {
 	if !s.Spec.FreshProc && !s.HostNS || l.MemoryMB <= 0 && l.Processes <= 0 {
 		return // no limit is set, or the gap was waived
 	}
-	w := oom.Watcher{Proc: procpkg.Dir, Limit: int64(l.MemoryMB) << 20, List: procpkg.JailProcesses(procpkg.Dir), Shared: int64(s.Spec.Shared), Locks: s.Spec.SampleMemory}
+	w := oom.Watcher{Proc: procpkg.Dir, Limit: int64(l.MemoryMB) << 20, List: procpkg.JailProcesses(procpkg.Dir), Shared: int64(s.Spec.Shared), Locks: true}
 	if s.HostNS {
 		w.List = procpkg.Descendants
 	}
