@@ -58,7 +58,7 @@ func TestRefuseExtension(t *testing.T) {
 	for path, want := range map[string]bool{"/repos/secret.json": false, "/repos/secrets": true, "/repos/secrets.json": true} {
 		asked := NetRule{Host: "api.example.com", Scheme: "https", PathPrefix: path, Methods: []string{"GET"}, Allow: true}
 		out, _ := RefuseNet([]NetRule{refusal, asked}, []NetRule{refusal}, func(NetRule) bool { return false })
-		if _, got := MatchNet(out, "api.example.com", "https", 443, "GET", path); got != want {
+		if _, got := MatchNet(out, "api.example.com", "https", 443, path, "GET"); got != want {
 			t.Errorf("%s is allowed: %v\n%+v", path, got, out)
 		}
 	}
