@@ -15,7 +15,7 @@ const keptTimeout = 5 * time.Second
 type keptRequests struct {
 	mu      sync.Mutex
 	answers chan struct{}
-	open    int // requests without an answer
+	open    int // requests without an answer: one at most
 }
 
 // KeepOpen has the supervisor keep the files again that the program has open for writing, and waits
@@ -25,19 +25,27 @@ func (p *Process) KeepOpen() error {
 	k := &p.keeping
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	for k.open > 0 { // an earlier one came too late: while it has no answer, a filesystem hangs
+		select {
+		case <-k.answers:
+			k.open--
+		default:
+			return os.ErrDeadlineExceeded
+		}
+	}
 	if _, err := p.control.Write([]byte{spec.RequestKeep}); err != nil {
 		return err
 	}
 	late := time.NewTimer(keptTimeout)
 	defer late.Stop()
-	for k.open++; k.open > 0; k.open-- {
-		select {
-		case <-k.answers:
-		case <-p.done:
-			return os.ErrProcessDone
-		case <-late.C:
-			return os.ErrDeadlineExceeded
-		}
+	k.open++
+	select {
+	case <-k.answers:
+		k.open--
+		return nil
+	case <-p.done:
+		return os.ErrProcessDone
+	case <-late.C:
+		return os.ErrDeadlineExceeded
 	}
-	return nil
 }

@@ -2,6 +2,7 @@ package undo
 
 import (
 	"encoding/binary"
+	"fmt"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -61,7 +62,7 @@ func (s *State) modeFor(name string) uint32 {
 // that replaces it. The journal has none, so these are the best there are. They have to be those of
 // the same file: a server may have put a file of its own there, with an access list for others.
 // Nothing that gives a program rights is copied, such as security.capability.
-func (r *Restorer) copyAttributes(p *place, id ID, to int) {
+func (r *Restorer) copyAttributes(p *place, id ID, to int) (lost error) {
 	p.onObject(func(name string, now State) error {
 		list := make([]byte, 64<<10)
 		n, err := unix.Listxattr(name, list)
@@ -73,12 +74,17 @@ func (r *Restorer) copyAttributes(p *place, id ID, to int) {
 				continue
 			}
 			value := make([]byte, 64<<10)
-			if size, err := unix.Getxattr(name, attr, value); err == nil {
-				unix.Fsetxattr(to, attr, value[:size], 0)
+			size, err := unix.Getxattr(name, attr, value)
+			if err == nil {
+				err = unix.Fsetxattr(to, attr, value[:size], 0)
+			}
+			if err != nil && err != unix.ENODATA && attr != listOfAccess {
+				lost = fmt.Errorf("its attribute %q would be lost: %w", attr, err)
 			}
 		}
 		return nil
 	})
+	return lost
 }
 
 // dropAccessLists removes the access lists of an object. A new one has those that its directory

@@ -143,7 +143,9 @@ func (r *Restorer) writeFile(s *Step, p *place) error {
 		unix.Fchown(fd, -1, int(s.want.GID))
 	}
 	dropAccessLists("/proc/self/fd/" + strconv.Itoa(fd))
-	r.copyAttributes(p, s.want.ID, fd)
+	if err := r.copyAttributes(p, s.want.ID, fd); err != nil {
+		return err
+	}
 	if err := unix.Fchmod(fd, s.want.modeFor("/proc/self/fd/"+strconv.Itoa(fd))&^setID); err != nil {
 		return err
 	}

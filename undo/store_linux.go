@@ -132,11 +132,17 @@ func appendLines(journal *os.File, lines []byte) error {
 	return err
 }
 
-// BeginCall says that what the jail does from now on belongs to a call. It does nothing where the
-// journal is full.
+// errJournalFull is the error of BeginCall if nothing more is kept.
+var errJournalFull = errors.New("the journal is full")
+
+// BeginCall says that what the jail does from now on belongs to a call.
 func (f *Files) BeginCall(c Call) error {
-	if info, err := f.Journal.Stat(); err != nil || info.Size() > maxJournal {
+	info, err := f.Journal.Stat()
+	if err != nil {
 		return err
+	}
+	if info.Size() > maxJournal {
+		return errJournalFull
 	}
 	return f.write(&Record{word: wordCall, At: time.Now().UnixNano(), Call: &c})
 }

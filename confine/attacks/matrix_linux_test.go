@@ -40,6 +40,18 @@ func TestAttackMatrix(t *testing.T) {
 				tableFile, i+1, got[min(i, len(got)):min(i+1, len(got))], want[min(i, len(want)):min(i+1, len(want))])
 		}
 	}
+	attacks, forms := 0, 0
+	for _, g := range allAttacks() {
+		for _, a := range g.attacks {
+			attacks++
+			for _, form := range a.forms {
+				forms += len(attacker.ABIs(form))
+			}
+		}
+	}
+	if sum := fmt.Sprintf(": %d attacks in %d forms; ", attacks, forms); runtime.GOARCH == "amd64" && !strings.Contains(committed, sum) {
+		t.Errorf("the table in %s does not begin with %q: run TestAttackTable with -update as root", tableFile, sum)
+	}
 }
 
 // sourceRows returns a line for each group and each attack of this package.

@@ -52,12 +52,12 @@ func (k *keeping) jail(p *policy.Profile) (*undo.Files, error) {
 		var err error
 		k.writer, err = k.store.Begin(undo.Head{Server: k.server})
 		if err != nil {
-			return nil, fmt.Errorf("undo = %q: what server %q changes cannot be kept in %s: %w", k.undo.Mode, k.server, k.store.Dir, err)
+			return nil, fmt.Errorf("undo = %q: what server %q changes cannot be kept in %s: %w", k.undo.Mode, k.name, k.store.Dir, err)
 		}
 	}
 	files, err := k.writer.Jail(writableRoots(p))
 	if err != nil {
-		return nil, fmt.Errorf("undo = %q: what server %q changes cannot be kept in %s: %w", k.undo.Mode, k.server, k.writer.Dir, err)
+		return nil, fmt.Errorf("undo = %q: what server %q changes cannot be kept in %s: %w", k.undo.Mode, k.name, k.writer.Dir, err)
 	}
 	k.files = append(slices.DeleteFunc(k.files, (*undo.Files).Finished), files)
 	return files, nil
@@ -134,8 +134,8 @@ func (p *keptProcess) CallBegins(tool string, beside bool) {
 	if p.files.BeginCall(undo.Call{Number: n, Tool: tool, Beside: beside}) != nil || p.mode != policy.UndoCall {
 		return
 	}
-	if err := p.KeepOpen(); errors.Is(err, os.ErrDeadlineExceeded) {
-		p.keeping.console.Sayf("undo: what call %d of server %q writes to files that it has open may count as an earlier call's: they could not be kept in time", n, p.keeping.server)
+	if err := p.KeepOpen(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		p.keeping.console.Sayf("undo: what call %d of server %q writes to files that it has open may count as an earlier call's: they could not be kept in time (%s)", n, p.keeping.name, err)
 	}
 }
 
@@ -162,7 +162,7 @@ func (k *keeping) end() {
 	}
 	gone := k.store.Expire(time.Duration(k.undo.Days)*24*time.Hour, int64(k.undo.TotalMB)<<20)
 	for _, id := range gone {
-		k.console.Sayf("undo: what was kept of session %s of server %q was removed (undo_days = %d, undo_total_mb = %d)", id, k.server, k.undo.Days, k.undo.TotalMB)
+		k.console.Sayf("undo: what was kept of session %s of server %q was removed (undo_days = %d, undo_total_mb = %d)", id, k.name, k.undo.Days, k.undo.TotalMB)
 	}
 }
 
