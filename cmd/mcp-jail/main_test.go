@@ -59,6 +59,7 @@ func TestMain(m *testing.M) {
 	if parts[filepath.Base(os.Args[0])] != nil {
 		testscript.Main(m, parts) // does not return
 	}
+	leaveOutInstalled()
 	heedSignals()
 	waitSideBySide()
 	// Test directories are below /var/tmp: every jail has a /tmp of its own.
@@ -123,6 +124,16 @@ var buildBinary = sync.OnceValue(func() string {
 	}
 	return filepath.Join(dir, programs.Main)
 })
+
+// leaveOutInstalled takes directories that have a mcp-jail out of PATH. The first command of the README
+// puts the bin of a clone into it, and mcp-jail looks for mcp-jail-tls in PATH.
+func leaveOutInstalled() {
+	dirs := slices.DeleteFunc(filepath.SplitList(os.Getenv("PATH")), func(dir string) bool {
+		found, err := filepath.Glob(filepath.Join(dir, programs.Main+"*"))
+		return err == nil && len(found) > 0
+	})
+	os.Setenv("PATH", strings.Join(dirs, string(os.PathListSeparator)))
+}
 
 func TestScripts(t *testing.T) {
 	p := scriptParams(filepath.Join("testdata", "script"))
