@@ -157,6 +157,7 @@ func TestForeignGroup(t *testing.T) {
 		w.check(err)
 		w.check(filepath.Walk(w.store.Dir, func(path string, _ os.FileInfo, _ error) error { return os.Lchown(path, 65534, 65534) }))
 		keeper := keeperOf(t, files)
+		runtime.GC()
 		w.asUser()
 		for _, o := range r.Do(keeper) {
 			if o.Err != nil {

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -68,6 +69,8 @@ func (w *world) newJail() {
 	w.keeper = keeperOf(w.t, w.files)
 }
 
+// keeperOf returns the keeper that writes into the files. It holds them open as long as it is used:
+// it knows only their descriptors, which the garbage collector closes with files that nobody holds.
 func keeperOf(t testing.TB, f *Files) *Keeper {
 	self, err := unix.Open("/proc/self/fd", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -76,7 +79,10 @@ func keeperOf(t testing.TB, f *Files) *Keeper {
 	t.Cleanup(func() { unix.Close(self) })
 	return &Keeper{
 		Journal: int(f.Journal.Fd()), Data: int(f.Data.Fd()), SelfFD: self, FileBytes: 64 << 20, TotalBytes: 1 << 30,
-		Tell: func(text string) { t.Errorf("not kept: %s", text) },
+		Tell: func(text string) {
+			t.Errorf("not kept: %s", text)
+			runtime.KeepAlive(f)
+		},
 	}
 }
 
