@@ -35,15 +35,15 @@ var mayImport = map[string][]string{
 	"policy/hostfs":  {module + "internal/show", module + "policy", "golang.org/x/sys/unix"},
 	"policy/resolve": {module + "internal/show", module + "policy", module + "policy/hostfs"},
 	"mcpproxy":       {},
-	"diagnostics":    {module + "internal/lazy", module + "internal/show", module + "policy", module + "diagnostics/leak"},
+	"diagnostics":    {module + "internal/lazy", module + "internal/show", module + "policy", module + "policy/leak"},
 	"confine/jailed": {module + "confine", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", "golang.org/x/sys/unix"},
-	"confine/egress": {module + "policy", module + "diagnostics/leak", "golang.org/x/net/dns/dnsmessage", "golang.org/x/net/http/httpproxy", "golang.org/x/time/rate"},
-	"lifecycle":      {module + "internal/show", module + "packages/pin", module + "policy", module + "mcpproxy", module + "confine", module + "diagnostics", module + "diagnostics/leak", module + "lifecycle/catalog", "github.com/mattn/go-isatty", "github.com/rs/zerolog"},
+	"confine/egress": {module + "policy", module + "policy/leak", "golang.org/x/net/dns/dnsmessage", "golang.org/x/net/http/httpproxy", "golang.org/x/time/rate"},
+	"lifecycle":      {module + "internal/show", module + "packages/pin", module + "policy", module + "mcpproxy", module + "confine", module + "diagnostics", module + "policy/leak", module + "lifecycle/catalog", "github.com/mattn/go-isatty", "github.com/rs/zerolog"},
 
 	"confine/egress/egresstest": {"golang.org/x/net/dns/dnsmessage", "golang.org/x/sys/unix"}, // for tests: no other line has it
-	"confine/egress/tlsworker":  {module + "internal/environ", module + "policy", module + "diagnostics/leak", module + "policy/hostfs", module + "confine/egress", "github.com/landlock-lsm/go-landlock/landlock", landlockCalls, "golang.org/x/sys/unix", "golang.org/x/net/bpf"},
+	"confine/egress/tlsworker":  {module + "internal/environ", module + "policy", module + "policy/leak", module + "policy/hostfs", module + "confine/egress", "github.com/landlock-lsm/go-landlock/landlock", landlockCalls, "golang.org/x/sys/unix", "golang.org/x/net/bpf"},
 	"cmd/mcp-jail-tls":          {module + "policy", module + "confine/egress/tlsworker", module + "confine/egress/intercept"},
-	"confine/egress/intercept":  {module + "policy", module + "diagnostics/leak", module + "confine/egress"},
+	"confine/egress/intercept":  {module + "policy", module + "policy/leak", module + "confine/egress"},
 	"lifecycle/catalog":         {module + "internal/private", module + "policy"},
 	"internal/show":             {}, // and neither os nor syscall: see pure
 	"internal/testkit":          {}, // for tests: no other line has it
@@ -61,7 +61,7 @@ var mayImport = map[string][]string{
 	"packages/launcher":  {},                         // and neither os nor syscall: see pure
 	"packages/npm":       {module + "internal/lazy"}, // the same
 	"packages/pin":       {module + "internal/show"}, // the same
-	"diagnostics/leak":   {module + "policy"},        // and neither os nor syscall: see pure
+	"policy/leak":        {module + "policy"},        // and neither os nor syscall: see pure
 	"packages/lockfile":  {module + "internal/show", module + "internal/private", module + "packages/pin", "github.com/pelletier/go-toml/v2/unstable"},
 	"packages/python":    {module + "internal/lazy", module + "policy", module + "packages/launcher", "github.com/pelletier/go-toml/v2"}, // and neither os nor syscall: see pure
 	"packages/runtime":   {module + "internal/lazy", module + "internal/show", module + "policy", module + "policy/hostfs"},
@@ -81,7 +81,7 @@ var mayImport = map[string][]string{
 	"cmd/internal/terminal": {module + "internal/lazy", module + "internal/show", "github.com/mattn/go-isatty", "golang.org/x/sys/unix"},
 	"cmd/internal/cmdline":  {module + "internal/show", module + "policy", module + "policy/config"},
 	"cmd/internal/records":  {module + "internal/show", module + "internal/private", module + "diagnostics", module + "policy", module + "policy/hostfs"},
-	"cmd/internal/target":   {module + "internal/lazy", module + "internal/private", module + "internal/show", module + "presets", module + "undo", module + "diagnostics/leak", module + "packages/python", module + "packages/installed", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/pin", module + "packages/store", "golang.org/x/sys/unix", module + "cmd/internal/cmdline", module + "cmd/internal/programs", module + "cmd/internal/records", module + "cmd/internal/terminal", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", module + "confine", module + "diagnostics", module + "lifecycle", module + "lifecycle/catalog"},
+	"cmd/internal/target":   {module + "internal/lazy", module + "internal/private", module + "internal/show", module + "presets", module + "undo", module + "policy/leak", module + "packages/python", module + "packages/installed", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/pin", module + "packages/store", "golang.org/x/sys/unix", module + "cmd/internal/cmdline", module + "cmd/internal/programs", module + "cmd/internal/records", module + "cmd/internal/terminal", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", module + "confine", module + "diagnostics", module + "lifecycle", module + "lifecycle/catalog"},
 	"cmd/internal/kept":     {module + "diagnostics", module + "internal/private", module + "cmd/internal/records", module + "cmd/internal/target", module + "packages/installed", module + "packages/launcher", module + "packages/lockfile", module + "packages/store", module + "policy", module + "policy/config", module + "policy/hostfs"},
 	"cmd/internal/handshake": { // mcp-jail-cli as a client
 		module + "cmd/internal/programs", module + "cmd/internal/target", module + "cmd/internal/terminal", module + "confine", module + "diagnostics", module + "lifecycle", module + "packages/pin",
@@ -94,7 +94,7 @@ var mayImport = map[string][]string{
 		module + "clients", module + "clients/ownfile", module + "cmd/internal/wrapping",
 		module + "packages/install", module + "packages/installed", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/pin", module + "packages/store",
 		module + "cmd/internal/cmdline", module + "cmd/internal/handshake", module + "cmd/internal/kept", module + "cmd/internal/programs", module + "cmd/internal/records", module + "cmd/internal/target", module + "cmd/internal/terminal",
-		module + "policy", module + "policy/config", module + "policy/schema", module + "policy/hostfs", module + "policy/resolve", module + "confine", module + "confine/egress", module + "confine/egress/tlsworker", module + "diagnostics", module + "diagnostics/leak", module + "lifecycle",
+		module + "policy", module + "policy/config", module + "policy/schema", module + "policy/hostfs", module + "policy/resolve", module + "confine", module + "confine/egress", module + "confine/egress/tlsworker", module + "diagnostics", module + "policy/leak", module + "lifecycle",
 		module + "presets", module + "presets/importer", module + "undo", module + "docs/explain",
 		"github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/schollz/progressbar/v3",
 	},
@@ -126,7 +126,7 @@ var inside = map[string][]string{
 }
 
 // insideModules are the other packages and modules that those of inside may import.
-var insideModules = []string{module + "internal/environ", module + "internal/private", module + "undo", module + "policy", module + "policy/hostfs", module + "diagnostics/leak", landlockCalls, "golang.org/x/sys/unix", "golang.org/x/net/bpf"}
+var insideModules = []string{module + "internal/environ", module + "internal/private", module + "undo", module + "policy", module + "policy/hostfs", module + "policy/leak", landlockCalls, "golang.org/x/sys/unix", "golang.org/x/net/bpf"}
 
 // forTests are packages that only tests import: no line of the product has them.
 var forTests = []string{
@@ -136,7 +136,7 @@ var forTests = []string{
 }
 
 // pure packages decide from what they are given: they import neither os nor syscall.
-var pure = []string{"internal/environ", "internal/show", "diagnostics/leak", "clients", "clients/edit", "policy", "packages/launcher", "packages/npm", "packages/pin", "packages/python", "presets", "presets/importer"}
+var pure = []string{"internal/environ", "internal/show", "policy/leak", "clients", "clients/edit", "policy", "packages/launcher", "packages/npm", "packages/pin", "packages/python", "presets", "presets/importer"}
 
 // freeTrees are not part of the product: they may import what they like, but
 // nothing of the product imports them.

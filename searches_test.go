@@ -11,8 +11,8 @@ import (
 
 // searchingCalls are what compares a text with secrets in a time that depends on the text.
 var searchingCalls = map[string][]string{
-	module + "diagnostics/leak": {"New", "Secret"},
-	module + "diagnostics":      {"NewRedactor", "Redactor"},
+	module + "policy/leak": {"New", "Secret"},
+	module + "diagnostics": {"NewRedactor", "Redactor"},
 }
 
 // searches are the files that do so, each with the reason why the writer of the text holds the

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/diagnostics/leak"
+	"github.com/mcp-jail/mcp-jail/policy/leak"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
 )

@@ -1,6 +1,6 @@
 package egress
 
-import "github.com/mcp-jail/mcp-jail/diagnostics/leak"
+import "github.com/mcp-jail/mcp-jail/policy/leak"
 
 // Leaks lists the secrets for which an Interceptor searches requests. The zero value lists none.
 type Leaks struct {

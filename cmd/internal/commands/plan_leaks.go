@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
-	"github.com/mcp-jail/mcp-jail/diagnostics/leak"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/leak"
 )
 
 // leaks writes which secrets are looked for in the messages of the server. Without secrets it

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/confine/egress"
-	"github.com/mcp-jail/mcp-jail/diagnostics/leak"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/leak"
 )
 
 // TestMessageEncoding holds the encoding of every message. mcp-jail and mcp-jail-tls may come

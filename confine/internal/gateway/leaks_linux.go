@@ -4,8 +4,8 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/confine/egress"
-	"github.com/mcp-jail/mcp-jail/diagnostics/leak"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/leak"
 )
 
 // maxLeaks bounds the names and values that mcp-jail-tls looks for, in bytes: they have to fit
