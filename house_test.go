@@ -3,18 +3,15 @@
 package house_test
 
 import (
-	"bytes"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
 	"maps"
-	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -148,15 +145,11 @@ const longestFunction = 60
 
 var longFunctions = []string{"mcpproxy/Feed"}
 
-// largestPackage is how many lines a package of the product has at most. The comment of a larger
-// one says how many it has, and why it is not cut.
-const largestPackage = 2500
-
 var emptyNames = []string{"util", "utils", "common", "helpers", "helper", "base", "types", "misc", "shared"}
 
 // TestHouse reads every Go file of the checkout, whatever its build tags.
 func TestHouse(t *testing.T) {
-	seen, lines, comments, started := map[string]bool{}, map[string]int{}, map[string]string{}, maps.Clone(starts)
+	seen, started := map[string]bool{}, maps.Clone(starts)
 	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -166,11 +159,7 @@ func TestHouse(t *testing.T) {
 		case d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go"):
 			return nil
 		}
-		dir := path.Dir(filepath.ToSlash(name))
-		seen[dir] = true
-		count, comment := sizeOf(t, name)
-		lines[dir] += count
-		comments[dir] += comment
+		seen[path.Dir(filepath.ToSlash(name))] = true
 		for _, fault := range faults(t, filepath.ToSlash(name), nil) {
 			t.Errorf("%s: %s", name, fault)
 		}
@@ -185,11 +174,6 @@ func TestHouse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for dir, count := range lines {
-		if fault := largeFault(dir, count, comments[dir]); fault != "" {
-			t.Error(fault)
-		}
-	}
 	for name := range started {
 		t.Errorf("%s is on the list of those that start a program, and starts none", name)
 	}
@@ -203,40 +187,6 @@ func TestHouse(t *testing.T) {
 			t.Errorf("no source was read in %s", dir)
 		}
 	}
-}
-
-// sizeOf returns how many lines a file has, and its comment on the package.
-func sizeOf(t *testing.T, name string) (lines int, comment string) {
-	t.Helper()
-	src, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	file, err := parser.ParseFile(token.NewFileSet(), name, src, parser.PackageClauseOnly|parser.ParseComments)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return bytes.Count(src, []byte("\n")), file.Doc.Text()
-}
-
-// saidSize finds how many lines the comment of a large package says that it has.
-var saidSize = regexp.MustCompile(`The\s+package\s+has\s+(?:some|about|nearly)\s+([\d,]+)\s+lines`)
-
-// largeFault returns what is wrong with the size of a package, and "" if nothing is. The figure in
-// the comment may be a tenth too low or too high.
-func largeFault(dir string, lines int, comment string) string {
-	if lines <= largestPackage || isFree(dir) {
-		return ""
-	}
-	match := saidSize.FindStringSubmatch(comment)
-	if match == nil {
-		return fmt.Sprintf("%s has %d lines, and its comment does not say why: over %d it has to", dir, lines, largestPackage)
-	}
-	said, err := strconv.Atoi(strings.ReplaceAll(match[1], ",", ""))
-	if err != nil || said*10 < lines*9 || said*10 > lines*11 {
-		return fmt.Sprintf("%s has %d lines, and its comment says %s", dir, lines, match[1])
-	}
-	return ""
 }
 
 // isFree reports whether a package is no part of the product.
@@ -360,29 +310,6 @@ func TestFaults(t *testing.T) {
 		got := strings.Join(faults(t, c.name, c.src), "; ")
 		if c.want == "" && got != "" || !strings.Contains(got, c.want) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
-		}
-	}
-}
-
-// TestLargeFaults shows that the rule on large packages can fail.
-func TestLargeFaults(t *testing.T) {
-	for _, c := range []struct {
-		dir     string
-		lines   int
-		comment string
-		want    string
-	}{
-		{"policy", largestPackage, "", ""},
-		{"policy", largestPackage + 1, "Package policy is large.", "does not say why"},
-		{"policy", 3200, "The package has some 3,000\nlines because its rules share types.", ""},
-		{"policy", 2800, "The package has nearly 3,000 lines because its rules share types.", ""},
-		{"policy", 3400, "The package has some 3,000 lines because its rules share types.", "its comment says 3,000"},
-		{"policy", 2600, "The package has some 3,000 lines because its rules share types.", "its comment says 3,000"},
-		{"examples/demo", 9000, "", ""},
-	} {
-		got := largeFault(c.dir, c.lines, c.comment)
-		if c.want == "" && got != "" || !strings.Contains(got, c.want) {
-			t.Errorf("%s, %d lines, %q: %q, want %q", c.dir, c.lines, c.comment, got, c.want)
 		}
 	}
 }
