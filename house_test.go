@@ -27,7 +27,7 @@ const landlockCalls = "github.com/landlock-lsm/go-landlock/landlock/syscall"
 // modules it may import beside the standard library. Tests are free.
 var mayImport = map[string][]string{
 	"policy":         {module + "internal/show", "golang.org/x/net/idna", "golang.org/x/text/unicode/norm"}, // and neither os nor syscall: see pure
-	"policy/config":  {module + "internal/show", module + "internal/private", module + "packages/launcher", module + "policy", module + "policy/hostfs", "github.com/pelletier/go-toml/v2", "github.com/pelletier/go-toml/v2/unstable"},
+	"policy/config":  {module + "internal/show", module + "internal/private", module + "policy", module + "policy/hostfs", "github.com/pelletier/go-toml/v2", "github.com/pelletier/go-toml/v2/unstable"},
 	"policy/schema":  {module + "policy", module + "policy/config"},
 	"policy/hostfs":  {module + "internal/show", module + "policy", "golang.org/x/sys/unix"},
 	"policy/resolve": {module + "internal/show", module + "policy", module + "policy/hostfs"},
@@ -76,10 +76,10 @@ var mayImport = map[string][]string{
 	"cmd/mcp-jail-cli":      {module + "cmd/internal/commands"},
 	"cmd/internal/programs": {}, // how the two above find each other
 	"cmd/internal/terminal": {module + "internal/lazy", module + "internal/show", "github.com/mattn/go-isatty", "golang.org/x/sys/unix"},
-	"cmd/internal/cmdline":  {module + "internal/show", module + "policy", module + "policy/config"},
+	"cmd/internal/cmdline":  {module + "internal/show", module + "packages/launcher", module + "policy", module + "policy/config"},
 	"cmd/internal/records":  {module + "internal/show", module + "internal/private", module + "diagnostics", module + "policy", module + "policy/hostfs"},
 	"cmd/internal/target":   {module + "internal/lazy", module + "internal/private", module + "internal/show", module + "presets", module + "undo", module + "policy/leak", module + "packages/python", module + "packages/installed", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/pin", module + "packages/store", "golang.org/x/sys/unix", module + "cmd/internal/cmdline", module + "cmd/internal/programs", module + "cmd/internal/records", module + "cmd/internal/terminal", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", module + "confine", module + "diagnostics", module + "lifecycle", module + "lifecycle/catalog"},
-	"cmd/internal/kept":     {module + "diagnostics", module + "internal/private", module + "cmd/internal/records", module + "cmd/internal/target", module + "packages/installed", module + "packages/launcher", module + "packages/lockfile", module + "packages/store", module + "policy", module + "policy/config", module + "policy/hostfs"},
+	"cmd/internal/kept":     {module + "cmd/internal/cmdline", module + "diagnostics", module + "internal/private", module + "cmd/internal/records", module + "cmd/internal/target", module + "packages/installed", module + "packages/launcher", module + "packages/lockfile", module + "packages/store", module + "policy", module + "policy/config", module + "policy/hostfs"},
 	"cmd/internal/handshake": { // mcp-jail-cli as a client
 		module + "cmd/internal/programs", module + "cmd/internal/target", module + "cmd/internal/terminal", module + "confine", module + "diagnostics", module + "lifecycle", module + "packages/pin",
 		"github.com/mark3labs/mcp-go/mcp",

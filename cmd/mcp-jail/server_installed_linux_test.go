@@ -120,7 +120,7 @@ func TestMemoryInstalled(t *testing.T) {
 	const kept = "/home/.npm/_npx/0123456789abcdef/node_modules/" + memory + "/dist/"
 	argv, other := []string{"npx", "-y", memory}, []string{"npx", memory}
 	servers := filepath.Join(w.home, ".local", "state", "mcp-jail", "servers")
-	former, second := filepath.Join(servers, config.FormerName(argv, w.work)), filepath.Join(servers, config.FormerName(other, w.work))
+	former, second := filepath.Join(servers, config.DefaultName(argv, w.work)), filepath.Join(servers, config.DefaultName(other, w.work))
 	graph := func(name string) string {
 		return `{"type":"entity","name":"` + name + `","entityType":"thing","observations":["it is old"]}`
 	}

@@ -5,26 +5,16 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/packages/launcher"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// Identity returns a text that tells programs apart. Versions of packages, and the arguments of a
-// program or a script, do not change it: a user edits them, and it stays the same server. dir is the
-// working directory; it counts if the program or its script is looked for there.
+// Identity returns a text that tells programs apart. The arguments of a program or a script do not
+// change it: a user edits them, and it stays the same server. dir is the working directory; it counts
+// if the program or its script is looked for there.
 //
 // Where an argument may be code, or name another program, the whole command line counts. So it does
 // if an option precedes a script: options of interpreters load code, too.
 func Identity(argv []string, dir string) string {
-	if line, err := launcher.Parse(argv); err == nil {
-		text := line.Key(dir)
-		for _, o := range line.Options {
-			if strings.Contains(o.Value, "://") { // another registry has another package of the name
-				text += "\x00--" + o.Name + "=" + launcher.WithoutUser(o.Value)
-			}
-		}
-		return text
-	}
 	n := len(argv)
 	if n == 0 {
 		return ""

@@ -5,20 +5,13 @@ import (
 	"testing"
 )
 
-// TestIdentity tests which command lines are the same server: those that differ in versions of
-// packages and in arguments that cannot be code.
+// TestIdentity tests which command lines are the same server: those that differ in
+// arguments that cannot be code.
 func TestIdentity(t *testing.T) {
 	for _, c := range []struct {
 		a, b string
 		same bool
 	}{
-		{"npx -y @x/server-memory", "npx -y @x/server-memory@1.2.3 --port 3", true},
-		{"npx -y @x/server-memory", "npx -y @y/server-memory", false},
-		{"npx -y @x/server-memory", "npx -y -p @x/server-memory evil", false},
-		{"npx -y @x/server-memory", "npx -y --registry=https://evil.test/ @x/server-memory", false},
-		{"uvx mcp-server-git", "uvx mcp-server-git@2 --repository .", true},
-		{"uvx mcp-server-git", "uvx --index https://evil.test/ mcp-server-git", false},
-		{"uvx mcp-server-git", "uvx --from evil mcp-server-git", false},
 		{"/opt/x/server", "/opt/x/server stdio --toolsets all", true},
 		{"/opt/x/server", "/opt/y/server", false},
 		{"server", "./server", false},
@@ -46,7 +39,7 @@ func TestIdentity(t *testing.T) {
 			t.Errorf("%s and %s: %q, %q", c.a, c.b, a, b)
 		}
 	}
-	for line, same := range map[string]bool{"python3 server.py": false, "./server": false, "python3 /opt/server.py": true, "server": true, "npx -y server": true} {
+	for line, same := range map[string]bool{"python3 server.py": false, "./server": false, "python3 /opt/server.py": true, "server": true} {
 		if words := strings.Fields(line); (Identity(words, "/a") == Identity(words, "/b")) != same {
 			t.Errorf("%s in two directories: want the same server %t", line, same)
 		}

@@ -5,28 +5,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/packages/launcher"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// DefaultName returns a name for a server that is given on the command line. It is always a
-// valid server name, and ends with a short hash, which keeps two servers from sharing a private
-// HOME.
-//
-// If a launcher such as npx fetches the server's package, the name is made of the package,
-// whatever its version and its arguments are: see [launcher.Line.Key]. Other servers have their
-// [FormerName].
+// DefaultName returns a name for a server that is given on the command line: the base name of the
+// program, script or package, and a short hash of the whole command, which keeps two servers from
+// sharing a private HOME. It is always a valid server name. The hash includes the working directory
+// if the program or its script is looked for there.
 func DefaultName(argv []string, dir string) string {
-	if line, err := launcher.Parse(argv); err == nil {
-		return line.Key(dir)
-	}
-	return FormerName(argv, dir)
-}
-
-// FormerName returns the name that older versions gave to every server on the command line. It
-// is the base name of the program, script or package, and a hash of the whole command. The hash
-// includes the working directory if the program or its script is looked for there.
-func FormerName(argv []string, dir string) string {
 	text := strings.Join(argv, "\x00")
 	if hasRelativeCode(argv) {
 		text += "\x00\x00" + dir

@@ -213,7 +213,7 @@ func findServer(all []serverRecords, name string) (found serverRecords, others [
 	return found, nil, fmt.Errorf("there is no record of a session of server %q%s", name, hint)
 }
 
-// withoutHashes returns the names that end with a hash, as those of config.DefaultName do,
+// withoutHashes returns the names that end with a hash, as those of cmdline.DefaultName do,
 // without it.
 func withoutHashes(names []string) (out []string) {
 	for _, n := range names {

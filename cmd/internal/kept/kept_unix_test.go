@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
-	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
 const day = 24 * time.Hour
@@ -43,7 +43,7 @@ func TestLook(t *testing.T) {
 	for _, s := range all.Servers {
 		got = append(got, s.Name)
 	}
-	installed := config.DefaultName([]string{"npx", "-y", "other@latest"}, u.host.Dir)
+	installed := cmdline.DefaultName([]string{"npx", "-y", "other@latest"}, u.host.Dir)
 	if want := []string{"busy", installed, "plain", "mem"}; !slices.Equal(got, want) {
 		t.Fatalf("%q, want %q", got, want)
 	}

@@ -3,6 +3,7 @@ package kept
 import (
 	"slices"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
 	"github.com/mcp-jail/mcp-jail/packages/launcher"
@@ -89,7 +90,7 @@ func keyOf(argv []string, host *hostfs.Host) (key lockfile.Key, asked string) {
 // nameOf returns the name of a server that was started with nothing but the package of an entry.
 func nameOf(e *lockfile.Entry, host *hostfs.Host) string {
 	if argv := lineOf(e, host); argv != nil {
-		return config.DefaultName(argv, host.Dir)
+		return cmdline.DefaultName(argv, host.Dir)
 	}
 	return config.PackageName(e.Name)
 }

@@ -21,7 +21,7 @@ const ownerFile = "owner.json"
 type Owner struct {
 	Configured bool     `json:"configured,omitempty"` // a server of a configuration; else a command line
 	Files      []string `json:"files,omitempty"`      // of --config
-	Program    string   `json:"program"`              // a digest of its config.Identity
+	Program    string   `json:"program"`              // a digest of its cmdline.Identity
 }
 
 // gives reports whether the directory of one owner may be had by another: a server of a

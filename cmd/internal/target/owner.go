@@ -5,10 +5,10 @@ import (
 	"encoding/hex"
 	"errors"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
-	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
 // ClaimHome returns an error if the directory with the private HOME and the records of the target's
@@ -35,13 +35,13 @@ func (t *Target) claimHome() error {
 	if t.Config != nil {
 		dir = t.workspaceDir()
 	}
-	own := records.Owner{Configured: t.Config != nil, Files: AbsolutePaths(t.source.options.Files), Program: digest(config.Identity(given, dir))}
+	own := records.Owner{Configured: t.Config != nil, Files: AbsolutePaths(t.source.options.Files), Program: digest(cmdline.Identity(given, dir))}
 	return records.Claim(t.Host, t.Policy.Server, own, func(a records.About) (o records.Owner, known bool) {
 		if a.Configuration == nil || len(a.Command) == 0 {
 			return o, false
 		}
 		o = records.Owner{Configured: a.Configuration.Configured, Files: a.Configuration.Files, Program: own.Program}
-		if text := config.Identity(a.Command, ""); text != config.Identity(given, "") {
+		if text := cmdline.Identity(a.Command, ""); text != cmdline.Identity(given, "") {
 			o.Program = digest(text)
 		}
 		return o, true

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/private"
@@ -264,8 +265,8 @@ func (t *Target) privateHome() string {
 // server to where mcp-jail keeps them now. It returns a sentence for each thing that it moved or
 // left.
 func (t *Target) takeOver(argv []string) (told []string, err error) {
-	former := config.FormerName(argv, t.Host.Dir)
-	if t.Policy.FromCommandLine && t.commandLine.Name == "" && former != t.Policy.Server {
+	former := config.DefaultName(argv, t.Host.Dir)
+	if t.Policy.FromCommandLine && t.Policy.Server == cmdline.DefaultName(argv, t.Host.Dir) && former != t.Policy.Server {
 		text, err := moveHome(t.Host, former, t.Policy.Server)
 		if text != "" {
 			told = append(told, text)

@@ -159,6 +159,9 @@ func Load(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool stri
 			Command: server.Argv, Workspace: flags.Workspace, Read: flags.Read, Write: flags.Write, Execute: flags.Execute, Deny: flags.Deny,
 			Net: flags.Net, Env: flags.Env, Limit: flags.Limit, Home: flags.Home, Name: flags.Name, Startup: flags.Startup, Waive: axes, Dir: host.Dir,
 		}
+		if flags.Name == "" {
+			t.commandLine.Name = cmdline.DefaultName(server.Argv, host.Dir)
+		}
 		t.invocation = server.Line
 		t.source.take(config.LoadOptions{})
 		if t.commandLine.Defaults, err = config.LoadDefaults(t.source.options); err != nil {

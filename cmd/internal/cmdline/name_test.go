@@ -1,0 +1,57 @@
+package cmdline
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// TestDefaultNameOfPackages tests that the name of a launcher's line is the package's, whatever its
+// version and arguments are, and that another command has the name that policy/config gives.
+func TestDefaultNameOfPackages(t *testing.T) {
+	name := func(line string) string { return DefaultName(strings.Fields(line), "/srv") }
+	for line, want := range map[string]string{
+		"npx -y @modelcontextprotocol/server-github": "server-github-", "uvx mcp-server-git==1.0": "mcp-server-git-", "uvx --from x y": "x-",
+		"node /srv/weather/dist/index.js": "weather-",
+	} {
+		if got := name(line); !strings.HasPrefix(got, want) || !policy.ValidServerName(got) {
+			t.Errorf("%q: %q, want %s...", line, got, want)
+		}
+	}
+	if name("npx -y server-github") != name("npx server-github@2 --port 3") || name("npx -y server-github") == name("npx -y other") {
+		t.Error("versions or arguments of a package change its name, or two packages have one name")
+	}
+	if name("node a.js --x") == name("node a.js --y") {
+		t.Error("two commands, one name")
+	}
+}
+
+// TestIdentity tests which lines of launchers are the same server: those that differ in versions of
+// packages and in arguments.
+func TestIdentity(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		same bool
+	}{
+		{"npx -y @x/server-memory", "npx -y @x/server-memory@1.2.3 --port 3", true},
+		{"npx -y @x/server-memory", "npx -y @y/server-memory", false},
+		{"npx -y @x/server-memory", "npx -y -p @x/server-memory evil", false},
+		{"npx -y @x/server-memory", "npx -y --registry=https://evil.test/ @x/server-memory", false},
+		{"uvx mcp-server-git", "uvx mcp-server-git@2 --repository .", true},
+		{"uvx mcp-server-git", "uvx --index https://evil.test/ mcp-server-git", false},
+		{"uvx mcp-server-git", "uvx --from evil mcp-server-git", false},
+		{"node /opt/s.js", "node /opt/s.js --x", true},
+		{"node /opt/s.js", "node /opt/t.js", false},
+	} {
+		a, b := Identity(strings.Fields(c.a), "/w"), Identity(strings.Fields(c.b), "/w")
+		if (a == b) != c.same {
+			t.Errorf("%s and %s: %q, %q", c.a, c.b, a, b)
+		}
+	}
+	for line, same := range map[string]bool{"python3 server.py": false, "npx -y server": true} {
+		if words := strings.Fields(line); (Identity(words, "/a") == Identity(words, "/b")) != same {
+			t.Errorf("%s in two directories: want the same server %t", line, same)
+		}
+	}
+}
