@@ -27,7 +27,7 @@ func amazonQ() Client {
 		Reload: "Start a new session.",
 		Quirks: []string{
 			"It is discontinued; Kiro's command line takes its place.",
-			"`~` and `$NAME` are replaced in the command, not in the arguments. Behind mcp-jail the program is an argument: " +
+			"`~` and `$NAME` are replaced in the command, not in the arguments. In mcp-jail the program is an argument: " +
 				"mcp-jail replaces a `~/` there, and an entry whose program has a variable is left.",
 		},
 	}

@@ -117,7 +117,7 @@ func files(c Client) string {
 // lookup tells how a client puts its files together, and which of them mcp-jail does not read.
 func lookup(c Client) (out []string) {
 	if names := merging(c); names != "" {
-		out = append(out, "If a name stands in several files, "+names+".")
+		out = append(out, "If a name is in several files, "+names+".")
 	}
 	if c.Lookup.Order != "" {
 		out = append(out, "What counts more comes first: "+c.Lookup.Order+".")
