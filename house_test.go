@@ -32,7 +32,7 @@ var mayImport = map[string][]string{
 	"policy/hostfs":  {module + "internal/show", module + "policy", "golang.org/x/sys/unix"},
 	"policy/resolve": {module + "internal/show", module + "policy", module + "policy/hostfs"},
 	"mcpproxy":       {},
-	"diagnostics":    {module + "internal/lazy", module + "internal/show", module + "policy", module + "policy/leak"},
+	"diagnostics":    {module + "internal/lazy", module + "internal/show", module + "mcpproxy", module + "policy", module + "policy/leak"},
 	"confine/jailed": {module + "confine", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", "golang.org/x/sys/unix"},
 	"confine/egress": {module + "policy", module + "policy/leak", "golang.org/x/net/dns/dnsmessage", "golang.org/x/net/http/httpproxy", "golang.org/x/time/rate"},
 	"lifecycle":      {module + "internal/show", module + "packages/pin", module + "policy", module + "mcpproxy", module + "confine", module + "diagnostics", module + "policy/leak", module + "lifecycle/catalog", "github.com/mattn/go-isatty", "github.com/rs/zerolog"},

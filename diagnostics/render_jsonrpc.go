@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/mcpproxy"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -59,19 +60,7 @@ func (d Diagnosis) ErrorFrame(id []byte) []byte {
 	if code == 0 {
 		code = CodeDied
 	}
-	data := encode(map[string]failureData{DataFailure: d.failure()})
-	// The id is the client's token byte for byte: 1.0 differs from 1.
-	var b bytes.Buffer
-	b.WriteString(`{"jsonrpc":"2.0","id":`)
-	b.Write(bytes.ToValidUTF8(id, []byte("\ufffd")))
-	b.WriteString(`,"error":{"code":`)
-	b.Write(encode(code))
-	b.WriteString(`,"message":`)
-	b.Write(encode(d.Message()))
-	b.WriteString(`,"data":`)
-	b.Write(data)
-	b.WriteString("}}\n")
-	return b.Bytes()
+	return mcpproxy.NewError(bytes.ToValidUTF8(id, []byte("\ufffd")), int(code), d.Message(), encode(map[string]failureData{DataFailure: d.failure()}))
 }
 
 // failure returns the diagnosis as data of an error.

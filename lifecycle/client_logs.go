@@ -25,7 +25,7 @@ const maxUnsent = 20
 // that the request that is being answered has asked for log messages. A server can name the same
 // logger, and not have the member of _meta.
 func (c *client) notify(asked bool, warnings ...string) {
-	message := fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"warning","logger":"mcp-jail","data":%s,"_meta":{"dev.mcp-jail/warning":true}}}`+"\n", jsonString(strings.Join(warnings, "\n")))
+	message := mcpproxy.NewNotification("notifications/message", fmt.Appendf(nil, `{"level":"warning","logger":"mcp-jail","data":%s,"_meta":{"dev.mcp-jail/warning":true}}`, jsonString(strings.Join(warnings, "\n"))))
 	l := &c.logs
 	l.mu.Lock()
 	wanted := asked || l.wanted || l.modern

@@ -3,6 +3,9 @@ package lifecycle
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+
+	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
 // jsonObject returns {"name":value}.
@@ -18,6 +21,11 @@ func jsonString(s string) []byte {
 		panic(err) // a string
 	}
 	return b
+}
+
+// cancellation returns the notification that cancels a request (MCP, "Cancellation").
+func cancellation(id []byte, reason string) []byte {
+	return mcpproxy.NewNotification("notifications/cancelled", fmt.Appendf(nil, `{"requestId":%s,"reason":%s}`, id, jsonString(reason)))
 }
 
 // eachMember calls visit for each member of an object, with its name, the offset of its

@@ -63,10 +63,7 @@ func (s *server) answerRootsList(e *mcpproxy.Envelope, server *mcpproxy.Conn) bo
 	if string(e.Method) != "roots/list" || !e.Trackable() || !s.declaredRoots.Load() {
 		return false
 	}
-	answer := append([]byte(`{"jsonrpc":"2.0","id":`), e.ID...)
-	answer = append(answer, `,"result":{"roots":`...)
-	answer = append(append(answer, rootList(grantedRoots(s.profile, "/"))...), "}}\n"...)
-	s.sendAsync(server, answer)
+	s.sendAsync(server, mcpproxy.NewResponse(e.ID, "result", jsonObject("roots", rootList(grantedRoots(s.profile, "/")))))
 	return true
 }
 

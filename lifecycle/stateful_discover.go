@@ -184,15 +184,19 @@ func (s *statefulSession) answerDiscover(why string, dead bool) {
 	}
 	for _, c := range s.client.claimRequests(guard.isDiscover) {
 		s.client.log.Info().Str("server", s.server.profile.Server).Str("why", why).Msg("answered server/discover in the server's name")
-		text := fmt.Sprintf("mcp-jail: server %q %s; mcp-jail takes it for a server that does not know this method", s.server.profile.Server, why)
-		frame := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":%s,"data":{"dev.mcp-jail/shield":{"server":%s,"method":"server/discover"}}}}`+"\n",
-			c.ID, jsonString(text), jsonString(s.server.profile.Server))
+		frame := mcpproxy.NewResponse(c.ID, "error", declinedDiscover(s.server.profile.Server, why))
 		if dead {
 			s.client.proxy.Requests.Take(c.ID, new(mcpproxy.Call))
 		}
 		s.client.tasks.Go(func() { s.client.proxy.Client.Inject(frame) })
 	}
 	guard.markAnswered()
+}
+
+// declinedDiscover returns the error that answers server/discover in a server's name.
+func declinedDiscover(server, why string) []byte {
+	text := fmt.Sprintf("mcp-jail: server %q %s; mcp-jail takes it for a server that does not know this method", server, why)
+	return mcpproxy.ErrorValue(-32601, text, fmt.Appendf(nil, `{"dev.mcp-jail/discover-guard":{"server":%s,"method":"server/discover"}}`, jsonString(server)))
 }
 
 // shouldRestart reports whether a server that has ended is to be started again. A server

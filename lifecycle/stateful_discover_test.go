@@ -18,9 +18,9 @@ const probe = `{"jsonrpc":"2.0","id":"p","method":"server/discover","params":{"_
 // impatientWithProbes makes a session give up on an ignored probe soon.
 func impatientWithProbes(s *Session) { s.times.discover = 100 * time.Millisecond }
 
-func isShield(t *testing.T, line string) {
+func isGuardAnswer(t *testing.T, line string) {
 	t.Helper()
-	if !strings.HasPrefix(line, `{"jsonrpc":"2.0","id":"p","error":{"code":-32601,`) || !strings.Contains(line, `"data":{"dev.mcp-jail/shield":{`) {
+	if !strings.HasPrefix(line, `{"jsonrpc":"2.0","id":"p","error":{"code":-32601,`) || !strings.Contains(line, `"data":{"dev.mcp-jail/discover-guard":{`) {
 		t.Errorf("got %q", line)
 	}
 }
@@ -42,7 +42,7 @@ func TestDiscoverGuardOnce(t *testing.T) {
 	t.Parallel()
 	p := begin(t, &fake{server: "dies-twice"}, nil)
 	p.send(probe)
-	isShield(t, p.line())
+	isGuardAnswer(t, p.line())
 	p.send(initialize)
 	if got := failureOf(t, p.line()).String(); got != "0 -31002 boot" {
 		t.Errorf("got %s", got)
@@ -101,8 +101,8 @@ func TestDiscoverGuardReplays(t *testing.T) {
 	io.WriteString(p.in, probe+"\n"+initialize)
 	p.in.Close()
 	rest := p.rest()
-	shield, answer, _ := strings.Cut(rest, "\n")
-	isShield(t, shield)
+	guarded, answer, _ := strings.Cut(rest, "\n")
+	isGuardAnswer(t, guarded)
 	if !strings.HasPrefix(answer, `{"jsonrpc":"2.0","id":0,"result":`) {
 		t.Errorf("then %q", answer)
 	}
@@ -120,7 +120,7 @@ func TestDiscoverGuardDropsOldAnswers(t *testing.T) {
 	if got := p.line(); !strings.Contains(got, "ping") {
 		t.Errorf("got %q", got)
 	}
-	isShield(t, p.line())
+	isGuardAnswer(t, p.line())
 	p.send(`{"jsonrpc":"2.0","id":0,"result":{}}`, initialize)
 	p.line()
 	// Nor is a late answer to the probe expected of it, whose id is free again.
@@ -145,7 +145,7 @@ func TestIgnoredDiscover(t *testing.T) {
 	if got := p.line(); !strings.Contains(got, `"id":0,"result"`) {
 		t.Errorf("got %q", got)
 	}
-	isShield(t, p.line())
+	isGuardAnswer(t, p.line())
 	p.in.Close()
 	p.rest()
 	if _, stderr := p.ended(); ownWords(stderr) != "" {
@@ -159,7 +159,7 @@ func TestIgnoredThenDead(t *testing.T) {
 	t.Parallel()
 	p := begin(t, &fake{server: "ignores-dies"}, impatientWithProbes)
 	p.send(probe)
-	isShield(t, p.line())
+	isGuardAnswer(t, p.line())
 	p.send(initialize)
 	if got := failureOf(t, p.line()).String(); got != "0 -31002 boot" {
 		t.Errorf("got %s", got)
@@ -203,7 +203,7 @@ func TestRestartFails(t *testing.T) {
 	f := &fake{server: "dies"}
 	p := begin(t, f, nil)
 	p.send(probe)
-	isShield(t, p.line())
+	isGuardAnswer(t, p.line())
 	f.err = io.ErrClosedPipe
 	p.send(initialize)
 	if got := failureOf(t, p.line()).String(); got != "0 -31005 exec" {

@@ -187,6 +187,5 @@ func (s *statefulSession) tooManyPending(from mcpproxy.Side, e *mcpproxy.Envelop
 		s.client.proxy.Client.Inject(d.ErrorFrame(e.ID))
 		return
 	}
-	answer := append([]byte(`{"jsonrpc":"2.0","id":`), e.ID...)
-	s.server.sendAsync(s.upstream.server.Load(), append(answer, `,"error":{"code":-32603,"message":"mcp-jail: too many requests wait for the client"}}`...))
+	s.server.sendAsync(s.upstream.server.Load(), mcpproxy.NewError(e.ID, -32603, "mcp-jail: too many requests wait for the client", nil))
 }

@@ -58,8 +58,6 @@ func (s *statefulSession) answerTimedOut(now time.Time) {
 		return s.server.diagnose(ev)
 	})
 	for i := range calls {
-		cancel := append([]byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`), calls[i].ID...)
-		cancel = append(cancel, `,"reason":"timed out"}}`...)
-		s.server.sendAsync(s.upstream.server.Load(), cancel)
+		s.server.sendAsync(s.upstream.server.Load(), cancellation(calls[i].ID, "timed out"))
 	}
 }

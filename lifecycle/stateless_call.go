@@ -212,8 +212,7 @@ func (s *statelessSession) callTimedOut(rq *clientRequest, queued bool, limit ti
 		}
 		return s.client.announce(d)
 	}
-	cancel := append([]byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`), rq.id...)
-	w.queue.tryEnqueue(mcpproxy.Parse(append(cancel, `,"reason":"timed out"}}`...)))
+	w.queue.tryEnqueue(mcpproxy.Parse(cancellation(rq.id, "timed out")))
 	ev := w.server.evidence(diagnostics.StageCall, rq.call(), rq.start)
 	ev.Timeout = limit
 	return w.server.diagnose(ev)

@@ -247,8 +247,7 @@ func (s *statelessSession) answerDiscover(ctx context.Context, rq *clientRequest
 // declineDiscover answers server/discover in the server's name.
 func (s *statelessSession) declineDiscover(rq *clientRequest, why string) {
 	s.client.log.Info().Str("server", s.serverName).Str("why", why).Msg("answered server/discover in the server's name")
-	text := fmt.Sprintf("mcp-jail: server %q %s; mcp-jail takes it for a server that does not know this method", s.serverName, why)
-	s.respondWith(rq, "error", fmt.Appendf(nil, `{"code":-32601,"message":%s,"data":{"dev.mcp-jail/shield":{"server":%s,"method":"server/discover"}}}`, jsonString(text), jsonString(s.serverName)))
+	s.respondWith(rq, "error", declinedDiscover(s.serverName, why))
 }
 
 // answerFromDiscovery answers a request from the cache, or has the discovery worker answer

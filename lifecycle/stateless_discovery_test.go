@@ -142,8 +142,8 @@ func TestAnswerDiscover(t *testing.T) {
 	}{
 		"ttl=0":        {[]string{`"resultType":"complete"`, `"capabilities":{"tools":{},"resources":{}}`}, "subscribe", false},
 		"error-probe":  {[]string{`"error":{"code":-32601,"message":"what?"}`}, "mcp-jail", false},
-		"die-probe":    {[]string{`"error":{"code":-32601,`, "ended on server/discover", "dev.mcp-jail/shield"}, "result", false},
-		"silent-probe": {[]string{`"error":{"code":-32601,`, "has ignored server/discover", "dev.mcp-jail/shield"}, "result", false},
+		"die-probe":    {[]string{`"error":{"code":-32601,`, "ended on server/discover", "dev.mcp-jail/discover-guard"}, "result", false},
+		"silent-probe": {[]string{`"error":{"code":-32601,`, "has ignored server/discover", "dev.mcp-jail/discover-guard"}, "result", false},
 	} {
 		t.Run(option, func(t *testing.T) {
 			f := newShop()

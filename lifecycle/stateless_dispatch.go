@@ -158,8 +158,8 @@ func (s *statelessSession) keepRequest(rq *clientRequest) bool {
 // names the part of the filter that is honoured (2026-07-28, "Subscriptions"). The
 // subscription ends with the session, or when the client cancels it.
 func (s *statelessSession) acknowledgeSubscription(rq *clientRequest) {
-	ack := append([]byte(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":`), rq.id...)
-	s.noteSendError(s.client.proxy.Client.Inject(append(ack, `},"notifications":{}}}`...)))
+	params := fmt.Appendf(nil, `{"_meta":{"io.modelcontextprotocol/subscriptionId":%s},"notifications":{}}`, rq.id)
+	s.noteSendError(s.client.proxy.Client.Inject(mcpproxy.NewNotification("notifications/subscriptions/acknowledged", params)))
 }
 
 // endSubscriptions ends the subscriptions when the client has closed its end.

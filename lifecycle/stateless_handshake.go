@@ -53,7 +53,7 @@ func (i *clientInfo) requestFor(name string) *mcpproxy.Frame {
 		}
 		params = meta
 	}
-	return mcpproxy.Parse(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":0,"method":%s,"params":%s}`+"\n", jsonString(string(method)), params))
+	return mcpproxy.Parse(mcpproxy.NewRequest([]byte("0"), string(method), params))
 }
 
 // recordInitialize keeps the client's initialize, to replay it to each worker. It returns
@@ -86,7 +86,7 @@ func (s *statelessSession) recordModern(f *mcpproxy.Frame, e *mcpproxy.Envelope)
 		s.latestInfo = s.modernInfo
 		return s.modernInfo
 	}
-	line := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":0,"method":"server/discover","params":{"_meta":%s}}`+"\n", key)
+	line := mcpproxy.NewRequest([]byte("0"), "server/discover", jsonObject("_meta", key))
 	s.modernInfo = &clientInfo{era: mcpproxy.Modern, key: key, line: line}
 	s.latestInfo = s.modernInfo
 	return s.modernInfo
@@ -148,7 +148,7 @@ func (w *worker) handshake(ctx context.Context) (answer *mcpproxy.Frame, d *diag
 		failed := w.server.diagnose(ev)
 		return answer, &failed
 	}
-	w.trySend(mcpproxy.Parse([]byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n")))
+	w.trySend(mcpproxy.Parse(mcpproxy.NewNotification("notifications/initialized", nil)))
 	w.markReady()
 	return answer, nil
 }

@@ -55,7 +55,7 @@ func (s *statelessSession) logLevelRequest(w *worker) *mcpproxy.Frame {
 	s.lastInternalRequest++
 	id := jsonString(fmt.Sprintf("%s%d", s.idPrefix, s.lastInternalRequest))
 	w.logLevel.sent(id)
-	return mcpproxy.Parse(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":"logging/setLevel","params":%s}`+"\n", id, s.logLevel))
+	return mcpproxy.Parse(mcpproxy.NewRequest(id, "logging/setLevel", s.logLevel))
 }
 
 // waitLogLevel waits until the worker has answered the last logging/setLevel, or

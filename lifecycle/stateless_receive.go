@@ -235,8 +235,7 @@ func (w *worker) mayRequest(method string) bool {
 
 // refuseRequest answers a request of the worker with an error.
 func (w *worker) refuseRequest(e *mcpproxy.Envelope, why string) {
-	line := append([]byte(`{"jsonrpc":"2.0","id":`), e.ID...)
-	w.trySend(mcpproxy.Parse(append(line, `,"error":{"code":-32603,"message":"mcp-jail: `+why+`"}}`...)))
+	w.trySend(mcpproxy.Parse(mcpproxy.NewError(e.ID, -32603, "mcp-jail: "+why, nil)))
 }
 
 // ownsToken reports whether a progress token belongs to a request of this worker.

@@ -196,9 +196,7 @@ func (s *statelessSession) respondWith(rq *clientRequest, name string, value []b
 		s.fail(rq, *d)
 		return
 	}
-	line := append([]byte(`{"jsonrpc":"2.0","id":`), rq.id...)
-	line = append(append(append(line, `,"`...), name...), `":`...)
-	s.respond(rq, append(append(line, value...), "}\n"...))
+	s.respond(rq, mcpproxy.NewResponse(rq.id, name, value))
 }
 
 // sendToClient sends the client a frame of a worker. It adds a missing line end, since the
@@ -217,6 +215,6 @@ func (s *statelessSession) noteSendError(err error) {
 
 // decline answers that a method is not available in a stateless session.
 func (s *statelessSession) decline(rq *clientRequest, why string) {
-	s.respondWith(rq, "error", fmt.Appendf(nil, `{"code":-32601,"message":%s,"data":{"dev.mcp-jail/stateless":{"server":%s,"method":%s}}}`,
-		jsonString("mcp-jail: "+why), jsonString(s.serverName), jsonString(rq.method)))
+	data := fmt.Appendf(nil, `{"dev.mcp-jail/stateless":{"server":%s,"method":%s}}`, jsonString(s.serverName), jsonString(rq.method))
+	s.respondWith(rq, "error", mcpproxy.ErrorValue(-32601, "mcp-jail: "+why, data))
 }

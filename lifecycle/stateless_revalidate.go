@@ -54,7 +54,7 @@ func (s *statelessSession) revalidate(ctx context.Context, era mcpproxy.Era) {
 
 // notifyListChanged tells a legacy client that a list has changed.
 func (s *statelessSession) notifyListChanged(kind string) {
-	s.noteSendError(s.client.proxy.Client.Inject([]byte(`{"jsonrpc":"2.0","method":"notifications/` + kind + `/list_changed"}`)))
+	s.noteSendError(s.client.proxy.Client.Inject(mcpproxy.NewNotification("notifications/"+kind+"/list_changed", nil)))
 }
 
 // applyAnswer replaces a cached answer by the server's answer of now, or removes it if that is nil

@@ -127,7 +127,6 @@ func (s *statelessSession) cancelServerRequests(w *worker) {
 	}
 	s.mu.Unlock()
 	for _, n := range open {
-		line := strconv.AppendInt([]byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`), n, 10)
-		s.noteSendError(s.client.proxy.Client.Inject(append(line, `,"reason":"the process of the call has ended"}}`...)))
+		s.noteSendError(s.client.proxy.Client.Inject(cancellation(strconv.AppendInt(nil, n, 10), "the process of the call has ended")))
 	}
 }
