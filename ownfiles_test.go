@@ -45,7 +45,7 @@ var openFiles = map[string]string{
 	"internal/private/dir.go": theDoor,
 
 	"clients/ownfile/file.go": ofUser, "clients/ownfile/replace.go": ofUser, "clients/ownfile/system_unix.go": ofUser,
-	"cmd/internal/commands/check_hosts.go": ofUser, "cmd/internal/commands/import.go": ofUser, "cmd/internal/commands/program.go": ofUser,
+	"cmd/internal/commands/inspect/check_hosts.go": ofUser, "cmd/internal/commands/configcmd/import.go": ofUser, "cmd/internal/commands/entries/program.go": ofUser,
 	"cmd/internal/target/missing.go": ofUser, "cmd/internal/wrapping/find.go": ofUser, "cmd/internal/wrapping/reading.go": ofUser, "cmd/mcp-jail/log.go": ofUser,
 	"lifecycle/catalog/scan.go": ofUser, "policy/config/load.go": ofUser,
 	"packages/install/cache.go": ofUser, "packages/install/npmprogram.go": ofUser, "packages/installed/project.go": ofUser,

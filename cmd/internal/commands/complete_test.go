@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -151,8 +152,8 @@ func TestCompletionScripts(t *testing.T) {
 
 // TestFlagsComplete tests that a shell proposes files for a flag only if its value is a file.
 func TestFlagsComplete(t *testing.T) {
-	x := &front{}
-	for _, cmd := range x.root().Commands() {
+	line := &cli.CommandLine{}
+	for _, cmd := range commandTree(line).Commands() {
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
 			_, proposes := cmd.GetFlagCompletionFunc(f.Name)
 			file := slices.Contains([]string{"FILE", "PATH"}, f.Value.Type())
@@ -212,7 +213,7 @@ func TestEveryCompletion(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer null.Close()
-	x := &front{console: terminal.New(null, null, null)}
+	line := &cli.CommandLine{Console: terminal.New(null, null, null)}
 	seen := map[string]bool{}
 	ask := func(cmd *cobra.Command, what string, f cobra.CompletionFunc) {
 		for _, args := range [][]string{nil, {"good"}} {
@@ -226,7 +227,7 @@ func TestEveryCompletion(t *testing.T) {
 			}
 		}
 	}
-	for _, cmd := range x.root().Commands() {
+	for _, cmd := range commandTree(line).Commands() {
 		if cmd.ValidArgsFunction != nil {
 			ask(cmd, "", cmd.ValidArgsFunction)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/tailscale/hujson"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/internal/testkit/markdown"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
@@ -128,7 +129,7 @@ func parseCommand(line string) error {
 		return err
 	}
 	args, server := cmdline.Split("mcp-jail", words[1:])
-	x := &front{server: server}
+	typed := &cli.CommandLine{Server: server}
 	args = slices.DeleteFunc(args, cmdline.IsHelp)
 	if len(args) == 0 || args[0] == "--version" || args[0] == "COMMAND" {
 		return nil
@@ -137,12 +138,12 @@ func parseCommand(line string) error {
 		_, err := cmdline.ParseRun(args)
 		return err
 	}
-	root := x.root()
+	root := commandTree(typed)
 	cmd, err := find(root, args[0])
 	if err != nil {
 		return err
 	}
-	if err := checkWords(cmd.Flags(), args[1:]); err != nil {
+	if err := cli.CheckWords(cmd.Flags(), args[1:]); err != nil {
 		return err
 	}
 	return parseArguments(cmd, server, args[1:])
@@ -160,7 +161,7 @@ func parseArguments(cmd *cobra.Command, server cmdline.Server, args []string) er
 	for name := range strings.FieldsSeq(names) {
 		switch {
 		case strings.Contains(name, "..."):
-			takes = anyNumber
+			takes = cli.AnyNumber
 		case strings.Trim(name, "[]") == strings.ToUpper(strings.Trim(name, "[]")):
 			takes++
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
@@ -16,11 +17,11 @@ import (
 
 type explainCmd struct{ name string }
 
-func (x *front) explain() *cobra.Command {
+func explainCommand(line *cli.CommandLine) *cobra.Command {
 	e := &explainCmd{}
-	cmd := x.command("explain [NAME]", "Explain a kind of failure: what it means, what to do, and when not to do it.", 1, false, func(args []string) error {
-		e.name = firstOf(args)
-		return e.Run(x.console)
+	cmd := line.Command("explain [NAME]", "Explain a kind of failure: what it means, what to do, and when not to do it.", 1, false, func(args []string) error {
+		e.name = cli.FirstOf(args)
+		return e.Run(line.Console)
 	})
 	cmd.Long = `NAME is the name of a page, which messages of mcp-jail give in brackets. It may
 also be the code of an error, an exit status, the reason of a refusal, or the key
@@ -42,7 +43,7 @@ func (e *explainCmd) Run(c terminal.Console) error {
 			page, _ := explain.Find(name)
 			rows = append(rows, [2]string{"  " + name, page.Title})
 		}
-		c.Printf("mcp-jail explain NAME  prints one of these pages.\n%s", table("Pages", rows))
+		c.Printf("mcp-jail explain NAME  prints one of these pages.\n%s", cli.Table("Pages", rows))
 		return nil
 	}
 	page, ok := explain.Find(pageName(e.name))

@@ -11,13 +11,14 @@ import (
 	"github.com/spf13/cobra/doc"
 	"github.com/spf13/pflag"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestManPages compares the manual pages in packaging/man with those that the commands give.
 // With -update it writes them.
 func TestManPages(t *testing.T) {
-	root := (&front{}).root()
+	root := commandTree(&cli.CommandLine{})
 	root.DisableAutoGenTag = true
 	pages := []*cobra.Command{root}
 	for _, cmd := range root.Commands() {

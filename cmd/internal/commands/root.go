@@ -1,28 +1,27 @@
 // Package commands has the commands of mcp-jail that people type: all but run, which
 // mcp-jail itself serves. It is the whole of mcp-jail-cli: see [Program].
 //
-// Each command has a file of its name, with a struct of its flags, a function that returns
-// its cobra.Command, and usually a method Run. root.go has the code that all commands share,
-// flags.go the flags and the errors about them. help.go writes help texts, complete.go proposes
-// words to a shell. A test (-update) writes the manual pages in packaging/man from the same texts.
+// The first word after mcp-jail is the command. The words after "--" are the command of a
+// server, and are not parsed as flags. This package reads that line, and has the commands about
+// the program itself: version, completion, explain and help. The packages below it have the others, by
+// subject, and do not import this one:
 //
-// The first word after mcp-jail is the command. The words behind "--" are the command of a
-// server, and are not parsed as flags.
+//   - wrapcmd: wrap, unwrap and status. wrap and unwrap write the files of clients, with copies
+//     and records of them.
+//   - pkgcmd: install, list and rm. install and rm write the lock file, the store of packages, and
+//     what is kept of servers.
+//   - inspect: check, plan, doctor and why. check --probe starts servers.
+//   - undocmd: changes and undo. undo writes the user's files, and the journal of the server.
+//   - configcmd: preset, import, trust, untrust and schema. trust and untrust write the trust store.
 //
-//   - install and rm write the lock file, the store of packages, and what is kept of servers.
-//   - wrap and unwrap write the files of clients, with copies and records of them.
-//   - trust and untrust write the trust store.
-//   - undo writes the user's files, and the journal of the server.
-//   - install and check --probe start servers, which write their private HOMEs.
-//
-// The package has some 7,100 lines: one to six files for each command. Some commands use files of
-// another: wrap uses those of install, and status uses those of wrap and list. With a package for
-// each command, some two dozen packages would all need the same file of flags.
+// Each command has a file of its name, with a struct of its flags, a function that returns its
+// cobra.Command, and usually a method Run. Package cli has what all of them share, and package
+// entries how they choose the servers in clients' files. A test (-update) writes the manual pages
+// in packaging/man from the help texts.
 package commands
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -30,18 +29,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/configcmd"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/inspect"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/pkgcmd"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/undocmd"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/wrapcmd"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
 )
-
-// front is one command line and the commands that may serve it.
-type front struct {
-	console terminal.Console
-	server  cmdline.Server
-	failed  error // of the command, after its command line was accepted
-}
 
 // Program is mcp-jail-cli: it runs the command line of this process and exits.
 func Program() {
@@ -85,28 +83,28 @@ func dispatch(all []string, c terminal.Console) int {
 	case len(args) > 0 && args[0] == "--version":
 		args = append([]string{"version"}, args[1:]...)
 	}
-	x := &front{console: c, server: server}
-	root := x.root()
+	line := &cli.CommandLine{Console: c, Server: server}
+	root := commandTree(line)
 	if slices.ContainsFunc(args, cmdline.IsHelp) {
-		return x.help(root, args)
+		return help(line, root, args)
 	}
 	if len(args) > 0 && args[0] == "run" {
-		return x.executeRun(all)
+		return executeRun(line, all)
 	}
-	if err := x.execute(root, args); err != nil {
+	if err := execute(line, root, args); err != nil {
 		return target.Misuse(c, args, server, err)
 	}
-	return target.Report(c, x.failed)
+	return target.Report(c, line.Failed)
 }
 
 // executeRun gives a session to mcp-jail.
-func (x *front) executeRun(args []string) int {
-	return target.Report(x.console, programs.Execute(programs.Main, args))
+func executeRun(line *cli.CommandLine, args []string) int {
+	return target.Report(line.Console, programs.Execute(programs.Main, args))
 }
 
 // execute parses args and runs the command that they name. It returns mistakes of the
-// command line; the error of the command goes to x.failed.
-func (x *front) execute(root *cobra.Command, args []string) error {
+// command line; the error of the command goes to line.failed.
+func execute(line *cli.CommandLine, root *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return errors.New("the name of a command is missing")
 	}
@@ -114,7 +112,7 @@ func (x *front) execute(root *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := checkWords(cmd.Flags(), args[1:]); err != nil {
+	if err := cli.CheckWords(cmd.Flags(), args[1:]); err != nil {
 		return err
 	}
 	root.SetArgs(args)
@@ -130,8 +128,8 @@ func find(root *cobra.Command, name string) (*cobra.Command, error) {
 	return nil, cmdline.UnknownCommand(name)
 }
 
-// root returns the tree of all commands.
-func (x *front) root() *cobra.Command {
+// commandTree returns the tree of all commands.
+func commandTree(line *cli.CommandLine) *cobra.Command {
 	root := &cobra.Command{
 		Use:           programs.Main + " COMMAND [ARG...]",
 		Short:         "Run stdio MCP servers in a kernel-enforced jail.",
@@ -141,55 +139,58 @@ func (x *front) root() *cobra.Command {
 
 		DisableFlagsInUseLine: true,
 	}
-	root.SetOut(x.console.Writer())
-	root.SetErr(x.console.ErrWriter())
-	root.SetFlagErrorFunc(flagError)
+	root.SetOut(line.Console.Writer())
+	root.SetErr(line.Console.ErrWriter())
+	root.SetFlagErrorFunc(cli.FlagError)
 	root.CompletionOptions.DisableDefaultCmd = true // complete.go has one
-	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { x.console.Printf("%s", helpText(cmd)) })
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { line.Console.Printf("%s", cli.HelpText(cmd)) })
 	help := &cobra.Command{Use: "help [COMMAND]", Short: "Show the help of a command."}
-	help.ValidArgsFunction = proposeOne(cmdline.Commands())
+	help.ValidArgsFunction = cli.ProposeOne(cmdline.Commands())
 	root.SetHelpCommand(help)
 	root.Flags().SortFlags = false
 	root.Flags().BoolP("help", "h", false, "Show this help.")
-	for _, cmd := range []*cobra.Command{x.run(), x.wrap(), x.unwrap(), x.status(), x.check(), x.plan(), x.preset(), x.importer(), x.doctor(), x.why(), x.explain(), x.changes(), x.undo(), x.install(), x.list(), x.rm(), x.trust(), x.untrust(), x.version(), x.completion(), x.schema(), help} {
+	for _, cmd := range []*cobra.Command{runCommand(line), wrapcmd.Wrap(line), wrapcmd.Unwrap(line), wrapcmd.Status(line), inspect.Check(line), inspect.Plan(line), configcmd.Preset(line), configcmd.Import(line), inspect.Doctor(line), inspect.Why(line), explainCommand(line), undocmd.Changes(line), undocmd.Undo(line), pkgcmd.Install(line), pkgcmd.List(line), pkgcmd.Rm(line), configcmd.Trust(line), configcmd.Untrust(line), versionCommand(line), completionCommand(line), configcmd.Schema(line), help} {
 		cmd.DisableFlagsInUseLine = true
 		cmd.Flags().BoolP("help", "h", false, "Show this help.")
 		if cmd.ValidArgsFunction == nil && !strings.Contains(cmd.Use, "FILE") {
 			cmd.ValidArgsFunction = cobra.NoFileCompletions
 		}
 		if f := cmd.ValidArgsFunction; f != nil {
-			cmd.ValidArgsFunction = candidates(f)
+			cmd.ValidArgsFunction = cli.Candidates(f)
 		}
 		root.AddCommand(cmd)
 	}
 	return root
 }
 
-// command returns a command that takes up to most arguments. If forServers is set, it also takes
-// a command behind "--".
-func (x *front) command(use, short string, most int, forServers bool, run func(args []string) error) *cobra.Command {
-	cmd := &cobra.Command{Use: use, Short: short}
-	cmd.Flags().SortFlags = false
-	cmd.RunE = func(_ *cobra.Command, args []string) error {
-		switch {
-		case len(args) > most:
-			return fmt.Errorf("unexpected argument %s%s", args[most], selectionHint(cmd, args[most]))
-		case x.server.Given && !forServers:
-			return fmt.Errorf("mcp-jail %s takes no command behind --", cmd.Name())
+// help prints the help that a command line asks for and returns the exit status.
+func help(line *cli.CommandLine, root *cobra.Command, args []string) int {
+	i := slices.IndexFunc(args, func(a string) bool { return !cmdline.IsHelp(a) })
+	if i < 0 {
+		line.Console.Printf("%s", programHelp(root))
+		return target.ExitOK
+	}
+	cmd, err := find(root, args[i])
+	if err != nil {
+		return target.Misuse(line.Console, args[i:], cmdline.Server{}, err)
+	}
+	line.Console.Printf("%s", cli.HelpText(cmd))
+	return target.ExitOK
+}
+
+func programHelp(root *cobra.Command) string {
+	var rows [][2]string
+	for _, name := range cmdline.Commands() {
+		if cmd, err := find(root, name); err == nil {
+			rows = append(rows, [2]string{"  " + name, cmd.Short})
 		}
-		x.failed = run(args)
-		return nil
 	}
-	return cmd
+	return "Usage: mcp-jail <command>\n\n" + programDescription + "\n" +
+		cli.Table("Flags", cli.FlagRows(root)) + cli.Table("Commands", rows) +
+		"\nRun \"mcp-jail <command> --help\" for more information on a command.\n"
 }
 
-// anyNumber is the most arguments of a command that takes any number of them.
-const anyNumber = 1 << 30
+const programDescription = `Run stdio MCP servers in a kernel-enforced jail (Landlock, seccomp, namespaces).
 
-// firstOf returns the first argument, or "".
-func firstOf(args []string) string {
-	if len(args) == 0 {
-		return ""
-	}
-	return args[0]
-}
+In a client's configuration, replace  "command": "npx", "args": ["-y", "PACKAGE"]
+by  "command": "mcp-jail", "args": ["run", "--", "npx", "-y", "PACKAGE"].`

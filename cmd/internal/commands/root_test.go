@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 )
 
 // TestMessagesNameSubcommands tests that all subcommands which messages name exist.
@@ -44,17 +45,17 @@ func TestMessagesNameSubcommands(t *testing.T) {
 // TestCommands tests that both programs have the same list of commands, and that each has a
 // help text whose lines fit a terminal, and an example.
 func TestCommands(t *testing.T) {
-	root := (&front{}).root()
+	root := commandTree(&cli.CommandLine{})
 	var names []string
 	for _, cmd := range root.Commands() {
 		names = append(names, cmd.Name())
-		text := helpText(cmd)
+		text := cli.HelpText(cmd)
 		for line := range strings.Lines(text) {
 			if len(line) > 100 {
 				t.Errorf("%s: a line has %d bytes: %s", cmd.Name(), len(line), line)
 			}
 		}
-		for _, r := range flagRows(cmd) {
+		for _, r := range cli.FlagRows(cmd) {
 			if r[1] == "" {
 				t.Errorf("%s:%s has no text", cmd.Name(), r[0])
 			}

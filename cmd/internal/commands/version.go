@@ -2,23 +2,26 @@ package commands
 
 import (
 	"encoding/json"
+	"fmt"
 	"runtime"
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/confine"
 )
 
 type versionCmd struct{ format string }
 
-func (x *front) version() *cobra.Command {
+func versionCommand(line *cli.CommandLine) *cobra.Command {
 	v := &versionCmd{}
-	cmd := x.command("version [flags]", "Print the version and the features of the running kernel.", 0, false, func([]string) error {
-		v.Run(x.console)
+	cmd := line.Command("version [flags]", "Print the version and the features of the running kernel.", 0, false, func([]string) error {
+		v.Run(line.Console)
 		return nil
 	})
-	addFlags(cmd, formatFlag(&v.format))
+	cli.AddFlags(cmd, cli.FormatFlag(&v.format))
 	return cmd
 }
 
@@ -34,4 +37,19 @@ func (v *versionCmd) Run(c terminal.Console) {
 		return
 	}
 	c.Printf("mcp-jail %s\ncommit   %s\ngo       %s %s/%s\nkernel   %s\n", programs.Version(), commit, runtime.Version(), runtime.GOOS, runtime.GOARCH, kernel)
+}
+
+// kernelSummary returns the line of `version` about the running kernel.
+func kernelSummary() string {
+	f := confine.Probe()
+	s := f.OS + " " + f.Kernel
+	for _, n := range f.List() {
+		if n.Answer == confine.Yes {
+			s += ", " + n.Name
+			if n.Name == "landlock" {
+				s += fmt.Sprintf(" %d", f.LandlockABI)
+			}
+		}
+	}
+	return s
 }

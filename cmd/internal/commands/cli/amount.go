@@ -1,0 +1,57 @@
+package cli
+
+import (
+	"fmt"
+	"time"
+)
+
+// SizeText returns a number of bytes as text with a unit: B, kB, MB or GB.
+func SizeText(n int64) string {
+	switch {
+	case n < 1000:
+		return fmt.Sprintf("%d B", n)
+	case n < 1e6-500:
+		return fmt.Sprintf("%.0f kB", float64(n)/1e3)
+	case n < 1e7-5e4:
+		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+	case n < 1e9-5e5:
+		return fmt.Sprintf("%.0f MB", float64(n)/1e6)
+	}
+	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
+}
+
+// AgoText returns how long before now the time t was. A time in the future, of another clock, is
+// "just now". The zero time is "never".
+func AgoText(now, t time.Time) string {
+	d := now.Sub(t)
+	for _, unit := range []struct {
+		length, upTo time.Duration
+		name         string
+	}{
+		{time.Minute, time.Hour, "minute"},
+		{time.Hour, 24 * time.Hour, "hour"},
+		{Day, 14 * Day, "day"},
+		{7 * Day, 60 * Day, "week"},
+		{30 * Day, 365 * Day, "month"},
+		{365 * Day, 1 << 62, "year"},
+	} {
+		switch n := int(d / unit.length); {
+		case d >= unit.upTo:
+		case n < 1:
+			return "just now"
+		default:
+			return Plural(n, unit.name) + " ago"
+		}
+	}
+	return "never"
+}
+
+// Plural returns a number of things.
+func Plural(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+const Day = 24 * time.Hour

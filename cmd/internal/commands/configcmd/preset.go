@@ -1,0 +1,210 @@
+// Package configcmd has the commands about tables of the configuration: preset, import, trust,
+// untrust and schema.
+package configcmd
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/presets"
+)
+
+type presetCmd struct{ format, name string }
+
+func Preset(line *cli.CommandLine) *cobra.Command {
+	p := &presetCmd{}
+	cmd := line.Command("preset [flags] [NAME]", "Show what a well-known server needs, or list the servers of which that is known.", 1, false, func(args []string) error {
+		p.name = cli.FirstOf(args)
+		return p.Run(line.Console)
+	})
+	cmd.Long = `A preset has the hosts, variables, secrets, paths and programs of a server, and
+where these facts come from. It grants nothing by its name. To use it, write
+
+    [servers.github]
+    preset = "github"
+    command = "github-mcp-server"
+    arguments = ["stdio"]
+
+or give it to a command:  mcp-jail run --preset github -- github-mcp-server stdio
+Your own keys and flags come on top of it. A file or a host that the server's
+arguments or variables name is granted too. To change a preset, copy the part of
+its text that begins with [servers. into your configuration.
+
+NAME may also be a package. Without it, the names are listed, each with the
+packages, container images and programs that the preset is for. With --format
+json, the list is an object with the member presets, and a preset is an object
+with the members of its text; config is the part for a configuration. New members
+may be added.`
+	cmd.Example = `    mcp-jail preset
+    mcp-jail preset github
+    mcp-jail plan --preset github -- github-mcp-server stdio`
+	cli.AddFlags(cmd, cli.FormatFlag(&p.format))
+	cmd.ValidArgsFunction = proposePresets
+	return cmd
+}
+
+// Run prints one preset or the list.
+func (p *presetCmd) Run(c terminal.Console) error {
+	if p.name != "" {
+		return p.one(c)
+	}
+	all := []presetReport{}
+	for _, name := range presets.Names() {
+		known, err := presets.Find(name)
+		if err != nil {
+			return err
+		}
+		all = append(all, presetReport{Name: known.Name, Title: known.Title, Packages: presetPackages(known)})
+	}
+	if p.format == "json" {
+		return cli.PrintJSON(c, map[string]any{"presets": all})
+	}
+	for _, r := range all {
+		c.Printf("%s", r.text(c))
+	}
+	return nil
+}
+
+// one prints the preset that was named.
+func (p *presetCmd) one(c terminal.Console) error {
+	known, err := presets.Find(p.name)
+	for _, e := range []presets.Ecosystem{presets.NPM, presets.PyPI, presets.Image, presets.Command} {
+		if of, ok := presets.ForPackage(e, p.name); err != nil && ok {
+			known, err = of, nil // the name of a package
+		}
+	}
+	var unknown *presets.UnknownError
+	switch {
+	case errors.As(err, &unknown) && unknown.Near == "":
+		return target.UsageErrorf("%s; mcp-jail preset  lists them", show.Line(err.Error()))
+	case errors.As(err, &unknown):
+		return target.UsageErrorf("%s", show.Line(err.Error()))
+	case err != nil:
+		return err
+	case p.format == "json":
+		return cli.PrintJSON(c, reportPreset(known))
+	}
+	c.Printf("%s", known.Text)
+	return nil
+}
+
+// presetNameWidth is the width of the column of names.
+const presetNameWidth = 20
+
+// text returns the lines of the list about a preset.
+func (r presetReport) text(c terminal.Console) string {
+	var b strings.Builder
+	name := fmt.Sprintf("%-*s", presetNameWidth-1, r.Name)
+	fmt.Fprintf(&b, "%s %s\n", c.Paint(terminal.Bold, name), r.Title)
+	var names []string
+	for _, p := range r.Packages {
+		names = append(names, p.Ecosystem+" "+p.Name)
+	}
+	cli.WriteWrapped(&b, strings.Repeat(" ", presetNameWidth), names)
+	return b.String()
+}
+
+// presetReport is a preset in JSON. A list has the first three members only.
+type presetReport struct {
+	Name     string          `json:"name"`
+	Title    string          `json:"title"`
+	Packages []presetPackage `json:"packages"`
+	*presetFacts
+}
+
+type presetFacts struct {
+	Variables []presetVariable `json:"variables"`
+	Arguments []presetArgument `json:"arguments"`
+	Programs  []string         `json:"programs"`
+	Stateful  bool             `json:"stateful"`
+	ReadOnly  []string         `json:"read_only"`
+	Notes     []string         `json:"notes"`
+	Sources   []string         `json:"sources"`
+	Config    string           `json:"config"`
+}
+
+type presetPackage struct {
+	Ecosystem string   `json:"ecosystem"`
+	Name      string   `json:"name"`
+	Versions  []string `json:"versions,omitempty"`
+}
+
+type presetVariable struct {
+	Name      string   `json:"name"`
+	Required  bool     `json:"required"`
+	Unless    []string `json:"unless,omitempty"`
+	Header    []string `json:"header,omitempty"`
+	Hosts     []string `json:"hosts,omitempty"`
+	HostsFrom []string `json:"hosts_from,omitempty"`
+	Injected  bool     `json:"can_be_secret"` // of a net rule
+	presetValue
+}
+
+type presetArgument struct {
+	Flag     string `json:"flag,omitempty"`
+	Position int    `json:"position,omitempty"`
+	Rest     bool   `json:"rest,omitempty"`
+	Required bool   `json:"required"`
+	Variable string `json:"variable,omitempty"`
+	presetValue
+}
+
+type presetValue struct {
+	Kind    presets.Kind `json:"kind,omitempty"`
+	Secret  bool         `json:"secret"`
+	Sent    presets.Sent `json:"sent,omitempty"`
+	Checked bool         `json:"checked,omitempty"`
+	Scheme  string       `json:"scheme,omitempty"`
+	Port    int          `json:"port,omitempty"`
+	Below   []string     `json:"below,omitempty"`
+	Beside  bool         `json:"beside,omitempty"`
+	Rights  string       `json:"rights,omitempty"`
+	About   string       `json:"about,omitempty"`
+}
+
+// reportPreset returns the whole of a preset.
+func reportPreset(p *presets.Preset) presetReport {
+	facts := &presetFacts{
+		Variables: []presetVariable{}, Arguments: []presetArgument{}, Programs: cli.NonNil(p.Programs), Stateful: p.Stateful,
+		ReadOnly: cli.NonNil(p.ReadOnly), Notes: cli.NonNil(p.Notes), Sources: cli.NonNil(p.Sources), Config: string(p.Config),
+	}
+	for _, v := range p.Variables {
+		facts.Variables = append(facts.Variables, presetVariable{v.Name, v.Required, v.Unless, v.Header, v.Hosts, v.HostsFrom, v.CanBeSecret(), valueOf(v.Value)})
+	}
+	for _, a := range p.Arguments {
+		facts.Arguments = append(facts.Arguments, presetArgument{a.Flag, a.Position, a.Rest, a.Required, a.Variable, valueOf(a.Value)})
+	}
+	return presetReport{p.Name, p.Title, presetPackages(p), facts}
+}
+
+func presetPackages(p *presets.Preset) (out []presetPackage) {
+	for _, pkg := range p.Packages {
+		out = append(out, presetPackage{string(pkg.Ecosystem), pkg.Name, pkg.Versions})
+	}
+	return out
+}
+
+func valueOf(v presets.Value) presetValue {
+	rights := policy.FsRule{Read: v.Read, Create: v.Create, Update: v.Update, Delete: v.Delete, Execute: v.Execute}.Rights()
+	out := presetValue{v.Kind, v.Secret, v.Sent, v.Checked, v.Scheme, v.Port, v.Below, v.Beside, "", v.About}
+	if rights != 0 {
+		out.Rights = rights.String()
+	}
+	return out
+}
+
+// proposePresets proposes the presets for the first argument.
+func proposePresets(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return cli.ProposePresetsFor(cmd, args, word)
+}

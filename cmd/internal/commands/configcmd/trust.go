@@ -1,0 +1,283 @@
+package configcmd
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
+)
+
+type trustCmd struct {
+	yes  bool
+	file string
+}
+
+const policyFileHelp = "FILE is the policy file. Default: .mcp-jail.toml in the working directory."
+
+func Trust(line *cli.CommandLine) *cobra.Command {
+	t := &trustCmd{}
+	cmd := line.Command("trust [flags] [FILE]", "Accept the current policy file of a project.", 1, false, func(args []string) error {
+		t.file = cli.FirstOf(args)
+		return t.Run(line.Console)
+	})
+	cmd.Long = policyFileHelp + `
+
+A project's policy file has no effect until you have read and accepted it. trust
+prints the file, then what it changes, and then asks: what each server may do
+with it that it may not do without it, and then what it no longer may. Warnings
+name sensitive paths, and what your own configuration refuses to the project.
+
+It records the path and the SHA-256 of the content, so a changed file has to be
+accepted again. Scripts that the file names are not part of it: they get what it
+grants even if they change.`
+	cmd.Example = `    mcp-jail trust
+    mcp-jail trust ~/src/project/.mcp-jail.toml`
+	cmd.Flags().BoolVar(&t.yes, "yes", false, "Accept the file without asking, for scripts.")
+	return cmd
+}
+
+// Run reads the file once. It prints, and accepts, the same bytes.
+func (t *trustCmd) Run(c terminal.Console) error {
+	file, err := policyFilePath(t.file)
+	if err != nil {
+		return err
+	}
+	data, err := config.ReadConfigFile(file)
+	if err != nil {
+		return target.ConfigErrorf("%s", strings.TrimPrefix(err.Error(), "open "))
+	}
+	host, err := hostfs.LocalHost()
+	if err != nil {
+		return err
+	}
+	if filepath.Base(file) == config.ProjectFile {
+		host.Dir = filepath.Dir(file) // where its servers start
+	}
+	before, cfg, err := loadBoth(file, data, host)
+	var changes []config.ServerChange
+	if err == nil {
+		changes, err = config.Changes(before, cfg, func(p *policy.Policy) config.Placed {
+			p = resolve.WithoutRefused(p, host)
+			return config.Placed{Policy: p, Paths: resolve.RulePaths(p, host)}
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("the file is not trusted, because it cannot be used:\n%w", err)
+	}
+	c.Printf("%s\n", printableText(string(data)))
+	for _, ch := range changes {
+		ws := append(cfg.DroppedGrants(ch.Server), fileWarnings(before, cfg, ch, host)...)
+		for _, w := range ws {
+			c.Printf("%s %s\n", c.Paint(terminal.Yellow, "warning:"), show.Line(w.String()))
+		}
+	}
+	c.Printf("%s", changeSummary(changes))
+	if c.WriteErr != nil && *c.WriteErr != nil {
+		return fmt.Errorf("%s is not trusted, because it could not be printed completely", file)
+	}
+	if err := t.confirm(c, file); err != nil {
+		return err
+	}
+	if err := (config.TrustStore{}).Trust(file, data); err != nil {
+		return fmt.Errorf("%s is not trusted, because the trust store cannot be written: %w", file, err)
+	}
+	if filepath.Base(file) != config.ProjectFile {
+		c.Printf("%s in a project only the file %s is used; a file that --config names needs no trust\n", c.Paint(terminal.Yellow, "warning:"), config.ProjectFile)
+	}
+	c.Printf("%s %s\nSHA-256 %x\n", c.Paint(terminal.Green, "trusted:"), file, sha256.Sum256(data))
+	return nil
+}
+
+// confirm asks the user to accept the file.
+func (t *trustCmd) confirm(c terminal.Console, file string) error {
+	switch {
+	case t.yes:
+		return nil
+	case !c.Asks():
+		return target.UsageErrorf("%s is not trusted: there is no terminal to ask on; in a script, after you have read what it grants, use %s", file, show.Typed("mcp-jail trust --yes", file))
+	}
+	if !cli.AskYes(c, "Trust "+file+"?") {
+		return fmt.Errorf("%s is not trusted: the answer was not yes", file)
+	}
+	return nil
+}
+
+// changeSummary returns what the servers of a file start, get and lose. It is printed last, so that
+// it stays on the screen.
+func changeSummary(all []config.ServerChange) string {
+	var b strings.Builder
+	gains, gain := 0, 0
+	for _, s := range all {
+		switch {
+		case s.Starts != nil:
+			fmt.Fprintf(&b, "Server %s starts  %s  with", s.Server, show.Spelled(s.Starts))
+		case s.Arguments != nil && s.Own:
+			fmt.Fprintf(&b, "Server %s, which is declared elsewhere, becomes this project's own, is started with the arguments  %s  and gets", s.Server, show.Spelled(s.Arguments))
+		case s.Arguments != nil:
+			fmt.Fprintf(&b, "Server %s, which is declared elsewhere, is started with the arguments  %s  and gets", s.Server, show.Spelled(s.Arguments))
+		case s.Own:
+			fmt.Fprintf(&b, "Server %s, which is declared elsewhere, becomes this project's own, and gets", s.Server)
+		default:
+			fmt.Fprintf(&b, "Server %s, which is declared elsewhere, also gets", s.Server)
+		}
+		loosened := 0
+		for _, ch := range s.Changes {
+			if ch.Loosens {
+				loosened++
+				fmt.Fprintf(&b, "\n  %s", show.Line(ch.Text))
+			}
+		}
+		if loosened == 0 {
+			b.WriteString("\n  nothing")
+		}
+		if loosened < len(s.Changes) {
+			b.WriteString("\n and this, which gives it no right:")
+		}
+		rest := s.Changes[loosened:]
+		for _, ch := range rest[:min(len(rest), maxRest)] {
+			fmt.Fprintf(&b, "\n  %s", show.Line(policy.Abbreviate(ch.Text)))
+		}
+		if more := len(rest) - maxRest; more > 0 {
+			fmt.Fprintf(&b, "\n  and %d more", more)
+		}
+		if loosened > 0 {
+			gains, gain = gains+loosened, gain+1
+		}
+		b.WriteString("\n\n")
+	}
+	if all == nil {
+		b.WriteString("the file names no server and grants nothing\n\n")
+	}
+	if strings.Count(b.String(), "\n") > screenLines {
+		fmt.Fprintf(&b, "This is longer than a screen. It gives %s to %s: read it from its beginning.\n\n", cli.Plural(gains, "thing"), cli.Plural(gain, "server"))
+	}
+	return b.String()
+}
+
+// maxRest bounds the lines of a server about what gives it no right, so that they do not push the
+// others off the screen. A summary with more than screenLines says how long it is.
+const (
+	maxRest     = 8
+	screenLines = 20
+)
+
+// fileWarnings returns the warnings about the paths of a server that it does not have without the
+// file: those of sensitive paths, as check gives them, and those of what the file does not get.
+func fileWarnings(before, after *config.Config, s config.ServerChange, host hostfs.Host) (ws []policy.Warning) {
+	warnings := func(cfg *config.Config) (out []policy.Warning) {
+		if cfg == nil || cfg.Servers[s.Server] == nil {
+			return nil
+		}
+		for _, tool := range append([]string{"", config.AnyTool}, cfg.ToolsWithTable(s.Server)...) {
+			p, err := cfg.Policy(s.Server, tool)
+			if err != nil {
+				continue // a stateful server has no tools
+			}
+			_, found, err := resolve.CheckFiles(p, host)
+			if err == nil && p.Lower != nil { // what the program and the secrets need may be refused below
+				_, _, err = resolve.Resolve(p, host)
+				if refused := (*resolve.RuleError)(nil); !errors.As(err, &refused) {
+					err = nil // trust does not ask whether the program is there
+				}
+			}
+			if err != nil {
+				found = append(found, policy.Warning{Code: "rule", Message: "this server will not start: " + err.Error(), Where: p.Where})
+			}
+			out = append(out, found...)
+		}
+		return out
+	}
+	had := warnings(before)
+	for _, w := range warnings(after) {
+		if !slices.Contains(had, w) && !slices.Contains(ws, w) {
+			ws = append(ws, w)
+		}
+	}
+	return ws
+}
+
+// loadBoth reads the configuration without a project's file and with it. For a file with a name
+// other than config.ProjectFile there are no other layers, and before is nil.
+func loadBoth(file string, data []byte, host hostfs.Host) (before, after *config.Config, err error) {
+	if filepath.Base(file) != config.ProjectFile {
+		after, err = config.Decode(data, file)
+	} else {
+		o := config.LoadOptions{Workspace: filepath.Dir(file), Project: []byte("version = 1\n")}
+		if before, err = target.LoadConfig(o, host); err != nil {
+			return nil, nil, err
+		}
+		o.Project = data
+		after, err = config.Load(o)
+	}
+	if err == nil {
+		err = target.LayPresets(after, host)
+	}
+	return before, after, err
+}
+
+// printableText makes control characters visible, which could hide or reorder text.
+func printableText(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, l := range lines {
+		lines[i] = show.Line(strings.ReplaceAll(strings.TrimSuffix(l, "\r"), "\t", "    "))
+	}
+	return strings.Join(lines, "\n")
+}
+
+type untrustCmd struct{ file string }
+
+func Untrust(line *cli.CommandLine) *cobra.Command {
+	u := &untrustCmd{}
+	cmd := line.Command("untrust [flags] [FILE]", "Withdraw the acceptance of a project's policy file.", 1, false, func(args []string) error {
+		u.file = cli.FirstOf(args)
+		return u.Run(line.Console)
+	})
+	cmd.Long = policyFileHelp + `
+
+After that, commands that would use the file fail again. See
+mcp-jail trust --help.`
+	return cmd
+}
+
+func (u *untrustCmd) Run(c terminal.Console) error {
+	file, err := policyFilePath(u.file)
+	if err != nil {
+		return err
+	}
+	if _, err := hostfs.LocalHost(); err != nil {
+		return err
+	}
+	err = config.TrustStore{}.Untrust(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		c.Printf("%s was not trusted\n", file)
+		return nil
+	}
+	if err == nil {
+		c.Printf("no longer trusted: %s\n", file)
+	}
+	return err
+}
+
+// policyFilePath returns the named file, or the policy file in the working directory.
+func policyFilePath(file string) (string, error) {
+	if file != "" {
+		return target.AbsolutePath(file)
+	}
+	dir, err := os.Getwd()
+	return filepath.Join(dir, config.ProjectFile), err
+}

@@ -1,0 +1,146 @@
+package entries
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
+	"github.com/mcp-jail/mcp-jail/internal/private"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// Program is mcp-jail as clients start it.
+type Program struct {
+	wrapping.Program
+	cached string // the directory of the programs, if a launcher may empty it; else ""
+}
+
+// FindProgram returns the program that the files of clients are to name. It is the one in
+// PATH, if that is this program: the path stays when a package manager replaces the program.
+// The cache of npx does not stay, so a copy is to be started instead ([startedProgram.keep]).
+func FindProgram(host hostfs.Host) (Program, error) {
+	path, err := programs.Beside(programs.Main)
+	if err != nil {
+		return Program{}, err
+	}
+	own, err := os.Stat(path)
+	if err != nil {
+		return Program{}, fmt.Errorf("%s is missing, which the clients are to start: %w", path, err)
+	}
+	kept := CopyPath(host)
+	if InLauncherCache(path) {
+		return Program{wrapping.Program{Path: kept, Also: []string{path}}, filepath.Dir(path)}, nil
+	}
+	p := Program{Program: wrapping.Program{Path: path, Also: []string{kept}}}
+	if found, err := exec.LookPath(programs.Main); err == nil && filepath.IsAbs(found) {
+		if info, err := os.Stat(found); err == nil && os.SameFile(info, own) {
+			p.Path = found
+		}
+	}
+	return p, nil
+}
+
+// CopyPath returns the path of the copy that clients start.
+func CopyPath(host hostfs.Host) string { return filepath.Join(host.DataDir, "bin", programs.Main) }
+
+// InLauncherCache reports whether a path lies in a directory of npx, bunx, pnpm dlx or yarn dlx. These
+// launchers empty or replace such a directory.
+func InLauncherCache(path string) bool {
+	for name := range strings.SplitSeq(filepath.ToSlash(path), "/") {
+		if name == "_npx" || name == "dlx" || strings.HasPrefix(name, "dlx-") || strings.HasPrefix(strings.TrimPrefix(name, "."), "bunx-") {
+			return true
+		}
+	}
+	return false
+}
+
+// Announce prints where the program lies that the clients will start, if the user has to know
+// that.
+func (p Program) Announce(c terminal.Console, home string) {
+	switch {
+	case p.cached != "":
+		c.Printf("\n")
+		c.PrintText(fmt.Sprintf("The clients will start %s, a copy of this program: the one that npx fetched may go. For the command mcp-jail itself: npm install -g mcp-jail\n", show.Line(cli.ShortPath(p.Path, home))))
+	case strings.HasPrefix(p.Path, filepath.Clean(os.TempDir())+string(filepath.Separator)):
+		c.Notef("%s the clients will start %s, which may be removed with other temporary files: install mcp-jail to a lasting place first", c.Paint(terminal.Yellow, "warning:"), p.Path)
+	case isBuild(p.Path):
+		c.Notef("%s the clients will start %s, which was built in a clone: keep it there, or install mcp-jail to another place first", c.Paint(terminal.Yellow, "note:"), p.Path)
+	}
+}
+
+// isBuild reports whether a program lies where "make build" puts it.
+func isBuild(path string) bool {
+	_, err := os.Stat(filepath.Join(filepath.Dir(filepath.Dir(path)), "go.mod"))
+	return err == nil
+}
+
+// Keep copies the programs to a lasting place if they are in a cache. mcp-jail comes last: a
+// client that starts it meanwhile finds the other programs of its build, or gets an error.
+func (p Program) Keep() error {
+	if p.cached == "" {
+		return nil
+	}
+	// The directory is that of keptProgram.
+	dir, err := private.Make(filepath.Dir(filepath.Dir(p.Path)), filepath.Base(filepath.Dir(p.Path)))
+	if err != nil {
+		return fmt.Errorf("no copy of mcp-jail could be made for the clients: %w", err)
+	}
+	defer dir.Close()
+	for _, name := range []string{"mcp-jail-tls", programs.Companion, programs.Main} {
+		err := copyProgram(filepath.Join(p.cached, name), dir, name)
+		if err != nil && !(errors.Is(err, fs.ErrNotExist) && name == "mcp-jail-tls") { // which is optional
+			return fmt.Errorf("no copy of %s could be made for the clients: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// maxProgram bounds what is read of a copy, in bytes.
+const maxProgram = 256 << 20
+
+// Refresh replaces an older copy of mcp-jail by this program.
+func (p Program) Refresh(c terminal.Console, home string) error {
+	if p.cached == "" {
+		return nil // no client starts a copy
+	}
+	bin := filepath.Dir(p.Path)
+	there, err := private.ReadFile(filepath.Dir(bin), filepath.Join(filepath.Base(bin), filepath.Base(p.Path)), maxProgram)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // the same
+	} else if err != nil {
+		return err
+	}
+	own, err := os.ReadFile(filepath.Join(p.cached, filepath.Base(p.Path)))
+	if err != nil || bytes.Equal(own, there) {
+		return err
+	}
+	if err := p.Keep(); err != nil {
+		return err
+	}
+	c.Printf("replaced: %s, which the clients start, is now version %s\n", show.Line(cli.ShortPath(p.Path, home)), programs.Version())
+	return nil
+}
+
+// copyProgram puts a copy of a program into a directory, in the place of another file. If that file
+// has the same content and mode, it stays.
+func copyProgram(from string, dir *private.Dir, name string) error {
+	content, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	there, err := dir.ReadFile(name, int64(len(content)))
+	if info, looked := dir.Lstat(name); err == nil && looked == nil && info.Mode() == 0o755 && bytes.Equal(there, content) {
+		return nil
+	}
+	return dir.Replace(name, content, private.How{Mode: 0o755, Sync: true})
+}

@@ -1,0 +1,85 @@
+// Package entries finds the servers in the files of clients that a command line means, and the
+// program that such an entry starts.
+package entries
+
+import (
+	"errors"
+	"os"
+	"runtime"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// Choice is what the flags --client, --file and --server choose. Without them it is all files
+// of the user's clients, and the project files in the working directory.
+type Choice struct{ wrapping.Selection }
+
+func (s *Choice) AddFlags(cmd *cobra.Command) {
+	cli.AddFlag(cmd, cmdline.Flag{Name: "client", Value: "NAME", Many: &s.Clients, Usage: "Only the files of this client, such as claude-code, cursor or vscode. Repeatable."}, proposeClients)
+	cli.AddFlag(cmd, cmdline.Flag{Name: "file", Value: "FILE", Many: &s.Files, Usage: "Only this file. With --client if its path does not say whose it is. Repeatable."}, nil)
+	cli.AddFlag(cmd, cmdline.Flag{Name: "server", Value: "NAME", Many: &s.Servers, Usage: "Only the servers that the client calls so. Repeatable."}, s.proposeEntries)
+}
+
+func (s *Choice) Everything() bool {
+	return len(s.Clients) == 0 && len(s.Files) == 0
+}
+
+// Find returns the selected files.
+func (s *Choice) Find() (hostfs.Host, []*wrapping.File, error) {
+	host, err := hostfs.LocalHost()
+	if err != nil {
+		return host, nil, err
+	}
+	for i, f := range s.Files {
+		if s.Files[i], err = target.AbsolutePath(f); err != nil {
+			return host, nil, err
+		}
+	}
+	files, err := wrapping.Find(ClientsHost(host), s.Selection)
+	var unknown *clients.UnknownError
+	var missing *wrapping.NotFoundError
+	if errors.As(err, &unknown) || errors.As(err, &missing) {
+		err = target.UsageErrorf("%s", err)
+	}
+	return host, files, err
+}
+
+// ClientsHost returns the host as package clients knows it.
+func ClientsHost(host hostfs.Host) clients.Host {
+	above, repo := wrapping.Above(host.Dir)
+	return clients.Host{OS: runtime.GOOS, Home: host.Home, Project: host.Dir, Above: above, Repo: repo, Env: os.Getenv}
+}
+
+// proposeEntries proposes the servers in the files that the command line selects, with the
+// clients that have them.
+func (s *Choice) proposeEntries(*cobra.Command, []string, string) (names []string, _ cobra.ShellCompDirective) {
+	all := &Choice{wrapping.Selection{Clients: s.Clients, Files: slices.Clone(s.Files)}}
+	_, files, err := all.Find()
+	if err != nil { // the command says what is wrong
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	for _, f := range files {
+		for _, e := range f.Entries {
+			if name := e.Server; !slices.Contains(s.Servers, name) {
+				names = cli.AddNames(names, []string{cli.Described(name, f.Client.Title)})
+			}
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// proposeClients proposes the names of clients.
+func proposeClients(*cobra.Command, []string, string) (names []string, _ cobra.ShellCompDirective) {
+	for _, c := range clients.All() {
+		names = append(names, cobra.CompletionWithDesc(c.Name, c.Title))
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}

@@ -1,0 +1,163 @@
+package entries
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+)
+
+// WrappedServer is a server that a client starts in mcp-jail. Its line has the values of the
+// client's variables that are known here.
+type WrappedServer struct {
+	File  *wrapping.File
+	Entry wrapping.Entry
+	line  clients.Wrapped
+	home  string
+}
+
+// WrappedServers returns the servers that clients start in mcp-jail, in the order of their files.
+// Files of the project come last, because others may have written them.
+func WrappedServers() (servers []WrappedServer, err error) {
+	host, files, err := (&Choice{}).Find()
+	if err != nil {
+		return nil, err
+	}
+	program, err := FindProgram(host)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(files, func(a, b *wrapping.File) int {
+		return cmp.Compare(cli.FalseFirst(a.IsProject()), cli.FalseFirst(b.IsProject()))
+	})
+	for _, f := range files {
+		for _, e := range f.Entries {
+			if v := f.Judge(e, program.Program, ClientsHost(host)); v.Jailed && v.Line.Argv != nil {
+				v.Line.Flags, v.Line.Argv = f.Started(e, v.Line.Flags, ClientsHost(host)), f.Started(e, v.Line.Argv, ClientsHost(host))
+				servers = append(servers, WrappedServer{f, e, v.Line, host.Home})
+			}
+		}
+	}
+	return servers, nil
+}
+
+// namedWrapped returns the servers that have a name at their client or in mcp-jail list. Of
+// several with the same flags and command line it returns the first.
+func namedWrapped(servers []WrappedServer, name string) (found []WrappedServer) {
+	for _, w := range servers {
+		same := func(o WrappedServer) bool {
+			return slices.Equal(o.line.Flags, w.line.Flags) && slices.Equal(o.line.Argv, w.line.Argv)
+		}
+		if (w.Entry.Server == name || w.line.Name == name) && !slices.ContainsFunc(found, same) {
+			found = append(found, w)
+		}
+	}
+	return found
+}
+
+// FindWrapped returns the server that clients start in mcp-jail under a name. unknown is the
+// error of the configuration, which has no such server. If several command lines have that name,
+// findWrapped takes the first if it alone is in a file of the user, and else returns an error
+// with some of them.
+func FindWrapped(name string, unknown *config.UnknownServerError) (*WrappedServer, error) {
+	servers, err := WrappedServers()
+	if err != nil {
+		return nil, err
+	}
+	found := namedWrapped(servers, name)
+	switch len(found) {
+	case 0:
+		return nil, notWrapped(servers, unknown)
+	case 1:
+		return &found[0], nil
+	}
+	if !found[0].File.IsProject() && found[1].File.IsProject() {
+		return &found[0], nil
+	}
+	const most = 5
+	var lines []string
+	for _, w := range found[:min(most, len(found))] {
+		lines = append(lines, "  "+w.File.Client.Title+" ("+w.Place()+")\n    "+w.PlanLine(nil))
+	}
+	if more := len(found) - most; more > 0 {
+		lines = append(lines, fmt.Sprintf("  and %d more", more))
+	}
+	return nil, target.UsageErrorf("clients start %d different servers as %s in mcp-jail; plan shows each by its line:\n%s", len(found), name, strings.Join(lines, "\n"))
+}
+
+// notWrapped returns the error for a name that neither the configuration nor a client has.
+func notWrapped(servers []WrappedServer, unknown *config.UnknownServerError) error {
+	if len(servers) == 0 {
+		return unknown
+	}
+	names := slices.Clone(unknown.Known)
+	for _, w := range servers {
+		if !slices.Contains(names, w.Entry.Server) {
+			names = append(names, w.Entry.Server)
+		}
+	}
+	if near := config.Suggest(unknown.Server, names); near != "" {
+		return target.UsageErrorf("there is no server %q, in the configuration or wrapped; did you mean %q?", unknown.Server, near)
+	}
+	return target.UsageErrorf("there is no server %q, in the configuration or wrapped; there are %s", unknown.Server, listed(names))
+}
+
+// listed returns the first of some names, and how many more there are. Others may have written
+// the names.
+func listed(names []string) string {
+	const most = 20
+	var shown []string
+	for _, name := range names[:min(most, len(names))] {
+		if _, ok := show.Candidate(name, ""); !ok || strings.Contains(name, ". ") {
+			name = show.Quote(name)
+		}
+		shown = append(shown, name)
+	}
+	if more := len(names) - most; more > 0 {
+		shown = append(shown, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(shown, ", ")
+}
+
+// PlanLine returns the command line that plans the server as its client starts it, with more
+// flags.
+func (w *WrappedServer) PlanLine(more []string) string {
+	words := slices.Concat([]string{"mcp-jail", "plan"}, w.line.Flags, more, []string{"--"}, w.line.Argv)
+	return show.Spelled(wrapping.Shown(words))
+}
+
+// Place returns the file of the entry, with its line.
+func (w *WrappedServer) Place() string {
+	return fmt.Sprintf("%s, line %d", show.Line(cli.ShortPath(w.File.Path, w.home)), w.Entry.Line)
+}
+
+// Load loads the policy that the server gets from its client. It sets the variables of the entry
+// in the environment of this process.
+func (w *WrappedServer) Load(waive []string) (*target.Target, error) {
+	flags, err := cmdline.ParseRun(append([]string{"run"}, w.line.Flags...))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", w.Place(), err)
+	}
+	for _, v := range w.File.ServerEnv(w.Entry, w.home) {
+		err = errors.Join(err, os.Setenv(v.Name, v.Value))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", w.Place(), err)
+	}
+	flags.Waive = append(flags.Waive, waive...)
+	t, err := target.Load(flags.ConfigFlags, flags.PolicyFlags, "", "", cmdline.Server{Given: true, Argv: w.line.Argv})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", w.Place(), err)
+	}
+	return t, nil
+}

@@ -1,0 +1,289 @@
+// Package inspect has the commands that explain and change nothing: check, plan, doctor and
+// why. Only check --probe starts servers, which write their private HOMEs.
+package inspect
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
+)
+
+type checkCmd struct {
+	cmdline.ConfigFlags
+	format  string
+	probe   bool
+	timeout time.Duration // of --probe, for one server
+	files   []string      // instead of the usual ones
+}
+
+func Check(line *cli.CommandLine) *cobra.Command {
+	k := &checkCmd{timeout: time.Minute}
+	cmd := line.Command("check [flags] [FILE... | SERVER]", "Check a configuration for mistakes; --probe also starts each server in its jail.", cli.AnyNumber, false, func(files []string) error {
+		k.files = files
+		return k.Run(line.Console)
+	})
+	cmd.Long = `FILEs are configuration files to check instead of the usual ones. SERVER is the name of one
+server to check: a configured one, or one that a client starts in mcp-jail (see mcp-jail status).
+
+Exit status 0: no error; 1: a server failed, or its program is missing; 2: the
+configuration has an error; 3: this host cannot enforce it. Warnings do not
+change the status, and neither do hosts that --probe cannot reach.`
+	cmd.Example = `    mcp-jail check
+    mcp-jail check --probe
+    mcp-jail check --probe github
+    mcp-jail check team.toml --format json`
+	cmd.ValidArgsFunction = proposeChecked(line, &k.ConfigFlags)
+	cli.AddFlags(cmd, k.Flags()...)
+	cli.AddFlags(cmd, cli.FormatFlag(&k.format))
+	cmd.Flags().BoolVar(&k.probe, "probe", false, "Also start each server in its jail, list its tools, and try to connect to the hosts that it may reach.")
+	cmd.Flags().Var(cli.Duration(&k.timeout), "timeout", "With --probe: the time limit for one server.")
+	cli.Propose(cmd, "timeout", cobra.NoFileCompletions)
+	return cmd
+}
+
+// maxHardLinkFiles bounds the files that check examines for hard links.
+const maxHardLinkFiles = 50000
+
+// serverReport is the result of checking one server.
+type serverReport struct {
+	Server   string         `json:"server"`
+	OK       bool           `json:"ok"`
+	Policy   string         `json:"policy,omitempty"`
+	Preset   string         `json:"preset,omitempty"`
+	Errors   []string       `json:"errors,omitempty"`
+	Gaps     []confine.Gap  `json:"gaps,omitempty"`
+	Warnings []string       `json:"warnings,omitempty"`
+	Remarks  []string       `json:"remarks,omitempty"`
+	Tools    []toolReport   `json:"tools,omitempty"`
+	Probed   string         `json:"probed,omitempty"` // the name and version that the server reports
+	Hosts    []hostReport   `json:"hosts,omitempty"`  // the hosts that its own policy grants
+	Secrets  []secretReport `json:"secrets,omitempty"`
+
+	stateless bool
+	peers     []peer // of a stateless server
+	status    int
+}
+
+func (k *checkCmd) Run(c terminal.Console) error {
+	axes, err := target.Axes(k.Waive)
+	if err != nil {
+		return err
+	}
+	if k.timeout <= 0 {
+		return target.UsageErrorf("--timeout %s: it has to be positive, such as 60s or 2m", k.timeout)
+	}
+	host, err := hostfs.LocalHost()
+	if err != nil {
+		return err
+	}
+	server := serverArgument(k.files)
+	if server != "" {
+		k.files = nil
+	}
+	files, err := target.ExpandHome(append(slices.Clone(k.Config), k.files...))
+	if err != nil {
+		return err
+	}
+	host.Configs = target.AbsolutePaths(files)
+	cfg, err := target.LoadConfig(config.LoadOptions{Files: files}, host)
+	if err != nil {
+		return k.reportBroken(c, err)
+	}
+	names := cfg.ServerNames()
+	if server != "" && cfg.Servers[server] == nil && len(k.Config) == 0 {
+		return k.checkWrapped(c, host.Home, server, &config.UnknownServerError{Server: server, Known: names, Files: cfg.Files})
+	}
+	if server != "" {
+		if cfg.Servers[server] == nil {
+			return &config.UnknownServerError{Server: server, Known: names, Files: cfg.Files}
+		}
+		names = []string{server}
+	}
+	reports, err := k.checkServers(c, names, func(name string) (*target.Target, error) { return target.Configured(host, cfg, name, axes), nil })
+	if err != nil {
+		return err
+	}
+	return k.finish(c, host.Home, cfg.Files, reports)
+}
+
+// finish shows the reports, and returns the worst status as an error.
+func (k *checkCmd) finish(c terminal.Console, home string, files []string, reports []serverReport) error {
+	k.show(c, home, files, reports)
+	worst := target.ExitOK
+	for _, r := range reports {
+		worst = max(worst, r.status)
+	}
+	if worst != target.ExitOK {
+		return target.ReportedStatus(worst)
+	}
+	return nil
+}
+
+// checkServers checks the servers that names lists. load loads each of them. With --probe, a
+// signal ends the check after the current server, and there is no report.
+func (k *checkCmd) checkServers(c terminal.Console, names []string, load func(name string) (*target.Target, error)) ([]serverReport, error) {
+	interrupted := make(chan os.Signal, 1)
+	if k.probe { // the current session ends by itself; start no other
+		for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+			if !signal.Ignored(s) {
+				signal.Notify(interrupted, s)
+			}
+		}
+		defer signal.Stop(interrupted)
+	}
+	reports := make([]serverReport, 0, len(names))
+	for _, name := range names {
+		t, err := load(name)
+		if err != nil {
+			return nil, err
+		}
+		r := k.checkServer(c, name, t)
+		select {
+		case s := <-interrupted:
+			c.Errorf("interrupted while checking %s; there is no report", name)
+			number, _ := s.(syscall.Signal)
+			return nil, target.ReportedStatus(128 + int(number))
+		default:
+		}
+		reports = append(reports, r)
+	}
+	return reports, nil
+}
+
+// show prints the reports as text or as JSON.
+func (k *checkCmd) show(c terminal.Console, home string, files []string, reports []serverReport) {
+	if k.format == "json" {
+		out := struct {
+			Files   []string       `json:"files"`
+			Servers []serverReport `json:"servers"`
+		}{files, reports}
+		b, _ := json.MarshalIndent(out, "", "  ")
+		c.Printf("%s\n", show.JSON(b))
+		return
+	}
+	for _, r := range reports {
+		c.PrintText(terminal.ShortHome(r.text(c), home))
+	}
+	if len(reports) == 0 {
+		c.Printf("no server is configured%s\n", configSources(files))
+		if names := cli.KeptNames(); len(names) > 0 {
+			c.Printf("a server that a client starts in mcp-jail: mcp-jail check NAME, with its name in mcp-jail status\n")
+		}
+	}
+}
+
+func configSources(files []string) string {
+	if len(files) == 0 {
+		return ": no configuration file was found"
+	}
+	return " in " + strings.Join(files, ", ")
+}
+
+// reportBroken reports a configuration that cannot be loaded.
+func (k *checkCmd) reportBroken(c terminal.Console, err error) error {
+	var problems policy.Problems
+	if k.format != "json" {
+		return err
+	}
+	var untrusted *config.UntrustedError
+	switch {
+	case errors.As(err, &problems):
+	case errors.As(err, &untrusted):
+		problems = policy.Problems{{File: untrusted.File, Message: err.Error()}}
+	default:
+		problems = policy.Problems{{Message: err.Error()}}
+	}
+	type problem struct {
+		File    string `json:"file,omitempty"`
+		Line    int    `json:"line,omitempty"`
+		Key     string `json:"key,omitempty"`
+		Message string `json:"message"`
+	}
+	out := struct {
+		Problems []problem `json:"problems"`
+	}{}
+	for _, p := range problems {
+		out.Problems = append(out.Problems, problem{p.File, p.Line, p.Key, p.Message})
+	}
+	b, _ := json.MarshalIndent(out, "", "  ")
+	c.Printf("%s\n", show.JSON(b))
+	return target.ReportedStatus(target.ExitStatus(err))
+}
+
+// checkServer checks one server and stops at the first mistake that prevents the rest.
+func (k *checkCmd) checkServer(c terminal.Console, name string, t *target.Target) (r serverReport) {
+	r = serverReport{Server: name}
+	fail := func(status int, err error) serverReport {
+		r.Errors, r.status = append(r.Errors, err.Error()), max(r.status, status)
+		return r
+	}
+	var err error
+	if t.PolicyOf != nil { // a configured server
+		t.Policy, err = t.PolicyOf("")
+	}
+	if err != nil {
+		return fail(target.ExitUsage, err)
+	}
+	r.Policy, r.Remarks, r.stateless = describePolicy(t.Policy), remarkTexts(t.Policy), !t.Policy.Stateful
+	if r.Preset = t.Preset(); r.Preset != "" {
+		r.Remarks = append([]string{"the preset " + r.Preset + " is below its own table: mcp-jail preset " + r.Preset}, r.Remarks...)
+	}
+	r.Remarks = append(undoRemark(t.Policy), r.Remarks...)
+	for _, s := range t.Policy.Settings {
+		if s.Default {
+			r.Remarks = append(r.Remarks, s.String())
+		}
+	}
+	if err = t.Resolve(); t.InstallsAfter(err) && err != nil {
+		r.Remarks = append([]string{t.PackageText() + ". The rest can be checked then"}, r.Remarks...)
+		r.OK = true
+		return r
+	}
+	if err != nil {
+		return fail(target.ExitStatus(err), err)
+	}
+	if text := t.PackageText(); text != "" {
+		r.Remarks = append([]string{text}, r.Remarks...)
+	}
+	r.Warnings = t.WarningTexts()
+	plan, err := t.Compile()
+	if plan != nil {
+		r.Gaps = plan.Gaps
+	}
+	if err != nil {
+		return fail(target.ExitHost, err)
+	}
+	r.Warnings = append(r.Warnings, target.WarningTexts(resolve.HardLinks(t.Profile, t.Host, maxHardLinkFiles))...)
+	if k.probe {
+		err = tryServer(t, c, &r, k.timeout)
+	}
+	if !t.Policy.Stateful {
+		r.status = reportTools(t, &r)
+	}
+	if k.probe {
+		checkHosts(t, c, &r, k.timeout)
+	}
+	if err != nil {
+		return fail(target.ExitFailure, err)
+	}
+	r.OK = r.status == target.ExitOK
+	return r
+}

@@ -1,0 +1,250 @@
+package inspect
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
+)
+
+type planCmd struct {
+	cmdline.ConfigFlags
+	cmdline.PolicyFlags
+	format, tool, serverName string
+	verbose                  bool
+}
+
+func Plan(line *cli.CommandLine) *cobra.Command {
+	p := &planCmd{}
+	cmd := line.Command("plan [flags] [SERVER | -- COMMAND [ARG...]]", "Show what a server may do, path by path, and what enforces it. Starts nothing.", 1, true, func(args []string) error {
+		p.serverName = cli.FirstOf(args)
+		return p.Run(line.Console, line.Server)
+	})
+	cmd.Long = `SERVER is the name of a configured server, or of one that a client starts in mcp-jail (see
+mcp-jail status). Without it, give a command behind --.
+The exit status is 3 if this host cannot enforce the plan.`
+	cmd.Example = `    mcp-jail plan github
+    mcp-jail plan --read ~/notes -- notes-server ~/notes`
+	cli.AddFlags(cmd, p.ConfigFlags.Flags()...)
+	cli.AddFlags(cmd, p.PolicyFlags.Flags()...)
+	cli.AddFlags(cmd, cli.FormatFlag(&p.format))
+	tool := cmdline.Flag{Name: "tool", Value: "TOOL", One: &p.tool, Usage: "Show the plan of this tool of a stateless server."}
+	cli.AddFlag(cmd, tool, proposeTools(&p.ConfigFlags))
+	cmd.Flags().BoolVar(&p.verbose, "verbose", false, "Also show what enforces each part, and the files and variables that every server gets.")
+	cmd.ValidArgsFunction = proposePlanned(line, &p.ConfigFlags)
+	return cmd
+}
+
+func (p *planCmd) Run(c terminal.Console, server cmdline.Server) error {
+	if p.serverName == "" && len(server.Argv) == 0 {
+		return target.UsageErrorf("name a configured server, or give a command behind --\n  mcp-jail plan SERVER\n  mcp-jail plan [flags] -- COMMAND [ARG...]")
+	}
+	t, wrapped, err := p.resolve(server)
+	if err != nil && t.InstallsAfter(err) {
+		return fmt.Errorf("%s. There is a plan when it is installed, because %s is not on this machine", t.PackageText(), t.Policy.Command)
+	}
+	if err != nil {
+		return err
+	}
+	if p.tool != "" && !slices.Contains(t.Config.ToolsWithTable(t.Policy.Server), p.tool) {
+		t.Warnings = append(t.Warnings, undeclaredToolWarning(t, p.tool))
+	}
+	if p.tool != "" {
+		t.Warnings = append(t.Warnings, passingWarnings(t.Profile, peersOf(t))...)
+	}
+	plan, err := t.Compile()
+	var gaps *confine.GapError // nil if no gap is open
+	if err != nil && !errors.As(err, &gaps) {
+		return err
+	}
+	tools, worst := declaredTools(t)
+	if p.format == "json" {
+		c.Printf("%s", planJSON(t, plan, tools))
+	} else {
+		if wrapped != nil {
+			c.PrintText(fmt.Sprintf("As %s starts it (%s)\n\n", wrapped.File.Client.Title, wrapped.Place()))
+		}
+		page := planPage{console: c, target: t, plan: plan, verbose: p.verbose}
+		c.PrintText(terminal.ShortHome(page.text(gaps, tools), t.Host.Home))
+	}
+	if gaps != nil {
+		worst = target.ExitHost
+	}
+	if worst != target.ExitOK {
+		return target.ReportedStatus(worst)
+	}
+	return nil
+}
+
+// resolve resolves the policy of the configured server, or of the command behind --. If the
+// configuration has no such server, it resolves the policy of the server that a client starts in
+// mcp-jail under that name, and also returns that server.
+func (p *planCmd) resolve(server cmdline.Server) (*target.Target, *entries.WrappedServer, error) {
+	t, err := target.Resolve(p.ConfigFlags, p.PolicyFlags, p.serverName, p.tool, server)
+	given := p.PolicyFlags.FirstSet()
+	asked := err
+	if given != "" && p.serverName != "" && !server.Given { // err is about the flags
+		_, asked = target.Load(p.ConfigFlags, cmdline.PolicyFlags{}, p.serverName, p.tool, server)
+	}
+	var unknown *config.UnknownServerError
+	if !errors.As(asked, &unknown) || len(p.Config) > 0 {
+		return t, nil, err
+	}
+	w, err := entries.FindWrapped(p.serverName, unknown)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case p.tool != "":
+		return nil, nil, target.UsageErrorf("--tool %s is for a configured server; %s is wrapped, and has one process for all tools", p.tool, p.serverName)
+	case given != "":
+		return nil, nil, target.UsageErrorf("%s is for a command behind --; the flags of %s stand in the file of its client. With more flags:\n  %s", given, p.serverName, w.PlanLine(p.PolicyFlags.Words()))
+	}
+	if t, err = w.Load(p.Waive); err == nil {
+		err = t.Resolve()
+	}
+	return t, w, err
+}
+
+// planJSON returns a plan as JSON.
+func planJSON(t *target.Target, plan *confine.Plan, tools []toolReport) []byte {
+	out := struct {
+		Profile        *policy.Profile       `json:"profile"`
+		Preset         string                `json:"preset,omitempty"`
+		Enforced       []confine.Enforcement `json:"enforced"`
+		Gaps           []confine.Gap         `json:"gaps"`
+		Notes          []string              `json:"notes"`
+		Warnings       []string              `json:"warnings"`
+		HostNamespaces *confine.Feature      `json:"without_namespaces,omitempty"` // why user namespaces are refused
+		Tools          []toolReport          `json:"tools,omitempty"`
+		Settings       []policy.Setting      `json:"settings,omitempty"`
+	}{t.Profile, t.Preset(), cli.NonNil(plan.Enforced), cli.NonNil(plan.Gaps), cli.NonNil(plan.Notes), t.WarningTexts(), nil, tools, t.Policy.Settings}
+	if plan.HostNamespaces.Answer == confine.No {
+		out.HostNamespaces = &plan.HostNamespaces
+	}
+	b, err := json.MarshalIndent(out, "", "  ")
+	if err != nil {
+		panic(err) // it has no types that cannot be encoded
+	}
+	return append(show.JSON(b), '\n')
+}
+
+func describePolicy(p *policy.Policy) string {
+	s := "stateful: one process for the session"
+	if !p.Stateful {
+		s = "stateless: a fresh process for every call"
+	}
+	switch {
+	case p.Tool != "":
+		s += ", tool " + p.Tool
+	case !p.Stateful:
+		return s + "; requests other than calls run under the default policy"
+	}
+	if p.Default {
+		return s + "; the default policy"
+	}
+	return s + "; " + p.Where
+}
+
+// notEnforced is the text for an axis that nothing enforces.
+const notEnforced = "not enforced"
+
+func enforcedBy(plan *confine.Plan, axis policy.Axis) string {
+	var how []string
+	for _, e := range plan.Enforced {
+		if e.Axis == axis && !slices.Contains(how, e.By) {
+			how = append(how, e.By)
+		}
+	}
+	if how == nil {
+		return notEnforced
+	}
+	return strings.Join(how, "; ")
+}
+
+// entryName returns the path of an entry, with "~" for the home directory. A path that leads
+// through a link is also shown as the rule names it.
+func entryName(e policy.Entry, home string) string {
+	short := cli.ShortPath(e.Path, home)
+	outside := strings.HasPrefix(e.Named, "~") || strings.HasPrefix(e.Named, "/")
+	if named := cli.ShortPath(path.Clean(e.Named), home); outside && e.Origin == policy.OriginRule && named != short {
+		return named + " -> " + short
+	}
+	return short
+}
+
+func originText(e policy.Entry) string {
+	switch e.Origin {
+	case policy.OriginBaseline:
+		if e.Rule != resolve.BaselineRule {
+			return e.Rule
+		}
+		return "baseline"
+	case policy.OriginHome:
+		if e.Ephemeral {
+			return "private home, a copy that is thrown away"
+		}
+		return "private home"
+	case policy.OriginSensitive:
+		if e.Named == resolve.HostSocket {
+			return e.Rule
+		}
+		return "sensitive"
+	case policy.OriginProtected:
+		return "protected"
+	}
+	return e.Rule
+}
+
+func remarkTexts(p *policy.Policy) []string { return target.WarningTexts(p.Remarks()) }
+
+// undoRemark returns a remark about the copies that mcp-jail keeps of the files that a server
+// changes. It returns nil without undo.
+func undoRemark(p *policy.Policy) []string {
+	if !p.Undo.On() {
+		return nil
+	}
+	return []string{fmt.Sprintf("undo: before it changes a file of up to %d MB, what stands there is kept for %d days: %s, %s", p.Undo.FileMB, p.Undo.Days, show.Typed("mcp-jail changes", p.Server), show.Typed("mcp-jail undo", p.Server))}
+}
+
+func gapTexts(gaps []confine.Gap) []string {
+	var out []string
+	for _, g := range gaps {
+		s := fmt.Sprintf("%s: %s: %s", g.Axis, g.What, g.Why)
+		if g.Fix != "" && g.Fix != confine.FixNamespaces {
+			s += "\n" + g.Fix
+		}
+		if g.Waived {
+			s = "(waived) " + s
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// namespaceAdvice returns why user namespaces are refused, and how to allow them or to do
+// without. It returns nil where they are not refused.
+func namespaceAdvice(plan *confine.Plan, open *confine.GapError) []string {
+	if plan.HostNamespaces.Answer != confine.No {
+		return nil
+	}
+	out := []string{"user namespaces are refused: " + plan.HostNamespaces.Detail + "\n" + plan.HostNamespaces.Fix}
+	if open != nil && open.Waive != nil {
+		out = append(out, confine.WaiveLine(open.Waive))
+	}
+	return out
+}

@@ -1,0 +1,63 @@
+package inspect
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+)
+
+// proposeTools proposes the tools of the server on the command line that have a table.
+func proposeTools(f *cmdline.ConfigFlags) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		files, err := target.ExpandHome(f.Config)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		cfg, err := config.Load(config.LoadOptions{Files: files})
+		if err != nil || cfg.Servers[cli.FirstOf(args)] == nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		var names []string
+		for _, tool := range cfg.DeclaredTools(cli.FirstOf(args)) {
+			names = append(names, cli.Described(tool, ""))
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// proposePlanned proposes the servers that proposeServers proposes, and the wrapped servers with
+// their clients as descriptions. It leaves out wrapped servers in files of a project.
+func proposePlanned(line *cli.CommandLine, f *cmdline.ConfigFlags) cobra.CompletionFunc {
+	configured := cli.ProposeServers(line, f)
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		names, directive := configured(cmd, args, typed)
+		if line.Server.Given || len(args) > 0 || len(f.Config) > 0 {
+			return names, directive
+		}
+		servers, _ := entries.WrappedServers() // plan says what is wrong
+		for _, w := range servers {
+			if name := w.Entry.Server; !w.File.IsProject() {
+				names = cli.AddNames(names, []string{cli.Described(name, w.File.Client.Title)})
+			}
+		}
+		return names, directive
+	}
+}
+
+// proposeChecked proposes the servers that check takes, and files.
+func proposeChecked(line *cli.CommandLine, f *cmdline.ConfigFlags) cobra.CompletionFunc {
+	servers := proposePlanned(line, f)
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 || strings.ContainsAny(typed, "/.") {
+			return nil, cobra.ShellCompDirectiveDefault
+		}
+		names, _ := servers(cmd, args, typed)
+		return names, cobra.ShellCompDirectiveDefault
+	}
+}

@@ -1,0 +1,244 @@
+package inspect
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/kept"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+type whyCmd struct {
+	format string
+	list   bool
+	server string
+}
+
+func Why(line *cli.CommandLine) *cobra.Command {
+	w := &whyCmd{}
+	cmd := line.Command("why [flags] [SERVER]", "Explain what failed or was refused in the last session of a server, and how to grant it.", 1, false, func(args []string) error {
+		w.server = cli.FirstOf(args)
+		return w.Run(line.Console)
+	})
+	cmd.Long = `SERVER is the name of a server, the beginning of its name, or its package.
+Default: the server whose session ended last.
+
+A session is recorded when the server fails or is refused something, and when it
+ends. The record has names, the last lines of the server's stderr and, if it
+proposes a line for the client, the server's arguments, without the values of
+granted variables. If a later session has no record, why says so first. If
+nothing failed in the session, why also shows the last failure before it.
+
+A project's own server has its own record. In the directory of the project, SERVER
+means that one, and elsewhere yours. Below, why names the others of that name.`
+	cmd.Example = `    mcp-jail why
+    mcp-jail why github
+    mcp-jail why @modelcontextprotocol/server-filesystem
+    mcp-jail why --list`
+	cli.AddFlags(cmd, cli.FormatFlag(&w.format))
+	cmd.Flags().BoolVar(&w.list, "list", false, "List the servers that have records, the latest session first.")
+	cmd.ValidArgsFunction = proposeRecords
+	return cmd
+}
+
+func (w *whyCmd) Run(c terminal.Console) error {
+	host, err := hostfs.LocalHost()
+	if err != nil {
+		return err
+	}
+	sessions := listRecords(host)
+	if w.list {
+		if w.server != "" {
+			return target.UsageErrorf("--list shows all servers; leave %s out", w.server)
+		}
+		return w.printList(c, host, sessions)
+	}
+	name, project := kept.Here(host, cli.WorkDir(host), w.server)
+	s, others, err := findServer(sessions, name)
+	if err != nil && project != "" {
+		return cli.NotKeptHere("there is no record of a session", "why", w.server, project)
+	}
+	if err != nil {
+		var owner *hostfs.OwnerError
+		if _, refused := records.Load(host, w.server); errors.As(refused, &owner) {
+			return refused
+		}
+		return err
+	}
+	if len(others) > 0 {
+		c.Notef("showing the latest of %d servers that match %q; the others: %s", len(others)+1, w.server, show.Line(strings.Join(others, ", ")))
+	}
+	record, err := records.Load(host, s.Server)
+	if err != nil {
+		return err
+	}
+	if w.format == "json" {
+		b, err := record.Encode()
+		if err != nil {
+			return err
+		}
+		c.Printf("%s", b)
+		return nil
+	}
+	c.PrintText(record.Text(clientLists(host, s.Server)...))
+	if more := namesakes(sessions, record, s.Server); len(more) > 0 {
+		c.PrintText("\nAlso on record:\n" + strings.Join(more, ""))
+	}
+	return nil
+}
+
+// namesakes says how to see the records of other servers with the name of that of a record.
+func namesakes(all []serverRecords, shown diagnostics.Record, server string) (lines []string) {
+	for _, s := range all {
+		switch {
+		case s.Server == server || s.name() != shown.Server:
+		case s.Project == "":
+			lines = append(lines, "  your own server "+show.Name(s.Server)+":  "+cli.Elsewhere("why", s.Server)+"\n")
+		default:
+			lines = append(lines, "  that of "+show.Line(s.Project)+":  "+show.Typed("mcp-jail why", s.Server)+"\n")
+		}
+	}
+	return lines
+}
+
+// serverRecords describes the records of one server.
+type serverRecords struct {
+	Server  string     `json:"server"`
+	Project string     `json:"project,omitempty"` // the project's file, if the server is the project's own
+	Last    time.Time  `json:"last"`              // when the last session ended, or when a session without a record started
+	Failed  *time.Time `json:"failed,omitempty"`  // when the last session with a failure started
+}
+
+// name returns the name that the server has in its configuration.
+func (s serverRecords) name() string { return kept.PlainName(s.Server, s.Project) }
+
+// listRecords returns the servers that have records, the latest session first.
+func listRecords(host hostfs.Host) (all []serverRecords) {
+	names, _ := kept.Names(host)
+	for _, name := range names {
+		d, err := records.Open(host, name)
+		if err != nil {
+			continue
+		}
+		s := serverRecords{Server: name, Project: d.About().Project, Last: d.Written()}
+		if m, ok := d.Marker(); ok && m.LastActivity().After(s.Last) {
+			s.Last = m.LastActivity()
+		}
+		for _, read := range []func() (diagnostics.Record, bool){d.Last, d.Failed} {
+			if r, ok := read(); ok && len(r.Diagnoses) > 0 {
+				s.Failed = &r.Time
+				break
+			}
+		}
+		d.Close()
+		if !s.Last.IsZero() {
+			all = append(all, s)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b serverRecords) int { return b.Last.Compare(a.Last) })
+	return all
+}
+
+// findServer returns the server with a name. If there is none, it returns the latest server whose
+// name begins so, or was derived from a package of that name; others are the other such servers.
+// Without a name it returns the latest server.
+func findServer(all []serverRecords, name string) (found serverRecords, others []string, err error) {
+	switch {
+	case len(all) == 0 && name == "":
+		return found, nil, errors.New("there is no record: no server was run yet")
+	case name == "":
+		return all[0], nil, nil
+	}
+	var names []string
+	for _, s := range all {
+		if s.Server == name {
+			return s, nil, nil
+		}
+		names = append(names, s.Server)
+	}
+	for _, begin := range []string{name, config.PackageName(name)} {
+		for _, s := range all {
+			switch {
+			case begin == "" || !strings.HasPrefix(s.Server, begin):
+			case found.Server == "":
+				found = s
+			default:
+				others = append(others, s.Server)
+			}
+		}
+		if found.Server != "" {
+			return found, others, nil
+		}
+	}
+	hint := ""
+	if near := config.Suggest(name, append(slices.Clone(names), withoutHashes(names)...)); near != "" {
+		hint = fmt.Sprintf("; did you mean %q?", near)
+	} else if len(names) > 0 {
+		hint = "; mcp-jail why --list  shows all recorded servers"
+	}
+	return found, nil, fmt.Errorf("there is no record of a session of server %q%s", name, hint)
+}
+
+// withoutHashes returns the names that end with a hash, as those of cmdline.DefaultName do,
+// without it.
+func withoutHashes(names []string) (out []string) {
+	for _, n := range names {
+		if i := strings.LastIndexByte(n, '-'); i > 0 && len(n)-i == 17 {
+			out = append(out, n[:i])
+		}
+	}
+	return out
+}
+
+// printList prints the recorded servers.
+func (w *whyCmd) printList(c terminal.Console, host hostfs.Host, all []serverRecords) error {
+	if w.format == "json" {
+		b, _ := json.MarshalIndent(append([]serverRecords{}, all...), "", "  ")
+		c.Printf("%s\n", show.JSON(b))
+		return nil
+	}
+	if len(all) == 0 {
+		c.Printf("no server was run yet\n")
+	}
+	var b strings.Builder
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, s := range all {
+		failed := "no failure on record"
+		if s.Failed != nil {
+			failed = "last failure in the session of " + s.Failed.Local().Format(time.DateTime)
+		}
+		if s.Project != "" {
+			failed += ", of " + show.Line(s.Project)
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\n", show.Name(s.Server), s.Last.Local().Format(time.DateTime), failed)
+	}
+	t.Flush()
+	c.Printf("%s", b.String())
+	return nil
+}
+
+// proposeRecords proposes the servers that have records.
+func proposeRecords(_ *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
+	host, err := hostfs.LocalHost()
+	if err != nil || len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	for _, s := range listRecords(host) {
+		names = append(names, s.Server)
+	}
+	return cli.ProposedHere(host, names), cobra.ShellCompDirectiveNoFileComp
+}

@@ -1,0 +1,352 @@
+// Package pkgcmd has the commands about what is kept of servers: install, list and rm.
+package pkgcmd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/packages/install"
+	"github.com/mcp-jail/mcp-jail/packages/launcher"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+type installCmd struct {
+	cmdline.ConfigFlags
+	servers     []string
+	given       cmdline.Server      // a launcher's line behind --
+	flags       cmdline.PolicyFlags // the policy of given, if wrap wrote its line
+	scripts     bool
+	update      bool
+	repair      bool
+	acceptTools bool
+	yes         bool
+	forSession  bool
+	recheck     bool // with forSession: see install.Installer.Recheck
+}
+
+func Install(line *cli.CommandLine) *cobra.Command {
+	i := &installCmd{}
+	cmd := line.Command("install [flags] [SERVER...]", "Fetch and pin the packages of servers.", cli.AnyNumber, true, func(args []string) error {
+		i.servers, i.given = args, line.Server
+		return i.Run(line.Console)
+	})
+	cmd.Long = `SERVER is a server that npx, uvx or the like starts: one of the configuration, or one
+that mcp-jail list shows, or its package. A line of these may also stand behind --.
+Without both, all such servers of the configuration and all pins are meant.
+
+npm, or the installer of the line, fetches the package in a jail that reaches the
+registry of your configuration and nothing else. Scripts of packages do not run.
+Then the server is started once in its jail, and lists its tools. The package, all
+that it needs and its tools are pinned in mcp-jail.lock, beside your configuration.
+From then on the server starts without a launcher and without a network, from files
+that it cannot change.
+
+With --update the new version is started before you are asked. There it reaches no
+host, and writes no file of yours.`
+	cmd.Example = `    mcp-jail install
+    mcp-jail install github
+    mcp-jail install -- npx -y @modelcontextprotocol/server-memory
+    mcp-jail install --update
+    mcp-jail install --update server-memory`
+	cli.AddFlags(cmd, i.Flags()...)
+	f := cmd.Flags()
+	f.BoolVar(&i.update, "update", false, "Fetch the newest version, show what it changes, and ask.")
+	f.BoolVar(&i.repair, "repair", false, "Install the pinned version again, in place of files that differ.")
+	f.BoolVar(&i.acceptTools, "accept-tools", false, "Pin the tools that a server listed last in place of the pinned ones; if none are known, remove the pins, so that the next session pins what it lists. SERVER may also be the name of its package.")
+	f.BoolVar(&i.yes, "yes", false, "Accept updates without asking, for scripts.")
+	f.BoolVar(&i.scripts, "install-scripts", false, "Run the scripts that packages bring for their installation, in a jail without a network.")
+	f.BoolVar(&i.forSession, "for-session", false, "")
+	f.BoolVar(&i.recheck, "recheck", false, "")
+	for _, name := range []string{"for-session", "recheck"} { // mcp-jail run asks with them
+		f.MarkHidden(name)
+	}
+	one := cli.ProposeServers(line, &i.ConfigFlags)
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+		names, directive := one(cmd, nil, word)
+		if !line.Server.Given && len(i.Config) == 0 {
+			names = cli.AddNames(names, cli.KeptNames())
+		}
+		return slices.DeleteFunc(names, func(n string) bool { return slices.Contains(args, cli.Proposed(n)) }), directive
+	}
+	return cmd
+}
+
+// InstallLine installs the package of a launcher's line that mcp-jail run starts with these flags.
+func InstallLine(c terminal.Console, flags, argv []string, yes bool) error {
+	i := &installCmd{given: cmdline.Server{Given: true, Argv: argv}, yes: yes}
+	if _, err := cmdline.Parse(flags, slices.Concat(i.flags.Flags(), i.ConfigFlags.Flags())); err != nil {
+		return err
+	}
+	return i.Run(c)
+}
+
+// Run installs one package after the other. If one fails, it goes on with the others.
+func (i *installCmd) Run(c terminal.Console) error {
+	host, err := hostfs.LocalHost()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	interrupted := make(chan os.Signal, 1)
+	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+		if !signal.Ignored(s) {
+			signal.Notify(interrupted, s)
+		}
+	}
+	defer signal.Stop(interrupted)
+	status := make(chan error, 1)
+	go func() { status <- i.run(ctx, c, host) }()
+	select {
+	case err = <-status:
+		return err
+	case s := <-interrupted:
+		signal.Stop(interrupted) // the second one ends the program at once
+		cancel()
+		<-status
+		if !i.forSession {
+			c.Errorf("interrupted: what was fetched is kept, and the same command continues with it")
+		}
+		number, _ := s.(syscall.Signal)
+		return target.ReportedStatus(128 + int(number))
+	}
+}
+
+func (i *installCmd) run(ctx context.Context, c terminal.Console, host hostfs.Host) error {
+	switch {
+	case i.forSession:
+		return i.serveSession(ctx, c, host)
+	case i.update && i.repair, i.update && i.acceptTools, i.repair && i.acceptTools:
+		return target.UsageErrorf("--update, --repair and --accept-tools are different things: give one of them")
+	case i.acceptTools:
+		return i.acceptAll(c, host)
+	}
+	all, failed, err := i.wanted(c, host)
+	var unknown *config.UnknownServerError
+	if errors.As(err, &unknown) {
+		return target.UsageErrorf("%s\nA package that was not installed yet: %s", err, show.Typed("mcp-jail install -- npx -y", unknown.Server))
+	}
+	if err != nil {
+		return err
+	}
+	for _, w := range all {
+		err := i.one(ctx, c, host, w)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		var usage *target.UsageError
+		if err != nil && len(all) == 1 && errors.As(err, &usage) {
+			return err
+		}
+		if err != nil {
+			c.Errorf("%s", withName(w.name, err))
+			failed = true
+		}
+	}
+	if failed {
+		return target.ReportedStatus(target.ExitFailure)
+	}
+	return nil
+}
+
+// withName returns the text of an error about a server or package. It begins with the name.
+func withName(name string, err error) string {
+	if text := err.Error(); strings.HasPrefix(text, name) {
+		return text
+	}
+	return name + ": " + err.Error()
+}
+
+// wanted is one package to install, and the server that it is for.
+type wanted struct {
+	name  string // of the server, or of the package
+	asked string // the arguments of mcp-jail install for it
+	line  launcher.Line
+	load  func() (*target.Target, error) // the server, not resolved
+}
+
+// wanted returns the packages that the command line names. failed reports whether it has printed
+// the error of a server.
+func (i *installCmd) wanted(c terminal.Console, host hostfs.Host) (all []wanted, failed bool, err error) {
+	if i.given.Given {
+		w, err := i.behindDashes()
+		if err != nil {
+			return nil, false, err
+		}
+		all = append(all, w)
+		if len(i.servers) == 0 {
+			return all, false, nil
+		}
+	}
+	names := i.servers
+	if len(names) == 0 {
+		files, err := target.ExpandHome(i.Config)
+		if err != nil {
+			return nil, false, err
+		}
+		cfg, err := config.Load(config.LoadOptions{Files: files})
+		if err != nil {
+			return nil, false, err
+		}
+		names = cfg.ServerNames()
+	}
+	var unclear *launcher.NotUnderstoodError
+	for _, name := range names {
+		w, err := i.named(host, name)
+		switch {
+		case err == nil:
+			all = append(all, w)
+		case len(i.servers) > 0 && (errors.As(err, &unclear) || errors.Is(err, launcher.ErrNotLauncher)):
+			return nil, false, target.UsageErrorf("%s", err)
+		case len(i.servers) > 0:
+			return nil, false, err
+		case errors.Is(err, launcher.ErrNotLauncher):
+		case errors.As(err, &unclear):
+			c.Notef("mcp-jail: not installed: server %s: %s", name, show.Line(unclear.Error()))
+		default:
+			c.Errorf("%s", withName(name, err))
+			failed = true
+		}
+	}
+	if len(i.servers) == 0 && len(i.Config) == 0 {
+		more, err := i.pinned(host, all)
+		if err != nil {
+			return nil, false, err
+		}
+		all = append(all, more...)
+	}
+	if len(all) == 0 && !failed {
+		return nil, false, target.UsageErrorf("no configured server is started by npx, uvx or the like, and no package is pinned. A line can stand behind --:\n  mcp-jail install -- npx -y PACKAGE")
+	}
+	return all, failed, nil
+}
+
+// launchers names the programs whose lines package launcher parses, for messages.
+const launchers = "npx, npm exec, bunx, pnpm dlx, yarn dlx, uvx and pipx run"
+
+// behindDashes returns the package of the line behind "--".
+func (i *installCmd) behindDashes() (wanted, error) {
+	if len(i.given.Argv) == 0 {
+		return wanted{}, target.UsageErrorf("no command stands behind --. Type for example\n  mcp-jail install -- npx -y PACKAGE")
+	}
+	return i.typed(i.given.Argv)
+}
+
+// configured returns the package of a server of the configuration.
+func (i *installCmd) configured(name string) (wanted, error) {
+	load := func() (*target.Target, error) {
+		return target.Load(i.ConfigFlags, cmdline.PolicyFlags{}, name, "", cmdline.Server{})
+	}
+	t, err := load()
+	if err != nil {
+		return wanted{}, err
+	}
+	line, err := launcher.Parse(append([]string{t.Policy.Command}, t.Policy.Arguments...))
+	if errors.Is(err, launcher.ErrNotLauncher) {
+		return wanted{}, &noPackageError{name, t.Policy.Command, err}
+	}
+	if err != nil {
+		return wanted{}, fmt.Errorf("server %s: %w", name, err)
+	}
+	return wanted{name, t.Asked(), line, load}, nil
+}
+
+// noPackageError reports that no launcher starts a server.
+type noPackageError struct {
+	server, command string
+	err             error
+}
+
+func (e *noPackageError) Error() string {
+	return "server " + e.server + " is started by " + e.command + ", which fetches no package: there is nothing to install"
+}
+
+func (e *noPackageError) Unwrap() error { return e.err }
+
+// acceptAll makes the tools that differed from the pinned ones the pinned ones: see
+// target.AcceptTools.
+func (i *installCmd) acceptAll(c terminal.Console, host hostfs.Host) error {
+	if i.given.Given {
+		return target.UsageErrorf("--accept-tools takes names, no command behind --")
+	}
+	if len(i.servers) == 0 {
+		return target.UsageErrorf("name a server or package whose tools you accept: mcp-jail install --accept-tools NAME")
+	}
+	for _, name := range i.servers {
+		if w, err := i.configured(name); err == nil {
+			name = w.line.Packages[0].Name
+		}
+		changes, err := target.AcceptTools(host, name)
+		if err != nil {
+			return err
+		}
+		if len(changes) == 0 {
+			c.Printf("%s: no other tools wait to be accepted\n", show.Line(name))
+			continue
+		}
+		c.Printf("the pinned tools of %s:\n", show.Line(name))
+		for _, change := range changes {
+			c.Printf("  %s\n", show.Line(change))
+		}
+	}
+	return nil
+}
+
+// serveSession installs for mcp-jail run, which waits in front of a client. The standard input has
+// the policy.Reach of the server. serveSession prints a line of JSON for each step. When the
+// standard input ends, the client has left. serveSession then goes on for at most
+// target.AfterClient, as long as there is progress. No process reads its output then.
+func (i *installCmd) serveSession(ctx context.Context, c terminal.Console, host hostfs.Host) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	signal.Ignore(syscall.SIGPIPE)
+	alone := &background{end: cancel}
+	reach := &policy.Reach{}
+	if err := json.NewDecoder(c.Input()).Decode(reach); err != nil {
+		return fmt.Errorf("it is not said where servers may write: %w", err)
+	}
+	go func() {
+		io.Copy(io.Discard, c.Input())
+		alone.left()
+	}()
+	say := func(m target.InstallMessage) {
+		if text, err := json.Marshal(m); err == nil {
+			c.Printf("%s\n", text)
+		}
+	}
+	line, err := launcher.Parse(i.given.Argv)
+	if err == nil {
+		in := &install.Installer{Store: target.PackageStore(host), LockFile: target.LockFile(host), Host: host, Asked: target.AskedLine(i.given.Argv, &line), Scripts: i.scripts, Untrusted: target.Untrusted(reach, host)}
+		in.Progress = func(p install.Progress) {
+			alone.progress(p)
+			say(target.InstallMessage{Step: string(p.Step), Files: p.Files, Bytes: p.Bytes})
+		}
+		if i.recheck {
+			return in.Recheck(ctx, &line)
+		}
+		var r *install.Result
+		if r, err = in.Install(ctx, &line); err == nil {
+			say(target.InstallMessage{Ready: r.Entry.Name + "@" + r.Entry.Version})
+			return nil
+		}
+	}
+	say(target.InstallMessage{Error: strings.TrimSpace(err.Error())})
+	return target.ReportedStatus(target.ExitFailure)
+}

@@ -1,0 +1,150 @@
+package pkgcmd
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/packages/install"
+	"github.com/mcp-jail/mcp-jail/packages/installed"
+	"github.com/mcp-jail/mcp-jail/packages/launcher"
+	"github.com/mcp-jail/mcp-jail/packages/lockfile"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// one installs, updates or repairs one package.
+func (i *installCmd) one(ctx context.Context, c terminal.Console, host hostfs.Host, w wanted) error {
+	t, err := w.load()
+	if err != nil {
+		return err
+	}
+	p := newInstallProgress(c, w.name)
+	defer p.done()
+	in := &install.Installer{
+		Store: target.PackageStore(host), LockFile: target.LockFile(host), Host: host, Untrusted: t.Untrusted, Asked: w.asked,
+		Scripts: i.scripts || t.Policy.Packages.InstallScripts, Progress: p.show,
+	}
+	if i.update {
+		return i.updateOne(ctx, c, in, p, w)
+	}
+	do := in.Install
+	if i.repair {
+		do = in.Repair
+	}
+	r, err := do(ctx, &w.line)
+	p.done()
+	if r != nil {
+		for _, refused := range r.Refused {
+			c.Printf("  %s\n", show.Line(refused.String()))
+		}
+	}
+	if err != nil {
+		return err
+	}
+	what := "ready"
+	if !r.Fetched {
+		what = "ready already"
+	}
+	i.ready(ctx, c, host, p, what, w, r.Entry)
+	for _, name := range r.Skipped {
+		c.Printf("  the script that %s brings for its installation did not run (--install-scripts runs it)\n", show.Line(name))
+	}
+	return nil
+}
+
+// ready has the tools of an installed server pinned, and prints the line that ends its
+// installation.
+func (i *installCmd) ready(ctx context.Context, c terminal.Console, host hostfs.Host, p *installProgress, what string, w wanted, e *lockfile.Entry) {
+	found := i.pinTools(ctx, c, p, w)
+	p.done()
+	if ctx.Err() != nil {
+		return
+	}
+	line := fmt.Sprintf("%s: %s %s, ", c.Paint(terminal.Green, what), e.Name, e.Version)
+	if found.listed {
+		line += cli.Plural(found.count, "tool") + ", "
+	}
+	line += cli.SizeText(treeSize(host, e))
+	if found.remark != "" {
+		line += "; " + found.remark
+	}
+	c.Printf("%s\n", line)
+	for _, more := range found.more {
+		c.Printf("  %s\n", show.Line(more))
+	}
+}
+
+// updateOne fetches the newest version of a package, shows what it changes, and asks.
+func (i *installCmd) updateOne(ctx context.Context, c terminal.Console, in *install.Installer, p *installProgress, w wanted) error {
+	u, err := in.Update(ctx, &w.line)
+	if err != nil {
+		return err
+	}
+	defer u.Close()
+	changes := u.Changes()
+	if u.Old != nil && len(changes) == 0 {
+		p.done()
+		c.Printf("%s %s is the newest already%s\n", u.Old.Name, u.Old.Version, allowed(&w.line))
+		return nil
+	}
+	tools := i.tryUpdate(ctx, p, w, u)
+	p.done()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	c.Printf("%s\n", c.Paint(terminal.Bold, u.New.Name+" "+u.New.Version))
+	for _, change := range changes {
+		c.Printf("  %s\n", show.Line(change.Text))
+	}
+	for _, s := range u.Signals {
+		c.Printf("  %s %s\n", c.Paint(terminal.Yellow, "note:"), show.Line(s.String()))
+	}
+	if u.SignalsErr != nil {
+		c.Printf("  %s what the registry says against this version could not be found out: %s\n", c.Paint(terminal.Yellow, "note:"), show.Lines(u.SignalsErr.Error()))
+	}
+	for _, name := range u.Scripts {
+		c.Printf("  %s brings a script for its installation\n", show.Line(name))
+	}
+	for _, refused := range u.Refused {
+		c.Printf("  %s\n", show.Line(refused.String()))
+	}
+	for _, text := range tools.more {
+		c.Printf("  %s\n", show.Line(text))
+	}
+	if tools.remark != "" {
+		c.Printf("  %s %s\n", c.Paint(terminal.Yellow, "note:"), show.Line(tools.remark))
+	}
+	if !i.yes {
+		if err := cli.Confirm(ctx, c, "Use "+u.New.Name+" "+u.New.Version+" from now on?"); err != nil {
+			return err
+		}
+	}
+	if err := in.Accept(u); err != nil {
+		return err
+	}
+	i.ready(ctx, c, in.Host, p, "ready", w, u.New)
+	return nil
+}
+
+// allowed returns a phrase for a line that names a version or a range, since a newer version may
+// exist. It returns "" for other lines.
+func allowed(line *launcher.Line) string {
+	if p := line.Packages[0]; p.Version != "" || p.Range != "" {
+		return " that the line allows: " + show.Line(p.String())
+	}
+	return ""
+}
+
+// treeSize returns the bytes of an installed tree, 0 if it cannot be found.
+func treeSize(host hostfs.Host, e *lockfile.Entry) int64 {
+	trees, _ := target.PackageStore(host).Trees()
+	for _, t := range trees {
+		if t.ID == installed.ID(e) {
+			return t.Bytes
+		}
+	}
+	return 0
+}

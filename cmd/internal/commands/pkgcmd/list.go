@@ -1,0 +1,205 @@
+package pkgcmd
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/kept"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+type listCmd struct{ format string }
+
+func List(line *cli.CommandLine) *cobra.Command {
+	l := &listCmd{}
+	cmd := line.Command("list [flags]", "List the servers that were run or installed, and what is kept of them.", 0, false, func([]string) error { return l.Run(line.Console) })
+	cmd.Long = `PINNED is the version of the package that mcp-jail.lock pins. FAILED is when the
+last session began, if something failed in it. SIZE is that of the package, of
+the server's private HOME and of its records. The latest used comes first.
+
+With --format json, the output is an object with these members:
+
+    servers     a list, as in the table. Of each server:
+      name             its whole name
+      project          the project's file, if the server is the project's own
+      command          the command as given; missing if no session is on record
+      client           name and version of the last client, as it calls itself
+      package          ecosystem, name, version, spec (as in mcp-jail.lock) and
+                       whether it is pinned; missing if none was installed
+      running          whether a session uses it now
+      last_used        when a session last began or ended, or when it was installed
+      last_failure     time and what of the last known failure, and whether it
+                       is past: a later session had none; missing if none
+      bytes            of all of it: home_bytes, package_bytes, record_bytes
+      homes            the private HOMEs with files: path, files, bytes
+    unpinned    packages that no pin names: ecosystem, name, version, bytes, path
+    leftovers   of interrupted work: path, bytes, last_used, busy
+    bytes       of everything, each file once
+
+Times are as in RFC 3339. New members may be added.`
+	cmd.Example = `    mcp-jail list
+    mcp-jail list --format json`
+	cli.AddFlags(cmd, cli.FormatFlag(&l.format))
+	return cmd
+}
+
+// Run prints what is kept.
+func (l *listCmd) Run(c terminal.Console) error {
+	host, err := hostfs.LocalHost()
+	if err != nil {
+		return err
+	}
+	all, err := kept.Look(host)
+	if err != nil {
+		return err
+	}
+	if l.format == "json" {
+		b, _ := json.MarshalIndent(listOf(all), "", "  ")
+		c.Printf("%s\n", show.JSON(b))
+		return nil
+	}
+	if all.ConfigErr != nil {
+		c.Notef("%s the configuration cannot be read, so servers that only it names may be missing: mcp-jail check  says why", c.Paint(terminal.Yellow, "warning:"))
+	}
+	if all.Untrusted != nil {
+		c.Notef("%s %s is ignored, because it is not trusted: servers that only it names are missing", c.Paint(terminal.Yellow, "warning:"), show.Name(all.Untrusted.File))
+	}
+	if len(all.Servers) == 0 {
+		c.Printf("no server was run or installed yet\n")
+	} else {
+		c.Printf("%s", serverTable(all, time.Now(), c.TextColumns()))
+	}
+	if text := projectText(host, all); text != "" {
+		c.Printf("\n")
+		c.PrintText(text)
+	}
+	if text := neverStartedText(host, all); text != "" {
+		c.Printf("\n")
+		c.PrintText(text + "\n")
+	}
+	if text := unneededText(all); text != "" {
+		c.Printf("\n%s\n", text)
+	}
+	return nil
+}
+
+// projectText says which servers are a project's own, and what their names mean in the working
+// directory, or returns "".
+func projectText(host hostfs.Host, all *kept.All) string {
+	var b strings.Builder
+	for _, s := range all.Servers {
+		if s.About.Project == "" {
+			continue
+		}
+		b.WriteString(show.Name(all.ShortName(s)) + " is a server of the project of " + show.Line(s.About.Project) + "\n")
+		name := ownNamesake(all, s)
+		if own, _ := kept.Here(host, cli.WorkDir(host), name); name != "" && own == s.Name {
+			b.WriteString("  in this directory, " + show.Typed("mcp-jail why", name) + "  means that one, and  " + cli.Elsewhere("why", name) + "  yours\n")
+		}
+	}
+	return b.String()
+}
+
+// neverStartedText names the servers whose program does not exist, or returns "".
+func neverStartedText(host hostfs.Host, all *kept.All) string {
+	var shown, here, removes []string
+	for _, s := range all.Servers {
+		if !s.NeverStarted() {
+			continue
+		}
+		name := all.ShortName(s)
+		shown = append(shown, show.Name(name))
+		if meant, project := kept.Here(host, cli.WorkDir(host), name); project == "" || meant == s.Name {
+			here = append(here, name)
+		} else { // in this directory, the name means a project's server
+			removes = append(removes, cli.Elsewhere("rm", name))
+		}
+	}
+	if shown == nil {
+		return ""
+	}
+	if here != nil {
+		removes = append([]string{show.Typed("mcp-jail rm", here...)}, removes...)
+	}
+	return "never started, because the program was not found: " + strings.Join(shown, ", ") + "; " + strings.Join(removes, "  and  ") + "  removes what is kept"
+}
+
+// unneededText tells how many packages and leftovers no server needs, or returns "".
+func unneededText(all *kept.All) string {
+	var parts []string
+	var bytes int64
+	if n := len(all.Unpinned); n > 0 {
+		for _, t := range all.Unpinned {
+			bytes += t.Bytes
+		}
+		parts = append(parts, cli.Plural(n, "package")+" without a pin")
+	}
+	left := 0
+	for _, l := range all.Leftovers {
+		if !l.Busy && l.Bytes > 0 {
+			left++
+			bytes += l.Bytes
+		}
+	}
+	if left > 0 {
+		parts = append(parts, cli.Plural(left, "leftover")+" of interrupted work")
+	}
+	if parts == nil {
+		return ""
+	}
+	return "also kept: " + strings.Join(parts, ", ") + ", " + cli.SizeText(bytes) + "; mcp-jail rm --unused 30d  removes what is old"
+}
+
+// serverTable returns the table of servers.
+func serverTable(all *kept.All, now time.Time, width int) string {
+	rows := [][]string{{"NAME", "RUNS", "PINNED", "CLIENT", "USED", "FAILED", "SIZE"}}
+	for _, s := range all.Servers {
+		used, failed := cli.AgoText(now, s.Used), "-"
+		if s.Running {
+			used = "running"
+		}
+		if f := s.Failed(); f != nil {
+			failed = cli.AgoText(now, f.Time)
+		}
+		client := strings.TrimSpace(s.About.Client.Name + " " + s.About.Client.Version)
+		row := []string{show.Name(all.ShortName(s)), runsText(s), PinnedText(s), cli.OrDash(client), used, failed, cli.SizeText(s.Bytes())}
+		for i := range row {
+			row[i] = show.Line(row[i])
+		}
+		rows = append(rows, row)
+	}
+	return cli.Columns(rows, width, map[int]int{1: cli.RunsWidth, 3: cli.OtherWidth, 2: cli.OtherWidth, 0: cli.NameWidth}, []int{1, 3, 2, 0})
+}
+
+// runsText returns the package that a server runs, or else its command.
+func runsText(s *kept.Server) string {
+	name := ""
+	switch {
+	case len(s.Pins) > 0:
+		name = s.Pins[0].Name
+	case s.About.Package != nil:
+		name = s.About.Package.Name
+	case s.Asked != "":
+		name = s.Asked
+	case len(s.About.Command) > 0:
+		return show.Spelled(s.About.Command)
+	}
+	return cli.OrDash(name)
+}
+
+// PinnedText returns the pinned version of a server, "no" for a package without a pin, or "-".
+func PinnedText(s *kept.Server) string {
+	switch {
+	case len(s.Pins) > 0:
+		return s.Pins[0].Version
+	case s.About.Package != nil, s.Asked != "":
+		return "no"
+	}
+	return "-"
+}

@@ -1,0 +1,133 @@
+package pkgcmd
+
+import (
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/kept"
+	"github.com/mcp-jail/mcp-jail/packages/store"
+)
+
+// keptList is the output of list --format json.
+type keptList struct {
+	Servers   []keptServer   `json:"servers"`
+	Unpinned  []keptPackage  `json:"unpinned"`
+	Leftovers []keptLeftover `json:"leftovers"`
+	Bytes     int64          `json:"bytes"`
+}
+
+type keptServer struct {
+	Name         string         `json:"name"`
+	Project      string         `json:"project,omitempty"`
+	Command      []string       `json:"command,omitempty"`
+	Client       *keptClient    `json:"client,omitempty"`
+	Package      *serverPackage `json:"package,omitempty"`
+	Running      bool           `json:"running"`
+	LastUsed     time.Time      `json:"last_used"`
+	LastFailure  *KeptFailure   `json:"last_failure,omitempty"`
+	Bytes        int64          `json:"bytes"`
+	HomeBytes    int64          `json:"home_bytes"`
+	PackageBytes int64          `json:"package_bytes"`
+	RecordBytes  int64          `json:"record_bytes"`
+	Homes        []keptHome     `json:"homes,omitempty"`
+}
+
+type keptClient struct {
+	Name    string `json:"name"`
+	Version string `json:"version,omitempty"`
+}
+
+type serverPackage struct {
+	Ecosystem string `json:"ecosystem"`
+	Name      string `json:"name"`
+	Version   string `json:"version"`
+	Spec      string `json:"spec"`
+	Pinned    bool   `json:"pinned"`
+}
+
+type KeptFailure struct {
+	Time time.Time `json:"time"`
+	What string    `json:"what"`
+	Past bool      `json:"past"`
+}
+
+type keptHome struct {
+	Path  string `json:"path"`
+	Files int    `json:"files"`
+	Bytes int64  `json:"bytes"`
+}
+
+type keptPackage struct {
+	Ecosystem string `json:"ecosystem"`
+	Name      string `json:"name"`
+	Version   string `json:"version"`
+	Bytes     int64  `json:"bytes"`
+	Path      string `json:"path"`
+}
+
+type keptLeftover struct {
+	Path     string    `json:"path"`
+	Bytes    int64     `json:"bytes"`
+	LastUsed time.Time `json:"last_used"`
+	Busy     bool      `json:"busy"`
+}
+
+func listOf(all *kept.All) keptList {
+	out := keptList{Servers: []keptServer{}, Unpinned: packagesOf(all.Unpinned), Leftovers: leftoversOf(all.Leftovers)}
+	for _, s := range all.Servers {
+		out.Servers = append(out.Servers, serverOf(s))
+		out.Bytes += s.HomeBytes() + s.Records
+	}
+	for _, t := range all.Trees() {
+		out.Bytes += t.Bytes
+	}
+	for _, l := range all.Leftovers {
+		out.Bytes += l.Bytes
+	}
+	return out
+}
+
+func serverOf(s *kept.Server) keptServer {
+	out := keptServer{
+		Name: s.Name, Project: s.About.Project, Command: s.About.Command, Running: s.Running, LastUsed: s.Used,
+		Bytes: s.Bytes(), HomeBytes: s.HomeBytes(), PackageBytes: s.PackageBytes(), RecordBytes: s.Records,
+	}
+	if cl := s.About.Client; cl.Name != "" {
+		out.Client = &keptClient{cl.Name, cl.Version}
+	}
+	if p := s.About.Package; p != nil {
+		out.Package = &serverPackage{p.Ecosystem, p.Name, p.Version, p.Spec, false}
+	}
+	if len(s.Pins) > 0 {
+		e := s.Pins[0]
+		out.Package = &serverPackage{string(e.Ecosystem), e.Name, e.Version, e.Spec, true}
+	}
+	out.LastFailure = FailureOf(s)
+	for _, h := range s.Homes {
+		out.Homes = append(out.Homes, keptHome{h.Path, h.Files, h.Bytes})
+	}
+	return out
+}
+
+// FailureOf returns the last failure of a server for the JSON form, or nil.
+func FailureOf(s *kept.Server) *KeptFailure {
+	if s.Failure == nil {
+		return nil
+	}
+	return &KeptFailure{s.Failure.Time, s.Failure.What, s.Failure.Past}
+}
+
+func packagesOf(trees []store.Info) []keptPackage {
+	out := []keptPackage{}
+	for _, t := range trees {
+		out = append(out, keptPackage{t.ID.Ecosystem, t.ID.Name, t.ID.Version, t.Bytes, t.Path()})
+	}
+	return out
+}
+
+func leftoversOf(all []kept.Leftover) []keptLeftover {
+	out := []keptLeftover{}
+	for _, l := range all {
+		out = append(out, keptLeftover{l.Path, l.Bytes, l.Used, l.Busy})
+	}
+	return out
+}

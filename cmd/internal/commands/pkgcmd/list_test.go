@@ -1,0 +1,72 @@
+package pkgcmd
+
+import (
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/kept"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/packages/lockfile"
+)
+
+func TestAgeFlag(t *testing.T) {
+	for text, want := range map[string]time.Duration{"30d": 30 * cli.Day, "12h": 12 * time.Hour, "8w": 56 * cli.Day, "0d": 0, "30": 0, "": 0, "d": 0, "-3d": 0, "1.5d": 0, "99999d": 0, "30 d": 0, "3m": 0} {
+		var got time.Duration
+		err := ageFlag{&got}.Set(text)
+		if got != want || (err == nil) != (want > 0) {
+			t.Errorf("%q: %s, %v, want %s", text, got, err, want)
+		}
+	}
+}
+
+// TestServerTable tests that the table fits a terminal for each length of a server's name, and
+// that control characters in the words of a client or a server do not reach the terminal.
+func TestServerTable(t *testing.T) {
+	now := time.Now()
+	all := &kept.All{Servers: []*kept.Server{
+		{Name: "plain", Used: now.Add(-3 * cli.Day)},
+		{
+			Name: "server-" + strings.Repeat("very-long-", 9) + "0123456789abcdef", Used: now.Add(-13 * cli.Day), Running: true, Failure: &kept.Failure{Time: now.Add(-50 * time.Minute)},
+			About: records.About{Command: []string{"npx"}, Client: records.Client{Name: "\x1b[31mclient-of-a-long-name", Version: "2026.11.22-beta+ümläut"}},
+			Pins:  []*lockfile.Entry{{Name: "@modelcontextprotocol/server-sequential-thinking", Version: "2026.11.22-alpha.1234"}},
+		},
+		{Name: "script", Used: now, About: records.About{Command: []string{"sh", "-c", "echo\n" + strings.Repeat("x ", 100)}}, Records: 1234},
+		{Name: "mended", Used: now, Failure: &kept.Failure{Time: now.Add(-40 * time.Minute), Past: true}},
+		{Name: "offline", Used: now, Asked: "mcp-server-time@latest"},
+	}}
+	for _, width := range []int{80, 90, 100} {
+		for line := range strings.Lines(serverTable(all, now, width)) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > width {
+				t.Errorf("a line has %d characters: %s", n, line)
+			}
+		}
+	}
+	if got := serverTable(all, now, 80); !strings.Contains(got, " 50 minutes  ") || !strings.Contains(got, " 1 kB\n") {
+		t.Errorf("narrow:\n%s", got)
+	}
+	got := serverTable(all, now, terminal.TextWidth)
+	if strings.Count(got, "\n") != 6 || strings.Contains(got, "\x1b") || strings.Contains(got, "40 minutes") {
+		t.Errorf("%s", got)
+	}
+	for _, want := range []string{"NAME ", " SIZE\n", "plain ", " 3 days ago ", " running ", " 50 minutes ago ", " 1 kB\n", " server-sequenti… ", " mcp-server-time…  no "} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+}
+
+// TestUnneededText tests that directories which are empty or in use are not counted as leftovers.
+func TestUnneededText(t *testing.T) {
+	all := &kept.All{Leftovers: []kept.Leftover{{Path: "empty"}, {Path: "busy", Bytes: 5, Busy: true}}}
+	if got := unneededText(all); got != "" {
+		t.Error(got)
+	}
+	all.Leftovers = append(all.Leftovers, kept.Leftover{Path: "old", Bytes: 7})
+	if got := unneededText(all); !strings.HasPrefix(got, "also kept: 1 leftover of interrupted work, 7 B; ") {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,257 @@
+package pkgcmd
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/kept"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+type rmCmd struct {
+	servers []string
+	unused  time.Duration
+	yes     bool
+	format  string
+}
+
+func Rm(line *cli.CommandLine) *cobra.Command {
+	r := &rmCmd{}
+	cmd := line.Command("rm [flags] [NAME...]", "Remove what is kept of a server: its data, its records, its pin, its package.", cli.AnyNumber, false, func(args []string) error {
+		r.servers = args
+		return r.Run(line.Console)
+	})
+	cmd.Long = `NAME is a server as mcp-jail list shows it: its name, the beginning of its name,
+or its package. In the directory of a project, the name of the project's own
+server means that one, and elsewhere yours. rm shows what it is about to remove,
+with sizes, and asks.
+
+    the private HOME   what the server has written for itself: its own data, which
+                       nothing brings back
+    the records        of its sessions, which mcp-jail why shows, and what undo keeps:
+                       mcp-jail undo cannot put back anything afterwards
+    the pin            its section of mcp-jail.lock, if no other server uses it
+    the package        its files, if no other pin names them
+
+The configuration stays as it is. A server that runs is not removed.
+
+--unused removes the servers that no client has started for so long. It also
+removes packages that no pin names, such as those before an update, and what
+interrupted installations have left.
+
+With --format json, rm does not ask. Without --yes it only tells what it would
+remove: an object with servers and leftovers as in mcp-jail list, and
+
+    pins       in mcp-jail.lock: ecosystem, name, version, spec
+    packages   their files: ecosystem, name, version, bytes, path
+    stays      sentences about what is not removed, and why
+    bytes      of all that is or would be removed
+    removed    whether it was removed`
+	cmd.Example = `    mcp-jail rm server-memory
+    mcp-jail rm --unused 30d
+    mcp-jail rm --unused 30d --format json`
+	f := cmd.Flags()
+	f.Var(ageFlag{&r.unused}, "unused", "Remove what was not used for so long, in hours, days or weeks: 12h, 30d, 8w.")
+	cli.Propose(cmd, "unused", cobra.NoFileCompletions)
+	f.BoolVar(&r.yes, "yes", false, "Remove without asking, for scripts.")
+	cli.AddFlags(cmd, cli.FormatFlag(&r.format))
+	cmd.ValidArgsFunction = proposeKept
+	return cmd
+}
+
+// Run shows what is to be removed, asks, and removes it.
+func (r *rmCmd) Run(c terminal.Console) error {
+	switch {
+	case r.unused == 0 && len(r.servers) == 0:
+		return target.UsageErrorf("name a server, or what was not used for long\n  mcp-jail rm NAME\n  mcp-jail rm --unused 30d\n  mcp-jail list  shows all servers")
+	case r.unused > 0 && len(r.servers) > 0:
+		return target.UsageErrorf("--unused chooses the servers itself; leave %s out", r.servers[0])
+	}
+	host, err := hostfs.LocalHost()
+	if err != nil {
+		return err
+	}
+	all, err := kept.Look(host)
+	if err != nil {
+		return err
+	}
+	removal, err := r.removal(host, all)
+	if err != nil {
+		return err
+	}
+	if r.format == "json" {
+		return r.runJSON(c, removal)
+	}
+	if removal.Empty() {
+		for _, text := range removal.Stays {
+			c.Printf("%s\n", show.Line(text))
+		}
+		c.Printf("nothing to remove\n")
+		return nil
+	}
+	showRemoval(c, host, removal)
+	for _, s := range removal.Servers {
+		if name := ownNamesake(all, s); name != "" {
+			c.Printf("%s\n", show.Line("your own server "+show.Name(name)+" stays: "+cli.Elsewhere("rm", name)+"  removes that one"))
+		}
+	}
+	if !r.yes {
+		question := "Remove this, " + cli.SizeText(removal.Bytes()) + "?"
+		if files, bytes := removal.Data(); files > 0 {
+			question += fmt.Sprintf(" Nothing brings the servers' own data back (%s, %s).", cli.Plural(files, "file"), cli.SizeText(bytes))
+		}
+		if err := cli.Confirm(context.Background(), c, question); err != nil {
+			return err
+		}
+	}
+	if err := removal.Do(); err != nil {
+		return err
+	}
+	c.Printf("removed: %s\n", cli.SizeText(removal.Bytes()))
+	return nil
+}
+
+// removal returns the removal that the command line asks for.
+func (r *rmCmd) removal(host hostfs.Host, all *kept.All) (*kept.Removal, error) {
+	if r.unused > 0 {
+		return all.Unused(r.unused)
+	}
+	var servers []*kept.Server
+	for _, name := range r.servers {
+		own, project := kept.Here(host, cli.WorkDir(host), name)
+		s, err := all.Find(own)
+		if err != nil && project != "" {
+			return nil, cli.NotKeptHere("nothing is kept", "rm", name, project)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(servers, s) {
+			servers = append(servers, s)
+		}
+	}
+	return all.Removal(servers)
+}
+
+// showRemoval prints what is to be removed.
+func showRemoval(c terminal.Console, host hostfs.Host, removal *kept.Removal) {
+	line := func(size int64, format string, args ...any) {
+		c.Printf("  %8s  %s\n", cli.SizeText(size), show.Line(fmt.Sprintf(format, args...)))
+	}
+	for _, s := range removal.Servers {
+		c.Printf("%s%s, used %s\n", c.Paint(terminal.Bold, show.Name(s.Name)), ofProject(s), cli.AgoText(time.Now(), s.Used))
+		if len(s.About.Command) > 0 {
+			c.Printf("  %8s  %s\n", "", cli.Shorten(show.Spelled(s.About.Command), 80))
+		}
+		for _, h := range s.Homes {
+			c.Printf("  %8s  %s, %s: %s\n", cli.SizeText(h.Bytes), c.Paint(terminal.Yellow, "its own data"), cli.Plural(h.Files, "file"), show.Line(cli.ShortPath(h.Path, host.Home)))
+		}
+		if s.Records > 0 {
+			line(s.Records, "records of its sessions")
+		}
+	}
+	for _, e := range removal.Pins {
+		c.Printf("  %8s  %s\n", "", show.Line(fmt.Sprintf("the pin of %s %s in %s", e.Spec, e.Version, cli.ShortPath(target.LockFile(host), host.Home))))
+	}
+	for _, t := range removal.Trees {
+		line(t.Bytes, "the package %s: %s", t.ID, cli.ShortPath(t.Path(), host.Home))
+	}
+	for _, l := range removal.Leftovers {
+		line(l.Bytes, "left by interrupted work: %s", cli.ShortPath(l.Path, host.Home))
+	}
+	for _, text := range removal.Stays {
+		c.Printf("%s\n", show.Line(text))
+	}
+}
+
+// ofProject says that a server is a project's own, or returns "".
+func ofProject(s *kept.Server) string {
+	if s.About.Project == "" {
+		return ""
+	}
+	return ", a server of the project of " + show.Line(s.About.Project)
+}
+
+// ownNamesake returns the name of the user's own server that a project's server has, too, or "".
+func ownNamesake(all *kept.All, s *kept.Server) string {
+	name := kept.PlainName(s.Name, s.About.Project)
+	if name == s.Name || !slices.ContainsFunc(all.Servers, func(o *kept.Server) bool { return o.Name == name }) {
+		return ""
+	}
+	return name
+}
+
+// removalList is the output of rm --format json.
+type removalList struct {
+	Servers   []keptServer    `json:"servers"`
+	Pins      []serverPackage `json:"pins"`
+	Packages  []keptPackage   `json:"packages"`
+	Leftovers []keptLeftover  `json:"leftovers"`
+	Stays     []string        `json:"stays,omitempty"`
+	Bytes     int64           `json:"bytes"`
+	Removed   bool            `json:"removed"`
+}
+
+func (r *rmCmd) runJSON(c terminal.Console, removal *kept.Removal) error {
+	out := removalList{
+		Servers: []keptServer{}, Pins: []serverPackage{}, Packages: packagesOf(removal.Trees), Leftovers: leftoversOf(removal.Leftovers),
+		Stays: removal.Stays, Bytes: removal.Bytes(),
+	}
+	for _, s := range removal.Servers {
+		out.Servers = append(out.Servers, serverOf(s))
+	}
+	for _, e := range removal.Pins {
+		out.Pins = append(out.Pins, serverPackage{string(e.Ecosystem), e.Name, e.Version, e.Spec, true})
+	}
+	if r.yes && !removal.Empty() {
+		if err := removal.Do(); err != nil {
+			return err
+		}
+		out.Removed = true
+	}
+	b, _ := json.MarshalIndent(out, "", "  ")
+	c.Printf("%s\n", show.JSON(b))
+	return nil
+}
+
+// ageFlag is a flag whose value is an age, in hours, days or weeks.
+type ageFlag struct{ value *time.Duration }
+
+func (f ageFlag) String() string { return "" }
+
+func (f ageFlag) Type() string { return "30d" }
+
+func (f ageFlag) Set(text string) error {
+	units := map[byte]time.Duration{'h': time.Hour, 'd': cli.Day, 'w': 7 * cli.Day}
+	bad := fmt.Errorf("invalid argument %q for flag --unused; write an age in hours, days or weeks, like 12h, 30d or 8w", text)
+	if text == "" {
+		return bad
+	}
+	n, err := strconv.ParseUint(text[:len(text)-1], 10, 16)
+	unit := units[text[len(text)-1]]
+	if err != nil || n == 0 || unit == 0 {
+		return bad
+	}
+	*f.value = time.Duration(n) * unit
+	return nil
+}
+
+// proposeKept proposes the servers of which something is kept.
+func proposeKept(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	host, err := hostfs.LocalHost()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	names := cli.ProposedHere(host, kept.Completions(host))
+	return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(args, cli.Proposed(name)) }), cobra.ShellCompDirectiveNoFileComp
+}

@@ -1,0 +1,342 @@
+package wrapcmd
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/pkgcmd"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/kept"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/packages/launcher"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+type statusCmd struct {
+	entries.Choice
+	format string
+}
+
+func Status(line *cli.CommandLine) *cobra.Command {
+	s := &statusCmd{}
+	cmd := line.Command("status [flags]", "Show the servers of MCP clients: which start in a jail, and how they fare.", 0, false, func([]string) error {
+		return s.Run(line.Console)
+	})
+	cmd.Long = `Without a selection, the same files as for wrap are meant. JAIL says whether a server
+starts in mcp-jail ("?": that is not clear, and a note says why), POLICY what it gets
+there: a preset, flags, or the default policy. PINNED is the version in
+mcp-jail.lock, FAILED when the last session began, if something failed in it. Below
+a file stands what its client or you have changed since wrap wrote it.
+
+If the configuration of mcp-jail has an error, a line says so, and the exit status is 2.
+
+Last come the files from which a client takes servers and which mcp-jail does not read:
+those of plugins, of all users, of administrators.
+
+With --format json, the output is an object with the lists files and unread (client, path,
+why), and config_problem if the configuration has an error. Of each file:
+
+    client, path, problem       whose it is; problem is why it cannot be read
+    wrapped                     when wrap or unwrap wrote it last; missing if never
+    removed                     entries that are gone since then
+    servers                     name, project, command, wrapped, left (why not), unclear
+                                (its command line starts mcp-jail, and left says what
+                                could make that untrue), policy, kept (its name in
+                                mcp-jail list), pinned, last_used, last_client,
+                                last_failure (time, what, and past: a later session
+                                had none), outdated (it runs, and not under the policy
+                                that the files have now), since (added or changed
+                                since then)
+
+Times are as in RFC 3339. New members may be added.`
+	cmd.Example = `    mcp-jail status
+    mcp-jail status --client claude-code
+    mcp-jail status --format json`
+	s.Choice.AddFlags(cmd)
+	cli.AddFlags(cmd, cli.FormatFlag(&s.format))
+	return cmd
+}
+
+// fileStatus is a file of a client, for the JSON form and the table.
+type fileStatus struct {
+	Client  string         `json:"client"`
+	Path    string         `json:"path"`
+	Problem string         `json:"problem,omitempty"`
+	Wrapped *time.Time     `json:"wrapped,omitempty"`
+	Removed []string       `json:"removed,omitempty"`
+	Servers []serverStatus `json:"servers"`
+
+	title string
+}
+
+type serverStatus struct {
+	Name        string              `json:"name"`
+	Project     string              `json:"project,omitempty"`
+	Command     []string            `json:"command,omitempty"`
+	Wrapped     bool                `json:"wrapped"`
+	Left        string              `json:"left,omitempty"`
+	Unclear     bool                `json:"unclear,omitempty"`
+	Problem     string              `json:"problem,omitempty"`
+	Policy      string              `json:"policy,omitempty"`
+	Kept        string              `json:"kept,omitempty"`
+	Pinned      string              `json:"pinned,omitempty"`
+	LastUsed    *time.Time          `json:"last_used,omitempty"`
+	LastClient  string              `json:"last_client,omitempty"`
+	LastFailure *pkgcmd.KeptFailure `json:"last_failure,omitempty"`
+	Outdated    string              `json:"outdated,omitempty"`
+	Since       string              `json:"since,omitempty"`
+
+	open  bool   // it starts without a jail, and wrap leaves it
+	plain string // the name that its session has
+}
+
+// Run prints the state of the selected files.
+func (s *statusCmd) Run(c terminal.Console) error {
+	host, files, err := s.Find()
+	if err != nil {
+		return err
+	}
+	all, err := kept.Look(host)
+	if err != nil {
+		return err
+	}
+	program, err := entries.FindProgram(host)
+	if err != nil {
+		return err
+	}
+	status := []fileStatus{}
+	for _, f := range files {
+		status = append(status, s.fileStatus(c, host, f, all, program.Program))
+	}
+	unread := []unreadFile{}
+	for _, b := range wrapping.Unread(entries.ClientsHost(host), s.Selection) {
+		unread = append(unread, unreadFile{b.Client.Name, b.Path, b.Why, b.More, b.Client.Title + "  " + show.Name(cli.ShortPath(b.Path, host.Home))})
+	}
+	broken := firstProblem(all.ConfigErr)
+	if s.format == "json" {
+		out := struct {
+			Files   []fileStatus `json:"files"`
+			Unread  []unreadFile `json:"unread"`
+			Problem string       `json:"config_problem,omitempty"`
+		}{Files: status, Unread: unread}
+		if broken != nil {
+			out.Problem = broken.Error()
+		}
+		b, _ := json.MarshalIndent(out, "", "  ")
+		c.Printf("%s\n", show.JSON(b))
+		return broken
+	}
+	s.print(c, status)
+	printUnread(c, unread)
+	return broken
+}
+
+// unreadFile is a file from which a client takes servers, and which mcp-jail does not read.
+type unreadFile struct {
+	Client string `json:"client"`
+	Path   string `json:"path"`
+	Why    string `json:"why"`
+	More   int    `json:"more,omitempty"` // of the same kind
+
+	title string
+}
+
+func printUnread(c terminal.Console, files []unreadFile) {
+	for i, f := range files {
+		if i == 0 {
+			c.Printf("\n")
+		}
+		more := ""
+		if f.More > 0 {
+			more = fmt.Sprintf(" (and %d more)", f.More)
+		}
+		c.PrintText(fmt.Sprintf("not read: %s%s: %s\n", f.title, more, f.Why))
+	}
+}
+
+// firstProblem returns the first error of a configuration, which also says how many more there
+// are.
+func firstProblem(err error) error {
+	var problems policy.Problems
+	if !errors.As(err, &problems) || len(problems) < 2 {
+		return err
+	}
+	first := problems[0]
+	first.Message += fmt.Sprintf(" (and %d more: mcp-jail check)", len(problems)-1)
+	return policy.Problems{first}
+}
+
+// print prints the state of the files as tables.
+func (s *statusCmd) print(c terminal.Console, status []fileStatus) {
+	if len(status) == 0 {
+		c.Printf("no client with servers was found: looked for the files of %d clients, and in the working directory\n", len(clients.All()))
+		return
+	}
+	bare, open := 0, 0
+	for i, f := range status {
+		for _, s := range f.Servers {
+			if s.open || s.Unclear {
+				open++
+			}
+		}
+		if i > 0 {
+			c.Printf("\n")
+		}
+		bare += f.print(c, time.Now())
+	}
+	if bare > 0 {
+		c.Printf("\n%s without a jail: mcp-jail wrap  puts them into one\n", cli.Plural(bare, "server"))
+	}
+	if open > 0 {
+		c.Printf("\n%s\n", staysOpen(open))
+	}
+}
+
+func (s *statusCmd) fileStatus(c terminal.Console, host hostfs.Host, f *wrapping.File, all *kept.All, program wrapping.Program) fileStatus {
+	out := fileStatus{Client: f.Client.Name, Path: f.Path, Servers: []serverStatus{}, title: fileTitle(c, f, host.Home)}
+	if f.Err != nil {
+		out.Problem = f.Err.Error()
+		return out
+	}
+	record, err := f.Recorded(host.StateDir)
+	if err != nil {
+		out.Problem = "what wrap wrote is not known: " + err.Error()
+	}
+	since, gone := f.Compare(record)
+	if record != nil {
+		out.Wrapped, out.Removed = &record.Time, gone
+	}
+	for _, e := range f.Entries {
+		if s.Has(e.Server) {
+			one := entryStatus(host, f, e, f.Judge(e, program, entries.ClientsHost(host)), all)
+			one.Since = string(since[e.Key()])
+			out.Servers = append(out.Servers, one)
+		}
+	}
+	return out
+}
+
+// entryStatus returns how an entry starts, and what is kept of its server.
+func entryStatus(host hostfs.Host, f *wrapping.File, e wrapping.Entry, v wrapping.Verdict, all *kept.All) serverStatus {
+	out := serverStatus{Name: e.Server, Project: e.For, Command: wrapping.Shown(e.Argv()), Wrapped: v.Jailed, Unclear: v.Unclear, Left: string(v.Why), open: v.Open}
+	if !v.Jailed && !v.Unclear {
+		return out
+	}
+	w := v.Line
+	out.Policy, out.Kept, out.Command = policyText(w), w.Name, wrapping.Shown(w.Argv)
+	if err := checkFlags(host, f, e, w); err != nil {
+		out.Problem = err.Error()
+	}
+	if e := all.PinOf(w.Argv); e != nil {
+		out.Pinned = e.Version
+	}
+	if out.plain = w.Name; w.Argv == nil {
+		out.Kept, _ = kept.Here(host, configDir(f, e, w.Flags, entries.ClientsHost(host)), w.Name)
+	}
+	at := slices.IndexFunc(all.Servers, func(s *kept.Server) bool { return s.Name == out.Kept })
+	if at < 0 {
+		return out
+	}
+	s := all.Servers[at]
+	if text := pkgcmd.PinnedText(s); text != "-" && out.Pinned == "" {
+		out.Pinned = text
+	}
+	if !s.Used.IsZero() && len(s.About.Command) > 0 {
+		out.LastUsed, out.LastClient = &s.Used, s.About.Client.Name
+		if c, known := clients.ByGreeting(s.About.Client.Name); known {
+			out.LastClient = c.Name
+		}
+	}
+	if s.Running {
+		out.Outdated = target.Outdated(host, w.Name, s.About.Configuration)
+	}
+	out.LastFailure = pkgcmd.FailureOf(s)
+	return out
+}
+
+// configDir returns the directory in which the start of an entry looks for a project's file, or "" if it
+// reads none or only the client knows.
+func configDir(f *wrapping.File, e wrapping.Entry, given []string, host clients.Host) string {
+	flags, err := cmdline.ParseRun(append([]string{"run"}, given...))
+	if err != nil || len(flags.Config) > 0 {
+		return ""
+	}
+	dir := f.StartDir(e, host)
+	switch w := flags.Workspace; {
+	case w == "":
+		return dir
+	case filepath.IsAbs(w) || w == "~" || strings.HasPrefix(w, "~/"):
+		return w
+	case dir == "":
+		return ""
+	default:
+		return filepath.Join(dir, w)
+	}
+}
+
+// checkFlags returns the error with which each start of a wrapped server ends because of its
+// flags, or nil.
+func checkFlags(host hostfs.Host, f *wrapping.File, e wrapping.Entry, w clients.Wrapped) error {
+	if w.Argv == nil {
+		return nil
+	}
+	flags, err := cmdline.ParseRun(append([]string{"run"}, w.Flags...))
+	if err == nil && flags.Preset != "" {
+		err = f.Unfit(e, w.Argv, flags.Preset, flags.Env, entries.ClientsHost(host))
+	}
+	return err
+}
+
+// policyText says in a few words what a wrapped server gets.
+func policyText(w clients.Wrapped) string {
+	if w.Argv == nil {
+		return "the configuration's " + w.Name
+	}
+	flags := map[string]int{}
+	preset := ""
+	for i := 0; i < len(w.Flags); i++ {
+		name, value, joined := strings.Cut(w.Flags[i], "=")
+		if !joined && i+1 < len(w.Flags) {
+			i++
+			value = w.Flags[i]
+		}
+		if flags[name]++; name == "--preset" {
+			preset = value
+		}
+	}
+	var parts []string
+	if preset != "" {
+		parts = append(parts, "preset "+preset)
+	}
+	for _, f := range []string{"read", "write", "execute", "deny", "net", "env", "workspace", "home", "config", "limit", "waive"} {
+		if n := flags["--"+f]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, f))
+		}
+	}
+	if parts == nil {
+		return "the default"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// runsOf returns the package that a launcher's line starts, or else the command line.
+func runsOf(argv []string) string {
+	if line, err := launcher.Parse(argv); err == nil {
+		return line.Packages[0].String()
+	}
+	return strings.Join(argv, " ")
+}

@@ -1,0 +1,80 @@
+package wrapcmd
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+)
+
+// print prints a file as a table, and returns how many of its servers could be wrapped.
+func (f fileStatus) print(c terminal.Console, now time.Time) (bare int) {
+	c.PrintText(f.title + "\n")
+	if f.Problem != "" {
+		c.PrintText(fmt.Sprintf("  %s %s\n", c.Paint(terminal.Yellow, "problem:"), show.Line(f.Problem)))
+	}
+	if len(f.Servers) == 0 {
+		return 0
+	}
+	rows := [][]string{{"  SERVER", "JAIL", "RUNS", "POLICY", "PINNED", "USED", "FAILED"}}
+	var notes []string
+	for _, s := range f.Servers {
+		jail := "yes"
+		switch {
+		case s.Unclear:
+			jail = "?"
+			notes = append(notes, show.Name(s.Name)+" may start without this jail: it "+s.Left)
+		case !s.Wrapped && s.Left == "":
+			jail = "no"
+			bare++
+		case !s.Wrapped:
+			if jail = "-"; s.open {
+				jail = "no"
+			}
+			notes = append(notes, fmt.Sprintf("%s is left: it %s", s.Name, s.Left))
+		}
+		used, failed := "-", "-"
+		if s.LastUsed != nil {
+			used = cli.AgoText(now, *s.LastUsed)
+		}
+		if s.LastFailure != nil && !s.LastFailure.Past {
+			failed = cli.AgoText(now, s.LastFailure.Time)
+			what := strings.Replace(s.LastFailure.What, " of server "+strconv.Quote(s.plain), "", 1)
+			notes = append(notes, show.Name(s.Name)+": "+what+" (more: "+show.Typed("mcp-jail why", s.Kept)+")")
+		}
+		if s.Problem != "" {
+			notes = append(notes, show.Name(s.Name)+" cannot start: "+s.Problem)
+		}
+		if s.Outdated != "" {
+			notes = append(notes, show.Name(s.Name)+" runs now: "+s.Outdated)
+		}
+		if s.Since != "" {
+			notes = append(notes, show.Name(s.Name)+" was "+s.Since+" since mcp-jail wrote the file")
+		}
+		row := []string{"  " + cli.OrDash(shownName(s.Name)), jail, cli.OrDash(runsOf(s.Command)), cli.OrDash(s.Policy), cli.OrDash(s.Pinned), used, failed}
+		for i := range row {
+			row[i] = show.Line(row[i])
+		}
+		rows = append(rows, row)
+	}
+	for _, key := range f.Removed {
+		notes = append(notes, show.Name(key)+" was removed since mcp-jail wrote the file")
+	}
+	c.Printf("%s", cli.Columns(rows, c.TextColumns(), map[int]int{0: cli.NameWidth, 2: 30, 3: cli.OtherWidth, 4: cli.OtherWidth}, []int{2, 3, 0, 4}))
+	for _, n := range notes {
+		c.PrintText(fmt.Sprintf("  %s %s\n", c.Paint(terminal.Yellow, "note:"), show.Line(n)))
+	}
+	return bare
+}
+
+// shownName is show.Name for an entry that may have no name.
+func shownName(name string) string {
+	if name == "" {
+		return ""
+	}
+	return show.Name(name)
+}

@@ -1,0 +1,130 @@
+package wrapcmd
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/kept"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+func Unwrap(line *cli.CommandLine) *cobra.Command {
+	u := &changeCmd{}
+	cmd := line.Command("unwrap [flags]", "Take mcp-jail out of the files of MCP clients again.", 0, false, func([]string) error {
+		return u.unwrap(line.Console)
+	})
+	cmd.Long = `unwrap undoes what wrap did. Without a selection it means the same files as wrap. It
+needs no memory of them: the wrapped entry contains the original command line. An
+entry that starts a server of the configuration gets the command of its table. The
+rest of the file stays as it is, whatever has changed it since.
+
+What mcp-jail keeps of the servers stays, their own files among it: see
+mcp-jail list  and  mcp-jail rm.`
+	cmd.Example = `    mcp-jail unwrap --dry-run
+    mcp-jail unwrap
+    mcp-jail unwrap --client cursor --server github`
+	u.addTo(cmd)
+	return cmd
+}
+
+func (w *changeCmd) unwrap(c terminal.Console) error {
+	host, files, err := w.Find()
+	if err != nil {
+		return err
+	}
+	changes := changesOf(files, func(f *wrapping.File) *wrapping.Change {
+		return f.Unwrap(w.Selection, func(line clients.Wrapped) ([]string, error) { return formerCommand(host, f, line) })
+	})
+	if !slices.ContainsFunc(changes, isWrapped) && len(w.Servers) == 0 {
+		c.Printf("no server is wrapped: nothing to do\n")
+		for _, f := range files {
+			if f.Err != nil {
+				c.Printf("%s\n  %s %s\n", fileTitle(c, f, host.Home), c.Paint(terminal.Yellow, "left:"), show.Line(f.Err.Error()))
+			}
+		}
+		return unread(files, host.Home)
+	}
+	printWrap(c, files, changes, host.Home)
+	written, err := w.write(c, host, changes, "Unwrap", func() error { return nil })
+	printDiffering(c, host, written)
+	printReload(c, written)
+	printOwnFiles(c, host, written)
+	return errors.Join(err, forgetWrites(host, written), unread(files, host.Home))
+}
+
+// forgetWrites removes the notes about where the unwrapped servers may write: no jail holds them to
+// that any more.
+func forgetWrites(host hostfs.Host, written []*wrapping.Change) (err error) {
+	for _, ch := range written {
+		for _, s := range ch.Changed() {
+			if w, is := clients.ParseWrapped(s.Argv()); is && w.Name != "" {
+				err = errors.Join(err, records.ForgetWrites(host, w.Name))
+			}
+		}
+	}
+	return err
+}
+
+// printDiffering names the copies of files from before the first wrap, for files that are
+// unwrapped and still differ from their copy.
+func printDiffering(c terminal.Console, host hostfs.Host, written []*wrapping.Change) {
+	for _, ch := range written {
+		r, _ := ch.File.Recorded(host.StateDir)
+		if original := ch.File.Original(host.StateDir, r); ch.Differs(host.StateDir, original) {
+			c.PrintText(fmt.Sprintf("  no server in it is wrapped now, and it differs from the file as it was before the first wrap: %s\n", show.Line(cli.ShortPath(original, host.Home))))
+		}
+	}
+}
+
+// unread returns an error that names the selected files that could not be read. Their servers
+// start as before, and a script must learn that.
+func unread(files []*wrapping.File, home string) error {
+	var names []string
+	for _, f := range files {
+		if f.Err != nil {
+			names = append(names, cli.ShortPath(f.Path, home))
+		}
+	}
+	if names == nil {
+		return nil
+	}
+	return fmt.Errorf("%s could not be read, and the servers in it are as they were: %s", cli.Plural(len(names), "file"), strings.Join(names, ", "))
+}
+
+// isWrapped reports whether a change has a server that starts in mcp-jail.
+func isWrapped(ch *wrapping.Change) bool {
+	return slices.ContainsFunc(ch.Servers, func(s wrapping.Planned) bool { return s.Left != string(wrapping.NotWrapped) })
+}
+
+// printOwnFiles names the private HOMEs of unwrapped servers: a server without a jail does not
+// find the files there.
+func printOwnFiles(c terminal.Console, host hostfs.Host, written []*wrapping.Change) {
+	all, err := kept.Look(host)
+	if err != nil {
+		return // list says why
+	}
+	said := map[string]bool{}
+	for _, ch := range written {
+		for _, s := range ch.Changed() {
+			w, _ := clients.ParseWrapped(s.Argv())
+			at := slices.IndexFunc(all.Servers, func(k *kept.Server) bool { return k.Name == w.Name })
+			if at < 0 || said[w.Name] {
+				continue
+			}
+			for _, home := range all.Servers[at].Homes {
+				said[w.Name] = true
+				c.Printf("%s %s does not see the %s any more that it wrote in the jail: %s\n", c.Paint(terminal.Yellow, "note:"), show.Line(s.Server), cli.Plural(home.Files, "file"), cli.ShortPath(home.Path, host.Home))
+			}
+		}
+	}
+}

@@ -1,0 +1,286 @@
+// Package wrapcmd has the commands about the files of clients: wrap, unwrap and status.
+package wrapcmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/clients/ownfile"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/entries"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/pkgcmd"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/kept"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/target"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/packages/launcher"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// changeCmd has the flags that wrap and unwrap share.
+type changeCmd struct {
+	entries.Choice
+	dryRun, yes bool
+}
+
+type wrapCmd struct {
+	changeCmd
+	install bool
+}
+
+func Wrap(line *cli.CommandLine) *cobra.Command {
+	w := &wrapCmd{}
+	cmd := line.Command("wrap [flags]", "Put mcp-jail in front of the servers in the files of MCP clients.", 0, false, func([]string) error {
+		return w.Run(line.Console)
+	})
+	cmd.Long = `Without a selection, the files of every client of yours are meant, and the project
+files in the working directory, such as .mcp.json and .vscode/mcp.json.
+
+wrap shows what each server starts, what it may reach in its jail, and what it
+loses. Then it shows the difference, and asks. It changes the command line of a
+server and no other byte of the file, keeps a copy of the file, and writes nothing
+if a client has changed the file meanwhile. mcp-jail unwrap  takes it back.
+
+A server gets what its entry shows: its variables, and the files and directories
+among its arguments, to read. If there is a preset for its package, it gets what
+the preset says instead (mcp-jail preset lists them). Servers that are reached by a
+URL, switched off, or confined by the client itself are left as they are.`
+	cmd.Example = `    mcp-jail wrap --dry-run
+    mcp-jail wrap
+    mcp-jail wrap --client claude-code --server github
+    mcp-jail wrap --file ~/.cursor/mcp.json --yes --install`
+	w.addTo(cmd)
+	cmd.Flags().BoolVar(&w.install, "install", false, "Fetch and pin the packages of the wrapped servers afterwards, without asking.")
+	return cmd
+}
+
+// addTo adds the flags to a command.
+func (w *changeCmd) addTo(cmd *cobra.Command) {
+	w.Choice.AddFlags(cmd)
+	cmd.Flags().BoolVar(&w.dryRun, "dry-run", false, "Show what would change, and change nothing.")
+	cmd.Flags().BoolVar(&w.yes, "yes", false, "Change the files without asking, for scripts.")
+}
+
+// Run shows the changes of the files, asks, and makes them.
+func (w *wrapCmd) Run(c terminal.Console) error {
+	host, files, err := w.Find()
+	if err != nil {
+		return err
+	}
+	program, err := entries.FindProgram(host)
+	if err != nil {
+		return err
+	}
+	all := files
+	if !w.Everything() {
+		if all, err = wrapping.Find(entries.ClientsHost(host), wrapping.Selection{}); err != nil {
+			return err
+		}
+	}
+	taken, err := keptCommands(host)
+	if err != nil {
+		return err
+	}
+	names := wrapping.NewNames(all, taken)
+	wrap := func(f *wrapping.File) *wrapping.Change {
+		return f.Wrap(program.Program, w.Selection, entries.ClientsHost(host), names)
+	}
+	changes := changesOf(files, wrap)
+	if !w.dryRun && countChanged(changes) > 0 {
+		if err := target.TryJail(confine.Launcher{}); err != nil {
+			return fmt.Errorf("nothing was changed: no jail can be built on this host, so the servers would not start any more. mcp-jail doctor  says what is missing:\n%w", err)
+		}
+	}
+	printWrap(c, files, changes, host.Home)
+	if !w.dryRun && !w.yes && c.Asks() && askWithheld(c, changes) {
+		changes = changesOf(files, wrap)
+	}
+	if countChanged(changes) > 0 {
+		program.Announce(c, host.Home)
+	}
+	written, err := w.write(c, host, changes, "Wrap", program.Keep)
+	if err == nil && !w.dryRun && len(written) == 0 {
+		err = program.Refresh(c, host.Home)
+	}
+	if len(written) > 0 {
+		printReload(c, written)
+		c.Printf("\nBack again: mcp-jail unwrap. How it goes: mcp-jail status\n")
+	}
+	left := unread(files, host.Home)
+	if w.dryRun || err != nil && len(written) == 0 {
+		return errors.Join(err, left)
+	}
+	return errors.Join(err, w.offerInstall(c, host, changes), left)
+}
+
+// askWithheld asks about each server that would be wrapped without the preset of its package, because
+// its entry brings code of its own. It reports whether one is to stay as it is.
+func askWithheld(c terminal.Console, changes []*wrapping.Change) (left bool) {
+	for _, ch := range changes {
+		for _, s := range ch.Changed() {
+			if s.Withheld == "" {
+				continue
+			}
+			question := fmt.Sprintf("%s brings code of its own: %s. Wrap it without the preset %s?", serverTitle(s.Entry), show.Line(strings.Join(s.Brings, ", ")), s.Withheld)
+			if !cli.AskYes(c, question) {
+				ch.File.Leave(s.Key(), wrapping.Declined)
+				left = true
+			}
+		}
+	}
+	return left
+}
+
+// keptCommands returns the command lines of the servers that had a session, by name.
+func keptCommands(host hostfs.Host) (map[string][]string, error) {
+	commands := map[string][]string{}
+	names, err := kept.Names(host)
+	for _, name := range names {
+		if about := records.ReadAbout(host, name); len(about.Command) > 0 {
+			commands[name] = about.Command
+		}
+	}
+	return commands, err
+}
+
+// changesOf returns the change of each file that could be read.
+func changesOf(files []*wrapping.File, of func(*wrapping.File) *wrapping.Change) (changes []*wrapping.Change) {
+	for _, f := range files {
+		if f.Err == nil {
+			changes = append(changes, of(f))
+		}
+	}
+	return changes
+}
+
+func countChanged(changes []*wrapping.Change) (n int) {
+	for _, ch := range changes {
+		n += len(ch.Changed())
+	}
+	return n
+}
+
+// write shows the difference, asks, calls prepare, and writes the files. It returns the changes
+// that were written; nil if there was nothing to do. If one file cannot be written, it goes on
+// with the others.
+func (w *changeCmd) write(c terminal.Console, host hostfs.Host, changes []*wrapping.Change, verb string, prepare func() error) (written []*wrapping.Change, err error) {
+	var todo []*wrapping.Change
+	for _, ch := range changes {
+		if len(ch.Changed()) > 0 {
+			todo = append(todo, ch)
+			c.Printf("\n%s", diffText(c, ch))
+		}
+	}
+	servers := countChanged(todo)
+	if todo == nil && len(changes) > 0 {
+		c.Printf("\nnothing to do\n")
+	}
+	if todo == nil || w.dryRun {
+		if todo != nil {
+			c.Printf("\nnothing was changed (--dry-run)\n")
+		}
+		return nil, nil
+	}
+	c.Printf("\n")
+	if !w.yes {
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+		defer stop()
+		if err := cli.Confirm(ctx, c, fmt.Sprintf("%s %s in %s?", verb, cli.Plural(servers, "server"), cli.Plural(len(todo), "file"))); err != nil {
+			if ctx.Err() != nil {
+				return nil, errors.New("interrupted: nothing was changed")
+			}
+			return nil, err
+		}
+	}
+	if err := prepare(); err != nil {
+		return nil, err
+	}
+	written = []*wrapping.Change{}
+	var failed []error
+	for _, ch := range todo {
+		backup, err := ch.Write(host.StateDir, time.Now())
+		var notRecorded *wrapping.RecordError
+		switch {
+		case errors.As(err, &notRecorded):
+			c.Notef("%s %s", c.Paint(terminal.Yellow, "warning:"), notRecorded)
+		case errors.Is(err, ownfile.ErrChanged):
+			failed = append(failed, fmt.Errorf("%s was changed meanwhile, by its client or by you, and was left as it is: run the command again", ch.File.Path))
+			continue
+		case err != nil:
+			failed = append(failed, err)
+			continue
+		}
+		written = append(written, ch)
+		c.PrintText(fmt.Sprintf("%s %s  (%s; before: %s)\n", c.Paint(terminal.Green, "changed:"), show.Line(cli.ShortPath(ch.File.Path, host.Home)), cli.Plural(len(ch.Changed()), "server"), show.Line(cli.ShortPath(backup, host.Home))))
+	}
+	return written, errors.Join(failed...)
+}
+
+// offerInstall asks whether to fetch the packages of the servers that were wrapped now, as far as
+// they are missing, and fetches them. With --install it does not ask, and fetches the packages of
+// all wrapped servers.
+func (w *wrapCmd) offerInstall(c terminal.Console, host hostfs.Host, changes []*wrapping.Change) error {
+	lines := launcherLines(changes, w.install)
+	if all, err := kept.Look(host); err == nil && !w.install {
+		lines = slices.DeleteFunc(lines, func(l launcherLine) bool { return all.Fetched(l.argv) })
+	}
+	switch {
+	case len(lines) == 0:
+		return nil
+	case w.install:
+	case w.yes || !c.Asks():
+		c.Printf("The first start of each server fetches its package. Ahead of time: mcp-jail wrap --install\n")
+		return nil
+	case !cli.AskYes(c, fmt.Sprintf("Fetch and pin the packages of %s now? Else the first start does it, and the client may give up before.", cli.Plural(len(lines), "server"))):
+		c.Printf("Later: mcp-jail wrap --install\n")
+		return nil
+	}
+	var failed []error
+	for _, line := range lines {
+		err := pkgcmd.InstallLine(c, line.flags, line.argv, w.yes)
+		if err != nil {
+			failed = append(failed, fmt.Errorf("%s: %w", show.Spelled(line.argv), err))
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// launcherLine is the line of a launcher, and the flags with which mcp-jail run starts it.
+type launcherLine struct{ flags, argv []string }
+
+// launcherLines returns the launcher's lines of the servers that changed, one for each name and
+// package. With wrapped, it also returns those of the servers that were wrapped before.
+func launcherLines(changes []*wrapping.Change, wrapped bool) (lines []launcherLine) {
+	seen := map[string]bool{}
+	for _, ch := range changes {
+		for _, s := range ch.Servers {
+			name, flags, argv := s.Name, append([]string{"--name", s.Name}, s.Flags...), s.Argv()
+			if w, ok := clients.ParseWrapped(argv); ok && wrapped {
+				name, flags, argv = w.Name, w.Flags, w.Argv
+			} else if s.Left != "" {
+				continue
+			}
+			line, err := launcher.Parse(argv)
+			key := name + " " + line.Wanted("")
+			if err != nil || seen[key] {
+				continue
+			}
+			seen[key] = true
+			lines = append(lines, launcherLine{flags, argv})
+		}
+	}
+	return lines
+}

@@ -1,0 +1,198 @@
+package wrapcmd
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+)
+
+// printWrap prints what wrap or unwrap does with each server, a table for each file.
+func printWrap(c terminal.Console, files []*wrapping.File, changes []*wrapping.Change, home string) {
+	if len(files) == 0 {
+		c.PrintText(fmt.Sprintf("no client with servers was found: looked for the files of all %d clients, or of those selected, and in the working directory. A file elsewhere: --file FILE\n", len(clients.All())))
+		return
+	}
+	for i, f := range files {
+		if i > 0 {
+			c.Printf("\n")
+		}
+		c.PrintText(fileTitle(c, f, home) + "\n")
+		if f.Err != nil {
+			c.PrintText(fmt.Sprintf("  %s %s\n", c.Paint(terminal.Yellow, "left:"), show.Line(f.Err.Error())))
+			continue
+		}
+		at := slices.IndexFunc(changes, func(ch *wrapping.Change) bool { return ch.File == f })
+		printPlanned(c, changes[at], home)
+	}
+	printOpen(c, changes)
+	if slices.ContainsFunc(changes, func(ch *wrapping.Change) bool {
+		return slices.ContainsFunc(ch.Changed(), func(s wrapping.Planned) bool { return s.Loses != nil && s.Preset == "" })
+	}) {
+		c.Printf("\n")
+		c.PrintText("Servers without a preset get what their entries show: directories to read (--write in place of --read lets them write), variables, no network. If one needs more, its first failure names the flag to add.\n")
+	}
+}
+
+// printOpen counts the servers that stay without a jail.
+func printOpen(c terminal.Console, changes []*wrapping.Change) {
+	open := 0
+	for _, ch := range changes {
+		for _, s := range ch.Servers {
+			if s.Open {
+				open++
+			}
+		}
+	}
+	if open > 0 {
+		c.Printf("\n%s\n", staysOpen(open))
+	}
+}
+
+// staysOpen says that servers start without a jail, although wrap saw them.
+func staysOpen(servers int) string {
+	return cli.Plural(servers, "server") + " left as above may start without a jail"
+}
+
+// fileTitle names a file and the clients that read it, in one line or two.
+func fileTitle(c terminal.Console, f *wrapping.File, home string) string {
+	title := f.Client.Title
+	for _, also := range f.Also {
+		title += ", " + also.Title
+	}
+	title = c.Paint(terminal.Bold, title) + "  " + show.Name(cli.ShortPath(f.Path, home))
+	if real := f.Real(); real != "" && real != f.Path {
+		title += "\n  it is a link to " + show.Name(cli.ShortPath(real, home))
+	}
+	if f.IsProject() {
+		title += "\n  a file of this project: others who use it need mcp-jail too"
+	}
+	return title
+}
+
+func printPlanned(c terminal.Console, ch *wrapping.Change, home string) {
+	width := 0
+	for _, s := range ch.Servers {
+		width = max(width, len([]rune(serverTitle(s.Entry))))
+	}
+	width = min(width, 24)
+	indent := strings.Repeat(" ", width+4)
+	for _, s := range ch.Servers {
+		if s.Left == string(wrapping.NotWrapped) {
+			continue
+		}
+		title := fmt.Sprintf("  %-*s  ", width, serverTitle(s.Entry))
+		if s.Left != "" {
+			c.PrintText(fmt.Sprintf("%s%s it %s\n", title, c.Paint(terminal.Yellow, "left:"), show.Line(s.Left)))
+			continue
+		}
+		room := c.TextColumns() - len([]rune(title))
+		c.Printf("%s%s\n", title, show.Line(cli.Clip(wrapping.ShownLine(s.Argv()), room)))
+		if s.Loses == nil {
+			continue // it is unwrapped
+		}
+		if s.For != "" {
+			printList(c, indent, "in", []string{s.For}, "")
+		}
+		if s.Preset != "" {
+			c.Printf("%spreset     %s\n", indent, s.Preset)
+		}
+		printList(c, indent, "may reach", s.Gets, "nothing beyond its own files and its package")
+		printList(c, indent, "loses", []string{strings.Join(s.Loses, ", ")}, "")
+		printList(c, indent, c.Paint(terminal.Yellow, "note"), s.Notes, "")
+	}
+}
+
+// printList prints a label before the first of some lines. If there is no line, it prints the
+// text none.
+func printList(c terminal.Console, indent, label string, lines []string, none string) {
+	if len(lines) == 0 && none != "" {
+		lines = []string{none}
+	}
+	room := c.TextColumns() - len(indent) - 11
+	folded := strings.Split(terminal.Fold(show.Lines(strings.Join(lines, "\n")), room), "\n")
+	if len(lines) == 0 {
+		folded = nil
+	}
+	for i, l := range folded {
+		text := label
+		if i > 0 {
+			text = ""
+		}
+		pad := max(0, 9-len([]rune(stripPaint(text))))
+		c.Printf("%s%s%s  %s\n", indent, text, strings.Repeat(" ", pad), l)
+	}
+}
+
+// stripPaint removes what Paint added.
+func stripPaint(s string) string {
+	for {
+		at := strings.Index(s, "\x1b[")
+		if at < 0 {
+			return s
+		}
+		end := strings.IndexByte(s[at:], 'm')
+		if end < 0 {
+			return s
+		}
+		s = s[:at] + s[at+end+1:]
+	}
+}
+
+// serverTitle returns the name that the client has for a server.
+func serverTitle(e wrapping.Entry) string {
+	if e.Server == "" {
+		return "(no name)"
+	}
+	return show.Name(e.Server)
+}
+
+// longLine is the length of a line above which a diff is hard to read.
+const longLine = 400
+
+// diffText returns the diff of a file in colours. If the file has several servers in one long
+// line, it has the command lines of the servers instead.
+func diffText(c terminal.Console, ch *wrapping.Change) string {
+	diff := ch.Diff()
+	if slices.ContainsFunc(strings.Split(diff, "\n"), func(l string) bool { return len(l) > longLine }) {
+		path := show.Name(ch.File.Path)
+		diff = fmt.Sprintf("--- %s\n+++ %s\n", path, path)
+		for _, s := range ch.Changed() {
+			diff += "-" + serverTitle(s.Entry) + ": " + wrapping.ShownLine(s.Argv()) + "\n+" + serverTitle(s.Entry) + ": " + wrapping.ShownLine(s.After) + "\n"
+		}
+	}
+	var b strings.Builder
+	for line := range strings.Lines(diff) {
+		line = show.Line(cli.Clip(strings.ReplaceAll(strings.TrimRight(line, "\r\n"), "\t", "    "), 2*longLine))
+		switch {
+		case strings.HasPrefix(line, "+"):
+			line = c.Paint(terminal.Green, line)
+		case strings.HasPrefix(line, "-"):
+			line = c.Paint(terminal.Red, line)
+		}
+		b.WriteString(line + "\n")
+	}
+	return b.String()
+}
+
+// printReload prints how the clients get to use the changed files.
+func printReload(c terminal.Console, written []*wrapping.Change) {
+	var said []string
+	for _, ch := range written {
+		for _, client := range append([]clients.Client{ch.File.Client}, ch.File.Also...) {
+			if client.Reload == "" || slices.Contains(said, client.Name) {
+				continue
+			}
+			if said == nil {
+				c.Printf("\nTo use it:\n")
+			}
+			said = append(said, client.Name)
+			c.PrintText(fmt.Sprintf("  %s: %s\n", client.Title, client.Reload))
+		}
+	}
+}
