@@ -50,6 +50,20 @@ func (d *decoder) text(name string, v *node, into *string) {
 	}
 }
 
+// find reads the entry of a key, or returns nil if there is none.
+func (d *decoder) find(root *node, key Key) (found *Entry) {
+	packages := root.table[string(key.Ecosystem)]
+	if packages == nil {
+		return nil
+	}
+	d.members(packages, func(spec string, n *node) {
+		if spec == key.Spec {
+			found = d.entry(key, n)
+		}
+	})
+	return found
+}
+
 func (d *decoder) entry(key Key, n *node) *Entry {
 	e := &Entry{Key: key}
 	var pinned string

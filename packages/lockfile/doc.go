@@ -3,7 +3,7 @@
 //
 // The file is TOML. Each package has a section [ECOSYSTEM."SPEC"], in a stable order, and
 // each package of its tree has one line, so that a merge or a comparison of two versions
-// reads well. [Find] reads one section. [Load] reads all, [Update] changes the file, and
+// reads well. [Find] decodes one section. [Load] decodes all, [Update] changes the file, and
 // [Diff] tells in words what an update changes.
 //
 //	[npm."server-files@latest"]
@@ -26,9 +26,7 @@
 //
 // # Limits
 //
-//   - [Find] looks for one section by its heading and does not check the others: a fault in
-//     another section is reported by [Load]. When a line is not as [File.Encode] writes it,
-//     Find parses the whole file.
+//   - [Find] does not check what the other sections say: [Load] reports a fault there.
 //   - A file has at most [MaxSize] bytes.
 //   - [Update] takes an advisory lock of the directory. Without such locks, it only compares the
 //     file shortly before it replaces it, and a change in between is lost.

@@ -59,15 +59,12 @@ func named(err error, name string) error {
 }
 
 // Find returns the entry of a key in the text of a lock file, or nil if there is none. It
-// parses only that entry's section if it can.
+// decodes that entry only.
 func Find(data []byte, key Key, name string) (*Entry, error) {
-	if len(data) <= MaxSize {
-		if n, ok := quick(data, key); ok {
-			if n == nil {
-				return nil, nil
-			}
+	if 0 < len(data) && len(data) <= MaxSize {
+		if root, err := full(data); err == nil {
 			d := &decoder{}
-			if e := d.entry(key, n); d.err == nil {
+			if e := d.find(root, key); d.err == nil {
 				return e, nil
 			}
 		}

@@ -57,7 +57,7 @@ pinned = "2026-11-22T20:43:20Z"
 	}
 }
 
-// TestRoundTrip: what Encode writes, both parsers read, and it is written the same again.
+// TestRoundTrip: what Encode writes, Parse and Find read, and it is written the same again.
 func TestRoundTrip(t *testing.T) {
 	a, b := anEntry(t, "@a/files"), anEntry(t, `odd "spec" \ 'ä' `+"\u202e\n\x01")
 	text := encode(t, a, b, &Entry{Key: Key{PyPI, "@a/files"}, Name: "n", Version: "1", Pinned: someDay})
@@ -72,9 +72,6 @@ func TestRoundTrip(t *testing.T) {
 		if got, err := Find(text, want.Key, "x"); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("Find: %+v, %v", got, err)
 		}
-	}
-	if n, ok := quick(text, b.Key); ok {
-		t.Errorf("quick took a spec with escapes for certain: %v", n)
 	}
 	if again, err := f.Encode(); err != nil || !bytes.Equal(again, text) {
 		t.Errorf("%v\n%s\nwas\n%s", err, again, text)
@@ -96,17 +93,17 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestQuickIsUsed: the section of a file that mcp-jail wrote is found without parsing it all.
-func TestQuickIsUsed(t *testing.T) {
+// TestFindNames: Find takes no other entry's name for the one it looks for.
+func TestFindNames(t *testing.T) {
 	keys, text := largeFile(t)
 	for _, key := range keys {
-		if n, ok := quick(text, key); !ok || n == nil {
-			t.Fatalf("%s: %v, %v", key, n, ok)
+		if e, err := Find(text, key, "x"); err != nil || e == nil || e.Key != key {
+			t.Fatalf("%s: %+v, %v", key, e, err)
 		}
 	}
 	for _, spec := range []string{"@scope/server-1", "@scope/server-1@lates", "no", "packages"} {
-		if n, ok := quick(text, Key{NPM, spec}); !ok || n != nil {
-			t.Errorf("%s: %v, %v", spec, n, ok)
+		if e, err := Find(text, Key{NPM, spec}, "x"); err != nil || e != nil {
+			t.Errorf("%s: %+v, %v", spec, e, err)
 		}
 	}
 }

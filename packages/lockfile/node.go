@@ -1,7 +1,6 @@
 package lockfile
 
-// A node is a value of the file with its line. Both parsers make nodes, and one decoder
-// reads them.
+// A node is a value of the file with its line.
 type node struct {
 	line  int
 	kind  kind
