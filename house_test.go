@@ -27,7 +27,7 @@ const landlockCalls = "github.com/landlock-lsm/go-landlock/landlock/syscall"
 // modules it may import beside the standard library. Tests are free.
 var mayImport = map[string][]string{
 	"policy":         {module + "internal/show", "golang.org/x/net/idna", "golang.org/x/text/unicode/norm"}, // and neither os nor syscall: see pure
-	"policy/config":  {module + "internal/show", module + "internal/private", module + "policy", module + "policy/hostfs", "github.com/pelletier/go-toml/v2", "github.com/pelletier/go-toml/v2/unstable"},
+	"policy/config":  {module + "internal/show", module + "internal/private", module + "policy", module + "policy/hostfs", module + "internal/toml"},
 	"policy/schema":  {module + "policy", module + "policy/config"},
 	"policy/hostfs":  {module + "internal/show", module + "policy", "golang.org/x/sys/unix"},
 	"policy/resolve": {module + "internal/show", module + "policy", module + "policy/hostfs"},
@@ -42,8 +42,9 @@ var mayImport = map[string][]string{
 	"cmd/mcp-jail-tls":          {module + "policy", module + "confine/egress/tlsworker", module + "confine/egress/intercept"},
 	"confine/egress/intercept":  {module + "policy", module + "policy/leak", module + "confine/egress"},
 	"lifecycle/catalog":         {module + "internal/private", module + "policy"},
-	"internal/show":             {}, // and neither os nor syscall: see pure
-	"internal/testkit":          {}, // for tests: no other line has it
+	"internal/show":             {},                                           // and neither os nor syscall: see pure
+	"internal/toml":             {"github.com/pelletier/go-toml/v2/unstable"}, // the same
+	"internal/testkit":          {},                                           // for tests: no other line has it
 	"internal/lazy":             {},
 	"internal/private":          {module + "policy/hostfs", "golang.org/x/sys/unix"},
 
@@ -59,7 +60,7 @@ var mayImport = map[string][]string{
 	"packages/npm":       {module + "internal/lazy"}, // the same
 	"packages/pin":       {module + "internal/show"}, // the same
 	"policy/leak":        {module + "policy"},        // and neither os nor syscall: see pure
-	"packages/lockfile":  {module + "internal/show", module + "internal/private", module + "packages/pin", "github.com/pelletier/go-toml/v2/unstable"},
+	"packages/lockfile":  {module + "internal/show", module + "internal/private", module + "packages/pin", module + "internal/toml"},
 	"packages/python":    {module + "internal/lazy", module + "policy", module + "packages/launcher", "github.com/pelletier/go-toml/v2"}, // and neither os nor syscall: see pure
 	"packages/runtime":   {module + "internal/lazy", module + "internal/show", module + "policy", module + "policy/hostfs"},
 	"packages/store":     {module + "internal/private", "golang.org/x/sys/unix"},
@@ -67,7 +68,7 @@ var mayImport = map[string][]string{
 	"packages/installed": {module + "internal/environ", module + "internal/private", module + "policy/hostfs", module + "packages/jail", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/python", module + "packages/runtime", module + "packages/store"},
 	"packages/install":   {module + "internal/lazy", module + "internal/environ", module + "internal/show", module + "policy", module + "policy/hostfs", module + "confine", module + "diagnostics", module + "packages/installed", module + "packages/jail", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/pin", module + "packages/python", module + "packages/runtime", module + "packages/store"},
 
-	"clients/edit":     {module + "internal/lazy", module + "internal/show", "github.com/BurntSushi/toml", "github.com/pelletier/go-toml/v2/unstable", "github.com/tailscale/hujson", "go.yaml.in/yaml/v3"}, // and neither os nor syscall: see pure
+	"clients/edit":     {module + "internal/lazy", module + "internal/show", module + "internal/toml", "github.com/BurntSushi/toml", "github.com/tailscale/hujson", "go.yaml.in/yaml/v3"}, // and neither os nor syscall: see pure
 	"clients/ownfile":  {},
 	"presets":          {module + "internal/environ", module + "internal/show", module + "packages/launcher", module + "policy", module + "policy/config", "github.com/pelletier/go-toml/v2"},
 	"presets/importer": {module + "internal/show", module + "policy", module + "policy/config", module + "policy/schema", module + "presets", "go.yaml.in/yaml/v3"}, // and neither os nor syscall: see pure
@@ -133,7 +134,7 @@ var forTests = []string{
 }
 
 // pure packages decide from what they are given: they import neither os nor syscall.
-var pure = []string{"internal/environ", "internal/show", "policy/leak", "clients", "clients/edit", "policy", "packages/launcher", "packages/npm", "packages/pin", "packages/python", "presets", "presets/importer"}
+var pure = []string{"internal/environ", "internal/show", "internal/toml", "policy/leak", "clients", "clients/edit", "policy", "packages/launcher", "packages/npm", "packages/pin", "packages/python", "presets", "presets/importer"}
 
 // freeTrees are not part of the product: they may import what they like, but
 // nothing of the product imports them.

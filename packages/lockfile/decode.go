@@ -8,55 +8,60 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/internal/toml"
 	"github.com/mcp-jail/mcp-jail/packages/pin"
 )
 
 // A decoder reads a tree of nodes. It keeps the first fault only.
 type decoder struct{ err error }
 
-func (d *decoder) fail(n *node, format string, args ...any) {
+func (d *decoder) fail(n *toml.Node, format string, args ...any) {
 	if d.err == nil {
-		d.err = fault(n.line, format+mend, args...)
+		d.err = fault(n.Line, format+mend, args...)
 	}
 }
 
 // members calls the function for each member of a table.
-func (d *decoder) members(n *node, each func(name string, v *node)) {
-	if n.kind != isTable {
-		d.fail(n, "%s is expected here, and this is %s", isTable, n.kind)
+func (d *decoder) members(n *toml.Node, each func(name string, v *toml.Node)) {
+	if n.Kind != toml.Table {
+		d.fail(n, "%s is expected here, and this is %s", toml.Table, kindName(n.Kind))
 		return
 	}
-	for _, name := range n.keys {
+	for _, name := range n.Keys {
+		v := n.Table[name]
+		if v.Tables {
+			d.fail(v, "a lock file has no array of tables")
+		}
 		if d.err != nil {
 			return
 		}
-		each(name, n.table[name])
+		each(name, v)
 	}
 }
 
 // texts reads a table of strings. into returns nil for a name that it does not know.
-func (d *decoder) texts(n *node, into func(name string) *string) {
-	d.members(n, func(name string, v *node) { d.text(name, v, into(name)) })
+func (d *decoder) texts(n *toml.Node, into func(name string) *string) {
+	d.members(n, func(name string, v *toml.Node) { d.text(name, v, into(name)) })
 }
 
-func (d *decoder) text(name string, v *node, into *string) {
+func (d *decoder) text(name string, v *toml.Node, into *string) {
 	switch {
 	case into == nil:
 		d.fail(v, "the key %s is not known to this mcp-jail; remove it, or install a newer mcp-jail", show.Named(name, 80))
-	case v.kind != isString:
-		d.fail(v, "%s is %s, and has to be a string", show.Named(name, 80), v.kind)
+	case v.Kind != toml.String:
+		d.fail(v, "%s is %s, and has to be a string", show.Named(name, 80), kindName(v.Kind))
 	default:
-		*into = v.text
+		*into = v.Text
 	}
 }
 
 // find reads the entry of a key, or returns nil if there is none.
-func (d *decoder) find(root *node, key Key) (found *Entry) {
-	packages := root.table[string(key.Ecosystem)]
+func (d *decoder) find(root *toml.Node, key Key) (found *Entry) {
+	packages := root.Table[string(key.Ecosystem)]
 	if packages == nil {
 		return nil
 	}
-	d.members(packages, func(spec string, n *node) {
+	d.members(packages, func(spec string, n *toml.Node) {
 		if spec == key.Spec {
 			found = d.entry(key, n)
 		}
@@ -64,21 +69,21 @@ func (d *decoder) find(root *node, key Key) (found *Entry) {
 	return found
 }
 
-func (d *decoder) entry(key Key, n *node) *Entry {
+func (d *decoder) entry(key Key, n *toml.Node) *Entry {
 	e := &Entry{Key: key}
 	var pinned string
 	fields := map[string]*string{
 		"note": &e.Note, "name": &e.Name, "version": &e.Version, "integrity": &e.Integrity, "source": (*string)(&e.Source), "program": &e.Program,
 		"file": &e.File, "engines": &e.Engines, "pinned": &pinned, "tree": &e.Tree, "files": &e.Files,
 	}
-	d.members(n, func(name string, v *node) {
+	d.members(n, func(name string, v *toml.Node) {
 		switch name {
 		case "packages":
-			e.Packages = make([]Package, 0, len(v.keys))
-			d.members(v, func(path string, v *node) { e.Packages = append(e.Packages, d.pkg(path, v)) })
+			e.Packages = make([]Package, 0, len(v.Keys))
+			d.members(v, func(path string, v *toml.Node) { e.Packages = append(e.Packages, d.pkg(path, v)) })
 		case "pins":
-			e.Pins = make(map[string]*pin.Pin, len(v.keys))
-			d.members(v, func(name string, v *node) { e.Pins[name] = d.pin(v) })
+			e.Pins = make(map[string]*pin.Pin, len(v.Keys))
+			d.members(v, func(name string, v *toml.Node) { e.Pins[name] = d.pin(v) })
 		default:
 			d.text(name, v, fields[name])
 		}
@@ -99,7 +104,7 @@ func (d *decoder) entry(key Key, n *node) *Entry {
 	return e
 }
 
-func (d *decoder) pkg(path string, n *node) Package {
+func (d *decoder) pkg(path string, n *toml.Node) Package {
 	p := Package{Path: path}
 	d.texts(n, func(name string) *string {
 		switch name {
@@ -122,9 +127,9 @@ func (d *decoder) pkg(path string, n *node) Package {
 	return p
 }
 
-func (d *decoder) pin(n *node) *pin.Pin {
+func (d *decoder) pin(n *toml.Node) *pin.Pin {
 	p := &pin.Pin{}
-	d.members(n, func(name string, v *node) {
+	d.members(n, func(name string, v *toml.Node) {
 		var into *string
 		switch name {
 		case "server":
@@ -136,8 +141,8 @@ func (d *decoder) pin(n *node) *pin.Pin {
 		case "instructions_hash":
 			into = &p.Server.Hash
 		case "tools":
-			p.Tools = make([]pin.Tool, 0, len(v.keys))
-			d.members(v, func(name string, v *node) { p.Tools = append(p.Tools, d.tool(name, v)) })
+			p.Tools = make([]pin.Tool, 0, len(v.Keys))
+			d.members(v, func(name string, v *toml.Node) { p.Tools = append(p.Tools, d.tool(name, v)) })
 			slices.SortFunc(p.Tools, func(a, b pin.Tool) int { return strings.Compare(a.Name, b.Name) })
 			return
 		}
@@ -146,9 +151,9 @@ func (d *decoder) pin(n *node) *pin.Pin {
 	return p
 }
 
-func (d *decoder) tool(name string, n *node) pin.Tool {
+func (d *decoder) tool(name string, n *toml.Node) pin.Tool {
 	t := pin.Tool{Name: name}
-	d.members(n, func(name string, v *node) {
+	d.members(n, func(name string, v *toml.Node) {
 		into, isText := (*string)(nil), false
 		switch name {
 		case "hash":
@@ -165,7 +170,7 @@ func (d *decoder) tool(name string, n *node) pin.Tool {
 			into = &t.Annotations
 		case "times":
 			var err error
-			if t.Times, err = strconv.Atoi(v.text); err != nil || v.kind != isInteger || t.Times < 2 || t.Times > 1_000_000 {
+			if t.Times, err = strconv.Atoi(v.Text); err != nil || v.Kind != toml.Integer || t.Times < 2 || t.Times > 1_000_000 {
 				d.fail(v, "times has to be an integer from 2 to 1000000")
 			}
 			return
@@ -205,17 +210,17 @@ func (e *VersionError) Error() string {
 
 // checkVersion returns an error unless the file has this format version. In a file of a newer
 // version, nothing else is certain.
-func checkVersion(root *node) error {
-	v := root.table["version"]
-	if v == nil || v.kind != isInteger {
+func checkVersion(root *toml.Node) error {
+	v := root.Table["version"]
+	if v == nil || v.Kind != toml.Integer {
 		return fault(1, "there is no version = %d; this is not a lock file of mcp-jail", formatVersion)
 	}
-	if v.text == "1" || v.text == strconv.Itoa(formatVersion) {
+	if v.Text == "1" || v.Text == strconv.Itoa(formatVersion) {
 		return nil
 	}
-	e := &VersionError{Version: v.text}
-	if needs := root.table["needs"]; needs != nil && needs.kind == isString {
-		e.Needs = needs.text
+	e := &VersionError{Version: v.Text}
+	if needs := root.Table["needs"]; needs != nil && needs.Kind == toml.String {
+		e.Needs = needs.Text
 	}
 	return e
 }

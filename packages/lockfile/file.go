@@ -3,6 +3,8 @@ package lockfile
 import (
 	"errors"
 	"time"
+
+	"github.com/mcp-jail/mcp-jail/internal/toml"
 )
 
 // A File is the content of a lock file. The zero File is empty.
@@ -28,13 +30,13 @@ func parse(data []byte) (*File, error) {
 		return nil, err
 	}
 	d := &decoder{}
-	d.members(root, func(eco string, n *node) {
+	d.members(root, func(eco string, n *toml.Node) {
 		switch {
 		case eco == "version": // full has checked it
 		case Ecosystem(eco) != NPM && Ecosystem(eco) != PyPI:
 			d.text(eco, n, nil)
 		default:
-			d.members(n, func(spec string, n *node) {
+			d.members(n, func(spec string, n *toml.Node) {
 				key := Key{Ecosystem(eco), spec}
 				f.entries[key] = d.entry(key, n)
 			})

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/internal/toml"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -41,6 +42,7 @@ func decodeLayer(data []byte, file string) (*Config, policy.Problems) {
 type decoder struct {
 	file     string
 	problems policy.Problems
+	shapes   map[*node]*Shape // of nodes without content, for which the decoder notes what it accepts
 }
 
 // whole reads the top of a file.
@@ -60,37 +62,40 @@ type fields map[string]func(n *node, key string)
 
 func (d *decoder) add(n *node, key, format string, args ...any) {
 	if len(d.problems) < 20*policy.MaxProblems {
-		d.problems = append(d.problems, policy.Problem{File: d.file, Line: n.line, Key: key, Message: fmt.Sprintf(format, args...)})
+		d.problems = append(d.problems, policy.Problem{File: d.file, Line: n.Line, Key: key, Message: fmt.Sprintf(format, args...)})
 	}
 }
 
 // kind reports whether a value is of the kind want. If it is not, kind adds a problem.
-func (d *decoder) kind(n *node, key string, want nodeKind) bool {
+func (d *decoder) kind(n *node, key string, want toml.Kind) bool {
 	switch {
-	case n.shape != nil:
-		n.shape.Type = want.jsonType()
+	case d.shapes[n] != nil:
+		d.shapes[n].Type = jsonType(want)
 		return false
-	case n.kind == want:
+	case n.Kind == want:
 		return true
 	}
-	d.add(n, key, "%s must be %s, not %s", key, want, n.kind)
+	d.add(n, key, "%s must be %s, not %s", key, want, n.Kind)
 	return false
 }
 
 // table reads a table with known keys. An unknown key is an error that suggests the most
 // similar known one.
 func (d *decoder) table(n *node, key string, known fields) {
-	if n.shape != nil {
-		n.shape.Keys = map[string]*Shape{}
+	if d.shapes[n] != nil {
+		d.shapes[n].Keys = map[string]*Shape{}
 		for name, read := range known {
-			n.shape.Keys[name] = describe(func(n *node) { read(n, childKey(key, name)) })
+			d.shapes[n].Keys[name] = d.describe(func(n *node) { read(n, childKey(key, name)) })
 		}
 	}
-	if !d.kind(n, key, nodeTable) {
+	if !d.kind(n, key, toml.Table) {
 		return
 	}
-	for _, name := range n.keys {
-		child, full := n.table[name], childKey(key, name)
+	for _, name := range n.Keys {
+		if strings.IndexByte(name, 0) >= 0 {
+			continue // parseDocument has reported it
+		}
+		child, full := n.Table[name], childKey(key, name)
 		if read, ok := known[name]; ok {
 			read(child, full)
 			continue
@@ -116,15 +121,18 @@ func childKey(key, name string) string {
 
 // each reads a table whose keys are names that the user chose. The names must be of the form f.
 func (d *decoder) each(n *node, key string, f form, read func(name string, n *node, key string)) {
-	if n.shape != nil {
-		n.shape.Like = f.pattern
-		n.shape.Names = describe(func(n *node) { read("NAME", n, childKey(key, "NAME")) })
+	if d.shapes[n] != nil {
+		d.shapes[n].Like = f.pattern
+		d.shapes[n].Names = d.describe(func(n *node) { read("NAME", n, childKey(key, "NAME")) })
 	}
-	if !d.kind(n, key, nodeTable) {
+	if !d.kind(n, key, toml.Table) {
 		return
 	}
-	for _, name := range n.keys {
-		child, full := n.table[name], childKey(key, name)
+	for _, name := range n.Keys {
+		if strings.IndexByte(name, 0) >= 0 {
+			continue // parseDocument has reported it
+		}
+		child, full := n.Table[name], childKey(key, name)
 		if f.check != nil {
 			if err := f.check(name); err != nil {
 				d.add(child, full, "%s", err)
@@ -135,67 +143,67 @@ func (d *decoder) each(n *node, key string, f form, read func(name string, n *no
 }
 
 func (d *decoder) text(n *node, key string) string {
-	d.kind(n, key, nodeString)
-	return n.text
+	d.kind(n, key, toml.String)
+	return n.Text
 }
 
 // word reads a string that must not be empty.
 func (d *decoder) word(n *node, key string) string {
-	if n.shape != nil {
-		n.shape.NotEmpty = true
+	if d.shapes[n] != nil {
+		d.shapes[n].NotEmpty = true
 	}
-	if d.kind(n, key, nodeString) && n.text == "" {
+	if d.kind(n, key, toml.String) && n.Text == "" {
 		d.add(n, key, "%s is empty", key)
 	}
-	return n.text
+	return n.Text
 }
 
 func (d *decoder) choice(n *node, key string, options ...string) string {
-	if n.shape != nil {
-		n.shape.Words = options
+	if d.shapes[n] != nil {
+		d.shapes[n].Words = options
 	}
-	if !d.kind(n, key, nodeString) {
+	if !d.kind(n, key, toml.String) {
 		return ""
 	}
 	for _, o := range options {
-		if n.text == o {
+		if n.Text == o {
 			return o
 		}
 	}
-	d.add(n, key, `%s must be "%s", not %q`, key, strings.Join(options, `" or "`), policy.Abbreviate(n.text))
+	d.add(n, key, `%s must be "%s", not %q`, key, strings.Join(options, `" or "`), policy.Abbreviate(n.Text))
 	return ""
 }
 
 func (d *decoder) flag(n *node, key string) bool {
-	d.kind(n, key, nodeBool)
-	return n.flag
+	d.kind(n, key, toml.Bool)
+	return n.Bool
 }
 
 // version reads the version of the format. There is one.
 func (d *decoder) version(n *node, key string) int {
 	const known = 1
-	if n.shape != nil {
+	if d.shapes[n] != nil {
 		return d.integer(n, key, known, known)
 	}
 	v := d.integer(n, key, 0, math.MaxInt32)
-	if v != known && n.kind == nodeInteger {
+	if v != known && n.Kind == toml.Integer {
 		d.add(n, key, "version %d is not known; this program reads version = %d", v, known)
 	}
 	return v
 }
 
 func (d *decoder) integer(n *node, key string, low, high int64) int {
-	if n.shape != nil {
-		n.shape.Low, n.shape.High = low, high
+	if d.shapes[n] != nil {
+		d.shapes[n].Low, d.shapes[n].High = low, high
 	}
-	if !d.kind(n, key, nodeInteger) {
+	if !d.kind(n, key, toml.Integer) {
 		return 0
 	}
-	if n.num < low || n.num > high {
-		d.add(n, key, "%s must be between %d and %d, not %d", key, low, high, n.num)
+	if n.Int < low || n.Int > high {
+		d.add(n, key, "%s must be between %d and %d, not %d", key, low, high, n.Int)
 		return 0
 	}
-	return int(n.num)
+	return int(n.Int)
 }
 
 func (d *decoder) pointer(n *node, key string, low, high int64) *int {
@@ -210,15 +218,15 @@ func (d *decoder) texts(n *node, key string) []string {
 }
 
 func (d *decoder) items(n *node, key string, read func(n *node)) {
-	if n.shape != nil {
-		n.shape.Items = describe(read)
+	if d.shapes[n] != nil {
+		d.shapes[n].Items = d.describe(read)
 	}
-	if n.kind == nodeTable && !n.closed {
+	if n.Kind == toml.Table && !n.Inline {
 		d.add(n, key, "%s must be an array of tables: write [[%s]]", key, key)
 		return
 	}
-	if d.kind(n, key, nodeArray) {
-		for _, item := range n.items {
+	if d.kind(n, key, toml.Array) {
+		for _, item := range n.Items {
 			read(item)
 		}
 	}

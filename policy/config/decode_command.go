@@ -3,6 +3,7 @@ package config
 import (
 	"slices"
 
+	"github.com/mcp-jail/mcp-jail/internal/toml"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -14,7 +15,7 @@ func (d *decoder) commandRules(n *node, key, name string) (rules []policy.Comman
 }
 
 func (d *decoder) commandRule(n *node, key, name string) policy.CommandRule {
-	r := policy.CommandRule{Name: name, Where: policy.Position(d.file, n.line)}
+	r := policy.CommandRule{Name: name, Where: policy.Position(d.file, n.Line)}
 	d.table(n, key, fields{
 		"args": func(n *node, key string) { r.Args = d.arguments(n, key) },
 		"envs": func(n *node, key string) {
@@ -28,11 +29,11 @@ func (d *decoder) commandRule(n *node, key, name string) policy.CommandRule {
 // arguments reads lists of arguments. One list may be written flat: args = ["log", "**"].
 func (d *decoder) arguments(n *node, key string) [][]string {
 	lists := [][]string{}
-	isWord := func(n *node) bool { return n.kind == nodeString }
+	isWord := func(n *node) bool { return n.Kind == toml.String }
 	own := 1
-	if slices.ContainsFunc(n.items, isWord) {
+	if slices.ContainsFunc(n.Items, isWord) {
 		own = 0
-		if slices.ContainsFunc(n.items, func(n *node) bool { return !isWord(n) }) {
+		if slices.ContainsFunc(n.Items, func(n *node) bool { return !isWord(n) }) {
 			d.add(n, key, "%s mixes words and lists: write args = [[\"log\", \"**\"], [\"status\"]]", key)
 			return lists
 		}

@@ -1,23 +1,25 @@
 package config
 
+import "github.com/mcp-jail/mcp-jail/internal/toml"
+
 // list reads an array, or { strategy = "...", value = [...] } in its place, and returns the
 // node of the array.
 func (d *decoder) list(n *node, key, name string, merge *map[string]Strategy) *node {
-	if n.shape != nil {
+	if d.shapes[n] != nil {
 		return d.describeList(n, key)
 	}
-	if n.kind != nodeTable || n.table["strategy"] == nil && n.table["value"] == nil {
+	if n.Kind != toml.Table || n.Table["strategy"] == nil && n.Table["value"] == nil {
 		return n
 	}
 	strategy, value := d.joined(n, key)
 	switch {
-	case n.table["strategy"] == nil:
+	case n.Table["strategy"] == nil:
 		d.add(n, key, "%s has a value without a strategy", key)
 	case value == nil:
 		d.add(n, key, "%s has a strategy without a value", key)
 	}
 	if value == nil {
-		return &node{kind: nodeArray, line: n.line}
+		return &node{Kind: toml.Array, Line: n.Line}
 	}
 	if strategy != "" {
 		if *merge == nil {
@@ -42,8 +44,8 @@ func (d *decoder) joined(n *node, key string) (strategy Strategy, value *node) {
 // describeList notes both forms of a list, and returns the node of the array, at which the
 // caller notes the items.
 func (d *decoder) describeList(n *node, key string) (value *node) {
-	table := describe(func(n *node) { _, value = d.joined(n, key) })
+	table := d.describe(func(n *node) { _, value = d.joined(n, key) })
 	table.Required = []string{"strategy", "value"}
-	n.shape.Any = []*Shape{value.shape, table}
+	d.shapes[n].Any = []*Shape{d.shapes[value], table}
 	return value
 }

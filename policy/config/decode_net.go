@@ -4,11 +4,12 @@ import (
 	"math"
 	"slices"
 
+	"github.com/mcp-jail/mcp-jail/internal/toml"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 func (d *decoder) netRule(n *node, key string) policy.NetRule {
-	r := policy.NetRule{Where: policy.Position(d.file, n.line)}
+	r := policy.NetRule{Where: policy.Position(d.file, n.Line)}
 	before := len(d.problems)
 	d.table(n, key, fields{
 		"host": func(n *node, key string) {
@@ -36,14 +37,14 @@ func (d *decoder) netRule(n *node, key string) policy.NetRule {
 		"allow": func(n *node, key string) { r.Allow = d.flag(n, key) },
 	})
 	d.requireKey(n, key, "host")
-	if n.kind == nodeTable && len(d.problems) == before {
+	if n.Kind == toml.Table && len(d.problems) == before {
 		d.check(n, key, policy.CheckNetRule(r))
 	}
 	return r
 }
 
 func (d *decoder) secret(n *node, key string) policy.Secret {
-	s := policy.Secret{Where: policy.Position(d.file, n.line)}
+	s := policy.Secret{Where: policy.Position(d.file, n.Line)}
 	d.table(n, key, fields{
 		"env": func(n *node, key string) {
 			s.Env = d.word(n, key)
@@ -55,8 +56,8 @@ func (d *decoder) secret(n *node, key string) policy.Secret {
 		},
 		"command": func(n *node, key string) {
 			s.Command = d.texts(n, key)
-			if n.shape != nil {
-				n.shape.NotEmpty = true // CheckNetRule says so
+			if d.shapes[n] != nil {
+				d.shapes[n].NotEmpty = true // CheckNetRule says so
 			}
 		},
 		"header": func(n *node, key string) {
@@ -73,7 +74,7 @@ func (d *decoder) secret(n *node, key string) policy.Secret {
 }
 
 func (d *decoder) inbound(n *node, key string) policy.InboundRule {
-	r := policy.InboundRule{Where: policy.Position(d.file, n.line)}
+	r := policy.InboundRule{Where: policy.Position(d.file, n.Line)}
 	d.table(n, key, fields{
 		"port": func(n *node, key string) { r.Port = d.integer(n, key, 1, math.MaxUint16) },
 	})

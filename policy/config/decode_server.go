@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/mcp-jail/mcp-jail/internal/toml"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -14,11 +15,11 @@ const (
 )
 
 func (d *decoder) server(n *node, key, name string) *Server {
-	s := &Server{Name: name, Where: policy.Position(d.file, n.line)}
+	s := &Server{Name: name, Where: policy.Position(d.file, n.Line)}
 	known := d.settings(s)
 	maps.Copy(known, fields{
 		"preset": func(n *node, key string) {
-			s.Preset, s.PresetWhere = d.word(n, key), policy.Position(d.file, n.line)
+			s.Preset, s.PresetWhere = d.word(n, key), policy.Position(d.file, n.Line)
 		},
 		"command":     func(n *node, key string) { s.Command = d.word(n, key) },
 		"arguments":   func(n *node, key string) { s.Arguments = d.texts(d.list(n, key, "arguments", &s.Merge), key) },
@@ -29,7 +30,7 @@ func (d *decoder) server(n *node, key, name string) *Server {
 		"variables": func(n *node, key string) {
 			s.Variables = []policy.EnvRule{}
 			d.items(d.list(n, key, "variables", &s.Merge), key, func(n *node) {
-				s.Variables = append(s.Variables, policy.EnvRule{Name: d.like(n, key, variableForm()), Read: true, Where: policy.Position(d.file, n.line)})
+				s.Variables = append(s.Variables, policy.EnvRule{Name: d.like(n, key, variableForm()), Read: true, Where: policy.Position(d.file, n.Line)})
 			})
 		},
 		"waive": func(n *node, key string) {
@@ -42,7 +43,7 @@ func (d *decoder) server(n *node, key, name string) *Server {
 		"tools": func(n *node, key string) {
 			s.Tools = map[string]*Tool{}
 			d.each(n, key, form{}, func(name string, n *node, key string) {
-				t := &Tool{Name: name, Where: policy.Position(d.file, n.line)}
+				t := &Tool{Name: name, Where: policy.Position(d.file, n.Line)}
 				s.Tools[name] = t
 				d.table(n, key, fields{
 					"access": func(n *node, key string) { t.Access = d.access(n, key) },
@@ -82,14 +83,14 @@ func (d *decoder) settings(s *Server) fields {
 	}
 	for name, read := range known {
 		known[name] = func(n *node, key string) {
-			s.places[name] = policy.Position(d.file, n.line)
+			s.places[name] = policy.Position(d.file, n.Line)
 			read(n, key)
 		}
 	}
 	known["limits"] = func(n *node, key string) {
 		s.Limits = d.limits(n, key)
-		for _, name := range n.keys {
-			s.places["limits."+name] = policy.Position(d.file, n.table[name].line)
+		for _, name := range n.Keys {
+			s.places["limits."+name] = policy.Position(d.file, n.Table[name].Line)
 		}
 	}
 	return known
@@ -100,17 +101,20 @@ var serverOnly = []string{"access", "command", "arguments", "variables", "worksp
 
 // defaults reads the table for all servers.
 func (d *decoder) defaults(n *node, key string) *Defaults {
-	out := &Defaults{Where: policy.Position(d.file, n.line)}
+	out := &Defaults{Where: policy.Position(d.file, n.Line)}
 	known := d.settings(&out.settings)
 	known["sensitive_paths"] = func(n *node, key string) { out.SensitivePaths, out.sensitiveAt = d.sensitivePaths(n, key) }
 	known["env"] = func(n *node, key string) {
 		d.items(n, key, func(n *node) { out.Env = append(out.Env, d.envRule(n, key)) })
 	}
 	others := *n
-	others.keys = slices.DeleteFunc(slices.Clone(n.keys), func(name string) bool {
+	if shape := d.shapes[n]; shape != nil {
+		d.shapes[&others] = shape
+	}
+	others.Keys = slices.DeleteFunc(slices.Clone(n.Keys), func(name string) bool {
 		own := slices.Contains(serverOnly, name)
 		if full := childKey(key, name); own {
-			d.add(n.table[name], full, "%s would hold for every server, also for one that did not ask for it: write it into [servers.NAME]", full)
+			d.add(n.Table[name], full, "%s would hold for every server, also for one that did not ask for it: write it into [servers.NAME]", full)
 		}
 		return own
 	})
@@ -148,7 +152,7 @@ func (d *decoder) limits(n *node, key string) (l LimitsTable) {
 }
 
 func (d *decoder) access(n *node, key string) *Access {
-	a := &Access{Where: policy.Position(d.file, n.line)}
+	a := &Access{Where: policy.Position(d.file, n.Line)}
 	d.table(n, key, fields{
 		"fs": func(n *node, key string) {
 			a.Fs = []policy.FsRule{}
@@ -180,7 +184,7 @@ func (d *decoder) sensitivePaths(n *node, key string) (paths []string, at map[st
 	paths, at = []string{}, map[string]string{}
 	d.items(n, key, func(n *node) {
 		path := d.like(n, key, sensitiveForm())
-		paths, at[path] = append(paths, path), policy.Position(d.file, n.line)
+		paths, at[path] = append(paths, path), policy.Position(d.file, n.Line)
 	})
 	return paths, at
 }
@@ -193,16 +197,16 @@ func (d *decoder) check(n *node, key string, err error) {
 }
 
 func (d *decoder) requireKey(n *node, key, name string) {
-	if n.shape != nil {
-		n.shape.Required = append(n.shape.Required, name)
+	if d.shapes[n] != nil {
+		d.shapes[n].Required = append(d.shapes[n].Required, name)
 	}
-	if n.kind == nodeTable && n.table[name] == nil {
+	if n.Kind == toml.Table && n.Table[name] == nil {
 		d.add(n, childKey(key, name), "%s has no %s", key, name)
 	}
 }
 
 func (d *decoder) fsRule(n *node, key string) policy.FsRule {
-	r := policy.FsRule{Where: policy.Position(d.file, n.line)}
+	r := policy.FsRule{Where: policy.Position(d.file, n.Line)}
 	var write bool
 	var create, update, remove *bool
 	pointer := func(to **bool) func(*node, string) {
@@ -233,7 +237,7 @@ func (d *decoder) fsRule(n *node, key string) policy.FsRule {
 }
 
 func (d *decoder) envRule(n *node, key string) policy.EnvRule {
-	r := policy.EnvRule{Where: policy.Position(d.file, n.line)}
+	r := policy.EnvRule{Where: policy.Position(d.file, n.Line)}
 	d.table(n, key, fields{
 		"name": func(n *node, key string) { r.Name = d.like(n, key, prefixForm()) },
 		"read": func(n *node, key string) { r.Read = d.flag(n, key) },

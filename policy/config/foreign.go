@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/internal/toml"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -28,7 +29,7 @@ func suggestForeign(key, name string, n *node) string {
 // foreignTable is suggestForeign for a table at the top of a file.
 func foreignTable(name string, n *node) string {
 	inner := func(name string) (first string, ok bool) {
-		child := n.table[name]
+		child := n.Table[name]
 		if child == nil {
 			return "", false
 		}
@@ -85,9 +86,9 @@ func mountRule(access string) string {
 
 // firstName returns the first name in a table of names, for an example.
 func firstName(n *node) string {
-	if n.kind == nodeTable {
-		for _, name := range n.keys {
-			if policy.ValidServerName(name) && n.table[name].kind == nodeTable {
+	if n.Kind == toml.Table {
+		for _, name := range n.Keys {
+			if policy.ValidServerName(name) && n.Table[name].Kind == toml.Table {
 				return show.Key(name)
 			}
 		}

@@ -1,5 +1,7 @@
 package config
 
+import "github.com/mcp-jail/mcp-jail/internal/toml"
+
 // A Shape is what the decoder accepts at one place of a file. It is for code that describes
 // the format, such as a schema for editors. [Decode] checks more, for example that two keys do
 // not contradict each other.
@@ -20,39 +22,39 @@ type Shape struct {
 // Describe returns the shape of a whole file. It has the decoder read a node of unknown
 // content: the functions that check a value note there what they would accept.
 func Describe() *Shape {
-	root := &node{shape: &Shape{}}
-	(&decoder{}).whole(root, &Config{})
-	return root.shape
+	d := &decoder{shapes: map[*node]*Shape{}}
+	return d.describe(func(root *node) { d.whole(root, &Config{}) })
 }
 
 // jsonType returns the name of a kind in JSON.
-func (k nodeKind) jsonType() string {
-	return map[nodeKind]string{nodeTable: "object", nodeArray: "array", nodeString: "string", nodeInteger: "integer", nodeBool: "boolean"}[k]
+func jsonType(k toml.Kind) string {
+	return map[toml.Kind]string{toml.Table: "object", toml.Array: "array", toml.String: "string", toml.Integer: "integer", toml.Bool: "boolean"}[k]
 }
 
 // describe returns the shape of the value that read reads.
-func describe(read func(n *node)) *Shape {
-	n := &node{shape: &Shape{}}
+func (d *decoder) describe(read func(n *node)) *Shape {
+	n, shape := &node{}, &Shape{}
+	d.shapes[n] = shape
 	read(n)
-	return n.shape
+	return shape
 }
 
 // either reads a value that may have several shapes, one for each reader, with readers[own]. In
 // a description it notes the shapes of all readers.
 func (d *decoder) either(n *node, own int, readers ...func(n *node)) {
-	if n.shape == nil {
+	if d.shapes[n] == nil {
 		readers[own](n)
 		return
 	}
 	for _, read := range readers {
-		n.shape.Any = append(n.shape.Any, describe(read))
+		d.shapes[n].Any = append(d.shapes[n].Any, d.describe(read))
 	}
 }
 
 // oneOrMany reads a value, or an array of such values in its place.
 func (d *decoder) oneOrMany(n *node, key string, read func(n *node)) {
 	own := 0
-	if n.kind == nodeArray {
+	if n.Kind == toml.Array {
 		own = 1
 	}
 	d.either(n, own, read, func(n *node) { d.items(n, key, read) })
@@ -61,11 +63,11 @@ func (d *decoder) oneOrMany(n *node, key string, read func(n *node)) {
 // notEmpty reports an array without items.
 func (d *decoder) notEmpty(n *node, key, format string, args ...any) {
 	switch {
-	case n.shape != nil:
-		for _, s := range append(n.shape.Any, n.shape) {
-			s.NotEmpty = s.NotEmpty || s.Type == nodeArray.jsonType()
+	case d.shapes[n] != nil:
+		for _, s := range append(d.shapes[n].Any, d.shapes[n]) {
+			s.NotEmpty = s.NotEmpty || s.Type == jsonType(toml.Array)
 		}
-	case n.kind == nodeArray && len(n.items) == 0:
+	case n.Kind == toml.Array && len(n.Items) == 0:
 		d.add(n, key, format, args...)
 	}
 }
@@ -81,7 +83,7 @@ type form struct {
 func (d *decoder) like(n *node, key string, f form) string {
 	text := d.text(n, key)
 	d.looksLike(n, f.pattern)
-	if n.kind == nodeString {
+	if n.Kind == toml.String {
 		d.check(n, key, f.check(text))
 	}
 	return text
@@ -89,7 +91,7 @@ func (d *decoder) like(n *node, key string, f form) string {
 
 // looksLike notes the pattern of a string, for a schema. It checks nothing.
 func (d *decoder) looksLike(n *node, pattern string) {
-	if n.shape != nil {
-		n.shape.Like = pattern
+	if d.shapes[n] != nil {
+		d.shapes[n].Like = pattern
 	}
 }

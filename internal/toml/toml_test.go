@@ -1,4 +1,4 @@
-package config
+package toml
 
 import (
 	"encoding/json"
@@ -10,20 +10,20 @@ import (
 	"testing"
 
 	burntsushi "github.com/BurntSushi/toml"
-	"github.com/pelletier/go-toml/v2"
+	gotoml "github.com/pelletier/go-toml/v2"
 	tomltest "github.com/toml-lang/toml-test/v2"
 )
 
-// refusedTOML holds the valid documents of toml-test that parseDocument refuses on
-// purpose, with a part of the message.
-var refusedTOML = map[string]string{
-	"valid/key/quoted-unicode":    "the key contains a NUL",
-	"valid/string/hex-escape":     "contains a NUL",
-	"valid/string/quoted-unicode": "contains a NUL",
-	"valid/string/unicode-escape": "contains a NUL",
+// refusedTOML holds the valid documents of toml-test that Parse reports on
+// purpose, with what it reports.
+var refusedTOML = map[string]FaultKind{
+	"valid/key/quoted-unicode":    NULInKey,
+	"valid/string/hex-escape":     NULInText,
+	"valid/string/quoted-unicode": NULInText,
+	"valid/string/unicode-escape": NULInText,
 }
 
-// TestTOMLSuite runs parseDocument on the documents of toml-test. It must accept the valid
+// TestTOMLSuite runs Parse on the documents of toml-test. It must accept the valid
 // ones, with their values, and refuse the others. The comparison is one of syntax: a
 // configuration has no floats, dates or times, so a node keeps only the type of such a
 // value.
@@ -43,23 +43,23 @@ func TestTOMLSuite(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		root, problems := parseDocument(data, file)
+		root, faults := Parse(data, 16)
 		if strings.HasPrefix(name, "invalid/") {
 			invalid++
-			if len(problems) == 0 {
+			if len(faults) == 0 {
 				t.Errorf("%s is accepted:\n%s", name, data)
 			}
 			continue
 		}
 		valid++
-		if why := refusedTOML[name]; why != "" {
-			if len(problems) == 0 || !strings.Contains(problems.Error(), why) {
-				t.Errorf("%s: %v, want %q", name, problems, why)
+		if why := refusedTOML[name]; why != 0 {
+			if len(faults) == 0 || faults[0].What != why {
+				t.Errorf("%s: %v, want %d", name, faults, why)
 			}
 			continue
 		}
-		if len(problems) > 0 {
-			t.Errorf("%s is refused: %v\n%s", name, problems, data)
+		if len(faults) > 0 {
+			t.Errorf("%s is refused: %v\n%s", name, faults, data)
 			continue
 		}
 		text, err := fs.ReadFile(suite, name+".json")
@@ -81,14 +81,14 @@ func TestTOMLSuite(t *testing.T) {
 
 // unlikeSuite describes where a node differs from the expected value of the suite: tables,
 // arrays, and {"type": …, "value": …} for all others.
-func unlikeSuite(n *node, want any) string {
+func unlikeSuite(n *Node, want any) string {
 	switch want := want.(type) {
 	case []any:
-		if n.kind != nodeArray || len(n.items) != len(want) {
-			return fmt.Sprintf("%s with %d items, want an array of %d", n.kind, len(n.items), len(want))
+		if n.Kind != Array || len(n.Items) != len(want) {
+			return fmt.Sprintf("%s with %d items, want an array of %d", n.Kind, len(n.Items), len(want))
 		}
 		for i := range want {
-			if fault := unlikeSuite(n.items[i], want[i]); fault != "" {
+			if fault := unlikeSuite(n.Items[i], want[i]); fault != "" {
 				return fmt.Sprintf("[%d]: %s", i, fault)
 			}
 		}
@@ -101,14 +101,14 @@ func unlikeSuite(n *node, want any) string {
 			}
 			return ""
 		}
-		if n.kind != nodeTable || len(n.table) != len(want) || len(n.keys) != len(want) {
-			return fmt.Sprintf("%s with the keys %q, want a table of %d", n.kind, n.keys, len(want))
+		if n.Kind != Table || len(n.Table) != len(want) || len(n.Keys) != len(want) {
+			return fmt.Sprintf("%s with the keys %q, want a table of %d", n.Kind, n.Keys, len(want))
 		}
 		for key, value := range want {
-			if n.table[key] == nil {
+			if n.Table[key] == nil {
 				return fmt.Sprintf("%q is missing", key)
 			}
-			if fault := unlikeSuite(n.table[key], value); fault != "" {
+			if fault := unlikeSuite(n.Table[key], value); fault != "" {
 				return fmt.Sprintf("%q: %s", key, fault)
 			}
 		}
@@ -117,44 +117,43 @@ func unlikeSuite(n *node, want any) string {
 }
 
 // tagged is a value with its type, as far as a node keeps the type.
-func (n *node) tagged() string {
-	switch n.kind {
-	case nodeString:
-		return n.kind.String() + " " + strconv.Quote(n.text)
-	case nodeInteger:
-		return n.kind.String() + " " + strconv.FormatInt(n.num, 10)
-	case nodeBool:
-		return n.kind.String() + " " + strconv.FormatBool(n.flag)
+func (n *Node) tagged() string {
+	switch n.Kind {
+	case String:
+		return n.Kind.String() + " " + strconv.Quote(n.Text)
+	case Integer:
+		return n.Kind.String() + " " + strconv.FormatInt(n.Int, 10)
+	case Bool:
+		return n.Kind.String() + " " + strconv.FormatBool(n.Bool)
 	}
-	return n.kind.String()
+	return n.Kind.String()
 }
 
 func taggedOf(kind, value string) string {
-	n := &node{}
+	n := &Node{}
 	switch kind {
 	case "string":
-		n.kind, n.text = nodeString, value
+		n.Kind, n.Text = String, value
 	case "integer":
-		n.kind = nodeInteger
-		n.num, _ = strconv.ParseInt(value, 10, 64)
+		n.Kind = Integer
+		n.Int, _ = strconv.ParseInt(value, 10, 64)
 	case "bool":
-		n.kind, n.flag = nodeBool, value == "true"
+		n.Kind, n.Bool = Bool, value == "true"
 	case "float":
-		n.kind = nodeFloat
+		n.Kind = Float
 	default:
-		n.kind = nodeDate
+		n.Kind = Date
 	}
 	return n.tagged()
 }
 
-// onPurpose holds parts of the messages for documents that parseDocument refuses although
-// they are TOML.
-var onPurpose = []string{"contains a NUL", "nested more than", "the key has more than", "bytes is refused"}
+// onPurpose holds the faults of documents that are TOML.
+var onPurpose = []FaultKind{NULInKey, NULInText, DeepValue, LongKey}
 
-// FuzzTOML compares parseDocument with the decoder of go-toml. Both must accept the same
+// FuzzTOML compares Parse with the decoder of go-toml. Both must accept the same
 // documents and read the same values. There is one exception: in go-toml a dotted key
 // cannot extend a table that a header created implicitly ([a.b.c], then b.d = 1 in [a]).
-// The standard does not decide this, so parseDocument follows the decoder that
+// The standard does not decide this, so Parse follows the decoder that
 // toml-test is built on.
 func FuzzTOML(f *testing.F) {
 	suite := tomltest.TestCases()
@@ -172,21 +171,21 @@ func FuzzTOML(f *testing.F) {
 	f.Add([]byte("[a.b.c]\n[a]\nb.d = 1"))
 	f.Add([]byte("a = 1E700"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		root, problems := parseDocument(data, "x.toml")
+		root, faults := Parse(data, 16)
 		want := map[string]any{}
-		err := toml.Unmarshal(data, &want)
-		if err == nil && len(problems) > 0 && slices.ContainsFunc(onPurpose, func(why string) bool { return strings.Contains(problems.Error(), why) }) {
+		err := gotoml.Unmarshal(data, &want)
+		if err == nil && len(faults) > 0 && slices.ContainsFunc(faults, func(f Fault) bool { return slices.Contains(onPurpose, f.What) }) {
 			return
 		}
-		if err != nil && len(problems) == 0 && strings.HasSuffix(err.Error(), "is already defined") {
+		if err != nil && len(faults) == 0 && strings.HasSuffix(err.Error(), "is already defined") {
 			clear(want)
 			err = burntsushi.Unmarshal(data, &want)
 		}
-		if err != nil && len(problems) == 0 && strings.Contains(err.Error(), "unable to parse float") && strings.Contains(err.Error(), "out of range") {
+		if err != nil && len(faults) == 0 && strings.Contains(err.Error(), "unable to parse float") && strings.Contains(err.Error(), "out of range") {
 			return // a node does not keep the value of a float
 		}
-		if (err == nil) != (len(problems) == 0) {
-			t.Fatalf("problems %v, go-toml %v", problems, err)
+		if (err == nil) != (len(faults) == 0) {
+			t.Fatalf("faults %v, go-toml %v", faults, err)
 		}
 		if err != nil {
 			return
@@ -198,27 +197,27 @@ func FuzzTOML(f *testing.F) {
 }
 
 // unlike describes where a node differs from a value of go-toml.
-func unlike(n *node, want any) string {
+func unlike(n *Node, want any) string {
 	switch want := want.(type) {
 	case map[string]any:
-		if n.kind != nodeTable || len(n.table) != len(want) || len(n.keys) != len(want) {
-			return fmt.Sprintf("%s with the keys %q, want %v", n.kind, n.keys, want)
+		if n.Kind != Table || len(n.Table) != len(want) || len(n.Keys) != len(want) {
+			return fmt.Sprintf("%s with the keys %q, want %v", n.Kind, n.Keys, want)
 		}
 		for key, value := range want {
-			if n.table[key] == nil {
+			if n.Table[key] == nil {
 				return fmt.Sprintf("%q is missing", key)
 			}
-			if fault := unlike(n.table[key], value); fault != "" {
+			if fault := unlike(n.Table[key], value); fault != "" {
 				return fmt.Sprintf("%q: %s", key, fault)
 			}
 		}
 		return ""
 	case []any:
-		if n.kind != nodeArray || len(n.items) != len(want) {
-			return fmt.Sprintf("%s with %d items, want %v", n.kind, len(n.items), want)
+		if n.Kind != Array || len(n.Items) != len(want) {
+			return fmt.Sprintf("%s with %d items, want %v", n.Kind, len(n.Items), want)
 		}
 		for i := range want {
-			if fault := unlike(n.items[i], want[i]); fault != "" {
+			if fault := unlike(n.Items[i], want[i]); fault != "" {
 				return fmt.Sprintf("[%d]: %s", i, fault)
 			}
 		}
