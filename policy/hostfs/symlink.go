@@ -51,8 +51,7 @@ type lstatResult struct {
 	Err    error  // fs.ErrNotExist itself if the path does not exist
 }
 
-// absent is the answer of Lstat for names that a listing does not contain. It must not be
-// changed.
+// absent is the answer of Lstat for a path that isMissing. It must not be changed.
 var absent = lstatResult{Err: fs.ErrNotExist}
 
 func NewLinkResolver(h *Host) *LinkResolver {
@@ -96,12 +95,8 @@ func (f *LinkResolver) Lstat(p string) *lstatResult {
 	if s, ok := f.stats[p]; ok {
 		return s
 	}
-	dir, name := Split(p)
-	if entries, ok := f.Listings[dir]; ok && name != "" {
-		// Beyond ASCII, one name has several spellings on some filesystems.
-		if !contains(entries, name) && !strings.ContainsFunc(name, func(r rune) bool { return r >= utf8.RuneSelf }) {
-			return &absent
-		}
+	if f.isMissing(p) {
+		return &absent
 	}
 	s := new(lstatResult)
 	if s.Info, s.Err = f.host.Lstat(p); s.Err == nil && s.Info.Mode&fs.ModeSymlink != 0 {
@@ -112,6 +107,23 @@ func (f *LinkResolver) Lstat(p string) *lstatResult {
 	}
 	f.stats[p] = s
 	return s
+}
+
+// isMissing reports whether the answers so far show that p does not exist. They do, on every
+// filesystem, if a directory above does not exist.
+func (f *LinkResolver) isMissing(p string) bool {
+	for p != "/" {
+		if s, asked := f.stats[p]; asked {
+			return s.Err == fs.ErrNotExist // if it exists, so do the directories above
+		}
+		dir, name := Split(p)
+		if entries, listed := f.Listings[dir]; listed {
+			// Beyond ASCII, one name has several spellings on some filesystems.
+			return !contains(entries, name) && !strings.ContainsFunc(name, func(r rune) bool { return r >= utf8.RuneSelf })
+		}
+		p = dir
+	}
+	return false
 }
 
 // Split returns path.Dir and path.Base of a clean absolute path. The base of "/" is "".

@@ -59,9 +59,7 @@ func (b *resolver) isCaseInsensitive(name string) bool {
 	}
 	folds := false
 	if name = b.existingName(name); name != "" {
-		other, err := b.h.Lstat(path.Join(dir, otherCase(path.Base(name))))
-		s := b.paths.Lstat(name)
-		folds = err == nil && s.Info.ID != policy.FileID{} && other.ID == s.Info.ID
+		folds = b.isSame(path.Join(dir, otherCase(path.Base(name))), name)
 	} else if dir != "/" {
 		folds = b.isCaseInsensitive(dir)
 	}
