@@ -118,7 +118,7 @@ func (s *statelessSession) workerFor(ctx context.Context, rq *clientRequest, war
 		return nil, d
 	}
 	if warm {
-		if w := s.takeWarm(rq.tool, info, t.Profile); w != nil {
+		if w := s.takeWarm(rq.tool, info, t); w != nil {
 			return w, nil
 		}
 	}

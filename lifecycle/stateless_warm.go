@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
-	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // pool holds warm workers. A warm worker was started before there was a call for it, under
@@ -30,6 +29,7 @@ type warmTool struct {
 	failures int       // in a row
 	notUntil time.Time // after a failure
 	used     time.Time
+	resolved Tool // by the last call, for the next worker
 }
 
 // registerTools adds the tools that the server lists to the pool, if they are to have warm
@@ -37,10 +37,9 @@ type warmTool struct {
 func (s *statelessSession) registerTools(tools []string) {
 	pool := &s.pool
 	pool.mu.Lock()
-	now := time.Now()
 	for _, name := range tools {
 		if pool.tools[name] == nil && s.options.Warm != nil && s.options.Warm(name) > 0 {
-			pool.tools[name] = &warmTool{used: now}
+			pool.tools[name] = &warmTool{used: time.Now()}
 			pool.order = append(pool.order, name)
 		}
 	}
@@ -65,26 +64,34 @@ func (s *statelessSession) touchTool(tool string) {
 // past the same handshake, and jailed under the profile that the policy resolves to
 // now: files that have to be hidden may have appeared since. It kills workers under an older
 // profile.
-func (s *statelessSession) takeWarm(tool string, info *clientInfo, profile *policy.Profile) (found *worker) {
+func (s *statelessSession) takeWarm(tool string, info *clientInfo, now Tool) (found *worker) {
 	pool := &s.pool
 	pool.mu.Lock()
 	defer pool.mu.Unlock()
-	key := ""
 	pool.ready = slices.DeleteFunc(pool.ready, func(w *worker) bool {
 		if found != nil || w.tool != tool || !w.info.matches(info) || isClosed(w.proc.Done()) {
 			return false
 		}
-		if key == "" && w.server.profile != profile {
-			key = profile.Key()
-		}
-		if w.server.profile != profile && w.server.profile.Key() != key {
+		if w.server.profile != now.Profile && w.server.profile.Key() != now.Profile.Key() {
 			s.client.tasks.Go(w.kill)
 			return true
 		}
 		found = w
 		return true
 	})
+	if t := pool.tools[tool]; t != nil {
+		t.resolved = now
+	}
 	return found
+}
+
+// lastResolved returns what the last call of a tool resolved, once, so that the host is not asked
+// twice for each call. If the host changes meanwhile, takeWarm gives the worker to no call.
+func (p *pool) lastResolved(tool string) (last Tool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	last, p.tools[tool].resolved = p.tools[tool].resolved, Tool{}
+	return last
 }
 
 // refillPool kills warm workers that are of no use any more and starts those that are
@@ -180,7 +187,10 @@ func (s *statelessSession) startWarm(ctx context.Context, tool string) {
 // that fails.
 func (s *statelessSession) newWarmWorker(ctx context.Context, tool string) *worker {
 	info := s.latestClientInfo()
-	t, err := s.options.Tool(tool)
+	t, err := s.pool.lastResolved(tool), error(nil)
+	if t.Profile == nil {
+		t, err = s.options.Tool(tool)
+	}
 	if err != nil || info == nil {
 		return nil
 	}
@@ -203,13 +213,11 @@ func (s *statelessSession) newWarmWorker(ctx context.Context, tool string) *work
 
 // stopPool kills all warm workers and closes the pool.
 func (s *statelessSession) stopPool() {
-	pool := &s.pool
-	pool.mu.Lock()
-	pool.closed = true
-	ready := pool.ready
-	pool.ready = nil
-	pool.mu.Unlock()
-	for _, w := range ready {
+	s.pool.mu.Lock()
+	s.pool.closed = true
+	for _, w := range s.pool.ready {
 		s.client.tasks.Go(w.kill)
 	}
+	s.pool.ready = nil
+	s.pool.mu.Unlock()
 }

@@ -59,6 +59,36 @@ func TestWarmProfiles(t *testing.T) {
 	p.nothing()
 }
 
+// TestResolveOnce: the warm worker that replaces another one starts with what the call resolved that
+// took it.
+func TestResolveOnce(t *testing.T) {
+	t.Parallel()
+	f := newShop()
+	var resolved atomic.Int32
+	p := beginStateless(t, f, func(s *Session, o *Stateless) {
+		warm(1, "echo")(s, o)
+		resolve := o.Tool
+		o.Tool = func(name string) (Tool, error) {
+			if name == "echo" {
+				resolved.Add(1)
+			}
+			return resolve(name)
+		}
+	})
+	p.opening()
+	p.warmed(f, "echo", 0)
+	for n := range 3 {
+		before := resolved.Load()
+		p.send(callOf("1", "echo", "{}"))
+		p.answer("1")
+		p.warmed(f, "echo", n+1)
+		if got := resolved.Load() - before; got != 1 {
+			t.Errorf("call %d: the policy was resolved %d times", n, got)
+		}
+	}
+	p.nothing()
+}
+
 // TestPolicyChangedOnHost: when the policy means something else on the host, no call gets
 // a worker that was started before, and no discovery worker is used on.
 func TestPolicyChangedOnHost(t *testing.T) {

@@ -92,10 +92,12 @@ func (b *resolver) collectGuarded() {
 	b.neverWiden = []string{home}
 	b.paths.ReadAhead("/etc")
 	b.paths.ReadAhead(home)
-	// .config is listed unless it is a symbolic link, which may lead into a grant, or cannot be
-	// searched.
-	if cfg := path.Join(home, ".config"); b.paths.Lstat(cfg).Info.Mode&(fs.ModeDir|0o100) == fs.ModeDir|0o100 {
-		b.paths.ReadAhead(cfg)
+	for _, name := range [...]string{".config", ".cache", ".local/share"} {
+		// A directory behind a symbolic link is not listed: it may lie in a grant.
+		dir := path.Join(home, name)
+		if at, err := b.paths.Resolve(dir); err == nil && at.Path == dir && at.Info.Mode&(fs.ModeDir|0o100) == fs.ModeDir|0o100 {
+			b.paths.ReadAhead(dir)
+		}
 	}
 	for _, own := range b.ownDirs() {
 		b.neverWiden = append(b.neverWiden, b.canonical(own))
