@@ -74,13 +74,9 @@ func (b *resolver) existingName(name string) string {
 		return name
 	}
 	dir := path.Dir(name)
-	entries, listed := b.paths.Listings[dir]
-	if !listed {
-		entries, _ = b.h.ReadDir(dir)
-	}
-	for _, e := range entries {
-		if otherCase(e.Name) != e.Name {
-			return path.Join(dir, e.Name)
+	for _, other := range b.entriesOf(dir) {
+		if otherCase(other) != other {
+			return path.Join(dir, other)
 		}
 	}
 	return ""
