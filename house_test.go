@@ -42,17 +42,19 @@ var mayImport = map[string][]string{
 	"cmd/mcp-jail-tls":          {module + "policy", module + "confine/egress/tlsworker", module + "confine/egress/intercept"},
 	"confine/egress/intercept":  {module + "policy", module + "policy/leak", module + "confine/egress"},
 	"lifecycle/catalog":         {module + "internal/private", module + "policy"},
-	"internal/show":             {},                                           // and neither os nor syscall: see pure
-	"internal/toml":             {"github.com/pelletier/go-toml/v2/unstable"}, // the same
-	"internal/testkit":          {},                                           // for tests: no other line has it
-	"internal/lazy":             {},
-	"internal/private":          {module + "policy/hostfs", "golang.org/x/sys/unix"},
+	"internal/show":             {}, // and neither os nor syscall: see pure
 
+	"internal/toml":    {"github.com/pelletier/go-toml/v2/unstable"}, // the same
+	"internal/testkit": {},                                           // for tests: no other line has it
+	"internal/lazy":    {},
+	"internal/private": {module + "policy/hostfs", "golang.org/x/sys/unix"},
+
+	"internal/diff":    {},
 	"internal/environ": {}, // the table of variables; and neither os nor syscall: see pure
 
 	"clients": {module + "policy", module + "policy/config"}, // and neither os nor syscall: see pure
 
-	"undo": {module + "internal/show", module + "internal/private", "golang.org/x/sys/unix"},
+	"undo": {module + "internal/diff", module + "internal/show", module + "internal/private", "golang.org/x/sys/unix"},
 
 	"docs/explain": {}, // the pages; only mcp-jail-cli has them
 
@@ -68,7 +70,7 @@ var mayImport = map[string][]string{
 	"packages/installed": {module + "internal/environ", module + "internal/private", module + "policy/hostfs", module + "packages/jail", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/python", module + "packages/runtime", module + "packages/store"},
 	"packages/install":   {module + "internal/lazy", module + "internal/environ", module + "internal/show", module + "policy", module + "policy/hostfs", module + "confine", module + "diagnostics", module + "packages/installed", module + "packages/jail", module + "packages/launcher", module + "packages/lockfile", module + "packages/npm", module + "packages/pin", module + "packages/python", module + "packages/runtime", module + "packages/store"},
 
-	"clients/edit":     {module + "internal/lazy", module + "internal/show", module + "internal/toml", "github.com/BurntSushi/toml", "github.com/tailscale/hujson", "go.yaml.in/yaml/v3"}, // and neither os nor syscall: see pure
+	"clients/edit":     {module + "internal/diff", module + "internal/lazy", module + "internal/show", module + "internal/toml", "github.com/BurntSushi/toml", "github.com/tailscale/hujson", "go.yaml.in/yaml/v3"}, // and neither os nor syscall: see pure
 	"clients/ownfile":  {},
 	"presets":          {module + "internal/environ", module + "internal/show", module + "packages/launcher", module + "policy", module + "policy/config", "github.com/pelletier/go-toml/v2"},
 	"presets/importer": {module + "internal/show", module + "policy", module + "policy/config", module + "policy/schema", module + "presets", "go.yaml.in/yaml/v3"}, // and neither os nor syscall: see pure
@@ -134,7 +136,7 @@ var forTests = []string{
 }
 
 // pure packages decide from what they are given: they import neither os nor syscall.
-var pure = []string{"internal/environ", "internal/show", "internal/toml", "policy/leak", "clients", "clients/edit", "policy", "packages/launcher", "packages/npm", "packages/pin", "packages/python", "presets", "presets/importer"}
+var pure = []string{"internal/diff", "internal/environ", "internal/show", "internal/toml", "policy/leak", "clients", "clients/edit", "policy", "packages/launcher", "packages/npm", "packages/pin", "packages/python", "presets", "presets/importer"}
 
 // freeTrees are not part of the product: they may import what they like, but
 // nothing of the product imports them.

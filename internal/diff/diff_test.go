@@ -1,4 +1,4 @@
-package edit
+package diff
 
 import (
 	"fmt"
@@ -21,12 +21,13 @@ func TestDiff(t *testing.T) {
 		{"line ends", "a\r\nb", "a\r\nc", "@@ -1,2 +1,2 @@\n a\r\n-b\n\\ No newline at end of file\n+c\n\\ No newline at end of file\n", 1},
 		{"two hunks", "1\n2\n3\n4\n5\n6\n", "x\n2\n3\n4\n5\ny\n", "@@ -1,2 +1,2 @@\n-1\n+x\n 2\n@@ -5,2 +5,2 @@\n 5\n-6\n+y\n", 1},
 		{"hunks that touch", "1\n2\n3\n4\n", "x\n2\n3\ny\n", "@@ -1,4 +1,4 @@\n-1\n+x\n 2\n 3\n-4\n+y\n", 1},
+		{"a line that is there twice, between changes", "a\ns\nb\ns\n", "x\ns\ny\ns\n", "@@ -1 +1 @@\n-a\n+x\n@@ -3 +3 @@\n-b\n+y\n", 0},
 	} {
 		want := c.want
 		if want != "" {
 			want = "--- f\n+++ f\n" + want
 		}
-		if got := Diff("f", []byte(c.before), []byte(c.after), c.context); got != want {
+		if got := (Format{Context: c.context}).Unified("f", []byte(c.before), []byte(c.after)); got != want {
 			t.Errorf("%s:\n%s\nwant:\n%s", c.name, got, want)
 		}
 	}
@@ -44,13 +45,13 @@ func TestDiffApplies(t *testing.T) {
 	for seed := range uint64(2000) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		before, after := text(r), text(r)
-		diff := Diff("f", []byte(before), []byte(after), r.IntN(4))
+		diff := Format{Context: r.IntN(4), Counts: r.IntN(2) == 1}.Unified("f", []byte(before), []byte(after))
 		if got := patch(t, before, diff); got != after {
 			t.Fatalf("seed %d: %q and\n%s give %q, want %q", seed, before, diff, got, after)
 		}
 	}
 	large := func(by string) []byte { return []byte(strings.Repeat(by, 3000)) }
-	if diff := Diff("f", large("a\n"), large("b\n"), 3); patch(t, string(large("a\n")), diff) != string(large("b\n")) {
+	if diff := (Format{Context: 3}).Unified("f", large("a\n"), large("b\n")); patch(t, string(large("a\n")), diff) != string(large("b\n")) {
 		t.Error("files without a common line")
 	}
 }
