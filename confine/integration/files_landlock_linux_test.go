@@ -84,7 +84,7 @@ func landlockChild(args []string) string {
 			err = restrictProcess(fd)
 		default:
 			if err = unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err == nil {
-				err = new(stub.Task).LandlockRestrictSelf(fd)
+				err = stub.LandlockRestrictSelf(new(stub.Task), fd)
 			}
 		}
 		if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/rootfs"
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
+	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"golang.org/x/sys/unix"
@@ -206,10 +207,10 @@ func TestJailSwappedParent(t *testing.T) {
 					if s.Name == "mounts" && s.Task == b.Init && swap {
 						swap = false
 						all = append(all, jail.Step{Name: "swap", Task: b.Init, Run: func() error {
-							if err := b.Init.Renameat2(unix.AT_FDCWD, dir+"/ws/a", unix.AT_FDCWD, dir+"/ws/b", 0); err != nil {
+							if err := stub.Renameat2(b.Init, unix.AT_FDCWD, dir+"/ws/a", unix.AT_FDCWD, dir+"/ws/b", 0); err != nil {
 								return err
 							}
-							return b.Init.Mkdirat(unix.AT_FDCWD, dir+"/ws/a", 0o755)
+							return stub.Mkdirat(b.Init, unix.AT_FDCWD, dir+"/ws/a", 0o755)
 						}})
 					}
 				}

@@ -19,6 +19,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/plan"
 	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
+	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"golang.org/x/sys/unix"
@@ -109,7 +110,7 @@ func TestNetworkJailBuiltTwice(t *testing.T) {
 			return steps
 		}
 		failed++
-		return append(slices.Clone(steps), jail.Step{Name: "not in a batch", Task: b.Outer, Run: func() error { return b.Outer.Fchdir(-1) }})
+		return append(slices.Clone(steps), jail.Step{Name: "not in a batch", Task: b.Outer, Run: func() error { return stub.Fchdir(b.Outer, -1) }})
 	}}}
 	out, ok, denials := runClientBy(t, l, c.requestProfile(t, "good.test", part))
 	if !ok || !c.said(out, "good.test") || len(denials) != 0 || failed != 1 || stepwise != 1 {

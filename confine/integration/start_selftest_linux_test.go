@@ -37,7 +37,7 @@ func alteredJails() []altered {
 		{probe: "trace a process", without: []string{"seccomp"}},
 		{probe: "open the terminal", before: takeTerminal},
 		{probe: "write into the root", without: []string{"capabilities", "landlock", "seccomp"}, before: func(t *stub.Task) error {
-			return t.MountSetattr(unix.AT_FDCWD, "/", 0, &unix.MountAttr{Attr_clr: unix.MOUNT_ATTR_RDONLY})
+			return stub.MountSetattr(t, unix.AT_FDCWD, "/", 0, &unix.MountAttr{Attr_clr: unix.MOUNT_ATTR_RDONLY})
 		}},
 		{probe: "find a way out of the network namespace", without: []string{"capabilities", "seccomp"}, before: jail.EveryAddressLocal},
 		{probe: "list /", without: []string{"landlock"}},
@@ -48,14 +48,14 @@ var deceivedProbes = []string{"see the launcher's process"}
 
 // takeTerminal makes a terminal of the jail's the one that controls this process.
 func takeTerminal(t *stub.Task) error {
-	master, err := t.Openat(unix.AT_FDCWD, "/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	master, err := stub.Openat(t, unix.AT_FDCWD, "/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return step.On("/dev/ptmx", err)
 	}
-	if _, err := t.Ioctl(master, unix.TIOCSPTLCK, make([]byte, 4)); err != nil {
+	if _, err := stub.Ioctl(t, master, unix.TIOCSPTLCK, make([]byte, 4)); err != nil {
 		return step.On("/dev/ptmx", err)
 	}
-	_, err = t.Openat(unix.AT_FDCWD, "/dev/pts/0", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	_, err = stub.Openat(t, unix.AT_FDCWD, "/dev/pts/0", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	return step.On("/dev/pts", err)
 }
 
@@ -74,10 +74,10 @@ func (row altered) build(b *jail.Builder, steps []jail.Step) []jail.Step {
 // other walls hold as well: that the init ends with its launcher, and that it is undumpable.
 func trySelfTest(b *jail.Builder, row altered) error {
 	atEnd := make([]byte, 4)
-	if err := b.Outer.DeathSignal(atEnd); err != nil || atEnd[0] != byte(unix.SIGKILL) {
+	if err := stub.DeathSignal(b.Outer, atEnd); err != nil || atEnd[0] != byte(unix.SIGKILL) {
 		return step.On(fmt.Sprint("signal at the launcher's end: ", atEnd), step.ErrNotEnforced)
 	}
-	if v, err := b.Init.Prctl(unix.PR_GET_DUMPABLE); err != nil || v != 0 {
+	if v, err := stub.Prctl(b.Init, unix.PR_GET_DUMPABLE); err != nil || v != 0 {
 		return step.On("dumpable", step.ErrNotEnforced)
 	}
 	if row.before != nil {

@@ -102,13 +102,13 @@ func (b *Builder) MountSteps() []Step {
 // RestrictSteps returns the steps that restrict the init, the server and the supervisor.
 func (b *Builder) RestrictSteps() []Step {
 	return []Step{
-		{steppkg.Namespaces, b.Init, func() error { return b.Init.Setns(b.network, unix.CLONE_NEWNET) }},
+		{steppkg.Namespaces, b.Init, func() error { return stub.Setns(b.Init, b.network, unix.CLONE_NEWNET) }},
 		{"mounts", b.Init, b.sealProc},
 		{steppkg.Capabilities, b.Init, func() error { return DropAllCapabilities(b.Init) }}, // no later step of init needs one
 		{"no_new_privs", b.Init, func() error { return SetNoNewPrivs(b.Init) }},
-		{"parent", b.Init, func() error { _, err := b.Init.Prctl(unix.PR_SET_DUMPABLE, 0); return err }}, // changing credentials may have set it
-		{steppkg.Server, b.Init, b.forkServer},                                                           // the server inherits all of the above
-		{steppkg.Server, b.Server, func() error { return steppkg.On("session", b.Server.Setsid()) }},
+		{"parent", b.Init, func() error { _, err := stub.Prctl(b.Init, unix.PR_SET_DUMPABLE, 0); return err }}, // changing credentials may have set it
+		{steppkg.Server, b.Init, b.forkServer},                                                                 // the server inherits all of the above
+		{steppkg.Server, b.Server, func() error { return steppkg.On("session", stub.Setsid(b.Server)) }},
 		{"descriptors", b.Server, b.openNull}, // before the limit of open files
 		{"limits", b.Server, b.limitServer},
 		{"directory", b.Server, b.EnterDir},
@@ -117,7 +117,7 @@ func (b *Builder) RestrictSteps() []Step {
 		{"seccomp", b.Server, func() error { return b.filter(b.Server) }},
 		{"seccomp", b.Init, func() error { return b.filter(b.Init) }},
 		{"self-test", b.Server, b.SelfTest},
-		{"umask", b.Server, func() error { b.Server.Umask(b.Umask); return nil }},
+		{"umask", b.Server, func() error { stub.Umask(b.Server, b.Umask); return nil }},
 		{steppkg.Network, b.Outer, b.passNetwork},
 		{steppkg.SupervisorCapabilities, b.Outer, b.keepPtraceOnly},
 		{"no_new_privs", b.Outer, func() error { return SetNoNewPrivs(b.Outer) }},
@@ -216,7 +216,7 @@ func (b *Builder) mounts() error {
 	if err := b.Root.Build(); err != nil {
 		return err
 	}
-	return steppkg.On("hostname", b.Init.Sethostname("mcp-jail"))
+	return steppkg.On("hostname", stub.Sethostname(b.Init, "mcp-jail"))
 }
 
 // SignalPivoted allows detachOldRoot to continue.
@@ -248,7 +248,7 @@ func (b *Builder) forkServer() (err error) {
 // that raiseFiles has raised.
 func (b *Builder) limitServer() error {
 	if b.Spec.Limits.OpenFiles <= 0 {
-		if err := b.Server.Setrlimit(unix.RLIMIT_NOFILE, &b.nofile); err != nil {
+		if err := stub.Setrlimit(b.Server, unix.RLIMIT_NOFILE, &b.nofile); err != nil {
 			return steppkg.On("open_files", err)
 		}
 	}
@@ -262,7 +262,7 @@ func (b *Builder) limitServer() error {
 // descriptor of the host's /dev/null, with which it could change the mode or the owner.
 func (b *Builder) openNull() (err error) {
 	if slices.Contains(b.stdio.all(), nil) {
-		b.null, err = b.Server.Openat(unix.AT_FDCWD, os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0)
+		b.null, err = stub.Openat(b.Server, unix.AT_FDCWD, os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0)
 	}
 	return steppkg.On(os.DevNull, err)
 }
@@ -285,7 +285,7 @@ var initGuard = sync.OnceValue(func() []byte {
 	return seccomp.Records(filter)
 })
 
-func (b *Builder) landlock() error { return b.Server.LandlockRestrictSelf(b.Ruleset) }
+func (b *Builder) landlock() error { return stub.LandlockRestrictSelf(b.Server, b.Ruleset) }
 
 func (b *Builder) filter(t *stub.Task) error {
 	_, err := seccomp.Install(t, b.Spec.Seccomp, 0)

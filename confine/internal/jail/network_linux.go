@@ -83,7 +83,7 @@ type NetworkSockets struct {
 // Close closes the sockets.
 func (g *NetworkSockets) Close() {
 	for _, fd := range g.Fds {
-		g.Task.Close(fd)
+		stub.Close(g.Task, fd)
 	}
 }
 
@@ -109,7 +109,7 @@ func (g *NetworkSockets) open(o *spec.Network) error {
 
 // add makes a socket and keeps it with its kind.
 func (g *NetworkSockets) add(kind byte, family, typ, proto int) (int, error) {
-	fd, err := g.Task.Socket(family, typ|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, proto)
+	fd, err := stub.Socket(g.Task, family, typ|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, proto)
 	if err == nil {
 		g.Fds, g.Kinds = append(g.Fds, fd), append(g.Kinds, kind)
 	}
@@ -121,10 +121,10 @@ func (g *NetworkSockets) bind(fd int, port uint16) error {
 	any := netip.IPv6Unspecified()
 	if g.family == unix.AF_INET {
 		any = netip.IPv4Unspecified()
-	} else if err := g.Task.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 0); err != nil {
+	} else if err := stub.SetsockoptInt(g.Task, fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 0); err != nil {
 		return err
 	}
-	return g.Task.Bind(fd, sys.Sockaddr(netip.AddrPortFrom(any, port)))
+	return stub.Bind(g.Task, fd, sys.Sockaddr(netip.AddrPortFrom(any, port)))
 }
 
 // openDNS opens the UDP socket for DNS. An answer must come from the address that the server
@@ -141,9 +141,9 @@ func (g *NetworkSockets) openDNS() error {
 		return step.On("DNS", err)
 	}
 	if g.family == unix.AF_INET {
-		err = g.Task.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_PKTINFO, 1)
-	} else if err = g.Task.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_RECVPKTINFO, 1); err == nil {
-		err = g.Task.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_FREEBIND, 1)
+		err = stub.SetsockoptInt(g.Task, fd, unix.IPPROTO_IP, unix.IP_PKTINFO, 1)
+	} else if err = stub.SetsockoptInt(g.Task, fd, unix.IPPROTO_IPV6, unix.IPV6_RECVPKTINFO, 1); err == nil {
+		err = stub.SetsockoptInt(g.Task, fd, unix.IPPROTO_IPV6, unix.IPV6_FREEBIND, 1)
 	}
 	if err == nil {
 		err = g.bind(fd, spec.GatewayPort)
@@ -158,7 +158,7 @@ func (g *NetworkSockets) listen(kind byte, port uint16) error {
 		err = g.bind(fd, port)
 	}
 	if err == nil {
-		err = g.Task.Listen(fd, listenBacklog)
+		err = stub.Listen(g.Task, fd, listenBacklog)
 	}
 	return step.On("listener", err)
 }
@@ -173,13 +173,13 @@ func (g *NetworkSockets) openRefused(filter []byte) error {
 	if err != nil {
 		return step.On("packet socket", err)
 	}
-	if err := g.Task.AttachFilter(fd, filter); err != nil {
+	if err := stub.AttachFilter(g.Task, fd, filter); err != nil {
 		return step.On("packet filter", err)
 	}
-	if err := g.Task.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1); err != nil {
+	if err := stub.SetsockoptInt(g.Task, fd, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1); err != nil {
 		return step.On("packet filter", err) // lo shows each packet as outgoing and as incoming
 	}
-	return step.On("packet socket", g.Task.Bind(fd, everyPacket()))
+	return step.On("packet socket", stub.Bind(g.Task, fd, everyPacket()))
 }
 
 // everyPacket returns a struct sockaddr_ll for all packets of lo.
@@ -210,24 +210,24 @@ func (g *NetworkSockets) Pass(socket int) error {
 		}
 		fds, kinds = fds[n:], kinds[n:]
 	}
-	_, err := g.Task.Write(socket, []byte{spec.SocketsEnd})
+	_, err := stub.Write(g.Task, socket, []byte{spec.SocketsEnd})
 	return err
 }
 
 // send sends some of the sockets in one message.
 func (g *NetworkSockets) send(socket int, kinds []byte, fds []int) error {
-	return g.Task.Sendmsg(socket, kinds, unix.UnixRights(fds...), unix.MSG_NOSIGNAL)
+	return stub.Sendmsg(g.Task, socket, kinds, unix.UnixRights(fds...), unix.MSG_NOSIGNAL)
 }
 
 // EveryAddressLocal routes all addresses of both families to lo. It also gives lo an address
 // that is not a loopback address, because without one glibc looks up no IPv4 addresses
 // (getaddrinfo(3), AI_ADDRCONFIG).
 func EveryAddressLocal(t *stub.Task) error {
-	fd, err := t.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
+	fd, err := stub.Socket(t, unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
 	if err != nil {
 		return step.On("netlink", err)
 	}
-	defer t.Close(fd)
+	defer stub.Close(t, fd)
 	// linux/if_addr.h, linux/rtnetlink.h: family, prefix length, flags, scope, index;
 	// family, lengths of destination and source, tos, table, protocol, scope, type, flags.
 	address := append([]byte{unix.AF_INET, 32, 0, unix.RT_SCOPE_HOST}, native32(sys.LoopbackIndex)...)
@@ -261,11 +261,11 @@ func askRoute(t *stub.Task, fd int, kind uint16, body []byte, may ...syscall.Err
 	b = binary.NativeEndian.AppendUint16(b, kind)
 	b = binary.NativeEndian.AppendUint16(b, unix.NLM_F_REQUEST|unix.NLM_F_ACK|unix.NLM_F_CREATE|unix.NLM_F_EXCL)
 	b = append(append(b, make([]byte, 8)...), body...)
-	if _, err := t.Write(fd, b); err != nil { // an unconnected netlink socket writes to the kernel
+	if _, err := stub.Write(t, fd, b); err != nil { // an unconnected netlink socket writes to the kernel
 		return err
 	}
 	answer := make([]byte, 4096)
-	if _, err := t.Read(fd, answer); err != nil {
+	if _, err := stub.Read(t, fd, answer); err != nil {
 		return err
 	}
 	return t.OnComplete(func() error {

@@ -33,14 +33,14 @@ func (b *Builder) mapIDs() error {
 // bindToParent has the kernel kill the jail when the launcher dies. The stub checks that the
 // launcher was still alive then. bindToParent also sets the umask for building.
 func (b *Builder) bindToParent() error {
-	umask := b.Outer.Umask(0o022) // for the modes of the jail's own files
+	umask := stub.Umask(b.Outer, 0o022) // for the modes of the jail's own files
 	if b.Umask == spec.UnknownUmask {
 		b.Outer.OnComplete(func() error { b.Umask = b.Outer.Resolve(umask); return nil })
 	}
-	if _, err := b.Outer.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL)); err != nil {
+	if _, err := stub.Prctl(b.Outer, unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL)); err != nil {
 		return err
 	}
-	_, err := b.Outer.Prctl(unix.PR_SET_DUMPABLE, 0)
+	_, err := stub.Prctl(b.Outer, unix.PR_SET_DUMPABLE, 0)
 	return err
 }
 
@@ -51,10 +51,10 @@ func (b *Builder) raiseFiles() error {
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &own); err != nil {
 		return err
 	}
-	if err := b.Outer.ExchangeRlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: own.Max, Max: own.Max}, &b.nofile); err != nil {
+	if err := stub.ExchangeRlimit(b.Outer, unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: own.Max, Max: own.Max}, &b.nofile); err != nil {
 		return err
 	}
-	b.Outer.Optional(func() error { return b.Outer.ReserveFD(buildFDs) }) // fails if the limit is lower
+	b.Outer.Optional(func() error { return stub.ReserveFD(b.Outer, buildFDs) }) // fails if the limit is lower
 	return nil
 }
 
@@ -66,7 +66,7 @@ const buildFDs = 255
 // descriptors, the root and the working directory. So after pivot outer looks names up in
 // the jail's root.
 func (b *Builder) forkInit() (err error) {
-	if b.namespaces, err = b.Outer.Openat(unix.AT_FDCWD, "/proc/self/ns", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err != nil {
+	if b.namespaces, err = stub.Openat(b.Outer, unix.AT_FDCWD, "/proc/self/ns", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err != nil {
 		return err
 	}
 	_, err = b.Outer.Fork(b.Init, unix.CLONE_NEWPID|unix.CLONE_FILES|unix.CLONE_FS, &b.initPidfd)
@@ -85,8 +85,8 @@ func (b *Builder) openOwnProc() (err error) {
 
 // ownNetwork makes the jail's network namespace.
 func (b *Builder) ownNetwork() (err error) {
-	if err = b.Outer.Unshare(unix.CLONE_NEWNET); err == nil {
-		b.network, err = b.Outer.Openat(b.namespaces, "net", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err = stub.Unshare(b.Outer, unix.CLONE_NEWNET); err == nil {
+		b.network, err = stub.Openat(b.Outer, b.namespaces, "net", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	}
 	return err
 }
@@ -94,15 +94,15 @@ func (b *Builder) ownNetwork() (err error) {
 // loopback brings up the one interface of an empty network namespace, so that
 // a server can talk to its own children.
 func loopback(t *stub.Task) error {
-	fd, err := t.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	fd, err := stub.Socket(t, unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}
-	defer t.Close(fd)
+	defer stub.Close(t, fd)
 	var request [40]byte // struct ifreq
 	copy(request[:], "lo")
 	binary.NativeEndian.PutUint16(request[unix.IFNAMSIZ:], unix.IFF_UP)
-	_, err = t.Ioctl(fd, unix.SIOCSIFFLAGS, request[:])
+	_, err = stub.Ioctl(t, fd, unix.SIOCSIFFLAGS, request[:])
 	return step.On("lo", err)
 }
 
@@ -114,10 +114,10 @@ func (b *Builder) detachOldRoot() error {
 			return err
 		}
 	}
-	if err := b.Outer.Unmount(".", unix.MNT_DETACH); err != nil {
+	if err := stub.Unmount(b.Outer, ".", unix.MNT_DETACH); err != nil {
 		return step.On("old root", err)
 	}
-	return step.On("/", b.Outer.Chdir("/"))
+	return step.On("/", stub.Chdir(b.Outer, "/"))
 }
 
 // takeStdio sends the files of stdio that are not nil to the stub, and has it receive them.
@@ -140,7 +140,7 @@ func (b *Builder) takeStdio() error {
 		return err
 	}
 	b.stdioRights = make([]byte, unix.CmsgSpace(4*3))
-	return b.Outer.ReceiveRights(spec.ControlFD, b.stdioRights, unix.MSG_CMSG_CLOEXEC)
+	return stub.ReceiveRights(b.Outer, spec.ControlFD, b.stdioRights, unix.MSG_CMSG_CLOEXEC)
 }
 
 // keepPtraceOnly leaves the supervisor CAP_SYS_PTRACE, with which it reads the server's memory
@@ -162,14 +162,14 @@ func (b *Builder) keepPtraceOnly() error {
 	setpcap.Effective |= 1 << unix.CAP_SETPCAP
 	setpcap.Permitted |= 1 << unix.CAP_SETPCAP
 	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	if err := t.Capset(&hdr, &[2]unix.CapUserData{setpcap}); err != nil {
+	if err := stub.Capset(t, &hdr, &[2]unix.CapUserData{setpcap}); err != nil {
 		return step.On("capset", err)
 	}
-	if _, err := t.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_RAISE, kept); err != nil {
+	if _, err := stub.Prctl(t, unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_RAISE, kept); err != nil {
 		return step.On("ambient", err)
 	}
-	if _, err := t.Prctl(unix.PR_SET_SECUREBITS, lockedSecurebits); err != nil {
+	if _, err := stub.Prctl(t, unix.PR_SET_SECUREBITS, lockedSecurebits); err != nil {
 		return step.On("securebits", err)
 	}
-	return step.On("capset", t.Capset(&hdr, &[2]unix.CapUserData{one}))
+	return step.On("capset", stub.Capset(t, &hdr, &[2]unix.CapUserData{one}))
 }

@@ -56,7 +56,7 @@ func (b *Restrictor) ApplyLimits() error {
 			return step.On(r.name, err)
 		}
 		limit := min(uint64(r.value), old.Max)
-		if err := b.Server.Setrlimit(r.resource, &unix.Rlimit{Cur: limit, Max: limit}); err != nil {
+		if err := stub.Setrlimit(b.Server, r.resource, &unix.Rlimit{Cur: limit, Max: limit}); err != nil {
 			return step.On(r.name, err)
 		}
 	}
@@ -71,7 +71,7 @@ func (b *Restrictor) LimitSignals() error {
 	old, err := b.limitOf(unix.RLIMIT_SIGPENDING)
 	if err == nil {
 		quarter := old.Cur / 4
-		err = b.Server.Setrlimit(unix.RLIMIT_SIGPENDING, &unix.Rlimit{Cur: quarter, Max: quarter})
+		err = stub.Setrlimit(b.Server, unix.RLIMIT_SIGPENDING, &unix.Rlimit{Cur: quarter, Max: quarter})
 	}
 	return step.On("queued signals", err)
 }
@@ -82,7 +82,7 @@ func (b *Restrictor) limitOf(resource int) (limit unix.Rlimit, err error) {
 	if b.Server.Recording() {
 		err = unix.Getrlimit(resource, &limit)
 	} else {
-		err = b.Server.Getrlimit(resource, &limit)
+		err = stub.Getrlimit(b.Server, resource, &limit)
 	}
 	return limit, err
 }
@@ -112,7 +112,7 @@ func dumpsAreEmpty() bool {
 }
 
 // EnterDir changes to the server's working directory.
-func (b *Restrictor) EnterDir() error { return step.On(b.Spec.Dir, b.Server.Chdir(b.Spec.Dir)) }
+func (b *Restrictor) EnterDir() error { return step.On(b.Spec.Dir, stub.Chdir(b.Server, b.Spec.Dir)) }
 
 // lockedSecurebits give root no special rights, irrevocably (capabilities(7), "securebits").
 const lockedSecurebits = 1<<0 | 1<<1 | // NOROOT
@@ -128,7 +128,7 @@ func DropAllCapabilities(t *stub.Task) error {
 	if err := dropBounding(t, func(uintptr) bool { return true }); err != nil {
 		return err
 	}
-	if _, err := t.Prctl(unix.PR_SET_SECUREBITS, lockedSecurebits); err != nil {
+	if _, err := stub.Prctl(t, unix.PR_SET_SECUREBITS, lockedSecurebits); err != nil {
 		return step.On("securebits", err)
 	}
 	return ClearCapabilities(t)
@@ -136,18 +136,18 @@ func DropAllCapabilities(t *stub.Task) error {
 
 // ClearAmbient empties the ambient set.
 func ClearAmbient(t *stub.Task) error {
-	_, err := t.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL)
+	_, err := stub.Prctl(t, unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL)
 	return step.On("ambient", err)
 }
 
 // ClearCapabilities empties the permitted, effective and inheritable sets.
 func ClearCapabilities(t *stub.Task) error {
-	return step.On("capset", t.Capset(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &[2]unix.CapUserData{}))
+	return step.On("capset", stub.Capset(t, &unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &[2]unix.CapUserData{}))
 }
 
 // SetNoNewPrivs sets no_new_privs (prctl(2)).
 func SetNoNewPrivs(t *stub.Task) error {
-	_, err := t.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1)
+	_, err := stub.Prctl(t, unix.PR_SET_NO_NEW_PRIVS, 1)
 	return err
 }
 
@@ -177,7 +177,7 @@ func (b *Restrictor) openRules(rules *landlock.Ruleset) (int, error) {
 			return fd, err
 		}
 		if rootfs.Identify(b.Init, fd, rootfs.SameFile(r.ID)) != nil {
-			b.Init.Close(fd)
+			stub.Close(b.Init, fd)
 			return -1, rootfs.ErrSwapped
 		}
 		return fd, nil
@@ -213,11 +213,11 @@ func (b *Restrictor) checkMount(m *spec.Mount) error {
 		if err != nil {
 			return err
 		}
-		defer b.Init.Close(fd)
+		defer stub.Close(b.Init, fd)
 		if err := rootfs.Identify(b.Init, fd, func(found policy.FileID) error { id = found; return nil }); err != nil {
 			return err
 		}
-		return b.Init.Fstatfs(fd, &fs)
+		return stub.Fstatfs(b.Init, fd, &fs)
 	})
 	return b.Init.OnComplete(func() error {
 		switch err := outcome(); {
@@ -239,7 +239,7 @@ func dropBounding(t *stub.Task, drop func(c uintptr) bool) error {
 	last, err := lastCapability()
 	for c := uintptr(0); err == nil && c <= last; c++ {
 		if drop(c) {
-			_, err = t.Prctl(unix.PR_CAPBSET_DROP, c)
+			_, err = stub.Prctl(t, unix.PR_CAPBSET_DROP, c)
 		}
 	}
 	return step.On("bounding set", err)

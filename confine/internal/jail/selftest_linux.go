@@ -47,7 +47,7 @@ func (b *Restrictor) CheckTracing() error {
 }
 
 func (b *Restrictor) tracingCheck() check {
-	return check{"trace a process", func() error { return b.Server.PtraceAttach(0) }, []syscall.Errno{unix.ESRCH}}
+	return check{"trace a process", func() error { return stub.PtraceAttach(b.Server, 0) }, []syscall.Errno{unix.ESRCH}}
 }
 
 // check is a sequence of calls. At least one of them must fail.
@@ -71,8 +71,8 @@ func (p *check) Judge(err error) error {
 func (b *Restrictor) Checks() []check {
 	t := b.Server
 	checks := []check{
-		{What: "mount", Try: func() error { return t.Mount("none", "/tmp", "tmpfs", 0) }},
-		{"make a user namespace", func() error { return t.Unshare(unix.CLONE_NEWUSER) }, []syscall.Errno{unix.EINVAL, unix.ENOSPC}},
+		{What: "mount", Try: func() error { return stub.Mount(t, "none", "/tmp", "tmpfs", 0) }},
+		{"make a user namespace", func() error { return stub.Unshare(t, unix.CLONE_NEWUSER) }, []syscall.Errno{unix.EINVAL, unix.ENOSPC}},
 		{What: "open a packet socket", Try: func() error { return trySocket(t, unix.AF_PACKET, unix.SOCK_RAW) }},
 		{What: "open the terminal", Try: func() error { return tryTerminal(t) }},
 	}
@@ -87,9 +87,9 @@ func (b *Restrictor) Checks() []check {
 	if !b.Spec.HostRoot() { // the jail must not create files there
 		checks = append(checks, check{What: "write into the root", Try: func() error {
 			const name = "/.mcp-jail-probe"
-			err := t.Mkdir(name, 0o700)
+			err := stub.Mkdir(t, name, 0o700)
 			if err == nil && b.HostNS { // on the host
-				t.Rmdir(name)
+				stub.Rmdir(t, name)
 			}
 			return err
 		}})
@@ -118,23 +118,23 @@ func trySignalLauncher(t *stub.Task, pid, server int) error {
 		_, err := t.Call(unix.SYS_KILL, ^uintptr(0), ^uintptr(0)) // no such signal
 		return err
 	}
-	return t.Kill(pid, 0)
+	return stub.Kill(t, pid, 0)
 }
 
 // tryListDir opens a directory.
 func tryListDir(t *stub.Task, dir string) error {
-	fd, err := t.Openat(unix.AT_FDCWD, dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	fd, err := stub.Openat(t, unix.AT_FDCWD, dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err == nil {
-		t.Close(fd)
+		stub.Close(t, fd)
 	}
 	return err
 }
 
 // trySocket makes a socket.
 func trySocket(t *stub.Task, family, kind int) error {
-	fd, err := t.Socket(family, kind|unix.SOCK_CLOEXEC, 0)
+	fd, err := stub.Socket(t, family, kind|unix.SOCK_CLOEXEC, 0)
 	if err == nil {
-		t.Close(fd)
+		stub.Close(t, fd)
 	}
 	return err
 }
@@ -143,10 +143,10 @@ func trySocket(t *stub.Task, family, kind int) error {
 // lead sessions of their own. With autogroup scheduling (sched(7)) the session also keeps a
 // busy server from starving the client.
 func tryTerminal(t *stub.Task) error {
-	fd, err := t.Openat(unix.AT_FDCWD, "/dev/tty", unix.O_RDONLY|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+	fd, err := stub.Openat(t, unix.AT_FDCWD, "/dev/tty", unix.O_RDONLY|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err == nil {
-		_, err = t.Ioctl(fd, unix.TCGETS, make([]byte, unsafe.Sizeof(unix.Termios{})))
-		t.Close(fd)
+		_, err = stub.Ioctl(t, fd, unix.TCGETS, make([]byte, unsafe.Sizeof(unix.Termios{})))
+		stub.Close(t, fd)
 	}
 	return err
 }
@@ -160,12 +160,12 @@ var testNetAddrs = []netip.Addr{
 // tryRoute looks for a route to the first of testNetAddrs. Connecting a datagram socket sends
 // nothing.
 func tryRoute(t *stub.Task) error {
-	fd, err := t.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	fd, err := stub.Socket(t, unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}
-	defer t.Close(fd)
-	return t.Connect(fd, sys.Sockaddr(netip.AddrPortFrom(testNetAddrs[0], 9)))
+	defer stub.Close(t, fd)
+	return stub.Connect(t, fd, sys.Sockaddr(netip.AddrPortFrom(testNetAddrs[0], 9)))
 }
 
 // trySourceAddress connects to an address that the gateway serves. It returns an error if the
@@ -176,16 +176,16 @@ func trySourceAddress(t *stub.Task, to netip.Addr) error {
 	if to.Is6() {
 		family = unix.AF_INET6
 	}
-	fd, err := t.Socket(family, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	fd, err := stub.Socket(t, family, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}
-	defer t.Close(fd)
-	if err := t.Connect(fd, sys.Sockaddr(netip.AddrPortFrom(to, 9))); err != nil {
+	defer stub.Close(t, fd)
+	if err := stub.Connect(t, fd, sys.Sockaddr(netip.AddrPortFrom(to, 9))); err != nil {
 		return err
 	}
 	raw := new([unix.SizeofSockaddrAny]byte)
-	if err := t.Required(func() error { return t.Getsockname(fd, raw) }); err != nil {
+	if err := t.Required(func() error { return stub.Getsockname(t, fd, raw) }); err != nil {
 		return nil
 	}
 	from := func() error {
@@ -199,17 +199,17 @@ func trySourceAddress(t *stub.Task, to netip.Addr) error {
 
 // checkState reads back no_new_privs, the filter and the capabilities.
 func checkState(t *stub.Task) error {
-	privileges, err := t.Prctl(unix.PR_GET_NO_NEW_PRIVS)
+	privileges, err := stub.Prctl(t, unix.PR_GET_NO_NEW_PRIVS)
 	if err != nil {
 		return step.On("no_new_privs", step.ErrNotEnforced)
 	}
-	filtered, err := t.Prctl(unix.PR_GET_SECCOMP)
+	filtered, err := stub.Prctl(t, unix.PR_GET_SECCOMP)
 	if err != nil {
 		return step.On("seccomp", step.ErrNotEnforced)
 	}
 	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	caps := [2]unix.CapUserData{{Effective: 1}}
-	if err := t.Capget(&hdr, &caps); err != nil {
+	if err := stub.Capget(t, &hdr, &caps); err != nil {
 		return step.On("capabilities", step.ErrNotEnforced)
 	}
 	return t.OnComplete(func() error {

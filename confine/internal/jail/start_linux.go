@@ -58,19 +58,19 @@ func (b *Builder) StartServer() error {
 	t := b.Server
 	t.BeginAlways()
 	// From here on the server has a descriptor table of its own.
-	t.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC|unix.CLOSE_RANGE_UNSHARE)
+	stub.CloseRange(t, 3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC|unix.CLOSE_RANGE_UNSHARE)
 	for fd, f := range b.stdio.all() {
 		if f == nil {
-			t.Dup3(b.null, fd, 0)
+			stub.Dup3(t, b.null, fd, 0)
 			continue
 		}
 		if len(fds) == 0 {
 			return WrapStep(step.Spec, spec.ErrSpec)
 		}
-		t.Dup3(fds[0], fd, 0)
+		stub.Dup3(t, fds[0], fd, 0)
 		fds = fds[1:]
 	}
-	t.Optional(func() error { return t.ReserveFD(sys.FDTableTarget(3)) }) // fails if the limit is lower
+	t.Optional(func() error { return stub.ReserveFD(t, sys.FDTableTarget(3)) }) // fails if the limit is lower
 	if b.Listener < 0 {
 		t.SetEvent(b.ExecAllowed)
 	}
@@ -108,8 +108,8 @@ func (b *Builder) execSupervisor() error {
 	events := []int{spec.ControlFD, b.initPidfd}
 	if b.Listener >= 0 {
 		events = append(events, b.Listener)
-		t.Poll(-1, b.Listener) // for the server's execve, or the end of the server
-		t.ContinueNext(b.Listener, seccomp.NotifRecv, seccomp.NotifSend, int(unsafe.Sizeof(seccomp.Notification{})), seccomp.NotifContinue)
+		stub.Poll(t, -1, b.Listener) // for the server's execve, or the end of the server
+		stub.ContinueNext(t, b.Listener, seccomp.NotifRecv, seccomp.NotifSend, int(unsafe.Sizeof(seccomp.Notification{})), seccomp.NotifContinue)
 		t.SetEvent(b.ExecAllowed)
 	} else {
 		t.WaitEvent(b.ExecAllowed) // the server has a descriptor table of its own
@@ -117,10 +117,10 @@ func (b *Builder) execSupervisor() error {
 	if err := b.filter(t); err != nil {
 		return err
 	}
-	t.Poll(supervisorDelay(b.Spec.Limits), events...)
-	t.Unshare(unix.CLONE_FS)
+	stub.Poll(t, supervisorDelay(b.Spec.Limits), events...)
+	stub.Unshare(t, unix.CLONE_FS)
 	if b.proc >= 0 {
-		t.Fchdir(b.proc)
+		stub.Fchdir(t, b.proc)
 	}
 	b.placeFDs(t)
 	return t.SubmitFatal()
@@ -133,17 +133,17 @@ func (b *Builder) placeFDs(t *stub.Task) {
 	}
 	for to := spec.SpecFD; to < len(from); to++ {
 		if from[to] >= 0 {
-			from[to], _ = t.FcntlInt(from[to], unix.F_DUPFD_CLOEXEC, len(from))
+			from[to], _ = stub.FcntlInt(t, from[to], unix.F_DUPFD_CLOEXEC, len(from))
 		}
 	}
 	for to := spec.SpecFD; to < len(from); to++ {
 		if from[to] >= 0 {
-			t.Dup3(from[to], to, 0)
+			stub.Dup3(t, from[to], to, 0)
 		} else {
-			t.CloseRange(uint(to), uint(to), 0)
+			stub.CloseRange(t, uint(to), uint(to), 0)
 		}
 	}
-	t.CloseRange(uint(len(from)), ^uint(0), 0)
+	stub.CloseRange(t, uint(len(from)), ^uint(0), 0)
 	t.ExecAt(spec.ExeFD, []string{spec.SupervisorName, strconv.FormatInt(int64(b.Umask), 8), spec.ArgSupervise}, []string{"GOMAXPROCS=" + strconv.Itoa(spec.MaxProcs)})
 }
 
@@ -152,9 +152,9 @@ func (b *Builder) placeFDs(t *stub.Task) {
 func (b *Builder) startReaper() error {
 	t := b.Init
 	t.BeginAlways()
-	t.CloseRange(0, ^uint(0), unix.CLOSE_RANGE_UNSHARE)
+	stub.CloseRange(t, 0, ^uint(0), unix.CLOSE_RANGE_UNSHARE)
 	t.RepeatUntil(t.Resolve(b.pid))
-	t.Wait4(-1, &b.status, 0)
+	stub.Wait4(t, -1, &b.status, 0)
 	return t.SubmitFatal()
 }
 
@@ -193,7 +193,7 @@ func ExitEvent(ws syscall.WaitStatus) spec.Event {
 // child. Orphans become its children. WALL includes children with another exit signal.
 func reapAll(t *stub.Task) bool {
 	for {
-		pid, err := t.Wait4(-1, nil, syscall.WNOHANG|syscall.WALL)
+		pid, err := stub.Wait4(t, -1, nil, syscall.WNOHANG|syscall.WALL)
 		switch {
 		case err == syscall.ECHILD:
 			return true

@@ -31,12 +31,12 @@ func Create(t *stub.Task, rules *Ruleset, open func(Rule) (fd int, err error)) (
 		return -1, ErrNothingHandled
 	}
 	attr := ll.RulesetAttr{HandledAccessFS: rules.FS, HandledAccessNet: rules.Net, Scoped: rules.Scoped}
-	if ruleset, err = t.LandlockCreateRuleset(&attr); err != nil {
+	if ruleset, err = stub.LandlockCreateRuleset(t, &attr); err != nil {
 		return -1, err
 	}
 	for _, rule := range rules.Rules {
 		if err := addRule(t, ruleset, rule, open); err != nil {
-			t.Close(ruleset)
+			stub.Close(t, ruleset)
 			return -1, &RuleError{rule, err}
 		}
 	}
@@ -48,6 +48,6 @@ func addRule(t *stub.Task, ruleset int, rule Rule, open func(Rule) (int, error))
 	if err != nil {
 		return err
 	}
-	defer t.Close(fd)
-	return t.LandlockAddPathBeneath(ruleset, fd, rule.Access)
+	defer stub.Close(t, fd)
+	return stub.LandlockAddPathBeneath(t, ruleset, fd, rule.Access)
 }

@@ -141,7 +141,7 @@ func becomeWorker(ruleset int) (step string, err error) {
 		{"supervisor", func() error { return unix.Unshare(unix.CLONE_FS) }},
 		{"capabilities", func() error { return unix.Capset(&hdr, &none[0]) }},
 		{"no_new_privs", func() error { return unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) }},
-		{"landlock", func() error { return self.LandlockRestrictSelf(ruleset) }},
+		{"landlock", func() error { return stub.LandlockRestrictSelf(self, ruleset) }},
 	} {
 		if err := s.run(); err != nil {
 			return s.name, err

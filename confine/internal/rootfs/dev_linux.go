@@ -66,7 +66,7 @@ func (f *PrivateFS) Make() (err error) {
 		}); err != nil {
 			return step.On(node, err)
 		}
-		f.Task.Close(fd)
+		stub.Close(f.Task, fd)
 		if err := f.touch(name, 0o644); err != nil {
 			return err
 		}
@@ -80,12 +80,12 @@ func (f *PrivateFS) fillDev() error {
 		"ptmx": "pts/ptmx", "fd": "/proc/self/fd",
 		"stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2",
 	} {
-		if err := step.On("/dev/"+name, f.Task.Symlinkat(target, f.dev, name)); err != nil {
+		if err := step.On("/dev/"+name, stub.Symlinkat(f.Task, target, f.dev, name)); err != nil {
 			return err
 		}
 	}
 	for name, mode := range map[string]uint32{"pts": openDir, "shm": openDir, maskDir: 0} {
-		if err := step.On("/dev/"+name, f.Task.Mkdirat(f.dev, name, mode)); err != nil {
+		if err := step.On("/dev/"+name, stub.Mkdirat(f.Task, f.dev, name, mode)); err != nil {
 			return err
 		}
 	}
@@ -94,11 +94,11 @@ func (f *PrivateFS) fillDev() error {
 
 // touch makes an empty file in /dev.
 func (f *PrivateFS) touch(name string, mode uint32) error {
-	err := f.Task.Mknodat(f.dev, name, unix.S_IFREG|mode, 0)
+	err := stub.Mknodat(f.Task, f.dev, name, unix.S_IFREG|mode, 0)
 	if errors.Is(err, unix.EPERM) { // a seccomp filter refuses mknod
 		var fd int
-		if fd, err = f.Task.Openat(f.dev, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, mode); err == nil {
-			f.Task.Close(fd)
+		if fd, err = stub.Openat(f.Task, f.dev, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, mode); err == nil {
+			stub.Close(f.Task, fd)
 		}
 	}
 	return step.On("/dev/"+name, err)

@@ -16,7 +16,7 @@ func (b *Builder) links() error {
 		if err := b.mkdirs(path.Dir(l.Path), openDir); err != nil {
 			return err
 		}
-		err := b.Task.Symlinkat(l.Target, b.root, rel(l.Path))
+		err := stub.Symlinkat(b.Task, l.Target, b.root, rel(l.Path))
 		if err != nil && !errors.Is(err, unix.EEXIST) {
 			return step.On(l.Path, err)
 		}
@@ -50,14 +50,14 @@ func (b *Builder) cover(f spec.MadeFile) error {
 	if err != nil {
 		return step.On(f.Path, err)
 	}
-	defer b.Task.Close(target)
+	defer stub.Close(b.Task, target)
 	// Like the source of a mask, the file is in the jail's /dev until it is attached.
 	const name = ".covering-file"
-	fd, err := b.Task.Openat(b.PrivateFS.dev, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o644)
+	fd, err := stub.Openat(b.Task, b.PrivateFS.dev, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o644)
 	if err != nil {
 		return step.On(f.Path, err)
 	}
-	defer b.Task.Close(fd)
+	defer stub.Close(b.Task, fd)
 	if err := writeAll(b.Task, fd, f.Content); err != nil {
 		return step.On(f.Path, err)
 	}
@@ -65,21 +65,21 @@ func (b *Builder) cover(f spec.MadeFile) error {
 	if err != nil {
 		return step.On(f.Path, err)
 	}
-	defer b.Task.Close(object)
+	defer stub.Close(b.Task, object)
 	tree, err := openTree(b.Task, object, "", unix.AT_EMPTY_PATH, maskAttr)
 	if err != nil {
 		return step.On(f.Path, err)
 	}
-	defer b.Task.Close(tree)
+	defer stub.Close(b.Task, tree)
 	if err := attachTo(b.Task, tree, target); err != nil {
 		return step.On(f.Path, err)
 	}
-	return step.On(f.Path, b.Task.Unlinkat(b.PrivateFS.dev, name, 0))
+	return step.On(f.Path, stub.Unlinkat(b.Task, b.PrivateFS.dev, name, 0))
 }
 
 // writeAll writes content to a file of a tmpfs. A short write means that the tmpfs is full.
 func writeAll(t *stub.Task, fd int, content string) error {
-	n, err := t.Write(fd, []byte(content))
+	n, err := stub.Write(t, fd, []byte(content))
 	if err != nil {
 		return err
 	}

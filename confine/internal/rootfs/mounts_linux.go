@@ -49,7 +49,7 @@ func (b *Builder) attachMount(m *spec.Mount, tree int) error {
 	if err != nil {
 		return err
 	}
-	defer b.Task.Close(target)
+	defer stub.Close(b.Task, target)
 	if m.OnExisting {
 		if err := sameObject(m, b.Task, target); err != nil {
 			return err
@@ -62,7 +62,7 @@ func (b *Builder) attachMount(m *spec.Mount, tree int) error {
 		}
 		fallthrough
 	case m.Cloned():
-		defer b.Task.Close(tree)
+		defer stub.Close(b.Task, tree)
 		return attachTo(b.Task, tree, target)
 	case m.Kind == spec.MountMask && !m.Traversable:
 		return b.maskAt(target, m.IsDir)
@@ -93,7 +93,7 @@ func (b *Builder) isKept(i int) bool {
 func (b *Builder) CloseTrees() {
 	for i, tree := range b.trees {
 		if b.isKept(i) {
-			b.Task.Close(tree)
+			stub.Close(b.Task, tree)
 			b.trees[i] = 0
 		}
 	}
@@ -140,7 +140,7 @@ func (b *Builder) attachTmpfs(m *spec.Mount, target int) error {
 	if m.Kind == spec.MountMask {
 		b.toSeal = append(b.toSeal, fs)
 	} else {
-		defer b.Task.Close(fs)
+		defer stub.Close(b.Task, fs)
 	}
 	return attachTo(b.Task, fs, target)
 }
@@ -171,7 +171,7 @@ func (b *Builder) newMask(dir bool) (tree int, err error) {
 	if err != nil {
 		return -1, err
 	}
-	defer b.Task.Close(fd)
+	defer stub.Close(b.Task, fd)
 	tree, err = openTree(b.Task, fd, "", unix.AT_EMPTY_PATH, maskAttr)
 	b.masks[kind] = tree
 	return tree, err
@@ -180,7 +180,7 @@ func (b *Builder) newMask(dir bool) (tree int, err error) {
 // releaseMask closes the descriptor of an attached mask, unless newMask still clones it.
 func (b *Builder) releaseMask(tree int) {
 	if tree != b.masks[0] && tree != b.masks[1] {
-		b.Task.Close(tree)
+		stub.Close(b.Task, tree)
 	}
 }
 

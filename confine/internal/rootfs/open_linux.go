@@ -57,7 +57,7 @@ func cloneObject(t *stub.Task, p string, id *policy.FileID, attr unix.MountAttr)
 	if err != nil {
 		return -1, err
 	}
-	defer t.Close(fd)
+	defer stub.Close(t, fd)
 	if tree, err = openTree(t, fd, "", unix.AT_EMPTY_PATH, attr); err != nil {
 		return -1, err
 	}
@@ -65,7 +65,7 @@ func cloneObject(t *stub.Task, p string, id *policy.FileID, attr unix.MountAttr)
 		return tree, Identify(t, tree, func(found policy.FileID) error { *id = found; return nil })
 	}
 	if Identify(t, tree, SameFile(*id)) != nil {
-		t.Close(tree)
+		stub.Close(t, tree)
 		return -1, ErrSwapped
 	}
 	return tree, nil
@@ -75,7 +75,7 @@ func cloneObject(t *stub.Task, p string, id *policy.FileID, attr unix.MountAttr)
 // policy.FileID (statx(2)). An error of look is the error of Identify or of the batch.
 func Identify(t *stub.Task, fd int, look func(policy.FileID) error) error {
 	st := new(unix.Statx_t)
-	if err := t.Statx(fd, "", unix.AT_EMPTY_PATH|unix.AT_SYMLINK_NOFOLLOW, unix.STATX_INO|unix.STATX_BTIME, st); err != nil {
+	if err := stub.Statx(t, fd, "", unix.AT_EMPTY_PATH|unix.AT_SYMLINK_NOFOLLOW, unix.STATX_INO|unix.STATX_BTIME, st); err != nil {
 		return err
 	}
 	return t.OnComplete(func() error {
@@ -111,7 +111,7 @@ func OpenLast(t *stub.Task, dir int, p string) (int, error) {
 
 // openBeneath is OpenObject with more flags of openat2(2).
 func openBeneath(t *stub.Task, dir int, p string, flags uint64) (int, error) {
-	fd, err := t.Openat2(dir, p, &unix.OpenHow{
+	fd, err := stub.Openat2(t, dir, p, &unix.OpenHow{
 		Flags:   unix.O_PATH | unix.O_CLOEXEC | flags,
 		Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
 	})
@@ -130,24 +130,24 @@ func openByStep(t *stub.Task, dir int, p string, last bool) (int, error) {
 	if strings.HasPrefix(p, "/") {
 		start = "/"
 	}
-	fd, err := t.Openat(dir, start, flags, 0)
+	fd, err := stub.Openat(t, dir, start, flags, 0)
 	parts := strings.FieldsFunc(p, func(r rune) bool { return r == '/' })
 	for i, name := range parts {
 		if err != nil {
 			return -1, err
 		}
 		at := fd
-		fd, err = t.Openat(at, name, flags, 0)
-		t.Close(at)
+		fd, err = stub.Openat(t, at, name, flags, 0)
+		stub.Close(t, at)
 		if err != nil {
 			return -1, err
 		}
 		var st unix.Stat_t
-		if err = t.Fstat(fd, &st); err == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK && !(last && i == len(parts)-1) {
+		if err = stub.Fstat(t, fd, &st); err == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK && !(last && i == len(parts)-1) {
 			err = unix.ELOOP
 		}
 		if err != nil {
-			t.Close(fd)
+			stub.Close(t, fd)
 		}
 	}
 	if err != nil {
@@ -173,18 +173,18 @@ func openTree(t *stub.Task, dir int, p string, flags uint, attr unix.MountAttr) 
 	flags |= unix.AT_RECURSIVE | unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC
 	askTreeAttr()
 	if !noTreeAttr.Load() {
-		fd, err := t.OpenTreeAttr(dir, p, flags, &attr)
+		fd, err := stub.OpenTreeAttr(t, dir, p, flags, &attr)
 		if err == nil || err != unix.ENOSYS && err != unix.EPERM {
 			return fd, err
 		}
 		noTreeAttr.Store(true)
 	}
-	tree, err := t.OpenTree(dir, p, flags)
+	tree, err := stub.OpenTree(t, dir, p, flags)
 	if err != nil {
 		return -1, err
 	}
-	if err := t.MountSetattr(tree, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &attr); err != nil {
-		t.Close(tree)
+	if err := stub.MountSetattr(t, tree, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &attr); err != nil {
+		stub.Close(t, tree)
 		return -1, err
 	}
 	return tree, nil
@@ -192,24 +192,24 @@ func openTree(t *stub.Task, dir int, p string, flags uint, attr unix.MountAttr) 
 
 // NewFS makes a filesystem that is attached nowhere. An option without "=" is a flag.
 func NewFS(t *stub.Task, kind string, attr int, options ...string) (int, error) {
-	fs, err := t.Fsopen(kind, unix.FSOPEN_CLOEXEC)
+	fs, err := stub.Fsopen(t, kind, unix.FSOPEN_CLOEXEC)
 	if err != nil {
 		return -1, err
 	}
-	defer t.Close(fs)
+	defer stub.Close(t, fs)
 	for _, o := range options {
 		var err error
 		if key, value, valued := strings.Cut(o, "="); valued {
-			err = t.FsconfigSetString(fs, key, value)
+			err = stub.FsconfigSetString(t, fs, key, value)
 		} else {
-			err = t.FsconfigSetFlag(fs, key)
+			err = stub.FsconfigSetFlag(t, fs, key)
 		}
 		if err != nil {
 			return -1, step.On(o, err)
 		}
 	}
-	if err := t.FsconfigCreate(fs); err != nil {
+	if err := stub.FsconfigCreate(t, fs); err != nil {
 		return -1, err
 	}
-	return t.Fsmount(fs, unix.FSMOUNT_CLOEXEC, attr)
+	return stub.Fsmount(t, fs, unix.FSMOUNT_CLOEXEC, attr)
 }

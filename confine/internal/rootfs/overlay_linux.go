@@ -3,6 +3,7 @@ package rootfs
 import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
+	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
 	"golang.org/x/sys/unix"
 )
 
@@ -31,7 +32,7 @@ func (b *Builder) MountOverlays() error {
 		if err != nil {
 			return step.On(m.Path, err)
 		}
-		b.Task.Close(b.trees[i])
+		stub.Close(b.Task, b.trees[i])
 		b.trees[i] = overlay
 	}
 	return nil
@@ -43,17 +44,17 @@ func (b *Builder) overlay(m *spec.Mount, source int) (int, error) {
 	if err != nil {
 		return -1, err
 	}
-	defer b.Task.Close(scratch)
+	defer stub.Close(b.Task, scratch)
 	// The mode of upper is the mode of the merged root: for the user alone, like a HOME.
 	for _, name := range []string{"lower", "upper", "work"} {
-		if err := b.Task.Mkdirat(scratch, name, 0o700); err != nil {
+		if err := stub.Mkdirat(b.Task, scratch, name, 0o700); err != nil {
 			return -1, err
 		}
 	}
-	if err := b.Task.MoveMount(scratch, "", unix.AT_FDCWD, scratchDir, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
+	if err := stub.MoveMount(b.Task, scratch, "", unix.AT_FDCWD, scratchDir, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
 		return -1, err
 	}
-	if err := b.Task.MoveMount(source, "", scratch, "lower", unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
+	if err := stub.MoveMount(b.Task, source, "", scratch, "lower", unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
 		return -1, err
 	}
 	return NewFS(b.Task, "overlay", int(attributesOf(m).Attr_set), "userxattr", "index=off", "xino=off",

@@ -43,14 +43,14 @@ func (b *Builder) openProc() error {
 	if b.proc >= 0 {
 		sys = "sys"
 	}
-	b.sys, _ = b.Task.Openat(b.proc, sys, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	b.sys, _ = stub.Openat(b.Task, b.proc, sys, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	return nil
 }
 
 // SealProc forbids further user namespaces in the jail, sets the limits that are sysctls of
 // a namespace, and makes the jail's proc read-only.
 func (b *Builder) SealProc() error {
-	defer b.Task.Close(b.sys)
+	defer stub.Close(b.Task, b.sys)
 	if err := WriteAt(b.Task, b.sys, "user/max_user_namespaces", "0"); err != nil {
 		b.Notes = append(b.Notes, "user.max_user_namespaces could not be set to 0 inside: the seccomp filter alone refuses nested namespaces")
 	}
@@ -75,7 +75,7 @@ func (b *Builder) SealProc() error {
 		}
 	}
 	if b.proc >= 0 {
-		return step.On("proc", b.Task.MountSetattr(b.proc, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}))
+		return step.On("proc", stub.MountSetattr(b.Task, b.proc, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}))
 	}
 	return nil
 }
@@ -85,12 +85,12 @@ const reservedPids = 300
 
 // WriteAt writes content to a file below dir. With dir -1 the name must be absolute.
 func WriteAt(t *stub.Task, dir int, name, content string) error {
-	fd, err := t.Openat(dir, name, unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	fd, err := stub.Openat(t, dir, name, unix.O_WRONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}
-	defer t.Close(fd)
-	_, err = t.Write(fd, []byte(content))
+	defer stub.Close(t, fd)
+	_, err = stub.Write(t, fd, []byte(content))
 	return err
 }
 
@@ -109,7 +109,7 @@ func (b *Builder) attachProc() error {
 		if err != nil {
 			return step.On("/proc", err)
 		}
-		defer b.Task.Close(target)
+		defer stub.Close(b.Task, target)
 		return step.On("/proc", b.maskAt(target, true))
 	}
 	if err := b.attach(b.proc, "/proc"); err != nil {
@@ -145,12 +145,12 @@ func (b *Builder) attachProc() error {
 // host's proc, and the batch checks that the jail's proc lacks the file too.
 func (b *Builder) missing(name string) (bool, error) {
 	if !b.Task.Recording() {
-		return b.Task.Faccessat(b.proc, name, unix.F_OK) == unix.ENOENT, nil
+		return stub.Faccessat(b.Task, b.proc, name, unix.F_OK) == unix.ENOENT, nil
 	}
 	if !notOnHost()[name] {
 		return false, nil
 	}
-	there := b.Task.Optional(func() error { return b.Task.Faccessat(b.proc, name, unix.F_OK) })
+	there := b.Task.Optional(func() error { return stub.Faccessat(b.Task, b.proc, name, unix.F_OK) })
 	return true, b.Task.OnComplete(func() error {
 		if there() != unix.ENOENT {
 			return &stub.CallError{Call: unix.SYS_FACCESSAT}

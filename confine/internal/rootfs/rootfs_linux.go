@@ -38,16 +38,16 @@ func (b *Builder) Build() error {
 
 // PrivateMounts stops the propagation of mounts between the task's namespace and the host's.
 func PrivateMounts(t *stub.Task) error {
-	return steppkg.On("/", t.MountSetattr(unix.AT_FDCWD, "/", unix.AT_RECURSIVE, &unix.MountAttr{Propagation: unix.MS_PRIVATE}))
+	return steppkg.On("/", stub.MountSetattr(t, unix.AT_FDCWD, "/", unix.AT_RECURSIVE, &unix.MountAttr{Propagation: unix.MS_PRIVATE}))
 }
 
 // attachRoot attaches the new root to /tmp of the namespace, where pivot finds it.
 func (b *Builder) attachRoot() error {
 	if b.root = b.PrivateFS.root; b.Spec.HostRoot() {
 		b.root = b.trees[0] // the policy grants the host's root
-		b.Task.Close(b.PrivateFS.root)
+		stub.Close(b.Task, b.PrivateFS.root)
 	}
-	return steppkg.On("/tmp", b.Task.MoveMount(b.root, "", unix.AT_FDCWD, "/tmp", unix.MOVE_MOUNT_F_EMPTY_PATH))
+	return steppkg.On("/tmp", stub.MoveMount(b.Task, b.root, "", unix.AT_FDCWD, "/tmp", unix.MOVE_MOUNT_F_EMPTY_PATH))
 }
 
 // Modes of the jail's own directories. The server can pass through a shutDir, to the paths that
@@ -68,19 +68,19 @@ func (b *Builder) attach(tree int, p string) error {
 	if err != nil {
 		return steppkg.On(p, err)
 	}
-	defer b.Task.Close(target)
+	defer stub.Close(b.Task, target)
 	return steppkg.On(p, attachTo(b.Task, tree, target))
 }
 
 // attachIn attaches a mount to a name in one of the jail's own directories, in which no other
 // process has made names.
 func attachIn(t *stub.Task, tree, dir int, name string) error {
-	return t.MoveMount(tree, "", dir, name, unix.MOVE_MOUNT_F_EMPTY_PATH)
+	return stub.MoveMount(t, tree, "", dir, name, unix.MOVE_MOUNT_F_EMPTY_PATH)
 }
 
 // attachTo attaches a mount to the object behind a descriptor.
 func attachTo(t *stub.Task, tree, target int) error {
-	return t.MoveMount(tree, "", target, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
+	return stub.MoveMount(t, tree, "", target, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
 }
 
 // mkdirs makes a directory and its parents in the new root. It leaves existing names alone.
@@ -91,7 +91,7 @@ func (b *Builder) mkdirs(p string, mode uint32) error {
 	if err := b.mkdirs(path.Dir(p), mode); err != nil {
 		return err
 	}
-	if err := b.Task.Mkdirat(b.root, rel(p), mode); err != nil && err != unix.EEXIST {
+	if err := stub.Mkdirat(b.Task, b.root, rel(p), mode); err != nil && err != unix.EEXIST {
 		return steppkg.On(p, err)
 	}
 	b.dirs = append(b.dirs, p)
@@ -112,15 +112,15 @@ func (b *Builder) touch(p, content string, dirMode uint32) error {
 // create makes a file. Its error is EEXIST if the name exists.
 func (b *Builder) create(p, content string) error {
 	if content == "" { // most are mount points
-		if err := b.Task.Mknodat(b.root, rel(p), unix.S_IFREG|0o644, 0); err != unix.EPERM {
+		if err := stub.Mknodat(b.Task, b.root, rel(p), unix.S_IFREG|0o644, 0); err != unix.EPERM {
 			return err
 		} // EPERM: a seccomp filter refuses mknod
 	}
-	fd, err := b.Task.Openat(b.root, rel(p), unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o644)
+	fd, err := stub.Openat(b.Task, b.root, rel(p), unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o644)
 	if err != nil {
 		return err
 	}
-	defer b.Task.Close(fd)
+	defer stub.Close(b.Task, fd)
 	return writeAll(b.Task, fd, content)
 }
 
@@ -150,10 +150,10 @@ func (b *Builder) attachDev() error {
 // while this one attaches mounts, because the kernel takes long for that: see
 // jail.Builder.detachOldRoot.
 func (b *Builder) pivot() error {
-	if err := steppkg.On("/", b.Task.Fchdir(b.root)); err != nil {
+	if err := steppkg.On("/", stub.Fchdir(b.Task, b.root)); err != nil {
 		return err
 	}
-	if err := steppkg.On("pivot_root", b.Task.PivotRoot(".", ".")); err != nil {
+	if err := steppkg.On("pivot_root", stub.PivotRoot(b.Task, ".", ".")); err != nil {
 		return err
 	}
 	return b.SignalPivoted()
@@ -167,7 +167,7 @@ func (b *Builder) seal() error {
 		if name == maskDir {
 			flags = unix.AT_REMOVEDIR
 		}
-		if err := steppkg.On("mask", b.Task.Unlinkat(b.PrivateFS.dev, name, flags)); err != nil {
+		if err := steppkg.On("mask", stub.Unlinkat(b.Task, b.PrivateFS.dev, name, flags)); err != nil {
 			return err
 		}
 	}
@@ -176,10 +176,10 @@ func (b *Builder) seal() error {
 		readOnly = append(readOnly, b.root)
 	}
 	for _, fd := range readOnly {
-		if err := steppkg.On("read-only", b.Task.MountSetattr(fd, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})); err != nil {
+		if err := steppkg.On("read-only", stub.MountSetattr(b.Task, fd, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})); err != nil {
 			return err
 		}
-		b.Task.Close(fd)
+		stub.Close(b.Task, fd)
 	}
 	return nil
 }

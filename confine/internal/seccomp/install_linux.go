@@ -23,7 +23,7 @@ func Install(t *stub.Task, records []byte, flags uintptr) (listener int, err err
 	if n == 0 || n > maxProgram || len(records)%sizeofSockFilter != 0 {
 		return -1, syscall.EINVAL
 	}
-	r, err := t.Seccomp(records, flags)
+	r, err := stub.Seccomp(t, records, flags)
 	if err != nil {
 		return -1, err
 	}

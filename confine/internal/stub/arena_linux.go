@@ -2,62 +2,76 @@ package stub
 
 import (
 	"encoding/binary"
+	"strings"
 	"unsafe"
 )
 
-// A task's arena holds the memory to which the arguments of calls point, also the memory that the
-// kernel writes to. Each batch starts with an empty arena. Outside of a batch each call does.
+// arena is the memory to which the arguments of calls point, also the memory that the kernel
+// writes to. Each batch starts with an empty arena. Outside of a batch each call does.
+type arena struct {
+	memory []byte
+	used   int
+	full   bool // an argument did not fit
+}
 
 // prepareArena empties the arena for a new call. While a batch is recorded it does nothing.
 func (t *Task) prepareArena() {
 	if t.recording {
 		return
 	}
-	if t.arena == nil { // of the zero Task
-		t.arena = make([]byte, ownArenaSize)
+	if t.arena.memory == nil { // of the zero Task
+		t.arena.memory = make([]byte, ownArenaSize)
 	}
-	t.resetArena()
+	t.arena.reset()
 }
 
-func (t *Task) resetArena() { t.used, t.full = 0, false }
+func (a *arena) reset() { a.used, a.full = 0, false }
 
 // ownArenaSize is the size of the zero Task's arena.
 const ownArenaSize = 16 << 10
 
 // alloc returns n bytes of the arena, which are not cleared. If they do not fit, it sets
-// t.full, and the call fails with ENOMEM.
-func (t *Task) alloc(n int) []byte {
-	at := (t.used + 7) &^ 7
-	if n > len(t.arena)-at {
-		t.full = true
+// full, and the call fails with ENOMEM.
+func (a *arena) alloc(n int) []byte {
+	at := (a.used + 7) &^ 7
+	if n > len(a.memory)-at {
+		a.full = true
 		return make([]byte, n)
 	}
-	t.used = at + n
-	return t.arena[at : at+n : at+n]
+	a.used = at + n
+	return a.memory[at : at+n : at+n]
 }
 
 func address(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
 
 // copyIn copies b into the arena and returns its address there.
-func (t *Task) copyIn(b []byte) uintptr {
-	at := t.alloc(len(b))
+func (a *arena) copyIn(b []byte) uintptr {
+	at := a.alloc(len(b))
 	copy(at, b)
 	return address(at)
 }
 
 // cString copies a string into the arena, with a NUL behind it.
-func (t *Task) cString(s string) uintptr {
-	at := t.alloc(len(s) + 1)
+func (a *arena) cString(s string) uintptr {
+	at := a.alloc(len(s) + 1)
 	at[copy(at, s)] = 0
 	return address(at)
 }
 
+// path copies a path into the arena. One with a NUL in it fails like one that does not fit.
+func (a *arena) path(p string) uintptr {
+	if strings.IndexByte(p, 0) >= 0 {
+		a.full = true
+	}
+	return a.cString(p)
+}
+
 // cStrings copies strings into the arena, with an array of pointers to them that ends with
 // a null pointer.
-func (t *Task) cStrings(all []string) uintptr {
-	list := t.alloc(8 * (len(all) + 1))
+func (a *arena) cStrings(all []string) uintptr {
+	list := a.alloc(8 * (len(all) + 1))
 	for i, s := range all {
-		binary.NativeEndian.PutUint64(list[8*i:], uint64(t.path(s)))
+		binary.NativeEndian.PutUint64(list[8*i:], uint64(a.path(s)))
 	}
 	binary.NativeEndian.PutUint64(list[8*len(all):], 0)
 	return address(list)
@@ -65,5 +79,17 @@ func (t *Task) cStrings(all []string) uintptr {
 
 // copyStruct copies a structure without pointers into the arena.
 func copyStruct[T any](t *Task, v *T) uintptr {
-	return t.copyIn(unsafe.Slice((*byte)(unsafe.Pointer(v)), unsafe.Sizeof(*v)))
+	return t.arena.copyIn(unsafe.Slice((*byte)(unsafe.Pointer(v)), unsafe.Sizeof(*v)))
+}
+
+// fillStruct makes a call that fills a structure in.
+func fillStruct[T any](t *Task, v *T, call func(at uintptr) error) error {
+	at := t.arena.alloc(int(unsafe.Sizeof(*v)))
+	if err := call(address(at)); err != nil {
+		return err
+	}
+	return t.OnComplete(func() error {
+		copy(unsafe.Slice((*byte)(unsafe.Pointer(v)), unsafe.Sizeof(*v)), at)
+		return nil
+	})
 }

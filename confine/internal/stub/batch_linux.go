@@ -70,13 +70,13 @@ type fixup struct {
 
 var errBatchFull = &CallError{Errno: unix.ENOMEM}
 
-// SetStepwise turns recording off: from now on each method makes its call at once.
+// SetStepwise turns recording off: from now on each call is made at once.
 func (s *Stub) SetStepwise() { s.stepwise = true }
 
 // IsStepwise reports whether SetStepwise was called.
 func (s *Stub) IsStepwise() bool { return s.stepwise }
 
-// Begin begins a batch: the task's methods record their calls until Submit. A stepwise
+// Begin begins a batch: the task records its calls until Submit. A stepwise
 // stub ignores it.
 func (t *Task) Begin() {
 	if !t.stub.stepwise {
@@ -86,13 +86,13 @@ func (t *Task) Begin() {
 
 // BeginAlways begins a batch for a stepwise stub too.
 func (t *Task) BeginAlways() {
-	t.resetArena()
+	t.arena.reset()
 	t.calls, t.completions, t.fixups, t.recording = t.callMemory()[:0], nil, t.fixups[:0], true
 	t.batches++
 	t.firstFuture = len(t.stub.futures)
 }
 
-// Recording reports whether the task's methods record their calls.
+// Recording reports whether the task records its calls.
 func (t *Task) Recording() bool { return t.recording }
 
 // Submit hands the recorded batch to the task and returns. [Task.Wait] waits for the results.
@@ -106,8 +106,8 @@ func (t *Task) submit(fatal uint32) error {
 		return nil
 	}
 	t.recording = false
-	if t.full {
-		t.full, t.calls = false, nil
+	if t.arena.full {
+		t.arena.full, t.calls = false, nil
 		return errBatchFull
 	}
 	for _, p := range t.fixups {
@@ -291,7 +291,7 @@ func (t *Task) storeInt32(b []byte, n int) {
 // record adds a call to the batch and returns the future of its result.
 func (t *Task) record(nr uintptr, args [6]uintptr) uintptr {
 	if len(t.calls) == maxCalls || len(t.stub.futures) == maxFutures {
-		t.full = true
+		t.arena.full = true
 		return futureBase
 	}
 	i := call{nr: nr, args: args, accept: -uintptr(ignoredErrno(nr))}

@@ -25,21 +25,21 @@ func TestBatch(t *testing.T) {
 	var st unix.Statx_t
 
 	first.Begin()
-	d, err := first.Openat(unix.AT_FDCWD, dir, unix.O_PATH|unix.O_DIRECTORY, 0)
+	d, err := Openat(first, unix.AT_FDCWD, dir, unix.O_PATH|unix.O_DIRECTORY, 0)
 	if err != nil || d < futureBase || !first.Recording() {
 		t.Fatalf("%#x, %v", d, err)
 	}
-	fd, _ := first.Openat(d, "file", unix.O_RDWR, 0)
-	first.Mkdirat(d, "made", 0o700)
-	first.Mkdirat(d, "made", 0o700) // EEXIST is ignored
-	first.Statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_SIZE, &st)
+	fd, _ := Openat(first, d, "file", unix.O_RDWR, 0)
+	Mkdirat(first, d, "made", 0o700)
+	Mkdirat(first, d, "made", 0o700) // EEXIST is ignored
+	Statx(first, fd, "", unix.AT_EMPTY_PATH, unix.STATX_SIZE, &st)
 	size := uint64(0)
 	first.OnComplete(func() error { size = st.Size; return nil })
 	pid, _ = first.Fork(child, unix.CLONE_FILES, &pidfd)
-	absent := first.Optional(func() error { _, err := first.Openat(d, "absent", unix.O_RDONLY, 0); return err })
+	absent := first.Optional(func() error { _, err := Openat(first, d, "absent", unix.O_RDONLY, 0); return err })
 
 	child.Begin()
-	child.Read(fd, text)
+	Read(child, fd, text)
 	if err := child.Submit(); err == nil {
 		t.Error("a batch starts with the result of another that has not ended")
 	}
@@ -48,7 +48,7 @@ func TestBatch(t *testing.T) {
 	}
 	ended(t, first.Resolve(pid))
 	child.Begin()
-	child.Read(fd, text)
+	Read(child, fd, text)
 	if err := child.Run(); err != nil || string(text) != "text" {
 		t.Errorf("%q, %v", text, err)
 	}
@@ -65,9 +65,9 @@ func TestBatchFails(t *testing.T) {
 	dir := t.TempDir()
 	seen := false
 	task.Begin()
-	task.Mkdirat(unix.AT_FDCWD, dir+"/before", 0o700)
-	task.Unlinkat(unix.AT_FDCWD, dir+"/absent", 0)
-	task.Mkdirat(unix.AT_FDCWD, dir+"/after", 0o700)
+	Mkdirat(task, unix.AT_FDCWD, dir+"/before", 0o700)
+	Unlinkat(task, unix.AT_FDCWD, dir+"/absent", 0)
+	Mkdirat(task, unix.AT_FDCWD, dir+"/after", 0o700)
 	task.OnComplete(func() error { seen = true; return nil })
 	err := task.Run()
 	var failed *CallError
@@ -94,7 +94,7 @@ func TestBatchFails(t *testing.T) {
 		t.Errorf("a batch that is too long: %v", err)
 	}
 	task.Begin()
-	task.Openat(unix.AT_FDCWD, strings.Repeat("x", arenaSize), 0, 0)
+	Openat(task, unix.AT_FDCWD, strings.Repeat("x", arenaSize), 0, 0)
 	if err := task.Run(); !IsBatchError(err) {
 		t.Errorf("arguments that do not fit: %v", err)
 	}
@@ -106,7 +106,7 @@ func TestBatchFails(t *testing.T) {
 	if task.Recording() {
 		t.Error("a stepwise stub records")
 	}
-	if err := task.Unlinkat(unix.AT_FDCWD, dir+"/absent", 0); err != unix.ENOENT {
+	if err := Unlinkat(task, unix.AT_FDCWD, dir+"/absent", 0); err != unix.ENOENT {
 		t.Errorf("stepwise: %v", err)
 	}
 }
@@ -116,7 +116,7 @@ func TestSubmitFatal(t *testing.T) {
 	r := start(t, nil)
 	task := r.First()
 	task.BeginAlways()
-	task.Unlinkat(unix.AT_FDCWD, t.TempDir()+"/absent", 0)
+	Unlinkat(task, unix.AT_FDCWD, t.TempDir()+"/absent", 0)
 	if err := task.SubmitFatal(); err != nil {
 		t.Fatal(err)
 	}

@@ -12,15 +12,15 @@
 // domain, working directory and descriptors, unless the flags given to [Task.Fork] say otherwise.
 // A task may execute another program, and then it has ended.
 //
-// The methods of a task have the names of functions of package unix and make one system
-// call each. The zero Task makes them in the calling thread, so that the same code builds a
-// jail from outside and from inside. Descriptors and process numbers in arguments and
-// results are the stub's.
+// The functions that are named like those of package unix make one system call each in a task.
+// The zero Task makes them in the calling thread, so that the same code builds a jail from
+// outside and from inside. Descriptors and process numbers in arguments and results are the
+// stub's.
 //
 // # Batches
 //
-// Between [Task.Begin] and [Task.Submit] a task's methods make no call. They record it, and
-// return a future in place of the result: a number that later calls of any task accept as an
+// Between [Task.Begin] and [Task.Submit] a task records its calls and does not make them. Each
+// returns a future in place of its result: a number that later calls of any task accept as an
 // argument. Submit hands the batch to the task, which makes the calls up to the first that
 // fails. [Task.Wait] waits for the end of the batch, and then calls the functions given to
 // [Task.OnComplete]. Structures that the kernel fills in are set after Wait.

@@ -13,7 +13,7 @@ import (
 // LandlockCreateRuleset creates a ruleset that handles the accesses in attr. Fields that the
 // kernel's ABI does not have must be zero: the kernel accepts a longer structure whose
 // surplus is zero.
-func (t *Task) LandlockCreateRuleset(attr *ll.RulesetAttr) (int, error) {
+func LandlockCreateRuleset(t *Task, attr *ll.RulesetAttr) (int, error) {
 	if t.stub == nil {
 		return ll.LandlockCreateRuleset(attr, 0)
 	}
@@ -22,13 +22,13 @@ func (t *Task) LandlockCreateRuleset(attr *ll.RulesetAttr) (int, error) {
 }
 
 // LandlockAddPathBeneath allows accesses to an object and to everything below it.
-func (t *Task) LandlockAddPathBeneath(ruleset, object int, access uint64) error {
+func LandlockAddPathBeneath(t *Task, ruleset, object int, access uint64) error {
 	attr := ll.PathBeneathAttr{AllowedAccess: access, ParentFd: object}
 	if t.stub == nil {
 		return ll.LandlockAddPathBeneathRule(ruleset, &attr, 0)
 	}
 	t.prepareArena()
-	at := t.alloc(int(unsafe.Sizeof(attr)))
+	at := t.arena.alloc(int(unsafe.Sizeof(attr)))
 	*(*ll.PathBeneathAttr)(unsafe.Pointer(unsafe.SliceData(at))) = attr
 	t.storeInt32(at[unsafe.Offsetof(attr.ParentFd):], object) // a recorded descriptor gets its number later
 	return t.do(unix.SYS_LANDLOCK_ADD_RULE, uintptr(ruleset), ll.RuleTypePathBeneath, address(at), 0)
@@ -37,7 +37,7 @@ func (t *Task) LandlockAddPathBeneath(ruleset, object int, access uint64) error 
 // LandlockRestrictSelf restricts the task's thread, and every process that it starts later,
 // with a ruleset. The thread must have no_new_privs. The caller of a zero Task must have
 // locked its goroutine to its thread.
-func (t *Task) LandlockRestrictSelf(ruleset int) error {
+func LandlockRestrictSelf(t *Task, ruleset int) error {
 	if t.stub == nil {
 		return ll.LandlockRestrictSelf(ruleset, 0)
 	}

@@ -26,7 +26,7 @@ func (t *Task) Child(number int) *Task {
 // when the call has been made.
 func (t *Task) Fork(child *Task, flags uintptr, pidfd *int) (pid int, err error) {
 	t.prepareArena()
-	at := t.alloc(4)
+	at := t.arena.alloc(4)
 	mailbox := uintptr(unsafe.Pointer(child.mailbox))
 	a := cloneArgs(flags|unix.CLONE_VM|unix.CLONE_CHILD_CLEARTID|unix.CLONE_PIDFD|uintptr(unix.SIGCHLD), mailbox, address(at), mailbox)
 	if pid, err = t.call(unix.SYS_CLONE, a[:]...); err != nil {
@@ -92,13 +92,13 @@ func (s *Stub) NewEvent() *Event {
 // succeeds, the task has ended: see [Task.WaitExec].
 func (t *Task) Exec(path string, argv, env []string) error {
 	t.prepareArena()
-	return t.do(unix.SYS_EXECVE, t.path(path), t.cStrings(argv), t.cStrings(env))
+	return t.do(unix.SYS_EXECVE, t.arena.path(path), t.arena.cStrings(argv), t.arena.cStrings(env))
 }
 
 // ExecAt is Exec of an open file.
 func (t *Task) ExecAt(fd int, argv, env []string) error {
 	t.prepareArena()
-	return t.do(unix.SYS_EXECVEAT, uintptr(fd), t.path(""), t.cStrings(argv), t.cStrings(env), unix.AT_EMPTY_PATH)
+	return t.do(unix.SYS_EXECVEAT, uintptr(fd), t.arena.path(""), t.arena.cStrings(argv), t.arena.cStrings(env), unix.AT_EMPTY_PATH)
 }
 
 // WaitExec is Wait for a batch that ends with Exec. It returns nil if the task executes the
@@ -113,9 +113,9 @@ func (t *Task) WaitExec() error {
 
 // Poll waits until one of the descriptors is readable, at most the given time. A negative
 // time has no limit.
-func (t *Task) Poll(milliseconds int, fds ...int) error {
+func Poll(t *Task, milliseconds int, fds ...int) error {
 	t.prepareArena()
-	at := t.alloc(8 * len(fds))
+	at := t.arena.alloc(8 * len(fds))
 	for i, fd := range fds {
 		t.storeInt32(at[8*i:], fd)
 		binary.NativeEndian.PutUint32(at[8*i+4:], uint32(uint16(unix.POLLIN)))
@@ -130,14 +130,14 @@ func (t *Task) Poll(milliseconds int, fds ...int) error {
 
 // ContinueNext receives the next notification of a seccomp filter and lets the kernel make
 // the call (seccomp_unotify(2), SECCOMP_USER_NOTIF_FLAG_CONTINUE).
-func (t *Task) ContinueNext(listener int, receive, send uintptr, notification int, flags uint32) error {
+func ContinueNext(t *Task, listener int, receive, send uintptr, notification int, flags uint32) error {
 	t.prepareArena()
-	n := t.alloc(notification)
+	n := t.arena.alloc(notification)
 	clear(n)
 	if err := t.do(unix.SYS_IOCTL, uintptr(listener), receive, address(n)); err != nil {
 		return err
 	}
-	response := t.alloc(24)
+	response := t.arena.alloc(24)
 	clear(response)
 	binary.NativeEndian.PutUint32(response[20:], flags)
 	// The notification's id must be copied into the response. A batch cannot copy memory,
@@ -158,6 +158,6 @@ func (t *Task) ContinueNext(listener int, receive, send uintptr, notification in
 
 // ReserveFD opens a descriptor with this number or a higher one, which Exec closes. The
 // kernel's table of descriptors keeps the size.
-func (t *Task) ReserveFD(number int) error {
+func ReserveFD(t *Task, number int) error {
 	return t.do(unix.SYS_FCNTL, 0, unix.F_DUPFD_CLOEXEC, uintptr(number))
 }

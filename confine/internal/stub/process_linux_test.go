@@ -25,10 +25,10 @@ func TestFork(t *testing.T) {
 		t.Errorf("%d, %v, want %d, which is not %d", got, err, pid, r.pid)
 	}
 	dir := t.TempDir()
-	if err := child.Chdir(dir); err != nil {
+	if err := Chdir(child, dir); err != nil {
 		t.Fatal(err)
 	}
-	if err := first.Mkdir("made", 0o700); err != nil { // CLONE_FS: they share the working directory
+	if err := Mkdir(first, "made", 0o700); err != nil { // CLONE_FS: they share the working directory
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(dir + "/made"); err != nil {
@@ -38,7 +38,7 @@ func TestFork(t *testing.T) {
 	var ws syscall.WaitStatus
 	first.BeginAlways()
 	first.RepeatUntil(pid)
-	first.Wait4(-1, &ws, 0)
+	Wait4(first, -1, &ws, 0)
 	if err := first.Submit(); err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestFork(t *testing.T) {
 	if err := first.WaitLong(); err != nil || ws.Signal() != unix.SIGTERM {
 		t.Errorf("%v, %v", err, ws)
 	}
-	if err := first.Close(pidfd); err != nil {
+	if err := Close(first, pidfd); err != nil {
 		t.Errorf("there was no pidfd: %v", err)
 	}
 }
@@ -83,7 +83,7 @@ func TestExec(t *testing.T) {
 		t.Fatal(err)
 	}
 	var ws syscall.WaitStatus
-	if _, err := first.Wait4(pid, &ws, 0); err != nil || ws.ExitStatus() != 7 {
+	if _, err := Wait4(first, pid, &ws, 0); err != nil || ws.ExitStatus() != 7 {
 		t.Errorf("%v, %v", err, ws)
 	}
 	if b, err := os.ReadFile(out); err != nil || string(b) != "a b c\n" {
@@ -107,14 +107,14 @@ func TestEvent(t *testing.T) {
 		dir, event := t.TempDir(), r.NewEvent()
 		child.Begin()
 		child.WaitEvent(event)
-		child.Unlinkat(unix.AT_FDCWD, dir+"/made", unix.AT_REMOVEDIR)
+		Unlinkat(child, unix.AT_FDCWD, dir+"/made", unix.AT_REMOVEDIR)
 		if err := child.Submit(); err != nil {
 			t.Fatal(err)
 		}
 		first.Begin()
-		first.Mkdirat(unix.AT_FDCWD, dir+"/made", 0o700)
+		Mkdirat(first, unix.AT_FDCWD, dir+"/made", 0o700)
 		if fails {
-			first.Unlinkat(unix.AT_FDCWD, dir+"/absent", 0)
+			Unlinkat(first, unix.AT_FDCWD, dir+"/absent", 0)
 		}
 		first.SetEvent(event)
 		if err := first.Submit(); err != nil {

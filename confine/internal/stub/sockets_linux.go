@@ -6,26 +6,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func (t *Task) Socket(family, kind, protocol int) (int, error) {
+func Socket(t *Task, family, kind, protocol int) (int, error) {
 	return t.call(unix.SYS_SOCKET, uintptr(family), uintptr(kind), uintptr(protocol))
 }
 
 // Bind takes a struct sockaddr, as Connect does. Getsockname fills one in.
-func (t *Task) Bind(fd int, address []byte) error {
+func Bind(t *Task, fd int, address []byte) error {
 	t.prepareArena()
-	return t.do(unix.SYS_BIND, uintptr(fd), t.copyIn(address), uintptr(len(address)))
+	return t.do(unix.SYS_BIND, uintptr(fd), t.arena.copyIn(address), uintptr(len(address)))
 }
 
-func (t *Task) Connect(fd int, address []byte) error {
+func Connect(t *Task, fd int, address []byte) error {
 	t.prepareArena()
-	return t.do(unix.SYS_CONNECT, uintptr(fd), t.copyIn(address), uintptr(len(address)))
+	return t.do(unix.SYS_CONNECT, uintptr(fd), t.arena.copyIn(address), uintptr(len(address)))
 }
 
-func (t *Task) Getsockname(fd int, name *[unix.SizeofSockaddrAny]byte) error {
+func Getsockname(t *Task, fd int, name *[unix.SizeofSockaddrAny]byte) error {
 	t.prepareArena()
-	at := t.alloc(len(name))
+	at := t.arena.alloc(len(name))
 	clear(at)
-	size := t.alloc(4)
+	size := t.arena.alloc(4)
 	binary.NativeEndian.PutUint32(size, uint32(len(at)))
 	if err := t.do(unix.SYS_GETSOCKNAME, uintptr(fd), address(at), address(size)); err != nil {
 		return err
@@ -33,21 +33,21 @@ func (t *Task) Getsockname(fd int, name *[unix.SizeofSockaddrAny]byte) error {
 	return t.OnComplete(func() error { copy(name[:], at); return nil })
 }
 
-func (t *Task) Listen(fd, backlog int) error {
+func Listen(t *Task, fd, backlog int) error {
 	return t.do(unix.SYS_LISTEN, uintptr(fd), uintptr(backlog))
 }
 
-func (t *Task) SetsockoptInt(fd, level, option, value int) error {
+func SetsockoptInt(t *Task, fd, level, option, value int) error {
 	t.prepareArena()
 	v := binary.NativeEndian.AppendUint32(nil, uint32(value))
-	return t.do(unix.SYS_SETSOCKOPT, uintptr(fd), uintptr(level), uintptr(option), t.copyIn(v), 4)
+	return t.do(unix.SYS_SETSOCKOPT, uintptr(fd), uintptr(level), uintptr(option), t.arena.copyIn(v), 4)
 }
 
 // AttachFilter attaches a classic BPF filter to a socket (SO_ATTACH_FILTER). The filter is
 // given as struct sock_filter records.
-func (t *Task) AttachFilter(fd int, records []byte) error {
+func AttachFilter(t *Task, fd int, records []byte) error {
 	t.prepareArena()
-	fprog := t.sockFprog(records)
+	fprog := sockFprog(t, records)
 	return t.do(unix.SYS_SETSOCKOPT, uintptr(fd), unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, fprog, sizeofFprog)
 }
 
@@ -55,18 +55,18 @@ func (t *Task) AttachFilter(fd int, records []byte) error {
 const sizeofFprog = 16
 
 // sockFprog copies a filter into the arena, with a struct sock_fprog that points to it.
-func (t *Task) sockFprog(records []byte) uintptr {
+func sockFprog(t *Task, records []byte) uintptr {
 	var fprog [sizeofFprog]byte
 	binary.NativeEndian.PutUint16(fprog[:], uint16(len(records)/8))
-	binary.NativeEndian.PutUint64(fprog[8:], uint64(t.copyIn(records)))
-	return t.copyIn(fprog[:])
+	binary.NativeEndian.PutUint64(fprog[8:], uint64(t.arena.copyIn(records)))
+	return t.arena.copyIn(fprog[:])
 }
 
 // msghdr makes a struct msghdr in the arena.
-func (t *Task) msghdr(data, control []byte) (header []byte) {
-	header = t.alloc(56)
+func msghdr(t *Task, data, control []byte) (header []byte) {
+	header = t.arena.alloc(56)
 	clear(header)
-	vector := t.alloc(16)
+	vector := t.arena.alloc(16)
 	put := binary.NativeEndian.PutUint64
 	put(vector, uint64(address(data)))
 	put(vector[8:], uint64(len(data)))
@@ -80,20 +80,20 @@ func (t *Task) msghdr(data, control []byte) (header []byte) {
 }
 
 // Sendmsg sends data and control messages over a connected socket.
-func (t *Task) Sendmsg(fd int, data, control []byte, flags int) error {
+func Sendmsg(t *Task, fd int, data, control []byte, flags int) error {
 	t.prepareArena()
-	d, c := t.alloc(len(data)), t.alloc(len(control))
+	d, c := t.arena.alloc(len(data)), t.arena.alloc(len(control))
 	copy(d, data)
 	copy(c, control)
-	return t.do(unix.SYS_SENDMSG, uintptr(fd), address(t.msghdr(d, c)), uintptr(flags))
+	return t.do(unix.SYS_SENDMSG, uintptr(fd), address(msghdr(t, d, c)), uintptr(flags))
 }
 
 // ReceiveRights receives one message with descriptors. It fills the control message in.
-func (t *Task) ReceiveRights(fd int, control []byte, flags int) error {
+func ReceiveRights(t *Task, fd int, control []byte, flags int) error {
 	t.prepareArena()
-	d, c := t.alloc(8), t.alloc(len(control))
+	d, c := t.arena.alloc(8), t.arena.alloc(len(control))
 	clear(c)
-	header := t.msghdr(d, c)
+	header := msghdr(t, d, c)
 	if err := t.do(unix.SYS_RECVMSG, uintptr(fd), address(header), uintptr(flags)); err != nil {
 		return err
 	}

@@ -165,9 +165,9 @@ func (s *Stub) mailbox(i int) *mailbox {
 func (s *Stub) task(i int) *Task {
 	t := &Task{stub: s, mailbox: s.mailbox(i)}
 	t.memory = s.memory[headerSize+i*(callsSize+arenaSize):]
-	t.arena = t.memory[callsSize:][:arenaSize]
+	t.arena.memory = t.memory[callsSize:][:arenaSize]
 	if i == maxTasks-1 {
-		t.arena = t.memory[callsSize:][:lastArenaSize]
+		t.arena.memory = t.memory[callsSize:][:lastArenaSize]
 	}
 	return t
 }

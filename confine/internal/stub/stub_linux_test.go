@@ -73,13 +73,13 @@ func TestCall(t *testing.T) {
 		t.Errorf("%d, %v; it is %d", pid, err, r.pid)
 	}
 	dir := t.TempDir()
-	if err := task.Mkdirat(unix.AT_FDCWD, dir+"/made", 0o700); err != nil {
+	if err := Mkdirat(task, unix.AT_FDCWD, dir+"/made", 0o700); err != nil {
 		t.Error(err)
 	}
-	if err := task.Mkdirat(unix.AT_FDCWD, dir+"/made", 0o700); err != unix.EEXIST {
+	if err := Mkdirat(task, unix.AT_FDCWD, dir+"/made", 0o700); err != unix.EEXIST {
 		t.Errorf("%v for a directory that is there", err)
 	}
-	fd, err := task.Openat(unix.AT_FDCWD, dir+"/file", unix.O_RDWR|unix.O_CREAT, 0o600)
+	fd, err := Openat(task, unix.AT_FDCWD, dir+"/file", unix.O_RDWR|unix.O_CREAT, 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,19 +88,19 @@ func TestCall(t *testing.T) {
 		t.Errorf("%q, %v", link, err)
 	}
 	long := strings.Repeat("x", arenaSize/2)
-	if n, err := task.Write(fd, []byte(long)); err != nil || n != len(long) {
+	if n, err := Write(task, fd, []byte(long)); err != nil || n != len(long) {
 		t.Errorf("%d bytes, %v", n, err)
 	}
 	if got, err := os.ReadFile(dir + "/file"); err != nil || string(got) != long {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}
-	if _, err := task.Openat(unix.AT_FDCWD, dir+"/made\x00", 0, 0); err == nil {
+	if _, err := Openat(task, unix.AT_FDCWD, dir+"/made\x00", 0, 0); err == nil {
 		t.Error("a name with a NUL is opened")
 	}
-	if _, err := task.Openat(unix.AT_FDCWD, strings.Repeat("x", arenaSize), 0, 0); err == nil {
+	if _, err := Openat(task, unix.AT_FDCWD, strings.Repeat("x", arenaSize), 0, 0); err == nil {
 		t.Error("a name that does not fit is opened")
 	}
-	if err := task.Close(fd); err != nil {
+	if err := Close(task, fd); err != nil {
 		t.Errorf("after that: %v", err)
 	}
 }

@@ -41,10 +41,8 @@ const (
 type Task struct {
 	stub    *Stub // nil for the calling thread
 	mailbox *mailbox
-	memory  []byte // the calls, and behind them the arena
-	arena   []byte // for what arguments point to
-	used    int    // bytes of the arena
-	full    bool   // an argument did not fit
+	memory  []byte // the calls, and after them the arena
+	arena   arena
 
 	calls       []call         // of the current batch
 	completions []func() error // given to OnComplete
@@ -72,7 +70,7 @@ const (
 )
 
 // Call makes a system call. Pointers among the arguments must point into the task's arena.
-// The methods named like functions of package unix put their arguments there.
+// The functions named like those of package unix put their arguments there.
 func (t *Task) Call(nr uintptr, args ...uintptr) (uintptr, error) {
 	var a [6]uintptr
 	copy(a[:], args)
@@ -97,6 +95,24 @@ func (t *Task) Call(nr uintptr, args ...uintptr) (uintptr, error) {
 		return 0, errno
 	}
 	return r, nil
+}
+
+// call makes a system call, or fails with ENOMEM if the arena is full.
+func (t *Task) call(nr uintptr, args ...uintptr) (int, error) {
+	if t.arena.full && !t.recording {
+		t.arena.full = false // the next call may fit
+		return -1, unix.ENOMEM
+	}
+	r, err := t.Call(nr, args...)
+	if err != nil {
+		return -1, err
+	}
+	return int(r), nil
+}
+
+func (t *Task) do(nr uintptr, args ...uintptr) error {
+	_, err := t.call(nr, args...)
+	return err
 }
 
 // repeatFlag returns the flags of a call after RepeatUntil.

@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
+	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
 	"golang.org/x/sys/unix"
 )
@@ -99,7 +100,7 @@ func (s *Process) makeTempDir() error {
 func (s *Process) dropCapabilities() error {
 	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var caps [2]unix.CapUserData
-	if err := s.Server.Capget(&hdr, &caps); err != nil {
+	if err := stub.Capget(s.Server, &hdr, &caps); err != nil {
 		return step.On("capget", err)
 	}
 	give := jail.ClearAmbient
@@ -147,7 +148,7 @@ var errCgo = errors.New("this program was built with cgo, so it cannot drop the 
 
 // hideDescriptors sets close-on-exec on all descriptors but the three standard ones.
 func (s *Process) hideDescriptors() error {
-	return s.Server.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
+	return stub.CloseRange(s.Server, 3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
 }
 
 // seccomp installs the server's filter on every thread of this process.
@@ -163,7 +164,7 @@ func (s *Process) landlock() error {
 	if len(s.Spec.ListenerFilter) > 0 {
 		s.mediator = mediate.New(s.mediatorOptions())
 	}
-	return s.Server.LandlockRestrictSelf(s.Ruleset)
+	return stub.LandlockRestrictSelf(s.Server, s.Ruleset)
 }
 
 // handOver installs the filter with the mediated calls on this thread only, which starts the
