@@ -26,7 +26,7 @@ func Compile(p *policy.Profile, f probe.Facts) *Plan {
 		return c.plan
 	}
 	if f.UserNamespaces.Answer == probe.No {
-		c.compileHostNS()
+		compileHostNS(&c)
 		return c.plan
 	}
 	o := &c.plan.Spec

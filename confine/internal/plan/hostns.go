@@ -17,7 +17,7 @@ import (
 // compileHostNS compiles for a host that refuses user namespaces. Landlock and the filter
 // stand alone, and what they cannot express is a gap. The filter is stricter than inside
 // namespaces where that avoids a gap.
-func (c *compiler) compileHostNS() {
+func compileHostNS(c *compiler) {
 	c.plan.HostNamespaces = c.f.UserNamespaces
 	home := Ephemeral(c.plan.Profile)
 	o := &c.plan.Spec
@@ -32,18 +32,18 @@ func (c *compiler) compileHostNS() {
 			o.Dir = o.Home
 		}
 	}
-	c.hostNSEnv(o, home)
-	c.hostNSNetwork(o)
-	c.hostNSMediation(o)
+	hostNSEnv(c, o, home)
+	hostNSNetwork(c, o)
+	hostNSMediation(c, o)
 	c.keep(o)
-	c.hostNSFiles(o)
-	c.hostNSProcesses(o)
+	hostNSFiles(c, o)
+	hostNSProcesses(c, o)
 	c.limits(o)
 	if c.traced {
 		c.ownEnv(o)
 	}
 	gone := "/tmp, /dev/shm, terminals and /proc are"
-	if c.grantsProc() {
+	if grantsProc(c.p) {
 		gone = "terminals are"
 	}
 	c.plan.Notes = append(c.plan.Notes, "TMPDIR is a directory of the server's own; "+gone+" not there for it")
@@ -55,7 +55,7 @@ func (c *compiler) compileHostNS() {
 
 // hostNSEnv sets the environment. It replaces TMPDIR by the TMPDIR of this jail and, if home is
 // not "", HOME by a directory in it. home is the profile's ephemeral directory.
-func (c *compiler) hostNSEnv(o *spec.Spec, home string) {
+func hostNSEnv(c *compiler, o *spec.Spec, home string) {
 	for _, v := range c.p.Env {
 		value := v.Value
 		switch {
@@ -64,7 +64,7 @@ func (c *compiler) hostNSEnv(o *spec.Spec, home string) {
 		case v.Name == "HOME" && home != "":
 			value = o.Home
 		case v.Name == policy.StatementVar:
-			value = string(c.hostNSStatement(o, home))
+			value = string(hostNSStatement(c, o, home))
 		}
 		o.Env = append(o.Env, v.Name+"="+value)
 	}
@@ -74,7 +74,7 @@ func (c *compiler) hostNSEnv(o *spec.Spec, home string) {
 }
 
 // hostNSStatement returns the statement that tells the server its limits in this jail.
-func (c *compiler) hostNSStatement(o *spec.Spec, home string) []byte {
+func hostNSStatement(c *compiler, o *spec.Spec, home string) []byte {
 	s := policy.NewStatement(c.plan.Profile)
 	s.Temporary = o.TempDir
 	if home != "" {
@@ -85,7 +85,7 @@ func (c *compiler) hostNSStatement(o *spec.Spec, home string) []byte {
 			}
 		}
 	}
-	if grantedHosts(c.p.Net) != nil && c.canBroker().Answer != probe.Yes && slices.Contains(c.p.Waive, policy.AxisNet) {
+	if grantedHosts(c.p.Net) != nil && canBroker(c.f).Answer != probe.Yes && slices.Contains(c.p.Waive, policy.AxisNet) {
 		s.Net.Access, s.Net.Hosts = "all", []policy.StatementHost{}
 	}
 	return s.Encode()
@@ -97,10 +97,10 @@ const gitNoSystem = "GIT_CONFIG_NOSYSTEM="
 
 // hostNSNetwork compiles the network axis. Without a network namespace the filter refuses
 // sockets, or the supervisor makes them.
-func (c *compiler) hostNSNetwork(o *spec.Spec) {
-	c.noInbound()
+func hostNSNetwork(c *compiler, o *spec.Spec) {
+	noInbound(c)
 	if granted := grantedHosts(c.p.Net); granted != nil {
-		c.brokeredNetwork(o, granted)
+		brokeredNetwork(c, o, granted)
 		return
 	}
 	by := "seccomp"
@@ -131,8 +131,8 @@ func ensureEnv(o *spec.Spec, name, value string) {
 
 // hostNSMediation hands calls that write or change attributes to the supervisor. If that is
 // not possible, the missing decisions are gaps.
-func (c *compiler) hostNSMediation(o *spec.Spec) {
-	if missing := c.canMediateHostNS(); missing.Answer != probe.Yes {
+func hostNSMediation(c *compiler, o *spec.Spec) {
+	if missing := canMediateHostNS(c.f); missing.Answer != probe.Yes {
 		c.unmediated(missing)
 		return
 	}
@@ -147,14 +147,14 @@ func (c *compiler) hostNSMediation(o *spec.Spec) {
 }
 
 // canMediateHostNS reports whether calls can be mediated in a jail with host namespaces.
-func (c *compiler) canMediateHostNS() probe.Feature {
+func canMediateHostNS(f probe.Facts) probe.Feature {
 	switch {
-	case c.f.SeccompNotify.Answer != probe.Yes:
-		return c.f.SeccompNotify
-	case !c.f.ReadsProc:
+	case f.SeccompNotify.Answer != probe.Yes:
+		return f.SeccompNotify
+	case !f.ReadsProc:
 		return probe.Unavailable("there is no /proc here", "mount /proc")
 	}
-	return c.f.TracesOwn
+	return f.TracesOwn
 }
 
 // builtinEntriesHostNS returns the places that a jail with host namespaces has besides the
@@ -179,7 +179,7 @@ func builtinEntriesHostNS(f probe.Facts, o *spec.Spec) []policy.Entry {
 	return own
 }
 
-func (c *compiler) hostNSFiles(o *spec.Spec) {
+func hostNSFiles(c *compiler, o *spec.Spec) {
 	if c.f.LandlockABI < 1 {
 		c.addGap(Gap{
 			Axis: policy.AxisFs, What: "every rule about files", Fatal: true,
@@ -208,11 +208,11 @@ func (c *compiler) hostNSFiles(o *spec.Spec) {
 		Why: "Landlock refuses to open files, but not to look them up: the server can see whether a name exists that it guesses, with its size, owner and times, and can watch it change",
 		Fix: FixNamespaces,
 	})
-	c.hostNSCarveOuts(compiled.Carved)
+	hostNSCarveOuts(c, compiled.Carved)
 	if c.mediated {
 		o.Profile.Entries = mediatedEntries(c.p.Entries, builtinEntriesHostNS(f, o))
 		o.WorkerRules = workerRuleset(input)
-		c.mediatesReads = c.grantsProc() || len(c.p.HiddenLater) > 0 || slices.ContainsFunc(compiled.Carved, func(k landlock.Carve) bool { return k.Taken.Has(policy.Read) })
+		c.mediatesReads = grantsProc(c.p) || len(c.p.HiddenLater) > 0 || slices.ContainsFunc(compiled.Carved, func(k landlock.Carve) bool { return k.Taken.Has(policy.Read) })
 	}
 	for _, p := range compiled.Unreadable {
 		c.plan.Notes = append(c.plan.Notes, p+": execute without read starts nothing, since the kernel reads a program to start it")
@@ -220,7 +220,7 @@ func (c *compiler) hostNSFiles(o *spec.Spec) {
 }
 
 // grantsProc reports whether a rule grants /proc. Only a rule for "/" can. No mount covers it here.
-func (c *compiler) grantsProc() bool { return c.p.RightsAt("/proc") != 0 }
+func grantsProc(p *policy.Profile) bool { return p.RightsAt("/proc") != 0 }
 
 // entriesHostNS returns the entries without the baseline's right to execute in /etc. Nothing
 // there is a program, and without the right a hidden file in it is no gap.
@@ -237,7 +237,7 @@ func entriesHostNS(entries []policy.Entry) []policy.Entry {
 // hostNSCarveOuts adds the gaps of entries inside a wider grant. Landlock adds rights along a
 // path; only a mount could take them away. The supervisor can decide calls that open, make,
 // change and remove instead, but not execution.
-func (c *compiler) hostNSCarveOuts(carved []landlock.Carve) {
+func hostNSCarveOuts(c *compiler, carved []landlock.Carve) {
 	const why = "Landlock cannot take away inside a grant, and without namespaces there are no mounts that could"
 	var hidden, narrower, executable []string
 	whyExecutable := why
@@ -261,7 +261,7 @@ func (c *compiler) hostNSCarveOuts(carved []landlock.Carve) {
 		}
 	}
 	gap("not executable inside a wider grant: ", whyExecutable, executable)
-	if c.grantsProc() {
+	if grantsProc(c.p) {
 		gap("the host's ", why+": the supervisor refuses the files of other processes there, and no others", []string{"/proc"})
 	}
 	if c.mediated {
@@ -279,7 +279,7 @@ func (c *compiler) hostNSCarveOuts(carved []landlock.Carve) {
 // maxGapPaths is how many paths Gap.What names. Gap.Paths has all of them.
 const maxGapPaths = 12
 
-func (c *compiler) hostNSProcesses(o *spec.Spec) {
+func hostNSProcesses(c *compiler, o *spec.Spec) {
 	if c.f.Seccomp.Answer != probe.Yes {
 		c.addGap(Gap{
 			Axis: policy.AxisProcess, What: "the filter of system calls", Fatal: true,
@@ -310,13 +310,13 @@ func (c *compiler) hostNSProcesses(o *spec.Spec) {
 		by, what = "seccomp, Landlock", "no socket, queue, shared memory or key of the host can be reached, but for sockets that a rule names"
 	}
 	c.addEnforced(policy.AxisIPC, by, "%s", what)
-	c.hostNSLifetime()
-	c.programs(c.canMediateHostNS())
+	hostNSLifetime(c)
+	c.programs(canMediateHostNS(c.f))
 	c.addEnforced(policy.AxisEnv, "an environment made anew", "%d variables, %d of the host's withheld", len(c.p.Env), len(c.p.Withheld))
 }
 
 // hostNSLifetime records what the server may do to other processes, and how it ends.
-func (c *compiler) hostNSLifetime() {
+func hostNSLifetime(c *compiler) {
 	if !c.f.ReadsProc {
 		c.addGap(Gap{
 			Axis: policy.AxisProcess, What: "core dumps are empty",

@@ -16,7 +16,7 @@ func (c *compiler) limits(o *spec.Spec) {
 	case place.None():
 	case place.Writable(c.p):
 		c.plan.Notes = append(c.plan.Notes, "the profile lets the server write to cgroups, so none holds its limits")
-	case place.Manager == "" || c.wantsScope(o):
+	case place.Manager == "" || wantsScope(c, o):
 		c.plan.Cgroup = place
 	}
 	c.memory(o, l.MemoryMB)
@@ -52,15 +52,15 @@ func (c *compiler) limits(o *spec.Spec) {
 
 // wantsScope reports whether systemd is asked for a scope. That takes longer than the rest of
 // a start. So it is done only if the user has set a limit or nothing else enforces it.
-func (c *compiler) wantsScope(o *spec.Spec) bool {
+func wantsScope(c *compiler, o *spec.Spec) bool {
 	l, preset := c.p.Limits, policy.DefaultLimits
-	sampled, _, _ := c.canSampleMemory(o)
+	sampled, _, _ := canSampleMemory(c, o)
 	return l.MemoryMB != preset.MemoryMB || l.Processes != preset.Processes || !sampled
 }
 
 // canSampleMemory reports whether the supervisor can sample the memory of the jail's processes,
 // and why not.
-func (c *compiler) canSampleMemory(o *spec.Spec) (ok bool, why, fix string) {
+func canSampleMemory(c *compiler, o *spec.Spec) (ok bool, why, fix string) {
 	switch {
 	case o.FreshProc, o.HostNS && c.f.ReadsProc:
 		return true, "", ""
@@ -74,7 +74,7 @@ func (c *compiler) memory(o *spec.Spec, mb int) {
 	if mb <= 0 {
 		return
 	}
-	sampled, why, fix := c.canSampleMemory(o)
+	sampled, why, fix := canSampleMemory(c, o)
 	switch place := c.plan.Cgroup; {
 	case !place.None():
 		c.addEnforced(policy.AxisLimits, place.Describe("memory.max"), "%d MB of memory and no swap: the kernel ends a process when all together exceed it", mb)

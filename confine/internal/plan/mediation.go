@@ -50,7 +50,7 @@ func (c *compiler) keep(o *spec.Spec) {
 	if !c.mediated {
 		missing := c.canMediate
 		if o.HostNS {
-			missing = c.canMediateHostNS()
+			missing = canMediateHostNS(c.f)
 		}
 		c.addGap(Gap{
 			Axis: policy.AxisFs, What: "undo: what the server changes is not kept",

@@ -47,15 +47,15 @@ func (c *compiler) compileNetwork(o *spec.Spec, granted []string) {
 	o.Files = slices.DeleteFunc(o.Files, func(f spec.MadeFile) bool { return f.Path == files[0].Path })
 	o.Files = append(o.Files, files...)
 	for i := range o.Files {
-		o.Files[i].Over = c.within(o.Files[i].Path)
+		o.Files[i].Over = within(c.p, o.Files[i].Path)
 	}
-	c.onlyHosts("listeners handed out of an empty network namespace", granted)
+	onlyHosts(c, "listeners handed out of an empty network namespace", granted)
 }
 
 // within reports whether a path lies in a directory that is granted and readable. It is false
 // for a path that has an entry itself: the user wants that file.
-func (c *compiler) within(path string) bool {
-	e, ok := c.p.Find(path)
+func within(p *policy.Profile, path string) bool {
+	e, ok := p.Find(path)
 	return ok && e.Path != path && e.Rights.Has(policy.Read)
 }
 

@@ -13,9 +13,9 @@ import (
 
 // brokeredNetwork compiles for a supervisor that makes the server's sockets and asks the
 // gateway which addresses they may reach.
-func (c *compiler) brokeredNetwork(o *spec.Spec, granted []string) {
-	if missing := c.canBroker(); missing.Answer != probe.Yes {
-		c.hostNetwork(o, missing)
+func brokeredNetwork(c *compiler, o *spec.Spec, granted []string) {
+	if missing := canBroker(c.f); missing.Answer != probe.Yes {
+		hostNetwork(c, o, missing)
 		return
 	}
 	o.Network.Brokered = true
@@ -23,27 +23,27 @@ func (c *compiler) brokeredNetwork(o *spec.Spec, granted []string) {
 	if c.f.LandlockABI >= 4 {
 		by += "; Landlock"
 	}
-	c.onlyHosts(by, granted)
+	onlyHosts(c, by, granted)
 	c.interceptTLS(o)
 	c.plan.Notes = append(c.plan.Notes, "the server cannot listen on a port, and connections of its processes to each other cannot be made but by pairs of sockets")
 }
 
 // canBroker reports whether the supervisor can make and connect the server's sockets.
-func (c *compiler) canBroker() probe.Feature {
-	if f := c.canMediateHostNS(); f.Answer != probe.Yes {
-		return f
+func canBroker(f probe.Facts) probe.Feature {
+	if mediates := canMediateHostNS(f); mediates.Answer != probe.Yes {
+		return mediates
 	}
-	return c.f.GetFD
+	return f.GetFD
 }
 
 // onlyHosts records that only the granted hosts can be reached.
-func (c *compiler) onlyHosts(by string, granted []string) {
+func onlyHosts(c *compiler, by string, granted []string) {
 	c.addEnforced(policy.AxisNet, by, "only the hosts %s; every other is refused at once and recorded", strings.Join(shorten(granted, 6), ", "))
 }
 
 // hostNetwork adds the gaps of a server whose granted hosts cannot be enforced. It gets the
 // host's whole network, and its other rules about the network have no effect.
-func (c *compiler) hostNetwork(o *spec.Spec, missing probe.Feature) {
+func hostNetwork(c *compiler, o *spec.Spec, missing probe.Feature) {
 	o.HostNames = true
 	const fix = `, or accept the whole network for this server with waive = ["net"] (--waive net)`
 	c.addGap(Gap{
@@ -52,7 +52,7 @@ func (c *compiler) hostNetwork(o *spec.Spec, missing probe.Feature) {
 		Fix: strings.TrimPrefix(missing.Fix+", or remove the net rules", ", or ") + fix,
 	})
 	if NeedsInterception(c.p.Net) {
-		c.unseenRequests("requests are not inspected then: every request passes, with the placeholder of a secret instead of its value", "remove these keys"+fix)
+		unseenRequests(c, "requests are not inspected then: every request passes, with the placeholder of a secret instead of its value", "remove these keys"+fix)
 	}
 	if l := c.p.Limits; l.NetOutMB > 0 || l.Connections != policy.DefaultLimits.Connections && l.Connections > 0 {
 		c.addGap(Gap{
@@ -64,7 +64,7 @@ func (c *compiler) hostNetwork(o *spec.Spec, missing probe.Feature) {
 }
 
 // unseenRequests adds the gap of rules about requests that have no effect.
-func (c *compiler) unseenRequests(why, fix string) {
+func unseenRequests(c *compiler, why, fix string) {
 	c.addGap(Gap{Axis: policy.AxisNet, What: requestsOf(c.p.Net), Why: why, Fix: fix})
 }
 
@@ -80,7 +80,7 @@ func requestsOf(rules []policy.NetRule) string {
 }
 
 // noInbound adds the gap of inbound ports, which need a network namespace.
-func (c *compiler) noInbound() {
+func noInbound(c *compiler) {
 	if c.p.Inbound == nil {
 		return
 	}

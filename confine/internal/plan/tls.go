@@ -77,12 +77,12 @@ func (c *compiler) interceptTLS(o *spec.Spec) {
 	if t.CABundles == nil {
 		t.CABundles = []string{ownBundle}
 	}
-	if c.within(ownAuthority) {
+	if within(c.p, ownAuthority) {
 		t.CAFile = t.CABundles[0] // the jail can make no name in a granted directory
 	}
 	for _, name := range append(slices.Clone(t.CABundles), t.CAFile) {
 		if !slices.ContainsFunc(o.Files, func(f spec.MadeFile) bool { return f.Path == name }) {
-			o.Files = append(o.Files, spec.MadeFile{Path: name, Over: c.within(name)})
+			o.Files = append(o.Files, spec.MadeFile{Path: name, Over: within(c.p, name)})
 		}
 	}
 	ensureEnv(o, NodeAuthorities, t.CAFile)

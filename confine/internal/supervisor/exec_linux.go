@@ -33,7 +33,7 @@ func (s *Process) startProgram() {
 		s.fail(jail.WrapStep(step.Exec, step.On(s.Spec.Program, err)))
 	}
 	s.program <- pid
-	s.sendEvent(spec.Event{Kind: spec.EventStarted, Pid: pid})
+	s.status.send(spec.Event{Kind: spec.EventStarted, Pid: pid})
 	debug.SetGCPercent(100)
 	s.releaseStdio()
 	close(s.watch)
@@ -76,7 +76,7 @@ func (s *Process) reap(program int) {
 			if s.mediator != nil {
 				s.mediator.Reporter.Flush()
 			}
-			s.sendEvent(m)
+			s.status.send(m)
 			s.killHostNS()
 			unix.Exit(0) // not os.Exit, in which the race detector sleeps for a second
 		case s.mediator != nil:

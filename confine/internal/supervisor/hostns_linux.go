@@ -27,30 +27,35 @@ import (
 func (s *Process) Steps() []jail.Step {
 	return []jail.Step{
 		{Name: sys.StepPoller, Task: nil, Run: sys.CheckPoller},
-		{Name: step.CoreDumps, Task: nil, Run: s.emptyDumps},
+		{Name: step.CoreDumps, Task: nil, Run: on(s.Server, jail.EmptyCoreDumps)},
 		{Name: "parent", Task: nil, Run: s.adoptOrphans},
-		{Name: "keyring", Task: nil, Run: s.leaveKeyring},
+		{Name: "keyring", Task: nil, Run: on(s.Init, leaveKeyring)},
 		{Name: step.Spec, Task: nil, Run: s.readSpec},
 		{Name: step.Network, Task: nil, Run: s.openBroker},
 		{Name: "private directory", Task: nil, Run: s.makeTempDir},
 		{Name: "limits", Task: nil, Run: s.ApplyLimits},
 		{Name: "landlock rules", Task: nil, Run: s.OpenRuleset},
 		{Name: "directory", Task: nil, Run: s.EnterDir},
-		{Name: step.Capabilities, Task: nil, Run: s.dropCapabilities},
+		{Name: step.Capabilities, Task: nil, Run: on(s.Server, dropCapabilities)},
 		{Name: "limits", Task: nil, Run: s.LimitSignals}, // after dropCapabilities, which sends a signal to each thread
-		{Name: "descriptors", Task: nil, Run: s.hideDescriptors},
+		{Name: "descriptors", Task: nil, Run: on(s.Server, hideDescriptors)},
 		{Name: "parent", Task: nil, Run: s.adoptOrphans}, // the change of credentials may have reset the dumpable flag
-		{Name: "no_new_privs", Task: nil, Run: func() error { return jail.SetNoNewPrivs(s.Server) }},
+		{Name: "no_new_privs", Task: nil, Run: on(s.Server, jail.SetNoNewPrivs)},
 		{Name: "landlock", Task: nil, Run: s.landlock},
 		{Name: "seccomp", Task: nil, Run: s.seccomp},
 		{Name: "self-test", Task: nil, Run: s.SelfTest},
 		{Name: step.Network, Task: nil, Run: s.awaitGateway},
 		{Name: "supervision", Task: nil, Run: s.handOver},
-		{Name: step.Network, Task: nil, Run: s.checkSockets},
+		{Name: step.Network, Task: nil, Run: func() error { return checkSockets(s.Spec) }},
 		{Name: "supervision", Task: nil, Run: s.CheckTracing},
 		{Name: "signals", Task: nil, Run: s.checkScope},
 		{Name: "parent", Task: nil, Run: s.launcherLives},
 	}
+}
+
+// on returns run for the task t.
+func on(t *stub.Task, run func(*stub.Task) error) func() error {
+	return func() error { return run(t) }
 }
 
 // adoptOrphans makes this process a subreaper, keeps other processes from tracing it, and checks
@@ -65,13 +70,10 @@ func (s *Process) adoptOrphans() error {
 	return s.launcherLives()
 }
 
-// emptyDumps limits core dumps to nothing.
-func (s *Process) emptyDumps() error { return jail.EmptyCoreDumps(s.Server) }
-
 // leaveKeyring joins a new session keyring. It ignores EPERM from the seccomp filter of a
 // container: the server cannot use keyrings then either.
-func (s *Process) leaveKeyring() error {
-	if err := jail.FreshKeyring(s.Init); !errors.Is(err, unix.EPERM) {
+func leaveKeyring(t *stub.Task) error {
+	if err := jail.FreshKeyring(t); !errors.Is(err, unix.EPERM) {
 		return err
 	}
 	return nil
@@ -97,10 +99,10 @@ func (s *Process) makeTempDir() error {
 // dropCapabilities empties the capability sets of all threads. Without CAP_SETPCAP it keeps
 // the bounding set, which has no effect: under no_new_privs an exec adds no capability
 // (capabilities(7)).
-func (s *Process) dropCapabilities() error {
+func dropCapabilities(t *stub.Task) error {
 	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var caps [2]unix.CapUserData
-	if err := stub.Capget(s.Server, &hdr, &caps); err != nil {
+	if err := stub.Capget(t, &hdr, &caps); err != nil {
 		return step.On("capget", err)
 	}
 	give := jail.ClearAmbient
@@ -112,14 +114,14 @@ func (s *Process) dropCapabilities() error {
 	if err := canSignalThreads(); err != nil {
 		return err
 	}
-	if err := give(s.Server); err != nil {
+	if err := give(t); err != nil {
 		return err
 	}
 	var none [2]unix.CapUserData
 	_, _, errno := syscall.AllThreadsSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&hdr)), uintptr(unsafe.Pointer(&none[0])), 0)
 	switch {
 	case errno == unix.ENOTSUP && UnderRace:
-		return jail.ClearCapabilities(s.Server)
+		return jail.ClearCapabilities(t)
 	case errno == unix.ENOTSUP:
 		return errCgo
 	case errno != 0:
@@ -147,8 +149,8 @@ func canSignalThreads() error {
 var errCgo = errors.New("this program was built with cgo, so it cannot drop the capabilities of all threads of a jail's supervisor: build it with CGO_ENABLED=0")
 
 // hideDescriptors sets close-on-exec on all descriptors but the three standard ones.
-func (s *Process) hideDescriptors() error {
-	return stub.CloseRange(s.Server, 3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
+func hideDescriptors(t *stub.Task) error {
+	return stub.CloseRange(t, 3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
 }
 
 // seccomp installs the server's filter on every thread of this process.

@@ -56,26 +56,26 @@ func (s *Process) watchLimits() {
 	var late eventQueue
 	sys.Sleep(oom.ShortPause) // leave the processors to the start of the server
 	for blind := 0; ; {
-		late.flush(s)
+		late.flush(s.status)
 		over, largest, err := w.Sample()
 		if blind++; err == nil {
 			blind = 0
 		}
 		if blind == maxFailedSamples {
 			// Without samples the limit is not enforced.
-			late.add(s, spec.Event{Kind: spec.EventLimit, Step: spec.KeyMemory, Detail: "memory, which cannot be watched (" + err.Error() + ")", Num: l.MemoryMB})
+			late.add(s.status, spec.Event{Kind: spec.EventLimit, Step: spec.KeyMemory, Detail: "memory, which cannot be watched (" + err.Error() + ")", Num: l.MemoryMB})
 			s.End()
 		}
 		if over {
 			pid, _ := strconv.Atoi(largest)
-			late.add(s, spec.Event{Kind: spec.EventLimit, Step: spec.KeyMemory, Detail: "memory", Num: l.MemoryMB, Pid: procpkg.NSPid(pid), Program: w.Program(largest)})
+			late.add(s.status, spec.Event{Kind: spec.EventLimit, Step: spec.KeyMemory, Detail: "memory", Num: l.MemoryMB, Pid: procpkg.NSPid(pid), Program: w.Program(largest)})
 			s.End()
 		}
 		if l.Processes > 0 && w.Threads >= s.processesLeft(l.Processes) && reported.allow(spec.KeyProcesses) {
-			late.add(s, spec.Event{Kind: spec.EventLimit, Step: spec.KeyProcesses, Detail: "processes", Num: l.Processes})
+			late.add(s.status, spec.Event{Kind: spec.EventLimit, Step: spec.KeyProcesses, Detail: "processes", Num: l.Processes})
 		}
 		if w.Full != "" && l.MemoryMB > 0 && reported.allow(w.Full) {
-			late.add(s, spec.Event{Kind: spec.EventLimit, Step: spec.KeyMemory, Detail: "space in " + w.Full, Num: l.MemoryMB})
+			late.add(s.status, spec.Event{Kind: spec.EventLimit, Step: spec.KeyMemory, Detail: "space in " + w.Full, Num: l.MemoryMB})
 		}
 		d := w.Pause()
 		if l.Processes > 0 && w.Threads > l.Processes/2 {
@@ -93,17 +93,17 @@ type eventQueue []spec.Event
 const maxQueued = 16
 
 // add queues an event and flushes.
-func (u *eventQueue) add(s *Process, m spec.Event) {
+func (u *eventQueue) add(w eventWriter, m spec.Event) {
 	if len(*u) < maxQueued {
 		*u = append(*u, m)
 	}
-	u.flush(s)
+	u.flush(w)
 }
 
 // flush sends events for as long as the pipe or socket has room.
-func (u *eventQueue) flush(s *Process) {
-	for len(*u) > 0 && s.launcherReads() {
-		s.Send((*u)[0])
+func (u *eventQueue) flush(w eventWriter) {
+	for len(*u) > 0 && w.ready() {
+		w.send((*u)[0])
 		*u = (*u)[1:]
 	}
 }

@@ -25,11 +25,10 @@ func TestEventQueueDoesNotBlock(t *testing.T) {
 	if _, err := w.Write(make([]byte, size)); err != nil {
 		t.Fatal(err)
 	}
-	s := &Process{status: w}
-	s.Send = s.sendEvent
+	to := eventWriter{w}
 	var late eventQueue
 	for range 2 * maxQueued {
-		late.add(s, spec.Event{Kind: spec.EventLimit, Step: spec.KeyMemory})
+		late.add(to, spec.Event{Kind: spec.EventLimit, Step: spec.KeyMemory})
 	}
 	if len(late) != maxQueued {
 		t.Errorf("%d events are queued, want %d", len(late), maxQueued)
@@ -37,7 +36,7 @@ func TestEventQueueDoesNotBlock(t *testing.T) {
 	if _, err := io.ReadFull(r, make([]byte, size)); err != nil {
 		t.Fatal(err)
 	}
-	late.flush(s)
+	late.flush(to)
 	b := make([]byte, size)
 	n, err := r.Read(b)
 	if err != nil || len(late) != 0 {

@@ -81,10 +81,10 @@ func newProcess() *Process {
 	unix.CloseOnExec(spec.SpecFD)
 	unix.CloseOnExec(spec.EventsFD)
 	s := &Process{
-		status: os.NewFile(spec.EventsFD, "status"), program: make(chan int, 1), pidfd: -1, null: -1,
+		status: eventWriter{os.NewFile(spec.EventsFD, "status")}, program: make(chan int, 1), pidfd: -1, null: -1,
 		watch: make(chan struct{}), threadsReady: make(chan struct{}),
 	}
-	s.Restrictor = jail.Restrictor{Init: &stub.Task{}, Server: &stub.Task{}, Send: s.sendEvent, End: s.killAll, Umask: startWithUmask()}
+	s.Restrictor = jail.Restrictor{Init: &stub.Task{}, Server: &stub.Task{}, Send: s.status.send, End: s.killAll, Umask: startWithUmask()}
 	return s
 }
 
@@ -130,16 +130,16 @@ func (s *Process) keepOpen() {
 type Process struct {
 	jail.Restrictor
 	mediator     *mediate.Mediator // nil where no call is mediated
-	status       *os.File
-	program      chan int      // receives the server's process ID
-	watch        chan struct{} // closed when the sampler is to start
-	threadsReady chan struct{} // closed when all threads exist
-	null         int           // /dev/null, -1 until openNull
-	pidfd        int           // of the server
-	tempDir      string        // the directory that makeTempDir made
-	broker       int           // the socket of the network broker
-	kept         []int         // the files of package undo, if Spec.Keep is on
-	scopedThread int           // the thread that can signal the jail's processes only, or 0
+	status       eventWriter       // to the launcher
+	program      chan int          // receives the server's process ID
+	watch        chan struct{}     // closed when the sampler is to start
+	threadsReady chan struct{}     // closed when all threads exist
+	null         int               // /dev/null, -1 until openNull
+	pidfd        int               // of the server
+	tempDir      string            // the directory that makeTempDir made
+	broker       int               // the socket of the network broker
+	kept         []int             // the files of package undo, if Spec.Keep is on
+	scopedThread int               // the thread that can signal the jail's processes only, or 0
 }
 
 // mediatorOptions returns the options of this process's mediator.
@@ -171,13 +171,16 @@ func (s *Process) shutDown() {
 	s.killAll()
 }
 
-func (s *Process) sendEvent(m spec.Event) { s.status.Write(m.Encode()) }
+// eventWriter writes events to the launcher.
+type eventWriter struct{ file *os.File }
 
-// launcherReads reports whether a write of an event of the sampler would not block. Such an event
-// is shorter than PIPE_BUF, so it fits into a pipe that poll(2) calls writable (pipe(7)). A
-// writable socket has more room.
-func (s *Process) launcherReads() bool {
-	fds := []unix.PollFd{{Fd: int32(s.status.Fd()), Events: unix.POLLOUT}}
+func (w eventWriter) send(m spec.Event) { w.file.Write(m.Encode()) }
+
+// ready reports whether a write of an event of the sampler would not block. Such an event is
+// shorter than PIPE_BUF, so it fits into a pipe that poll(2) calls writable (pipe(7)). A writable
+// socket has more room.
+func (w eventWriter) ready() bool {
+	fds := []unix.PollFd{{Fd: int32(w.file.Fd()), Events: unix.POLLOUT}}
 	n, _ := unix.Poll(fds, 0)
 	return n > 0
 }
@@ -194,12 +197,12 @@ func (s *Process) fail(err error) {
 // is full, so that a launcher that does not read cannot hold up the kill.
 func (s *Process) report(err error) {
 	e := jail.WrapStep("init", err).(*steppkg.Error)
-	if s.launcherReads() {
-		s.sendEvent(spec.Event{Kind: spec.EventFailed, Step: e.Step, Num: int(e.Errno), Detail: e.Detail})
+	if s.status.ready() {
+		s.status.send(spec.Event{Kind: spec.EventFailed, Step: e.Step, Num: int(e.Errno), Detail: e.Detail})
 	}
 	switch {
 	case !s.HostNS:
-		s.killNamespace()
+		killNamespace()
 	case s.Spec != nil:
 		s.killHostNS()
 	}
@@ -208,7 +211,7 @@ func (s *Process) report(err error) {
 // killNamespace kills every other process of this PID namespace, which this process began. When
 // this process ends, the kernel closes the listener before it kills them, so they could run on for a
 // moment with calls that fail.
-func (s *Process) killNamespace() {
+func killNamespace() {
 	if unix.Getpid() == 1 { // else -1 means processes of the host
 		sys.OnUnrestrictedThread(func() { unix.Kill(-1, unix.SIGKILL) })
 	}

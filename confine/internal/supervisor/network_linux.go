@@ -28,8 +28,8 @@ func (s *Process) openBroker() error {
 
 // checkSockets makes a TCP socket as the server will, and checks that the mediator made it: it
 // is bound to lo and cannot listen.
-func (s *Process) checkSockets() error {
-	if !s.Spec.Network.Brokered {
+func checkSockets(sp *spec.Spec) error {
+	if !sp.Network.Brokered {
 		return nil
 	}
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)

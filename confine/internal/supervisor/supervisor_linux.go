@@ -10,6 +10,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	steppkg "github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
+	"github.com/mcp-jail/mcp-jail/policy"
 	"golang.org/x/sys/unix"
 )
 
@@ -24,7 +25,7 @@ func runInNamespaces() {
 		{Name: sys.StepPoller, Task: s.Init, Run: sys.CheckPoller},
 		{Name: "parent", Task: s.Init, Run: s.bindToLauncher},
 		{Name: steppkg.Spec, Task: s.Init, Run: func() error { return s.takeSpec(spec.EventsFD) }},
-		{Name: "limits", Task: s.Init, Run: s.limitSelf},
+		{Name: "limits", Task: s.Init, Run: func() error { return limitSelf(s.Spec.Limits) }},
 	} {
 		if err := step.Run(); err != nil {
 			s.fail(jail.WrapStep(step.Name, err))
@@ -83,8 +84,8 @@ func (s *Process) bindToLauncher() error {
 
 // limitSelf sets the server's limits for files on this process, which creates files for the
 // server.
-func (s *Process) limitSelf() error {
-	for resource, value := range map[int]int{unix.RLIMIT_CORE: 1, unix.RLIMIT_FSIZE: s.Spec.Limits.FileSizeMB << 20} {
+func limitSelf(l policy.Limits) error {
+	for resource, value := range map[int]int{unix.RLIMIT_CORE: 1, unix.RLIMIT_FSIZE: l.FileSizeMB << 20} {
 		var old syscall.Rlimit
 		if err := syscall.Getrlimit(resource, &old); err != nil {
 			return err

@@ -75,7 +75,7 @@ func reporterMain() {
 		fmt.Println(err)
 		return
 	}
-	(&Process{status: status}).report(errors.New("it failed"))
+	(&Process{status: eventWriter{status}}).report(errors.New("it failed"))
 	input.Close()
 	cmd.Wait()
 	fmt.Print(cmd.ProcessState)
