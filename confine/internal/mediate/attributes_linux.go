@@ -52,7 +52,7 @@ func (m *Mediator) attributes(r *Request, w *resolver) syscall.Errno {
 		at, errno := w.resolve(r.bases[0], r.names[0])
 		defer at.close()
 		if errno != 0 {
-			return m.recordMissing(r, 0, errno)
+			return m.judge.recordMissing(r, 0, errno)
 		}
 		if r.noFollow() && at.tail == "" {
 			fd, err := unix.Openat(at.dir, at.name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
@@ -71,20 +71,20 @@ func (m *Mediator) attributes(r *Request, w *resolver) syscall.Errno {
 	if err := unix.Fstat(object, &st); err != nil {
 		return step.ErrnoOrEIO(err)
 	}
-	full, errno := m.pathOfFD(object)
+	full, errno := m.judge.pathOfFD(object)
 	if errno != 0 {
 		return errno
 	}
-	// Where mounts hold the rules, the filter hands the calls over only for m.keeper.
-	granted := !m.unmasked || m.profile.MediateAttributes(full) == policy.Granted && !(m.hostNS && device(&st))
-	if _, covered := m.profile.Find(full); !m.hostNS && !covered {
+	// Where mounts hold the rules, the filter hands the calls over only for m.journal.
+	granted := !m.judge.unmasked || m.judge.profile.MediateAttributes(full) == policy.Granted && !(m.hostNS && device(&st))
+	if _, covered := m.judge.profile.Find(full); !m.hostNS && !covered {
 		granted = true // made by the jail, and outside of the policy: the kernel decides
 	}
 	if !granted && !isUnnamed(full, &st) {
-		m.Reporter.Refused(r, policy.OpWrite.String(), full)
+		m.judge.reporter.Refused(r, policy.OpWrite.String(), full)
 		return unix.EACCES
 	}
-	m.keepAttributes(object, full)
+	m.journal.attributes(object, full)
 	return r.changeAttributes(object, st.Mode&unix.S_IFMT == unix.S_IFLNK)
 }
 

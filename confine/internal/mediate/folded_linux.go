@@ -26,8 +26,8 @@ func foldedObjects(names []policy.FoldedName) map[inode]string {
 // canonicalPath returns a path in the spelling of the profile, whichever spelling the caller
 // used. It takes the spelling of the object itself, else of its nearest ancestor that the
 // profile names. fd is the object, or -1 to look it up.
-func (m *Mediator) canonicalPath(full string, fd int) string {
-	if len(m.profile.Folded) == 0 {
+func (j *judge) canonicalPath(full string, fd int) string {
+	if len(j.profile.Folded) == 0 {
 		return full
 	}
 	for p := full; p != "/" && p != "."; p = path.Dir(p) {
@@ -39,27 +39,27 @@ func (m *Mediator) canonicalPath(full string, fd int) string {
 		} else {
 			err = unix.Lstat(p, &st)
 		}
-		if known, ok := m.objects[inode{st.Dev, st.Ino}]; ok && err == nil {
+		if known, ok := j.objects[inode{st.Dev, st.Ino}]; ok && err == nil {
 			return known + full[len(p):]
 		}
 	}
-	return m.profile.CanonicalSpelling(full)
+	return j.profile.CanonicalSpelling(full)
 }
 
 // pathAt returns the full path of a reference in the spelling of the profile.
-func (m *Mediator) pathAt(at *pathRef) (string, syscall.Errno) {
+func (j *judge) pathAt(at *pathRef) (string, syscall.Errno) {
 	full, errno := at.full()
 	if errno != 0 {
 		return "", errno
 	}
-	return m.canonicalPath(full, -1), 0
+	return j.canonicalPath(full, -1), 0
 }
 
 // pathOfFD returns the path of an open object in the spelling of the profile.
-func (m *Mediator) pathOfFD(fd int) (string, syscall.Errno) {
+func (j *judge) pathOfFD(fd int) (string, syscall.Errno) {
 	full, errno := pathOf(fd)
 	if errno != 0 {
 		return "", errno
 	}
-	return m.canonicalPath(full, fd), 0
+	return j.canonicalPath(full, fd), 0
 }

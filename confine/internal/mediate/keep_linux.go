@@ -11,40 +11,47 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The functions keepContent to keepAttributes have the Keeper of package undo record the object
-// at a path before a call changes it. They do nothing where nothing is kept. Their callers hold
-// m.names, and have judged the call. If the call then fails, it has changed nothing, and the
-// record describes the object that is still there.
+// journal has the Keeper of package undo record the object at a path before a call changes it. Its
+// methods do nothing where nothing is kept. Their callers hold Mediator.names, and have judged the
+// call. If the call then fails, it has changed nothing, and the record describes the object that
+// is still there.
+type journal struct {
+	keeper *undo.Keeper // nil where nothing is kept
+	judge  *judge
+	hostNS bool // the jail has no PID namespace of its own
+}
 
-// keepChanges makes the keeper, if the spec asks for one.
-func (m *Mediator) keepChanges(o Options) {
+// newJournal makes a journal, with a keeper if the spec asks for one.
+func newJournal(o Options, j *judge, selfFD int) journal {
+	k := journal{judge: j, hostNS: o.Spec.HostNS}
 	keep := o.Spec.Keep
 	if !keep.On {
-		return
+		return k
 	}
-	m.keeper = &undo.Keeper{
-		Journal: o.Kept[0], Data: o.Kept[1], SelfFD: m.selfFD, PerCall: keep.PerCall,
+	k.keeper = &undo.Keeper{
+		Journal: o.Kept[0], Data: o.Kept[1], SelfFD: selfFD, PerCall: keep.PerCall,
 		FileBytes: int64(keep.FileMB) << 20, TotalBytes: int64(keep.TotalMB) << 20, JournalBytes: int64(keep.JournalKB) << 10,
 		Outside: sys.OnUnrestrictedThread,
-		Open:    m.openInodes,
+		Open:    k.openInodes,
 		Tell: func(text string) {
 			o.Send(spec.Event{Kind: spec.EventNote, Step: spec.NoteWarning, Detail: "undo: " + text})
 		},
 	}
+	return k
 }
 
 // CallBegins keeps the files again that the server has open for writing: a call has begun.
 func (m *Mediator) CallBegins() {
-	if m.keeper != nil {
-		m.keeper.CallBegins()
+	if m.journal.keeper != nil {
+		m.journal.keeper.CallBegins()
 	}
 }
 
 // openInodes returns a function that reports whether a process of the server has an inode open
 // for writing. If that cannot be told, the function reports true.
-func (m *Mediator) openInodes() func(uint64) bool {
+func (k *journal) openInodes() func(uint64) bool {
 	list := proc.JailProcesses(proc.Dir)
-	if m.hostNS {
+	if k.hostNS {
 		list = proc.Descendants
 	}
 	pids, err := list()
@@ -56,61 +63,61 @@ func (m *Mediator) openInodes() func(uint64) bool {
 // in the jail's own files and in the server's private HOME are not kept. Between a path that is
 // kept and one that is not, renames and links fail as between two mounts. Else the server could
 // change an object at a path where nothing is kept.
-func (m *Mediator) keeps(full string) bool {
-	if m.keeper == nil {
+func (k *journal) keeps(full string) bool {
+	if k.keeper == nil {
 		return false
 	}
-	e, ok := m.profile.Find(full)
+	e, ok := k.judge.profile.Find(full)
 	return ok && e.Origin != policy.OriginHome && e.Origin != policy.OriginBaseline
 }
 
-// keepContent keeps the content of an object that is about to be opened for writing.
-func (m *Mediator) keepContent(o *object) {
-	if o.kind == unix.S_IFREG && m.keeps(o.full) {
-		m.keeper.Content(o.fd, o.full)
+// content keeps the content of an object that is about to be opened for writing.
+func (k *journal) content(o *object) {
+	if o.kind == unix.S_IFREG && k.keeps(o.full) {
+		k.keeper.Content(o.fd, o.full)
 	}
 }
 
-// keepName keeps the object at a name that is about to be made or, with removed, removed.
-func (m *Mediator) keepName(at *pathRef, full string, removed bool) {
-	if !at.special() && m.keeps(full) {
-		m.keeper.Name(at.dir, at.name, full, removed)
+// name keeps the object at a name that is about to be made or, with removed, removed.
+func (k *journal) name(at *pathRef, full string, removed bool) {
+	if !at.special() && k.keeps(full) {
+		k.keeper.Name(at.dir, at.name, full, removed)
 	}
 }
 
-// keepMade notes that an open has made a file, or that the name existed already.
-func (m *Mediator) keepMade(fd int, full string, errno syscall.Errno) {
+// made notes that an open has made a file, or that the name existed already.
+func (k *journal) made(fd int, full string, errno syscall.Errno) {
 	switch {
-	case !m.keeps(full):
+	case !k.keeps(full):
 	case errno == 0:
-		m.keeper.Made(fd, full)
+		k.keeper.Made(fd, full)
 	case errno == unix.EEXIST:
-		m.keeper.NotMade(full)
+		k.keeper.NotMade(full)
 	}
 }
 
-// keepRename keeps the objects at both names of a rename.
-func (m *Mediator) keepRename(from *pathRef, src string, to *pathRef, dst string, flags uint) {
-	if (m.keeps(src) || m.keeps(dst)) && exists(from) {
-		m.keeper.Rename(from.dir, from.name, src, to.dir, to.name, dst, flags&unix.RENAME_EXCHANGE != 0)
+// rename keeps the objects at both names of a rename.
+func (k *journal) rename(from *pathRef, src string, to *pathRef, dst string, flags uint) {
+	if (k.keeps(src) || k.keeps(dst)) && exists(from) {
+		k.keeper.Rename(from.dir, from.name, src, to.dir, to.name, dst, flags&unix.RENAME_EXCHANGE != 0)
 	}
 }
 
-// keepLink keeps the attributes of a file that gets another name, and the absence of that name.
+// link keeps the attributes of a file that gets another name, and the absence of that name.
 // The file may then change by the new name.
-func (m *Mediator) keepLink(source int, to *pathRef, full string) {
-	if !m.keeps(full) {
+func (k *journal) link(source int, to *pathRef, full string) {
+	if !k.keeps(full) {
 		return
 	}
-	if src, errno := m.pathOfFD(source); errno == 0 && m.keeps(src) {
-		m.keeper.Attributes(source, src)
+	if src, errno := k.judge.pathOfFD(source); errno == 0 && k.keeps(src) {
+		k.keeper.Attributes(source, src)
 	}
-	m.keeper.Name(to.dir, to.name, full, false)
+	k.keeper.Name(to.dir, to.name, full, false)
 }
 
-// keepAttributes keeps mode, owner and times of an object.
-func (m *Mediator) keepAttributes(object int, full string) {
-	if m.keeps(full) {
-		m.keeper.Attributes(object, full)
+// attributes keeps mode, owner and times of an object.
+func (k *journal) attributes(object int, full string) {
+	if k.keeps(full) {
+		k.keeper.Attributes(object, full)
 	}
 }

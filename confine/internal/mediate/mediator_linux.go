@@ -49,8 +49,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
-	"github.com/mcp-jail/mcp-jail/policy"
-	"github.com/mcp-jail/mcp-jail/undo"
 	"golang.org/x/sys/unix"
 )
 
@@ -60,22 +58,20 @@ type Mediator struct {
 	Listener seccomp.Listener
 	open     chan struct{} // closed when Listener is set
 	received chan struct{} // closed when the receiver has it
-	profile  *policy.Profile
 	calls    map[uint32]seccomp.MediatedCall
 	ruleset  int  // Landlock ruleset of the workers
 	selfFD   int  // /proc/self/fd, held open because a lookup for each call is slow
 	hostNS   bool // the jail has no mounts of its own
-	unmasked bool // no mount enforces a narrower rule inside of a grant
-	objects  map[inode]string
-	network  bool             // the network gateway reports refused connections
+	judge    judge
+	args     reader
+	observer observer
+	journal  journal
 	sockets  *sockets.Handler // nil where the server makes its own sockets
 	starts   *starts.Tracer   // nil where no command rule has arguments or variables
 	end      func()           // ends the jail
 	failed   func(step string, err error)
 	Reporter Reporter
-	keeper   *undo.Keeper // nil where nothing is kept
 	names    nameLock
-	umask    int // of every process of the server, or spec.UnknownUmask after one changed it
 	pool     workerPool
 	rules    ruleBudget
 	Running  bool // the server's own exec was seen, so that later ones are observed
@@ -109,19 +105,20 @@ func New(o Options) *Mediator {
 		ruleset:  o.WorkerRuleset,
 		hostNS:   o.Spec.HostNS,
 		rules:    ruleBudget{jail: len(o.Spec.Landlock.Rules) + 1},
-		unmasked: o.Spec.HostNS || spec.BypassesMount(profile.Folded),
-		network:  o.Spec.Network.Open,
 		calls:    seccomp.MediatedByNumber(arch),
-		profile:  profile,
-		objects:  foldedObjects(profile.Folded),
 		end:      o.End,
 		failed:   o.Failed,
 		Reporter: Reporter{Say: o.Send, Self: unix.Gettid()},
-		umask:    o.Umask,
 		pool:     workerPool{started: 1},
 		open:     make(chan struct{}),
 		received: make(chan struct{}),
 	}
+	v.judge = judge{
+		profile: profile, objects: foldedObjects(profile.Folded), reporter: &v.Reporter,
+		unmasked: o.Spec.HostNS || spec.BypassesMount(profile.Folded),
+	}
+	v.args = reader{listener: &v.Listener, umask: o.Umask}
+	v.observer = observer{judge: &v.judge, args: &v.args, network: o.Spec.Network.Open}
 	if o.Spec.Network.Brokered {
 		v.sockets = sockets.New(&v.Listener, v.end, o.Broker)
 		v.Reporter.ResolvesHosts = true
@@ -136,7 +133,7 @@ func New(o Options) *Mediator {
 			Profile: profile, Env: o.Spec.Env, Listener: &v.Listener, Report: v.Reporter.refusedStart,
 		})
 	}
-	v.keepChanges(o)
+	v.journal = newJournal(o, &v.judge, v.selfFD)
 	go v.work(nil)
 	sys.GoOnNewThread(v.receive)
 	return v
@@ -215,7 +212,7 @@ func (m *Mediator) dispatch(n *seccomp.Notification) {
 		return
 	}
 	if m.onlyReads(r) {
-		m.observeRead(r)
+		m.observer.open(r)
 		m.Listener.Continue(n.Id)
 		return
 	}
@@ -223,7 +220,7 @@ func (m *Mediator) dispatch(n *seccomp.Notification) {
 		// The kernel decides. A refusal is reported before the server learns of it. The
 		// first exec is the start of the server: the launcher reports its failure.
 		if m.Running || call.Op != seccomp.OpExec {
-			m.observeCall(r)
+			m.observer.call(r)
 		}
 		if call.Op == seccomp.OpExec && m.Running && m.starts != nil {
 			m.starts.Begin(n)
@@ -233,7 +230,7 @@ func (m *Mediator) dispatch(n *seccomp.Notification) {
 		m.Listener.Continue(n.Id)
 		return
 	}
-	if errno := m.read(r); errno != 0 {
+	if errno := m.args.read(r); errno != 0 {
 		r.close()
 		m.Listener.Respond(n.Id, errno)
 		return

@@ -29,7 +29,7 @@ func TestStaleCallIsRefused(t *testing.T) {
 		{"the arguments of a call", func(l seccomp.Listener, n *seccomp.Notification) syscall.Errno {
 			n.Args[0] = at(name)
 			r := &Request{MediatedCall: seccomp.MediatedCall{Call: "rmdir", Op: seccomp.OpRemove, Dir: seccomp.AtCwd, Path2: seccomp.NoArg}, N: *n, bases: [2]int{-1, -1}}
-			errno := (&Mediator{Listener: l}).read(r)
+			errno := (&reader{listener: &l}).read(r)
 			if errno == 0 && r.names[0] != "/etc/hostname" {
 				t.Errorf("read %q", r.names[0])
 			}

@@ -1,7 +1,6 @@
 package mediate
 
 import (
-	"path"
 	"sync"
 	"syscall"
 
@@ -26,8 +25,8 @@ func (m *Mediator) perform(r *Request) (answered bool) {
 	if m.hostNS {
 		defer unix.Chdir("/") // a working directory would keep the host from unmounting its filesystem
 	}
-	if m.keeper != nil {
-		defer m.keeper.Begin()()
+	if m.journal.keeper != nil {
+		defer m.journal.keeper.Begin()()
 	}
 	switch r.Op {
 	case seccomp.OpOpen:
@@ -73,13 +72,13 @@ func (m *Mediator) changeName(r *Request, w *resolver) syscall.Errno {
 	at, errno := w.resolve(r.bases[0], r.names[0])
 	defer at.close()
 	if errno != 0 {
-		return m.recordMissing(r, 0, errno)
+		return m.judge.recordMissing(r, 0, errno)
 	}
 	if r.Op == seccomp.OpRename || r.Op == seccomp.OpLink {
 		to, errno := w.resolve(r.bases[1], r.names[1])
 		defer to.close()
 		if errno != 0 {
-			return m.recordMissing(r, 1, errno)
+			return m.judge.recordMissing(r, 1, errno)
 		}
 		if r.Op == seccomp.OpLink {
 			return m.link(r, w, &at, &to)
@@ -95,32 +94,16 @@ func (m *Mediator) changeName(r *Request, w *resolver) syscall.Errno {
 	case seccomp.OpRemove:
 		op = policy.OpRemove
 	}
-	full, errno := m.judge(r, op, &at)
+	full, errno := m.judge.decideName(r, op, &at)
 	if errno != 0 {
 		return errno
 	}
-	m.keepName(&at, full, op == policy.OpRemove)
+	m.journal.name(&at, full, op == policy.OpRemove)
 	errno = applyChange(r, &at)
 	if errno == 0 && r.Op != seccomp.OpRemove {
-		errno = m.undoIfMoved(r, op, &at, full)
+		errno = m.judge.undoIfMoved(r, op, &at, full)
 	}
-	return m.recordRefusalAt(r, op, &at, errno)
-}
-
-// undoIfMoved removes a new name when another jail moved its directory after the verdict to
-// a path where the name must not exist.
-func (m *Mediator) undoIfMoved(r *Request, op policy.Op, at *pathRef, judged string) syscall.Errno {
-	full, errno := m.pathAt(at)
-	if errno == 0 && (full == judged || m.decide(op, full, isLink(at)) == policy.Granted) {
-		return 0
-	}
-	flags := 0
-	if op == policy.OpMkdir {
-		flags = unix.AT_REMOVEDIR
-	}
-	unix.Unlinkat(at.dir, at.name, flags)
-	m.Reporter.Refused(r, op.String(), full)
-	return unix.EACCES
+	return m.judge.recordRefusalAt(r, op, &at, errno)
 }
 
 // applyChange performs the call itself.
@@ -146,91 +129,4 @@ func (r *Request) removeFlags() int {
 		return unix.AT_REMOVEDIR
 	}
 	return int(int32(r.arg(r.Flags)))
-}
-
-// judge decides about one name, and returns the path that it decided about. Like the kernel,
-// it reports a missing or an existing name before it refuses.
-func (m *Mediator) judge(r *Request, op policy.Op, at *pathRef) (full string, errno syscall.Errno) {
-	if at.special() {
-		return "", 0
-	}
-	if full, errno = m.pathAt(at); errno != 0 {
-		return "", errno
-	}
-	verdict := m.decide(op, full, r.Op == seccomp.OpSymlink)
-	switch {
-	case verdict == policy.Granted:
-		return full, 0
-	case (op == policy.OpCreate || op == policy.OpMkdir) && exists(at):
-		return full, unix.EEXIST
-	case op == policy.OpRemove && !exists(at):
-		return full, unix.ENOENT
-	}
-	return full, m.verdict(r, op.String(), full, at, verdict)
-}
-
-// decide returns the verdict about a name. link is set if it is to be a symbolic link.
-func (m *Mediator) decide(op policy.Op, full string, link bool) policy.Verdict {
-	if link && op == policy.OpCreate && m.profile.ProtectsFromLink(full) {
-		return policy.Forbidden
-	}
-	return m.profile.Mediate(op, full)
-}
-
-// verdict returns the errno for a verdict, and reports a refusal. The errno is the one that a
-// mount would give: EROFS below a read-only mount, EBUSY for a mount point, else EACCES.
-func (m *Mediator) verdict(r *Request, operation, full string, at *pathRef, verdict policy.Verdict) syscall.Errno {
-	switch {
-	case verdict == policy.Granted:
-		return 0
-	case readOnly(at.dir):
-		m.Reporter.Refused(r, operation, full)
-		return unix.EROFS
-	case verdict == policy.Pinned:
-		m.Reporter.Refused(r, operation, full)
-		return unix.EBUSY
-	}
-	m.Reporter.Refused(r, operation, full)
-	return unix.EACCES
-}
-
-func readOnly(fd int) bool {
-	var fs unix.Statfs_t
-	return unix.Fstatfs(fd, &fs) == nil && fs.Flags&unix.ST_RDONLY != 0
-}
-
-// recordRefusal reports a refusal of the kernel that the profile explains, and returns errno.
-func (m *Mediator) recordRefusal(r *Request, op policy.Op, full string, errno syscall.Errno) syscall.Errno {
-	if (errno == unix.EACCES || errno == unix.EPERM || errno == unix.EROFS) && !m.profile.Allows(op, full) {
-		m.Reporter.Refused(r, op.String(), full)
-	}
-	return errno
-}
-
-// recordRefusalAt is recordRefusal for a reference, whose directory may have moved meanwhile.
-func (m *Mediator) recordRefusalAt(r *Request, op policy.Op, at *pathRef, errno syscall.Errno) syscall.Errno {
-	if errno == 0 {
-		return 0
-	}
-	if full, e := m.pathAt(at); e == 0 {
-		return m.recordRefusal(r, op, full, errno)
-	}
-	return errno
-}
-
-// recordMissing reports a name whose directory does not exist in the jail, and returns errno.
-// The launcher then looks whether it exists on the host, and so was not granted.
-func (m *Mediator) recordMissing(r *Request, name int, errno syscall.Errno) syscall.Errno {
-	if errno == unix.ENOENT && r.names[name][0] == '/' {
-		if _, covered := m.profile.Find(path.Clean(r.names[name])); !covered {
-			m.Reporter.reportAbsent(r, r.names[name])
-		}
-	}
-	return errno
-}
-
-// exists reports whether a reference names an object.
-func exists(at *pathRef) bool {
-	var st unix.Stat_t
-	return unix.Fstatat(at.dir, at.name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil
 }

@@ -39,7 +39,7 @@ func (m *Mediator) inspect(r *Request, at *pathRef, flags int) (*object, syscall
 	}
 	if errno == 0 && o.kind != unix.S_IFLNK {
 		if o.full, errno = at.full(); errno == 0 {
-			o.full = m.canonicalPath(o.full, fd)
+			o.full = m.judge.canonicalPath(o.full, fd)
 			errno = m.judgeOpen(r, o, flags)
 		}
 	}
@@ -81,7 +81,7 @@ func (m *Mediator) openFound(r *Request, fd, flags int) (int, syscall.Errno) {
 		return -1, errno
 	}
 	m.names.RLock()
-	if o.full, errno = m.pathOfFD(fd); errno == 0 {
+	if o.full, errno = m.judge.pathOfFD(fd); errno == 0 {
 		errno = m.judgeOpen(r, o, flags)
 	}
 	m.names.RUnlock()
@@ -97,7 +97,7 @@ func (m *Mediator) judgeOpen(r *Request, o *object, flags int) syscall.Errno {
 	if o.op = policy.OpWrite; isTmpfile(flags) {
 		return 0 // linkat gives the file a name later, and is mediated too
 	}
-	if errno := m.mayRead(r, o.full, flags); errno != 0 {
+	if errno := m.judge.mayRead(r, o.full, flags); errno != 0 {
 		return errno
 	}
 	switch {
@@ -107,11 +107,11 @@ func (m *Mediator) judgeOpen(r *Request, o *object, flags int) syscall.Errno {
 	case flags&seccomp.OAccMode == unix.O_RDONLY:
 		o.op = policy.OpTruncate
 	}
-	if o.kind != unix.S_IFDIR && m.profile.Mediate(o.op, o.full) != policy.Granted && !readOnly(o.fd) {
-		m.Reporter.Refused(r, o.op.String(), o.full)
+	if o.kind != unix.S_IFDIR && m.judge.profile.Mediate(o.op, o.full) != policy.Granted && !readOnly(o.fd) {
+		m.judge.reporter.Refused(r, o.op.String(), o.full)
 		return unix.EACCES
 	}
-	m.keepContent(o)
+	m.journal.content(o)
 	return 0
 }
 
@@ -147,24 +147,12 @@ func (m *Mediator) reopen(r *Request, o *object, flags int) (int, syscall.Errno)
 		}
 	}
 	if err != nil {
-		return -1, m.recordRefusal(r, o.op, o.full, step.ErrnoOrEIO(err))
+		return -1, m.judge.recordRefusal(r, o.op, o.full, step.ErrnoOrEIO(err))
 	}
 	if isTmpfile(flags) {
-		m.keepMade(fd, o.full, 0)
+		m.journal.made(fd, o.full, 0)
 	}
 	return fd, 0
-}
-
-// mayRead decides about reading where m.unmasked is set. There Landlock grants reading below
-// a granted directory, and no mount hides an entry that takes the right away. It also hides what the
-// host has made since the start, as far as this mediator has Profile.HiddenLater.
-func (m *Mediator) mayRead(r *Request, full string, flags int) syscall.Errno {
-	shown := !m.unmasked || m.profile.Mediate(policy.OpRead, full) == policy.Granted
-	if flags&seccomp.OAccMode == unix.O_WRONLY || shown && !m.profile.HidesLater(full) {
-		return 0
-	}
-	m.Reporter.Refused(r, policy.OpRead.String(), full)
-	return unix.EACCES
 }
 
 // ttyDevice is the number of /dev/tty, which stands for the caller's controlling terminal.

@@ -16,37 +16,44 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// observeCall looks at an exec, a connect or a umask, which continues in the kernel. It reports
+// observer reports refusals of the kernel. It decides nothing. The receiver alone uses it.
+type observer struct {
+	judge   *judge
+	args    *reader
+	network bool // the network gateway reports refused connections
+}
+
+// call looks at an exec, a connect or a umask, which continues in the kernel. It reports
 // an exec or a connect that the policy does not allow, and notes that the umask is unknown from
 // now on. It decides nothing: the arguments can change until the kernel reads them.
-func (m *Mediator) observeCall(r *Request) {
+func (o *observer) call(r *Request) {
 	switch r.Op {
 	case seccomp.OpExec:
-		m.observeExec(r)
+		o.exec(r)
 	case seccomp.OpUmask:
-		m.umask = spec.UnknownUmask
+		o.args.umask = spec.UnknownUmask
 	case seccomp.OpConnect:
-		m.observeConnect(r)
+		o.connect(r)
 	}
 }
 
-// observeExec reports a program that exists and that the policy does not let the server run.
-func (m *Mediator) observeExec(r *Request) {
+// exec reports a program that exists and that the policy does not let the server run.
+func (o *observer) exec(r *Request) {
 	defer r.close()
-	if m.read(r) != 0 {
+	if o.args.read(r) != 0 {
 		return
 	}
-	full, mode, errno := m.resolve(r, r.bases[0], r.names[0])
+	full, mode, errno := o.resolve(r, r.bases[0], r.names[0])
 	if errno != 0 || mode&unix.S_IFMT != unix.S_IFREG || mode&0o111 == 0 {
 		return // not a program
 	}
-	if _, covered := m.profile.Find(full); covered && !m.profile.Allows(policy.OpExec, full) {
-		m.Reporter.Report(r, policy.AxisProcess, "exec", full, false)
+	if _, covered := o.judge.profile.Find(full); covered && !o.judge.profile.Allows(policy.OpExec, full) {
+		o.judge.reporter.Report(r, policy.AxisProcess, "exec", full, false)
 	}
 }
 
-// observeConnect reports an address that the jail's network does not reach.
-func (m *Mediator) observeConnect(r *Request) {
+// connect reports an address that the jail's network does not reach.
+func (o *observer) connect(r *Request) {
 	b := make([]byte, min(r.arg(2), 128))
 	if len(b) < 2 {
 		return
@@ -57,24 +64,24 @@ func (m *Mediator) observeConnect(r *Request) {
 	switch binary.NativeEndian.Uint16(b) {
 	case unix.AF_UNIX:
 		name, _, _ := bytes.Cut(b[2:], []byte{0})
-		m.observeSocket(r, string(name))
+		o.socket(r, string(name))
 	case unix.AF_INET, unix.AF_INET6:
 		addr, ok := sys.ParseSockaddr(b)
-		if !ok || m.network || addr.Port() == 0 || addr.Addr().IsUnspecified() {
+		if !ok || o.network || addr.Port() == 0 || addr.Addr().IsUnspecified() {
 			return
 		}
 		switch {
 		case !addr.Addr().IsLoopback():
-			m.Reporter.Report(r, policy.AxisNet, "connect", addr.String(), false)
+			o.judge.reporter.Report(r, policy.AxisNet, "connect", addr.String(), false)
 		case addr.Port() == 53:
-			m.Reporter.Report(r, policy.AxisNet, "resolve", "", false)
+			o.judge.reporter.Report(r, policy.AxisNet, "resolve", "", false)
 		}
 	}
 }
 
-// observeSocket reports a UNIX socket that the jail does not have, or a socket of the host in
+// socket reports a UNIX socket that the jail does not have, or a socket of the host in
 // a granted directory, which the jail hides.
-func (m *Mediator) observeSocket(r *Request, name string) {
+func (o *observer) socket(r *Request, name string) {
 	base := -1
 	switch {
 	case name == "": // an abstract socket
@@ -86,23 +93,23 @@ func (m *Mediator) observeSocket(r *Request, name string) {
 		}
 		defer unix.Close(base)
 	case unix.Access(name, unix.F_OK) == unix.ENOENT:
-		m.Reporter.Report(r, policy.AxisIPC, "connect", path.Clean(name), true)
+		o.judge.reporter.Report(r, policy.AxisIPC, "connect", path.Clean(name), true)
 		return
 	}
-	full, _, errno := m.resolve(r, base, name)
-	if e, covered := m.profile.Find(full); errno == 0 && covered && e.Rights == 0 {
-		m.Reporter.Report(r, policy.AxisIPC, "connect", full, false)
+	full, _, errno := o.resolve(r, base, name)
+	if e, covered := o.judge.profile.Find(full); errno == 0 && covered && e.Rights == 0 {
+		o.judge.reporter.Report(r, policy.AxisIPC, "connect", full, false)
 	}
 }
 
 // outsideResolver returns a resolver for the caller of a request. The receiver's thread uses it.
-func (m *Mediator) outsideResolver(r *Request) *resolver {
+func outsideResolver(r *Request) *resolver {
 	return &resolver{tid: int(r.N.Tid), open: openOutside, process: func() int { tgid, _, _ := proc.ThreadStatus(int(r.N.Tid)); return tgid }}
 }
 
 // resolve returns the path and the mode of the object that a name leads the caller to.
-func (m *Mediator) resolve(r *Request, base int, name string) (full string, mode uint32, errno syscall.Errno) {
-	w := m.outsideResolver(r)
+func (o *observer) resolve(r *Request, base int, name string) (full string, mode uint32, errno syscall.Errno) {
+	w := outsideResolver(r)
 	at, errno := w.resolve(base, name)
 	defer at.close()
 	if errno != 0 {
@@ -128,14 +135,14 @@ func (m *Mediator) onlyReads(r *Request) bool {
 	return !m.hostNS && r.Op == seccomp.OpOpen && r.openFlags()&seccomp.WritesOrCreates == 0
 }
 
-// observeRead reports the open of a symlink that leads to a hidden path or out of the jail.
+// open reports the open of a symlink that leads to a hidden path or out of the jail.
 // It decides nothing, because the name can change until the kernel resolves it.
-func (m *Mediator) observeRead(r *Request) {
+func (o *observer) open(r *Request) {
 	defer r.close()
-	if m.read(r) != 0 || strings.HasPrefix(r.names[0], "/proc/") {
+	if o.args.read(r) != 0 || strings.HasPrefix(r.names[0], "/proc/") {
 		return
 	}
-	w := m.outsideResolver(r)
+	w := outsideResolver(r)
 	at, errno := w.resolve(r.bases[0], r.names[0])
 	defer at.close()
 	if errno != 0 || !isLink(&at) || r.openFlags()&unix.O_NOFOLLOW != 0 {
@@ -145,7 +152,7 @@ func (m *Mediator) observeRead(r *Request) {
 		fd, errno := w.advance(&at)
 		switch {
 		case errno != 0:
-			m.recordLostLink(r, policy.OpRead, &at, errno)
+			o.judge.recordLostLink(r, policy.OpRead, &at, errno)
 			return
 		case fd >= 0: // a magic link
 			unix.Close(fd)
@@ -157,11 +164,11 @@ func (m *Mediator) observeRead(r *Request) {
 		if errno != 0 {
 			return
 		}
-		switch e, covered := m.profile.Find(full); {
+		switch e, covered := o.judge.profile.Find(full); {
 		case covered && e.Rights == 0:
-			m.Reporter.Report(r, policy.AxisFs, policy.OpRead.String(), full, false)
+			o.judge.reporter.Report(r, policy.AxisFs, policy.OpRead.String(), full, false)
 		case !covered && !exists(&at):
-			m.Reporter.Report(r, policy.AxisFs, policy.OpRead.String(), full, true)
+			o.judge.reporter.Report(r, policy.AxisFs, policy.OpRead.String(), full, true)
 		}
 		return
 	}

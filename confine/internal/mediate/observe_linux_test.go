@@ -20,8 +20,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// observed passes a call of this process to observeCall, and returns what v reports.
-func observed(v *Mediator, id uint64, call string, args ...uint64) (told []string) {
+// observed passes a call of this process to o, and returns what it reports.
+func observed(o *observer, id uint64, call string, args ...uint64) (told []string) {
 	calls := seccomp.MediatedCalls()
 	for i := range calls {
 		if calls[i].Call != call {
@@ -29,8 +29,8 @@ func observed(v *Mediator, id uint64, call string, args ...uint64) (told []strin
 		}
 		r := &Request{MediatedCall: calls[i], N: seccomp.Notification{Id: id, Tid: uint32(os.Getpid())}, bases: [2]int{-1, -1}}
 		copy(r.N.Args[:], args)
-		v.Reporter = Reporter{Say: func(m spec.Event) { told = append(told, fmt.Sprint(m.Step, " ", m.Detail, " ", m.Target)) }}
-		v.observeCall(r)
+		o.judge.reporter = &Reporter{Say: func(m spec.Event) { told = append(told, fmt.Sprint(m.Step, " ", m.Detail, " ", m.Target)) }}
+		o.call(r)
 	}
 	return told
 }
@@ -93,7 +93,7 @@ func TestObserveConnect(t *testing.T) {
 		copy(b, c.raw)
 		var pinned runtime.Pinner
 		pinned.Pin(&b[0])
-		got := observed(&Mediator{network: c.gated, profile: profile}, 0, "connect", 0, uint64(uintptr(unsafe.Pointer(&b[0]))), size)
+		got := observed(&observer{network: c.gated, judge: &judge{profile: profile}}, 0, "connect", 0, uint64(uintptr(unsafe.Pointer(&b[0]))), size)
 		pinned.Unpin()
 		if fmt.Sprint(got) != c.want {
 			t.Errorf("%s: %v, want %v", c.what, got, c.want)
@@ -116,10 +116,10 @@ func TestObserveConnectReadsWholeAddress(t *testing.T) {
 	if err := unix.Mprotect(m[page:], unix.PROT_NONE); err != nil {
 		t.Fatal(err)
 	}
-	if got := observed(&Mediator{}, 0, "connect", 0, at(page-len(raw)), uint64(len(raw))); len(got) != 1 {
+	if got := observed(&observer{judge: &judge{}}, 0, "connect", 0, at(page-len(raw)), uint64(len(raw))); len(got) != 1 {
 		t.Errorf("to the last byte: %v", got)
 	}
-	if got := observed(&Mediator{}, 0, "connect", 0, at(page-len(raw)), uint64(len(raw)+1)); len(got) != 0 {
+	if got := observed(&observer{judge: &judge{}}, 0, "connect", 0, at(page-len(raw)), uint64(len(raw)+1)); len(got) != 0 {
 		t.Errorf("beyond it: %v", got)
 	}
 }
@@ -177,7 +177,7 @@ func TestObserveExec(t *testing.T) {
 		var pinned runtime.Pinner
 		pinned.Pin(&name[0])
 		before := open()
-		got := observed(&Mediator{Listener: l, profile: profile}, id, "execveat", uint64(at), uint64(uintptr(unsafe.Pointer(&name[0]))))
+		got := observed(&observer{args: &reader{listener: &l}, judge: &judge{profile: profile}}, id, "execveat", uint64(at), uint64(uintptr(unsafe.Pointer(&name[0]))))
 		pinned.Unpin()
 		if fmt.Sprint(got) != c.want {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)

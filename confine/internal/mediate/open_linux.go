@@ -1,7 +1,6 @@
 package mediate
 
 import (
-	"path"
 	"syscall"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
@@ -18,7 +17,7 @@ func (m *Mediator) openFile(r *Request, w *resolver) (answered bool) {
 	at, errno := w.resolve(r.bases[0], r.names[0])
 	defer at.close()
 	if errno != 0 {
-		m.Listener.Respond(r.N.Id, m.recordMissing(r, 0, errno))
+		m.Listener.Respond(r.N.Id, m.judge.recordMissing(r, 0, errno))
 		return true
 	}
 	fd, errno := m.openRef(r, w, &at, flags)
@@ -68,7 +67,7 @@ func (m *Mediator) openRef(r *Request, w *resolver, at *pathRef, flags int) (int
 		o.close()
 		fd, errno := w.advance(at)
 		if errno != 0 {
-			return -1, m.recordLostLink(r, policy.OpWrite, at, errno)
+			return -1, m.judge.recordLostLink(r, policy.OpWrite, at, errno)
 		}
 		if fd >= 0 { // the object behind a magic link
 			return m.openFound(r, fd, flags)
@@ -80,45 +79,26 @@ func (m *Mediator) openRef(r *Request, w *resolver, at *pathRef, flags int) (int
 	return -1, unix.ELOOP
 }
 
-// recordLostLink reports the target of the link at a reference when the jail does not have
-// it, and returns errno.
-func (m *Mediator) recordLostLink(r *Request, op policy.Op, at *pathRef, errno syscall.Errno) syscall.Errno {
-	var b [unix.PathMax]byte
-	n, err := unix.Readlinkat(at.dir, at.name, b[:])
-	dir, e := pathOf(at.dir)
-	if errno != unix.ENOENT || err != nil || e != 0 {
-		return errno
-	}
-	target := string(b[:n])
-	if !path.IsAbs(target) {
-		target = path.Join(dir, target)
-	}
-	if _, covered := m.profile.Find(path.Clean(target)); !covered {
-		m.Reporter.Report(r, policy.AxisFs, op.String(), path.Clean(target), true)
-	}
-	return errno
-}
-
 // createFile creates a file that does not exist.
 func (m *Mediator) createFile(r *Request, at *pathRef, flags int) (int, syscall.Errno) {
 	m.names.RLock()
 	defer m.names.RUnlock()
-	full, errno := m.judge(r, policy.OpCreate, at)
+	full, errno := m.judge.decideName(r, policy.OpCreate, at)
 	if errno != 0 {
 		return -1, errno
 	}
-	m.keepName(at, full, false)
+	m.journal.name(at, full, false)
 	unix.Umask(r.umask)
 	fd, err := unix.Openat(at.dir, at.name, flags|unix.O_EXCL|unix.O_CLOEXEC, uint32(r.arg(r.Mode))) // O_EXCL follows no symlink
 	errno = step.ErrnoOrEIO(err)
-	m.keepMade(fd, full, errno)
+	m.journal.made(fd, full, errno)
 	if errno == 0 {
-		if errno = m.undoIfMoved(r, policy.OpCreate, at, full); errno != 0 {
+		if errno = m.judge.undoIfMoved(r, policy.OpCreate, at, full); errno != 0 {
 			unix.Close(fd)
 			fd = -1
 		}
 	}
-	return fd, m.recordRefusalAt(r, policy.OpCreate, at, errno)
+	return fd, m.judge.recordRefusalAt(r, policy.OpCreate, at, errno)
 }
 
 // advance replaces a reference to a symlink by a reference to its target, and returns -1. For
@@ -179,7 +159,7 @@ func (m *Mediator) truncate(r *Request, w *resolver) syscall.Errno {
 	at, errno := w.resolve(r.bases[0], r.names[0])
 	defer at.close()
 	if errno != 0 {
-		return m.recordMissing(r, 0, errno)
+		return m.judge.recordMissing(r, 0, errno)
 	}
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_FSIZE, &limit) == nil && size > 0 && uint64(size) > limit.Cur {

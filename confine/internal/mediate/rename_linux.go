@@ -19,55 +19,55 @@ func (m *Mediator) rename(r *Request, from, to *pathRef) syscall.Errno {
 	if from.special() || to.special() {
 		return step.ErrnoOrEIO(unix.Renameat2(from.dir, from.name, to.dir, to.name, flags))
 	}
-	src, errno := m.pathAt(from)
+	src, errno := m.judge.pathAt(from)
 	if errno != 0 {
 		return errno
 	}
-	dst, errno := m.pathAt(to)
+	dst, errno := m.judge.pathAt(to)
 	if errno != 0 {
 		return errno
 	}
-	if !sameMount(from.dir, to.dir) || m.keeps(src) != m.keeps(dst) {
+	if !sameMount(from.dir, to.dir) || m.journal.keeps(src) != m.journal.keeps(dst) {
 		return unix.EXDEV // before any other error, as in the kernel
 	}
 	if exists(from) {
-		if errno := m.verdict(r, "rename", dst, from, m.profile.MediateRename(src, dst, from.holds)); errno != 0 {
+		if errno := m.judge.verdict(r, "rename", dst, from, m.judge.profile.MediateRename(src, dst, from.holds)); errno != 0 {
 			return errno
 		}
 		if flags&unix.RENAME_EXCHANGE != 0 && exists(to) {
-			if errno := m.verdict(r, "rename", src, to, m.profile.MediateRename(dst, src, to.holds)); errno != 0 {
+			if errno := m.judge.verdict(r, "rename", src, to, m.judge.profile.MediateRename(dst, src, to.holds)); errno != 0 {
 				return errno
 			}
 		}
 	}
-	if errno := m.checkMove(from, to); errno != 0 {
+	if errno := m.judge.checkMove(from, to); errno != 0 {
 		return errno
 	}
 	if flags&unix.RENAME_EXCHANGE != 0 {
-		if errno := m.checkMove(to, from); errno != 0 {
+		if errno := m.judge.checkMove(to, from); errno != 0 {
 			return errno
 		}
-		if m.profile.EntersProtected(src, dst) || m.profile.EntersProtected(dst, src) {
+		if m.judge.profile.EntersProtected(src, dst) || m.judge.profile.EntersProtected(dst, src) {
 			return unix.EXDEV // undoRename cannot undo an exchange
 		}
 	}
-	m.keepRename(from, src, to, dst, flags)
+	m.journal.rename(from, src, to, dst, flags)
 	errno = step.ErrnoOrEIO(unix.Renameat2(from.dir, from.name+from.tail, to.dir, to.name+to.tail, flags))
 	if errno == 0 && flags&unix.RENAME_EXCHANGE == 0 {
 		errno = m.undoRename(r, from, to, src)
 	}
-	return m.recordRefusalAt(r, policy.OpRemove, to, errno)
+	return m.judge.recordRefusalAt(r, policy.OpRemove, to, errno)
 }
 
 // undoRename moves an object back when another jail, during the rename, put a protected name
 // into it or moved its new parent directory to a path that forbids it. If the old name is in
 // use again, the object gets a new name beside it.
 func (m *Mediator) undoRename(r *Request, from, to *pathRef, src string) syscall.Errno {
-	dst, errno := m.pathAt(to)
-	if errno == 0 && to.holds("") && !m.profile.EntersProtected(src, dst) {
+	dst, errno := m.judge.pathAt(to)
+	if errno == 0 && to.holds("") && !m.judge.profile.EntersProtected(src, dst) {
 		return 0
 	}
-	if errno == 0 && m.profile.MediateRename(src, dst, to.holds) == policy.Granted {
+	if errno == 0 && m.judge.profile.MediateRename(src, dst, to.holds) == policy.Granted {
 		return 0
 	}
 	name := from.name
@@ -77,26 +77,8 @@ func (m *Mediator) undoRename(r *Request, from, to *pathRef, src string) syscall
 		}
 		name = from.name + "." + strconv.Itoa(n)
 	}
-	m.Reporter.Refused(r, "rename", dst)
+	m.judge.reporter.Refused(r, "rename", dst)
 	return unix.EACCES
-}
-
-// checkMove returns EXDEV, as at the boundary of a mount, for a move to a path where the file
-// would have more rights. Landlock refuses such a move too, but does not know of the entries that
-// take rights away inside of a grant.
-func (m *Mediator) checkMove(from, to *pathRef) syscall.Errno {
-	if !m.unmasked || from.special() || to.special() {
-		return 0
-	}
-	src, errno := m.pathAt(from)
-	if errno != 0 {
-		return errno
-	}
-	dst, errno := m.pathAt(to)
-	if errno == 0 && m.profile.WidensRights(src, dst) {
-		errno = unix.EXDEV
-	}
-	return errno
 }
 
 // sameMount reports whether two open objects are on the same mount.

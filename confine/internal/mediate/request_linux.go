@@ -43,10 +43,16 @@ func (r *Request) arg(i int) uint64 {
 	return r.N.Args[i]
 }
 
+// reader reads calls from their callers' memory. The receiver alone uses it.
+type reader struct {
+	listener *seccomp.Listener
+	umask    int // of every process of the server, or spec.UnknownUmask after one changed it
+}
+
 // read copies the arguments of a call, and opens the directories at which relative names
 // begin. After read returns, the mediator never looks at the arguments in the caller's memory
 // again, so later changes have no effect (TOCTOU).
-func (m *Mediator) read(r *Request) (errno syscall.Errno) {
+func (a *reader) read(r *Request) (errno syscall.Errno) {
 	for i, p := range [2]struct{ dir, path int }{{r.Dir, r.Path}, {r.Dir2, r.Path2}} {
 		if i == 0 && r.onDescriptor() {
 			if r.bases[0], errno = openBase(int(r.N.Tid), r.Dir, r.arg(r.Dir)); errno != 0 {
@@ -86,12 +92,12 @@ func (m *Mediator) read(r *Request) (errno syscall.Errno) {
 			return errno
 		}
 	}
-	if r.umask = m.umask; r.umask == spec.UnknownUmask && r.creates() {
+	if r.umask = a.umask; r.umask == spec.UnknownUmask && r.creates() {
 		if r.tgid, r.umask, errno = proc.ThreadStatus(int(r.N.Tid)); errno != 0 {
 			return errno
 		}
 	}
-	if !m.Listener.Valid(r.N.Id) {
+	if !a.listener.Valid(r.N.Id) {
 		return unix.ESRCH
 	}
 	return 0

@@ -1,0 +1,170 @@
+package mediate
+
+import (
+	"path"
+	"syscall"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"golang.org/x/sys/unix"
+)
+
+// judge decides by the profile, and reports what it refuses. It does not change after New.
+type judge struct {
+	profile  *policy.Profile
+	objects  map[inode]string // see canonicalPath
+	unmasked bool             // no mount enforces a narrower rule inside of a grant
+	reporter *Reporter
+}
+
+// decideName decides about one name, and returns the path that it decided about. Like the kernel,
+// it reports a missing or an existing name before it refuses.
+func (j *judge) decideName(r *Request, op policy.Op, at *pathRef) (full string, errno syscall.Errno) {
+	if at.special() {
+		return "", 0
+	}
+	if full, errno = j.pathAt(at); errno != 0 {
+		return "", errno
+	}
+	verdict := j.decide(op, full, r.Op == seccomp.OpSymlink)
+	switch {
+	case verdict == policy.Granted:
+		return full, 0
+	case (op == policy.OpCreate || op == policy.OpMkdir) && exists(at):
+		return full, unix.EEXIST
+	case op == policy.OpRemove && !exists(at):
+		return full, unix.ENOENT
+	}
+	return full, j.verdict(r, op.String(), full, at, verdict)
+}
+
+// decide returns the verdict about a name. link is set if it is to be a symbolic link.
+func (j *judge) decide(op policy.Op, full string, link bool) policy.Verdict {
+	if link && op == policy.OpCreate && j.profile.ProtectsFromLink(full) {
+		return policy.Forbidden
+	}
+	return j.profile.Mediate(op, full)
+}
+
+// verdict returns the errno for a verdict, and reports a refusal. The errno is the one that a
+// mount would give: EROFS below a read-only mount, EBUSY for a mount point, else EACCES.
+func (j *judge) verdict(r *Request, operation, full string, at *pathRef, verdict policy.Verdict) syscall.Errno {
+	switch {
+	case verdict == policy.Granted:
+		return 0
+	case readOnly(at.dir):
+		j.reporter.Refused(r, operation, full)
+		return unix.EROFS
+	case verdict == policy.Pinned:
+		j.reporter.Refused(r, operation, full)
+		return unix.EBUSY
+	}
+	j.reporter.Refused(r, operation, full)
+	return unix.EACCES
+}
+
+func readOnly(fd int) bool {
+	var fs unix.Statfs_t
+	return unix.Fstatfs(fd, &fs) == nil && fs.Flags&unix.ST_RDONLY != 0
+}
+
+// recordRefusal reports a refusal of the kernel that the profile explains, and returns errno.
+func (j *judge) recordRefusal(r *Request, op policy.Op, full string, errno syscall.Errno) syscall.Errno {
+	if (errno == unix.EACCES || errno == unix.EPERM || errno == unix.EROFS) && !j.profile.Allows(op, full) {
+		j.reporter.Refused(r, op.String(), full)
+	}
+	return errno
+}
+
+// recordRefusalAt is recordRefusal for a reference, whose directory may have moved meanwhile.
+func (j *judge) recordRefusalAt(r *Request, op policy.Op, at *pathRef, errno syscall.Errno) syscall.Errno {
+	if errno == 0 {
+		return 0
+	}
+	if full, e := j.pathAt(at); e == 0 {
+		return j.recordRefusal(r, op, full, errno)
+	}
+	return errno
+}
+
+// recordMissing reports a name whose directory does not exist in the jail, and returns errno.
+// The launcher then looks whether it exists on the host, and so was not granted.
+func (j *judge) recordMissing(r *Request, name int, errno syscall.Errno) syscall.Errno {
+	if errno == unix.ENOENT && r.names[name][0] == '/' {
+		if _, covered := j.profile.Find(path.Clean(r.names[name])); !covered {
+			j.reporter.reportAbsent(r, r.names[name])
+		}
+	}
+	return errno
+}
+
+// mayRead decides about reading where j.unmasked is set. There Landlock grants reading below
+// a granted directory, and no mount hides an entry that takes the right away. It also hides what the
+// host has made since the start, as far as this mediator has Profile.HiddenLater.
+func (j *judge) mayRead(r *Request, full string, flags int) syscall.Errno {
+	shown := !j.unmasked || j.profile.Mediate(policy.OpRead, full) == policy.Granted
+	if flags&seccomp.OAccMode == unix.O_WRONLY || shown && !j.profile.HidesLater(full) {
+		return 0
+	}
+	j.reporter.Refused(r, policy.OpRead.String(), full)
+	return unix.EACCES
+}
+
+// checkMove returns EXDEV, as at the boundary of a mount, for a move to a path where the file
+// would have more rights. Landlock refuses such a move too, but does not know of the entries that
+// take rights away inside of a grant.
+func (j *judge) checkMove(from, to *pathRef) syscall.Errno {
+	if !j.unmasked || from.special() || to.special() {
+		return 0
+	}
+	src, errno := j.pathAt(from)
+	if errno != 0 {
+		return errno
+	}
+	dst, errno := j.pathAt(to)
+	if errno == 0 && j.profile.WidensRights(src, dst) {
+		errno = unix.EXDEV
+	}
+	return errno
+}
+
+// undoIfMoved removes a new name when another jail moved its directory after the verdict to
+// a path where the name must not exist.
+func (j *judge) undoIfMoved(r *Request, op policy.Op, at *pathRef, judged string) syscall.Errno {
+	full, errno := j.pathAt(at)
+	if errno == 0 && (full == judged || j.decide(op, full, isLink(at)) == policy.Granted) {
+		return 0
+	}
+	flags := 0
+	if op == policy.OpMkdir {
+		flags = unix.AT_REMOVEDIR
+	}
+	unix.Unlinkat(at.dir, at.name, flags)
+	j.reporter.Refused(r, op.String(), full)
+	return unix.EACCES
+}
+
+// recordLostLink reports the target of the link at a reference when the jail does not have
+// it, and returns errno.
+func (j *judge) recordLostLink(r *Request, op policy.Op, at *pathRef, errno syscall.Errno) syscall.Errno {
+	var b [unix.PathMax]byte
+	n, err := unix.Readlinkat(at.dir, at.name, b[:])
+	dir, e := pathOf(at.dir)
+	if errno != unix.ENOENT || err != nil || e != 0 {
+		return errno
+	}
+	target := string(b[:n])
+	if !path.IsAbs(target) {
+		target = path.Join(dir, target)
+	}
+	if _, covered := j.profile.Find(path.Clean(target)); !covered {
+		j.reporter.Report(r, policy.AxisFs, op.String(), path.Clean(target), true)
+	}
+	return errno
+}
+
+// exists reports whether a reference names an object.
+func exists(at *pathRef) bool {
+	var st unix.Stat_t
+	return unix.Fstatat(at.dir, at.name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil
+}
