@@ -207,10 +207,11 @@ func TestJailSwappedParent(t *testing.T) {
 					if s.Name == "mounts" && s.Task == b.Init && swap {
 						swap = false
 						all = append(all, jail.Step{Name: "swap", Task: b.Init, Run: func() error {
-							if err := stub.Renameat2(b.Init, unix.AT_FDCWD, dir+"/ws/a", unix.AT_FDCWD, dir+"/ws/b", 0); err != nil {
+							at := unix.AT_FDCWD
+							if _, err := b.Init.Call(unix.SYS_RENAMEAT2, uintptr(at), b.Init.Path(dir+"/ws/a"), uintptr(at), b.Init.Path(dir+"/ws/b")); err != nil {
 								return err
 							}
-							return stub.Mkdirat(b.Init, unix.AT_FDCWD, dir+"/ws/a", 0o755)
+							return stub.Mkdirat(b.Init, at, dir+"/ws/a", 0o755)
 						}})
 					}
 				}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
@@ -73,9 +74,9 @@ func (row altered) build(b *jail.Builder, steps []jail.Step) []jail.Step {
 // trySelfTest runs the self-test with one check. It also checks what the self-test cannot, since
 // other walls hold as well: that the init ends with its launcher, and that it is undumpable.
 func trySelfTest(b *jail.Builder, row altered) error {
-	atEnd := make([]byte, 4)
-	if err := stub.DeathSignal(b.Outer, atEnd); err != nil || atEnd[0] != byte(unix.SIGKILL) {
-		return step.On(fmt.Sprint("signal at the launcher's end: ", atEnd), step.ErrNotEnforced)
+	atEnd := b.Stub.NewEvent() // four bytes that the task can write
+	if _, err := stub.Prctl(b.Outer, unix.PR_GET_PDEATHSIG, uintptr(unsafe.Pointer(atEnd))); err != nil || *atEnd != stub.Event(unix.SIGKILL) {
+		return step.On(fmt.Sprint("signal at the launcher's end: ", *atEnd), step.ErrNotEnforced)
 	}
 	if v, err := stub.Prctl(b.Init, unix.PR_GET_DUMPABLE); err != nil || v != 0 {
 		return step.On("dumpable", step.ErrNotEnforced)

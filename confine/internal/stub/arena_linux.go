@@ -58,20 +58,21 @@ func (a *arena) cString(s string) uintptr {
 	return address(at)
 }
 
-// path copies a path into the arena. One with a NUL in it fails like one that does not fit.
-func (a *arena) path(p string) uintptr {
+// Path copies a path into the task's arena, for Call. One with a NUL in it fails like one that does
+// not fit.
+func (t *Task) Path(p string) uintptr {
 	if strings.IndexByte(p, 0) >= 0 {
-		a.full = true
+		t.arena.full = true
 	}
-	return a.cString(p)
+	return t.arena.cString(p)
 }
 
 // cStrings copies strings into the arena, with an array of pointers to them that ends with
 // a null pointer.
-func (a *arena) cStrings(all []string) uintptr {
-	list := a.alloc(8 * (len(all) + 1))
+func (t *Task) cStrings(all []string) uintptr {
+	list := t.arena.alloc(8 * (len(all) + 1))
 	for i, s := range all {
-		binary.NativeEndian.PutUint64(list[8*i:], uint64(a.path(s)))
+		binary.NativeEndian.PutUint64(list[8*i:], uint64(t.Path(s)))
 	}
 	binary.NativeEndian.PutUint64(list[8*len(all):], 0)
 	return address(list)

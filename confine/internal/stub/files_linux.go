@@ -8,12 +8,12 @@ import (
 
 func Openat(t *Task, dir int, path string, flags int, mode uint32) (int, error) {
 	t.prepareArena()
-	return t.call(unix.SYS_OPENAT, uintptr(dir), t.arena.path(path), uintptr(flags|unix.O_LARGEFILE), uintptr(mode))
+	return t.call(unix.SYS_OPENAT, uintptr(dir), t.Path(path), uintptr(flags|unix.O_LARGEFILE), uintptr(mode))
 }
 
 func Openat2(t *Task, dir int, path string, how *unix.OpenHow) (int, error) {
 	t.prepareArena()
-	return t.call(unix.SYS_OPENAT2, uintptr(dir), t.arena.path(path), copyStruct(t, how), unsafe.Sizeof(*how))
+	return t.call(unix.SYS_OPENAT2, uintptr(dir), t.Path(path), copyStruct(t, how), unsafe.Sizeof(*how))
 }
 
 func Close(t *Task, fd int) error { return t.do(unix.SYS_CLOSE, uintptr(fd)) }
@@ -40,7 +40,7 @@ func Write(t *Task, fd int, b []byte) (int, error) {
 
 func Mkdirat(t *Task, dir int, path string, mode uint32) error {
 	t.prepareArena()
-	return t.do(unix.SYS_MKDIRAT, uintptr(dir), t.arena.path(path), uintptr(mode))
+	return t.do(unix.SYS_MKDIRAT, uintptr(dir), t.Path(path), uintptr(mode))
 }
 
 func Mkdir(t *Task, path string, mode uint32) error { return Mkdirat(t, unix.AT_FDCWD, path, mode) }
@@ -49,28 +49,23 @@ func Rmdir(t *Task, path string) error { return Unlinkat(t, unix.AT_FDCWD, path,
 
 func Mknodat(t *Task, dir int, path string, mode uint32, dev int) error {
 	t.prepareArena()
-	return t.do(unix.SYS_MKNODAT, uintptr(dir), t.arena.path(path), uintptr(mode), uintptr(dev))
+	return t.do(unix.SYS_MKNODAT, uintptr(dir), t.Path(path), uintptr(mode), uintptr(dev))
 }
 
 func Symlinkat(t *Task, target string, dir int, path string) error {
 	t.prepareArena()
-	return t.do(unix.SYS_SYMLINKAT, t.arena.path(target), uintptr(dir), t.arena.path(path))
+	return t.do(unix.SYS_SYMLINKAT, t.Path(target), uintptr(dir), t.Path(path))
 }
 
 func Unlinkat(t *Task, dir int, path string, flags int) error {
 	t.prepareArena()
-	return t.do(unix.SYS_UNLINKAT, uintptr(dir), t.arena.path(path), uintptr(flags))
-}
-
-func Renameat2(t *Task, fromDir int, from string, toDir int, to string, flags uint) error {
-	t.prepareArena()
-	return t.do(unix.SYS_RENAMEAT2, uintptr(fromDir), t.arena.path(from), uintptr(toDir), t.arena.path(to), uintptr(flags))
+	return t.do(unix.SYS_UNLINKAT, uintptr(dir), t.Path(path), uintptr(flags))
 }
 
 // Faccessat takes no flags: faccessat2 needs Linux 5.8.
 func Faccessat(t *Task, dir int, path string, mode uint32) error {
 	t.prepareArena()
-	return t.do(unix.SYS_FACCESSAT, uintptr(dir), t.arena.path(path), uintptr(mode))
+	return t.do(unix.SYS_FACCESSAT, uintptr(dir), t.Path(path), uintptr(mode))
 }
 
 func Fstat(t *Task, fd int, st *unix.Stat_t) error {
@@ -85,7 +80,7 @@ func Fstatfs(t *Task, fd int, st *unix.Statfs_t) error {
 
 func Statx(t *Task, dir int, path string, flags, mask int, st *unix.Statx_t) error {
 	t.prepareArena()
-	name := t.arena.path(path)
+	name := t.Path(path)
 	return fillStruct(t, st, func(at uintptr) error {
 		return t.do(unix.SYS_STATX, uintptr(dir), name, uintptr(flags), uintptr(mask), at)
 	})

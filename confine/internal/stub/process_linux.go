@@ -92,13 +92,13 @@ func (s *Stub) NewEvent() *Event {
 // succeeds, the task has ended: see [Task.WaitExec].
 func (t *Task) Exec(path string, argv, env []string) error {
 	t.prepareArena()
-	return t.do(unix.SYS_EXECVE, t.arena.path(path), t.arena.cStrings(argv), t.arena.cStrings(env))
+	return t.do(unix.SYS_EXECVE, t.Path(path), t.cStrings(argv), t.cStrings(env))
 }
 
 // ExecAt is Exec of an open file.
 func (t *Task) ExecAt(fd int, argv, env []string) error {
 	t.prepareArena()
-	return t.do(unix.SYS_EXECVEAT, uintptr(fd), t.arena.path(""), t.arena.cStrings(argv), t.arena.cStrings(env), unix.AT_EMPTY_PATH)
+	return t.do(unix.SYS_EXECVEAT, uintptr(fd), t.Path(""), t.cStrings(argv), t.cStrings(env), unix.AT_EMPTY_PATH)
 }
 
 // WaitExec is Wait for a batch that ends with Exec. It returns nil if the task executes the

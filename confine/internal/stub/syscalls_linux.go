@@ -50,15 +50,6 @@ func Seccomp(t *Task, records []byte, flags uintptr) (int, error) {
 	return t.call(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, fprog)
 }
 
-// DeathSignal stores the task's parent-death signal in four bytes (PR_GET_PDEATHSIG).
-func DeathSignal(t *Task, signal []byte) error {
-	t.prepareArena()
-	at := t.arena.alloc(4)
-	_, err := Prctl(t, unix.PR_GET_PDEATHSIG, address(at))
-	t.OnComplete(func() error { copy(signal, at); return nil })
-	return err
-}
-
 func Sethostname(t *Task, name string) error {
 	t.prepareArena()
 	return t.do(unix.SYS_SETHOSTNAME, t.arena.cString(name), uintptr(len(name)))
