@@ -44,7 +44,7 @@ func run(args []string, c terminal.Console) confine.Exit {
 	}
 	t, err := target.Resolve(flags.ConfigFlags, flags.PolicyFlags, flags.Server, "", server)
 	if t.InstallsAfter(err) {
-		if err = t.Install(c); err == nil {
+		if err = t.Package.Install(c, t.Reach); err == nil {
 			t, err = target.Resolve(flags.ConfigFlags, flags.PolicyFlags, flags.Server, "", server)
 		}
 	}
@@ -61,12 +61,12 @@ func run(args []string, c terminal.Console) confine.Exit {
 	}
 	session := followed.Session(c, launcher)
 	session.Log, session.Refresh = log, followed.Refresh
-	t.PinTools(&session)
+	t.Package.PinTools(&session)
 	record := records.New(t.Host, t.Policy.KeptName())
 	record.Project, record.File = t.Policy.Project, t.File()
 	record.About = t.About
 	record.MarkStart()
-	t.Recheck()
+	t.Package.Recheck(t.Reach)
 	session.ClientNamed = record.ClientNamed
 	session.Sink, session.Lost = record.Save, record.LastError
 	if !t.Policy.Stateful {

@@ -17,8 +17,7 @@ func (t *Target) About() (a records.About) {
 	for _, word := range t.givenCommand() {
 		a.Command = append(a.Command, redact.Redact(word))
 	}
-	if t.pkg != nil && t.pkg.program != nil {
-		e := t.pkg.program.Entry
+	if e := t.Package.Entry(); e != nil {
 		a.Package = &records.Package{Ecosystem: string(e.Ecosystem), Spec: e.Spec, Name: e.Name, Version: e.Version}
 	}
 	a.Configuration = t.configuration()
@@ -54,7 +53,7 @@ func (t *Target) configuration() *records.Configuration {
 	}
 	c := &records.Configuration{Files: AbsolutePaths(t.source.options.Files), Stateful: t.Policy.Stateful}
 	if len(c.Files) == 0 {
-		c.Workspace = t.expand(t.source.options.Workspace, t.Host.Dir)
+		c.Workspace = expand(t.source.options.Workspace, t.Host)
 	}
 	if c.Digest = t.commandLine.Defaults.Digest(); t.Config != nil {
 		c.Configured, c.Digest = true, t.Config.Digest(t.Policy.Server)

@@ -9,6 +9,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
@@ -17,39 +18,39 @@ import (
 // start without them either. The error is [diagnostics.ErrTable] if the lines are right, and the
 // file has their table already.
 func (t *Target) Attempt(tool string, lines, flags []string) error {
-	attempt := t.withLines
-	if t.Config == nil && len(flags) > 0 {
-		attempt, lines = t.withFlags, flags
+	a := attempt{host: t.Host, policy: t.Policy, pkg: t.Package, config: t.Config, options: t.source.options, commandLine: t.commandLine}
+	with := a.withLines
+	if a.config == nil && len(flags) > 0 {
+		with, lines = a.withFlags, flags
 	}
-	err := t.starts(attempt(tool, lines))
-	if err == nil || t.starts(attempt(tool, nil)) != nil {
+	err := a.starts(with(tool, lines))
+	if err == nil || a.starts(with(tool, nil)) != nil {
 		return nil
 	}
-	if t.Config != nil && t.starts(t.withLayer(tool, lines)) == nil {
+	if a.config != nil && a.starts(a.withLayer(tool, lines)) == nil {
 		return diagnostics.ErrTable
 	}
 	return err
 }
 
-// guarded returns what a grant of a path would give a hold on: see [resolve.Guarded].
-func (t *Target) guarded(path string, write bool) string {
-	return resolve.Guarded(&t.Host, path, write)
+// attempt has what decides whether a server starts.
+type attempt struct {
+	host        hostfs.Host
+	policy      *policy.Policy
+	pkg         *Package
+	config      *config.Config            // nil for a command after --
+	options     config.LoadOptions        // with which config was loaded
+	commandLine config.CommandLineOptions // for a command after --
 }
-
-// shared returns why a directory is not for one server alone: see [resolve.Shared].
-func (t *Target) shared(dir string) string { return resolve.Shared(&t.Host, t.Policy, dir) }
-
-// sensitive returns the sensitive path that a path belongs to: see [resolve.Sensitive].
-func (t *Target) sensitive(path string) string { return resolve.Sensitive(&t.Host, t.Policy, path) }
 
 // starts returns why a policy cannot be resolved on this host, or not enforced by this kernel. What
 // this host cannot enforce of any policy does not count: a running mcp-jail cannot find that out again.
-func (t *Target) starts(p *policy.Policy, err error) error {
+func (a *attempt) starts(p *policy.Policy, err error) error {
 	if err != nil {
 		return err
 	}
-	t.usePackage(p)
-	profile, _, err := resolve.Resolve(p, t.Host)
+	a.pkg.use(p)
+	profile, _, err := resolve.Resolve(p, a.host)
 	if err != nil {
 		return err
 	}
@@ -61,8 +62,8 @@ func (t *Target) starts(p *policy.Policy, err error) error {
 }
 
 // withFlags returns the policy of a server that is declared on the command line, with more flags.
-func (t *Target) withFlags(_ string, flags []string) (*policy.Policy, error) {
-	o := t.commandLine
+func (a *attempt) withFlags(_ string, flags []string) (*policy.Policy, error) {
+	o := a.commandLine
 	lists := map[string]*[]string{"--read": &o.Read, "--write": &o.Write, "--execute": &o.Execute, "--net": &o.Net, "--env": &o.Env, "--limit": &o.Limit}
 	for ; len(flags) > 1; flags = flags[2:] {
 		list, known := lists[flags[0]]
@@ -80,43 +81,43 @@ func (t *Target) withFlags(_ string, flags []string) (*policy.Policy, error) {
 
 // withLines returns the policy of a server or tool with lines at the end of the file that declares
 // the server. If the command line declares it, that file has its declaration alone.
-func (t *Target) withLines(tool string, lines []string) (*policy.Policy, error) {
+func (a *attempt) withLines(tool string, lines []string) (*policy.Policy, error) {
 	text := strings.Join(lines, "\n")
-	if t.Config == nil {
-		cfg, err := config.Decode([]byte("version = 1\n"+strings.Join(t.declaration(), "\n")+"\n"+text), "the configuration")
+	if a.config == nil {
+		cfg, err := config.Decode([]byte("version = 1\n"+strings.Join(declaration(a.host, a.commandLine), "\n")+"\n"+text), "the configuration")
 		if err == nil {
-			err = LayPresets(cfg, t.Host)
+			err = LayPresets(cfg, a.host)
 		}
 		if err != nil {
 			return nil, err
 		}
-		return cfg.Policy(t.Policy.Server, "")
+		return cfg.Policy(a.policy.Server, "")
 	}
-	o := t.source.options
-	o.Into, _ = policy.SplitPosition(t.Config.Servers[t.Policy.Server].Where)
+	o := a.options
+	o.Into, _ = policy.SplitPosition(a.config.Servers[a.policy.Server].Where)
 	o.Pasted = text
-	return t.again(o, tool)
+	return a.again(o, tool)
 }
 
 // withLayer returns the policy of a server or tool with lines in a file of their own.
-func (t *Target) withLayer(tool string, lines []string) (*policy.Policy, error) {
-	o := t.source.options
+func (a *attempt) withLayer(tool string, lines []string) (*policy.Policy, error) {
+	o := a.options
 	o.Pasted = strings.Join(lines, "\n")
-	return t.again(o, tool)
+	return a.again(o, tool)
 }
 
 // again returns the policy of a server or tool of a configuration that is read again.
-func (t *Target) again(o config.LoadOptions, tool string) (*policy.Policy, error) {
-	cfg, err := LoadConfig(o, t.Host)
+func (a *attempt) again(o config.LoadOptions, tool string) (*policy.Policy, error) {
+	cfg, err := LoadConfig(o, a.host)
 	if err != nil {
 		return nil, err
 	}
 	if o.Workspace != "" {
-		cfg.SetWorkspace(t.Policy.Server, o.Workspace)
+		cfg.SetWorkspace(a.policy.Server, o.Workspace)
 	}
-	p, err := cfg.Policy(t.Policy.Server, tool)
+	p, err := cfg.Policy(a.policy.Server, tool)
 	if err == nil {
-		p.Waive = append(p.Waive, t.Policy.Waive...)
+		p.Waive = append(p.Waive, a.policy.Waive...)
 	}
 	return p, err
 }

@@ -135,11 +135,11 @@ func settled(o config.LoadOptions) config.Stamp {
 // of after.
 func (t *Target) canBecome(after *Target) error {
 	const next = " holds from the next session on"
-	switch was, is := t.Package(), after.Package(); {
+	switch was, is := t.Package.Entry(), after.Package.Entry(); {
 	case after.Policy.Stateful:
 		return errors.New("stateful = true" + next)
-	case after.NeedsInstall():
-		return fmt.Errorf("%s: mcp-jail install %s", after.pkg.notInstalled(), after.Asked())
+	case after.Package.NeedsInstall():
+		return fmt.Errorf("%s: mcp-jail install %s", after.Package.notInstalled(), after.Asked())
 	case t.Policy.Packages.PinTools != after.Policy.Packages.PinTools:
 		return errors.New("pin_tools = " + show.TOML(after.Policy.Packages.PinTools) + next)
 	case t.Policy.Leaks != after.Policy.Leaks, t.Policy.LeakPatterns != after.Policy.LeakPatterns:

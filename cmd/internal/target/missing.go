@@ -13,10 +13,10 @@ import (
 )
 
 // execFailure returns the diagnosis of a program that cannot be started. If the error has no fix
-// of its own, and the program stands behind --, the fix says so.
-func (t *Target) execFailure(server, message string, e *resolve.CommandError) diagnostics.Diagnosis {
+// of its own, and isTyped says that the program is named after --, the fix says so.
+func execFailure(server, message string, e *resolve.CommandError, isTyped bool) diagnostics.Diagnosis {
 	fix := e.Fix
-	if fix == "" && t != nil && t.Policy != nil && t.Policy.FromCommandLine {
+	if fix == "" && isTyped {
 		fix = "install the program, or correct its name behind `--`"
 	}
 	return diagnostics.ExecFailure(server, strings.TrimSuffix(message, "; "+e.Fix), fix)

@@ -121,8 +121,8 @@ func TestHostilePackage(t *testing.T) {
 				t.Log(err) // it does not start, which is as well
 				return
 			}
-			if target.pkg == nil || target.pkg.program == nil {
-				t.Fatal("it is not taken for an installed package:", target.pkg.asGiven)
+			if target.Package == nil || target.Package.program == nil {
+				t.Fatal("it is not taken for an installed package:", target.Package.asGiven)
 			}
 			for _, name := range []string{"private/plan", "private/run.py"} {
 				if r := target.Profile.RightsAt(filepath.Join(home, name)); r != 0 {
@@ -231,10 +231,10 @@ func TestTreeStaysReadOnly(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer target.Close()
-			if r := target.Profile.RightsAt(filepath.Join(target.pkg.program.Dir, "node_modules/hostile/main.js")); r != policy.Read|policy.Execute {
+			if r := target.Profile.RightsAt(filepath.Join(target.Package.program.Dir, "node_modules/hostile/main.js")); r != policy.Read|policy.Execute {
 				t.Errorf("the package is granted %s", r)
 			}
-			if r := target.Profile.RightsAt(filepath.Dir(target.pkg.program.Dir)); r != 0 {
+			if r := target.Profile.RightsAt(filepath.Dir(target.Package.program.Dir)); r != 0 {
 				t.Errorf("the seal is granted %s", r)
 			}
 		})
@@ -288,13 +288,13 @@ func TestPinnedPackageIsPreferred(t *testing.T) {
 	warned := func(x *Target) bool {
 		return slices.ContainsFunc(x.Warnings, func(w policy.Warning) bool { return w.Code == "shadow" })
 	}
-	if alone := resolve(); alone.pkg.program == nil || warned(alone) {
+	if alone := resolve(); alone.Package.program == nil || warned(alone) {
 		t.Fatalf("the control: %+v", alone.Warnings)
 	}
 	if err := os.MkdirAll(filepath.Join(home, "work", "node_modules", "hostile"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if beside := resolve(); beside.pkg.program == nil || !warned(beside) {
-		t.Errorf("%v, %+v", beside.pkg.asGiven, beside.Warnings)
+	if beside := resolve(); beside.Package.program == nil || !warned(beside) {
+		t.Errorf("%v, %+v", beside.Package.asGiven, beside.Warnings)
 	}
 }

@@ -22,8 +22,8 @@ func TestAsked(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		given := &Target{Policy: &policy.Policy{Server: "files-1"}, given: words, pkg: &installedPackage{line: parsed}}
-		if got := given.Asked(); got != want {
+		given := &Target{Policy: &policy.Policy{Server: "files-1"}, given: words}
+		if got := given.newPackage(parsed, nil).asked; got != want {
 			t.Errorf("%s: %q, want %q", line, got, want)
 		}
 	}

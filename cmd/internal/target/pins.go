@@ -25,23 +25,23 @@ func (p packagePins) Accept() string {
 	return show.Typed("mcp-jail install --accept-tools", p.Entry.Spec)
 }
 
-// PinTools has the session compare the tools of the target with those that are pinned.
-func (t *Target) PinTools(s *lifecycle.Session) {
-	if s.Pins = t.Pins(); s.Pins != nil {
-		s.EnforcePins = t.Policy.Packages.PinTools == policy.PinEnforce
+// PinTools has the session compare the tools of the server with those that are pinned.
+func (p *Package) PinTools(s *lifecycle.Session) {
+	if s.Pins = p.Pins(); s.Pins != nil {
+		s.EnforcePins = p.rules.PinTools == policy.PinEnforce
 	}
 }
 
-// Pins returns the pins of the tools of a target, or nil if they are not pinned. A server that is
+// Pins returns the pins of the server's tools, or nil if they are not pinned. A server that is
 // not the program of an installed package has no pins.
-func (t *Target) Pins() lifecycle.Pins {
-	e := t.Package()
-	if e == nil || t.Policy.Packages.PinTools == policy.PinOff {
+func (p *Package) Pins() lifecycle.Pins {
+	e := p.Entry()
+	if e == nil || p.rules.PinTools == policy.PinOff {
 		return nil
 	}
 	return packagePins{
-		ToolPins:  lockfile.ToolPins{File: LockFile(t.Host), Proposed: ProposedTools(t.Host), Entry: e},
-		arguments: t.pkg.line.Args,
+		ToolPins:  lockfile.ToolPins{File: LockFile(*p.host), Proposed: ProposedTools(*p.host), Entry: e},
+		arguments: p.line.Args,
 	}
 }
 

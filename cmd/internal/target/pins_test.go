@@ -8,27 +8,30 @@ import (
 	"github.com/mcp-jail/mcp-jail/packages/launcher"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 // TestPinTools: the tools of an installed package are compared, as pin_tools says, and those
 // of other servers are not.
 func TestPinTools(t *testing.T) {
 	entry := &lockfile.Entry{Key: lockfile.Key{Ecosystem: lockfile.NPM, Spec: "files@^1 other"}}
-	pkg := &installedPackage{line: launcher.Line{Args: []string{"/data"}}, program: &installed.Program{Entry: entry}}
+	pkg := Package{line: launcher.Line{Args: []string{"/data"}}, program: &installed.Program{Entry: entry}, host: &hostfs.Host{}}
 	for name, c := range map[string]struct {
-		pkg            *installedPackage
+		pkg            *Package
 		mode           string
 		pinned, strict bool
 	}{
-		"warn":          {pkg, policy.PinWarn, true, false},
-		"enforce":       {pkg, policy.PinEnforce, true, true},
-		"off":           {pkg, policy.PinOff, false, false},
+		"warn":          {&pkg, policy.PinWarn, true, false},
+		"enforce":       {&pkg, policy.PinEnforce, true, true},
+		"off":           {&pkg, policy.PinOff, false, false},
 		"no package":    {nil, policy.PinEnforce, false, false},
-		"not installed": {&installedPackage{}, policy.PinEnforce, false, false},
+		"not installed": {&Package{}, policy.PinEnforce, false, false},
 	} {
-		found := &Target{Policy: &policy.Policy{Packages: policy.Packages{PinTools: c.mode}}, pkg: c.pkg}
+		if c.pkg != nil {
+			c.pkg.rules.PinTools = c.mode
+		}
 		var s lifecycle.Session
-		found.PinTools(&s)
+		c.pkg.PinTools(&s)
 		if s.Pins != nil != c.pinned || s.EnforcePins != c.strict {
 			t.Errorf("%s: %+v, %v", name, s.Pins, s.EnforcePins)
 		}

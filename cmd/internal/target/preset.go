@@ -122,8 +122,8 @@ func forTools(s *config.Server, tools []string) *config.Server {
 	return s
 }
 
-// findPreset adds the preset that --preset names to the options of a command after --.
-func (t *Target) findPreset(name string) error {
+// layPreset adds the preset that --preset names to the options of a command after --.
+func (t *Target) layPreset(name string) error {
 	if name == "" || len(t.commandLine.Command) == 0 {
 		return nil
 	}
@@ -179,9 +179,9 @@ func (t *Target) checkPreset(profile *policy.Profile) error {
 	if err != nil {
 		return err
 	}
-	start := presets.Start{Argv: t.given, Env: t.loadedVariables(profile), Project: profile.Workspace, Through: hostfs.Through}
+	start := presets.Start{Argv: t.given, Env: t.Package.otherVariables(profile), Project: profile.Workspace, Through: hostfs.Through}
 	var shadow *installed.ShadowError
-	if t.pkg != nil && errors.As(t.pkg.asGiven, &shadow) {
+	if t.Package != nil && errors.As(t.Package.asGiven, &shadow) {
 		start.Instead = shadow.Path
 	}
 	err = p.Fits(start)
@@ -197,12 +197,11 @@ func (t *Target) checkPreset(profile *policy.Profile) error {
 	return policy.Problems{t.Config.Servers[t.Policy.Server].PresetProblem(err)}
 }
 
-// loadedVariables returns the variables of a profile of t, without those that its package
-// sets.
-func (t *Target) loadedVariables(profile *policy.Profile) map[string]string {
+// otherVariables returns the variables of a profile without those that the package sets.
+func (p *Package) otherVariables(profile *policy.Profile) map[string]string {
 	env := map[string]string{}
 	for _, v := range profile.Env {
-		if t.pkg == nil || t.pkg.program == nil || !slices.Contains(t.pkg.program.OwnEnv, v.Name+"="+v.Value) {
+		if p.Entry() == nil || !slices.Contains(p.program.OwnEnv, v.Name+"="+v.Value) {
 			env[v.Name] = v.Value
 		}
 	}

@@ -28,7 +28,7 @@ func Refuse(c terminal.Console, t *Target, name string, err error) {
 	if t != nil && t.Policy != nil {
 		name = t.Policy.Server
 	}
-	if t != nil && t.Policy != nil && !errors.Is(t.claimHome(), records.ErrOtherOwner) {
+	if t != nil && t.Policy != nil && !errors.Is(t.home().own(), records.ErrOtherOwner) {
 		record := records.New(t.Host, t.Policy.KeptName())
 		record.Project, record.File = t.Policy.Project, t.File()
 		record.About = t.About
@@ -79,7 +79,7 @@ func (t *Target) diagnosisOf(server string, err error) diagnostics.Diagnosis {
 		d.Fix, d.Explain = "", diagnostics.PagePackageInstall
 		return d
 	case errors.As(err, &missing):
-		return t.execFailure(server, err.Error(), missing)
+		return execFailure(server, err.Error(), missing, t != nil && t.Policy != nil && t.Policy.FromCommandLine)
 	case errors.As(err, &host):
 		d := diagnostics.JailFailure(server, err.Error(), nil)
 		d.Fix = "" // the default fix is about missing kernel features

@@ -19,13 +19,14 @@ import (
 func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecycle.Session {
 	t := f.Target()
 	launcher.BeforeExec = func(ctx context.Context) error {
-		err := f.Target().CheckPackage(ctx)
+		err := f.Target().Package.Check(ctx)
 		if err != nil {
 			err = &lifecycle.DiagnosedError{Diagnosis: t.diagnosisOf(t.Policy.Server, err), ExitStatus: ExitStatus(err)}
 		}
 		return err
 	}
 	in, out, errs := c.Raw()
+	checks := pathChecks{&t.Host, t.Policy}
 	s := lifecycle.Session{
 		Profile:         t.Profile,
 		In:              in,
@@ -33,18 +34,18 @@ func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecy
 		Err:             errs,
 		FromCommandLine: t.Policy.FromCommandLine,
 		Line:            t.invocation,
-		Declare:         t.declaration,
+		Declare:         t.declare,
 		File:            t.File(),
-		Install:         t.installCommand(),
-		InstallScripts:  t.scriptsCommand(),
+		Install:         t.Package.installCommand(),
+		InstallScripts:  t.Package.scriptsCommand(),
 		UserHome:        t.Host.Home,
 		SearchPath:      os.Getenv("PATH"),
 		Exists:          pathExists,
 		Executable:      isExecutable,
 		Canonical:       resolveLinks,
-		Guarded:         t.guarded,
-		Shared:          t.shared,
-		Sensitive:       t.sensitive,
+		Guarded:         checks.guarded,
+		Shared:          checks.shared,
+		Sensitive:       checks.sensitive,
 		Try: func(tool string, lines, flags []string) error {
 			return f.Target().Attempt(tool, lines, flags)
 		},
@@ -65,16 +66,22 @@ func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecy
 			}
 			return process, nil
 		}),
-		Earlier: records.Reader(t.Host, t.Policy.KeptName()),
-	}
-	for _, w := range t.WarningTexts() {
-		s.Warnings = append(s.Warnings, "warning: "+w)
+		Earlier:  records.Reader(t.Host, t.Policy.KeptName()),
+		Warnings: warningLines(t),
 	}
 	if c.ErrIsTerminal() { // a client's log is easier to search with whole lines
 		s.Fold = terminal.FoldMessages
 	}
 	s.Changed, s.Unset = f.keeping.changes, unsetVariables(t.Policy, t.Profile)
 	return s
+}
+
+// warningLines returns the warnings of a target as lines of standard error.
+func warningLines(t *Target) (lines []string) {
+	for _, w := range t.WarningTexts() {
+		lines = append(lines, "warning: "+w)
+	}
+	return lines
 }
 
 // unsetVariables returns the variables that a policy grants and that are not set on the host.
@@ -101,11 +108,7 @@ func (f *Followed) StatelessOptions() lifecycle.Stateless {
 			if err != nil {
 				return lifecycle.Tool{}, err
 			}
-			lt := lifecycle.Tool{Profile: tool.Profile, Unset: unsetVariables(tool.Policy, tool.Profile)}
-			for _, w := range tool.WarningTexts() {
-				lt.Warnings = append(lt.Warnings, "warning: "+w)
-			}
-			return lt, nil
+			return lifecycle.Tool{Profile: tool.Profile, Unset: unsetVariables(tool.Policy, tool.Profile), Warnings: warningLines(tool)}, nil
 		},
 		Warm: func(name string) int {
 			p, err := f.Target().PolicyOf(name)

@@ -45,6 +45,7 @@ type Target struct {
 	PolicyOf func(tool string) (*policy.Policy, error) // nil for a command behind --
 	Policy   *policy.Policy
 	Profile  *policy.Profile
+	Package  *Package // nil if no launcher starts it, and before Resolve
 	Warnings []policy.Warning
 	Host     hostfs.Host
 
@@ -52,10 +53,9 @@ type Target struct {
 	invocation  []string                  // the command line of mcp-jail, for a command behind --
 	isTool      bool                      // for one tool, or for the tools without a table
 	source      source                    // what it was loaded from
-	pkg         *installedPackage         // nil if the command is no package launcher
 	given       []string                  // the command before a program of a package replaced it
 	trial       *Trial                    // the packages that are tried; nil for those of the user
-	untrusted   func(file string) string  // see Untrusted; nil before it is asked
+	others      *writers                  // see writers
 }
 
 // WarningTexts returns the warnings of the target as text.
@@ -100,18 +100,38 @@ func (t *Target) unreachableArguments() string {
 
 // evidence returns what a diagnosis needs to know of the server and the host.
 func (t *Target) evidence() diagnostics.Evidence {
+	checks := pathChecks{&t.Host, t.Policy}
 	return diagnostics.Evidence{
-		Server: t.Profile.Server, Profile: t.Profile, FromCommandLine: t.Policy.FromCommandLine, Stateless: !t.Policy.Stateful, CommandLine: t.invocation, Declare: t.declaration, File: t.File(),
+		Server: t.Profile.Server, Profile: t.Profile, FromCommandLine: t.Policy.FromCommandLine, Stateless: !t.Policy.Stateful, CommandLine: t.invocation, Declare: t.declare, File: t.File(),
 		UserHome: t.Host.Home, SearchPath: os.Getenv("PATH"), Exists: pathExists, Executable: isExecutable, Canonical: resolveLinks,
-		Guarded: t.guarded, Shared: t.shared, Sensitive: t.sensitive, Try: t.Attempt,
+		Guarded: checks.guarded, Shared: checks.shared, Sensitive: checks.sensitive, Try: t.Attempt,
 	}
 }
 
 // declaration returns the configuration lines that declare a server given behind --. The
 // first is a comment with the file.
-func (t *Target) declaration() []string {
-	return append([]string{"# " + config.UserConfigFile(t.Host)}, t.commandLine.Declaration()...)
+func declaration(host hostfs.Host, o config.CommandLineOptions) []string {
+	return append([]string{"# " + config.UserConfigFile(host)}, o.Declaration()...)
 }
+
+func (t *Target) declare() []string { return declaration(t.Host, t.commandLine) }
+
+// pathChecks answers a diagnosis that is about to propose a grant.
+type pathChecks struct {
+	host   *hostfs.Host
+	policy *policy.Policy
+}
+
+// guarded returns what a grant of a path would give a hold on: see [resolve.Guarded].
+func (c pathChecks) guarded(path string, write bool) string {
+	return resolve.Guarded(c.host, path, write)
+}
+
+// shared returns why a directory is not for one server alone: see [resolve.Shared].
+func (c pathChecks) shared(dir string) string { return resolve.Shared(c.host, c.policy, dir) }
+
+// sensitive returns the sensitive path that a path belongs to: see [resolve.Sensitive].
+func (c pathChecks) sensitive(path string) string { return resolve.Sensitive(c.host, c.policy, path) }
 
 // Resolve loads and resolves the policy of a server: the configured server name, or
 // the command behind -- if name is "". With an error the target is nil or holds what was
@@ -170,7 +190,7 @@ func Load(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool stri
 		if flags.Name != "" {
 			t.Warnings = config.UnusedServer(t.source.options, flags.Name)
 		}
-		if err = t.findPreset(flags.Preset); err == nil {
+		if err = t.layPreset(flags.Preset); err == nil {
 			t.Policy, err = config.FromCommandLine(t.commandLine)
 		}
 	default:
@@ -207,13 +227,13 @@ func Configured(host hostfs.Host, cfg *config.Config, name string, axes []policy
 
 // Resolve resolves the policy of t on its host.
 func (t *Target) Resolve() (err error) {
-	if err := t.findWriters(); err != nil {
+	if err := t.writers().find(); err != nil {
 		return err
 	}
 	if err := t.findPackage(context.Background()); err != nil {
 		return err
 	}
-	t.usePackage(t.Policy)
+	t.Package.use(t.Policy)
 	if t.Profile, t.Warnings, err = resolveProfile(t.Policy, t.Host, t.Warnings); err != nil {
 		return err
 	}
@@ -235,7 +255,7 @@ func (t *Target) setConfig(cfg *config.Config, name, workspace string, axes []po
 		if t.Policy != nil {
 			p.Noted = t.Policy.Noted
 		}
-		t.usePackage(p)
+		t.Package.use(p)
 		return p, nil
 	}
 }

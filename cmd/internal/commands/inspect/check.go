@@ -253,14 +253,14 @@ func (k *checkCmd) checkServer(c terminal.Console, name string, t *target.Target
 		}
 	}
 	if err = t.Resolve(); t.InstallsAfter(err) && err != nil {
-		r.Remarks = append([]string{t.PackageText() + ". The rest can be checked then"}, r.Remarks...)
+		r.Remarks = append([]string{t.Package.Text() + ". The rest can be checked then"}, r.Remarks...)
 		r.OK = true
 		return r
 	}
 	if err != nil {
 		return fail(target.ExitStatus(err), err)
 	}
-	if text := t.PackageText(); text != "" {
+	if text := t.Package.Text(); text != "" {
 		r.Remarks = append([]string{text}, r.Remarks...)
 	}
 	r.Warnings = t.WarningTexts()

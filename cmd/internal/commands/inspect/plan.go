@@ -56,7 +56,7 @@ func (p *planCmd) Run(c terminal.Console, server cmdline.Server) error {
 	}
 	t, wrapped, err := p.resolve(server)
 	if err != nil && t.InstallsAfter(err) {
-		return fmt.Errorf("%s. There is a plan when it is installed, because %s is not on this machine", t.PackageText(), t.Policy.Command)
+		return fmt.Errorf("%s. There is a plan when it is installed, because %s is not on this machine", t.Package.Text(), t.Policy.Command)
 	}
 	if err != nil {
 		return err

@@ -97,7 +97,7 @@ func (x *planPage) server() {
 	fmt.Fprintf(x, "%s  %s\n", x.console.Paint(terminal.Bold, show.Name(p.Server)), show.Line(describePolicy(x.target.Policy)))
 	w := x.columns()
 	row := func(name, value string) { fmt.Fprintf(w, "  %s\t%s\n", name, show.Line(value)) }
-	if text := x.target.PackageText(); text != "" {
+	if text := x.target.Package.Text(); text != "" {
 		row("package", text)
 	}
 	if name := x.target.Preset(); name != "" {

@@ -37,15 +37,15 @@ func (i *installCmd) pinTools(ctx context.Context, c terminal.Console, p *instal
 	}
 	if err == nil {
 		defer t.Close()
-		if t.Package() == nil {
-			return toolsFound{remark: t.PackageText()}
+		if t.Package.Entry() == nil {
+			return toolsFound{remark: t.Package.Text()}
 		}
-		err = errors.Join(t.PreparePackage(c), t.CheckPackage(ctx))
+		err = errors.Join(t.PreparePackage(c), t.Package.Check(ctx))
 	}
 	if err != nil {
 		return toolsFound{remark: "it was not started: " + err.Error()}
 	}
-	pins := t.Pins()
+	pins := t.Package.Pins()
 	var pinned map[string]*pin.Pin
 	if pins != nil {
 		if pinned, err = pins.Pinned(true); err != nil {
@@ -105,15 +105,15 @@ func (i *installCmd) tryUpdate(ctx context.Context, p *installProgress, w wanted
 	}
 	if err == nil {
 		defer t.Close()
-		if t.Package() == nil {
-			return toolsFound{remark: t.PackageText()}
+		if t.Package.Entry() == nil {
+			return toolsFound{remark: t.Package.Text()}
 		}
-		err = errors.Join(t.PreparePackage(p.console), t.CheckPackage(ctx))
+		err = errors.Join(t.PreparePackage(p.console), t.Package.Check(ctx))
 	}
 	if err != nil {
 		return toolsFound{remark: later + " (it was not started: " + err.Error() + ")"}
 	}
-	pins := t.Pins()
+	pins := t.Package.Pins()
 	if pins == nil {
 		return toolsFound{}
 	}
