@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/said"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -13,7 +14,7 @@ type analyzer struct {
 	ev      *Evidence
 	profile *policy.Profile // never nil; empty when the evidence has none
 	writer  grantWriter
-	escaped escapes
+	escaped said.Escapes
 
 	ownLines       int  // number of lines that are text of the failure
 	mentionsSQLite bool // the text of the failure mentions SQLite
@@ -39,7 +40,7 @@ type finding struct {
 
 func newAnalyzer(ev *Evidence) *analyzer {
 	ev.Redactor = ev.redactor()
-	a := &analyzer{ev: ev, profile: ev.Profile, writer: newGrantWriter(ev), escaped: escapes{}}
+	a := &analyzer{ev: ev, profile: ev.Profile, writer: newGrantWriter(ev), escaped: said.Escapes{}}
 	if a.profile == nil {
 		a.profile = &policy.Profile{}
 	}
@@ -49,21 +50,21 @@ func newAnalyzer(ev *Evidence) *analyzer {
 
 // analyzeReference analyzes one name of a text. Without a profile nothing is known to be
 // refused.
-func (a *analyzer) analyzeReference(ref reference) finding {
+func (a *analyzer) analyzeReference(ref said.Reference) finding {
 	if a.ev.Profile == nil {
 		return finding{}
 	}
-	switch ref.kind {
-	case refPath:
+	switch ref.Kind {
+	case said.Path:
 		return a.analyzePath(ref)
-	case refHost:
+	case said.Host:
 		return a.analyzeHost(ref)
-	case refVariable:
+	case said.Variable:
 		return a.analyzeVariable(ref)
-	case refProgram:
+	case said.Program:
 		return a.analyzeProgram(ref)
-	case refRepository:
-		return a.analyzeGitSearch(ref.name)
+	case said.Repository:
+		return a.analyzeGitSearch(ref.Name)
 	}
 	return finding{}
 }
@@ -87,7 +88,7 @@ func (a *analyzer) serverSaid(line string) string {
 		marked, _, _ = strings.Cut(marked, "\n")
 		said = strings.ReplaceAll(marked, "\x1b", "")
 	}
-	return "the server said " + show.Quote(cut(said, 200))
+	return "the server said " + show.Quote(show.Cut(said, 200))
 }
 
 // revealsSecret reports whether the lines for a grant would contain the value of a secret.

@@ -1,12 +1,10 @@
 package diagnostics
 
 import (
-	"net"
-	"net/url"
 	"path/filepath"
-	"strconv"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/said"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -34,7 +32,7 @@ func (a *analyzer) analyzeDenial(d policy.Denial) finding {
 	case policy.AxisEnv:
 		return a.attributeVariable(Certain, d.Target, cause)
 	case policy.AxisProcess:
-		if rightsOf(d.Operation).Has(policy.Execute) {
+		if said.RightsOf(d.Operation).Has(policy.Execute) {
 			return a.analyzeProgramDenial(d, cause)
 		}
 	case policy.AxisLimits:
@@ -65,15 +63,15 @@ func (a *analyzer) analyzePathDenial(d policy.Denial, cause string) finding {
 	if !ok {
 		return a.attribute(Certain, d.Axis, d.Target, d.Operation, cause, grant{})
 	}
-	want := rightsOf(d.Operation)
+	want := said.RightsOf(d.Operation)
 	if want == 0 {
 		want = policy.Read
 	}
-	ref := reference{name: path, want: want, fault: faultRefused, isMkdir: strings.HasPrefix(d.Operation, "mkdir")}
+	ref := said.Reference{Name: path, Want: want, Fault: said.Refused, IsMkdir: strings.HasPrefix(d.Operation, "mkdir")}
 	missing := a.missingRights(path, ref, a.exists(path))
-	ref.isConnect = d.Axis == policy.AxisIPC
+	ref.IsConnect = d.Axis == policy.AxisIPC
 	private := ""
-	if ref.isConnect {
+	if ref.IsConnect {
 		private, _ = a.jailPlace(path)
 	}
 	if missing == 0 && private != "" {
@@ -95,7 +93,7 @@ func (a *analyzer) analyzePathDenial(d policy.Denial, cause string) finding {
 	// These fail outside of the jail too: creating a file where a directory is, and
 	// removing a file that does not exist.
 	if want != policy.Read && want&policy.Delete == 0 && a.exists(path+"/.") == present {
-		ref.isMkdir = true
+		ref.IsMkdir = true
 	}
 	if strings.HasPrefix(d.Operation, "remove") && a.exists(path) == absent {
 		f := a.attribute(Certain, d.Axis, path, rightWord(want), cause, grant{})
@@ -104,11 +102,11 @@ func (a *analyzer) analyzePathDenial(d policy.Denial, cause string) finding {
 	}
 	f, beside := a.attributeCompanion(Certain, path, missing, cause)
 	switch {
-	case beside && !ref.isConnect:
+	case beside && !ref.IsConnect:
 	case want == policy.Delete:
 		f = a.attributeParent(Certain, path, policy.Write, cause)
 	default:
-		f = a.attributePath(Certain, path, missing, ref.isMkdir, cause)
+		f = a.attributePath(Certain, path, missing, ref.IsMkdir, cause)
 	}
 	f.hint.Axis = d.Axis
 	if n := f.grant; n.path != "" && n.with == "" && !n.create && private == "" && n.rights&^a.profile.RightsAt(n.path) == 0 && !a.isReserved(n.path) {
@@ -116,7 +114,7 @@ func (a *analyzer) analyzePathDenial(d policy.Denial, cause string) finding {
 		f.hint.Explain = PageFsMove
 		f.fix = "the policy already grants this, but the path of a rule or a protected name cannot be moved or removed: see " + a.planCommand()
 	}
-	return a.withhold(a.forSocket(f, ref.isConnect), ref.isConnect)
+	return a.withhold(a.forSocket(f, ref.IsConnect), ref.IsConnect)
 }
 
 // analyzeProgramDenial analyzes a denial to start a program.
@@ -136,26 +134,4 @@ func (a *analyzer) analyzeProgramDenial(d policy.Denial, cause string) finding {
 	f := a.attributePath(Certain, path, policy.Execute, false, cause)
 	f.hint.Axis = policy.AxisProcess
 	return f
-}
-
-// splitEndpoint parses the target of a refused connection: a host, host:port, an address
-// or a URL.
-func splitEndpoint(target string) (host string, port int, scheme string, ok bool) {
-	if strings.Contains(target, "://") {
-		u, err := url.Parse(target)
-		if err != nil {
-			return "", 0, "", false
-		}
-		scheme = schemeOf(u.Scheme)
-		port, _ = strconv.Atoi(u.Port())
-		if port == 0 {
-			port = portOf(u.Scheme)
-		}
-		target = u.Hostname()
-	} else if h, p, err := net.SplitHostPort(target); err == nil {
-		target = h
-		port, _ = strconv.Atoi(p)
-	}
-	ref, ok := hostReference(target, strconv.Itoa(port), scheme)
-	return ref.name, ref.port, ref.scheme, ok
 }

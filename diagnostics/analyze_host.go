@@ -6,14 +6,15 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/said"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // analyzeHost analyzes a host that a text names together with a network fault.
-func (a *analyzer) analyzeHost(ref reference) finding {
-	name := loopbackName(ref.name)
-	target := endpoint(name, ref.port)
-	if grantsHost(a.profile.Net, name, ref.port, ref.scheme) {
+func (a *analyzer) analyzeHost(ref said.Reference) finding {
+	name := loopbackName(ref.Name)
+	target := endpoint(name, ref.Port)
+	if grantsHost(a.profile.Net, name, ref.Port, ref.Scheme) {
 		return finding{
 			note: "the policy grants " + a.quote(target) + ": the name or the connection failed outside of the jail",
 			fix:  "see whether " + a.quote(target) + " can be reached without mcp-jail",
@@ -27,7 +28,7 @@ func (a *analyzer) analyzeHost(ref reference) finding {
 	if len(a.profile.Net) == 0 {
 		cause += " (it grants no network)"
 	}
-	return a.attributeHost(Likely, name, ref.port, ref.scheme, cause)
+	return a.attributeHost(Likely, name, ref.Port, ref.Scheme, cause)
 }
 
 // attributeHost returns the finding that a host is refused, with the rule to add.

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/said"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -104,7 +105,7 @@ func (a *analyzer) limitFromText(lines []string) (f finding, ok bool) {
 			if l.key == keyMemory && home != "" {
 				l.with = append(slices.Clone(l.with), strings.ToLower(home))
 			}
-			if !containsAny(lower, l.words) || l.with != nil && !containsAny(lower, l.with) || a.limit(l.key) <= 0 {
+			if !said.ContainsAny(lower, l.words) || l.with != nil && !said.ContainsAny(lower, l.with) || a.limit(l.key) <= 0 {
 				continue
 			}
 			if l.key == keyOpenFiles && strings.Contains(lower, "in system") {
@@ -124,13 +125,4 @@ func (a *analyzer) limitFromText(lines []string) (f finding, ok bool) {
 		}
 	}
 	return f, false
-}
-
-func containsAny(s string, words []string) bool {
-	for _, w := range words {
-		if strings.Contains(s, w) {
-			return true
-		}
-	}
-	return false
 }

@@ -5,45 +5,46 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/said"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // analyzeVariable analyzes a name that may be an environment variable. Only a variable
 // that is set on the host and was withheld points to the jail.
-func (a *analyzer) analyzeVariable(ref reference) finding {
-	if _, found := slices.BinarySearch(a.profile.Withheld, ref.name); found || slices.Contains(a.profile.Withheld, ref.name) {
-		if ref.authority {
-			return a.attributeVariable(Likely, ref.name, "the server does not trust a certificate, and the variable "+ref.name+", which names further authorities, is set but not granted")
+func (a *analyzer) analyzeVariable(ref said.Reference) finding {
+	if _, found := slices.BinarySearch(a.profile.Withheld, ref.Name); found || slices.Contains(a.profile.Withheld, ref.Name) {
+		if ref.Authority {
+			return a.attributeVariable(Likely, ref.Name, "the server does not trust a certificate, and the variable "+ref.Name+", which names further authorities, is set but not granted")
 		}
-		return a.attributeVariable(Likely, ref.name, "the server's message names the variable "+ref.name+", which is set but not granted")
+		return a.attributeVariable(Likely, ref.Name, "the server's message names the variable "+ref.Name+", which is set but not granted")
 	}
-	set := slices.ContainsFunc(a.profile.Env, func(v policy.Variable) bool { return v.Name == ref.name })
-	if set || !ref.asked {
+	set := slices.ContainsFunc(a.profile.Env, func(v policy.Variable) bool { return v.Name == ref.Name })
+	if set || !ref.Asked {
 		return finding{}
 	}
-	if slices.Contains(a.ev.Unset, ref.name) {
+	if slices.Contains(a.ev.Unset, ref.Name) {
 		return finding{
 			aboutPolicy: true,
-			note:        "the variable " + ref.name + " is granted but not set where mcp-jail was started",
-			fix:         "set " + ref.name + " in the client's configuration of this server",
+			note:        "the variable " + ref.Name + " is granted but not set where mcp-jail was started",
+			fix:         "set " + ref.Name + " in the client's configuration of this server",
 			hint:        Hint{Explain: PageEnv},
 		}
 	}
-	if !strings.Contains(ref.name, "_") {
+	if !strings.Contains(ref.Name, "_") {
 		return finding{}
 	}
 	return finding{
-		note:  "the variable " + ref.name + " is not set where mcp-jail was started",
-		fix:   "set " + ref.name + " in the client's configuration of this server, and grant it",
-		grant: grant{variable: ref.name},
-		hint:  Hint{Warning: loaderWarning(ref.name), Explain: PageEnv},
+		note:  "the variable " + ref.Name + " is not set where mcp-jail was started",
+		fix:   "set " + ref.Name + " in the client's configuration of this server, and grant it",
+		grant: grant{variable: ref.Name},
+		hint:  Hint{Warning: loaderWarning(ref.Name), Explain: PageEnv},
 	}
 }
 
 func (a *analyzer) attributeVariable(sure Attribution, name, cause string) finding {
 	f := a.attribute(sure, policy.AxisEnv, name, "variable", cause, grant{variable: name})
 	f.hint.Warning = loaderWarning(name)
-	if !isVariable(name) {
+	if !said.IsVariable(name) {
 		f.grant = grant{}
 	}
 	return f
@@ -58,19 +59,10 @@ func loaderWarning(name string) string {
 	return name + " chooses what code programs load or start"
 }
 
-func isVariable(name string) bool {
-	for i := 0; i < len(name); i++ {
-		if c := name[i]; !isWordByte(c) || i == 0 && c >= '0' && c <= '9' {
-			return false
-		}
-	}
-	return name != ""
-}
-
 // analyzeProgram analyzes a program that a text says was not started.
-func (a *analyzer) analyzeProgram(ref reference) finding {
-	if strings.Contains(ref.name, "/") {
-		ref.kind, ref.want = refPath, policy.Read|policy.Execute
+func (a *analyzer) analyzeProgram(ref said.Reference) finding {
+	if strings.Contains(ref.Name, "/") {
+		ref.Kind, ref.Want = said.Path, policy.Read|policy.Execute
 		return a.analyzePath(ref)
 	}
 	var outside string // the first file of that name that may not be executed
@@ -80,7 +72,7 @@ func (a *analyzer) analyzeProgram(ref reference) finding {
 		if !filepath.IsAbs(dir) {
 			continue
 		}
-		found := a.canonical(filepath.Join(dir, ref.name))
+		found := a.canonical(filepath.Join(dir, ref.Name))
 		if a.exists(found) != present {
 			continue
 		}
@@ -96,29 +88,29 @@ func (a *analyzer) analyzeProgram(ref reference) finding {
 		}
 	}
 	for _, d := range a.ev.Denials {
-		if file != "" && d.Axis == policy.AxisProcess && d.Target == file && a.profile.Programs != nil && !a.isListed(ref.name) {
-			f := a.attributeCommand(Certain, ref.name, "the jail refused "+operation(d)+" "+a.quote(ref.name))
+		if file != "" && d.Axis == policy.AxisProcess && d.Target == file && a.profile.Programs != nil && !a.isListed(ref.Name) {
+			f := a.attributeCommand(Certain, ref.Name, "the jail refused "+operation(d)+" "+a.quote(ref.Name))
 			f.hint.Target = file
 			return f
 		}
 	}
 	switch {
-	case inside && a.profile.Programs != nil && !a.isListed(ref.name):
-		return a.attributeCommand(Likely, ref.name, "the server's message names the program "+a.quote(ref.name)+", which the policy's commands do not list")
+	case inside && a.profile.Programs != nil && !a.isListed(ref.Name):
+		return a.attributeCommand(Likely, ref.Name, "the server's message names the program "+a.quote(ref.Name)+", which the policy's commands do not list")
 	case inside:
 		return finding{}
 	case outside != "":
 		f := a.attributePath(Likely, outside, policy.Execute, false,
-			"the server's message names the program "+a.quote(ref.name)+", and the policy does not let it execute "+a.show(outside))
+			"the server's message names the program "+a.quote(ref.Name)+", and the policy does not let it execute "+a.show(outside))
 		f.hint.Axis = policy.AxisProcess
 		return f
-	case a.profile.Dir != "" && a.exists(filepath.Join(a.profile.Dir, ref.name)) == present: // a file in the working directory
-		ref.kind = refPath
+	case a.profile.Dir != "" && a.exists(filepath.Join(a.profile.Dir, ref.Name)) == present: // a file in the working directory
+		ref.Kind = said.Path
 		return a.analyzePath(ref)
-	case a.ev.Exists != nil && a.ev.SearchPath != "" && ref.fault == faultAbsent:
+	case a.ev.Exists != nil && a.ev.SearchPath != "" && ref.Fault == said.Absent:
 		return finding{
-			note: "the program " + a.quote(ref.name) + " is not in the PATH of this host",
-			fix:  "install " + a.quote(ref.name),
+			note: "the program " + a.quote(ref.Name) + " is not in the PATH of this host",
+			fix:  "install " + a.quote(ref.Name),
 		}
 	}
 	return finding{}
@@ -134,13 +126,13 @@ func (a *analyzer) attributeCommand(sure Attribution, name, cause string) findin
 
 // isUnlisted reports whether the filesystem rules let the server start a file and its list
 // of commands does not.
-func (a *analyzer) isUnlisted(path string, ref reference) bool {
-	if a.profile.Programs == nil || ref.fault != faultRefused || slices.Contains(a.profile.Programs, path) || !a.rightsAt(path).Has(policy.Execute) {
+func (a *analyzer) isUnlisted(path string, ref said.Reference) bool {
+	if a.profile.Programs == nil || ref.Fault != said.Refused || slices.Contains(a.profile.Programs, path) || !a.rightsAt(path).Has(policy.Execute) {
 		return false
 	}
 	// "x: Permission denied" does not name the operation. For a file of the system it
 	// can only have been the start.
-	return ref.want.Has(policy.Execute) || ref.want == 0 && a.isSystem(path)
+	return ref.Want.Has(policy.Execute) || ref.Want == 0 && a.isSystem(path)
 }
 
 // commandName returns the name of the program at path in a table of commands: its base

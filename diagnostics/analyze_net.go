@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/said"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -27,7 +28,7 @@ func (a *analyzer) causeOfNetDenial(d policy.Denial, cause string) finding {
 		}
 		return f
 	}
-	host, port, scheme, ok := splitEndpoint(d.Target)
+	host, port, scheme, ok := said.SplitEndpoint(d.Target)
 	if !ok {
 		f := a.attribute(Certain, d.Axis, d.Target, d.Operation, cause, grant{})
 		f.fix = "no policy line grants this"
@@ -35,7 +36,7 @@ func (a *analyzer) causeOfNetDenial(d policy.Denial, cause string) finding {
 	}
 	host = loopbackName(host)
 	if d.Detail != "" && d.Reason != "" && d.Reason != policy.DeniedNotGranted {
-		cause += ": " + cut(show.Line(a.ev.Redactor.Redact(d.Detail)), maxCause/2)
+		cause += ": " + show.Cut(show.Line(a.ev.Redactor.Redact(d.Detail)), maxCause/2)
 	}
 	refusal := func(fix string) finding {
 		f := a.attribute(Certain, d.Axis, endpoint(host, port), "connect", cause, grant{})

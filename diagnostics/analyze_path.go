@@ -5,24 +5,25 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/said"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // analyzePath analyzes a path that a text names together with a fault.
-func (a *analyzer) analyzePath(ref reference) finding {
+func (a *analyzer) analyzePath(ref said.Reference) finding {
 	if f := a.analyzeTilde(ref); f.refused {
 		return f
 	}
-	path, ok := a.absolute(ref.name)
+	path, ok := a.absolute(ref.Name)
 	if !ok {
 		return finding{}
 	}
 	link := path
 	path = a.canonical(path)
-	if ref.bare && (a.exists(path) != present || path == link) {
+	if ref.Bare && (a.exists(path) != present || path == link) {
 		return finding{} // most likely a word of the sentence
 	}
-	f := a.withhold(a.forSocket(a.analyzeResolvedPath(path, ref), ref.isConnect), ref.isConnect)
+	f := a.withhold(a.forSocket(a.analyzeResolvedPath(path, ref), ref.IsConnect), ref.IsConnect)
 	if f.refused && path != link {
 		f.hint.Cause += a.linkText(link, path)
 	}
@@ -51,14 +52,14 @@ func (a *analyzer) linkText(path, real string) string {
 }
 
 // analyzeResolvedPath analyzes a path whose links are resolved.
-func (a *analyzer) analyzeResolvedPath(path string, ref reference) finding {
+func (a *analyzer) analyzeResolvedPath(path string, ref said.Reference) finding {
 	here := a.exists(path)
 	missing := a.missingRights(path, ref, here)
 
 	switch {
-	case ref.fault == faultAbsent:
+	case ref.Fault == said.Absent:
 		return a.analyzeAbsentPath(path, ref, here, missing)
-	case ref.fault == faultBusy:
+	case ref.Fault == said.Busy:
 		return a.analyzeBusyPath(path)
 	case a.isUnlisted(path, ref):
 		return a.attributeCommand(Likely, a.commandName(path), "the server's message names "+a.show(path)+", which the policy's commands do not list")
@@ -72,30 +73,30 @@ func (a *analyzer) analyzeResolvedPath(path string, ref reference) finding {
 	if missing == policy.Execute && a.ev.Executable != nil && here == present && !a.ev.Executable(path) {
 		return finding{note: a.show(path) + " cannot be executed on this host either", fix: "make it executable (chmod +x)"}
 	}
-	if here == absent && missing == policy.Read && ref.want == 0 && ref.fault == faultRefused && a.allows(policy.OpCreate, path) {
+	if here == absent && missing == policy.Read && ref.Want == 0 && ref.Fault == said.Refused && a.allows(policy.OpCreate, path) {
 		missing |= policy.Write // the server creates the file and also opens it for reading
 	}
 	if e, _ := a.profile.Find(path); e.Rule == policy.UnsearchableRule {
 		return a.notRefused(path) // the host does not let its user in either
 	}
-	if here == absent && (missing&policy.Write == 0 || ref.isConnect || a.isForeignPath(path)) {
+	if here == absent && (missing&policy.Write == 0 || ref.IsConnect || a.isForeignPath(path)) {
 		// The host has no such file, so granting the path would grant nothing.
 		return finding{note: a.show(path) + " cannot be seen on this host either"}
 	}
 	cause := "the server's message names " + a.show(path) + ", which the policy does not let it " + rightWord(missing)
-	if ref.database {
+	if ref.Database {
 		missing |= policy.Write
 	}
 	if f, beside := a.attributeCompanion(Likely, path, missing, cause); beside {
 		return f
 	}
 	switch {
-	case ref.want == policy.Delete, ref.want == 0 && a.isUnremovable(path):
+	case ref.Want == policy.Delete, ref.Want == 0 && a.isUnremovable(path):
 		return a.attributeParent(Likely, path, policy.Write, cause)
-	case ref.database:
+	case ref.Database:
 		return a.attributeParent(Likely, path, policy.Read|policy.Write, cause)
 	}
-	return a.attributePath(Likely, path, missing, ref.isMkdir, cause)
+	return a.attributePath(Likely, path, missing, ref.IsMkdir, cause)
 }
 
 // forSocket narrows the grant for a socket to `update`, which is all that a connection
@@ -149,7 +150,7 @@ func (a *analyzer) attributeParent(sure Attribution, path string, missing policy
 
 // analyzeAbsentPath analyzes a path that the server did not find. Only a path that exists
 // on the host points to the jail.
-func (a *analyzer) analyzeAbsentPath(path string, ref reference, here existence, missing policy.Rights) finding {
+func (a *analyzer) analyzeAbsentPath(path string, ref said.Reference, here existence, missing policy.Rights) finding {
 	switch here {
 	case unknown:
 		return finding{}
@@ -157,7 +158,7 @@ func (a *analyzer) analyzeAbsentPath(path string, ref reference, here existence,
 		if missing == 0 {
 			if private, _ := a.jailPlace(path); private != "" {
 				right := policy.Read
-				if ref.want&policy.Write != 0 {
+				if ref.Want&policy.Write != 0 {
 					right = policy.Write
 				}
 				return a.attributePath(Likely, path, right, false,
@@ -165,23 +166,23 @@ func (a *analyzer) analyzeAbsentPath(path string, ref reference, here existence,
 			}
 			return finding{}
 		}
-		if ref.fromShell && missing == policy.Read && a.ev.Executable != nil && a.ev.Executable(path) && a.exists(path+"/.") != present {
+		if ref.FromShell && missing == policy.Read && a.ev.Executable != nil && a.ev.Executable(path) && a.exists(path+"/.") != present {
 			missing |= policy.Execute // a shell names a program by its path to start it
 		}
-		return a.attributePath(Likely, path, missing, ref.isMkdir,
+		return a.attributePath(Likely, path, missing, ref.IsMkdir,
 			"the server did not find "+a.show(path)+", which exists on the host but is not granted")
 	}
 	// The host has no such file. Where its directory exists and the jail hides it,
 	// creating the file fails with the same message as reading it.
 	dir := filepath.Dir(path)
-	if ref.isMkdir && a.exists(dir) == present && missing&policy.Write != 0 {
+	if ref.IsMkdir && a.exists(dir) == present && missing&policy.Write != 0 {
 		// node creates the directories above first and names only the last one.
 		return a.attributePath(Likely, path, policy.Write, true,
 			"the server could not make "+a.show(path)+": the policy does not let it make anything in "+a.show(dir))
 	}
 	if a.exists(dir) == present && a.rightsAt(dir) == 0 {
-		if ref.want&policy.Write != 0 && !ref.isConnect {
-			return a.attributePath(Likely, path, policy.Write, ref.isMkdir,
+		if ref.Want&policy.Write != 0 && !ref.IsConnect {
+			return a.attributePath(Likely, path, policy.Write, ref.IsMkdir,
 				"the server could not make "+a.show(path)+": its directory exists on the host but is not granted")
 		}
 		return finding{
@@ -212,7 +213,7 @@ func (a *analyzer) analyzeBusyPath(path string) finding {
 
 // missingRights returns the right that the attempt needed and the profile does not give,
 // or 0 when the profile gives all.
-func (a *analyzer) missingRights(path string, ref reference, here existence) policy.Rights {
+func (a *analyzer) missingRights(path string, ref said.Reference, here existence) policy.Rights {
 	reads := a.allows(policy.OpRead, path)
 	// Writing to a file that does not exist creates it.
 	writes := here != absent && a.allows(policy.OpWrite, path) || here != present && a.allows(policy.OpCreate, path)
@@ -226,31 +227,31 @@ func (a *analyzer) missingRights(path string, ref reference, here existence) pol
 		return right
 	}
 	switch {
-	case ref.want.Has(policy.Execute):
+	case ref.Want.Has(policy.Execute):
 		return policy.Execute &^ a.rightsAt(path)
-	case ref.want == policy.Write: // of faultReadOnly: the attempt needed some right of Write
+	case ref.Want == policy.Write: // of ReadOnly: the attempt needed some right of Write
 		return allowed(writes && a.rightsAt(filepath.Dir(path)).Has(policy.Create|policy.Delete), policy.Write)
-	case ref.want.Has(policy.Create):
+	case ref.Want.Has(policy.Create):
 		return allowed(a.allows(policy.OpCreate, path), policy.Write)
-	case ref.want.Has(policy.Delete):
+	case ref.Want.Has(policy.Delete):
 		return allowed(a.allows(policy.OpRemove, path), policy.Write)
-	case ref.want.Has(policy.Update):
+	case ref.Want.Has(policy.Update):
 		return allowed(writes, policy.Write)
 	case !reads:
-		if ref.want == 0 && here == absent && ref.fault == faultRefused {
+		if ref.Want == 0 && here == absent && ref.Fault == said.Refused {
 			if writes {
 				return policy.Read // of a file that the server creates itself
 			}
 			return policy.Write // the file does not exist, so the server tried to create it
 		}
 		return policy.Read
-	case ref.want == 0 && ref.fault == faultRefused && !ref.vague && !a.isSystem(path):
+	case ref.Want == 0 && ref.Fault == said.Refused && !ref.Vague && !a.isSystem(path):
 		// The server may read and was refused, so it tried to write. For files of the
 		// system that is not likely enough.
 		if a.startRefused(path) {
 			return 0 // that is what the server was refused
 		}
-		if writes && !a.isUnremovable(path) && ref.fromShell {
+		if writes && !a.isUnremovable(path) && ref.FromShell {
 			return policy.Execute &^ a.rightsAt(path)
 		}
 		return allowed(writes && !a.isUnremovable(path), policy.Write)
@@ -262,7 +263,7 @@ func (a *analyzer) missingRights(path string, ref reference, here existence) pol
 func (a *analyzer) startRefused(path string) bool {
 	return slices.ContainsFunc(a.ev.Denials, func(d policy.Denial) bool {
 		target, ok := a.absolute(d.Target)
-		return d.Axis == policy.AxisProcess && rightsOf(d.Operation).Has(policy.Execute) && ok && target == path
+		return d.Axis == policy.AxisProcess && said.RightsOf(d.Operation).Has(policy.Execute) && ok && target == path
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/said"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -22,8 +23,8 @@ var connectionWords = []string{
 func (a *analyzer) unreachedHost(lines []string) (f finding, ok bool) {
 	own := lines[:min(a.ownLines, len(lines))]
 	about := a.ev.Timeout > 0 || slices.ContainsFunc(own, func(line string) bool {
-		fault, _ := matchFault(line)
-		return fault == faultNetwork || containsAny(strings.ToLower(line), connectionWords)
+		fault, _ := said.MatchFault(line)
+		return fault == said.Network || said.ContainsAny(strings.ToLower(line), connectionWords)
 	})
 	var latest *policy.HostFailure
 	for i := range a.ev.HostFailures {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/said"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -187,48 +188,32 @@ func (a *analyzer) cleansUp(d policy.Denial, before []policy.Denial) bool {
 func (a *analyzer) namesTarget(line string, d policy.Denial) bool {
 	target := d.Target
 	if dir := a.profile.Dir; d.Axis == policy.AxisFs && dir != "" && dir != "/" && target != dir && policy.Within(target, dir) {
-		if hasPath(line, target[len(dir)+1:]) {
+		if said.HasPath(line, target[len(dir)+1:]) {
 			return true
 		}
 	}
 	if d.Axis == policy.AxisNet {
-		if host, _, _, ok := splitEndpoint(target); ok {
+		if host, _, _, ok := said.SplitEndpoint(target); ok {
 			target = host
 		}
 	}
 	return len(target) > 2 && strings.Contains(line, target)
 }
 
-// hasPath reports whether a relative path stands in line and is not part of another path.
-func hasPath(line, path string) bool {
-	for from := 0; ; {
-		at := strings.Index(line[from:], path)
-		if at < 0 {
-			return false
-		}
-		at += from
-		from = at + len(path)
-		inPath := func(c byte) bool { return isWordByte(c) || c == '.' || c == '/' || c == '-' }
-		if (at == 0 || !inPath(line[at-1]) || strings.HasSuffix(line[:at], " ./")) && (from == len(line) || !inPath(line[from])) {
-			return true
-		}
-	}
-}
-
 // analyzeText analyzes the names in the lines. It returns the candidates and the closest
 // name that the policy is known not to refuse.
 func (a *analyzer) analyzeText(lines []string) (all candidates, cleared *finding) {
 	vague := map[int]bool{} // lines that have a candidate
-	for _, ref := range extractReferences(lines, a.escaped) {
-		if ref.vague && ref.kind != refVariable && vague[ref.line] {
+	for _, ref := range said.References(lines, a.escaped) {
+		if ref.Vague && ref.Kind != said.Variable && vague[ref.Line] {
 			continue
 		}
 		f := a.analyzeReference(ref)
 		switch {
 		case f.refused:
-			vague[ref.line] = true
-			all.add(candidate{finding: f, distance: ref.line, named: true})
-		case f.note != "" && cleared == nil && !ref.vague:
+			vague[ref.Line] = true
+			all.add(candidate{finding: f, distance: ref.Line, named: true})
+		case f.note != "" && cleared == nil && !ref.Vague:
 			cleared = &f
 		}
 	}
@@ -240,7 +225,7 @@ func (a *analyzer) analyzeText(lines []string) (all candidates, cleared *finding
 // incidental.
 func namesAnotherCause(likely candidates, lines []string, own int) bool {
 	for _, line := range lines[:min(own, len(lines))] {
-		if f, _ := matchFault(line); f == faultNetwork {
+		if f, _ := said.MatchFault(line); f == said.Network {
 			return false
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/said"
 	"github.com/mcp-jail/mcp-jail/internal/lazy"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -49,7 +50,7 @@ func companionOf(path string) (of string, ok bool) {
 func mentionsSQLite(lines []string) bool {
 	for _, line := range lines {
 		lower := strings.ToLower(line)
-		if containsAny(lower, []string{"sqlite", "unable to open database", "readonly database"}) {
+		if said.ContainsAny(lower, []string{"sqlite", "unable to open database", "readonly database"}) {
 			return true
 		}
 	}

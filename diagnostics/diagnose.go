@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/said"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -32,7 +33,7 @@ func Diagnose(ev Evidence) Diagnosis {
 
 func diagnose(ev Evidence) Diagnosis {
 	ev.Redactor = ev.redactor()
-	ev.Text = cut(ev.Text, tailBytes)
+	ev.Text = show.Cut(ev.Text, tailBytes)
 	d := Diagnosis{Code: codeOf(&ev), Stage: ev.Stage, Attribution: None, Server: ev.Server, Tool: ev.Tool, What: summary(&ev)}
 	if ev.Exit != nil {
 		if d.Signal = signalName(ev.Exit.Signal); d.Signal == "" {
@@ -57,9 +58,9 @@ func diagnose(ev Evidence) Diagnosis {
 		return d.endedByJail(ev.Exit.Why)
 	}
 	a := newAnalyzer(&ev)
-	lines := orderByRelevance(ev.Text, raw, a.escaped)
+	lines := said.OrderByRelevance(ev.Text, raw, a.escaped)
 	if f, ok := a.missingPackage(lines); ok {
-		d.Attribution, d.Cause, d.Fix, d.Explain = Likely, cut(f.note, maxCause), cut(f.fix, 2*maxCause), PagePackageMissing
+		d.Attribution, d.Cause, d.Fix, d.Explain = Likely, show.Cut(f.note, maxCause), show.Cut(f.fix, 2*maxCause), PagePackageMissing
 		return d
 	}
 	found, cleared := a.analyze(lines)
@@ -68,7 +69,7 @@ func diagnose(ev Evidence) Diagnosis {
 	case len(found) > 0:
 		d.setCauses(a, found)
 	case skipped:
-		d.Attribution, d.Cause, d.Fix, d.Explain = Likely, cut(scripts.note, maxCause), cut(scripts.fix, 2*maxCause), PagePackageScripts
+		d.Attribution, d.Cause, d.Fix, d.Explain = Likely, show.Cut(scripts.note, maxCause), show.Cut(scripts.fix, 2*maxCause), PagePackageScripts
 	default:
 		d.fallback(a, lines, cleared)
 	}
@@ -82,7 +83,7 @@ func diagnose(ev Evidence) Diagnosis {
 // own.
 func (d Diagnosis) endedByJail(why string) Diagnosis {
 	d.Attribution = Certain
-	d.Cause = cut("the jail could no longer enforce the policy and ended the server: "+why, maxCause)
+	d.Cause = show.Cut("the jail could no longer enforce the policy and ended the server: "+why, maxCause)
 	d.Fix = "start it again; if it happens again, run `mcp-jail doctor`"
 	d.Explain = PageJail
 	return d
@@ -92,7 +93,7 @@ func (d Diagnosis) endedByJail(why string) Diagnosis {
 func (a *analyzer) analyze(lines []string) (candidates, *finding) {
 	own := ownStderr // the last lines of a process concern its end
 	if strings.TrimSpace(a.ev.Text) != "" {
-		own = len(orderByRelevance(a.ev.Text, nil, escapes{}))
+		own = len(said.OrderByRelevance(a.ev.Text, nil, said.Escapes{}))
 	}
 	a.ownLines = own
 	a.mentionsSQLite = mentionsSQLite(lines[:min(own, len(lines))])
@@ -123,7 +124,7 @@ func (a *analyzer) analyze(lines []string) (candidates, *finding) {
 // reachedBySocket reports whether a host in the text was never looked up: the server connected to a
 // local socket for it, and the jail refused that. Every lookup of a name is on record.
 func (a *analyzer) reachedBySocket(f candidate) bool {
-	host, _, _, _ := splitEndpoint(f.hint.Target)
+	host, _, _, _ := said.SplitEndpoint(f.hint.Target)
 	if _, err := netip.ParseAddr(host); f.hint.Axis != policy.AxisNet || host == "localhost" || err == nil {
 		return false
 	}
@@ -179,7 +180,7 @@ func (d *Diagnosis) fallback(a *analyzer, lines []string, cleared *finding) {
 		}
 	}
 	f = a.proposable(f)
-	d.Cause = cut(f.note, maxCause)
+	d.Cause = show.Cut(f.note, maxCause)
 	f.hint.Attribution = d.Attribution
 	f.hint.Cause = d.Cause
 	h := a.hint(f)
@@ -228,8 +229,8 @@ func (a *analyzer) hint(f finding) Hint {
 	if h.Explain == "" {
 		h.Explain = a.pageOf(h)
 	}
-	h.Cause = cut(h.Cause, maxCause)
-	h.Target = cut(strings.ToValidUTF8(a.ev.Redactor.Redact(h.Target), "\ufffd"), maxTarget)
+	h.Cause = show.Cut(h.Cause, maxCause)
+	h.Target = show.Cut(strings.ToValidUTF8(a.ev.Redactor.Redact(h.Target), "\ufffd"), maxTarget)
 	var fixes []string
 	if f.fix != "" {
 		fixes = append(fixes, f.fix)
@@ -257,7 +258,7 @@ func (a *analyzer) hint(f finding) Hint {
 	if h.Warning != "" {
 		fixes = append(fixes, "careful: "+h.Warning)
 	}
-	h.Fix = cut(strings.Join(fixes, "; "), 2*maxCause)
+	h.Fix = show.Cut(strings.Join(fixes, "; "), 2*maxCause)
 	return h
 }
 
@@ -345,14 +346,14 @@ func shownDenials(denials []policy.Denial) []policy.Denial {
 	denials = denials[max(0, len(denials)-maxDenials):]
 	var out []policy.Denial
 	for _, d := range denials {
-		d.Target = cut(strings.ToValidUTF8(d.Target, "\ufffd"), maxTarget)
-		d.Operation = cut(show.Line(d.Operation), maxTarget)
+		d.Target = show.Cut(strings.ToValidUTF8(d.Target, "\ufffd"), maxTarget)
+		d.Operation = show.Cut(show.Line(d.Operation), maxTarget)
 		d.Arguments = slices.Clone(d.Arguments[:min(len(d.Arguments), maxShownArguments)])
 		for i, arg := range d.Arguments {
-			d.Arguments[i] = cut(strings.ToValidUTF8(arg, "\ufffd"), maxTarget)
+			d.Arguments[i] = show.Cut(strings.ToValidUTF8(arg, "\ufffd"), maxTarget)
 		}
-		d.Program = cut(strings.ToValidUTF8(d.Program, "\ufffd"), maxTarget)
-		d.Reason, d.Detail = policy.DenialReason(cut(show.Line(string(d.Reason)), maxTarget)), cut(show.Line(d.Detail), maxTarget)
+		d.Program = show.Cut(strings.ToValidUTF8(d.Program, "\ufffd"), maxTarget)
+		d.Reason, d.Detail = policy.DenialReason(show.Cut(show.Line(string(d.Reason)), maxTarget)), show.Cut(show.Line(d.Detail), maxTarget)
 		out = append(out, d)
 	}
 	return out
@@ -367,7 +368,7 @@ func lastQuoted(lines []string, n int) []string { return quoted(lines[max(0, len
 // quoted returns lines of the server, sanitized and each cut to maxStderrB bytes.
 func quoted(lines []string) (out []string) {
 	for _, l := range lines {
-		out = append(out, cut(show.Line(strings.TrimRight(l, "\r\n")), maxStderrB))
+		out = append(out, show.Cut(show.Line(strings.TrimRight(l, "\r\n")), maxStderrB))
 	}
 	return out
 }

@@ -59,7 +59,7 @@ func ownFailure(code Code, server, message string) Diagnosis {
 	lines := ownLines(message)
 	d := Diagnosis{Code: code, Stage: StageExec, Attribution: Certain, Server: server, Explain: PageOfCode(code)}
 	if len(lines) > 0 {
-		d.Cause = cut(strings.TrimPrefix(lines[0], "error: "), maxCause)
+		d.Cause = show.Cut(strings.TrimPrefix(lines[0], "error: "), maxCause)
 		d.Detail = lines[1:]
 	}
 	return d
@@ -74,7 +74,7 @@ func ownLines(s string) []string {
 	var lines []string
 	for _, l := range strings.Split(strings.TrimSpace(s), "\n") {
 		if l = strings.TrimRight(l, "\r "); l != "" && len(lines) < maxDetail {
-			lines = append(lines, cut(show.Line(l), maxCause))
+			lines = append(lines, show.Cut(show.Line(l), maxCause))
 		}
 	}
 	return lines

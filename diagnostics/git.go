@@ -4,42 +4,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/internal/lazy"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
-
-// git's messages name places in phrases of their own. The named path is seldom the
-// right one for a rule, because git reads and writes in its whole directory.
-var (
-	// fatal: not a git repository: /x/.git/worktrees/y   (the target of a worktree's pointer)
-	gitPointer = lazy.Regexp(`not a git repository: (\S.*)$`)
-	// error: insufficient permission for adding an object to repository database .git/objects
-	// error: could not lock config file .git/config: Read-only file system
-	gitLock    = lazy.Regexp(`could not lock config file (\S.*): [A-Z]`)
-	gitAround  = lazy.Regexp(`not a git repository \(or any (?:of the parent directories|parent up to mount point (/.*))\)`)
-	gitObjects = lazy.Regexp(`insufficient permission for adding an object to repository database (\S.*)$`)
-)
-
-// gitReferences extracts the names in a line of git.
-func gitReferences(line string, f fault) []reference {
-	if m := gitPointer().FindStringSubmatch(line); m != nil {
-		return []reference{pathReference(faultAbsent, "read", m[1])}
-	}
-	if m := gitObjects().FindStringSubmatch(line); m != nil {
-		return []reference{pathReference(faultRefused, "write", m[1])}
-	}
-	if m := gitLock().FindStringSubmatch(line); m != nil {
-		return []reference{pathReference(f, "create", m[1]+".lock")}
-	}
-	if m := gitAround().FindStringSubmatch(line); m != nil {
-		return []reference{{kind: refRepository, name: m[1], fault: faultAbsent}}
-	}
-	if strings.Contains(line, "fatal: not in a git directory") {
-		return []reference{{kind: refRepository, fault: faultAbsent}}
-	}
-	return nil
-}
 
 // analyzeGitSearch analyzes the message of git that it found no repository at or above its
 // working directory. edge is the mount point where git stopped looking, if it names one.

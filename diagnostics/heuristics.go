@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/said"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -27,14 +28,14 @@ func (a *analyzer) heuristics(lines []string) (f finding, ok bool) {
 		return f, true
 	}
 	for _, line := range lines {
-		if refusedElsewhere(line) {
+		if said.RefusedElsewhere(line) {
 			continue
 		}
-		f, show := matchFault(line)
+		f, show := said.MatchFault(line)
 		switch f {
-		case faultNone, faultAbsent:
+		case said.NoFault, said.Absent:
 			continue
-		case faultNetwork:
+		case said.Network:
 			if f, ok := a.packageDownload(); ok {
 				return f, true
 			}
@@ -79,7 +80,7 @@ func browserSandbox(lines []string) (f finding, ok bool) {
 // missing for it.
 func (a *analyzer) crossDevice(lines []string) (f finding, ok bool) {
 	for _, line := range lines {
-		if hasWord(line, "EXDEV") || strings.Contains(strings.ToLower(line), "cross-device link") {
+		if said.HasWord(line, "EXDEV") || strings.Contains(strings.ToLower(line), "cross-device link") {
 			return finding{
 				note: a.serverSaid(line) + "; files cannot be moved or linked between the paths of two rules, as between two filesystems",
 				fix:  "copy the file, or create it in the target directory; inside of the workspace, one rule for both paths also helps",

@@ -4,9 +4,9 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/mcp-jail/mcp-jail/policy"
-
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/said"
 	"github.com/mcp-jail/mcp-jail/internal/lazy"
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // missingPackage recognises that a package is not installed, and that its launcher has no network
@@ -19,7 +19,7 @@ func (a *analyzer) missingPackage(lines []string) (f finding, ok bool) {
 	if slices.ContainsFunc(a.profile.Net, func(r policy.NetRule) bool { return r.Allow }) {
 		return f, false
 	}
-	tried := slices.ContainsFunc(lines, func(line string) bool { fault, _ := matchFault(line); return fault == faultNetwork }) ||
+	tried := slices.ContainsFunc(lines, func(line string) bool { fault, _ := said.MatchFault(line); return fault == said.Network }) ||
 		slices.ContainsFunc(a.ev.Denials, func(d policy.Denial) bool { return d.Axis == policy.AxisNet })
 	if !tried && a.ev.Timeout == 0 {
 		return f, false

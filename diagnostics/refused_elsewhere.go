@@ -3,42 +3,9 @@ package diagnostics
 import (
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/internal/lazy"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/said"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
-
-// allowListPhrases are phrases, in lower case, of servers that refuse a path by a list of
-// their own. The words around them often resemble an error of the kernel.
-var allowListPhrases = []string{
-	"outside allowed", "outside of allowed", "outside the allowed", "outside of the allowed", "not in allowed", "not within allowed", "not an allowed", "not in the allowed", "not within the allowed",
-	"allowed director", "allowed path", "allowed root", "allow list", "allowlist", "allow-list", "whitelist", "disallowed", "outside the workspace", "outside of the workspace", "outside workspace",
-	"outside the project", "outside of the project", "outside the root", "outside root", "outside the sandbox", "path traversal", "access restricted to",
-}
-
-// remotePhrases are phrases of refusals by remote programs: the other end of ssh,
-// databases, remote procedures.
-var remotePhrases = []string{
-	"permission denied (", "permission denied, please try again", "access denied for user", "rpc error:", "permission denied for ", "permission denied to ", "authentication failed", "authorization failed",
-	"service: amazon", "bad credentials", "resource not accessible by",
-}
-
-// httpStatus matches the status of an HTTP response.
-var httpStatus = lazy.Regexp(`(?i)\b(?:http[/ 0-9.]*|status(?: code)?|statuscode|code|error|returned|response)["']?[:= (]*\b[45]\d\d\b|\b[45]\d\d:? (?:bad request|unauthorized|payment required|forbidden|not found|method not allowed|conflict|gone|too many requests|internal server error|bad gateway|service unavailable|gateway timeout)`)
-
-// refusedElsewhere reports whether a line describes a refusal by the server itself or by a
-// service that it asked, and not by the kernel.
-func refusedElsewhere(line string) bool {
-	lower := strings.ToLower(line)
-	switch {
-	case containsAny(lower, allowListPhrases):
-		return true
-	case hasWord(line, "EACCES"), hasWord(line, "EPERM"), hasWord(line, "EROFS"), strings.Contains(line, "[Errno "), strings.Contains(lower, "os error "), strings.Contains(lower, "tunnel connection failed"):
-		return false
-	case containsAny(lower, remotePhrases):
-		return true
-	}
-	return httpStatus().MatchString(line)
-}
 
 // homeOfServer explains that the server itself refuses a path in its private HOME: the model wrote
 // a "~" in a call, and meant the user's home. ok is false for any other path.
@@ -90,12 +57,12 @@ func (a *analyzer) ungrantedRoot(lines []string) finding {
 // own, or "".
 func (a *analyzer) refusedByServer(lines []string) string {
 	for _, line := range lines {
-		if !containsAny(strings.ToLower(line), allowListPhrases) {
+		if !said.ContainsAny(strings.ToLower(line), said.AllowListPhrases) {
 			continue
 		}
 		// The first path of such a line is the refused one.
-		for _, ref := range vaguePaths(line, faultRefused) {
-			if path, ok := a.absolute(ref.name); ok && !a.escaped.breaks(line, ref) {
+		for _, ref := range said.VaguePaths(line, said.Refused) {
+			if path, ok := a.absolute(ref.Name); ok && !a.escaped.Breaks(line, ref) {
 				return path
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/said"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -66,7 +67,7 @@ func (d Diagnosis) ErrorFrame(id []byte) []byte {
 // failure returns the diagnosis as data of an error.
 func (d Diagnosis) failure() failureData {
 	return failureData{
-		Stage: d.Stage, Attribution: d.Attribution, Server: cut(d.Server, maxName), Tool: cut(d.Tool, maxName),
+		Stage: d.Stage, Attribution: d.Attribution, Server: show.Cut(d.Server, maxName), Tool: show.Cut(d.Tool, maxName),
 		Exit: d.Exit, Signal: d.Signal,
 		StderrTail: notNull(lastN(d.Stderr, frameStderr)),
 		Denials:    notNull(lastN(d.Denials, frameDenials)),
@@ -93,7 +94,7 @@ func (d Diagnosis) Message() string {
 	if d.Cause != "" {
 		b.WriteString(": " + d.causePrefix() + d.Cause)
 	} else if line := d.LastError(); line != "" {
-		b.WriteString("; server said: " + show.Quote(cut(line, 300)))
+		b.WriteString("; server said: " + show.Quote(show.Cut(line, 300)))
 	}
 	if d.Fix != "" {
 		if s := b.String(); !strings.HasSuffix(s, "?") && !strings.HasSuffix(s, ".") {
@@ -101,7 +102,7 @@ func (d Diagnosis) Message() string {
 		}
 		b.WriteString(" Fix: " + d.Fix)
 	}
-	return cut(b.String(), maxMessage-len(d.Explain.Reference())) + d.Explain.Reference()
+	return show.Cut(b.String(), maxMessage-len(d.Explain.Reference())) + d.Explain.Reference()
 }
 
 // causePrefix marks a cause that is not certain.
@@ -138,7 +139,7 @@ func (d Diagnosis) hintText() string {
 		add("all together: " + strings.Join(d.Flags, " "))
 	}
 	parts = append(parts, d.Detail...)
-	return cut(strings.Join(parts, "\n"), maxHint)
+	return show.Cut(strings.Join(parts, "\n"), maxHint)
 }
 
 // LastError returns the line of the server that tells most about a failure without another
@@ -151,7 +152,7 @@ func (d Diagnosis) LastError() string {
 	word := ""
 	for i := len(lines) - 1; i >= 0; i-- {
 		line := strings.TrimSpace(lines[i])
-		if line == "" || isStackFrame(line) || len(line) < 3 {
+		if line == "" || said.IsStackFrame(line) || len(line) < 3 {
 			continue
 		}
 		if lower := strings.ToLower(line); strings.Contains(lower, "error") || strings.Contains(lower, "fatal") || strings.Contains(lower, "panic") {

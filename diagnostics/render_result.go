@@ -3,6 +3,8 @@ package diagnostics
 import (
 	"cmp"
 	"strings"
+
+	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
 // MetaDenials is the member of a result's _meta whose value ResultMeta returns.
@@ -65,5 +67,5 @@ func (d Diagnosis) resultText() string {
 	} else if len(d.Flags) > 0 {
 		b.WriteString("\nFlags for mcp-jail run: " + strings.Join(d.Flags, " "))
 	}
-	return cut(b.String(), maxHint)
+	return show.Cut(b.String(), maxHint)
 }

@@ -3,6 +3,8 @@ package diagnostics
 import (
 	"bytes"
 	"sync"
+
+	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
 const (
@@ -128,7 +130,7 @@ func (t *Tail) RawLines(n int) []string {
 func (t *ring) last(n int, more string) []string {
 	all := append([]string(nil), t.lines...)
 	if last := string(t.line) + more; last != "" {
-		all = append(all, cut(last, lineBytes))
+		all = append(all, show.Cut(last, lineBytes))
 	}
 	if n >= 0 && len(all) > n {
 		all = all[len(all)-n:]

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/said"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -59,11 +60,11 @@ func (a *analyzer) tildeFix(args []string) string {
 
 // analyzeTilde analyzes a path that a text says is absent, if the server has it from an argument
 // that begins with "~". A rule for the path in the user's home would not help alone.
-func (a *analyzer) analyzeTilde(ref reference) finding {
-	if ref.fault != faultAbsent {
+func (a *analyzer) analyzeTilde(ref said.Reference) finding {
+	if ref.Fault != said.Absent {
 		return finding{}
 	}
-	name := ref.name
+	name := ref.Name
 	if home := a.profile.Home; a.profile.HomePrivate && home != "" && policy.Within(name, home) {
 		name = "~" + name[len(home):]
 	}
@@ -75,7 +76,7 @@ func (a *analyzer) analyzeTilde(ref reference) finding {
 		return finding{}
 	}
 	args = args[:1]
-	f := a.attribute(Likely, policy.AxisFs, ref.name, rightWord(policy.Read), "the server's message names "+a.quote(ref.name)+": "+a.tildeText(args), grant{})
+	f := a.attribute(Likely, policy.AxisFs, ref.Name, rightWord(policy.Read), "the server's message names "+a.quote(ref.Name)+": "+a.tildeText(args), grant{})
 	f.fix, f.hint.Explain = a.tildeFix(args), PagePathArg
 	if path, ok := a.absolute(args[0]); ok && !a.allows(policy.OpRead, path) && !a.isSensitive(path) && !a.isWholeHome(path) {
 		f.fix += ", and grant that"

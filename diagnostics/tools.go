@@ -32,7 +32,7 @@ func (t Tools) Diagnosis() Diagnosis {
 		d.What += `, and pin_tools is "enforce"`
 	}
 	for i, line := range t.Differences {
-		switch line = cut(show.Line(line), maxDifference); {
+		switch line = show.Cut(show.Line(line), maxDifference); {
 		case i == 0:
 			d.Cause = line
 		case i < maxDifferences:

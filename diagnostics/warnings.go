@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/said"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -90,7 +91,7 @@ func (a *analyzer) analyzeArguments(lines []string) (all candidates) {
 		return nil
 	}
 	for at, line := range lines {
-		if f, _ := matchFault(line); f == faultNone || f == faultNetwork {
+		if f, _ := said.MatchFault(line); f == said.NoFault || f == said.Network {
 			continue
 		}
 		for _, arg := range a.profile.Argv[1:] {
@@ -128,20 +129,10 @@ func (a *analyzer) grantPhrase(grants []grant) string {
 // that it lacks access to something. ok is false where no likely cause with a grant is
 // found. Only text counts: denials during a start are common and are ignored.
 func Complaint(ev Evidence) (d Diagnosis, ok bool) {
-	if !slices.ContainsFunc(ev.Stderr, mayNameFault) {
+	if !slices.ContainsFunc(ev.Stderr, said.MayNameFault) {
 		return d, false
 	}
 	ev.Started, ev.Denials = true, nil
 	d = Diagnose(ev)
 	return d, d.Attribution == Likely && len(d.Grant)+len(d.Flags) > 0
-}
-
-// mayNameFault reports whether a line may describe a refusal. It is cheaper than
-// extracting names.
-func mayNameFault(line string) bool {
-	if f, _ := matchFault(line); f != faultNone {
-		return true
-	}
-	lower := strings.ToLower(line)
-	return slices.ContainsFunc(contextWords, func(w string) bool { return strings.Contains(lower, w) })
 }

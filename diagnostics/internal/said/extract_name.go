@@ -1,4 +1,4 @@
-package diagnostics
+package said
 
 import (
 	"slices"
@@ -34,37 +34,37 @@ var (
 var contextWords = []string{"env", "variable", "required", "require", "missing", "not set", "unset", "undefined", "keyerror", "must", "please", "not found", "not provided", "not defined", "expected", "specify", "no value", "invalid", "need", "api key", "token", "credential"}
 
 // programReferences extracts the programs that a line says could not be started.
-func programReferences(line string) []reference {
-	var refs []reference
-	add := func(name string, f fault) {
+func programReferences(line string) []Reference {
+	var refs []Reference
+	add := func(name string, f Fault) {
 		name = strings.Trim(name, "'\"`")
 		if name != "" && !isNumber(name) && len(refs) < 4 {
-			refs = append(refs, reference{kind: refProgram, name: name, fault: f})
+			refs = append(refs, Reference{Kind: Program, Name: name, Fault: f})
 		}
 	}
 	if strings.Contains(line, "not found") {
 		if m := zshProgram().FindStringSubmatch(line); m != nil {
-			add(m[1], faultAbsent)
+			add(m[1], Absent)
 		} else if m := shellProgram().FindStringSubmatch(line); m != nil && looksLikeShell(line) {
-			add(m[1], faultAbsent)
+			add(m[1], Absent)
 		}
 	}
 	if m := shellRefused().FindStringSubmatch(line); m != nil && looksLikeShell(line) {
-		add(m[1], faultRefused)
+		add(m[1], Refused)
 	}
 	for _, m := range nodeProgram().FindAllStringSubmatch(line, 2) {
 		add(m[1], faultOfErrno(m[2]))
 	}
 	for _, m := range goProgram().FindAllStringSubmatch(line, 2) {
-		f, _ := matchFault(m[2])
-		add(m[1], max(f, faultAbsent))
+		f, _ := MatchFault(m[2])
+		add(m[1], max(f, Absent))
 	}
 	for _, m := range envProgram().FindAllStringSubmatch(line, 2) {
-		f, _ := matchFault(m[2])
+		f, _ := MatchFault(m[2])
 		add(m[1], f)
 	}
 	for _, m := range otherProgram().FindAllStringSubmatch(line, 2) {
-		add(m[1], faultAbsent)
+		add(m[1], Absent)
 	}
 	return refs
 }
@@ -104,13 +104,13 @@ var distrusts = []struct {
 
 // authorityReferences returns the variables that may name the authority of a certificate which a
 // line distrusts.
-func authorityReferences(lower string) (refs []reference) {
+func authorityReferences(lower string) (refs []Reference) {
 	for _, d := range distrusts {
 		if !slices.ContainsFunc(d.words, func(w string) bool { return strings.Contains(lower, w) }) {
 			continue
 		}
 		for _, name := range d.variables {
-			refs = append(refs, reference{kind: refVariable, name: name, authority: true})
+			refs = append(refs, Reference{Kind: Variable, Name: name, Authority: true})
 		}
 		return refs
 	}
@@ -118,7 +118,7 @@ func authorityReferences(lower string) (refs []reference) {
 }
 
 // variableReferences extracts the names of variables that a line may ask for.
-func variableReferences(line string) []reference {
+func variableReferences(line string) []Reference {
 	lower := strings.ToLower(line)
 	if refs := authorityReferences(lower); refs != nil {
 		return refs
@@ -140,7 +140,7 @@ func variableReferences(line string) []reference {
 	for _, m := range askBefore().FindAllStringSubmatch(line, 4) {
 		strict[m[1]] = true
 	}
-	var refs []reference
+	var refs []Reference
 	seen := map[string]bool{}
 	for _, name := range nameToken().FindAllString(line, 200) {
 		// A lower-case name needs an underscore, or it is a word of the sentence.
@@ -148,7 +148,26 @@ func variableReferences(line string) []reference {
 			continue
 		}
 		seen[name] = true
-		refs = append(refs, reference{kind: refVariable, name: name, asked: strict[name], vague: !strict[name]})
+		refs = append(refs, Reference{Kind: Variable, Name: name, Asked: strict[name], Vague: !strict[name]})
 	}
 	return refs
+}
+
+// MayNameFault reports whether a line may describe a refusal. It is cheaper than
+// extracting names.
+func MayNameFault(line string) bool {
+	if f, _ := MatchFault(line); f != NoFault {
+		return true
+	}
+	lower := strings.ToLower(line)
+	return slices.ContainsFunc(contextWords, func(w string) bool { return strings.Contains(lower, w) })
+}
+
+func IsVariable(name string) bool {
+	for i := 0; i < len(name); i++ {
+		if c := name[i]; !isWordByte(c) || i == 0 && c >= '0' && c <= '9' {
+			return false
+		}
+	}
+	return name != ""
 }

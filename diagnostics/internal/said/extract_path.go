@@ -1,4 +1,4 @@
-package diagnostics
+package said
 
 import (
 	"strconv"
@@ -37,26 +37,26 @@ var (
 )
 
 // pathReferences extracts the paths that a line names together with the fault f.
-func pathReferences(line string, f fault) []reference {
+func pathReferences(line string, f Fault) []Reference {
 	refs := append(errnoPaths(line), wordedPaths(line)...)
-	if len(refs) > 0 || f == faultNone || f == faultNetwork {
+	if len(refs) > 0 || f == NoFault || f == Network {
 		return refs
 	}
 	if refs = messagePaths(line, f); len(refs) > 0 {
 		return refs
 	}
-	return vaguePaths(line, f)
+	return VaguePaths(line, f)
 }
 
 // errnoPaths extracts the paths of messages that hold an errno or its name.
-func errnoPaths(line string) (refs []reference) {
-	add := func(f fault, verb, path string) {
+func errnoPaths(line string) (refs []Reference) {
+	add := func(f Fault, verb, path string) {
 		if path != "" {
 			refs = append(refs, pathReference(f, verb, path))
 		}
 	}
 	for _, m := range nodePath().FindAllStringSubmatch(line, 4) {
-		if nf := faultOfErrno(m[1]); nf != faultNone {
+		if nf := faultOfErrno(m[1]); nf != NoFault {
 			addPathPair(add, nf, m[2], m[3], m[4])
 		}
 	}
@@ -64,23 +64,23 @@ func errnoPaths(line string) (refs []reference) {
 		n, _ := strconv.Atoi(m[1])
 		path := m[2] + m[3]
 		switch pf := faultOfNumber(n); {
-		case pf == faultNone:
+		case pf == NoFault:
 		case m[4] != "":
 			addPathPair(add, pf, "rename", unescape(path), unescape(m[4]))
-		case pf == faultAbsent && !strings.Contains(path, "/"):
+		case pf == Absent && !strings.Contains(path, "/"):
 			// A failed subprocess.run prints a bare name as well.
-			refs = append(refs, reference{kind: refProgram, name: unescape(path), fault: pf})
+			refs = append(refs, Reference{Kind: Program, Name: unescape(path), Fault: pf})
 		default:
 			add(pf, "", unescape(path))
 		}
 	}
 	for _, m := range socketPath().FindAllStringSubmatch(line, 2) {
-		if sf := faultOfErrno(m[1]); sf != faultNone {
+		if sf := faultOfErrno(m[1]); sf != NoFault {
 			add(sf, "connect", m[2])
 		}
 	}
 	for _, m := range dialPath().FindAllStringSubmatch(line, 2) {
-		sf, _ := matchFault(m[2])
+		sf, _ := MatchFault(m[2])
 		add(sf, "connect", m[1])
 	}
 	return refs
@@ -88,50 +88,50 @@ func errnoPaths(line string) (refs []reference) {
 
 // messagePaths extracts the paths of messages of Go, Ruby, shells, git and coreutils, which
 // say the fault in words.
-func messagePaths(line string, f fault) (refs []reference) {
-	add := func(f fault, verb, path string) {
+func messagePaths(line string, f Fault) (refs []Reference) {
+	add := func(f Fault, verb, path string) {
 		if path != "" {
 			refs = append(refs, pathReference(f, verb, path))
 		}
 	}
 	for _, m := range goPath().FindAllStringSubmatch(line, 4) {
-		pf, _ := matchFault(m[4])
+		pf, _ := MatchFault(m[4])
 		if m[3] != "" && m[1] != "rename" && m[1] != "link" && m[1] != "symlink" {
 			m[2], m[3] = m[2]+" "+m[3], "" // a name with a space
 		}
 		addPathPair(add, pf, m[1], m[2], m[3])
 	}
 	if m := rubyPath().FindStringSubmatch(line); m != nil && len(refs) == 0 {
-		pf, _ := matchFault(m[1])
+		pf, _ := MatchFault(m[1])
 		add(pf, m[2], m[3])
 	}
 	if m := shellPath().FindStringSubmatch(line); m != nil && len(refs) == 0 {
 		addShellPath(add, line, f, m)
-		if len(refs) == 0 && m[1] == "" && !strings.ContainsAny(m[3], " /.") && len(vaguePaths(line, f)) == 0 {
-			pf, _ := matchFault(m[4])
-			return []reference{{kind: refPath, name: m[3], fault: pf, bare: true}}
+		if len(refs) == 0 && m[1] == "" && !strings.ContainsAny(m[3], " /.") && len(VaguePaths(line, f)) == 0 {
+			pf, _ := MatchFault(m[4])
+			return []Reference{{Kind: Path, Name: m[3], Fault: pf, Bare: true}}
 		}
 	}
 	return refs
 }
 
 // wordedPaths extracts paths from sentences that are typical of one program.
-func wordedPaths(line string) (refs []reference) {
-	add := func(f fault, verb, path string) { refs = append(refs, pathReference(f, verb, path)) }
+func wordedPaths(line string) (refs []Reference) {
+	add := func(f Fault, verb, path string) { refs = append(refs, pathReference(f, verb, path)) }
 	for _, m := range loadedPath().FindAllStringSubmatch(line, 2) {
-		add(faultRefused, "exec", m[1])
+		add(Refused, "exec", m[1])
 	}
 	for _, m := range databasePath().FindAllStringSubmatch(line, 2) {
 		name, _, _ := strings.Cut(strings.TrimPrefix(m[1], "file:"), "?")
-		d := pathReference(faultRefused, "open", name)
-		d.database = true
+		d := pathReference(Refused, "open", name)
+		d.Database = true
 		refs = append(refs, d)
 	}
 	if m := wordedPath().FindStringSubmatch(line); m != nil {
-		add(faultAbsent, "read", m[1])
+		add(Absent, "read", m[1])
 	}
 	if m := modulePath().FindStringSubmatch(line); m != nil {
-		add(faultAbsent, "read", m[1])
+		add(Absent, "read", m[1])
 	}
 	return refs
 }
@@ -148,8 +148,8 @@ func afterWords(path string) string {
 
 // addShellPath adds the path that shellPath has found in a line of a shell, git or a
 // coreutils program.
-func addShellPath(add func(fault, string, string), line string, f fault, m []string) {
-	pf, _ := matchFault(m[4])
+func addShellPath(add func(Fault, string, string), line string, f Fault, m []string) {
+	pf, _ := MatchFault(m[4])
 	if strings.Contains(m[0], " create directory ") {
 		m[2] = "mkdir"
 	}
@@ -158,7 +158,7 @@ func addShellPath(add func(fault, string, string), line string, f fault, m []str
 		add(pf, shellVerb, path)
 	case strings.Contains(path, "/"):
 		add(pf, m[2], path)
-	case m[1] == "" && !strings.Contains(path, "."), len(vaguePaths(line, f)) > 0:
+	case m[1] == "" && !strings.Contains(path, "."), len(VaguePaths(line, f)) > 0:
 		// A bare word: more likely one of the sentence ("open stream: …").
 	default:
 		add(pf, m[2], path)
@@ -167,7 +167,7 @@ func addShellPath(add func(fault, string, string), line string, f fault, m []str
 
 // addPathPair adds the one or two paths of an operation. A rename removes the first name and makes
 // the second. A copy reads the first file and writes the second. A link makes the second name.
-func addPathPair(add func(fault, string, string), f fault, verb, from, to string) {
+func addPathPair(add func(Fault, string, string), f Fault, verb, from, to string) {
 	if to == "" {
 		add(f, verb, from)
 		return
@@ -184,10 +184,10 @@ func addPathPair(add func(fault, string, string), f fault, verb, from, to string
 	}
 }
 
-// vaguePaths returns the absolute paths of a line that no pattern connects to its fault,
+// VaguePaths returns the absolute paths of a line that no pattern connects to its fault,
 // quoted ones first.
-func vaguePaths(line string, f fault) []reference {
-	var refs []reference
+func VaguePaths(line string, f Fault) []Reference {
+	var refs []Reference
 	seen := map[string]bool{}
 	line = withoutSpeaker(line)
 	verb := verbIn(line)
@@ -201,7 +201,7 @@ func vaguePaths(line string, f fault) []reference {
 		}
 		seen[path] = true
 		v := pathReference(f, verb, path)
-		v.vague = true
+		v.Vague = true
 		refs = append(refs, v)
 	}
 	return refs
@@ -223,12 +223,12 @@ func withoutSpeaker(line string) string {
 
 // pathsBefore returns the paths in the lines above a line that contains only the fault
 // ("Caused by: Permission denied (os error 13)").
-func pathsBefore(lines []string, i int, f fault, escaped escapes) []reference {
+func pathsBefore(lines []string, i int, f Fault, escaped Escapes) []Reference {
 	for j := i + 1; j < len(lines) && j <= i+4; j++ {
-		if isStackFrame(lines[j]) {
+		if IsStackFrame(lines[j]) {
 			return nil
 		}
-		if refs := vaguePaths(lines[j], f); len(refs) > 0 {
+		if refs := VaguePaths(lines[j], f); len(refs) > 0 {
 			return escaped.whole(lines[j], refs)
 		}
 	}
@@ -250,30 +250,30 @@ func isPosition(path string) bool {
 // may not start and for a file that they may not open.
 const shellVerb = "sh"
 
-func pathReference(f fault, verb, path string) reference {
-	ref := reference{kind: refPath, name: path, fault: f, want: rightsOf(verb)}
-	ref.isMkdir = strings.HasPrefix(verb, "mkdir")
-	ref.fromShell = verb == shellVerb
-	ref.isConnect = strings.Contains(verb, "connect") || strings.HasPrefix(verb, "dial")
-	if f == faultReadOnly && ref.want&policy.Write == 0 {
-		ref.want = policy.Write
+func pathReference(f Fault, verb, path string) Reference {
+	ref := Reference{Kind: Path, Name: path, Fault: f, Want: RightsOf(verb)}
+	ref.IsMkdir = strings.HasPrefix(verb, "mkdir")
+	ref.FromShell = verb == shellVerb
+	ref.IsConnect = strings.Contains(verb, "connect") || strings.HasPrefix(verb, "dial")
+	if f == ReadOnly && ref.Want&policy.Write == 0 {
+		ref.Want = policy.Write
 	}
 	return ref
 }
 
 // faultOfNumber returns the fault of an errno number that is the same on all systems.
-func faultOfNumber(n int) fault {
+func faultOfNumber(n int) Fault {
 	switch n {
 	case 1, 13:
-		return faultRefused
+		return Refused
 	case 2, 20:
-		return faultAbsent
+		return Absent
 	case 30:
-		return faultReadOnly
+		return ReadOnly
 	case 16:
-		return faultBusy
+		return Busy
 	}
-	return faultNone
+	return NoFault
 }
 
 // unescape reverts Python's repr for the two characters that occur in paths.
@@ -281,10 +281,10 @@ func unescape(s string) string {
 	return strings.NewReplacer(`\\`, `\`, `\'`, `'`).Replace(s)
 }
 
-// rightsOf returns the rights that an operation needs, given by a verb of a message, the
+// RightsOf returns the rights that an operation needs, given by a verb of a message, the
 // name of a system call or a Denial's operation. It returns 0 when the verb does not tell:
 // "open" may read or write.
-func rightsOf(verb string) policy.Rights {
+func RightsOf(verb string) policy.Rights {
 	verb = strings.ToLower(verb)
 	has := func(words ...string) bool {
 		for _, w := range words {
@@ -320,4 +320,20 @@ func verbIn(line string) string {
 		}
 	}
 	return ""
+}
+
+// HasPath reports whether a relative path stands in line and is not part of another path.
+func HasPath(line, path string) bool {
+	for from := 0; ; {
+		at := strings.Index(line[from:], path)
+		if at < 0 {
+			return false
+		}
+		at += from
+		from = at + len(path)
+		inPath := func(c byte) bool { return isWordByte(c) || c == '.' || c == '/' || c == '-' }
+		if (at == 0 || !inPath(line[at-1]) || strings.HasSuffix(line[:at], " ./")) && (from == len(line) || !inPath(line[from])) {
+			return true
+		}
+	}
 }

@@ -1,4 +1,4 @@
-package diagnostics
+package said
 
 import (
 	"slices"
@@ -8,15 +8,15 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
-// escapes are the lines of a text that had terminal escape sequences: the line without them, and
+// Escapes are the lines of a text that had terminal escape sequences: the line without them, and
 // the line with a character in place of each.
 //
 // Invariant: no name counts that the server wrote with an escape sequence inside, because without
 // the sequence it is the name of something else.
-type escapes map[string]string
+type Escapes map[string]string
 
 // remove returns a line without its escape sequences, and keeps where they were.
-func (e escapes) remove(line string) string {
+func (e Escapes) remove(line string) string {
 	bare := strings.TrimSpace(show.Bare(line))
 	if marked := show.Marked(line); marked != line {
 		e[bare] += marked + "\n" // two lines may be the same without the sequences
@@ -25,21 +25,21 @@ func (e escapes) remove(line string) string {
 }
 
 // whole returns the references that are in a line as the server wrote it.
-func (e escapes) whole(line string, refs []reference) []reference {
-	return slices.DeleteFunc(refs, func(ref reference) bool { return e.breaks(line, ref) })
+func (e Escapes) whole(line string, refs []Reference) []Reference {
+	return slices.DeleteFunc(refs, func(ref Reference) bool { return e.Breaks(line, ref) })
 }
 
-// breaks reports whether a reference is not in a line as the server wrote it.
-func (e escapes) breaks(line string, ref reference) bool {
+// Breaks reports whether a reference is not in a line as the server wrote it.
+func (e Escapes) Breaks(line string, ref Reference) bool {
 	marked, had := e[line]
-	if !had || ref.authority || ref.name == "" { // such a name is not from the line
+	if !had || ref.Authority || ref.Name == "" { // such a name is not from the line
 		return false
 	}
 	for each := range strings.Lines(marked) {
-		if !hasWhole(each, ref.name) {
+		if !hasWhole(each, ref.Name) {
 			return true
 		}
-		if port := strconv.Itoa(ref.port); strings.Contains(line, port) && !hasWhole(each, port) {
+		if port := strconv.Itoa(ref.Port); strings.Contains(line, port) && !hasWhole(each, port) {
 			return true
 		}
 	}

@@ -1,6 +1,7 @@
-package diagnostics
+package said
 
 import (
+	"net"
 	"net/netip"
 	"net/url"
 	"strconv"
@@ -38,11 +39,11 @@ var (
 )
 
 // hostReferences extracts the hosts in a line with a network fault.
-func hostReferences(line string, f fault) []reference {
-	if f != faultNetwork && f != faultRefused { // connect EACCES 1.2.3.4:443
+func hostReferences(line string, f Fault) []Reference {
+	if f != Network && f != Refused { // connect EACCES 1.2.3.4:443
 		return nil
 	}
-	var refs []reference
+	var refs []Reference
 	add := func(host, port, scheme string) {
 		if ref, ok := hostReference(host, port, scheme); ok {
 			refs = append(refs, ref)
@@ -51,7 +52,7 @@ func hostReferences(line string, f fault) []reference {
 	for _, m := range nodeAddr().FindAllStringSubmatch(line, 4) {
 		add(m[1], m[2], "")
 	}
-	if f != faultNetwork {
+	if f != Network {
 		return refs
 	}
 	for _, m := range nodeName().FindAllStringSubmatch(line, 4) {
@@ -93,7 +94,7 @@ func hostReferences(line string, f fault) []reference {
 
 // withURLs adds scheme and port from the URLs of a line to the hosts in it. Where nothing
 // else names a host, the URL itself is a vague reference.
-func withURLs(line string, refs []reference) []reference {
+func withURLs(line string, refs []Reference) []Reference {
 	exact := len(refs) > 0
 	for _, raw := range anyURL().FindAllString(line, 4) {
 		u, err := url.Parse(strings.TrimRight(raw, ".,;:!?"))
@@ -104,29 +105,29 @@ func withURLs(line string, refs []reference) []reference {
 		if !ok {
 			continue
 		}
-		if ref.port == 0 {
-			ref.port = portOf(u.Scheme)
+		if ref.Port == 0 {
+			ref.Port = portOf(u.Scheme)
 		}
 		for i := range refs {
-			if refs[i].name == ref.name && (refs[i].port == 0 || refs[i].port == ref.port) {
-				refs[i].port, refs[i].scheme = ref.port, ref.scheme
+			if refs[i].Name == ref.Name && (refs[i].Port == 0 || refs[i].Port == ref.Port) {
+				refs[i].Port, refs[i].Scheme = ref.Port, ref.Scheme
 			}
 		}
 		if !exact {
-			ref.vague = true
+			ref.Vague = true
 			refs = append(refs, ref)
 		}
 	}
 	return refs
 }
 
-func hostReference(host, port, scheme string) (reference, bool) {
+func hostReference(host, port, scheme string) (Reference, bool) {
 	host = strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
 	n, _ := strconv.Atoi(port)
 	if n < 0 || n > 65535 || !isHost(host) {
-		return reference{}, false
+		return Reference{}, false
 	}
-	return reference{kind: refHost, name: host, port: n, scheme: scheme, fault: faultNetwork}, true
+	return Reference{Kind: Host, Name: host, Port: n, Scheme: scheme, Fault: Network}, true
 }
 
 // isHost reports whether s is a name or address that a rule could name, and not a common
@@ -187,4 +188,26 @@ func portOf(scheme string) int {
 		return 5672
 	}
 	return 0
+}
+
+// SplitEndpoint parses the target of a refused connection: a host, host:port, an address
+// or a URL.
+func SplitEndpoint(target string) (host string, port int, scheme string, ok bool) {
+	if strings.Contains(target, "://") {
+		u, err := url.Parse(target)
+		if err != nil {
+			return "", 0, "", false
+		}
+		scheme = schemeOf(u.Scheme)
+		port, _ = strconv.Atoi(u.Port())
+		if port == 0 {
+			port = portOf(u.Scheme)
+		}
+		target = u.Hostname()
+	} else if h, p, err := net.SplitHostPort(target); err == nil {
+		target = h
+		port, _ = strconv.Atoi(p)
+	}
+	ref, ok := hostReference(target, strconv.Itoa(port), scheme)
+	return ref.Name, ref.Port, ref.Scheme, ok
 }

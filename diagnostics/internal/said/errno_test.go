@@ -1,4 +1,4 @@
-package diagnostics
+package said
 
 import (
 	"testing"
@@ -32,7 +32,7 @@ func TestMatchFault(t *testing.T) {
 		"PERMISSION DENIED":                                        "EACCES",
 		"EROFS: read-only file system":                             "EROFS",
 	} {
-		if _, got := matchFault(line); got != want {
+		if _, got := MatchFault(line); got != want {
 			t.Errorf("%s: %q, want %q", line, got, want)
 		}
 	}

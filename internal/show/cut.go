@@ -1,10 +1,10 @@
-package diagnostics
+package show
 
 import "unicode/utf8"
 
-// cut shortens s to at most n bytes without splitting a character. An ellipsis marks the
+// Cut shortens s to at most n bytes without splitting a character. An ellipsis marks the
 // cut.
-func cut(s string, n int) string {
+func Cut(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}

@@ -1,0 +1,105 @@
+package said
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// Reference is a name in a failing text. Whether the policy refuses it follows from the
+// profile.
+type Reference struct {
+	Kind      Kind
+	Name      string
+	Fault     Fault
+	Want      policy.Rights // of a path: the rights that the attempt needed; 0 when the text does not tell
+	IsMkdir   bool          // of a path: the attempt was to create a directory
+	IsConnect bool          // of a path: the attempt was to connect to a socket
+	FromShell bool          // of a path: a shell wrote the line, about a program or a redirection
+	Bare      bool          // of a path: may also be a word of the sentence
+	Port      int           // of a host
+	Scheme    string        // of a host
+	Asked     bool          // of a variable: the text clearly asks for it
+	Authority bool          // of a variable: it names certificates, and the text distrusts one
+	// database: of a path: a file of SQLite, which keeps a journal beside it
+	Database bool
+	// vague: the line holds the name and the fault, but no pattern connects them. If the policy
+	// refuses an earlier name of the line, a vague reference counts only if it is a variable.
+	Vague bool
+	Line  int // distance from the failure: 0 is the closest line
+}
+
+type Kind uint8
+
+const (
+	Path Kind = iota + 1
+	Host
+	Variable
+	Program
+	Repository // without a name: git found no repository
+)
+
+const (
+	maxLines      = 400     // lines of text that are analyzed
+	maxReferences = 200     // names that are analyzed
+	maxLine       = 2 << 10 // bytes of a line that are analyzed
+)
+
+// OrderByRelevance returns the lines of a failure, the closest first: the text of the
+// failing request before stderr, later lines before earlier ones. escaped gets the lines that had
+// escape sequences.
+func OrderByRelevance(text string, stderr []string, escaped Escapes) []string {
+	var lines []string
+	add := func(from []string) {
+		for i := len(from) - 1; i >= 0 && len(lines) < maxLines; i-- {
+			if line := escaped.remove(show.Cut(from[i], maxLine)); line != "" {
+				lines = append(lines, line)
+			}
+		}
+	}
+	// Results often carry an error with its line breaks escaped once more.
+	text = show.Cut(text, maxLine*64)
+	text = strings.NewReplacer(`\r\n`, "\n", `\n`, "\n", "\r", "\n").Replace(text)
+	add(strings.Split(text, "\n"))
+	add(stderr)
+	return lines
+}
+
+// References extracts the names in lines, which OrderByRelevance has sorted.
+func References(lines []string, escaped Escapes) []Reference {
+	var all []Reference
+	for i, line := range lines {
+		if IsStackFrame(line) || RefusedElsewhere(line) {
+			continue
+		}
+		f, _ := MatchFault(line)
+		refs := gitReferences(line, f)
+		if len(refs) == 0 {
+			refs = pathReferences(line, f)
+		}
+		named := slices.ContainsFunc(refs, func(ref Reference) bool { return !ref.Bare })
+		refs = escaped.whole(line, refs)
+		if !named && (f == Refused || f == ReadOnly || f == Busy) {
+			refs = append(refs, pathsBefore(lines, i, f, escaped)...)
+		}
+		refs = append(refs, escaped.whole(line, slices.Concat(hostReferences(line, f), programReferences(line), variableReferences(line)))...)
+		for _, ref := range refs {
+			ref.Line = i
+			all = append(all, ref)
+		}
+		if len(all) >= maxReferences {
+			return all[:maxReferences]
+		}
+	}
+	return all
+}
+
+// IsStackFrame reports whether a line belongs to a stack trace. The paths in it are those
+// of source files.
+func IsStackFrame(line string) bool {
+	return strings.HasPrefix(line, "at ") || strings.HasPrefix(line, "File \"") ||
+		strings.HasPrefix(line, "node:internal") || strings.HasPrefix(line, "goroutine ") ||
+		strings.HasPrefix(line, "from /") && strings.Contains(line, ":in ")
+}
