@@ -56,7 +56,12 @@ var mayImport = map[string][]string{
 
 	"clients": {module + "policy", module + "policy/config"}, // and neither os nor syscall: see pure
 
-	"undo": {module + "internal/diff", module + "internal/show", module + "internal/private", "golang.org/x/sys/unix"},
+	"undo":                  {module + "undo/internal/journal", module + "undo/internal/keeper", module + "undo/internal/object", module + "undo/internal/origin", module + "undo/internal/steps", "golang.org/x/sys/unix"},
+	"undo/internal/steps":   {module + "undo/internal/journal", module + "undo/internal/object", module + "undo/internal/origin", "golang.org/x/sys/unix"},
+	"undo/internal/origin":  {module + "undo/internal/journal", module + "undo/internal/object"},
+	"undo/internal/keeper":  {module + "undo/internal/journal", module + "undo/internal/object", "golang.org/x/sys/unix"},
+	"undo/internal/journal": {module + "internal/diff", module + "internal/show", module + "internal/private", module + "undo/internal/object", "golang.org/x/sys/unix"},
+	"undo/internal/object":  {"golang.org/x/sys/unix"},
 
 	"docs/explain": {}, // the pages; only mcp-jail-cli has them
 

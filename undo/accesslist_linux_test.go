@@ -33,7 +33,7 @@ func TestAccessListOfUser(t *testing.T) {
 			}
 			withList := []string{"d0/f0", "only", "around/only"}
 			for _, path := range withList {
-				w.check(unix.Setxattr(w.at(path), listOfAccess, list, 0))
+				w.check(unix.Setxattr(w.at(path), "system.posix_acl_access", list, 0))
 			}
 			w.begin()
 			c.server(w)
@@ -43,7 +43,7 @@ func TestAccessListOfUser(t *testing.T) {
 				for _, path := range withList {
 					info, err := os.Stat(w.at(path))
 					w.check(err)
-					n, _ := unix.Getxattr(w.at(path), listOfAccess, make([]byte, 100))
+					n, _ := unix.Getxattr(w.at(path), "system.posix_acl_access", make([]byte, 100))
 					if n <= 0 && info.Mode()&0o070 != 0 {
 						t.Errorf("the group has rights to %s: %v", path, info.Mode())
 					}
@@ -65,7 +65,7 @@ func TestAccessListNamed(t *testing.T) {
 		w := newWorld(t)
 		w.fill()
 		if list {
-			w.check(unix.Setxattr(w.at("d0/f0"), listOfAccess, accessList(1234), 0))
+			w.check(unix.Setxattr(w.at("d0/f0"), "system.posix_acl_access", accessList(1234), 0))
 		}
 		w.begin()
 		w.remove("d0/f0")

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/mcp-jail/mcp-jail/undo/internal/object"
 )
 
 // TestOpenOverCalls tests that what a server writes by a descriptor from an earlier call is not
@@ -22,7 +24,7 @@ func TestOpenOverCalls(t *testing.T) {
 			w.write("d0/f0", "call 1", os.O_TRUNC)
 			kept, err := os.OpenFile(w.at("d0/f0"), os.O_WRONLY, 0)
 			w.check(err)
-			info, err := lookPath(w.at("d0/f0"))
+			info, err := object.LookPath(w.at("d0/f0"))
 			w.check(err)
 			var closed atomic.Bool
 			closed.Store(!open)
@@ -56,18 +58,9 @@ func TestOpenOverCalls(t *testing.T) {
 // settles waits until what the server left at a path is on record.
 func (w *world) settles(name string) {
 	w.t.Helper()
-	w.keeper.mu.Lock()
-	if !w.keeper.timer {
-		w.keeper.timer = true
-		time.AfterFunc(firstSweep, w.keeper.sweep)
-	}
-	w.keeper.mu.Unlock()
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		w.keeper.mu.Lock()
-		pending := w.keeper.pending[w.at(name)] != nil
-		w.keeper.mu.Unlock()
 		switch {
-		case !pending:
+		case !slices.Contains(w.keeper.Pending(), w.at(name)):
 			return
 		case time.Now().After(deadline):
 			w.t.Fatalf("the keeper does not come to an end with %s", name)
@@ -126,9 +119,9 @@ func (w *world) hold(name string) *held {
 	w.check(err)
 	h := &held{world: w, f: f}
 	h.open.Store(true)
-	info, err := lookPath(w.at(name))
+	info, err := object.LookPath(w.at(name))
 	w.check(err)
-	w.keeper.timer = true // no sweep settles what else is pending
+	w.keeper.After = func(time.Duration, func()) {} // no sweep settles what else is pending
 	w.keeper.Open = func() func(uint64) bool {
 		return func(inode uint64) bool { return inode == info.ID.Ino && h.open.Load() }
 	}
@@ -204,10 +197,13 @@ func TestOpenUnchangedIsNotCopied(t *testing.T) {
 	h := w.hold("d0/f0")
 	h.add(", 1")
 	w.nextCall(2)
-	size := w.keeper.size
+	before, err := w.files.Data.Stat()
+	w.check(err)
 	w.nextCall(3)
-	if w.keeper.size != size {
-		t.Errorf("%d bytes more are kept of a file that has not changed", w.keeper.size-size)
+	after, err := w.files.Data.Stat()
+	w.check(err)
+	if after.Size() != before.Size() {
+		t.Errorf("%d bytes more are kept of a file that has not changed", after.Size()-before.Size())
 	}
 	h.add(", 3")
 	h.close()

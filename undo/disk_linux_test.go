@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/undo/internal/journal"
 	"golang.org/x/sys/unix"
 )
 
@@ -142,7 +143,7 @@ func TestJournalIsBounded(t *testing.T) {
 	w.write("d0/f2", "server", os.O_TRUNC)
 	w.end()
 	s := w.session()
-	info, err := os.Stat(s.file(0, journalSuffix))
+	info, err := os.Stat(w.file(s, 0, journal.JournalSuffix))
 	w.check(err)
 	if info.Size() > 1<<17+1024 {
 		t.Errorf("it has %d bytes", info.Size())

@@ -35,6 +35,7 @@
 // inode number that is used again within a session can be taken for the file that had it before.
 // The kept states survive the end of processes, and not a loss of power: they are not synced.
 //
-// The package has some 4,500 lines: what writes the journal and what reads it. Both use the same
-// entries, files and states, which a cut between them would export.
+// The carrying out is in this package. The rest is below it: what stands at a path (object), what is
+// written and read (journal), what the supervisor keeps (keeper), who left what stands at a path
+// (origin), and what is to be done there (steps).
 package undo

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/undo/internal/steps"
 	"golang.org/x/sys/unix"
 )
 
@@ -34,7 +35,7 @@ func newWorldToFix(t *testing.T) *world {
 func (w *world) mustHaveNoTemps() {
 	w.t.Helper()
 	w.check(filepath.WalkDir(w.root, func(path string, _ fs.DirEntry, err error) error {
-		if strings.HasPrefix(filepath.Base(path), tempPrefix) {
+		if strings.HasPrefix(filepath.Base(path), steps.TempPrefix) {
 			w.t.Errorf("%s is left", path)
 		}
 		return err

@@ -40,7 +40,7 @@ func TestForeignStore(t *testing.T) {
 			}
 			defer files.Journal.Close()
 			defer files.Data.Close()
-			w.unlock()
+			defer w.Close()
 			if err := spoil(s, w.Dir, elsewhere); err != nil {
 				t.Fatal(err)
 			}

@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 				call, _ = strconv.Atoi(os.Args[2])
 			}
 			if r, err = NewRestorer(s, Selection{Call: call}); err == nil {
-				_, _, err = r.Run(s.store)
+				_, _, err = r.Run(Store{Dir: filepath.Dir(os.Args[1])})
 			}
 		}
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/undo/internal/object"
 	"golang.org/x/sys/unix"
 )
 
@@ -287,14 +288,14 @@ func TestChangedWhileWritten(t *testing.T) {
 			w.check(err)
 			defer files.Finish()
 			r.keeper = keeperOf(t, files)
-			step := &r.Steps[r.paths[w.at(c.path)]]
-			p, err := r.openPlace(step.Path)
+			step := &work{Step: &r.Steps[r.review.Paths[w.at(c.path)]]}
+			p, err := r.review.OpenPlace(step.Path)
 			w.check(err)
-			defer p.close()
+			defer p.Close()
 			w.check(r.keep(step, p))
 			w.check(r.fill(step, p))
 			c.change(w)
-			if err := step.replace(p); (err == errChanged) != c.left {
+			if err := step.replace(p); (err == object.ErrChanged) != c.left {
 				t.Error(err)
 			}
 			if c.left {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/undo/internal/object"
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 )
@@ -19,8 +20,11 @@ type change struct {
 
 // in returns the directory of a path and its last part, or false.
 func (c change) in(name string) (dir int, base string, ok bool) {
-	dir, base, err := openParent(c.at(name))
-	return dir, base, err == nil
+	p, err := object.OpenPlace(c.at(name))
+	if err != nil {
+		return -1, "", false
+	}
+	return p.Dir, p.Name, true
 }
 
 // keep has the keeper of a server keep a name.

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/mcp-jail/mcp-jail/undo/internal/steps"
 )
 
 // undone is what an undo did.
@@ -34,7 +36,7 @@ func (m *model) judge(u *undone) {
 		_, object := u.inodes[was.inode]
 		touched = touched || object || was.names > 1 || u.before[p].names > 1 || u.below(p)
 		switch {
-		case strings.HasPrefix(path.Base(p), tempPrefix):
+		case strings.HasPrefix(path.Base(p), steps.TempPrefix):
 		case m.maker[p] == nil && !u.exposed[p] && (!stands || now.kind != was.kind):
 			m.fail(u, "%s has the user's name and is %q now", p, now.kind)
 		case !touched && (!stands || !now.has(was)):
@@ -43,7 +45,7 @@ func (m *model) judge(u *undone) {
 	}
 	for _, p := range slices.Sorted(maps.Keys(u.to)) {
 		_, was := u.from[p]
-		if _, touched := u.paths[p]; !was && !touched && u.of.undoes == nil && strings.HasPrefix(path.Base(p), tempPrefix) && !strings.Contains(u.said, p) {
+		if _, touched := u.paths[p]; !was && !touched && u.of.undoes == nil && strings.HasPrefix(path.Base(p), steps.TempPrefix) && !strings.Contains(u.said, p) {
 			m.fail(u, "%s is left", p)
 		}
 	}
@@ -90,7 +92,7 @@ func (m *model) texts(u *undone) {
 			may = append(may, m.been[text]...)
 		}
 		if slices.ContainsFunc(u.to.places(text), func(p string) bool {
-			temp := strings.HasPrefix(path.Base(p), tempPrefix)
+			temp := strings.HasPrefix(path.Base(p), steps.TempPrefix)
 			return slices.Contains(may, p) || temp && (u.killed || strings.Contains(u.said, p))
 		}) {
 			continue

@@ -78,6 +78,7 @@ type actor struct {
 	writer *Writer
 	files  *Files
 	keeper *Keeper
+	sweep  func()              // that the keeper wants to be called; nil: none
 	held   map[string]*os.File // files that the server keeps open
 	spans  []*span             // the session, and then its calls
 	undoes *span
@@ -142,7 +143,7 @@ func (m *model) became(a *actor, byUndo bool) {
 func (m *model) hidden(now workspace) {
 	for _, a := range m.live {
 		pending := map[uint64]bool{}
-		for full := range a.keeper.pending {
+		for _, full := range a.keeper.Pending() {
 			p, _ := filepath.Rel(m.root, full)
 			pending[now[p].inode], pending[m.tree[p].inode] = true, true
 		}

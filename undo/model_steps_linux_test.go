@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/undo/internal/origin"
+	"github.com/mcp-jail/mcp-jail/undo/internal/steps"
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 )
@@ -43,12 +45,12 @@ func (m *model) path(name string) string {
 // inOrder compares paths. Temporary names depend on the clock, so what stands there decides.
 func (m *model) inOrder(a, b string) int {
 	key := func(p string) string {
-		above, temp, is := strings.Cut(p, tempPrefix)
+		above, temp, is := strings.Cut(p, steps.TempPrefix)
 		if !is {
 			return p
 		}
 		_, below, _ := strings.Cut(temp, "/")
-		return above + tempPrefix + below + m.tree[p].text
+		return above + steps.TempPrefix + below + m.tree[p].text
 	}
 	return cmp.Or(strings.Compare(key(a), key(b)), strings.Compare(a, b))
 }
@@ -144,15 +146,12 @@ func (m *model) diskStep() {
 // settle has the keepers look at what the servers left until all of it is on record.
 func (m *model) settle() {
 	for _, a := range m.live {
-		k := a.keeper
-		k.mu.Lock()
 		for range 2 {
-			for _, p := range slices.Sorted(maps.Keys(k.pending)) {
-				k.settle(p, k.pending[p], k.Open())
+			if sweep := a.sweep; sweep != nil {
+				a.sweep = nil
+				sweep()
 			}
 		}
-		k.flush()
-		k.mu.Unlock()
 	}
 	m.disk.tick()
 }
@@ -168,7 +167,7 @@ func (m *model) begin() *actor {
 	}
 	a.id = a.writer.ID()
 	a.keeper = keeperOf(m.t, a.files)
-	a.keeper.timer = true // settle does what sweeps do
+	a.keeper.After = func(_ time.Duration, sweep func()) { a.sweep = sweep } // for settle
 	a.keeper.Open = func() func(uint64) bool {
 		return func(inode uint64) bool {
 			for _, f := range a.held {
@@ -211,7 +210,7 @@ func (m *model) nextCall(a *actor) {
 	a.spans = append(a.spans, m.newSpan(a, len(a.spans)))
 	for _, f := range a.held { // each call has them on record, by the names that the server has changed
 		for _, p := range m.namesOf(f) {
-			if a.keeper.pending[m.at(p)] != nil {
+			if slices.Contains(a.keeper.Pending(), m.at(p)) {
 				m.touches(a, p)
 			}
 		}
@@ -275,7 +274,7 @@ func (w *world) lived(id string) {
 	files, err := filepath.Glob(filepath.Join(w.store.Dir, id, "*"))
 	w.check(err)
 	tick()
-	at := time.Now().Add(-heartbeat)
+	at := time.Now().Add(-origin.Heartbeat)
 	for _, name := range files {
 		w.check(os.Chtimes(name, at, at))
 	}

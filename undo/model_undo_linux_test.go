@@ -10,6 +10,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/undo/internal/origin"
+	"github.com/mcp-jail/mcp-jail/undo/internal/steps"
 )
 
 // undoStep undoes a session or a call.
@@ -62,7 +64,7 @@ func (m *model) undoStep() {
 // killed undoes a session, and kills the undo before its nth change.
 func (m *model) killed(sp *span, n int) {
 	was := m.tree
-	time.Sleep(clockTick) // what changed a moment before an undo that was killed counts as the undo's
+	time.Sleep(origin.ClockTick) // what changed a moment before an undo that was killed counts as the undo's
 	if !killBefore(m.t, n, testkit.Self(runUndo, filepath.Join(m.store.Dir, sp.of.id), fmt.Sprint(sp.call))) {
 		m.note("not killed before %d", n)
 	}
@@ -176,7 +178,7 @@ func (m *model) undo(sp *span, sel Selection) {
 	} else {
 		m.disturb()
 	}
-	u.spans[0].began, u.spans[0].weak = m.step, strings.Contains(text, tempPrefix)
+	u.spans[0].began, u.spans[0].weak = m.step, strings.Contains(text, steps.TempPrefix)
 	if id != "" {
 		m.actors = append(m.actors, u)
 	}

@@ -10,10 +10,13 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/mcp-jail/mcp-jail/undo/internal/object"
+	"github.com/mcp-jail/mcp-jail/undo/internal/steps"
 )
 
-// object is what stands at a path of the workspace.
-type object struct {
+// item is what stands at a path of the workspace.
+type item struct {
 	kind  Kind
 	text  string // the content of a file, or the target of a link
 	inode uint64
@@ -23,10 +26,10 @@ type object struct {
 }
 
 // has reports whether an object looks like another one.
-func (o object) has(other object) bool { return o.kind == other.kind && o.text == other.text }
+func (o item) has(other item) bool { return o.kind == other.kind && o.text == other.text }
 
 // workspace has the objects by their paths below the root.
-type workspace map[string]object
+type workspace map[string]item
 
 func (w workspace) places(text string) (out []string) {
 	for p, o := range w {
@@ -53,7 +56,7 @@ func (w workspace) below(top string) (out []string) {
 func (w workspace) withoutTemps() workspace {
 	out, names := workspace{}, map[uint64]uint64{}
 	for p, o := range w {
-		if !strings.HasPrefix(path.Base(p), tempPrefix) {
+		if !strings.HasPrefix(path.Base(p), steps.TempPrefix) {
 			out[p] = o
 			names[o.inode]++
 		}
@@ -94,7 +97,7 @@ func (m *model) scan() workspace {
 		info, err := d.Info()
 		m.check(err)
 		st := info.Sys().(*syscall.Stat_t)
-		o := object{kind: kindOf(st.Mode), inode: st.Ino, names: uint64(st.Nlink), mode: info.Mode(), mtime: info.ModTime().UnixNano()}
+		o := item{kind: object.KindOf(st.Mode), inode: st.Ino, names: uint64(st.Nlink), mode: info.Mode(), mtime: info.ModTime().UnixNano()}
 		switch o.kind {
 		case File:
 			b, err := os.ReadFile(full)

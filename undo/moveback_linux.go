@@ -7,86 +7,87 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/undo/internal/object"
 	"golang.org/x/sys/unix"
 )
 
 // setAside gives an object that is put back elsewhere a temporary name, because a directory is to
 // have its name. The object may have stood in that directory, so prepare comes later.
-func (r *Restorer) setAside(s *Step, p *place) error {
+func (r *Restorer) setAside(s *work, p *object.Place) error {
 	r.vacate(s, p)
-	err := unix.Renameat(p.dir, p.name, p.dir, p.temp)
+	err := unix.Renameat(p.Dir, p.Name, p.Dir, p.Temp)
 	if err == nil {
-		r.aside[r.fileOf(s.now.ID)] = p.tempOf(s.Path)
+		r.review.Aside[r.origin.FileOf(s.Now.ID)] = p.TempOf(s.Path)
 	}
 	return err
 }
 
 // takeBack gives an object the name back that setAside has taken from it.
-func (r *Restorer) takeBack(s *Step, p *place) {
-	id := r.fileOf(s.now.ID)
-	if r.aside[id] == p.tempOf(s.Path) && unix.Renameat2(p.dir, p.temp, p.dir, p.name, unix.RENAME_NOREPLACE) == nil {
-		delete(r.aside, id)
+func (r *Restorer) takeBack(s *work, p *object.Place) {
+	id := r.origin.FileOf(s.Now.ID)
+	if r.review.Aside[id] == p.TempOf(s.Path) && unix.Renameat2(p.Dir, p.Temp, p.Dir, p.Name, unix.RENAME_NOREPLACE) == nil {
+		delete(r.review.Aside, id)
 	}
 }
 
 // clearAside removes the temporary names of setAside from the files that prepare has given others.
 func (r *Restorer) clearAside() {
 	prepared := func(path string) bool {
-		i, ok := r.paths[path]
-		return ok && (i < 0 || r.Steps[i].linked)
+		i, ok := r.review.Paths[path]
+		return ok && (i < 0 || r.work[path] != nil && r.work[path].linked)
 	}
-	byPath := func(a, b ID) int { return strings.Compare(r.aside[a], r.aside[b]) }
-	for _, id := range slices.SortedFunc(maps.Keys(r.aside), byPath) {
-		p, err := openPlace(r.aside[id])
+	byPath := func(a, b ID) int { return strings.Compare(r.review.Aside[a], r.review.Aside[b]) }
+	for _, id := range slices.SortedFunc(maps.Keys(r.review.Aside), byPath) {
+		p, err := object.OpenPlace(r.review.Aside[id])
 		if err != nil {
 			continue
 		}
-		now, err := look(p.dir, p.name)
-		if err == nil && r.is(now.ID, id) && now.Nlink > 1 && slices.ContainsFunc(r.moved[id], prepared) {
-			unix.Unlinkat(p.dir, p.name, 0)
+		now, err := object.Look(p.Dir, p.Name)
+		if err == nil && r.origin.Is(now.ID, id) && now.Nlink > 1 && slices.ContainsFunc(r.review.Moved[id], prepared) {
+			unix.Unlinkat(p.Dir, p.Name, 0)
 		}
-		p.close()
+		p.Close()
 	}
 }
 
 // isPutBack reports whether a step puts back an object that may be lost while others take its name.
 // A link has no second name: another one is made.
-func (r *Restorer) isPutBack(s *Step) bool {
-	return s.Action == MoveBack || s.Action == Restore && s.want.Kind == Link && len(r.moved[s.want.ID]) > 0
+func (r *Restorer) isPutBack(s *work) bool {
+	return s.Action == MoveBack || s.Action == Restore && s.Want.Kind == Link && len(r.review.Moved[s.Want.ID]) > 0
 }
 
 // prepare gives an object that moves back a temporary name beside its old one.
-func (r *Restorer) prepare(s *Step, p *place) error {
-	if r.prepared(s) != "" {
-		s.linked, s.temp = true, p.temp // of an undo that was interrupted
-		r.keeper.Name(p.dir, p.temp, p.tempOf(s.Path), false)
+func (r *Restorer) prepare(s *work, p *object.Place) error {
+	if r.review.Prepared(s.Step) != "" {
+		s.linked, s.temp = true, p.Temp // of an undo that was interrupted
+		r.keeper.Name(p.Dir, p.Temp, p.TempOf(s.Path), false)
 		return nil
 	}
 	r.vacate(s, p)
-	s.temp = p.temp
-	if s.want.Kind == Link {
+	s.temp = p.Temp
+	if s.Want.Kind == Link {
 		err := r.fill(s, p)
 		s.linked = err == nil
 		return err
 	}
 	path := s.From
-	if aside, ok := r.aside[s.want.ID]; ok {
+	if aside, ok := r.review.Aside[s.Want.ID]; ok {
 		path = aside
 	}
-	from, err := openPlace(path)
+	from, err := object.OpenPlace(path)
 	if err != nil {
 		return err
 	}
-	defer from.close()
+	defer from.Close()
 	if path == s.From {
-		r.keeper.Name(from.dir, from.name, path, false) // before its attributes change
+		r.keeper.Name(from.Dir, from.Name, path, false) // before its attributes change
 	}
-	err = from.onObject(func(name string, now State) error {
-		if !r.is(now.ID, s.want.ID) {
-			return errChanged
+	err = from.OnObject(func(name string, now State) error {
+		if !r.origin.Is(now.ID, s.Want.ID) {
+			return object.ErrChanged
 		}
 		r.own[now.ID] = true
-		return unix.Linkat(unix.AT_FDCWD, name, p.dir, p.temp, unix.AT_SYMLINK_FOLLOW)
+		return unix.Linkat(unix.AT_FDCWD, name, p.Dir, p.Temp, unix.AT_SYMLINK_FOLLOW)
 	})
 	s.linked = err == nil
 	return err
@@ -94,28 +95,28 @@ func (r *Restorer) prepare(s *Step, p *place) error {
 
 // leaveNoTemps removes the temporary names of objects that are where they are to be, or still where
 // they were. Of the others, the error of the step says which name the object has.
-func (r *Restorer) leaveNoTemps(steps []*Step) {
+func (r *Restorer) leaveNoTemps(steps []*work) {
 	for _, s := range steps {
 		var temps []string
-		failed := r.done[s.Path] != ""
+		failed := s.Failed != ""
 		if s.linked && failed {
 			temps = append(temps, filepath.Join(filepath.Dir(s.Path), s.temp))
 		}
-		if aside, ok := r.aside[s.want.ID]; ok && s.putsBack() {
+		if aside, ok := r.review.Aside[s.Want.ID]; ok && s.PutsBack() {
 			temps = append(temps, aside)
 		}
 		for i, temp := range temps {
-			now, err := lookPath(temp)
-			same := r.is(now.ID, s.want.ID) || s.want.Kind == Link && now.sameLook(&s.want) // made by prepare
+			now, err := object.LookPath(temp)
+			same := r.origin.Is(now.ID, s.Want.ID) || s.Want.Kind == Link && now.SameLook(&s.Want) // made by prepare
 			switch {
 			case err != nil || !same:
-			case (now.Kind == Link || now.Nlink > 1) && (!failed || r.isAt(s.want.ID, append(temps[i+1:], s.From, s.Path, r.at[s.want.ID]))):
-				if p, err := openPlace(temp); err == nil {
-					unix.Unlinkat(p.dir, p.name, 0)
-					p.close()
+			case (now.Kind == Link || now.Nlink > 1) && (!failed || r.isAt(s.Want.ID, append(temps[i+1:], s.From, s.Path, r.review.At[s.Want.ID]))):
+				if p, err := object.OpenPlace(temp); err == nil {
+					unix.Unlinkat(p.Dir, p.Name, 0)
+					p.Close()
 				}
 			case failed:
-				r.done[s.Path] += "; until then what stood there is " + temp
+				s.Failed += "; until then what stood there is " + temp
 			}
 		}
 	}
@@ -124,52 +125,31 @@ func (r *Restorer) leaveNoTemps(steps []*Step) {
 // isAt reports whether a file is at one of some paths.
 func (r *Restorer) isAt(id ID, paths []string) bool {
 	return slices.ContainsFunc(paths, func(path string) bool {
-		now, err := lookPath(path)
-		return err == nil && r.is(now.ID, id)
+		now, err := object.LookPath(path)
+		return err == nil && r.origin.Is(now.ID, id)
 	})
-}
-
-// leftovers adds steps that remove temporary names that an interrupted undo has left, of objects that
-// are where they are to be.
-func (r *Restorer) leftovers() {
-	for id, path := range r.aside {
-		now, err := lookPath(path)
-		if err != nil || len(r.moved[id]) > 0 || now.Kind != Link && now.Nlink < 2 {
-			continue
-		}
-		r.Steps = append(r.Steps, Step{Path: path, Action: Remove, want: State{Kind: None, Data: NoData}, now: now})
-	}
-	r.sortSteps()
-}
-
-// sortSteps puts the steps into the order of their paths.
-func (r *Restorer) sortSteps() {
-	slices.SortFunc(r.Steps, func(a, b Step) int { return strings.Compare(a.Path, b.Path) })
-	for i := range r.Steps {
-		r.paths[r.Steps[i].Path] = i
-	}
 }
 
 // replace gives the temporary file of a step its name. What stands there has to be what was kept: to
 // write the temporary file took a while.
-func (s *Step) replace(p *place) error {
-	now, err := look(p.dir, p.name)
-	if err != nil || !now.sameObject(&s.kept) {
-		return errChanged
+func (s *work) replace(p *object.Place) error {
+	now, err := object.Look(p.Dir, p.Name)
+	if err != nil || !now.SameObject(&s.kept) {
+		return object.ErrChanged
 	}
 	if now.Kind == Dir {
-		if err := unix.Unlinkat(p.dir, p.name, unix.AT_REMOVEDIR); err != nil { // something else is in it
+		if err := unix.Unlinkat(p.Dir, p.Name, unix.AT_REMOVEDIR); err != nil { // something else is in it
 			return fmt.Errorf("%w: move away what is in it, and run undo again", err)
 		}
 	}
 	if now.Kind == None || now.Kind == Dir {
-		err = unix.Renameat2(p.dir, p.temp, p.dir, p.name, unix.RENAME_NOREPLACE)
+		err = unix.Renameat2(p.Dir, p.Temp, p.Dir, p.Name, unix.RENAME_NOREPLACE)
 		if err == unix.EEXIST {
-			return errChanged
+			return object.ErrChanged
 		}
 		if err != unix.EINVAL { // else the filesystem cannot do that
 			return err
 		}
 	}
-	return unix.Renameat(p.dir, p.temp, p.dir, p.name)
+	return unix.Renameat(p.Dir, p.Temp, p.Dir, p.Name)
 }

@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/undo/internal/journal"
 )
 
 // inOrder are pairs of changes, of which the second one makes the undo replace a file of the first.
@@ -129,15 +131,15 @@ func TestUndoKeepsUnknownMoved(t *testing.T) {
 					w.same("undone", before)
 					return
 				}
-				text, err := os.ReadFile(undo.file(0, journalSuffix))
+				text, err := os.ReadFile(w.file(undo, 0, journal.JournalSuffix))
 				w.check(err)
 				var lines []string
 				for line := range strings.Lines(string(text)) {
-					if !strings.HasPrefix(line, wordFor+" ") {
+					if !strings.HasPrefix(line, journal.WordFor+" ") {
 						lines = append(lines, line)
 					}
 				}
-				w.check(os.WriteFile(undo.file(0, journalSuffix), []byte(strings.Join(lines, "")), 0o600))
+				w.check(os.WriteFile(w.file(undo, 0, journal.JournalSuffix), []byte(strings.Join(lines, "")), 0o600))
 				r, out, _ := w.undo(first, 0)
 				if text := said(r, out); text == "" {
 					t.Errorf("the undo said %q", text)

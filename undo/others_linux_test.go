@@ -3,8 +3,11 @@ package undo
 import (
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/mcp-jail/mcp-jail/undo/internal/journal"
 )
 
 // sweeps makes the keeper sweep. It returns a function that waits until no path is pending.
@@ -13,10 +16,7 @@ func (w *world) sweeps() (settled func()) {
 	return func() {
 		w.t.Helper()
 		for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-			w.keeper.mu.Lock()
-			n := len(w.keeper.pending)
-			w.keeper.mu.Unlock()
-			if n == 0 {
+			if len(w.keeper.Pending()) == 0 {
 				return
 			}
 			if time.Now().After(deadline) {
@@ -107,8 +107,9 @@ func TestReplacedWhilePending(t *testing.T) {
 	w.fill()
 	w.begin()
 	settled := w.sweeps()
-	open := true
-	w.keeper.Open = func() func(uint64) bool { return func(uint64) bool { return open } }
+	var open atomic.Bool
+	open.Store(true)
+	w.keeper.Open = func() func(uint64) bool { return func(uint64) bool { return open.Load() } }
 	w.write("d0/f0", "server", os.O_TRUNC)
 	w.write("d0/new", "server", 0)
 	w.remove("d0/f2")
@@ -117,9 +118,7 @@ func TestReplacedWhilePending(t *testing.T) {
 		w.check(os.WriteFile(w.at("mine"), []byte("the user's"), 0o644))
 		w.check(os.Rename(w.at("mine"), w.at(name)))
 	}
-	w.keeper.mu.Lock()
-	open = false
-	w.keeper.mu.Unlock()
+	open.Store(false)
 	settled()
 	w.end()
 	r, _, _ := w.undo(w.session(), 0)
@@ -224,11 +223,11 @@ func TestPlanWritesNothing(t *testing.T) {
 	w.files.Journal.Close()
 	w.writer.Close()
 	s := w.session()
-	text, err := os.ReadFile(s.file(0, journalSuffix))
+	text, err := os.ReadFile(w.file(s, 0, journal.JournalSuffix))
 	w.check(err)
 	r, err := NewRestorer(s, Selection{})
 	w.check(err)
-	if again, err := os.ReadFile(s.file(0, journalSuffix)); err != nil || string(again) != string(text) {
+	if again, err := os.ReadFile(w.file(s, 0, journal.JournalSuffix)); err != nil || string(again) != string(text) {
 		t.Errorf("%v, it has now %q", err, again)
 	}
 	if _, _, err := r.Run(w.store); err != nil {

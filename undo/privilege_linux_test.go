@@ -3,11 +3,12 @@ package undo
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/undo/internal/journal"
+	"github.com/mcp-jail/mcp-jail/undo/internal/object"
 	"golang.org/x/sys/unix"
 )
 
@@ -111,7 +112,7 @@ func TestFullJournalProvesNothing(t *testing.T) {
 			w.keeper.NotMade(w.at("d3/sub"))
 		}
 	}
-	damage := func(w *world) { w.check(w.files.Journal.Chmod(damagedMode)) }
+	damage := func(w *world) { w.check(w.files.Journal.Chmod(journal.DamagedMode)) }
 	for name, c := range map[string]struct {
 		server func(w *world)
 		now    string // where the file is
@@ -209,10 +210,10 @@ func TestJournalWithoutTime(t *testing.T) {
 	w.begin()
 	w.write("d0/f0", "server", os.O_TRUNC)
 	w.end()
-	file := w.session().file(0, journalSuffix)
+	file := w.file(w.session(), 0, journal.JournalSuffix)
 	text, err := os.ReadFile(file)
 	w.check(err)
-	st, err := lookPath(w.at("d0/f0"))
+	st, err := object.LookPath(w.at("d0/f0"))
 	w.check(err)
 	old := strings.ReplaceAll(string(text), fmt.Sprintf(" %d ", st.Ctime), " 0 ")
 	if old == string(text) {
@@ -330,29 +331,5 @@ func TestAttributesOfReplaced(t *testing.T) {
 				t.Error("the file got a capability")
 			}
 		})
-	}
-}
-
-// TestKeeperSetsNoSetID tests that the keeper gives no mode to a set-id file, not even the one that
-// the file had, to read it.
-func TestKeeperSetsNoSetID(t *testing.T) {
-	w := newWorld(t)
-	w.fill()
-	w.begin()
-	for mode, want := range map[uint32]uint32{0o311: 0o711, 0o4311: 0o4311, 0o2311: 0o2311} {
-		w.check(unix.Chmod(w.at("d0/f0"), mode))
-		fd, err := unix.Open(w.at("d0/f0"), unix.O_PATH|unix.O_CLOEXEC, 0)
-		w.check(err)
-		lock := w.keeper.unlock(fd, 0o400)
-		now, err := look(fd, "")
-		w.check(err)
-		if now.Mode != want {
-			t.Errorf("mode %o became %o, want %o", mode, now.Mode, want)
-		}
-		lock()
-		unix.Close(fd)
-	}
-	if now, err := lookPath(filepath.Join(w.root, "d0/f0")); err != nil || now.Mode&0o777 != 0o311 {
-		t.Errorf("%v, it has mode %o", err, now.Mode)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/undo/internal/journal"
 	"golang.org/x/sys/unix"
 )
 
@@ -210,16 +211,13 @@ func TestClockSetBack(t *testing.T) {
 			w.check(w.rename("d1", "e", 0))
 			w.files.Journal.Close()
 			w.writer.Close()
-			file := w.session().file(0, journalSuffix)
+			file := w.file(w.session(), 0, journal.JournalSuffix)
 			text, err := os.ReadFile(file)
 			w.check(err)
-			head, rest, _ := strings.Cut(string(text), "\n")
-			r, ok := parseRecord(head, 0)
-			if !ok {
-				t.Fatal("the journal has no head")
-			}
-			r.At += int64(c.start)
-			w.check(os.WriteFile(file, append(r.append(nil), rest...), 0o600))
+			_, rest, _ := strings.Cut(string(text), "\n")
+			s := w.session()
+			r := &Record{Word: journal.WordHead, At: s.Started.UnixNano() + int64(c.start), Head: &s.Head}
+			w.check(os.WriteFile(file, append(r.Append(nil), rest...), 0o600))
 			sign := time.Now().Add(c.alive)
 			w.check(os.Chtimes(file, sign, sign))
 			if !c.named {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/undo/internal/journal"
 	"golang.org/x/sys/unix"
 )
 
@@ -278,8 +279,8 @@ func TestUndoHalfAttributes(t *testing.T) {
 	w.check(os.Link(w.at("d1/g"), w.at("d1/f0")))
 	undo.Close()
 	life := func(end time.Time) {
-		w.check(os.Chtimes(filepath.Join(undo.Dir, files.name+journalSuffix), end, end))
-		w.check(os.Chtimes(filepath.Join(undo.Dir, files.name+dataSuffix), end, end))
+		w.check(os.Chtimes(filepath.Join(undo.Dir, nameOf(files)+journal.JournalSuffix), end, end))
+		w.check(os.Chtimes(filepath.Join(undo.Dir, nameOf(files)+journal.DataSuffix), end, end))
 	}
 	life(time.Now().Add(-time.Hour))
 	r, err := NewRestorer(w.session(), Selection{})

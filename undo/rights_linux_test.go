@@ -7,7 +7,10 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/mcp-jail/mcp-jail/undo/internal/journal"
+	"github.com/mcp-jail/mcp-jail/undo/internal/object"
 	"golang.org/x/sys/unix"
 )
 
@@ -101,20 +104,18 @@ func TestUnreachable(t *testing.T) {
 	w.fill()
 	w.begin()
 	done := make(chan struct{})
+	sweep := func() { t.Error("the control: there is no sweep") }
+	w.keeper.After = func(_ time.Duration, f func()) { sweep = f }
+	w.keeper.Open = func() func(uint64) bool { return func(uint64) bool { return false } }
 	go func() {
 		defer close(done)
 		w.asUser()
 		w.write("d0/sub/deep", "server", os.O_TRUNC)
 		w.chmod("d0/sub", 0)
-		w.keeper.mu.Lock()
-		for path, m := range w.keeper.pending { // as the sweep does, on this thread
-			w.keeper.settle(path, m, func(uint64) bool { return false })
-		}
-		w.keeper.flush()
-		w.keeper.mu.Unlock()
+		sweep() // on this thread
 	}()
 	<-done
-	text, err := os.ReadFile(filepath.Join(w.writer.Dir, w.files.name+journalSuffix))
+	text, err := os.ReadFile(filepath.Join(w.writer.Dir, nameOf(w.files)+journal.JournalSuffix))
 	w.check(err)
 	for line := range strings.Lines(string(text)) {
 		if strings.HasPrefix(line, "now") && strings.Contains(line, "deep") && strings.HasSuffix(line, "n\n") {
@@ -236,7 +237,7 @@ func TestFailedKeepsMode(t *testing.T) {
 			w.end()
 			s := w.session()
 			if cut {
-				w.check(os.Truncate(s.file(0, dataSuffix), 0))
+				w.check(os.Truncate(w.file(s, 0, journal.DataSuffix), 0))
 			}
 			_, out, _ := w.undo(s, 0)
 			if len(out) != 1 || (out[0].Err != nil) != cut {
@@ -262,14 +263,14 @@ func TestForeignDirectory(t *testing.T) {
 			w := newWorld(t)
 			w.check(os.Mkdir(w.at("d"), 0o755))
 			if owner != 0 { // as the jail sees it
-				w.check(os.Lchown(w.at("d"), unmapped, unmapped))
+				w.check(os.Lchown(w.at("d"), 65534, 65534))
 			}
 			w.begin()
 			w.check(w.rename("d", "e", 0))
 			w.end()
 			w.check(os.Lchown(w.at("e"), owner, owner))
 			w.mustUndo(w.session(), 0)
-			st, err := lookPath(w.at("d"))
+			st, err := object.LookPath(w.at("d"))
 			w.check(err)
 			if int(st.UID) != owner || int(st.GID) != owner {
 				t.Errorf("it belongs to %d:%d", st.UID, st.GID)

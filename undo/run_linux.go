@@ -9,7 +9,7 @@ import (
 // Run carries out the steps. It keeps what they replace in a session of its own in the store, so
 // the undo can be undone. It returns the name of that session, or "" if nothing was changed.
 func (r *Restorer) Run(store Store) (out []Outcome, session string, err error) {
-	if err := r.writeSettled(); err != nil {
+	if err := r.origin.WriteSettled(); err != nil {
 		return nil, "", err
 	}
 	writer, err := store.Begin(Head{Server: r.Session.Head.Server, Undoes: r.Session.ID})

@@ -5,6 +5,8 @@ import (
 	"os"
 	"syscall"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/undo/internal/journal"
 )
 
 // TestUndoSparse tests that holes of a file stay holes in the data file and in the restored file.
@@ -30,7 +32,7 @@ func TestUndoSparse(t *testing.T) {
 	if w.tree() != before { // too long to be shown
 		t.Error("it was not put back")
 	}
-	for _, name := range []string{w.at("sparse"), s.file(0, dataSuffix)} {
+	for _, name := range []string{w.at("sparse"), w.file(s, 0, journal.DataSuffix)} {
 		info, err := os.Stat(name)
 		w.check(err)
 		if used := info.Sys().(*syscall.Stat_t).Blocks * 512; used > 1<<20 {

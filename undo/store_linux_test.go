@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mcp-jail/mcp-jail/undo/internal/journal"
 )
 
 // TestExpire: sessions go by age and by size, the oldest first, and never while they run.
@@ -108,7 +110,17 @@ func TestFinishCloses(t *testing.T) {
 			w.begin()
 			defer w.writer.Close()
 			c.jail(w)
-			if w.files.Finished() || !w.writer.live[w.files] {
+			data := filepath.Join(w.writer.Dir, nameOf(w.files)+journal.DataSuffix)
+			counts := func() bool {
+				before, _ := w.writer.Room(1 << 20)
+				f, err := os.OpenFile(data, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+				w.check(err)
+				_, err = f.Write(make([]byte, 64<<10))
+				w.check(errors.Join(err, f.Sync(), f.Close()))
+				after, _ := w.writer.Room(1 << 20)
+				return after != before
+			}
+			if w.files.Finished() || !counts() {
 				t.Error("the control: it counts as finished before")
 			}
 			if changed := w.files.Finish(); changed != c.changed {
@@ -119,8 +131,8 @@ func TestFinishCloses(t *testing.T) {
 					t.Errorf("%s is open: %v", f.Name(), err)
 				}
 			}
-			if !w.files.Finished() || w.writer.live[w.files] {
-				t.Errorf("finished %v, still counted with the files that grow %v", w.files.Finished(), w.writer.live[w.files])
+			if grows := counts(); !w.files.Finished() || grows {
+				t.Errorf("finished %v, still counted with the files that grow %v", w.files.Finished(), grows)
 			}
 			if w.files.Finish() {
 				t.Error("the second Finish reports a change")
@@ -136,8 +148,8 @@ func TestRoom(t *testing.T) {
 	w.begin()
 	room := func(what string, min, max int64) {
 		t.Helper()
-		if all, journal := w.writer.Room(4 << 20); all < min || all > max || journal >= maxJournal || journal < maxJournal-4096 {
-			t.Errorf("%s: %d, %d of the journal", what, all, journal)
+		if all, lines := w.writer.Room(4 << 20); all < min || all > max || lines >= journal.MaxJournal || lines < journal.MaxJournal-4096 {
+			t.Errorf("%s: %d, %d of the journal", what, all, lines)
 		}
 	}
 	room("at first", 4<<20-8192, 4<<20)

@@ -3,6 +3,8 @@ package undo
 import (
 	"os"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/undo/internal/object"
 )
 
 // TestSwappedDirectory tests that a server that still runs does not get the mode of a directory for
@@ -17,11 +19,11 @@ func TestSwappedDirectory(t *testing.T) {
 		"a program": {func(w *world) {
 			w.check(os.Remove(w.at("s")))
 			w.check(os.WriteFile(w.at("s"), []byte("#!/bin/sh\n"), 0o755))
-		}, 0o755, errChanged},
+		}, 0o755, object.ErrChanged},
 		"a directory of the server's": {func(w *world) {
 			w.check(os.Rename(w.at("s"), w.at("away")))
 			w.check(os.Mkdir(w.at("s"), 0o755))
-		}, os.ModeDir | 0o755, errChanged},
+		}, os.ModeDir | 0o755, object.ErrChanged},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -32,18 +34,19 @@ func TestSwappedDirectory(t *testing.T) {
 			w.end()
 			r, err := NewRestorer(w.session(), Selection{})
 			w.check(err)
-			i, known := r.paths[w.at("s")]
+			i, known := r.review.Paths[w.at("s")]
 			if !known || r.Steps[i].Action != Remake {
 				t.Fatalf("the steps are %+v", r.Steps)
 			}
 			w.begin() // the undo is a session, too
 			r.keeper = w.keeper
-			p, err := r.openPlace(w.at("s"))
+			step := &work{Step: &r.Steps[i]}
+			p, err := r.review.OpenPlace(w.at("s"))
 			w.check(err)
-			defer p.close()
-			w.check(r.makeDir(&r.Steps[i], p))
+			defer p.Close()
+			w.check(r.makeDir(step, p))
 			c.server(w)
-			if err := r.attributes(&r.Steps[i], p); err != c.err {
+			if err := r.attributes(step, p); err != c.err {
 				t.Errorf("the error is %v, not %v", err, c.err)
 			}
 			info, err := os.Stat(w.at("s"))

@@ -7,12 +7,16 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/undo/internal/journal"
+	"github.com/mcp-jail/mcp-jail/undo/internal/object"
+	"github.com/mcp-jail/mcp-jail/undo/internal/steps"
 	"golang.org/x/sys/unix"
 )
 
@@ -98,14 +102,13 @@ func (w *world) at(name string) string { return filepath.Join(w.root, name) }
 func (w *world) temp(name string) string {
 	w.t.Helper()
 	r := Restorer{Session: w.session()}
-	return filepath.Join(filepath.Dir(name), r.tempName(filepath.Base(name)))
+	return filepath.Join(filepath.Dir(name), steps.TempName(r.Session, filepath.Base(name)))
 }
 
 func (w *world) parent(name string) (dir int, base string) {
-	dir, base, err := openParent(w.at(name))
+	p, err := object.OpenPlace(w.at(name))
 	w.check(err)
-	w.t.Cleanup(func() {})
-	return dir, base
+	return p.Dir, p.Name
 }
 
 func (w *world) name(name string, content bool) {
@@ -328,6 +331,23 @@ func readSession(dir string) (*Session, error) {
 }
 
 // file returns the path of one of the two files of a jail.
-func (s *Session) file(jail int, suffix string) string {
-	return filepath.Join(s.store.Dir, s.ID, strconv.Itoa(s.numbers[jail])+suffix)
+func (w *world) file(s *Session, jail int, suffix string) string {
+	dir := filepath.Join(w.store.Dir, s.ID)
+	entries, err := os.ReadDir(dir)
+	w.check(err)
+	var numbers []int
+	for _, e := range entries {
+		if name, is := strings.CutSuffix(e.Name(), journal.JournalSuffix); is {
+			n, err := strconv.Atoi(name)
+			w.check(err)
+			numbers = append(numbers, n)
+		}
+	}
+	slices.Sort(numbers)
+	return filepath.Join(dir, strconv.Itoa(numbers[jail])+suffix)
+}
+
+// nameOf returns the part of the names that the files of a jail have in common.
+func nameOf(f *Files) string {
+	return strings.TrimSuffix(filepath.Base(f.Journal.Name()), journal.JournalSuffix)
 }

@@ -1,0 +1,79 @@
+package object
+
+import (
+	"bytes"
+
+	"golang.org/x/sys/unix"
+)
+
+// Block is the size to which large contents are aligned, so that a filesystem can share them.
+const Block = 4096
+
+// MinClone is the size from which sharing is tried: for a smaller file a copy takes less time.
+const MinClone = 64 << 10
+
+// CopyContent copies size bytes of a file to a place in another file, through buf. Holes of a large
+// content stay holes, and one at the end may be missing. It returns how many bytes there are: fewer
+// than size if the file is shorter.
+func CopyContent(to int, toAt int64, from int, fromAt, size int64, buf []byte) (int64, error) {
+	for off := int64(0); off < size; {
+		if size >= MinClone {
+			next, err := unix.Seek(from, fromAt+off, unix.SEEK_DATA)
+			if err == unix.ENXIO || err == nil && next >= fromAt+size { // a hole up to the end, which may grow
+				break
+			}
+			if err == nil {
+				off = next - fromAt
+			}
+		}
+		n, err := unix.Pread(from, buf[:min(int64(len(buf)), size-off)], fromAt+off)
+		switch {
+		case err == unix.EINTR:
+			continue
+		case err != nil:
+			return off, err
+		case n == 0:
+			return off, nil
+		}
+		if err := writeAt(to, buf[:n], toAt+off); err != nil {
+			return off, err
+		}
+		off += int64(n)
+	}
+	return size, nil
+}
+
+func writeAt(fd int, b []byte, at int64) error {
+	for len(b) > 0 {
+		n, err := unix.Pwrite(fd, b, at)
+		switch {
+		case err == unix.EINTR:
+		case err != nil:
+			return err
+		case n == 0:
+			return unix.EIO
+		default:
+			b, at = b[n:], at+int64(n)
+		}
+	}
+	return nil
+}
+
+// EqualContent reports whether two files have the same size bytes at two places. It reads them into
+// buf.
+func EqualContent(a int, aAt int64, b int, bAt, size int64, buf []byte) bool {
+	half := len(buf) / 2
+	for off := int64(0); off < size; {
+		one := buf[:min(int64(half), size-off)]
+		n, err := unix.Pread(a, one, aAt+off)
+		if err != nil || n <= 0 {
+			return false
+		}
+		two := buf[half : half+n]
+		if m, err := unix.Pread(b, two, bAt+off); err != nil || m != n || !bytes.Equal(one[:n], two) {
+			return false
+		}
+		off += int64(n)
+	}
+	return true
+}

@@ -1,0 +1,82 @@
+package object
+
+import (
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// Look returns what stands at a name in dir, or, with an empty name, the object of dir itself. It
+// follows no symbolic link.
+func Look(dir int, name string) (State, error) {
+	var st unix.Statx_t
+	err := unix.Statx(dir, name, unix.AT_EMPTY_PATH|unix.AT_SYMLINK_NOFOLLOW, unix.STATX_BASIC_STATS|unix.STATX_BTIME, &st)
+	if err == unix.ENOENT || err == unix.ENOTDIR {
+		return State{Kind: None, Data: NoData}, nil
+	}
+	if err != nil {
+		return State{}, err
+	}
+	s := State{
+		Kind: KindOf(uint32(st.Mode)), Mode: uint32(st.Mode) & 0o7777, UID: st.Uid, GID: st.Gid, Size: int64(st.Size),
+		Mtime: nanoseconds(st.Mtime), Ctime: nanoseconds(st.Ctime), Nlink: uint64(st.Nlink), Data: NoData,
+		ID: ID{Dev: unix.Mkdev(st.Dev_major, st.Dev_minor), Ino: st.Ino},
+	}
+	if st.Mask&unix.STATX_BTIME != 0 {
+		s.ID.Birth = nanoseconds(st.Btime)
+	}
+	if s.Kind == Link {
+		var b [unix.PathMax]byte
+		n, err := unix.Readlinkat(dir, name, b[:])
+		if err != nil {
+			return State{}, err
+		}
+		s.Target = string(b[:n])
+	}
+	return s, nil
+}
+
+func nanoseconds(t unix.StatxTimestamp) int64 { return t.Sec*1e9 + int64(t.Nsec) }
+
+func KindOf(mode uint32) Kind {
+	switch mode & unix.S_IFMT {
+	case unix.S_IFREG:
+		return File
+	case unix.S_IFDIR:
+		return Dir
+	case unix.S_IFLNK:
+		return Link
+	}
+	return Other
+}
+
+// OpenPath opens the object at an absolute path with O_PATH. No component may be a symbolic
+// link: the paths of a journal are canonical, and a link there was made since.
+func OpenPath(path string, flags uint64) (int, error) {
+	return unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{
+		Flags: unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC | flags, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
+	})
+}
+
+// LookPath returns what stands at an absolute path.
+func LookPath(path string) (State, error) {
+	dir, base, err := openParent(path)
+	if err == unix.ENOENT || err == unix.ENOTDIR {
+		return State{Kind: None, Data: NoData}, nil
+	}
+	if err != nil {
+		return State{}, err
+	}
+	defer unix.Close(dir)
+	return Look(dir, base)
+}
+
+// openParent opens the directory of a path as openPath does, and returns the last component.
+func openParent(path string) (dir int, base string, err error) {
+	parent, base := filepath.Split(path)
+	if base == "" || base == "." || base == ".." || !filepath.IsAbs(path) {
+		return -1, "", unix.EINVAL
+	}
+	dir, err = OpenPath(parent, unix.O_DIRECTORY)
+	return dir, base, err
+}

@@ -1,0 +1,122 @@
+package steps
+
+import (
+	"github.com/mcp-jail/mcp-jail/undo/internal/journal"
+	"github.com/mcp-jail/mcp-jail/undo/internal/object"
+)
+
+// choose decides what to do with a path that may be changed.
+func (r *Review) choose(step *Step) {
+	want, now := &step.Want, &step.Now
+	switch want.Kind {
+	case object.None:
+		step.Action = Remove
+	case object.Dir:
+		if step.Action = Remake; now.Kind == object.Dir {
+			step.Action = Attributes
+		}
+	case object.Link:
+		step.Action = Restore
+	case object.Other:
+		r.chooseOther(step)
+	case object.File:
+		r.chooseFile(step)
+	}
+}
+
+func (r *Review) chooseFile(step *Step) {
+	want, now := &step.Want, &step.Now
+	kept := want.Data != object.NoData
+	switch {
+	case kept && now.Kind == object.File && (r.Origin.Is(now.ID, want.ID) || want.Nlink < 2 && !r.isAnother(want, now)) && journal.SameContent(r.session, want, step.Path),
+		!kept && want.Lost == "" && r.Origin.Is(now.ID, want.ID) && !r.onlyStandsFor(want, now):
+		step.Action = Attributes
+	case want.Lost != "":
+		step.refuse("its content was not kept: " + want.Lost)
+	case r.chooseMoveBack(step):
+	case kept:
+		step.Action = Restore
+	default:
+		step.refuse("its content was not kept, since the server only moved it, and " + r.whereMoved(want))
+	}
+}
+
+// chooseOther is for FIFOs, sockets and devices.
+func (r *Review) chooseOther(step *Step) {
+	switch {
+	case r.Origin.Is(step.Now.ID, step.Want.ID):
+		step.Action = Attributes
+	case !r.chooseMoveBack(step):
+		step.refuse("it was a FIFO, a socket or a device, which undo does not make, and " + r.whereMoved(&step.Want))
+	}
+}
+
+// chooseMoveBack has a step move an object back that is elsewhere now. It returns false if the object
+// is not found, or may not be moved.
+func (r *Review) chooseMoveBack(step *Step) bool {
+	want := &step.Want
+	is := func(path string) bool {
+		return want.Kind != object.File || want.Data == object.NoData || journal.SameContent(r.session, want, path)
+	}
+	from, moved := r.At[want.ID]
+	aside, isAside := r.Aside[want.ID]
+	switch temp := r.Prepared(step); {
+	case moved && from != step.Path && r.whyChanged(from) == "" && is(from):
+		step.From = from
+	case moved && want.Data == object.NoData:
+		return false
+	case temp != "" && is(temp):
+	case isAside && is(aside):
+		step.From = aside
+	default:
+		return false
+	}
+	step.Action = MoveBack
+	return true
+}
+
+// whereMoved says why an object is not moved back.
+func (r *Review) whereMoved(want *object.State) string {
+	if from, ok := r.At[want.ID]; ok {
+		if why := r.whyChanged(from); why != "" {
+			return "it is " + from + " now, and " + why
+		}
+		return "it is " + from + " now, with another content"
+	}
+	return "it is at none of the places to which the server moved files"
+}
+
+// whyChanged returns why the server, or an undo, was not the last to change a path, or "".
+func (r *Review) whyChanged(path string) string {
+	c := r.changes[path]
+	if c == nil {
+		return "the server did not change that path"
+	}
+	now, err := object.LookPath(path)
+	if err != nil {
+		return "it cannot be reached: " + object.PathError(err)
+	}
+	return r.Origin.BelongsToOthers(c, &now)
+}
+
+// Matches reports whether the object at a path has the state that the step wants.
+func (r *Review) Matches(want, now *object.State, path string) bool {
+	if !want.IsRestored(now) {
+		return false
+	}
+	switch {
+	case want.Kind != object.File:
+		return true
+	case want.Lost != "":
+		return want.SameObject(now)
+	case want.Data == object.NoData:
+		return r.Origin.Is(now.ID, want.ID) && !r.onlyStandsFor(want, now)
+	}
+	return !r.isAnother(want, now) && journal.SameContent(r.session, want, path)
+}
+
+// isAnother reports whether an object is not the wanted one, but one that is to stand elsewhere, such
+// as another file of the same content of which the server has made a hard link.
+func (r *Review) isAnother(want, now *object.State) bool {
+	return !r.Origin.Is(now.ID, want.ID) && r.Origin.IsWanted(now.ID)
+}
