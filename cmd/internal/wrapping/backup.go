@@ -51,22 +51,10 @@ func (f *File) Original(dir string, r *Record) string {
 	if r == nil {
 		return ""
 	}
-	if _, err := copied(dir, r.First); err == nil {
-		return r.First
-	}
-	if r.First != "" {
+	if _, err := copied(dir, r.First); err != nil {
 		return ""
 	}
-	// An older mcp-jail has recorded the newest copy alone.
-	data, err := copied(dir, r.Backup)
-	newest := &File{Client: f.Client, Place: f.Place, readings: f.readings, Path: r.Backup, own: &ownfile.File{Data: data}}
-	if err == nil {
-		newest.parse()
-	}
-	if err != nil || newest.hasWrapped() {
-		return ""
-	}
-	return r.Backup
+	return r.First
 }
 
 // Differs reports whether the file, which was written, has no entry of mcp-jail any more and

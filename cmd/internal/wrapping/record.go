@@ -69,11 +69,14 @@ func (c *Change) record(records *private.Dir, dir, backup string, now time.Time)
 // first returns the copy of a file from before it had any entry of mcp-jail, or "" if that is not
 // known. backup is the newest copy.
 func (f *File) first(dir, backup string) string {
+	if !f.hasWrapped() {
+		return backup
+	}
 	r, err := f.Recorded(dir)
 	switch {
 	case err != nil:
 		return ""
-	case r == nil || !f.hasWrapped():
+	case r == nil:
 		return backup
 	}
 	return f.Original(dir, r)

@@ -53,16 +53,6 @@ func TestOriginal(t *testing.T) {
 		{"a later change between", func(w *world) { paste(w); unwrap(w, "more"); wrap(w) }, true, original},
 		{"twice to and fro", func(w *world) { paste(w); unwrap(w); wrap(w) }, false, strings.Replace(strings.Replace(original, "'/bin/cat'", `"/bin/cat"`, 1), "[ # of cat\n  '-u',\n]", `["-u"]`, 1)},
 		{"a new file", func(w *world) { write(t, w.path, newer); wrap(w) }, false, newer},
-		{"an older record", func(w *world) {
-			paste(w)
-			record := filepath.Join(w.state, recordsDir, recordName(file(w).own.Real))
-			write(t, record, strings.Replace(text(record), `"first"`, `"ignored"`, 1))
-		}, true, original},
-		{"an older record of a later change", func(w *world) {
-			unwrap(w, "more")
-			record := filepath.Join(w.state, recordsDir, recordName(file(w).own.Real))
-			write(t, record, strings.Replace(text(record), `"first"`, `"ignored"`, 1))
-		}, false, ""},
 		{"the copies are gone", func(w *world) { paste(w); must(t, os.RemoveAll(filepath.Join(w.state, backupsDir))) }, false, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
