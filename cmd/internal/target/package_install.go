@@ -108,8 +108,8 @@ func (p *Package) companion(program string, flags ...string) *exec.Cmd {
 // have decided what is pinned, and does not wait for it. Without a network nothing changes, and the
 // next start tries it again.
 func (p *Package) Recheck(reachOf func() (*policy.Reach, error)) {
-	e := p.Entry()
-	if p.trial || e == nil || e.Source != lockfile.FromCache || !p.fetches() {
+	e := p.Entry() // nil if p is
+	if e == nil || p.trial || e.Source != lockfile.FromCache || !p.fetches() {
 		return
 	}
 	program, err := programs.Beside(programs.Companion)
