@@ -203,7 +203,7 @@ func listChanges(had, has []string, loosens bool, gain, loss string) (all []Chan
 	return all
 }
 
-const byDefault = "the default policy: the workspace (read write)"
+var byDefault = ownWords.Workspace + " (read write)"
 
 func grantTexts(p *policy.Policy) (out []string) {
 	a := &Access{Net: p.Net, Inbound: p.Inbound, Env: p.Env}
@@ -214,7 +214,7 @@ func grantTexts(p *policy.Policy) (out []string) {
 		}
 		a.Fs = append(a.Fs, r)
 	}
-	return append(append(out, a.describeGrants("")...), a.outsideGrants()...)
+	return append(append(out, a.describeGrants("", ownWords)...), a.outsideGrants()...)
 }
 
 func refusalTexts(p *policy.Policy) (out []string) {

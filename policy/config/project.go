@@ -53,7 +53,7 @@ func (c *Config) applyProject(layer *Config, file string) {
 			if lower != nil {
 				kept := lower.withoutGrants(later)
 				s.overlay(kept)
-				s.droppedGrants = lower.describeGrants()
+				s.droppedGrants = lower.describeGrants(ownWords)
 				if later.Command != "" && later.Arguments == nil && len(lower.Arguments) > 0 {
 					s.droppedGrants = append(s.droppedGrants, "its arguments")
 				}
@@ -111,9 +111,18 @@ func (s *Server) withoutGrants(later *Server) *Server {
 	return out
 }
 
+// Words are the words for some grants.
+type Words struct {
+	Workspace string // what the default policy grants; "": it is left out
+	Secret    string // before the name of a secret
+	AnyHost   string // the host "*"
+}
+
+var ownWords = Words{Workspace: "the default policy: the workspace", Secret: "the secret", AnyHost: "*"}
+
 // describeGrants describes what a server has beyond the default policy. It leaves out
 // arguments, because they may contain tokens.
-func (s *Server) describeGrants() (out []string) {
+func (s *Server) describeGrants(w Words) (out []string) {
 	if s.Preset != "" {
 		out = append(out, "preset "+s.Preset)
 	}
@@ -126,9 +135,9 @@ func (s *Server) describeGrants() (out []string) {
 	for _, v := range s.Variables {
 		out = append(out, "variable "+v.Name)
 	}
-	out = append(out, s.Access.describeGrants("")...)
+	out = append(out, s.Access.describeGrants("", w)...)
 	for _, name := range slices.Sorted(maps.Keys(s.Tools)) {
-		out = append(out, s.Tools[name].Access.describeGrants("tool "+name+": ")...)
+		out = append(out, s.Tools[name].Access.describeGrants("tool "+name+": ", w)...)
 	}
 	for _, l := range s.Limits.list() {
 		if l.exceedsDefault() {
@@ -141,7 +150,7 @@ func (s *Server) describeGrants() (out []string) {
 	return out
 }
 
-func (a *Access) describeGrants(head string) (out []string) {
+func (a *Access) describeGrants(head string, w Words) (out []string) {
 	if a == nil {
 		return nil
 	}
@@ -160,6 +169,9 @@ func (a *Access) describeGrants(head string) (out []string) {
 			continue
 		}
 		host := head + r.Host
+		if r.Host == "*" {
+			host = head + w.AnyHost
+		}
 		if r.Port != 0 {
 			host += fmt.Sprintf(":%d", r.Port)
 		}
@@ -174,7 +186,7 @@ func (a *Access) describeGrants(head string) (out []string) {
 			host += " (only " + strings.Join(only, ", ") + ")"
 		}
 		if names := r.SecretNames(); len(names) > 0 {
-			host += " (with the secret " + strings.Join(names, ", ") + ")"
+			host += " (with " + w.Secret + " " + strings.Join(names, ", ") + ")"
 		}
 		out = append(out, host)
 	}
@@ -225,11 +237,11 @@ func (t *LimitsTable) list() []limit {
 // exceedsDefault reports whether a limit is set to more than its default.
 func (l limit) exceedsDefault() bool { return *l.value != nil && l.preset != 0 && **l.value > l.preset }
 
-// Grants describes what the server's own table grants, in words: not what its preset grants.
-func (s *Server) Grants() []string {
-	out := s.describeGrants()
-	if !s.Access.replacesDefault() {
-		out = append(out, byDefault)
+// Grants describes what the server's own table grants: not what its preset grants.
+func (s *Server) Grants(w Words) []string {
+	out := s.describeGrants(w)
+	if !s.Access.replacesDefault() && w.Workspace != "" {
+		out = append(out, w.Workspace+" (read write)")
 	}
 	out = append(out, s.Access.outsideGrants()...)
 	for _, tool := range slices.Sorted(maps.Keys(s.Tools)) {

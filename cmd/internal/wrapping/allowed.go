@@ -51,18 +51,18 @@ func forbidden(names []string, project bool) (why clients.Reason, detail string)
 	return Environment, "it sets " + listed(names) + ": " + takeOut(names)
 }
 
-// judgeProject returns why a project's entry has something that is not in the list, or "".
-func (f *File) judgeProject(e Entry, line clients.Wrapped, host clients.Host) clients.Reason {
-	flags, why := f.judgeFlags(line)
+// project returns why a project's entry has something that is not in the list, or "".
+func (j judge) project(e Entry, line clients.Wrapped) clients.Reason {
+	flags, why := j.flags(line)
 	if why != "" {
 		return why
 	}
-	if why = f.runsCommand(e); why != "" {
+	if why = j.file.runsCommand(e); why != "" {
 		return why
 	}
-	fromFile, _, _ := e.fileNames(e.by.client, host)
+	fromFile, _, _ := e.fileNames(e.by.client, j.host)
 	if p, err := presets.Find(flags.Preset); err == nil {
-		if why := e.choosesHost(p, line.Argv, fromFile, host); why != "" {
+		if why := e.choosesHost(p, line.Argv, fromFile, j.host); why != "" {
 			return why
 		}
 	}
@@ -88,15 +88,15 @@ func (f *File) runsCommand(e Entry) clients.Reason {
 	return ""
 }
 
-// judgeFlags returns the flags of a project's entry, or why they leave it unclear what its server
+// flags returns the flags of a project's entry, or why they leave it unclear what its server
 // may do. A client may make the value of a flag of a variable: mcp-jail refuses a value that looks
 // like a flag.
-func (f *File) judgeFlags(line clients.Wrapped) (*cmdline.RunFlags, clients.Reason) {
+func (j judge) flags(line clients.Wrapped) (*cmdline.RunFlags, clients.Reason) {
 	for i := 0; i < len(line.Flags); i++ {
 		word := line.Flags[i]
 		name, _, joined := strings.Cut(word, "=")
 		switch {
-		case slices.ContainsFunc(f.clients(), func(c clients.Client) bool { return replacesBefore(c, word, len(name)) }):
+		case slices.ContainsFunc(j.file.clients(), func(c clients.Client) bool { return replacesBefore(c, word, len(name)) }):
 			return nil, UnknownFlag
 		case strings.HasPrefix(name, "--") && !joined:
 			i++

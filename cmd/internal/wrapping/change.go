@@ -92,13 +92,14 @@ const shortestSecret = 6
 
 // Wrap returns the change that puts the selected servers of a file into the jail.
 func (f *File) Wrap(program Program, sel Selection, host clients.Host, names *Names) *Change {
+	j := judge{f, program, host}
 	c := f.change(sel, func(s Entry, p *Planned) (clients.Edit, clients.Reason) {
 		if _, wrapped := clients.ParseWrapped(s.Argv()); wrapped {
 			if v := f.Judge(s, program, host); v.Unclear {
 				return clients.Edit{}, v.Why
 			}
 		}
-		return f.plan(s, p, program, host, func() string { return names.of(f, s) })
+		return j.change(s, p, func() string { return names.nameFor(f, s) })
 	})
 	for i, s := range c.Servers {
 		c.Servers[i].Open = s.Left != "" && s.Left != string(clients.Jailed) && !f.startsNothing(s.Entry)
@@ -106,8 +107,8 @@ func (f *File) Wrap(program Program, sel Selection, host clients.Host, names *Na
 	return c
 }
 
-// plan decides what wrap writes for an entry and what its server gets, or why wrap leaves it.
-func (f *File) plan(s Entry, p *Planned, program Program, host clients.Host, name func() string) (clients.Edit, clients.Reason) {
+// change decides what wrap writes for an entry and what its server gets, or why wrap leaves it.
+func (j judge) change(s Entry, p *Planned, name func() string) (clients.Edit, clients.Reason) {
 	switch {
 	case s.mixed != "":
 		return clients.Edit{}, s.mixed
@@ -116,12 +117,13 @@ func (f *File) plan(s Entry, p *Planned, program Program, host clients.Host, nam
 	case s.words.Refused != nil:
 		return clients.Edit{}, clients.Reason("cannot be changed: " + s.words.Refused.Reason)
 	}
-	if why := f.sharedVariable(host, false); why != "" {
+	if why := j.sharedVariable(false); why != "" {
 		return clients.Edit{}, why
 	}
-	host = f.within(host)
+	f := j.file
+	host := f.within(j.host)
 	for _, s := range s.asRead() {
-		names, err := f.steering(s, host)
+		names, err := j.steering(s)
 		switch {
 		case names != nil:
 			why, detail := forbidden(names, f.IsProject())
@@ -145,7 +147,7 @@ func (f *File) plan(s Entry, p *Planned, program Program, host clients.Host, nam
 		return clients.Edit{}, clients.Reason(fmt.Sprintf("names a package with the preset %s, and brings code of its own that would get its rights: %s", p.Withheld, strings.Join(p.Brings, ", ")))
 	}
 	p.Name = name()
-	edit, err := s.Wrap(clients.Wrapping{Program: program.Path, Name: p.Name, Flags: p.Flags})
+	edit, err := s.Wrap(clients.Wrapping{Program: j.program.Path, Name: p.Name, Flags: p.Flags})
 	if err != nil {
 		return clients.Edit{}, clients.Reason("cannot be wrapped: " + err.Error())
 	}

@@ -221,7 +221,11 @@ func (g *Grant) describe(server *config.Server, s Entry, placed []resolve.Placed
 				}
 				r.Path = placed[at].At
 			} else if relative {
-				r.Path = strings.TrimPrefix(filepath.Clean(r.Path)+" in ", ". in ") + started
+				if r.Path = filepath.Clean(r.Path); r.Path == "." {
+					r.Path = started
+				} else {
+					r.Path += " in " + started
+				}
 			}
 			access.Fs = append(access.Fs, r)
 		}
@@ -233,17 +237,7 @@ func (g *Grant) describe(server *config.Server, s Entry, placed []resolve.Placed
 	} else if s.Cwd != "" {
 		workspace = s.Cwd + ", where it is started,"
 	}
-	for _, text := range shown.Grants() {
-		if rest, is := strings.CutPrefix(text, "the default policy: the workspace"); is {
-			if workspace == "" {
-				continue
-			}
-			text = workspace + rest
-		}
-		text = strings.Replace(text, "(with the secret ", "(with the secret, which the server does not see, ", 1)
-		if rest, ok := strings.CutPrefix(text, "*"); ok {
-			text = "any host" + rest
-		}
+	for _, text := range shown.Grants(config.Words{Workspace: workspace, Secret: "the secret, which the server does not see,", AnyHost: "any host"}) {
 		if !slices.Contains(g.Gets, text) {
 			g.Gets = append(g.Gets, text)
 		}

@@ -49,13 +49,14 @@ func (f *File) startsNothing(e Entry) bool {
 // configuration. An entry of a project's file may set less than the user's own.
 func (f *File) Judge(e Entry, program Program, host clients.Host) Verdict {
 	line, ok := clients.ParseWrapped(e.Argv())
+	j := judge{f, program, host}
 	switch {
 	case !ok && e.Left == clients.Remote && f.runsCommand(e) != "":
 		return Verdict{Why: f.runsCommand(e), Open: true}
 	case !ok && e.Left != "":
 		return Verdict{Why: e.left(), Open: !f.startsNothing(e)}
 	case !ok:
-		_, why := f.plan(e, &Planned{Entry: e}, program, host, func() string { return "any" })
+		_, why := j.change(e, &Planned{Entry: e}, func() string { return "any" })
 		return Verdict{Why: why, Open: why != ""}
 	case e.Left == clients.Ambiguous || e.Left == clients.Beside || e.mixed != "":
 		return Verdict{Unclear: true, Why: e.left(), Line: line}
@@ -63,23 +64,30 @@ func (f *File) Judge(e Entry, program Program, host clients.Host) Verdict {
 	var why clients.Reason
 	for _, s := range e.asRead() {
 		if why == "" {
-			why = f.judgeWrapped(s, line, program, host)
+			why = j.wrapped(s, line)
 		}
 	}
 	return Verdict{Jailed: why == "", Unclear: why != "", Why: why, Line: line}
 }
 
-// judgeWrapped returns why it is unclear how an entry starts that says it starts in mcp-jail, or "".
-func (f *File) judgeWrapped(e Entry, line clients.Wrapped, program Program, host clients.Host) clients.Reason {
-	why := f.judgeProgram(e, line, program, host)
+// A judge looks at the entries of a file, as this host sees them.
+type judge struct {
+	file    *File
+	program Program // this mcp-jail
+	host    clients.Host
+}
+
+// wrapped returns why it is unclear how an entry starts that says it starts in mcp-jail, or "".
+func (j judge) wrapped(e Entry, line clients.Wrapped) clients.Reason {
+	why := j.start(e, line)
 	if why == "" && e.Elsewhere != "" {
 		why = StartsAway
 	}
 	if why == "" {
-		why = f.judgeVariables(e, line, host)
+		why = j.variables(e, line)
 	}
-	if why == "" && f.IsProject() {
-		why = f.judgeProject(e, line, host)
+	if why == "" && j.file.IsProject() {
+		why = j.project(e, line)
 	}
 	return why
 }
@@ -97,13 +105,13 @@ func (s Entry) left() clients.Reason {
 	return s.Left
 }
 
-// judgeVariables returns why the variables of an entry leave it unclear what it starts, or "".
-func (f *File) judgeVariables(e Entry, line clients.Wrapped, host clients.Host) clients.Reason {
-	project := f.IsProject()
-	if why := f.sharedVariable(host, line.Argv == nil); why != "" {
+// variables returns why the variables of an entry leave it unclear what it starts, or "".
+func (j judge) variables(e Entry, line clients.Wrapped) clients.Reason {
+	project := j.file.IsProject()
+	if why := j.sharedVariable(line.Argv == nil); why != "" {
 		return why
 	}
-	if names, err := f.steering(e, host); names != nil {
+	if names, err := j.steering(e); names != nil {
 		if why, detail := forbidden(names, project); why == OddName {
 			return why + ": " + clients.Reason(detail)
 		}
@@ -116,12 +124,12 @@ func (f *File) judgeVariables(e Entry, line clients.Wrapped, host clients.Host) 
 
 // steering returns the variables of an entry that it may not set, because they act outside of the
 // jail. The error says that the entry may set further variables.
-func (f *File) steering(e Entry, host clients.Host) (names []string, err error) {
-	project := f.IsProject()
-	fromFile, _, err := e.fileNames(e.by.client, f.within(host))
+func (j judge) steering(e Entry) (names []string, err error) {
+	project := j.file.IsProject()
+	fromFile, _, err := e.fileNames(e.by.client, j.file.within(j.host))
 	var named []string
 	if project {
-		named = npm.References(userSettings(host.Home))
+		named = npm.References(userSettings(j.host.Home))
 	}
 	for _, name := range append(setNames(e.Entry), fromFile...) {
 		if (!environ.MaySet(name, project) || slices.Contains(named, name)) && !slices.Contains(names, name) {
@@ -175,21 +183,21 @@ func (f *File) within(host clients.Host) clients.Host {
 	return host
 }
 
-// judgeProgram returns why it is not this mcp-jail that an entry starts, or why that is unclear, or
+// start returns why it is not this mcp-jail that an entry starts, or why that is unclear, or
 // "".
-func (f *File) judgeProgram(e Entry, line clients.Wrapped, program Program, host clients.Host) clients.Reason {
-	project := f.IsProject()
-	if slices.Contains(append([]string{program.Path}, program.Also...), line.Program) && program.is(line.Program) {
+func (j judge) start(e Entry, line clients.Wrapped) clients.Reason {
+	project := j.file.IsProject()
+	if slices.Contains(append([]string{j.program.Path}, j.program.Also...), line.Program) && j.program.is(line.Program) {
 		return ""
 	}
-	path, known := f.replaced(line.Program, host)
+	path, known := j.file.replaced(line.Program, j.host)
 	if !known {
 		return UnknownStart
 	}
-	dir, dirKnown := host.Project, !project || f.Client.Dir == clients.DirProject || f.Client.Dir == clients.DirOpen
+	dir, dirKnown := j.host.Project, !project || j.file.Client.Dir == clients.DirProject || j.file.Client.Dir == clients.DirOpen
 	if e.Cwd != "" {
-		if dir, dirKnown = f.replaced(e.Cwd, host); !filepath.IsAbs(dir) {
-			dir = filepath.Join(host.Project, dir)
+		if dir, dirKnown = j.file.replaced(e.Cwd, j.host); !filepath.IsAbs(dir) {
+			dir = filepath.Join(j.host.Project, dir)
 		}
 	}
 	switch {
@@ -200,16 +208,16 @@ func (f *File) judgeProgram(e Entry, line clients.Wrapped, program Program, host
 		}
 		path = filepath.Join(dir, path)
 	default:
-		found, ok := f.search(e, path, dir, host)
+		found, ok := j.search(e, path, dir)
 		if !ok {
 			return OtherProgram
 		}
 		path = found
 	}
 	switch {
-	case !program.is(path):
+	case !j.program.is(path):
 		return OtherProgram
-	case project && host.Project != "" && slices.ContainsFunc(repository(host), func(dir string) bool { return policy.Within(path, dir) }):
+	case project && j.host.Project != "" && slices.ContainsFunc(repository(j.host), func(dir string) bool { return policy.Within(path, dir) }):
 		return OwnProgram
 	}
 	return ""
@@ -222,9 +230,9 @@ func repository(host clients.Host) []string {
 
 // search returns the program that a client starts for a bare name: from the entry's own PATH if that
 // is known and has one, else from the PATH of this process.
-func (f *File) search(e Entry, name, dir string, host clients.Host) (path string, ok bool) {
+func (j judge) search(e Entry, name, dir string) (path string, ok bool) {
 	for _, v := range e.Env {
-		value, known := f.replaced(v.Value, host)
+		value, known := j.file.replaced(v.Value, j.host)
 		if v.Name != "PATH" || v.Unset || !known {
 			continue
 		}

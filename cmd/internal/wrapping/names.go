@@ -33,8 +33,7 @@ func NewNames(files []*File, kept map[string][]string) *Names {
 	return n
 }
 
-// of returns the name for an entry.
-func (n *Names) of(f *File, s Entry) string {
+func (n *Names) nameFor(f *File, s Entry) string {
 	id := identity(s.Argv())
 	base := clients.JailName(s.Server)
 	if _, err := launcher.Parse(s.Argv()); err != nil && (s.isProject() || s.For != "") {

@@ -13,10 +13,10 @@ import (
 // sharedVariable returns why a client gives mcp-jail a variable that acts on mcp-jail itself, out of
 // a file whose variables all of its servers get, or "". configured says that the entry starts a
 // server of the user's configuration.
-func (f *File) sharedVariable(host clients.Host, configured bool) clients.Reason {
-	for _, c := range f.clients() {
+func (j judge) sharedVariable(configured bool) clients.Reason {
+	for _, c := range j.file.clients() {
 		for _, shared := range c.Shared {
-			for _, path := range existing(shared.Place, host) {
+			for _, path := range existing(shared.Place, j.host) {
 				names, err := sharedNames(shared, path)
 				if err != nil {
 					return clients.Reason("gets variables from " + c.Title + " that are not known, because " + path + " cannot be read: " + err.Error())
