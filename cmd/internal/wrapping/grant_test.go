@@ -40,6 +40,8 @@ func TestGrants(t *testing.T) {
 		"replaced value":    {"claude-code", `{"command": "npx", "args": ["-y", "@modelcontextprotocol/server-memory"], "env": {"MEMORY_FILE_PATH": "${HOME}/docs/m.json"}}`, "--preset memory", "variable MEMORY_FILE_PATH, " + docs + " (read write)", ""},
 		"tilde, preset":     {"claude-code", `{"command": "npx", "args": ["-y", "@modelcontextprotocol/server-memory"], "env": {"MEMORY_FILE_PATH": "~/docs/m.json"}}`, "--preset memory", "variable MEMORY_FILE_PATH", "MEMORY_FILE_PATH: \"~/docs/m.json\": ~ is not replaced in a variable"},
 		"preset":            {"cursor", `{"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "` + docs + `"]}`, "--preset filesystem", docs + " (read write)", ""},
+		"hosts below one":   {"cursor", `{"command": "npx", "args": ["-y", "slack-mcp-server"]}`, "--preset slack-user", "slack.com (only https), *.slack.com (only https)", ""},
+		"any host":          {"cursor", `{"command": "uvx", "args": ["mcp-server-fetch"]}`, "--preset fetch", "any host (only https), any host (only http, GET)", ""},
 		"preset and more":   {"cursor", `{"command": "npx", "args": ["-y", "tavily-mcp@1.2"], "env": {"TAVILY_API_KEY": "k", "PAGER": "less"}}`, "--preset tavily --env PAGER", "variable PAGER, api.tavily.com (with the secret, which the server does not see, TAVILY_API_KEY)", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
