@@ -3,33 +3,30 @@
 package lifecycle
 
 import (
-	"bytes"
-	"encoding/json"
 	"io"
-	"reflect"
 	"strings"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/diagnostics"
-	"github.com/mcp-jail/mcp-jail/mcpproxy"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
 )
 
-func advertising(s *Session) { s.Profile.Advertise = true }
+func advertising(s *session.Session) { s.Profile.Advertise = true }
 
 // TestAdvertiseLarge: the policy is added to a call that is too large for memory. The last
 // line need not end in a newline.
 func TestAdvertiseLarge(t *testing.T) {
 	t.Parallel()
-	p := begin(t, &fake{server: "scribe"}, advertising)
+	p := begin(t, &sessiontest.Fake{Server: "scribe"}, advertising)
 	meta := `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}`
-	p.send(`{"id":1,"method":"tools/call","params":{"name":"x",` + meta + `,"arguments":{"x":"` + strings.Repeat("y", 5<<20) + `"}}}`)
-	p.line()
-	io.WriteString(p.in, `{"id":2,"method":"tools/call","params":{"name":"x","arguments":{"x":"`+strings.Repeat("z", 5<<20)+`"},`+meta+`}}`)
-	p.in.Close()
-	if rest := p.rest(); !strings.Contains(rest, `"id":2,"result"`) {
+	p.Send(`{"id":1,"method":"tools/call","params":{"name":"x",` + meta + `,"arguments":{"x":"` + strings.Repeat("y", 5<<20) + `"}}}`)
+	p.Line()
+	io.WriteString(p.In, `{"id":2,"method":"tools/call","params":{"name":"x","arguments":{"x":"`+strings.Repeat("z", 5<<20)+`"},`+meta+`}}`)
+	p.In.Close()
+	if rest := p.Rest(); !strings.Contains(rest, `"id":2,"result"`) {
 		t.Errorf("got %q", rest)
 	}
-	_, stderr := p.ended()
+	_, stderr := p.Ended()
 	if !strings.Contains(stderr, `"2026-07-28","dev.mcp-jail/policy":{"version":1,`) || strings.Count(stderr, "…(") != 2 || !strings.HasSuffix(stderr, `}}}}`) {
 		t.Errorf("stderr %q", stderr)
 	}
@@ -38,129 +35,15 @@ func TestAdvertiseLarge(t *testing.T) {
 // TestAdvertiseInBatch: the policy is added to each call of a batch.
 func TestAdvertiseInBatch(t *testing.T) {
 	t.Parallel()
-	p := begin(t, &fake{server: "polite"}, advertising)
+	p := begin(t, &sessiontest.Fake{Server: "polite"}, advertising)
 	meta := `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}`
-	p.send(`[{"id":1,"method":"tools/call","params":{"name":"x",` + meta + `}}, {"id":2,"method":"tools/list","params":{` + meta + `}}, {"id":3,"method":"tools/call","params":{"name":"x",` + meta + `}}]`)
-	if got := p.line(); strings.Count(got, "dev.mcp-jail/policy") != 2 {
+	p.Send(`[{"id":1,"method":"tools/call","params":{"name":"x",` + meta + `}}, {"id":2,"method":"tools/list","params":{` + meta + `}}, {"id":3,"method":"tools/call","params":{"name":"x",` + meta + `}}]`)
+	if got := p.Line(); strings.Count(got, "dev.mcp-jail/policy") != 2 {
 		t.Errorf("got %q", got)
 	}
-	p.line()
-	p.line()
-	p.in.Close()
-	p.rest()
-	p.ended()
-}
-
-// FuzzAdvertise: an advertised message has the policy once, and all other bytes are the
-// client's.
-func FuzzAdvertise(f *testing.F) {
-	for _, s := range []string{
-		`{"id":1,"method":"initialize"}`, `{"id":1,"method":"initialize","params":{}}`, `{"method":"initialize","id":"x","params":{"capabilities":{"roots":{}},"_meta":{}}}`,
-		`{"id":1,"method":"initialize","params":{"capabilities":{ "experimental" : { "a" : 1 } } , "_meta":{"dev.mcp-jail/policy":1,"b":2}}}`, `{"id":1,"method":"initialize","params":[1]}`,
-		`{"id":1,"method":"initialize","params":{"capabilities":{"experimental":null,"roots":null}}}`, `{"id":1,"method":"initialize","params":{"_meta":[]}}`,
-		`{"id":1,"method":"server/discover"}`, `{"id":1,"method":"tools/call","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"},"name":"x"}}`,
-		`{"id":1,"method":"initialize","params":{"capabilities":{"experimental":{"dev.mcp-jail/policy":1}}}}`, `{"id":1,"method":"initialize","params":{},"params":{}}`,
-		`{"id":1,"method":"tools/call","params":{"arguments":{}}}`, `[{"id":1,"method":"initialize","params":{}}]`,
-	} {
-		f.Add([]byte(s), true, true)
-		f.Add([]byte(s), false, true)
-		f.Add([]byte(s), true, false)
-	}
-	f.Fuzz(func(t *testing.T, line []byte, advertise, roots bool) {
-		line, _, _ = bytes.Cut(line, []byte("\n"))
-		frame, err := mcpproxy.NewReader(bytes.NewReader(line), 0).Next()
-		if err != nil || len(frame.Messages) != 1 || frame.Batch || frame.Messages[0].Kind() != mcpproxy.Request {
-			return
-		}
-		e := &frame.Messages[0]
-		client := &client{}
-		r := &statefulSession{client: client, server: server{client: client, rootsMode: rootsOff, tail: diagnostics.NewTail(nil)}}
-		r.client.requested.done = make(chan struct{})
-		if advertise {
-			r.server.statement = []byte(`{"version":1}`)
-		}
-		if roots {
-			r.server.rootsMode = rootsAdvertise
-		}
-		strict, method, modern := frame.Flaws.IsStrict(), string(e.Method), e.Era() == mcpproxy.Modern
-		r.onRequest(frame, e)
-		got, _ := frame.AppendTo(nil)
-		if !strict {
-			if !bytes.Equal(got, line) {
-				t.Fatalf("%q became %q", line, got)
-			}
-			return
-		}
-		var before, after map[string]any
-		if json.Unmarshal(line, &before) != nil {
-			return
-		}
-		if err := json.Unmarshal(got, &after); err != nil {
-			t.Fatalf("%q became %q: %v", line, got, err)
-		}
-		if strings.Count(string(got), `"version":1`) > 2+strings.Count(string(line), `"version":1`) {
-			t.Fatalf("%q became %q", line, got)
-		}
-		told := wanted(before, method, modern, advertise, roots)
-		if !reflect.DeepEqual(after, told) {
-			t.Fatalf("%q became %q, want %v", line, got, told)
-		}
-	})
-}
-
-// wanted returns a message with the policy added, by decoding it.
-func wanted(m map[string]any, method string, modern, advertise, roots bool) map[string]any {
-	statement := map[string]any{"version": 1.0}
-	object := func(in map[string]any, name string) map[string]any {
-		v, there := in[name]
-		if !there {
-			v = map[string]any{}
-			in[name] = v
-		}
-		o, _ := v.(map[string]any)
-		return o
-	}
-	told := func(in map[string]any) {
-		for name := range in {
-			if strings.HasPrefix(name, mcpproxy.ReservedPrefix) && name != mcpproxy.ReservedPrefix {
-				delete(in, name)
-			}
-		}
-		in[metaPolicy] = statement
-	}
-	initialize := method == "initialize" && (advertise || roots)
-	if !initialize && !(advertise && (method == "server/discover" || method == "tools/call" && modern)) {
-		return m
-	}
-	if params, there := m["params"].(map[string]any); initialize && !advertise {
-		// Nothing is made for roots alone that would stay empty.
-		if caps, is := params["capabilities"].(map[string]any); there && (is && caps["roots"] != nil) {
-			return m
-		}
-	}
-	params := object(m, "params")
-	if params == nil {
-		return m
-	}
-	if advertise {
-		if meta := object(params, "_meta"); meta != nil {
-			told(meta)
-		}
-	}
-	if !initialize {
-		return m
-	}
-	caps := object(params, "capabilities")
-	if caps == nil {
-		return m
-	}
-	if advertise {
-		if experimental := object(caps, "experimental"); experimental != nil {
-			told(experimental)
-		}
-	}
-	if _, there := caps["roots"]; roots && !there {
-		caps["roots"] = map[string]any{}
-	}
-	return m
+	p.Line()
+	p.Line()
+	p.In.Close()
+	p.Rest()
+	p.Ended()
 }

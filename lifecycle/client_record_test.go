@@ -10,6 +10,8 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -19,22 +21,22 @@ func TestSlowRecord(t *testing.T) {
 	t.Parallel()
 	free := make(chan struct{})
 	var records []int
-	p := begin(t, &fake{server: "failing"}, func(s *Session) {
+	p := begin(t, &sessiontest.Fake{Server: "failing"}, func(s *session.Session) {
 		s.Sink = func(r diagnostics.Record) {
 			<-free
 			records = append(records, len(r.Diagnoses))
 		}
 	})
 	for range 3 {
-		p.send(callLine)
-		if got := p.line(); !strings.Contains(got, "[mcp-jail]") {
+		p.Send(sessiontest.CallLine)
+		if got := p.Line(); !strings.Contains(got, "[mcp-jail]") {
 			t.Errorf("got %q", got)
 		}
 	}
 	close(free)
-	p.in.Close()
-	p.rest()
-	p.ended()
+	p.In.Close()
+	p.Rest()
+	p.Ended()
 	if n := len(records); n == 0 || records[n-1] != 3 {
 		t.Errorf("records of %v diagnoses", records)
 	}
@@ -46,16 +48,16 @@ func TestShownLater(t *testing.T) {
 	t.Parallel()
 	var made atomic.Bool
 	var last []string
-	p := begin(t, &fake{server: "failing", plan: &confine.Plan{ShownLater: []string{"/w/private", "/w/absent"}}}, func(s *Session) {
+	p := begin(t, &sessiontest.Fake{Server: "failing", Plan: &confine.Plan{ShownLater: []string{"/w/private", "/w/absent"}}}, func(s *session.Session) {
 		s.Exists = func(path string) bool { return path == "/w/private" && made.Load() }
 		s.Sink = func(r diagnostics.Record) { last = r.Warnings }
 	})
-	p.send(callLine)
-	p.line()
+	p.Send(sessiontest.CallLine)
+	p.Line()
 	made.Store(true)
-	p.in.Close()
-	p.rest()
-	p.ended()
+	p.In.Close()
+	p.Rest()
+	p.Ended()
 	if len(last) != 1 || !strings.Contains(last[0], "/w/private was made after the start of this server") {
 		t.Errorf("the record warns: %q", last)
 	}
@@ -66,7 +68,7 @@ func TestShownLater(t *testing.T) {
 func TestLostRecord(t *testing.T) {
 	t.Parallel()
 	tried, kept := 0, make(chan struct{}, 8)
-	p := begin(t, &fake{server: "failing"}, func(s *Session) {
+	p := begin(t, &sessiontest.Fake{Server: "failing"}, func(s *session.Session) {
 		s.Sink = func(diagnostics.Record) { tried++ }
 		s.Lost = func() error {
 			kept <- struct{}{}
@@ -77,13 +79,13 @@ func TestLostRecord(t *testing.T) {
 		}
 	})
 	for range 2 {
-		p.send(callLine)
-		p.line()
+		p.Send(sessiontest.CallLine)
+		p.Line()
 		<-kept
 	}
-	p.in.Close()
-	p.rest()
-	_, stderr := p.ended()
+	p.In.Close()
+	p.Rest()
+	_, stderr := p.Ended()
 	if n := strings.Count(stderr, "mcp-jail: warning: the record of this session cannot be written, so `mcp-jail why` will not have all of it: no space left (mcp-jail explain record)\n"); n != 1 || tried < 3 {
 		t.Errorf("told %d times of %d: %s", n, tried, stderr)
 	}
@@ -97,15 +99,15 @@ func TestRefusalsOnRecord(t *testing.T) {
 		"refused": {{Axis: policy.AxisFs, Operation: "open", Target: "/x", Count: 1}}, "control": nil,
 	} {
 		records := make(chan diagnostics.Record, 8)
-		p := begin(t, &fake{server: "polite", denials: denials}, func(s *Session) { s.Sink = func(r diagnostics.Record) { records <- r } })
+		p := begin(t, &sessiontest.Fake{Server: "polite", Denials: denials}, func(s *session.Session) { s.Sink = func(r diagnostics.Record) { records <- r } })
 		if denials != nil {
 			if r := <-records; len(r.Denials) != 1 || !r.Unfinished {
 				t.Errorf("%s: recorded %+v", name, r)
 			}
 		}
-		p.in.Close()
-		p.rest()
-		p.ended()
+		p.In.Close()
+		p.Rest()
+		p.Ended()
 		if r := <-records; len(r.Denials) != len(denials) || r.Unfinished || len(records) > 0 {
 			t.Errorf("%s: at the end, recorded %+v, and %d more", name, r, len(records))
 		}

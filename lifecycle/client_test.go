@@ -6,25 +6,28 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
 )
 
 // TestClientPauses: a client that does not read for longer than the draining takes gets
 // everything, as it would without us.
 func TestClientPauses(t *testing.T) {
 	t.Parallel()
-	p := begin(t, &fake{server: "parting"}, func(s *Session) { s.times.drainTotal = 50 * time.Millisecond })
-	p.send(initialize, `{"id":77,"method":"tools/call","params":{"name":"t"}}`)
-	waitFor(p)
-	<-p.fake.proc.done
+	p := begin(t, &sessiontest.Fake{Server: "parting"}, func(s *session.Session) { session.TimesOf(s).DrainTotal = 50 * time.Millisecond })
+	p.Send(sessiontest.Initialize, `{"id":77,"method":"tools/call","params":{"name":"t"}}`)
+	sessiontest.WaitFor(p)
+	<-p.Fake.Proc.Done()
 	time.Sleep(500 * time.Millisecond)
-	lines := strings.SplitAfter(p.rest(), "\n")
+	lines := strings.SplitAfter(p.Rest(), "\n")
 	if len(lines) != 303 || lines[300] != `{"jsonrpc":"2.0","id":0,"result":{}}`+"\n" {
 		t.Fatalf("%d lines, the last but one %.80q", len(lines), lines[len(lines)-2])
 	}
-	if got := failureOf(t, lines[301]).String(); got != "77 -31003 call t" {
+	if got := sessiontest.FailureOf(t, lines[301]).String(); got != "77 -31003 call t" {
 		t.Errorf("got %s", got)
 	}
-	if status, _ := p.ended(); status != 4 {
+	if status, _ := p.Ended(); status != 4 {
 		t.Errorf("status %d", status)
 	}
 }
@@ -32,24 +35,24 @@ func TestClientPauses(t *testing.T) {
 // TestPausedClientEnds: a client that does not read can end the session in every way.
 func TestPausedClientEnds(t *testing.T) {
 	t.Parallel()
-	for name, end := range map[string]func(*play){
-		"stdin":  func(p *play) { p.in.Close() },
-		"stdout": func(p *play) { p.out.Close() },
-		"signal": func(p *play) { p.cancel() },
+	for name, end := range map[string]func(*sessiontest.Play){
+		"stdin":  func(p *sessiontest.Play) { p.In.Close() },
+		"stdout": func(p *sessiontest.Play) { p.Out.Close() },
+		"signal": func(p *sessiontest.Play) { p.Cancel() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := begin(t, &fake{server: "parting"}, func(s *Session) {
+			p := begin(t, &sessiontest.Fake{Server: "parting"}, func(s *session.Session) {
 				if name == "stdin" {
-					s.times.drainTotal = 50 * time.Millisecond
+					session.TimesOf(s).DrainTotal = 50 * time.Millisecond
 				} else {
-					s.times.drainTotal = time.Hour
+					session.TimesOf(s).DrainTotal = time.Hour
 				}
 			})
-			p.send(initialize)
-			waitFor(p)
-			<-p.fake.proc.done
+			p.Send(sessiontest.Initialize)
+			sessiontest.WaitFor(p)
+			<-p.Fake.Proc.Done()
 			end(p)
-			if status, _ := p.ended(); status != 4 {
+			if status, _ := p.Ended(); status != 4 {
 				t.Errorf("status %d", status)
 			}
 		})

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -15,20 +17,20 @@ func TestRecordedDenials(t *testing.T) {
 	t.Parallel()
 	const secret = "sk-0123456789abcdef"
 	denial := policy.Denial{Axis: policy.AxisFs, Operation: "open", Target: "/" + secret, Program: "/home/" + secret, Count: 1}
-	p := begin(t, &fake{server: "polite", denials: []policy.Denial{denial}}, func(s *Session) {
+	p := begin(t, &sessiontest.Fake{Server: "polite", Denials: []policy.Denial{denial}}, func(s *session.Session) {
 		s.Profile.Env = []policy.Variable{{Name: "TOKEN", Value: secret, Secret: true}}
 	})
-	p.send(callLine)
-	p.line()
-	p.in.Close()
-	p.rest()
-	p.ended()
-	for _, d := range p.record.Denials {
+	p.Send(sessiontest.CallLine)
+	p.Line()
+	p.In.Close()
+	p.Rest()
+	p.Ended()
+	for _, d := range p.Record.Denials {
 		if d.Target != "/[redacted TOKEN]" || d.Program != "/home/[redacted TOKEN]" {
 			t.Errorf("recorded: %+v", d)
 		}
 	}
-	if b, err := p.record.Encode(); err != nil || len(p.record.Denials) != 1 || strings.Contains(string(b), secret) {
+	if b, err := p.Record.Encode(); err != nil || len(p.Record.Denials) != 1 || strings.Contains(string(b), secret) {
 		t.Errorf("%v: %s", err, b)
 	}
 }

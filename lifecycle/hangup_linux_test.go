@@ -8,6 +8,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
 )
 
 // ends are the two ends of a client's stdin and stdout.
@@ -43,7 +46,7 @@ func endsOf(t *testing.T, kind string) ends {
 	}
 	e.closeIn = func() { e.in.Close() }
 	if e.in == e.out {
-		e.closeIn = func() { syscall.Shutdown(descriptor(e.in), syscall.SHUT_WR) }
+		e.closeIn = func() { syscall.Shutdown(session.Descriptor(e.in), syscall.SHUT_WR) }
 	}
 	e.closed = func() { e.in.Close(); e.out.Close() }
 	t.Cleanup(func() {
@@ -61,18 +64,18 @@ func TestHangup(t *testing.T) {
 		play := func(name, server string, want int, leave func(ends)) {
 			t.Run(kind+", "+name, func(t *testing.T) {
 				e := endsOf(t, kind)
-				p := begin(t, &fake{server: server}, func(s *Session) {
+				p := begin(t, &sessiontest.Fake{Server: server}, func(s *session.Session) {
 					s.In, s.Out = e.ourIn, e.ourOut
-					s.times.term, s.times.kill = time.Hour, time.Hour
+					session.TimesOf(s).Term, session.TimesOf(s).Kill = time.Hour, time.Hour
 				})
 				if server != "unreading" {
-					io.WriteString(e.in, initialize+"\n")
+					io.WriteString(e.in, sessiontest.Initialize+"\n")
 					if line, err := bufio.NewReader(e.out).ReadString('\n'); err != nil || !strings.Contains(line, `"id":0`) {
 						t.Fatalf("%q, %v", line, err)
 					}
 				}
 				leave(e)
-				if status, _ := p.ended(); status != want {
+				if status, _ := p.Ended(); status != want {
 					t.Errorf("status %d, want %d", status, want)
 				}
 			})
@@ -81,7 +84,7 @@ func TestHangup(t *testing.T) {
 		play("it dies", "deaf", term, func(e ends) { e.closed() })
 		play("it dies, and its input stays unread", "unreading", term, func(e ends) {
 			e.in.SetWriteDeadline(time.Now().Add(500 * time.Millisecond))
-			go func() { io.WriteString(e.in, strings.Repeat(initialize+"\n", 20_000)) }()
+			go func() { io.WriteString(e.in, strings.Repeat(sessiontest.Initialize+"\n", 20_000)) }()
 			time.Sleep(100 * time.Millisecond) // most of it
 			e.closed()
 		})
@@ -103,7 +106,7 @@ func TestHangup(t *testing.T) {
 func TestHangupOfAFile(t *testing.T) {
 	t.Parallel()
 	file := t.TempDir() + "/requests"
-	if err := os.WriteFile(file, []byte(initialize+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(sessiontest.Initialize+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	in, err := os.Open(file)
@@ -111,25 +114,13 @@ func TestHangupOfAFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer in.Close()
-	p := begin(t, &fake{server: "chatty"}, func(s *Session) {
+	p := begin(t, &sessiontest.Fake{Server: "chatty"}, func(s *session.Session) {
 		s.In = in
-		s.times.term, s.times.kill = time.Hour, time.Hour
+		session.TimesOf(s).Term, session.TimesOf(s).Kill = time.Hour, time.Hour
 	})
-	p.line()
-	p.out.Close()
-	if status, _ := p.ended(); status != 128+int(syscall.SIGTERM) {
+	p.Line()
+	p.Out.Close()
+	if status, _ := p.Ended(); status != 128+int(syscall.SIGTERM) {
 		t.Errorf("status %d", status)
 	}
-}
-
-// TestHangupOfCalls: when the client dies, workers with open calls are stopped too.
-func TestHangupOfCalls(t *testing.T) {
-	t.Parallel()
-	p := beginStateless(t, newShop(), func(s *Session, _ *Stateless) { s.times.term = time.Hour })
-	p.greet()
-	p.send(callOf("2", "never", "{}"))
-	p.told("notifications/message")
-	p.in.Close()
-	p.out.Close()
-	p.ended()
 }

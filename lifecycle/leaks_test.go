@@ -10,31 +10,33 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/lifecycle/catalog"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/stateless"
 	"github.com/mcp-jail/mcp-jail/policy"
-	"github.com/mcp-jail/mcp-jail/policy/leak"
 )
 
 const leaked = "s3cr3t/Value+42-of-a-test"
 
 // openLeaky begins a session with a server that says what it is asked to, and a secret.
-func openLeaky(t *testing.T, kind, leaks string) *play {
+func openLeaky(t *testing.T, kind, leaks string) *sessiontest.Play {
 	t.Helper()
-	secret := func(s *Session) {
+	secret := func(s *session.Session) {
 		s.Profile.Leaks = leaks
 		s.Profile.Env = []policy.Variable{{Name: "MY_TOKEN", Value: leaked, Secret: true}, {Name: "MY_SIZE_KEY", Value: "12345678", Secret: true}}
 	}
-	var p *play
+	var p *sessiontest.Play
 	if kind == "stateful" {
-		p = begin(t, &fake{server: "menu"}, secret)
+		p = begin(t, &sessiontest.Fake{Server: "menu"}, secret)
 	} else {
-		p = beginStateless(t, &fleet{servers: map[string]string{"": "menu"}}, func(s *Session, o *Stateless) {
+		p = beginStateless(t, &sessiontest.Fleet{Servers: map[string]string{"": "menu"}}, func(s *session.Session, o *stateless.Options) {
 			secret(s)
 			o.Catalog = nil
 			o.Declared = func() []string { return []string{"a"} }
 		})
 	}
-	p.send(greetMenu("0", "Be kind.", "{}"), initialized)
-	has(t, p.answer("0").line, `"Be kind."`)
+	p.Send(sessiontest.GreetMenu("0", "Be kind.", "{}"), sessiontest.Initialized)
+	sessiontest.Has(t, p.Answer("0").Line, `"Be kind."`)
 	return p
 }
 
@@ -57,22 +59,22 @@ func leakyMessages(text string) map[string]string {
 func TestLeaksWarn(t *testing.T) {
 	bothKinds(t, func(t *testing.T, kind string) {
 		p := openLeaky(t, kind, policy.LeaksWarn)
-		p.send(legacy("1", "logging/setLevel", `{"level":"info"}`))
-		p.answer("1")
+		p.Send(sessiontest.Legacy("1", "logging/setLevel", `{"level":"info"}`))
+		p.Answer("1")
 		n := 10
 		for place, line := range leakyMessages(leaked) {
 			for range 2 {
 				n++
 				id := fmt.Sprint(n)
-				p.send(listOf(id, "raw "+line))
-				got := p.answer(id).line
+				p.Send(sessiontest.ListOf(id, "raw "+line))
+				got := p.Answer(id).Line
 				if own := line[strings.LastIndexByte(line, '\n')+1:]; kind == "stateful" && got != strings.ReplaceAll(own, "ID", id)+"\n" {
 					t.Errorf("%s: %.200q", place, got)
 				}
 			}
 		}
-		has(t, p.told("notifications/message").line, `"logger":"mcp-jail"`, "MY_TOKEN", `"_meta":{"dev.mcp-jail/warning":true}`)
-		_, stderr, _ := p.close()
+		sessiontest.Has(t, p.Told("notifications/message").Line, `"logger":"mcp-jail"`, "MY_TOKEN", `"_meta":{"dev.mcp-jail/warning":true}`)
+		_, stderr, _ := p.Close()
 		for place := range leakyMessages("") {
 			if place == "a large answer" {
 				continue // it is an answer
@@ -81,9 +83,9 @@ func TestLeaksWarn(t *testing.T) {
 				t.Errorf("%s: told %d times in %q", place, n, stderr)
 			}
 		}
-		has(t, stderr, `mcp-jail: warning: server "test" sends the value of MY_TOKEN (as it is) in an answer; if it must not be there, replace the secret; leaks = "block" under [servers.test] refuses such messages`)
-		has(t, p.record.Text(), "MY_TOKEN")
-		if b, err := p.record.Encode(); err != nil || strings.Contains(stderr+string(b), leaked) || strings.Contains(string(b), "MY_SIZE") {
+		sessiontest.Has(t, stderr, `mcp-jail: warning: server "test" sends the value of MY_TOKEN (as it is) in an answer; if it must not be there, replace the secret; leaks = "block" under [servers.test] refuses such messages`)
+		sessiontest.Has(t, p.Record.Text(), "MY_TOKEN")
+		if b, err := p.Record.Encode(); err != nil || strings.Contains(stderr+string(b), leaked) || strings.Contains(string(b), "MY_SIZE") {
 			t.Errorf("the record is %s, %v", b, err)
 		}
 	})
@@ -97,25 +99,25 @@ func TestLeaksBlock(t *testing.T) {
 		for place, line := range leakyMessages(base64.StdEncoding.EncodeToString([]byte("x:" + leaked))) {
 			n++
 			id := fmt.Sprint(n)
-			p.send(listOf(id, "raw "+line))
-			got := p.answer(id).line
+			p.Send(sessiontest.ListOf(id, "raw "+line))
+			got := p.Answer(id).Line
 			if strings.Contains(line, "\n") {
-				has(t, got, `"tools":[]`)
+				sessiontest.Has(t, got, `"tools":[]`)
 				continue
 			}
-			if f := failureOf(t, got).String(); !strings.HasPrefix(f, id+" -31008") {
+			if f := sessiontest.FailureOf(t, got).String(); !strings.HasPrefix(f, id+" -31008") {
 				t.Errorf("%s: %s", place, f)
 			}
-			has(t, got, "the value of MY_TOKEN (in base64)", `leaks = \"warn\" under [servers.test]`)
+			sessiontest.Has(t, got, "the value of MY_TOKEN (in base64)", `leaks = \"warn\" under [servers.test]`)
 		}
 		// The control: a text that is like it passes.
-		p.send(listOf("9", "raw "+leakyMessages(leaked[1:])["an answer"]))
-		has(t, p.answer("9").line, leaked[1:])
-		rest, stderr, _ := p.close()
+		p.Send(sessiontest.ListOf("9", "raw "+leakyMessages(leaked[1:])["an answer"]))
+		sessiontest.Has(t, p.Answer("9").Line, leaked[1:])
+		rest, stderr, _ := p.Close()
 		if strings.Contains(rest, "sampling") || strings.Contains(rest, "notifications/") || strings.Contains(stderr, leaked) {
 			t.Errorf("the client was sent %q, stderr %q", rest, stderr)
 		}
-		has(t, stderr, `in a notification; it was dropped, since leaks is "block"`, `in a log message; it was dropped`, `a request to the client (sampling/createMessage) was not passed on`)
+		sessiontest.Has(t, stderr, `in a notification; it was dropped, since leaks is "block"`, `in a log message; it was dropped`, `a request to the client (sampling/createMessage) was not passed on`)
 	})
 }
 
@@ -123,28 +125,28 @@ func TestLeaksBlock(t *testing.T) {
 // any process has started.
 func TestLeaksInCatalog(t *testing.T) {
 	t.Parallel()
-	plain := beginStateless(t, newShop(), nil)
-	list := plain.opening()
-	plain.nothing()
+	plain := beginStateless(t, sessiontest.NewShop(), nil)
+	list := plain.Opening()
+	plain.Nothing()
 	at := strings.Index(list, `"tools"`) // the secret is a part of a list, by chance
 	var c catalog.Catalog
-	secret := func(s *Session, o *Stateless) {
+	secret := func(s *session.Session, o *stateless.Options) {
 		s.Profile.Leaks = policy.LeaksWarn
 		s.Profile.Env = []policy.Variable{{Name: "MY_TOKEN", Value: list[at : at+18], Secret: true}}
 		o.Catalog = &c
 	}
 	for n := range 2 {
-		f := newShop()
-		f.gate = make(chan struct{}) // until then no process is started
+		f := sessiontest.NewShop()
+		f.Gate = make(chan struct{}) // until then no process is started
 		if n == 0 {
-			close(f.gate)
+			close(f.Gate)
 		}
 		p := beginStateless(t, f, secret)
-		p.opening()
+		p.Opening()
 		if n == 1 {
-			close(f.gate)
+			close(f.Gate)
 		}
-		if _, stderr, _ := p.close(); strings.Count(stderr, "sends the value of MY_TOKEN (as it is) in an answer") != 1 {
+		if _, stderr, _ := p.Close(); strings.Count(stderr, "sends the value of MY_TOKEN (as it is) in an answer") != 1 {
 			t.Errorf("session %d: %s", n, stderr)
 		}
 	}
@@ -154,41 +156,33 @@ func TestLeaksInCatalog(t *testing.T) {
 // process of the same session are not.
 func TestLeaksOfOthers(t *testing.T) {
 	t.Parallel()
-	p := beginStateless(t, newShop(), func(s *Session, o *Stateless) {
+	p := beginStateless(t, sessiontest.NewShop(), func(s *session.Session, o *stateless.Options) {
 		s.Profile.Leaks = policy.LeaksBlock
 		s.Profile.Env = []policy.Variable{{Name: "MY_TOKEN", Value: leaked, Secret: true}}
 		o.Declared = func() []string { return []string{"hidden"} }
-		o.Tool = func(name string) (Tool, error) {
+		o.Tool = func(name string) (stateless.Tool, error) {
 			profile := *s.Profile
 			if profile.Tool = name; name == "echo" {
 				profile.Env = nil
 			}
-			return Tool{Profile: &profile}, nil
+			return stateless.Tool{Profile: &profile}, nil
 		}
 	})
-	p.greet()
+	p.Greet()
 	arguments := `{"x":"` + leaked + `"}`
-	p.send(callOf("1", "echo", arguments))
-	has(t, p.answer("1").line, "tool=echo")
-	p.send(callOf("2", "hidden", arguments)) // the control
-	has(t, p.answer("2").line, "-31008", "MY_TOKEN")
+	p.Send(sessiontest.CallOf("1", "echo", arguments))
+	sessiontest.Has(t, p.Answer("1").Line, "tool=echo")
+	p.Send(sessiontest.CallOf("2", "hidden", arguments)) // the control
+	sessiontest.Has(t, p.Answer("2").Line, "-31008", "MY_TOKEN")
 }
 
-// TestLeaksOff: nothing is looked for, and without a secret nothing is made.
+// TestLeaksOff: nothing is looked for.
 func TestLeaksOff(t *testing.T) {
 	p := openLeaky(t, "stateful", policy.LeaksOff)
-	p.send(listOf("1", "raw "+leakyMessages(leaked)["an answer"]))
-	has(t, p.answer("1").line, leaked)
-	if _, stderr, _ := p.close(); stderr != "" {
+	p.Send(sessiontest.ListOf("1", "raw "+leakyMessages(leaked)["an answer"]))
+	sessiontest.Has(t, p.Answer("1").Line, leaked)
+	if _, stderr, _ := p.Close(); stderr != "" {
 		t.Error(stderr)
-	}
-	l := newLeakCheck(&client{config: Session{Profile: &policy.Profile{Leaks: policy.LeaksWarn}}})
-	of := func(env ...policy.Variable) *leak.Finder { return l.of(&policy.Profile{Env: env}).current() }
-	if of(policy.Variable{Name: "A_TOKEN", Value: "true", Secret: true}, policy.Variable{Name: "OPEN", Value: leaked}) != nil {
-		t.Error("there is a finder without a secret")
-	}
-	if of(policy.Variable{Name: "B_TOKEN", Value: leaked, Secret: true}) == nil {
-		t.Error("there is no finder")
 	}
 }
 
@@ -198,10 +192,10 @@ func BenchmarkLeaks(b *testing.B) {
 	for _, size := range []int{200, 1 << 20} {
 		words := "{\"name\": \"leak\", \"lines\": \"a b\"}\n"
 		quoted, _ := json.Marshal(strings.Repeat(words, size/len(words)+1)[:size])
-		line := listOf("1", `raw {"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":`+string(quoted)+`}]}}`)
+		line := sessiontest.ListOf("1", `raw {"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":`+string(quoted)+`}]}}`)
 		for _, secrets := range []int{-1, 0, 20} {
 			b.Run(fmt.Sprint(size, " B, secrets ", secrets), func(b *testing.B) {
-				p := begin(b, &fake{server: "menu"}, func(s *Session) {
+				p := begin(b, &sessiontest.Fake{Server: "menu"}, func(s *session.Session) {
 					s.Profile.Leaks = policy.LeaksWarn
 					if secrets < 0 {
 						s.Profile.Leaks = policy.LeaksOff
@@ -212,10 +206,10 @@ func BenchmarkLeaks(b *testing.B) {
 				})
 				b.SetBytes(int64(size))
 				for b.Loop() {
-					p.send(line)
-					p.line()
+					p.Send(line)
+					p.Line()
 				}
-				p.close()
+				p.Close()
 			})
 		}
 	}

@@ -6,17 +6,20 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/stateless"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // TestRootsOfTools: each worker is shown the roots that its tool may read.
 func TestRootsOfTools(t *testing.T) {
 	t.Parallel()
-	for _, mode := range []string{rootsOff, rootsNarrow, rootsAdvertise} {
+	for _, mode := range []string{session.RootsOff, session.RootsNarrow, session.RootsAdvertise} {
 		t.Run(mode, func(t *testing.T) {
-			p := beginStateless(t, newShop(), func(_ *Session, o *Stateless) {
+			p := beginStateless(t, sessiontest.NewShop(), func(_ *session.Session, o *stateless.Options) {
 				resolve := o.Tool
-				o.Tool = func(name string) (Tool, error) {
+				o.Tool = func(name string) (stateless.Tool, error) {
 					tool, err := resolve(name)
 					tool.Profile.Roots = mode
 					path := map[string]string{"ask": "/work/a", "echo": "/work/b"}[name]
@@ -24,21 +27,21 @@ func TestRootsOfTools(t *testing.T) {
 					return tool, err
 				}
 			})
-			p.greet() // without the capability roots
-			p.send(callOf("1", "ask", `{"method":"roots/list"}`))
+			p.Greet() // without the capability roots
+			p.Send(sessiontest.CallOf("1", "ask", `{"method":"roots/list"}`))
 			want := `/work/a`
-			if mode != rootsAdvertise {
-				p.send(replyTo(p.told("roots/list"), `{"roots":[{"uri":"file:///work"}]}`))
+			if mode != session.RootsAdvertise {
+				p.Send(sessiontest.ReplyTo(p.Told("roots/list"), `{"roots":[{"uri":"file:///work"}]}`))
 			}
-			if mode == rootsOff {
+			if mode == session.RootsOff {
 				want = `file:///work\"}`
 			}
-			l := p.answer("1").line
-			has(t, l, want)
-			if strings.Contains(l, "/work/b") || mode != rootsOff && strings.Contains(l, `file:///work\"`) {
+			l := p.Answer("1").Line
+			sessiontest.Has(t, l, want)
+			if strings.Contains(l, "/work/b") || mode != session.RootsOff && strings.Contains(l, `file:///work\"`) {
 				t.Errorf("it saw %q", l)
 			}
-			p.nothing()
+			p.Nothing()
 		})
 	}
 }

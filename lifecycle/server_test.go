@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
 )
 
 // TestJailRemarks: warnings of the jail go to stderr and the record, other remarks to the
@@ -15,24 +18,39 @@ import (
 func TestJailRemarks(t *testing.T) {
 	t.Parallel()
 	warning := confine.Notice{Text: "a port leads nowhere", Warning: true}
-	saysOnce(t, &fake{server: "polite", remarks: []confine.Notice{warning, warning, {Text: "this kernel is odd"}}}, "mcp-jail: warning: a port leads nowhere\n", 1)
-	saysOnce(t, &fake{server: "polite", remarks: []confine.Notice{{Text: "this kernel is odd"}}}, "odd", 0)
+	saysOnce(t, &sessiontest.Fake{Server: "polite", Remarks: []confine.Notice{warning, warning, {Text: "this kernel is odd"}}}, "mcp-jail: warning: a port leads nowhere\n", 1)
+	saysOnce(t, &sessiontest.Fake{Server: "polite", Remarks: []confine.Notice{{Text: "this kernel is odd"}}}, "odd", 0)
 }
 
 // TestSlowBuild: a jail that is slow to build is waited for until the startup timeout, and
 // stderr says so.
 func TestSlowBuild(t *testing.T) {
 	t.Parallel()
-	p := begin(t, &fake{block: true}, func(s *Session) {
+	p := begin(t, &sessiontest.Fake{Block: true}, func(s *session.Session) {
 		s.Profile.Startup = 400 * time.Millisecond
-		s.times.slowNote, s.times.slowRepeat = 50*time.Millisecond, 100*time.Millisecond
+		session.TimesOf(s).SlowNote, session.TimesOf(s).SlowRepeat = 50*time.Millisecond, 100*time.Millisecond
 	})
-	p.send(initialize)
-	if got := failureOf(t, p.line()).String(); got != "0 -31005 exec" {
+	p.Send(sessiontest.Initialize)
+	if got := sessiontest.FailureOf(t, p.Line()).String(); got != "0 -31005 exec" {
 		t.Errorf("got %s", got)
 	}
-	status, stderr := p.ended()
+	status, stderr := p.Ended()
 	if status != 3 || strings.Count(stderr, `building the jail of server "test", for at most 400ms`) < 2 {
 		t.Errorf("status %d, stderr %q", status, stderr)
+	}
+}
+
+// saysOnce wants a session to say something to stderr and in its record, so many times.
+func saysOnce(t *testing.T, f *sessiontest.Fake, what string, times int) {
+	t.Helper()
+	var record diagnostics.Record
+	p := begin(t, f, func(s *session.Session) { s.Sink = func(r diagnostics.Record) { record = r } })
+	p.Send(sessiontest.Initialize)
+	p.Line()
+	p.In.Close()
+	p.Rest()
+	_, stderr := p.Ended()
+	if recorded := strings.Join(record.Warnings, "\n"); strings.Count(stderr, what) != times || strings.Count("mcp-jail: "+recorded+"\n", what) != times {
+		t.Errorf("%q; in the record: %q", stderr, recorded)
 	}
 }

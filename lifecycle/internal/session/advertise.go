@@ -1,0 +1,97 @@
+package session
+
+import (
+	"github.com/mcp-jail/mcp-jail/mcpproxy"
+)
+
+// MetaPolicy is the member by which requests tell a server its policy.
+const MetaPolicy = "dev.mcp-jail/policy"
+
+// Advertise adds the statement of the policy to a request, and the capability roots to an
+// initialize. It narrows the roots that a retried request carries.
+func (s *Server) Advertise(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
+	if s.Statement == nil && s.RootsMode == RootsOff {
+		return
+	}
+	switch string(e.Method) {
+	case "initialize":
+		s.declaredRoots.Store(false)
+		if s.canSplice(f, e) {
+			s.advertiseInitialize(f, e)
+		}
+	case "server/discover", "tools/call":
+		// 2026-07-28 has no handshake, so each request carries the statement.
+		if s.Statement != nil && e.Era() == mcpproxy.Modern && s.canSplice(f, e) {
+			f.Cut(e.Reserved, &e.ParamsMeta)
+			if !e.Params.Present() {
+				f.AddMember(&e.Self, "params", JSONObject("_meta", JSONObject(MetaPolicy, s.Statement)))
+			} else {
+				f.AddMeta(&e.Params, &e.ParamsMeta, MetaPolicy, s.Statement)
+			}
+		}
+	}
+	if s.RootsMode != RootsOff && e.Inputs.Present() && s.canSplice(f, e) {
+		s.narrowInputs(f, e)
+	}
+}
+
+// canSplice reports whether a member can be added such that every reader of the message sees it.
+func (s *Server) canSplice(f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
+	if !f.Flaws.IsStrict() || e.Params.Present() && e.Params.Kind != '{' {
+		s.Client.Log.Info().Str("method", string(e.Method)).Msg("passed an ambiguous message without adding the policy")
+		return false
+	}
+	return true
+}
+
+// advertiseInitialize adds to an initialize (2025-11-25, "Lifecycle, Initialization") the
+// statement in _meta, which is legal but hidden from servers by SDKs; the statement as an
+// experimental capability, which all SDKs show; and the capability roots, if the client
+// has not declared it and we answer roots/list in its name.
+func (s *Server) advertiseInitialize(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
+	ours := s.RootsMode == RootsAdvertise && !e.Roots.Present()
+	var experimental, capabilities []byte
+	if s.Statement != nil {
+		experimental = JSONObject(MetaPolicy, s.Statement)
+		capabilities = JSONObject("experimental", experimental)
+	}
+	switch {
+	case ours && capabilities == nil:
+		capabilities = []byte(`{"roots":{}}`)
+	case ours:
+		capabilities = append(capabilities[:len(capabilities)-1], `,"roots":{}}`...)
+	}
+	if capabilities == nil {
+		return
+	}
+	if s.Statement != nil {
+		f.Cut(e.Reserved, &e.ParamsMeta, &e.Experimental)
+	}
+	switch {
+	case !e.Params.Present():
+		params := append([]byte(`{"capabilities":`), capabilities...)
+		if s.Statement != nil {
+			params = append(append(params, `,"_meta":`...), experimental...)
+		}
+		f.AddMember(&e.Self, "params", append(params, '}'))
+		s.declaredRoots.Store(ours)
+		return
+	case s.Statement != nil:
+		f.AddMeta(&e.Params, &e.ParamsMeta, MetaPolicy, s.Statement)
+	}
+	if !e.Capabilities.Present() {
+		f.AddMember(&e.Params, "capabilities", capabilities)
+		s.declaredRoots.Store(ours)
+		return
+	}
+	switch {
+	case s.Statement == nil:
+	case e.Experimental.Present():
+		f.AddMember(&e.Experimental, MetaPolicy, s.Statement)
+	default:
+		f.AddMember(&e.Capabilities, "experimental", experimental)
+	}
+	if ours {
+		s.declaredRoots.Store(f.AddMember(&e.Capabilities, "roots", []byte("{}")))
+	}
+}

@@ -1,0 +1,190 @@
+package session
+
+import (
+	"context"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/mcpproxy"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// Client is the client's side of a running session. A session has one client, however many
+// server processes it starts.
+type Client struct {
+	Config  Session
+	Times   Times
+	Log     zerolog.Logger
+	Started time.Time
+	Proxy   *mcpproxy.Proxy
+	Stderr  *stderrQueue
+	written CountingWriter // to the client
+	Tools   *ToolCheck     // nil: nothing is compared
+	Leaks   *LeakCheck     // nil: nothing is looked for
+	Logs    clientLogs
+
+	introduction introduction
+
+	Requested  Event         // the client has sent a request
+	Gone       Event         // the client no longer reads its stdout
+	InputEnded chan struct{} // closed at the end of the client's stdin; nil before StartReading
+	Tasks      sync.WaitGroup
+	deadline   time.Time // when we have to exit after a signal; zero: no signal came
+	Shutdown   Event     // deadline is set
+
+	RecordMu      sync.Mutex
+	Record        diagnostics.Record
+	shownLater    []string                                     // see noteShown
+	saidLines     map[string]bool                              // see SayOnce
+	allDenials    func() ([]policy.Denial, []diagnostics.Hint) // of the whole session, for the record
+	countRefused  func() int                                   // of the different refusals among them
+	usual         usualHosts
+	unsavedRecord chan struct{} // record has changed
+	Finished      chan struct{}
+	Saved         chan struct{} // closed when saveRecords has returned
+	warnedLost    bool          // used by saveRecords alone
+}
+
+// NewClient returns the client side of a session and starts saving its record. denied
+// returns the denials of the whole session, and refused how many there are.
+func NewClient(s Session, hooks mcpproxy.Hooks, denied func() ([]policy.Denial, []diagnostics.Hint), refused func() int) *Client {
+	s = s.withDefaults()
+	c := &Client{Config: s, Times: s.times, Log: s.Log, Started: time.Now(), allDenials: denied, countRefused: refused, saidLines: map[string]bool{}}
+	c.usual.earlier = s.Earlier
+	c.unsavedRecord, c.Finished, c.Saved = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
+	c.Requested.Done, c.Gone.Done, c.Shutdown.Done = make(chan struct{}), make(chan struct{}), make(chan struct{})
+	c.Stderr = newStderrQueue(c.Config.Err, c.Config.Fold)
+	c.written.Dst = blockingFile{c.Config.Out}
+	c.Proxy = mcpproxy.NewProxy(mcpproxy.NewConn(blockingFile{c.Config.In}, &c.written, c.Limit()), hooks)
+	c.Record = diagnostics.Record{
+		Version: diagnostics.RecordVersion, Time: c.Started, Server: c.Config.Profile.Server, Tool: c.Config.Profile.Tool,
+		Warnings: c.Config.Warnings,
+	}
+	c.Tools, c.Leaks = newToolCheck(c), newLeakCheck(c)
+	go c.saveRecords()
+	for _, line := range c.Config.Warnings {
+		c.Stderr.SayLine(line)
+	}
+	return c
+}
+
+// StartReading runs read, which reads the client's stdin to its end, on a goroutine.
+func (c *Client) StartReading(read func() error) {
+	c.InputEnded = make(chan struct{})
+	go func() {
+		defer close(c.InputEnded)
+		if err := read(); err != nil {
+			c.Log.Debug().Err(err).Msg("cannot read the client's stdin")
+		}
+	}()
+}
+
+// Limit returns the size of the largest frame that is forwarded.
+func (c *Client) Limit() int64 { return MessageLimit(c.Config.Profile) }
+
+// MessageLimit returns the size of the largest frame of a server with this profile.
+func MessageLimit(p *policy.Profile) int64 {
+	if mb := p.Limits.MessageMB; mb > 0 {
+		return int64(mb) << 20
+	}
+	return mcpproxy.DefaultLimit
+}
+
+// ShortenDeadline makes all remaining waits fit into the time that a client grants after a
+// signal.
+func (c *Client) ShortenDeadline() {
+	if c.deadline.IsZero() {
+		c.deadline = time.Now().Add(c.Times.leave)
+	}
+	c.Shutdown.Set()
+}
+
+// Remaining returns d, or the time until the deadline if that is shorter.
+func (c *Client) Remaining(d time.Duration) time.Duration {
+	if !c.deadline.IsZero() {
+		d = min(d, time.Until(c.deadline))
+	}
+	return max(d, 0)
+}
+
+// WaitUnlessStalled waits for done while the client reads, or may read again. A client
+// that has neither left nor signalled may be stopped or busy; a server without a jail
+// would wait for it too.
+func (c *Client) WaitUnlessStalled(ctx context.Context, ends <-chan os.Signal, done <-chan struct{}) {
+	cancelled := ctx.Done()
+	for {
+		before := c.written.N.Load()
+		timer := time.NewTimer(c.Remaining(c.Times.DrainTotal))
+		select {
+		case <-done:
+			timer.Stop()
+			return
+		case <-ends:
+			c.ShortenDeadline()
+		case <-cancelled:
+			cancelled = nil
+			c.ShortenDeadline()
+		case <-timer.C:
+			if !c.deadline.IsZero() || c.written.N.Load() == before && c.hasLeft() {
+				return
+			}
+		}
+		timer.Stop()
+	}
+}
+
+// hasLeft reports whether the client has closed its end of our stdin. It does not need
+// stdin to be read to its end.
+func (c *Client) hasLeft() bool {
+	return c.InputEnded == nil || IsClosed(c.InputEnded) || PeerClosed(c.Config.In)
+}
+
+// ReadLastRequest gives our reader a moment to read a first request, or the end of stdin, if that
+// is in the pipe already. It reports whether a signal came instead.
+func (c *Client) ReadLastRequest(ends <-chan os.Signal) bool {
+	if c.Requested.IsSet() || c.InputEnded == nil || !readable(c.Config.In) {
+		return false
+	}
+	timer := time.NewTimer(c.Remaining(c.Times.DrainIdle))
+	defer timer.Stop()
+	select {
+	case <-c.Requested.Done:
+	case <-c.InputEnded:
+	case <-timer.C: // no request
+	case <-ends:
+		c.ShortenDeadline()
+		return true
+	}
+	return false
+}
+
+// Finish waits for every goroutine of the session. It interrupts those that are blocked on
+// a descriptor of the client's, where the descriptor supports deadlines (see the package
+// comment). last runs before the last record is saved.
+func (c *Client) Finish(ctx context.Context, ends <-chan os.Signal, last func()) {
+	done := make(chan struct{})
+	go func() {
+		c.Tasks.Wait()
+		close(done)
+	}()
+	c.WaitUnlessStalled(ctx, ends, done)
+	waitOrInterrupt(done, 0, func() func() {
+		c.Config.Out.SetWriteDeadline(time.Now())
+		return func() { c.Config.Out.SetWriteDeadline(time.Time{}) }
+	})
+	if c.InputEnded != nil {
+		waitOrInterrupt(c.InputEnded, 0, func() func() {
+			c.Config.In.SetReadDeadline(time.Now())
+			return func() { c.Config.In.SetReadDeadline(time.Time{}) }
+		})
+	}
+	c.introduce()
+	last()
+	close(c.Finished)
+	<-c.Saved
+	c.Stderr.Close(c.Remaining(500*time.Millisecond), c.Remaining(c.Times.DrainTotal))
+}

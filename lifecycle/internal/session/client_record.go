@@ -1,0 +1,167 @@
+package session
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+)
+
+// Warn says a line once on stderr and adds it to the record.
+func (c *Client) Warn(line string) {
+	line = cutLine(line)
+	c.RecordMu.Lock()
+	if len(c.Record.Warnings) < MaxRecords && !slices.Contains(c.Record.Warnings, line) {
+		c.Record.Warnings = append(slices.Clip(c.Record.Warnings), line)
+	}
+	c.RecordMu.Unlock()
+	c.SayOnce(line)
+}
+
+// cutLine cuts a line that a peer's text has made long.
+func cutLine(line string) string {
+	if len(line) > maxKeptLine {
+		return strings.ToValidUTF8(line[:maxKeptLine], "") + "…"
+	}
+	return line
+}
+
+// SayOnce writes a line to stderr unless this session has written it before. Many
+// processes of a server cause the same line.
+func (c *Client) SayOnce(line string) {
+	line = cutLine(line)
+	c.RecordMu.Lock()
+	known := c.saidLines[line]
+	if len(c.saidLines) < MaxRecords {
+		c.saidLines[line] = true
+	}
+	c.RecordMu.Unlock()
+	if !known {
+		c.Stderr.SayLine(line)
+	}
+}
+
+// Announce writes a diagnosis to stderr and to the record.
+func (c *Client) Announce(d diagnostics.Diagnosis) diagnostics.Diagnosis {
+	c.Stderr.Say(d.Text())
+	c.Log.Info().Str("server", d.Server).Str("stage", string(d.Stage)).Str("attribution", string(d.Attribution)).Int("code", int(d.Code)).Msg("failure")
+	c.recordDiagnosis(d)
+	return d
+}
+
+// recordDiagnosis adds a diagnosis to the record.
+func (c *Client) recordDiagnosis(d diagnostics.Diagnosis) {
+	c.RecordMu.Lock()
+	if len(c.Record.Diagnoses) == MaxRecords {
+		c.Record.Diagnoses = append(c.Record.Diagnoses[:0:0], c.Record.Diagnoses[1:]...)
+	}
+	c.Record.Diagnoses = append(c.Record.Diagnoses, d)
+	c.RecordMu.Unlock()
+	c.recordChanged()
+}
+
+// recordChanged wakes saveRecords.
+func (c *Client) recordChanged() {
+	select {
+	case c.unsavedRecord <- struct{}{}:
+	default:
+	}
+}
+
+// saveRecords passes the record to Sink after each change, on a goroutine of its own, so
+// that answers to the client do not wait for a disk. It looks for new refusals once a second.
+func (c *Client) saveRecords() {
+	defer close(c.Saved)
+	look := time.NewTicker(time.Second)
+	defer look.Stop()
+	for saved := 0; ; {
+		select {
+		case <-c.unsavedRecord:
+			c.writeRecord(false)
+		case <-look.C:
+			c.noteShown()
+			if n := c.countRefused(); n > saved {
+				saved = n
+				c.writeRecord(false)
+			}
+		case <-c.Finished:
+			c.noteShown()
+			c.noteChanges()
+			c.writeRecord(true)
+			return
+		}
+	}
+}
+
+// watchHidden has noteShown look for the paths of a plan that the server can read if the host makes
+// them.
+func (c *Client) watchHidden(plan *confine.Plan) {
+	if plan == nil || c.Config.Exists == nil {
+		return
+	}
+	c.RecordMu.Lock()
+	defer c.RecordMu.Unlock()
+	for _, hidden := range plan.ShownLater {
+		if !slices.Contains(c.shownLater, hidden) {
+			c.shownLater = append(c.shownLater, hidden)
+		}
+	}
+}
+
+// noteShown warns of each path of watchHidden that has come into being.
+func (c *Client) noteShown() {
+	c.RecordMu.Lock()
+	var made []string
+	c.shownLater = slices.DeleteFunc(c.shownLater, func(hidden string) bool {
+		if !c.Config.Exists(hidden) {
+			return false
+		}
+		made = append(made, hidden)
+		return true
+	})
+	c.RecordMu.Unlock()
+	for _, hidden := range made {
+		c.Warn("warning: " + show.Line(hidden) + " was made after the start of this server, which can read it until it is started again: a rule without rights, or the list of sensitive paths, hides only what exists at the start")
+		c.recordChanged()
+	}
+}
+
+// noteChanges writes the sentence of Changed to stderr and to the record.
+func (c *Client) noteChanges() {
+	if c.Config.Changed == nil {
+		return
+	}
+	if text := c.Config.Changed(); text != "" {
+		c.RecordMu.Lock()
+		c.Record.Changes = text
+		c.RecordMu.Unlock()
+		c.SayOnce(text)
+	}
+}
+
+// writeRecord passes a copy of the record to Sink. The slice Diagnoses is only appended to or
+// replaced, so the copy is never written to. The digest of the profile is computed here and not at
+// the start, so that the start does not wait for it.
+func (c *Client) writeRecord(finished bool) {
+	if c.Config.Sink == nil {
+		return
+	}
+	c.RecordMu.Lock()
+	record := c.Record
+	c.RecordMu.Unlock()
+	record.Unfinished = !finished
+	record.Profile = diagnostics.Digest(c.Config.Profile)
+	record.Denials, record.Remedies = c.allDenials()
+	c.Config.Sink(record)
+	if c.Config.Lost == nil {
+		return
+	}
+	if err := c.Config.Lost(); err != nil && !c.warnedLost {
+		c.warnedLost = true
+		c.Stderr.SayLine(fmt.Sprintf("warning: the record of this session cannot be written, so `mcp-jail why` will not have all of it: %s%s", err, diagnostics.PageRecord.Reference()))
+	}
+}

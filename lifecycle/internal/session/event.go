@@ -1,0 +1,59 @@
+package session
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Event is something that happens once. done is closed when it has happened.
+type Event struct {
+	once sync.Once
+	Done chan struct{}
+}
+
+func (e *Event) Set() { e.once.Do(func() { close(e.Done) }) }
+
+func (e *Event) IsSet() bool { return IsClosed(e.Done) }
+
+// IsClosed reports whether c is closed.
+func IsClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// waitOrInterrupt waits for done. When wait has passed it calls interrupt and waits
+// another moment. It reports whether done was reached.
+func waitOrInterrupt(done <-chan struct{}, wait time.Duration, interrupt func() (restore func())) bool {
+	if IsClosed(done) {
+		return true
+	}
+	timer := time.NewTimer(max(wait, 0))
+	defer timer.Stop()
+	select {
+	case <-done:
+		return true
+	case <-timer.C:
+	}
+	defer interrupt()()
+	select {
+	case <-done:
+		return true
+	case <-time.After(50 * time.Millisecond):
+		return false
+	}
+}
+
+// onceTime is a time that is set once.
+type onceTime struct{ at atomic.Pointer[time.Time] }
+
+func (m *onceTime) Set() {
+	if m.at.Load() == nil {
+		now := time.Now()
+		m.at.CompareAndSwap(nil, &now)
+	}
+}

@@ -1,0 +1,168 @@
+package session
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/mcpproxy"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+const (
+	tailLines  = 20
+	maxText    = 64 << 10 // bytes of a result that are searched
+	MaxRecords = 200      // diagnoses in a record
+)
+
+// Evidence returns what is known about a failure at this moment. c is the failing request,
+// or nil. since is when the failing work began; earlier denials are left out.
+func (s *Server) Evidence(stage diagnostics.Stage, c *mcpproxy.Call, since time.Time) diagnostics.Evidence {
+	ev := diagnostics.Evidence{
+		Stage:           stage,
+		Server:          s.Profile.Server,
+		Profile:         s.Profile,
+		FromCommandLine: s.Client.Config.FromCommandLine,
+		CommandLine:     s.Client.Config.Line,
+		Install:         s.Client.Config.Install,
+		InstallScripts:  s.Client.Config.InstallScripts,
+		Declare:         s.Client.Config.Declare,
+		File:            s.Client.Config.File,
+		Stateless:       s.Stateless,
+		Stderr:          s.Tail.Lines(tailLines),
+		RawStderr:       s.Tail.RawLines(tailLines),
+		Denials:         s.denials(since),
+		HostFailures:    s.Processes.hostFailures(since),
+		Redactor:        s.Redact,
+		Unset:           s.Unset,
+		UserHome:        s.Client.Config.UserHome,
+		SearchPath:      s.Client.Config.SearchPath,
+		Exists:          s.Client.Config.Exists,
+		Executable:      s.Client.Config.Executable,
+		Canonical:       s.Client.Config.Canonical,
+		Guarded:         s.Client.Config.Guarded,
+		Shared:          s.Client.Config.Shared,
+		Sensitive:       s.Client.Config.Sensitive,
+		Try:             s.Client.Config.Try,
+	}
+	if given := s.clientRoots.Load(); given != nil {
+		ev.Roots = *given
+	}
+	if c != nil {
+		ev.Method, ev.Tool = string(c.Method), string(c.Tool)
+	}
+	return ev
+}
+
+// denials returns what the jail has refused since a time, the latest last.
+func (s *Server) denials(since time.Time) []policy.Denial {
+	var out []policy.Denial
+	for _, d := range s.Processes.Denials() {
+		if d.Tool = s.Profile.Tool; !d.Latest().Before(since) {
+			out = append(out, d)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b policy.Denial) int { return a.Latest().Compare(b.Latest()) })
+	s.Client.usual.classify(out, s.FirstCall.at.Load())
+	return out
+}
+
+// RecordedDenials returns the denials of the server's processes for the record, and the rules that
+// would grant them.
+func (s *Server) RecordedDenials() (denials []policy.Denial, remedies []diagnostics.Hint) {
+	ev := s.Evidence(diagnostics.StageCall, nil, time.Time{})
+	return s.Redact.RedactDenials(ev.Denials), diagnostics.Remedies(ev)
+}
+
+// StartFailure returns the diagnosis and the exit status for a failed start.
+func (s *Server) StartFailure(err error) (diagnostics.Diagnosis, int) {
+	var known *DiagnosedError
+	if errors.As(err, &known) {
+		d := known.Diagnosis
+		d.Tool = s.Profile.Tool
+		return s.Announce(d), known.ExitStatus
+	}
+	var gaps *confine.GapError
+	if errors.As(err, &gaps) {
+		d := gapFailure(s.Profile.Server, gaps)
+		d.Tool = s.Profile.Tool
+		return s.Announce(d), statusJail
+	}
+	var start *confine.StartError
+	if !errors.As(err, &start) {
+		d := diagnostics.JailFailure(s.Profile.Server, err.Error(), nil)
+		if fix := diagnostics.BuildFix(err); fix != "" {
+			d.Fix = fix
+		}
+		d.Tool = s.Profile.Tool
+		return s.Announce(d), statusJail
+	}
+	ev := s.Evidence(diagnostics.StageExec, nil, time.Time{})
+	ev.Tool = s.Profile.Tool
+	ev.Start = &diagnostics.Start{Step: start.Step, Errno: start.Errno, Detail: start.Detail}
+	if start.Step == confine.StepExec {
+		return s.Diagnose(ev), StatusFailed
+	}
+	return s.Diagnose(ev), statusJail
+}
+
+// gapFailure returns the diagnosis of a start that was refused because of gaps. Clients show one
+// line, so it names one cause: missing namespaces if they are missing, else the first gap. The
+// other gaps follow. The fix is that of the named cause.
+func gapFailure(server string, e *confine.GapError) diagnostics.Diagnosis {
+	line := func(g confine.Gap) string { return string(g.Axis) + ": " + g.What + ": " + g.Why }
+	gaps, cause, fix := e.Gaps, "", ""
+	if e.HostNamespaces.Answer == confine.No {
+		cause, fix = "user namespaces are refused: "+e.HostNamespaces.Detail, e.HostNamespaces.Fix
+	} else {
+		cause, fix, gaps = line(gaps[0]), gaps[0].Fix, gaps[1:]
+	}
+	var more []string
+	for _, g := range gaps {
+		more = append(more, line(g))
+		if g.Fix != "" && g.Fix != confine.FixNamespaces {
+			more = append(more, "fix: "+g.Fix)
+		}
+	}
+	if e.HostNamespaces.Answer == confine.No && e.Waive != nil {
+		more = append([]string{"without them this does not hold:"}, more...)
+		fix += "; " + confine.WaiveLine(e.Waive)
+	}
+	d := diagnostics.JailFailure(server, confine.ErrGaps.Error()+": "+cause, more)
+	d.Explain = diagnostics.PageGap
+	if e.HostNamespaces.Answer == confine.No {
+		d.Explain = diagnostics.PageUserns
+	}
+	if fix != "" {
+		d.Fix = fix
+	}
+	return d
+}
+
+// Diagnose makes a diagnosis and announces it. If the diagnosis is silent, and the server
+// answered and still runs, it only records it.
+func (s *Server) Diagnose(ev diagnostics.Evidence) diagnostics.Diagnosis {
+	d := diagnostics.Diagnose(ev)
+	if d.Silent() && ev.Exit == nil && ev.Start == nil && ev.Timeout == 0 {
+		s.recordDiagnosis(d)
+		return d
+	}
+	return s.Announce(d)
+}
+
+// Announce announces a diagnosis, unless no request waits for the process.
+func (s *Server) Announce(d diagnostics.Diagnosis) diagnostics.Diagnosis {
+	if s.Quiet.Load() {
+		return d
+	}
+	return s.Client.Announce(d)
+}
+
+// recordDiagnosis records a diagnosis, unless no request waits for the process.
+func (s *Server) recordDiagnosis(d diagnostics.Diagnosis) {
+	if !s.Quiet.Load() {
+		s.Client.recordDiagnosis(d)
+	}
+}

@@ -1,0 +1,106 @@
+package session
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/mcpproxy"
+)
+
+// JSONObject returns {"name":value}.
+func JSONObject(name string, value []byte) []byte {
+	b := append(JSONString(name), ':')
+	return append(append(append([]byte{'{'}, b...), value...), '}')
+}
+
+// JSONString returns s as a JSON string.
+func JSONString(s string) []byte {
+	b, err := json.Marshal(s)
+	if err != nil {
+		panic(err) // a string
+	}
+	return b
+}
+
+// Cancellation returns the notification that cancels a request (MCP, "Cancellation").
+func Cancellation(id []byte, reason string) []byte {
+	return mcpproxy.NewNotification("notifications/cancelled", fmt.Appendf(nil, `{"requestId":%s,"reason":%s}`, id, JSONString(reason)))
+}
+
+// EachMember calls visit for each member of an object, with its name, the offset of its
+// value in the object, and the value. If object is no JSON object, or nil because the
+// frame is not held in memory, it calls nothing.
+func EachMember(object []byte, visit func(name string, at int64, value []byte)) {
+	d := json.NewDecoder(bytes.NewReader(object))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return
+	}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return
+		}
+		var value json.RawMessage
+		if d.Decode(&value) != nil {
+			return
+		}
+		end := d.InputOffset()
+		visit(name.(string), end-int64(len(value)), object[end-int64(len(value)):end])
+	}
+}
+
+// ReplaceMember returns an object with the value of one member changed. Without that
+// member it returns the object itself.
+func ReplaceMember(object []byte, member string, change func([]byte) []byte) []byte {
+	out, found := []byte{'{'}, false
+	EachMember(object, func(name string, _ int64, value []byte) {
+		if name == member {
+			found = true
+			value = change(value)
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(append(append(out, JSONString(name)...), ':'), value...)
+	})
+	if !found {
+		return object
+	}
+	return append(out, '}')
+}
+
+// FilterMembers returns an object with those members that keep selects, each with its own
+// bytes.
+func FilterMembers(object []byte, keep func(name string) bool) []byte {
+	if len(object) > 0 && object[0] != '{' {
+		return object
+	}
+	kept := []byte{'{'}
+	EachMember(object, func(name string, _ int64, value []byte) {
+		if !keep(name) {
+			return
+		}
+		if len(kept) > 1 {
+			kept = append(kept, ',')
+		}
+		kept = append(append(append(kept, JSONString(name)...), ':'), value...)
+	})
+	return append(kept, '}')
+}
+
+// IdsOf returns the ids that readers could see in a message, as JSON tokens. If the
+// message is not held in memory, it returns the id of the envelope.
+func IdsOf(f *mcpproxy.Frame, e *mcpproxy.Envelope) (ids [][]byte) {
+	object := f.Slice(e.Self)
+	if object == nil {
+		return [][]byte{e.ID}
+	}
+	EachMember(object, func(name string, _ int64, value []byte) {
+		if strings.EqualFold(name, "id") {
+			ids = append(ids, value)
+		}
+	})
+	return ids
+}

@@ -1,0 +1,195 @@
+package session
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/mcpproxy"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/leak"
+)
+
+// LeakCheck looks for the secrets of a server in what it sends to the client: those that its
+// processes hold, and no other. A search takes a time that depends on the text and on the secrets, so
+// a server could read a secret that it lacks from that time. The methods of a nil leakCheck find
+// nothing.
+type LeakCheck struct {
+	*leakTeller
+	finder func() *leak.Finder
+}
+
+// leakTeller tells the leaks of a session.
+type leakTeller struct {
+	client *Client
+	block  bool
+	tokens bool // well-known kinds of tokens are looked for too
+
+	mu     sync.Mutex
+	told   map[string]bool
+	checks map[*policy.Profile]*LeakCheck
+}
+
+// maxChecks bounds the profiles whose checks a session keeps.
+const maxChecks = 100
+
+// newLeakCheck returns the leakCheck of what a session's profile holds, or nil if nothing is to be
+// looked for.
+func newLeakCheck(c *Client) *LeakCheck {
+	p := c.Config.Profile
+	if p.Leaks != policy.LeaksWarn && p.Leaks != policy.LeaksBlock {
+		return nil
+	}
+	t := &leakTeller{client: c, block: p.Leaks == policy.LeaksBlock, tokens: p.LeakPatterns, told: map[string]bool{}, checks: map[*policy.Profile]*LeakCheck{}}
+	return (&LeakCheck{leakTeller: t}).Of(p)
+}
+
+// Of returns the leakCheck of what another profile of the session holds.
+func (l *LeakCheck) Of(p *policy.Profile) *LeakCheck {
+	if l == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if known := l.checks[p]; known != nil {
+		return known
+	}
+	if len(l.checks) >= maxChecks {
+		clear(l.checks)
+	}
+	// The first message makes the finder, so that no start waits for it.
+	check := &LeakCheck{leakTeller: l.leakTeller, finder: sync.OnceValue(func() *leak.Finder {
+		secrets, _ := leak.Sought(p.Env)
+		return leak.New(secrets, l.tokens)
+	})}
+	l.checks[p] = check
+	return check
+}
+
+// Current returns the finder, or nil if there is nothing to look for.
+func (l *LeakCheck) Current() *leak.Finder {
+	if l == nil {
+		return nil
+	}
+	return l.finder()
+}
+
+// look returns the secrets in a frame.
+func (l *LeakCheck) look(f *mcpproxy.Frame) []leak.Found {
+	finder := l.Current()
+	if finder == nil {
+		return nil
+	}
+	if line := f.Bytes(); line != nil {
+		return finder.Find(line)
+	}
+	pieces := leakWriter{stream: finder.Stream()}
+	f.CopyTo(&pieces) // if it fails, sending the frame does as well
+	return pieces.found
+}
+
+// leakWriter looks at what is written to it.
+type leakWriter struct {
+	stream *leak.Stream
+	found  []leak.Found
+}
+
+// Write implements io.Writer.
+func (w *leakWriter) Write(b []byte) (int, error) {
+	w.found = append(w.found, w.stream.Find(b)...)
+	return len(b), nil
+}
+
+// Check looks at a frame of a server before it is sent on. Under "warn" it tells what it finds.
+// Under "block" it returns a diagnosis, which is the answer in place of the frame.
+func (l *LeakCheck) Check(f *mcpproxy.Frame, tool string) *diagnostics.Diagnosis {
+	found := l.look(f)
+	if found == nil {
+		return nil
+	}
+	return l.found(found, placeOf(f), tool)
+}
+
+// CheckValue is check for a part of an answer that is not a frame.
+func (l *LeakCheck) CheckValue(value []byte, tool string) *diagnostics.Diagnosis {
+	found := l.Current().Find(value)
+	if found == nil {
+		return nil
+	}
+	return l.found(found, "an answer", tool)
+}
+
+// found tells of secrets in a place. Under "block" it tells nothing and returns a diagnosis.
+func (l *LeakCheck) found(found []leak.Found, place, tool string) *diagnostics.Diagnosis {
+	about := diagnostics.Leak{Server: l.client.Config.Profile.Server, Tool: tool, Place: place, Found: found, Declared: !l.client.Config.FromCommandLine, Blocked: l.block}
+	if l.block {
+		d := about.Diagnosis()
+		return &d
+	}
+	l.tell(about)
+	return nil
+}
+
+// tell tells the user and the client of secrets, each one once for a place.
+func (l *LeakCheck) tell(about diagnostics.Leak) {
+	l.mu.Lock()
+	about.Found = slices.DeleteFunc(about.Found, func(f leak.Found) bool {
+		key := about.Place + "\x00" + f.Name
+		known := l.told[key] || len(l.told) >= maxTold
+		if !known {
+			l.told[key] = true
+		}
+		return known
+	})
+	l.mu.Unlock()
+	if len(about.Found) == 0 {
+		return
+	}
+	line := about.Warning()
+	l.client.Warn(line)
+	l.client.recordChanged()
+	l.client.notify(false, line)
+}
+
+// inRequest tells of a secret in a request to a host.
+func (l *LeakCheck) inRequest(about confine.Leak, tool string) {
+	if l != nil {
+		l.tell(diagnostics.Leak{
+			Server: l.client.Config.Profile.Server, Tool: tool, Place: string(about.Place) + " of a request to " + about.Host,
+			Found: []leak.Found{about.Found}, Declared: !l.client.Config.FromCommandLine,
+		})
+	}
+}
+
+// Dropped tells of the secrets in a message that was dropped and that no open request waits for.
+func (l *LeakCheck) Dropped(f *mcpproxy.Frame, tool string) {
+	if found := l.look(f); found != nil {
+		l.tell(diagnostics.Leak{Server: l.client.Config.Profile.Server, Tool: tool, Place: placeOf(f), Found: found, Declared: !l.client.Config.FromCommandLine, Blocked: true})
+	}
+}
+
+// placeOf names the kind of a frame.
+func placeOf(f *mcpproxy.Frame) string {
+	if f.Batch || len(f.Messages) != 1 {
+		return "a batch"
+	}
+	switch e := &f.Messages[0]; e.Kind() {
+	case mcpproxy.Response:
+		if e.Error.Present() {
+			return "an error"
+		}
+		return "an answer"
+	case mcpproxy.Request:
+		switch method := string(e.Method); method {
+		case "sampling/createMessage", "elicitation/create":
+			return "a request to the client (" + method + ")"
+		}
+		return "a request to the client"
+	default:
+		if string(e.Method) == "notifications/message" {
+			return "a log message"
+		}
+		return "a notification"
+	}
+}

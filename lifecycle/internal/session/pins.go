@@ -1,0 +1,295 @@
+package session
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/packages/pin"
+)
+
+// Pins keeps the tool definitions of a server from one session to the next. Several
+// goroutines may use it. Add and Propose run when the client has its answer.
+type Pins interface {
+	// Name returns the name of the pin for a client with these capabilities, which are
+	// JSON, or nil.
+	Name(capabilities []byte) string
+	// Pinned returns the pins by their names. With fresh it reads them again; without it,
+	// it may return the pins of the start. The map and the pins must not change afterwards.
+	Pinned(fresh bool) (map[string]*pin.Pin, error)
+	// Add pins a list that is new.
+	Add(name string, p *pin.Pin) error
+	// Propose keeps a list that differs from the pins, for the command that accepts it.
+	Propose(name string, p *pin.Pin) error
+	// Accept returns the command that accepts what was proposed.
+	Accept() string
+}
+
+const (
+	maxListBytes = 16 << 20 // of all pages of one list
+	saveDelay    = 20 * time.Millisecond
+	maxTold      = 100 // differences that a session tells of
+)
+
+// ToolCheck compares what the server says about its tools with the pins, for one session.
+// The methods of a nil toolCheck do nothing.
+type ToolCheck struct {
+	client  *Client
+	pins    Pins
+	enforce bool
+	Redact  *diagnostics.Redactor // set before the session begins
+
+	mu      sync.Mutex // held while something is compared, never while something is sent
+	pinned  map[string]*pin.Pin
+	servers map[string]pin.Server // by the name of the pin; without an entry nothing is known
+	lists   map[string]*pagedList // by the name of the pin
+	offered map[string]*pin.Pin   // what was proposed, or is about to be
+	told    map[string]bool
+	refused atomic.Pointer[diagnostics.Diagnosis] // the answer to every list and call
+
+	proposing sync.Mutex // held while a list is proposed
+}
+
+// pagedList holds the pages of a list that is not complete yet.
+type pagedList struct {
+	pages [][]byte
+	size  int
+	next  string // cursor
+}
+
+// newToolCheck returns the toolCheck of a session, or nil if nothing is to be compared.
+func newToolCheck(c *Client) *ToolCheck {
+	if c.Config.Pins == nil {
+		return nil
+	}
+	return &ToolCheck{
+		client: c, pins: c.Config.Pins, enforce: c.Config.EnforcePins,
+		servers: map[string]pin.Server{}, lists: map[string]*pagedList{}, offered: map[string]*pin.Pin{}, told: map[string]bool{},
+	}
+}
+
+// Refusal returns the diagnosis that answers calls of tools, or nil.
+func (c *ToolCheck) Refusal() *diagnostics.Diagnosis {
+	if c == nil {
+		return nil
+	}
+	return c.refused.Load()
+}
+
+// Enforces reports whether the client must not see what is not pinned.
+func (c *ToolCheck) Enforces() bool { return c != nil && c.enforce }
+
+// Handshake compares the result of initialize or server/discover, which is nil if it is not
+// held in memory. A diagnosis is the answer in its place.
+func (c *ToolCheck) Handshake(asked ListRequest, result []byte) *diagnostics.Diagnosis {
+	if c == nil {
+		return nil
+	}
+	name := c.pins.Name(asked.Capabilities)
+	server, err := pin.ReadServer(result)
+	if result == nil {
+		err = errNotInMemory
+	}
+	if err != nil {
+		return c.unreadable(asked, "the answer to "+asked.Method, err)
+	}
+	c.mu.Lock()
+	c.servers[name] = server
+	verdict, err := c.judge(func(pins map[string]*pin.Pin) pin.Verdict { return pin.JudgeServer(pins, name, server) })
+	c.mu.Unlock()
+	if err != nil {
+		return c.unreadable(asked, "", err)
+	}
+	return c.changed(asked, verdict)
+}
+
+// List compares a page of an answer to tools/list, which is nil if it is not held in memory.
+// A diagnosis is the answer in its place.
+func (c *ToolCheck) List(asked ListRequest, page []byte) *diagnostics.Diagnosis {
+	if c == nil {
+		return nil
+	}
+	if d := c.Refusal(); d != nil {
+		return d
+	}
+	name := c.pins.Name(asked.Capabilities)
+	c.mu.Lock()
+	p, part, err := c.read(name, asked, page)
+	if err != nil {
+		delete(c.lists, name)
+		c.mu.Unlock()
+		return c.unreadable(asked, "the list of tools", err)
+	}
+	verdict, err := c.judge(func(pins map[string]*pin.Pin) pin.Verdict { return pin.Judge(pins, name, p, part) })
+	if verdict.New && err == nil {
+		c.pinned = maps.Clone(c.pinned)
+		if c.pinned == nil {
+			c.pinned = map[string]*pin.Pin{}
+		}
+		c.pinned[name] = p
+		c.save("pinned", func() error { return c.pins.Add(name, p) })
+	}
+	c.mu.Unlock()
+	switch {
+	case err != nil:
+		return c.unreadable(asked, "", err)
+	case len(verdict.Differences) > 0 && !part && c.offer(name, p):
+		c.save("kept for `"+c.pins.Accept()+"`", func() error { return c.propose(name) })
+	}
+	return c.changed(asked, verdict)
+}
+
+// propose proposes the last list that was offered. Several calls may run at once, and begin in any
+// order.
+func (c *ToolCheck) propose(name string) error {
+	c.proposing.Lock()
+	defer c.proposing.Unlock()
+	c.mu.Lock()
+	last := c.offered[name]
+	c.mu.Unlock()
+	return c.pins.Propose(name, last)
+}
+
+// offer keeps p as the last list that was offered under a name. It reports whether p differs from
+// the one before, and so is to be proposed.
+func (c *ToolCheck) offer(name string, p *pin.Pin) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	last := c.offered[name]
+	c.offered[name] = p
+	return last == nil || len(pin.Compare(last, p)) > 0
+}
+
+// read returns the pin of a page, or of the whole list if the page is its last one. The
+// caller holds mu.
+func (c *ToolCheck) read(name string, asked ListRequest, page []byte) (p *pin.Pin, part bool, err error) {
+	if page == nil {
+		return nil, false, errNotInMemory
+	}
+	next := nextCursor(page)
+	l := c.lists[name]
+	switch {
+	case asked.Cursor == "":
+		l = &pagedList{}
+	case l == nil || l.next != asked.Cursor:
+		l = nil // a page of a list whose beginning is not known
+	}
+	delete(c.lists, name)
+	pages := [][]byte{page}
+	if l != nil {
+		if l.size += len(page); l.size > maxListBytes {
+			return nil, false, fmt.Errorf("the pages of the list have more than %d MiB", maxListBytes>>20)
+		}
+		if next == "" {
+			pages = append(l.pages, page)
+		} else {
+			l.pages, l.next = append(l.pages, slices.Clone(page)), next
+			c.lists[name] = l
+		}
+	}
+	p, err = pin.New(c.servers[name], pages...)
+	return p, l == nil || next != "", err
+}
+
+// judge compares with the pins of the session. If that finds a difference, it compares with the
+// pins of now: another session, or the user, may have changed them. The caller holds mu.
+func (c *ToolCheck) judge(compare func(map[string]*pin.Pin) pin.Verdict) (pin.Verdict, error) {
+	if c.pinned == nil {
+		pinned, err := c.pins.Pinned(false)
+		if err != nil {
+			return pin.Verdict{}, err
+		}
+		c.pinned = pinned
+	}
+	verdict := compare(c.pinned)
+	if len(verdict.Differences) == 0 {
+		return verdict, nil
+	}
+	pinned, err := c.pins.Pinned(true)
+	if err != nil {
+		c.client.Log.Info().Err(err).Msg("the pins of the start are compared, since those of now cannot be read")
+	}
+	if len(pinned) == 0 { // what this session has pinned may not be written yet
+		return verdict, nil
+	}
+	if now := compare(pinned); len(now.Differences) == 0 {
+		c.pinned = pinned
+		return now, nil
+	}
+	return verdict, nil
+}
+
+// changed tells of differences, and returns a diagnosis if the client must not see them.
+func (c *ToolCheck) changed(asked ListRequest, verdict pin.Verdict) *diagnostics.Diagnosis {
+	if len(verdict.Differences) == 0 {
+		return nil
+	}
+	lines := make([]string, 0, len(verdict.Differences))
+	refused := c.enforce && verdict.Refused()
+	for _, d := range verdict.Differences {
+		if !refused || !d.Mild() {
+			lines = append(lines, c.Redact.Redact(d.String()))
+		}
+	}
+	return c.tell(asked, lines, c.pins.Accept(), refused)
+}
+
+// unreadable tells that something cannot be compared.
+func (c *ToolCheck) unreadable(asked ListRequest, what string, err error) *diagnostics.Diagnosis {
+	text := err.Error()
+	if err == errNotInMemory {
+		text = what + " is larger than 4 MiB"
+	}
+	return c.tell(asked, []string{c.Redact.Redact(text)}, "", c.enforce)
+}
+
+// tell tells the user and the client of differences, each one once in a session. If refused is
+// set, it returns a diagnosis instead, which is announced once and answers every list and call.
+func (c *ToolCheck) tell(asked ListRequest, lines []string, accept string, refused bool) *diagnostics.Diagnosis {
+	about := diagnostics.Tools{Server: c.client.Config.Profile.Server, Differences: lines, Accept: accept, Refused: refused}
+	if refused {
+		d := about.Diagnosis()
+		if c.refused.CompareAndSwap(nil, &d) {
+			c.client.Announce(d)
+		}
+		return c.refused.Load()
+	}
+	c.mu.Lock()
+	about.Differences = slices.DeleteFunc(lines, func(l string) bool {
+		known := c.told[l] || len(c.told) >= maxTold
+		if !known {
+			c.told[l] = true
+		}
+		return known
+	})
+	c.mu.Unlock()
+	if len(about.Differences) == 0 {
+		return nil
+	}
+	warnings := about.Diagnosis().Warnings()
+	for _, line := range warnings {
+		c.client.Warn(line)
+	}
+	c.client.recordChanged()
+	c.client.notify(asked.Logs, warnings...)
+	return nil
+}
+
+// save has something written after the client has its answer. Only a task of the session
+// may call it.
+func (c *ToolCheck) save(what string, write func() error) {
+	c.client.Tasks.Go(func() {
+		select {
+		case <-time.After(saveDelay):
+		case <-c.client.Shutdown.Done:
+		}
+		if err := write(); err != nil {
+			c.client.Warn(fmt.Sprintf("warning: the tools of server %q could not be %s: %v", c.client.Config.Profile.Server, what, err))
+			c.client.recordChanged()
+		}
+	})
+}

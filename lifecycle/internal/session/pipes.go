@@ -1,0 +1,139 @@
+package session
+
+import (
+	"errors"
+	"io"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+)
+
+// Pipes are the three pipes of a server: our ends, and the server's ends until it is
+// started.
+type Pipes struct {
+	Stdin          *os.File
+	Stdout, Stderr *drainable
+	ServerEnds     confine.Stdio
+}
+
+func NewPipes() (*Pipes, error) {
+	var p Pipes
+	var outR, errR *os.File
+	var err error
+	if p.ServerEnds.In, p.Stdin, err = os.Pipe(); err == nil {
+		if outR, p.ServerEnds.Out, err = os.Pipe(); err == nil {
+			errR, p.ServerEnds.Err, err = os.Pipe()
+		}
+	}
+	p.Stdout, p.Stderr = &drainable{File: outR}, &drainable{File: errR}
+	if err != nil {
+		p.CloseServerEnds()
+		p.CloseOwnEnds()
+		return nil, err
+	}
+	for _, f := range []*os.File{p.ServerEnds.In, p.ServerEnds.Out, p.ServerEnds.Err} {
+		// Fd sets the open file to blocking mode, which programs expect of their
+		// standard descriptors. Our ends are other open files.
+		f.Fd()
+	}
+	enlarge(p.Stdin)
+	enlarge(outR)
+	return &p, nil
+}
+
+// CloseServerEnds closes the server's ends. After that a read of our end returns
+// end-of-file when no process holds the other end.
+func (p *Pipes) CloseServerEnds() {
+	for _, f := range []*os.File{p.ServerEnds.In, p.ServerEnds.Out, p.ServerEnds.Err} {
+		if f != nil {
+			f.Close()
+		}
+	}
+}
+
+func (p *Pipes) CloseOwnEnds() {
+	for _, f := range []*os.File{p.Stdin, p.Stdout.File, p.Stderr.File} {
+		if f != nil {
+			f.Close()
+		}
+	}
+}
+
+// drainable is our end of a pipe that the server writes. After the server has ended, a
+// descendant may still hold the pipe open and write to it. So the reader does not wait for
+// end-of-file: see drainLimits.
+type drainable struct {
+	File  *os.File
+	drain atomic.Pointer[drainLimits]
+}
+
+// drainLimits bounds the reading after the server's end. A read waits for at most idle, and after
+// the time until for at most a millisecond. The reading ends after as many bytes as the largest
+// pipe holds.
+type drainLimits struct {
+	idle  time.Duration
+	until time.Time
+	left  atomic.Int64
+}
+
+const maxPipe = 1 << 20 // the default of /proc/sys/fs/pipe-max-size
+
+// Read implements io.Reader.
+func (d *drainable) Read(b []byte) (int, error) {
+	e := d.drain.Load()
+	if e == nil {
+		n, err := d.File.Read(b)
+		if e = d.drain.Load(); e == nil || n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
+			return n, err
+		}
+	}
+	if e.left.Load() <= 0 {
+		return 0, io.EOF
+	}
+	for {
+		now := time.Now()
+		wait := time.Millisecond // with a deadline in the past, a read returns no data
+		if now.Before(e.until) {
+			wait = max(e.idle, wait)
+		}
+		d.File.SetReadDeadline(now.Add(wait))
+		n, err := d.File.Read(b)
+		e.left.Add(-int64(n))
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			if UnreadBytes(d.File) > 0 { // our process did not run for a while; the pipe has data
+				continue
+			}
+			err = io.EOF
+		}
+		return n, err
+	}
+}
+
+// StartDrain sets the limits of all further reads, and interrupts a read that waits. However
+// slowly the client reads, it gets the bytes that are in the pipe.
+func (d *drainable) StartDrain(idle, total time.Duration) {
+	e := &drainLimits{idle: idle, until: time.Now().Add(total)}
+	e.left.Store(maxPipe)
+	d.drain.Store(e)
+	d.File.SetReadDeadline(time.Now())
+}
+
+// CountingWriter counts the bytes that its destination has taken.
+type CountingWriter struct {
+	Dst io.Writer
+	N   atomic.Int64
+}
+
+// Write implements io.Writer. It writes in pieces, so that the count grows while a slow
+// reader reads.
+func (w *CountingWriter) Write(b []byte) (n int, err error) {
+	for len(b) > 0 && err == nil {
+		var m int
+		m, err = w.Dst.Write(b[:min(len(b), 64<<10)])
+		w.N.Add(int64(m))
+		n, b = n+m, b[m:]
+	}
+	return n, err
+}

@@ -1,0 +1,165 @@
+package session
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/url"
+	"path"
+	"slices"
+
+	"github.com/mcp-jail/mcp-jail/mcpproxy"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// The modes of roots. RootsOff is the default, because some servers replace the
+// directories of their command line by the client's roots.
+const (
+	RootsOff       = "off"
+	RootsNarrow    = "narrow"
+	RootsAdvertise = "advertise"
+)
+
+// OnClientResponse narrows and remembers the roots in an answer of the client, before the server
+// gets the answer.
+func (s *Server) OnClientResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
+	if string(c.Method) != "roots/list" || !e.Result.Present() || !f.Flaws.IsStrict() {
+		return
+	}
+	if s.RootsMode != RootsOff {
+		s.narrowResult(f, e.Result)
+	}
+	s.rememberRoots(f)
+}
+
+// maxRoots bounds how many of the client's roots are remembered.
+const maxRoots = 100
+
+// rememberRoots keeps the directories that the client has named as roots. A server may
+// refuse what lies outside of them, with words like those of a jail.
+func (s *Server) rememberRoots(f *mcpproxy.Frame) {
+	line, whole := f.AppendTo(nil)
+	if !whole || len(line) > maxText {
+		return
+	}
+	var answer struct {
+		Result struct{ Roots []json.RawMessage }
+	}
+	if json.Unmarshal(line, &answer) != nil {
+		return
+	}
+	var dirs []string
+	for _, raw := range answer.Result.Roots {
+		if dir, ok := rootPath(raw); ok && len(dirs) < maxRoots {
+			dirs = append(dirs, dir)
+		}
+	}
+	s.clientRoots.Store(&dirs)
+}
+
+// AnswerRootsList answers a roots/list of the server from the policy, if we have declared
+// the capability in the client's name: the party that declares it has to answer
+// (2025-11-25, "Roots, Capabilities").
+func (s *Server) AnswerRootsList(e *mcpproxy.Envelope, server *mcpproxy.Conn) bool {
+	if string(e.Method) != "roots/list" || !e.Trackable() || !s.declaredRoots.Load() {
+		return false
+	}
+	s.SendAsync(server, mcpproxy.NewResponse(e.ID, "result", JSONObject("roots", rootList(grantedRoots(s.Profile, "/")))))
+	return true
+}
+
+// narrowInputs narrows the roots among the answers that a retried request carries
+// (2026-07-28, "Multi round-trip requests"). They are a map from names to results; the
+// result with a member roots answers a roots/list.
+func (s *Server) narrowInputs(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
+	EachMember(f.Slice(e.Inputs), func(_ string, at int64, value []byte) {
+		if len(value) > 0 && value[0] == '{' {
+			start := e.Inputs.Start + at
+			s.narrowResult(f, mcpproxy.Span{Start: start, End: start + int64(len(value)), Kind: '{'})
+		}
+	})
+}
+
+// narrowResult narrows the roots of one result. A list whose roots may all be read keeps
+// its bytes.
+func (s *Server) narrowResult(f *mcpproxy.Frame, result mcpproxy.Span) {
+	EachMember(f.Slice(result), func(name string, at int64, value []byte) {
+		if name != "roots" {
+			return
+		}
+		if list, changed := s.narrow(value); changed {
+			start := result.Start + at
+			f.Replace(mcpproxy.Span{Start: start, End: start + int64(len(value)), Kind: '['}, list)
+		}
+	})
+}
+
+// narrow returns the roots of list that the server may read. It replaces a root that is
+// wider than the policy by the granted directories inside of it.
+func (s *Server) narrow(list []byte) (narrowed []byte, changed bool) {
+	var all []json.RawMessage
+	if json.Unmarshal(list, &all) != nil {
+		return nil, false
+	}
+	var kept []json.RawMessage
+	var inside []json.RawMessage
+	for _, raw := range all {
+		dir, ok := rootPath(raw)
+		if !ok {
+			changed = true
+			continue
+		}
+		if s.Client.Config.Canonical != nil {
+			dir = s.Client.Config.Canonical(dir)
+		}
+		if s.Profile.RightsAt(dir).Has(policy.Read) {
+			kept = append(kept, raw)
+			continue
+		}
+		changed = true
+		inside = append(inside, grantedRoots(s.Profile, dir)...)
+	}
+	for _, root := range inside {
+		if !slices.ContainsFunc(kept, func(k json.RawMessage) bool { return bytes.Equal(k, root) }) {
+			kept = append(kept, root)
+		}
+	}
+	return rootList(kept), changed
+}
+
+// rootPath returns the path of a root, which is a file:// URI (2025-11-25, "Roots, Data
+// Types"). ok is false for anything else, since the policy says nothing about it.
+func rootPath(raw []byte) (string, bool) {
+	var root struct {
+		URI string `json:"uri"`
+	}
+	if json.Unmarshal(raw, &root) != nil {
+		return "", false
+	}
+	u, err := url.Parse(root.URI)
+	if err != nil || u.Scheme != "file" || u.Host != "" && u.Host != "localhost" || !path.IsAbs(u.Path) {
+		return "", false
+	}
+	return path.Clean(u.Path), true
+}
+
+// grantedRoots returns the granted directories inside dir as roots.
+func grantedRoots(p *policy.Profile, dir string) (roots []json.RawMessage) {
+	for _, granted := range p.RootsIn(dir) {
+		uri := (&url.URL{Scheme: "file", Path: granted}).String()
+		root := append([]byte(`{"uri":`), JSONString(uri)...)
+		root = append(append(root, `,"name":`...), JSONString(path.Base(granted))...)
+		roots = append(roots, append(root, '}'))
+	}
+	return roots
+}
+
+func rootList(roots []json.RawMessage) []byte {
+	list := []byte{'['}
+	for i, root := range roots {
+		if i > 0 {
+			list = append(list, ',')
+		}
+		list = append(list, root...)
+	}
+	return append(list, ']')
+}

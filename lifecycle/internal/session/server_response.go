@@ -1,0 +1,197 @@
+package session
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/mcpproxy"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// FailureText returns the text of a failed answer, for the diagnosis. It may decode the
+// frame freely, since none of the decoded text is sent on.
+func FailureText(f *mcpproxy.Frame, e *mcpproxy.Envelope) string {
+	var b strings.Builder
+	if e.Error.Present() {
+		var failure struct {
+			Message string          `json:"message"`
+			Data    json.RawMessage `json:"data"`
+		}
+		if json.Unmarshal(f.Slice(e.Error), &failure) == nil {
+			b.WriteString(failure.Message)
+			if len(failure.Data) > 0 {
+				b.WriteByte('\n')
+				b.Write(failure.Data)
+			}
+		}
+	} else {
+		var content []struct {
+			Text string `json:"text"`
+		}
+		if json.Unmarshal(f.Slice(e.Content), &content) == nil {
+			for _, c := range content {
+				if c.Text != "" {
+					b.WriteString(c.Text)
+					b.WriteByte('\n')
+				}
+			}
+		}
+	}
+	text := strings.TrimSuffix(b.String(), "\n")
+	return strings.ToValidUTF8(text[:min(len(text), maxText)], "\ufffd")
+}
+
+// burst is how long a server has to write only messages before the next line that is not a message
+// is announced again.
+const burst = 5 * time.Second
+
+// StripReserved removes members with our reserved names from a message of the server.
+func StripReserved(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
+	f.Cut(e.Reserved, &e.ResultMeta, &e.ErrorData, &e.ParamsMeta)
+}
+
+// AnnotateResult adds to an answer to tools/call the members that docs/diagnoses.md, "Answers to
+// tool calls", promises. To a result it adds the denials, in _meta, if there are any. To a failed
+// result it also adds a text block if we can say something about the failure. To an error it adds
+// the diagnosis, in data. It adds nothing else.
+func (s *Server) AnnotateResult(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
+	failed := e.IsError || e.Error.Present()
+	if !failed && len(s.denials(c.Start)) == 0 {
+		return
+	}
+	ev := s.Evidence(diagnostics.StageCall, c, c.Start)
+	if n := s.Tail.LineCount() - int(s.FirstCallMark.Load()); n < tailLines { // lines from the start were announced already
+		ev.Stderr, ev.RawStderr = s.Tail.Lines(n), s.Tail.RawLines(n)
+	}
+	if failed {
+		ev.Text = FailureText(f, e)
+	}
+	d := diagnostics.Diagnose(ev)
+	if d.Silent() {
+		s.recordDiagnosis(d)
+		return
+	}
+	if failed || slices.ContainsFunc(ev.Denials, func(d policy.Denial) bool { return !d.Background }) {
+		s.Announce(d) // usual denials were announced before
+	}
+	if !failed {
+		s.Client.usual.learn(ev.Denials)
+	}
+	if e.Error.Present() {
+		addDiagnosisToError(f, e, d.ErrorData())
+		return
+	}
+	if meta := d.ResultMeta(); len(meta) > 0 {
+		f.AddMeta(&e.Result, &e.ResultMeta, diagnostics.MetaDenials, meta)
+	}
+	if block := d.ResultBlock(); failed && len(block) > 0 {
+		if e.Content.Present() {
+			f.AddElement(&e.Content, block)
+		} else {
+			f.AddMember(&e.Result, "content", append(append([]byte{'['}, block...), ']'))
+		}
+	}
+}
+
+// addDiagnosisToError puts a diagnosis into the data of a server's own error. Data that is
+// no object becomes a member of a new object, with all of its bytes.
+func addDiagnosisToError(f *mcpproxy.Frame, e *mcpproxy.Envelope, diagnosis []byte) {
+	switch {
+	case diagnosis == nil:
+	case e.ErrorData.Kind == '{':
+		f.AddMember(&e.ErrorData, diagnostics.DataDiagnosis, diagnosis)
+	case e.ErrorData.Present():
+		f.Wrap(e.ErrorData, []byte(`{"`+diagnostics.DataServer+`":`), []byte(`,"`+diagnostics.DataDiagnosis+`":`+string(diagnosis)+`}`))
+	default:
+		f.AddMember(&e.Error, "data", []byte(`{"`+diagnostics.DataDiagnosis+`":`+string(diagnosis)+`}`))
+	}
+}
+
+// IsDiscoveryMethod reports whether clients learn from the answer what a server offers.
+func IsDiscoveryMethod(method string) bool {
+	switch method {
+	case "tools/list", "resources/list", "resources/templates/list", "prompts/list", "server/discover":
+		return true
+	}
+	return false
+}
+
+// DeclinesMethod reports whether the code of an error is an ordinary way to decline a method.
+// "Method not found" is one. For server/discover there are others: a legacy server refuses a
+// request before initialize, and a modern server refuses a version that it does not support.
+func DeclinesMethod(method, code string) bool {
+	switch code {
+	case "-32601":
+		return true
+	case "-32600", "-32602", "-32022":
+		return method == "server/discover"
+	}
+	return false
+}
+
+// TooLargeDiagnosis returns the diagnosis of a message that exceeds message_mb or could not be
+// kept until its end.
+func (s *Server) TooLargeDiagnosis(from mcpproxy.Side, f *mcpproxy.Frame) diagnostics.Diagnosis {
+	const mb = 1 << 20
+	d := diagnostics.Diagnosis{
+		// None of our codes fits. -32603 is JSON-RPC's "Internal error"; the data says
+		// that the error is ours.
+		Code: -32603, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: s.Profile.Server, Explain: diagnostics.PageMessage,
+	}
+	whose := "a message to it"
+	if from == mcpproxy.FromServer {
+		whose = "a message"
+		if len(f.Messages) > 0 && f.Messages[0].Kind() == mcpproxy.Response {
+			whose = "an answer"
+		}
+	}
+	if errors.Is(f.Err, mcpproxy.ErrTooManyNames) {
+		d.What = fmt.Sprintf("server %q: %s was not passed on, since mcp-jail has to look for its own names in all of it: %v", s.Profile.Server, whose, f.Err)
+		d.Fix = "let the server send it in smaller messages"
+	} else if errors.Is(f.Err, mcpproxy.ErrTooManyReserved) {
+		d.What = fmt.Sprintf("server %q: %s was not passed on, since mcp-jail cannot cut its own names out of it: %v", s.Profile.Server, whose, f.Err)
+	} else if f.Err != nil {
+		d.What = fmt.Sprintf("server %q: %s of %d MiB could not be kept until its end: %v", s.Profile.Server, whose, f.Size/mb, f.Err)
+	} else {
+		d.What = fmt.Sprintf("server %q: %s has %d MiB, and message_mb = %d is the limit", s.Profile.Server, whose, (f.Size+mb-1)/mb, s.Client.Limit()/mb)
+		d.Fix = fmt.Sprintf("start it with --limit message_mb=%d", f.Size/mb+1)
+		if !s.Client.Config.FromCommandLine {
+			d.Grant = []string{"[servers." + s.Profile.Server + ".limits]", fmt.Sprintf("message_mb = %d", f.Size/mb+1)}
+			d.Fix = d.Grant[1] + " under " + d.Grant[0]
+		}
+	}
+
+	return d
+}
+
+// ShowNonMessage writes a line of the server's stdout that is not an MCP message to stderr. The
+// diagnosis gets the line too: it often says why nothing else follows.
+func (s *Server) ShowNonMessage(f *mcpproxy.Frame) {
+	now := time.Now()
+	if now.Sub(s.lastNonMessage) > burst && !f.Blank() {
+		s.Client.Stderr.SayLine(fmt.Sprintf("server %q writes lines to its stdout that are not MCP messages; they are shown here instead%s:", s.Profile.Server, diagnostics.PageStdout.Reference()))
+	}
+	if !f.Blank() {
+		s.lastNonMessage = now
+	}
+	line := f.Bytes()
+	if line == nil {
+		s.Client.Stderr.SayLine(fmt.Sprintf("(a line of %d bytes)", f.Size))
+		return
+	}
+	s.Tail.Write(line)
+	shown := diagnostics.NewStderrFilter(s.Client.Stderr, s.Redact)
+	shown.Write(line)
+	shown.Flush()
+}
+
+// DeclinedDiscover returns the error that answers server/discover in a server's name.
+func DeclinedDiscover(server, why string) []byte {
+	text := fmt.Sprintf("mcp-jail: server %q %s; mcp-jail takes it for a server that does not know this method", server, why)
+	return mcpproxy.ErrorValue(-32601, text, fmt.Appendf(nil, `{"dev.mcp-jail/discover-guard":{"server":%s,"method":"server/discover"}}`, JSONString(server)))
+}

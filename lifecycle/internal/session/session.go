@@ -1,0 +1,156 @@
+package session
+
+import (
+	"os"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// Session says how to run one client session. Only Profile is required.
+type Session struct {
+	Profile  *policy.Profile
+	Launcher Launcher // nil is Jail(confine.Launcher{}), which waives nothing
+
+	// The client: nil is os.Stdin, os.Stdout, os.Stderr. They are not closed.
+	In, Out, Err *os.File
+
+	Warnings []string // printed to Err at the start, a line each, and recorded
+
+	// Sink gets the record of the session after diagnoses and warnings, and at the end. One goroutine
+	// at a time calls it. nil keeps no record.
+	Sink func(diagnostics.Record)
+
+	// Lost returns why the last record that Sink got could not be kept, or nil. It is
+	// called after each Sink. The first error is written to Err. It may be nil.
+	Lost func() error
+
+	// Changed returns a sentence about what the session has changed in the user's files, or "". It
+	// is called once, at the end. The sentence is written to Err and recorded. It may be nil.
+	Changed func() string
+
+	// Earlier returns the record of the session before. It tells which hosts the server
+	// contacts in every session. It is called at most once, and only after a host was
+	// refused. It may be nil.
+	Earlier func() (diagnostics.Record, bool)
+
+	// ClientNamed gets the name and the version of the client: the clientInfo of its initialize, or
+	// of its first modern request. It is called at most once, on a goroutine of its own after the
+	// server's first answer, or at the end. The client chooses both texts. It may be nil.
+	ClientNamed func(name, version string)
+
+	// Evidence that only the caller has: see diagnostics.Evidence.
+	FromCommandLine bool
+	Line            []string
+	Declare         func() []string
+	File            string
+	Install         string
+	InstallScripts  string
+	Unset           []string
+	UserHome        string
+	SearchPath      string
+	Exists          func(path string) bool
+	Executable      func(path string) bool
+	Guarded         func(path string, write bool) string
+	Shared          func(dir string) string
+	Sensitive       func(path string) string
+	Try             func(tool string, lines, flags []string) error
+
+	// Canonical resolves the symbolic links of a path: of roots, which clients may name
+	// by other paths than the profile, and of paths in evidence. nil leaves paths as
+	// they are.
+	Canonical func(path string) string
+
+	// Pins keeps the definitions of the server's tools. The definitions that the server sends are
+	// compared with them. With EnforcePins the client does not see definitions that are not pinned.
+	// nil compares nothing.
+	Pins        Pins
+	EnforcePins bool
+
+	// Refresh looks whether the configuration has changed since it was read. It is called for calls
+	// of tools and, in a stateless session, before each use of a discovery worker. Several goroutines
+	// may call it. It may be nil.
+	Refresh func() Refreshed
+
+	// Fold breaks the long lines of messages on Err. nil leaves them as they are.
+	Fold func(text string) string
+
+	// Linger is how long a session whose start failed waits for a first request. 0
+	// means 30 s.
+	Linger time.Duration
+
+	// Log is for debugging mcp-jail itself. The zero Logger is off.
+	Log zerolog.Logger
+
+	times Times // zero: the defaults; tests shorten them
+}
+
+// Times are the timeouts that users need not set. Most follow from how long clients wait
+// for a process before they kill it.
+type Times struct {
+	Term         time.Duration // end-of-file to SIGTERM
+	Kill         time.Duration // SIGTERM to SIGKILL
+	Signal       time.Duration // a signal from the client to SIGKILL
+	leave        time.Duration // a signal from the client to our own exit
+	DrainIdle    time.Duration // silence after the exit that ends the draining of a pipe
+	DrainTotal   time.Duration // all of the draining
+	SlowNote     time.Duration // first request, or start of the jail, to the line that says that it is slow
+	SlowRepeat   time.Duration // from one such line to the next
+	Discover     time.Duration // how long a server may ignore an opening server/discover
+	AfterRefusal time.Duration // from the last refused request to the end of a failed session
+
+	// Of stateless sessions:
+	ExitGrace     time.Duration // how long a worker that has answered may take to end
+	DiscoveryIdle time.Duration // idle time that ends a discovery worker
+	WarmIdle      time.Duration // time without a call of its tool that ends a warm worker
+	Tick          time.Duration // interval of the background work
+}
+
+// TimesOf returns the timeouts of a session, for tests to shorten.
+func TimesOf(s *Session) *Times { return &s.times }
+
+func (s Session) withDefaults() Session {
+	if s.In == nil {
+		s.In = os.Stdin
+	}
+	if s.Out == nil {
+		s.Out = os.Stdout
+	}
+	if s.Err == nil {
+		s.Err = os.Stderr
+	}
+	if s.Launcher == nil {
+		s.Launcher = Jail(confine.Launcher{})
+	}
+	if s.Linger == 0 {
+		s.Linger = 30 * time.Second
+	}
+	for _, d := range []struct {
+		to *time.Duration
+		is time.Duration
+	}{
+		{&s.times.Term, 5 * time.Second},
+		{&s.times.Kill, 2 * time.Second},
+		{&s.times.Signal, 600 * time.Millisecond},
+		{&s.times.leave, 800 * time.Millisecond}, // and three times the moment of waitOrInterrupt
+		{&s.times.DrainIdle, 250 * time.Millisecond},
+		{&s.times.DrainTotal, 3 * time.Second},
+		{&s.times.SlowNote, 1500 * time.Millisecond},
+		{&s.times.SlowRepeat, 15 * time.Second},
+		{&s.times.Discover, 2 * time.Second},
+		{&s.times.AfterRefusal, 3 * time.Second},
+		{&s.times.ExitGrace, 500 * time.Millisecond},
+		{&s.times.DiscoveryIdle, time.Minute},
+		{&s.times.WarmIdle, 10 * time.Minute},
+		{&s.times.Tick, 5 * time.Second},
+	} {
+		if *d.to == 0 {
+			*d.to = d.is
+		}
+	}
+	return s
+}

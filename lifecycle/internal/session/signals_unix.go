@@ -1,0 +1,18 @@
+//go:build unix
+
+package session
+
+import (
+	"os"
+	"syscall"
+)
+
+// endSignals returns the signals that end a session (package comment, "A stateful
+// server").
+func endSignals() []os.Signal {
+	return []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP}
+}
+
+// pipeSignals returns SIGPIPE. It is caught, so that a write to a client that has left is
+// an error and does not end us. It is not ignored, since the server would inherit that.
+func pipeSignals() []os.Signal { return []os.Signal{syscall.SIGPIPE} }

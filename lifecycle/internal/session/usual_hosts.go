@@ -1,0 +1,70 @@
+package session
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// usualHosts are the hosts that a server contacts in every session, for telemetry or to
+// look for updates. Their refusal is not the reason why a call fails.
+type usualHosts struct {
+	mu      sync.Mutex
+	known   map[string]bool
+	tool    map[string]string // the tool in whose process a host was first refused
+	earlier func() (diagnostics.Record, bool)
+}
+
+// classify sets Background in the denials of usual hosts: those of the session before, those
+// that a process contacts before its first call, and those that processes of several tools
+// contact. first is the time of the first call, or nil before it.
+func (h *usualHosts) classify(denials []policy.Denial, first *time.Time) {
+	if !slices.ContainsFunc(denials, isHostDenial) {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.known == nil {
+		h.known, h.tool = make(map[string]bool), make(map[string]string)
+		if h.earlier != nil {
+			if before, ok := h.earlier(); ok {
+				for _, d := range before.Denials {
+					h.known[d.Target] = h.known[d.Target] || d.Background && isHostDenial(d)
+				}
+			}
+		}
+	}
+	for i, d := range denials {
+		if !isHostDenial(d) || len(h.tool) > MaxDenials {
+			continue
+		}
+		tool, again := h.tool[d.Target]
+		if !again {
+			h.tool[d.Target] = d.Tool
+		}
+		if again && tool != d.Tool || first != nil && d.Time.Before(*first) {
+			h.known[d.Target] = true
+		}
+		denials[i].Background = h.known[d.Target]
+	}
+}
+
+// learn makes hosts usual that were refused during a call that succeeded.
+func (h *usualHosts) learn(denials []policy.Denial) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, d := range denials {
+		if isHostDenial(d) && h.known != nil && len(h.known) <= MaxDenials {
+			h.known[d.Target] = true
+		}
+	}
+}
+
+// isHostDenial reports whether a denial is of a host.
+func isHostDenial(d policy.Denial) bool { return d.Axis == policy.AxisNet && d.Target != "" }
+
+// MaxDenials bounds the denials that are kept of workers that are gone.
+const MaxDenials = 1000

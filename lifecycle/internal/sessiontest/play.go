@@ -1,0 +1,379 @@
+//go:build unix
+
+package sessiontest
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"runtime/pprof"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// MainOf is the TestMain of a package. It turns the binary into the server that
+// MCP_JAIL_TEST_SERVER names; "session" is the package's own.
+func MainOf(m *testing.M, own func()) {
+	if name := os.Getenv("MCP_JAIL_TEST_SERVER"); name != "" {
+		if name == "session" {
+			own()
+		}
+		if s, ok := scribes[name]; ok {
+			s.main()
+		}
+		servers[name]()
+		return
+	}
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGUSR2) // starts the goroutine that package signal keeps
+	flag.Set("test.parallel", "8")                          // most of these tests only wait; the command line overrides it
+	before := runtime.NumGoroutine()
+	status := m.Run()
+	if status == 0 && !eventuallyTrue(func() bool { return runtime.NumGoroutine() <= before }) {
+		stacks := make([]byte, 1<<20)
+		fmt.Printf("goroutines are left:\n%s", stacks[:runtime.Stack(stacks, true)])
+		status = 1
+	}
+	os.Exit(status)
+}
+
+// eventuallyTrue waits until ok, and reports whether it has come true.
+func eventuallyTrue(ok func() bool) bool {
+	for end := time.Now().Add(testkit.Patience); !ok(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			return false
+		}
+	}
+	return true
+}
+
+// Fake starts a server of this binary, unconfined.
+type Fake struct {
+	Plan     *confine.Plan // may be nil
+	Server   string
+	Err      error           // instead
+	Block    bool            // until ctx is cancelled
+	Denials  []policy.Denial // after the first request for them
+	Last     func()          // before its end is told
+	Why      string          // its jail ended it
+	Remarks  []confine.Notice
+	failures []policy.HostFailure
+
+	Mu     sync.Mutex
+	Proc   *fakeProcess
+	Starts int
+}
+
+func (f *Fake) Start(ctx context.Context, _ *policy.Profile, stdio confine.Stdio) (session.Process, error) {
+	if f.Block {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	if f.Err != nil {
+		return nil, f.Err
+	}
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "MCP_JAIL_TEST_SERVER="+f.Server, "GORACE=atexit_sleep_ms=0")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdio.In, stdio.Out, stdio.Err
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	p := &fakeProcess{cmd: cmd, done: make(chan struct{}), fake: f}
+	f.Mu.Lock()
+	f.Proc = p
+	f.Starts++
+	f.Mu.Unlock()
+	go func() {
+		cmd.Wait()
+		if f.Last != nil {
+			f.Last()
+		}
+		close(p.done)
+	}()
+	return p, nil
+}
+
+type fakeProcess struct {
+	cmd  *exec.Cmd
+	done chan struct{}
+	fake *Fake
+}
+
+func (p *fakeProcess) PID() int { return p.cmd.Process.Pid }
+func (p *fakeProcess) Signal(s os.Signal) error {
+	return p.cmd.Process.Signal(s)
+}
+func (p *fakeProcess) Kill() error           { return p.cmd.Process.Kill() }
+func (p *fakeProcess) Done() <-chan struct{} { return p.done }
+func (p *fakeProcess) Wait() (confine.Exit, error) {
+	<-p.done
+	ws := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	if ws.Signaled() {
+		return confine.Exit{Code: 128 + int(ws.Signal()), Signal: ws.Signal(), Why: p.fake.Why}, nil
+	}
+	return confine.Exit{Code: ws.ExitStatus(), Why: p.fake.Why}, nil
+}
+
+func (p *fakeProcess) OnNotice(whom func(confine.Notice)) {
+	for _, r := range p.fake.Remarks {
+		whom(r)
+	}
+}
+
+func (p *fakeProcess) Plan() *confine.Plan { return p.fake.Plan }
+
+func (p *fakeProcess) HostFailures() []policy.HostFailure { return p.fake.failures }
+
+func (p *fakeProcess) Denials() []policy.Denial {
+	p.fake.Mu.Lock()
+	defer p.fake.Mu.Unlock()
+	var out []policy.Denial
+	for _, d := range p.fake.Denials {
+		if d.Time.IsZero() {
+			d.Time = time.Now()
+		}
+		if d.Count > 1 {
+			d.Last = time.Now()
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+// Refuse adds the refusal of a program, now.
+func (f *Fake) Refuse(program string) {
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	f.Denials = append(f.Denials, policy.Denial{Time: time.Now(), Axis: policy.AxisProcess, Operation: "execute", Target: program, Count: 1})
+}
+
+// Play is a session under test, seen from the client.
+type Play struct {
+	T      testing.TB
+	Fake   *Fake
+	In     *os.File // write end of the proxy's stdin
+	Out    *os.File
+	lines  *bufio.Reader
+	stderr chan string
+	Status chan int
+	Exit   confine.Exit
+	Err    error
+	Cancel context.CancelFunc
+	files  []*os.File
+	errs   [2]*os.File // the pipe of its stderr
+	label  string      // of its goroutines: see goroutines
+	Record diagnostics.Record
+
+	Stash []Said // that the test has not asked for yet
+}
+
+// Impatient makes a session signal a server soon.
+func Impatient(s *session.Session) {
+	session.TimesOf(s).Term, session.TimesOf(s).Kill = 300*time.Millisecond, 200*time.Millisecond
+}
+
+// newPlay is a session that is still to be started, and its client.
+func newPlay(t testing.TB, f *Fake) (p *Play, s session.Session) {
+	t.Helper()
+	p = &Play{T: t, Fake: f, stderr: make(chan string, 1), Status: make(chan int, 1), label: strconv.FormatInt(plays.Add(1), 10)}
+	pipe := func() (r, w *os.File) {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.files = append(p.files, r, w)
+		return r, w
+	}
+	s.In, p.In = pipe()
+	p.Out, s.Out = pipe()
+	p.errs[0], p.errs[1] = pipe()
+	s.Err = p.errs[1]
+	p.lines = bufio.NewReaderSize(p.Out, 1<<20)
+	s.Profile = &policy.Profile{Server: "test", Startup: testkit.Patience, Limits: policy.DefaultLimits}
+	s.Sink = func(r diagnostics.Record) { p.Record = r }
+	return p, s
+}
+
+// start has run make a session of s, and closes over when that has returned.
+func (p *Play) start(s session.Session, run func(context.Context) confine.Exit) (over chan struct{}) {
+	var ctx context.Context
+	ctx, p.Cancel = context.WithCancel(context.Background())
+	over = make(chan struct{})
+	p.Labelled(func() {
+		go func() {
+			b, _ := io.ReadAll(p.errs[0])
+			p.stderr <- string(b)
+		}()
+		go func() {
+			defer close(over)
+			p.Exit = run(ctx)
+			p.errs[1].Close()
+			s.Out.Close()
+			p.Status <- p.Exit.Code
+		}()
+	})
+	return over
+}
+
+// plays counts the sessions of all tests, to give each a label.
+var plays atomic.Int64
+
+// Labelled runs f with the label of the session. Every goroutine that f starts, and
+// every goroutine that such a goroutine starts, inherits the label.
+func (p *Play) Labelled(f func()) {
+	pprof.Do(context.Background(), pprof.Labels("play", p.label), func(context.Context) { f() })
+}
+
+// goroutines returns how many goroutines of the session there are, and their stacks.
+// Goroutines of timers have no label; TestMain counts them at the end.
+func (p *Play) goroutines() (n int, stacks string) {
+	var profile strings.Builder
+	pprof.Lookup("goroutine").WriteTo(&profile, 1)
+	for group := range strings.SplitSeq(profile.String(), "\n\n") {
+		if strings.Contains(group, `"play":"`+p.label+`"`) {
+			count, _, _ := strings.Cut(group, " ")
+			same, _ := strconv.Atoi(count)
+			n += same
+			stacks += group + "\n\n"
+		}
+	}
+	return n, stacks
+}
+
+// settled fails the test where goroutines are left of the session.
+func (p *Play) settled() bool {
+	if eventuallyTrue(func() bool { n, _ := p.goroutines(); return n == 0 }) {
+		return true
+	}
+	_, stacks := p.goroutines()
+	p.T.Errorf("goroutines are left:\n%s", stacks)
+	return false
+}
+
+func (p *Play) Send(lines ...string) {
+	p.T.Helper()
+	for _, l := range lines {
+		if _, err := io.WriteString(p.In, l+"\n"); err != nil {
+			p.T.Errorf("send: %v", err)
+		}
+	}
+}
+
+// Line reads one line of the proxy, its end included.
+func (p *Play) Line() string {
+	p.T.Helper()
+	p.Out.SetReadDeadline(time.Now().Add(testkit.Patience))
+	l, err := p.lines.ReadString('\n')
+	if err != nil && err != io.EOF {
+		p.T.Errorf("read: %v", err)
+	}
+	return l
+}
+
+// Rest reads until the proxy has closed its stdout.
+func (p *Play) Rest() string {
+	p.T.Helper()
+	p.Out.SetReadDeadline(time.Now().Add(testkit.Patience))
+	b, err := io.ReadAll(p.lines)
+	if err != nil {
+		p.T.Errorf("read: %v", err)
+	}
+	return string(b)
+}
+
+// Ended waits for the session and returns its status and its stderr.
+func (p *Play) Ended() (int, string) {
+	p.T.Helper()
+	select {
+	case status := <-p.Status:
+		return status, <-p.stderr
+	case <-time.After(testkit.Patience):
+		stacks := make([]byte, 1<<20)
+		p.T.Fatalf("the session hangs:\n%s", stacks[:runtime.Stack(stacks, true)])
+		return 0, ""
+	}
+}
+
+// failure is the part of an error frame of ours that tests look at.
+type failure struct {
+	ID    json.RawMessage
+	Error struct {
+		Code    int
+		Message string
+		Data    map[string]struct{ Stage, Tool string }
+	}
+}
+
+func FailureOf(t testing.TB, line string) failure {
+	t.Helper()
+	var f failure
+	if err := json.Unmarshal([]byte(line), &f); err != nil {
+		t.Errorf("%q: %v", line, err)
+	}
+	if f.Error.Data["dev.mcp-jail/failure"].Stage == "" {
+		t.Errorf("%q is no error of ours", line)
+	}
+	return f
+}
+
+func (f failure) String() string {
+	d := f.Error.Data["dev.mcp-jail/failure"]
+	return strings.TrimSpace(fmt.Sprintf("%s %d %s %s", f.ID, f.Error.Code, d.Stage, d.Tool))
+}
+
+// Use makes p talk to two descriptors.
+func (p *Play) Use(in, out *os.File) {
+	p.In, p.Out = in, out
+	p.lines = bufio.NewReaderSize(out, 1<<20)
+}
+
+// BeginWith has run start a session. Everything of it is over when the test ends, or the
+// test fails: the process, the goroutines, the session itself.
+func BeginWith(t testing.TB, f *Fake, change func(*session.Session), run func(context.Context, session.Session) (confine.Exit, error)) *Play {
+	t.Helper()
+	p, s := newPlay(t, f)
+	s.Launcher = f
+	s.Linger = 2 * time.Second
+	session.TimesOf(&s).AfterRefusal, session.TimesOf(&s).DrainIdle = time.Second, 100*time.Millisecond
+	if change != nil {
+		change(&s)
+	}
+	p.start(s, func(ctx context.Context) (exit confine.Exit) {
+		exit, p.Err = run(ctx, s)
+		return exit
+	})
+	t.Cleanup(func() {
+		p.Cancel()
+		for _, f := range p.files {
+			f.Close()
+		}
+		if p.Fake.Proc != nil {
+			select {
+			case <-p.Fake.Proc.Done():
+			default:
+				t.Error("the server is still there")
+				p.Fake.Proc.Kill()
+			}
+		}
+		p.settled()
+	})
+	return p
+}

@@ -1,0 +1,269 @@
+//go:build unix
+
+package stateful
+
+import (
+	"io"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
+	"github.com/mcp-jail/mcp-jail/mcpproxy"
+)
+
+const probe = `{"jsonrpc":"2.0","id":"p","method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`
+
+// impatientWithProbes makes a session give up on an ignored probe soon.
+func impatientWithProbes(s *session.Session) { session.TimesOf(s).Discover = 100 * time.Millisecond }
+
+func isGuardAnswer(t *testing.T, line string) {
+	t.Helper()
+	if !strings.HasPrefix(line, `{"jsonrpc":"2.0","id":"p","error":{"code":-32601,`) || !strings.Contains(line, `"data":{"dev.mcp-jail/discover-guard":{`) {
+		t.Errorf("got %q", line)
+	}
+}
+
+// ownWords are the lines of stderr that are ours.
+func ownWords(stderr string) string {
+	var b strings.Builder
+	for line := range strings.Lines(stderr) {
+		if strings.HasPrefix(line, "mcp-jail: ") {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
+}
+
+// TestDiscoverGuardOnce: when the restarted server dies too, every request gets a startup
+// failure.
+func TestDiscoverGuardOnce(t *testing.T) {
+	t.Parallel()
+	p := begin(t, &sessiontest.Fake{Server: "dies-twice"}, nil)
+	p.Send(probe)
+	isGuardAnswer(t, p.Line())
+	p.Send(sessiontest.Initialize)
+	if got := sessiontest.FailureOf(t, p.Line()).String(); got != "0 -31002 boot" {
+		t.Errorf("got %s", got)
+	}
+	p.Send(`{"id":5,"method":"server/discover"}`)
+	if got := sessiontest.FailureOf(t, p.Line()).String(); got != "5 -31002 boot" {
+		t.Errorf("got %s", got)
+	}
+	p.In.Close()
+	p.Rest()
+	status, stderr := p.Ended()
+	if status != 102 || p.Fake.Starts != 2 || ownWords(stderr) == "" || len(p.Record.Diagnoses) != 1 {
+		t.Errorf("status %d, %d starts, stderr %q, record %+v", status, p.Fake.Starts, stderr, p.Record.Diagnoses)
+	}
+}
+
+// TestThrowAwayProbe: a client starts a server for a server/discover only, and ends it by
+// end-of-file, by a signal or by both, before or after the answer.
+func TestThrowAwayProbe(t *testing.T) {
+	t.Parallel()
+	for _, server := range []string{"dies", "ignores", "legacy", "scribe"} {
+		for _, how := range []string{"eof", "signal", "both", "pipelined"} {
+			t.Run(server+" "+how, func(t *testing.T) {
+				p := begin(t, &sessiontest.Fake{Server: server}, sessiontest.Impatient)
+				if how == "pipelined" {
+					io.WriteString(p.In, probe) // without a line end
+				} else {
+					p.Send(probe)
+				}
+				if how != "pipelined" && server != "ignores" {
+					p.Line()
+				}
+				if how != "signal" {
+					p.In.Close()
+				}
+				if how != "eof" && how != "pipelined" {
+					p.Cancel()
+				}
+				rest := p.Rest()
+				if how == "pipelined" && strings.Count(rest, "\n") != 1 {
+					t.Errorf("got %q", rest)
+				}
+				if _, stderr := p.Ended(); ownWords(stderr) != "" || p.Fake.Starts != 1 || len(p.Record.Diagnoses) != 0 {
+					t.Errorf("%d starts, stderr %q", p.Fake.Starts, stderr)
+				}
+			})
+		}
+	}
+}
+
+// TestDiscoverGuardReplays: the frames after the discover reach the restarted server, also
+// if the client has ended meanwhile. A missing last line end stays missing.
+func TestDiscoverGuardReplays(t *testing.T) {
+	t.Parallel()
+	p := begin(t, &sessiontest.Fake{Server: "dies"}, nil)
+	io.WriteString(p.In, probe+"\n"+sessiontest.Initialize)
+	p.In.Close()
+	rest := p.Rest()
+	guarded, answer, _ := strings.Cut(rest, "\n")
+	isGuardAnswer(t, guarded)
+	if !strings.HasPrefix(answer, `{"jsonrpc":"2.0","id":0,"result":`) {
+		t.Errorf("then %q", answer)
+	}
+	if _, stderr := p.Ended(); !strings.Contains(stderr, "saw: "+sessiontest.Initialize) || p.Fake.Starts != 2 {
+		t.Errorf("%d starts, stderr %q", p.Fake.Starts, stderr)
+	}
+}
+
+// TestDiscoverGuardDropsOldAnswers: an answer to a request of the dead server does not
+// reach the restarted one.
+func TestDiscoverGuardDropsOldAnswers(t *testing.T) {
+	t.Parallel()
+	p := begin(t, &sessiontest.Fake{Server: "asks-dies"}, nil)
+	p.Send(probe)
+	if got := p.Line(); !strings.Contains(got, "ping") {
+		t.Errorf("got %q", got)
+	}
+	isGuardAnswer(t, p.Line())
+	p.Send(`{"jsonrpc":"2.0","id":0,"result":{}}`, sessiontest.Initialize)
+	p.Line()
+	// Nor is a late answer to the probe expected of it, whose id is free again.
+	p.Send(`{"jsonrpc":"2.0","id":"p","method":"tools/list"}`)
+	if got := p.Line(); !strings.Contains(got, `"id":"p","result"`) {
+		t.Errorf("got %q", got)
+	}
+	p.In.Close()
+	p.Rest()
+	if _, stderr := p.Ended(); strings.Contains(stderr, `saw: {"jsonrpc":"2.0","id":0,"result"`) || !strings.Contains(stderr, "saw: "+sessiontest.Initialize) {
+		t.Errorf("stderr %q", stderr)
+	}
+}
+
+// TestIgnoredDiscover: an ignored discover is answered, also if later requests were
+// answered before it.
+func TestIgnoredDiscover(t *testing.T) {
+	t.Parallel()
+	// Long enough for the program to answer initialize meanwhile.
+	p := begin(t, &sessiontest.Fake{Server: "ignores"}, func(s *session.Session) { session.TimesOf(s).Discover = time.Second })
+	p.Send(probe, sessiontest.Initialize)
+	if got := p.Line(); !strings.Contains(got, `"id":0,"result"`) {
+		t.Errorf("got %q", got)
+	}
+	isGuardAnswer(t, p.Line())
+	p.In.Close()
+	p.Rest()
+	if _, stderr := p.Ended(); ownWords(stderr) != "" {
+		t.Errorf("stderr %q", stderr)
+	}
+}
+
+// TestIgnoredThenDead: after an ignored discover, a death of the server is no reason to
+// restart it.
+func TestIgnoredThenDead(t *testing.T) {
+	t.Parallel()
+	p := begin(t, &sessiontest.Fake{Server: "ignores-dies"}, impatientWithProbes)
+	p.Send(probe)
+	isGuardAnswer(t, p.Line())
+	p.Send(sessiontest.Initialize)
+	if got := sessiontest.FailureOf(t, p.Line()).String(); got != "0 -31002 boot" {
+		t.Errorf("got %s", got)
+	}
+	p.In.Close()
+	p.Rest()
+	if status, _ := p.Ended(); status != 102 || p.Fake.Starts != 1 {
+		t.Errorf("status %d, %d starts", status, p.Fake.Starts)
+	}
+}
+
+// TestNotOnDiscover: a server that read nothing is not restarted, and a slow server does
+// not count as ignoring the discover.
+func TestNotOnDiscover(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("what was read is seen on Linux only")
+	}
+	for server, want := range map[string]string{"crash": `"p" -31002 boot`, "unreading": `"p" -31006 boot`} {
+		t.Run(server, func(t *testing.T) {
+			p := begin(t, &sessiontest.Fake{Server: server}, func(s *session.Session) {
+				impatientWithProbes(s)
+				s.Profile.Startup = time.Second
+			})
+			p.Send(probe)
+			if got := sessiontest.FailureOf(t, p.Line()).String(); got != want {
+				t.Errorf("got %s", got)
+			}
+			p.In.Close()
+			p.Rest()
+			if p.Ended(); p.Fake.Starts != 1 {
+				t.Errorf("%d starts", p.Fake.Starts)
+			}
+		})
+	}
+}
+
+// TestRestartFails: the server cannot be started again.
+func TestRestartFails(t *testing.T) {
+	t.Parallel()
+	f := &sessiontest.Fake{Server: "dies"}
+	p := begin(t, f, nil)
+	p.Send(probe)
+	isGuardAnswer(t, p.Line())
+	f.Err = io.ErrClosedPipe
+	p.Send(sessiontest.Initialize)
+	if got := sessiontest.FailureOf(t, p.Line()).String(); got != "0 -31005 exec" {
+		t.Errorf("got %s", got)
+	}
+	p.In.Close()
+	p.Rest()
+	if status, _ := p.Ended(); status != 3 || p.Err != io.ErrClosedPipe {
+		t.Errorf("status %d, error %v", status, p.Err)
+	}
+}
+
+// TestReplayDoesNotBlock: the session goes on while the restarted server does not read the
+// replay yet.
+func TestReplayDoesNotBlock(t *testing.T) {
+	t.Parallel()
+	var guard discoverGuard
+	guard.init()
+	guard.replayLog = []byte("{}\n")
+	r, w := io.Pipe()
+	var to atomic.Pointer[mcpproxy.Conn]
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		guard.replay(mcpproxy.NewConn(strings.NewReader(""), w, 0), &to)
+	}()
+	for range 50 { // until replay is in its write
+		guard.mu.Lock()
+		fresh := guard.restarted
+		guard.mu.Unlock()
+		if fresh {
+			break
+		}
+		runtime.Gosched()
+		time.Sleep(10 * time.Millisecond)
+	}
+	guard.awaitsAnswer()
+	io.ReadFull(r, make([]byte, 3))
+	<-done
+	if to.Load() == nil || !guard.ready.IsSet() {
+		t.Error("the fresh server is not the one that is used")
+	}
+}
+
+// TestReplayLogIsBounded: the frames after a server/discover are kept up to maxReplayLog.
+// Beyond that the guard is disabled and keeps nothing.
+func TestReplayLogIsBounded(t *testing.T) {
+	t.Parallel()
+	var guard discoverGuard
+	guard.init()
+	var server atomic.Pointer[mcpproxy.Conn]
+	send := func(line string) { guard.beforeSend(mcpproxy.Parse([]byte(line)), &server) }
+	send(`{"jsonrpc":"2.0","id":1,"method":"server/discover"}` + "\n")
+	large := `{"jsonrpc":"2.0","method":"notifications/x","params":"` + strings.Repeat("x", maxReplayLog*2/3) + `"}` + "\n"
+	if send(large); guard.disabled.Load() || len(guard.replayLog) != len(large) {
+		t.Fatalf("of the first frame %d bytes are kept, disabled %v", len(guard.replayLog), guard.disabled.Load())
+	}
+	if send(large); !guard.disabled.Load() || len(guard.replayLog) != 0 {
+		t.Errorf("%d bytes are kept, disabled %v", len(guard.replayLog), guard.disabled.Load())
+	}
+}

@@ -1,0 +1,321 @@
+//go:build unix
+
+package stateful
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// TestEOF: the client closes stdin, and the session ends as the server does.
+func TestEOF(t *testing.T) {
+	t.Parallel()
+	for server, want := range map[string]int{"polite": 7, "deaf": 128 + 15, "stubborn": 128 + 9, "daemon": 4} {
+		t.Run(server, func(t *testing.T) {
+			t.Parallel()
+			change := sessiontest.Impatient
+			if want < 128 { // the server ends in its own time; a process of "daemon" writes on
+				change = func(s *session.Session) { session.TimesOf(s).DrainTotal = 500 * time.Millisecond }
+			}
+			p := begin(t, &sessiontest.Fake{Server: server}, change)
+			p.Send(sessiontest.Initialize)
+			p.Line()
+			p.In.Close()
+			p.Rest()
+			if status, _ := p.Ended(); status != want || want > 128 && p.Exit.Signal != syscall.Signal(want-128) || want < 128 && p.Exit.Signal != 0 {
+				t.Errorf("status %d, %+v, want %d", status, p.Exit, want)
+			}
+		})
+	}
+}
+
+// TestJailGivesUp: when the jail has ended the server because it could not go on, the
+// diagnosis blames neither the server nor its limits.
+func TestJailGivesUp(t *testing.T) {
+	t.Parallel()
+	for why, want := range map[string]string{"step supervision failed": "could no longer enforce the policy and ended the server: step supervision failed", "": "memory_mb"} {
+		var record diagnostics.Record
+		f := &sessiontest.Fake{Server: "silent", Why: why}
+		p := begin(t, f, func(s *session.Session) {
+			s.Profile.Limits.MemoryMB = 64
+			s.Sink = func(r diagnostics.Record) { record = r }
+		})
+		p.Send(sessiontest.Initialize)
+		sessiontest.Eventually(t, "a process", func() bool { f.Mu.Lock(); defer f.Mu.Unlock(); return f.Proc != nil })
+		f.Proc.Kill()
+		answer := p.Line()
+		p.In.Close()
+		p.Rest()
+		_, stderr := p.Ended()
+		recorded := fmt.Sprintf("%+v", record.Diagnoses)
+		for where, said := range map[string]string{"stderr": stderr, "answer": answer, "record": recorded} {
+			if !strings.Contains(said, want) || why != "" && strings.Contains(said, "memory_mb") {
+				t.Errorf("%q: %s: %s", why, where, said)
+			}
+		}
+	}
+}
+
+// TestNeverAsked: the client closes stdin without a request: at once, as a throw-away
+// probe does, or when the server has ended, so that our reader has not seen it.
+// It does not run beside other tests: a program that those start holds a copy of the pipe
+// until its exec, and hides the end of stdin.
+func TestNeverAsked(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		t.Run(fmt.Sprintf("late=%v", late), func(t *testing.T) {
+			f := &sessiontest.Fake{Server: "crash"}
+			leave := make(chan *os.File, 1)
+			if late {
+				f.Last = func() { (<-leave).Close() }
+			}
+			p := begin(t, f, nil)
+			if leave <- p.In; !late {
+				p.In.Close()
+			}
+			if rest := p.Rest(); rest != "" {
+				t.Errorf("got %q", rest)
+			}
+			if status, _ := p.Ended(); status != 3 || len(p.Record.Diagnoses) != 0 {
+				t.Errorf("status %d, record %+v", status, p.Record)
+			}
+		})
+	}
+}
+
+// TestClientStopsReading: EPIPE ends a session as end-of-file does.
+func TestClientStopsReading(t *testing.T) {
+	t.Parallel()
+	p := begin(t, &sessiontest.Fake{Server: "chatty"}, sessiontest.Impatient)
+	p.Line()
+	p.Out.Close()
+	if status, _ := p.Ended(); status != 128+15 || len(p.Record.Diagnoses) != 0 {
+		t.Errorf("status %d, record %+v", status, p.Record)
+	}
+}
+
+// TestClientDies: the client dies while the server does not read, so that our reader does
+// not come to the end of stdin.
+func TestClientDies(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("a hang-up is seen on Linux only")
+	}
+	p := begin(t, &sessiontest.Fake{Server: "unreading"}, sessiontest.Impatient)
+	p.In.SetWriteDeadline(time.Now().Add(500 * time.Millisecond))
+	io.WriteString(p.In, strings.Repeat(sessiontest.Initialize+"\n", 10_000))
+	p.In.Close()
+	p.Out.Close()
+	if status, _ := p.Ended(); status != 128+15 {
+		t.Errorf("status %d", status)
+	}
+}
+
+// TestBackPressure: a client that does not read makes us buffer nothing, and does not keep
+// the session alive.
+func TestBackPressure(t *testing.T) {
+	t.Parallel()
+	p := begin(t, &sessiontest.Fake{Server: "chatty"}, func(s *session.Session) {
+		sessiontest.Impatient(s)
+		session.TimesOf(s).DrainTotal = 200 * time.Millisecond
+	})
+	p.Line()
+	p.In.Close()
+	if status, _ := p.Ended(); status != 128+15 {
+		t.Errorf("status %d", status)
+	}
+}
+
+// TestServerClosesItsEnds: a server that closes stdin or stdout gets its request answered
+// with a failure, and the session ends.
+func TestServerClosesItsEnds(t *testing.T) {
+	t.Parallel()
+	for _, server := range []string{"stdin-closer", "stdout-closer"} {
+		t.Run(server, func(t *testing.T) {
+			p := begin(t, &sessiontest.Fake{Server: server}, nil)
+			p.Send(sessiontest.Initialize)
+			if got := sessiontest.FailureOf(t, p.Line()).String(); got != "0 -31002 boot" {
+				t.Errorf("got %s", got)
+			}
+			if status, _ := p.Ended(); status != 6 {
+				t.Errorf("status %d", status)
+			}
+		})
+	}
+}
+
+// TestCancelled: cancelling ctx ends a session as SIGTERM does, also during the start.
+func TestCancelled(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		fake   *sessiontest.Fake
+		ask    bool
+		status int
+	}{
+		{&sessiontest.Fake{Server: "polite"}, true, 128 + 15},
+		{&sessiontest.Fake{Server: "stubborn"}, true, 128 + 9},
+		{&sessiontest.Fake{Server: "silent"}, false, 128 + 15},
+		{&sessiontest.Fake{Block: true}, false, 128 + 15},
+		{&sessiontest.Fake{Err: os.ErrInvalid}, true, 3}, // the answer shows that the start has failed
+	} {
+		t.Run(tt.fake.Server, func(t *testing.T) {
+			p := begin(t, tt.fake, nil)
+			if tt.ask {
+				p.Send(sessiontest.Initialize)
+				p.Line()
+			} else if tt.fake.Server != "" {
+				sessiontest.WaitFor(p)
+			} else {
+				time.Sleep(50 * time.Millisecond)
+			}
+			p.Cancel()
+			if status, _ := p.Ended(); status != tt.status {
+				t.Errorf("status %d, want %d", status, tt.status)
+			}
+		})
+	}
+}
+
+// TestSignal: a signal is forwarded. Signals go to whole processes, so the session runs in
+// a process of its own.
+func TestSignal(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		server string
+		sig    syscall.Signal
+		status int
+	}{{"trap", syscall.SIGINT, 9}, {"trap", syscall.SIGHUP, 9}, {"stubborn", syscall.SIGTERM, 137}, {"polite", syscall.SIGTERM, 143}} {
+		t.Run(tt.server+" "+tt.sig.String(), func(t *testing.T) {
+			cmd := exec.Command(os.Args[0])
+			cmd.Env = append(os.Environ(), "MCP_JAIL_TEST_SERVER=session", "MCP_JAIL_TEST_INNER="+tt.server, "GORACE=atexit_sleep_ms=0")
+			in, err := cmd.StdinPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			outR, outW, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer outR.Close()
+			cmd.Stdout = outW
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			outW.Close()
+			p := &sessiontest.Play{T: t}
+			p.Use(nil, outR)
+			in.Write([]byte(sessiontest.Initialize + "\n"))
+			p.Line()
+			cmd.Process.Signal(tt.sig)
+			ended := make(chan struct{})
+			time.AfterFunc(testkit.Patience, func() {
+				select {
+				case <-ended:
+				default:
+					t.Error("the session hangs")
+					cmd.Process.Kill()
+				}
+			})
+			cmd.Wait()
+			close(ended)
+			if got := cmd.ProcessState.ExitCode(); got != tt.status {
+				t.Errorf("status %d, want %d", got, tt.status)
+			}
+		})
+	}
+}
+
+// ownSession is a proxy over its own standard descriptors, which are blocking.
+func ownSession() {
+	exit, _ := Run(context.Background(), session.Session{
+		Launcher: &sessiontest.Fake{Server: os.Getenv("MCP_JAIL_TEST_INNER")},
+		Profile:  &policy.Profile{Server: "test", Limits: policy.DefaultLimits},
+	})
+	if file := os.Getenv("MCP_JAIL_TEST_STATUS"); file != "" {
+		b, _ := os.ReadFile("/proc/self/status")
+		os.WriteFile(file, b, 0o600)
+	}
+	os.Exit(exit.Code)
+}
+
+// TestDeathDuringCalls: a call whose server dies gets one failure.
+func TestDeathDuringCalls(t *testing.T) {
+	t.Parallel()
+	for server, want := range map[string]int{"exit-in-call": 5, "mid-frame": 128 + 9} {
+		t.Run(server, func(t *testing.T) {
+			p := begin(t, &sessiontest.Fake{Server: server}, nil)
+			p.Send(sessiontest.Initialize)
+			p.Line()
+			p.Send(sessiontest.CallLine)
+			if got := sessiontest.FailureOf(t, p.Line()).String(); got != "1 -31003 call t" {
+				t.Errorf("got %s", got)
+			}
+			if rest := p.Rest(); rest != "" {
+				t.Errorf("then %q", rest)
+			}
+			status, stderr := p.Ended()
+			if status != want || !strings.Contains(stderr, "mcp-jail: ") {
+				t.Errorf("status %d, stderr %q", status, stderr)
+			}
+		})
+	}
+}
+
+// TestUnansweredAtEnd: requests that the server has not answered at its end get a failure.
+func TestUnansweredAtEnd(t *testing.T) {
+	t.Parallel()
+	p := begin(t, &sessiontest.Fake{Server: "forgetful"}, nil)
+	p.Send(sessiontest.Initialize)
+	p.Line()
+	p.Send(sessiontest.CallLine, `[{"id":"x","method":"tools/call","params":{"name":"u"}}]`)
+	p.In.Close()
+	if got := sessiontest.FailureOf(t, p.Line()).String(); got != "1 -31003 call t" {
+		t.Errorf("got %s", got)
+	}
+	if got := sessiontest.FailureOf(t, strings.Trim(p.Line(), "[]\n")).String(); got != `"x" -31003 call u` {
+		t.Errorf("got %s", got)
+	}
+	if status, _ := p.Ended(); status != 0 {
+		t.Errorf("status %d", status)
+	}
+}
+
+// TestEndOfOpenCalls: an end is explained by what was refused during the calls that were open, the
+// latest first, and by nothing of the calls before them.
+func TestEndOfOpenCalls(t *testing.T) {
+	t.Parallel()
+	f := &sessiontest.Fake{Server: "forgetful"}
+	p := begin(t, f, nil)
+	p.Send(sessiontest.Initialize)
+	p.Line()
+	f.Refuse("/bin/earlier")
+	p.Send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"first"}}`, `{"jsonrpc":"2.0","id":"p","method":"ping"}`)
+	p.Line()
+	f.Refuse("/bin/git")
+	f.Refuse("/bin/id")
+	p.Send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"second"}}`, `{"jsonrpc":"2.0","id":"p","method":"ping"}`)
+	p.Line()
+	p.In.Close()
+	for range 2 {
+		line := p.Line()
+		git, id := strings.Index(line, "/bin/git"), strings.Index(line, "/bin/id")
+		if id < 0 || git < id || strings.Contains(line, "/bin/earlier") {
+			t.Errorf("%s", line)
+		}
+	}
+	p.Rest()
+	p.Ended()
+}

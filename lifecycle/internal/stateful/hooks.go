@@ -1,0 +1,192 @@
+package stateful
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
+	"github.com/mcp-jail/mcp-jail/mcpproxy"
+)
+
+func (s *statefulSession) hooks() mcpproxy.Hooks {
+	return mcpproxy.Hooks{
+		ClientRequest:   s.onRequest,
+		ClientResponse:  s.server.OnClientResponse,
+		ServerRequest:   func(e *mcpproxy.Envelope) bool { return s.server.AnswerRootsList(e, s.upstream.server.Load()) },
+		TooManyPending:  s.tooManyPending,
+		FirstResponse:   s.onFirstResponse,
+		ServerFrame:     s.onServerFrame,
+		ReservedMembers: session.StripReserved,
+		ServerResponse:  s.onServerResponse,
+		UnmatchedResponse: func(e *mcpproxy.Envelope) bool {
+			return s.client.Tools.Enforces() && e.Result.Present() // a client may match ids otherwise
+		},
+		Oversized:  s.onOversized,
+		NonMessage: s.server.ShowNonMessage,
+	}
+}
+
+// onFirstResponse reports whether a response ends the startup of a server. An error to
+// server/discover does not: legacy servers decline it so, and may still hang on the next
+// request.
+func (s *statefulSession) onFirstResponse(e *mcpproxy.Envelope, c *mcpproxy.Call) bool {
+	if c != nil && e.Error.Present() && string(c.Method) == "server/discover" {
+		select {
+		case s.discoverDeclined <- struct{}{}:
+		default:
+		}
+		return false
+	}
+	s.answered.Set()
+	s.upstream.guard.disabled.Store(true)
+	return true
+}
+
+// onServerResponse sees each answer before the client gets it. It adds a diagnosis to an answer to
+// tools/call if the jail refused something, or if the call failed and the cause is known. It
+// replaces an answer that the pins forbid. It changes no other answer.
+func (s *statefulSession) onServerResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
+	method := string(c.Method)
+	s.client.IntroduceSoon()
+	if method != "initialize" && !s.checkedStartup {
+		s.checkedStartup = true
+		stderr := s.server.Pipes.Stderr.File
+		s.client.Tasks.Go(func() { s.reportStartupComplaint(stderr) })
+	}
+	if method == "server/discover" && s.upstream.guard.isDiscover(c) {
+		s.upstream.guard.markAnswered()
+	}
+	switch {
+	case method == "tools/call":
+		s.server.AnnotateResult(f, e, c)
+	case method == "logging/setLevel":
+		s.onLevelSet(e, c)
+	case s.client.Tools != nil && s.checkTools(f, e, c):
+	case e.Error.Present() && session.IsDiscoveryMethod(method) && !session.DeclinesMethod(method, string(e.Code)):
+		ev := s.server.Evidence(diagnostics.StageList, c, time.Time{})
+		ev.Text = session.FailureText(f, e)
+		s.server.Diagnose(ev)
+	}
+}
+
+// reportStartupComplaint announces the accesses that a started server says it could not
+// make. The text that the server wrote before its first answer is read already, or is
+// still in the pipe.
+func (s *statefulSession) reportStartupComplaint(stderr *os.File) {
+	for range 20 {
+		time.Sleep(5 * time.Millisecond)
+		if session.UnreadBytes(stderr) == 0 {
+			break
+		}
+	}
+	if d, ok := diagnostics.Complaint(s.server.Evidence(diagnostics.StageStartup, nil, time.Time{})); ok {
+		s.client.Announce(d)
+	}
+}
+
+// onOversized answers the ids of a message that is too large, in place of the message. The
+// session goes on.
+func (s *statefulSession) onOversized(from mcpproxy.Side, f *mcpproxy.Frame) {
+	d := s.server.TooLargeDiagnosis(from, f)
+	back := s.client.Proxy.Client // where errors for the client's requests go
+	var call mcpproxy.Call
+	told := false
+	for i := range f.Messages {
+		e := &f.Messages[i]
+		if !e.Trackable() {
+			continue
+		}
+		kind := e.Kind()
+		if from == mcpproxy.FromServer && kind == mcpproxy.Response {
+			s.answered.Set()
+			if !s.client.Proxy.Requests.Take(e.ID, &call) {
+				continue
+			}
+			told = true
+			if call.Answered {
+				continue
+			}
+			d.Tool = string(call.Tool)
+			s.client.Announce(d)
+			back.Inject(d.ErrorFrame(call.ID))
+			continue
+		}
+		switch {
+		case kind == mcpproxy.Request && from == mcpproxy.FromClient:
+			told = true
+			s.client.Announce(d)
+			back.Inject(d.ErrorFrame(e.ID))
+		case kind == mcpproxy.Request:
+			told = true
+			s.client.Announce(d)
+			s.server.SendAsync(s.upstream.server.Load(), d.ErrorFrame(e.ID))
+		case kind == mcpproxy.Response && s.client.Proxy.ServerRequests.Take(e.ID, &call):
+			if server := s.upstream.server.Load(); server != nil {
+				told = true
+				s.client.Announce(d)
+				server.Inject(d.ErrorFrame(e.ID))
+			}
+		}
+	}
+	if !told { // it has no id that anything waits for
+		s.client.Stderr.SayLine(fmt.Sprintf("%s; it was dropped", d.What))
+	}
+}
+
+// onRequest sees each request before the server gets it, and reports whether it has answered the
+// request. With the default policy it changes nothing.
+func (s *statefulSession) onRequest(f *mcpproxy.Frame, e *mcpproxy.Envelope) (answered bool) {
+	s.client.Requested.Set()
+	s.client.NoteIntroduction(f, e)
+	if !s.answered.IsSet() {
+		select {
+		case s.requestSent <- struct{}{}:
+		default:
+		}
+	}
+	if s.client.Tools != nil {
+		if d := s.client.Tools.Refusal(); d != nil && string(e.Method) == "tools/call" {
+			refused := *d
+			refused.Tool = string(e.Name)
+			s.client.Proxy.Client.Inject(refused.ErrorFrame(e.ID))
+			return true
+		}
+	}
+	if s.client.Tools != nil || string(e.Method) == "logging/setLevel" {
+		s.lists.note(f, e)
+	}
+	if s.client.Leaks.Current() != nil {
+		s.client.Logs.NoteRequest(f, e)
+	}
+	if string(e.Method) == "tools/call" {
+		s.refresh.onCall(s.client, f, e)
+		s.server.FirstCallMark.CompareAndSwap(0, int64(s.server.Tail.LineCount()))
+		s.server.FirstCall.Set()
+		s.server.CallBegins(string(e.Name[:min(len(e.Name), mcpproxy.MaxTool)]), func() bool { return s.othersRun(e.ID) })
+	}
+	s.server.Advertise(f, e)
+	return false
+}
+
+// othersRun reports whether a tools/call other than the one with this id is open.
+func (s *statefulSession) othersRun(id []byte) (others bool) {
+	own := mcpproxy.IDKey(id)
+	s.client.Proxy.Requests.Each(func(c *mcpproxy.Call) {
+		others = others || string(c.Method) == "tools/call" && mcpproxy.IDKey(c.ID) != own
+	})
+	return others
+}
+
+// tooManyPending answers a request with an error, since too many are open.
+func (s *statefulSession) tooManyPending(from mcpproxy.Side, e *mcpproxy.Envelope) {
+	if from == mcpproxy.FromClient {
+		s.client.Requested.Set()
+		d := session.TooManyRequests(s.server.Profile.Server, string(e.Name))
+		s.client.Announce(d)
+		s.client.Proxy.Client.Inject(d.ErrorFrame(e.ID))
+		return
+	}
+	s.server.SendAsync(s.upstream.server.Load(), mcpproxy.NewError(e.ID, -32603, "mcp-jail: too many requests wait for the client", nil))
+}

@@ -1,0 +1,150 @@
+//go:build unix
+
+package stateful
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// TestStartupComplaint: when a server starts and complains on stderr about something that
+// was refused, stderr and the record get the cause and the lines, once. A later failure is
+// not explained by it. Harmless lines lead to nothing.
+func TestStartupComplaint(t *testing.T) {
+	t.Parallel()
+	for server, complains := range map[string]bool{"grumbling": true, "polite-aloud": false} {
+		t.Run(server, func(t *testing.T) {
+			p := begin(t, &sessiontest.Fake{Server: server}, func(s *session.Session) {
+				s.Profile.Entries = []policy.Entry{{Path: "/usr", Rights: policy.Read | policy.Execute}}
+				s.Exists = func(string) bool { return true }
+			})
+			p.Send(sessiontest.Initialize)
+			p.Line()
+			for range 2 {
+				p.Send(`{"id":1,"method":"tools/list"}`)
+				p.Line()
+			}
+			p.Send(`{"id":1,"method":"tools/call","params":{"name":"x"}}`)
+			if got := p.Line(); strings.Contains(got, "/home/me/docs") {
+				t.Errorf("the call was answered with %s", got)
+			}
+			p.In.Close()
+			p.Rest()
+			_, stderr := p.Ended()
+			said := strings.Count(stderr, `server "test" has started, and complains on stderr`)
+			if complains != (said == 1) || complains != strings.Contains(stderr, `mcp-jail:     path = "/home/me/docs"`) {
+				t.Errorf("said %d times: %s", said, stderr)
+			}
+			if complains != slices.ContainsFunc(p.Record.Diagnoses, func(d diagnostics.Diagnosis) bool { return d.Stage == diagnostics.StageStartup && len(d.Grant) > 0 }) {
+				t.Errorf("recorded %+v", p.Record.Diagnoses)
+			}
+		})
+	}
+}
+
+// TestOversizedServerRequest: the server cannot read our error yet, and what it writes
+// meanwhile is relayed. A notification that is dropped is reported.
+func TestOversizedServerRequest(t *testing.T) {
+	t.Parallel()
+	p := begin(t, &sessiontest.Fake{Server: "wordy"}, func(s *session.Session) { s.Profile.Limits.MessageMB = 1 })
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		line := `{"method":"m","params":"` + strings.Repeat("y", 500<<10) + `"}` + "\n"
+		io.WriteString(p.In, sessiontest.Initialize+"\n"+strings.Repeat(line, 5))
+		p.In.Close()
+	}()
+	if got := p.Line(); got != `{"jsonrpc":"2.0","id":0,"result":{}}`+"\n" {
+		t.Errorf("got %.80q", got)
+	}
+	<-sent
+	p.Rest()
+	if status, stderr := p.Ended(); status != 0 || !strings.Contains(stderr, "a message has 3 MiB") || strings.Count(stderr, "dropped") != 2 {
+		t.Errorf("status %d, stderr %q", status, stderr)
+	}
+}
+
+// TestOversizedMessages: answers and requests that exceed message_mb are answered with an
+// error; the session goes on.
+func TestOversizedMessages(t *testing.T) {
+	t.Parallel()
+	p := begin(t, &sessiontest.Fake{Server: "big"}, func(s *session.Session) { s.Profile.Limits.MessageMB = 1 })
+	call := func(id, size int) {
+		p.Send(fmt.Sprintf(`{"id":%d,"method":"tools/call","params":{"name":"big","arguments":{"size":%d}}}`, id, size))
+	}
+	call(1, 1000)
+	if got := p.Line(); len(got) < 1000 || strings.Contains(got, "error") {
+		t.Errorf("got %.80q", got)
+	}
+	call(2, 3<<20)
+	if got := sessiontest.FailureOf(t, p.Line()); got.String() != "2 -32603 call big" || !strings.Contains(got.Error.Message, "message_mb") {
+		t.Errorf("got %v: %s", got, got.Error.Message)
+	}
+	call(3, 10)
+	if got := p.Line(); !strings.Contains(got, `"id":3`) {
+		t.Errorf("got %q", got)
+	}
+	p.Send(`{"id":4,"method":"tools/list","params":{"x":"` + strings.Repeat("y", 2<<20) + `"}}`)
+	if got := sessiontest.FailureOf(t, p.Line()); got.String() != "4 -32603 call" {
+		t.Errorf("got %v", got)
+	}
+	p.In.Close()
+	p.Rest()
+	p.Ended()
+}
+
+// TestMemory: a line of 1 GiB becomes an error for its id, and the session stays small.
+func TestMemory(t *testing.T) {
+	t.Parallel()
+	if testing.Short() || sessiontest.RaceEnabled {
+		t.Skip("moves 1 GiB")
+	}
+	cmd := exec.Command(os.Args[0])
+	status := filepath.Join(t.TempDir(), "status")
+	cmd.Env = append(os.Environ(), "MCP_JAIL_TEST_SERVER=session", "MCP_JAIL_TEST_INNER=torrent", "MCP_JAIL_TEST_STATUS="+status)
+	in, err := cmd.StdinPipe() // stays open: after its end the server would have 5 s
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	io.WriteString(in, sessiontest.Initialize+"\n")
+	answer, _ := bufio.NewReader(out).ReadString('\n')
+	if got := sessiontest.FailureOf(t, answer).String(); got != "0 -32603 call" {
+		t.Errorf("got %s", got)
+	}
+	in.Close()
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+	// rusage would include the peak of the test itself, from before the exec.
+	b, err := os.ReadFile(status)
+	_, peak, ok := strings.Cut(string(b), "VmHWM:")
+	if err != nil || !ok {
+		testkit.Skip(t, "VmHWM", "/proc/self/status does not have it: %v", err)
+	}
+	var kB int
+	if _, err := fmt.Sscan(peak, &kB); err != nil || kB > 40<<10 {
+		t.Errorf("%d kB, %v", kB, err)
+	} else {
+		t.Logf("%d kB", kB)
+	}
+}

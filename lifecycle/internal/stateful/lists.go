@@ -1,0 +1,88 @@
+package stateful
+
+import (
+	"bytes"
+	"encoding/json"
+	"sync"
+
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
+	"github.com/mcp-jail/mcp-jail/mcpproxy"
+)
+
+// maxOpenLists bounds the requests that openLists keeps, since cancelled ones stay in it. At the
+// bound it forgets all of them.
+const maxOpenLists = 1000
+
+// openLists holds the requests of a stateful session whose answers are compared.
+type openLists struct {
+	mu           sync.Mutex
+	open         map[string]session.ListRequest // by id
+	levels       map[string]string              // of logging/SetLevel, by id
+	capabilities []byte                         // of the last initialize
+}
+
+// note records a request on which the comparison of an answer depends, before the server gets it.
+func (o *openLists) note(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
+	var r session.ListRequest
+	switch string(e.Method) {
+	case "initialize":
+		r = session.ListRequest{Method: "initialize", Capabilities: bytes.Clone(f.Slice(e.Capabilities))}
+	case "server/discover", "tools/list":
+		r = session.ModernRequest(string(e.Method), f.Slice(e.ParamsMeta))
+		if e.Params.Present() {
+			r.Cursor = session.CursorOf(f.Slice(e.Params))
+		}
+	case "logging/setLevel":
+		var params struct{ Level string }
+		json.Unmarshal(f.Slice(e.Params), &params)
+		o.put(e, func() { o.levels[mcpproxy.IDKey(e.ID)] = params.Level })
+		return
+	default:
+		return
+	}
+	o.put(e, func() {
+		switch {
+		case r.Method == "initialize":
+			o.capabilities = r.Capabilities
+		case e.Era() != mcpproxy.Modern:
+			r.Capabilities = o.capabilities
+		}
+		o.open[mcpproxy.IDKey(e.ID)] = r
+	})
+}
+
+func (o *openLists) put(e *mcpproxy.Envelope, put func()) {
+	if !e.Trackable() {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.open == nil || len(o.open)+len(o.levels) >= maxOpenLists {
+		o.open, o.levels = map[string]session.ListRequest{}, map[string]string{}
+	}
+	put()
+}
+
+// take removes and returns a request. For an id that is not known it returns a request for an
+// unknown page.
+func (o *openLists) take(id []byte, method string) session.ListRequest {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	key := mcpproxy.IDKey(id)
+	r, ok := o.open[key]
+	delete(o.open, key)
+	if !ok {
+		r = session.ListRequest{Method: method, Cursor: session.UnknownCursor, Capabilities: o.capabilities}
+	}
+	return r
+}
+
+// takeLevel removes and returns the level of a logging/SetLevel.
+func (o *openLists) takeLevel(id []byte) string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	key := mcpproxy.IDKey(id)
+	level := o.levels[key]
+	delete(o.levels, key)
+	return level
+}

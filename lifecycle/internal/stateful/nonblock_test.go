@@ -1,0 +1,59 @@
+//go:build unix
+
+package stateful
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
+)
+
+// TestMadeNonBlocking: another program that shares the client's descriptors makes them
+// non-blocking during the session.
+func TestMadeNonBlocking(t *testing.T) {
+	t.Parallel()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "MCP_JAIL_TEST_SERVER=session", "MCP_JAIL_TEST_INNER=polite", "GORACE=atexit_sleep_ms=0")
+	inR, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, outW, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	cmd.Stdin, cmd.Stdout = inR, outW
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p := &sessiontest.Play{T: t}
+	p.Use(in, out)
+	p.Send(sessiontest.Initialize)
+	p.Line()
+	for _, f := range []*os.File{inR, outW} {
+		if err := syscall.SetNonblock(int(f.Fd()), true); err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+	}
+	const n = 100
+	line := `{"id":1,"method":"m","params":"` + strings.Repeat("x", 2000) + `"}`
+	for range n {
+		p.Send(line)
+	}
+	p.In.Close()
+	time.Sleep(300 * time.Millisecond) // until our stdout is full
+	if got := p.Rest(); got != strings.Repeat(sessiontest.AnswerTo("1", line), n) {
+		t.Errorf("got %d bytes", len(got))
+	}
+	cmd.Wait()
+	if got := cmd.ProcessState.ExitCode(); got != 7 {
+		t.Errorf("status %d", got)
+	}
+}

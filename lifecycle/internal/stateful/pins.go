@@ -1,0 +1,103 @@
+package stateful
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
+	"github.com/mcp-jail/mcp-jail/mcpproxy"
+)
+
+// onLevelSet notes the level of log messages that the server has accepted, and sends the messages
+// that have waited for it.
+func (s *statefulSession) onLevelSet(e *mcpproxy.Envelope, c *mcpproxy.Call) {
+	if level := s.lists.takeLevel(c.ID); e.Result.Present() {
+		for _, m := range s.client.Logs.SetLevel(level) {
+			s.client.Proxy.Client.Inject(m)
+		}
+	}
+}
+
+// checkTools compares an answer with the pins before the client gets it. If the client must
+// not see it, checkTools replaces it by an error. It reports whether the answer needs no
+// other look.
+func (s *statefulSession) checkTools(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) bool {
+	var d *diagnostics.Diagnosis
+	switch method := string(c.Method); method {
+	case "initialize", "server/discover":
+		asked := s.lists.take(c.ID, method)
+		if e.Result.Present() {
+			d = s.client.Tools.Handshake(asked, f.Slice(e.Result))
+		}
+	case "tools/list":
+		asked := s.lists.take(c.ID, method)
+		if e.Result.Present() {
+			d = s.client.Tools.List(asked, f.Slice(e.Result))
+		}
+	default:
+		return false
+	}
+	if d != nil {
+		f.Replace(e.Self, bytes.TrimSuffix(d.ErrorFrame(c.ID), []byte{'\n'}))
+	}
+	return !e.Error.Present()
+}
+
+// onServerFrame refuses two kinds of frames. If pins are enforced, it refuses a frame that two
+// JSON readers could read differently. If leaks are blocked, it refuses a frame with a secret.
+func (s *statefulSession) onServerFrame(f *mcpproxy.Frame) (drop bool) {
+	if s.client.Tools.Enforces() && f.Flaws.Ambiguous() {
+		d := diagnostics.Diagnosis{
+			Code: -32603, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: s.server.Profile.Server,
+			Explain: diagnostics.PageMessage,
+			What:    fmt.Sprintf(`server %q: two JSON readers could read one of its messages differently, and pin_tools is "enforce"`, s.server.Profile.Server),
+		}
+		s.client.Announce(d)
+		s.refuseAnswers(f, d)
+		return true
+	}
+	d := s.server.Leaks.Load().Check(f, "")
+	if d == nil {
+		return false
+	}
+	if s.refuseAnswers(f, *d)+s.refuseRequests(f, *d) > 0 {
+		s.client.Announce(*d)
+	} else {
+		s.server.Leaks.Load().Dropped(f, "")
+	}
+	return true
+}
+
+// refuseAnswers answers the requests of the client that a frame could be an answer to, and returns
+// how many there are.
+func (s *statefulSession) refuseAnswers(f *mcpproxy.Frame, d diagnostics.Diagnosis) (n int) {
+	var call mcpproxy.Call
+	for i := range f.Messages {
+		e := &f.Messages[i]
+		if e.Kind() == mcpproxy.Request && !f.Flaws.Ambiguous() {
+			continue // its id is one of the server's own
+		}
+		for _, id := range session.IdsOf(f, e) {
+			if len(id) > 0 && s.client.Proxy.Requests.Take(id, &call) && !call.Answered {
+				n++
+				s.answered.Set()
+				s.upstream.guard.disabled.Store(true)
+				d.Tool = string(call.Tool)
+				s.client.Proxy.Client.Inject(d.ErrorFrame(call.ID))
+			}
+		}
+	}
+	return n
+}
+
+// refuseRequests answers the requests of the server in a frame, and returns how many there are.
+func (s *statefulSession) refuseRequests(f *mcpproxy.Frame, d diagnostics.Diagnosis) (n int) {
+	for i := range f.Messages {
+		if e := &f.Messages[i]; e.Kind() == mcpproxy.Request && e.Trackable() {
+			n++
+			s.server.SendAsync(s.upstream.server.Load(), d.ErrorFrame(e.ID))
+		}
+	}
+	return n
+}

@@ -1,0 +1,148 @@
+//go:build unix
+
+package stateful
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
+)
+
+// TestRelay: messages pass unchanged in both directions.
+func TestRelay(t *testing.T) {
+	t.Parallel()
+	p := begin(t, &sessiontest.Fake{Server: "polite"}, nil)
+	odd := `{"id":9007199254740993 , "method":"x","params":{"\u006e":1,"n":2}}`
+	for _, m := range []struct{ id, line string }{{"0", sessiontest.Initialize}, {`"é"`, `{"id":"é","method":"tools/call","unknown":1.0}`}, {"9007199254740993", odd}} {
+		p.Send(m.line)
+		if got, want := p.Line(), sessiontest.AnswerTo(m.id, m.line); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	p.In.Close()
+	if rest := p.Rest(); rest != "" {
+		t.Errorf("then %q", rest)
+	}
+	status, stderr := p.Ended()
+	if status != 7 || p.Err != nil || stderr != "" {
+		t.Errorf("status %d, error %v, stderr %q", status, p.Err, stderr)
+	}
+	if p.Record.Server != "test" || len(p.Record.Diagnoses) != 0 {
+		t.Errorf("record %+v", p.Record)
+	}
+}
+
+// TestPipelinedThenEOF: requests before the end of stdin are answered.
+func TestPipelinedThenEOF(t *testing.T) {
+	t.Parallel()
+	p := begin(t, &sessiontest.Fake{Server: "polite"}, nil)
+	const n = 3000
+	go func() {
+		for i := range n {
+			fmt.Fprintf(p.In, `{"id":%d,"method":"m"}`+"\n", i)
+		}
+		p.In.Close()
+	}()
+	for i := range n {
+		if got, want := p.Line(), sessiontest.AnswerTo(fmt.Sprint(i), fmt.Sprintf(`{"id":%d,"method":"m"}`, i)); got != want {
+			t.Fatalf("got %q, want %q", got, want)
+		}
+	}
+	if status, _ := p.Ended(); status != 7 {
+		t.Errorf("status %d", status)
+	}
+}
+
+// TestNoNewlineAtTheEnd: a last message without a newline passes as it is.
+func TestNoNewlineAtTheEnd(t *testing.T) {
+	t.Parallel()
+	p := begin(t, &sessiontest.Fake{Server: "no-newline"}, nil)
+	p.Send(sessiontest.Initialize)
+	if got := p.Rest(); got != `{"jsonrpc":"2.0","id":0,"result":{}}` {
+		t.Errorf("got %q", got)
+	}
+	if status, _ := p.Ended(); status != 0 {
+		t.Errorf("status %d", status)
+	}
+}
+
+// TestBothDirectionsHaveTheirOwnIDs: the server's request 0 is not the client's request 0.
+func TestBothDirectionsHaveTheirOwnIDs(t *testing.T) {
+	t.Parallel()
+	p := begin(t, &sessiontest.Fake{Server: "asks"}, nil)
+	if got := p.Line(); !strings.Contains(got, "roots/list") {
+		t.Errorf("got %q", got)
+	}
+	p.Send(sessiontest.Initialize)
+	if got := p.Line(); got != sessiontest.AnswerTo("0", sessiontest.Initialize) {
+		t.Errorf("got %q", got)
+	}
+	p.Send(`{"jsonrpc":"2.0","id":0,"result":{"roots":[]}}`)
+	p.In.Close()
+	p.Rest()
+	p.Ended()
+}
+
+// TestStderrIsNeverBlocked: the client does not read stderr, and the server goes on.
+func TestStderrIsNeverBlocked(t *testing.T) {
+	t.Parallel()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	p := begin(t, &sessiontest.Fake{Server: "flood"}, func(s *session.Session) { s.Err = w })
+	p.Send(sessiontest.Initialize)
+	if got := p.Line(); got != sessiontest.AnswerTo("0", sessiontest.Initialize) {
+		t.Errorf("got %q", got)
+	}
+	p.In.Close()
+	p.Rest()
+	p.Ended()
+	w.Close()
+	if b, _ := io.ReadAll(r); len(b) > 1<<20 || len(b) == 0 {
+		t.Errorf("%d bytes were forwarded", len(b))
+	}
+}
+
+// BenchmarkCall is one tools/call through a session and a real process, and
+// without one: the difference is what a call costs.
+func BenchmarkCall(b *testing.B) {
+	b.Run("proxied", func(b *testing.B) {
+		p := begin(b, &sessiontest.Fake{Server: "polite"}, nil)
+		benchmark(b, p)
+		p.In.Close()
+		p.Rest()
+		p.Ended()
+	})
+	b.Run("direct", func(b *testing.B) {
+		p := &sessiontest.Play{T: b}
+		pipes, err := session.NewPipes()
+		if err != nil {
+			b.Fatal(err)
+		}
+		proc, err := (&sessiontest.Fake{Server: "polite"}).Start(b.Context(), nil, pipes.ServerEnds)
+		if err != nil {
+			b.Fatal(err)
+		}
+		pipes.CloseServerEnds()
+		p.Use(pipes.Stdin, pipes.Stdout.File)
+		benchmark(b, p)
+		pipes.Stdin.Close()
+		proc.Wait()
+		pipes.CloseOwnEnds()
+	})
+}
+
+func benchmark(b *testing.B, p *sessiontest.Play) {
+	b.ReportAllocs()
+	for b.Loop() {
+		p.Send(sessiontest.CallLine)
+		p.Line()
+	}
+}

@@ -1,0 +1,112 @@
+package stateful
+
+import (
+	"context"
+	"os"
+	"syscall"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
+)
+
+// Run runs one client session against one process. It returns how the program
+// should end: as the server did, by a signal that came before the server ran, with status
+// 1 if the server could not be started or gave no first answer in time, or with status 3 if
+// its jail could not be built. A DiagnosedError has a status of its own. err is the error of
+// the launcher. The client, stderr and the record have it already.
+func Run(ctx context.Context, s session.Session) (exit confine.Exit, err error) {
+	ends, caught, stop := session.ListenForSignals()
+	defer stop()
+	r := newStatefulSession(s)
+	defer r.finish(ctx, ends)
+	if exit, ok, err := r.startOrLinger(ctx, ends); !ok {
+		return exit, err
+	}
+	caught()
+	return r.serve(ctx, ends)
+}
+
+// Refuse answers each request of a client with a diagnosis and starts nothing. It is for a
+// configuration that has an error. It prints the diagnosis to stderr, and needs neither a
+// Profile nor a Launcher.
+func Refuse(ctx context.Context, s session.Session, d diagnostics.Diagnosis) {
+	ends, _, stop := session.ListenForSignals()
+	defer stop()
+	r := newStatefulSession(s)
+	defer r.finish(ctx, ends)
+	r.client.Record.Server = d.Server
+	r.client.Announce(d)
+	r.answerUntilClosed(ctx, ends, d)
+}
+
+// startOrLinger starts a process. If that fails, it answers the client with the reason
+// until the session is over; ok is then false.
+func (s *statefulSession) startOrLinger(ctx context.Context, ends <-chan os.Signal) (exit confine.Exit, ok bool, err error) {
+	sig, err := s.start(ctx, ends)
+	switch {
+	case sig != nil:
+		return session.EndedBy(sig), false, nil
+	case err != nil:
+		d, status := s.server.StartFailure(err)
+		s.answerUntilClosed(ctx, ends, d)
+		return confine.Exit{Code: status}, false, err
+	}
+	return confine.Exit{}, true, nil
+}
+
+// start starts the process. A signal during the start ends the session, and is returned.
+func (s *statefulSession) start(ctx context.Context, ends <-chan os.Signal) (sig os.Signal, err error) {
+	if s.server.Pipes, err = session.NewPipes(); err != nil {
+		return nil, err
+	}
+	defer s.server.Pipes.CloseServerEnds()
+	starting, cancel := context.WithCancel(ctx)
+	defer cancel()
+	done := make(chan struct{})
+	var proc session.Process
+	go func() {
+		defer close(done)
+		proc, err = s.server.Launch(starting)
+	}()
+	select {
+	case <-done:
+	case sig = <-ends:
+	case <-ctx.Done():
+		sig = syscall.SIGTERM
+	}
+	if sig == nil {
+		if err == nil {
+			s.server.Adopt(proc)
+			s.server.WarnWaived(proc.Plan())
+		}
+		return nil, err
+	}
+	s.client.ShortenDeadline()
+	cancel()
+	<-done
+	if err == nil {
+		proc.Kill()
+		proc.Wait()
+	}
+	return sig, nil
+}
+
+// serve relays until the process has ended, and returns its exit. If the server ended on
+// an opening server/discover, serve starts another, once.
+func (s *statefulSession) serve(ctx context.Context, ends <-chan os.Signal) (confine.Exit, error) {
+	for revived := false; ; revived = true {
+		how, exit, drained := s.relay(ctx, ends)
+		if revived || !drained || !s.shouldRestart(how) {
+			return s.finishRequests(ctx, ends, how, exit), nil
+		}
+		s.answerDiscover("ended on server/discover ("+session.ExitText(exit)+")", true)
+		if !s.waitForMore(ctx, ends) {
+			return exit, nil
+		}
+		s.server.Pipes.CloseOwnEnds()
+		if exit, ok, err := s.startOrLinger(ctx, ends); !ok {
+			return exit, err
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package stateful
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"github.com/mattn/go-isatty"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// statefulSession is a running session of a stateful server.
+type statefulSession struct {
+	client   *session.Client
+	server   session.Server
+	upstream upstream
+
+	lists   openLists // if client.tools is nil, it has only the levels of log messages
+	refresh refresher
+
+	requestSent      chan struct{} // gets a value for a request before the first answer
+	discoverDeclined chan struct{} // gets a value when the server answers server/discover with an error
+	answered         session.Event // the server has given its first answer
+	refused          chan struct{} // gets a value when a request was refused
+
+	checkedStartup bool // see reportStartupComplaint; used by the goroutine that reads the server
+}
+
+func newStatefulSession(s session.Session) *statefulSession {
+	r := &statefulSession{refused: make(chan struct{}, 1), requestSent: make(chan struct{}, 1), discoverDeclined: make(chan struct{}, 1)}
+	r.answered.Done = make(chan struct{})
+	r.upstream.guard.init()
+	if s.Profile == nil {
+		s.Profile = &policy.Profile{}
+	}
+	r.client = session.NewClient(s, r.hooks(), r.server.RecordedDenials, func() int { return len(r.server.Processes.Denials()) })
+	r.server.Init(r.client, s.Profile)
+	r.refresh.start(r.client)
+	if r.client.Tools != nil {
+		r.client.Tools.Redact = r.server.Redact
+	}
+	r.upstream.onRefused = func(d diagnostics.Diagnosis) {
+		r.client.RefuseAll(d)
+		select {
+		case r.refused <- struct{}{}:
+		default:
+		}
+	}
+	return r
+}
+
+// finish ends the session: see client.finish.
+func (s *statefulSession) finish(ctx context.Context, ends <-chan os.Signal) {
+	s.upstream.guard.ready.Set()
+	s.refresh.stop()
+	s.client.Finish(ctx, ends, func() {
+		if s.server.Pipes != nil {
+			s.server.Pipes.CloseOwnEnds()
+		}
+	})
+}
+
+// answerUntilClosed answers every request with d until the client has closed its stdin or
+// has been silent for long enough. Clients of both eras hide errors of server/discover, so
+// that the next request needs the same answer.
+func (s *statefulSession) answerUntilClosed(ctx context.Context, ends <-chan os.Signal, d diagnostics.Diagnosis) {
+	s.upstream.fail(d)
+	if s.client.InputEnded == nil {
+		s.client.StartReading(func() error { return s.client.Proxy.RunClient(&s.upstream) })
+	}
+	s.client.Tasks.Go(func() { s.client.RefuseAll(d) })
+	if isTerminal(s.client.Config.In) {
+		return // a person has read the diagnosis on stderr
+	}
+	wait := s.client.Config.Linger
+	if s.client.Requested.IsSet() {
+		wait = s.client.Times.AfterRefusal
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	for {
+		select {
+		case <-s.client.InputEnded:
+			return
+		case <-ends:
+			s.client.ShortenDeadline()
+			return
+		case <-ctx.Done():
+			s.client.ShortenDeadline()
+			return
+		case <-timer.C:
+			return
+		case <-s.refused:
+			timer.Reset(s.client.Times.AfterRefusal)
+		}
+	}
+}
+
+// isTerminal reports whether f is a terminal. It does not call f.Fd, which would make
+// the file blocking for every process that shares it.
+func isTerminal(f *os.File) (is bool) {
+	conn, err := f.SyscallConn()
+	return err == nil && conn.Control(func(fd uintptr) { is = isatty.IsTerminal(fd) }) == nil && is
+}

@@ -1,0 +1,118 @@
+//go:build unix
+
+package stateful
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
+)
+
+// TestDeclinedThenSilent: an error to server/discover is no first answer. A server that
+// hangs or ends on the next request fails at its start.
+func TestDeclinedThenSilent(t *testing.T) {
+	t.Parallel()
+	for server, want := range map[string]string{"declines-hang": "0 -31006 boot", "dies-hang": "0 -31006 boot"} {
+		t.Run(server, func(t *testing.T) {
+			p := begin(t, &sessiontest.Fake{Server: server}, func(s *session.Session) { s.Profile.Startup = time.Second })
+			p.Send(probe)
+			if got := p.Line(); !strings.Contains(got, "-32601") {
+				t.Errorf("got %q", got)
+			}
+			time.Sleep(1200 * time.Millisecond) // without a request the timeout does not run
+			p.Send(sessiontest.Initialize)
+			if got := sessiontest.FailureOf(t, p.Line()).String(); got != want {
+				t.Errorf("got %s", got)
+			}
+			p.Send(`{"id":1,"method":"tools/list"}`)
+			if got := sessiontest.FailureOf(t, p.Line()).String(); got != "1 "+want[2:] {
+				t.Errorf("got %s", got)
+			}
+			p.In.Close()
+			p.Rest()
+			if status, _ := p.Ended(); status != 1 {
+				t.Errorf("status %d", status)
+			}
+		})
+	}
+}
+
+// TestSilentWhateverComesFirst: in the modern era any request can be the first.
+func TestSilentWhateverComesFirst(t *testing.T) {
+	t.Parallel()
+	for _, method := range []string{"tools/call", "tools/list", "ping"} {
+		p := begin(t, &sessiontest.Fake{Server: "silent"}, func(s *session.Session) { s.Profile.Startup = 200 * time.Millisecond })
+		p.Send(`{"id":0,"method":"` + method + `"}`)
+		if got := sessiontest.FailureOf(t, p.Line()).String(); got != "0 -31006 boot" {
+			t.Errorf("%s: got %s", method, got)
+		}
+		p.In.Close()
+		p.Rest()
+		p.Ended()
+	}
+}
+
+// TestSlowNotes: stderr says that a slow server is waited for.
+func TestSlowNotes(t *testing.T) {
+	t.Parallel()
+	p := begin(t, &sessiontest.Fake{Server: "scribe"}, func(s *session.Session) { s.Profile.Call = 400 * time.Millisecond })
+	p.Send(`{"id":1,"method":"tools/call","params":{"name":"hang"}}`)
+	if got := sessiontest.FailureOf(t, p.Line()).String(); got != "1 -31006 call hang" {
+		t.Errorf("got %s", got)
+	}
+	p.In.Close()
+	p.Rest()
+	if _, stderr := p.Ended(); strings.Count(stderr, `waiting for the answer of server "test" to a call of tool "hang"`) != 1 {
+		t.Errorf("stderr %q", stderr)
+	}
+	p = begin(t, &sessiontest.Fake{Server: "silent"}, func(s *session.Session) {
+		s.Profile.Startup = time.Second
+		session.TimesOf(s).SlowNote, session.TimesOf(s).SlowRepeat = 50*time.Millisecond, 100*time.Millisecond
+	})
+	p.Send(sessiontest.Initialize)
+	p.Line()
+	p.In.Close()
+	p.Rest()
+	if _, stderr := p.Ended(); strings.Count(stderr, "waiting for the first answer") < 2 {
+		t.Errorf("stderr %q", stderr)
+	}
+}
+
+// TestSilentAtStartup: a server without a first answer is ended after the startup timeout.
+func TestSilentAtStartup(t *testing.T) {
+	t.Parallel()
+	p := begin(t, &sessiontest.Fake{Server: "silent"}, func(s *session.Session) {
+		s.Profile.Startup = 300 * time.Millisecond
+		session.TimesOf(s).SlowNote = 50 * time.Millisecond
+	})
+	p.Send(`[{"id":1,"method":"a"},{"method":"n"},{"id":2,"method":"b"}]`, sessiontest.Initialize)
+	batch := p.Line()
+	if !strings.HasPrefix(batch, "[{") || strings.Count(batch, "-31006") < 2 || !strings.Contains(batch, `"id":2`) {
+		t.Errorf("got %q", batch)
+	}
+	if got := sessiontest.FailureOf(t, p.Line()).String(); got != "0 -31006 boot" {
+		t.Errorf("got %s", got)
+	}
+	status, stderr := p.Ended()
+	if status != 1 || strings.Count(stderr, "waiting for the first answer") != 1 {
+		t.Errorf("status %d, stderr %q", status, stderr)
+	}
+}
+
+// TestSilentUnasked: without a request, a server may be silent for longer than the startup
+// timeout.
+func TestSilentUnasked(t *testing.T) {
+	t.Parallel()
+	p := begin(t, &sessiontest.Fake{Server: "polite"}, func(s *session.Session) { s.Profile.Startup = time.Second })
+	time.Sleep(1200 * time.Millisecond)
+	p.Send(sessiontest.Initialize)
+	if got := p.Line(); got != sessiontest.AnswerTo("0", sessiontest.Initialize) {
+		t.Errorf("got %q", got)
+	}
+	p.In.Close()
+	p.Rest()
+	p.Ended()
+}

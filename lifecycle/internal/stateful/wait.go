@@ -1,0 +1,199 @@
+package stateful
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
+)
+
+// endCause is how the life of a process came to its end.
+type endCause struct {
+	byClient       bool                   // the client closed its end first
+	signalled      bool                   // a signal, or ctx, ended the session
+	killed         bool                   // we have sent SIGTERM, and not because of a signal to us
+	untouched      bool                   // the server has read nothing of an opening server/discover
+	startupTimeout *diagnostics.Diagnosis // the server gave no first answer in time; else nil
+}
+
+// wait waits until the process has ended, and ends it when the session is over (package
+// comment, "A stateful server"). ends delivers signals. replayed is closed once the process
+// has the frames that an earlier process got. serverEnded is closed when the server's
+// stdout is at its end.
+func (s *statefulSession) wait(ctx context.Context, ends <-chan os.Signal, proc session.Process, replayed, serverEnded <-chan struct{}) endCause {
+	w := processWait{session: s, proc: proc, startup: startupTimer{session: s}}
+	w.startup.arm() // for requests that were sent to the server before this one
+	answered, cancelled := s.answered.Done, ctx.Done()
+	quit := make(chan struct{})
+	defer close(quit)
+	ignored := s.watchDiscover(quit)
+	stuck := time.NewTicker(s.client.Times.Term)
+	defer stuck.Stop()
+	dead, stopHangup := session.WatchHangup(s.client.Config.In, s.client.Config.Out)
+	defer stopHangup()
+	for {
+		select {
+		case <-proc.Done():
+			w.exited(ends)
+			return w.cause
+		case <-replayed:
+			replayed, w.clientEnded = nil, s.client.InputEnded
+		case <-w.clientEnded:
+			w.endInput()
+		case <-serverEnded:
+			serverEnded = nil
+			w.endOutput()
+		case <-dead:
+			dead = nil
+			w.abandon()
+		case sig := <-ends:
+			w.forward(sig)
+		case <-cancelled:
+			cancelled = nil
+			w.forward(syscall.SIGTERM)
+		case <-w.term:
+			w.terminate()
+		case <-w.kill:
+			w.kill = nil
+			proc.Kill()
+		case <-stuck.C:
+			w.checkStuck()
+
+		case <-ignored:
+			ignored = nil
+			s.answerDiscover(fmt.Sprintf("has ignored server/discover for %v", s.client.Times.Discover), false)
+			s.upstream.guard.disabled.Store(true)
+			w.startup.restart()
+		case <-s.requestSent:
+			w.startup.arm()
+		case <-s.discoverDeclined:
+			w.startup.restart()
+		case <-answered:
+			answered = nil
+			w.startup.disarm()
+		case <-w.startup.slow:
+			w.startup.sayWaiting()
+		case <-w.startup.silent:
+			w.startupTimeout()
+		}
+	}
+}
+
+// processWait is the state of wait. Each method handles one event.
+type processWait struct {
+	session     *statefulSession
+	proc        session.Process
+	cause       endCause
+	startup     startupTimer
+	clientEnded <-chan struct{}  // client.InputEnded; nil until the replay is over, and after endInput
+	term, kill  <-chan time.Time // when to send SIGTERM, and when to kill the jail; nil if not planned
+	bytesSent   int64            // how many frames had been begun at the last checkStuck: see sendStalled
+}
+
+// exited completes the cause after the process has ended.
+func (w *processWait) exited(ends <-chan os.Signal) {
+	client := w.session.client
+	select { // a signal that came first counts; the select of wait chooses at random
+	case <-ends:
+		w.cause.signalled = true
+		client.ShortenDeadline()
+	default:
+	}
+	w.cause.signalled = client.ReadLastRequest(ends) || w.cause.signalled
+	w.cause.byClient = w.cause.byClient || session.IsClosed(client.InputEnded)
+	w.noteUntouched()
+}
+
+// noteUntouched records whether the server has left an opening server/discover unread. It must be
+// called before the pipe to the server is closed.
+func (w *processWait) noteUntouched() {
+	if s := w.session; !w.cause.byClient && !w.cause.untouched {
+		w.cause.untouched = s.upstream.guard.inputUntouched(session.UnreadBytes(s.server.Pipes.Stdin))
+	}
+}
+
+// endInput closes the server's stdin after the client has closed its own.
+func (w *processWait) endInput() {
+	s := w.session
+	w.clientEnded, w.cause.byClient = nil, true
+	s.server.Pipes.Stdin.Close()
+	if !w.cause.signalled && !w.cause.killed {
+		w.term = time.After(s.client.Times.Term)
+	}
+	if s.client.Gone.IsSet() {
+		w.abandon()
+	}
+}
+
+// endOutput closes the server's stdin after the server has closed its stdout. Nothing more
+// can be relayed.
+func (w *processWait) endOutput() {
+	s := w.session
+	w.noteUntouched()
+	s.server.Pipes.Stdin.Close()
+	if w.term == nil && w.kill == nil {
+		w.term = time.After(s.client.Times.Term)
+	}
+	if w.cause.byClient && s.client.Gone.IsSet() {
+		w.abandon()
+	}
+}
+
+// abandon ends the server without delay, because the client has died.
+func (w *processWait) abandon() {
+	if w.cause.signalled || w.cause.killed {
+		return
+	}
+	s := w.session
+	s.client.Gone.Set()
+	w.cause.byClient = true
+	s.server.Pipes.Stdin.Close()
+	w.terminate()
+}
+
+// terminate sends SIGTERM and plans the kill.
+func (w *processWait) terminate() {
+	w.cause.killed = true
+	w.proc.Signal(syscall.SIGTERM)
+	w.term, w.kill = nil, time.After(w.session.client.Times.Kill)
+}
+
+// forward sends a signal on to the server. The first one plans the kill.
+func (w *processWait) forward(sig os.Signal) {
+	w.proc.Signal(sig)
+	if !w.cause.signalled {
+		w.cause.signalled = true
+		w.session.client.ShortenDeadline()
+		w.term, w.kill = nil, time.After(w.session.client.Times.Signal)
+	}
+}
+
+// checkStuck ends the server if it does not read and the client has closed its stdin. While
+// the server does not read, our reader does not come to the end of the client's stdin.
+func (w *processWait) checkStuck() {
+	s := w.session
+	if s.upstream.sendStalled(&w.bytesSent) && w.clientEnded != nil && w.kill == nil && session.PeerClosed(s.client.Config.In) {
+		w.cause.killed, w.cause.byClient = true, true
+		w.proc.Signal(syscall.SIGTERM)
+		w.kill = time.After(s.client.Times.Kill)
+	}
+}
+
+// startupTimeout kills a server that has given no first answer in time.
+func (w *processWait) startupTimeout() {
+	s := w.session
+	w.startup.disarm()
+	if s.answered.IsSet() || s.openRequests() == 0 {
+		return
+	}
+	ev := s.server.Evidence(diagnostics.StageStartup, nil, time.Time{})
+	ev.Timeout = s.server.Profile.Startup
+	d := s.server.Diagnose(ev)
+	w.cause.startupTimeout = &d
+	s.upstream.fail(d)
+	w.proc.Kill()
+}

@@ -1,0 +1,188 @@
+//go:build unix
+
+package stateless
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// pidOf is the process that an answer of resources/read names.
+func pidOf(a sessiontest.Said) string {
+	_, pid, _ := strings.Cut(a.Line, `"pid":`)
+	return strings.TrimRight(pid, "}\n")
+}
+
+// TestDiscoveryShared: one worker answers all requests that are no calls, in any order.
+func TestDiscoveryShared(t *testing.T) {
+	t.Parallel()
+	f := sessiontest.NewShop()
+	p := beginStateless(t, f, nil)
+	p.Send(sessiontest.ClientHello)
+	for i := range 50 {
+		p.Send(sessiontest.Legacy(fmt.Sprint(1+i), []string{"resources/read", "prompts/get", "completion/complete"}[i%3], `{"uri":"x"}`))
+	}
+	p.Answer("0")
+	pids := map[string]bool{}
+	for i := range 50 {
+		pids[pidOf(p.Answer(fmt.Sprint(51-i-1)))] = true
+	}
+	if len(pids) != 1 || f.Started("") != 1 {
+		t.Errorf("answered by %v, %d started", pids, f.Started(""))
+	}
+	p.Nothing()
+}
+
+// TestDiscoveryIdle: an idle discovery worker is stopped, but not before it has answered,
+// and the next request starts another.
+func TestDiscoveryIdle(t *testing.T) {
+	t.Parallel()
+	f := sessiontest.NewShop()
+	p := beginStateless(t, f, func(s *session.Session, _ *Options) {
+		session.TimesOf(s).DiscoveryIdle, session.TimesOf(s).Tick = 100*time.Millisecond, 10*time.Millisecond
+	})
+	p.Greet()
+	p.Send(sessiontest.Legacy("1", "resources/read", `{"uri":"ask"}`))
+	ask := p.Told("roots/list")
+	time.Sleep(300 * time.Millisecond) // three times as long as it may be idle
+	p.Send(sessiontest.ReplyTo(ask, `{"roots":[]}`))
+	sessiontest.Has(t, p.Answer("1").Line, `"heard":{"roots":[]}`)
+	f.Of("")[f.Started("")-1].Ended(t)
+	p.Send(sessiontest.Legacy("2", "resources/read", `{}`))
+	p.Answer("2")
+	// One that was cancelled is not waited for.
+	p.Send(sessiontest.Legacy("3", "resources/read", `{"uri":"never"}`))
+	sessiontest.Eventually(t, "it is there", func() bool { return strings.Contains(f.Saw("", f.Started("")-1), `"id":3`) })
+	n := f.Started("") - 1
+	p.Send(cancel("3"))
+	f.Of("")[n].Ended(t)
+	sessiontest.Has(t, f.Saw("", n), cancel("3"))
+	if stderr := p.Nothing(); stderr != "" {
+		t.Errorf("stderr %q", stderr)
+	}
+}
+
+// TestDiscoveryAbandoned: a request of ours for a call that was cancelled does not keep a
+// discovery worker alive.
+func TestDiscoveryAbandoned(t *testing.T) {
+	t.Parallel()
+	f := sessiontest.NewShop()
+	f.Options = func(string, int) string { return "silent-list" }
+	p := beginStateless(t, f, func(s *session.Session, _ *Options) {
+		session.TimesOf(s).DiscoveryIdle, session.TimesOf(s).Tick = 100*time.Millisecond, 10*time.Millisecond
+	})
+	p.Greet()
+	p.Send(sessiontest.CallOf("1", "echo", "{}"))
+	sessiontest.Eventually(t, "the list is asked for", func() bool { return f.Started("") > 0 && strings.Contains(f.Saw("", f.Started("")-1), "tools/list") })
+	n := f.Started("") - 1
+	p.Send(cancel("1"))
+	f.Of("")[n].Ended(t)
+	p.Nothing()
+}
+
+// TestDiscoveryCrash: requests that are open at the crash fail, and the next one starts
+// another worker.
+func TestDiscoveryCrash(t *testing.T) {
+	t.Parallel()
+	f := sessiontest.NewShop()
+	p := beginStateless(t, f, nil)
+	p.Greet()
+	p.Send(sessiontest.Legacy("1", "resources/read", `{"uri":"never"}`))
+	sessiontest.Eventually(t, "it has begun", func() bool { return strings.Contains(f.Saw("", 0), "never") })
+	p.Send(sessiontest.CallOf("2", "ask", "{}")) // which has a process of its own
+	ask := p.Told("sampling/createMessage")
+	p.Send(sessiontest.Legacy("3", "resources/read", `{"uri":"crash"}`))
+	for _, id := range []string{"1", "3"} {
+		sessiontest.FailureOf(t, p.Answer(id).Line)
+	}
+	p.Send(sessiontest.Legacy("4", "resources/read", `{}`), sessiontest.ReplyTo(ask, "{}"))
+	if pid := pidOf(p.Answer("4")); pid != fmt.Sprint(f.Of("")[1].PID()) {
+		t.Errorf("answered by %s", pid)
+	}
+	sessiontest.Has(t, p.Answer("2").Line, "id=0 result={}")
+	p.Nothing()
+	if f.Started("") != 2 {
+		t.Errorf("%d processes", f.Started(""))
+	}
+}
+
+// TestDiscoveryDenials: the record keeps the denials of workers that are gone.
+func TestDiscoveryDenials(t *testing.T) {
+	t.Parallel()
+	f := sessiontest.NewShop()
+	f.Denials = map[string][]policy.Denial{"echo": {{Axis: policy.AxisFs, Operation: "open", Target: "/denied", Count: 1}}}
+	p := beginStateless(t, f, nil)
+	p.Greet()
+	p.Send(sessiontest.CallOf("1", "echo", "{}"))
+	l := p.Answer("1").Line
+	sessiontest.Has(t, l, "dev.mcp-jail/denials", "/denied")
+	f.Of("echo")[0].Ended(t)
+	p.Send(sessiontest.CallOf("2", "fail", "{}"))
+	if l := p.Answer("2").Line; strings.Contains(l, "/denied") {
+		t.Errorf("another call is told of it: %q", l)
+	}
+	p.Nothing()
+	if len(p.Record.Denials) != 1 || p.Record.Denials[0].Target != "/denied" {
+		t.Errorf("the record has %v", p.Record.Denials)
+	}
+}
+
+// TestAnswerDiscover: server/discover is answered for every kind of server. Each row asks
+// twice, and the session goes on.
+func TestAnswerDiscover(t *testing.T) {
+	t.Parallel()
+	for option, row := range map[string]struct {
+		want []string
+		not  string
+		said bool // on stderr
+	}{
+		"ttl=0":        {[]string{`"resultType":"complete"`, `"capabilities":{"tools":{},"resources":{}}`}, "subscribe", false},
+		"error-probe":  {[]string{`"error":{"code":-32601,"message":"what?"}`}, "mcp-jail", false},
+		"die-probe":    {[]string{`"error":{"code":-32601,`, "ended on server/discover", "dev.mcp-jail/discover-guard"}, "result", false},
+		"silent-probe": {[]string{`"error":{"code":-32601,`, "has ignored server/discover", "dev.mcp-jail/discover-guard"}, "result", false},
+	} {
+		t.Run(option, func(t *testing.T) {
+			f := sessiontest.NewShop()
+			f.Options = func(string, int) string { return option }
+			p := beginStateless(t, f, func(s *session.Session, _ *Options) {
+				if option == "silent-probe" {
+					session.TimesOf(s).Discover = 200 * time.Millisecond
+				} else { // a program may take a while to answer, or to die
+					session.TimesOf(s).Discover = time.Minute
+				}
+			})
+			for _, id := range []string{"1", "2"} {
+				p.Send(sessiontest.Modern(id, "server/discover", ""))
+				l := p.Answer(id).Line
+				sessiontest.Has(t, l, row.want...)
+				if strings.Contains(l, row.not) {
+					t.Errorf("%q", l)
+				}
+			}
+			p.Greet() // a client of both eras goes on so, or with a modern call
+			p.Send(sessiontest.CallOf("3", "echo", "{}"), sessiontest.Modern("4", "tools/call", `"name":"echo","arguments":{}`))
+			sessiontest.Has(t, p.Answer("3").Line, "calls=1")
+			sessiontest.Has(t, p.Answer("4").Line, "calls=1")
+			if stderr := p.Nothing(); (stderr != "") != row.said {
+				t.Errorf("stderr %q", stderr)
+			}
+		})
+	}
+}
+
+// TestStripCapabilities: capabilities that need a process that lives on are not offered.
+func TestStripCapabilities(t *testing.T) {
+	t.Parallel()
+	p := beginStateless(t, sessiontest.NewShop(), nil)
+	for _, id := range []string{"0", "1"} { // from the server, and from the catalog
+		p.Send(sessiontest.HelloFrom(id, "{}"))
+		sessiontest.Has(t, p.Answer(id).Line, `"capabilities":{"tools":{"listChanged":true},"logging":{},"resources":{}},"serverInfo"`)
+	}
+	p.Nothing()
+}

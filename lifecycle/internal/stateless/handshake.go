@@ -1,0 +1,201 @@
+package stateless
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
+	"github.com/mcp-jail/mcp-jail/mcpproxy"
+)
+
+// clientInfo is the client's description of itself. A legacy worker gets it in a handshake; modern
+// requests carry it.
+type clientInfo struct {
+	era  mcpproxy.Era
+	key  []byte // the parts of the description that a server's answers may depend on
+	line []byte // legacy: the client's initialize; modern: a server/discover of ours
+}
+
+// matches reports whether a worker with one clientInfo can serve a client with the other.
+func (i *clientInfo) matches(other *clientInfo) bool {
+	return i == other || i != nil && other != nil && i.era == other.era && bytes.Equal(i.key, other.key)
+}
+
+// eraOrLegacy returns the era, or Legacy if i is nil.
+func (i *clientInfo) eraOrLegacy() mcpproxy.Era {
+	if i == nil {
+		return mcpproxy.Legacy
+	}
+	return i.era
+}
+
+// eraName returns the era as the catalog names it.
+func (i *clientInfo) eraName() string {
+	if i.era == mcpproxy.Modern {
+		return "modern"
+	}
+	return "legacy"
+}
+
+// requestFor returns a request of ours in the client's name. name is a result of catalog.Request.
+func (i *clientInfo) requestFor(name string) *mcpproxy.Frame {
+	method, params, _ := bytes.Cut([]byte(name), []byte(" "))
+	if params == nil {
+		params = []byte("{}")
+	}
+	if i.eraOrLegacy() == mcpproxy.Modern {
+		meta := session.JSONObject("_meta", i.key)
+		if len(params) > len("{}") {
+			meta = append(append(meta[:len(meta)-1], ','), params[1:]...)
+		}
+		params = meta
+	}
+	return mcpproxy.Parse(mcpproxy.NewRequest([]byte("0"), string(method), params))
+}
+
+// recordInitialize keeps the client's initialize, to replay it to each worker. It returns
+// nil if the frame is not held in memory.
+func (s *statelessSession) recordInitialize(f *mcpproxy.Frame, e *mcpproxy.Envelope) *clientInfo {
+	line, whole := f.AppendTo(nil)
+	if !whole {
+		return nil
+	}
+	info := &clientInfo{era: mcpproxy.Legacy, line: line, key: session.FilterMembers(f.Slice(e.Params), func(name string) bool { return name != "_meta" })}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.legacyInfo.matches(info) {
+		info = s.legacyInfo
+	}
+	s.legacyInfo, s.latestInfo = info, info
+	return info
+}
+
+// recordModern keeps the description of the client in a modern request (2026-07-28, "Request
+// metadata").
+func (s *statelessSession) recordModern(f *mcpproxy.Frame, e *mcpproxy.Envelope) *clientInfo {
+	const prefix = "io.modelcontextprotocol/"
+	key := session.FilterMembers(f.Slice(e.ParamsMeta), func(name string) bool {
+		return name == mcpproxy.VersionKey || name == prefix+"clientCapabilities" || name == prefix+"clientInfo"
+	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.modernInfo != nil && bytes.Equal(s.modernInfo.key, key) {
+		s.latestInfo = s.modernInfo
+		return s.modernInfo
+	}
+	line := mcpproxy.NewRequest([]byte("0"), "server/discover", session.JSONObject("_meta", key))
+	s.modernInfo = &clientInfo{era: mcpproxy.Modern, key: key, line: line}
+	s.latestInfo = s.modernInfo
+	return s.modernInfo
+}
+
+// latestClientInfo returns the clientInfo that came last.
+func (s *statelessSession) latestClientInfo() *clientInfo {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.latestInfo
+}
+
+// infoFor returns the clientInfo for workers of an era, or nil if the client has sent
+// none. A request without it goes to the server, which may refuse it.
+func (s *statelessSession) infoFor(era mcpproxy.Era) *clientInfo {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if era == mcpproxy.Modern {
+		return s.modernInfo
+	}
+	return s.legacyInfo
+}
+
+// currentClient returns the clientInfo for a request that does not carry one: the clientInfo of
+// the client's initialize, else that of its modern requests.
+func (s *statelessSession) currentClient() (mcpproxy.Era, *clientInfo) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.legacyInfo == nil && s.modernInfo != nil {
+		return mcpproxy.Modern, s.modernInfo
+	}
+	return mcpproxy.Legacy, s.legacyInfo
+}
+
+// handshake takes a worker through the client's handshake and returns the answer to
+// initialize. Modern workers need no handshake.
+func (w *worker) handshake(ctx context.Context) (answer *mcpproxy.Frame, d *diagnostics.Diagnosis) {
+	info := w.info
+	if info == nil || info.era == mcpproxy.Modern {
+		w.markReady()
+		return nil, nil
+	}
+	f := mcpproxy.Parse(info.line)
+	w.server.Advertise(f, &f.Messages[0])
+	slow := time.AfterFunc(w.client.Times.SlowNote, func() {
+		if w.server.Quiet.Load() {
+			return
+		}
+		w.client.Stderr.SayLine(fmt.Sprintf("waiting for the first answer of server %q%s; %v so far", w.session.serverName, w.forTool(), w.client.Times.SlowNote))
+	})
+	defer slow.Stop()
+	answer, err := w.request(ctx, f, w.server.Profile.Startup)
+	if err != nil {
+		return nil, w.startupFailure(ctx, err)
+	}
+	if e := &answer.Messages[0]; e.Error.Present() {
+		ev := w.server.Evidence(diagnostics.StageStartup, &mcpproxy.Call{Method: []byte("initialize"), Tool: []byte(w.tool)}, time.Time{})
+		ev.Text = session.FailureText(answer, e)
+		failed := w.server.Diagnose(ev)
+		return answer, &failed
+	}
+	w.trySend(mcpproxy.Parse(mcpproxy.NewNotification("notifications/initialized", nil)))
+	w.markReady()
+	return answer, nil
+}
+
+// markReady makes a worker receive what the client sends to all workers, and first the log
+// level that the client has set.
+func (w *worker) markReady() {
+	s, room := w.session, true
+	s.mu.Lock()
+	s.anyReady, w.ready = true, true
+	if s.logLevel != nil && w.info != nil && w.info.era == mcpproxy.Legacy {
+		room = w.queue.tryEnqueue(s.logLevelRequest(w))
+	}
+	s.mu.Unlock()
+	if !room {
+		w.onQueueFull()
+	}
+}
+
+// forTool returns " for tool NAME", or nothing for a discovery worker.
+func (w *worker) forTool() string {
+	if w.tool == "" {
+		return ""
+	}
+	return fmt.Sprintf(" for tool %q", w.tool)
+}
+
+// startupFailure returns the diagnosis for a request of ours to which the worker gave no answer,
+// or one that cannot be used.
+func (w *worker) startupFailure(ctx context.Context, err error) *diagnostics.Diagnosis {
+	var answer reply
+	if errors.As(err, &answer) {
+		w.server.Announce(*answer.rejected)
+		return answer.rejected
+	}
+	ev := w.server.Evidence(diagnostics.StageStartup, nil, time.Time{})
+	ev.Tool = w.tool
+	switch {
+	case ctx.Err() != nil:
+		d := diagnostics.Diagnose(ev)
+		return &d
+	case err == errTimeout:
+		ev.Timeout = w.server.Profile.Startup
+	default:
+		w.addExit(&ev)
+	}
+	d := w.server.Diagnose(ev)
+	return &d
+}

@@ -1,0 +1,310 @@
+//go:build unix
+
+package stateless
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
+	"github.com/mcp-jail/mcp-jail/mcpproxy"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// strange is an initialize whose bytes no decoder and encoder would leave alone.
+const strange = `{"jsonrpc": "2.0","id":"h", "x":1, "method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{"sampling":{ }},"clientInfo":{"name":"\u0063","version":"1"},"n":9007199254740993}}`
+
+// TestHandshakeIsReplayed: each worker gets the client's own initialize, changed in its id
+// only.
+func TestHandshakeIsReplayed(t *testing.T) {
+	t.Parallel()
+	f := sessiontest.NewShop()
+	p := beginStateless(t, f, nil)
+	p.Send(strange, sessiontest.Initialized)
+	p.Answer(`"h"`)
+	p.Send(sessiontest.CallOf("1", "echo", "{}"))
+	p.Answer("1")
+	p.Nothing()
+	for _, log := range []string{f.Saw("", 0), f.Saw("echo", 0)} {
+		lines := strings.Split(log, "\n")
+		var m sessiontest.Said
+		if err := json.Unmarshal([]byte(lines[0]), &m); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Replace(lines[0], string(m.ID), `"h"`, 1); got != strange || lines[1] != sessiontest.Initialized {
+			t.Errorf("%q, %q", lines[0], lines[1])
+		}
+	}
+}
+
+// TestStatements: each worker is told the policy of its own tool.
+func TestStatements(t *testing.T) {
+	t.Parallel()
+	f := sessiontest.NewShop()
+	p := beginStateless(t, f, func(s *session.Session, o *Options) {
+		resolve := o.Tool
+		o.Tool = func(name string) (Tool, error) {
+			tool, err := resolve(name)
+			if name == "" { // the discovery worker has nothing of theirs
+				return tool, err
+			}
+			tool.Profile.Advertise = true
+			tool.Profile.Entries = []policy.Entry{{Path: "/for/" + name, Kind: policy.KindDir, Rights: policy.Read, Origin: policy.OriginRule}}
+			return tool, err
+		}
+	})
+	p.Greet()
+	p.Send(sessiontest.CallOf("1", "echo", "{}"), sessiontest.CallOf("2", "fail", "{}"))
+	p.Answer("1")
+	p.Answer("2")
+	p.Send(sessiontest.Modern("3", "tools/call", `"name":"echo","arguments":{}`))
+	p.Answer("3")
+	p.Close()
+	for _, row := range []struct {
+		tool string
+		n    int
+		want string
+	}{{"echo", 0, "/for/echo"}, {"fail", 0, "/for/fail"}, {"echo", 1, "/for/echo"}, {"", 0, ""}} {
+		saw := f.Saw(row.tool, row.n)
+		if got := strings.Count(saw, "dev.mcp-jail/policy"); row.want == "" && got != 0 || row.want != "" && (got == 0 || !strings.Contains(saw, row.want)) || strings.Count(saw, "/for/") != strings.Count(saw, row.want) && row.want != "" {
+			t.Errorf("process %d of %q saw %q", row.n, row.tool, saw)
+		}
+	}
+}
+
+// TestSecondInitialize: after another initialize, no call gets a worker of the first one.
+func TestSecondInitialize(t *testing.T) {
+	t.Parallel()
+	f := sessiontest.NewShop()
+	p := beginStateless(t, f, func(_ *session.Session, o *Options) { o.Warm = func(string) int { return 1 }; o.MaxCalls = 1 })
+	p.Greet()
+	p.Send(sessiontest.Legacy("1", "tools/list", "{}"))
+	p.Answer("1")
+	sessiontest.Eventually(t, "a warm worker", func() bool { return strings.Contains(f.Saw("echo", 0), "initialized") })
+	p.Send(sessiontest.Legacy("3", "resources/read", `{"uri":"ask"}`)) // which the first discovery process works on
+	ask := p.Told("roots/list")
+	p.Send(sessiontest.HelloFrom("4", `{"sampling":{}}`), sessiontest.CallOf("5", "echo", "{}"), sessiontest.Legacy("6", "resources/read", `{"uri":"x"}`))
+	for _, id := range []string{"4", "5", "6"} {
+		p.Answer(id)
+	}
+	p.Send(`{"jsonrpc":"2.0","id":` + string(ask.ID) + `,"result":{"roots":[]}}`)
+	sessiontest.Has(t, p.Answer("3").Line, `"heard":{"roots":[]}`)
+	f.Of("")[0].Ended(t) // it has ended by itself
+	p.Nothing()
+	if saw := f.Saw("echo", 0); strings.Contains(saw, "tools/call") {
+		t.Errorf("a warm worker of the first handshake was used: %q", saw)
+	}
+	if saw := f.Saw("", 1); !strings.Contains(saw, `"sampling"`) || !strings.Contains(saw, "resources/read") {
+		t.Errorf("the second discovery process saw %q", saw)
+	}
+}
+
+// TestHandshakeFails: a worker fails in its handshake: of a call, and of discovery.
+func TestHandshakeFails(t *testing.T) {
+	t.Parallel()
+	for option, want := range map[string]string{
+		"die-boot":       "boot crash",
+		"error-boot":     "boot crash",
+		"silent-boot":    "boot crash",
+		"ambiguous-boot": "call crash",
+		"big-boot":       "boot crash",
+	} {
+		t.Run(option, func(t *testing.T) {
+			t.Parallel()
+			f := sessiontest.NewShop()
+			f.Options = func(tool string, _ int) string {
+				if tool == "crash" {
+					return option
+				}
+				return ""
+			}
+			p := beginStateless(t, f, func(s *session.Session, _ *Options) {
+				if option == "silent-boot" {
+					s.Profile.Startup = 2500 * time.Millisecond
+				}
+			})
+			p.Greet()
+			p.Send(sessiontest.CallOf("1", "crash", "{}"), sessiontest.CallOf("2", "echo", "{}"))
+			if got := sessiontest.FailureOf(t, p.Answer("1").Line).String(); !strings.HasSuffix(got, want) {
+				t.Errorf("got %s", got)
+			}
+			sessiontest.Has(t, p.Answer("2").Line, "tool=echo")
+			p.Nothing()
+		})
+		t.Run("discovery "+option, func(t *testing.T) {
+			t.Parallel()
+			f := sessiontest.NewShop()
+			f.Options = func(tool string, n int) string {
+				if n == 0 {
+					return option
+				}
+				return ""
+			}
+			p := beginStateless(t, f, func(s *session.Session, _ *Options) {
+				if option == "silent-boot" {
+					s.Profile.Startup = 2500 * time.Millisecond
+				}
+			})
+			p.Send(sessiontest.ClientHello)
+			if a := p.Answer("0"); a.Error == nil {
+				t.Errorf("got %q", a.Line)
+			} else if option == "error-boot" {
+				sessiontest.Has(t, a.Line, `"error":{"code":-32000,"message":"no such version","data":{"theirs":1}}`)
+			}
+			p.Send(sessiontest.HelloFrom("1", "{}"))
+			if a := p.Answer("1"); a.Result == nil {
+				t.Errorf("the next one: %q", a.Line)
+			}
+			p.Nothing()
+		})
+	}
+}
+
+// TestSometimesDies: a server that dies in every third handshake fails every third call
+// and no other.
+func TestSometimesDies(t *testing.T) {
+	t.Parallel()
+	f := sessiontest.NewShop()
+	f.Options = func(tool string, n int) string {
+		if tool == "echo" && n%3 == 2 {
+			return "die-boot"
+		}
+		return ""
+	}
+	p := beginStateless(t, f, nil)
+	p.Greet()
+	var ids []string
+	for i := range 12 {
+		ids = append(ids, string(rune('a'+i)))
+		p.Send(sessiontest.CallOf(`"`+ids[i]+`"`, "echo", "{}"))
+	}
+	failed := 0
+	for _, id := range ids {
+		if a := p.Answer(`"` + id + `"`); a.Error != nil {
+			failed++
+			sessiontest.Has(t, a.Line, `"stage":"boot"`, `"tool":"echo"`, "cannot start today")
+		}
+	}
+	if failed != 4 {
+		t.Errorf("%d calls have failed", failed)
+	}
+	p.Nothing()
+}
+
+// TestFailureIsShared: requests that wait for a start share its failure, and do not start
+// another worker each.
+func TestFailureIsShared(t *testing.T) {
+	t.Parallel()
+	f := sessiontest.NewShop()
+	f.Options = func(string, int) string { return "silent-boot" }
+	p := beginStateless(t, f, func(s *session.Session, _ *Options) { s.Profile.Startup = time.Second })
+	p.Send(sessiontest.ClientHello)
+	p.Answer("0")
+	for _, id := range []string{"1", "2", "3", "4", "5"} {
+		p.Send(sessiontest.Legacy(id, "resources/read", "{}"))
+	}
+	for _, id := range []string{"1", "2", "3", "4", "5"} {
+		sessiontest.FailureOf(t, p.Answer(id).Line)
+	}
+	if n := f.Started(""); n > 4 { // each its own were 6
+		t.Errorf("%d starts", n)
+	}
+	rest, _, status := p.Close()
+	if rest != "" || status != 1 && status != 0 {
+		t.Errorf("status %d, %q", status, rest)
+	}
+}
+
+// TestReadyWithFullQueue: markReady does not wait for room in the queue, since it holds
+// the lock of the session.
+func TestReadyWithFullQueue(t *testing.T) {
+	t.Parallel()
+	f := sessiontest.NewShop()
+	errors, err := os.Create(t.TempDir() + "/stderr")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { errors.Close() })
+	s := idleSession(t, session.Session{Launcher: f, Err: errors}, Options{})
+	w := &worker{session: s, client: s.client, info: &clientInfo{era: mcpproxy.Legacy}, tool: "echo"}
+	w.server.Init(s.client, s.client.Config.Profile)
+	w.queue.init(&session.CountingWriter{}, w.server.Answers)
+	w.queue.busy = true
+	w.server.Answers.Add(mcpproxy.Memory)
+	killed := &killed{}
+	w.proc, s.logLevel = killed, []byte("{}")
+	w.markReady()
+	if !s.mu.TryLock() || !killed.yes {
+		t.Errorf("killed: %v", killed.yes)
+	}
+}
+
+type killed struct {
+	session.Process
+	yes bool
+}
+
+func (k *killed) Kill() error { k.yes = true; return nil }
+
+// TestModern: modern calls have no handshake and keep their bytes.
+func TestModern(t *testing.T) {
+	t.Parallel()
+	f := sessiontest.NewShop()
+	p := beginStateless(t, f, nil)
+	call := sessiontest.Modern("1", "tools/call", `"name":"echo","arguments":{"n": 9007199254740993}`)
+	p.Send(call)
+	sessiontest.Has(t, p.Answer("1").Line, `{\"n\": 9007199254740993}`, "calls=1")
+	p.Send(sessiontest.Modern("2", "tools/call", `"name":"echo","arguments":{}`))
+	p.Answer("2")
+	if saw := f.Saw("echo", 0); saw != call+"\n" || f.Started("echo") != 2 {
+		t.Errorf("the process saw %q, of %d", saw, f.Started("echo"))
+	}
+	p.Nothing()
+}
+
+// TestClientsOfModernRequests: each modern request describes its client, and is answered
+// for that one.
+func TestClientsOfModernRequests(t *testing.T) {
+	t.Parallel()
+	f := sessiontest.NewShop()
+	f.Options = func(_ string, n int) string { return "ttl=60000" }
+	p := beginStateless(t, f, nil)
+	for i := range 40 {
+		id, client := fmt.Sprint(i), fmt.Sprint("client", i%4)
+		p.Send(sessiontest.ModernBy(client, id, "tools/list", ""))
+	}
+	for i := range 40 {
+		p.Answer(fmt.Sprint(i))
+	}
+	if f.Started("") != 1 {
+		t.Errorf("%d discovery processes", f.Started(""))
+	}
+	for i := range 4 {
+		n := strings.Count(f.Saw("", 0), fmt.Sprintf(`"name":"client%d"`, i))
+		if n == 0 {
+			t.Errorf("client %d was given the list of another", i)
+		}
+	}
+	p.Nothing()
+}
+
+// TestRequestsWithoutVersion: a request that does not describe its client is one of the
+// client before, and goes to a worker for that client.
+func TestRequestsWithoutVersion(t *testing.T) {
+	t.Parallel()
+	f := sessiontest.NewShop()
+	p := beginStateless(t, f, nil)
+	p.Send(sessiontest.Modern("1", "tools/list", ""))
+	p.Answer("1")
+	p.Send(`{"jsonrpc":"2.0","id":2,"method":"logging/setLevel","params":{"level":"debug"}}`)
+	p.Answer("2")
+	if saw := f.Saw("", 0); f.Started("") != 1 || !strings.Contains(saw, "logging/setLevel") {
+		t.Errorf("the first of %d saw %q", f.Started(""), saw)
+	}
+	p.Nothing()
+}

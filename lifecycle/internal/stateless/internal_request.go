@@ -1,0 +1,108 @@
+package stateless
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/mcpproxy"
+)
+
+var (
+	errExited  = errors.New("the process has ended")
+	errNotRead = errors.New("the process ended without reading the request")
+	errTimeout = errors.New("the process did not answer in time")
+)
+
+// reply is the outcome of a request of ours: an answer that is held in memory, or the
+// reason why it cannot be used.
+type reply struct {
+	frame    *mcpproxy.Frame
+	rejected *diagnostics.Diagnosis
+}
+
+// Error implements error.
+func (r reply) Error() string { return r.rejected.What }
+
+// result returns the answer, or the reason as an error.
+func (r reply) result() (*mcpproxy.Frame, error) {
+	if r.rejected != nil {
+		return nil, r
+	}
+	return r.frame, nil
+}
+
+// tooLargeToBuffer returns the diagnosis of an answer to a request of ours that is too
+// large to be held in memory.
+func (w *worker) tooLargeToBuffer(f *mcpproxy.Frame) *diagnostics.Diagnosis {
+	return &diagnostics.Diagnosis{
+		Code: -32603, Stage: diagnostics.StageStartup, Attribution: diagnostics.Certain, Server: w.session.serverName, Tool: w.tool,
+		Explain: diagnostics.PageMessage,
+		What:    fmt.Sprintf("server %q: an answer of %d MiB to a handshake or a list is too large to be read into memory", w.session.serverName, f.Size>>20),
+		Fix:     "set stateful = true: then answers pass as they are",
+	}
+}
+
+// request sends a request of ours and waits for the answer. limit bounds the wait; 0 means
+// no bound.
+func (w *worker) request(ctx context.Context, f *mcpproxy.Frame, limit time.Duration) (*mcpproxy.Frame, error) {
+	s := w.session
+	s.mu.Lock()
+	s.lastInternalRequest++
+	id := strconv.Quote(s.idPrefix + strconv.FormatInt(s.lastInternalRequest, 10))
+	s.mu.Unlock()
+	answer, key := make(chan reply, 1), mcpproxy.IDKey([]byte(id))
+	w.mu.Lock()
+	w.waiters[key] = answer
+	w.mu.Unlock()
+	defer func() {
+		w.mu.Lock()
+		delete(w.waiters, key)
+		w.lastUsed = time.Now()
+		w.freed.Broadcast()
+		w.mu.Unlock()
+	}()
+	f.Replace(f.Messages[0].IDAt, []byte(id))
+	at := new(delivery)
+	waiting := ctx
+	if limit > 0 {
+		var cancel context.CancelFunc
+		waiting, cancel = context.WithTimeout(ctx, limit)
+		defer cancel()
+	}
+	w.queue.enqueue(waiting, f, at)
+	select {
+	case got := <-answer:
+		return got.result()
+	case <-w.ended:
+		select {
+		case got := <-answer:
+			return got.result()
+		default:
+		}
+		if w.notRead(at) {
+			return nil, errNotRead
+		}
+		return nil, errExited
+	case <-waiting.Done():
+		if ctx.Err() == nil {
+			return nil, errTimeout
+		}
+		return nil, ctx.Err()
+	}
+}
+
+// waiter removes and returns the channel on which request waits for an answer, or nil.
+func (w *worker) waiter(e *mcpproxy.Envelope) chan reply {
+	if e.Kind() != mcpproxy.Response || !e.Trackable() {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	waits := w.waiters[mcpproxy.IDKey(e.ID)]
+	delete(w.waiters, mcpproxy.IDKey(e.ID))
+	return waits
+}

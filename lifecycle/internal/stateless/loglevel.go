@@ -1,0 +1,115 @@
+package stateless
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
+	"github.com/mcp-jail/mcp-jail/mcpproxy"
+)
+
+// setLogLevel answers logging/SetLevel in the server's name, if the server has the capability
+// logging, and passes the level to each legacy worker that runs or is started later. Otherwise the
+// discovery worker answers.
+func (s *statelessSession) setLogLevel(ctx context.Context, rq *clientRequest) {
+	e := &rq.frame.Messages[0]
+	params := bytes.Clone(rq.frame.Slice(e.Params))
+	var asked struct{ Level string }
+	json.Unmarshal(params, &asked)
+	accepted := func() {
+		for _, m := range s.client.Logs.SetLevel(asked.Level) {
+			s.noteSendError(s.client.Proxy.Client.Inject(m))
+		}
+	}
+	if params == nil || !s.cache.hasLogging() {
+		rq.onResponse = func(_ *mcpproxy.Frame, e *mcpproxy.Envelope) {
+			if e.Result.Present() {
+				accepted()
+			}
+		}
+		s.goTask(func() { s.answerFromDiscovery(ctx, rq) })
+		return
+	}
+	told := map[*worker]*mcpproxy.Frame{}
+	s.mu.Lock()
+	s.logLevel = params
+	for w := range s.workers {
+		if w.ready && w.info != nil && w.info.era == mcpproxy.Legacy {
+			told[w] = s.logLevelRequest(w)
+		}
+	}
+	s.mu.Unlock()
+	for w, f := range told {
+		w.queue.tryEnqueue(f)
+	}
+	s.respondWith(rq, "result", []byte("{}"))
+	accepted()
+}
+
+// logLevelRequest returns the client's logging/SetLevel for one worker, with an id of
+// ours. The caller holds mu.
+func (s *statelessSession) logLevelRequest(w *worker) *mcpproxy.Frame {
+	s.lastInternalRequest++
+	id := session.JSONString(fmt.Sprintf("%s%d", s.idPrefix, s.lastInternalRequest))
+	w.logLevel.sent(id)
+	return mcpproxy.Parse(mcpproxy.NewRequest(id, "logging/setLevel", s.logLevel))
+}
+
+// waitLogLevel waits until the worker has answered the last logging/SetLevel, or
+// times.discover has passed. Servers may work on requests in any order, and the client had
+// its answer before it sent the call.
+func (w *worker) waitLogLevel(ctx context.Context) {
+	soon := time.NewTimer(w.client.Times.Discover)
+	defer soon.Stop()
+	select {
+	case <-w.logLevel.done():
+	case <-soon.C:
+	case <-w.ended:
+	case <-ctx.Done():
+	}
+}
+
+// logLevelUpdate is a logging/SetLevel that a worker has been sent. The zero value is
+// none.
+type logLevelUpdate struct {
+	mu   sync.Mutex
+	key  string
+	over chan struct{}
+}
+
+// sent notes the id of a logging/SetLevel.
+func (l *logLevelUpdate) sent(id []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.over == nil || session.IsClosed(l.over) {
+		l.over = make(chan struct{})
+	}
+	l.key = mcpproxy.IDKey(id)
+}
+
+// answered reports whether a message is the answer to the open logging/SetLevel.
+func (l *logLevelUpdate) answered(e *mcpproxy.Envelope) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.key == "" || e.Kind() != mcpproxy.Response || mcpproxy.IDKey(e.ID) != l.key {
+		return false
+	}
+	l.key = ""
+	close(l.over)
+	return true
+}
+
+// done returns a channel that is closed when there is no open logging/SetLevel.
+func (l *logLevelUpdate) done() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.over == nil {
+		l.over = make(chan struct{})
+		close(l.over)
+	}
+	return l.over
+}

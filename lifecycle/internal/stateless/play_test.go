@@ -1,0 +1,49 @@
+//go:build unix
+
+package stateless
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/lifecycle/catalog"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
+	"github.com/mcp-jail/mcp-jail/mcpproxy"
+)
+
+func TestMain(m *testing.M) { sessiontest.MainOf(m, nil) }
+
+// statelessPlay is a session under test, seen from the client and from inside.
+type statelessPlay struct {
+	*sessiontest.Play
+	session *statelessSession
+}
+
+// beginStateless starts a session each of whose calls has a process of its own.
+// Everything of it is over when the test ends, or the test fails.
+func beginStateless(t testing.TB, f *sessiontest.Fleet, change func(*session.Session, *Options)) *statelessPlay {
+	t.Helper()
+	p, s := sessiontest.NewFleetPlay(t, f)
+	o := Options{Catalog: &catalog.Catalog{}, Version: "test", Tool: func(name string) (Tool, error) { return Tool{Profile: sessiontest.ProfileOf(&s, name)}, nil }}
+	if change != nil {
+		change(&s, &o)
+	}
+	var running *statelessSession
+	p.Labelled(func() { running = newStatelessSession(s, o) })
+	t.Cleanup(func() { // after the session is over
+		if t.Failed() {
+			return
+		}
+		running.mu.Lock()
+		defer running.mu.Unlock()
+		if left := fmt.Sprint(len(running.requests), running.answering, len(running.queue), len(running.serverRequests), len(running.workers)); left != "0 0 0 0 0" {
+			t.Error("the tables are not empty: " + left)
+		}
+		if !running.client.Proxy.Memory.Share(0).Take(mcpproxy.Memory / 2) { // there is room for half only if nothing is taken
+			t.Error("memory was not given back")
+		}
+	})
+	p.RunFleet(f, s, running.run)
+	return &statelessPlay{p, running}
+}

@@ -1,0 +1,252 @@
+package stateless
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
+	"github.com/mcp-jail/mcp-jail/mcpproxy"
+)
+
+// read reads the worker's stdout, and passes on its messages.
+func (w *worker) read() {
+	hooks := mcpproxy.Hooks{
+		NonMessage: w.onNonMessage,
+		Oversized: func(_ mcpproxy.Side, f *mcpproxy.Frame) {
+			w.rejectReply(f, w.server.TooLargeDiagnosis(mcpproxy.FromServer, f))
+		},
+	}
+	hooks.Receive(w.conn.Reader, func(f *mcpproxy.Frame) error {
+		leak := w.server.Leaks.Load().Check(f, w.tool)
+		switch {
+		case leak != nil:
+			w.rejectLeak(f, *leak)
+		case f.Flaws.Ambiguous():
+			// Two readings of the message may name different requests.
+			w.rejectReply(f, diagnostics.Diagnosis{
+				Code: -32603, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: w.session.serverName, Tool: w.tool,
+				Explain: diagnostics.PageMessage,
+				What:    fmt.Sprintf("server %q: two JSON readers could read one of its messages differently", w.session.serverName),
+			})
+		case f.Batch:
+			parts, _ := f.Split()
+			for _, part := range parts {
+				w.onMessage(part)
+				part.Close()
+			}
+		default:
+			w.onMessage(f)
+		}
+		return nil
+	})
+}
+
+// showsStderr reports whether the user sees the worker's stderr now. Workers write the same lines
+// while they start, so the user sees these only when something fails.
+func (w *worker) showsStderr() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.active || w.tool == ""
+}
+
+// onNonMessage handles a line of the worker's stdout that is no message. A line that several
+// workers write while they start is reported once.
+func (w *worker) onNonMessage(f *mcpproxy.Frame) {
+	if w.showsStderr() {
+		w.server.ShowNonMessage(f)
+		return
+	}
+	if line := f.Bytes(); !f.Blank() && line != nil {
+		w.server.Tail.Write(line)
+		w.session.client.SayOnce(fmt.Sprintf("server %q writes lines to its stdout that are not MCP messages, such as %s", w.session.serverName, show.Quote(w.server.Redact.Redact(strings.TrimSpace(string(line[:min(len(line), 200)]))))))
+	}
+}
+
+// rejectReply refuses a frame of the worker. It answers with d the worker's requests in the frame,
+// and the requests to which the frame could be an answer.
+func (w *worker) rejectReply(f *mcpproxy.Frame, d diagnostics.Diagnosis) {
+	said := false
+	for i := range f.Messages {
+		e := &f.Messages[i]
+		if e.Kind() == mcpproxy.Request && e.Trackable() {
+			said = true
+			w.client.Announce(d)
+			w.trySend(mcpproxy.Parse(d.ErrorFrame(e.ID)))
+			continue
+		}
+		for _, id := range session.IdsOf(f, e) {
+			e.ID = id
+			if waits := w.waiter(e); waits != nil {
+				said = true
+				waits <- reply{rejected: &d}
+			} else if rq := w.takeRequest(e); rq != nil {
+				said = true
+				d.Tool = rq.tool
+				w.client.Announce(d)
+				w.session.fail(rq, d)
+			}
+		}
+	}
+	if !said {
+		w.client.Stderr.SayLine(d.What + "; it was dropped")
+	}
+}
+
+// rejectLeak refuses a frame that has a secret.
+func (w *worker) rejectLeak(f *mcpproxy.Frame, d diagnostics.Diagnosis) {
+	if slices.ContainsFunc(f.Messages, func(e mcpproxy.Envelope) bool { return e.Kind() != mcpproxy.Notification }) {
+		w.rejectReply(f, d)
+	} else {
+		w.server.Leaks.Load().Dropped(f, w.tool)
+	}
+}
+
+// takeRequest removes and returns the request that a message answers, or nil. A worker can
+// only answer its own requests.
+func (w *worker) takeRequest(e *mcpproxy.Envelope) *clientRequest {
+	if e.Kind() != mcpproxy.Response || !e.Trackable() {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	rq := w.requests[mcpproxy.IDKey(e.ID)]
+	delete(w.requests, mcpproxy.IDKey(e.ID))
+	w.freed.Broadcast()
+	return rq
+}
+
+// onMessage handles one message of the worker.
+func (w *worker) onMessage(f *mcpproxy.Frame) {
+	if f.Oversized { // a message of a batch that could not be read back
+		w.rejectReply(f, w.server.TooLargeDiagnosis(mcpproxy.FromServer, f))
+		return
+	}
+	e := &f.Messages[0]
+	if len(e.Reserved) > 0 && e.Kind() != mcpproxy.Response {
+		session.StripReserved(f, e)
+	}
+	switch e.Kind() {
+	case mcpproxy.Response:
+		w.onServerResponse(f, e)
+	case mcpproxy.Request:
+		if w.server.AnswerRootsList(e, w.conn) {
+			return
+		}
+		switch {
+		case !w.mayRequest(string(e.Method)):
+			w.refuseRequest(e, "no call is running that this request could belong to")
+		case len(e.ID)+len(e.Token) > maxRequestIDLen:
+			w.refuseRequest(e, "the id or the progress token is too long")
+		case !w.session.forwardServerRequest(w, f, e):
+			w.refuseRequest(e, "too many requests wait for the client")
+		default:
+			w.session.sendToClient(f)
+		}
+	case mcpproxy.Notification:
+		if w.forwards(f, e) {
+			w.session.sendToClient(f)
+		}
+	}
+}
+
+// onServerResponse handles an answer of the worker.
+func (w *worker) onServerResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
+	if len(e.Reserved) > 0 {
+		session.StripReserved(f, e)
+		if line, whole := f.AppendTo(nil); whole { // so that the cache does not keep it either
+			f = mcpproxy.Parse(line)
+			e = &f.Messages[0]
+		}
+	}
+	if w.logLevel.answered(e) {
+		return
+	}
+	if waits := w.waiter(e); waits != nil {
+		if f.Slice(e.Self) == nil {
+			waits <- reply{rejected: w.tooLargeToBuffer(f)}
+		} else {
+			waits <- reply{frame: f.Clone()}
+		}
+		return
+	}
+	rq := w.takeRequest(e)
+	if rq == nil || session.IsClosed(rq.done) {
+		w.client.Log.Debug().Str("id", string(e.ID)).Msg("dropped an answer that matches no open request")
+		return
+	}
+	if rq.onResponse != nil {
+		rq.onResponse(f, e)
+	}
+	call := rq.call()
+	switch {
+	case rq.method == "tools/call":
+		w.server.AnnotateResult(f, e, call)
+	case e.Error.Present() && session.IsDiscoveryMethod(rq.method) && !session.DeclinesMethod(rq.method, string(e.Code)):
+		ev := w.server.Evidence(diagnostics.StageList, call, time.Time{})
+		ev.Text = session.FailureText(f, e)
+		w.server.Diagnose(ev)
+	}
+	w.session.forwardResponse(rq, f)
+}
+
+// forwards reports whether the client gets a notification of the worker. The client gets none that
+// the worker sends before it has a request. It does get log messages after the answer, which some
+// libraries send concurrently. We send list_changed ourselves, after the lists were compared.
+func (w *worker) forwards(f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
+	switch string(e.Method) {
+	case "notifications/cancelled":
+		return w.session.cancelServerRequest(w, f, e)
+	case "notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed":
+		if w.tool == "" {
+			w.session.onListChanged(w.info.eraOrLegacy())
+		}
+		return false
+	case "notifications/resources/updated", "notifications/subscriptions/acknowledged":
+		return false
+	case "notifications/progress":
+		return w.ownsToken(e.Token)
+	}
+	if string(e.Method) == "notifications/message" {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return w.active
+	}
+	return w.isWorking()
+}
+
+// isWorking reports whether the worker has an open request of the client. A discovery
+// worker that has had one counts as working.
+func (w *worker) isWorking() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.requests) > 0 || w.active && w.tool == ""
+}
+
+// mayRequest reports whether the worker may send this request to the client. The client
+// takes a question for a part of the call that it has sent, so a worker without an open
+// request may not ask. Many servers list the roots before their first request; that shows
+// the user nothing.
+func (w *worker) mayRequest(method string) bool {
+	return method == "roots/list" || method == "ping" || w.isWorking()
+}
+
+// refuseRequest answers a request of the worker with an error.
+func (w *worker) refuseRequest(e *mcpproxy.Envelope, why string) {
+	w.trySend(mcpproxy.Parse(mcpproxy.NewError(e.ID, -32603, "mcp-jail: "+why, nil)))
+}
+
+// ownsToken reports whether a progress token belongs to a request of this worker.
+func (w *worker) ownsToken(token []byte) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, rq := range w.requests {
+		if t := rq.frame.Messages[0].Token; t != nil && mcpproxy.IDKey(t) == mcpproxy.IDKey(token) {
+			return true
+		}
+	}
+	return false
+}

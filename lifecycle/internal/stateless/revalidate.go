@@ -1,0 +1,123 @@
+package stateless
+
+import (
+	"bytes"
+	"context"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/lifecycle/catalog"
+	"github.com/mcp-jail/mcp-jail/mcpproxy"
+)
+
+// revalidate asks the server again for stale answers, and tells a legacy client which lists have
+// changed. An answer is stale if the client got it from an earlier session, or if the server has
+// sent list_changed.
+func (s *statelessSession) revalidate(ctx context.Context, era mcpproxy.Era) {
+	info := s.infoFor(era)
+	if info == nil {
+		return
+	}
+	l := &s.cache
+	l.mu.Lock()
+	entry := l.entryFor(s, info)
+	entry.markAllStale(time.Now(), s.client.Times.Tick)
+	todo := entry.stale
+	entry.stale = nil
+	l.mu.Unlock()
+	if len(todo) == 0 {
+		return
+	}
+	w, greeting, d := s.discoveryWorker(ctx, era, info)
+	if d != nil {
+		return
+	}
+	changed := map[string]bool{}
+	for _, name := range todo {
+		answer := greeting
+		if name != "initialize" {
+			// Without an answer the cached one is dropped.
+			answer, _ = w.request(ctx, info.requestFor(name), w.server.Profile.Startup)
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		if l.applyAnswer(s, entry, name, answer) {
+			changed[listKind(name)] = true
+		}
+	}
+	for _, kind := range []string{"tools", "prompts"} { // stripCapabilities leaves listChanged to these two alone
+		if changed[kind] && era != mcpproxy.Modern {
+			s.notifyListChanged(kind)
+		}
+	}
+}
+
+// notifyListChanged tells a legacy client that a list has changed.
+func (s *statelessSession) notifyListChanged(kind string) {
+	s.noteSendError(s.client.Proxy.Client.Inject(mcpproxy.NewNotification("notifications/"+kind+"/list_changed", nil)))
+}
+
+// applyAnswer replaces a cached answer by the server's answer of now, or removes it if that is nil
+// or must not be kept. It reports whether the two answers differ.
+func (l *listCache) applyAnswer(s *statelessSession, entry *cacheEntry, name string, answer *mcpproxy.Frame) (changed bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before, ok := entry.entry.Answers[name]
+	a := catalog.Answer{Stored: time.Now()}
+	if answer != nil {
+		a.Result = bytes.Clone(answer.Slice(answer.Messages[0].Result))
+	}
+	keep := a.Result != nil
+	if keep {
+		a.TTL, a.HasTTL, keep = catalog.TTL(a.Result)
+		keep = keep && !isPartial(name, a.Result)
+	}
+	switch {
+	case ok && keep && bytes.Equal(before.Result, a.Result):
+		entry.entry.Answers[name] = a // only in memory: on disk the answer keeps its age, and expires
+		return false
+	case keep:
+		l.set(s, entry, name, a)
+	default:
+		delete(entry.entry.Answers, name)
+	}
+	return !ok || !bytes.Equal(before.Result, a.Result)
+}
+
+// listKind returns the kind of list that a cached answer is, such as "tools".
+func listKind(name string) string {
+	kind, _, _ := bytes.Cut([]byte(name), []byte("/"))
+	return string(kind)
+}
+
+// onListChanged handles a list_changed of the server. A server may send it after each request, or
+// without end, so the lists are asked for at most once a tick.
+func (s *statelessSession) onListChanged(era mcpproxy.Era) {
+	info := s.infoFor(era)
+	if info == nil {
+		return
+	}
+	l := &s.cache
+	l.mu.Lock()
+	entry := l.entryFor(s, info)
+	entry.changed = true
+	soon := time.Since(entry.rechecked) >= s.client.Times.Tick
+	l.mu.Unlock()
+	if soon {
+		s.wake()
+	}
+}
+
+// markAllStale marks every list stale if the server has sent list_changed, at most once in
+// pause.
+func (e *cacheEntry) markAllStale(now time.Time, pause time.Duration) {
+	if !e.changed || now.Sub(e.rechecked) < pause {
+		return
+	}
+	e.changed, e.rechecked = false, now
+	for name := range e.entry.Answers {
+		if name != "initialize" && name != "server/discover" {
+			e.markStale(name)
+		}
+	}
+}

@@ -1,0 +1,144 @@
+package stateless
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
+	"github.com/mcp-jail/mcp-jail/mcpproxy"
+)
+
+// sendQueue holds the frames for a worker, so that the senders do not wait while the worker reads
+// one of them. What it holds counts in the memory of the session. One frame may wait in any case.
+type sendQueue struct {
+	written *session.CountingWriter // the worker's stdin
+	memory  *mcpproxy.Share
+	mu      sync.Mutex
+	changed sync.Cond
+	frames  []queuedFrame
+	busy    bool // a frame is queued or being sent
+	closed  bool
+}
+
+// queuedFrame is a frame in a sendQueue.
+type queuedFrame struct {
+	frame    *mcpproxy.Frame
+	cost     int64
+	delivery *delivery // nil if the sender does not ask
+}
+
+// delivery tells where in the stream to a worker a frame begins. startsAfter is 0 until the frame
+// is begun, and then one more than the bytes before the frame.
+type delivery struct{ startsAfter atomic.Int64 }
+
+// offset returns how many bytes precede the frame. ok is false if none of the frame was
+// sent.
+func (d *delivery) offset() (at int64, ok bool) {
+	n := d.startsAfter.Load()
+	return n - 1, n > 0
+}
+
+func (q *sendQueue) init(written *session.CountingWriter, memory *mcpproxy.Share) {
+	q.changed.L, q.written, q.memory = &q.mu, written, memory
+}
+
+// enqueue queues a frame, which belongs to the queue from then on. It waits for room until
+// ctx is done: a worker that does not read must not hold its senders for ever.
+func (q *sendQueue) enqueue(ctx context.Context, f *mcpproxy.Frame, at *delivery) {
+	defer context.AfterFunc(ctx, func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.changed.Broadcast()
+	})()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for !q.append(f, at) {
+		if ctx.Err() != nil {
+			f.Close()
+			return
+		}
+		q.changed.Wait()
+	}
+}
+
+// tryEnqueue queues a frame without waiting. If there is no room, it closes the frame and returns
+// false.
+func (q *sendQueue) tryEnqueue(f *mcpproxy.Frame) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !q.append(f, nil) {
+		f.Close()
+		return false
+	}
+	return true
+}
+
+// append queues a frame, or closes it if the queue is closed. It returns false, and does neither, if
+// there is no room. The caller holds mu.
+func (q *sendQueue) append(f *mcpproxy.Frame, at *delivery) bool {
+	cost := f.Cost()
+	switch {
+	case q.closed:
+		f.Close()
+		return true
+	case !q.busy:
+		q.memory.Add(cost)
+	case !q.memory.Take(cost):
+		return false
+	}
+	q.busy = true
+	q.frames = append(q.frames, queuedFrame{f, cost, at})
+	q.changed.Broadcast()
+	return true
+}
+
+// close makes the queue discard further frames. Those in the queue are still sent.
+func (q *sendQueue) close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
+	q.changed.Broadcast()
+}
+
+func (q *sendQueue) isClosed() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.closed
+}
+
+// writeTo sends the queued frames until the queue is closed and empty.
+func (q *sendQueue) writeTo(to *mcpproxy.Conn) {
+	for {
+		q.mu.Lock()
+		for len(q.frames) == 0 && !q.closed {
+			q.changed.Wait()
+		}
+		if len(q.frames) == 0 {
+			q.mu.Unlock()
+			return
+		}
+		next := q.frames[0]
+		q.frames[0] = queuedFrame{}
+		q.frames = q.frames[1:]
+		q.mu.Unlock()
+		if next.delivery != nil {
+			next.delivery.startsAfter.Store(q.written.N.Load() + 1)
+		}
+		to.Send(next.frame) // an error means that the worker is about to end
+		to.EndLine()
+		q.mu.Lock()
+		q.memory.Give(next.cost)
+		q.busy = len(q.frames) > 0
+		q.changed.Broadcast()
+		q.mu.Unlock()
+		next.frame.Close()
+	}
+}
+
+// isPending reports whether a frame is queued or being sent.
+func (q *sendQueue) isPending() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.busy
+}

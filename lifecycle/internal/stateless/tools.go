@@ -1,0 +1,131 @@
+package stateless
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
+	"github.com/mcp-jail/mcp-jail/mcpproxy"
+)
+
+// toolsPage is the part of an answer to tools/list that we read.
+type toolsPage struct {
+	Tools []struct {
+		Name string `json:"name"`
+	} `json:"tools"`
+	NextCursor string `json:"nextCursor"`
+}
+
+// onToolsList registers the tools of an answer to tools/list.
+func (s *statelessSession) onToolsList(rq *clientRequest, result []byte) {
+	if rq.method != "tools/list" {
+		return
+	}
+	var from struct {
+		Cursor string `json:"cursor"`
+	}
+	json.Unmarshal(rq.frame.Slice(rq.frame.Messages[0].Params), &from)
+	s.addToolsPage(result, from.Cursor == "")
+}
+
+// addToolsPage adds a page of the list of tools and returns the cursor of the next, or "".
+// After the last page it registers the tools in the pool, and warns of tables for tools
+// that the server does not have.
+func (s *statelessSession) addToolsPage(result []byte, first bool) (next string) {
+	var part toolsPage
+	if json.Unmarshal(result, &part) != nil {
+		return ""
+	}
+	l := &s.cache
+	l.mu.Lock()
+	if first {
+		l.partialTools = []string{}
+	}
+	for _, t := range part.Tools {
+		if len(l.tools) == maxTools && !l.tools[t.Name] || len(t.Name) > maxToolName || len(l.partialTools) == maxTools {
+			continue
+		}
+		l.tools[t.Name] = true
+		if l.partialTools != nil {
+			l.partialTools = append(l.partialTools, t.Name)
+		}
+	}
+	tools := l.partialTools
+	if part.NextCursor != "" || tools == nil {
+		l.mu.Unlock()
+		return part.NextCursor
+	}
+	l.partialTools = nil
+	l.mu.Unlock()
+	for _, name := range s.declared() {
+		if !slices.Contains(tools, name) {
+			s.client.Warn("warning: [servers." + s.serverName + ".tools." + name + "] is for a tool that the server does not offer")
+		}
+	}
+	s.registerTools(tools)
+	return ""
+}
+
+// maxTools bounds the tools that are known by name, since a server may list others each
+// time. Those beyond count as not listed.
+const maxTools = 10000
+
+// maxToolName bounds the bytes of the name of a tool. The specification asks for 128 at most.
+const maxToolName = mcpproxy.MaxTool
+
+// maxPages bounds the pages of a list of tools, since a server may page without end.
+const maxPages = 100
+
+// refuseUnlisted returns a diagnosis for a call of a tool that neither the server lists
+// nor the configuration names, after it has asked for the list again. Some servers take
+// "READ " for "read", and the jail has to be that of the tool that the server will run.
+func (s *statelessSession) refuseUnlisted(ctx context.Context, rq *clientRequest) *diagnostics.Diagnosis {
+	known := func() bool {
+		s.cache.mu.Lock()
+		defer s.cache.mu.Unlock()
+		return s.cache.tools[rq.tool]
+	}
+	info, cursor := rq.info, ""
+	if known() || slices.Contains(s.declared(), rq.tool) {
+		return nil
+	}
+	w, _, d := s.discoveryWorker(ctx, rq.era, info)
+	if d != nil {
+		return d
+	}
+	for n := range maxPages {
+		name := "tools/list"
+		if n > 0 {
+			name += ` {"cursor":` + string(session.JSONString(cursor)) + "}"
+		}
+		answer, err := w.request(ctx, info.requestFor(name), w.server.Profile.Startup)
+		if err != nil {
+			return w.startupFailure(ctx, err)
+		}
+		e := &answer.Messages[0]
+		if e.Error.Present() {
+			ev := w.server.Evidence(diagnostics.StageList, &mcpproxy.Call{Method: []byte("tools/list")}, w.startedAt)
+			ev.Text = session.FailureText(answer, e)
+			d := w.server.Diagnose(ev)
+			return &d
+		}
+		if cursor = s.addToolsPage(answer.Slice(e.Result), n == 0); cursor == "" {
+			break
+		}
+	}
+	if known() {
+		return nil
+	}
+	// No worker is asked either: a server that reads names loosely would run another
+	// tool, which has a policy of its own, under the default policy.
+	unknown := s.client.Announce(diagnostics.Diagnosis{
+		Code: -32602, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: s.serverName, Tool: rq.tool,
+		Explain: diagnostics.PagePerCall,
+		What:    fmt.Sprintf("server %q lists no tool %q, so there is no policy to call it under", s.serverName, rq.tool),
+		Fix:     "if it has one all the same, give it a table among the tools of the server",
+	})
+	return &unknown
+}

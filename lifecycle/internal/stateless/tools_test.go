@@ -1,0 +1,112 @@
+//go:build unix
+
+package stateless
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
+)
+
+// TestPages: the client gets each page of a list as it is, and the whole list decides
+// about warm workers and warnings.
+func TestPages(t *testing.T) {
+	t.Parallel()
+	f := sessiontest.NewShop()
+	f.Options = func(string, int) string { return "pages tools=echo,fail,ask" }
+	p := beginStateless(t, f, func(_ *session.Session, o *Options) {
+		o.Declared = func() []string { return []string{"ask", "nothing", "fail"} }
+	})
+	p.Greet()
+	for i, params := range []string{`{"cursor":"2"}`, `{}`, `{"cursor":"1"}`, `{"cursor":"2"}`, `{"cursor":"2"}`} {
+		p.Send(sessiontest.Legacy(fmt.Sprint(i), "tools/list", params))
+		l := p.Answer(fmt.Sprint(i)).Line
+		sessiontest.Has(t, l, []string{"ask", "echo", "fail", "ask", "ask"}[i])
+	}
+	p.session.cache.mu.Lock()
+	if paged := p.session.cache.partialTools; paged != nil {
+		t.Errorf("%q are kept", paged)
+	}
+	p.session.cache.mu.Unlock()
+	p.Send(sessiontest.CallOf("9", "echo", "{}"))
+	p.Answer("9")
+	stderr := p.Nothing()
+	if strings.Count(stderr, "warning") != 1 || !strings.Contains(stderr, "[servers.test.tools.nothing] is for a tool that the server does not offer") {
+		t.Errorf("stderr %q", stderr)
+	}
+}
+
+// TestUnlisted: a call of a tool that is not listed leads to a request for the list, and
+// is refused if that does not have the tool. A server that reads names loosely would run
+// another one.
+func TestUnlisted(t *testing.T) {
+	t.Parallel()
+	f := sessiontest.NewShop()
+	f.Options = func(_ string, n int) string { return "pages tools=read,echo" }
+	p := beginStateless(t, f, func(_ *session.Session, o *Options) { o.Declared = func() []string { return []string{"hidden"} } })
+	p.Greet()
+	p.Send(sessiontest.CallOf("1", "echo", "{}")) // before the first tools/list
+	sessiontest.Has(t, p.Answer("1").Line, "tool=echo")
+	for i, name := range []string{"READ ", "Read", "read\u00a0", "nothing", ""} {
+		id := fmt.Sprint(10 + i)
+		p.Send(sessiontest.CallOf(id, name, "{}"))
+		l := p.Answer(id).Line
+		if got := sessiontest.FailureOf(t, l).Error.Code; got != -32602 {
+			t.Errorf("%q: %s", name, l)
+		}
+	}
+	p.Send(sessiontest.CallOf("2", "hidden", "{}"), sessiontest.CallOf("3", "read", "{}"))
+	sessiontest.Has(t, p.Answer("2").Line, "tool=hidden")
+	sessiontest.Has(t, p.Answer("3").Line, "tool=read")
+	sessiontest.Has(t, p.Nothing(), `lists no tool "READ "`)
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	for _, tool := range f.Tools {
+		if !slices.Contains([]string{"", "echo", "hidden", "read"}, tool) {
+			t.Errorf("a process was started for %q", tool)
+		}
+	}
+}
+
+// TestDieOnList: a server that ends on tools/list leads to a failure with a reason.
+func TestDieOnList(t *testing.T) {
+	t.Parallel()
+	f := sessiontest.NewShop()
+	f.Options = func(string, int) string { return "die-list" }
+	p := beginStateless(t, f, nil)
+	p.Greet()
+	p.Send(sessiontest.Legacy("1", "tools/list", "{}"))
+	sessiontest.Has(t, p.Answer("1").Line, `"stage":"list"`)
+	p.Send(sessiontest.CallOf("2", "echo", "{}"))
+	sessiontest.Has(t, p.Answer("2").Line, `"stage":`, "dev.mcp-jail/failure")
+	p.Send(sessiontest.Legacy("3", "resources/list", "{}"))
+	sessiontest.Has(t, p.Answer("3").Line, `"resources":[]`)
+	p.Nothing()
+}
+
+// TestManyTools: the tools that are remembered are bounded, and so are those with warm
+// workers.
+func TestManyTools(t *testing.T) {
+	t.Parallel()
+	s := idleSession(t, session.Session{}, Options{Warm: func(tool string) int { return strings.Count(tool, "echo") }})
+	for n := range 3 {
+		list := []string{`{"name":"echo"}`}
+		for i := range maxTools / 2 {
+			list = append(list, fmt.Sprintf(`{"name":"%d %d"}`, n, i))
+		}
+		s.addToolsPage([]byte(`{"tools":[`+strings.Join(list, ",")+`]}`), true)
+	}
+	if n, tools := len(s.cache.tools), s.pool.order; n != maxTools || !s.cache.tools["0 1"] || len(tools) != 1 || tools[0] != "echo" {
+		t.Errorf("%d tools, %d with warm workers", n, len(tools))
+	}
+	s = idleSession(t, session.Session{}, Options{})
+	long := strings.Repeat("x", maxToolName)
+	s.addToolsPage([]byte(`{"tools":[{"name":"`+long+`"},{"name":"`+long+`x"}]}`), true)
+	if len(s.cache.tools) != 1 || !s.cache.tools[long] {
+		t.Errorf("%d tools with long names, want the shorter of two", len(s.cache.tools))
+	}
+}

@@ -1,0 +1,124 @@
+//go:build unix
+
+package stateless
+
+import (
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
+)
+
+// TestDeadWarmWorkers: a warm worker that dies before it has read its call does not fail
+// the call.
+func TestDeadWarmWorkers(t *testing.T) {
+	t.Parallel()
+	f := sessiontest.NewShop()
+	p := beginStateless(t, f, warm(1, "echo"))
+	p.Opening()
+	p.warmed(f, "echo", 0)
+	f.Of("echo")[0].Kill()
+	f.Of("echo")[0].Ended(t)
+	p.Send(sessiontest.CallOf("1", "echo", "{}"))
+	sessiontest.Has(t, p.Answer("1").Line, "tool=echo")
+	n := f.Started("echo")
+	sessiontest.Eventually(t, "another warm worker", func() bool {
+		p.session.pool.mu.Lock()
+		defer p.session.pool.mu.Unlock()
+		n = f.Started("echo")
+		return len(p.session.pool.ready) == 1
+	})
+	spare := f.Of("echo")[n-1]
+	spare.Signal(syscall.SIGSTOP)                                               // so that it does not read its call
+	p.Send(sessiontest.CallOf("2", "echo", `"`+strings.Repeat("x", 5<<20)+`"`)) // more than is held in memory
+	sessiontest.Eventually(t, "it was handed out", func() bool {
+		p.session.pool.mu.Lock()
+		defer p.session.pool.mu.Unlock()
+		return len(p.session.pool.ready) == 0 || p.session.pool.ready[0].proc.PID() != spare.PID()
+	})
+	spare.Kill()
+	if l := p.Answer("2").Line; !strings.Contains(l, "calls=1 tool=echo") || len(l) < 5<<20 {
+		t.Errorf("got %.300q", l)
+	}
+	if stderr := p.Nothing(); stderr != "" {
+		t.Errorf("stderr %q", stderr)
+	}
+}
+
+// TestCallsAreNotRepeated: a worker that has read a part of a call may have run it, so the
+// call is not repeated.
+func TestCallsAreNotRepeated(t *testing.T) {
+	t.Parallel()
+	f := sessiontest.NewShop()
+	p := beginStateless(t, f, warm(1, "deaf", "crash"))
+	p.Opening()
+	p.warmed(f, "deaf", 0)
+	p.Send(sessiontest.CallOf("1", "deaf", "{}"))
+	sessiontest.Eventually(t, "it has read the call", func() bool { return strings.Contains(f.Saw("deaf", 0), "deaf\n") })
+	p.Send(`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`)
+	sessiontest.Eventually(t, "the others have been told", func() bool { return strings.Contains(f.Saw("", 0), "roots/list_changed") })
+	f.Of("deaf")[0].Kill()
+	if got := sessiontest.FailureOf(t, p.Answer("1").Line).String(); !strings.HasSuffix(got, "call deaf") {
+		t.Error(got)
+	}
+	p.warmed(f, "crash", 0)
+	p.Send(sessiontest.CallOf("2", "crash", "{}"))
+	sessiontest.FailureOf(t, p.Answer("2").Line)
+	p.Nothing()
+	if f.Calls("deaf") != 1 || f.Calls("crash") != 1 {
+		t.Errorf("%d and %d calls were read", f.Calls("deaf"), f.Calls("crash"))
+	}
+}
+
+// TestFailingWarmWorkers: their failures are not announced, they are not started again at
+// once, and the next call gets the reason.
+func TestFailingWarmWorkers(t *testing.T) {
+	t.Parallel()
+	for _, option := range []string{"die-boot stderr=x stdout=y", "error-boot", "exec"} {
+		f := sessiontest.NewShop()
+		f.Options = func(tool string, _ int) string {
+			if tool == "echo" {
+				return option
+			}
+			return ""
+		}
+		if option == "exec" {
+			f.Errs = map[string]error{"echo": sessiontest.ErrExec}
+		}
+		p := beginStateless(t, f, func(s *session.Session, o *Options) {
+			warm(1, "echo")(s, o)
+			session.TimesOf(s).Tick = 5 * time.Millisecond
+		})
+		p.Opening()
+		sessiontest.Eventually(t, "a warm worker has failed", func() bool {
+			p.session.pool.mu.Lock()
+			defer p.session.pool.mu.Unlock()
+			tool := p.session.pool.tools["echo"]
+			return tool != nil && tool.failures > 0
+		})
+		for i := range 20 {
+			p.Send(sessiontest.CallOf(fmt.Sprint(10+i), "fail", "{}"))
+			p.Answer(fmt.Sprint(10 + i))
+		}
+		p.session.client.RecordMu.Lock()
+		for _, d := range p.session.client.Record.Diagnoses {
+			if d.Tool == "echo" {
+				t.Errorf("%s: a failure that no call waits for: %q", option, d.What)
+			}
+		}
+		p.session.client.RecordMu.Unlock()
+		if n := f.Started("echo"); n > 5 { // the pauses between them grow: 2, 4, 8, 16 s
+			t.Errorf("%s: %d starts", option, n)
+		}
+		p.Send(sessiontest.CallOf("1", "echo", "{}"))
+		sessiontest.FailureOf(t, p.Answer("1").Line)
+		rest, stderr, _ := p.Close()
+		if rest != "" || strings.Count(stderr, `"echo"`)+strings.Count(stderr, `such as "y"`) == 0 && option != "exec" && option != "error-boot" {
+			t.Errorf("%s: %q, stderr %q", option, rest, stderr)
+		}
+	}
+}

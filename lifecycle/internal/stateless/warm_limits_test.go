@@ -1,0 +1,84 @@
+//go:build unix
+
+package stateless
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
+)
+
+// TestWarmLimits: there are never more warm workers than calls may run, and they are of
+// the tools that were called last.
+func TestWarmLimits(t *testing.T) {
+	t.Parallel()
+	f := sessiontest.NewShop()
+	p := beginStateless(t, f, func(s *session.Session, o *Options) {
+		warm(2, "echo", "ask", "fail")(s, o)
+		o.MaxCalls = 3
+		session.TimesOf(s).Tick = 5 * time.Millisecond
+	})
+	p.Opening()
+	sessiontest.Eventually(t, "three", func() bool { return f.Started("echo")+f.Started("ask")+f.Started("fail") >= 3 })
+	p.Send(sessiontest.CallOf("1", "fail", "{}"))
+	p.Answer("1")
+	sessiontest.Eventually(t, "warm workers of the tool called last", func() bool {
+		p.session.pool.mu.Lock()
+		defer p.session.pool.mu.Unlock()
+		n := map[string]int{}
+		for _, w := range p.session.pool.ready {
+			n[w.tool]++
+		}
+		return n["fail"] == 2 && n["echo"] == 1 && len(n) == 2
+	})
+	all := func() int {
+		f.Mu.Lock()
+		defer f.Mu.Unlock()
+		return len(f.Procs)
+	}
+	started := all()
+	for i := range 20 {
+		p.Send(sessiontest.Legacy(fmt.Sprint(10+i), "resources/read", "{}"))
+		p.Answer(fmt.Sprint(10 + i))
+	}
+	if n := all(); n != started {
+		t.Errorf("%d processes were started for nothing", n-started)
+	}
+	p.Nothing()
+}
+
+// TestWarmIdle: a warm worker of a tool that is not called is stopped.
+func TestWarmIdle(t *testing.T) {
+	t.Parallel()
+	f := sessiontest.NewShop()
+	p := beginStateless(t, f, func(s *session.Session, o *Options) {
+		warm(1, "echo")(s, o)
+		session.TimesOf(s).WarmIdle, session.TimesOf(s).Tick = 300*time.Millisecond, 20*time.Millisecond
+	})
+	p.Opening()
+	f.Ready(t, "echo", 0)
+	f.Of("echo")[0].Ended(t)
+	p.Send(sessiontest.CallOf("1", "echo", "{}"))
+	sessiontest.Has(t, p.Answer("1").Line, "tool=echo")
+	p.Nothing()
+}
+
+// TestPlanCountsStartingWorkers: workers that are being started count against the limit,
+// also those of a tool that is no longer the one called last.
+func TestPlanCountsStartingWorkers(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	p := pool{
+		tools:       map[string]*warmTool{"before": {starting: 2, used: now}, "last": {used: now}},
+		order:       []string{"last", "before"},
+		starting:    2,
+		maxStarting: 8,
+	}
+	two := func(string) int { return 2 }
+	if _, wanted := p.plan(now, 2, time.Minute, two, nil); len(wanted) != 0 {
+		t.Errorf("with 2 of 2 being started, the plan wants %q too", wanted)
+	}
+}

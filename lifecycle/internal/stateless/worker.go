@@ -1,0 +1,292 @@
+package stateless
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
+	"github.com/mcp-jail/mcp-jail/mcpproxy"
+)
+
+// worker is one process of a stateless server, from its start to its end.
+type worker struct {
+	client       *session.Client
+	server       session.Server
+	session      *statelessSession
+	proc         session.Process
+	conn         *mcpproxy.Conn
+	startedAt    time.Time
+	info         *clientInfo     // the client that its handshake is for; nil: no handshake
+	tool         string          // "" for a discovery worker
+	warm         bool            // it was started before there was a call for it
+	ready        bool            // past its handshake; under statelessSession.mu
+	openRequests int             // its open requests to the client; under statelessSession.mu
+	asked        *mcpproxy.Share // what they take
+
+	mu       sync.Mutex
+	requests map[string]*clientRequest // the client's, by id
+	waiters  map[string]chan reply     // for answers to ours, by id
+	active   bool                      // it has been sent a request of the client
+	logLevel logLevelUpdate            // the last logging/SetLevel that it was sent
+	lastUsed time.Time                 // the last request or answer
+	freed    sync.Cond                 // requests or waiters has lost one, or removed is set
+	removed  bool                      // the process is gone
+
+	queue       sendQueue
+	ended       chan struct{} // closed when the process is gone and all of its output was read
+	exit        confine.Exit
+	unreadInput int         // bytes of its stdin that it has not read
+	unread      atomic.Bool // see onQueueFull
+}
+
+// startWorker starts a worker. If that fails, d is the answer for the client.
+func (s *statelessSession) startWorker(ctx context.Context, tool string, t Tool, info *clientInfo, warm bool) (w *worker, d *diagnostics.Diagnosis) {
+	w = &worker{session: s, client: s.client, tool: tool, info: info, warm: warm, startedAt: time.Now(), requests: map[string]*clientRequest{}, waiters: map[string]chan reply{}, ended: make(chan struct{})}
+	w.server.Init(s.client, t.Profile)
+	w.freed.L = &w.mu
+	w.server.Stateless, w.server.Unset = true, t.Unset
+	w.server.Quiet.Store(warm)
+	for _, line := range t.Warnings {
+		s.client.Warn(line)
+	}
+	pipes, err := session.NewPipes()
+	if err == nil {
+		w.server.Pipes = pipes
+		w.proc, err = w.server.Launch(ctx)
+		pipes.CloseServerEnds()
+		if err != nil {
+			pipes.CloseOwnEnds()
+		}
+	}
+	switch {
+	case ctx.Err() != nil:
+		if err == nil {
+			w.proc.Kill()
+			w.proc.Wait()
+			pipes.CloseOwnEnds()
+		}
+		return nil, &diagnostics.Diagnosis{Code: diagnostics.CodeDied, Stage: diagnostics.StageExec, Server: s.serverName, Tool: tool, Explain: diagnostics.PageServerEnded, What: "no request waits for it any more"}
+	case err != nil:
+		failed, status := w.server.StartFailure(err)
+		s.mu.Lock()
+		s.failureStatus = status
+		s.mu.Unlock()
+		return nil, &failed
+	}
+	if s.signalsCaught != nil {
+		s.signalsCaught()
+	}
+	w.server.Adopt(w.proc)
+	s.client.WarnWaivedOnce(w.proc.Plan())
+	written := &session.CountingWriter{Dst: pipes.Stdin}
+	w.conn = mcpproxy.NewConn(pipes.Stdout, written, session.MessageLimit(t.Profile))
+	w.queue.init(written, w.server.Answers)
+	w.asked = s.client.Proxy.Memory.Share(session.ShareFloor)
+	s.mu.Lock()
+	s.workers[w] = true
+	s.mu.Unlock()
+	s.client.Tasks.Go(w.run)
+	return w, nil
+}
+
+// run reads the output of the process, and writes its input, until the process has ended.
+func (w *worker) run() {
+	s := w.session
+	var pumps sync.WaitGroup
+	said := make(chan struct{})
+	pumps.Go(func() {
+		defer close(said)
+		w.read()
+	})
+	pumps.Go(func() { w.server.PumpStderr(w.server.Pipes.Stderr, w.showsStderr) })
+	pumps.Go(func() {
+		w.queue.writeTo(w.conn)
+		w.server.Pipes.Stdin.Close()
+	})
+	w.waitExit(said)
+	exit, err := w.proc.Wait()
+	w.client.Log.Debug().Str("tool", w.tool).Int("code", exit.Code).Str("why", exit.Why).Err(err).Msg("a process has ended")
+	w.exit, w.unreadInput = exit, session.UnreadBytes(w.server.Pipes.Stdin)
+	w.queue.close()
+	w.server.Pipes.Stderr.StartDrain(s.client.Times.DrainIdle, s.client.Times.DrainTotal)
+	w.server.Pipes.Stdout.StartDrain(s.client.Times.DrainIdle, s.client.Times.DrainTotal)
+	pumps.Wait()
+	w.server.Pipes.CloseOwnEnds()
+	s.cancelServerRequests(w)
+	s.removeWorker(w)
+	w.mu.Lock()
+	w.removed = true
+	w.freed.Broadcast()
+	w.mu.Unlock()
+	close(w.ended)
+}
+
+// waitExit waits until the process has ended. It stops a process that has closed its stdout and
+// runs on, since such a process can no longer answer.
+func (w *worker) waitExit(said <-chan struct{}) {
+	select {
+	case <-w.proc.Done():
+		return
+	case <-said:
+	}
+	soon := time.NewTimer(w.client.Times.ExitGrace)
+	defer soon.Stop()
+	select {
+	case <-w.proc.Done():
+		return
+	case <-soon.C:
+	}
+	if !w.queue.isClosed() { // else it is being stopped
+		if !w.server.Quiet.Load() {
+			w.client.Stderr.SayLine(fmt.Sprintf("server %q%s has closed its stdout and can no longer answer, so it was ended", w.session.serverName, w.forTool()))
+		}
+		w.client.Tasks.Go(w.stop)
+	}
+	<-w.proc.Done()
+}
+
+// trySend sends the worker a message of ours, after what is queued. It does not wait,
+// since the caller may hold locks that others need.
+func (w *worker) trySend(f *mcpproxy.Frame) {
+	if !w.queue.tryEnqueue(f) {
+		w.onQueueFull()
+	}
+}
+
+// onQueueFull kills a worker that has asked for more than it reads.
+func (w *worker) onQueueFull() {
+	w.session.client.SayOnce(fmt.Sprintf("a process of server %q%s does not read the answers to its requests; it was ended", w.session.serverName, w.forTool()))
+	w.unread.Store(true)
+	w.queue.close()
+	w.proc.Kill()
+}
+
+// addExit says how the worker has ended.
+func (w *worker) addExit(ev *diagnostics.Evidence) {
+	ev.Exit, ev.Unread = (*diagnostics.Exit)(&w.exit), w.unread.Load()
+}
+
+// assign gives a request to the worker and sends it. It returns nil if the request was
+// answered or cancelled meanwhile.
+func (w *worker) assign(ctx context.Context, rq *clientRequest) (at *delivery) {
+	s := w.session
+	s.mu.Lock()
+	if s.requests[rq.key()] != rq {
+		s.mu.Unlock()
+		return nil
+	}
+	rq.worker = w
+	f := rq.frame.Clone() // under mu, since closeRequest closes it
+	w.mu.Lock()
+	w.requests[rq.key()] = rq
+	w.active = true
+	beside := len(w.requests) > 1
+	w.mu.Unlock()
+	s.mu.Unlock()
+	w.server.Quiet.Store(false)
+	w.server.FirstCall.Set()
+	w.server.Advertise(f, &f.Messages[0])
+	if w.tool != "" {
+		w.server.CallBegins(rq.tool, func() bool { return beside })
+	}
+	at = new(delivery)
+	w.queue.enqueue(ctx, f, at)
+	return at
+}
+
+// release removes a request that was answered otherwise or cancelled.
+func (w *worker) release(rq *clientRequest) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.requests[rq.key()] == rq {
+		delete(w.requests, rq.key())
+		w.freed.Broadcast()
+	}
+	w.lastUsed = time.Now()
+}
+
+// waitForLateMessages waits a moment for notifications after the answer. Some libraries
+// send them concurrently, and drop them when their input ends.
+func (w *worker) waitForLateMessages() {
+	soon := time.NewTimer(w.client.Times.ExitGrace / 25)
+	defer soon.Stop()
+	select {
+	case <-w.ended:
+	case <-w.session.client.Shutdown.Done:
+	case <-soon.C:
+	}
+}
+
+// stop closes the worker's stdin, ends it by force if it does not end soon, and returns
+// when it is gone.
+func (w *worker) stop() {
+	s := w.session
+	w.queue.close()
+	soon := time.NewTimer(s.client.Times.ExitGrace)
+	defer soon.Stop()
+	select {
+	case <-w.ended:
+		return
+	case <-s.client.Shutdown.Done:
+	case <-soon.C:
+	}
+	w.proc.Signal(syscall.SIGTERM)
+	soon.Reset(s.client.Times.Signal)
+	select {
+	case <-w.ended:
+	case <-soon.C:
+		w.kill()
+	}
+}
+
+// kill ends the process at once, and returns when it is gone.
+func (w *worker) kill() {
+	w.queue.close() // so that waitExit does not report the end of stdout
+	w.proc.Kill()
+	<-w.ended
+}
+
+// notRead reports whether a worker that has ended has read nothing of a frame. If it has
+// read one byte, it may have acted on it.
+func (w *worker) notRead(at *delivery) bool {
+	before, begun := at.offset()
+	return !begun || w.queue.written.N.Load()-int64(w.unreadInput) <= before
+}
+
+// watchIgnored closes its channel when the worker has read everything that it was sent and
+// times.discover has passed since then. A program that is being loaded reads nothing, and so
+// ignores nothing.
+func (w *worker) watchIgnored(quit <-chan struct{}) <-chan struct{} {
+	limit := w.client.Times.Discover
+	ignored := make(chan struct{})
+	w.client.Tasks.Go(func() {
+		ticker := time.NewTicker(max(limit/40, time.Millisecond))
+		defer ticker.Stop()
+		var read time.Time
+		for {
+			select {
+			case now := <-ticker.C:
+				switch {
+				case read.IsZero():
+					if !w.queue.isPending() && session.UnreadBytes(w.server.Pipes.Stdin) == 0 {
+						read = now
+					}
+				case now.Sub(read) >= limit:
+					close(ignored)
+					return
+				}
+			case <-quit:
+				return
+			case <-w.ended:
+				return
+			}
+		}
+	})
+	return ignored
+}
