@@ -35,7 +35,12 @@ var mayImport = map[string][]string{
 	"diagnostics":    {module + "diagnostics/internal/said", module + "internal/lazy", module + "internal/show", module + "mcpproxy", module + "policy", module + "policy/leak"},
 	"confine/jailed": {module + "confine", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", "golang.org/x/sys/unix"},
 	"confine/egress": {module + "policy", module + "policy/leak", "golang.org/x/net/dns/dnsmessage", "golang.org/x/net/http/httpproxy", "golang.org/x/time/rate"},
-	"lifecycle":      {module + "internal/show", module + "packages/pin", module + "policy", module + "mcpproxy", module + "confine", module + "diagnostics", module + "policy/leak", module + "lifecycle/catalog", "github.com/mattn/go-isatty", "github.com/rs/zerolog"},
+	"lifecycle": {module + "confine", module + "diagnostics", module + "lifecycle/internal/session", module + "lifecycle/internal/stateful", module + "lifecycle/internal/stateless"},
+
+	"lifecycle/internal/session":   {module + "internal/show", module + "packages/pin", module + "policy", module + "policy/leak", module + "mcpproxy", module + "confine", module + "diagnostics", "github.com/rs/zerolog"},
+	"lifecycle/internal/stateful":  {module + "policy", module + "mcpproxy", module + "confine", module + "diagnostics", module + "lifecycle/internal/session", "github.com/mattn/go-isatty"},
+	"lifecycle/internal/stateless": {module + "internal/show", module + "policy", module + "mcpproxy", module + "confine", module + "diagnostics", module + "lifecycle/catalog", module + "lifecycle/internal/session"},
+
 
 	"diagnostics/internal/said": {module + "internal/lazy", module + "internal/show", module + "policy"}, // and neither os nor syscall: see pure
 
@@ -139,7 +144,7 @@ var insideModules = []string{module + "internal/environ", module + "internal/pri
 var forTests = []string{
 	"confine/attacks", "confine/integration", "confine/internal/attacker", "confine/internal/jailtest", "confine/internal/landlock/landlocktest",
 	"confine/internal/plan/plantest", "confine/internal/probe/probetest", "confine/internal/seccomp/bpftest", "confine/internal/seccomp/seccomptest",
-	"policy/policytest", "internal/testkit/markdown", "internal/testkit/registry",
+	"lifecycle/internal/sessiontest", "policy/policytest", "internal/testkit/markdown", "internal/testkit/registry",
 }
 
 // pure packages decide from what they are given: they import neither os nor syscall.
@@ -314,7 +319,8 @@ func TestFaults(t *testing.T) {
 		{"newcomer/x.go", "package newcomer", "no line"},
 		{"lifecycle/x.go", "package lifecycle\nimport _ \"" + module + "confine/egress\"", "may not import"},
 		{"lifecycle/catalog/x.go", "package catalog\nimport _ \"" + module + "mcpproxy\"", "may not import"},
-		{"lifecycle/y.go", "package lifecycle\nimport _ \"" + module + "lifecycle/catalog\"", ""},
+		{"lifecycle/internal/stateless/y.go", "package stateless\nimport _ \"" + module + "lifecycle/catalog\"", ""},
+		{"lifecycle/internal/session/y.go", "package session\nimport _ \"" + module + "lifecycle/internal/stateful\"", "may not import"},
 		{"policy/config/y.go", "package config\nimport _ \"os\"", ""},
 		{"examples/y.go", "package main\nimport _ \"github.com/mark3labs/mcp-go/mcp\"", ""},
 	} {

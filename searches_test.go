@@ -18,14 +18,14 @@ var searchingCalls = map[string][]string{
 // searches are the files that do so, each with the reason why the writer of the text holds the
 // secrets. A writer without them would learn them from the time.
 var searches = map[string]string{
-	"lifecycle/leaks.go": "leak.Sought: the environment of the process",
+	"lifecycle/internal/session/leaks.go": "leak.Sought: the environment of the process",
 
 	"confine/egress/intercept/leak.go":    "leak.Sought of the jail's profile, by SetLeaks",
 	"confine/egress/tlsworker/message.go": "hands on the same",
 	"confine/egress/leak.go":              "hands on the same",
-	"lifecycle/server.go":                 "the environment of the process",
-	"lifecycle/pins.go":                   "the redactor of server.go or stateless.go",
-	"lifecycle/stateless.go":              "the environment of the processes that list tools",
+	"lifecycle/internal/session/server.go":                 "the environment of the process",
+	"lifecycle/internal/session/pins.go":                   "the redactor of session/server.go or stateless/run.go",
+	"lifecycle/internal/stateless/run.go":              "the environment of the processes that list tools",
 	"cmd/internal/target/about.go":        "no text of a server: the command line of the user",
 	"packages/install/fetch_npm.go":       "npm's credentials, of npm's own output; none of that of scripts",
 	"packages/install/npmconfig.go":       "the same",

@@ -32,7 +32,7 @@
 // of its own, called a worker. A worker runs under the policy of its tool, goes
 // through the client's handshake, gets one call, and ends after the answer.
 //
-//   - Lists are answered from a [catalog.Catalog]. mcp-jail itself answers ping and
+//   - Lists are answered from a catalog (package catalog). mcp-jail itself answers ping and
 //     subscriptions, and logging/SetLevel for a server with the capability logging.
 //     All other requests go to a discovery worker, which runs under the policy of
 //     Stateless.Tool(""). Each protocol era has a discovery worker of its own.
@@ -103,9 +103,9 @@
 //   - The text of a result is read only if the frame is held in memory.
 //   - RunStateful and RunStateless catch the signals of the whole program.
 //
-// # Size
+// # Below this package
 //
-// The package has some 7,900 lines. stateful_* and stateless_* are its two kinds of session.
-// They share the client's side, the servers, the pipes, the signals and the events, which the
-// other files hold. A cut between the kinds would have to export all of these.
+// Package session has what both kinds of sessions need: the client, the processes of the server,
+// pins, leaks and evidence. Packages stateful and stateless are the two kinds, and know nothing of
+// each other. The types here are those of session and stateless.
 package lifecycle

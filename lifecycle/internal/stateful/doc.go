@@ -1,0 +1,3 @@
+// Package stateful runs a client session against one process of a server. The package comment of
+// lifecycle tells how it starts, relays and ends, and what the discover guard is.
+package stateful
