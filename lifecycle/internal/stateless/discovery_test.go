@@ -154,7 +154,7 @@ func TestAnswerDiscover(t *testing.T) {
 				if option == "silent-probe" {
 					session.TimesOf(s).Discover = 200 * time.Millisecond
 				} else { // a program may take a while to answer, or to die
-					session.TimesOf(s).Discover = time.Minute
+					session.TimesOf(s).Discover, session.TimesOf(s).ExitGrace = time.Minute, time.Minute
 				}
 			})
 			for _, id := range []string{"1", "2"} {
