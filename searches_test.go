@@ -20,16 +20,16 @@ var searchingCalls = map[string][]string{
 var searches = map[string]string{
 	"lifecycle/internal/session/leaks.go": "leak.Sought: the environment of the process",
 
-	"confine/egress/intercept/leak.go":    "leak.Sought of the jail's profile, by SetLeaks",
-	"confine/egress/tlsworker/message.go": "hands on the same",
-	"confine/egress/leak.go":              "hands on the same",
-	"lifecycle/internal/session/server.go":                 "the environment of the process",
-	"lifecycle/internal/session/pins.go":                   "the redactor of session/server.go or stateless/run.go",
-	"lifecycle/internal/stateless/run.go":              "the environment of the processes that list tools",
-	"cmd/internal/target/about.go":        "no text of a server: the command line of the user",
-	"packages/install/fetch_npm.go":       "npm's credentials, of npm's own output; none of that of scripts",
-	"packages/install/npmconfig.go":       "the same",
-	"packages/install/fetch_python.go":    "pip's and uv's credentials, of their own output; none of that of scripts",
+	"confine/egress/intercept/leak.go":     "leak.Sought of the jail's profile, by SetLeaks",
+	"confine/egress/tlsworker/message.go":  "hands on the same",
+	"confine/egress/leak.go":               "hands on the same",
+	"lifecycle/internal/session/server.go": "the environment of the process",
+	"lifecycle/internal/session/pins.go":   "the redactor of session/server.go or stateless/run.go",
+	"lifecycle/internal/stateless/run.go":  "the environment of the processes that list tools",
+	"cmd/internal/target/about.go":         "no text of a server: the command line of the user",
+	"packages/install/fetch_npm.go":        "npm's credentials, of npm's own output; none of that of scripts",
+	"packages/install/npmconfig.go":        "the same",
+	"packages/install/fetch_python.go":     "pip's and uv's credentials, of their own output; none of that of scripts",
 }
 
 // TestSearches tests that no other file looks for secrets. A leak.Mask may be anywhere: its time
