@@ -8,6 +8,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/stateful"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/stateless"
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // Session says how to run one client session. Only Profile is required.
@@ -44,7 +45,22 @@ type Stateless = stateless.Options
 type Tool = stateless.Tool
 
 // Jail returns a Launcher that starts jails.
-func Jail(l confine.Launcher) Launcher { return session.Jail(l) }
+func Jail(l confine.Launcher) Launcher {
+	return LauncherFunc(func(ctx context.Context, p *policy.Profile, stdio confine.Stdio) (Process, error) {
+		proc, err := l.Start(ctx, p, stdio)
+		if err != nil {
+			return nil, err // not a Process that holds a nil pointer
+		}
+		return proc, nil
+	})
+}
+
+func withLauncher(s Session) Session {
+	if s.Launcher == nil {
+		s.Launcher = Jail(confine.Launcher{})
+	}
+	return s
+}
 
 // RunStateful runs one client session against one process. It returns how the program
 // should end: as the server did, by a signal that came before the server ran, with status
@@ -52,7 +68,7 @@ func Jail(l confine.Launcher) Launcher { return session.Jail(l) }
 // its jail could not be built. A DiagnosedError has a status of its own. err is the error of
 // the launcher. The client, stderr and the record have it already.
 func RunStateful(ctx context.Context, s Session) (exit confine.Exit, err error) {
-	return stateful.Run(ctx, s)
+	return stateful.Run(ctx, withLauncher(s))
 }
 
 // RunStateless runs one client session in which each tools/call has a process of its own,
@@ -61,7 +77,7 @@ func RunStateful(ctx context.Context, s Session) (exit confine.Exit, err error) 
 // client has left; by the signal that ended it; and with the status of the last failed start,
 // as RunStateful does, if no process became ready at all.
 func RunStateless(ctx context.Context, s Session, o Stateless) confine.Exit {
-	return stateless.Run(ctx, s, o)
+	return stateless.Run(ctx, withLauncher(s), o)
 }
 
 // Refuse answers each request of a client with a diagnosis and starts nothing. It is for a

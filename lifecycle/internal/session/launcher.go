@@ -51,14 +51,3 @@ type DiagnosedError struct {
 }
 
 func (e *DiagnosedError) Error() string { return e.Diagnosis.What }
-
-// Jail returns a Launcher that starts jails.
-func Jail(l confine.Launcher) Launcher {
-	return LauncherFunc(func(ctx context.Context, p *policy.Profile, stdio confine.Stdio) (Process, error) {
-		proc, err := l.Start(ctx, p, stdio)
-		if err != nil {
-			return nil, err // not a Process that holds a nil pointer
-		}
-		return proc, nil
-	})
-}

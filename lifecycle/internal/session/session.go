@@ -6,7 +6,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -110,7 +109,7 @@ type Times struct {
 	Tick          time.Duration // interval of the background work
 }
 
-// TimesOf returns the timeouts of a session, for tests to shorten.
+// TimesOf returns the timeouts of a session. Tests shorten them.
 func TimesOf(s *Session) *Times { return &s.times }
 
 func (s Session) withDefaults() Session {
@@ -123,30 +122,28 @@ func (s Session) withDefaults() Session {
 	if s.Err == nil {
 		s.Err = os.Stderr
 	}
-	if s.Launcher == nil {
-		s.Launcher = Jail(confine.Launcher{})
-	}
 	if s.Linger == 0 {
 		s.Linger = 30 * time.Second
 	}
+	times := TimesOf(&s)
 	for _, d := range []struct {
 		to *time.Duration
 		is time.Duration
 	}{
-		{&s.times.Term, 5 * time.Second},
-		{&s.times.Kill, 2 * time.Second},
-		{&s.times.Signal, 600 * time.Millisecond},
-		{&s.times.leave, 800 * time.Millisecond}, // and three times the moment of waitOrInterrupt
-		{&s.times.DrainIdle, 250 * time.Millisecond},
-		{&s.times.DrainTotal, 3 * time.Second},
-		{&s.times.SlowNote, 1500 * time.Millisecond},
-		{&s.times.SlowRepeat, 15 * time.Second},
-		{&s.times.Discover, 2 * time.Second},
-		{&s.times.AfterRefusal, 3 * time.Second},
-		{&s.times.ExitGrace, 500 * time.Millisecond},
-		{&s.times.DiscoveryIdle, time.Minute},
-		{&s.times.WarmIdle, 10 * time.Minute},
-		{&s.times.Tick, 5 * time.Second},
+		{&times.Term, 5 * time.Second},
+		{&times.Kill, 2 * time.Second},
+		{&times.Signal, 600 * time.Millisecond},
+		{&times.leave, 800 * time.Millisecond}, // and three times the moment of waitOrInterrupt
+		{&times.DrainIdle, 250 * time.Millisecond},
+		{&times.DrainTotal, 3 * time.Second},
+		{&times.SlowNote, 1500 * time.Millisecond},
+		{&times.SlowRepeat, 15 * time.Second},
+		{&times.Discover, 2 * time.Second},
+		{&times.AfterRefusal, 3 * time.Second},
+		{&times.ExitGrace, 500 * time.Millisecond},
+		{&times.DiscoveryIdle, time.Minute},
+		{&times.WarmIdle, 10 * time.Minute},
+		{&times.Tick, 5 * time.Second},
 	} {
 		if *d.to == 0 {
 			*d.to = d.is
