@@ -35,7 +35,7 @@ var mayImport = map[string][]string{
 	"diagnostics":    {module + "diagnostics/internal/said", module + "internal/lazy", module + "internal/show", module + "mcpproxy", module + "policy", module + "policy/leak"},
 	"confine/jailed": {module + "confine", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", "golang.org/x/sys/unix"},
 	"confine/egress": {module + "policy", module + "policy/leak", "golang.org/x/net/dns/dnsmessage", "golang.org/x/net/http/httpproxy", "golang.org/x/time/rate"},
-	"lifecycle":      {module + "confine", module + "diagnostics", module + "lifecycle/internal/session", module + "lifecycle/internal/stateful", module + "lifecycle/internal/stateless"},
+	"lifecycle":      {module + "policy", module + "confine", module + "diagnostics", module + "lifecycle/internal/session", module + "lifecycle/internal/stateful", module + "lifecycle/internal/stateless"},
 
 	"lifecycle/internal/session":   {module + "internal/show", module + "packages/pin", module + "policy", module + "policy/leak", module + "mcpproxy", module + "confine", module + "diagnostics", "github.com/rs/zerolog"},
 	"lifecycle/internal/stateful":  {module + "policy", module + "mcpproxy", module + "confine", module + "diagnostics", module + "lifecycle/internal/session", "github.com/mattn/go-isatty"},
