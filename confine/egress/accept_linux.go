@@ -38,7 +38,7 @@ func (g *Gateway) acceptPending(l *net.TCPListener) {
 			reset(conn)
 			continue
 		}
-		if !g.spawnServing(func() { g.serveInSlot(conn, to) }) {
+		if !g.life.spawnServing(func() { g.serveInSlot(conn, to) }) {
 			<-g.slots
 			reset(conn)
 		}

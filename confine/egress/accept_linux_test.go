@@ -17,7 +17,7 @@ func TestCloseAcceptsPending(t *testing.T) {
 		got <- n
 	})
 	g, _ := testGateway(t, map[string][]string{"x.test": {"198.51.100.7"}, "y.test": {"198.51.100.7"}}, allowPort("*.test", "tcp", 1000))
-	g.drain.timeout = patience
+	g.life.limits.timeout = patience
 	resolve(t, g, "x.test") // has the real address, so that y.test gets one of the loopback
 	l, err := net.Listen("tcp", net.JoinHostPort(resolve(t, g, "y.test").String(), "1000"))
 	if err != nil {

@@ -44,13 +44,13 @@ func (g *Gateway) Check(ctx context.Context, host string, port int) (r CheckResu
 		}
 		return r
 	}
-	proxy, err := g.proxyFor(&d)
+	proxy, err := g.dialer.proxyFor(&d)
 	if err == nil {
 		if proxy != nil {
 			r.Proxy = proxy.Host
 		}
 		var addrs []netip.AddrPort
-		if addrs, err = g.candidates(ctx, &d, proxy != nil); proxy != nil && !isRefusal(err) {
+		if addrs, err = g.dialer.candidates(ctx, &d, proxy != nil); proxy != nil && !isRefusal(err) {
 			err = nil // the proxy may resolve the name
 		}
 		for _, a := range addrs {
@@ -61,7 +61,7 @@ func (g *Gateway) Check(ctx context.Context, host string, port int) (r CheckResu
 	}
 	var c *net.TCPConn
 	if err == nil {
-		c, err = g.dial(ctx, &d)
+		c, err = g.dialer.dial(ctx, &d)
 	}
 	if err == nil {
 		c.Close()
@@ -82,7 +82,7 @@ func (g *Gateway) destinationOf(host string, port int) destination {
 	}
 	d := destination{host: host, named: true, why: policy.DeniedNotGranted, to: netip.AddrPortFrom(netip.Addr{}, uint16(port))}
 	for _, p := range protocols {
-		d.verdict[p], d.rules[p] = g.evaluate(host, p.scheme(), port)
+		d.verdict[p], d.rules[p] = g.rules.evaluate(host, p.scheme(), port)
 	}
 	return d
 }

@@ -61,13 +61,12 @@ type denialKey struct {
 }
 
 // record adds a refusal to the log.
-func (g *Gateway) record(operation, host string, port int, why policy.DenialReason, detail string) {
+func (s *denialLog) record(operation, host string, port int, why policy.DenialReason, detail string) {
 	target := host
 	if port != 0 {
 		target = net.JoinHostPort(host, strconv.Itoa(port))
 	}
 	now := time.Now()
-	s := &g.denials
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	key := denialKey{operation, target, why}
@@ -112,17 +111,21 @@ func (s *denialLog) countLost(d policy.Denial) {
 }
 
 // deny records the refusal of a connection.
-func (g *Gateway) deny(d *destination, why policy.DenialReason, detail string) {
-	g.record(opConnect, d.host, int(d.to.Port()), why, detail)
+func (s *denialLog) deny(d *destination, why policy.DenialReason, detail string) {
+	s.record(opConnect, d.host, int(d.to.Port()), why, detail)
+}
+
+func (s *denialLog) denyName(name string, why policy.DenialReason, detail string) {
+	s.record(opResolve, name, 0, why, detail)
 }
 
 // denyIfRefused records err if it is a refusal, and reports whether it is.
-func (g *Gateway) denyIfRefused(d *destination, err error) bool {
+func (s *denialLog) denyIfRefused(d *destination, err error) bool {
 	var r *refusal
 	if !errors.As(err, &r) {
 		return false
 	}
-	g.deny(d, r.why, r.detail)
+	s.deny(d, r.why, r.detail)
 	return true
 }
 
@@ -133,14 +136,18 @@ func (g *Gateway) Denials() []policy.Denial {
 	if t := g.o.Interceptor; t != nil {
 		t.FlushDenials()
 	}
-	g.denials.mu.Lock()
-	defer g.denials.mu.Unlock()
-	out := make([]policy.Denial, 0, len(g.denials.all))
-	for _, d := range g.denials.all {
+	return g.denials.list()
+}
+
+func (s *denialLog) list() []policy.Denial {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := make([]policy.Denial, 0, len(s.all))
+	for _, d := range s.all {
 		out = append(out, d.Denial)
 	}
-	if lost := g.denials.lost; lost != nil {
-		out = append(out, *lost)
+	if s.lost != nil {
+		out = append(out, *s.lost)
 	}
 	slices.SortFunc(out, func(a, b policy.Denial) int {
 		return cmp.Or(a.Time.Compare(b.Time), strings.Compare(a.Target, b.Target))

@@ -11,10 +11,10 @@ import (
 // stay on record, and the number of the others does.
 func TestDenialsBounded(t *testing.T) {
 	g, _ := testGateway(t, nil)
-	g.denyName("first.test", policy.DeniedNotGranted, "")
+	g.denials.denyName("first.test", policy.DeniedNotGranted, "")
 	const flood = 10_000
 	for i := range flood {
-		g.denyName(fmt.Sprintf("n%d.test", i), policy.DeniedNotGranted, "")
+		g.denials.denyName(fmt.Sprintf("n%d.test", i), policy.DeniedNotGranted, "")
 	}
 	all := g.Denials()
 	if len(all) != maxDenials+1 {

@@ -3,12 +3,10 @@ package egress
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"net/netip"
+	"net/url"
 	"slices"
-	"strings"
-	"syscall"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -27,17 +25,25 @@ type refusal struct {
 
 func (r *refusal) Error() string { return reasonTexts[r.why] + ": " + r.detail }
 
+// dialer connects to granted hosts.
+type dialer struct {
+	rules    *ruleSet
+	lookups  *lookupCache
+	failures *failureLog
+	proxy    func(*url.URL) (*url.URL, error)
+}
+
 // dial connects to a destination for which some protocol is granted.
-func (g *Gateway) dial(ctx context.Context, d *destination) (c *net.TCPConn, err error) {
-	done := g.tryHost(d.host, int(d.to.Port()))
+func (v *dialer) dial(ctx context.Context, d *destination) (c *net.TCPConn, err error) {
+	done := v.failures.begin(d.host, int(d.to.Port()))
 	defer func() { done(err) }()
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	proxy, err := g.proxyFor(d)
+	proxy, err := v.proxyFor(d)
 	if err != nil {
 		return nil, err
 	}
-	addrs, err := g.candidates(ctx, d, proxy != nil)
+	addrs, err := v.candidates(ctx, d, proxy != nil)
 	var refused *refusal
 	switch {
 	case errors.As(err, &refused):
@@ -47,27 +53,27 @@ func (g *Gateway) dial(ctx context.Context, d *destination) (c *net.TCPConn, err
 	case err != nil:
 		return nil, err
 	}
-	return g.dialParallel(ctx, addrs)
+	return v.dialParallel(ctx, addrs)
 }
 
 // candidates returns the addresses to dial for a destination, in order of preference.
-func (g *Gateway) candidates(ctx context.Context, d *destination, proxied bool) ([]netip.AddrPort, error) {
+func (v *dialer) candidates(ctx context.Context, d *destination, proxied bool) ([]netip.AddrPort, error) {
 	if !d.named {
 		addrs := []netip.AddrPort{d.to}
 		if d.host == "localhost" { // a service may listen on only one of the two
 			for _, other := range []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()} {
-				if _, ok := g.checkAddress(other, int(d.to.Port())); ok && other != d.to.Addr() {
+				if _, ok := v.rules.checkAddress(other, int(d.to.Port())); ok && other != d.to.Addr() {
 					addrs = append(addrs, netip.AddrPortFrom(other, d.to.Port()))
 				}
 			}
 		}
 		return addrs, nil
 	}
-	real, err := g.lookupWithin(ctx, d.host, proxied)
+	real, err := v.lookups.lookupWithin(ctx, d.host, proxied)
 	if err != nil {
 		return nil, err
 	}
-	allowed, err := g.allowedAddrs(real, []int{int(d.to.Port())})
+	allowed, err := v.rules.allowedAddrs(real, []int{int(d.to.Port())})
 	if err != nil {
 		return nil, err
 	}
@@ -81,34 +87,11 @@ func (g *Gateway) candidates(ctx context.Context, d *destination, proxied bool) 
 	return addrs, nil
 }
 
-// allowedAddrs returns the addresses that may be dialled on one of the ports. If there are
-// none, the error is a refusal.
-func (g *Gateway) allowedAddrs(addrs []netip.Addr, ports []int) (allowed []netip.Addr, err error) {
-	var details []string
-	for _, a := range addrs {
-		reason, ok := "is not granted", false
-		for _, port := range ports {
-			if reason, ok = g.checkAddress(a, port); ok {
-				break
-			}
-		}
-		if ok {
-			allowed = append(allowed, a)
-		} else {
-			details = append(details, fmt.Sprintf("%s %s", a, reason))
-		}
-	}
-	if len(allowed) == 0 {
-		return nil, &refusal{policy.DeniedAddress, strings.Join(details[:min(len(details), 4)], ", ")}
-	}
-	return allowed, nil
-}
-
 // dialParallel dials the addresses and keeps the first connection. It starts the next attempt
 // when one fails or after dialStagger.
-func (g *Gateway) dialParallel(ctx context.Context, addrs []netip.AddrPort) (*net.TCPConn, error) {
+func (v *dialer) dialParallel(ctx context.Context, addrs []netip.AddrPort) (*net.TCPConn, error) {
 	if len(addrs) == 1 {
-		return g.dialOne(ctx, addrs[0])
+		return v.dialOne(ctx, addrs[0])
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -133,7 +116,7 @@ func (g *Gateway) dialParallel(ctx context.Context, addrs []netip.AddrPort) (*ne
 			addrs = addrs[1:]
 			running++
 			go func() {
-				c, err := g.dialOne(ctx, next)
+				c, err := v.dialOne(ctx, next)
 				results <- result{c, err}
 			}()
 			stagger.Reset(dialStagger)
@@ -159,20 +142,7 @@ func (g *Gateway) dialParallel(ctx context.Context, addrs []netip.AddrPort) (*ne
 	return nil, first
 }
 
-func (g *Gateway) dialOne(ctx context.Context, addr netip.AddrPort) (*net.TCPConn, error) {
-	dialer := net.Dialer{ControlContext: g.checkSocket}
-	return dialer.DialTCP(ctx, "tcp", netip.AddrPort{}, addr)
-}
-
-// checkSocket checks the address of every socket directly before it is connected, so that
-// no unchecked address is dialled.
-func (g *Gateway) checkSocket(_ context.Context, _, address string, _ syscall.RawConn) error {
-	to, err := netip.ParseAddrPort(address)
-	if err != nil {
-		return err
-	}
-	if reason, ok := g.checkAddress(to.Addr(), int(to.Port())); !ok {
-		return &refusal{policy.DeniedAddress, fmt.Sprintf("%s %s", to.Addr(), reason)}
-	}
-	return nil
+func (v *dialer) dialOne(ctx context.Context, addr netip.AddrPort) (*net.TCPConn, error) {
+	n := net.Dialer{ControlContext: v.rules.checkSocket}
+	return n.DialTCP(ctx, "tcp", netip.AddrPort{}, addr)
 }

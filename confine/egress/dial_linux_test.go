@@ -37,7 +37,7 @@ func TestRebinding(t *testing.T) {
 	g, _ := testGateway(t, nil, allow("api.test"))
 	for _, bad := range []string{"10.99.0.5:80", "[::ffff:10.99.0.5]:80", "169.254.169.254:80"} {
 		var refused *refusal
-		if c, err := g.dialOne(t.Context(), netip.MustParseAddrPort(bad)); !errors.As(err, &refused) {
+		if c, err := g.dialer.dialOne(t.Context(), netip.MustParseAddrPort(bad)); !errors.As(err, &refused) {
 			t.Errorf("%s: %v, %v", bad, c, err)
 		}
 	}
@@ -52,7 +52,7 @@ func TestOwnAddressesUnknown(t *testing.T) {
 	unknown := errors.New("no interfaces to be seen")
 	o := Options{Rules: []rule{allowPort("api.test", "tcp", 80)}, Upstream: &fakeResolver{names: map[string][]string{"api.test": {"198.51.100.7"}}}}
 	known := testGatewayWith(t, o)
-	if c, err := known.dialOne(t.Context(), netip.MustParseAddrPort("198.51.100.7:80")); err != nil {
+	if c, err := known.dialer.dialOne(t.Context(), netip.MustParseAddrPort("198.51.100.7:80")); err != nil {
 		t.Error(err)
 	} else {
 		c.Close()
@@ -60,7 +60,7 @@ func TestOwnAddressesUnknown(t *testing.T) {
 	o.IsLocal = func(netip.Addr) (bool, error) { return false, unknown }
 	g := testGatewayWith(t, o)
 	var refused *refusal
-	c, err := g.dialOne(t.Context(), netip.MustParseAddrPort("198.51.100.7:80"))
+	c, err := g.dialer.dialOne(t.Context(), netip.MustParseAddrPort("198.51.100.7:80"))
 	if err == nil {
 		c.Close()
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
+	"golang.org/x/time/rate"
 
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -24,6 +25,19 @@ const (
 	newNameInterval  = 200 * time.Millisecond
 )
 
+// nameServer resolves names for the jail.
+type nameServer struct {
+	rules    *ruleSet
+	fakeIPs  *fakeIPPool
+	lookups  *lookupCache
+	newNames *rate.Limiter // names below wildcards that are asked for the first time
+	dialer   *dialer
+	denials  *denialLog
+	failures *failureLog
+	sent     *byteCount
+	life     *lifetime
+}
+
 // Answer answers one DNS message. It returns nil for a message that gets no answer. It may
 // take seconds. A name that is not granted does not exist; Answer records the refusal.
 func (g *Gateway) Answer(message []byte) []byte {
@@ -38,17 +52,17 @@ func (g *Gateway) Answer(message []byte) []byte {
 	case q.Class != dnsmessage.ClassINET:
 		return q.answer(dnsmessage.RCodeRefused, nil)
 	}
-	body, code := g.resolve(q.Question)
+	body, code := g.names.resolve(q.Question)
 	return q.answer(code, body)
 }
 
 // resolve answers a question. A granted name has one IPv4 address and no other record. It
 // has no IPv6 address because the IPv4 address identifies the name of a connection. It has
 // no HTTPS record because that can hold keys which encrypt the name in a handshake (ECH).
-func (g *Gateway) resolve(q dnsmessage.Question) (dnsmessage.ResourceBody, dnsmessage.RCode) {
+func (n *nameServer) resolve(q dnsmessage.Question) (dnsmessage.ResourceBody, dnsmessage.RCode) {
 	name := strings.ToLower(strings.TrimSuffix(q.Name.String(), "."))
 	if strings.HasSuffix(name, ".in-addr.arpa") || strings.HasSuffix(name, ".ip6.arpa") {
-		return g.resolveReverse(q.Type, name)
+		return n.resolveReverse(q.Type, name)
 	}
 	if name == "localhost" || strings.HasSuffix(name, ".localhost") { // RFC 6761
 		return resolveLocalhost(q.Type), dnsmessage.RCodeSuccess
@@ -56,20 +70,20 @@ func (g *Gateway) resolve(q dnsmessage.Question) (dnsmessage.ResourceBody, dnsme
 	host, err := policy.NormalizeTarget(name)
 	var ports []int
 	if err == nil {
-		ports = g.grantedPorts(host)
+		ports = n.rules.grantedPorts(host)
 	}
 	if err != nil {
 		host = strconv.Quote(name) // it may hold any byte
 	}
 	if len(ports) == 0 {
-		g.denyName(host, policy.DeniedNotGranted, "")
+		n.denials.denyName(host, policy.DeniedNotGranted, "")
 		return nil, dnsmessage.RCodeNameError
 	}
-	addr, err := g.assignAddress(host, ports)
+	addr, err := n.assignAddress(host, ports)
 	var refused *refusal
 	switch {
 	case errors.As(err, &refused):
-		g.denyName(host, refused.why, refused.detail)
+		n.denials.denyName(host, refused.why, refused.detail)
 		if refused.why == policy.DeniedLimit {
 			return nil, dnsmessage.RCodeRefused
 		}
@@ -87,40 +101,40 @@ func (g *Gateway) resolve(q dnsmessage.Question) (dnsmessage.ResourceBody, dnsme
 
 // assignAddress returns the address that a granted name has in the jail. It assigns one if the
 // name has none.
-func (g *Gateway) assignAddress(host string, ports []int) (netip.Addr, error) {
-	if !g.fakeIPs.has(host) && !g.lookups.has(host) {
-		if err := g.limitNewName(host); err != nil {
+func (n *nameServer) assignAddress(host string, ports []int) (netip.Addr, error) {
+	if !n.fakeIPs.has(host) && !n.lookups.has(host) {
+		if err := n.limitNewName(host); err != nil {
 			return netip.Addr{}, err
 		}
 	}
-	proxied := g.usesProxy(host, ports)
+	proxied := n.usesProxy(host, ports)
 	done := func(error) {} // the proxy may resolve the name
 	if !proxied {
-		done = g.tryHost(host, 0)
+		done = n.failures.begin(host, 0)
 	}
-	real, err := g.lookupWithin(g.jailCtx, host, proxied)
+	real, err := n.lookups.lookupWithin(n.life.jailCtx, host, proxied)
 	done(err)
 	var allowed []netip.Addr
 	if err == nil {
-		if allowed, err = g.allowedAddrs(real, ports); err != nil {
+		if allowed, err = n.rules.allowedAddrs(real, ports); err != nil {
 			return netip.Addr{}, err
 		}
 	} else if !proxied {
 		return netip.Addr{}, err
 	}
-	addr, ok := g.fakeIPs.assign(host, allowed)
+	addr, ok := n.fakeIPs.assign(host, allowed)
 	if !ok {
-		return addr, &refusal{policy.DeniedLimit, fmt.Sprintf("%d names are in use", g.o.Limits.Names)}
+		return addr, &refusal{policy.DeniedLimit, fmt.Sprintf("%d names are in use", n.fakeIPs.max)}
 	}
 	return addr, nil
 }
 
 // usesProxy reports whether connections to a name go through the host's proxy.
-func (g *Gateway) usesProxy(host string, ports []int) bool {
+func (n *nameServer) usesProxy(host string, ports []int) bool {
 	for _, port := range ports {
 		d := destination{host: host, named: true, to: netip.AddrPortFrom(netip.Addr{}, uint16(port))}
-		d.verdict[protoTLS], d.rules[protoTLS] = g.evaluate(host, "https", port)
-		if u, err := g.proxyFor(&d); err == nil && u != nil {
+		d.verdict[protoTLS], d.rules[protoTLS] = n.rules.evaluate(host, "https", port)
+		if u, err := n.dialer.proxyFor(&d); err == nil && u != nil {
 			return true
 		}
 	}
@@ -129,9 +143,9 @@ func (g *Gateway) usesProxy(host string, ports []int) bool {
 
 // limitNewName bounds names below a wildcard in length and rate: see maxBelowWildcard. Their
 // characters count as bytes that are sent.
-func (g *Gateway) limitNewName(host string) error {
+func (n *nameServer) limitNewName(host string) error {
 	below := len(host)
-	for _, r := range g.o.Rules {
+	for _, r := range n.rules.all {
 		switch suffix, wild := strings.CutPrefix(r.Host, "*"); {
 		case !r.Allow:
 		case !wild && r.Host == host:
@@ -143,17 +157,13 @@ func (g *Gateway) limitNewName(host string) error {
 	if below > maxBelowWildcard {
 		return &refusal{policy.DeniedLimit, fmt.Sprintf("it has %d characters below the wildcard that grants it; %d may be", below, maxBelowWildcard)}
 	}
-	if !g.newNames.Allow() {
+	if !n.newNames.Allow() {
 		return &refusal{policy.DeniedLimit, fmt.Sprintf("more than %d new names a second below wildcards", time.Second/newNameInterval)}
 	}
-	if !g.countSent(int64(below)) {
+	if !n.sent.add(int64(below)) {
 		return errOutSpent
 	}
 	return nil
-}
-
-func (g *Gateway) denyName(name string, why policy.DenialReason, detail string) {
-	g.record(opResolve, name, 0, why, detail)
 }
 
 func resolveLocalhost(kind dnsmessage.Type) dnsmessage.ResourceBody {
@@ -168,7 +178,7 @@ func resolveLocalhost(kind dnsmessage.Type) dnsmessage.ResourceBody {
 
 // resolveReverse answers PTR questions about addresses that the jail was given. All other
 // addresses have no name. The question does not leave this process.
-func (g *Gateway) resolveReverse(kind dnsmessage.Type, name string) (dnsmessage.ResourceBody, dnsmessage.RCode) {
+func (n *nameServer) resolveReverse(kind dnsmessage.Type, name string) (dnsmessage.ResourceBody, dnsmessage.RCode) {
 	labels, ok := strings.CutSuffix(name, ".in-addr.arpa")
 	parts := strings.Split(labels, ".")
 	if !ok || len(parts) != 4 {
@@ -183,7 +193,7 @@ func (g *Gateway) resolveReverse(kind dnsmessage.Type, name string) (dnsmessage.
 		b[3-i] = byte(n)
 	}
 	addr := netip.AddrFrom4(b)
-	host, ok := g.fakeIPs.host(addr)
+	host, ok := n.fakeIPs.host(addr)
 	if isLocalhost(addr) {
 		host, ok = "localhost", true
 	}

@@ -20,7 +20,7 @@ func (g *Gateway) ServeSeqpacket(c *net.UnixConn) {
 		c.Close()
 		return
 	}
-	if !g.spawn(func() {
+	if !g.life.spawn(func() {
 		defer func() { <-g.seqpacketSlots }()
 		g.serveSeqpacket(c)
 	}) {
@@ -45,7 +45,7 @@ func parseConnected(message []byte) (to netip.AddrPort, ok bool) {
 
 func (g *Gateway) serveSeqpacket(c *net.UnixConn) {
 	defer c.Close()
-	stop := context.AfterFunc(g.ctx, func() { c.Close() })
+	stop := context.AfterFunc(g.life.ctx, func() { c.Close() })
 	defer stop()
 	var b [4096]byte
 	var to netip.AddrPort // not valid if unknown
@@ -80,7 +80,7 @@ func (g *Gateway) answerSeqpacket(c *net.UnixConn, query []byte) (ok bool) {
 	default:
 		return true // the client will retry
 	}
-	return g.spawn(func() {
+	return g.life.spawn(func() {
 		defer func() { <-g.querySlots }()
 		if answer := g.Answer(query); answer != nil {
 			c.SetWriteDeadline(time.Now().Add(seqpacketWriteTimeout))

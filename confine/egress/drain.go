@@ -25,25 +25,16 @@ var defaultDrainLimits = drainLimits{timeout: time.Second, idle: 50 * time.Milli
 
 var errNotDrained = errors.New("the jail has ended and its connection still sends")
 
-// drainAll lets the connections deliver the bytes that were sent, and then ends them.
-func (g *Gateway) drainAll() {
-	g.endJail()
-	late := time.AfterFunc(g.drain.timeout, g.cancel)
-	g.serving.Wait()
-	late.Stop()
-	g.cancel()
-}
-
 // dial connects upstream. When the jail ends, it gives up if the client has sent nothing.
 func (r *relay) dial() (*net.TCPConn, error) {
-	ctx, cancel := context.WithCancel(r.g.ctx)
+	ctx, cancel := context.WithCancel(r.g.life.ctx)
 	defer cancel()
-	defer context.AfterFunc(r.g.jailCtx, func() {
+	defer context.AfterFunc(r.g.life.jailCtx, func() {
 		if len(r.head) == 0 && !hasBuffered(r.client) {
 			cancel()
 		}
 	})()
-	return r.g.dial(ctx, r.d)
+	return r.g.dialer.dial(ctx, r.d)
 }
 
 // stopReading ends reading from upstream. Once the jail has ended, no program reads the bytes.
@@ -51,17 +42,17 @@ func (r *relay) stopReading() { r.upstream.SetReadDeadline(time.Unix(1, 0)) }
 
 // setIdleDeadline lets reads from the client wait no longer than drainLimits.idle. relayRest then
 // calls drain.
-func (r *relay) setIdleDeadline() { r.client.SetReadDeadline(time.Now().Add(r.g.drain.idle)) }
+func (r *relay) setIdleDeadline() { r.client.SetReadDeadline(time.Now().Add(r.g.life.limits.idle)) }
 
 // isShutdown reports whether err ended a read from the client because the jail has ended.
 func (r *relay) isShutdown(err error) bool {
-	return errors.Is(err, os.ErrDeadlineExceeded) && r.g.jailCtx.Err() != nil
+	return errors.Is(err, os.ErrDeadlineExceeded) && r.g.life.jailCtx.Err() != nil
 }
 
 // drain forwards the bytes that the client has sent, until none arrives for drainLimits.idle or
 // drainLimits.bytes are forwarded.
 func (r *relay) drain() error {
-	left := &io.LimitedReader{R: r.client, N: r.g.drain.bytes}
+	left := &io.LimitedReader{R: r.client, N: r.g.life.limits.bytes}
 	for {
 		before := left.N
 		r.setIdleDeadline()

@@ -42,7 +42,7 @@ func TestDrainDelivers(t *testing.T) {
 				got <- n
 			})
 			g, _ := testGateway(t, map[string][]string{"x.test": {"198.51.100.7"}}, c.rule)
-			g.drain.timeout = patience
+			g.life.limits.timeout = patience
 			conn := client(t, g, resolve(t, g, "x.test").String()+c.at[strings.Index(c.at, ":"):])
 			time.AfterFunc(2*defaultDrainLimits.idle, func() { close(begin) })
 			if _, err := conn.Write(append([]byte(c.head), make([]byte, c.size)...)); err != nil {
@@ -87,7 +87,7 @@ func TestDrainEnds(t *testing.T) {
 				o.Proxy = func(*url.URL) (*url.URL, error) { return url.Parse(c.proxy) }
 			}
 			g := testGatewayWith(t, o)
-			g.drain.timeout, g.drain.bytes = time.Hour, 1<<20
+			g.life.limits.timeout, g.life.limits.bytes = time.Hour, 1<<20
 			conn := client(t, g, resolve(t, g, "x.test").String()+port)
 			c.sends(conn)
 			time.Sleep(50 * time.Millisecond)
@@ -100,7 +100,7 @@ func TestDrainEnds(t *testing.T) {
 			case <-closed:
 			case <-time.After(patience):
 				t.Error("Close waits")
-				g.cancel()
+				g.life.cancel()
 			}
 		})
 	}

@@ -21,6 +21,7 @@ const (
 
 // failureLog keeps the latest failure of each granted host and port, until the host is reached.
 type failureLog struct {
+	life    *lifetime
 	mu      sync.Mutex
 	failed  []policy.HostFailure // the latest last
 	running []*hostAttempt
@@ -33,9 +34,8 @@ type hostAttempt struct {
 	began time.Time
 }
 
-// tryHost begins an attempt. It returns a function that ends the attempt with its result.
-func (g *Gateway) tryHost(host string, port int) func(error) {
-	l := &g.failures
+// begin begins an attempt. It returns a function that ends the attempt with its result.
+func (l *failureLog) begin(host string, port int) func(error) {
 	a := &hostAttempt{host, port, time.Now()}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -46,7 +46,7 @@ func (g *Gateway) tryHost(host string, port int) func(error) {
 		l.running = slices.DeleteFunc(l.running, func(o *hostAttempt) bool { return o == a })
 		l.failed = slices.DeleteFunc(l.failed, func(f policy.HostFailure) bool { return f.Host == a.host && f.Port == a.port })
 		givenUp := errors.Is(err, context.Canceled)
-		if err == nil || isRefusal(err) || g.jailCtx.Err() != nil || givenUp && time.Since(a.began) < slowAttempt {
+		if err == nil || isRefusal(err) || l.life.jailCtx.Err() != nil || givenUp && time.Since(a.began) < slowAttempt {
 			return
 		}
 		l.failed = append(l.failed, policy.HostFailure{Host: host, Port: port, Answer: hostAnswer(err, port), Time: time.Now()})

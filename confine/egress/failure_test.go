@@ -66,8 +66,8 @@ func TestUnreachedHosts(t *testing.T) {
 		{errors.New("something else"), "something else"},
 	} {
 		g, _ := testGateway(t, nil, allow("api.test"))
-		g.tryHost("api.test", 443)(syscall.ECONNREFUSED) // the latest counts
-		g.tryHost("api.test", 443)(c.err)
+		g.failures.begin("api.test", 443)(syscall.ECONNREFUSED) // the latest counts
+		g.failures.begin("api.test", 443)(c.err)
 		got := g.HostFailures()
 		if c.want == "" && len(got) != 0 || c.want != "" && (len(got) != 1 || got[0].Answer != c.want || got[0].Port != 443) {
 			t.Errorf("%v: %+v, want %q", c.err, got, c.want)
@@ -75,7 +75,7 @@ func TestUnreachedHosts(t *testing.T) {
 	}
 	g, _ := testGateway(t, nil, allow("api.test"))
 	for port := range 2 * maxFailures {
-		g.tryHost("api.test", port+1)(syscall.ECONNREFUSED)
+		g.failures.begin("api.test", port+1)(syscall.ECONNREFUSED)
 	}
 	if got := g.HostFailures(); len(got) != maxFailures || got[maxFailures-1].Port != 2*maxFailures {
 		t.Errorf("%d are kept", len(got))
@@ -87,7 +87,7 @@ func TestUnreachedHosts(t *testing.T) {
 func TestSlowHosts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := New(Options{})
-		done := g.tryHost("api.test", 443)
+		done := g.failures.begin("api.test", 443)
 		if got := g.HostFailures(); len(got) != 0 {
 			t.Errorf("at once: %+v", got)
 		}

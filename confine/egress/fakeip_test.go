@@ -17,9 +17,9 @@ func TestFakeIPEviction(t *testing.T) {
 	if m := ask(t, g, "c.test.", dnsmessage.TypeA); m.RCode != dnsmessage.RCodeRefused || onlyDenial(t, g).Reason != policy.DeniedLimit {
 		t.Errorf("one name too many: %+v", m)
 	}
-	g.fakeIPs.byHost["a.test"].used = g.fakeIPs.byHost["a.test"].used.Add(-2 * minNameIdle)
+	g.names.fakeIPs.byHost["a.test"].used = g.names.fakeIPs.byHost["a.test"].used.Add(-2 * minNameIdle)
 	resolve(t, g, "c.test")
-	if _, ok := g.fakeIPs.host(netip.MustParseAddr("198.51.100.1")); ok {
+	if _, ok := g.names.fakeIPs.host(netip.MustParseAddr("198.51.100.1")); ok {
 		t.Error("a name that made room still has its address")
 	}
 }

@@ -2,7 +2,6 @@ package egress
 
 import (
 	"context"
-	"io"
 	"net"
 	"net/netip"
 	"net/url"
@@ -97,32 +96,23 @@ type Target struct {
 // A Gateway is the host's end of one jail's network. It runs in the launcher's process.
 type Gateway struct {
 	o              Options
-	ports          []uint16
-	fakeIPs        *fakeIPPool
+	rules          ruleSet
+	names          nameServer
 	lookups        lookupCache
+	dialer         dialer
 	slots          chan struct{} // one element for each open connection
 	waiting        atomic.Int64  // connections from Accept that wait for a slot
 	querySlots     chan struct{} // one element for each DNS query in progress
 	seqpacketSlots chan struct{} // one element for each connection of ServeSeqpacket
-	newNames       *rate.Limiter // names below wildcards that are asked for the first time
 	denials        denialLog
 	failures       failureLog
-	sent           atomic.Int64
-	drain          drainLimits
+	sent           byteCount
+	life           lifetime
 
-	jailCtx  context.Context // ends when Close begins
-	endJail  context.CancelFunc
-	ctx      context.Context // ends when Close has drained the connections
-	cancel   context.CancelFunc
-	mu       sync.Mutex
-	closed   bool
-	closers  []io.Closer // closed by Close
-	refusals []*refusalSocket
-
+	mu        sync.Mutex
+	refusals  []*refusalSocket
 	listeners []*net.TCPListener // of connections to hosts
 	accepting sync.WaitGroup     // counts their loops
-	serving   sync.WaitGroup     // counts connections
-	wg        sync.WaitGroup
 }
 
 // New returns the Gateway of one jail. It starts nothing and opens nothing.
@@ -144,56 +134,23 @@ func New(o Options) *Gateway {
 	}
 	o.Rules = slices.Clone(o.Rules)
 	g := &Gateway{
-		o: o, ports: Ports(o.Rules),
-		fakeIPs:        newFakeIPPool(o.Rules, o.Limits.Names),
-		lookups:        lookupCache{upstream: o.Upstream, results: map[string]*lookupResult{}},
+		o:              o,
+		rules:          ruleSet{all: o.Rules, ports: Ports(o.Rules), isLocal: o.IsLocal},
+		sent:           byteCount{limit: o.Limits.OutBytes, connections: o.Limits.Connections},
 		slots:          make(chan struct{}, o.Limits.Connections),
 		querySlots:     make(chan struct{}, maxQueries),
 		seqpacketSlots: make(chan struct{}, maxSeqpacket),
-		drain:          defaultDrainLimits,
-		newNames:       rate.NewLimiter(rate.Every(newNameInterval), newNameBurst),
 	}
-	g.ctx, g.cancel = context.WithCancel(context.Background())
-	g.jailCtx, g.endJail = context.WithCancel(g.ctx)
+	g.life.begin()
+	g.failures.life = &g.life
+	g.lookups = lookupCache{upstream: o.Upstream, life: &g.life, results: map[string]*lookupResult{}}
+	g.dialer = dialer{rules: &g.rules, lookups: &g.lookups, failures: &g.failures, proxy: o.Proxy}
+	g.names = nameServer{
+		rules: &g.rules, fakeIPs: newFakeIPPool(o.Rules, o.Limits.Names), lookups: &g.lookups, dialer: &g.dialer,
+		newNames: rate.NewLimiter(rate.Every(newNameInterval), newNameBurst),
+		denials:  &g.denials, failures: &g.failures, sent: &g.sent, life: &g.life,
+	}
 	return g
-}
-
-// spawn runs f in a goroutine that Close waits for. It returns false after Close.
-func (g *Gateway) spawn(f func()) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.closed {
-		return false
-	}
-	g.wg.Go(f)
-	return true
-}
-
-// spawnServing is spawn for a connection: Close first lets it drain.
-func (g *Gateway) spawnServing(f func()) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.closed {
-		return false
-	}
-	g.serving.Add(1)
-	g.wg.Go(func() {
-		defer g.serving.Done()
-		f()
-	})
-	return true
-}
-
-// closeAtEnd makes Close close c. After Close, it closes c at once and returns false.
-func (g *Gateway) closeAtEnd(c io.Closer) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.closed {
-		c.Close()
-		return false
-	}
-	g.closers = append(g.closers, c)
-	return true
 }
 
 // Close ends the Gateway after its jail has ended. For at most a second it forwards the bytes
@@ -207,20 +164,12 @@ func (g *Gateway) Close() {
 	for _, l := range listeners {
 		g.acceptPending(l)
 	}
-	g.endJail()
+	g.life.endJail()
 	for _, l := range listeners {
 		l.Close()
 	}
 	g.accepting.Wait() // afterwards every accepted connection is served or reset
-	g.mu.Lock()
-	shut := g.closers
-	g.closed, g.closers = true, nil
-	g.mu.Unlock()
-	for _, c := range shut {
-		c.Close()
-	}
-	g.drainAll()
-	g.wg.Wait()
+	g.life.end()
 }
 
 // Allowed reports whether a program may try to connect to an address, as far as the address
@@ -247,52 +196,5 @@ func (g *Gateway) Refuse(network string, to netip.AddrPort) {
 	if network == "udp" && d.granted() {
 		d.why, d.detail = policy.DeniedUnsupported, "only TCP is supported"
 	}
-	g.record(operation, d.host, int(to.Port()), d.why, d.detail)
-}
-
-// countSent counts bytes that are sent to a host. It returns false above the limit.
-func (g *Gateway) countSent(n int64) bool {
-	if g.o.Limits.OutBytes == 0 {
-		return true
-	}
-	return g.sent.Add(n) <= g.o.Limits.OutBytes
-}
-
-// A connection may hold back the report of up to maxReportStep sent bytes. All connections
-// together may hold back an eighth of the session's limit. So a session makes at most eight
-// reports for each possible connection, or one report for each maxReportStep bytes.
-const (
-	maxReportStep  = 256 << 10
-	uncountedShare = 8
-)
-
-// reportStep returns Target.ReportStep.
-func (g *Gateway) reportStep() int64 {
-	if g.o.Limits.OutBytes == 0 {
-		return 0
-	}
-	return min(max(g.o.Limits.OutBytes/uncountedShare/int64(g.o.Limits.Connections), 1), maxReportStep)
-}
-
-// isOutSpent reports whether the session may send nothing more.
-func (g *Gateway) isOutSpent() bool {
-	return g.o.Limits.OutBytes != 0 && g.sent.Load() >= g.o.Limits.OutBytes
-}
-
-// Ports returns the TCP ports on which a jail needs a listener: the ports of the rules that
-// allow something, without port 53, where the Gateway itself answers.
-func Ports(rules []policy.NetRule) []uint16 {
-	var ports []uint16
-	for _, r := range rules {
-		if !r.Allow {
-			continue
-		}
-		for _, p := range r.Ports() {
-			if p != dnsPort {
-				ports = append(ports, uint16(p))
-			}
-		}
-	}
-	slices.Sort(ports)
-	return slices.Compact(ports)
+	g.denials.record(operation, d.host, int(to.Port()), d.why, d.detail)
 }

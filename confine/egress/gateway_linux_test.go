@@ -112,7 +112,7 @@ func TestBytesOutIntercepted(t *testing.T) {
 	if x.served != 1 {
 		t.Errorf("%d connections were served, want the one that reached the limit", x.served)
 	}
-	if x.step != g.reportStep() || x.step == 0 {
+	if x.step != g.sent.reportStep() || x.step == 0 {
 		t.Errorf("it was to tell of each %d bytes", x.step)
 	}
 	var r *refusal
@@ -137,7 +137,7 @@ func TestReportStep(t *testing.T) {
 		{Limits{OutBytes: 1 << 40}, maxReportStep},
 	} {
 		g := testGatewayWith(t, Options{Limits: c.limits})
-		if got := g.reportStep(); got != c.want {
+		if got := g.sent.reportStep(); got != c.want {
 			t.Errorf("%+v: %d, want %d", c.limits, got, c.want)
 		}
 	}

@@ -56,7 +56,7 @@ func TestLocalRoute(t *testing.T) {
 			}
 			g := testGatewayWith(t, o)
 			found := g.Check(t.Context(), "api.test", 80)
-			conn, err := g.dialOne(t.Context(), netip.AddrPortFrom(netip.MustParseAddr(c.addr), 80))
+			conn, err := g.dialer.dialOne(t.Context(), netip.AddrPortFrom(netip.MustParseAddr(c.addr), 80))
 			if err == nil {
 				conn.Close()
 			}

@@ -26,7 +26,7 @@ func (g *Gateway) watchRefusals(f *os.File) {
 	g.mu.Lock()
 	g.refusals = append(g.refusals, p)
 	g.mu.Unlock()
-	g.spawn(func() { p.watch(g) })
+	g.life.spawn(func() { p.watch(g) })
 }
 
 func (p *refusalSocket) watch(g *Gateway) {

@@ -22,11 +22,11 @@ const ofProxy = "the host's proxy: "
 
 // proxyFor returns the host's proxy for a destination, or nil if it has none. Only
 // connections that are or may be HTTPS go through a proxy; proxies refuse other protocols.
-func (g *Gateway) proxyFor(d *destination) (*url.URL, error) {
+func (v *dialer) proxyFor(d *destination) (*url.URL, error) {
 	if d.verdict[protoTLS] == verdictDeny || d.to.Port() != 443 && d.rules[protoTLS].Scheme != "https" {
 		return nil, nil
 	}
-	u, err := g.o.Proxy(&url.URL{Scheme: "https", Host: net.JoinHostPort(d.host, strconv.Itoa(int(d.to.Port())))})
+	u, err := v.proxy(&url.URL{Scheme: "https", Host: net.JoinHostPort(d.host, strconv.Itoa(int(d.to.Port())))})
 	switch {
 	case err != nil:
 		return nil, &refusal{policy.DeniedUnsupported, "the host's proxy settings are invalid: " + err.Error()}

@@ -24,11 +24,11 @@ var errOutSpent = &refusal{policy.DeniedLimit, "the session has sent all the byt
 // serveConn serves one connection according to the rules until it ends.
 func (g *Gateway) serveConn(c *net.TCPConn, to netip.AddrPort) {
 	defer c.Close()
-	stop := context.AfterFunc(g.ctx, func() { reset(c) })
+	stop := context.AfterFunc(g.life.ctx, func() { reset(c) })
 	defer stop()
 	d := g.decide(to)
 	if !d.granted() {
-		g.deny(&d, d.why, d.detail)
+		g.denials.deny(&d, d.why, d.detail)
 		reset(c)
 		return
 	}
@@ -49,7 +49,7 @@ func (g *Gateway) serveConn(c *net.TCPConn, to netip.AddrPort) {
 		r.upstream, err = r.dial()
 	}
 	if err != nil {
-		g.denyIfRefused(&d, err)
+		g.denials.denyIfRefused(&d, err)
 		reset(c)
 		return
 	}
@@ -78,16 +78,16 @@ type relay struct {
 // run forwards the bytes that each side sends, and the way in which the side ends: half-closed,
 // closed or reset.
 func (r *relay) run() {
-	stop := context.AfterFunc(r.g.ctx, r.abort)
+	stop := context.AfterFunc(r.g.life.ctx, r.abort)
 	defer stop()
-	defer context.AfterFunc(r.g.jailCtx, r.stopReading)()
+	defer context.AfterFunc(r.g.life.jailCtx, r.stopReading)()
 	down := make(chan error, 1)
 	go func() {
 		err := r.relayDown()
 		switch {
 		case err == nil:
 			r.client.CloseWrite()
-		case r.g.jailCtx.Err() != nil:
+		case r.g.life.jailCtx.Err() != nil:
 			err = nil // the jail has ended
 		default:
 			r.abort()
@@ -98,7 +98,7 @@ func (r *relay) run() {
 	switch {
 	case err == nil:
 		r.upstream.CloseWrite()
-	case r.g.denyIfRefused(r.d, err):
+	case r.g.denials.denyIfRefused(r.d, err):
 		r.abort()
 	case r.client.CloseRead() != nil: // ENOTCONN: the client has failed
 		r.abort()
@@ -184,7 +184,7 @@ func (r *relay) readHead() error {
 			case n == 0:
 				p = protoUnknown
 			default:
-				if why, detail := r.g.checkNames(r.d, p, []string{name}); why != "" {
+				if why, detail := r.g.rules.checkNames(r.d, p, []string{name}); why != "" {
 					return &refusal{why, detail}
 				}
 			}
@@ -228,36 +228,36 @@ func (r *relay) intercept() error {
 	if t == nil {
 		return &refusal{policy.DeniedUnsupported, "its rules depend on the request, and nothing here can read requests"}
 	}
-	if r.g.jailCtx.Err() != nil {
+	if r.g.life.jailCtx.Err() != nil {
 		reset(r.client)
 		return nil
 	}
-	defer context.AfterFunc(r.g.jailCtx, func() { reset(r.client) })()
-	if r.g.isOutSpent() { // an Interceptor only reports afterwards
+	defer context.AfterFunc(r.g.life.jailCtx, func() { reset(r.client) })()
+	if r.g.sent.isSpent() { // an Interceptor only reports afterwards
 		return errOutSpent
 	}
 	t.Serve(r.client, r.head, Target{
-		Name: r.d.host, Port: int(r.d.to.Port()), TLS: r.protocol == protoTLS, Addr: r.d.to, Done: r.g.jailCtx.Done(),
-		ReportStep: r.g.reportStep(),
+		Name: r.d.host, Port: int(r.d.to.Port()), TLS: r.protocol == protoTLS, Addr: r.d.to, Done: r.g.life.jailCtx.Done(),
+		ReportStep: r.g.sent.reportStep(),
 		ReportSent: func(n int64) bool {
-			ok := r.g.countSent(n)
+			ok := r.g.sent.add(n)
 			if !ok {
-				r.g.denyIfRefused(r.d, errOutSpent)
+				r.g.denials.denyIfRefused(r.d, errOutSpent)
 			}
 			return ok
 		},
-		Deny: func(why policy.DenialReason, detail string) { r.g.deny(r.d, why, detail) },
+		Deny: func(why policy.DenialReason, detail string) { r.g.denials.deny(r.d, why, detail) },
 		Tell: r.g.o.Tell,
 	}, func(ctx context.Context) (*net.TCPConn, error) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		defer context.AfterFunc(r.g.jailCtx, cancel)()
-		if r.g.isOutSpent() {
-			r.g.denyIfRefused(r.d, errOutSpent)
+		defer context.AfterFunc(r.g.life.jailCtx, cancel)()
+		if r.g.sent.isSpent() {
+			r.g.denials.denyIfRefused(r.d, errOutSpent)
 			return nil, errOutSpent
 		}
-		c, err := r.g.dial(ctx, r.d)
-		r.g.denyIfRefused(r.d, err)
+		c, err := r.g.dialer.dial(ctx, r.d)
+		r.g.denials.denyIfRefused(r.d, err)
 		return c, err
 	})
 	return nil
@@ -265,7 +265,7 @@ func (r *relay) intercept() error {
 
 // relayRest forwards the rest of what the client sends.
 func (r *relay) relayRest() error {
-	defer context.AfterFunc(r.g.jailCtx, r.setIdleDeadline)()
+	defer context.AfterFunc(r.g.life.jailCtx, r.setIdleDeadline)()
 	err := r.copyUp(r.client)
 	if r.isShutdown(err) {
 		err = r.drain()
@@ -288,7 +288,7 @@ func (r *relay) Write(b []byte) (int, error) {
 	if len(b) == 0 {
 		return 0, nil
 	}
-	if !r.g.countSent(int64(len(b))) {
+	if !r.g.sent.add(int64(len(b))) {
 		return 0, errOutSpent
 	}
 	return r.upstream.Write(b)

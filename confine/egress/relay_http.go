@@ -23,7 +23,7 @@ func (r *relay) relayRequests() error {
 			}
 			return err
 		}
-		if why, detail := r.g.checkNames(r.d, protoHTTP, req.hosts); why != "" {
+		if why, detail := r.g.rules.checkNames(r.d, protoHTTP, req.hosts); why != "" {
 			return &refusal{why, detail}
 		}
 		if _, err := r.Write(head); err != nil {

@@ -37,7 +37,7 @@ func (r *relay) relaySecondHello(b *bufio.Reader) error {
 			return &refusal{policy.DeniedAmbiguous, err.Error()}
 		}
 		if isHello {
-			if why, detail := r.g.checkNames(r.d, protoTLS, []string{name}); why != "" {
+			if why, detail := r.g.rules.checkNames(r.d, protoTLS, []string{name}); why != "" {
 				return &refusal{why, detail}
 			}
 		}

@@ -14,6 +14,7 @@ import (
 // lookups of one name share a query.
 type lookupCache struct {
 	upstream Resolver
+	life     *lifetime
 	mu       sync.Mutex
 	results  map[string]*lookupResult
 	running  int
@@ -52,8 +53,7 @@ func (r hostResolver) LookupNetIP(ctx context.Context, network, host string) ([]
 
 // lookup returns the addresses of a name. If ctx ends first, the query goes on until its own
 // time-out and serves the next caller.
-func (g *Gateway) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
-	l := &g.lookups
+func (l *lookupCache) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
 	l.mu.Lock()
 	a := l.results[host]
 	if a == nil || a.expired(time.Now()) {
@@ -63,7 +63,7 @@ func (g *Gateway) lookup(ctx context.Context, host string) ([]netip.Addr, error)
 		}
 		l.makeRoom()
 		a = &lookupResult{done: make(chan struct{})}
-		if !g.spawn(func() { l.resolve(g.ctx, host, a) }) {
+		if !l.life.spawn(func() { l.resolve(l.life.ctx, host, a) }) {
 			l.mu.Unlock()
 			return nil, net.ErrClosed
 		}
@@ -80,14 +80,14 @@ func (g *Gateway) lookup(ctx context.Context, host string) ([]netip.Addr, error)
 }
 
 // lookupWithin is lookup with a time-out, which is short if a proxy can resolve the name too.
-func (g *Gateway) lookupWithin(ctx context.Context, host string, proxied bool) ([]netip.Addr, error) {
+func (l *lookupCache) lookupWithin(ctx context.Context, host string, proxied bool) ([]netip.Addr, error) {
 	patience := lookupTimeout
 	if proxied {
 		patience = proxiedLookupTimeout
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	return g.lookup(ctx, host)
+	return l.lookup(ctx, host)
 }
 
 func (a *lookupResult) expired(now time.Time) bool {

@@ -34,13 +34,13 @@ func TestMaxLookups(t *testing.T) {
 		g := testGatewayWith(t, Options{Rules: []rule{allow("*.test")}, Upstream: r})
 		const limit = 64
 		for i := range limit {
-			go g.lookup(t.Context(), fmt.Sprintf("n%d.test", i))
+			go g.lookups.lookup(t.Context(), fmt.Sprintf("n%d.test", i))
 		}
 		synctest.Wait()
 		if g.lookups.running != limit {
 			t.Errorf("%d lookups run, want %d", g.lookups.running, limit)
 		}
-		if _, err := g.lookup(t.Context(), "late.test"); !errors.Is(err, errTooManyLookups) {
+		if _, err := g.lookups.lookup(t.Context(), "late.test"); !errors.Is(err, errTooManyLookups) {
 			t.Errorf("one lookup too many: %v", err)
 		}
 		if m := ask(t, g, "late.test.", dnsmessage.TypeA); m.RCode != dnsmessage.RCodeServerFailure {
@@ -48,7 +48,7 @@ func TestMaxLookups(t *testing.T) {
 		}
 		close(r.release)
 		synctest.Wait()
-		if addrs, err := g.lookup(t.Context(), "late.test"); err != nil || len(addrs) != 1 {
+		if addrs, err := g.lookups.lookup(t.Context(), "late.test"); err != nil || len(addrs) != 1 {
 			t.Errorf("after the others have ended: %v, %v", addrs, err)
 		}
 	})

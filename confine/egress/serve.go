@@ -22,24 +22,24 @@ const (
 
 // Serve takes over the sockets and returns at once. The Gateway serves them until Close.
 func (g *Gateway) Serve(s Sockets) {
-	if s.DNS != nil && g.closeAtEnd(s.DNS) {
-		g.spawn(func() { g.serveDNSUDP(s.DNS) })
+	if s.DNS != nil && g.life.closeAtEnd(s.DNS) {
+		g.life.spawn(func() { g.serveDNSUDP(s.DNS) })
 	}
-	if s.DNSTCP != nil && g.closeAtEnd(s.DNSTCP) {
-		g.spawn(func() { g.serveDNSTCP(s.DNSTCP) })
+	if s.DNSTCP != nil && g.life.closeAtEnd(s.DNSTCP) {
+		g.life.spawn(func() { g.serveDNSTCP(s.DNSTCP) })
 	}
 	for _, l := range s.TCP {
-		if g.closeAtEnd(l) {
+		if g.life.closeAtEnd(l) {
 			g.mu.Lock()
 			g.listeners = append(g.listeners, l)
 			g.mu.Unlock()
 			g.accepting.Add(1)
-			if !g.spawn(func() { defer g.accepting.Done(); g.acceptLoop(l) }) {
+			if !g.life.spawn(func() { defer g.accepting.Done(); g.acceptLoop(l) }) {
 				g.accepting.Done()
 			}
 		}
 	}
-	if s.Refused != nil && g.closeAtEnd(s.Refused) {
+	if s.Refused != nil && g.life.closeAtEnd(s.Refused) {
 		g.watchRefusals(s.Refused)
 	}
 }
@@ -47,7 +47,7 @@ func (g *Gateway) Serve(s Sockets) {
 // Accept takes over a connection whose destination is not its local address. It returns at
 // once. The Gateway's own DNS server answers connections to port 53.
 func (g *Gateway) Accept(c *net.TCPConn, to netip.AddrPort) {
-	if !g.spawnServing(func() {
+	if !g.life.spawnServing(func() {
 		switch {
 		case !g.queueForSlot(to):
 			reset(c)
@@ -67,7 +67,7 @@ func (g *Gateway) queueForSlot(to netip.AddrPort) bool {
 	defer g.waiting.Add(-1)
 	if g.waiting.Add(1) > int64(cap(g.slots)) {
 		d := g.decide(to)
-		g.deny(&d, policy.DeniedLimit, fmt.Sprintf("connections = %d are open, and as many wait", cap(g.slots)))
+		g.denials.deny(&d, policy.DeniedLimit, fmt.Sprintf("connections = %d are open, and as many wait", cap(g.slots)))
 		return false
 	}
 	return g.acquireSlot(to)
@@ -81,11 +81,11 @@ func (g *Gateway) acquireSlot(to netip.AddrPort) bool {
 	default:
 	}
 	d := g.decide(to)
-	g.deny(&d, policy.DeniedLimit, fmt.Sprintf("it had to wait: connections = %d are open", g.o.Limits.Connections))
+	g.denials.deny(&d, policy.DeniedLimit, fmt.Sprintf("it had to wait: connections = %d are open", g.o.Limits.Connections))
 	select {
 	case g.slots <- struct{}{}:
 		return true
-	case <-g.jailCtx.Done():
+	case <-g.life.jailCtx.Done():
 		return false
 	}
 }
@@ -101,26 +101,16 @@ func (g *Gateway) acceptLoop(l *net.TCPListener) {
 	for {
 		c, err := l.AcceptTCP()
 		if err != nil {
-			if !g.waitRetry() {
+			if !g.life.waitRetry() {
 				return
 			}
 			continue
 		}
 		to := c.LocalAddr().(*net.TCPAddr).AddrPort()
-		if !g.acquireSlot(to) || !g.spawnServing(func() { g.serveInSlot(c, to) }) {
+		if !g.acquireSlot(to) || !g.life.spawnServing(func() { g.serveInSlot(c, to) }) {
 			reset(c)
 			return
 		}
-	}
-}
-
-// waitRetry waits a little after an error. It returns false when the jail ends.
-func (g *Gateway) waitRetry() bool {
-	select {
-	case <-g.jailCtx.Done():
-		return false
-	case <-time.After(acceptRetry):
-		return true
 	}
 }
 
@@ -132,7 +122,7 @@ func (g *Gateway) serveDNSUDP(c *net.UDPConn) {
 	for {
 		n, m, _, from, err := c.ReadMsgUDPAddrPort(b[:], control[:])
 		if err != nil {
-			if !g.waitRetry() {
+			if !g.life.waitRetry() {
 				return
 			}
 			continue
@@ -143,7 +133,7 @@ func (g *Gateway) serveDNSUDP(c *net.UDPConn) {
 		default:
 			continue // the client will retry
 		}
-		if !g.spawn(func() {
+		if !g.life.spawn(func() {
 			defer func() { <-g.querySlots }()
 			if answer := g.Answer(query); answer != nil {
 				c.WriteMsgUDPAddrPort(answer, where, from)
@@ -159,18 +149,18 @@ func (g *Gateway) serveDNSTCP(l *net.TCPListener) {
 	for {
 		c, err := l.AcceptTCP()
 		if err != nil {
-			if !g.waitRetry() {
+			if !g.life.waitRetry() {
 				return
 			}
 			continue
 		}
 		select {
 		case room <- struct{}{}:
-		case <-g.ctx.Done():
+		case <-g.life.ctx.Done():
 			reset(c)
 			return
 		}
-		if !g.spawn(func() {
+		if !g.life.spawn(func() {
 			defer func() { <-room }()
 			g.answerDNSTCP(c)
 		}) {
@@ -183,7 +173,7 @@ func (g *Gateway) serveDNSTCP(l *net.TCPListener) {
 // answerDNSTCP answers the queries of a connection one after the other (RFC 1035 4.2.2).
 func (g *Gateway) answerDNSTCP(c *net.TCPConn) {
 	defer c.Close()
-	stop := context.AfterFunc(g.jailCtx, func() { c.Close() })
+	stop := context.AfterFunc(g.life.jailCtx, func() { c.Close() })
 	defer stop()
 	var b [2 + 1<<16]byte
 	for {

@@ -1,0 +1,158 @@
+package egress
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// ruleSet decides by the rules of one jail. It does not change.
+type ruleSet struct {
+	all     []policy.NetRule
+	ports   []uint16
+	isLocal func(netip.Addr) (bool, error)
+}
+
+// Ports returns the TCP ports on which a jail needs a listener: the ports of the rules that
+// allow something, without port 53, where the Gateway itself answers.
+func Ports(rules []policy.NetRule) []uint16 {
+	var ports []uint16
+	for _, r := range rules {
+		if !r.Allow {
+			continue
+		}
+		for _, p := range r.Ports() {
+			if p != dnsPort {
+				ports = append(ports, uint16(p))
+			}
+		}
+	}
+	slices.Sort(ports)
+	return slices.Compact(ports)
+}
+
+// addressName returns the host by which rules know an address. 127.0.0.1 and ::1 are
+// "localhost" unless a rule names the address.
+func (s *ruleSet) addressName(addr netip.Addr, port int) string {
+	name := addr.String()
+	if isLocalhost(addr) && !slices.ContainsFunc(s.all, func(r policy.NetRule) bool {
+		return r.Host == name && r.Covers(name, port)
+	}) {
+		return "localhost"
+	}
+	return name
+}
+
+func isLocalhost(a netip.Addr) bool {
+	return a == netip.AddrFrom4([4]byte{127, 0, 0, 1}) || a == netip.IPv6Loopback()
+}
+
+// evaluate evaluates the rules for a protocol to a host.
+func (s *ruleSet) evaluate(host, scheme string, port int) (verdict, policy.NetRule) {
+	rule, ok := policy.MatchNet(s.all, host, scheme, port, "", "")
+	switch {
+	case policy.AnyNeedsInterception(s.all, host, scheme, port):
+		return verdictIntercept, rule
+	case ok:
+		return verdictPass, rule
+	}
+	return verdictDeny, rule
+}
+
+// checkAddress reports whether an address may be dialled, and the reason if not.
+func (s *ruleSet) checkAddress(addr netip.Addr, port int) (reason string, ok bool) {
+	own, err := s.isLocal(addr)
+	if err != nil {
+		return "cannot be compared with this host's own: " + err.Error(), false
+	}
+	return policy.CheckAddress(s.all, addr, port, own)
+}
+
+// grantedPorts returns the ports on which some protocol to a host is granted.
+func (s *ruleSet) grantedPorts(host string) (ports []int) {
+	for _, port := range s.ports {
+		for _, p := range protocols {
+			if v, _ := s.evaluate(host, p.scheme(), int(port)); v == verdictPass || v == verdictIntercept && p != protoOther {
+				ports = append(ports, int(port))
+				break
+			}
+		}
+	}
+	return ports
+}
+
+// checkNames decides about the hosts that a handshake or request names. A host of "" means that
+// it names no host. why is "" if no host is refused.
+func (s *ruleSet) checkNames(d *destination, p protocol, hosts []string) (why policy.DenialReason, detail string) {
+	for _, host := range hosts {
+		name := ""
+		if host != "" {
+			var err error
+			if name, err = policy.NormalizeTarget(host); err != nil {
+				return policy.DeniedWrongName, err.Error()
+			}
+		}
+		switch {
+		case name == d.host:
+		case d.named && !s.grantsAddress(d.to, p) && name == "":
+			return policy.DeniedWrongName, "it names no host, over " + p.String()
+		case d.named && !s.grantsAddress(d.to, p):
+			return policy.DeniedWrongName, "it names " + name
+		case name != "":
+			// The rule "*" grants this address. The name has to be granted as well, so that
+			// a rule that denies the name holds.
+			if v, _ := s.evaluate(name, p.scheme(), int(d.to.Port())); v != verdictPass {
+				return policy.DeniedWrongName, "it names " + name
+			}
+		}
+	}
+	return "", ""
+}
+
+// grantsAddress reports whether a protocol to an address is granted, whatever its name.
+func (s *ruleSet) grantsAddress(to netip.AddrPort, p protocol) bool {
+	v, _ := s.evaluate(s.addressName(to.Addr(), int(to.Port())), p.scheme(), int(to.Port()))
+	_, ok := s.checkAddress(to.Addr(), int(to.Port()))
+	return v == verdictPass && ok
+}
+
+// allowedAddrs returns the addresses that may be dialled on one of the ports. If there are
+// none, the error is a refusal.
+func (s *ruleSet) allowedAddrs(addrs []netip.Addr, ports []int) (allowed []netip.Addr, err error) {
+	var details []string
+	for _, a := range addrs {
+		reason, ok := "is not granted", false
+		for _, port := range ports {
+			if reason, ok = s.checkAddress(a, port); ok {
+				break
+			}
+		}
+		if ok {
+			allowed = append(allowed, a)
+		} else {
+			details = append(details, fmt.Sprintf("%s %s", a, reason))
+		}
+	}
+	if len(allowed) == 0 {
+		return nil, &refusal{policy.DeniedAddress, strings.Join(details[:min(len(details), 4)], ", ")}
+	}
+	return allowed, nil
+}
+
+// checkSocket checks the address of every socket directly before it is connected, so that
+// no unchecked address is dialled.
+func (s *ruleSet) checkSocket(_ context.Context, _, address string, _ syscall.RawConn) error {
+	to, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return err
+	}
+	if reason, ok := s.checkAddress(to.Addr(), int(to.Port())); !ok {
+		return &refusal{policy.DeniedAddress, fmt.Sprintf("%s %s", to.Addr(), reason)}
+	}
+	return nil
+}
