@@ -34,7 +34,7 @@ var mayImport = map[string][]string{
 	"mcpproxy":       {},
 	"diagnostics":    {module + "diagnostics/internal/said", module + "internal/lazy", module + "internal/show", module + "mcpproxy", module + "policy", module + "policy/leak"},
 	"confine/jailed": {module + "confine", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", "golang.org/x/sys/unix"},
-	"confine/egress": {module + "policy", module + "policy/leak", "golang.org/x/net/dns/dnsmessage", "golang.org/x/net/http/httpproxy", "golang.org/x/time/rate"},
+	"confine/egress": {module + "confine/egress/http1", module + "policy", module + "policy/leak", "golang.org/x/net/dns/dnsmessage", "golang.org/x/net/http/httpproxy", "golang.org/x/time/rate"},
 	"lifecycle":      {module + "policy", module + "confine", module + "diagnostics", module + "lifecycle/internal/session", module + "lifecycle/internal/stateful", module + "lifecycle/internal/stateless"},
 
 	"lifecycle/internal/session":   {module + "internal/show", module + "packages/pin", module + "policy", module + "policy/leak", module + "mcpproxy", module + "confine", module + "diagnostics", "github.com/rs/zerolog"},
@@ -46,6 +46,7 @@ var mayImport = map[string][]string{
 	"confine/egress/egresstest": {"golang.org/x/net/dns/dnsmessage", "golang.org/x/sys/unix"}, // for tests: no other line has it
 	"confine/egress/tlsworker":  {module + "internal/environ", module + "policy", module + "policy/leak", module + "policy/hostfs", module + "confine/egress", "github.com/landlock-lsm/go-landlock/landlock", landlockCalls, "golang.org/x/sys/unix", "golang.org/x/net/bpf"},
 	"cmd/mcp-jail-tls":          {module + "policy", module + "confine/egress/tlsworker", module + "confine/egress/intercept"},
+	"confine/egress/http1":      {}, // and neither os nor syscall: see pure
 	"confine/egress/intercept":  {module + "policy", module + "policy/leak", module + "confine/egress"},
 	"lifecycle/catalog":         {module + "internal/private", module + "policy"},
 	"internal/show":             {}, // and neither os nor syscall: see pure
@@ -147,7 +148,7 @@ var forTests = []string{
 }
 
 // pure packages decide from what they are given: they import neither os nor syscall.
-var pure = []string{"internal/diff", "internal/environ", "internal/show", "internal/toml", "policy/leak", "clients", "clients/edit", "policy", "packages/launcher", "packages/npm", "packages/pin", "packages/python", "presets", "presets/importer",
+var pure = []string{"confine/egress/http1", "internal/diff", "internal/environ", "internal/show", "internal/toml", "policy/leak", "clients", "clients/edit", "policy", "packages/launcher", "packages/npm", "packages/pin", "packages/python", "presets", "presets/importer",
 	"diagnostics/internal/said"}
 
 // freeTrees are not part of the product: they may import what they like, but

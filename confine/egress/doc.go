@@ -59,9 +59,4 @@
 //   - A line protocol without scheme = "tcp" is held back until the end of its first line if
 //     that line could begin an HTTP request.
 //   - The addresses of the host's interfaces are up to five seconds old.
-//
-// # Size
-//
-// The package has some 3,300 lines: names (DNS), connections, and the rules that both ask. A
-// name that was resolved decides which connections are allowed, so both share their tables.
 package egress

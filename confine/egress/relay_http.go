@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/confine/egress/http1"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -23,7 +24,7 @@ func (r *relay) relayRequests() error {
 			}
 			return err
 		}
-		if why, detail := r.g.rules.checkNames(r.d, protoHTTP, req.hosts); why != "" {
+		if why, detail := r.g.rules.checkNames(r.d, protoHTTP, req.Hosts); why != "" {
 			return &refusal{why, detail}
 		}
 		if _, err := r.Write(head); err != nil {
@@ -31,13 +32,13 @@ func (r *relay) relayRequests() error {
 		}
 		b.Discard(len(head))
 		switch {
-		case req.chunked:
+		case req.Chunked:
 			err = copyChunks(r, b)
-		case req.length > 0:
-			_, err = io.CopyN(writerOnly{r}, b, req.length)
-		case req.websocket && !first:
+		case req.Length > 0:
+			_, err = io.CopyN(writerOnly{r}, b, req.Length)
+		case req.WebSocket && !first:
 			return &refusal{policy.DeniedAmbiguous, "an upgrade to WebSocket has to be the first request of its connection"}
-		case req.websocket:
+		case req.WebSocket:
 			// Until the server agrees, it reads the following bytes as requests.
 			if err = r.awaitAnswer(b); err == nil && r.first == answerUpgrade {
 				return r.relayBuffered(b)
@@ -54,7 +55,7 @@ type writerOnly struct{ io.Writer }
 
 // readRequestHead waits for a complete head and leaves it in b. The error is io.EOF if the
 // client has no more requests.
-func readRequestHead(b *bufio.Reader) (head []byte, req request, err error) {
+func readRequestHead(b *bufio.Reader) (head []byte, req http1.Request, err error) {
 	for seen := 0; ; {
 		head, _ = b.Peek(b.Buffered())
 		for ; seen < len(head); seen++ {
@@ -62,10 +63,10 @@ func readRequestHead(b *bufio.Reader) (head []byte, req request, err error) {
 				continue
 			}
 			if seen == 0 || head[seen-1] != '\r' {
-				return nil, req, &refusal{policy.DeniedAmbiguous, errNotStrict.Error()}
+				return nil, req, &refusal{policy.DeniedAmbiguous, http1.ErrNotStrict.Error()}
 			}
 			if seen >= 3 && head[seen-2] == '\n' {
-				req, n, err := parseRequestHead(head[:seen+1])
+				req, n, err := http1.ParseHead(head[:seen+1])
 				if err != nil {
 					return nil, req, &refusal{policy.DeniedAmbiguous, err.Error()}
 				}
@@ -108,7 +109,7 @@ func copyChunks(w io.Writer, b *bufio.Reader) error {
 			return err
 		}
 		if len(line) != 2 {
-			return &refusal{policy.DeniedAmbiguous, errNotStrict.Error()}
+			return &refusal{policy.DeniedAmbiguous, http1.ErrNotStrict.Error()}
 		}
 		if _, err := w.Write(line); err != nil {
 			return err
@@ -120,10 +121,10 @@ func copyChunks(w io.Writer, b *bufio.Reader) error {
 			return err
 		}
 		name, _, ok := bytes.Cut(line, []byte(":"))
-		if len(line) > 2 && (!ok || !isToken(string(name))) {
-			return &refusal{policy.DeniedAmbiguous, errNotStrict.Error()}
+		if len(line) > 2 && (!ok || !http1.IsToken(string(name))) {
+			return &refusal{policy.DeniedAmbiguous, http1.ErrNotStrict.Error()}
 		}
-		if why := CheckField(string(name), InTrailer); why != "" {
+		if why := http1.CheckField(string(name), http1.InTrailer); why != "" {
 			return &refusal{policy.DeniedAmbiguous, why}
 		}
 		if _, err := w.Write(line); err != nil || len(line) == 2 {
@@ -137,11 +138,11 @@ func readChunkLine(b *bufio.Reader) ([]byte, error) {
 	line, err := b.ReadSlice('\n')
 	if err != nil {
 		if errors.Is(err, bufio.ErrBufferFull) {
-			err = &refusal{policy.DeniedAmbiguous, errNotStrict.Error()}
+			err = &refusal{policy.DeniedAmbiguous, http1.ErrNotStrict.Error()}
 		}
 		return nil, err
 	}
-	if _, _, _, err := cutLine(line); err != nil {
+	if _, _, _, err := http1.CutLine(line); err != nil {
 		return nil, &refusal{policy.DeniedAmbiguous, err.Error()}
 	}
 	return line, nil
@@ -155,12 +156,12 @@ func parseChunkSize(line []byte) (int64, error) {
 	for _, c := range []byte(digits) {
 		i := strings.IndexByte("0123456789abcdef", c|0x20)
 		if c < '0' || i < 0 {
-			return 0, &refusal{policy.DeniedAmbiguous, errNotStrict.Error()}
+			return 0, &refusal{policy.DeniedAmbiguous, http1.ErrNotStrict.Error()}
 		}
 		size = size<<4 | int64(i)
 	}
 	if digits == "" || len(digits) > 15 {
-		return 0, &refusal{policy.DeniedAmbiguous, errNotStrict.Error()}
+		return 0, &refusal{policy.DeniedAmbiguous, http1.ErrNotStrict.Error()}
 	}
 	return size, nil
 }

@@ -3,6 +3,8 @@ package egress
 import (
 	"bytes"
 	"strings"
+
+	"github.com/mcp-jail/mcp-jail/confine/egress/http1"
 )
 
 // isSpace reports whether some server takes c for a space in a request line. Python's
@@ -42,7 +44,7 @@ func (p protocol) scheme() string {
 // sniffProtocol returns the protocol that b, the first bytes of a client, belongs to.
 //
 // It returns protoHTTP for everything that a lenient server could take for HTTP;
-// parseRequestHead then refuses a request that is not strictly written. So sniffProtocol
+// http1.ParseHead then refuses a request that is not strictly written. So sniffProtocol
 // asks for more bytes while they could become a request. It does not wait after binary data
 // or a line without a space.
 func sniffProtocol(b []byte) protocol {
@@ -65,7 +67,7 @@ func sniffProtocol(b []byte) protocol {
 		return protoHTTP // some servers skip any number of empty lines
 	}
 	method := 0
-	for method < len(line) && isTokenByte(line[method]) {
+	for method < len(line) && http1.IsTokenByte(line[method]) {
 		method++
 	}
 	switch {

@@ -1,4 +1,4 @@
-package egress
+package http1
 
 import "testing"
 
@@ -20,7 +20,7 @@ func TestCheckField(t *testing.T) {
 		{"te", true, false},
 		{"Upgrade", true, false},
 		{"Content_Length", false, false},
-		{"content.length", false, false},
+		{"content.Length", false, false},
 		{"Content Length", false, false},
 		{"Content~Length", false, false},
 		{"Transfer_Encoding", false, false},

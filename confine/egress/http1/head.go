@@ -1,4 +1,4 @@
-package egress
+package http1
 
 import (
 	"bytes"
@@ -7,24 +7,24 @@ import (
 	"strings"
 )
 
-// errNotStrict rejects a request that two servers could read in two ways, or whose host
-// parseRequestHead cannot tell.
-var errNotStrict = errors.New("an HTTP request that is not strictly written")
+// ErrNotStrict rejects a request that two servers could read in two ways, or whose host
+// ParseHead cannot tell.
+var ErrNotStrict = errors.New("an HTTP request that is not strictly written")
 
-// request is what the Gateway needs to know of an HTTP/1 request.
-type request struct {
-	hosts     []string // at most two: of the target and of the Host field
-	length    int64    // of the body
-	chunked   bool
-	websocket bool // asks for an upgrade to WebSocket
+// Request is what the Gateway needs to know of an HTTP/1 request.
+type Request struct {
+	Hosts     []string // at most two: of the target and of the Host field
+	Length    int64    // of the body
+	Chunked   bool
+	WebSocket bool // asks for an upgrade to WebSocket
 }
 
-// parseRequestHead parses the request head at the beginning of b (RFC 9112). n is the length
+// ParseHead parses the request head at the beginning of b (RFC 9112). n is the length
 // of the head, or 0 if b does not hold all of it. Where servers differ, it accepts only the
 // form that all of them read as the same request. So it also rejects an empty line before a
 // request, which some servers skip.
-func parseRequestHead(b []byte) (r request, n int, err error) {
-	line, rest, more, err := cutLine(b)
+func ParseHead(b []byte) (r Request, n int, err error) {
+	line, rest, more, err := CutLine(b)
 	if more || err != nil {
 		return r, 0, err
 	}
@@ -34,8 +34,8 @@ func parseRequestHead(b []byte) (r request, n int, err error) {
 	}
 	seen := map[string]bool{}
 	for {
-		if line, rest, more, err = cutLine(rest); more || err != nil {
-			return request{}, 0, err
+		if line, rest, more, err = CutLine(rest); more || err != nil {
+			return Request{}, 0, err
 		}
 		if len(line) == 0 {
 			break
@@ -44,43 +44,43 @@ func parseRequestHead(b []byte) (r request, n int, err error) {
 			return r, 0, err
 		}
 	}
-	if r.chunked && (seen["content-length"] || version != "HTTP/1.1") {
-		return r, 0, errNotStrict
+	if r.Chunked && (seen["content-length"] || version != "HTTP/1.1") {
+		return r, 0, ErrNotStrict
 	}
 	if !seen["host"] {
-		r.hosts = append(r.hosts, "")
+		r.Hosts = append(r.Hosts, "")
 	}
 	return r, len(b) - len(rest), nil
 }
 
-// cutLine cuts off the first line. Only CR LF ends a line; neither may occur elsewhere.
-func cutLine(b []byte) (line, rest []byte, more bool, err error) {
+// CutLine cuts off the first line. Only CR LF ends a line; neither may occur elsewhere.
+func CutLine(b []byte) (line, rest []byte, more bool, err error) {
 	end := bytes.IndexByte(b, '\n')
 	if end < 0 {
 		return nil, nil, true, nil
 	}
 	line = b[:end]
 	if end == 0 || line[end-1] != '\r' {
-		return nil, nil, false, errNotStrict
+		return nil, nil, false, ErrNotStrict
 	}
 	line = line[:end-1]
 	for _, c := range line {
 		if c < ' ' && c != '\t' || c == 0x7f {
-			return nil, nil, false, errNotStrict
+			return nil, nil, false, ErrNotStrict
 		}
 	}
 	return line, b[end+1:], false, nil
 }
 
-func (r *request) parseRequestLine(line string) (version string, err error) {
+func (r *Request) parseRequestLine(line string) (version string, err error) {
 	method, rest, _ := strings.Cut(line, " ")
 	target, version, _ := strings.Cut(rest, " ")
-	if !isToken(method) || method == "CONNECT" || version != "HTTP/1.1" && version != "HTTP/1.0" {
-		return "", errNotStrict
+	if !IsToken(method) || method == "CONNECT" || version != "HTTP/1.1" && version != "HTTP/1.0" {
+		return "", ErrNotStrict
 	}
 	switch {
 	case target == "" || strings.ContainsAny(target, "\t"):
-		return "", errNotStrict
+		return "", ErrNotStrict
 	case target[0] == '/', target == "*":
 	case len(target) > 7 && strings.EqualFold(target[:7], "http://"):
 		authority := target[7:]
@@ -89,19 +89,19 @@ func (r *request) parseRequestLine(line string) (version string, err error) {
 		}
 		host, ok := cutPort(authority)
 		if !ok || host == "" {
-			return "", errNotStrict
+			return "", ErrNotStrict
 		}
-		r.hosts = append(r.hosts, host)
+		r.Hosts = append(r.Hosts, host)
 	default:
-		return "", errNotStrict
+		return "", ErrNotStrict
 	}
 	return version, nil
 }
 
-func (r *request) parseField(line string, seen map[string]bool) error {
+func (r *Request) parseField(line string, seen map[string]bool) error {
 	name, value, ok := strings.Cut(line, ":")
-	if !ok || !isToken(name) { // a space before the colon, or a folded line
-		return errNotStrict
+	if !ok || !IsToken(name) { // a space before the colon, or a folded line
+		return ErrNotStrict
 	}
 	name, value = strings.ToLower(name), strings.Trim(value, " \t")
 	if why := CheckField(name, InHeader); why != "" {
@@ -110,7 +110,7 @@ func (r *request) parseField(line string, seen map[string]bool) error {
 	switch name {
 	case "host", "content-length", "transfer-encoding", "upgrade":
 		if seen[name] {
-			return errNotStrict
+			return ErrNotStrict
 		}
 		seen[name] = true
 	}
@@ -118,26 +118,26 @@ func (r *request) parseField(line string, seen map[string]bool) error {
 	case "host":
 		host, ok := cutPort(value)
 		if !ok {
-			return errNotStrict
+			return ErrNotStrict
 		}
-		r.hosts = append(r.hosts, host)
+		r.Hosts = append(r.Hosts, host)
 	case "content-length":
 		n, err := strconv.ParseUint(value, 10, 62)
 		if err != nil || strings.Trim(value, "0123456789") != "" {
-			return errNotStrict
+			return ErrNotStrict
 		}
-		r.length = int64(n)
+		r.Length = int64(n)
 	case "transfer-encoding":
 		if !strings.EqualFold(value, "chunked") {
-			return errNotStrict
+			return ErrNotStrict
 		}
-		r.chunked = true
+		r.Chunked = true
 	case "upgrade":
-		// An upgrade to cleartext HTTP/2 would hide the hosts of later requests.
+		// An upgrade to cleartext HTTP/2 would hide the hosts of later Requests.
 		if strings.Contains(strings.ToLower(value), "h2c") {
-			return errNotStrict
+			return ErrNotStrict
 		}
-		r.websocket = strings.EqualFold(value, "websocket")
+		r.WebSocket = strings.EqualFold(value, "websocket")
 	}
 	return nil
 }
@@ -154,16 +154,16 @@ func cutPort(authority string) (host string, ok bool) {
 	return host, !strings.ContainsAny(host, " \t,@/\\") && (host != "" || authority == "")
 }
 
-// isToken reports whether s is a token, as methods and field names are (RFC 9110 5.6.2).
-func isToken(s string) bool {
+// IsToken reports whether s is a token, as methods and field names are (RFC 9110 5.6.2).
+func IsToken(s string) bool {
 	for i := range len(s) {
-		if !isTokenByte(s[i]) {
+		if !IsTokenByte(s[i]) {
 			return false
 		}
 	}
 	return s != ""
 }
 
-func isTokenByte(c byte) bool {
+func IsTokenByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0
 }

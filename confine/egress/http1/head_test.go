@@ -1,11 +1,11 @@
-package egress
+package http1
 
 import (
 	"strings"
 	"testing"
 )
 
-func TestParseRequestHead(t *testing.T) {
+func TestParseHead(t *testing.T) {
 	for _, c := range []struct {
 		head string
 		want string // the hosts, what follows; "" where it is refused
@@ -73,19 +73,19 @@ func TestParseRequestHead(t *testing.T) {
 		{"GET / HTTP/1.1\r\nHost: a.test\r\nUpgrade: foo, H2C\r\n\r\n", ""},
 	} {
 		got := ""
-		r, n, err := parseRequestHead([]byte(c.head))
+		r, n, err := ParseHead([]byte(c.head))
 		if err == nil {
-			got = strings.Join(r.hosts, ",") + " 0"
-			if r.chunked {
-				got = strings.Join(r.hosts, ",") + " chunked"
-			} else if r.length > 0 {
-				got = strings.Join(r.hosts, ",") + " 12"
+			got = strings.Join(r.Hosts, ",") + " 0"
+			if r.Chunked {
+				got = strings.Join(r.Hosts, ",") + " chunked"
+			} else if r.Length > 0 {
+				got = strings.Join(r.Hosts, ",") + " 12"
 			}
 			if n != len(c.head) {
 				t.Errorf("%q: its head has %d octets", c.head, n)
 			}
 			for cut := range len(c.head) {
-				if _, n, err := parseRequestHead([]byte(c.head[:cut])); n != 0 || err != nil {
+				if _, n, err := ParseHead([]byte(c.head[:cut])); n != 0 || err != nil {
 					t.Errorf("%q: %d, %v", c.head[:cut], n, err)
 				}
 			}
