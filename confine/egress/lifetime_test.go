@@ -1,0 +1,52 @@
+package egress
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+type closer struct{ closed bool }
+
+func (c *closer) Close() error { c.closed = true; return nil }
+
+// TestLifetimeEnds checks that end lets connections drain for its time, closes what it was given, and
+// waits for all goroutines, and that nothing begins afterwards.
+func TestLifetimeEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var l lifetime
+		l.begin()
+		var before, after closer
+		if !l.closeAtEnd(&before) || before.closed {
+			t.Error("it does not keep what it is to close")
+		}
+		var drained time.Duration
+		began := time.Now()
+		ended := false
+		if !l.spawnServing(func() { <-l.ctx.Done(); drained = time.Since(began) }) {
+			t.Error("no connection begins")
+		}
+		if !l.spawn(func() { <-l.ctx.Done(); time.Sleep(time.Minute); ended = true }) {
+			t.Error("no goroutine begins")
+		}
+		l.end()
+		if drained != defaultDrainLimits.timeout || !ended || !before.closed || l.jailCtx.Err() == nil {
+			t.Errorf("drained for %v, all ended %t, closed %t", drained, ended, before.closed)
+		}
+		if l.spawn(func() {}) || l.spawnServing(func() {}) || l.closeAtEnd(&after) || !after.closed || l.waitRetry() {
+			t.Error("something begins after the end")
+		}
+	})
+}
+
+// TestByteCount checks what a session with a limit may send, and one without.
+func TestByteCount(t *testing.T) {
+	b := byteCount{limit: 10, connections: 2}
+	if !b.add(9) || b.isSpent() || !b.add(1) || !b.isSpent() || b.add(1) {
+		t.Error("a limit of 10 bytes does not end after the tenth")
+	}
+	var free byteCount
+	if !free.add(1<<40) || free.isSpent() || free.reportStep() != 0 {
+		t.Error("there is a limit where none is set")
+	}
+}
