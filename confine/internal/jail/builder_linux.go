@@ -224,7 +224,7 @@ func (b *Builder) SignalPivoted() error {
 	if !b.Init.Recording() {
 		return nil
 	}
-	return b.Init.SetEvent(b.Pivoted)
+	return stub.SetEvent(b.Init, b.Pivoted)
 }
 
 // sealProc seals the jail's proc and sends the notes of the root's builder.

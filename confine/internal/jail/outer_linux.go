@@ -110,7 +110,7 @@ func loopback(t *stub.Task) error {
 // attaches mounts. The kernel mostly waits during this call.
 func (b *Builder) detachOldRoot() error {
 	if b.Outer.Recording() {
-		if err := b.Outer.WaitEvent(b.Pivoted); err != nil {
+		if err := stub.WaitEvent(b.Outer, b.Pivoted); err != nil {
 			return err
 		}
 	}

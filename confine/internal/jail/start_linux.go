@@ -72,9 +72,9 @@ func (b *Builder) StartServer() error {
 	}
 	t.Optional(func() error { return stub.ReserveFD(t, sys.FDTableTarget(3)) }) // fails if the limit is lower
 	if b.Listener < 0 {
-		t.SetEvent(b.ExecAllowed)
+		stub.SetEvent(t, b.ExecAllowed)
 	}
-	t.Exec(b.Spec.Program, b.Spec.Argv, b.Spec.Env)
+	stub.Exec(t, b.Spec.Program, b.Spec.Argv, b.Spec.Env)
 	if err := t.Submit(); err != nil {
 		return WrapStep(step.Exec, step.On(b.Spec.Program, unix.E2BIG))
 	}
@@ -110,9 +110,9 @@ func (b *Builder) execSupervisor() error {
 		events = append(events, b.Listener)
 		stub.Poll(t, -1, b.Listener) // for the server's execve, or the end of the server
 		stub.ContinueNext(t, b.Listener, seccomp.NotifRecv, seccomp.NotifSend, int(unsafe.Sizeof(seccomp.Notification{})), seccomp.NotifContinue)
-		t.SetEvent(b.ExecAllowed)
+		stub.SetEvent(t, b.ExecAllowed)
 	} else {
-		t.WaitEvent(b.ExecAllowed) // the server has a descriptor table of its own
+		stub.WaitEvent(t, b.ExecAllowed) // the server has a descriptor table of its own
 	}
 	if err := b.filter(t); err != nil {
 		return err
@@ -144,7 +144,7 @@ func (b *Builder) placeFDs(t *stub.Task) {
 		}
 	}
 	stub.CloseRange(t, uint(len(from)), ^uint(0), 0)
-	t.ExecAt(spec.ExeFD, []string{spec.SupervisorName, strconv.FormatInt(int64(b.Umask), 8), spec.ArgSupervise}, []string{"GOMAXPROCS=" + strconv.Itoa(spec.MaxProcs)})
+	stub.ExecAt(t, spec.ExeFD, []string{spec.SupervisorName, strconv.FormatInt(int64(b.Umask), 8), spec.ArgSupervise}, []string{"GOMAXPROCS=" + strconv.Itoa(spec.MaxProcs)})
 }
 
 // startReaper has the init reap its children until the server ends. When the init ends, the

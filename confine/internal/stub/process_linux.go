@@ -36,14 +36,14 @@ func (t *Task) Fork(child *Task, flags uintptr, pidfd *int) (pid int, err error)
 }
 
 // SetEvent sets an event and wakes all that wait for it.
-func (t *Task) SetEvent(m *Event) error {
+func SetEvent(t *Task, m *Event) error {
 	const set = 0<<28 | 1<<12 // FUTEX_OP(FUTEX_OP_SET, 1, FUTEX_OP_CMP_EQ, 0)
 	word := uintptr(unsafe.Pointer(m))
 	return t.do(unix.SYS_FUTEX, word, futexWakeOp, allWaiters, 0, word, set)
 }
 
 // WaitEvent makes the task wait for an event.
-func (t *Task) WaitEvent(m *Event) error {
+func WaitEvent(t *Task, m *Event) error {
 	return t.do(unix.SYS_FUTEX, uintptr(unsafe.Pointer(m)), futexWait, 0, 0)
 }
 
@@ -90,13 +90,13 @@ func (s *Stub) NewEvent() *Event {
 
 // Exec makes the task execute a program. It must be the last call of a batch. If it
 // succeeds, the task has ended: see [Task.WaitExec].
-func (t *Task) Exec(path string, argv, env []string) error {
+func Exec(t *Task, path string, argv, env []string) error {
 	t.prepareArena()
 	return t.do(unix.SYS_EXECVE, t.Path(path), t.cStrings(argv), t.cStrings(env))
 }
 
 // ExecAt is Exec of an open file.
-func (t *Task) ExecAt(fd int, argv, env []string) error {
+func ExecAt(t *Task, fd int, argv, env []string) error {
 	t.prepareArena()
 	return t.do(unix.SYS_EXECVEAT, uintptr(fd), t.Path(""), t.cStrings(argv), t.cStrings(env), unix.AT_EMPTY_PATH)
 }

@@ -65,7 +65,7 @@ func TestExec(t *testing.T) {
 	}
 	run := func(path string, argv, env []string) error {
 		child.Begin()
-		child.Exec(path, argv, env)
+		Exec(child, path, argv, env)
 		if err := child.Submit(); err != nil {
 			return err
 		}
@@ -106,7 +106,7 @@ func TestEvent(t *testing.T) {
 		ended(t, pid)
 		dir, event := t.TempDir(), r.NewEvent()
 		child.Begin()
-		child.WaitEvent(event)
+		WaitEvent(child, event)
 		Unlinkat(child, unix.AT_FDCWD, dir+"/made", unix.AT_REMOVEDIR)
 		if err := child.Submit(); err != nil {
 			t.Fatal(err)
@@ -116,7 +116,7 @@ func TestEvent(t *testing.T) {
 		if fails {
 			Unlinkat(first, unix.AT_FDCWD, dir+"/absent", 0)
 		}
-		first.SetEvent(event)
+		SetEvent(first, event)
 		if err := first.Submit(); err != nil {
 			t.Fatal(err)
 		}
