@@ -32,7 +32,7 @@ var mayImport = map[string][]string{
 	"policy/hostfs":  {module + "internal/show", module + "policy", "golang.org/x/sys/unix"},
 	"policy/resolve": {module + "internal/show", module + "policy", module + "policy/hostfs"},
 	"mcpproxy":       {},
-	"diagnostics":    {module + "diagnostics/internal/said", module + "internal/lazy", module + "internal/show", module + "mcpproxy", module + "policy", module + "policy/leak"},
+	"diagnostics":    {module + "diagnostics/internal/said", module + "diagnostics/internal/report", module + "diagnostics/internal/redact", module + "diagnostics/internal/grants", module + "diagnostics/internal/facts", module + "diagnostics/internal/paths", module + "diagnostics/internal/network", module + "diagnostics/internal/names", module + "diagnostics/internal/limits", module + "diagnostics/internal/starts", module + "internal/show", module + "policy"},
 	"confine/jailed": {module + "confine", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", "golang.org/x/sys/unix"},
 	"confine/egress": {module + "confine/egress/http1", module + "policy", module + "policy/leak", "golang.org/x/net/dns/dnsmessage", "golang.org/x/net/http/httpproxy", "golang.org/x/time/rate"},
 	"lifecycle":      {module + "policy", module + "confine", module + "diagnostics", module + "lifecycle/internal/session", module + "lifecycle/internal/stateful", module + "lifecycle/internal/stateless"},
@@ -41,7 +41,16 @@ var mayImport = map[string][]string{
 	"lifecycle/internal/stateful":  {module + "policy", module + "mcpproxy", module + "confine", module + "diagnostics", module + "lifecycle/internal/session", "github.com/mattn/go-isatty"},
 	"lifecycle/internal/stateless": {module + "internal/show", module + "policy", module + "mcpproxy", module + "confine", module + "diagnostics", module + "lifecycle/catalog", module + "lifecycle/internal/session"},
 
-	"diagnostics/internal/said": {module + "internal/lazy", module + "internal/show", module + "policy"}, // and neither os nor syscall: see pure
+	"diagnostics/internal/said":    {module + "internal/lazy", module + "internal/show", module + "policy"},                                                          // and neither os nor syscall: see pure
+	"diagnostics/internal/redact":  {module + "internal/show", module + "policy", module + "policy/leak"},                                                            // the same
+	"diagnostics/internal/report":  {module + "diagnostics/internal/said", module + "internal/show", module + "mcpproxy", module + "policy", module + "policy/leak"}, // the same
+	"diagnostics/internal/grants":  {module + "diagnostics/internal/said", module + "diagnostics/internal/redact", module + "internal/show", module + "policy"},      // the same
+	"diagnostics/internal/facts":   {module + "diagnostics/internal/said", module + "diagnostics/internal/report", module + "diagnostics/internal/redact", module + "diagnostics/internal/grants", module + "internal/show", module + "policy"},
+	"diagnostics/internal/names":   {module + "diagnostics/internal/said", module + "diagnostics/internal/report", module + "diagnostics/internal/grants", module + "diagnostics/internal/facts", module + "policy"}, // and neither os nor syscall: see pure
+	"diagnostics/internal/limits":  {module + "diagnostics/internal/said", module + "diagnostics/internal/report", module + "diagnostics/internal/grants", module + "diagnostics/internal/facts", module + "internal/show", module + "policy"},
+	"diagnostics/internal/paths":   {module + "diagnostics/internal/said", module + "diagnostics/internal/report", module + "diagnostics/internal/grants", module + "diagnostics/internal/facts", module + "diagnostics/internal/names", module + "internal/lazy", module + "internal/show", module + "policy"}, // and neither os nor syscall: see pure
+	"diagnostics/internal/network": {module + "diagnostics/internal/said", module + "diagnostics/internal/report", module + "diagnostics/internal/grants", module + "diagnostics/internal/facts", module + "diagnostics/internal/limits", module + "internal/show", module + "policy"},                          // the same
+	"diagnostics/internal/starts":  {module + "diagnostics/internal/said", module + "diagnostics/internal/report", module + "diagnostics/internal/grants", module + "diagnostics/internal/facts", module + "diagnostics/internal/names", module + "diagnostics/internal/paths", module + "internal/lazy", module + "internal/show", module + "policy"},
 
 	"confine/egress/egresstest": {"golang.org/x/net/dns/dnsmessage", "golang.org/x/sys/unix"}, // for tests: no other line has it
 	"confine/egress/tlsworker":  {module + "internal/environ", module + "policy", module + "policy/leak", module + "policy/hostfs", module + "confine/egress", "github.com/landlock-lsm/go-landlock/landlock", landlockCalls, "golang.org/x/sys/unix", "golang.org/x/net/bpf"},
@@ -149,7 +158,7 @@ var forTests = []string{
 
 // pure packages decide from what they are given: they import neither os nor syscall.
 var pure = []string{"confine/egress/http1", "internal/diff", "internal/environ", "internal/show", "internal/toml", "policy/leak", "clients", "clients/edit", "policy", "packages/launcher", "packages/npm", "packages/pin", "packages/python", "presets", "presets/importer",
-	"diagnostics/internal/said"}
+	"diagnostics/internal/said", "diagnostics/internal/redact", "diagnostics/internal/report", "diagnostics/internal/grants", "diagnostics/internal/names", "diagnostics/internal/paths", "diagnostics/internal/network"}
 
 // freeTrees are not part of the product: they may import what they like, but
 // nothing of the product imports them.

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/facts"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -35,7 +36,7 @@ func TestLimitsAreNamed(t *testing.T) {
 		{"processes, recorded", "", denial("processes", "processes = 512", 0), Certain, "reached the limit processes = 512", "processes = 1024"},
 		{"space, recorded", "", denial("space in /tmp", "memory_mb = 4096", 0), Certain, "/tmp is full: it holds at most half of memory_mb = 4096", "memory_mb = 8192"},
 		{"a key that is not known", "", denial("colour", "paint_mb = 3", 0), Certain, "refused colour", ""},
-		{"killed, since the jail could not go on", "", func(ev *Evidence) { ev.Exit = &Exit{137, syscall.SIGKILL, "step x failed"} }, Certain, "could no longer enforce the policy and ended the server: step x failed", ""},
+		{"killed, since the jail could not go on", "", func(ev *Evidence) { ev.Exit = &Exit{Code: 137, Signal: syscall.SIGKILL, Why: "step x failed"} }, Certain, "could no longer enforce the policy and ended the server: step x failed", ""},
 		{"killed", "", killed(syscall.SIGKILL), Possible, "more than memory_mb = 4096", "memory_mb = 8192"},
 		{"SIGXFSZ", "", killed(sigXFSZ), Possible, "file_size_mb = 1024", "file_size_mb = 2048"},
 		{"node, EMFILE of a granted file", "EMFILE: too many open files, open '/home/u/work/a'", nil, Possible, "open_files = 4096", "open_files = 8192"},
@@ -55,7 +56,7 @@ func TestLimitsAreNamed(t *testing.T) {
 		{"control: the host has no more files", "Too many open files in system", nil, None, "", ""},
 		{"control: a disk that is full", "ENOSPC: no space left on device, write '/home/u/work/x'", nil, None, "", ""},
 	} {
-		if tt.name == "SIGXFSZ" && signalName(sigXFSZ) != tt.name {
+		if tt.name == "SIGXFSZ" && facts.SignalName(sigXFSZ) != tt.name {
 			continue
 		}
 		t.Run(tt.name, func(t *testing.T) {

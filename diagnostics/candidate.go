@@ -5,7 +5,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/facts"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/grants"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/names"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/network"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/paths"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/said"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/starts"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -15,7 +21,7 @@ const maxHints = 8
 
 // candidate is a finding that competes to be named as the cause of the failure.
 type candidate struct {
-	finding
+	facts.Finding
 	distance   int  // from the failure: 0 is the closest line
 	named      bool // a line names it, of the text of the failure or of older output
 	background bool // the refusal happens also where nothing fails
@@ -29,7 +35,7 @@ type candidate struct {
 // failure.
 func (c *candidate) rank(own int) int {
 	said := c.named && c.distance < own
-	certain := c.hint.Attribution == Certain
+	certain := c.Hint.Attribution == Certain
 	switch {
 	case certain && said:
 		return 0
@@ -60,14 +66,14 @@ func (all *candidates) add(f candidate) {
 		old.named = old.named || f.named
 		old.background = old.background && f.background
 		// The record holds the file of a program, the text the name for the rule.
-		if f.named && f.grant.program != "" && old.grant.program != "" {
-			old.grant = f.grant
+		if f.named && f.Grant.Program != "" && old.Grant.Program != "" {
+			old.Grant = f.Grant
 		}
 		// The more specific grant makes the better rule.
-		if f.grant.refines(old.grant) {
-			old.grant = f.grant
-			if old.hint.Attribution == f.hint.Attribution {
-				old.hint = f.hint
+		if refines(f.Grant, old.Grant) {
+			old.Grant = f.Grant
+			if old.Hint.Attribution == f.Hint.Attribution {
+				old.Hint = f.Hint
 			}
 		}
 		return
@@ -77,39 +83,39 @@ func (all *candidates) add(f candidate) {
 
 // same reports whether two candidates concern the same thing.
 func (c *candidate) same(other candidate) bool {
-	if c.hint.Axis != other.hint.Axis && c.grant != other.grant {
+	if c.Hint.Axis != other.Hint.Axis && c.Grant != other.Grant {
 		return false
 	}
-	if c.hint.Axis == policy.AxisNet && c.grant.host != "" && c.grant.host == other.grant.host {
-		return c.grant == other.grant || c.grant.refines(other.grant) || other.grant.refines(c.grant)
+	if c.Hint.Axis == policy.AxisNet && c.Grant.Host != "" && c.Grant.Host == other.Grant.Host {
+		return c.Grant == other.Grant || refines(c.Grant, other.Grant) || refines(other.Grant, c.Grant)
 	}
-	if !c.grant.isZero() && c.grant == other.grant {
+	if !c.Grant.IsZero() && c.Grant == other.Grant {
 		return true
 	}
 	// Text often does not distinguish reading from writing. The record does.
-	return c.hint.Target == other.hint.Target && (c.hint.Missing == other.hint.Missing || c.hint.Attribution != other.hint.Attribution)
+	return c.Hint.Target == other.Hint.Target && (c.Hint.Missing == other.Hint.Missing || c.Hint.Attribution != other.Hint.Attribution)
 }
 
 // refines reports whether g is for a connection to a host and other is for the whole host.
-func (g grant) refines(other grant) bool {
-	return g.host != "" && other == grant{host: g.host} && g != other
+func refines(g grants.Grant, other grants.Grant) bool {
+	return g.Host != "" && other == grants.Grant{Host: g.Host} && g != other
 }
 
 // ranked sorts the candidates, the most likely cause first, and removes those that a
 // better one makes doubtful. The first own lines are the text of the failure.
 func (all candidates) ranked(own int) candidates {
 	names := slices.ContainsFunc(all, func(f candidate) bool {
-		return f.grant.host != "" && !isAddress(f.grant.host) && f.grant.host != "localhost"
+		return f.Grant.Host != "" && !isAddress(f.Grant.Host) && f.Grant.Host != "localhost"
 	})
 	all = slices.DeleteFunc(all, func(f candidate) bool {
 		// An address beside a refused name most likely belongs to that name.
-		return names && f.hint.Attribution == Likely && isAddress(f.grant.host)
+		return names && f.Hint.Attribution == Likely && isAddress(f.Grant.Host)
 	})
 	slices.SortStableFunc(all, func(a, b candidate) int {
 		if r := a.rank(own) - b.rank(own); r != 0 {
 			return r
 		}
-		if s := b.hint.Attribution.strength() - a.hint.Attribution.strength(); s != 0 {
+		if s := strength(b.Hint.Attribution) - strength(a.Hint.Attribution); s != 0 {
 			return s
 		}
 		return a.distance - b.distance
@@ -126,46 +132,46 @@ func isAddress(host string) bool {
 // needing them. So when the text names some of the denials, the other denials are left
 // out, and so are background denials. Names in the failing text are added. A grant with a
 // warning is included only for the first candidate.
-func (all candidates) grants(own int) []grant {
+func (all candidates) grants(own int) []grants.Grant {
 	said := func(f candidate) bool { return f.named && f.distance < own }
-	recorded := slices.ContainsFunc(all, func(f candidate) bool { return f.hint.Attribution == Certain && said(f) && !f.grant.isZero() })
+	recorded := slices.ContainsFunc(all, func(f candidate) bool { return f.Hint.Attribution == Certain && said(f) && !f.Grant.IsZero() })
 	close := slices.ContainsFunc(all, func(f candidate) bool {
-		return (said(f) || f.hint.Attribution == Certain && !f.incidental) && !f.grant.isZero()
+		return (said(f) || f.Hint.Attribution == Certain && !f.incidental) && !f.Grant.IsZero()
 	})
 	rare := slices.ContainsFunc(all, func(f candidate) bool { return !f.background })
-	var grants []grant
+	var wanted []grants.Grant
 	for i, f := range all {
 		switch {
-		case i > 0 && f.hint.Warning != "":
+		case i > 0 && f.Hint.Warning != "":
 		case said(f):
-			grants = append(grants, f.grant)
-		case f.incidental, f.background && rare, f.hint.Attribution == Certain && recorded, f.hint.Attribution != Certain && close:
+			wanted = append(wanted, f.Grant)
+		case f.incidental, f.background && rare, f.Hint.Attribution == Certain && recorded, f.Hint.Attribution != Certain && close:
 		default:
-			grants = append(grants, f.grant)
+			wanted = append(wanted, f.Grant)
 		}
 	}
-	return mergeGrants(grants)
+	return grants.MergeGrants(wanted)
 }
 
 // analyzeDenials turns the recorded denials into candidates. A denial that the text names
 // gets the distance of that line. The others follow in order of time, because later
 // denials often come from cleaning up. If the server ended during a request, the latest
 // comes first: it went on after the earlier ones.
-func (a *analyzer) analyzeDenials(lines []string) candidates {
+func analyzeDenials(c *facts.Case, lines []string) candidates {
 	var all candidates
-	n := len(a.ev.Denials)
-	ended := a.ev.Exit != nil && (a.ev.Stage == StageCall || a.ev.Stage == StageList)
-	for i, d := range a.ev.Denials {
-		if a.cleansUp(d, a.ev.Denials[:i]) {
+	n := len(c.Evidence.Denials)
+	ended := c.Evidence.Exit != nil && (c.Evidence.Stage == StageCall || c.Evidence.Stage == StageList)
+	for i, d := range c.Evidence.Denials {
+		if cleansUp(c, d, c.Evidence.Denials[:i]) {
 			continue
 		}
 		order := i
 		if ended {
 			order = n - 1 - i
 		}
-		f := candidate{finding: a.analyzeDenial(d), distance: len(lines) + order, background: d.Background || d.Operation == "send"}
+		f := candidate{Finding: analyzeDenial(c, d), distance: len(lines) + order, background: d.Background || d.Operation == "send"}
 		for at, line := range lines {
-			if a.namesTarget(line, d) {
+			if namesTarget(c, line, d) {
 				f.distance, f.named = at, true
 				break
 			}
@@ -177,17 +183,17 @@ func (a *analyzer) analyzeDenials(lines []string) candidates {
 
 // cleansUp reports whether a denial is the removal of a file after another access was refused: the
 // file is the target of that access, or does not exist.
-func (a *analyzer) cleansUp(d policy.Denial, before []policy.Denial) bool {
+func cleansUp(c *facts.Case, d policy.Denial, before []policy.Denial) bool {
 	return strings.HasPrefix(d.Operation, "remove") && slices.ContainsFunc(before, func(b policy.Denial) bool {
-		return b.Axis == d.Axis && !strings.HasPrefix(b.Operation, "remove") && (b.Target == d.Target || a.exists(d.Target) == absent)
+		return b.Axis == d.Axis && !strings.HasPrefix(b.Operation, "remove") && (b.Target == d.Target || c.Exists(d.Target) == facts.Absent)
 	})
 }
 
 // namesTarget reports whether a line of text names the target of a denial. A path may also
 // be relative to the working directory.
-func (a *analyzer) namesTarget(line string, d policy.Denial) bool {
+func namesTarget(c *facts.Case, line string, d policy.Denial) bool {
 	target := d.Target
-	if dir := a.profile.Dir; d.Axis == policy.AxisFs && dir != "" && dir != "/" && target != dir && policy.Within(target, dir) {
+	if dir := c.Profile.Dir; d.Axis == policy.AxisFs && dir != "" && dir != "/" && target != dir && policy.Within(target, dir) {
 		if said.HasPath(line, target[len(dir)+1:]) {
 			return true
 		}
@@ -202,18 +208,18 @@ func (a *analyzer) namesTarget(line string, d policy.Denial) bool {
 
 // analyzeText analyzes the names in the lines. It returns the candidates and the closest
 // name that the policy is known not to refuse.
-func (a *analyzer) analyzeText(lines []string) (all candidates, cleared *finding) {
+func analyzeText(c *facts.Case, lines []string) (all candidates, cleared *facts.Finding) {
 	vague := map[int]bool{} // lines that have a candidate
-	for _, ref := range said.References(lines, a.escaped) {
+	for _, ref := range said.References(lines, c.Escaped) {
 		if ref.Vague && ref.Kind != said.Variable && vague[ref.Line] {
 			continue
 		}
-		f := a.analyzeReference(ref)
+		f := analyzeReference(c, ref)
 		switch {
-		case f.refused:
+		case f.Refused:
 			vague[ref.Line] = true
-			all.add(candidate{finding: f, distance: ref.Line, named: true})
-		case f.note != "" && cleared == nil && !ref.Vague:
+			all.add(candidate{Finding: f, distance: ref.Line, named: true})
+		case f.Note != "" && cleared == nil && !ref.Vague:
 			cleared = &f
 		}
 	}
@@ -229,5 +235,39 @@ func namesAnotherCause(likely candidates, lines []string, own int) bool {
 			return false
 		}
 	}
-	return slices.ContainsFunc(likely, func(f candidate) bool { return f.hint.Axis != policy.AxisNet && f.distance < own })
+	return slices.ContainsFunc(likely, func(f candidate) bool { return f.Hint.Axis != policy.AxisNet && f.distance < own })
+}
+
+// strength orders attributions. The zero Attribution is as weak as None.
+func strength(sure Attribution) int {
+	switch sure {
+	case Certain:
+		return 3
+	case Likely:
+		return 2
+	case Possible:
+		return 1
+	}
+	return 0
+}
+
+// analyzeReference analyzes one name of a text. Without a profile nothing is known to be
+// refused.
+func analyzeReference(c *facts.Case, ref said.Reference) facts.Finding {
+	if c.Evidence.Profile == nil {
+		return facts.Finding{}
+	}
+	switch ref.Kind {
+	case said.Path:
+		return paths.Analyze(c, ref)
+	case said.Host:
+		return network.Analyze(c, ref)
+	case said.Variable:
+		return names.AnalyzeVariable(c, ref)
+	case said.Program:
+		return starts.AnalyzeProgram(c, ref)
+	case said.Repository:
+		return paths.AnalyzeGitSearch(c, ref.Name)
+	}
+	return facts.Finding{}
 }

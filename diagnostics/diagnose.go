@@ -6,7 +6,14 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/facts"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/grants"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/network"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/paths"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/redact"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/said"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/starts"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -16,9 +23,7 @@ const (
 	maxStderrB = 512 // bytes of such a line
 	maxSaid    = 6   // lines of the failing request's text
 	maxDenials = 50  // the latest denials
-	maxTarget  = 1 << 10
-	maxCause   = 600
-	ownStderr  = 30 // last lines of stderr that count as text of the failure
+	ownStderr  = 30  // last lines of stderr that count as text of the failure
 )
 
 // Diagnose turns evidence into a diagnosis. It is pure: it reads no file, clock or
@@ -32,16 +37,16 @@ func Diagnose(ev Evidence) Diagnosis {
 }
 
 func diagnose(ev Evidence) Diagnosis {
-	ev.Redactor = ev.redactor()
-	ev.Text = show.Cut(ev.Text, tailBytes)
+	a := newCase(&ev)
+	ev.Text = show.Cut(ev.Text, redact.TailBytes)
 	d := Diagnosis{Code: codeOf(&ev), Stage: ev.Stage, Attribution: None, Server: ev.Server, Tool: ev.Tool, What: summary(&ev)}
 	if ev.Exit != nil {
-		if d.Signal = signalName(ev.Exit.Signal); d.Signal == "" {
+		if d.Signal = facts.SignalName(ev.Exit.Signal); d.Signal == "" {
 			code := ev.Exit.Code
 			d.Exit = &code
 		}
 	}
-	d.Stderr = lastQuoted(redactLines(ev.Stderr, ev.Redactor), maxStderr)
+	d.Stderr = lastQuoted(ev.Redactor.Lines(ev.Stderr), maxStderr)
 	if text := strings.TrimSpace(ev.Redactor.Redact(ev.Text)); text != "" {
 		d.Said = firstQuoted(strings.Split(text, "\n"), maxSaid)
 	}
@@ -55,23 +60,23 @@ func diagnose(ev Evidence) Diagnosis {
 		raw = nil
 	}
 	if ev.Exit != nil && ev.Exit.Why != "" {
-		return d.endedByJail(ev.Exit.Why)
+		return endedByJail(d, ev.Exit.Why)
 	}
-	a := newAnalyzer(&ev)
-	lines := said.OrderByRelevance(ev.Text, raw, a.escaped)
-	if f, ok := a.missingPackage(lines); ok {
-		d.Attribution, d.Cause, d.Fix, d.Explain = Likely, show.Cut(f.note, maxCause), show.Cut(f.fix, 2*maxCause), PagePackageMissing
+	lines := said.OrderByRelevance(ev.Text, raw, a.Escaped)
+	if f, ok := starts.MissingPackage(a, lines); ok {
+		d.Attribution, d.Cause, d.Fix, d.Explain = Likely, show.Cut(f.Note, report.MaxCause), show.Cut(f.Fix, 2*report.MaxCause), PagePackageMissing
 		return d
 	}
-	found, cleared := a.analyze(lines)
-	scripts, skipped := a.skippedScripts(lines)
+	own := ownLines(a)
+	found, cleared := analyze(a, lines, own)
+	scripts, skipped := starts.SkippedScripts(a, lines)
 	switch {
 	case len(found) > 0:
-		d.setCauses(a, found)
+		setCauses(&d, a, found, own)
 	case skipped:
-		d.Attribution, d.Cause, d.Fix, d.Explain = Likely, show.Cut(scripts.note, maxCause), show.Cut(scripts.fix, 2*maxCause), PagePackageScripts
+		d.Attribution, d.Cause, d.Fix, d.Explain = Likely, show.Cut(scripts.Note, report.MaxCause), show.Cut(scripts.Fix, 2*report.MaxCause), PagePackageScripts
 	default:
-		d.fallback(a, lines, cleared)
+		fallback(&d, a, lines, lines[:min(own, len(lines))], cleared)
 	}
 	if p := timeoutHint(&ev); p != "" {
 		d.Fix = strings.TrimPrefix(d.Fix+"; "+p, "; ")
@@ -81,109 +86,112 @@ func diagnose(ev Evidence) Diagnosis {
 
 // endedByJail returns the diagnosis for a server that the jail ended for a reason of its
 // own.
-func (d Diagnosis) endedByJail(why string) Diagnosis {
+func endedByJail(d Diagnosis, why string) Diagnosis {
 	d.Attribution = Certain
-	d.Cause = show.Cut("the jail could no longer enforce the policy and ended the server: "+why, maxCause)
+	d.Cause = show.Cut("the jail could no longer enforce the policy and ended the server: "+why, report.MaxCause)
 	d.Fix = "start it again; if it happens again, run `mcp-jail doctor`"
 	d.Explain = PageJail
 	return d
 }
 
+// ownLines returns how many of the first lines are text of the failure.
+func ownLines(c *facts.Case) int {
+	if strings.TrimSpace(c.Evidence.Text) != "" {
+		return len(said.OrderByRelevance(c.Evidence.Text, nil, said.Escapes{}))
+	}
+	return ownStderr // the last lines of a process concern its end
+}
+
 // analyze evaluates all evidence: the start, the denials, then the text.
-func (a *analyzer) analyze(lines []string) (candidates, *finding) {
-	own := ownStderr // the last lines of a process concern its end
-	if strings.TrimSpace(a.ev.Text) != "" {
-		own = len(said.OrderByRelevance(a.ev.Text, nil, said.Escapes{}))
-	}
-	a.ownLines = own
-	a.mentionsSQLite = mentionsSQLite(lines[:min(own, len(lines))])
-	all := a.analyzeDenials(lines)
-	if a.ev.Start != nil {
-		f := a.analyzeStart(*a.ev.Start)
-		if !f.refused {
-			return a.ranked(all, own), &f // the program did not run, so any text is not its own
+func analyze(c *facts.Case, lines []string, own int) (candidates, *facts.Finding) {
+	c.MentionsSQLite = paths.MentionsSQLite(lines[:min(own, len(lines))])
+	all := analyzeDenials(c, lines)
+	if c.Evidence.Start != nil {
+		f := starts.Analyze(c, *c.Evidence.Start)
+		if !f.Refused {
+			return ranked(c, all, own), &f // the program did not run, so any text is not its own
 		}
-		all.add(candidate{finding: f, named: true})
-		return a.ranked(all, own), nil
+		all.add(candidate{Finding: f, named: true})
+		return ranked(c, all, own), nil
 	}
-	likely, cleared := a.analyzeText(lines)
-	likely = slices.DeleteFunc(likely, a.reachedBySocket)
-	if f := a.ungrantedRoot(lines); f.refused {
-		likely = append(likely, candidate{finding: f, named: true})
+	likely, cleared := analyzeText(c, lines)
+	likely = slices.DeleteFunc(likely, func(f candidate) bool { return reachedBySocket(c, f) })
+	if f := paths.UngrantedRoot(c, lines); f.Refused {
+		likely = append(likely, candidate{Finding: f, named: true})
 	}
-	for _, f := range append(likely, a.analyzeArguments(lines)...) {
+	for _, f := range append(likely, analyzeArguments(c, lines)...) {
 		all.add(f)
 	}
 	for i := range all {
-		all[i].incidental = all[i].hint.Axis == policy.AxisNet && !all[i].named && all[i].hint.Attribution == Certain &&
-			(namesAnotherCause(likely, lines, own) || all[i].hint.Target == "" && len(likely) > 0)
+		all[i].incidental = all[i].Hint.Axis == policy.AxisNet && !all[i].named && all[i].Hint.Attribution == Certain &&
+			(namesAnotherCause(likely, lines, own) || all[i].Hint.Target == "" && len(likely) > 0)
 	}
-	return a.ranked(all, own), cleared
+	return ranked(c, all, own), cleared
 }
 
 // reachedBySocket reports whether a host in the text was never looked up: the server connected to a
 // local socket for it, and the jail refused that. Every lookup of a name is on record.
-func (a *analyzer) reachedBySocket(f candidate) bool {
-	host, _, _, _ := said.SplitEndpoint(f.hint.Target)
-	if _, err := netip.ParseAddr(host); f.hint.Axis != policy.AxisNet || host == "localhost" || err == nil {
+func reachedBySocket(c *facts.Case, f candidate) bool {
+	host, _, _, _ := said.SplitEndpoint(f.Hint.Target)
+	if _, err := netip.ParseAddr(host); f.Hint.Axis != policy.AxisNet || host == "localhost" || err == nil {
 		return false
 	}
 	has := func(axis policy.Axis) bool {
-		return slices.ContainsFunc(a.ev.Denials, func(d policy.Denial) bool { return d.Axis == axis })
+		return slices.ContainsFunc(c.Evidence.Denials, func(d policy.Denial) bool { return d.Axis == axis })
 	}
 	return has(policy.AxisIPC) && !has(policy.AxisNet)
 }
 
 // setCauses fills in the known causes.
-func (d *Diagnosis) setCauses(a *analyzer, found candidates) {
+func setCauses(d *Diagnosis, a *facts.Case, found candidates, own int) {
 	for _, f := range found {
-		d.Hints = append(d.Hints, a.hint(f.finding))
+		d.Hints = append(d.Hints, hint(a, f.Finding))
 	}
 	first := d.Hints[0]
 	d.Attribution, d.Cause, d.Fix, d.Explain = first.Attribution, first.Cause, first.Fix, first.Explain
-	grants := found.grants(a.ownLines)
-	err := a.try(grants)
-	for len(grants) > 1 && err != nil { // each of them can be added alone
-		grants = grants[:len(grants)-1]
-		err = a.try(grants)
+	wanted := found.grants(own)
+	err := try(a, wanted)
+	for len(wanted) > 1 && err != nil { // each of them can be added alone
+		wanted = wanted[:len(wanted)-1]
+		err = try(a, wanted)
 	}
 	if err == nil {
-		d.Grant, d.File = a.writer.toml(grants), a.ev.File
+		d.Grant, d.File = a.Writer.TOML(wanted), a.Evidence.File
 	}
-	d.Flags, _ = a.writer.flags(grants)
-	d.Line, d.Declare = a.writer.commandLine(grants)
-	if len(d.Grant) > 0 && needsAccessTable(grants) && len(a.writer.preserved()) > 0 {
+	d.Flags, _ = a.Writer.Flags(wanted)
+	d.Line, d.Declare = a.Writer.NewCommandLine(wanted)
+	if len(d.Grant) > 0 && grants.NeedsAccessTable(wanted) && len(a.Writer.Preserved()) > 0 {
 		d.Fix += "; keep the workspace, since access rules replace the default policy"
 	}
 }
 
 // fallback fills in what remains when no cause is found.
-func (d *Diagnosis) fallback(a *analyzer, lines []string, cleared *finding) {
-	f, ok := a.outsideRoots(lines)
-	unreached, failed := a.unreachedHost(lines)
+func fallback(d *Diagnosis, a *facts.Case, lines, own []string, cleared *facts.Finding) {
+	f, ok := paths.OutsideRoots(a, lines)
+	unreached, failed := network.Unreached(a, own)
 	switch {
 	case ok:
 	case failed:
 		f = unreached
-	case cleared != nil && cleared.hint.Attribution == Possible:
+	case cleared != nil && cleared.Hint.Attribution == Possible:
 		d.Attribution = Possible
 		f = *cleared
 	default:
 		// The file in the error of a limit is most likely granted. Another name that
 		// the policy does not refuse has a cause of its own.
-		if f, ok = a.heuristics(lines); ok && (cleared == nil || f.hint.Axis == policy.AxisLimits) {
+		if f, ok = heuristics(a, lines); ok && (cleared == nil || f.Hint.Axis == policy.AxisLimits) {
 			d.Attribution = Possible
-		} else if cleared == nil || a.serverAnswered() && !cleared.aboutPolicy {
+		} else if cleared == nil || serverAnswered(a) && !cleared.AboutPolicy {
 			return
 		} else {
 			f = *cleared
 		}
 	}
-	f = a.proposable(f)
-	d.Cause = show.Cut(f.note, maxCause)
-	f.hint.Attribution = d.Attribution
-	f.hint.Cause = d.Cause
-	h := a.hint(f)
+	f = proposable(a, f)
+	d.Cause = show.Cut(f.Note, report.MaxCause)
+	f.Hint.Attribution = d.Attribution
+	f.Hint.Cause = d.Cause
+	h := hint(a, f)
 	d.Fix = h.Fix
 	switch d.Explain = h.Explain; {
 	case d.Explain != "" || d.Code == CodeExec:
@@ -192,16 +200,16 @@ func (d *Diagnosis) fallback(a *analyzer, lines []string, cleared *finding) {
 	default:
 		d.Explain = PageElsewhere
 	}
-	if !f.grant.isZero() {
+	if !f.Grant.IsZero() {
 		d.Grant, d.Flags = h.Grant, h.Flags
-		d.Line, d.Declare = a.writer.commandLine([]grant{f.grant})
+		d.Line, d.Declare = a.Writer.NewCommandLine([]grants.Grant{f.Grant})
 	}
 }
 
 // serverAnswered reports whether the server itself has responded. A failure in which the
 // jail had no part is then left to the server's own message.
-func (a *analyzer) serverAnswered() bool {
-	ev := a.ev
+func serverAnswered(c *facts.Case) bool {
+	ev := c.Evidence
 	return ev.Exit == nil && ev.Timeout == 0 && ev.Start == nil && ev.Stage != StageStartup
 }
 
@@ -224,77 +232,62 @@ func timeoutHint(ev *Evidence) string {
 }
 
 // hint returns the hint of a finding, completed by the remedy.
-func (a *analyzer) hint(f finding) Hint {
-	h := f.hint
+func hint(c *facts.Case, f facts.Finding) Hint {
+	h := f.Hint
 	if h.Explain == "" {
-		h.Explain = a.pageOf(h)
+		h.Explain = pageOf(c, h)
 	}
-	h.Cause = show.Cut(h.Cause, maxCause)
-	h.Target = show.Cut(strings.ToValidUTF8(a.ev.Redactor.Redact(h.Target), "\ufffd"), maxTarget)
+	h.Cause = show.Cut(h.Cause, report.MaxCause)
+	h.Target = show.Cut(strings.ToValidUTF8(c.Evidence.Redactor.Redact(h.Target), "\ufffd"), report.MaxTarget)
 	var fixes []string
-	if f.fix != "" {
-		fixes = append(fixes, f.fix)
+	if f.Fix != "" {
+		fixes = append(fixes, f.Fix)
 	}
-	if !f.grant.isZero() {
-		grants := []grant{f.grant}
-		if !f.inTable {
-			h.Grant = a.writer.toml(grants)
+	if !f.Grant.IsZero() {
+		wanted := []grants.Grant{f.Grant}
+		if !f.InTable {
+			h.Grant = c.Writer.TOML(wanted)
 		}
-		flags, ok := a.writer.flags(grants)
+		flags, ok := c.Writer.Flags(wanted)
 		h.Flags = flags
 		switch {
-		case a.writer.noTable:
+		case c.Writer.NoTable:
 			fixes = append(fixes, "its tools are listed under the default policy, which no table changes: set stateful = true and declare access for the whole server")
-		case a.ev.FromCommandLine && ok:
+		case c.Evidence.FromCommandLine && ok:
 			fixes = append(fixes, "start it with "+strings.Join(flags, " "))
-		case a.ev.FromCommandLine:
-			fixes = append(fixes, "no flag grants this: declare the server in a configuration file ("+a.whereWhole()+"), with "+a.phrase(f.grant))
-		case f.inTable:
-			fixes = append(fixes, a.file()+" has such a table or list already: put in "+a.phrase(f.grant)+" there"+andTrust(a.ev.File))
+		case c.Evidence.FromCommandLine:
+			fixes = append(fixes, "no flag grants this: declare the server in a configuration file ("+whereWhole(c)+"), with "+c.Writer.Phrase(f.Grant))
+		case f.InTable:
+			fixes = append(fixes, file(c)+" has such a table or list already: put in "+c.Writer.Phrase(f.Grant)+" there"+report.AndTrust(c.Evidence.File))
 		case len(h.Grant) > 0:
-			fixes = append(fixes, "add "+a.phrase(f.grant))
+			fixes = append(fixes, "add "+c.Writer.Phrase(f.Grant))
 		}
 	}
 	if h.Warning != "" {
 		fixes = append(fixes, "careful: "+h.Warning)
 	}
-	h.Fix = show.Cut(strings.Join(fixes, "; "), 2*maxCause)
+	h.Fix = show.Cut(strings.Join(fixes, "; "), 2*report.MaxCause)
 	return h
 }
 
 // file names the file into which lines belong.
-func (a *analyzer) file() string {
-	if a.ev.File == "" {
+func file(c *facts.Case) string {
+	if c.Evidence.File == "" {
 		return "the file"
 	}
-	return show.Line(a.ev.File)
+	return show.Line(c.Evidence.File)
 }
 
 // whereWhole tells where to find a whole new command line or block.
-func (a *analyzer) whereWhole() string {
-	return "`" + show.Typed("mcp-jail why", a.ev.Server) + "` prints it whole"
+func whereWhole(c *facts.Case) string {
+	return "`" + show.Typed("mcp-jail why", c.Evidence.Server) + "` prints it whole"
 }
 
-// phrase returns a grant as a phrase: path = "x", read = true under [[…]].
-func (a *analyzer) phrase(n grant) string {
-	also := ""
-	if n.with != "" {
-		also, n.with = ", and the same for "+a.show(n.with), ""
-	}
-	block := a.writer.block(n)
-	switch len(block) {
-	case 0:
-		return ""
-	case 1:
-		return block[0]
-	}
-	for i, line := range block[1:] {
-		if comment, ok := strings.CutPrefix(line, "# "); ok {
-			block, also = slices.Delete(block, i+1, i+2), ", "+comment+also
-			break
-		}
-	}
-	return strings.Join(block[1:], ", ") + " under " + block[0] + also
+// newCase prepares evidence. The rules that it writes leave out what no server gets.
+func newCase(ev *Evidence) *facts.Case {
+	c := facts.New(ev)
+	c.Writer.WriteForbidden = func(path string) string { return paths.WriteForbidden(c, path) }
+	return c
 }
 
 func codeOf(ev *Evidence) Code {
@@ -313,47 +306,24 @@ func codeOf(ev *Evidence) Code {
 	return CodeDied
 }
 
-func redactLines(lines []string, r *Redactor) []string {
-	out := make([]string, len(lines))
-	for i, l := range lines {
-		out[i] = r.Redact(l)
-	}
-	return out
-}
-
-// RedactDenials returns denials without secret values. A server can put them into the
-// names that it uses.
-func (r *Redactor) RedactDenials(denials []policy.Denial) []policy.Denial {
-	out := make([]policy.Denial, len(denials))
-	for i, d := range denials {
-		d.Target, d.Program, d.Detail = r.Redact(d.Target), r.Redact(d.Program), r.Redact(d.Detail)
-		d.Arguments = slices.Clone(d.Arguments)
-		for k, arg := range d.Arguments {
-			d.Arguments[k] = r.Redact(arg)
-		}
-		out[i] = d
-	}
-	return out
-}
-
 // maxShownArguments is how many arguments of a refused start are shown.
 const maxShownArguments = 20
 
 // shownDenials returns the latest denials in the form in which they are shown. The
-// analyzer gets them unchanged: an invalid name must not turn into a rule for another
+// packages of the subjects get them unchanged: an invalid name must not turn into a rule for another
 // name.
 func shownDenials(denials []policy.Denial) []policy.Denial {
 	denials = denials[max(0, len(denials)-maxDenials):]
 	var out []policy.Denial
 	for _, d := range denials {
-		d.Target = show.Cut(strings.ToValidUTF8(d.Target, "\ufffd"), maxTarget)
-		d.Operation = show.Cut(show.Line(d.Operation), maxTarget)
+		d.Target = show.Cut(strings.ToValidUTF8(d.Target, "\ufffd"), report.MaxTarget)
+		d.Operation = show.Cut(show.Line(d.Operation), report.MaxTarget)
 		d.Arguments = slices.Clone(d.Arguments[:min(len(d.Arguments), maxShownArguments)])
 		for i, arg := range d.Arguments {
-			d.Arguments[i] = show.Cut(strings.ToValidUTF8(arg, "\ufffd"), maxTarget)
+			d.Arguments[i] = show.Cut(strings.ToValidUTF8(arg, "\ufffd"), report.MaxTarget)
 		}
-		d.Program = show.Cut(strings.ToValidUTF8(d.Program, "\ufffd"), maxTarget)
-		d.Reason, d.Detail = policy.DenialReason(show.Cut(show.Line(string(d.Reason)), maxTarget)), show.Cut(show.Line(d.Detail), maxTarget)
+		d.Program = show.Cut(strings.ToValidUTF8(d.Program, "\ufffd"), report.MaxTarget)
+		d.Reason, d.Detail = policy.DenialReason(show.Cut(show.Line(string(d.Reason)), report.MaxTarget)), show.Cut(show.Line(d.Detail), report.MaxTarget)
 		out = append(out, d)
 	}
 	return out

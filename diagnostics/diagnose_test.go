@@ -152,7 +152,7 @@ func TestAnalyzeBeforeRedacting(t *testing.T) {
 		t.Errorf("%s", d.Text())
 	}
 	// The analyzer reads the unredacted stderr.
-	tail := NewTail(redactorOf("postgres"))
+	tail := NewTail(NewRedactor([]policy.Variable{{Name: "DATABASE", Value: "postgres", Secret: true}}))
 	tail.Write([]byte("open '/var/lib/postgres/x'\nlast"))
 	if got := tail.RawLines(-1); !slices.Equal(got, []string{"open '/var/lib/postgres/x'", "last"}) {
 		t.Errorf("heard %q", got)

@@ -68,10 +68,12 @@
 //     not write the same list inline (fs = [...]) and has no such limits table.
 //   - Redaction finds values in common encodings only: see [Redactor].
 //
-// # Size
+// # Packages
 //
-// The package has some 7,400 lines, in the order of its work: extract_* read a failure,
-// analyze_* find causes, grant_* and the files beside them propose lines, render_* and
-// summary.go write. All work on the same Evidence and on the same list of candidates, which
-// stay unexported as long as they are in one package.
+// Below diagnostics/internal, each imports only those before it: said reads a server's text,
+// redact keeps secrets out of it, report has the types of a diagnosis and writes them, grants
+// writes the lines to add. facts answers what the evidence says of a path. names, limits, paths,
+// network and starts conclude, each about its subject: a function takes a facts.Case and a
+// reference or a denial, and returns a facts.Finding. This package ranks the findings and puts
+// the best into a Diagnosis.
 package diagnostics

@@ -1,6 +1,7 @@
 package diagnostics
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -81,4 +82,13 @@ func evidence(text string) Evidence {
 func sensitive(p *policy.Policy) func(string) string {
 	host := fakeHost(hostFiles)
 	return func(path string) string { return resolve.Sensitive(&host, p, path) }
+}
+
+// blockText returns the text of a diagnosis in an answer.
+func blockText(d Diagnosis) string {
+	var block struct{ Text string }
+	if err := json.Unmarshal(d.ResultBlock(), &block); err != nil {
+		panic(err)
+	}
+	return block.Text
 }

@@ -54,7 +54,7 @@ func TestRoots(t *testing.T) {
 		if d.Attribution != None || d.Silent() || len(d.Grant)+len(d.Hints) > 0 || !strings.Contains(d.Cause, `the client has given it "/home/u/work/src" as its roots`) {
 			t.Errorf("%s", d.Text())
 		}
-		if block := d.resultText(); !strings.Contains(block, "The jail refused nothing during this call: the server itself refuses") || !strings.Contains(block, "open that directory in the client") {
+		if block := blockText(d); !strings.Contains(block, "The jail refused nothing during this call: the server itself refuses") || !strings.Contains(block, "open that directory in the client") {
 			t.Errorf("%s", block)
 		}
 		ev.Roots = []string{"/home/u"}

@@ -14,10 +14,10 @@ func Remedies(ev Evidence) []Hint {
 		return nil
 	}
 	ev.Denials = slices.DeleteFunc(slices.Clone(ev.Denials), func(d policy.Denial) bool { return d.Axis != policy.AxisNet })
-	a := newAnalyzer(&ev)
+	a := newCase(&ev)
 	var hints []Hint
-	for _, f := range a.ranked(a.analyzeDenials(nil), 0) {
-		hints = append(hints, a.hint(f.finding))
+	for _, f := range ranked(a, analyzeDenials(a, nil), 0) {
+		hints = append(hints, hint(a, f.Finding))
 	}
 	return hints
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/facts"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
@@ -59,7 +60,7 @@ func ending(e *Exit) string {
 	if e == nil {
 		return ""
 	}
-	if name := signalName(e.Signal); name != "" {
+	if name := facts.SignalName(e.Signal); name != "" {
 		return " (" + name + ")"
 	}
 	return " (exit status " + strconv.Itoa(e.Code) + ")"

@@ -4,6 +4,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/facts"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/grants"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/paths"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/said"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -18,31 +21,31 @@ func Arguments(ev Evidence, tools ...*policy.Profile) string {
 	if ev.Profile == nil || len(ev.Profile.Argv) < 2 {
 		return ""
 	}
-	a := newAnalyzer(&ev)
+	a := newCase(&ev)
 	var names, careful []string
-	var grants []grant
+	var wanted []grants.Grant
 	for _, arg := range ev.Profile.Argv[1:] {
-		path := a.argumentPath(arg)
-		if path == "" || tilde(arg) != "" || slices.ContainsFunc(tools, func(p *policy.Profile) bool { return p.Allows(policy.OpRead, path) }) {
+		path := paths.ArgumentPath(a, arg)
+		if path == "" || paths.Tilde(arg) != "" || slices.ContainsFunc(tools, func(p *policy.Profile) bool { return p.Allows(policy.OpRead, path) }) {
 			continue
 		}
-		names = append(names, a.show(path))
-		if a.writer.isDenied(path) {
-			careful = append(careful, "leave out the flag --deny for "+a.show(path)+", if it may have that")
+		names = append(names, a.Show(path))
+		if a.Writer.IsDenied(path) {
+			careful = append(careful, "leave out the flag --deny for "+a.Show(path)+", if it may have that")
 			continue
 		}
-		if a.isTooWide(path) {
-			careful = append(careful, "grant what the server needs in "+a.show(path)+", not all of it")
+		if paths.IsTooWide(a, path) {
+			careful = append(careful, "grant what the server needs in "+a.Show(path)+", not all of it")
 			continue
 		}
-		f := a.proposable(a.attributePath(Certain, path, policy.Read, false, ""))
-		if f.grant.isZero() {
-			careful = append(careful, f.fix)
+		f := proposable(a, paths.Attribute(a, Certain, path, policy.Read, false, ""))
+		if f.Grant.IsZero() {
+			careful = append(careful, f.Fix)
 			continue
 		}
-		grants = append(grants, f.grant)
-		if f.hint.Warning != "" {
-			careful = append(careful, "careful: "+f.hint.Warning)
+		wanted = append(wanted, f.Grant)
+		if f.Hint.Warning != "" {
+			careful = append(careful, "careful: "+f.Hint.Warning)
 		}
 	}
 	if len(names) == 0 {
@@ -52,7 +55,7 @@ func Arguments(ev Evidence, tools ...*policy.Profile) string {
 	if ev.Stateless {
 		return said + "; grant it to the tools that need it, in [[servers." + show.Key(ev.Server) + ".tools.TOOL.access.fs]]" + PagePathArg.Reference()
 	}
-	for _, part := range append([]string{a.grantPhrase(grants)}, careful...) {
+	for _, part := range append([]string{grantPhrase(a, wanted)}, careful...) {
 		if part != "" {
 			said += "; " + part
 		}
@@ -60,69 +63,46 @@ func Arguments(ev Evidence, tools ...*policy.Profile) string {
 	return said + PagePathArg.Reference()
 }
 
-// argumentPath returns the path that an argument, or the value of a flag, names, if it
-// exists on the host and the server may not read it. It returns "" for any other argument.
-func (a *analyzer) argumentPath(arg string) string {
-	if strings.HasPrefix(arg, "-") {
-		_, arg, _ = strings.Cut(arg, "=")
-	}
-	if !strings.ContainsAny(arg, "/.~") { // no path
-		return ""
-	}
-	path, ok := a.absolute(arg)
-	if !ok || a.exists(path) != present {
-		return ""
-	}
-	path = a.canonical(path)
-	switch place, _ := a.jailPlace(path); {
-	case (place == "/tmp" || place == "/dev/shm") && path != place: // the jail has a directory of its own there
-		return path
-	case place != "" || policy.Within(path, "/proc") || a.allows(policy.OpRead, path):
-		return ""
-	}
-	return path
-}
-
 // analyzeArguments looks in the text of a failed start for paths among the arguments that
 // the jail hides. Their names are known, so it finds them where no pattern can tell where
 // a path ends.
-func (a *analyzer) analyzeArguments(lines []string) (all candidates) {
-	if a.ev.Stage != StageStartup || len(a.profile.Argv) < 2 {
+func analyzeArguments(c *facts.Case, lines []string) (all candidates) {
+	if c.Evidence.Stage != StageStartup || len(c.Profile.Argv) < 2 {
 		return nil
 	}
 	for at, line := range lines {
 		if f, _ := said.MatchFault(line); f == said.NoFault || f == said.Network {
 			continue
 		}
-		for _, arg := range a.profile.Argv[1:] {
-			path := a.argumentPath(arg)
-			if written, _ := a.absolute(arg); path == "" || a.isTooWide(path) || !strings.Contains(line, path) && !strings.Contains(line, written) {
+		for _, arg := range c.Profile.Argv[1:] {
+			path := paths.ArgumentPath(c, arg)
+			if written, _ := c.Absolute(arg); path == "" || paths.IsTooWide(c, path) || !strings.Contains(line, path) && !strings.Contains(line, written) {
 				continue
 			}
-			f := a.attributePath(Likely, path, policy.Read, false, "the server did not find "+a.show(path)+", which exists on the host but is not granted")
-			all.add(candidate{finding: f, distance: at, named: true})
+			f := paths.Attribute(c, Likely, path, policy.Read, false, "the server did not find "+c.Show(path)+", which exists on the host but is not granted")
+			all.add(candidate{Finding: f, distance: at, named: true})
 		}
 	}
 	return all
 }
 
 // grantPhrase returns, as a phrase, the flags or lines that grant all of grants.
-func (a *analyzer) grantPhrase(grants []grant) string {
-	if len(grants) == 0 {
+func grantPhrase(c *facts.Case, wanted []grants.Grant) string {
+	if len(wanted) == 0 {
 		return ""
 	}
-	const wider = " (or write, where it has to change something there)"
-	if flags, ok := a.writer.flags(grants); ok && a.ev.FromCommandLine {
-		return "start it with " + strings.Join(flags, " ") + strings.Replace(wider, "write", "--write", 1)
+	wider := func(word string) string { return " (or " + word + ", where it has to change something there)" }
+	if flags, ok := c.Writer.Flags(wanted); ok && c.Evidence.FromCommandLine {
+		return "start it with " + strings.Join(flags, " ") + wider("--write")
 	}
-	if a.writer.noTable || !writable(a.writer.server) {
+	if c.Writer.NoTable || !grants.Writable(c.Writer.Server) {
 		return ""
 	}
 	var blocks []string
-	for _, n := range mergeGrants(append(a.writer.preserved(), grants...)) {
-		blocks = append(blocks, a.phrase(n))
+	for _, n := range grants.MergeGrants(append(c.Writer.Preserved(), wanted...)) {
+		blocks = append(blocks, c.Writer.Phrase(n))
 	}
-	return "add " + strings.Join(blocks, ", and ") + strings.Replace(wider, "write", "write = true", 1)
+	return "add " + strings.Join(blocks, ", and ") + wider("write = true")
 }
 
 // Complaint returns the diagnosis for a server that has started and reported on stderr

@@ -211,3 +211,14 @@ func SplitEndpoint(target string) (host string, port int, scheme string, ok bool
 	ref, ok := hostReference(target, strconv.Itoa(port), scheme)
 	return ref.Name, ref.Port, ref.Scheme, ok
 }
+
+// Endpoint returns host:port, or the host alone if the port is not known.
+func Endpoint(host string, port int) string {
+	if port == 0 {
+		return host
+	}
+	if strings.Contains(host, ":") {
+		return "[" + host + "]:" + strconv.Itoa(port)
+	}
+	return host + ":" + strconv.Itoa(port)
+}

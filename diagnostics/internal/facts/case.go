@@ -1,0 +1,173 @@
+package facts
+
+import (
+	"cmp"
+	"path/filepath"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/grants"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/said"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// Case is one failure: its evidence, compared with the profile.
+type Case struct {
+	Evidence *Evidence
+	Profile  *policy.Profile // never nil; empty when the evidence has none
+	Writer   grants.Writer
+	Escaped  said.Escapes
+
+	MentionsSQLite bool // the text of the failure mentions SQLite
+}
+
+// Finding is what was concluded about one name. Refused and Note exclude each other. Both
+// are unset when the name tells nothing.
+type Finding struct {
+	Refused bool // the policy refuses the name
+	Hint    report.Hint
+	Grant   grants.Grant
+	// Note tells, without a refusal, why the policy is not the cause (the file does not exist on the
+	// host either, or the policy grants the host), or what a possible cause is.
+	Note string
+	Fix  string
+	// InTable means that the configuration has the table of the grant's lines already, so that they
+	// cannot be pasted at its end.
+	InTable bool
+	// AboutPolicy means that Note concerns the policy or the session, and is shown even
+	// though the server has responded.
+	AboutPolicy bool
+}
+
+// New returns the case of evidence. It sets the evidence's Redactor.
+func New(ev *Evidence) *Case {
+	ev.Redactor = ev.redactor()
+	c := &Case{Evidence: ev, Profile: ev.Profile, Escaped: said.Escapes{}}
+	if c.Profile == nil {
+		c.Profile = &policy.Profile{}
+	}
+	c.Writer = grants.Writer{
+		Profile: c.Profile, Server: cmp.Or(c.Profile.Server, ev.Server), UserHome: ev.UserHome,
+		// docs/reference.md "Stateful and stateless": no table applies to the process that
+		// lists the tools of such a server.
+		NoTable: ev.Stateless && c.Profile.Tool == "",
+		ByFlags: ev.FromCommandLine, CommandLine: ev.CommandLine, Declare: ev.Declare, Redactor: ev.Redactor,
+	}
+	return c
+}
+
+// Refused returns the finding that target is refused.
+func Refused(sure report.Attribution, axis policy.Axis, target, missing, cause string, n grants.Grant) Finding {
+	return Finding{Refused: true, Grant: n, Hint: report.Hint{Attribution: sure, Axis: axis, Target: target, Missing: missing, Cause: cause}}
+}
+
+// Show returns a path as the configuration writes it, sanitized and in quotes.
+func (c *Case) Show(path string) string { return c.Quote(c.Writer.Display(path)) }
+
+// Quote quotes s without the values of secrets. All else works on unredacted names, because a redacted name would match another rule.
+func (c *Case) Quote(s string) string { return show.Quote(c.Evidence.Redactor.Redact(s)) }
+
+// ServerSaid returns a shortened quotation of a server's line.
+func (c *Case) ServerSaid(line string) string {
+	said := c.Evidence.Redactor.Redact(line)
+	if marked, ok := c.Escaped[line]; ok && said == line {
+		marked, _, _ = strings.Cut(marked, "\n")
+		said = strings.ReplaceAll(marked, "\x1b", "")
+	}
+	return "the server said " + show.Quote(show.Cut(said, 200))
+}
+
+// Absolute returns the absolute path that a name in a text means. ok is false when it
+// means none.
+func (c *Case) Absolute(name string) (path string, ok bool) {
+	name = strings.TrimPrefix(name, "file://")
+	switch {
+	case name == "" || len(name) > 4096 || strings.ContainsRune(name, 0):
+		return "", false
+	case name == "~" || strings.HasPrefix(name, "~/"):
+		if c.Evidence.UserHome == "" {
+			return "", false
+		}
+		name = filepath.Join(c.Evidence.UserHome, strings.TrimPrefix(name, "~"))
+	case !filepath.IsAbs(name):
+		if c.Profile.Dir == "" {
+			return "", false
+		}
+		name = filepath.Join(c.Profile.Dir, name)
+	}
+	return filepath.Clean(name), true
+}
+
+// Canonical resolves path through the links in the jail and, where the host can be asked,
+// through those of the host.
+func (c *Case) Canonical(path string) string {
+	for range 8 { // links may lead to links
+		next := path
+		for _, l := range c.Profile.Links {
+			if policy.Within(path, l.Path) {
+				target := l.Target
+				if !filepath.IsAbs(target) {
+					target = filepath.Join(filepath.Dir(l.Path), target)
+				}
+				next = filepath.Join(target, path[len(l.Path):])
+				break
+			}
+		}
+		if next == path {
+			break
+		}
+		path = next
+	}
+	if c.Evidence.Canonical != nil {
+		if real := c.Evidence.Canonical(path); filepath.IsAbs(real) {
+			return filepath.Clean(real)
+		}
+	}
+	return path
+}
+
+// Existence is yes, no or unknown.
+type Existence uint8
+
+const (
+	Unknown Existence = iota
+	Absent
+	Present
+)
+
+// Exists reports whether a path exists on the host.
+func (c *Case) Exists(path string) Existence {
+	switch {
+	case c.Evidence.Exists == nil:
+		return Unknown
+	case c.Evidence.Exists(path):
+		return Present
+	}
+	return Absent
+}
+
+// Right returns the name of a right in the configuration.
+func Right(r policy.Rights) string {
+	switch {
+	case r.Has(policy.Execute):
+		return "execute"
+	case r&policy.Write != 0:
+		return "write"
+	}
+	return "read"
+}
+
+// PlanFix is the advice where nothing points to a rule.
+func (c *Case) PlanFix() string { return c.PlanCommand() + " prints what the server may access" }
+
+// PlanCommand returns the command that shows the policy of this server.
+func (c *Case) PlanCommand() string {
+	switch {
+	case c.Evidence.FromCommandLine:
+		return "`mcp-jail plan` with the same arguments"
+	case c.Evidence.Server == "":
+		return "`mcp-jail plan`"
+	}
+	return "`" + show.Typed("mcp-jail plan", c.Evidence.Server) + "`"
+}

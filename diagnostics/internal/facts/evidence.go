@@ -1,0 +1,129 @@
+package facts
+
+import (
+	"errors"
+	"syscall"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/redact"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// Evidence is everything known about one failure. Only Stage and Server are required.
+// Missing evidence makes the diagnosis weaker.
+type Evidence struct {
+	Stage  report.Stage
+	Server string
+	Tool   string // the tool that was called; "" outside of a call
+	Method string // the request that failed: "tools/list", "tools/call"; "" for none
+
+	// Profile is the profile that the server ran under. Without it no cause can be Likely.
+	Profile *policy.Profile
+	// FromCommandLine means that the server was given as `run -- COMMAND`. Advice then
+	// consists of flags, because there is no file to add lines to.
+	FromCommandLine bool
+	// CommandLine is the command line with which the client starts such a server:
+	// mcp-jail, run, flags, --, the command. Declare returns the lines that declare the
+	// server in a configuration, with the meaning of its flags. Without them the
+	// diagnosis has no new command line.
+	CommandLine []string
+	Declare     func() []string
+	// File is the file of the configuration into which lines for the server belong. "" is unknown.
+	File string
+	// Install is the command that installs the package that the server's program, a launcher such as
+	// npx, would fetch. "" means that the program is no launcher, or that mcp-jail cannot install the
+	// package.
+	Install string
+	// InstallScripts is the command that runs the install scripts of the server's package, which
+	// were skipped when it was installed. "" means that there are none, or that they ran.
+	InstallScripts string
+	// Stateless means that every call has a process of its own. Profile.Tool names the
+	// tool; "" means the discovery process, to which no table can grant anything.
+	Stateless bool
+
+	Started bool          // with StageStartup: the server responds, and has complained on stderr
+	Start   *Start        // the program could not be started
+	Exit    *Exit         // the process ended
+	Unread  bool          // it was ended because it did not read what it had asked for
+	Timeout time.Duration // the limit that passed; 0 when the failure is no time-out
+
+	Stderr []string // the last lines of the server's stderr, oldest first; if possible, only those since the request
+	// RawStderr is Stderr without redaction, because a redacted path cannot be analyzed.
+	// It is never shown. nil means Stderr.
+	RawStderr []string
+	// Text is the error message, or the text of the error result, of the failing request.
+	// In a call with Denials, "" means that the call succeeded although the jail refused
+	// something during it.
+	Text string
+
+	// Denials are the refusals that the jail recorded, oldest first.
+	Denials []policy.Denial
+	// HostFailures are the granted hosts that this machine could not reach, the latest last.
+	HostFailures []policy.HostFailure
+	// Redactor removes secrets. nil means a Redactor of the secret variables of Profile.
+	Redactor *redact.Redactor
+	Unset    []string // variables that are granted but not set on the host
+	Roots    []string // the roots that the client gave the server; nil when unknown
+
+	UserHome string // the user's home, so that paths are written with ~/; "" when unknown
+	// SearchPath is the PATH of mcp-jail itself. It finds programs that the PATH of the
+	// server does not show.
+	SearchPath string
+	// Exists reports whether a path exists on the host, outside of the jail. A path that
+	// ends in "/." must be a directory. With nil, "no such file" allows no conclusion.
+	Exists func(path string) bool
+	// Executable reports whether a file has an execute bit on the host. With nil, files
+	// are assumed to have one.
+	Executable func(path string) bool
+	// Canonical resolves the symbolic links of a path on the host, also when its last
+	// components do not exist. With nil, paths stay unresolved.
+	Canonical func(path string) string
+	// Guarded returns what a grant of a path would give the server a hold on: what mcp-jail itself
+	// believes or runs and, with write, what clients and the user's session do. "" is nothing. No
+	// such grant is proposed. With nil, nothing is known.
+	Guarded func(path string, write bool) string
+	// Shared returns why a directory is not for one server alone, or "". None is proposed for the
+	// sake of one file in it. With nil, only a few directories are known.
+	Shared func(dir string) string
+	// Sensitive returns the sensitive path that a path is, leads to or lies in, or "". No grant of one
+	// is proposed for a mere message of the server. With nil, only those in grants are known.
+	Sensitive func(path string) string
+	// Try returns why the server, or one of its tools, would not start if lines were pasted at the
+	// end of its configuration, or flags were added to its command line. Lines that are right, but
+	// whose table the file has already, give [ErrTable]. What would not start is not proposed. With
+	// nil, nothing is tried.
+	Try func(tool string, lines, flags []string) error
+}
+
+// ErrTable says that lines cannot be pasted, because the configuration has their table already.
+var ErrTable = errors.New("the configuration has the table already")
+
+// Start tells why the jail or the program could not be started. Its fields are those of
+// confine.StartError, so that one type converts to the other.
+type Start struct {
+	Step   string        // StepExec, or the part of the jail that failed
+	Errno  syscall.Errno // 0 when no system call failed
+	Detail string        // the path or argument of the step; without an Errno, the reason
+}
+
+// StepExec is the step that starts the program. All other steps build the jail.
+const StepExec = "exec"
+
+// Exit tells how a process ended. Its fields are those of confine.Exit.
+type Exit struct {
+	Code   int            // exit status; 128+n after signal n
+	Signal syscall.Signal // 0 unless a signal ended it
+	Why    string         // why the jail ended it, because it could no longer enforce the policy; else ""
+}
+
+// redactor returns the Redactor of the evidence, or one of the profile's secrets.
+func (ev *Evidence) redactor() *redact.Redactor {
+	switch {
+	case ev.Redactor != nil:
+		return ev.Redactor
+	case ev.Profile != nil:
+		return redact.NewRedactor(ev.Profile.Env)
+	}
+	return nil
+}

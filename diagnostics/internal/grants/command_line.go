@@ -1,0 +1,47 @@
+package grants
+
+import (
+	"slices"
+	"strings"
+)
+
+// NewCommandLine returns the command line with which a client has to start a server given on the
+// command line, so that the server gets grants. It is the present one with further flags before the
+// command. Where no flag exists for a grant, it names the server, and declare holds the lines that
+// declare the server. Both are nil where the present command line is not known.
+func (w Writer) NewCommandLine(grants []Grant) (line, declare []string) {
+	words := w.CommandLine
+	at := slices.Index(words, "--")
+	if !w.ByFlags || at < 2 || len(grants) == 0 {
+		return nil, nil
+	}
+	if flags, ok := w.FlagWords(grants); ok {
+		before := words[:at]
+		if i := slices.Index(before, "--workspace"); i > 0 && i+1 < at && slices.Contains(flags, "--workspace") {
+			before = slices.Delete(slices.Clone(before), i, i+2) // the new flag replaces it
+		}
+		line = slices.Concat(before, flags, words[at:])
+		return w.Redactor.Lines(line), nil
+	}
+	if w.Declare == nil {
+		return nil, nil
+	}
+	line = slices.Concat(words[:2], logFlags(words[2:at]), []string{w.Server})
+	return w.Redactor.Lines(line), w.Redactor.Lines(w.Declare())
+}
+
+// logFlags returns the flags about mcp-jail's own logs, which no configuration holds.
+func logFlags(flags []string) (own []string) {
+	for i := 0; i < len(flags); i++ {
+		name, _, joined := strings.Cut(flags[i], "=")
+		word := flags[i : i+1]
+		if !joined && i+1 < len(flags) {
+			word = flags[i : i+2]
+			i++
+		}
+		if strings.HasPrefix(name, "--log-") {
+			own = append(own, word...)
+		}
+	}
+	return own
+}

@@ -1,0 +1,206 @@
+package network
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/facts"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/grants"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/limits"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/said"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// AnalyzeDenial analyzes a denial of the jail's network.
+func AnalyzeDenial(c *facts.Case, d policy.Denial, cause string) facts.Finding {
+	f := causeOfNetDenial(c, d, cause)
+	f.Hint.Explain = report.PageOfReason(d.Reason)
+	return f
+}
+
+func causeOfNetDenial(c *facts.Case, d policy.Denial, cause string) facts.Finding {
+	if report.IsNamelessLookup(d) {
+		// A jail without a network has no resolver that could see the name.
+		f := facts.Refused(report.Certain, d.Axis, "", d.Operation, "the jail refused "+report.LookupPhrase+report.ProgramAndCount(d), grants.Grant{})
+		f.Fix = "grant the host that the server needs (see its documentation or its error)"
+		if flags, ok := c.Writer.Flags([]grants.Grant{{Host: "HOST"}}); ok && len(flags) > 0 {
+			f.Fix += ", with " + strings.Join(flags, " ")
+		}
+		return f
+	}
+	host, port, scheme, ok := said.SplitEndpoint(d.Target)
+	if !ok {
+		f := facts.Refused(report.Certain, d.Axis, d.Target, d.Operation, cause, grants.Grant{})
+		f.Fix = "no policy line grants this"
+		return f
+	}
+	host = loopbackName(host)
+	if d.Detail != "" && d.Reason != "" && d.Reason != policy.DeniedNotGranted {
+		cause += ": " + show.Cut(show.Line(c.Evidence.Redactor.Redact(d.Detail)), report.MaxCause/2)
+	}
+	refusal := func(fix string) facts.Finding {
+		f := facts.Refused(report.Certain, d.Axis, said.Endpoint(host, port), "connect", cause, grants.Grant{})
+		f.Fix = fix
+		return f
+	}
+	switch d.Reason {
+	case policy.DeniedAddress:
+		return analyzeAddressDenial(c, d, host, port, cause)
+	case policy.DeniedWrongName:
+		return refusal("a connection has to name the granted host in TLS and in HTTP; another host that it names needs its own rule")
+	case policy.DeniedWrongScheme:
+		return analyzeSchemeDenial(c, d, host, port, cause)
+	case policy.DeniedAmbiguous:
+		return refusal("no policy line grants this: two readers could understand the request differently")
+	case policy.DeniedRequest:
+		return analyzeRequestDenial(c, d, host, port, cause)
+	case policy.DeniedSecret:
+		return refusal("a secret is inserted only into header fields for credentials: to allow another field, write its name beside env as header = \"NAME\"")
+	case policy.DeniedLeak:
+		return refusal("have the server send the request without it; leaks = \"warn\" lets such requests pass, with a warning")
+	case policy.DeniedLimit:
+		return analyzeNetLimit(c, d, host, port, cause)
+	case policy.DeniedUnsupported:
+		return refusal(c.PlanCommand() + " shows what is missing for it")
+	}
+	if d.Operation == "send" {
+		return refusal("no policy line grants UDP: reach a granted host by TCP (QUIC falls back to it)")
+	}
+	return checkPrecedence(c, attributeHost(c, report.Certain, host, port, scheme, cause))
+}
+
+// checkPrecedence removes the grant where another rule would still decide: docs/policy.md
+// "Network rules".
+func checkPrecedence(c *facts.Case, f facts.Finding) facts.Finding {
+	n := f.Grant
+	if n.Host == "" {
+		return f
+	}
+	method, _, _ := strings.Cut(n.Methods, " ")
+	decide := func(rules []policy.NetRule) (decider policy.NetRule, any bool) {
+		for _, port := range n.NetRule().Ports() {
+			scheme := n.Scheme
+			if scheme == "" {
+				scheme = map[int]string{80: "http", 443: "https"}[port]
+			}
+			r, ok := policy.MatchNet(rules, n.Host, scheme, port, n.Prefix, method)
+			if decider.Host == "" || ok {
+				decider = r
+			}
+			any = any || ok
+		}
+		return decider, any
+	}
+	now, _ := decide(c.Profile.Net)
+	switch _, ok := decide(append(slices.Clone(c.Profile.Net), n.NetRule())); {
+	case !ok:
+		f.Grant = grants.Grant{}
+		f.Fix = "the rule at " + now.Where + " refuses it and is more specific than a rule for the host: change that rule"
+	case now.Host != "" && !now.Allow:
+		f.Fix = strings.TrimPrefix(f.Fix+"; the rule at "+now.Where+" refuses it: the new rule must come after it", "; ")
+	}
+	return f
+}
+
+// analyzeAddressDenial analyzes a granted name that resolves to an address to which no
+// name may lead. The detail is "ADDRESS is …", or several of them with commas.
+func analyzeAddressDenial(c *facts.Case, d policy.Denial, host string, port int, cause string) facts.Finding {
+	f := facts.Refused(report.Certain, d.Axis, said.Endpoint(host, port), "connect", cause, grants.Grant{})
+	first, _, _ := strings.Cut(d.Detail, ", ")
+	name, reason, _ := strings.Cut(first, " ")
+	addr, err := netip.ParseAddr(name)
+	if err != nil || strings.Contains(reason, "refused by a rule") {
+		f.Fix = "a rule of the policy refuses the address: change that rule"
+		return f
+	}
+	n := grants.Grant{Host: loopbackName(name)}
+	for _, r := range c.Profile.Net {
+		if r.Allow && r.Covers(host, port) {
+			n.Scheme, n.Port = r.Scheme, r.Port
+		}
+	}
+	rule := n.NetRule()
+	if _, ok := policy.CheckAddress(append(slices.Clone(c.Profile.Net), rule), addr, rule.Ports()[0], false); !ok {
+		f.Fix = "a name does not grant this address, and no rule can grant it"
+		return f
+	}
+	f.Grant = n
+	f.Hint.Warning = name + " " + show.Line(reason) + ", and the owner of the name " + c.Quote(host) + " decides which address it leads to"
+	f.Fix = "a name alone does not grant this address: to allow it, name the address in a rule"
+	return f
+}
+
+// analyzeSchemeDenial analyzes a connection that uses another protocol than its rule
+// allows.
+func analyzeSchemeDenial(c *facts.Case, d policy.Denial, host string, port int, cause string) facts.Finding {
+	scheme := "tcp"
+	switch {
+	case strings.HasSuffix(d.Detail, " TLS"):
+		scheme = "https"
+	case strings.HasSuffix(d.Detail, "speaks HTTP"):
+		scheme = "http"
+	}
+	f := checkPrecedence(c, attributeHost(c, report.Certain, host, port, scheme, cause))
+	if f.Grant.Scheme == "tcp" {
+		f.Hint.Warning = "mcp-jail does not inspect connections of a rule with scheme = \"tcp\""
+	}
+	return f
+}
+
+// analyzeRequestDenial analyzes a request that a rule about paths or methods refused. The
+// detail is "METHOD /path: …".
+func analyzeRequestDenial(c *facts.Case, d policy.Denial, host string, port int, cause string) facts.Finding {
+	f := facts.Refused(report.Certain, d.Axis, said.Endpoint(host, port), "connect", cause, grants.Grant{})
+	request, _, _ := strings.Cut(d.Detail, ": ")
+	method, path, _ := strings.Cut(request, " ")
+	var near []string
+	n := grants.Grant{Host: host, Scheme: map[int]string{80: "http", 443: "https"}[port], Prefix: path, Methods: method}
+	for _, r := range c.Profile.Net {
+		if !r.Covers(host, port) {
+			continue
+		}
+		where := r.Where
+		for _, line := range r.TOML("")[1:] {
+			if key, _, _ := strings.Cut(line, " ="); key == "path_prefix" || key == "methods" {
+				where += ", " + line
+			}
+		}
+		near = append(near, where)
+		if r.Port != 0 { // the new rule has to be as specific as this one
+			n.Port = r.Port
+		}
+		if r.Allow {
+			n.Scheme, n.Secret = cmp.Or(n.Scheme, r.Scheme), ""
+			for _, line := range r.TOML("") {
+				if strings.HasPrefix(line, "secret = ") {
+					n.Secret = line
+				}
+			}
+		}
+	}
+	f.Fix = "its rules are at " + strings.Join(near, "; at ") + ": widen one, or add one for this request"
+	if !policy.CleanPath(path) || !strings.HasPrefix(path, "/") || len(path) > report.MaxTarget || strings.ContainsAny(path, "?#") ||
+		method == "" || strings.Trim(method, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-") != "" || method == "CONNECT" || method == "TRACE" || near == nil {
+		f.Fix = "no policy line grants this"
+		return f
+	}
+	f.Grant = n
+	return checkPrecedence(c, f)
+}
+
+// analyzeNetLimit analyzes a limit of the network that was reached.
+func analyzeNetLimit(c *facts.Case, d policy.Denial, host string, port int, cause string) facts.Finding {
+	f := facts.Finding{Fix: "no policy line raises this: name the hosts one by one instead of by a wildcard"}
+	for _, key := range []string{report.KeyConnections, report.KeyNetOut} {
+		if strings.Contains(d.Detail, key) {
+			f = limits.Raise(c, key)
+		}
+	}
+	f.Refused = true
+	f.Hint = report.Hint{Attribution: report.Certain, Axis: d.Axis, Target: said.Endpoint(host, port), Missing: "limit", Cause: cause}
+	return f
+}

@@ -1,0 +1,106 @@
+package network
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/facts"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/grants"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/said"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// Analyze analyzes a host that a text names together with a network fault.
+func Analyze(c *facts.Case, ref said.Reference) facts.Finding {
+	name := loopbackName(ref.Name)
+	target := said.Endpoint(name, ref.Port)
+	if grantsHost(c.Profile.Net, name, ref.Port, ref.Scheme) {
+		return facts.Finding{
+			Note: "the policy grants " + c.Quote(target) + ": the name or the connection failed outside of the jail",
+			Fix:  "see whether " + c.Quote(target) + " can be reached without mcp-jail",
+		}
+	}
+	if _, err := netip.ParseAddr(name); err == nil && grantsNames(c.Profile.Net) {
+		// A granted name may resolve to this address. The text does not tell.
+		return facts.Finding{Note: "the message names the address " + c.Quote(target) + ", which no rule names; it may belong to a granted host"}
+	}
+	cause := "the server's message names the host " + c.Quote(target) + ", which the policy does not grant"
+	if len(c.Profile.Net) == 0 {
+		cause += " (it grants no network)"
+	}
+	return attributeHost(c, report.Likely, name, ref.Port, ref.Scheme, cause)
+}
+
+// attributeHost returns the finding that a host is refused, with the rule to add.
+func attributeHost(c *facts.Case, sure report.Attribution, host string, port int, scheme, cause string) facts.Finding {
+	n := grants.Grant{Host: host, Port: port, Scheme: scheme}
+	switch {
+	case scheme == "https" && port == 443, scheme == "http" && port == 80:
+		n.Port = 0 // implied by the scheme
+	case scheme != "" && port != 0:
+	case port == 443:
+		n.Scheme, n.Port = "https", 0
+	case port == 80:
+		n.Scheme, n.Port = "http", 0
+	case port != 0:
+		n.Scheme = "tcp"
+	case scheme == "tcp":
+		n.Scheme = "" // docs/policy.md "Network rules": tcp needs a port
+	}
+	if _, err := policy.NormalizeHost(host); err != nil {
+		n = grants.Grant{} // no rule can name it
+	}
+	f := facts.Refused(sure, policy.AxisNet, said.Endpoint(host, port), "connect", cause, n)
+	switch addr, err := netip.ParseAddr(host); {
+	case host == "localhost":
+		f.Fix = "localhost is the host itself: grant it only for a service that you know"
+	case err == nil && addr.IsLinkLocalUnicast():
+		f.Hint.Warning = host + " is link-local: cloud machines get credentials from such addresses"
+	case err == nil && !addr.IsPrivate():
+		f.Fix = "prefer the host's name to its address"
+	}
+	return f
+}
+
+// loopbackName returns "localhost" for a loopback address, since rules name the host itself that
+// way. It returns any other host unchanged.
+func loopbackName(host string) string {
+	if addr, err := netip.ParseAddr(host); err == nil && addr.Unmap().IsLoopback() {
+		return "localhost"
+	}
+	return host
+}
+
+// grantsHost evaluates the network rules for what a text tells of a connection. A rule for
+// some requests counts as a grant of the host, because the text does not name the refused
+// path or method. An unknown port matches any granted port.
+func grantsHost(rules []policy.NetRule, host string, port int, scheme string) bool {
+	var open []policy.NetRule
+	ports := []int{port}
+	for _, r := range rules {
+		if (r.PathPrefix != "" || r.Methods != nil) && !r.Allow {
+			continue
+		}
+		r.PathPrefix, r.Methods = "", nil
+		open = append(open, r)
+		if port == 0 {
+			ports = append(ports, r.Ports()...)
+		}
+	}
+	return slices.ContainsFunc(ports, func(p int) bool {
+		_, ok := policy.MatchNet(open, host, scheme, p, "", "")
+		return ok
+	})
+}
+
+// grantsNames reports whether a rule allows a name, whose addresses may then appear in a
+// text.
+func grantsNames(rules []policy.NetRule) bool {
+	for _, r := range rules {
+		if _, err := netip.ParseAddr(r.Host); err != nil && r.Allow && r.Host != "localhost" {
+			return true
+		}
+	}
+	return false
+}

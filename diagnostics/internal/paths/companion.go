@@ -1,0 +1,135 @@
+package paths
+
+import (
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/facts"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/grants"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/said"
+	"github.com/mcp-jail/mcp-jail/internal/lazy"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// companions match the names of files that programs create beside another file and then
+// rename or remove. Such a program needs rights on the directory. The first group is the
+// name of the other file.
+var (
+	databaseFile = lazy.Regexp(`^(.+)-(?:journal|wal|shm)$`) // SQLite
+	companions   = []func() *regexp.Regexp{
+		databaseFile,
+		lazy.Regexp(`^\.(.+)\.sw[a-z]$`), // vim
+		lazy.Regexp(`^(.+)~$`),           // backups
+		lazy.Regexp(`^\.#(.+)$`),         // Emacs
+		lazy.Regexp(`^\.~lock\.(.+)#$`),  // LibreOffice
+		lazy.Regexp(`^(.+)\.lock$`),      // locks
+		lazy.Regexp(`^\.?(.+?)\.(?:[0-9A-Za-z_-]+\.)?te?mp(?:[.-]?[0-9A-Za-z_-]+)?$`), // m.json.1234.tmp, m.json.tmp-x
+		lazy.Regexp(`^(.+\.[a-z]+)\.(?:\d{3,}|[0-9a-f]{6,})$`),                        // write-file-atomic
+		lazy.Regexp(`^\.(.+)\.[0-9A-Za-z]{6}$`),                                       // rsync
+		lazy.Regexp(`^()\.?(?:te?mp|sed|goutputstream)[-_]?[0-9A-Za-z_]{4,}$`),        // names that belong to no other file
+	}
+	databaseName = lazy.Regexp(`(?i)\.(?:db3?|sqlite3?|sdb)$`)
+)
+
+// companionOf reports whether path has the name of a companion file, and returns the file
+// that it belongs to, or "" where the name does not tell.
+func companionOf(path string) (of string, ok bool) {
+	name := filepath.Base(path)
+	for _, c := range companions {
+		if m := c().FindStringSubmatch(name); m != nil {
+			if m[1] == "" {
+				return "", true
+			}
+			return filepath.Join(filepath.Dir(path), m[1]), true
+		}
+	}
+	return "", false
+}
+
+// MentionsSQLite reports whether a line mentions SQLite.
+func MentionsSQLite(lines []string) bool {
+	for _, line := range lines {
+		lower := strings.ToLower(line)
+		if said.ContainsAny(lower, []string{"sqlite", "unable to open database", "readonly database"}) {
+			return true
+		}
+	}
+	return false
+}
+
+// isSQLiteFile reports whether path is a file of SQLite, which keeps others beside it.
+func isSQLiteFile(c *facts.Case, path string) bool {
+	name := filepath.Base(path)
+	return databaseFile().MatchString(name) || c.MentionsSQLite && databaseName().MatchString(name)
+}
+
+// attributeCompanion returns the finding that a right to write path is missing, where a
+// rule for path alone would not help because the program needs the directory. ok is false
+// for all other files.
+func attributeCompanion(c *facts.Case, sure report.Attribution, path string, missing policy.Rights, cause string) (f facts.Finding, ok bool) {
+	of, beside := companionOf(path)
+	database := isSQLiteFile(c, path)
+	dir := filepath.Dir(path)
+	if _, git := gitDir(c, path); !beside && !database || git || missing&policy.Write == 0 || missing.Has(policy.Execute) || c.Exists(dir) == facts.Absent {
+		return f, false
+	}
+	if database || beside && of == "" {
+		missing |= policy.Read // mkstemp also opens the new file for reading
+	}
+	f = facts.Refused(sure, policy.AxisFs, path, facts.Right(missing), cause, grants.Grant{})
+	if name := protectedOf(c, path, of); name != "" { // no directory to which the file moves would help
+		f.Fix = "no line is proposed for it: " + WriteForbidden(c, name)
+		return f, true
+	}
+	if why := whyShared(c, dir); why != "" {
+		f.Fix = "files beside another need a rule for the directory, but " + c.Show(dir) + " " + why + ": configure the server to keep the file in a directory of its own (its documentation names the argument, or the variable to grant)"
+		return f, true
+	}
+	f.Grant, _ = pathGrant(c, dir, missing, false)
+	f.Grant.Rights |= policy.Write
+	if !beside {
+		of = path
+	}
+	f.Grant = alignFileRule(c, f.Grant, of)
+	f.Hint.Warning = risk(c, f.Grant.Path, f.Grant.Rights)
+	return f, true
+}
+
+// protectedOf returns the protected name among a file and the one that it belongs to, or "".
+func protectedOf(c *facts.Case, path, of string) string {
+	names := []string{path}
+	if of != "" {
+		names = append(names, of, filepath.Join(filepath.Dir(of), "."+filepath.Base(of))) // the dot of .x.tmp may be that of .x
+	}
+	if i := slices.IndexFunc(names, func(name string) bool { return isProtectedName(c, name) }); i >= 0 {
+		return names[i]
+	}
+	return ""
+}
+
+// alignFileRule extends a grant for a directory, so that a file in it with a rule of its
+// own can be replaced. policy.Profile.MinimalEntries keeps such a file in place unless both
+// rules say the same.
+func alignFileRule(c *facts.Case, n grants.Grant, file string) grants.Grant {
+	const ofFiles = policy.Read | policy.Update | policy.Execute
+	e, ok := c.Profile.Find(file)
+	if file == "" {
+		for _, e := range c.Profile.Entries {
+			if e.Kind == policy.KindFile && e.Origin == policy.OriginRule && filepath.Dir(e.Path) == n.Path {
+				n.Rights |= e.Rights & policy.Read // any of them may be the file
+			}
+		}
+		return n
+	}
+	if !ok || e.Path != file || e.Kind != policy.KindFile || e.Origin != policy.OriginRule {
+		return n
+	}
+	n.Rights |= e.Rights & (policy.Read | policy.Execute)
+	if e.Rights&ofFiles != n.Rights&ofFiles {
+		n.With = file
+	}
+	return n
+}

@@ -1,0 +1,71 @@
+package paths
+
+import (
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/facts"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/grants"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/said"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// AnalyzeDenial analyzes a denial whose target is a path.
+func AnalyzeDenial(c *facts.Case, d policy.Denial, cause string) facts.Finding {
+	path, ok := c.Absolute(d.Target)
+	if !ok {
+		return facts.Refused(report.Certain, d.Axis, d.Target, d.Operation, cause, grants.Grant{})
+	}
+	want := said.RightsOf(d.Operation)
+	if want == 0 {
+		want = policy.Read
+	}
+	ref := said.Reference{Name: path, Want: want, Fault: said.Refused, IsMkdir: strings.HasPrefix(d.Operation, "mkdir")}
+	missing := missingRights(c, path, ref, c.Exists(path))
+	ref.IsConnect = d.Axis == policy.AxisIPC
+	private := ""
+	if ref.IsConnect {
+		private, _ = c.JailPlace(path)
+	}
+	if missing == 0 && private != "" {
+		// The jail's own directory is writable and does not contain the socket.
+		missing = policy.Update
+		cause += ", which exists on the host: the jail has a " + private + " of its own"
+	}
+	if missing == 0 {
+		// The profile allows what the jail refused, so no line would help.
+		f := facts.Refused(report.Certain, d.Axis, path, facts.Right(want), cause, grants.Grant{})
+		f.Fix = "the policy already grants this: run `mcp-jail doctor` and report the problem"
+		if strings.HasPrefix(d.Operation, "rename") {
+			// The record holds only the new name. The refusal concerns the old name.
+			f.Hint.Explain = report.PageFsMove
+			f.Fix = "the new name is granted, but the old name cannot be moved: the server has no right to delete it, or it is or contains a protected name or the path of a rule; copy it instead, or see " + c.PlanCommand()
+		}
+		return f
+	}
+	// These fail outside of the jail too: creating a file where a directory is, and
+	// removing a file that does not exist.
+	if want != policy.Read && want&policy.Delete == 0 && c.Exists(path+"/.") == facts.Present {
+		ref.IsMkdir = true
+	}
+	if strings.HasPrefix(d.Operation, "remove") && c.Exists(path) == facts.Absent {
+		f := facts.Refused(report.Certain, d.Axis, path, facts.Right(want), cause, grants.Grant{})
+		f.Fix = c.Show(path) + " does not exist on this host either"
+		return f
+	}
+	f, beside := attributeCompanion(c, report.Certain, path, missing, cause)
+	switch {
+	case beside && !ref.IsConnect:
+	case want == policy.Delete:
+		f = attributeParent(c, report.Certain, path, policy.Write, cause)
+	default:
+		f = Attribute(c, report.Certain, path, missing, ref.IsMkdir, cause)
+	}
+	f.Hint.Axis = d.Axis
+	if n := f.Grant; n.Path != "" && n.With == "" && !n.Create && private == "" && n.Rights&^c.Profile.RightsAt(n.Path) == 0 && !isReserved(c, n.Path) {
+		f.Grant, f.Hint.Warning = grants.Grant{}, ""
+		f.Hint.Explain = report.PageFsMove
+		f.Fix = "the policy already grants this, but the path of a rule or a protected name cannot be moved or removed: see " + c.PlanCommand()
+	}
+	return withhold(c, forSocket(c, f, ref.IsConnect), ref.IsConnect)
+}

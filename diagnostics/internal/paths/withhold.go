@@ -1,0 +1,190 @@
+package paths
+
+import (
+	"path/filepath"
+	"slices"
+
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/facts"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/grants"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// WriteForbidden tells why no line is proposed that lets a server write to path or below
+// it: programs outside of the jail run or obey that file, or the jail itself is built from
+// it. It returns "" where no reason is known.
+//
+// Invariant: no proposed rule adds a right to write to such a place. No proposed rule adds
+// one to a directory that contains such a place, except in the workspace, where the policy
+// keeps protected names out of every grant.
+func WriteForbidden(c *facts.Case, path string) string {
+	entry, _ := c.Profile.Find(path)
+	switch {
+	case filepath.Base(path) == ".git" && c.Exists(path+"/.") == facts.Present && !c.Profile.InGitInternals(path):
+		// The protected names in it stay protected.
+	case entry.Origin == policy.OriginProtected, c.Profile.InGitInternals(path), policy.HasProtectedName(path):
+		return c.Show(path) + " is a protected name: programs outside of the jail run or trust what is written there"
+	case isServerProgram(c, path):
+		return c.Show(path) + " is a file that the server is started from"
+	case c.IsSystem(path) && entry.Rights.Has(policy.Execute) && !isServerPackage(c, path), !inWorkspace(c, path) && !inUserHome(c, path) && systemDir(path) && !policy.Within(path, "/dev"):
+		return c.Show(path) + " belongs to the system"
+	}
+	if place := autorunPlace(c, path); place != "" && policy.Within(path, place) {
+		return "programs outside of the jail run or obey what is written to " + c.Show(path)
+	} else if place != "" {
+		return c.Show(path) + " holds " + c.Show(place) + ": programs outside of the jail run or obey what is written there"
+	}
+	if place := programIn(c, path); place != "" {
+		return c.Show(path) + " holds " + c.Show(place) + ", which the server is started from"
+	}
+	return ""
+}
+
+// isProtectedName reports whether a file is one that programs outside of the jail run or obey. A grant
+// for the directory around it leaves it protected.
+func isProtectedName(c *facts.Case, path string) bool {
+	entry, _ := c.Profile.Find(path)
+	place := autorunPlace(c, path)
+	return entry.Origin == policy.OriginProtected || c.Profile.InGitInternals(path) || policy.HasProtectedName(path) || place != "" && policy.Within(path, place)
+}
+
+// inUserHome reports whether path is in the user's home, which may itself be in a system
+// directory.
+func inUserHome(c *facts.Case, path string) bool {
+	return c.Evidence.UserHome != "" && c.Evidence.UserHome != "/" && policy.Within(path, c.Evidence.UserHome)
+}
+
+// isServerProgram reports whether the server is started from path, or path is in a
+// directory where such programs are installed.
+func isServerProgram(c *facts.Case, path string) bool {
+	p := c.Profile
+	if path == p.Program || slices.Contains(p.Programs, path) || slices.Contains(p.Loaders, path) {
+		return true
+	}
+	return slices.ContainsFunc(p.Parts, func(part policy.Part) bool {
+		return !part.Work && (path == part.Path || !inWorkspace(c, path) && policy.Within(path, part.Path))
+	})
+}
+
+// isServerPackage reports whether path is in a package or project of the server, which
+// also contains files other than programs.
+func isServerPackage(c *facts.Case, path string) bool {
+	return slices.ContainsFunc(c.Profile.Parts, func(part policy.Part) bool { return part.Work && policy.Within(path, part.Path) })
+}
+
+// programIn returns a program of the server that a directory outside of the workspace
+// contains, or "".
+func programIn(c *facts.Case, dir string) string {
+	if inWorkspace(c, dir) {
+		return ""
+	}
+	if c.Profile.Program != "" && policy.Within(c.Profile.Program, dir) {
+		return c.Profile.Program
+	}
+	for _, part := range c.Profile.Parts {
+		if policy.Within(part.Path, dir) && part.Path != "" {
+			return part.Path
+		}
+	}
+	return ""
+}
+
+// withhold removes a grant that must not be proposed and gives the reason instead. Text of
+// a server without a record of the jail never leads to a grant for secrets.
+func withhold(c *facts.Case, f facts.Finding, dials bool) facts.Finding {
+	n := f.Grant
+	if n.Path == "" {
+		return f
+	}
+	why := ""
+	if !dials && (n.Rights&^c.Profile.RightsAt(n.Path)&policy.Write != 0 || n.Rights&policy.Write != 0 && isReserved(c, n.Path)) {
+		why = WriteForbidden(c, n.Path)
+	}
+	if why == "" {
+		why = Guarded(c, n) // no way to grant it is told
+	}
+	if why == "" && (f.Hint.Attribution != report.Certain || dials) && IsSensitive(c, n.Path) {
+		of := "a mere message of the server"
+		if dials {
+			of = "a socket there, behind which keys are used"
+		}
+		why = c.Show(n.Path) + " is a sensitive path; mcp-jail proposes no such grant for " + of + ". " + grantByHand(c)
+	}
+	if why == "" && f.Hint.Attribution != report.Certain && isWholeHome(c, n.Path) {
+		why = c.Show(n.Path) + " is a whole home directory or more; mcp-jail proposes no such grant for a mere message of the server. " + grantByHand(c)
+	}
+	if why == "" {
+		return f
+	}
+	f.Grant, f.Hint.Warning = grants.Grant{}, ""
+	f.Fix = "no line is proposed for it: " + why
+	return f
+}
+
+// isWholeHome reports whether path is the home directory of any user, or contains one.
+func isWholeHome(c *facts.Case, path string) bool {
+	parent := filepath.Dir(path)
+	return path == "/" || path == "/root" || path == "/home" || path == "/Users" || parent == "/home" || parent == "/Users" || c.Evidence.UserHome != "" && policy.Within(c.Evidence.UserHome, path)
+}
+
+// IsSensitive reports whether path holds keys, tokens or passwords, or is a directory of
+// them.
+func IsSensitive(c *facts.Case, path string) bool {
+	entry, _ := c.Profile.Find(path)
+	return entry.Origin == policy.OriginSensitive && entry.Kind != policy.KindSpecial || c.Evidence.Sensitive != nil && c.Evidence.Sensitive(path) != ""
+}
+
+// grantByHand says how a user grants a path for which no line is proposed.
+func grantByHand(c *facts.Case) string {
+	if c.Evidence.FromCommandLine {
+		text := "To grant it, name it in a flag of its own, such as --read"
+		if c.Profile.Default && c.Profile.Workspace != "" {
+			text += "; add --write . to keep the workspace"
+		}
+		return text
+	}
+	return "To grant it, write a rule that names it"
+}
+
+// Guarded says what a grant gives a hold on, or "".
+func Guarded(c *facts.Case, n grants.Grant) string {
+	if n.Path == "" || c.Evidence.Guarded == nil {
+		return ""
+	}
+	for _, path := range []string{n.Path, c.Canonical(n.Path), n.With} {
+		if path == "" {
+			continue
+		}
+		place := c.Evidence.Guarded(path, n.Rights&policy.Write != 0)
+		if place == "" {
+			continue
+		}
+		said := c.Show(path)
+		if shown := c.Show(place); shown != said {
+			said += " gives a hold on " + shown + ", which"
+		}
+		return said + " decides what a jail grants, or what runs outside of it"
+	}
+	return ""
+}
+
+// Enforceable adds the rights to a grant without which no jail could be built: below a wider grant, a
+// mount takes away all of create, update and delete or none, and never read alone. See
+// [policy.ConflictError].
+func Enforceable(c *facts.Case, n grants.Grant) grants.Grant {
+	if n.Path == "" || n.Rights == 0 {
+		return n
+	}
+	for _, e := range around(c, n.Path) {
+		n.Rights |= e.Rights & policy.Read
+		if n.Rights&policy.Write != 0 {
+			n.Rights |= e.Rights & policy.Write
+		}
+	}
+	return n
+}
+
+// around returns the entries of the directories around a path.
+func around(c *facts.Case, path string) []policy.Entry {
+	return slices.DeleteFunc(slices.Clone(c.Profile.Entries), func(e policy.Entry) bool { return e.Path == path || !policy.Within(path, e.Path) })
+}

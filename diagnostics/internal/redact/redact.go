@@ -1,0 +1,211 @@
+package redact
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"net/url"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/leak"
+)
+
+// minSecret is the length of the shortest value that is redacted. Shorter values ("true",
+// "8080", "debug") occur in many lines, and a secret of five bytes protects nothing.
+const minSecret = 6
+
+// Redactor replaces the values of secret variables by "[redacted NAME]". A nil Redactor
+// changes nothing. It is safe for concurrent use. Values are only added, never removed.
+//
+// A Redactor finds a value unchanged, escaped as in a URL or a JSON string, in base64
+// (both alphabets, also inside of a longer encoding such as an Authorization header), and
+// in hex, also as hex dumps show it. Of a URL it also finds the password alone. The lines
+// of a value of several lines are found one by one. Values under 6 bytes are not redacted,
+// nor values that are clearly not secret: see leak.IsPlainValue. Other transformations (hashes,
+// a value split by a log's line breaks) are not found. Redaction keeps accidents out of
+// logs and does not stop a server that wants to disclose a value.
+type Redactor struct {
+	needles atomic.Pointer[needleSet]
+	mu      sync.Mutex
+}
+
+// needleSet is an immutable set of needles.
+type needleSet struct {
+	all []needle // longest first
+	// first holds the indexes of the needles that begin with each byte, longest first.
+	first [256][]int
+	// pairs is a bit set of the first two bytes of the needles. It rules out most
+	// positions of a text.
+	pairs [1 << 16 / 64]uint64
+}
+
+// mayBegin reports whether a needle may begin at the start of buf.
+func (n *needleSet) mayBegin(buf []byte) bool {
+	if len(buf) < 2 {
+		return true
+	}
+	pair := uint(buf[0])<<8 | uint(buf[1])
+	return n.pairs[pair/64]&(1<<(pair%64)) != 0
+}
+
+// needle is one form of a secret and its replacement.
+type needle struct {
+	text []byte
+	mask []byte
+}
+
+// NewRedactor returns a Redactor of the variables of env that are marked Secret.
+func NewRedactor(env []policy.Variable) *Redactor {
+	r := &Redactor{}
+	r.add(env)
+	return r
+}
+
+func (r *Redactor) add(env []policy.Variable) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	next := &needleSet{}
+	seen := map[string]bool{}
+	if old := r.needles.Load(); old != nil {
+		next.all = slices.Clone(old.all)
+		for _, n := range next.all {
+			seen[string(n.text)] = true
+		}
+	}
+	for _, v := range env {
+		if !v.Secret {
+			continue
+		}
+		for _, form := range secretForms(v.Value) {
+			if len(form) < minSecret || seen[form] {
+				continue
+			}
+			seen[form] = true
+			next.all = append(next.all, needle{[]byte(form), []byte("[redacted " + v.Name + "]")})
+		}
+	}
+	sort.SliceStable(next.all, func(i, j int) bool { return len(next.all[i].text) > len(next.all[j].text) })
+	for i, n := range next.all {
+		next.first[n.text[0]] = append(next.first[n.text[0]], i)
+		pair := uint(n.text[0])<<8 | uint(n.text[1])
+		next.pairs[pair/64] |= 1 << (pair % 64)
+	}
+	r.needles.Store(next)
+}
+
+// isActive reports whether there are values to replace.
+func (r *Redactor) isActive() bool { return r != nil && len(r.needles.Load().all) > 0 }
+
+// secretForms returns the forms in which a value is searched for.
+func secretForms(value string) []string {
+	if len(value) < minSecret || leak.IsPlainValue(value) {
+		return nil
+	}
+	values := []string{value, strings.TrimSpace(value)}
+	if u, err := url.Parse(value); err == nil && u.User != nil {
+		if password, ok := u.User.Password(); ok {
+			values = append(values, password)
+		}
+	}
+	if strings.ContainsAny(value, "\r\n") {
+		for _, line := range strings.FieldsFunc(value, func(r rune) bool { return r == '\n' || r == '\r' }) {
+			// The frame of a PEM block is not secret, and short lines are too common.
+			if line = strings.TrimSpace(line); len(line) >= 16 && !strings.HasPrefix(line, "-----") {
+				values = append(values, line)
+			}
+		}
+	}
+	var all []string
+	for _, v := range values {
+		if len(v) < minSecret {
+			continue
+		}
+		all = append(all, v, url.QueryEscape(v), url.PathEscape(v))
+		if escaped, err := json.Marshal(v); err == nil {
+			all = append(all, string(escaped[1:len(escaped)-1]))
+		}
+		all = append(all, base64Forms(v)...)
+		all = append(all, hexForms(v)...)
+	}
+	return all
+}
+
+// base64Forms returns the characters that every base64 text with v inside contains. They
+// depend on the offset of v modulo three. Characters that share bits with neighbours are
+// left out.
+func base64Forms(v string) []string {
+	var all []string
+	for offset := 0; offset < 3; offset++ {
+		text := base64.RawStdEncoding.EncodeToString(append(make([]byte, offset), v...))
+		from := (offset*8 + 5) / 6
+		to := (offset + len(v)) * 8 / 6
+		if to-from < 8 { // too short to exclude coincidence
+			continue
+		}
+		core := text[from:to]
+		all = append(all, core, strings.NewReplacer("+", "-", "/", "_").Replace(core))
+	}
+	return all
+}
+
+// Redact returns s without the secret values.
+func (r *Redactor) Redact(s string) string {
+	if !r.isActive() {
+		return s
+	}
+	out, rest := r.scan(nil, []byte(s), true)
+	return string(append(out, rest...))
+}
+
+// scan appends to out the decided part of buf with secrets replaced, and returns the rest
+// of buf: an end that may become a secret with the bytes that follow. With last set
+// nothing follows, and there is no rest.
+func (r *Redactor) scan(out, buf []byte, last bool) (redacted, rest []byte) {
+	known := r.needles.Load()
+	start := 0
+	for i := 0; i < len(buf); {
+		if !known.mayBegin(buf[i:]) {
+			i++
+			continue
+		}
+		hit := -1
+		for _, n := range known.first[buf[i]] {
+			text := known.all[n].text
+			if bytes.HasPrefix(buf[i:], text) {
+				hit = n // needles are tried longest first
+				break
+			}
+			if !last && len(text) > len(buf)-i && bytes.HasPrefix(text, buf[i:]) {
+				return append(out, buf[start:i]...), buf[i:]
+			}
+		}
+		if hit < 0 {
+			i++
+			continue
+		}
+		out = append(out, buf[start:i]...)
+		out = append(out, known.all[hit].mask...)
+		i += len(known.all[hit].text)
+		start = i
+	}
+	return append(out, buf[start:]...), nil
+}
+
+// partial returns the rest that scan held back in the form to show. The beginning of a
+// secret is replaced too, if it is long enough to reveal something.
+func (r *Redactor) partial(rest []byte) string {
+	if len(rest) >= minSecret {
+		known := r.needles.Load()
+		for _, n := range known.first[rest[0]] {
+			if bytes.HasPrefix(known.all[n].text, rest) {
+				return string(known.all[n].mask)
+			}
+		}
+	}
+	return string(rest)
+}

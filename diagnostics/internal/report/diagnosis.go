@@ -1,0 +1,84 @@
+package report
+
+import (
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+const (
+	MaxTarget = 1 << 10 // bytes of a name
+	MaxCause  = 600     // bytes of a sentence
+)
+
+// Diagnosis describes one failure, for an error frame, a tool result, stderr and the session
+// record. Every string in it is valid UTF-8 and contains no secret of the profile. The sentences
+// and the quoted lines (What, Cause, Fix, Warning, Detail, Said, Stderr) are safe to print. Names
+// and arguments (Server, Tool, Target, Line, those in Denials) are not, until they are quoted or
+// sanitized.
+type Diagnosis struct {
+	Code        Code        `json:"code"`
+	Stage       Stage       `json:"stage"`
+	Attribution Attribution `json:"attribution"`
+	Server      string      `json:"server"`
+	Tool        string      `json:"tool,omitempty"`
+	Exit        *int        `json:"exit,omitempty"`   // exit status, unless a signal ended the server
+	Signal      string      `json:"signal,omitempty"` // "SIGKILL"
+
+	What  string `json:"what"`            // what happened, one line
+	Cause string `json:"cause,omitempty"` // why, one line; "" when unknown
+	Fix   string `json:"fix,omitempty"`   // what to do, one line; "" when nothing helps
+
+	Explain Page `json:"explain,omitempty"` // the page about such failures
+
+	Detail  []string        `json:"detail,omitempty"`      // further lines of an error of mcp-jail, or of gaps
+	Said    []string        `json:"said,omitempty"`        // text of the failing request, quoted
+	Stderr  []string        `json:"stderr_tail,omitempty"` // the last lines of the server's stderr
+	Denials []policy.Denial `json:"denials,omitempty"`     // refusals that the jail recorded, oldest first
+	Hints   []Hint          `json:"hints,omitempty"`       // closest to the failure first
+	Grant   []string        `json:"grant,omitempty"`       // TOML lines that grant what the failure most likely needs of Hints
+	Flags   []string        `json:"flags,omitempty"`       // the same grants as flags, for a server given on the command line
+
+	// For a server given on the command line, Line is the new command line of the client.
+	// Where no flag exists for a grant, Declare holds the lines that declare the server,
+	// to be followed by Grant. Both contain the server's arguments, so only the record
+	// keeps them.
+	Line    []string `json:"line,omitempty"`
+	Declare []string `json:"declare,omitempty"`
+
+	// File is the file into which Grant belongs; "" is unknown. A record has it once: see Record.File.
+	File string `json:"-"`
+}
+
+// Silent reports whether there is nothing to say: no cause is known and the jail refused
+// nothing. The server's response then passes unchanged.
+func (d Diagnosis) Silent() bool {
+	return d.Attribution == None && d.Cause == "" && len(d.Denials) == 0
+}
+
+// Code is the code of a JSON-RPC error that mcp-jail generates. The codes lie outside of
+// -32768…-32000, which JSON-RPC and MCP reserve.
+type Code int
+
+const (
+	CodeExec    Code = -31001 // not started, because of the program
+	CodeStartup Code = -31002 // the server ended before its first response
+	CodeDied    Code = -31003 // the server ended during a call
+	CodeConfig  Code = -31004 // the configuration has an error
+	CodeJail    Code = -31005 // not started, because the jail cannot be built
+	CodeTimeout Code = -31006 // the server did not respond in time
+	CodeTools   Code = -31007 // the server's tools are not the pinned ones
+	CodeLeak    Code = -31008 // the message has a secret
+)
+
+// Hint is one access that the policy refuses, with its remedy.
+type Hint struct {
+	Attribution Attribution `json:"attribution"`
+	Axis        policy.Axis `json:"axis"`
+	Target      string      `json:"target"`            // path, host, variable, program, limit or step of the start
+	Missing     string      `json:"missing"`           // "read", "write", "execute", "connect", "variable", "program", "limit", "jail", or the operation of a denial
+	Cause       string      `json:"cause"`             // why this is the cause, one line
+	Fix         string      `json:"fix,omitempty"`     // what to do, one line
+	Explain     Page        `json:"explain,omitempty"` // the page about such refusals
+	Warning     string      `json:"warning,omitempty"` // what granting it would expose
+	Grant       []string    `json:"grant,omitempty"`   // TOML lines, complete on their own
+	Flags       []string    `json:"flags,omitempty"`   // the same grant as flags of `mcp-jail run`
+}

@@ -1,0 +1,297 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// RecordVersion is the version of the record's format.
+const RecordVersion = 1
+
+// Record describes one session. `mcp-jail why` reads it.
+type Record struct {
+	Version   int             `json:"version"`
+	Time      time.Time       `json:"time"`
+	Server    string          `json:"server"`
+	Tool      string          `json:"tool,omitempty"`
+	Project   string          `json:"project,omitempty"` // the project's file, if the server is the project's own
+	File      string          `json:"file,omitempty"`    // the file into which lines for the server belong
+	Profile   string          `json:"profile"`           // digest of the profile: see Digest
+	Warnings  []string        `json:"warnings,omitempty"`
+	Waived    []string        `json:"waived,omitempty"`  // one line for each gap that the user accepted
+	Changes   string          `json:"changes,omitempty"` // a sentence about what can be undone
+	Denials   []policy.Denial `json:"denials,omitempty"`
+	Diagnoses []Diagnosis     `json:"diagnoses,omitempty"`
+	Remedies  []Hint          `json:"remedies,omitempty"` // hints for refused hosts, also for those that a diagnosis names: see Remedies
+	// Unfinished says that the session went on when the record was written.
+	Unfinished bool `json:"unfinished,omitempty"`
+
+	// The following fields are not part of the stored record. `mcp-jail why` sets Newer
+	// when a later session of the server has no record, and Incomplete to the reason why
+	// the end of this record could not be written.
+	Newer      *LostRecord `json:"newer,omitempty"`
+	Incomplete string      `json:"incomplete,omitempty"`
+	// Failed is the last earlier session with a failure, where this one has none.
+	Failed *Record `json:"failed,omitempty"`
+}
+
+// LostRecord is a session without a record.
+type LostRecord struct {
+	Time  time.Time `json:"time"`            // start of the session
+	Cause string    `json:"cause,omitempty"` // "" when unknown
+}
+
+// Text returns a sentence that there is no record, and why.
+func (u LostRecord) Text() string {
+	words := "the session that began " + u.Time.Local().Format(timeFormat) + " has no record"
+	if u.Cause == "" {
+		return words + " yet: it is still running, or mcp-jail was killed or could not write it, or a session that began earlier ended later"
+	}
+	return words + ": it could not be written: " + show.Line(u.Cause)
+}
+
+const timeFormat = "2006-01-02 15:04:05 -07:00"
+
+// A record keeps the end of a session within bounds, because a server may fail all day.
+const (
+	recordDenials   = 1000
+	recordDiagnoses = 100
+	recordRemedies  = 50
+)
+
+// Encode returns the content of the record's file. It sets the version and keeps the last 1000
+// denials, 100 diagnoses and 50 remedies.
+func (r Record) Encode() ([]byte, error) {
+	r.Version = RecordVersion
+	r.Denials = lastN(r.Denials, recordDenials)
+	r.Diagnoses = lastN(r.Diagnoses, recordDiagnoses)
+	r.Remedies = lastN(r.Remedies, recordRemedies)
+	data, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("encode the session record of %q: %w", r.Server, err)
+	}
+	return append(show.JSON(data), '\n'), nil
+}
+
+// DecodeRecord decodes the output of Encode.
+func DecodeRecord(data []byte) (Record, error) {
+	var r Record
+	if err := json.Unmarshal(data, &r); err != nil {
+		return Record{}, fmt.Errorf("the session record cannot be read: %w", err)
+	}
+	if r.Version != RecordVersion {
+		return Record{}, fmt.Errorf("the session record has version %d, this mcp-jail reads version %d", r.Version, RecordVersion)
+	}
+	return r, nil
+}
+
+// Text returns the session as `mcp-jail why` prints it. It sanitizes all strings again,
+// because other programs can write to the state directory, and names in the record come
+// from servers. Each of lists is a file of the client that starts the server; without one, the
+// server's new arguments are written as in JSON.
+func (r Record) Text(lists ...ClientList) string {
+	var b strings.Builder
+	if r.Newer != nil {
+		b.WriteString(r.Newer.Text() + "\nThis is the session before it.\n\n")
+	}
+	b.WriteString(r.heading())
+	if r.Unfinished {
+		b.WriteString("\nThe record ends before the session did: it is still running, or mcp-jail was killed.\n")
+	}
+	section := func(title string, lines []string) {
+		if len(lines) == 0 {
+			return
+		}
+		b.WriteString("\n" + title + "\n")
+		for _, l := range lines {
+			b.WriteString("  " + show.Line(l) + "\n")
+		}
+	}
+	if r.Incomplete != "" {
+		b.WriteString("\nThe last part of the record could not be written: " + show.Line(r.Incomplete) + "\n")
+	}
+	section("Not enforced, accepted by --waive:", r.Waived)
+	section("Warnings:", r.Warnings)
+	if r.Changes != "" {
+		b.WriteString("\n" + show.Line(r.Changes) + "\n")
+	}
+	var refused []string
+	for _, d := range r.Denials {
+		refused = append(refused, denialText(d))
+	}
+	section("Refused by the jail:", refused)
+	for _, h := range r.unreported() {
+		h.writeText(&b, r.File)
+	}
+	for _, d := range r.Diagnoses {
+		d.writeText(&b, r.File, lists)
+	}
+	if all, ok := r.combined(); ok {
+		b.WriteString("\nTo grant all of this at once:\n")
+		for _, l := range r.notCombined() {
+			b.WriteString("  " + l + "\n")
+		}
+		all.write(&b, lists)
+	}
+	if len(r.Denials) == 0 && len(r.Diagnoses) == 0 {
+		b.WriteString("\n" + r.nothing() + "\n")
+	}
+	if r.Failed != nil {
+		b.WriteString("\nThe last session before it with a failure:\n\n" + r.Failed.Text(lists...))
+	}
+	return b.String()
+}
+
+// heading says whose session it was, and when.
+func (r Record) heading() string {
+	text := "server " + show.Quote(r.Server)
+	if r.Tool != "" {
+		text += ", tool " + show.Quote(r.Tool)
+	}
+	if r.Project != "" {
+		text += " of the project " + show.Line(filepath.Dir(r.Project)) + " (" + show.Line(r.Project) + ")"
+	}
+	if !r.Time.IsZero() {
+		text += ", session of " + r.Time.Format(timeFormat)
+	}
+	return text + "\n"
+}
+
+// nothing says that a record has no refusal and no failure.
+func (r Record) nothing() string {
+	if r.Unfinished {
+		return "No refusal and no failure is on record so far."
+	}
+	return "Nothing was refused and nothing failed."
+}
+
+// unreported returns the remedies that no diagnosis contains.
+func (r Record) unreported() (hints []Hint) {
+	for _, h := range r.Remedies {
+		if len(h.Grant)+len(h.Flags) == 0 {
+			continue
+		}
+		told := func(t Hint) bool { return t.Axis == h.Axis && t.Target == h.Target }
+		if !slices.ContainsFunc(r.Diagnoses, func(d Diagnosis) bool { return slices.ContainsFunc(d.Hints, told) }) {
+			hints = append(hints, h)
+		}
+	}
+	return hints
+}
+
+// writeText appends the rule that would grant something that was refused without a
+// failure.
+func (h Hint) writeText(b *strings.Builder, file string) {
+	b.WriteString("\n" + show.Quote(h.Target) + " would be granted by")
+	if len(h.Flags) > 0 {
+		b.WriteString("  " + show.Line(strings.Join(h.Flags, " ")))
+	} else if file != "" {
+		b.WriteString(" these lines, added" + intoFile(file))
+	}
+	b.WriteString("\n")
+	if h.Warning != "" {
+		b.WriteString("  careful: " + show.Line(h.Warning) + "\n")
+	}
+	for i, l := range h.Grant {
+		if i == 0 {
+			b.WriteString("\n")
+		}
+		b.WriteString(show.Line(l) + "\n")
+	}
+}
+
+// theConfiguration stands for the file into which lines belong, if it is not known.
+const theConfiguration = "the configuration"
+
+// intoFile names the file into which lines belong.
+func intoFile(file string) string {
+	switch {
+	case file == "":
+		return ""
+	case isProjects(file):
+		return " to " + show.Line(file) + " (then: " + trustLine(file) + ")"
+	}
+	return " to " + show.Line(file)
+}
+
+// AndTrust says that a project's file counts once it was trusted again.
+func AndTrust(file string) string {
+	if !isProjects(file) {
+		return ""
+	}
+	return ", then: " + trustLine(file)
+}
+
+func isProjects(file string) bool { return filepath.Base(file) == ".mcp-jail.toml" }
+
+func trustLine(file string) string { return show.Typed("mcp-jail trust", file) }
+
+// denialText returns a denial in one line.
+func denialText(d policy.Denial) string {
+	words := string(d.Axis) + ": " + Operation(d) + " " + show.Quote(d.Target) + Arguments(d) + ProgramAndCount(d)
+	if IsNamelessLookup(d) {
+		words = string(d.Axis) + ": " + LookupPhrase + ProgramAndCount(d)
+	}
+	if d.Tool != "" {
+		words += ", tool " + show.Quote(d.Tool)
+	}
+	if d.Detail != "" && d.Reason != policy.DeniedNotGranted {
+		words += ": " + d.Detail
+	}
+	if d.Background {
+		words += " (usual: also where nothing fails)"
+	}
+	return words
+}
+
+// writeText appends a diagnosis. The lines to paste stand alone on their lines.
+func (d Diagnosis) writeText(b *strings.Builder, file string, lists []ClientList) {
+	b.WriteString("\n" + show.Line(d.What) + "\n")
+	put := func(head, s string) {
+		if s != "" {
+			b.WriteString("  " + head + show.Line(s) + "\n")
+		}
+	}
+	switch {
+	case d.Attribution == "" || d.Cause == "":
+		put("", "nothing points at the jail")
+	case d.Attribution == None:
+		put("cause: ", d.Cause)
+	default:
+		put("cause ("+string(d.Attribution)+"): ", d.Cause)
+	}
+	for _, l := range d.Detail {
+		put("  ", strings.TrimLeft(l, " "))
+	}
+	put("fix: ", d.Fix)
+	for i, h := range d.Hints {
+		if i > 0 {
+			put("also ("+string(h.Attribution)+"): ", h.Cause)
+			put("  fix: ", h.Fix)
+		}
+	}
+	if d.Explain != "" {
+		put("more: mcp-jail explain ", string(d.Explain))
+	}
+	put("flags to add: ", strings.Join(d.Flags, " "))
+	if word := d.LastError(); word != "" {
+		b.WriteString("  server said: " + show.Quote(word) + "\n")
+	}
+	if len(d.Grant) > 0 {
+		if len(d.Declare) > 0 {
+			file = "" // the first line has it
+		}
+		b.WriteString("  lines to add" + intoFile(file) + ":\n\n")
+		for _, l := range append(d.Declare[:len(d.Declare):len(d.Declare)], d.Grant...) {
+			b.WriteString(show.Line(l) + "\n")
+		}
+	}
+	d.addition().write(b, lists)
+}

@@ -1,0 +1,188 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/said"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/mcpproxy"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// DataFailure is the member of an error's data that describes the failure. It marks the
+// error as one of mcp-jail. The proxy removes it from errors of a server.
+const DataFailure = "dev.mcp-jail/failure"
+
+// DataDiagnosis and DataServer are added to the data of a server's own error to a tool
+// call. DataDiagnosis holds what mcp-jail knows, in the shape of DataFailure. DataServer
+// holds the server's own data where that is not an object.
+const (
+	DataDiagnosis = "dev.mcp-jail/diagnosis"
+	DataServer    = "dev.mcp-jail/data"
+)
+
+// failureData is the value of DataFailure: see docs/diagnoses.md, "Requests that get no
+// answer".
+type failureData struct {
+	Stage       Stage           `json:"stage"`
+	Attribution Attribution     `json:"attribution"`
+	Server      string          `json:"server"`
+	Tool        string          `json:"tool,omitempty"`
+	Exit        *int            `json:"exit,omitempty"`
+	Signal      string          `json:"signal,omitempty"`
+	StderrTail  []string        `json:"stderr_tail"`
+	Denials     []policy.Denial `json:"denials"`
+	Grant       []string        `json:"grant"`
+	File        string          `json:"file,omitempty"`
+	Hint        string          `json:"hint"`
+	Explain     Page            `json:"explain,omitempty"`
+}
+
+// Bounds of a frame. Clients log errors, and some show them completely.
+const (
+	frameStderr  = 20
+	frameDenials = 20
+	maxMessage   = 1 << 10
+	maxName      = 256
+	maxHint      = 4 << 10
+)
+
+// ErrorFrame returns the diagnosis as a JSON-RPC 2.0 error, with a newline, for the
+// request with the raw id token id. It returns nil when id is not a JSON string or number:
+// an error without an id makes some clients close the connection.
+func (d Diagnosis) ErrorFrame(id []byte) []byte {
+	id = bytes.TrimSpace(id)
+	if len(id) == 0 || !json.Valid(id) || !(id[0] == '"' || id[0] == '-' || id[0] >= '0' && id[0] <= '9') {
+		return nil
+	}
+	code := d.Code
+	if code == 0 {
+		code = CodeDied
+	}
+	return mcpproxy.NewError(bytes.ToValidUTF8(id, []byte("\ufffd")), int(code), d.Message(), encode(map[string]failureData{DataFailure: d.failure()}))
+}
+
+// failure returns the diagnosis as data of an error.
+func (d Diagnosis) failure() failureData {
+	return failureData{
+		Stage: d.Stage, Attribution: d.Attribution, Server: show.Cut(d.Server, maxName), Tool: show.Cut(d.Tool, maxName),
+		Exit: d.Exit, Signal: d.Signal,
+		StderrTail: notNull(lastN(d.Stderr, frameStderr)),
+		Denials:    notNull(lastN(d.Denials, frameDenials)),
+		Grant:      notNull(d.Grant),
+		File:       show.Line(d.File),
+		Hint:       d.hintText(),
+		Explain:    d.Explain,
+	}
+}
+
+// ErrorData returns the JSON value for DataDiagnosis, or nil where there is nothing to
+// say.
+func (d Diagnosis) ErrorData() []byte {
+	if d.Cause == "" && len(d.Denials) == 0 {
+		return nil
+	}
+	return encode(d.failure())
+}
+
+// Message returns the diagnosis in one line: the event, its cause, the remedy.
+func (d Diagnosis) Message() string {
+	var b strings.Builder
+	b.WriteString("mcp-jail: " + d.What)
+	if d.Cause != "" {
+		b.WriteString(": " + d.causePrefix() + d.Cause)
+	} else if line := d.LastError(); line != "" {
+		b.WriteString("; server said: " + show.Quote(show.Cut(line, 300)))
+	}
+	if d.Fix != "" {
+		if s := b.String(); !strings.HasSuffix(s, "?") && !strings.HasSuffix(s, ".") {
+			b.WriteByte('.')
+		}
+		b.WriteString(" Fix: " + d.Fix)
+	}
+	return show.Cut(b.String(), maxMessage-len(d.Explain.Reference())) + d.Explain.Reference()
+}
+
+// causePrefix marks a cause that is not certain.
+func (d Diagnosis) causePrefix() string {
+	switch d.Attribution {
+	case Likely:
+		return "likely cause: "
+	case Possible:
+		return "possible cause: "
+	}
+	return ""
+}
+
+// hintText returns the whole advice in one string: the fixes of all hints and the details
+// of an error.
+func (d Diagnosis) hintText() string {
+	var parts []string
+	add := func(s string) {
+		if s != "" {
+			parts = append(parts, s)
+		}
+	}
+	if d.Cause != "" {
+		add(d.causePrefix() + d.Cause)
+	}
+	add(d.Fix)
+	for i, h := range d.Hints {
+		if i > 0 {
+			add("also " + h.Cause)
+			add(h.Fix)
+		}
+	}
+	if len(d.Hints) > 1 && len(d.Flags) > 0 {
+		add("all together: " + strings.Join(d.Flags, " "))
+	}
+	parts = append(parts, d.Detail...)
+	return show.Cut(strings.Join(parts, "\n"), maxHint)
+}
+
+// LastError returns the line of the server that tells most about a failure without another
+// known cause: the last one that mentions an error, else the last one.
+func (d Diagnosis) LastError() string {
+	lines := d.Said
+	if len(lines) == 0 {
+		lines = d.Stderr
+	}
+	word := ""
+	for i := len(lines) - 1; i >= 0; i-- {
+		line := strings.TrimSpace(lines[i])
+		if line == "" || said.IsStackFrame(line) || len(line) < 3 {
+			continue
+		}
+		if lower := strings.ToLower(line); strings.Contains(lower, "error") || strings.Contains(lower, "fatal") || strings.Contains(lower, "panic") {
+			return line
+		}
+		if word == "" {
+			word = line
+		}
+	}
+	return word
+}
+
+// encode writes JSON on one line in valid UTF-8. It is used for plain structs, whose
+// encoding cannot fail.
+func encode(v any) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return []byte("null")
+	}
+	return bytes.TrimRight(b.Bytes(), "\n")
+}
+
+func lastN[T any](s []T, n int) []T { return s[max(0, len(s)-n):] }
+
+// notNull returns s, or an empty slice for nil, which JSON writes as [] and not null.
+func notNull[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}

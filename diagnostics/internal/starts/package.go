@@ -1,0 +1,96 @@
+package starts
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/facts"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/said"
+	"github.com/mcp-jail/mcp-jail/internal/lazy"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// MissingPackage recognises that a package is not installed, and that its launcher has no network
+// to fetch it. No rule for a host is proposed: it would hold in each session, where one
+// installation is enough.
+func MissingPackage(c *facts.Case, lines []string) (f facts.Finding, ok bool) {
+	if c.Evidence.Install == "" || c.Evidence.Stage != report.StageStartup || c.Evidence.Started || len(c.Profile.Argv) == 0 {
+		return f, false
+	}
+	if slices.ContainsFunc(c.Profile.Net, func(r policy.NetRule) bool { return r.Allow }) {
+		return f, false
+	}
+	tried := slices.ContainsFunc(lines, func(line string) bool { fault, _ := said.MatchFault(line); return fault == said.Network }) ||
+		slices.ContainsFunc(c.Evidence.Denials, func(d policy.Denial) bool { return d.Axis == policy.AxisNet })
+	if !tried && c.Evidence.Timeout == 0 {
+		return f, false
+	}
+	name := filepath.Base(c.Profile.Argv[0])
+	return facts.Finding{
+		Note: "the package that " + name + " starts is not installed, and the policy grants no network to fetch it",
+		Fix:  "install it once, in a terminal: " + c.Evidence.Install + ". The server then starts without " + name + " and without a network",
+	}, true
+}
+
+// unbuilt matches what programs say when a part is missing that an install script compiles or
+// downloads.
+var unbuilt = lazy.Regexp(`(?i)bindings file|\.node['"]?: |cannot find module '[^']*\.node'|node-gyp|prebuil[dt]|post-?install|install script`)
+
+// SkippedScripts recognises that a package needs its install scripts, which were skipped.
+func SkippedScripts(c *facts.Case, lines []string) (f facts.Finding, ok bool) {
+	if c.Evidence.InstallScripts == "" || !slices.ContainsFunc(lines, unbuilt().MatchString) {
+		return f, false
+	}
+	return facts.Finding{
+		Note: "the package brings scripts for its installation that make or fetch a part of it, and they did not run",
+		Fix:  "run them once, in a jail without a network: " + c.Evidence.InstallScripts,
+	}, true
+}
+
+// BrowserSandbox recognises the messages of Chromium that it cannot build its own sandbox.
+func BrowserSandbox(lines []string) (f facts.Finding, ok bool) {
+	for _, line := range lines {
+		lower := strings.ToLower(line)
+		for _, words := range []string{"no usable sandbox", "sandboxing failed", "failed to move to new namespace", "without --no-sandbox"} {
+			if strings.Contains(lower, words) {
+				return facts.Finding{
+					Note: "a browser cannot build its own sandbox in the jail, which refuses user namespaces",
+					Fix:  "start the browser with --no-sandbox (Playwright: chromiumSandbox = false): the jail is around it",
+					Hint: report.Hint{Explain: report.PageBrowser},
+				}, true
+			}
+		}
+	}
+	return facts.Finding{}, false
+}
+
+// packageRunners returns the programs that download what they run, each with the command
+// that prints the host that it asks. Without a network they stay silent for a minute and
+// then report little.
+func packageRunners() map[string]string {
+	return map[string]string{
+		"npx": "npm config get registry", "npm": "npm config get registry", "pnpm": "pnpm config get registry",
+		"pnpx": "pnpm config get registry", "yarn": "yarn config get registry", "bunx": "npm config get registry",
+		"uvx": "", "uv": "", "pipx": "pip config get global.index-url",
+	}
+}
+
+// PackageDownload recognises a package runner without a network.
+func PackageDownload(c *facts.Case) (f facts.Finding, ok bool) {
+	if len(c.Profile.Argv) == 0 {
+		return f, false
+	}
+	name := filepath.Base(c.Profile.Argv[0])
+	ask, fetches := packageRunners()[name]
+	networked := slices.ContainsFunc(c.Profile.Net, func(r policy.NetRule) bool { return r.Allow })
+	if !fetches || networked || c.Evidence.Stage == report.StageCall {
+		return f, false
+	}
+	fix := "install the package ahead of time and start its program instead of " + name + ", or run it once with --net '*' to fill its cache"
+	if ask != "" {
+		fix += " (the host that it asks is the one that `" + ask + "` prints)"
+	}
+	return facts.Finding{Note: name + " downloads what it runs, and the policy grants no network", Fix: fix, Hint: report.Hint{Explain: report.PagePackageMissing}}, true
+}

@@ -1,0 +1,119 @@
+package starts
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/facts"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/grants"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/names"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/paths"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// buildFixes holds the remedies for shortages of the host that prevent the building of a
+// jail.
+var buildFixes = map[syscall.Errno]string{
+	syscall.EMFILE:       "raise the limit of open files (ulimit -n), or grant less: building a jail needs one for each path that is hidden or protected inside of a grant",
+	syscall.ENFILE:       "the whole system has too many open files (fs.file-max)",
+	syscall.EAGAIN:       "raise the limits of processes (ulimit -u) and of open files (ulimit -n), or end some processes",
+	syscall.ENOMEM:       "free memory, or raise its limits (ulimit -v, -d, the cgroup's)",
+	syscall.ETOOMANYREFS: "a program of the same user has as many descriptors in flight in its sockets as this process may have open: end that program, or raise the limit of open files (ulimit -H -n) above the sum of `open_files` of the other servers",
+	syscall.EFBIG:        "raise the limit of the size of files (ulimit -f)",
+}
+
+// stepFixes holds the remedies for steps that fail for reasons other than a shortage.
+var stepFixes = map[string]string{
+	"requests": "where the error is about a secret, correct the `secret` of the rule or its source; if mcp-jail-tls does not start, run `mcp-jail doctor`",
+}
+
+// BuildFix returns the remedy for a shortage of the host that prevents the building of a
+// jail, or "" for other errors.
+func BuildFix(err error) string {
+	var errno syscall.Errno
+	errors.As(err, &errno)
+	return buildFixes[errno]
+}
+
+// buildFix returns the remedy for a jail that could not be built.
+func buildFix(c *facts.Case, s facts.Start) string {
+	if fix, known := buildFixes[s.Errno]; known {
+		return fix
+	}
+	if fix, known := stepFixes[s.Step]; known {
+		return fix
+	}
+	switch at, _, _ := strings.Cut(s.Detail, " ("); {
+	case s.Step != "create directory":
+		return "run `mcp-jail doctor`"
+	case c.Profile.HomePrivate && at == c.Profile.Home:
+		return "set XDG_STATE_HOME to a directory of yours, or home = \"real\" (--home real)"
+	}
+	return "create it yourself, or remove the / at the end of the rule, which asks mcp-jail to create it"
+}
+
+// Analyze analyzes a program that was not started. Step and errno are facts. Whether
+// the jail is the reason follows from the profile.
+func Analyze(c *facts.Case, s facts.Start) facts.Finding {
+	detail := s.Detail
+	switch {
+	case s.Errno == 0 && detail != "": // the detail is a sentence and not a path
+		detail = ": " + show.Line(detail)
+	case s.Errno != 0 && detail != "":
+		detail = " at " + c.Quote(detail) + ": " + s.Errno.Error()
+	case s.Errno != 0:
+		detail = ": " + s.Errno.Error()
+	}
+	if s.Step != facts.StepExec {
+		f := facts.Refused(report.Certain, policy.AxisProcess, s.Step, "jail", "the jail could not be built: the step "+c.Quote(s.Step)+" failed"+detail, grants.Grant{})
+		f.Fix = buildFix(c, s)
+		return f
+	}
+	program := c.Profile.Program
+	if path, ok := c.Absolute(s.Detail); ok && filepath.IsAbs(s.Detail) {
+		program = path
+	}
+	if program == "" {
+		return facts.Finding{Note: "the program could not be started" + detail}
+	}
+	program = c.Canonical(program)
+	executable := c.RightsAt(program).Has(policy.Execute)
+	unlisted := c.Profile.Programs != nil && !names.IsListed(c, filepath.Base(program))
+	switch {
+	case c.Exists(program) == facts.Absent:
+		fix := "install it, or correct `command`"
+		if c.Evidence.FromCommandLine {
+			fix = "install it, or correct its name behind `--`"
+		}
+		return facts.Finding{Note: "there is no program " + c.Show(program) + " on this host", Fix: fix}
+	case !executable && c.Evidence.Profile != nil:
+		f := paths.Attribute(c, report.Certain, program, policy.Execute, false, "the policy does not let the server execute "+c.Show(program))
+		f.Hint.Axis = policy.AxisProcess
+		return f
+	case unlisted && errors.Is(s.Errno, fs.ErrPermission):
+		return names.AttributeProgram(c, report.Certain, filepath.Base(program), "the policy's commands do not list "+c.Show(program))
+	case errors.Is(s.Errno, fs.ErrPermission):
+		return facts.Finding{
+			Note: c.Show(program) + " is not executable" + detail,
+			Fix:  "make it executable (chmod +x)",
+		}
+	case errors.Is(s.Errno, fs.ErrNotExist):
+		// The file exists, so the kernel did not find its interpreter or its loader.
+		// The jail may hide those.
+		f := facts.Finding{Hint: report.Hint{Attribution: report.Possible}}
+		f.Note = c.Show(program) + " exists, but its interpreter or loader was not found in the jail"
+		f.Fix = "grant the program in its first line with read and execute"
+		return f
+	case s.Errno == syscall.ENOEXEC:
+		return facts.Finding{
+			Note: c.Show(program) + " is not a program for this machine, or is a script without a #! line",
+			Fix:  "start it by its interpreter",
+		}
+	}
+	return facts.Finding{Note: "the program could not be started" + detail}
+}
