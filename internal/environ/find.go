@@ -24,7 +24,6 @@ func find(rows []Row, name string) (row Row, ok bool) {
 	return row, best >= 0
 }
 
-// fold returns a name as the table writes it.
 func fold(name string) string { return strings.ReplaceAll(strings.ToUpper(name), "-", "_") }
 
 // matches reports whether a folded name has a pattern. A "*" stands for any text.

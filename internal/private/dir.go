@@ -163,10 +163,8 @@ func (d *Dir) MakeTemp() (name string, err error) {
 	return name, d.full(d.root.Mkdir(name, 0o700), name)
 }
 
-// at returns the path of a name, for messages.
 func (d *Dir) at(name string) string { return filepath.Join(d.path, name) }
 
-// full puts whole paths into an error of package os about a name.
 func (d *Dir) full(err error, name string) error {
 	var at *fs.PathError
 	var link *os.LinkError

@@ -208,13 +208,11 @@ func (d *Dir) Create(data []byte, how How, names iter.Seq[string]) (string, erro
 	return "", fmt.Errorf("%s has no free name for another file", d.path)
 }
 
-// unforeseen returns a name that nobody can foresee.
 func unforeseen() string { return strings.ToLower(rand.Text()) }
 
 // unfinished begins the names of the files that Replace and Create write.
 const unfinished = ".new-"
 
-// isUnfinished reports whether a name is one that Replace or Create has given.
 func isUnfinished(name string) bool {
 	random, ok := strings.CutPrefix(name, unfinished)
 	return ok && len(random) == len(rand.Text()) && strings.Trim(random, "abcdefghijklmnopqrstuvwxyz234567") == ""
@@ -223,7 +221,6 @@ func isUnfinished(name string) bool {
 // patience is the age from which on an unfinished file belongs to nobody.
 const patience = time.Minute
 
-// removeUnfinished removes the files that a killed Replace or Create has left.
 func (d *Dir) removeUnfinished() {
 	entries, _ := d.Names()
 	for _, e := range entries {

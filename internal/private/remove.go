@@ -46,7 +46,6 @@ func (d *Dir) Rename(from, to string) error {
 	return d.full(d.root.Rename(from, to), from)
 }
 
-// checkParents checks the directories between this one and a path below it.
 func (d *Dir) checkParents(below string) error {
 	parent, rest, deeper := strings.Cut(filepath.ToSlash(below), "/")
 	if !deeper {

@@ -47,7 +47,6 @@ func (m *marks) isFlood(r rune) bool {
 // Bare removes terminal escape sequences from a text, to search in it.
 func Bare(s string) string { return replaced(s, "", "") }
 
-// replaced returns a text with others in place of its escape sequences.
 func replaced(s, colour, other string) string {
 	if !strings.ContainsAny(s, "\x1b\u0090\u0098\u009b\u009d\u009e\u009f") {
 		return s

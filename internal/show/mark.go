@@ -19,7 +19,6 @@ const (
 // mark begins a block of mcp-jail's own in a result.
 const mark = "[mcp-jail"
 
-// isMark reports whether r, which s begins with, looks like the bracket of the mark.
 func isMark(r rune, s string) bool { return confusable(r) == '[' && imitatesMark(s) }
 
 // escapeMark replaces the bracket by "(" wherever s shows as "[mcp-jail".
@@ -48,7 +47,6 @@ func Imitates(s string) bool {
 	return strings.Contains(seen, "["+markSkeleton) || strings.Contains(seen, markSkeleton+"]")
 }
 
-// imitatesMark reports whether s looks as if it began with the mark.
 func imitatesMark(s string) bool {
 	seen := skeleton(s[:min(len(s), 32*len(mark))])
 	return strings.HasPrefix(strings.ReplaceAll(seen, " ", ""), "["+markSkeleton)

@@ -57,7 +57,6 @@ func isOffset(s string) bool {
 	return ok && rest == ""
 }
 
-// afterNumber reads two digits of at most the given number at the start of s.
 func afterNumber(s, most string) (rest string, ok bool) {
 	if len(s) < 2 || s[0] < '0' || s[0] > '9' || s[1] < '0' || s[1] > '9' {
 		return s, false

@@ -104,7 +104,6 @@ func (d *document) parse(root *Node) {
 	}
 }
 
-// key returns the parts of a key with their places.
 func (d *document) key(it unstable.Iterator, prefix []string) (parts []string, places []Place, ok bool) {
 	for it.Next() {
 		n := it.Node()
@@ -123,12 +122,10 @@ func (d *document) key(it unstable.Iterator, prefix []string) (parts []string, p
 	return parts, places, true
 }
 
-// place returns the range of a node in the document.
 func (d *document) place(r unstable.Range) (start, end int) {
 	return int(r.Offset) + d.skipped, int(r.Offset+r.Length) + d.skipped
 }
 
-// open finds or makes the table of a [header] or [[header]].
 func (d *document) open(root *Node, parts []string, places []Place, array bool) *Node {
 	at := root
 	for i, part := range parts {

@@ -58,7 +58,6 @@ func seedCache(ctx context.Context, user, own string) error {
 	return errors.Join(ctx.Err(), os.WriteFile(marker, nil, 0o600))
 }
 
-// seedEntry makes one directory or file of the user's cache part of the installer's.
 func seedEntry(name, to string, d fs.DirEntry) error {
 	switch {
 	case d.IsDir():
@@ -94,7 +93,6 @@ func parseIndex(line []byte) (e indexEntry, ok bool) {
 	return e, ok && json.Unmarshal(text, &e) == nil
 }
 
-// contentFile returns the path of the content with an integrity in npm's cache.
 func contentFile(cache, integrity string) (string, error) {
 	kind, text, _ := strings.Cut(integrity, "-")
 	sum, err := base64.StdEncoding.DecodeString(text)

@@ -61,7 +61,6 @@ func (r *npmRun) collect(ctx context.Context, scripts bool) (*fetched, error) {
 	return f, err
 }
 
-// describe fills in the package of an entry and its program.
 func describe(e *lockfile.Entry, line *launcher.Line, work string, packages []npm.Package) error {
 	root, program, err := npm.RootProgram(os.DirFS(work), line.Names(), line.Program)
 	if err != nil {
@@ -105,7 +104,6 @@ func names(packages []npm.Package) (all []string) {
 	return all
 }
 
-// lockPackages returns the packages as the lock file lists them.
 func lockPackages(packages []npm.Package, scripts bool) (out []lockfile.Package) {
 	for _, p := range packages {
 		l := lockfile.Package{Path: p.Path, Version: p.Version, Integrity: p.Integrity}

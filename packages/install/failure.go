@@ -25,7 +25,6 @@ type FetchError struct {
 // npmCode finds npm's name of an error.
 var npmCode = lazy.Regexp(`^npm (?:error|ERR!) code (\S+)`)
 
-// codeOf returns npm's name of an error, from the lines that it printed.
 func codeOf(lines []string) string {
 	for _, line := range lines {
 		if m := npmCode().FindStringSubmatch(line); m != nil {
@@ -81,7 +80,6 @@ var known = map[string]string{
 // npmSaid finds the line in which npm says what the error is about.
 var npmSaid = lazy.Regexp(`^npm (?:error|ERR!) (?:404|notarget|network request to|request to|Verification failed|sha512|[0-9]{3} )`)
 
-// more returns what npm says of an error in its own words, in one line.
 func (e *FetchError) more() string {
 	for _, line := range e.Output {
 		if npmSaid().MatchString(line) {
@@ -119,7 +117,6 @@ func (e *FetchError) foreign() string {
 	return "https://" + strings.TrimSuffix(r.Target, ":443") + "/"
 }
 
-// attempts returns a sentence for each attempt that the jail refused, for maxChanges at most.
 func (e *FetchError) attempts() string {
 	var all []string
 	for _, r := range e.Refused {
@@ -128,7 +125,6 @@ func (e *FetchError) attempts() string {
 	return strings.Join(all[:min(len(all), maxChanges)], " ")
 }
 
-// tail returns the last lines that npm printed.
 func (e *FetchError) tail() string {
 	const lines = 8
 	return strings.Join(e.Output[max(0, len(e.Output)-lines):], "\n")

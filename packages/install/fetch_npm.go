@@ -87,7 +87,6 @@ func (i *Installer) fetch(ctx context.Context, stage *store.Stage, line *launche
 	return f, err
 }
 
-// fetchable returns an error for a line whose packages cannot be fetched.
 func fetchable(line *launcher.Line) error {
 	if line.Ecosystem() != launcher.NPM {
 		return fmt.Errorf("%s: packages of %s cannot be installed yet", line.Packages[0], line.Ecosystem())
@@ -100,7 +99,6 @@ func fetchable(line *launcher.Line) error {
 	return nil
 }
 
-// newRun finds npm, reads its configuration, makes the jail's directories and seeds its cache.
 func (i *Installer) newRun(ctx context.Context, stage *store.Stage, line *launcher.Line) (*npmRun, error) {
 	r := &npmRun{installer: i, line: line, stage: stage, began: time.Now()}
 	paths := i.searchPath()
@@ -179,7 +177,6 @@ func (r *npmRun) forgetCache() error {
 	return errors.Join(os.Mkdir(r.cache(), 0o700), os.WriteFile(filepath.Join(r.cache(), ".seeded"), nil, 0o600))
 }
 
-// specsOf returns the packages of a line as npm takes them.
 func specsOf(line *launcher.Line) (specs []string) {
 	for _, p := range line.Packages {
 		specs = append(specs, p.Raw)
@@ -237,7 +234,6 @@ func (i *Installer) told() io.Writer {
 	return i.Told
 }
 
-// set sets a setting of npm.
 func (j *fetchJail) set(name, value string) {
 	j.Variables["npm_config_"+strings.ReplaceAll(name, "-", "_")] = value
 }
@@ -268,7 +264,6 @@ func (j *fetchJail) setNPM(config *npmConfig, cache string) {
 	j.Readable = append(j.Readable, config.files...)
 }
 
-// hosts returns the hosts of the registries.
 func (c *npmConfig) hosts() (hosts []string) {
 	for _, u := range c.registry {
 		hosts = append(hosts, u.Host)
@@ -276,7 +271,6 @@ func (c *npmConfig) hosts() (hosts []string) {
 	return slices.Compact(hosts)
 }
 
-// registryOf returns the registry of a package.
 func (c *npmConfig) registryOf(name string) (*url.URL, error) {
 	if scope, _, ok := strings.Cut(name, "/"); ok && c.settings[scope+":registry"] != "" {
 		return url.Parse(c.settings[scope+":registry"])

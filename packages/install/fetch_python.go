@@ -45,8 +45,6 @@ type pythonFetch struct {
 func (p *pythonFetch) work() string { return filepath.Join(p.jail.Home(), "work") }
 func (p *pythonFetch) site() string { return filepath.Join(p.work(), "site") }
 
-// fetchPython installs the packages of a line from a Python index, and seals the tree in the
-// stage.
 func (i *Installer) fetchPython(ctx context.Context, stage *store.Stage, line *launcher.Line, pinned *lockfile.Entry) (*fetched, error) {
 	p := &pythonFetch{Installer: i, line: line, pinned: pinned, jail: i.pythonJail(stage.Dir)}
 	p.uv = p.lookPath(p.jail.Path, "uv")
@@ -104,7 +102,6 @@ func (p *pythonFetch) interpreters(ctx context.Context) ([]runtime.Interpreter, 
 	return all, nil
 }
 
-// fetch installs the packages with one interpreter.
 func (p *pythonFetch) fetch(ctx context.Context, stage *store.Stage) (*fetched, error) {
 	if err := p.configure(); err != nil {
 		return nil, err
@@ -264,7 +261,6 @@ func (p *pythonFetch) writeVersions(pinned []python.Package) error {
 	return os.WriteFile(p.versionsFile(), []byte(text), 0o600)
 }
 
-// readWheels returns the packages of a directory of wheels, and the wheels' paths.
 func (p *pythonFetch) readWheels(dir string) (packages []python.Package, files []string, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -326,17 +322,14 @@ func (p *pythonFetch) withUv(ctx context.Context) ([]python.Package, error) {
 	return packages, p.online(ctx, append([]string{p.uv}, python.UvInstall(p.python.Path, p.site(), out)...)...)
 }
 
-// findPython returns the interpreters of this machine, except those that servers may write.
 func (i *Installer) findPython(ctx context.Context) (runtime.Found, error) {
 	return installed.Interpreters(ctx, &i.Host, i.untrusted, runtime.Python)
 }
 
-// pythonJail returns a jail that reaches nothing yet.
 func (i *Installer) pythonJail(dir string) *fetchJail {
 	return i.jail(dir, "installer", i.searchPath())
 }
 
-// runs reports whether this machine has an interpreter for an installed package.
 func (i *Installer) runs(ctx context.Context, e *lockfile.Entry) bool {
 	if e.Ecosystem != lockfile.PyPI {
 		return true
@@ -350,7 +343,6 @@ func (i *Installer) runs(ctx context.Context, e *lockfile.Entry) bool {
 	return !errors.As(err, &missing)
 }
 
-// root returns the name of the package that a line names first.
 func (p *pythonFetch) root() string {
 	first := p.line.Packages[0]
 	if first.Name != "" {

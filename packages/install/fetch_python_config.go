@@ -12,7 +12,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/packages/python"
 )
 
-// configure reads the indexes from the user's configuration, and prepares the jail.
 func (p *pythonFetch) configure() error {
 	config, err := p.readConfig()
 	if err == nil {
@@ -130,7 +129,6 @@ func (p *pythonFetch) uvFiles(getenv func(string) string) []string {
 	return []string{filepath.Join(config, "uv", "uv.toml"), "/etc/uv/uv.toml"}
 }
 
-// writeNetrc gives the installer the logins of the indexes from the user's netrc file.
 func (p *pythonFetch) writeNetrc(home string) error {
 	file, _ := p.Host.Getenv("NETRC")
 	if !filepath.IsAbs(file) {

@@ -45,7 +45,6 @@ func (p *pythonFetch) collect(ctx context.Context, stage *store.Stage, packages 
 	return f, err
 }
 
-// entry describes what was installed.
 func (p *pythonFetch) entry(tree *pythonTree, packages []python.Package) (*lockfile.Entry, error) {
 	root := p.root()
 	at := slices.IndexFunc(packages, func(d python.Package) bool { return d.Name == root })
@@ -107,7 +106,6 @@ func (p *pythonFetch) otherPython() bool {
 	return err == nil && !ok
 }
 
-// wasBuilt reports whether a package of the pinned tree was built from its sources.
 func (p *pythonFetch) wasBuilt() bool {
 	return slices.ContainsFunc(p.pinned.Packages, func(l lockfile.Package) bool { return l.Scripts == lockfile.ScriptsRun })
 }

@@ -75,12 +75,10 @@ func (e *PythonError) Error() string {
 	return fmt.Sprintf("%s: %s ended with status %d\n%s", what, e.Installer, e.Status, indent(tail(e.Output)))
 }
 
-// needsPython reports whether the package exists, but not for this Python.
 func (e *PythonError) needsPython() bool {
 	return !e.needsSource() && (noDistribution().MatchString(e.Output) || e.Installer == "uv") && wrongPython().MatchString(e.Output+e.log)
 }
 
-// missing returns the requirement for which pip has found nothing.
 func (e *PythonError) missing() string {
 	m := noDistribution().FindStringSubmatch(e.Output)
 	if m == nil {
@@ -90,7 +88,6 @@ func (e *PythonError) missing() string {
 	return strings.TrimSpace(text)
 }
 
-// needsSource reports whether a package exists only as a source distribution.
 func (e *PythonError) needsSource() bool {
 	if e.Installer == "pip" && e.missing() == "" {
 		return false
@@ -121,7 +118,6 @@ func (e *PythonError) fileHosts(granted []*url.URL) (out []*url.URL) {
 	return out
 }
 
-// forget removes the refusals of hosts that are granted now.
 func (p *pythonFetch) forget(hosts []*url.URL) {
 	p.refused = slices.DeleteFunc(p.refused, func(d Refusal) bool {
 		return d.Axis == policy.AxisNet && slices.ContainsFunc(hosts, func(u *url.URL) bool {
@@ -131,7 +127,6 @@ func (p *pythonFetch) forget(hosts []*url.URL) {
 	})
 }
 
-// portOf returns the port of an address.
 func portOf(u *url.URL) string {
 	if port := u.Port(); port != "" {
 		return port
@@ -139,7 +134,6 @@ func portOf(u *url.URL) string {
 	return map[string]string{"http": "80", "https": "443"}[u.Scheme]
 }
 
-// tail returns the last lines of a text.
 func tail(text string) string {
 	const lines = 8
 	all := strings.Split(strings.TrimRight(text, "\n"), "\n")

@@ -44,7 +44,6 @@ func (p *pythonFetch) fromSource(ctx context.Context, failed error) ([]python.Pa
 	return p.withPip(ctx)
 }
 
-// downloadSource downloads a source distribution and the wheels that its build needs.
 func (p *pythonFetch) downloadSource(ctx context.Context, requirement string) (source, needs string, err error) {
 	at := filepath.Join(p.jail.Home(), fmt.Sprintf("source-%d", len(p.built)))
 	to, needs := filepath.Join(at, "archive"), filepath.Join(at, "needs")
@@ -161,7 +160,6 @@ func copyWheel(from, to string) error {
 	return errors.Join(err, out.Close())
 }
 
-// onlyFile returns the one file of a directory.
 func onlyFile(dir string) (string, error) {
 	if info, err := os.Lstat(dir); err != nil || !info.IsDir() { // a build may have put a link there
 		return "", errors.Join(fmt.Errorf("%s is no directory", dir), err)

@@ -57,8 +57,6 @@ func finishTree(work string) (*pythonTree, error) {
 	return t, t.writePrograms(root)
 }
 
-// addPackage reads the metadata of a package from its directory, and removes the installer's own
-// notes there.
 func (t *pythonTree) addPackage(site *os.Root, dir string) error {
 	text, err := readSmall(site, filepath.Join(dir, "METADATA"))
 	if err != nil {
@@ -142,7 +140,6 @@ func (t *pythonTree) writePrograms(root *os.Root) error {
 	return nil
 }
 
-// makePortable rewrites the #! line of a program of Python.
 func makePortable(root *os.Root, name string) error {
 	info, err := root.Lstat(name)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > maxMetadata {
@@ -225,7 +222,6 @@ func hashOf(name string) (string, error) {
 	return "sha256:" + hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// indent indents each line of a text.
 func indent(text string) string {
 	return "  " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n  ")
 }

@@ -81,8 +81,6 @@ func (i *Installer) Repair(ctx context.Context, line *launcher.Line) (*Result, e
 	return i.install(ctx, stage, line, pinned)
 }
 
-// install fetches a package, compares it with its pin if there is one, moves it to the store, and
-// pins it.
 func (i *Installer) install(ctx context.Context, stage *store.Stage, line *launcher.Line, pinned *lockfile.Entry) (*Result, error) {
 	f, err := i.fetch(ctx, stage, line, pinned, false)
 	if err != nil {
@@ -165,7 +163,6 @@ func (i *Installer) stage(ctx context.Context, line *launcher.Line) (*store.Stag
 
 var notInKey = lazy.Regexp(`[^A-Za-z0-9._+@-]`)
 
-// stageKey returns the name of the stage for the key of a line.
 func stageKey(text string) string { return "s-" + notInKey().ReplaceAllString(text, "_") }
 
 // pinned returns the entry of a key, or nil.
@@ -229,7 +226,6 @@ func samePins(a, b *pin.Pin) bool {
 	return len(pin.Compare(a, b)) == 0
 }
 
-// inStore adds advice to an error of the store about a tree in use.
 func inStore(e *lockfile.Entry, err error) error {
 	if errors.Is(err, store.ErrInUse) {
 		return fmt.Errorf("%s@%s is to be replaced in the store and is %w: end that server and try again", e.Name, e.Version, store.ErrInUse)

@@ -28,7 +28,6 @@ type npmConfig struct {
 // forwarded are the settings of the user that the npm of an installation needs as well.
 var forwarded = []string{"registry", "cafile", "ca", "strict-ssl", "min-release-age", "before", "replace-registry-host", "maxsockets"}
 
-// npmConfigOf returns what the user's configuration says to an npm.
 func (i *Installer) npmConfigOf(npm *npmProgram) (*npmConfig, error) {
 	if err := npm.newEnough(); err != nil {
 		return nil, err
@@ -70,7 +69,6 @@ func (i *Installer) npmConfigOf(npm *npmProgram) (*npmConfig, error) {
 	return c, nil
 }
 
-// addRegistries collects the addresses that settings name.
 func (c *npmConfig) addRegistries() error {
 	c.registry = nil
 	for name, value := range c.settings {
@@ -89,7 +87,6 @@ func (c *npmConfig) addRegistries() error {
 	return nil
 }
 
-// useOptions applies the options of the line that concern fetching.
 func (c *npmConfig) useOptions(line *launcher.Line) error {
 	for _, o := range line.Options {
 		switch o.Name {
@@ -119,7 +116,6 @@ func (c *npmConfig) useProxy() error {
 	return nil
 }
 
-// redactor returns a redactor of the secrets of the configuration.
 func (c *npmConfig) redactor() *diagnostics.Redactor {
 	var secret []policy.Variable
 	add := func(name, value string) {

@@ -32,7 +32,6 @@ type npmProgram struct {
 	prefix  string // of the node that runs it: npm's global prefix, unless it is set
 }
 
-// findNPM returns the npm and the node of some directories.
 func (i *Installer) findNPM(ctx context.Context, paths []string) (*npmProgram, error) {
 	p, node := &npmProgram{file: i.lookPath(paths, "npm")}, i.lookPath(paths, "node")
 	switch {
@@ -65,7 +64,6 @@ func (i *Installer) findNPM(ctx context.Context, paths []string) (*npmProgram, e
 	return p, nil
 }
 
-// newEnough returns an error for a version of npm that is too old.
 func (p *npmProgram) newEnough() error {
 	major, err := strconv.Atoi(strings.SplitN(p.version, ".", 2)[0])
 	if err == nil && major < oldestNPM {

@@ -29,7 +29,6 @@ func pinnedSpecs(line *launcher.Line, pinned *lockfile.Entry) (specs []string) {
 	return specs
 }
 
-// scriptsRan reports whether the tree of an entry was made with install scripts.
 func scriptsRan(e *lockfile.Entry) bool {
 	return slices.ContainsFunc(e.Packages, func(p lockfile.Package) bool { return p.Scripts == lockfile.ScriptsRun })
 }
@@ -40,7 +39,6 @@ func (i *Installer) addsScripts(e *lockfile.Entry) bool {
 	return i.Scripts && slices.ContainsFunc(e.Packages, func(p lockfile.Package) bool { return p.Scripts == lockfile.ScriptsSkipped })
 }
 
-// samePin returns an error if a package that was installed again is not the pinned one.
 func (i *Installer) samePin(pinned, e *lockfile.Entry) error {
 	if pinned.Tree == e.Tree && (pinned.Files == e.Files || i.addsScripts(pinned)) {
 		return nil
@@ -74,7 +72,6 @@ func (e *MovedError) Error() string {
 	return text + "\nNothing was changed. To see and accept it: mcp-jail install --update " + e.Asked
 }
 
-// why returns why a tree of the same packages may have other files.
 func (e *MovedError) why() string {
 	var loose []string
 	for _, p := range e.Found.Packages {
@@ -104,7 +101,6 @@ func (e *ChangedError) Error() string {
 
 func (e *ChangedError) Unwrap() error { return e.Err }
 
-// asked returns the words after "mcp-jail install" for an entry.
 func (i *Installer) asked(e *lockfile.Entry) string {
 	switch {
 	case i.Asked != "":

@@ -71,7 +71,6 @@ type watch struct {
 	pkg       string
 }
 
-// run measures until the returned function is called.
 func (w *watch) run() (stop func()) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {

@@ -53,7 +53,6 @@ func attempt(d policy.Denial) string {
 	return d.Operation + " of " + target
 }
 
-// refusals returns the denials of a jail as those of an installer, or of a package's script.
 func refusals(installer, pkg string, denials []policy.Denial) (out []Refusal) {
 	for _, d := range denials {
 		out = append(out, Refusal{installer, pkg, d})

@@ -21,7 +21,6 @@ func (i *Installer) searchPath() (dirs []string) {
 	return dirs
 }
 
-// pathDirs returns the directories of PATH.
 func (i *Installer) pathDirs() []string {
 	path, _ := i.Host.Getenv("PATH")
 	return slices.DeleteFunc(strings.Split(path, string(filepath.ListSeparator)), func(dir string) bool { return dir == "" })

@@ -74,7 +74,6 @@ func cachedPackument(cache string, registry *url.URL, name string) ([]byte, erro
 	return best, lines.Err()
 }
 
-// cachedContent returns a file of npm's cache by its integrity.
 func cachedContent(cache, integrity string) ([]byte, error) {
 	file, err := contentFile(cache, integrity)
 	if err != nil {
@@ -93,7 +92,6 @@ func cachedContent(cache, integrity string) ([]byte, error) {
 	return text, err
 }
 
-// packageName returns the name of the package at a place in a tree.
 func packageName(path string) string {
 	return path[strings.LastIndex("/"+path, "/node_modules/")+len("node_modules/"):]
 }

@@ -71,7 +71,6 @@ func (i *Installer) update(ctx context.Context, stage *store.Stage, line *launch
 	return u, lockfile.Update(u.LockFile, func(file *lockfile.File) error { return file.Set(u.New) })
 }
 
-// entryScripts returns the packages of an entry that have install scripts.
 func entryScripts(e *lockfile.Entry) (all []string) {
 	for _, p := range e.Packages {
 		if p.Scripts != lockfile.NoScripts {

@@ -132,7 +132,6 @@ func ID(e *lockfile.Entry) store.ID {
 	return store.ID{Ecosystem: string(e.Ecosystem), Name: e.Name, Version: e.Version, Digest: strings.TrimPrefix(e.Tree, "sha256:")}
 }
 
-// entry returns the entry of a line in the lock file.
 func (f Finder) entry(line *launcher.Line) (*lockfile.Entry, error) {
 	text, err := lockfile.Read(f.LockFile)
 	if err != nil {

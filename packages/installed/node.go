@@ -12,7 +12,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/packages/runtime"
 )
 
-// node fills in how a program of npm is started.
 func (f Finder) node(ctx context.Context, p *Program, line *launcher.Line) error {
 	name := p.Entry.Name
 	dir := filepath.Join(p.Dir, "node_modules", filepath.FromSlash(name))

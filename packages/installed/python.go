@@ -39,7 +39,6 @@ func (f Finder) python(ctx context.Context, p *Program, line *launcher.Line) (er
 	return err
 }
 
-// noProgram returns the error for a line whose program the tree does not have.
 func (f Finder) noProgram(ctx context.Context, p *Program, name string) error {
 	e := &python.ProgramError{Package: p.Entry.Name, Program: name}
 	entries, err := os.ReadDir(p.Bin)
@@ -53,7 +52,6 @@ func (f Finder) noProgram(ctx context.Context, p *Program, name string) error {
 	return e
 }
 
-// readHead returns the beginning of a file.
 func readHead(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {

@@ -80,7 +80,6 @@ func (j *Jail) Run(ctx context.Context, out io.Writer, argv ...string) (confine.
 	return exit, process.Denials(), err
 }
 
-// profile resolves the policy of the jail.
 func (j *Jail) profile(argv []string) (*policy.Profile, error) {
 	host := j.Host
 	host.StateDir, host.Dir = j.Dir, j.Home()
@@ -107,7 +106,6 @@ func (j *Jail) profile(argv []string) (*policy.Profile, error) {
 	return profile, nil
 }
 
-// registryRule returns the rule for a registry.
 func registryRule(u *url.URL) policy.NetRule {
 	port, err := strconv.Atoi(u.Port())
 	if err != nil {

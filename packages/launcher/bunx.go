@@ -2,7 +2,6 @@ package launcher
 
 import "strings"
 
-// bunX parses the words after bun: its options, x, and the words of bunx.
 func (p *parser) bunX() error {
 	for i, word := range p.words {
 		switch {

@@ -40,7 +40,6 @@ func (e *ContainerError) Error() string {
 // Is reports whether target is ErrNotLauncher.
 func (e *ContainerError) Is(target error) bool { return target == ErrNotLauncher }
 
-// abbreviate shortens a word for a message.
 func abbreviate(s string) string {
 	if len(s) <= 80 {
 		return s

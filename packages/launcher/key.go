@@ -79,7 +79,6 @@ func (l *Line) Names() (names []string) {
 	return names
 }
 
-// place returns the spec's identity, in which a relative path stands below dir.
 func (s Spec) place(dir string) string {
 	if s.Kind == File || s.Kind == Directory {
 		s.Location = join(dir, s.Location)
@@ -94,7 +93,6 @@ func join(dir, file string) string {
 	return path.Join(dir, file)
 }
 
-// samePythonName reports whether the program has the name of the package in another spelling.
 func samePythonName(l *Line, p Spec) bool {
 	name, ok := pythonName(l.Program)
 	return l.Ecosystem() == PyPI && ok && name == p.Name

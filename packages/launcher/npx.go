@@ -53,8 +53,6 @@ func (p *parser) npmExec() error {
 	return p.npmProgram(rest[1:])
 }
 
-// npmWord parses one option of npm, and returns how many of the words after it are its
-// value.
 func (p *parser) npmWord(word string, after []string, npx bool) (used int, err error) {
 	name, value, hasValue := strings.Cut(word, "=")
 	o := npmOption(strings.TrimLeft(name, "-"))
@@ -102,7 +100,6 @@ func (p *parser) npmWord(word string, after []string, npx bool) (used int, err e
 	return 1, p.apply(o, word, next)
 }
 
-// npmProgram ends the parsing of an npx or npm exec line: words are what npm does not read.
 func (p *parser) npmProgram(words []string) error {
 	l := &p.line
 	if l.Call == "" {

@@ -92,7 +92,6 @@ func (p *parser) apply(o option, word, value string) error {
 	return nil
 }
 
-// addPackages adds the packages that an option names.
 func (p *parser) addPackages(u use, word, value string) error {
 	l := &p.line
 	specs := []string{value}
@@ -118,7 +117,6 @@ func (p *parser) addPackages(u use, word, value string) error {
 	return nil
 }
 
-// program puts the first word that is no option into the line, and the rest as arguments.
 func (p *parser) program(words []string) error {
 	l := &p.line
 	if len(words) == 0 {
@@ -156,7 +154,6 @@ func programWord(word string) bool {
 	return word[0] != '-' && word[0] != '.'
 }
 
-// variable takes an assignment of the line as the option that it stands for.
 func (p *parser) variable(a Assignment) error {
 	o, ok := variableOption(p.line.Launcher, a.Name)
 	if !ok || a.Value == "" && p.line.Ecosystem() == NPM {

@@ -22,7 +22,6 @@ func Parse(argv []string) (Line, error) {
 	return Line{}, ErrNotLauncher
 }
 
-// parse takes apart a line whose program has a name that Parse looks for.
 func parse(name string, argv []string) (Line, error) {
 	p := parser{words: argv[1:]}
 	p.starter(argv[0])
@@ -61,7 +60,6 @@ type parser struct {
 // maxWrappers is how many wrappers may be around a launcher's line.
 const maxWrappers = 4
 
-// starter notes a word that names a program.
 func (p *parser) starter(word string) {
 	p.starters[p.started] = word
 	p.started++
@@ -98,7 +96,6 @@ func (p *parser) launcher(name, word string) error {
 // be what it is called.
 func relative(word string) bool { return strings.ContainsAny(word, `/\`) && !absolute(word) }
 
-// start parses the words of the launcher that find has found.
 func (p *parser) start() error {
 	switch p.user {
 	case "npx":
@@ -158,7 +155,6 @@ func (p *parser) find(name string) string {
 	return ""
 }
 
-// has reports whether a word stands before the first "--".
 func (p *parser) has(word string) bool {
 	for _, w := range p.words {
 		if w == word {
@@ -171,7 +167,6 @@ func (p *parser) has(word string) bool {
 	return false
 }
 
-// check refuses a line that names no package.
 func (p *parser) check() error {
 	if len(p.line.Packages) == 0 {
 		return p.bad("", "it names no package")
@@ -179,7 +174,6 @@ func (p *parser) check() error {
 	return nil
 }
 
-// bad returns the error for a word that is not understood.
 func (p *parser) bad(word, why string) error {
 	return &NotUnderstoodError{Launcher: p.user, Word: word, Why: why}
 }
@@ -204,7 +198,6 @@ func programName(word string) string {
 	return name
 }
 
-// windowsPath reports whether a word begins as an absolute path of Windows does.
 func windowsPath(word string) bool {
 	if len(word) < 3 {
 		return false

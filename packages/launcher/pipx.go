@@ -2,7 +2,6 @@ package launcher
 
 import "strings"
 
-// pipx parses the words after pipx: run, and options up to the first other word.
 func (p *parser) pipx() error {
 	p.line.Launcher = PipxRun
 	words := p.words

@@ -2,7 +2,6 @@ package launcher
 
 import "strings"
 
-// pnpm parses the words after pnpm: its options, dlx, and the words of pnpm dlx.
 func (p *parser) pnpm() error {
 	for i, word := range p.words {
 		if word == "dlx" {

@@ -85,7 +85,6 @@ func (s Spec) identity() string {
 	return string(s.Kind) + ":" + s.Location
 }
 
-// baseName returns the last part of the package's name or location.
 func (s Spec) baseName() string {
 	name := s.Name
 	if name == "" {

@@ -5,7 +5,6 @@ import (
 	"strings"
 )
 
-// npmSpec reads a package as npm-package-arg does on an operating system other than Windows.
 func npmSpec(raw string) (Spec, string) {
 	if strings.IndexByte(raw, '\\') >= 0 || windowsPath(raw) {
 		return Spec{}, "npm reads a backslash or a drive letter in another way on each system"
@@ -84,7 +83,6 @@ func npmResolve(s Spec, text string) (Spec, string) {
 	return npmVersion(s, text)
 }
 
-// npmAlias reads the package that is installed under another name.
 func npmAlias(s Spec, text string) (Spec, string) {
 	if text == "" || s.Name == "" {
 		return Spec{}, "an alias has the form NAME@npm:PACKAGE"
@@ -100,7 +98,6 @@ func npmAlias(s Spec, text string) (Spec, string) {
 	return inner, ""
 }
 
-// npmURL reads a spec that begins with a scheme.
 func npmURL(s Spec, sch, text string) (Spec, string) {
 	switch sch {
 	case "github", "gitlab", "bitbucket":
@@ -139,7 +136,6 @@ func npmURL(s Spec, sch, text string) (Spec, string) {
 	return s, ""
 }
 
-// gitFragment reads what stands after the "#" of a Git repository.
 func gitFragment(s Spec, fragment string) (Spec, string) {
 	switch bounds, isRange := strings.CutPrefix(fragment, "semver:"); {
 	case isRange:
@@ -155,7 +151,6 @@ func gitFragment(s Spec, fragment string) (Spec, string) {
 	return s, ""
 }
 
-// npmVersion reads a version, a range or a tag of the registry.
 func npmVersion(s Spec, text string) (Spec, string) {
 	s.Kind = Registry
 	text = strings.TrimSpace(text)
@@ -200,7 +195,6 @@ func identifiers(text string) bool {
 	return true
 }
 
-// npmRange reports whether text is a range of versions.
 func npmRange(text string) bool {
 	for _, alternative := range strings.Split(text, "||") {
 		if strings.Trim(alternative, "<>=^~- ") == "" {
@@ -233,7 +227,6 @@ func npmRange(text string) bool {
 	return true
 }
 
-// npmName reports whether text is a name that the registry may have.
 func npmName(text string) bool {
 	name := text
 	if scope, rest, ok := strings.Cut(text, "/"); ok {
@@ -248,7 +241,6 @@ func npmName(text string) bool {
 	return strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.~") == ""
 }
 
-// scheme returns the scheme that text begins with, in lower case.
 func scheme(text string) string {
 	name, _, ok := strings.Cut(text, ":")
 	if !ok || name == "" || strings.Trim(strings.TrimPrefix(strings.ToLower(name), "git+"), "abcdefghijklmnopqrstuvwxyz") != "" {
@@ -257,20 +249,17 @@ func scheme(text string) string {
 	return strings.ToLower(name)
 }
 
-// sshHost reports whether text looks like host.tld:path.
 func sshHost(text string) bool {
 	host, path, ok := strings.Cut(text, ":")
 	return ok && path != "" && strings.Contains(host, ".")
 }
 
-// shorthand reports whether npm takes text for OWNER/REPOSITORY of GitHub.
 func shorthand(text string) bool {
 	repo, _, _ := strings.Cut(text, "#")
 	owner, name, ok := strings.Cut(repo, "/")
 	return ok && owner != "" && name != "" && owner[0] != '.' && owner[0] != '-' && strings.Trim(owner+name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") == ""
 }
 
-// archive reports whether npm takes a path for that of a packed package.
 func archive(path string) bool {
 	path = strings.ToLower(path)
 	return strings.HasSuffix(path, ".tgz") || strings.HasSuffix(path, ".tar.gz") || strings.HasSuffix(path, ".tar")

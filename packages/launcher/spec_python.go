@@ -40,7 +40,6 @@ func pythonSpec(l Launcher, raw string) (Spec, string) {
 	return s, "it is not a requirement"
 }
 
-// requirement reads what stands after the name.
 func (s Spec) requirement(l Launcher, rest string) (Spec, string) {
 	if extras, after, ok := strings.Cut(rest, "]"); ok && rest[0] == '[' {
 		for _, extra := range strings.Split(extras[1:], ",") {
@@ -97,7 +96,6 @@ func (s Spec) bounds(text string) (Spec, string) {
 	return s, ""
 }
 
-// pythonURL reads NAME @ URL.
 func (s Spec) pythonURL(sch, text string) (Spec, string) {
 	switch {
 	case strings.HasPrefix(sch, "git+"):
@@ -109,7 +107,6 @@ func (s Spec) pythonURL(sch, text string) (Spec, string) {
 	return s, "this scheme is not known"
 }
 
-// pythonGit reads git+URL@REF#FRAGMENT.
 func (s Spec) pythonGit(text string) (Spec, string) {
 	location, fragment, _ := strings.Cut(text, "#")
 	s.Kind, s.Location = Git, location
@@ -141,7 +138,6 @@ func (s Spec) pythonGit(text string) (Spec, string) {
 	return s, ""
 }
 
-// pythonRest reports whether text can stand after the name of a requirement.
 func pythonRest(text string) bool {
 	return text == "" || strings.IndexByte("[@<>=!~(", text[0]) >= 0
 }
@@ -191,7 +187,6 @@ func pythonVersion(text string) bool {
 	return text != "" && text[0] >= '0' && text[0] <= '9' && strings.Trim(text, "0123456789abcdefghijklmnopqrstuvwxyz.!+_-") == ""
 }
 
-// pythonScheme returns the scheme of a URL, "git+https" for instance.
 func pythonScheme(text string) string {
 	name, _, ok := strings.Cut(text, "://")
 	if !ok || strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz+") != "" {

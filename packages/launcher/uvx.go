@@ -2,7 +2,6 @@ package launcher
 
 import "strings"
 
-// uv parses the words after uv: options, tool, options, run.
 func (p *parser) uv() error {
 	p.line.Launcher = Uvx
 	words, err := p.uvWords(p.words)
@@ -22,7 +21,6 @@ func (p *parser) uv() error {
 	return p.uvx()
 }
 
-// uvx parses the words after uvx or uv tool run: options up to the first other word.
 func (p *parser) uvx() error {
 	p.line.Launcher = Uvx
 	words, err := p.uvWords(p.words)
@@ -42,7 +40,6 @@ func (p *parser) uvx() error {
 	return nil
 }
 
-// uvWords parses the options at the beginning of words and returns the rest.
 func (p *parser) uvWords(words []string) ([]string, error) {
 	for len(words) > 0 && strings.HasPrefix(words[0], "-") {
 		word := words[0]
@@ -82,8 +79,6 @@ func (p *parser) uvWords(words []string) ([]string, error) {
 	return words, nil
 }
 
-// interpreter reports whether uvx takes a word for a Python interpreter: python, python3.12,
-// pypy@3.10.
 func interpreter(word string) bool {
 	name, _, _ := strings.Cut(word, "@")
 	for _, p := range [...]string{"pythonw", "python", "cpython", "pypy", "graalpy", "pyodide", "pyston", "cp", "pp"} {
@@ -115,7 +110,6 @@ func splitRequirements(value string) (specs []string) {
 	return append(specs, strings.TrimSpace(value[start:]))
 }
 
-// uvOption returns what uv knows of an option.
 func uvOption(name string) option {
 	long := strings.TrimPrefix(name, "--")
 	switch name {

@@ -104,7 +104,6 @@ func doubleQuoted(text string, word *strings.Builder) (n int, ok bool) {
 	return 0, false
 }
 
-// variableName reports whether a name can be that of a shell variable.
 func variableName(s string) bool {
 	for i := 0; i < len(s); i++ {
 		if c := s[i]; c != '_' && (c|0x20 < 'a' || c|0x20 > 'z') && (i == 0 || c < '0' || c > '9') {

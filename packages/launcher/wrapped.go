@@ -2,7 +2,6 @@ package launcher
 
 import "strings"
 
-// inside goes on with the words that a wrapper runs.
 func (p *parser) inside(words []string) error {
 	if len(words) == 0 {
 		return ErrNotLauncher
@@ -29,7 +28,6 @@ func (p *parser) inside(words []string) error {
 	return p.launcher(name, words[0])
 }
 
-// isWrapper reports whether a program runs the words behind it.
 func isWrapper(name string) bool {
 	switch name {
 	case "env", "sh", "bash", "dash", "zsh", "ksh", "cmd":
@@ -64,8 +62,6 @@ func (p *parser) env() error {
 	return p.inside(words)
 }
 
-// shell goes on with the command of `sh -c COMMAND`, if it is a simple command whose words
-// need no shell.
 func (p *parser) shell(name string) error {
 	p.user = name
 	i, found := 0, false
@@ -111,7 +107,6 @@ func (p *parser) shell(name string) error {
 	return p.inside(words)
 }
 
-// keyword reports whether a word has a meaning to a shell where a command begins.
 func keyword(word string) bool {
 	switch word {
 	case "if", "for", "while", "until", "case", "select", "function", "time", "coproc", "command", "builtin", "eval", "source", ".", "cd", "export", "set", "exec", "nohup", "sudo", "alias":
@@ -120,7 +115,6 @@ func keyword(word string) bool {
 	return strings.HasPrefix(word, "-")
 }
 
-// cmd goes on with the command of `cmd /c COMMAND`.
 func (p *parser) cmd() error {
 	p.user = "cmd"
 	i, found := 0, false
@@ -148,13 +142,10 @@ func (p *parser) cmd() error {
 	return p.inside(words)
 }
 
-// cmdPlain reports whether a character has no meaning to cmd, quoted or not.
 func cmdPlain(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r < 0x80 && strings.ContainsRune(`@/._-+:\=~#`, r)
 }
 
-// mentions reports whether the name of a launcher occurs in a shell command as a word or as
-// the end of a path.
 func mentions(text string) bool {
 	for _, w := range strings.FieldsFunc(text, func(r rune) bool { return r < 0x80 && strings.ContainsRune(" \t\n\r;&|(){}'\"`$=<>", r) }) {
 		switch programName(w) {

@@ -21,7 +21,6 @@ func (d *decoder) fail(n *toml.Node, format string, args ...any) {
 	}
 }
 
-// members calls the function for each member of a table.
 func (d *decoder) members(n *toml.Node, each func(name string, v *toml.Node)) {
 	if n.Kind != toml.Table {
 		d.fail(n, "%s is expected here, and this is %s", toml.Table, kindName(n.Kind))

@@ -84,7 +84,6 @@ func (d *differ) add(kind ChangeKind, format string, args ...any) {
 	d.changes = append(d.changes, Change{Kind: kind, Text: fmt.Sprintf(format, args...)})
 }
 
-// trees compares the digests if no other change was found.
 func (d *differ) trees(old, e *Entry) {
 	if len(d.changes) > 0 {
 		return
@@ -147,7 +146,6 @@ func (s Scripts) words(prefix string) string {
 	return "no install scripts"
 }
 
-// describe returns the name of a package, and its place if that is inside of another one.
 func (p Package) describe() string {
 	const folder = "node_modules/"
 	place := strings.TrimPrefix(p.Path, folder)
@@ -182,7 +180,6 @@ func (d *differ) pins(old, now map[string]*pin.Pin) {
 	}
 }
 
-// shown returns a short text for a line.
 func shown(s string) string {
 	if s == "" {
 		return "(none)"

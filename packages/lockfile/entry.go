@@ -146,8 +146,6 @@ func (e *Entry) check() error {
 
 func (s Scripts) valid() bool { return s == NoScripts || s == ScriptsRun || s == ScriptsSkipped }
 
-// isLocal reports whether a slash-separated path stays below the directory where it begins,
-// on every system.
 func isLocal(p string) bool {
 	return p == path.Clean(p) && p != "." && p != ".." && !strings.HasPrefix(p, "../") && !strings.HasPrefix(p, "/") && !strings.ContainsAny(p, "\\:\x00")
 }

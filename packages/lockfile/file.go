@@ -48,7 +48,6 @@ func parse(data []byte) (*File, error) {
 	return f, nil
 }
 
-// named adds the file's name to an error of this package.
 func named(err error, name string) error {
 	var syntax *SyntaxError
 	var version *VersionError

@@ -89,7 +89,6 @@ func firstFault(data []byte, faults []toml.Fault) *SyntaxError {
 	return fault(f.Line, "it cannot be parsed: %s%s", show.Named(strings.Join(append(f.Key, f.Text), " "), 200), mend)
 }
 
-// kindName names a kind that a lock file has.
 func kindName(k toml.Kind) string {
 	switch k {
 	case toml.Table, toml.String, toml.Integer:

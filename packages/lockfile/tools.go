@@ -62,12 +62,10 @@ func (t ToolPins) Propose(name string, p *pin.Pin) error {
 	})
 }
 
-// isSame reports whether e has the version and the files of t.Entry.
 func (t ToolPins) isSame(e *Entry) bool {
 	return e != nil && e.Version == t.Entry.Version && e.Files == t.Entry.Files
 }
 
-// withPin returns a copy of the entry with the pin p under a name, in place of an older one.
 func (e *Entry) withPin(name string, p *pin.Pin) *Entry {
 	c := *e
 	c.Pins = maps.Clone(e.Pins)
@@ -134,7 +132,6 @@ func acceptEntry(f *File, e, kept *Entry) (lines []string, err error) {
 	return lines, f.Set(&next)
 }
 
-// known returns a phrase with the names of the packages.
 func (f *File) known() string {
 	var names []string
 	for _, e := range f.Entries() {

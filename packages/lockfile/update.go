@@ -66,7 +66,6 @@ func CanUpdate(name string) error {
 // errChanged reports that a file was changed meanwhile, by a program without the lock.
 var errChanged = errors.New("it was changed meanwhile")
 
-// updateOnce does one round.
 func updateOnce(d *private.Dir, base, name string, change func(*File) error) error {
 	before, err := read(d, base, name)
 	if err != nil {

@@ -27,7 +27,6 @@ func (c Config) Get(name string) string {
 	return ""
 }
 
-// valueOf returns the value of a name in one source: the last one, or all those of a list.
 func valueOf(source []Setting, name string) (value string) {
 	list := false
 	for _, s := range source {

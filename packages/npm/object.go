@@ -42,7 +42,6 @@ func (o object) object(name string) object {
 	return m
 }
 
-// list returns a member that is a list of strings or, as npm accepts, one string.
 func (o object) list(name string) []string {
 	if s := o.text(name); s != "" {
 		return []string{s}

@@ -275,7 +275,6 @@ func directoryPrograms(pkg fs.FS, dir string) ([]bin, error) {
 	return bins, err
 }
 
-// start returns how a file of a package is started.
 func start(pkg fs.FS, entry string) (Start, error) {
 	f, err := pkg.Open(entry)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -318,7 +317,6 @@ func startOf(entry string, head []byte) (Start, error) {
 	return Start{}, errors.New("it is neither a script with a #! line, nor JavaScript, nor a binary program")
 }
 
-// isBinary reports whether a file begins as ELF (Linux and the BSDs) or Mach-O (macOS).
 func isBinary(head []byte) bool {
 	for _, magic := range []string{"\x7fELF", "\xcf\xfa\xed\xfe", "\xce\xfa\xed\xfe", "\xca\xfe\xba\xbe"} {
 		if bytes.HasPrefix(head, []byte(magic)) {

@@ -38,7 +38,6 @@ type comparator struct {
 	version
 }
 
-// has reports whether all comparators of a set hold for a version.
 func has(set []comparator, v version, prereleases bool) bool {
 	allowed := prereleases || len(v.pre) == 0
 	for _, c := range set {
@@ -67,7 +66,6 @@ func parseRange(text string, prereleases bool) ([][]comparator, error) {
 	return sets, nil
 }
 
-// stripBuild removes build metadata: "+" with the identifiers after it.
 func stripBuild(s string) string {
 	var out strings.Builder
 	for {
@@ -87,7 +85,6 @@ func stripBuild(s string) string {
 	}
 }
 
-// parseSet reads comparators with spaces between them, or a hyphen range.
 func parseSet(text string, prereleases bool) ([]comparator, error) {
 	if from, to, ok := strings.Cut(text, " - "); ok {
 		return hyphenRange(from, to, prereleases)
@@ -112,7 +109,6 @@ func parseSet(text string, prereleases bool) ([]comparator, error) {
 	return set, nil
 }
 
-// cutOperator splits a word into its operator and the rest.
 func cutOperator(word string) (op, rest string) {
 	for _, op := range [...]string{">=", "<=", "~>", ">", "<", "=", "~", "^"} {
 		if rest, ok := strings.CutPrefix(word, op); ok {
@@ -122,7 +118,6 @@ func cutOperator(word string) (op, rest string) {
 	return "", word
 }
 
-// desugar turns one word of a range into bounds.
 func desugar(op, text string, prereleases bool) ([]comparator, error) {
 	p, err := parsePartial(text)
 	if err != nil {
@@ -149,7 +144,6 @@ func desugar(op, text string, prereleases bool) ([]comparator, error) {
 	return xRange(op, p, prereleases), nil
 }
 
-// xRange returns the bounds of an operator and a version of which parts are open.
 func xRange(op string, p partial, prereleases bool) []comparator {
 	switch {
 	case p.x == 0 && (op == ">" || op == "<"):
@@ -181,7 +175,6 @@ func between(p partial, upper version, prereleases bool) []comparator {
 	return []comparator{{">=", lower}, {"<", first(upper, true)}}
 }
 
-// floor returns p with 0 for its open parts.
 func (p partial) floor() version {
 	v := version{major: p.major, minor: p.minor, patch: p.patch}
 	if p.x < 3 {

@@ -47,7 +47,6 @@ func shebang(line string) (Start, error) {
 	return interpreted(words[0], words[1:], env)
 }
 
-// interpreted returns the start of a script by an interpreter with arguments.
 func interpreted(name string, args, env []string) (Start, error) {
 	if slices.Contains([]string{"node", "nodejs"}, path.Base(name)) {
 		return Start{Kind: Node, NodeArgs: args, Env: env}, nil

@@ -93,7 +93,6 @@ func publisher(v object) string {
 	return name
 }
 
-// scripts returns the scripts of a version that an installation runs, sorted.
 func scripts(v object) []string {
 	var names []string
 	for _, name := range [...]string{"install", "postinstall", "preinstall"} {

@@ -19,7 +19,6 @@ type version struct {
 	pre                 []string // identifiers of the prerelease
 }
 
-// parseVersion reads a whole version: three numbers, an optional "v" before them.
 func parseVersion(text string) (version, error) {
 	p, err := parsePartial(text)
 	switch {
@@ -40,7 +39,6 @@ type partial struct {
 	late   bool   // a number follows an x
 }
 
-// parsePartial reads a version or a part of one.
 func parsePartial(text string) (partial, error) {
 	bad := fmt.Errorf("%q is not a version", text)
 	text = strings.TrimSpace(text)

@@ -118,7 +118,6 @@ func JudgeServer(pins map[string]*Pin, name string, s Server) Verdict {
 	return Verdict{Differences: compareServers(old, s)}
 }
 
-// inOrder returns the names of pins, sorted, one of them first.
 func inOrder(pins map[string]*Pin, first string) []string {
 	names := slices.Sorted(maps.Keys(pins))
 	if i := slices.Index(names, first); i > 0 {
@@ -153,7 +152,6 @@ func differences(old, p *Pin, part bool) []Difference {
 	})
 }
 
-// contradicts reports whether a tool of p is pinned, and only with other definitions.
 func contradicts(pins map[string]*Pin, p *Pin, part bool) bool {
 	for i := range p.Tools {
 		t := &p.Tools[i]

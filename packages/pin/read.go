@@ -76,7 +76,6 @@ func (r *reader) page() error {
 // toolMembers are the members that a pin holds.
 var toolMembers = [...]string{"name", "title", "description", "inputSchema", "outputSchema", "annotations"}
 
-// definition reads one tool, and leaves a null in its place.
 func (r *reader) definition() error {
 	if r.peek() != '{' {
 		return r.fail("a tool is not an object")
@@ -135,7 +134,6 @@ func (r *reader) checkCase(name []byte, want string) error {
 	return nil
 }
 
-// merge sorts tools by name, and makes one of those that share a name.
 func merge(tools []Tool) []Tool {
 	slices.SortFunc(tools, func(a, b Tool) int {
 		if c := strings.Compare(a.Name, b.Name); c != 0 {
@@ -164,7 +162,6 @@ func merge(tools []Tool) []Tool {
 	return out
 }
 
-// bound drops the definitions that are too large to be kept.
 func (p *Pin) bound() {
 	total := len(p.Server.Instructions)
 	for i := range p.Tools {

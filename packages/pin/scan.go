@@ -45,7 +45,6 @@ func (s *scanner) peek() byte {
 	return 0
 }
 
-// value appends the canonical form of the next value.
 func (s *scanner) value() error {
 	switch c := s.peek(); {
 	case c == '{':
@@ -78,7 +77,6 @@ func (s *scanner) end() error {
 	return nil
 }
 
-// enter reads the bracket that opens an object or an array.
 func (s *scanner) enter(open byte) error {
 	if s.depth++; s.depth > maxDepth {
 		return s.fail("the JSON is nested more than %d deep", maxDepth)
@@ -171,7 +169,6 @@ func (s *scanner) object(each func(name []byte) error) error {
 	return err
 }
 
-// name returns the decoded name of a member.
 func (s *scanner) name(m member) []byte {
 	name := s.out[m.start+1 : m.name-1]
 	if bytes.IndexByte(name, '\\') >= 0 {

@@ -69,7 +69,6 @@ func unkept(d Difference) string {
 	return "; the pin has only the hash of one of the two texts"
 }
 
-// atLeast returns a number, as a lower bound where the list of fields is full.
 func atLeast(n, fields int) string {
 	if fields == maxFields {
 		return fmt.Sprintf("%d or", n)
@@ -111,7 +110,6 @@ func (f Field) change(isJSON bool) string {
 	return "changed: «" + show.Named(old, maxShownText) + "» → «" + show.Named(value, maxShownText) + "»"
 }
 
-// quoted returns a canonical JSON value for people to read, in quotation marks.
 func quoted(value string) string {
 	if text, ok := Unquote(value); ok {
 		value = text
@@ -146,7 +144,6 @@ func window(a, b string) (string, string) {
 	return "…" + a[same:], "…" + b[same:]
 }
 
-// fits reports whether a text is shown as a whole.
 func fits(text string) bool {
 	for width := 0; text != ""; {
 		one, n := show.NamedWidth(text)

@@ -66,7 +66,6 @@ func below(dir, file string) string {
 	return dir + "/" + strings.TrimPrefix(file, "./")
 }
 
-// add adds an option, and reports whether the installer understands it.
 func (r *Request) add(o launcher.Option, config *Config, dir string, uv bool) bool {
 	switch o.Name {
 	case "default-index":

@@ -118,7 +118,6 @@ func (c *Config) addUv(f uvIndexes, getenv func(string) string) {
 	c.NoIndex = c.NoIndex || f.NoIndex
 }
 
-// indexURL reads NAME=URL or URL.
 func indexURL(text string, getenv func(string) string) string {
 	if name, address, ok := strings.Cut(text, "="); ok && !strings.ContainsAny(name, ":/") {
 		return withCredentials(address, name, getenv)
@@ -126,7 +125,6 @@ func indexURL(text string, getenv func(string) string) string {
 	return text
 }
 
-// withCredentials adds the user and password that uv's variables have for the index.
 func withCredentials(address, name string, getenv func(string) string) string {
 	key := "UV_INDEX_" + strings.ToUpper(strings.NewReplacer("-", "_", ".", "_").Replace(name))
 	user, password := getenv(key+"_USERNAME"), getenv(key+"_PASSWORD")

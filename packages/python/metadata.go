@@ -90,7 +90,6 @@ func Range(packages []Metadata, bound bool, installed string) string {
 	return strings.Join(clauses, ",")
 }
 
-// compareReleases compares versions of Python by their numbers.
 func compareReleases(a, b string) int {
 	as, bs := strings.Split(a, "."), strings.Split(b, ".")
 	for i := range max(len(as), len(bs)) {

@@ -38,7 +38,6 @@ func PipConfig(files []string, environ []string) (c Config, err error) {
 	}, nil
 }
 
-// pipName returns the name of a setting as the words of pip's options have it.
 func pipName(name string) string {
 	return strings.TrimPrefix(strings.ReplaceAll(strings.ToLower(name), "_", "-"), "--")
 }

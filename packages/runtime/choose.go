@@ -35,7 +35,6 @@ func (e *MissingError) Error() string {
 	return out.String() + "; " + e.get(name)
 }
 
-// get returns advice on how to install a version that fits.
 func (e *MissingError) get(name string) string {
 	if e.Version == "" {
 		return "install a version that fits"

@@ -128,7 +128,6 @@ func (s *search) names(lang Language, dir string) []string {
 	return append(names, newestFirst(others)...)
 }
 
-// isProgram reports whether a path leads to a file that may be executed.
 func (s *search) isProgram(file string) bool {
 	at, err := s.paths.Resolve(file)
 	return err == nil && at.Exists() && at.Info.Mode.IsRegular() && at.Info.Mode&0o111 != 0
@@ -138,7 +137,6 @@ func (s *search) refuse(file, source, reason string) {
 	s.found.Refused = append(s.found.Refused, Refusal{file, source, reason})
 }
 
-// add examines a place, and adds the interpreter that stands there.
 func (s *search) add(ctx context.Context, p place) {
 	if !s.isProgram(p.file) || ctx.Err() != nil {
 		return
@@ -189,8 +187,6 @@ func (s *search) fault(file string, at hostfs.ResolvedPath) string {
 	return ""
 }
 
-// isInterpreter reports whether a file name is that of an interpreter: node, node22, nodejs,
-// python3.12, pypy3.
 func isInterpreter(lang Language, name string) bool {
 	stems := []string{"nodejs", "node"}
 	if lang == Python {
@@ -230,7 +226,6 @@ func (s *search) read(file string) string {
 	return string(head)
 }
 
-// newestFirst sorts names of versions.
 func newestFirst(names []string) []string {
 	slices.SortFunc(names, func(a, b string) int {
 		if c := compareVersions(bareVersion(b), bareVersion(a)); c != 0 {

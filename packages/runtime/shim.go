@@ -66,7 +66,6 @@ func (s *search) unshim(kind, file string, after []string) string {
 	return ""
 }
 
-// installed returns the versions that wanted stands for, newest first: 3.11 stands for all 3.11.x.
 func installed(versions []string, wanted string) []string {
 	wanted = strings.TrimPrefix(wanted, "v")
 	return newestFirst(slices.DeleteFunc(versions, func(v string) bool {
@@ -93,8 +92,6 @@ func (s *search) envVersions(root string) []string {
 	return []string{"system"}
 }
 
-// toolVersions returns what asdf or mise is set to for a plugin, as far as variables and
-// .tool-versions say.
 func (s *search) toolVersions(plugin string) []string {
 	for _, name := range [...]string{"ASDF_*_VERSION", "MISE_*_VERSION"} {
 		if v, _ := s.Host.Getenv(strings.Replace(name, "*", strings.ToUpper(plugin), 1)); v != "" {
@@ -131,8 +128,6 @@ func (s *search) voltaVersion(root string) []string {
 	return []string{platform.Node.Runtime}
 }
 
-// nearest returns the content of a file in the working directory or the nearest directory
-// above it that has one.
 func (s *search) nearest(name string) string {
 	for dir := s.Host.Dir; path.IsAbs(dir); dir = path.Dir(dir) {
 		if text := s.read(path.Join(dir, name)); strings.TrimSpace(text) != "" {

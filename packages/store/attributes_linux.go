@@ -67,7 +67,6 @@ func cutLines(text []byte, size int) (chunks [][]byte) {
 	return append(chunks, text)
 }
 
-// chunkDigest returns the digest of some lines of a seal with the attributes of their files.
 func chunkDigest(root int, lines []byte) (out [sha256.Size]byte, err error) {
 	h := sha256.New()
 	var st unix.Stat_t

@@ -81,12 +81,10 @@ func sealLines(seal []byte) []byte {
 	return seal
 }
 
-// encode returns the head of a seal.
 func (h head) encode() []byte {
 	return fmt.Appendf(nil, "%s\n%s %s %s %s\n%s\n%s\n%d %d\n", sealFormat, h.id.Ecosystem, h.id.Name, h.id.Version, h.id.Digest, h.attributes, h.contents, h.count, h.bytes)
 }
 
-// fileLines returns a line for each file.
 func fileLines(files []file) []byte {
 	var b bytes.Buffer
 	for _, f := range files {
@@ -181,7 +179,6 @@ func staysInside(path, target string) bool {
 	return up <= strings.Count(path, "/")
 }
 
-// digestFiles fills in the digests of regular files.
 func digestFiles(root *os.Root, files []file) error {
 	next := make(chan *file)
 	var mu sync.Mutex

@@ -83,7 +83,6 @@ func (g *Stage) Remove(name string) error {
 	return g.dir.RemoveAll(below)
 }
 
-// below returns the path of a file of the stage, below Dir.
 func (g *Stage) below(name string) (string, error) {
 	below, err := filepath.Rel(g.Dir, name)
 	if err != nil || !filepath.IsLocal(below) || below == "." {
@@ -157,7 +156,6 @@ func (g *Stage) Seal(id ID, tree string) (*Sealed, error) {
 	return &Sealed{ID: id, Contents: contents, Store: own, to: g.store}, g.dir.Rename(readyName, filepath.Join(sealedName, id.below()))
 }
 
-// sealTree writes the seal of a tree beside it, and returns the digest of the contents.
 func sealTree(place *private.Dir, id ID) (contents string, err error) {
 	tree, err := place.Open(treeName)
 	if err != nil {
@@ -234,7 +232,6 @@ func (s Store) Sweep(unused time.Duration) {
 	}
 }
 
-// writeSeal replaces the seal beside a tree.
 func writeSeal(place *private.Dir, h head, lines []byte) error {
 	return place.Replace(sealName, append(h.encode(), lines...), private.How{Mode: 0o444, Sync: true})
 }

@@ -27,7 +27,6 @@ func (id ID) String() string { return id.Name + "@" + id.Version }
 // digestDigits is how many digits of a digest are part of a path.
 const digestDigits = 16
 
-// validate returns an error if the ID cannot be a path in the store.
 func (id ID) validate() error {
 	for what, part := range map[string]string{"ecosystem": id.Ecosystem, "name": id.Name, "version": id.Version, "digest": id.Digest} {
 		if part == "" || strings.HasPrefix(part, ".") || strings.ContainsAny(part, "\x00\\\n") || len(part) > 256 {
@@ -47,7 +46,6 @@ func (id ID) validate() error {
 	return nil
 }
 
-// below returns the path of the directory of a tree and its seal, below that of the store.
 func (id ID) below() string {
 	return filepath.Join(id.Ecosystem, strings.ReplaceAll(id.Name, "/", "+"), id.Version+"-"+id.Digest[:digestDigits])
 }
@@ -163,7 +161,6 @@ func (s Store) Trees() (all []Info, err error) {
 	return all, err
 }
 
-// readSeal reads the head of a seal.
 func (s Store) readSeal(below string) (head, error) {
 	place, err := private.Open(s.Dir, below)
 	if err != nil {
