@@ -1,7 +1,7 @@
 // Package diff writes the difference of two texts in the unified format.
 //
 // It looks for the shortest difference. rogpeppe/go-internal/diff looks for lines that are unique,
-// and shows a line that is not, and stands between two changes, as removed and added: in a client's
+// and shows an unchanged line that is not unique, between two changes, as removed and added: in a client's
 // file, that may be a secret which two servers share.
 package diff
 
@@ -101,7 +101,6 @@ func splitLines(text []byte) []string {
 	return lines
 }
 
-// compareLines returns the lines of both files in the order of a diff.
 func compareLines(a, b []string) (lines []diffLine) {
 	both := func(equal []string) {
 		for _, line := range equal {

@@ -177,7 +177,6 @@ func (d *Dir) full(err error, name string) error {
 	return err
 }
 
-// single returns an error unless a name is one name.
 func single(name string) error {
 	if name == "" || name == "." || !filepath.IsLocal(name) || filepath.Base(name) != name {
 		return &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}

@@ -2,7 +2,7 @@ package show
 
 import "strings"
 
-// bare are the characters that no shell acts on behind the first one of a word. At the beginning,
+// bare are the characters that no shell acts on after the first one of a word. At the beginning,
 // zsh acts on "=", and fish on "%".
 const bare = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+,:@%="
 
@@ -13,7 +13,7 @@ func Word(s string) (word string, ok bool) {
 	return quoteWord(s), Line(s) == s
 }
 
-// quoteWord quotes a word. A backslash stands outside of the quotes, since fish acts on it inside.
+// quoteWord quotes a word. A backslash is outside the quotes, since fish acts on it inside.
 func quoteWord(s string) string {
 	if s != "" && strings.Trim(s, bare) == "" && s[0] != '=' && s[0] != '%' {
 		return s
@@ -32,7 +32,7 @@ func Words(words []string) (line string, ok bool) {
 	return strings.Join(out, " "), true
 }
 
-// NoLine stands where no line can be proposed.
+// NoLine takes the place of a line that cannot be proposed.
 const NoLine = "(there is no line that a shell would read as meant: the name begins with \"-\", or has characters that do not show)"
 
 // Typed proposes a line for a shell: a command that the caller knows, and operands that it does not.

@@ -94,7 +94,6 @@ func withScripts(packages []npm.Package, work string) (with []npm.Package) {
 	return with
 }
 
-// names returns packages as NAME@VERSION, each once.
 func names(packages []npm.Package) (all []string) {
 	for _, p := range packages {
 		if name := p.Name + "@" + p.Version; !slices.Contains(all, name) {

@@ -13,7 +13,6 @@ import (
 // credentialNames are the settings that belong to one registry and that npm needs to log in there.
 var credentialNames = []string{"_authToken", "_auth", "username", "_password", "email", "certfile", "keyfile"}
 
-// addCredential keeps a credential if it is for one of the registries.
 func (c *npmConfig) addCredential(name, value string) {
 	at := strings.LastIndex(name, "/:")
 	if at < 0 || !strings.HasPrefix(name, "//") || !slices.Contains(credentialNames, name[at+2:]) {

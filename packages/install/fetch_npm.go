@@ -168,8 +168,6 @@ func (r *npmRun) installOnce(ctx context.Context, specs []string, cached bool) (
 	return r.runNPM(ctx, r.jail, w, "", append([]string{"install", "--prefix", r.work, "--ignore-scripts", "--"}, specs...)...)
 }
 
-// forgetCache empties the cache of the jail, and marks it as seeded, so that the user's cache is
-// not used again.
 func (r *npmRun) forgetCache() error {
 	if err := r.stage.Remove(r.cache()); err != nil {
 		return err

@@ -215,7 +215,6 @@ func (p *pythonFetch) online(ctx context.Context, argv ...string) error {
 	return p.run(ctx, true, Fetching, "", argv...)
 }
 
-// withPip lets pip download wheels, and unpacks them without a network.
 func (p *pythonFetch) withPip(ctx context.Context) ([]python.Package, error) {
 	home := p.jail.Home()
 	dir := filepath.Join(home, "wheels")

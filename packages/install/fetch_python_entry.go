@@ -16,8 +16,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/packages/store"
 )
 
-// collect makes an entry for the unpacked tree, compares it with the pinned one, and seals the
-// files in the stage.
 func (p *pythonFetch) collect(ctx context.Context, stage *store.Stage, packages []python.Package) (*fetched, error) {
 	tree, err := finishTree(p.work())
 	if err != nil {
@@ -110,7 +108,6 @@ func (p *pythonFetch) wasBuilt() bool {
 	return slices.ContainsFunc(p.pinned.Packages, func(l lockfile.Package) bool { return l.Scripts == lockfile.ScriptsRun })
 }
 
-// pinnedPackages returns the packages of an entry, or nil.
 func pinnedPackages(e *lockfile.Entry) (out []python.Package) {
 	if e == nil {
 		return nil

@@ -57,7 +57,7 @@ func samePath(path, a, b string) error {
 	return &SamePathError{path, [2]string{strings.TrimSuffix(a, ".dist-info"), strings.TrimSuffix(b, ".dist-info")}}
 }
 
-// isSameFile reports whether two packages have the same content for a file: that which is there. The
+// isSameFile reports whether two packages recorded the same content for a file, and the file has it. The
 // packages themselves have written the sums.
 func isSameFile(site *os.Root, a, b python.Recorded) bool {
 	if a.Sum == "" || a.Sum != b.Sum {

@@ -17,7 +17,7 @@ import (
 const maxSources = 20
 
 // fromSource builds the package for which pip has found no wheel, and lets pip go on. The
-// installation has to allow scripts. The source distribution and what its build needs are
+// installation must allow scripts. The source distribution and what its build needs are
 // downloaded first; the build has no network, and a HOME of its own.
 func (p *pythonFetch) fromSource(ctx context.Context, failed error) ([]python.Package, error) {
 	var e *PythonError

@@ -163,7 +163,6 @@ func writeProgram(root *os.Root, name string, text []byte) error {
 	return errors.Join(root.WriteFile(name, text, 0o755), root.Chmod(name, 0o755))
 }
 
-// list returns the metadata of all packages in the order of their names.
 func (t *pythonTree) list() (out []python.Metadata) {
 	for _, name := range slices.Sorted(maps.Keys(t.metadata)) {
 		out = append(out, t.metadata[name])

@@ -113,7 +113,7 @@ func (i *Installer) tidy(stage *store.Stage) {
 	i.Store.Sweep(keepStages)
 }
 
-// ready returns the package of a key if it is installed, and nil if it has to be installed or
+// ready returns the package of a key if it is installed, and nil if it must be installed or
 // installed again.
 func (i *Installer) ready(ctx context.Context, key lockfile.Key) (*Result, error) {
 	pinned, err := i.pinned(key)
@@ -165,7 +165,6 @@ var notInKey = lazy.Regexp(`[^A-Za-z0-9._+@-]`)
 
 func stageKey(text string) string { return "s-" + notInKey().ReplaceAllString(text, "_") }
 
-// pinned returns the entry of a key, or nil.
 func (i *Installer) pinned(key lockfile.Key) (*lockfile.Entry, error) {
 	file, err := lockfile.Load(i.LockFile)
 	if err != nil {

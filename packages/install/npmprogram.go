@@ -27,7 +27,7 @@ const (
 // An npmProgram is the npm of PATH.
 type npmProgram struct {
 	file    string // its path in PATH
-	dir     string // of its package; "" if that is not known, behind a shim of a version manager
+	dir     string // of its package; "" if that is not known, if a shim of a version manager starts it
 	version string // "" if that is not known
 	prefix  string // of the node that runs it: npm's global prefix, unless it is set
 }

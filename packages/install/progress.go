@@ -113,7 +113,6 @@ func (w *watch) look() {
 	}
 }
 
-// measure returns the number of files below a directory and their bytes.
 func measure(dir string) (files int, bytes int64) {
 	filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {

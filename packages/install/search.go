@@ -54,7 +54,6 @@ func (i *Installer) believe(what, file string) error {
 	return nil
 }
 
-// readBelieved returns a configuration file, or "" if it cannot be read: see believe.
 func (i *Installer) readBelieved(what, file string) (string, error) {
 	text := readText(file)
 	if text == "" {

@@ -29,7 +29,7 @@ type Program struct {
 	Arguments []string // the program's file and the arguments of the line
 	Env       []string // NAME=value: what the line sets
 	OwnEnv    []string // NAME=value: what the first line of the program sets, for itself alone
-	Bin       string   // the directory of the tree's programs, which belongs behind PATH, for the program alone
+	Bin       string   // the directory of the tree's programs, which belongs at the end of PATH, for the program alone
 	Entry     *lockfile.Entry
 	Dir       string // the directory of the tree
 	Shadow    string // what the launcher would run in place of the pinned package; usually ""
@@ -42,7 +42,7 @@ type Program struct {
 // ErrNotInstalled says that the package of a line is not installed, or not pinned.
 var ErrNotInstalled = store.ErrNotInstalled
 
-// ShadowError says that something stands in the way of a package that is not pinned: the
+// ShadowError says that something is in the way of a package that is not pinned: the
 // launcher would run that instead.
 type ShadowError struct {
 	Launcher launcher.Launcher
@@ -165,7 +165,6 @@ func (p *Program) Close() error {
 	return p.tree.Close()
 }
 
-// shadow returns the file that a launcher would run in place of the package, or "".
 func (f Finder) shadow(line *launcher.Line) string {
 	for _, s := range line.Shadows() {
 		for _, path := range f.places(s) {
@@ -202,7 +201,6 @@ func (f Finder) places(s launcher.Shadow) (paths []string) {
 	return nil
 }
 
-// projectRoot returns the nearest directory with a package.json or a node_modules, or "".
 func (f Finder) projectRoot() string {
 	for dir := f.Host.Dir; ; dir = filepath.Dir(dir) {
 		for _, name := range []string{"package.json", "node_modules"} {

@@ -80,10 +80,9 @@ func (f Finder) trusts(named string, p *Program) bool {
 }
 
 // ErrAsGiven says that a line asks for something that is not installed from a registry, such as
-// a git repository. The launcher has to do it.
+// a git repository. The launcher must do it.
 var ErrAsGiven = errors.New("the line is run as it is given")
 
-// fromRegistry returns an ErrAsGiven unless all packages of a line come from a registry.
 func fromRegistry(line *launcher.Line) error {
 	for _, s := range line.Packages {
 		if line.Ecosystem() != launcher.PyPI {

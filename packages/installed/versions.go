@@ -35,7 +35,7 @@ type version struct {
 }
 
 // isSlow reports whether an interpreter is not asked again yet. A machine may have been busy, so
-// that is not for ever.
+// that lasts an hour.
 func (v version) isSlow() bool {
 	ago := time.Since(v.Slow)
 	return !v.Slow.IsZero() && ago >= 0 && ago < time.Hour

@@ -51,7 +51,7 @@ func (l *Line) Key(dir string) string {
 // Wanted returns, as readable text, the packages that the line asks for, with their versions,
 // ranges or tags, and the options that decide which versions are found. Two lines with the same
 // text can share one pinned installation. Wanted leaves out user names and passwords in addresses:
-// the text is shown, and stands in the lock file.
+// the text is shown, and is in the lock file.
 func (l *Line) Wanted(dir string) string {
 	var parts []string
 	for _, p := range l.Packages {

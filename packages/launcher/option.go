@@ -107,7 +107,7 @@ func (p *parser) addPackages(u use, word, value string) error {
 			return p.bad(raw, why)
 		}
 		if u == from {
-			// --with may stand before --from.
+			// --with may come before --from.
 			l.Packages = append([]Spec{spec}, l.Packages...)
 		} else {
 			l.Packages = append(l.Packages, spec)

@@ -178,7 +178,6 @@ func (p *parser) bad(word, why string) error {
 	return &NotUnderstoodError{Launcher: p.user, Word: word, Why: why}
 }
 
-// programName returns the file name of a program, without the suffixes that Windows adds.
 func programName(word string) string {
 	name := word
 	if i := strings.LastIndexByte(name, '/'); i >= 0 {
@@ -208,8 +207,6 @@ func windowsPath(word string) bool {
 
 func absolute(word string) bool { return word[0] == '/' || windowsPath(word) }
 
-// container returns the error for a container engine, or ErrNotLauncher if no word starts a
-// container.
 func container(program string, words []string) error {
 	for _, w := range words {
 		switch w {

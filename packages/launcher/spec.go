@@ -72,7 +72,6 @@ func (s Spec) Want() string {
 	return "latest"
 }
 
-// identity returns the package that the spec asks for, without its version.
 func (s Spec) identity() string {
 	switch {
 	case s.Kind == Alias:

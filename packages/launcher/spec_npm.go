@@ -44,7 +44,6 @@ func npmSpec(raw string) (Spec, string) {
 	return npmResolve(s, raw[at+1:])
 }
 
-// npmResolve reads what stands after the name, or a spec without a name.
 func npmResolve(s Spec, text string) (Spec, string) {
 	sch := scheme(text)
 	switch {
@@ -170,7 +169,6 @@ func npmVersion(s Spec, text string) (Spec, string) {
 	return s, ""
 }
 
-// exactVersion reports whether text is one version of semver.org.
 func exactVersion(text string) bool {
 	text, build, hasBuild := strings.Cut(text, "+")
 	core, pre, hasPre := strings.Cut(text, "-")
@@ -198,7 +196,7 @@ func identifiers(text string) bool {
 func npmRange(text string) bool {
 	for _, alternative := range strings.Split(text, "||") {
 		if strings.Trim(alternative, "<>=^~- ") == "" {
-			return false // nothing stands there: rather a slip
+			return false // an empty alternative is rather a slip
 		}
 		for _, bound := range strings.Fields(alternative) {
 			version := strings.TrimLeft(bound, "<>=^~")

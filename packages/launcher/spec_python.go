@@ -181,7 +181,6 @@ func alphanumeric(c byte) bool {
 
 func nameByte(c byte) bool { return alphanumeric(c) || c == '.' || c == '_' || c == '-' }
 
-// pythonVersion reports whether text looks like a version of PEP 440.
 func pythonVersion(text string) bool {
 	text = strings.TrimPrefix(strings.ToLower(text), "v")
 	return text != "" && text[0] >= '0' && text[0] <= '9' && strings.Trim(text, "0123456789abcdefghijklmnopqrstuvwxyz.!+_-") == ""

@@ -64,8 +64,8 @@ func splitShell(text string) (words []string, assignments int, part, why string)
 	return words, assignments, "", ""
 }
 
-// harmless reports whether a special character stands where no shell cares for it: "#", "~",
-// "^" and "%" inside of a word, as in pkg@^1.2 and github:u/r#v1. zsh cares for some of them only
+// harmless reports whether no shell acts on a special character at its place: "#", "~",
+// "^" and "%" inside a word, as in pkg@^1.2 and github:u/r#v1. zsh cares for some of them only
 // with extended globbing, which no option that shell accepts turns on.
 func harmless(text string, i int, inWord bool) bool {
 	switch text[i] {

@@ -36,7 +36,6 @@ func isWrapper(name string) bool {
 	return false
 }
 
-// env goes on with the command of `env NAME=VALUE... COMMAND`.
 func (p *parser) env() error {
 	p.user = "env"
 	words := p.words

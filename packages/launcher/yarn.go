@@ -2,7 +2,7 @@ package launcher
 
 import "strings"
 
-// yarn parses the words after yarn. dlx has to be the first of them. yarn dlx reads options up to
+// yarn parses the words after yarn. dlx must be the first of them. yarn dlx reads options up to
 // the first other word.
 func (p *parser) yarn() error {
 	if p.words[0] != "dlx" {

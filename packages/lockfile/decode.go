@@ -54,7 +54,6 @@ func (d *decoder) text(name string, v *toml.Node, into *string) {
 	}
 }
 
-// find reads the entry of a key, or returns nil if there is none.
 func (d *decoder) find(root *toml.Node, key Key) (found *Entry) {
 	packages := root.Table[string(key.Ecosystem)]
 	if packages == nil {

@@ -89,7 +89,6 @@ const (
 	ScriptsSkipped Scripts = "skipped" // they were not run
 )
 
-// check returns why an entry cannot be written, or nil.
 func (e *Entry) check() error {
 	fail := func(format string, args ...any) error {
 		return fmt.Errorf("the lock entry of %s: %s", e.Key, fmt.Sprintf(format, args...))

@@ -54,7 +54,6 @@ func full(data []byte) (*toml.Node, error) {
 	return root, nil
 }
 
-// firstFault returns the error for the faults of a file, or nil.
 func firstFault(data []byte, faults []toml.Fault) *SyntaxError {
 	faults = slices.DeleteFunc(faults, func(f toml.Fault) bool { return f.What == toml.NULInKey || f.What == toml.NULInText }) // a server may say such things
 	if bytes.IndexByte(data, 0) >= 0 || len(faults) > 0 && faults[0].What == toml.NotUTF8 {

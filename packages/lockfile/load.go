@@ -32,7 +32,6 @@ func Read(name string) ([]byte, error) {
 	return read(d, base, name)
 }
 
-// read reads the lock file with this name in a directory. path is its name for errors.
 func read(d *private.Dir, name, path string) ([]byte, error) {
 	data, err := d.ReadFile(name, MaxSize)
 	var large *private.LargeError

@@ -112,7 +112,6 @@ func ReadLock(data []byte) ([]Package, error) {
 	return list, nil
 }
 
-// newPackage reads an entry, without its integrity.
 func newPackage(place string, entry object) Package {
 	p := Package{
 		Path: place, Name: entry.text("name"), Version: entry.text("version"), Resolved: entry.text("resolved"),

@@ -24,7 +24,6 @@ func readObject(data []byte) (object, error) {
 	return o, nil
 }
 
-// text returns a member that is a string, or "".
 func (o object) text(name string) string {
 	var s string
 	if json.Unmarshal(o[name], &s) != nil {
@@ -33,7 +32,6 @@ func (o object) text(name string) string {
 	return s
 }
 
-// object returns a member that is an object, or nil.
 func (o object) object(name string) object {
 	var m object
 	if json.Unmarshal(o[name], &m) != nil {

@@ -33,7 +33,7 @@ type Start struct {
 	// NodeArgs are the options of node that the first line of the file names.
 	NodeArgs []string
 	// Interpreter is the program of kind Interpreter: a name to look up in PATH, or an
-	// absolute path. InterpreterArgs stand between it and the file.
+	// absolute path. InterpreterArgs come between it and the file.
 	Interpreter     string
 	InterpreterArgs []string
 	// Env are the variables, NAME=value, that the first line sets by env -S.
@@ -118,7 +118,7 @@ func Program(pkg fs.FS, wanted string) (Start, error) {
 
 // RootProgram returns the first of the packages that a tree was made for that has the wanted
 // program, and that program. asked are names of packages in the order of the command line, which
-// npm's own list does not keep. If wanted is "", the first package has to have the program. If two of
+// npm's own list does not keep. If wanted is "", the first package must have the program. If two of
 // them have it, they write one path, node_modules/.bin/NAME, and the error names both.
 func RootProgram(tree fs.FS, asked []string, wanted string) (name string, s Start, err error) {
 	data, err := fs.ReadFile(tree, "package.json")
@@ -247,7 +247,6 @@ func clean(target string) (string, error) {
 	return file, nil
 }
 
-// directoryPrograms returns the files below directories.bin, without hidden ones.
 func directoryPrograms(pkg fs.FS, dir string) ([]bin, error) {
 	if dir == "" {
 		return nil, nil
@@ -297,7 +296,6 @@ func start(pkg fs.FS, entry string) (Start, error) {
 	return s, err
 }
 
-// startOf returns how a file is started, by its name and its first bytes.
 func startOf(entry string, head []byte) (Start, error) {
 	suffix := strings.ToLower(path.Ext(entry))
 	switch {

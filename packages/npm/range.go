@@ -51,7 +51,7 @@ func has(set []comparator, v version, prereleases bool) bool {
 	return allowed
 }
 
-// parseRange returns the sets of a range, of which one has to hold. An empty set holds for
+// parseRange returns the sets of a range, of which one must hold. An empty set holds for
 // every version. If prereleases is true, the lower bounds of versions with open parts and of hyphen
 // ranges begin with the first prerelease.
 func parseRange(text string, prereleases bool) ([][]comparator, error) {

@@ -47,7 +47,7 @@ func shortHash(data []byte) string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// A Verdict says how a list of tools stands to the pins of its server. The zero Verdict says that
+// A Verdict says how a list of tools compares with the pins of its server. The zero Verdict says that
 // the list differs from no pin and becomes none: usually, it is pinned.
 type Verdict struct {
 	// New means that the list becomes the pin of its name. It is the server's first list, or

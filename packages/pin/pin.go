@@ -70,7 +70,6 @@ func cut(name string) string {
 	return strings.ToValidUTF8(name, "\ufffd")
 }
 
-// size returns how many bytes of a definition are kept.
 func (d Definition) size() int {
 	return len(d.Title) + len(d.Description) + len(d.InputSchema) + len(d.OutputSchema)
 }

@@ -8,7 +8,7 @@ import (
 
 const hexDigits = "0123456789abcdef"
 
-// appendChar appends one character as RFC 8785 writes it inside of a string.
+// appendChar appends one character as RFC 8785 writes it inside a string.
 func appendChar(out []byte, r rune) []byte {
 	switch r {
 	case '"', '\\':

@@ -69,7 +69,6 @@ func (s *scanner) value() error {
 	return s.fail("no JSON value begins with %q", s.in[s.pos])
 }
 
-// end checks that nothing follows.
 func (s *scanner) end() error {
 	if s.peek(); s.pos < len(s.in) {
 		return s.fail("more text follows the JSON value")
@@ -178,7 +177,6 @@ func (s *scanner) name(m member) []byte {
 	return name
 }
 
-// sort orders the members of an object whose canonical form begins at start, and closes it.
 func (s *scanner) sort(members []member, start int) error {
 	compare := func(a, b member) int { return compareNames(s.name(a), s.name(b)) }
 	if !slices.IsSortedFunc(members, compare) {

@@ -77,7 +77,7 @@ func atLeast(n, fields int) string {
 }
 
 // named returns a name for a sentence of this package. A name that could be taken for words of the
-// sentence stands in quotation marks, which it cannot end because of [show.Named].
+// sentence is in quotation marks, which it cannot end because of [show.Named].
 func named(name string) string {
 	plain := len(name) <= maxShownName
 	for i := 0; i < len(name); i++ {

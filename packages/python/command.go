@@ -34,7 +34,7 @@ func (e *OptionError) Error() string {
 }
 
 // NewRequest returns what a line asks for, and changes config by what the line says about
-// indexes. Relative paths stand below dir. uv tells whether uv is the installer.
+// indexes. Relative paths are below dir. uv tells whether uv is the installer.
 func NewRequest(line *launcher.Line, config *Config, dir string, uv bool) (r Request, err error) {
 	for _, s := range line.Packages {
 		text, err := Requirement(s, dir)

@@ -77,7 +77,7 @@ if __name__ == "__main__":
     sys.exit(%[3]s())
 `
 
-// Starter returns the file that starts a program of a tree. It stands in bin/.
+// Starter returns the file that starts a program of a tree. It is in bin/.
 func (e EntryPoint) Starter() string {
 	first, _, _ := strings.Cut(e.Function, ".")
 	return fmt.Sprintf(starter, e.Module, first, e.Function)

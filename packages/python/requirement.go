@@ -11,7 +11,7 @@ import (
 )
 
 // Requirement returns a package of a launcher's line as pip and uv take it (PEP 508). A
-// relative path stands below dir. The error says that the package comes from a place from
+// relative path is below dir. The error says that the package comes from a place from
 // which nothing can be fetched without running its code.
 func Requirement(s launcher.Spec, dir string) (string, error) {
 	switch s.Kind {

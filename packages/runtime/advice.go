@@ -1,6 +1,5 @@
 package runtime
 
-// advice returns the command by which a manager gets a version, "" if there is none.
 func advice(name string, lang Language, version string) string {
 	switch {
 	case name == "nvm", name == "fnm":

@@ -7,7 +7,7 @@
 //
 // The package runs no program. If the path of an interpreter in the directory of a version manager
 // names its version, Find reads it from there. Otherwise it asks Finder.Version, which may use
-// [HeaderVersion]. An interpreter has to meet these conditions, and is no candidate at all if it
+// [HeaderVersion]. An interpreter must meet these conditions, and is no candidate at all if it
 // does not:
 //
 //   - Its path is absolute. Relative entries of PATH do not count.

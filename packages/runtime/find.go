@@ -22,7 +22,7 @@ type Finder struct {
 	Version func(ctx context.Context, file string) (string, error)
 }
 
-// A place is a path at which an interpreter may stand.
+// A place is a path at which an interpreter may be.
 type place struct {
 	file, source string
 	isDefault    bool
@@ -171,7 +171,6 @@ func (s *search) add(ctx context.Context, p place) {
 	s.found.Interpreters = append(s.found.Interpreters, Interpreter{Language: s.found.Language, Path: at.Path, Version: version, Sources: []string{p.source}, Default: p.isDefault})
 }
 
-// fault returns why a program is not used, or "".
 func (s *search) fault(file string, at hostfs.ResolvedPath) string {
 	if s.Untrusted != nil {
 		if why := s.Untrusted(file); why != "" {
@@ -216,7 +215,6 @@ func (s *search) list(dir string) (names []string) {
 	return names
 }
 
-// read returns the beginning of a file, or "".
 func (s *search) read(file string) string {
 	at, err := s.paths.Resolve(file)
 	if err != nil || !at.Exists() || at.Info.Mode.Type() != fs.FileMode(0) {

@@ -42,7 +42,6 @@ func HeaderVersion(h *hostfs.Host, file string) string {
 	return ""
 }
 
-// header returns a regular file as a text, or "".
 func header(h *hostfs.Host, file string) string {
 	at, err := hostfs.NewLinkResolver(h).Resolve(file)
 	if err != nil || !at.Exists() || !at.Info.Mode.IsRegular() {

@@ -25,7 +25,7 @@ func (s *search) shimOf(file string) string {
 }
 
 // unshim returns the program that a shim would start in the working directory of the host,
-// or "" if that is not known. after are the directories of PATH behind the shim's.
+// or "" if that is not known. after are the directories of PATH after the shim's.
 func (s *search) unshim(kind, file string, after []string) string {
 	root, name := path.Dir(path.Dir(file)), path.Base(file)
 	var wanted []string

@@ -94,7 +94,6 @@ func (t *Tree) checkContents(h head, contents string) error {
 	return nil
 }
 
-// changed returns a *ChangedError with the files that differ from those in the seal.
 func (t *Tree) changed(now []file) error {
 	e := &ChangedError{ID: t.ID, Dir: t.Dir}
 	text, err := readAll(t.seal)

@@ -9,7 +9,7 @@
 //	DIR/trash/                                           removed trees that are being deleted
 //
 // The digits are the first ones of a digest of the list of the tree's packages. So two trees with
-// one version of a package and different dependencies stand beside one another. All servers and all
+// one version of a package and different dependencies lie beside one another. All servers and all
 // arguments use the same tree.
 //
 // # A start

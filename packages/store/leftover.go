@@ -38,7 +38,6 @@ func (s Store) Leftovers() []Leftover {
 	return all
 }
 
-// stages returns the stages of the store, without their sizes.
 func (s Store) stages(top *private.Dir) (all []Leftover) {
 	staging, err := top.Open(stagingName)
 	if err != nil {
@@ -54,7 +53,6 @@ func (s Store) stages(top *private.Dir) (all []Leftover) {
 	return all
 }
 
-// treeBytes returns the bytes of the files below a name, as far as they can be read.
 func treeBytes(top *private.Dir, name string) (n int64) {
 	fs.WalkDir(top.Root().FS(), name, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil {

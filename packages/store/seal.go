@@ -48,7 +48,6 @@ func readHead(f io.ReaderAt) (head, error) {
 	return parseHead(b[:n])
 }
 
-// parseHead returns the head of a seal. b is the seal or its first maxHead bytes.
 func parseHead(b []byte) (head, error) {
 	lines := strings.SplitN(string(b[:min(len(b), maxHead)]), "\n", headLines+1)
 	if len(lines) <= headLines || lines[0] != sealFormat {
@@ -73,7 +72,6 @@ func parseHead(b []byte) (head, error) {
 	return h, nil
 }
 
-// sealLines returns the lines of a seal that follow its head.
 func sealLines(seal []byte) []byte {
 	for range headLines {
 		_, seal, _ = bytes.Cut(seal, []byte("\n"))
@@ -225,7 +223,6 @@ func digestOf(b []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// totals returns the number of files and their bytes.
 func totals(files []file) (count int, bytes int64) {
 	for _, f := range files {
 		if !f.mode.IsDir() {

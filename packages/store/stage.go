@@ -177,7 +177,7 @@ func sealTree(place *private.Dir, id ID) (contents string, err error) {
 
 // Commit moves the tree to the store. A tree that is there already is kept if its contents are
 // the same, and replaced otherwise. The error is ErrInUse if a server runs from the tree to be
-// replaced. The stage stays: the caller has to Close or Discard it.
+// replaced. The stage stays: the caller must Close or Discard it.
 func (s *Sealed) Commit() error {
 	from, err := filepath.Rel(s.to.Dir, filepath.Join(s.Store.Dir, s.ID.below()))
 	if err != nil {
