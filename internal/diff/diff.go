@@ -1,7 +1,7 @@
 // Package diff writes the difference of two texts in the unified format.
 //
-// It looks for the shortest difference. rogpeppe/go-internal/diff looks for lines that are unique,
-// and shows an unchanged line that is not unique, between two changes, as removed and added: in a client's
+// It looks for the shortest difference. rogpeppe/go-internal/diff looks for unique lines, and shows
+// an unchanged line that is not unique, between two changes, as removed and added: in a client's
 // file, that may be a secret which two servers share.
 package diff
 
