@@ -48,7 +48,6 @@ func (r *eventReader) run() error {
 	}
 }
 
-// drain handles the events that are in the pipe already.
 func (r *eventReader) drain() {
 	r.conn.Control(func(fd uintptr) { r.readAvailable(int(fd)) })
 }

@@ -56,8 +56,6 @@ func (p *Prepared) fork(path string) (events *os.File, err error) {
 	return events, nil
 }
 
-// connected returns a pair of sockets: the end of this process and that of the
-// supervisor process.
 func connected() (ours *os.File, theirs int, err error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -111,7 +109,6 @@ func (p *Prepared) forkStub(path string, attr *syscall.ProcAttr, control int) (p
 	return pid, events, nil
 }
 
-// forkHostNS starts the program at path as the supervisor of a jail with host namespaces.
 func (p *Prepared) forkHostNS(path string, attr *syscall.ProcAttr, control int) (pid int, events *os.File, err error) {
 	var pipe [2]int // not os.Pipe: the supervisor would have to set up a poller for its end
 	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
@@ -147,7 +144,6 @@ func (p *Prepared) attributes() *syscall.SysProcAttr {
 	}
 }
 
-// umaskText returns the program's umask in octal, or "" for that of this process.
 func (p *Prepared) umaskText() string {
 	if p.umask == nil {
 		return ""

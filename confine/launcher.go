@@ -75,7 +75,6 @@ func (l Launcher) Compile(p *policy.Profile) (*Plan, error) {
 	return l.compileOn(p, f)
 }
 
-// compileOn is Compile for a host that was probed already.
 func (l Launcher) compileOn(p *policy.Profile, f probe.Facts) (*Plan, error) {
 	p, err := complete(p)
 	if err != nil {
@@ -111,7 +110,6 @@ func complete(p *policy.Profile) (*policy.Profile, error) {
 	return p, nil
 }
 
-// refuseGaps returns a *GapError if a gap of the plan is not waived.
 func refuseGaps(plan *Plan) error {
 	var open []Gap
 	for _, g := range plan.Gaps {

@@ -33,7 +33,6 @@ func (l Launcher) probeOverlay(p *policy.Profile) probe.Feature {
 	})
 }
 
-// cachedOverlay returns the answer that is cached, or Unknown.
 func cachedOverlay(p *policy.Profile) probe.Feature {
 	return probe.Cache.Get(overlayKey(plan.Ephemeral(p)), func() probe.Feature { return probe.Feature{} })
 }
@@ -51,8 +50,6 @@ func overlayRefused(p *policy.Profile, err error) probe.Feature {
 // filesystems differ.
 func overlayKey(dir string) string { return "copies " + dir }
 
-// overlayErrors interprets the error of a start. The answer No means that the kernel refused
-// the overlay.
 func overlayErrors(err error) probe.Feature {
 	var se *step.Error
 	if !errors.As(err, &se) || se.Step != step.Overlays {

@@ -73,7 +73,6 @@ type startRequest struct {
 // beforeExecError is an error of Launcher.BeforeExec.
 type beforeExecError struct{ error }
 
-// allowExec calls Launcher.BeforeExec.
 func (r *startRequest) allowExec() error {
 	if r.beforeExec == nil {
 		return nil
@@ -84,15 +83,12 @@ func (r *startRequest) allowExec() error {
 	return nil
 }
 
-// send gives the goroutine of run a plan to carry out.
 func (p *Prepared) send(i startRequest) { p.requests <- i }
 
 // Prepare starts a supervisor process ahead of the Start that will use it: see
 // Launcher.Prepared. It returns no error; Start reports what went wrong.
 func (l Launcher) Prepare() *Prepared { return l.spawn(kindNamespaced) }
 
-// claim returns a supervisor process for the plan: the one that was started ahead if it is of
-// the plan's kind and no start has used it, or a new one.
 func (l Launcher) claim(hostNS bool) *Prepared {
 	kind := kindNamespaced
 	if hostNS {
@@ -112,13 +108,11 @@ func (p *Prepared) Close() {
 	}
 }
 
-// cancel ends a supervisor process that was claimed and has no plan yet.
 func (p *Prepared) cancel() {
 	close(p.requests)
 	<-p.process.done
 }
 
-// claim returns the supervisor process if it is of that kind and was not claimed before, or nil.
 func (p *Prepared) claim(kind string) *Prepared {
 	if p == nil || p.kind != kind {
 		return nil
@@ -132,7 +126,6 @@ func (p *Prepared) claim(kind string) *Prepared {
 	return p
 }
 
-// spawn starts a supervisor process of that kind.
 func (l Launcher) spawn(kind string) *Prepared {
 	s := &Prepared{
 		process: &Process{pidfd: -1, done: make(chan struct{}), keeping: keptRequests{answers: make(chan struct{}, 64)}},
@@ -232,7 +225,6 @@ func (p *Prepared) runOnce(path string, stepwise bool) error {
 	return err
 }
 
-// killJail ends all processes of the jail.
 func (p *Prepared) killJail() {
 	process := p.process
 	process.mu.Lock()
@@ -325,7 +317,6 @@ func (p *Prepared) runHostNS(events *os.File) (used bool, err error) {
 	return true, err
 }
 
-// freeStub frees the memory of a stub that has ended.
 func (p *Prepared) freeStub() {
 	if p.stub == nil {
 		return
@@ -335,7 +326,6 @@ func (p *Prepared) freeStub() {
 	p.stub = nil
 }
 
-// watchExit makes all waits for the stub return when it has ended.
 func (p *Prepared) watchExit(pidfd int) {
 	defer close(p.gone)
 	own, err := unix.FcntlInt(uintptr(pidfd), unix.F_DUPFD_CLOEXEC, 0)

@@ -119,14 +119,12 @@ func (p *Process) handleEvent(m spec.Event) {
 	}
 }
 
-// isSupervised reports whether the supervisor runs.
 func (p *Process) isSupervised() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.supervised
 }
 
-// markDone closes p.done, once.
 func (p *Process) markDone() { p.closeDone.Do(func() { close(p.done) }) }
 
 func (p *Process) isDone() bool {

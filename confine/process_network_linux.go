@@ -59,7 +59,6 @@ func (p *Process) openGateway(goOn func()) error {
 	return nil
 }
 
-// makeGateway makes the gateway of a profile.
 func (p *Process) makeGateway(profile *policy.Profile) error {
 	options := egress.Options{Rules: profile.Net, Limits: egress.Limits{
 		Connections: profile.Limits.Connections, OutBytes: int64(profile.Limits.NetOutMB) << 20,

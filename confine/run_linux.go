@@ -69,7 +69,6 @@ func (p *Prepared) runNamespaced(events *os.File) (used bool, err error) {
 	return true, nil
 }
 
-// awaitEnd waits for the end of a jail, and handles the events of its supervisor meanwhile.
 func (p *Process) awaitEnd(b *jail.Builder, events *eventReader) {
 	drained := make(chan struct{})
 	go func() { defer close(drained); events.run() }()
@@ -82,7 +81,6 @@ func (p *Process) awaitEnd(b *jail.Builder, events *eventReader) {
 	}
 }
 
-// tryOverlays tries to mount an overlay and starts nothing.
 func (p *Prepared) tryOverlays(b *jail.Builder) (used bool, err error) {
 	err = b.Settle()
 	if err == nil {

@@ -145,7 +145,6 @@ func makeDirs(p *policy.Profile) (made []string, err error) {
 	return made, nil
 }
 
-// makeOwn makes a directory of mcp-jail's own and its missing parents.
 func makeOwn(p string) error {
 	d, err := private.Make("/", strings.TrimPrefix(p, "/"))
 	if err != nil {
@@ -181,7 +180,6 @@ func makeDir(p string, mode fs.FileMode) error {
 	return err
 }
 
-// removeDirs removes the directories that makeDirs made, if they are still empty.
 func removeDirs(made []string) {
 	for _, dir := range slices.Backward(made) {
 		unix.Rmdir(dir)

@@ -78,7 +78,6 @@ func (p *Process) recordFailure(why string) {
 // drainTimeout is how long the events of a supervisor are awaited after the end of the server.
 const drainTimeout = time.Second
 
-// stopSupervisor ends the supervisor and waits for its last events.
 func (p *Process) stopSupervisor(drained <-chan struct{}) {
 	p.events.drain()
 	if !p.isSupervised() {

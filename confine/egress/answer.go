@@ -24,7 +24,6 @@ const (
 const retryRandom = "\xcf\x21\xad\x74\xe5\x9a\x61\x11\xbe\x1d\x8c\x02\x1e\x65\xb8\x91" +
 	"\xc2\xa2\x11\x16\x7a\xbb\x8c\x5e\x07\x9e\x09\xe2\xc8\xa8\x33\x9c"
 
-// readAnswer reads the first bytes of a response.
 func readAnswer(b []byte) answer {
 	const upgrade = "HTTP/1.1 101"
 	switch {
@@ -81,7 +80,6 @@ func (r *relay) awaitAnswer(b *bufio.Reader) error {
 	return nil
 }
 
-// relayBuffered forwards what b holds, and the rest of what the client sends.
 func (r *relay) relayBuffered(b *bufio.Reader) error {
 	if _, err := io.CopyN(writerOnly{r}, b, int64(b.Buffered())); err != nil {
 		return err

@@ -72,7 +72,6 @@ func (g *Gateway) Check(ctx context.Context, host string, port int) (r CheckResu
 	return r
 }
 
-// destinationOf returns the destination of a connection to a host that a program names.
 func (g *Gateway) destinationOf(host string, port int) destination {
 	if host == "localhost" {
 		host = "127.0.0.1"

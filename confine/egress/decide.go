@@ -31,7 +31,6 @@ type destination struct {
 	detail  string
 }
 
-// decide finds the host that an address stands for and evaluates the rules.
 func (g *Gateway) decide(to netip.AddrPort) destination {
 	addr := to.Addr().WithZone("").Unmap()
 	d := destination{to: netip.AddrPortFrom(addr, to.Port()), why: policy.DeniedNotGranted}
@@ -60,7 +59,6 @@ func (g *Gateway) decide(to netip.AddrPort) destination {
 
 func (d *destination) granted() bool { return d.verdict != [protoOther + 1]verdict{} }
 
-// needsInterception reports whether an Interceptor has to serve some protocol of d.
 func (d *destination) needsInterception() bool {
 	return d.verdict[protoTLS] == verdictIntercept || d.verdict[protoHTTP] == verdictIntercept
 }

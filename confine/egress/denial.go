@@ -60,7 +60,6 @@ type denialKey struct {
 	reason            policy.DenialReason
 }
 
-// record adds a refusal to the log.
 func (s *denialLog) record(operation, host string, port int, why policy.DenialReason, detail string) {
 	target := host
 	if port != 0 {
@@ -110,7 +109,6 @@ func (s *denialLog) countLost(d policy.Denial) {
 	s.lost.Count += d.Count
 }
 
-// deny records the refusal of a connection.
 func (s *denialLog) deny(d *destination, why policy.DenialReason, detail string) {
 	s.record(opConnect, d.host, int(d.to.Port()), why, detail)
 }
@@ -119,7 +117,6 @@ func (s *denialLog) denyName(name string, why policy.DenialReason, detail string
 	s.record(opResolve, name, 0, why, detail)
 }
 
-// denyIfRefused records err if it is a refusal, and reports whether it is.
 func (s *denialLog) denyIfRefused(d *destination, err error) bool {
 	var r *refusal
 	if !errors.As(err, &r) {

@@ -33,7 +33,6 @@ type dialer struct {
 	proxy    func(*url.URL) (*url.URL, error)
 }
 
-// dial connects to a destination for which some protocol is granted.
 func (v *dialer) dial(ctx context.Context, d *destination) (c *net.TCPConn, err error) {
 	done := v.failures.begin(d.host, int(d.to.Port()))
 	defer func() { done(err) }()
@@ -56,7 +55,6 @@ func (v *dialer) dial(ctx context.Context, d *destination) (c *net.TCPConn, err 
 	return v.dialParallel(ctx, addrs)
 }
 
-// candidates returns the addresses to dial for a destination, in order of preference.
 func (v *dialer) candidates(ctx context.Context, d *destination, proxied bool) ([]netip.AddrPort, error) {
 	if !d.named {
 		addrs := []netip.AddrPort{d.to}

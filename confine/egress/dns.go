@@ -129,7 +129,6 @@ func (n *nameServer) assignAddress(host string, ports []int) (netip.Addr, error)
 	return addr, nil
 }
 
-// usesProxy reports whether connections to a name go through the host's proxy.
 func (n *nameServer) usesProxy(host string, ports []int) bool {
 	for _, port := range ports {
 		d := destination{host: host, named: true, to: netip.AddrPortFrom(netip.Addr{}, uint16(port))}

@@ -89,7 +89,6 @@ func (g *Gateway) answerSeqpacket(c *net.UnixConn, query []byte) (ok bool) {
 	})
 }
 
-// peekMessage waits for a message and leaves it in the queue.
 func peekMessage(c *net.UnixConn, b []byte) (n int, err error) {
 	raw, err := c.SyscallConn()
 	if err != nil {

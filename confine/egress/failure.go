@@ -34,7 +34,6 @@ type hostAttempt struct {
 	began time.Time
 }
 
-// begin begins an attempt. It returns a function that ends the attempt with its result.
 func (l *failureLog) begin(host string, port int) func(error) {
 	a := &hostAttempt{host, port, time.Now()}
 	l.mu.Lock()
@@ -78,7 +77,6 @@ func noAnswer(port int) string {
 	return "it does not answer"
 }
 
-// hostAnswer describes why an attempt failed. port is that of the attempt.
 func hostAnswer(err error, port int) string {
 	var dns *net.DNSError
 	isDNS := errors.As(err, &dns)

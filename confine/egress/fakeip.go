@@ -106,7 +106,6 @@ func (n *fakeIPPool) allocate() netip.Addr {
 	}
 }
 
-// evict removes the name that was unused longest, if that is at least minNameIdle.
 func (n *fakeIPPool) evict(now time.Time) bool {
 	var oldest *fakeIP
 	for _, e := range n.byHost {
@@ -122,7 +121,6 @@ func (n *fakeIPPool) evict(now time.Time) bool {
 	return true
 }
 
-// host returns the name that has address a.
 func (n *fakeIPPool) host(a netip.Addr) (string, bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -134,7 +132,6 @@ func (n *fakeIPPool) host(a netip.Addr) (string, bool) {
 	return e.host, true
 }
 
-// has reports whether a name has an address.
 func (n *fakeIPPool) has(host string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()

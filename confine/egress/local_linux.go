@@ -47,7 +47,6 @@ func isLocal(addr netip.Addr) (bool, error) {
 	return false, fmt.Errorf("the kernel's routes: an answer of type %d", messages[0].Header.Type)
 }
 
-// routeRequest returns a message that asks for the route to an address.
 func routeRequest(addr netip.Addr) []byte {
 	ip, family := addr.Unmap().AsSlice(), byte(syscall.AF_INET)
 	if len(ip) == 16 {

@@ -7,7 +7,6 @@ import (
 	"net/netip"
 )
 
-// isLocal is the default of Options.IsLocal. No jail of these systems has a Gateway.
 func isLocal(netip.Addr) (bool, error) {
 	return false, errors.New("the routes of this system are not read")
 }

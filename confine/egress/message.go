@@ -16,7 +16,6 @@ type query struct {
 	edns bool // it has an OPT record, so its answer needs one too
 }
 
-// parseQuery parses a message. With errQuestion it still returns the header.
 func parseQuery(b []byte) (q query, err error) {
 	var p dnsmessage.Parser
 	if q.Header, err = p.Start(b); err != nil {

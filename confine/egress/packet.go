@@ -50,7 +50,6 @@ func parseRefusal(b []byte) (network string, to netip.AddrPort, ok bool) {
 	return "", netip.AddrPort{}, false
 }
 
-// parseIPHeader parses an IP header. It does not follow IPv6 extension headers.
 func parseIPHeader(b []byte) (src, dst netip.Addr, protocol byte, payload []byte, ok bool) {
 	if len(b) == 0 {
 		return src, dst, 0, nil, false

@@ -16,7 +16,6 @@ type refusalSocket struct {
 	buf [2048]byte
 }
 
-// watchRefusals records the refusals of the jail's kernel until f is closed.
 func (g *Gateway) watchRefusals(f *os.File) {
 	raw, err := f.SyscallConn()
 	if err != nil {
@@ -48,7 +47,6 @@ func (p *refusalSocket) watch(g *Gateway) {
 
 const maxPacketsPerRead = 64
 
-// read records the packets that are there, without waiting.
 func (p *refusalSocket) read(g *Gateway, fd int) (n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -68,7 +66,6 @@ func (p *refusalSocket) read(g *Gateway, fd int) (n int) {
 	return n
 }
 
-// readRefusals reads the packets that have arrived.
 func (g *Gateway) readRefusals() {
 	g.mu.Lock()
 	refused := g.refusals

@@ -5,7 +5,6 @@ import (
 	"syscall"
 )
 
-// hasBuffered reports whether c has received bytes that were not read yet.
 func hasBuffered(c *net.TCPConn) (something bool) {
 	raw, err := c.SyscallConn()
 	if err != nil {

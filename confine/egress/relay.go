@@ -21,7 +21,6 @@ const (
 
 var errOutSpent = &refusal{policy.DeniedLimit, "the session has sent all the bytes that net_out_mb allows"}
 
-// serveConn serves one connection according to the rules until it ends.
 func (g *Gateway) serveConn(c *net.TCPConn, to netip.AddrPort) {
 	defer c.Close()
 	stop := context.AfterFunc(g.life.ctx, func() { reset(c) })
@@ -56,7 +55,6 @@ func (g *Gateway) serveConn(c *net.TCPConn, to netip.AddrPort) {
 	r.run()
 }
 
-// reset ends a connection with RST.
 func reset(c *net.TCPConn) {
 	c.SetLinger(0)
 	c.Close()
@@ -118,7 +116,6 @@ func (r *relay) abort() {
 	reset(r.upstream)
 }
 
-// relayDown forwards what upstream sends. It notes how that begins, for awaitAnswer.
 func (r *relay) relayDown() error {
 	if !r.d.opaque {
 		b, head := make([]byte, sniffBuffer), []byte(nil)
@@ -143,7 +140,6 @@ func (r *relay) relayDown() error {
 	return err
 }
 
-// relayUp forwards what the client sends, once its first bytes are checked.
 func (r *relay) relayUp() error {
 	if !r.d.opaque && r.protocol == protoUnknown {
 		switch err := r.readHead(); {
@@ -206,7 +202,6 @@ func (r *relay) readHead() error {
 	}
 }
 
-// readMore reads more of the first bytes.
 func (r *relay) readMore() error {
 	if len(r.head) == cap(r.head) {
 		r.head = slices.Grow(r.head, max(sniffBuffer, len(r.head)))
@@ -222,7 +217,6 @@ func (r *relay) readMore() error {
 	return err
 }
 
-// intercept hands the connection to the Interceptor.
 func (r *relay) intercept() error {
 	t := r.g.o.Interceptor
 	if t == nil {
@@ -263,7 +257,6 @@ func (r *relay) intercept() error {
 	return nil
 }
 
-// relayRest forwards the rest of what the client sends.
 func (r *relay) relayRest() error {
 	defer context.AfterFunc(r.g.life.jailCtx, r.setIdleDeadline)()
 	err := r.copyUp(r.client)

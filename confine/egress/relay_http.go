@@ -133,7 +133,6 @@ func copyChunks(w io.Writer, b *bufio.Reader) error {
 	}
 }
 
-// readChunkLine reads a line, including its end.
 func readChunkLine(b *bufio.Reader) ([]byte, error) {
 	line, err := b.ReadSlice('\n')
 	if err != nil {

@@ -28,7 +28,6 @@ func (r *relay) relayHello() error {
 	return r.relaySecondHello(b)
 }
 
-// relaySecondHello checks the name of the next ClientHello, and forwards what surrounds it.
 func (r *relay) relaySecondHello(b *bufio.Reader) error {
 	for {
 		held, _ := b.Peek(b.Buffered())

@@ -99,7 +99,6 @@ func (a *lookupResult) expired(now time.Time) bool {
 	}
 }
 
-// has reports whether a name can be looked up without a query.
 func (l *lookupCache) has(host string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -107,7 +106,6 @@ func (l *lookupCache) has(host string) bool {
 	return a != nil && !a.expired(time.Now())
 }
 
-// makeRoom removes results if the cache is full: expired ones first, then any.
 func (l *lookupCache) makeRoom() {
 	if len(l.results) < maxCachedLookups {
 		return

@@ -52,7 +52,6 @@ func isLocalhost(a netip.Addr) bool {
 	return a == netip.AddrFrom4([4]byte{127, 0, 0, 1}) || a == netip.IPv6Loopback()
 }
 
-// evaluate evaluates the rules for a protocol to a host.
 func (s *ruleSet) evaluate(host, scheme string, port int) (verdict, policy.NetRule) {
 	rule, ok := policy.MatchNet(s.all, host, scheme, port, "", "")
 	switch {
@@ -64,7 +63,6 @@ func (s *ruleSet) evaluate(host, scheme string, port int) (verdict, policy.NetRu
 	return verdictDeny, rule
 }
 
-// checkAddress reports whether an address may be dialled, and the reason if not.
 func (s *ruleSet) checkAddress(addr netip.Addr, port int) (reason string, ok bool) {
 	own, err := s.isLocal(addr)
 	if err != nil {
@@ -73,7 +71,6 @@ func (s *ruleSet) checkAddress(addr netip.Addr, port int) (reason string, ok boo
 	return policy.CheckAddress(s.all, addr, port, own)
 }
 
-// grantedPorts returns the ports on which some protocol to a host is granted.
 func (s *ruleSet) grantedPorts(host string) (ports []int) {
 	for _, port := range s.ports {
 		for _, p := range protocols {

@@ -25,7 +25,6 @@ const (
 	uncountedShare = 8
 )
 
-// reportStep returns Target.ReportStep.
 func (b *byteCount) reportStep() int64 {
 	if b.limit == 0 {
 		return 0
@@ -33,7 +32,6 @@ func (b *byteCount) reportStep() int64 {
 	return min(max(b.limit/uncountedShare/int64(b.connections), 1), maxReportStep)
 }
 
-// isSpent reports whether the session may send nothing more.
 func (b *byteCount) isSpent() bool {
 	return b.limit != 0 && b.sent.Load() >= b.limit
 }

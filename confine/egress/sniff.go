@@ -30,7 +30,6 @@ const (
 	protoOther // certainly neither
 )
 
-// scheme returns the scheme that rules use for p.
 func (p protocol) scheme() string {
 	switch p {
 	case protoTLS:

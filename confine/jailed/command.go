@@ -99,7 +99,6 @@ func (c invocation) encode() ([]byte, error) {
 	return json.Marshal(c)
 }
 
-// options returns the policy as the flags of mcp-jail run.
 func (c invocation) options() config.CommandLineOptions {
 	p := c.Policy
 	o := config.CommandLineOptions{
@@ -115,7 +114,6 @@ func (c invocation) options() config.CommandLineOptions {
 	return o
 }
 
-// commandName returns the name of a program's private HOME and of its limits.
 func commandName(program string) string {
 	name := strings.Map(func(r rune) rune {
 		if r < utf8.RuneSelf && policy.ValidServerName("x"+string(r)) {

@@ -38,7 +38,6 @@ func Init() {
 	exit.Die()
 }
 
-// run runs the program of an invocation.
 func run(text string, command []string) (confine.Exit, error) {
 	call := invocation{command: command}
 	if err := json.Unmarshal([]byte(text), &call); err != nil {

@@ -142,7 +142,6 @@ func (r *Request) parseField(line string, seen map[string]bool) error {
 	return nil
 }
 
-// cutPort returns the host of an authority, without the port.
 func cutPort(authority string) (host string, ok bool) {
 	host = authority
 	if i := strings.LastIndexByte(authority, ':'); i >= 0 && !strings.HasSuffix(authority, "]") {

@@ -38,14 +38,12 @@ func (b *budget) take(c *jailConn, cost int64) bool {
 	return true
 }
 
-// give takes back what take has counted.
 func (b *budget) give(c *jailConn, cost int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.used, c.requests = b.used-cost, c.requests-cost
 }
 
-// costOf returns what a request costs.
 func costOf(r *http.Request) int64 {
 	n := len(r.RequestURI) + len(r.Host)
 	for name, values := range r.Header {

@@ -49,7 +49,6 @@ type jailConn struct {
 	idle      bool // between two requests
 }
 
-// jailConnOf returns the jailConn below a connection of a server.
 func jailConnOf(c net.Conn) *jailConn {
 	switch c := c.(type) {
 	case *jailConn:
@@ -107,7 +106,6 @@ func (c *jailConn) reset() {
 	c.Close()
 }
 
-// handshake performs the TLS handshakes and passes the connection to one of the servers.
 func (c *jailConn) handshake() error {
 	if !c.target.TLS {
 		return c.t.http1[c.wide].deliver(&headerRecorder{Conn: c, jail: c})
@@ -190,7 +188,6 @@ func (c *jailConn) deny(why policy.DenialReason, detail string) {
 	}
 }
 
-// onStateChange notes whether a connection is between two requests.
 func onStateChange(conn net.Conn, state http.ConnState) {
 	c := jailConnOf(conn)
 	c.mu.Lock()
@@ -206,7 +203,6 @@ func isAddress(host string) bool {
 	return err == nil
 }
 
-// quote shortens a text from a peer and makes it valid UTF-8.
 func quote(s string) string {
 	if len(s) > 200 {
 		s = s[:200]

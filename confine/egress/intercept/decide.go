@@ -18,12 +18,10 @@ type refusal struct {
 	text   string
 }
 
-// forbidden returns a refusal with status 403.
 func forbidden(why policy.DenialReason, format string, args ...any) *refusal {
 	return &refusal{http.StatusForbidden, why, fmt.Sprintf(format, args...)}
 }
 
-// decide returns the rule that allows a request, or a refusal.
 func (c *jailConn) decide(r *http.Request) (policy.NetRule, *refusal) {
 	for _, check := range []func(*http.Request) *refusal{c.checkHost, checkFields, c.checkForm, c.checkOverrides} {
 		if no := check(r); no != nil {
@@ -56,7 +54,6 @@ func (c *jailConn) checkHost(r *http.Request) *refusal {
 	return nil
 }
 
-// checkFields refuses a request with a field that some servers read as another one.
 func checkFields(r *http.Request) *refusal {
 	for _, part := range []struct {
 		fields http.Header
@@ -71,7 +68,6 @@ func checkFields(r *http.Request) *refusal {
 	return nil
 }
 
-// checkForm refuses a request that two servers could read in two ways.
 func (c *jailConn) checkForm(r *http.Request) *refusal {
 	if w, one := r.Context().Value(recorderKey{}).(*headerRecorder); one {
 		if why := ambiguity(w.takeHeader(r), r.Method+" "+r.RequestURI+" "+r.Proto); why != "" {
@@ -115,7 +111,6 @@ func (c *jailConn) checkOverrides(r *http.Request) *refusal {
 	return c.checkDestination(r)
 }
 
-// hasConditions reports whether the rules tell the requests of a connection apart.
 func hasConditions(rules []policy.NetRule, scheme string, t egress.Target) bool {
 	for _, r := range rulesFor(rules, scheme, t) {
 		if r.PathPrefix != "" || len(r.Methods) > 0 {
@@ -125,7 +120,6 @@ func hasConditions(rules []policy.NetRule, scheme string, t egress.Target) bool 
 	return false
 }
 
-// rulesFor returns the rules about a connection, whatever the request.
 func rulesFor(rules []policy.NetRule, scheme string, t egress.Target) (out []policy.NetRule) {
 	for _, r := range rules {
 		bare := policy.NetRule{Host: r.Host, Scheme: r.Scheme, Port: r.Port, Allow: r.Allow}
@@ -136,7 +130,6 @@ func rulesFor(rules []policy.NetRule, scheme string, t egress.Target) (out []pol
 	return out
 }
 
-// allowedText lists the rules that allow requests to this host, for a message.
 func (c *jailConn) allowedText() string {
 	var list []string
 	for _, r := range rulesFor(c.t.rules, c.scheme(), c.target) {
@@ -150,7 +143,6 @@ func (c *jailConn) allowedText() string {
 	return "no rule allows it; this host has " + strings.Join(list, "; ")
 }
 
-// ruleText returns the TOML lines of a rule in one line.
 func ruleText(r policy.NetRule) string {
 	var out []string
 	for _, line := range r.TOML("access")[1:] {

@@ -54,7 +54,6 @@ func asksForPart(field string) bool {
 	return strings.HasSuffix(name, "-range") && !strings.HasSuffix(name, "-content-range") && !strings.HasSuffix(name, "-source-range")
 }
 
-// acceptable returns gzip if an Accept-Encoding allows it, otherwise identity.
 func acceptable(accepted string) string {
 	for part := range strings.SplitSeq(accepted, ",") {
 		coding, weight, _ := strings.Cut(strings.ReplaceAll(part, " ", ""), ";")
@@ -74,7 +73,6 @@ type unreadable struct{ refusal *refusal }
 
 func (u unreadable) Error() string { return u.refusal.text }
 
-// makeReadable decompresses a response, or returns an error.
 func makeReadable(r *http.Response) error {
 	for _, charset := range charsets(r.Header.Values("Content-Type")) {
 		if !extendsASCII(charset) {
@@ -103,7 +101,6 @@ func makeReadable(r *http.Response) error {
 	return nil
 }
 
-// charsets returns all charsets that the values of Content-Type name.
 func charsets(kinds []string) (names []string) {
 	for part := range strings.FieldsFuncSeq(strings.Join(kinds, ";"), func(r rune) bool { return r == ';' || r == ',' }) {
 		key, value, _ := strings.Cut(part, "=")
@@ -167,7 +164,6 @@ func (g *gunzipped) Read(p []byte) (n int, err error) {
 	return g.plain.Read(p)
 }
 
-// hide hides secrets in header or trailer fields.
 func hide(mask *leak.Mask, fields http.Header) {
 	if mask == nil {
 		return
@@ -196,7 +192,6 @@ type maskedConn struct {
 	stream *leak.MaskStream
 }
 
-// newMaskedConn takes over a connection whose response has not been written.
 func newMaskedConn(conn net.Conn, rest *bufio.ReadWriter, mask *leak.Mask) (net.Conn, *bufio.ReadWriter) {
 	masked := &maskedConn{conn, mask.Stream(true)}
 	return masked, bufio.NewReadWriter(rest.Reader, bufio.NewWriter(masked))

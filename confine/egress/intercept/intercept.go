@@ -133,7 +133,6 @@ func (i *Interceptor) server(set func(*http.Protocols, bool), wide bool) *http.S
 	}
 }
 
-// http2Config bounds what a connection of HTTP/2 holds.
 func http2Config(wide bool) *http.HTTP2Config {
 	c := &http.HTTP2Config{MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerConnection: narrowConn, MaxReceiveBufferPerStream: narrowStream}
 	if wide {

@@ -27,13 +27,10 @@ func (i *Interceptor) SetLeaks(l egress.Leaks) {
 	i.leaks = leaks{Leaks: l, finder: leak.New(l.Secrets, l.Tokens), told: map[egress.Leak]bool{}}
 }
 
-// isCredential reports whether a header field is for credentials.
 func isCredential(name string) bool {
 	return strings.EqualFold(name, "Cookie") || slices.ContainsFunc(policy.CredentialFields, func(f string) bool { return strings.EqualFold(f, name) })
 }
 
-// checkLeaks searches the URL and the header of a request. It tells of each leak, or refuses the
-// request.
 func (c *jailConn) checkLeaks(r *http.Request) *refusal {
 	l := &c.t.leaks
 	if l.finder == nil {
@@ -79,7 +76,6 @@ func (c *jailConn) judgeLeaks(found []leak.Found, place egress.Place, credential
 // maxTold bounds the leaks that are told in a session.
 const maxTold = 1000
 
-// tell tells of a leak, once.
 func (l *leaks) tell(c *jailConn, about egress.Leak) {
 	l.mu.Lock()
 	known := l.told[about] || len(l.told) >= maxTold

@@ -199,7 +199,6 @@ type roundTripFunc func(*http.Request) (*http.Response, error)
 
 func (f roundTripFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// rewrite prepares the request for the upstream: unchanged except for the secrets.
 func (i *Interceptor) rewrite(p *httputil.ProxyRequest) {
 	c := p.In.Context().Value(jailConnKey{}).(*jailConn)
 	p.Out.URL.Scheme = c.scheme()
@@ -306,7 +305,6 @@ func (a *responseWriter) Write(p []byte) (n int, err error) {
 	return len(p), nil
 }
 
-// finish sends the rest of the body. The trailer fields follow.
 func (a *responseWriter) finish() {
 	if a.stream != nil {
 		a.ResponseWriter.Write(a.stream.Rest())

@@ -14,7 +14,6 @@ import (
 // secrets are values by the variable that holds their placeholder.
 type secrets map[string]string
 
-// checkSecrets refuses a value that could end its header field.
 func checkSecrets(values map[string]string) (secrets, error) {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if err := policy.CheckSecretValue(name, values[name]); err != nil {
@@ -41,7 +40,6 @@ func (s secrets) replace(header http.Header, named []policy.Secret, behind ...ht
 	}
 }
 
-// replacer replaces the placeholders of the named secrets that have a value and that pass.
 func (s secrets) replacer(named []policy.Secret, pass func(policy.Secret) bool) *strings.Replacer {
 	var pairs []string
 	for _, n := range named {
@@ -75,7 +73,6 @@ func (s secrets) misplaced(header http.Header, named []policy.Secret) *refusal {
 	return nil
 }
 
-// fieldsText lists the fields in which a secret is replaced.
 func fieldsText(n policy.Secret) string {
 	if n.Header == nil {
 		return "the fields for credentials (Authorization, X-Api-Key and the like)"
@@ -83,7 +80,6 @@ func fieldsText(n policy.Secret) string {
 	return strings.Join(n.Header, ", ")
 }
 
-// replaceInBasic applies replacer inside Basic credentials (RFC 7617).
 func replaceInBasic(value string, replacer *strings.Replacer) string {
 	const scheme = "basic "
 	if len(value) < len(scheme) || !strings.EqualFold(value[:len(scheme)], scheme) {

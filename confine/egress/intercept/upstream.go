@@ -19,7 +19,6 @@ var (
 	errTooManyDials = errors.New("too many connections to the upstream, which ends each")
 )
 
-// dialUpstream connects to the upstream through the jailConn's dial function.
 func (c *jailConn) dialUpstream(ctx context.Context) (*upstream, error) {
 	c.mu.Lock()
 	c.dials++
@@ -43,7 +42,6 @@ func (c *jailConn) dialUpstream(ctx context.Context) (*upstream, error) {
 	return u, nil
 }
 
-// dialTLS connects to the upstream and performs a verified TLS handshake.
 func (c *jailConn) dialTLS(ctx context.Context, offers []string) (*tls.Conn, error) {
 	raw, err := c.dialUpstream(ctx)
 	if err != nil {
@@ -122,7 +120,6 @@ func (c *jailConn) tlsUpstream(ctx context.Context) (net.Conn, error) {
 	return c.dialTLS(ctx, []string{c.protocol})
 }
 
-// roundTrip forwards one request to the upstream.
 func (c *jailConn) roundTrip(r *http.Request) (*http.Response, error) {
 	client, err := c.clientConn(r.Context())
 	if err != nil {

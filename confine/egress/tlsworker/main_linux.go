@@ -95,7 +95,6 @@ func (s *server) run(newHandler func([]policy.NetRule, []byte) (Handler, error))
 	return s.receiveLoop()
 }
 
-// receiveLoop handles the launcher's messages until the socket ends.
 func (s *server) receiveLoop() error {
 	for {
 		m, c, err := s.socket.receive()
@@ -156,7 +155,6 @@ func (s *server) serve(m serveMessage, c *net.TCPConn, end <-chan struct{}) {
 	s.socket.send(message{Done: m.ID}, nil)
 }
 
-// count asks the launcher whether bytes may be sent on a connection.
 func (s *server) count(id uint64, n int64, end <-chan struct{}) bool {
 	answer := make(chan bool, 1)
 	s.mu.Lock()
@@ -175,7 +173,6 @@ func (s *server) count(id uint64, n int64, end <-chan struct{}) bool {
 	}
 }
 
-// dial asks the launcher for an upstream connection.
 func (s *server) dial(ctx context.Context, id uint64) (*net.TCPConn, error) {
 	answer := make(chan dialResult, 1)
 	s.mu.Lock()
@@ -198,7 +195,6 @@ func (s *server) dial(ctx context.Context, id uint64) (*net.TCPConn, error) {
 	return nil, ctx.Err()
 }
 
-// completeDial passes the result of a dial to its caller, once.
 func (s *server) completeDial(number uint64, d dialResult) {
 	s.mu.Lock()
 	answer := s.dials[number]

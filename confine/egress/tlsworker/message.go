@@ -91,7 +91,6 @@ type leaksMessage struct {
 	Block  bool     `json:"block,omitempty"`
 }
 
-// newLeaksMessage returns the message for l, or nil if l lists nothing.
 func newLeaksMessage(l egress.Leaks) *leaksMessage {
 	if l.IsZero() {
 		return nil
@@ -140,5 +139,4 @@ func (m message) encode() ([]byte, error) {
 	return b, err
 }
 
-// clip bounds the length of a text from a peer.
 func clip(s string) string { return s[:min(len(s), 2000)] }

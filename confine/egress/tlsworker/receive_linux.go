@@ -18,7 +18,6 @@ import (
 // exitTimeout bounds the life of the process after its socket is closed.
 const exitTimeout = time.Second
 
-// receiveLoop receives messages until the process ends.
 func (w *Worker) receiveLoop(secrets message) {
 	err := w.sendSecrets(secrets)
 	if err == nil {
@@ -52,7 +51,6 @@ func (w *Worker) sendSecrets(secrets message) error {
 	return nil
 }
 
-// receiveAll receives messages until the socket ends, and returns the reason for the end.
 func (w *Worker) receiveAll() error {
 	var err error
 	for err == nil {

@@ -102,8 +102,6 @@ const x32Bit = 0x40000000
 // little-endian machines. The kernel uses only the low half of the arguments that are checked.
 const dataNumber, dataArch, dataFirst, dataThird = 0, 4, 16, 32
 
-// seccompFilter allows the necessary system calls and fails all others with EPERM. A call of
-// another architecture kills the process.
 func seccompFilter(pid int) ([]unix.SockFilter, error) {
 	audit, ok := auditArchs[runtime.GOARCH]
 	if !ok {

@@ -138,7 +138,6 @@ func environment() []string {
 	return environ.Build(environ.TLS, os.Environ(), fmt.Sprintf("GOMAXPROCS=%d", min(runtime.NumCPU(), 4)), "GOTRACEBACK=none")
 }
 
-// sendRules sends the rules and receives the certificate of the authority.
 func (w *Worker) sendRules(o Options) error {
 	rules := &rulesMessage{Version: version, Rules: o.Rules, Roots: o.Roots, Connections: o.Connections}
 	if err := w.send(message{Rules: rules}, nil); err != nil {
@@ -184,7 +183,6 @@ func (w *Worker) send(m message, c *net.TCPConn) error {
 	return w.socket.send(m, c)
 }
 
-// killFor kills the process and keeps the reason.
 func (w *Worker) killFor(what string) {
 	w.killReason.CompareAndSwap(nil, &what)
 	w.Kill()

@@ -71,7 +71,6 @@ func fileVerbs() map[string]func([]string) (string, error) {
 	}
 }
 
-// attemptReopen opens a file for reading and reopens the descriptor for writing.
 func attemptReopen(a []string) error {
 	fd, err := unix.Open(a[0], unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -81,7 +80,6 @@ func attemptReopen(a []string) error {
 	return Closing(unix.Open(fmt.Sprintf("/proc/self/fd/%d", fd), unix.O_RDWR|unix.O_CLOEXEC, 0))
 }
 
-// attemptRewriteOpened opens a file for reading and writes to it by the descriptor's link in /proc.
 func attemptRewriteOpened(a []string) error {
 	fd, err := unix.Open(a[0], unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -106,7 +104,6 @@ func attemptLocked(a []string) (err error) {
 	return err
 }
 
-// attemptWriteMapped writes to a file by mapping it.
 func attemptWriteMapped(a []string) error {
 	fd, err := unix.Open(a[0], unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -141,7 +138,6 @@ func attemptFutimes(a []string) error {
 	return unix.Futimes(fd, []unix.Timeval{{}, {}})
 }
 
-// attemptSwapDir moves a directory away and makes another in its place.
 func attemptSwapDir(a []string) error {
 	if err := unix.Rename(a[0], a[0]+"-moved"); err != nil {
 		return err
@@ -149,7 +145,6 @@ func attemptSwapDir(a []string) error {
 	return unix.Mkdir(a[0], 0o755)
 }
 
-// attemptRepository makes a git repository with a hook.
 func attemptRepository(a []string) error {
 	if err := os.MkdirAll(filepath.Join(a[0], ".git/hooks"), 0o755); err != nil {
 		return err
@@ -208,7 +203,6 @@ func SetCapability(a []string) error {
 	return unix.Setxattr(a[0], "security.capability", data, 0)
 }
 
-// attemptFlags sets the inode flag nodump.
 func attemptFlags(a []string) error {
 	fd, err := unix.Open(a[0], unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -23,7 +23,6 @@ func attemptNull([]string) (string, error) {
 	return "fchmod " + outcome(unix.Fchmod(0, st.Mode&0o7777)) + " fchown " + outcome(unix.Fchown(0, int(st.Uid), int(st.Gid))), nil
 }
 
-// opening returns the verb that opens a file with these flags.
 func opening(flags int) func([]string) (string, error) {
 	return silent(func(a []string) error { return Closing(unix.Open(a[0], flags|unix.O_CLOEXEC, 0o644)) })
 }

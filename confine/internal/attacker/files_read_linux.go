@@ -59,7 +59,6 @@ func readAndClose(fd int) (string, error) {
 	return string(b[:n]), nothingIf(n == 0)
 }
 
-// attemptReadOpath opens a file with O_PATH and reopens the descriptor.
 func attemptReadOpath(a []string) (string, error) {
 	fd, err := unix.Open(a[0], unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -183,7 +182,6 @@ func attemptReadHandle(a []string) (string, error) {
 	return readAndClose(fd)
 }
 
-// attemptReadUring makes the kernel open a file by an io_uring request.
 func attemptReadUring(a []string) (string, error) {
 	type params struct {
 		sqEntries, cqEntries, flags, cpu, idle, features, wq uint32

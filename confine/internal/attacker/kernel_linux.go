@@ -14,7 +14,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// kernelVerbs are attempts by namespaces, by mounts, and by interfaces of the whole machine.
 func kernelVerbs() map[string]func([]string) (string, error) {
 	return map[string]func([]string) (string, error){
 		"clone-into":  silent(attemptCloneInto),
@@ -118,7 +117,6 @@ func attemptPivotOut(a []string) error {
 	return unix.PivotRoot(".", ".")
 }
 
-// attemptUserfault makes a userfaultfd.
 func attemptUserfault([]string) error {
 	fd, _, errno := unix.Syscall(unix.SYS_USERFAULTFD, unix.O_CLOEXEC|1, 0, 0) // UFFD_USER_MODE_ONLY
 	if errno != 0 {
@@ -133,7 +131,6 @@ func attemptPerf(a []string) error {
 	return Closing(unix.PerfEventOpen(&attr, Number(a[0]), -1, -1, unix.PERF_FLAG_FD_CLOEXEC))
 }
 
-// attemptBPFMap makes a BPF map.
 func attemptBPFMap([]string) error {
 	attr := [32]uint32{1, 4, 4, 1} // BPF_MAP_TYPE_HASH, key, value, entries
 	fd, _, errno := unix.Syscall(unix.SYS_BPF, 0, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
@@ -143,7 +140,6 @@ func attemptBPFMap([]string) error {
 	return unix.Close(int(fd))
 }
 
-// attemptUring makes an io_uring.
 func attemptUring([]string) error {
 	params := make([]byte, 120)
 	fd, _, errno := unix.Syscall(unix.SYS_IO_URING_SETUP, 4, uintptr(unsafe.Pointer(&params[0])), 0)
@@ -163,13 +159,11 @@ func attemptFanotify(a []string) error {
 	return unix.FanotifyMark(fd, unix.FAN_MARK_ADD, unix.FAN_OPEN, unix.AT_FDCWD, a[0])
 }
 
-// attemptDmesg reads the kernel's log.
 func attemptDmesg([]string) error {
 	_, err := unix.Klogctl(unix.SYSLOG_ACTION_READ_ALL, make([]byte, 1<<16))
 	return err
 }
 
-// attemptKcore reads the kernel's memory.
 func attemptKcore([]string) (string, error) {
 	fd, err := unix.Open("/proc/kcore", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -203,7 +197,6 @@ func attemptCrashes(a []string) error {
 	return nil
 }
 
-// terminalVerbs are attempts on the controlling terminal.
 func terminalVerbs() map[string]func([]string) (string, error) {
 	return map[string]func([]string) (string, error){
 		"line-discipline": silent(withTerminal(func(master, slave int) error {
@@ -228,8 +221,6 @@ func terminalVerbs() map[string]func([]string) (string, error) {
 	}
 }
 
-// withTerminal gives f both ends of a new terminal, which becomes the controlling
-// one.
 func withTerminal(f func(master, slave int) error) func([]string) error {
 	return func([]string) error {
 		master, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
@@ -256,7 +247,6 @@ func withTerminal(f func(master, slave int) error) func([]string) error {
 	}
 }
 
-// attemptListener installs a filter with a listener.
 func attemptListener([]string) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err

@@ -48,7 +48,6 @@ func attemptSwarm(a []string) (string, error) {
 	return "", nil
 }
 
-// forkToucher starts a child that writes to every page of b. It ends with its parent.
 func forkToucher(b []byte, busy bool) (int, syscall.Errno) {
 	pid, _, errno := syscall.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
 	if errno != 0 || pid != 0 {

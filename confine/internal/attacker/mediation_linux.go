@@ -122,7 +122,6 @@ func attemptAwait(a []string) error {
 	return unix.ETIMEDOUT
 }
 
-// fill writes to a file and leaves it open.
 func fill(f *os.File, err error, text string) error {
 	if err == nil {
 		_, err = f.WriteString(text)

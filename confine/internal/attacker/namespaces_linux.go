@@ -55,7 +55,6 @@ var verbsOnKernel = map[string]func(args []string) (string, error){
 	"sticky-input": silent(attemptTerminal),
 }
 
-// attemptTerminal types into a terminal, as TIOCSTI does.
 func attemptTerminal([]string) error {
 	master, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -17,7 +17,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// streamVerbs hold a connection or make many.
 func streamVerbs() map[string]func([]string) (string, error) {
 	return map[string]func([]string) (string, error){
 		"hold": silent(func(a []string) error {
@@ -136,7 +135,6 @@ func attemptSlowMemory(a []string) error {
 	return nil
 }
 
-// egressVerbs are attempts of a client of a granted host.
 func egressVerbs() map[string]func([]string) (string, error) {
 	return map[string]func([]string) (string, error){
 		"get": func(a []string) (string, error) { // by Go's own resolver and TLS

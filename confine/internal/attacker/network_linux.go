@@ -94,7 +94,6 @@ func attemptSendDescriptor(a []string) error {
 	return err
 }
 
-// attemptResolve sends a DNS query, which a test server answers.
 func attemptResolve(a []string) error {
 	c, err := net.Dial("udp", a[0])
 	if err != nil {
@@ -136,13 +135,11 @@ func attemptFamily(a []string) error {
 	return last
 }
 
-// attemptVsock makes a vsock socket.
 func attemptVsock(a []string) error {
 	fd, err := unix.Socket(unix.AF_VSOCK, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	return Closing(fd, err)
 }
 
-// attemptInterfaces lists the network interfaces besides lo.
 func attemptInterfaces([]string) (string, error) {
 	list, err := net.Interfaces()
 	if err != nil {
@@ -157,7 +154,6 @@ func attemptInterfaces([]string) (string, error) {
 	return strings.Join(names, " "), nothingIf(names == nil)
 }
 
-// attemptAddresses looks for the host's address among those of the interfaces.
 func attemptAddresses(a []string) (string, error) {
 	list, err := net.InterfaceAddrs()
 	if err != nil {
@@ -172,7 +168,6 @@ func attemptAddresses(a []string) (string, error) {
 	return "", emptyHanded("nothing")
 }
 
-// attemptConnections looks for a socket of the host in /proc/self/net.
 func attemptConnections(a []string) (string, error) {
 	b, err := os.ReadFile("/proc/self/net/" + a[0])
 	if err != nil {
@@ -196,7 +191,6 @@ func attemptRaiseLo(a []string) error {
 	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, lo)
 }
 
-// attemptUnixDgram sends to a UNIX datagram socket.
 func attemptUnixDgram(a []string) error {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -254,7 +248,6 @@ func connectUnix(kind int, name string) error {
 	return unix.Connect(fd, &unix.SockaddrUnix{Name: name})
 }
 
-// address returns an address in the form that unix.Connect takes.
 func address(s string) (family int, sa unix.Sockaddr, err error) {
 	a, err := net.ResolveTCPAddr("tcp", s)
 	if err != nil {
@@ -266,7 +259,6 @@ func address(s string) (family int, sa unix.Sockaddr, err error) {
 	return unix.AF_INET6, &unix.SockaddrInet6{Port: a.Port, Addr: [16]byte(a.IP.To16())}, nil
 }
 
-// withSocket calls f with a new socket of the family of an address.
 func withSocket(to string, kind, proto int, f func(fd int, sa unix.Sockaddr) error) error {
 	family, sa, err := address(to)
 	if err != nil {

@@ -20,7 +20,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// socketVerbs are attempts with sockets that the supervisor connects.
 func socketVerbs() map[string]func([]string) (string, error) {
 	return map[string]func([]string) (string, error){
 		"race":       attemptRace,
@@ -239,7 +238,6 @@ func NilIfZero(errno syscall.Errno) error {
 	return errno
 }
 
-// attemptNames answers with the addresses of a connected socket.
 func attemptNames(a []string) (string, error) {
 	c, err := net.Dial("tcp", a[0])
 	if err != nil {
@@ -250,7 +248,6 @@ func attemptNames(a []string) (string, error) {
 	return fmt.Sprint(c.RemoteAddr(), " ", local.IP.IsLoopback() && local.Port != 0), nil
 }
 
-// query returns a DNS query for an address of a name.
 func query(id byte, name string) []byte {
 	q := []byte{id, id, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0}
 	for _, label := range strings.Split(name, ".") {
@@ -336,8 +333,6 @@ func nameOfError(err error) string {
 	return "ok"
 }
 
-// attemptAfterInit leaves a process that outlives the jail's init and then reports which calls
-// it can still make.
 func attemptAfterInit(a []string) error {
 	if a[0] == "start" {
 		cmd := exec.Command(Executable())

@@ -120,7 +120,6 @@ func attemptAllProcs([]string) (string, error) {
 	return fmt.Sprint(n), nothingIf(n < 5)
 }
 
-// attemptSetgroups sets the supplementary groups.
 func attemptSetgroups(a []string) error {
 	g := uint32(0)
 	return RawErr(unix.SYS_SETGROUPS, 1, uintptr(unsafe.Pointer(&g)))
@@ -187,7 +186,6 @@ func withPidfd(f func(fd int) error) func([]string) error {
 	}
 }
 
-// processMemory reads or writes memoryTarget of another process.
 func processMemory(nr uintptr, pid int) error {
 	b := make([]byte, 1)
 	local := unix.Iovec{Base: &b[0], Len: 1}

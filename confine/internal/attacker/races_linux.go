@@ -180,7 +180,6 @@ func remains(name string) bool {
 	}
 }
 
-// attemptRaceMover moves a tree away and back, and looks for a protected name in it.
 func attemptRaceMover(a []string) (string, error) {
 	p, q := a[0]+"/node_modules/p", a[0]+"/q"
 	for end := time.Now().Add(2 * time.Second); time.Now().Before(end); {

@@ -25,7 +25,6 @@ func attemptAttributes(a []string) (string, error) {
 	return strings.Join(c.out, ";"), nil
 }
 
-// did notes the result of a call and the state of the files.
 func (c *calls) did(what string, err error) {
 	c.note(what, err)
 	for _, name := range []string{"f", "d", "l"} {

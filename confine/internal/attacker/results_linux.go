@@ -11,8 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// attemptCalls makes every mediated call in many ways, in a tree of the test, and answers with
-// all results.
 func attemptCalls(a []string) (string, error) {
 	if err := unix.Chdir(a[0]); err != nil {
 		return "", err
@@ -41,7 +39,6 @@ func (c *calls) note(what string, err error) {
 	c.out = append(c.out, what+"="+result)
 }
 
-// open notes the error, or the properties of the descriptor.
 func (c *calls) open(name string, flags int, mode uint32) {
 	fd, err := unix.Open(name, flags, mode)
 	what := fmt.Sprintf("open(%s,%#x,%o)", strings.ReplaceAll(name, c.dir, "DIR"), flags, mode)

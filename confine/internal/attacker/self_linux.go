@@ -44,7 +44,6 @@ var verbsOnSelf = map[string]func(args []string) (string, error){
 	"whole-cgroup": func(a []string) (string, error) { return strconv.FormatBool(cgroup.IsInitialRoot(a[0])), nil },
 }
 
-// attemptWriteTerminal gets a terminal of its own, and opens it for writing as /dev/tty.
 func attemptWriteTerminal() error {
 	master, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -67,7 +66,6 @@ func attemptWriteTerminal() error {
 	return Closing(unix.Open("/dev/tty", unix.O_RDWR|unix.O_CLOEXEC, 0))
 }
 
-// attemptStatus answers with the given fields of /proc/self/status.
 func attemptStatus(a []string) (string, error) {
 	b, err := os.ReadFile("/proc/thread-self/status")
 	if err != nil {
@@ -84,8 +82,6 @@ func attemptStatus(a []string) (string, error) {
 	return strings.Join(out, " "), nil
 }
 
-// attemptDescriptors lists the descriptors that were open at the start. It leaves out the poller
-// of the Go runtime.
 func attemptDescriptors([]string) (string, error) {
 	var out []string
 	for fd := range 1000 {

@@ -126,7 +126,6 @@ func rawTruncate(name string) error {
 	return nil
 }
 
-// attemptFifoAnew opens a fifo for reading and reopens the descriptor for writing.
 func attemptFifoAnew(a []string) error {
 	fd, err := unix.Open(a[0], unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -69,7 +69,6 @@ func delegated(dir string) bool {
 		hasControllers(filepath.Join(dir, "cgroup.subtree_control"))
 }
 
-// hasControllers reports whether the file lists memory and pids.
 func hasControllers(file string) bool {
 	words := " " + proc.ReadLine(file) + " "
 	return strings.Contains(words, " memory ") && strings.Contains(words, " pids ")
@@ -184,7 +183,6 @@ func (g *Cgroup) Tighten(l policy.Limits) (exceeded bool, err error) {
 	return tasks > tight.tasks, g.verify(tight)
 }
 
-// verify reads the limits back, and fails if one differs.
 func (g *Cgroup) verify(l limits) error {
 	for _, f := range g.limits(l) {
 		if got := proc.ReadLine(filepath.Join(g.Dir, f.name)); got != f.value && !(f.name == fileSwapMax && got == "") {
@@ -205,7 +203,6 @@ func (g *Cgroup) Adopt(pid int) error {
 	return os.WriteFile(filepath.Join(g.Dir, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0)
 }
 
-// kill ends every process in the cgroup.
 func (g *Cgroup) kill() error {
 	return os.WriteFile(filepath.Join(g.Dir, "cgroup.kill"), []byte("1"), 0) // Linux 5.14
 }

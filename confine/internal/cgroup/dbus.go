@@ -88,7 +88,6 @@ const (
 	fieldPath, fieldInterface, fieldMember, fieldBodySignature = 1, 2, 3, 8
 )
 
-// dbusMessage returns a method call with serial 1.
 func dbusMessage(object, iface, member, signature string, body []byte) []byte {
 	d := &dbusBody{b: []byte{'l', dbusCall, 0, 1}}
 	d.uint32(uint32(len(body)))
@@ -122,7 +121,6 @@ func dbusAuth(uid int) []byte {
 
 var errDBus = errors.New("the reply is not D-Bus")
 
-// dbusReply reads up to the reply to the one call, and returns its error. It skips signals.
 func dbusReply(r io.Reader) error {
 	for line := []byte(nil); ; { // the reply to AUTH: OK and an identifier
 		var b [1]byte

@@ -108,7 +108,6 @@ func locate(f facts) Location {
 	return p
 }
 
-// parseLine returns the value of a key in a file such as memory.events ("max 7"), or 0.
 func parseLine(content, key string) int64 {
 	for line := range strings.Lines(content) {
 		if name, value, ok := strings.Cut(strings.TrimSpace(line), " "); ok && name == key {

@@ -61,7 +61,6 @@ func MakeScope(place Location, pid int, l limits) (*Cgroup, error) {
 	return g, g.verify(l)
 }
 
-// startScope calls org.freedesktop.systemd1.Manager.StartTransientUnit.
 func startScope(socket, name string, pid int, l limits, deadline time.Time) error {
 	conn, err := net.DialTimeout("unix", socket, systemdPatience)
 	if err != nil {

@@ -75,7 +75,6 @@ func (b *Broker) decide(request spec.BrokerRequest) byte {
 	return spec.AnswerNo
 }
 
-// accept passes a socket to the gateway.
 func (b *Broker) accept(request spec.BrokerRequest, f *os.File) {
 	defer f.Close()
 	c, err := net.FileConn(f)

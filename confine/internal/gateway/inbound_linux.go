@@ -62,7 +62,6 @@ func (in *Inbound) Close() {
 	}
 }
 
-// receive collects the sockets that the supervisor makes, until the supervisor ends.
 func (in *Inbound) receive() {
 	for {
 		var got Passed
@@ -131,7 +130,6 @@ func (in *Inbound) accept(l *net.TCPListener, port int) {
 	}
 }
 
-// serve connects to the port in the jail and joins the two connections.
 func (in *Inbound) serve(c *net.TCPConn, port int) {
 	defer c.Close()
 	for _, to := range loopbacks(port) {
@@ -146,7 +144,6 @@ func (in *Inbound) serve(c *net.TCPConn, port int) {
 	reset(c) // as a port without a listener does
 }
 
-// loopbacks returns the addresses at which a server in the jail may listen: 127.0.0.1 and ::1.
 func loopbacks(port int) []unix.Sockaddr {
 	return []unix.Sockaddr{
 		&unix.SockaddrInet6{Port: port, Addr: [16]byte{10: 0xff, 11: 0xff, 12: 127, 15: 1}},
@@ -154,7 +151,6 @@ func loopbacks(port int) []unix.Sockaddr {
 	}
 }
 
-// connect makes a connection in the jail.
 func (in *Inbound) connect(to unix.Sockaddr) (*net.TCPConn, error) {
 	var f *os.File
 	for f == nil {
@@ -223,7 +219,6 @@ func (in *Inbound) join(c, server *net.TCPConn) {
 	<-done
 }
 
-// reset ends a connection with an RST.
 func reset(c *net.TCPConn) {
 	c.SetLinger(0)
 	c.Close()

@@ -33,7 +33,6 @@ func leaksOf(p *policy.Profile) (l egress.Leaks) {
 	return l
 }
 
-// hasOneHost reports whether the rules allow one host and no pattern.
 func hasOneHost(rules []policy.NetRule) bool {
 	host := ""
 	for _, r := range rules {

@@ -47,8 +47,6 @@ const secretTime = time.Minute
 // maxSecret is the largest value of a secret, in bytes.
 const maxSecret = 64 << 10
 
-// readSecrets reads the values of a profile's secrets. The values stay in the memory of this
-// process and of mcp-jail-tls.
 func readSecrets(ctx context.Context, p *policy.Profile) (map[string]string, error) {
 	values := map[string]string{}
 	for _, s := range p.Secrets {
@@ -122,7 +120,6 @@ func secretEnvironment(s policy.Secret, inherited []string) []string {
 	}), "PATH="+s.Path)
 }
 
-// names reports whether a text has the name of a variable as a word.
 func names(text, name string) bool {
 	return slices.Contains(strings.FieldsFunc(text, func(r rune) bool {
 		return r != '_' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')

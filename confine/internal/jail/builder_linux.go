@@ -154,7 +154,6 @@ func (b *Builder) Run(steps []Step) error {
 	return b.Outer.Submit()
 }
 
-// record records the steps of one task in a batch.
 func (b *Builder) record(t *stub.Task, steps []Step) error {
 	if err := t.Wait(); err != nil {
 		return err
@@ -211,7 +210,6 @@ func WrapStep(step string, err error) error {
 	return e
 }
 
-// mounts builds the root and sets the hostname.
 func (b *Builder) mounts() error {
 	if err := b.Root.Build(); err != nil {
 		return err
@@ -227,7 +225,6 @@ func (b *Builder) SignalPivoted() error {
 	return stub.SetEvent(b.Init, b.Pivoted)
 }
 
-// sealProc seals the jail's proc and sends the notes of the root's builder.
 func (b *Builder) sealProc() error {
 	err := b.Root.SealProc()
 	for _, n := range b.Root.Notes {
@@ -244,8 +241,6 @@ func (b *Builder) forkServer() (err error) {
 	return err
 }
 
-// limitServer sets the server's limits. Without a limit of open files it restores the one
-// that raiseFiles has raised.
 func (b *Builder) limitServer() error {
 	if b.Spec.Limits.OpenFiles <= 0 {
 		if err := stub.Setrlimit(b.Server, unix.RLIMIT_NOFILE, &b.nofile); err != nil {

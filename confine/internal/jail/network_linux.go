@@ -87,7 +87,6 @@ func (g *NetworkSockets) Close() {
 	}
 }
 
-// open opens the sockets for granted hosts.
 func (g *NetworkSockets) open(o *spec.Network) error {
 	if err := g.openDNS(); err != nil {
 		return err
@@ -107,7 +106,6 @@ func (g *NetworkSockets) open(o *spec.Network) error {
 	return err
 }
 
-// add makes a socket and keeps it with its kind.
 func (g *NetworkSockets) add(kind byte, family, typ, proto int) (int, error) {
 	fd, err := stub.Socket(g.Task, family, typ|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, proto)
 	if err == nil {
@@ -116,7 +114,6 @@ func (g *NetworkSockets) add(kind byte, family, typ, proto int) (int, error) {
 	return fd, err
 }
 
-// bind binds a socket to a port of every address, of both families if the kernel has IPv6.
 func (g *NetworkSockets) bind(fd int, port uint16) error {
 	any := netip.IPv6Unspecified()
 	if g.family == unix.AF_INET {
@@ -151,7 +148,6 @@ func (g *NetworkSockets) openDNS() error {
 	return step.On("DNS", err)
 }
 
-// listen opens a TCP listener.
 func (g *NetworkSockets) listen(kind byte, port uint16) error {
 	fd, err := g.add(kind, g.family, unix.SOCK_STREAM, 0)
 	if err == nil {
@@ -182,7 +178,6 @@ func (g *NetworkSockets) openRefused(filter []byte) error {
 	return step.On("packet socket", stub.Bind(g.Task, fd, everyPacket()))
 }
 
-// everyPacket returns a struct sockaddr_ll for all packets of lo.
 func everyPacket() []byte {
 	b := make([]byte, unix.SizeofSockaddrLinklayer)
 	binary.NativeEndian.PutUint16(b, unix.AF_PACKET)
@@ -191,7 +186,6 @@ func everyPacket() []byte {
 	return b
 }
 
-// openInbound makes a socket that the launcher will connect to the server.
 func (g *NetworkSockets) openInbound() error {
 	_, err := g.add(spec.SocketInbound, unix.AF_INET6, unix.SOCK_STREAM, 0)
 	if errors.Is(err, unix.EAFNOSUPPORT) {
@@ -214,7 +208,6 @@ func (g *NetworkSockets) Pass(socket int) error {
 	return err
 }
 
-// send sends some of the sockets in one message.
 func (g *NetworkSockets) send(socket int, kinds []byte, fds []int) error {
 	return stub.Sendmsg(g.Task, socket, kinds, unix.UnixRights(fds...), unix.MSG_NOSIGNAL)
 }

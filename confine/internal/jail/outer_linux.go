@@ -44,8 +44,6 @@ func (b *Builder) bindToParent() error {
 	return err
 }
 
-// raiseFiles raises the limit of open files for building, which needs a descriptor for each
-// mount.
 func (b *Builder) raiseFiles() error {
 	var own unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &own); err != nil {
@@ -83,7 +81,6 @@ func (b *Builder) openOwnProc() (err error) {
 	return err
 }
 
-// ownNetwork makes the jail's network namespace.
 func (b *Builder) ownNetwork() (err error) {
 	if err = stub.Unshare(b.Outer, unix.CLONE_NEWNET); err == nil {
 		b.network, err = stub.Openat(b.Outer, b.namespaces, "net", unix.O_RDONLY|unix.O_CLOEXEC, 0)
@@ -120,7 +117,6 @@ func (b *Builder) detachOldRoot() error {
 	return step.On("/", stub.Chdir(b.Outer, "/"))
 }
 
-// takeStdio sends the files of stdio that are not nil to the stub, and has it receive them.
 func (b *Builder) takeStdio() error {
 	var fds []int
 	for _, f := range b.stdio.all() {

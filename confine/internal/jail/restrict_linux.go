@@ -166,7 +166,6 @@ func (b *Restrictor) OpenRuleset() (err error) {
 	return err
 }
 
-// openRules makes one ruleset.
 func (b *Restrictor) openRules(rules *landlock.Ruleset) (int, error) {
 	ruleset, err := landlock.Create(b.Init, rules, func(r landlock.Rule) (int, error) {
 		if tree, ok := b.Root.TakeTree(r.Path); ok {

@@ -25,7 +25,6 @@ func (b *Restrictor) SelfTest() error {
 	return checkState(b.Server)
 }
 
-// try makes the calls of a check in the server's task.
 func (b *Restrictor) try(p check) error {
 	outcome := b.Server.Optional(p.Try)
 	return b.Server.OnComplete(func() error {
@@ -121,7 +120,6 @@ func trySignalLauncher(t *stub.Task, pid, server int) error {
 	return stub.Kill(t, pid, 0)
 }
 
-// tryListDir opens a directory.
 func tryListDir(t *stub.Task, dir string) error {
 	fd, err := stub.Openat(t, unix.AT_FDCWD, dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err == nil {
@@ -130,7 +128,6 @@ func tryListDir(t *stub.Task, dir string) error {
 	return err
 }
 
-// trySocket makes a socket.
 func trySocket(t *stub.Task, family, kind int) error {
 	fd, err := stub.Socket(t, family, kind|unix.SOCK_CLOEXEC, 0)
 	if err == nil {
@@ -197,7 +194,6 @@ func trySourceAddress(t *stub.Task, to netip.Addr) error {
 	return t.OnOptional(from)
 }
 
-// checkState reads back no_new_privs, the filter and the capabilities.
 func checkState(t *stub.Task) error {
 	privileges, err := stub.Prctl(t, unix.PR_GET_NO_NEW_PRIVS)
 	if err != nil {
@@ -225,7 +221,6 @@ func checkState(t *stub.Task) error {
 	})
 }
 
-// checksHostNS returns the further checks of a jail in the host's namespaces.
 func (b *Restrictor) checksHostNS() []check {
 	checks := []check{
 		{What: "make shared memory", Try: func() error {
@@ -250,7 +245,6 @@ func (b *Restrictor) checksHostNS() []check {
 	return checks
 }
 
-// tryConnect connects to a port of the host. Only EACCES, Landlock's refusal, is an error.
 func tryConnect() error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -93,7 +93,6 @@ func (b *Builder) StartServer() error {
 	return nil
 }
 
-// endedEarly returns the error for a jail that ended before its server was executed.
 func endedEarly() error {
 	return &step.Error{Step: "init", Detail: "the jail was ended before its server was executed" + stub.EndedBy}
 }
@@ -126,7 +125,6 @@ func (b *Builder) execSupervisor() error {
 	return t.SubmitFatal()
 }
 
-// placeFDs moves the supervisor's descriptors to the numbers that it expects, and executes it.
 func (b *Builder) placeFDs(t *stub.Task) {
 	from := [...]int{
 		spec.SpecFD: spec.ControlFD, spec.EventsFD: spec.StubEventsFD, spec.ListenerFD: b.Listener, spec.RulesetFD: b.WorkerRuleset, spec.ServerFD: b.pidfd, spec.ProcFD: b.proc, spec.ExeFD: spec.StubExeFD,

@@ -34,7 +34,6 @@ func MakeNetwork() error {
 	return nil
 }
 
-// addLoopbackAddress adds an address to lo.
 func addLoopbackAddress(label, ip string) error {
 	addr := net.ParseIP(ip)
 	if v4 := addr.To4(); v4 != nil {

@@ -22,7 +22,6 @@ func (r *Request) onDescriptor() bool {
 	return false
 }
 
-// emptyPath reports whether an empty name stands for the descriptor (AT_EMPTY_PATH).
 func (r *Request) emptyPath() bool {
 	switch r.Op {
 	case seccomp.OpMode, seccomp.OpOwner, seccomp.OpTimes:
@@ -31,7 +30,6 @@ func (r *Request) emptyPath() bool {
 	return false
 }
 
-// noFollow reports whether the call is about a symlink itself.
 func (r *Request) noFollow() bool {
 	return r.Call == "lchown" || r.Flags != seccomp.NoArg && r.arg(r.Flags)&unix.AT_SYMLINK_NOFOLLOW != 0
 }
@@ -88,13 +86,11 @@ func (m *Mediator) attributes(r *Request, w *resolver) syscall.Errno {
 	return r.changeAttributes(object, st.Mode&unix.S_IFMT == unix.S_IFLNK)
 }
 
-// device reports whether the object is a device node. The jail shares it with the host.
 func device(st *unix.Stat_t) bool {
 	kind := st.Mode & unix.S_IFMT
 	return kind == unix.S_IFCHR || kind == unix.S_IFBLK
 }
 
-// isUnnamed reports whether no path leads to the object: a pipe, a socket, an unlinked file.
 func isUnnamed(full string, st *unix.Stat_t) bool {
 	if strings.HasPrefix(full, "pipe:") || strings.HasPrefix(full, "socket:") || strings.HasPrefix(full, "anon_inode:") {
 		return true

@@ -11,8 +11,6 @@ import (
 // inode identifies an object as stat(2) reports it.
 type inode struct{ dev, ino uint64 }
 
-// foldedObjects maps each object that its filesystem finds under several spellings to the
-// path that the profile uses.
 func foldedObjects(names []policy.FoldedName) map[inode]string {
 	m := make(map[inode]string, len(names))
 	for _, f := range names {

@@ -163,7 +163,6 @@ func (j *judge) recordLostLink(r *Request, op policy.Op, at *pathRef, errno sysc
 	return errno
 }
 
-// exists reports whether a reference names an object.
 func exists(at *pathRef) bool {
 	var st unix.Stat_t
 	return unix.Fstatat(at.dir, at.name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil

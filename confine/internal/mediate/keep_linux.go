@@ -21,7 +21,6 @@ type journal struct {
 	hostNS bool // the jail has no PID namespace of its own
 }
 
-// newJournal makes a journal, with a keeper if the spec asks for one.
 func newJournal(o Options, j *judge, selfFD int) journal {
 	k := journal{judge: j, hostNS: o.Spec.HostNS}
 	keep := o.Spec.Keep
@@ -71,21 +70,18 @@ func (k *journal) keeps(full string) bool {
 	return ok && e.Origin != policy.OriginHome && e.Origin != policy.OriginBaseline
 }
 
-// content keeps the content of an object that is about to be opened for writing.
 func (k *journal) content(o *object) {
 	if o.kind == unix.S_IFREG && k.keeps(o.full) {
 		k.keeper.Content(o.fd, o.full)
 	}
 }
 
-// name keeps the object at a name that is about to be made or, with removed, removed.
 func (k *journal) name(at *pathRef, full string, removed bool) {
 	if !at.special() && k.keeps(full) {
 		k.keeper.Name(at.dir, at.name, full, removed)
 	}
 }
 
-// made notes that an open has made a file, or that the name existed already.
 func (k *journal) made(fd int, full string, errno syscall.Errno) {
 	switch {
 	case !k.keeps(full):
@@ -96,7 +92,6 @@ func (k *journal) made(fd int, full string, errno syscall.Errno) {
 	}
 }
 
-// rename keeps the objects at both names of a rename.
 func (k *journal) rename(from *pathRef, src string, to *pathRef, dst string, flags uint) {
 	if (k.keeps(src) || k.keeps(dst)) && exists(from) {
 		k.keeper.Rename(from.dir, from.name, src, to.dir, to.name, dst, flags&unix.RENAME_EXCHANGE != 0)
@@ -115,7 +110,6 @@ func (k *journal) link(source int, to *pathRef, full string) {
 	k.keeper.Name(to.dir, to.name, full, false)
 }
 
-// attributes keeps mode, owner and times of an object.
 func (k *journal) attributes(object int, full string) {
 	if k.keeps(full) {
 		k.keeper.Attributes(object, full)

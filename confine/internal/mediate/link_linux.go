@@ -9,7 +9,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// link performs link(2) and linkat(2).
 func (m *Mediator) link(r *Request, w *resolver, from, to *pathRef) syscall.Errno {
 	flags := int(int32(r.arg(r.Flags)))
 	if flags&^(unix.AT_SYMLINK_FOLLOW|unix.AT_EMPTY_PATH) != 0 {
@@ -44,7 +43,6 @@ func (m *Mediator) link(r *Request, w *resolver, from, to *pathRef) syscall.Errn
 	return m.judge.recordRefusalAt(r, policy.OpCreate, to, errno)
 }
 
-// openSource opens the object that gets another name.
 func (w *resolver) openSource(from *pathRef, follow bool) (int, syscall.Errno) {
 	if follow {
 		return w.object(from)

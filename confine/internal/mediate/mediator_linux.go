@@ -183,7 +183,6 @@ func (m *Mediator) receiveOne() {
 	}
 }
 
-// dispatch answers a call, lets it continue, or hands it to a worker.
 func (m *Mediator) dispatch(n *seccomp.Notification) {
 	if m.sockets != nil {
 		if call, ok := m.sockets.Calls[uint32(n.Nr)]; ok {
@@ -249,7 +248,6 @@ func (m *Mediator) pass(r *Request) {
 	}
 }
 
-// turnAway answers a call with EAGAIN because maxHeld calls are waiting already.
 func (m *Mediator) turnAway(r *Request) {
 	m.Listener.Respond(r.N.Id, unix.EAGAIN)
 	r.close()

@@ -67,7 +67,6 @@ func openOutside(dir int, name string) (fd int, errno syscall.Errno) {
 	return fd, errno
 }
 
-// changeName performs the calls that create, move or remove names.
 func (m *Mediator) changeName(r *Request, w *resolver) syscall.Errno {
 	at, errno := w.resolve(r.bases[0], r.names[0])
 	defer at.close()
@@ -106,7 +105,6 @@ func (m *Mediator) changeName(r *Request, w *resolver) syscall.Errno {
 	return m.judge.recordRefusalAt(r, op, &at, errno)
 }
 
-// applyChange performs the call itself.
 func applyChange(r *Request, at *pathRef) syscall.Errno {
 	name := at.name + at.tail
 	switch r.Op {

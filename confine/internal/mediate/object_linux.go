@@ -115,7 +115,6 @@ func (m *Mediator) judgeOpen(r *Request, o *object, flags int) syscall.Errno {
 	return 0
 }
 
-// isTmpfile reports whether an open creates an unnamed file in a directory.
 func isTmpfile(flags int) bool { return flags&unix.O_TMPFILE == unix.O_TMPFILE }
 
 // reopen opens the object that was judged. It never blocks: it returns errAgain where an open

@@ -37,7 +37,6 @@ func (o *observer) call(r *Request) {
 	}
 }
 
-// exec reports a program that exists and that the policy does not let the server run.
 func (o *observer) exec(r *Request) {
 	defer r.close()
 	if o.args.read(r) != 0 {
@@ -52,7 +51,6 @@ func (o *observer) exec(r *Request) {
 	}
 }
 
-// connect reports an address that the jail's network does not reach.
 func (o *observer) connect(r *Request) {
 	b := make([]byte, min(r.arg(2), 128))
 	if len(b) < 2 {
@@ -107,7 +105,6 @@ func outsideResolver(r *Request) *resolver {
 	return &resolver{tid: int(r.N.Tid), open: openOutside, process: func() int { tgid, _, _ := proc.ThreadStatus(int(r.N.Tid)); return tgid }}
 }
 
-// resolve returns the path and the mode of the object that a name leads the caller to.
 func (o *observer) resolve(r *Request, base int, name string) (full string, mode uint32, errno syscall.Errno) {
 	w := outsideResolver(r)
 	at, errno := w.resolve(base, name)
@@ -174,7 +171,6 @@ func (o *observer) open(r *Request) {
 	}
 }
 
-// isLink reports whether a reference names a symlink.
 func isLink(at *pathRef) bool {
 	var st unix.Stat_t
 	err := unix.Fstatat(at.dir, at.name, &st, unix.AT_SYMLINK_NOFOLLOW)

@@ -41,7 +41,6 @@ func (m *Mediator) openFile(r *Request, w *resolver) (answered bool) {
 // blocking one of the few workers.
 const errAgain = ^syscall.Errno(0)
 
-// openRef opens or creates the file at a reference, and follows symlinks.
 func (m *Mediator) openRef(r *Request, w *resolver, at *pathRef, flags int) (int, syscall.Errno) {
 	if at.tail != "" && flags&unix.O_CREAT != 0 {
 		return -1, unix.EISDIR
@@ -79,7 +78,6 @@ func (m *Mediator) openRef(r *Request, w *resolver, at *pathRef, flags int) (int
 	return -1, unix.ELOOP
 }
 
-// createFile creates a file that does not exist.
 func (m *Mediator) createFile(r *Request, at *pathRef, flags int) (int, syscall.Errno) {
 	m.names.RLock()
 	defer m.names.RUnlock()
@@ -123,7 +121,6 @@ func (w *resolver) advance(at *pathRef) (object int, errno syscall.Errno) {
 	return -1, 0
 }
 
-// object opens the object at a reference with O_PATH, and follows symlinks.
 func (w *resolver) object(at *pathRef) (int, syscall.Errno) {
 	for range maxSymlinks + 1 {
 		fd, err := unix.Openat(at.dir, at.name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)

@@ -32,7 +32,6 @@ func (p *pathRef) close() {
 // special reports whether the name is "." or "..", which no call can create or remove.
 func (p *pathRef) special() bool { return p.name == "." || p.name == ".." }
 
-// full returns the canonical path in the jail's view.
 func (p *pathRef) full() (string, syscall.Errno) {
 	dir, errno := p.path()
 	switch {
@@ -58,7 +57,6 @@ func (p *pathRef) path() (string, syscall.Errno) {
 	return pathOf(p.dir) // works for a removed directory and for one that may not be entered
 }
 
-// pathOf returns the path of an open object by /proc/self/fd.
 func pathOf(fd int) (string, syscall.Errno) {
 	var b [unix.PathMax]byte
 	n, err := unix.Readlinkat(proc.DirFD, proc.FDFile(fd), b[:])
@@ -126,7 +124,6 @@ func (w *resolver) directory(base int, name string) (dir int, inProc bool, errno
 	return dir, errno == 0 && isProcfs(dir), errno
 }
 
-// walk opens a directory component by component.
 func (w *resolver) walk(base int, name string) (int, syscall.Errno) {
 	cur, err := unix.Openat(base, startDir(name), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -160,7 +157,6 @@ func (w *resolver) walk(base int, name string) (int, syscall.Errno) {
 	return cur, 0
 }
 
-// startDir returns the directory at which the walk along name begins.
 func startDir(name string) string {
 	if name[0] == '/' {
 		return "/"

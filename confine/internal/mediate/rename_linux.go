@@ -81,7 +81,6 @@ func (m *Mediator) undoRename(r *Request, from, to *pathRef, src string) syscall
 	return unix.EACCES
 }
 
-// sameMount reports whether two open objects are on the same mount.
 func sameMount(a, b int) bool {
 	var at, bt unix.Statx_t
 	const mask = unix.STATX_MNT_ID

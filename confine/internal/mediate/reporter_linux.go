@@ -31,12 +31,10 @@ func (r *Reporter) Refused(req *Request, operation, target string) {
 	r.Report(req, policy.AxisFs, operation, target, false)
 }
 
-// reportAbsent reports a name that does not exist in the jail, and perhaps on the host.
 func (r *Reporter) reportAbsent(req *Request, target string) {
 	r.Report(req, policy.AxisFs, operationName(req.Op), target, true)
 }
 
-// operationName returns the name that events use for the operation of a call.
 func operationName(op seccomp.Op) string {
 	switch op {
 	case seccomp.OpMkdir:

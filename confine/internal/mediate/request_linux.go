@@ -25,7 +25,6 @@ type Request struct {
 	tries int             // retries so far
 }
 
-// close closes the directories of the request.
 func (r *Request) close() {
 	for i, fd := range r.bases {
 		if fd >= 0 {
@@ -35,7 +34,6 @@ func (r *Request) close() {
 	}
 }
 
-// arg returns an argument of the call, or 0 for seccomp.NoArg.
 func (r *Request) arg(i int) uint64 {
 	if i < 0 {
 		return 0
@@ -103,7 +101,6 @@ func (a *reader) read(r *Request) (errno syscall.Errno) {
 	return 0
 }
 
-// creates reports whether the call applies the caller's umask.
 func (r *Request) creates() bool {
 	switch r.Op {
 	case seccomp.OpMkdir, seccomp.OpMknod:
@@ -114,7 +111,6 @@ func (r *Request) creates() bool {
 	return false
 }
 
-// openFlags returns the flags of an open, and for creat(2) the flags that it implies.
 func (r *Request) openFlags() int {
 	if r.Flags == seccomp.NoArg {
 		return unix.O_CREAT | unix.O_WRONLY | unix.O_TRUNC
@@ -122,7 +118,6 @@ func (r *Request) openFlags() int {
 	return int(int32(r.arg(r.Flags)))
 }
 
-// openBase opens a descriptor of the caller, or its working directory, with O_PATH.
 func openBase(tid, arg int, value uint64) (int, syscall.Errno) {
 	name := proc.ThreadFile(tid, "cwd")
 	if arg != seccomp.AtCwd && int32(value) != unix.AT_FDCWD {

@@ -49,7 +49,6 @@ func (p *window) count(s spec.Refusal) (as spec.Refusal, tell, held bool) {
 	return s, true, t.held
 }
 
-// slot takes one of the bounded slots for a new refusal, and reports whether one was free.
 func (p *window) slot(absent bool) bool {
 	taken, all := &p.refusals, spec.MaxRefusals
 	if absent {

@@ -18,14 +18,12 @@ type worker struct {
 	next  *Request
 }
 
-// give stores a request and wakes the worker.
 func (w *worker) give(r *Request) {
 	w.next = r
 	atomic.StoreUint32(&w.given, 1)
 	unix.RawSyscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(&w.given)), sys.FutexWakePrivate, 1, 0, 0, 0)
 }
 
-// await blocks until there is a request, and returns it.
 func (w *worker) await() *Request {
 	if atomic.LoadUint32(&w.given) == 0 {
 		soon := unix.Timespec{Nsec: sys.BusyWaitNs}
@@ -94,7 +92,6 @@ func (c *workerPool) assign(r *Request, stale func(*Request) bool) assignment {
 // full reports whether maxHeld requests are held. The caller holds mu.
 func (c *workerPool) full() bool { return len(c.waiting)+c.asleep >= maxHeld }
 
-// sleep counts one more request that is retried later, and reports whether maxHeld allows it.
 func (c *workerPool) sleep() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -105,14 +102,12 @@ func (c *workerPool) sleep() bool {
 	return true
 }
 
-// wake counts one request less that is retried later.
 func (c *workerPool) wake() {
 	c.mu.Lock()
 	c.asleep--
 	c.mu.Unlock()
 }
 
-// next returns the request that has waited longest, or blocks until there is one.
 func (c *workerPool) next(w *worker) *Request {
 	c.mu.Lock()
 	if len(c.waiting) > 0 {

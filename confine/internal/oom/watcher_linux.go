@@ -146,7 +146,6 @@ const leastTables = 16 << 20
 // and in shared, so with takes the larger of the two.
 func (u usage) with(shared int64) int64 { return u.total - u.shmem + max(u.shmem, shared) }
 
-// setUsed records what is used and how fast that grew.
 func (w *Watcher) setUsed(used int64, now time.Time) {
 	if passed := now.Sub(w.at).Seconds(); !w.at.IsZero() && passed > 0 {
 		w.rate = max(0, float64(used-w.used)/passed)

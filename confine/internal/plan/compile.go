@@ -119,7 +119,6 @@ func Ephemeral(p *policy.Profile) string {
 	return ""
 }
 
-// overlays records what the server gets in place of its ephemeral directory.
 func (c *compiler) overlays() {
 	if Ephemeral(c.p) == "" {
 		return

@@ -73,7 +73,6 @@ func hostNSEnv(c *compiler, o *spec.Spec, home string) {
 	}
 }
 
-// hostNSStatement returns the statement that tells the server its limits in this jail.
 func hostNSStatement(c *compiler, o *spec.Spec, home string) []byte {
 	s := policy.NewStatement(c.plan.Profile)
 	s.Temporary = o.TempDir
@@ -95,8 +94,6 @@ func hostNSStatement(c *compiler, o *spec.Spec, home string) []byte {
 // would hide it, and git ends if it exists and cannot be opened.
 const gitNoSystem = "GIT_CONFIG_NOSYSTEM="
 
-// hostNSNetwork compiles the network axis. Without a network namespace the filter refuses
-// sockets, or the supervisor makes them.
 func hostNSNetwork(c *compiler, o *spec.Spec) {
 	noInbound(c)
 	if granted := grantedHosts(c.p.Net); granted != nil {
@@ -110,7 +107,6 @@ func hostNSNetwork(c *compiler, o *spec.Spec) {
 	c.addEnforced(policy.AxisNet, by, "no network, not even a loopback: no socket can be made but connected pairs")
 }
 
-// setEnv changes a variable if the server has it.
 func setEnv(o *spec.Spec, name, value string) {
 	o.Env = slices.Clone(o.Env)
 	for i, v := range o.Env {
@@ -120,7 +116,6 @@ func setEnv(o *spec.Spec, name, value string) {
 	}
 }
 
-// ensureEnv sets a variable whether the server has it or not.
 func ensureEnv(o *spec.Spec, name, value string) {
 	if slices.ContainsFunc(o.Env, func(v string) bool { return strings.HasPrefix(v, name+"=") }) {
 		setEnv(o, name, value)
@@ -146,7 +141,6 @@ func hostNSMediation(c *compiler, o *spec.Spec) {
 		"narrower rules and protected names hold inside of wider grants; modes, owners and times change where the server may write")
 }
 
-// canMediateHostNS reports whether calls can be mediated in a jail with host namespaces.
 func canMediateHostNS(f probe.Facts) probe.Feature {
 	switch {
 	case f.SeccompNotify.Answer != probe.Yes:
@@ -157,8 +151,6 @@ func canMediateHostNS(f probe.Facts) probe.Feature {
 	return f.TracesOwn
 }
 
-// builtinEntriesHostNS returns the places that a jail with host namespaces has besides the
-// profile's entries.
 func builtinEntriesHostNS(f probe.Facts, o *spec.Spec) []policy.Entry {
 	own := []policy.Entry{{Path: o.TempDir, Kind: policy.KindDir, Rights: policy.AllRights}}
 	for _, d := range f.Devices {
@@ -315,7 +307,6 @@ func hostNSProcesses(c *compiler, o *spec.Spec) {
 	c.addEnforced(policy.AxisEnv, "an environment made anew", "%d variables, %d of the host's withheld", len(c.p.Env), len(c.p.Withheld))
 }
 
-// hostNSLifetime records what the server may do to other processes, and how it ends.
 func hostNSLifetime(c *compiler) {
 	if !c.f.ReadsProc {
 		c.addGap(Gap{

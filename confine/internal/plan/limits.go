@@ -96,7 +96,6 @@ func (c *compiler) memory(o *spec.Spec, mb int) {
 	}
 }
 
-// ownTmpfs names the tmpfs that the server can write to.
 func ownTmpfs(o *spec.Spec) string {
 	var names []string
 	for _, m := range o.Mounts {

@@ -10,7 +10,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// decideMediation decides whether calls that write are mediated by the supervisor.
 func (c *compiler) decideMediation(o *spec.Spec) {
 	c.canMediate = c.f.SeccompNotify
 	switch {
@@ -67,7 +66,6 @@ func (c *compiler) keep(o *spec.Spec) {
 	c.addEnforced(policy.AxisFs, "the jail's supervisor", "files of up to %d MB are kept before the server changes them (mcp-jail changes, mcp-jail undo)", u.FileMB)
 }
 
-// unmediated adds the gaps of calls that are not mediated.
 func (c *compiler) unmediated(missing probe.Feature) {
 	for _, e := range c.p.Entries {
 		if fillsOnly(e) {

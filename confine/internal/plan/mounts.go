@@ -94,7 +94,6 @@ func (c *mountCompiler) add(m spec.Mount, s mountState) {
 	c.state[m.Path] = s
 }
 
-// find returns the entry of exactly that path.
 func (c *mountCompiler) find(p string) (policy.Entry, bool) {
 	for _, e := range c.entries {
 		if e.Path == p {
@@ -164,7 +163,6 @@ func (c *mountCompiler) entry(e policy.Entry) {
 	c.add(m, s)
 }
 
-// expressible reports whether mounts can reduce around to exactly rights.
 func expressible(around, rights policy.Rights) bool {
 	taken := around &^ rights
 	if rights == 0 {

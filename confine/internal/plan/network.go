@@ -34,7 +34,6 @@ func grantedHosts(rules []policy.NetRule) (hosts []string) {
 	return hosts
 }
 
-// compileNetwork compiles for a jail with granted hosts.
 func (c *compiler) compileNetwork(o *spec.Spec, granted []string) {
 	o.Network.Open, o.Network.Ports = true, egress.Ports(c.p.Net)
 	filter, err := CompileRefused()

@@ -28,7 +28,6 @@ func brokeredNetwork(c *compiler, o *spec.Spec, granted []string) {
 	c.plan.Notes = append(c.plan.Notes, "the server cannot listen on a port, and connections of its processes to each other cannot be made but by pairs of sockets")
 }
 
-// canBroker reports whether the supervisor can make and connect the server's sockets.
 func canBroker(f probe.Facts) probe.Feature {
 	if mediates := canMediateHostNS(f); mediates.Answer != probe.Yes {
 		return mediates
@@ -36,7 +35,6 @@ func canBroker(f probe.Facts) probe.Feature {
 	return f.GetFD
 }
 
-// onlyHosts records that only the granted hosts can be reached.
 func onlyHosts(c *compiler, by string, granted []string) {
 	c.addEnforced(policy.AxisNet, by, "only the hosts %s; every other is refused at once and recorded", strings.Join(shorten(granted, 6), ", "))
 }
@@ -63,12 +61,10 @@ func hostNetwork(c *compiler, o *spec.Spec, missing probe.Feature) {
 	}
 }
 
-// unseenRequests adds the gap of rules about requests that have no effect.
 func unseenRequests(c *compiler, why, fix string) {
 	c.addGap(Gap{Axis: policy.AxisNet, What: requestsOf(c.p.Net), Why: why, Fix: fix})
 }
 
-// requestsOf names the keys of rules about requests, and their hosts.
 func requestsOf(rules []policy.NetRule) string {
 	var hosts []string
 	for _, r := range rules {
@@ -79,7 +75,6 @@ func requestsOf(rules []policy.NetRule) string {
 	return "path_prefix, methods and secret of " + strings.Join(shorten(hosts, 6), ", ")
 }
 
-// noInbound adds the gap of inbound ports, which need a network namespace.
 func noInbound(c *compiler) {
 	if c.p.Inbound == nil {
 		return

@@ -16,7 +16,6 @@ func (c *compiler) decideTracing() {
 	c.traced = c.p.ConstrainsStarts() && c.mediated && c.f.Traces.Answer == probe.Yes
 }
 
-// commands gives the supervisor the rules by which it decides about starts.
 func (c *compiler) commands(o *spec.Spec) {
 	if c.traced {
 		o.Profile.CommandArgs, o.Profile.Commands, o.Profile.OwnPrograms = c.p.CommandArgs, c.p.Commands, c.p.OwnPrograms

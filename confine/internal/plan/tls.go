@@ -43,7 +43,6 @@ func NeedsInterception(rules []policy.NetRule) bool {
 	return slices.ContainsFunc(rules, policy.NetRule.NeedsInterception)
 }
 
-// interceptTLS adds the interceptor, its files and variables if rules concern requests.
 func (c *compiler) interceptTLS(o *spec.Spec) {
 	if !NeedsInterception(c.p.Net) {
 		return

@@ -68,7 +68,6 @@ func (f *Facts) detectHostNS() {
 	f.TempDir = path.Join(tempDir(), "mcp-jail-"+strings.ToLower(rand.Text()))
 }
 
-// tempDir returns the host's directory for temporary files, without symbolic links.
 func tempDir() string {
 	if dir, err := filepath.EvalSymlinks(os.TempDir()); err == nil && path.IsAbs(dir) {
 		return dir

@@ -132,7 +132,6 @@ func kernelAtLeast(release string, major, minor int) Feature {
 	return Unavailable(fmt.Sprintf("this is Linux %s, and %d.%d or newer is needed", release, major, minor), "use a newer kernel")
 }
 
-// leadingNumber returns the number that s begins with, or -1, and the rest of s.
 func leadingNumber(s string) (n int, rest string) {
 	end := 0
 	for end < len(s) && '0' <= s[end] && s[end] <= '9' {
@@ -159,7 +158,6 @@ func overlayFeature(release, filesystems string) Feature {
 	return Undetermined("not among /proc/filesystems; if it is a module, it is loaded when it is needed")
 }
 
-// landlockFeature describes the result of the version query.
 func landlockFeature(abi int, errata uint32) Feature {
 	effective := landlock.EffectiveABI(abi, errata)
 	switch {
@@ -274,7 +272,6 @@ func tracesOwn(scope string) Feature {
 		"sudo sysctl kernel.yama.ptrace_scope=1")
 }
 
-// cgroupFeature returns a cgroup location as a report shows it.
 func cgroupFeature(p cgroup.Location) Feature {
 	switch {
 	case p.Parent != "":

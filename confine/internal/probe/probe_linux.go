@@ -156,8 +156,6 @@ func seccompAnswer(errno, good syscall.Errno, what string) Feature {
 	return Undetermined("the kernel answers " + errno.Error())
 }
 
-// probeGetFD duplicates a descriptor of this process and binds a socket to lo, as a supervisor
-// does with its server's.
 func probeGetFD() Feature {
 	self, err := unix.PidfdOpen(unix.Getpid(), 0)
 	if err == nil {
@@ -227,7 +225,6 @@ func ProbeUserNamespaces() Feature {
 	return userNamespacesRefused(err)
 }
 
-// execNothing starts a process with the attributes, which executes a file that does not exist.
 func execNothing(attr *syscall.SysProcAttr) (pid int, err error) {
 	return syscall.ForkExec("/proc/self/nonexistent", []string{"probe"}, &syscall.ProcAttr{Env: []string{}, Sys: attr})
 }
@@ -242,7 +239,6 @@ func IsRefusal(errno syscall.Errno) bool {
 	return false
 }
 
-// userNamespacesRefused explains why namespaces were refused with err.
 func userNamespacesRefused(err error) Feature {
 	f := usernsFacts{
 		Errno:              err.Error(),

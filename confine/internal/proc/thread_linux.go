@@ -86,7 +86,6 @@ func ThreadStatus(tid int) (tgid, umask int, errno syscall.Errno) {
 	return tgid, umask, 0
 }
 
-// lastNumber returns the last number of a line of a status, or -1.
 func lastNumber(status []byte, name string) int {
 	for line := range bytes.Lines(status) {
 		if v, ok := bytes.CutPrefix(line, []byte(name)); ok {

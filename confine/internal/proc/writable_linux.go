@@ -26,7 +26,6 @@ func WritableInodes(pids []string) (inodes map[uint64]bool, all bool) {
 	return inodes, false
 }
 
-// isGone reports whether an error says that a process has ended.
 func isGone(err error) bool { return errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESRCH) }
 
 // errHidden is the error of a process whose descriptors cannot all be seen.
@@ -70,7 +69,6 @@ func sharesTable(process, tid string) bool {
 	return errno == 0 && order == 0
 }
 
-// openInodes adds the files that a thread has open for writing (proc_pid_fdinfo(5)).
 func openInodes(thread string, inodes map[uint64]bool) error {
 	dir, err := os.Open(thread + "/fdinfo")
 	if err != nil {

@@ -74,7 +74,6 @@ func (f *PrivateFS) Make() (err error) {
 	return nil
 }
 
-// fillDev makes the symlinks, the directories and the sources of masks in /dev.
 func (f *PrivateFS) fillDev() error {
 	for name, target := range map[string]string{
 		"ptmx": "pts/ptmx", "fd": "/proc/self/fd",
@@ -92,7 +91,6 @@ func (f *PrivateFS) fillDev() error {
 	return f.touch(maskFile, 0)
 }
 
-// touch makes an empty file in /dev.
 func (f *PrivateFS) touch(name string, mode uint32) error {
 	err := stub.Mknodat(f.Task, f.dev, name, unix.S_IFREG|mode, 0)
 	if errors.Is(err, unix.EPERM) { // a seccomp filter refuses mknod

@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// links makes the symlinks of the spec.
 func (b *Builder) links() error {
 	for _, l := range b.Spec.Links {
 		if err := b.mkdirs(path.Dir(l.Path), openDir); err != nil {
@@ -24,7 +23,6 @@ func (b *Builder) links() error {
 	return nil
 }
 
-// files makes the files that the jail gets in place of the host's.
 func (b *Builder) files() error {
 	for _, f := range b.Spec.Files {
 		put := b.touchFile
@@ -77,7 +75,6 @@ func (b *Builder) cover(f spec.MadeFile) error {
 	return step.On(f.Path, stub.Unlinkat(b.Task, b.PrivateFS.dev, name, 0))
 }
 
-// writeAll writes content to a file of a tmpfs. A short write means that the tmpfs is full.
 func writeAll(t *stub.Task, fd int, content string) error {
 	n, err := stub.Write(t, fd, []byte(content))
 	if err != nil {

@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// attachAll attaches the mounts of the spec, in their order.
 func (b *Builder) attachAll() error {
 	for i := range b.Spec.Mounts {
 		m := &b.Spec.Mounts[i]
@@ -30,8 +29,6 @@ func (b *Builder) attachAll() error {
 	return nil
 }
 
-// attachMount makes the mount point, if it is one of the jail's own, and attaches the
-// mount to it.
 func (b *Builder) attachMount(m *spec.Mount, tree int) error {
 	if !m.OnExisting {
 		if err := b.mountPoint(m); err != nil {
@@ -99,7 +96,6 @@ func (b *Builder) CloseTrees() {
 	}
 }
 
-// mountPoint makes the mount point of m.
 func (b *Builder) mountPoint(m *spec.Mount) error {
 	mode := uint32(openDir)
 	if m.UnderMask {
@@ -184,7 +180,6 @@ func (b *Builder) releaseMask(tree int) {
 	}
 }
 
-// maskAt attaches a mask to the object behind a descriptor.
 func (b *Builder) maskAt(target int, dir bool) error {
 	tree, err := b.newMask(dir)
 	if err != nil {

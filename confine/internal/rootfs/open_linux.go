@@ -33,7 +33,6 @@ func (b *Builder) OpenSources() error {
 	return nil
 }
 
-// attributesOf returns the attributes of a mount.
 func attributesOf(m *spec.Mount) unix.MountAttr {
 	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID}
 	if !m.Dev {

@@ -38,7 +38,6 @@ func (b *Builder) MountOverlays() error {
 	return nil
 }
 
-// overlay returns an overlay, attached nowhere, with source as its lower layer.
 func (b *Builder) overlay(m *spec.Mount, source int) (int, error) {
 	scratch, err := NewFS(b.Task, "tmpfs", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, append(tmpfsLimits(b.Spec.Limits.MemoryMB), "mode=0700")...)
 	if err != nil {

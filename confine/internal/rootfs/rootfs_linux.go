@@ -54,7 +54,6 @@ func (b *Builder) attachRoot() error {
 // are granted below it. It cannot list a shutDir, not even as its owner.
 const openDir, shutDir = 0o755, 0o111
 
-// rel returns an absolute path as one relative to the new root.
 func rel(p string) string {
 	if p == "/" {
 		return "."
@@ -62,7 +61,6 @@ func rel(p string) string {
 	return p[1:]
 }
 
-// attach attaches a mount to a path in the new root.
 func (b *Builder) attach(tree int, p string) error {
 	target, err := OpenObject(b.Task, b.root, rel(p))
 	if err != nil {
@@ -78,7 +76,6 @@ func attachIn(t *stub.Task, tree, dir int, name string) error {
 	return stub.MoveMount(t, tree, "", dir, name, unix.MOVE_MOUNT_F_EMPTY_PATH)
 }
 
-// attachTo attaches a mount to the object behind a descriptor.
 func attachTo(t *stub.Task, tree, target int) error {
 	return stub.MoveMount(t, tree, "", target, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
 }
@@ -124,7 +121,6 @@ func (b *Builder) create(p, content string) error {
 	return writeAll(b.Task, fd, content)
 }
 
-// attachDev attaches /dev, with the device nodes of the spec and the jail's own terminals.
 func (b *Builder) attachDev() error {
 	if err := b.mkdirs("/dev", openDir); err != nil {
 		return err

@@ -46,7 +46,6 @@ func (e *assembler) put(ins bpf.RawInstruction, err error) (at int) {
 // two plain jumps that near may add before it.
 func (e *assembler) reaches(at int) bool { return len(e.back)-at <= 255-2 }
 
-// near returns a place in reach that leads to at.
 func (e *assembler) near(at int) int {
 	if e.reaches(at) {
 		return at

@@ -126,7 +126,6 @@ var AllBits = ^uint32(0)
 // unsigned, pid_t, mode or command, so a filter must ignore the other half.
 func Low(arg int) Word { return Word{uint32(dataArgs + 8*arg), AllBits} }
 
-// high returns the high half of an argument, for the few parameters that are long.
 func high(arg int) Word { return Word{uint32(dataArgs + 8*arg + 4), AllBits} }
 
 func (w Word) and(mask uint32) Word { return Word{w.Off, mask} }
@@ -159,7 +158,6 @@ func WhenOneOf(w Word, ks []uint32, yes, no *Node) *Node {
 	return no
 }
 
-// onAllow returns n with next in the place of every allowing leaf.
 func (n *Node) onAllow(next *Node) *Node {
 	if n.leaf() {
 		if n.Verdict == VerdictAllow {
@@ -210,7 +208,6 @@ func Records(prog []bpf.RawInstruction) []byte {
 	return b
 }
 
-// compileTree returns a filter as a decision tree.
 func compileTree(arch Arch, rules []rule, notify []Notify) (*Node, error) {
 	if arch != ArchAMD64 && arch != ArchARM64 {
 		return nil, fmt.Errorf("seccomp: no system call table for %s", arch)
@@ -241,7 +238,6 @@ func compileTree(arch Arch, rules []rule, notify []Notify) (*Node, error) {
 	return WhenEqual(Word{dataArch, AllBits}, arch.audit(), numbers, foreign), nil
 }
 
-// node returns the decision whether the call is passed to the supervisor.
 func (n *Notify) node() *Node {
 	ask := &Node{Verdict: verdictNotify}
 	if len(n.When) > 0 {
@@ -296,7 +292,6 @@ func segments(arch Arch, nodes []*Node, foreign *Node) []segment {
 	return segs
 }
 
-// overlay returns base with the nodes of single numbers in it.
 func overlay(base []segment, single map[uint32]*Node) []segment {
 	at := make([]uint32, 0, len(base)+2*len(single))
 	for _, s := range base {
@@ -322,7 +317,6 @@ func overlay(base []segment, single map[uint32]*Node) []segment {
 	return segs
 }
 
-// search returns a balanced binary search over segments of a word.
 func search(w Word, segs []segment) *Node {
 	if len(segs) == 1 {
 		return segs[0].node

@@ -131,7 +131,6 @@ func (l Listener) MoveFD(id uint64, fd int, cloexec bool) {
 	l.Send(Response{Id: id, Val: int64(number)})
 }
 
-// addFD gives the caller a copy of fd, and returns its number there.
 func (l Listener) addFD(id uint64, fd int, flags uint32, cloexec bool) (number uintptr, errno syscall.Errno) {
 	a := addFD{id: id, flags: flags, src: uint32(fd)}
 	if cloexec {

@@ -19,7 +19,6 @@ type rule struct {
 // A ruleSet collects rules.
 type ruleSet []rule
 
-// add decides calls by node.
 func (s *ruleSet) add(node *Node, calls ...string) {
 	for _, c := range calls {
 		*s = append(*s, rule{c, node})
@@ -48,7 +47,6 @@ func supervisorRules(opts Options) []rule {
 	return rules
 }
 
-// rules returns the deny list.
 func rules(opts Options) []rule {
 	s := make(ruleSet, 0, 160)
 	if !opts.Supervised {
@@ -80,7 +78,6 @@ func (s *ruleSet) unjudgeable() {
 	s.add(enosys, "io_setup", "io_destroy", "io_submit", "io_getevents", "io_pgetevents", "io_cancel")
 }
 
-// namespaces refuses new namespaces, mounts and roots, and processes that share their descriptors.
 func (s *ruleSet) namespaces() {
 	eperm := ErrnoNode(LinuxEPERM)
 	// The kernel reads 32 bits of clone's flags, and all 64 of unshare's.
@@ -94,7 +91,6 @@ func (s *ruleSet) namespaces() {
 		"fspick", "mount_setattr", "pivot_root", "chroot")
 }
 
-// otherProcesses refuses access to the memory and the descriptors of other processes.
 func (s *ruleSet) otherProcesses(opts Options) {
 	eperm := ErrnoNode(LinuxEPERM)
 	s.add(eperm, "process_madvise", "kcmp") // kcmp compares kernel addresses
@@ -106,7 +102,6 @@ func (s *ruleSet) otherProcesses(opts Options) {
 	}
 }
 
-// kernel refuses calls that change or inspect the kernel and the machine.
 func (s *ruleSet) kernel() {
 	eperm := ErrnoNode(LinuxEPERM)
 	s.add(eperm, "bpf", "perf_event_open", "userfaultfd", "kexec_load", "kexec_file_load", "init_module",

@@ -65,8 +65,6 @@ const (
 	SoDomain   = 39
 )
 
-// socketRules returns the rules of the second filter for socket calls that the supervisor
-// mediates.
 func socketRules() []rule {
 	ask, unknown := &Node{Verdict: verdictNotify}, ErrnoNode(linuxENOPROTOOPT)
 	given := WhenAny(Low(4), AllBits, ask, WhenAny(high(4), AllBits, ask, AllowNode))

@@ -124,7 +124,6 @@ func list[T any](c *codec, s *[]T, each func(*T)) {
 	}
 }
 
-// profile codes the fields that Spec.Profile has.
 func (c *codec) profile(p *policy.Profile) {
 	list(c, &p.Entries, func(e *policy.Entry) {
 		kind, rights, origin := uint64(e.Kind), uint64(e.Rights), uint64(e.Origin)
@@ -171,7 +170,6 @@ func (c *codec) command(r *policy.Command) {
 	})
 }
 
-// fields codes all fields of a Spec.
 func (c *codec) fields(o *Spec) {
 	magic := specMagic
 	if c.str(&magic); magic != specMagic {

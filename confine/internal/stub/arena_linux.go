@@ -44,14 +44,12 @@ func (a *arena) alloc(n int) []byte {
 
 func address(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
 
-// copyIn copies b into the arena and returns its address there.
 func (a *arena) copyIn(b []byte) uintptr {
 	at := a.alloc(len(b))
 	copy(at, b)
 	return address(at)
 }
 
-// cString copies a string into the arena, with a NUL behind it.
 func (a *arena) cString(s string) uintptr {
 	at := a.alloc(len(s) + 1)
 	at[copy(at, s)] = 0
@@ -67,8 +65,6 @@ func (t *Task) Path(p string) uintptr {
 	return t.arena.cString(p)
 }
 
-// cStrings copies strings into the arena, with an array of pointers to them that ends with
-// a null pointer.
 func (t *Task) cStrings(all []string) uintptr {
 	list := t.arena.alloc(8 * (len(all) + 1))
 	for i, s := range all {
@@ -78,12 +74,10 @@ func (t *Task) cStrings(all []string) uintptr {
 	return address(list)
 }
 
-// copyStruct copies a structure without pointers into the arena.
 func copyStruct[T any](t *Task, v *T) uintptr {
 	return t.arena.copyIn(unsafe.Slice((*byte)(unsafe.Pointer(v)), unsafe.Sizeof(*v)))
 }
 
-// fillStruct makes a call that fills a structure in.
 func fillStruct[T any](t *Task, v *T, call func(at uintptr) error) error {
 	at := t.arena.alloc(int(unsafe.Sizeof(*v)))
 	if err := call(address(at)); err != nil {

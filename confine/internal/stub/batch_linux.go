@@ -137,7 +137,6 @@ func (t *Task) Wait() error {
 	return t.complete(owner)
 }
 
-// complete takes the results over and calls the functions given to OnComplete.
 func (t *Task) complete(owner uint32) error {
 	t.submitted = false
 	completions := t.completions
@@ -207,7 +206,6 @@ func (t *Task) Resolve(n int) int {
 	return n
 }
 
-// futureOf returns the future that a number stands for, or nil.
 func (s *Stub) futureOf(n uintptr) *future {
 	if s == nil || n < futureBase || n-futureBase >= uintptr(len(s.futures)) {
 		return nil
@@ -288,7 +286,6 @@ func (t *Task) storeInt32(b []byte, n int) {
 	binary.NativeEndian.PutUint32(b, uint32(t.Resolve(n)))
 }
 
-// record adds a call to the batch and returns the future of its result.
 func (t *Task) record(nr uintptr, args [6]uintptr) uintptr {
 	if len(t.calls) == maxCalls || len(t.stub.futures) == maxFutures {
 		t.arena.full = true
@@ -324,7 +321,6 @@ func IsBatchError(err error) bool {
 	return errors.As(err, &c)
 }
 
-// callMemory returns the calls at the beginning of a task's memory.
 func (t *Task) callMemory() []call {
 	return unsafe.Slice((*call)(unsafe.Pointer(unsafe.SliceData(t.memory))), maxCalls)
 }

@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// program returns the address of entry (entry_linux_*.s).
 func program() unsafe.Pointer
 
 // endMark is the end of entry.

@@ -54,7 +54,6 @@ func AttachFilter(t *Task, fd int, records []byte) error {
 // sizeofFprog is the size of struct sock_fprog.
 const sizeofFprog = 16
 
-// sockFprog copies a filter into the arena, with a struct sock_fprog that points to it.
 func sockFprog(t *Task, records []byte) uintptr {
 	var fprog [sizeofFprog]byte
 	binary.NativeEndian.PutUint16(fprog[:], uint16(len(records)/8))
@@ -62,7 +61,6 @@ func sockFprog(t *Task, records []byte) uintptr {
 	return t.arena.copyIn(fprog[:])
 }
 
-// msghdr makes a struct msghdr in the arena.
 func msghdr(t *Task, data, control []byte) (header []byte) {
 	header = t.arena.alloc(56)
 	clear(header)

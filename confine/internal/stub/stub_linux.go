@@ -80,7 +80,6 @@ func New() (*Stub, error) {
 
 var nextSlot atomic.Uint32
 
-// mapMemory maps the memory at a free slot.
 func mapMemory(fd int) (unsafe.Pointer, error) {
 	for range mapSlots {
 		want := unsafe.Add(unsafe.Pointer(nil), mapBase+int(nextSlot.Add(1)%mapSlots)*mapStride)
@@ -142,7 +141,6 @@ func (s *Stub) MarkExited() {
 	}
 }
 
-// otherFailed reports whether a batch of another task failed.
 func (s *Stub) otherFailed(but *Task) bool {
 	for _, t := range s.tasks {
 		if t != but && t.failed() {
@@ -161,7 +159,6 @@ func (s *Stub) mailbox(i int) *mailbox {
 	return (*mailbox)(unsafe.Pointer(&s.memory[mailboxesAt+i*mailboxSize]))
 }
 
-// task returns the task with number i, from 0.
 func (s *Stub) task(i int) *Task {
 	t := &Task{stub: s, mailbox: s.mailbox(i)}
 	t.memory = s.memory[headerSize+i*(callsSize+arenaSize):]

@@ -115,7 +115,6 @@ func (t *Task) do(nr uintptr, args ...uintptr) error {
 	return err
 }
 
-// repeatFlag returns the flags of a call after RepeatUntil.
 func (t *Task) repeatFlag() uint32 {
 	if t.repeatUntil != 0 {
 		return repeatUntil
@@ -123,7 +122,6 @@ func (t *Task) repeatFlag() uint32 {
 	return 0
 }
 
-// resolveAll replaces futures by their results.
 func (s *Stub) resolveAll(args [6]uintptr) [6]uintptr {
 	for k, a := range args {
 		if p := s.futureOf(a); p != nil && p.done {
@@ -133,7 +131,6 @@ func (s *Stub) resolveAll(args [6]uintptr) [6]uintptr {
 	return args
 }
 
-// post hands calls, which are in the task's memory, to the task.
 func (t *Task) post(calls []call, fatal uint32) {
 	b := t.mailbox
 	t.calls = calls
@@ -183,7 +180,6 @@ func (t *Task) await(others bool) (owner uint32) {
 	}
 }
 
-// failed reports whether the submitted batch stopped before its end.
 func (t *Task) failed() bool {
 	return t.submitted && atomic.LoadUint32(&t.mailbox.owner) == ownerLauncher && t.mailbox.remaining > 0
 }

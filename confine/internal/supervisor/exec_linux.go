@@ -53,7 +53,6 @@ func (s *Process) releaseStdio() {
 	unix.Close(s.null)
 }
 
-// openNull opens /dev/null unless it is open.
 func (s *Process) openNull() {
 	if s.null < 0 {
 		s.null, _ = unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)

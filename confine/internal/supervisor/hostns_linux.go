@@ -53,7 +53,6 @@ func (s *Process) Steps() []jail.Step {
 	}
 }
 
-// on returns run for the task t.
 func on(t *stub.Task, run func(*stub.Task) error) func() error {
 	return func() error { return run(t) }
 }
@@ -79,7 +78,6 @@ func leaveKeyring(t *stub.Task) error {
 	return nil
 }
 
-// makeTempDir makes the directory for TMPDIR, with mode 0700, and its contents.
 func (s *Process) makeTempDir() error {
 	if err := unix.Mkdir(s.Spec.TempDir, 0o700); err != nil {
 		return step.On(s.Spec.TempDir, err)
@@ -148,7 +146,6 @@ func canSignalThreads() error {
 // credentials of the calling thread only, and the other threads would keep their capabilities.
 var errCgo = errors.New("this program was built with cgo, so it cannot drop the capabilities of all threads of a jail's supervisor: build it with CGO_ENABLED=0")
 
-// hideDescriptors sets close-on-exec on all descriptors but the three standard ones.
 func hideDescriptors(t *stub.Task) error {
 	return stub.CloseRange(t, 3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
 }

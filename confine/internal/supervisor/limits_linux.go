@@ -92,7 +92,6 @@ type eventQueue []spec.Event
 // maxQueued bounds the queue. Later events only repeat the queued ones, and are dropped.
 const maxQueued = 16
 
-// add queues an event and flushes.
 func (u *eventQueue) add(w eventWriter, m spec.Event) {
 	if len(*u) < maxQueued {
 		*u = append(*u, m)
@@ -100,7 +99,6 @@ func (u *eventQueue) add(w eventWriter, m spec.Event) {
 	u.flush(w)
 }
 
-// flush sends events for as long as the pipe or socket has room.
 func (u *eventQueue) flush(w eventWriter) {
 	for len(*u) > 0 && w.ready() {
 		w.send((*u)[0])

@@ -118,7 +118,6 @@ func (s *Process) passSignals(program int) {
 	}
 }
 
-// keepOpen answers spec.RequestKeep.
 func (s *Process) keepOpen() {
 	if s.mediator != nil {
 		s.mediator.CallBegins()
@@ -142,7 +141,6 @@ type Process struct {
 	scopedThread int               // the thread that can signal the jail's processes only, or 0
 }
 
-// mediatorOptions returns the options of this process's mediator.
 func (s *Process) mediatorOptions() mediate.Options {
 	return mediate.Options{
 		Spec: s.Spec, WorkerRuleset: s.WorkerRuleset, Umask: s.Umask, Broker: s.broker, Send: s.Send, End: s.End,
@@ -311,7 +309,6 @@ func (s *Process) launcherLives() error {
 	return nil
 }
 
-// awaitGateway waits until the launcher serves the sockets of the network gateway.
 func (s *Process) awaitGateway() error {
 	if !s.Spec.Network.Any() {
 		return nil

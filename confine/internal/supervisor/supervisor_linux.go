@@ -82,8 +82,6 @@ func (s *Process) bindToLauncher() error {
 	return s.launcherLives()
 }
 
-// limitSelf sets the server's limits for files on this process, which creates files for the
-// server.
 func limitSelf(l policy.Limits) error {
 	for resource, value := range map[int]int{unix.RLIMIT_CORE: 1, unix.RLIMIT_FSIZE: l.FileSizeMB << 20} {
 		var old syscall.Rlimit

@@ -13,7 +13,6 @@ type brokerClient struct {
 	end    func() // ends the jail, when the launcher does not answer
 }
 
-// request asks the broker a question, and reports whether the answer is yes.
 func (a *brokerClient) request(kind byte, to netip.AddrPort) (yes bool) {
 	var b [1]byte
 	if err := unix.Sendto(a.socket, spec.BrokerRequest{Kind: kind, To: to}.Encode(), unix.MSG_NOSIGNAL, nil); err == nil {
@@ -32,7 +31,6 @@ func (a *brokerClient) request(kind byte, to netip.AddrPort) (yes bool) {
 	return false
 }
 
-// pass hands a descriptor to the broker.
 func (a *brokerClient) pass(kind byte, to netip.AddrPort, fd int) error {
 	return unix.Sendmsg(a.socket, spec.BrokerRequest{Kind: kind, To: to}.Encode(), unix.UnixRights(fd), nil, unix.MSG_NOSIGNAL)
 }

@@ -71,7 +71,6 @@ type receiving struct {
 // piece is a range of the caller's memory.
 type piece struct{ at, size uint64 }
 
-// readHeader reads a struct msghdr and its iovecs.
 func (w *receiving) readHeader(s *Handler, at uint64) syscall.Errno {
 	var h [sizeofMsghdr]byte
 	if errno := s.read(&w.n, at, h[:]); errno != 0 {
@@ -96,7 +95,6 @@ func (w *receiving) readHeader(s *Handler, at uint64) syscall.Errno {
 	return 0
 }
 
-// receive tries once, without blocking.
 func (w *receiving) receive(fd int) outcome {
 	b := make([]byte, maxDatagram)
 	got, _, err := unix.Recvfrom(fd, b, w.flags&unix.MSG_PEEK|unix.MSG_DONTWAIT)
@@ -127,7 +125,6 @@ func (w *receiving) receive(fd int) outcome {
 	return outcome{val: int64(got)}
 }
 
-// tell writes the sender, the flags and the sizes to the caller's memory.
 func (w *receiving) tell(got int, cut bool) syscall.Errno {
 	sender := w.state.sender()
 	if w.header == 0 {

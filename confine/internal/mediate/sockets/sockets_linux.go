@@ -83,7 +83,6 @@ func (s *Handler) Handle(n *seccomp.Notification, call string) {
 	}
 }
 
-// perform decides and performs one call.
 func (s *Handler) perform(n *seccomp.Notification, call string) outcome {
 	if call == "socket" {
 		return s.make(n)
@@ -176,7 +175,6 @@ type object struct {
 	state  *socketState // nil for a socket that the table does not have
 }
 
-// identify describes a duplicate of the server's descriptor.
 func (s *Handler) identify(fd int) (o object, errno syscall.Errno) {
 	var err error
 	if o.family, err = unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN); err != nil {
@@ -237,7 +235,6 @@ func (s *Handler) giveName(n *seccomp.Notification, at, size uint64, name []byte
 	return failed(putName(m, at, size, name))
 }
 
-// putName is giveName for an open memory file.
 func putName(m int, at, size uint64, name []byte) syscall.Errno {
 	var room [4]byte
 	if n, err := unix.Pread(m, room[:], int64(size)); err != nil || n < len(room) {
@@ -254,7 +251,6 @@ func putName(m int, at, size uint64, name []byte) syscall.Errno {
 	return put(m, size, room[:])
 }
 
-// put writes to a caller's memory.
 func put(m int, at uint64, b []byte) syscall.Errno {
 	if len(b) == 0 {
 		return 0

@@ -15,7 +15,6 @@ type socketState struct {
 	mu sync.Mutex // guards peer and last, which waiting receives read too
 }
 
-// sender returns the address from which answers to a UDP socket appear to come.
 func (s *socketState) sender() []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -25,14 +24,12 @@ func (s *socketState) sender() []byte {
 	return s.peer
 }
 
-// setPeer sets the address of connect and the last destination.
 func (s *socketState) setPeer(peer, last []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.peer, s.last = peer, last
 }
 
-// datagrams reports whether it is a UDP socket. The state may be nil.
 func (s *socketState) datagrams() bool { return s != nil && s.isUDP }
 
 // socketTable stores the states of sockets by their cookie (SO_COOKIE), which is unique. The

@@ -45,7 +45,6 @@ func (s *Handler) connect(n *seccomp.Notification, fd int, o object) outcome {
 	return failed(errno)
 }
 
-// loopbackOf returns the loopback address of the family of a.
 func loopbackOf(a netip.Addr) netip.Addr {
 	if a.Is4() {
 		return netip.AddrFrom4([4]byte{127, 0, 0, 1})
@@ -58,7 +57,6 @@ const (
 	joinAttempts = 4
 )
 
-// join connects fd to the launcher's gateway, on behalf of the address to.
 func (s *Handler) join(fd int, to netip.AddrPort, mapped bool) syscall.Errno {
 	l, at, errno := openListener(to.Addr())
 	if errno != 0 {

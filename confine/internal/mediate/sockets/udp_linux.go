@@ -22,13 +22,11 @@ import (
 // errors for other destinations. It observes the calls that only send, and performs those that
 // ask for the sender.
 
-// asksDNS reports whether an address has the port of DNS.
 func asksDNS(to netip.AddrPort) bool { return to.Port() == spec.GatewayPort }
 
 // soPassRights is SO_PASSRIGHTS.
 const soPassRights = 83
 
-// makeDatagrams makes a UDP socket for the server.
 func (s *Handler) makeDatagrams(n *seccomp.Notification, family, flags int) outcome {
 	if family == unix.AF_INET6 { // returns EAFNOSUPPORT where the host has no IPv6
 		probe, err := unix.Socket(family, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
@@ -58,7 +56,6 @@ func (s *Handler) makeDatagrams(n *seccomp.Notification, family, flags int) outc
 	return outcome{done: true}
 }
 
-// datagram answers a call about a UDP socket.
 func (s *Handler) datagram(n *seccomp.Notification, call string, fd int, o *socketState) outcome {
 	switch call {
 	case "connect":
@@ -104,7 +101,6 @@ func (s *Handler) datagram(n *seccomp.Notification, call string, fd int, o *sock
 	return s.receives(n, call, fd, o)
 }
 
-// unmap returns an address in the form of the socket's family.
 func (o *socketState) unmap(a netip.Addr) netip.Addr {
 	if o.family == unix.AF_INET6 {
 		return netip.AddrFrom16(a.As16())
@@ -155,7 +151,6 @@ func (s *Handler) connectDatagrams(n *seccomp.Notification, fd int, o *socketSta
 	return outcome{}
 }
 
-// destination decodes an address of the server, and checks its family.
 func (o *socketState) destination(raw []byte) (to netip.AddrPort, errno syscall.Errno) {
 	to, ok := sys.ParseSockaddr(raw)
 	switch {
@@ -202,7 +197,6 @@ const (
 	maxMessages = 1024 // UIO_MAXIOV, for messages and for iovecs
 )
 
-// sendsMessage is sends for the struct msghdr at an address.
 func (s *Handler) sendsMessage(n *seccomp.Notification, o *socketState, at uint64) outcome {
 	var h [sizeofMsghdr]byte
 	if errno := s.read(n, at, h[:]); errno != 0 {
@@ -211,7 +205,6 @@ func (s *Handler) sendsMessage(n *seccomp.Notification, o *socketState, at uint6
 	return s.sends(n, o, binary.NativeEndian.Uint64(h[:]), uint64(binary.NativeEndian.Uint32(h[msgNameLen:])))
 }
 
-// describe answers getsockopt for SO_TYPE, SO_PROTOCOL and SO_DOMAIN.
 func (s *Handler) describe(n *seccomp.Notification, o *socketState) outcome {
 	value := map[uint64]int{seccomp.SoType: unix.SOCK_DGRAM, seccomp.SoProtocol: unix.IPPROTO_UDP, seccomp.SoDomain: o.family}[uint64(uint32(n.Args[2]))]
 	return s.giveName(n, n.Args[3], n.Args[4], binary.NativeEndian.AppendUint32(nil, uint32(value)))

@@ -23,7 +23,6 @@ type group struct {
 	waiting []seccomp.Notification // execves of other threads
 }
 
-// begin takes a held execve.
 func (t *Tracer) begin(n *seccomp.Notification) {
 	tgid := proc.ThreadGroup(int(n.Tid))
 	if !t.o.Listener.Valid(n.Id) {
@@ -68,7 +67,6 @@ func (t *Tracer) letContinue(tgid int, n *seccomp.Notification) {
 	t.o.Listener.Continue(n.Id)
 }
 
-// refuse answers a held execve whose caller cannot be traced.
 func (t *Tracer) refuse(n *seccomp.Notification) {
 	exe, _ := os.Readlink(proc.ThreadFile(int(n.Tid), "exe"))
 	t.o.Report(int(n.Tid), exe, nil)
@@ -91,7 +89,6 @@ func (t *Tracer) settle(tgid int) {
 	}
 }
 
-// released notes that a thread that was traced has been let go.
 func (t *Tracer) released(tid int) {
 	for tgid, g := range t.groups {
 		if g.tid == tid {

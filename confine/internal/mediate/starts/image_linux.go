@@ -38,7 +38,6 @@ const (
 	maxString = 128 << 10
 )
 
-// readImage reads the stack of a process that has stopped at the end of an execve.
 func readImage(pid int) (*image, error) {
 	im := &image{pid: pid}
 	var err error
@@ -132,7 +131,6 @@ func (im *image) parse() bool {
 	return ok
 }
 
-// strings returns the strings at the addresses, and reports whether data holds all of them.
 func (im *image) strings(at []uint64) ([]string, bool) {
 	all := make([]string, len(at))
 	for i, addr := range at {
@@ -202,7 +200,6 @@ func (im *image) place(env []uint64, n int, text string) error {
 	return setRegisters(im.pid, im.regs)
 }
 
-// write writes all of b to the memory of the program.
 func (im *image) write(addr uint64, b []byte) error {
 	n, err := writeMemory(im.pid, addr, b)
 	if err == nil && n < len(b) {

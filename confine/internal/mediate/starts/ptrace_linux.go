@@ -25,7 +25,6 @@ func seize(tid int) error {
 	return ptrace(unix.PTRACE_SEIZE, tid, 0, unix.PTRACE_O_TRACEEXEC|unix.PTRACE_O_EXITKILL)
 }
 
-// interrupt makes a traced thread stop.
 func interrupt(tid int) { ptrace(unix.PTRACE_INTERRUPT, tid, 0, 0) }
 
 // detach lets a thread go, and delivers a signal that it stopped for, or 0 for none.

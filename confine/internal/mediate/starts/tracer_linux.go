@@ -129,7 +129,6 @@ func (t *Tracer) run(ready chan<- struct{}) {
 	}
 }
 
-// traces reports whether this tracer traces a thread.
 func (t *Tracer) traces(tid int) bool { return proc.Tracer(tid) == t.tid }
 
 // judge decides about a program that the kernel has loaded and that has not run yet. Its memory
@@ -183,7 +182,6 @@ func (t *Tracer) edit(im *image, m *policy.CommandMatch) error {
 	return im.rewrite(keep, m.Argument, m.Script)
 }
 
-// leadsTo reports whether a name leads a process to the script at a path.
 func (t *Tracer) leadsTo(pid int, name, script string) bool {
 	want, ok := t.files[script]
 	if !ok || name == "" {
