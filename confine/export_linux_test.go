@@ -28,7 +28,7 @@ func (p *Prepared) ReplaceCgroup(g *cgroup.Cgroup) {
 	p.cgroup = g
 }
 
-// Limit makes the limits those that the cgroup has to enforce once the supervisor runs.
+// Limit makes the limits those that the cgroup must enforce once the supervisor runs.
 func (p *Prepared) Limit(limits policy.Limits) {
 	p.process.mu.Lock()
 	defer p.process.mu.Unlock()

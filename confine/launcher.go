@@ -33,7 +33,7 @@ type Launcher struct {
 	// BeforeExec, if it is not nil, is called before the program is executed: with namespaces
 	// when the jail is built, with host namespaces before the supervisor builds it. If
 	// BeforeExec returns an error, the program is not executed, and Start returns that error. A
-	// start that has to build the jail again may call it again. It gets the context of Start,
+	// start that must build the jail again may call it again. It gets the context of Start,
 	// and Start waits for it.
 	BeforeExec func(context.Context) error
 

@@ -12,7 +12,7 @@ import (
 )
 
 // forkIntoCgroup forks the supervisor process into a cgroup of its own if the launcher can make
-// one. So no process of the jail was ever outside of that cgroup. To move a process later is slow.
+// one. So no process of the jail was ever outside that cgroup. To move a process later is slow.
 func (p *Prepared) forkIntoCgroup(path string, argv []string, attr *syscall.ProcAttr) (pid int, err error) {
 	parent := cgroup.Locate().Parent
 	if parent == "" {

@@ -75,7 +75,7 @@ type finding struct {
 	In                  map[world]attacker.Outcome
 }
 
-// possible reports whether the form succeeds outside of a jail. If not, its other outcomes show
+// possible reports whether the form succeeds outside a jail. If not, its other outcomes show
 // nothing.
 func (f *finding) possible() bool { return !attacker.Holds(f.In[unjailed]) }
 
@@ -127,7 +127,7 @@ func runAttacks(t *testing.T, known []finding) []*finding {
 }
 
 // looks are the verbs that find out whether something exists. Without namespaces that is a gap,
-// which the plan names and the user has to waive.
+// which the plan names and the user must waive.
 var looks = []string{
 	"stat", "statx", "access", "opath", "readlink", "statfs", "chdir", "watch", "exists-pid", "session-of", "pidfd-open",
 }

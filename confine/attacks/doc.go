@@ -2,8 +2,8 @@
 // refuses them.
 //
 // A row of rows_*_linux_test.go is one attack in several forms. Each form is made in several
-// worlds: outside of a jail, in the jail as it is shipped, in the jail for hosts that forbid
-// namespaces, and behind each wall of the jail alone. A form that fails outside of a jail shows
+// worlds: outside a jail, in the jail as it is shipped, in the jail for hosts that forbid
+// namespaces, and behind each wall of the jail alone. A form that fails outside a jail shows
 // nothing on this host. The stage is the tree of files, the processes and the services of the
 // host that the attacks aim at. The program that makes them is in package attacker.
 //

@@ -88,7 +88,7 @@ func newRow(group string, a attack, root, user []finding) tableRow {
 
 func (r *tableRow) all() []finding { return slices.Concat(r.root, r.user) }
 
-// possible returns the findings of forms that succeed outside of a jail.
+// possible returns the findings of forms that succeed outside a jail.
 func (r *tableRow) possible() (out []finding) {
 	for _, f := range r.all() {
 		if f.possible() {

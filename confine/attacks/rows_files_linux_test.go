@@ -1,6 +1,6 @@
 package attacks
 
-// fileAttacks are attacks on files outside of the grants, on files that are taken out of a grant,
+// fileAttacks are attacks on files outside the grants, on files that are taken out of a grant,
 // and attempts to turn a grant into something that it is not.
 func fileAttacks() []attackGroup {
 	return []attackGroup{

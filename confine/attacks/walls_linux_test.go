@@ -50,7 +50,7 @@ func runBehind(args []string) {
 	if s.Spec, err = spec.Decode(b); err != nil {
 		fail(err)
 	}
-	// Some places of a jail are not there outside of one.
+	// Some places of a jail are not there outside one.
 	s.Spec.Landlock.Rules = slices.DeleteFunc(s.Spec.Landlock.Rules, func(r landlock.Rule) bool {
 		fd, err := rootfs.OpenObject(&stub.Task{}, unix.AT_FDCWD, r.Path)
 		if err == nil {

@@ -32,7 +32,7 @@
 //	             all servers read them alike (RFC 9112).
 //
 // A rule that grants an address or localhost grants every name there. Under the rule "*", a
-// name in the first bytes has to be granted as well.
+// name in the first bytes must be granted as well.
 //
 // A refusal is on record before the program can notice it. A failure is no refusal, for example a
 // name that does not exist or a port without a listener. [Gateway.HostFailures] lists the latest

@@ -69,7 +69,7 @@ func (g *Gateway) HostFailures() []policy.HostFailure {
 	return out
 }
 
-// noAnswer returns the text for a host that does not answer on a port. Port 0 stands for the DNS.
+// noAnswer returns the text for a host that does not answer on a port. Port 0 is the DNS.
 func noAnswer(port int) string {
 	if port == 0 {
 		return "the DNS does not answer"

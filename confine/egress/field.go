@@ -2,7 +2,7 @@ package egress
 
 import "github.com/mcp-jail/mcp-jail/confine/egress/http1"
 
-// Section is the part of a message in which a field stands.
+// Section is the part of a message that has a field.
 type Section = http1.Section
 
 // The sections of a message.

@@ -80,7 +80,7 @@ type Target struct {
 	TLS  bool
 	Addr netip.AddrPort // the address that the program connected to
 	// ReportSent counts bytes before they go upstream. It returns false once the session has
-	// used up its limit; the Interceptor then has to end the connection. While a connection
+	// used up its limit; the Interceptor must then end the connection. While a connection
 	// is open, an Interceptor may hold back reports of less than ReportStep bytes. If
 	// ReportStep is 0, it may hold back everything.
 	ReportSent func(n int64) bool
@@ -89,7 +89,7 @@ type Target struct {
 	Deny func(why policy.DenialReason, detail string)
 	// Tell reports a secret in a request that is sent on. It may be nil.
 	Tell func(Leak)
-	// Done is closed when the Gateway ends. The Interceptor then has to end the connection.
+	// Done is closed when the Gateway ends. The Interceptor must then end the connection.
 	Done <-chan struct{}
 }
 

@@ -101,7 +101,7 @@ func (s *ruleSet) checkNames(d *destination, p protocol, hosts []string) (why po
 		case d.named && !s.grantsAddress(d.to, p):
 			return policy.DeniedWrongName, "it names " + name
 		case name != "":
-			// The rule "*" grants this address. The name has to be granted as well, so that
+			// The rule "*" grants this address. The name must be granted as well, so that
 			// a rule that denies the name holds.
 			if v, _ := s.evaluate(name, p.scheme(), int(d.to.Port())); v != verdictPass {
 				return policy.DeniedWrongName, "it names " + name

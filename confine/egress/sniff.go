@@ -97,7 +97,7 @@ func sniffProtocol(b []byte) protocol {
 
 // sniffRecord returns the protocol of bytes that begin with the type of a TLS record. The first
 // record is a ClientHello, or a warning before it. In its version the servers of Go take any number
-// below 16.0, and those of Java any from 3.0, behind empty records too. Other servers take 3.x alone.
+// below 16.0, and those of Java any from 3.0, after empty records too. Other servers take 3.x alone.
 // Other protocols begin with a length that can have these values, so more than the type is asked for.
 func sniffRecord(b []byte) protocol {
 	switch {

@@ -8,7 +8,7 @@
 // Tests named TestJail… need user namespaces. Tests named TestHostNS… need a host that refuses
 // them; TestWithoutNamespaces makes such a host and runs them there. Tests named TestNetwork… need
 // granted hosts; TestEgress makes an Internet of network namespaces and runs them there. Each test
-// of a refusal has a control: the same attempt outside of a jail succeeds.
+// of a refusal has a control: the same attempt outside a jail succeeds.
 //
 // The short form takes fewer rounds and fewer combinations than the long form (MCPJAIL_ALL=long).
 // make test runs the short form, and make test-all runs it again as an ordinary user. make test-long

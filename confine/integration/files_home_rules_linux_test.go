@@ -24,7 +24,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestJailHomeRules: a path inside of HOME that a rule names is the host's, with the rights of
+// TestJailHomeRules: a path inside HOME that a rule names is the host's, with the rights of
 // the rule. The directories on the way to it are not.
 func TestJailHomeRules(t *testing.T) {
 	needsCopies(t)
@@ -47,7 +47,7 @@ func TestJailHomeRules(t *testing.T) {
 	if _, err := os.Stat(home + "/shared/new"); err != nil {
 		t.Error(err)
 	}
-	// A HOME inside of what may be written.
+	// A HOME inside what may be written.
 	around := homeProfile(t, home, jailtest.Grant{Path: filepath.Dir(home), Rights: rw})
 	host = everything(t, home)
 	got = jailtest.Attempts(t, around, attacker.Try("create", home+"/new"), attacker.Try("rewrite", home+"/x"), attacker.Try("rename", home, home+"-moved"), attacker.Try("create", filepath.Dir(home)+"/new"))

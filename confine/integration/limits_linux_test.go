@@ -126,7 +126,7 @@ func TestJailFileSize(t *testing.T) {
 	jailtest.Expect(t, "control", jailtest.Attempts(t, jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw}), attacker.Try("fill", dir+"/big", "3"))[0], "ok")
 }
 
-// needsProcessLimit: something has to hold root's.
+// needsProcessLimit: something must hold root's.
 func needsProcessLimit(t testing.TB) {
 	t.Helper()
 	if os.Getuid() == 0 && cgroup.Locate().None() {
@@ -135,7 +135,7 @@ func needsProcessLimit(t testing.TB) {
 }
 
 // TestJailProcesses: a fork bomb stops at the limit. Root is exempt from RLIMIT_NPROC, so
-// pid_max of the PID namespace or a cgroup has to hold.
+// pid_max of the PID namespace or a cgroup must hold.
 func TestJailProcesses(t *testing.T) {
 	jailtest.Needs(t)
 	needsProcessLimit(t)

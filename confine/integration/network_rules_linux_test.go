@@ -115,7 +115,7 @@ func attemptIn(t testing.TB, p *policy.Profile, a attacker.Attempt) (attacker.Ou
 	return jailtest.Outcomes(t, []attacker.Attempt{a}, []byte(out), "")[0], denials
 }
 
-// TestNetworkControls: outside of a jail every host that TestNetworkRules refuses can be
+// TestNetworkControls: outside a jail every host that TestNetworkRules refuses can be
 // reached.
 func TestNetworkControls(t *testing.T) {
 	needsTestNetwork(t)

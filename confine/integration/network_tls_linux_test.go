@@ -102,7 +102,7 @@ func TestNetworkJailBuiltTwice(t *testing.T) {
 	failed, stepwise := 0, 0
 	l := confine.Launcher{TestHooks: jail.TestHooks{Batched: true, Steps: func(b *jail.Builder, steps []jail.Step) []jail.Step {
 		last := steps[len(steps)-1]
-		if last.Name != step.Supervision { // of the last batches, when all that the jail has outside of it exists
+		if last.Name != step.Supervision { // of the last batches, when all that the jail has outside it exists
 			return steps
 		}
 		if b.Stub.IsStepwise() {

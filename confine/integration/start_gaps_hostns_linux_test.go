@@ -86,7 +86,7 @@ func TestHostNSGaps(t *testing.T) {
 }
 
 // TestHostNSExecuteGap: only Landlock decides about execution. It cannot take execution back
-// inside of a grant, as a mount could.
+// inside a grant, as a mount could.
 func TestHostNSExecuteGap(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	dir := testkit.Plant(t, "work/sub/")

@@ -22,7 +22,7 @@ type Policy struct {
 	Read    []string // paths, relative to the command's Dir, absolute, or below "~/"
 	Write   []string // paths, to read and write
 	Execute []string // programs, or directories of programs
-	Deny    []string // paths inside of those above
+	Deny    []string // paths inside those above
 	Net     []string // hosts: HOST or HOST:PORT
 	Env     []string // names of variables, or PREFIX*
 	Limit   []string // KEY=NUMBER

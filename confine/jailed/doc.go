@@ -39,5 +39,5 @@
 //   - The program must be built without cgo: see package confine.
 //   - Each command costs a further process of the running program. A [confine.Launcher] needs no
 //     such process, and reports the refusals.
-//   - The arguments of the command and the policy stand in the process's command line.
+//   - The arguments of the command and the policy are in the process's command line.
 package jailed

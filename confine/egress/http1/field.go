@@ -2,7 +2,7 @@ package http1
 
 import "strings"
 
-// Section is the part of a message in which a field stands.
+// Section is the part of a message that has a field.
 type Section string
 
 // The sections of a message.

@@ -31,7 +31,7 @@ func (b *slowBody) SetReadDeadline(at time.Time) error {
 }
 
 // TestBodyStopped tests that no one reads a body any more when its handler returns: net/http would
-// wait for him, and now and then for ever.
+// wait for him, and now and then forever.
 func TestBodyStopped(t *testing.T) {
 	b := &slowBody{in: make(chan struct{}), deadline: make(chan struct{})}
 	u := &requestBody{ReadCloser: b, length: 10, done: make(chan struct{})}

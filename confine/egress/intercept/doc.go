@@ -52,7 +52,7 @@
 // fields, in those; also inside Basic credentials. It does not happen in paths, queries and
 // bodies. A request with the placeholder in another field is refused. A request with a value loses
 // the fields that name another host to some servers (X-Forwarded-Host and the like), and its
-// Destination has to be allowed.
+// Destination must be allowed.
 //
 // A host may send a value back. So each byte of a value becomes a "*" in all responses of the hosts
 // whose rules have the secret: in header fields, bodies, trailer fields, 1xx responses and WebSockets,

@@ -147,7 +147,7 @@ func (i *Interceptor) SetSecrets(values map[string]string) (err error) {
 	return err
 }
 
-// Prepare loads the host's roots into crypto/x509, so that no file has to be opened later.
+// Prepare loads the host's roots into crypto/x509, so that no file needs to be opened later.
 func (i *Interceptor) Prepare() error {
 	if _, err := x509.SystemCertPool(); err != nil {
 		return fmt.Errorf("the host's certificate authorities: %w", err)

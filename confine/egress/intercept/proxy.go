@@ -110,7 +110,7 @@ func (u *requestBody) Read(p []byte) (int, error) {
 }
 
 // stop ends the reading of a body of which the host wanted no more, before the handler returns. The
-// transport may still be in Read then, and net/http would wait for it: for ever, if the body ends in
+// transport may still be in Read then, and net/http would wait for it: forever, if the body ends in
 // that moment, because the end of a body clears the deadline by which net/http interrupts the read.
 func (u *requestBody) stop(c *http.ResponseController) {
 	u.mu.Lock()

@@ -1,5 +1,5 @@
 // Package tlsworker runs mcp-jail-tls, a separate process that serves the connections of a
-// jail whose requests have to be read. [Worker] is the launcher's side: it implements
+// jail whose requests must be read. [Worker] is the launcher's side: it implements
 // egress.Interceptor, starts the process and passes connections to it. [Run] is the main
 // function of the process.
 //

@@ -11,7 +11,7 @@ import (
 
 // enterLandlockDomain puts all threads of the process into a Landlock domain without
 // rules. The domain denies all that this kernel's Landlock handles: opening files, ports, UNIX
-// sockets of other processes, and signals to them. It is a second layer behind the seccomp filter.
+// sockets of other processes, and signals to them. It is a second layer after the seccomp filter.
 // On a kernel without Landlock, enterLandlockDomain does nothing.
 func enterLandlockDomain() error {
 	abi, err := ll.LandlockGetABIVersion()

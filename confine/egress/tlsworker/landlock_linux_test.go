@@ -26,7 +26,7 @@ type attempt struct {
 }
 
 // attempts returns what a process tries in a directory that everyone may write, with a
-// process outside of its domain. The directory has a file, a program and a socket.
+// process outside its domain. The directory has a file, a program and a socket.
 func attempts(dir string, outside int) []attempt {
 	open := func(name string, flags int) func() error {
 		return func() error {

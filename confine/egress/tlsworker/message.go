@@ -26,7 +26,7 @@ type message struct {
 	Serve    *serveMessage     `json:"serve,omitempty"`    // with a descriptor
 	Upstream *upstreamMessage  `json:"upstream,omitempty"` // with a descriptor or an error
 	Counted  *countedMessage   `json:"counted,omitempty"`
-	End      uint64            `json:"end,omitempty"` // a connection that has to end
+	End      uint64            `json:"end,omitempty"` // a connection that must end
 
 	// From mcp-jail-tls to the launcher:
 	Hello  *helloMessage  `json:"hello,omitempty"`

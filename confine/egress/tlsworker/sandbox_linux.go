@@ -85,7 +85,7 @@ var allowedSyscalls = []uint32{
 	unix.SYS_SET_ROBUST_LIST, unix.SYS_RSEQ, // of a C library, if built with cgo
 }
 
-// clone(2) has to have all of threadFlags, so that it starts a thread of the same process. It
+// clone(2) must have all of threadFlags, so that it starts a thread of the same process. It
 // may have storageFlags, which set the thread's storage and report its number.
 const (
 	threadFlags  = unix.CLONE_VM | unix.CLONE_FS | unix.CLONE_FILES | unix.CLONE_SIGHAND | unix.CLONE_SYSVSEM | unix.CLONE_THREAD

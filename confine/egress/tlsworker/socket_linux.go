@@ -40,7 +40,7 @@ func newSocket(f *os.File) (*socket, error) {
 	return &socket{UnixConn: u, raw: raw, packet: make([]byte, maxMessage), control: make([]byte, unix.CmsgSpace(4*4))}, nil
 }
 
-// send sends a message, with a connection if c is not nil. The caller still has to close c.
+// send sends a message, with a connection if c is not nil. The caller must still close c.
 func (s *socket) send(m message, c *net.TCPConn) error {
 	b, err := m.encode()
 	if err != nil {

@@ -172,7 +172,7 @@ func (w *Worker) Ready() error {
 	return context.Cause(w.ctx)
 }
 
-// sendTimeout bounds the time in which the process has to read a message. Its socket has room
+// sendTimeout bounds the time in which the process must read a message. Its socket has room
 // for some hundred messages.
 const sendTimeout = 10 * time.Second
 

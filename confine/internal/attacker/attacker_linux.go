@@ -129,7 +129,7 @@ const Succeeded Outcome = "ok"
 
 // The values of argv[0] that make the test binary another program.
 const (
-	Name       = "mcp-jail-attacker" // attempts, in a jail or outside of one
+	Name       = "mcp-jail-attacker" // attempts, in a jail or outside one
 	AsUserName = "mcp-jail-as-user"  // becomes an ordinary user, then the rest of argv
 )
 

@@ -72,7 +72,7 @@ func attemptBlockedOpens(a []string) (string, error) {
 }
 
 // attemptSwappedOpens opens a name for writing repeatedly, at which the host puts a fifo now and
-// then, and makes other calls meanwhile. A thread that opens the fifo waits for ever.
+// then, and makes other calls meanwhile. A thread that opens the fifo waits forever.
 func attemptSwappedOpens(a []string) (string, error) {
 	stop := make(chan struct{})
 	defer close(stop)

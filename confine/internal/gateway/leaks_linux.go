@@ -8,7 +8,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/leak"
 )
 
-// maxLeaks bounds the names and values that mcp-jail-tls looks for, in bytes: they have to fit
+// maxLeaks bounds the names and values that mcp-jail-tls looks for, in bytes: they must fit
 // into one message with the secrets. A value that no longer fits is not looked for in requests.
 const maxLeaks = 32 << 10
 

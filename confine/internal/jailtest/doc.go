@@ -10,7 +10,7 @@
 //	jailtest.Expect(t, "in the jail", jailtest.Attempt(t, p, "write", file), "EROFS")
 //
 // Attempt and Attempts wait for the jail to end. Begin returns while it runs. Unconfined makes
-// the same attempts outside of a jail: the control, which shows that the attempt can succeed.
+// the same attempts outside a jail: the control, which shows that the attempt can succeed.
 //
 // Functions with HostNS in their names are for jails without namespaces. They need a host that
 // refuses user namespaces. ForbidEnv makes the test binary such a host for itself.

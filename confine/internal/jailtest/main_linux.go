@@ -37,7 +37,7 @@ func Main(m *testing.M, programs map[string]func(args []string)) {
 	os.Exit(runTests(m))
 }
 
-// Dir is the directory of this run. It is outside of /tmp, since /tmp in a jail is the jail's
+// Dir is the directory of this run. It is outside /tmp, since /tmp in a jail is the jail's
 // own.
 var Dir = fmt.Sprint("/var/tmp/mcp-jail-test-", os.Getpid())
 

@@ -41,7 +41,7 @@ func Profile(t testing.TB, grants ...Grant) *policy.Profile {
 		}
 	}
 	SortEntries(p)
-	// If "/" is granted, no link lies outside of the entries.
+	// If "/" is granted, no link lies outside the entries.
 	p.Links = slices.DeleteFunc(p.Links, func(l policy.Link) bool { return p.RightsAt(l.Path) != 0 })
 	return p
 }

@@ -13,7 +13,7 @@ import (
 type judge struct {
 	profile  *policy.Profile
 	objects  map[inode]string // see canonicalPath
-	unmasked bool             // no mount enforces a narrower rule inside of a grant
+	unmasked bool             // no mount enforces a narrower rule inside a grant
 	reporter *Reporter
 }
 
@@ -112,7 +112,7 @@ func (j *judge) mayRead(r *Request, full string, flags int) syscall.Errno {
 
 // checkMove returns EXDEV, as at the boundary of a mount, for a move to a path where the file
 // would have more rights. Landlock refuses such a move too, but does not know of the entries that
-// take rights away inside of a grant.
+// take rights away inside a grant.
 func (j *judge) checkMove(from, to *pathRef) syscall.Errno {
 	if !j.unmasked || from.special() || to.special() {
 		return 0

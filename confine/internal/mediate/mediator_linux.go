@@ -16,12 +16,12 @@
 // restricts itself.
 //
 // Threads: one receiver and up to MaxWorkers workers, each locked to an OS thread. The
-// receiver reads the caller's memory, so it stays outside of the server's Landlock domain. With
+// receiver reads the caller's memory, so it stays outside the server's Landlock domain. With
 // namespaces it also keeps CAP_SYS_PTRACE in the jail's user namespace. It changes no file.
 // Workers hold no capability and are under a ruleset with the server's rules. So the kernel
 // decides about their calls as it would about the server's. With mounts, a mistake here can let a
 // name come into being that should not exist, and nothing else. Without mounts, and where a mount
-// can be bypassed, the mediator alone holds the entries that take rights away inside of a grant,
+// can be bypassed, the mediator alone holds the entries that take rights away inside a grant,
 // and the rules about modes, owners and times.
 //
 // Locks: every operation on names holds Mediator.names for reading from its verdict to its
@@ -141,7 +141,7 @@ func New(o Options) *Mediator {
 
 // Serve hands the listener to the receiver, and returns when the receiver has it. A caller that did
 // not wait could make a mediated call at once. If Go's scheduler does not know of that call, its
-// thread would keep the receiver in its own queue for ever.
+// thread would keep the receiver in its own queue forever.
 func (m *Mediator) Serve(listener seccomp.Listener) {
 	m.Listener = listener
 	close(m.open)

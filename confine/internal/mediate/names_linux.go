@@ -19,7 +19,7 @@ import (
 type nameLock struct{ sync.RWMutex }
 
 // perform decides a call, performs it and answers it. It returns false, without an answer,
-// when the call has to be retried later.
+// when the call must be retried later.
 func (m *Mediator) perform(r *Request) (answered bool) {
 	w := &resolver{tid: int(r.N.Tid), private: true, open: openOutside, process: func() int { return m.processOf(r) }}
 	if m.hostNS {
@@ -57,7 +57,7 @@ func (m *Mediator) processOf(r *Request) int {
 	return max(0, r.tgid)
 }
 
-// openOutside opens the target of a magic link on a thread outside of the Landlock domain.
+// openOutside opens the target of a magic link on a thread outside the Landlock domain.
 func openOutside(dir int, name string) (fd int, errno syscall.Errno) {
 	sys.OnUnrestrictedThread(func() {
 		var err error

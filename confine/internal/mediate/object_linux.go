@@ -25,7 +25,7 @@ type object struct {
 func (o *object) close() { unix.Close(o.fd) }
 
 // inspect opens the object at a reference with O_PATH and decides whether it may be opened
-// with flags. It returns a symlink that has to be followed without a decision.
+// with flags. It returns a symlink that must be followed without a decision.
 func (m *Mediator) inspect(r *Request, at *pathRef, flags int) (*object, syscall.Errno) {
 	m.names.RLock()
 	defer m.names.RUnlock()
@@ -73,7 +73,7 @@ func (o *object) openError(tail string, flags int) syscall.Errno {
 	return 0
 }
 
-// openFound reopens fd, the object behind a magic link such as /dev/stdout. It closes fd.
+// openFound reopens fd, the target of a magic link such as /dev/stdout. It closes fd.
 func (m *Mediator) openFound(r *Request, fd, flags int) (int, syscall.Errno) {
 	defer unix.Close(fd)
 	o, errno := newObject(fd)

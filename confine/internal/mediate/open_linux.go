@@ -11,7 +11,7 @@ import (
 // openFile opens a file for the caller and hands the descriptor over. It creates a missing
 // file with O_EXCL. It opens an existing object with O_PATH first, decides about that object
 // and reopens that object, so a name that changes meanwhile has no effect (TOCTOU). It returns
-// false when the open has to be retried later.
+// false when the open must be retried later.
 func (m *Mediator) openFile(r *Request, w *resolver) (answered bool) {
 	flags := r.openFlags()
 	at, errno := w.resolve(r.bases[0], r.names[0])
@@ -68,7 +68,7 @@ func (m *Mediator) openRef(r *Request, w *resolver, at *pathRef, flags int) (int
 		if errno != 0 {
 			return -1, m.judge.recordLostLink(r, policy.OpWrite, at, errno)
 		}
-		if fd >= 0 { // the object behind a magic link
+		if fd >= 0 { // the target of a magic link
 			return m.openFound(r, fd, flags)
 		}
 		if w.inOtherProcess(at) {
@@ -100,7 +100,7 @@ func (m *Mediator) createFile(r *Request, at *pathRef, flags int) (int, syscall.
 }
 
 // advance replaces a reference to a symlink by a reference to its target, and returns -1. For
-// a magic link it returns the object behind it instead.
+// a magic link it returns its target instead.
 func (w *resolver) advance(at *pathRef) (object int, errno syscall.Errno) {
 	if w.magic(at.dir, at.name) {
 		fd, errno := w.followMagicLink(at.dir, at.name)
@@ -147,7 +147,7 @@ func (w *resolver) object(at *pathRef) (int, syscall.Errno) {
 	return -1, unix.ELOOP
 }
 
-// truncate performs truncate(2). It returns EAGAIN when a lease has to be broken first.
+// truncate performs truncate(2). It returns EAGAIN when a lease must be broken first.
 func (m *Mediator) truncate(r *Request, w *resolver) syscall.Errno {
 	size := int64(r.arg(1))
 	if size < 0 {

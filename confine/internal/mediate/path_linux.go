@@ -75,7 +75,7 @@ type resolver struct {
 	private bool // see pathRef
 	links   int  // symlinks followed so far
 	// open opens the target of a magic link: a descriptor or a directory of the calling
-	// process. Only a thread outside of every Landlock domain may do that.
+	// process. Only a thread outside every Landlock domain may do that.
 	open func(dir int, name string) (int, syscall.Errno)
 	// process returns the ID of the calling process: see Mediator.processOf.
 	process func() int
@@ -221,7 +221,7 @@ func (w *resolver) magic(dir int, name string) bool {
 	return isProcfs(dir) && name != "self" && name != "thread-self" && name != "mounts" && name != "net"
 }
 
-// followMagicLink opens the object behind a magic link of the calling process. It refuses the
+// followMagicLink opens the target of a magic link of the calling process. It refuses the
 // links of other processes, because the supervisor may follow more of them than the server.
 func (w *resolver) followMagicLink(dir int, name string) (int, syscall.Errno) {
 	at, errno := pathOf(dir)

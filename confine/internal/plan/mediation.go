@@ -94,7 +94,7 @@ func (c *compiler) unmediated(missing probe.Feature) {
 }
 
 // mediatedEntries returns the entries by which calls are decided. The jail's own places count as
-// a home: no process outside of the jail uses the files that are made there.
+// a home: no process outside the jail uses the files that are made there.
 func mediatedEntries(granted, own []policy.Entry) []policy.Entry {
 	all := make([]policy.Entry, 0, len(granted)+len(own))
 	for _, e := range granted {

@@ -28,7 +28,7 @@ func ParentPIDs() (map[int]int, error) {
 		if err != nil {
 			continue // it has ended
 		}
-		// "pid (name) state ppid": the name may contain anything, so parse behind its last bracket.
+		// "pid (name) state ppid": the name may contain anything, so parse after its last bracket.
 		if f := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:])); len(f) > 1 {
 			parents[pid], _ = strconv.Atoi(f[1])
 		}

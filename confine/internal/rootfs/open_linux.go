@@ -70,7 +70,7 @@ func cloneObject(t *stub.Task, p string, id *policy.FileID, attr unix.MountAttr)
 	return tree, nil
 }
 
-// Identify calls look with the identity of the object behind a descriptor, in the terms of
+// Identify calls look with the identity of the object that a descriptor refers to, in the terms of
 // policy.FileID (statx(2)). An error of look is the error of Identify or of the batch.
 func Identify(t *stub.Task, fd int, look func(policy.FileID) error) error {
 	st := new(unix.Statx_t)

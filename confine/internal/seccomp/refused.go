@@ -32,7 +32,7 @@ func (s *ruleSet) add(node *Node, calls ...string) {
 func supervisorRules(opts Options) []rule {
 	eperm := ErrnoNode(LinuxEPERM)
 	rules := []rule{
-		// The mode and the flags are behind a pointer: see openMode.
+		// The mode and the flags are reached through a pointer: see openMode.
 		{"openat2", ErrnoNode(LinuxENOSYS)},
 		{"process_vm_readv", eperm},
 		// The server may add filters on top of this one, as Chromium does, but no listener.

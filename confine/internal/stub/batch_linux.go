@@ -238,7 +238,7 @@ func (t *Task) Optional(calls func() error) (outcome func() error) {
 	}
 }
 
-// Required makes calls that must not fail inside of Optional.
+// Required makes calls that must not fail inside Optional.
 func (t *Task) Required(calls func() error) error {
 	optional := t.optional
 	t.optional = false

@@ -51,7 +51,7 @@ type Task struct {
 	firstFuture int  // of the current batch
 	recording   bool // between Begin and Submit
 	submitted   bool // between Submit and Wait
-	optional    bool // inside of Optional
+	optional    bool // inside Optional
 	onOptional  func() error
 	repeatUntil int // the wanted result of the next call, or 0
 }

@@ -14,7 +14,7 @@ import (
 // startProgram starts the server and then reaps. It does not return.
 //
 // During the fork this thread keeps its P (see the Go scheduler) until the exec is done, and
-// the mediator has to answer that exec on another thread. So the launcher starts this process
+// the mediator must answer that exec on another thread. So the launcher starts this process
 // with a GOMAXPROCS above one and without garbage collection, which would stop the world.
 func (s *Process) startProgram() {
 	attr := &syscall.SysProcAttr{

@@ -129,7 +129,7 @@ func dropCapabilities(t *stub.Task) error {
 }
 
 // canSignalThreads returns an error where RLIMIT_SIGPENDING is too low for
-// syscall.AllThreadsSyscall. Go sends each thread a real-time signal, and would wait for ever
+// syscall.AllThreadsSyscall. Go sends each thread a real-time signal, and would wait forever
 // for one that the kernel cannot queue (tgkill(2), EAGAIN).
 func canSignalThreads() error {
 	var limit syscall.Rlimit
@@ -158,7 +158,7 @@ func (s *Process) seccomp() error {
 }
 
 // landlock starts the mediator, if the spec has one, and restricts this thread. The mediator's
-// threads stay outside of the domain.
+// threads stay outside the domain.
 func (s *Process) landlock() error {
 	if len(s.Spec.ListenerFilter) > 0 {
 		s.mediator = mediate.New(s.mediatorOptions())
@@ -185,7 +185,7 @@ func (s *Process) handOver() error {
 }
 
 // checkScope checks, on the thread that will start the server, that Landlock refuses signals
-// to processes outside of its domain. It tries the launcher, which has the same user, so no
+// to processes outside its domain. It tries the launcher, which has the same user, so no
 // other check would refuse.
 func (s *Process) checkScope() error {
 	if s.Spec.Landlock.Scoped&ll.ScopeSignal == 0 {

@@ -19,7 +19,7 @@
 // a pipe for events. Package confine calls Main, and RemoveTree after a supervisor that could not
 // remove the private directory. No other package of the product calls this one.
 //
-// Threads: the main thread is outside of the server's Landlock domain and passes signals on.
+// Threads: the main thread is outside the server's Landlock domain and passes signals on.
 // In the host's namespaces a second, locked thread takes the steps, is restricted as the
 // server, starts the server and reaps. With namespaces the tasks of the stub do that. A further
 // thread samples the limits. The mediator has its own. makeThreads starts all of them before the
@@ -55,7 +55,7 @@ func Main() {
 		return
 	}
 	// run starts the server from another locked thread. That thread restricts itself, and
-	// its children inherit the restrictions. The main thread stays outside of the server's Landlock
+	// its children inherit the restrictions. The main thread stays outside the server's Landlock
 	// domain.
 	runtime.LockOSThread()
 	if len(os.Args) > 2 && os.Args[2] == spec.ArgSupervise {

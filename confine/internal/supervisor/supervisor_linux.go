@@ -45,7 +45,7 @@ func runInNamespaces() {
 }
 
 // dieWithInit ends the supervisor when the jail's init, its only child, has ended. Otherwise
-// the launcher would wait for ever for the end of the events. It passes the stops of traced
+// the launcher would wait forever for the end of the events. It passes the stops of traced
 // threads to the mediator. If the init ends before running is closed, the launcher may be waiting
 // for that end, and never send the spec. So the supervisor then exits at once.
 func (s *Process) dieWithInit(running <-chan struct{}) {

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// receives performs a receive call that asks for the sender. If it has to wait, a goroutine
+// receives performs a receive call that asks for the sender. If it must wait, a goroutine
 // continues it.
 func (s *Handler) receives(n *seccomp.Notification, call string, fd int, o *socketState) outcome {
 	w := &receiving{n: *n, call: call, state: o}

@@ -28,7 +28,7 @@ func TestReceiveEndsWithCallOrDeadline(t *testing.T) {
 	for _, c := range []struct {
 		what      string
 		waits     bool
-		for_      time.Duration // from now; 0: for ever
+		for_      time.Duration // from now; 0: forever
 		goesOn    bool
 		comesThen bool
 	}{

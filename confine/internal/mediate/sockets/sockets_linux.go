@@ -18,8 +18,8 @@
 //
 // The caller is package mediate, which passes a notification to Handler.Handle.
 //
-// Threads: Handle runs on the receiver's thread, which is outside of the server's Landlock
-// domain. A receive that has to wait continues in a goroutine (receiving.retry). Locks:
+// Threads: Handle runs on the receiver's thread, which is outside the server's Landlock
+// domain. A receive that must wait continues in a goroutine (receiving.retry). Locks:
 // Handler.turn, which admits one such goroutine at a time, is taken before socketState.mu.
 //
 // Limits: the server cannot listen. UDP carries DNS only. recvmmsg returns one message.

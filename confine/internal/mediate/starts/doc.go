@@ -9,7 +9,7 @@
 // The tracer asks policy.Profile.MatchStart, takes variables away, and lets the thread go, or
 // kills it. A thread whose execve fails stops before the call returns, and is let go. No other
 // stop is asked for: forks, threads, calls and signals cost nothing, since no process is traced
-// outside of an execve.
+// outside an execve.
 //
 // The execves of one process continue one after the other, so that a process has one traced
 // thread at most: see groups_linux.go.

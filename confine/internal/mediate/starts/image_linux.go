@@ -66,7 +66,7 @@ func readImage(pid int) (*image, error) {
 	return nil, errImage
 }
 
-// needed returns how many bytes have to be read when data is not enough: twice as many while the
+// needed returns how many bytes must be read when data is not enough: twice as many while the
 // vectors are not complete, and then up to the end of the last string, which may have maxString
 // bytes.
 func (im *image) needed() int {
@@ -171,7 +171,7 @@ func (im *image) rewrite(keep func(string) bool, n int, text string) error {
 }
 
 // place writes the vectors with another environment, and with text as argument n if n is not 0. A
-// new string goes behind the vectors, which move down for it.
+// new string goes after the vectors, which move down for it.
 func (im *image) place(env []uint64, n int, text string) error {
 	argv := append([]uint64(nil), im.argvAt...)
 	sp, tail := im.sp, im.pointers

@@ -1,4 +1,4 @@
-// Package bpftest runs BPF programs in tests, outside of the kernel.
+// Package bpftest runs BPF programs in tests, outside the kernel.
 package bpftest
 
 import (

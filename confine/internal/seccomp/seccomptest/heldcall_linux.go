@@ -29,7 +29,7 @@ func HeldCall(t *testing.T) (l seccomp.Listener, id uint64, letGo func()) {
 	listening, back := make(chan opened), make(chan struct{})
 	go func() {
 		defer close(back)
-		runtime.LockOSThread()    // for ever: the filter ends with this thread
+		runtime.LockOSThread()    // forever: the filter ends with this thread
 		err := sys.BlockSignals() // a signal would have the kernel notify once more
 		if err == nil {
 			err = unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
